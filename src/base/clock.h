@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* clock.h - two clocks: one for durations, one for dates.
+ *
+ * Deadlines and durations use the monotonic clock only, so a jump of the wall
+ * clock moves nothing. The wall clock is for dates that people and headers see.
+ *
+ * Threads: any.
+ */
+#ifndef CW_BASE_CLOCK_H
+#define CW_BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Nanoseconds and milliseconds of CLOCK_MONOTONIC. */
+uint64_t cw_clock_ns(void);
+uint64_t cw_clock_ms(void);
+/* Milliseconds since 1970, UTC. */
+int64_t cw_clock_wall_ms(void);
+
+#define CW_CLOCK_HTTP_LEN 29 /* Sun, 06 Nov 1994 08:49:37 GMT */
+#define CW_CLOCK_ISO_LEN 24  /* 1994-11-06T08:49:37.123Z */
+
+/* Write the date with a NUL behind it. Years 0000 to 9999; outside, the nearest end. */
+void cw_clock_format_http(int64_t wall_ms, char out[CW_CLOCK_HTTP_LEN + 1]);
+void cw_clock_format_iso(int64_t wall_ms, char out[CW_CLOCK_ISO_LEN + 1]);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* limits.h - every ceiling that a caller from outside can meet, with its default.
+ *
+ * Config may move those that have a key (docs/configuration.md); the others are
+ * fixed here. Each has a test that reaches it.
+ */
+#ifndef CW_BASE_LIMITS_H
+#define CW_BASE_LIMITS_H
+
+/* JSON (reader options) */
+#define CW_JSON_MAX_DEPTH 64u
+#define CW_JSON_MAX_BYTES (64u * 1024u * 1024u)
+#define CW_JSON_MAX_MEMBERS 10000u /* of one object */
+
+/* HTTP server (limits.* in config) */
+#define CW_HTTP_MAX_TARGET 8192u
+#define CW_HTTP_MAX_HEAD 16384u
+#define CW_HTTP_MAX_FIELDS 100u
+#define CW_HTTP_MAX_BODY (4u * 1024u * 1024u)
+#define CW_HTTP_MAX_PIPELINED 1000u
+#define CW_HTTP_MAX_CONNECTIONS 16384u
+#define CW_HTTP_MAX_PER_ADDRESS 512u /* not for loopback and unix peers unless configured */
+#define CW_HTTP_MAX_STREAM_QUEUE (256u * 1024u)
+
+/* HTTP server (timeouts.* in config), milliseconds */
+#define CW_HTTP_HEADER_MS 10000u
+#define CW_HTTP_BODY_MS 10000u
+#define CW_HTTP_IDLE_MS 75000u
+#define CW_HTTP_WRITE_MS 30000u
+#define CW_HTTP_DRAIN_MS 30000u
+#define CW_HTTP_PING_MS 15000u /* comment on a silent SSE stream */
+#define CW_HTTP_MIN_RATE 500u  /* bytes per second a body must average per window */
+
+/* Configuration files */
+#define CW_CONFIG_MAX_BYTES (1024u * 1024u)
+#define CW_CONFIG_MAX_DEPTH 32u
+
+#endif

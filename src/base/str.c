@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/str.h"
+
+/* Longest string the edit distance looks at; names longer than this are no typos. */
+#define DISTANCE_MAX 64
+
+static unsigned char lower(char c)
+{
+    unsigned char u = (unsigned char)c;
+    return u >= 'A' && u <= 'Z' ? (unsigned char)(u | 0x20) : u;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static unsigned min(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+bool cw_str_ieq(cw_str a, cw_str b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (lower(a.p[i]) != lower(b.p[i]))
+            return false;
+    return true;
+}
+
+int cw_str_cmp(cw_str a, cw_str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = n ? memcmp(a.p, b.p, n) : 0;
+    if (c != 0)
+        return c;
+    return (a.n > b.n) - (a.n < b.n);
+}
+
+bool cw_str_starts(cw_str s, cw_str prefix)
+{
+    return s.n >= prefix.n && cw_str_eq(cw_str_make(s.p, prefix.n), prefix);
+}
+
+bool cw_str_ends(cw_str s, cw_str suffix)
+{
+    if (suffix.n == 0)
+        return true;
+    return s.n >= suffix.n && cw_str_eq(cw_str_make(s.p + (s.n - suffix.n), suffix.n), suffix);
+}
+
+cw_str cw_str_trim(cw_str s)
+{
+    while (s.n > 0 && is_blank(s.p[0])) {
+        s.p++;
+        s.n--;
+    }
+    while (s.n > 0 && is_blank(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+cw_str cw_str_cut(cw_str s, char sep, cw_str *rest)
+{
+    const char *at = s.n ? memchr(s.p, sep, s.n) : NULL;
+    if (!at) {
+        *rest = (cw_str){NULL, 0};
+        return s;
+    }
+    size_t n = (size_t)(at - s.p);
+    *rest = (cw_str){at + 1, s.n - n - 1};
+    return (cw_str){s.p, n};
+}
+
+bool cw_str_to_u64(cw_str s, uint64_t *ret)
+{
+    uint64_t v = 0;
+    if (s.n == 0)
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned digit = (unsigned)(unsigned char)s.p[i] - '0';
+        if (digit > 9 || v > (UINT64_MAX - digit) / 10)
+            return false;
+        v = v * 10 + digit;
+    }
+    *ret = v;
+    return true;
+}
+
+unsigned cw_str_distance(cw_str a, cw_str b, unsigned max)
+{
+    /* Three rows of the table of prefix distances: a transposition reaches two rows back. */
+    unsigned char rows[3][DISTANCE_MAX + 1];
+    size_t gap = a.n < b.n ? b.n - a.n : a.n - b.n;
+    if (a.n > DISTANCE_MAX || b.n > DISTANCE_MAX || gap > max)
+        return max + 1;
+    for (size_t j = 0; j <= b.n; j++)
+        rows[0][j] = (unsigned char)j;
+    for (size_t i = 1; i <= a.n; i++) {
+        unsigned char *row = rows[i % 3];
+        const unsigned char *above = rows[(i + 2) % 3];
+        const unsigned char *above2 = rows[(i + 1) % 3];
+        row[0] = (unsigned char)i;
+        for (size_t j = 1; j <= b.n; j++) {
+            unsigned same = a.p[i - 1] == b.p[j - 1] ? 0 : 1;
+            unsigned d = min(above[j - 1] + same, min(above[j], row[j - 1]) + 1u);
+            if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1])
+                d = min(d, above2[j - 2] + 1u);
+            row[j] = (unsigned char)d;
+        }
+    }
+    unsigned d = rows[a.n % 3][b.n];
+    return d > max ? max + 1 : d;
+}

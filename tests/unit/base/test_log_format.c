@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/log_int.h"
+#include "base/utf8.h"
+
+#define TIME_LEN 24
+
+static char line[CW_LOG_LINE_MAX + 1];
+
+/* The line without its time, which must have the expected form. */
+static const char *format(bool json, cw_log_level level, const char *component, const char *message,
+                          const cw_log_field *fields)
+{
+    memset(line, '#', sizeof(line));
+    size_t n = cw_log_format(line, json, level, component, message, fields);
+    assert_true(n <= CW_LOG_LINE_MAX);
+    assert_int_equal(line[n - 1], '\n');
+    assert_ptr_equal(memchr(line, '\n', n), line + n - 1);
+    assert_true(cw_utf8_is_valid(cw_str_make(line, n)));
+    line[n - 1] = '\0';
+    const char *time = json ? line + strlen("{\"time\":\"") : line;
+    static const char form[] = "dddd-dd-ddTdd:dd:dd.dddZ";
+    for (size_t i = 0; i < TIME_LEN; i++) {
+        if (form[i] == 'd')
+            assert_in_range(time[i], '0', '9');
+        else
+            assert_int_equal(time[i], form[i]);
+    }
+    return time + TIME_LEN;
+}
+
+static const char *format_value(bool json, cw_str value)
+{
+    const char *text =
+        format(json, CW_LOG_INFO, "c", "m", (const cw_log_field[]){CW_KV("k", value), {0}});
+    return strchr(text, 'k');
+}
+
+static void text_and_json_have_the_documented_form(void **state)
+{
+    (void)state;
+    const cw_log_field fields[] = {CW_KV("address", CW_STR("[::]:80")), CW_KN("code", 7), {0}};
+    assert_string_equal(format(false, CW_LOG_WARN, "net", "listener closed", fields),
+                        " warn net: listener closed address=\"[::]:80\" code=7");
+    assert_string_equal(format(true, CW_LOG_WARN, "net", "listener closed", fields),
+                        "\",\"level\":\"warn\",\"component\":\"net\",\"message\":"
+                        "\"listener closed\",\"address\":\"[::]:80\",\"code\":7}");
+    assert_string_equal(format(false, CW_LOG_ERROR, "x", "y", NULL), " error x: y");
+    assert_string_equal(format(true, CW_LOG_DEBUG, NULL, NULL, NULL),
+                        "\",\"level\":\"debug\",\"component\":\"\",\"message\":\"\"}");
+}
+
+static void numbers_keep_their_sign_and_range(void **state)
+{
+    (void)state;
+    const cw_log_field fields[] = {CW_KN("a", INT64_MIN), CW_KN("b", INT64_MAX), {0}};
+    assert_string_equal(format(false, CW_LOG_INFO, "c", "m", fields),
+                        " info c: m a=-9223372036854775808 b=9223372036854775807");
+}
+
+static void every_control_character_is_escaped(void **state)
+{
+    (void)state;
+    static const uint32_t more[] = {0x7F,   0x2028, 0x2029, 0x202A, 0x202E,
+                                    0x2066, 0x2069, 0x200E, 0x200F, 0x061C};
+    uint32_t cps[64 + CW_COUNT(more)];
+    size_t n = 0;
+    for (uint32_t cp = 0; cp < 0x20; cp++)
+        cps[n++] = cp;
+    for (uint32_t cp = 0x80; cp < 0xA0; cp++)
+        cps[n++] = cp;
+    for (size_t i = 0; i < CW_COUNT(more); i++)
+        cps[n++] = more[i];
+    for (size_t i = 0; i < n; i++) {
+        char value[6] = "<";
+        char escape[8];
+        unsigned len = cw_utf8_encode(cps[i], value + 1);
+        value[1 + len] = '>';
+        snprintf(escape, sizeof(escape), "\\u%04x", (unsigned)cps[i]);
+        if (cps[i] == '\n' || cps[i] == '\r' || cps[i] == '\t')
+            snprintf(escape, sizeof(escape), "\\%c",
+                     cps[i] == '\n'   ? 'n'
+                     : cps[i] == '\r' ? 'r'
+                                      : 't');
+        char expected[32];
+        snprintf(expected, sizeof(expected), "k=\"<%s>\"", escape);
+        assert_string_equal(format_value(false, cw_str_make(value, len + 2)), expected);
+        snprintf(expected, sizeof(expected), "k\":\"<%s>\"}", escape);
+        assert_string_equal(format_value(true, cw_str_make(value, len + 2)), expected);
+    }
+}
+
+static void neighbours_of_the_controls_stay_as_they_are(void **state)
+{
+    (void)state;
+    static const char text[] = " ~\xC2\xA0\xE2\x80\xA7\xE2\x80\xAF\xE2\x81\xA5\xE2\x81\xAA'/\xF0"
+                               "\x9F\x98\x80";
+    char expected[64];
+    snprintf(expected, sizeof(expected), "k=\"%s\"", text);
+    assert_string_equal(format_value(false, cw_str_from(text)), expected);
+}
+
+static void quotes_and_backslashes_are_escaped(void **state)
+{
+    (void)state;
+    assert_string_equal(format_value(false, CW_STR("a\"b\\n")), "k=\"a\\\"b\\\\n\"");
+    assert_string_equal(format_value(true, CW_STR("a\"b\\n")), "k\":\"a\\\"b\\\\n\"}");
+    assert_string_equal(format_value(true, CW_STR("")), "k\":\"\"}");
+}
+
+static void ill_formed_bytes_are_escaped_one_by_one(void **state)
+{
+    (void)state;
+    assert_string_equal(format_value(false, CW_STR("a\x80z")), "k=\"a\\x80z\"");
+    assert_string_equal(format_value(false, CW_STR("\xC0\xAF")), "k=\"\\xc0\\xaf\"");
+    assert_string_equal(format_value(false, CW_STR("\xED\xA0\x80")), "k=\"\\xed\\xa0\\x80\"");
+    assert_string_equal(format_value(false, CW_STR("\xE2\x82")), "k=\"\\xe2\\x82\"");
+    assert_string_equal(format_value(true, CW_STR("a\xFFz")), "k\":\"a\\ufffdz\"}");
+    assert_string_equal(format_value(true, CW_STR("\xE2\x82")), "k\":\"\\ufffd\\ufffd\"}");
+}
+
+static void messages_components_and_keys_are_escaped_too(void **state)
+{
+    (void)state;
+    const cw_log_field fields[] = {CW_KN("a\nb\x1B", 1), {0}};
+    assert_string_equal(format(false, CW_LOG_INFO, "c\n", "m\r\x1B[2J", fields),
+                        " info c\\n: m\\r\\u001b[2J a\\nb\\u001b=1");
+    assert_string_equal(format(true, CW_LOG_INFO, "c\"", "m\n", fields),
+                        "\",\"level\":\"info\",\"component\":\"c\\\"\",\"message\":\"m\\n\","
+                        "\"a\\nb\\u001b\":1}");
+}
+
+static void long_fields_are_cut_between_characters(void **state)
+{
+    (void)state;
+    char value[CW_LOG_FIELD_MAX + 8];
+    char expected[CW_LOG_FIELD_MAX + 16];
+    memset(value, 'v', sizeof(value));
+    const char *text = format_value(false, cw_str_make(value, CW_LOG_FIELD_MAX));
+    assert_int_equal(strlen(text), strlen("k=\"\"") + CW_LOG_FIELD_MAX);
+    snprintf(expected, sizeof(expected), "k=\"%.*s...\"", (int)CW_LOG_FIELD_MAX, value);
+    text = format_value(false, cw_str_make(value, CW_LOG_FIELD_MAX + 1));
+    assert_string_equal(text, expected);
+    /* A character of three bytes across the limit goes as a whole. */
+    memcpy(value + CW_LOG_FIELD_MAX - 1, "\xE2\x82\xAC", 3);
+    snprintf(expected, sizeof(expected), "k=\"%.*s...\"", (int)CW_LOG_FIELD_MAX - 1, value);
+    text = format_value(false, cw_str_make(value, sizeof(value)));
+    assert_string_equal(text, expected);
+}
+
+static void a_full_line_leaves_fields_out_and_says_so(void **state)
+{
+    (void)state;
+    char value[CW_LOG_FIELD_MAX];
+    char message[CW_LOG_FIELD_MAX + 100];
+    memset(value, 1, sizeof(value));
+    memset(message, 1, sizeof(message) - 1);
+    message[sizeof(message) - 1] = '\0';
+    cw_str v = cw_str_make(value, sizeof(value));
+    const cw_log_field fields[] = {
+        CW_KV("a", CW_STR("first")), CW_KV("b", v), CW_KV("c", v), CW_KV("d", CW_STR("last")), {0}};
+    const char *text = format(false, CW_LOG_INFO, "c", "m", fields);
+    assert_non_null(strstr(text, " a=\"first\" b=\"\\u0001"));
+    assert_null(strstr(text, " c="));
+    assert_non_null(strstr(text, "\\u0001\" d=\"last\" cut=true"));
+    text = format(true, CW_LOG_INFO, "c", message, fields);
+    assert_non_null(strstr(text, "\\u0001...\",\"a\":\"first\",\"d\":\"last\",\"cut\":true}"));
+    /* However much there is, the end of the line has room. */
+    for (size_t n = 0; n < 1024; n++) {
+        const cw_log_field many[] = {CW_KV("b", v),
+                                     CW_KV("c", cw_str_make(value, 100)),
+                                     CW_KV("d", cw_str_make("xxxxxxxxxxxx", n % 12)),
+                                     CW_KV("e", cw_str_make(message, n)),
+                                     CW_KN("f", 1),
+                                     {0}};
+        text = format(true, CW_LOG_INFO, "c", "m", many);
+        assert_int_equal(text[strlen(text) - 1], '}');
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_and_json_have_the_documented_form),
+        cmocka_unit_test(numbers_keep_their_sign_and_range),
+        cmocka_unit_test(every_control_character_is_escaped),
+        cmocka_unit_test(neighbours_of_the_controls_stay_as_they_are),
+        cmocka_unit_test(quotes_and_backslashes_are_escaped),
+        cmocka_unit_test(ill_formed_bytes_are_escaped_one_by_one),
+        cmocka_unit_test(messages_components_and_keys_are_escaped_too),
+        cmocka_unit_test(long_fields_are_cut_between_characters),
+        cmocka_unit_test(a_full_line_leaves_fields_out_and_says_so),
+    };
+    return cmocka_run_group_tests_name("log_format", tests, NULL, NULL);
+}

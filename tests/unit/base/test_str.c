@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/str.h"
+
+static void from_treats_null_as_empty(void **state)
+{
+    (void)state;
+    cw_str s = cw_str_from(NULL);
+    assert_non_null(s.p);
+    assert_int_equal(s.n, 0);
+    assert_int_equal(cw_str_from("ab").n, 2);
+}
+
+static void eq_compares_bytes_and_length(void **state)
+{
+    (void)state;
+    assert_true(cw_str_eq(CW_STR("a\0b"), cw_str_make("a\0b", 3)));
+    assert_false(cw_str_eq(CW_STR("a\0b"), CW_STR("a\0c")));
+    assert_false(cw_str_eq(CW_STR("a"), CW_STR("ab")));
+    assert_true(cw_str_eq((cw_str){NULL, 0}, CW_STR("")));
+    assert_true(cw_str_is(CW_STR("x"), "x"));
+    assert_false(cw_str_is(CW_STR("x\0"), "x"));
+    assert_true(cw_str_is(CW_STR(""), NULL));
+}
+
+static void ieq_ignores_the_case_of_ascii_letters_only(void **state)
+{
+    (void)state;
+    assert_true(cw_str_ieq(CW_STR("Content-LENGTH"), CW_STR("content-length")));
+    assert_false(cw_str_ieq(CW_STR("ab"), CW_STR("abc")));
+    /* Pairs that differ in bit 0x20 but are no letters, and letters outside ASCII. */
+    assert_false(cw_str_ieq(CW_STR("@"), CW_STR("`")));
+    assert_false(cw_str_ieq(CW_STR("["), CW_STR("{")));
+    assert_false(cw_str_ieq(CW_STR("\xC4"), CW_STR("\xE4")));
+    assert_true(cw_str_ieq((cw_str){NULL, 0}, CW_STR("")));
+}
+
+static void cmp_orders_bytes_and_puts_prefixes_first(void **state)
+{
+    (void)state;
+    assert_true(cw_str_cmp(CW_STR("a"), CW_STR("b")) < 0);
+    assert_true(cw_str_cmp(CW_STR("b"), CW_STR("a")) > 0);
+    assert_true(cw_str_cmp(CW_STR("a"), CW_STR("aa")) < 0);
+    assert_true(cw_str_cmp(CW_STR("aa"), CW_STR("a")) > 0);
+    assert_true(cw_str_cmp(CW_STR("\x7F"), CW_STR("\x80")) < 0);
+    assert_int_equal(cw_str_cmp(CW_STR("a"), CW_STR("a")), 0);
+    assert_int_equal(cw_str_cmp((cw_str){NULL, 0}, CW_STR("")), 0);
+}
+
+static void starts_and_ends_know_the_empty_string(void **state)
+{
+    (void)state;
+    assert_true(cw_str_starts(CW_STR("tools/list"), CW_STR("tools/")));
+    assert_false(cw_str_starts(CW_STR("tool"), CW_STR("tools/")));
+    assert_true(cw_str_starts(CW_STR(""), CW_STR("")));
+    assert_true(cw_str_ends(CW_STR("a.json"), CW_STR(".json")));
+    assert_false(cw_str_ends(CW_STR("json"), CW_STR(".json")));
+    assert_true(cw_str_ends(CW_STR("a"), CW_STR("")));
+    assert_true(cw_str_ends((cw_str){NULL, 0}, (cw_str){NULL, 0}));
+}
+
+static void trim_removes_blanks_and_no_other_space(void **state)
+{
+    (void)state;
+    assert_true(cw_str_is(cw_str_trim(CW_STR(" \t a b\t ")), "a b"));
+    assert_true(cw_str_is(cw_str_trim(CW_STR("\na ")), "\na"));
+    assert_int_equal(cw_str_trim(CW_STR(" \t ")).n, 0);
+    assert_int_equal(cw_str_trim((cw_str){NULL, 0}).n, 0);
+}
+
+static void cut_splits_at_the_first_separator(void **state)
+{
+    (void)state;
+    cw_str rest;
+    assert_true(cw_str_is(cw_str_cut(CW_STR("a=b=c"), '=', &rest), "a"));
+    assert_true(cw_str_is(rest, "b=c"));
+    assert_true(cw_str_is(cw_str_cut(CW_STR("a="), '=', &rest), "a"));
+    assert_non_null(rest.p);
+    assert_int_equal(rest.n, 0);
+    assert_true(cw_str_is(cw_str_cut(CW_STR("ab"), '=', &rest), "ab"));
+    assert_null(rest.p);
+    /* The rest may be the string itself, which is how a list is walked. */
+    rest = CW_STR("x,y");
+    cw_str first = cw_str_cut(rest, ',', &rest);
+    assert_true(cw_str_is(first, "x"));
+    assert_true(cw_str_is(rest, "y"));
+}
+
+static void to_u64_takes_digits_up_to_the_largest_number(void **state)
+{
+    (void)state;
+    uint64_t v = 7;
+    assert_true(cw_str_to_u64(CW_STR("18446744073709551615"), &v));
+    assert_true(v == UINT64_MAX);
+    assert_true(cw_str_to_u64(CW_STR("0000000000000000000000012"), &v));
+    assert_int_equal(v, 12);
+    static const char *const bad[] = {"",
+                                      "-1",
+                                      "+1",
+                                      " 1",
+                                      "1 ",
+                                      "0x1",
+                                      "1.0",
+                                      "1a",
+                                      "/",
+                                      ":",
+                                      "18446744073709551616",
+                                      "99999999999999999999"};
+    for (size_t i = 0; i < CW_COUNT(bad); i++)
+        assert_false(cw_str_to_u64(cw_str_from(bad[i]), &v));
+    assert_int_equal(v, 12);
+}
+
+static void distance_counts_edits_and_transpositions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        unsigned max, expected;
+    } cases[] = {
+        {"", "", 3, 0},
+        {"listen", "listen", 3, 0},
+        {"listen", "lisetn", 3, 1},
+        {"listen", "liten", 3, 1},
+        {"a", "", 3, 1},
+        {"kitten", "sitting", 5, 3},
+        {"kitten", "sitting", 2, 3},
+        {"abcdef", "", 2, 3},
+        {"ab", "ba", 0, 1},
+        {"ca", "abc", 5, 3},
+        {"port", "path", 5, 3},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        cw_str a = cw_str_from(cases[i].a);
+        cw_str b = cw_str_from(cases[i].b);
+        assert_int_equal(cw_str_distance(a, b, cases[i].max), cases[i].expected);
+        assert_int_equal(cw_str_distance(b, a, cases[i].max), cases[i].expected);
+    }
+}
+
+static void distance_of_long_strings_is_too_far(void **state)
+{
+    (void)state;
+    char text[65];
+    memset(text, 'a', sizeof(text));
+    assert_int_equal(cw_str_distance(cw_str_make(text, 64), cw_str_make(text, 64), 3), 0);
+    assert_int_equal(cw_str_distance(cw_str_make(text, 65), cw_str_make(text, 65), 3), 4);
+    assert_int_equal(cw_str_distance(cw_str_make(text, 64), CW_STR(""), 64), 64);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(from_treats_null_as_empty),
+        cmocka_unit_test(eq_compares_bytes_and_length),
+        cmocka_unit_test(ieq_ignores_the_case_of_ascii_letters_only),
+        cmocka_unit_test(cmp_orders_bytes_and_puts_prefixes_first),
+        cmocka_unit_test(starts_and_ends_know_the_empty_string),
+        cmocka_unit_test(trim_removes_blanks_and_no_other_space),
+        cmocka_unit_test(cut_splits_at_the_first_separator),
+        cmocka_unit_test(to_u64_takes_digits_up_to_the_largest_number),
+        cmocka_unit_test(distance_counts_edits_and_transpositions),
+        cmocka_unit_test(distance_of_long_strings_is_too_far),
+    };
+    return cmocka_run_group_tests_name("str", tests, NULL, NULL);
+}
