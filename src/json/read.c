@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* read.c - the reader: one pass, no recursion.
+ *
+ * Open containers are a stack of frames; frame 0 stands for the outside of the
+ * document. Every step moves the cursor behind what it has read and returns
+ * true, or records the failure and returns false.
+ *
+ *     read_values   one round per value
+ *       read_string, read_number, read_literal   put one value on the tape
+ *       read_opening                             puts one, pushes a frame, reads the first key
+ *       next_value                               ',' and the next key, or closes containers
+ *
+ * Strings are scanned in place and decoded only when they hold an escape;
+ * numbers are checked and left as text. Line and column are counted only after
+ * a failure.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "json/json_int.h"
+#include "json/keys.h"
+#include "json/scan.h"
+
+#define MEMBERS_CEILING 0xFFFFFFu /* bits of a count in meta */
+#define FRAMES_FIRST 16u          /* kept on the stack; deeper ones in the arena */
+#define FOUND_MAX 32
+
+typedef struct frame {
+    key_set keys;
+    uint32_t open;  /* the container's index on the tape */
+    uint32_t count; /* members so far */
+    char closer;    /* '}', ']', or 0 for the outside */
+} frame;
+
+/* What moves with every value. Only inlined functions take its address: it lives in registers. */
+typedef struct cursor {
+    const char *p;
+    cw_json *next; /* where the next value goes */
+    frame *top;    /* the innermost open container */
+} cursor;
+
+typedef struct reader {
+    const char *end; /* of the source */
+    cw_json *limit;  /* end of the tape's memory */
+    cw_json *tape;
+    frame *last; /* end of the frames' memory */
+    frame *frames;
+    key_pool pool;
+    uint32_t max_depth;
+    uint32_t max_members;
+    uint32_t object_meta;
+    bool check_keys;
+    cw_str src;
+    cw_arena *arena;
+    cw_json_pos *pos;
+    cw_err *err;
+    cw_code code;
+} reader;
+
+/* --- failures ------------------------------------------------------------------------------ */
+
+CW_PRINTF(4, 5)
+static CW_NOINLINE bool fail(reader *r, const char *p, cw_code code, const char *fmt, ...)
+{
+    char msg[CW_ERR_MSG_MAX];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(msg, sizeof msg, fmt, args);
+    va_end(args);
+    cw_json_pos pos = cw_json_locate(r->src, (size_t)(p - r->src.p));
+    if (r->pos)
+        *r->pos = pos;
+    r->code = cw_fail(r->err, code, "line %u, column %u: %s", pos.line, pos.column, msg);
+    return false;
+}
+
+static CW_NOINLINE bool fail_arena(reader *r, const char *p)
+{
+    if (r->pos)
+        *r->pos = cw_json_locate(r->src, (size_t)(p - r->src.p));
+    r->code = cw_arena_fail(r->arena, r->err);
+    return false;
+}
+
+static void describe(const reader *r, const char *p, char out[FOUND_MAX])
+{
+    if (p == r->end) {
+        snprintf(out, FOUND_MAX, "the end of the text");
+        return;
+    }
+    unsigned c = (unsigned char)*p;
+    if (c > 0x20 && c < 0x7F)
+        snprintf(out, FOUND_MAX, "'%c'", (char)c);
+    else
+        snprintf(out, FOUND_MAX, "byte 0x%02X", c);
+}
+
+static CW_NOINLINE bool expected(reader *r, const char *p, const char *what)
+{
+    char found[FOUND_MAX];
+    describe(r, p, found);
+    return fail(r, p, CW_PARSE, "expected %s, found %s", what, found);
+}
+
+/* `quoted` is the key with its quotes as it stands in the source: escaped already. */
+static CW_NOINLINE bool fail_duplicate(reader *r, cw_str quoted)
+{
+    const size_t shown = 64;
+    bool cut = quoted.n > shown;
+    /* Never end inside a character. */
+    size_t n = cut ? shown : quoted.n;
+    while (cut && n > 0 && ((unsigned char)quoted.p[n] & 0xC0) == 0x80)
+        n--;
+    return fail(r, quoted.p, CW_PARSE, "duplicate key %.*s%s", (int)n, quoted.p,
+                cut ? "...\"" : "");
+}
+
+/* --- the tape ------------------------------------------------------------------------------ */
+
+/* More memory; returns where `next` is now, or NULL. */
+static CW_NOINLINE cw_json *grow_tape(reader *r, cw_json *next, const char *p)
+{
+    size_t used = (size_t)(next - r->tape);
+    /* Half as much again, but no more than can come: a value takes at least one byte. */
+    size_t more = used / 2 + 16;
+    size_t left = (size_t)(r->end - p) + 1;
+    size_t cap = used + (more < left ? more : left);
+    cw_json *tape = cw_arena_resize(r->arena, r->tape, used * sizeof *tape, cap * sizeof *tape);
+    if (!tape) {
+        fail_arena(r, p);
+        return NULL;
+    }
+    r->tape = tape;
+    r->limit = tape + cap;
+    return tape + used;
+}
+
+CW_INLINE bool push(reader *r, cursor *c, cw_str text, uint32_t meta)
+{
+    if (CW_UNLIKELY(c->next == r->limit)) {
+        c->next = grow_tape(r, c->next, c->p);
+        if (!c->next)
+            return false;
+    }
+    cw_json *v = c->next++;
+    v->p = text.p;
+    v->n = (uint32_t)text.n;
+    v->meta = meta;
+    return true;
+}
+
+/* --- white space --------------------------------------------------------------------------- */
+
+/* The first byte that is no white space, or the end. */
+static CW_NOINLINE const char *skip_space(const char *p, const char *end)
+{
+#if SCAN_SSE2
+    /* Indented text: a line feed and then many spaces. */
+    if (p < end && *p == '\n')
+        p++;
+    while (end - p >= 16) {
+        __m128i blank = _mm_cmpeq_epi8(load16(p), _mm_set1_epi8(' '));
+        unsigned other = (unsigned)_mm_movemask_epi8(blank) ^ 0xFFFFu;
+        if (other) {
+            p += first_bit(other);
+            break;
+        }
+        p += 16;
+    }
+#endif
+    while (p < end && is_space(*p))
+        p++;
+    return p;
+}
+
+/* The byte at p, or -1 at the end: one comparison serves for both. */
+CW_INLINE int peek(const reader *r, const char *p)
+{
+    return CW_LIKELY(p < r->end) ? (unsigned char)*p : -1;
+}
+
+/* Skip white space, of which compact text has none, and peek. */
+CW_INLINE int peek_token(const reader *r, cursor *c)
+{
+    int byte = peek(r, c->p);
+    if (CW_LIKELY(byte > ' '))
+        return byte;
+    c->p = skip_space(c->p, r->end);
+    return peek(r, c->p);
+}
+
+/* --- strings ------------------------------------------------------------------------------- */
+
+/* The value of four hex digits at p, or -1. */
+static int32_t scan_hex4(const reader *r, const char *p)
+{
+    if (r->end - p < 4)
+        return -1;
+    int32_t value = 0;
+    for (int i = 0; i < 4; i++) {
+        unsigned letter = (unsigned)((p[i] | 0x20) - 'a');
+        if (is_digit(p[i]))
+            value = value * 16 + (p[i] - '0');
+        else if (letter < 6)
+            value = value * 16 + 10 + (int32_t)letter;
+        else
+            return -1;
+    }
+    return value;
+}
+
+/* Check the escape whose backslash is at p; returns what is behind it, or NULL. */
+static const char *scan_escape(reader *r, const char *p)
+{
+    const char *letter = p + 1;
+    if (letter == r->end || !*letter || !strchr("\"\\/bfnrtu", *letter)) {
+        expected(r, letter, "one of \"\\/bfnrtu after a backslash");
+        return NULL;
+    }
+    if (*letter != 'u')
+        return letter + 1;
+    int32_t unit = scan_hex4(r, letter + 1);
+    if (unit < 0) {
+        fail(r, p, CW_PARSE, "expected four hex digits after \\u");
+        return NULL;
+    }
+    const char *behind = letter + 5;
+    if (unit < 0xD800 || unit > 0xDFFF)
+        return behind;
+    int32_t low = -1;
+    if (unit < 0xDC00 && r->end - behind >= 2 && behind[0] == '\\' && behind[1] == 'u')
+        low = scan_hex4(r, behind + 2);
+    if (low < 0xDC00 || low > 0xDFFF) {
+        fail(r, p, CW_PARSE, "\\u%04X is half of a surrogate pair", (unsigned)unit);
+        return NULL;
+    }
+    return behind + 6;
+}
+
+/* The closing quote of a string, from any place in it; NULL after a failure. */
+static const char *scan_string(reader *r, const char *p, bool *ret_escaped)
+{
+    while (p) {
+        p = skip_plain(p, r->end);
+        int byte = peek(r, p);
+        if (byte == '"')
+            return p;
+        if (byte == '\\') {
+            *ret_escaped = true;
+            p = scan_escape(r, p);
+            continue;
+        }
+        size_t n = byte >= 0x80 ? sequence_len(p, r->end) : 0;
+        if (n > 0) {
+            p += n;
+            continue;
+        }
+        if (byte < 0)
+            expected(r, p, "'\"' at the end of a string");
+        else if (byte < 0x20)
+            fail(r, p, CW_PARSE, "control character U+%04X in a string must be escaped",
+                 (unsigned)byte);
+        else
+            fail(r, p, CW_PARSE, "invalid UTF-8 in a string (byte 0x%02X)", (unsigned)byte);
+        return NULL;
+    }
+    return NULL;
+}
+
+typedef struct rich_string {
+    cw_str text;
+    const char *close;
+    uint32_t meta;
+} rich_string;
+
+/* A string that is not plain up to its end: check the rest from `p` on, decode it when it has
+ * escapes. */
+static CW_NOINLINE bool read_rich_string(reader *r, const char *open, const char *p,
+                                         rich_string *ret)
+{
+    bool escaped = false;
+    const char *close = scan_string(r, p, &escaped);
+    if (!close)
+        return false;
+    cw_str raw = cw_str_make(open + 1, (size_t)(close - open) - 1);
+    *ret = (rich_string){.text = raw, .close = close};
+    if (!escaped)
+        return true;
+    decoded_head *head = cw_arena_alloc(r->arena, sizeof *head + raw.n);
+    if (!head)
+        return fail_arena(r, open);
+    *head = (decoded_head){.raw = open, .raw_n = raw.n + 2};
+    char *text = (char *)(head + 1);
+    ret->text = cw_str_make(text, cw_json_decode(raw, text));
+    ret->meta = CW_JSON_DECODED;
+    return true;
+}
+
+/* The string or key whose opening quote is at the cursor. */
+CW_INLINE bool read_string(reader *r, cursor *c, uint32_t meta)
+{
+    const char *close = skip_plain(c->p + 1, r->end);
+    cw_str text = cw_str_make(c->p + 1, (size_t)(close - c->p) - 1);
+    if (CW_UNLIKELY(peek(r, close) != '"')) {
+        rich_string rich;
+        if (!read_rich_string(r, c->p, close, &rich))
+            return false;
+        text = rich.text;
+        close = rich.close;
+        meta |= rich.meta;
+    }
+    if (meta & CW_JSON_KEY)
+        meta |= cw_json_key_hash(text) << 8;
+    if (CW_UNLIKELY(!push(r, c, text, meta)))
+        return false;
+    c->p = close + 1;
+    return true;
+}
+
+/* --- numbers and literals ------------------------------------------------------------------ */
+
+CW_INLINE const char *skip_digits(const reader *r, const char *p)
+{
+    while (p < r->end && is_digit(*p))
+        p++;
+    return p;
+}
+
+/* Behind the '.' or 'e' at `p`: at least one digit. */
+CW_INLINE const char *skip_part(reader *r, const char *p, const char *what)
+{
+    const char *behind = skip_digits(r, p);
+    if (CW_LIKELY(behind != p))
+        return behind;
+    expected(r, p, what);
+    return NULL;
+}
+
+CW_INLINE bool read_number(reader *r, cursor *c)
+{
+    const char *p = c->p;
+    uint32_t meta = CW_JSON_NUMBER;
+    if (*p == '-') {
+        meta |= CW_JSON_NEGATIVE;
+        p++;
+    }
+    const char *digits = p;
+    p = skip_part(r, digits, "a digit");
+    if (CW_UNLIKELY(!p))
+        return false;
+    if (CW_UNLIKELY(*digits == '0' && p - digits > 1))
+        return fail(r, digits, CW_PARSE, "a number must not start with 0");
+    if (peek(r, p) == '.') {
+        meta |= CW_JSON_FRACTION;
+        p = skip_part(r, p + 1, "a digit after the decimal point");
+        if (CW_UNLIKELY(!p))
+            return false;
+    }
+    if (CW_UNLIKELY((peek(r, p) | 0x20) == 'e')) {
+        meta |= CW_JSON_EXPONENT;
+        p++;
+        if (peek(r, p) == '+' || peek(r, p) == '-')
+            p++;
+        p = skip_part(r, p, "a digit in the exponent");
+        if (CW_UNLIKELY(!p))
+            return false;
+    }
+    if (CW_UNLIKELY(!push(r, c, cw_str_make(c->p, (size_t)(p - c->p)), meta)))
+        return false;
+    c->p = p;
+    return true;
+}
+
+CW_INLINE bool read_literal(reader *r, cursor *c)
+{
+    size_t left = (size_t)(r->end - c->p);
+    cw_str text = cw_str_make(c->p, 4);
+    uint32_t type;
+    if (left >= 4 && memcmp(c->p, "true", 4) == 0) {
+        type = CW_JSON_TRUE;
+    } else if (left >= 4 && memcmp(c->p, "null", 4) == 0) {
+        type = CW_JSON_NULL;
+    } else if (left >= 5 && memcmp(c->p, "false", 5) == 0) {
+        type = CW_JSON_FALSE;
+        text.n = 5;
+    } else {
+        return expected(r, c->p, "a value");
+    }
+    if (CW_UNLIKELY(!push(r, c, text, type)))
+        return false;
+    c->p += text.n;
+    return true;
+}
+
+/* --- containers ---------------------------------------------------------------------------- */
+
+/* Room for frames above the last one; returns where `top` is now, or NULL when they would be deeper
+ * than allowed. */
+static CW_NOINLINE frame *grow_frames(reader *r, const char *p)
+{
+    size_t used = (size_t)(r->last - r->frames) + 1;
+    if (used > r->max_depth) {
+        fail(r, p, CW_LIMIT, "nested deeper than %u levels", r->max_depth);
+        return NULL;
+    }
+    size_t cap = used * 2 < r->max_depth + 1 ? used * 2 : r->max_depth + 1;
+    frame *frames = cw_arena_alloc(r->arena, cap * sizeof *frames);
+    if (!frames) {
+        fail_arena(r, p);
+        return NULL;
+    }
+    memcpy(frames, r->frames, used * sizeof *frames);
+    r->frames = frames;
+    r->last = frames + cap - 1;
+    return frames + used - 1;
+}
+
+CW_INLINE bool open_container(reader *r, cursor *c, uint32_t meta, char closer)
+{
+    if (CW_UNLIKELY(c->top == r->last)) {
+        c->top = grow_frames(r, c->p);
+        if (!c->top)
+            return false;
+    }
+    *++c->top = (frame){.open = (uint32_t)(c->next - r->tape), .closer = closer};
+    if (CW_UNLIKELY(!push(r, c, cw_str_make(c->p, 1), meta)))
+        return false;
+    c->p++;
+    return true;
+}
+
+CW_INLINE bool close_container(reader *r, cursor *c)
+{
+    frame *f = c->top;
+    uint32_t distance = (uint32_t)(c->next - r->tape) - f->open;
+    if (CW_UNLIKELY(!push(r, c, cw_str_make(c->p, distance), CW_JSON_END)))
+        return false;
+    cw_json *open = r->tape + f->open;
+    open->n = distance;
+    open->meta |= f->count << 8;
+    if (CW_UNLIKELY(f->keys.table != NULL))
+        cw_json_keys_release(&r->pool, &f->keys);
+    c->top--;
+    c->p++;
+    return true;
+}
+
+static CW_NOINLINE bool fail_key(reader *r, const char *p, const cw_json *key, cw_code code)
+{
+    return code == CW_PARSE ? fail_duplicate(r, cw_json_span(key)) : fail_arena(r, p);
+}
+
+/* A key and its colon. */
+CW_INLINE bool read_key(reader *r, cursor *c, const char *what)
+{
+    if (CW_UNLIKELY(peek_token(r, c) != '"'))
+        return expected(r, c->p, what);
+    uint32_t before = c->top->count++;
+    if (CW_UNLIKELY(before == r->max_members))
+        return fail(r, c->p, CW_LIMIT, "more than %u members in an object", r->max_members);
+    if (CW_UNLIKELY(!read_string(r, c, CW_JSON_STRING | CW_JSON_KEY)))
+        return false;
+    if (r->check_keys) {
+        const cw_json *object = r->tape + c->top->open;
+        const cw_json *key = c->next - 1;
+        cw_code rc = key_set_add(&r->pool, &c->top->keys, object, key, before);
+        if (CW_UNLIKELY(rc))
+            return fail_key(r, c->p, key, rc);
+    }
+    if (CW_UNLIKELY(peek_token(r, c) != ':'))
+        return expected(r, c->p, "':' after the key");
+    c->p++;
+    return true;
+}
+
+/* Behind a value: close what ends here, then stop before the next value or outside of all. */
+CW_INLINE bool next_value(reader *r, cursor *c)
+{
+    while (c->top->closer) {
+        frame *f = c->top;
+        int byte = peek_token(r, c);
+        if (byte == ',') {
+            c->p++;
+            if (f->closer == '}')
+                return read_key(r, c, "a key after ','");
+            if (CW_UNLIKELY(++f->count > MEMBERS_CEILING))
+                return fail(r, c->p, CW_LIMIT, "more than %u elements in an array",
+                            MEMBERS_CEILING);
+            return true;
+        }
+        if (CW_UNLIKELY(byte != f->closer))
+            return expected(r, c->p, f->closer == '}' ? "',' or '}'" : "',' or ']'");
+        if (CW_UNLIKELY(!close_container(r, c)))
+            return false;
+    }
+    return true;
+}
+
+/* Open the container at the cursor. Stops before its first value, or behind it when it is empty. */
+CW_INLINE bool read_opening(reader *r, cursor *c, bool *ret_empty)
+{
+    bool object = *c->p == '{';
+    char closer = object ? '}' : ']';
+    if (!open_container(r, c, object ? r->object_meta : CW_JSON_ARRAY, closer))
+        return false;
+    *ret_empty = peek_token(r, c) == closer;
+    if (*ret_empty)
+        return close_container(r, c);
+    if (object)
+        return read_key(r, c, "a key or '}'");
+    c->top->count = 1;
+    return true;
+}
+
+static bool read_values(reader *r, cursor *c)
+{
+    bool ok;
+    do {
+        int byte = peek_token(r, c);
+        bool whole = true;
+        if (byte == '"')
+            ok = read_string(r, c, CW_JSON_STRING);
+        else if (byte == '{' || byte == '[')
+            ok = read_opening(r, c, &whole);
+        else if (byte == '-' || (byte >= '0' && byte <= '9'))
+            ok = read_number(r, c);
+        else
+            ok = read_literal(r, c);
+        if (ok && whole)
+            ok = next_value(r, c);
+    } while (ok && c->top->closer);
+    return ok;
+}
+
+/* --- public -------------------------------------------------------------------------------- */
+
+cw_json_pos cw_json_locate(cw_str src, size_t offset)
+{
+    cw_json_pos pos = {.offset = offset < src.n ? offset : src.n, .line = 1, .column = 1};
+    const char *p = src.p;
+    const char *stop = src.p + pos.offset;
+    while (p < stop) {
+        size_t n = (unsigned char)*p < 0x80 ? 1 : sequence_len(p, stop);
+        pos.column++;
+        if (*p == '\n') {
+            pos.line++;
+            pos.column = 1;
+        }
+        p += n ? n : 1;
+    }
+    return pos;
+}
+
+static uint32_t ceiling(uint32_t asked, uint32_t usual, uint32_t most)
+{
+    uint32_t n = asked ? asked : usual;
+    return n < most ? n : most;
+}
+
+cw_code cw_json_read(cw_str src, const cw_json_opts *opts, cw_arena *arena,
+                     const cw_json **ret_root, cw_json_pos *pos, cw_err *err)
+{
+    static const cw_json_opts defaults = {0};
+    const cw_json_opts *o = opts ? opts : &defaults;
+    size_t max_bytes = o->max_bytes ? o->max_bytes : CW_JSON_MAX_BYTES;
+    if (src.n > max_bytes || src.n > UINT32_MAX) {
+        if (pos)
+            *pos = (cw_json_pos){.line = 1, .column = 1};
+        return cw_fail(err, CW_LIMIT, "JSON text of %zu bytes is longer than %zu", src.n,
+                       max_bytes);
+    }
+    if (src.n == 0)
+        src.p = ""; /* may be NULL, which knows no arithmetic */
+
+    CW_UNINIT frame first[FRAMES_FIRST];
+    first[0] = (frame){0};
+    uint32_t max_depth = ceiling(o->max_depth, CW_JSON_MAX_DEPTH, CW_JSON_DEPTH_CEILING);
+    /* Every member named: a small document would notice the time to clear the rest. */
+    CW_UNINIT reader r = {
+        .end = src.p + src.n,
+        .limit = NULL,
+        .tape = NULL,
+        .last = first + (max_depth < FRAMES_FIRST ? max_depth : FRAMES_FIRST - 1),
+        .frames = first,
+        .pool = {.arena = arena, .spare = NULL},
+        .max_depth = max_depth,
+        .max_members = ceiling(o->max_members, CW_JSON_MAX_MEMBERS, MEMBERS_CEILING),
+        .object_meta = CW_JSON_OBJECT | (o->allow_duplicates ? CW_JSON_UNCHECKED : 0),
+        .check_keys = !o->allow_duplicates,
+        .src = src,
+        .arena = arena,
+        .pos = pos,
+        .err = err,
+        .code = CW_OK,
+    };
+    /* Requests and schemas have a value for every 9 to 13 bytes. */
+    size_t cap = src.n / 8 + 8;
+    r.tape = cw_arena_alloc(arena, cap * sizeof *r.tape);
+    if (!r.tape) {
+        fail_arena(&r, src.p);
+        return r.code;
+    }
+    r.limit = r.tape + cap;
+
+    cursor c = {.p = src.p, .next = r.tape, .top = first};
+    if (!read_values(&r, &c))
+        return r.code;
+    if (peek_token(&r, &c) != -1) {
+        expected(&r, c.p, "the end of the text");
+        return r.code;
+    }
+    size_t used = (size_t)(c.next - r.tape);
+    size_t had = (size_t)(r.limit - r.tape);
+    if (had - used > used / 8)
+        r.tape = cw_arena_resize(arena, r.tape, had * sizeof *r.tape, used * sizeof *r.tape);
+    *ret_root = r.tape; /* shrinking is done in place and cannot fail */
+    return CW_OK;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* walk.c - one pass along the tape, each value copied from its span.
+ *
+ * What to put in front of a value follows from its neighbour on the tape alone:
+ * nothing behind a key or an opening bracket, a comma behind a value or an END.
+ * So neither a stack nor a depth is needed, except to indent.
+ */
+#include "json/walk.h"
+
+#define ROOM_STEP 4096u
+
+/* The part of the buffer that is reserved and not yet committed. */
+typedef struct sink {
+    cw_buf *out;
+    char *o;
+    char *limit;
+    size_t wish; /* how much to reserve beyond the need of the moment */
+} sink;
+
+static CW_NOINLINE bool make_room(sink *s, size_t need)
+{
+    cw_buf *out = s->out;
+    if (s->o)
+        cw_buf_commit(out, (size_t)(s->o - (out->p + out->n)));
+    size_t room = out->max - out->n;
+    size_t n = s->wish > need ? s->wish : need;
+    if (n > room && need <= room)
+        n = room;
+    s->wish = ROOM_STEP;
+    s->o = cw_buf_reserve(out, n);
+    s->limit = s->o ? s->o + n : NULL;
+    return s->o != NULL;
+}
+
+/* memcpy for mostly short text: two moves that overlap instead of a call. */
+CW_INLINE void copy_text(char *o, const char *p, size_t n)
+{
+    if (n > 32) {
+        memcpy(o, p, n);
+    } else if (n >= 16) {
+        memcpy(o, p, 16);
+        memcpy(o + n - 16, p + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(o, p, 8);
+        memcpy(o + n - 8, p + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(o, p, 4);
+        memcpy(o + n - 4, p + n - 4, 4);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            o[i] = p[i];
+    }
+}
+
+CW_INLINE char *break_line(char *o, size_t depth)
+{
+    *o++ = '\n';
+    memset(o, ' ', 2 * depth);
+    return o + 2 * depth;
+}
+
+/* What stands for this entry of the tape: brackets stand for themselves. */
+CW_INLINE cw_str entry_text(const cw_json *v, uint32_t type)
+{
+    if (type >= CW_JSON_ARRAY)
+        return cw_str_make(v->p, 1);
+    if (type == CW_JSON_STRING) {
+        if (CW_UNLIKELY(v->meta & CW_JSON_DECODED))
+            return cw_json_span(v);
+        return cw_str_make(v->p - 1, (size_t)v->n + 2);
+    }
+    return cw_str_make(v->p, v->n);
+}
+
+/* `indent` is a constant at both calls. */
+CW_INLINE void walk(sink *s, const cw_json *root, bool indent, size_t depth)
+{
+    const cw_json *stop = cw_json_after(root);
+    bool comma = false; /* a value is complete */
+    bool line = false;  /* a value does not follow its key */
+    for (const cw_json *v = root; v < stop; v++) {
+        uint32_t type = v->meta & 7u;
+        cw_str text = entry_text(v, type);
+        size_t need = text.n + 4 + (indent ? 2 * depth : 0);
+        if (CW_UNLIKELY((size_t)(s->limit - s->o) < need) && !make_room(s, need))
+            return;
+        char *o = s->o;
+        if (type == CW_JSON_END) {
+            depth--;
+            if (indent && comma)
+                o = break_line(o, depth);
+        } else {
+            if (comma)
+                *o++ = ',';
+            if (indent && line)
+                o = break_line(o, depth);
+        }
+        copy_text(o, text.p, text.n);
+        o += text.n;
+        bool key = v->meta & CW_JSON_KEY;
+        bool opens = type == CW_JSON_ARRAY || type == CW_JSON_OBJECT;
+        if (key) {
+            *o++ = ':';
+            if (indent)
+                *o++ = ' ';
+        }
+        depth += opens;
+        comma = !key && !opens;
+        line = !key;
+        s->o = o;
+    }
+    cw_buf_commit(s->out, (size_t)(s->o - (s->out->p + s->out->n)));
+}
+
+void cw_json_walk(cw_buf *out, const cw_json *v, cw_json_style style, uint32_t depth)
+{
+    /* Compact text is no longer than what was read; indented text is somewhat. */
+    sink s = {.out = out, .wish = cw_json_span(v).n + 4};
+    if (style == CW_JSON_COMPACT)
+        walk(&s, v, /* indent= */ false, depth);
+    else
+        walk(&s, v, /* indent= */ true, depth);
+}
