@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "net/loop.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void on_mail(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    cw_loop *loop = poll->data;
+    cw_mailbox_deliver(&loop->mail);
+}
+
+static void on_timer(uv_timer_t *timer);
+
+static void arm_timer(cw_loop *loop, uint64_t at)
+{
+    loop->timer_at = at;
+    if (at == UINT64_MAX) {
+        uv_timer_stop(&loop->timer);
+        return;
+    }
+    uint64_t now = uv_now(&loop->uv);
+    uv_timer_start(&loop->timer, on_timer, at > now ? at - now : 0, 0);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    cw_loop *loop = timer->data;
+    uint64_t now = uv_now(&loop->uv);
+    uint64_t next = UINT64_MAX;
+    /* Deadlines that are set by the callbacks arm the timer themselves if they come first. */
+    loop->timer_at = 0;
+    for (uint32_t i = 0; i < loop->n_lists; i++) {
+        uint64_t at = cw_deadline_list_run(loop->lists[i], now);
+        if (at < next)
+            next = at;
+    }
+    for (uint32_t i = 0; i < loop->n_lists; i++) {
+        const cw_deadline *first = loop->lists[i]->root.next;
+        if (first != &loop->lists[i]->root && first->at < next)
+            next = first->at;
+    }
+    if (!uv_is_closing((uv_handle_t *)timer))
+        arm_timer(loop, next);
+}
+
+/* libuv keeps an array indexed by descriptor and aborts when it cannot grow it; grown here, once,
+ * it never has to while requests are served. */
+static cw_code grow_watchers(cw_loop *loop, int max_fd, cw_err *err)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)max_fd >= limit.rlim_cur)
+        max_fd = (int)limit.rlim_cur - 1;
+    int fd = fcntl(loop->mail.fd, F_DUPFD_CLOEXEC, max_fd);
+    if (fd < 0)
+        return CW_OK; /* no such high descriptor can come up later either */
+    uv_poll_t poll;
+    int rc = uv_poll_init(&loop->uv, &poll, fd);
+    if (rc == 0) {
+        uv_poll_start(&poll, UV_READABLE, on_mail);
+        uv_close((uv_handle_t *)&poll, NULL);
+        uv_run(&loop->uv, UV_RUN_NOWAIT);
+    }
+    close(fd);
+    return rc ? cw_fail(err, CW_IO, "event loop: %s", uv_strerror(rc)) : CW_OK;
+}
+
+static cw_code init_handles(cw_loop *loop, int max_fd, cw_err *err)
+{
+    cw_code rc = grow_watchers(loop, max_fd, err);
+    if (rc)
+        return rc;
+    uv_timer_init(&loop->uv, &loop->timer);
+    loop->timer.data = loop;
+    int status = uv_poll_init(&loop->uv, &loop->mail_poll, loop->mail.fd);
+    if (status)
+        return cw_fail(err, CW_IO, "event loop: %s", uv_strerror(status));
+    loop->mail_poll.data = loop;
+    uv_poll_start(&loop->mail_poll, UV_READABLE, on_mail);
+    return CW_OK;
+}
+
+static void *thread_main(void *arg)
+{
+    cw_loop_run(arg);
+    return NULL;
+}
+
+cw_code cw_loop_init(cw_loop *loop, int max_fd, cw_err *err)
+{
+    *loop = (cw_loop){.timer_at = UINT64_MAX, .date_second = -1};
+    loop->scratch = malloc(CW_LOOP_SCRATCH);
+    if (!loop->scratch)
+        return cw_fail_nomem(err);
+    cw_code rc = cw_mailbox_init(&loop->mail, CW_LOOP_MESSAGES, err);
+    if (rc) {
+        free(loop->scratch);
+        return rc;
+    }
+    int status = uv_loop_init(&loop->uv);
+    if (status) {
+        cw_mailbox_done(&loop->mail);
+        free(loop->scratch);
+        return cw_fail(err, CW_IO, "event loop: %s", uv_strerror(status));
+    }
+    rc = init_handles(loop, max_fd, err);
+    if (rc) {
+        cw_loop_end(loop);
+        cw_loop_run(loop);
+        cw_loop_done(loop);
+    }
+    return rc;
+}
+
+void cw_loop_done(cw_loop *loop)
+{
+    uv_loop_close(&loop->uv);
+    cw_mailbox_done(&loop->mail);
+    free(loop->scratch);
+    loop->scratch = NULL;
+}
+
+void cw_loop_run(cw_loop *loop)
+{
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+}
+
+cw_code cw_loop_start(cw_loop *loop, cw_err *err)
+{
+    /* Signals are the main thread's; a loop must not be interrupted by one. */
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int errnum = pthread_create(&loop->thread, NULL, thread_main, loop);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return errnum ? cw_fail_errno(err, errnum, "start a loop thread") : CW_OK;
+}
+
+static void close_handle(uv_handle_t *handle)
+{
+    if (handle->loop && !uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+void cw_loop_end(cw_loop *loop)
+{
+    close_handle((uv_handle_t *)&loop->timer);
+    close_handle((uv_handle_t *)&loop->mail_poll);
+}
+
+cw_code cw_loop_post(cw_loop *loop, cw_message_fn fn, void *arg)
+{
+    return cw_mailbox_post(&loop->mail, fn, arg);
+}
+
+void cw_loop_watch(cw_loop *loop, cw_deadline_list *list)
+{
+    if (loop->n_lists < CW_LOOP_DEADLINES)
+        loop->lists[loop->n_lists++] = list;
+}
+
+void cw_loop_set_deadline(cw_loop *loop, cw_deadline *d, cw_deadline_list *list)
+{
+    cw_deadline_set(d, list, uv_now(&loop->uv));
+    if (CW_UNLIKELY(d->at < loop->timer_at))
+        arm_timer(loop, d->at);
+}
+
+uint64_t cw_loop_now(const cw_loop *loop)
+{
+    return uv_now(&loop->uv);
+}
+
+const char *cw_loop_date(cw_loop *loop)
+{
+    int64_t now = cw_clock_wall_ms();
+    if (now / 1000 != loop->date_second) {
+        loop->date_second = now / 1000;
+        cw_clock_format_http(now, loop->date);
+    }
+    return loop->date;
+}

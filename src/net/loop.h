@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* loop.h - one event loop and its thread.
+ *
+ * Wraps a libuv loop with what every user of it needs: a mailbox for other
+ * threads, deadline lists, the scratch buffer that reads go to, and the HTTP
+ * date, formatted once a second.
+ *
+ * Ownership: whoever calls cw_loop_init calls cw_loop_done, after the loop has ended.
+ * Threads:   cw_loop_post from any thread; all else on the loop's own thread (or before it starts).
+ * Limits:    CW_LOOP_MESSAGES messages waiting, CW_LOOP_DEADLINES lists.
+ */
+#ifndef CW_NET_LOOP_H
+#define CW_NET_LOOP_H
+
+#include <uv.h>
+
+#include "base/clock.h"
+#include "net/deadline.h"
+#include "net/mailbox.h"
+
+#define CW_LOOP_MESSAGES 4096u
+#define CW_LOOP_DEADLINES 16u
+#define CW_LOOP_SCRATCH (64u * 1024u)
+
+typedef struct cw_loop {
+    uv_loop_t uv;
+    uv_poll_t mail_poll;
+    uv_timer_t timer;
+    uint64_t timer_at; /* when `timer` fires; UINT64_MAX: not set */
+    cw_mailbox mail;
+    cw_deadline_list *lists[CW_LOOP_DEADLINES];
+    uint32_t n_lists;
+    char *scratch; /* CW_LOOP_SCRATCH bytes, free for use within one callback */
+    int64_t date_second;
+    char date[CW_CLOCK_HTTP_LEN + 1];
+    pthread_t thread;
+} cw_loop;
+
+/* Make a loop that can watch descriptors below `max_fd` without allocating. */
+CW_MUST_USE cw_code cw_loop_init(cw_loop *loop, int max_fd, cw_err *err);
+void cw_loop_done(cw_loop *loop);
+/* Run on this thread until every handle but the loop's own is closed after cw_loop_end. */
+void cw_loop_run(cw_loop *loop);
+/* Run on a thread of its own, with all signals blocked; join with pthread_join(loop->thread). */
+CW_MUST_USE cw_code cw_loop_start(cw_loop *loop, cw_err *err);
+/* Close the loop's own handles, so that cw_loop_run returns when the last other one is closed. */
+void cw_loop_end(cw_loop *loop);
+
+/* Have the loop call fn(arg). CW_LIMIT when its mailbox is full. */
+CW_MUST_USE cw_code cw_loop_post(cw_loop *loop, cw_message_fn fn, void *arg);
+
+/* Let the loop watch a list; lists stay until the loop ends. */
+void cw_loop_watch(cw_loop *loop, cw_deadline_list *list);
+/* Start `d` on a watched list. */
+void cw_loop_set_deadline(cw_loop *loop, cw_deadline *d, cw_deadline_list *list);
+
+/* Milliseconds of the monotonic clock at the start of this iteration. */
+uint64_t cw_loop_now(const cw_loop *loop);
+/* The current HTTP date, CW_CLOCK_HTTP_LEN characters. */
+const char *cw_loop_date(cw_loop *loop);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "net/server_int.h"
+
+/* A request's memory: what its body may become as a document, and room to work. */
+#define ARENA_FACTOR 10u
+#define ARENA_BASE (256u * 1024u)
+/* Body buffers up to this size are kept for the next request. */
+#define BODY_KEEP 16384u
+
+/* ---- slots ---- */
+
+static cw_http_req *grow_pool(cw_server_loop *sl)
+{
+    if (sl->n_slots == sl->cap_slots) {
+        uint32_t cap = sl->cap_slots ? sl->cap_slots * 2 : 64;
+        cw_http_req **slots = realloc(sl->slots, cap * sizeof *slots);
+        if (!slots)
+            return NULL;
+        sl->slots = slots;
+        uint32_t *free_slots = realloc(sl->free_slots, cap * sizeof *free_slots);
+        if (!free_slots)
+            return NULL;
+        sl->free_slots = free_slots;
+        sl->cap_slots = cap;
+    }
+    cw_http_req *req = calloc(1, sizeof *req);
+    if (!req)
+        return NULL;
+    req->slot = sl->n_slots;
+    req->generation = 1;
+    sl->slots[sl->n_slots++] = req;
+    return req;
+}
+
+cw_http_req *cw_request_new(cw_conn *c)
+{
+    cw_server_loop *sl = c->sl;
+    const cw_server_opts *opts = &sl->settings->opts;
+    cw_http_req *req = sl->n_free ? sl->slots[sl->free_slots[--sl->n_free]] : grow_pool(sl);
+    if (!req)
+        return NULL;
+    req->c = c;
+    if (!req->arena.max)
+        cw_arena_init(&req->arena, 0);
+    req->arena.max = (size_t)opts->body_size * ARENA_FACTOR + ARENA_BASE;
+    if (!req->body.max)
+        cw_buf_init(&req->body, (size_t)opts->body_size);
+    req->body.max = (size_t)opts->body_size;
+    cw_buf_init(&req->out, opts->stream_queue);
+    req->param = CW_STR("");
+    req->bytes = NULL;
+    req->head_left = req->body_left = CW_STR("");
+    req->listener = NULL;
+    req->status = 0;
+    req->sent = 0;
+    req->answered = req->stream_full = req->ending = false;
+    req->started_ns = opts->access_log ? cw_clock_ns() : 0;
+    cw_http1_head_init(&req->head, &opts->head);
+    return req;
+}
+
+void cw_request_free(cw_http_req *req)
+{
+    cw_server_loop *sl = req->c->sl;
+    req->generation++;
+    req->c = NULL;
+    cw_arena_reset(&req->arena);
+    cw_buf_done(&req->out);
+    if (req->body.cap > BODY_KEEP)
+        cw_buf_release(&req->body);
+    else
+        cw_buf_clear(&req->body);
+    sl->free_slots[sl->n_free++] = req->slot;
+}
+
+void cw_request_pool_done(cw_server_loop *sl)
+{
+    for (uint32_t i = 0; i < sl->n_slots; i++) {
+        cw_arena_done(&sl->slots[i]->arena);
+        cw_buf_done(&sl->slots[i]->body);
+        free(sl->slots[i]);
+    }
+    free(sl->slots);
+    free(sl->free_slots);
+    sl->slots = NULL;
+    sl->free_slots = NULL;
+    sl->n_slots = sl->cap_slots = sl->n_free = 0;
+}
+
+cw_http_handle cw_http_handle_of(const cw_http_req *req)
+{
+    return (cw_http_handle){req->slot, req->generation};
+}
+
+cw_http_req *cw_http_find(cw_loop *loop, cw_http_handle handle)
+{
+    cw_server_loop *sl = CW_CONTAINER(loop, cw_server_loop, loop);
+    if (handle.slot >= sl->n_slots)
+        return NULL;
+    cw_http_req *req = sl->slots[handle.slot];
+    return req->c && req->generation == handle.generation ? req : NULL;
+}
+
+void cw_http_listen(cw_http_req *req, cw_http_listener fn, void *ctx)
+{
+    req->listener = fn;
+    req->listener_ctx = ctx;
+}
+
+void cw_request_tell(cw_http_req *req, cw_http_event event)
+{
+    if (req->listener)
+        req->listener(req, event, req->listener_ctx);
+}
+
+/* ---- from head to handler ---- */
+
+static bool has_body(const cw_http_req *req)
+{
+    return req->head.chunked || req->head.content_length > 0;
+}
+
+/* Refuse a request whose framing is sound. The connection can go on unless a body would have to be
+ * read first, which nobody wants. */
+static void refuse(cw_http_req *req, unsigned status, const char *code, const char *message)
+{
+    if (has_body(req))
+        req->c->closing = true;
+    cw_http_reply_error(req, status, code, cw_str_from(message));
+}
+
+static cw_str field(const cw_http_req *req, uint16_t index)
+{
+    return index == CW_HTTP1_NONE ? CW_STR("") : cw_http1_value(&req->head, req->bytes, index);
+}
+
+static bool check_target(cw_http_req *req)
+{
+    const char *reason = NULL;
+    cw_str raw = cw_str_make(req->bytes + req->head.target_at, req->head.target_len);
+    cw_code rc = cw_target_parse(raw, &req->arena, &req->target, &reason);
+    if (rc == CW_INVALID)
+        cw_reply_refuse(req, 400, reason);
+    else if (rc)
+        cw_reply_refuse(req, 503, "out of memory");
+    return !rc;
+}
+
+/* The one place where Host and Origin are judged: before routing, so for every path there is or
+ * will be. */
+static bool check_host(cw_http_req *req)
+{
+    const cw_hostlist *list = req->c->sl->settings->hosts;
+    cw_str host = field(req, req->head.host);
+    if (req->target.authority.p) {
+        if (req->head.host != CW_HTTP1_NONE && !cw_host_eq(req->target.authority, host)) {
+            cw_reply_refuse(req, 400, "the target's host is not the Host header's");
+            return false;
+        }
+        host = req->target.authority;
+    }
+    /* A 1.0 client without Host is no browser, and only browsers can be rebound. */
+    bool checked = req->head.host != CW_HTTP1_NONE || req->target.authority.p;
+    if (checked && !cw_hostlist_allows_host(list, host)) {
+        refuse(req, 421, "misdirected_request", "This server does not answer for that host");
+        return false;
+    }
+    if (req->head.origin != CW_HTTP1_NONE &&
+        !cw_hostlist_allows_origin(list, field(req, req->head.origin), host)) {
+        refuse(req, 403, "origin_not_allowed", "This origin may not use this server");
+        return false;
+    }
+    return true;
+}
+
+static void answer_allow(cw_http_req *req, unsigned status, const char *allow)
+{
+    cw_http_header header = {CW_STR("Allow"), cw_str_from(allow)};
+    cw_http_answer answer = {.status = status, .headers = &header, .n_headers = 1};
+    if (status == 405)
+        answer.body = CW_STR("{\"error\":{\"code\":\"method_not_allowed\","
+                             "\"message\":\"This resource does not have that method\"}}");
+    if (has_body(req))
+        req->c->closing = true;
+    cw_http_reply(req, &answer);
+}
+
+static bool find_handler(cw_http_req *req)
+{
+    cw_http_method method = req->head.method;
+    if (method == CW_HTTP_UNKNOWN) {
+        refuse(req, 501, "not_implemented", "Unknown request method");
+        return false;
+    }
+    if (method == CW_HTTP_OPTIONS && cw_str_is(req->target.path, "*")) {
+        answer_allow(req, 204, "GET, HEAD, POST, OPTIONS");
+        return false;
+    }
+    req->route = cw_router_match(req->c->sl->server->router, req->target.path, &req->param);
+    if (!req->route) {
+        refuse(req, 404, "not_found", "There is nothing at this path");
+        return false;
+    }
+    if (req->route->handlers[method] ||
+        (method == CW_HTTP_HEAD && req->route->handlers[CW_HTTP_GET]))
+        return true;
+    answer_allow(req, method == CW_HTTP_OPTIONS ? 204 : 405, req->route->allow);
+    return false;
+}
+
+static void run(cw_http_req *req)
+{
+    cw_http_method m = req->head.method;
+    if (!req->route->handlers[m])
+        m = CW_HTTP_GET; /* HEAD */
+    req->c->state = CONN_RUN;
+    req->route->handlers[m](req, req->route->selves[m]);
+}
+
+static bool has_coding(const cw_http_req *req)
+{
+    const cw_str name = CW_STR("Content-Encoding");
+    size_t i = cw_http1_find(&req->head, req->bytes, name, 0);
+    while (i != CW_HTTP1_NONE &&
+           cw_str_ieq(cw_http1_value(&req->head, req->bytes, i), CW_STR("identity")))
+        i = cw_http1_find(&req->head, req->bytes, name, i + 1);
+    return i != CW_HTTP1_NONE;
+}
+
+static bool check_body(cw_http_req *req)
+{
+    const cw_server_opts *opts = &req->c->sl->settings->opts;
+    if (cw_http1_body_init(&req->reader, &req->head, opts->body_size)) {
+        cw_reply_refuse(req, req->reader.status, req->reader.reason);
+        return false;
+    }
+    if (!has_body(req))
+        return true;
+    /* No decoder, no bombs: a compressed body is refused, not opened. */
+    if (has_coding(req)) {
+        refuse(req, 415, "unsupported_media_type", "Send the body without Content-Encoding");
+        return false;
+    }
+    return true;
+}
+
+void cw_request_begin(cw_http_req *req, const char *head)
+{
+    cw_conn *c = req->c;
+    c->client_done = !req->head.keep_alive;
+    if (c->client_done || c->sl->stopping || c->pipelined >= c->sl->settings->opts.pipelined)
+        c->closing = true;
+    req->bytes = cw_arena_dup(&req->arena, head, req->head.size);
+    if (!req->bytes) {
+        cw_reply_refuse(req, 503, "out of memory");
+        return;
+    }
+    if (!check_target(req) || !check_host(req) || !find_handler(req) || !check_body(req))
+        return;
+    if (!has_body(req)) {
+        run(req);
+        return;
+    }
+    c->state = CONN_BODY;
+    if (req->head.expect_continue)
+        cw_reply_continue(c);
+}
+
+size_t cw_request_take_body(cw_http_req *req, const char *p, size_t n)
+{
+    cw_str in = cw_str_make(p, n);
+    cw_str piece;
+    cw_code rc;
+    while ((rc = cw_http1_read_body(&req->reader, &in, &piece)) == CW_AGAIN && piece.n)
+        cw_buf_add(&req->body, piece);
+    size_t used = n - in.n;
+    if (req->body.code) {
+        cw_reply_refuse(req, 503, "out of memory");
+        return n;
+    }
+    if (rc == CW_DONE)
+        run(req);
+    else if (rc != CW_AGAIN) {
+        cw_reply_refuse(req, req->reader.status, req->reader.reason);
+        return n;
+    }
+    return used;
+}
+
+/* ---- what a handler sees ---- */
+
+cw_http_method cw_http_req_method(const cw_http_req *req)
+{
+    return req->head.method;
+}
+
+cw_str cw_http_req_path(const cw_http_req *req)
+{
+    return req->target.path;
+}
+
+cw_str cw_http_req_query(const cw_http_req *req)
+{
+    return req->target.query;
+}
+
+cw_str cw_http_req_target(const cw_http_req *req)
+{
+    return cw_str_make(req->bytes + req->head.target_at, req->head.target_len);
+}
+
+cw_str cw_http_req_param(const cw_http_req *req)
+{
+    return req->param;
+}
+
+cw_str cw_http_req_header(const cw_http_req *req, cw_str name)
+{
+    size_t i = cw_http1_find(&req->head, req->bytes, name, 0);
+    return i == CW_HTTP1_NONE ? (cw_str){NULL, 0} : cw_http1_value(&req->head, req->bytes, i);
+}
+
+cw_str cw_http_req_body(const cw_http_req *req)
+{
+    return cw_buf_str(&req->body);
+}
+
+cw_str cw_http_req_peer(const cw_http_req *req)
+{
+    /* Formatted on demand: few handlers ask. */
+    char text[CW_ADDRESS_TEXT];
+    cw_address peer;
+    cw_conn_peer_address(req->c, &peer);
+    cw_address_format_host(&peer, text, sizeof text);
+    cw_arena *arena = &((cw_http_req *)(uintptr_t)req)->arena;
+    cw_str copy = cw_arena_dup_str(arena, cw_str_from(text));
+    return copy.p ? copy : CW_STR("");
+}
+
+bool cw_http_req_is_tls(const cw_http_req *req)
+{
+    return req->c->tls != NULL;
+}
+
+cw_arena *cw_http_req_arena(cw_http_req *req)
+{
+    return &req->arena;
+}
+
+cw_loop *cw_http_req_loop(cw_http_req *req)
+{
+    return &req->c->sl->loop;
+}
+
+bool cw_http_req_is_stopping(const cw_http_req *req)
+{
+    return req->c->sl->stopping;
+}

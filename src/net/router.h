@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* router.h - method and path to handler.
+ *
+ * A path is exact ("/healthz") or ends in one variable segment
+ * ("/mcp/tools/{name}"); exact paths win. HEAD is served by the GET handler,
+ * OPTIONS by the router itself.
+ *
+ * Ownership: paths and handlers are borrowed (static).
+ * Threads:   built before the loops start, read by all.
+ * Limits:    CW_ROUTER_MAX paths.
+ */
+#ifndef CW_NET_ROUTER_H
+#define CW_NET_ROUTER_H
+
+#include "base/map.h"
+#include "net/http.h"
+
+#define CW_ROUTER_MAX 128u
+#define CW_ROUTE_METHODS (CW_HTTP_TRACE + 1)
+
+typedef struct cw_route {
+    cw_str prefix; /* the path, or what stands before {name} */
+    bool variable;
+    cw_http_handler handlers[CW_ROUTE_METHODS];
+    void *selves[CW_ROUTE_METHODS];
+    char allow[64]; /* "GET, HEAD, OPTIONS" */
+} cw_route;
+
+typedef struct cw_router {
+    cw_map exact;
+    cw_route *routes[CW_ROUTER_MAX];
+    size_t n;
+} cw_router;
+
+void cw_router_init(cw_router *r);
+void cw_router_done(cw_router *r);
+/* CW_LIMIT when full, CW_NOMEM; the same method and path twice is CW_PARAMS. */
+CW_MUST_USE cw_code cw_router_add(cw_router *r, cw_http_method method, const char *path,
+                                  cw_http_handler handler, void *self);
+/* The route of a path, or NULL; *ret_param gets what stands for {name}. */
+const cw_route *cw_router_match(const cw_router *r, cw_str path, cw_str *ret_param);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "net/deadline.h"
+
+static cw_deadline *expired[16];
+static unsigned n_expired;
+static cw_deadline_list list;
+
+static void note(cw_deadline *d)
+{
+    expired[n_expired++] = d;
+}
+
+static void set_again(cw_deadline *d)
+{
+    note(d);
+    cw_deadline_set(d, &list, 1000);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    n_expired = 0;
+    cw_deadline_list_init(&list, 100, note);
+    return 0;
+}
+
+static void entries_expire_in_the_order_they_were_set(void **state)
+{
+    (void)state;
+    cw_deadline a = {0}, b = {0}, c = {0};
+    cw_deadline_set(&a, &list, 0);
+    cw_deadline_set(&b, &list, 10);
+    cw_deadline_set(&c, &list, 20);
+    assert_int_equal(cw_deadline_list_run(&list, 99), 100);
+    assert_int_equal(n_expired, 0);
+    assert_int_equal(cw_deadline_list_run(&list, 110), 120);
+    assert_int_equal(n_expired, 2);
+    assert_ptr_equal(expired[0], &a);
+    assert_ptr_equal(expired[1], &b);
+    assert_null(a.list);
+    assert_non_null(c.list);
+}
+
+static void setting_again_moves_an_entry_to_the_end(void **state)
+{
+    (void)state;
+    cw_deadline a = {0}, b = {0};
+    cw_deadline_set(&a, &list, 0);
+    cw_deadline_set(&b, &list, 1);
+    cw_deadline_set(&a, &list, 2);
+    assert_int_equal(cw_deadline_list_run(&list, 101), 102);
+    assert_int_equal(n_expired, 1);
+    assert_ptr_equal(expired[0], &b);
+}
+
+static void a_cleared_entry_never_expires(void **state)
+{
+    (void)state;
+    cw_deadline a = {0};
+    cw_deadline_clear(&a);
+    cw_deadline_set(&a, &list, 0);
+    cw_deadline_clear(&a);
+    cw_deadline_clear(&a);
+    assert_true(cw_deadline_list_run(&list, 1000000) == UINT64_MAX);
+    assert_int_equal(n_expired, 0);
+}
+
+static void an_entry_can_be_set_again_by_its_own_expiry(void **state)
+{
+    (void)state;
+    cw_deadline a = {0};
+    cw_deadline_list_init(&list, 100, set_again);
+    cw_deadline_set(&a, &list, 0);
+    assert_int_equal(cw_deadline_list_run(&list, 500), 1100);
+    assert_int_equal(n_expired, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(entries_expire_in_the_order_they_were_set, set_up),
+        cmocka_unit_test_setup(setting_again_moves_an_entry_to_the_end, set_up),
+        cmocka_unit_test_setup(a_cleared_entry_never_expires, set_up),
+        cmocka_unit_test_setup(an_entry_can_be_set_again_by_its_own_expiry, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
