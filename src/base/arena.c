@@ -179,7 +179,7 @@ void cw_arena_reset(cw_arena *a)
     if (!a->blocks)
         return;
     a->used = a->blocks->size;
-    a->next_block = 2 * CW_ARENA_BLOCK_MIN;
+    a->next_block = (size_t)CW_ARENA_BLOCK_MIN * 2;
     a->cur = block_data(a->blocks);
     a->end = (char *)a->blocks + a->blocks->size;
     CW_ARENA_POISON(a->cur, a->blocks->size - HEAD);

@@ -46,7 +46,7 @@
 
 #define CW_ARENA_ALIGN 16u
 #define CW_ARENA_BLOCK_MIN 1024u
-#define CW_ARENA_BLOCK_MAX (64u * 1024u)
+#define CW_ARENA_BLOCK_MAX 65536u
 
 typedef struct cw_arena_block cw_arena_block;
 typedef struct cw_arena_held cw_arena_held;

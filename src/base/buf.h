@@ -45,9 +45,11 @@ CW_INLINE void cw_buf_add_bytes(cw_buf *b, const void *p, size_t n)
 {
     if (n == 0)
         return;
-    if (CW_UNLIKELY(b->code || n >= b->cap - b->n) && !cw_buf_reserve(b, n))
+    bool fits = !b->code && n < b->cap - b->n;
+    char *to = CW_LIKELY(fits) ? b->p + b->n : cw_buf_reserve(b, n);
+    if (!to)
         return;
-    memcpy(b->p + b->n, p, n);
+    memcpy(to, p, n);
     b->n += n;
 }
 

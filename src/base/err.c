@@ -19,6 +19,22 @@ typedef struct draft {
     size_t n;
 } draft;
 
+static const struct facts {
+    const char *text;
+    int rpc;
+    int http;
+} facts[] = {
+#define CW_X(name, text, rpc, http) {text, rpc, http},
+    CW_CODES(CW_X)
+#undef CW_X
+};
+
+/* A number that is no code is a bug, and reads like one. */
+static const struct facts *facts_of(cw_code code)
+{
+    return &facts[(size_t)code < CW_COUNT(facts) ? code : CW_INTERNAL];
+}
+
 static bool is_outcome(cw_code code)
 {
     return code == CW_OK || code == CW_AGAIN || code == CW_DECLINED || code == CW_DONE;
@@ -99,36 +115,15 @@ cw_code cw_fail_nomem(cw_err *err)
 
 const char *cw_code_text(cw_code code)
 {
-    switch (code) {
-#define CW_X(name, text, rpc, http)                                                                \
-    case CW_##name:                                                                                \
-        return text;
-        CW_CODES(CW_X)
-#undef CW_X
-    }
-    return "unknown code";
+    return facts_of(code)->text;
 }
 
 int cw_code_rpc(cw_code code)
 {
-    switch (code) {
-#define CW_X(name, text, rpc, http)                                                                \
-    case CW_##name:                                                                                \
-        return rpc;
-        CW_CODES(CW_X)
-#undef CW_X
-    }
-    return -32603;
+    return facts_of(code)->rpc;
 }
 
 int cw_code_http(cw_code code)
 {
-    switch (code) {
-#define CW_X(name, text, rpc, http)                                                                \
-    case CW_##name:                                                                                \
-        return http;
-        CW_CODES(CW_X)
-#undef CW_X
-    }
-    return 500;
+    return facts_of(code)->http;
 }

@@ -204,7 +204,7 @@ bool cw_log_on(cw_log_level level, const char *component)
 void cw_log_event(cw_log_level level, const char *component, const char *message,
                   const cw_log_field *fields)
 {
-    char line[CW_LOG_LINE_MAX];
+    CW_UNINIT char line[CW_LOG_LINE_MAX];
     if (!cw_log_on(level, component))
         return;
     size_t n = cw_log_format(line, cw_log_is_json(), level, component, message, fields);

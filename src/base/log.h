@@ -46,7 +46,7 @@ typedef enum cw_log_level {
 
 #define CW_LOG_LINE_MAX 8192u
 #define CW_LOG_FIELD_MAX 1024u
-#define CW_LOG_QUEUE_MAX (1024u * 1024u)
+#define CW_LOG_QUEUE_MAX 1048576u
 #define CW_LOG_COMPONENTS_MAX 64u
 #define CW_LOG_COMPONENT_MAX 31u /* bytes of one name: a-z, 0-9, '-', '_' and '.' */
 

@@ -37,6 +37,19 @@ static void put_text(line *l, const char *text)
     put(l, text, strlen(text));
 }
 
+static void put_number(line *l, int64_t number)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do
+        digits[--at] = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (number < 0)
+        digits[--at] = '-';
+    put(l, digits + at, sizeof(digits) - at);
+}
+
 /* Characters that would end a line, drive a terminal or reorder what a reader sees. */
 static bool is_control(uint32_t cp)
 {
@@ -88,6 +101,11 @@ static void put_escaped(line *l, cw_str s, bool quotes)
     size_t from = 0; /* start of the run that needs no escape */
     size_t i = 0;
     while (i < s.n) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c >= ' ' && c <= '~' && c != '"' && c != '\\') {
+            i++;
+            continue;
+        }
         uint32_t cp = 0;
         unsigned len = cw_utf8_decode(s.p + i, s.n - i, &cp);
         bool quote = cp == '\\' || (quotes && cp == '"');
@@ -166,9 +184,7 @@ static bool put_field(line *l, const cw_log_field *f)
     if (f->text.p) {
         put_quoted(l, f->text, CW_LOG_FIELD_MAX);
     } else {
-        char digits[24];
-        int n = snprintf(digits, sizeof(digits), "%lld", (long long)f->number);
-        put(l, digits, (size_t)n);
+        put_number(l, f->number);
     }
     if (!l->full)
         return true;
@@ -180,7 +196,8 @@ static bool put_field(line *l, const cw_log_field *f)
 size_t cw_log_format(char out[CW_LOG_LINE_MAX], bool json, cw_log_level level,
                      const char *component, const char *message, const cw_log_field *fields)
 {
-    line l = {.p = out, .max = CW_LOG_LINE_MAX - TAIL_MAX, .json = json};
+    line l = {.max = CW_LOG_LINE_MAX - TAIL_MAX, .json = json};
+    l.p = out;
     bool cut = false;
     put_head(&l, level, cw_str_from(component), cw_str_from(message));
     for (const cw_log_field *f = fields; f && f->key; f++)

@@ -29,6 +29,10 @@
  * tried again to report lost lines while no new line comes. */
 #define LOOK_MS 50u
 #define RETRY_MS 1000u
+/* How long a first line waits for others, so that a busy server pays for one wake-up and one write
+ * every few milliseconds and not for each line; and how much is enough to write at once. */
+#define GATHER_MS 2u
+#define GATHER_BYTES (CW_LOG_QUEUE_MAX / 4)
 
 typedef enum writer_state {
     IDLE,
@@ -187,6 +191,15 @@ static void wait_for_work(void)
     }
 }
 
+/* With the lock held. */
+static void gather_lines(void)
+{
+    struct timespec until = in_ms(GATHER_MS);
+    while (w.fill_n > 0 && w.fill_n < GATHER_BYTES && w.state == RUNNING)
+        if (pthread_cond_timedwait(&w.wake, &w.lock, &until) == ETIMEDOUT)
+            return;
+}
+
 /* With the lock held. The descriptor is only closed here, where no write uses it. */
 static void take_next_fd(void)
 {
@@ -237,6 +250,7 @@ static void *writer_main(void *arg)
     do {
         w.batch_n = 0;
         wait_for_work();
+        gather_lines();
         take_next_fd();
         swap_buffers();
         pthread_mutex_unlock(&w.lock);
@@ -336,8 +350,8 @@ void cw_log_put(const char *line, size_t n)
     } else {
         memcpy(w.fill + w.fill_n, line, n);
         w.fill_n += n;
-        /* The thread only sleeps on an empty buffer. */
-        if (w.fill_n == n)
+        /* The thread waits for a first line, and then for this many bytes. */
+        if (w.fill_n == n || (w.fill_n >= GATHER_BYTES && w.fill_n - n < GATHER_BYTES))
             pthread_cond_signal(&w.wake);
     }
     pthread_mutex_unlock(&w.lock);

@@ -31,7 +31,8 @@ static uint64_t rotl(uint64_t x, unsigned by)
     return x << by | x >> (64 - by);
 }
 
-static void sip_round(sip *s)
+/* Inlined, so that the four words stay in registers. */
+CW_INLINE void sip_round(sip *s)
 {
     s->v0 += s->v1;
     s->v2 += s->v3;
@@ -167,20 +168,20 @@ cw_code cw_map_put(cw_map *m, cw_str key, void *value, void **ret_old)
     uint64_t hash = cw_hash(key);
     if (!key.p)
         key.p = "";
-    cw_map_entry *slot = m->cap ? &m->slots[probe(m, key, hash)] : NULL;
-    if (!slot || !slot->key.p) {
+    size_t at = m->cap ? probe(m, key, hash) : 0;
+    if (m->cap == 0 || !m->slots[at].key.p) {
         if (m->n >= m->max)
             return CW_LIMIT;
         if (m->n >= m->cap / 4 * 3) {
             if (grow(m) != CW_OK)
                 return CW_NOMEM;
-            slot = &m->slots[probe(m, key, hash)];
+            at = probe(m, key, hash);
         }
         m->n++;
     }
     if (ret_old)
-        *ret_old = slot->value;
-    *slot = (cw_map_entry){key, value, hash};
+        *ret_old = m->slots[at].value;
+    m->slots[at] = (cw_map_entry){key, value, hash};
     return CW_OK;
 }
 

@@ -138,7 +138,8 @@ static void impossible_sizes_are_over_the_limit(void **state)
     assert_null(cw_arena_alloc(&a, huge));
     assert_int_equal(cw_arena_code(&a), CW_LIMIT);
     assert_null(cw_arena_alloc(&a, huge - 20));
-    assert_null(cw_arena_calloc(&a, huge / 2, 3));
+    /* The product would wrap round to 16. */
+    assert_null(cw_arena_calloc(&a, huge / 16 + 2, 16));
     assert_null(cw_arena_dup(&a, p, huge));
     assert_null(cw_arena_resize(&a, p, 10, huge));
     assert_null(cw_arena_resize(&a, p, 10, huge - 20));
@@ -202,6 +203,7 @@ static void newest_allocation_is_resized_in_place(void **state)
     p = cw_arena_alloc(&a, 0);
     assert_ptr_equal(cw_arena_resize(&a, p, 0, 40), p);
     assert_ptr_equal(cw_arena_resize(&a, p, 40, 0), p);
+    assert_ptr_not_equal(cw_arena_alloc(&a, 1), p);
     cw_arena_done(&a);
 }
 

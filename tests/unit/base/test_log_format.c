@@ -149,7 +149,7 @@ static void long_fields_are_cut_between_characters(void **state)
     text = format_value(false, cw_str_make(value, CW_LOG_FIELD_MAX + 1));
     assert_string_equal(text, expected);
     /* A character of three bytes across the limit goes as a whole. */
-    memcpy(value + CW_LOG_FIELD_MAX - 1, "\xE2\x82\xAC", 3);
+    (void)cw_utf8_encode(0x20AC, value + CW_LOG_FIELD_MAX - 1);
     snprintf(expected, sizeof(expected), "k=\"%.*s...\"", (int)CW_LOG_FIELD_MAX - 1, value);
     text = format_value(false, cw_str_make(value, sizeof(value)));
     assert_string_equal(text, expected);
@@ -172,17 +172,33 @@ static void a_full_line_leaves_fields_out_and_says_so(void **state)
     assert_non_null(strstr(text, "\\u0001\" d=\"last\" cut=true"));
     text = format(true, CW_LOG_INFO, "c", message, fields);
     assert_non_null(strstr(text, "\\u0001...\",\"a\":\"first\",\"d\":\"last\",\"cut\":true}"));
-    /* However much there is, the end of the line has room. */
-    for (size_t n = 0; n < 1024; n++) {
-        const cw_log_field many[] = {CW_KV("b", v),
-                                     CW_KV("c", cw_str_make(value, 100)),
-                                     CW_KV("d", cw_str_make("xxxxxxxxxxxx", n % 12)),
-                                     CW_KV("e", cw_str_make(message, n)),
-                                     CW_KN("f", 1),
-                                     {0}};
-        text = format(true, CW_LOG_INFO, "c", "m", many);
-        assert_int_equal(text[strlen(text) - 1], '}');
+}
+
+/* One more byte each time across the limit: the mark and the end of the line always have room. */
+static void a_line_of_any_length_is_complete(void **state)
+{
+    (void)state;
+    char control[CW_LOG_FIELD_MAX];
+    char plain[CW_LOG_FIELD_MAX];
+    memset(control, 1, sizeof(control));
+    memset(plain, 'p', sizeof(plain));
+    cw_str v = cw_str_make(control, sizeof(control));
+    size_t longest = 0;
+    for (size_t n = 0; n <= sizeof(plain); n++) {
+        const cw_log_field fields[] = {CW_KV("a", v),
+                                       CW_KV("b", cw_str_make(plain, sizeof(plain))),
+                                       CW_KV("c", cw_str_make(plain, n)),
+                                       CW_KV("d", v),
+                                       {0}};
+        for (int json = 0; json < 2; json++) {
+            static const char *const ends[] = {" cut=true", ",\"cut\":true}"};
+            const char *text = format(json, CW_LOG_INFO, "c", "m", fields);
+            size_t len = strlen(line);
+            longest = len > longest ? len : longest;
+            assert_string_equal(text + strlen(text) - strlen(ends[json]), ends[json]);
+        }
     }
+    assert_in_range(longest, CW_LOG_LINE_MAX - 16, CW_LOG_LINE_MAX - 1);
 }
 
 int main(void)
@@ -197,6 +213,7 @@ int main(void)
         cmocka_unit_test(messages_components_and_keys_are_escaped_too),
         cmocka_unit_test(long_fields_are_cut_between_characters),
         cmocka_unit_test(a_full_line_leaves_fields_out_and_says_so),
+        cmocka_unit_test(a_line_of_any_length_is_complete),
     };
     return cmocka_run_group_tests_name("log_format", tests, NULL, NULL);
 }
