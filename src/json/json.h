@@ -189,9 +189,9 @@ CW_INLINE uint32_t cw_json_load4(const char *p)
     return x;
 }
 
-/* The 24 bits that a key carries in its meta. From the length and the ends of the name only: cheap,
- * the same in every process, and no defence against chosen collisions. Use it to skip most
- * comparisons; a table keyed by client strings takes cw_hash. */
+/* The 24 bits that a key carries in its meta; the high ones are mixed best. From the length and the
+ * ends of the name only: cheap, the same in every process, no defence against chosen collisions.
+ * Use it to skip most comparisons; a table keyed by client strings takes cw_hash. */
 CW_INLINE uint32_t cw_json_key_hash(cw_str name)
 {
     uint64_t a = 0;

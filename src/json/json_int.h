@@ -12,10 +12,6 @@ typedef struct decoded_head {
     size_t raw_n;    /* both quotes included */
 } decoded_head;
 
-/* Decode the body of a string (without quotes) that scan.h has found well-formed. Writes at most
- * `raw.n` bytes and returns how many. */
-size_t cw_json_decode(cw_str raw, char *out);
-
 /* The nearest double of 0.d1d2... x 10^top, from `n` ASCII digits with d1 not 0. Any `n`; infinite
  * beyond the range. */
 double cw_json_digits_to_double(const char *digits, size_t n, int64_t top);

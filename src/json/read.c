@@ -14,23 +14,13 @@
  * numbers are checked and left as text. Line and column are counted only after
  * a failure.
  */
-#include <stdarg.h>
-#include <stdio.h>
-
-#include "json/json_int.h"
-#include "json/keys.h"
+#include "json/read_int.h"
 #include "json/scan.h"
 
+#ifndef MEMBERS_CEILING           /* a test reaches a lower one */
 #define MEMBERS_CEILING 0xFFFFFFu /* bits of a count in meta */
-#define FRAMES_FIRST 16u          /* kept on the stack; deeper ones in the arena */
-#define FOUND_MAX 32
-
-typedef struct frame {
-    key_set keys;
-    uint32_t open;  /* the container's index on the tape */
-    uint32_t count; /* members so far */
-    char closer;    /* '}', ']', or 0 for the outside */
-} frame;
+#endif
+#define FRAMES_FIRST 16u /* kept on the stack; deeper ones in the arena */
 
 /* What moves with every value. Only inlined functions take its address: it lives in registers. */
 typedef struct cursor {
@@ -38,84 +28,6 @@ typedef struct cursor {
     cw_json *next; /* where the next value goes */
     frame *top;    /* the innermost open container */
 } cursor;
-
-typedef struct reader {
-    const char *end; /* of the source */
-    cw_json *limit;  /* end of the tape's memory */
-    cw_json *tape;
-    frame *last; /* end of the frames' memory */
-    frame *frames;
-    key_pool pool;
-    uint32_t max_depth;
-    uint32_t max_members;
-    uint32_t object_meta;
-    bool check_keys;
-    cw_str src;
-    cw_arena *arena;
-    cw_json_pos *pos;
-    cw_err *err;
-    cw_code code;
-} reader;
-
-/* --- failures ------------------------------------------------------------------------------ */
-
-CW_PRINTF(4, 5)
-static CW_NOINLINE bool fail(reader *r, const char *p, cw_code code, const char *fmt, ...)
-{
-    char msg[CW_ERR_MSG_MAX];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(msg, sizeof msg, fmt, args);
-    va_end(args);
-    cw_json_pos pos = cw_json_locate(r->src, (size_t)(p - r->src.p));
-    if (r->pos)
-        *r->pos = pos;
-    r->code = cw_fail(r->err, code, "line %u, column %u: %s", pos.line, pos.column, msg);
-    return false;
-}
-
-static CW_NOINLINE bool fail_arena(reader *r, const char *p)
-{
-    if (r->pos)
-        *r->pos = cw_json_locate(r->src, (size_t)(p - r->src.p));
-    r->code = cw_arena_fail(r->arena, r->err);
-    return false;
-}
-
-static void describe(const reader *r, const char *p, char out[FOUND_MAX])
-{
-    if (p == r->end) {
-        snprintf(out, FOUND_MAX, "the end of the text");
-        return;
-    }
-    unsigned c = (unsigned char)*p;
-    if (c > 0x20 && c < 0x7F)
-        snprintf(out, FOUND_MAX, "'%c'", (char)c);
-    else
-        snprintf(out, FOUND_MAX, "byte 0x%02X", c);
-}
-
-static CW_NOINLINE bool expected(reader *r, const char *p, const char *what)
-{
-    char found[FOUND_MAX];
-    describe(r, p, found);
-    return fail(r, p, CW_PARSE, "expected %s, found %s", what, found);
-}
-
-/* `quoted` is the key with its quotes as it stands in the source: escaped already. */
-static CW_NOINLINE bool fail_duplicate(reader *r, cw_str quoted)
-{
-    const size_t shown = 64;
-    bool cut = quoted.n > shown;
-    /* Never end inside a character. */
-    size_t n = cut ? shown : quoted.n;
-    while (cut && n > 0 && ((unsigned char)quoted.p[n] & 0xC0) == 0x80)
-        n--;
-    return fail(r, quoted.p, CW_PARSE, "duplicate key %.*s%s", (int)n, quoted.p,
-                cut ? "...\"" : "");
-}
-
-/* --- the tape ------------------------------------------------------------------------------ */
 
 /* More memory; returns where `next` is now, or NULL. */
 static CW_NOINLINE cw_json *grow_tape(reader *r, cw_json *next, const char *p)
@@ -127,7 +39,7 @@ static CW_NOINLINE cw_json *grow_tape(reader *r, cw_json *next, const char *p)
     size_t cap = used + (more < left ? more : left);
     cw_json *tape = cw_arena_resize(r->arena, r->tape, used * sizeof *tape, cap * sizeof *tape);
     if (!tape) {
-        fail_arena(r, p);
+        cw_json_read_fail_arena(r, p);
         return NULL;
     }
     r->tape = tape;
@@ -148,8 +60,6 @@ CW_INLINE bool push(reader *r, cursor *c, cw_str text, uint32_t meta)
     v->meta = meta;
     return true;
 }
-
-/* --- white space --------------------------------------------------------------------------- */
 
 /* The first byte that is no white space, or the end. */
 static CW_NOINLINE const char *skip_space(const char *p, const char *end)
@@ -173,12 +83,6 @@ static CW_NOINLINE const char *skip_space(const char *p, const char *end)
     return p;
 }
 
-/* The byte at p, or -1 at the end: one comparison serves for both. */
-CW_INLINE int peek(const reader *r, const char *p)
-{
-    return CW_LIKELY(p < r->end) ? (unsigned char)*p : -1;
-}
-
 /* Skip white space, of which compact text has none, and peek. */
 CW_INLINE int peek_token(const reader *r, cursor *c)
 {
@@ -189,121 +93,14 @@ CW_INLINE int peek_token(const reader *r, cursor *c)
     return peek(r, c->p);
 }
 
-/* --- strings ------------------------------------------------------------------------------- */
-
-/* The value of four hex digits at p, or -1. */
-static int32_t scan_hex4(const reader *r, const char *p)
-{
-    if (r->end - p < 4)
-        return -1;
-    int32_t value = 0;
-    for (int i = 0; i < 4; i++) {
-        unsigned letter = (unsigned)((p[i] | 0x20) - 'a');
-        if (is_digit(p[i]))
-            value = value * 16 + (p[i] - '0');
-        else if (letter < 6)
-            value = value * 16 + 10 + (int32_t)letter;
-        else
-            return -1;
-    }
-    return value;
-}
-
-/* Check the escape whose backslash is at p; returns what is behind it, or NULL. */
-static const char *scan_escape(reader *r, const char *p)
-{
-    const char *letter = p + 1;
-    if (letter == r->end || !*letter || !strchr("\"\\/bfnrtu", *letter)) {
-        expected(r, letter, "one of \"\\/bfnrtu after a backslash");
-        return NULL;
-    }
-    if (*letter != 'u')
-        return letter + 1;
-    int32_t unit = scan_hex4(r, letter + 1);
-    if (unit < 0) {
-        fail(r, p, CW_PARSE, "expected four hex digits after \\u");
-        return NULL;
-    }
-    const char *behind = letter + 5;
-    if (unit < 0xD800 || unit > 0xDFFF)
-        return behind;
-    int32_t low = -1;
-    if (unit < 0xDC00 && r->end - behind >= 2 && behind[0] == '\\' && behind[1] == 'u')
-        low = scan_hex4(r, behind + 2);
-    if (low < 0xDC00 || low > 0xDFFF) {
-        fail(r, p, CW_PARSE, "\\u%04X is half of a surrogate pair", (unsigned)unit);
-        return NULL;
-    }
-    return behind + 6;
-}
-
-/* The closing quote of a string, from any place in it; NULL after a failure. */
-static const char *scan_string(reader *r, const char *p, bool *ret_escaped)
-{
-    while (p) {
-        p = skip_plain(p, r->end);
-        int byte = peek(r, p);
-        if (byte == '"')
-            return p;
-        if (byte == '\\') {
-            *ret_escaped = true;
-            p = scan_escape(r, p);
-            continue;
-        }
-        size_t n = byte >= 0x80 ? sequence_len(p, r->end) : 0;
-        if (n > 0) {
-            p += n;
-            continue;
-        }
-        if (byte < 0)
-            expected(r, p, "'\"' at the end of a string");
-        else if (byte < 0x20)
-            fail(r, p, CW_PARSE, "control character U+%04X in a string must be escaped",
-                 (unsigned)byte);
-        else
-            fail(r, p, CW_PARSE, "invalid UTF-8 in a string (byte 0x%02X)", (unsigned)byte);
-        return NULL;
-    }
-    return NULL;
-}
-
-typedef struct rich_string {
-    cw_str text;
-    const char *close;
-    uint32_t meta;
-} rich_string;
-
-/* A string that is not plain up to its end: check the rest from `p` on, decode it when it has
- * escapes. */
-static CW_NOINLINE bool read_rich_string(reader *r, const char *open, const char *p,
-                                         rich_string *ret)
-{
-    bool escaped = false;
-    const char *close = scan_string(r, p, &escaped);
-    if (!close)
-        return false;
-    cw_str raw = cw_str_make(open + 1, (size_t)(close - open) - 1);
-    *ret = (rich_string){.text = raw, .close = close};
-    if (!escaped)
-        return true;
-    decoded_head *head = cw_arena_alloc(r->arena, sizeof *head + raw.n);
-    if (!head)
-        return fail_arena(r, open);
-    *head = (decoded_head){.raw = open, .raw_n = raw.n + 2};
-    char *text = (char *)(head + 1);
-    ret->text = cw_str_make(text, cw_json_decode(raw, text));
-    ret->meta = CW_JSON_DECODED;
-    return true;
-}
-
 /* The string or key whose opening quote is at the cursor. */
 CW_INLINE bool read_string(reader *r, cursor *c, uint32_t meta)
 {
     const char *close = skip_plain(c->p + 1, r->end);
     cw_str text = cw_str_make(c->p + 1, (size_t)(close - c->p) - 1);
     if (CW_UNLIKELY(peek(r, close) != '"')) {
-        rich_string rich;
-        if (!read_rich_string(r, c->p, close, &rich))
+        CW_UNINIT rich_string rich;
+        if (!cw_json_read_rich(r, c->p, close, &rich))
             return false;
         text = rich.text;
         close = rich.close;
@@ -316,8 +113,6 @@ CW_INLINE bool read_string(reader *r, cursor *c, uint32_t meta)
     c->p = close + 1;
     return true;
 }
-
-/* --- numbers and literals ------------------------------------------------------------------ */
 
 CW_INLINE const char *skip_digits(const reader *r, const char *p)
 {
@@ -332,7 +127,7 @@ CW_INLINE const char *skip_part(reader *r, const char *p, const char *what)
     const char *behind = skip_digits(r, p);
     if (CW_LIKELY(behind != p))
         return behind;
-    expected(r, p, what);
+    cw_json_read_expected(r, p, what);
     return NULL;
 }
 
@@ -349,7 +144,7 @@ CW_INLINE bool read_number(reader *r, cursor *c)
     if (CW_UNLIKELY(!p))
         return false;
     if (CW_UNLIKELY(*digits == '0' && p - digits > 1))
-        return fail(r, digits, CW_PARSE, "a number must not start with 0");
+        return cw_json_read_fail(r, digits, CW_PARSE, "a number must not start with 0");
     if (peek(r, p) == '.') {
         meta |= CW_JSON_FRACTION;
         p = skip_part(r, p + 1, "a digit after the decimal point");
@@ -384,7 +179,7 @@ CW_INLINE bool read_literal(reader *r, cursor *c)
         type = CW_JSON_FALSE;
         text.n = 5;
     } else {
-        return expected(r, c->p, "a value");
+        return cw_json_read_expected(r, c->p, "a value");
     }
     if (CW_UNLIKELY(!push(r, c, text, type)))
         return false;
@@ -392,21 +187,19 @@ CW_INLINE bool read_literal(reader *r, cursor *c)
     return true;
 }
 
-/* --- containers ---------------------------------------------------------------------------- */
-
 /* Room for frames above the last one; returns where `top` is now, or NULL when they would be deeper
  * than allowed. */
 static CW_NOINLINE frame *grow_frames(reader *r, const char *p)
 {
     size_t used = (size_t)(r->last - r->frames) + 1;
     if (used > r->max_depth) {
-        fail(r, p, CW_LIMIT, "nested deeper than %u levels", r->max_depth);
+        cw_json_read_fail(r, p, CW_LIMIT, "nested deeper than %u levels", r->max_depth);
         return NULL;
     }
     size_t cap = used * 2 < r->max_depth + 1 ? used * 2 : r->max_depth + 1;
     frame *frames = cw_arena_alloc(r->arena, cap * sizeof *frames);
     if (!frames) {
-        fail_arena(r, p);
+        cw_json_read_fail_arena(r, p);
         return NULL;
     }
     memcpy(frames, r->frames, used * sizeof *frames);
@@ -445,19 +238,15 @@ CW_INLINE bool close_container(reader *r, cursor *c)
     return true;
 }
 
-static CW_NOINLINE bool fail_key(reader *r, const char *p, const cw_json *key, cw_code code)
-{
-    return code == CW_PARSE ? fail_duplicate(r, cw_json_span(key)) : fail_arena(r, p);
-}
-
 /* A key and its colon. */
 CW_INLINE bool read_key(reader *r, cursor *c, const char *what)
 {
     if (CW_UNLIKELY(peek_token(r, c) != '"'))
-        return expected(r, c->p, what);
+        return cw_json_read_expected(r, c->p, what);
     uint32_t before = c->top->count++;
     if (CW_UNLIKELY(before == r->max_members))
-        return fail(r, c->p, CW_LIMIT, "more than %u members in an object", r->max_members);
+        return cw_json_read_fail(r, c->p, CW_LIMIT, "more than %u members in an object",
+                                 r->max_members);
     if (CW_UNLIKELY(!read_string(r, c, CW_JSON_STRING | CW_JSON_KEY)))
         return false;
     if (r->check_keys) {
@@ -465,10 +254,10 @@ CW_INLINE bool read_key(reader *r, cursor *c, const char *what)
         const cw_json *key = c->next - 1;
         cw_code rc = key_set_add(&r->pool, &c->top->keys, object, key, before);
         if (CW_UNLIKELY(rc))
-            return fail_key(r, c->p, key, rc);
+            return cw_json_read_fail_key(r, key, rc);
     }
     if (CW_UNLIKELY(peek_token(r, c) != ':'))
-        return expected(r, c->p, "':' after the key");
+        return cw_json_read_expected(r, c->p, "':' after the key");
     c->p++;
     return true;
 }
@@ -484,12 +273,12 @@ CW_INLINE bool next_value(reader *r, cursor *c)
             if (f->closer == '}')
                 return read_key(r, c, "a key after ','");
             if (CW_UNLIKELY(++f->count > MEMBERS_CEILING))
-                return fail(r, c->p, CW_LIMIT, "more than %u elements in an array",
-                            MEMBERS_CEILING);
+                return cw_json_read_fail(r, c->p, CW_LIMIT, "more than %u elements in an array",
+                                         MEMBERS_CEILING);
             return true;
         }
         if (CW_UNLIKELY(byte != f->closer))
-            return expected(r, c->p, f->closer == '}' ? "',' or '}'" : "',' or ']'");
+            return cw_json_read_expected(r, c->p, f->closer == '}' ? "',' or '}'" : "',' or ']'");
         if (CW_UNLIKELY(!close_container(r, c)))
             return false;
     }
@@ -532,29 +321,34 @@ static bool read_values(reader *r, cursor *c)
     return ok;
 }
 
-/* --- public -------------------------------------------------------------------------------- */
-
-cw_json_pos cw_json_locate(cw_str src, size_t offset)
-{
-    cw_json_pos pos = {.offset = offset < src.n ? offset : src.n, .line = 1, .column = 1};
-    const char *p = src.p;
-    const char *stop = src.p + pos.offset;
-    while (p < stop) {
-        size_t n = (unsigned char)*p < 0x80 ? 1 : sequence_len(p, stop);
-        pos.column++;
-        if (*p == '\n') {
-            pos.line++;
-            pos.column = 1;
-        }
-        p += n ? n : 1;
-    }
-    return pos;
-}
-
 static uint32_t ceiling(uint32_t asked, uint32_t usual, uint32_t most)
 {
     uint32_t n = asked ? asked : usual;
     return n < most ? n : most;
+}
+
+/* Read everything into a tape of its own. */
+static bool read_document(reader *r, const cw_json **ret_root)
+{
+    /* Requests and schemas have a value for every 9 to 13 bytes. */
+    size_t cap = r->src.n / 8 + 8;
+    r->tape = cw_arena_alloc(r->arena, cap * sizeof *r->tape);
+    if (!r->tape)
+        return cw_json_read_fail_arena(r, r->src.p);
+    r->limit = r->tape + cap;
+
+    cursor c = {.p = r->src.p, .next = r->tape, .top = r->frames};
+    if (!read_values(r, &c))
+        return false;
+    if (peek_token(r, &c) != -1)
+        return cw_json_read_expected(r, c.p, "the end of the text");
+
+    size_t used = (size_t)(c.next - r->tape);
+    size_t had = (size_t)(r->limit - r->tape);
+    if (had - used > used / 8)
+        r->tape = cw_arena_resize(r->arena, r->tape, had * sizeof *r->tape, used * sizeof *r->tape);
+    *ret_root = r->tape; /* shrinking is done in place and cannot fail */
+    return true;
 }
 
 cw_code cw_json_read(cw_str src, const cw_json_opts *opts, cw_arena *arena,
@@ -563,7 +357,9 @@ cw_code cw_json_read(cw_str src, const cw_json_opts *opts, cw_arena *arena,
     static const cw_json_opts defaults = {0};
     const cw_json_opts *o = opts ? opts : &defaults;
     size_t max_bytes = o->max_bytes ? o->max_bytes : CW_JSON_MAX_BYTES;
-    if (src.n > max_bytes || src.n > UINT32_MAX) {
+    if (max_bytes > UINT32_MAX)
+        max_bytes = UINT32_MAX;
+    if (src.n > max_bytes) {
         if (pos)
             *pos = (cw_json_pos){.line = 1, .column = 1};
         return cw_fail(err, CW_LIMIT, "JSON text of %zu bytes is longer than %zu", src.n,
@@ -593,26 +389,5 @@ cw_code cw_json_read(cw_str src, const cw_json_opts *opts, cw_arena *arena,
         .err = err,
         .code = CW_OK,
     };
-    /* Requests and schemas have a value for every 9 to 13 bytes. */
-    size_t cap = src.n / 8 + 8;
-    r.tape = cw_arena_alloc(arena, cap * sizeof *r.tape);
-    if (!r.tape) {
-        fail_arena(&r, src.p);
-        return r.code;
-    }
-    r.limit = r.tape + cap;
-
-    cursor c = {.p = src.p, .next = r.tape, .top = first};
-    if (!read_values(&r, &c))
-        return r.code;
-    if (peek_token(&r, &c) != -1) {
-        expected(&r, c.p, "the end of the text");
-        return r.code;
-    }
-    size_t used = (size_t)(c.next - r.tape);
-    size_t had = (size_t)(r.limit - r.tape);
-    if (had - used > used / 8)
-        r.tape = cw_arena_resize(arena, r.tape, had * sizeof *r.tape, used * sizeof *r.tape);
-    *ret_root = r.tape; /* shrinking is done in place and cannot fail */
-    return CW_OK;
+    return read_document(&r, ret_root) ? CW_OK : r.code;
 }

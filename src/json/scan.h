@@ -36,8 +36,8 @@ CW_INLINE bool is_plain(char c)
 
 #if SCAN_SSE2
 
-/* One bit per byte that is not plain. Only bit 7 of a byte counts: it is set in x from 0x80 up and in
- * x - 0x20 below 0x20. */
+/* One bit per byte that is not plain. Only bit 7 of a byte counts: it is set in x from 0x80 up and
+ * in x - 0x20 below 0x20. */
 CW_INLINE unsigned special_bits(__m128i x)
 {
     __m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
@@ -49,7 +49,7 @@ CW_INLINE unsigned special_bits(__m128i x)
 /* The index of the lowest bit. */
 CW_INLINE size_t first_bit(unsigned bits)
 {
-    return (size_t)__builtin_ctz(bits);
+    return (unsigned)__builtin_ctz(bits);
 }
 
 CW_INLINE __m128i load16(const char *p)

@@ -72,41 +72,64 @@ CW_INLINE cw_str entry_text(const cw_json *v, uint32_t type)
     return cw_str_make(v->p, v->n);
 }
 
+/* What was written last decides what comes in front of the next entry. */
+typedef enum after {
+    AFTER_NOTHING,
+    AFTER_KEY,
+    AFTER_OPENING,
+    AFTER_VALUE,
+} after;
+
+/* Whether an entry stands on a line of its own. */
+CW_INLINE bool breaks_line(after last, bool closes)
+{
+    return last == AFTER_VALUE || (last == AFTER_OPENING && !closes);
+}
+
+/* Exactly the bytes that an entry with separators takes: the buffer's last one may be used. */
+static size_t exact_need(const cw_json *v, size_t text, after last, bool indent, size_t depth)
+{
+    bool closes = (v->meta & 7u) == CW_JSON_END;
+    size_t need = text + (last == AFTER_VALUE && !closes);
+    if (v->meta & CW_JSON_KEY)
+        need += 1 + indent;
+    if (indent && breaks_line(last, closes))
+        need += 1 + 2 * depth;
+    return need;
+}
+
 /* `indent` is a constant at both calls. */
 CW_INLINE void walk(sink *s, const cw_json *root, bool indent, size_t depth)
 {
     const cw_json *stop = cw_json_after(root);
-    bool comma = false; /* a value is complete */
-    bool line = false;  /* a value does not follow its key */
+    after last = AFTER_NOTHING;
     for (const cw_json *v = root; v < stop; v++) {
         uint32_t type = v->meta & 7u;
+        bool key = v->meta & CW_JSON_KEY;
+        bool closes = type == CW_JSON_END;
+        depth -= closes;
         cw_str text = entry_text(v, type);
-        size_t need = text.n + 4 + (indent ? 2 * depth : 0);
-        if (CW_UNLIKELY((size_t)(s->limit - s->o) < need) && !make_room(s, need))
+        size_t enough = text.n + 2 + (indent ? 2 * depth + 2 : 0);
+        if (CW_UNLIKELY((size_t)(s->limit - s->o) < enough) &&
+            !make_room(s, exact_need(v, text.n, last, indent, depth)))
             return;
         char *o = s->o;
-        if (type == CW_JSON_END) {
-            depth--;
-            if (indent && comma)
-                o = break_line(o, depth);
-        } else {
-            if (comma)
-                *o++ = ',';
-            if (indent && line)
-                o = break_line(o, depth);
-        }
+        if (last == AFTER_VALUE && !closes)
+            *o++ = ',';
+        if (indent && breaks_line(last, closes))
+            o = break_line(o, depth);
         copy_text(o, text.p, text.n);
         o += text.n;
-        bool key = v->meta & CW_JSON_KEY;
-        bool opens = type == CW_JSON_ARRAY || type == CW_JSON_OBJECT;
+        last = AFTER_VALUE;
         if (key) {
             *o++ = ':';
             if (indent)
                 *o++ = ' ';
+            last = AFTER_KEY;
+        } else if (type == CW_JSON_ARRAY || type == CW_JSON_OBJECT) {
+            depth++;
+            last = AFTER_OPENING;
         }
-        depth += opens;
-        comma = !key && !opens;
-        line = !key;
         s->o = o;
     }
     cw_buf_commit(s->out, (size_t)(s->o - (s->out->p + s->out->n)));

@@ -42,7 +42,7 @@ typedef struct cw_json_writer {
 } cw_json_writer;
 
 void cw_json_writer_init(cw_json_writer *w, cw_buf *out, cw_json_style style);
-/* CW_OK, or the first failure with its message. */
+/* CW_OK, or CW_NOMEM or CW_LIMIT with its message. Asserts that everything opened is closed. */
 cw_code cw_json_writer_end(cw_json_writer *w, cw_err *err);
 
 void cw_json_open_object(cw_json_writer *w);
@@ -50,18 +50,20 @@ void cw_json_open_array(cw_json_writer *w);
 void cw_json_close(cw_json_writer *w);
 void cw_json_add_key(cw_json_writer *w, cw_str name);
 
-/* Text must be UTF-8; an ill-formed byte is written as U+FFFD. '"', '\\' and C0 are escaped, also
+/* Text should be UTF-8; an ill-formed byte is written as U+FFFD. '"', '\\' and C0 are escaped, also
  * DEL; '/' is not. */
 void cw_json_add_string(cw_json_writer *w, cw_str text);
 void cw_json_add_i64(cw_json_writer *w, int64_t value);
 void cw_json_add_u64(cw_json_writer *w, uint64_t value);
-/* The shortest text that reads back as the same double; null for infinities and NaN. */
+/* The fewest digits that read back as the same double: 5, 0.1, 1e+21, -0; null for infinities and
+ * NaN. */
 void cw_json_add_double(cw_json_writer *w, double value);
 void cw_json_add_bool(cw_json_writer *w, bool value);
 void cw_json_add_null(cw_json_writer *w);
 /* One JSON value verbatim, as cw_json_span gave it. */
 void cw_json_add_span(cw_json_writer *w, cw_str json);
-/* A document or part of one, in the writer's style; numbers keep their text. */
+/* A document or part of one in the writer's style. Strings and numbers keep the spelling of their
+ * source. Its own depth has no ceiling here. */
 void cw_json_add_value(cw_json_writer *w, const cw_json *v);
 
 /* Shorthands for members. */
