@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* config: check files, print the schema, show what is in force. */
+#include "config/config.h"
+
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+#define OUTPUT_MAX_BYTES (64u * 1024u * 1024u)
+#define FILES_MAX 1000u
+
+#define CONFIG_OPTION(target)                                                                      \
+    {                                                                                              \
+        "config", 'c', CW_CLI_TEXT, target, "FILE",                                                \
+            "read the configuration from FILE; without it, from\n"                                 \
+            "the file that $CAUSEWAY_CONFIG names, if any"                                         \
+    }
+
+/* Load, or report why not. Returns -1 with a configuration, else the exit code. */
+static int load(const char *path, cw_config **ret)
+{
+    const cw_config_source source = {.path = path};
+    cw_err err = {0};
+    cw_config_problems problems;
+    cw_config_problems_init(&problems);
+    cw_code rc = cw_config_load(&source, ret, &problems, &err);
+    int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
+    cw_config_problems_done(&problems);
+    return code;
+}
+
+static int check_file(const char *path)
+{
+    cw_config *config;
+    int code = load(path, &config);
+    if (code >= 0)
+        return code;
+    cw_config_unref(config);
+    cw_buf out;
+    cw_buf_init(&out, OUTPUT_MAX_BYTES);
+    cw_buf_printf(&out, "%s: %sok%s\n", path, cw_cli_escape(STDOUT_FILENO, CW_CLI_GREEN),
+                  cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
+    return cw_cli_print_buf(&out);
+}
+
+static int run_check(int argc, char **argv)
+{
+    const char *path = NULL;
+    const cw_cli_option options[] = {CONFIG_OPTION(&path), {0}};
+    const cw_cli_spec spec = {
+        "config check", "[FILE...]",
+        "Check configuration files and report every mistake with its line and column.\n"
+        "Files that a configuration names, such as certificates, are not opened.",
+        options, FILES_MAX};
+    cw_cli_args args;
+    int code = cw_cli_parse(&spec, argc, argv, &args);
+    if (code >= 0)
+        return code;
+    if (args.n == 0 || path)
+        path = cw_cli_config_path(path);
+    if (args.n == 0 && !path)
+        return cw_cli_usage("name a file to check, or set CAUSEWAY_CONFIG");
+    int worst = path ? check_file(path) : CW_EXIT_OK;
+    for (size_t i = 0; i < args.n; i++) {
+        code = check_file(args.items[i]);
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
+
+static int run_schema(int argc, char **argv)
+{
+    const cw_cli_spec spec = {
+        .name = "config schema",
+        .args = "",
+        .about = "Print the JSON Schema (2020-12) of configuration files, for editors and tools.",
+    };
+    int code = cw_cli_parse(&spec, argc, argv, NULL);
+    if (code >= 0)
+        return code;
+    cw_buf out;
+    cw_buf_init(&out, OUTPUT_MAX_BYTES);
+    /* A failure is sticky in the buffer. */
+    (void)!cw_config_schema(&out, NULL);
+    return cw_cli_print_buf(&out);
+}
+
+static int run_show(int argc, char **argv)
+{
+    const char *path = NULL;
+    const cw_cli_option options[] = {CONFIG_OPTION(&path), {0}};
+    const cw_cli_spec spec = {
+        "config show", "",
+        "Print the configuration that would be in force, defaults included, as a YAML\n"
+        "file with comments. Relative paths are printed as absolute ones.",
+        options, 0};
+    int code = cw_cli_parse(&spec, argc, argv, NULL);
+    if (code >= 0)
+        return code;
+    cw_config *config;
+    code = load(cw_cli_config_path(path), &config);
+    if (code >= 0)
+        return code;
+    cw_buf out;
+    cw_buf_init(&out, OUTPUT_MAX_BYTES);
+    cw_config_show(config, &out);
+    cw_config_unref(config);
+    return cw_cli_print_buf(&out);
+}
+
+static const cw_cli_command commands[] = {
+    {"check", "check configuration files", run_check},
+    {"schema", "print the JSON Schema of configuration files", run_schema},
+    {"show", "print the configuration in force", run_show},
+    {0},
+};
+
+int cw_cli_config(int argc, char **argv)
+{
+    static const cw_cli_group group = {
+        "causeway config",
+        "Check or print configurations.",
+        "\"causeway help config COMMAND\" explains a command.",
+        commands,
+    };
+    return cw_cli_dispatch(&group, argc, argv);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* main.c - the table of sub-commands. To add one, copy version.c and add a row here. */
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static const cw_cli_command commands[] = {
+    {"serve", "start the server", cw_cli_serve},
+    {"config", "check or print configurations", cw_cli_config},
+    {"version", "print the version", cw_cli_version},
+    {"help", "explain a command, or exit-codes", cw_cli_help},
+    {0},
+};
+
+static const cw_cli_group program = {
+    "causeway",
+    "A bridge: JSON-RPC methods in, MCP tools out.",
+    "\"causeway help COMMAND\" explains a command.",
+    commands,
+};
+
+int cw_cli_main(int argc, char **argv)
+{
+    return cw_cli_dispatch(&program, argc, argv);
+}
+
+/* A standard stream that the caller closed must not become the number of a socket or a log file.
+ * Each is opened the wrong way round, so that using it still fails as if it were closed. */
+static void keep_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+        /* The lowest free number is taken, which is this one. */
+        if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(CW_EXIT_FAILURE);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    keep_standard_streams();
+    /* A reader that goes away is an error of the write, not a reason to die. */
+    signal(SIGPIPE, SIG_IGN);
+    return cw_cli_main(argc, argv);
+}

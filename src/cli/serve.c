@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* serve: the running server. The main thread reads the configuration, starts the loops, and then
+ * only waits for signals: TERM and INT stop gracefully (a second one at once), HUP reads the
+ * configuration again. */
+#include <signal.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "door/health.h"
+#include "net/server.h"
+
+typedef struct service {
+    const char *config_path;
+    cw_cli_texts listen;
+    cw_config *config;
+    cw_router router;
+    cw_server *server;
+    cw_loop main_loop;
+    uv_signal_t term, intr, hup;
+    bool stopping;
+} service;
+
+/* ---- configuration ---- */
+
+static cw_code load_config(const service *sv, cw_config **ret, cw_config_problems *problems,
+                           cw_err *err)
+{
+    cw_config_source source = {
+        .path = sv->config_path, .listen = sv->listen.items, .n_listen = sv->listen.n};
+    return cw_config_load(&source, ret, problems, err);
+}
+
+static cw_code configure_log(const cw_config *c, cw_err *err)
+{
+    cw_log_opts opts = {
+        .json = c->log.format == CW_CONFIG_LOG_JSON,
+        .path = c->log.file.n ? c->log.file.p : NULL,
+        .level = c->log.level,
+        .levels = c->log.levels.text.n ? c->log.levels.text.p : NULL,
+    };
+    return cw_log_configure(&opts, err);
+}
+
+static cw_server_opts server_opts(const cw_config *c)
+{
+    return (cw_server_opts){
+        .head = {c->limits.target_size, c->limits.header_size, c->limits.header_fields},
+        .body_size = c->limits.body_size,
+        .connections = c->limits.connections,
+        .per_address = c->limits.connections_per_address,
+        .pipelined = c->limits.pipelined_requests,
+        .min_rate = c->limits.min_body_rate,
+        .stream_queue = c->limits.stream_queue,
+        .header_ms = c->timeouts.header_ms,
+        .body_ms = c->timeouts.body_ms,
+        .idle_ms = c->timeouts.idle_ms,
+        .write_ms = c->timeouts.write_ms,
+        .drain_ms = c->timeouts.drain_ms,
+        .ping_ms = c->timeouts.stream_ping_ms,
+        .access_log = c->access_log,
+        .hosts = c->hosts.items,
+        .n_hosts = c->hosts.n,
+        .origins = c->origins.items,
+        .n_origins = c->origins.n,
+        .tls_certificate = c->tls.certificate.n ? c->tls.certificate.p : NULL,
+        .tls_key = c->tls.key.n ? c->tls.key.p : NULL,
+        .tls13_only = c->tls.min_version == CW_CONFIG_TLS_1_3,
+    };
+}
+
+/* ---- reload ---- */
+
+static bool same_listeners(const cw_config *a, const cw_config *b)
+{
+    if (a->listen.n != b->listen.n)
+        return false;
+    for (size_t i = 0; i < a->listen.n; i++) {
+        const cw_config_listener *x = &a->listen.items[i], *y = &b->listen.items[i];
+        if (x->tls != y->tls || !cw_str_eq(x->address.text, y->address.text))
+            return false;
+    }
+    return true;
+}
+
+static void log_problems(const cw_config_problems *problems, const cw_err *err)
+{
+    for (size_t i = 0; i < problems->n; i++)
+        cw_log(CW_LOG_ERROR, "config", "configuration refused, the old one stays",
+               CW_KV("problem", cw_str_from(problems->items[i].text)));
+    if (problems->n == 0)
+        cw_log_err(CW_LOG_ERROR, "config", "configuration refused, the old one stays", err);
+}
+
+static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
+{
+    cw_server_opts opts = server_opts(fresh);
+    cw_code rc = cw_server_configure(sv->server, &opts, err);
+    if (rc)
+        return rc;
+    /* The listeners are open and the loops run: these two need a restart. */
+    if (!same_listeners(sv->config, fresh) || sv->config->loops != fresh->loops)
+        cw_log(CW_LOG_WARN, "config", "changes of listen and loops wait for a restart");
+    cw_err log_err;
+    if (configure_log(fresh, &log_err))
+        cw_log_err(CW_LOG_ERROR, "config", "log options refused, the old ones stay", &log_err);
+    return CW_OK;
+}
+
+static void reload(service *sv)
+{
+    cw_err err = {0};
+    cw_config *fresh = NULL;
+    cw_config_problems problems;
+    cw_config_problems_init(&problems);
+    cw_code rc = load_config(sv, &fresh, &problems, &err);
+    if (!rc)
+        rc = apply(sv, fresh, &err);
+    if (rc) {
+        log_problems(&problems, &err);
+        cw_config_unref(fresh);
+    } else {
+        cw_config_unref(sv->config);
+        sv->config = fresh;
+        cw_log(CW_LOG_INFO, "config", "configuration read again");
+    }
+    cw_config_problems_done(&problems);
+}
+
+/* ---- signals and the end ---- */
+
+static void close_signals(void *arg)
+{
+    service *sv = arg;
+    uv_close((uv_handle_t *)&sv->term, NULL);
+    uv_close((uv_handle_t *)&sv->intr, NULL);
+    uv_close((uv_handle_t *)&sv->hup, NULL);
+    cw_loop_end(&sv->main_loop);
+}
+
+/* From a loop's thread. */
+static void on_stopped(void *ctx)
+{
+    service *sv = ctx;
+    /* The mailbox of the main loop takes nothing else, so there is room. */
+    (void)!cw_loop_post(&sv->main_loop, close_signals, sv);
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    service *sv = handle->data;
+    if (signum == SIGHUP) {
+        if (!sv->stopping)
+            reload(sv);
+        return;
+    }
+    cw_log(CW_LOG_INFO, "serve", sv->stopping ? "stopping now" : "stopping",
+           CW_KN("connections", cw_server_connections(sv->server)));
+    sv->stopping = true;
+    cw_server_stop(sv->server, on_stopped, sv);
+}
+
+static cw_code watch_signals(service *sv, cw_err *err)
+{
+    const struct {
+        uv_signal_t *handle;
+        int signum;
+    } all[] = {{&sv->term, SIGTERM}, {&sv->intr, SIGINT}, {&sv->hup, SIGHUP}};
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < CW_COUNT(all); i++) {
+        uv_signal_init(&sv->main_loop.uv, all[i].handle);
+        all[i].handle->data = sv;
+        int rc = uv_signal_start(all[i].handle, on_signal, all[i].signum);
+        if (rc)
+            return cw_fail(err, CW_IO, "watch signals: %s", uv_strerror(rc));
+    }
+    return CW_OK;
+}
+
+/* ---- start ---- */
+
+static cw_code open_listeners(service *sv, cw_err *err)
+{
+    const cw_config_listeners *listen = &sv->config->listen;
+    int inherited = cw_listener_inherited();
+    for (int i = 0; i < inherited; i++) {
+        bool tls = (size_t)i < listen->n && listen->items[i].tls;
+        cw_code rc = cw_server_inherit(sv->server, CW_LISTENER_FIRST_FD + i, tls, err);
+        if (rc)
+            return rc;
+    }
+    for (size_t i = 0; i < listen->n && !inherited; i++) {
+        const cw_config_listener *l = &listen->items[i];
+        cw_code rc = cw_server_listen(sv->server, l->address.text, l->tls, err);
+        if (rc)
+            return rc;
+    }
+    return CW_OK;
+}
+
+static cw_code start(service *sv, cw_err *err)
+{
+    cw_code rc = cw_health_add_routes(&sv->router);
+    if (rc)
+        return cw_fail(err, rc, "routes: %s", cw_code_text(rc));
+    rc = cw_server_new(&sv->router, sv->config->loops, &sv->server, err);
+    if (!rc)
+        rc = open_listeners(sv, err);
+    cw_server_opts opts = server_opts(sv->config);
+    if (!rc)
+        rc = cw_server_configure(sv->server, &opts, err);
+    if (!rc)
+        rc = cw_log_start(err);
+    if (!rc)
+        rc = watch_signals(sv, err);
+    return rc ? rc : cw_server_start(sv->server, err);
+}
+
+static int announce(const service *sv)
+{
+    cw_buf text;
+    cw_buf_init(&text, 16384);
+    size_t n;
+    const cw_listener *listeners = cw_server_listeners(sv->server, &n);
+    for (size_t i = 0; i < n; i++) {
+        char address[CW_ADDRESS_TEXT];
+        cw_address_format(&listeners[i].address, address, sizeof address);
+        bool is_unix = listeners[i].address.sa.ss_family == AF_UNIX;
+        cw_buf_printf(&text, "causeway: listening on %s%s\n",
+                      is_unix ? "" : (listeners[i].tls ? "https://" : "http://"), address);
+    }
+    int code = cw_cli_print(cw_buf_str(&text));
+    cw_buf_done(&text);
+    return code;
+}
+
+static int run(service *sv)
+{
+    cw_err err = {0};
+    cw_code rc = cw_loop_init(&sv->main_loop, 64, &err);
+    if (rc)
+        return cw_cli_failure("%s", err.msg);
+    rc = start(sv, &err);
+    int code = rc ? cw_cli_failure("%s", err.msg) : announce(sv);
+    if (code == CW_EXIT_OK) {
+        cw_loop_run(&sv->main_loop);
+        cw_log(CW_LOG_INFO, "serve", "stopped");
+    }
+    cw_server_free(sv->server);
+    cw_log_stop();
+    return code;
+}
+
+int cw_cli_serve(int argc, char **argv)
+{
+    service sv = {0};
+    const char *config = NULL;
+    const cw_cli_option options[] = {
+        {"config", 'c', CW_CLI_TEXT, &config, "FILE", "read the configuration from FILE"},
+        {"listen", 'l', CW_CLI_TEXTS, &sv.listen, "HOST:PORT",
+         "listen there instead of where the configuration says;\n"
+         "port 0 picks a free one; may be repeated"},
+        {0},
+    };
+    const cw_cli_spec spec = {
+        "serve", "",
+        "Start the server and print where it listens. TERM and INT stop it gracefully,\n"
+        "HUP makes it read its configuration again.",
+        options, 0};
+    int code = cw_cli_parse(&spec, argc, argv, NULL);
+    if (code >= 0)
+        return code;
+    sv.config_path = cw_cli_config_path(config);
+
+    cw_err err = {0};
+    cw_config_problems problems;
+    cw_config_problems_init(&problems);
+    cw_code rc = load_config(&sv, &sv.config, &problems, &err);
+    if (rc) {
+        code = cw_cli_config_failure(rc, &problems, &err);
+        cw_config_problems_done(&problems);
+        return code;
+    }
+    cw_config_problems_done(&problems);
+    rc = configure_log(sv.config, &err);
+    if (rc) {
+        cw_config_unref(sv.config);
+        return cw_cli_failure("%s", err.msg);
+    }
+    cw_router_init(&sv.router);
+    code = run(&sv);
+    cw_router_done(&sv.router);
+    cw_config_unref(sv.config);
+    return code;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "config/check.h"
+#include "config/keys.h"
+#include "config/quote.h"
+#include "config/rules.h"
+
+/* The document is gone when the configuration is made. The densest YAML ("[a: b,a: b") was measured
+ * to need 30 times its size. */
+#define DOCUMENT_MAX_BYTES (64u * CW_CONFIG_MAX_BYTES)
+#define ARENA_MAX_BYTES (16u * CW_CONFIG_MAX_BYTES)
+
+/* A configuration as it is allocated: the struct that everyone sees comes first. */
+typedef struct loaded {
+    cw_config config;
+    atomic_uint refs;
+    cw_arena arena;
+} loaded;
+
+static loaded *new_loaded(void)
+{
+    loaded *l = calloc(1, sizeof *l);
+    if (!l)
+        return NULL;
+    l->config = cw_config_defaults;
+    atomic_init(&l->refs, 1);
+    cw_arena_init(&l->arena, ARENA_MAX_BYTES);
+    return l;
+}
+
+/* A mistake in the syntax is a problem like any other; not having memory is none. */
+static cw_code read_document(cw_checker *c, cw_str text, cw_arena *arena, cw_yaml *doc)
+{
+    cw_yaml_pos pos;
+    cw_err syntax = {0};
+    cw_code rc = cw_yaml_read(text, arena, doc, &pos, &syntax);
+    if (rc != CW_PARSE && rc != CW_LIMIT)
+        return rc ? cw_fail(c->err, rc, "%s", syntax.msg) : CW_OK;
+    rc = cw_check_syntax(c, pos, syntax.msg);
+    return rc ? rc : CW_CONFIG;
+}
+
+/* The addresses of the command line in place of those of the file. */
+static cw_code override_listen(cw_checker *c, const cw_config_source *source, cw_config *config)
+{
+    cw_config_listener *items = cw_arena_calloc(c->arena, source->n_listen, sizeof *items);
+    if (!items)
+        return cw_arena_fail(c->arena, c->err);
+    cw_checker given = *c;
+    given.file = NULL;
+    given.doc = NULL;
+    const cw_place root = {0};
+    const cw_place place = {.up = &root, .name = CW_STR("--listen")};
+    for (size_t i = 0; i < source->n_listen; i++) {
+        cw_str text = cw_str_from(source->listen[i]);
+        const cw_json v = {text.p, (uint32_t)text.n, CW_JSON_STRING};
+        const cw_key key = {.type = &cw_type_address};
+        cw_code rc = cw_type_address.read(&given, &key, &place, &v, &items[i].address);
+        if (rc)
+            return rc;
+    }
+    config->listen = (cw_config_listeners){items, source->n_listen};
+    return CW_OK;
+}
+
+static cw_code fill(cw_checker *c, const cw_config_source *source, cw_config *config)
+{
+    const cw_place root = {0};
+    cw_code rc = CW_OK;
+    if (c->doc)
+        rc = cw_type_section.read(c, &cw_config_root, &root, c->doc->root, config);
+    if (!rc && source && source->n_listen)
+        rc = override_listen(c, source, config);
+    /* Rules are for values that are all right by themselves. */
+    if (!rc && !c->problems->total)
+        rc = cw_rules_check(c, config);
+    return rc;
+}
+
+/* CW_CONFIG with the first problem and the number of the others. */
+static cw_code fail_problems(const cw_config_problems *problems, cw_err *err)
+{
+    if (problems->total == 1)
+        return cw_fail(err, CW_CONFIG, "%s", problems->items[0].text);
+    return cw_fail(err, CW_CONFIG, "%.160s (and %zu more)", problems->items[0].text,
+                   problems->total - 1);
+}
+
+/* `text.p` NULL: no file. */
+static cw_code build(cw_str text, const char *name, const cw_config_source *source,
+                     cw_config **ret_config, cw_config_problems *problems, cw_err *err)
+{
+    loaded *l = new_loaded();
+    if (!l)
+        return cw_fail_nomem(err);
+    cw_arena arena;
+    cw_arena_init(&arena, DOCUMENT_MAX_BYTES);
+    cw_checker c = {.file = name, .arena = &l->arena, .problems = problems, .err = err};
+    cw_yaml doc;
+    cw_code rc = CW_OK;
+    if (text.p) {
+        rc = read_document(&c, text, &arena, &doc);
+        c.doc = &doc;
+    }
+    if (!rc)
+        rc = fill(&c, source, &l->config);
+    if (rc == CW_CONFIG || (!rc && problems->total))
+        rc = fail_problems(problems, err);
+    cw_arena_done(&arena);
+    if (rc) {
+        cw_config_unref(&l->config);
+        return rc;
+    }
+    *ret_config = &l->config;
+    return CW_OK;
+}
+
+/* One byte more than allowed is read, so that a file that is too large shows as such. */
+static cw_code read_file(const char *path, cw_buf *out, cw_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return cw_fail_errno(err, errno, "cannot open '%s'", path);
+    cw_buf_init(out, CW_CONFIG_MAX_BYTES + 1);
+    cw_code rc = CW_OK;
+    while (!rc && out->n <= CW_CONFIG_MAX_BYTES) {
+        size_t room = CW_CONFIG_MAX_BYTES + 1 - out->n;
+        room = room < 16384 ? room : 16384;
+        char *p = cw_buf_reserve(out, room);
+        ssize_t n = p ? read(fd, p, room) : 0;
+        if (!p)
+            rc = cw_fail_nomem(err);
+        else if (n > 0)
+            cw_buf_commit(out, (size_t)n);
+        else if (n < 0 && errno != EINTR)
+            rc = cw_fail_errno(err, errno, "cannot read '%s'", path);
+        else if (n == 0)
+            break;
+    }
+    close(fd);
+    if (rc)
+        cw_buf_done(out);
+    return rc;
+}
+
+cw_code cw_config_read(cw_str text, const char *name, cw_config **ret_config,
+                       cw_config_problems *problems, cw_err *err)
+{
+    return build(cw_str_make(text.n ? text.p : "", text.n), name, NULL, ret_config, problems, err);
+}
+
+cw_code cw_config_load(const cw_config_source *source, cw_config **ret_config,
+                       cw_config_problems *problems, cw_err *err)
+{
+    if (!source->path)
+        return build((cw_str){0}, NULL, source, ret_config, problems, err);
+    cw_buf text;
+    cw_code rc = read_file(source->path, &text, err);
+    if (rc)
+        return rc;
+    rc = build(cw_buf_str(&text), source->path, source, ret_config, problems, err);
+    cw_buf_done(&text);
+    return rc;
+}
+
+cw_config *cw_config_ref(cw_config *config)
+{
+    loaded *l = CW_CONTAINER(config, loaded, config);
+    atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
+    return config;
+}
+
+void cw_config_unref(cw_config *config)
+{
+    if (!config)
+        return;
+    loaded *l = CW_CONTAINER(config, loaded, config);
+    /* Whoever drops the last reference must see all that others did with theirs. */
+    if (atomic_fetch_sub_explicit(&l->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    cw_arena_done(&l->arena);
+    free(l);
+}

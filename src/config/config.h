@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* config.h - the configuration as checked values in one immutable struct.
+ *
+ * A file (YAML, or JSON, which is YAML too) becomes a JSON document (yaml.h), the
+ * document is checked against the table of keys (keys.h) and fills this struct.
+ * Whatever is not in the file has its default, so every field is always valid.
+ *
+ *     cw_config_problems problems;
+ *     cw_config_problems_init(&problems);
+ *     cw_config *config;
+ *     cw_code rc = cw_config_load(&(cw_config_source){.path = path}, &config, &problems, err);
+ *     if (rc == CW_CONFIG)
+ *         for (size_t i = 0; i < problems.n; i++)
+ *             fprintf(stderr, "%s\n", problems.items[i].text);
+ *     cw_config_problems_done(&problems);
+ *
+ * Not here: opening what the configuration names (certificates, log files, sockets); each owner
+ *            does that and reports it.
+ * Ownership: a configuration is reference counted; every string in it lives in its arena. Every
+ *            cw_str here has a NUL behind its bytes and none inside, so .p is a C string.
+ * Threads:   immutable; may be shared by all loops. References are counted atomically.
+ * Limits:    CW_CONFIG_MAX_BYTES and CW_CONFIG_MAX_DEPTH of a file, CW_CONFIG_MAX_PROBLEMS
+ * reported.
+ */
+#ifndef CW_CONFIG_CONFIG_H
+#define CW_CONFIG_CONFIG_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/log.h"
+
+#define CW_CONFIG_MAX_PROBLEMS 20u
+
+typedef struct cw_config_strings {
+    const cw_str *items;
+    size_t n;
+} cw_config_strings;
+
+/* Where to listen. Exactly one of `host` and `unix_path` is not empty. */
+typedef struct cw_config_address {
+    cw_str text;      /* "127.0.0.1:8080", "[::1]:80" or "unix:/absolute/path" */
+    cw_str host;      /* an IPv4 or IPv6 address without brackets, or a name */
+    cw_str unix_path; /* absolute, fits sockaddr_un.sun_path */
+    uint16_t port;    /* 0: any free port */
+} cw_config_address;
+
+typedef struct cw_config_listener {
+    cw_config_address address;
+    bool tls;
+} cw_config_listener;
+
+typedef struct cw_config_listeners {
+    const cw_config_listener *items; /* at least one */
+    size_t n;
+} cw_config_listeners;
+
+typedef enum cw_config_tls_version {
+    CW_CONFIG_TLS_1_2,
+    CW_CONFIG_TLS_1_3,
+} cw_config_tls_version;
+
+typedef enum cw_config_log_format {
+    CW_CONFIG_LOG_TEXT,
+    CW_CONFIG_LOG_JSON,
+} cw_config_log_format;
+
+typedef struct cw_config_level {
+    cw_str component;
+    cw_log_level level;
+} cw_config_level;
+
+typedef struct cw_config_levels {
+    const cw_config_level *items; /* in the order of the file */
+    size_t n;
+    cw_str text; /* "net=debug,access=off", as cw_log_opts takes it; empty when there are none */
+} cw_config_levels;
+
+/* Sizes are bytes, times are milliseconds. An unset path is the empty string; a set one is
+ * absolute (relative ones are taken from the folder of the file). */
+typedef struct cw_config {
+    cw_config_listeners listen;
+    uint32_t loops; /* 0: one per core */
+
+    struct {
+        cw_str certificate; /* both set, or both empty; set when a listener has tls */
+        cw_str key;
+        cw_config_tls_version min_version;
+    } tls;
+
+    cw_config_strings hosts;   /* entries as net/hostcheck.h takes them */
+    cw_config_strings origins; /* likewise */
+
+    struct {
+        uint32_t connections;
+        uint32_t connections_per_address; /* 0: CW_HTTP_MAX_PER_ADDRESS, loopback and unix exempt */
+        uint32_t header_size;             /* <= 65535, >= target_size */
+        uint32_t header_fields;           /* <= CW_HTTP_MAX_FIELDS */
+        uint32_t target_size;
+        size_t body_size;
+        uint32_t pipelined_requests;
+        size_t stream_queue;
+        uint32_t min_body_rate; /* bytes per second; 0: no minimum */
+    } limits;
+
+    struct {
+        uint32_t header_ms;
+        uint32_t body_ms;
+        uint32_t idle_ms;
+        uint32_t write_ms;
+        uint32_t drain_ms;       /* 0: stop at once */
+        uint32_t stream_ping_ms; /* 0: no keep-alive comments */
+    } timeouts;
+
+    struct {
+        cw_log_level level;
+        cw_config_log_format format;
+        cw_str file; /* empty: standard error */
+        cw_config_levels levels;
+    } log;
+
+    bool access_log;
+} cw_config;
+
+/* One mistake. `text` is a whole line without its newline, safe for a terminal:
+ * "causeway.yaml:3:5: limits.header_sise: unknown key; did you mean \"header_size\"?". */
+typedef struct cw_config_problem {
+    const char *text;
+    uint32_t line; /* 0: not from a file */
+    uint32_t column;
+} cw_config_problem;
+
+typedef struct cw_config_problems {
+    size_t n; /* in items */
+    size_t total;
+    cw_config_problem items[CW_CONFIG_MAX_PROBLEMS];
+    cw_arena arena;
+} cw_config_problems;
+
+void cw_config_problems_init(cw_config_problems *problems);
+void cw_config_problems_done(cw_config_problems *problems);
+
+/* What a configuration is made of. All zero: the defaults alone. */
+typedef struct cw_config_source {
+    const char *path;          /* NULL: no file */
+    const char *const *listen; /* addresses that replace `listen` of the file (--listen) */
+    size_t n_listen;
+} cw_config_source;
+
+/* Read, check, fill. On success *ret_config holds one reference. Fails with CW_CONFIG when there
+ * are mistakes: `problems` (initialised by the caller) lists them in the order of the file, and
+ * `err` has the first and the number of others. Else CW_IO (the file cannot be read), CW_NOMEM. */
+CW_MUST_USE cw_code cw_config_load(const cw_config_source *source, cw_config **ret_config,
+                                   cw_config_problems *problems, cw_err *err);
+/* The same from bytes; `name` stands for the file name in messages, and relative paths are taken
+ * from its folder. */
+CW_MUST_USE cw_code cw_config_read(cw_str text, const char *name, cw_config **ret_config,
+                                   cw_config_problems *problems, cw_err *err);
+
+cw_config *cw_config_ref(cw_config *config);
+/* NULL is fine. */
+void cw_config_unref(cw_config *config);
+
+/* Append the effective configuration as YAML with every key, its value and a comment; reading that
+ * text gives an equal configuration. Errors are sticky in `out`. */
+void cw_config_show(const cw_config *config, cw_buf *out);
+/* Append the JSON Schema (2020-12) of the configuration file, indented, with a final newline. */
+CW_MUST_USE cw_code cw_config_schema(cw_buf *out, cw_err *err);
+
+#endif

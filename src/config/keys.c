@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config/keys.h"
+
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "config/names.h"
+
+#define MAX_LISTENERS 16u /* CW_SERVER_MAX_LISTENERS of net */
+#define MAX_NAMES 1000u
+#define MAX_COMPONENTS 64u /* of base/log.h */
+#define MAX_LOOPS 64u
+#define MAX_HEAD 65535u /* of net/http1.h */
+#define MAX_CONNECTIONS 1000000u
+#define KB 1024u
+#define MB (1024u * KB)
+#define GB (1024u * MB)
+#define HOUR_MS (3600u * 1000u)
+#define DAY_MS (24u * HOUR_MS)
+
+/* ---- defaults ---- */
+
+static const cw_config_listener default_listeners[] = {
+    {.address = {.text = CW_STR_INIT("127.0.0.1:8080"),
+                 .host = CW_STR_INIT("127.0.0.1"),
+                 .unix_path = CW_STR_INIT(""),
+                 .port = 8080}},
+};
+static const cw_config_listener default_listener = {0};
+static const cw_str loopback_names[] = {
+    CW_STR_INIT("localhost"),
+    CW_STR_INIT("127.0.0.1"),
+    CW_STR_INIT("[::1]"),
+};
+
+const cw_config cw_config_defaults = {
+    .listen = {default_listeners, CW_COUNT(default_listeners)},
+    .loops = 0,
+    .tls = {.certificate = CW_STR_INIT(""),
+            .key = CW_STR_INIT(""),
+            .min_version = CW_CONFIG_TLS_1_2},
+    .hosts = {loopback_names, CW_COUNT(loopback_names)},
+    .limits = {.connections = CW_HTTP_MAX_CONNECTIONS,
+               .connections_per_address = 0,
+               .header_size = CW_HTTP_MAX_HEAD,
+               .header_fields = CW_HTTP_MAX_FIELDS,
+               .target_size = CW_HTTP_MAX_TARGET,
+               .body_size = CW_HTTP_MAX_BODY,
+               .pipelined_requests = CW_HTTP_MAX_PIPELINED,
+               .stream_queue = CW_HTTP_MAX_STREAM_QUEUE,
+               .min_body_rate = CW_HTTP_MIN_RATE},
+    .timeouts = {.header_ms = CW_HTTP_HEADER_MS,
+                 .body_ms = CW_HTTP_BODY_MS,
+                 .idle_ms = CW_HTTP_IDLE_MS,
+                 .write_ms = CW_HTTP_WRITE_MS,
+                 .drain_ms = CW_HTTP_DRAIN_MS,
+                 .stream_ping_ms = CW_HTTP_PING_MS},
+    .log = {.level = CW_LOG_INFO,
+            .format = CW_CONFIG_LOG_TEXT,
+            .file = CW_STR_INIT(""),
+            .levels = {.text = CW_STR_INIT("")}},
+    .access_log = true,
+};
+
+/* ---- the table ---- */
+
+#define AT(struct_type, field)                                                                     \
+    .offset = offsetof(struct_type, field), .size = sizeof(((struct_type *)0)->field)
+#define FIELD(field) AT(cw_config, field)
+
+static const cw_choice tls_versions[] = {
+    {"1.2", CW_CONFIG_TLS_1_2},
+    {"1.3", CW_CONFIG_TLS_1_3},
+    {0},
+};
+static const cw_choice log_levels[] = {
+    {"error", CW_LOG_ERROR}, {"warn", CW_LOG_WARN}, {"info", CW_LOG_INFO},
+    {"debug", CW_LOG_DEBUG}, {"off", CW_LOG_OFF},   {0},
+};
+static const cw_choice log_formats[] = {
+    {"text", CW_CONFIG_LOG_TEXT},
+    {"json", CW_CONFIG_LOG_JSON},
+    {0},
+};
+
+static const cw_key listener_keys[] = {
+    {"address", &cw_type_address, "HOST:PORT, [IPV6]:PORT or unix:PATH; port 0 is any free one",
+     AT(cw_config_listener, address), .is_required = true},
+    {"tls", &cw_type_bool, "Speak TLS here, with tls.certificate and tls.key",
+     AT(cw_config_listener, tls)},
+    {0},
+};
+
+static const cw_key tls_keys[] = {
+    {"certificate", &cw_type_path, "PEM file with the certificate and its chain",
+     FIELD(tls.certificate)},
+    {"key", &cw_type_path, "PEM file with the private key", FIELD(tls.key)},
+    {"min_version", &cw_type_enum, "Oldest TLS version that is spoken", FIELD(tls.min_version),
+     .choices = tls_versions},
+    {0},
+};
+
+static const cw_key limits_keys[] = {
+    {"connections", &cw_type_integer, "Open connections at once", FIELD(limits.connections),
+     .min = 1, .max = MAX_CONNECTIONS},
+    {"connections_per_address", &cw_type_integer,
+     "Open connections per client address; 0 is 512, and none for this machine",
+     FIELD(limits.connections_per_address), .min = 0, .max = MAX_CONNECTIONS},
+    {"header_size", &cw_type_size, "Request line and header fields together",
+     FIELD(limits.header_size), .min = KB, .max = MAX_HEAD},
+    {"header_fields", &cw_type_integer, "Number of header fields", FIELD(limits.header_fields),
+     .min = 1, .max = CW_HTTP_MAX_FIELDS},
+    {"target_size", &cw_type_size, "Path and query of a request", FIELD(limits.target_size),
+     .min = 64, .max = MAX_HEAD},
+    {"body_size", &cw_type_size, "Body of a request", FIELD(limits.body_size), .min = 0, .max = GB},
+    {"pipelined_requests", &cw_type_integer, "Requests sent on without waiting for answers",
+     FIELD(limits.pipelined_requests), .min = 1, .max = 1000000},
+    {"stream_queue", &cw_type_size, "Bytes that wait for a slow reader of an event stream",
+     FIELD(limits.stream_queue), .min = 4 * KB, .max = GB},
+    {"min_body_rate", &cw_type_size,
+     "Bytes per second that a body must bring on average; 0 is no minimum",
+     FIELD(limits.min_body_rate), .min = 0, .max = GB},
+    {0},
+};
+
+static const cw_key timeouts_keys[] = {
+    {"header", &cw_type_duration, "For the whole head of a request", FIELD(timeouts.header_ms),
+     .min = 1, .max = HOUR_MS},
+    {"body", &cw_type_duration, "For each part of a body to arrive", FIELD(timeouts.body_ms),
+     .min = 1, .max = HOUR_MS},
+    {"idle", &cw_type_duration, "For the next request on an open connection",
+     FIELD(timeouts.idle_ms), .min = 1, .max = DAY_MS},
+    {"write", &cw_type_duration, "For a client to take more of an answer", FIELD(timeouts.write_ms),
+     .min = 1, .max = HOUR_MS},
+    {"drain", &cw_type_duration, "For running requests to end when the server stops",
+     FIELD(timeouts.drain_ms), .min = 0, .max = DAY_MS},
+    {"stream_ping", &cw_type_duration,
+     "Silence on an event stream before a comment is sent; 0 is never",
+     FIELD(timeouts.stream_ping_ms), .min = 0, .max = HOUR_MS},
+    {0},
+};
+
+static const cw_key log_keys[] = {
+    {"level", &cw_type_enum, "Least important level that is logged", FIELD(log.level),
+     .choices = log_levels},
+    {"format", &cw_type_enum, "Lines for people (text) or for machines (json)", FIELD(log.format),
+     .choices = log_formats},
+    {"file", &cw_type_path, "File that lines are added to; null is standard error",
+     FIELD(log.file)},
+    {"levels", &cw_type_levels, "Levels of single components, such as \"net: debug\"",
+     FIELD(log.levels), .max = MAX_COMPONENTS, .choices = log_levels},
+    {0},
+};
+
+static const cw_key top_keys[] = {
+    {"listen", &cw_type_items, "Where to listen: an address or a list of them", FIELD(listen),
+     .min = 1, .max = MAX_LISTENERS, .children = listener_keys,
+     .item_size = sizeof(cw_config_listener), .item_defaults = &default_listener,
+     .shorthand = &listener_keys[0]},
+    {"loops", &cw_type_integer, "Event loops, each a thread; 0 is one per core", FIELD(loops),
+     .min = 0, .max = MAX_LOOPS},
+    {"tls", &cw_type_section, "Certificate for the listeners with \"tls: true\"",
+     .children = tls_keys},
+    {"hosts", &cw_type_strings,
+     "Host names that requests may be for: name, name:port, *.name, or * for all", FIELD(hosts),
+     .min = 1, .max = MAX_NAMES, .is_valid = cw_names_is_host,
+     .expected = "a host such as \"example.org\", \"example.org:8080\", \"*.example.org\" or "
+                 "\"[::1]\"",
+     .pattern = CW_NAMES_HOST_PATTERN},
+    {"origins", &cw_type_strings,
+     "Origins of web pages that may call, besides pages of the server itself", FIELD(origins),
+     .min = 0, .max = MAX_NAMES, .is_valid = cw_names_is_origin,
+     .expected = "an origin such as \"https://example.org\" or \"http://localhost:3000\"",
+     .pattern = CW_NAMES_ORIGIN_PATTERN},
+    {"limits", &cw_type_section, "Ceilings; what exceeds one is refused", .children = limits_keys},
+    {"timeouts", &cw_type_section, "How long to wait", .children = timeouts_keys},
+    {"log", &cw_type_section, "The log", .children = log_keys},
+    {"access_log", &cw_type_bool, "Log one line for every request", FIELD(access_log)},
+    {0},
+};
+
+const cw_key cw_config_root = {.type = &cw_type_section, .children = top_keys};
+
+const char *cw_key_help(const cw_key *key, char out[CW_KEY_HELP_SIZE])
+{
+    char range[CW_KEY_HELP_SIZE / 4] = "";
+    if (key->type->range)
+        key->type->range(key, range, sizeof range);
+    snprintf(out, CW_KEY_HELP_SIZE, "%s%s%s%s", key->help, range[0] ? " (" : "", range,
+             range[0] ? ")" : "");
+    return out;
+}

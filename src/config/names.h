@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* names.h - the syntax of addresses, hosts and origins in a configuration.
+ *
+ * Only how they are written is checked: no name is resolved, no file opened.
+ * Hosts and origins are what net/hostcheck.h takes; the rules are repeated here
+ * because config stands below net, and a test holds the two together.
+ *
+ * Threads: no state.
+ */
+#ifndef CW_CONFIG_NAMES_H
+#define CW_CONFIG_NAMES_H
+
+#include "config/config.h"
+
+#define CW_NAMES_ADDRESS_PATTERN                                                                   \
+    "^(unix:.+|\\[[0-9A-Fa-f:.]+(%[0-9A-Za-z._-]+)?\\]:[0-9]{1,5}|[0-9A-Za-z._-]+:[0-9]{1,5})$"
+#define CW_NAMES_HOST_PATTERN                                                                      \
+    "^(\\*|(\\*\\.)?[0-9A-Za-z._-]+(:[0-9]{1,5})?|\\[[0-9A-Fa-f:.]+\\](:[0-9]{1,5})?)$"
+#define CW_NAMES_ORIGIN_PATTERN                                                                    \
+    "^(\\*|null|[A-Za-z][0-9A-Za-z+.-]*://"                                                        \
+    "((\\*\\.)?[0-9A-Za-z._-]+|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?)$"
+
+/* Take "HOST:PORT", "[IPV6]:PORT" or "unix:PATH" apart; the parts borrow from `text` (without the
+ * NUL that config.h promises). Returns NULL, or what is wrong in a few words, *ret untouched. */
+const char *cw_names_parse_address(cw_str text, cw_config_address *ret);
+
+/* "name", "name:port", "*.name", "[v6]", "[v6]:port" or "*". */
+bool cw_names_is_host(cw_str entry);
+/* "scheme://host[:port]" with a host as above, "null" or "*". */
+bool cw_names_is_origin(cw_str entry);
+/* A component of the log: a lower-case letter, then up to 31 of [a-z0-9_-]. */
+bool cw_names_is_component(cw_str name);
+#define CW_NAMES_COMPONENT_PATTERN "^[a-z][a-z0-9_-]{0,31}$"
+
+#endif

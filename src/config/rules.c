@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config/rules.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* The value of a key in the file, or NULL when it has its default. `name` may be NULL. */
+static const cw_json *find(const cw_checker *c, const char *section, const char *name)
+{
+    const cw_json *v = c->doc ? cw_json_get(c->doc->root, cw_str_from(section)) : NULL;
+    return v && name ? cw_json_get(v, cw_str_from(name)) : v;
+}
+
+/* Report at the key limits.NAME (or another section), at its value in the file, else at `at`. */
+CW_PRINTF(5, 6)
+static cw_code complain(cw_checker *c, const char *section, const char *name, const cw_json *at,
+                        const char *fmt, ...)
+{
+    const cw_place root = {0};
+    const cw_place top = {.up = &root, .name = cw_str_from(section)};
+    const cw_place place = {.up = &top, .name = cw_str_from(name)};
+    const cw_json *v = find(c, section, name);
+    char message[256];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(message, sizeof message, fmt, args);
+    va_end(args);
+    return cw_check_problem(c, &place, v ? v : at, "%s", message);
+}
+
+static cw_code check_tls(cw_checker *c, const cw_config *config)
+{
+    bool has_certificate = config->tls.certificate.n > 0;
+    bool has_key = config->tls.key.n > 0;
+    if (has_certificate && !has_key)
+        return complain(c, "tls", "key", find(c, "tls", "certificate"),
+                        "missing; a certificate needs its key");
+    if (has_key && !has_certificate)
+        return complain(c, "tls", "certificate", find(c, "tls", "key"),
+                        "missing; a key needs its certificate");
+    if (has_key)
+        return CW_OK;
+    const cw_place root = {0};
+    const cw_place list = {.up = &root, .name = CW_STR("listen")};
+    for (size_t i = 0; i < config->listen.n; i++) {
+        if (!config->listen.items[i].tls)
+            continue;
+        const cw_json *v = find(c, "listen", NULL);
+        const cw_place item = {.up = &list, .index = i};
+        bool is_list = cw_json_is(v, CW_JSON_ARRAY);
+        const cw_json *at = is_list ? cw_json_at(v, i) : v;
+        return cw_check_problem(c, is_list ? &item : &list, at,
+                                "a listener with tls needs tls.certificate and tls.key");
+    }
+    return CW_OK;
+}
+
+/* The same port of the same address twice cannot work; port 0 picks another each time. */
+static cw_code check_listeners(cw_checker *c, const cw_config *config)
+{
+    const cw_place root = {0};
+    const cw_place list = {.up = &root, .name = CW_STR("listen")};
+    for (size_t i = 1; i < config->listen.n; i++) {
+        const cw_config_address *a = &config->listen.items[i].address;
+        if (!a->unix_path.n && !a->port)
+            continue;
+        for (size_t j = 0; j < i; j++) {
+            if (!cw_str_eq(a->text, config->listen.items[j].address.text))
+                continue;
+            const cw_place item = {.up = &list, .index = i};
+            const cw_json *v = find(c, "listen", NULL);
+            cw_code rc = cw_check_problem(c, &item, v ? cw_json_at(v, i) : NULL,
+                                          "the same address as listen[%zu]", j);
+            if (rc)
+                return rc;
+            break;
+        }
+    }
+    return CW_OK;
+}
+
+/* Two limits of which the first may not exceed the second. The one that the file sets is blamed,
+ * the smaller one when it sets both. */
+static cw_code check_order(cw_checker *c, const char *small_name, uint64_t small,
+                           const char *large_name, uint64_t large)
+{
+    if (small <= large)
+        return CW_OK;
+    if (find(c, "limits", small_name))
+        return complain(c, "limits", small_name, NULL,
+                        "%" PRIu64 " is more than limits.%s, %" PRIu64, small, large_name, large);
+    return complain(c, "limits", large_name, NULL, "%" PRIu64 " is less than limits.%s, %" PRIu64,
+                    large, small_name, small);
+}
+
+static cw_code check_limits(cw_checker *c, const cw_config *config)
+{
+    cw_code rc = check_order(c, "target_size", config->limits.target_size, "header_size",
+                             config->limits.header_size);
+    if (rc)
+        return rc;
+    return check_order(c, "connections_per_address", config->limits.connections_per_address,
+                       "connections", config->limits.connections);
+}
+
+cw_code cw_rules_check(cw_checker *c, const cw_config *config)
+{
+    cw_code rc = check_listeners(c, config);
+    if (!rc)
+        rc = check_tls(c, config);
+    if (!rc)
+        rc = check_limits(c, config);
+    return rc;
+}

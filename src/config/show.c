@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* show.c - a configuration as a commented YAML file.
+ *
+ * The values are first written as JSON through the table, which knows how each
+ * type is spelled, then printed beside the table, which knows the comments.
+ */
+#include "config/keys.h"
+#include "config/quote.h"
+
+#define JSON_MAX (16u * CW_CONFIG_MAX_BYTES)
+
+static void indent(cw_buf *out, unsigned depth)
+{
+    for (unsigned i = 0; i < depth; i++)
+        cw_buf_add(out, CW_STR("  "));
+}
+
+static size_t count_while(cw_str s, size_t from, bool (*is)(char))
+{
+    size_t i = from;
+    while (i < s.n && is(s.p[i]))
+        i++;
+    return i - from;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Whether a text needs no quotes: a word, or a number with a unit. Words that some reader of YAML
+ * takes for something else do need them. */
+static bool is_plain(cw_str text)
+{
+    static const char *const taken[] = {"null", "true", "false", "yes", "no", "on", "off"};
+    for (size_t i = 0; i < CW_COUNT(taken); i++)
+        if (cw_str_is(text, taken[i]))
+            return false;
+    size_t digits = count_while(text, 0, is_digit);
+    size_t letters = count_while(text, digits, is_letter);
+    return letters > (digits ? 0 : 1) && digits + letters == text.n;
+}
+
+static void show_text(cw_buf *out, cw_str text)
+{
+    if (is_plain(text))
+        cw_buf_add(out, text);
+    else
+        cw_quote(out, text);
+}
+
+static void show_scalar(cw_buf *out, const cw_json *v)
+{
+    if (cw_json_is(v, CW_JSON_STRING))
+        show_text(out, cw_json_text(v));
+    else
+        cw_buf_add(out, cw_json_text(v));
+}
+
+/* The members of a mapping, one a line; the first continues a line that has begun already when it
+ * follows a dash. Values are scalars: no type nests deeper. */
+static void show_members(cw_buf *out, const cw_json *v, unsigned depth, bool is_begun)
+{
+    for (const cw_json *name = cw_json_first(v); name; name = cw_json_next_key(name)) {
+        if (!is_begun)
+            indent(out, depth);
+        is_begun = false;
+        show_text(out, cw_json_text(name));
+        cw_buf_add(out, CW_STR(": "));
+        show_scalar(out, cw_json_value(name));
+        cw_buf_add_char(out, '\n');
+    }
+}
+
+static void show_list(cw_buf *out, const cw_json *v, unsigned depth)
+{
+    for (const cw_json *item = cw_json_first(v); item; item = cw_json_next(item)) {
+        indent(out, depth);
+        cw_buf_add(out, CW_STR("- "));
+        if (cw_json_is(item, CW_JSON_OBJECT)) {
+            show_members(out, item, depth + 1, /* is_begun= */ true);
+            continue;
+        }
+        show_scalar(out, item);
+        cw_buf_add_char(out, '\n');
+    }
+}
+
+static void show_value(cw_buf *out, const cw_json *v, unsigned depth)
+{
+    bool is_list = cw_json_is(v, CW_JSON_ARRAY);
+    if (!is_list && !cw_json_is(v, CW_JSON_OBJECT)) {
+        cw_buf_add_char(out, ' ');
+        show_scalar(out, v);
+        cw_buf_add_char(out, '\n');
+        return;
+    }
+    if (!cw_json_count(v)) {
+        cw_buf_add(out, is_list ? CW_STR(" []\n") : CW_STR(" {}\n"));
+        return;
+    }
+    cw_buf_add_char(out, '\n');
+    if (is_list)
+        show_list(out, v, depth + 1);
+    else
+        show_members(out, v, depth + 1, /* is_begun= */ false);
+}
+
+static void show_keys(cw_buf *out, const cw_key *keys, const cw_json *values, unsigned depth)
+{
+    for (const cw_key *key = keys; key->name; key++) {
+        char help[CW_KEY_HELP_SIZE];
+        const cw_json *v = cw_json_get(values, cw_str_from(key->name));
+        if (depth == 0 && key != keys)
+            cw_buf_add_char(out, '\n');
+        indent(out, depth);
+        cw_buf_printf(out, "# %s\n", cw_key_help(key, help));
+        indent(out, depth);
+        cw_buf_printf(out, "%s:", key->name);
+        if (key->type != &cw_type_section) {
+            show_value(out, v, depth);
+            continue;
+        }
+        cw_buf_add_char(out, '\n');
+        show_keys(out, key->children, v, depth + 1);
+    }
+}
+
+/* The configuration as JSON in `json`, and that as a document in the arena. */
+static cw_code to_document(const cw_config *config, cw_buf *json, cw_arena *arena,
+                           const cw_json **ret)
+{
+    cw_json_writer w;
+    cw_json_writer_init(&w, json, CW_JSON_COMPACT);
+    cw_config_root.type->write(&w, &cw_config_root, config);
+    cw_code rc = cw_json_writer_end(&w, NULL);
+    if (rc)
+        return rc;
+    const cw_json_opts opts = {.max_bytes = JSON_MAX};
+    return cw_json_read(cw_buf_str(json), &opts, arena, ret, NULL, NULL);
+}
+
+void cw_config_show(const cw_config *config, cw_buf *out)
+{
+    cw_arena arena;
+    cw_buf json;
+    cw_arena_init(&arena, JSON_MAX);
+    cw_buf_init(&json, JSON_MAX);
+    const cw_json *values = NULL;
+    cw_code rc = to_document(config, &json, &arena, &values);
+    if (!rc)
+        show_keys(out, cw_config_root.children, values, 0);
+    else if (!out->code)
+        out->code = rc;
+    cw_buf_done(&json);
+    cw_arena_done(&arena);
+}

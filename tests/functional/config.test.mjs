@@ -1,0 +1,289 @@
+// Configuration files: check, show and schema, and that documents and program agree.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, test } from "node:test";
+import { root, runCauseway } from "./support/programs.mjs";
+
+const folder = mkdtempSync(path.join(tmpdir(), "causeway-config-"));
+after(() => rmSync(folder, { recursive: true }));
+
+const docs = readFileSync(path.join(root, "docs", "configuration.md"), "utf8");
+const schema = JSON.parse(readFileSync(path.join(root, "docs", "causeway.schema.json"), "utf8"));
+
+let written = 0;
+function write(text, name = `${(written += 1)}.yaml`) {
+    const file = path.join(folder, name);
+    writeFileSync(file, typeof text === "string" ? text : JSON.stringify(text));
+    return file;
+}
+
+const check = (...files) => runCauseway(["config", "check", ...files]);
+
+// Every key of the schema that is no section: [path, subschema].
+function leaves(node, prefix = "") {
+    return Object.entries(node.properties).flatMap(([name, sub]) =>
+        sub.properties ? leaves(sub, `${prefix}${name}.`) : [[`${prefix}${name}`, sub]],
+    );
+}
+
+test("the schema in docs is the one that the program prints", async () => {
+    const { code, stdout } = await runCauseway(["config", "schema"]);
+    assert.equal(code, 0);
+    const committed = readFileSync(path.join(root, "docs", "causeway.schema.json"), "utf8");
+    assert.equal(stdout, committed, "run: causeway config schema > docs/causeway.schema.json");
+});
+
+test("the schema is a complete 2020-12 schema", () => {
+    assert.equal(schema.$schema, "https://json-schema.org/draft/2020-12/schema");
+    assert.ok(leaves(schema).length >= 25);
+    for (const [key, sub] of leaves(schema)) {
+        assert.ok(sub.description.length > 5, key);
+        assert.ok("default" in sub, key);
+        assert.ok(matches(sub, sub.default), `${key}: the default does not match`);
+    }
+});
+
+test("docs/configuration.md has a row with the right default for every key", () => {
+    const rows = new Map(
+        [...docs.matchAll(/^\| `([^`]+)` \| (.*) \|$/gm)].map(([, key, rest]) => [key, rest]),
+    );
+    for (const [key, sub] of leaves(schema)) {
+        const row = rows.get(key);
+        assert.ok(row, `${key} is missing`);
+        const cells = row.split(" | ");
+        const shown =
+            key === "listen"
+                ? sub.default.map((item) => item.address)
+                : Array.isArray(sub.default) && sub.default.length
+                  ? sub.default
+                  : [typeof sub.default === "string" ? sub.default : JSON.stringify(sub.default)];
+        assert.equal(cells[1], shown.map((text) => `\`${text}\``).join(", "), key);
+        rows.delete(key);
+        const [, range] = / \(([^()]+ to [^()]+)\)$/.exec(sub.description) ?? [];
+        if (range) {
+            assert.equal(cells[0], range, key);
+        }
+    }
+    assert.deepEqual([...rows.keys()], ["listen[].address", "listen[].tls"]);
+});
+
+test("the examples of docs/configuration.md are right", async () => {
+    const examples = [...docs.matchAll(/^```yaml\n(.*?)^```/gms)].map((match) => match[1]);
+    assert.ok(examples.length >= 2);
+    for (const example of examples) {
+        const { code, stderr } = await check(write(example));
+        assert.equal(code, 0, `${example}\n${stderr}`);
+    }
+});
+
+test("check accepts a right file and says so", async () => {
+    const file = write("listen: 127.0.0.1:0\n");
+    const { code, stdout, stderr } = await check(file);
+    assert.equal(stdout, `${file}: ok\n`);
+    assert.equal(stderr, "");
+    assert.equal(code, 0);
+});
+
+test("check reports mistakes with file, line, column, key and what would be right", async () => {
+    const file = write("# mine\nlimits:\n    header_sise: 1\ntimeouts:\n  idle: soon\n");
+    const { code, stdout, stderr } = await check(file);
+    assert.equal(
+        stderr,
+        `${file}:3:5: limits.header_sise: unknown key; did you mean "header_size"?\n` +
+            `${file}:5:9: timeouts.idle: expected a duration such as "75s" or "500ms", got "soon"\n` +
+            "causeway: the configuration has 2 problems\n",
+    );
+    assert.equal(stdout, "");
+    assert.equal(code, 2);
+});
+
+test("check reports twenty mistakes at once and counts the rest", async () => {
+    const keys = Array.from({ length: 25 }, (_, i) => `wrong${i}: 1\n`);
+    const { code, stderr } = await check(write(keys.join("")));
+    assert.equal(code, 2);
+    const lines = stderr.trimEnd().split("\n");
+    assert.equal(lines.length, 21);
+    assert.equal(lines[20], "causeway: the configuration has 25 problems; these are the first 20");
+});
+
+test("check goes on after a wrong file", async () => {
+    const good = write("loops: 1\n");
+    const bad = write("loops: one\n");
+    const { code, stdout, stderr } = await check(bad, good, path.join(folder, "none.yaml"));
+    assert.equal(code, 2);
+    assert.equal(stdout, `${good}: ok\n`);
+    assert.match(stderr, /^.*:1:8: loops: expected an integer from 0 to 64, got "one"$/m);
+    assert.match(stderr, /^causeway: cannot open '.*none\.yaml': No such file or directory$/m);
+});
+
+test("a file that cannot be read is exit code 2, for every command", async () => {
+    for (const args of [["config", "check", folder], ["config", "show", "-c", folder], ["serve", "-c", folder]]) {
+        const { code, stderr } = await runCauseway(args);
+        assert.equal(stderr, `causeway: cannot read '${folder}': Is a directory\n`);
+        assert.equal(code, 2);
+    }
+});
+
+test("serve refuses a wrong configuration before it starts", async () => {
+    const file = write("listen: localhost\n");
+    const { code, stdout, stderr } = await runCauseway(["serve", "--config", file]);
+    assert.equal(stdout, "");
+    assert.match(stderr, /:1:9: listen: expected "HOST:PORT".*got "localhost" \(no port\)\n/);
+    assert.equal(code, 2);
+    const option = await runCauseway(["serve", "--listen", "localhost"]);
+    assert.match(option.stderr, /^--listen: expected "HOST:PORT".*got "localhost" \(no port\)\n/);
+    assert.equal(option.code, 2);
+});
+
+test("what show prints reads back as the same configuration", async () => {
+    const files = [
+        write(""),
+        write({
+            listen: ["[::1]:0", { address: "localhost:1", tls: true }, "unix:a b.sock"],
+            loops: 2,
+            tls: { certificate: 'c "x".pem', key: "/k\\k.pem", min_version: "1.3" },
+            hosts: ["*", "off", "1.5", "*.example.org:80"],
+            origins: ["null", "https://example.org"],
+            limits: { header_size: 20001, body_size: 0, stream_queue: "1MB" },
+            timeouts: { idle: 90, body: "1500ms", drain: 0 },
+            log: { level: "off", levels: { net: "debug", off: "off" }, file: "café\u2028.log" },
+            access_log: false,
+        }),
+    ];
+    for (const file of files) {
+        const first = await runCauseway(["config", "show", "--config", file]);
+        assert.equal(first.code, 0, first.stderr);
+        const second = await runCauseway(["config", "show", "--config", write(first.stdout)]);
+        assert.equal(second.code, 0, second.stderr);
+        assert.equal(second.stdout, first.stdout);
+    }
+    const { stdout } = await runCauseway(["config", "show", "--config", files[1]]);
+    for (const line of [
+        `  - address: "unix:${folder}/a b.sock"`,
+        `  certificate: "${folder}/c \\"x\\".pem"`,
+        `  header_size: 20001`,
+        `  idle: 90s`,
+        `    "off": "off"`,
+        `access_log: false`,
+    ]) {
+        assert.ok(stdout.split("\n").includes(line), `${line}\n${stdout}`);
+    }
+});
+
+test("show has a comment and a value for every key", async () => {
+    const { stdout } = await runCauseway(["config", "show"]);
+    for (const [key, sub] of leaves(schema)) {
+        const name = key.split(".").at(-1);
+        const at = stdout.indexOf(`# ${sub.description}\n`);
+        assert.ok(at >= 0, key);
+        assert.match(stdout.slice(at).split("\n")[1], new RegExp(`^ *${name}:`), key);
+    }
+});
+
+test("--config goes before CAUSEWAY_CONFIG, and the current folder is not searched", async () => {
+    const named = write("loops: 3\n");
+    const env = { CAUSEWAY_CONFIG: write("loops: 4\n") };
+    const loops = ({ stdout }) => Number(/^loops: (\d+)$/m.exec(stdout)[1]);
+    assert.equal(loops(await runCauseway(["config", "show", "-c", named], { env })), 3);
+    assert.equal(loops(await runCauseway(["config", "show"], { env })), 4);
+    assert.equal((await runCauseway(["config", "check"], { env })).code, 0);
+    write("loops: 5\n", "causeway.yaml");
+    const none = { CAUSEWAY_CONFIG: "" };
+    assert.equal(loops(await runCauseway(["config", "show"], { env: none, cwd: folder })), 0);
+});
+
+// The keywords that the schema uses; an unknown one fails the test.
+function matches(node, value) {
+    const type = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
+    const isObject = type === "object";
+    const keywords = {
+        $schema: () => true,
+        title: () => true,
+        description: () => true,
+        default: () => true,
+        type: (types) =>
+            [types].flat().some((t) => t === type || (t === "integer" && Number.isInteger(value))),
+        enum: (values) => values.includes(value),
+        anyOf: (nodes) => nodes.some((sub) => matches(sub, value)),
+        pattern: (text) => type !== "string" || new RegExp(text, "u").test(value),
+        minLength: (n) => type !== "string" || value.length >= n,
+        minimum: (n) => type !== "number" || value >= n,
+        maximum: (n) => type !== "number" || value <= n,
+        minItems: (n) => type !== "array" || value.length >= n,
+        maxItems: (n) => type !== "array" || value.length <= n,
+        items: (sub) => type !== "array" || value.every((item) => matches(sub, item)),
+        required: (names) => !isObject || names.every((name) => name in value),
+        properties: (subs) =>
+            !isObject ||
+            Object.entries(value).every(([k, v]) => !subs[k] || matches(subs[k], v)),
+        additionalProperties: (sub) =>
+            !isObject ||
+            Object.entries(value).every(
+                ([k, v]) => node.properties?.[k] || (sub !== false && matches(sub, v)),
+            ),
+        propertyNames: (sub) => !isObject || Object.keys(value).every((k) => matches(sub, k)),
+        maxProperties: (n) => !isObject || Object.keys(value).length <= n,
+    };
+    return Object.entries(node).every(([keyword, argument]) => {
+        assert.ok(keyword in keywords, `unknown keyword ${keyword}`);
+        return keywords[keyword](argument);
+    });
+}
+
+// Values that the schema and the checker must judge alike. Not here: what a schema cannot say, such
+// as the range of "25h" or that a certificate needs its key.
+const values = {
+    listen: {
+        right: ["a:1", ["a:1", "[::1]:0"], { address: "a:1" }, [{ address: "a:1", tls: false }], "unix:x"],
+        wrong: [[], "a", 80, null, {}, [{}], { tls: true }, { address: "a:1", x: 1 }, ["a:1", null], "[::1]"],
+    },
+    loops: { right: [0, 64, 1.0], wrong: [-1, 65, 1.5, "1", null, true, [], {}] },
+    hosts: {
+        right: ["a", ["a", "*.b", "*", "[::1]:80"]],
+        wrong: [[], 5, null, ["a b"], ["http://a"], {}, ""],
+    },
+    origins: {
+        right: [[], "null", "https://a", ["*", "http://*.a:80"]],
+        wrong: ["a", [5], null, "https://a/", {}],
+    },
+    access_log: { right: [true, false], wrong: ["yes", 0, null] },
+    "tls.certificate": { right: [null], wrong: ["", 5, true, []] },
+    "tls.min_version": { right: ["1.2", "1.3", 1.2], wrong: ["1.1", 1.1, 1, null, "TLS 1.2"] },
+    "limits.connections": { right: [1, 1000000], wrong: [0, 1000001, "1", null] },
+    "limits.body_size": { right: [0, 1024, "1KB", "1GB"], wrong: [-1, 1.5, "1kb", "1", "", null, "01KB"] },
+    "limits.stream_queue": { right: [4096], wrong: [4095] },
+    "timeouts.idle": {
+        right: [1, 86400, "1ms", "24h"],
+        wrong: [0, 86401, -1, 1.5, "1", "1d", "1 s", "", null, "1.5s", "01s"],
+    },
+    "timeouts.drain": { right: [0, "0s", "0h"], wrong: [-1] },
+    "log.level": { right: ["error", "off"], wrong: ["Error", "", null, false] },
+    "log.format": { right: ["text", "json"], wrong: ["xml", null] },
+    "log.file": { right: [null, "x", "/x"], wrong: ["", 5] },
+    "log.levels": {
+        right: [{}, null, { net: "debug" }],
+        wrong: [[], { net: "x" }, { Net: "info" }, { "": "info" }, "net", { net: null }],
+    },
+    limits: { right: [null, {}], wrong: [[], 5, "", { nothing: 1 }] },
+    nothing: { right: [], wrong: [1, null, {}] },
+};
+
+test("the schema and the checker judge alike", async () => {
+    const cases = Object.entries(values).flatMap(([key, { right, wrong }]) =>
+        [...right.map((v) => [key, v, true]), ...wrong.map((v) => [key, v, false])].map(
+            ([name, value, ok]) => {
+                const [top, below] = name.split(".");
+                return [below ? { [top]: { [below]: value } } : { [top]: value }, ok];
+            },
+        ),
+    );
+    const files = cases.map(([config]) => write(config));
+    const { stdout } = await check(...files);
+    cases.forEach(([config, ok], i) => {
+        const text = JSON.stringify(config);
+        assert.equal(matches(schema, config), ok, `schema: ${text}`);
+        assert.equal(stdout.includes(`${files[i]}: ok\n`), ok, `checker: ${text}`);
+    });
+});

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "config/names.h"
+#include "net/hostcheck.h"
+
+static void addresses_are_taken_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *host, *unix_path;
+        uint16_t port;
+    } cases[] = {
+        {"127.0.0.1:8080", "127.0.0.1", "", 8080},
+        {"0.0.0.0:0", "0.0.0.0", "", 0},
+        {"localhost:65535", "localhost", "", 65535},
+        {"my-host.example.org:80", "my-host.example.org", "", 80},
+        {"[::1]:8080", "::1", "", 8080},
+        {"[::]:0", "::", "", 0},
+        {"[fe80::1%eth0]:80", "fe80::1%eth0", "", 80},
+        {"[::ffff:1.2.3.4]:80", "::ffff:1.2.3.4", "", 80},
+        {"unix:/run/causeway.sock", "", "/run/causeway.sock", 0},
+        {"unix:relative.sock", "", "relative.sock", 0},
+        {"unix::", "", ":", 0},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        cw_config_address a = {0};
+        assert_null(cw_names_parse_address(cw_str_from(cases[i].text), &a));
+        assert_true(cw_str_is(a.text, cases[i].text));
+        assert_true(cw_str_is(a.host, cases[i].host));
+        assert_true(cw_str_is(a.unix_path, cases[i].unix_path));
+        assert_int_equal(a.port, cases[i].port);
+    }
+}
+
+static void wrong_addresses_are_explained(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
+        {"", "no host: 127.0.0.1 is this machine only, 0.0.0.0 every IPv4 address of it"},
+        {":8080", "no host: 127.0.0.1 is this machine only, 0.0.0.0 every IPv4 address of it"},
+        {"localhost", "no port"},
+        {"[::1]", "no port"},
+        {"[::1]8080", "no port"},
+        {"localhost:", "a port is a number from 0 to 65535"},
+        {"localhost:65536", "a port is a number from 0 to 65535"},
+        {"localhost:-1", "a port is a number from 0 to 65535"},
+        {"localhost:http", "a port is a number from 0 to 65535"},
+        {"localhost:000080", "a port is a number from 0 to 65535"},
+        {"[::1]:", "a port is a number from 0 to 65535"},
+        {"::1:80", "an IPv6 address needs brackets: \"[::1]:8080\""},
+        {"http://localhost:80", "not a URL: HOST:PORT alone, and \"tls: true\" for https"},
+        {"[::1", "not an IPv6 address in brackets"},
+        {"[]:80", "not an IPv6 address in brackets"},
+        {"[1.2.3.4]:80", "not an IPv6 address in brackets"},
+        {"[::1%]:80", "not an IPv6 address in brackets"},
+        {"[::1%a/b]:80", "not an IPv6 address in brackets"},
+        {"[11111111111111111111111111111111111111111111111111]:80",
+         "not an IPv6 address in brackets"},
+        {"1.2.3:80", "not an IPv4 address"},
+        {"256.0.0.1:80", "not an IPv4 address"},
+        {"8080:80", "not an IPv4 address"},
+        {"*:80", "not a host name"},
+        {"a b:80", "not a host name"},
+        {"a..b:80", "not a host name"},
+        {".a:80", "not a host name"},
+        {"/run/x.sock", "not a host name"},
+        {"unix:", "no path behind \"unix:\""},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        cw_config_address a = {.port = 7};
+        const char *why = cw_names_parse_address(cw_str_from(cases[i].text), &a);
+        assert_non_null(why);
+        assert_string_equal(why, cases[i].why);
+        assert_int_equal(a.port, 7);
+    }
+}
+
+static const char *const hosts[] = {
+    "*",
+    "localhost",
+    "LOCALHOST",
+    "localhost.",
+    "localhost:80",
+    "127.0.0.1",
+    "127.0.0.1:8080",
+    "[::1]",
+    "[::1]:8080",
+    "[::ffff:1.2.3.4]",
+    "*.example.org",
+    "*.example.org:443",
+    "a_b-c.d",
+    "1.2.3",
+    "localhost:0",
+    "localhost:65535",
+    "localhost:00080",
+    /* and wrong ones */
+    "",
+    ".",
+    "..",
+    "*.",
+    "**",
+    "*.*",
+    "**.a",
+    "a.*",
+    "a b",
+    "a,b",
+    "a/b",
+    "a@b",
+    "http://a",
+    "a..b",
+    ".a",
+    "a..",
+    "::1",
+    "[::1",
+    "[]",
+    "[::1]x",
+    "[::1]:",
+    "[::1]:x",
+    "[::1%eth0]",
+    "a:",
+    "a:x",
+    "a:65536",
+    "a:-1",
+    "a:1:2",
+    "*.[::1]",
+    "*:80",
+    "%61",
+    "\xc3\xa9",
+    "a\tb",
+    "[1.2.3.4]",
+    "a:000080",
+    "a:99999",
+    "a%2eb",
+    "[::1]]",
+    "[[::1]]",
+};
+
+/* config repeats the syntax that net checks; both must say the same of every entry. */
+static void hosts_are_what_net_takes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CW_COUNT(hosts); i++) {
+        cw_str entry = cw_str_from(hosts[i]);
+        cw_hostlist *list = NULL;
+        cw_code rc = cw_hostlist_new(&entry, 1, NULL, 0, &list, NULL);
+        if (cw_names_is_host(entry) != (rc == CW_OK))
+            fail_msg("\"%s\": net says %s", hosts[i], cw_code_text(rc));
+        cw_hostlist_free(list);
+    }
+    assert_true(cw_names_is_host(cw_str_from(hosts[16])));
+    assert_false(cw_names_is_host(cw_str_from(hosts[17])));
+    assert_false(cw_names_is_host(CW_STR("a\0b")));
+}
+
+static const char *const origins[] = {
+    "*",
+    "null",
+    "https://example.org",
+    "http://localhost:3000",
+    "http://[::1]:80",
+    "HTTPS://a",
+    "https://*.example.org",
+    "chrome-extension://abcdef",
+    "a+b.c-d://x",
+    /* and wrong ones */
+    "",
+    "Null",
+    "example.org",
+    "https://",
+    "https:/a",
+    "https:a",
+    "://a",
+    "1http://a",
+    "h_t://a",
+    "https://a/",
+    "https://a/b",
+    "https://a?x",
+    "https://u@a",
+    "https://*",
+    "https://a:",
+    "http//a",
+    "https://a:65536",
+    "https://a b",
+    "https://a,http://b",
+    "https://a https://b",
+    "http://*:80",
+    "https:// a",
+    " https://a",
+};
+
+static void origins_are_what_net_takes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CW_COUNT(origins); i++) {
+        cw_str entry = cw_str_from(origins[i]);
+        cw_hostlist *list = NULL;
+        cw_code rc = cw_hostlist_new(NULL, 0, &entry, 1, &list, NULL);
+        if (cw_names_is_origin(entry) != (rc == CW_OK))
+            fail_msg("\"%s\": net says %s", origins[i], cw_code_text(rc));
+        cw_hostlist_free(list);
+    }
+    assert_true(cw_names_is_origin(cw_str_from(origins[8])));
+    assert_false(cw_names_is_origin(cw_str_from(origins[9])));
+}
+
+static void names_have_a_length(void **state)
+{
+    (void)state;
+    char name[257];
+    memset(name, 'a', sizeof name);
+    assert_true(cw_names_is_host(cw_str_make(name, 255)));
+    assert_false(cw_names_is_host(cw_str_make(name, 256)));
+    assert_true(cw_names_is_component(cw_str_make(name, 32)));
+    assert_false(cw_names_is_component(cw_str_make(name, 33)));
+}
+
+static void components_are_lower_case_words(void **state)
+{
+    (void)state;
+    assert_true(cw_names_is_component(CW_STR("net")));
+    assert_true(cw_names_is_component(CW_STR("a")));
+    assert_true(cw_names_is_component(CW_STR("source-x_2")));
+    static const char *const wrong[] = {"",   "Net", "nEt", "1a",  "-a",
+                                        "_a", "a b", "a=b", "a,b", "a."};
+    for (size_t i = 0; i < CW_COUNT(wrong); i++)
+        assert_false(cw_names_is_component(cw_str_from(wrong[i])));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(addresses_are_taken_apart),
+        cmocka_unit_test(wrong_addresses_are_explained),
+        cmocka_unit_test(hosts_are_what_net_takes),
+        cmocka_unit_test(origins_are_what_net_takes),
+        cmocka_unit_test(names_have_a_length),
+        cmocka_unit_test(components_are_lower_case_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

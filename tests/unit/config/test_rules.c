@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "helpers.h"
+
+static void a_listener_with_tls_needs_a_certificate(void **state)
+{
+    (void)state;
+    assert_problems("listen:\n  - a:1\n  - {address: \"a:2\", tls: true}\n",
+                    "f:3:5: listen[1]: a listener with tls needs tls.certificate and tls.key");
+    assert_problems("listen: {address: \"a:2\", tls: true}\n",
+                    "f:1:9: listen: a listener with tls needs tls.certificate and tls.key");
+}
+
+static void certificate_and_key_belong_together(void **state)
+{
+    (void)state;
+    assert_problems("tls:\n  certificate: c.pem\n",
+                    "f:2:16: tls.key: missing; a certificate needs its key");
+    assert_problems("tls:\n  key: k.pem\n",
+                    "f:2:8: tls.certificate: missing; a key needs its certificate");
+    assert_problems("tls:\n  key: k.pem\n  certificate: null\n",
+                    "f:3:16: tls.certificate: missing; a key needs its certificate");
+    cw_config_unref(config_of("tls: {key: k, certificate: c}\n"));
+}
+
+static void an_address_is_listed_once(void **state)
+{
+    (void)state;
+    assert_problems("listen: [\"a:1\", \"b:1\", {address: \"a:1\"}, \"b:1\"]\n",
+                    "f:1:24: listen[2]: the same address as listen[0]\n"
+                    "f:1:42: listen[3]: the same address as listen[1]");
+    assert_problems("listen: [unix:/a, unix:/a]\n",
+                    "f:1:19: listen[1]: the same address as listen[0]");
+    /* Port 0 is another port each time. */
+    cw_config_unref(config_of("listen: [\"a:0\", \"a:0\", \"a:1\", \"a:2\"]\n"));
+}
+
+static void a_target_fits_its_header(void **state)
+{
+    (void)state;
+    assert_problems("limits: {target_size: 20000}\n",
+                    "f:1:23: limits.target_size: 20000 is more than limits.header_size, 16384");
+    assert_problems("limits: {header_size: 4KB}\n",
+                    "f:1:23: limits.header_size: 4096 is less than limits.target_size, 8192");
+    assert_problems("limits: {header_size: 4KB, target_size: 5000}\n",
+                    "f:1:41: limits.target_size: 5000 is more than limits.header_size, 4096");
+    cw_config_unref(config_of("limits: {header_size: 8KB}\n"));
+}
+
+static void connections_per_address_fit_the_connections(void **state)
+{
+    (void)state;
+    assert_problems(
+        "limits: {connections: 10, connections_per_address: 11}\n",
+        "f:1:52: limits.connections_per_address: 11 is more than limits.connections, 10");
+    cw_config_unref(config_of("limits: {connections: 10, connections_per_address: 10}\n"));
+}
+
+/* A value that is wrong by itself has its default; rules about that would mislead. */
+static void rules_wait_until_single_values_are_right(void **state)
+{
+    (void)state;
+    assert_problems("limits: {header_size: x, target_size: 20000}\n",
+                    "f:1:23: limits.header_size: expected a size such as \"16KB\" or 4096 "
+                    "(bytes), got \"x\"");
+}
+
+static void all_rules_report_at_once(void **state)
+{
+    (void)state;
+    assert_problems("listen: [\"a:1\", \"a:1\"]\ntls: {key: k}\nlimits: {header_size: 1KB}\n",
+                    "f:1:17: listen[1]: the same address as listen[0]\n"
+                    "f:2:12: tls.certificate: missing; a key needs its certificate\n"
+                    "f:3:23: limits.header_size: 1024 is less than limits.target_size, 8192");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_listener_with_tls_needs_a_certificate),
+        cmocka_unit_test(certificate_and_key_belong_together),
+        cmocka_unit_test(an_address_is_listed_once),
+        cmocka_unit_test(a_target_fits_its_header),
+        cmocka_unit_test(connections_per_address_fit_the_connections),
+        cmocka_unit_test(rules_wait_until_single_values_are_right),
+        cmocka_unit_test(all_rules_report_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
