@@ -1,0 +1,78 @@
+# The front door. Meson builds (see meson.build); this file only names what there is to do.
+#
+# Every target installs the Debian packages that it needs and that are missing (scripts/deps.sh).
+
+# What `make run` passes on to `causeway serve`, for example ARGS="--listen 127.0.0.1:9000".
+ARGS ?=
+# Which tests: SUITE=unit|kernel|functional|fuzz, FILE=path of one test, TEST=name of one program.
+SUITE ?=
+FILE ?=
+TEST ?=
+# SANITIZE=1 (address and undefined behaviour) or SANITIZE=thread.
+SANITIZE ?=
+FUZZ_SECONDS ?= 60
+PREFIX ?= /usr/local
+
+# PREFIX is not exported: npm reads a variable of that name.
+export FUZZ_SECONDS
+
+variant := $(if $(filter thread,$(SANITIZE)),tsan,$(if $(SANITIZE),asan,release))
+
+.PHONY: help run build test bench lint format coverage fuzz soak fresh clean install
+
+help: ## show this list
+	@echo "make TARGET, where TARGET is one of"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | \
+	    while IFS='	' read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
+
+run: ## build and start Causeway on 127.0.0.1:8080 (ARGS=... adds arguments)
+	@scripts/deps.sh run
+	@scripts/build.sh release causeway
+	@scripts/run.sh $(ARGS)
+
+build: ## build everything; the program is build/causeway
+	@scripts/deps.sh run
+	@scripts/build.sh release
+
+test: ## run the tests (SUITE=unit|kernel|functional|fuzz, FILE=..., TEST=..., SANITIZE=1|thread)
+	@scripts/deps.sh test
+	@scripts/build.sh $(variant)
+	@scripts/node.sh scripts/test.mjs $(variant) --suite="$(SUITE)" --file="$(FILE)" --test="$(TEST)"
+
+bench: ## measure Causeway and its peers in one run
+	@scripts/deps.sh bench
+	@scripts/build.sh release
+	@scripts/node.sh bench/run.mjs $(ARGS)
+
+lint: ## formatting, clang-tidy, layers, spelling and the other checks of scripts/lint
+	@scripts/deps.sh lint
+	@scripts/lint.sh
+
+format: ## format all C files
+	@scripts/deps.sh lint
+	@scripts/lint/format.sh --fix
+
+coverage: ## run the tests and show which lines they reach, file by file
+	@scripts/deps.sh coverage
+	@scripts/coverage.sh
+
+fuzz: ## run each fuzz target for FUZZ_SECONDS (60)
+	@scripts/deps.sh fuzz
+	@scripts/fuzz.sh
+
+soak: ## keep a server busy for long and watch its memory
+	@scripts/deps.sh bench
+	@scripts/build.sh release
+	@scripts/node.sh bench/soak.mjs $(ARGS)
+
+fresh: ## try the two README commands in a bare Debian 12 (needs root)
+	@scripts/deps.sh fresh
+	@scripts/fresh.sh
+
+install: ## install the program (PREFIX, DESTDIR)
+	@scripts/deps.sh run
+	@CAUSEWAY_PREFIX="$(PREFIX)" scripts/build.sh release causeway
+	@meson install -C build/release --no-rebuild --quiet
+
+clean: ## remove everything that was built
+	rm -rf build

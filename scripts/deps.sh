@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Install the Debian packages that a make target needs: scripts/deps.sh GROUP...
+#
+# Nothing missing: one dpkg-query and out, no root, no network. Something missing: say what, then
+# install it (through sudo when not root); where that is not allowed, print the command and stop.
+set -euo pipefail
+
+# The one table of packages. Groups may name other groups.
+packages_of() {
+    case $1 in
+    run) echo gcc libc6-dev meson ninja-build pkg-config libuv1-dev libssl-dev libyaml-dev ;;
+    npm) command -v npm >/dev/null || echo nodejs npm ca-certificates ;;
+    test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl ;;
+    lint) packages_of test && echo clang clang-format clang-tidy codespell shellcheck git ;;
+    fuzz) packages_of run && echo clang libclang-rt-dev ;;
+    coverage) packages_of test && echo gcovr ;;
+    bench)
+        packages_of run && packages_of npm
+        echo nginx-light wrk libcjson-dev libjansson-dev valgrind slowhttptest openssl curl
+        ;;
+    fresh) echo debootstrap git curl ;;
+    *) echo "deps.sh: no such group: $1" >&2 && return 1 ;;
+    esac
+}
+
+# Packages among the arguments that are not installed.
+missing_of() {
+    local have
+    have=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+        sed -n 's/^installed //p') || true
+    comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$have") | tr '\n' ' '
+}
+
+# Runs as root. A service that comes with a package (nginx for the benchmarks) is not started:
+# Debian asks policy-rc.d first, so one that says no stands there while apt-get runs.
+install_as_root() {
+    local policy=/usr/sbin/policy-rc.d
+    if [ ! -e $policy ]; then
+        trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+        trap 'exit 1' INT TERM
+        printf '#!/bin/sh\nexit 101\n' >$policy
+        chmod 755 $policy
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get -qq -o DPkg::Lock::Timeout=300 update
+    apt-get -qq -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
+        install --no-install-recommends "$@"
+}
+
+refuse() {
+    echo
+    echo "$1 As root, run:"
+    echo
+    echo "  apt-get update"
+    echo "  apt-get install --no-install-recommends $2"
+    echo
+    exit 1
+} >&2
+
+if [ "${1:-}" = --install ]; then
+    shift
+    install_as_root "$@"
+    exit
+fi
+
+wanted=$(for group in "$@"; do packages_of "$group"; done)
+if ! command -v dpkg-query >/dev/null; then
+    echo "deps.sh: not a Debian system; these packages (Debian's names) are needed:" $wanted >&2
+    exit 0
+fi
+missing=$(missing_of $wanted)
+[ -n "$missing" ] || exit 0
+
+echo "Installing the Debian packages that are missing: $missing"
+if [ "$(id -u)" = 0 ]; then
+    "$0" --install $missing || refuse "Installing packages failed." "$missing"
+elif ! command -v sudo >/dev/null; then
+    refuse "This user may not install packages (not root, and there is no sudo)." "$missing"
+elif ! sudo -n true 2>/dev/null && [ ! -t 0 ]; then
+    refuse "This user may not install packages (sudo asks for a password)." "$missing"
+else
+    sudo "$0" --install $missing || refuse "Installing packages through sudo failed." "$missing"
+fi

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Shell scripts pass shellcheck. Word splitting of package lists in deps.sh is meant (SC2086).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+scripts/lint/files.sh '*.sh' .ci/run | xargs -0 shellcheck --severity=style --exclude=SC2086
