@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "net/server_int.h"
@@ -63,6 +65,13 @@ ssize_t cw_conn_write(cw_conn *c, struct iovec *iov, int n_iov)
                           : sendmsg(c->fd, &msg, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     return sent >= 0 ? sent : from_errno();
+}
+
+/* Bytes in the kernel that the client has not acknowledged. */
+static uint32_t unsent(const cw_conn *c)
+{
+    int n = 0;
+    return ioctl(c->fd, SIOCOUTQ, &n) == 0 && n > 0 ? (uint32_t)n : 0;
 }
 
 /* ---- the end ---- */
@@ -195,6 +204,8 @@ void cw_conn_settle(cw_conn *c)
     /* Idle and ping start anew with every event; the others count from where they began. */
     if (c->deadline.list != list || list == &c->sl->idle || list == &c->sl->ping) {
         c->progress = 0;
+        if (list == &c->sl->write)
+            c->queued = unsent(c);
         cw_loop_set_deadline(&c->sl->loop, &c->deadline, list);
     }
 }
@@ -421,15 +432,16 @@ void cw_conn_on_deadline(cw_deadline *d)
     cw_conn_settle(c);
 }
 
-static bool too_slow(const cw_conn *c, uint32_t window_ms)
+/* Without a least rate, a window that moved nothing at all is still too slow. */
+static bool too_slow(const cw_conn *c, uint64_t moved, uint32_t window_ms)
 {
-    return c->progress < (uint64_t)c->sl->settings->opts.min_rate * window_ms / 1000;
+    return moved == 0 || moved < (uint64_t)c->sl->settings->opts.min_rate * window_ms / 1000;
 }
 
 void cw_conn_on_body_window(cw_deadline *d)
 {
     cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
-    if (too_slow(c, c->sl->settings->opts.body_ms))
+    if (too_slow(c, c->progress, c->sl->settings->opts.body_ms))
         cw_reply_refuse(c->req, 408, "the request body came too slowly");
     cw_conn_settle(c);
 }
@@ -437,7 +449,10 @@ void cw_conn_on_body_window(cw_deadline *d)
 void cw_conn_on_write_window(cw_deadline *d)
 {
     cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
-    if (too_slow(c, c->sl->settings->opts.write_ms))
+    /* The kernel takes megabytes at once and then nothing for long, so what counts is what left its
+     * queue, not what entered it. */
+    uint64_t before = (uint64_t)c->progress + c->queued, now = unsent(c);
+    if (too_slow(c, before > now ? before - now : 0, c->sl->settings->opts.write_ms))
         cw_conn_lost(c);
     else
         cw_conn_settle(c);

@@ -29,15 +29,32 @@ void cw_deadline_set(cw_deadline *d, cw_deadline_list *list, uint64_t now)
     list->root.prev = d;
 }
 
+/* Move what is due to a ring of its own, so that an entry that is set again while others expire
+ * waits for the next run, even with a duration of 0. */
+static void take_due(cw_deadline_list *list, uint64_t now, cw_deadline *due)
+{
+    cw_deadline *end = list->root.next;
+    while (end != &list->root && end->at <= now)
+        end = end->next;
+    due->prev = due->next = due;
+    if (end == list->root.next)
+        return;
+    due->next = list->root.next;
+    due->prev = end->prev;
+    due->next->prev = due;
+    due->prev->next = due;
+    list->root.next = end;
+    end->prev = &list->root;
+}
+
 uint64_t cw_deadline_list_run(cw_deadline_list *list, uint64_t now)
 {
-    for (;;) {
-        cw_deadline *d = list->root.next;
-        if (d == &list->root)
-            return UINT64_MAX;
-        if (d->at > now)
-            return d->at;
+    cw_deadline due;
+    take_due(list, now, &due);
+    while (due.next != &due) {
+        cw_deadline *d = due.next;
         cw_deadline_clear(d);
         list->on_expired(d);
     }
+    return list->root.next == &list->root ? UINT64_MAX : list->root.next->at;
 }

@@ -14,28 +14,35 @@ cw_code cw_http1_refuse(cw_http1_head *h, unsigned status, const char *reason)
     return CW_INVALID;
 }
 
-/* Setting bit 5 of a token byte gives a letter or '-' only if it was that letter or '-', so words
- * of tokens compare without case like this. */
-CW_INLINE bool word_eq(const char *p, const char *lit, size_t width)
-{
-    const uint64_t bit5 = 0x2020202020202020u;
-    uint64_t a = 0, b = 0;
+/* Field names are compared by words, ASCII case ignored: setting bit 5 of a token byte gives a
+ * letter or '-' only if it was that letter or '-'. Two words that overlap cover a name. `lit` is in
+ * small letters and as long as the token at `p`. */
+#define BIT5 0x2020202020202020u
 
-    memcpy(&a, p, width);
-    memcpy(&b, lit, width);
-    return (a | bit5) == (b | bit5);
+CW_INLINE bool word_is(const char *p, const char *lit)
+{
+    uint64_t a, b;
+
+    memcpy(&a, p, 8);
+    memcpy(&b, lit, 8);
+    return (a | BIT5) == b;
 }
 
-/* Whether the token at `p` is the word `lit` of `n` letters and dashes, ASCII case ignored. `n` is
- * a constant from 4 to 24, so this becomes one to three overlapping word compares. */
-CW_INLINE bool token_is(const char *p, const char *lit, size_t n)
+CW_INLINE bool half_is(const char *p, const char *lit)
 {
-    if (n < 8)
-        return word_eq(p, lit, 4) && (n == 4 || word_eq(p + n - 4, lit + n - 4, 4));
-    return word_eq(p, lit, 8) && word_eq(p + n - 8, lit + n - 8, 8) &&
-           (n <= 16 || word_eq(p + 8, lit + 8, 8));
+    uint32_t a, b;
+
+    memcpy(&a, p, 4);
+    memcpy(&b, lit, 4);
+    return (a | (uint32_t)BIT5) == b;
 }
-#define TOKEN_IS(p, lit) token_is((p), (lit), sizeof(lit) - 1)
+
+/* 4 to 8 letters. */
+#define IS_SHORT(p, lit)                                                                           \
+    (half_is((p), (lit)) && half_is((p) + sizeof(lit) - 5, &(lit)[sizeof(lit) - 5]))
+/* 8 to 16 letters. */
+#define IS_LONG(p, lit)                                                                            \
+    (word_is((p), (lit)) && word_is((p) + sizeof(lit) - 9, &(lit)[sizeof(lit) - 9]))
 
 CW_NOINLINE static cw_code take_host(cw_http1_head *h, cw_str value, uint16_t index)
 {
@@ -118,9 +125,9 @@ CW_NOINLINE static cw_code take_expect(cw_http1_head *h, cw_str value)
 
 static bool take_connection_option(cw_http1_head *h, cw_str option)
 {
-    if (option.n == 5 && TOKEN_IS(option.p, "close"))
+    if (option.n == 5 && IS_SHORT(option.p, "close"))
         h->seen |= CW_HTTP1_SEEN_CLOSE;
-    else if (option.n == 10 && TOKEN_IS(option.p, "keep-alive"))
+    else if (option.n == 10 && IS_LONG(option.p, "keep-alive"))
         h->seen |= CW_HTTP1_SEEN_KEEP_ALIVE;
     else
         return false;
@@ -160,31 +167,33 @@ cw_code cw_http1_take_field(cw_http1_head *h, const char *p)
 
     switch (f->name_len) {
     case 4:
-        return TOKEN_IS(name, "host") ? take_host(h, value, index) : CW_OK;
+        return IS_SHORT(name, "host") ? take_host(h, value, index) : CW_OK;
     case 6:
-        if (TOKEN_IS(name, "accept")) {
+        if (IS_SHORT(name, "accept")) {
             if (h->accept == CW_HTTP1_NONE)
                 h->accept = index;
-        } else if (TOKEN_IS(name, "origin")) {
+        } else if (IS_SHORT(name, "origin")) {
             return take_single(h, &h->origin, index, "repeated Origin");
-        } else if (TOKEN_IS(name, "expect")) {
+        } else if (IS_SHORT(name, "expect")) {
             return take_expect(h, value);
         }
         return CW_OK;
     case 10:
-        return TOKEN_IS(name, "connection") ? take_connection(h, value) : CW_OK;
+        return IS_LONG(name, "connection") ? take_connection(h, value) : CW_OK;
     case 12:
-        if (TOKEN_IS(name, "content-type"))
+        if (IS_LONG(name, "content-type"))
             return take_single(h, &h->content_type, index, "repeated Content-Type");
         return CW_OK;
     case 13:
-        if (TOKEN_IS(name, "authorization"))
+        if (IS_LONG(name, "authorization"))
             return take_single(h, &h->authorization, index, "repeated Authorization");
         return CW_OK;
     case 14:
-        return TOKEN_IS(name, "content-length") ? take_length(h, value) : CW_OK;
+        return IS_LONG(name, "content-length") ? take_length(h, value) : CW_OK;
     case 17:
-        return TOKEN_IS(name, "transfer-encoding") ? take_transfer(h, value) : CW_OK;
+        if (IS_LONG(name, "transfer-encodin") && (name[16] | 0x20) == 'g')
+            return take_transfer(h, value);
+        return CW_OK;
     default:
         return CW_OK;
     }

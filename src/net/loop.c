@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "net/loop.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static void on_timer(uv_timer_t *timer)
     cw_loop *loop = timer->data;
     uint64_t now = uv_now(&loop->uv);
     uint64_t next = UINT64_MAX;
-    /* Deadlines that are set by the callbacks arm the timer themselves if they come first. */
+    /* Deadlines that the callbacks set must not arm the timer: it is armed once, below. */
     loop->timer_at = 0;
     for (uint32_t i = 0; i < loop->n_lists; i++) {
         uint64_t at = cw_deadline_list_run(loop->lists[i], now);
@@ -160,8 +161,8 @@ cw_code cw_loop_post(cw_loop *loop, cw_message_fn fn, void *arg)
 
 void cw_loop_watch(cw_loop *loop, cw_deadline_list *list)
 {
-    if (loop->n_lists < CW_LOOP_DEADLINES)
-        loop->lists[loop->n_lists++] = list;
+    assert(loop->n_lists < CW_LOOP_DEADLINES);
+    loop->lists[loop->n_lists++] = list;
 }
 
 void cw_loop_set_deadline(cw_loop *loop, cw_deadline *d, cw_deadline_list *list)

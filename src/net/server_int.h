@@ -54,6 +54,7 @@ struct cw_conn {
     cw_addrkey peer_key;
     int fd;
     uint32_t progress;  /* bytes moved in the current body or write window */
+    uint32_t queued;    /* bytes in the kernel's send queue when the write window began */
     uint32_t pipelined; /* requests in a row that were there before the answer to the one before */
     uint8_t peer_family;
     uint8_t state;

@@ -170,6 +170,22 @@ static void hold(cw_http_req *req, void *self)
         uv_timer_start(&j->timer, on_held, query_number(req, 100), 0);
 }
 
+static void piece(cw_http_req *req, void *self)
+{
+    (void)self;
+    size_t n = (size_t)query_number(req, 1);
+    char *p = cw_arena_alloc(cw_http_req_arena(req), n ? n : 1);
+    if (!p) {
+        cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
+        return;
+    }
+    memset(p, 'p', n);
+    cw_http_stream_open(req, &(cw_http_answer){.status = 200, .type = CW_STR("text/plain")});
+    if (cw_http_stream_write(req, cw_str_make(p, n)) == CW_LIMIT)
+        (void)!cw_http_stream_write(req, CW_STR("refused"));
+    cw_http_stream_close(req);
+}
+
 typedef struct flood_state {
     uint64_t left;
 } flood_state;
@@ -287,6 +303,7 @@ cw_code test_routes_add(cw_router *router)
         {CW_HTTP_GET, "/badheader", bad_header},
         {CW_HTTP_POST, "/later", later},
         {CW_HTTP_GET, "/hold", hold},
+        {CW_HTTP_GET, "/piece", piece},
         {CW_HTTP_GET, "/canary/{id}", canary},
         {CW_HTTP_POST, "/canary/{id}", canary},
         {CW_HTTP_GET, "/canaries", get_canaries},

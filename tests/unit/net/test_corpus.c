@@ -70,6 +70,8 @@ static unsigned route(const toy *t, cw_str path)
         return 501;
     case CW_HTTP_OPTIONS:
         return cw_str_is(path, "*") || cw_str_is(path, "/echo") ? 204 : 404;
+    case CW_HTTP_DELETE:
+    case CW_HTTP_PATCH:
     case CW_HTTP_CONNECT:
     case CW_HTTP_TRACE:
         return cw_str_is(path, "/echo") ? 405 : 404;
@@ -77,8 +79,6 @@ static unsigned route(const toy *t, cw_str path)
     case CW_HTTP_HEAD:
     case CW_HTTP_POST:
     case CW_HTTP_PUT:
-    case CW_HTTP_DELETE:
-    case CW_HTTP_PATCH:
         break;
     }
     return cw_str_is(path, "/echo") ? 0 : 404;

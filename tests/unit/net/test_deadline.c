@@ -82,6 +82,48 @@ static void an_entry_can_be_set_again_by_its_own_expiry(void **state)
     assert_int_equal(n_expired, 1);
 }
 
+static void set_now(cw_deadline *d)
+{
+    note(d);
+    if (n_expired < 10)
+        cw_deadline_set(d, &list, 7);
+}
+
+static void with_no_duration_an_entry_expires_once_per_run(void **state)
+{
+    (void)state;
+    cw_deadline a = {0}, b = {0};
+    cw_deadline_list_init(&list, 0, set_now);
+    cw_deadline_set(&a, &list, 7);
+    cw_deadline_set(&b, &list, 7);
+    assert_int_equal(cw_deadline_list_run(&list, 7), 7);
+    assert_int_equal(n_expired, 2);
+    assert_int_equal(cw_deadline_list_run(&list, 7), 7);
+    assert_int_equal(n_expired, 4);
+}
+
+static cw_deadline *victim;
+
+static void clear_other(cw_deadline *d)
+{
+    note(d);
+    cw_deadline_clear(victim);
+}
+
+static void an_expiry_may_clear_another_that_is_due(void **state)
+{
+    (void)state;
+    cw_deadline a = {0}, b = {0}, c = {0};
+    cw_deadline_list_init(&list, 5, clear_other);
+    cw_deadline_set(&a, &list, 0);
+    cw_deadline_set(&b, &list, 0);
+    cw_deadline_set(&c, &list, 0);
+    victim = &b;
+    assert_true(cw_deadline_list_run(&list, 5) == UINT64_MAX);
+    assert_int_equal(n_expired, 2);
+    assert_ptr_equal(expired[1], &c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -89,6 +131,8 @@ int main(void)
         cmocka_unit_test_setup(setting_again_moves_an_entry_to_the_end, set_up),
         cmocka_unit_test_setup(a_cleared_entry_never_expires, set_up),
         cmocka_unit_test_setup(an_entry_can_be_set_again_by_its_own_expiry, set_up),
+        cmocka_unit_test_setup(with_no_duration_an_entry_expires_once_per_run, set_up),
+        cmocka_unit_test_setup(an_expiry_may_clear_another_that_is_due, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -257,6 +257,7 @@ static void extensions_are_checked_and_ignored(void **state)
     ACCEPTED("1;a=b;c=d\r\nx\r\n0\r\n\r\n", "x");
     ACCEPTED("1;a=\"b;\\\"\\\\ \t\xff\"\r\nx\r\n0\r\n\r\n", "x");
     ACCEPTED("1 ; a = b ;\tc\t=\t\"d\" ;e\r\nx\r\n0\r\n\r\n", "x");
+    ACCEPTED("1  ;  a  =\t\tb\r\nx\r\n0\r\n\r\n", "x");
     ACCEPTED("1;a ;b\r\nx\r\n0\r\n\r\n", "x");
     ACCEPTED("1;a=\"\"\r\nx\r\n0\r\n\r\n", "x");
     REFUSED("1;\r\nx\r\n");

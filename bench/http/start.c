@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* start.c - how long a server takes from being started to its first answer.
+ *
+ *     start RUNS PATH PROGRAM ARGUMENT...
+ *
+ * The program must print a line with http://ADDRESS:PORT on it once it listens. Each run starts it,
+ * reads that line, connects, asks for PATH, stops the clock at the end of the answer, and ends the
+ * program with SIGTERM. Prints {"ms":[...]}; one run before the first does not count.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client.h"
+
+extern char **environ;
+
+static pid_t spawn_program(char **argv, int *ret_out)
+{
+    int ends[2];
+    pid_t pid;
+    posix_spawn_file_actions_t actions;
+    if (pipe(ends) != 0)
+        bench_give_up("start: pipe: %s", strerror(errno));
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+    int rc = posix_spawn(&pid, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    if (rc)
+        bench_give_up("start: %s: %s", argv[0], strerror(rc));
+    *ret_out = ends[0];
+    return pid;
+}
+
+static struct sockaddr_in read_address(int out)
+{
+    char line[512];
+    size_t n = 0;
+    while (n + 1 < sizeof line && !memchr(line, '\n', n)) {
+        ssize_t got = read(out, line + n, sizeof line - 1 - n);
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+    }
+    line[n] = '\0';
+    char *address = strstr(line, "http://");
+    if (!address)
+        bench_give_up("start: no address in '%s'", line);
+    address += strlen("http://");
+    address[strspn(address, "0123456789.:")] = '\0';
+    return bench_parse_address(address);
+}
+
+static double run_once(const char *request, char **argv)
+{
+    int out;
+    uint64_t begin = bench_now_ns();
+    pid_t pid = spawn_program(argv, &out);
+    struct sockaddr_in to = read_address(out);
+    int fd = bench_connect(&to, BENCH_ANY_SOURCE);
+    bool ok =
+        fd >= 0 && bench_send(fd, request) && bench_read_answer(bench_read_socket, &fd) == 200;
+    uint64_t end = bench_now_ns();
+    kill(pid, SIGTERM);
+    if (fd >= 0)
+        close(fd);
+    close(out);
+    int status;
+    if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        bench_give_up("start: %s did not end with 0", argv[0]);
+    if (!ok)
+        bench_give_up("start: no answer");
+    return (double)(end - begin) / 1e6;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4)
+        bench_give_up("usage: start RUNS PATH PROGRAM ARGUMENT...");
+    char request[512];
+    unsigned runs = bench_parse_count(argv[1]);
+    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", argv[2]);
+    run_once(request, argv + 3);
+    printf("{\"ms\":[");
+    for (unsigned i = 0; i < runs; i++)
+        printf("%s%.3f", i ? "," : "", run_once(request, argv + 3));
+    printf("]}\n");
+    return 0;
+}

@@ -1,0 +1,141 @@
+// `make bench`: measures us and the peers in one run and says which figures were reached.
+//
+//   node bench/run.mjs [--only http,json,idle,slow,start] [--quick] [--write-docs] [--from-results]
+//
+//   --only          these parts; the results of the others stay as the last run left them
+//   --quick         seconds instead of minutes, to see that everything works; kept apart
+//   --write-docs    write docs/benchmarks.md from the results
+//   --from-results  measure nothing, take the results of the last run
+//
+// Results go to build/bench/results.json. A missed figure is marked but is no error; something that
+// does not work is.
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpus, loadavg, release, totalmem } from "node:os";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import * as idle from "./http/idle.mjs";
+import { pinning, root } from "./http/servers.mjs";
+import * as slow from "./http/slow.mjs";
+import * as start from "./http/start.mjs";
+import * as throughput from "./http/throughput.mjs";
+import * as json from "./json.mjs";
+import { writePage } from "./page.mjs";
+
+const parts = { http: throughput, json, idle, slow, start };
+const { values: options } = parseArgs({
+    options: {
+        only: { type: "string", default: "" },
+        quick: { type: "boolean", default: false },
+        "write-docs": { type: "boolean", default: false },
+        "from-results": { type: "boolean", default: false },
+    },
+});
+const file = path.join(root, "build", "bench", options.quick ? "quick.json" : "results.json");
+
+const output = (...command) => {
+    try {
+        return execFileSync(command[0], command.slice(1), { encoding: "utf8", stdio: "pipe" }).trim();
+    } catch {
+        return "unknown";
+    }
+};
+
+function describeMachine() {
+    const system = readFileSync("/etc/os-release", "utf8");
+    const packages = ["nginx-light", "wrk", "libuv1", "libssl3", "libcjson1", "libjansson4", "gcc"];
+    const version = (name) => output("dpkg-query", "-W", "-f", "${Version}", name);
+    return {
+        processor: cpus()[0]?.model ?? "unknown",
+        cores: cpus().length,
+        memoryGb: Math.round(totalmem() / 2 ** 30),
+        kernel: release(),
+        system: /^PRETTY_NAME="?([^"\n]*)/m.exec(system)?.[1] ?? "unknown",
+        pinning,
+        packages: Object.fromEntries(packages.map((name) => [name, version(name)])),
+    };
+}
+
+function readResults() {
+    return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { parts: {} };
+}
+
+function writeResults(results) {
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
+}
+
+async function measure(names) {
+    const results = readResults();
+    results.machine = describeMachine();
+    for (const name of names) {
+        console.log(`== ${name}`);
+        const load = loadavg()[0];
+        if (load > 0.7) {
+            console.log(`   the machine is busy (load ${load.toFixed(1)}): figures will be off`);
+        }
+        const say = (text) => console.log(`   ${text}`);
+        try {
+            const part = await parts[name].run({ quick: options.quick, say });
+            results.parts[name] = { at: new Date().toISOString(), load, ...part };
+            writeResults(results);
+        } catch (error) {
+            // The other parts are still worth their time.
+            console.error(`${name} failed: ${error.stack}`);
+            delete results.parts[name];
+            process.exitCode = 1;
+        }
+    }
+    return results;
+}
+
+function printTable(rows) {
+    const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => [...row[column]].length)));
+    for (const row of rows) {
+        const cells = row.map((cell, column) => cell + " ".repeat(widths[column] - [...cell].length));
+        console.log(cells.join(" | ").trimEnd());
+    }
+}
+
+function printSummary(results, names) {
+    const us = results.parts.http;
+    if (names.includes("http") && us) {
+        const row = (name, { cpuUs, perSecond }, ratio) => [
+            name,
+            cpuUs.toFixed(2),
+            Math.round(perSecond).toLocaleString("en"),
+            ratio,
+        ];
+        const ratio = us.ours.cpuUs / us.nginx.cpuUs;
+        console.log();
+        printTable([
+            ["server", "CPU µs per request", "requests/s", "ratio of medians"],
+            row("causeway", us.ours, ratio.toFixed(3)),
+            row("nginx", us.nginx, "1"),
+        ]);
+    }
+    const figures = names.flatMap((name) => results.parts[name]?.figures ?? []);
+    console.log();
+    printTable([
+        ["figure", "target", "measured", "ok?"],
+        ...figures.map(({ name, target, shown, ok }) => [name, target, shown, ok ? "ok" : "MISSED"]),
+    ]);
+    const missed = figures.filter(({ ok }) => !ok).length;
+    console.log(`\n${figures.length - missed} of ${figures.length} figures reached; ${file}`);
+}
+
+const names = options.only ? options.only.split(",") : Object.keys(parts);
+const unknown = names.filter((name) => !(name in parts));
+if (unknown.length > 0 || (options.quick && options["write-docs"])) {
+    console.error(
+        unknown.length > 0
+            ? `no such part: ${unknown.join(", ")} (there are ${Object.keys(parts).join(", ")})`
+            : "quick figures do not go into the documents",
+    );
+    process.exit(2);
+}
+const results = options["from-results"] ? readResults() : await measure(names);
+printSummary(results, names);
+if (options["write-docs"]) {
+    writePage(path.join(root, "docs", "benchmarks.md"), results);
+}

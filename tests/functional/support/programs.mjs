@@ -1,0 +1,155 @@
+// Starts programs for black-box tests and stops them: the built causeway, and test servers that
+// announce themselves the same way (the first line of standard output names the URL).
+//
+//     const server = await startCauseway({ config: { log: { level: "debug" } } });
+//     const answer = await fetch(`${server.url}/healthz`);
+//     await server.stop(); // asserts exit code 0 and a log without sanitizer reports
+//
+// Each started program has a folder with its config and log; see kept.mjs for what becomes of it.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createWriteStream, mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { after } from "node:test";
+import { keepFolder } from "./kept.mjs";
+
+export const root = path.resolve(import.meta.dirname, "..", "..", "..");
+export const binary = process.env.CAUSEWAY_BIN ?? path.join(root, "build", "causeway");
+export const buildFolder = process.env.CAUSEWAY_BUILD ?? path.join(root, "build", "release");
+
+// Sanitizer builds are slower: every wait is multiplied by this.
+export const slowness = Number(process.env.CAUSEWAY_TEST_SLOWNESS ?? 1);
+
+const sanitizerReport =
+    /(Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer|: runtime error: /;
+const urlLine = /(https?):\/\/(\[[^\]]+\]|[^\s:/]+):(\d+)/;
+
+let started = 0;
+const running = new Set();
+
+// A failed test leaves its programs behind: they must not keep the file from ending, and end with
+// it. They are not killed before, since this hook runs ahead of those that stop them properly.
+const letGo = (child) => [child, ...child.stdio].forEach((handle) => handle?.unref?.());
+after(() => running.forEach(letGo));
+process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+process.on("SIGTERM", () => process.exit(143)); // how the test runner ends a file that hangs
+
+export class Program {
+    constructor(file, args, { env = {}, name = path.basename(file), cwd = root } = {}) {
+        started += 1;
+        this.folder = path.join(keepFolder(), `${started}-${name}`);
+        mkdirSync(this.folder, { recursive: true });
+        this.name = name;
+        this.stdout = "";
+        this.stderr = "";
+        this.logFile = path.join(this.folder, "log");
+        const log = createWriteStream(this.logFile);
+        this.child = spawn(file, args, { cwd, env: { ...process.env, ...env } });
+        running.add(this.child);
+        this.child.stdout.setEncoding("utf8").on("data", (text) => {
+            this.stdout += text;
+        });
+        this.child.stderr.setEncoding("utf8").on("data", (text) => {
+            this.stderr += text;
+            log.write(text);
+        });
+        // "close" comes after the last output, so nothing of a report made at exit is missed.
+        this.exited = new Promise((resolve, reject) => {
+            this.child.on("error", reject);
+            this.child.on("close", (code, signal) => {
+                running.delete(this.child);
+                log.end();
+                resolve({ code, signal });
+            });
+        });
+        this.exited.catch(() => running.delete(this.child));
+    }
+
+    get pid() {
+        return this.child.pid;
+    }
+
+    // Wait until `check()` is true, looking after each piece of output; fails when the program ends.
+    async until(check, what, timeoutMs = 10_000) {
+        const deadline = Date.now() + timeoutMs * slowness;
+        let ended = false;
+        this.exited.then(
+            () => (ended = true),
+            () => (ended = true),
+        );
+        while (!check()) {
+            assert.ok(!ended, `${this.name} ended before ${what}:\n${this.stdout}${this.stderr}`);
+            assert.ok(Date.now() < deadline, `${this.name}: no ${what} in time:\n${this.stderr}`);
+            await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+    }
+
+    async untilUrl() {
+        await this.until(() => this.stdout.includes("\n"), "the line that names the URL");
+        const match = urlLine.exec(this.stdout.split("\n")[0]);
+        assert.ok(match, `the first line names no URL: ${JSON.stringify(this.stdout)}`);
+        this.url = match[0];
+        this.port = Number(match[3]);
+    }
+
+    async untilLogged(pattern, timeoutMs) {
+        await this.until(() => pattern.test(this.stderr), `log line ${pattern}`, timeoutMs);
+    }
+
+    // Stop with SIGTERM, after `timeoutMs` with SIGKILL, and check how it ended.
+    async stop({ signal = "SIGTERM", timeoutMs = 15_000, code = 0 } = {}) {
+        this.child.kill(signal);
+        let late = false;
+        const timer = setTimeout(() => {
+            late = true;
+            this.child.kill("SIGKILL");
+        }, timeoutMs * slowness);
+        const end = await this.exited;
+        clearTimeout(timer);
+        this.assertNoReports();
+        assert.ok(!late, `${this.name} did not stop within ${timeoutMs * slowness} ms of ${signal}`);
+        assert.deepEqual(end, { code, signal: null }, `${this.name}: how it ended\n${this.stderr}`);
+    }
+
+    assertNoReports() {
+        const line = this.stderr.split("\n").find((text) => sanitizerReport.test(text));
+        assert.equal(line, undefined, `${this.name}: sanitizer report, see ${this.logFile}`);
+    }
+}
+
+// Start any program that prints a URL first.
+export async function startProgram(file, args = [], options = {}) {
+    const program = new Program(file, args, options);
+    await program.untilUrl();
+    return program;
+}
+
+// Start `causeway serve` on a free port. `config` is an object or YAML text; `args` are added.
+// Where `args` name listeners, or `listen` is false because the config does, none is added.
+export async function startCauseway({ args = [], config, env, listen = true } = {}) {
+    const all = ["serve", ...args];
+    if (listen && !args.some((arg) => arg.startsWith("--listen"))) {
+        all.push("--listen", "127.0.0.1:0");
+    }
+    if (config !== undefined) {
+        all.push("--config", writeConfig(config));
+    }
+    return await startProgram(binary, all, { env, name: "causeway" });
+}
+
+// Write a config file that lives as long as the test file runs; returns its path.
+export function writeConfig(config) {
+    started += 1;
+    const file = path.join(keepFolder(), `${started}-config.yaml`);
+    writeFileSync(file, typeof config === "string" ? config : JSON.stringify(config, null, 2));
+    return file;
+}
+
+// Run causeway to its end: { code, signal, stdout, stderr }.
+export async function runCauseway(args, { env, input = "", cwd } = {}) {
+    const program = new Program(binary, args, { env, cwd, name: `causeway-${args[0] ?? ""}` });
+    program.child.stdin.on("error", () => {}).end(input);
+    const end = await program.exited;
+    program.assertNoReports();
+    return { ...end, stdout: program.stdout, stderr: program.stderr };
+}

@@ -1,0 +1,246 @@
+// What tests of the HTTP server share: the test server (tests/kernel/testserver.c), connections
+// that stay open, and a look at a process from outside.
+//
+//     const server = await startTestServer({ header_ms: 300 });
+//     const c = await Connection.open(server);
+//     await c.send(get("/echo"));
+//     const { status, body } = await c.response();
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { keepFolder } from "./kept.mjs";
+import { buildFolder, slowness, startProgram } from "./programs.mjs";
+import { connect, splitResponses } from "./raw.mjs";
+
+export const testServer = path.join(buildFolder, "tests", "kernel", "testserver");
+
+// Options of the test server as an object; a list repeats its option.
+export function testServerArgs(options) {
+    return Object.entries(options).flatMap(([name, value]) =>
+        [value].flat().map((one) => `${name}=${one}`),
+    );
+}
+
+export async function startTestServer(options = {}) {
+    return await startProgram(testServer, testServerArgs(options), { name: "testserver" });
+}
+
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Wait until `check()` gives something true, and return that.
+export async function eventually(check, what, timeoutMs = 5_000) {
+    const deadline = Date.now() + timeoutMs * slowness;
+    for (;;) {
+        const found = await check();
+        if (found) {
+            return found;
+        }
+        assert.ok(Date.now() < deadline, `not in time: ${what}`);
+        await pause(5);
+    }
+}
+
+// Run `work(item, index)` for every item, so many at a time.
+export async function inParallel(items, atOnce, work) {
+    let next = 0;
+    const worker = async () => {
+        while (next < items.length) {
+            const index = next++;
+            await work(items[index], index);
+        }
+    };
+    await Promise.all(Array.from({ length: atOnce }, worker));
+}
+
+// ---- requests as text ----
+
+export function request(method, target, headers = {}, body) {
+    const all = { Host: "localhost", ...headers };
+    if (body !== undefined && !("Transfer-Encoding" in all) && !("Content-Length" in all)) {
+        all["Content-Length"] = Buffer.byteLength(body, "latin1");
+    }
+    const lines = Object.entries(all).flatMap(([name, value]) =>
+        value === undefined ? [] : [value].flat().map((one) => `${name}: ${one}\r\n`),
+    );
+    return `${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n${body ?? ""}`;
+}
+
+export const get = (target, headers) => request("GET", target, headers);
+
+// ---- a connection that stays open ----
+
+export class Connection {
+    static async open(to, options = {}) {
+        const c = new Connection(typeof to?.port === "number" && to.url ? to.port : to, options);
+        await c.opened;
+        return c;
+    }
+
+    // With `stays` our side stays open when the server has ended its own.
+    constructor(to, { tls, stays = false, ...socketOptions } = {}) {
+        const where = typeof to === "object" ? to : { port: to, host: "127.0.0.1" };
+        this.received = Buffer.alloc(0);
+        this.total = 0;
+        this.ended = false; // the server will send nothing more
+        this.error = null;
+        this.waiting = null;
+        this.socket = connect({ ...where, ...socketOptions }, tls);
+        this.opened = new Promise((resolve, reject) => {
+            this.socket.once(tls ? "secureConnect" : "connect", resolve);
+            this.socket.once("error", reject);
+        });
+        this.opened.catch(() => {});
+        this.parts = [];
+        this.socket.on("data", (chunk) => {
+            this.parts.push(chunk);
+            this.total += chunk.length;
+            this.waiting?.();
+        });
+        const end = (error) => {
+            this.ended = true;
+            this.error ??= error instanceof Error ? error : null;
+            this.waiting?.();
+        };
+        this.socket.on("end", end).on("close", end).on("error", end);
+        if (!stays) {
+            this.socket.on("end", () => this.socket.end());
+        }
+    }
+
+    get closedCleanly() {
+        return this.ended && this.error === null;
+    }
+
+    // Everything that came and was not taken by response().
+    get buffer() {
+        if (this.parts.length > 0) {
+            this.received = Buffer.concat([this.received, ...this.parts]);
+            this.parts = [];
+        }
+        return this.received;
+    }
+
+    send(bytes) {
+        return new Promise((resolve) => {
+            this.socket.write(Buffer.from(bytes, "latin1"), resolve);
+        });
+    }
+
+    // Wait until `check()` is true; looks after each piece that comes, and at the end.
+    async until(check, what, timeoutMs = 5_000) {
+        const deadline = Date.now() + timeoutMs * slowness;
+        while (!check()) {
+            const left = deadline - Date.now();
+            assert.ok(left > 0, `not in time: ${what}; got ${shown(this.buffer)}`);
+            const timer = setTimeout(() => this.waiting?.(), left);
+            await new Promise((resolve) => (this.waiting = resolve));
+            clearTimeout(timer);
+            this.waiting = null;
+        }
+    }
+
+    // The next response that is complete, taken from the buffer; interim ones count too.
+    async response({ method, timeoutMs } = {}) {
+        let found;
+        await this.until(
+            () => {
+                [found] = splitResponses(this.buffer, { methods: [method] });
+                return found?.complete || this.ended;
+            },
+            "a complete response",
+            timeoutMs,
+        );
+        assert.ok(found?.complete, `closed before a response: ${shown(this.buffer)} ${this.error}`);
+        this.received = this.buffer.subarray(found.end);
+        return { ...found, text: found.body.toString("latin1") };
+    }
+
+    async responses(count, options) {
+        const all = [];
+        while (all.length < count) {
+            all.push(await this.response(options));
+        }
+        return all;
+    }
+
+    async text(pattern, timeoutMs) {
+        await this.until(() => pattern.test(this.buffer.toString("latin1")), pattern, timeoutMs);
+        return this.buffer.toString("latin1");
+    }
+
+    async closed(timeoutMs) {
+        await this.until(() => this.ended, "the end of the connection", timeoutMs);
+        return this;
+    }
+
+    // That the server keeps the connection: it answers one more request.
+    async assertAlive(target = "/echo", headers) {
+        await this.send(get(target, headers));
+        assert.equal((await this.response()).status, 200);
+    }
+
+    close() {
+        this.socket.destroy();
+    }
+}
+
+function shown(bytes) {
+    const text = JSON.stringify(bytes.toString("latin1", 0, 400));
+    return bytes.length > 400 ? `${text} and ${bytes.length - 400} bytes more` : text;
+}
+
+// One request on a connection of its own.
+export async function exchange(to, text, options = {}) {
+    const c = await Connection.open(to, options);
+    try {
+        await c.send(text);
+        return await c.response(options);
+    } finally {
+        c.close();
+    }
+}
+
+export async function getJson(to, target) {
+    const { status, text } = await exchange(to, get(target));
+    assert.equal(status, 200, text);
+    return JSON.parse(text);
+}
+
+export function assertError(response, status, code) {
+    assert.equal(response.status, status, response.text);
+    assert.equal(response.headers.get("content-type"), "application/json");
+    const { error } = JSON.parse(response.text);
+    assert.equal(error.code, code);
+    assert.equal(typeof error.message, "string");
+}
+
+// ---- a process from outside ----
+
+export function residentKb(pid) {
+    return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))[1]);
+}
+
+export function openFiles(pid) {
+    return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+// Milliseconds of processor time so far, user and system.
+export function processorMs(pid) {
+    const text = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+// ---- certificates ----
+
+// A self-signed certificate for localhost: { certificate, key } as paths.
+export function makeCertificate(name) {
+    const certificate = path.join(keepFolder(), `${name}.crt`);
+    const key = path.join(keepFolder(), `${name}.key`);
+    const wanted = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
+    const names = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+    const files = ["-keyout", key, "-out", certificate];
+    execFileSync("openssl", ["req", "-x509", ...wanted, ...names, ...files], { stdio: "pipe" });
+    return { certificate, key };
+}

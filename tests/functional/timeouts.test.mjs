@@ -1,0 +1,294 @@
+// Time limits: each slow client is cut off in time, and no client that is quick enough.
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import { slowness } from "./support/programs.mjs";
+import { assertError, Connection, eventually, exchange, get, getJson, openFiles, pause, request, startTestServer } from "./support/server.mjs";
+
+const limit = 400 * slowness;
+const late = limit + 1_500 * slowness; // what a busy machine may add
+
+// How long `work` took; must lie between the limit (less a timer's grain) and `late`.
+async function assertTakesTheLimit(work, from = Date.now()) {
+    await work();
+    const ms = Date.now() - from;
+    assert.ok(ms >= limit - 20, `after ${ms} ms, before the limit of ${limit}`);
+    assert.ok(ms <= late, `only after ${ms} ms, limit ${limit}`);
+}
+
+// Send one byte after the other until the server ends the connection.
+async function drip(c, bytes, everyMs) {
+    for (const byte of bytes) {
+        if (c.ended) {
+            return;
+        }
+        await c.send(byte);
+        await pause(everyMs);
+    }
+}
+
+suite("the limit for a head", { concurrency: true }, () => {
+    let server;
+    before(async () => (server = await startTestServer({ header_ms: limit, idle_ms: 60_000 })));
+    after(() => server.stop());
+
+    test("a connection that sends nothing is closed without an answer", async () => {
+        await assertTakesTheLimit(async () => {
+            const c = await Connection.open(server);
+            await c.closed();
+            assert.equal(c.total, 0);
+        });
+    });
+
+    test("half a head is answered with 408", async () => {
+        await assertTakesTheLimit(async () => {
+            const c = await Connection.open(server);
+            await c.send("GET /echo HTTP/1.1\r\nHost: local");
+            const answer = await c.response();
+            assertError(answer, 408, "request_timeout");
+            assert.equal(answer.headers.get("connection"), "close");
+            await c.closed();
+        });
+    });
+
+    test("one byte at a time does not extend it", async () => {
+        await assertTakesTheLimit(async () => {
+            const c = await Connection.open(server);
+            drip(c, get("/echo", { "X-Pad": "x".repeat(2_000) }), 10);
+            assertError(await c.response(), 408, "request_timeout");
+            await c.closed();
+        });
+    });
+
+    test("empty lines ahead of a request do not extend it", async () => {
+        await assertTakesTheLimit(async () => {
+            const c = await Connection.open(server);
+            drip(c, ["\r\n", "\r\n", "G", "E", "T"], limit / 8);
+            assertError(await c.response(), 408, "request_timeout");
+        });
+    });
+
+    test("it counts a later request from its first byte", async () => {
+        const c = await Connection.open(server);
+        await c.assertAlive();
+        await pause(limit * 1.2);
+        await c.assertAlive();
+        await assertTakesTheLimit(async () => {
+            await c.send("G");
+            assertError(await c.response(), 408, "request_timeout");
+            await c.closed();
+        });
+    });
+
+    test("it counts a pipelined request from the answer before it", async () => {
+        const c = await Connection.open(server);
+        const wait = Math.round(limit * 1.2);
+        await c.send(`${get(`/later?${wait}`)}GET /item/x HTTP/1.1\r\n`);
+        assert.equal((await c.response()).status, 200);
+        await assertTakesTheLimit(async () => {
+            assertError(await c.response(), 408, "request_timeout");
+        });
+    });
+
+    test("a head that comes slowly but in time is served", async () => {
+        const c = await Connection.open(server);
+        await drip(c, ["GET /item/slow HTTP", "/1.1\r\nHost: loc", "alhost\r\n", "\r\n"], limit / 10);
+        assert.equal((await c.response()).text, "slow");
+        c.close();
+    });
+
+    test("a slow call is nobody's head", async () => {
+        const c = await Connection.open(server);
+        await c.send(get(`/later?${Math.round(limit * 1.5)}`));
+        assert.equal((await c.response()).status, 200);
+        await c.assertAlive();
+        c.close();
+    });
+});
+
+suite("the limit for a body", { concurrency: true }, () => {
+    const length = 10_000;
+    let server;
+    let unlimited;
+    before(async () => {
+        const options = { body_ms: limit, header_ms: 60_000 };
+        server = await startTestServer({ ...options, min_rate: 200 });
+        unlimited = await startTestServer({ ...options, min_rate: 0 });
+    });
+    after(() => Promise.all([server.stop(), unlimited.stop()]));
+
+    const head = request("POST", "/echo", { "Content-Length": length });
+
+    test("a body that stops is answered with 408", async () => {
+        await assertTakesTheLimit(async () => {
+            const c = await Connection.open(server);
+            await c.send(`${head}abc`);
+            const answer = await c.response();
+            assertError(answer, 408, "request_timeout");
+            assert.equal(answer.headers.get("connection"), "close");
+            await c.closed();
+        });
+    });
+
+    test("a body that drips below the rate is cut off", async () => {
+        await assertTakesTheLimit(async () => {
+            const c = await Connection.open(server);
+            await c.send(head);
+            drip(c, "b".repeat(length), limit / 20); // 50 bytes a second
+            assertError(await c.response(), 408, "request_timeout");
+        });
+    });
+
+    test("chunks that drip below the rate are cut off", async () => {
+        await assertTakesTheLimit(async () => {
+            const c = await Connection.open(server);
+            await c.send(request("POST", "/echo", { "Transfer-Encoding": "chunked" }));
+            drip(c, "1\r\nb\r\n".repeat(length), limit / 20);
+            assertError(await c.response(), 408, "request_timeout");
+        });
+    });
+
+    test("a body that drips above the rate is read to its end", async () => {
+        const c = await Connection.open(server);
+        await c.send(head);
+        const start = Date.now();
+        const parts = Array.from({ length: 25 }, () => "b".repeat(length / 25));
+        await drip(c, parts, limit / 8); // three limits long, 40 times the rate
+        assert.ok(Date.now() - start > 2 * limit);
+        assert.equal(JSON.parse((await c.response()).text).body.length, length);
+        c.close();
+    });
+
+    test("without a least rate a slow body is read, but one that brings nothing is cut off", async () => {
+        const slow = await Connection.open(unlimited);
+        await slow.send(request("POST", "/echo", { "Content-Length": 12 }));
+        await drip(slow, "0123456789ab", limit / 4);
+        assert.equal(JSON.parse((await slow.response()).text).body, "0123456789ab");
+        slow.close();
+        await assertTakesTheLimit(async () => {
+            const c = await Connection.open(unlimited);
+            await c.send(head);
+            assertError(await c.response(), 408, "request_timeout");
+        });
+    });
+});
+
+suite("the limit for an idle connection", { concurrency: true }, () => {
+    let server;
+    before(async () => (server = await startTestServer({ idle_ms: limit })));
+    after(() => server.stop());
+
+    test("a connection between requests is closed without an answer", async () => {
+        const c = await Connection.open(server);
+        await c.assertAlive();
+        await assertTakesTheLimit(() => c.closed());
+        assert.equal(c.buffer.length, 0);
+        assert.ok(c.closedCleanly);
+    });
+
+    test("each request starts it anew", async () => {
+        const c = await Connection.open(server);
+        const start = Date.now();
+        while (Date.now() - start < 3 * limit) {
+            await c.assertAlive();
+            await pause(limit / 8);
+        }
+        c.close();
+    });
+
+    test("a running call is not idle", async () => {
+        const c = await Connection.open(server);
+        await c.send(get(`/later?${limit * 2}`));
+        assert.equal((await c.response()).status, 200);
+        await c.assertAlive();
+        c.close();
+    });
+
+    test("an open stream is not idle", async () => {
+        const c = await Connection.open(server);
+        await c.send(get(`/events?${Math.round((limit * 2) / 10)}`));
+        assert.equal((await c.response({ timeoutMs: 4 * limit })).status, 200);
+        await c.assertAlive();
+        c.close();
+    });
+});
+
+suite("the limit for a reader", { concurrency: true }, () => {
+    let server;
+    before(async () => {
+        server = await startTestServer({ write_ms: limit, min_rate: 100_000, header_ms: 60_000 });
+    });
+    after(() => server.stop());
+
+    const size = 30_000_000; // far more than the kernel buffers
+
+    // A client that asks and then does not read.
+    async function openStuck(to, target) {
+        const c = await Connection.open(to);
+        c.socket.pause();
+        await c.send(get(target));
+        return c;
+    }
+
+    test("a client that reads neither an answer nor a stream is cut off", async () => {
+        const one = await startTestServer({ write_ms: limit, min_rate: 100_000 });
+        const files = openFiles(one.pid);
+        await assertTakesTheLimit(async () => {
+            const stuck = await Promise.all([
+                openStuck(one, `/big?${size}`),
+                openStuck(one, `/flood?${size}`),
+            ]);
+            await eventually(() => openFiles(one.pid) === files + 2, "both connections open");
+            await eventually(() => openFiles(one.pid) === files, "both connections closed", late);
+            stuck.forEach((c) => c.close());
+        });
+        assert.equal((await getJson(one, "/gone")).gone, 1, "the stream's owner was told");
+        await one.stop();
+    });
+
+    test("without a least rate a client that reads nothing is cut off too", async () => {
+        const one = await startTestServer({ write_ms: limit, min_rate: 0 });
+        await assertTakesTheLimit(async () => {
+            const c = await openStuck(one, `/flood?${size}`);
+            await eventually(async () => (await getJson(one, "/gone")).gone === 1, "cut off", late);
+            c.close();
+        });
+        await one.stop();
+    });
+
+    test("a client that reads slowly but above the rate gets everything", async () => {
+        for (const target of [`/big?${size}`, `/flood?${size}`]) {
+            const c = await Connection.open(server);
+            await c.send(get(target));
+            const start = Date.now();
+            while (c.total < size) {
+                assert.ok(!c.ended, `ended after ${c.total} bytes`);
+                const goal = c.total + size / 40;
+                c.socket.resume();
+                await c.until(() => c.ended || c.total >= Math.min(goal, size), "more");
+                c.socket.pause();
+                await pause(limit / 15);
+            }
+            assert.ok(Date.now() - start > 2 * limit);
+            c.socket.resume();
+            await c.until(() => c.buffer.length > size, "all of the answer");
+            c.close();
+        }
+    });
+});
+
+test("a client that stays after the last answer is closed after a while", async () => {
+    const server = await startTestServer();
+    const files = openFiles(server.pid);
+    const c = await Connection.open(server, { stays: true });
+    await c.send("nonsense\r\n\r\n");
+    assert.equal((await c.response()).status, 400);
+    await c.closed();
+    const start = Date.now();
+    const sending = setInterval(() => c.socket.write("more and more nonsense"), 50);
+    await eventually(() => openFiles(server.pid) === files, "the connection is gone", 4_000);
+    clearInterval(sending);
+    assert.ok(Date.now() - start > 500, "time for the answer to reach a client that still sends");
+    c.close();
+    assert.equal((await exchange(server, get("/echo"))).status, 200);
+    await server.stop();
+});
