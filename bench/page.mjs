@@ -1,23 +1,42 @@
 // docs/benchmarks.md: the text around the figures, and the figures of the last run.
 import { writeFileSync } from "node:fs";
 
+const columns = 120;
 const row = (...cells) => `| ${cells.join(" | ")} |`;
 const table = (head, rows) =>
     [row(...head), row(...head.map(() => "---")), ...rows.map((cells) => row(...cells))].join("\n");
 const count = (n) => Math.round(n).toLocaleString("en");
 const kb = (bytes) => `${(bytes / 1024).toFixed(2)} KB`;
 const us = (value) => `${count(value)} µs`;
+const range = (values) =>
+    [Math.min(...values), Math.max(...values)].map((n) => n.toFixed(2)).join(" and ");
+
+// A paragraph, filled to the width of the page whatever its line breaks here.
+function paragraph(text) {
+    const lines = [""];
+    for (const word of text.trim().split(/\s+/)) {
+        const longer = `${lines.at(-1)} ${word}`.trimStart();
+        if (longer.length <= columns) {
+            lines[lines.length - 1] = longer;
+        } else {
+            lines.push(word);
+        }
+    }
+    return lines.join("\n");
+}
+
+const blocks = (...all) => all.join("\n\n");
 
 function machine({ processor, cores, memoryGb, kernel, system, pinning, packages }) {
     const versions = Object.entries(packages).map(([name, version]) => `${name} ${version}`);
-    const cpus = `${cores} ${cores === 1 ? "core" : "cores"}`;
-    const pinned = pinning ? "the server pinned to one core, the load to another" : "nothing pinned";
-    return `${processor}, ${cpus}, ${memoryGb} GB, Linux ${kernel}, ${system}; ${pinned}.
-Packages: ${versions.join(", ")}.`;
+    return paragraph(`
+        Machine: ${processor}, ${cores} ${cores === 1 ? "core" : "cores"}, ${memoryGb} GB, Linux
+        ${kernel}, ${system}; ${pinning ? "server and load pinned to one core each" : "nothing pinned"}.
+        Packages: ${versions.join(", ")}.`);
 }
 
 function figures(parts) {
-    const rows = Object.values(parts).flatMap((part) => part.figures);
+    const rows = parts.flatMap((part) => part.figures);
     return table(
         ["figure", "target", "measured", ""],
         rows.map(({ name, target, shown, ok }) => [name, target, shown, ok ? "ok" : "**missed**"]),
@@ -30,17 +49,20 @@ function http({ ours, nginx, ratios, pairs, seconds, connections }) {
         cpuUs.toFixed(2),
         count(perSecond),
     ]);
-    const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map((n) => n.toFixed(2));
-    return `## A 2 KB answer from memory
-
-${connections} keep-alive connections, one server thread, \`wrk -t1\`; nginx with one worker answers the same bytes by
-\`return 200\`; no access log on either. ${pairs} pairs of ${seconds} s after a warm-up, the order turned round in every other
-pair. Processor time is what the scheduler counted for all threads of the server (\`schedstat\`), kernel time included,
-divided by the answers that wrk counted. The ratios of the pairs lie between ${least} and ${most}.
-
-${table(["server", "CPU per request, µs", "requests/s"], rows)}
-
-Requests per second depend on the load generator as much as on the server; processor time per request does not.`;
+    return blocks(
+        "## A 2 KB answer from memory",
+        paragraph(`
+            ${connections} keep-alive connections, one server thread, \`wrk -t1\`; nginx with one
+            worker answers the same bytes by \`return 200\`; no access log on either. ${pairs} pairs
+            of ${seconds} s after a warm-up, the order turned round in every other pair. Processor
+            time is what the scheduler counted for all threads of the server (\`schedstat\`), kernel
+            time included, divided by the answers that wrk counted. The ratios of the pairs lie
+            between ${range(ratios)}.`),
+        table(["server", "CPU per request, µs", "requests/s"], rows),
+        paragraph(`
+            Requests per second depend on the load generator as much as on the server; processor time
+            per request does not.`),
+    );
 }
 
 function json({ results, instructions }) {
@@ -57,90 +79,100 @@ function json({ results, instructions }) {
         times(t.jansson),
     ]);
     const head = ["document", "bytes", "what", "ours, ns", "cJSON, ns", "jansson, ns"];
-    return `## JSON
-
-Our reader checks UTF-8 and refuses duplicate keys; jansson is asked to refuse them too, cJSON cannot. Median of nine
-rounds in which the libraries take turns.
-
-${table([...head, "as fast as cJSON", "as jansson"], rows)}
-
-Instructions per byte of a read, by callgrind: ${instructions
-        .map(({ document, perByte }) => `${document} ${perByte.toFixed(2)}`)
-        .join(", ")}.`;
+    const counted = instructions.map(({ document, perByte }) => `${document} ${perByte.toFixed(2)}`);
+    return blocks(
+        "## JSON",
+        paragraph(`
+            Our reader checks UTF-8 and refuses duplicate keys; jansson is asked to refuse them too,
+            cJSON cannot. Medians of nine rounds in which the libraries take turns.`),
+        table([...head, "as fast as cJSON", "as jansson"], rows),
+        paragraph(`Instructions per byte of a read, by callgrind: ${counted.join(", ")}.`),
+    );
 }
 
 function idle({ plain, tls, nginx, latency }) {
-    const rows = [
+    const weights = [
         ["plain", count(plain.held), kb(plain.each), kb(nginx.plain.each)],
-        ["TLS 1.3", count(tls.held), kb(tls.each), kb(nginx.tls.each)],
+        ["TLS", count(tls.held), kb(tls.each), kb(nginx.tls.each)],
     ];
-    const seen = [
-        ["without", us(latency.without.p50), us(latency.without.p99)],
-        ["with", us(latency.with.p50), us(latency.with.p99)],
-    ];
-    return `## Idle connections
-
-Each connection has had one request and its answer. Memory is the growth of the server's resident set divided by the
-connections; what the kernel keeps for a socket is not in it.
-
-${table(["", "connections", "Causeway, each", "nginx, each"], rows)}
-
-A healthy client (200 requests a second, every fourth on a new connection), on a server with the idle connections and on one
-without, asked in turn:
-
-${table(["idle connections", "p50", "p99"], seen)}`;
+    const seen = ["without", "with"].map((name) => [
+        name,
+        us(latency[name].p50),
+        us(latency[name].p99),
+    ]);
+    return blocks(
+        "## Idle connections",
+        paragraph(`
+            Each connection has had one request and its answer. Memory is the growth of the server's
+            resident set divided by the connections; what the kernel keeps for a socket is not in it.`),
+        table(["", "connections", "Causeway, each", "nginx, each"], weights),
+        paragraph(`
+            A healthy client (200 requests a second, every fourth on a new connection) asks a server
+            with the idle connections and one without in turn. Medians of ${latency.ratios.length}
+            rounds; the ratios of p99 lie between ${range(latency.ratios)}.`),
+        table(["idle connections", "p50", "p99"], seen),
+    );
 }
 
-function slow({ each, seconds, bytes, healthy, thrownOut, rss }) {
+function slow({ each, seconds, bytes, healthy, thrownOut, rss, stillOpen }) {
     const names = { header: "slow header", body: "slow body", reader: "slow reader" };
     const rows = Object.entries(thrownOut).map(([kind, { thrown_out: n, longest_ms: ms }]) => [
         names[kind],
         count(n),
         n > 0 ? `${(ms / 1000).toFixed(1)} s` : "–",
     ]);
-    return `## Slow clients
-
-${count(each)} clients of each kind at once for ${seconds} s: a head without end, a body without end (one byte a second each),
-and readers of ${count(bytes)} bytes that take four bytes a second. Who is thrown out comes back within a second. Meanwhile the healthy
-client's p50 was ${us(healthy.p50)}, its p99 ${us(healthy.p99)}, its slowest answer ${us(healthy.max)}, and ${healthy.ok} of ${healthy.requests} requests
-were answered. The server used ${count(rss / 2 ** 20)} MB, nearly all of it answers that the slow readers do not take.
-
-${table(["kind", "thrown out", "longest stay"], rows)}
-
-The kernel keeps on delivering what it has of an answer after the server has given a slow reader up, so such a client may not
-notice.`;
+    return blocks(
+        "## Slow clients",
+        paragraph(`
+            ${count(each)} clients of each kind at once for ${seconds} s: a head without end, a body
+            without end (one byte a second each), and readers of ${count(bytes)} bytes that take four
+            bytes a second. Who is thrown out comes back within a second. Meanwhile the healthy
+            client's p50 was ${us(healthy.p50)}, its p99 ${us(healthy.p99)}, its slowest answer took
+            ${us(healthy.max)}, and ${count(healthy.ok)} of ${count(healthy.requests)} requests were
+            answered. The server used up to ${count(rss / 2 ** 20)} MB, nearly all of it answers that
+            the slow readers do not take; at the end it had ${count(stillOpen)} of the
+            ${count(3 * each)} connections open.`),
+        table(["kind", "saw that it was thrown out", "longest stay"], rows),
+        paragraph(`
+            A slow reader may not see that it was given up: the kernel can go on delivering what it
+            has of the answer.`),
+    );
 }
 
 function start({ runs, median, worst }) {
-    return `## Start
-
-\`causeway serve --listen 127.0.0.1:0\`, from starting the process to the last byte of the answer to its first request:
-median of ${runs} runs ${median.toFixed(1)} ms, worst ${worst.toFixed(1)} ms.`;
+    return blocks(
+        "## Start",
+        paragraph(`
+            \`causeway serve --listen 127.0.0.1:0\`, from starting the process to the last byte of the
+            answer to its first request: median of ${runs} runs ${median.toFixed(1)} ms, worst
+            ${worst.toFixed(1)} ms.`),
+    );
 }
 
 const sections = { http, json, idle, slow, start };
 
 export function writePage(file, { machine: where, parts }) {
-    const dates = Object.values(parts).map(({ at }) => at.slice(0, 10));
-    const busy = Math.max(...Object.values(parts).map(({ load }) => load));
-    const present = Object.entries(sections).filter(([name]) => name in parts);
-    const text = `# Benchmarks
-
-<!-- Written by bench/run.mjs --write-docs; change the text in bench/page.mjs. -->
-
-\`make bench\` measures Causeway and its peers in the same run, in turn, because on a shared machine only ratios within one run
-mean anything. \`make bench ARGS="--only http,json"\` measures a part, \`ARGS=--quick\` only tries whether everything works, and
-\`ARGS=--write-docs\` writes this page. The raw results are in \`build/bench/results.json\`. \`make soak\` is the long run that
-watches memory and descriptors.
-
-Last run: ${dates.sort().at(-1)}, \`make bench ARGS=--write-docs\`, load average before a part at most ${busy.toFixed(2)}.
-
-${machine(where)}
-
-${figures(Object.fromEntries(present.map(([name]) => [name, parts[name]])))}
-
-${present.map(([name, section]) => section(parts[name])).join("\n\n")}
-`;
-    writeFileSync(file, text);
+    const present = Object.keys(sections).filter((name) => name in parts);
+    const all = present.map((name) => parts[name]);
+    const last = all.map(({ at }) => at.slice(0, 10)).sort();
+    const busy = Math.max(...all.map(({ load }) => load));
+    const text = blocks(
+        "# Benchmarks",
+        "<!-- Written by bench/run.mjs --write-docs; the text is in bench/page.mjs. -->",
+        paragraph(`
+            \`make bench\` measures Causeway and its peers in the same run, in turn: on a shared
+            machine only ratios within one run mean much. \`make bench ARGS="--only http,json"\`
+            measures a part, \`ARGS=--quick\` only tries whether everything works, and
+            \`ARGS=--write-docs\` writes this page. The raw results are in
+            \`build/bench/results.json\`. \`make soak\` is the long run that watches memory and
+            descriptors.`),
+        paragraph(`
+            Last run: ${last.at(-1)}, \`make bench ARGS=--write-docs\`; load average before a part at
+            most ${busy.toFixed(2)}.`),
+        machine(where),
+        figures(all),
+        ...present.map((name) => sections[name](parts[name])),
+    );
+    writeFileSync(file, `${text}\n`);
     console.log(`wrote ${file}`);
 }

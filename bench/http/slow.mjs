@@ -16,8 +16,11 @@ export async function run({ quick, say }) {
     await slow.line(0);
     await sleep(1000);
     say(`${3 * each} slow clients are connected, the server has ${countFiles(server)} files open`);
+    let rss = 0;
+    const watching = setInterval(() => (rss = Math.max(rss, rssBytes(server))), 1000);
     const healthy = await runLoad("probe", [server.address, "/2k", 200, seconds, 4]);
-    const rss = rssBytes(server);
+    clearInterval(watching);
+    const stillOpen = countFiles(server) - files;
     slow.child.stdin.end();
     const thrownOut = JSON.parse((await slow.finish()).at(-1));
 
@@ -42,6 +45,7 @@ export async function run({ quick, say }) {
         healthy,
         thrownOut,
         rss,
+        stillOpen,
         figures: [
             {
                 name: `${name}: healthy p99`,

@@ -195,7 +195,7 @@ static void wait_for_work(void)
 static void gather_lines(void)
 {
     struct timespec until = in_ms(GATHER_MS);
-    while (w.fill_n > 0 && w.fill_n < GATHER_BYTES && w.state == RUNNING)
+    while (w.fill_n > 0 && w.fill_n < GATHER_BYTES)
         if (pthread_cond_timedwait(&w.wake, &w.lock, &until) == ETIMEDOUT)
             return;
 }

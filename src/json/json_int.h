@@ -5,12 +5,26 @@
 
 #include "json/json.h"
 
-/* Stands in the arena right in front of a decoded string's characters, so that a value of 16 bytes
- * still finds the source it came from. */
-typedef struct decoded_head {
-    const char *raw; /* the opening quote */
-    size_t raw_n;    /* both quotes included */
-} decoded_head;
+/* In the arena, the characters of a decoded string follow the address and length of its source,
+ * both quotes included, so that a value of 16 bytes still finds the bytes it came from. Packed:
+ * most such strings are short. */
+#define DECODED_HEAD (sizeof(const char *) + sizeof(uint32_t))
+
+CW_INLINE void decoded_set_source(char *text, cw_str quoted)
+{
+    uint32_t n = (uint32_t)quoted.n;
+    memcpy(text - DECODED_HEAD, &quoted.p, sizeof quoted.p);
+    memcpy(text - sizeof n, &n, sizeof n);
+}
+
+CW_INLINE cw_str decoded_source(const char *text)
+{
+    const char *p;
+    uint32_t n;
+    memcpy(&p, text - DECODED_HEAD, sizeof p);
+    memcpy(&n, text - sizeof n, sizeof n);
+    return cw_str_make(p, n);
+}
 
 /* The nearest double of 0.d1d2... x 10^top, from `n` ASCII digits with d1 not 0. Any `n`; infinite
  * beyond the range. */

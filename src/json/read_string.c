@@ -143,11 +143,11 @@ bool cw_json_read_rich(reader *r, const char *open, const char *p, rich_string *
     *ret = (rich_string){.text = raw, .close = close};
     if (!escaped)
         return true;
-    decoded_head *head = cw_arena_alloc(r->arena, sizeof *head + raw.n);
-    if (!head)
+    char *memory = cw_arena_alloc(r->arena, DECODED_HEAD + raw.n);
+    if (!memory)
         return cw_json_read_fail_arena(r, open);
-    *head = (decoded_head){.raw = open, .raw_n = raw.n + 2};
-    char *text = (char *)(head + 1);
+    char *text = memory + DECODED_HEAD;
+    decoded_set_source(text, cw_str_make(open, raw.n + 2));
     ret->text = cw_str_make(text, decode(raw, text));
     ret->meta = CW_JSON_DECODED;
     return true;

@@ -32,8 +32,7 @@ cw_str cw_json_span(const cw_json *v)
         return cw_str_make(v->p, v->n);
     if (!(v->meta & CW_JSON_DECODED))
         return cw_str_make(v->p - 1, (size_t)v->n + 2);
-    const decoded_head *head = (const decoded_head *)(const void *)v->p - 1;
-    return cw_str_make(head->raw, head->raw_n);
+    return decoded_source(v->p);
 }
 
 const cw_json *cw_json_get(const cw_json *obj, cw_str name)

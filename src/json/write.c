@@ -16,36 +16,37 @@ static bool in_object(const cw_json_writer *w)
     return w->is_object[level / 64] >> (level % 64) & 1;
 }
 
-/* Start a new line at the current depth. */
-static char *break_line(const cw_json_writer *w, char *o)
+/* Write a separator (a comma or nothing, a new line when indenting) and make room for `n` more
+ * bytes; exact, so that a text may end at the buffer's very ceiling. NULL, and no more writing, on
+ * failure. */
+static char *separate(cw_json_writer *w, bool comma, bool line, size_t n)
 {
-    *o++ = '\n';
-    memset(o, ' ', (size_t)2 * w->depth);
-    return o + 2 * w->depth;
+    size_t indent = line ? 1 + 2 * (size_t)w->depth : 0;
+    char *o = cw_buf_reserve(w->out, comma + indent + n);
+    if (!o) {
+        w->code = w->out->code;
+        return NULL;
+    }
+    if (comma)
+        *o = ',';
+    if (line) {
+        o[comma] = '\n';
+        memset(o + comma + 1, ' ', indent - 1);
+    }
+    cw_buf_commit(w->out, comma + indent);
+    return o + comma + indent;
 }
 
-/* Write what separates the next key or value from what is there, and make room for `n` more bytes.
- * NULL when nothing can be written any more. */
+/* What comes in front of every key, and of every value that has none. */
 static char *begin(cw_json_writer *w, size_t n)
 {
     if (w->code)
         return NULL;
-    char *start = cw_buf_reserve(w->out, n + 2 + 2 * (size_t)w->depth);
-    if (!start) {
-        w->code = w->out->code;
-        return NULL;
-    }
-    char *o = start;
-    if (!w->after_key) {
-        assert(w->depth > 0 || !w->need_comma); /* one root value */
-        if (w->need_comma)
-            *o++ = ',';
-        if (w->style == CW_JSON_INDENT && w->depth > 0)
-            o = break_line(w, o);
-    }
+    assert(w->depth > 0 || !w->need_comma); /* one root value */
+    bool line = w->style == CW_JSON_INDENT && w->depth > 0;
+    char *o = w->after_key ? separate(w, false, false, n) : separate(w, w->need_comma, line, n);
     w->need_comma = true;
     w->after_key = false;
-    cw_buf_commit(w->out, (size_t)(o - start));
     return o;
 }
 
@@ -127,16 +128,11 @@ void cw_json_close(cw_json_writer *w)
     bool empty = !w->need_comma;
     w->depth--;
     w->need_comma = true;
-    char *start = cw_buf_reserve(w->out, 2 + 2 * (size_t)w->depth);
-    if (!start) {
-        w->code = w->out->code;
+    char *o = separate(w, /* comma= */ false, w->style == CW_JSON_INDENT && !empty, 1);
+    if (!o)
         return;
-    }
-    char *o = start;
-    if (w->style == CW_JSON_INDENT && !empty)
-        o = break_line(w, o);
-    *o++ = bracket;
-    cw_buf_commit(w->out, (size_t)(o - start));
+    *o = bracket;
+    cw_buf_commit(w->out, 1);
 }
 
 void cw_json_add_key(cw_json_writer *w, cw_str name)

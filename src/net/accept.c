@@ -9,6 +9,8 @@
 
 /* Connections taken per wake-up, so that a flood of them does not starve the others. */
 #define BATCH 64
+/* Batches taken before closing: as many connections as can wait. */
+#define LAST_BATCHES 64
 
 static const char full_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
                                   "Content-Type: application/json\r\n"
@@ -63,15 +65,10 @@ static void pause_accepting(cw_acceptor *a)
     cw_loop_set_deadline(&a->sl->loop, &a->pause, &a->sl->pause);
 }
 
-static void on_connection(uv_poll_t *poll, int status, int events)
+/* True when more may be waiting. */
+static bool accept_batch(cw_acceptor *a)
 {
-    (void)events;
-    cw_acceptor *a = poll->data;
-    if (status < 0) {
-        pause_accepting(a);
-        return;
-    }
-    for (int i = 0; i < BATCH && a->open; i++) {
+    for (int i = 0; i < BATCH; i++) {
         cw_address peer = {.len = sizeof peer.sa};
         int fd =
             accept4(a->fd, (struct sockaddr *)&peer.sa, &peer.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -82,12 +79,23 @@ static void on_connection(uv_poll_t *poll, int status, int events)
         if (errno == EINTR || errno == ECONNABORTED)
             continue;
         if (errno == EAGAIN || errno == EWOULDBLOCK)
-            return;
+            return false;
         cw_log(CW_LOG_DEBUG, "net", "accept failed, pausing",
                CW_KV("why", cw_str_from(strerror(errno))));
         pause_accepting(a);
-        return;
+        return false;
     }
+    return true;
+}
+
+static void on_connection(uv_poll_t *poll, int status, int events)
+{
+    (void)events;
+    cw_acceptor *a = poll->data;
+    if (status < 0)
+        pause_accepting(a);
+    else
+        accept_batch(a);
 }
 
 void cw_acceptor_on_pause_over(cw_deadline *d)
@@ -115,7 +123,8 @@ void cw_acceptor_stop(cw_acceptor *a)
     if (!a->open)
         return;
     /* What the kernel has accepted on our behalf is served: closing would reset it. */
-    on_connection(&a->poll, 0, UV_READABLE);
+    for (int i = 0; i < LAST_BATCHES && accept_batch(a); i++)
+        ;
     a->open = false;
     cw_deadline_clear(&a->pause);
     uv_close((uv_handle_t *)&a->poll, NULL);

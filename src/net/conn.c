@@ -179,7 +179,7 @@ static cw_deadline_list *list_for(const cw_conn *c)
     case CONN_STREAM:
         if (c->req->out.n)
             return &sl->write;
-        return sl->ping.ms ? &sl->ping : NULL;
+        return c->req->stream_sse && sl->ping.ms ? &sl->ping : NULL;
     case CONN_LINGER:
         return &sl->linger;
     case CONN_RUN:

@@ -150,6 +150,8 @@ cw_code cw_listener_inherit(cw_listener *l, int fd, size_t n, cw_err *err)
         rc = duplicate(l, fd, n, err);
     if (rc)
         cw_listener_close(l);
+    else
+        close(fd);
     return rc;
 }
 

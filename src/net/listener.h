@@ -46,7 +46,8 @@ typedef struct cw_listener {
 /* Bind and listen `n` times. An address that somebody else listens on is an error, SO_REUSEPORT or
  * not. Fails with CW_IO naming the address. */
 CW_MUST_USE cw_code cw_listener_open(cw_listener *l, cw_str address, size_t n, cw_err *err);
-/* Take over a listening socket that this process inherited, and duplicate it `n` times. */
+/* Take over a listening socket that this process inherited: on success there are `n` duplicates of
+ * it, and `fd` itself is closed. */
 CW_MUST_USE cw_code cw_listener_inherit(cw_listener *l, int fd, size_t n, cw_err *err);
 /* Close what is still open; remove a unix socket's file unless inherited. */
 void cw_listener_close(cw_listener *l);

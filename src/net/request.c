@@ -56,7 +56,7 @@ cw_http_req *cw_request_new(cw_conn *c)
     req->listener = NULL;
     req->status = 0;
     req->sent = 0;
-    req->answered = req->stream_full = req->ending = false;
+    req->answered = req->stream_sse = req->stream_full = req->ending = false;
     req->started_ns = opts->access_log ? cw_clock_ns() : 0;
     cw_http1_head_init(&req->head, &opts->head);
     return req;

@@ -97,6 +97,19 @@ void cw_server_check_end(cw_server_loop *sl)
         s->on_stopped(s->stopped_ctx);
 }
 
+/* The sockets are closed now, not at the end: a client must be refused, not left in their queues
+ * while others finish. Each loop has its own. */
+static void stop_listening(cw_server_loop *sl)
+{
+    size_t index = (size_t)(sl - sl->server->loops);
+    for (size_t i = 0; i < sl->n_acceptors; i++) {
+        int *fd = &sl->server->listeners[i].fds[index];
+        cw_acceptor_stop(&sl->acceptors[i]);
+        close(*fd);
+        *fd = -1;
+    }
+}
+
 static void on_stop(void *arg)
 {
     cw_server_loop *sl = arg;
@@ -104,8 +117,7 @@ static void on_stop(void *arg)
         close_all(sl);
         return;
     }
-    for (size_t i = 0; i < sl->n_acceptors; i++)
-        cw_acceptor_stop(&sl->acceptors[i]);
+    stop_listening(sl);
     sl->stopping = true;
     cw_loop_set_deadline(&sl->loop, &sl->drain_end, &sl->drain);
     for (cw_conn *c = sl->conns.next, *next; c != &sl->conns; c = next) {

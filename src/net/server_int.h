@@ -85,6 +85,7 @@ struct cw_http_req {
     bool answered : 1;
     bool stream_chunked : 1;
     bool stream_silent : 1; /* HEAD: no body bytes */
+    bool stream_sse : 1;    /* events: comments may go in between */
     bool stream_full : 1;   /* somebody waits for CW_HTTP_DRAINED */
     bool ending : 1;        /* stream: close when the queue is empty */
     cw_http1_body reader;

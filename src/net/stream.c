@@ -158,6 +158,7 @@ void cw_sse_open(cw_http_req *req, const cw_http_header *headers, size_t n_heade
         all[n++] = headers[i];
     cw_http_answer answer = {
         .status = 200, .type = CW_STR("text/event-stream"), .headers = all, .n_headers = n};
+    req->stream_sse = true;
     cw_http_stream_open(req, &answer);
 }
 

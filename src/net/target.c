@@ -83,6 +83,8 @@ static bool has_dot_segment(cw_str path)
 {
     cw_str rest = path;
 
+    if (!memchr(path.p, '.', path.n))
+        return false;
     while (rest.p) {
         cw_str segment = cw_str_cut(rest, '/', &rest);
 
@@ -92,25 +94,38 @@ static bool has_dot_segment(cw_str path)
     return false;
 }
 
-static cw_code parse_path(cw_str raw, cw_arena *arena, cw_str *ret, const char **ret_reason)
+static cw_code decode_path(cw_str raw, cw_arena *arena, cw_str *ret, const char **ret_reason)
 {
-    cw_str path;
     cw_code rc;
 
-    /* "//x" is an empty first segment to us and an authority to whoever resolves it as a URL. */
-    if (raw.n > 1 && raw.p[1] == '/')
-        return refuse(ret_reason, "request target begins with '//'");
     if (has_encoded_slash(raw))
         return refuse(ret_reason, "encoded slash in the path");
-    rc = decode(raw, /* plus= */ false, arena, &path);
+    rc = decode(raw, /* plus= */ false, arena, ret);
     if (rc == CW_INVALID)
         return refuse(ret_reason, "invalid percent-encoding in the path");
     if (rc) {
         *ret_reason = cw_code_text(rc);
         return rc;
     }
-    if (!is_text(path))
+    if (!is_text(*ret))
         return refuse(ret_reason, "control character or ill-formed UTF-8 in the path");
+    return CW_OK;
+}
+
+/* `raw` begins with '/' and consists of URI characters. */
+static cw_code parse_path(cw_str raw, cw_arena *arena, cw_str *ret, const char **ret_reason)
+{
+    cw_str path = raw;
+
+    /* "//x" is an empty first segment to us and an authority to whoever resolves it as a URL. */
+    if (raw.n > 1 && raw.p[1] == '/')
+        return refuse(ret_reason, "request target begins with '//'");
+    if (memchr(raw.p, '%', raw.n)) {
+        cw_code rc = decode_path(raw, arena, &path, ret_reason);
+
+        if (rc)
+            return rc;
+    }
     if (has_dot_segment(path))
         return refuse(ret_reason, "dot segment in the path");
     *ret = path;

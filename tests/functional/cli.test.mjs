@@ -87,7 +87,7 @@ const mistakes = [
     [["--frobnicate"], `unknown option "--frobnicate"; see "causeway --help"`],
     [["--versoin"], `unknown option "--versoin"; did you mean "--version"?`],
     [["config"], `a command is missing; see "causeway config --help"`],
-    [["config", "chekc"], `unknown command "chekc"; did you mean "causeway config check"?`],
+    [["config", "showw"], `unknown command "showw"; did you mean "causeway config show"?`],
     [["config", "check", "--confg=x"], `unknown option "--confg"; did you mean "--config"?`],
     [["config", "check"], "name a file to check, or set CAUSEWAY_CONFIG"],
     [["config", "schema", "x"], `unexpected argument "x"; see "causeway config schema --help"`],
@@ -160,7 +160,9 @@ test("closed standard input and standard error do no harm", () => {
 
 test("colours are for terminals", async (t) => {
     const escape = "\u001b[";
-    assert.ok(!(await runCauseway(["help"])).stdout.includes(escape));
+    for (const args of [["help"], ["--color=auto", "help"], ["--color=never", "help"]]) {
+        assert.ok(!(await runCauseway(args)).stdout.includes(escape));
+    }
     assert.ok((await runCauseway(["--color=always", "--help"])).stdout.includes(escape));
     assert.ok((await runCauseway(["serve", "--help", "--color=always"])).stdout.includes(escape));
     const mistake = await runCauseway(["--color", "always", "frobnicate"]);

@@ -84,6 +84,8 @@ test("check accepts a right file and says so", async () => {
     assert.equal(stdout, `${file}: ok\n`);
     assert.equal(stderr, "");
     assert.equal(code, 0);
+    const coloured = await check("--color=always", file);
+    assert.equal(coloured.stdout, `${file}: \u001b[32mok\u001b[0m\n`);
 });
 
 test("check reports mistakes with file, line, column, key and what would be right", async () => {

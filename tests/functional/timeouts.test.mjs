@@ -231,14 +231,13 @@ suite("the limit for a reader", { concurrency: true }, () => {
 
     test("a client that reads neither an answer nor a stream is cut off", async () => {
         const one = await startTestServer({ write_ms: limit, min_rate: 100_000 });
-        const files = openFiles(one.pid);
         await assertTakesTheLimit(async () => {
             const stuck = await Promise.all([
                 openStuck(one, `/big?${size}`),
                 openStuck(one, `/flood?${size}`),
             ]);
-            await eventually(() => openFiles(one.pid) === files + 2, "both connections open");
-            await eventually(() => openFiles(one.pid) === files, "both connections closed", late);
+            await eventually(() => openFiles(one.pid) === one.files + 2, "both connections open");
+            await eventually(() => openFiles(one.pid) === one.files, "both connections closed", late);
             stuck.forEach((c) => c.close());
         });
         assert.equal((await getJson(one, "/gone")).gone, 1, "the stream's owner was told");
@@ -256,7 +255,7 @@ suite("the limit for a reader", { concurrency: true }, () => {
     });
 
     test("a client that reads slowly but above the rate gets everything", async () => {
-        for (const target of [`/big?${size}`, `/flood?${size}`]) {
+        const read = async (target, size) => {
             const c = await Connection.open(server);
             await c.send(get(target));
             const start = Date.now();
@@ -272,20 +271,20 @@ suite("the limit for a reader", { concurrency: true }, () => {
             c.socket.resume();
             await c.until(() => c.buffer.length > size, "all of the answer");
             c.close();
-        }
+        };
+        await Promise.all([read("/big?8000000", 8_000_000), read("/flood?8000000", 8_000_000)]);
     });
 });
 
 test("a client that stays after the last answer is closed after a while", async () => {
     const server = await startTestServer();
-    const files = openFiles(server.pid);
     const c = await Connection.open(server, { stays: true });
     await c.send("nonsense\r\n\r\n");
     assert.equal((await c.response()).status, 400);
     await c.closed();
     const start = Date.now();
     const sending = setInterval(() => c.socket.write("more and more nonsense"), 50);
-    await eventually(() => openFiles(server.pid) === files, "the connection is gone", 4_000);
+    await eventually(() => openFiles(server.pid) === server.files, "the connection is gone", 4_000);
     clearInterval(sending);
     assert.ok(Date.now() - start > 500, "time for the answer to reach a client that still sends");
     c.close();

@@ -35,7 +35,7 @@ process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 process.on("SIGTERM", () => process.exit(143)); // how the test runner ends a file that hangs
 
 export class Program {
-    constructor(file, args, { env = {}, name = path.basename(file), cwd = root } = {}) {
+    constructor(file, args, { env = {}, name = path.basename(file), cwd = root, stdio } = {}) {
         started += 1;
         this.folder = path.join(keepFolder(), `${started}-${name}`);
         mkdirSync(this.folder, { recursive: true });
@@ -44,7 +44,7 @@ export class Program {
         this.stderr = "";
         this.logFile = path.join(this.folder, "log");
         const log = createWriteStream(this.logFile);
-        this.child = spawn(file, args, { cwd, env: { ...process.env, ...env } });
+        this.child = spawn(file, args, { cwd, stdio, env: { ...process.env, ...env } });
         running.add(this.child);
         this.child.stdout.setEncoding("utf8").on("data", (text) => {
             this.stdout += text;

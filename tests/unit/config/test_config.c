@@ -365,7 +365,7 @@ static void problems_survive_every_failed_allocation(void **state)
 {
     (void)state;
     cw_config_source source = {
-        .path = write_file("bad.yaml", CW_STR("listen: [a, {adress: x}]\nnever_heard_of: 1\n"
+        .path = write_file("bad.yaml", CW_STR("listen: [a, {ddress: x}]\nnever_heard_of: 1\n"
                                               "log: {level: x, levels: {net: y}}\n"
                                               "limits: {body_size: z}\n"))};
     assert_true(oom_each(load_once, &source) >= 8);

@@ -313,8 +313,8 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
     assert_problems("log:\n  access_log: true\n",
                     "f:2:3: log.access_log: unknown key here; \"access_log\" stands at the top, "
                     "without indentation");
-    assert_problems("listen: [{adress: \"a:1\"}]\n",
-                    "f:1:11: listen[0].adress: unknown key; did you mean \"address\"?");
+    assert_problems("listen: [{ddress: \"a:1\"}]\n",
+                    "f:1:11: listen[0].ddress: unknown key; did you mean \"address\"?");
     /* Nothing in a file can drive a terminal or end a line. */
     assert_problems("\"\\e[2J\\n\": 1\n",
                     "f:1:1: \"\\u001b[2J\\u000a\": unknown key; known here: listen, loops, tls, "

@@ -270,7 +270,7 @@ static void an_alias_bomb_is_refused_at_its_first_anchor(void **state)
 {
     (void)state;
     cw_buf b = repeat("a: &a [\"x\",", "\"x\",", 8, "]\n");
-    for (char c = 'b'; c < 'k'; c++) {
+    for (int c = 'b'; c < 'k'; c++) {
         cw_buf_printf(&b, "%c: &%c [", c, c);
         for (int i = 0; i < 9; i++)
             cw_buf_printf(&b, "*%c,", c - 1);

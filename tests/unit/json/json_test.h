@@ -77,6 +77,16 @@ static inline const cw_json *must_read(cw_arena *a, const char *text)
     return must_read_opts(a, cw_str_from(text), NULL);
 }
 
+static inline cw_str text_of(const cw_json *v)
+{
+    return v ? cw_json_text(v) : CW_STR("(nothing)");
+}
+
+static inline cw_str span_of(const cw_json *v)
+{
+    return v ? cw_json_span(v) : CW_STR("(nothing)");
+}
+
 #define assert_str(actual, expected_cstr)                                                          \
     do {                                                                                           \
         cw_str str_a_ = (actual);                                                                  \

@@ -43,13 +43,15 @@ static const failure failures[] = {
     {"-x", 1, "line 1, column 2: expected a digit, found 'x'"},
     {"+1", 0, "line 1, column 1: expected a value, found '+'"},
     {".5", 0, "line 1, column 1: expected a value, found '.'"},
-    {"1.", 2, "line 1, column 3: expected a digit after the decimal point, found the end of the text"},
+    {"1.", 2,
+     "line 1, column 3: expected a digit after the decimal point, found the end of the text"},
     {"1.e5", 2, "line 1, column 3: expected a digit after the decimal point, found 'e'"},
     {"1e", 2, "line 1, column 3: expected a digit in the exponent, found the end of the text"},
     {"1e+", 3, "line 1, column 4: expected a digit in the exponent, found the end of the text"},
     {"1e+-2", 3, "line 1, column 4: expected a digit in the exponent, found '-'"},
     {"0x10", 1, "line 1, column 2: expected the end of the text, found 'x'"},
-    {"\"abc", 4, "line 1, column 5: expected '\"' at the end of a string, found the end of the text"},
+    {"\"abc", 4,
+     "line 1, column 5: expected '\"' at the end of a string, found the end of the text"},
     {"\"a\nb\"", 2, "line 1, column 3: control character U+000A in a string must be escaped"},
     {"\"\x1F\"", 1, "line 1, column 2: control character U+001F in a string must be escaped"},
     {"\"\\x\"", 2, "line 1, column 3: expected one of \"\\/bfnrtu after a backslash, found 'x'"},
@@ -61,7 +63,8 @@ static const failure failures[] = {
     {"\"\\udc00\"", 1, "line 1, column 2: \\uDC00 is half of a surrogate pair"},
     {"\"\\ud800\\u0041\"", 1, "line 1, column 2: \\uD800 is half of a surrogate pair"},
     {"\"\xC3\xA9\xC3\xA9\xFF\"", 5, "line 1, column 4: invalid UTF-8 in a string (byte 0xFF)"},
-    {"[\"\xE2\x82\xAC\",\n\"\xF0\x9F\x98\x80\" x", 15, "line 2, column 5: expected ',' or ']', found 'x'"},
+    {"[\"\xE2\x82\xAC\",\n\"\xF0\x9F\x98\x80\" x", 15,
+     "line 2, column 5: expected ',' or ']', found 'x'"},
     {"{\"id\":1,\"id\":2}", 8, "line 1, column 9: duplicate key \"id\""},
     {"{\"a\\u0062\":1,\"ab\":2}", 13, "line 1, column 14: duplicate key \"ab\""},
 };
@@ -118,7 +121,7 @@ static void locate_counts_lines_and_characters(void **state)
     static const struct {
         size_t offset;
         uint32_t line, column;
-    } cases[] = {{0, 1, 1}, {2, 1, 3}, {3, 2, 1}, {5, 2, 2},  {8, 2, 3},
+    } cases[] = {{0, 1, 1}, {2, 1, 3},  {3, 2, 1},  {5, 2, 2},  {8, 2, 3},
                  {9, 2, 4}, {10, 2, 5}, {12, 3, 1}, {13, 3, 2}, {999, 3, 2}};
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_json_pos pos = cw_json_locate(src, cases[i].offset);

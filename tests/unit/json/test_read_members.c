@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The real ceiling of an array needs a source of 32 MB and a quarter of a gigabyte for its tape: the
- * same code is built here with a lower one. */
+/* The real ceiling of an array needs a source of 32 MB and a quarter of a gigabyte for its tape:
+ * the same code is built here with a lower one. */
 #define MEMBERS_CEILING 1000u
 #include "json/read.c"
 
@@ -17,8 +17,7 @@ static cw_code read_array(cw_arena *a, size_t elements, cw_err *err)
     text[0] = '[';
     text[2 * elements] = ']';
     const cw_json *root;
-    cw_code rc =
-        cw_json_read(cw_str_make(text, 2 * elements + 1), NULL, a, &root, NULL, err);
+    cw_code rc = cw_json_read(cw_str_make(text, 2 * elements + 1), NULL, a, &root, NULL, err);
     if (rc == CW_OK)
         assert_int_equal(cw_json_count(root), elements);
     return rc;

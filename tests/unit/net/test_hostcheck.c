@@ -241,13 +241,14 @@ static void a_host_that_is_not_listed_makes_no_origin_its_own(void **state)
 static void listed_origins_pass_for_any_host(void **state)
 {
     (void)state;
-    assert_origins("", "https://app.example.org,http://dev:3000,vscode-webview://abc", "localhost",
-                   LIST("https://app.example.org", "HTTPS://App.Example.Org.:443",
-                        "http://dev:3000", "vscode-webview://abc"),
-                   LIST("http://app.example.org", "https://app.example.org:8443",
-                        "https://x.app.example.org", "http://dev", "http://dev:300", "null",
-                        "vscode-webview://abd", "vscode-webview://abc:1",
-                        "https://app.example.org.evil.example"));
+    assert_origins(
+        "", "https://app.example.org,http://dev:3000,vscode-webview://abc,app://x,z3+a.b://y",
+        "localhost",
+        LIST("https://app.example.org", "HTTPS://App.Example.Org.:443", "http://dev:3000",
+             "vscode-webview://abc", "APP://x", "z3+a.b://y"),
+        LIST("http://app.example.org", "https://app.example.org:8443", "https://x.app.example.org",
+             "http://dev", "http://dev:300", "null", "vscode-webview://abd",
+             "vscode-webview://abc:1", "https://app.example.org.evil.example"));
     assert_origins("", "https://*.example.org", "localhost", LIST("https://a.example.org"),
                    LIST("https://example.org", "http://a.example.org", "https://a.example.org:1"));
 }

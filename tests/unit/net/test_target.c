@@ -120,6 +120,7 @@ static void encoded_separators_and_controls_are_refused(void **state)
     REFUSED("/%c2%80");
     REFUSED("/%c2%9f");
     PATH("/%c2%a0", "/\xc2\xa0");
+    PATH("/%c2%bf", "/\xc2\xbf");
 }
 
 static void ill_formed_utf8_is_refused(void **state)
