@@ -1,5 +1,5 @@
 // The JSON benchmark program of bench/json, and instructions per byte by callgrind.
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { build, Process, root } from "./http/servers.mjs";
 
@@ -17,7 +17,10 @@ const program = path.join(build, "bench", "json", "bench_json");
 // Only benchmarks need it, so the default build leaves it out.
 function buildProgram() {
     const target = path.relative(build, program);
-    execFileSync("ninja", ["-C", build, "--quiet", target], { stdio: "inherit" });
+    const { status, stdout } = spawnSync("ninja", ["-C", build, "--quiet", target]);
+    if (status !== 0) {
+        throw new Error(`cannot build ${target}:\n${stdout}`);
+    }
 }
 
 async function runProgram() {

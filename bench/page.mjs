@@ -150,12 +150,40 @@ function start({ runs, median, worst }) {
 }
 
 const sections = { http, json, idle, slow, start };
+// Above this part of the machine used by others, figures are only preliminary.
+export const mostBusy = 0.1;
+
+// Where the figures come from: one line when one quiet run made them all, otherwise every part by
+// itself and a warning.
+function origin(parts) {
+    const [first] = parts.map(([, { run }]) => run);
+    const plain = ({ policy, nice }) => policy === "normal" && nice === 0;
+    const one = parts.every(([, { run }]) => run.began === first.began);
+    const percent = (busy) => `${Math.round(busy * 100)} %`;
+    const busiest = Math.max(...parts.map(([, { busy }]) => busy));
+    if (one && plain(first) && busiest <= mostBusy) {
+        return paragraph(`
+            Last run: ${first.began.slice(0, 10)}, \`${first.command}\`; load average at its begin
+            ${first.load.toFixed(2)}, at most ${percent(busiest)} of the machine used by others before
+            a part.`);
+    }
+    const rows = parts.map(([name, { run, busy }]) => [
+        name,
+        run.began.slice(0, 16).replace("T", " "),
+        `\`${run.command}\``,
+        plain(run) ? "normal" : `${run.policy}, nice ${run.nice}`,
+        percent(busy),
+    ]);
+    return blocks(
+        paragraph(`
+            **Preliminary:** these figures do not come from one run on a quiet machine at normal
+            priority. Times and tails are off; ratios within a part are less so.`),
+        table(["part", "begun (UTC)", "command", "priority", "others used before"], rows),
+    );
+}
 
 export function writePage(file, { machine: where, parts }) {
     const present = Object.keys(sections).filter((name) => name in parts);
-    const all = present.map((name) => parts[name]);
-    const last = all.map(({ at }) => at.slice(0, 10)).sort();
-    const busy = Math.max(...all.map(({ load }) => load));
     const text = blocks(
         "# Benchmarks",
         "<!-- Written by bench/run.mjs --write-docs; the text is in bench/page.mjs. -->",
@@ -166,11 +194,9 @@ export function writePage(file, { machine: where, parts }) {
             \`ARGS=--write-docs\` writes this page. The raw results are in
             \`build/bench/results.json\`. \`make soak\` is the long run that watches memory and
             descriptors.`),
-        paragraph(`
-            Last run: ${last.at(-1)}, \`make bench ARGS=--write-docs\`; load average before a part at
-            most ${busy.toFixed(2)}.`),
+        origin(present.map((name) => [name, parts[name]])),
         machine(where),
-        figures(all),
+        figures(present.map((name) => parts[name])),
         ...present.map((name) => sections[name](parts[name])),
     );
     writeFileSync(file, `${text}\n`);

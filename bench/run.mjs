@@ -15,12 +15,12 @@ import { cpus, loadavg, release, totalmem } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import * as idle from "./http/idle.mjs";
-import { pinning, root } from "./http/servers.mjs";
+import { pinning, root, sleep } from "./http/servers.mjs";
 import * as slow from "./http/slow.mjs";
 import * as start from "./http/start.mjs";
 import * as throughput from "./http/throughput.mjs";
 import * as json from "./json.mjs";
-import { writePage } from "./page.mjs";
+import { mostBusy, writePage } from "./page.mjs";
 
 const parts = { http: throughput, json, idle, slow, start };
 const { values: options } = parseArgs({
@@ -56,6 +56,35 @@ function describeMachine() {
     };
 }
 
+// How this process was started: a real-time class or another niceness changes every time below, so
+// the results say so. See proc(5) for the fields of stat, counted here behind the name.
+function describeRun() {
+    const fields = readFileSync("/proc/self/stat", "latin1").split(") ").at(-1).split(" ");
+    const policies = ["normal", "fifo", "round-robin", "batch", "", "idle", "deadline"];
+    return {
+        began: new Date().toISOString(),
+        command: ["bench/run.mjs", ...process.argv.slice(2)].join(" "),
+        policy: policies[Number(fields[38])],
+        nice: Number(fields[16]),
+        load: loadavg()[0],
+    };
+}
+
+// The part of all cores' time that others use while we do nothing. (The load average would count
+// our own part before.)
+async function othersBusy() {
+    const read = () => {
+        const [line] = readFileSync("/proc/stat", "latin1").split("\n");
+        const [user, nice, system, idle, waiting, ...rest] = line.split(/\s+/).slice(1).map(Number);
+        const all = [user, nice, system, idle, waiting, ...rest.slice(0, 3)];
+        return { all: all.reduce((a, b) => a + b), idle: idle + waiting };
+    };
+    const before = read();
+    await sleep(1000);
+    const after = read();
+    return 1 - (after.idle - before.idle) / (after.all - before.all);
+}
+
 function readResults() {
     return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { parts: {} };
 }
@@ -68,16 +97,18 @@ function writeResults(results) {
 async function measure(names) {
     const results = readResults();
     results.machine = describeMachine();
+    const run = describeRun();
     for (const name of names) {
         console.log(`== ${name}`);
-        const load = loadavg()[0];
-        if (load > 0.7) {
-            console.log(`   the machine is busy (load ${load.toFixed(1)}): figures will be off`);
+        const busy = await othersBusy();
+        if (busy > mostBusy) {
+            const part = Math.round(busy * 100);
+            console.log(`   other programs use ${part} % of the machine: figures will be off`);
         }
         const say = (text) => console.log(`   ${text}`);
         try {
             const part = await parts[name].run({ quick: options.quick, say });
-            results.parts[name] = { at: new Date().toISOString(), load, ...part };
+            results.parts[name] = { run, busy, ...part };
             writeResults(results);
         } catch (error) {
             // The other parts are still worth their time.

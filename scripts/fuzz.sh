@@ -17,6 +17,7 @@ if [ $# = 0 ]; then
         [ ! -f "$program" ] || [ ! -x "$program" ] || set -- "$@" "$(basename "$program")"
     done
 fi
+[ $# != 0 ] || { echo "fuzz: no target was built" && exit 1; }
 failed=()
 for target in "$@"; do
     name=${target#fuzz_}

@@ -86,6 +86,9 @@ export async function run({ quick, say }) {
     const tls = certificate();
 
     const latency = await compare(count, rounds);
+    if (latency.held < count) {
+        say(`the limit of open files allows only ${latency.held} connections`);
+    }
     const plain = { held: latency.held, each: latency.each };
     say(`plain: ${plain.each.toFixed(0)} bytes each`);
     const nginxPlain = await weighOnce(await startNginx(body), count, "SIGQUIT");

@@ -17,7 +17,7 @@ export const folder = mkdtempSync(path.join(tmpdir(), "causeway-bench-"));
 const running = new Set();
 
 process.on("exit", () => {
-    running.forEach((child) => child.kill("SIGKILL"));
+    running.forEach((child) => child.kill(child.lastSignal ?? "SIGKILL"));
     rmSync(folder, { recursive: true, force: true });
 });
 for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143 })) {
@@ -192,6 +192,7 @@ export async function startNginx(body, tls) {
     const args = ["-p", home, "-c", path.join(home, "nginx.conf"), "-e", path.join(home, "log")];
     const server = new Process("server", "nginx", args);
     server.address = `127.0.0.1:${port}`;
+    server.child.lastSignal = "SIGTERM"; // killed, it would leave its worker behind
     await untilAnswering(server, port);
     return server;
 }

@@ -8,8 +8,8 @@
  *
  * "read" builds a document and frees it; "round" reads, writes it back compactly
  * from the tape (or tree) and frees both. Ours checks UTF-8 and duplicate keys.
- * Every round runs each library once for about BATCH_NS, in turn, and the median
- * of ROUNDS counts: on a noisy machine only ratios within one run mean anything.
+ * Every round gives each library SLICES slices of about SLICE_NS, in turn, so that
+ * a change of the machine's speed meets all of them; the median of ROUNDS counts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@
 #include "json/write.h"
 
 #define ROUNDS 9
-#define BATCH_NS 20000000.0
+#define SLICES 10
+#define SLICE_NS 2000000.0
 #define OURS 0
 
 typedef void (*bench_fn)(cw_str doc);
@@ -139,14 +140,13 @@ static double time_batch(bench_fn fn, cw_str doc, unsigned n)
     return (cpu_ns() - start) / n;
 }
 
-/* How many calls fill a batch; also warms up. */
+/* How many calls fill a slice; also warms up. */
 static unsigned calibrate(bench_fn fn, cw_str doc)
 {
     unsigned n = 1;
-    while (n < 1u << 24 && time_batch(fn, doc, n) * n < BATCH_NS / 4)
+    while (n < 1u << 24 && time_batch(fn, doc, n) * n < SLICE_NS)
         n *= 2;
-    double once = time_batch(fn, doc, n);
-    return (unsigned)(BATCH_NS / once) + 1;
+    return (unsigned)(SLICE_NS / time_batch(fn, doc, n)) + 1;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -159,13 +159,16 @@ static int compare_doubles(const void *a, const void *b)
 /* The median of ROUNDS rounds for each library, taken in turn. */
 static void measure(cw_str doc, bool round, double ret_ns[LIBRARIES])
 {
-    double times[LIBRARIES][ROUNDS];
+    double times[LIBRARIES][ROUNDS] = {0};
     unsigned n[LIBRARIES];
-    for (size_t l = 0; l < LIBRARIES; l++)
-        n[l] = calibrate(round ? libraries[l].round : libraries[l].read, doc);
-    for (size_t i = 0; i < ROUNDS; i++) {
+    bench_fn fn[LIBRARIES];
+    for (size_t l = 0; l < LIBRARIES; l++) {
+        fn[l] = round ? libraries[l].round : libraries[l].read;
+        n[l] = calibrate(fn[l], doc);
+    }
+    for (size_t i = 0; i < (size_t)ROUNDS * SLICES; i++) {
         for (size_t l = 0; l < LIBRARIES; l++)
-            times[l][i] = time_batch(round ? libraries[l].round : libraries[l].read, doc, n[l]);
+            times[l][i / SLICES] += time_batch(fn[l], doc, n[l]) / SLICES;
     }
     for (size_t l = 0; l < LIBRARIES; l++) {
         qsort(times[l], ROUNDS, sizeof times[l][0], compare_doubles);

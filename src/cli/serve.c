@@ -129,12 +129,15 @@ static void reload(service *sv)
 
 /* ---- signals and the end ---- */
 
+/* Also when not all of them were opened, or some are closed already. */
 static void close_signals(void *arg)
 {
     service *sv = arg;
-    uv_close((uv_handle_t *)&sv->term, NULL);
-    uv_close((uv_handle_t *)&sv->intr, NULL);
-    uv_close((uv_handle_t *)&sv->hup, NULL);
+    uv_signal_t *all[] = {&sv->term, &sv->intr, &sv->hup};
+    for (size_t i = 0; i < CW_COUNT(all); i++) {
+        if (all[i]->loop && !uv_is_closing((uv_handle_t *)all[i]))
+            uv_close((uv_handle_t *)all[i], NULL);
+    }
     cw_loop_end(&sv->main_loop);
 }
 
@@ -247,6 +250,9 @@ static int run(service *sv)
         cw_log(CW_LOG_INFO, "serve", "stopped");
     }
     cw_server_free(sv->server);
+    close_signals(sv);
+    cw_loop_run(&sv->main_loop);
+    cw_loop_done(&sv->main_loop);
     cw_log_stop();
     return code;
 }

@@ -48,14 +48,13 @@ static const cw_json *find_element(const cw_json *array, cw_str token)
 
 const cw_json *cw_json_pointer(const cw_json *v, cw_str pointer)
 {
-    cw_str rest = pointer;
-    while (v && rest.n > 0) {
-        if (*rest.p != '/')
-            return NULL;
-        cw_str token = cw_str_cut(cw_str_make(rest.p + 1, rest.n - 1), '/', &rest);
-        /* The separator belongs to the next token. */
-        if (rest.p)
-            rest = cw_str_make(rest.p - 1, rest.n + 1);
+    if (!v || pointer.n == 0)
+        return v;
+    if (*pointer.p != '/')
+        return NULL;
+    cw_str rest = cw_str_make(pointer.p + 1, pointer.n - 1);
+    while (v && rest.p) {
+        cw_str token = cw_str_cut(rest, '/', &rest);
         if (!escapes_are_valid(token))
             return NULL;
         if (cw_json_is(v, CW_JSON_OBJECT))

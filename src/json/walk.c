@@ -139,6 +139,8 @@ void cw_json_walk(cw_buf *out, const cw_json *v, cw_json_style style, uint32_t d
 {
     /* Compact text is no longer than what was read; indented text is somewhat. */
     sink s = {.out = out, .wish = cw_json_span(v).n + 4};
+    if (!make_room(&s, 1))
+        return;
     if (style == CW_JSON_COMPACT)
         walk(&s, v, /* indent= */ false, depth);
     else

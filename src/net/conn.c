@@ -169,7 +169,12 @@ static cw_deadline_list *list_for(const cw_conn *c)
     cw_server_loop *sl = c->sl;
     switch ((cw_conn_state)c->state) {
     case CONN_IDLE:
-        return c->in.n ? &sl->yield : &sl->idle;
+        if (c->in.n)
+            return &sl->yield;
+        /* A TLS handshake is part of the first head's time. */
+        if (c->fresh)
+            return sl->stopping ? &sl->linger : &sl->header;
+        return &sl->idle;
     case CONN_HEAD:
         return &sl->header;
     case CONN_BODY:
@@ -230,6 +235,7 @@ static bool start_request(cw_conn *c, bool was_waiting)
         return false;
     }
     c->state = CONN_HEAD;
+    c->fresh = false;
     c->pipelined = was_waiting ? c->pipelined + 1 : 0;
     /* A first request counts from the accept, later ones from their first byte. */
     if (c->deadline.list == &c->sl->idle)
@@ -352,7 +358,9 @@ void cw_conn_resume(cw_conn *c)
         return;
     if (c->in.n && takes_input(c))
         take_held(c, /* waited= */ true);
-    if (c->tls && takes_input(c) && c->in.n == 0 && SSL_has_pending(c->tls)) {
+    /* What TLS has read ahead is announced by no poll. */
+    if (c->tls && takes_input(c) && !(c->state == CONN_IDLE && c->in.n) &&
+        SSL_has_pending(c->tls)) {
         read_input(c);
         return;
     }
@@ -472,12 +480,10 @@ void cw_conn_on_yield(cw_deadline *d)
 void cw_conn_stop(cw_conn *c)
 {
     c->closing = true;
-    bool fresh = c->deadline.list == &c->sl->header;
     if (c->state == CONN_IDLE && c->in.n == 0)
         read_input(c); /* a request may have come since we last looked */
-    if (c->state == CONN_IDLE && c->in.n == 0 && fresh)
-        cw_loop_set_deadline(&c->sl->loop, &c->deadline, &c->sl->linger); /* its first request */
-    else if (c->state == CONN_IDLE && c->in.n == 0)
+    /* A fresh one has a little time left for its first request. */
+    if (c->state == CONN_IDLE && c->in.n == 0 && !c->fresh)
         cw_conn_close(c, /* clean= */ true);
     else if (c->state == CONN_RUN || c->state == CONN_STREAM)
         cw_request_tell(c->req, CW_HTTP_STOPPING);
@@ -543,6 +549,7 @@ void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, b
         return;
     }
     c->poll.data = c;
+    c->fresh = true;
     c->closing = sl->stopping;
     link_conn(c);
     poll_for(c, UV_READABLE | UV_DISCONNECT);

@@ -9,6 +9,16 @@ void cw_deadline_list_init(cw_deadline_list *list, uint64_t ms, void (*on_expire
     list->root.prev = list->root.next = &list->root;
 }
 
+void cw_deadline_list_set_ms(cw_deadline_list *list, uint64_t ms, uint64_t now)
+{
+    list->ms = ms;
+    /* The entries stay in order, and those that are set from now on belong behind them. */
+    for (cw_deadline *d = list->root.next; d != &list->root; d = d->next) {
+        if (d->at > now + ms)
+            d->at = now + ms;
+    }
+}
+
 void cw_deadline_clear(cw_deadline *d)
 {
     if (!d->list)

@@ -8,8 +8,8 @@
  *
  *     idle -> [conn 7, 10:00:05] -> [conn 3, 10:00:06] -> ...
  *
- * A list whose duration is changed while entries wait lets those expire by the
- * old duration, and entries behind them not before them.
+ * When the duration of a list is made shorter, entries that wait expire after the
+ * new one at the latest.
  *
  * Ownership: entries are embedded in what they belong to, which must clear them before it dies.
  * Threads:   one loop.
@@ -36,6 +36,8 @@ struct cw_deadline_list {
 };
 
 void cw_deadline_list_init(cw_deadline_list *list, uint64_t ms, void (*on_expired)(cw_deadline *));
+/* Change the duration, also for the entries that wait. */
+void cw_deadline_list_set_ms(cw_deadline_list *list, uint64_t ms, uint64_t now);
 /* (Re)start `d` on `list`, from `now`. */
 void cw_deadline_set(cw_deadline *d, cw_deadline_list *list, uint64_t now);
 void cw_deadline_clear(cw_deadline *d);

@@ -165,6 +165,14 @@ void cw_loop_watch(cw_loop *loop, cw_deadline_list *list)
     loop->lists[loop->n_lists++] = list;
 }
 
+void cw_loop_set_duration(cw_loop *loop, cw_deadline_list *list, uint64_t ms)
+{
+    cw_deadline_list_set_ms(list, ms, uv_now(&loop->uv));
+    const cw_deadline *first = list->root.next;
+    if (first != &list->root && first->at < loop->timer_at)
+        arm_timer(loop, first->at);
+}
+
 void cw_loop_set_deadline(cw_loop *loop, cw_deadline *d, cw_deadline_list *list)
 {
     cw_deadline_set(d, list, uv_now(&loop->uv));

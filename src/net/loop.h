@@ -51,6 +51,8 @@ CW_MUST_USE cw_code cw_loop_post(cw_loop *loop, cw_message_fn fn, void *arg);
 
 /* Let the loop watch a list; lists stay until the loop ends. */
 void cw_loop_watch(cw_loop *loop, cw_deadline_list *list);
+/* Change the duration of a watched list, also for the entries that wait. */
+void cw_loop_set_duration(cw_loop *loop, cw_deadline_list *list, uint64_t ms);
 /* Start `d` on a watched list. */
 void cw_loop_set_deadline(cw_loop *loop, cw_deadline *d, cw_deadline_list *list);
 

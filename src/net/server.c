@@ -50,12 +50,12 @@ static cw_code settings_new(const cw_server_opts *opts, cw_settings **ret, cw_er
 static void apply_durations(cw_server_loop *sl)
 {
     const cw_server_opts *o = &sl->settings->opts;
-    sl->header.ms = o->header_ms;
-    sl->body.ms = o->body_ms;
-    sl->idle.ms = o->idle_ms;
-    sl->write.ms = o->write_ms;
-    sl->ping.ms = o->ping_ms;
-    sl->drain.ms = o->drain_ms;
+    cw_loop_set_duration(&sl->loop, &sl->header, o->header_ms);
+    cw_loop_set_duration(&sl->loop, &sl->body, o->body_ms);
+    cw_loop_set_duration(&sl->loop, &sl->idle, o->idle_ms);
+    cw_loop_set_duration(&sl->loop, &sl->write, o->write_ms);
+    cw_loop_set_duration(&sl->loop, &sl->ping, o->ping_ms);
+    cw_loop_set_duration(&sl->loop, &sl->drain, o->drain_ms);
 }
 
 typedef struct new_settings {

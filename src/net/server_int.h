@@ -60,6 +60,7 @@ struct cw_conn {
     uint8_t state;
     uint8_t events; /* what libuv polls for now */
     bool counted : 1;
+    bool fresh : 1;       /* no byte of a first request yet */
     bool taking : 1;      /* inside conn_take: do not enter again */
     bool tls_write : 1;   /* TLS wants to write before it can read */
     bool closing : 1;     /* answer with Connection: close */

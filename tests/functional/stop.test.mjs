@@ -196,7 +196,7 @@ suite("the HTTP layer", { concurrency: true }, () => {
     test("runs no request that lies behind the last one", async () => {
         const server = await startTestServer();
         const c = await Connection.open(server);
-        await c.send(get("/later?300") + get("/canary/x"));
+        await c.send(get("/later?1000") + get("/canary/x"));
         await pause(50);
         server.child.kill("SIGTERM");
         assert.equal((await c.response()).headers.get("connection"), "close");

@@ -1,0 +1,418 @@
+// TLS: versions, records cut and packed anyhow, and what is no TLS.
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import net from "node:net";
+import path from "node:path";
+import { after, before, suite, test } from "node:test";
+import nodeTls from "node:tls";
+import { keepFolder } from "./support/kept.mjs";
+import { Program, runCauseway, slowness, startCauseway } from "./support/programs.mjs";
+import { Connection, eventually, exchange, get, getJson, openFiles, makeCertificate, pause, request, startTestServer } from "./support/server.mjs";
+
+const limit = 400 * slowness;
+const tls = {};
+let certificate;
+let server;
+const startTls = (options) =>
+    startTestServer({
+        listen: ["tls:127.0.0.1:0", "127.0.0.1:0"],
+        certificate: certificate.certificate,
+        key: certificate.key,
+        ...options,
+    });
+const plainPort = (of) => Number(/ http:\/\/127\.0\.0\.1:(\d+)/.exec(of.stdout)[1]);
+
+before(async () => {
+    certificate = makeCertificate("localhost");
+    server = await startTls({ body_size: 8_000_000 });
+});
+after(() => server.stop());
+
+async function assertServes(to = server) {
+    assert.equal((await exchange(to, get("/item/alive"), { tls })).text, "alive");
+}
+
+test("TLS 1.2 and 1.3 are spoken, and the handler knows", async () => {
+    for (const version of ["TLSv1.2", "TLSv1.3"]) {
+        const options = { tls: { minVersion: version, maxVersion: version, ALPNProtocols: ["http/1.1"] } };
+        const c = await Connection.open(server, options);
+        assert.equal(c.socket.getProtocol(), version);
+        assert.equal(c.socket.alpnProtocol, "http/1.1");
+        await c.send(get("/echo"));
+        assert.equal(JSON.parse((await c.response()).text).tls, true);
+        await c.assertAlive();
+        c.close();
+    }
+});
+
+test("older versions are refused", async () => {
+    for (const version of ["TLSv1", "TLSv1.1"]) {
+        const old = { minVersion: version, maxVersion: version, ciphers: "ALL:@SECLEVEL=0" };
+        await assert.rejects(Connection.open(server, { tls: old }), /alert protocol version/i);
+    }
+    await assertServes();
+});
+
+test("1.3 alone where the configuration says so", async () => {
+    const file = path.join(keepFolder(), "tls13.yaml");
+    const listen = [{ address: "127.0.0.1:0", tls: true }];
+    writeFileSync(file, JSON.stringify({ listen, tls: { ...certificate, min_version: "1.3" } }));
+    const strict = await startCauseway({ args: ["--config", file], listen: false });
+    assert.match(strict.url, /^https:/);
+    const c = await Connection.open(strict, { tls });
+    assert.equal(c.socket.getProtocol(), "TLSv1.3");
+    await c.assertAlive("/healthz");
+    await assert.rejects(
+        Connection.open(strict, { tls: { maxVersion: "TLSv1.2" } }),
+        /alert protocol version/i,
+    );
+    await strict.stop();
+});
+
+test("a protocol that is not offered is refused", async () => {
+    await assert.rejects(
+        Connection.open(server, { tls: { ALPNProtocols: ["h2"] } }),
+        /no application protocol/i,
+    );
+    const both = await Connection.open(server, { tls: { ALPNProtocols: ["h2", "http/1.1"] } });
+    assert.equal(both.socket.alpnProtocol, "http/1.1");
+    await both.assertAlive();
+    both.close();
+});
+
+test("curl speaks both versions", async () => {
+    for (const version of ["1.2", "1.3"]) {
+        const args = ["-sSk", `--tlsv${version}`, "--tls-max", version, `${server.url}/item/curl`];
+        const curl = new Program("curl", args);
+        assert.deepEqual(await curl.exited, { code: 0, signal: null }, curl.stderr);
+        assert.equal(curl.stdout, "curl");
+    }
+    const verified = ["-sS", "--cacert", certificate.certificate];
+    const url = server.url.replace("127.0.0.1", "localhost");
+    const curl = new Program("curl", [...verified, `${url}/item/trusted`]);
+    assert.deepEqual(await curl.exited, { code: 0, signal: null }, curl.stderr);
+    assert.equal(curl.stdout, "trusted");
+});
+
+test("a session is taken up again", async () => {
+    for (const maxVersion of ["TLSv1.2", "TLSv1.3"]) {
+        const first = await Connection.open(server, { tls: { maxVersion } });
+        await first.assertAlive();
+        const session = first.socket.getSession();
+        const again = await Connection.open(server, { tls: { maxVersion, session } });
+        assert.ok(again.socket.isSessionReused(), maxVersion);
+        await again.assertAlive();
+        first.close();
+        again.close();
+    }
+});
+
+test("pipelined requests in one record are answered in order", async () => {
+    const c = await Connection.open(server, { tls });
+    const ids = Array.from({ length: 150 }, (_, i) => `n${i}`);
+    await c.send(ids.map((id) => get(`/item/${id}`)).join(""));
+    const answers = await c.responses(ids.length);
+    assert.deepEqual(
+        answers.map(({ text }) => text),
+        ids,
+    );
+    c.close();
+});
+
+test("a request may come in a record for each byte", async () => {
+    const c = await Connection.open(server, { tls });
+    for (const byte of request("POST", "/echo", {}, "hello")) {
+        await c.send(byte);
+    }
+    assert.equal(JSON.parse((await c.response()).text).body, "hello");
+    c.close();
+});
+
+test("records that came together are not forgotten while a call runs", async () => {
+    // The server reads ahead, so the second record waits within TLS, where no poll sees it.
+    const text = get("/later?100") + get("/item/behind") + request("POST", "/echo", {}, "0123456789");
+    const first = get("/later?100").length;
+    const cuts = Array.from({ length: text.length - first }, (_, i) => first + i);
+    const runs = cuts.map(async (at) => {
+        const c = await Connection.open(server, { tls });
+        c.socket.write(text.slice(0, at), "latin1");
+        c.socket.write(text.slice(at), "latin1");
+        const [, second, third] = await c.responses(3);
+        assert.equal(second.text, "behind", `cut at ${at}`);
+        assert.equal(JSON.parse(third.text).body, "0123456789", `cut at ${at}`);
+        c.close();
+    });
+    await Promise.all(runs);
+});
+
+test("large bodies pass in both directions", async () => {
+    const c = await Connection.open(server, { tls });
+    const body = "0123456789abcdef".repeat(250_000);
+    await c.send(request("POST", "/echo", {}, body));
+    assert.equal(JSON.parse((await c.response({ timeoutMs: 20_000 })).text).body, body);
+    await c.send(get("/big?20000000"));
+    const big = await c.response({ timeoutMs: 20_000 });
+    assert.equal(big.body.length, 20_000_000);
+    assert.ok(big.body.every((byte) => byte === 0x79));
+    await c.send(get("/flood?10000000"));
+    assert.equal((await c.response({ timeoutMs: 20_000 })).body.length, 10_000_000);
+    await c.assertAlive();
+    c.close();
+});
+
+test("a chunked body with a record for each part", async () => {
+    const c = await Connection.open(server, { tls });
+    await c.send(request("POST", "/echo", { "Transfer-Encoding": "chunked" }));
+    for (let i = 0; i < 50; i++) {
+        await c.send(`${(100).toString(16)}\r\n${"c".repeat(100)}\r\n`);
+    }
+    await c.send("0\r\n\r\n");
+    assert.equal(JSON.parse((await c.response()).text).body.length, 5_000);
+    c.close();
+});
+
+test("Expect: 100-continue", async () => {
+    const c = await Connection.open(server, { tls });
+    await c.send(request("POST", "/echo", { Expect: "100-continue", "Content-Length": 5 }));
+    assert.equal((await c.response()).status, 100);
+    await c.send("hello");
+    assert.equal(JSON.parse((await c.response()).text).body, "hello");
+    c.close();
+});
+
+test("events arrive one by one", async () => {
+    const c = await Connection.open(server, { tls });
+    await c.send(get("/events?200"));
+    await c.text(/event: tick/);
+    assert.ok(!c.buffer.includes("\r\n0\r\n\r\n"), "the first event comes before the last");
+    assert.equal((await c.response()).text.match(/event: tick/g).length, 200);
+    await c.assertAlive();
+    c.close();
+});
+
+test("the last answer is followed by a proper end", async () => {
+    const c = await Connection.open(server, { tls });
+    await c.send(get("/item/x", { Connection: "close" }));
+    assert.equal((await c.response()).text, "x");
+    await c.closed();
+    assert.ok(c.closedCleanly, String(c.error));
+});
+
+test("a refused request is answered and the connection closed", async () => {
+    const c = await Connection.open(server, { tls });
+    await c.send(`GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n${get("/canary/x")}`);
+    assert.equal((await c.response()).status, 400);
+    await c.closed();
+    assert.ok(c.closedCleanly, String(c.error));
+    assert.equal(c.buffer.length, 0);
+});
+
+test("a client that leaves a call is noticed at once", async () => {
+    for (const leave of [(c) => c.close(), (c) => c.socket.end()]) {
+        for (const target of ["/later?60000", "/events?0"]) {
+            const { gone } = await getJson(plainPort(server), "/gone");
+            const c = await Connection.open(server, { tls });
+            await c.send(get(target));
+            await pause(50);
+            leave(c);
+            await eventually(
+                async () => (await getJson(plainPort(server), "/gone")).gone === gone + 1,
+                `${target} left`,
+                1_000,
+            );
+            c.close();
+        }
+    }
+});
+
+test("a renegotiation is refused and the server goes on", async () => {
+    const c = await Connection.open(server, { tls: { maxVersion: "TLSv1.2" } });
+    const error = await new Promise((resolve) => {
+        c.socket.on("error", resolve);
+        c.socket.renegotiate({ rejectUnauthorized: false }, resolve);
+    });
+    assert.ok(error instanceof Error);
+    await assertServes();
+});
+
+// A client hello as a real client sends it.
+async function clientHello() {
+    const listener = net.createServer();
+    await new Promise((resolve) => listener.listen(0, "127.0.0.1", resolve));
+    const received = new Promise((resolve) => {
+        listener.on("connection", (socket) => {
+            socket.once("data", (bytes) => {
+                resolve(bytes);
+                socket.destroy();
+            });
+        });
+    });
+    const client = nodeTls.connect({ port: listener.address().port, host: "127.0.0.1" });
+    client.on("error", () => {});
+    const bytes = await received;
+    client.destroy();
+    listener.close();
+    return bytes.toString("latin1");
+}
+
+suite("what is no TLS", () => {
+    test("a plain request to the TLS port is closed and the server goes on", async () => {
+        const c = await Connection.open(server);
+        await c.send(get("/canary/plain"));
+        await c.closed();
+        assert.doesNotMatch(c.buffer.toString("latin1"), /HTTP\/1/);
+        await assertServes();
+    });
+
+    test("TLS to the plain port is answered with 400", async () => {
+        const { status } = await exchange(plainPort(server), await clientHello());
+        assert.equal(status, 400);
+    });
+
+    test("garbage is closed", async () => {
+        const hello = await clientHello();
+        const texts = Array.from({ length: 100 }, (_, i) => {
+            const noise = randomBytes(1 + i * 20).toString("latin1");
+            // Pure noise, noise within a record, and a hello that turns into noise.
+            return [noise, `\x16\x03\x01\x02\x00${noise}`, hello.slice(0, i * 4) + noise][i % 3];
+        });
+        await Promise.all(
+            texts.map(async (text) => {
+                const c = await Connection.open(server);
+                c.socket.end(text, "latin1");
+                await c.closed();
+            }),
+        );
+        await assertServes();
+    });
+
+    test("noise after the handshake is closed", async () => {
+        const below = net.connect(server.port, "127.0.0.1");
+        below.on("error", () => {});
+        const c = await Connection.open(server, { tls: { socket: below } });
+        await c.assertAlive();
+        below.write(randomBytes(200));
+        await c.closed();
+        below.destroy();
+        await assertServes();
+    });
+
+    test("a hello that is cut anywhere and then ends is closed", async () => {
+        const hello = await clientHello();
+        await Promise.all(
+            Array.from({ length: hello.length }, async (_, at) => {
+                const c = await Connection.open(server);
+                c.socket.end(hello.slice(0, at), "latin1");
+                await c.closed();
+            }),
+        );
+        await assertServes();
+    });
+
+    test("a full server closes without a word", async () => {
+        const full = await startTls({ connections: 1 });
+        const first = await Connection.open(full, { tls });
+        await first.assertAlive();
+        await assert.rejects(Connection.open(full, { tls }));
+        await first.assertAlive();
+        first.close();
+        await full.stop();
+    });
+});
+
+suite("time limits over TLS", { concurrency: true }, () => {
+    test("a handshake that stalls is cut off by the limit for a head", async () => {
+        const slow = await startTls({ header_ms: limit, idle_ms: 60_000 });
+        const hello = await clientHello();
+        const stalls = {
+            "before the first byte": async () => {},
+            "within the hello": (c) => c.send(hello.slice(0, 50)),
+            "after the hello": (c) => c.send(hello),
+            "byte by byte": async (c) => {
+                for (let i = 0; i < hello.length && !c.ended; i++) {
+                    await c.send(hello[i]);
+                    await pause(limit / 40);
+                }
+            },
+        };
+        await Promise.all(
+            Object.entries(stalls).map(async ([where, stall]) => {
+                const from = Date.now();
+                const c = await Connection.open(slow);
+                stall(c);
+                await c.closed(5_000);
+                const ms = Date.now() - from;
+                assert.ok(ms >= limit - 20, `${where}: already after ${ms} ms`);
+                assert.ok(ms < limit + 1_500 * slowness, `${where}: only after ${ms} ms`);
+            }),
+        );
+        await eventually(() => openFiles(slow.pid) === slow.files, "nothing left");
+        await slow.stop();
+    });
+
+    test("a client that shakes hands and then says nothing is cut off likewise", async () => {
+        const slow = await startTls({ header_ms: limit, idle_ms: 60_000 });
+        const from = Date.now();
+        const [silent, half] = await Promise.all([
+            Connection.open(slow, { tls }),
+            Connection.open(slow, { tls }),
+        ]);
+        await half.send("GET /echo");
+        assert.equal((await half.response()).status, 408);
+        await Promise.all([silent.closed(), half.closed()]);
+        const ms = Date.now() - from;
+        assert.ok(ms >= limit - 20 && ms < limit + 1_500 * slowness, `after ${ms} ms`);
+        await slow.stop();
+    });
+
+    test("an idle connection is closed after the limit for idle ones", async () => {
+        const idle = await startTls({ header_ms: 60_000, idle_ms: limit });
+        const c = await Connection.open(idle, { tls });
+        await pause(limit / 2); // before the first request the limit for a head counts
+        await c.assertAlive();
+        const from = Date.now();
+        await c.closed();
+        assert.ok(c.closedCleanly, String(c.error));
+        const ms = Date.now() - from;
+        assert.ok(ms >= limit - 20 && ms < limit + 1_500 * slowness, `after ${ms} ms`);
+        await idle.stop();
+    });
+});
+
+test("a stop waits for a call over TLS and ends it properly", async () => {
+    const one = await startTls();
+    const idle = await Connection.open(one, { tls });
+    await idle.assertAlive();
+    const c = await Connection.open(one, { tls });
+    await c.send(get(`/later?${300 * slowness}`));
+    await pause(100);
+    one.child.kill("SIGTERM");
+    const { status, headers } = await c.response();
+    assert.equal(status, 200);
+    assert.equal(headers.get("connection"), "close");
+    await Promise.all([c.closed(), idle.closed()]);
+    assert.ok(idle.closedCleanly, String(idle.error));
+    assert.deepEqual(await one.exited, { code: 0, signal: null });
+    one.assertNoReports();
+});
+
+test("files that are wrong are named at the start", async () => {
+    const other = makeCertificate("other");
+    const broken = path.join(keepFolder(), "broken.pem");
+    writeFileSync(broken, "-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n");
+    const cases = [
+        [{ certificate: "/no/such.crt", key: certificate.key }, /TLS certificate '\/no\/such\.crt'/],
+        [{ certificate: certificate.certificate, key: "/no/such.key" }, /TLS key '\/no\/such\.key'/],
+        [{ certificate: broken, key: certificate.key }, /TLS certificate '.*broken\.pem'/],
+        [{ certificate: certificate.certificate, key: other.key }, /TLS key '.*other\.key'/],
+    ];
+    for (const [i, [files, expected]] of cases.entries()) {
+        const file = path.join(keepFolder(), `wrong-${i}.yaml`);
+        const listen = [{ address: "127.0.0.1:0", tls: true }];
+        writeFileSync(file, JSON.stringify({ listen, tls: files }));
+        const { code, stderr } = await runCauseway(["serve", "--config", file]);
+        assert.equal(code, 1);
+        assert.match(stderr, expected);
+    }
+});
