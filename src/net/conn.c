@@ -307,7 +307,8 @@ static void take_held(cw_conn *c, bool waited)
 
 static void on_end(cw_conn *c, bool failed)
 {
-    if (failed)
+    /* Half a body is an accepted request that the client left: it has a line in the log. */
+    if (failed || c->state == CONN_BODY)
         cw_conn_lost(c);
     else
         cw_conn_close(c, /* clean= */ true);

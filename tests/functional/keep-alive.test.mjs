@@ -1,7 +1,14 @@
 // Several requests on one connection: one after the other, and sent ahead of the answers.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Connection, eventually, get, getJson, request, startTestServer } from "./support/server.mjs";
+import {
+    Connection,
+    eventually,
+    get,
+    getJson,
+    request,
+    startTestServer,
+} from "./support/server.mjs";
 
 let server;
 before(async () => (server = await startTestServer({ idle_ms: 60_000 })));

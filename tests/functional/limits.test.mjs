@@ -1,7 +1,16 @@
 // Every ceiling of the HTTP server, just below it, on it and just above it.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { assertError, Connection, eventually, exchange, get, openFiles, request, startTestServer } from "./support/server.mjs";
+import {
+    assertError,
+    Connection,
+    eventually,
+    exchange,
+    get,
+    openFiles,
+    request,
+    startTestServer,
+} from "./support/server.mjs";
 
 let server;
 before(async () => {
@@ -93,7 +102,8 @@ test("a declared body above the ceiling is refused before any of it comes", asyn
 test("a chunked body may have as many bytes as the ceiling says", async () => {
     const headers = { "Transfer-Encoding": "chunked" };
     const chunk = (size) => `${size.toString(16)}\r\n${"c".repeat(size)}\r\n`;
-    const body = (...sizes) => request("POST", "/echo", headers, sizes.map(chunk).join("") + "0\r\n\r\n");
+    const body = (...sizes) =>
+        request("POST", "/echo", headers, sizes.map(chunk).join("") + "0\r\n\r\n");
     await assertServed(body(999));
     await assertServed(body(1000));
     await assertServed(body(500, 499, 1));
@@ -164,7 +174,7 @@ async function openWhenFree(to, options) {
     }, "a free place");
 }
 
-test("as many connections as the ceiling says are served, the next one is turned away", async () => {
+test("as many connections as the ceiling says are served, others turned away", async () => {
     for (const loops of [1, 3]) {
         const limited = await startTestServer({ connections: 5, loops });
         const open = await openAll(5, limited);

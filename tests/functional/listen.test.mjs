@@ -8,7 +8,7 @@ import path from "node:path";
 import { suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
 import { binary, Program, runCauseway, startCauseway } from "./support/programs.mjs";
-import { Connection, eventually, exchange, get } from "./support/server.mjs";
+import { eventually, exchange, get } from "./support/server.mjs";
 
 const hasIpv6 = Object.values(networkInterfaces())
     .flat()
@@ -27,12 +27,18 @@ test("one line for each address, in order, the first one with the URL", async ()
     });
     const lines = listeners(server);
     assert.equal(lines.length, 3);
-    const found = lines.map((line) => /^causeway: listening on http:\/\/([\d.]+):(\d+)$/.exec(line));
+    const found = lines.map((line) =>
+        /^causeway: listening on http:\/\/([\d.]+):(\d+)$/.exec(line),
+    );
     assert.deepEqual(
         found.map(([, host]) => host),
         ["127.0.0.1", "127.0.0.2", "127.0.0.1"],
     );
-    assert.equal(new Set(found.map(([, , port]) => port)).size, 3, "port 0 is a free port each time");
+    assert.equal(
+        new Set(found.map(([, , port]) => port)).size,
+        3,
+        "port 0 is a free port each time",
+    );
     for (const [, host, port] of found) {
         await assertHealthy({ host, port: Number(port) });
     }
@@ -44,7 +50,10 @@ test("IPv6 addresses", { skip: !hasIpv6 && "no ::1 here" }, async () => {
     assert.match(server.stdout, /^causeway: listening on http:\/\/\[::1\]:\d+\n$/);
     await assertHealthy({ host: "::1", port: server.port });
     assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
-    const host = await exchange({ host: "::1", port: server.port }, get("/healthz", { Host: "[::1]" }));
+    const host = await exchange(
+        { host: "::1", port: server.port },
+        get("/healthz", { Host: "[::1]" }),
+    );
     assert.equal(host.status, 200);
     await server.stop();
 });
@@ -256,7 +265,14 @@ test("curl speaks to every kind of listener", async () => {
         args: ["--listen", "127.0.0.1:0", "--listen", `unix:${socket}`],
     });
     const curl = async (...args) => {
-        const program = new Program("curl", ["-sS", "-o", "/dev/null", "-w", "%{http_code}\n", ...args]);
+        const program = new Program("curl", [
+            "-sS",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code}\n",
+            ...args,
+        ]);
         assert.deepEqual(await program.exited, { code: 0, signal: null }, program.stderr);
         return program.stdout.trim();
     };

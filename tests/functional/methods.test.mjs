@@ -1,7 +1,14 @@
 // Methods, targets and the head of an answer.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { assertError, Connection, exchange, get, request, startTestServer } from "./support/server.mjs";
+import {
+    assertError,
+    Connection,
+    exchange,
+    get,
+    request,
+    startTestServer,
+} from "./support/server.mjs";
 
 let server;
 before(async () => (server = await startTestServer()));
@@ -99,7 +106,16 @@ test("a refused request with a body closes the connection instead of reading it"
 });
 
 test("an unknown path is 404 and names nothing", async () => {
-    for (const target of ["/", "/secret-name", "/item/", "/item/a/b", "/2K", "/2k/", "/echo;x=1", "/?x"]) {
+    for (const target of [
+        "/",
+        "/secret-name",
+        "/item/",
+        "/item/a/b",
+        "/2K",
+        "/2k/",
+        "/echo;x=1",
+        "/?x",
+    ]) {
         const answer = await exchange(server, get(target));
         assertError(answer, 404, "not_found");
         assert.ok(!answer.text.includes("secret"));
@@ -171,7 +187,10 @@ test("the absolute form of a target is served when its host is the Host header's
 test("the Date of an answer is now, in the form of RFC 9110", async () => {
     const { headers } = await exchange(server, get("/2k"));
     const date = headers.get("date");
-    assert.match(date, /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/);
+    assert.match(
+        date,
+        /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/,
+    );
     assert.equal(new Date(date).toUTCString(), date);
     assert.ok(Math.abs(Date.now() - Date.parse(date)) < 5_000, date);
 });

@@ -5,7 +5,14 @@ import path from "node:path";
 import { suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
 import { slowness, startCauseway } from "./support/programs.mjs";
-import { Connection, eventually, exchange, get, makeCertificate, pause } from "./support/server.mjs";
+import {
+    Connection,
+    eventually,
+    exchange,
+    get,
+    makeCertificate,
+    pause,
+} from "./support/server.mjs";
 
 const reloaded = /configuration read again/g;
 const refused = /configuration refused, the old one stays/g;
@@ -156,7 +163,8 @@ suite("a wrong configuration", { concurrency: true }, () => {
         const server = await start(good);
         const c = await Connection.open(server);
         await c.assertAlive("/healthz");
-        const wrong = "hosts: [localhost, b.example]\nlimits:\n  header_sise: 5\ntimeouts:\n  idle: soon\n";
+        const wrong =
+            "hosts: [localhost, b.example]\nlimits:\n  header_sise: 5\ntimeouts:\n  idle: soon\n";
         await server.change(wrong, { to: refused });
         await server.untilLogged(/error config: .*\.yaml:3:3: limits\.header_sise: /);
         await server.untilLogged(/error config: .*\.yaml:5:9: timeouts\.idle: /);
@@ -213,7 +221,10 @@ suite("a wrong configuration", { concurrency: true }, () => {
 test("a renewed certificate is used for new connections, old ones go on", async () => {
     const first = makeCertificate("first");
     const second = makeCertificate("second");
-    const live = { certificate: path.join(keepFolder(), "live.crt"), key: path.join(keepFolder(), "live.key") };
+    const live = {
+        certificate: path.join(keepFolder(), "live.crt"),
+        key: path.join(keepFolder(), "live.key"),
+    };
     const install = ({ certificate, key }) => {
         copyFileSync(certificate, live.certificate);
         copyFileSync(key, live.key);

@@ -51,7 +51,7 @@ suite("causeway", { concurrency: true }, () => {
         }
     });
 
-    test("serves the first request of a connection that it had taken, and says that it stops", async () => {
+    test("serves the first request of connections that it had taken", async () => {
         const server = await startCauseway();
         const fresh = await Promise.all(Array.from({ length: 10 }, () => Connection.open(server)));
         server.child.kill("SIGTERM");
@@ -124,11 +124,15 @@ suite("causeway", { concurrency: true }, () => {
 
 suite("the HTTP layer", { concurrency: true }, () => {
     for (const loops of [1, 4]) {
-        test(`finishes running calls and refuses new connections, with ${loops} loops`, async () => {
+        test(`finishes running calls and takes nobody new, with ${loops} loops`, async () => {
             const server = await startTestServer({ loops });
             const wait = 600 * slowness;
-            const calls = await Promise.all(Array.from({ length: 8 }, () => Connection.open(server)));
-            const idle = await Promise.all(Array.from({ length: 8 }, () => Connection.open(server)));
+            const calls = await Promise.all(
+                Array.from({ length: 8 }, () => Connection.open(server)),
+            );
+            const idle = await Promise.all(
+                Array.from({ length: 8 }, () => Connection.open(server)),
+            );
             await Promise.all(idle.map((c) => c.assertAlive()));
             await Promise.all(calls.map((c) => c.send(get(`/later?${wait}`))));
             await pause(100);
@@ -208,7 +212,9 @@ suite("the HTTP layer", { concurrency: true }, () => {
     test("cuts off calls after the drain time and ends", async () => {
         const server = await startTestServer({ drain_ms: 300 * slowness, loops: 2 });
         const calls = await Promise.all(Array.from({ length: 6 }, () => Connection.open(server)));
-        await Promise.all(calls.map((c, i) => c.send(get(i % 2 ? "/later?60000" : "/flood?500000000"))));
+        await Promise.all(
+            calls.map((c, i) => c.send(get(i % 2 ? "/later?60000" : "/flood?500000000"))),
+        );
         calls.forEach((c) => c.socket.pause());
         await pause(100);
         const from = Date.now();
@@ -247,7 +253,9 @@ suite("the HTTP layer", { concurrency: true }, () => {
                     if (error.code === "ECONNREFUSED") {
                         counts.refused += 1;
                     } else {
-                        counts.other.push(`${stopped ? "after" : "before"} the stop: ${error.message}`);
+                        counts.other.push(
+                            `${stopped ? "after" : "before"} the stop: ${error.message}`,
+                        );
                     }
                 }
                 c.close();
@@ -259,9 +267,12 @@ suite("the HTTP layer", { concurrency: true }, () => {
         server.child.kill("SIGTERM");
         await Promise.all(clients);
         await assertEnds(server);
-        // What the kernel took in the moment of the stop, after the server looked for the last time,
-        // is reset; no more than a handful.
+        // What the kernel took in the moment of the stop, after the server looked for the last
+        // time, is reset; no more than a handful.
         assert.ok(counts.other.length <= 16, counts.other.join("\n"));
-        assert.ok(counts.other.every((text) => text.startsWith("after")), counts.other.join("\n"));
+        assert.ok(
+            counts.other.every((text) => text.startsWith("after")),
+            counts.other.join("\n"),
+        );
     });
 });

@@ -2,7 +2,18 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { slowness } from "./support/programs.mjs";
-import { Connection, eventually, exchange, get, getJson, openFiles, pause, request, residentKb, startTestServer } from "./support/server.mjs";
+import {
+    Connection,
+    eventually,
+    exchange,
+    get,
+    getJson,
+    openFiles,
+    pause,
+    request,
+    residentKb,
+    startTestServer,
+} from "./support/server.mjs";
 
 let server;
 before(async () => (server = await startTestServer()));

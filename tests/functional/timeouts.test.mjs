@@ -2,7 +2,18 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { slowness } from "./support/programs.mjs";
-import { assertError, Connection, eventually, exchange, get, getJson, openFiles, pause, request, startTestServer } from "./support/server.mjs";
+import {
+    assertError,
+    Connection,
+    eventually,
+    exchange,
+    get,
+    getJson,
+    openFiles,
+    pause,
+    request,
+    startTestServer,
+} from "./support/server.mjs";
 
 const limit = 400 * slowness;
 const late = limit + 1_500 * slowness; // what a busy machine may add
@@ -13,6 +24,19 @@ async function assertTakesTheLimit(work, from = Date.now()) {
     const ms = Date.now() - from;
     assert.ok(ms >= limit - 20, `after ${ms} ms, before the limit of ${limit}`);
     assert.ok(ms <= late, `only after ${ms} ms, limit ${limit}`);
+}
+
+// For clients that are quick enough: a pause of the whole machine may make one late, not three.
+async function assertNotCutOff(work) {
+    for (let tries = 1; ; tries++) {
+        try {
+            return await work();
+        } catch (error) {
+            if (tries === 3) {
+                throw error;
+            }
+        }
+    }
 }
 
 // Send one byte after the other until the server ends the connection.
@@ -90,10 +114,13 @@ suite("the limit for a head", { concurrency: true }, () => {
     });
 
     test("a head that comes slowly but in time is served", async () => {
-        const c = await Connection.open(server);
-        await drip(c, ["GET /item/slow HTTP", "/1.1\r\nHost: loc", "alhost\r\n", "\r\n"], limit / 10);
-        assert.equal((await c.response()).text, "slow");
-        c.close();
+        const parts = ["GET /item/slow HTTP", "/1.1\r\nHost: loc", "alhost\r\n", "\r\n"];
+        await assertNotCutOff(async () => {
+            const c = await Connection.open(server);
+            await drip(c, parts, limit / 10);
+            assert.equal((await c.response()).text, "slow");
+            c.close();
+        });
     });
 
     test("a slow call is nobody's head", async () => {
@@ -148,22 +175,26 @@ suite("the limit for a body", { concurrency: true }, () => {
     });
 
     test("a body that drips above the rate is read to its end", async () => {
-        const c = await Connection.open(server);
-        await c.send(head);
-        const start = Date.now();
         const parts = Array.from({ length: 25 }, () => "b".repeat(length / 25));
-        await drip(c, parts, limit / 8); // three limits long, 40 times the rate
-        assert.ok(Date.now() - start > 2 * limit);
-        assert.equal(JSON.parse((await c.response()).text).body.length, length);
-        c.close();
+        await assertNotCutOff(async () => {
+            const c = await Connection.open(server);
+            await c.send(head);
+            const start = Date.now();
+            await drip(c, parts, limit / 8); // three limits long, 40 times the rate
+            assert.ok(Date.now() - start > 2 * limit);
+            assert.equal(JSON.parse((await c.response()).text).body.length, length);
+            c.close();
+        });
     });
 
-    test("without a least rate a slow body is read, but one that brings nothing is cut off", async () => {
-        const slow = await Connection.open(unlimited);
-        await slow.send(request("POST", "/echo", { "Content-Length": 12 }));
-        await drip(slow, "0123456789ab", limit / 4);
-        assert.equal(JSON.parse((await slow.response()).text).body, "0123456789ab");
-        slow.close();
+    test("without a least rate only a body that brings nothing is cut off", async () => {
+        await assertNotCutOff(async () => {
+            const slow = await Connection.open(unlimited);
+            await slow.send(request("POST", "/echo", { "Content-Length": 12 }));
+            await drip(slow, "0123456789ab", limit / 4);
+            assert.equal(JSON.parse((await slow.response()).text).body, "0123456789ab");
+            slow.close();
+        });
         await assertTakesTheLimit(async () => {
             const c = await Connection.open(unlimited);
             await c.send(head);
@@ -186,13 +217,15 @@ suite("the limit for an idle connection", { concurrency: true }, () => {
     });
 
     test("each request starts it anew", async () => {
-        const c = await Connection.open(server);
-        const start = Date.now();
-        while (Date.now() - start < 3 * limit) {
-            await c.assertAlive();
-            await pause(limit / 8);
-        }
-        c.close();
+        await assertNotCutOff(async () => {
+            const c = await Connection.open(server);
+            const start = Date.now();
+            while (Date.now() - start < 3 * limit) {
+                await c.assertAlive();
+                await pause(limit / 8);
+            }
+            c.close();
+        });
     });
 
     test("a running call is not idle", async () => {
@@ -237,7 +270,11 @@ suite("the limit for a reader", { concurrency: true }, () => {
                 openStuck(one, `/flood?${size}`),
             ]);
             await eventually(() => openFiles(one.pid) === one.files + 2, "both connections open");
-            await eventually(() => openFiles(one.pid) === one.files, "both connections closed", late);
+            await eventually(
+                () => openFiles(one.pid) === one.files,
+                "both connections closed",
+                late,
+            );
             stuck.forEach((c) => c.close());
         });
         assert.equal((await getJson(one, "/gone")).gone, 1, "the stream's owner was told");
@@ -272,7 +309,10 @@ suite("the limit for a reader", { concurrency: true }, () => {
             await c.until(() => c.buffer.length > size, "all of the answer");
             c.close();
         };
-        await Promise.all([read("/big?8000000", 8_000_000), read("/flood?8000000", 8_000_000)]);
+        await Promise.all([
+            assertNotCutOff(() => read("/big?8000000", 8_000_000)),
+            assertNotCutOff(() => read("/flood?8000000", 8_000_000)),
+        ]);
     });
 });
 

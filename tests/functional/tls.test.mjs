@@ -8,7 +8,18 @@ import { after, before, suite, test } from "node:test";
 import nodeTls from "node:tls";
 import { keepFolder } from "./support/kept.mjs";
 import { Program, runCauseway, slowness, startCauseway } from "./support/programs.mjs";
-import { Connection, eventually, exchange, get, getJson, openFiles, makeCertificate, pause, request, startTestServer } from "./support/server.mjs";
+import {
+    Connection,
+    eventually,
+    exchange,
+    get,
+    getJson,
+    makeCertificate,
+    openFiles,
+    pause,
+    request,
+    startTestServer,
+} from "./support/server.mjs";
 
 const limit = 400 * slowness;
 const tls = {};
@@ -35,7 +46,9 @@ async function assertServes(to = server) {
 
 test("TLS 1.2 and 1.3 are spoken, and the handler knows", async () => {
     for (const version of ["TLSv1.2", "TLSv1.3"]) {
-        const options = { tls: { minVersion: version, maxVersion: version, ALPNProtocols: ["http/1.1"] } };
+        const options = {
+            tls: { minVersion: version, maxVersion: version, ALPNProtocols: ["http/1.1"] },
+        };
         const c = await Connection.open(server, options);
         assert.equal(c.socket.getProtocol(), version);
         assert.equal(c.socket.alpnProtocol, "http/1.1");
@@ -131,7 +144,8 @@ test("a request may come in a record for each byte", async () => {
 
 test("records that came together are not forgotten while a call runs", async () => {
     // The server reads ahead, so the second record waits within TLS, where no poll sees it.
-    const text = get("/later?100") + get("/item/behind") + request("POST", "/echo", {}, "0123456789");
+    const text =
+        get("/later?100") + get("/item/behind") + request("POST", "/echo", {}, "0123456789");
     const first = get("/later?100").length;
     const cuts = Array.from({ length: text.length - first }, (_, i) => first + i);
     const runs = cuts.map(async (at) => {
@@ -402,8 +416,14 @@ test("files that are wrong are named at the start", async () => {
     const broken = path.join(keepFolder(), "broken.pem");
     writeFileSync(broken, "-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n");
     const cases = [
-        [{ certificate: "/no/such.crt", key: certificate.key }, /TLS certificate '\/no\/such\.crt'/],
-        [{ certificate: certificate.certificate, key: "/no/such.key" }, /TLS key '\/no\/such\.key'/],
+        [
+            { certificate: "/no/such.crt", key: certificate.key },
+            /TLS certificate '\/no\/such\.crt'/,
+        ],
+        [
+            { certificate: certificate.certificate, key: "/no/such.key" },
+            /TLS key '\/no\/such\.key'/,
+        ],
         [{ certificate: broken, key: certificate.key }, /TLS certificate '.*broken\.pem'/],
         [{ certificate: certificate.certificate, key: other.key }, /TLS key '.*other\.key'/],
     ];

@@ -51,7 +51,9 @@ function readFile(name) {
                 one.bytes += unescape(text);
                 break;
             case "*":
-                one.bytes += unescape(text.slice(text.indexOf(" ") + 1)).repeat(Number.parseInt(text));
+                one.bytes += unescape(text.slice(text.indexOf(" ") + 1)).repeat(
+                    Number.parseInt(text),
+                );
                 break;
             case "=":
                 Object.assign(one, readAnswers(text));

@@ -88,7 +88,7 @@ export class Connection {
     // With `stays` our side stays open when the server has ended its own.
     constructor(to, { tls, stays = false, ...socketOptions } = {}) {
         const where = typeof to === "object" ? to : { port: to, host: "127.0.0.1" };
-        this.store = Buffer.alloc(4096); // grows by doubling: answers of many megabytes come through
+        this.store = Buffer.alloc(4096); // grows by doubling
         this.start = 0;
         this.fill = 0;
         this.scan = 0; // offset of the next chunk of the answer at `start`, once it is known

@@ -1,0 +1,55 @@
+// The start: one line, at once, and an answer right behind it.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { binary, Program, slowness, startCauseway } from "./support/programs.mjs";
+import { exchange, get } from "./support/server.mjs";
+
+test("the first line names the URL, and nothing else is printed", async () => {
+    const server = await startCauseway();
+    assert.match(server.stdout, /^causeway: listening on http:\/\/127\.0\.0\.1:\d+\n$/);
+    assert.equal(server.stderr, "");
+    assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+    assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+    await server.stop();
+});
+
+test("the health documents are JSON that nobody may keep", async () => {
+    const server = await startCauseway();
+    for (const [target, status] of [
+        ["/healthz", "ok"],
+        ["/readyz", "ready"],
+    ]) {
+        const answer = await exchange(server, get(target));
+        assert.equal(answer.status, 200);
+        assert.deepEqual(JSON.parse(answer.text), { status });
+        assert.equal(answer.headers.get("content-type"), "application/json");
+        assert.equal(answer.headers.get("cache-control"), "no-store");
+    }
+    await server.stop();
+});
+
+test("the line comes when the server answers, within half a second", async () => {
+    const times = [];
+    for (let i = 0; i < 5; i++) {
+        const start = performance.now();
+        const server = await startCauseway();
+        assert.equal((await exchange(server, get("/healthz"))).status, 200);
+        times.push(performance.now() - start);
+        await server.stop();
+    }
+    const best = Math.min(...times);
+    assert.ok(best < 500 * slowness, `${times.map(Math.round)} ms`);
+});
+
+test("the line comes at once into a pipe, not when a buffer is full", async () => {
+    const server = new Program(binary, ["serve", "--listen", "127.0.0.1:0"]);
+    await server.until(() => server.stdout.endsWith("\n"), "the line");
+    await server.stop();
+});
+
+test("ten servers start side by side, each on a port of its own", async () => {
+    const servers = await Promise.all(Array.from({ length: 10 }, () => startCauseway()));
+    assert.equal(new Set(servers.map(({ port }) => port)).size, 10);
+    await Promise.all(servers.map((server) => exchange(server, get("/healthz"))));
+    await Promise.all(servers.map((server) => server.stop()));
+});
