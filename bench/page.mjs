@@ -164,8 +164,8 @@ function origin(parts) {
     if (one && plain(first) && busiest <= mostBusy) {
         return paragraph(`
             Last run: ${first.began.slice(0, 10)}, \`${first.command}\`; load average at its begin
-            ${first.load.toFixed(2)}, at most ${percent(busiest)} of the machine used by others before
-            a part.`);
+            ${first.load.toFixed(2)}, at most ${percent(busiest)} of the machine used by other programs
+            during a part.`);
     }
     const rows = parts.map(([name, { run, busy }]) => [
         name,
@@ -178,7 +178,7 @@ function origin(parts) {
         paragraph(`
             **Preliminary:** these figures do not come from one run on a quiet machine at normal
             priority. Times and tails are off; ratios within a part are less so.`),
-        table(["part", "begun (UTC)", "command", "priority", "others used before"], rows),
+        table(["part", "begun (UTC)", "command", "priority", "used by others"], rows),
     );
 }
 

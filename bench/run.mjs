@@ -15,7 +15,7 @@ import { cpus, loadavg, release, totalmem } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import * as idle from "./http/idle.mjs";
-import { pinning, root, sleep } from "./http/servers.mjs";
+import { pinning, root } from "./http/servers.mjs";
 import * as slow from "./http/slow.mjs";
 import * as start from "./http/start.mjs";
 import * as throughput from "./http/throughput.mjs";
@@ -70,19 +70,21 @@ function describeRun() {
     };
 }
 
-// The part of all cores' time that others use while we do nothing. (The load average would count
-// our own part before.)
-async function othersBusy() {
-    const read = () => {
-        const [line] = readFileSync("/proc/stat", "latin1").split("\n");
-        const [user, nice, system, idle, waiting, ...rest] = line.split(/\s+/).slice(1).map(Number);
-        const all = [user, nice, system, idle, waiting, ...rest.slice(0, 3)];
-        return { all: all.reduce((a, b) => a + b), idle: idle + waiting };
-    };
-    const before = read();
-    await sleep(1000);
-    const after = read();
-    return 1 - (after.idle - before.idle) / (after.all - before.all);
+// Ticks of all cores together since the machine started, and of them ours: this process and every
+// child that has ended, with their children. See proc(5).
+function readTicks() {
+    const [line] = readFileSync("/proc/stat", "latin1").split("\n");
+    const all = line.split(/\s+/).slice(1, 9).map(Number);
+    const own = readFileSync("/proc/self/stat", "latin1").split(") ").at(-1).split(" ");
+    const sum = (values) => values.reduce((a, b) => a + b);
+    return { all: sum(all), idle: all[3] + all[4], own: sum(own.slice(11, 15).map(Number)) };
+}
+
+// The part of the machine's time that other programs used between two readings. The load average
+// would count our own work too.
+function othersBusy(before, after) {
+    const [all, idle, own] = ["all", "idle", "own"].map((name) => after[name] - before[name]);
+    return Math.max(0, (all - idle - own) / all);
 }
 
 function readResults() {
@@ -100,14 +102,14 @@ async function measure(names) {
     const run = describeRun();
     for (const name of names) {
         console.log(`== ${name}`);
-        const busy = await othersBusy();
-        if (busy > mostBusy) {
-            const part = Math.round(busy * 100);
-            console.log(`   other programs use ${part} % of the machine: figures will be off`);
-        }
+        const before = readTicks();
         const say = (text) => console.log(`   ${text}`);
         try {
             const part = await parts[name].run({ quick: options.quick, say });
+            const busy = othersBusy(before, readTicks());
+            if (busy > mostBusy) {
+                say(`other programs used ${Math.round(busy * 100)} % of the machine: figures are off`);
+            }
             results.parts[name] = { run, busy, ...part };
             writeResults(results);
         } catch (error) {

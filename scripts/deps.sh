@@ -23,12 +23,17 @@ packages_of() {
     esac
 }
 
-# Packages among the arguments that are not installed.
+# Packages among the arguments that are not installed, each once.
 missing_of() {
-    local have
-    have=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
-        sed -n 's/^installed //p') || true
-    comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$have") | tr '\n' ' '
+    local package seen
+    seen=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+        sed -n 's/^installed //p' | tr '\n' ' ') || true
+    for package in "$@"; do
+        case " $seen " in
+        *" $package "*) ;;
+        *) printf '%s ' "$package" && seen+=" $package" ;;
+        esac
+    done
 }
 
 # Runs as root. A service that comes with a package (nginx for the benchmarks) is not started:
@@ -49,7 +54,7 @@ install_as_root() {
 
 refuse() {
     echo
-    echo "$1 As root, run:"
+    echo "Debian packages are missing. $1 As root, run:"
     echo
     echo "  apt-get update"
     echo "  apt-get install --no-install-recommends $2"
@@ -71,13 +76,14 @@ fi
 missing=$(missing_of $wanted)
 [ -n "$missing" ] || exit 0
 
-echo "Installing the Debian packages that are missing: $missing"
 if [ "$(id -u)" = 0 ]; then
-    "$0" --install $missing || refuse "Installing packages failed." "$missing"
+    as_root=()
 elif ! command -v sudo >/dev/null; then
     refuse "This user may not install packages (not root, and there is no sudo)." "$missing"
 elif ! sudo -n true 2>/dev/null && [ ! -t 0 ]; then
     refuse "This user may not install packages (sudo asks for a password)." "$missing"
 else
-    sudo "$0" --install $missing || refuse "Installing packages through sudo failed." "$missing"
+    as_root=(sudo)
 fi
+echo "Installing the Debian packages that are missing${as_root[*]:+ (through sudo)}: $missing"
+"${as_root[@]}" "$0" --install $missing || refuse "Installing packages failed." "$missing"

@@ -27,11 +27,19 @@ work=$(mktemp -d "${TMPDIR:-/var/tmp}/causeway-fresh.XXXXXX")
 running=
 tests_line=
 
+drop_root() {
+    local point
+    for point in "$1"/{proc,dev/pts,dev/shm}; do
+        ! mountpoint -q "$point" || umount -l "$point"
+    done
+    rm -rf --one-file-system "$1"
+}
+
 cleanup() {
     local root
     [ -z "$running" ] || kill "$running" 2>/dev/null || true
     for root in "$work"/*/; do
-        ! mountpoint -q "${root}proc" || umount -l "${root}proc"
+        drop_root "$root"
     done
     rm -rf --one-file-system "$work"
 }
@@ -98,6 +106,8 @@ new_root() { # new_root NAME: a copy of the bare system with the source in /srv/
     local root=$work/$1 source=$work/$1/srv/causeway
     cp -a "$work/base" "$root"
     mount -t proc proc "$root/proc"
+    mount -t devpts -o mode=620,ptmxmode=666 devpts "$root/dev/pts"
+    mount -t tmpfs tmpfs "$root/dev/shm"
     if [ "${FRESH_UNCOMMITTED:-}" = 1 ]; then
         mkdir "$source"
         git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$source"
@@ -180,8 +190,6 @@ run_tests() {
 make_base
 for step in ${FRESH_STEPS:-1 2 3}; do
     "step_$step"
-    # The next step has a copy of its own; this one is not needed any more.
-    umount -l "$work/$step/proc"
-    rm -rf --one-file-system "${work:?}/$step"
+    drop_root "$work/$step"
 done
 say "all of it worked"

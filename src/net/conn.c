@@ -461,10 +461,14 @@ void cw_conn_on_write_window(cw_deadline *d)
     /* The kernel takes megabytes at once and then nothing for long, so what counts is what left its
      * queue, not what entered it. */
     uint64_t before = (uint64_t)c->progress + c->queued, now = unsent(c);
-    if (too_slow(c, before > now ? before - now : 0, c->sl->settings->opts.write_ms))
-        cw_conn_lost(c);
-    else
+    if (!too_slow(c, before > now ? before - now : 0, c->sl->settings->opts.write_ms)) {
         cw_conn_settle(c);
+        return;
+    }
+    /* Closed politely, the kernel would go on trying to deliver what this reader does not take. */
+    struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    cw_conn_lost(c);
 }
 
 void cw_conn_on_ping(cw_deadline *d)

@@ -123,12 +123,20 @@ static bool has_body(const cw_http_req *req)
     return req->head.chunked || req->head.content_length > 0;
 }
 
-/* Refuse a request whose framing is sound. The connection can go on unless a body would have to be
- * read first, which nobody wants. */
+/* A request is answered without its body: close, rather than read what nobody wants. The body may
+ * be on its way even from a client that asked for the close. */
+static void leave_body(cw_http_req *req)
+{
+    if (!has_body(req))
+        return;
+    req->c->closing = true;
+    req->c->client_done = false;
+}
+
+/* Refuse a request whose framing is sound: the connection can go on unless there is a body. */
 static void refuse(cw_http_req *req, unsigned status, const char *code, const char *message)
 {
-    if (has_body(req))
-        req->c->closing = true;
+    leave_body(req);
     cw_http_reply_error(req, status, code, cw_str_from(message));
 }
 
@@ -183,8 +191,7 @@ static void answer_allow(cw_http_req *req, unsigned status, const char *allow)
     if (status == 405)
         answer.body = CW_STR("{\"error\":{\"code\":\"method_not_allowed\","
                              "\"message\":\"This resource does not have that method\"}}");
-    if (has_body(req))
-        req->c->closing = true;
+    leave_body(req);
     cw_http_reply(req, &answer);
 }
 

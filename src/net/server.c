@@ -286,8 +286,9 @@ static cw_code publish(cw_server *s, cw_settings *settings, cw_err *err)
         *messages[i] = (new_settings){&s->loops[i], settings};
         atomic_fetch_add(&settings->refs, 1);
         if (cw_loop_post(&s->loops[i].loop, on_new_settings, messages[i])) {
-            settings_unref(settings);
-            free(messages[i]);
+            atomic_fetch_sub(&settings->refs, 1); /* not the last: the caller has one */
+            for (; i < s->n_started; i++)
+                free(messages[i]);
             return cw_fail(err, CW_LIMIT, "a loop does not take messages");
         }
     }

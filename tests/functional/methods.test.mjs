@@ -105,6 +105,26 @@ test("a refused request with a body closes the connection instead of reading it"
     }
 });
 
+test("a large body that nobody reads does not destroy the answer that refuses it", async () => {
+    const body = "b".repeat(2_000_000);
+    const refused = {
+        404: request("POST", "/none", { Connection: "close" }, body),
+        405: request("POST", "/2k", { Connection: "close" }, body),
+        415: request("POST", "/echo", { Connection: "close", "Content-Encoding": "gzip" }, body),
+        421: request("POST", "/echo", { Connection: "close", Host: "evil.example" }, body),
+        501: request("BREW", "/echo", { Connection: "close" }, body),
+    };
+    for (const [status, text] of Object.entries(refused)) {
+        for (const version of ["1.1", "1.0"]) {
+            const c = await Connection.open(server);
+            c.send(text.replace("HTTP/1.1", `HTTP/${version}`));
+            await c.closed();
+            assert.equal(String((await c.response()).status), status);
+            assert.ok(c.closedCleanly, `${status}: ${c.error}`);
+        }
+    }
+});
+
 test("an unknown path is 404 and names nothing", async () => {
     for (const target of [
         "/",

@@ -279,8 +279,9 @@ static void fill(void)
 {
     memset(block, 'x', sizeof block);
     memset(two_k, 'a', sizeof two_k);
-    memcpy(two_k, "{\"data\":\"", 9);
-    memcpy(two_k + sizeof two_k - 2, "\"}", 2);
+    const cw_str head = CW_STR("{\"data\":\""), tail = CW_STR("\"}");
+    memcpy(two_k, head.p, head.n);
+    memcpy(two_k + sizeof two_k - tail.n, tail.p, tail.n);
 }
 
 cw_code test_routes_add(cw_router *router)
