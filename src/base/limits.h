@@ -17,6 +17,7 @@
 #define CW_HTTP_MAX_HEAD 16384u
 #define CW_HTTP_MAX_FIELDS 100u
 #define CW_HTTP_MAX_BODY (4u * 1024u * 1024u)
+#define CW_HTTP_MAX_BODY_MEMORY (256u * 1024u * 1024u) /* of all requests together */
 #define CW_HTTP_MAX_PIPELINED 1000u
 #define CW_HTTP_MAX_CONNECTIONS 16384u
 #define CW_HTTP_MAX_PER_ADDRESS 512u /* not for loopback and unix peers unless configured */

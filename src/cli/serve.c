@@ -47,6 +47,7 @@ static cw_server_opts server_opts(const cw_config *c)
     return (cw_server_opts){
         .head = {c->limits.target_size, c->limits.header_size, c->limits.header_fields},
         .body_size = c->limits.body_size,
+        .body_memory = c->limits.body_memory,
         .connections = c->limits.connections,
         .per_address = c->limits.connections_per_address,
         .pipelined = c->limits.pipelined_requests,
@@ -133,6 +134,13 @@ static void reload(service *sv)
 static void close_signals(void *arg)
 {
     service *sv = arg;
+    /* Closing brings the default actions back; what is left to do must not be killed by them. */
+    sigset_t late;
+    sigemptyset(&late);
+    sigaddset(&late, SIGTERM);
+    sigaddset(&late, SIGINT);
+    sigaddset(&late, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &late, NULL);
     uv_signal_t *all[] = {&sv->term, &sv->intr, &sv->hup};
     for (size_t i = 0; i < CW_COUNT(all); i++) {
         if (all[i]->loop && !uv_is_closing((uv_handle_t *)all[i]))
@@ -182,10 +190,23 @@ static cw_code watch_signals(service *sv, cw_err *err)
 
 /* ---- start ---- */
 
+static bool has_tls(const cw_config_listeners *listen)
+{
+    for (size_t i = 0; i < listen->n; i++) {
+        if (listen->items[i].tls)
+            return true;
+    }
+    return false;
+}
+
 static cw_code open_listeners(service *sv, cw_err *err)
 {
     const cw_config_listeners *listen = &sv->config->listen;
     int inherited = cw_listener_inherited();
+    if (inherited && (size_t)inherited != listen->n && has_tls(listen))
+        return cw_fail(err, CW_CONFIG,
+                       "%d sockets were inherited for %zu entries of listen: which have TLS?",
+                       inherited, listen->n);
     for (int i = 0; i < inherited; i++) {
         bool tls = (size_t)i < listen->n && listen->items[i].tls;
         cw_code rc = cw_server_inherit(sv->server, CW_LISTENER_FIRST_FD + i, tls, err);

@@ -97,6 +97,7 @@ typedef struct cw_config {
         uint32_t header_fields;           /* <= CW_HTTP_MAX_FIELDS */
         uint32_t target_size;
         size_t body_size;
+        size_t body_memory; /* at least one body of body_size always fits */
         uint32_t pipelined_requests;
         size_t stream_queue;
         uint32_t min_body_rate; /* bytes per second; 0: no minimum */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -52,9 +51,6 @@ static void admit(cw_acceptor *a, int fd, const cw_address *peer)
         refuse(fd, a->tls);
         return;
     }
-    int on = 1;
-    if (peer->sa.ss_family != AF_UNIX)
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     cw_conn_new(sl, fd, peer, a->tls, counted, key);
 }
 

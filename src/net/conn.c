@@ -12,8 +12,9 @@
 #define READ_MORE 4096u
 /* Held input: less than a scratch buffer, plus the rest of a head. */
 #define IN_MAX (CW_LOOP_SCRATCH + 64u * 1024u)
-/* Pipelined requests served in a row before other connections get their turn. */
-#define TURN 32u
+/* Pipelined requests, and reads of a TLS connection, before other connections get their turn. */
+#define TURN_REQUESTS 32u
+#define TURN_READS 4u
 
 static const char nomem_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
                                    "Content-Length: 0\r\n"
@@ -27,9 +28,8 @@ static bool takes_input(const cw_conn *c)
 
 /* ---- the socket ---- */
 
-static ssize_t from_tls(cw_conn *c, ssize_t n)
+static ssize_t from_tls(ssize_t n)
 {
-    c->tls_write = n == CW_TLS_WANT_WRITE;
     if (n >= 0)
         return n;
     return n == CW_TLS_FAILED ? CONN_IO_FAILED : CONN_IO_AGAIN;
@@ -42,9 +42,15 @@ static ssize_t from_errno(void)
 
 static ssize_t receive(cw_conn *c, char *p, size_t n)
 {
-    if (c->tls)
-        return from_tls(c, cw_tls_read(c->tls, p, n));
     ssize_t got;
+    /* What comes after the last answer is thrown away, so it need not be deciphered. */
+    if (c->tls && c->state != CONN_LINGER) {
+        got = cw_tls_read(c->tls, p, n);
+        c->tls_write = got == CW_TLS_WANT_WRITE;
+        /* Asked only after bytes came: half a record counts as pending too. */
+        c->tls_more = got > 0 && SSL_has_pending(c->tls);
+        return from_tls(got);
+    }
     do
         got = recv(c->fd, p, n, 0);
     while (got < 0 && errno == EINTR);
@@ -55,8 +61,9 @@ ssize_t cw_conn_write(cw_conn *c, struct iovec *iov, int n_iov)
 {
     ssize_t sent;
     if (c->tls) {
-        sent = from_tls(c, cw_tls_write(c->tls, iov, n_iov));
-        return sent == 0 ? CONN_IO_FAILED : sent;
+        sent = cw_tls_write(c->tls, iov, n_iov);
+        c->tls_read = sent == CW_TLS_WANT_READ;
+        return sent == 0 ? CONN_IO_FAILED : from_tls(sent);
     }
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n_iov};
     do {
@@ -91,6 +98,7 @@ void cw_conn_close(cw_conn *c, bool clean)
         cw_request_free(c->req);
     c->req = NULL;
     cw_deadline_clear(&c->deadline);
+    cw_deadline_clear(&c->turn);
     cw_buf_done(&c->in);
     cw_tls_free(c->tls, clean);
     c->tls = NULL;
@@ -141,10 +149,11 @@ static void poll_for(cw_conn *c, int events);
 static int events_for(const cw_conn *c)
 {
     int write = c->tls_write ? UV_WRITABLE : 0;
+    int flush = c->tls_read ? UV_READABLE : UV_WRITABLE;
     switch ((cw_conn_state)c->state) {
     case CONN_IDLE:
         if (c->in.n)
-            return UV_DISCONNECT;
+            return 0; /* its turn comes by itself */
         return UV_READABLE | UV_DISCONNECT | write;
     case CONN_HEAD:
     case CONN_BODY:
@@ -153,9 +162,9 @@ static int events_for(const cw_conn *c)
         /* Left as it is: most clients send nothing now, and changing costs two system calls. */
         return (c->events & UV_READABLE) | UV_DISCONNECT;
     case CONN_SEND:
-        return UV_WRITABLE;
+        return flush;
     case CONN_STREAM:
-        return UV_DISCONNECT | (c->req->out.n ? UV_WRITABLE : 0);
+        return UV_DISCONNECT | (c->req->out.n ? flush : 0);
     case CONN_LINGER:
         return UV_READABLE;
     case CONN_CLOSED:
@@ -170,7 +179,7 @@ static cw_deadline_list *list_for(const cw_conn *c)
     switch ((cw_conn_state)c->state) {
     case CONN_IDLE:
         if (c->in.n)
-            return &sl->yield;
+            return NULL;
         /* A TLS handshake is part of the first head's time. */
         if (c->fresh)
             return sl->stopping ? &sl->linger : &sl->header;
@@ -194,10 +203,22 @@ static cw_deadline_list *list_for(const cw_conn *c)
     return NULL;
 }
 
+/* Bytes that were read, by us or by TLS, and that no poll will announce again. */
+static bool has_waiting_input(const cw_conn *c)
+{
+    if (!takes_input(c))
+        return false;
+    if (c->state == CONN_IDLE && c->in.n)
+        return true;
+    return c->tls_more;
+}
+
 void cw_conn_settle(cw_conn *c)
 {
     if (c->state == CONN_CLOSED || c->taking)
         return;
+    if (has_waiting_input(c) && !c->turn.list)
+        cw_loop_set_deadline(&c->sl->loop, &c->turn, &c->sl->turn);
     int events = events_for(c);
     if (events != c->events)
         poll_for(c, events);
@@ -209,6 +230,7 @@ void cw_conn_settle(cw_conn *c)
     /* Idle and ping start anew with every event; the others count from where they began. */
     if (c->deadline.list != list || list == &c->sl->idle || list == &c->sl->ping) {
         c->progress = 0;
+        c->window_ms = (uint32_t)list->ms;
         if (list == &c->sl->write)
             c->queued = unsent(c);
         cw_loop_set_deadline(&c->sl->loop, &c->deadline, list);
@@ -235,11 +257,11 @@ static bool start_request(cw_conn *c, bool was_waiting)
         return false;
     }
     c->state = CONN_HEAD;
-    c->fresh = false;
     c->pipelined = was_waiting ? c->pipelined + 1 : 0;
     /* A first request counts from the accept, later ones from their first byte. */
-    if (c->deadline.list == &c->sl->idle)
+    if (!c->fresh)
         cw_deadline_clear(&c->deadline);
+    c->fresh = false;
     return true;
 }
 
@@ -263,10 +285,11 @@ static size_t take_head(cw_conn *c, const char *p, size_t n)
 static size_t take(cw_conn *c, const char *p, size_t n, bool waited)
 {
     size_t used = 0;
+    unsigned requests = c->state != CONN_IDLE; /* the one that is begun counts */
     c->taking = true;
-    for (unsigned requests = 0; used < n && takes_input(c);) {
+    while (used < n && takes_input(c)) {
         if (c->state == CONN_IDLE) {
-            if (requests == TURN || !start_request(c, waited || requests > 0))
+            if (requests == TURN_REQUESTS || !start_request(c, waited || requests > 0))
                 break;
             requests++;
         }
@@ -277,7 +300,7 @@ static size_t take(cw_conn *c, const char *p, size_t n, bool waited)
                 break;
         } else {
             size_t size = cw_request_take_body(c->req, p + used, n - used);
-            c->progress += (uint32_t)size;
+            c->progress += size;
             used += size;
         }
     }
@@ -292,7 +315,7 @@ static void hold(cw_conn *c, const char *p, size_t n)
         return;
     cw_buf_add_bytes(&c->in, p, n);
     if (c->in.code)
-        cw_conn_close(c, /* clean= */ false);
+        cw_conn_lost(c);
 }
 
 static void take_held(cw_conn *c, bool waited)
@@ -344,27 +367,23 @@ static bool read_once(cw_conn *c)
 
 static void read_input(cw_conn *c)
 {
-    bool more;
-    /* TLS holds back bytes that no poll announces, so it is read until it says so. */
-    do
-        more = read_once(c);
-    while (more && c->tls && (takes_input(c) || c->state == CONN_LINGER) &&
-           !(c->state == CONN_IDLE && c->in.n));
+    /* TLS gives one record at a time; what it still has after a few of them waits for its turn. */
+    for (unsigned reads = 0; reads < TURN_READS; reads++) {
+        if (!read_once(c) || !c->tls || !takes_input(c) || (c->state == CONN_IDLE && c->in.n))
+            break;
+    }
     cw_conn_settle(c);
 }
 
-void cw_conn_resume(cw_conn *c)
+/* Always from the loop itself, never from under another connection's handler: the scratch buffer is
+ * the loop's, and so is its time. */
+void cw_conn_on_turn(cw_deadline *d)
 {
-    if (c->taking || c->state == CONN_CLOSED)
-        return;
-    if (c->in.n && takes_input(c))
+    cw_conn *c = CW_CONTAINER(d, cw_conn, turn);
+    if (c->state == CONN_IDLE && c->in.n)
         take_held(c, /* waited= */ true);
-    /* What TLS has read ahead is announced by no poll. */
-    if (c->tls && takes_input(c) && !(c->state == CONN_IDLE && c->in.n) &&
-        SSL_has_pending(c->tls)) {
+    else if (takes_input(c))
         read_input(c);
-        return;
-    }
     cw_conn_settle(c);
 }
 
@@ -378,7 +397,7 @@ void cw_conn_next(cw_conn *c)
         finish(c);
     else
         c->state = CONN_IDLE;
-    cw_conn_resume(c);
+    cw_conn_settle(c);
 }
 
 /* ---- events ---- */
@@ -401,7 +420,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         cw_conn_lost(c);
         return;
     }
-    if (events & UV_WRITABLE)
+    if ((events & UV_WRITABLE) || ((events & UV_READABLE) && c->tls_read))
         on_writable(c);
     if (c->state == CONN_CLOSED)
         return;
@@ -415,10 +434,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         return;
     }
     /* Pipelined bytes during a call: they wait in the kernel until the answer is out. */
-    if ((events & UV_READABLE) && (c->events & UV_READABLE))
+    if ((events & UV_READABLE) && (c->events & UV_READABLE) && !c->tls_read)
         poll_for(c, c->events & ~UV_READABLE);
-    if (c->state == CONN_IDLE)
-        poll_for(c, 0);
 }
 
 static void poll_for(cw_conn *c, int events)
@@ -442,15 +459,15 @@ void cw_conn_on_deadline(cw_deadline *d)
 }
 
 /* Without a least rate, a window that moved nothing at all is still too slow. */
-static bool too_slow(const cw_conn *c, uint64_t moved, uint32_t window_ms)
+static bool too_slow(const cw_conn *c, uint64_t moved)
 {
-    return moved == 0 || moved < (uint64_t)c->sl->settings->opts.min_rate * window_ms / 1000;
+    return moved == 0 || moved < (uint64_t)c->sl->settings->opts.min_rate * c->window_ms / 1000;
 }
 
 void cw_conn_on_body_window(cw_deadline *d)
 {
     cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
-    if (too_slow(c, c->progress, c->sl->settings->opts.body_ms))
+    if (too_slow(c, c->progress))
         cw_reply_refuse(c->req, 408, "the request body came too slowly");
     cw_conn_settle(c);
 }
@@ -461,7 +478,7 @@ void cw_conn_on_write_window(cw_deadline *d)
     /* The kernel takes megabytes at once and then nothing for long, so what counts is what left its
      * queue, not what entered it. */
     uint64_t before = (uint64_t)c->progress + c->queued, now = unsent(c);
-    if (!too_slow(c, before > now ? before - now : 0, c->sl->settings->opts.write_ms)) {
+    if (!too_slow(c, before > now ? before - now : 0)) {
         cw_conn_settle(c);
         return;
     }
@@ -475,11 +492,6 @@ void cw_conn_on_ping(cw_deadline *d)
 {
     cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
     cw_stream_ping(c->req);
-}
-
-void cw_conn_on_yield(cw_deadline *d)
-{
-    cw_conn_resume(CW_CONTAINER(d, cw_conn, deadline));
 }
 
 void cw_conn_stop(cw_conn *c)

@@ -97,7 +97,8 @@ void cw_http_listen(cw_http_req *req, cw_http_listener fn, void *ctx);
 
 /* Streams: a response of unknown length (chunked for 1.1, up to the close for 1.0). */
 void cw_http_stream_open(cw_http_req *req, const cw_http_answer *answer);
-/* Queue bytes. CW_OK; CW_AGAIN: taken, but wait for CW_HTTP_DRAINED before more; CW_LIMIT: not
+/* Queue bytes. CW_OK; CW_AGAIN: taken, but wait for CW_HTTP_DRAINED before more (who writes all the
+ * same and gets CW_OK need not wait); CW_LIMIT: not
  * taken, the queue is full; CW_NOMEM: not taken. A client that left is told through the listener,
  * later. */
 cw_code cw_http_stream_write(cw_http_req *req, cw_str bytes);

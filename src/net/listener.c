@@ -4,17 +4,36 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define BACKLOG 4096
+/* Seconds, seconds, probes: a dead peer is noticed within two minutes. */
+#define KEEPALIVE_IDLE 60
+#define KEEPALIVE_INTERVAL 15
+#define KEEPALIVE_COUNT 4
 
 static cw_code fail_listen(cw_err *err, const cw_address *a, int errnum)
 {
     char text[CW_ADDRESS_TEXT];
     cw_address_format(a, text, sizeof text);
     return cw_fail_errno(err, errnum, "cannot listen on %s", text);
+}
+
+/* What accepted connections inherit. Keep-alive probes find peers that vanished without a word,
+ * also where no deadline runs: during a call, or on a silent stream. */
+static void set_options(int fd, int family)
+{
+    int on = 1, idle = KEEPALIVE_IDLE, interval = KEEPALIVE_INTERVAL, count = KEEPALIVE_COUNT;
+    if (family == AF_UNIX)
+        return;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
 static int new_socket(const cw_address *a, bool share)
@@ -28,6 +47,7 @@ static int new_socket(const cw_address *a, bool share)
         if (share)
             setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
     }
+    set_options(fd, a->sa.ss_family);
     if (a->sa.ss_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     if (bind(fd, (const struct sockaddr *)&a->sa, a->len) == 0)
@@ -82,14 +102,20 @@ static cw_code duplicate(cw_listener *l, int fd, size_t n, cw_err *err)
     return CW_OK;
 }
 
+static const char *unix_path(const cw_address *a)
+{
+    return ((const struct sockaddr_un *)&a->sa)->sun_path;
+}
+
 /* A socket file that nobody answers on is left from a killed server and may go. */
 static void remove_stale(const cw_address *a)
 {
-    const char *path = ((const struct sockaddr_un *)&a->sa)->sun_path;
+    const char *path = unix_path(a);
     struct stat st;
     if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
         return;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    /* Not blocking: a living server with a full queue would make us wait. */
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return;
     if (connect(fd, (const struct sockaddr *)&a->sa, a->len) < 0 && errno == ECONNREFUSED)
@@ -103,9 +129,15 @@ static cw_code open_unix(cw_listener *l, size_t n, cw_err *err)
     int fd = new_socket(&l->address, /* share= */ false);
     if (fd < 0)
         return fail_listen(err, &l->address, errno);
+    struct stat st;
+    const char *path = unix_path(&l->address);
+    l->has_file = lstat(path, &st) == 0;
+    if (l->has_file) {
+        l->file_dev = st.st_dev;
+        l->file_ino = st.st_ino;
+    }
     /* Owner and group only: who may connect is then a matter of the folder and the group. */
-    chmod(((const struct sockaddr_un *)&l->address.sa)->sun_path, 0660);
-    if (listen(fd, BACKLOG) < 0) {
+    if (!l->has_file || chmod(path, 0660) < 0 || listen(fd, BACKLOG) < 0) {
         int errnum = errno;
         close(fd);
         return fail_listen(err, &l->address, errnum);
@@ -144,6 +176,7 @@ cw_code cw_listener_inherit(cw_listener *l, int fd, size_t n, cw_err *err)
     if (getsockname(fd, (struct sockaddr *)&l->address.sa, &l->address.len) < 0)
         return cw_fail_errno(err, errno, "inherited descriptor %d", fd);
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    set_options(fd, l->address.sa.ss_family);
     l->inherited = true;
     cw_code rc = allocate(l, n, err);
     if (!rc)
@@ -155,14 +188,24 @@ cw_code cw_listener_inherit(cw_listener *l, int fd, size_t n, cw_err *err)
     return rc;
 }
 
+void cw_listener_unlink(cw_listener *l)
+{
+    struct stat st;
+    const char *path = unix_path(&l->address);
+    if (!l->has_file)
+        return;
+    l->has_file = false;
+    if (lstat(path, &st) == 0 && st.st_dev == l->file_dev && st.st_ino == l->file_ino)
+        unlink(path);
+}
+
 void cw_listener_close(cw_listener *l)
 {
     for (size_t i = 0; i < l->n_fds; i++) {
         if (l->fds[i] >= 0)
             close(l->fds[i]);
     }
-    if (l->n_fds && l->address.sa.ss_family == AF_UNIX && !l->inherited)
-        unlink(((const struct sockaddr_un *)&l->address.sa)->sun_path);
+    cw_listener_unlink(l);
     free(l->fds);
     l->fds = NULL;
     l->n_fds = 0;

@@ -14,6 +14,7 @@
 #define CW_NET_LISTENER_H
 
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 #include "base/err.h"
@@ -39,6 +40,9 @@ typedef struct cw_listener {
     cw_address address; /* the bound one: a port 0 has become the real port */
     bool tls;
     bool inherited;
+    bool has_file; /* a unix socket's file, made by us and still ours to remove */
+    dev_t file_dev;
+    ino_t file_ino;
     int *fds; /* one per loop */
     size_t n_fds;
 } cw_listener;
@@ -49,6 +53,9 @@ CW_MUST_USE cw_code cw_listener_open(cw_listener *l, cw_str address, size_t n, c
 /* Take over a listening socket that this process inherited: on success there are `n` duplicates of
  * it, and `fd` itself is closed. */
 CW_MUST_USE cw_code cw_listener_inherit(cw_listener *l, int fd, size_t n, cw_err *err);
+/* Remove a unix socket's file, unless it is inherited or somebody else's by now. A stopping server
+ * does this first, so that its successor can bind while it drains. */
+void cw_listener_unlink(cw_listener *l);
 /* Close what is still open; remove a unix socket's file unless inherited. */
 void cw_listener_close(cw_listener *l);
 

@@ -118,7 +118,7 @@ static cw_code send_parts(cw_conn *c, cw_str *head, cw_str *body)
         if (sent < 0)
             return CW_GONE;
         size_t n = (size_t)sent;
-        c->progress += (uint32_t)n;
+        c->progress += n;
         advance(head, &n);
         advance(body, &n);
     }
@@ -245,9 +245,12 @@ void cw_reply_continue(cw_conn *c)
 {
     static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
     struct iovec iov = {(void *)(uintptr_t)text, sizeof text - 1};
-    /* On a new request the socket's buffer is empty; should it not take the line all the same, a
-     * client goes on without it after a while. */
-    (void)cw_conn_write(c, &iov, 1);
+    ssize_t sent = cw_conn_write(c, &iov, 1);
+    /* A socket that takes nothing now is no harm: clients go on without the line after a while.
+     * Half of it, or a record that TLS will send first of all, would spoil the answer. */
+    if (sent == sizeof text - 1 || (sent == CONN_IO_AGAIN && !c->tls))
+        return;
+    cw_conn_lost(c);
 }
 
 void cw_reply_log(const cw_http_req *req, unsigned status)

@@ -31,6 +31,8 @@ static cw_http_req *grow_pool(cw_server_loop *sl)
         return NULL;
     req->slot = sl->n_slots;
     req->generation = 1;
+    cw_arena_init(&req->arena, 0);
+    cw_buf_init(&req->body, 0);
     sl->slots[sl->n_slots++] = req;
     return req;
 }
@@ -43,11 +45,7 @@ cw_http_req *cw_request_new(cw_conn *c)
     if (!req)
         return NULL;
     req->c = c;
-    if (!req->arena.max)
-        cw_arena_init(&req->arena, 0);
     req->arena.max = (size_t)opts->body_size * ARENA_FACTOR + ARENA_BASE;
-    if (!req->body.max)
-        cw_buf_init(&req->body, (size_t)opts->body_size);
     req->body.max = (size_t)opts->body_size;
     cw_buf_init(&req->out, opts->stream_queue);
     req->param = CW_STR("");
@@ -56,6 +54,7 @@ cw_http_req *cw_request_new(cw_conn *c)
     req->listener = NULL;
     req->status = 0;
     req->sent = 0;
+    req->charged = 0;
     req->answered = req->stream_sse = req->stream_full = req->ending = false;
     req->started_ns = opts->access_log ? cw_clock_ns() : 0;
     cw_http1_head_init(&req->head, &opts->head);
@@ -65,6 +64,8 @@ cw_http_req *cw_request_new(cw_conn *c)
 void cw_request_free(cw_http_req *req)
 {
     cw_server_loop *sl = req->c->sl;
+    if (req->charged)
+        atomic_fetch_sub_explicit(&sl->server->body_bytes, req->charged, memory_order_relaxed);
     req->generation++;
     req->c = NULL;
     cw_arena_reset(&req->arena);
@@ -101,7 +102,11 @@ cw_http_req *cw_http_find(cw_loop *loop, cw_http_handle handle)
     if (handle.slot >= sl->n_slots)
         return NULL;
     cw_http_req *req = sl->slots[handle.slot];
-    return req->c && req->generation == handle.generation ? req : NULL;
+    if (!req->c || req->generation != handle.generation)
+        return NULL;
+    /* An answer that is still being sent is over for whoever wants to give one. */
+    bool over = req->ending || (req->answered && req->c->state != CONN_STREAM);
+    return over ? NULL : req;
 }
 
 void cw_http_listen(cw_http_req *req, cw_http_listener fn, void *ctx)
@@ -223,8 +228,15 @@ static void run(cw_http_req *req)
     cw_http_method m = req->head.method;
     if (!req->route->handlers[m])
         m = CW_HTTP_GET; /* HEAD */
-    req->c->state = CONN_RUN;
+    cw_conn *c = req->c;
+    uint32_t generation = req->generation;
+    c->state = CONN_RUN;
     req->route->handlers[m](req, req->route->selves[m]);
+    /* Begun after the order to stop went round. Requests are pooled, so this one can be asked. */
+    bool running =
+        req->generation == generation && (c->state == CONN_RUN || c->state == CONN_STREAM);
+    if (c->sl->stopping && running)
+        cw_request_tell(req, CW_HTTP_STOPPING);
 }
 
 static bool has_coding(const cw_http_req *req)
@@ -276,13 +288,32 @@ void cw_request_begin(cw_http_req *req, const char *head)
         cw_reply_continue(c);
 }
 
+/* Many clients that each stay below the ceiling of one body must not fill the memory together.
+ * Small bodies are not counted: their number is limited by that of connections. */
+static bool charge(cw_http_req *req, size_t size)
+{
+    const cw_server_opts *opts = &req->c->sl->settings->opts;
+    uint64_t max = opts->body_memory > opts->body_size ? opts->body_memory : opts->body_size;
+    if (size <= BODY_KEEP)
+        return true;
+    uint64_t more = size - req->charged;
+    req->charged = size;
+    atomic_ullong *all = &req->c->sl->server->body_bytes;
+    return atomic_fetch_add_explicit(all, more, memory_order_relaxed) + more <= max;
+}
+
 size_t cw_request_take_body(cw_http_req *req, const char *p, size_t n)
 {
     cw_str in = cw_str_make(p, n);
     cw_str piece;
     cw_code rc;
-    while ((rc = cw_http1_read_body(&req->reader, &in, &piece)) == CW_AGAIN && piece.n)
+    while ((rc = cw_http1_read_body(&req->reader, &in, &piece)) == CW_AGAIN && piece.n) {
+        if (!charge(req, req->body.n + piece.n)) {
+            cw_reply_refuse(req, 503, "too many large requests at once");
+            return n;
+        }
         cw_buf_add(&req->body, piece);
+    }
     size_t used = n - in.n;
     if (req->body.code) {
         cw_reply_refuse(req, 503, "out of memory");

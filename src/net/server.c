@@ -8,6 +8,7 @@
 
 #define LINGER_MS 2000u
 #define ACCEPT_PAUSE_MS 100u
+#define STOP_TRIES 10000 /* a millisecond apart */
 /* Descriptors beside connections: listeners, loops, files, children. */
 #define SPARE_FDS 512u
 
@@ -69,6 +70,12 @@ static void on_new_settings(void *arg)
     settings_unref(m->sl->settings);
     m->sl->settings = m->settings;
     apply_durations(m->sl);
+    /* Streams may wait without a deadline; the others notice by themselves. */
+    cw_server_loop *sl = m->sl;
+    for (cw_conn *c = sl->conns.next; c != &sl->conns; c = c->next) {
+        if (c->state == CONN_STREAM)
+            cw_conn_settle(c);
+    }
     free(m);
 }
 
@@ -135,11 +142,11 @@ static void init_lists(cw_server_loop *sl)
     cw_deadline_list_init(&sl->write, 0, cw_conn_on_write_window);
     cw_deadline_list_init(&sl->linger, LINGER_MS, cw_conn_on_deadline);
     cw_deadline_list_init(&sl->ping, 0, cw_conn_on_ping);
-    cw_deadline_list_init(&sl->yield, 0, cw_conn_on_yield);
+    cw_deadline_list_init(&sl->turn, 0, cw_conn_on_turn);
     cw_deadline_list_init(&sl->pause, ACCEPT_PAUSE_MS, cw_acceptor_on_pause_over);
     cw_deadline_list_init(&sl->drain, 0, on_drain_end);
-    cw_deadline_list *all[] = {&sl->header, &sl->body,  &sl->idle,  &sl->write, &sl->linger,
-                               &sl->ping,   &sl->yield, &sl->pause, &sl->drain};
+    cw_deadline_list *all[] = {&sl->header, &sl->body, &sl->idle,  &sl->write, &sl->linger,
+                               &sl->ping,   &sl->turn, &sl->pause, &sl->drain};
     for (size_t i = 0; i < CW_COUNT(all); i++)
         cw_loop_watch(&sl->loop, all[i]);
 }
@@ -342,10 +349,15 @@ void cw_server_stop(cw_server *s, void (*on_stopped)(void *ctx), void *ctx)
         s->on_stopped = on_stopped;
         s->stopped_ctx = ctx;
     }
+    for (size_t i = 0; i < s->n_listeners; i++)
+        cw_listener_unlink(&s->listeners[i]);
     for (unsigned i = 0; i < s->n_started; i++) {
-        /* A full mailbox is emptied by its loop; a stop must not get lost. */
-        while (cw_loop_post(&s->loops[i].loop, on_stop, &s->loops[i]))
+        /* A full mailbox is emptied by its loop; a loop that has ended needs no order to stop. */
+        for (int tries = 0; tries < STOP_TRIES; tries++) {
+            if (!cw_loop_post(&s->loops[i].loop, on_stop, &s->loops[i]))
+                break;
             usleep(1000);
+        }
     }
 }
 

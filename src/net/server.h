@@ -30,6 +30,7 @@ typedef struct cw_server cw_server;
 typedef struct cw_server_opts {
     cw_http1_limits head;
     uint64_t body_size;
+    uint64_t body_memory; /* of all requests together, bodies over 16 KB; one always fits */
     uint32_t connections;
     uint32_t per_address; /* 0: CW_HTTP_MAX_PER_ADDRESS, loopback and unix peers not counted */
     uint32_t pipelined;   /* requests sent without waiting for answers */
@@ -46,11 +47,11 @@ typedef struct cw_server_opts {
 #define CW_SERVER_DEFAULTS                                                                         \
     {                                                                                              \
         .head = {CW_HTTP_MAX_TARGET, CW_HTTP_MAX_HEAD, CW_HTTP_MAX_FIELDS},                        \
-        .body_size = CW_HTTP_MAX_BODY, .connections = CW_HTTP_MAX_CONNECTIONS,                     \
-        .pipelined = CW_HTTP_MAX_PIPELINED, .min_rate = CW_HTTP_MIN_RATE,                          \
-        .stream_queue = CW_HTTP_MAX_STREAM_QUEUE, .header_ms = CW_HTTP_HEADER_MS,                  \
-        .body_ms = CW_HTTP_BODY_MS, .idle_ms = CW_HTTP_IDLE_MS, .write_ms = CW_HTTP_WRITE_MS,      \
-        .drain_ms = CW_HTTP_DRAIN_MS, .ping_ms = CW_HTTP_PING_MS,                                  \
+        .body_size = CW_HTTP_MAX_BODY, .body_memory = CW_HTTP_MAX_BODY_MEMORY,                     \
+        .connections = CW_HTTP_MAX_CONNECTIONS, .pipelined = CW_HTTP_MAX_PIPELINED,                \
+        .min_rate = CW_HTTP_MIN_RATE, .stream_queue = CW_HTTP_MAX_STREAM_QUEUE,                    \
+        .header_ms = CW_HTTP_HEADER_MS, .body_ms = CW_HTTP_BODY_MS, .idle_ms = CW_HTTP_IDLE_MS,    \
+        .write_ms = CW_HTTP_WRITE_MS, .drain_ms = CW_HTTP_DRAIN_MS, .ping_ms = CW_HTTP_PING_MS,    \
     }
 
 /* A server with `n_loops` loops (0: one per core). Raises the soft limit of open files to the hard

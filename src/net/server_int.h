@@ -45,6 +45,7 @@ typedef enum cw_conn_state {
 struct cw_conn {
     uv_poll_t poll;
     cw_deadline deadline;
+    cw_deadline turn;     /* set: input waits that no poll announces */
     cw_conn *prev, *next; /* ring of the loop's connections */
     cw_server_loop *sl;
     SSL *tls; /* NULL: plain */
@@ -53,7 +54,8 @@ struct cw_conn {
     unsigned char peer[16];
     cw_addrkey peer_key;
     int fd;
-    uint32_t progress;  /* bytes moved in the current body or write window */
+    uint64_t progress;  /* bytes moved in the current body or write window */
+    uint32_t window_ms; /* how long that window is */
     uint32_t queued;    /* bytes in the kernel's send queue when the write window began */
     uint32_t pipelined; /* requests in a row that were there before the answer to the one before */
     uint8_t peer_family;
@@ -63,6 +65,8 @@ struct cw_conn {
     bool fresh : 1;       /* no byte of a first request yet */
     bool taking : 1;      /* inside conn_take: do not enter again */
     bool tls_write : 1;   /* TLS wants to write before it can read */
+    bool tls_read : 1;    /* TLS wants to read before it can write */
+    bool tls_more : 1;    /* TLS has read more than it gave us */
     bool closing : 1;     /* answer with Connection: close */
     bool client_done : 1; /* the client asked for the close: nothing more will come */
 };
@@ -73,6 +77,7 @@ struct cw_http_req {
     uint64_t started_ns;
     cw_arena arena;
     cw_buf body;
+    uint64_t charged;            /* what this body has of body_bytes */
     cw_buf out;                  /* a stream's queue */
     const char *bytes;           /* the head, in the arena */
     cw_str head_left, body_left; /* a response that could not be sent at once */
@@ -121,7 +126,7 @@ struct cw_server_loop {
     uint32_t n_slots, cap_slots;
     uint32_t *free_slots;
     uint32_t n_free;
-    cw_deadline_list header, body, idle, write, linger, ping, yield, pause, drain;
+    cw_deadline_list header, body, idle, write, linger, ping, turn, pause, drain;
     cw_deadline drain_end;
     bool stopping;
     bool ended;
@@ -138,7 +143,8 @@ struct cw_server {
     cw_settings *settings;
     cw_addrcount addresses;
     atomic_uint connections;
-    atomic_uint running; /* loops that have not ended */
+    atomic_ullong body_bytes; /* in large bodies, of all loops */
+    atomic_uint running;      /* loops that have not ended */
     bool stopping;
     void (*on_stopped)(void *ctx);
     void *stopped_ctx;
@@ -160,8 +166,6 @@ ssize_t cw_conn_write(cw_conn *c, struct iovec *iov, int n_iov);
 void cw_conn_next(cw_conn *c);
 /* Set polling and deadline to what the state needs. */
 void cw_conn_settle(cw_conn *c);
-/* Take input that waits, after an answer that came later. */
-void cw_conn_resume(cw_conn *c);
 void cw_conn_close(cw_conn *c, bool clean);
 /* The client is gone, or the connection broke: tell whoever works for it, then close. */
 void cw_conn_lost(cw_conn *c);
@@ -169,7 +173,7 @@ void cw_conn_on_deadline(cw_deadline *d);
 void cw_conn_on_body_window(cw_deadline *d);
 void cw_conn_on_write_window(cw_deadline *d);
 void cw_conn_on_ping(cw_deadline *d);
-void cw_conn_on_yield(cw_deadline *d);
+void cw_conn_on_turn(cw_deadline *d);
 void cw_conn_peer_address(const cw_conn *c, cw_address *ret);
 /* The server stops: close when idle, else after the answer. */
 void cw_conn_stop(cw_conn *c);

@@ -26,7 +26,7 @@ static cw_code send_queue(cw_http_req *req)
             return CW_AGAIN;
         if (sent < 0)
             return CW_GONE;
-        c->progress += (uint32_t)sent;
+        c->progress += (uint64_t)sent;
         cw_buf_consume(&req->out, (size_t)sent);
     }
     return CW_OK;
@@ -83,7 +83,8 @@ void cw_http_stream_open(cw_http_req *req, const cw_http_answer *answer)
     req->answered = true;
     req->stream_chunked = req->head.minor > 0;
     req->stream_silent = req->head.method == CW_HTTP_HEAD;
-    if (!req->stream_chunked || answer->close)
+    /* A HEAD on a stream has its answer, but nobody knows when the stream will end. */
+    if (!req->stream_chunked || req->stream_silent || answer->close)
         c->closing = true;
     const char *framing = req->stream_chunked ? "Transfer-Encoding: chunked\r\n" : "";
     size_t n = cw_reply_head(req, answer, framing);
@@ -110,10 +111,8 @@ cw_code cw_http_stream_write(cw_http_req *req, cw_str bytes)
         return rc;
     req->sent += bytes.n;
     push(req);
-    if (req->out.n <= req->out.max / 2)
-        return CW_OK;
-    req->stream_full = true;
-    return CW_AGAIN;
+    req->stream_full = req->out.n > req->out.max / 2;
+    return req->stream_full ? CW_AGAIN : CW_OK;
 }
 
 void cw_http_stream_close(cw_http_req *req)

@@ -29,8 +29,19 @@ static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *o
     return rc == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+/* A key with a passphrase is refused: there is nobody at the terminal to ask. */
+static int no_passphrase(char *buf, int size, int writing, void *ctx)
+{
+    (void)buf;
+    (void)size;
+    (void)writing;
+    (void)ctx;
+    return 0;
+}
+
 static void set_up(SSL_CTX *c, bool tls13_only)
 {
+    SSL_CTX_set_default_passwd_cb(c, no_passphrase);
     SSL_CTX_set_min_proto_version(c, tls13_only ? TLS1_3_VERSION : TLS1_2_VERSION);
     SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);

@@ -119,7 +119,7 @@ suite("standard output that cannot be written", () => {
         full.assertNoReports();
         // The reader of the pipe has ended before the line is written.
         const script = '{ sleep 0.3; "$@"; echo "code $?" >&2; } | true';
-        const broken = new Program("sh", ["-c", script, "sh", binary, ...listen]);
+        const broken = new Program("sh", ["-c", script, "sh", binary, ...listen], { leads: true });
         await broken.exited;
         assert.match(broken.stderr, /^code 1$/m);
         broken.assertNoReports();
@@ -127,7 +127,8 @@ suite("standard output that cannot be written", () => {
 
     test("after the line does not matter", async () => {
         const script = '"$@" | head -n 1 >&2';
-        const piped = new Program("sh", ["-c", `trap "" TERM; ${script}`, "sh", binary, ...listen]);
+        const args = ["-c", `trap "" TERM; ${script}`, "sh", binary, ...listen];
+        const piped = new Program("sh", args, { leads: true });
         await piped.until(() => /http:\/\/[\d.]+:(\d+)/.test(piped.stderr), "the line");
         const port = Number(/http:\/\/[\d.]+:(\d+)/.exec(piped.stderr)[1]);
         await pause(100);

@@ -174,6 +174,7 @@ suite("sockets from a supervisor", () => {
         const { port } = socket.address();
         const program = new Program("sh", ["-c", script, "sh", binary, ...args], {
             name: "supervised",
+            leads: true,
             stdio: ["ignore", "pipe", "pipe", socket._handle],
         });
         await new Promise((resolve) => socket.close(resolve));

@@ -118,17 +118,16 @@ suite("keep-alive comments", { concurrency: true }, () => {
     test("stay out of the answer to HEAD", async () => {
         const c = await Connection.open(pinging);
         await c.send(request("HEAD", "/events?30"));
-        await pause(3 * ping);
-        await c.send(get("/item/x"));
         assert.equal((await c.response({ method: "HEAD" })).status, 200);
-        assert.equal((await c.response()).text, "x");
-        c.close();
+        await pause(3 * ping);
+        await c.closed();
+        assert.equal(c.buffer.length, 0);
     });
 });
 
 suite("a client that does not read", () => {
     const size = 500_000_000;
-    const allowedKb = 8 * 1024 * slowness; // sanitizers keep freed memory for a while
+    const allowedKb = (slowness === 1 ? 8 : 350) * 1024; // sanitizers keep freed memory for a while
 
     test("costs the server the queue's ceiling, not the stream's size", async () => {
         const one = await startTestServer({ write_ms: 60_000, drain_ms: 0 });

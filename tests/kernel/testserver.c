@@ -70,6 +70,8 @@ static bool set_number(options *o, cw_str name, uint64_t n)
     }
     if (cw_str_is(name, "body_size"))
         o->server.body_size = n;
+    else if (cw_str_is(name, "body_memory"))
+        o->server.body_memory = n;
     else if (cw_str_is(name, "stream_queue"))
         o->server.stream_queue = (size_t)n;
     else if (cw_str_is(name, "access_log"))

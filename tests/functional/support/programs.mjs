@@ -30,12 +30,21 @@ const running = new Set();
 // A failed test leaves its programs behind: they must not keep the file from ending, and end with
 // it. They are not killed before, since this hook runs ahead of those that stop them properly.
 const letGo = (child) => [child, ...child.stdio].forEach((handle) => handle?.unref?.());
+const killNow = ({ pid, leads }) => {
+    try {
+        process.kill(leads ? -pid : pid, "SIGKILL");
+    } catch {
+        // It has ended by itself.
+    }
+};
 after(() => running.forEach(letGo));
-process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+process.on("exit", () => running.forEach(killNow));
 process.on("SIGTERM", () => process.exit(143)); // how the test runner ends a file that hangs
 
 export class Program {
-    constructor(file, args, { env = {}, name = path.basename(file), cwd = root, stdio } = {}) {
+    // A shell that `leads` takes what it has started along when it is killed.
+    constructor(file, args, options = {}) {
+        const { env = {}, name = path.basename(file), cwd = root, stdio, leads = false } = options;
         started += 1;
         this.folder = path.join(keepFolder(), `${started}-${name}`);
         mkdirSync(this.folder, { recursive: true });
@@ -44,7 +53,9 @@ export class Program {
         this.stderr = "";
         this.logFile = path.join(this.folder, "log");
         const log = createWriteStream(this.logFile);
-        this.child = spawn(file, args, { cwd, stdio, env: { ...process.env, ...env } });
+        const all = { ...process.env, ...env };
+        this.child = spawn(file, args, { cwd, stdio, env: all, detached: leads });
+        this.child.leads = leads;
         running.add(this.child);
         this.child.stdout.setEncoding("utf8").on("data", (text) => {
             this.stdout += text;

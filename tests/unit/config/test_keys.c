@@ -29,6 +29,7 @@ static void without_a_file_everything_has_its_default(void **state)
     assert_int_equal(c->limits.header_fields, CW_HTTP_MAX_FIELDS);
     assert_int_equal(c->limits.target_size, CW_HTTP_MAX_TARGET);
     assert_int_equal(c->limits.body_size, CW_HTTP_MAX_BODY);
+    assert_int_equal(c->limits.body_memory, CW_HTTP_MAX_BODY_MEMORY);
     assert_int_equal(c->limits.pipelined_requests, CW_HTTP_MAX_PIPELINED);
     assert_int_equal(c->limits.stream_queue, CW_HTTP_MAX_STREAM_QUEUE);
     assert_int_equal(c->limits.min_body_rate, CW_HTTP_MIN_RATE);
@@ -186,6 +187,7 @@ static void ranges_hold_at_both_ends(void **state)
         {"limits: {header_fields: %s}", "1", "100", "0", "101"},
         {"limits: {header_size: 65535, target_size: %s}", "64", "65535", "63", "65536"},
         {"limits: {body_size: %s}", "0", "1GB", "-1", "1073741825"},
+        {"limits: {body_memory: %s}", "0", "64GB", "-1", "65GB"},
         {"limits: {pipelined_requests: %s}", "1", "1000000", "0", "1000001"},
         {"limits: {stream_queue: %s}", "4096", "1GB", "4095", "2GB"},
         {"limits: {min_body_rate: %s}", "0", "1GB", "-1", "2GB"},
@@ -301,7 +303,7 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
     assert_problems("limits:\n  max: 1\n  header_sise: 1\n",
                     "f:2:3: limits.max: unknown key; known here: connections, "
                     "connections_per_address, header_size, header_fields, target_size, body_size, "
-                    "pipelined_requests, stream_queue, min_body_rate\n"
+                    "body_memory, pipelined_requests, stream_queue, min_body_rate\n"
                     "f:3:3: limits.header_sise: unknown key; did you mean \"header_size\"?");
     assert_problems("lisetn: a:1\n", "f:1:1: lisetn: unknown key; did you mean \"listen\"?");
     assert_problems("LOOPS: 1\n",
