@@ -114,6 +114,44 @@ test("a chunked body may have as many bytes as the ceiling says", async () => {
     await assertRefused(request("POST", "/echo", headers, "3e9\r\n"), 413, "payload_too_large");
 });
 
+test("the bodies of all requests together may be as large as the ceiling says", async () => {
+    const limited = await startTestServer({ body_size: 200_000, body_memory: 300_000, loops: 2 });
+    const status = async (size) =>
+        (await exchange(limited, request("POST", "/echo", {}, "m".repeat(size)))).status;
+    const held = await Connection.open(limited);
+    await held.send(request("POST", "/echo", { "Content-Length": 150_001 }, "h".repeat(150_000)));
+    await eventually(async () => (await status(150_001)) === 503, "the first body counts");
+    const c = await Connection.open(limited);
+    await c.send(request("POST", "/echo", {}, "m".repeat(150_001)) + get("/canary/behind"));
+    assertError(await c.response(), 503, "unavailable");
+    await c.closed();
+    assert.equal(c.buffer.length, 0);
+    assert.equal(await status(150_000), 200);
+    assert.equal(await status(149_999), 200);
+    // Once it is answered, or its client has gone, it counts no more.
+    await held.send("h");
+    assert.equal((await held.response()).status, 200);
+    assert.equal(await status(150_001), 200);
+    await held.send(request("POST", "/echo", { "Content-Length": 150_001 }, "h".repeat(150_000)));
+    await eventually(async () => (await status(150_001)) === 503, "it counts again");
+    held.close();
+    await eventually(async () => (await status(150_001)) === 200, "it counts no more");
+    await limited.stop();
+});
+
+test("small bodies are not counted, and one large body always fits", async () => {
+    const limited = await startTestServer({ body_size: 200_000, body_memory: 0 });
+    const held = await Connection.open(limited);
+    await held.send(request("POST", "/echo", { "Content-Length": 200_000 }, "h".repeat(199_999)));
+    const send = (size) => exchange(limited, request("POST", "/echo", {}, "m".repeat(size)));
+    await eventually(async () => (await send(20_000)).status === 503, "the first body counts");
+    assert.equal((await send(16_000)).status, 200);
+    await held.send("h");
+    assert.equal((await held.response()).status, 200);
+    assert.equal((await send(200_000)).status, 200);
+    await limited.stop();
+});
+
 test("chunk extensions and trailers have ceilings of their own", async () => {
     const headers = { "Transfer-Encoding": "chunked" };
     const send = (body) => request("POST", "/echo", headers, body);
