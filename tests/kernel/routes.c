@@ -7,8 +7,14 @@
 
 #include "json/write.h"
 
+#define PARKED_MAX 16u
+
 static atomic_uint gone;
 static atomic_uint canaries;
+static atomic_uint late_finds;
+/* Requests that wait for /release; each loop has its own thread. */
+static _Thread_local cw_http_handle parked[PARKED_MAX];
+static _Thread_local size_t n_parked;
 static char two_k[2048];
 static char block[2048]; /* of a flood: fits the smallest queue that can be configured */
 
@@ -240,6 +246,51 @@ static void big(cw_http_req *req, void *self)
                   &(cw_http_answer){.status = 200, .type = CW_STR("text/plain"), .body = {p, n}});
 }
 
+static void park(cw_http_req *req, void *self)
+{
+    (void)self;
+    if (n_parked == PARKED_MAX)
+        cw_http_reply_error(req, 503, "unavailable", CW_STR("too many are parked"));
+    else
+        parked[n_parked++] = cw_http_handle_of(req);
+}
+
+static void release(cw_http_req *req, void *self)
+{
+    (void)self;
+    while (n_parked) {
+        cw_http_req *other = cw_http_find(cw_http_req_loop(req), parked[--n_parked]);
+        if (other)
+            cw_http_reply(other, &(cw_http_answer){.status = 200, .body = CW_STR("\"parked\"")});
+    }
+    cw_http_reply(req, &(cw_http_answer){.status = 200, .body = CW_STR("\"released\"")});
+}
+
+static void on_late_find(uv_timer_t *timer)
+{
+    job *j = timer->data;
+    if (cw_http_find(j->loop, j->handle))
+        atomic_fetch_add(&late_finds, 1);
+    job_end(j);
+}
+
+static void late_find(cw_http_req *req, void *self)
+{
+    job *j = job_new(req);
+    if (!j)
+        return;
+    uv_timer_start(&j->timer, on_late_find, 50, 0);
+    big(req, self);
+}
+
+static void get_late_finds(cw_http_req *req, void *self)
+{
+    (void)self;
+    char *text =
+        cw_arena_printf(cw_http_req_arena(req), "{\"found\":%u}", atomic_load(&late_finds));
+    cw_http_reply(req, &(cw_http_answer){.status = 200, .body = cw_str_from(text)});
+}
+
 static void get_gone(cw_http_req *req, void *self)
 {
     (void)self;
@@ -308,6 +359,10 @@ cw_code test_routes_add(cw_router *router)
         {CW_HTTP_GET, "/canary/{id}", canary},
         {CW_HTTP_POST, "/canary/{id}", canary},
         {CW_HTTP_GET, "/canaries", get_canaries},
+        {CW_HTTP_GET, "/park", park},
+        {CW_HTTP_GET, "/release", release},
+        {CW_HTTP_GET, "/late-find", late_find},
+        {CW_HTTP_GET, "/late-finds", get_late_finds},
     };
     fill();
     cw_code rc = CW_OK;

@@ -10,10 +10,19 @@
  *   GET  /later?N      answers after N milliseconds; a client that leaves is counted
  *   GET  /gone         how many clients left a call or a stream
  *   GET  /events?N     N server-sent events, one each 10 ms; without N until the client leaves;
- * with 0 none, for ever GET  /hold?N       a plain stream: "a", N silent milliseconds, "b" GET
- * /flood?N      a stream of N bytes as fast as the client reads GET  /big?N        a plain answer
- * of N bytes GET  /item/{id}    the id ANY  /canary/{id}  the id; counts how often it ran GET
- * /canaries     that count GET  /badheader    an answer whose header has a line break in it
+ *                      with 0 a stream without events
+ *   GET  /hold?N       a plain stream: "a", N silent milliseconds, "b"
+ *   GET  /piece?N      a plain stream of one piece of N bytes
+ *   GET  /flood?N      a stream of N bytes as fast as the client reads
+ *   GET  /big?N        a plain answer of N bytes
+ *   GET  /item/{id}    the id
+ *   ANY  /canary/{id}  the id; counts how often it ran
+ *   GET  /canaries     that count
+ *   GET  /badheader    an answer whose header has a line break in it
+ *   GET  /park         waits for /release
+ *   GET  /release      answers all that are parked on its loop from its own handler, then itself
+ *   GET  /late-find?N  answers N bytes like /big; looks its handle up 50 ms later
+ *   GET  /late-finds   how many of these found a request
  *
  * TERM and INT stop it gracefully, a second one at once.
  */
