@@ -459,15 +459,17 @@ void cw_conn_on_deadline(cw_deadline *d)
 }
 
 /* Without a least rate, a window that moved nothing at all is still too slow. */
-static bool too_slow(const cw_conn *c, uint64_t moved)
+static bool too_slow(const cw_conn *c, uint64_t moved, uint32_t now_ms)
 {
-    return moved == 0 || moved < (uint64_t)c->sl->settings->opts.min_rate * c->window_ms / 1000;
+    /* A reload may have changed the window meanwhile; the shorter one asks for less. */
+    uint64_t ms = c->window_ms < now_ms ? c->window_ms : now_ms;
+    return moved == 0 || moved < c->sl->settings->opts.min_rate * ms / 1000;
 }
 
 void cw_conn_on_body_window(cw_deadline *d)
 {
     cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
-    if (too_slow(c, c->progress))
+    if (too_slow(c, c->progress, c->sl->settings->opts.body_ms))
         cw_reply_refuse(c->req, 408, "the request body came too slowly");
     cw_conn_settle(c);
 }
@@ -478,7 +480,7 @@ void cw_conn_on_write_window(cw_deadline *d)
     /* The kernel takes megabytes at once and then nothing for long, so what counts is what left its
      * queue, not what entered it. */
     uint64_t before = (uint64_t)c->progress + c->queued, now = unsent(c);
-    if (!too_slow(c, before > now ? before - now : 0)) {
+    if (!too_slow(c, before > now ? before - now : 0, c->sl->settings->opts.write_ms)) {
         cw_conn_settle(c);
         return;
     }

@@ -124,6 +124,22 @@ static void an_expiry_may_clear_another_that_is_due(void **state)
     assert_ptr_equal(expired[1], &c);
 }
 
+static void a_shorter_duration_holds_for_entries_that_wait(void **state)
+{
+    (void)state;
+    cw_deadline a = {0}, b = {0}, c = {0};
+    cw_deadline_set(&a, &list, 0);
+    cw_deadline_set(&b, &list, 50);
+    cw_deadline_list_set_ms(&list, 30, 60);
+    cw_deadline_set(&c, &list, 70);
+    assert_int_equal(cw_deadline_list_run(&list, 89), 90);
+    assert_int_equal(cw_deadline_list_run(&list, 90), 100);
+    assert_int_equal(n_expired, 2);
+    cw_deadline_list_set_ms(&list, 1000, 95);
+    assert_true(cw_deadline_list_run(&list, 100) == UINT64_MAX);
+    assert_int_equal(n_expired, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +149,7 @@ int main(void)
         cmocka_unit_test_setup(an_entry_can_be_set_again_by_its_own_expiry, set_up),
         cmocka_unit_test_setup(with_no_duration_an_entry_expires_once_per_run, set_up),
         cmocka_unit_test_setup(an_expiry_may_clear_another_that_is_due, set_up),
+        cmocka_unit_test_setup(a_shorter_duration_holds_for_entries_that_wait, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
