@@ -29,6 +29,13 @@ static void arm_timer(cw_loop *loop, uint64_t at)
     uv_timer_start(&loop->timer, on_timer, at > now ? at - now : 0, 0);
 }
 
+static void on_again(uv_idle_t *again)
+{
+    cw_loop *loop = again->data;
+    uv_idle_stop(again);
+    arm_timer(loop, loop->timer_at);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     cw_loop *loop = timer->data;
@@ -46,8 +53,16 @@ static void on_timer(uv_timer_t *timer)
         if (first != &loop->lists[i]->root && first->at < next)
             next = first->at;
     }
-    if (!uv_is_closing((uv_handle_t *)timer))
+    if (uv_is_closing((uv_handle_t *)timer))
+        return;
+    if (next > now) {
         arm_timer(loop, next);
+        return;
+    }
+    /* Started here, a timer that is due at once would run again before any socket is looked at: not
+     * every libuv makes it wait. So it is started when all timers have had their turn. */
+    loop->timer_at = next;
+    uv_idle_start(&loop->again, on_again);
 }
 
 /* libuv keeps an array indexed by descriptor and aborts when it cannot grow it; grown here, once,
@@ -78,6 +93,8 @@ static cw_code init_handles(cw_loop *loop, int max_fd, cw_err *err)
         return rc;
     uv_timer_init(&loop->uv, &loop->timer);
     loop->timer.data = loop;
+    uv_idle_init(&loop->uv, &loop->again);
+    loop->again.data = loop;
     int status = uv_poll_init(&loop->uv, &loop->mail_poll, loop->mail.fd);
     if (status)
         return cw_fail(err, CW_IO, "event loop: %s", uv_strerror(status));
@@ -151,6 +168,7 @@ static void close_handle(uv_handle_t *handle)
 void cw_loop_end(cw_loop *loop)
 {
     close_handle((uv_handle_t *)&loop->timer);
+    close_handle((uv_handle_t *)&loop->again);
     close_handle((uv_handle_t *)&loop->mail_poll);
 }
 

@@ -26,6 +26,7 @@ typedef struct cw_loop {
     uv_loop_t uv;
     uv_poll_t mail_poll;
     uv_timer_t timer;
+    uv_idle_t again;   /* starts `timer` when it is due at once */
     uint64_t timer_at; /* when `timer` fires; UINT64_MAX: not set */
     cw_mailbox mail;
     cw_deadline_list *lists[CW_LOOP_DEADLINES];
