@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -302,8 +304,27 @@ static cw_code publish(cw_server *s, cw_settings *settings, cw_err *err)
     return CW_OK;
 }
 
+/* The kernel's table of descriptors grows on demand, and growing takes 10 ms and more once a
+ * process has threads. So it is grown before there are any; without success it just grows later. */
+static void grow_descriptors(uint32_t connections)
+{
+    struct rlimit limit;
+    uint64_t most = (uint64_t)connections + SPARE_FDS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && most >= limit.rlim_cur)
+        most = limit.rlim_cur - 1;
+    int fd = eventfd(0, EFD_CLOEXEC);
+    if (fd < 0)
+        return;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, (int)most);
+    if (high >= 0)
+        close(high);
+    close(fd);
+}
+
 cw_code cw_server_configure(cw_server *s, const cw_server_opts *opts, cw_err *err)
 {
+    if (!s->n_started)
+        grow_descriptors(opts->connections);
     cw_settings *fresh;
     cw_code rc = settings_new(opts, &fresh, err);
     if (rc)
