@@ -6,8 +6,26 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <errno.h>
+#include <sys/types.h>
 
 #include "base/random.h"
+
+static int fail_with; /* errno of the next call, or 0 */
+static unsigned calls;
+
+ssize_t __real_getrandom(void *p, size_t n, unsigned flags);
+ssize_t __wrap_getrandom(void *p, size_t n, unsigned flags);
+
+ssize_t __wrap_getrandom(void *p, size_t n, unsigned flags)
+{
+    calls++;
+    if (!fail_with)
+        return __real_getrandom(p, n, flags);
+    errno = fail_with;
+    fail_with = 0;
+    return -1;
+}
 
 static void bytes_fill_all_of_the_buffer_and_no_more(void **state)
 {
@@ -31,11 +49,35 @@ static void zero_bytes_are_fine(void **state)
     assert_int_equal(cw_random_bytes(NULL, 0, NULL), CW_OK);
 }
 
+static void an_interrupted_call_is_made_again(void **state)
+{
+    (void)state;
+    unsigned char a[16] = {0};
+    static const unsigned char zero[16];
+    fail_with = EINTR;
+    calls = 0;
+    assert_int_equal(cw_random_bytes(a, sizeof a, NULL), CW_OK);
+    assert_int_equal(calls, 2);
+    assert_memory_not_equal(a, zero, sizeof a);
+}
+
+static void a_refusal_of_the_kernel_is_an_error(void **state)
+{
+    (void)state;
+    unsigned char a[16];
+    cw_err err = {0};
+    fail_with = ENOSYS;
+    assert_int_equal(cw_random_bytes(a, sizeof a, &err), CW_IO);
+    assert_non_null(strstr(err.msg, "getrandom"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_fill_all_of_the_buffer_and_no_more),
         cmocka_unit_test(zero_bytes_are_fine),
+        cmocka_unit_test(an_interrupted_call_is_made_again),
+        cmocka_unit_test(a_refusal_of_the_kernel_is_an_error),
     };
     return cmocka_run_group_tests_name("random", tests, NULL, NULL);
 }
