@@ -84,13 +84,10 @@ static cw_code to(cw_http1_body *b, unsigned state)
 
 /* ---- the line with a chunk's size ---- */
 
-/* The size is complete: refuse what would exceed the limit before any of it is read. */
-static cw_code end_size(cw_http1_body *b, char c)
+/* Behind the size, a name or a value: the end of the line, or the next extension. White space may
+ * stand before a ';' and nowhere else. */
+static cw_code end_part(cw_http1_body *b, char c, const char *otherwise)
 {
-    if (b->digits == 0)
-        return refuse(b, CW_INVALID, "chunk without a size");
-    if (b->left > b->max - b->received)
-        return refuse(b, CW_LIMIT, "request body too large");
     switch (c) {
     case '\r':
         return to(b, SIZE_LF);
@@ -100,8 +97,18 @@ static cw_code end_size(cw_http1_body *b, char c)
     case '\t':
         return to(b, SIZE_BWS);
     default:
-        return refuse(b, CW_INVALID, "invalid chunk size");
+        return refuse(b, CW_INVALID, otherwise);
     }
+}
+
+/* The size is complete: refuse what would exceed the limit before any of it is read. */
+static cw_code end_size(cw_http1_body *b, char c)
+{
+    if (b->digits == 0)
+        return refuse(b, CW_INVALID, "chunk without a size");
+    if (b->left > b->max - b->received)
+        return refuse(b, CW_LIMIT, "request body too large");
+    return end_part(b, c, "invalid chunk size");
 }
 
 static cw_code step_size(cw_http1_body *b, char c)
@@ -113,23 +120,6 @@ static cw_code step_size(cw_http1_body *b, char c)
     b->digits++;
     b->left = b->left << 4 | cw_http_hex(c);
     return CW_OK;
-}
-
-/* Behind a name or a value: the end of the line, or the next extension. White space may stand
- * before a ';' and nowhere else. */
-static cw_code end_ext(cw_http1_body *b, char c)
-{
-    switch (c) {
-    case '\r':
-        return to(b, SIZE_LF);
-    case ';':
-        return to(b, EXT_START);
-    case ' ':
-    case '\t':
-        return to(b, SIZE_BWS);
-    default:
-        return refuse(b, CW_INVALID, "invalid chunk extension");
-    }
 }
 
 static cw_code step_ext(cw_http1_body *b, char c)
@@ -153,7 +143,7 @@ static cw_code step_ext(cw_http1_body *b, char c)
             return CW_OK;
         if (blank || c == '=')
             return to(b, blank ? EXT_NAME_BWS : EXT_EQUALS);
-        return end_ext(b, c);
+        return end_part(b, c, "invalid chunk extension");
     case EXT_NAME_BWS:
         if (blank)
             return CW_OK;
@@ -167,7 +157,7 @@ static cw_code step_ext(cw_http1_body *b, char c)
             return to(b, tchar ? EXT_TOKEN : EXT_QUOTED);
         break;
     case EXT_TOKEN:
-        return tchar ? CW_OK : end_ext(b, c);
+        return tchar ? CW_OK : end_part(b, c, "invalid chunk extension");
     case EXT_QUOTED:
         if (c == '"' || c == '\\')
             return to(b, c == '"' ? EXT_END : EXT_ESCAPE);
@@ -179,7 +169,7 @@ static cw_code step_ext(cw_http1_body *b, char c)
             return to(b, EXT_QUOTED);
         break;
     default: /* EXT_END */
-        return end_ext(b, c);
+        return end_part(b, c, "invalid chunk extension");
     }
     return refuse(b, CW_INVALID, "invalid chunk extension");
 }
