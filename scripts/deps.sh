@@ -16,7 +16,7 @@ packages_of() {
     coverage) packages_of test && echo gcovr ;;
     bench)
         packages_of run && packages_of npm
-        echo nginx-light wrk libcjson-dev libjansson-dev valgrind slowhttptest openssl curl
+        echo nginx-light wrk libcjson-dev libjansson-dev valgrind openssl curl
         ;;
     fresh) echo debootstrap git curl ;;
     *) echo "deps.sh: no such group: $1" >&2 && return 1 ;;
