@@ -33,6 +33,7 @@ struct cw_deadline_list {
     cw_deadline root; /* ring; root.next expires first */
     uint64_t ms;
     void (*on_expired)(cw_deadline *d); /* the entry is cleared before the call */
+    cw_deadline_list *next_list;        /* the loop's (loop.c) */
 };
 
 void cw_deadline_list_init(cw_deadline_list *list, uint64_t ms, void (*on_expired)(cw_deadline *));

@@ -43,14 +43,14 @@ static void on_timer(uv_timer_t *timer)
     uint64_t next = UINT64_MAX;
     /* Deadlines that the callbacks set must not arm the timer: it is armed once, below. */
     loop->timer_at = 0;
-    for (uint32_t i = 0; i < loop->n_lists; i++) {
-        uint64_t at = cw_deadline_list_run(loop->lists[i], now);
-        if (at < next)
-            next = at;
+    /* A callback may take back any list: cw_loop_unwatch moves `walked` on. */
+    for (cw_deadline_list *list = loop->lists; list; list = loop->walked) {
+        loop->walked = list->next_list;
+        cw_deadline_list_run(list, now);
     }
-    for (uint32_t i = 0; i < loop->n_lists; i++) {
-        const cw_deadline *first = loop->lists[i]->root.next;
-        if (first != &loop->lists[i]->root && first->at < next)
+    for (const cw_deadline_list *list = loop->lists; list; list = list->next_list) {
+        const cw_deadline *first = list->root.next;
+        if (first != &list->root && first->at < next)
             next = first->at;
     }
     if (uv_is_closing((uv_handle_t *)timer))
@@ -63,6 +63,16 @@ static void on_timer(uv_timer_t *timer)
      * every libuv makes it wait. So it is started when all timers have had their turn. */
     loop->timer_at = next;
     uv_idle_start(&loop->again, on_again);
+}
+
+static void before_wait(uv_prepare_t *prepare)
+{
+    cw_loop *loop = prepare->data;
+    while (loop->later.next != &loop->later) {
+        cw_later *later = loop->later.next;
+        cw_loop_forget_later(later);
+        later->fn(later);
+    }
 }
 
 /* libuv keeps an array indexed by descriptor and aborts when it cannot grow it; grown here, once,
@@ -95,6 +105,9 @@ static cw_code init_handles(cw_loop *loop, int max_fd, cw_err *err)
     loop->timer.data = loop;
     uv_idle_init(&loop->uv, &loop->again);
     loop->again.data = loop;
+    uv_prepare_init(&loop->uv, &loop->before_wait);
+    loop->before_wait.data = loop;
+    uv_prepare_start(&loop->before_wait, before_wait);
     int status = uv_poll_init(&loop->uv, &loop->mail_poll, loop->mail.fd);
     if (status)
         return cw_fail(err, CW_IO, "event loop: %s", uv_strerror(status));
@@ -112,6 +125,8 @@ static void *thread_main(void *arg)
 cw_code cw_loop_init(cw_loop *loop, int max_fd, cw_err *err)
 {
     *loop = (cw_loop){.timer_at = UINT64_MAX, .date_second = -1};
+    loop->hooks.prev = loop->hooks.next = &loop->hooks;
+    loop->later.prev = loop->later.next = &loop->later;
     loop->scratch = malloc(CW_LOOP_SCRATCH);
     if (!loop->scratch)
         return cw_fail_nomem(err);
@@ -167,6 +182,12 @@ static void close_handle(uv_handle_t *handle)
 
 void cw_loop_end(cw_loop *loop)
 {
+    while (loop->hooks.next != &loop->hooks) {
+        cw_loop_hook *hook = loop->hooks.next;
+        cw_loop_remove_hook(hook);
+        hook->on_end(hook);
+    }
+    close_handle((uv_handle_t *)&loop->before_wait);
     close_handle((uv_handle_t *)&loop->timer);
     close_handle((uv_handle_t *)&loop->again);
     close_handle((uv_handle_t *)&loop->mail_poll);
@@ -179,8 +200,57 @@ cw_code cw_loop_post(cw_loop *loop, cw_message_fn fn, void *arg)
 
 void cw_loop_watch(cw_loop *loop, cw_deadline_list *list)
 {
-    assert(loop->n_lists < CW_LOOP_DEADLINES);
-    loop->lists[loop->n_lists++] = list;
+    list->next_list = loop->lists;
+    loop->lists = list;
+}
+
+void cw_loop_unwatch(cw_loop *loop, cw_deadline_list *list)
+{
+    assert(list->root.next == &list->root);
+    if (loop->walked == list)
+        loop->walked = list->next_list;
+    for (cw_deadline_list **at = &loop->lists; *at; at = &(*at)->next_list) {
+        if (*at == list) {
+            *at = list->next_list;
+            return;
+        }
+    }
+}
+
+void cw_loop_add_hook(cw_loop *loop, cw_loop_hook *hook)
+{
+    hook->next = &loop->hooks;
+    hook->prev = loop->hooks.prev;
+    hook->prev->next = hook;
+    loop->hooks.prev = hook;
+}
+
+void cw_loop_remove_hook(cw_loop_hook *hook)
+{
+    if (!hook->next)
+        return;
+    hook->prev->next = hook->next;
+    hook->next->prev = hook->prev;
+    hook->prev = hook->next = NULL;
+}
+
+void cw_loop_do_later(cw_loop *loop, cw_later *later)
+{
+    if (later->next)
+        return;
+    later->next = &loop->later;
+    later->prev = loop->later.prev;
+    later->prev->next = later;
+    loop->later.prev = later;
+}
+
+void cw_loop_forget_later(cw_later *later)
+{
+    if (!later->next)
+        return;
+    later->prev->next = later->next;
+    later->next->prev = later->prev;
+    later->prev = later->next = NULL;
 }
 
 void cw_loop_set_duration(cw_loop *loop, cw_deadline_list *list, uint64_t ms)

@@ -7,7 +7,7 @@
  *
  * Ownership: whoever calls cw_loop_init calls cw_loop_done, after the loop has ended.
  * Threads:   cw_loop_post from any thread; all else on the loop's own thread (or before it starts).
- * Limits:    CW_LOOP_MESSAGES messages waiting, CW_LOOP_DEADLINES lists.
+ * Limits:    CW_LOOP_MESSAGES messages waiting.
  */
 #ifndef CW_NET_LOOP_H
 #define CW_NET_LOOP_H
@@ -19,19 +19,36 @@
 #include "net/mailbox.h"
 
 #define CW_LOOP_MESSAGES 4096u
-#define CW_LOOP_DEADLINES 16u
 #define CW_LOOP_SCRATCH (64u * 1024u)
+
+/* Called when the loop ends (cw_loop_end), on its thread: close what keeps it alive. Embedded in
+ * its owner, which removes it when it closes earlier. */
+typedef struct cw_loop_hook {
+    struct cw_loop_hook *prev, *next; /* NULL: not added */
+    void (*on_end)(struct cw_loop_hook *hook);
+} cw_loop_hook;
+
+/* Something to do at the end of this turn, before the loop waits again: sending together what
+ * several callbacks queued. Embedded in its owner. */
+typedef struct cw_later {
+    struct cw_later *prev, *next; /* NULL: not asked for */
+    void (*fn)(struct cw_later *later);
+} cw_later;
 
 typedef struct cw_loop {
     uv_loop_t uv;
     uv_poll_t mail_poll;
     uv_timer_t timer;
-    uv_idle_t again;   /* starts `timer` when it is due at once */
+    uv_idle_t again; /* starts `timer` when it is due at once */
+    uv_prepare_t before_wait;
     uint64_t timer_at; /* when `timer` fires; UINT64_MAX: not set */
     cw_mailbox mail;
-    cw_deadline_list *lists[CW_LOOP_DEADLINES];
-    uint32_t n_lists;
-    char *scratch; /* CW_LOOP_SCRATCH bytes, free for use within one callback */
+    cw_deadline_list *lists;  /* all that are watched, through their next_list */
+    cw_deadline_list *walked; /* the one that on_timer looks at next */
+    cw_loop_hook hooks;       /* ring */
+    cw_later later;           /* ring */
+    uint32_t index;           /* of this loop among its server's; 0 for the main thread's */
+    char *scratch;            /* CW_LOOP_SCRATCH bytes, free for use within one callback */
     int64_t date_second;
     char date[CW_CLOCK_HTTP_LEN + 1];
     pthread_t thread;
@@ -50,12 +67,20 @@ void cw_loop_end(cw_loop *loop);
 /* Have the loop call fn(arg). CW_LIMIT when its mailbox is full. */
 CW_MUST_USE cw_code cw_loop_post(cw_loop *loop, cw_message_fn fn, void *arg);
 
-/* Let the loop watch a list; lists stay until the loop ends. */
+/* Let the loop watch a list, until the loop ends or the list is taken back (it must be empty). */
 void cw_loop_watch(cw_loop *loop, cw_deadline_list *list);
+void cw_loop_unwatch(cw_loop *loop, cw_deadline_list *list);
+/* Have a hook called when the loop ends. Removing one that was not added is fine. */
+void cw_loop_add_hook(cw_loop *loop, cw_loop_hook *hook);
+void cw_loop_remove_hook(cw_loop_hook *hook);
 /* Change the duration of a watched list, also for the entries that wait. */
 void cw_loop_set_duration(cw_loop *loop, cw_deadline_list *list, uint64_t ms);
 /* Start `d` on a watched list. */
 void cw_loop_set_deadline(cw_loop *loop, cw_deadline *d, cw_deadline_list *list);
+
+/* Call later->fn once, at the end of this turn; asking twice is asking once. */
+void cw_loop_do_later(cw_loop *loop, cw_later *later);
+void cw_loop_forget_later(cw_later *later);
 
 /* Milliseconds of the monotonic clock at the start of this iteration. */
 uint64_t cw_loop_now(const cw_loop *loop);

@@ -159,6 +159,7 @@ static cw_code init_loop(cw_server *s, cw_server_loop *sl, cw_err *err)
     cw_code rc = cw_loop_init(&sl->loop, max_fd, err);
     if (rc)
         return rc;
+    sl->loop.index = (uint32_t)(sl - s->loops);
     sl->server = s;
     sl->conns.prev = sl->conns.next = &sl->conns;
     sl->settings = s->settings;
@@ -231,6 +232,16 @@ cw_code cw_server_new(const cw_router *router, unsigned n_loops, cw_server **ret
     cw_addrcount_init(&s->addresses);
     *ret = s;
     return CW_OK;
+}
+
+unsigned cw_server_n_loops(const cw_server *s)
+{
+    return s->n_loops;
+}
+
+cw_loop *cw_server_loop_at(cw_server *s, unsigned index)
+{
+    return &s->loops[index].loop;
 }
 
 static cw_code next_listener(cw_server *s, bool tls, cw_listener **ret, cw_err *err)
