@@ -26,13 +26,13 @@ enum {
     TARGET,
     VERSION,
     VERSION_LF,
-    FIELD, /* at the beginning of a header line */
+    FIELD = CW_HTTP1_FIELD, /* at the beginning of a header line */
     NAME,
     OWS, /* between ':' and the value */
     VALUE,
     VALUE_LF,
     END_LF,
-    DONE,
+    DONE = CW_HTTP1_DONE,
     REFUSED = CW_HTTP1_REFUSED,
 };
 
@@ -92,13 +92,22 @@ CW_INLINE size_t scan_value(const char *p, size_t pos, size_t end)
     return pos;
 }
 
-static cw_code finish(cw_http1_head *h, const char *p, size_t size)
+/* What a request must have beside valid lines. */
+static cw_code check_request(cw_http1_head *h, const char *p)
 {
     /* RFC 9112 3.2.4. Not at the target itself, so that an HTTP/2 preface hears of its version. */
     if (h->target_len == 1 && p[h->target_at] == '*' && h->method != CW_HTTP_OPTIONS)
         return cw_http1_refuse(h, 400, "request target '*' with a method other than OPTIONS");
     if (h->minor > 0 && h->host == CW_HTTP1_NONE)
         return cw_http1_refuse(h, 400, "missing Host");
+    return CW_OK;
+}
+
+static cw_code finish(cw_http1_head *h, const char *p, size_t size)
+{
+    cw_code rc = h->is_answer ? CW_OK : check_request(h, p);
+    if (rc)
+        return rc;
     h->keep_alive =
         !(h->seen & CW_HTTP1_SEEN_CLOSE) && (h->minor > 0 || (h->seen & CW_HTTP1_SEEN_KEEP_ALIVE));
     h->size = (uint32_t)size;
@@ -287,7 +296,7 @@ static void end_value(cw_http1_field *f, const char *p, size_t pos)
 }
 
 /* All header lines. Position and state are local variables, stored when the bytes run out. */
-static cw_code parse_fields(cw_http1_head *h, const char *p, size_t end)
+cw_code cw_http1_parse_fields(cw_http1_head *h, const char *p, size_t end)
 {
     size_t pos = h->pos;
     unsigned state = h->state;
@@ -387,7 +396,7 @@ cw_code cw_http1_parse_head(cw_http1_head *h, const char *p, size_t n)
     if (h->state < FIELD)
         rc = parse_line(h, p, end);
     if (rc == CW_OK)
-        rc = h->state < FIELD ? CW_AGAIN : parse_fields(h, p, end);
+        rc = h->state < FIELD ? CW_AGAIN : cw_http1_parse_fields(h, p, end);
     /* The head has not ended within its limit, so it is too large whatever follows. */
     if (rc == CW_AGAIN && end == h->limits.head)
         return h->state == TARGET ? cw_http1_refuse(h, 414, "request target too long")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* http1.h - a strict HTTP/1.1 request parser: resumable at any byte, no allocation.
+/* http1.h - a strict HTTP/1.1 parser: resumable at any byte, no allocation.
  *
  * Why ours: of 47 hostile requests the HTTP libraries of Debian accepted between
  * 18 and 29 (docs/decisions/0002-own-http-parser.md). This one follows RFC 9112
@@ -18,6 +18,9 @@
  *     case CW_OK:    ... h.size bytes were the head; the body follows
  *     default:       ... answer h.status with h.reason and close
  *     }
+ *
+ * Answers of other servers (client.h) are read by the same code behind their first line, and as
+ * strictly.
  *
  * Ownership: borrows the bytes for the call; keeps offsets only.
  * Threads:   no shared state.
@@ -68,6 +71,7 @@ typedef struct cw_http1_head {
     uint16_t host; /* index of the Host field, or CW_HTTP1_NONE (1.0 only) */
     uint16_t origin, content_type, accept, authorization; /* index or CW_HTTP1_NONE */
     uint16_t n_fields;
+    uint16_t code; /* answers: 100 to 599 */
     uint32_t size; /* bytes of the head, final empty line included */
     uint64_t content_length;
 
@@ -76,6 +80,7 @@ typedef struct cw_http1_head {
     const char *reason; /* static text, e.g. "space before ':' in a header field" */
 
     /* Progress. */
+    bool is_answer;
     uint8_t state;
     uint8_t seen; /* fields met that have no index of their own */
     uint16_t mark, pos;
@@ -92,13 +97,19 @@ void cw_http1_head_init(cw_http1_head *h, const cw_http1_limits *limits);
  * (CRLF) before a request line are skipped as RFC 9112 2.2 asks, at most 2 of them. */
 cw_code cw_http1_parse_head(cw_http1_head *h, const char *p, size_t n);
 
+/* The same for the head of an answer: cw_http1_answer_init, then cw_http1_parse_answer. `target` of
+ * the limits does not count. Interim answers (1xx) are heads like any other; 101 is refused, for
+ * nobody here asks for it. Unlike a server that answers, the caller has no use for `status`. */
+void cw_http1_answer_init(cw_http1_head *h, const cw_http1_limits *limits);
+cw_code cw_http1_parse_answer(cw_http1_head *h, const char *p, size_t n);
+
 /* A field's name and value, given the head's bytes. */
 cw_str cw_http1_name(const cw_http1_head *h, const char *p, size_t index);
 cw_str cw_http1_value(const cw_http1_head *h, const char *p, size_t index);
 /* First field of this name (ASCII case ignored) at or after `from`, or CW_HTTP1_NONE. */
 size_t cw_http1_find(const cw_http1_head *h, const char *p, cw_str name, size_t from);
 
-/* A message body, one piece after another: by length, by chunks, or (responses, later) to the end.
+/* A message body, one piece after another: by length, by chunks, or (answers) up to the close.
  *
  *     cw_http1_body_init(&b, &head, max_body);
  *     while ((rc = cw_http1_read_body(&b, &in, &piece)) == CW_AGAIN && piece.n)
@@ -121,6 +132,17 @@ typedef struct cw_http1_body {
 /* Prepare to read the body of `h`. Fails with CW_LIMIT (413) when a declared length exceeds `max`.
  */
 cw_code cw_http1_body_init(cw_http1_body *b, const cw_http1_head *h, uint64_t max);
+
+/* Prepare to read the body of the answer `h` to a request with `method`: none for HEAD, 1xx, 204
+ * and 304, else by chunks or length, else up to the close. */
+cw_code cw_http1_answer_body_init(cw_http1_body *b, const cw_http1_head *h, cw_http_method method,
+                                  uint64_t max);
+/* The peer will send no more: CW_DONE where that ends the body, CW_INVALID where something is
+ * missing. */
+cw_code cw_http1_end_body(const cw_http1_body *b);
+/* How many bytes follow that are all content: they may be read straight to where they belong and
+ * then be given to cw_http1_read_body there. 0 where it is not known. */
+uint64_t cw_http1_body_left(const cw_http1_body *b);
 
 /* Take bytes from the front of *in. CW_AGAIN: `*piece` is content (a part of *in, empty when *in
  * ran out first). CW_DONE: the body has ended, *piece is empty and *in stands behind it. CW_INVALID

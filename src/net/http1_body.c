@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* http1_body.c - the body of a request: by Content-Length, or chunked (RFC 9112 7.1).
+/* http1_body.c - the body of a message: by Content-Length, chunked (RFC 9112 7.1), or up to the end
+ * of the connection (answers only).
  *
  *     5;name="text"\r\n     SIZE EXT... SIZE_LF
  *     hello\r\n             DATA DATA_CR DATA_LF
@@ -19,6 +20,7 @@
 
 enum {
     LENGTH, /* content up to a length known from the head */
+    CLOSE,  /* content up to the end of the connection */
     SIZE,
     SIZE_BWS,  /* white space, which only ';' may follow */
     EXT_START, /* behind ';' */
@@ -262,7 +264,7 @@ static void take_content(cw_http1_body *b, cw_str *in, cw_str *piece)
     *in = (cw_str){in->p + n, in->n - n};
     b->left -= n;
     b->received += n;
-    if (b->left == 0)
+    if (b->left == 0 && b->state != CLOSE)
         b->state = b->state == DATA ? DATA_CR : DONE;
 }
 
@@ -280,6 +282,27 @@ cw_code cw_http1_body_init(cw_http1_body *b, const cw_http1_head *h, uint64_t ma
     return CW_OK;
 }
 
+cw_code cw_http1_answer_body_init(cw_http1_body *b, const cw_http1_head *h, cw_http_method method,
+                                  uint64_t max)
+{
+    bool bodiless = method == CW_HTTP_HEAD || h->code < 200 || h->code == 204 || h->code == 304;
+    if (!bodiless && (h->chunked || h->has_length))
+        return cw_http1_body_init(b, h, max);
+    *b = (cw_http1_body){.max = max, .left = bodiless ? 0 : max};
+    b->state = bodiless ? DONE : CLOSE;
+    return CW_OK;
+}
+
+cw_code cw_http1_end_body(const cw_http1_body *b)
+{
+    return b->state == CLOSE || b->state == DONE ? CW_DONE : CW_INVALID;
+}
+
+uint64_t cw_http1_body_left(const cw_http1_body *b)
+{
+    return b->state == LENGTH || b->state == DATA ? b->left : 0;
+}
+
 cw_code cw_http1_read_body(cw_http1_body *b, cw_str *in, cw_str *piece)
 {
     *piece = (cw_str){in->p, 0};
@@ -292,7 +315,9 @@ cw_code cw_http1_read_body(cw_http1_body *b, cw_str *in, cw_str *piece)
             return b->status == 413 ? CW_LIMIT : CW_INVALID;
         if (in->n == 0)
             return CW_AGAIN;
-        if (b->state == LENGTH || b->state == DATA) {
+        if (b->state == CLOSE && b->left == 0)
+            return refuse(b, CW_LIMIT, "body too large");
+        if (b->state == LENGTH || b->state == DATA || b->state == CLOSE) {
             take_content(b, in, piece);
             return CW_AGAIN;
         }

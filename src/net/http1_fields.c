@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* http1_fields.c - the header fields that the server itself obeys, each taken when its line is
- * complete: framing, Host, Connection, Expect, and those that a request may carry only once. */
+/* http1_fields.c - the header fields that server and client themselves obey, each taken when its
+ * line is complete: framing, Host, Connection, Expect, and those that may stand there only once. */
 #include "net/hostcheck.h"
 #include "net/http1_int.h"
 
@@ -46,6 +46,8 @@ CW_INLINE bool half_is(const char *p, const char *lit)
 
 CW_NOINLINE static cw_code take_host(cw_http1_head *h, cw_str value, uint16_t index)
 {
+    if (h->is_answer)
+        return CW_OK; /* means nothing there */
     if (h->host != CW_HTTP1_NONE)
         return cw_http1_refuse(h, 400, "repeated Host");
     if (!cw_host_is_valid(value))
@@ -111,6 +113,8 @@ CW_NOINLINE static cw_code take_transfer(cw_http1_head *h, cw_str value)
 
 CW_NOINLINE static cw_code take_expect(cw_http1_head *h, cw_str value)
 {
+    if (h->is_answer)
+        return CW_OK;
     if (h->seen & CW_HTTP1_SEEN_EXPECT)
         return cw_http1_refuse(h, 400, "repeated Expect");
     h->seen |= CW_HTTP1_SEEN_EXPECT;

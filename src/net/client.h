@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* client.h - HTTP/1.1 requests to one server, over kept-alive connections of one loop.
+ *
+ * Uses the server's own head and chunk readers: the same strictness applies to
+ * what answers. One request per connection at a time (no pipelining); a request
+ * that finds no free connection waits, in order.
+ *
+ * A kept connection may have been closed by the server meanwhile. Where that is
+ * seen before anything was sent, another one is taken without a word. Where it is
+ * seen afterwards and no byte of an answer came, the server may or may not have
+ * acted on the request: it is sent once more, on a fresh connection, only if that
+ * does no harm (`may_repeat`, or a method that is idempotent by RFC 9110).
+ *
+ * A host name is looked up in libuv's thread pool and believed for
+ * CW_CLIENT_NAME_MS; its addresses are tried one after another, beginning with
+ * the one that was reached last.
+ *
+ *     cw_client *c;
+ *     cw_client_new(loop, &(cw_client_opts){.url = …}, &c, err);
+ *     cw_client_req r = {.path = …, .body = …, .on_done = …, .ctx = …};
+ *     rc = cw_client_send(c, &r, err);
+ *
+ * Cancelling closes the connection: that is how the server learns of it.
+ *
+ * Ownership: the request struct and what it points to stay the caller's, unchanged, until on_done
+ * is called or cancel has returned. The answer lives until on_done returns, or until it closes the
+ * client. Threads:   one loop. Limits:    cw_client_opts; heads as for the server.
+ */
+#ifndef CW_NET_CLIENT_H
+#define CW_NET_CLIENT_H
+
+#include "base/buf.h"
+#include "net/http.h"
+
+#define CW_CLIENT_NAME_MS 30000u
+#define CW_CLIENT_ADDRESSES 8u /* of a name, at most */
+
+typedef struct cw_client cw_client;
+typedef struct cw_client_req cw_client_req;
+
+/* Where to: "http://host:port/path", "http://[::1]/", or "unix:/run/x.sock:/path". */
+typedef struct cw_client_url {
+    cw_str host;      /* without brackets; empty for unix */
+    cw_str authority; /* for the Host field */
+    cw_str unix_path;
+    cw_str path; /* with query, begins with '/' */
+    uint16_t port;
+} cw_client_url;
+
+/* Parts of `text`, which must outlive them. CW_PARAMS with a reason: another scheme, user info, a
+ * fragment, bytes that may not stand in a request line. */
+CW_MUST_USE cw_code cw_client_url_parse(cw_str text, cw_client_url *ret, cw_err *err);
+
+typedef struct cw_client_opts {
+    cw_client_url url;             /* strings are copied */
+    uint32_t connections;          /* at most, 0: 64 */
+    uint32_t waiting;              /* requests that may wait for a connection, 0: 1024 */
+    uint32_t connect_ms;           /* for a name, and for each address; 0: 5000 */
+    uint32_t idle_ms;              /* a kept connection is closed after this; 0: 60000 */
+    size_t answer_size;            /* largest body */
+    const cw_http_header *headers; /* of every request; copied */
+    size_t n_headers;
+} cw_client_opts;
+
+typedef struct cw_client_answer {
+    unsigned status;
+    cw_str type; /* Content-Type, cut at 127 bytes, or empty */
+    cw_str body;
+} cw_client_answer;
+
+/* Why there is no answer, for on_done. */
+typedef enum cw_client_end {
+    CW_CLIENT_OK,
+    CW_CLIENT_CONNECT, /* not reached: name, refused, connect time; nothing was sent */
+    CW_CLIENT_LOST,    /* the connection ended before the whole answer */
+    CW_CLIENT_GARBAGE, /* not an HTTP answer */
+    CW_CLIENT_TOO_LARGE,
+    CW_CLIENT_NOMEM,
+} cw_client_end;
+
+struct cw_client_req {
+    cw_http_method method;
+    cw_str path;                   /* empty: the URL's */
+    const cw_http_header *headers; /* beside Host, Content-Length and Connection */
+    size_t n_headers;
+    const cw_str *body; /* pieces, one after another */
+    size_t n_body;
+    bool may_repeat; /* sending it twice does no harm */
+    /* `answer` only with CW_CLIENT_OK; `why` is a text for logs. */
+    void (*on_done)(cw_client_req *req, cw_client_end end, const cw_client_answer *answer,
+                    const char *why);
+    void *ctx;
+    void *internal[4]; /* the client's own */
+};
+
+CW_MUST_USE cw_code cw_client_new(cw_loop *loop, const cw_client_opts *opts, cw_client **ret,
+                                  cw_err *err);
+/* Begin. on_done is called exactly once, never before this returns, unless it fails (CW_LIMIT: too
+ * many wait; CW_IO: the server cannot be reached, known at once; CW_PARAMS: a header or path that
+ * would break the request; CW_NOMEM) or the request is cancelled. */
+CW_MUST_USE cw_code cw_client_send(cw_client *c, cw_client_req *req, cw_err *err);
+/* on_done will not be called. Nothing happens when it was already. */
+void cw_client_cancel(cw_client *c, cw_client_req *req);
+/* Drop what runs without a call of on_done, close the connections, then call on_closed(ctx), which
+ * may be before this returns. A name that is being looked up keeps the loop, not the client, alive.
+ */
+void cw_client_close(cw_client *c, void (*on_closed)(void *ctx), void *ctx);
+/* Requests that run or wait. */
+size_t cw_client_busy(const cw_client *c);
+
+#endif

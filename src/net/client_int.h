@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* client_int.h - what the files of the HTTP client share; nobody else includes it.
+ *
+ *     request   WAITING -> on a connection -> done
+ *
+ *     link      CONNECT -> HEAD -> BODY -> TELL (on_done) -> IDLE -> HEAD ...
+ *                  any state -> CLOSED, freed when libuv lets go of it
+ *
+ * Threads: one loop.
+ */
+#ifndef CW_NET_CLIENT_INT_H
+#define CW_NET_CLIENT_INT_H
+
+#include <netinet/in.h>
+
+#include "net/client.h"
+#include "net/listener.h"
+
+#define CW_LINK_TYPE_MAX 127u
+
+typedef struct cw_link cw_link;
+typedef struct cw_lookup cw_lookup;
+
+typedef enum cw_link_state {
+    LINK_CONNECT,
+    LINK_HEAD, /* the head of the answer has not ended; maybe the request is not wholly out either
+                */
+    LINK_BODY,
+    LINK_TELL, /* within on_done */
+    LINK_IDLE,
+    LINK_CLOSED,
+} cw_link_state;
+
+/* One connection. */
+struct cw_link {
+    cw_link *prev, *next; /* in the client's ring of idle or of other connections */
+    cw_client *client;
+    uv_poll_t poll;
+    int fd;
+    uint8_t state;
+    uint8_t events;  /* that are polled for */
+    uint8_t address; /* index of the one that it goes to */
+    uint8_t tried;   /* addresses, this one included */
+    uint8_t interim; /* 1xx answers */
+    bool kept;       /* has answered before */
+    bool unsent;     /* the request is not wholly out */
+    bool broken;     /* must not be used for another request */
+    bool answered;   /* a byte of the answer came */
+    bool again;      /* the request is sent for the second time */
+    cw_client_req *req;
+    size_t sent;         /* bytes of head and body together */
+    uint64_t idle_since; /* ms of the loop */
+    uint64_t idle_until; /* as far as the server promised */
+    cw_deadline deadline;
+    cw_buf in;     /* a head that came in pieces */
+    cw_buf answer; /* a body that did */
+    char type[CW_LINK_TYPE_MAX + 1];
+    uint8_t type_len;
+    cw_http1_body body;
+    cw_http1_head head;
+};
+
+struct cw_client {
+    cw_loop *loop;
+    cw_client_opts opts; /* strings live in `text` */
+    char *text;
+    cw_str post;   /* "POST /path" and `common`: what most requests begin with */
+    cw_str common; /* " HTTP/1.1", Host and the fixed headers */
+    cw_buf out;    /* the request that is being sent, within one function */
+    cw_deadline_list connecting, idling, naming;
+    cw_link links;          /* ring: all that are not idle */
+    cw_link idle;           /* ring, newest first */
+    uint32_t n_links;       /* not closed */
+    uint32_t n_open;        /* that libuv still holds */
+    uint32_t depth;         /* of functions that call back and go on with the client */
+    size_t busy, n_waiting; /* requests */
+    cw_client_req *first, *last;
+    cw_later later; /* serve who waits */
+    /* Addresses. */
+    cw_address addresses[CW_CLIENT_ADDRESSES];
+    uint8_t n_addresses;
+    uint8_t best;       /* the one to begin with */
+    bool is_name;       /* they came from a lookup */
+    uint64_t looked_up; /* when */
+    cw_lookup *lookup;  /* under way */
+    cw_deadline lookup_deadline;
+    bool closing;
+    void (*on_closed)(void *ctx);
+    void *closed_ctx;
+};
+
+/* ---- client.c ---- */
+
+/* The request's place: a connection, the queue, or neither. */
+cw_link *cw_client_link_of(const cw_client_req *req);
+void cw_client_set_link(cw_client_req *req, cw_link *link);
+/* Around whatever may call on_done: the client stays until the last leave. */
+void cw_client_enter(cw_client *c);
+void cw_client_leave(cw_client *c);
+/* The request is over: forget it and tell. Within enter and leave. */
+void cw_client_tell(cw_client *c, cw_client_req *req, cw_client_end end,
+                    const cw_client_answer *answer, const char *why);
+/* A connection became free or ended: see to those who wait, at the end of this turn. */
+void cw_client_serve_later(cw_client *c);
+/* The address at `index` was reached, or was not. */
+void cw_client_reached(cw_client *c, unsigned index, bool reached);
+
+/* ---- client_lookup.c ---- */
+
+/* Fill the address of a unix path or a literal; a name is to be looked up. */
+void cw_client_find_address(cw_client *c);
+/* Begin to look the name up, unless that is under way. cw_client_looked_up follows. */
+CW_MUST_USE cw_code cw_client_look_up(cw_client *c, cw_err *err);
+/* Let go of one that is under way. */
+void cw_client_forget_lookup(cw_client *c);
+void cw_client_on_name_deadline(cw_deadline *d);
+/* client.c: the lookup ended; `why` is NULL where there are addresses. */
+void cw_client_looked_up(cw_client *c, const char *why);
+
+/* ---- client_send.c ---- */
+
+/* Make the texts that requests begin with, of opts that are the caller's still. */
+CW_MUST_USE cw_code cw_client_make_texts(cw_client *c, const cw_client_opts *opts, cw_err *err);
+/* Whether the request can be sent at all; and room for it in `out`, so that sending cannot fail for
+ * want of memory. */
+CW_MUST_USE cw_code cw_client_prepare(cw_client *c, const cw_client_req *req, cw_err *err);
+/* Send what is left. CW_OK: all is out; CW_AGAIN; CW_GONE. */
+CW_MUST_USE cw_code cw_link_send(cw_link *l);
+
+/* ---- client_answer.c ---- */
+
+extern const cw_http1_limits cw_link_limits;
+/* Read once and take it. False: nothing to read now, or the answer is over. */
+bool cw_link_read(cw_link *l);
+/* The server sends no more; `errnum` is 0 where it said so. */
+void cw_link_end(cw_link *l, int errnum);
+
+/* ---- client_link.c ---- */
+
+/* Open a connection for `req` and begin. CW_IO, CW_NOMEM: nothing was begun. */
+CW_MUST_USE cw_code cw_link_open(cw_client *c, cw_client_req *req, bool again, cw_err *err);
+/* Send `req` on an idle connection. False: it turned out to be closed, and is now; ask another. */
+bool cw_link_reuse(cw_link *l, cw_client_req *req);
+/* Close without a word to its request. */
+void cw_link_close(cw_link *l);
+/* Close, and tell the request why. */
+void cw_link_fail(cw_link *l, cw_client_end end, const char *why);
+/* The connection ended too early: send again where that is right, else fail. */
+void cw_link_lost(cw_link *l, const char *why);
+/* To the front of a ring. */
+void cw_link_move(cw_link *l, cw_link *ring);
+void cw_link_on_connect_deadline(cw_deadline *d);
+void cw_link_on_idle_deadline(cw_deadline *d);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* client_link.c - one connection of the HTTP client: connect, send, close.
+ *
+ * The poll of a kept connection is never changed: it is readable when an answer
+ * comes, and readable when the server closes it while it is idle.
+ */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "net/client_int.h"
+
+/* Servers keep connections for seconds at least: one that was used this lately need not be looked
+ * at before it is used again. */
+#define FRESH_MS 500u
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void poll_for(cw_link *l, int events)
+{
+    if (l->events == events)
+        return;
+    l->events = (uint8_t)events;
+    uv_poll_start(&l->poll, events, on_poll);
+}
+
+void cw_link_move(cw_link *l, cw_link *ring)
+{
+    l->prev->next = l->next;
+    l->next->prev = l->prev;
+    l->prev = ring;
+    l->next = ring->next;
+    l->next->prev = l;
+    ring->next = l;
+}
+
+/* ---- the end ---- */
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    cw_link *l = handle->data;
+    cw_client *c = l->client;
+    free(l);
+    cw_client_enter(c);
+    c->n_open--;
+    cw_client_leave(c);
+}
+
+void cw_link_close(cw_link *l)
+{
+    if (l->state == LINK_CLOSED)
+        return;
+    l->state = LINK_CLOSED;
+    if (l->req)
+        cw_client_set_link(l->req, NULL);
+    l->req = NULL;
+    l->prev->next = l->next;
+    l->next->prev = l->prev;
+    cw_deadline_clear(&l->deadline);
+    cw_buf_done(&l->in);
+    cw_buf_done(&l->answer);
+    uv_close((uv_handle_t *)&l->poll, on_handle_closed);
+    close(l->fd);
+    l->client->n_links--;
+    cw_client_serve_later(l->client);
+}
+
+void cw_link_fail(cw_link *l, cw_client_end end, const char *why)
+{
+    cw_client *c = l->client;
+    cw_client_req *req = l->req;
+    cw_client_enter(c);
+    cw_link_close(l);
+    cw_client_tell(c, req, end, NULL, why);
+    cw_client_leave(c);
+}
+
+static bool may_repeat(const cw_client_req *req)
+{
+    return req->may_repeat || (req->method != CW_HTTP_POST && req->method != CW_HTTP_PATCH);
+}
+
+void cw_link_lost(cw_link *l, const char *why)
+{
+    if (!l->kept || l->answered || l->again || !may_repeat(l->req)) {
+        cw_link_fail(l, CW_CLIENT_LOST, why);
+        return;
+    }
+    cw_client *c = l->client;
+    cw_client_req *req = l->req;
+    cw_err err;
+    cw_client_enter(c);
+    cw_link_close(l);
+    cw_code rc = cw_link_open(c, req, /* again= */ true, &err);
+    if (rc)
+        cw_client_tell(c, req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg);
+    cw_client_leave(c);
+}
+
+/* ---- output ---- */
+
+static void push(cw_link *l)
+{
+    cw_code rc = cw_link_send(l);
+    l->unsent = rc == CW_AGAIN;
+    /* There may be an answer all the same (413, say): the next read tells. */
+    if (rc == CW_GONE)
+        l->broken = true;
+    poll_for(l, l->unsent ? UV_READABLE | UV_WRITABLE : UV_READABLE);
+}
+
+static void begin(cw_link *l)
+{
+    l->state = LINK_HEAD;
+    l->sent = 0;
+    l->interim = 0;
+    l->answered = false;
+    l->broken = false;
+    cw_http1_answer_init(&l->head, &cw_link_limits);
+    push(l);
+}
+
+bool cw_link_reuse(cw_link *l, cw_client_req *req)
+{
+    cw_client *c = l->client;
+    uint64_t now = cw_loop_now(c->loop);
+    char byte;
+    if (now >= l->idle_until ||
+        (now - l->idle_since >= FRESH_MS &&
+         (recv(l->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN))) {
+        cw_link_close(l);
+        return false;
+    }
+    cw_deadline_clear(&l->deadline);
+    cw_link_move(l, &c->links);
+    l->req = req;
+    l->again = false;
+    cw_client_set_link(req, l);
+    begin(l);
+    if (!l->broken || l->sent)
+        return true;
+    /* Not a byte was taken: the server had closed it. */
+    cw_link_close(l);
+    return false;
+}
+
+/* ---- connecting ---- */
+
+static cw_code open_from(cw_client *c, cw_client_req *req, unsigned index, unsigned tried,
+                         bool again, cw_err *err);
+
+/* The address of this link did not work: try the next, or give up. */
+static void not_reached(cw_link *l, int errnum)
+{
+    cw_client *c = l->client;
+    cw_client_req *req = l->req;
+    unsigned index = l->address, tried = l->tried;
+    bool again = l->again;
+    char text[CW_ADDRESS_TEXT];
+    cw_err err;
+    if (index < c->n_addresses)
+        cw_address_format(&c->addresses[index], text, sizeof text);
+    else
+        snprintf(text, sizeof text, "'%s'", c->opts.url.host.p);
+    cw_code rc = cw_fail_errno(&err, errnum, "connect to %s", text);
+    cw_client_enter(c);
+    cw_client_reached(c, index, false);
+    cw_link_close(l);
+    if (tried < c->n_addresses)
+        rc = open_from(c, req, (index + 1) % c->n_addresses, tried, again, &err);
+    if (rc)
+        cw_client_tell(c, req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg);
+    cw_client_leave(c);
+}
+
+static void on_connected(cw_link *l)
+{
+    int errnum = 0;
+    socklen_t n = sizeof errnum;
+    if (getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &errnum, &n))
+        errnum = errno;
+    if (errnum) {
+        not_reached(l, errnum);
+        return;
+    }
+    cw_deadline_clear(&l->deadline);
+    cw_client_reached(l->client, l->address, true);
+    begin(l);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    cw_link *l = poll->data;
+    if (l->state == LINK_CONNECT) {
+        on_connected(l);
+        return;
+    }
+    if (l->state == LINK_IDLE) {
+        cw_link_close(l); /* closed by the server, or bytes that nobody asked for */
+        return;
+    }
+    if (status < 0) {
+        /* libuv has stopped to look; what came before the error is still to be had. */
+        l->events = 0;
+        l->broken = true;
+        while (cw_link_read(l))
+            continue;
+        if (l->state == LINK_HEAD || l->state == LINK_BODY)
+            cw_link_end(l, EIO);
+        return;
+    }
+    if ((events & UV_WRITABLE) && l->unsent)
+        push(l);
+    if (events & UV_READABLE)
+        cw_link_read(l);
+}
+
+/* A socket that is connected or about to be. -1: errno says why not. */
+static int open_socket(const cw_address *a, bool *pending)
+{
+    int fd = socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    int on = 1;
+    if (a->sa.ss_family != AF_UNIX)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    int rc = connect(fd, (const struct sockaddr *)&a->sa, a->len);
+    *pending = rc < 0 && (errno == EINPROGRESS || errno == EINTR);
+    if (rc == 0 || *pending)
+        return fd;
+    int errnum = errno;
+    close(fd);
+    errno = errnum;
+    return -1;
+}
+
+static cw_code open_one(cw_client *c, const cw_address *a, cw_link **ret, bool *pending,
+                        cw_err *err)
+{
+    cw_link *l = calloc(1, sizeof *l);
+    if (!l)
+        return cw_fail_nomem(err);
+    l->fd = open_socket(a, pending);
+    if (l->fd < 0) {
+        char text[CW_ADDRESS_TEXT];
+        int errnum = errno;
+        cw_address_format(a, text, sizeof text);
+        free(l);
+        return cw_fail_errno(err, errnum, "connect to %s", text);
+    }
+    int rc = uv_poll_init(&c->loop->uv, &l->poll, l->fd);
+    if (rc) {
+        close(l->fd);
+        free(l);
+        return cw_fail(err, rc == UV_ENOMEM ? CW_NOMEM : CW_IO, "poll: %s", uv_strerror(rc));
+    }
+    l->poll.data = l;
+    l->client = c;
+    *ret = l;
+    return CW_OK;
+}
+
+static void start(cw_link *l, cw_client_req *req, bool pending)
+{
+    cw_client *c = l->client;
+    c->n_links++;
+    c->n_open++;
+    l->prev = l->next = l;
+    cw_link_move(l, &c->links);
+    cw_buf_init(&l->in, CW_HTTP_MAX_HEAD + CW_LOOP_SCRATCH);
+    cw_buf_init(&l->answer, c->opts.answer_size);
+    l->req = req;
+    cw_client_set_link(req, l);
+    if (pending) {
+        l->state = LINK_CONNECT;
+        poll_for(l, UV_WRITABLE);
+        cw_loop_set_deadline(c->loop, &l->deadline, &c->connecting);
+        return;
+    }
+    cw_client_reached(c, l->address, true);
+    begin(l);
+}
+
+/* Try the addresses from `index` on, of which `tried` have been before. */
+static cw_code open_from(cw_client *c, cw_client_req *req, unsigned index, unsigned tried,
+                         bool again, cw_err *err)
+{
+    cw_code rc = CW_IO;
+    while (tried < c->n_addresses) {
+        cw_link *l = NULL;
+        bool pending = false;
+        tried++;
+        rc = open_one(c, &c->addresses[index], &l, &pending, err);
+        if (l) {
+            l->address = (uint8_t)index;
+            l->tried = (uint8_t)tried;
+            l->again = again;
+            start(l, req, pending);
+            return CW_OK;
+        }
+        if (rc == CW_NOMEM)
+            break;
+        cw_client_reached(c, index, false);
+        index = (index + 1) % c->n_addresses;
+    }
+    return rc;
+}
+
+cw_code cw_link_open(cw_client *c, cw_client_req *req, bool again, cw_err *err)
+{
+    return open_from(c, req, c->best, 0, again, err);
+}
+
+void cw_link_on_connect_deadline(cw_deadline *d)
+{
+    not_reached(CW_CONTAINER(d, cw_link, deadline), ETIMEDOUT);
+}
+
+void cw_link_on_idle_deadline(cw_deadline *d)
+{
+    cw_link_close(CW_CONTAINER(d, cw_link, deadline));
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fake_server.h - a server on loopback that does what a script says, connection by connection.
+ *
+ *     static const fake_step good[] = {DO_READ, DO_SEND("HTTP/1.1 200 OK\r\n..."), DO_END};
+ *     fake_server s;
+ *     fake_start(&s, (const fake_step *[]){good}, 1);
+ *     ... s.port ...
+ *     fake_stop(&s);
+ *
+ * The n-th connection follows the n-th script, later ones the last; behind its last step a
+ * connection waits until the client closes it. Every connection has a thread. Nothing is allocated
+ * here, so that allocations of the code under test can be counted.
+ */
+#ifndef CW_TESTS_FAKE_SERVER_H
+#define CW_TESTS_FAKE_SERVER_H
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+typedef enum fake_what {
+    FAKE_END,
+    FAKE_READ,   /* one request, by its Content-Length */
+    FAKE_SEND,   /* text */
+    FAKE_BYTES,  /* text, a byte at a time */
+    FAKE_FILL,   /* n bytes */
+    FAKE_PAUSE,  /* n ms */
+    FAKE_CLOSE,  /* politely */
+    FAKE_RESET,  /* with an RST */
+    FAKE_HOLD,   /* until fake_let_go */
+    FAKE_REPEAT, /* from the first step */
+} fake_what;
+
+typedef struct fake_step {
+    fake_what what;
+    const char *text;
+    size_t n;
+} fake_step;
+
+/* clang-format off */
+#define DO_READ {FAKE_READ, NULL, 0}
+#define DO_SEND(text) {FAKE_SEND, (text), 0}
+#define DO_BYTES(text) {FAKE_BYTES, (text), 0}
+#define DO_FILL(size) {FAKE_FILL, NULL, (size)}
+#define DO_PAUSE(ms) {FAKE_PAUSE, NULL, (ms)}
+#define DO_CLOSE {FAKE_CLOSE, NULL, 0}
+#define DO_RESET {FAKE_RESET, NULL, 0}
+#define DO_HOLD {FAKE_HOLD, NULL, 0}
+#define DO_REPEAT {FAKE_REPEAT, NULL, 0}
+#define DO_END {FAKE_END, NULL, 0}
+/* clang-format on */
+
+#define FAKE_CONNECTIONS 256
+#define FAKE_REQUEST_MAX 8192
+
+typedef struct fake_server {
+    int fd;
+    uint16_t port;
+    const char *unix_path;
+    int stop[2];
+    pthread_t thread;
+    const fake_step *const *scripts;
+    size_t n_scripts;
+    atomic_uint accepted, requests, gone; /* gone: closed by the client */
+    atomic_uint held, let_go;
+    atomic_size_t body_bytes;
+    char last[FAKE_REQUEST_MAX]; /* the beginning of the last request */
+    atomic_size_t last_n;
+    struct fake_conn {
+        struct fake_server *server;
+        int fd;
+        const fake_step *script;
+        pthread_t thread;
+    } conns[FAKE_CONNECTIONS];
+} fake_server;
+
+/* Wait for bytes, an end, or the end of the test. */
+static inline bool fake_wait(struct fake_conn *c)
+{
+    struct pollfd fds[] = {{c->fd, POLLIN, 0}, {c->server->stop[0], POLLIN, 0}};
+    while (poll(fds, 2, -1) < 0)
+        continue;
+    return !fds[1].revents;
+}
+
+/* False: the client is gone or the test over. */
+static inline bool fake_read(struct fake_conn *c)
+{
+    static _Thread_local char buf[65536];
+    fake_server *s = c->server;
+    size_t n = 0;
+    char *end = NULL;
+    while (!end) {
+        if (n == sizeof buf - 1 || !fake_wait(c))
+            return false;
+        ssize_t k = recv(c->fd, buf + n, sizeof buf - 1 - n, 0);
+        if (k <= 0) {
+            atomic_fetch_add(&s->gone, 1);
+            return false;
+        }
+        n += (size_t)k;
+        buf[n] = 0;
+        end = strstr(buf, "\r\n\r\n");
+    }
+    const char *length = strstr(buf, "Content-Length: ");
+    size_t body = length && length < end ? strtoul(length + 16, NULL, 10) : 0;
+    size_t have = n - (size_t)(end + 4 - buf);
+    size_t keep = n < FAKE_REQUEST_MAX - 1 ? n : FAKE_REQUEST_MAX - 1;
+    memcpy(s->last, buf, keep);
+    while (have < body) {
+        if (!fake_wait(c))
+            return false;
+        ssize_t k = recv(c->fd, buf, sizeof buf, 0);
+        if (k <= 0) {
+            atomic_fetch_add(&s->gone, 1);
+            return false;
+        }
+        for (ssize_t i = 0; i < k && keep < FAKE_REQUEST_MAX - 1; i++)
+            s->last[keep++] = buf[i];
+        have += (size_t)k;
+    }
+    s->last[keep] = 0;
+    atomic_store(&s->last_n, keep);
+    atomic_fetch_add(&s->body_bytes, have);
+    atomic_fetch_add(&s->requests, 1);
+    return true;
+}
+
+static inline bool fake_send(const struct fake_conn *c, const char *p, size_t n)
+{
+    while (n) {
+        ssize_t k = send(c->fd, p, n, MSG_NOSIGNAL);
+        if (k <= 0)
+            return false;
+        p += k;
+        n -= (size_t)k;
+    }
+    return true;
+}
+
+static inline bool fake_fill(const struct fake_conn *c, size_t n)
+{
+    static const char zeros[4096];
+    while (n) {
+        size_t k = n < sizeof zeros ? n : sizeof zeros;
+        if (!fake_send(c, zeros, k))
+            return false;
+        n -= k;
+    }
+    return true;
+}
+
+static inline bool fake_hold(const struct fake_conn *c)
+{
+    fake_server *s = c->server;
+    struct pollfd fd = {s->stop[0], POLLIN, 0};
+    unsigned ticket = atomic_fetch_add(&s->held, 1);
+    while (atomic_load(&s->let_go) <= ticket) {
+        if (poll(&fd, 1, 1) > 0)
+            return false;
+    }
+    return true;
+}
+
+/* False: go no further. */
+static inline bool fake_do(struct fake_conn *c, const fake_step *step)
+{
+    size_t n = step->n ? step->n : step->text ? strlen(step->text) : 0;
+    struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    switch (step->what) {
+    case FAKE_READ:
+        return fake_read(c);
+    case FAKE_SEND:
+        return fake_send(c, step->text, n);
+    case FAKE_BYTES:
+        for (size_t i = 0; i < n; i++) {
+            if (!fake_send(c, step->text + i, 1))
+                return false;
+            usleep(200);
+        }
+        return true;
+    case FAKE_FILL:
+        return fake_fill(c, n);
+    case FAKE_PAUSE:
+        usleep((useconds_t)n * 1000);
+        return true;
+    case FAKE_RESET:
+        setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        return false;
+    case FAKE_HOLD:
+        return fake_hold(c);
+    case FAKE_CLOSE:
+    case FAKE_REPEAT:
+    case FAKE_END:
+        break;
+    }
+    return false;
+}
+
+static inline void *fake_conn_main(void *arg)
+{
+    struct fake_conn *c = arg;
+    const fake_step *step = c->script;
+    while (step->what) {
+        if (step->what == FAKE_REPEAT)
+            step = c->script;
+        if (!fake_do(c, step))
+            break;
+        step++;
+    }
+    char byte;
+    if (!step->what && fake_wait(c) && recv(c->fd, &byte, 1, 0) <= 0)
+        atomic_fetch_add(&c->server->gone, 1);
+    close(c->fd);
+    return NULL;
+}
+
+static inline void *fake_main(void *arg)
+{
+    fake_server *s = arg;
+    size_t n = 0;
+    struct pollfd fds[] = {{s->fd, POLLIN, 0}, {s->stop[0], POLLIN, 0}};
+    while (n < FAKE_CONNECTIONS) {
+        if (poll(fds, 2, -1) < 0)
+            continue;
+        if (fds[1].revents)
+            break;
+        struct fake_conn *c = &s->conns[n];
+        c->fd = accept(s->fd, NULL, NULL);
+        if (c->fd < 0)
+            continue;
+        c->server = s;
+        c->script = s->scripts[n < s->n_scripts ? n : s->n_scripts - 1];
+        if (pthread_create(&c->thread, NULL, fake_conn_main, c)) {
+            close(c->fd);
+            break;
+        }
+        n++;
+        atomic_fetch_add(&s->accepted, 1);
+    }
+    for (size_t i = 0; i < n; i++)
+        pthread_join(s->conns[i].thread, NULL);
+    return NULL;
+}
+
+static inline void fake_listen(fake_server *s, const char *unix_path)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    socklen_t n = sizeof in;
+    s->fd = socket(unix_path ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(s->fd >= 0);
+    if (unix_path) {
+        snprintf(un.sun_path, sizeof un.sun_path, "%s", unix_path);
+        assert_int_equal(bind(s->fd, (struct sockaddr *)&un, sizeof un), 0);
+    } else {
+        assert_int_equal(bind(s->fd, (struct sockaddr *)&in, sizeof in), 0);
+        assert_int_equal(getsockname(s->fd, (struct sockaddr *)&in, &n), 0);
+    }
+    s->port = ntohs(in.sin_port);
+}
+
+static inline void fake_start_at(fake_server *s, const char *unix_path,
+                                 const fake_step *const *scripts, size_t n)
+{
+    memset(s, 0, sizeof *s);
+    s->scripts = scripts;
+    s->n_scripts = n;
+    s->unix_path = unix_path;
+    fake_listen(s, unix_path);
+    assert_int_equal(listen(s->fd, 128), 0);
+    assert_int_equal(pipe(s->stop), 0);
+    assert_int_equal(pthread_create(&s->thread, NULL, fake_main, s), 0);
+}
+
+static inline void fake_start(fake_server *s, const fake_step *const *scripts, size_t n)
+{
+    fake_start_at(s, NULL, scripts, n);
+}
+
+/* Let one more held connection go on. */
+static inline void fake_let_go(fake_server *s)
+{
+    atomic_fetch_add(&s->let_go, 1);
+}
+
+static inline void fake_stop(fake_server *s)
+{
+    assert_int_equal(write(s->stop[1], "x", 1), 1);
+    pthread_join(s->thread, NULL);
+    close(s->fd);
+    close(s->stop[0]);
+    close(s->stop[1]);
+    if (s->unix_path)
+        unlink(s->unix_path);
+}
+
+/* A port where nobody listens. */
+static inline uint16_t fake_free_port(void)
+{
+    fake_server s = {0};
+    fake_listen(&s, NULL);
+    close(s.fd);
+    return s.port;
+}
+
+/* A port that takes no more connections and does not refuse them either: its queue is full. */
+typedef struct fake_hole {
+    int fd;
+    int fillers[4];
+    uint16_t port;
+} fake_hole;
+
+static inline void fake_hole_open(fake_hole *h)
+{
+    fake_server s = {0};
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    fake_listen(&s, NULL);
+    assert_int_equal(listen(s.fd, 0), 0);
+    h->fd = s.fd;
+    h->port = s.port;
+    in.sin_port = htons(s.port);
+    for (size_t i = 0; i < 4; i++) {
+        h->fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        connect(h->fillers[i], (struct sockaddr *)&in, sizeof in);
+    }
+    usleep(20000);
+}
+
+static inline void fake_hole_close(const fake_hole *h)
+{
+    for (size_t i = 0; i < 4; i++)
+        close(h->fillers[i]);
+    close(h->fd);
+}
+
+#endif

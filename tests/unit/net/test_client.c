@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the HTTP client makes of all that a server may do to one request. */
+#include "client_check.h"
+
+#define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+#define OK_HI OK_HEAD "Content-Length: 2\r\n\r\nhi"
+
+/* ---- urls ---- */
+
+static void urls_are_taken_apart(void **state)
+{
+    (void)state;
+    cw_client_url u;
+    assert_int_equal(cw_client_url_parse(CW_STR("http://example.org"), &u, NULL), CW_OK);
+    assert_true(cw_str_is(u.host, "example.org") && cw_str_is(u.path, "/") && u.port == 80);
+    assert_int_equal(cw_client_url_parse(CW_STR("HTTP://[::1]:8080/a?b=c"), &u, NULL), CW_OK);
+    assert_true(cw_str_is(u.host, "::1") && cw_str_is(u.authority, "[::1]:8080"));
+    assert_true(cw_str_is(u.path, "/a?b=c") && u.port == 8080);
+    assert_int_equal(cw_client_url_parse(CW_STR("unix:/run/x.sock:/rpc"), &u, NULL), CW_OK);
+    assert_true(cw_str_is(u.unix_path, "/run/x.sock") && cw_str_is(u.path, "/rpc"));
+    assert_true(cw_str_is(u.authority, "localhost") && u.host.n == 0);
+    assert_int_equal(cw_client_url_parse(CW_STR("unix:/run/x.sock"), &u, NULL), CW_OK);
+    assert_true(cw_str_is(u.path, "/"));
+}
+
+static void urls_that_mean_something_else_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        "example.org",
+        "https://example.org/",
+        "ftp://example.org/",
+        "http://",
+        "http:///path",
+        "http://user@example.org/",
+        "http://user:word@example.org/",
+        "http://example.org/#part",
+        "http://example.org#part",
+        "http://example.org?query",
+        "http://example.org/a b",
+        "http://example.org/a\r\nX: y",
+        "http://example.org/\xc3\xa4",
+        "http://exa mple.org/",
+        "http://example.org:0/",
+        "http://example.org:65536/",
+        "http://example.org:/",
+        "http://example.org:80x/",
+        "http://[::1/",
+        "http://::1/",
+        "unix:",
+        "unix:relative.sock:/",
+        "unix:/run/x.sock:path",
+        "unix:/0123456789012345678901234567890123456789012345678901234567890123456789012345678901"
+        "2345678901234567890123456789",
+    };
+    for (size_t i = 0; i < CW_COUNT(bad); i++) {
+        cw_client_url u = {.port = 7};
+        cw_err err = {0};
+        if (cw_client_url_parse(cw_str_from(bad[i]), &u, &err) != CW_PARAMS)
+            fail_msg("accepted: %s", bad[i]);
+        assert_true(*err.msg);
+        assert_int_equal(u.port, 7);
+    }
+    char name[300];
+    cw_client_url u;
+    memset(name, 'a', sizeof name);
+    memcpy(name, "http://", 7);
+    assert_int_equal(cw_client_url_parse(cw_str_make(name, 7 + 254), &u, NULL), CW_PARAMS);
+}
+
+/* ---- answers ---- */
+
+/* One request to a server with this script. */
+static asked ask_script(const fake_step *script, cw_http_method method)
+{
+    fake_server s;
+    bench b;
+    asked a = {.req.method = method};
+    fake_start(&s, SCRIPTS(script), 1);
+    bench_open(&b, s.port);
+    ask(&b, &a);
+    bench_close(&b);
+    fake_stop(&s);
+    return a;
+}
+
+static asked ask_text(const char *text)
+{
+    fake_step script[] = {DO_READ, DO_SEND(text), DO_CLOSE, DO_END};
+    return ask_script(script, CW_HTTP_POST);
+}
+
+static void a_request_is_what_it_should_be(void **state)
+{
+    (void)state;
+    static const fake_step script[] = {DO_READ, DO_SEND(OK_HI), DO_REPEAT};
+    static const cw_http_header fixed[] = {{CW_STR_INIT("Accept"), CW_STR_INIT("a/b")}};
+    static const cw_http_header own[] = {{CW_STR_INIT("X-Own"), CW_STR_INIT("1")}};
+    static const cw_str pieces[] = {CW_STR_INIT("{"), CW_STR_INIT(""), CW_STR_INIT("}")};
+    fake_server s;
+    bench b;
+    fake_start(&s, SCRIPTS(script), 1);
+    bench_open_with(&b, s.port, (cw_client_opts){.headers = fixed, .n_headers = 1});
+    asked a = {.req = {.headers = own, .n_headers = 1, .body = pieces, .n_body = 3}};
+    ask(&b, &a);
+    assert_answer(&a, 200, "hi");
+    assert_string_equal(a.type, "application/json");
+    char want[256];
+    snprintf(want, sizeof want,
+             "POST /rpc HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nAccept: a/b\r\nX-Own: 1\r\n"
+             "Content-Length: 2\r\n\r\n{}",
+             s.port);
+    assert_string_equal(s.last, want);
+    asked get = {.req = {.method = CW_HTTP_GET, .path = CW_STR("/other?x")}};
+    ask(&b, &get);
+    snprintf(want, sizeof want,
+             "GET /other?x HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nAccept: a/b\r\n\r\n", s.port);
+    assert_string_equal(s.last, want);
+    assert_int_equal(s.accepted, 1);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void a_request_that_would_break_is_refused(void **state)
+{
+    (void)state;
+    static const cw_http_header bad[] = {
+        {CW_STR_INIT("X"), CW_STR_INIT("a\r\nY: b")},
+        {CW_STR_INIT("X Y"), CW_STR_INIT("a")},
+        {CW_STR_INIT(""), CW_STR_INIT("a")},
+    };
+    static const char *const paths[] = {"x", "/a b", "/a\r\n", "*"};
+    bench b;
+    bench_open(&b, 1);
+    for (size_t i = 0; i < CW_COUNT(bad); i++) {
+        asked a = {.req = {.headers = &bad[i], .n_headers = 1}};
+        assert_int_equal(begin_ask(&b, &a), CW_PARAMS);
+        cw_client *c;
+        cw_client_opts opts = {.headers = &bad[i], .n_headers = 1};
+        assert_int_equal(cw_client_url_parse(CW_STR("http://a/"), &opts.url, NULL), CW_OK);
+        assert_int_equal(cw_client_new(&b.loop, &opts, &c, NULL), CW_PARAMS);
+    }
+    for (size_t i = 0; i < CW_COUNT(paths); i++) {
+        asked a = {.req = {.path = cw_str_from(paths[i])}};
+        assert_int_equal(begin_ask(&b, &a), CW_PARAMS);
+    }
+    static char long_value[40000];
+    memset(long_value, 'a', sizeof long_value);
+    cw_http_header large = {CW_STR("X"), {long_value, sizeof long_value}};
+    asked a = {.req = {.headers = &large, .n_headers = 1}};
+    assert_int_equal(begin_ask(&b, &a), CW_PARAMS);
+    assert_int_equal(cw_client_busy(b.client), 0);
+    bench_close(&b);
+}
+
+static void bodies_come_in_every_framing(void **state)
+{
+    (void)state;
+    asked a = ask_text(OK_HEAD "Content-Length: 5\r\n\r\nhello");
+    assert_answer(&a, 200, "hello");
+    a = ask_text(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x\r\nllo\r\n0\r\n\r\n");
+    assert_answer(&a, 200, "hello");
+    a = ask_text(OK_HEAD "\r\nhello");
+    assert_answer(&a, 200, "hello");
+    a = ask_text("HTTP/1.0 500 Oh\r\n\r\nhello");
+    assert_answer(&a, 500, "hello");
+    assert_string_equal(a.type, "");
+    a = ask_text(OK_HEAD "\r\n");
+    assert_answer(&a, 200, "");
+    a = ask_text(OK_HEAD "Content-Length: 0\r\n\r\n");
+    assert_answer(&a, 200, "");
+    a = ask_text("HTTP/1.1 204 No Content\r\n\r\n");
+    assert_answer(&a, 204, "");
+    a = ask_text("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n");
+    assert_answer(&a, 304, "");
+    static const fake_step head[] = {DO_READ, DO_SEND(OK_HEAD "Content-Length: 9\r\n\r\n"), DO_END};
+    a = ask_script(head, CW_HTTP_HEAD);
+    assert_answer(&a, 200, "");
+}
+
+static void bytes_may_come_one_by_one(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        OK_HEAD "Content-Length: 5\r\n\r\nhello",
+        OK_HEAD "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x\r\nllo\r\n0\r\nA: b\r\n\r\n",
+        OK_HEAD "Connection: close\r\n\r\nhello",
+        "HTTP/1.1 100 Continue\r\n\r\n" OK_HEAD "Content-Length: 5\r\n\r\nhello",
+    };
+    for (size_t i = 0; i < CW_COUNT(texts); i++) {
+        fake_step script[] = {DO_READ, DO_BYTES(texts[i]), DO_CLOSE, DO_END};
+        asked a = ask_script(script, CW_HTTP_POST);
+        assert_answer(&a, 200, "hello");
+        assert_string_equal(a.type, "application/json");
+    }
+}
+
+static void interim_answers_are_skipped_up_to_a_few(void **state)
+{
+    (void)state;
+    char text[1024] = "";
+    for (unsigned i = 0; i < 8; i++)
+        strncat(text, "HTTP/1.1 102 Wait\r\nA: b\r\n\r\n", sizeof text - strlen(text) - 1);
+    char nine[1024];
+    snprintf(nine, sizeof nine, "HTTP/1.1 103 Hints\r\n\r\n%s" OK_HI, text);
+    strncat(text, OK_HI, sizeof text - strlen(text) - 1);
+    asked a = ask_text(text);
+    assert_answer(&a, 200, "hi");
+    a = ask_text(nine);
+    assert_int_equal(a.end, CW_CLIENT_GARBAGE);
+}
+
+static void garbage_is_no_answer(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "hello, I am not HTTP",
+        "\x15\x03\x01\x00\x02\x02\x46",
+        "HTTP/1.1 200 OK\n\nhi",
+        "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\nhi",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nhi",
+        "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        OK_HEAD "Transfer-Encoding: chunked\r\n\r\nxyz\r\n",
+        OK_HEAD "Transfer-Encoding: chunked\r\n\r\n2\r\nhello\r\n",
+        OK_HEAD "Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n",
+    };
+    for (size_t i = 0; i < CW_COUNT(bad); i++) {
+        asked a = ask_text(bad[i]);
+        if (a.end != CW_CLIENT_GARBAGE)
+            fail_msg("%s: %d %s", bad[i], a.end, a.why);
+    }
+    static char head[20000] = "HTTP/1.1 200 OK\r\nA: ";
+    memset(head + strlen(head), 'a', sizeof head - 1 - strlen(head));
+    asked a = ask_text(head);
+    assert_int_equal(a.end, CW_CLIENT_GARBAGE);
+}
+
+static void an_answer_has_a_largest_size(void **state)
+{
+    (void)state;
+    static const fake_step exact[] = {DO_READ, DO_SEND(OK_HEAD "Content-Length: 100000\r\n\r\n"),
+                                      DO_FILL(100000), DO_END};
+    asked a = ask_script(exact, CW_HTTP_POST);
+    assert_int_equal(a.end, CW_CLIENT_OK);
+    assert_int_equal(a.n, 100000);
+    static const fake_step exact_close[] = {DO_READ, DO_SEND(OK_HEAD "\r\n"), DO_FILL(100000),
+                                            DO_CLOSE, DO_END};
+    a = ask_script(exact_close, CW_HTTP_POST);
+    assert_int_equal(a.end, CW_CLIENT_OK);
+    assert_int_equal(a.n, 100000);
+    static const fake_step length[] = {DO_READ, DO_SEND(OK_HEAD "Content-Length: 100001\r\n\r\n"),
+                                       DO_END};
+    a = ask_script(length, CW_HTTP_POST);
+    assert_int_equal(a.end, CW_CLIENT_TOO_LARGE);
+    static const fake_step endless[] = {DO_READ, DO_SEND(OK_HEAD "\r\n"), DO_FILL(1 << 30), DO_END};
+    a = ask_script(endless, CW_HTTP_POST);
+    assert_int_equal(a.end, CW_CLIENT_TOO_LARGE);
+    static const fake_step chunk[] = {
+        DO_READ, DO_SEND(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n186a1\r\n"), DO_END};
+    a = ask_script(chunk, CW_HTTP_POST);
+    assert_int_equal(a.end, CW_CLIENT_TOO_LARGE);
+    static const fake_step large_chunk[] = {
+        DO_READ, DO_SEND(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n186a0\r\n"), DO_FILL(100000),
+        DO_SEND("\r\n0\r\n\r\n"), DO_END};
+    a = ask_script(large_chunk, CW_HTTP_POST);
+    assert_int_equal(a.end, CW_CLIENT_OK);
+    assert_int_equal(a.n, 100000);
+}
+
+static void half_an_answer_is_lost(void **state)
+{
+    (void)state;
+    static const char *const halves[] = {
+        "",
+        "HTTP/1.1",
+        "HTTP/1.1 200 OK\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Len",
+        "HTTP/1.1 100 Continue\r\n\r\n",
+        OK_HEAD "Content-Length: 5\r\n\r\n",
+        OK_HEAD "Content-Length: 5\r\n\r\nhell",
+        OK_HEAD "Transfer-Encoding: chunked\r\n\r\n",
+        OK_HEAD "Transfer-Encoding: chunked\r\n\r\n5\r\nhel",
+        OK_HEAD "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n",
+    };
+    for (size_t i = 0; i < CW_COUNT(halves); i++) {
+        asked a = ask_text(halves[i]);
+        if (a.end != CW_CLIENT_LOST)
+            fail_msg("%s: %d %s", halves[i], a.end, a.why);
+        fake_step script[] = {DO_READ, DO_SEND(halves[i]), DO_PAUSE(2), DO_RESET};
+        a = ask_script(script, CW_HTTP_POST);
+        if (a.end != CW_CLIENT_LOST)
+            fail_msg("%s: %d %s", halves[i], a.end, a.why);
+    }
+    /* Up to the close, an error is no end. */
+    static const fake_step reset[] = {DO_READ, DO_SEND(OK_HEAD "\r\nhel"), DO_PAUSE(2), DO_RESET};
+    asked a = ask_script(reset, CW_HTTP_POST);
+    assert_int_equal(a.end, CW_CLIENT_LOST);
+    static const fake_step at_once[] = {DO_RESET};
+    a = ask_script(at_once, CW_HTTP_POST);
+    assert_int_equal(a.end, CW_CLIENT_LOST);
+}
+
+/* ---- connecting ---- */
+
+static void nobody_there_is_said(void **state)
+{
+    (void)state;
+    bench b;
+    asked a = {0};
+    bench_open(&b, fake_free_port());
+    ask(&b, &a);
+    assert_int_equal(a.end, CW_CLIENT_CONNECT);
+    assert_int_equal(cw_client_busy(b.client), 0);
+    bench_close(&b);
+    bench_loop(&b);
+    assert_int_equal(bench_client(&b, "unix:/nowhere/at.all:/", (cw_client_opts){0}), CW_OK);
+    asked u = {0};
+    ask(&b, &u);
+    assert_int_equal(u.end, CW_CLIENT_CONNECT);
+    bench_close(&b);
+}
+
+static void a_connection_has_its_time(void **state)
+{
+    (void)state;
+    fake_hole hole;
+    bench b;
+    asked a = {0};
+    fake_hole_open(&hole);
+    bench_open_with(&b, hole.port, (cw_client_opts){.connect_ms = 60});
+    uint64_t start = cw_clock_ms();
+    ask(&b, &a);
+    uint64_t took = cw_clock_ms() - start;
+    assert_int_equal(a.end, CW_CLIENT_CONNECT);
+    assert_true(took >= 50 && took < 1000);
+    bench_close(&b);
+    fake_hole_close(&hole);
+}
+
+static void a_name_is_looked_up_and_each_address_tried(void **state)
+{
+    (void)state;
+    static const fake_step script[] = {DO_READ, DO_SEND(OK_HI), DO_REPEAT};
+    fake_server s;
+    bench b;
+    char url[64];
+    fake_start(&s, SCRIPTS(script), 1);
+    /* On most machines this is ::1 too, where nobody listens. */
+    snprintf(url, sizeof url, "http://localhost:%u/", s.port);
+    bench_loop(&b);
+    assert_int_equal(bench_client(&b, url, (cw_client_opts){0}), CW_OK);
+    asked first = {0}, second = {0};
+    assert_int_equal(begin_ask(&b, &first), CW_OK);
+    assert_int_equal(begin_ask(&b, &second), CW_OK);
+    run_until(&b, first.calls && second.calls);
+    assert_answer(&first, 200, "hi");
+    assert_answer(&second, 200, "hi");
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void a_name_that_leads_nowhere_is_said_to_all(void **state)
+{
+    (void)state;
+    bench b;
+    bench_loop(&b);
+    assert_int_equal(bench_client(&b, "http://no-such-name.invalid/", (cw_client_opts){0}), CW_OK);
+    asked a[3] = {0};
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
+    run_until(&b, a[0].calls && a[1].calls && a[2].calls);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(a[i].end, CW_CLIENT_CONNECT);
+    assert_non_null(strstr(a[0].why, "no-such-name.invalid"));
+    /* Closed while a lookup is under way. */
+    asked last = {0};
+    assert_int_equal(begin_ask(&b, &last), CW_OK);
+    bench_close(&b);
+    assert_int_equal(last.calls, 0);
+}
+
+static void unix_sockets_work(void **state)
+{
+    (void)state;
+    static const fake_step script[] = {DO_READ, DO_SEND(OK_HI), DO_REPEAT};
+    char folder[64], path[96], url[128];
+    snprintf(folder, sizeof folder, "%s/cw-client-XXXXXX", P_tmpdir);
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/s", folder);
+    snprintf(url, sizeof url, "unix:%s:/rpc", path);
+    fake_server s;
+    bench b;
+    asked a = {0}, again = {0};
+    fake_start_at(&s, path, SCRIPTS(script), 1);
+    bench_loop(&b);
+    assert_int_equal(bench_client(&b, url, (cw_client_opts){0}), CW_OK);
+    ask(&b, &a);
+    ask(&b, &again);
+    assert_answer(&a, 200, "hi");
+    assert_answer(&again, 200, "hi");
+    assert_int_equal(s.accepted, 1);
+    assert_non_null(strstr(s.last, "POST /rpc HTTP/1.1\r\nHost: localhost\r\n"));
+    bench_close(&b);
+    fake_stop(&s);
+    rmdir(folder);
+}
+
+/* ---- large requests ---- */
+
+#define LARGE (8u << 20)
+
+static void a_large_request_goes_out_in_many_parts(void **state)
+{
+    (void)state;
+    static const fake_step script[] = {DO_PAUSE(20), DO_READ, DO_SEND(OK_HI), DO_END};
+    static char bytes[LARGE];
+    cw_str pieces[40];
+    for (size_t i = 0; i < 40; i++)
+        pieces[i] = cw_str_make(bytes, i ? LARGE / 40 : 1);
+    fake_server s;
+    bench b;
+    asked a = {.req = {.body = pieces, .n_body = 40}};
+    fake_start(&s, SCRIPTS(script), 1);
+    bench_open(&b, s.port);
+    ask(&b, &a);
+    assert_answer(&a, 200, "hi");
+    assert_int_equal(s.body_bytes, 1 + 39 * (size_t)(LARGE / 40));
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void an_answer_before_the_request_is_out_counts(void **state)
+{
+    (void)state;
+    static const fake_step script[] = {DO_SEND("HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno"),
+                                       DO_END};
+    static char bytes[LARGE];
+    cw_str body = {bytes, LARGE};
+    fake_server s;
+    bench b;
+    asked a = {.req = {.body = &body, .n_body = 1}};
+    fake_start(&s, SCRIPTS(script), 1);
+    bench_open(&b, s.port);
+    ask(&b, &a);
+    assert_answer(&a, 413, "no");
+    /* Half a request is on that connection: it is of no use. */
+    run_until(&b, atomic_load(&s.accepted) == 1);
+    asked next = {0};
+    ask(&b, &next);
+    assert_int_equal(s.accepted, 2);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(urls_are_taken_apart),
+        cmocka_unit_test(urls_that_mean_something_else_are_refused),
+        cmocka_unit_test(a_request_is_what_it_should_be),
+        cmocka_unit_test(a_request_that_would_break_is_refused),
+        cmocka_unit_test(bodies_come_in_every_framing),
+        cmocka_unit_test(bytes_may_come_one_by_one),
+        cmocka_unit_test(interim_answers_are_skipped_up_to_a_few),
+        cmocka_unit_test(garbage_is_no_answer),
+        cmocka_unit_test(an_answer_has_a_largest_size),
+        cmocka_unit_test(half_an_answer_is_lost),
+        cmocka_unit_test(nobody_there_is_said),
+        cmocka_unit_test(a_connection_has_its_time),
+        cmocka_unit_test(a_name_is_looked_up_and_each_address_tried),
+        cmocka_unit_test(a_name_that_leads_nowhere_is_said_to_all),
+        cmocka_unit_test(unix_sockets_work),
+        cmocka_unit_test(a_large_request_goes_out_in_many_parts),
+        cmocka_unit_test(an_answer_before_the_request_is_out_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

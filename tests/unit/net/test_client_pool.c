@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How the HTTP client keeps, shares, replaces and drops its connections. */
+#include "client_check.h"
+
+#define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+#define OK_HI OK_HEAD "Content-Length: 2\r\n\r\nhi"
+
+static const fake_step always[] = {DO_READ, DO_SEND(OK_HI), DO_REPEAT};
+static const fake_step once_then_close[] = {DO_READ, DO_SEND(OK_HI), DO_CLOSE, DO_END};
+static const fake_step hang[] = {DO_READ, DO_END};
+
+/* ---- keeping ---- */
+
+static void a_kept_connection_is_used_again(void **state)
+{
+    (void)state;
+    fake_server s;
+    bench b;
+    fake_start(&s, SCRIPTS(always), 1);
+    bench_open(&b, s.port);
+    for (unsigned i = 0; i < 10; i++) {
+        asked a = {0};
+        ask(&b, &a);
+        assert_answer(&a, 200, "hi");
+    }
+    assert_int_equal(s.accepted, 1);
+    assert_int_equal(s.requests, 10);
+    bench_close(&b);
+    fake_stop(&s);
+    assert_int_equal(s.gone, 1);
+}
+
+static void a_warm_request_allocates_nothing(void **state)
+{
+    (void)state;
+    static const fake_step split[] = {DO_READ,     DO_SEND("HTTP/1.1 200 OK\r\nContent-"),
+                                      DO_PAUSE(5), DO_SEND("Length: 10\r\n\r\nhello"),
+                                      DO_PAUSE(5), DO_SEND("hello"),
+                                      DO_REPEAT};
+    fake_server s;
+    bench b;
+    fake_start(&s, SCRIPTS(split), 1);
+    bench_open(&b, s.port);
+    for (unsigned i = 0; i < 8; i++) {
+        asked a = {0};
+        if (i == 4)
+            oom_reset();
+        ask(&b, &a);
+        assert_answer(&a, 200, "hellohello");
+    }
+    assert_int_equal(oom_count(), 0);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void a_connection_that_must_not_be_kept_is_not(void **state)
+{
+    (void)state;
+    static const char *const answers[] = {
+        OK_HEAD "Connection: close\r\nContent-Length: 2\r\n\r\nhi",
+        "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+        OK_HEAD "Content-Length: 2\r\n\r\nhimore",
+        "HTTP/1.1 204 No\r\nContent-Length: 2\r\n\r\n",
+        "HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n",
+    };
+    for (size_t i = 0; i < CW_COUNT(answers); i++) {
+        const fake_step script[] = {DO_READ, DO_SEND(answers[i]), DO_END};
+        fake_server s;
+        bench b;
+        asked a = {0}, again = {0};
+        fake_start(&s, SCRIPTS(script), 1);
+        bench_open(&b, s.port);
+        ask(&b, &a);
+        ask(&b, &again);
+        assert_int_equal(again.end, CW_CLIENT_OK);
+        assert_int_equal(s.accepted, 2);
+        bench_close(&b);
+        fake_stop(&s);
+    }
+}
+
+static void an_idle_connection_is_closed_after_its_time(void **state)
+{
+    (void)state;
+    fake_server s;
+    bench b;
+    asked a = {0};
+    fake_start(&s, SCRIPTS(always), 1);
+    bench_open_with(&b, s.port, (cw_client_opts){.idle_ms = 30});
+    ask(&b, &a);
+    run_until(&b, atomic_load(&s.gone) == 1);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void a_server_says_how_long_it_keeps_a_connection(void **state)
+{
+    (void)state;
+    static const fake_step script[] = {
+        DO_READ, DO_SEND(OK_HEAD "Keep-Alive: max=9, timeout=0\r\nContent-Length: 2\r\n\r\nhi"),
+        DO_REPEAT};
+    fake_server s;
+    bench b;
+    asked a = {0}, again = {0};
+    fake_start(&s, SCRIPTS(script), 1);
+    bench_open(&b, s.port);
+    ask(&b, &a);
+    ask(&b, &again);
+    assert_int_equal(s.accepted, 2);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void a_connection_that_the_server_closed_is_replaced(void **state)
+{
+    (void)state;
+    fake_server s;
+    bench b;
+    fake_start(&s, SCRIPTS(once_then_close), 1);
+    bench_open(&b, s.port);
+    for (unsigned i = 0; i < 3; i++) {
+        asked a = {0};
+        ask(&b, &a);
+        assert_answer(&a, 200, "hi");
+        run_for(&b, 20); /* the end of the connection comes by */
+    }
+    assert_int_equal(s.accepted, 3);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+/* Also where nobody looked at the socket meanwhile: it is looked at before it is used. */
+static void a_closed_connection_is_seen_before_it_is_used(void **state)
+{
+    (void)state;
+    fake_server s;
+    bench b;
+    asked a = {0}, again = {0};
+    fake_start(&s, SCRIPTS(once_then_close), 1);
+    bench_open(&b, s.port);
+    ask(&b, &a);
+    usleep(600 * 1000);
+    uv_update_time(&b.loop.uv);
+    assert_int_equal(begin_ask(&b, &again), CW_OK);
+    run_until(&b, again.calls);
+    assert_answer(&again, 200, "hi");
+    assert_int_equal(s.accepted, 2);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void unasked_bytes_close_an_idle_connection(void **state)
+{
+    (void)state;
+    static const fake_step script[] = {DO_READ, DO_SEND(OK_HI), DO_HOLD, DO_SEND(OK_HI), DO_END};
+    fake_server s;
+    bench b;
+    asked a = {0};
+    fake_start(&s, SCRIPTS(script), 1);
+    bench_open(&b, s.port);
+    ask(&b, &a);
+    fake_let_go(&s);
+    run_until(&b, atomic_load(&s.gone) == 1);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+/* ---- sending again ---- */
+
+static const fake_step second_lost[] = {DO_READ, DO_SEND(OK_HI), DO_READ, DO_CLOSE, DO_END};
+static const fake_step second_reset[] = {DO_READ, DO_SEND(OK_HI), DO_READ, DO_RESET, DO_END};
+
+static void a_request_that_may_not_be_repeated_is_not(void **state)
+{
+    (void)state;
+    const fake_step *const scripts[] = {second_lost, second_reset};
+    for (size_t i = 0; i < 2; i++) {
+        fake_server s;
+        bench b;
+        asked a = {0}, again = {0};
+        fake_start(&s, SCRIPTS(scripts[i], always), 2);
+        bench_open(&b, s.port);
+        ask(&b, &a);
+        ask(&b, &again);
+        assert_int_equal(again.end, CW_CLIENT_LOST);
+        assert_int_equal(s.requests, 2);
+        bench_close(&b);
+        fake_stop(&s);
+    }
+}
+
+static void a_request_that_may_be_repeated_is_sent_once_more(void **state)
+{
+    (void)state;
+    const fake_step *const scripts[] = {second_lost, second_reset};
+    for (size_t i = 0; i < 2; i++) {
+        fake_server s;
+        bench b;
+        asked a = {0}, again = {.req.may_repeat = true};
+        fake_start(&s, SCRIPTS(scripts[i], always), 2);
+        bench_open(&b, s.port);
+        ask(&b, &a);
+        ask(&b, &again);
+        assert_answer(&again, 200, "hi");
+        assert_int_equal(s.requests, 3);
+        bench_close(&b);
+        fake_stop(&s);
+    }
+}
+
+static void a_request_is_never_sent_three_times(void **state)
+{
+    (void)state;
+    static const fake_step lost[] = {DO_READ, DO_CLOSE, DO_END};
+    fake_server s;
+    bench b;
+    asked a = {0}, again = {.req.method = CW_HTTP_GET};
+    fake_start(&s, SCRIPTS(second_lost, lost), 2);
+    bench_open(&b, s.port);
+    ask(&b, &a);
+    ask(&b, &again);
+    assert_int_equal(again.end, CW_CLIENT_LOST);
+    assert_int_equal(s.requests, 3);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void what_was_answered_in_part_is_not_sent_again(void **state)
+{
+    (void)state;
+    static const fake_step half[] = {DO_READ,  DO_SEND(OK_HI), DO_READ, DO_SEND("HTTP/1.1 2"),
+                                     DO_CLOSE, DO_END};
+    fake_server s;
+    bench b;
+    asked a = {0}, again = {.req.may_repeat = true};
+    fake_start(&s, SCRIPTS(half, always), 2);
+    bench_open(&b, s.port);
+    ask(&b, &a);
+    ask(&b, &again);
+    assert_int_equal(again.end, CW_CLIENT_LOST);
+    assert_int_equal(s.requests, 2);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+/* ---- ceilings ---- */
+
+static void requests_beyond_the_ceiling_wait_in_order(void **state)
+{
+    (void)state;
+    static const fake_step held[] = {DO_READ, DO_HOLD, DO_SEND(OK_HI), DO_REPEAT};
+    fake_server s;
+    bench b;
+    asked a[6] = {0};
+    fake_start(&s, SCRIPTS(held), 1);
+    bench_open_with(&b, s.port, (cw_client_opts){.connections = 2, .waiting = 4});
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
+    asked more = {0};
+    assert_int_equal(begin_ask(&b, &more), CW_LIMIT);
+    assert_int_equal(cw_client_busy(b.client), 6);
+    run_until(&b, atomic_load(&s.held) == 2);
+    for (size_t i = 0; i < 6; i++) {
+        fake_let_go(&s);
+        run_until(&b, a[0].calls + a[1].calls + a[2].calls + a[3].calls + a[4].calls + a[5].calls ==
+                          i + 1);
+        /* Two run at a time; nobody is two places ahead of its turn. */
+        for (size_t j = i + 2; j < 6; j++)
+            assert_int_equal(a[j].calls, 0);
+    }
+    assert_int_equal(s.accepted, 2);
+    assert_int_equal(cw_client_busy(b.client), 0);
+    assert_int_equal(more.calls, 0);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void a_waiting_request_gets_the_place_of_a_lost_one(void **state)
+{
+    (void)state;
+    static const fake_step lost[] = {DO_READ, DO_RESET, DO_END};
+    fake_server s;
+    bench b;
+    asked a[2] = {0};
+    fake_start(&s, SCRIPTS(lost, always), 2);
+    bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
+    assert_int_equal(begin_ask(&b, &a[0]), CW_OK);
+    assert_int_equal(begin_ask(&b, &a[1]), CW_OK);
+    run_until(&b, a[0].calls && a[1].calls);
+    assert_int_equal(a[0].end, CW_CLIENT_LOST);
+    assert_answer(&a[1], 200, "hi");
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void those_who_wait_hear_when_nobody_is_there_any_more(void **state)
+{
+    (void)state;
+    static const fake_step held[] = {DO_READ, DO_HOLD, DO_RESET, DO_END};
+    fake_server s;
+    bench b;
+    asked a[3] = {0};
+    fake_start(&s, SCRIPTS(held), 1);
+    bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
+    run_until(&b, atomic_load(&s.held) == 1);
+    shutdown(s.fd, SHUT_RDWR); /* refuses from now on */
+    fake_let_go(&s);
+    run_until(&b, a[0].calls && a[1].calls && a[2].calls);
+    assert_int_equal(a[0].end, CW_CLIENT_LOST);
+    assert_int_equal(a[1].end, CW_CLIENT_CONNECT);
+    assert_int_equal(a[2].end, CW_CLIENT_CONNECT);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+/* ---- cancelling ---- */
+
+static void a_cancelled_request_closes_its_connection(void **state)
+{
+    (void)state;
+    static const fake_step half_head[] = {DO_READ, DO_SEND("HTTP/1.1 200"), DO_END};
+    static const fake_step half_body[] = {DO_READ, DO_SEND(OK_HEAD "Content-Length: 9\r\n\r\nhi"),
+                                          DO_END};
+    static const fake_step half_chunk[] = {
+        DO_READ, DO_SEND(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n5\r\nhi"), DO_END};
+    const fake_step *const scripts[] = {hang, half_head, half_body, half_chunk};
+    for (size_t i = 0; i < CW_COUNT(scripts); i++) {
+        fake_server s;
+        bench b;
+        asked a = {0}, next = {0};
+        fake_start(&s, SCRIPTS(scripts[i], always), 2);
+        bench_open(&b, s.port);
+        assert_int_equal(begin_ask(&b, &a), CW_OK);
+        run_until(&b, atomic_load(&s.requests) == 1);
+        run_for(&b, 10);
+        cw_client_cancel(b.client, &a.req);
+        assert_int_equal(cw_client_busy(b.client), 0);
+        cw_client_cancel(b.client, &a.req); /* nothing happens */
+        assert_int_equal(cw_client_busy(b.client), 0);
+        run_until(&b, atomic_load(&s.gone) == 1);
+        ask(&b, &next);
+        assert_answer(&next, 200, "hi");
+        assert_int_equal(a.calls, 0);
+        bench_close(&b);
+        fake_stop(&s);
+    }
+}
+
+static void a_request_can_be_cancelled_while_it_connects(void **state)
+{
+    (void)state;
+    fake_hole hole;
+    bench b;
+    asked a = {0};
+    fake_hole_open(&hole);
+    bench_open(&b, hole.port);
+    assert_int_equal(begin_ask(&b, &a), CW_OK);
+    run_for(&b, 10);
+    cw_client_cancel(b.client, &a.req);
+    run_for(&b, 10);
+    assert_int_equal(a.calls, 0);
+    bench_close(&b);
+    fake_hole_close(&hole);
+}
+
+static void a_request_can_be_cancelled_while_it_is_sent(void **state)
+{
+    (void)state;
+    static const fake_step deaf[] = {DO_HOLD, DO_END};
+    static char bytes[16u << 20];
+    cw_str body = {bytes, sizeof bytes};
+    fake_server s;
+    bench b;
+    asked a = {.req = {.body = &body, .n_body = 1}};
+    fake_start(&s, SCRIPTS(deaf), 1);
+    bench_open(&b, s.port);
+    assert_int_equal(begin_ask(&b, &a), CW_OK);
+    run_for(&b, 10);
+    cw_client_cancel(b.client, &a.req);
+    run_for(&b, 10);
+    assert_int_equal(a.calls, 0);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void a_waiting_request_can_be_cancelled(void **state)
+{
+    (void)state;
+    static const fake_step held[] = {DO_READ, DO_HOLD, DO_SEND(OK_HI), DO_REPEAT};
+    fake_server s;
+    bench b;
+    asked a[4] = {0};
+    fake_start(&s, SCRIPTS(held), 1);
+    bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
+    cw_client_cancel(b.client, &a[2].req);
+    cw_client_cancel(b.client, &a[3].req);
+    assert_int_equal(cw_client_busy(b.client), 2);
+    fake_let_go(&s);
+    fake_let_go(&s);
+    run_until(&b, a[0].calls && a[1].calls);
+    assert_int_equal(a[2].calls + a[3].calls, 0);
+    assert_int_equal(s.requests, 2);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void a_request_can_be_cancelled_while_its_name_is_looked_up(void **state)
+{
+    (void)state;
+    bench b;
+    asked a = {0};
+    bench_loop(&b);
+    assert_int_equal(bench_client(&b, "http://no-such-name.invalid/", (cw_client_opts){0}), CW_OK);
+    assert_int_equal(begin_ask(&b, &a), CW_OK);
+    cw_client_cancel(b.client, &a.req);
+    run_for(&b, 50);
+    assert_int_equal(a.calls, 0);
+    bench_close(&b);
+}
+
+/* ---- from within on_done ---- */
+
+static bench *shared;
+static asked *other;
+
+static void ask_other(asked *a)
+{
+    (void)a;
+    assert_int_equal(begin_ask(shared, other), CW_OK);
+}
+
+static void a_request_can_be_made_from_within_another_end(void **state)
+{
+    (void)state;
+    fake_server s;
+    bench b;
+    asked a = {.then = ask_other}, next = {0};
+    shared = &b;
+    other = &next;
+    fake_start(&s, SCRIPTS(always), 1);
+    bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
+    ask(&b, &a);
+    run_until(&b, next.calls);
+    assert_answer(&next, 200, "hi");
+    assert_int_equal(s.accepted, 1);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void cancel_other(asked *a)
+{
+    (void)a;
+    cw_client_cancel(shared->client, &other->req);
+}
+
+static void a_request_can_be_cancelled_from_within_another_end(void **state)
+{
+    (void)state;
+    fake_server s;
+    bench b;
+    asked a = {.then = cancel_other}, running = {0};
+    shared = &b;
+    other = &running;
+    fake_start(&s, SCRIPTS(hang, always), 2);
+    bench_open(&b, s.port);
+    assert_int_equal(begin_ask(&b, &running), CW_OK);
+    run_until(&b, atomic_load(&s.requests) == 1);
+    ask(&b, &a);
+    assert_int_equal(cw_client_busy(b.client), 0);
+    run_until(&b, atomic_load(&s.gone) == 1);
+    assert_int_equal(running.calls, 0);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void close_all(asked *a)
+{
+    (void)a;
+    cw_client_close(shared->client, on_client_closed, shared);
+}
+
+static void a_client_can_be_closed_from_within_an_end(void **state)
+{
+    (void)state;
+    static const fake_step lost[] = {DO_READ, DO_CLOSE, DO_END};
+    static const fake_step to_close[] = {DO_READ, DO_SEND(OK_HEAD "\r\nhi"), DO_CLOSE, DO_END};
+    const fake_step *const scripts[] = {always, lost, to_close};
+    for (size_t i = 0; i < CW_COUNT(scripts); i++) {
+        fake_server s;
+        bench b;
+        asked a = {.then = close_all}, running = {0};
+        shared = &b;
+        fake_start(&s, SCRIPTS(hang, scripts[i]), 2);
+        bench_open(&b, s.port);
+        assert_int_equal(begin_ask(&b, &running), CW_OK);
+        run_until(&b, atomic_load(&s.requests) == 1);
+        ask(&b, &a);
+        run_until(&b, b.closed);
+        b.client = NULL;
+        assert_int_equal(running.calls, 0);
+        bench_close(&b);
+        fake_stop(&s);
+    }
+    /* Where no connection is left that would keep it. */
+    bench b;
+    asked a = {.then = close_all}, waiting = {0};
+    shared = &b;
+    bench_loop(&b);
+    assert_int_equal(bench_client(&b, "http://no-such-name.invalid/", (cw_client_opts){0}), CW_OK);
+    assert_int_equal(begin_ask(&b, &a), CW_OK);
+    assert_int_equal(begin_ask(&b, &waiting), CW_OK);
+    run_until(&b, a.calls);
+    assert_true(b.closed);
+    assert_int_equal(waiting.calls, 0);
+    b.client = NULL;
+    bench_close(&b);
+}
+
+static void closing_drops_what_runs_and_waits(void **state)
+{
+    (void)state;
+    fake_server s;
+    bench b;
+    asked a[5] = {0};
+    fake_start(&s, SCRIPTS(always, hang), 2);
+    bench_open_with(&b, s.port, (cw_client_opts){.connections = 2});
+    ask(&b, &a[0]);
+    for (size_t i = 1; i < 5; i++)
+        assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
+    bench_close(&b);
+    assert_int_equal(a[3].calls + a[4].calls, 0);
+    fake_stop(&s);
+}
+
+/* ---- without memory ---- */
+
+static uint16_t oom_port;
+
+static void ask_with_failures(void *ctx)
+{
+    const char *host = ctx;
+    char text[64];
+    bench b;
+    snprintf(text, sizeof text, "http://%s:%u/", host, oom_port);
+    memset(&b, 0, sizeof b);
+    /* The loop has tests of its own. */
+    if (cw_loop_init(&b.loop, 64, NULL))
+        return;
+    uv_timer_init(&b.loop.uv, &b.tick);
+    uv_timer_start(&b.tick, on_tick, 1, 1);
+    cw_code rc = bench_client(&b, text, (cw_client_opts){0});
+    if (rc) {
+        assert_int_equal(rc, CW_NOMEM);
+        assert_true(oom_was_hit());
+        b.client = NULL;
+        bench_close(&b);
+        return;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        asked a = {0};
+        bool hit = oom_was_hit();
+        rc = begin_ask(&b, &a);
+        if (rc) {
+            assert_int_equal(rc, CW_NOMEM);
+            assert_true(oom_was_hit());
+            continue;
+        }
+        run_until(&b, a.calls);
+        if (a.end != CW_CLIENT_OK) {
+            assert_int_equal(a.end, CW_CLIENT_NOMEM);
+            assert_true(hit || oom_was_hit());
+        }
+    }
+    bench_close(&b);
+}
+
+static void every_failed_allocation_ends_one_request_cleanly(void **state)
+{
+    (void)state;
+    static const fake_step split[] = {DO_READ,     DO_SEND("HTTP/1.1 200 OK\r\nTransfer-"),
+                                      DO_PAUSE(3), DO_SEND("Encoding: chunked\r\n\r\n5\r\nhel"),
+                                      DO_PAUSE(3), DO_SEND("lo\r\n0\r\n\r\n"),
+                                      DO_REPEAT};
+    static char by_number[] = "127.0.0.1", by_name[] = "localhost";
+    fake_server s;
+    fake_start(&s, SCRIPTS(split), 1);
+    oom_port = s.port;
+    assert_true(oom_each(ask_with_failures, by_number) >= 6);
+    assert_true(oom_each(ask_with_failures, by_name) >= 7);
+    fake_stop(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kept_connection_is_used_again),
+        cmocka_unit_test(a_warm_request_allocates_nothing),
+        cmocka_unit_test(a_connection_that_must_not_be_kept_is_not),
+        cmocka_unit_test(an_idle_connection_is_closed_after_its_time),
+        cmocka_unit_test(a_server_says_how_long_it_keeps_a_connection),
+        cmocka_unit_test(a_connection_that_the_server_closed_is_replaced),
+        cmocka_unit_test(a_closed_connection_is_seen_before_it_is_used),
+        cmocka_unit_test(unasked_bytes_close_an_idle_connection),
+        cmocka_unit_test(a_request_that_may_not_be_repeated_is_not),
+        cmocka_unit_test(a_request_that_may_be_repeated_is_sent_once_more),
+        cmocka_unit_test(a_request_is_never_sent_three_times),
+        cmocka_unit_test(what_was_answered_in_part_is_not_sent_again),
+        cmocka_unit_test(requests_beyond_the_ceiling_wait_in_order),
+        cmocka_unit_test(a_waiting_request_gets_the_place_of_a_lost_one),
+        cmocka_unit_test(those_who_wait_hear_when_nobody_is_there_any_more),
+        cmocka_unit_test(a_cancelled_request_closes_its_connection),
+        cmocka_unit_test(a_request_can_be_cancelled_while_it_connects),
+        cmocka_unit_test(a_request_can_be_cancelled_while_it_is_sent),
+        cmocka_unit_test(a_waiting_request_can_be_cancelled),
+        cmocka_unit_test(a_request_can_be_cancelled_while_its_name_is_looked_up),
+        cmocka_unit_test(a_request_can_be_made_from_within_another_end),
+        cmocka_unit_test(a_request_can_be_cancelled_from_within_another_end),
+        cmocka_unit_test(a_client_can_be_closed_from_within_an_end),
+        cmocka_unit_test(closing_drops_what_runs_and_waits),
+        cmocka_unit_test(every_failed_allocation_ends_one_request_cleanly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
