@@ -75,6 +75,49 @@ typedef struct cw_config_levels {
     cw_str text; /* "net=debug,access=off", as cw_log_opts takes it; empty when there are none */
 } cw_config_levels;
 
+/* A role and what it may do; "anonymous" is everybody who has not said who they are. */
+typedef struct cw_config_role {
+    cw_str name;
+    cw_config_strings permissions;
+} cw_config_role;
+
+typedef struct cw_config_roles {
+    const cw_config_role *items;
+    size_t n;
+} cw_config_roles;
+
+/* What the operator says about one method of a remote source. */
+typedef struct cw_config_overlay {
+    cw_str method; /* its id there */
+    bool tool;     /* mark it (default) */
+    bool rpc;      /* may be called on /jsonrpc (a marked one always may) */
+    cw_str title;
+    cw_str description; /* empty: the document's */
+    cw_str annotations; /* a JSON object as text, or empty */
+    cw_config_strings permissions;
+} cw_config_overlay;
+
+typedef struct cw_config_overlays {
+    const cw_config_overlay *items;
+    size_t n;
+} cw_config_overlays;
+
+/* A JSON-RPC service. */
+typedef struct cw_config_remote {
+    cw_str name;    /* unique, [a-z0-9_-]+ */
+    cw_str url;     /* "http://host:port/path" or "unix:/path.sock:/path" */
+    cw_str openrpc; /* file with its OpenRPC document; empty: ask rpc.discover */
+    cw_str prefix;  /* put before its method ids here; may be empty */
+    uint32_t timeout_ms;
+    uint32_t connections; /* per loop */
+    cw_config_overlays methods;
+} cw_config_remote;
+
+typedef struct cw_config_remotes {
+    const cw_config_remote *items;
+    size_t n;
+} cw_config_remotes;
+
 /* Sizes are bytes, times are milliseconds. An unset path is the empty string; a set one is
  * absolute (relative ones are taken from the folder of the file). */
 typedef struct cw_config {
@@ -101,6 +144,9 @@ typedef struct cw_config {
         uint32_t pipelined_requests;
         size_t stream_queue;
         uint32_t min_body_rate; /* bytes per second; 0: no minimum */
+        uint32_t calls;         /* running at once, all loops together */
+        uint32_t batch;         /* calls in one JSON-RPC batch */
+        size_t answer_size;     /* result of a method */
     } limits;
 
     struct {
@@ -120,6 +166,23 @@ typedef struct cw_config {
     } log;
 
     bool access_log;
+
+    struct {
+        cw_str folder; /* empty: no plugins */
+        cw_str host; /* causeway-plugin-host; empty: the one that was built or installed with us */
+        uint32_t workers; /* per plugin and loop */
+        uint32_t queue;   /* calls that wait, per plugin and loop */
+        uint32_t timeout_ms;
+        uint32_t grace_ms;
+        uint32_t load_ms;
+        uint32_t idle_ms;
+        size_t memory; /* 0: no limit */
+        uint32_t files;
+    } plugins;
+
+    cw_config_remotes sources;
+    cw_config_roles roles;
+    bool ignore_unknown_arguments; /* unknown_arguments: ignore */
 } cw_config;
 
 /* One mistake. `text` is a whole line without its newline, safe for a terminal:

@@ -12,6 +12,10 @@
 #define MAX_LOOPS 64u
 #define MAX_HEAD 65535u /* of net/http1.h */
 #define MAX_CONNECTIONS 1000000u
+#define MAX_CALLS 1000000u
+#define MAX_SOURCES 100u
+#define MAX_METHODS 10000u /* of one source, as source/openrpc.h */
+#define MAX_ROLES 100u
 #define KB 1024u
 #define MB (1024u * KB)
 #define GB (1024u * MB)
@@ -27,6 +31,21 @@ static const cw_config_listener default_listeners[] = {
                  .port = 8080}},
 };
 static const cw_config_listener default_listener = {0};
+static const cw_config_remote default_remote = {
+    .name = CW_STR_INIT(""),
+    .url = CW_STR_INIT(""),
+    .openrpc = CW_STR_INIT(""),
+    .prefix = CW_STR_INIT(""),
+    .timeout_ms = CW_REMOTE_CALL_MS,
+    .connections = CW_REMOTE_MAX_CONNECTIONS,
+};
+static const cw_config_overlay default_overlay = {
+    .method = CW_STR_INIT(""),
+    .tool = true,
+    .title = CW_STR_INIT(""),
+    .description = CW_STR_INIT(""),
+    .annotations = CW_STR_INIT(""),
+};
 static const cw_str loopback_names[] = {
     CW_STR_INIT("localhost"),
     CW_STR_INIT("127.0.0.1"),
@@ -49,7 +68,10 @@ const cw_config cw_config_defaults = {
                .body_memory = CW_HTTP_MAX_BODY_MEMORY,
                .pipelined_requests = CW_HTTP_MAX_PIPELINED,
                .stream_queue = CW_HTTP_MAX_STREAM_QUEUE,
-               .min_body_rate = CW_HTTP_MIN_RATE},
+               .min_body_rate = CW_HTTP_MIN_RATE,
+               .calls = CW_CALL_MAX_RUNNING,
+               .batch = CW_CALL_MAX_BATCH,
+               .answer_size = CW_CALL_MAX_ANSWER},
     .timeouts = {.header_ms = CW_HTTP_HEADER_MS,
                  .body_ms = CW_HTTP_BODY_MS,
                  .idle_ms = CW_HTTP_IDLE_MS,
@@ -61,6 +83,16 @@ const cw_config cw_config_defaults = {
             .file = CW_STR_INIT(""),
             .levels = {.text = CW_STR_INIT("")}},
     .access_log = true,
+    .plugins = {.folder = CW_STR_INIT(""),
+                .host = CW_STR_INIT(""),
+                .workers = CW_PLUGIN_MAX_WORKERS,
+                .queue = CW_PLUGIN_MAX_QUEUE,
+                .timeout_ms = CW_PLUGIN_CALL_MS,
+                .grace_ms = CW_PLUGIN_GRACE_MS,
+                .load_ms = CW_PLUGIN_LOAD_MS,
+                .idle_ms = CW_PLUGIN_IDLE_MS,
+                .memory = CW_PLUGIN_MAX_MEMORY,
+                .files = CW_PLUGIN_MAX_FILES},
 };
 
 /* ---- the table ---- */
@@ -83,6 +115,31 @@ static const cw_choice log_formats[] = {
     {"json", CW_CONFIG_LOG_JSON},
     {0},
 };
+
+static const cw_choice unknown_arguments[] = {
+    {"refuse", false},
+    {"ignore", true},
+    {0},
+};
+
+/* Texts for people may have several lines. */
+static bool is_prose(cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7F)
+            return false;
+    }
+    return true;
+}
+
+#define LINE_PATTERN "^[^\\u0000-\\u001f\\u007f]*$"
+#define LINE_EXPECTED "a text without control characters"
+#define PROSE_PATTERN "^[^\\u0000-\\u0008\\u000b-\\u001f\\u007f]*$"
+#define PERMISSIONS                                                                                \
+    .max = MAX_NAMES, .is_valid = cw_check_is_clean,                                               \
+    .expected = "a permission such as \"access content\"",                                         \
+    .pattern = "^[^\\u0000-\\u001f\\u007f]+$"
 
 static const cw_key listener_keys[] = {
     {"address", &cw_type_address, "HOST:PORT, [IPV6]:PORT or unix:PATH; port 0 is any free one",
@@ -123,6 +180,12 @@ static const cw_key limits_keys[] = {
     {"min_body_rate", &cw_type_size,
      "Least bytes per second of a body, and of a reader of answers; 0 is no minimum",
      FIELD(limits.min_body_rate), .min = 0, .max = GB},
+    {"calls", &cw_type_integer, "Calls of methods that run at once", FIELD(limits.calls), .min = 1,
+     .max = MAX_CALLS},
+    {"batch", &cw_type_integer, "Calls in one JSON-RPC batch", FIELD(limits.batch), .min = 1,
+     .max = 10000},
+    {"answer_size", &cw_type_size, "Result of a method", FIELD(limits.answer_size), .min = KB,
+     .max = GB},
     {0},
 };
 
@@ -155,6 +218,78 @@ static const cw_key log_keys[] = {
     {0},
 };
 
+static const cw_key plugins_keys[] = {
+    {"folder", &cw_type_path, "Folder with the plugins, NAME.so each; null is no plugins",
+     FIELD(plugins.folder)},
+    {"host", &cw_type_path, "causeway-plugin-host; null is the one that belongs to this program",
+     FIELD(plugins.host)},
+    {"workers", &cw_type_integer, "Processes of one plugin, for each event loop",
+     FIELD(plugins.workers), .min = 1, .max = 64},
+    {"queue", &cw_type_integer, "Calls of one plugin that wait, for each event loop",
+     FIELD(plugins.queue), .min = 1, .max = MAX_CALLS},
+    {"timeout", &cw_type_duration, "For a call to end", FIELD(plugins.timeout_ms), .min = 1,
+     .max = DAY_MS},
+    {"grace", &cw_type_duration, "For a cancelled call to end before its process is killed",
+     FIELD(plugins.grace_ms), .min = 0, .max = HOUR_MS},
+    {"load_timeout", &cw_type_duration, "For a plugin to be loaded and to describe itself",
+     FIELD(plugins.load_ms), .min = 1, .max = HOUR_MS},
+    {"idle_timeout", &cw_type_duration, "For a process without work to be ended; 0 is never",
+     FIELD(plugins.idle_ms), .min = 0, .max = DAY_MS},
+    {"memory", &cw_type_size, "Address space of one process; 0 is no limit", FIELD(plugins.memory),
+     .min = 0, .max = UINT64_C(1024) * GB},
+    {"files", &cw_type_integer, "Open files of one process", FIELD(plugins.files), .min = 8,
+     .max = 65536},
+    {0},
+};
+
+static const cw_key overlay_keys[] = {
+    {"method", &cw_type_text, "Its name in the service", AT(cw_config_overlay, method),
+     .is_required = true, .is_valid = cw_check_is_clean,
+     .expected = "the name of a method such as \"user.get\"",
+     .pattern = "^[^\\u0000-\\u001f\\u007f]+$"},
+    {"tool", &cw_type_bool, "Show it as a tool", AT(cw_config_overlay, tool)},
+    {"rpc", &cw_type_bool, "Let it be called on /jsonrpc when it is no tool",
+     AT(cw_config_overlay, rpc)},
+    {"title", &cw_type_text, "Title of the tool", AT(cw_config_overlay, title),
+     .is_valid = cw_check_is_clean, .expected = LINE_EXPECTED, .pattern = LINE_PATTERN},
+    {"description", &cw_type_text, "Description of the tool; null is the document's",
+     AT(cw_config_overlay, description), .is_valid = is_prose,
+     .expected = "a text without control characters but line breaks and tabs",
+     .pattern = PROSE_PATTERN},
+    {"annotations", &cw_type_object, "Annotations of the tool, \"auth\" among them",
+     AT(cw_config_overlay, annotations)},
+    {"permissions", &cw_type_strings, "What a caller needs to see and call it",
+     AT(cw_config_overlay, permissions), PERMISSIONS},
+    {0},
+};
+
+static const cw_key source_keys[] = {
+    {"name", &cw_type_text, "Its name here", AT(cw_config_remote, name), .is_required = true,
+     .is_valid = cw_names_is_source, .expected = "a name of a-z, 0-9, '_' and '-'",
+     .pattern = CW_NAMES_SOURCE_PATTERN},
+    {"url", &cw_type_url, "Where calls go: http://HOST:PORT/PATH or unix:SOCKET:/PATH",
+     AT(cw_config_remote, url), .is_required = true},
+    {"openrpc", &cw_type_path, "File with its OpenRPC document; null asks rpc.discover",
+     AT(cw_config_remote, openrpc)},
+    {"prefix", &cw_type_text, "Put before the names of its methods here",
+     AT(cw_config_remote, prefix), .is_valid = cw_check_is_clean, .expected = LINE_EXPECTED,
+     .pattern = LINE_PATTERN},
+    {"timeout", &cw_type_duration, "For a call to end", AT(cw_config_remote, timeout_ms), .min = 1,
+     .max = DAY_MS},
+    {"connections", &cw_type_integer, "Open connections to it, for each event loop",
+     AT(cw_config_remote, connections), .min = 1, .max = 10000},
+    {"methods", &cw_type_items, "Its methods that can be used; no others can",
+     AT(cw_config_remote, methods), .min = 0, .max = MAX_METHODS, .children = overlay_keys,
+     .item_size = sizeof(cw_config_overlay), .item_defaults = &default_overlay,
+     .shorthand = &overlay_keys[0]},
+    {0},
+};
+
+static const cw_key role_keys[] = {
+    {"permissions", &cw_type_strings, "What the role may do", PERMISSIONS},
+    {0},
+};
+
 static const cw_key top_keys[] = {
     {"listen", &cw_type_items, "Where to listen: an address or a list of them", FIELD(listen),
      .min = 1, .max = MAX_LISTENERS, .children = listener_keys,
@@ -179,6 +314,15 @@ static const cw_key top_keys[] = {
     {"timeouts", &cw_type_section, "How long to wait", .children = timeouts_keys},
     {"log", &cw_type_section, "The log", .children = log_keys},
     {"access_log", &cw_type_bool, "Log one line for every request", FIELD(access_log)},
+    {"plugins", &cw_type_section, "Plugins and the processes that run them",
+     .children = plugins_keys},
+    {"sources", &cw_type_items, "JSON-RPC services and which of their methods can be used",
+     FIELD(sources), .min = 0, .max = MAX_SOURCES, .children = source_keys,
+     .item_size = sizeof(cw_config_remote), .item_defaults = &default_remote},
+    {"roles", &cw_type_roles, "Permissions of roles; \"anonymous\" is who has not logged in",
+     FIELD(roles), .max = MAX_ROLES, .children = role_keys},
+    {"unknown_arguments", &cw_type_enum, "What becomes of a call with arguments nobody declared",
+     FIELD(ignore_unknown_arguments), .choices = unknown_arguments},
     {0},
 };
 

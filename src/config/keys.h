@@ -50,14 +50,15 @@ struct cw_key {
 
     uint64_t min, max;         /* numbers: in the field's unit; lists: number of items */
     const cw_choice *choices;  /* enum, levels */
-    const cw_key *children;    /* section: offsets as its own; items: in an item */
+    const cw_key *children;    /* section: offsets as its own; items: in an item; roles: one row
+                                  for the permissions */
     size_t item_size;          /* items */
     const void *item_defaults; /* items: what an item is before its keys are read */
-    const cw_key *shorthand;   /* items: the child that a plain string stands for */
+    const cw_key *shorthand;   /* items: the child that a plain string stands for, or NULL */
     bool is_required;          /* child of an item: no default */
-    bool (*is_valid)(cw_str);  /* strings: each entry */
-    const char *expected;      /* strings: what an entry is, with an example */
-    const char *pattern;       /* strings: the same for the JSON Schema */
+    bool (*is_valid)(cw_str);  /* text; strings: each entry */
+    const char *expected;      /* text, strings: what an entry is, with an example */
+    const char *pattern;       /* text, strings: the same for the JSON Schema */
 };
 
 /* The top of the table: a section without a name that fills a cw_config. */
@@ -65,14 +66,15 @@ extern const cw_key cw_config_root;
 extern const cw_config cw_config_defaults;
 
 /* The types. Fields: bool; uint32_t or size_t; uint32_t milliseconds; uint32_t or size_t bytes; an
- * enum of the size of int; cw_str; cw_config_strings; cw_config_address; cw_config_levels. */
+ * enum of the size of int, or bool; cw_str; cw_config_strings; cw_config_address;
+ * cw_config_levels; cw_config_roles. An object is kept as JSON text; null, like {}, is "". */
 extern const cw_key_type cw_type_bool, cw_type_integer, cw_type_duration, cw_type_size;
 extern const cw_key_type cw_type_enum, cw_type_path, cw_type_strings, cw_type_address;
-extern const cw_key_type cw_type_levels;
+extern const cw_key_type cw_type_levels, cw_type_text, cw_type_url, cw_type_object, cw_type_roles;
 /* A mapping with the keys of `children`, whose offsets count from cw_config. */
 extern const cw_key_type cw_type_section;
-/* One or a list of mappings with the keys of `children`, or strings for `shorthand`; the field is
- * {const item *items; size_t n;}. */
+/* One or a list of mappings with the keys of `children`, or strings for `shorthand`; with `min` 0
+ * perhaps none. The field is {const item *items; size_t n;}. */
 extern const cw_key_type cw_type_items;
 
 /* Parts of the types that hold one of a few words. */

@@ -3,8 +3,11 @@
 
 #include <arpa/inet.h>
 
+#include "base/limits.h"
+
 #define NAME_MAX_LEN 255u
 #define COMPONENT_MAX 32u
+#define SOURCE_MAX 64u
 
 static bool is_digit(char c)
 {
@@ -199,4 +202,68 @@ bool cw_names_is_component(cw_str name)
         if (!is_label(name.p[i]) || (name.p[i] >= 'A' && name.p[i] <= 'Z'))
             return false;
     return true;
+}
+
+bool cw_names_is_source(cw_str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        if ((c < 'a' || c > 'z') && !is_digit(c) && c != '_' && c != '-')
+            return false;
+    }
+    return name.n > 0 && name.n <= SOURCE_MAX;
+}
+
+/* What may stand in the path and query of a URL as it is. */
+static bool is_target(cw_str path)
+{
+    for (size_t i = 0; i < path.n; i++) {
+        char c = path.p[i];
+        if (c <= ' ' || c > '~' || strchr("\"#<>\\^`{|}", c))
+            return false;
+    }
+    return path.n <= CW_HTTP_MAX_TARGET;
+}
+
+static const char *check_authority(cw_str authority)
+{
+    if (authority.n && memchr(authority.p, '@', authority.n))
+        return "a user name or password does not belong into a URL";
+    if (!cw_names_is_host(authority) || authority.p[0] == '*')
+        return "no valid host";
+    if (cw_str_ends(authority, CW_STR(":0")))
+        return "a port is 1 to 65535";
+    return NULL;
+}
+
+static const char *check_unix(cw_str text, cw_str *ret_socket)
+{
+    cw_str path;
+    cw_str socket = cw_str_cut(text, ':', &path);
+    if (socket.n == 0)
+        return "no path of a socket";
+    if (path.p && (path.n == 0 || path.p[0] != '/' || !is_target(path)))
+        return "the path behind the socket begins with '/' and has no special characters";
+    *ret_socket = socket;
+    return NULL;
+}
+
+const char *cw_names_check_url(cw_str text, cw_str *ret_socket)
+{
+    *ret_socket = CW_STR("");
+    if (cw_str_starts(text, CW_STR("https:")))
+        return "https:// comes later; use http:// or a local proxy";
+    if (cw_str_starts(text, CW_STR("unix:")))
+        return check_unix(cw_str_make(text.p + 5, text.n - 5), ret_socket);
+    if (!cw_str_starts(text, CW_STR("http://")))
+        return "no URL of that kind";
+    cw_str rest = cw_str_make(text.p + 7, text.n - 7);
+    size_t end = 0;
+    while (end < rest.n && rest.p[end] != '/' && rest.p[end] != '?' && rest.p[end] != '#')
+        end++;
+    if (end < rest.n && rest.p[end] == '?')
+        return "the path begins with '/'";
+    if (!is_target(cw_str_make(rest.p + end, rest.n - end)))
+        return "the path has characters that must be percent-encoded";
+    return check_authority(cw_str_make(rest.p, end));
 }

@@ -28,6 +28,13 @@ const char *cw_names_parse_address(cw_str text, cw_config_address *ret);
 bool cw_names_is_host(cw_str entry);
 /* "scheme://host[:port]" with a host as above, "null" or "*". */
 bool cw_names_is_origin(cw_str entry);
+/* Check "http://HOST[:PORT][/PATH]" or "unix:SOCKET[:/PATH]" as net/client.h takes them. Returns
+ * NULL, or what is wrong in a few words. *ret_socket gets SOCKET, perhaps relative, or "". */
+const char *cw_names_check_url(cw_str text, cw_str *ret_socket);
+#define CW_NAMES_URL_PATTERN "^(http://[^/?#@]+(/[!-~]*)?|unix:[^:]+(:/[!-~]*)?)$"
+/* The name of a source: 1 to 64 of [a-z0-9_-]. */
+bool cw_names_is_source(cw_str name);
+#define CW_NAMES_SOURCE_PATTERN "^[a-z0-9_-]{1,64}$"
 /* A component of the log: a lower-case letter, then up to 31 of [a-z0-9_-]. */
 bool cw_names_is_component(cw_str name);
 #define CW_NAMES_COMPONENT_PATTERN "^[a-z][a-z0-9_-]{0,31}$"

@@ -202,15 +202,20 @@ static cw_code read_item(cw_checker *c, const cw_key *key, const cw_place *place
     if (cw_json_is(v, CW_JSON_OBJECT))
         return read_members(c, key->children, place, v, item);
     const cw_key *child = key->shorthand;
+    if (!child)
+        return cw_check_expected(c, place, v, cw_type_section.name, NULL);
     return child->type->read(c, child, place, v, cw_key_field(child, item));
 }
 
 static cw_code read_items(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
                           void *field)
 {
+    /* Where none is fine, "sources:" with everything below it commented out is none. */
+    if (key->min == 0 && cw_json_is(v, CW_JSON_NULL))
+        return CW_OK;
     bool is_list = cw_json_is(v, CW_JSON_ARRAY);
     size_t n = is_list ? cw_json_count(v) : 1;
-    if (n == 0)
+    if (n < key->min)
         return cw_check_problem(c, place, v, "expected at least one entry, got an empty list");
     if (n > key->max)
         return cw_check_problem(c, place, v, "expected at most %u entries, got %zu",
@@ -239,13 +244,15 @@ static void write_items(cw_json_writer *w, const cw_key *key, const void *field)
     cw_json_close(w);
 }
 
-/* The two spellings of one item, as members of an open anyOf. */
+/* The spellings of one item, as members of an open anyOf. */
 static void describe_item(cw_json_writer *w, const cw_key *key)
 {
     const cw_key *child = key->shorthand;
-    cw_json_open_object(w);
-    child->type->describe(w, child);
-    cw_json_close(w);
+    if (child) {
+        cw_json_open_object(w);
+        child->type->describe(w, child);
+        cw_json_close(w);
+    }
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("type"), CW_STR("object"));
     describe_members(w, key->children, key->item_defaults);
@@ -267,10 +274,15 @@ static void describe_items(cw_json_writer *w, const cw_key *key)
     cw_json_close(w);
     cw_json_close(w);
     cw_json_add_key(w, CW_STR("minItems"));
-    cw_json_add_u64(w, 1);
+    cw_json_add_u64(w, key->min);
     cw_json_add_key(w, CW_STR("maxItems"));
     cw_json_add_u64(w, key->max);
     cw_json_close(w);
+    if (key->min == 0) {
+        cw_json_open_object(w);
+        cw_json_add_string_member(w, CW_STR("type"), CW_STR("null"));
+        cw_json_close(w);
+    }
     cw_json_close(w);
 }
 

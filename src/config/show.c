@@ -62,8 +62,10 @@ static void show_scalar(cw_buf *out, const cw_json *v)
         cw_buf_add(out, cw_json_text(v));
 }
 
+static void show_value(cw_buf *out, const cw_json *v, unsigned depth);
+
 /* The members of a mapping, one a line; the first continues a line that has begun already when it
- * follows a dash. Values are scalars: no type nests deeper. */
+ * follows a dash. Nothing nests deeper than a file may (CW_CONFIG_MAX_DEPTH). */
 static void show_members(cw_buf *out, const cw_json *v, unsigned depth, bool is_begun)
 {
     for (const cw_json *name = cw_json_first(v); name; name = cw_json_next_key(name)) {
@@ -71,26 +73,31 @@ static void show_members(cw_buf *out, const cw_json *v, unsigned depth, bool is_
             indent(out, depth);
         is_begun = false;
         show_text(out, cw_json_text(name));
-        cw_buf_add(out, CW_STR(": "));
-        show_scalar(out, cw_json_value(name));
-        cw_buf_add_char(out, '\n');
+        cw_buf_add_char(out, ':');
+        show_value(out, cw_json_value(name), depth);
     }
 }
 
-static void show_list(cw_buf *out, const cw_json *v, unsigned depth)
+static void show_list(cw_buf *out, const cw_json *v, unsigned depth, bool is_begun)
 {
     for (const cw_json *item = cw_json_first(v); item; item = cw_json_next(item)) {
-        indent(out, depth);
-        cw_buf_add(out, CW_STR("- "));
-        if (cw_json_is(item, CW_JSON_OBJECT)) {
-            show_members(out, item, depth + 1, /* is_begun= */ true);
+        if (!is_begun)
+            indent(out, depth);
+        is_begun = false;
+        cw_buf_add_char(out, '-');
+        if (!cw_json_count(item)) {
+            show_value(out, item, depth);
             continue;
         }
-        show_scalar(out, item);
-        cw_buf_add_char(out, '\n');
+        cw_buf_add_char(out, ' ');
+        if (cw_json_is(item, CW_JSON_OBJECT))
+            show_members(out, item, depth + 1, /* is_begun= */ true);
+        else
+            show_list(out, item, depth + 1, /* is_begun= */ true);
     }
 }
 
+/* What follows "key:" or "-". */
 static void show_value(cw_buf *out, const cw_json *v, unsigned depth)
 {
     bool is_list = cw_json_is(v, CW_JSON_ARRAY);
@@ -106,7 +113,7 @@ static void show_value(cw_buf *out, const cw_json *v, unsigned depth)
     }
     cw_buf_add_char(out, '\n');
     if (is_list)
-        show_list(out, v, depth + 1);
+        show_list(out, v, depth + 1, /* is_begun= */ false);
     else
         show_members(out, v, depth + 1, /* is_begun= */ false);
 }

@@ -255,13 +255,19 @@ void cw_choice_describe(cw_json_writer *w, const cw_choice *choices)
 static cw_code read_enum(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
                          void *field)
 {
-    assert(key->size == sizeof(int));
-    return cw_choice_read(c, key->choices, place, v, field);
+    if (key->size == sizeof(int))
+        return cw_choice_read(c, key->choices, place, v, field);
+    assert(key->size == sizeof(bool));
+    int value = *(bool *)field;
+    cw_code rc = cw_choice_read(c, key->choices, place, v, &value);
+    *(bool *)field = value != 0;
+    return rc;
 }
 
 static void write_enum(cw_json_writer *w, const cw_key *key, const void *field)
 {
-    cw_choice_write(w, key->choices, *(const int *)field);
+    bool is_flag = key->size == sizeof(bool);
+    cw_choice_write(w, key->choices, is_flag ? *(const bool *)field : *(const int *)field);
 }
 
 static void describe_enum(cw_json_writer *w, const cw_key *key)

@@ -356,7 +356,12 @@ static void every_failed_allocation_is_reported(void **state)
         write_file("ok.yaml", CW_STR("listen: [\"a:1\", {address: \"unix:x\", tls: true}]\n"
                                      "hosts: [a, b]\norigins: http://a\n"
                                      "tls: {certificate: c, key: k}\n"
-                                     "log: {levels: {net: debug}, file: x}\n")),
+                                     "log: {levels: {net: debug}, file: x}\n"
+                                     "plugins: {folder: p}\n"
+                                     "sources: [{name: a, url: \"unix:s:/x\", openrpc: o,\n"
+                                     "  methods: [m, {method: n, annotations: {a: 1},\n"
+                                     "  permissions: [p]}]}, {name: b, url: \"http://b\"}]\n"
+                                     "roles: {anonymous: [a, b]}\n")),
         listen, 2};
     assert_true(oom_each(load_once, &source) >= 8);
 }
@@ -371,7 +376,9 @@ static void problems_survive_every_failed_allocation(void **state)
     assert_true(oom_each(load_once, &source) >= 8);
     source.path = write_file("syntax.yaml", CW_STR("a: [\n"));
     assert_true(oom_each(load_once, &source) >= 4);
-    source.path = write_file("rules.yaml", CW_STR("tls: {key: k}\nlisten: [\"a:1\", \"a:1\"]\n"));
+    source.path = write_file("rules.yaml", CW_STR("tls: {key: k}\nlisten: [\"a:1\", \"a:1\"]\n"
+                                                  "sources: [{name: a, url: \"http://a\", "
+                                                  "methods: [m, m]}, {name: a, url: unix:a}]\n"));
     assert_true(oom_each(load_once, &source) >= 4);
 }
 

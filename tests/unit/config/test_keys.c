@@ -45,6 +45,22 @@ static void without_a_file_everything_has_its_default(void **state)
     assert_int_equal(c->log.levels.n, 0);
     assert_string_equal(c->log.levels.text.p, "");
     assert_true(c->access_log);
+    assert_int_equal(c->limits.calls, 10000);
+    assert_int_equal(c->limits.batch, 100);
+    assert_int_equal(c->limits.answer_size, 16 << 20);
+    assert_int_equal(c->plugins.folder.n, 0);
+    assert_int_equal(c->plugins.host.n, 0);
+    assert_int_equal(c->plugins.workers, 4);
+    assert_int_equal(c->plugins.queue, 1000);
+    assert_int_equal(c->plugins.timeout_ms, 30000);
+    assert_int_equal(c->plugins.grace_ms, 1000);
+    assert_int_equal(c->plugins.load_ms, 10000);
+    assert_int_equal(c->plugins.idle_ms, 60000);
+    assert_int_equal(c->plugins.memory, 512 << 20);
+    assert_int_equal(c->plugins.files, 64);
+    assert_int_equal(c->sources.n, 0);
+    assert_int_equal(c->roles.n, 0);
+    assert_false(c->ignore_unknown_arguments);
     cw_config_unref(c);
 }
 
@@ -149,6 +165,201 @@ static void the_other_keys_fill_their_fields(void **state)
     cw_config_unref(c);
 }
 
+static void plugins_and_limits_of_calls_fill_their_fields(void **state)
+{
+    (void)state;
+    cw_config *c = config_of("limits: {calls: 5, batch: 6, answer_size: 7KB}\n"
+                             "plugins: {folder: p, host: /h, workers: 1, queue: 2, timeout: 3,\n"
+                             "  grace: 4ms, load_timeout: 5m, idle_timeout: 0, memory: 0,\n"
+                             "  files: 9}\n"
+                             "unknown_arguments: ignore\n");
+    assert_int_equal(c->limits.calls, 5);
+    assert_int_equal(c->limits.batch, 6);
+    assert_int_equal(c->limits.answer_size, 7168);
+    assert_string_equal(c->plugins.folder.p, "/etc/causeway/p");
+    assert_string_equal(c->plugins.host.p, "/h");
+    assert_int_equal(c->plugins.workers, 1);
+    assert_int_equal(c->plugins.queue, 2);
+    assert_int_equal(c->plugins.timeout_ms, 3000);
+    assert_int_equal(c->plugins.grace_ms, 4);
+    assert_int_equal(c->plugins.load_ms, 300000);
+    assert_int_equal(c->plugins.idle_ms, 0);
+    assert_int_equal(c->plugins.memory, 0);
+    assert_int_equal(c->plugins.files, 9);
+    assert_true(c->ignore_unknown_arguments);
+    cw_config_unref(c);
+    c = config_of("unknown_arguments: refuse\n");
+    assert_false(c->ignore_unknown_arguments);
+    cw_config_unref(c);
+}
+
+static void a_source_has_defaults(void **state)
+{
+    (void)state;
+    cw_config *c = config_of("sources: {name: a, url: \"http://h\", methods: m}\n");
+    assert_int_equal(c->sources.n, 1);
+    const cw_config_remote *s = &c->sources.items[0];
+    assert_string_equal(s->name.p, "a");
+    assert_string_equal(s->url.p, "http://h");
+    assert_string_equal(s->openrpc.p, "");
+    assert_string_equal(s->prefix.p, "");
+    assert_int_equal(s->timeout_ms, CW_REMOTE_CALL_MS);
+    assert_int_equal(s->connections, CW_REMOTE_MAX_CONNECTIONS);
+    assert_int_equal(s->methods.n, 1);
+    const cw_config_overlay *m = &s->methods.items[0];
+    assert_string_equal(m->method.p, "m");
+    assert_true(m->tool);
+    assert_false(m->rpc);
+    assert_string_equal(m->title.p, "");
+    assert_string_equal(m->description.p, "");
+    assert_string_equal(m->annotations.p, "");
+    assert_int_equal(m->permissions.n, 0);
+    cw_config_unref(c);
+}
+
+static void no_sources_and_no_roles_are_fine(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"sources:\nroles:\n", "sources: []\nroles: {}\n"};
+    for (size_t i = 0; i < CW_COUNT(texts); i++) {
+        cw_config *c = config_of(texts[i]);
+        assert_int_equal(c->sources.n, 0);
+        assert_int_equal(c->roles.n, 0);
+        cw_config_unref(c);
+    }
+}
+
+static void a_source_says_what_can_be_used(void **state)
+{
+    (void)state;
+    cw_config *c = config_of("sources:\n"
+                             "  - name: stock_1-x\n"
+                             "    url: unix:s.sock:/rpc\n"
+                             "    openrpc: stock.json\n"
+                             "    prefix: stock.\n"
+                             "    timeout: 5s\n"
+                             "    connections: 3\n"
+                             "    methods:\n"
+                             "      - find\n"
+                             "      - method: order\n"
+                             "        tool: false\n"
+                             "        rpc: true\n"
+                             "        title: Order\n"
+                             "        description: |\n"
+                             "          Two\n"
+                             "          lines.\n"
+                             "        annotations: {n: 1e400, auth: {scopes: [a, \"b\"]}}\n"
+                             "        permissions: [order goods, x]\n"
+                             "  - {name: b, url: \"http://[::1]:8/p?q\", prefix: \"\"}\n"
+                             "  - {name: c, url: unix:/c.sock, methods: {method: m, title: ,\n"
+                             "     annotations: {}}}\n");
+    assert_int_equal(c->sources.n, 3);
+    const cw_config_remote *s = c->sources.items;
+    assert_string_equal(s[0].name.p, "stock_1-x");
+    assert_string_equal(s[0].url.p, "unix:/etc/causeway/s.sock:/rpc");
+    assert_string_equal(s[0].openrpc.p, "/etc/causeway/stock.json");
+    assert_string_equal(s[0].prefix.p, "stock.");
+    assert_int_equal(s[0].timeout_ms, 5000);
+    assert_int_equal(s[0].connections, 3);
+    assert_int_equal(s[0].methods.n, 2);
+    const cw_config_overlay *m = s[0].methods.items;
+    assert_string_equal(m[0].method.p, "find");
+    assert_true(m[0].tool);
+    assert_string_equal(m[1].method.p, "order");
+    assert_false(m[1].tool);
+    assert_true(m[1].rpc);
+    assert_string_equal(m[1].title.p, "Order");
+    assert_string_equal(m[1].description.p, "Two\nlines.\n");
+    assert_string_equal(m[1].annotations.p, "{\"n\":1e400,\"auth\":{\"scopes\":[\"a\",\"b\"]}}");
+    assert_int_equal(m[1].permissions.n, 2);
+    assert_string_equal(m[1].permissions.items[0].p, "order goods");
+    assert_string_equal(s[1].url.p, "http://[::1]:8/p?q");
+    assert_string_equal(s[1].prefix.p, "");
+    assert_string_equal(s[2].url.p, "unix:/c.sock");
+    assert_string_equal(s[2].methods.items[0].title.p, "");
+    assert_string_equal(s[2].methods.items[0].annotations.p, "");
+    cw_config_unref(c);
+}
+
+static void roles_have_permissions(void **state)
+{
+    (void)state;
+    cw_config *c = config_of("roles:\n  anonymous: [a b, c]\n  \"content editor\": x\n  none:\n");
+    assert_int_equal(c->roles.n, 3);
+    assert_string_equal(c->roles.items[0].name.p, "anonymous");
+    assert_int_equal(c->roles.items[0].permissions.n, 2);
+    assert_string_equal(c->roles.items[0].permissions.items[0].p, "a b");
+    assert_string_equal(c->roles.items[1].name.p, "content editor");
+    assert_string_equal(c->roles.items[1].permissions.items[0].p, "x");
+    assert_int_equal(c->roles.items[2].permissions.n, 0);
+    cw_config_unref(c);
+}
+
+static void wrong_sources_and_roles_are_explained(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *problem;
+    } cases[] = {
+        {"sources: x", "f:1:10: sources: expected a mapping of keys to values, got \"x\""},
+        {"sources: [x]", "f:1:11: sources[0]: expected a mapping of keys to values, got \"x\""},
+        {"sources: {name: a}", "f:1:10: sources: missing key \"url\""},
+        {"sources: [{url: \"http://a\"}]", "f:1:11: sources[0]: missing key \"name\""},
+        {"sources: [{name: A, url: \"http://a\"}]",
+         "f:1:18: sources[0].name: expected a name of a-z, 0-9, '_' and '-', got \"A\""},
+        {"sources: [{name: , url: \"http://a\"}]",
+         "f:1:18: sources[0].name: expected a name of a-z, 0-9, '_' and '-', got nothing"},
+        {"sources: [{name: \"\", url: \"http://a\"}]",
+         "f:1:18: sources[0].name: expected a name of a-z, 0-9, '_' and '-', got \"\""},
+        {"sources: [{name: a, url: \"https://a\"}]",
+         "f:1:26: sources[0].url: expected \"http://HOST:PORT/PATH\" or \"unix:SOCKET:/PATH\", got "
+         "\"https://a\" (https:// comes later; use http:// or a local proxy)"},
+        {"sources: [{name: a, url: 5}]", "f:1:26: sources[0].url: expected "
+                                         "\"http://HOST:PORT/PATH\" or \"unix:SOCKET:/PATH\", "
+                                         "got 5"},
+        {"sources: [{name: a, url: \"unix:/a\\tb\"}]",
+         "f:1:26: sources[0].url: expected \"http://HOST:PORT/PATH\" or \"unix:SOCKET:/PATH\", got "
+         "\"unix:/a\\u0009b\""},
+        {"sources: [{name: a, url: \"http://a\", methods: [{title: x}]}]",
+         "f:1:48: sources[0].methods[0]: missing key \"method\""},
+        {"sources: [{name: a, url: \"http://a\", methods: [5]}]",
+         "f:1:48: sources[0].methods[0]: expected the name of a method such as \"user.get\", got "
+         "5"},
+        {"sources: [{name: a, url: \"http://a\", methods: [{method: m, toool: true}]}]",
+         "f:1:60: sources[0].methods[0].toool: unknown key; did you mean \"tool\"?"},
+        {"sources: [{name: a, url: \"http://a\", methods: [{method: m, title: \"a\\nb\"}]}]",
+         "f:1:67: sources[0].methods[0].title: expected a text without control characters, got "
+         "\"a\\u000ab\""},
+        {"sources: [{name: a, url: \"http://a\", methods: [{method: m, description: \"\\a\"}]}]",
+         "f:1:73: sources[0].methods[0].description: expected a text without control characters "
+         "but line breaks and tabs, got \"\\u0007\""},
+        {"sources: [{name: a, url: \"http://a\", methods: [{method: m, annotations: [a]}]}]",
+         "f:1:73: sources[0].methods[0].annotations: expected a mapping, got a list"},
+        {"sources: [{name: a, url: \"http://a\", methods: [{method: m, permissions: [\"\"]}]}]",
+         "f:1:74: sources[0].methods[0].permissions[0]: expected a permission such as \"access "
+         "content\", got \"\""},
+        {"roles: [a]", "f:1:8: roles: expected a mapping of roles to lists of permissions, got a "
+                       "list"},
+        {"roles: {\"\": [a]}", "f:1:9: roles.\"\": expected the name of a role"},
+        {"roles: {a: 5}", "f:1:12: roles.a: expected a list of strings, got 5"},
+        {"unknown_arguments: drop",
+         "f:1:20: unknown_arguments: expected \"refuse\" or \"ignore\", got \"drop\""},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++)
+        assert_problems(cases[i].text, cases[i].problem);
+}
+
+static void the_socket_of_a_url_has_a_length(void **state)
+{
+    (void)state;
+    char text[256];
+    snprintf(text, sizeof text, "sources: {name: a, url: \"unix:/%0107d:/\"}", 0);
+    assert_problems(text, "f:1:25: sources.url: the path of a unix socket has at most 107 bytes "
+                          "and no ':'");
+    snprintf(text, sizeof text, "sources: {name: a, url: \"unix:/%0106d:/\"}", 0);
+    cw_config_unref(config_of(text));
+}
+
 static void json_files_work(void **state)
 {
     (void)state;
@@ -197,6 +408,19 @@ static void ranges_hold_at_both_ends(void **state)
         {"timeouts: {write: %s}", "1ms", "3600", "0s", "3600001ms"},
         {"timeouts: {drain: %s}", "0", "24h", "-1", "86401"},
         {"timeouts: {stream_ping: %s}", "0s", "1h", "-1s", "2h"},
+        {"limits: {calls: %s}", "1", "1000000", "0", "1000001"},
+        {"limits: {batch: %s}", "1", "10000", "0", "10001"},
+        {"limits: {answer_size: %s}", "1KB", "1GB", "1023", "2GB"},
+        {"plugins: {workers: %s}", "1", "64", "0", "65"},
+        {"plugins: {queue: %s}", "1", "1000000", "0", "1000001"},
+        {"plugins: {timeout: %s}", "1ms", "24h", "0", "25h"},
+        {"plugins: {grace: %s}", "0", "1h", "-1", "2h"},
+        {"plugins: {load_timeout: %s}", "1ms", "1h", "0", "2h"},
+        {"plugins: {idle_timeout: %s}", "0", "24h", "-1", "25h"},
+        {"plugins: {memory: %s}", "0", "1024GB", "-1", "1025GB"},
+        {"plugins: {files: %s}", "8", "65536", "7", "65537"},
+        {"sources: {name: a, url: \"http://a\", timeout: %s}", "1ms", "24h", "0", "25h"},
+        {"sources: {name: a, url: \"http://a\", connections: %s}", "1", "10000", "0", "10001"},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         char text[128];
@@ -303,12 +527,14 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
     assert_problems("limits:\n  max: 1\n  header_sise: 1\n",
                     "f:2:3: limits.max: unknown key; known here: connections, "
                     "connections_per_address, header_size, header_fields, target_size, body_size, "
-                    "body_memory, pipelined_requests, stream_queue, min_body_rate\n"
+                    "body_memory, pipelined_requests, stream_queue, min_body_rate, calls, batch, "
+                    "answer_size\n"
                     "f:3:3: limits.header_sise: unknown key; did you mean \"header_size\"?");
     assert_problems("lisetn: a:1\n", "f:1:1: lisetn: unknown key; did you mean \"listen\"?");
     assert_problems("LOOPS: 1\n",
                     "f:1:1: LOOPS: unknown key; known here: listen, loops, tls, hosts, origins, "
-                    "limits, timeouts, log, access_log");
+                    "limits, timeouts, log, access_log, plugins, sources, roles, "
+                    "unknown_arguments");
     /* Too far to left or right. */
     assert_problems("header_size: 1KB\n",
                     "f:1:1: header_size: unknown key here; did you mean \"limits.header_size\"?");
@@ -320,7 +546,8 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
     /* Nothing in a file can drive a terminal or end a line. */
     assert_problems("\"\\e[2J\\n\": 1\n",
                     "f:1:1: \"\\u001b[2J\\u000a\": unknown key; known here: listen, loops, tls, "
-                    "hosts, origins, limits, timeouts, log, access_log");
+                    "hosts, origins, limits, timeouts, log, access_log, plugins, sources, roles, "
+                    "unknown_arguments");
 }
 
 static void lists_have_ceilings(void **state)
@@ -333,6 +560,7 @@ static void lists_have_ceilings(void **state)
         {"listen: [", "\"a:0\",", "]", 16},
         {"hosts: [", "a,", "]", 1000},
         {"origins: [", "http://a,", "]", 1000},
+        {"roles: {a: [", "p,", "]}", 1000},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_buf b;
@@ -347,9 +575,9 @@ static void lists_have_ceilings(void **state)
         cw_buf_printf(&b, "%s%s%c", cases[i].item, cases[i].back, '\0');
         char expected[128];
         unsigned column = (unsigned)strlen(cases[i].front);
-        snprintf(expected, sizeof expected, "f:1:%u: %.*s: expected at most %u entries, got %u",
-                 column, (int)strcspn(cases[i].front, ":"), cases[i].front, cases[i].max,
-                 cases[i].max + 1);
+        snprintf(expected, sizeof expected, "f:1:%u: %.*s%s: expected at most %u entries, got %u",
+                 column, (int)strcspn(cases[i].front, ":"), cases[i].front,
+                 strchr(cases[i].front, '{') ? ".a" : "", cases[i].max, cases[i].max + 1);
         assert_problems(b.p, expected);
         cw_buf_done(&b);
     }
@@ -374,6 +602,38 @@ static void levels_have_a_ceiling(void **state)
     cw_buf_done(&b);
 }
 
+static void sources_methods_and_roles_have_ceilings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *front, *item, *back, *problem;
+        unsigned max;
+    } cases[] = {
+        {"sources: [", "{name: s%u, url: \"http://a\"},", "]",
+         "f:1:10: sources: expected at most 100 entries, got 101", 100},
+        {"sources: {name: a, url: \"http://a\", methods: [", "m%u,", "]}",
+         "f:1:46: sources.methods: expected at most 10000 entries, got 10001", 10000},
+        {"roles: {", "r%u: ,", "}", "f:1:8: roles: expected at most 100 entries, got 101", 100},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        cw_buf b;
+        cw_buf_init(&b, 1 << 20);
+        cw_buf_add(&b, cw_str_from(cases[i].front));
+        size_t full = 0;
+        for (unsigned n = 0; n <= cases[i].max; n++) {
+            const char *gap = strstr(cases[i].item, "%u");
+            full = b.n;
+            cw_buf_printf(&b, "%.*s%u%s", (int)(gap - cases[i].item), cases[i].item, n, gap + 2);
+        }
+        cw_buf_printf(&b, "%s%c", cases[i].back, '\0');
+        assert_problems(b.p, cases[i].problem);
+        b.n = full;
+        cw_buf_printf(&b, "%s%c", cases[i].back, '\0');
+        cw_config_unref(config_of(b.p));
+        cw_buf_done(&b);
+    }
+}
+
 /* A row that is inconsistent in itself would be found only by the user who needs it. */
 static void check_table(const cw_key *keys)
 {
@@ -388,7 +648,9 @@ static void check_table(const cw_key *keys)
         if (keys->type->range && keys->size == sizeof(uint32_t))
             assert_true(keys->max <= UINT32_MAX);
         if (keys->type == &cw_type_enum)
-            assert_int_equal(keys->size, sizeof(int));
+            assert_true(keys->size == sizeof(int) || keys->size == sizeof(bool));
+        if (keys->type == &cw_type_text)
+            assert_true(keys->is_valid && keys->expected && keys->pattern);
         if (keys->children)
             check_table(keys->children);
     }
@@ -407,6 +669,13 @@ int main(void)
         cmocka_unit_test(empty_sections_keep_their_defaults),
         cmocka_unit_test(listen_takes_every_spelling),
         cmocka_unit_test(the_other_keys_fill_their_fields),
+        cmocka_unit_test(plugins_and_limits_of_calls_fill_their_fields),
+        cmocka_unit_test(a_source_has_defaults),
+        cmocka_unit_test(no_sources_and_no_roles_are_fine),
+        cmocka_unit_test(a_source_says_what_can_be_used),
+        cmocka_unit_test(roles_have_permissions),
+        cmocka_unit_test(wrong_sources_and_roles_are_explained),
+        cmocka_unit_test(the_socket_of_a_url_has_a_length),
         cmocka_unit_test(json_files_work),
         cmocka_unit_test(null_unsets_a_path),
         cmocka_unit_test(ranges_hold_at_both_ends),
@@ -414,6 +683,7 @@ int main(void)
         cmocka_unit_test(unknown_keys_get_the_nearest_right_one),
         cmocka_unit_test(lists_have_ceilings),
         cmocka_unit_test(levels_have_a_ceiling),
+        cmocka_unit_test(sources_methods_and_roles_have_ceilings),
         cmocka_unit_test(the_table_is_consistent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 
+#include "base/limits.h"
 #include "config/names.h"
+#include "net/client.h"
 #include "net/hostcheck.h"
 
 static void addresses_are_taken_apart(void **state)
@@ -211,6 +213,94 @@ static void origins_are_what_net_takes(void **state)
     assert_false(cw_names_is_origin(cw_str_from(origins[9])));
 }
 
+static const char *const urls[] = {
+    "http://a",
+    "http://a/",
+    "http://a.example:8080/rpc?x=1&y=%20",
+    "http://[::1]:80",
+    "http://127.0.0.1/!$&'()*+,;=:@-._~",
+    "unix:/run/a.sock",
+    "unix:/run/a.sock:/rpc",
+    "unix:/run/a b.sock:/",
+    /* and wrong ones */
+    "",
+    "a",
+    "ftp://a",
+    "http:a",
+    "http://",
+    "http:///x",
+    "http://:80/",
+    "http://a:0/",
+    "http://a:65536/",
+    "http://a:x/",
+    "http://u@a/",
+    "http://u:p@a/",
+    "http://*/",
+    "http://a b/",
+    "http://a/ b",
+    "http://a/\xc3\xa9",
+    "http://a/#x",
+    "http://a#x",
+    "http://a?b",
+    "http://a/<",
+    "http://a/\"",
+    "http://a/{b}",
+    "http://[::1/",
+    "unix:",
+    "unix::/x",
+    "unix:/a:",
+    "unix:/a:b",
+    "unix:/a:/ b",
+};
+
+static void urls_are_what_net_takes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CW_COUNT(urls); i++) {
+        cw_client_url url;
+        cw_str socket;
+        bool is_right = i < 8;
+        const char *wrong = cw_names_check_url(cw_str_from(urls[i]), &socket);
+        if (is_right != !wrong)
+            fail_msg("\"%s\": %s", urls[i], wrong ? wrong : "accepted");
+        cw_code rc = cw_client_url_parse(cw_str_from(urls[i]), &url, NULL);
+        if (is_right && rc)
+            fail_msg("\"%s\": net does not take it", urls[i]);
+    }
+    cw_str socket;
+    assert_null(cw_names_check_url(CW_STR("unix:a.sock:/x"), &socket));
+    assert_true(cw_str_is(socket, "a.sock"));
+    assert_null(cw_names_check_url(CW_STR("http://a"), &socket));
+    assert_int_equal(socket.n, 0);
+    assert_string_equal(cw_names_check_url(CW_STR("https://a"), &socket),
+                        "https:// comes later; use http:// or a local proxy");
+}
+
+static void a_url_has_a_length(void **state)
+{
+    (void)state;
+    char url[CW_HTTP_MAX_TARGET + 16];
+    cw_str socket;
+    memset(url, 'a', sizeof url);
+    memcpy(url, "http://a/", 9);
+    assert_null(cw_names_check_url(cw_str_make(url, 8 + CW_HTTP_MAX_TARGET), &socket));
+    assert_non_null(cw_names_check_url(cw_str_make(url, 9 + CW_HTTP_MAX_TARGET), &socket));
+}
+
+static void sources_are_lower_case_words(void **state)
+{
+    (void)state;
+    char name[65];
+    memset(name, 'a', sizeof name);
+    assert_true(cw_names_is_source(CW_STR("a")));
+    assert_true(cw_names_is_source(CW_STR("-0_z")));
+    assert_true(cw_names_is_source(cw_str_make(name, 64)));
+    assert_false(cw_names_is_source(cw_str_make(name, 65)));
+    static const char *const wrong[] = {"", "A", "a b", "a.b", "\xc3\xa9", "a/b"};
+    for (size_t i = 0; i < CW_COUNT(wrong); i++)
+        assert_false(cw_names_is_source(cw_str_from(wrong[i])));
+}
+
 static void names_have_a_length(void **state)
 {
     (void)state;
@@ -241,6 +331,9 @@ int main(void)
         cmocka_unit_test(wrong_addresses_are_explained),
         cmocka_unit_test(hosts_are_what_net_takes),
         cmocka_unit_test(origins_are_what_net_takes),
+        cmocka_unit_test(urls_are_what_net_takes),
+        cmocka_unit_test(a_url_has_a_length),
+        cmocka_unit_test(sources_are_lower_case_words),
         cmocka_unit_test(names_have_a_length),
         cmocka_unit_test(components_are_lower_case_words),
     };

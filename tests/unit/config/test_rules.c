@@ -55,6 +55,29 @@ static void connections_per_address_fit_the_connections(void **state)
     cw_config_unref(config_of("limits: {connections: 10, connections_per_address: 10}\n"));
 }
 
+static void sources_have_names_of_their_own(void **state)
+{
+    (void)state;
+    assert_problems("sources:\n"
+                    "  - {name: a, url: \"http://a\"}\n"
+                    "  - {name: b, url: \"http://a\"}\n"
+                    "  - {name: a, url: \"http://b\"}\n",
+                    "f:4:5: sources[2]: the same name as sources[0]");
+}
+
+static void a_method_is_listed_once(void **state)
+{
+    (void)state;
+    assert_problems("sources:\n"
+                    "  - {name: a, url: \"http://a\", methods: [m, n]}\n"
+                    "  - name: b\n"
+                    "    url: http://a\n"
+                    "    methods: [m, n, {method: m}]\n",
+                    "f:5:21: sources[1].methods[2]: the same method as methods[0]");
+    assert_problems("sources: {name: a, url: \"http://a\", methods: [m, m]}\n",
+                    "f:1:50: sources.methods[1]: the same method as methods[0]");
+}
+
 /* A value that is wrong by itself has its default; rules about that would mislead. */
 static void rules_wait_until_single_values_are_right(void **state)
 {
@@ -81,6 +104,8 @@ int main(void)
         cmocka_unit_test(an_address_is_listed_once),
         cmocka_unit_test(a_target_fits_its_header),
         cmocka_unit_test(connections_per_address_fit_the_connections),
+        cmocka_unit_test(sources_have_names_of_their_own),
+        cmocka_unit_test(a_method_is_listed_once),
         cmocka_unit_test(rules_wait_until_single_values_are_right),
         cmocka_unit_test(all_rules_report_at_once),
     };

@@ -56,7 +56,29 @@ static void what_is_shown_reads_back_equal(void **state)
         "log: {level: off, format: json, file: \"l\\u0085\\u2028\\u202e\\ufeff.log\",\n"
         "  levels: {null-ish: debug, off: off, \"true\": info}}\n"
         "access_log: false\n"
+        "plugins: {folder: p, host: h, grace: 0, memory: 0}\n"
+        "sources:\n"
+        "  - {name: a, url: unix:a.sock:/x, openrpc: o.json, prefix: \"on\"}\n"
+        "  - name: b\n"
+        "    url: http://b/\n"
+        "    methods:\n"
+        "      - m\n"
+        "      - method: \"a \\\"b\\\"\"\n"
+        "        description: |\n"
+        "          Two\n"
+        "          lines: 2\n"
+        "        annotations:\n"
+        "          list: [[1, [2, [], {}]], {a: [x], b: {c: d}}, [], {}, null, \"1\", 1e5, 0.0]\n"
+        "          \"1\": {\"\": \"\", \"a: b\": \"# c\"}\n"
+        "          auth: {scopes: [\"a:b\"], level: required}\n"
+        "        permissions: [p, \"no\"]\n"
+        "roles: {anonymous: [\"a: b\", off], \"a: b\": [], none: }\n"
+        "unknown_arguments: ignore\n"
         "");
+    /* A JSON file keeps its escapes in annotations; YAML does not know all of them. */
+    assert_reads_back(
+        "{\"sources\":[{\"name\":\"a\",\"url\":\"http://a\",\"methods\":[{"
+        "\"method\":\"m\",\"annotations\":{\"\\u0061\\/\":\"\\ud83d\\ude00\\/\"}}]}]}");
 }
 
 static void every_key_is_shown_with_its_help(void **state)
@@ -170,7 +192,8 @@ static void print_once(void *ctx)
 static void printing_survives_every_failed_allocation(void **state)
 {
     (void)state;
-    cw_config *config = config_of("hosts: [a, b]\n");
+    cw_config *config = config_of("hosts: [a, b]\nroles: {a: [b]}\n"
+                                  "sources: {name: a, url: \"http://a\", methods: m}\n");
     assert_true(oom_each(print_once, config) >= 6);
     cw_config_unref(config);
 }

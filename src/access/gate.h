@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* gate.h - may this caller do that: the one place that decides.
+ *
+ * Default deny. Permissions decide whether a caller learns that something exists
+ * at all; auth level and scopes decide whether it is asked to log in or to come
+ * back with more. Methods with equal needs share a verdict (catalogue/view.h asks
+ * once per class), so a list never tests tool by tool.
+ *
+ * Ownership: borrows.
+ * Threads:   no state.
+ */
+#ifndef CW_ACCESS_GATE_H
+#define CW_ACCESS_GATE_H
+
+#include "access/caller.h"
+
+typedef enum cw_auth_level {
+    CW_AUTH_NONE,
+    CW_AUTH_OPTIONAL,
+    CW_AUTH_REQUIRED,
+} cw_auth_level;
+
+/* What a method asks of its callers. */
+typedef struct cw_needs {
+    const cw_str *permissions; /* all of them */
+    size_t n_permissions;
+    cw_auth_level level; /* the effective one: seed table, scopes without level are REQUIRED */
+    const cw_str *scopes;
+    size_t n_scopes;
+} cw_needs;
+
+typedef enum cw_verdict {
+    CW_VERDICT_ALLOW,
+    CW_VERDICT_HIDDEN,    /* as if it did not exist */
+    CW_VERDICT_LOGIN,     /* listed; a call needs credentials */
+    CW_VERDICT_FORBIDDEN, /* known to exist, not for this caller */
+} cw_verdict;
+
+/* A general permission (discover, call): ALLOW, LOGIN for the anonymous, else FORBIDDEN. */
+cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission);
+/* Whether this method exists for the caller, and may be called: HIDDEN when one of its permissions
+ * is missing, LOGIN when its level is REQUIRED (no caller can have logged in yet), else ALLOW. */
+cw_verdict cw_gate_judge(const cw_caller *caller, const cw_needs *needs);
+
+/* "none", "optional" or "required"; false and *ret untouched otherwise. */
+bool cw_auth_level_parse(cw_str text, cw_auth_level *ret);
+/* Sort a list of permissions or scopes and drop what is there twice; returns how many are left.
+ * Needs are compared in this form only. */
+size_t cw_needs_sort(cw_str *items, size_t n);
+/* Whether two methods ask for the same. Both with sorted lists. */
+bool cw_needs_equal(const cw_needs *a, const cw_needs *b);
+/* A seeded hash that agrees with cw_needs_equal. */
+uint64_t cw_needs_hash(const cw_needs *needs);
+
+#endif

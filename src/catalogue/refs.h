@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* refs.h - copy a JSON Schema to another place without breaking its references.
+ *
+ * "$ref": "#/…" counts from the root of the document that a schema stands in. A
+ * schema that moves (a parameter's into `properties` of an inputSchema, a result's
+ * into a wrapper, one of an OpenRPC document out of it) needs its references said
+ * anew. Everything else is copied token by token; white space between tokens goes.
+ *
+ * What is no schema (enum, const, default, examples) and what has a base of its
+ * own ("$id") is left as it is.
+ *
+ * Ownership: borrows.
+ * Threads:   no state.
+ * Limits:    recursion as deep as the document, which has the reader's ceiling.
+ */
+#ifndef CW_CATALOGUE_REFS_H
+#define CW_CATALOGUE_REFS_H
+
+#include "base/buf.h"
+#include "json/json.h"
+
+typedef struct cw_refs {
+    /* Append the JSON string that stands for the reference `ref` ("#", or begins with "#/"). */
+    cw_code (*on_ref)(void *ctx, cw_str ref, cw_buf *out);
+    void *ctx;
+    const cw_str *description; /* set or replace this member of the root; NULL: as it is */
+    bool drop_dialect;         /* leave "$schema" of the root out */
+} cw_refs;
+
+/* Append `schema` (an object or a boolean). Returns what on_ref returned, or the buffer's code. */
+CW_MUST_USE cw_code cw_refs_copy(const cw_refs *refs, const cw_json *schema, cw_buf *out);
+
+/* An on_ref whose ctx is a cw_str: the place, as a JSON pointer, where the schema's root will
+ * stand. */
+cw_code cw_refs_move(void *ctx, cw_str ref, cw_buf *out);
+/* Append "/name" with what a pointer and a URI fragment reserve escaped. */
+void cw_refs_add_token(cw_buf *out, cw_str name);
+
+#endif

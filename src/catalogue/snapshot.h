@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* snapshot.h - the catalogue: all methods and tools at one moment, immutable.
+ *
+ * Built by the main thread from what the sources offer, published as a whole,
+ * freed with its last reference. Entries are sorted by method id; tools by name;
+ * both are found in O(1). Methods with equal needs share an access class.
+ *
+ *     entries   sorted by id  ->  method, class, tool name, tool as JSON
+ *     classes   needs         ->  asked once per caller (view.h)
+ *
+ * Ownership: holds a reference to every source whose methods it lists.
+ * Threads:   built on one thread, then read by all; references are counted atomically.
+ * Limits:    CW_SNAPSHOT_MAX_METHODS.
+ */
+#ifndef CW_CATALOGUE_SNAPSHOT_H
+#define CW_CATALOGUE_SNAPSHOT_H
+
+#include "catalogue/method.h"
+
+#define CW_SNAPSHOT_MAX_METHODS 100000u
+#define CW_TOOL_NAME_MAX 128u
+
+typedef struct cw_snapshot cw_snapshot;
+
+typedef struct cw_entry {
+    const cw_method *method;
+    uint32_t class_index;
+    cw_str tool_name;   /* empty: no tool */
+    cw_str tool_json;   /* the tool object: name, description, inputSchema, outputSchema, title,
+                           annotations */
+    cw_str tool_object; /* the same for clients that want outputSchema to be of type object; the
+                           same bytes as tool_json where it is already */
+    bool wraps_output;  /* tool_object wraps outputSchema as {"result": …} */
+} cw_entry;
+
+/* What one source brings. */
+typedef struct cw_offer {
+    cw_str name; /* of the source, for messages */
+    const cw_method *methods;
+    size_t n_methods;
+    cw_source *source; /* one reference is taken with ref */
+} cw_offer;
+
+/* How a snapshot keeps the sources of its methods alive. */
+typedef struct cw_offer_ops {
+    void (*ref)(cw_source *source);
+    void (*unref)(cw_source *source);
+} cw_offer_ops;
+
+/* A source that was left out, and why; the text lives in the snapshot. */
+typedef struct cw_snapshot_problem {
+    size_t offer; /* index */
+    cw_str text;  /* "method 'x': also offered by 'articles'" */
+} cw_snapshot_problem;
+
+/* Build from all offers, in order: an offer with a problem (an id or tool name that an earlier one
+ * has, a reserved name, a schema that cannot be published) is left out as a whole and named in the
+ * snapshot's problems. Fails with CW_NOMEM only. */
+CW_MUST_USE cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *ops,
+                                      cw_snapshot **ret, cw_err *err);
+cw_snapshot *cw_snapshot_ref(cw_snapshot *s);
+/* NULL is fine. */
+void cw_snapshot_unref(cw_snapshot *s);
+
+const cw_snapshot_problem *cw_snapshot_problems(const cw_snapshot *s, size_t *ret_n);
+/* Sorted by method id. */
+const cw_entry *cw_snapshot_entries(const cw_snapshot *s, size_t *ret_n);
+/* Pointers to the entries that are tools, sorted by tool name. */
+const cw_entry *const *cw_snapshot_tools(const cw_snapshot *s, size_t *ret_n);
+const cw_needs *cw_snapshot_classes(const cw_snapshot *s, size_t *ret_n);
+/* By exact name, or NULL. */
+const cw_entry *cw_snapshot_find_method(const cw_snapshot *s, cw_str id);
+const cw_entry *cw_snapshot_find_tool(const cw_snapshot *s, cw_str name);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "catalogue/view.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+#define FORMS 2
+
+struct cw_view {
+    unsigned refs;
+    cw_snapshot *snapshot;
+    cw_caller *caller;
+    cw_buf lists[FORMS];      /* empty: not wanted yet */
+    unsigned char verdicts[]; /* cw_verdict of each class */
+};
+
+static bool is_visible(const cw_view *v, const cw_entry *entry)
+{
+    return entry && v->verdicts[entry->class_index] != CW_VERDICT_HIDDEN;
+}
+
+/* The next visible tool from *at on, or NULL. */
+static const cw_entry *next_tool(const cw_view *v, size_t *at)
+{
+    size_t n;
+    const cw_entry *const *tools = cw_snapshot_tools(v->snapshot, &n);
+    while (*at < n) {
+        const cw_entry *entry = tools[(*at)++];
+        if (is_visible(v, entry))
+            return entry;
+    }
+    return NULL;
+}
+
+/* Whether one of the visible tools differs between the two forms. */
+static bool forms_differ(const cw_view *v)
+{
+    size_t at = 0;
+    for (const cw_entry *e = next_tool(v, &at); e; e = next_tool(v, &at)) {
+        if (e->wraps_output)
+            return true;
+    }
+    return false;
+}
+
+cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret, cw_err *err)
+{
+    size_t n;
+    const cw_needs *classes = cw_snapshot_classes(snapshot, &n);
+    cw_view *v = calloc(1, sizeof *v + n);
+    if (!v)
+        return cw_fail_nomem(err);
+    v->refs = 1;
+    v->snapshot = cw_snapshot_ref(snapshot);
+    v->caller = cw_caller_ref(caller);
+    for (size_t i = 0; i < FORMS; i++)
+        cw_buf_init(&v->lists[i], SIZE_MAX / 2);
+    for (size_t i = 0; i < n; i++)
+        v->verdicts[i] = (unsigned char)cw_gate_judge(caller, &classes[i]);
+    *ret = v;
+    return CW_OK;
+}
+
+cw_view *cw_view_ref(cw_view *v)
+{
+    v->refs++;
+    return v;
+}
+
+void cw_view_unref(cw_view *v)
+{
+    if (!v || --v->refs)
+        return;
+    for (size_t i = 0; i < FORMS; i++)
+        cw_buf_done(&v->lists[i]);
+    cw_snapshot_unref(v->snapshot);
+    cw_caller_unref(v->caller);
+    free(v);
+}
+
+const cw_snapshot *cw_view_snapshot(const cw_view *v)
+{
+    return v->snapshot;
+}
+
+const cw_caller *cw_view_caller(const cw_view *v)
+{
+    return v->caller;
+}
+
+cw_verdict cw_view_verdict(const cw_view *v, const cw_entry *entry)
+{
+    return (cw_verdict)v->verdicts[entry->class_index];
+}
+
+const cw_entry *cw_view_find_tool(const cw_view *v, cw_str name)
+{
+    const cw_entry *entry = cw_snapshot_find_tool(v->snapshot, name);
+    return is_visible(v, entry) ? entry : NULL;
+}
+
+const cw_entry *cw_view_find_method(const cw_view *v, cw_str id)
+{
+    const cw_entry *entry = cw_snapshot_find_method(v->snapshot, id);
+    if (!is_visible(v, entry))
+        return NULL;
+    return entry->method->mark || entry->method->is_callable ? entry : NULL;
+}
+
+cw_str cw_view_tools(cw_view *v, cw_tool_form form)
+{
+    if (form == CW_TOOL_OBJECT_OUTPUT && !forms_differ(v))
+        form = CW_TOOL_ANY_OUTPUT; /* one text serves both */
+    cw_buf *list = &v->lists[form];
+    if (list->n)
+        return cw_buf_str(list);
+    size_t at = 0;
+    char separator = '[';
+    for (const cw_entry *e = next_tool(v, &at); e; e = next_tool(v, &at)) {
+        cw_buf_add_char(list, separator);
+        cw_buf_add(list, form == CW_TOOL_ANY_OUTPUT ? e->tool_json : e->tool_object);
+        separator = ',';
+    }
+    cw_buf_add(list, separator == '[' ? CW_STR("[]") : CW_STR("]"));
+    if (!list->code)
+        return cw_buf_str(list);
+    /* Half a list must not be taken for a whole one the next time. */
+    cw_buf_release(list);
+    return (cw_str){0};
+}
+
+bool cw_view_lists_equal(cw_view *a, cw_view *b)
+{
+    size_t at_a = 0;
+    size_t at_b = 0;
+    for (;;) {
+        const cw_entry *tool_a = next_tool(a, &at_a);
+        const cw_entry *tool_b = next_tool(b, &at_b);
+        if (!tool_a || !tool_b)
+            return tool_a == tool_b;
+        if (!cw_str_eq(tool_a->tool_json, tool_b->tool_json))
+            return false;
+    }
+}

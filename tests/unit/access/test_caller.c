@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "access/caller.h"
+#include "oom.h"
+
+static void the_anonymous_caller_has_a_name(void **state)
+{
+    (void)state;
+    cw_caller *c = NULL;
+    assert_int_equal(cw_caller_new_anonymous(NULL, 0, &c, NULL), CW_OK);
+    assert_true(cw_caller_is_anonymous(c));
+    assert_true(cw_str_is(cw_caller_id(c), "0"));
+    assert_true(cw_str_is(cw_caller_name(c), "anonymous"));
+    assert_true(cw_str_is(cw_caller_language(c), "en"));
+    size_t n = 1;
+    (void)cw_caller_permissions(c, &n);
+    assert_int_equal(n, 0);
+    assert_false(cw_caller_may(c, CW_PERMISSION_CALL));
+    assert_false(cw_caller_may(c, CW_STR("")));
+    assert_true(
+        cw_str_is(cw_caller_json(c),
+                  "{\"id\":\"0\",\"name\":\"anonymous\",\"permissions\":[],\"language\":\"en\"}"));
+    cw_caller_unref(c);
+}
+
+static void permissions_are_copied_sorted_and_unique(void **state)
+{
+    (void)state;
+    char text[] = "use jsonrpc services";
+    const cw_str given[] = {cw_str_from(text), CW_STR("b"),  CW_STR("a \"quoted\" one"),
+                            CW_STR("b"),       CW_STR("ab"), CW_STR("b")};
+    cw_caller *c = NULL;
+    assert_int_equal(cw_caller_new_anonymous(given, CW_COUNT(given), &c, NULL), CW_OK);
+    memset(text, 'x', sizeof text - 1);
+    size_t n;
+    const cw_str *permissions = cw_caller_permissions(c, &n);
+    assert_int_equal(n, 4);
+    assert_true(cw_str_is(permissions[0], "a \"quoted\" one"));
+    assert_true(cw_str_is(permissions[1], "ab"));
+    assert_true(cw_str_is(permissions[2], "b"));
+    assert_true(cw_str_is(permissions[3], "use jsonrpc services"));
+    assert_true(
+        cw_str_is(cw_caller_json(c),
+                  "{\"id\":\"0\",\"name\":\"anonymous\",\"permissions\":[\"a \\\"quoted\\\" "
+                  "one\",\"ab\",\"b\",\"use jsonrpc services\"],\"language\":\"en\"}"));
+    cw_caller_unref(c);
+}
+
+static void a_caller_may_exactly_what_it_was_given(void **state)
+{
+    (void)state;
+    cw_str given[100];
+    char names[100][8];
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(names[i], sizeof names[i], "p%02u", i);
+        given[i] = cw_str_from(names[i]);
+    }
+    for (size_t n = 0; n <= 100; n += 1) {
+        cw_caller *c = NULL;
+        assert_int_equal(cw_caller_new_anonymous(given, n, &c, NULL), CW_OK);
+        for (size_t i = 0; i < 100; i++)
+            assert_int_equal(cw_caller_may(c, given[i]), i < n);
+        assert_false(cw_caller_may(c, CW_STR("p")));
+        assert_false(cw_caller_may(c, CW_STR("p000")));
+        assert_false(cw_caller_may(c, CW_STR("z")));
+        cw_caller_unref(c);
+    }
+}
+
+static void references_keep_a_caller(void **state)
+{
+    (void)state;
+    cw_caller *c = NULL;
+    assert_int_equal(cw_caller_new_anonymous(&CW_PERMISSION_DISCOVER, 1, &c, NULL), CW_OK);
+    assert_ptr_equal(cw_caller_ref(c), c);
+    cw_caller_unref(c);
+    assert_true(cw_caller_may(c, CW_PERMISSION_DISCOVER));
+    cw_caller_unref(c);
+    cw_caller_unref(NULL);
+}
+
+static void permissions_have_a_ceiling(void **state)
+{
+    (void)state;
+    size_t n = CW_CALLER_MAX_PERMISSIONS + 1;
+    cw_str *given = calloc(n, sizeof *given);
+    for (size_t i = 0; i < n; i++)
+        given[i] = CW_STR("x");
+    cw_caller *c = NULL;
+    cw_err err = {0};
+    assert_int_equal(cw_caller_new_anonymous(given, n, &c, &err), CW_LIMIT);
+    assert_string_equal(err.msg, "a caller has 10001 permissions, the limit is 10000");
+    assert_null(c);
+    assert_int_equal(cw_caller_new_anonymous(given, n - 1, &c, &err), CW_OK);
+    cw_caller_unref(c);
+    free(given);
+}
+
+static void make_once(void *ctx)
+{
+    (void)ctx;
+    static const char long_name[4000] = "long";
+    const cw_str given[] = {CW_STR("a"), CW_STR("b"), cw_str_make(long_name, sizeof long_name)};
+    cw_caller *c = NULL;
+    cw_err err = {0};
+    cw_code rc = cw_caller_new_anonymous(given, CW_COUNT(given), &c, &err);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    assert_int_equal(err.code, rc);
+    cw_caller_unref(c);
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    assert_true(oom_each(make_once, NULL) >= 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_anonymous_caller_has_a_name),
+        cmocka_unit_test(permissions_are_copied_sorted_and_unique),
+        cmocka_unit_test(a_caller_may_exactly_what_it_was_given),
+        cmocka_unit_test(references_keep_a_caller),
+        cmocka_unit_test(permissions_have_a_ceiling),
+        cmocka_unit_test(every_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

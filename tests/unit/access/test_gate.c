@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "access/gate.h"
+
+static const cw_str ab[] = {CW_STR_INIT("a"), CW_STR_INIT("b")};
+static const cw_str ac[] = {CW_STR_INIT("a"), CW_STR_INIT("c")};
+
+static cw_caller *anonymous(const cw_str *permissions, size_t n)
+{
+    cw_caller *c = NULL;
+    assert_int_equal(cw_caller_new_anonymous(permissions, n, &c, NULL), CW_OK);
+    return c;
+}
+
+static void a_general_permission_allows_or_asks_to_log_in(void **state)
+{
+    (void)state;
+    cw_caller *c = anonymous(&CW_PERMISSION_DISCOVER, 1);
+    assert_int_equal(cw_gate_permission(c, CW_PERMISSION_DISCOVER), CW_VERDICT_ALLOW);
+    assert_int_equal(cw_gate_permission(c, CW_PERMISSION_CALL), CW_VERDICT_LOGIN);
+    cw_caller_unref(c);
+}
+
+/* Every combination of what the anonymous caller has, the level and the scopes. */
+static void the_anonymous_caller_is_judged_by_permissions_then_level(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t has; /* of ab */
+        cw_auth_level level;
+        size_t n_scopes;
+        cw_verdict verdict;
+    } cases[] = {
+        {2, CW_AUTH_NONE, 0, CW_VERDICT_ALLOW},      {2, CW_AUTH_NONE, 1, CW_VERDICT_ALLOW},
+        {2, CW_AUTH_OPTIONAL, 0, CW_VERDICT_ALLOW},  {2, CW_AUTH_OPTIONAL, 1, CW_VERDICT_ALLOW},
+        {2, CW_AUTH_REQUIRED, 0, CW_VERDICT_LOGIN},  {2, CW_AUTH_REQUIRED, 1, CW_VERDICT_LOGIN},
+        {1, CW_AUTH_NONE, 0, CW_VERDICT_HIDDEN},     {1, CW_AUTH_OPTIONAL, 1, CW_VERDICT_HIDDEN},
+        {1, CW_AUTH_REQUIRED, 0, CW_VERDICT_HIDDEN}, {0, CW_AUTH_REQUIRED, 1, CW_VERDICT_HIDDEN},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        cw_caller *c = anonymous(ab, cases[i].has);
+        cw_needs needs = {.permissions = ab,
+                          .n_permissions = 2,
+                          .level = cases[i].level,
+                          .scopes = ac,
+                          .n_scopes = cases[i].n_scopes};
+        assert_int_equal(cw_gate_judge(c, &needs), cases[i].verdict);
+        cw_caller_unref(c);
+    }
+}
+
+static void nothing_needed_is_allowed(void **state)
+{
+    (void)state;
+    cw_caller *c = anonymous(NULL, 0);
+    assert_int_equal(cw_gate_judge(c, &(cw_needs){0}), CW_VERDICT_ALLOW);
+    cw_caller_unref(c);
+}
+
+static void levels_are_three_words(void **state)
+{
+    (void)state;
+    cw_auth_level level = CW_AUTH_OPTIONAL;
+    assert_true(cw_auth_level_parse(CW_STR("none"), &level));
+    assert_int_equal(level, CW_AUTH_NONE);
+    assert_true(cw_auth_level_parse(CW_STR("optional"), &level));
+    assert_int_equal(level, CW_AUTH_OPTIONAL);
+    assert_true(cw_auth_level_parse(CW_STR("required"), &level));
+    assert_int_equal(level, CW_AUTH_REQUIRED);
+    static const char *const wrong[] = {"", "None", "NONE", "require", "required "};
+    for (size_t i = 0; i < CW_COUNT(wrong); i++)
+        assert_false(cw_auth_level_parse(cw_str_from(wrong[i]), &level));
+    assert_int_equal(level, CW_AUTH_REQUIRED);
+}
+
+static void sorting_drops_doubles(void **state)
+{
+    (void)state;
+    cw_str items[] = {CW_STR("b"), CW_STR("a"), CW_STR("b"), CW_STR("a"), CW_STR("")};
+    assert_int_equal(cw_needs_sort(items, CW_COUNT(items)), 3);
+    assert_true(cw_str_is(items[0], ""));
+    assert_true(cw_str_is(items[1], "a"));
+    assert_true(cw_str_is(items[2], "b"));
+    assert_int_equal(cw_needs_sort(items, 1), 1);
+    assert_int_equal(cw_needs_sort(NULL, 0), 0);
+}
+
+static void equal_needs_are_equal_in_all_parts(void **state)
+{
+    (void)state;
+    const cw_str ab_again[] = {CW_STR("a"), CW_STR("b")};
+    const cw_needs needs = {ab, 2, CW_AUTH_REQUIRED, ac, 2};
+    const cw_needs same = {ab_again, 2, CW_AUTH_REQUIRED, ac, 2};
+    assert_true(cw_needs_equal(&needs, &same));
+    assert_true(cw_needs_hash(&needs) == cw_needs_hash(&same));
+    const cw_needs others[] = {
+        {ac, 2, CW_AUTH_REQUIRED, ac, 2}, {ab, 1, CW_AUTH_REQUIRED, ac, 2},
+        {ab, 2, CW_AUTH_OPTIONAL, ac, 2}, {ab, 2, CW_AUTH_REQUIRED, ab, 2},
+        {ab, 2, CW_AUTH_REQUIRED, ac, 1}, {ab, 2, CW_AUTH_REQUIRED, NULL, 0},
+        {NULL, 0, CW_AUTH_NONE, NULL, 0},
+    };
+    for (size_t i = 0; i < CW_COUNT(others); i++) {
+        assert_false(cw_needs_equal(&needs, &others[i]));
+        assert_true(cw_needs_hash(&needs) != cw_needs_hash(&others[i]));
+    }
+}
+
+/* A permission is no scope, wherever the line between the two lists is drawn. */
+static void lists_do_not_run_into_each_other(void **state)
+{
+    (void)state;
+    const cw_needs left = {ab, 2, CW_AUTH_NONE, NULL, 0};
+    const cw_needs middle = {ab, 1, CW_AUTH_NONE, ab + 1, 1};
+    const cw_needs right = {NULL, 0, CW_AUTH_NONE, ab, 2};
+    assert_false(cw_needs_equal(&left, &middle));
+    assert_false(cw_needs_equal(&middle, &right));
+    assert_true(cw_needs_hash(&left) != cw_needs_hash(&middle));
+    assert_true(cw_needs_hash(&middle) != cw_needs_hash(&right));
+    assert_true(cw_needs_hash(&left) != cw_needs_hash(&right));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_general_permission_allows_or_asks_to_log_in),
+        cmocka_unit_test(the_anonymous_caller_is_judged_by_permissions_then_level),
+        cmocka_unit_test(nothing_needed_is_allowed),
+        cmocka_unit_test(levels_are_three_words),
+        cmocka_unit_test(sorting_drops_doubles),
+        cmocka_unit_test(equal_needs_are_equal_in_all_parts),
+        cmocka_unit_test(lists_do_not_run_into_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

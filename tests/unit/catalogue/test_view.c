@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "helpers.h"
+
+#include "catalogue/view.h"
+#include "oom.h"
+
+static void nothing(cw_source *source)
+{
+    (void)source;
+}
+
+static const cw_offer_ops ops = {nothing, nothing};
+static const cw_mark plain = {.title = CW_STR_INIT("")};
+static const cw_str edit = CW_STR_INIT("edit");
+static const cw_str read_and_edit[] = {CW_STR_INIT("edit"), CW_STR_INIT("read")};
+
+enum { OPEN, EDIT, BOTH, LOGIN, LIST, CALLABLE, SILENT, N_METHODS };
+
+/* Seven methods with different needs. */
+typedef struct fixture {
+    cw_arena arena;
+    cw_method methods[N_METHODS];
+    cw_snapshot *snapshot;
+} fixture;
+
+static cw_snapshot *snapshot_of(const cw_method *methods, size_t n)
+{
+    const cw_offer offer = {CW_STR("test"), methods, n, NULL};
+    cw_snapshot *s = NULL;
+    assert_int_equal(cw_snapshot_build(&offer, 1, &ops, &s, NULL), CW_OK);
+    return s;
+}
+
+static void set_up(fixture *f)
+{
+    *f = (fixture){0};
+    cw_arena_init(&f->arena, 1 << 20);
+    static const char *const ids[] = {"open", "edit",     "both",  "login",
+                                      "list", "callable", "silent"};
+    for (size_t i = 0; i < N_METHODS; i++)
+        f->methods[i] = (cw_method){
+            .id = cw_str_from(ids[i]), .usage = CW_STR("u"), .mark = i < CALLABLE ? &plain : NULL};
+    f->methods[EDIT].needs = (cw_needs){.permissions = &edit, .n_permissions = 1};
+    f->methods[BOTH].needs = (cw_needs){.permissions = read_and_edit, .n_permissions = 2};
+    f->methods[LOGIN].needs.level = CW_AUTH_REQUIRED;
+    f->methods[LIST].needs = f->methods[EDIT].needs;
+    f->methods[LIST].output = json_of(&f->arena, "{\"type\":\"array\"}");
+    f->methods[CALLABLE].is_callable = true;
+    f->snapshot = snapshot_of(f->methods, N_METHODS);
+}
+
+static void tear_down(fixture *f)
+{
+    cw_snapshot_unref(f->snapshot);
+    cw_arena_done(&f->arena);
+}
+
+static cw_view *view_of(cw_snapshot *snapshot, const cw_str *permissions, size_t n)
+{
+    cw_caller *caller = NULL;
+    cw_view *v = NULL;
+    assert_int_equal(cw_caller_new_anonymous(permissions, n, &caller, NULL), CW_OK);
+    assert_int_equal(cw_view_new(snapshot, caller, &v, NULL), CW_OK);
+    assert_ptr_equal(cw_view_caller(v), caller);
+    assert_ptr_equal(cw_view_snapshot(v), snapshot);
+    cw_caller_unref(caller);
+    return v;
+}
+
+static void a_view_shows_what_the_gate_lets_through(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    static const struct {
+        const char *id;
+        cw_verdict verdicts[3]; /* with no, one and two permissions */
+    } cases[] = {
+        {"open", {CW_VERDICT_ALLOW, CW_VERDICT_ALLOW, CW_VERDICT_ALLOW}},
+        {"edit", {CW_VERDICT_HIDDEN, CW_VERDICT_ALLOW, CW_VERDICT_ALLOW}},
+        {"both", {CW_VERDICT_HIDDEN, CW_VERDICT_HIDDEN, CW_VERDICT_ALLOW}},
+        {"login", {CW_VERDICT_LOGIN, CW_VERDICT_LOGIN, CW_VERDICT_LOGIN}},
+        {"list", {CW_VERDICT_HIDDEN, CW_VERDICT_ALLOW, CW_VERDICT_ALLOW}},
+    };
+    for (size_t n = 0; n <= 2; n++) {
+        cw_view *v = view_of(f.snapshot, read_and_edit, n);
+        for (size_t i = 0; i < CW_COUNT(cases); i++) {
+            cw_str id = cw_str_from(cases[i].id);
+            const cw_entry *entry = cw_snapshot_find_method(f.snapshot, id);
+            assert_int_equal(cw_view_verdict(v, entry), cases[i].verdicts[n]);
+            bool is_hidden = cases[i].verdicts[n] == CW_VERDICT_HIDDEN;
+            assert_ptr_equal(cw_view_find_tool(v, id), is_hidden ? NULL : entry);
+            assert_ptr_equal(cw_view_find_method(v, id), is_hidden ? NULL : entry);
+        }
+        cw_view_unref(v);
+    }
+    tear_down(&f);
+}
+
+static void unmarked_methods_are_no_tools_and_may_be_callable(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    cw_view *v = view_of(f.snapshot, NULL, 0);
+    assert_null(cw_view_find_tool(v, CW_STR("callable")));
+    assert_non_null(cw_view_find_method(v, CW_STR("callable")));
+    assert_null(cw_view_find_tool(v, CW_STR("silent")));
+    assert_null(cw_view_find_method(v, CW_STR("silent")));
+    assert_null(cw_view_find_tool(v, CW_STR("unknown")));
+    assert_null(cw_view_find_method(v, CW_STR("unknown")));
+    cw_view_unref(v);
+    tear_down(&f);
+}
+
+#define TOOL(name)                                                                                 \
+    "{\"name\":\"" name                                                                            \
+    "\",\"description\":\"u\",\"inputSchema\":{\"type\":\"object\",\"properties\":{}}"
+#define WRAPPED_LIST                                                                               \
+    TOOL("list")                                                                                   \
+    ",\"outputSchema\":{\"type\":\"object\",\"properties\":{\"result\":{\"type\":\"array\"}},"     \
+    "\"required\":[\"result\"]}}"
+
+static void tools_are_listed_by_name(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    cw_view *v = view_of(f.snapshot, &edit, 1);
+    cw_str any = cw_view_tools(v, CW_TOOL_ANY_OUTPUT);
+    assert_text(any,
+                "[" TOOL("edit") "}," TOOL("list") ",\"outputSchema\":{\"type\":\"array\"}}," TOOL(
+                    "login") "}," TOOL("open") "}]");
+    cw_str object = cw_view_tools(v, CW_TOOL_OBJECT_OUTPUT);
+    assert_text(object,
+                "[" TOOL("edit") "}," WRAPPED_LIST "," TOOL("login") "}," TOOL("open") "}]");
+    /* Kept: the same bytes at the same place. */
+    assert_ptr_equal(cw_view_tools(v, CW_TOOL_ANY_OUTPUT).p, any.p);
+    assert_ptr_equal(cw_view_tools(v, CW_TOOL_OBJECT_OUTPUT).p, object.p);
+    cw_view_unref(v);
+    tear_down(&f);
+}
+
+static void one_text_serves_both_forms_when_they_are_the_same(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    cw_view *v = view_of(f.snapshot, NULL, 0);
+    cw_str object = cw_view_tools(v, CW_TOOL_OBJECT_OUTPUT);
+    assert_text(object, "[" TOOL("login") "}," TOOL("open") "}]");
+    assert_ptr_equal(cw_view_tools(v, CW_TOOL_ANY_OUTPUT).p, object.p);
+    cw_view_unref(v);
+    tear_down(&f);
+}
+
+static void no_tools_are_an_empty_list(void **state)
+{
+    (void)state;
+    cw_snapshot *s = snapshot_of(NULL, 0);
+    cw_view *v = view_of(s, NULL, 0);
+    assert_text(cw_view_tools(v, CW_TOOL_ANY_OUTPUT), "[]");
+    assert_text(cw_view_tools(v, CW_TOOL_OBJECT_OUTPUT), "[]");
+    cw_view_unref(v);
+    cw_snapshot_unref(s);
+}
+
+static void a_view_keeps_what_it_shows(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    cw_view *v = view_of(f.snapshot, NULL, 0);
+    cw_snapshot_unref(f.snapshot);
+    f.snapshot = NULL;
+    assert_ptr_equal(cw_view_ref(v), v);
+    cw_view_unref(v);
+    assert_non_null(cw_view_find_tool(v, CW_STR("open")));
+    assert_true(cw_caller_is_anonymous(cw_view_caller(v)));
+    cw_view_unref(v);
+    cw_view_unref(NULL);
+    tear_down(&f);
+}
+
+static void lists_are_equal_when_their_bytes_are(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    cw_view *none = view_of(f.snapshot, NULL, 0);
+    cw_view *editor = view_of(f.snapshot, &edit, 1);
+    assert_true(cw_view_lists_equal(none, none));
+    assert_false(cw_view_lists_equal(none, editor));
+    assert_false(cw_view_lists_equal(editor, none));
+
+    /* Another snapshot of the same methods, in which one that nobody here sees is gone. */
+    cw_method methods[N_METHODS];
+    memcpy(methods, f.methods, sizeof methods);
+    methods[BOTH].mark = NULL;
+    methods[SILENT].id = CW_STR("quiet");
+    cw_snapshot *again = snapshot_of(methods, N_METHODS);
+    cw_view *later = view_of(again, &edit, 1);
+    assert_true(cw_view_lists_equal(editor, later));
+    cw_view_unref(later);
+    cw_snapshot_unref(again);
+
+    /* The same names with another text. */
+    methods[OPEN].usage = CW_STR("v");
+    again = snapshot_of(methods, N_METHODS);
+    later = view_of(again, &edit, 1);
+    assert_false(cw_view_lists_equal(editor, later));
+    cw_view_unref(later);
+    cw_snapshot_unref(again);
+    cw_view_unref(none);
+    cw_view_unref(editor);
+    tear_down(&f);
+}
+
+typedef struct pair {
+    cw_snapshot *snapshot;
+    cw_caller *caller;
+} pair;
+
+/* With the n-th allocation failing; whether there was one. A list that could not be made is made
+ * the next time. */
+static bool view_with_failure(pair *p, size_t n)
+{
+    oom_fail_at(n);
+    cw_view *v = NULL;
+    cw_err err = {0};
+    cw_code rc = cw_view_new(p->snapshot, p->caller, &v, &err);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    assert_int_equal(err.code, rc);
+    if (rc)
+        return true;
+    cw_str any = cw_view_tools(v, CW_TOOL_ANY_OUTPUT);
+    cw_str object = cw_view_tools(v, CW_TOOL_OBJECT_OUTPUT);
+    bool was_hit = oom_was_hit();
+    assert_int_equal(!any.p || !object.p, was_hit);
+    oom_reset();
+    any = cw_view_tools(v, CW_TOOL_ANY_OUTPUT);
+    object = cw_view_tools(v, CW_TOOL_OBJECT_OUTPUT);
+    assert_int_equal(any.p[0], '[');
+    assert_int_equal(any.p[any.n - 1], ']');
+    assert_int_equal(object.p[object.n - 1], ']');
+    assert_true(object.n > any.n);
+    cw_view_unref(v);
+    return was_hit;
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    pair p = {f.snapshot, NULL};
+    assert_int_equal(cw_caller_new_anonymous(&edit, 1, &p.caller, NULL), CW_OK);
+    size_t live = oom_live();
+    size_t n = 1;
+    for (; view_with_failure(&p, n); n++)
+        assert_int_equal(oom_live(), live);
+    oom_reset();
+    assert_int_equal(oom_live(), live);
+    assert_true(n > 3);
+    cw_caller_unref(p.caller);
+    tear_down(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_view_shows_what_the_gate_lets_through),
+        cmocka_unit_test(unmarked_methods_are_no_tools_and_may_be_callable),
+        cmocka_unit_test(tools_are_listed_by_name),
+        cmocka_unit_test(one_text_serves_both_forms_when_they_are_the_same),
+        cmocka_unit_test(no_tools_are_an_empty_list),
+        cmocka_unit_test(a_view_keeps_what_it_shows),
+        cmocka_unit_test(lists_are_equal_when_their_bytes_are),
+        cmocka_unit_test(every_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
