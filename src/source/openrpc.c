@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* openrpc.c - methods and their parts; the mark is read by openrpc_mark.c, references by
+ * openrpc_refs.c. */
+#include "source/openrpc.h"
+
+#include "base/map.h"
+#include "source/openrpc_int.h"
+
+/* What one document is read with. */
+typedef struct reader {
+    const cw_json *doc;
+    const cw_openrpc_opts *opts;
+    cw_arena *arena;
+    cw_map seen; /* method names */
+} reader;
+
+cw_code cw_openrpc_wrong(cw_err *err, const char *expected, const cw_json *got)
+{
+    return cw_fail(err, CW_PARAMS, "expected %s, got %s", expected, cw_json_type_name(got));
+}
+
+cw_code cw_openrpc_text(const cw_json *object, cw_str member, cw_str *ret, cw_err *err)
+{
+    const cw_json *v = cw_json_get(object, member);
+    if (!v || cw_json_is(v, CW_JSON_NULL))
+        return CW_OK;
+    if (!cw_json_is(v, CW_JSON_STRING))
+        return cw_wrap(err, cw_openrpc_wrong(err, "a string", v), "%.*s", CW_STR_ARG(member));
+    *ret = cw_json_text(v);
+    return CW_OK;
+}
+
+/* The name of a method or parameter. */
+static cw_code read_name(const cw_json *object, cw_str *ret, cw_err *err)
+{
+    if (!cw_json_is(object, CW_JSON_OBJECT))
+        return cw_openrpc_wrong(err, "an object", object);
+    cw_code rc = cw_openrpc_text(object, CW_STR("name"), ret, err);
+    if (!rc && ret->n == 0)
+        return cw_fail(err, CW_PARAMS, "name: missing or empty");
+    return rc;
+}
+
+/* `description`, or else `summary`: models choose tools by this text, and the longer one says more.
+ */
+static cw_code read_description(const cw_json *object, cw_str *ret, cw_err *err)
+{
+    cw_str summary = {0};
+    cw_code rc = cw_openrpc_text(object, CW_STR("summary"), &summary, err);
+    if (!rc)
+        rc = cw_openrpc_text(object, CW_STR("description"), ret, err);
+    if (!rc && ret->n == 0)
+        *ret = summary;
+    return rc;
+}
+
+static cw_code read_flag(const cw_json *object, cw_str member, bool *ret, cw_err *err)
+{
+    const cw_json *v = cw_json_get(object, member);
+    if (!v)
+        return CW_OK;
+    if (!cw_json_is(v, CW_JSON_TRUE) && !cw_json_is(v, CW_JSON_FALSE))
+        return cw_wrap(err, cw_openrpc_wrong(err, "true or false", v), "%.*s", CW_STR_ARG(member));
+    *ret = cw_json_is(v, CW_JSON_TRUE);
+    return CW_OK;
+}
+
+/* The schema of a parameter or result, with everything that it refers to inside it. */
+static cw_code read_schema(const reader *r, const cw_json *object, bool may_be_boolean,
+                           const cw_json **ret, cw_err *err)
+{
+    const cw_json *schema = cw_json_get(object, CW_STR("schema"));
+    if (!schema)
+        return CW_OK;
+    cw_code rc = cw_openrpc_follow(r->doc, &schema, err);
+    if (rc)
+        return cw_wrap(err, rc, "schema");
+    bool is_boolean = cw_json_is(schema, CW_JSON_TRUE) || cw_json_is(schema, CW_JSON_FALSE);
+    if (!cw_json_is(schema, CW_JSON_OBJECT) && !(is_boolean && may_be_boolean))
+        return cw_wrap(err, cw_openrpc_wrong(err, "an object", schema), "schema");
+    rc = cw_openrpc_bundle(r->doc, &schema, r->arena, err);
+    if (rc)
+        return cw_wrap(err, rc, "schema");
+    *ret = schema;
+    return CW_OK;
+}
+
+static cw_code read_param_parts(const reader *r, const cw_json *v, cw_param *param, cw_err *err)
+{
+    cw_code rc = read_description(v, &param->description, err);
+    if (!rc)
+        rc = read_flag(v, CW_STR("required"), &param->is_required, err);
+    if (!rc)
+        rc = read_schema(r, v, /* may_be_boolean= */ true, &param->schema, err);
+    param->initial = cw_json_get(param->schema, CW_STR("default"));
+    return rc;
+}
+
+static cw_code read_param(const reader *r, const cw_json *v, cw_method *method, cw_err *err)
+{
+    cw_param param = {0};
+    cw_code rc = cw_openrpc_follow(r->doc, &v, err);
+    if (!rc)
+        rc = read_name(v, &param.name, err);
+    if (rc)
+        return cw_wrap(err, rc, "params[%zu]", method->n_params);
+    for (size_t i = 0; i < method->n_params && !rc; i++) {
+        if (cw_str_eq(method->params[i].name, param.name))
+            rc = cw_fail(err, CW_PARAMS, "declared twice");
+    }
+    if (!rc)
+        rc = read_param_parts(r, v, &param, err);
+    if (rc)
+        return cw_wrap(err, rc, "param '%.*s'", CW_STR_ARG(param.name));
+    /* The list was made for reading, here it is still being filled. */
+    ((cw_param *)(uintptr_t)method->params)[method->n_params++] = param;
+    return CW_OK;
+}
+
+static cw_code read_params(const reader *r, const cw_json *object, cw_method *method, cw_err *err)
+{
+    const cw_json *list = cw_json_get(object, CW_STR("params"));
+    if (!list)
+        return CW_OK;
+    if (!cw_json_is(list, CW_JSON_ARRAY))
+        return cw_wrap(err, cw_openrpc_wrong(err, "an array", list), "params");
+    size_t n = cw_json_count(list);
+    if (n > CW_OPENRPC_MAX_PARAMS)
+        return cw_fail(err, CW_LIMIT, "params: %zu of them, the limit is %u", n,
+                       CW_OPENRPC_MAX_PARAMS);
+    method->params = cw_arena_calloc(r->arena, n, sizeof *method->params);
+    if (!method->params)
+        return cw_arena_fail(r->arena, err);
+    cw_code rc = CW_OK;
+    for (const cw_json *v = cw_json_first(list); v && !rc; v = cw_json_next(v))
+        rc = read_param(r, v, method, err);
+    return rc;
+}
+
+static cw_code read_result(const reader *r, const cw_json *object, cw_method *method, cw_err *err)
+{
+    const cw_json *result = cw_json_get(object, CW_STR("result"));
+    if (!result)
+        return CW_OK;
+    cw_code rc = cw_openrpc_follow(r->doc, &result, err);
+    if (!rc && !cw_json_is(result, CW_JSON_OBJECT))
+        rc = cw_openrpc_wrong(err, "an object", result);
+    if (!rc)
+        rc = read_schema(r, result, /* may_be_boolean= */ false, &method->output, err);
+    return rc ? cw_wrap(err, rc, "result") : CW_OK;
+}
+
+static cw_code read_structure(const cw_json *object, cw_method *method, cw_err *err)
+{
+    cw_str text = {0};
+    cw_code rc = cw_openrpc_text(object, CW_STR("paramStructure"), &text, err);
+    if (rc || text.n == 0)
+        return rc;
+    method->by_position = cw_str_is(text, "by-position");
+    if (!method->by_position && !cw_str_is(text, "by-name") && !cw_str_is(text, "either"))
+        return cw_fail(err, CW_PARAMS,
+                       "paramStructure: expected \"by-name\", \"by-position\" or \"either\"");
+    return CW_OK;
+}
+
+static cw_code read_trusted(const reader *r, const cw_json *object, cw_method *method, cw_err *err)
+{
+    if (!r->opts->trust_marks)
+        return CW_OK;
+    const cw_json *access = cw_json_get(object, CW_STR("x-access"));
+    const cw_json *mark = cw_json_get(object, CW_STR("x-mcp-tool"));
+    cw_code rc = CW_OK;
+    if (access)
+        rc = cw_openrpc_access(access, r->arena, &method->needs, err);
+    if (rc)
+        return cw_wrap(err, rc, "x-access");
+    if (mark)
+        rc = cw_openrpc_mark(mark, "x-mcp-tool", r->arena, &method->mark, &method->needs, err);
+    return rc;
+}
+
+static cw_code read_parts(const reader *r, const cw_json *object, cw_method *method, cw_err *err)
+{
+    cw_code rc = read_description(object, &method->usage, err);
+    if (!rc)
+        rc = read_params(r, object, method, err);
+    if (!rc)
+        rc = read_result(r, object, method, err);
+    if (!rc)
+        rc = read_structure(object, method, err);
+    if (!rc)
+        rc = read_trusted(r, object, method, err);
+    return rc;
+}
+
+static cw_code read_method(reader *r, const cw_json *v, size_t index, cw_method *method,
+                           cw_err *err)
+{
+    method->index = (uint32_t)index;
+    method->source = r->opts->source;
+    method->is_callable = r->opts->callable;
+    cw_code rc = cw_openrpc_follow(r->doc, &v, err);
+    if (!rc)
+        rc = read_name(v, &method->id, err);
+    if (rc)
+        return cw_wrap(err, rc, "methods[%zu]", index);
+    void *other = NULL;
+    rc = cw_map_put(&r->seen, method->id, method, &other);
+    if (rc)
+        return cw_fail_nomem(err);
+    if (other)
+        rc = cw_fail(err, CW_PARAMS, "declared twice");
+    else
+        rc = read_parts(r, v, method, err);
+    return rc ? cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(method->id)) : CW_OK;
+}
+
+static cw_code read_methods(reader *r, const cw_json *list, cw_method *methods, cw_err *err)
+{
+    size_t i = 0;
+    cw_code rc = CW_OK;
+    for (const cw_json *v = cw_json_first(list); v && !rc; v = cw_json_next(v), i++)
+        rc = read_method(r, v, i, &methods[i], err);
+    return rc;
+}
+
+cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts, cw_arena *arena,
+                        cw_method **ret, size_t *ret_n, cw_err *err)
+{
+    if (!cw_json_is(doc, CW_JSON_OBJECT))
+        return cw_wrap(err, cw_openrpc_wrong(err, "an object", doc), "OpenRPC document");
+    const cw_json *list = cw_json_get(doc, CW_STR("methods"));
+    if (!list)
+        return cw_fail(err, CW_PARAMS, "OpenRPC document: methods: missing");
+    if (!cw_json_is(list, CW_JSON_ARRAY))
+        return cw_wrap(err, cw_openrpc_wrong(err, "an array", list), "OpenRPC document: methods");
+    size_t n = cw_json_count(list);
+    if (n > CW_OPENRPC_MAX_METHODS)
+        return cw_fail(err, CW_LIMIT, "OpenRPC document: %zu methods, the limit is %u", n,
+                       CW_OPENRPC_MAX_METHODS);
+    cw_method *methods = cw_arena_calloc(arena, n, sizeof *methods);
+    if (!methods)
+        return cw_arena_fail(arena, err);
+    reader r = {.doc = doc, .opts = opts, .arena = arena};
+    cw_map_init(&r.seen, CW_OPENRPC_MAX_METHODS);
+    cw_code rc = read_methods(&r, list, methods, err);
+    cw_map_done(&r.seen);
+    if (rc)
+        return rc;
+    *ret = methods;
+    *ret_n = n;
+    return CW_OK;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* openrpc.h - an OpenRPC document to methods.
+ *
+ * Read of each method: name, description or else summary (usage), params (name,
+ * schema, required, description, `default` of the schema), result.schema,
+ * paramStructure, and two members of ours: `x-access` {"permissions":[…]} and
+ * `x-mcp-tool` {"title":…, "annotations":{…, "auth":{…}}}, the mark. References
+ * "#/components/…" of methods, params, results and schemas are followed inside the
+ * document; what a schema refers to deeper down is copied into its "$defs", so that
+ * every schema stands alone. One without such references stays as it is.
+ *
+ * Ownership: methods live in the arena; so must the document.
+ * Threads:   no state.
+ * Limits:    CW_OPENRPC_MAX_METHODS, CW_OPENRPC_MAX_PARAMS of a method.
+ */
+#ifndef CW_SOURCE_OPENRPC_H
+#define CW_SOURCE_OPENRPC_H
+
+#include "catalogue/method.h"
+
+#define CW_OPENRPC_MAX_METHODS 10000u
+#define CW_OPENRPC_MAX_PARAMS 256u
+
+typedef struct cw_openrpc_opts {
+    bool trust_marks;  /* plugins: x-mcp-tool and x-access count; else they are ignored */
+    bool callable;     /* unmarked methods may be called on /jsonrpc */
+    cw_source *source; /* stored in each method */
+} cw_openrpc_opts;
+
+/* Read `doc`. Fails with CW_PARAMS and a message that names the member ("method 'a.b': param 'x':
+ * schema: not an object"); CW_LIMIT, CW_NOMEM. */
+CW_MUST_USE cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts,
+                                    cw_arena *arena, cw_method **ret, size_t *ret_n, cw_err *err);
+
+/* Check and read a mark {"title":…, "annotations":…}: annotations must be a map (a list, an empty
+ * one, or keys "0","1",… in order are refused), auth as in annotations.auth of the original. Fills
+ * *ret_mark and the level and scopes of *needs. `where` begins the message. */
+CW_MUST_USE cw_code cw_openrpc_mark(const cw_json *mark, const char *where, cw_arena *arena,
+                                    const cw_mark **ret_mark, cw_needs *needs, cw_err *err);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* openrpc_mark.c - what makes a method a tool, and what it asks of its callers.
+ *
+ * A plugin is somebody else's program: nothing that it says about itself is taken
+ * unread. A permission must be printable, a scope what RFC 6749 calls one, so that
+ * neither can do harm in a log line or in a challenge.
+ */
+#include "source/openrpc_int.h"
+
+static bool is_scope_char(char c)
+{
+    return c > ' ' && c < 0x7F && c != '"' && c != '\\';
+}
+
+static bool is_scope(cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (!is_scope_char(text.p[i]))
+            return false;
+    }
+    return text.n > 0;
+}
+
+static bool is_permission(cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7F)
+            return false;
+    }
+    return text.n > 0;
+}
+
+/* An array of strings, each of them valid, sorted and without doubles. */
+static cw_code read_list(const cw_json *list, bool (*is_valid)(cw_str), const char *expected,
+                         cw_arena *arena, const cw_str **ret, size_t *ret_n, cw_err *err)
+{
+    if (!cw_json_is(list, CW_JSON_ARRAY))
+        return cw_openrpc_wrong(err, "an array", list);
+    cw_str *items = cw_arena_calloc(arena, cw_json_count(list), sizeof *items);
+    if (!items)
+        return cw_arena_fail(arena, err);
+    size_t n = 0;
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
+        if (!cw_json_is(v, CW_JSON_STRING))
+            return cw_wrap(err, cw_openrpc_wrong(err, "a string", v), "[%zu]", n);
+        if (!is_valid(cw_json_text(v)))
+            return cw_fail(err, CW_PARAMS, "[%zu]: expected %s", n, expected);
+        items[n++] = cw_json_text(v);
+    }
+    *ret = items;
+    *ret_n = cw_needs_sort(items, n);
+    return CW_OK;
+}
+
+/* A misspelt member would silently be no protection at all. */
+static cw_code check_members(const cw_json *object, const char *const *known, cw_err *err)
+{
+    if (!cw_json_is(object, CW_JSON_OBJECT))
+        return cw_openrpc_wrong(err, "an object", object);
+    for (const cw_json *k = cw_json_first(object); k; k = cw_json_next_key(k)) {
+        size_t i = 0;
+        while (known[i] && !cw_str_is(cw_json_text(k), known[i]))
+            i++;
+        if (!known[i])
+            return cw_fail(err, CW_PARAMS, "unknown member '%.*s'", CW_STR_ARG(cw_json_text(k)));
+    }
+    return CW_OK;
+}
+
+cw_code cw_openrpc_access(const cw_json *access, cw_arena *arena, cw_needs *needs, cw_err *err)
+{
+    static const char *const known[] = {"permissions", NULL};
+    cw_code rc = check_members(access, known, err);
+    if (rc)
+        return rc;
+    const cw_json *list = cw_json_get(access, CW_STR("permissions"));
+    if (!list)
+        return CW_OK;
+    rc = read_list(list, is_permission, "a text without control characters", arena,
+                   &needs->permissions, &needs->n_permissions, err);
+    return rc ? cw_wrap(err, rc, "permissions") : CW_OK;
+}
+
+/* Without a level of its own a block with scopes is "required", one without is "none". */
+static cw_code read_level(const cw_json *auth, cw_needs *needs, cw_err *err)
+{
+    const cw_json *level = cw_json_get(auth, CW_STR("level"));
+    if (!level) {
+        needs->level = needs->n_scopes ? CW_AUTH_REQUIRED : CW_AUTH_NONE;
+        return CW_OK;
+    }
+    if (!cw_json_is(level, CW_JSON_STRING) ||
+        !cw_auth_level_parse(cw_json_text(level), &needs->level))
+        return cw_fail(err, CW_PARAMS, "level: expected \"none\", \"optional\" or \"required\"");
+    return CW_OK;
+}
+
+static cw_code read_auth(const cw_json *auth, cw_arena *arena, cw_needs *needs, cw_err *err)
+{
+    static const char *const known[] = {"scopes", "level", "description", NULL};
+    cw_code rc = check_members(auth, known, err);
+    if (rc)
+        return rc;
+    const cw_json *scopes = cw_json_get(auth, CW_STR("scopes"));
+    if (!scopes)
+        return cw_fail(err, CW_PARAMS, "scopes: missing; write [] for none");
+    rc = read_list(scopes, is_scope, "a scope (printable ASCII without spaces, '\"' and '\\')",
+                   arena, &needs->scopes, &needs->n_scopes, err);
+    if (rc)
+        return cw_wrap(err, rc, "scopes");
+    const cw_json *description = cw_json_get(auth, CW_STR("description"));
+    if (description && !cw_json_is(description, CW_JSON_STRING))
+        return cw_wrap(err, cw_openrpc_wrong(err, "a string", description), "description");
+    return read_level(auth, needs, err);
+}
+
+/* {"0":…,"1":…}: a list for the system that these rules come from. */
+static bool is_list_shaped(const cw_json *object)
+{
+    uint64_t i = 0;
+    for (const cw_json *k = cw_json_first(object); k; k = cw_json_next_key(k), i++) {
+        uint64_t index;
+        cw_str name = cw_json_text(k);
+        bool has_zeros = name.n > 1 && name.p[0] == '0';
+        if (has_zeros || !cw_str_to_u64(name, &index) || index != i)
+            return false;
+    }
+    return true;
+}
+
+static cw_code read_annotations(const cw_json *annotations, cw_arena *arena, cw_needs *needs,
+                                cw_err *err)
+{
+    if (!cw_json_is(annotations, CW_JSON_OBJECT))
+        return cw_openrpc_wrong(err, "an object", annotations);
+    if (cw_json_count(annotations) == 0)
+        return cw_fail(err, CW_PARAMS, "empty; leave them out");
+    if (is_list_shaped(annotations))
+        return cw_fail(err, CW_PARAMS, "expected an object with names, got a list");
+    const cw_json *auth = cw_json_get(annotations, CW_STR("auth"));
+    cw_code rc = auth ? read_auth(auth, arena, needs, err) : CW_OK;
+    return rc ? cw_wrap(err, rc, "auth") : CW_OK;
+}
+
+static cw_code read_mark(const cw_json *v, cw_arena *arena, cw_mark *mark, cw_needs *needs,
+                         cw_err *err)
+{
+    static const char *const known[] = {"title", "annotations", NULL};
+    cw_code rc = check_members(v, known, err);
+    if (!rc)
+        rc = cw_openrpc_text(v, CW_STR("title"), &mark->title, err);
+    if (rc)
+        return rc;
+    const cw_json *annotations = cw_json_get(v, CW_STR("annotations"));
+    if (!annotations || cw_json_is(annotations, CW_JSON_NULL))
+        return CW_OK;
+    mark->annotations = annotations;
+    rc = read_annotations(annotations, arena, needs, err);
+    return rc ? cw_wrap(err, rc, "annotations") : CW_OK;
+}
+
+cw_code cw_openrpc_mark(const cw_json *mark, const char *where, cw_arena *arena,
+                        const cw_mark **ret_mark, cw_needs *needs, cw_err *err)
+{
+    cw_mark *out = cw_arena_calloc(arena, 1, sizeof *out);
+    if (!out)
+        return cw_arena_fail(arena, err);
+    cw_code rc = read_mark(mark, arena, out, needs, err);
+    if (rc)
+        return cw_wrap(err, rc, "%s", where);
+    *ret_mark = out;
+    return CW_OK;
+}

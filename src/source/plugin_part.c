@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* plugin_part.c - one loop's workers and calls: which worker runs what.
+ *
+ *     waiting ──► worker.sent: [runs][behind][behind]  ──► answered
+ *        ▲                        │      └────┴── the worker dies: sent again, in front
+ *        └────────────────────────│───────────┘
+ *                                 └── the worker dies: fails
+ *
+ * A sink may start and cancel other calls from its `done`. So every function here
+ * first brings the part into order and then, last, tells the sinks.
+ */
+#include <stdlib.h>
+
+#include "source/plugin_int.h"
+#include "source/plugin_part_int.h"
+
+/* ---- rings of calls ---- */
+
+void cw_plugin_op_unlink(cw_plugin_op *op)
+{
+    op->prev->next = op->next;
+    op->next->prev = op->prev;
+    op->prev = op->next = NULL;
+}
+
+static void insert_before(cw_plugin_op *at, cw_plugin_op *op)
+{
+    op->next = at;
+    op->prev = at->prev;
+    op->prev->next = op;
+    at->prev = op;
+}
+
+static bool is_empty(const cw_plugin_op *ring)
+{
+    return ring->next == ring;
+}
+
+static cw_plugin_op *new_op(cw_plugin_part *part)
+{
+    cw_plugin_op *op = part->pool;
+    if (!op)
+        return calloc(1, sizeof *op);
+    part->pool = op->next;
+    *op = (cw_plugin_op){0};
+    return op;
+}
+
+void cw_plugin_op_free(cw_plugin_part *part, cw_plugin_op *op)
+{
+    op->next = part->pool;
+    part->pool = op;
+}
+
+/* ---- telling ---- */
+
+void cw_plugin_part_settle(cw_plugin_part *part)
+{
+    if (!part->closing && part->n_calls == 0 && atomic_load(&part->plugin->base.retired))
+        cw_plugin_part_close(part, /* now= */ false);
+}
+
+/* The last thing to do with a call. */
+static void tell(cw_plugin_part *part, cw_plugin_op *op, const cw_outcome *outcome)
+{
+    cw_sink *sink = op->call->sink;
+    op->call->op = NULL;
+    cw_plugin_op_free(part, op);
+    part->n_calls--;
+    sink->ops->done(sink, outcome);
+}
+
+static void set_over(cw_plugin_part *part, cw_plugin_op *op, cw_fault fault, const char *message)
+{
+    op->is_over = true;
+    op->fault = fault;
+    op->message = message;
+    insert_before(&part->over, op);
+}
+
+static void tell_over(cw_plugin_part *part)
+{
+    while (!is_empty(&part->over)) {
+        cw_plugin_op *op = part->over.next;
+        cw_plugin_op_unlink(op);
+        cw_outcome outcome = {
+            .kind = CW_OUTCOME_FAILED,
+            .fault = op->fault,
+            .message = cw_str_from(op->message),
+            .detail = part->plugin->base.name,
+        };
+        tell(part, op, &outcome);
+    }
+    cw_plugin_part_settle(part);
+}
+
+static void fail_waiting(cw_plugin_part *part, const char *message)
+{
+    while (!is_empty(&part->waiting)) {
+        cw_plugin_op *op = part->waiting.next;
+        cw_plugin_op_unlink(op);
+        part->n_waiting--;
+        set_over(part, op, CW_FAULT_UNAVAILABLE, message);
+    }
+}
+
+/* ---- choosing a worker ---- */
+
+static bool is_quick(const cw_plugin_part *part, const cw_plugin_op *op)
+{
+    const cw_plugin_stat *stat = &part->stats[op->method];
+    return stat->calls >= CW_PLUGIN_QUICK_CALLS && stat->slowest_ns < CW_PLUGIN_QUICK_NS;
+}
+
+/* Whether a quick call may be sent behind those that the worker has. */
+static bool takes_more(const cw_worker *w)
+{
+    return w->n_slow == 0 && w->n_sent < CW_PLUGIN_DEPTH && !w->grace.list;
+}
+
+/* The worker for a call, or NULL. A quick call joins a batch that leaves at the end of this turn,
+ * because that costs no system call and no wake-up; else the first idle worker takes it (always
+ * the same ones, so that the others can end); else a quick one goes behind the fewest. */
+static cw_worker *pick(cw_plugin_part *part, bool quick)
+{
+    cw_worker *idle = NULL;
+    cw_worker *least = NULL;
+    for (cw_worker *w = part->workers.next; w != &part->workers; w = w->next) {
+        if (w->state != CW_WORKER_READY)
+            continue;
+        if (w->n_sent == 0) {
+            idle = idle ? idle : w;
+            continue;
+        }
+        if (!quick || !takes_more(w))
+            continue;
+        if (cw_frames_gathers(&w->frames))
+            return w;
+        if (!least || w->n_sent < least->n_sent)
+            least = w;
+    }
+    return idle ? idle : least;
+}
+
+static cw_code send_to(cw_worker *w, cw_plugin_op *op, bool quick)
+{
+    cw_code rc = cw_plugin_send_call(w, w->last_id + 1, op->call);
+    if (rc)
+        return rc;
+    op->id = ++w->last_id;
+    op->worker = w;
+    op->is_quick = quick;
+    if (w->n_sent == 0)
+        op->began_ns = cw_clock_ns();
+    insert_before(&w->sent, op);
+    w->n_sent++;
+    w->n_slow += !quick;
+    cw_deadline_clear(&w->idle);
+    return CW_OK;
+}
+
+/* Why a call cannot be sent to anybody: CW_LIMIT on an idle worker is the call's own size. */
+static cw_fault fault_of(cw_code rc, const char **ret_message)
+{
+    *ret_message = rc == CW_LIMIT ? "The arguments are larger than the plugin takes."
+                                  : "The server is out of memory.";
+    return rc == CW_LIMIT ? CW_FAULT_PROTOCOL : CW_FAULT_NOMEM;
+}
+
+/* ---- workers come ---- */
+
+static void back_off(cw_plugin_part *part)
+{
+    uint32_t ms = part->backoff_ms;
+    if (ms == 0)
+        ms = CW_PLUGIN_BACKOFF_MIN_MS;
+    else
+        ms = ms > CW_PLUGIN_BACKOFF_MAX_MS / 2 ? CW_PLUGIN_BACKOFF_MAX_MS : 2 * ms;
+    part->backoff_ms = ms;
+    uv_timer_start(&part->retry, cw_plugin_part_on_retry, ms, 0);
+}
+
+static void start_worker(cw_plugin_part *part)
+{
+    cw_worker *w = calloc(1, sizeof *w);
+    if (!w) {
+        back_off(part);
+        return;
+    }
+    w->owner = part;
+    if (cw_worker_start(w, part->plugin, part->loop, &part->timers, &cw_plugin_part_worker_ops,
+                        NULL) != CW_OK) {
+        free(w);
+        back_off(part);
+        return;
+    }
+    w->next = &part->workers;
+    w->prev = part->workers.prev;
+    w->prev->next = w;
+    part->workers.prev = w;
+    part->n_live++;
+    part->n_starting++;
+}
+
+/* Calls wait: have one more worker, one at a time. */
+static void want_worker(cw_plugin_part *part)
+{
+    if (part->n_live == part->n_starting && !part->hungry.list)
+        cw_loop_set_deadline(part->loop, &part->hungry, &part->hunger);
+    if (part->n_starting > 0 || part->n_live >= part->plugin->opts.workers ||
+        uv_is_active((uv_handle_t *)&part->retry))
+        return;
+    start_worker(part);
+}
+
+/* Send what waits, as far as there are workers for it. */
+static void pump(cw_plugin_part *part)
+{
+    while (!is_empty(&part->waiting)) {
+        cw_plugin_op *op = part->waiting.next;
+        bool quick = is_quick(part, op);
+        cw_worker *w = pick(part, quick);
+        if (!w) {
+            want_worker(part);
+            return;
+        }
+        cw_plugin_op_unlink(op);
+        cw_code rc = send_to(w, op, quick);
+        if (rc == CW_LIMIT && w->n_sent > 0) {
+            insert_before(part->waiting.next, op);
+            return;
+        }
+        part->n_waiting--;
+        if (rc) {
+            const char *message;
+            cw_fault fault = fault_of(rc, &message);
+            set_over(part, op, fault, message);
+        }
+    }
+    cw_deadline_clear(&part->hungry);
+}
+
+void cw_plugin_part_on_retry(uv_timer_t *timer)
+{
+    cw_plugin_part *part = timer->data;
+    pump(part);
+    tell_over(part);
+}
+
+void cw_plugin_part_on_hungry(cw_deadline *d)
+{
+    cw_plugin_part *part = CW_CONTAINER(d, cw_plugin_part, hungry);
+    if (part->n_live > part->n_starting)
+        return;
+    fail_waiting(part, "The plugin could not be started.");
+    tell_over(part);
+}
+
+static void on_ready(cw_worker *w)
+{
+    cw_plugin_part *part = w->owner;
+    part->n_starting--;
+    cw_deadline_clear(&part->hungry);
+    pump(part);
+    if (w->n_sent == 0)
+        cw_plugin_part_rest(part, w);
+    tell_over(part);
+}
+
+/* ---- answers ---- */
+
+void cw_plugin_part_rest(cw_plugin_part *part, cw_worker *w)
+{
+    if (part->idle.ms)
+        cw_loop_set_deadline(part->loop, &w->idle, &part->idle);
+}
+
+static cw_plugin_op *find_sent(cw_worker *w, uint64_t id)
+{
+    for (cw_plugin_op *op = w->sent.next; op != &w->sent; op = op->next) {
+        if (op->id == id)
+            return op;
+    }
+    return NULL;
+}
+
+static void note_time(cw_plugin_part *part, const cw_plugin_op *op, uint64_t now)
+{
+    cw_plugin_stat *stat = &part->stats[op->method];
+    uint64_t took = now - op->began_ns;
+    uint32_t ns = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
+    stat->slowest_ns -= stat->slowest_ns / 16;
+    if (ns > stat->slowest_ns)
+        stat->slowest_ns = ns;
+    if (stat->calls < CW_PLUGIN_QUICK_CALLS)
+        stat->calls++;
+}
+
+/* Take an answered call out of the worker's line; the next one runs from now on. */
+static void pop(cw_plugin_part *part, cw_worker *w, cw_plugin_op *op)
+{
+    bool was_first = w->sent.next == op;
+    uint64_t now = cw_clock_ns();
+    if (op->call && was_first)
+        note_time(part, op, now);
+    cw_plugin_op_unlink(op);
+    w->n_sent--;
+    w->n_slow -= !op->is_quick;
+    if (!was_first)
+        return;
+    cw_deadline_clear(&w->grace);
+    cw_plugin_op *first = w->sent.next;
+    if (first == &w->sent) {
+        cw_plugin_part_rest(part, w);
+        return;
+    }
+    first->began_ns = now;
+    if (!first->call)
+        cw_loop_set_deadline(part->loop, &w->grace, &part->grace);
+}
+
+static void on_answer(cw_worker *w, cw_plugin_op *op, cw_str body)
+{
+    cw_plugin_part *part = w->owner;
+    cw_outcome outcome = {0};
+    cw_code rc = CW_OK;
+    if (op->call) {
+        rc = op == w->sent.next ? cw_plugin_read_answer(body, op->call->arena, &outcome) : CW_PARSE;
+        if (rc == CW_PARSE) {
+            cw_worker_fail(w, "sent an answer that means nothing");
+            return;
+        }
+    }
+    pop(part, w, op);
+    if (part->backoff_ms)
+        part->backoff_ms = 0;
+    if (op->call)
+        cw_breaker_on_success(&part->plugin->breaker, op->method);
+    pump(part);
+    if (!op->call) {
+        cw_plugin_op_free(part, op);
+    } else {
+        if (rc) {
+            outcome = (cw_outcome){.kind = CW_OUTCOME_FAILED, .detail = part->plugin->base.name};
+            outcome.fault = rc == CW_NOMEM ? CW_FAULT_NOMEM : CW_FAULT_PROTOCOL;
+            outcome.message = rc == CW_NOMEM ? CW_STR("The server is out of memory.")
+                                             : CW_STR("The answer of the plugin is too large.");
+        }
+        tell(part, op, &outcome);
+    }
+    tell_over(part);
+}
+
+static void on_frame(cw_worker *w, uint64_t id, cw_str body)
+{
+    cw_plugin_part *part = w->owner;
+    cw_plugin_op *op = w->sent.next;
+    if (CW_UNLIKELY(is_empty(&w->sent) || op->id != id))
+        op = find_sent(w, id);
+    if (!op) {
+        cw_worker_fail(w, "sent a frame for a call that it does not have");
+        return;
+    }
+    if (!cw_plugin_is_notice(body)) {
+        on_answer(w, op, body);
+        return;
+    }
+    const cw_source_call *call = op == w->sent.next ? op->call : NULL;
+    if (cw_plugin_read_notice(body, call, &part->arena) != CW_OK)
+        cw_worker_fail(w, "sent a notification that means nothing");
+}
+
+/* ---- workers go ---- */
+
+static void blame(cw_plugin_part *part, const cw_worker *w, uint32_t method)
+{
+    if (w->killed)
+        return;
+    bool in_call = method != CW_BREAKER_PLUGIN;
+    if (!w->refused)
+        cw_breaker_on_death(&part->plugin->breaker, method, cw_clock_ms());
+    if (!in_call)
+        back_off(part);
+}
+
+/* The calls behind the one that ran go to the front of the queue, in order. */
+static void take_back(cw_plugin_part *part, cw_worker *w)
+{
+    while (!is_empty(&w->sent)) {
+        cw_plugin_op *op = w->sent.prev;
+        cw_plugin_op_unlink(op);
+        op->worker = NULL;
+        if (!op->call) {
+            cw_plugin_op_free(part, op);
+            continue;
+        }
+        insert_before(part->waiting.next, op);
+        part->n_waiting++;
+    }
+    w->n_sent = w->n_slow = 0;
+}
+
+static void on_dead(cw_worker *w)
+{
+    cw_plugin_part *part = w->owner;
+    cw_plugin_op *ran = is_empty(&w->sent) ? NULL : w->sent.next;
+    part->n_live--;
+    part->n_starting -= !w->was_ready;
+    cw_deadline_clear(&w->grace);
+    cw_deadline_clear(&w->idle);
+    if (ran)
+        cw_plugin_op_unlink(ran);
+    take_back(part, w);
+    blame(part, w, ran ? ran->method : CW_BREAKER_PLUGIN);
+    if (part->n_live == 0 && cw_breaker_is_open(&part->plugin->breaker))
+        fail_waiting(part, "The plugin has crashed repeatedly and is paused.");
+    pump(part);
+    if (ran && ran->call) {
+        cw_outcome outcome = {
+            .kind = CW_OUTCOME_FAILED,
+            .fault = CW_FAULT_DIED,
+            .message = CW_STR("The plugin ended unexpectedly while it ran this call."),
+            .detail = cw_str_from(w->detail),
+        };
+        tell(part, ran, &outcome);
+    } else if (ran) {
+        cw_plugin_op_free(part, ran);
+    }
+    tell_over(part);
+}
+
+static void on_closed(cw_worker *w)
+{
+    cw_plugin_part *part = w->owner;
+    w->prev->next = w->next;
+    w->next->prev = w->prev;
+    free(w);
+    cw_plugin_part_check_gone(part);
+}
+
+const cw_worker_ops cw_plugin_part_worker_ops = {
+    .on_ready = on_ready,
+    .on_frame = on_frame,
+    .on_dead = on_dead,
+    .on_closed = on_closed,
+};
+
+/* ---- calls come and go ---- */
+
+cw_code cw_plugin_part_start(cw_plugin_part *part, cw_source_call *call, cw_fault *fault,
+                             cw_err *err)
+{
+    cw_plugin_op *op = new_op(part);
+    if (!op) {
+        *fault = CW_FAULT_NOMEM;
+        return cw_fail_nomem(err);
+    }
+    op->call = call;
+    op->method = call->method->index;
+    bool quick = is_quick(part, op);
+    cw_worker *w = is_empty(&part->waiting) ? pick(part, quick) : NULL;
+    cw_code rc = w ? send_to(w, op, quick) : CW_LIMIT;
+    if (rc == CW_LIMIT && w && w->n_sent == 0)
+        rc = CW_INVALID;
+    if (rc == CW_LIMIT && part->n_waiting < part->plugin->opts.queue) {
+        insert_before(&part->waiting, op);
+        part->n_waiting++;
+        want_worker(part);
+        rc = CW_OK;
+    }
+    if (rc == CW_OK) {
+        call->op = op;
+        part->n_calls++;
+        return CW_OK;
+    }
+    cw_plugin_op_free(part, op);
+    if (rc == CW_LIMIT) {
+        *fault = CW_FAULT_UNAVAILABLE;
+        return cw_fail(err, CW_IO, "Too many calls wait for the plugin '%.*s'.",
+                       CW_STR_ARG(part->plugin->base.name));
+    }
+    const char *message;
+    *fault = fault_of(rc == CW_INVALID ? CW_LIMIT : rc, &message);
+    return cw_fail(err, rc == CW_INVALID ? CW_IO : rc, "%s", message);
+}
+
+void cw_plugin_part_cancel(cw_plugin_part *part, cw_plugin_op *op)
+{
+    cw_worker *w = op->worker;
+    op->call->op = NULL;
+    op->call = NULL;
+    part->n_calls--;
+    if (!w) {
+        part->n_waiting -= !op->is_over;
+        cw_plugin_op_unlink(op);
+        cw_plugin_op_free(part, op);
+        if (part->n_waiting == 0)
+            cw_deadline_clear(&part->hungry);
+    } else {
+        cw_plugin_send_cancel(w, op->id);
+        if (w->sent.next == op)
+            cw_loop_set_deadline(part->loop, &w->grace, &part->grace);
+    }
+    cw_plugin_part_settle(part);
+}

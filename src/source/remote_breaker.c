@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* remote_breaker.c - when to leave a service alone that cannot be reached.
+ *
+ * The variables are read and written one by one. What two loops may do to each
+ * other in between is to let a call more through, or to pause a little longer.
+ */
+#include "source/remote_int.h"
+
+bool cw_breaker_allow(cw_breaker *b, uint64_t now, bool *ret_trial)
+{
+    uint64_t until = atomic_load_explicit(&b->open_until, memory_order_relaxed);
+    *ret_trial = false;
+    if (CW_LIKELY(until == 0))
+        return true;
+    bool expected = false;
+    if (now < until || !atomic_compare_exchange_strong(&b->trial, &expected, true))
+        return false;
+    *ret_trial = true;
+    return true;
+}
+
+void cw_breaker_success(cw_breaker *b, bool trial)
+{
+    /* Read first: every call comes by here, and a write would make the loops wait for each other.
+     */
+    if (atomic_load_explicit(&b->failures, memory_order_relaxed))
+        atomic_store(&b->failures, 0);
+    if (atomic_load_explicit(&b->open_until, memory_order_relaxed)) {
+        atomic_store(&b->pause_ms, 0);
+        atomic_store(&b->open_until, 0);
+    }
+    cw_breaker_neutral(b, trial);
+}
+
+static void open_for(cw_breaker *b, uint64_t now, unsigned ms)
+{
+    atomic_store(&b->pause_ms, ms);
+    atomic_store(&b->open_until, now + ms);
+}
+
+void cw_breaker_failure(cw_breaker *b, bool trial, uint64_t now)
+{
+    unsigned failures = atomic_fetch_add(&b->failures, 1) + 1;
+    if (trial) {
+        unsigned ms = atomic_load(&b->pause_ms) * 2;
+        open_for(b, now,
+                 ms < CW_REMOTE_PAUSE_MIN_MS   ? CW_REMOTE_PAUSE_MIN_MS
+                 : ms > CW_REMOTE_PAUSE_MAX_MS ? CW_REMOTE_PAUSE_MAX_MS
+                                               : ms);
+    } else if (failures >= CW_REMOTE_FAILURES && atomic_load(&b->open_until) == 0) {
+        open_for(b, now, CW_REMOTE_PAUSE_MIN_MS);
+    }
+    cw_breaker_neutral(b, trial);
+}
+
+void cw_breaker_neutral(cw_breaker *b, bool trial)
+{
+    if (trial)
+        atomic_store(&b->trial, false);
+}

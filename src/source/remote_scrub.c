@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* remote_scrub.c - what of a service's error a caller may see; the rule is in remote.h.
+ *
+ * Stack traces and file paths tell an attacker how a service is built and a
+ * language model nothing that it can use. Found by what they look like, so some
+ * will pass and some harmless text will be cut; the log has the original.
+ */
+#include "source/remote_int.h"
+
+#define HIDDEN CW_STR("[path]")
+
+/* Where programs and their files usually are. */
+static const cw_str roots[] = {
+    CW_STR_INIT("app"),     CW_STR_INIT("bin"),   CW_STR_INIT("etc"),       CW_STR_INIT("home"),
+    CW_STR_INIT("lib"),     CW_STR_INIT("lib64"), CW_STR_INIT("mnt"),       CW_STR_INIT("nix"),
+    CW_STR_INIT("opt"),     CW_STR_INIT("proc"),  CW_STR_INIT("root"),      CW_STR_INIT("run"),
+    CW_STR_INIT("sbin"),    CW_STR_INIT("srv"),   CW_STR_INIT("tmp"),       CW_STR_INIT("usr"),
+    CW_STR_INIT("var"),     CW_STR_INIT("Users"), CW_STR_INIT("Library"),   CW_STR_INIT("private"),
+    CW_STR_INIT("Volumes"), CW_STR_INIT("build"), CW_STR_INIT("workspace"),
+};
+
+/* What files end in that have nothing to do in an error message. */
+static const cw_str endings[] = {
+    CW_STR_INIT(".c"),      CW_STR_INIT(".cc"),   CW_STR_INIT(".cpp"),    CW_STR_INIT(".cs"),
+    CW_STR_INIT(".db"),     CW_STR_INIT(".go"),   CW_STR_INIT(".h"),      CW_STR_INIT(".inc"),
+    CW_STR_INIT(".ini"),    CW_STR_INIT(".java"), CW_STR_INIT(".js"),     CW_STR_INIT(".mjs"),
+    CW_STR_INIT(".module"), CW_STR_INIT(".php"),  CW_STR_INIT(".pl"),     CW_STR_INIT(".py"),
+    CW_STR_INIT(".rb"),     CW_STR_INIT(".rs"),   CW_STR_INIT(".sqlite"), CW_STR_INIT(".so"),
+    CW_STR_INIT(".sql"),    CW_STR_INIT(".ts"),   CW_STR_INIT(".conf"),   CW_STR_INIT(".env"),
+};
+
+static const cw_str trace_names[] = {
+    CW_STR_INIT("trace"),      CW_STR_INIT("traceback"), CW_STR_INIT("stack"),
+    CW_STR_INIT("stacktrace"), CW_STR_INIT("backtrace"), CW_STR_INIT("callstack"),
+};
+
+static const cw_str trace_texts[] = {
+    CW_STR_INIT("Traceback (most recent call last)"),
+    CW_STR_INIT("\n    at "),
+    CW_STR_INIT("\n\tat "),
+    CW_STR_INIT("\n#0 "),
+    CW_STR_INIT("\", line "),
+};
+
+static bool is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '.' || c == '-' || c == '/' || c == '\\' || c == '~' || (unsigned char)c >= 0x80;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static size_t word_length(cw_str s)
+{
+    size_t n = 0;
+    while (n < s.n && is_word(s.p[n]))
+        n++;
+    return n;
+}
+
+/* "/usr/lib/x", but not "/articles/5". */
+static bool is_rooted(cw_str word)
+{
+    cw_str rest;
+    cw_str first = cw_str_cut(cw_str_make(word.p + 1, word.n - 1), '/', &rest);
+    for (size_t i = 0; i < CW_COUNT(roots); i++) {
+        if (rest.p && cw_str_eq(first, roots[i]))
+            return true;
+    }
+    for (size_t i = 0; i < CW_COUNT(endings); i++) {
+        if (cw_str_ends(word, endings[i]))
+            return true;
+    }
+    return false;
+}
+
+/* How much of `s` is the path of a file, which begins where `s` does; 0: none. */
+static size_t path_length(cw_str s)
+{
+    size_t scheme = cw_str_starts(s, CW_STR("file://")) ? 7 : 0;
+    size_t n = scheme + word_length(cw_str_make(s.p + scheme, s.n - scheme));
+    cw_str word = {s.p, n};
+    if (scheme)
+        return n;
+    if (s.n > 2 && is_letter(s.p[0]) && s.p[1] == ':' && s.p[2] == '\\')
+        return 2 + word_length(cw_str_make(s.p + 2, s.n - 2));
+    if (cw_str_starts(word, CW_STR("~/")) || cw_str_starts(word, CW_STR("\\\\")))
+        return n;
+    /* A sentence may end behind it. */
+    while (word.n && word.p[word.n - 1] == '.')
+        word.n--;
+    return word.n > 1 && word.p[0] == '/' && is_rooted(word) ? word.n : 0;
+}
+
+/* The path that begins at `at`; 0: none. */
+static size_t path_at(cw_str s, size_t at)
+{
+    cw_str rest = {s.p + at, s.n - at};
+    if (at && is_word(s.p[at - 1]))
+        return 0; /* within a word */
+    if (at && s.p[at - 1] == ':' && cw_str_starts(rest, CW_STR("//")))
+        return 0; /* within a URL */
+    return path_length(rest);
+}
+
+static bool has_path(cw_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (path_at(s, i))
+            return true;
+    }
+    return false;
+}
+
+static bool has_trace(cw_str s)
+{
+    for (size_t i = 0; i < CW_COUNT(trace_texts); i++) {
+        if (memmem(s.p, s.n, trace_texts[i].p, trace_texts[i].n))
+            return true;
+    }
+    return false;
+}
+
+/* ---- messages ---- */
+
+static bool is_control(char c)
+{
+    return (unsigned char)c < ' ' || c == 0x7f;
+}
+
+/* Without what could never be shown. */
+static cw_str first_line(cw_str s)
+{
+    size_t n = 0;
+    while (n < s.n && n < 4 * CW_REMOTE_MESSAGE_MAX && s.p[n] != '\n' && s.p[n] != '\r')
+        n++;
+    return cw_str_trim(cw_str_make(s.p, n));
+}
+
+/* At most CW_REMOTE_MESSAGE_MAX bytes, cut between characters. */
+static size_t cut_length(cw_str s)
+{
+    if (s.n <= CW_REMOTE_MESSAGE_MAX)
+        return s.n;
+    size_t n = CW_REMOTE_MESSAGE_MAX;
+    while (n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
+        n--;
+    return n;
+}
+
+static bool must_change(cw_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (is_control(s.p[i]))
+            return true;
+    }
+    return s.n > CW_REMOTE_MESSAGE_MAX || has_path(s);
+}
+
+cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena)
+{
+    cw_str line = first_line(message);
+    if (!must_change(line))
+        return line;
+    /* A path has two bytes at least. */
+    char *out = cw_arena_alloc(arena, line.n * HIDDEN.n / 2 + HIDDEN.n);
+    if (!out)
+        return (cw_str){NULL, 0};
+    size_t n = 0;
+    for (size_t i = 0; i < line.n;) {
+        size_t path = path_at(line, i);
+        if (path) {
+            memcpy(out + n, HIDDEN.p, HIDDEN.n);
+            n += HIDDEN.n;
+            i += path;
+            continue;
+        }
+        out[n++] = is_control(line.p[i]) ? ' ' : line.p[i];
+        i++;
+    }
+    return cw_str_make(out, cut_length(cw_str_make(out, n)));
+}
+
+/* ---- data ---- */
+
+/* Whether a member's name is one of the list, case, '_' and '-' ignored. */
+static bool is_trace_name(cw_str name)
+{
+    char plain[16];
+    size_t n = 0;
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.p[i] == '_' || name.p[i] == '-')
+            continue;
+        if (n == sizeof plain)
+            return false;
+        plain[n++] = name.p[i];
+    }
+    for (size_t i = 0; i < CW_COUNT(trace_names); i++) {
+        if (cw_str_ieq(cw_str_make(plain, n), trace_names[i]))
+            return true;
+    }
+    return false;
+}
+
+bool cw_remote_is_fit(const cw_json *data)
+{
+    if (cw_json_span(data).n > CW_REMOTE_DATA_MAX)
+        return false;
+    /* The tape of all its values, in order. */
+    for (const cw_json *v = data, *end = cw_json_after(data); v < end; v++) {
+        if (!cw_json_is(v, CW_JSON_STRING))
+            continue;
+        cw_str text = cw_json_text(v);
+        if ((v->meta & CW_JSON_KEY) && is_trace_name(text))
+            return false;
+        if (has_path(text) || has_trace(text))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* source.h - where methods come from and where calls go.
+ *
+ * A source describes its methods once, when it is made (an OpenRPC document, from
+ * a file, an HTTP service or a plugin host), and then runs calls on any loop. It
+ * knows nothing of doors: what happens to a call goes to the call's sink.
+ *
+ *     main thread   make (plugin.h, remote.h) -> offer -> snapshot -> retire
+ *     any loop      start -> sink: progress*, log*, done      or  cancel
+ *
+ * A source has one part per loop (workers, connections), touched by that loop
+ * only. When it is replaced, the main thread retires it and then tells the loops
+ * to sweep: a part that has nothing running closes at once, another with its last
+ * call. Each open part holds a reference, so memory goes last.
+ *
+ * Ownership: reference counted (snapshot, parts, whoever made it).
+ * Threads:   start, cancel and sweep on the call's loop; ref, unref and retire anywhere.
+ */
+#ifndef CW_SOURCE_SOURCE_H
+#define CW_SOURCE_SOURCE_H
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/sink.h"
+#include "catalogue/snapshot.h"
+#include "net/loop.h"
+
+/* One call, made and kept by the exchange until done or cancel. */
+typedef struct cw_source_call {
+    const cw_method *method;
+    cw_str params;           /* a JSON object or array; lives as long as the call */
+    const cw_caller *caller; /* whose permissions were checked */
+    bool wants_progress;
+    cw_arena *arena; /* for the outcome's result and data, and for the source's own use */
+    cw_sink *sink;
+    cw_loop *loop;
+    void *op; /* the source's own */
+} cw_source_call;
+
+typedef struct cw_source_ops {
+    const char *name; /* "plugin", "remote" */
+    /* Begin. CW_OK: exactly one done follows, later, unless it is cancelled. Anything else: the
+     * call was not begun, *fault says why, err has a text for the caller, and the sink hears
+     * nothing. Never calls the sink before it returns. */
+    cw_code (*start)(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err *err);
+    /* Nobody waits any more, or its time is up. The call must not be touched after this returns and
+     * its sink hears nothing more; the source ends the work itself as it can. */
+    void (*cancel)(cw_source *s, cw_source_call *call);
+    /* Close the part of this loop when the source is retired (or `now`) and nothing runs. With
+     * `now` (the loop ends) whatever runs is dropped without a word to its sink. */
+    void (*sweep)(cw_source *s, cw_loop *loop, bool now);
+    /* Free the memory; no part is open any more. */
+    void (*free)(cw_source *s);
+} cw_source_ops;
+
+/* The beginning of every source. */
+struct cw_source {
+    const cw_source_ops *ops;
+    atomic_uint refs;
+    atomic_bool retired;
+    cw_str name;      /* of the plugin or of the entry in config */
+    uint32_t call_ms; /* time limit of one call */
+    const cw_method *methods;
+    size_t n_methods;
+};
+
+cw_source *cw_source_ref(cw_source *s);
+/* NULL is fine. */
+void cw_source_unref(cw_source *s);
+/* No call will be started through a later snapshot; sweep every loop after this. */
+void cw_source_retire(cw_source *s);
+
+#endif

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sources.c - the list of all sources: what should run, and making it so. */
+#include "source/sources.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "source/sources_int.h"
+
+/* Several loads that end shortly after each other give one snapshot. */
+#define GATHER_MS 100u
+#define NOMEM_PAUSE_MS 1000u
+
+/* ---- items ---- */
+
+static void free_item(cw_item *item)
+{
+    cw_sources_cancel_load(item);
+    cw_source_unref(item->source);
+    cw_source_unref(item->published);
+    free(item->name);
+    free(item->path);
+    free(item);
+}
+
+/* Plugins by name and before the services, which keep their order. */
+static bool comes_before(const cw_item *a, const cw_item *b)
+{
+    if (!a->path || !b->path)
+        return a->path || !b->path;
+    return strcmp(a->name, b->name) < 0;
+}
+
+cw_item *cw_sources_add(cw_sources *s, cw_str name, const char *path)
+{
+    cw_item *item = calloc(1, sizeof *item);
+    if (!item)
+        return NULL;
+    item->all = s;
+    item->name = strndup(name.p, name.n);
+    item->path = path ? strdup(path) : NULL;
+    if (!item->name || (path && !item->path)) {
+        free_item(item);
+        return NULL;
+    }
+    cw_item **at = &s->items;
+    while (*at && comes_before(*at, item))
+        at = &(*at)->next;
+    item->next = *at;
+    *at = item;
+    return item;
+}
+
+void cw_sources_drop(cw_sources *s, cw_item *item)
+{
+    cw_sources_cancel_load(item);
+    cw_source_unref(item->source);
+    item->source = NULL;
+    item->is_gone = true;
+    cw_sources_changed(s);
+}
+
+static void free_gone(cw_sources *s)
+{
+    for (cw_item **at = &s->items; *at;) {
+        cw_item *item = *at;
+        if (!item->is_gone || item->published) {
+            at = &item->next;
+            continue;
+        }
+        *at = item->next;
+        free_item(item);
+    }
+}
+
+static size_t count_items(const cw_sources *s)
+{
+    size_t n = 0;
+    for (const cw_item *item = s->items; item; item = item->next)
+        n++;
+    return n;
+}
+
+/* ---- publishing ---- */
+
+static void ref_source(cw_source *source)
+{
+    cw_source_ref(source);
+}
+
+/* Room for one publish: as many of each as there are items. */
+typedef struct draft {
+    cw_offer *offers;
+    cw_item **items; /* of the offers */
+    size_t n;
+    cw_source **retired;
+    size_t n_retired;
+    cw_snapshot *snapshot;
+} draft;
+
+static void draft_done(draft *d)
+{
+    cw_snapshot_unref(d->snapshot);
+    free(d->offers);
+    free(d->items);
+    free(d->retired);
+}
+
+static cw_code build(cw_sources *s, draft *d, cw_err *err)
+{
+    static const cw_offer_ops ops = {.ref = ref_source, .unref = cw_source_unref};
+    cw_snapshot_unref(d->snapshot);
+    d->snapshot = NULL;
+    d->n = 0;
+    for (cw_item *item = s->items; item; item = item->next) {
+        if (!item->source)
+            continue;
+        d->items[d->n] = item;
+        d->offers[d->n++] = (cw_offer){cw_str_from(item->name), item->source->methods,
+                                       item->source->n_methods, item->source};
+    }
+    return cw_snapshot_build(d->offers, d->n, &ops, &d->snapshot, err);
+}
+
+/* A version that cannot be published is not better than one that cannot be loaded: the older one
+ * stays. Returns whether something was put back, so that a new snapshot must be built. */
+static bool put_back(const draft *d)
+{
+    bool any = false;
+    size_t n;
+    const cw_snapshot_problem *problems = cw_snapshot_problems(d->snapshot, &n);
+    for (size_t i = 0; i < n; i++) {
+        cw_item *item = d->items[problems[i].offer];
+        bool older = item->published && item->published != item->source && !item->must_replace;
+        cw_log(CW_LOG_ERROR, "sources", older ? "left out, the older version stays" : "left out",
+               CW_KV("source", cw_str_from(item->name)), CW_KV("problem", problems[i].text));
+        if (!older)
+            continue;
+        cw_source_unref(item->source);
+        item->source = cw_source_ref(item->published);
+        any = true;
+    }
+    return any;
+}
+
+static cw_code make_draft(cw_sources *s, draft *d, cw_err *err)
+{
+    size_t n = count_items(s) + 1; /* never an allocation of nothing */
+    d->offers = calloc(n, sizeof *d->offers);
+    d->items = calloc(n, sizeof *d->items);
+    d->retired = calloc(n, sizeof *d->retired);
+    if (!d->offers || !d->items || !d->retired)
+        return cw_fail_nomem(err);
+    do {
+        cw_code rc = build(s, d, err);
+        if (rc)
+            return rc;
+    } while (put_back(d));
+    return CW_OK;
+}
+
+static void log_publish(cw_sources *s, const draft *d)
+{
+    size_t n_methods, n_tools;
+    cw_snapshot_entries(d->snapshot, &n_methods);
+    cw_snapshot_tools(d->snapshot, &n_tools);
+    /* A server that has no sources and never had any says nothing about them. */
+    if (d->n == 0 && !s->was_logged)
+        return;
+    s->was_logged = true;
+    cw_log(CW_LOG_INFO, "sources", "catalogue published", CW_KN("tools", n_tools),
+           CW_KN("methods", n_methods), CW_KN("sources", d->n));
+}
+
+static void commit(cw_sources *s, draft *d)
+{
+    for (cw_item *item = s->items; item; item = item->next) {
+        item->must_replace = item->must_replace && (item->plugin_job || item->remote_job);
+        if (item->published == item->source)
+            continue;
+        if (item->published) {
+            cw_source_retire(item->published);
+            d->retired[d->n_retired++] = item->published; /* with its reference */
+        }
+        item->published = item->source ? cw_source_ref(item->source) : NULL;
+    }
+    s->is_dirty = false;
+    log_publish(s, d);
+    cw_snapshot *snapshot = d->snapshot;
+    d->snapshot = NULL;
+    s->opts.publish(snapshot, d->retired, d->n_retired, s->opts.ctx);
+    for (size_t i = 0; i < d->n_retired; i++)
+        cw_source_unref(d->retired[i]);
+    free_gone(s);
+}
+
+static void on_publish(uv_timer_t *timer);
+
+static void publish_now(cw_sources *s)
+{
+    uv_timer_stop(&s->publish);
+    draft d = {0};
+    cw_err err = {0};
+    cw_code rc = make_draft(s, &d, &err);
+    if (!rc) {
+        commit(s, &d);
+    } else {
+        cw_log_err(CW_LOG_ERROR, "sources", "the old catalogue stays for now", &err);
+        uv_timer_start(&s->publish, on_publish, NOMEM_PAUSE_MS, 0);
+    }
+    draft_done(&d);
+}
+
+static void on_publish(uv_timer_t *timer)
+{
+    publish_now(timer->data);
+}
+
+static bool is_loading(const cw_sources *s)
+{
+    for (const cw_item *item = s->items; item; item = item->next) {
+        if (item->plugin_job || item->remote_job)
+            return true;
+    }
+    return false;
+}
+
+/* At the end of this turn when nothing else is being loaded, else after a short while. */
+void cw_sources_changed(cw_sources *s)
+{
+    s->is_dirty = true;
+    if (s->is_closing)
+        return;
+    uint64_t pause = is_loading(s) ? GATHER_MS : 0;
+    if (pause == 0 || !uv_is_active((uv_handle_t *)&s->publish))
+        uv_timer_start(&s->publish, on_publish, pause, 0);
+}
+
+void cw_sources_check_settled(cw_sources *s)
+{
+    if (s->is_settled || s->is_closing)
+        return;
+    for (const cw_item *item = s->items; item; item = item->next) {
+        if (!item->tried && !item->is_gone)
+            return;
+    }
+    s->is_settled = true;
+    /* Whoever waits for this wants to have the catalogue first. */
+    if (s->is_dirty)
+        publish_now(s);
+    s->opts.settled(s->opts.ctx);
+}
+
+/* ---- configuration ---- */
+
+static bool same_strings(const cw_config_strings *a, const cw_config_strings *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++) {
+        if (!cw_str_eq(a->items[i], b->items[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool same_overlays(const cw_config_overlays *a, const cw_config_overlays *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++) {
+        const cw_config_overlay *x = &a->items[i], *y = &b->items[i];
+        if (x->tool != y->tool || x->rpc != y->rpc || !cw_str_eq(x->method, y->method) ||
+            !cw_str_eq(x->title, y->title) || !cw_str_eq(x->description, y->description) ||
+            !cw_str_eq(x->annotations, y->annotations) ||
+            !same_strings(&x->permissions, &y->permissions))
+            return false;
+    }
+    return true;
+}
+
+static bool same_remote(const cw_config_remote *a, const cw_config_remote *b)
+{
+    return cw_str_eq(a->url, b->url) && cw_str_eq(a->openrpc, b->openrpc) &&
+           cw_str_eq(a->prefix, b->prefix) && a->timeout_ms == b->timeout_ms &&
+           a->connections == b->connections && same_overlays(&a->methods, &b->methods);
+}
+
+static cw_plugin_opts plugin_opts(const cw_sources *s, const cw_config *c)
+{
+    return (cw_plugin_opts){
+        .host = s->opts.host,
+        .spawner = s->opts.spawner,
+        .n_loops = s->opts.n_loops,
+        .workers = c->plugins.workers,
+        .queue = c->plugins.queue,
+        .call_ms = c->plugins.timeout_ms,
+        .grace_ms = c->plugins.grace_ms,
+        .load_ms = c->plugins.load_ms,
+        .idle_ms = c->plugins.idle_ms,
+        .memory = c->plugins.memory,
+        .files = c->plugins.files,
+        .frame_size = c->limits.answer_size,
+    };
+}
+
+static bool same_plugin_opts(const cw_plugin_opts *a, const cw_plugin_opts *b)
+{
+    return a->workers == b->workers && a->queue == b->queue && a->call_ms == b->call_ms &&
+           a->grace_ms == b->grace_ms && a->load_ms == b->load_ms && a->idle_ms == b->idle_ms &&
+           a->memory == b->memory && a->files == b->files && a->frame_size == b->frame_size;
+}
+
+static cw_item *find_remote(cw_sources *s, cw_str name)
+{
+    for (cw_item *item = s->items; item; item = item->next) {
+        if (!item->path && !item->is_gone && cw_str_is(name, item->name))
+            return item;
+    }
+    return NULL;
+}
+
+/* Everything that can fail, before anything is changed. */
+static cw_code add_remotes(cw_sources *s, const cw_config *config, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < config->sources.n && !rc; i++) {
+        cw_str name = config->sources.items[i].name;
+        cw_item *item = find_remote(s, name);
+        if (item)
+            continue;
+        item = cw_sources_add(s, name, NULL);
+        if (item)
+            item->is_new = true;
+        else
+            rc = cw_fail_nomem(err);
+    }
+    for (cw_item *item = s->items; item && rc; item = item->next)
+        item->is_gone = item->is_gone || item->is_new;
+    free_gone(s);
+    return rc;
+}
+
+/* What an unchanged service offers may have changed too: it is asked again, unless a document that
+ * is still the same describes it. */
+static void update_remote(cw_item *item, const cw_config_remote *fresh)
+{
+    bool same = item->remote && same_remote(item->remote, fresh);
+    cw_stamp stamp = {0};
+    bool same_document = fresh->openrpc.n && cw_stamp_read(fresh->openrpc.p, &stamp) &&
+                         cw_stamp_equal(&stamp, &item->stamp);
+    item->is_new = false;
+    item->is_seen = true;
+    item->remote = fresh;
+    if (!same && item->source)
+        item->must_replace = true;
+    if (same && same_document && item->source)
+        return;
+    item->pause_ms = 0;
+    cw_sources_load(item);
+}
+
+static void update_remotes(cw_sources *s)
+{
+    const cw_config_remotes *all = &s->config->sources;
+    for (cw_item *item = s->items; item; item = item->next)
+        item->is_seen = false;
+    for (size_t i = 0; i < all->n; i++) {
+        cw_item *item = find_remote(s, all->items[i].name);
+        if (item)
+            update_remote(item, &all->items[i]);
+    }
+    for (cw_item *item = s->items; item; item = item->next) {
+        if (!item->path && !item->is_seen && !item->is_gone)
+            cw_sources_drop(s, item);
+    }
+}
+
+static void update_plugins(cw_sources *s, const cw_config *old)
+{
+    cw_plugin_opts fresh = plugin_opts(s, s->config);
+    bool same = old && same_plugin_opts(&s->plugin_opts, &fresh);
+    s->plugin_opts = fresh;
+    for (cw_item *item = s->items; item && !same; item = item->next) {
+        if (item->path)
+            item->stamp = (cw_stamp){0}; /* loaded anew by the look at the folder */
+    }
+    cw_folder_close(s);
+    cw_folder_open(s);
+}
+
+cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
+{
+    cw_code rc = add_remotes(s, config, err);
+    if (rc)
+        return rc;
+    cw_config *old = s->config;
+    s->config = cw_config_ref(config);
+    bool is_first = !old;
+    update_remotes(s);
+    update_plugins(s, old);
+    cw_config_unref(old);
+    /* There is a catalogue from the beginning, if only an empty one. */
+    if (is_first)
+        cw_sources_changed(s);
+    cw_sources_check_settled(s);
+    return CW_OK;
+}
+
+/* ---- begin and end ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    cw_sources *s = handle->data;
+    if (--s->open_handles == 0)
+        free(s);
+}
+
+cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *err)
+{
+    cw_sources *s = calloc(1, sizeof *s);
+    if (!s)
+        return cw_fail_nomem(err);
+    s->opts = *opts;
+    uv_loop_t *uv = &opts->loop->uv;
+    uv_timer_init(uv, &s->retry);
+    uv_timer_init(uv, &s->publish);
+    uv_timer_init(uv, &s->folder.timer);
+    uv_fs_event_init(uv, &s->folder.event);
+    s->retry.data = s->publish.data = s->folder.timer.data = s->folder.event.data = s;
+    s->open_handles = 4;
+    *ret = s;
+    return CW_OK;
+}
+
+void cw_sources_free(cw_sources *s)
+{
+    if (!s)
+        return;
+    s->is_closing = true;
+    cw_folder_close(s);
+    while (s->items) {
+        cw_item *item = s->items;
+        s->items = item->next;
+        free_item(item);
+    }
+    cw_config_unref(s->config);
+    uv_handle_t *handles[] = {(uv_handle_t *)&s->retry, (uv_handle_t *)&s->publish,
+                              (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event};
+    for (size_t i = 0; i < CW_COUNT(handles); i++)
+        uv_close(handles[i], on_closed);
+}

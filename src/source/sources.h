@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sources.h - all sources of the configuration, kept up to date.
+ *
+ * Loads every plugin of the plugin folder and every remote service, builds a
+ * snapshot whenever something changed, and hands it on. Plugins are the files
+ * NAME.so of the folder; NAME.so.disabled is a plugin that is switched off. The
+ * folder is watched: a file that comes, goes or changes is acted on within half a
+ * second. A plugin that cannot be loaded is left out and logged; where an older
+ * version of it runs, that one stays. A remote service that does not answer is
+ * tried again with growing pauses.
+ *
+ * Threads: the main loop's thread.
+ */
+#ifndef CW_SOURCE_SOURCES_H
+#define CW_SOURCE_SOURCES_H
+
+#include "config/config.h"
+#include "source/plugin.h"
+#include "source/remote.h"
+
+typedef struct cw_sources cw_sources;
+
+typedef struct cw_sources_opts {
+    cw_loop *loop; /* the main one */
+    unsigned n_loops;
+    cw_spawner *spawner;
+    const char *host; /* path of causeway-plugin-host */
+    /* A new snapshot: takes the reference. Old sources are retired before the call; whoever gets it
+     * makes every loop use it and then sweeps its parts of the retired sources. */
+    void (*publish)(cw_snapshot *snapshot, cw_source *const *retired, size_t n_retired, void *ctx);
+    /* Every source has been tried once. */
+    void (*settled)(void *ctx);
+    void *ctx;
+} cw_sources_opts;
+
+CW_MUST_USE cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *err);
+/* Begin, or go on with another configuration: compare, load what is new or changed, retire what is
+ * gone. Takes a reference to config. */
+CW_MUST_USE cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err);
+/* Stop watching and loading; handles close on the loop. Sources stay until their last reference. */
+void cw_sources_free(cw_sources *s);
+
+#endif

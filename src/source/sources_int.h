@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sources_int.h - what the files of `sources` share.
+ *
+ *     sources.c          the list, publishing, configuration
+ *     sources_load.c     loading one item, one load at a time, and trying again
+ *     sources_folder.c   the plugin folder: looking and watching
+ *
+ * An item is a plugin's file or a remote service of the configuration. Its
+ * `source` is what should run, its `published` what the last snapshot has; the
+ * difference is what a publish brings about.
+ */
+#ifndef CW_SOURCE_SOURCES_INT_H
+#define CW_SOURCE_SOURCES_INT_H
+
+#include <sys/stat.h>
+#include <time.h>
+
+#include "source/sources.h"
+
+#define CW_SOURCES_RETRY_MIN_MS 1000u
+#define CW_SOURCES_RETRY_MAX_MS 60000u
+
+/* A file as it was when it was last looked at; all zero: there is none. */
+typedef struct cw_stamp {
+    dev_t dev;
+    ino_t ino;
+    off_t size;
+    struct timespec mtime;
+} cw_stamp;
+
+typedef struct cw_item {
+    struct cw_item *next; /* plugins by name, then services in the order of the configuration */
+    cw_sources *all;
+    char *name;
+    char *path;                     /* of a plugin; NULL for a service */
+    const cw_config_remote *remote; /* in the configuration in force; NULL for a plugin */
+    cw_stamp stamp;                 /* of the file that was loaded last: plugin or OpenRPC */
+    cw_source *source, *published;
+    cw_plugin_job *plugin_job; /* at most one of the two is not NULL: a load runs */
+    cw_remote_job *remote_job;
+    bool again;           /* it changed while it was loaded */
+    bool tried;           /* at least once */
+    bool must_replace;    /* what runs was configured otherwise: it goes when the load fails */
+    bool is_seen, is_new; /* for one look at the folder or the configuration */
+    bool is_gone;
+    uint32_t pause_ms; /* before the next try, doubled each time */
+    uint64_t retry_at; /* on the loop's clock; 0: no try is due */
+} cw_item;
+
+/* The plugin folder. */
+typedef struct cw_folder {
+    uv_fs_event_t event;
+    uv_timer_t timer; /* to look: soon after an event, or now and then where watching fails */
+    cw_stamp watched; /* only dev and ino */
+    bool is_watched;
+    bool is_reported;    /* that it cannot be watched or read */
+    uint64_t changed_at; /* of the first change that was not looked at yet; 0: none */
+} cw_folder;
+
+struct cw_sources {
+    cw_sources_opts opts;
+    cw_config *config;
+    cw_plugin_opts plugin_opts;
+    cw_item *items;
+    cw_folder folder;
+    uv_timer_t retry;
+    uv_timer_t publish;
+    unsigned open_handles;
+    bool is_dirty;   /* the items differ from what is published */
+    bool is_settled; /* and opts.settled was called */
+    bool was_logged; /* a snapshot with something in it was */
+    bool is_closing;
+};
+
+/* ---- sources.c ---- */
+
+/* A source came or went: publish, soon after the last of several. */
+void cw_sources_changed(cw_sources *s);
+/* Call opts.settled when every item was tried. */
+void cw_sources_check_settled(cw_sources *s);
+/* Put a new item into its place. NULL without memory. */
+cw_item *cw_sources_add(cw_sources *s, cw_str name, const char *path);
+/* It is not wanted any more; freed with the next publish. */
+void cw_sources_drop(cw_sources *s, cw_item *item);
+
+/* ---- sources_load.c ---- */
+
+/* Load, or load once more when the load that runs has ended. */
+void cw_sources_load(cw_item *item);
+void cw_sources_cancel_load(cw_item *item);
+void cw_sources_on_retry(uv_timer_t *timer);
+/* False when there is no such file (or it cannot be looked at). */
+bool cw_stamp_read(const char *path, cw_stamp *ret);
+bool cw_stamp_equal(const cw_stamp *a, const cw_stamp *b);
+
+/* ---- sources_folder.c ---- */
+
+/* Look now, load what is new or changed, drop what is gone, and watch from then on. */
+void cw_folder_open(cw_sources *s);
+/* Stop watching (another folder, or the end). */
+void cw_folder_close(cw_sources *s);
+
+#endif

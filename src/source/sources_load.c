@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sources_load.c - loading one source at a time per item, and trying again. */
+#include "base/log.h"
+#include "source/sources_int.h"
+
+bool cw_stamp_read(const char *path, cw_stamp *ret)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    *ret = (cw_stamp){st.st_dev, st.st_ino, st.st_size, st.st_mtim};
+    return true;
+}
+
+bool cw_stamp_equal(const cw_stamp *a, const cw_stamp *b)
+{
+    return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+           a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec;
+}
+
+/* ---- trying again ---- */
+
+static void arm_retry(cw_sources *s)
+{
+    uint64_t next = UINT64_MAX, now = cw_loop_now(s->opts.loop);
+    for (const cw_item *item = s->items; item; item = item->next) {
+        if (item->retry_at && item->retry_at < next)
+            next = item->retry_at;
+    }
+    if (next == UINT64_MAX)
+        uv_timer_stop(&s->retry);
+    else
+        uv_timer_start(&s->retry, cw_sources_on_retry, next > now ? next - now : 0, 0);
+}
+
+void cw_sources_on_retry(uv_timer_t *timer)
+{
+    cw_sources *s = timer->data;
+    uint64_t now = cw_loop_now(s->opts.loop);
+    for (cw_item *item = s->items; item; item = item->next) {
+        if (item->retry_at && item->retry_at <= now) {
+            item->retry_at = 0;
+            cw_sources_load(item);
+        }
+    }
+    arm_retry(s);
+}
+
+static void retry_later(cw_item *item)
+{
+    uint32_t pause = item->pause_ms * 2;
+    if (pause < CW_SOURCES_RETRY_MIN_MS)
+        pause = CW_SOURCES_RETRY_MIN_MS;
+    if (pause > CW_SOURCES_RETRY_MAX_MS)
+        pause = CW_SOURCES_RETRY_MAX_MS;
+    item->pause_ms = pause;
+    item->retry_at = cw_loop_now(item->all->opts.loop) + pause;
+    arm_retry(item->all);
+}
+
+/* ---- the end of a load ---- */
+
+/* One line of the log for each line of the problem. */
+static void log_problem(const cw_item *item, cw_str problem)
+{
+    const char *message = item->source ? "not loaded, the older version stays" : "not loaded";
+    for (cw_str rest = problem; rest.p;) {
+        cw_str line = cw_str_cut(rest, '\n', &rest);
+        if (line.n)
+            cw_log(CW_LOG_ERROR, "sources", message, CW_KV("source", cw_str_from(item->name)),
+                   CW_KV("problem", line));
+    }
+}
+
+static void failed(cw_item *item, cw_str problem, bool try_again)
+{
+    if (item->must_replace) {
+        item->must_replace = false;
+        cw_source_unref(item->source);
+        item->source = NULL;
+        cw_sources_changed(item->all);
+    }
+    log_problem(item, problem);
+    if (try_again)
+        retry_later(item);
+}
+
+/* Takes the reference. One that was never published has no part open and is just freed. */
+static void succeeded(cw_item *item, cw_source *source)
+{
+    cw_source_unref(item->source);
+    item->source = source;
+    item->must_replace = false;
+    item->pause_ms = 0;
+    cw_sources_changed(item->all);
+}
+
+static void after_load(cw_item *item)
+{
+    cw_sources *s = item->all;
+    item->tried = true;
+    if (item->again) {
+        item->again = false;
+        cw_sources_load(item);
+    }
+    cw_sources_check_settled(s);
+}
+
+static void on_plugin(const cw_plugin_loaded *loaded, void *ctx)
+{
+    cw_item *item = ctx;
+    item->plugin_job = NULL;
+    if (loaded->source)
+        succeeded(item, loaded->source);
+    else
+        failed(item, loaded->problem, /* try_again= */ false);
+    after_load(item);
+}
+
+static void on_remote(const cw_remote_loaded *loaded, void *ctx)
+{
+    cw_item *item = ctx;
+    item->remote_job = NULL;
+    if (loaded->source)
+        succeeded(item, loaded->source);
+    else
+        failed(item, loaded->problem, /* try_again= */ true);
+    after_load(item);
+}
+
+/* ---- the begin of a load ---- */
+
+static cw_code begin(cw_item *item, cw_err *err)
+{
+    cw_sources *s = item->all;
+    const char *file = item->path ? item->path : item->remote->openrpc.p;
+    /* Before the file is read: what changes while it is read has another stamp. */
+    if (!file || !cw_stamp_read(file, &item->stamp))
+        item->stamp = (cw_stamp){0};
+    if (item->path)
+        return cw_plugin_load(s->opts.loop, &s->plugin_opts, cw_str_from(item->name), item->path,
+                              on_plugin, item, &item->plugin_job, err);
+    cw_remote_opts opts = {
+        .config = item->remote,
+        .n_loops = s->opts.n_loops,
+        .answer_size = s->config->limits.answer_size,
+    };
+    return cw_remote_load(s->opts.loop, &opts, on_remote, item, &item->remote_job, err);
+}
+
+void cw_sources_load(cw_item *item)
+{
+    if (item->plugin_job || item->remote_job) {
+        item->again = true;
+        return;
+    }
+    item->retry_at = 0;
+    cw_err err = {0};
+    cw_code rc = begin(item, &err);
+    if (!rc)
+        return;
+    item->tried = true;
+    /* A plugin's file is tried again when it changes; a lack of memory may pass before. */
+    failed(item, cw_str_from(err.msg), item->remote || rc == CW_NOMEM || rc == CW_LIMIT);
+}
+
+void cw_sources_cancel_load(cw_item *item)
+{
+    if (item->plugin_job)
+        cw_plugin_load_cancel(item->plugin_job);
+    if (item->remote_job)
+        cw_remote_load_cancel(item->remote_job);
+    item->plugin_job = NULL;
+    item->remote_job = NULL;
+    item->again = false;
+    item->retry_at = 0;
+}
