@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* emit_object.c - tables of names, and the operations for objects. */
+#include <stdlib.h>
+
+#include "schema/program.h"
+
+#define PUT(b, op) cw_schema_put((b), &(op), sizeof(op))
+#define BITS_MAX 64u /* required names that fit a mask */
+
+/* A table while it is filled. */
+typedef struct table {
+    slot *slots; /* NULL: no memory, or no names */
+    uint32_t shift, mask;
+    uint32_t required;
+} table;
+
+static void fail(builder *b)
+{
+    if (!b->s->code.code)
+        b->s->code.code = CW_NOMEM;
+}
+
+/* Room for `names`, at most half full. */
+static bool table_init(builder *b, table *t, uint32_t names)
+{
+    uint32_t bits = 2;
+    while (1u << bits < 2 * names)
+        bits++;
+    *t = (table){.shift = 32 - bits, .mask = (1u << bits) - 1};
+    t->slots = calloc((size_t)t->mask + 1, sizeof t->slots[0]);
+    if (!t->slots)
+        fail(b);
+    return t->slots;
+}
+
+static uint32_t put_bytes(builder *b, cw_str text)
+{
+    uint32_t at = cw_schema_here(b);
+    uint32_t pad = 0;
+    cw_buf_add(&b->s->code, text);
+    cw_buf_add_bytes(&b->s->code, &pad, (4 - text.n % 4) % 4);
+    return at;
+}
+
+/* The slot of a name, made when there is none. Keys carry 24 bits of hash in the upper bits of
+ * their meta, the highest of which pick the slot. */
+static slot *table_slot(builder *b, table *t, cw_str text)
+{
+    uint32_t hash = cw_json_key_hash(text);
+    uint32_t i = hash << 8 >> t->shift;
+    for (;; i = (i + 1) & t->mask) {
+        slot *s = &t->slots[i];
+        if (!s->hash) {
+            *s = (slot){hash | SLOT_USED, (uint32_t)text.n, put_bytes(b, text),
+                        {TYPE_ANY, 0},    SLOT_NO_BIT,      0};
+            return s;
+        }
+        if (s->hash == (hash | SLOT_USED) && s->n == text.n && !b->s->code.code &&
+            memcmp(b->s->code.p + (size_t)s->at * sizeof(uint32_t), text.p, text.n) == 0)
+            return s;
+        if (b->s->code.code)
+            return s;
+    }
+}
+
+static uint32_t table_put(builder *b, table *t)
+{
+    uint32_t at = cw_schema_here(b);
+    cw_buf_add_bytes(&b->s->code, t->slots, ((size_t)t->mask + 1) * sizeof t->slots[0]);
+    free(t->slots);
+    return at;
+}
+
+op_strings cw_schema_emit_strings(builder *b, const cw_json *list)
+{
+    op_strings op = {.op = OP_STRINGS};
+    table t;
+    if (!table_init(b, &t, cw_json_count(list)))
+        return op;
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
+        if (cw_json_is(v, CW_JSON_STRING))
+            table_slot(b, &t, cw_json_text(v));
+    }
+    op.shift = t.shift;
+    op.mask = t.mask;
+    op.slots = table_put(b, &t);
+    return op;
+}
+
+static void add_required(builder *b, const cw_json *list, table *t, bool many)
+{
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
+        slot *s = table_slot(b, t, cw_json_text(v));
+        if (s->bit != SLOT_NO_BIT)
+            continue;
+        s->bit = many ? SLOT_MANY : (uint16_t)t->required;
+        t->required++;
+    }
+}
+
+static void emit_table(builder *b, uint32_t index, const facts *f, op_object *op)
+{
+    const cw_json *properties = f->has & KW_BIT(KW_PROPERTIES) ? f->key[KW_PROPERTIES] + 1 : NULL;
+    const cw_json *required = f->has & KW_BIT(KW_REQUIRED) ? f->key[KW_REQUIRED] + 1 : NULL;
+    uint32_t names =
+        (properties ? cw_json_count(properties) : 0) + (required ? cw_json_count(required) : 0);
+    table t;
+    if (names == 0 || !table_init(b, &t, names))
+        return;
+    const cw_json *k = properties ? cw_json_first(properties) : NULL;
+    for (; k; k = cw_json_next_key(k)) {
+        target to = cw_schema_target(b, index, k + 1);
+        slot *s = table_slot(b, &t, cw_json_text(k));
+        s->to = to;
+        s->declared = 1;
+    }
+    bool many = required && cw_json_count(required) > BITS_MAX;
+    if (required)
+        add_required(b, required, &t, many);
+    if (many) {
+        op->flags |= OBJECT_MANY;
+        op->required[0] = t.required;
+        op->required_const = cw_schema_add_const(b, required);
+    } else {
+        uint64_t bits = t.required == 64 ? UINT64_MAX : (UINT64_C(1) << t.required) - 1;
+        memcpy(op->required, &bits, sizeof bits);
+    }
+    op->shift = t.shift;
+    op->mask = t.mask;
+    op->slots = table_put(b, &t);
+}
+
+static void emit_patterns(builder *b, uint32_t index, const facts *f, op_object *op)
+{
+    if (!(f->has & KW_BIT(KW_PATTERN_PROPERTIES)))
+        return;
+    const cw_json *map = f->key[KW_PATTERN_PROPERTIES] + 1;
+    cw_buf found;
+    cw_buf_init(&found, UINT32_MAX / 8);
+    for (const cw_json *k = cw_json_first(map); k; k = cw_json_next_key(k)) {
+        pattern_target t = {cw_schema_link(b->s, &b->s->subs[index], k),
+                            cw_schema_target(b, index, k + 1)};
+        cw_buf_add_bytes(&found, &t, sizeof t);
+        op->n_patterns++;
+    }
+    if (found.code)
+        fail(b);
+    op->patterns = cw_schema_here(b);
+    cw_buf_add(&b->s->code, cw_buf_str(&found));
+    cw_buf_done(&found);
+}
+
+/* properties, patternProperties, additionalProperties and required in one pass over the members. */
+static void emit_members(builder *b, uint32_t index, const facts *f)
+{
+    op_object op = {.op = OP_OBJECT};
+    emit_table(b, index, f, &op);
+    emit_patterns(b, index, f, &op);
+    if (f->has & KW_BIT(KW_ADDITIONAL_PROPERTIES)) {
+        op.additional = cw_schema_target(b, index, f->key[KW_ADDITIONAL_PROPERTIES] + 1);
+        bool never = op.additional.types == 0 && op.additional.node == 0;
+        op.flags |= never ? OBJECT_CLOSED : OBJECT_ADDITIONAL;
+    }
+    PUT(b, op);
+}
+
+static name put_name(builder *b, const cw_json *text)
+{
+    cw_str s = cw_json_text(text);
+    return (name){put_bytes(b, s), (uint32_t)s.n, cw_json_key_hash(s)};
+}
+
+static void emit_needs(builder *b, const cw_json *trigger, const cw_json *list)
+{
+    op_needs op = {OP_NEEDS, put_name(b, trigger), cw_json_count(list)};
+    PUT(b, op);
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
+        name n = put_name(b, v);
+        PUT(b, n);
+    }
+}
+
+static void emit_dependent(builder *b, uint32_t index, const facts *f, kw_id id)
+{
+    if (!(f->has & KW_BIT(id)))
+        return;
+    const cw_json *map = f->key[id] + 1;
+    for (const cw_json *k = cw_json_first(map); k; k = cw_json_next_key(k)) {
+        if (cw_json_is(k + 1, CW_JSON_ARRAY)) {
+            emit_needs(b, k, k + 1);
+            continue;
+        }
+        op_when op = {OP_WHEN, put_name(b, k), cw_schema_target(b, index, k + 1)};
+        PUT(b, op);
+    }
+}
+
+void cw_schema_emit_object(builder *b, uint32_t index, const facts *f)
+{
+    op_count count = {.op = OP_COUNT};
+    if (cw_schema_count_bounds(f, KW_MIN_PROPERTIES, KW_MAX_PROPERTIES, &count))
+        PUT(b, count);
+    uint64_t members = KW_BIT(KW_PROPERTIES) | KW_BIT(KW_PATTERN_PROPERTIES) |
+                       KW_BIT(KW_ADDITIONAL_PROPERTIES) | KW_BIT(KW_REQUIRED);
+    if (f->has & members)
+        emit_members(b, index, f);
+    if (f->has & KW_BIT(KW_PROPERTY_NAMES)) {
+        op_call op = {OP_NAMES, cw_schema_target(b, index, f->key[KW_PROPERTY_NAMES] + 1)};
+        PUT(b, op);
+    }
+    emit_dependent(b, index, f, KW_DEPENDENT_REQUIRED);
+    emit_dependent(b, index, f, KW_DEPENDENT_SCHEMAS);
+    emit_dependent(b, index, f, KW_DEPENDENCIES);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* program.h - the compiled form: 32-bit words in one block, offsets (in words) instead of pointers.
+ *
+ *     node      a subschema: a mask of types, and for each type the list of operations
+ *               that a value of it must pass (0: none), so that `minLength` costs an
+ *               object nothing
+ *     op        a word that says which, followed by its operands; a list ends with OP_END
+ *     target    what an operation evaluates: a node or, where a schema says nothing but
+ *               types, just their mask
+ *     slot      a name in an open-addressed table, found by the hash that keys carry
+ *
+ * Lists hold only what their type can fail: bounds in the numbers' list, tables in
+ * the objects' list; references and logic (allOf, if, ...) end every list.
+ */
+#ifndef CW_SCHEMA_PROGRAM_H
+#define CW_SCHEMA_PROGRAM_H
+
+#include "schema/schema_int.h"
+
+typedef struct node {
+    uint32_t types; /* TYPE_ bits */
+    uint32_t ops[7];
+    uint32_t resource;
+    uint32_t tracks; /* TYPE_ bits: notes what is evaluated, for an unevaluated keyword */
+} node;
+
+typedef struct target {
+    uint32_t types; /* counts when node is 0 */
+    uint32_t node;
+} target;
+
+typedef enum op_code {
+    OP_END,
+    OP_LENGTH,
+    OP_PATTERN,
+    OP_FORMAT,
+    OP_STRINGS,
+    OP_CONSTS,
+    OP_RANGE,
+    OP_BOUND,
+    OP_MULTIPLE,
+    OP_COUNT,
+    OP_UNIQUE,
+    OP_ITEMS,
+    OP_PREFIX,
+    OP_CONTAINS,
+    OP_OBJECT,
+    OP_NEEDS,
+    OP_WHEN,
+    OP_NAMES,
+    OP_CALL,
+    OP_DYNAMIC,
+    OP_ANY,
+    OP_ONE,
+    OP_NOT,
+    OP_IF,
+    OP_REST_ITEMS,
+    OP_REST_MEMBERS,
+} op_code;
+
+/* minLength and maxLength; also the counts of items and members. */
+typedef struct op_count {
+    uint32_t op, min, max;
+} op_count;
+
+/* A pattern, a format, a divisor. */
+typedef struct op_index {
+    uint32_t op, index;
+} op_index;
+
+/* Equal to one of `n` constants. */
+typedef struct op_consts {
+    uint32_t op, first, n;
+} op_consts;
+
+/* One of the strings in a table. */
+typedef struct op_strings {
+    uint32_t op, slots, shift, mask;
+} op_strings;
+
+/* Bounds that are whole numbers of 64 bits, for the floor and the ceiling of the value:
+ *     minimum: floor >= bounds[0]    exclusiveMinimum: ceiling >= bounds[1]
+ *     maximum: ceiling <= bounds[2]  exclusiveMaximum: floor <= bounds[3]
+ * `consts` are the same numbers (or 0) for values that need a closer look. */
+typedef struct op_range {
+    uint32_t op;
+    uint32_t consts[4];
+    int32_t bounds[8]; /* pairs: low, high */
+} op_range;
+
+/* Any other bound: kw_id and constant. */
+typedef struct op_bound {
+    uint32_t op, keyword, index;
+} op_bound;
+
+typedef struct op_items {
+    uint32_t op, from;
+    target each;
+} op_items;
+
+typedef struct op_contains {
+    uint32_t op, min, max;
+    target each;
+} op_contains;
+
+/* OP_PREFIX, OP_ANY, OP_ONE: `n` targets follow. */
+typedef struct op_list {
+    uint32_t op, n;
+} op_list;
+
+typedef struct op_call {
+    uint32_t op;
+    target to;
+} op_call;
+
+typedef struct op_if {
+    uint32_t op;
+    target test, yes, no;
+} op_if;
+
+/* `n` pairs of resource and node follow. */
+typedef struct op_dynamic {
+    uint32_t op, node, n;
+} op_dynamic;
+
+typedef struct name {
+    uint32_t at; /* word where its bytes start */
+    uint32_t n;
+    uint32_t hash;
+} name;
+
+/* When the object has `trigger`, it has the `n` names that follow. */
+typedef struct op_needs {
+    uint32_t op;
+    name trigger;
+    uint32_t n;
+} op_needs;
+
+typedef struct op_when {
+    uint32_t op;
+    name trigger;
+    target to;
+} op_when;
+
+#define SLOT_USED 0x80000000u
+#define SLOT_NO_BIT 255u /* not required */
+#define SLOT_MANY 254u   /* required, but there are too many for bits: counted */
+
+typedef struct slot {
+    uint32_t hash; /* cw_json_key_hash | SLOT_USED; 0: empty */
+    uint32_t n;
+    uint32_t at;
+    target to;
+    uint16_t bit;
+    uint16_t declared; /* 0: only required, what it holds is somebody else's business */
+} slot;
+
+#define OBJECT_CLOSED 1u     /* no other member is allowed */
+#define OBJECT_ADDITIONAL 2u /* other members go to `additional` */
+#define OBJECT_MANY 4u       /* `required` counts names */
+
+typedef struct op_object {
+    uint32_t op, flags;
+    uint32_t slots; /* 0: no names */
+    uint32_t shift, mask;
+    uint32_t required[2]; /* bits, or a count */
+    uint32_t required_const;
+    uint32_t patterns; /* pairs of pattern index and target */
+    uint32_t n_patterns;
+    target additional;
+} op_object;
+
+typedef struct pattern_target {
+    uint32_t pattern;
+    target to;
+} pattern_target;
+
+#define WORDS(type) ((uint32_t)(sizeof(type) / sizeof(uint32_t)))
+
+/* What a subschema says, for the code generator. */
+#define KW_BIT(id) (UINT64_C(1) << (id))
+typedef struct facts {
+    uint64_t has; /* KW_BITs that count */
+    uint32_t types;
+    const cw_json *key[KW_EVALUATED]; /* set where `has` is */
+} facts;
+
+/* emit.c: operations are gathered in b->list, nodes and tables go straight to the code. */
+void cw_schema_put(builder *b, const void *op, size_t bytes);
+uint32_t cw_schema_here(const builder *b);
+target cw_schema_target(builder *b, uint32_t sub_index, const cw_json *value);
+uint32_t cw_schema_add_const(builder *b, const cw_json *v);
+bool cw_schema_count_bounds(const facts *f, kw_id min, kw_id max, op_count *op);
+/* emit_object.c */
+void cw_schema_emit_object(builder *b, uint32_t sub_index, const facts *f);
+/* A table of the strings in `list`. */
+op_strings cw_schema_emit_strings(builder *b, const cw_json *list);
+
+#endif
