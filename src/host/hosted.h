@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hosted.h - a loaded plugin: its declarations, checked, and the document that describes it.
+ *
+ * All mistakes of a plugin are reported, not only the first, one line each, with
+ * the plugin's name and the member:
+ *
+ *     articles: method 'a.b': annotations: must be an object
+ *
+ * Ownership: everything lives in the struct's arena and in the plugin's own memory.
+ * Threads:   one thread.
+ * Limits:    CW_PLUGIN_MAX_PARAMS, CW_PLUGIN_MAX_NAMES.
+ */
+#ifndef CW_HOST_HOSTED_H
+#define CW_HOST_HOSTED_H
+
+#include <causeway/plugin.h>
+
+#include "base/buf.h"
+#include "json/write.h"
+
+typedef struct cw_hosted_param {
+    const cw_plugin_param *decl;
+    cw_str name;
+    const cw_json *schema;  /* NULL: anything */
+    const cw_json *initial; /* the default, wherever it was written; or NULL */
+} cw_hosted_param;
+
+typedef struct cw_hosted_method {
+    const cw_plugin_method *decl;
+    const cw_plugin_tool *tool; /* NULL: not marked */
+    cw_str id;
+    const cw_hosted_param *params;
+    size_t n_params;
+    const cw_json *output;      /* or NULL */
+    const cw_json *annotations; /* or NULL */
+} cw_hosted_method;
+
+typedef struct cw_hosted {
+    cw_arena arena;
+    cw_buf problems; /* one line each; empty: the plugin is fine */
+    const char *name;
+    const char *version;
+    cw_hosted_method *methods; /* in the order of their declaration */
+    size_t n;
+    const cw_hosted_method **by_id; /* sorted */
+} cw_hosted;
+
+void cw_hosted_init(cw_hosted *h);
+void cw_hosted_done(cw_hosted *h);
+
+/* Load the shared object at `path` and check what it declares. `name` (NULL: its own) begins each
+ * problem. CW_PARAMS: there are problems; CW_NOMEM. The object stays loaded for ever: its text and
+ * functions are in use until the process ends. */
+CW_MUST_USE cw_code cw_hosted_load(cw_hosted *h, const char *path, const char *name);
+/* The second half of it, for declarations that are in memory already. */
+CW_MUST_USE cw_code cw_hosted_check(cw_hosted *h, const cw_plugin_entry *entry, const char *name);
+
+const cw_hosted_method *cw_hosted_find(const cw_hosted *h, cw_str id);
+
+/* The OpenRPC document. CW_NOMEM, CW_LIMIT. */
+CW_MUST_USE cw_code cw_hosted_describe(const cw_hosted *h, cw_json_style style, cw_buf *out);
+
+#endif

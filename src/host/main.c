@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* main.c - the options of causeway-plugin-host. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "host/serve.h"
+
+#define USAGE_ERROR 2
+
+static const char help[] =
+    "Usage: causeway-plugin-host --check FILE.so\n"
+    "       causeway-plugin-host --call METHOD FILE.so [PARAMS]\n"
+    "       causeway-plugin-host --serve --name=NAME [--memory=BYTES] [--files=N] [--frame=BYTES]\n"
+    "\n"
+    "Runs one Causeway plugin. Causeway starts it by itself; --check and --call are for the\n"
+    "authors of plugins.\n"
+    "\n"
+    "  --check           print what the plugin would publish (OpenRPC), or its mistakes\n"
+    "  --call METHOD     run one method and print its result or error as JSON; PARAMS is a\n"
+    "                    JSON object\n"
+    "  --caller=JSON     with --call: who calls, such as\n"
+    "                    {\"id\":\"7\",\"name\":\"eve\",\"permissions\":[\"access content\"],"
+    "\"language\":\"de\"}\n"
+    "  --serve           serve the socket at descriptor 3 with the plugin at descriptor 4\n"
+    "  --name=NAME       what the plugin is called in messages; the file's name by default\n"
+    "  --memory=BYTES    address space that the process may use\n"
+    "  --files=N         descriptors that it may have open\n"
+    "  --frame=BYTES     largest message either way; 16777216 by default\n"
+    "  --help, --version\n"
+    "\n"
+    "Exit status: 0, 1 when the plugin has mistakes or the method reports an error, 2 for a\n"
+    "wrong command line.\n";
+
+typedef enum host_mode {
+    MODE_NONE,
+    MODE_SERVE,
+    MODE_CHECK,
+    MODE_CALL,
+} host_mode;
+
+enum {
+    OPT_SERVE = 256,
+    OPT_CHECK,
+    OPT_CALL,
+    OPT_CALLER,
+    OPT_NAME,
+    OPT_MEMORY,
+    OPT_FILES,
+    OPT_FRAME,
+    OPT_HELP,
+    OPT_VERSION
+};
+
+static const struct option options[] = {
+    {"serve", no_argument, NULL, OPT_SERVE},
+    {"check", no_argument, NULL, OPT_CHECK},
+    {"call", required_argument, NULL, OPT_CALL},
+    {"caller", required_argument, NULL, OPT_CALLER},
+    {"name", required_argument, NULL, OPT_NAME},
+    {"memory", required_argument, NULL, OPT_MEMORY},
+    {"files", required_argument, NULL, OPT_FILES},
+    {"frame", required_argument, NULL, OPT_FRAME},
+    {"help", no_argument, NULL, OPT_HELP},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {0},
+};
+
+static int usage(const char *text)
+{
+    fprintf(stderr, "causeway-plugin-host: %s; try --help\n", text);
+    return USAGE_ERROR;
+}
+
+static int print(const char *text)
+{
+    return fputs(text, stdout) < 0 || fflush(stdout) ? 1 : 0;
+}
+
+/* "articles" of "plugins/articles.so". */
+static const char *stem_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = strdup(slash ? slash + 1 : path);
+    if (!name)
+        return "plugin";
+    char *dot = strrchr(name, '.');
+    if (dot && dot > name)
+        *dot = '\0';
+    return name;
+}
+
+/* dlopen looks for a name without a slash among the system's libraries. */
+static const char *path_of(const char *file)
+{
+    char *path = NULL;
+    if (strchr(file, '/'))
+        return file;
+    return asprintf(&path, "./%s", file) < 0 ? file : path;
+}
+
+/* Set a number; false when it is none. */
+static bool set_number(cw_host_opts *opts, int option)
+{
+    uint64_t n;
+    if (!cw_str_to_u64(cw_str_from(optarg), &n))
+        return false;
+    if (option == OPT_MEMORY)
+        opts->memory = n;
+    else if (option == OPT_FILES)
+        opts->files = n;
+    else if (n < 1024 || n > CW_HOST_FRAME_MAX)
+        return false;
+    else
+        opts->frame = (size_t)n;
+    return true;
+}
+
+/* What is left of the command line: files and params. */
+static int take_operands(host_mode mode, cw_host_opts *opts, int n, char **args)
+{
+    int wanted = mode == MODE_SERVE ? 0 : 1;
+    if (n < wanted || n > wanted + (mode == MODE_CALL))
+        return usage(n < wanted ? "which file?" : "too many arguments");
+    opts->file = mode == MODE_SERVE ? "/proc/self/fd/4" : path_of(args[0]);
+    opts->params = n > 1 ? args[1] : NULL;
+    if (!opts->name && mode == MODE_SERVE)
+        return usage("--serve needs --name");
+    if (!opts->name)
+        opts->name = stem_of(args[0]);
+    return 0;
+}
+
+/* Causeway tells a plugin where its file is; so do we, for --check and --call. */
+static void tell_folder(const char *file)
+{
+    char *path = realpath(file, NULL);
+    char *slash = path ? strrchr(path, '/') : NULL;
+    if (slash) {
+        *slash = '\0';
+        setenv("CAUSEWAY_PLUGIN_DIR", path, 1);
+    }
+    free(path);
+}
+
+static int run(host_mode mode, const cw_host_opts *opts)
+{
+    if (mode != MODE_SERVE)
+        tell_folder(opts->file);
+    if (mode == MODE_CHECK)
+        return cw_host_check(opts);
+    if (mode == MODE_CALL)
+        return cw_host_call(opts);
+    int status = cw_host_confine(opts);
+    return status ? status : cw_host_serve(opts);
+}
+
+int main(int argc, char **argv)
+{
+    cw_host_opts opts = {.frame = CW_HOST_FRAME};
+    host_mode mode = MODE_NONE;
+    /* '+': what comes behind the first operand is never an option. */
+    for (int c; (c = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
+        if (c == OPT_HELP)
+            return print(help);
+        if (c == OPT_VERSION)
+            return print("causeway-plugin-host " CW_VERSION "\n");
+        if (c == OPT_SERVE)
+            mode = MODE_SERVE;
+        else if (c == OPT_CHECK)
+            mode = MODE_CHECK;
+        else if (c == OPT_CALL) {
+            mode = MODE_CALL;
+            opts.method = optarg;
+        } else if (c == OPT_CALLER)
+            opts.caller = optarg;
+        else if (c == OPT_NAME)
+            opts.name = optarg;
+        else if (c == '?')
+            return USAGE_ERROR;
+        else if (!set_number(&opts, c))
+            return usage("a size must be a number in its range");
+    }
+    if (mode == MODE_NONE)
+        return usage("one of --check, --call and --serve is needed");
+    int status = take_operands(mode, &opts, argc - optind, argv + optind);
+    return status ? status : run(mode, &opts);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* broken-annotations-keys.c - a list that was written as a map. */
+#include <causeway/plugin.h>
+
+CW_PLUGIN("broken", "1.0");
+
+static void run(cw_call *call)
+{
+    cw_put_null(call, NULL);
+}
+CW_METHOD(run, "a.b");
+CW_TOOL(run, .annotations = "{\"0\":1,\"1\":2}");

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* broken-default-json.c - a default that is not JSON. */
+#include <causeway/plugin.h>
+
+CW_PLUGIN("broken", "1.0");
+
+static void run(cw_call *call)
+{
+    cw_put_null(call, NULL);
+}
+CW_METHOD(run, "a.b", .params = {{"x", .default_value = "ten"}});

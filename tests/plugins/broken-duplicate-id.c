@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* broken-duplicate-id.c - two methods with one id. */
+#include <causeway/plugin.h>
+
+CW_PLUGIN("broken", "1.0");
+
+static void run(cw_call *call)
+{
+    cw_put_null(call, NULL);
+}
+CW_METHOD(run, "a.b");
+
+static void again(cw_call *call)
+{
+    cw_put_null(call, NULL);
+}
+CW_METHOD(again, "a.b");
