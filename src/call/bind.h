@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* bind.h - the params of a request to the params that a method takes.
+ *
+ * By name: every name must be declared (the nearest right one is suggested), every
+ * required one present. By position: bound in declared order; too many are an
+ * error; [] means {}. Defaults fill what is missing. Params that need no change
+ * travel on as the bytes they came in.
+ *
+ * Ownership: the result is in the arena (always a copy: it outlives the request).
+ * Threads:   no state.
+ */
+#ifndef CW_CALL_BIND_H
+#define CW_CALL_BIND_H
+
+#include "catalogue/method.h"
+
+/* `params` is an object, an array or NULL. CW_PARAMS with "Missing required parameter: nid",
+ * "Unknown parameter: nidd; did you mean nid?", "Too many parameters: …"; CW_NOMEM, CW_LIMIT. */
+CW_MUST_USE cw_code cw_bind(const cw_method *method, const cw_json *params, bool ignore_unknown,
+                            cw_arena *arena, cw_str *ret, cw_err *err);
+
+#endif

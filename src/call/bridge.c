@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* bridge.c - publish states and install them.
+ *
+ * A state has one delivery per loop, made when it is published, so that a loop
+ * needs no memory to take it over. The state goes when the last loop has replaced
+ * it; until then it stands in the bridge's list, which alone is locked.
+ */
+#include "call/bridge.h"
+
+#include <stdlib.h>
+
+#include "call/call_int.h"
+#include "net/server.h"
+
+#define RETRY_MS 10u
+
+typedef struct delivery {
+    cw_bridge_loop *bl;
+    cw_bridge_state *state;
+    cw_view *view;         /* until the loop takes it */
+    struct delivery *next; /* of those that found a full mailbox */
+} delivery;
+
+struct cw_bridge_state {
+    cw_bridge *bridge;
+    cw_bridge_state *next, **at; /* in the bridge's list; what points here */
+    cw_snapshot *snapshot;
+    cw_caller *anonymous;
+    cw_bridge_settings settings;
+    uint64_t generation;
+    atomic_uint holds;  /* loops that have it or will have it */
+    atomic_uint sweeps; /* loops that have not swept yet */
+    cw_source **retired;
+    size_t n_retired;
+    delivery deliveries[];
+};
+
+struct cw_bridge {
+    pthread_mutex_t lock; /* of the list of states */
+    cw_bridge_state *states;
+    cw_loop *main_loop;
+    cw_deadline_list retries;
+    cw_deadline retry;
+    delivery *waiting; /* oldest first */
+    uint64_t generation;
+    unsigned n_loops;
+    bool is_started;
+    cw_bridge_loop loops[];
+};
+
+/* ---- states ---- */
+
+static void drop_retired(cw_bridge_state *state)
+{
+    for (size_t i = 0; i < state->n_retired; i++)
+        cw_source_unref(state->retired[i]);
+    state->n_retired = 0;
+}
+
+static void free_state(cw_bridge_state *state)
+{
+    if (!state)
+        return;
+    drop_retired(state);
+    free(state->retired);
+    for (unsigned i = 0; i < state->bridge->n_loops; i++)
+        cw_view_unref(state->deliveries[i].view);
+    cw_snapshot_unref(state->snapshot);
+    cw_caller_unref(state->anonymous);
+    free(state);
+}
+
+static void link_state(cw_bridge_state *state)
+{
+    cw_bridge *b = state->bridge;
+    pthread_mutex_lock(&b->lock);
+    state->next = b->states;
+    state->at = &b->states;
+    if (state->next)
+        state->next->at = &state->next;
+    b->states = state;
+    pthread_mutex_unlock(&b->lock);
+}
+
+static void unhold(cw_bridge_state *state)
+{
+    if (!state || atomic_fetch_sub(&state->holds, 1) != 1)
+        return;
+    pthread_mutex_lock(&state->bridge->lock);
+    *state->at = state->next;
+    if (state->next)
+        state->next->at = state->at;
+    pthread_mutex_unlock(&state->bridge->lock);
+    free_state(state);
+}
+
+static cw_bridge_state *make_state(cw_bridge *b, cw_source *const *retired, size_t n_retired)
+{
+    cw_bridge_state *state = calloc(1, sizeof *state + b->n_loops * sizeof *state->deliveries);
+    cw_source **copy = calloc(n_retired + 1, sizeof *copy);
+    if (!state || !copy) {
+        free(state);
+        free(copy);
+        return NULL;
+    }
+    for (size_t i = 0; i < n_retired; i++)
+        copy[i] = cw_source_ref(retired[i]);
+    state->bridge = b;
+    state->retired = copy;
+    state->n_retired = n_retired;
+    atomic_init(&state->holds, b->n_loops);
+    atomic_init(&state->sweeps, b->n_loops);
+    return state;
+}
+
+/* ---- on a loop ---- */
+
+static void tell_watches(cw_bridge_loop *bl)
+{
+    /* Moved to a ring of their own first: a watch may remove itself or another. */
+    cw_bridge_watch todo;
+    cw_bridge_watch *root = &bl->watches;
+    if (root->next == root)
+        return;
+    todo = *root;
+    todo.next->prev = todo.prev->next = &todo;
+    root->prev = root->next = root;
+    while (todo.next != &todo) {
+        cw_bridge_watch *w = todo.next;
+        cw_bridge_watch_remove(w);
+        cw_bridge_watch_add(bl, w);
+        w->on_change(w);
+    }
+}
+
+static void sweep_retired(cw_bridge_loop *bl, cw_bridge_state *state)
+{
+    for (size_t i = 0; i < state->n_retired; i++)
+        state->retired[i]->ops->sweep(state->retired[i], bl->loop, /* now= */ false);
+    if (atomic_fetch_sub(&state->sweeps, 1) == 1)
+        drop_retired(state);
+    cw_used_tidy(bl);
+}
+
+static void on_delivery(void *arg)
+{
+    delivery *d = arg;
+    cw_bridge_loop *bl = d->bl;
+    cw_bridge_state *old_state = bl->state;
+    cw_view *old_view = bl->view;
+    bl->state = d->state;
+    bl->view = d->view;
+    d->view = NULL;
+    bool differs = bl->n_watches && !cw_view_lists_equal(old_view, bl->view);
+    cw_view_unref(old_view);
+    sweep_retired(bl, bl->state);
+    unhold(old_state);
+    if (differs)
+        tell_watches(bl);
+}
+
+/* Whatever a call left on this loop goes now: the loop cannot end before. */
+static void on_loop_end(cw_loop_hook *hook)
+{
+    cw_bridge_loop *bl = CW_CONTAINER(hook, cw_bridge_loop, hook);
+    for (cw_used *used = bl->used; used; used = used->next)
+        used->source->ops->sweep(used->source, bl->loop, /* now= */ true);
+    cw_exchange_end_all(bl);
+    cw_used_done(bl);
+    bl->is_begun = false;
+}
+
+/* ---- the main thread ---- */
+
+static void install_now(cw_bridge_state *state)
+{
+    cw_bridge *b = state->bridge;
+    for (unsigned i = 0; i < b->n_loops; i++) {
+        cw_bridge_loop *bl = &b->loops[i];
+        cw_bridge_state *old = bl->state;
+        cw_view_unref(bl->view);
+        bl->view = state->deliveries[i].view;
+        bl->state = state;
+        state->deliveries[i].view = NULL;
+        unhold(old);
+    }
+    drop_retired(state);
+}
+
+/* Post in order; what does not fit waits, and whatever follows it for the same loop too. */
+static void post_waiting(cw_bridge *b)
+{
+    bool full[CW_SERVER_MAX_LOOPS] = {false};
+    delivery **at = &b->waiting;
+    while (*at) {
+        delivery *d = *at;
+        bool *is_full = &full[d->bl - b->loops];
+        if (!*is_full) {
+            delivery *next = d->next; /* the loop may be done with it before we look again */
+            if (!cw_loop_post(d->bl->loop, on_delivery, d)) {
+                *at = next;
+                continue;
+            }
+            *is_full = true;
+        }
+        at = &d->next;
+    }
+    if (b->waiting)
+        cw_loop_set_deadline(b->main_loop, &b->retry, &b->retries);
+}
+
+static void on_retry(cw_deadline *d)
+{
+    post_waiting(CW_CONTAINER(d, cw_bridge, retry));
+}
+
+static void post_all(cw_bridge_state *state)
+{
+    cw_bridge *b = state->bridge;
+    delivery **end = &b->waiting;
+    while (*end)
+        end = &(*end)->next;
+    for (unsigned i = 0; i < b->n_loops; i++) {
+        *end = &state->deliveries[i];
+        end = &(*end)->next;
+    }
+    post_waiting(b);
+}
+
+cw_code cw_bridge_new(cw_loop *main_loop, unsigned n_loops, cw_bridge **ret, cw_err *err)
+{
+    cw_bridge *b = calloc(1, sizeof *b + n_loops * sizeof *b->loops);
+    if (!b)
+        return cw_fail_nomem(err);
+    pthread_mutex_init(&b->lock, NULL);
+    b->main_loop = main_loop;
+    b->n_loops = n_loops;
+    cw_deadline_list_init(&b->retries, RETRY_MS, on_retry);
+    cw_loop_watch(main_loop, &b->retries);
+    for (unsigned i = 0; i < n_loops; i++) {
+        cw_bridge_loop *bl = &b->loops[i];
+        bl->bridge = b;
+        bl->watches.prev = bl->watches.next = &bl->watches;
+        bl->hook.on_end = on_loop_end;
+    }
+    *ret = b;
+    return CW_OK;
+}
+
+void cw_bridge_attach(cw_bridge *b, cw_loop *const *loops)
+{
+    for (unsigned i = 0; i < b->n_loops; i++)
+        b->loops[i].loop = loops[i];
+}
+
+cw_code cw_bridge_publish(cw_bridge *b, cw_snapshot *snapshot, cw_caller *anonymous,
+                          const cw_bridge_settings *settings, cw_source *const *retired,
+                          size_t n_retired, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    cw_bridge_state *state = make_state(b, retired, n_retired);
+    if (!state) {
+        cw_snapshot_unref(snapshot);
+        return cw_fail_nomem(err);
+    }
+    state->snapshot = snapshot;
+    state->anonymous = cw_caller_ref(anonymous);
+    state->settings = *settings;
+    for (unsigned i = 0; i < b->n_loops && !rc; i++) {
+        delivery *d = &state->deliveries[i];
+        *d = (delivery){.bl = &b->loops[i], .state = state};
+        rc = cw_view_new(snapshot, anonymous, &d->view, err);
+    }
+    if (rc) {
+        free_state(state);
+        return rc;
+    }
+    state->generation = ++b->generation;
+    link_state(state);
+    if (b->is_started)
+        post_all(state);
+    else
+        install_now(state);
+    return CW_OK;
+}
+
+void cw_bridge_started(cw_bridge *b)
+{
+    b->is_started = true;
+}
+
+void cw_bridge_free(cw_bridge *b)
+{
+    if (!b)
+        return;
+    cw_deadline_clear(&b->retry);
+    cw_loop_unwatch(b->main_loop, &b->retries);
+    for (unsigned i = 0; i < b->n_loops; i++) {
+        cw_view_unref(b->loops[i].view);
+        cw_exchange_pool_done(&b->loops[i]);
+    }
+    while (b->states) {
+        cw_bridge_state *state = b->states;
+        b->states = state->next;
+        free_state(state);
+    }
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}
+
+/* ---- what doors see ---- */
+
+cw_bridge_loop *cw_bridge_at(cw_bridge *b, const cw_loop *loop)
+{
+    cw_bridge_loop *bl = &b->loops[loop->index];
+    if (CW_UNLIKELY(!bl->is_begun)) {
+        bl->is_begun = true;
+        cw_loop_add_hook(bl->loop, &bl->hook);
+    }
+    return bl;
+}
+
+cw_view *cw_bridge_anonymous(cw_bridge_loop *bl)
+{
+    return bl->view;
+}
+
+const cw_bridge_settings *cw_bridge_settings_of(const cw_bridge_loop *bl)
+{
+    return &bl->state->settings;
+}
+
+uint64_t cw_bridge_generation(const cw_bridge_loop *bl)
+{
+    return bl->state->generation;
+}
+
+void cw_bridge_watch_add(cw_bridge_loop *bl, cw_bridge_watch *w)
+{
+    w->bl = bl;
+    w->next = &bl->watches;
+    w->prev = bl->watches.prev;
+    w->prev->next = w;
+    bl->watches.prev = w;
+    bl->n_watches++;
+}
+
+void cw_bridge_watch_remove(cw_bridge_watch *w)
+{
+    if (!w->next)
+        return;
+    w->prev->next = w->next;
+    w->next->prev = w->prev;
+    w->prev = w->next = NULL;
+    w->bl->n_watches--;
+}
+
+size_t cw_bridge_watching(const cw_bridge_loop *bl)
+{
+    return bl->n_watches;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "call/bind.h"
+#include "call/call_int.h"
+
+static cw_code decline(cw_verdict verdict, const cw_call_request *request, cw_call_refusal *refusal)
+{
+    static const char *const names[] = {"allow", "hidden", "login", "forbidden"};
+    cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", request->entry->method->id),
+           CW_KV("caller", cw_caller_name(cw_view_caller(request->view))),
+           CW_KV("verdict", cw_str_from(names[verdict])));
+    refusal->verdict = verdict == CW_VERDICT_HIDDEN ? CW_VERDICT_FORBIDDEN : verdict;
+    return CW_DECLINED;
+}
+
+static cw_code fail_source(cw_code rc, const cw_call_request *request, cw_call_refusal *refusal)
+{
+    const cw_method *method = request->entry->method;
+    cw_log(CW_LOG_WARN, "call", "call not started", CW_KV("source", method->source->name),
+           CW_KV("method", method->id), CW_KV("message", cw_str_from(refusal->err.msg)));
+    return rc == CW_NOMEM ? CW_NOMEM : CW_IO;
+}
+
+/* Fill the exchange; what it has then is given back by cw_exchange_put. */
+static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_refusal *refusal)
+{
+    cw_bridge_loop *bl = ex->bl;
+    const cw_method *method = request->entry->method;
+    cw_str params;
+    bool ignore_unknown = cw_bridge_settings_of(bl)->ignore_unknown_arguments;
+    cw_code rc =
+        cw_bind(method, request->params, ignore_unknown, &ex->arena, &params, &refusal->err);
+    if (rc)
+        return rc == CW_PARAMS ? CW_PARAMS : CW_NOMEM;
+    ex->used = cw_used_enter(bl, method->source);
+    if (!ex->used)
+        return cw_fail_nomem(&refusal->err);
+    ex->view = cw_view_ref(request->view);
+    ex->entry = request->entry;
+    ex->waiter = request->sink;
+    ex->call.method = method;
+    ex->call.params = params;
+    ex->call.caller = cw_view_caller(request->view);
+    ex->call.wants_progress = request->wants_progress;
+    return CW_OK;
+}
+
+cw_verdict cw_call_gate(const cw_view *view)
+{
+    return cw_gate_permission(cw_view_caller(view), CW_PERMISSION_CALL);
+}
+
+cw_code cw_call_start(cw_bridge_loop *bl, const cw_call_request *request, cw_call_handle *ret,
+                      cw_call_refusal *refusal)
+{
+    cw_verdict verdict = cw_call_gate(request->view);
+    if (verdict == CW_VERDICT_ALLOW)
+        verdict = cw_view_verdict(request->view, request->entry);
+    if (verdict != CW_VERDICT_ALLOW)
+        return decline(verdict, request, refusal);
+    refusal->fault = CW_FAULT_UNAVAILABLE;
+    if (bl->n_running >= cw_bridge_settings_of(bl)->calls) {
+        cw_fail(&refusal->err, CW_IO, "Too many calls are running.");
+        return fail_source(CW_IO, request, refusal);
+    }
+    cw_exchange *ex = cw_exchange_take(bl);
+    if (!ex)
+        return cw_fail_nomem(&refusal->err);
+    cw_code rc = prepare(ex, request, refusal);
+    if (rc) {
+        cw_exchange_put(ex);
+        return rc;
+    }
+    rc = cw_exchange_start(ex, ret, &refusal->fault, &refusal->err);
+    return rc ? fail_source(rc, request, refusal) : CW_OK;
+}
+
+void cw_call_leave(cw_bridge_loop *bl, cw_call_handle handle)
+{
+    cw_exchange *ex = cw_exchange_find(bl, handle);
+    if (!ex || ex->state == CW_EXCHANGE_FINISHING)
+        return;
+    ex->waiter = NULL;
+    if (ex->state == CW_EXCHANGE_STARTING)
+        ex->was_left = true;
+    else
+        cw_exchange_cancel(ex);
+}
+
+void cw_call_detach(cw_bridge_loop *bl, cw_call_handle handle)
+{
+    cw_exchange *ex = cw_exchange_find(bl, handle);
+    if (ex)
+        ex->waiter = NULL;
+}
+
+size_t cw_call_running(const cw_bridge_loop *bl)
+{
+    return bl->n_running;
+}

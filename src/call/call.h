@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* call.h - the one path: gate, arguments, source, result.
+ *
+ * Every door calls cw_call_start, with a method or tool that the caller's view
+ * found and the params as they came. What comes back goes to the sink that the
+ * door gives: progress and log lines, then exactly one done.
+ *
+ *     cw_call_start ─► gate ─► bind ─► exchange ─► source.start
+ *                                        │ deadline, cancel, one finish()
+ *                        sink.done ◄─────┘
+ *
+ * A running call is an exchange: it owns its arena and a reference to the view,
+ * so that neither a client that leaves nor a catalogue that changes touches it.
+ * Whoever waits holds a handle (slot and generation), never a pointer.
+ *
+ * Ownership: an outcome and what it points to live until done returns.
+ * Threads:   the loop of the cw_bridge_loop.
+ * Limits:    cw_bridge_settings.calls; the source's call_ms.
+ */
+#ifndef CW_CALL_CALL_H
+#define CW_CALL_CALL_H
+
+#include "base/sink.h"
+#include "call/bridge.h"
+
+typedef struct cw_call_handle {
+    uint32_t slot;
+    uint32_t generation; /* 0: none */
+} cw_call_handle;
+
+typedef struct cw_call_request {
+    cw_view *view; /* the caller's; a reference is taken */
+    const cw_entry *entry;
+    const cw_json *params; /* object, array, or NULL for none; not needed after start returns */
+    bool wants_progress;
+    cw_sink *sink; /* lives until done, leave or detach */
+} cw_call_request;
+
+/* Why a call was not begun. */
+typedef struct cw_call_refusal {
+    cw_verdict verdict; /* CW_DECLINED: what the gate said; never HIDDEN (views hide that) */
+    cw_fault fault;     /* CW_IO: as an outcome FAILED would say */
+    cw_err err;         /* CW_PARAMS: "Missing required parameter: nid"; CW_IO: for the caller */
+} cw_call_refusal;
+
+/* Whether this caller may call anything at all: ALLOW, LOGIN or FORBIDDEN. A door asks before it
+ * looks a name up, so that a refusal does not tell which names there are. */
+cw_verdict cw_call_gate(const cw_view *view);
+/* Begin. CW_OK: *ret names the running call, and the sink's done comes later, never before this
+ * returns. Else the sink hears nothing: CW_DECLINED (gate), CW_PARAMS (arguments), CW_IO (the
+ * source is not available, or too many calls run), CW_NOMEM. */
+CW_MUST_USE cw_code cw_call_start(cw_bridge_loop *bl, const cw_call_request *request,
+                                  cw_call_handle *ret, cw_call_refusal *refusal);
+/* Nobody waits any more: the call is cancelled, down to the plugin or the remote service. */
+void cw_call_leave(cw_bridge_loop *bl, cw_call_handle handle);
+/* Nobody listens any more, but the call shall run to its end. */
+void cw_call_detach(cw_bridge_loop *bl, cw_call_handle handle);
+/* Calls that run on this loop now. */
+size_t cw_call_running(const cw_bridge_loop *bl);
+
+#endif

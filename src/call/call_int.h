@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* call_int.h - what the files of the one path share.
+ *
+ *     bridge.c     publish a state, install it on the loops
+ *     exchange.c   one running call: slots, deadline, cancel, the one finish
+ *     used.c       the sources that this loop has called, and their time limits
+ *     call.c       gate, bind, exchange
+ *     bind.c       params
+ */
+#ifndef CW_CALL_INT_H
+#define CW_CALL_INT_H
+
+#include <pthread.h>
+
+#include "call/call.h"
+
+/* What is in force, for all loops. */
+typedef struct cw_bridge_state cw_bridge_state;
+typedef struct cw_exchange cw_exchange;
+
+/* All calls with one time limit share a deadline list. */
+typedef struct cw_call_limit {
+    cw_deadline_list list;
+    struct cw_call_limit *next;
+    uint32_t ms;
+    uint32_t refs; /* sources in use that have this limit */
+} cw_call_limit;
+
+/* A source that this loop has called, until it is retired and nothing runs: who must be swept when
+ * the loop ends. */
+typedef struct cw_used {
+    struct cw_used *next;
+    cw_source *source; /* a reference */
+    cw_call_limit *limit;
+    uint32_t running;
+} cw_used;
+
+typedef enum cw_exchange_state {
+    CW_EXCHANGE_FREE,
+    CW_EXCHANGE_STARTING,  /* in the source's start */
+    CW_EXCHANGE_RUNNING,   /* the source has it */
+    CW_EXCHANGE_FINISHING, /* the waiter is being told */
+} cw_exchange_state;
+
+struct cw_exchange {
+    cw_sink sink; /* the source reports here */
+    cw_source_call call;
+    cw_bridge_loop *bl;
+    cw_view *view; /* a reference */
+    const cw_entry *entry;
+    cw_used *used;
+    cw_sink *waiter; /* NULL: nobody listens */
+    cw_deadline deadline;
+    cw_arena arena;
+    uint32_t slot;
+    uint32_t generation;
+    cw_exchange_state state;
+    bool was_left; /* while it was starting */
+    cw_exchange *next_free;
+};
+
+struct cw_bridge_loop {
+    cw_bridge *bridge;
+    cw_loop *loop;
+    cw_bridge_state *state;
+    cw_view *view;
+    cw_bridge_watch watches; /* ring */
+    size_t n_watches;
+    cw_loop_hook hook;
+    bool is_begun;
+    /* exchange.c */
+    cw_exchange **slots;
+    uint32_t n_slots, cap_slots, n_running;
+    cw_exchange *free_exchanges;
+    /* used.c */
+    cw_used *used;
+    cw_call_limit *limits;
+};
+
+/* bridge.c */
+const cw_bridge_settings *cw_bridge_settings_of(const cw_bridge_loop *bl);
+
+/* exchange.c */
+/* A free exchange with an empty arena, or NULL without memory. */
+cw_exchange *cw_exchange_take(cw_bridge_loop *bl);
+void cw_exchange_put(cw_exchange *ex);
+/* Let the source begin; the exchange is put back unless this gives CW_OK. */
+CW_MUST_USE cw_code cw_exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault,
+                                      cw_err *err);
+/* The running exchange of a handle, or NULL. */
+cw_exchange *cw_exchange_find(const cw_bridge_loop *bl, cw_call_handle handle);
+void cw_exchange_cancel(cw_exchange *ex);
+/* The loop ends: every exchange with it. The sources have dropped their calls already. */
+void cw_exchange_end_all(cw_bridge_loop *bl);
+void cw_exchange_pool_done(cw_bridge_loop *bl);
+void cw_exchange_on_deadline(cw_deadline *d);
+
+/* used.c */
+/* The entry of a source, made when it is not there; one more call runs. NULL without memory. */
+cw_used *cw_used_enter(cw_bridge_loop *bl, cw_source *source);
+void cw_used_leave(cw_bridge_loop *bl, cw_used *used);
+/* Forget retired sources on which nothing runs. */
+void cw_used_tidy(cw_bridge_loop *bl);
+void cw_used_done(cw_bridge_loop *bl);
+
+#endif

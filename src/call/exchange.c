@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* exchange.c - a running call from start to its one finish.
+ *
+ *     FREE ─take─► STARTING ─► RUNNING ─► FINISHING ─► FREE
+ *                     │           │ done, deadline, end of the loop: the waiter is told
+ *                     └─ refused  └ left: nobody is told
+ *
+ * Exchanges are pooled: a warm call allocates nothing here. A handle names slot and
+ * generation; the generation changes before the waiter is told, so that nothing a
+ * waiter does can reach a call that is over.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "call/call_int.h"
+
+/* Sources cap their results (limits.answer_size); as a document one takes up to ten times that. */
+#define ARENA_MAX ((size_t)16 * CW_JSON_MAX_BYTES)
+
+/* ---- slots ---- */
+
+static cw_exchange *grow_pool(cw_bridge_loop *bl)
+{
+    if (bl->n_slots == bl->cap_slots) {
+        uint32_t cap = bl->cap_slots ? bl->cap_slots * 2 : 16;
+        cw_exchange **slots = realloc(bl->slots, cap * sizeof *slots);
+        if (!slots)
+            return NULL;
+        bl->slots = slots;
+        bl->cap_slots = cap;
+    }
+    cw_exchange *ex = calloc(1, sizeof *ex);
+    if (!ex)
+        return NULL;
+    cw_arena_init(&ex->arena, ARENA_MAX);
+    ex->bl = bl;
+    ex->generation = 1;
+    ex->slot = bl->n_slots;
+    bl->slots[bl->n_slots++] = ex;
+    return ex;
+}
+
+cw_exchange *cw_exchange_take(cw_bridge_loop *bl)
+{
+    cw_exchange *ex = bl->free_exchanges;
+    if (ex)
+        bl->free_exchanges = ex->next_free;
+    else
+        ex = grow_pool(bl);
+    if (!ex)
+        return NULL;
+    ex->state = CW_EXCHANGE_STARTING;
+    ex->was_left = false;
+    bl->n_running++;
+    return ex;
+}
+
+void cw_exchange_put(cw_exchange *ex)
+{
+    cw_bridge_loop *bl = ex->bl;
+    cw_deadline_clear(&ex->deadline);
+    cw_arena_reset(&ex->arena);
+    if (ex->used)
+        cw_used_leave(bl, ex->used);
+    cw_view_unref(ex->view);
+    ex->used = NULL;
+    ex->view = NULL;
+    ex->waiter = NULL;
+    if (ex->state != CW_EXCHANGE_FINISHING && ++ex->generation == 0)
+        ex->generation = 1;
+    ex->state = CW_EXCHANGE_FREE;
+    ex->next_free = bl->free_exchanges;
+    bl->free_exchanges = ex;
+    bl->n_running--;
+}
+
+cw_exchange *cw_exchange_find(const cw_bridge_loop *bl, cw_call_handle handle)
+{
+    if (handle.generation == 0 || handle.slot >= bl->n_slots)
+        return NULL;
+    cw_exchange *ex = bl->slots[handle.slot];
+    return ex->generation == handle.generation && ex->state != CW_EXCHANGE_FREE ? ex : NULL;
+}
+
+/* ---- the end ---- */
+
+static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
+{
+    static const char *const names[] = {"none",    "unavailable", "died",
+                                        "timeout", "protocol",    "out of memory"};
+    bool is_grave = outcome->fault == CW_FAULT_DIED || outcome->fault == CW_FAULT_PROTOCOL ||
+                    outcome->fault == CW_FAULT_NOMEM;
+    cw_log(is_grave ? CW_LOG_ERROR : CW_LOG_WARN, "call", "call failed",
+           CW_KV("source", ex->used->source->name), CW_KV("method", ex->call.method->id),
+           CW_KV("fault", cw_str_from(names[outcome->fault])), CW_KV("message", outcome->message),
+           CW_KV("detail", outcome->detail));
+}
+
+static void finish(cw_exchange *ex, const cw_outcome *outcome)
+{
+    cw_sink *waiter = ex->waiter;
+    ex->state = CW_EXCHANGE_FINISHING;
+    if (++ex->generation == 0)
+        ex->generation = 1;
+    cw_deadline_clear(&ex->deadline);
+    if (outcome->kind == CW_OUTCOME_FAILED)
+        log_failure(ex, outcome);
+    if (waiter)
+        waiter->ops->done(waiter, outcome);
+    cw_exchange_put(ex);
+}
+
+void cw_exchange_cancel(cw_exchange *ex)
+{
+    cw_source *source = ex->used->source;
+    source->ops->cancel(source, &ex->call);
+    cw_exchange_put(ex);
+}
+
+void cw_exchange_on_deadline(cw_deadline *d)
+{
+    cw_exchange *ex = CW_CONTAINER(d, cw_exchange, deadline);
+    cw_source *source = ex->used->source;
+    cw_err text;
+    cw_fail(&text, CW_TIMEOUT, "The call took longer than %g s.", source->call_ms / 1000.0);
+    source->ops->cancel(source, &ex->call);
+    finish(ex, &(cw_outcome){.kind = CW_OUTCOME_FAILED,
+                             .fault = CW_FAULT_TIMEOUT,
+                             .message = cw_str_from(text.msg)});
+}
+
+void cw_exchange_end_all(cw_bridge_loop *bl)
+{
+    static const cw_outcome ended = {.kind = CW_OUTCOME_FAILED,
+                                     .fault = CW_FAULT_UNAVAILABLE,
+                                     .message = CW_STR_INIT("The server is stopping.")};
+    for (uint32_t i = 0; i < bl->n_slots; i++) {
+        if (bl->slots[i]->state == CW_EXCHANGE_RUNNING)
+            finish(bl->slots[i], &ended);
+    }
+}
+
+void cw_exchange_pool_done(cw_bridge_loop *bl)
+{
+    for (uint32_t i = 0; i < bl->n_slots; i++) {
+        cw_arena_done(&bl->slots[i]->arena);
+        free(bl->slots[i]);
+    }
+    free(bl->slots);
+    bl->slots = NULL;
+    bl->free_exchanges = NULL;
+    bl->n_slots = bl->cap_slots = 0;
+}
+
+/* ---- what the source reports ---- */
+
+static void on_progress(cw_sink *sink, const cw_progress *progress)
+{
+    cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
+    if (ex->state == CW_EXCHANGE_RUNNING && ex->waiter && ex->call.wants_progress)
+        ex->waiter->ops->progress(ex->waiter, progress);
+}
+
+static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
+{
+    cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
+    if (ex->state != CW_EXCHANGE_RUNNING)
+        return;
+    cw_log(level, "source", "logged", CW_KV("source", ex->used->source->name),
+           CW_KV("method", ex->call.method->id), CW_KV("text", message));
+    if (ex->waiter)
+        ex->waiter->ops->log(ex->waiter, level, message);
+}
+
+static void on_done(cw_sink *sink, const cw_outcome *outcome)
+{
+    cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
+    assert(ex->state == CW_EXCHANGE_RUNNING);
+    finish(ex, outcome);
+}
+
+cw_code cw_exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault, cw_err *err)
+{
+    static const cw_sink_ops ops = {on_progress, on_log, on_done};
+    cw_bridge_loop *bl = ex->bl;
+    cw_source *source = ex->used->source;
+    ex->sink.ops = &ops;
+    ex->call.sink = &ex->sink;
+    ex->call.arena = &ex->arena;
+    ex->call.loop = bl->loop;
+    ex->call.op = NULL;
+    *ret = (cw_call_handle){ex->slot, ex->generation};
+    cw_code rc = source->ops->start(source, &ex->call, fault, err);
+    if (rc) {
+        cw_exchange_put(ex);
+        *ret = (cw_call_handle){0};
+        return rc;
+    }
+    ex->state = CW_EXCHANGE_RUNNING;
+    if (ex->was_left)
+        cw_exchange_cancel(ex);
+    else if (source->call_ms)
+        cw_loop_set_deadline(bl->loop, &ex->deadline, &ex->used->limit->list);
+    return CW_OK;
+}

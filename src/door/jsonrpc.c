@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* jsonrpc.c - the JSON-RPC 2.0 door.
+ *
+ * Statuses of a single message: 400 when the message is wrong, 200 when the method
+ * was run (its own errors too), 500 when it could not be, 401 or 403 when the gate
+ * refuses, 204 for a notification. A batch is 200, or 204 without answers.
+ */
+#include "door/jsonrpc.h"
+
+#include <stdio.h>
+
+#include "door/identify.h"
+#include "door/message.h"
+#include "door/turn.h"
+
+#define FAILURE                                                                                    \
+    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error\"},\"id\":null}"
+#define UNAUTHORIZED                                                                               \
+    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"Invalid credentials\"},"        \
+    "\"id\":null}"
+
+static const cw_str null_id = CW_STR_INIT("null");
+
+typedef struct rpc_call {
+    cw_sink sink;
+    cw_turn_item *item;
+} rpc_call;
+
+/* ---- answers ---- */
+
+static void fail(cw_turn_item *item, unsigned status, int64_t code, const char *text)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_message_fail(&b, code, cw_str_from(text), item->id);
+    cw_turn_answer(item, status, &b, CW_STR(""));
+}
+
+static void refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs)
+{
+    cw_refusal refusal;
+    cw_buf b;
+    if (cw_refusal_make(verdict, needs, cw_http_req_arena(item->turn->req), &refusal)) {
+        fail(item, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_message_error(&b, CW_REFUSAL_CODE, cw_str_from(refusal.message), refusal.data, item->id);
+    cw_turn_answer(item, refusal.status, &b, refusal.challenge);
+}
+
+static void on_progress(cw_sink *sink, const cw_progress *progress)
+{
+    (void)sink;
+    (void)progress;
+}
+
+static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
+{
+    (void)sink;
+    (void)level;
+    (void)message;
+}
+
+static void on_done(cw_sink *sink, const cw_outcome *outcome)
+{
+    cw_turn_item *item = CW_CONTAINER(sink, rpc_call, sink)->item;
+    cw_buf b;
+    unsigned status = 200;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    switch (outcome->kind) {
+    case CW_OUTCOME_RESULT: {
+        cw_str span = cw_json_span(outcome->result);
+        cw_buf_reserve(&b, span.n + item->id.n + 64);
+        cw_message_open_result(&b);
+        cw_buf_add(&b, span);
+        cw_message_close(&b, item->id);
+        break;
+    }
+    case CW_OUTCOME_ERROR:
+        cw_message_error(&b, outcome->code, outcome->message,
+                         outcome->data ? cw_json_span(outcome->data) : CW_STR(""), item->id);
+        break;
+    case CW_OUTCOME_FAILED:
+        cw_message_fail(&b, CW_RPC_INTERNAL, outcome->message, item->id);
+        status = 500;
+        break;
+    }
+    cw_turn_answer(item, status, &b, CW_STR(""));
+}
+
+/* ---- one message ---- */
+
+typedef struct message {
+    cw_turn_item *item;
+    cw_str method;
+    const cw_json *params;
+    bool is_notification;
+} message;
+
+static const cw_sink_ops sink_ops = {on_progress, on_log, on_done};
+
+/* Nobody is told how a notification went, not even that it was refused. */
+static void start_notification(const message *m, const cw_entry *entry)
+{
+    static cw_sink nobody = {&sink_ops};
+    cw_turn *turn = m->item->turn;
+    cw_call_request request = {
+        .view = turn->opts.view, .entry = entry, .params = m->params, .sink = &nobody};
+    cw_call_handle call;
+    cw_call_refusal refusal;
+    if (!cw_call_start(turn->opts.bl, &request, &call, &refusal))
+        cw_call_detach(turn->opts.bl, call);
+    cw_turn_skip(m->item);
+}
+
+static void start_call(const message *m, const cw_entry *entry)
+{
+    cw_turn_item *item = m->item;
+    cw_turn *turn = item->turn;
+    rpc_call *call = cw_arena_alloc(cw_http_req_arena(turn->req), sizeof *call);
+    if (!call) {
+        fail(item, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    *call = (rpc_call){.sink = {&sink_ops}, .item = item};
+    cw_call_request request = {
+        .view = turn->opts.view, .entry = entry, .params = m->params, .sink = &call->sink};
+    cw_call_refusal refusal;
+    cw_code rc = cw_call_start(turn->opts.bl, &request, &item->call, &refusal);
+    if (rc == CW_DECLINED)
+        refuse(item, refusal.verdict, &entry->method->needs);
+    else if (rc == CW_PARAMS)
+        fail(item, 400, CW_RPC_PARAMS, refusal.err.msg);
+    else if (rc)
+        fail(item, 500, CW_RPC_INTERNAL, refusal.err.msg);
+}
+
+static void run(const message *m)
+{
+    cw_turn *turn = m->item->turn;
+    cw_verdict verdict = cw_call_gate(turn->opts.view);
+    const cw_entry *entry = NULL;
+    if (verdict == CW_VERDICT_ALLOW && !cw_str_starts(m->method, CW_STR("rpc.")))
+        entry = cw_view_find_method(turn->opts.view, m->method);
+    if (entry && m->is_notification)
+        start_notification(m, entry);
+    else if (entry)
+        start_call(m, entry);
+    else if (m->is_notification)
+        cw_turn_skip(m->item);
+    else if (verdict != CW_VERDICT_ALLOW)
+        refuse(m->item, verdict, NULL);
+    else
+        fail(m->item, 400, CW_RPC_METHOD, NULL);
+}
+
+static bool is_id(const cw_json *v)
+{
+    return cw_json_is(v, CW_JSON_STRING) || cw_json_is(v, CW_JSON_NUMBER) ||
+           cw_json_is(v, CW_JSON_NULL);
+}
+
+/* What is wrong with a message, or NULL. */
+static const char *check(const cw_json *v, message *ret)
+{
+    const cw_json *version = cw_json_get(v, CW_STR("jsonrpc"));
+    const cw_json *method = cw_json_get(v, CW_STR("method"));
+    const cw_json *id = cw_json_get(v, CW_STR("id"));
+    ret->params = cw_json_get(v, CW_STR("params"));
+    if (!cw_json_is(v, CW_JSON_OBJECT))
+        return "A request must be an object";
+    if (id && !is_id(id))
+        return "id must be a string, a number or null";
+    if (id)
+        ret->item->id = cw_json_span(id);
+    if (!cw_json_is(version, CW_JSON_STRING) || !cw_str_is(cw_json_text(version), "2.0"))
+        return "jsonrpc must be \"2.0\"";
+    if (!cw_json_is(method, CW_JSON_STRING))
+        return "method must be a string";
+    if (ret->params && !cw_json_is(ret->params, CW_JSON_OBJECT) &&
+        !cw_json_is(ret->params, CW_JSON_ARRAY))
+        return "params must be an object or an array";
+    ret->method = cw_json_text(method);
+    ret->is_notification = !id;
+    return NULL;
+}
+
+static void take(cw_turn_item *item, const cw_json *v)
+{
+    message m = {.item = item};
+    item->id = null_id;
+    const char *problem = check(v, &m);
+    if (problem)
+        fail(item, 400, CW_RPC_INVALID, problem);
+    else
+        run(&m);
+}
+
+/* ---- the request ---- */
+
+/* An error of the request as a whole. */
+static void fail_all(cw_http_req *req, unsigned status, int64_t code, const char *text)
+{
+    cw_buf b;
+    cw_buf_init(&b, 4096);
+    cw_message_fail(&b, code, cw_str_from(text), null_id);
+    cw_str body = cw_turn_keep(req, &b);
+    cw_turn_reply(req, body.p ? status : 500, body.p ? body : CW_STR(FAILURE), CW_STR(""));
+}
+
+static void take_batch(cw_http_req *req, cw_turn_opts *opts, const cw_json *list)
+{
+    uint32_t most = cw_bridge_settings_of(opts->bl)->batch;
+    opts->n = cw_json_count(list);
+    opts->is_batch = true;
+    if (opts->n == 0 || opts->n > most) {
+        char text[64];
+        snprintf(text, sizeof text, "A batch has 1 to %u requests", most);
+        fail_all(req, 400, CW_RPC_INVALID, text);
+        return;
+    }
+    cw_turn *turn = cw_turn_new(req, opts);
+    if (!turn)
+        return;
+    uint32_t i = 0;
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v))
+        take(&turn->items[i++], v);
+    cw_turn_settle(turn);
+}
+
+static void on_post(cw_http_req *req, void *self)
+{
+    cw_bridge_loop *bl = cw_bridge_at(self, cw_http_req_loop(req));
+    cw_view *view = cw_identify(req, bl, CW_STR(UNAUTHORIZED));
+    if (!view)
+        return;
+    if (!cw_message_is_json(req)) {
+        fail_all(req, 415, CW_RPC_INVALID, "Content-Type must be application/json");
+        return;
+    }
+    const cw_json *root;
+    cw_err err;
+    cw_code rc =
+        cw_json_read(cw_http_req_body(req), NULL, cw_http_req_arena(req), &root, NULL, &err);
+    if (rc) {
+        fail_all(req, rc == CW_NOMEM ? 500 : 400, rc == CW_NOMEM ? CW_RPC_INTERNAL : CW_RPC_PARSE,
+                 err.msg);
+        return;
+    }
+    cw_turn_opts opts = {
+        .bl = bl, .view = view, .n = 1, .none_status = 204, .failure = CW_STR(FAILURE)};
+    if (cw_json_is(root, CW_JSON_ARRAY)) {
+        take_batch(req, &opts, root);
+        return;
+    }
+    cw_turn *turn = cw_turn_new(req, &opts);
+    if (turn)
+        take(&turn->items[0], root);
+}
+
+cw_code cw_jsonrpc_add_routes(cw_router *router, cw_bridge *bridge)
+{
+    return cw_router_add(router, CW_HTTP_POST, "/jsonrpc", on_post, bridge);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp.c - one address for both eras of the protocol.
+ *
+ * The body decides: a request whose params._meta claims a protocol version is a
+ * modern one, everything else is legacy. A header never changes the era (proxies
+ * strip headers), but one that contradicts the body is an error.
+ */
+#include "door/mcp.h"
+
+#include "door/identify.h"
+#include "door/mcp_int.h"
+
+#define UNAUTHORIZED                                                                               \
+    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"Invalid credentials\"}}"
+
+/* ---- errors ---- */
+
+void cw_mcp_error(cw_turn_item *item, unsigned status, int64_t code, cw_str message, cw_str data)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_message_error(&b, code, message, data, item->id);
+    cw_turn_answer(item, status, &b, CW_STR(""));
+}
+
+void cw_mcp_fail(cw_turn_item *item, unsigned status, int64_t code, const char *text)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_message_fail(&b, code, cw_str_from(text), item->id);
+    cw_turn_answer(item, status, &b, CW_STR(""));
+}
+
+void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs)
+{
+    cw_refusal refusal;
+    cw_buf b;
+    if (cw_refusal_make(verdict, needs, cw_http_req_arena(item->turn->req), &refusal)) {
+        cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_message_error(&b, CW_REFUSAL_CODE, cw_str_from(refusal.message), refusal.data, item->id);
+    cw_turn_answer(item, refusal.status, &b, refusal.challenge);
+}
+
+void cw_mcp_fail_all(cw_http_req *req, unsigned status, int64_t code, const char *text)
+{
+    cw_buf b;
+    cw_buf_init(&b, 4096);
+    cw_message_fail(&b, code, cw_str_from(text), (cw_str){NULL, 0});
+    cw_str body = cw_turn_keep(req, &b);
+    cw_turn_reply(req, body.p ? status : 500, body.p ? body : CW_STR(CW_MCP_FAILURE), CW_STR(""));
+}
+
+/* ---- one message ---- */
+
+const cw_json *cw_mcp_meta(const cw_json *params, cw_str name)
+{
+    return cw_json_get(cw_json_get(params, CW_STR("_meta")), name);
+}
+
+void cw_mcp_dispatch(const cw_mcp_request *r)
+{
+    for (size_t i = 0; i < r->era->n_methods; i++) {
+        if (cw_str_eq(r->era->methods[i].name, r->method)) {
+            r->era->methods[i].run(r);
+            return;
+        }
+    }
+    cw_mcp_fail(r->item, r->era->unknown_status, CW_RPC_METHOD, NULL);
+}
+
+typedef enum kind { INVALID, REQUEST, NOTIFICATION, RESPONSE } kind;
+
+static bool is_id(const cw_json *v)
+{
+    return cw_json_is(v, CW_JSON_STRING) || cw_json_is_integer(v);
+}
+
+/* What a message is; *ret_problem says what is wrong with it. */
+static kind classify(const cw_json *v, cw_mcp_request *r, const char **ret_problem)
+{
+    const cw_json *version = cw_json_get(v, CW_STR("jsonrpc"));
+    const cw_json *method = cw_json_get(v, CW_STR("method"));
+    const cw_json *id = cw_json_get(v, CW_STR("id"));
+    bool is_answer = cw_json_get(v, CW_STR("result")) || cw_json_get(v, CW_STR("error"));
+    r->params = cw_json_get(v, CW_STR("params"));
+    *ret_problem = "A message must be an object with jsonrpc \"2.0\" and a method";
+    if (!cw_json_is(v, CW_JSON_OBJECT))
+        return INVALID;
+    if (id && is_id(id))
+        r->item->id = cw_json_span(id);
+    if (!cw_json_is(version, CW_JSON_STRING) || !cw_str_is(cw_json_text(version), "2.0"))
+        return INVALID;
+    if (!method && is_answer)
+        return RESPONSE;
+    if (!cw_json_is(method, CW_JSON_STRING))
+        return INVALID;
+    *ret_problem = "id must be a string or an integer";
+    if (id && !is_id(id))
+        return INVALID;
+    *ret_problem = "params must be an object";
+    if (r->params && !cw_json_is(r->params, CW_JSON_OBJECT))
+        return INVALID;
+    r->method = cw_json_text(method);
+    return id ? REQUEST : NOTIFICATION;
+}
+
+/* A header of a modern version on a request without the modern envelope: never a silent fallback.
+ */
+static void fail_envelope(const cw_mcp_request *r)
+{
+    bool has_meta = cw_json_is(cw_json_get(r->params, CW_STR("_meta")), CW_JSON_OBJECT);
+    cw_str missing = has_meta ? CW_STR("{\"envelope\":{\"missing\":[\"" CW_MCP_CLAIM "\"]}}")
+                              : CW_STR("{\"envelope\":{\"missing\":[\"_meta\"]}}");
+    cw_mcp_error(r->item, 400, CW_RPC_PARAMS,
+                 CW_STR("Invalid params: the request lacks what its protocol version needs in "
+                        "_meta"),
+                 missing);
+}
+
+static void route(cw_mcp_request *r)
+{
+    cw_str header = cw_http_req_header(r->req, CW_STR("MCP-Protocol-Version"));
+    bool has_modern_header = header.p && cw_mcp_looks_modern(header);
+    bool has_claim = cw_mcp_meta(r->params, CW_STR(CW_MCP_CLAIM)) != NULL;
+    bool is_handshake = cw_str_is(r->method, "initialize") && !cw_mcp_has_envelope(r->params);
+    if (is_handshake && has_modern_header) {
+        cw_mcp_error(r->item, 400, CW_MCP_HEADER,
+                     CW_STR("MCP-Protocol-Version names a version without initialize"), CW_STR(""));
+    } else if (has_claim && !is_handshake) {
+        r->era = &cw_mcp_modern;
+        r->item->turn->opts.detaches = false;
+        cw_mcp_run_modern(r);
+    } else if (has_modern_header) {
+        fail_envelope(r);
+    } else {
+        cw_mcp_run_legacy(r);
+    }
+}
+
+static void take(cw_mcp_request *r, const cw_json *v)
+{
+    const char *problem;
+    switch (classify(v, r, &problem)) {
+    case INVALID:
+        cw_mcp_fail(r->item, 400, CW_RPC_INVALID, problem);
+        return;
+    case NOTIFICATION:
+    case RESPONSE: /* nothing was asked of a client, so nobody waits for its answer */
+        cw_turn_skip(r->item);
+        return;
+    case REQUEST:
+        break;
+    }
+    if (r->item->turn->opts.is_batch)
+        cw_mcp_run_legacy(r);
+    else
+        route(r);
+}
+
+/* ---- the request ---- */
+
+static const char *check_batch(cw_http_req *req, const cw_json *list, uint32_t most)
+{
+    if (!cw_mcp_allows_batch(cw_http_req_header(req, CW_STR("MCP-Protocol-Version"))))
+        return "This protocol version has no batches";
+    if (cw_json_count(list) == 0 || cw_json_count(list) > most)
+        return "A batch must not be empty or too long";
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
+        if (cw_mcp_meta(cw_json_get(v, CW_STR("params")), CW_STR(CW_MCP_CLAIM)))
+            return "This protocol version has no batches";
+    }
+    return NULL;
+}
+
+static void take_body(cw_http_req *req, cw_turn_opts *opts, const cw_json *root)
+{
+    opts->is_batch = cw_json_is(root, CW_JSON_ARRAY);
+    opts->n = opts->is_batch ? cw_json_count(root) : 1;
+    if (opts->is_batch) {
+        const char *problem = check_batch(req, root, cw_bridge_settings_of(opts->bl)->batch);
+        if (problem) {
+            cw_mcp_fail_all(req, 400, CW_RPC_INVALID, problem);
+            return;
+        }
+    }
+    cw_turn *turn = cw_turn_new(req, opts);
+    if (!turn)
+        return;
+    cw_mcp_request r = {.req = req, .era = &cw_mcp_legacy, .item = turn->items};
+    if (!opts->is_batch) {
+        take(&r, root);
+        return;
+    }
+    for (const cw_json *v = cw_json_first(root); v; v = cw_json_next(v), r.item++)
+        take(&r, v);
+    cw_turn_settle(turn);
+}
+
+static void on_post(cw_http_req *req, void *self)
+{
+    cw_bridge_loop *bl = cw_bridge_at(self, cw_http_req_loop(req));
+    cw_view *view = cw_identify(req, bl, CW_STR(UNAUTHORIZED));
+    if (!view)
+        return;
+    if (!cw_message_is_json(req)) {
+        cw_mcp_fail_all(req, 415, CW_MCP_TRANSPORT, "Content-Type must be application/json");
+        return;
+    }
+    const cw_json *root;
+    cw_err err;
+    cw_code rc =
+        cw_json_read(cw_http_req_body(req), NULL, cw_http_req_arena(req), &root, NULL, &err);
+    if (rc == CW_NOMEM) {
+        cw_turn_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
+        return;
+    }
+    if (rc) {
+        cw_mcp_fail_all(req, 400, CW_RPC_PARSE, err.msg);
+        return;
+    }
+    cw_turn_opts opts = {.bl = bl,
+                         .view = view,
+                         .none_status = 202,
+                         .detaches = true,
+                         .failure = CW_STR(CW_MCP_FAILURE)};
+    take_body(req, &opts, root);
+}
+
+cw_code cw_mcp_add_routes(cw_router *router, cw_bridge *bridge)
+{
+    return cw_router_add(router, CW_HTTP_POST, "/mcp", on_post, bridge);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp_listen.c - a stream that tells when the list of tools has changed. */
+#include "door/mcp_int.h"
+#include "json/write.h"
+
+/* Open on one loop. */
+#define LISTENERS_MAX 1000u
+#define SUBSCRIPTION "\"_meta\":{\"" CW_MCP_META("subscriptionId") "\":"
+
+/* In the request's arena. */
+typedef struct listener {
+    cw_bridge_watch watch;
+    cw_http_req *req;
+    cw_str id;
+    bool wants_tools;
+    bool is_full;
+    bool has_news; /* to be told when the reader has caught up */
+} listener;
+
+static void close_stream(listener *l)
+{
+    cw_bridge_watch_remove(&l->watch);
+    cw_http_stream_close(l->req);
+}
+
+/* An event made of `head`, the subscription's id and `tail`. A reader who missed one would never
+ * know: whoever cannot be told is disconnected. False when that happened. */
+static bool tell(listener *l, cw_str head, cw_str tail)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_add(&b, head);
+    cw_buf_add(&b, l->id);
+    cw_buf_add(&b, tail);
+    cw_code rc = b.code;
+    if (!rc)
+        rc = cw_sse_send(l->req, CW_STR("message"), CW_STR(""), cw_buf_str(&b));
+    cw_buf_done(&b);
+    if (rc == CW_AGAIN)
+        l->is_full = true;
+    if (rc == CW_OK || rc == CW_AGAIN)
+        return true;
+    close_stream(l);
+    return false;
+}
+
+static void send_changed(listener *l)
+{
+    l->has_news = false;
+    (void)tell(l,
+               CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\","
+                      "\"params\":{" SUBSCRIPTION),
+               CW_STR("}}}"));
+}
+
+static void on_change(cw_bridge_watch *watch)
+{
+    listener *l = CW_CONTAINER(watch, listener, watch);
+    if (!l->wants_tools)
+        return;
+    if (l->is_full)
+        l->has_news = true;
+    else
+        send_changed(l);
+}
+
+/* The server ends the subscription in good order: with the result of the request. */
+static void send_end(listener *l)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_message_open_result(&b);
+    cw_buf_add(&b, CW_STR("{\"resultType\":\"complete\"," SUBSCRIPTION));
+    cw_buf_add(&b, l->id);
+    cw_buf_add(&b, CW_STR(",\"" CW_MCP_META("serverInfo") "\":" CW_MCP_SERVER "}}"));
+    cw_message_close(&b, l->id);
+    if (!b.code)
+        (void)cw_sse_send(l->req, CW_STR("message"), CW_STR(""), cw_buf_str(&b));
+    cw_buf_done(&b);
+    close_stream(l);
+}
+
+static void on_event(cw_http_req *req, cw_http_event event, void *ctx)
+{
+    listener *l = ctx;
+    (void)req;
+    switch (event) {
+    case CW_HTTP_GONE:
+        cw_bridge_watch_remove(&l->watch);
+        break;
+    case CW_HTTP_DRAINED:
+        l->is_full = false;
+        if (l->has_news)
+            send_changed(l);
+        break;
+    case CW_HTTP_STOPPING:
+        send_end(l);
+        break;
+    }
+}
+
+static void open_stream(const cw_mcp_request *r, listener *l)
+{
+    static const cw_http_header headers[] = {
+        {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-cache, no-transform")},
+    };
+    cw_http_listen(r->req, on_event, l);
+    cw_bridge_watch_add(r->item->turn->opts.bl, &l->watch);
+    cw_sse_open(r->req, headers, CW_COUNT(headers));
+    (void)tell(l,
+               l->wants_tools
+                   ? CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
+                            "acknowledged\",\"params\":{\"notifications\":{\"toolsListChanged\":"
+                            "true}," SUBSCRIPTION)
+                   : CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
+                            "acknowledged\",\"params\":{\"notifications\":{}," SUBSCRIPTION),
+               CW_STR("}}}"));
+}
+
+void cw_mcp_listen(const cw_mcp_request *r)
+{
+    const cw_turn_opts *opts = &r->item->turn->opts;
+    const cw_json *wanted = cw_json_get(r->params, CW_STR("notifications"));
+    cw_verdict verdict = cw_gate_permission(cw_view_caller(opts->view), CW_PERMISSION_DISCOVER);
+    if (verdict != CW_VERDICT_ALLOW) {
+        cw_mcp_refuse(r->item, verdict, NULL);
+        return;
+    }
+    if (!cw_json_is(wanted, CW_JSON_OBJECT)) {
+        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "notifications must be an object");
+        return;
+    }
+    if (!cw_message_takes_events(r->req)) {
+        cw_mcp_fail(r->item, 406, CW_RPC_INVALID, "Accept must allow text/event-stream");
+        return;
+    }
+    if (cw_bridge_watching(opts->bl) >= LISTENERS_MAX) {
+        cw_mcp_fail(r->item, 503, CW_RPC_INTERNAL, "Too many subscriptions are open");
+        return;
+    }
+    listener *l = cw_arena_calloc(cw_http_req_arena(r->req), 1, sizeof *l);
+    if (!l) {
+        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    l->watch.on_change = on_change;
+    l->req = r->req;
+    l->id = r->item->id;
+    l->wants_tools = cw_json_is(cw_json_get(wanted, CW_STR("toolsListChanged")), CW_JSON_TRUE);
+    open_stream(r, l);
+}

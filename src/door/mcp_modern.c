@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp_modern.c - the stateless era: each request says everything, and its headers repeat it.
+ *
+ * The checks stand in the order in which their errors are expected: envelope,
+ * version header present, equal to the body, supported, Mcp-Method, Mcp-Name,
+ * then the method.
+ */
+#include "door/mcp_int.h"
+#include "json/write.h"
+
+#define VERSION "2026-07-28"
+
+static const cw_str versions[] = {CW_STR_INIT(VERSION)};
+
+static void discover(const cw_mcp_request *r)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_message_open_result(&b);
+    cw_buf_add(&b, CW_STR("{\"supportedVersions\":[\"" VERSION "\"],\"capabilities\":{\"tools\":"
+                          "{\"listChanged\":true}},\"ttlMs\":"));
+    cw_message_add_i64(&b, cw_bridge_settings_of(r->item->turn->opts.bl)->list_ttl_ms);
+    cw_buf_add(&b, CW_STR(",\"cacheScope\":\"private\"," CW_MCP_STAMP "}"));
+    cw_message_close(&b, r->item->id);
+    cw_turn_answer(r->item, 200, &b, CW_STR(""));
+}
+
+static const cw_mcp_method methods[] = {
+    {CW_STR_INIT("tools/call"), cw_mcp_call_tool},
+    {CW_STR_INIT("tools/list"), cw_mcp_list_tools},
+    {CW_STR_INIT("server/discover"), discover},
+    {CW_STR_INIT("subscriptions/listen"), cw_mcp_listen},
+};
+
+const cw_mcp_era cw_mcp_modern = {
+    .methods = methods,
+    .n_methods = CW_COUNT(methods),
+    .unknown_status = 404,
+    .form = CW_TOOL_ANY_OUTPUT,
+    .is_stamped = true,
+};
+
+/* Which param a method's Mcp-Name repeats. */
+static const struct {
+    cw_str method;
+    cw_str param;
+} named[] = {
+    {CW_STR_INIT("tools/call"), CW_STR_INIT("name")},
+    {CW_STR_INIT("prompts/get"), CW_STR_INIT("name")},
+    {CW_STR_INIT("resources/read"), CW_STR_INIT("uri")},
+};
+
+/* ---- versions ---- */
+
+bool cw_mcp_is_modern(cw_str version)
+{
+    for (size_t i = 0; i < CW_COUNT(versions); i++) {
+        if (cw_str_eq(versions[i], version))
+            return true;
+    }
+    return false;
+}
+
+bool cw_mcp_looks_modern(cw_str version)
+{
+    static const char form[] = "dddd-dd-dd";
+    if (version.n != sizeof form - 1)
+        return false;
+    for (size_t i = 0; i < version.n; i++) {
+        bool is_digit = version.p[i] >= '0' && version.p[i] <= '9';
+        if (form[i] == 'd' ? !is_digit : version.p[i] != form[i])
+            return false;
+    }
+    return cw_str_cmp(version, cw_mcp_newest_legacy()) > 0;
+}
+
+bool cw_mcp_has_envelope(const cw_json *params)
+{
+    const cw_json *claim = cw_mcp_meta(params, CW_STR(CW_MCP_CLAIM));
+    const cw_json *abilities = cw_mcp_meta(params, CW_STR(CW_MCP_META("clientCapabilities")));
+    return cw_json_is(claim, CW_JSON_STRING) && cw_mcp_is_modern(cw_json_text(claim)) &&
+           cw_json_is(abilities, CW_JSON_OBJECT);
+}
+
+/* ---- headers ---- */
+
+static int digit_of(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* RFC 4648 base64 with its padding, nothing else. .p is NULL when it is not that. */
+static cw_str decode_base64(cw_str in, cw_arena *arena)
+{
+    const cw_str none = {NULL, 0};
+    size_t pad = 0;
+    if (in.n % 4)
+        return none;
+    while (pad < 2 && pad < in.n && in.p[in.n - 1 - pad] == '=')
+        pad++;
+    char *out = cw_arena_alloc(arena, in.n + 1);
+    if (!out)
+        return none;
+    size_t n = 0;
+    uint32_t bits = 0;
+    for (size_t i = 0; i < in.n - pad; i++) {
+        int digit = digit_of(in.p[i]);
+        if (digit < 0)
+            return none;
+        bits = bits << 6 | (uint32_t)digit;
+        unsigned have = (unsigned)(i % 4) * 6 + 6; /* bits of this group */
+        if (have >= 12)
+            out[n++] = (char)(bits >> (have % 8) & 0xFF);
+    }
+    /* Bits behind the last byte have nowhere to go. */
+    if ((pad == 1 && (bits & 3)) || (pad == 2 && (bits & 15)))
+        return none;
+    return cw_str_make(out, n);
+}
+
+static cw_str decode_header(cw_str value, cw_arena *arena)
+{
+    const cw_str prefix = CW_STR("=?base64?"), suffix = CW_STR("?=");
+    if (value.n < prefix.n + suffix.n || !cw_str_starts(value, prefix) ||
+        !cw_str_ends(value, suffix))
+        return value;
+    value = cw_str_make(value.p + prefix.n, value.n - prefix.n - suffix.n);
+    return decode_base64(value, arena);
+}
+
+static void fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body)
+{
+    cw_buf data, text;
+    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_init(&text, 256);
+    if (header.p) {
+        cw_json_writer w;
+        cw_json_writer_init(&w, &data, CW_JSON_COMPACT);
+        cw_json_open_object(&w);
+        cw_json_add_key(&w, CW_STR("mismatch"));
+        cw_json_open_object(&w);
+        cw_json_add_string_member(&w, CW_STR("header"), header);
+        cw_json_add_string_member(&w, CW_STR("body"), body);
+        cw_json_close(&w);
+        cw_json_close(&w);
+    }
+    cw_buf_printf(&text, "Header mismatch: %.*s %s", CW_STR_ARG(name),
+                  header.p ? "is not what the body says" : "is missing");
+    cw_mcp_error(r->item, 400, CW_MCP_HEADER, cw_buf_str(&text), cw_buf_str(&data));
+    cw_buf_done(&text);
+    cw_buf_done(&data);
+}
+
+/* True when the header repeats what the body says; else the request is answered. */
+static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool may_be_encoded)
+{
+    cw_str raw = cw_http_req_header(r->req, name);
+    cw_str value = raw;
+    if (raw.p && may_be_encoded)
+        value = decode_header(cw_str_trim(raw), cw_http_req_arena(r->req));
+    else if (raw.p)
+        value = cw_str_trim(raw);
+    if (value.p && cw_str_eq(value, body))
+        return true;
+    fail_header(r, name, raw, body);
+    return false;
+}
+
+static bool check_name(const cw_mcp_request *r)
+{
+    for (size_t i = 0; i < CW_COUNT(named); i++) {
+        if (!cw_str_eq(named[i].method, r->method))
+            continue;
+        const cw_json *name = cw_json_get(r->params, named[i].param);
+        /* Without a name in the body there is nothing to repeat; the method says what is wrong. */
+        return !cw_json_is(name, CW_JSON_STRING) ||
+               check_header(r, CW_STR("Mcp-Name"), cw_json_text(name), /* may_be_encoded= */ true);
+    }
+    return true;
+}
+
+/* ---- the envelope ---- */
+
+static bool check_envelope(const cw_mcp_request *r)
+{
+    const cw_json *claim = cw_mcp_meta(r->params, CW_STR(CW_MCP_CLAIM));
+    const cw_json *abilities = cw_mcp_meta(r->params, CW_STR(CW_MCP_META("clientCapabilities")));
+    cw_str data;
+    if (!cw_json_is(claim, CW_JSON_STRING))
+        data = CW_STR("{\"envelope\":{\"invalid\":[\"" CW_MCP_CLAIM "\"]}}");
+    else if (!abilities)
+        data = CW_STR("{\"envelope\":{\"missing\":[\"" CW_MCP_META("clientCapabilities") "\"]}}");
+    else if (!cw_json_is(abilities, CW_JSON_OBJECT))
+        data = CW_STR("{\"envelope\":{\"invalid\":[\"" CW_MCP_META("clientCapabilities") "\"]}}");
+    else
+        return true;
+    cw_mcp_error(r->item, 400, CW_RPC_PARAMS,
+                 CW_STR("Invalid params: a required member of _meta is missing or wrong"), data);
+    return false;
+}
+
+static bool check_version(const cw_mcp_request *r)
+{
+    cw_str claim = cw_json_text(cw_mcp_meta(r->params, CW_STR(CW_MCP_CLAIM)));
+    if (!check_header(r, CW_STR("MCP-Protocol-Version"), claim, /* may_be_encoded= */ false))
+        return false;
+    if (cw_mcp_is_modern(claim))
+        return true;
+    cw_buf data;
+    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_add(&data, CW_STR("{\"supported\":[\"" VERSION "\"],\"requested\":"));
+    cw_json_escape(&data, claim);
+    cw_buf_add_char(&data, '}');
+    cw_mcp_error(r->item, 400, CW_MCP_UNSUPPORTED, CW_STR("Unsupported protocol version"),
+                 cw_buf_str(&data));
+    cw_buf_done(&data);
+    return false;
+}
+
+void cw_mcp_run_modern(const cw_mcp_request *r)
+{
+    if (check_envelope(r) && check_version(r) &&
+        check_header(r, CW_STR("Mcp-Method"), r->method, /* may_be_encoded= */ false) &&
+        check_name(r))
+        cw_mcp_dispatch(r);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "door/message.h"
+
+#include "json/write.h"
+
+/* "type/subtype" of a media range or type, and the rest behind ';'. */
+static cw_str media_type(cw_str field, cw_str *ret_rest)
+{
+    return cw_str_trim(cw_str_cut(field, ';', ret_rest));
+}
+
+bool cw_message_is_json(const cw_http_req *req)
+{
+    cw_str rest;
+    cw_str field = cw_http_req_header(req, CW_STR("Content-Type"));
+    return field.p && cw_str_ieq(media_type(field, &rest), CW_STR("application/json"));
+}
+
+/* q=0, q=0.0 …: not acceptable. */
+static bool is_refused(cw_str params)
+{
+    while (params.p) {
+        cw_str one = cw_str_trim(cw_str_cut(params, ';', &params));
+        if (one.n < 3 || (one.p[0] | 32) != 'q' || one.p[1] != '=')
+            continue;
+        for (size_t i = 2; i < one.n; i++) {
+            if (one.p[i] >= '1' && one.p[i] <= '9')
+                return false;
+        }
+        return true;
+    }
+    return false;
+}
+
+bool cw_message_takes_events(const cw_http_req *req)
+{
+    static const char *const ranges[] = {"text/event-stream", "text/*", "*/*"};
+    cw_str left = cw_http_req_header(req, CW_STR("Accept"));
+    if (!left.p)
+        return true;
+    while (left.p) {
+        cw_str params;
+        cw_str type = media_type(cw_str_cut(left, ',', &left), &params);
+        for (size_t i = 0; i < CW_COUNT(ranges); i++) {
+            if (cw_str_ieq(type, cw_str_from(ranges[i])) && !is_refused(params))
+                return true;
+        }
+    }
+    return false;
+}
+
+cw_str cw_message_text(int64_t code)
+{
+    switch (code) {
+    case CW_RPC_PARSE:
+        return CW_STR("Parse error");
+    case CW_RPC_INVALID:
+        return CW_STR("Invalid Request");
+    case CW_RPC_METHOD:
+        return CW_STR("Method not found");
+    case CW_RPC_PARAMS:
+        return CW_STR("Invalid params");
+    case CW_RPC_INTERNAL:
+        return CW_STR("Internal error");
+    default:
+        return CW_STR("Server error");
+    }
+}
+
+void cw_message_add_i64(cw_buf *out, int64_t value)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        digits[--at] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        cw_buf_add_char(out, '-');
+    cw_buf_add_bytes(out, digits + at, sizeof digits - at);
+}
+
+void cw_message_open_result(cw_buf *out)
+{
+    cw_buf_add(out, CW_STR("{\"jsonrpc\":\"2.0\",\"result\":"));
+}
+
+void cw_message_close(cw_buf *out, cw_str id)
+{
+    if (id.p) {
+        cw_buf_add(out, CW_STR(",\"id\":"));
+        cw_buf_add(out, id);
+    }
+    cw_buf_add_char(out, '}');
+}
+
+static void open_error(cw_buf *out, int64_t code, cw_str message)
+{
+    cw_buf_add(out, CW_STR("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":"));
+    cw_message_add_i64(out, code);
+    cw_buf_add(out, CW_STR(",\"message\":"));
+    cw_json_escape(out, message);
+}
+
+void cw_message_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str id)
+{
+    open_error(out, code, message);
+    if (data.n) {
+        cw_buf_add(out, CW_STR(",\"data\":"));
+        cw_buf_add(out, data);
+    }
+    cw_buf_add_char(out, '}');
+    cw_message_close(out, id);
+}
+
+void cw_message_fail(cw_buf *out, int64_t code, cw_str text, cw_str id)
+{
+    open_error(out, code, cw_message_text(code));
+    if (text.n) {
+        cw_buf_add(out, CW_STR(",\"data\":"));
+        cw_json_escape(out, text);
+    }
+    cw_buf_add_char(out, '}');
+    cw_message_close(out, id);
+}

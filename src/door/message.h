@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* message.h - what both JSON-RPC doors need of HTTP and of JSON-RPC.
+ *
+ * Threads: no state.
+ */
+#ifndef CW_DOOR_MESSAGE_H
+#define CW_DOOR_MESSAGE_H
+
+#include "base/buf.h"
+#include "net/http.h"
+#include "json/json.h"
+
+enum {
+    CW_RPC_PARSE = -32700,
+    CW_RPC_INVALID = -32600,
+    CW_RPC_METHOD = -32601,
+    CW_RPC_PARAMS = -32602,
+    CW_RPC_INTERNAL = -32603,
+};
+
+/* Whether the Content-Type is application/json, with any parameters. */
+bool cw_message_is_json(const cw_http_req *req);
+/* Whether the client takes an event stream; without Accept it takes everything. */
+bool cw_message_takes_events(const cw_http_req *req);
+
+/* The specification's message for one of its codes, else "Server error". */
+cw_str cw_message_text(int64_t code);
+
+/* {"jsonrpc":"2.0","result": … ,"id":…}: the caller writes the result between the two. An id
+ * without .p is left out. */
+void cw_message_open_result(cw_buf *out);
+void cw_message_close(cw_buf *out, cw_str id);
+/* A whole error. `data` is JSON, or empty for none. */
+void cw_message_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str id);
+/* The same with the specification's message and a readable string as data; empty: no data. */
+void cw_message_fail(cw_buf *out, int64_t code, cw_str text, cw_str id);
+void cw_message_add_i64(cw_buf *out, int64_t value);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "door/turn.h"
+
+#include <stdlib.h>
+
+cw_str cw_turn_keep(cw_http_req *req, cw_buf *b)
+{
+    size_t n;
+    char *p = b->code ? NULL : cw_buf_take(b, &n);
+    if (!p) {
+        cw_buf_done(b);
+        return (cw_str){NULL, 0};
+    }
+    /* On failure the bytes are freed by the arena. */
+    if (cw_arena_hold(cw_http_req_arena(req), p, free))
+        return (cw_str){NULL, 0};
+    return cw_str_make(p, n);
+}
+
+void cw_turn_reply(cw_http_req *req, unsigned status, cw_str body, cw_str challenge)
+{
+    cw_http_header headers[] = {
+        {CW_STR("Cache-Control"), CW_STR("no-store")},
+        {CW_STR("WWW-Authenticate"), challenge},
+    };
+    cw_http_reply(req, &(cw_http_answer){.status = status,
+                                         .body = body,
+                                         .headers = headers,
+                                         .n_headers = challenge.n ? 2 : 1});
+}
+
+static void on_gone(cw_turn *turn)
+{
+    cw_bridge_loop *bl = turn->opts.bl;
+    for (uint32_t i = 0; i < turn->opts.n; i++) {
+        cw_turn_item *item = &turn->items[i];
+        if (turn->opts.detaches)
+            cw_call_detach(bl, item->call);
+        else
+            cw_call_leave(bl, item->call);
+    }
+}
+
+static void on_event(cw_http_req *req, cw_http_event event, void *ctx)
+{
+    cw_turn *turn = ctx;
+    (void)req;
+    if (event == CW_HTTP_GONE)
+        on_gone(turn);
+    else if (event == CW_HTTP_DRAINED && turn->items[0].on_drained)
+        turn->items[0].on_drained(&turn->items[0]);
+}
+
+cw_turn *cw_turn_new(cw_http_req *req, const cw_turn_opts *opts)
+{
+    cw_arena *arena = cw_http_req_arena(req);
+    size_t n = sizeof(cw_turn) + opts->n * sizeof(cw_turn_item);
+    cw_turn *turn = cw_arena_calloc(arena, 1, n);
+    if (!turn) {
+        cw_turn_reply(req, 500, opts->failure, CW_STR(""));
+        return NULL;
+    }
+    turn->opts = *opts;
+    turn->req = req;
+    turn->n_open = opts->n;
+    turn->is_starting = true;
+    for (uint32_t i = 0; i < opts->n; i++)
+        turn->items[i].turn = turn;
+    cw_http_listen(req, on_event, turn);
+    return turn;
+}
+
+static void send_batch(cw_turn *turn)
+{
+    cw_buf b;
+    bool any = false;
+    cw_buf_init(&b, CW_TURN_MAX_BYTES + turn->opts.n + 2);
+    cw_buf_reserve(&b, turn->bytes + turn->opts.n + 2);
+    for (uint32_t i = 0; i < turn->opts.n; i++) {
+        if (!turn->items[i].answer.n)
+            continue;
+        cw_buf_add_char(&b, any ? ',' : '[');
+        cw_buf_add(&b, turn->items[i].answer);
+        any = true;
+    }
+    cw_buf_add_char(&b, ']');
+    if (!any && !turn->is_too_large) {
+        cw_buf_done(&b);
+        cw_turn_reply(turn->req, turn->opts.none_status, CW_STR(""), CW_STR(""));
+        return;
+    }
+    cw_str body = cw_turn_keep(turn->req, &b);
+    bool is_whole = body.p && !turn->is_too_large;
+    cw_turn_reply(turn->req, is_whole ? 200 : 500, is_whole ? body : turn->opts.failure,
+                  CW_STR(""));
+}
+
+static void close_item(cw_turn *turn)
+{
+    if (--turn->n_open == 0 && !turn->is_starting)
+        send_batch(turn);
+}
+
+void cw_turn_answer(cw_turn_item *item, unsigned status, cw_buf *body, cw_str challenge)
+{
+    cw_turn *turn = item->turn;
+    item->call = (cw_call_handle){0};
+    cw_str kept = cw_turn_keep(turn->req, body);
+    if (!turn->opts.is_batch) {
+        cw_turn_reply(turn->req, kept.p ? status : 500, kept.p ? kept : turn->opts.failure,
+                      challenge);
+        return;
+    }
+    if (!kept.p || kept.n > CW_TURN_MAX_BYTES - turn->bytes)
+        turn->is_too_large = true;
+    if (!turn->is_too_large) {
+        turn->bytes += kept.n;
+        item->answer = kept;
+    }
+    close_item(turn);
+}
+
+void cw_turn_skip(cw_turn_item *item)
+{
+    cw_turn *turn = item->turn;
+    if (turn->opts.is_batch)
+        close_item(turn);
+    else
+        cw_turn_reply(turn->req, turn->opts.none_status, CW_STR(""), CW_STR(""));
+}
+
+void cw_turn_settle(cw_turn *turn)
+{
+    turn->is_starting = false;
+    if (turn->n_open == 0)
+        send_batch(turn);
+}

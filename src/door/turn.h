@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* turn.h - one HTTP request that carries one JSON-RPC message or a batch of them.
+ *
+ * A single message is answered as soon as its answer is there; the answers of a
+ * batch are collected and sent in the order of the requests. When the client
+ * leaves, the calls that run are cancelled (or, where a protocol says so, go on
+ * without it).
+ *
+ *     cw_turn *turn = cw_turn_new(req, &opts);
+ *     for each message: start a call, or cw_turn_answer, or cw_turn_skip
+ *     cw_turn_settle(turn);
+ *
+ * Ownership: a turn and its items live in the request's arena, and so end with the answer: after
+ *            cw_turn_answer or _skip on a single message neither may be touched.
+ * Threads:   the request's loop.
+ * Limits:    CW_TURN_MAX_BYTES of answers in one batch.
+ */
+#ifndef CW_DOOR_TURN_H
+#define CW_DOOR_TURN_H
+
+#include "base/buf.h"
+#include "call/call.h"
+#include "net/http.h"
+
+#define CW_TURN_MAX_BYTES (64u * 1024u * 1024u)
+
+typedef struct cw_turn cw_turn;
+
+typedef struct cw_turn_item {
+    cw_turn *turn;
+    cw_str id;                                     /* as it was sent; .p NULL: none to answer to */
+    cw_call_handle call;                           /* what runs for it */
+    cw_str answer;                                 /* of a batch, until it is sent */
+    void (*on_drained)(struct cw_turn_item *item); /* or NULL: CW_HTTP_DRAINED */
+    void *self;                                    /* of whoever set these */
+} cw_turn_item;
+
+typedef struct cw_turn_opts {
+    cw_bridge_loop *bl;
+    cw_view *view;        /* borrowed, for this callback */
+    uint32_t n;           /* messages */
+    bool is_batch;        /* answer with an array */
+    bool detaches;        /* calls go on when the client leaves */
+    unsigned none_status; /* when there is nothing to answer: 202 or 204 */
+    cw_str failure;       /* static: what is said when an answer cannot be written */
+} cw_turn_opts;
+
+struct cw_turn {
+    cw_turn_opts opts;
+    cw_http_req *req;
+    uint32_t n_open; /* messages without an answer */
+    bool is_starting;
+    bool is_too_large;
+    size_t bytes;
+    cw_turn_item items[];
+};
+
+/* NULL without memory (the request is then answered). */
+cw_turn *cw_turn_new(cw_http_req *req, const cw_turn_opts *opts);
+/* Answer one message. Takes over what `body` holds; a buffer that failed becomes a 500. The
+ * challenge (WWW-Authenticate, empty: none) and the status count for a single message only. */
+void cw_turn_answer(cw_turn_item *item, unsigned status, cw_buf *body, cw_str challenge);
+/* There is nothing to answer. */
+void cw_turn_skip(cw_turn_item *item);
+/* All messages of a batch have been looked at. Not for a single message. */
+void cw_turn_settle(cw_turn *turn);
+
+/* Have the bytes of a buffer live as long as the request; .p is NULL when that fails. */
+cw_str cw_turn_keep(cw_http_req *req, cw_buf *b);
+/* Answer the whole request with static bytes. */
+void cw_turn_reply(cw_http_req *req, unsigned status, cw_str body, cw_str challenge);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The doors with each allocation failing in turn: a request may fail cleanly; the next one must
+ * not, and nothing may leak. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "doors.h"
+#include "oom.h"
+
+static doors d;
+
+#define JSON "Content-Type: application/json\r\n"
+#define MODERN JSON "MCP-Protocol-Version: 2026-07-28\r\n"
+#define META "io.modelcontextprotocol/"
+#define M "\"" META "protocolVersion\":\"2026-07-28\",\"" META "clientCapabilities\":{}"
+#define RPC "{\"jsonrpc\":\"2.0\","
+
+typedef struct scenario {
+    const char *path, *headers, *body;
+} scenario;
+
+static const scenario scenarios[] = {
+    {"/jsonrpc", JSON, RPC "\"method\":\"echo\",\"params\":{\"x\":1},\"id\":7}"},
+    {"/jsonrpc", JSON, RPC "\"method\":\"strict\",\"params\":[1],\"id\":7}"},
+    {"/jsonrpc", JSON, RPC "\"method\":\"guarded\",\"id\":7}"},
+    {"/jsonrpc", JSON, RPC "\"method\":\"nope\",\"id\":7}"},
+    {"/jsonrpc", JSON, RPC "\"method\":\"echo\"}"},
+    {"/jsonrpc", JSON,
+     "[" RPC "\"method\":\"echo\",\"id\":1}," RPC "\"method\":\"fail\",\"id\":2}]"},
+    {"/jsonrpc", JSON, "{"},
+    {"/mcp", JSON, RPC "\"method\":\"tools/list\",\"id\":1}"},
+    {"/mcp", JSON, RPC "\"method\":\"tools/call\",\"id\":1,\"params\":{\"name\":\"fail\"}}"},
+    {"/mcp", MODERN "Mcp-Method: server/discover\r\n",
+     RPC "\"method\":\"server/discover\",\"id\":1,\"params\":{\"_meta\":{" M "}}}"},
+    {"/mcp", MODERN "Mcp-Method: tools/call\r\nMcp-Name: =?base64?dGV4dA==?=\r\n",
+     RPC "\"method\":\"tools/call\",\"id\":1,\"params\":{\"name\":\"text\",\"_meta\":{" M "}}}"},
+    {"/mcp", MODERN "Mcp-Method: x\r\n",
+     RPC "\"method\":\"tools/list\",\"id\":1,\"params\":{\"_meta\":{" M "}}}"},
+    {"/mcp", MODERN "Mcp-Method: tools/call\r\nMcp-Name: steps\r\n",
+     RPC "\"method\":\"tools/call\",\"id\":1,\"params\":{\"name\":\"steps\",\"_meta\":{" M
+         ",\"progressToken\":1}}}"},
+};
+
+static bool is_clean(int healthy, int status)
+{
+    return status == healthy || status == 0 || status == 500 || status == 503 ||
+           (healthy == 401 && status == 400);
+}
+
+static void run(const scenario *s, int healthy, bool all_following)
+{
+    for (size_t n = 1; n < 2000; n++) {
+        response got;
+        if (all_following)
+            oom_fail_from(n);
+        else
+            oom_fail_at(n);
+        doors_post(&d, s->path, s->headers, s->body, &got);
+        bool hit = oom_was_hit();
+        oom_reset();
+        /* Without memory a tool's call may also be a 200 that says so. */
+        if (!is_clean(healthy, got.status) && got.status != 200)
+            fail_msg("%s, allocation %zu: status %d", s->body, n, got.status);
+        doors_post(&d, "/jsonrpc", JSON, RPC "\"method\":\"number\",\"id\":1}", &got);
+        assert_int_equal(got.status, 200);
+        if (!hit)
+            return;
+    }
+    fail_msg("%s: the failure is met without end", s->body);
+}
+
+static void the_doors_survive_every_failed_allocation(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
+        response got;
+        doors_post(&d, scenarios[i].path, scenarios[i].headers, scenarios[i].body, &got);
+        int healthy = got.status;
+        assert_true(healthy >= 200);
+        run(&scenarios[i], healthy, /* all_following= */ false);
+        run(&scenarios[i], healthy, /* all_following= */ true);
+    }
+}
+
+static void nothing_is_left_behind(void **state)
+{
+    (void)state;
+    size_t before = oom_live();
+    doors own;
+    doors_open(&own, 1000, true, true);
+    for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
+        response got;
+        doors_post(&own, scenarios[i].path, scenarios[i].headers, scenarios[i].body, &got);
+    }
+    doors_close(&own);
+    assert_int_equal(oom_live(), before);
+}
+
+int main(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_OFF}, NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_left_behind),
+        cmocka_unit_test(the_doors_survive_every_failed_allocation),
+    };
+    doors_open(&d, 60000, true, true);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    doors_close(&d);
+    return failed;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "fake.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "json/json.h"
+
+static const cw_str guard_scopes[] = {CW_STR_INIT("a:read"), CW_STR_INIT("b:write")};
+static const cw_str nobodys[] = {CW_STR_INIT("be nobody")};
+static const cw_mark mark;
+
+/* The tape of a number: what cw_json_read would make of "5". */
+static const cw_json five = {.p = "5", .n = 1, .meta = CW_JSON_NUMBER};
+static const cw_param strict_params[] = {
+    {.name = CW_STR_INIT("a"), .description = CW_STR_INIT("first"), .is_required = true},
+    {.name = CW_STR_INIT("b"), .initial = &five},
+};
+static const cw_param any_params[] = {{.name = CW_STR_INIT("x")}, {.name = CW_STR_INIT("y")}};
+
+#define METHOD(name)                                                                               \
+    .id = CW_STR_INIT(name), .usage = CW_STR_INIT("Does " name), .is_callable = true
+#define TOOL(name) METHOD(name), .mark = &mark, .params = any_params, .n_params = 2
+
+static const cw_method methods[] = {
+    {TOOL("hold")},
+    {TOOL("echo")},
+    {TOOL("text")},
+    {TOOL("list")},
+    {TOOL("number")},
+    {TOOL("fail")},
+    {TOOL("broken")},
+    {TOOL("refuse")},
+    {TOOL("steps")},
+    {TOOL("flood")},
+    {TOOL("guarded"), .needs = {.level = CW_AUTH_REQUIRED, .scopes = guard_scopes, .n_scopes = 2}},
+    {TOOL("hidden"), .needs = {.permissions = nobodys, .n_permissions = 1}},
+    {METHOD("strict"), .mark = &mark, .params = strict_params, .n_params = 2},
+    {METHOD("plain"), .params = any_params, .n_params = 2},
+    {.id = CW_STR_INIT("secret"), .usage = CW_STR_INIT("Secret")},
+};
+
+static void unlink_op(fake_op *op)
+{
+    fake *f = op->source;
+    pthread_mutex_lock(&f->lock);
+    fake_op **at = &f->ops;
+    while (*at != op)
+        at = &(*at)->next;
+    *at = op->next;
+    pthread_mutex_unlock(&f->lock);
+    cw_loop_forget_later(&op->later);
+}
+
+void fake_done(fake_op *op, const cw_outcome *outcome)
+{
+    cw_source_call *call = op->call;
+    atomic_fetch_add(&op->source->done, 1);
+    unlink_op(op);
+    free(op);
+    call->sink->ops->done(call->sink, outcome);
+}
+
+void fake_result(fake_op *op, const char *json)
+{
+    cw_outcome outcome = {
+        .kind = CW_OUTCOME_FAILED, .fault = CW_FAULT_NOMEM, .message = CW_STR("Out of memory.")};
+    const cw_json *result;
+    if (!cw_json_read(cw_str_from(json), NULL, op->call->arena, &result, NULL, NULL))
+        outcome = (cw_outcome){.kind = CW_OUTCOME_RESULT, .result = result};
+    fake_done(op, &outcome);
+}
+
+void fake_progress(fake_op *op, double progress)
+{
+    cw_progress p = {.progress = progress, .total = NAN, .message = CW_STR("on the way")};
+    op->call->sink->ops->progress(op->call->sink, &p);
+}
+
+fake_op *fake_running(fake *f)
+{
+    pthread_mutex_lock(&f->lock);
+    fake_op *op = f->ops;
+    pthread_mutex_unlock(&f->lock);
+    return op;
+}
+
+/* ---- what happens by itself ---- */
+
+static void fail_rpc(fake_op *op)
+{
+    static const char text[] = "\"x is\\n wrong\"";
+    const cw_json *data = NULL;
+    (void)!cw_json_read(cw_str_from(text), NULL, op->call->arena, &data, NULL, NULL);
+    fake_done(op, &(cw_outcome){.kind = CW_OUTCOME_ERROR,
+                                .code = -32602,
+                                .message = CW_STR("Invalid params"),
+                                .data = data});
+}
+
+static void steps(fake_op *op)
+{
+    cw_sink *sink = op->call->sink;
+    const double values[] = {1, 1, 0.5, NAN, 3};
+    for (size_t i = 0; i < CW_COUNT(values); i++)
+        sink->ops->progress(
+            sink, &(cw_progress){.progress = values[i], .total = 3, .message = CW_STR("st\nep")});
+    sink->ops->log(sink, CW_LOG_DEBUG, CW_STR("stepped"));
+    fake_result(op, "{\n\"steps\":\r\n3}");
+}
+
+static void flood(fake_op *op)
+{
+    enum { SIZE = 1 << 20 };
+    for (int i = 0; i < 5000; i++)
+        fake_progress(op, i);
+    char *big = cw_arena_alloc(op->call->arena, SIZE + 1);
+    if (big) {
+        memset(big, 'z', SIZE);
+        big[0] = big[SIZE - 1] = '"';
+        big[SIZE] = 0;
+    }
+    fake_result(op, big ? big : "null");
+}
+
+static void act(cw_later *later)
+{
+    fake_op *op = CW_CONTAINER(later, fake_op, later);
+    cw_str id = op->call->method->id;
+    if (cw_str_is(id, "text"))
+        fake_result(op, "\"hel\\\"lo\"");
+    else if (cw_str_is(id, "list"))
+        fake_result(op, "[1, \"two\"]");
+    else if (cw_str_is(id, "number"))
+        fake_result(op, "42");
+    else if (cw_str_is(id, "fail"))
+        fail_rpc(op);
+    else if (cw_str_is(id, "broken"))
+        fake_done(op, &(cw_outcome){.kind = CW_OUTCOME_FAILED,
+                                    .fault = CW_FAULT_DIED,
+                                    .message = CW_STR("The plugin ended."),
+                                    .detail = CW_STR("signal 11")});
+    else if (cw_str_is(id, "steps"))
+        steps(op);
+    else if (cw_str_is(id, "flood"))
+        flood(op);
+    else {
+        char *copy = cw_arena_dup(op->call->arena, op->call->params.p, op->call->params.n);
+        fake_result(op, copy ? copy : "null");
+    }
+}
+
+/* ---- the source ---- */
+
+static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err *err)
+{
+    fake *f = (fake *)s;
+    if (cw_str_is(call->method->id, "refuse")) {
+        *fault = CW_FAULT_UNAVAILABLE;
+        return cw_fail(err, CW_IO, "Nobody is there.");
+    }
+    fake_op *op = calloc(1, sizeof *op);
+    if (!op) {
+        *fault = CW_FAULT_NOMEM;
+        return cw_fail_nomem(err);
+    }
+    *op = (fake_op){.source = f, .call = call, .later = {.fn = act}};
+    call->op = op;
+    pthread_mutex_lock(&f->lock);
+    op->next = f->ops;
+    f->ops = op;
+    pthread_mutex_unlock(&f->lock);
+    atomic_fetch_add(&f->started, 1);
+    if (f->on_start)
+        f->on_start(call);
+    if (!cw_str_is(call->method->id, "hold"))
+        cw_loop_do_later(call->loop, &op->later);
+    return CW_OK;
+}
+
+static void cancel(cw_source *s, cw_source_call *call)
+{
+    fake_op *op = call->op;
+    atomic_fetch_add(&((fake *)s)->cancelled, 1);
+    unlink_op(op);
+    free(op);
+}
+
+static void sweep(cw_source *s, cw_loop *loop, bool now)
+{
+    fake *f = (fake *)s;
+    atomic_fetch_add(&f->sweeps, 1);
+    fake_op *next;
+    for (fake_op *op = now ? f->ops : NULL; op; op = next) {
+        next = op->next;
+        if (op->call->loop != loop)
+            continue;
+        atomic_fetch_add(&f->dropped, 1);
+        unlink_op(op);
+        free(op);
+    }
+}
+
+static void release(cw_source *s)
+{
+    fake *f = (fake *)s;
+    if (f->freed)
+        atomic_fetch_add(f->freed, 1);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+fake *fake_new(uint32_t call_ms)
+{
+    static const cw_source_ops ops = {"fake", start, cancel, sweep, release};
+    fake *f = calloc(1, sizeof *f + sizeof methods);
+    if (!f)
+        return NULL;
+    cw_method *own = (cw_method *)(void *)(f + 1);
+    memcpy(own, methods, sizeof methods);
+    for (size_t i = 0; i < CW_COUNT(methods); i++) {
+        own[i].source = &f->base;
+        own[i].index = (uint32_t)i;
+    }
+    f->base = (cw_source){.ops = &ops,
+                          .name = CW_STR("fake"),
+                          .call_ms = call_ms,
+                          .methods = own,
+                          .n_methods = CW_COUNT(methods)};
+    atomic_init(&f->base.refs, 1);
+    pthread_mutex_init(&f->lock, NULL);
+    return f;
+}
+
+static void ref(cw_source *s)
+{
+    cw_source_ref(s);
+}
+
+cw_code fake_snapshot(fake *f, cw_snapshot **ret, cw_err *err)
+{
+    static const cw_offer_ops ops = {ref, cw_source_unref};
+    cw_offer offer = {f->base.name, f->base.methods, f->base.n_methods, &f->base};
+    return cw_snapshot_build(&offer, 1, &ops, ret, err);
+}
+
+cw_code fake_caller(bool may_discover, bool may_call, cw_caller **ret, cw_err *err)
+{
+    cw_str permissions[2];
+    size_t n = 0;
+    if (may_discover)
+        permissions[n++] = CW_PERMISSION_DISCOVER;
+    if (may_call)
+        permissions[n++] = CW_PERMISSION_CALL;
+    return cw_caller_new_anonymous(permissions, n, ret, err);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "oom.h"
+#include "world.h"
+
+static cw_err err;
+static cw_call_refusal refusal;
+
+typedef struct watcher {
+    cw_bridge_watch watch;
+    unsigned n;
+    struct watcher *removes; /* when told */
+} watcher;
+
+static void on_change(cw_bridge_watch *watch)
+{
+    watcher *x = CW_CONTAINER(watch, watcher, watch);
+    x->n++;
+    if (x->removes)
+        cw_bridge_watch_remove(&x->removes->watch);
+}
+
+static void begin(void)
+{
+    assert_int_equal(world_init(1000, /* may_call= */ true, &err), CW_OK);
+}
+
+/* A source that offers fewer methods. */
+static fake *smaller(atomic_uint *freed)
+{
+    fake *f = fake_new(1000);
+    assert_non_null(f);
+    f->base.n_methods = 3;
+    f->freed = freed;
+    return f;
+}
+
+static void a_published_state_is_in_force_after_the_loop_turns(void **state)
+{
+    (void)state;
+    begin();
+    fake *f = smaller(NULL);
+    cw_view *before = cw_bridge_anonymous(w.bl);
+    uint64_t generation = cw_bridge_generation(w.bl);
+    assert_non_null(cw_view_find_tool(before, CW_STR("fail")));
+    w.settings.batch = 77;
+    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
+    assert_ptr_equal(cw_bridge_anonymous(w.bl), before);
+    world_turn(2);
+    assert_ptr_not_equal(cw_bridge_anonymous(w.bl), before);
+    assert_null(cw_view_find_tool(cw_bridge_anonymous(w.bl), CW_STR("fail")));
+    assert_int_equal(cw_bridge_generation(w.bl), generation + 1);
+    assert_int_equal(cw_bridge_settings_of(w.bl)->batch, 77);
+    cw_source_unref(&f->base);
+    world_done();
+}
+
+static void before_the_start_it_is_in_force_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(cw_loop_init(&w.loop, 64, &err), CW_OK);
+    cw_bridge *b;
+    cw_caller *caller;
+    fake *f = fake_new(1);
+    cw_loop *loops[] = {&w.loop};
+    assert_int_equal(fake_caller(true, true, &caller, &err), CW_OK);
+    assert_int_equal(cw_bridge_new(&w.loop, 1, &b, &err), CW_OK);
+    cw_bridge_attach(b, loops);
+    for (int i = 1; i <= 3; i++) {
+        cw_snapshot *snapshot;
+        cw_bridge_settings settings = {.calls = 1};
+        assert_int_equal(fake_snapshot(f, &snapshot, &err), CW_OK);
+        assert_int_equal(cw_bridge_publish(b, snapshot, caller, &settings, NULL, 0, &err), CW_OK);
+        assert_int_equal(cw_bridge_generation(cw_bridge_at(b, &w.loop)), i);
+    }
+    cw_loop_end(&w.loop);
+    cw_loop_run(&w.loop);
+    cw_bridge_free(b);
+    cw_caller_unref(caller);
+    cw_source_unref(&f->base);
+    cw_loop_done(&w.loop);
+    w = (world){0};
+}
+
+static void watchers_are_told_of_a_changed_list_only(void **state)
+{
+    (void)state;
+    watcher a = {.watch = {.on_change = on_change}}, b = a, c = a;
+    begin();
+    fake *f = smaller(NULL);
+    b.removes = &b;
+    a.removes = &c;
+    cw_bridge_watch_add(w.bl, &a.watch);
+    cw_bridge_watch_add(w.bl, &b.watch);
+    cw_bridge_watch_add(w.bl, &c.watch);
+    assert_int_equal(cw_bridge_watching(w.bl), 3);
+    assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
+    world_turn(2);
+    assert_int_equal(a.n + b.n + c.n, 0);
+    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
+    world_turn(2);
+    assert_int_equal(a.n, 1);
+    assert_int_equal(b.n, 1);
+    assert_int_equal(c.n, 0);
+    assert_int_equal(cw_bridge_watching(w.bl), 1);
+    assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
+    world_turn(2);
+    assert_int_equal(a.n, 2);
+    assert_int_equal(b.n, 1);
+    cw_bridge_watch_remove(&a.watch);
+    cw_bridge_watch_remove(&a.watch);
+    assert_int_equal(cw_bridge_watching(w.bl), 0);
+    cw_source_unref(&f->base);
+    world_done();
+}
+
+static void a_retired_source_goes_with_its_last_call(void **state)
+{
+    (void)state;
+    static atomic_uint freed;
+    waiter wt;
+    begin();
+    fake *f = smaller(&freed);
+    waiter_init(&wt);
+    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
+    world_turn(2);
+    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
+    cw_source_retire(&f->base);
+    assert_int_equal(world_publish(NULL, &f->base, &err), CW_OK);
+    world_turn(2);
+    assert_int_equal(atomic_load(&f->sweeps), 1);
+    fake_op *op = fake_running(f);
+    cw_source_unref(&f->base);
+    assert_int_equal(atomic_load(&freed), 0);
+    fake_result(op, "1");
+    assert_int_equal(wt.n_done, 1);
+    assert_int_equal(atomic_load(&freed), 1);
+    world_done();
+}
+
+static void a_retired_source_without_calls_goes_with_the_sweep(void **state)
+{
+    (void)state;
+    static atomic_uint freed;
+    waiter wt;
+    begin();
+    fake *f = smaller(&freed);
+    waiter_init(&wt);
+    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
+    world_turn(2);
+    assert_int_equal(world_call(&wt, "echo", NULL, &refusal), CW_OK);
+    world_until(&wt.n_done, 1);
+    cw_source_retire(&f->base);
+    assert_int_equal(world_publish(NULL, &f->base, &err), CW_OK);
+    cw_source_unref(&f->base);
+    assert_int_equal(atomic_load(&freed), 0);
+    world_turn(2);
+    assert_int_equal(atomic_load(&freed), 1);
+    world_done();
+}
+
+static void do_nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void a_full_mailbox_is_tried_again_in_order(void **state)
+{
+    (void)state;
+    begin();
+    fake *f = smaller(NULL);
+    while (!cw_loop_post(&w.loop, do_nothing, NULL))
+        continue;
+    uint64_t generation = cw_bridge_generation(w.bl);
+    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
+    assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
+    uint64_t end = cw_clock_ms() + 2000;
+    while (cw_bridge_generation(w.bl) < generation + 2 && cw_clock_ms() < end)
+        world_turn(1);
+    assert_int_equal(cw_bridge_generation(w.bl), generation + 2);
+    assert_non_null(cw_view_find_tool(cw_bridge_anonymous(w.bl), CW_STR("fail")));
+    cw_source_unref(&f->base);
+    world_done();
+}
+
+static void a_state_that_no_loop_took_is_freed(void **state)
+{
+    (void)state;
+    static atomic_uint freed;
+    begin();
+    fake *f = smaller(&freed);
+    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
+    cw_source_unref(&f->base);
+    world_done();
+    assert_int_equal(atomic_load(&freed), 1);
+}
+
+static void publish_once(void *ctx)
+{
+    (void)ctx;
+    watcher a = {.watch = {.on_change = on_change}};
+    cw_code rc = world_init(1000, true, &err);
+    if (!rc) {
+        cw_bridge_watch_add(w.bl, &a.watch);
+        rc = world_publish(NULL, NULL, &err);
+        world_turn(2);
+        cw_bridge_watch_remove(&a.watch);
+    }
+    if (rc)
+        assert_int_equal(rc, CW_NOMEM);
+    world_done();
+}
+
+static void publish_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    assert_true(oom_each(publish_once, NULL) >= 8);
+}
+
+/* ---- two loops in threads of their own ---- */
+
+static void end_here(void *arg)
+{
+    cw_loop_end(arg);
+}
+
+static void states_reach_all_loops_in_their_threads(void **state)
+{
+    (void)state;
+    static cw_loop main_loop, loops[2];
+    static atomic_uint freed;
+    cw_loop *both[] = {&loops[0], &loops[1]};
+    cw_bridge *b;
+    cw_caller *caller;
+    assert_int_equal(cw_loop_init(&main_loop, 64, &err), CW_OK);
+    assert_int_equal(fake_caller(true, true, &caller, &err), CW_OK);
+    assert_int_equal(cw_bridge_new(&main_loop, 2, &b, &err), CW_OK);
+    cw_bridge_attach(b, both);
+    cw_source *old = NULL;
+    for (int i = 0; i < 50; i++) {
+        fake *f = smaller(&freed);
+        cw_snapshot *snapshot;
+        cw_bridge_settings settings = {.calls = 1};
+        assert_int_equal(fake_snapshot(f, &snapshot, &err), CW_OK);
+        if (old)
+            cw_source_retire(old);
+        assert_int_equal(cw_bridge_publish(b, snapshot, caller, &settings, &old, old ? 1 : 0, &err),
+                         CW_OK);
+        cw_source_unref(old);
+        old = &f->base;
+        if (i == 0) {
+            for (uint32_t n = 0; n < 2; n++) {
+                assert_int_equal(cw_loop_init(&loops[n], 64, &err), CW_OK);
+                loops[n].index = n;
+                assert_int_equal(cw_loop_start(&loops[n], &err), CW_OK);
+            }
+            cw_bridge_started(b);
+        }
+    }
+    for (int tries = 0; tries < 2000 && atomic_load(&freed) < 49; tries++)
+        usleep(1000);
+    assert_int_equal(atomic_load(&freed), 49);
+    for (int n = 0; n < 2; n++) {
+        assert_int_equal(cw_loop_post(&loops[n], end_here, &loops[n]), CW_OK);
+        pthread_join(loops[n].thread, NULL);
+        cw_loop_done(&loops[n]);
+    }
+    cw_loop_end(&main_loop);
+    cw_loop_run(&main_loop);
+    cw_bridge_free(b);
+    cw_source_unref(old);
+    assert_int_equal(atomic_load(&freed), 50);
+    cw_caller_unref(caller);
+    cw_loop_done(&main_loop);
+}
+
+int main(void)
+{
+    (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_OFF}, NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_published_state_is_in_force_after_the_loop_turns),
+        cmocka_unit_test(before_the_start_it_is_in_force_at_once),
+        cmocka_unit_test(watchers_are_told_of_a_changed_list_only),
+        cmocka_unit_test(a_retired_source_goes_with_its_last_call),
+        cmocka_unit_test(a_retired_source_without_calls_goes_with_the_sweep),
+        cmocka_unit_test(a_full_mailbox_is_tried_again_in_order),
+        cmocka_unit_test(a_state_that_no_loop_took_is_freed),
+        cmocka_unit_test(publish_survives_every_failed_allocation),
+        cmocka_unit_test(states_reach_all_loops_in_their_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

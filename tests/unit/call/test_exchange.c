@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The life of a call, ended in every way in every state. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "oom.h"
+#include "world.h"
+
+static cw_err err;
+static cw_call_refusal refusal;
+
+static void begin(uint32_t call_ms)
+{
+    assert_int_equal(world_init(call_ms, /* may_call= */ true, &err), CW_OK);
+}
+
+/* ---- the ordinary ways ---- */
+
+static void a_result_reaches_the_waiter(void **state)
+{
+    (void)state;
+    waiter wt;
+    begin(1000);
+    waiter_init(&wt);
+    assert_int_equal(world_call(&wt, "echo", "{\"x\":[1]}", &refusal), CW_OK);
+    assert_int_equal(wt.n_done, 0);
+    assert_int_equal(cw_call_running(w.bl), 1);
+    world_until(&wt.n_done, 1);
+    assert_int_equal(wt.kind, CW_OUTCOME_RESULT);
+    assert_string_equal(wt.text, "{\"x\":[1]}");
+    assert_int_equal(cw_call_running(w.bl), 0);
+    world_done();
+}
+
+static void errors_and_failures_reach_the_waiter(void **state)
+{
+    (void)state;
+    waiter wt;
+    begin(1000);
+    waiter_init(&wt);
+    assert_int_equal(world_call(&wt, "fail", NULL, &refusal), CW_OK);
+    world_until(&wt.n_done, 1);
+    assert_int_equal(wt.kind, CW_OUTCOME_ERROR);
+    assert_string_equal(wt.text, "Invalid params");
+    waiter_init(&wt);
+    assert_int_equal(world_call(&wt, "broken", NULL, &refusal), CW_OK);
+    world_until(&wt.n_done, 1);
+    assert_int_equal(wt.kind, CW_OUTCOME_FAILED);
+    assert_int_equal(wt.fault, CW_FAULT_DIED);
+    world_done();
+}
+
+static void a_result_may_come_right_after_start(void **state)
+{
+    (void)state;
+    waiter wt;
+    begin(1000);
+    waiter_init(&wt);
+    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
+    fake_result(fake_running(w.source), "1");
+    assert_int_equal(wt.n_done, 1);
+    assert_int_equal(cw_call_running(w.bl), 0);
+    world_done();
+}
+
+static void progress_reaches_only_who_wants_it(void **state)
+{
+    (void)state;
+    waiter wt;
+    begin(1000);
+    waiter_init(&wt);
+    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
+    fake_progress(fake_running(w.source), 0.5);
+    assert_int_equal(wt.n_progress, 1);
+    cw_call_detach(w.bl, wt.call);
+    fake_progress(fake_running(w.source), 0.7);
+    assert_int_equal(wt.n_progress, 1);
+    fake_result(fake_running(w.source), "1");
+    assert_int_equal(wt.n_done, 0);
+    assert_int_equal(atomic_load(&w.source->cancelled), 0);
+    world_done();
+}
+
+static void a_source_that_refuses_is_reported(void **state)
+{
+    (void)state;
+    waiter wt;
+    begin(1000);
+    waiter_init(&wt);
+    assert_int_equal(world_call(&wt, "refuse", NULL, &refusal), CW_IO);
+    assert_int_equal(refusal.fault, CW_FAULT_UNAVAILABLE);
+    assert_string_equal(refusal.err.msg, "Nobody is there.");
+    assert_int_equal(wt.call.generation, 0);
+    assert_int_equal(cw_call_running(w.bl), 0);
+    world_done();
+}
+
+static void wrong_arguments_never_reach_the_source(void **state)
+{
+    (void)state;
+    waiter wt;
+    begin(1000);
+    waiter_init(&wt);
+    assert_int_equal(world_call(&wt, "strict", "{\"b\":1}", &refusal), CW_PARAMS);
+    assert_string_equal(refusal.err.msg, "Missing required parameter: a");
+    assert_int_equal(atomic_load(&w.source->started), 0);
+    assert_int_equal(world_call(&wt, "strict", "{\"a\":1}", &refusal), CW_OK);
+    world_until(&wt.n_done, 1);
+    assert_string_equal(wt.text, "{\"a\":1,\"b\":5}");
+    world_done();
+}
+
+static void the_gate_comes_before_arguments_and_source(void **state)
+{
+    (void)state;
+    waiter wt;
+    begin(1000);
+    waiter_init(&wt);
+    assert_int_equal(world_call(&wt, "guarded", "{\"q\":1}", &refusal), CW_DECLINED);
+    assert_int_equal(refusal.verdict, CW_VERDICT_LOGIN);
+    assert_null(cw_view_find_method(cw_bridge_anonymous(w.bl), CW_STR("hidden")));
+    assert_null(cw_view_find_method(cw_bridge_anonymous(w.bl), CW_STR("secret")));
+    world_done();
+    assert_int_equal(world_init(1000, /* may_call= */ false, &err), CW_OK);
+    assert_int_equal(world_call(&wt, "echo", "{\"q\":1}", &refusal), CW_DECLINED);
+    assert_int_equal(refusal.verdict, CW_VERDICT_LOGIN);
+    assert_int_equal(atomic_load(&w.source->started), 0);
+    world_done();
+}
+
+static void the_ceiling_of_running_calls_is_kept(void **state)
+{
+    (void)state;
+    waiter wt[5];
+    begin(1000);
+    for (size_t i = 0; i < 4; i++) {
+        waiter_init(&wt[i]);
+        assert_int_equal(world_call(&wt[i], "hold", NULL, &refusal), CW_OK);
+    }
+    waiter_init(&wt[4]);
+    assert_int_equal(world_call(&wt[4], "hold", NULL, &refusal), CW_IO);
+    assert_string_equal(refusal.err.msg, "Too many calls are running.");
+    cw_call_leave(w.bl, wt[1].call);
+    assert_int_equal(world_call(&wt[4], "hold", NULL, &refusal), CW_OK);
+    assert_int_equal(wt[4].call.slot, wt[1].call.slot);
+    cw_call_leave(w.bl, wt[1].call); /* an old handle of a slot that is in use again */
+    assert_int_equal(cw_call_running(w.bl), 4);
+    world_done();
+}
+
+static void a_handle_of_nothing_does_nothing(void **state)
+{
+    (void)state;
+    begin(1000);
+    cw_call_leave(w.bl, (cw_call_handle){0});
+    cw_call_leave(w.bl, (cw_call_handle){99, 1});
+    cw_call_detach(w.bl, (cw_call_handle){99, 1});
+    assert_int_equal(cw_call_running(w.bl), 0);
+    world_done();
+}
+
+static void a_call_that_takes_too_long_is_cancelled(void **state)
+{
+    (void)state;
+    waiter wt;
+    begin(20);
+    waiter_init(&wt);
+    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
+    world_until(&wt.n_done, 1);
+    assert_int_equal(wt.kind, CW_OUTCOME_FAILED);
+    assert_int_equal(wt.fault, CW_FAULT_TIMEOUT);
+    assert_string_equal(wt.text, "The call took longer than 0.02 s.");
+    assert_int_equal(atomic_load(&w.source->cancelled), 1);
+    world_done();
+}
+
+static void call_again(waiter *wt)
+{
+    static waiter second;
+    waiter_init(&second);
+    assert_int_equal(world_call(&second, "hold", NULL, &refusal), CW_OK);
+    assert_int_not_equal(second.call.slot, wt->call.slot);
+    cw_call_leave(w.bl, second.call);
+}
+
+static void a_waiter_may_call_again_while_it_is_told(void **state)
+{
+    (void)state;
+    waiter wt;
+    begin(1000);
+    waiter_init(&wt);
+    wt.on_done = call_again;
+    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
+    fake_result(fake_running(w.source), "1");
+    assert_int_equal(wt.n_done, 1);
+    assert_int_equal(cw_call_running(w.bl), 0);
+    world_done();
+}
+
+static void a_warm_call_allocates_nothing_in_the_exchange(void **state)
+{
+    (void)state;
+    waiter wt;
+    begin(1000);
+    for (int i = 0; i < 3; i++) {
+        waiter_init(&wt);
+        oom_reset();
+        assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
+        if (i == 2)
+            assert_int_equal(oom_count(), 1); /* the fake source's own */
+        cw_call_leave(w.bl, wt.call);
+    }
+    world_done();
+}
+
+/* ---- every end in every state ---- */
+
+typedef enum moment {
+    IN_START,
+    WAITING,
+    IN_PROGRESS,
+    AFTER_PROGRESS,
+    IN_DONE,
+    AFTER_DONE,
+    N_MOMENTS,
+} moment;
+
+typedef enum ending { LEAVE, DETACH, DEADLINE, LOOP_END, N_ENDINGS } ending;
+
+static moment now_at;
+static ending how;
+
+static void end_it(cw_call_handle call)
+{
+    switch (how) {
+    case LEAVE:
+        cw_call_leave(w.bl, call);
+        break;
+    case DETACH:
+        cw_call_detach(w.bl, call);
+        break;
+    case DEADLINE:
+        for (uint64_t end = cw_clock_ms() + 15; cw_clock_ms() < end;)
+            world_turn(1);
+        break;
+    case LOOP_END:
+        world_end_loop();
+        break;
+    case N_ENDINGS:
+        break;
+    }
+}
+
+/* The loop cannot be run or ended from inside one of its own callbacks. */
+static bool is_possible(void)
+{
+    bool inside = now_at == IN_START || now_at == IN_PROGRESS || now_at == IN_DONE;
+    return !inside || how == LEAVE || how == DETACH;
+}
+
+static void end_in_start(cw_source_call *call)
+{
+    (void)call;
+    end_it((cw_call_handle){0, 1}); /* nobody else knows it yet: the first slot, first use */
+}
+
+static void end_in_progress(waiter *wt)
+{
+    end_it(wt->call);
+}
+
+static void run_to_the_end(waiter *wt)
+{
+    if (now_at == WAITING)
+        end_it(wt->call);
+    if (fake_running(w.source) && w.loop_runs)
+        fake_progress(fake_running(w.source), 1);
+    if (now_at == AFTER_PROGRESS)
+        end_it(wt->call);
+    if (fake_running(w.source) && w.loop_runs)
+        fake_result(fake_running(w.source), "1");
+    if (now_at == AFTER_DONE)
+        end_it(wt->call);
+}
+
+static unsigned expected_done(void)
+{
+    if (now_at == IN_DONE || now_at == AFTER_DONE)
+        return 1;
+    return how == DEADLINE || how == LOOP_END ? 1 : 0;
+}
+
+static void end_once(void)
+{
+    waiter wt;
+    begin(10);
+    waiter_init(&wt);
+    if (now_at == IN_START)
+        w.source->on_start = end_in_start;
+    if (now_at == IN_PROGRESS)
+        wt.on_progress = end_in_progress;
+    if (now_at == IN_DONE)
+        wt.on_done = end_in_progress;
+    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
+    run_to_the_end(&wt);
+    assert_int_equal(wt.n_done, expected_done());
+    assert_int_equal(cw_call_running(w.bl), 0);
+    assert_null(fake_running(w.source));
+    /* Exactly one end for the source. */
+    assert_int_equal(atomic_load(&w.source->done) + atomic_load(&w.source->cancelled) +
+                         atomic_load(&w.source->dropped),
+                     1);
+    if (how == LEAVE && now_at < IN_DONE)
+        assert_int_equal(atomic_load(&w.source->cancelled), 1);
+    if (how == LOOP_END && now_at < IN_DONE)
+        assert_int_equal(atomic_load(&w.source->dropped), 1);
+    world_done();
+}
+
+static void every_end_in_every_state_is_clean(void **state)
+{
+    (void)state;
+    for (int m = 0; m < N_MOMENTS; m++) {
+        for (int e = 0; e < N_ENDINGS; e++) {
+            now_at = (moment)m;
+            how = (ending)e;
+            if (is_possible())
+                end_once();
+        }
+    }
+}
+
+static void a_detached_call_ends_with_the_loop(void **state)
+{
+    (void)state;
+    waiter wt;
+    begin(60000);
+    waiter_init(&wt);
+    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
+    cw_call_detach(w.bl, wt.call);
+    world_end_loop();
+    assert_int_equal(wt.n_done, 0);
+    assert_int_equal(atomic_load(&w.source->dropped), 1);
+    world_done();
+}
+
+/* ---- without memory ---- */
+
+static void call_once(void *ctx)
+{
+    const char *method = ctx;
+    waiter wt;
+    waiter_init(&wt);
+    cw_code rc = world_init(1000, true, &err);
+    if (!rc) {
+        rc = world_call(&wt, method, "{\"x\":1}", &refusal);
+        if (!rc)
+            world_turn(3);
+        if (!rc && wt.n_done == 0)
+            cw_call_leave(w.bl, wt.call);
+    }
+    if (rc)
+        assert_int_equal(rc, CW_NOMEM);
+    if (!oom_was_hit())
+        assert_int_equal(rc, CW_OK);
+    world_done();
+}
+
+static void a_call_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    char echo[] = "echo", steps[] = "steps", hold[] = "hold";
+    assert_true(oom_each(call_once, echo) >= 8);
+    oom_each(call_once, steps);
+    oom_each(call_once, hold);
+}
+
+int main(void)
+{
+    (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_OFF}, NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_result_reaches_the_waiter),
+        cmocka_unit_test(errors_and_failures_reach_the_waiter),
+        cmocka_unit_test(a_result_may_come_right_after_start),
+        cmocka_unit_test(progress_reaches_only_who_wants_it),
+        cmocka_unit_test(a_source_that_refuses_is_reported),
+        cmocka_unit_test(wrong_arguments_never_reach_the_source),
+        cmocka_unit_test(the_gate_comes_before_arguments_and_source),
+        cmocka_unit_test(the_ceiling_of_running_calls_is_kept),
+        cmocka_unit_test(a_handle_of_nothing_does_nothing),
+        cmocka_unit_test(a_call_that_takes_too_long_is_cancelled),
+        cmocka_unit_test(a_waiter_may_call_again_while_it_is_told),
+        cmocka_unit_test(a_warm_call_allocates_nothing_in_the_exchange),
+        cmocka_unit_test(every_end_in_every_state_is_clean),
+        cmocka_unit_test(a_detached_call_ends_with_the_loop),
+        cmocka_unit_test(a_call_survives_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
