@@ -149,7 +149,68 @@ function start({ runs, median, worst }) {
     );
 }
 
-const sections = { http, json, idle, slow, start };
+const callRows = (servers) =>
+    table(
+        ["server", "CPU per call, µs", "calls/s"],
+        Object.entries(servers).map(([name, { cpuUs, perSecond }]) => [
+            name,
+            cpuUs.toFixed(2),
+            count(perSecond),
+        ]),
+    );
+
+function plugin({ ours, nginx, ratios, pairs, seconds, connections, half }) {
+    return blocks(
+        "## A tool of a plugin",
+        paragraph(`
+            \`tools/call\` of an echo tool (2026-07-28, a message of 57 bytes) over ${connections}
+            keep-alive connections, one loop; nginx answers a GET with 2 KB by \`return\`. Processor
+            time is that of the server and its workers together. ${pairs} pairs of ${seconds} s; the
+            ratios lie between ${range(ratios)}. At half the full rate (${count(half.rate)} calls a
+            second, evenly spaced, each timed from when it was due) p50 is ${us(half.p50)} and p99
+            ${us(half.p99)}.`),
+        callRows({ Causeway: ours, nginx }),
+    );
+}
+
+function forward({ ours, nginx, ratios, pairs, seconds, connections }) {
+    return blocks(
+        "## A forwarded call",
+        paragraph(`
+            The same \`tools/call\`, forwarded as JSON-RPC to a service that is a small C program;
+            nginx passes the request as it is on to the same service (\`proxy_pass\` with
+            keep-alive). ${connections} connections, ${pairs} pairs of ${seconds} s; the ratios lie
+            between ${range(ratios)}.`),
+        callRows({ Causeway: ours, "nginx proxy_pass": nginx }),
+    );
+}
+
+function sdk({ ours, sdk: peer, ratios, pairs, seconds, connections }) {
+    return blocks(
+        "## The official SDK",
+        paragraph(`
+            \`tools/call\` of an echo tool, here and on a server made with the TypeScript SDK 2.4.0
+            (\`bench/bridge/sdk-server.mjs\`, Node 22). ${connections} connections, ${pairs} pairs of
+            ${seconds} s; calls per second of processor time are between ${range(ratios)} times the
+            SDK's.`),
+        callRows({ Causeway: ours, "TypeScript SDK": peer }),
+    );
+}
+
+function examples({ processes, pss, rss, runs, median, worst }) {
+    const mb = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
+    return blocks(
+        "## With the example plugins",
+        paragraph(`
+            What \`make run\` starts, after one call of each tool and idle since: ${processes}
+            processes with a proportional set size of ${mb(pss)} together (resident sets: ${mb(rss)},
+            shared pages counted in each). From starting the program to the end of the first answer
+            to \`tools/list\`: median of ${runs} runs ${median.toFixed(1)} ms, worst
+            ${worst.toFixed(1)} ms.`),
+    );
+}
+
+const sections = { http, json, idle, slow, start, plugin, forward, sdk, examples };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;
 

@@ -1,6 +1,6 @@
 // `make bench`: measures us and the peers in one run and says which figures were reached.
 //
-//   node bench/run.mjs [--only http,json,idle,slow,start] [--quick] [--write-docs] [--from-results]
+//   node bench/run.mjs [--only http,json,idle,…] [--quick] [--write-docs] [--from-results]
 //
 //   --only          these parts; the results of the others stay as the last run left them
 //   --quick         seconds instead of minutes, to see that everything works; kept apart
@@ -14,6 +14,10 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import * as examples from "./bridge/examples.mjs";
+import * as forward from "./bridge/forward.mjs";
+import * as plugin from "./bridge/plugin.mjs";
+import * as sdk from "./bridge/sdk.mjs";
 import * as idle from "./http/idle.mjs";
 import { pinning, root } from "./http/servers.mjs";
 import * as slow from "./http/slow.mjs";
@@ -22,7 +26,7 @@ import * as throughput from "./http/throughput.mjs";
 import * as json from "./json.mjs";
 import { mostBusy, writePage } from "./page.mjs";
 
-const parts = { http: throughput, json, idle, slow, start };
+const parts = { http: throughput, json, idle, slow, start, plugin, forward, sdk, examples };
 const { values: options } = parseArgs({
     options: {
         only: { type: "string", default: "" },
@@ -130,21 +134,26 @@ function printTable(rows) {
     }
 }
 
+// The parts that compare processor time per request with a peer's.
+function rowsOf(name, part) {
+    const peer = part.sdk ? "sdk" : "nginx";
+    const row = (server, { cpuUs, perSecond }) => [
+        name,
+        server,
+        cpuUs.toFixed(2),
+        Math.round(perSecond).toLocaleString("en"),
+        (cpuUs / part[peer].cpuUs).toFixed(3),
+    ];
+    return [row("causeway", part.ours), row(peer, part[peer])];
+}
+
 function printSummary(results, names) {
-    const us = results.parts.http;
-    if (names.includes("http") && us) {
-        const row = (name, { cpuUs, perSecond }, ratio) => [
-            name,
-            cpuUs.toFixed(2),
-            Math.round(perSecond).toLocaleString("en"),
-            ratio,
-        ];
-        const ratio = us.ours.cpuUs / us.nginx.cpuUs;
+    const compared = names.filter((name) => results.parts[name]?.ours?.cpuUs);
+    if (compared.length > 0) {
         console.log();
         printTable([
-            ["server", "CPU µs per request", "requests/s", "ratio of medians"],
-            row("causeway", us.ours, ratio.toFixed(3)),
-            row("nginx", us.nginx, "1"),
+            ["part", "server", "CPU µs per request", "requests/s", "ratio of medians"],
+            ...compared.flatMap((name) => rowsOf(name, results.parts[name])),
         ]);
     }
     const figures = names.flatMap((name) => results.parts[name]?.figures ?? []);

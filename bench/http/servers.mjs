@@ -10,7 +10,7 @@ export const root = path.resolve(import.meta.dirname, "..", "..");
 export const build = path.resolve(process.env.CAUSEWAY_BUILD ?? path.join(root, "build", "release"));
 export const testserver = path.join(build, "tests", "kernel", "testserver");
 export const causeway = path.join(build, "causeway");
-export const program = (name) => path.join(build, "bench", "http", `bench_${name}`);
+export const program = (name, group = "http") => path.join(build, "bench", group, `bench_${name}`);
 
 // One folder for configs, keys and logs; gone at the end.
 export const folder = mkdtempSync(path.join(tmpdir(), "causeway-bench-"));
@@ -118,8 +118,8 @@ export class Process {
 }
 
 // Run one of the load programs to its end; it prints JSON lines, the last one is returned.
-export async function runLoad(name, args, timeoutMs = 600_000) {
-    const load = new Process("load", program(name), args.map(String));
+export async function runLoad(name, args, { timeoutMs = 600_000, group } = {}) {
+    const load = new Process("load", program(name, group), args.map(String));
     return JSON.parse((await load.finish(timeoutMs)).at(-1));
 }
 
@@ -156,8 +156,9 @@ async function untilAnswering(server, port) {
     server.fail("does not listen");
 }
 
-// One worker, no access log, answers `body` from memory. Its files stay in our folder.
-function nginxConfig(home, port, body, tls) {
+// One worker, no access log, files in our folder. `inside` stands in the location, `outside` before
+// the server.
+function nginxConfig(home, port, { inside, outside = "", tls }) {
     const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
     return `${process.getuid() === 0 ? "user root;\n" : ""}worker_processes 1;
 worker_rlimit_nofile ${hardFileLimit()};
@@ -173,22 +174,23 @@ http {
     keepalive_requests 1000000000;
     default_type application/json;
 ${temporary.map((name) => `    ${name}_temp_path ${home}/${name};`).join("\n")}
+    ${outside}
     server {
         listen 127.0.0.1:${port}${tls ? " ssl" : ""};
 ${tls ? `        ssl_certificate ${tls.certificate};\n        ssl_certificate_key ${tls.key};\n` : ""}
         location / {
-            return 200 '${body}';
+            ${inside}
         }
     }
 }
 `;
 }
 
-export async function startNginx(body, tls) {
+async function startNginxWith(what) {
     const port = await freePort();
     const home = path.join(folder, `nginx-${port}`);
     mkdirSync(home);
-    writeFileSync(path.join(home, "nginx.conf"), nginxConfig(home, port, body, tls));
+    writeFileSync(path.join(home, "nginx.conf"), nginxConfig(home, port, what));
     const args = ["-p", home, "-c", path.join(home, "nginx.conf"), "-e", path.join(home, "log")];
     const server = new Process("server", "nginx", args);
     server.address = `127.0.0.1:${port}`;
@@ -196,6 +198,16 @@ export async function startNginx(body, tls) {
     await untilAnswering(server, port);
     return server;
 }
+
+// Answers `body` from memory.
+export const startNginx = (body, tls) => startNginxWith({ inside: `return 200 '${body}';`, tls });
+
+// Passes everything on to `address` over kept-alive connections.
+export const startNginxProxy = (address) =>
+    startNginxWith({
+        outside: `upstream service { server ${address}; keepalive 128; keepalive_requests 1000000000; }`,
+        inside: "proxy_pass http://service; proxy_http_version 1.1; proxy_set_header Connection '';",
+    });
 
 // A certificate for localhost with a P-256 key, made once per run.
 let made;
@@ -232,14 +244,20 @@ export function cpuNs(server) {
     return sum(tasks.map((task) => Number(readFileSync(`${task}/schedstat`, "latin1").split(" ")[0])));
 }
 
-// Resident memory in bytes. smaps_rollup counts pages; the counters of /proc/PID/status lag behind.
-export function rssBytes(server) {
+// smaps_rollup counts pages; the counters of /proc/PID/status lag behind.
+function memoryBytes(server, kind) {
     const one = (pid) => {
         const text = readFileSync(`/proc/${pid}/smaps_rollup`, "latin1");
-        return Number(/^Rss:\s*(\d+) kB/m.exec(text)[1]) * 1024;
+        return Number(new RegExp(`^${kind}:\\s*(\\d+) kB`, "m").exec(text)[1]) * 1024;
     };
     return sum(treeOf(server.pid).map(one));
 }
+
+// Resident memory in bytes.
+export const rssBytes = (server) => memoryBytes(server, "Rss");
+// The same with pages that several processes share divided among them.
+export const pssBytes = (server) => memoryBytes(server, "Pss");
+export const countProcesses = (server) => treeOf(server.pid).length;
 
 export function countFiles(server) {
     return sum(treeOf(server.pid).map((pid) => readdirSync(`/proc/${pid}/fd`).length));

@@ -2,10 +2,12 @@
 /* start.c - how long a server takes from being started to its first answer.
  *
  *     start RUNS PATH PROGRAM ARGUMENT...
+ *     start RUNS @FILE PROGRAM ARGUMENT...
  *
  * The program must print a line with http://ADDRESS:PORT on it once it listens. Each run starts it,
- * reads that line, connects, asks for PATH, stops the clock at the end of the answer, and ends the
- * program with SIGTERM. Prints {"ms":[...]}; one run before the first does not count.
+ * reads that line, connects, asks for PATH (or sends the bytes of FILE), stops the clock at the end
+ * of the answer, and ends the program with SIGTERM. Prints {"ms":[...]}; one run before the first
+ * does not count.
  */
 #include <errno.h>
 #include <signal.h>
@@ -81,13 +83,27 @@ static double run_once(const char *request, char **argv)
     return (double)(end - begin) / 1e6;
 }
 
+static void make_request(char *out, size_t size, const char *what)
+{
+    if (*what != '@') {
+        snprintf(out, size, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", what);
+        return;
+    }
+    FILE *file = fopen(what + 1, "rb");
+    size_t n = file ? fread(out, 1, size, file) : 0;
+    if (n == 0 || n == size)
+        bench_give_up("start: cannot use '%s'", what + 1);
+    out[n] = '\0';
+    fclose(file);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4)
-        bench_give_up("usage: start RUNS PATH PROGRAM ARGUMENT...");
-    char request[512];
+        bench_give_up("usage: start RUNS PATH|@FILE PROGRAM ARGUMENT...");
+    char request[4096];
     unsigned runs = bench_parse_count(argv[1]);
-    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", argv[2]);
+    make_request(request, sizeof request, argv[2]);
     run_once(request, argv + 3);
     printf("{\"ms\":[");
     for (unsigned i = 0; i < runs; i++)

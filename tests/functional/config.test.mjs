@@ -66,7 +66,11 @@ test("docs/configuration.md has a row with the right default for every key", () 
             assert.equal(cells[0], range, key);
         }
     }
-    assert.deepEqual([...rows.keys()], ["listen[].address", "listen[].tls"]);
+    const { sources } = schema.properties;
+    const source = Object.keys(sources.anyOf[0].properties).map((key) => `sources[].${key}`);
+    const methods = sources.anyOf[0].properties.methods.anyOf[1].properties;
+    const method = Object.keys(methods).map((key) => `sources[].methods[].${key}`);
+    assert.deepEqual([...rows.keys()], ["listen[].address", "listen[].tls", ...source, ...method]);
 });
 
 test("the examples of docs/configuration.md are right", async () => {
@@ -152,6 +156,25 @@ test("what show prints reads back as the same configuration", async () => {
             timeouts: { idle: 90, body: "1500ms", drain: 0 },
             log: { level: "off", levels: { net: "debug", off: "off" }, file: "café\u2028.log" },
             access_log: false,
+            plugins: { folder: "p", grace: 0, memory: 0 },
+            sources: [
+                { name: "a", url: "unix:a.sock:/x" },
+                {
+                    name: "b",
+                    url: "http://[::1]:80/?q=1",
+                    methods: [
+                        "m",
+                        {
+                            method: 'n"1',
+                            description: "two\nlines",
+                            annotations: { a: [[1, []], {}, "x"], "": null, auth: { scopes: ["1e5"] } },
+                            permissions: "p",
+                        },
+                    ],
+                },
+            ],
+            roles: { anonymous: ["off", "use it"], none: null },
+            unknown_arguments: "ignore",
         }),
     ];
     for (const file of files) {

@@ -1,0 +1,159 @@
+// What the parts that measure calls share: a causeway with the echo plugin or a remote service, the
+// requests, and pairs of runs.
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { build, causeway, cpuNs, folder, median, Process, runLoad, sleep } from "../http/servers.mjs";
+
+export const connections = 32;
+export const message = "A bridge you can walk across, from one side to the other.";
+const version = "2026-07-28";
+const permissions = ["access mcp tool discovery", "use jsonrpc services", "access content"];
+
+let files = 0;
+function write(name, text) {
+    files += 1;
+    const file = path.join(folder, `${files}-${name}`);
+    writeFileSync(file, text);
+    return file;
+}
+
+// ---- requests ----
+
+const meta = {
+    "io.modelcontextprotocol/protocolVersion": version,
+    "io.modelcontextprotocol/clientCapabilities": {},
+};
+
+function mcpRequest(method, params) {
+    return {
+        headers: {
+            "Content-Type": "application/json",
+            Accept: "application/json, text/event-stream",
+            "MCP-Protocol-Version": version,
+            "Mcp-Method": method,
+            ...(params.name ? { "Mcp-Name": params.name } : {}),
+        },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: meta } }),
+    };
+}
+
+const callOf = (name) => mcpRequest("tools/call", { name, arguments: { message } });
+const list = mcpRequest("tools/list", {});
+
+// A request as a file of bytes, for the load programs.
+function writeRequest(method, target, { headers = {}, body = "" }) {
+    const all = { Host: "localhost", ...headers, ...(body && { "Content-Length": body.length }) };
+    const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+    return write("request", `${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n${body}`);
+}
+
+export const callFile = (name) => writeRequest("POST", "/mcp", callOf(name));
+export const listFile = () => writeRequest("POST", "/mcp", list);
+export const getFile = () => writeRequest("GET", "/", {});
+
+async function ask(server, { headers, body }) {
+    const answer = await fetch(`http://${server.address}/mcp`, { method: "POST", headers, body });
+    return { status: answer.status, json: JSON.parse(await answer.text()) };
+}
+
+export async function listTools(server) {
+    const { json } = await ask(server, list);
+    return (json.result?.tools ?? []).map(({ name }) => name);
+}
+
+// One call, to see that it is answered well before thousands are counted.
+export async function tryCall(server, name) {
+    const { status, json } = await ask(server, callOf(name));
+    const text = JSON.stringify(json);
+    if (status !== 200 || json.result?.isError || !text.includes("walk across")) {
+        server.fail(`${name} was answered with ${status} ${text}`);
+    }
+}
+
+// ---- servers ----
+
+export async function startServe(config) {
+    const file = write("causeway.yaml", JSON.stringify(config));
+    const args = ["serve", "--config", file, "--listen", "127.0.0.1:0"];
+    const server = new Process("server", causeway, args);
+    server.address = /:\/\/(\S+)/.exec(await server.line(0))[1];
+    return server;
+}
+
+// One loop, no access log, and whatever `config` adds; waits for the tool.
+export async function startBridge(tool, config) {
+    const server = await startServe({
+        loops: 1,
+        access_log: false,
+        roles: { anonymous: permissions },
+        ...config,
+    });
+    for (let tries = 0; !(await listTools(server)).includes(tool); tries += 1) {
+        if (tries > 200) {
+            server.fail(`does not list ${tool}`);
+        }
+        await sleep(25);
+    }
+    await tryCall(server, tool);
+    return server;
+}
+
+// A plugin folder with copies of these plugins.
+export function pluginFolder(...plugins) {
+    files += 1;
+    const here = path.join(folder, `${files}-plugins`);
+    mkdirSync(here);
+    plugins.forEach((file) => copyFileSync(file, path.join(here, path.basename(file))));
+    return here;
+}
+
+export const startEcho = () =>
+    startBridge("test.echo", {
+        plugins: { folder: pluginFolder(path.join(build, "tests", "plugins", "echo.so")) },
+    });
+
+// ---- measuring ----
+
+export async function load(server, file, seconds, rate = 0) {
+    const args = [server.address, connections, seconds, rate, file];
+    const result = await runLoad("load", args, { group: "bridge" });
+    if (result.failed > 0) {
+        server.fail(`${result.failed} of ${result.requests} requests were not answered with 200`);
+    }
+    return result;
+}
+
+async function measure({ server, file }, seconds) {
+    const before = cpuNs(server);
+    const { requests, perSecond } = await load(server, file, seconds);
+    return { cpuUs: (cpuNs(server) - before) / requests / 1000, perSecond };
+}
+
+const middle = (runs) => ({
+    cpuUs: median(runs.map((run) => run.cpuUs)),
+    perSecond: median(runs.map((run) => run.perSecond)),
+});
+
+// Both sides in turn, the order turned round in every other pair; each is { server, file }.
+export async function runPairs(sides, { pairs, seconds, say }) {
+    const names = Object.keys(sides);
+    for (const name of names) {
+        await load(sides[name].server, sides[name].file, 1);
+    }
+    const runs = Object.fromEntries(names.map((name) => [name, []]));
+    for (let pair = 0; pair < pairs; pair += 1) {
+        for (const name of pair % 2 ? names.toReversed() : names) {
+            runs[name].push(await measure(sides[name], seconds));
+        }
+        const times = names.map((name) => `${name} ${runs[name].at(-1).cpuUs.toFixed(2)}`);
+        say(`pair ${pair + 1}: ${times.join(", ")} µs per call`);
+    }
+    const ratios = runs[names[0]].map(({ cpuUs }, i) => cpuUs / runs[names[1]][i].cpuUs);
+    return {
+        pairs,
+        seconds,
+        connections,
+        ...Object.fromEntries(names.map((name) => [name, middle(runs[name])])),
+        ratios,
+    };
+}

@@ -1,0 +1,149 @@
+// Clients that others wrote: the official SDKs of both lines, and the Inspector.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import path from "node:path";
+import { after, before, suite, test } from "node:test";
+import * as sdk2 from "@modelcontextprotocol/client";
+import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as Http1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { addPlugin, startBridge } from "./support/mcp.mjs";
+import { root, slowness } from "./support/programs.mjs";
+import { eventually } from "./support/server.mjs";
+
+const about = { name: "test", version: "1.0.0" };
+const message = "hello";
+
+let server;
+before(async () => (server = await startBridge()));
+after(() => server?.stop());
+
+const endpoint = () => new URL(`${server.url}/mcp`);
+
+async function assertWorks(client) {
+    const { tools } = await client.listTools();
+    assert.ok(tools.some(({ name }) => name === "test.echo"));
+    const result = await client.callTool({ name: "test.echo", arguments: { message } });
+    assert.equal(result.isError ?? false, false);
+    assert.match(result.content[0].text, /hello/);
+    const failed = await client.callTool({ name: "test.fail", arguments: {} });
+    assert.equal(failed.isError, true);
+    await assert.rejects(client.callTool({ name: "test.nothing", arguments: {} }), ({ code }) => {
+        assert.equal(code, -32602);
+        return true;
+    });
+}
+
+suite("the SDK 2.4.0", { concurrency: true }, () => {
+    const connect = async (t, mode) => {
+        const client = new sdk2.Client(about, { versionNegotiation: { mode } });
+        await client.connect(new sdk2.StreamableHTTPClientTransport(endpoint()));
+        t.after(() => client.close());
+        return client;
+    };
+
+    for (const [mode, era, version] of [
+        [{ pin: "2026-07-28" }, "modern", "2026-07-28"],
+        ["auto", "modern", "2026-07-28"],
+        ["legacy", "legacy", "2025-11-25"],
+    ]) {
+        test(`works with ${JSON.stringify(mode)}`, async (t) => {
+            const client = await connect(t, mode);
+            assert.equal(client.getProtocolEra(), era);
+            assert.equal(client.getNegotiatedProtocolVersion(), version);
+            await assertWorks(client);
+        });
+    }
+
+    test("hears of progress", async (t) => {
+        const client = await connect(t, { pin: "2026-07-28" });
+        const seen = [];
+        const params = { name: "test.progress", arguments: { steps: 3 } };
+        const result = await client.callTool(params, { onprogress: (one) => seen.push(one) });
+        assert.equal(result.isError ?? false, false);
+        assert.ok(seen.length >= 1);
+        const values = seen.map(({ progress }) => progress);
+        assert.deepEqual(values, values.toSorted((a, b) => a - b));
+    });
+
+    test("can leave a call", async (t) => {
+        const client = await connect(t, { pin: "2026-07-28" });
+        const aborter = new AbortController();
+        const params = { name: "test.sleep", arguments: { ms: 20_000 } };
+        const call = client.callTool(params, { signal: aborter.signal });
+        setTimeout(() => aborter.abort(), 100);
+        await assert.rejects(call);
+        await assertWorks(client);
+    });
+
+    test("hears that the list of tools has changed", async (t) => {
+        const own = await startBridge();
+        t.after(() => own.stop());
+        const client = new sdk2.Client(about, { versionNegotiation: { mode: { pin: "2026-07-28" } } });
+        let changes = 0;
+        client.setNotificationHandler("notifications/tools/list_changed", () => (changes += 1));
+        await client.connect(new sdk2.StreamableHTTPClientTransport(new URL(`${own.url}/mcp`)));
+        t.after(() => client.close());
+        await client.listen({ toolsListChanged: true });
+        addPlugin(own.plugins, "faults");
+        await eventually(() => changes > 0, "the notification");
+        const { tools } = await client.listTools();
+        assert.ok(tools.some(({ name }) => name === "faults.ok"));
+    });
+});
+
+suite("the SDK 1.32.2", { concurrency: true }, () => {
+    test("works", async (t) => {
+        const client = new Client1(about, { capabilities: {} });
+        const transport = new Http1(endpoint());
+        await client.connect(transport);
+        t.after(() => client.close());
+        assert.equal(transport.protocolVersion, "2025-11-25");
+        assert.equal(client.getServerVersion().name.length > 0, true);
+        await client.ping();
+        await assertWorks(client);
+        await transport.terminateSession();
+    });
+});
+
+suite("the Inspector 2.12.0", { concurrency: true }, () => {
+    const launcher = path.join(
+        root,
+        "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
+    );
+    const inspect = (...args) =>
+        new Promise((resolve) => {
+            const fixed = ["--cli", `${server.url}/mcp`, "--transport", "http", "--format", "json"];
+            const options = { timeout: 60_000 * slowness };
+            execFile(process.execPath, [launcher, ...fixed, ...args], options, (error, stdout, stderr) =>
+                resolve({ code: error ? error.code : 0, stdout, stderr }),
+            );
+        });
+
+    for (const era of [[], ["--protocol-era", "modern"], ["--protocol-era", "auto"]]) {
+        const name = era[1] ?? "default";
+
+        test(`lists tools in its ${name} era`, async () => {
+            const { code, stdout, stderr } = await inspect(...era, "--method", "tools/list");
+            assert.equal(code, 0, stderr);
+            assert.ok(stdout.includes("test.echo"), stdout);
+        });
+
+        test(`calls a tool in its ${name} era`, async () => {
+            const call = ["--method", "tools/call", "--tool-name", "test.echo"];
+            const args = [...era, ...call, "--tool-arg", `message=${message}`];
+            const { code, stdout, stderr } = await inspect(...args);
+            assert.equal(code, 0, stderr);
+            assert.match(stdout, /hello/);
+        });
+    }
+
+    test("says that a tool failed", async () => {
+        const { code } = await inspect("--method", "tools/call", "--tool-name", "test.fail");
+        assert.equal(code, 5);
+    });
+
+    test("finds no fault with the schemas", async () => {
+        const { code, stdout, stderr } = await inspect("--method", "tools/list", "--strict");
+        assert.equal(code, 0, stdout + stderr);
+    });
+});

@@ -1,0 +1,225 @@
+// POST /mcp in the legacy era: the handshake of 2024-11-05 to 2025-11-25, sessionless.
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import {
+    assertRpcError,
+    both,
+    initialize,
+    legacy,
+    legacyVersions,
+    metaKey,
+    modernVersion,
+    post,
+    startBridge,
+} from "./support/mcp.mjs";
+
+const codes = { parse: -32700, invalid: -32600, method: -32601, params: -32602 };
+const newest = legacyVersions[0];
+const message = "hello";
+
+let server;
+before(async () => (server = await startBridge()));
+after(() => server?.stop());
+
+function assertResult({ status, headers, text, json }, id = 1) {
+    assert.equal(status, 200, text);
+    assert.match(headers.get("content-type"), /^application\/json/);
+    assert.equal(json?.jsonrpc, "2.0", text);
+    assert.deepEqual(json.id, id);
+    assert.ok(json.result, text);
+    for (const modernOnly of ["resultType", "ttlMs", "cacheScope"]) {
+        assert.equal(modernOnly in json.result, false, text);
+    }
+    return json.result;
+}
+
+suite("initialize", { concurrency: true }, () => {
+    for (const version of legacyVersions) {
+        test(`agrees to ${version}`, async () => {
+            const answer = await initialize(server, version);
+            const result = assertResult(answer);
+            assert.equal(result.protocolVersion, version);
+            assert.ok(result.capabilities.tools);
+            assert.equal(typeof result.serverInfo.name, "string");
+            assert.equal(typeof result.serverInfo.version, "string");
+            assert.equal("logging" in result.capabilities, false);
+        });
+    }
+
+    for (const version of ["1999-01-01", modernVersion, "x", ""]) {
+        test(`offers ${newest} to a client that asks for ${JSON.stringify(version)}`, async () => {
+            assert.equal(assertResult(await initialize(server, version)).protocolVersion, newest);
+        });
+    }
+
+    test("with the modern header is a mismatch", async () => {
+        const answer = await initialize(server, newest, { "MCP-Protocol-Version": modernVersion });
+        assertRpcError(answer, 400, -32020, 1);
+    });
+
+    test("without a version, or with one that is no string, is -32602", async () => {
+        for (const params of [{}, { protocolVersion: 1 }, undefined]) {
+            const answer = await legacy(server, "initialize", params);
+            assert.equal(answer.json?.error?.code, codes.params, answer.text);
+        }
+    });
+
+    test("is followed by a notification that is 202 without a body", async () => {
+        const body = { jsonrpc: "2.0", method: "notifications/initialized" };
+        const { status, text } = await post(server, "/mcp", body, both);
+        assert.equal(status, 202);
+        assert.equal(text, "");
+    });
+
+    test("with a foreign Origin is 403", async () => {
+        const answer = await initialize(server, newest, { Origin: "http://evil.example.com" });
+        assert.equal(answer.status, 403);
+    });
+});
+
+for (const version of [undefined, ...legacyVersions]) {
+    suite(`with the version header ${version}`, { concurrency: true }, () => {
+        const options = { version };
+
+        test("ping is answered with an empty object", async () => {
+            assert.deepEqual(assertResult(await legacy(server, "ping", undefined, options)), {});
+            assert.deepEqual(assertResult(await legacy(server, "ping", {}, options)), {});
+        });
+
+        test("tools/list lists the tools", async () => {
+            const { tools } = assertResult(await legacy(server, "tools/list", {}, options));
+            const echo = tools.find(({ name }) => name === "test.echo");
+            assert.equal(echo.inputSchema.type, "object");
+            assert.ok(!tools.some(({ name }) => name === "test.admin"));
+            for (const { outputSchema } of tools) {
+                assert.equal(outputSchema?.type ?? "object", "object");
+            }
+        });
+
+        test("tools/call calls", async () => {
+            const params = { name: "test.echo", arguments: { message } };
+            const result = assertResult(await legacy(server, "tools/call", params, options));
+            assert.equal(result.content[0].type, "text");
+            assert.match(result.content[0].text, /hello/);
+            assert.equal(result._meta?.[metaKey("serverInfo")], undefined);
+        });
+
+        test("structured content is an object", async () => {
+            const params = { name: "test.echo", arguments: { message } };
+            const result = assertResult(await legacy(server, "tools/call", params, options));
+            const { structuredContent } = result;
+            assert.ok(structuredContent === undefined || isObject(structuredContent));
+        });
+    });
+}
+
+const isObject = (v) => typeof v === "object" && v !== null && !Array.isArray(v);
+
+suite("errors", { concurrency: true }, () => {
+    test("of an unknown method are 200 and -32601", async () => {
+        assertRpcError(await legacy(server, "no/such", {}), 200, codes.method, 1);
+        assertRpcError(await legacy(server, "server/discover", {}), 200, codes.method, 1);
+    });
+
+    test("of an unknown tool are -32602, and a forbidden one is the same", async () => {
+        const call = (name) => legacy(server, "tools/call", { name, arguments: {} });
+        assertRpcError(await call("test.admim"), 200, codes.params, 1);
+        const hidden = await call("test.admin");
+        const unknown = await call("test.admim");
+        assert.equal(hidden.text.replaceAll("admin", "admim"), unknown.text);
+    });
+
+    test("of a tool are results", async () => {
+        const answer = await legacy(server, "tools/call", { name: "test.fail", arguments: {} });
+        assert.equal(assertResult(answer).isError, true);
+    });
+
+    test("of broken JSON are 400 and -32700 without an id", async () => {
+        assertRpcError(await post(server, "/mcp", "{", both), 400, codes.parse, undefined);
+    });
+
+    test("of JSON that is no message are 400 and -32600 without an id", async () => {
+        for (const text of ["{}", "1", '{"jsonrpc":"2.0"}', '{"hello":"world"}']) {
+            assertRpcError(await post(server, "/mcp", text, both), 400, codes.invalid, undefined);
+        }
+    });
+
+    for (const version of ["1999-01-01", "x", "2025-11-26"]) {
+        test(`of the version header ${version} are 400`, async () => {
+            const answer = await legacy(server, "ping", {}, { version });
+            assert.equal(answer.status, 400, answer.text);
+            assert.ok(answer.json.error);
+            assert.notEqual(answer.json.id, null);
+        });
+    }
+
+    test("of a content type that is not JSON are 415", async () => {
+        const headers = { ...both, "Content-Type": "text/plain" };
+        const { status } = await post(server, "/mcp", '{"jsonrpc":"2.0","id":1,"method":"ping"}', headers);
+        assert.equal(status, 415);
+    });
+});
+
+suite("batches", { concurrency: true }, () => {
+    const ping = (id) => ({ jsonrpc: "2.0", id, method: "ping" });
+    const batch = [ping(9), { jsonrpc: "2.0", method: "notifications/initialized" }, ping("ten")];
+
+    for (const version of [undefined, "2025-03-26"]) {
+        test(`are answered by a batch with the version header ${version}`, async () => {
+            const headers = { ...both, "MCP-Protocol-Version": version };
+            const { status, json, text } = await post(server, "/mcp", batch, headers);
+            assert.equal(status, 200, text);
+            assert.deepEqual(json.map(({ id }) => id).sort(), [9, "ten"]);
+            json.forEach(({ result }) => assert.deepEqual(result, {}));
+        });
+    }
+
+    test("of notifications and answers alone are 202", async () => {
+        const quiet = [batch[1], { jsonrpc: "2.0", id: 4, result: {} }];
+        const { status, text } = await post(server, "/mcp", quiet, both);
+        assert.equal(status, 202);
+        assert.equal(text, "");
+    });
+
+    for (const version of ["2025-06-18", "2025-11-25"]) {
+        test(`are refused since ${version}`, async () => {
+            const headers = { ...both, "MCP-Protocol-Version": version };
+            assertRpcError(await post(server, "/mcp", batch, headers), 400, codes.invalid, undefined);
+        });
+    }
+
+    test("that are empty are refused", async () => {
+        assertRpcError(await post(server, "/mcp", [], both), 400, codes.invalid, undefined);
+    });
+});
+
+suite("the rest", { concurrency: true }, () => {
+    test("an answer that is posted is 202", async () => {
+        for (const part of [{ result: {} }, { error: { code: 1, message: "x" } }]) {
+            const body = { jsonrpc: "2.0", id: 1, ...part };
+            const { status, text } = await post(server, "/mcp", body, both);
+            assert.equal(status, 202);
+            assert.equal(text, "");
+        }
+    });
+
+    for (const method of ["GET", "DELETE"]) {
+        test(`${method} is 405`, async () => {
+            const headers = { Accept: "text/event-stream", "Mcp-Session-Id": "x" };
+            const answer = await fetch(`${server.url}/mcp`, { method, headers });
+            assert.equal(answer.status, 405);
+            assert.match(answer.headers.get("allow"), /POST/);
+            await answer.body.cancel();
+        });
+    }
+
+    test("a progress token alone does not make a request modern", async () => {
+        const params = { _meta: { progressToken: 1 } };
+        assertResult(await legacy(server, "tools/list", params, { version: newest }));
+    });
+
+    test("answers come in JSON also where a stream is accepted first", async () => {
+        const headers = { Accept: "text/event-stream, application/json;q=0.5" };
+        assertResult(await legacy(server, "ping", {}, { headers }));
+    });
+});

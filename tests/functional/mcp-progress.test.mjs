@@ -1,0 +1,312 @@
+// Calls that report progress, and callers that leave: what runs for them is ended down to the plugin.
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import {
+    assertWithin,
+    callTool,
+    callToolWell,
+    EventStream,
+    legacy,
+    modernParts,
+    startBridge,
+    timed,
+    workersOf,
+} from "./support/mcp.mjs";
+import { slowness } from "./support/programs.mjs";
+import { Connection, eventually, inParallel, pause, request, residentKb } from "./support/server.mjs";
+
+async function start(t, { plugins, ...config } = {}) {
+    const server = await startBridge({ config: { ...config, plugins } });
+    t.after(() => server.stop());
+    return server;
+}
+
+const open = (server, args, { token = "t", ...options } = {}) =>
+    EventStream.open(
+        server,
+        "tools/call",
+        { name: "test.progress", arguments: args },
+        { meta: { progressToken: token }, ...options },
+    );
+
+function rawCall(name, args, token) {
+    const meta = token === undefined ? {} : { progressToken: token };
+    const { body, headers } = modernParts("tools/call", { name, arguments: args }, { meta });
+    const all = { "Content-Type": "application/json", ...headers };
+    return request("POST", "/mcp", all, JSON.stringify(body));
+}
+
+suite("progress", { concurrency: true }, () => {
+    for (const token of ["t", "", 0, 7, "ž 1"]) {
+        test(`carries the token ${JSON.stringify(token)}, grows, and comes before the result`, async (t) => {
+            const server = await start(t);
+            const stream = await open(server, { steps: 5, ms: 5 }, { token });
+            assert.match(stream.type, /^text\/event-stream/);
+            const all = await stream.rest();
+            const last = all.pop();
+            assert.equal(last.result.structuredContent.steps, 5);
+            let reached = 0;
+            for (const { jsonrpc, method, params, ...other } of all) {
+                assert.equal(jsonrpc, "2.0");
+                assert.equal(method, "notifications/progress");
+                assert.deepEqual(other, {});
+                assert.deepEqual(params.progressToken, token);
+                assert.equal(params.total, 5);
+                assert.equal(params.message, "working");
+                assert.ok(params.progress > reached);
+                reached = params.progress;
+            }
+            assert.ok(all.length >= 1);
+        });
+    }
+
+    test("arrives while the call runs", async (t) => {
+        const server = await start(t);
+        const stream = await open(server, { steps: 4, ms: 150 });
+        await stream.rest();
+        const times = stream.events.map(({ at }) => at);
+        assert.ok(times.length >= 4, `${times.length} events`);
+        assert.ok(times.at(-1) - times[0] >= 300, "they did not come together");
+    });
+
+    test("is not sent to whoever did not ask, and the answer is plain JSON", async (t) => {
+        const server = await start(t);
+        const answer = await callTool(server, "test.progress", { steps: 3 });
+        assert.match(answer.headers.get("content-type"), /^application\/json/);
+        assert.equal(answer.json.result.structuredContent.steps, 3);
+    });
+
+    test("is not sent to whoever takes no stream", async (t) => {
+        const server = await start(t);
+        const options = { meta: { progressToken: 1 }, headers: { Accept: "application/json" } };
+        const answer = await callTool(server, "test.progress", { steps: 3 }, options);
+        assert.match(answer.headers.get("content-type"), /^application\/json/);
+        assert.equal(answer.json.result.structuredContent.steps, 3);
+    });
+
+    test("asked for in vain is answered with plain JSON", async (t) => {
+        const server = await start(t);
+        const options = { meta: { progressToken: 1 } };
+        const answer = await callTool(server, "test.echo", { message: "x" }, options);
+        assert.equal(answer.status, 200);
+        assert.match(answer.headers.get("content-type"), /^application\/json/);
+    });
+
+    test("needs a token that is a string or an integer", async (t) => {
+        const server = await start(t);
+        for (const progressToken of [null, 1.5, {}, [], true]) {
+            const options = { meta: { progressToken } };
+            const { json } = await callTool(server, "test.progress", {}, options);
+            assert.equal(json.error?.code, -32602, JSON.stringify(progressToken));
+        }
+    });
+
+    test("of many calls at once goes to each its own", async (t) => {
+        const server = await start(t, { plugins: { workers: 8 } });
+        await inParallel(Array.from({ length: 24 }), 8, async (_, i) => {
+            const stream = await open(server, { steps: 3, ms: 2 }, { token: `t${i}`, id: i });
+            const all = await stream.rest();
+            assert.equal(all.pop().id, i);
+            all.forEach(({ params }) => assert.equal(params.progressToken, `t${i}`));
+        });
+    });
+
+    test("comes to legacy clients too", async (t) => {
+        const server = await start(t);
+        const params = {
+            name: "test.progress",
+            arguments: { steps: 3 },
+            _meta: { progressToken: "t" },
+        };
+        const { status, headers, text } = await legacy(server, "tools/call", params);
+        assert.equal(status, 200);
+        assert.match(headers.get("content-type"), /^(text\/event-stream|application\/json)/);
+        assert.match(text, /"steps":3/);
+    });
+
+    test("is thinned out for a reader that is slow, and costs no memory", async (t) => {
+        const server = await start(t, { loops: 1, limits: { stream_queue: "64KB" } });
+        await callToolWell(server, "test.progress", { steps: 1, ms: 0 });
+        const before = residentKb(server.pid);
+        // More than the kernel keeps for a connection.
+        const steps = 4_000;
+        const message = "x".repeat(4_000);
+        const c = await Connection.open(server);
+        c.socket.pause();
+        await c.send(rawCall("test.progress", { steps, ms: 0, message }, "t"));
+        await pause(1_500 * slowness);
+        const grown = residentKb(server.pid) - before;
+        assert.ok(grown < 8_192 * slowness, `${grown} KB more`);
+        c.socket.resume();
+        const { status, text } = await c.response({ timeoutMs: 20_000 });
+        assert.equal(status, 200);
+        const all = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data));
+        assert.equal(all.pop().result.structuredContent.steps, steps);
+        assert.ok(all.length < steps, `${all.length} of ${steps} reports came`);
+        const values = all.map(({ params }) => params.progress);
+        values.forEach((value, i) => assert.ok(i === 0 || value > values[i - 1]));
+        c.close();
+    });
+
+    test("is followed by a result that is larger than the queue of the stream", async (t) => {
+        const server = await start(t, { limits: { stream_queue: "64KB" } });
+        const c = await Connection.open(server);
+        await c.send(rawCall("test.large", { bytes: 3_000_000 }, "t"));
+        const { status, body } = await c.response({ timeoutMs: 10_000 });
+        assert.equal(status, 200);
+        assert.ok(body.length > 3_000_000);
+        c.close();
+    });
+});
+
+// One worker only, so that whatever it still does is felt by the next call.
+const single = { loops: 1, plugins: { workers: 1, grace: `${300 * slowness}ms`, timeout: "30s" } };
+
+async function leaveAfter(server, ms, name, args, options = {}) {
+    const aborter = new AbortController();
+    const fetchOptions = { fetch: { signal: aborter.signal } };
+    const call = callTool(server, name, args, { ...options, ...fetchOptions }).catch(() => "left");
+    await pause(ms);
+    aborter.abort();
+    return await call;
+}
+
+suite("a caller that leaves", { concurrency: true }, () => {
+    test("frees the worker at once when the method looks for it", async (t) => {
+        const server = await start(t, single);
+        await callToolWell(server, "test.echo", { message: "x" });
+        const workers = workersOf(server);
+        for (const meta of [{}, { progressToken: 1 }]) {
+            assert.equal(await leaveAfter(server, 100, "test.sleep", { ms: 20_000 }, { meta }), "left");
+            const { ms } = await timed(() => callToolWell(server, "test.echo", { message: "x" }));
+            assertWithin(ms, 150, "the next call");
+        }
+        assert.deepEqual(workersOf(server), workers, "the worker lives");
+    });
+
+    test("has its worker killed after the grace when the method does not look", async (t) => {
+        const server = await start(t, single);
+        await callToolWell(server, "test.echo", { message: "x" });
+        const workers = workersOf(server);
+        assert.equal(await leaveAfter(server, 100, "test.sleep_deaf", { ms: 20_000 }), "left");
+        const { ms } = await timed(() => callToolWell(server, "test.echo", { message: "x" }));
+        assertWithin(ms, 1_000, "the next call");
+        assert.notDeepEqual(workersOf(server), workers, "another worker");
+    });
+
+    test("in the middle of a stream ends the method", async (t) => {
+        const server = await start(t, single);
+        const stream = await open(server, { steps: 10_000, ms: 10 });
+        await stream.next();
+        await stream.next();
+        stream.close();
+        const { ms } = await timed(() => callToolWell(server, "test.echo", { message: "x" }));
+        assertWithin(ms, 150, "the next call");
+    });
+
+    test("while it waits for a worker never runs", async (t) => {
+        const server = await start(t, single);
+        const running = callToolWell(server, "test.sleep", { ms: 500 });
+        await pause(50);
+        const gone = Array.from({ length: 20 }, () =>
+            leaveAfter(server, 100, "test.sleep", { ms: 20_000 }),
+        );
+        await Promise.all(gone);
+        await running;
+        const { ms } = await timed(() => callToolWell(server, "test.echo", { message: "x" }));
+        assertWithin(ms, 150, "the next call");
+    });
+
+    test("by ending its side counts as gone", async (t) => {
+        const server = await start(t, single);
+        const c = await Connection.open(server, { stays: true });
+        await c.send(rawCall("test.sleep", { ms: 20_000 }));
+        await pause(100);
+        c.socket.end();
+        const { ms } = await timed(() => callToolWell(server, "test.echo", { message: "x" }));
+        assertWithin(ms, 300, "the next call");
+        await c.closed();
+    });
+
+    test("does not end what others have called", async (t) => {
+        const server = await start(t, { loops: 1, plugins: { workers: 4 } });
+        const staying = Array.from({ length: 4 }, () =>
+            callToolWell(server, "test.sleep", { ms: 400 }),
+        );
+        const leaving = Array.from({ length: 8 }, () =>
+            leaveAfter(server, 100, "test.sleep", { ms: 20_000 }),
+        );
+        await Promise.all(leaving);
+        await Promise.all(staying);
+    });
+
+    test("of the legacy era does not cancel", async (t) => {
+        const server = await start(t, single);
+        const params = { name: "test.sleep", arguments: { ms: 600 } };
+        const c = await Connection.open(server);
+        const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+        await c.send(request("POST", "/mcp", { "Content-Type": "application/json" }, body));
+        await pause(100);
+        c.close();
+        const { ms } = await timed(() => callToolWell(server, "test.echo", { message: "x" }));
+        assert.ok(ms >= 300, `the sleep went on: ${ms} ms`);
+    });
+
+    test("at any moment of a call leaves nothing behind", async (t) => {
+        const server = await start(t, {
+            loops: 2,
+            limits: { calls: 64 },
+            plugins: { workers: 2, grace: `${200 * slowness}ms` },
+        });
+        const kinds = [
+            ["test.echo", { message: "x".repeat(1000) }],
+            ["test.sleep", { ms: 30 }],
+            ["test.progress", { steps: 20, ms: 2 }, "t"],
+            ["test.sleep_deaf", { ms: 20 }],
+            ["test.large", { bytes: 300_000 }],
+        ];
+        await inParallel(Array.from({ length: 400 }), 16, async (_, i) => {
+            const [name, args, token] = kinds[i % kinds.length];
+            const text = rawCall(name, args, token);
+            const c = await Connection.open(server);
+            // Some leave with half a request, the others a moment later than the one before.
+            const cut = i % 7 === 0 ? Math.floor((text.length * (i % 50)) / 50) : text.length;
+            await c.send(text.slice(0, cut));
+            await pause(i % 40);
+            c.close();
+        });
+        // More calls than the limit allows would be refused if the others still counted.
+        await eventually(async () => {
+            const calls = Array.from({ length: 30 }, () => callTool(server, "test.sleep", { ms: 20 }));
+            const all = await Promise.all(calls);
+            return all.every(({ json }) => !json.result.isError);
+        }, "all places are free");
+        server.assertNoReports();
+    });
+});
+
+suite("a call", { concurrency: true }, () => {
+    test("that takes too long is ended at its time limit with an error that says so", async (t) => {
+        const timeout = 300 * slowness;
+        const server = await start(t, {
+            loops: 1,
+            plugins: { workers: 1, timeout: `${timeout}ms`, grace: "50ms" },
+        });
+        await callToolWell(server, "test.echo", { message: "x" });
+        for (const name of ["test.sleep", "test.sleep_deaf"]) {
+            const { value, ms } = await timed(() => callTool(server, name, { ms: 20_000 }));
+            assert.equal(value.json.result.isError, true);
+            assert.match(value.json.result.content[0].text, /longer than/);
+            assert.ok(ms >= timeout - 5 && ms <= timeout + 100 * slowness, `${ms} ms`);
+            await callToolWell(server, "test.echo", { message: "x" });
+        }
+    });
+
+    test("that reports progress may not outlive its time limit", async (t) => {
+        const server = await start(t, { plugins: { timeout: `${300 * slowness}ms`, grace: "50ms" } });
+        const stream = await open(server, { steps: 10_000, ms: 10 });
+        const all = await stream.rest();
+        assert.equal(all.at(-1).result.isError, true);
+        assert.ok(all.length > 2);
+    });
+});

@@ -1,0 +1,229 @@
+// Plugins that crash, hang or talk nonsense, a hundred times each while others are called: whoever
+// called the broken method hears of it at once, and nobody else notices anything.
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import {
+    assertRpcError,
+    assertToolError,
+    callTool,
+    callToolWell,
+    rpc,
+    startBridge,
+    timed,
+    workersOf,
+} from "./support/mcp.mjs";
+import { slowness } from "./support/programs.mjs";
+import { eventually, inParallel, openFiles, pause } from "./support/server.mjs";
+
+const times = 100;
+const timeout = 300 * slowness;
+const grace = 100 * slowness;
+// More than hang or die at once, so that healthy calls of the same plugin find one.
+const workers = 12;
+// Sanitizers map far more than any limit allows; there the method gives up by itself.
+const memory = slowness > 1 ? 0 : "64MB";
+
+// What a faulty method may take before its caller hears of it. A crash is heard of 50 ms after the
+// death; starting the worker that dies, and this machine's other work, come on top.
+const crash = 1_000 * slowness;
+const hang = timeout + 1_000 * slowness;
+const kinds = {
+    segv: crash,
+    abort: crash,
+    exit: crash,
+    garbage: crash,
+    half: crash,
+    oversized: crash,
+    memory: crash,
+    hang,
+    deadlock: hang,
+};
+// What crashes again and again while nothing else of the plugin works is paused: so only two at
+// once, each with a healthy call after it. What hangs only takes its time.
+const atOnce = { [crash]: 2, [hang]: 4 };
+
+async function start(t, { plugins = {}, ...config } = {}) {
+    const server = await startBridge({
+        plugins: ["echo", "faults"],
+        config: {
+            ...config,
+            plugins: { timeout: `${timeout}ms`, grace: `${grace}ms`, memory, workers, ...plugins },
+        },
+    });
+    t.after(() => server.stop());
+    return server;
+}
+
+// Calls that must all succeed, from now until stop(): of another plugin, and of the faulty one.
+function startHealthy(server, callers = 4) {
+    let go = true;
+    const all = { calls: 0, slowest: 0 };
+    const run = async (i) => {
+        while (go) {
+            const name = i % 2 ? "faults.ok" : "test.echo";
+            const args = i % 2 ? {} : { message: `caller ${i}` };
+            const { ms } = await timed(() => callToolWell(server, name, args));
+            all.slowest = Math.max(all.slowest, ms);
+            all.calls += 1;
+        }
+    };
+    const running = Promise.all(Array.from({ length: callers }, (_, i) => run(i)));
+    running.catch(() => {}); // seen by stop()
+    const stop = async () => {
+        go = false;
+        await running;
+        return all;
+    };
+    return stop;
+}
+
+suite("a method of a plugin", () => {
+    for (const [kind, limit] of Object.entries(kinds)) {
+        test(`that fails by ${kind} ${times} times harms nobody else`, async (t) => {
+            const server = await start(t);
+            const stop = startHealthy(server);
+            const files = openFiles(server.pid);
+            const waits = [];
+            await inParallel(Array.from({ length: times }), atOnce[limit], async () => {
+                const { value, ms } = await timed(() => callTool(server, `faults.${kind}`, {}));
+                const text = assertToolError(value);
+                assert.doesNotMatch(text, /unavailable|paused/i, "it was run, not refused");
+                assert.doesNotMatch(text, /\.so\b|0x[0-9a-f]{4}|\//, "nothing of the inside");
+                waits.push(ms);
+                await callToolWell(server, "faults.ok", {});
+            });
+            const { calls } = await stop();
+            const slowest = Math.max(...waits);
+            t.diagnostic(`slowest ${slowest.toFixed(0)} ms, ${calls} healthy calls`);
+            assert.ok(slowest <= limit, `${slowest.toFixed(0)} ms`);
+            if (limit === hang) {
+                assert.ok(Math.min(...waits) >= timeout - 5, "not before its time is up");
+            }
+            assert.ok(calls >= 10, `${calls} healthy calls`);
+            assert.match(server.stderr, /faults/);
+            const back = () => openFiles(server.pid) <= files + 16 && workersOf(server).length <= 40;
+            await eventually(back, "descriptors and processes are given back");
+        });
+    }
+});
+
+suite("calls", { concurrency: true }, () => {
+    test("that wait behind one whose worker is killed are answered", async (t) => {
+        const server = await start(t, { loops: 1, plugins: { workers: 1 } });
+        await callToolWell(server, "faults.ok", {});
+        const good = () =>
+            Promise.all(Array.from({ length: 20 }, () => callToolWell(server, "faults.ok", {})));
+        for (const kind of ["segv", "exit", "garbage", "half"]) {
+            const bad = callTool(server, `faults.${kind}`, {});
+            await Promise.all([good(), bad]);
+            assertToolError(await bad);
+        }
+        // Killed by us, because nobody waits for it any more.
+        const aborter = new AbortController();
+        const options = { fetch: { signal: aborter.signal } };
+        const left = callTool(server, "faults.hang", {}, options).catch(() => "left");
+        await pause(50);
+        const waiting = good();
+        aborter.abort();
+        await waiting;
+        assert.equal(await left, "left");
+    });
+
+    test("that wait longer than their time are answered in time", async (t) => {
+        const server = await start(t, { loops: 1, plugins: { workers: 1, queue: 1000 } });
+        const calls = Array.from({ length: 20 }, () =>
+            timed(() => callTool(server, "faults.hang", {})),
+        );
+        for (const { value, ms } of await Promise.all(calls)) {
+            assertToolError(value);
+            assert.ok(ms <= hang, `${ms.toFixed(0)} ms`);
+        }
+        await callToolWell(server, "faults.ok", {});
+    });
+
+    test("for which there is no room are refused at once", async (t) => {
+        const server = await start(t, { loops: 1, plugins: { workers: 1, queue: 4 } });
+        await callToolWell(server, "faults.ok", {});
+        const calls = Array.from({ length: 40 }, () =>
+            timed(() => callTool(server, "faults.hang", {})),
+        );
+        const answers = await Promise.all(calls);
+        answers.forEach(({ value }) => assertToolError(value));
+        assert.ok(answers.filter(({ ms }) => ms < timeout / 2).length >= 20);
+    });
+
+    test("of a method that dies every time are refused after a while, others are not", async (t) => {
+        const server = await start(t, { loops: 1 });
+        let refused = false;
+        for (let i = 0; i < 20 && !refused; i += 1) {
+            const { value } = await timed(() => callTool(server, "faults.segv", {}));
+            refused = /paus|unavailable/i.test(assertToolError(value));
+        }
+        assert.ok(refused, "the method is paused");
+        await callToolWell(server, "faults.ok", {});
+        await callToolWell(server, "test.echo", { message: "x" });
+    });
+
+    test("that die are -32603 and 500 on /jsonrpc", async (t) => {
+        const server = await start(t);
+        for (const kind of ["segv", "hang", "garbage"]) {
+            assertRpcError(await rpc(server, { method: `faults.${kind}`, id: 1 }), 500, -32603, 1);
+        }
+    });
+});
+
+suite("a worker", { concurrency: true }, () => {
+    test("that is killed from outside is replaced", async (t) => {
+        const server = await start(t, { loops: 1 });
+        for (let i = 0; i < 3; i += 1) {
+            await callToolWell(server, "test.echo", { message: "x" });
+            workersOf(server).forEach((pid) => process.kill(pid, "SIGKILL"));
+            await eventually(async () => {
+                const { json } = await callTool(server, "test.echo", { message: "x" });
+                return !json.result.isError;
+            }, "a new worker");
+        }
+    });
+
+    test("is stopped and continued without harm", async (t) => {
+        const server = await start(t, { loops: 1, plugins: { timeout: "10s" } });
+        await callToolWell(server, "test.echo", { message: "x" });
+        const workers = workersOf(server);
+        workers.forEach((pid) => process.kill(pid, "SIGSTOP"));
+        const call = callToolWell(server, "test.echo", { message: "x" });
+        setTimeout(() => workers.forEach((pid) => process.kill(pid, "SIGCONT")), 200);
+        await call;
+    });
+
+    test("that has had nothing to do for long is ended, but for the last one", async (t) => {
+        const idle = `${200 * slowness}ms`;
+        const plugins = { idle_timeout: idle, timeout: "10s" };
+        const server = await start(t, { loops: 1, plugins });
+        const sleeps = Array.from({ length: 6 }, () =>
+            callToolWell(server, "test.sleep", { ms: 300 * slowness }),
+        );
+        await eventually(() => workersOf(server).length >= 6, "six workers");
+        await Promise.all(sleeps);
+        await eventually(() => workersOf(server).length <= 2, "one for each plugin");
+        await callToolWell(server, "test.echo", { message: "x" });
+    });
+
+    test("is not left behind when the server ends", async () => {
+        const server = await startBridge({ plugins: ["echo", "faults"] });
+        await callToolWell(server, "test.echo", { message: "x" });
+        callTool(server, "faults.hang", {}).catch(() => {});
+        await eventually(() => workersOf(server).length >= 2, "workers");
+        const workers = workersOf(server);
+        server.child.kill("SIGKILL");
+        await server.exited;
+        const gone = (pid) => {
+            try {
+                process.kill(pid, 0);
+                return false;
+            } catch {
+                return true;
+            }
+        };
+        await eventually(() => workers.every(gone), "no worker outlives the server");
+    });
+});

@@ -1,0 +1,307 @@
+// A remote JSON-RPC service as a source: what of it is exposed, and what a caller hears when the
+// service misbehaves.
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import {
+    assertRpcError,
+    assertToolError,
+    assertWithin,
+    callTool,
+    callToolWell,
+    modern,
+    rpc,
+    startBridge,
+    timed,
+    toolNames,
+    untilTool,
+} from "./support/mcp.mjs";
+import { slowness } from "./support/programs.mjs";
+import { eventually, pause } from "./support/server.mjs";
+import { deadPort, modes, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+
+const timeout = 500 * slowness;
+
+function source(service, more = {}) {
+    return {
+        name: "shop",
+        url: service.url,
+        openrpc: writeOpenRpc(),
+        prefix: "shop.",
+        timeout: `${timeout}ms`,
+        methods: ["add", "echo", "fail", "wait"].map((method) => ({ method })),
+        ...more,
+    };
+}
+
+async function start(t, service, more, config = {}) {
+    const server = await startBridge({
+        plugins: ["echo"],
+        config: { ...config, sources: [source(service, more)] },
+    });
+    t.after(() => server.stop());
+    return server;
+}
+
+suite("a service described by a file", { concurrency: true }, () => {
+    test("has the named methods as tools, and no others", async (t) => {
+        const server = await start(t, await startService());
+        const names = (await toolNames(server)).filter((name) => name.startsWith("shop."));
+        assert.deepEqual(names, ["shop.add", "shop.echo", "shop.fail", "shop.wait"]);
+        assertRpcError(await callTool(server, "shop.secret", {}), 200, -32602, 1);
+        assertRpcError(await rpc(server, { method: "shop.secret", id: 1 }), 400, -32601, 1);
+    });
+
+    test("exposes nothing when nothing is named", async (t) => {
+        const server = await start(t, await startService(), { methods: [] });
+        assert.ok(!(await toolNames(server)).some((name) => name.startsWith("shop.")));
+        assertRpcError(await rpc(server, { method: "shop.add", id: 1 }), 400, -32601, 1);
+    });
+
+    test("is called by tools/call and by /jsonrpc", async (t) => {
+        const service = await startService();
+        const server = await start(t, service);
+        const result = await callToolWell(server, "shop.add", { a: 40, b: 2 });
+        assert.equal(result.content[0].text, "42");
+        assert.equal(result.structuredContent, 42);
+        const answer = await rpc(server, { method: "shop.echo", params: { message: "ž" }, id: "x" });
+        assert.deepEqual(answer.json, { jsonrpc: "2.0", result: { message: "ž" }, id: "x" });
+        assert.deepEqual(
+            service.calls.map(({ method }) => method),
+            ["add", "echo"],
+        );
+    });
+
+    test("is asked for what was in the document, by name", async (t) => {
+        const service = await startService();
+        const server = await start(t, service);
+        const params = [1, 2];
+        assert.equal((await rpc(server, { method: "shop.add", params, id: 1 })).json.result, 3);
+        assert.deepEqual(service.calls.at(-1).params, { a: 1, b: 2 });
+    });
+
+    test("keeps its connections", async (t) => {
+        const service = await startService();
+        const server = await start(t, service, {}, { loops: 1 });
+        const sockets = new Set();
+        service.http.on("connection", (socket) => sockets.add(socket));
+        for (let i = 0; i < 20; i += 1) {
+            await callToolWell(server, "shop.add", { a: i, b: 1 });
+        }
+        assert.equal(sockets.size, 1);
+    });
+
+    test("does not see the caller's headers", async (t) => {
+        const service = await startService();
+        const server = await start(t, service);
+        const headers = { Cookie: "a=b", "X-Private": "1" };
+        await callToolWell(server, "shop.add", { a: 1, b: 1 }, { headers });
+        const seen = Object.keys(service.headers.at(-1));
+        assert.ok(!seen.some((name) => ["cookie", "x-private", "authorization"].includes(name)));
+        assert.ok(!seen.some((name) => name.startsWith("mcp-")), seen.join());
+    });
+
+    test("has its own errors passed on with code, message and data", async (t) => {
+        const server = await start(t, await startService());
+        const answer = await rpc(server, { method: "shop.fail", id: 1 });
+        const error = assertRpcError(answer, 200, 42, 1);
+        assert.deepEqual(error, { code: 42, message: "no luck", data: { why: "never" } });
+        assertToolError(await callTool(server, "shop.fail", {}), /no luck/);
+    });
+
+    test("has a method that may be called but is no tool", async (t) => {
+        const methods = [{ method: "add", tool: false, rpc: true }, { method: "echo", tool: false }];
+        const server = await start(t, await startService(), { methods });
+        assert.ok(!(await toolNames(server)).some((name) => name.startsWith("shop.")));
+        const add = { method: "shop.add", params: { a: 1, b: 2 }, id: 1 };
+        assert.equal((await rpc(server, add)).json.result, 3);
+        const echo = { method: "shop.echo", params: { message: "" }, id: 1 };
+        assertRpcError(await rpc(server, echo), 400, -32601, 1);
+    });
+
+    test("has the title, description, annotations and permissions that the operator gave", async (t) => {
+        const annotations = { readOnlyHint: true };
+        const methods = [
+            { method: "add", title: "Sum", description: "Sums up", annotations },
+            { method: "echo", permissions: ["administer site"] },
+        ];
+        const server = await start(t, await startService(), { methods });
+        const { json } = await modern(server, "tools/list");
+        const shop = json.result.tools.filter(({ name }) => name.startsWith("shop."));
+        assert.equal(shop.length, 1);
+        assert.equal(shop[0].title, "Sum");
+        assert.equal(shop[0].description, "Sums up");
+        assert.deepEqual(shop[0].annotations, annotations);
+        assertRpcError(await callTool(server, "shop.echo", { message: "" }), 200, -32602, 1);
+    });
+
+    test("may be down when the server starts", async (t) => {
+        const url = `http://127.0.0.1:${await deadPort()}/rpc`;
+        const server = await start(t, { url });
+        const { value, ms } = await timed(() => callTool(server, "shop.add", { a: 1, b: 2 }));
+        assertToolError(value);
+        assertWithin(ms, timeout / slowness + 100, "refused");
+    });
+});
+
+suite("a service that describes itself", { concurrency: true }, () => {
+    test("is asked by rpc.discover", async (t) => {
+        const service = await startService();
+        const server = await start(t, service, { openrpc: undefined });
+        await untilTool(server, "shop.add");
+        assert.equal(service.calls[0].method, "rpc.discover");
+        assert.equal((await callToolWell(server, "shop.add", { a: 1, b: 2 })).content[0].text, "3");
+    });
+
+    test("is asked again until it is there", async (t) => {
+        const service = await startService();
+        const { port } = service;
+        await service.stop();
+        const server = await start(t, service, { openrpc: undefined });
+        assert.ok(!(await toolNames(server)).includes("shop.add"));
+        await service.start();
+        assert.equal(service.port, port);
+        await untilTool(server, "shop.add");
+        await callToolWell(server, "shop.add", { a: 1, b: 2 });
+    });
+
+    for (const mode of ["garbage for JSON", "no JSON-RPC", "too much"]) {
+        test(`and answers with ${mode} is left out until it makes sense`, async (t) => {
+            const service = await startService();
+            service.mode = mode;
+            const server = await start(t, service, { openrpc: undefined });
+            assert.ok(!(await toolNames(server)).includes("shop.add"));
+            await callToolWell(server, "test.echo", { message: "x" });
+            service.mode = null;
+            await untilTool(server, "shop.add");
+        });
+    }
+
+    test("in a document that is no OpenRPC is left out", async (t) => {
+        const service = await startService();
+        const openrpc = writeOpenRpc({ hello: "world" });
+        const server = await start(t, service, { openrpc });
+        assert.ok(!(await toolNames(server)).some((name) => name.startsWith("shop.")));
+        assert.match(server.stderr, /shop/);
+    });
+
+    test("with an overlay that names a method it does not have is left out and said", async (t) => {
+        const methods = [{ method: "add" }, { method: "addd" }];
+        const server = await start(t, await startService(), { methods });
+        assert.ok(!(await toolNames(server)).some((name) => name.startsWith("shop.")));
+        assert.match(server.stderr, /addd/);
+    });
+
+    test("keeps every keyword of its schemas", async (t) => {
+        const document = openRpc();
+        const schema = { type: "string", pattern: "^a+$", "x-own": [1, { b: null }], maxLength: 9 };
+        document.methods.find(({ name }) => name === "echo").params[0].schema = schema;
+        const server = await start(t, await startService(), { openrpc: writeOpenRpc(document) });
+        const { json } = await modern(server, "tools/list");
+        const echo = json.result.tools.find(({ name }) => name === "shop.echo");
+        assert.deepEqual(echo.inputSchema.properties.message, schema);
+        assert.deepEqual(echo.inputSchema.required, ["message"]);
+    });
+});
+
+// One after the other: the services run in this process, and so do the clocks.
+suite("a service that misbehaves", () => {
+    for (const mode of Object.keys(modes)) {
+        test(`(${mode}) makes an error within its time and 100 ms, and is used again after`, async (t) => {
+            const service = await startService();
+            const server = await start(t, service);
+            await callToolWell(server, "shop.add", { a: 1, b: 2 });
+            service.mode = mode;
+            const calls = Array.from({ length: 8 }, () =>
+                timed(() => callTool(server, "shop.add", { a: 1, b: 2 })),
+            );
+            for (const { value, ms } of await Promise.all(calls)) {
+                const text = assertToolError(value);
+                assert.doesNotMatch(text, /Traceback|main\.py|127\.0\.0\.1/);
+                assert.ok(ms <= timeout + 100 * slowness, `${ms} ms`);
+            }
+            service.mode = null;
+            await eventually(async () => {
+                const { json } = await callTool(server, "shop.add", { a: 1, b: 2 });
+                return json.result.content[0].text === "3";
+            }, "the service is used again");
+            await callToolWell(server, "test.echo", { message: "untouched" });
+        });
+    }
+
+    test("by closing kept connections is asked once more without a word", async (t) => {
+        const service = await startService();
+        const server = await start(t, service, {}, { loops: 1 });
+        for (let i = 0; i < 5; i += 1) {
+            await callToolWell(server, "shop.add", { a: 1, b: 2 });
+            service.http.closeAllConnections();
+            await pause(20);
+        }
+    });
+
+    test("by going away answers with an error and recovers when it comes back", async (t) => {
+        const service = await startService();
+        const server = await start(t, service);
+        await callToolWell(server, "shop.add", { a: 1, b: 2 });
+        await service.stop();
+        const { value, ms } = await timed(() => callTool(server, "shop.add", { a: 1, b: 2 }));
+        assertToolError(value);
+        assert.ok(ms <= timeout + 100 * slowness);
+        const rpcAnswer = await rpc(server, { method: "shop.add", params: [1, 2], id: 1 });
+        assertRpcError(rpcAnswer, 500, -32603, 1);
+        await service.start();
+        await eventually(async () => {
+            const { json } = await callTool(server, "shop.add", { a: 1, b: 2 });
+            return !json.result.isError;
+        }, "the service is used again");
+    });
+
+    test("by answering too much is stopped at the limit of an answer", async (t) => {
+        const service = await startService();
+        const server = await start(t, service, {}, { limits: { answer_size: "64KB" } });
+        const message = (n) => ({ message: "x".repeat(n) });
+        await callToolWell(server, "shop.echo", message(60_000));
+        const text = assertToolError(await callTool(server, "shop.echo", message(70_000)));
+        assert.ok(text.length < 1000);
+        await callToolWell(server, "shop.echo", message(60_000));
+    });
+});
+
+function leaver() {
+    const aborter = new AbortController();
+    return { signal: aborter.signal, leave: () => aborter.abort() };
+}
+
+suite("a caller that leaves", { concurrency: true }, () => {
+    for (const meta of [{}, { progressToken: 1 }]) {
+        test(`closes the connection to the service, with ${JSON.stringify(meta)}`, async (t) => {
+            const service = await startService();
+            const server = await start(t, service, { timeout: "30s" });
+            const { signal, leave } = leaver();
+            const options = { meta, fetch: { signal } };
+            const call = callTool(server, "shop.wait", { ms: 20_000 }, options);
+            const left = call.catch(() => "left");
+            await eventually(() => service.open === 1, "the call has reached the service");
+            leave();
+            assert.equal(await left, "left");
+            await eventually(() => service.gone === 1, "the service sees it", 1_000);
+        });
+    }
+
+    test("does not disturb those that stay", async (t) => {
+        const service = await startService();
+        const server = await start(t, service, { timeout: "30s" }, { loops: 1 });
+        const aborters = Array.from({ length: 10 }, () => new AbortController());
+        const leaving = aborters.map(({ signal }) =>
+            callTool(server, "shop.wait", { ms: 20_000 }, { fetch: { signal } }).catch(() => "left"),
+        );
+        const staying = Array.from({ length: 10 }, () =>
+            callToolWell(server, "shop.wait", { ms: 600 }),
+        );
+        await eventually(() => service.open === 20, "all have reached the service");
+        aborters.forEach((aborter) => aborter.abort());
+        await Promise.all(leaving);
+        await Promise.all(staying);
+        await eventually(() => service.open === 0, "nothing is left");
+        assert.equal(service.gone, 10);
+    });
+});

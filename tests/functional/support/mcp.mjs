@@ -1,0 +1,287 @@
+// What tests of the bridge share: a causeway with test plugins, and requests to its doors.
+//
+//     const server = await startBridge({ plugins: ["echo"] });
+//     const { status, json } = await modern(server, "tools/list");
+//     const answer = await rpc(server, { method: "test.echo", params: {…}, id: 1 });
+import assert from "node:assert/strict";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import path from "node:path";
+import { after } from "node:test";
+import { keepFolder } from "./kept.mjs";
+import { buildFolder, slowness, startCauseway, writeConfig } from "./programs.mjs";
+import { eventually } from "./server.mjs";
+
+export const modernVersion = "2026-07-28";
+export const legacyVersions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+export const permissions = ["access mcp tool discovery", "use jsonrpc services", "access content"];
+
+const namespace = "io.modelcontextprotocol";
+export const metaKey = (name) => `${namespace}/${name}`;
+
+// ---- the server ----
+
+export const pluginFile = (name) => path.join(buildFolder, "tests", "plugins", `${name}.so`);
+
+let folders = 0;
+
+// A folder of its own with copies of these test plugins.
+export function makePluginFolder(names = []) {
+    folders += 1;
+    const folder = path.join(keepFolder(), `plugins-${folders}`);
+    mkdirSync(folder, { recursive: true });
+    names.forEach((name) => addPlugin(folder, name));
+    return folder;
+}
+
+// Copied beside and renamed: the server never sees half a file.
+export function addPlugin(folder, name, as = name) {
+    const half = path.join(folder, `${as}.part`);
+    copyFileSync(pluginFile(name), half);
+    renameSync(half, path.join(folder, `${as}.so`));
+}
+
+// Start with `plugins` and wait until their tools are there. `config` is put over the default one,
+// and `config.plugins` over its plugins.
+export async function startBridge({ plugins = ["echo"], config = {}, roles, ...options } = {}) {
+    const folder = makePluginFolder(plugins);
+    const file = writeConfig({
+        roles: roles ?? { anonymous: permissions },
+        ...config,
+        plugins: { folder, ...config.plugins },
+    });
+    const { args = [], ...rest } = options;
+    const server = await startCauseway({ ...rest, args: [...args, "--config", file] });
+    server.plugins = folder;
+    server.config = file;
+    if (roles === undefined) {
+        const first = { echo: "test.echo", faults: "faults.ok" };
+        for (const name of plugins) {
+            await untilTool(server, first[name]);
+        }
+    }
+    return server;
+}
+
+export async function toolNames(server) {
+    const { json } = await modern(server, "tools/list");
+    return json.result.tools.map(({ name }) => name);
+}
+
+export async function untilTool(server, name, there = true) {
+    const look = async () => (await toolNames(server)).includes(name) === there;
+    await eventually(look, `${name} ${there ? "in" : "gone from"} the list`, 10_000);
+}
+
+// ---- requests ----
+
+// POST, and the answer as { status, headers, text, json }; json is undefined when it is none.
+export async function post(server, target, body, headers = {}, options = {}) {
+    const sent = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
+    const all = { "Content-Type": "application/json", ...headers };
+    const given = Object.entries(all).filter(([, value]) => value !== undefined);
+    const answer = await fetch(`${server.url}${target}`, {
+        method: "POST",
+        body: sent,
+        headers: Object.fromEntries(given),
+        ...options,
+    });
+    const text = await answer.text();
+    return { status: answer.status, headers: answer.headers, text, json: parse(text) };
+}
+
+function parse(text) {
+    try {
+        return JSON.parse(text);
+    } catch {
+        return undefined;
+    }
+}
+
+export const both = { Accept: "application/json, text/event-stream" };
+
+export function envelope(more = {}) {
+    return {
+        [metaKey("protocolVersion")]: modernVersion,
+        [metaKey("clientCapabilities")]: {},
+        ...more,
+    };
+}
+
+// The body and headers of a well-made modern request; a header that is undefined is left out.
+export function modernParts(method, params = {}, { id = 1, meta, headers = {} } = {}) {
+    const name = params.name === undefined ? {} : { "Mcp-Name": params.name };
+    return {
+        body: { jsonrpc: "2.0", id, method, params: { ...params, _meta: envelope(meta) } },
+        headers: {
+            ...both,
+            "MCP-Protocol-Version": modernVersion,
+            "Mcp-Method": method,
+            ...name,
+            ...headers,
+        },
+    };
+}
+
+export async function modern(server, method, params, options = {}) {
+    const { body, headers } = modernParts(method, params, options);
+    return await post(server, "/mcp", body, headers, options.fetch);
+}
+
+export const callTool = (server, name, args, options) =>
+    modern(server, "tools/call", { name, arguments: args }, options);
+
+// The result of a tool that must work.
+export async function callToolWell(server, name, args, options) {
+    const answer = await callTool(server, name, args, options);
+    assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.json?.result?.isError ?? false, false, answer.text);
+    assert.ok(answer.json.result, answer.text);
+    return answer.json.result;
+}
+
+// The text of a tool error: an ordinary result with isError.
+export function assertToolError({ status, text, json }, pattern = /\S/) {
+    assert.equal(status, 200, text);
+    assert.equal(json?.result?.isError, true, text);
+    assert.equal(json.result.content[0].type, "text");
+    assert.match(json.result.content[0].text, pattern);
+    return json.result.content[0].text;
+}
+
+export async function legacy(server, method, params, { id = 1, version, headers = {} } = {}) {
+    const body = { jsonrpc: "2.0", id, method, ...(params === undefined ? {} : { params }) };
+    const all = { ...both, "MCP-Protocol-Version": version, ...headers };
+    return await post(server, "/mcp", body, all);
+}
+
+export const initialize = (server, protocolVersion, headers) =>
+    legacy(
+        server,
+        "initialize",
+        { protocolVersion, capabilities: {}, clientInfo: { name: "test", version: "1" } },
+        { headers },
+    );
+
+export const rpc = (server, message, headers) =>
+    post(server, "/jsonrpc", Array.isArray(message) ? message : { jsonrpc: "2.0", ...message }, headers);
+
+// An error answer of a door: its status, its code, and its id (undefined: there must be none).
+export function assertRpcError(answer, status, code, id) {
+    assert.equal(answer.status, status, answer.text);
+    assert.match(answer.headers.get("content-type") ?? "", /^application\/json/);
+    assert.equal(answer.json?.jsonrpc, "2.0", answer.text);
+    assert.equal(answer.json.error?.code, code, answer.text);
+    assert.equal(typeof answer.json.error.message, "string");
+    assert.equal("result" in answer.json, false);
+    assert.deepEqual(answer.json.id, id, answer.text);
+    assert.equal("id" in answer.json, id !== undefined, answer.text);
+    return answer.json.error;
+}
+
+// ---- answers that are streams ----
+
+const streams = new Set();
+after(() => streams.forEach((stream) => stream.close()));
+
+// A POST whose answer is read event by event: status, headers, next() and events.
+export class EventStream {
+    static async open(server, method, params, options = {}) {
+        const { body, headers } = modernParts(method, params, options);
+        const stream = new EventStream();
+        streams.add(stream);
+        const answer = await fetch(`${server.url}/mcp`, {
+            method: "POST",
+            body: JSON.stringify(body),
+            headers: { "Content-Type": "application/json", ...headers },
+            signal: stream.aborter.signal,
+        });
+        stream.status = answer.status;
+        stream.headers = answer.headers;
+        stream.type = answer.headers.get("content-type");
+        stream.reading = stream.read(answer.body);
+        return stream;
+    }
+
+    constructor() {
+        this.aborter = new AbortController();
+        this.events = []; // all that came, as { lines, data, at }
+        this.comments = 0;
+        this.taken = 0;
+        this.ended = false;
+        this.text = "";
+    }
+
+    async read(body) {
+        const decoder = new TextDecoder();
+        try {
+            for await (const chunk of body) {
+                this.text += decoder.decode(chunk, { stream: true });
+                this.split();
+            }
+        } catch (error) {
+            this.error = error;
+        }
+        this.ended = true;
+    }
+
+    split() {
+        for (;;) {
+            const match = /\r?\n\r?\n/.exec(this.text);
+            if (match === null) {
+                return;
+            }
+            const lines = this.text.slice(0, match.index).split(/\r?\n/);
+            this.text = this.text.slice(match.index + match[0].length);
+            const data = lines.filter((line) => line.startsWith("data:"));
+            if (data.length === 0) {
+                this.comments += 1;
+                continue;
+            }
+            const json = JSON.parse(data.map((line) => line.slice(5).trimStart()).join("\n"));
+            this.events.push({ lines, json, at: performance.now() });
+        }
+    }
+
+    // The next message, or undefined at the end of the stream.
+    async next(timeoutMs = 5_000) {
+        const look = () => this.taken < this.events.length || this.ended;
+        await eventually(look, "the next event", timeoutMs);
+        return this.taken < this.events.length ? this.events[this.taken++].json : undefined;
+    }
+
+    async rest(timeoutMs = 10_000) {
+        await eventually(() => this.ended, "the end of the stream", timeoutMs);
+        const left = this.events.slice(this.taken).map(({ json }) => json);
+        this.taken = this.events.length;
+        return left;
+    }
+
+    // Leave: the connection is closed.
+    close() {
+        streams.delete(this);
+        this.aborter.abort();
+    }
+}
+
+// ---- the server from outside ----
+
+// The worker processes that the server has now.
+export function workersOf(server) {
+    const tasks = readdirSync(`/proc/${server.pid}/task`);
+    const lists = tasks.map((task) =>
+        readFileSync(`/proc/${server.pid}/task/${task}/children`, "latin1"),
+    );
+    return lists.flatMap((list) => list.split(" ").filter(Boolean).map(Number));
+}
+
+// ---- time ----
+
+export async function timed(work) {
+    const begin = performance.now();
+    const value = await work();
+    return { value, ms: performance.now() - begin };
+}
+
+export function assertWithin(ms, limit, what) {
+    assert.ok(ms <= limit * slowness, `${what}: ${ms.toFixed(0)} ms, not ${limit * slowness}`);
+}
