@@ -25,9 +25,12 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | \
 	    while IFS='	' read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
 
-run: ## build and start Causeway on 127.0.0.1:8080 (ARGS=... adds arguments)
+# What `make run` needs of a build: the program, the plugin host, the example plugin.
+runnable := causeway src/host/causeway-plugin-host plugins/examples.so plugins/examples.db
+
+run: ## build and start Causeway with the example plugin on 127.0.0.1:8080 (ARGS=... adds arguments)
 	@scripts/deps.sh run
-	@scripts/build.sh release causeway
+	@scripts/build.sh release $(runnable)
 	@scripts/run.sh $(ARGS)
 
 build: ## build everything; the program is build/causeway
@@ -69,9 +72,9 @@ fresh: ## try the two README commands in a bare Debian 12 (needs root)
 	@scripts/deps.sh fresh
 	@scripts/fresh.sh
 
-install: ## install the program (PREFIX, DESTDIR)
+install: ## install the program, the plugin host and the plugin SDK (PREFIX, DESTDIR)
 	@scripts/deps.sh run
-	@CAUSEWAY_PREFIX="$(PREFIX)" scripts/build.sh release causeway
+	@CAUSEWAY_PREFIX="$(PREFIX)" scripts/build.sh release causeway src/host/causeway-plugin-host
 	@meson install -C build/release --no-rebuild --quiet
 
 clean: ## remove everything that was built

@@ -8,7 +8,10 @@ set -euo pipefail
 # The one table of packages. Groups may name other groups.
 packages_of() {
     case $1 in
-    run) echo gcc libc6-dev meson ninja-build pkg-config libuv1-dev libssl-dev libyaml-dev ;;
+    run)
+        echo gcc libc6-dev meson ninja-build pkg-config
+        echo libuv1-dev libssl-dev libyaml-dev libpcre2-dev libidn2-dev libsqlite3-dev sqlite3
+        ;;
     npm) command -v npm >/dev/null || echo nodejs npm ca-certificates ;;
     test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl ;;
     lint) packages_of test && echo clang clang-format clang-tidy codespell shellcheck git ;;

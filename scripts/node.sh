@@ -9,7 +9,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 modules=$root/node_modules
 if ! cmp -s "$root/package-lock.json" "$modules/.lock-installed"; then
     echo "Getting the test packages from npm." >&2
-    npm --prefix "$root" ci --no-audit --no-fund --loglevel=error >&2
+    npm --prefix "$root" ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2
     cp "$root/package-lock.json" "$modules/.lock-installed"
 fi
 

@@ -1,22 +1,55 @@
 #!/usr/bin/env bash
 # Start the built program for `make run`: scripts/run.sh [ARGUMENTS OF causeway serve...]
+#
+# Without --config it is examples/causeway.yaml: the example plugin, open to everybody on this
+# machine. CAUSEWAY_BUILD is the folder of another variant than build/release (the tests use it).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-listen=(--listen 127.0.0.1:8080)
-base=http://127.0.0.1:8080
+build=${CAUSEWAY_BUILD:-build/release}
+config=(--config examples/causeway.yaml)
+address=127.0.0.1:8080
+previous=
 for argument in "$@"; do
     case $argument in
-    --listen | --listen=* | --config | --config=*) listen=() && base=URL ;;
+    --config | --config=* | -c*) config=() ;;
+    --listen=*) address=${argument#*=} ;;
+    -l?*) address=${argument#-l} ;;
     esac
+    case $previous in
+    --listen | -l) address=$argument ;;
+    esac
+    previous=$argument
 done
+base=http://$address
+case $address in
+*:0 | unix:*) base=URL ;; # only the program will know
+esac
 
-cat <<TEXT
-Causeway starts; stop it with Ctrl-C. Try, in another terminal:
+if [ ${#config[@]} != 0 ] && [ -n "${CAUSEWAY_BUILD:-}" ]; then
+    sed "s|^  folder: .*|  folder: $build/plugins|" examples/causeway.yaml >"$build/run.yaml"
+    config=(--config "$build/run.yaml")
+fi
 
-  curl $base/healthz                is it up?
-  build/causeway help               what else the program can do
-  make test                         the tests
+if [ ${#config[@]} = 0 ]; then
+    printf 'Causeway starts; stop it with Ctrl-C.\n\n'
+else
+    # What can be pasted has lines of its own.
+    cat <<TEXT
+Causeway starts with the example plugin; stop it with Ctrl-C. Try, in another terminal:
+
+  curl $base/mcp --json '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+  curl $base/mcp --json '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"examples.article.toMarkdown","arguments":{"nid":2}}}'
+  curl $base/jsonrpc --json '{"jsonrpc":"2.0","id":3,"method":"examples.articles.list"}'
+
+The MCP Inspector:
+
+  npx -y @modelcontextprotocol/inspector@2.12.0 --cli $base/mcp --transport http --method tools/list
+
+Claude Desktop, in claude_desktop_config.json:
+
+  {"mcpServers":{"causeway":{"command":"npx","args":["-y","mcp-remote","$base/mcp"]}}}
 
 TEXT
-exec build/causeway serve ${listen[@]+"${listen[@]}"} "$@"
+fi
+exec "$build/causeway" serve ${config[@]+"${config[@]}"} "$@"

@@ -12,6 +12,15 @@
 #define CW_JSON_MAX_BYTES (64u * 1024u * 1024u)
 #define CW_JSON_MAX_MEMBERS 10000u /* of one object */
 
+/* JSON Schema (cw_schema_opts) */
+#define CW_SCHEMA_MAX_BYTES (1024u * 1024u) /* of one document */
+#define CW_SCHEMA_MAX_DEPTH 64u             /* subschemas inside each other */
+#define CW_SCHEMA_MAX_SUBSCHEMAS 10000u
+#define CW_SCHEMA_MAX_REFS 64u        /* references that lead straight to references */
+#define CW_SCHEMA_MAX_RECURSION 2000u /* subschemas being evaluated inside each other */
+#define CW_SCHEMA_MAX_STEPS 10000000u
+#define CW_SCHEMA_MAX_PROBLEMS 1000u
+
 /* HTTP server (limits.* in config) */
 #define CW_HTTP_MAX_TARGET 8192u
 #define CW_HTTP_MAX_HEAD 16384u
@@ -31,6 +40,25 @@
 #define CW_HTTP_DRAIN_MS 30000u
 #define CW_HTTP_PING_MS 15000u /* comment on a silent SSE stream */
 #define CW_HTTP_MIN_RATE 500u  /* bytes per second a body must average per window */
+
+/* Calls (limits.* in config) */
+#define CW_CALL_MAX_RUNNING 10000u /* of all loops together */
+#define CW_CALL_MAX_BATCH 100u
+#define CW_CALL_MAX_ANSWER (16u * 1024u * 1024u)
+
+/* Plugins (plugins.* in config) */
+#define CW_PLUGIN_MAX_WORKERS 4u  /* of one plugin, per loop */
+#define CW_PLUGIN_MAX_QUEUE 1000u /* calls that wait, likewise */
+#define CW_PLUGIN_CALL_MS 30000u
+#define CW_PLUGIN_GRACE_MS 1000u
+#define CW_PLUGIN_LOAD_MS 10000u
+#define CW_PLUGIN_IDLE_MS 60000u
+#define CW_PLUGIN_MAX_MEMORY (512u * 1024u * 1024u)
+#define CW_PLUGIN_MAX_FILES 64u
+
+/* Remote sources (sources[].* in config) */
+#define CW_REMOTE_CALL_MS 30000u
+#define CW_REMOTE_MAX_CONNECTIONS 64u /* per loop */
 
 /* Configuration files */
 #define CW_CONFIG_MAX_BYTES (1024u * 1024u)

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* serve: the running server. The main thread reads the configuration, starts the loops, and then
- * only waits for signals: TERM and INT stop gracefully (a second one at once), HUP reads the
- * configuration again. */
+ * looks after the sources and waits for signals: TERM and INT stop gracefully (a second one at
+ * once), HUP reads the configuration again. */
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
-#include "cli/cli.h"
+#include "cli/backend.h"
 #include "door/health.h"
-#include "net/server.h"
+#include "door/jsonrpc.h"
+#include "door/mcp.h"
+
+/* For this long the start waits for sources, so that the first client finds the tools. */
+#define SETTLE_MS 3000u
+#define POST_TRIES 10000 /* a millisecond apart */
 
 typedef struct service {
     const char *config_path;
@@ -16,9 +22,10 @@ typedef struct service {
     cw_config *config;
     cw_router router;
     cw_server *server;
+    cw_backend backend;
     cw_loop main_loop;
     uv_signal_t term, intr, hup;
-    bool stopping;
+    bool started, stopping;
 } service;
 
 /* ---- configuration ---- */
@@ -95,13 +102,21 @@ static void log_problems(const cw_config_problems *problems, const cw_err *err)
 
 static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
 {
-    cw_server_opts opts = server_opts(fresh);
+    cw_server_opts opts = server_opts(fresh), old = server_opts(sv->config);
     cw_code rc = cw_server_configure(sv->server, &opts, err);
     if (rc)
         return rc;
-    /* The listeners are open and the loops run: these two need a restart. */
+    rc = cw_backend_configure(&sv->backend, fresh, err);
+    if (rc) {
+        /* Half of a configuration is none. */
+        (void)!cw_server_configure(sv->server, &old, NULL);
+        return rc;
+    }
+    /* The listeners are open and the loops run: these need a restart. */
     if (!same_listeners(sv->config, fresh) || sv->config->loops != fresh->loops)
         cw_log(CW_LOG_WARN, "config", "changes of listen and loops wait for a restart");
+    if (!cw_str_eq(sv->config->plugins.host, fresh->plugins.host))
+        cw_log(CW_LOG_WARN, "config", "a change of plugins.host waits for a restart");
     cw_err log_err;
     if (configure_log(fresh, &log_err))
         cw_log_err(CW_LOG_ERROR, "config", "log options refused, the old ones stay", &log_err);
@@ -131,9 +146,8 @@ static void reload(service *sv)
 /* ---- signals and the end ---- */
 
 /* Also when not all of them were opened, or some are closed already. */
-static void close_signals(void *arg)
+static void close_signals(service *sv)
 {
-    service *sv = arg;
     /* Closing brings the default actions back; what is left to do must not be killed by them. */
     sigset_t late;
     sigemptyset(&late);
@@ -146,6 +160,14 @@ static void close_signals(void *arg)
         if (all[i]->loop && !uv_is_closing((uv_handle_t *)all[i]))
             uv_close((uv_handle_t *)all[i], NULL);
     }
+}
+
+/* Everything that keeps the main loop running. Twice is fine. */
+static void end_main_loop(void *arg)
+{
+    service *sv = arg;
+    cw_backend_close(&sv->backend);
+    close_signals(sv);
     cw_loop_end(&sv->main_loop);
 }
 
@@ -153,8 +175,11 @@ static void close_signals(void *arg)
 static void on_stopped(void *ctx)
 {
     service *sv = ctx;
-    /* The mailbox of the main loop takes nothing else, so there is room. */
-    (void)!cw_loop_post(&sv->main_loop, close_signals, sv);
+    for (int tries = 0; tries < POST_TRIES; tries++) {
+        if (!cw_loop_post(&sv->main_loop, end_main_loop, sv))
+            return;
+        usleep(1000); /* a full mailbox is emptied by its loop */
+    }
 }
 
 static void on_signal(uv_signal_t *handle, int signum)
@@ -168,7 +193,8 @@ static void on_signal(uv_signal_t *handle, int signum)
     cw_log(CW_LOG_INFO, "serve", sv->stopping ? "stopping now" : "stopping",
            CW_KN("connections", cw_server_connections(sv->server)));
     sv->stopping = true;
-    cw_server_stop(sv->server, on_stopped, sv);
+    if (sv->started)
+        cw_server_stop(sv->server, on_stopped, sv);
 }
 
 static cw_code watch_signals(service *sv, cw_err *err)
@@ -222,12 +248,21 @@ static cw_code open_listeners(service *sv, cw_err *err)
     return CW_OK;
 }
 
-static cw_code start(service *sv, cw_err *err)
+static cw_code add_routes(service *sv, cw_err *err)
 {
     cw_code rc = cw_health_add_routes(&sv->router);
-    if (rc)
-        return cw_fail(err, rc, "routes: %s", cw_code_text(rc));
-    rc = cw_server_new(&sv->router, sv->config->loops, &sv->server, err);
+    if (!rc)
+        rc = cw_jsonrpc_add_routes(&sv->router, sv->backend.bridge);
+    if (!rc)
+        rc = cw_mcp_add_routes(&sv->router, sv->backend.bridge);
+    return rc ? cw_fail(err, rc, "routes: %s", cw_code_text(rc)) : CW_OK;
+}
+
+/* Everything but the loops: the sockets are bound, so that clients that come early wait in their
+ * queues, and the sources are loaded. */
+static cw_code prepare(service *sv, cw_err *err)
+{
+    cw_code rc = cw_server_new(&sv->router, sv->config->loops, &sv->server, err);
     if (!rc)
         rc = open_listeners(sv, err);
     cw_server_opts opts = server_opts(sv->config);
@@ -237,7 +272,27 @@ static cw_code start(service *sv, cw_err *err)
         rc = cw_log_start(err);
     if (!rc)
         rc = watch_signals(sv, err);
-    return rc ? rc : cw_server_start(sv->server, err);
+    if (!rc)
+        rc = cw_backend_open(&sv->backend, &sv->main_loop, cw_server_n_loops(sv->server),
+                             sv->config, err);
+    if (!rc)
+        rc = add_routes(sv, err);
+    if (!rc)
+        rc = cw_backend_configure(&sv->backend, sv->config, err);
+    if (!rc)
+        cw_backend_wait(&sv->backend, SETTLE_MS, &sv->stopping);
+    return rc;
+}
+
+static cw_code start(service *sv, cw_err *err)
+{
+    cw_backend_attach(&sv->backend, sv->server);
+    cw_code rc = cw_server_start(sv->server, err);
+    if (rc)
+        return rc;
+    cw_backend_started(&sv->backend);
+    sv->started = true;
+    return CW_OK;
 }
 
 static int announce(const service *sv)
@@ -258,20 +313,32 @@ static int announce(const service *sv)
     return code;
 }
 
+static int run_prepared(service *sv)
+{
+    cw_err err = {0};
+    if (sv->stopping)
+        return CW_EXIT_OK;
+    if (start(sv, &err))
+        return cw_cli_failure("%s", err.msg);
+    int code = announce(sv);
+    if (code == CW_EXIT_OK)
+        cw_loop_run(&sv->main_loop);
+    return code;
+}
+
 static int run(service *sv)
 {
     cw_err err = {0};
     cw_code rc = cw_loop_init(&sv->main_loop, 64, &err);
     if (rc)
         return cw_cli_failure("%s", err.msg);
-    rc = start(sv, &err);
-    int code = rc ? cw_cli_failure("%s", err.msg) : announce(sv);
-    if (code == CW_EXIT_OK) {
-        cw_loop_run(&sv->main_loop);
+    rc = prepare(sv, &err);
+    int code = rc ? cw_cli_failure("%s", err.msg) : run_prepared(sv);
+    if (code == CW_EXIT_OK)
         cw_log(CW_LOG_INFO, "serve", "stopped");
-    }
     cw_server_free(sv->server);
-    close_signals(sv);
+    cw_backend_done(&sv->backend);
+    end_main_loop(sv);
     cw_loop_run(&sv->main_loop);
     cw_loop_done(&sv->main_loop);
     cw_log_stop();

@@ -118,7 +118,7 @@ static void run_file(const suite *s, const char *draft, const char *file, bool f
     cw_schema_opts opts = {.documents = s->documents, .n_documents = s->n_documents};
     opts.draft = strcmp(draft, "draft7") == 0 ? CW_SCHEMA_DRAFT_07 : CW_SCHEMA_2020_12;
     opts.annotate_formats = !formats;
-    char path[2 * PATH_MAX_LEN];
+    char path[3 * PATH_MAX_LEN];
     snprintf(path, sizeof path, "%s/tests/%s", s->folder, file);
     cw_arena a;
     cw_arena_init(&a, 64u << 20);
@@ -140,7 +140,7 @@ static void run_file(const suite *s, const char *draft, const char *file, bool f
 /* All files of one folder, which is below tests/. */
 static counts run_folder(const suite *s, const char *draft, const char *folder, bool formats)
 {
-    char path[2 * PATH_MAX_LEN];
+    char path[3 * PATH_MAX_LEN];
     snprintf(path, sizeof path, "%s/tests/%s", s->folder, folder);
     DIR *dir = opendir(path);
     assert_non_null(dir);

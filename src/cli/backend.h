@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* backend.h - what stands behind the doors of a running server: sources, catalogue, callers.
+ *
+ * Puts together spawner, sources and bridge, and keeps what was published last, so
+ * that either half of it (the catalogue, or callers and settings) can be replaced
+ * alone.
+ *
+ *     open -> configure -> wait -> attach -> (the loops start) -> started
+ *     ... configure (reload) ...
+ *     close (on the main loop) -> (the loops have ended) -> done
+ *
+ * Threads: the main one.
+ */
+#ifndef CW_CLI_BACKEND_H
+#define CW_CLI_BACKEND_H
+
+#include "call/bridge.h"
+#include "cli/cli.h"
+#include "net/child.h"
+#include "net/server.h"
+#include "source/sources.h"
+
+typedef struct cw_backend {
+    cw_loop *loop; /* the main one */
+    unsigned n_loops;
+    char *host; /* path of causeway-plugin-host */
+    cw_spawner *spawner;
+    cw_bridge *bridge;
+    cw_sources *sources;
+    cw_snapshot *snapshot; /* published last; NULL: none yet */
+    cw_caller *anonymous;
+    cw_bridge_settings settings;
+    uv_timer_t timer; /* the end of waiting; later: publishing again after a failure */
+    bool is_open, is_settled, is_late;
+} cw_backend;
+
+/* Make everything; nothing is loaded yet. On failure done must be called all the same. */
+CW_MUST_USE cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
+                                    const cw_config *config, cw_err *err);
+/* Use a configuration: the first time, and again for a reload. On failure the old one stays. */
+CW_MUST_USE cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err);
+/* Run the main loop until every source was tried once, for at most `ms`, or until *stop. */
+void cw_backend_wait(cw_backend *b, uint64_t ms, const bool *stop);
+/* Tell the bridge the server's loops, which do not run yet; and that they do. */
+void cw_backend_attach(cw_backend *b, cw_server *server);
+void cw_backend_started(cw_backend *b);
+/* Stop loading and watching; handles close on the main loop. Twice is fine. */
+void cw_backend_close(cw_backend *b);
+/* Free the rest, after the server's loops have ended; run the main loop once more after this. */
+void cw_backend_done(cw_backend *b);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* plugin.h - what the `plugin` commands share.
+ *
+ * A plugin's code never runs in this process: it is loaded by causeway-plugin-host,
+ * a child that prints what the plugin would publish.
+ *
+ * Threads: main thread only.
+ */
+#ifndef CW_CLI_PLUGIN_H
+#define CW_CLI_PLUGIN_H
+
+#include "catalogue/snapshot.h"
+#include "cli/cli.h"
+#include "json/write.h"
+
+#define CW_PLUGIN_SUFFIX ".so"
+#define CW_PLUGIN_OFF_SUFFIX ".so.disabled"
+
+#define CW_CLI_CONFIG_OPTION(target)                                                               \
+    {                                                                                              \
+        "config", 'c', CW_CLI_TEXT, target, "FILE",                                                \
+            "read the configuration from FILE; without it, from\n"                                 \
+            "the file that $CAUSEWAY_CONFIG names, if any"                                         \
+    }
+#define CW_CLI_JSON_OPTION(target)                                                                 \
+    {                                                                                              \
+        "json", 0, CW_CLI_FLAG, target, NULL, "print JSON"                                         \
+    }
+
+/* Load a configuration, or report why not. Returns -1 with one, else the exit code. */
+int cw_plugin_load_config(const char *option, cw_config **ret);
+/* The path of causeway-plugin-host: plugins.host of the configuration, else the one beside this
+ * program, in its build tree, or where it is installed. The caller frees it. CW_NOTFOUND when there
+ * is none and it is needed. */
+CW_MUST_USE cw_code cw_cli_find_host(const cw_config *config, bool is_needed, char **ret,
+                                     cw_err *err);
+
+/* What a child printed, and how it ended. */
+typedef struct cw_cli_child {
+    cw_buf out, err;
+    int status; /* as waitpid */
+    bool is_late;
+} cw_cli_child;
+
+/* Run a program with a bare environment and nothing to read, until it ends or `ms` are over (it is
+ * killed then). Release with cw_cli_child_done, also after a failure. */
+CW_MUST_USE cw_code cw_cli_run_child(const char *const *argv, unsigned ms, cw_cli_child *ret,
+                                     cw_err *err);
+void cw_cli_child_done(cw_cli_child *child);
+
+/* What a plugin would publish. */
+typedef struct cw_plugin_report {
+    cw_arena arena;
+    cw_str version;
+    const cw_method *methods; /* in the plugin's order */
+    size_t n_methods;
+    cw_snapshot *snapshot; /* of this plugin alone; NULL where the plugin has mistakes */
+    cw_str problems;       /* its mistakes, one a line; empty: none */
+} cw_plugin_report;
+
+/* Have the host load the file. Fails (CW_IO, CW_NOMEM) only where that cannot be found out; a
+ * plugin's own mistakes are in the report. Release with cw_plugin_report_done, also after a
+ * failure. */
+CW_MUST_USE cw_code cw_plugin_inspect(const char *host, const char *path, cw_plugin_report *ret,
+                                      cw_err *err);
+void cw_plugin_report_done(cw_plugin_report *report);
+/* Print a report's problems on standard error, each on a line, safe for a terminal. */
+void cw_plugin_print_problems(cw_str problems);
+/* The same as a JSON member: "problems": […]. */
+void cw_plugin_write_problems(cw_json_writer *w, cw_str problems);
+/* The number of methods and tools; 0 where there are mistakes. */
+void cw_plugin_report_count(const cw_plugin_report *report, size_t *ret_methods, size_t *ret_tools);
+
+/* The commands of the group. */
+int cw_cli_plugin_new(int argc, char **argv);
+int cw_cli_plugin_check(int argc, char **argv);
+int cw_cli_plugin_list(int argc, char **argv);
+int cw_cli_plugin_enable(int argc, char **argv);
+int cw_cli_plugin_disable(int argc, char **argv);
+
+#endif

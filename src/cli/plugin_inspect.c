@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* plugin_inspect.c - what a plugin would publish, as its host tells it and our catalogue takes it.
+ */
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "cli/plugin.h"
+#include "config/quote.h"
+#include "net/child.h"
+#include "source/openrpc.h"
+
+#define CHECK_MS 10000u
+#define REPORT_MAX_BYTES (256u * 1024u * 1024u)
+
+static void keep(cw_source *source)
+{
+    (void)source;
+}
+
+static void set_problem(cw_plugin_report *r, cw_str text)
+{
+    while (text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == ' '))
+        text.n--;
+    r->problems = cw_arena_dup_str(&r->arena, text);
+}
+
+/* The catalogue may refuse what the host takes: reserved names, two methods with one tool name. */
+static cw_code build(cw_plugin_report *r, cw_str name, cw_err *err)
+{
+    static const cw_offer_ops ops = {.ref = keep, .unref = keep};
+    cw_offer offer = {name, r->methods, r->n_methods, NULL};
+    cw_code rc = cw_snapshot_build(&offer, 1, &ops, &r->snapshot, err);
+    if (rc)
+        return rc;
+    size_t n;
+    const cw_snapshot_problem *problems = cw_snapshot_problems(r->snapshot, &n);
+    cw_buf text;
+    cw_buf_init(&text, REPORT_MAX_BYTES);
+    for (size_t i = 0; i < n; i++)
+        cw_buf_printf(&text, "%.*s: %.*s\n", CW_STR_ARG(name), CW_STR_ARG(problems[i].text));
+    set_problem(r, cw_buf_str(&text));
+    cw_buf_done(&text);
+    return CW_OK;
+}
+
+static cw_code read_description(cw_plugin_report *r, cw_str name, cw_str text, cw_err *err)
+{
+    cw_err mistake = {0};
+    const cw_json *doc;
+    cw_str copy = cw_arena_dup_str(&r->arena, text);
+    if (!copy.p)
+        return cw_arena_fail(&r->arena, err);
+    cw_code rc = cw_json_read(copy, NULL, &r->arena, &doc, NULL, &mistake);
+    cw_method *methods = NULL;
+    const cw_openrpc_opts opts = {.trust_marks = true, .callable = true};
+    if (!rc)
+        rc = cw_openrpc_read(doc, &opts, &r->arena, &methods, &r->n_methods, &mistake);
+    if (rc == CW_NOMEM)
+        return cw_fail_nomem(err);
+    if (rc) {
+        set_problem(r, cw_str_from(mistake.msg));
+        return CW_OK;
+    }
+    r->methods = methods;
+    const cw_json *version = cw_json_pointer(doc, CW_STR("/info/version"));
+    r->version = cw_json_is(version, CW_JSON_STRING) ? cw_json_text(version) : CW_STR("");
+    return build(r, name, err);
+}
+
+/* "/a/b/articles.so" and "articles.so.disabled" are "articles". */
+static cw_str name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    cw_str name = cw_str_from(slash ? slash + 1 : path);
+    static const cw_str suffixes[] = {CW_STR_INIT(CW_PLUGIN_OFF_SUFFIX),
+                                      CW_STR_INIT(CW_PLUGIN_SUFFIX)};
+    for (size_t i = 0; i < CW_COUNT(suffixes); i++) {
+        if (cw_str_ends(name, suffixes[i]) && name.n > suffixes[i].n)
+            return cw_str_make(name.p, name.n - suffixes[i].n);
+    }
+    return name;
+}
+
+static cw_code judge(cw_plugin_report *r, cw_str name, const cw_cli_child *child, cw_err *err)
+{
+    char how[64];
+    if (child->is_late) {
+        set_problem(r, CW_STR("it took too long to load"));
+        return CW_OK;
+    }
+    if (WIFEXITED(child->status) && WEXITSTATUS(child->status) == 0)
+        return read_description(r, name, cw_buf_str(&child->out), err);
+    if (child->err.n) {
+        set_problem(r, cw_buf_str(&child->err));
+        return CW_OK;
+    }
+    char *text = cw_arena_printf(&r->arena, "its host was lost while it was loaded: %s",
+                                 cw_child_status_text(child->status, how, sizeof how));
+    r->problems = cw_str_from(text);
+    return text ? CW_OK : cw_fail_nomem(err);
+}
+
+cw_code cw_plugin_inspect(const char *host, const char *path, cw_plugin_report *ret, cw_err *err)
+{
+    *ret = (cw_plugin_report){.problems = CW_STR_INIT(""), .version = CW_STR_INIT("")};
+    cw_arena_init(&ret->arena, REPORT_MAX_BYTES);
+    cw_str name = name_of(path);
+    const char *option = cw_arena_printf(&ret->arena, "--name=%.*s", CW_STR_ARG(name));
+    if (!option)
+        return cw_arena_fail(&ret->arena, err);
+    /* "--": a file's name may begin with a dash. */
+    const char *const argv[] = {host, "--check", option, "--", path, NULL};
+    cw_cli_child child;
+    cw_code rc = cw_cli_run_child(argv, CHECK_MS, &child, err);
+    if (!rc)
+        rc = judge(ret, name, &child, err);
+    cw_cli_child_done(&child);
+    if (!rc && !ret->problems.p)
+        rc = cw_fail_nomem(err);
+    return rc;
+}
+
+void cw_plugin_report_done(cw_plugin_report *report)
+{
+    cw_snapshot_unref(report->snapshot);
+    report->snapshot = NULL;
+    cw_arena_done(&report->arena);
+}
+
+void cw_plugin_print_problems(cw_str problems)
+{
+    cw_buf text;
+    cw_buf_init(&text, REPORT_MAX_BYTES);
+    for (cw_str rest = problems; rest.p && rest.n;) {
+        cw_quote_bare(&text, cw_str_cut(rest, '\n', &rest));
+        cw_buf_add_char(&text, '\n');
+    }
+    cw_str all = cw_buf_str(&text);
+    fwrite(all.p, 1, all.n, stderr);
+    cw_buf_done(&text);
+}
+
+void cw_plugin_write_problems(cw_json_writer *w, cw_str problems)
+{
+    cw_json_add_key(w, CW_STR("problems"));
+    cw_json_open_array(w);
+    for (cw_str rest = problems; rest.p && rest.n;) {
+        cw_str line = cw_str_cut(rest, '\n', &rest);
+        if (line.n)
+            cw_json_add_string(w, line);
+    }
+    cw_json_close(w);
+}
+
+void cw_plugin_report_count(const cw_plugin_report *report, size_t *ret_methods, size_t *ret_tools)
+{
+    *ret_methods = *ret_tools = 0;
+    if (!report->snapshot)
+        return;
+    cw_snapshot_entries(report->snapshot, ret_methods);
+    cw_snapshot_tools(report->snapshot, ret_tools);
+}
