@@ -202,7 +202,7 @@ function examples({ processes, pss, rss, runs, median, worst }) {
     return blocks(
         "## With the example plugins",
         paragraph(`
-            What \`make run\` starts, after one call of each tool and idle since: ${processes}
+            What \`make run\` starts, after a few calls and idle since: ${processes}
             processes with a proportional set size of ${mb(pss)} together (resident sets: ${mb(rss)},
             shared pages counted in each). From starting the program to the end of the first answer
             to \`tools/list\`: median of ${runs} runs ${median.toFixed(1)} ms, worst

@@ -37,7 +37,7 @@ function mcpRequest(method, params) {
     };
 }
 
-const callOf = (name) => mcpRequest("tools/call", { name, arguments: { message } });
+const callOf = (name, args) => mcpRequest("tools/call", { name, arguments: args });
 const list = mcpRequest("tools/list", {});
 
 // A request as a file of bytes, for the load programs.
@@ -47,7 +47,7 @@ function writeRequest(method, target, { headers = {}, body = "" }) {
     return write("request", `${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n${body}`);
 }
 
-export const callFile = (name) => writeRequest("POST", "/mcp", callOf(name));
+export const callFile = (name) => writeRequest("POST", "/mcp", callOf(name, { message }));
 export const listFile = () => writeRequest("POST", "/mcp", list);
 export const getFile = () => writeRequest("GET", "/", {});
 
@@ -62,19 +62,18 @@ export async function listTools(server) {
 }
 
 // One call, to see that it is answered well before thousands are counted.
-export async function tryCall(server, name) {
-    const { status, json } = await ask(server, callOf(name));
+export async function tryCall(server, name, args = { message }, expected = "walk across") {
+    const { status, json } = await ask(server, callOf(name, args));
     const text = JSON.stringify(json);
-    if (status !== 200 || json.result?.isError || !text.includes("walk across")) {
+    if (status !== 200 || json.result?.isError || !text.includes(expected)) {
         server.fail(`${name} was answered with ${status} ${text}`);
     }
 }
 
 // ---- servers ----
 
-export async function startServe(config) {
-    const file = write("causeway.yaml", JSON.stringify(config));
-    const args = ["serve", "--config", file, "--listen", "127.0.0.1:0"];
+export async function startWith(configFile) {
+    const args = ["serve", "--config", configFile, "--listen", "127.0.0.1:0"];
     const server = new Process("server", causeway, args);
     server.address = /:\/\/(\S+)/.exec(await server.line(0))[1];
     return server;
@@ -82,12 +81,9 @@ export async function startServe(config) {
 
 // One loop, no access log, and whatever `config` adds; waits for the tool.
 export async function startBridge(tool, config) {
-    const server = await startServe({
-        loops: 1,
-        access_log: false,
-        roles: { anonymous: permissions },
-        ...config,
-    });
+    const roles = { anonymous: permissions };
+    const all = { loops: 1, access_log: false, roles, ...config };
+    const server = await startWith(write("causeway.yaml", JSON.stringify(all)));
     for (let tries = 0; !(await listTools(server)).includes(tool); tries += 1) {
         if (tries > 200) {
             server.fail(`does not list ${tool}`);
@@ -111,6 +107,13 @@ export const startEcho = () =>
     startBridge("test.echo", {
         plugins: { folder: pluginFolder(path.join(build, "tests", "plugins", "echo.so")) },
     });
+
+// What `make run` serves, as a configuration (path) of its own.
+export function writeExamplesConfig() {
+    const roles = { anonymous: permissions };
+    const config = { roles, plugins: { folder: path.join(build, "plugins") } };
+    return write("examples.yaml", JSON.stringify(config));
+}
 
 // ---- measuring ----
 

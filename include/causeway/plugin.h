@@ -69,13 +69,20 @@ typedef struct cw_value cw_value;
 
 /* CW_METHOD(function, "method.id", .member = …, …): the members of cw_plugin_method. */
 #define CW_METHOD(fn, ...)                                                                         \
+    CW_PLUGIN_QUIET                                                                                \
     static cw_plugin_method cw_method_of_##fn = {.run = fn, .function = #fn, .id = __VA_ARGS__};   \
+    CW_PLUGIN_LOUD                                                                                 \
     __attribute__((constructor)) static void cw_add_method_of_##fn(void)                           \
     {                                                                                              \
         *causeway_plugin.methods_end = &cw_method_of_##fn;                                         \
         causeway_plugin.methods_end = &cw_method_of_##fn.next;                                     \
     }                                                                                              \
     extern cw_plugin_entry causeway_plugin
+/* A parameter may be its name alone: {"nid"}. clang would miss the other members. */
+#define CW_PLUGIN_QUIET                                                                            \
+    _Pragma("GCC diagnostic push")                                                                 \
+        _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")
+#define CW_PLUGIN_LOUD _Pragma("GCC diagnostic pop")
 
 /* CW_TOOL(function, .member = …, …): marks a method as a tool; the members of cw_plugin_tool. */
 #define CW_TOOL(...) CW_TOOL_MARK(CW_TOOL_FIRST(__VA_ARGS__, ), __VA_ARGS__)

@@ -10,13 +10,15 @@
 static sqlite3 *content;
 static sqlite3_stmt *statements[CONTENT_QUERIES];
 
+/* clang takes literals that are joined in a list for a forgotten comma, unless they are in
+ * parentheses. */
 static const char *const queries[CONTENT_QUERIES] = {
     [CONTENT_TYPES] = "SELECT id, label FROM content_types ORDER BY id",
-    [CONTENT_ARTICLES] = "SELECT nid, title, created FROM nodes"
-                         " WHERE type = 'article' AND published = 1"
-                         " ORDER BY created DESC, nid DESC LIMIT ?1 OFFSET ?2",
-    [CONTENT_ARTICLE] = "SELECT title, body FROM nodes"
-                        " WHERE nid = ?1 AND type = 'article' AND published = 1",
+    [CONTENT_ARTICLES] = ("SELECT nid, title, created FROM nodes"
+                          " WHERE type = 'article' AND published = 1"
+                          " ORDER BY created DESC, nid DESC LIMIT ?1 OFFSET ?2"),
+    [CONTENT_ARTICLE] = ("SELECT title, body FROM nodes"
+                         " WHERE nid = ?1 AND type = 'article' AND published = 1"),
 };
 
 /* The caller learns that it failed; the log learns why. */

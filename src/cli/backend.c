@@ -172,5 +172,10 @@ void cw_backend_done(cw_backend *b)
     cw_caller_unref(b->anonymous);
     cw_spawner_free(b->spawner);
     free(b->host);
-    *b = (cw_backend){0};
+    /* The timer stays as it is: the main loop may still have to close it. */
+    b->bridge = NULL;
+    b->snapshot = NULL;
+    b->anonymous = NULL;
+    b->spawner = NULL;
+    b->host = NULL;
 }

@@ -134,7 +134,8 @@ static cw_str decode_header(cw_str value, cw_arena *arena)
     return decode_base64(value, arena);
 }
 
-static void fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body)
+static void fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body,
+                        const char *problem)
 {
     cw_buf data, text;
     cw_buf_init(&data, SIZE_MAX / 2);
@@ -150,8 +151,7 @@ static void fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_
         cw_json_close(&w);
         cw_json_close(&w);
     }
-    cw_buf_printf(&text, "Header mismatch: %.*s %s", CW_STR_ARG(name),
-                  header.p ? "is not what the body says" : "is missing");
+    cw_buf_printf(&text, "Header mismatch: %.*s %s", CW_STR_ARG(name), problem);
     cw_mcp_error(r->item, 400, CW_MCP_HEADER, cw_buf_str(&text), cw_buf_str(&data));
     cw_buf_done(&text);
     cw_buf_done(&data);
@@ -166,10 +166,16 @@ static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool
         value = decode_header(cw_str_trim(raw), cw_http_req_arena(r->req));
     else if (raw.p)
         value = cw_str_trim(raw);
-    if (value.p && cw_str_eq(value, body))
-        return true;
-    fail_header(r, name, raw, body);
-    return false;
+    const char *problem = NULL;
+    if (!raw.p)
+        problem = "is missing";
+    else if (!value.p || !cw_str_eq(value, body))
+        problem = "is not what the body says";
+    else if (cw_http_req_repeats(r->req, name))
+        problem = "stands more than once"; /* whoever is in front of us may have read the other */
+    if (problem)
+        fail_header(r, name, raw, body, problem);
+    return !problem;
 }
 
 static bool check_name(const cw_mcp_request *r)

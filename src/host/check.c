@@ -28,8 +28,10 @@ static const char *shown(cw_hosted *h, const char *text)
     cw_str s = cw_str_from(text);
     s.n = cw_utf8_cut(s, 100);
     char *copy = cw_arena_dup(&h->arena, s.p, s.n);
-    if (!copy)
+    if (!copy) {
+        h->problems.code = CW_NOMEM;
         return "?";
+    }
     for (size_t i = 0; i < s.n;) {
         unsigned len = cw_utf8_len(copy + i, s.n - i);
         if (len == 0 || (unsigned char)copy[i] < 0x20 || copy[i] == 0x7f)
@@ -42,7 +44,10 @@ static const char *shown(cw_hosted *h, const char *text)
 static const char *name_subject(cw_hosted *h, const char *kind, const char *name, const char *end)
 {
     const char *text = cw_arena_printf(&h->arena, "%s '%s'%s", kind, shown(h, name), end);
-    return text ? text : kind;
+    if (text)
+        return text;
+    h->problems.code = CW_NOMEM;
+    return kind;
 }
 
 static void check_text(const place *at, const char *member, const char *text)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* main.c - the options of causeway-plugin-host. */
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -81,10 +82,9 @@ static int print(const char *text)
 /* "articles" of "plugins/articles.so". */
 static const char *stem_of(const char *path)
 {
+    static char name[NAME_MAX + 1];
     const char *slash = strrchr(path, '/');
-    char *name = strdup(slash ? slash + 1 : path);
-    if (!name)
-        return "plugin";
+    snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
     char *dot = strrchr(name, '.');
     if (dot && dot > name)
         *dot = '\0';
@@ -94,10 +94,11 @@ static const char *stem_of(const char *path)
 /* dlopen looks for a name without a slash among the system's libraries. */
 static const char *path_of(const char *file)
 {
-    char *path = NULL;
+    static char path[PATH_MAX];
     if (strchr(file, '/'))
         return file;
-    return asprintf(&path, "./%s", file) < 0 ? file : path;
+    snprintf(path, sizeof(path), "./%s", file);
+    return path;
 }
 
 /* Set a number; false when it is none. */

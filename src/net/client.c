@@ -150,7 +150,13 @@ static void serve(cw_client *c)
 
 static void on_later(cw_later *later)
 {
-    serve(CW_CONTAINER(later, cw_client, later));
+    cw_client *c = CW_CONTAINER(later, cw_client, later);
+    if (!c->lookup_late) {
+        serve(c);
+        return;
+    }
+    c->lookup_late = false;
+    cw_client_looked_up(c, "the lookup of its name took too long");
 }
 
 void cw_client_serve_later(cw_client *c)

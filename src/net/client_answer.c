@@ -239,7 +239,7 @@ static cw_buf *target_of(cw_link *l, size_t *room)
     return &l->in;
 }
 
-static void took_body(cw_link *l, char *p, size_t n)
+static void took_body(cw_link *l, const char *p, size_t n)
 {
     cw_str in = {p, n}, piece;
     cw_buf_commit(&l->answer, n);
@@ -250,7 +250,7 @@ static void took_body(cw_link *l, char *p, size_t n)
         complete(l, cw_buf_str(&l->answer), /* more= */ false);
 }
 
-static void took(cw_link *l, const cw_buf *target, char *p, size_t n)
+static void took(cw_link *l, const cw_buf *target, const char *p, size_t n)
 {
     if (target == &l->answer) {
         took_body(l, p, n);

@@ -83,6 +83,7 @@ struct cw_client {
     bool is_name;       /* they came from a lookup */
     uint64_t looked_up; /* when */
     cw_lookup *lookup;  /* under way */
+    bool lookup_late;   /* it took too long; to be said at the end of this turn */
     cw_deadline lookup_deadline;
     bool closing;
     void (*on_closed)(void *ctx);

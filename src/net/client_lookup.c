@@ -130,5 +130,7 @@ void cw_client_on_name_deadline(cw_deadline *d)
     cw_client *c = CW_CONTAINER(d, cw_client, lookup_deadline);
     cw_client_forget_lookup(c);
     c->looked_up = cw_loop_now(c->loop);
-    cw_client_looked_up(c, "the lookup of its name took too long");
+    /* Not from here: who is told may close the client, and with it this list of deadlines. */
+    c->lookup_late = true;
+    cw_loop_do_later(c->loop, &c->later);
 }

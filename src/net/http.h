@@ -47,6 +47,8 @@ cw_str cw_http_req_target(const cw_http_req *req);
 cw_str cw_http_req_param(const cw_http_req *req);
 /* First field of this name; .p is NULL when there is none. */
 cw_str cw_http_req_header(const cw_http_req *req, cw_str name);
+/* Whether more than one field has this name. */
+bool cw_http_req_repeats(const cw_http_req *req, cw_str name);
 cw_str cw_http_req_body(const cw_http_req *req);
 /* The peer's address as text, without port. */
 cw_str cw_http_req_peer(const cw_http_req *req);

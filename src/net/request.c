@@ -361,6 +361,13 @@ cw_str cw_http_req_header(const cw_http_req *req, cw_str name)
     return i == CW_HTTP1_NONE ? (cw_str){NULL, 0} : cw_http1_value(&req->head, req->bytes, i);
 }
 
+bool cw_http_req_repeats(const cw_http_req *req, cw_str name)
+{
+    size_t first = cw_http1_find(&req->head, req->bytes, name, 0);
+    return first != CW_HTTP1_NONE &&
+           cw_http1_find(&req->head, req->bytes, name, first + 1) != CW_HTTP1_NONE;
+}
+
 cw_str cw_http_req_body(const cw_http_req *req)
 {
     return cw_buf_str(&req->body);

@@ -188,15 +188,50 @@ static uint32_t skip_references(const cw_schema *s, uint32_t index)
     }
 }
 
+static void emit_leaves(builder *b, uint32_t index, const facts *f, cw_json_type type);
+static uint32_t end_list(builder *b);
+
+/* The one type that a schema without other schemas inside allows; else CW_JSON_END. */
+static cw_json_type leaf_type(const facts *f)
+{
+    uint64_t leaves =
+        NUMBER_KEYWORDS | STRING_KEYWORDS | KW_BIT(KW_TYPE) | KW_BIT(KW_CONST) | KW_BIT(KW_ENUM);
+    if (f->has & ~leaves)
+        return CW_JSON_END;
+    if (f->types == TYPE_INTEGER || f->types == TYPE_BIT(CW_JSON_NUMBER))
+        return CW_JSON_NUMBER;
+    return f->types == TYPE_BIT(CW_JSON_STRING) ? CW_JSON_STRING : CW_JSON_END;
+}
+
+/* A leaf's list is made on the spot, in the middle of another one. */
+static uint32_t leaf_of(builder *b, uint32_t index, const facts *f, cw_json_type type)
+{
+    cw_schema *s = b->s;
+    if (s->subs[index].leaf)
+        return s->subs[index].leaf;
+    cw_buf around = b->list;
+    b->list = b->leaf;
+    cw_buf_clear(&b->list);
+    emit_leaves(b, index, f, type);
+    uint32_t at = end_list(b);
+    b->leaf = b->list;
+    b->list = around;
+    s->subs[index].leaf = at;
+    return at;
+}
+
 static target target_of(builder *b, uint32_t index)
 {
     const cw_schema *s = b->s;
     index = skip_references(s, index);
-    facts f;
+    CW_UNINIT facts f;
     gather(s, &s->subs[index], &f);
     if (only_types(&f))
         return (target){f.types, 0};
-    return (target){TYPE_ANY, node_of(b, index)};
+    cw_json_type leaf = leaf_type(&f);
+    if (leaf != CW_JSON_END)
+        return (target){f.types, leaf_of(b, index, &f, leaf)};
+    return (target){TARGET_NODE, node_of(b, index)};
 }
 
 target cw_schema_target(builder *b, uint32_t sub_index, const cw_json *value)
@@ -236,7 +271,11 @@ static void emit_consts_from(builder *b, const cw_json *list, bool is_list, cw_j
 
 static void emit_values(builder *b, const facts *f, cw_json_type type)
 {
-    if (f->has & KW_BIT(KW_CONST))
+    const cw_json *same = f->has & KW_BIT(KW_CONST) ? f->key[KW_CONST] + 1 : NULL;
+    if (cw_json_is(same, CW_JSON_STRING)) {
+        op_same op = {OP_SAME, cw_schema_put_bytes(b, cw_json_text(same)), same->n};
+        PUT(b, op);
+    } else if (same)
         emit_consts_from(b, f->key[KW_CONST] + 1, /* is_list= */ false, type);
     if (!(f->has & KW_BIT(KW_ENUM)))
         return;
@@ -274,6 +313,12 @@ static void emit_bounds(builder *b, const facts *f)
     }
     if (!any)
         return;
+    /* exclusiveMinimum 0 also holds for everything from 1 on. */
+    op_sign sign = {OP_SIGN, bounds[0] == 1 || bounds[1] == 1};
+    bool low = (bounds[1] == INT64_MIN && (bounds[0] == 0 || bounds[0] == 1)) ||
+               (bounds[0] == INT64_MIN && bounds[1] == 1);
+    if (low && bounds[2] == INT64_MAX && bounds[3] == INT64_MAX)
+        PUT(b, sign);
     memcpy(range.bounds, bounds, sizeof bounds);
     PUT(b, range);
 }
@@ -290,9 +335,14 @@ static void emit_number(builder *b, const facts *f)
 static void emit_string(builder *b, uint32_t index, const facts *f)
 {
     cw_schema *s = b->s;
-    op_count length = {.op = OP_LENGTH};
-    if (cw_schema_count_bounds(f, KW_MIN_LENGTH, KW_MAX_LENGTH, &length))
-        PUT(b, length);
+    op_count bounds;
+    if (cw_schema_count_bounds(f, KW_MIN_LENGTH, KW_MAX_LENGTH, &bounds)) {
+        /* n bytes are at least n / 4 characters, rounded up. */
+        uint64_t enough = bounds.min < 2 ? bounds.min : UINT64_C(4) * bounds.min - 3;
+        op_length op = {OP_LENGTH, bounds.min, bounds.max,
+                        enough < UINT32_MAX ? (uint32_t)enough : UINT32_MAX};
+        PUT(b, op);
+    }
     if (f->has & KW_BIT(KW_PATTERN)) {
         op_index op = {OP_PATTERN, cw_schema_link(s, &s->subs[index], f->key[KW_PATTERN] + 1)};
         PUT(b, op);
@@ -431,8 +481,7 @@ static void emit_unevaluated(builder *b, uint32_t index, const facts *f, cw_json
         return;
     b->s->full = true;
     n->tracks |= TYPE_BIT(type);
-    emit_call(b, type == CW_JSON_ARRAY ? OP_REST_ITEMS : OP_REST_MEMBERS,
-              cw_schema_target(b, index, f->key[id] + 1));
+    emit_call(b, OP_REST, cw_schema_target(b, index, f->key[id] + 1));
 }
 
 static uint64_t keywords_of(cw_json_type type)
@@ -452,25 +501,26 @@ static uint64_t keywords_of(cw_json_type type)
     }
 }
 
-/* The list of one type: gathered apart, since the nodes and tables that it names are written
- * meanwhile. */
-static uint32_t emit_list(builder *b, uint32_t index, const facts *f, cw_json_type type, node *n)
+static void emit_leaves(builder *b, uint32_t index, const facts *f, cw_json_type type)
 {
-    cw_buf_clear(&b->list);
     if (keywords_of(type) & f->has & (KW_BIT(KW_CONST) | KW_BIT(KW_ENUM)))
         emit_values(b, f, type);
     if (type == CW_JSON_NUMBER)
         emit_number(b, f);
     else if (type == CW_JSON_STRING)
         emit_string(b, index, f);
-    else if (type == CW_JSON_ARRAY)
-        emit_array(b, index, f);
-    else if (type == CW_JSON_OBJECT)
-        cw_schema_emit_object(b, index, f);
-    emit_general(b, index, f);
-    emit_unevaluated(b, index, f, type, n);
+}
+
+static void put_end(builder *b)
+{
     uint32_t end = OP_END;
     PUT(b, end);
+}
+
+/* The list is gathered apart, since the nodes and tables that it names are written meanwhile. */
+static uint32_t end_list(builder *b)
+{
+    put_end(b);
     if (b->list.code)
         fail(b);
     uint32_t start = cw_schema_here(b);
@@ -478,10 +528,33 @@ static uint32_t emit_list(builder *b, uint32_t index, const facts *f, cw_json_ty
     return start;
 }
 
+static uint32_t emit_list(builder *b, uint32_t index, const facts *f, cw_json_type type, node *n)
+{
+    op_leaves leaves = {.op = OP_LEAVES};
+    cw_buf_clear(&b->list);
+    PUT(b, leaves);
+    emit_leaves(b, index, f, type);
+    if (b->list.n == sizeof leaves) {
+        cw_buf_clear(&b->list);
+    } else {
+        put_end(b);
+        leaves.words = (uint32_t)(b->list.n / sizeof(uint32_t));
+        if (!b->list.code)
+            memcpy(b->list.p, &leaves, sizeof leaves);
+    }
+    if (type == CW_JSON_ARRAY)
+        emit_array(b, index, f);
+    else if (type == CW_JSON_OBJECT)
+        cw_schema_emit_object(b, index, f);
+    emit_general(b, index, f);
+    emit_unevaluated(b, index, f, type, n);
+    return end_list(b);
+}
+
 static void emit_node(builder *b, uint32_t index)
 {
     cw_schema *s = b->s;
-    facts f;
+    CW_UNINIT facts f;
     gather(s, &s->subs[index], &f);
     node n = {.types = f.types, .resource = s->subs[index].resource};
     uint32_t general = 0; /* the list of all types that have no keywords of their own */

@@ -12,6 +12,7 @@ typedef struct table {
     slot *slots; /* NULL: no memory, or no names */
     uint32_t shift, mask;
     uint32_t required;
+    bool undeclared; /* something is required that `properties` does not name */
 } table;
 
 static void fail(builder *b)
@@ -33,7 +34,7 @@ static bool table_init(builder *b, table *t, uint32_t names)
     return t->slots;
 }
 
-static uint32_t put_bytes(builder *b, cw_str text)
+uint32_t cw_schema_put_bytes(builder *b, cw_str text)
 {
     uint32_t at = cw_schema_here(b);
     uint32_t pad = 0;
@@ -51,8 +52,8 @@ static slot *table_slot(builder *b, table *t, cw_str text)
     for (;; i = (i + 1) & t->mask) {
         slot *s = &t->slots[i];
         if (!s->hash) {
-            *s = (slot){hash | SLOT_USED, (uint32_t)text.n, put_bytes(b, text),
-                        {TYPE_ANY, 0},    SLOT_NO_BIT,      0};
+            *s = (slot){.hash = hash | SLOT_USED, .n = (uint32_t)text.n, .to = {TYPE_ANY, 0}};
+            s->at = cw_schema_put_bytes(b, text);
             return s;
         }
         if (s->hash == (hash | SLOT_USED) && s->n == text.n && !b->s->code.code &&
@@ -91,10 +92,14 @@ static void add_required(builder *b, const cw_json *list, table *t, bool many)
 {
     for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
         slot *s = table_slot(b, t, cw_json_text(v));
-        if (s->bit != SLOT_NO_BIT)
+        if (s->bit[0] || s->bit[1] || (s->flags & SLOT_COUNTED))
             continue;
-        s->bit = many ? SLOT_MANY : (uint16_t)t->required;
+        if (many)
+            s->flags |= SLOT_COUNTED;
+        else
+            s->bit[t->required / 32] = 1u << t->required % 32;
         t->required++;
+        t->undeclared |= !(s->flags & SLOT_DECLARED);
     }
 }
 
@@ -112,7 +117,7 @@ static void emit_table(builder *b, uint32_t index, const facts *f, op_object *op
         target to = cw_schema_target(b, index, k + 1);
         slot *s = table_slot(b, &t, cw_json_text(k));
         s->to = to;
-        s->declared = 1;
+        s->flags |= SLOT_DECLARED;
     }
     bool many = required && cw_json_count(required) > BITS_MAX;
     if (required)
@@ -128,6 +133,8 @@ static void emit_table(builder *b, uint32_t index, const facts *f, op_object *op
     op->shift = t.shift;
     op->mask = t.mask;
     op->slots = table_put(b, &t);
+    if (!many && !t.undeclared)
+        op->flags |= OBJECT_SIMPLE;
 }
 
 static void emit_patterns(builder *b, uint32_t index, const facts *f, op_object *op)
@@ -158,16 +165,17 @@ static void emit_members(builder *b, uint32_t index, const facts *f)
     emit_patterns(b, index, f, &op);
     if (f->has & KW_BIT(KW_ADDITIONAL_PROPERTIES)) {
         op.additional = cw_schema_target(b, index, f->key[KW_ADDITIONAL_PROPERTIES] + 1);
-        bool never = op.additional.types == 0 && op.additional.node == 0;
-        op.flags |= never ? OBJECT_CLOSED : OBJECT_ADDITIONAL;
+        op.flags |= op.additional.types == 0 ? OBJECT_CLOSED : OBJECT_ADDITIONAL;
     }
+    if (op.n_patterns || (op.flags & OBJECT_ADDITIONAL))
+        op.flags &= ~OBJECT_SIMPLE;
     PUT(b, op);
 }
 
 static name put_name(builder *b, const cw_json *text)
 {
     cw_str s = cw_json_text(text);
-    return (name){put_bytes(b, s), (uint32_t)s.n, cw_json_key_hash(s)};
+    return (name){cw_schema_put_bytes(b, s), (uint32_t)s.n, cw_json_key_hash(s)};
 }
 
 static void emit_needs(builder *b, const cw_json *trigger, const cw_json *list)

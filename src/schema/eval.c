@@ -2,15 +2,18 @@
 /* eval.c - the program's evaluator: yes or no, nothing else.
  *
  * It exists twice, from one text: plain, and full. Only the full one carries what
- * unevaluated keywords ($dynamicRef) need: marks on the members that something has
- * looked at, and the resources that evaluation is inside of. Marks are a bit per
- * member; a branch that may fail has marks of its own, which are added to those
+ * unevaluated keywords and $dynamicRef need: marks on the members that something
+ * has looked at, and the resources that evaluation is inside of. Marks are a bit
+ * per member; a branch that may fail has marks of its own, which are added to those
  * around it when it holds.
  *
  * A limit is neither yes nor no. It sets run.stop and returns false, and whoever
  * turns a false into something else (not, anyOf, if, ...) looks at run.stop first.
+ *
+ * Every operation is a function of its own: what recursion needs on the stack, and
+ * what a call saves and restores, stays small.
  */
-#include "schema/program.h"
+#include "schema/eval_int.h"
 
 typedef struct scope {
     const struct scope *up;
@@ -23,58 +26,70 @@ typedef struct marks {
     uint32_t words;
 } marks;
 
-typedef struct run {
-    const uint32_t *code;
-    const cw_schema *s;
-    int64_t steps;
-    uint32_t depth;
-    cw_code stop;
-    cw_schema_scratch *scratch;
-} run;
-
 static bool eval_plain(run *r, uint32_t at, const cw_json *v);
 static bool eval_full(run *r, uint32_t at, const cw_json *v, marks *seen, const scope *sc);
-
-CW_NOINLINE static bool stop(run *r, cw_code code)
-{
-    if (!r->stop)
-        r->stop = code;
-    return false;
-}
 
 CW_INLINE bool child(run *r, target t, const cw_json *v, marks *seen, const scope *sc,
                      const bool full)
 {
-    if (!t.node)
-        return cw_schema_has_type(t.types, v);
-    return full ? eval_full(r, t.node, v, seen, sc) : eval_plain(r, t.node, v);
+    if (t.types & TARGET_NODE)
+        return full ? eval_full(r, t.to, v, seen, sc) : eval_plain(r, t.to, v);
+    if (!cw_schema_has_type(t.types, v))
+        return false;
+    return !t.to || cw_schema_run_leaf(r, r->code + t.to, v);
+}
+
+/* The same for loops over members and items, with the commonest leaves on the spot: a length that
+ * bytes decide, and a number that is plainly not negative. */
+CW_INLINE bool child_inline(run *r, target t, const cw_json *v, const scope *sc, const bool full)
+{
+    if (t.types & TARGET_NODE)
+        return full ? eval_full(r, t.to, v, NULL, sc) : eval_plain(r, t.to, v);
+    if (!cw_schema_has_type(t.types, v))
+        return false;
+    if (!t.to)
+        return true;
+    const uint32_t *op = r->code + t.to;
+    if (*op == OP_LENGTH && op[WORDS(op_length)] == OP_END && length_sure(OPERAND(op_length), v))
+        return true;
+    if (*op == OP_SIGN && sign_sure(OPERAND(op_sign), v) &&
+        op[WORDS(op_sign) + WORDS(op_range)] == OP_END)
+        return true;
+    return cw_schema_run_leaf(r, op, v);
+}
+
+/* `n` steps at once, for a loop. */
+CW_INLINE bool charge(run *r, uint32_t n)
+{
+    return CW_LIKELY((r->steps -= n) >= 0) || cw_schema_run_stop(r, CW_LIMIT);
 }
 
 /* ------------------------------------------------------------------ marks */
 
-static bool marks_init(run *r, marks *m, const cw_json *v)
+CW_INLINE bool marks_init(run *r, marks *m, const cw_json *v)
 {
     m->words = (cw_json_count(v) + 63) / 64;
     m->few = 0;
     m->bits = &m->few;
-    if (m->words <= 1)
+    if (CW_LIKELY(m->words <= 1))
         return true;
     m->bits = cw_schema_scratch_push(r->scratch, m->words * sizeof m->bits[0]);
     if (!m->bits)
-        return stop(r, CW_NOMEM);
+        return cw_schema_run_stop(r, CW_NOMEM);
     memset(m->bits, 0, m->words * sizeof m->bits[0]);
     return true;
 }
 
-static void marks_done(run *r, const marks *m)
+CW_INLINE void marks_done(run *r, const marks *m)
 {
-    if (m->words > 1)
+    if (CW_UNLIKELY(m->words > 1))
         cw_schema_scratch_pop(r->scratch);
 }
 
-static void marks_merge(marks *into, const marks *from)
+CW_INLINE void marks_merge(marks *into, const marks *from)
 {
-    for (uint32_t i = 0; i < from->words; i++)
+    into->bits[0] |= from->bits[0];
+    for (uint32_t i = 1; i < from->words; i++)
         into->bits[i] |= from->bits[i];
 }
 
@@ -88,13 +103,12 @@ CW_INLINE bool is_marked(const marks *m, uint32_t i)
     return m->bits[i / 64] >> i % 64 & 1u;
 }
 
-CW_NOINLINE static bool marked_branch(run *r, target t, const cw_json *v, marks *seen,
-                                      const scope *sc)
+static bool marked_branch(run *r, target t, const cw_json *v, marks *seen, const scope *sc)
 {
-    marks own;
+    CW_UNINIT marks own;
     if (!marks_init(r, &own, v))
         return false;
-    bool ok = child(r, t, v, &own, sc, /* full= */ true);
+    bool ok = eval_full(r, t.to, v, &own, sc);
     if (ok)
         marks_merge(seen, &own);
     marks_done(r, &own);
@@ -105,145 +119,12 @@ CW_NOINLINE static bool marked_branch(run *r, target t, const cw_json *v, marks 
 CW_INLINE bool branch(run *r, target t, const cw_json *v, marks *seen, const scope *sc,
                       const bool full)
 {
-    if (full && seen && t.node)
+    if (full && seen && (t.types & TARGET_NODE))
         return marked_branch(r, t, v, seen, sc);
     return child(r, t, v, NULL, sc, full);
 }
 
-/* ---------------------------------------------------------------- scalars */
-
-CW_INLINE bool length_ok(const op_count *op, const cw_json *v)
-{
-    size_t n = v->n;
-    if (n < op->min)
-        return false;
-    /* A character is 1 to 4 bytes long. */
-    if (n <= op->max && n / 4 >= op->min)
-        return true;
-    if (n / 4 > op->max)
-        return false;
-    n = cw_schema_code_points(cw_str_make(v->p, v->n));
-    return n >= op->min && n <= op->max;
-}
-
-/* Floor and ceiling of a number without exponent whose whole part has at most 18 digits. */
-CW_INLINE bool whole_parts(const cw_json *v, int64_t *ret_floor, int64_t *ret_ceiling)
-{
-    if ((v->meta & CW_JSON_EXPONENT) || v->n > 18)
-        return false;
-    const char *p = v->p;
-    const char *end = p + v->n;
-    bool negative = v->meta & CW_JSON_NEGATIVE;
-    p += negative;
-    int64_t whole = 0;
-    for (; p < end && *p != '.'; p++)
-        whole = whole * 10 + (*p - '0');
-    bool rest = false;
-    for (p++; p < end; p++)
-        rest |= *p != '0';
-    *ret_floor = negative ? -whole - rest : whole;
-    *ret_ceiling = negative ? -whole : whole + rest;
-    return true;
-}
-
-static bool range_slowly(const run *r, const op_range *op, const cw_json *v)
-{
-    const cw_json *const *consts = r->s->consts;
-    const uint32_t *at = op->consts;
-    return (!at[0] || cw_json_compare_numbers(v, consts[at[0]]) >= 0) &&
-           (!at[1] || cw_json_compare_numbers(v, consts[at[1]]) > 0) &&
-           (!at[2] || cw_json_compare_numbers(v, consts[at[2]]) <= 0) &&
-           (!at[3] || cw_json_compare_numbers(v, consts[at[3]]) < 0);
-}
-
-CW_INLINE bool range_ok(const run *r, const op_range *op, const cw_json *v)
-{
-    int64_t floor;
-    int64_t ceiling;
-    if (!whole_parts(v, &floor, &ceiling))
-        return range_slowly(r, op, v);
-    int64_t bounds[4];
-    memcpy(bounds, op->bounds, sizeof bounds);
-    return floor >= bounds[0] && ceiling >= bounds[1] && ceiling <= bounds[2] && floor <= bounds[3];
-}
-
-static bool bound_ok(const run *r, const op_bound *op, const cw_json *v)
-{
-    int order = cw_json_compare_numbers(v, r->s->consts[op->index]);
-    switch (op->keyword) {
-    case KW_MINIMUM:
-        return order >= 0;
-    case KW_MAXIMUM:
-        return order <= 0;
-    case KW_EXCLUSIVE_MINIMUM:
-        return order > 0;
-    default:
-        return order < 0;
-    }
-}
-
-static bool multiple_ok(run *r, const op_index *op, const cw_json *v)
-{
-    bool ok = cw_schema_is_multiple(v, r->s->consts[op->index], &r->steps);
-    return r->steps < 0 ? stop(r, CW_LIMIT) : ok;
-}
-
-static bool consts_ok(run *r, const op_consts *op, const cw_json *v)
-{
-    uint32_t size = v->n / 16 + 1;
-    for (uint32_t i = 0; i < op->n; i++) {
-        if ((r->steps -= size) < 0)
-            return stop(r, CW_LIMIT);
-        if (cw_json_equal(r->s->consts[op->first + i], v))
-            return true;
-    }
-    return false;
-}
-
-static bool pattern_ok(run *r, uint32_t index, cw_str text)
-{
-    cw_pattern_match m = cw_pattern_test(r->s->patterns[index], text);
-    if (CW_UNLIKELY(m == CW_PATTERN_TOO_HARD))
-        return stop(r, CW_LIMIT);
-    return m == CW_PATTERN_YES;
-}
-
-/* ------------------------------------------------------------------ names */
-
-/* memcmp for names, most of which are short. */
-CW_INLINE bool same_bytes(const char *a, const char *b, uint32_t n)
-{
-    if (n > 16)
-        return memcmp(a, b, n) == 0;
-    if (n >= 8)
-        return cw_json_load8(a) == cw_json_load8(b) &&
-               cw_json_load8(a + n - 8) == cw_json_load8(b + n - 8);
-    if (n >= 4)
-        return cw_json_load4(a) == cw_json_load4(b) &&
-               cw_json_load4(a + n - 4) == cw_json_load4(b + n - 4);
-    return n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
-}
-
-/* `hash` is a key hash in the upper 24 bits. */
-CW_INLINE const slot *find_slot(const run *r, uint32_t slots, uint32_t shift, uint32_t mask,
-                                uint32_t hash, const cw_json *text)
-{
-    const slot *table = (const slot *)(const void *)(r->code + slots);
-    for (uint32_t i = hash >> shift;; i = (i + 1) & mask) {
-        const slot *s = table + i;
-        if (s->hash == (hash >> 8 | SLOT_USED) && s->n == text->n &&
-            same_bytes((const char *)(r->code + s->at), text->p, s->n))
-            return s;
-        if (!s->hash)
-            return NULL;
-    }
-}
-
-static bool strings_ok(const run *r, const op_strings *op, const cw_json *v)
-{
-    uint32_t hash = cw_json_key_hash(cw_str_make(v->p, v->n)) << 8;
-    return find_slot(r, op->slots, op->shift, op->mask, hash, v);
-}
+/* ---------------------------------------------------------------- objects */
 
 static bool has_member(run *r, const cw_json *object, const name *n)
 {
@@ -264,13 +145,13 @@ static bool needs_ok(run *r, const op_needs *op, const cw_json *v)
         return true;
     const name *names = (const name *)(const void *)(op + 1);
     for (uint32_t i = 0; i < op->n; i++) {
+        if (r->steps < 0)
+            return cw_schema_run_stop(r, CW_LIMIT);
         if (!has_member(r, v, &names[i]))
-            return r->steps < 0 ? stop(r, CW_LIMIT) : false;
+            return false;
     }
     return true;
 }
-
-/* ---------------------------------------------------------------- objects */
 
 /* With more than 64 required names the distinct ones are counted, which needs distinct members. */
 static bool many_required(const run *r, const op_object *op, const cw_json *v, uint32_t counted)
@@ -286,14 +167,14 @@ static bool many_required(const run *r, const op_object *op, const cw_json *v, u
 }
 
 /* The patterns that a member's name matches; *ret_any whether there are any. */
-CW_NOINLINE static bool patterns_ok(run *r, const op_object *op, const cw_json *k, const scope *sc,
-                                    bool full, bool *ret_any)
+CW_INLINE bool patterns_ok(run *r, const op_object *op, const cw_json *k, const scope *sc,
+                           const bool full, bool *ret_any)
 {
     const pattern_target *p = (const pattern_target *)(const void *)(r->code + op->patterns);
-    if ((r->steps -= op->n_patterns) < 0)
-        return stop(r, CW_LIMIT);
+    if (!charge(r, op->n_patterns))
+        return false;
     for (uint32_t i = 0; i < op->n_patterns; i++) {
-        if (!pattern_ok(r, p[i].pattern, cw_str_make(k->p, k->n))) {
+        if (!cw_schema_run_pattern(r, p[i].pattern, k)) {
             if (r->stop)
                 return false;
             continue;
@@ -305,62 +186,93 @@ CW_NOINLINE static bool patterns_ok(run *r, const op_object *op, const cw_json *
     return true;
 }
 
-/* A member that `properties` does not name, or any member when there are patterns. */
-CW_INLINE bool other_member(run *r, const op_object *op, const cw_json *k, bool known,
-                            const scope *sc, const bool full, bool *ret_known)
+CW_INLINE uint64_t load_bits(const uint32_t pair[2])
 {
-    if (op->n_patterns && !patterns_ok(r, op, k, sc, full, &known))
+    uint64_t bits;
+    memcpy(&bits, pair, sizeof bits);
+    return bits;
+}
+
+/* A table and nothing else. */
+CW_INLINE bool table_ok(run *r, const op_object *op, const cw_json *v, marks *seen, const scope *sc,
+                        const bool full)
+{
+    if (!charge(r, v->meta >> 8))
         return false;
-    if (!known) {
-        if (op->flags & OBJECT_CLOSED)
+    const uint32_t *code = r->code;
+    const slot *table = (const slot *)(const void *)(code + op->slots);
+    uint32_t shift = op->shift;
+    uint64_t missing = load_bits(op->required);
+    const cw_json *k = v + 1;
+    for (uint32_t i = 0; (k->meta & 7u) != CW_JSON_END; i++) {
+        const slot *s = find_slot(code, table, shift, op->mask, k->meta, k);
+        if (s) {
+            missing &= ~load_bits(s->bit);
+            if (!child_inline(r, s->to, k + 1, sc, full))
+                return false;
+            if (full && seen)
+                mark(seen, i);
+        } else if (op->flags & OBJECT_CLOSED) {
             return false;
-        if (!(op->flags & OBJECT_ADDITIONAL))
-            return true;
-        if (!child(r, op->additional, k + 1, NULL, sc, full))
-            return false;
+        }
+        k = cw_json_after(k + 1);
     }
-    *ret_known = true;
-    return true;
+    return missing == 0;
+}
+
+/* A member that the table does not declare, or any where there are patterns. `known` tells whether
+ * something has looked at it. */
+CW_INLINE bool other_ok(run *r, const op_object *op, const cw_json *k, bool *known, const scope *sc,
+                        const bool full)
+{
+    if (op->n_patterns && !patterns_ok(r, op, k, sc, full, known))
+        return false;
+    if (*known)
+        return true;
+    if (op->flags & OBJECT_CLOSED)
+        return false;
+    if (!(op->flags & OBJECT_ADDITIONAL))
+        return true;
+    *known = true;
+    return child(r, op->additional, k + 1, NULL, sc, full);
 }
 
 CW_INLINE bool members_ok(run *r, const op_object *op, const cw_json *v, marks *seen,
                           const scope *sc, const bool full)
 {
+    if (!charge(r, v->meta >> 8))
+        return false;
+    const slot *table = (const slot *)(const void *)(r->code + op->slots);
     uint64_t found = 0;
-    uint32_t many = 0;
-    if ((r->steps -= v->meta >> 8) < 0)
-        return stop(r, CW_LIMIT);
+    uint32_t counted = 0;
     const cw_json *k = v + 1;
     for (uint32_t i = 0; (k->meta & 7u) != CW_JSON_END; i++) {
         const slot *s = NULL;
         if (op->slots)
-            s = find_slot(r, op->slots, op->shift, op->mask, k->meta, k);
+            s = find_slot(r->code, table, op->shift, op->mask, k->meta, k);
         bool known = false;
         if (s) {
-            if (s->bit < 64)
-                found |= UINT64_C(1) << s->bit;
-            many += s->bit == SLOT_MANY;
-            known = s->declared;
+            found |= load_bits(s->bit);
+            counted += (s->flags & SLOT_COUNTED) != 0;
+            known = s->flags & SLOT_DECLARED;
             if (known && !child(r, s->to, k + 1, NULL, sc, full))
                 return false;
         }
-        if ((!known || op->n_patterns) && !other_member(r, op, k, known, sc, full, &known))
+        if ((!known || op->n_patterns) && !other_ok(r, op, k, &known, sc, full))
             return false;
         if (full && seen && known)
             mark(seen, i);
         k = cw_json_after(k + 1);
     }
     if (op->flags & OBJECT_MANY)
-        return many_required(r, op, v, many);
-    uint64_t required;
-    memcpy(&required, op->required, sizeof required);
-    return (found & required) == required;
+        return many_required(r, op, v, counted);
+    return !(load_bits(op->required) & ~found);
 }
 
-static bool names_ok(run *r, target t, const cw_json *v, const scope *sc, bool full)
+CW_INLINE bool names_ok(run *r, target t, const cw_json *v, const scope *sc, const bool full)
 {
-    if ((r->steps -= v->meta >> 8) < 0)
-        return stop(r, CW_LIMIT);
+    if (!charge(r, v->meta >> 8))
+        return false;
     for (const cw_json *k = cw_json_first(v); k; k = cw_json_next_key(k)) {
         if (!child(r, t, k, NULL, sc, full))
             return false;
@@ -373,13 +285,14 @@ static bool names_ok(run *r, target t, const cw_json *v, const scope *sc, bool f
 CW_INLINE bool items_ok(run *r, const op_items *op, const cw_json *v, marks *seen, const scope *sc,
                         const bool full)
 {
-    if ((r->steps -= v->meta >> 8) < 0)
-        return stop(r, CW_LIMIT);
+    if (!charge(r, v->meta >> 8))
+        return false;
+    target each = op->each;
     uint32_t i = 0;
     for (const cw_json *c = v + 1; (c->meta & 7u) != CW_JSON_END; c = cw_json_after(c), i++) {
         if (i < op->from)
             continue;
-        if (!child(r, op->each, c, NULL, sc, full))
+        if (!child_inline(r, each, c, sc, full))
             return false;
         if (full && seen)
             mark(seen, i);
@@ -405,20 +318,21 @@ CW_INLINE bool prefix_ok(run *r, const op_list *op, const cw_json *v, marks *see
 CW_INLINE bool contains_ok(run *r, const op_contains *op, const cw_json *v, marks *seen,
                            const scope *sc, const bool full)
 {
-    if ((r->steps -= v->meta >> 8) < 0)
-        return stop(r, CW_LIMIT);
+    if (!charge(r, v->meta >> 8))
+        return false;
     uint32_t held = 0;
     uint32_t i = 0;
     for (const cw_json *c = cw_json_first(v); c; c = cw_json_next(c), i++) {
-        if (child(r, op->each, c, NULL, sc, full)) {
-            held++;
-            if (full && seen)
-                mark(seen, i);
-            else if (held >= op->min && op->max == UINT32_MAX)
-                return true;
-        } else if (r->stop) {
-            return false;
+        if (!child(r, op->each, c, NULL, sc, full)) {
+            if (r->stop)
+                return false;
+            continue;
         }
+        held++;
+        if (full && seen)
+            mark(seen, i);
+        else if (held >= op->min && op->max == UINT32_MAX)
+            return true;
     }
     return held >= op->min && held <= op->max;
 }
@@ -429,8 +343,8 @@ static bool unique_ok(run *r, const cw_json *v)
     const cw_json *b;
     int unique = cw_schema_all_unique(v, r->scratch, &r->steps, &a, &b);
     if (unique < 0)
-        return stop(r, CW_NOMEM);
-    return r->steps < 0 ? stop(r, CW_LIMIT) : unique;
+        return cw_schema_run_stop(r, CW_NOMEM);
+    return r->steps < 0 ? cw_schema_run_stop(r, CW_LIMIT) : unique;
 }
 
 /* ------------------------------------------------------------------ logic */
@@ -484,8 +398,8 @@ static bool dynamic_ok(run *r, const op_dynamic *op, const cw_json *v, marks *se
     uint32_t to = op->node;
     /* The outermost wins, and we see the innermost first. */
     for (const scope *at = sc; at; at = at->up) {
-        if ((r->steps -= op->n) < 0)
-            return stop(r, CW_LIMIT);
+        if (!charge(r, op->n))
+            return false;
         for (uint32_t i = 0; i < op->n; i++) {
             if (pairs[2 * i] == at->resource)
                 to = pairs[2 * i + 1];
@@ -494,10 +408,14 @@ static bool dynamic_ok(run *r, const op_dynamic *op, const cw_json *v, marks *se
     return eval_full(r, to, v, seen, sc);
 }
 
-static bool rest_ok(run *r, target t, const cw_json *v, marks *seen, const scope *sc, bool object)
+static bool rest_ok(run *r, target t, const cw_json *v, marks *seen, const scope *sc)
 {
-    uint32_t i = 0;
-    for (const cw_json *c = cw_json_first(v); c; c = cw_json_next(c + object), i++) {
+    bool object = cw_json_is(v, CW_JSON_OBJECT);
+    const cw_json *c = v + 1;
+    uint32_t n = cw_json_count(v);
+    if (n < 64 && seen->bits[0] + 1 == UINT64_C(1) << n)
+        return true;
+    for (uint32_t i = 0; i < n; i++, c = cw_json_after(c + object)) {
         if (is_marked(seen, i))
             continue;
         if (!child(r, t, c + object, NULL, sc, /* full= */ true))
@@ -509,88 +427,111 @@ static bool rest_ok(run *r, target t, const cw_json *v, marks *seen, const scope
 
 /* ------------------------------------------------------------ the two loops */
 
-#define OPERAND(type) ((const type *)(const void *)op)
-#define STEP(type, ok)                                                                             \
-    if (!(ok))                                                                                     \
-        return false;                                                                              \
-    op += WORDS(type);                                                                             \
-    break
+/* One evaluator's set of functions, so that each gets a frame of its own. */
+#define PLAIN(fn, type)                                                                            \
+    CW_NOINLINE static bool plain_##fn(run *r, const type *op, const cw_json *v)                   \
+    {                                                                                              \
+        return fn(r, op, v, NULL, NULL, false);                                                    \
+    }
+#define FULL(fn, type)                                                                             \
+    CW_NOINLINE static bool full_##fn(run *r, const type *op, const cw_json *v, marks *seen,       \
+                                      const scope *sc)                                             \
+    {                                                                                              \
+        return fn(r, op, v, seen, sc, true);                                                       \
+    }
+#define BOTH(fn, type) PLAIN(fn, type) FULL(fn, type)
+BOTH(table_ok, op_object)
+BOTH(members_ok, op_object)
+BOTH(items_ok, op_items)
+BOTH(prefix_ok, op_list)
+BOTH(contains_ok, op_contains)
+BOTH(any_ok, op_list)
+BOTH(one_ok, op_list)
+BOTH(if_ok, op_if)
+
+#define RUN(fn, type)                                                                              \
+    (full ? full_##fn(r, OPERAND(type), v, seen, sc) : plain_##fn(r, OPERAND(type), v))
+
+/* One operation; *ret_words is its size. */
+CW_INLINE bool run_op(run *r, const uint32_t *op, const cw_json *v, marks *seen, const scope *sc,
+                      const bool full, size_t *ret_words)
+{
+    switch ((op_code)*op) {
+    case OP_OBJECT:
+        *ret_words = WORDS(op_object);
+        return RUN(members_ok, op_object);
+    case OP_ITEMS:
+        *ret_words = WORDS(op_items);
+        return RUN(items_ok, op_items);
+    case OP_COUNT:
+        *ret_words = WORDS(op_count);
+        return v->meta >> 8 >= op[1] && v->meta >> 8 <= op[2];
+    case OP_CALL:
+        *ret_words = WORDS(op_call);
+        return child(r, OPERAND(op_call)->to, v, seen, sc, full);
+    case OP_UNIQUE:
+        *ret_words = 1;
+        return unique_ok(r, v);
+    case OP_PREFIX:
+        *ret_words = WORDS(op_list) + op[1] * WORDS(target);
+        return RUN(prefix_ok, op_list);
+    case OP_CONTAINS:
+        *ret_words = WORDS(op_contains);
+        return RUN(contains_ok, op_contains);
+    case OP_NEEDS:
+        *ret_words = WORDS(op_needs) + OPERAND(op_needs)->n * WORDS(name);
+        return needs_ok(r, OPERAND(op_needs), v);
+    case OP_WHEN:
+        *ret_words = WORDS(op_when);
+        return !has_member(r, v, &OPERAND(op_when)->trigger) ||
+               child(r, OPERAND(op_when)->to, v, seen, sc, full);
+    case OP_NAMES:
+        *ret_words = WORDS(op_call);
+        return names_ok(r, OPERAND(op_call)->to, v, sc, full);
+    case OP_ANY:
+        *ret_words = WORDS(op_list) + op[1] * WORDS(target);
+        return RUN(any_ok, op_list);
+    case OP_ONE:
+        *ret_words = WORDS(op_list) + op[1] * WORDS(target);
+        return RUN(one_ok, op_list);
+    case OP_NOT:
+        *ret_words = WORDS(op_call);
+        return !child(r, OPERAND(op_call)->to, v, NULL, sc, full) && !r->stop;
+    case OP_IF:
+        *ret_words = WORDS(op_if);
+        return RUN(if_ok, op_if);
+    case OP_DYNAMIC:
+        *ret_words = WORDS(op_dynamic) + 2 * op[2];
+        return full && dynamic_ok(r, OPERAND(op_dynamic), v, seen, sc);
+    case OP_REST:
+        *ret_words = WORDS(op_call);
+        return full && rest_ok(r, OPERAND(op_call)->to, v, seen, sc);
+    default: /* leaves stand behind an OP_LEAVES only */
+        return cw_schema_run_stop(r, CW_INTERNAL);
+    }
+}
 
 CW_INLINE bool run_list(run *r, const uint32_t *op, const cw_json *v, marks *seen, const scope *sc,
                         const bool full)
 {
-    for (;;) {
-        switch ((op_code)*op) {
-        case OP_END:
-            return true;
-        case OP_LENGTH:
-            STEP(op_count, length_ok(OPERAND(op_count), v));
-        case OP_PATTERN:
-            STEP(op_index, pattern_ok(r, op[1], cw_str_make(v->p, v->n)));
-        case OP_FORMAT:
-            STEP(op_index, r->s->formats[op[1]](cw_str_make(v->p, v->n)));
-        case OP_STRINGS:
-            STEP(op_strings, strings_ok(r, OPERAND(op_strings), v));
-        case OP_CONSTS:
-            STEP(op_consts, consts_ok(r, OPERAND(op_consts), v));
-        case OP_RANGE:
-            STEP(op_range, range_ok(r, OPERAND(op_range), v));
-        case OP_BOUND:
-            STEP(op_bound, bound_ok(r, OPERAND(op_bound), v));
-        case OP_MULTIPLE:
-            STEP(op_index, multiple_ok(r, OPERAND(op_index), v));
-        case OP_COUNT:
-            STEP(op_count, v->meta >> 8 >= op[1] && v->meta >> 8 <= op[2]);
-        case OP_UNIQUE:
-            STEP(uint32_t, unique_ok(r, v));
-        case OP_ITEMS:
-            STEP(op_items, items_ok(r, OPERAND(op_items), v, seen, sc, full));
-        case OP_PREFIX:
-            if (!prefix_ok(r, OPERAND(op_list), v, seen, sc, full))
-                return false;
-            op += WORDS(op_list) + op[1] * WORDS(target);
-            break;
-        case OP_CONTAINS:
-            STEP(op_contains, contains_ok(r, OPERAND(op_contains), v, seen, sc, full));
-        case OP_OBJECT:
-            STEP(op_object, members_ok(r, OPERAND(op_object), v, seen, sc, full));
-        case OP_NEEDS:
-            if (!needs_ok(r, OPERAND(op_needs), v))
-                return false;
-            op += WORDS(op_needs) + OPERAND(op_needs)->n * WORDS(name);
-            break;
-        case OP_WHEN:
-            STEP(op_when, !has_member(r, v, &OPERAND(op_when)->trigger) ||
-                              child(r, OPERAND(op_when)->to, v, seen, sc, full));
-        case OP_NAMES:
-            STEP(op_call, names_ok(r, OPERAND(op_call)->to, v, sc, full));
-        case OP_CALL:
-            STEP(op_call, child(r, OPERAND(op_call)->to, v, seen, sc, full));
-        case OP_DYNAMIC:
-            if (!full || !dynamic_ok(r, OPERAND(op_dynamic), v, seen, sc))
-                return false;
-            op += WORDS(op_dynamic) + 2 * op[2];
-            break;
-        case OP_ANY:
-            if (!any_ok(r, OPERAND(op_list), v, seen, sc, full))
-                return false;
-            op += WORDS(op_list) + op[1] * WORDS(target);
-            break;
-        case OP_ONE:
-            if (!one_ok(r, OPERAND(op_list), v, seen, sc, full))
-                return false;
-            op += WORDS(op_list) + op[1] * WORDS(target);
-            break;
-        case OP_NOT:
-            STEP(op_call, !child(r, OPERAND(op_call)->to, v, NULL, sc, full) && !r->stop);
-        case OP_IF:
-            STEP(op_if, if_ok(r, OPERAND(op_if), v, seen, sc, full));
-        case OP_REST_ITEMS:
-            STEP(op_call, full && rest_ok(r, OPERAND(op_call)->to, v, seen, sc, false));
-        case OP_REST_MEMBERS:
-            STEP(op_call, full && rest_ok(r, OPERAND(op_call)->to, v, seen, sc, true));
-        }
+    if (*op == OP_LEAVES) {
+        if (!cw_schema_run_leaf(r, op + WORDS(op_leaves), v))
+            return false;
+        op += op[1];
     }
+    /* Most objects are one table and no more. */
+    if (*op == OP_OBJECT && (op[1] & OBJECT_SIMPLE)) {
+        if (!RUN(table_ok, op_object))
+            return false;
+        op += WORDS(op_object);
+    }
+    while (*op != OP_END) {
+        size_t words = 0;
+        if (!run_op(r, op, v, seen, sc, full, &words))
+            return false;
+        op += words;
+    }
+    return true;
 }
 
 static bool eval_plain(run *r, uint32_t at, const cw_json *v)
@@ -602,7 +543,7 @@ static bool eval_plain(run *r, uint32_t at, const cw_json *v)
     if (!list)
         return true;
     if (CW_UNLIKELY(--r->steps < 0 || r->depth == 0))
-        return stop(r, CW_LIMIT);
+        return cw_schema_run_stop(r, CW_LIMIT);
     r->depth--;
     bool ok = run_list(r, r->code + list, v, NULL, NULL, /* full= */ false);
     r->depth++;
@@ -613,7 +554,7 @@ static bool eval_plain(run *r, uint32_t at, const cw_json *v)
 CW_NOINLINE static bool eval_marking(run *r, uint32_t list, const cw_json *v, marks *seen,
                                      const scope *sc)
 {
-    marks own;
+    CW_UNINIT marks own;
     if (!marks_init(r, &own, v))
         return false;
     bool ok = run_list(r, r->code + list, v, &own, sc, /* full= */ true);
@@ -621,6 +562,18 @@ CW_NOINLINE static bool eval_marking(run *r, uint32_t list, const cw_json *v, ma
         marks_merge(seen, &own);
     marks_done(r, &own);
     return ok;
+}
+
+/* A node of another resource than the one around it. */
+CW_NOINLINE static bool eval_scoped(run *r, const node *n, const cw_json *v, marks *seen,
+                                    const scope *sc)
+{
+    const scope inner = {sc, n->resource};
+    uint32_t type = v->meta & 7u;
+    uint32_t list = n->ops[type];
+    if (n->tracks >> type & 1u)
+        return eval_marking(r, list, v, seen, &inner);
+    return run_list(r, r->code + list, v, seen, &inner, /* full= */ true);
 }
 
 static bool eval_full(run *r, uint32_t at, const cw_json *v, marks *seen, const scope *sc)
@@ -633,13 +586,15 @@ static bool eval_full(run *r, uint32_t at, const cw_json *v, marks *seen, const 
     if (!list)
         return true;
     if (CW_UNLIKELY(--r->steps < 0 || r->depth == 0))
-        return stop(r, CW_LIMIT);
+        return cw_schema_run_stop(r, CW_LIMIT);
     r->depth--;
-    const scope inner = {sc, n->resource};
-    if (!sc || sc->resource != n->resource)
-        sc = &inner;
-    bool ok = n->tracks >> type & 1u ? eval_marking(r, list, v, seen, sc)
-                                     : run_list(r, r->code + list, v, seen, sc, /* full= */ true);
+    bool ok;
+    if (r->s->n_dynamics && (!sc || sc->resource != n->resource))
+        ok = eval_scoped(r, n, v, seen, sc);
+    else if (n->tracks >> type & 1u)
+        ok = eval_marking(r, list, v, seen, sc);
+    else
+        ok = run_list(r, r->code + list, v, seen, sc, /* full= */ true);
     r->depth++;
     return ok;
 }

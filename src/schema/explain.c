@@ -84,9 +84,21 @@ static bool walk_all_of(walk *w, const site *at)
     return ok;
 }
 
+/* Branches that failed are no problem when another one holds. */
+static void drop_since(walk *w, uint64_t order)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->problems[i].order < order)
+            w->problems[kept++] = w->problems[i];
+    }
+    w->n = kept;
+}
+
 /* anyOf and oneOf. The problems of the branches are one level down. */
 static bool walk_alternatives(walk *w, const site *at, bool only_one)
 {
+    uint64_t before = w->order;
     uint32_t held = 0;
     int64_t i = 0;
     w->level++;
@@ -95,6 +107,8 @@ static bool walk_alternatives(walk *w, const site *at, bool only_one)
     w->level--;
     if (w->stop)
         return false;
+    if (held > 0)
+        drop_since(w, before);
     if (held == 0)
         return cw_schema_problem_add(w, at, CW_STR(""),
                                      "expected one of %u alternatives to match, got %s",

@@ -24,21 +24,27 @@ typedef struct node {
     uint32_t tracks; /* TYPE_ bits: notes what is evaluated, for an unevaluated keyword */
 } node;
 
+/* Either a node, or types and behind them a leaf list: one that evaluates no other schema. */
 typedef struct target {
-    uint32_t types; /* counts when node is 0 */
-    uint32_t node;
+    uint32_t types; /* TYPE_ bits, or TARGET_NODE */
+    uint32_t to;    /* node; leaf list, or 0 where the types say it all */
 } target;
+#define TARGET_NODE 0x100u
 
 typedef enum op_code {
     OP_END,
+    /* Leaves. */
     OP_LENGTH,
     OP_PATTERN,
     OP_FORMAT,
+    OP_SAME,
     OP_STRINGS,
     OP_CONSTS,
+    OP_SIGN,
     OP_RANGE,
     OP_BOUND,
     OP_MULTIPLE,
+    /* Those that evaluate other schemas or need memory. */
     OP_COUNT,
     OP_UNIQUE,
     OP_ITEMS,
@@ -54,14 +60,35 @@ typedef enum op_code {
     OP_ONE,
     OP_NOT,
     OP_IF,
-    OP_REST_ITEMS,
-    OP_REST_MEMBERS,
+    OP_REST, /* items or members without a mark */
+    OP_LEAVES,
 } op_code;
 
-/* minLength and maxLength; also the counts of items and members. */
+/* In front of the leaves of a list that goes on behind them; they have an OP_END of their own. */
+typedef struct op_leaves {
+    uint32_t op, words; /* to what follows them */
+} op_leaves;
+
+/* Counts of items and members. */
 typedef struct op_count {
     uint32_t op, min, max;
 } op_count;
+
+/* minLength and maxLength; from `enough` bytes on there are `min` characters, whatever they are. */
+typedef struct op_length {
+    uint32_t op, min, max, enough;
+} op_length;
+
+/* Equal to one string. */
+typedef struct op_same {
+    uint32_t op, at, n;
+} op_same;
+
+/* In front of an OP_RANGE that only keeps numbers from `least` (0 or 1) on: what is plainly so
+ * needs no arithmetic and goes on behind it. */
+typedef struct op_sign {
+    uint32_t op, least;
+} op_sign;
 
 /* A pattern, a format, a divisor. */
 typedef struct op_index {
@@ -143,27 +170,28 @@ typedef struct op_when {
 } op_when;
 
 #define SLOT_USED 0x80000000u
-#define SLOT_NO_BIT 255u /* not required */
-#define SLOT_MANY 254u   /* required, but there are too many for bits: counted */
+#define SLOT_DECLARED 1u /* by `properties`; else it is only required */
+#define SLOT_COUNTED 2u  /* required, where too many are for bits */
 
 typedef struct slot {
     uint32_t hash; /* cw_json_key_hash | SLOT_USED; 0: empty */
     uint32_t n;
     uint32_t at;
+    uint32_t flags;
     target to;
-    uint16_t bit;
-    uint16_t declared; /* 0: only required, what it holds is somebody else's business */
+    uint32_t bit[2]; /* one bit of the mask of required names, or none */
 } slot;
 
 #define OBJECT_CLOSED 1u     /* no other member is allowed */
 #define OBJECT_ADDITIONAL 2u /* other members go to `additional` */
 #define OBJECT_MANY 4u       /* `required` counts names */
+#define OBJECT_SIMPLE 8u     /* nothing but a table; members beside it are refused or ignored */
 
 typedef struct op_object {
     uint32_t op, flags;
     uint32_t slots; /* 0: no names */
     uint32_t shift, mask;
-    uint32_t required[2]; /* bits, or a count */
+    uint32_t required[2]; /* the bits, or how many */
     uint32_t required_const;
     uint32_t patterns; /* pairs of pattern index and target */
     uint32_t n_patterns;
@@ -192,6 +220,8 @@ target cw_schema_target(builder *b, uint32_t sub_index, const cw_json *value);
 uint32_t cw_schema_add_const(builder *b, const cw_json *v);
 bool cw_schema_count_bounds(const facts *f, kw_id min, kw_id max, op_count *op);
 /* emit_object.c */
+/* Bytes in the code, padded to a word; where they start. */
+uint32_t cw_schema_put_bytes(builder *b, cw_str text);
 void cw_schema_emit_object(builder *b, uint32_t sub_index, const facts *f);
 /* A table of the strings in `list`. */
 op_strings cw_schema_emit_strings(builder *b, const cw_json *list);

@@ -123,11 +123,13 @@ cw_code cw_schema_compile_text(cw_str text, const cw_schema_opts *opts, cw_schem
     cw_arena_init(&b.s->arena, ARENA_FACTOR * b.opts.max_bytes + (1u << 20));
     cw_buf_init(&b.s->code, UINT32_MAX / 8);
     cw_buf_init(&b.list, UINT32_MAX / 8);
+    cw_buf_init(&b.leaf, UINT32_MAX / 8);
     cw_map_init(&b.ids, (size_t)b.opts.max_subschemas * 4 + 16);
     cw_code rc = build(&b, text);
     cw_map_done(&b.ids);
     free(b.work);
     cw_buf_done(&b.list);
+    cw_buf_done(&b.leaf);
     if (rc) {
         destroy(b.s);
         return rc;

@@ -50,6 +50,7 @@ typedef struct sub {
     uint32_t count;
     uint32_t resource;
     uint32_t node; /* in the program, once it is mentioned there */
+    uint32_t leaf; /* the same for its list, when that is a leaf */
 } sub;
 
 /* A subschema with a $dynamicAnchor. */
@@ -98,6 +99,7 @@ typedef struct builder {
     uint32_t *work;      /* subs whose node is not filled yet */
     uint32_t n_work, cap_work;
     cw_buf list; /* operations of the list being made */
+    cw_buf leaf; /* the same while a leaf is made in between */
     bool mixed;  /* more than one dialect in one document */
     bool custom; /* a meta-schema of somebody's own */
     uint32_t meta_depth;
@@ -167,9 +169,12 @@ uint32_t cw_schema_type_bits(const cw_json *type);
 
 CW_INLINE bool cw_schema_has_type(uint32_t types, const cw_json *v)
 {
-    if (CW_LIKELY(types >> (v->meta & 7u) & 1u))
+    uint32_t type = v->meta & 7u;
+    if (CW_LIKELY(types >> type & 1u))
         return true;
-    return (types & TYPE_INTEGER) && cw_json_is_integer(v);
+    if (!(types & TYPE_INTEGER) || type != CW_JSON_NUMBER)
+        return false;
+    return !(v->meta & (CW_JSON_FRACTION | CW_JSON_EXPONENT)) || cw_json_is_integer(v);
 }
 
 /* scratch.c */

@@ -2,9 +2,26 @@
 /* text.c - small facts about strings and types. */
 #include "schema/schema_int.h"
 
+static bool is_ascii(cw_str text)
+{
+    uint64_t all = 0;
+    size_t i = 0;
+    for (; i + 8 <= text.n; i += 8)
+        all |= cw_json_load8(text.p + i);
+    /* The last eight bytes, some of them for the second time. */
+    if (text.n >= 8)
+        all |= cw_json_load8(text.p + text.n - 8);
+    else
+        for (; i < text.n; i++)
+            all |= (uint8_t)text.p[i];
+    return !(all & UINT64_C(0x8080808080808080));
+}
+
 /* Bytes that do not continue a character, eight at a time. */
 size_t cw_schema_code_points(cw_str text)
 {
+    if (is_ascii(text))
+        return text.n;
     const uint64_t ones = UINT64_C(0x0101010101010101);
     size_t continued = 0;
     size_t i = 0;

@@ -101,7 +101,7 @@ static cw_code place_target(bundler *b, target *t)
     cw_buf_add(&place, cw_str_from(b->container));
     cw_refs_add_token(&place, t->name);
     if (place.code)
-        return cw_fail_nomem(b->err);
+        return cw_fail(b->err, place.code, "%s", cw_code_text(place.code));
     t->place = cw_arena_dup_str(&b->scratch, cw_buf_str(&place));
     return t->place.p ? CW_OK : cw_arena_fail(&b->scratch, b->err);
 }

@@ -157,7 +157,7 @@ void cw_remote_judge(cw_str service, uint64_t id, const cw_remote_reply *reply, 
         return;
     }
     cw_err err;
-    const cw_json *root;
+    const cw_json *root = NULL;
     cw_str body = cw_arena_dup_str(arena, answer->body);
     cw_code rc =
         body.p ? cw_json_read(body, NULL, arena, &root, NULL, &err) : cw_arena_fail(arena, &err);

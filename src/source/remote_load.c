@@ -171,7 +171,7 @@ static cw_code read_open_file(int fd, cw_arena *arena, cw_str *ret, cw_err *err)
     char *p = cw_arena_alloc(arena, (size_t)st.st_size + 1);
     if (!p)
         return cw_arena_fail(arena, err);
-    size_t n;
+    size_t n = 0;
     cw_code rc = read_all(fd, p, (size_t)st.st_size, &n, err);
     if (rc == CW_OK)
         *ret = cw_str_make(p, n);
@@ -230,6 +230,14 @@ static void on_answer(cw_client_req *req, cw_client_end end, const cw_client_ans
 static void on_deadline(cw_deadline *d)
 {
     cw_remote_job *job = CW_CONTAINER(d, cw_remote_job, deadline);
+    /* Not from here: the list of this deadline ends with the job. */
+    cw_client_cancel(job->client, &job->req);
+    cw_loop_do_later(job->loop, &job->later);
+}
+
+static void on_late(cw_later *later)
+{
+    cw_remote_job *job = CW_CONTAINER(later, cw_remote_job, later);
     finish_with(job, CW_TIMEOUT, CW_STR("rpc.discover: no answer in time"));
 }
 
@@ -241,6 +249,7 @@ static cw_code discover(cw_remote_job *job, cw_err *err)
         cw_remote_client(job->remote, job->loop, CW_REMOTE_DOCUMENT_MAX, &job->client, err);
     if (rc)
         return rc;
+    job->later.fn = on_late;
     cw_deadline_list_init(&job->limit, job->config.timeout_ms, on_deadline);
     cw_loop_watch(job->loop, &job->limit);
     job->watched = true;

@@ -6,7 +6,19 @@ import path from "node:path";
 import { test } from "node:test";
 import { binary, root, runCauseway } from "./support/programs.mjs";
 
-const commands = ["serve", "config check", "config schema", "config show", "version", "help"];
+const commands = [
+    "serve",
+    "config check",
+    "config schema",
+    "config show",
+    "plugin new",
+    "plugin check",
+    "plugin list",
+    "plugin enable",
+    "plugin disable",
+    "version",
+    "help",
+];
 
 // Run a shell script with the program as $0.
 function shell(script, env = {}) {
@@ -31,7 +43,7 @@ test("help names every sub-command", async () => {
         const { code, stdout, stderr } = await runCauseway(args);
         assert.equal(code, 0);
         assert.equal(stderr, "");
-        for (const command of ["serve", "config", "version", "help"]) {
+        for (const command of ["serve", "config", "plugin", "version", "help"]) {
             assert.match(stdout, new RegExp(`^  ${command} +\\w`, "m"));
         }
     }

@@ -1,7 +1,10 @@
 // Plugins that crash, hang or talk nonsense, a hundred times each while others are called: whoever
 // called the broken method hears of it at once, and nobody else notices anything.
 import assert from "node:assert/strict";
+import { copyFileSync, renameSync } from "node:fs";
+import path from "node:path";
 import { suite, test } from "node:test";
+import { keepFolder } from "./support/kept.mjs";
 import {
     assertRpcError,
     assertToolError,
@@ -12,7 +15,7 @@ import {
     timed,
     workersOf,
 } from "./support/mcp.mjs";
-import { slowness } from "./support/programs.mjs";
+import { buildFolder, slowness } from "./support/programs.mjs";
 import { eventually, inParallel, openFiles, pause } from "./support/server.mjs";
 
 const times = 100;
@@ -25,7 +28,7 @@ const memory = slowness > 1 ? 0 : "64MB";
 
 // What a faulty method may take before its caller hears of it. A crash is heard of 50 ms after the
 // death; starting the worker that dies, and this machine's other work, come on top.
-const crash = 1_000 * slowness;
+const crash = 500 * slowness;
 const hang = timeout + 1_000 * slowness;
 const kinds = {
     segv: crash,
@@ -101,8 +104,8 @@ suite("a method of a plugin", () => {
             }
             assert.ok(calls >= 10, `${calls} healthy calls`);
             assert.match(server.stderr, /faults/);
-            const back = () => openFiles(server.pid) <= files + 16 && workersOf(server).length <= 40;
-            await eventually(back, "descriptors and processes are given back");
+            const back = () => openFiles(server.pid) <= files + 60;
+            await eventually(back, "descriptors are given back");
         });
     }
 });
@@ -206,6 +209,30 @@ suite("a worker", { concurrency: true }, () => {
         await Promise.all(sleeps);
         await eventually(() => workersOf(server).length <= 2, "one for each plugin");
         await callToolWell(server, "test.echo", { message: "x" });
+    });
+
+    test("that cannot be started fails the calls that need it, and is started when it can be", async (t) => {
+        const host = path.join(keepFolder(), "host");
+        const hidden = `${host}.hidden`;
+        copyFileSync(path.join(buildFolder, "src", "host", "causeway-plugin-host"), host);
+        const plugins = { host, load_timeout: `${500 * slowness}ms`, timeout: "10s" };
+        const server = await start(t, { loops: 1, plugins });
+        await callToolWell(server, "test.echo", { message: "x" });
+        renameSync(host, hidden);
+        assertToolError(await callTool(server, "faults.exit", {}));
+        const calls = Array.from({ length: 100 }, () =>
+            timed(() => callTool(server, "faults.ok", {})),
+        );
+        await callToolWell(server, "test.echo", { message: "untouched" });
+        for (const { value, ms } of await Promise.all(calls)) {
+            assertToolError(value);
+            assert.ok(ms < 2_000 * slowness, `${ms} ms`);
+        }
+        renameSync(hidden, host);
+        await eventually(async () => {
+            const { json } = await callTool(server, "faults.ok", {});
+            return !json.result.isError;
+        }, "a new worker");
     });
 
     test("is not left behind when the server ends", async () => {

@@ -81,8 +81,9 @@ void doors_send(int fd, const char *path, const char *headers, const char *body)
                      "Content-Length: %zu\r\n\r\n",
                      path, headers, strlen(body));
     assert_true(n > 0 && (size_t)n < sizeof head);
-    assert_int_equal(send(fd, head, (size_t)n, MSG_NOSIGNAL), n);
-    assert_int_equal(send(fd, body, strlen(body), MSG_NOSIGNAL), strlen(body));
+    /* A server without memory may have closed the connection; the answer tells. */
+    (void)!send(fd, head, (size_t)n, MSG_NOSIGNAL);
+    (void)!send(fd, body, strlen(body), MSG_NOSIGNAL);
 }
 
 static size_t dechunk(char *p, size_t n)
@@ -103,7 +104,7 @@ static size_t dechunk(char *p, size_t n)
 void doors_read(int fd, response *ret)
 {
     /* Not counted by the wrappers of oom.h while they fail: one block, from before. */
-    static char bytes[4 << 20];
+    static char bytes[16 << 20];
     size_t n = 0;
     ssize_t got;
     *ret = (response){0};

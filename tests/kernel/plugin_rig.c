@@ -11,11 +11,25 @@
 
 const char *rig_host, *rig_folder;
 
+static void count_handle(uv_handle_t *handle, void *arg)
+{
+    (void)handle;
+    ++*(int *)arg;
+}
+
+static int count_handles(rig *r)
+{
+    int n = 0;
+    uv_walk(&r->loop.uv, count_handle, &n);
+    return n;
+}
+
 void rig_init(rig *r)
 {
     *r = (rig){.opts = RIG_OPTS};
     assert_int_equal(cw_loop_init(&r->loop, 256, NULL), CW_OK);
     assert_int_equal(cw_spawner_new(&r->spawner, NULL), CW_OK);
+    r->n_handles = count_handles(r);
 }
 
 static void on_loaded(const cw_plugin_loaded *loaded, void *ctx)
@@ -49,6 +63,7 @@ void rig_load(rig *r, const char *name)
     assert_true(rig_load_file(r, name, path));
     assert_string_equal(r->problem, "");
     assert_non_null(r->source);
+    rig_settle(r);
 }
 
 void rig_done(rig *r)
@@ -72,7 +87,7 @@ void rig_turn(rig *r)
 {
     uv_timer_t timer;
     uv_timer_init(&r->loop.uv, &timer);
-    uv_timer_start(&timer, on_tick, 1, 0);
+    uv_timer_start(&timer, on_tick, 1, /* repeat= */ 1); /* due already, it must come again */
     uv_run(&r->loop.uv, UV_RUN_ONCE);
     uv_close((uv_handle_t *)&timer, NULL);
     uv_run(&r->loop.uv, UV_RUN_NOWAIT);
@@ -91,6 +106,14 @@ void rig_for(rig *r, uint32_t ms)
     uint64_t until = cw_clock_ms() + ms;
     while (cw_clock_ms() < until)
         rig_turn(r);
+}
+
+void rig_settle(rig *r)
+{
+    uint64_t until = cw_clock_ms() + 5000;
+    while (count_handles(r) > r->n_handles && cw_clock_ms() < until)
+        rig_turn(r);
+    assert_int_equal(count_handles(r), r->n_handles);
 }
 
 const cw_method *rig_method(const cw_source *s, const char *id)

@@ -44,7 +44,8 @@ typedef struct rig {
     cw_spawner *spawner;
     cw_plugin_opts opts;
     cw_source *source;
-    int n_loaded; /* calls of the callback */
+    int n_loaded;  /* calls of the callback */
+    int n_handles; /* of the empty loop */
     char problem[2048];
 } rig;
 
@@ -57,7 +58,7 @@ typedef struct rig {
 
 /* Loop and spawner. */
 void rig_init(rig *r);
-/* Begin to load FOLDER/NAME.so and wait for the outcome. */
+/* Begin to load FOLDER/NAME.so and wait for the outcome, and for the end of the loading worker. */
 void rig_load(rig *r, const char *name);
 /* The same, of any file and with any name; false when it could not be begun. */
 bool rig_load_file(rig *r, const char *name, const char *path);
@@ -67,6 +68,8 @@ void rig_turn(rig *r);
 /* Run the loop until *counter is at least `value`; fails after `ms`. */
 void rig_until(rig *r, const int *counter, int value, uint32_t ms);
 void rig_for(rig *r, uint32_t ms);
+/* Run the loop until nothing but itself is open. */
+void rig_settle(rig *r);
 const cw_method *rig_method(const cw_source *s, const char *id);
 
 /* One call and what became of it. */

@@ -526,11 +526,12 @@ static void a_slow_reader_gets_the_newest_progress_and_the_whole_answer(void **s
 {
     (void)state;
     response got;
+    unsigned done = atomic_load(&d.source->done);
     int fd = doors_connect(&d);
-    int small = 4096;
+    int small = 1 << 17; /* not below a loopback segment: the kernel would send at a crawl */
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     doors_send(fd, "/mcp", CALL("flood"), WITH_TOKEN("flood", "1"));
-    usleep(100000);
+    doors_wait(&d.source->done, done + 1);
     doors_read(fd, &got);
     assert_int_equal(got.status, 200);
     /* The answer is there once as text and once as structured content. */
@@ -540,7 +541,7 @@ static void a_slow_reader_gets_the_newest_progress_and_the_whole_answer(void **s
     unsigned n = 0;
     for (const char *at = last; (at = strstr(at, "data: {")) != NULL; at++, n++)
         last = at;
-    assert_true(n > 10 && n <= 5001);
+    assert_true(n > 10 && n < 40001); /* some progress was left out */
     assert_non_null(strstr(last, "\"result\":{\"content\""));
     assert_non_null(strstr(last + (2 << 20), "\"id\":3}\n\n"));
 }

@@ -112,7 +112,7 @@ static void steps(fake_op *op)
 static void flood(fake_op *op)
 {
     enum { SIZE = 1 << 20 };
-    for (int i = 0; i < 5000; i++)
+    for (int i = 0; i < 40000; i++)
         fake_progress(op, i);
     char *big = cw_arena_alloc(op->call->arena, SIZE + 1);
     if (big) {

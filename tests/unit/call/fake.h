@@ -10,7 +10,7 @@
  *   broken     FAILED: died
  *   refuse     start refuses
  *   steps      progress 1, 1 (again), 3 of 3, then the result
- *   flood      5,000 progress reports, then a result of 1 MB
+ *   flood      40,000 progress reports, then a result of 1 MB
  *   guarded    needs login and the scopes a:read and b:write
  *   hidden     needs a permission that nobody has
  *   strict     params a (required), b (default 5)

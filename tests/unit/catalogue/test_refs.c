@@ -197,10 +197,11 @@ static void every_failed_allocation_is_reported(void **state)
     (void)state;
     cw_arena arena;
     cw_arena_init(&arena, 1 << 20);
-    char text[3000] = "{\"a\":[";
+    char text[3000];
+    size_t n = (size_t)snprintf(text, sizeof text, "{\"a\":[1");
     for (int i = 0; i < 80; i++)
-        strcat(text, "{\"$ref\":\"#/abcdefgh\"},");
-    strcat(text, "1]}");
+        n += (size_t)snprintf(text + n, sizeof text - n, ",{\"$ref\":\"#/abcdefgh\"}");
+    snprintf(text + n, sizeof text - n, "]}");
     const cw_json *schema = json_of(&arena, text);
     assert_true(oom_each(copy_once, (void *)(uintptr_t)schema) >= 3);
     cw_arena_done(&arena);

@@ -354,10 +354,50 @@ static void build_once(void *ctx)
     assert_int_equal(refs_of[0] + refs_of[1] + refs_of[2], 0);
 }
 
+typedef struct offers_list {
+    const cw_offer *items;
+    size_t n;
+} offers_list;
+
+static void build_offers_once(void *ctx)
+{
+    const offers_list *list = ctx;
+    cw_snapshot *s = NULL;
+    cw_code rc = cw_snapshot_build(list->items, list->n, &ops, &s, NULL);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    cw_snapshot_unref(s);
+}
+
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
     assert_true(oom_each(build_once, NULL) >= 15);
+    /* So many that every list has an allocation of its own. */
+    many m = make_many(150, true);
+    const cw_offer offer = {CW_STR("many"), m.methods, m.n, source(0)};
+    offers_list list = {&offer, 1};
+    assert_true(oom_each(build_offers_once, &list) >= 150);
+    free_many(&m);
+}
+
+/* So many problems that their texts fill more than one block of the arena. */
+static void every_failed_allocation_of_a_problem_is_reported(void **state)
+{
+    (void)state;
+    char id[151];
+    memset(id, 'x', sizeof id - 1);
+    id[150] = '\0';
+    const cw_method one = method(id, false);
+    cw_offer offers[8];
+    for (unsigned i = 0; i < CW_COUNT(offers); i++)
+        offers[i] = (cw_offer){CW_STR("same"), &one, 1, source(0)};
+    cw_snapshot *s = build(offers, CW_COUNT(offers));
+    size_t n;
+    (void)cw_snapshot_problems(s, &n);
+    assert_int_equal(n, 7);
+    cw_snapshot_unref(s);
+    offers_list list = {offers, CW_COUNT(offers)};
+    assert_true(oom_each(build_offers_once, &list) >= 4);
 }
 
 int main(void)
@@ -374,6 +414,7 @@ int main(void)
         cmocka_unit_test(the_catalogue_has_a_ceiling),
         cmocka_unit_test(references_are_counted_across_threads),
         cmocka_unit_test(every_failed_allocation_is_reported),
+        cmocka_unit_test(every_failed_allocation_of_a_problem_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ typedef struct fake_server {
     atomic_uint accepted, requests, gone; /* gone: closed by the client */
     atomic_uint held, let_go;
     atomic_size_t body_bytes;
-    char last[FAKE_REQUEST_MAX]; /* the beginning of the last request */
+    char last[FAKE_REQUEST_MAX]; /* fake_last */
     atomic_size_t last_n;
     struct fake_conn {
         struct fake_server *server;
@@ -245,12 +245,12 @@ static inline void *fake_main(void *arg)
             continue;
         c->server = s;
         c->script = s->scripts[n < s->n_scripts ? n : s->n_scripts - 1];
+        atomic_fetch_add(&s->accepted, 1);
         if (pthread_create(&c->thread, NULL, fake_conn_main, c)) {
             close(c->fd);
             break;
         }
         n++;
-        atomic_fetch_add(&s->accepted, 1);
     }
     for (size_t i = 0; i < n; i++)
         pthread_join(s->conns[i].thread, NULL);
@@ -290,6 +290,13 @@ static inline void fake_start_at(fake_server *s, const char *unix_path,
 static inline void fake_start(fake_server *s, const fake_step *const *scripts, size_t n)
 {
     fake_start_at(s, NULL, scripts, n);
+}
+
+/* The beginning of the last request. */
+static inline const char *fake_last(fake_server *s)
+{
+    assert_true(atomic_load(&s->last_n) > 0);
+    return s->last;
 }
 
 /* Let one more held connection go on. */

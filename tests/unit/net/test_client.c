@@ -51,8 +51,6 @@ static void urls_that_mean_something_else_are_refused(void **state)
         "unix:",
         "unix:relative.sock:/",
         "unix:/run/x.sock:path",
-        "unix:/0123456789012345678901234567890123456789012345678901234567890123456789012345678901"
-        "2345678901234567890123456789",
     };
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
         cw_client_url u = {.port = 7};
@@ -64,6 +62,10 @@ static void urls_that_mean_something_else_are_refused(void **state)
     }
     char name[300];
     cw_client_url u;
+    memset(name, 'a', sizeof name);
+    memcpy(name, "unix:/", 6);
+    assert_int_equal(cw_client_url_parse(cw_str_make(name, 5 + 107), &u, NULL), CW_OK);
+    assert_int_equal(cw_client_url_parse(cw_str_make(name, 5 + 108), &u, NULL), CW_PARAMS);
     memset(name, 'a', sizeof name);
     memcpy(name, "http://", 7);
     assert_int_equal(cw_client_url_parse(cw_str_make(name, 7 + 254), &u, NULL), CW_PARAMS);
@@ -111,12 +113,12 @@ static void a_request_is_what_it_should_be(void **state)
              "POST /rpc HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nAccept: a/b\r\nX-Own: 1\r\n"
              "Content-Length: 2\r\n\r\n{}",
              s.port);
-    assert_string_equal(s.last, want);
+    assert_string_equal(fake_last(&s), want);
     asked get = {.req = {.method = CW_HTTP_GET, .path = CW_STR("/other?x")}};
     ask(&b, &get);
     snprintf(want, sizeof want,
              "GET /other?x HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nAccept: a/b\r\n\r\n", s.port);
-    assert_string_equal(s.last, want);
+    assert_string_equal(fake_last(&s), want);
     assert_int_equal(s.accepted, 1);
     bench_close(&b);
     fake_stop(&s);
@@ -400,7 +402,7 @@ static void unix_sockets_work(void **state)
     assert_answer(&a, 200, "hi");
     assert_answer(&again, 200, "hi");
     assert_int_equal(s.accepted, 1);
-    assert_non_null(strstr(s.last, "POST /rpc HTTP/1.1\r\nHost: localhost\r\n"));
+    assert_non_null(strstr(fake_last(&s), "POST /rpc HTTP/1.1\r\nHost: localhost\r\n"));
     bench_close(&b);
     fake_stop(&s);
     rmdir(folder);

@@ -505,19 +505,28 @@ static void a_client_can_be_closed_from_within_an_end(void **state)
         bench_close(&b);
         fake_stop(&s);
     }
-    /* Where no connection is left that would keep it. */
-    bench b;
-    asked a = {.then = close_all}, waiting = {0};
-    shared = &b;
-    bench_loop(&b);
-    assert_int_equal(bench_client(&b, "http://no-such-name.invalid/", (cw_client_opts){0}), CW_OK);
-    assert_int_equal(begin_ask(&b, &a), CW_OK);
-    assert_int_equal(begin_ask(&b, &waiting), CW_OK);
-    run_until(&b, a.calls);
-    assert_true(b.closed);
-    assert_int_equal(waiting.calls, 0);
-    b.client = NULL;
-    bench_close(&b);
+}
+
+/* No connection is left that would keep it. With 1 ms the time is up before the name is known. */
+static void a_client_without_connections_can_be_closed_from_within_an_end(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        bench b;
+        asked a = {.then = close_all}, waiting = {0};
+        cw_client_opts opts = {.connect_ms = i ? 1 : 0};
+        shared = &b;
+        bench_loop(&b);
+        assert_int_equal(bench_client(&b, "http://no-such-name.invalid/", opts), CW_OK);
+        assert_int_equal(begin_ask(&b, &a), CW_OK);
+        assert_int_equal(begin_ask(&b, &waiting), CW_OK);
+        run_until(&b, a.calls);
+        assert_true(b.closed);
+        assert_int_equal(a.end, CW_CLIENT_CONNECT);
+        assert_int_equal(waiting.calls, 0);
+        b.client = NULL;
+        bench_close(&b);
+    }
 }
 
 static void closing_drops_what_runs_and_waits(void **state)
@@ -620,6 +629,7 @@ int main(void)
         cmocka_unit_test(a_request_can_be_made_from_within_another_end),
         cmocka_unit_test(a_request_can_be_cancelled_from_within_another_end),
         cmocka_unit_test(a_client_can_be_closed_from_within_an_end),
+        cmocka_unit_test(a_client_without_connections_can_be_closed_from_within_an_end),
         cmocka_unit_test(closing_drops_what_runs_and_waits),
         cmocka_unit_test(every_failed_allocation_ends_one_request_cleanly),
     };

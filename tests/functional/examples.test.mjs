@@ -1,0 +1,165 @@
+// The example plugin: lists, pages, Markdown, and what it says when something is not there.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, readFileSync, rmSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { rpc } from "./support/mcp.mjs";
+import { host, newFolder, permissions } from "./support/plugins.mjs";
+import { buildFolder, root, startCauseway, writeConfig } from "./support/programs.mjs";
+
+const content = readFileSync(path.join(root, "plugins", "examples", "content.sql"), "utf8");
+const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
+
+// A copy of the plugin with content of its own: `more` is SQL that comes behind content.sql.
+function examplesWith(more = "") {
+    const folder = newFolder("examples");
+    copyFileSync(path.join(buildFolder, "plugins", "examples.so"), path.join(folder, "examples.so"));
+    execFileSync("sqlite3", ["-bail", path.join(folder, "examples.db")], { input: content + more });
+    return folder;
+}
+
+// Run one method the way an author would.
+function call(folder, method, params) {
+    const args = ["--call", method, path.join(folder, "examples.so")];
+    try {
+        const text = execFileSync(host, [...args, JSON.stringify(params ?? {})], {
+            encoding: "utf8",
+            stdio: ["ignore", "pipe", "ignore"],
+        });
+        return { result: JSON.parse(text) };
+    } catch (error) {
+        return { error: JSON.parse(error.stdout) };
+    }
+}
+
+const list = (folder, params) =>
+    call(folder, "examples.articles.list", params).result?.map(({ nid }) => nid);
+
+test("check-91, check-92: content types with id and label", () => {
+    const { result } = call(examplesWith(), "examples.contentTypes.list");
+    assert.deepEqual(result, [
+        { id: "article", label: "Article" },
+        { id: "blog", label: "Blog post" },
+        { id: "page", label: "Basic page" },
+    ]);
+});
+
+test("check-93 to check-97: published articles, newest first, in pages", () => {
+    const folder = examplesWith();
+    assert.deepEqual(list(folder), [8, 6, 3, 2, 1]);
+    assert.deepEqual(list(folder, { page: { offset: 0, limit: 3 } }), [8, 6, 3]);
+    assert.deepEqual(list(folder, { page: { offset: 3, limit: 3 } }), [2, 1]);
+    assert.deepEqual(list(folder, { page: { limit: 2 } }), [8, 6]);
+    assert.deepEqual(list(folder, { page: { offset: 4 } }), [1]);
+    assert.deepEqual(list(folder, { page: {} }), [8, 6, 3, 2, 1]);
+    assert.deepEqual(list(folder, { page: { limit: 0 } }), []);
+    assert.deepEqual(list(folder, { page: { offset: 99 } }), []);
+    const { result } = call(folder, "examples.articles.list", { page: { limit: 1 } });
+    assert.deepEqual(result, [{ nid: 8, title: "Who keeps the road", created: 1780221600 }]);
+    assert.deepEqual(list(examplesWith("DELETE FROM nodes WHERE type = 'article';")), []);
+});
+
+test("pages that make no sense are refused with the member", () => {
+    const folder = examplesWith();
+    for (const [page, data] of [
+        [{ limit: -1 }, /^\/page\/limit: /],
+        [{ offset: -5 }, /^\/page\/offset: /],
+        [{ limit: "three" }, /^\/page\/limit: expected integer, got string$/],
+        [{ limit: 1.5 }, /^\/page\/limit: /],
+    ]) {
+        const { error } = call(folder, "examples.articles.list", { page });
+        assert.equal(error.code, -32602);
+        assert.match(error.data, data);
+    }
+});
+
+test("missing, unpublished and of another type: one text, nobody learns which", () => {
+    const folder = examplesWith();
+    for (const nid of [4, 5, 7, 999, 0, -1]) {
+        const { error } = call(folder, "examples.article.toMarkdown", { nid });
+        assert.deepEqual(error, {
+            code: -32602,
+            message: "Invalid params",
+            data: `Node ${nid} not found or not an article`,
+        });
+    }
+    const wrong = call(folder, "examples.article.toMarkdown", { nid: "1" });
+    assert.equal(wrong.error.code, -32602);
+});
+
+// HTML of a body, and the Markdown behind the title.
+const conversions = [
+    // check-98
+    ["<p>First paragraph.</p><p>Second paragraph.</p>", "First paragraph.\n\nSecond paragraph."],
+    ["<p>With <strong>bold</strong> and <em>italic</em>.</p>", "With **bold** and *italic*."],
+    ["", ""],
+    ["No paragraph tags.", "No paragraph tags."],
+    ["<div><p>Nested <span>in <b>tags</b></span></p></div>", "Nested in **tags**"],
+    ["<p>One</p>\n<p>Two</p>   <p>Three</p>", "One\n\nTwo\n\nThree"],
+    [`<p class="a">One</p><p style='x>y' id=z>Two</p>`, "One\n\nTwo"],
+    // fault-B24: what the original got wrong
+    ["<P>One</P><P>Two</P>", "One\n\nTwo"],
+    ["<p>1 &lt; 2 &amp; 3&nbsp;&#x41;&#66;</p>", "1 \\< 2 & 3 AB"],
+    ["<script>alert(1)</script><style>p{}</style><!-- no -->x", "x"],
+    ["<ul><li>a</li><li>b</li></ul>", "- a\n- b"],
+    // and the rest
+    ["<h1>A</h1><h3>B</h3>c", "# A\n\n### B\n\nc"],
+    ["<ol><li>x<ul><li>y</li></ul></li><li>z</li></ol>end", "1. x\n   - y\n2. z\n\nend"],
+    ["<ol><li>x<li>y</ol>", "1. x\n2. y"],
+    ["<ul><li><p>one</p><p>more</p></li></ul>", "- one\n\n  more"],
+    ["<blockquote><p>a</p><p>b</p></blockquote>c", "> a\n>\n> b\n\nc"],
+    [`<a href="/x?a=1&amp;b=2">link</a> <a>none</a>`, "[link](/x?a=1&b=2) none"],
+    ["<img src=i.png alt='a b'>", "![a b](i.png)"],
+    ["x <code>a&lt;b</code> <code>`</code>", "x `a<b` `` ` ``"],
+    ["<pre><code>if (x)\n\n  y();\n</code></pre>z", "```\nif (x)\n\n  y();\n```\n\nz"],
+    ["<pre>```</pre>", "````\n```\n````"],
+    ["a<br>b<br/>c<hr>d", "a\\\nb\\\nc\n\n---\n\nd"],
+    ["<b></b><i> spaced </i>next", "*spaced* next"],
+    ["<b>a <i>b</b> c</i>", "**a *b*** c"],
+    ["<b>x<p>y</p></b>z", "**x**\n\n**y**\n\nz"],
+    ["# not *a* heading_1", "\\# not \\*a\\* heading\\_1"],
+    ["- no list", "\\- no list"],
+    ["1 < 2 <3", "1 \\< 2 \\<3"],
+    ["a<b", "a"],
+    ["</p></ul></b>x", "x"],
+    ["<blockquote>".repeat(100) + "deep", `${"> ".repeat(32)}deep`],
+];
+
+test("check-98: HTML becomes Markdown", () => {
+    const rows = conversions.map(
+        ([html], i) => `(${100 + i}, 'article', 'T', 1, 0, ${quoted(html)})`,
+    );
+    const folder = examplesWith(`INSERT INTO nodes VALUES ${rows.join(",")};`);
+    conversions.forEach(([html, markdown], i) => {
+        const { result } = call(folder, "examples.article.toMarkdown", { nid: 100 + i });
+        assert.equal(result, `# T\n\n${markdown}`, html);
+    });
+});
+
+test("content that is missing or damaged is an error of the call and heals by itself", async () => {
+    const folder = examplesWith();
+    rmSync(path.join(folder, "examples.db"));
+    const config = writeConfig({ plugins: { folder }, roles: { anonymous: permissions } });
+    const server = await startCauseway({ args: ["--config", config] });
+    const ask = () => rpc(server, { id: 1, method: "examples.articles.list" });
+    const { json } = await ask();
+    assert.equal(json.error.code, -32603);
+    assert.equal(json.error.data, "The content cannot be read");
+    await server.untilLogged(/examples\.db/);
+    execFileSync("sqlite3", ["-bail", path.join(folder, "examples.db")], { input: content });
+    assert.equal((await ask()).json.result.length, 5);
+    await server.stop();
+});
+
+test("anonymous sees the scoped tool and is challenged on calling it", async () => {
+    const config = writeConfig({
+        plugins: { folder: path.join(buildFolder, "plugins") },
+        roles: { anonymous: permissions },
+    });
+    const server = await startCauseway({ args: ["--config", config] });
+    const answer = await rpc(server, { id: 1, method: "examples.contentTypes.list" });
+    assert.equal(answer.status, 401);
+    assert.deepEqual(answer.json.error.data.missing_scopes, ["tutorial:read", "tutorial:search"]);
+    await server.stop();
+});

@@ -1,0 +1,262 @@
+// The plugin folder of a running server: plugins come, go and change without a restart.
+import assert from "node:assert/strict";
+import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { rpc, toolNames } from "./support/mcp.mjs";
+import { compilePlugin, newFolder, permissions, versionSource } from "./support/plugins.mjs";
+import { buildFolder, runCauseway, slowness, startCauseway, writeConfig } from "./support/programs.mjs";
+import { eventually, pause } from "./support/server.mjs";
+
+const roles = { anonymous: permissions };
+
+async function start(folder, more = {}) {
+    const file = writeConfig({ plugins: { folder, ...more.plugins }, roles, ...more.top });
+    const server = await startCauseway({ args: ["--config", file] });
+    server.config = file;
+    return server;
+}
+
+const tell = async (server, method, params) =>
+    (await rpc(server, { id: 1, method, ...(params ? { params } : {}) })).json;
+
+const version = async (server, method) => (await tell(server, method)).result;
+
+// All processes that the server started, and theirs.
+function descendants(pid) {
+    return readdirSync("/proc")
+        .filter((name) => /^\d+$/.test(name))
+        .filter((name) => {
+            try {
+                const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+                return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === pid;
+            } catch {
+                return false;
+            }
+        })
+        .flatMap((child) => [Number(child), ...descendants(Number(child))]);
+}
+
+const lives = (pid) => {
+    try {
+        process.kill(pid, 0);
+        return true;
+    } catch {
+        return false;
+    }
+};
+
+test("the first list has the plugins' tools: the start waits for them", async () => {
+    const folder = newFolder("plugins");
+    compilePlugin(folder, "one", versionSource("one", "1.0", "one.tell"));
+    const server = await start(folder);
+    assert.deepEqual(await toolNames(server), ["one.tell"]);
+    assert.match(server.stderr, /catalogue published tools=1 methods=1 sources=1/);
+    await server.stop();
+});
+
+test("a file that comes is a plugin half a second later, and gone when it goes", async () => {
+    const folder = newFolder("plugins");
+    const server = await start(folder);
+    assert.deepEqual(await toolNames(server), []);
+    const file = compilePlugin(folder, "late", versionSource("late", "1.0", "late.tell"));
+    const before = performance.now();
+    await eventually(async () => (await toolNames(server)).length === 1, "the new tool");
+    // Noticed within half a second; loading takes a moment more.
+    assert.ok(performance.now() - before < 1000 * slowness);
+    assert.equal(await version(server, "late.tell"), "1.0");
+    rmSync(file);
+    await eventually(async () => (await toolNames(server)).length === 0, "no tool");
+    assert.equal((await tell(server, "late.tell")).error.code, -32601);
+    await server.stop();
+});
+
+test("disable and enable act on a running server", async () => {
+    const folder = newFolder("plugins");
+    compilePlugin(folder, "one", versionSource("one", "1.0", "one.tell"));
+    const server = await start(folder);
+    const args = ["one", "--config", server.config];
+    assert.equal((await runCauseway(["plugin", "disable", ...args])).code, 0);
+    await eventually(async () => (await toolNames(server)).length === 0, "no tool");
+    assert.equal((await runCauseway(["plugin", "enable", ...args])).code, 0);
+    await eventually(async () => (await toolNames(server)).length === 1, "the tool again");
+    assert.equal(await version(server, "one.tell"), "1.0");
+    await server.stop();
+});
+
+test("a replaced plugin serves new calls, and the old one finishes those that run", async () => {
+    const folder = newFolder("plugins");
+    compilePlugin(folder, "one", versionSource("one", "1.0", "one.tell"));
+    const server = await start(folder);
+    const running = tell(server, "one.tell", { wait: 1500 * slowness });
+    await pause(100);
+    compilePlugin(folder, "one", versionSource("one", "2.0", "one.tell"));
+    await eventually(async () => (await version(server, "one.tell")) === "2.0", "version 2.0");
+    assert.equal((await running).result, "1.0");
+    // The worker of the old version goes with its last call.
+    await eventually(() => descendants(server.pid).length <= 2, "the old worker's end");
+    await server.stop();
+});
+
+test("no call is lost while a plugin is replaced again and again", async () => {
+    const folder = newFolder("plugins");
+    const sources = ["1.0", "2.0"].map((v) => versionSource("one", v, "one.tell"));
+    const ready = sources.map((source, i) => {
+        const file = compilePlugin(newFolder("ready"), "one", source, { as: `${i}.so` });
+        return file;
+    });
+    copyFileSync(ready[0], path.join(folder, "one.so"));
+    const server = await start(folder);
+    let done = false;
+    const seen = new Set();
+    const caller = async () => {
+        while (!done) {
+            const { result, error } = await tell(server, "one.tell");
+            assert.equal(error, undefined, JSON.stringify(error));
+            seen.add(result);
+        }
+    };
+    const callers = Array.from({ length: 4 }, caller);
+    for (let i = 1; i <= 6; i++) {
+        copyFileSync(ready[i % 2], path.join(folder, ".one.new"));
+        renameSync(path.join(folder, ".one.new"), path.join(folder, "one.so"));
+        await pause(400);
+    }
+    done = true;
+    await Promise.all(callers);
+    assert.deepEqual([...seen].sort(), ["1.0", "2.0"]);
+    await server.stop();
+});
+
+test("a broken version leaves the old one running and is logged", async () => {
+    const folder = newFolder("plugins");
+    const file = compilePlugin(folder, "one", versionSource("one", "1.0", "one.tell"));
+    const server = await start(folder);
+    const whole = readFileSync(file);
+    // As if it were being copied: first a half of the file.
+    rmSync(file);
+    writeFileSync(file, whole.subarray(0, whole.length / 2));
+    await server.untilLogged(/not loaded, the older version stays source="one"/);
+    assert.equal(await version(server, "one.tell"), "1.0");
+    compilePlugin(folder, "one", versionSource("one", "2.0", "one.tell"));
+    await eventually(async () => (await version(server, "one.tell")) === "2.0", "version 2.0");
+    await server.stop();
+});
+
+test("a plugin with mistakes is left out, with its name and the member, and nothing else", async () => {
+    const folder = newFolder("plugins");
+    compilePlugin(folder, "good", versionSource("good", "1.0", "good.tell"));
+    compilePlugin(
+        folder,
+        "bad",
+        versionSource("bad", "1.0", "bad.tell").replace(`{"readOnlyHint": true}`, "[1]"),
+    );
+    compilePlugin(folder, "twice", versionSource("twice", "1.0", "good.tell"));
+    writeFileSync(path.join(folder, "text.so"), "no plugin");
+    const server = await start(folder);
+    assert.deepEqual(await toolNames(server), ["good.tell"]);
+    assert.match(server.stderr, /error sources: not loaded source="bad" problem="bad: .*annotations/);
+    assert.match(server.stderr, /error sources: not loaded source="text"/);
+    assert.match(server.stderr, /error sources: left out source="twice" problem=".*good\.tell.*good/);
+    await server.stop();
+});
+
+test("a plugin that hangs while it is loaded does not keep the server from starting", async () => {
+    const folder = newFolder("plugins");
+    compilePlugin(folder, "good", versionSource("good", "1.0", "good.tell"));
+    compilePlugin(
+        folder,
+        "stuck",
+        versionSource("stuck", "1.0", "stuck.tell").replace(
+            "static void tell",
+            "__attribute__((constructor)) static void hang(void) { pause(); }\nstatic void tell",
+        ),
+    );
+    const before = performance.now();
+    const server = await start(folder, { plugins: { load_timeout: "1m" } });
+    assert.ok(performance.now() - before > 2900);
+    assert.deepEqual(await toolNames(server), ["good.tell"]);
+    assert.match(server.stderr, /not every source has answered yet/);
+    const children = descendants(server.pid);
+    assert.ok(children.length >= 1);
+    await server.stop();
+    await eventually(() => !children.some(lives), "the end of all children");
+});
+
+test("a signal during the start ends it", async () => {
+    const folder = newFolder("plugins");
+    const source = versionSource("stuck", "1.0", "stuck.tell").replace(
+        "static void tell",
+        "__attribute__((constructor)) static void hang(void) { pause(); }\nstatic void tell",
+    );
+    compilePlugin(folder, "stuck", source);
+    const { Program, binary } = await import("./support/programs.mjs");
+    const file = writeConfig({ plugins: { folder, load_timeout: "1m" }, roles });
+    const server = new Program(binary, ["serve", "--config", file, "--listen", "127.0.0.1:0"]);
+    await eventually(() => descendants(server.pid).length > 0, "a worker");
+    const children = descendants(server.pid);
+    const before = performance.now();
+    await server.stop();
+    assert.ok(performance.now() - before < 2000 * slowness);
+    assert.equal(server.stdout, "");
+    await eventually(() => !children.some(lives), "the end of all children");
+});
+
+test("no process is left behind by a stop, not even one that is busy", async () => {
+    const folder = newFolder("plugins");
+    compilePlugin(folder, "one", versionSource("one", "1.0", "one.tell"));
+    const server = await start(folder, { top: { timeouts: { drain: "100ms" } } });
+    const calls = Array.from({ length: 6 }, () =>
+        tell(server, "one.tell", { wait: 30_000 }).catch(() => null),
+    );
+    await eventually(() => descendants(server.pid).length > 0, "workers");
+    await pause(300);
+    const children = descendants(server.pid);
+    await server.stop();
+    await Promise.all(calls);
+    await eventually(() => !children.some(lives), "the end of all children");
+});
+
+test("a reload changes roles, folder and limits, and an unusable one changes nothing", async () => {
+    const first = newFolder("plugins");
+    const second = newFolder("plugins");
+    compilePlugin(first, "one", versionSource("one", "1.0", "one.tell"));
+    compilePlugin(second, "two", versionSource("two", "1.0", "two.tell"));
+    const server = await start(first);
+    assert.deepEqual(await toolNames(server), ["one.tell"]);
+    const reload = async (config) => {
+        writeFileSync(server.config, JSON.stringify(config));
+        const seen = server.stderr.length;
+        process.kill(server.pid, "SIGHUP");
+        const done = /configuration read again|configuration refused/;
+        await server.until(() => done.test(server.stderr.slice(seen)), "the reload");
+    };
+    await reload({ plugins: { folder: first }, roles: { anonymous: permissions.slice(0, 2) } });
+    await eventually(async () => (await toolNames(server)).length === 0, "no tool for anonymous");
+    await reload({ plugins: { folder: first, workers: 7 }, roles });
+    await eventually(async () => (await toolNames(server)).includes("one.tell"), "the tool");
+    assert.equal(await version(server, "one.tell"), "1.0");
+    await reload({ plugins: { folder: second }, roles });
+    await eventually(async () => (await toolNames(server)).join() === "two.tell", "the other one");
+    await reload({ plugins: { folder: 7 }, roles });
+    assert.deepEqual(await toolNames(server), ["two.tell"]);
+    await reload({ roles });
+    await eventually(async () => (await toolNames(server)).length === 0, "none");
+    await server.stop();
+});
+
+test("with the examples the first list comes soon after the start, in little memory", async () => {
+    const server = await start(path.join(buildFolder, "plugins"));
+    const names = await toolNames(server);
+    assert.ok(names.includes("examples.articles.list"));
+    for (const method of ["examples.articles.list", "examples.article.toMarkdown"]) {
+        await rpc(server, { id: 1, method, params: method.endsWith("n") ? { nid: 1 } : {} });
+    }
+    const pss = [server.pid, ...descendants(server.pid)]
+        .map((pid) => readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))
+        .reduce((sum, text) => sum + Number(/^Pss:\s+(\d+)/m.exec(text)[1]), 0);
+    if (slowness === 1) {
+        assert.ok(pss <= 15 * 1024, `${pss} KB`);
+    }
+    await server.stop();
+});

@@ -1,0 +1,761 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "oom.h"
+#include "source/openrpc.h"
+
+/* A document that was read; `rc` and `err` when it could not be. */
+typedef struct reading {
+    cw_arena arena;
+    cw_method *methods;
+    size_t n;
+    cw_code rc;
+    cw_err err;
+} reading;
+
+static const cw_openrpc_opts plugin = {.trust_marks = true, .callable = true};
+static const cw_openrpc_opts remote = {0};
+
+static reading read_with(const cw_openrpc_opts *opts, const char *text)
+{
+    reading r = {0};
+    const cw_json *doc = NULL;
+    cw_err err = {0};
+    cw_arena_init(&r.arena, (size_t)256 << 20);
+    cw_str copy = cw_arena_dup_str(&r.arena, cw_str_from(text));
+    if (cw_json_read(copy, NULL, &r.arena, &doc, NULL, &err))
+        fail_msg("%s: %s", text, err.msg);
+    r.rc = cw_openrpc_read(doc, opts, &r.arena, &r.methods, &r.n, &r.err);
+    return r;
+}
+
+static void done(reading *r)
+{
+    cw_arena_done(&r->arena);
+}
+
+/* The only method of a plugin's document {"methods":[{"name":"a",REST}]}. */
+static reading read_method(const char *rest)
+{
+    char text[4000];
+    snprintf(text, sizeof text, "{\"methods\":[{\"name\":\"a\"%s%s}]}", *rest ? "," : "", rest);
+    reading r = read_with(&plugin, text);
+    if (r.rc)
+        fail_msg("%s: %s", rest, r.err.msg);
+    assert_int_equal(r.n, 1);
+    return r;
+}
+
+static void assert_text(cw_str text, const char *expected)
+{
+    char *copy = malloc(text.n + 1);
+    memcpy(copy, text.n ? text.p : "", text.n);
+    copy[text.n] = '\0';
+    assert_string_equal(copy, expected);
+    free(copy);
+}
+
+static void assert_span(const cw_json *v, const char *expected)
+{
+    assert_non_null(v);
+    assert_text(cw_json_span(v), expected);
+}
+
+static void a_method_needs_a_name_only(void **state)
+{
+    (void)state;
+    cw_source *source = (cw_source *)(void *)&source;
+    const cw_openrpc_opts opts = {.callable = true, .source = source};
+    reading r = read_with(&opts, "{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"a\"},{\"name\":"
+                                 "\"b/c d\"}]}");
+    assert_int_equal(r.rc, CW_OK);
+    assert_int_equal(r.n, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        const cw_method *m = &r.methods[i];
+        assert_text(m->id, i ? "b/c d" : "a");
+        assert_text(m->usage, "");
+        assert_int_equal(m->n_params, 0);
+        assert_null(m->output);
+        assert_null(m->mark);
+        assert_int_equal(m->needs.n_permissions, 0);
+        assert_int_equal(m->needs.n_scopes, 0);
+        assert_int_equal(m->needs.level, CW_AUTH_NONE);
+        assert_true(m->is_callable);
+        assert_false(m->by_position);
+        assert_ptr_equal(m->source, source);
+        assert_int_equal(m->index, i);
+    }
+    done(&r);
+    r = read_with(&remote, "{\"methods\":[]}");
+    assert_int_equal(r.rc, CW_OK);
+    assert_int_equal(r.n, 0);
+    done(&r);
+}
+
+static void a_whole_method_is_read(void **state)
+{
+    (void)state;
+    reading r = read_method(
+        "\"summary\":\"short\",\"description\":\"long\",\"paramStructure\":\"by-position\","
+        "\"params\":[{\"name\":\"x\",\"description\":\"dx\",\"required\":true,\"schema\":{\"type\":"
+        "\"integer\",\"default\":5}},{\"name\":\"y\",\"summary\":\"sy\",\"schema\":true},"
+        "{\"name\":\"z\",\"required\":false}],"
+        "\"result\":{\"name\":\"r\",\"schema\":{\"type\":\"string\"}},"
+        "\"x-access\":{\"permissions\":[\"q\",\"p\",\"q\"]},"
+        "\"x-mcp-tool\":{\"title\":\"T\",\"annotations\":{\"k\":1,\"auth\":{\"scopes\":[\"s:b\","
+        "\"s:a\",\"s:a\"],\"description\":\"why\"}}}");
+    const cw_method *m = r.methods;
+    assert_text(m->usage, "long");
+    assert_true(m->by_position);
+    assert_int_equal(m->n_params, 3);
+    assert_text(m->params[0].name, "x");
+    assert_text(m->params[0].description, "dx");
+    assert_true(m->params[0].is_required);
+    assert_span(m->params[0].schema, "{\"type\":\"integer\",\"default\":5}");
+    assert_span(m->params[0].initial, "5");
+    assert_text(m->params[1].description, "sy");
+    assert_false(m->params[1].is_required);
+    assert_span(m->params[1].schema, "true");
+    assert_null(m->params[1].initial);
+    assert_null(m->params[2].schema);
+    assert_false(m->params[2].is_required);
+    assert_span(m->output, "{\"type\":\"string\"}");
+    assert_int_equal(m->needs.n_permissions, 2);
+    assert_text(m->needs.permissions[0], "p");
+    assert_text(m->needs.permissions[1], "q");
+    assert_int_equal(m->needs.n_scopes, 2);
+    assert_text(m->needs.scopes[0], "s:a");
+    assert_text(m->needs.scopes[1], "s:b");
+    assert_int_equal(m->needs.level, CW_AUTH_REQUIRED);
+    assert_text(m->mark->title, "T");
+    assert_span(m->mark->annotations, "{\"k\":1,\"auth\":{\"scopes\":[\"s:b\",\"s:a\",\"s:a\"],"
+                                      "\"description\":\"why\"}}");
+    done(&r);
+}
+
+static void a_summary_stands_in_for_a_description(void **state)
+{
+    (void)state;
+    reading r = read_method("\"summary\":\"short\",\"description\":\"\"");
+    assert_text(r.methods->usage, "short");
+    done(&r);
+    r = read_method("\"summary\":null,\"description\":\"long\"");
+    assert_text(r.methods->usage, "long");
+    done(&r);
+}
+
+static void structures_are_three_words(void **state)
+{
+    (void)state;
+    reading r = read_method("\"paramStructure\":\"by-name\"");
+    assert_false(r.methods->by_position);
+    done(&r);
+    r = read_method("\"paramStructure\":\"either\"");
+    assert_false(r.methods->by_position);
+    done(&r);
+}
+
+/* Somebody else's service does not decide what is a tool here, nor who may call it. */
+static void marks_of_strangers_are_not_read(void **state)
+{
+    (void)state;
+    reading r = read_with(&remote, "{\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":5,\"x-access\":"
+                                   "[]}]}");
+    assert_int_equal(r.rc, CW_OK);
+    assert_null(r.methods->mark);
+    assert_false(r.methods->is_callable);
+    assert_int_equal(r.methods->needs.n_permissions, 0);
+    done(&r);
+}
+
+static void the_effective_level_follows_the_table(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *auth;
+        cw_auth_level level;
+        size_t n_scopes;
+    } cases[] = {
+        {"{\"scopes\":[]}", CW_AUTH_NONE, 0},
+        {"{\"scopes\":[\"s\"]}", CW_AUTH_REQUIRED, 1},
+        {"{\"scopes\":[\"s\"],\"level\":\"none\"}", CW_AUTH_NONE, 1},
+        {"{\"scopes\":[\"s\"],\"level\":\"optional\"}", CW_AUTH_OPTIONAL, 1},
+        {"{\"scopes\":[\"s\"],\"level\":\"required\"}", CW_AUTH_REQUIRED, 1},
+        {"{\"scopes\":[],\"level\":\"required\"}", CW_AUTH_REQUIRED, 0},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        char text[200];
+        snprintf(text, sizeof text, "\"x-mcp-tool\":{\"annotations\":{\"auth\":%s}}",
+                 cases[i].auth);
+        reading r = read_method(text);
+        assert_int_equal(r.methods->needs.level, cases[i].level);
+        assert_int_equal(r.methods->needs.n_scopes, cases[i].n_scopes);
+        done(&r);
+    }
+    reading r = read_method("\"x-mcp-tool\":{\"annotations\":{\"a\":1}}");
+    assert_int_equal(r.methods->needs.level, CW_AUTH_NONE);
+    done(&r);
+}
+
+static void annotations_are_maps_with_names(void **state)
+{
+    (void)state;
+    static const char *const right[] = {
+        "{\"1\":1}",         "{\"0\":1,\"2\":2}", "{\"00\":1}",     "{\"0\":1,\"01\":2}",
+        "{\"1\":1,\"0\":2}", "{\"\":1}",          "{\"a b/~\":[]}", "{\"-0\":1}",
+    };
+    for (size_t i = 0; i < CW_COUNT(right); i++) {
+        char text[200];
+        snprintf(text, sizeof text, "\"x-mcp-tool\":{\"annotations\":%s}", right[i]);
+        reading r = read_method(text);
+        assert_span(r.methods->mark->annotations, right[i]);
+        done(&r);
+    }
+    static const char *const none[] = {"{}", "{\"annotations\":null}", "{\"title\":null}"};
+    for (size_t i = 0; i < CW_COUNT(none); i++) {
+        char text[200];
+        snprintf(text, sizeof text, "\"x-mcp-tool\":%s", none[i]);
+        reading r = read_method(text);
+        assert_non_null(r.methods->mark);
+        assert_null(r.methods->mark->annotations);
+        assert_int_equal(r.methods->mark->title.n, 0);
+        done(&r);
+    }
+}
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"[]", "OpenRPC document: expected an object, got array"},
+        {"{}", "OpenRPC document: methods: missing"},
+        {"{\"methods\":{}}", "OpenRPC document: methods: expected an array, got object"},
+        {"{\"methods\":[5]}", "methods[0]: expected an object, got number"},
+        {"{\"methods\":[{\"name\":\"a\"},{}]}", "methods[1]: name: missing or empty"},
+        {"{\"methods\":[{\"name\":\"\"}]}", "methods[0]: name: missing or empty"},
+        {"{\"methods\":[{\"name\":5}]}", "methods[0]: name: expected a string, got number"},
+        {"{\"methods\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "method 'a': declared twice"},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        reading r = read_with(&plugin, cases[i].text);
+        assert_string_equal(r.err.msg, cases[i].message);
+        assert_int_equal(r.rc, CW_PARAMS);
+        assert_null(r.methods);
+        done(&r);
+    }
+}
+
+static void mistakes_of_a_method_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rest, *message;
+    } cases[] = {
+        {"\"summary\":[]", "summary: expected a string, got array"},
+        {"\"description\":5", "description: expected a string, got number"},
+        {"\"params\":{}", "params: expected an array, got object"},
+        {"\"params\":[5]", "params[0]: expected an object, got number"},
+        {"\"params\":[{\"name\":\"x\"},{\"name\":true}]",
+         "params[1]: name: expected a string, got boolean"},
+        {"\"params\":[{\"name\":\"x\"},{\"name\":\"x\"}]", "param 'x': declared twice"},
+        {"\"params\":[{\"name\":\"x\",\"required\":1}]",
+         "param 'x': required: expected true or false, got number"},
+        {"\"params\":[{\"name\":\"x\",\"description\":{}}]",
+         "param 'x': description: expected a string, got object"},
+        {"\"params\":[{\"name\":\"x\",\"schema\":null}]",
+         "param 'x': schema: expected an object, got null"},
+        {"\"params\":[{\"name\":\"x\",\"schema\":\"string\"}]",
+         "param 'x': schema: expected an object, got string"},
+        {"\"result\":true", "result: expected an object, got boolean"},
+        {"\"result\":{\"schema\":true}", "result: schema: expected an object, got boolean"},
+        {"\"result\":{\"schema\":[]}", "result: schema: expected an object, got array"},
+        {"\"paramStructure\":\"by-hand\"",
+         "paramStructure: expected \"by-name\", \"by-position\" or \"either\""},
+        {"\"paramStructure\":5", "paramStructure: expected a string, got number"},
+        {"\"x-access\":[]", "x-access: expected an object, got array"},
+        {"\"x-access\":{\"permission\":[]}", "x-access: unknown member 'permission'"},
+        {"\"x-access\":{\"permissions\":\"p\"}",
+         "x-access: permissions: expected an array, got string"},
+        {"\"x-access\":{\"permissions\":[\"p\",5]}",
+         "x-access: permissions: [1]: expected a string, got number"},
+        {"\"x-access\":{\"permissions\":[\"\"]}",
+         "x-access: permissions: [0]: expected a text without control characters"},
+        {"\"x-access\":{\"permissions\":[\"a\\nb\"]}",
+         "x-access: permissions: [0]: expected a text without control characters"},
+        {"\"x-access\":{\"permissions\":[\"a\\u007f\"]}",
+         "x-access: permissions: [0]: expected a text without control characters"},
+        {"\"x-mcp-tool\":true", "x-mcp-tool: expected an object, got boolean"},
+        {"\"x-mcp-tool\":{\"tilte\":\"T\"}", "x-mcp-tool: unknown member 'tilte'"},
+        {"\"x-mcp-tool\":{\"title\":5}", "x-mcp-tool: title: expected a string, got number"},
+        {"\"x-mcp-tool\":{\"annotations\":[1]}",
+         "x-mcp-tool: annotations: expected an object, got array"},
+        {"\"x-mcp-tool\":{\"annotations\":[]}",
+         "x-mcp-tool: annotations: expected an object, got array"},
+        {"\"x-mcp-tool\":{\"annotations\":{}}", "x-mcp-tool: annotations: empty; leave them out"},
+        {"\"x-mcp-tool\":{\"annotations\":{\"0\":1,\"1\":2,\"2\":3}}",
+         "x-mcp-tool: annotations: expected an object with names, got a list"},
+        {"\"x-mcp-tool\":{\"annotations\":{\"auth\":[]}}",
+         "x-mcp-tool: annotations: auth: expected an object, got array"},
+        {"\"x-mcp-tool\":{\"annotations\":{\"auth\":{}}}",
+         "x-mcp-tool: annotations: auth: scopes: missing; write [] for none"},
+        {"\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":\"s\"}}}",
+         "x-mcp-tool: annotations: auth: scopes: expected an array, got string"},
+        {"\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[\"a b\"]}}}",
+         "x-mcp-tool: annotations: auth: scopes: [0]: expected a scope (printable ASCII without "
+         "spaces, '\"' and '\\')"},
+        {"\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[],\"level\":\"maximal\"}}}",
+         "x-mcp-tool: annotations: auth: level: expected \"none\", \"optional\" or \"required\""},
+        {"\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[],\"level\":null}}}",
+         "x-mcp-tool: annotations: auth: level: expected \"none\", \"optional\" or \"required\""},
+        {"\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[],\"description\":5}}}",
+         "x-mcp-tool: annotations: auth: description: expected a string, got number"},
+        {"\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[],\"lever\":\"none\"}}}",
+         "x-mcp-tool: annotations: auth: unknown member 'lever'"},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        char text[600];
+        char message[CW_ERR_MSG_MAX + 20];
+        snprintf(text, sizeof text, "{\"methods\":[{\"name\":\"a.b\",%s}]}", cases[i].rest);
+        snprintf(message, sizeof message, "method 'a.b': %s", cases[i].message);
+        reading r = read_with(&plugin, text);
+        assert_string_equal(r.err.msg, message);
+        assert_int_equal(r.rc, CW_PARAMS);
+        done(&r);
+    }
+}
+
+static void scopes_are_fit_for_a_challenge(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"\"\"",        "\"a\\\"\"", "\"a\\\\\"",
+                                        "\"\\u00e9\"", "\"a\\n\"",  "\"\\u007f\""};
+    for (size_t i = 0; i < CW_COUNT(wrong); i++) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "{\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":{\"annotations\":{\"auth\":{"
+                 "\"scopes\":[%s]}}}}]}",
+                 wrong[i]);
+        reading r = read_with(&plugin, text);
+        assert_int_equal(r.rc, CW_PARAMS);
+        done(&r);
+    }
+    reading r =
+        read_method("\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[\"!#[]^~\"]}}}");
+    assert_text(r.methods->needs.scopes[0], "!#[]^~");
+    done(&r);
+}
+
+static void a_mark_of_the_operator_is_read_alike(void **state)
+{
+    (void)state;
+    cw_arena arena;
+    cw_arena_init(&arena, 1 << 16);
+    const cw_json *v = NULL;
+    const cw_mark *mark = NULL;
+    cw_needs needs = {.n_permissions = 7};
+    cw_err err = {0};
+    assert_int_equal(cw_json_read(CW_STR("{\"title\":\"T\",\"annotations\":{\"auth\":{\"scopes\":["
+                                         "\"s\"]}}}"),
+                                  NULL, &arena, &v, NULL, NULL),
+                     CW_OK);
+    assert_int_equal(cw_openrpc_mark(v, "source 'x'", &arena, &mark, &needs, &err), CW_OK);
+    assert_text(mark->title, "T");
+    assert_int_equal(needs.level, CW_AUTH_REQUIRED);
+    assert_int_equal(needs.n_permissions, 7); /* not the mark's business */
+    assert_int_equal(cw_json_read(CW_STR("{\"annotations\":5}"), NULL, &arena, &v, NULL, NULL),
+                     CW_OK);
+    mark = NULL;
+    assert_int_equal(cw_openrpc_mark(v, "source 'x'", &arena, &mark, &needs, &err), CW_PARAMS);
+    assert_string_equal(err.msg, "source 'x': annotations: expected an object, got number");
+    assert_null(mark);
+    cw_arena_done(&arena);
+}
+
+/* ---- references ---- */
+
+#define COMPONENTS                                                                                 \
+    "\"components\":{\"contentDescriptors\":{\"Id\":{\"name\":\"id\",\"schema\":{\"$ref\":\"#/"    \
+    "components/schemas/Id\"}},\"Again\":{\"$ref\":\"#/components/contentDescriptors/Id\"}},"      \
+    "\"schemas\":{\"Id\":{\"type\":\"integer\",\"default\":7},\"Tree\":{\"type\":\"object\","      \
+    "\"properties\":{\"kids\":{\"items\":{\"$ref\":\"#/components/schemas/Tree\"}},\"id\":{"       \
+    "\"$ref\":\"#/components/schemas/Id\"}}},\"Loop\":{\"$ref\":\"#/components/schemas/Loop\"},"   \
+    "\"Own\":{\"$defs\":{\"x\":{\"type\":\"null\"}},\"anyOf\":[{\"$ref\":\"#/$defs/x\"},{"         \
+    "\"$ref\":\"#\"}]}},\"other\":{\"Id\":{\"type\":\"string\"},\"a/b\":false}},"
+
+/* The schema of the only param of a method, as the document has it and as it is read. */
+static void assert_schema(const char *schema, const char *expected)
+{
+    char text[4000];
+    snprintf(text, sizeof text,
+             "{" COMPONENTS "\"methods\":[{\"name\":\"a\",\"params\":[{\"name\":\"x\",\"schema\":%s"
+             "}],\"result\":{\"schema\":%s}}]}",
+             schema, schema);
+    reading r = read_with(&remote, text);
+    if (r.rc)
+        fail_msg("%s: %s", schema, r.err.msg);
+    assert_span(r.methods->params[0].schema, expected);
+    assert_span(r.methods->output, expected);
+    done(&r);
+}
+
+#define ID "{\"type\":\"integer\",\"default\":7}"
+#define TREE                                                                                       \
+    "{\"type\":\"object\",\"properties\":{\"kids\":{\"items\":{\"$ref\":\"#/$defs/"                \
+    "Tree\"}},\"id\":"                                                                             \
+    "{\"$ref\":\"#/$defs/Id\"}}}"
+
+static void params_methods_and_results_may_be_references(void **state)
+{
+    (void)state;
+    reading r = read_with(
+        &remote, "{" COMPONENTS "\"x-all\":{\"m\":{\"name\":\"a\",\"params\":[{\"$ref\":\"#/"
+                 "components/contentDescriptors/Again\"}],\"result\":{\"$ref\":\"#/components/"
+                 "contentDescriptors/Id\"}}},\"methods\":[{\"$ref\":\"#/x-all/m\"}]}");
+    assert_int_equal(r.rc, CW_OK);
+    assert_text(r.methods->id, "a");
+    assert_text(r.methods->params[0].name, "id");
+    assert_span(r.methods->params[0].schema, ID);
+    assert_span(r.methods->params[0].initial, "7");
+    assert_span(r.methods->output, ID);
+    done(&r);
+}
+
+static void a_schema_takes_along_what_it_refers_to(void **state)
+{
+    (void)state;
+    assert_schema("{\"$ref\":\"#/components/schemas/Id\"}", ID);
+    assert_schema("{\"items\":{\"$ref\":\"#/components/schemas/Id\"}}",
+                  "{\"items\":{\"$ref\":\"#/$defs/Id\"},\"$defs\":{\"Id\":" ID "}}");
+    /* Once, however often it is meant, and whatever refers to itself. */
+    assert_schema("{\"anyOf\":[{\"$ref\":\"#/components/schemas/Tree\"},{\"$ref\":\"#/components/"
+                  "schemas/Id\"},{\"$ref\":\"#/components/schemas/Id\"}]}",
+                  "{\"anyOf\":[{\"$ref\":\"#/$defs/Tree\"},{\"$ref\":\"#/$defs/Id\"},{\"$ref\":\"#/"
+                  "$defs/Id\"}],\"$defs\":{\"Tree\":" TREE ",\"Id\":" ID "}}");
+    assert_schema("{\"$ref\":\"#/components/schemas/Tree\"}",
+                  "{\"type\":\"object\",\"properties\":{\"kids\":{\"items\":{\"$ref\":\"#/$defs/"
+                  "Tree\"}},\"id\":{\"$ref\":\"#/$defs/Id\"}},\"$defs\":{\"Tree\":" TREE
+                  ",\"Id\":" ID "}}");
+}
+
+static void definitions_have_names_of_their_own(void **state)
+{
+    (void)state;
+    assert_schema("{\"anyOf\":[{\"$ref\":\"#/components/schemas/Id\"},{\"$ref\":\"#/components/"
+                  "other/Id\"},{\"$ref\":\"#/components/other/a~1b\"}]}",
+                  "{\"anyOf\":[{\"$ref\":\"#/$defs/Id\"},{\"$ref\":\"#/$defs/Id_2\"},{\"$ref\":\"#/"
+                  "$defs/a~01b\"}],\"$defs\":{\"Id\":" ID
+                  ",\"Id_2\":{\"type\":\"string\"},\"a~1b\":false}}");
+    assert_schema("{\"not\":{\"$ref\":\"#/components/schemas/Id\"},\"$defs\":{\"Id\":true}}",
+                  "{\"not\":{\"$ref\":\"#/definitions/Id\"},\"$defs\":{\"Id\":true},"
+                  "\"definitions\":{\"Id\":" ID "}}");
+    assert_schema("{\"not\":{\"$ref\":\"#/components/schemas/Id\"},\"$defs\":1,\"definitions\":2}",
+                  "{\"not\":{\"$ref\":\"#/x-definitions/Id\"},\"$defs\":1,\"definitions\":2,"
+                  "\"x-definitions\":{\"Id\":" ID "}}");
+}
+
+/* Plugins count from their own schema, since they do not see the document around it. */
+static void references_inside_a_schema_stay_inside_it(void **state)
+{
+    (void)state;
+    static const char *const same[] = {
+        "{ \"$defs\": {\"x\": {}}, \"items\": {\"$ref\": \"#/$defs/x\"} }",
+        "{\"items\":{\"$ref\":\"#\"}}",
+        "{\"items\":{\"$ref\":\"#anchor\"}}",
+        "{\"items\":{\"$ref\":\"https://example.org/x\"}}",
+        "{\"enum\":[{\"$ref\":\"#/components/schemas/Id\"}]}",
+        "{\"$id\":\"urn:x\",\"items\":{\"$ref\":\"#/nowhere\"}}",
+    };
+    for (size_t i = 0; i < CW_COUNT(same); i++)
+        assert_schema(same[i], same[i]);
+    assert_schema("{\"not\":{\"$ref\":\"#/components/schemas/Own\"}}",
+                  "{\"not\":{\"$ref\":\"#/$defs/Own\"},\"$defs\":{\"Own\":{\"$defs\":{\"x\":{"
+                  "\"type\":\"null\"}},\"anyOf\":[{\"$ref\":\"#/$defs/Own/$defs/x\"},{\"$ref\":\"#/"
+                  "$defs/Own\"}]}}}");
+}
+
+static void references_that_lead_nowhere_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *param, *message;
+    } cases[] = {
+        {"{\"$ref\":\"#/components/none\"}", "params[0]: $ref '#/components/none' leads nowhere"},
+        {"{\"$ref\":\"other.json\"}", "params[0]: $ref 'other.json': only \"#/...\" is followed"},
+        {"{\"$ref\":\"#/components/schemas/Loop\"}",
+         "params[0]: $ref leads to more than 16 others"},
+        {"{\"name\":\"x\",\"schema\":{\"$ref\":\"#/nope\"}}",
+         "param 'x': schema: $ref '#/nope' leads nowhere"},
+        {"{\"name\":\"x\",\"schema\":{\"$ref\":\"#/components/schemas/Loop\"}}",
+         "param 'x': schema: $ref leads to more than 16 others"},
+        {"{\"name\":\"x\",\"schema\":{\"items\":{\"$ref\":\"#/nope\"}}}",
+         "param 'x': schema: $ref '#/nope' leads nowhere"},
+        {"{\"name\":\"x\",\"schema\":{\"not\":{\"$ref\":\"#/components/schemas/Id\"},\"$defs\":1,"
+         "\"definitions\":1,\"x-definitions\":1}}",
+         "param 'x': schema: $defs, definitions and x-definitions are all taken"},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        char text[2000];
+        char message[CW_ERR_MSG_MAX + 20];
+        snprintf(text, sizeof text,
+                 "{" COMPONENTS "\"methods\":[{\"name\":\"a\",\"params\":[%s]}]}", cases[i].param);
+        snprintf(message, sizeof message, "method 'a': %s", cases[i].message);
+        reading r = read_with(&plugin, text);
+        assert_string_equal(r.err.msg, message);
+        assert_int_equal(r.rc, CW_PARAMS);
+        done(&r);
+    }
+    reading r =
+        read_with(&plugin, "{\"methods\":[{\"name\":\"a\",\"result\":{\"$ref\":\"#/x\"}}]}");
+    assert_string_equal(r.err.msg, "method 'a': result: $ref '#/x' leads nowhere");
+    done(&r);
+    r = read_with(&plugin, "{\"methods\":[{\"$ref\":\"#/x\"}]}");
+    assert_string_equal(r.err.msg, "methods[0]: $ref '#/x' leads nowhere");
+    done(&r);
+}
+
+/* ---- ceilings ---- */
+
+static char *repeat(const char *front, const char *item, size_t n, const char *back)
+{
+    cw_buf b;
+    cw_buf_init(&b, (size_t)64 << 20);
+    cw_buf_add(&b, cw_str_from(front));
+    for (size_t i = 0; i < n; i++) {
+        const char *gap = strstr(item, "%");
+        cw_buf_printf(&b, "%s%.*s%zu%s", i ? "," : "", (int)(gap - item), item, i, gap + 1);
+    }
+    cw_buf_add(&b, cw_str_from(back));
+    return cw_buf_take(&b, NULL);
+}
+
+static void documents_have_a_number_of_methods(void **state)
+{
+    (void)state;
+    char *text = repeat("{\"methods\":[", "{\"name\":\"m%\",\"params\":[{\"name\":\"x\"}]}",
+                        CW_OPENRPC_MAX_METHODS, "]}");
+    reading r = read_with(&plugin, text);
+    assert_int_equal(r.rc, CW_OK);
+    assert_int_equal(r.n, CW_OPENRPC_MAX_METHODS);
+    done(&r);
+    free(text);
+    text = repeat("{\"methods\":[", "{\"name\":\"m%\"}", CW_OPENRPC_MAX_METHODS + 1, "]}");
+    r = read_with(&plugin, text);
+    assert_int_equal(r.rc, CW_LIMIT);
+    assert_string_equal(r.err.msg, "OpenRPC document: 10001 methods, the limit is 10000");
+    done(&r);
+    free(text);
+}
+
+static void methods_have_a_number_of_params(void **state)
+{
+    (void)state;
+    const char *front = "{\"methods\":[{\"name\":\"a\",\"params\":[";
+    char *text = repeat(front, "{\"name\":\"p%\"}", CW_OPENRPC_MAX_PARAMS, "]}]}");
+    reading r = read_with(&plugin, text);
+    assert_int_equal(r.rc, CW_OK);
+    assert_int_equal(r.methods->n_params, CW_OPENRPC_MAX_PARAMS);
+    done(&r);
+    free(text);
+    text = repeat(front, "{\"name\":\"p%\"}", CW_OPENRPC_MAX_PARAMS + 1, "]}]}");
+    r = read_with(&plugin, text);
+    assert_int_equal(r.rc, CW_LIMIT);
+    assert_string_equal(r.err.msg, "method 'a': params: 257 of them, the limit is 256");
+    done(&r);
+    free(text);
+}
+
+/* A schema that refers to `n` others. */
+static reading read_references(size_t n)
+{
+    char *defs = repeat("{\"c\":{", "\"d%\":{}", n, "},");
+    char *refs = repeat("\"methods\":[{\"name\":\"a\",\"result\":{\"schema\":{\"anyOf\":[",
+                        "{\"$ref\":\"#/c/d%\"}", n, "]}}}]}");
+    cw_buf b;
+    cw_buf_init(&b, 1 << 20);
+    cw_buf_printf(&b, "%s%s%c", defs, refs, '\0');
+    reading r = read_with(&plugin, b.p);
+    cw_buf_done(&b);
+    free(defs);
+    free(refs);
+    return r;
+}
+
+static void a_schema_has_a_number_of_references(void **state)
+{
+    (void)state;
+    reading r = read_references(999);
+    assert_int_equal(r.rc, CW_OK);
+    assert_int_equal(cw_json_count(cw_json_get(r.methods->output, CW_STR("$defs"))), 999);
+    done(&r);
+    r = read_references(1000);
+    assert_int_equal(r.rc, CW_LIMIT);
+    assert_string_equal(r.err.msg, "method 'a': result: schema: more than 999 references");
+    done(&r);
+}
+
+static void a_schema_has_a_size_with_all_it_refers_to(void **state)
+{
+    (void)state;
+    cw_buf b;
+    cw_buf_init(&b, (size_t)40 << 20);
+    cw_buf_add(&b, CW_STR("{\"big\":{\"enum\":[\""));
+    char *space = cw_buf_reserve(&b, (size_t)17 << 20);
+    memset(space, 'x', (size_t)17 << 20);
+    cw_buf_commit(&b, (size_t)17 << 20);
+    cw_buf_add(&b,
+               CW_STR("\"]},\"methods\":[{\"name\":\"a\",\"result\":{\"schema\":{\"not\":{\"$ref\":"
+                      "\"#/big\"}}}}]}"));
+    cw_buf_add_char(&b, '\0');
+    reading r = read_with(&plugin, b.p);
+    assert_int_equal(r.rc, CW_LIMIT);
+    assert_string_equal(r.err.msg,
+                        "method 'a': result: schema: longer than 16777216 bytes with all "
+                        "it refers to");
+    done(&r);
+    cw_buf_done(&b);
+}
+
+/* Names of a megabyte each do not fit where targets are kept. */
+static void names_of_references_have_a_ceiling(void **state)
+{
+    (void)state;
+    cw_buf b;
+    cw_buf_init(&b, (size_t)8 << 20);
+    size_t n = 1100 * 1024;
+    char *name = malloc(n);
+    memset(name, 'x', n);
+    cw_buf_printf(&b,
+                  "{\"%.*s\":{},\"methods\":[{\"name\":\"a\",\"result\":{\"schema\":{\"not\":{"
+                  "\"$ref\":\"#/%.*s\"}}}}]}%c",
+                  (int)n, name, (int)n, name, '\0');
+    reading r = read_with(&plugin, b.p);
+    assert_int_equal(r.rc, CW_LIMIT);
+    done(&r);
+    free(name);
+    cw_buf_done(&b);
+}
+
+static void a_full_arena_is_reported(void **state)
+{
+    (void)state;
+    cw_arena docs;
+    cw_arena_init(&docs, 1 << 20);
+    const cw_json *doc = NULL;
+    assert_int_equal(
+        cw_json_read(CW_STR("{\"s\":{},\"methods\":[{\"name\":\"a\",\"params\":[{\"name\":\"x\","
+                            "\"schema\":{\"not\":{\"$ref\":\"#/s\"}}}],\"x-mcp-tool\":{},"
+                            "\"x-access\":{\"permissions\":[\"p\"]}}]}"),
+                     NULL, &docs, &doc, NULL, NULL),
+        CW_OK);
+    for (size_t max = 0; max < 16; max += 1) {
+        cw_arena arena;
+        cw_arena_init(&arena, max);
+        cw_method *methods = NULL;
+        size_t n = 0;
+        cw_err err = {0};
+        assert_int_equal(cw_openrpc_read(doc, &plugin, &arena, &methods, &n, &err), CW_LIMIT);
+        assert_true(err.msg[0]);
+        cw_arena_done(&arena);
+    }
+    cw_arena_done(&docs);
+}
+
+static void no_permissions_are_fine(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"\"x-access\":{}", "\"x-access\":{\"permissions\":[]}"};
+    for (size_t i = 0; i < CW_COUNT(none); i++) {
+        reading r = read_method(none[i]);
+        assert_int_equal(r.methods->needs.n_permissions, 0);
+        done(&r);
+    }
+}
+
+/* ---- no memory ---- */
+
+static void read_once(void *ctx)
+{
+    cw_arena arena;
+    cw_arena_init(&arena, 1 << 20);
+    cw_method *methods = NULL;
+    size_t n = 0;
+    cw_err err = {0};
+    cw_code rc = cw_openrpc_read(ctx, &plugin, &arena, &methods, &n, &err);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    assert_int_equal(err.code, rc);
+    cw_arena_done(&arena);
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    cw_arena docs;
+    cw_arena_init(&docs, 1 << 20);
+    char *text = repeat(
+        "{" COMPONENTS "\"methods\":[",
+        "{\"name\":\"m%\",\"params\":[{\"name\":\"x\",\"schema\":{\"anyOf\":[{\"$ref\":\"#/"
+        "components/schemas/Tree\"},{\"$ref\":\"#/components/other/Id\"},{\"$ref\":\"#/components/"
+        "schemas/Own\"}]}}],\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[\"s\"]}}},"
+        "\"x-access\":{\"permissions\":[\"p\",\"q\"]}}",
+        10, "]}");
+    const cw_json *doc = NULL;
+    assert_int_equal(cw_json_read(cw_str_from(text), NULL, &docs, &doc, NULL, NULL), CW_OK);
+    assert_true(oom_each(read_once, (void *)(uintptr_t)doc) >= 50);
+    free(text);
+    /* A list so long, and names so long, that they need a block of their own. */
+    cw_buf b;
+    cw_buf_init(&b, 1 << 20);
+    cw_buf_printf(&b,
+                  "{\"c\":{\"%0600d\":{}},\"d\":{\"%0600d\":{}},\"methods\":[{\"name\":\"a\","
+                  "\"result\":{\"schema\":{\"a\":{\"$ref\":\"#/c/%0600d\"},\"b\":{\"$ref\":"
+                  "\"#/d/%0600d\"}}},\"x-access\":{\"permissions\":[\"p\"",
+                  0, 0, 0, 0);
+    for (int i = 0; i < 500; i++)
+        cw_buf_add(&b, CW_STR(",\"p\""));
+    cw_buf_add(&b, CW_STR("]}}]}"));
+    assert_int_equal(cw_json_read(cw_buf_str(&b), NULL, &docs, &doc, NULL, NULL), CW_OK);
+    assert_true(oom_each(read_once, (void *)(uintptr_t)doc) >= 10);
+    cw_buf_done(&b);
+    cw_arena_done(&docs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_method_needs_a_name_only),
+        cmocka_unit_test(a_whole_method_is_read),
+        cmocka_unit_test(a_summary_stands_in_for_a_description),
+        cmocka_unit_test(structures_are_three_words),
+        cmocka_unit_test(marks_of_strangers_are_not_read),
+        cmocka_unit_test(the_effective_level_follows_the_table),
+        cmocka_unit_test(annotations_are_maps_with_names),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(mistakes_of_a_method_are_named),
+        cmocka_unit_test(scopes_are_fit_for_a_challenge),
+        cmocka_unit_test(a_mark_of_the_operator_is_read_alike),
+        cmocka_unit_test(params_methods_and_results_may_be_references),
+        cmocka_unit_test(a_schema_takes_along_what_it_refers_to),
+        cmocka_unit_test(definitions_have_names_of_their_own),
+        cmocka_unit_test(references_inside_a_schema_stay_inside_it),
+        cmocka_unit_test(references_that_lead_nowhere_are_named),
+        cmocka_unit_test(documents_have_a_number_of_methods),
+        cmocka_unit_test(methods_have_a_number_of_params),
+        cmocka_unit_test(a_schema_has_a_number_of_references),
+        cmocka_unit_test(a_schema_has_a_size_with_all_it_refers_to),
+        cmocka_unit_test(names_of_references_have_a_ceiling),
+        cmocka_unit_test(a_full_arena_is_reported),
+        cmocka_unit_test(no_permissions_are_fine),
+        cmocka_unit_test(every_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
