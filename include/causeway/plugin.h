@@ -61,8 +61,8 @@ typedef struct cw_value cw_value;
         .size = sizeof(cw_plugin_entry),                                                           \
         .method_size = sizeof(cw_plugin_method),                                                   \
         .tool_size = sizeof(cw_plugin_tool),                                                       \
-        .name = plugin_name,                                                                       \
-        .version = plugin_version,                                                                 \
+        .name = (plugin_name),                                                                     \
+        .version = (plugin_version),                                                               \
         .methods_end = &causeway_plugin.methods,                                                   \
         .tools_end = &causeway_plugin.tools,                                                       \
     }

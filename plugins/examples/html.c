@@ -59,7 +59,9 @@ size_t html_find_tag(const char *html, html_tag *ret)
         if (read_tag(p, ret))
             return (size_t)(p - html);
     }
-    return strlen(html);
+    const char *end = html + strlen(html);
+    *ret = (html_tag){.attributes = end, .end = end};
+    return (size_t)(end - html);
 }
 
 bool html_is_hidden(const char *name)

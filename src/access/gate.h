@@ -32,7 +32,7 @@ typedef struct cw_needs {
 typedef enum cw_verdict {
     CW_VERDICT_ALLOW,
     CW_VERDICT_HIDDEN,    /* as if it did not exist */
-    CW_VERDICT_LOGIN,     /* listed; a call needs credentials */
+    CW_VERDICT_LOGIN,     /* listed; a call needs credentials, scopes among them or not */
     CW_VERDICT_FORBIDDEN, /* known to exist, not for this caller */
 } cw_verdict;
 

@@ -4,6 +4,14 @@
  * Fields in this order: name, description, inputSchema, outputSchema, title,
  * annotations; the last three only when there is something in them. inputSchema
  * is {"type":"object","properties":{…}} with `required` only when a parameter is.
+ * Schemas and annotations keep every token; white space between tokens goes, and
+ * references "#/…" that count from a schema's own root are said anew for its place
+ * in the tool (refs.h). A method without usage is described by its title, else by
+ * its id: clients refuse a tool without a description.
+ *
+ * For clients that want an object, an outputSchema S whose root is not of type
+ * "object" becomes {"type":"object","properties":{"result":S},"required":["result"]};
+ * definitions stay inside S, `$schema` moves to the root.
  *
  * Ownership: what is returned lives in the arena.
  * Threads:   no state.
@@ -13,8 +21,10 @@
 
 #include "catalogue/snapshot.h"
 
-/* The tool name of a method id: 1-128 of [A-Za-z0-9_.-]. An id outside that is mapped reversibly
- * ("textDocument/hover" -> "textDocument.hover"). CW_PARAMS with a reason when there is none. */
+/* The tool name of a method id: 1-128 of [A-Za-z0-9_.-]. An id within that is its own name; in any
+ * other '/' becomes '.' ("textDocument/hover" -> "textDocument.hover"), each other byte outside the
+ * set becomes _xHH, and so does a '_' that would read as such. Two ids may still meet ("a/b" and
+ * "a.b"): the snapshot refuses that. CW_PARAMS with a reason when there is no name; CW_NOMEM. */
 CW_MUST_USE cw_code cw_tool_name(cw_str id, cw_arena *arena, cw_str *ret, cw_err *err);
 
 /* Fill tool_name, tool_json, tool_object and wraps_output of an entry whose method has a mark.

@@ -54,7 +54,7 @@ typedef struct cw_snapshot_problem {
 } cw_snapshot_problem;
 
 /* Build from all offers, in order: an offer with a problem (an id or tool name that an earlier one
- * has, a reserved name, a schema that cannot be published) is left out as a whole and named in the
+ * has, or a schema that cannot be published) is left out as a whole and named in the
  * snapshot's problems. Fails with CW_NOMEM only. */
 CW_MUST_USE cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *ops,
                                       cw_snapshot **ret, cw_err *err);

@@ -38,8 +38,9 @@ static int load_folder(const char *option, cw_config **ret)
         return code;
     cw_config_unref(*ret);
     *ret = NULL;
-    return cw_cli_usage("the configuration has no plugin folder (plugins.folder); name another "
-                        "one with --config");
+    cw_cli_usage("the configuration has no plugin folder (plugins.folder); name another one with "
+                 "--config");
+    return CW_EXIT_USAGE;
 }
 
 /* ---- the folder ---- */

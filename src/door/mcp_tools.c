@@ -148,7 +148,7 @@ static void start(const cw_mcp_request *r, const cw_entry *entry, const cw_json 
                         .era = r->era,
                         .entry = entry,
                         .token = token,
-                        .reached = -INFINITY};
+                        .reached = -HUGE_VAL};
     item->self = call;
     item->on_drained = on_drained;
     cw_call_request request = {.view = opts->view,

@@ -14,12 +14,13 @@
 /* For log lines of no call. One process hosts one plugin. */
 static cw_wire *home;
 
-/* Send a frame that `side` holds, behind everything that waits but ahead of the call's answer. */
-static void send_side(cw_call *call, cw_wire *wire, cw_buf *side)
+/* Send the frame in `side`, behind everything that waits but ahead of the call's answer. One for
+ * which there is no memory is dropped. */
+static void send_side(const cw_call *call, cw_wire *wire)
 {
-    if (!side->code)
-        cw_wire_send(wire, call ? call->start : wire->out.n, cw_buf_str(side));
-    cw_buf_done(side);
+    if (!wire->side.code)
+        cw_wire_send(wire, call ? call->start : wire->out.n, cw_buf_str(&wire->side));
+    cw_buf_clear(&wire->side);
 }
 
 static const char *level_name(cw_level level)
@@ -35,16 +36,15 @@ static void log_line(cw_call *call, cw_level level, cw_str message)
         fprintf(stderr, "%s: %.*s\n", level_name(level), CW_STR_ARG(message));
         return;
     }
-    cw_buf side;
-    cw_buf_init(&side, 8 * (size_t)CW_CALL_LOG_MAX);
-    size_t start = cw_wire_open_frame(&side, call ? call->id : 0);
-    cw_buf_printf(&side, "{\"jsonrpc\":\"2.0\",\"method\":\"$/log\",\"params\":{\"level\":\"%s\"",
+    cw_buf *side = &wire->side;
+    size_t start = cw_wire_open_frame(side, call ? call->id : 0);
+    cw_buf_printf(side, "{\"jsonrpc\":\"2.0\",\"method\":\"$/log\",\"params\":{\"level\":\"%s\"",
                   level_name(level));
-    cw_buf_add(&side, CW_STR(",\"message\":"));
-    cw_json_escape(&side, message);
-    cw_buf_add(&side, CW_STR("}}"));
-    cw_wire_close_frame(&side, start);
-    send_side(call, wire, &side);
+    cw_buf_add(side, CW_STR(",\"message\":"));
+    cw_json_escape(side, message);
+    cw_buf_add(side, CW_STR("}}"));
+    cw_wire_close_frame(side, start);
+    send_side(call, wire);
 }
 
 static void print_progress(double progress, double total, const char *message)
@@ -78,12 +78,11 @@ void cw_call_progress(cw_call *call, double progress, double total, const char *
         print_progress(progress, total, message);
         return;
     }
-    cw_buf side;
-    cw_buf_init(&side, call->wire->max_body);
-    size_t start = cw_wire_open_frame(&side, call->id);
-    cw_buf_add(&side, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"$/progress\",\"params\":"));
+    cw_buf *side = &call->wire->side;
+    size_t start = cw_wire_open_frame(side, call->id);
+    cw_buf_add(side, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"$/progress\",\"params\":"));
     cw_json_writer w;
-    cw_json_writer_init(&w, &side, CW_JSON_COMPACT);
+    cw_json_writer_init(&w, side, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     cw_json_add_key(&w, CW_STR("progress"));
     cw_json_add_double(&w, progress);
@@ -94,9 +93,9 @@ void cw_call_progress(cw_call *call, double progress, double total, const char *
     if (message)
         cw_json_add_string_member(&w, CW_STR("message"), cw_str_from(message));
     cw_json_close(&w);
-    cw_buf_add_char(&side, '}');
-    cw_wire_close_frame(&side, start);
-    send_side(call, call->wire, &side);
+    cw_buf_add_char(side, '}');
+    cw_wire_close_frame(side, start);
+    send_side(call, call->wire);
 }
 
 bool cw_call_cancelled(cw_call *call)

@@ -34,6 +34,7 @@ typedef struct cw_wire {
     int fd; /* -1: nobody there (--call) */
     size_t max_body;
     cw_buf in, ahead, out;
+    cw_buf side;      /* a report while it is made */
     cw_buf cancels;   /* ids of calls whose $/cancel was read and not yet reached */
     size_t pos;       /* in `in`: the frame in use */
     size_t frame;     /* its length with the head; 0: none in use */

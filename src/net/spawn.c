@@ -258,13 +258,13 @@ void cw_spawner_free(cw_spawner *s)
     pthread_cond_signal(&s->work);
     pthread_mutex_unlock(&s->lock);
     pthread_join(s->thread, NULL);
-    while (s->tickets.next != &s->tickets) {
-        ticket *t = s->tickets.next;
+    ticket *next;
+    for (ticket *t = s->tickets.next; t != &s->tickets; t = next) {
+        next = t->next;
         if (t->job && t->state != QUEUED && !t->job->code)
             cw_child_end(t->job->pid, t->job->pidfd);
         if (t->job)
             t->job->ticket = NULL;
-        unlink_ticket(t);
         free(t);
     }
     pthread_cond_destroy(&s->started);

@@ -3,7 +3,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "schema/schema_int.h"
+
+#define PLACE_MAX 120u /* bytes of a pointer in a message, which has to have room besides */
 
 void cw_schema_add_token(cw_buf *out, cw_str token)
 {
@@ -70,7 +73,9 @@ cw_code cw_schema_fail_at(builder *b, const cw_json *at, cw_code code, const cha
     cw_str place = cw_buf_str(&path);
     if (place.n == 0)
         place = CW_STR("the schema");
-    cw_fail(b->err, code, "%.*s: %s", CW_STR_ARG(place), text);
+    bool cut = place.n > PLACE_MAX;
+    place.n = cut ? cw_utf8_cut(place, PLACE_MAX) : place.n;
+    cw_fail(b->err, code, "%.*s%s: %s", CW_STR_ARG(place), cut ? "..." : "", text);
     cw_buf_done(&path);
     return code;
 }

@@ -2,7 +2,8 @@
 /* plugin_int.h - what the files of a plugin share.
  *
  *     plugin.c          the source: start, cancel, sweep
- *     plugin_part.c     one loop's part: which worker runs what, and what its death means
+ *     plugin_part.c     one loop's part: which worker runs what
+ *     plugin_events.c   what workers report, and what their death means
  *     plugin_frames.c   requests and answers as bytes
  *     plugin_worker.c   one host process with its socket
  *     plugin_breaker.c  when to refuse

@@ -348,6 +348,7 @@ static cw_code new_job(const cw_plugin_opts *opts, cw_str name, int file, cw_plu
     return CW_OK;
 }
 
+/* One parameter too many. NOLINTNEXTLINE(readability-function-size) */
 cw_code cw_plugin_load(cw_loop *loop, const cw_plugin_opts *opts, cw_str name, const char *path,
                        cw_plugin_loaded_fn fn, void *ctx, cw_plugin_job **ret_job, cw_err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* plugin_part.c - one loop's workers and calls: which worker runs what.
+/* plugin_part.c - one loop's calls: which worker runs what, and when there is one more.
  *
  *     waiting ──► worker.sent: [runs][behind][behind]  ──► answered
  *        ▲                        │      └────┴── the worker dies: sent again, in front
@@ -11,7 +11,6 @@
  */
 #include <stdlib.h>
 
-#include "source/plugin_int.h"
 #include "source/plugin_part_int.h"
 
 /* ---- rings of calls ---- */
@@ -20,20 +19,6 @@ void cw_plugin_op_unlink(cw_plugin_op *op)
 {
     op->prev->next = op->next;
     op->next->prev = op->prev;
-    op->prev = op->next = NULL;
-}
-
-static void insert_before(cw_plugin_op *at, cw_plugin_op *op)
-{
-    op->next = at;
-    op->prev = at->prev;
-    op->prev->next = op;
-    at->prev = op;
-}
-
-static bool is_empty(const cw_plugin_op *ring)
-{
-    return ring->next == ring;
 }
 
 static cw_plugin_op *new_op(cw_plugin_part *part)
@@ -61,7 +46,7 @@ void cw_plugin_part_settle(cw_plugin_part *part)
 }
 
 /* The last thing to do with a call. */
-static void tell(cw_plugin_part *part, cw_plugin_op *op, const cw_outcome *outcome)
+void cw_plugin_part_tell(cw_plugin_part *part, cw_plugin_op *op, const cw_outcome *outcome)
 {
     cw_sink *sink = op->call->sink;
     op->call->op = NULL;
@@ -75,12 +60,12 @@ static void set_over(cw_plugin_part *part, cw_plugin_op *op, cw_fault fault, con
     op->is_over = true;
     op->fault = fault;
     op->message = message;
-    insert_before(&part->over, op);
+    op_insert(&part->over, op);
 }
 
-static void tell_over(cw_plugin_part *part)
+void cw_plugin_part_tell_over(cw_plugin_part *part)
 {
-    while (!is_empty(&part->over)) {
+    while (!op_ring_is_empty(&part->over)) {
         cw_plugin_op *op = part->over.next;
         cw_plugin_op_unlink(op);
         cw_outcome outcome = {
@@ -89,14 +74,14 @@ static void tell_over(cw_plugin_part *part)
             .message = cw_str_from(op->message),
             .detail = part->plugin->base.name,
         };
-        tell(part, op, &outcome);
+        cw_plugin_part_tell(part, op, &outcome);
     }
     cw_plugin_part_settle(part);
 }
 
-static void fail_waiting(cw_plugin_part *part, const char *message)
+void cw_plugin_part_fail_waiting(cw_plugin_part *part, const char *message)
 {
-    while (!is_empty(&part->waiting)) {
+    while (!op_ring_is_empty(&part->waiting)) {
         cw_plugin_op *op = part->waiting.next;
         cw_plugin_op_unlink(op);
         part->n_waiting--;
@@ -152,7 +137,7 @@ static cw_code send_to(cw_worker *w, cw_plugin_op *op, bool quick)
     op->is_quick = quick;
     if (w->n_sent == 0)
         op->began_ns = cw_clock_ns();
-    insert_before(&w->sent, op);
+    op_insert(&w->sent, op);
     w->n_sent++;
     w->n_slow += !quick;
     cw_deadline_clear(&w->idle);
@@ -169,7 +154,7 @@ static cw_fault fault_of(cw_code rc, const char **ret_message)
 
 /* ---- workers come ---- */
 
-static void back_off(cw_plugin_part *part)
+void cw_plugin_part_back_off(cw_plugin_part *part)
 {
     uint32_t ms = part->backoff_ms;
     if (ms == 0)
@@ -184,14 +169,14 @@ static void start_worker(cw_plugin_part *part)
 {
     cw_worker *w = calloc(1, sizeof *w);
     if (!w) {
-        back_off(part);
+        cw_plugin_part_back_off(part);
         return;
     }
     w->owner = part;
     if (cw_worker_start(w, part->plugin, part->loop, &part->timers, &cw_plugin_part_worker_ops,
                         NULL) != CW_OK) {
         free(w);
-        back_off(part);
+        cw_plugin_part_back_off(part);
         return;
     }
     w->next = &part->workers;
@@ -214,9 +199,9 @@ static void want_worker(cw_plugin_part *part)
 }
 
 /* Send what waits, as far as there are workers for it. */
-static void pump(cw_plugin_part *part)
+void cw_plugin_part_pump(cw_plugin_part *part)
 {
-    while (!is_empty(&part->waiting)) {
+    while (!op_ring_is_empty(&part->waiting)) {
         cw_plugin_op *op = part->waiting.next;
         bool quick = is_quick(part, op);
         cw_worker *w = pick(part, quick);
@@ -227,7 +212,7 @@ static void pump(cw_plugin_part *part)
         cw_plugin_op_unlink(op);
         cw_code rc = send_to(w, op, quick);
         if (rc == CW_LIMIT && w->n_sent > 0) {
-            insert_before(part->waiting.next, op);
+            op_insert(part->waiting.next, op);
             return;
         }
         part->n_waiting--;
@@ -243,8 +228,8 @@ static void pump(cw_plugin_part *part)
 void cw_plugin_part_on_retry(uv_timer_t *timer)
 {
     cw_plugin_part *part = timer->data;
-    pump(part);
-    tell_over(part);
+    cw_plugin_part_pump(part);
+    cw_plugin_part_tell_over(part);
 }
 
 void cw_plugin_part_on_hungry(cw_deadline *d)
@@ -252,198 +237,9 @@ void cw_plugin_part_on_hungry(cw_deadline *d)
     cw_plugin_part *part = CW_CONTAINER(d, cw_plugin_part, hungry);
     if (part->n_live > part->n_starting)
         return;
-    fail_waiting(part, "The plugin could not be started.");
-    tell_over(part);
+    cw_plugin_part_fail_waiting(part, "The plugin could not be started.");
+    cw_plugin_part_tell_over(part);
 }
-
-static void on_ready(cw_worker *w)
-{
-    cw_plugin_part *part = w->owner;
-    part->n_starting--;
-    cw_deadline_clear(&part->hungry);
-    pump(part);
-    if (w->n_sent == 0)
-        cw_plugin_part_rest(part, w);
-    tell_over(part);
-}
-
-/* ---- answers ---- */
-
-void cw_plugin_part_rest(cw_plugin_part *part, cw_worker *w)
-{
-    if (part->idle.ms)
-        cw_loop_set_deadline(part->loop, &w->idle, &part->idle);
-}
-
-static cw_plugin_op *find_sent(cw_worker *w, uint64_t id)
-{
-    for (cw_plugin_op *op = w->sent.next; op != &w->sent; op = op->next) {
-        if (op->id == id)
-            return op;
-    }
-    return NULL;
-}
-
-static void note_time(cw_plugin_part *part, const cw_plugin_op *op, uint64_t now)
-{
-    cw_plugin_stat *stat = &part->stats[op->method];
-    uint64_t took = now - op->began_ns;
-    uint32_t ns = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
-    stat->slowest_ns -= stat->slowest_ns / 16;
-    if (ns > stat->slowest_ns)
-        stat->slowest_ns = ns;
-    if (stat->calls < CW_PLUGIN_QUICK_CALLS)
-        stat->calls++;
-}
-
-/* Take an answered call out of the worker's line; the next one runs from now on. */
-static void pop(cw_plugin_part *part, cw_worker *w, cw_plugin_op *op)
-{
-    bool was_first = w->sent.next == op;
-    uint64_t now = cw_clock_ns();
-    if (op->call && was_first)
-        note_time(part, op, now);
-    cw_plugin_op_unlink(op);
-    w->n_sent--;
-    w->n_slow -= !op->is_quick;
-    if (!was_first)
-        return;
-    cw_deadline_clear(&w->grace);
-    cw_plugin_op *first = w->sent.next;
-    if (first == &w->sent) {
-        cw_plugin_part_rest(part, w);
-        return;
-    }
-    first->began_ns = now;
-    if (!first->call)
-        cw_loop_set_deadline(part->loop, &w->grace, &part->grace);
-}
-
-static void on_answer(cw_worker *w, cw_plugin_op *op, cw_str body)
-{
-    cw_plugin_part *part = w->owner;
-    cw_outcome outcome = {0};
-    cw_code rc = CW_OK;
-    if (op->call) {
-        rc = op == w->sent.next ? cw_plugin_read_answer(body, op->call->arena, &outcome) : CW_PARSE;
-        if (rc == CW_PARSE) {
-            cw_worker_fail(w, "sent an answer that means nothing");
-            return;
-        }
-    }
-    pop(part, w, op);
-    if (part->backoff_ms)
-        part->backoff_ms = 0;
-    if (op->call)
-        cw_breaker_on_success(&part->plugin->breaker, op->method);
-    pump(part);
-    if (!op->call) {
-        cw_plugin_op_free(part, op);
-    } else {
-        if (rc) {
-            outcome = (cw_outcome){.kind = CW_OUTCOME_FAILED, .detail = part->plugin->base.name};
-            outcome.fault = rc == CW_NOMEM ? CW_FAULT_NOMEM : CW_FAULT_PROTOCOL;
-            outcome.message = rc == CW_NOMEM ? CW_STR("The server is out of memory.")
-                                             : CW_STR("The answer of the plugin is too large.");
-        }
-        tell(part, op, &outcome);
-    }
-    tell_over(part);
-}
-
-static void on_frame(cw_worker *w, uint64_t id, cw_str body)
-{
-    cw_plugin_part *part = w->owner;
-    cw_plugin_op *op = w->sent.next;
-    if (CW_UNLIKELY(is_empty(&w->sent) || op->id != id))
-        op = find_sent(w, id);
-    if (!op) {
-        cw_worker_fail(w, "sent a frame for a call that it does not have");
-        return;
-    }
-    if (!cw_plugin_is_notice(body)) {
-        on_answer(w, op, body);
-        return;
-    }
-    const cw_source_call *call = op == w->sent.next ? op->call : NULL;
-    if (cw_plugin_read_notice(body, call, &part->arena) != CW_OK)
-        cw_worker_fail(w, "sent a notification that means nothing");
-}
-
-/* ---- workers go ---- */
-
-static void blame(cw_plugin_part *part, const cw_worker *w, uint32_t method)
-{
-    if (w->killed)
-        return;
-    bool in_call = method != CW_BREAKER_PLUGIN;
-    if (!w->refused)
-        cw_breaker_on_death(&part->plugin->breaker, method, cw_clock_ms());
-    if (!in_call)
-        back_off(part);
-}
-
-/* The calls behind the one that ran go to the front of the queue, in order. */
-static void take_back(cw_plugin_part *part, cw_worker *w)
-{
-    while (!is_empty(&w->sent)) {
-        cw_plugin_op *op = w->sent.prev;
-        cw_plugin_op_unlink(op);
-        op->worker = NULL;
-        if (!op->call) {
-            cw_plugin_op_free(part, op);
-            continue;
-        }
-        insert_before(part->waiting.next, op);
-        part->n_waiting++;
-    }
-    w->n_sent = w->n_slow = 0;
-}
-
-static void on_dead(cw_worker *w)
-{
-    cw_plugin_part *part = w->owner;
-    cw_plugin_op *ran = is_empty(&w->sent) ? NULL : w->sent.next;
-    part->n_live--;
-    part->n_starting -= !w->was_ready;
-    cw_deadline_clear(&w->grace);
-    cw_deadline_clear(&w->idle);
-    if (ran)
-        cw_plugin_op_unlink(ran);
-    take_back(part, w);
-    blame(part, w, ran ? ran->method : CW_BREAKER_PLUGIN);
-    if (part->n_live == 0 && cw_breaker_is_open(&part->plugin->breaker))
-        fail_waiting(part, "The plugin has crashed repeatedly and is paused.");
-    pump(part);
-    if (ran && ran->call) {
-        cw_outcome outcome = {
-            .kind = CW_OUTCOME_FAILED,
-            .fault = CW_FAULT_DIED,
-            .message = CW_STR("The plugin ended unexpectedly while it ran this call."),
-            .detail = cw_str_from(w->detail),
-        };
-        tell(part, ran, &outcome);
-    } else if (ran) {
-        cw_plugin_op_free(part, ran);
-    }
-    tell_over(part);
-}
-
-static void on_closed(cw_worker *w)
-{
-    cw_plugin_part *part = w->owner;
-    w->prev->next = w->next;
-    w->next->prev = w->prev;
-    free(w);
-    cw_plugin_part_check_gone(part);
-}
-
-const cw_worker_ops cw_plugin_part_worker_ops = {
-    .on_ready = on_ready,
-    .on_frame = on_frame,
-    .on_dead = on_dead,
-    .on_closed = on_closed,
-};
 
 /* ---- calls come and go ---- */
 
@@ -458,12 +254,12 @@ cw_code cw_plugin_part_start(cw_plugin_part *part, cw_source_call *call, cw_faul
     op->call = call;
     op->method = call->method->index;
     bool quick = is_quick(part, op);
-    cw_worker *w = is_empty(&part->waiting) ? pick(part, quick) : NULL;
+    cw_worker *w = op_ring_is_empty(&part->waiting) ? pick(part, quick) : NULL;
     cw_code rc = w ? send_to(w, op, quick) : CW_LIMIT;
     if (rc == CW_LIMIT && w && w->n_sent == 0)
         rc = CW_INVALID;
     if (rc == CW_LIMIT && part->n_waiting < part->plugin->opts.queue) {
-        insert_before(&part->waiting, op);
+        op_insert(&part->waiting, op);
         part->n_waiting++;
         want_worker(part);
         rc = CW_OK;

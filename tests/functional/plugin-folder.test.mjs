@@ -5,7 +5,8 @@ import path from "node:path";
 import { test } from "node:test";
 import { rpc, toolNames } from "./support/mcp.mjs";
 import { compilePlugin, newFolder, permissions, versionSource } from "./support/plugins.mjs";
-import { buildFolder, runCauseway, slowness, startCauseway, writeConfig } from "./support/programs.mjs";
+import { binary, buildFolder, Program, runCauseway } from "./support/programs.mjs";
+import { slowness, startCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
 
 const roles = { anonymous: permissions };
@@ -51,7 +52,7 @@ test("the first list has the plugins' tools: the start waits for them", async ()
     compilePlugin(folder, "one", versionSource("one", "1.0", "one.tell"));
     const server = await start(folder);
     assert.deepEqual(await toolNames(server), ["one.tell"]);
-    assert.match(server.stderr, /catalogue published tools=1 methods=1 sources=1/);
+    await server.untilLogged(/catalogue published tools=1 methods=1 sources=1/);
     await server.stop();
 });
 
@@ -155,9 +156,9 @@ test("a plugin with mistakes is left out, with its name and the member, and noth
     writeFileSync(path.join(folder, "text.so"), "no plugin");
     const server = await start(folder);
     assert.deepEqual(await toolNames(server), ["good.tell"]);
-    assert.match(server.stderr, /error sources: not loaded source="bad" problem="bad: .*annotations/);
-    assert.match(server.stderr, /error sources: not loaded source="text"/);
-    assert.match(server.stderr, /error sources: left out source="twice" problem=".*good\.tell.*good/);
+    await server.untilLogged(/error sources: not loaded source="bad" problem="bad: .*annotations/);
+    await server.untilLogged(/error sources: not loaded source="text"/);
+    await server.untilLogged(/error sources: left out source="twice" problem=".*good\.tell.*good/);
     await server.stop();
 });
 
@@ -176,7 +177,7 @@ test("a plugin that hangs while it is loaded does not keep the server from start
     const server = await start(folder, { plugins: { load_timeout: "1m" } });
     assert.ok(performance.now() - before > 2900);
     assert.deepEqual(await toolNames(server), ["good.tell"]);
-    assert.match(server.stderr, /not every source has answered yet/);
+    await server.untilLogged(/not every source has answered yet/);
     const children = descendants(server.pid);
     assert.ok(children.length >= 1);
     await server.stop();
@@ -190,7 +191,6 @@ test("a signal during the start ends it", async () => {
         "__attribute__((constructor)) static void hang(void) { pause(); }\nstatic void tell",
     );
     compilePlugin(folder, "stuck", source);
-    const { Program, binary } = await import("./support/programs.mjs");
     const file = writeConfig({ plugins: { folder, load_timeout: "1m" }, roles });
     const server = new Program(binary, ["serve", "--config", file, "--listen", "127.0.0.1:0"]);
     await eventually(() => descendants(server.pid).length > 0, "a worker");

@@ -73,7 +73,7 @@ void fake_result(fake_op *op, const char *json)
 
 void fake_progress(fake_op *op, double progress)
 {
-    cw_progress p = {.progress = progress, .total = NAN, .message = CW_STR("on the way")};
+    cw_progress p = {.progress = progress, .total = (double)NAN, .message = CW_STR("on the way")};
     op->call->sink->ops->progress(op->call->sink, &p);
 }
 
@@ -101,7 +101,7 @@ static void fail_rpc(fake_op *op)
 static void steps(fake_op *op)
 {
     cw_sink *sink = op->call->sink;
-    const double values[] = {1, 1, 0.5, NAN, 3};
+    const double values[] = {1, 1, 0.5, (double)NAN, 3};
     for (size_t i = 0; i < CW_COUNT(values); i++)
         sink->ops->progress(
             sink, &(cw_progress){.progress = values[i], .total = 3, .message = CW_STR("st\nep")});

@@ -103,10 +103,13 @@ static void params_are_bound_by_name_and_by_position(void **state)
 static void a_long_unknown_name_is_cut_between_characters(void **state)
 {
     (void)state;
-    char text[400] = "{\"";
-    for (int i = 0; i < 100; i++)
-        strcat(text, "\xC3\xA4");
-    strcat(text, "\":1}");
+    char text[400];
+    size_t n = 0;
+    text[n++] = '{';
+    text[n++] = '"';
+    for (int i = 0; i < 100; i++, n += 2)
+        memcpy(text + n, "\xC3\xA4", 2);
+    memcpy(text + n, "\":1}", 5);
     cw_arena arena;
     cw_arena_init(&arena, 1 << 20);
     cw_err err = {0};

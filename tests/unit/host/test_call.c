@@ -417,6 +417,44 @@ static void a_call_survives_every_failed_allocation(void **state)
     assert_true(oom_each(run_once, &arena) >= 6);
 }
 
+static void put_echo(cw_call *call)
+{
+    cw_open_object(call, NULL);
+    cw_put_text(call, "message", cw_arg_text(call, "message", ""));
+    cw_put_format(call, "caller", "%s", cw_caller_name(call));
+    cw_close(call);
+}
+
+static void a_warm_call_asks_for_no_memory(void **state)
+{
+    (void)state;
+    cw_arena arena;
+    cw_wire wire;
+    declared = (cw_plugin_method){.run = put_echo};
+    cw_hosted_method method = {.decl = &declared, .id = CW_STR("a.b")};
+    cw_arena_init(&arena, 1 << 20);
+    arena.next_block = CW_ARENA_BLOCK_MAX; /* as serve.c does */
+    assert_int_equal(cw_wire_init(&wire, -1, MAX_BODY, NULL), CW_OK);
+    for (int i = 0; i < 3; i++) {
+        const cw_json *root;
+        oom_reset();
+        cw_arena_reset(&arena);
+        cw_str request = CW_STR("{\"params\":{\"message\":\"hi\"},\"caller\":{\"name\":\"eve\"}}");
+        assert_int_equal(cw_json_read(request, NULL, &arena, &root, NULL, NULL), CW_OK);
+        cw_call call = {.wire = &wire,
+                        .arena = &arena,
+                        .method = &method,
+                        .params = cw_json_get(root, CW_STR("params")),
+                        .caller = cw_json_get(root, CW_STR("caller"))};
+        cw_call_run(&call);
+        cw_wire_flush(&wire);
+        if (i > 0)
+            assert_int_equal(oom_count(), 0);
+    }
+    cw_wire_done(&wire);
+    cw_arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -429,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_wrong_type_fails_the_call),
         cmocka_unit_test(a_missing_parameter_keeps_the_method_from_running),
         cmocka_unit_test(the_caller_is_known),
+        cmocka_unit_test(a_warm_call_asks_for_no_memory),
         cmocka_unit_test(a_call_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests_name("call", tests, NULL, NULL);

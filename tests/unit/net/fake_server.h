@@ -78,8 +78,8 @@ typedef struct fake_server {
     atomic_uint accepted, requests, gone; /* gone: closed by the client */
     atomic_uint held, let_go;
     atomic_size_t body_bytes;
+    pthread_mutex_t lock;
     char last[FAKE_REQUEST_MAX]; /* fake_last */
-    atomic_size_t last_n;
     struct fake_conn {
         struct fake_server *server;
         int fd;
@@ -100,7 +100,7 @@ static inline bool fake_wait(struct fake_conn *c)
 /* False: the client is gone or the test over. */
 static inline bool fake_read(struct fake_conn *c)
 {
-    static _Thread_local char buf[65536];
+    static _Thread_local char buf[65536], kept[FAKE_REQUEST_MAX];
     fake_server *s = c->server;
     size_t n = 0;
     char *end = NULL;
@@ -120,7 +120,7 @@ static inline bool fake_read(struct fake_conn *c)
     size_t body = length && length < end ? strtoul(length + 16, NULL, 10) : 0;
     size_t have = n - (size_t)(end + 4 - buf);
     size_t keep = n < FAKE_REQUEST_MAX - 1 ? n : FAKE_REQUEST_MAX - 1;
-    memcpy(s->last, buf, keep);
+    memcpy(kept, buf, keep);
     while (have < body) {
         if (!fake_wait(c))
             return false;
@@ -130,11 +130,13 @@ static inline bool fake_read(struct fake_conn *c)
             return false;
         }
         for (ssize_t i = 0; i < k && keep < FAKE_REQUEST_MAX - 1; i++)
-            s->last[keep++] = buf[i];
+            kept[keep++] = buf[i];
         have += (size_t)k;
     }
-    s->last[keep] = 0;
-    atomic_store(&s->last_n, keep);
+    kept[keep] = 0;
+    pthread_mutex_lock(&s->lock);
+    memcpy(s->last, kept, keep + 1);
+    pthread_mutex_unlock(&s->lock);
     atomic_fetch_add(&s->body_bytes, have);
     atomic_fetch_add(&s->requests, 1);
     return true;
@@ -284,6 +286,7 @@ static inline void fake_start_at(fake_server *s, const char *unix_path,
     fake_listen(s, unix_path);
     assert_int_equal(listen(s->fd, 128), 0);
     assert_int_equal(pipe(s->stop), 0);
+    pthread_mutex_init(&s->lock, NULL);
     assert_int_equal(pthread_create(&s->thread, NULL, fake_main, s), 0);
 }
 
@@ -295,7 +298,8 @@ static inline void fake_start(fake_server *s, const fake_step *const *scripts, s
 /* The beginning of the last request. */
 static inline const char *fake_last(fake_server *s)
 {
-    assert_true(atomic_load(&s->last_n) > 0);
+    pthread_mutex_lock(&s->lock); /* it is whole */
+    pthread_mutex_unlock(&s->lock);
     return s->last;
 }
 
@@ -312,6 +316,7 @@ static inline void fake_stop(fake_server *s)
     close(s->fd);
     close(s->stop[0]);
     close(s->stop[1]);
+    pthread_mutex_destroy(&s->lock);
     if (s->unix_path)
         unlink(s->unix_path);
 }

@@ -201,15 +201,11 @@ static void bytes_may_come_one_by_one(void **state)
 static void interim_answers_are_skipped_up_to_a_few(void **state)
 {
     (void)state;
-    char text[1024] = "";
-    for (unsigned i = 0; i < 8; i++)
-        strncat(text, "HTTP/1.1 102 Wait\r\nA: b\r\n\r\n", sizeof text - strlen(text) - 1);
-    char nine[1024];
-    snprintf(nine, sizeof nine, "HTTP/1.1 103 Hints\r\n\r\n%s" OK_HI, text);
-    strncat(text, OK_HI, sizeof text - strlen(text) - 1);
-    asked a = ask_text(text);
+#define WAIT "HTTP/1.1 102 Wait\r\nA: b\r\n\r\n"
+#define EIGHT WAIT WAIT WAIT WAIT WAIT WAIT WAIT WAIT
+    asked a = ask_text(EIGHT OK_HI);
     assert_answer(&a, 200, "hi");
-    a = ask_text(nine);
+    a = ask_text(EIGHT WAIT OK_HI);
     assert_int_equal(a.end, CW_CLIENT_GARBAGE);
 }
 
@@ -300,7 +296,8 @@ static void half_an_answer_is_lost(void **state)
     assert_int_equal(a.end, CW_CLIENT_LOST);
     static const fake_step at_once[] = {DO_RESET};
     a = ask_script(at_once, CW_HTTP_POST);
-    assert_int_equal(a.end, CW_CLIENT_LOST);
+    /* Before or after the client saw that it was connected. */
+    assert_true(a.end == CW_CLIENT_LOST || a.end == CW_CLIENT_CONNECT);
 }
 
 /* ---- connecting ---- */

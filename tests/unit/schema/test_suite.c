@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The official JSON Schema suite, from $CAUSEWAY_TEST_DATA/json-schema-test-suite. Everything is
- * run through both evaluators. Misses are listed here with their reason: one that is not listed, and
- * one that is listed but does not happen, both fail the test. */
+ * run through both evaluators. Misses are listed here with their reason: one that is not listed,
+ * and one that is listed but does not happen, both fail the test. */
 #include <dirent.h>
 #include <sys/stat.h>
 

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The life of a compiled schema: options, documents, defaults, memory. */
+#include "oom.h"
+#include "schema_test.h"
+
+static void the_default_dialect_is_2020_12_and_can_be_changed(void **state)
+{
+    (void)state;
+    const char *schema = "{\"prefixItems\":[{\"type\":\"string\"}]}";
+    const cw_schema_opts old = {.draft = CW_SCHEMA_DRAFT_07};
+    assert_int_equal(check_text(schema, "[1]", NULL), CW_PARAMS);
+    assert_int_equal(check_text(schema, "[1]", &old), CW_OK);
+    cw_schema *s = must_compile("{\"$schema\":\"http://json-schema.org/draft-07/schema#\"}", NULL);
+    assert_int_equal(cw_schema_draft_of(s), CW_SCHEMA_DRAFT_07);
+    cw_schema_unref(s);
+    s = must_compile("{\"$schema\":\"http://json-schema.org/draft-06/schema#\"}", NULL);
+    assert_int_equal(cw_schema_draft_of(s), CW_SCHEMA_DRAFT_07);
+    cw_schema_unref(s);
+    s = must_compile("{\"$schema\":\"https://json-schema.org/draft/2020-12/schema#\"}", &old);
+    assert_int_equal(cw_schema_draft_of(s), CW_SCHEMA_2020_12);
+    cw_schema_unref(s);
+}
+
+static void formats_assert_unless_told_otherwise(void **state)
+{
+    (void)state;
+    const cw_schema_opts quiet = {.annotate_formats = true};
+    assert_int_equal(check_text("{\"format\":\"uuid\"}", "\"x\"", NULL), CW_PARAMS);
+    assert_int_equal(check_text("{\"format\":\"uuid\"}", "\"x\"", &quiet), CW_OK);
+}
+
+static void a_schema_keeps_nothing_of_its_text(void **state)
+{
+    (void)state;
+    char *text = malloc(64);
+    assert_non_null(text);
+    strcpy(text, "{\"properties\":{\"name\":{\"enum\":[\"a\\u0062c\",1]}}}");
+    cw_schema *s = must_compile(text, NULL);
+    memset(text, 'x', 64);
+    free(text);
+    cw_arena a;
+    cw_arena_init(&a, 1 << 20);
+    assert_int_equal(verdict(s, must_read(&a, CW_STR("{\"name\":\"abc\"}")), NULL), CW_OK);
+    assert_int_equal(verdict(s, must_read(&a, CW_STR("{\"name\":\"abd\"}")), NULL), CW_PARAMS);
+    cw_arena_done(&a);
+    cw_schema *same = cw_schema_ref(s);
+    cw_schema_unref(s);
+    cw_schema_unref(same);
+    cw_schema_unref(NULL);
+}
+
+static void registered_documents_can_be_referred_to(void **state)
+{
+    (void)state;
+    const cw_schema_document documents[] = {
+        {CW_STR("http://example.com/int.json"), CW_STR("{\"type\":\"integer\"}")},
+        {CW_STR("http://example.com/moved.json"),
+         CW_STR("{\"$id\":\"http://example.com/there/x.json\",\"$ref\":\"y.json\","
+                "\"$defs\":{\"y\":{\"$id\":\"y.json\",\"const\":1}}}")},
+        {CW_STR("http://example.com/bad.json"), CW_STR("{\"type\":7}")},
+        {CW_STR("http://example.com/no.json"), CW_STR("{")},
+    };
+    const cw_schema_opts opts = {.documents = documents, .n_documents = CW_COUNT(documents)};
+    const char *first = "{\"$ref\":\"http://example.com/int.json\"}";
+    assert_int_equal(check_text(first, "1", &opts), CW_OK);
+    assert_int_equal(check_text(first, "\"x\"", &opts), CW_PARAMS);
+    assert_int_equal(check_text("{\"$ref\":\"http://example.com/moved.json\"}", "2", &opts),
+                     CW_PARAMS);
+    const cw_schema_opts based = {.documents = documents,
+                                  .n_documents = CW_COUNT(documents),
+                                  .base_uri = CW_STR("http://example.com/here.json")};
+    assert_int_equal(check_text("{\"$ref\":\"int.json\"}", "\"x\"", &based), CW_PARAMS);
+    cw_err err;
+    assert_int_equal(compile_error("{\"$ref\":\"http://example.com/bad.json\"}", &opts, &err),
+                     CW_PARAMS);
+    assert_non_null(strstr(err.msg, "http://example.com/bad.json/type: "));
+    assert_int_equal(compile_error("{\"$ref\":\"http://example.com/no.json\"}", &opts, &err),
+                     CW_PARSE);
+}
+
+static void vocabularies_of_a_registered_meta_schema_count(void **state)
+{
+    (void)state;
+#define VOCAB "https://json-schema.org/draft/2020-12/vocab/"
+    const cw_schema_document documents[] = {
+        {CW_STR("http://example.com/loose"),
+         CW_STR("{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\","
+                "\"$vocabulary\":{\"" VOCAB "core\":true,\"" VOCAB "applicator\":true,"
+                "\"http://example.com/optional\":false}}")},
+        {CW_STR("http://example.com/strange"),
+         CW_STR("{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\","
+                "\"$vocabulary\":{\"http://example.com/mine\":true}}")},
+        {CW_STR("http://example.com/loop"), CW_STR("{\"$schema\":\"http://example.com/loop\"}")},
+    };
+    const cw_schema_opts opts = {.documents = documents, .n_documents = CW_COUNT(documents)};
+    const char *loose = "{\"$schema\":\"http://example.com/loose\",\"minimum\":5,"
+                        "\"properties\":{\"a\":false}}";
+    assert_int_equal(check_text(loose, "1", &opts), CW_OK);
+    assert_int_equal(check_text(loose, "{\"a\":1}", &opts), CW_PARAMS);
+    cw_err err;
+    assert_int_equal(compile_error("{\"$schema\":\"http://example.com/strange\"}", &opts, &err),
+                     CW_PARAMS);
+    assert_non_null(strstr(err.msg, "unknown vocabulary 'http://example.com/mine'"));
+    assert_int_equal(compile_error("{\"$schema\":\"http://example.com/loop\"}", &opts, &err),
+                     CW_PARAMS);
+}
+
+static void defaults_are_found_through_references(void **state)
+{
+    (void)state;
+    cw_schema *s = must_compile("{\"properties\":{\"a\":{\"default\":5},\"b\":{\"$ref\":"
+                                "\"#/$defs/x\"},\"c\":{},\"d\":true},"
+                                "\"$defs\":{\"x\":{\"default\":[1]}}}",
+                                NULL);
+    cw_str five = cw_json_span(cw_schema_default(s, CW_STR("a")));
+    assert_true(cw_str_is(five, "5"));
+    assert_true(cw_str_is(cw_json_span(cw_schema_default(s, CW_STR("b"))), "[1]"));
+    assert_null(cw_schema_default(s, CW_STR("c")));
+    assert_null(cw_schema_default(s, CW_STR("d")));
+    assert_null(cw_schema_default(s, CW_STR("e")));
+    cw_schema_unref(s);
+}
+
+static void the_meta_check_can_be_skipped_but_shapes_are_always_checked(void **state)
+{
+    (void)state;
+    const cw_schema_opts trust = {.skip_meta = true};
+    cw_err err;
+    assert_int_equal(compile_error("{\"title\":5}", NULL, &err), CW_PARAMS);
+    assert_int_equal(compile_error("{\"title\":5}", &trust, &err), CW_OK);
+    static const char *const wrong[] = {
+        "{\"minimum\":\"5\"}",
+        "{\"type\":\"x\"}",
+        "{\"type\":{}}",
+        "{\"required\":[1]}",
+        "{\"properties\":[]}",
+        "{\"allOf\":{}}",
+        "{\"minLength\":0.5}",
+        "{\"multipleOf\":-1}",
+        "{\"uniqueItems\":0}",
+        "{\"enum\":{}}",
+        "{\"pattern\":5}",
+        "{\"items\":5}",
+        "{\"dependentRequired\":5}",
+        "{\"$ref\":5}",
+        "{\"$id\":5}",
+        "{\"$anchor\":5}",
+        "{\"$dynamicAnchor\":\"\"}",
+        "{\"format\":5}",
+        "5",
+    };
+    for (size_t i = 0; i < CW_COUNT(wrong); i++) {
+        if (compile_error(wrong[i], &trust, &err) != CW_PARAMS)
+            fail_msg("accepted: %s", wrong[i]);
+        assert_true(err.msg[0]);
+    }
+}
+
+static const char big_schema[] =
+    "{\"$id\":\"http://example.com/r\",\"type\":\"object\",\"properties\":{\"a\":{\"type\":"
+    "\"array\",\"items\":{\"$ref\":\"#x\"},\"uniqueItems\":true},\"b\":{\"pattern\":\"^a+$\"},"
+    "\"c\":{\"enum\":[\"x\",1,null]},\"d\":{\"oneOf\":[{\"type\":\"null\"},{\"minimum\":3}]},"
+    "\"e\":{\"format\":\"date\"}},\"patternProperties\":{\"^p\":{\"multipleOf\":2}},"
+    "\"allOf\":[{\"properties\":{\"z\":{\"const\":\"zz\"}}}],\"unevaluatedProperties\":false,"
+    "\"$defs\":{\"x\":{\"$anchor\":\"x\",\"type\":\"integer\"},\"y\":{\"$id\":\"y\","
+    "\"$dynamicAnchor\":\"n\"}},\"required\":[\"a\"]}";
+
+static void compile_once(void *ctx)
+{
+    (void)ctx;
+    cw_schema *s = NULL;
+    cw_err err = {0};
+    cw_code rc = cw_schema_compile_text(cw_str_from(big_schema), NULL, &s, &err);
+    if (oom_was_hit())
+        assert_int_equal(rc, CW_NOMEM);
+    else
+        assert_int_equal(rc, CW_OK);
+    if (rc == CW_OK)
+        cw_schema_unref(s);
+}
+
+static void compiling_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    /* The meta-schema is made once for the process. */
+    cw_schema_unref(must_compile("{}", NULL));
+    assert_true(oom_each(compile_once, NULL) >= 20);
+}
+
+typedef struct prepared {
+    cw_schema *s;
+    const cw_json *good;
+    const cw_json *bad;
+} prepared;
+
+static void validate_once(void *ctx)
+{
+    prepared *p = ctx;
+    cw_schema_scratch scratch;
+    cw_schema_scratch_init(&scratch);
+    cw_code rc = cw_schema_validate(p->s, p->good, &scratch);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    cw_schema_scratch_done(&scratch);
+}
+
+static void explain_once(void *ctx)
+{
+    prepared *p = ctx;
+    cw_arena a;
+    cw_arena_init(&a, 1 << 20);
+    cw_schema_report report = {0};
+    cw_code rc = cw_schema_explain(p->s, p->bad, NULL, &a, &report, NULL);
+    /* Text that finds no memory is left out; the verdict is not. */
+    assert_true(rc == CW_PARAMS || (oom_was_hit() && rc == CW_NOMEM));
+    cw_arena_done(&a);
+}
+
+static void validating_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    cw_arena a;
+    cw_arena_init(&a, 1 << 20);
+    prepared p = {.s = must_compile(big_schema, NULL)};
+    p.good = must_read(&a, CW_STR("{\"a\":[1,2,3,4,5,6,7,8,9],\"b\":\"aa\"}"));
+    p.bad = must_read(&a, CW_STR("{\"a\":[1,\"x\",3,4,5,6,7,8,1],\"b\":\"b\",\"d\":2,\"q\":1}"));
+    assert_true(oom_each(validate_once, &p) >= 2);
+    assert_true(oom_each(explain_once, &p) >= 2);
+    cw_schema_unref(p.s);
+    cw_arena_done(&a);
+}
+
+static void a_warm_validation_allocates_nothing(void **state)
+{
+    (void)state;
+    cw_arena a;
+    cw_arena_init(&a, 1 << 20);
+    cw_schema *s = must_compile(big_schema, NULL);
+    const cw_json *v = must_read(
+        &a, CW_STR("{\"a\":[1,2,3,4,5,6,7,8,9],\"b\":\"aa\",\"c\":1,\"d\":5,\"p1\":2.0}"));
+    cw_schema_scratch scratch;
+    cw_schema_scratch_init(&scratch);
+    assert_int_equal(cw_schema_validate(s, v, &scratch), CW_OK);
+    oom_reset();
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(cw_schema_validate(s, v, &scratch), CW_OK);
+    assert_int_equal(oom_count(), 0);
+    cw_schema_scratch_done(&scratch);
+    cw_schema_unref(s);
+    cw_arena_done(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_default_dialect_is_2020_12_and_can_be_changed),
+        cmocka_unit_test(formats_assert_unless_told_otherwise),
+        cmocka_unit_test(a_schema_keeps_nothing_of_its_text),
+        cmocka_unit_test(registered_documents_can_be_referred_to),
+        cmocka_unit_test(vocabularies_of_a_registered_meta_schema_count),
+        cmocka_unit_test(defaults_are_found_through_references),
+        cmocka_unit_test(the_meta_check_can_be_skipped_but_shapes_are_always_checked),
+        cmocka_unit_test(compiling_survives_every_failed_allocation),
+        cmocka_unit_test(validating_survives_every_failed_allocation),
+        cmocka_unit_test(a_warm_validation_allocates_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "source/plugin_int.h"
+
+static cw_arena arena;
+static cw_sink sink;
+static cw_source_call call;
+static int n_progress, n_log;
+static double total;
+static char text[64];
+
+static void on_progress(cw_sink *s, const cw_progress *progress)
+{
+    (void)s;
+    n_progress++;
+    total = progress->total;
+    snprintf(text, sizeof text, "%.*s", CW_STR_ARG(progress->message));
+}
+
+static void on_log(cw_sink *s, cw_log_level level, cw_str message)
+{
+    (void)s;
+    n_log++;
+    snprintf(text, sizeof text, "%d %.*s", (int)level, CW_STR_ARG(message));
+}
+
+static void on_done(cw_sink *s, const cw_outcome *outcome)
+{
+    (void)s;
+    (void)outcome;
+    fail_msg("done was called");
+}
+
+static const cw_sink_ops ops = {on_progress, on_log, on_done};
+
+static int set_up(void **state)
+{
+    (void)state;
+    cw_arena_init(&arena, 1 << 20);
+    sink.ops = &ops;
+    call = (cw_source_call){.sink = &sink, .wants_progress = true};
+    n_progress = n_log = 0;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    cw_arena_done(&arena);
+    return 0;
+}
+
+static void answers_are_results_or_errors(void **state)
+{
+    (void)state;
+    cw_outcome out;
+    assert_int_equal(cw_plugin_read_answer(CW_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null}"),
+                                           &arena, &out),
+                     CW_OK);
+    assert_int_equal(out.kind, CW_OUTCOME_RESULT);
+    assert_true(cw_json_is(out.result, CW_JSON_NULL));
+    assert_int_equal(cw_plugin_read_answer(CW_STR("{\"error\":{\"code\":-7,\"message\":\"m\","
+                                                  "\"data\":{\"a\":1}}}"),
+                                           &arena, &out),
+                     CW_OK);
+    assert_int_equal(out.kind, CW_OUTCOME_ERROR);
+    assert_int_equal(out.code, -7);
+    assert_true(cw_str_is(out.message, "m"));
+    assert_non_null(cw_json_get(out.data, CW_STR("a")));
+}
+
+static void anything_else_is_no_answer(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "",
+        "x",
+        "[]",
+        "1",
+        "{}",
+        "{\"error\":1}",
+        "{\"error\":{\"code\":1}}",
+        "{\"error\":{\"message\":\"m\"}}",
+        "{\"error\":{\"code\":\"1\",\"message\":\"m\"}}",
+        "{\"error\":{\"code\":1.5,\"message\":\"m\"}}",
+        "{\"result\":1}x",
+        "{\"result\":1,\"result\":2}",
+    };
+    for (size_t i = 0; i < CW_COUNT(wrong); i++) {
+        cw_outcome out;
+        if (cw_plugin_read_answer(cw_str_from(wrong[i]), &arena, &out) != CW_PARSE)
+            fail_msg("'%s' was taken", wrong[i]);
+    }
+}
+
+static void an_answer_beyond_the_arena_is_a_limit(void **state)
+{
+    (void)state;
+    cw_arena small;
+    cw_arena_init(&small, 64);
+    cw_outcome out;
+    assert_int_equal(cw_plugin_read_answer(CW_STR("{\"result\":[1,2,3,4,5,6,7,8]}"), &small, &out),
+                     CW_LIMIT);
+    cw_arena_done(&small);
+}
+
+#define NOTICE(rest) CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"$/" rest "}")
+
+static void notices_reach_the_sink(void **state)
+{
+    (void)state;
+    cw_str started = NOTICE("started\"");
+    assert_true(cw_plugin_is_notice(started));
+    assert_false(cw_plugin_is_notice(CW_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":true}")));
+    assert_false(cw_plugin_is_notice(CW_STR("{\"jsonrpc\":\"2.0\"")));
+    assert_int_equal(cw_plugin_read_notice(started, &call, &arena), CW_OK);
+    cw_str progress = NOTICE("progress\",\"params\":{\"progress\":1,\"message\":\"hi\"}");
+    assert_int_equal(cw_plugin_read_notice(progress, &call, &arena), CW_OK);
+    assert_int_equal(n_progress, 1);
+    assert_true(isnan(total));
+    assert_string_equal(text, "hi");
+    cw_str log = NOTICE("log\",\"params\":{\"level\":\"debug\",\"message\":\"line\"}");
+    assert_int_equal(cw_plugin_read_notice(log, &call, &arena), CW_OK);
+    assert_string_equal(text, "3 line");
+    call.wants_progress = false;
+    assert_int_equal(cw_plugin_read_notice(progress, &call, &arena), CW_OK);
+    assert_int_equal(cw_plugin_read_notice(progress, NULL, &arena), CW_OK);
+    assert_int_equal(cw_plugin_read_notice(log, NULL, &arena), CW_OK);
+    assert_int_equal(n_progress, 1);
+    assert_int_equal(n_log, 1);
+}
+
+static void notices_that_mean_nothing_are_told_apart(void **state)
+{
+    (void)state;
+    const cw_str wrong[] = {
+        NOTICE("else\""),
+        NOTICE("progress\""),
+        NOTICE("progress\",\"params\":{\"progress\":\"1\"}"),
+        NOTICE("progress\",\"params\":{\"progress\":1,\"total\":[]}"),
+        NOTICE("log\",\"params\":{\"level\":\"loud\",\"message\":\"x\"}"),
+        NOTICE("log\",\"params\":{\"level\":\"info\"}"),
+        CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"$/log\","),
+    };
+    for (size_t i = 0; i < CW_COUNT(wrong); i++)
+        assert_int_equal(cw_plugin_read_notice(wrong[i], &call, &arena), CW_PARSE);
+    assert_int_equal(n_progress + n_log, 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(answers_are_results_or_errors),
+        T(anything_else_is_no_answer),
+        T(an_answer_beyond_the_arena_is_a_limit),
+        T(notices_reach_the_sink),
+        T(notices_that_mean_nothing_are_told_apart),
+    };
+    return cmocka_run_group_tests_name("source/plugin_frames", tests, NULL, NULL);
+}
