@@ -8,13 +8,16 @@ export async function run({ quick, say }) {
     const ours = await startEcho();
     const nginx = await startNginx("x".repeat(2048));
     const file = callFile("test.echo");
-    const sides = { ours: { server: ours, file }, nginx: { server: nginx, file: getFile() } };
+    const sides = {
+        ours: { server: ours, file },
+        nginx: { server: nginx, file: getFile(), expected: "xxx" },
+    };
     const measured = await runPairs(sides, { pairs, seconds, say });
 
     const rate = Math.max(1, Math.round(measured.ours.perSecond / 2));
     const rounds = [];
     for (let round = 0; round < (quick ? 1 : 5); round += 1) {
-        rounds.push(await load(ours, file, quick ? 1 : 4, rate));
+        rounds.push(await load(sides.ours, quick ? 1 : 4, rate));
         say(`at ${rate} calls a second: p50 ${rounds.at(-1).p50} µs, p99 ${rounds.at(-1).p99} µs`);
     }
     await ours.stop();

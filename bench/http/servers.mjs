@@ -120,7 +120,8 @@ export class Process {
 // Run one of the load programs to its end; it prints JSON lines, the last one is returned.
 export async function runLoad(name, args, { timeoutMs = 600_000, group } = {}) {
     const load = new Process("load", program(name, group), args.map(String));
-    return JSON.parse((await load.finish(timeoutMs)).at(-1));
+    const result = JSON.parse((await load.finish(timeoutMs)).at(-1));
+    return load.stderr ? { ...result, said: load.stderr } : result;
 }
 
 // ---- servers ----

@@ -220,10 +220,9 @@ static uint32_t leaf_of(builder *b, uint32_t index, const facts *f, cw_json_type
     return at;
 }
 
-static target target_of(builder *b, uint32_t index)
+static target make_target(builder *b, uint32_t index)
 {
     const cw_schema *s = b->s;
-    index = skip_references(s, index);
     CW_UNINIT facts f;
     gather(s, &s->subs[index], &f);
     if (only_types(&f))
@@ -232,6 +231,18 @@ static target target_of(builder *b, uint32_t index)
     if (leaf != CW_JSON_END)
         return (target){f.types, leaf_of(b, index, &f, leaf)};
     return (target){TARGET_NODE, node_of(b, index)};
+}
+
+static target target_of(builder *b, uint32_t index)
+{
+    index = skip_references(b->s, index);
+    const sub *at = &b->s->subs[index];
+    uint32_t types = at->types & ~TARGET_KNOWN;
+    if (at->types)
+        return (target){types, types & TARGET_NODE ? at->node : at->leaf};
+    target t = make_target(b, index);
+    b->s->subs[index].types = t.types | TARGET_KNOWN;
+    return t;
 }
 
 target cw_schema_target(builder *b, uint32_t sub_index, const cw_json *value)
@@ -521,8 +532,8 @@ static void put_end(builder *b)
 static uint32_t end_list(builder *b)
 {
     put_end(b);
-    if (b->list.code)
-        fail(b);
+    if (b->list.code && !b->s->code.code)
+        b->s->code.code = b->list.code;
     uint32_t start = cw_schema_here(b);
     cw_buf_add(&b->s->code, cw_buf_str(&b->list));
     return start;

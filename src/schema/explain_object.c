@@ -2,7 +2,18 @@
 /* explain_object.c - the keywords for objects, exhaustively. */
 #include "schema/explain_int.h"
 
+/* Names are searched for, one after the other; many cost a step. */
+#define SEARCHED_PER_STEP 64u
+
 #define NEAR 3u /* edits that still make a name the one that was meant */
+
+static const cw_json *find(walk *w, const cw_json *object, const cw_json *name)
+{
+    w->steps -= cw_json_count(object) / SEARCHED_PER_STEP;
+    if (w->steps < 0)
+        cw_schema_walk_stop(w, CW_LIMIT);
+    return cw_json_get(object, cw_json_text(name));
+}
 
 static bool walk_counts(walk *w, const site *at, bool maximum)
 {
@@ -19,8 +30,7 @@ static bool walk_required(walk *w, const site *at, const cw_json *list, const cw
 {
     bool ok = true;
     for (const cw_json *name = cw_json_first(list); name; name = cw_json_next(name)) {
-        w->steps--;
-        if (cw_json_get(at->v, cw_json_text(name)))
+        if (find(w, at->v, name))
             continue;
         cw_str text = cw_json_text(name);
         if (because)
@@ -39,7 +49,7 @@ static bool walk_dependent(walk *w, const site *at)
 {
     bool ok = true;
     for (const cw_json *k = cw_json_first(at->key + 1); k; k = cw_json_next_key(k)) {
-        if (!cw_json_get(at->v, cw_json_text(k)))
+        if (!find(w, at->v, k))
             continue;
         ok &= cw_json_is(k + 1, CW_JSON_ARRAY)
                   ? walk_required(w, at, k + 1, k)
@@ -53,7 +63,7 @@ static bool walk_properties(walk *w, const site *at)
     bool ok = true;
     uint32_t i = 0;
     for (const cw_json *k = cw_json_first(at->v); k; k = cw_json_next_key(k), i++) {
-        const cw_json *schema = cw_json_get(at->key + 1, cw_json_text(k));
+        const cw_json *schema = find(w, at->key + 1, k);
         if (!schema)
             continue;
         ok &= cw_schema_walk_child(w, at, schema, k + 1, k, -1, NULL);
@@ -90,7 +100,7 @@ static bool walk_patterns(walk *w, const site *at)
 static bool is_declared(walk *w, const site *at, const cw_json *name)
 {
     const keyword *k = cw_schema_find_keyword(w->s, at->sub, KW_PROPERTIES);
-    if (k && cw_json_get(k->key + 1, cw_json_text(name)))
+    if (k && find(w, k->key + 1, name))
         return true;
     k = cw_schema_find_keyword(w->s, at->sub, KW_PATTERN_PROPERTIES);
     const cw_json *p = k ? cw_json_first(k->key + 1) : NULL;

@@ -30,6 +30,7 @@ typedef struct target {
     uint32_t to;    /* node; leaf list, or 0 where the types say it all */
 } target;
 #define TARGET_NODE 0x100u
+#define TARGET_KNOWN 0x200u /* only in sub.types */
 
 typedef enum op_code {
     OP_END,

@@ -9,6 +9,9 @@
 /* The schema's own memory: tape and tables of all its documents. */
 #define ARENA_FACTOR 64u
 
+/* Far beyond what 10,000 subschemas need; candidates of dynamic references multiply, though. */
+#define CODE_MAX (64u * 1024u * 1024u)
+
 static cw_schema_opts with_defaults(const cw_schema_opts *opts)
 {
     cw_schema_opts o = opts ? *opts : (cw_schema_opts){0};
@@ -121,9 +124,9 @@ cw_code cw_schema_compile_text(cw_str text, const cw_schema_opts *opts, cw_schem
     b.s->max_steps = b.opts.max_steps > INT64_MAX ? INT64_MAX : (int64_t)b.opts.max_steps;
     b.s->max_recursion = b.opts.max_recursion;
     cw_arena_init(&b.s->arena, ARENA_FACTOR * b.opts.max_bytes + (1u << 20));
-    cw_buf_init(&b.s->code, UINT32_MAX / 8);
-    cw_buf_init(&b.list, UINT32_MAX / 8);
-    cw_buf_init(&b.leaf, UINT32_MAX / 8);
+    cw_buf_init(&b.s->code, CODE_MAX);
+    cw_buf_init(&b.list, CODE_MAX);
+    cw_buf_init(&b.leaf, CODE_MAX);
     cw_map_init(&b.ids, (size_t)b.opts.max_subschemas * 4 + 16);
     cw_code rc = build(&b, text);
     cw_map_done(&b.ids);

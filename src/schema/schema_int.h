@@ -49,8 +49,9 @@ typedef struct sub {
     uint32_t first;       /* keyword */
     uint32_t count;
     uint32_t resource;
-    uint32_t node; /* in the program, once it is mentioned there */
-    uint32_t leaf; /* the same for its list, when that is a leaf */
+    uint32_t node;  /* in the program, once it is mentioned there */
+    uint32_t leaf;  /* the same for its list, when that is a leaf */
+    uint32_t types; /* of a target that leads here, once known: TARGET_ bits */
 } sub;
 
 /* A subschema with a $dynamicAnchor. */
