@@ -101,6 +101,7 @@ int cw_cli_main(int argc, char **argv);
 int cw_cli_serve(int argc, char **argv);
 int cw_cli_config(int argc, char **argv);
 int cw_cli_plugin(int argc, char **argv);
+int cw_cli_schema(int argc, char **argv);
 int cw_cli_version(int argc, char **argv);
 int cw_cli_help(int argc, char **argv);
 

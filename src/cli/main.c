@@ -10,6 +10,7 @@ static const cw_cli_command commands[] = {
     {"serve", "start the server", cw_cli_serve},
     {"config", "check or print configurations", cw_cli_config},
     {"plugin", "make, check, list and switch plugins", cw_cli_plugin},
+    {"schema", "check JSON Schemas, and instances against them", cw_cli_schema},
     {"version", "print the version", cw_cli_version},
     {"help", "explain a command, or exit-codes", cw_cli_help},
     {0},
