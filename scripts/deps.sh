@@ -10,7 +10,8 @@ packages_of() {
     case $1 in
     run)
         echo gcc libc6-dev meson ninja-build pkg-config
-        echo libuv1-dev libssl-dev libyaml-dev libpcre2-dev libidn2-dev libsqlite3-dev sqlite3 libsodium-dev
+        echo libuv1-dev libssl-dev libyaml-dev libpcre2-dev libidn2-dev libsqlite3-dev sqlite3
+        echo libsodium-dev
         ;;
     npm) command -v npm >/dev/null || echo nodejs npm ca-certificates ;;
     test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl ;;

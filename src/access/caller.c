@@ -12,30 +12,60 @@
  * far below this one. */
 #define CALLER_MAX_BYTES ((size_t)64 << 20)
 
+typedef struct list {
+    cw_str *items; /* sorted */
+    size_t n;
+} list;
+
 struct cw_caller {
     atomic_uint refs;
     cw_arena arena;
     cw_str id;
     cw_str name;
     cw_str language;
-    cw_str *permissions;
-    size_t n_permissions;
+    list permissions;
+    list scopes;
+    bool has_language;
+    bool has_token;
     cw_str json;
 };
 
-static cw_code copy_permissions(cw_caller *caller, const cw_str *permissions, size_t n, cw_err *err)
+static cw_code copy_list(cw_caller *caller, const cw_str *items, size_t n, list *ret, cw_err *err)
 {
     cw_str *copy = cw_arena_calloc(&caller->arena, n ? n : 1, sizeof *copy);
     if (!copy)
         return cw_arena_fail(&caller->arena, err);
     for (size_t i = 0; i < n; i++) {
-        copy[i] = cw_arena_dup_str(&caller->arena, permissions[i]);
+        copy[i] = cw_arena_dup_str(&caller->arena, items[i]);
         if (!copy[i].p)
             return cw_arena_fail(&caller->arena, err);
     }
-    caller->permissions = copy;
-    caller->n_permissions = cw_needs_sort(copy, n);
+    ret->items = copy;
+    ret->n = cw_needs_sort(copy, n);
     return CW_OK;
+}
+
+static bool has(const list *l, cw_str text)
+{
+    size_t low = 0;
+    size_t high = l->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = cw_str_cmp(l->items[middle], text);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+static cw_code copy_text(cw_caller *caller, cw_str text, cw_str *ret, cw_err *err)
+{
+    *ret = cw_arena_dup_str(&caller->arena, text);
+    return ret->p ? CW_OK : cw_arena_fail(&caller->arena, err);
 }
 
 static void write_json(const cw_caller *caller, cw_json_writer *w)
@@ -45,8 +75,8 @@ static void write_json(const cw_caller *caller, cw_json_writer *w)
     cw_json_add_string_member(w, CW_STR("name"), caller->name);
     cw_json_add_key(w, CW_STR("permissions"));
     cw_json_open_array(w);
-    for (size_t i = 0; i < caller->n_permissions; i++)
-        cw_json_add_string(w, caller->permissions[i]);
+    for (size_t i = 0; i < caller->permissions.n; i++)
+        cw_json_add_string(w, caller->permissions.items[i]);
     cw_json_close(w);
     cw_json_add_string_member(w, CW_STR("language"), caller->language);
     cw_json_close(w);
@@ -66,28 +96,53 @@ static cw_code serialise(cw_caller *caller, cw_err *err)
     return caller->json.p ? CW_OK : cw_arena_fail(&caller->arena, err);
 }
 
-cw_code cw_caller_new_anonymous(const cw_str *permissions, size_t n, cw_caller **ret, cw_err *err)
+static cw_code fill(cw_caller *caller, const cw_caller_opts *opts, cw_err *err)
 {
-    if (n > CW_CALLER_MAX_PERMISSIONS)
-        return cw_fail(err, CW_LIMIT, "a caller has %zu permissions, the limit is %u", n,
+    cw_str language =
+        opts->language.n ? opts->language : cw_str_from(CW_CALLER_DEFAULT_LANGUAGE);
+    caller->has_language = opts->language.n > 0;
+    caller->has_token = opts->has_token;
+    cw_code rc = copy_text(caller, opts->id, &caller->id, err);
+    if (!rc)
+        rc = copy_text(caller, opts->name, &caller->name, err);
+    if (!rc)
+        rc = copy_text(caller, language, &caller->language, err);
+    if (!rc)
+        rc = copy_list(caller, opts->permissions, opts->n_permissions, &caller->permissions, err);
+    if (!rc)
+        rc = copy_list(caller, opts->scopes, opts->n_scopes, &caller->scopes, err);
+    return rc ? rc : serialise(caller, err);
+}
+
+cw_code cw_caller_new(const cw_caller_opts *opts, cw_caller **ret, cw_err *err)
+{
+    if (opts->n_permissions > CW_CALLER_MAX_PERMISSIONS)
+        return cw_fail(err, CW_LIMIT, "a caller has %zu permissions, the limit is %u",
+                       opts->n_permissions, CW_CALLER_MAX_PERMISSIONS);
+    if (opts->n_scopes > CW_CALLER_MAX_PERMISSIONS)
+        return cw_fail(err, CW_LIMIT, "a token has %zu scopes, the limit is %u", opts->n_scopes,
                        CW_CALLER_MAX_PERMISSIONS);
     cw_caller *caller = calloc(1, sizeof *caller);
     if (!caller)
         return cw_fail_nomem(err);
     atomic_init(&caller->refs, 1);
     cw_arena_init(&caller->arena, CALLER_MAX_BYTES);
-    caller->id = CW_STR("0");
-    caller->name = CW_STR("anonymous");
-    caller->language = CW_STR("en");
-    cw_code rc = copy_permissions(caller, permissions, n, err);
-    if (!rc)
-        rc = serialise(caller, err);
+    cw_code rc = fill(caller, opts, err);
     if (rc) {
         cw_caller_unref(caller);
         return rc;
     }
     *ret = caller;
     return CW_OK;
+}
+
+cw_code cw_caller_new_anonymous(const cw_str *permissions, size_t n, cw_caller **ret, cw_err *err)
+{
+    cw_caller_opts opts = {.id = CW_STR("0"),
+                           .name = cw_str_from(CW_ROLE_ANONYMOUS),
+                           .permissions = permissions,
+                           .n_permissions = n};
+    return cw_caller_new(&opts, ret, err);
 }
 
 cw_caller *cw_caller_ref(cw_caller *caller)
@@ -124,27 +179,36 @@ bool cw_caller_is_anonymous(const cw_caller *caller)
     return cw_str_is(caller->id, "0");
 }
 
+bool cw_caller_has_language(const cw_caller *caller)
+{
+    return caller->has_language;
+}
+
+bool cw_caller_has_token(const cw_caller *caller)
+{
+    return caller->has_token;
+}
+
 const cw_str *cw_caller_permissions(const cw_caller *caller, size_t *ret_n)
 {
-    *ret_n = caller->n_permissions;
-    return caller->permissions;
+    *ret_n = caller->permissions.n;
+    return caller->permissions.items;
 }
 
 bool cw_caller_may(const cw_caller *caller, cw_str permission)
 {
-    size_t low = 0;
-    size_t high = caller->n_permissions;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = cw_str_cmp(caller->permissions[middle], permission);
-        if (order == 0)
-            return true;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    return has(&caller->permissions, permission);
+}
+
+const cw_str *cw_caller_scopes(const cw_caller *caller, size_t *ret_n)
+{
+    *ret_n = caller->scopes.n;
+    return caller->scopes.items;
+}
+
+bool cw_caller_has_scope(const cw_caller *caller, cw_str scope)
+{
+    return has(&caller->scopes, scope);
 }
 
 cw_str cw_caller_json(const cw_caller *caller)

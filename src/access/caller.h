@@ -2,12 +2,12 @@
 /* caller.h - who asks, and which permissions that gives.
  *
  * A role is a name and a list of permissions; a caller is an identity with the
- * permissions of all its roles. Until there are accounts the only caller is the
- * anonymous one, with the role "anonymous".
+ * permissions of all its roles: the anonymous one, an account that logged in with
+ * its password, or an account that was named by a token. Only a token has scopes.
  *
  * Ownership: reference counted; every string lives in the caller's own memory.
  * Threads:   immutable; may be shared by all loops.
- * Limits:    CW_CALLER_MAX_PERMISSIONS.
+ * Limits:    CW_CALLER_MAX_PERMISSIONS permissions, and as many scopes.
  */
 #ifndef CW_ACCESS_CALLER_H
 #define CW_ACCESS_CALLER_H
@@ -24,6 +24,24 @@
 
 typedef struct cw_caller cw_caller;
 
+#define CW_ROLE_ANONYMOUS "anonymous"
+#define CW_ROLE_AUTHENTICATED "authenticated"
+#define CW_CALLER_DEFAULT_LANGUAGE "en"
+
+/* All of it is copied; lists are sorted, duplicates dropped. */
+typedef struct cw_caller_opts {
+    cw_str id; /* not "0" */
+    cw_str name;
+    cw_str language; /* empty: none chosen */
+    const cw_str *permissions;
+    size_t n_permissions;
+    bool has_token;
+    const cw_str *scopes; /* of the token */
+    size_t n_scopes;
+} cw_caller_opts;
+
+/* Somebody who has proved who they are. */
+CW_MUST_USE cw_code cw_caller_new(const cw_caller_opts *opts, cw_caller **ret, cw_err *err);
 /* An anonymous caller (id "0", name "anonymous", language "en") with these permissions; they are
  * copied, sorted, duplicates dropped. */
 CW_MUST_USE cw_code cw_caller_new_anonymous(const cw_str *permissions, size_t n, cw_caller **ret,
@@ -35,11 +53,18 @@ void cw_caller_unref(cw_caller *caller);
 bool cw_caller_is_anonymous(const cw_caller *caller);
 cw_str cw_caller_id(const cw_caller *caller);
 cw_str cw_caller_name(const cw_caller *caller);
+/* What the account chose, else CW_CALLER_DEFAULT_LANGUAGE. */
 cw_str cw_caller_language(const cw_caller *caller);
+bool cw_caller_has_language(const cw_caller *caller);
 /* Sorted. */
 const cw_str *cw_caller_permissions(const cw_caller *caller, size_t *ret_n);
 /* Binary search. */
 bool cw_caller_may(const cw_caller *caller, cw_str permission);
+/* Whether a token named the caller: only then can it have scopes. */
+bool cw_caller_has_token(const cw_caller *caller);
+/* Sorted. */
+const cw_str *cw_caller_scopes(const cw_caller *caller, size_t *ret_n);
+bool cw_caller_has_scope(const cw_caller *caller, cw_str scope);
 /* The caller as a JSON object for sources: {"id":…,"name":…,"permissions":[…],"language":…}.
  * Serialised once, when the caller is made. Never holds credentials. */
 cw_str cw_caller_json(const cw_caller *caller);

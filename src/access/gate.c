@@ -79,12 +79,28 @@ cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission)
     return cw_caller_is_anonymous(caller) ? CW_VERDICT_LOGIN : CW_VERDICT_FORBIDDEN;
 }
 
+static bool has_scopes(const cw_caller *caller, const cw_needs *needs)
+{
+    for (size_t i = 0; i < needs->n_scopes; i++) {
+        if (!cw_caller_has_scope(caller, needs->scopes[i]))
+            return false;
+    }
+    return true;
+}
+
 cw_verdict cw_gate_judge(const cw_caller *caller, const cw_needs *needs)
 {
     for (size_t i = 0; i < needs->n_permissions; i++) {
         if (!cw_caller_may(caller, needs->permissions[i]))
             return CW_VERDICT_HIDDEN;
     }
-    /* No caller has proved who it is yet, so whatever asks for that is refused, scopes or not. */
-    return needs->level == CW_AUTH_REQUIRED ? CW_VERDICT_LOGIN : CW_VERDICT_ALLOW;
+    if (needs->level != CW_AUTH_REQUIRED)
+        return CW_VERDICT_ALLOW;
+    if (cw_caller_is_anonymous(caller))
+        return CW_VERDICT_LOGIN;
+    if (needs->n_scopes == 0)
+        return CW_VERDICT_ALLOW;
+    if (!cw_caller_has_token(caller))
+        return CW_VERDICT_LOGIN;
+    return has_scopes(caller, needs) ? CW_VERDICT_ALLOW : CW_VERDICT_SCOPES;
 }

@@ -32,14 +32,17 @@ typedef struct cw_needs {
 typedef enum cw_verdict {
     CW_VERDICT_ALLOW,
     CW_VERDICT_HIDDEN,    /* as if it did not exist */
-    CW_VERDICT_LOGIN,     /* listed; a call needs credentials, scopes among them or not */
+    CW_VERDICT_LOGIN,     /* listed; a call needs credentials, or others: a token */
     CW_VERDICT_FORBIDDEN, /* known to exist, not for this caller */
+    CW_VERDICT_SCOPES,    /* listed; a call needs a token with more scopes */
 } cw_verdict;
 
 /* A general permission (discover, call): ALLOW, LOGIN for the anonymous, else FORBIDDEN. */
 cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission);
 /* Whether this method exists for the caller, and may be called: HIDDEN when one of its permissions
- * is missing, LOGIN when its level is REQUIRED (no caller can have logged in yet), else ALLOW. */
+ * is missing. With the level REQUIRED: LOGIN for the anonymous, and for an account without a token
+ * when there are scopes (a password never satisfies them); SCOPES when the token lacks one. Else
+ * ALLOW. */
 cw_verdict cw_gate_judge(const cw_caller *caller, const cw_needs *needs);
 
 /* "none", "optional" or "required"; false and *ret untouched otherwise. */

@@ -39,6 +39,7 @@ typedef enum cw_fault {
     CW_FAULT_TIMEOUT,
     CW_FAULT_PROTOCOL, /* the answer made no sense, or was too large */
     CW_FAULT_NOMEM,
+    CW_FAULT_SCHEMA, /* the result does not match its schema */
 } cw_fault;
 
 typedef struct cw_outcome {

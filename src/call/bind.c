@@ -156,7 +156,7 @@ static cw_code write_changed(const binding *b, cw_arena *arena, cw_str *ret, cw_
 }
 
 cw_code cw_bind(const cw_method *method, const cw_json *params, bool ignore_unknown,
-                cw_arena *arena, cw_str *ret, cw_err *err)
+                cw_arena *arena, cw_bound *ret, cw_err *err)
 {
     binding b = {.method = method};
     b.values = cw_arena_calloc(arena, method->n_params + 1, sizeof(cw_json *));
@@ -173,8 +173,9 @@ cw_code cw_bind(const cw_method *method, const cw_json *params, bool ignore_unkn
         rc = fill(&b, err);
     if (rc)
         return rc;
+    ret->values = b.values;
     if (b.is_changed)
-        return write_changed(&b, arena, ret, err);
-    *ret = cw_arena_dup_str(arena, cw_json_span(params));
-    return ret->p ? CW_OK : cw_arena_fail(arena, err);
+        return write_changed(&b, arena, &ret->text, err);
+    ret->text = cw_arena_dup_str(arena, cw_json_span(params));
+    return ret->text.p ? CW_OK : cw_arena_fail(arena, err);
 }

@@ -6,7 +6,8 @@
  * error; [] means {}. Defaults fill what is missing. Params that need no change
  * travel on as the bytes they came in.
  *
- * Ownership: the result is in the arena (always a copy: it outlives the request).
+ * Ownership: the text is in the arena (always a copy: it outlives the request); the values are
+ *            those of the request and of the method.
  * Threads:   no state.
  */
 #ifndef CW_CALL_BIND_H
@@ -14,9 +15,14 @@
 
 #include "catalogue/method.h"
 
+typedef struct cw_bound {
+    cw_str text;                  /* as they will be sent */
+    const cw_json *const *values; /* of each declared param; NULL: not given, without default */
+} cw_bound;
+
 /* `params` is an object, an array or NULL. CW_PARAMS with "Missing required parameter: nid",
  * "Unknown parameter: nidd; did you mean nid?", "Too many parameters: …"; CW_NOMEM, CW_LIMIT. */
 CW_MUST_USE cw_code cw_bind(const cw_method *method, const cw_json *params, bool ignore_unknown,
-                            cw_arena *arena, cw_str *ret, cw_err *err);
+                            cw_arena *arena, cw_bound *ret, cw_err *err);
 
 #endif

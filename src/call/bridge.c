@@ -242,6 +242,7 @@ cw_code cw_bridge_new(cw_loop *main_loop, unsigned n_loops, cw_bridge **ret, cw_
         bl->bridge = b;
         bl->watches.prev = bl->watches.next = &bl->watches;
         bl->hook.on_end = on_loop_end;
+        cw_schema_scratch_init(&bl->scratch);
     }
     *ret = b;
     return CW_OK;
@@ -298,6 +299,7 @@ void cw_bridge_free(cw_bridge *b)
     for (unsigned i = 0; i < b->n_loops; i++) {
         cw_view_unref(b->loops[i].view);
         cw_exchange_pool_done(&b->loops[i]);
+        cw_schema_scratch_done(&b->loops[i].scratch);
     }
     while (b->states) {
         cw_bridge_state *state = b->states;

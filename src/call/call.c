@@ -4,7 +4,7 @@
 
 static cw_code decline(cw_verdict verdict, const cw_call_request *request, cw_call_refusal *refusal)
 {
-    static const char *const names[] = {"allow", "hidden", "login", "forbidden"};
+    static const char *const names[] = {"allow", "hidden", "login", "forbidden", "scopes"};
     cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", request->entry->method->id),
            CW_KV("caller", cw_caller_name(cw_view_caller(request->view))),
            CW_KV("verdict", cw_str_from(names[verdict])));
@@ -25,20 +25,25 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
 {
     cw_bridge_loop *bl = ex->bl;
     const cw_method *method = request->entry->method;
-    cw_str params;
+    cw_bound bound;
+    ex->entry = request->entry;
     bool ignore_unknown = cw_bridge_settings_of(bl)->ignore_unknown_arguments;
     cw_code rc =
-        cw_bind(method, request->params, ignore_unknown, &ex->arena, &params, &refusal->err);
+        cw_bind(method, request->params, ignore_unknown, &ex->arena, &bound, &refusal->err);
+    if (!rc)
+        rc = cw_validate_arguments(ex, request->entry, bound.values, &refusal->err);
+    /* Now rather than later, so that nothing is run whose result could not be checked. */
+    if (!rc)
+        rc = cw_contract_result(request->entry->contracts, method, &ex->output, &refusal->err);
     if (rc)
         return rc == CW_PARAMS ? CW_PARAMS : CW_NOMEM;
     ex->used = cw_used_enter(bl, method->source);
     if (!ex->used)
         return cw_fail_nomem(&refusal->err);
     ex->view = cw_view_ref(request->view);
-    ex->entry = request->entry;
     ex->waiter = request->sink;
     ex->call.method = method;
-    ex->call.params = params;
+    ex->call.params = bound.text;
     ex->call.caller = cw_view_caller(request->view);
     ex->call.wants_progress = request->wants_progress;
     return CW_OK;

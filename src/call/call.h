@@ -5,9 +5,12 @@
  * found and the params as they came. What comes back goes to the sink that the
  * door gives: progress and log lines, then exactly one done.
  *
- *     cw_call_start ─► gate ─► bind ─► exchange ─► source.start
- *                                        │ deadline, cancel, one finish()
- *                        sink.done ◄─────┘
+ *     cw_call_start ─► gate ─► bind ─► schemas ─► exchange ─► source.start
+ *                                                   │ deadline, cancel, one finish()
+ *                        sink.done ◄─ schema ◄──────┘
+ *
+ * Arguments that do not match their schemas never reach the source, and a result
+ * that does not match its schema never leaves: it is logged and becomes FAILED.
  *
  * A running call is an exchange: it owns its arena and a reference to the view,
  * so that neither a client that leaves nor a catalogue that changes touches it.

@@ -6,6 +6,7 @@
  *     used.c       the sources that this loop has called, and their time limits
  *     call.c       gate, bind, exchange
  *     bind.c       params
+ *     validate.c   arguments and results against their schemas
  */
 #ifndef CW_CALL_INT_H
 #define CW_CALL_INT_H
@@ -49,7 +50,8 @@ struct cw_exchange {
     cw_view *view; /* a reference */
     const cw_entry *entry;
     cw_used *used;
-    cw_sink *waiter; /* NULL: nobody listens */
+    const cw_schema *output; /* of the result, or NULL; lives as long as the view */
+    cw_sink *waiter;         /* NULL: nobody listens */
     cw_deadline deadline;
     cw_arena arena;
     uint32_t slot;
@@ -66,8 +68,9 @@ struct cw_bridge_loop {
     cw_view *view;
     cw_bridge_watch watches; /* ring */
     size_t n_watches;
+    cw_schema_scratch scratch;
     cw_loop_hook hook;
-    bool is_begun;
+    bool is_begun, has_ended;
     /* exchange.c */
     cw_exchange **slots;
     uint32_t n_slots, cap_slots, n_running;
@@ -94,6 +97,14 @@ void cw_exchange_cancel(cw_exchange *ex);
 void cw_exchange_end_all(cw_bridge_loop *bl);
 void cw_exchange_pool_done(cw_bridge_loop *bl);
 void cw_exchange_on_deadline(cw_deadline *d);
+
+/* validate.c */
+/* Every bound value against its parameter's schema. CW_PARAMS with "/nid: expected integer, got
+ * string"; CW_NOMEM. */
+CW_MUST_USE cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry,
+                                          const cw_json *const *values, cw_err *err);
+/* CW_PARAMS with what is wrong, for the log; CW_NOMEM. */
+CW_MUST_USE cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err);
 
 /* used.c */
 /* The entry of a source, made when it is not there; one more call runs. NULL without memory. */

@@ -18,6 +18,8 @@
 /* Sources cap their results (limits.answer_size); as a document one takes up to ten times that. */
 #define ARENA_MAX ((size_t)16 * CW_JSON_MAX_BYTES)
 
+#define BAD_RESULT "The method returned a result that does not match its declared schema."
+
 /* ---- slots ---- */
 
 static cw_exchange *grow_pool(cw_bridge_loop *bl)
@@ -66,6 +68,7 @@ void cw_exchange_put(cw_exchange *ex)
     cw_view_unref(ex->view);
     ex->used = NULL;
     ex->view = NULL;
+    ex->output = NULL;
     ex->waiter = NULL;
     if (ex->state != CW_EXCHANGE_FINISHING && ++ex->generation == 0)
         ex->generation = 1;
@@ -87,10 +90,10 @@ cw_exchange *cw_exchange_find(const cw_bridge_loop *bl, cw_call_handle handle)
 
 static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
 {
-    static const char *const names[] = {"none",    "unavailable", "died",
-                                        "timeout", "protocol",    "out of memory"};
+    static const char *const names[] = {"none",     "unavailable",   "died",  "timeout",
+                                        "protocol", "out of memory", "schema"};
     bool is_grave = outcome->fault == CW_FAULT_DIED || outcome->fault == CW_FAULT_PROTOCOL ||
-                    outcome->fault == CW_FAULT_NOMEM;
+                    outcome->fault == CW_FAULT_NOMEM || outcome->fault == CW_FAULT_SCHEMA;
     cw_log(is_grave ? CW_LOG_ERROR : CW_LOG_WARN, "call", "call failed",
            CW_KV("source", ex->used->source->name), CW_KV("method", ex->call.method->id),
            CW_KV("fault", cw_str_from(names[outcome->fault])), CW_KV("message", outcome->message),
@@ -177,7 +180,24 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 {
     cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
     assert(ex->state == CW_EXCHANGE_RUNNING);
-    finish(ex, outcome);
+    cw_err why;
+    cw_code rc = CW_OK;
+    if (outcome->kind == CW_OUTCOME_RESULT && ex->output)
+        rc = cw_validate_result(ex, outcome->result, &why);
+    if (!rc) {
+        finish(ex, outcome);
+        return;
+    }
+    /* What it is and what is wrong with it stay here, in the log. */
+    cw_outcome refused = {.kind = CW_OUTCOME_FAILED,
+                          .fault = CW_FAULT_SCHEMA,
+                          .message = CW_STR(BAD_RESULT),
+                          .detail = cw_str_from(why.msg)};
+    if (rc == CW_NOMEM) {
+        refused.fault = CW_FAULT_NOMEM;
+        refused.message = CW_STR("There is not enough memory to check the result.");
+    }
+    finish(ex, &refused);
 }
 
 cw_code cw_exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault, cw_err *err)

@@ -77,7 +77,8 @@ cw_used *cw_used_enter(cw_bridge_loop *bl, cw_source *source)
 
 void cw_used_leave(cw_bridge_loop *bl, cw_used *used)
 {
-    if (--used->running || !atomic_load_explicit(&used->source->retired, memory_order_relaxed))
+    bool is_retired = atomic_load_explicit(&used->source->retired, memory_order_relaxed);
+    if (--used->running || !(is_retired || bl->has_ended))
         return;
     cw_used **at = &bl->used;
     while (*at != used)
@@ -89,7 +90,7 @@ void cw_used_tidy(cw_bridge_loop *bl)
 {
     cw_used **at = &bl->used;
     while (*at) {
-        if ((*at)->running == 0 && atomic_load(&(*at)->source->retired))
+        if ((*at)->running == 0 && (bl->has_ended || atomic_load(&(*at)->source->retired)))
             drop(bl, at);
         else
             at = &(*at)->next;
@@ -98,6 +99,6 @@ void cw_used_tidy(cw_bridge_loop *bl)
 
 void cw_used_done(cw_bridge_loop *bl)
 {
-    while (bl->used)
-        drop(bl, &bl->used);
+    bl->has_ended = true;
+    cw_used_tidy(bl);
 }

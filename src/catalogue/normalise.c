@@ -133,11 +133,24 @@ static void add_property(maker *m, const cw_param *param)
                is_described ? &param->description : NULL, /* is_root= */ false);
 }
 
+/* A parameter's schema is no root any more: what it says of its dialect is said once, for all. */
+static void add_dialect(maker *m, const cw_method *method)
+{
+    const cw_json *dialect = NULL;
+    for (size_t i = 0; i < method->n_params && !dialect; i++)
+        dialect = cw_json_get(method->params[i].schema, CW_STR("$schema"));
+    if (!dialect)
+        return;
+    cw_json_add_key(&m->w, CW_STR("$schema"));
+    cw_json_add_value(&m->w, dialect);
+}
+
 static void add_input(maker *m, const cw_method *method)
 {
     size_t n_required = 0;
     cw_json_add_key(&m->w, CW_STR("inputSchema"));
     cw_json_open_object(&m->w);
+    add_dialect(m, method);
     cw_json_add_string_member(&m->w, CW_STR("type"), CW_STR("object"));
     cw_json_add_key(&m->w, CW_STR("properties"));
     cw_json_open_object(&m->w);

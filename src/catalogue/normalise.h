@@ -3,7 +3,8 @@
  *
  * Fields in this order: name, description, inputSchema, outputSchema, title,
  * annotations; the last three only when there is something in them. inputSchema
- * is {"type":"object","properties":{…}} with `required` only when a parameter is.
+ * is {"type":"object","properties":{…}} with `required` only when a parameter is, and
+ * with `$schema` in front when a parameter's schema has one.
  * Schemas and annotations keep every token; white space between tokens goes, and
  * references "#/…" that count from a schema's own root are said anew for its place
  * in the tool (refs.h). A method without usage is described by its title, else by

@@ -18,7 +18,8 @@ struct cw_snapshot {
     atomic_uint refs;
     cw_arena arena;
     cw_offer_ops ops;
-    cw_source **sources; /* referenced */
+    cw_source **sources;      /* referenced */
+    cw_contracts **contracts; /* of each source; likewise */
     size_t n_sources;
     cw_entry *entries;
     size_t n_entries;
@@ -36,6 +37,7 @@ struct cw_snapshot {
 typedef struct builder {
     cw_snapshot *s;
     const cw_offer *offers;
+    cw_snapshot_opts opts;
     uint32_t *owners; /* offer of each entry, before sorting */
     cw_arena scratch;
     cw_err *err;
@@ -85,6 +87,45 @@ static cw_code claim_name(builder *b, cw_entry *entry, cw_err *why)
                    CW_STR_ARG(id), CW_STR_ARG(name), CW_STR_ARG(other_id), CW_STR_ARG(owner));
 }
 
+/* Whether a schema has a name or a dialect of its own, so that it may be right alone and wrong
+ * beside others. */
+static bool has_identity(const cw_json *schema)
+{
+    static const cw_str names[] = {CW_STR_INIT("$id"), CW_STR_INIT("$schema"),
+                                   CW_STR_INIT("$anchor"), CW_STR_INIT("$dynamicAnchor")};
+    for (const cw_json *v = schema; v && v < cw_json_after(schema); v++) {
+        if (!(v->meta & CW_JSON_KEY) || v->n == 0 || v->p[0] != '$')
+            continue;
+        for (size_t i = 0; i < CW_COUNT(names); i++) {
+            if (cw_str_eq(cw_json_text(v), names[i]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* What is published must be a valid schema as a whole too. */
+static cw_code check_input(builder *b, const cw_entry *entry, cw_err *why)
+{
+    const cw_method *method = entry->method;
+    size_t i = 0;
+    while (i < method->n_params && !has_identity(method->params[i].schema))
+        i++;
+    if (i == method->n_params)
+        return CW_OK;
+    cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
+    const cw_json *tool;
+    cw_code rc = cw_json_read(entry->tool_json, &deep, &b->scratch, &tool, NULL, why);
+    cw_schema_opts opts = {.draft = b->opts.policy.draft};
+    cw_schema *compiled = NULL;
+    if (!rc)
+        rc = cw_schema_compile(cw_json_get(tool, CW_STR("inputSchema")), &opts, &compiled, why);
+    cw_schema_unref(compiled);
+    if (rc && rc != CW_NOMEM)
+        return cw_wrap(why, CW_PARAMS, "inputSchema");
+    return rc;
+}
+
 /* CW_PARAMS with a reason in `why` when the method cannot be had. */
 static cw_code add_method(builder *b, const cw_method *method, size_t offer, cw_err *why)
 {
@@ -98,6 +139,8 @@ static cw_code add_method(builder *b, const cw_method *method, size_t offer, cw_
     if (!method->mark)
         return CW_OK;
     rc = cw_normalise(entry, &s->arena, why);
+    if (!rc)
+        rc = check_input(b, entry, why);
     if (rc) {
         entry->tool_name = (cw_str){0};
         return cw_wrap(why, rc, "method '%.*s'", CW_STR_ARG(method->id));
@@ -115,6 +158,23 @@ static void take_back(cw_snapshot *s, size_t first)
     }
 }
 
+/* Those that the previous catalogue has for a source that is still the same, or new ones. */
+static cw_code take_contracts(builder *b, const cw_offer *offer, cw_err *why)
+{
+    cw_snapshot *s = b->s;
+    const cw_snapshot *old = b->opts.previous;
+    const cw_contract_policy *policy = &b->opts.policy;
+    cw_contracts **ret = &s->contracts[s->n_sources];
+    for (size_t i = 0; old && i < old->n_sources; i++) {
+        if (old->sources[i] != offer->source ||
+            !cw_contracts_fit(old->contracts[i], offer->methods, offer->n_methods, policy))
+            continue;
+        *ret = cw_contracts_ref(old->contracts[i]);
+        return CW_OK;
+    }
+    return cw_contracts_new(offer->methods, offer->n_methods, policy, ret, why);
+}
+
 static cw_code add_offer(builder *b, size_t index)
 {
     cw_snapshot *s = b->s;
@@ -127,12 +187,16 @@ static cw_code add_offer(builder *b, size_t index)
                      CW_SNAPSHOT_MAX_METHODS);
     for (size_t i = 0; i < offer->n_methods && !rc; i++)
         rc = add_method(b, &offer->methods[i], index, &why);
+    if (!rc)
+        rc = take_contracts(b, offer, &why);
     if (rc == CW_PARAMS) {
         take_back(s, first);
         return problem(b, index, why.msg);
     }
     if (rc)
         return cw_fail_nomem(b->err);
+    for (size_t i = first; i < s->n_entries; i++)
+        s->entries[i].contracts = s->contracts[s->n_sources];
     s->ops.ref(offer->source);
     s->sources[s->n_sources++] = offer->source;
     return CW_OK;
@@ -206,8 +270,9 @@ static cw_code build(builder *b, size_t n)
     s->entries = cw_arena_calloc(&s->arena, room, sizeof *s->entries);
     s->tools = cw_arena_calloc(&s->arena, room, sizeof(const cw_entry *));
     s->sources = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_source *));
+    s->contracts = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_contracts *));
     s->problems = cw_arena_calloc(&s->arena, n + 1, sizeof *s->problems);
-    if (!b->owners || !s->entries || !s->tools || !s->sources || !s->problems)
+    if (!b->owners || !s->entries || !s->tools || !s->sources || !s->contracts || !s->problems)
         return cw_fail_nomem(b->err);
     for (size_t i = 0; i < n; i++) {
         cw_code rc = add_offer(b, i);
@@ -219,7 +284,7 @@ static cw_code build(builder *b, size_t n)
 }
 
 cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *ops,
-                          cw_snapshot **ret, cw_err *err)
+                          const cw_snapshot_opts *opts, cw_snapshot **ret, cw_err *err)
 {
     cw_snapshot *s = calloc(1, sizeof *s);
     if (!s)
@@ -231,6 +296,8 @@ cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *
     cw_map_init(&s->by_id, CW_SNAPSHOT_MAX_METHODS);
     cw_map_init(&s->by_name, CW_SNAPSHOT_MAX_METHODS);
     builder b = {.s = s, .offers = offers, .err = err};
+    if (opts)
+        b.opts = *opts;
     cw_arena_init(&b.scratch, SIZE_MAX);
     cw_code rc = build(&b, n);
     cw_arena_done(&b.scratch);
@@ -252,8 +319,10 @@ void cw_snapshot_unref(cw_snapshot *s)
 {
     if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
         return;
-    for (size_t i = 0; i < s->n_sources; i++)
+    for (size_t i = 0; i < s->n_sources; i++) {
+        cw_contracts_unref(s->contracts[i]);
         s->ops.unref(s->sources[i]);
+    }
     cw_map_done(&s->by_id);
     cw_map_done(&s->by_name);
     cw_arena_done(&s->arena);

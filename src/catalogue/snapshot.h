@@ -3,7 +3,9 @@
  *
  * Built by the main thread from what the sources offer, published as a whole,
  * freed with its last reference. Entries are sorted by method id; tools by name;
- * both are found in O(1). Methods with equal needs share an access class.
+ * both are found in O(1). Methods with equal needs share an access class. Every
+ * schema is valid, and checks arguments and results through the contract of its
+ * source (contract.h).
  *
  *     entries   sorted by id  ->  method, class, tool name, tool as JSON
  *     classes   needs         ->  asked once per caller (view.h)
@@ -15,7 +17,7 @@
 #ifndef CW_CATALOGUE_SNAPSHOT_H
 #define CW_CATALOGUE_SNAPSHOT_H
 
-#include "catalogue/method.h"
+#include "catalogue/contract.h"
 
 #define CW_SNAPSHOT_MAX_METHODS 100000u
 #define CW_TOOL_NAME_MAX 128u
@@ -31,6 +33,7 @@ typedef struct cw_entry {
     cw_str tool_object; /* the same for clients that want outputSchema to be of type object; the
                            same bytes as tool_json where it is already */
     bool wraps_output;  /* tool_object wraps outputSchema as {"result": …} */
+    cw_contracts *contracts; /* of the source; lives as long as the snapshot */
 } cw_entry;
 
 /* What one source brings. */
@@ -53,11 +56,17 @@ typedef struct cw_snapshot_problem {
     cw_str text;  /* "method 'x': also offered by 'articles'" */
 } cw_snapshot_problem;
 
+/* All zero: the defaults. */
+typedef struct cw_snapshot_opts {
+    cw_contract_policy policy;
+    cw_snapshot *previous; /* or NULL; what it knows of sources that are offered again is kept */
+} cw_snapshot_opts;
+
 /* Build from all offers, in order: an offer with a problem (an id or tool name that an earlier one
- * has, or a schema that cannot be published) is left out as a whole and named in the
- * snapshot's problems. Fails with CW_NOMEM only. */
+ * has, or a schema that is not valid or cannot be published) is left out as a whole and named in
+ * the snapshot's problems. `opts` may be NULL. Fails with CW_NOMEM only. */
 CW_MUST_USE cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *ops,
-                                      cw_snapshot **ret, cw_err *err);
+                                      const cw_snapshot_opts *opts, cw_snapshot **ret, cw_err *err);
 cw_snapshot *cw_snapshot_ref(cw_snapshot *s);
 /* NULL is fine. */
 void cw_snapshot_unref(cw_snapshot *s);

@@ -29,7 +29,7 @@ static cw_code build(cw_plugin_report *r, cw_str name, cw_err *err)
 {
     static const cw_offer_ops ops = {.ref = keep, .unref = keep};
     cw_offer offer = {name, r->methods, r->n_methods, NULL};
-    cw_code rc = cw_snapshot_build(&offer, 1, &ops, &r->snapshot, err);
+    cw_code rc = cw_snapshot_build(&offer, 1, &ops, NULL, &r->snapshot, err);
     if (rc)
         return rc;
     size_t n;

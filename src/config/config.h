@@ -28,6 +28,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
+#include "schema/schema.h"
 
 #define CW_CONFIG_MAX_PROBLEMS 20u
 
@@ -179,6 +180,11 @@ typedef struct cw_config {
         size_t memory; /* 0: no limit */
         uint32_t files;
     } plugins;
+
+    struct {
+        cw_schema_draft default_draft; /* of schemas that do not say */
+        bool assert_formats;
+    } schema;
 
     cw_config_remotes sources;
     cw_config_roles roles;

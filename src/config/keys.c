@@ -93,6 +93,7 @@ const cw_config cw_config_defaults = {
                 .idle_ms = CW_PLUGIN_IDLE_MS,
                 .memory = CW_PLUGIN_MAX_MEMORY,
                 .files = CW_PLUGIN_MAX_FILES},
+    .schema = {.default_draft = CW_SCHEMA_2020_12, .assert_formats = true},
 };
 
 /* ---- the table ---- */
@@ -113,6 +114,12 @@ static const cw_choice log_levels[] = {
 static const cw_choice log_formats[] = {
     {"text", CW_CONFIG_LOG_TEXT},
     {"json", CW_CONFIG_LOG_JSON},
+    {0},
+};
+
+static const cw_choice drafts[] = {
+    {"2020-12", CW_SCHEMA_2020_12},
+    {"draft-07", CW_SCHEMA_DRAFT_07},
     {0},
 };
 
@@ -285,6 +292,14 @@ static const cw_key source_keys[] = {
     {0},
 };
 
+static const cw_key schema_keys[] = {
+    {"default_draft", &cw_type_enum, "Dialect of schemas without \"$schema\"",
+     FIELD(schema.default_draft), .choices = drafts},
+    {"assert_formats", &cw_type_bool, "Refuse what does not have the \"format\" that a schema asks",
+     FIELD(schema.assert_formats)},
+    {0},
+};
+
 static const cw_key role_keys[] = {
     {"permissions", &cw_type_strings, "What the role may do", PERMISSIONS},
     {0},
@@ -316,6 +331,8 @@ static const cw_key top_keys[] = {
     {"access_log", &cw_type_bool, "Log one line for every request", FIELD(access_log)},
     {"plugins", &cw_type_section, "Plugins and the processes that run them",
      .children = plugins_keys},
+    {"schema", &cw_type_section, "How JSON Schemas of arguments and results are read",
+     .children = schema_keys},
     {"sources", &cw_type_items, "JSON-RPC services and which of their methods can be used",
      FIELD(sources), .min = 0, .max = MAX_SOURCES, .children = source_keys,
      .item_size = sizeof(cw_config_remote), .item_defaults = &default_remote},

@@ -57,14 +57,14 @@ static void take_due(cw_deadline_list *list, uint64_t now, cw_deadline *due)
     end->prev = &list->root;
 }
 
-uint64_t cw_deadline_list_run(cw_deadline_list *list, uint64_t now)
+void cw_deadline_list_run(cw_deadline_list *list, uint64_t now)
 {
     cw_deadline due;
     take_due(list, now, &due);
+    void (*on_expired)(cw_deadline *d) = list->on_expired;
     while (due.next != &due) {
         cw_deadline *d = due.next;
         cw_deadline_clear(d);
-        list->on_expired(d);
+        on_expired(d);
     }
-    return list->root.next == &list->root ? UINT64_MAX : list->root.next->at;
 }

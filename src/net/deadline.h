@@ -42,7 +42,7 @@ void cw_deadline_list_set_ms(cw_deadline_list *list, uint64_t ms, uint64_t now);
 /* (Re)start `d` on `list`, from `now`. */
 void cw_deadline_set(cw_deadline *d, cw_deadline_list *list, uint64_t now);
 void cw_deadline_clear(cw_deadline *d);
-/* Expire what is due; returns the next expiry, or UINT64_MAX. */
-uint64_t cw_deadline_list_run(cw_deadline_list *list, uint64_t now);
+/* Expire what is due. The list itself may end with the last entry that expires. */
+void cw_deadline_list_run(cw_deadline_list *list, uint64_t now);
 
 #endif

@@ -16,7 +16,7 @@ static bool known_draft(cw_str uri, cw_schema_draft *ret)
         {"json-schema.org/draft-07/schema", CW_SCHEMA_DRAFT_07},
         {"json-schema.org/draft-06/schema", CW_SCHEMA_DRAFT_07},
     };
-    cw_str rest = uri;
+    cw_str rest;
     if (cw_str_starts(uri, CW_STR("http://")))
         rest = cw_str_make(uri.p + 7, uri.n - 7);
     else if (cw_str_starts(uri, CW_STR("https://")))

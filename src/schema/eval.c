@@ -410,6 +410,8 @@ static bool dynamic_ok(run *r, const op_dynamic *op, const cw_json *v, marks *se
 
 static bool rest_ok(run *r, target t, const cw_json *v, marks *seen, const scope *sc)
 {
+    if (!seen) /* a node with this operation tracks */
+        return cw_schema_run_stop(r, CW_INTERNAL);
     bool object = cw_json_is(v, CW_JSON_OBJECT);
     const cw_json *c = v + 1;
     uint32_t n = cw_json_count(v);

@@ -244,24 +244,24 @@ static bool walk_keywords(walk *w, site *at)
     return ok && !w->stop;
 }
 
-static bool walk_object_schema(walk *w, site *at)
+static bool walk_object_schema(walk *w, const site *at)
 {
     const cw_schema *s = w->s;
-    const sub *here = &s->subs[at->sub];
-    const scope inner = {at->scope, here->resource};
-    if (!at->scope || at->scope->resource != here->resource)
-        at->scope = &inner;
-    marks *outer = at->seen;
+    const sub *schema = &s->subs[at->sub];
+    const scope inner = {at->scope, schema->resource};
+    site here = *at;
+    if (!at->scope || at->scope->resource != schema->resource)
+        here.scope = &inner;
     marks own;
-    bool tracks = has_unevaluated(s, here);
+    bool tracks = has_unevaluated(s, schema);
     if (tracks) {
         if (!marks_init(w, &own, at->v))
             return false;
-        at->seen = &own;
+        here.seen = &own;
     }
-    bool ok = walk_keywords(w, at);
-    if (tracks && outer && ok)
-        marks_merge(outer, &own);
+    bool ok = walk_keywords(w, &here);
+    if (tracks && at->seen && ok)
+        marks_merge(at->seen, &own);
     return ok;
 }
 

@@ -10,6 +10,8 @@
  *             that zeros beyond 4n change nothing and any exponent costs the same
  */
 #include "schema/schema_int.h"
+#include <assert.h>
+
 #include "json/decimal.h"
 
 #define SMALL_DIGITS 17u /* a remainder times ten plus nine still fits 64 bits */
@@ -27,6 +29,7 @@ static uint64_t small_value(const decimal *d)
 static bool small_divides(const decimal *v, uint64_t zeros, uint64_t divisor)
 {
     uint64_t rest = 0;
+    assert(divisor > 0);
     for (const char *p = v->first; p < v->last; p++) {
         if (*p != '.')
             rest = (rest * 10 + (uint64_t)(*p - '0')) % divisor;

@@ -200,6 +200,8 @@ static cw_code check_type(builder *b, const cw_json *type)
                    ? CW_OK
                    : cw_schema_fail_at(b, type, CW_PARAMS, "'%.*s' is not a type",
                                        CW_STR_ARG(cw_json_text(type)));
+    if (!cw_json_is(type, CW_JSON_ARRAY))
+        return cw_schema_fail_at(b, type, CW_PARAMS, "must be a type or an array of types");
     cw_code rc = check_strings(b, type);
     for (const cw_json *v = rc ? NULL : cw_json_first(type); v && !rc; v = cw_json_next(v))
         rc = check_type(b, v);

@@ -106,6 +106,12 @@ static void draft_done(draft *d)
     free(d->retired);
 }
 
+static cw_contract_policy policy_of(const cw_config *config)
+{
+    return (cw_contract_policy){.draft = config->schema.default_draft,
+                                .annotate_formats = !config->schema.assert_formats};
+}
+
 static cw_code build(cw_sources *s, draft *d, cw_err *err)
 {
     static const cw_offer_ops ops = {.ref = ref_source, .unref = cw_source_unref};
@@ -119,7 +125,8 @@ static cw_code build(cw_sources *s, draft *d, cw_err *err)
         d->offers[d->n++] = (cw_offer){cw_str_from(item->name), item->source->methods,
                                        item->source->n_methods, item->source};
     }
-    return cw_snapshot_build(d->offers, d->n, &ops, &d->snapshot, err);
+    cw_snapshot_opts opts = {.policy = policy_of(s->config), .previous = s->last};
+    return cw_snapshot_build(d->offers, d->n, &ops, &opts, &d->snapshot, err);
 }
 
 /* A version that cannot be published is not better than one that cannot be loaded: the older one
@@ -188,6 +195,8 @@ static void commit(cw_sources *s, draft *d)
     log_publish(s, d);
     cw_snapshot *snapshot = d->snapshot;
     d->snapshot = NULL;
+    cw_snapshot_unref(s->last);
+    s->last = cw_snapshot_ref(snapshot);
     s->opts.publish(snapshot, d->retired, d->n_retired, s->opts.ctx);
     for (size_t i = 0; i < d->n_retired; i++)
         cw_source_unref(d->retired[i]);
@@ -399,9 +408,11 @@ cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
     bool is_first = !old;
     update_remotes(s);
     update_plugins(s, old);
+    bool same_policy = old && config->schema.default_draft == old->schema.default_draft &&
+                       config->schema.assert_formats == old->schema.assert_formats;
     cw_config_unref(old);
     /* There is a catalogue from the beginning, if only an empty one. */
-    if (is_first)
+    if (is_first || !same_policy)
         cw_sources_changed(s);
     cw_sources_check_settled(s);
     return CW_OK;
@@ -444,6 +455,7 @@ void cw_sources_free(cw_sources *s)
         s->items = item->next;
         free_item(item);
     }
+    cw_snapshot_unref(s->last);
     cw_config_unref(s->config);
     uv_handle_t *handles[] = {(uv_handle_t *)&s->retry, (uv_handle_t *)&s->publish,
                               (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event};

@@ -62,6 +62,7 @@ struct cw_sources {
     cw_config *config;
     cw_plugin_opts plugin_opts;
     cw_item *items;
+    cw_snapshot *last; /* that was published, or NULL */
     cw_folder folder;
     uv_timer_t retry;
     uv_timer_t publish;

@@ -78,7 +78,7 @@ static void check_catalogue(cw_arena *a, const cw_method *methods, size_t n_meth
     const cw_offer_ops ops = {nothing, nothing};
     const cw_offer offer = {CW_STR("fuzz"), methods, n_methods, NULL};
     cw_snapshot *s = NULL;
-    CHECK(cw_snapshot_build(&offer, 1, &ops, &s, NULL) == CW_OK);
+    CHECK(cw_snapshot_build(&offer, 1, &ops, NULL, &s, NULL) == CW_OK);
     size_t n;
     size_t n_problems;
     (void)cw_snapshot_entries(s, &n);

@@ -241,7 +241,7 @@ cw_code fake_snapshot(fake *f, cw_snapshot **ret, cw_err *err)
 {
     static const cw_offer_ops ops = {ref, cw_source_unref};
     cw_offer offer = {f->base.name, f->base.methods, f->base.n_methods, &f->base};
-    return cw_snapshot_build(&offer, 1, &ops, ret, err);
+    return cw_snapshot_build(&offer, 1, &ops, NULL, ret, err);
 }
 
 cw_code fake_caller(bool may_discover, bool may_call, cw_caller **ret, cw_err *err)

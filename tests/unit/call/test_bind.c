@@ -79,7 +79,7 @@ static void check(const row *r)
     const cw_json *doc = NULL;
     if (r->params)
         assert_int_equal(cw_json_read(cw_str_from(r->params), NULL, &in, &doc, NULL, &err), CW_OK);
-    cw_str bound = {NULL, 0};
+    cw_bound bound = {0};
     cw_code rc = cw_bind(r->method, doc, r->ignores, &out, &bound, &err);
     cw_arena_done(&in); /* the result must not need the request */
     if (r->bound[0] == '!') {
@@ -87,8 +87,8 @@ static void check(const row *r)
         assert_string_equal(err.msg, r->bound + 1);
     } else {
         assert_int_equal(rc, CW_OK);
-        assert_int_equal(bound.n, strlen(r->bound));
-        assert_memory_equal(bound.p, r->bound, bound.n);
+        assert_int_equal(bound.text.n, strlen(r->bound));
+        assert_memory_equal(bound.text.p, r->bound, bound.text.n);
     }
     cw_arena_done(&out);
 }
@@ -114,7 +114,7 @@ static void a_long_unknown_name_is_cut_between_characters(void **state)
     cw_arena_init(&arena, 1 << 20);
     cw_err err = {0};
     const cw_json *doc;
-    cw_str bound;
+    cw_bound bound;
     assert_int_equal(cw_json_read(cw_str_from(text), NULL, &arena, &doc, NULL, &err), CW_OK);
     assert_int_equal(cw_bind(&named, doc, false, &arena, &bound, &err), CW_PARAMS);
     assert_int_equal(strlen(err.msg), strlen("Unknown parameter: ") + 100);
@@ -133,7 +133,7 @@ static void the_arenas_ceiling_is_kept(void **state)
     text[sizeof text - 2] = '}';
     cw_err err = {0};
     const cw_json *doc;
-    cw_str bound;
+    cw_bound bound;
     assert_int_equal(cw_json_read(cw_str_from(text), NULL, &in, &doc, NULL, &err), CW_OK);
     assert_int_equal(cw_bind(&named, doc, false, &out, &bound, &err), CW_LIMIT);
     cw_arena_done(&in);
@@ -147,7 +147,7 @@ static void bind_once(void *ctx)
     cw_arena_init(&arena, 1 << 20);
     cw_err err = {0};
     const cw_json *doc;
-    cw_str bound;
+    cw_bound bound;
     cw_code rc = cw_json_read(CW_STR("{\"nid\":1}"), NULL, &arena, &doc, NULL, &err);
     if (!rc)
         rc = cw_bind(&named, doc, false, &arena, &bound, &err);

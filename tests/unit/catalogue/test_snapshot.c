@@ -41,7 +41,7 @@ static cw_snapshot *build(const cw_offer *offers, size_t n)
 {
     cw_snapshot *s = NULL;
     cw_err err = {0};
-    if (cw_snapshot_build(offers, n, &ops, &s, &err))
+    if (cw_snapshot_build(offers, n, &ops, NULL, &s, &err))
         fail_msg("%s", err.msg);
     return s;
 }
@@ -347,7 +347,7 @@ static void build_once(void *ctx)
                                {CW_STR("three"), third, 6, source(2)}};
     cw_snapshot *s = NULL;
     cw_err err = {0};
-    cw_code rc = cw_snapshot_build(offers, 3, &ops, &s, &err);
+    cw_code rc = cw_snapshot_build(offers, 3, &ops, NULL, &s, &err);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     assert_int_equal(err.code, rc);
     cw_snapshot_unref(s);
@@ -363,7 +363,7 @@ static void build_offers_once(void *ctx)
 {
     const offers_list *list = ctx;
     cw_snapshot *s = NULL;
-    cw_code rc = cw_snapshot_build(list->items, list->n, &ops, &s, NULL);
+    cw_code rc = cw_snapshot_build(list->items, list->n, &ops, NULL, &s, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_snapshot_unref(s);
 }

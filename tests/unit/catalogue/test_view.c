@@ -27,7 +27,7 @@ static cw_snapshot *snapshot_of(const cw_method *methods, size_t n)
 {
     const cw_offer offer = {CW_STR("test"), methods, n, NULL};
     cw_snapshot *s = NULL;
-    assert_int_equal(cw_snapshot_build(&offer, 1, &ops, &s, NULL), CW_OK);
+    assert_int_equal(cw_snapshot_build(&offer, 1, &ops, NULL, &s, NULL), CW_OK);
     return s;
 }
 

@@ -65,8 +65,8 @@ static void wrong_arrays_and_objects_are_named(void **state)
     says("{\"dependentRequired\":{\"a\":[\"b\"]}}", "{\"a\":1}",
          "missing property 'b', which 'a' requires\n");
     says("{\"properties\":{\"title\":{},\"nid\":{}},\"additionalProperties\":false}",
-         "{\"titel\":1,\"zzzz\":2}",
-         "/titel: unknown property 'titel'; did you mean 'title'?\n"
+         "{\"nids\":1,\"zzzz\":2}",
+         "/nids: unknown property 'nids'; did you mean 'nid'?\n"
          "/zzzz: unknown property 'zzzz'\n");
     says("{\"propertyNames\":{\"maxLength\":2}}", "{\"abc\":1}",
          "/abc: expected at most 2 characters, got 3\n");
@@ -178,10 +178,12 @@ static void output_has_the_standard_formats(void **state)
     "\"http://example.com/s#" path "\",\"instanceLocation\":\"/a\",\"error\":\"" error "\""
 #define NONE "expected one of 2 alternatives to match, got integer"
     output(schema, "{\"a\":1}", CW_SCHEMA_BASIC,
-           "{\"valid\":false,\"errors\":[" UNIT("/properties/a/anyOf/0/type", "expected null, got "
-                                                                              "integer") "}," UNIT(
-               "/properties/a/anyOf/1/type",
-               "expected string, got integer") "}," UNIT("/properties/a/anyOf", NONE) "}]}");
+           "{\"valid\":false,\"errors\":[" UNIT(
+               "/properties/a/anyOf/0/type",
+               "expected null, got "
+               "integer") "}," UNIT("/properties/a/anyOf/1/type",
+                                    "expected string, got integer") "}," UNIT("/properties/a/anyOf",
+                                                                              NONE) "}]}");
     output(schema, "{\"a\":1}", CW_SCHEMA_DETAILED,
            "{\"valid\":false,\"errors\":[" UNIT("/properties/a/anyOf", NONE) ",\"errors\":[" UNIT(
                "/properties/a/anyOf/0/type",

@@ -34,7 +34,7 @@ static void a_schema_keeps_nothing_of_its_text(void **state)
     (void)state;
     char *text = malloc(64);
     assert_non_null(text);
-    strcpy(text, "{\"properties\":{\"name\":{\"enum\":[\"a\\u0062c\",1]}}}");
+    snprintf(text, 64, "{\"properties\":{\"name\":{\"enum\":[\"a\\u0062c\",1]}}}");
     cw_schema *s = must_compile(text, NULL);
     memset(text, 'x', 64);
     free(text);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "access/secret.h"
+
+#include <sodium.h>
+
+#include "base/random.h"
+#include "base/utf8.h"
+
+#define TOKEN_BYTES 32u
+#define OPS crypto_pwhash_argon2id_OPSLIMIT_INTERACTIVE
+#define MEMORY crypto_pwhash_argon2id_MEMLIMIT_INTERACTIVE
+
+/* What the password of an account that does not exist is compared with: the same parameters as
+ * above, and a hash that no password has. */
+#define NOBODY                                                                                     \
+    "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$"                                       \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+static unsigned char digest_key[crypto_generichash_KEYBYTES];
+
+cw_code cw_secret_init(cw_err *err)
+{
+    static bool has_key;
+    if (sodium_init() < 0)
+        return cw_fail(err, CW_IO, "libsodium cannot be used on this system");
+    if (has_key)
+        return CW_OK;
+    has_key = true;
+    return cw_random_bytes(digest_key, sizeof digest_key, err);
+}
+
+/* ---- passwords ---- */
+
+cw_code cw_password_hash(cw_str password, char out[CW_PASSWORD_HASH], cw_err *err)
+{
+    _Static_assert(CW_PASSWORD_HASH == crypto_pwhash_argon2id_STRBYTES, "room for the text form");
+    if (password.n == 0 || password.n > CW_PASSWORD_MAX)
+        return cw_fail(err, CW_LIMIT, "a password has 1 to %u bytes", CW_PASSWORD_MAX);
+    if (crypto_pwhash_argon2id_str(out, password.p, password.n, OPS, MEMORY))
+        return cw_fail_nomem(err);
+    return CW_OK;
+}
+
+bool cw_password_is(const char *hash, cw_str password)
+{
+    const char *kept = hash[0] ? hash : NOBODY;
+    int rc = crypto_pwhash_argon2id_str_verify(kept, password.p, password.n);
+    return rc == 0 && hash[0];
+}
+
+/* ---- tokens ---- */
+
+cw_code cw_token_make(char out[CW_TOKEN_LEN + 1], cw_err *err)
+{
+    unsigned char bytes[TOKEN_BYTES];
+    cw_code rc = cw_random_bytes(bytes, sizeof bytes, err);
+    if (rc)
+        return rc;
+    size_t n = strlen(CW_TOKEN_PREFIX);
+    memcpy(out, CW_TOKEN_PREFIX, n);
+    sodium_bin2base64(out + n, CW_TOKEN_LEN + 1 - n, bytes, sizeof bytes,
+                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    sodium_memzero(bytes, sizeof bytes);
+    return CW_OK;
+}
+
+bool cw_token_digest(cw_str token, unsigned char out[CW_DIGEST])
+{
+    unsigned char bytes[TOKEN_BYTES];
+    size_t n = 0;
+    cw_str prefix = cw_str_from(CW_TOKEN_PREFIX);
+    if (token.n != CW_TOKEN_LEN || !cw_str_starts(token, prefix))
+        return false;
+    if (sodium_base642bin(bytes, sizeof bytes, token.p + prefix.n, token.n - prefix.n, NULL, &n,
+                          NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) ||
+        n != sizeof bytes)
+        return false;
+    crypto_hash_sha256(out, (const unsigned char *)token.p, token.n);
+    sodium_memzero(bytes, sizeof bytes);
+    return true;
+}
+
+/* ---- headers ---- */
+
+/* What follows "SCHEME " without regard to letter case; .p is NULL for another scheme. */
+static cw_str after_scheme(cw_str header, cw_str scheme)
+{
+    if (header.n <= scheme.n || header.p[scheme.n] != ' ' ||
+        !cw_str_ieq(cw_str_make(header.p, scheme.n), scheme))
+        return (cw_str){NULL, 0};
+    return cw_str_trim(cw_str_make(header.p + scheme.n, header.n - scheme.n));
+}
+
+static bool split_pair(cw_str pair, cw_credentials *ret)
+{
+    cw_str password;
+    cw_str name = cw_str_cut(pair, ':', &password);
+    if (!password.p || password.n > sizeof ret->password || !cw_account_name_is_valid(name))
+        return false;
+    memcpy(ret->name, name.p, name.n);
+    memcpy(ret->password, password.p, password.n);
+    ret->n_name = name.n;
+    ret->n_password = password.n;
+    return true;
+}
+
+static bool parse_basic(cw_str text, cw_credentials *ret)
+{
+    char pair[CW_DB_MAX_NAME + 1 + CW_PASSWORD_MAX];
+    size_t n = 0;
+    ret->kind = CW_CREDENTIALS_PASSWORD;
+    int rc = sodium_base642bin((unsigned char *)pair, sizeof pair, text.p, text.n, NULL, &n, NULL,
+                               sodium_base64_VARIANT_ORIGINAL);
+    bool is_good = rc == 0 && split_pair(cw_str_make(pair, n), ret);
+    sodium_memzero(pair, sizeof pair);
+    return is_good;
+}
+
+bool cw_credentials_is_basic(cw_str header)
+{
+    return after_scheme(header, CW_STR("Basic")).p != NULL;
+}
+
+bool cw_credentials_parse(cw_str header, cw_credentials *ret)
+{
+    cw_str basic = after_scheme(header, CW_STR("Basic"));
+    if (basic.p)
+        return parse_basic(basic, ret);
+    cw_str token = after_scheme(header, CW_STR("Bearer"));
+    ret->kind = CW_CREDENTIALS_TOKEN;
+    return token.p && cw_token_digest(token, ret->token);
+}
+
+void cw_credentials_wipe(cw_credentials *c)
+{
+    sodium_memzero(c, sizeof *c);
+}
+
+bool cw_account_name_is_valid(cw_str name)
+{
+    if (name.n == 0 || name.n > CW_DB_MAX_NAME || cw_str_is(name, "anonymous"))
+        return false;
+    for (size_t i = 0; i < name.n; i++) {
+        unsigned char c = (unsigned char)name.p[i];
+        if (c < ' ' || c == 0x7F || c == ':')
+            return false;
+    }
+    return cw_utf8_is_valid(name);
+}
+
+/* ---- digests ---- */
+
+void cw_secret_digest(cw_str bytes, unsigned char out[CW_DIGEST])
+{
+    crypto_generichash(out, CW_DIGEST, (const unsigned char *)bytes.p, bytes.n, digest_key,
+                       sizeof digest_key);
+}
+
+bool cw_secret_equal(const unsigned char a[CW_DIGEST], const unsigned char b[CW_DIGEST])
+{
+    return sodium_memcmp(a, b, CW_DIGEST) == 0;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* validate.c - arguments and results against their schemas.
+ *
+ * What is valid costs one run of a compiled program and nothing else. Only what is
+ * not is looked at again, to say what is wrong with it.
+ */
+#include "call/call_int.h"
+
+#define SHOWN 3u                    /* problems in one message */
+#define ROOM (CW_ERR_MSG_MAX - 32u) /* bytes for them when there is more than one */
+#define TEXT_MAX (SIZE_MAX / 2)     /* as long as names in the request may be */
+#define TOO_HARD "too much work to validate"
+
+/* What is wrong with the values of one call, as one text. */
+typedef struct complaint {
+    cw_buf text;
+    uint64_t total;
+    size_t shown;
+} complaint;
+
+/* A name as a token of a JSON pointer. */
+static void add_token(cw_buf *out, cw_str name)
+{
+    cw_buf_add_char(out, '/');
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.p[i] == '~')
+            cw_buf_add(out, CW_STR("~0"));
+        else if (name.p[i] == '/')
+            cw_buf_add(out, CW_STR("~1"));
+        else
+            cw_buf_add_char(out, name.p[i]);
+    }
+}
+
+/* `name` is the parameter's, or empty for a result. The first problem is always there; a further
+ * one only as a whole. */
+static void add_problem(complaint *c, cw_str name, const cw_schema_problem *problem)
+{
+    size_t before = c->text.n;
+    if (c->shown == SHOWN)
+        return;
+    if (c->shown)
+        cw_buf_add(&c->text, CW_STR("; "));
+    if (name.n)
+        add_token(&c->text, name);
+    if (name.n && problem->instance_pointer.n == 0)
+        cw_buf_add(&c->text, CW_STR(": "));
+    cw_schema_problem_text(problem, &c->text);
+    if (c->shown && c->text.n > ROOM)
+        c->text.n = before;
+    else
+        c->shown++;
+}
+
+/* Too hard to say is not valid. */
+static void add_limit(complaint *c, const cw_exchange *ex, cw_str name)
+{
+    const cw_method *method = ex->entry->method;
+    cw_log(CW_LOG_WARN, "call", TOO_HARD, CW_KV("source", method->source->name),
+           CW_KV("method", method->id), CW_KV("value", name.n ? name : CW_STR("result")));
+    add_problem(c, name, &(cw_schema_problem){.message = CW_STR(TOO_HARD)});
+    c->total++;
+}
+
+/* CW_OK when the value is valid or its problems are in the complaint. */
+static cw_code judge(cw_exchange *ex, const cw_schema *schema, const cw_json *v, cw_str name,
+                     complaint *c)
+{
+    cw_code rc = cw_schema_validate(schema, v, &ex->bl->scratch);
+    if (CW_LIKELY(rc == CW_OK))
+        return CW_OK;
+    cw_schema_report report;
+    const cw_schema_explain_opts opts = {.max_problems = SHOWN};
+    if (rc == CW_PARAMS)
+        rc = cw_schema_explain(schema, v, &opts, &ex->arena, &report, NULL);
+    if (rc == CW_NOMEM)
+        return rc;
+    if (rc != CW_PARAMS) {
+        add_limit(c, ex, name);
+        return CW_OK;
+    }
+    for (size_t i = 0; i < report.n; i++)
+        add_problem(c, name, &report.problems[i]);
+    c->total += report.total;
+    return CW_OK;
+}
+
+/* The complaint as an error, or CW_OK when there is none. */
+static cw_code conclude(complaint *c, cw_code rc, cw_err *err)
+{
+    if (rc == CW_OK && c->text.code)
+        rc = c->text.code;
+    if (rc)
+        rc = cw_fail_nomem(err);
+    else if (c->total > c->shown)
+        rc = cw_fail(err, CW_PARAMS, "%.*s (and %llu more)", CW_STR_ARG(cw_buf_str(&c->text)),
+                     (unsigned long long)(c->total - c->shown));
+    else if (c->total)
+        rc = cw_fail(err, CW_PARAMS, "%.*s", CW_STR_ARG(cw_buf_str(&c->text)));
+    cw_buf_done(&c->text);
+    return rc;
+}
+
+cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_json *const *values,
+                              cw_err *err)
+{
+    const cw_method *method = entry->method;
+    complaint c = {0};
+    cw_code rc = CW_OK;
+    cw_buf_init(&c.text, TEXT_MAX);
+    for (size_t i = 0; i < method->n_params && !rc; i++) {
+        const cw_schema *schema;
+        if (!values[i])
+            continue;
+        rc = cw_contract_param(entry->contracts, method, i, &schema, err);
+        if (!rc && schema)
+            rc = judge(ex, schema, values[i], method->params[i].name, &c);
+    }
+    return conclude(&c, rc, err);
+}
+
+cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err)
+{
+    complaint c = {0};
+    cw_buf_init(&c.text, TEXT_MAX);
+    return conclude(&c, judge(ex, ex->output, result, CW_STR(""), &c), err);
+}

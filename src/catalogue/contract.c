@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "catalogue/contract.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+
+/* A schema text that occurs, with what became of it. */
+typedef struct text {
+    const cw_json *schema;
+    _Atomic(cw_schema *) compiled; /* NULL: nobody needed it yet */
+} text;
+
+struct cw_contracts {
+    atomic_uint refs;
+    cw_contract_policy policy;
+    const cw_method *methods;
+    size_t n_methods;
+    uint32_t *firsts; /* of each method, in places */
+    uint32_t *places; /* text of each parameter, then of the result; 0: anything goes */
+    text *texts;      /* [0] is none */
+    size_t n_texts;
+};
+
+/* While contracts are made. */
+typedef struct maker {
+    cw_contracts *c;
+    cw_map seen; /* schema text -> text */
+    uint32_t n_places;
+    cw_err *err;
+} maker;
+
+static cw_schema_opts options(const cw_contract_policy *policy)
+{
+    return (cw_schema_opts){.draft = policy->draft, .annotate_formats = policy->annotate_formats};
+}
+
+static bool says_nothing(const cw_json *schema)
+{
+    return !schema || cw_json_is(schema, CW_JSON_TRUE) ||
+           (cw_json_is(schema, CW_JSON_OBJECT) && cw_json_count(schema) == 0);
+}
+
+/* Everything but a lack of memory is a mistake in the schema, a ceiling that it is over included.
+ */
+static cw_code check(const maker *m, const cw_json *schema)
+{
+    cw_schema_opts opts = options(&m->c->policy);
+    cw_schema *compiled = NULL;
+    cw_code rc = cw_schema_compile(schema, &opts, &compiled, m->err);
+    cw_schema_unref(compiled);
+    if (rc && rc != CW_NOMEM)
+        return cw_wrap(m->err, CW_PARAMS, "schema");
+    return rc;
+}
+
+static cw_code add_place(maker *m, const cw_json *schema)
+{
+    cw_contracts *c = m->c;
+    uint32_t *place = &c->places[m->n_places++];
+    if (says_nothing(schema))
+        return CW_OK;
+    cw_str bytes = cw_json_span(schema);
+    const text *known = cw_map_find(&m->seen, bytes);
+    if (known) {
+        *place = (uint32_t)(known - c->texts);
+        return CW_OK;
+    }
+    cw_code rc = check(m, schema);
+    if (rc)
+        return rc;
+    text *fresh = &c->texts[c->n_texts];
+    if (cw_map_put(&m->seen, bytes, fresh, NULL))
+        return cw_fail_nomem(m->err);
+    fresh->schema = schema;
+    atomic_init(&fresh->compiled, NULL);
+    *place = (uint32_t)c->n_texts++;
+    return CW_OK;
+}
+
+static cw_code add_method(maker *m, const cw_method *method)
+{
+    for (size_t i = 0; i < method->n_params; i++) {
+        cw_code rc = add_place(m, method->params[i].schema);
+        if (rc)
+            return cw_wrap(m->err, rc, "param '%.*s'", CW_STR_ARG(method->params[i].name));
+    }
+    cw_code rc = add_place(m, method->output);
+    return rc ? cw_wrap(m->err, rc, "result") : CW_OK;
+}
+
+static cw_code fill(maker *m)
+{
+    cw_contracts *c = m->c;
+    for (size_t i = 0; i < c->n_methods; i++) {
+        c->firsts[i] = m->n_places;
+        cw_code rc = add_method(m, &c->methods[i]);
+        if (rc == CW_NOMEM)
+            return cw_fail_nomem(m->err);
+        if (rc)
+            return cw_wrap(m->err, rc, "method '%.*s'", CW_STR_ARG(c->methods[i].id));
+    }
+    /* Many places have a text that another one has. */
+    text *fitting = realloc(c->texts, c->n_texts * sizeof *c->texts);
+    if (!fitting)
+        return cw_fail_nomem(m->err);
+    c->texts = fitting;
+    return CW_OK;
+}
+
+cw_code cw_contracts_new(const cw_method *methods, size_t n, const cw_contract_policy *policy,
+                         cw_contracts **ret, cw_err *err)
+{
+    size_t n_places = n;
+    for (size_t i = 0; i < n; i++)
+        n_places += methods[i].n_params;
+    cw_contracts *c = calloc(1, sizeof *c);
+    if (!c)
+        return cw_fail_nomem(err);
+    atomic_init(&c->refs, 1);
+    c->policy = *policy;
+    c->methods = methods;
+    c->n_methods = n;
+    c->n_texts = 1;
+    c->firsts = calloc(n + 1, sizeof *c->firsts);
+    c->places = calloc(n_places + 1, sizeof *c->places);
+    c->texts = calloc(n_places + 1, sizeof *c->texts);
+    maker m = {.c = c, .err = err};
+    cw_map_init(&m.seen, n_places + 1);
+    cw_code rc = c->firsts && c->places && c->texts ? fill(&m) : cw_fail_nomem(err);
+    cw_map_done(&m.seen);
+    if (rc)
+        cw_contracts_unref(c);
+    else
+        *ret = c;
+    return rc;
+}
+
+cw_contracts *cw_contracts_ref(cw_contracts *c)
+{
+    atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+    return c;
+}
+
+void cw_contracts_unref(cw_contracts *c)
+{
+    if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 1; c->texts && i < c->n_texts; i++)
+        cw_schema_unref(atomic_load_explicit(&c->texts[i].compiled, memory_order_relaxed));
+    free(c->texts);
+    free(c->places);
+    free(c->firsts);
+    free(c);
+}
+
+bool cw_contracts_fit(const cw_contracts *c, const cw_method *methods, size_t n,
+                      const cw_contract_policy *policy)
+{
+    return c->methods == methods && c->n_methods == n && c->policy.draft == policy->draft &&
+           c->policy.annotate_formats == policy->annotate_formats;
+}
+
+/* Two loops may do this at once: the first one's schema stays. */
+static cw_code compile(const cw_contracts *c, text *t, const cw_schema **ret, cw_err *err)
+{
+    /* Its meta-schema has been asked already. */
+    cw_schema_opts opts = options(&c->policy);
+    opts.skip_meta = true;
+    cw_schema *fresh;
+    cw_code rc = cw_schema_compile(t->schema, &opts, &fresh, err);
+    if (rc)
+        return rc;
+    cw_schema *other = NULL;
+    if (atomic_compare_exchange_strong_explicit(&t->compiled, &other, fresh, memory_order_acq_rel,
+                                                memory_order_acquire)) {
+        *ret = fresh;
+        return CW_OK;
+    }
+    cw_schema_unref(fresh);
+    *ret = other;
+    return CW_OK;
+}
+
+static cw_code find(cw_contracts *c, size_t place, const cw_schema **ret, cw_err *err)
+{
+    uint32_t index = c->places[place];
+    text *t = &c->texts[index];
+    *ret = index ? atomic_load_explicit(&t->compiled, memory_order_acquire) : NULL;
+    return CW_LIKELY(!index || *ret) ? CW_OK : compile(c, t, ret, err);
+}
+
+cw_code cw_contract_param(cw_contracts *c, const cw_method *method, size_t param,
+                          const cw_schema **ret, cw_err *err)
+{
+    return find(c, c->firsts[method - c->methods] + param, ret, err);
+}
+
+cw_code cw_contract_result(cw_contracts *c, const cw_method *method, const cw_schema **ret,
+                           cw_err *err)
+{
+    return find(c, c->firsts[method - c->methods] + method->n_params, ret, err);
+}

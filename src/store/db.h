@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* db.h - the database of accounts, roles and tokens: what can be asked of it, and changed in it.
+ *
+ * Every change is one transaction and on the disk when its function returns. A
+ * running server reaches the database through its store thread only (store.h); the
+ * commands open it for themselves.
+ *
+ *     account ──< account_role >── role ──< role_permission
+ *        └──< token ──< token_scope
+ *
+ * A role that an account has need not be in the table of roles: the configuration
+ * may define it. "anonymous" and "authenticated" are always there.
+ *
+ * Secrets: passwords come as hashes, tokens as SHA-256; nothing else is ever stored.
+ * Ownership: what a callback or `arena` is given lives as long as the callback or the arena.
+ * Threads:   one thread uses a cw_db at a time.
+ * Limits:    names CW_DB_MAX_NAME bytes.
+ * Failures:  CW_IO (the file is missing, full, damaged: open it anew), CW_TIMEOUT (locked by
+ *            somebody else), CW_NOMEM, CW_NOTFOUND, CW_PARAMS (such a one exists already).
+ */
+#ifndef CW_STORE_DB_H
+#define CW_STORE_DB_H
+
+#include "base/arena.h"
+
+#define CW_DB_MAX_NAME 128u
+#define CW_DB_HASH 32u /* bytes of a token's SHA-256 */
+
+typedef struct cw_db cw_db;
+
+typedef struct cw_db_opts {
+    const char *path;
+    bool may_create; /* the file, mode 0600; its folder must be there */
+    uint32_t busy_ms;
+} cw_db_opts;
+
+/* Open, and bring an older database up to date. CW_NOTFOUND without a file. */
+CW_MUST_USE cw_code cw_db_open(const cw_db_opts *opts, cw_db **ret, cw_err *err);
+/* NULL is fine. */
+void cw_db_close(cw_db *db);
+/* Whether the path still leads to the file that is open: it may have been removed or replaced. */
+bool cw_db_is_current(const cw_db *db);
+/* A number that changes when somebody else has changed the database. */
+CW_MUST_USE cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err);
+
+/* Return another code than CW_OK to end an enumeration with it. */
+typedef cw_code (*cw_db_text_fn)(cw_str text, void *ctx, cw_err *err);
+
+/* ---- accounts ---- */
+
+typedef struct cw_account {
+    int64_t id; /* from 1 on, never used again */
+    cw_str name;
+    cw_str password; /* its hash; empty: none, nobody can log in with one */
+    cw_str language; /* empty: none chosen */
+    int64_t created; /* ms since 1970 */
+    bool is_blocked;
+} cw_account;
+
+typedef cw_code (*cw_db_account_fn)(const cw_account *account, void *ctx, cw_err *err);
+
+CW_MUST_USE cw_code cw_db_add_account(cw_db *db, const cw_account *account, int64_t *ret_id,
+                                      cw_err *err);
+/* *ret is NULL when there is none. */
+CW_MUST_USE cw_code cw_db_find_account(cw_db *db, cw_str name, cw_arena *arena, cw_account **ret,
+                                       cw_err *err);
+/* By name. */
+CW_MUST_USE cw_code cw_db_each_account(cw_db *db, cw_db_account_fn fn, void *ctx, cw_err *err);
+/* With its tokens. */
+CW_MUST_USE cw_code cw_db_remove_account(cw_db *db, cw_str name, cw_err *err);
+CW_MUST_USE cw_code cw_db_block_account(cw_db *db, cw_str name, bool is_blocked, cw_err *err);
+CW_MUST_USE cw_code cw_db_set_password(cw_db *db, cw_str name, cw_str hash, cw_err *err);
+/* Give the account a role, or take it back. CW_DONE: nothing had to be changed. */
+CW_MUST_USE cw_code cw_db_grant(cw_db *db, cw_str name, cw_str role, bool has_it, cw_err *err);
+/* The roles that were granted, by name; not "authenticated", which everybody has. */
+CW_MUST_USE cw_code cw_db_each_role_of(cw_db *db, int64_t account, cw_db_text_fn fn, void *ctx,
+                                       cw_err *err);
+/* What the account's roles in this database allow, "authenticated" among them. */
+CW_MUST_USE cw_code cw_db_each_permission_of(cw_db *db, int64_t account, cw_db_text_fn fn,
+                                             void *ctx, cw_err *err);
+
+/* ---- roles ---- */
+
+CW_MUST_USE cw_code cw_db_add_role(cw_db *db, cw_str role, cw_err *err);
+/* Also from the accounts that have it. The two built-in roles are refused with CW_PARAMS. */
+CW_MUST_USE cw_code cw_db_remove_role(cw_db *db, cw_str role, cw_err *err);
+CW_MUST_USE cw_code cw_db_has_role(cw_db *db, cw_str role, bool *ret, cw_err *err);
+CW_MUST_USE cw_code cw_db_each_role(cw_db *db, cw_db_text_fn fn, void *ctx, cw_err *err);
+/* Let the role do something, or no longer. CW_DONE: nothing had to be changed. */
+CW_MUST_USE cw_code cw_db_allow(cw_db *db, cw_str role, cw_str permission, bool may, cw_err *err);
+CW_MUST_USE cw_code cw_db_each_permission(cw_db *db, cw_str role, cw_db_text_fn fn, void *ctx,
+                                          cw_err *err);
+
+/* ---- tokens ---- */
+
+typedef struct cw_token {
+    int64_t id;
+    int64_t account;
+    cw_str account_name;
+    cw_str name; /* for people */
+    unsigned char hash[CW_DB_HASH];
+    int64_t created; /* ms since 1970 */
+    int64_t expires; /* likewise; 0: never */
+    int64_t revoked; /* likewise; 0: not */
+} cw_token;
+
+typedef cw_code (*cw_db_token_fn)(const cw_token *token, void *ctx, cw_err *err);
+
+CW_MUST_USE cw_code cw_db_add_token(cw_db *db, const cw_token *token, const cw_str *scopes,
+                                    size_t n_scopes, int64_t *ret_id, cw_err *err);
+/* The token and its account; both NULL when there is none. */
+CW_MUST_USE cw_code cw_db_find_token(cw_db *db, const unsigned char hash[CW_DB_HASH],
+                                     cw_arena *arena, cw_token **ret, cw_account **ret_account,
+                                     cw_err *err);
+/* All, or those of one account (`account` 0: all), oldest first. */
+CW_MUST_USE cw_code cw_db_each_token(cw_db *db, int64_t account, cw_db_token_fn fn, void *ctx,
+                                     cw_err *err);
+CW_MUST_USE cw_code cw_db_each_scope_of(cw_db *db, int64_t token, cw_db_text_fn fn, void *ctx,
+                                        cw_err *err);
+/* CW_DONE: it was revoked already. */
+CW_MUST_USE cw_code cw_db_revoke_token(cw_db *db, int64_t id, int64_t when, cw_err *err);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sqlite.c - opening the database, its versions, and statements.
+ *
+ * Write-ahead log with full syncs: a change that was reported is on the disk, and
+ * readers never wait for a writer. The file is made by us, so that its mode is 0600
+ * from the first moment; SQLite gives its side files the same.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "store/sqlite_int.h"
+
+/* Each takes the database from its place in this list to the next, and says so at its end. Never
+ * edit one, add one. */
+static const char *const versions[] = {
+    "CREATE TABLE account ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " name TEXT NOT NULL UNIQUE,"
+    " password TEXT,"
+    " language TEXT,"
+    " created INTEGER NOT NULL,"
+    " blocked INTEGER NOT NULL DEFAULT 0"
+    ") STRICT;"
+    "CREATE TABLE role (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE role_permission ("
+    " role TEXT NOT NULL REFERENCES role ON DELETE CASCADE,"
+    " permission TEXT NOT NULL,"
+    " PRIMARY KEY (role, permission)"
+    ") STRICT, WITHOUT ROWID;"
+    /* Without a reference to role: the configuration defines roles too. */
+    "CREATE TABLE account_role ("
+    " account INTEGER NOT NULL REFERENCES account ON DELETE CASCADE,"
+    " role TEXT NOT NULL,"
+    " PRIMARY KEY (account, role)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE INDEX account_role_by_role ON account_role (role);"
+    "CREATE TABLE token ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " account INTEGER NOT NULL REFERENCES account ON DELETE CASCADE,"
+    " name TEXT NOT NULL,"
+    " hash BLOB NOT NULL UNIQUE,"
+    " created INTEGER NOT NULL,"
+    " expires INTEGER NOT NULL,"
+    " revoked INTEGER NOT NULL DEFAULT 0"
+    ") STRICT;"
+    "CREATE INDEX token_by_account ON token (account);"
+    "CREATE TABLE token_scope ("
+    " token INTEGER NOT NULL REFERENCES token ON DELETE CASCADE,"
+    " scope TEXT NOT NULL,"
+    " PRIMARY KEY (token, scope)"
+    ") STRICT, WITHOUT ROWID;"
+    "INSERT INTO role (name) VALUES ('anonymous'), ('authenticated');"
+    "PRAGMA application_id = 1668768121;"
+    "PRAGMA user_version = 1;",
+};
+
+/* "cway": whose file this is. */
+#define APPLICATION_ID 1668768121
+
+/* ---- errors ---- */
+
+static cw_code code_of(int rc)
+{
+    switch (rc & 0xFF) {
+    case SQLITE_OK:
+        return CW_OK;
+    case SQLITE_NOMEM:
+        return CW_NOMEM;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return CW_TIMEOUT;
+    case SQLITE_CONSTRAINT:
+        return CW_PARAMS;
+    default:
+        return CW_IO;
+    }
+}
+
+static cw_code fail(const cw_db *db, int rc, cw_err *err)
+{
+    cw_code code = code_of(rc);
+    return cw_fail(err, code, "database '%s': %s", db->path, sqlite3_errstr(rc));
+}
+
+static cw_code execute(cw_db *db, const char *sql, cw_err *err)
+{
+    int rc = sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL);
+    return rc ? fail(db, rc, err) : CW_OK;
+}
+
+/* ---- statements ---- */
+
+static void check(cw_query *q, int rc)
+{
+    if (rc == SQLITE_OK || q->code)
+        return;
+    q->code = fail(q->db, rc, &q->err);
+}
+
+void cw_query_open(cw_query *q, cw_db *db, const char *sql)
+{
+    *q = (cw_query){.db = db};
+    check(q, sqlite3_prepare_v2(db->sqlite, sql, -1, &q->stmt, NULL));
+}
+
+void cw_query_bind_text(cw_query *q, int at, cw_str text)
+{
+    if (!q->code)
+        check(q, sqlite3_bind_text64(q->stmt, at, text.p, text.n, SQLITE_TRANSIENT, SQLITE_UTF8));
+}
+
+void cw_query_bind_optional(cw_query *q, int at, cw_str text)
+{
+    if (text.n)
+        cw_query_bind_text(q, at, text);
+    else if (!q->code)
+        check(q, sqlite3_bind_null(q->stmt, at));
+}
+
+void cw_query_bind_i64(cw_query *q, int at, int64_t value)
+{
+    if (!q->code)
+        check(q, sqlite3_bind_int64(q->stmt, at, value));
+}
+
+void cw_query_bind_hash(cw_query *q, int at, const unsigned char *hash)
+{
+    if (!q->code)
+        check(q, sqlite3_bind_blob(q->stmt, at, hash, (int)CW_DB_HASH, SQLITE_TRANSIENT));
+}
+
+bool cw_query_step(cw_query *q)
+{
+    if (q->code)
+        return false;
+    int rc = sqlite3_step(q->stmt);
+    if (rc == SQLITE_ROW)
+        return true;
+    if (rc != SQLITE_DONE)
+        check(q, rc);
+    return false;
+}
+
+void cw_query_again(cw_query *q)
+{
+    if (!q->code)
+        check(q, sqlite3_reset(q->stmt));
+}
+
+cw_str cw_query_text(cw_query *q, int column)
+{
+    const char *p = (const char *)sqlite3_column_text(q->stmt, column);
+    int n = sqlite3_column_bytes(q->stmt, column);
+    /* NULL is what the column holds, or what is left without memory. */
+    if (!p && sqlite3_errcode(q->db->sqlite) == SQLITE_NOMEM)
+        check(q, SQLITE_NOMEM);
+    return p ? cw_str_make(p, (size_t)n) : CW_STR("");
+}
+
+int64_t cw_query_i64(cw_query *q, int column)
+{
+    return sqlite3_column_int64(q->stmt, column);
+}
+
+void cw_query_fail(cw_query *q, cw_code rc, const cw_err *err)
+{
+    if (!rc || q->code)
+        return;
+    q->code = rc;
+    q->err = *err;
+}
+
+cw_str cw_query_dup(cw_query *q, cw_arena *arena, cw_str text)
+{
+    cw_str copy = cw_arena_dup_str(arena, text);
+    if (!copy.p && !q->code)
+        q->code = cw_arena_fail(arena, &q->err);
+    return copy;
+}
+
+cw_code cw_query_close(cw_query *q, cw_err *err)
+{
+    sqlite3_finalize(q->stmt); /* repeats what the last step said */
+    q->stmt = NULL;
+    if (q->code && err)
+        *err = q->err;
+    return q->code;
+}
+
+cw_code cw_query_each_text(cw_query *q, cw_db_text_fn fn, void *ctx, cw_err *err)
+{
+    while (cw_query_step(q)) {
+        cw_err problem = {0};
+        cw_str text = cw_query_text(q, 0);
+        cw_code rc = q->code ? CW_OK : fn(text, ctx, &problem);
+        cw_query_fail(q, rc, &problem);
+    }
+    return cw_query_close(q, err);
+}
+
+/* ---- transactions ---- */
+
+cw_code cw_db_begin(cw_db *db, cw_err *err)
+{
+    return execute(db, "BEGIN IMMEDIATE", err);
+}
+
+cw_code cw_db_end(cw_db *db, cw_code rc, cw_err *err)
+{
+    if (rc == CW_OK || rc == CW_DONE) {
+        cw_code end = execute(db, "COMMIT", err);
+        if (!end)
+            return rc;
+        rc = end;
+    }
+    /* What went wrong first is what the caller hears. Some failures have rolled back already. */
+    (void)sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
+}
+
+int64_t cw_db_changes(const cw_db *db)
+{
+    return sqlite3_changes64(db->sqlite);
+}
+
+/* ---- versions ---- */
+
+static cw_code read_number(cw_db *db, const char *sql, int64_t *ret, cw_err *err)
+{
+    cw_query q;
+    int64_t value = 0;
+    cw_query_open(&q, db, sql);
+    if (cw_query_step(&q))
+        value = cw_query_i64(&q, 0);
+    cw_code rc = cw_query_close(&q, err);
+    if (!rc)
+        *ret = value;
+    return rc;
+}
+
+static cw_code upgrade(cw_db *db, cw_err *err)
+{
+    int64_t version = 0;
+    cw_code rc = read_number(db, "PRAGMA user_version", &version, err);
+    for (size_t i = (size_t)version; i < CW_COUNT(versions) && !rc; i++)
+        rc = execute(db, versions[i], err);
+    return rc;
+}
+
+/* Whose file it is, and whether we know its version. */
+static cw_code check_version(cw_db *db, int64_t *ret_version, cw_err *err)
+{
+    int64_t version = 0, application = 0, tables = 0;
+    cw_code rc = read_number(db, "PRAGMA user_version", &version, err);
+    if (!rc)
+        rc = read_number(db, "PRAGMA application_id", &application, err);
+    if (!rc)
+        rc = read_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
+    if (rc)
+        return rc;
+    if (tables > 0 && application != APPLICATION_ID)
+        return cw_fail(err, CW_IO, "database '%s': belongs to another program", db->path);
+    if (version < 0 || version > (int64_t)CW_COUNT(versions))
+        return cw_fail(err, CW_IO, "database '%s': made by a newer version of this program",
+                       db->path);
+    *ret_version = version;
+    return CW_OK;
+}
+
+static cw_code migrate(cw_db *db, cw_err *err)
+{
+    int64_t version = 0;
+    cw_code rc = check_version(db, &version, err);
+    if (rc || version == (int64_t)CW_COUNT(versions))
+        return rc;
+    /* Two processes may come to a new file at once: the version is looked at again inside. */
+    rc = cw_db_begin(db, err);
+    return rc ? rc : cw_db_end(db, upgrade(db, err), err);
+}
+
+/* ---- open and close ---- */
+
+static cw_code create(const char *path, cw_err *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST)
+        return CW_OK;
+    if (fd < 0)
+        return cw_fail_errno(err, errno, "create database '%s'", path);
+    close(fd);
+    return CW_OK;
+}
+
+static cw_code look(cw_db *db, cw_err *err)
+{
+    struct stat st;
+    if (stat(db->path, &st) == 0) {
+        db->device = st.st_dev;
+        db->inode = st.st_ino;
+        return CW_OK;
+    }
+    if (errno == ENOENT)
+        return cw_fail(err, CW_NOTFOUND, "database '%s' does not exist", db->path);
+    return cw_fail_errno(err, errno, "database '%s'", db->path);
+}
+
+static cw_code set_up(cw_db *db, uint32_t busy_ms, cw_err *err)
+{
+    int rc = sqlite3_busy_timeout(db->sqlite, (int)busy_ms);
+    if (!rc)
+        rc = sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    if (!rc)
+        rc = sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    if (rc)
+        return fail(db, rc, err);
+    return execute(db,
+                   "PRAGMA journal_mode = WAL;"
+                   "PRAGMA synchronous = FULL;"
+                   "PRAGMA foreign_keys = ON;"
+                   "PRAGMA secure_delete = ON;"
+                   "PRAGMA journal_size_limit = 1048576",
+                   err);
+}
+
+static cw_code open_file(cw_db *db, const cw_db_opts *opts, cw_err *err)
+{
+    cw_code rc = opts->may_create ? create(db->path, err) : CW_OK;
+    if (!rc)
+        rc = look(db, err);
+    if (rc)
+        return rc;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+    int opened = sqlite3_open_v2(db->path, &db->sqlite, flags, NULL);
+    if (opened)
+        return fail(db, opened, err);
+    sqlite3_extended_result_codes(db->sqlite, 1);
+    rc = set_up(db, opts->busy_ms, err);
+    if (!rc)
+        rc = migrate(db, err);
+    /* A file that was exchanged while we opened it is found out the next time we look. */
+    return rc;
+}
+
+cw_code cw_db_open(const cw_db_opts *opts, cw_db **ret, cw_err *err)
+{
+    size_t n = strlen(opts->path);
+    cw_db *db = calloc(1, sizeof *db + n + 1);
+    if (!db)
+        return cw_fail_nomem(err);
+    memcpy(db->path, opts->path, n + 1);
+    cw_code rc = open_file(db, opts, err);
+    if (rc) {
+        cw_db_close(db);
+        return rc;
+    }
+    *ret = db;
+    return CW_OK;
+}
+
+void cw_db_close(cw_db *db)
+{
+    if (!db)
+        return;
+    sqlite3_close(db->sqlite);
+    free(db);
+}
+
+bool cw_db_is_current(const cw_db *db)
+{
+    struct stat st;
+    return stat(db->path, &st) == 0 && st.st_dev == db->device && st.st_ino == db->inode;
+}
+
+cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err)
+{
+    return read_number(db, "PRAGMA data_version", ret, err);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/store.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+/* A reader waits for so long for a lock; with a write-ahead log it hardly ever has to. */
+#define BUSY_MS 500u
+#define PAUSE_MIN_MS 100u
+#define PAUSE_MAX_MS 2000u
+
+struct cw_store {
+    cw_store_opts opts;
+    char *path;
+    pthread_t thread;
+    pthread_mutex_t lock; /* of the queue */
+    pthread_cond_t wake;
+    cw_store_job *first, **end;
+    uint32_t n_jobs;
+    bool is_ending;
+    atomic_uint_least64_t generation;
+    /* the thread's own */
+    cw_db *db;
+    int64_t data_version;
+    uint64_t next_poll;
+    uint64_t next_try; /* to open, while there is no database */
+    uint64_t pause;
+    bool may_create, is_down;
+    cw_code down_code;
+};
+
+/* ---- up and down ---- */
+
+static void set_down(cw_store *s, cw_code code, const cw_err *err)
+{
+    s->down_code = code;
+    if (s->is_down)
+        return;
+    s->is_down = true;
+    s->opts.on_status(s->opts.ctx, err);
+}
+
+static void set_up(cw_store *s)
+{
+    if (!s->is_down)
+        return;
+    s->is_down = false;
+    s->opts.on_status(s->opts.ctx, NULL);
+}
+
+static void change(cw_store *s)
+{
+    atomic_fetch_add(&s->generation, 1);
+    s->opts.on_change(s->opts.ctx);
+}
+
+static void close_db(cw_store *s)
+{
+    cw_db_close(s->db);
+    s->db = NULL;
+    s->pause = PAUSE_MIN_MS;
+    s->next_try = cw_clock_ms() + s->pause;
+}
+
+/* A lock goes away by itself and memory comes back; after anything else the connection is not to be
+ * trusted. */
+static void take_failure(cw_store *s, cw_code rc, const cw_err *err)
+{
+    set_down(s, rc, err);
+    if (rc != CW_TIMEOUT && rc != CW_NOMEM)
+        close_db(s);
+}
+
+static void try_open(cw_store *s)
+{
+    cw_err err = {0};
+    cw_db_opts opts = {.path = s->path, .may_create = s->may_create, .busy_ms = BUSY_MS};
+    s->may_create = false;
+    cw_code rc = cw_db_open(&opts, &s->db, &err);
+    if (!rc)
+        rc = cw_db_data_version(s->db, &s->data_version, &err);
+    if (rc) {
+        set_down(s, rc, &err);
+        cw_db_close(s->db);
+        s->db = NULL;
+        s->pause = s->pause * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : s->pause * 2;
+        s->next_try = cw_clock_ms() + s->pause;
+        return;
+    }
+    s->pause = PAUSE_MIN_MS;
+    set_up(s);
+    change(s);
+}
+
+static void poll_db(cw_store *s)
+{
+    cw_err err = {0};
+    int64_t version = 0;
+    if (!cw_db_is_current(s->db)) {
+        close_db(s);
+        s->next_try = 0; /* the new file may be there already */
+        return;
+    }
+    cw_code rc = cw_db_data_version(s->db, &version, &err);
+    if (rc) {
+        take_failure(s, rc, &err);
+        return;
+    }
+    set_up(s);
+    if (version == s->data_version)
+        return;
+    s->data_version = version;
+    change(s);
+}
+
+/* What is due: opening, or looking for changes. */
+static void look_after(cw_store *s)
+{
+    uint64_t now = cw_clock_ms();
+    if (s->db && now >= s->next_poll) {
+        s->next_poll = now + CW_STORE_POLL_MS;
+        poll_db(s);
+    }
+    if (!s->db && now >= s->next_try)
+        try_open(s);
+}
+
+static void run_job(cw_store *s, cw_store_job *job)
+{
+    cw_err err = {0};
+    if (!s->db) {
+        job->done(job, s->down_code);
+        return;
+    }
+    cw_code rc = job->run(job, s->db, &err);
+    if (rc == CW_IO || rc == CW_TIMEOUT)
+        take_failure(s, rc, &err);
+    else if (rc == CW_OK)
+        set_up(s);
+    job->done(job, rc);
+}
+
+/* ---- the thread ---- */
+
+/* The next job, after at most the time between two looks; NULL: none. */
+static cw_store_job *wait_for_job(cw_store *s, bool *ret_is_ending)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)CW_STORE_POLL_MS * 1000000u;
+    until.tv_sec += (time_t)(ns / 1000000000u);
+    until.tv_nsec = (long)(ns % 1000000000u);
+    pthread_mutex_lock(&s->lock);
+    int rc = 0;
+    while (!s->first && !s->is_ending && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&s->wake, &s->lock, &until);
+    cw_store_job *job = s->first;
+    if (job) {
+        s->first = job->next;
+        if (!s->first)
+            s->end = &s->first;
+        s->n_jobs--;
+    }
+    *ret_is_ending = s->is_ending;
+    pthread_mutex_unlock(&s->lock);
+    return job;
+}
+
+static void *run_thread(void *arg)
+{
+    cw_store *s = arg;
+    for (;;) {
+        bool is_ending;
+        look_after(s);
+        cw_store_job *job = wait_for_job(s, &is_ending);
+        if (job && is_ending)
+            job->done(job, CW_GONE);
+        else if (job)
+            run_job(s, job);
+        else if (is_ending)
+            break;
+    }
+    cw_db_close(s->db);
+    return NULL;
+}
+
+static int start_thread(cw_store *s)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
+    int rc = pthread_create(&s->thread, NULL, run_thread, s);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc;
+}
+
+static void free_store(cw_store *s)
+{
+    pthread_cond_destroy(&s->wake);
+    pthread_mutex_destroy(&s->lock);
+    free(s->path);
+    free(s);
+}
+
+cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_err *err)
+{
+    pthread_condattr_t attr;
+    cw_store *s = calloc(1, sizeof *s);
+    char *path = s ? strdup(opts->path) : NULL;
+    if (!path) {
+        free(s);
+        return cw_fail_nomem(err);
+    }
+    s->opts = *opts;
+    s->path = path;
+    s->end = &s->first;
+    s->may_create = true;
+    s->pause = PAUSE_MIN_MS;
+    s->down_code = CW_IO;
+    atomic_init(&s->generation, 1);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    int rc = start_thread(s);
+    if (rc) {
+        free_store(s);
+        return cw_fail_errno(err, rc, "start the store's thread");
+    }
+    *ret = s;
+    return CW_OK;
+}
+
+void cw_store_free(cw_store *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->is_ending = true;
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+    free_store(s);
+}
+
+cw_code cw_store_ask(cw_store *s, cw_store_job *job)
+{
+    cw_code rc = CW_LIMIT;
+    pthread_mutex_lock(&s->lock);
+    if (s->n_jobs < CW_STORE_MAX_JOBS && !s->is_ending) {
+        job->next = NULL;
+        *s->end = job;
+        s->end = &job->next;
+        s->n_jobs++;
+        rc = CW_OK;
+        pthread_cond_signal(&s->wake);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+uint64_t cw_store_generation(const cw_store *s)
+{
+    return atomic_load(&s->generation);
+}
