@@ -98,8 +98,7 @@ static cw_code serialise(cw_caller *caller, cw_err *err)
 
 static cw_code fill(cw_caller *caller, const cw_caller_opts *opts, cw_err *err)
 {
-    cw_str language =
-        opts->language.n ? opts->language : cw_str_from(CW_CALLER_DEFAULT_LANGUAGE);
+    cw_str language = opts->language.n ? opts->language : cw_str_from(CW_CALLER_DEFAULT_LANGUAGE);
     caller->has_language = opts->language.n > 0;
     caller->has_token = opts->has_token;
     cw_code rc = copy_text(caller, opts->id, &caller->id, err);

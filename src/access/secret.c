@@ -23,10 +23,9 @@ cw_code cw_secret_init(cw_err *err)
     static bool has_key;
     if (sodium_init() < 0)
         return cw_fail(err, CW_IO, "libsodium cannot be used on this system");
-    if (has_key)
-        return CW_OK;
-    has_key = true;
-    return cw_random_bytes(digest_key, sizeof digest_key, err);
+    cw_code rc = has_key ? CW_OK : cw_random_bytes(digest_key, sizeof digest_key, err);
+    has_key = !rc;
+    return rc;
 }
 
 /* ---- passwords ---- */

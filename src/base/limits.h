@@ -45,6 +45,10 @@
 #define CW_CALL_MAX_RUNNING 10000u /* of all loops together */
 #define CW_CALL_MAX_BATCH 100u
 #define CW_CALL_MAX_ANSWER (16u * 1024u * 1024u)
+#define CW_CACHE_MAX_BYTES (32u * 1024u * 1024u) /* of lists and descriptions, per loop */
+#define CW_PAGE_SIZE 50u
+#define CW_PAGE_SIZE_MAX 1000u
+#define CW_PUBLIC_URL_MAX 512u
 
 /* Plugins (plugins.* in config) */
 #define CW_PLUGIN_MAX_WORKERS 4u  /* of one plugin, per loop */

@@ -49,7 +49,7 @@ typedef struct cw_outcome {
     const struct cw_json *data;   /* ERROR: or NULL */
     cw_fault fault;               /* FAILED */
     cw_str message;               /* ERROR: the method's; FAILED: fit for the caller's eyes */
-    cw_str detail;                /* FAILED: for the log only; may be empty */
+    cw_str detail;                /* for the log only, may be empty; of ERROR what was scrubbed */
 } cw_outcome;
 
 typedef struct cw_sink_ops {

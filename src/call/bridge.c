@@ -39,6 +39,7 @@ struct cw_bridge {
     pthread_mutex_t lock; /* of the list of states */
     cw_bridge_state *states;
     cw_loop *main_loop;
+    cw_accounts *accounts; /* or NULL */
     cw_deadline_list retries;
     cw_deadline retry;
     delivery *waiting; /* oldest first */
@@ -115,7 +116,7 @@ static cw_bridge_state *make_state(cw_bridge *b, cw_source *const *retired, size
 
 /* ---- on a loop ---- */
 
-static void tell_watches(cw_bridge_loop *bl)
+static void tell_watches(cw_bridge_loop *bl, bool all)
 {
     /* Moved to a ring of their own first: a watch may remove itself or another. */
     cw_bridge_watch todo;
@@ -129,7 +130,8 @@ static void tell_watches(cw_bridge_loop *bl)
         cw_bridge_watch *w = todo.next;
         cw_bridge_watch_remove(w);
         cw_bridge_watch_add(bl, w);
-        w->on_change(w);
+        if (all || w->is_always)
+            w->on_change(w);
     }
 }
 
@@ -140,6 +142,12 @@ static void sweep_retired(cw_bridge_loop *bl, cw_bridge_state *state)
     if (atomic_fetch_sub(&state->sweeps, 1) == 1)
         drop_retired(state);
     cw_used_tidy(bl);
+}
+
+static void renew_cache(cw_bridge_loop *bl)
+{
+    cw_cache_clear(&bl->cache);
+    cw_cache_limit(&bl->cache, bl->state->settings.cache_size);
 }
 
 static void on_delivery(void *arg)
@@ -153,10 +161,11 @@ static void on_delivery(void *arg)
     d->view = NULL;
     bool differs = bl->n_watches && !cw_view_lists_equal(old_view, bl->view);
     cw_view_unref(old_view);
+    cw_views_drop(bl);
+    renew_cache(bl);
     sweep_retired(bl, bl->state);
     unhold(old_state);
-    if (differs)
-        tell_watches(bl);
+    tell_watches(bl, differs);
 }
 
 /* Whatever a call left on this loop goes now: the loop cannot end before. */
@@ -182,6 +191,8 @@ static void install_now(cw_bridge_state *state)
         bl->view = state->deliveries[i].view;
         bl->state = state;
         state->deliveries[i].view = NULL;
+        cw_views_drop(bl);
+        renew_cache(bl);
         unhold(old);
     }
     drop_retired(state);
@@ -243,6 +254,7 @@ cw_code cw_bridge_new(cw_loop *main_loop, unsigned n_loops, cw_bridge **ret, cw_
         bl->watches.prev = bl->watches.next = &bl->watches;
         bl->hook.on_end = on_loop_end;
         cw_schema_scratch_init(&bl->scratch);
+        cw_cache_init(&bl->cache);
     }
     *ret = b;
     return CW_OK;
@@ -285,6 +297,11 @@ cw_code cw_bridge_publish(cw_bridge *b, cw_snapshot *snapshot, cw_caller *anonym
     return CW_OK;
 }
 
+void cw_bridge_set_accounts(cw_bridge *b, cw_accounts *accounts)
+{
+    b->accounts = accounts;
+}
+
 void cw_bridge_started(cw_bridge *b)
 {
     b->is_started = true;
@@ -298,6 +315,8 @@ void cw_bridge_free(cw_bridge *b)
     cw_loop_unwatch(b->main_loop, &b->retries);
     for (unsigned i = 0; i < b->n_loops; i++) {
         cw_view_unref(b->loops[i].view);
+        cw_views_done(&b->loops[i]);
+        cw_cache_done(&b->loops[i].cache);
         cw_exchange_pool_done(&b->loops[i]);
         cw_schema_scratch_done(&b->loops[i].scratch);
     }
@@ -325,6 +344,21 @@ cw_bridge_loop *cw_bridge_at(cw_bridge *b, const cw_loop *loop)
 cw_view *cw_bridge_anonymous(cw_bridge_loop *bl)
 {
     return bl->view;
+}
+
+cw_cache *cw_bridge_cache(cw_bridge_loop *bl)
+{
+    return &bl->cache;
+}
+
+cw_accounts *cw_bridge_accounts(const cw_bridge_loop *bl)
+{
+    return bl->bridge->accounts;
+}
+
+cw_snapshot *cw_bridge_snapshot(const cw_bridge_loop *bl)
+{
+    return bl->state->snapshot;
 }
 
 const cw_bridge_settings *cw_bridge_settings_of(const cw_bridge_loop *bl)

@@ -12,14 +12,19 @@
  * Ownership: the bridge owns its loops' parts; a published state is reference counted.
  * Threads:   new, publish, start and free on the main thread; everything with a cw_bridge_loop on
  *            that loop.
- * Limits:    cw_bridge_settings.
+ * Limits:    cw_bridge_settings; CW_BRIDGE_VIEWS views of callers kept per loop.
  */
 #ifndef CW_CALL_BRIDGE_H
 #define CW_CALL_BRIDGE_H
 
+#include "access/accounts.h"
+#include "base/limits.h"
+#include "catalogue/cache.h"
 #include "catalogue/view.h"
 #include "net/loop.h"
 #include "source/source.h"
+
+#define CW_BRIDGE_VIEWS 256u
 
 typedef struct cw_bridge cw_bridge;
 typedef struct cw_bridge_loop cw_bridge_loop;
@@ -29,6 +34,11 @@ typedef struct cw_bridge_settings {
     uint32_t batch;       /* calls in one JSON-RPC batch */
     uint32_t list_ttl_ms; /* for how long a client may keep a list */
     bool ignore_unknown_arguments;
+    bool clear_text_passwords; /* taken over connections that others can listen to */
+    bool debug_headers;
+    uint32_t page_size;                 /* tools on one page; <= CW_PAGE_SIZE_MAX, 0: the default */
+    size_t cache_size;                  /* bytes of documents, per loop */
+    char public_url[CW_PUBLIC_URL_MAX]; /* of all that we say about ourselves; "": the Host */
 } cw_bridge_settings;
 
 CW_MUST_USE cw_code cw_bridge_new(cw_loop *main_loop, unsigned n_loops, cw_bridge **ret,
@@ -41,6 +51,8 @@ void cw_bridge_attach(cw_bridge *b, cw_loop *const *loops);
 CW_MUST_USE cw_code cw_bridge_publish(cw_bridge *b, cw_snapshot *snapshot, cw_caller *anonymous,
                                       const cw_bridge_settings *settings, cw_source *const *retired,
                                       size_t n_retired, cw_err *err);
+/* Who can log in, before the loops start; borrowed. Without this nobody can. */
+void cw_bridge_set_accounts(cw_bridge *b, cw_accounts *accounts);
 /* The loops run from now on. */
 void cw_bridge_started(cw_bridge *b);
 /* After the loops have ended (or were never started). NULL is fine. */
@@ -51,14 +63,23 @@ void cw_bridge_free(cw_bridge *b);
 cw_bridge_loop *cw_bridge_at(cw_bridge *b, const cw_loop *loop);
 /* How an anonymous caller sees the catalogue now; take a reference to keep it. */
 cw_view *cw_bridge_anonymous(cw_bridge_loop *bl);
+/* How this caller sees it: made when it is first wanted, and kept until the catalogue is replaced
+ * or CW_BRIDGE_VIEWS others were wanted since. Borrowed, until another is asked for; NULL without
+ * memory. */
+cw_view *cw_bridge_view(cw_bridge_loop *bl, cw_caller *caller);
+/* NULL: nobody can log in. */
+cw_accounts *cw_bridge_accounts(const cw_bridge_loop *bl);
+/* Documents of the catalogue that is in force, forgotten when it is replaced. */
+cw_cache *cw_bridge_cache(cw_bridge_loop *bl);
 const cw_bridge_settings *cw_bridge_settings_of(const cw_bridge_loop *bl);
 uint64_t cw_bridge_generation(const cw_bridge_loop *bl); /* grows with every publish */
 
-/* Told when the list of tools that the anonymous caller sees has changed. Embedded in its owner,
- * which must remove it. on_change may remove it. */
+/* Told when the list of tools that the anonymous caller sees has changed, or (is_always) whenever
+ * anything may have. Embedded in its owner, which must remove it. on_change may remove it. */
 typedef struct cw_bridge_watch {
     struct cw_bridge_watch *prev, *next; /* NULL: not added */
     cw_bridge_loop *bl;
+    bool is_always;
     void (*on_change)(struct cw_bridge_watch *w);
 } cw_bridge_watch;
 

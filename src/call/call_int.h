@@ -2,6 +2,7 @@
 /* call_int.h - what the files of the one path share.
  *
  *     bridge.c     publish a state, install it on the loops
+ *     views.c      the views of callers that a loop keeps
  *     exchange.c   one running call: slots, deadline, cancel, the one finish
  *     used.c       the sources that this loop has called, and their time limits
  *     call.c       gate, bind, exchange
@@ -61,6 +62,11 @@ struct cw_exchange {
     cw_exchange *next_free;
 };
 
+typedef struct cw_kept_view {
+    cw_view *view; /* a reference; NULL: free */
+    uint64_t used; /* tick of the last use */
+} cw_kept_view;
+
 struct cw_bridge_loop {
     cw_bridge *bridge;
     cw_loop *loop;
@@ -69,8 +75,12 @@ struct cw_bridge_loop {
     cw_bridge_watch watches; /* ring */
     size_t n_watches;
     cw_schema_scratch scratch;
+    cw_cache cache;
     cw_loop_hook hook;
     bool is_begun, has_ended;
+    /* views.c */
+    cw_kept_view *views; /* CW_BRIDGE_VIEWS of them, or NULL */
+    uint64_t views_tick;
     /* exchange.c */
     cw_exchange **slots;
     uint32_t n_slots, cap_slots, n_running;
@@ -81,7 +91,12 @@ struct cw_bridge_loop {
 };
 
 /* bridge.c */
-const cw_bridge_settings *cw_bridge_settings_of(const cw_bridge_loop *bl);
+cw_snapshot *cw_bridge_snapshot(const cw_bridge_loop *bl);
+
+/* views.c */
+/* The catalogue was replaced, or the loop ends. */
+void cw_views_drop(cw_bridge_loop *bl);
+void cw_views_done(cw_bridge_loop *bl);
 
 /* exchange.c */
 /* A free exchange with an empty arena, or NULL without memory. */

@@ -97,6 +97,14 @@ static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
     cw_log(is_grave ? CW_LOG_ERROR : CW_LOG_WARN, "call", "call failed",
            CW_KV("source", ex->used->source->name), CW_KV("method", ex->call.method->id),
            CW_KV("fault", cw_str_from(names[outcome->fault])), CW_KV("message", outcome->message),
+           CW_KV("detail", outcome->detail.p ? outcome->detail : CW_STR("")));
+}
+
+/* What the caller does not see of the method's own error. */
+static void log_scrubbed(const cw_exchange *ex, const cw_outcome *outcome)
+{
+    cw_log(CW_LOG_WARN, "call", "error passed on without its details",
+           CW_KV("source", ex->used->source->name), CW_KV("method", ex->call.method->id),
            CW_KV("detail", outcome->detail));
 }
 
@@ -109,6 +117,8 @@ static void finish(cw_exchange *ex, const cw_outcome *outcome)
     cw_deadline_clear(&ex->deadline);
     if (outcome->kind == CW_OUTCOME_FAILED)
         log_failure(ex, outcome);
+    else if (outcome->detail.n)
+        log_scrubbed(ex, outcome);
     if (waiter)
         waiter->ops->done(waiter, outcome);
     cw_exchange_put(ex);

@@ -6,13 +6,18 @@
 #include "base/buf.h"
 
 #define FORMS 2
+#define LISTS 2
+#define BLOCK 64u /* entries that are counted together */
 
 struct cw_view {
     unsigned refs;
     cw_snapshot *snapshot;
     cw_caller *caller;
-    cw_buf lists[FORMS];      /* empty: not wanted yet */
-    unsigned char verdicts[]; /* cw_verdict of each class */
+    cw_buf lists[FORMS];     /* empty: not wanted yet */
+    uint32_t *counts[LISTS]; /* visible ones before each block, and in all; NULL: not wanted yet */
+    uint64_t number;         /* of the cache */
+    size_t n_classes;
+    unsigned char verdicts[]; /* cw_verdict of each class, then a bit for each */
 };
 
 static bool is_visible(const cw_view *v, const cw_entry *entry)
@@ -48,7 +53,7 @@ cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret, cw_
 {
     size_t n;
     const cw_needs *classes = cw_snapshot_classes(snapshot, &n);
-    cw_view *v = calloc(1, sizeof *v + n);
+    cw_view *v = calloc(1, sizeof *v + n + (n + 7) / 8);
     if (!v)
         return cw_fail_nomem(err);
     v->refs = 1;
@@ -56,8 +61,12 @@ cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret, cw_
     v->caller = cw_caller_ref(caller);
     for (size_t i = 0; i < FORMS; i++)
         cw_buf_init(&v->lists[i], SIZE_MAX / 2);
-    for (size_t i = 0; i < n; i++)
+    v->n_classes = n;
+    for (size_t i = 0; i < n; i++) {
         v->verdicts[i] = (unsigned char)cw_gate_judge(caller, &classes[i]);
+        if (v->verdicts[i] != CW_VERDICT_HIDDEN)
+            v->verdicts[n + i / 8] |= (unsigned char)(1u << i % 8);
+    }
     *ret = v;
     return CW_OK;
 }
@@ -74,6 +83,8 @@ void cw_view_unref(cw_view *v)
         return;
     for (size_t i = 0; i < FORMS; i++)
         cw_buf_done(&v->lists[i]);
+    for (size_t i = 0; i < LISTS; i++)
+        free(v->counts[i]);
     cw_snapshot_unref(v->snapshot);
     cw_caller_unref(v->caller);
     free(v);
@@ -84,7 +95,7 @@ const cw_snapshot *cw_view_snapshot(const cw_view *v)
     return v->snapshot;
 }
 
-const cw_caller *cw_view_caller(const cw_view *v)
+cw_caller *cw_view_caller(const cw_view *v)
 {
     return v->caller;
 }
@@ -128,6 +139,97 @@ cw_str cw_view_tools(cw_view *v, cw_tool_form form)
     /* Half a list must not be taken for a whole one the next time. */
     cw_buf_release(list);
     return (cw_str){0};
+}
+
+/* ---- pages ---- */
+
+static size_t count_all(const cw_view *v, cw_view_list list)
+{
+    size_t n;
+    if (list == CW_VIEW_TOOLS)
+        (void)cw_snapshot_tools(v->snapshot, &n);
+    else
+        (void)cw_snapshot_entries(v->snapshot, &n);
+    return n;
+}
+
+/* The i-th of all, or NULL when the caller does not see it. */
+static const cw_entry *look(const cw_view *v, cw_view_list list, size_t i)
+{
+    size_t n;
+    const cw_entry *entry = list == CW_VIEW_TOOLS ? cw_snapshot_tools(v->snapshot, &n)[i]
+                                                  : &cw_snapshot_entries(v->snapshot, &n)[i];
+    if (!is_visible(v, entry))
+        return NULL;
+    return entry->method->mark || entry->method->is_callable ? entry : NULL;
+}
+
+static uint32_t *count_blocks(const cw_view *v, cw_view_list list)
+{
+    size_t n = count_all(v, list), n_blocks = (n + BLOCK - 1) / BLOCK;
+    uint32_t *counts = calloc(n_blocks + 1, sizeof *counts);
+    for (size_t i = 0; counts && i < n; i++)
+        counts[i / BLOCK + 1] += look(v, list, i) != NULL;
+    for (size_t i = 0; counts && i < n_blocks; i++)
+        counts[i + 1] += counts[i];
+    return counts;
+}
+
+/* The last block with at most `offset` visible entries before it. */
+static size_t find_block(const uint32_t *counts, size_t n_blocks, size_t offset)
+{
+    size_t low = 0, high = n_blocks;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (counts[middle] <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+cw_code cw_view_page(cw_view *v, cw_view_list list, size_t offset, const cw_entry **ret, size_t n,
+                     size_t *ret_n, size_t *ret_total)
+{
+    if (!v->counts[list])
+        v->counts[list] = count_blocks(v, list);
+    const uint32_t *counts = v->counts[list];
+    if (!counts)
+        return CW_NOMEM;
+    size_t all = count_all(v, list), n_blocks = (all + BLOCK - 1) / BLOCK, found = 0;
+    *ret_total = counts[n_blocks];
+    size_t block = offset < *ret_total ? find_block(counts, n_blocks, offset) : n_blocks;
+    size_t skip = offset - counts[block];
+    for (; block < n_blocks && found < n; block++) {
+        if (counts[block] == counts[block + 1])
+            continue; /* nothing here for this caller */
+        size_t end = (block + 1) * BLOCK < all ? (block + 1) * BLOCK : all;
+        for (size_t i = block * BLOCK; i < end && found < n; i++) {
+            const cw_entry *entry = look(v, list, i);
+            if (entry && skip)
+                skip--;
+            else if (entry)
+                ret[found++] = entry;
+        }
+    }
+    *ret_n = found;
+    return CW_OK;
+}
+
+cw_str cw_view_bits(const cw_view *v)
+{
+    return cw_str_make((const char *)v->verdicts + v->n_classes, (v->n_classes + 7) / 8);
+}
+
+uint64_t cw_view_number(const cw_view *v)
+{
+    return v->number;
+}
+
+void cw_view_set_number(cw_view *v, uint64_t number)
+{
+    v->number = number;
 }
 
 bool cw_view_lists_equal(cw_view *a, cw_view *b)

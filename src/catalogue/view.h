@@ -21,7 +21,7 @@ cw_view *cw_view_ref(cw_view *v);
 void cw_view_unref(cw_view *v);
 
 const cw_snapshot *cw_view_snapshot(const cw_view *v);
-const cw_caller *cw_view_caller(const cw_view *v);
+cw_caller *cw_view_caller(const cw_view *v);
 cw_verdict cw_view_verdict(const cw_view *v, const cw_entry *entry);
 /* The tool or method of this name unless it is hidden: unknown and forbidden are the same. A
  * method that is neither marked nor callable is unknown too. */
@@ -36,6 +36,24 @@ typedef enum cw_tool_form {
 
 /* "[{…},{…}]": all visible tools by name. Built once and kept; .p is NULL without memory. */
 cw_str cw_view_tools(cw_view *v, cw_tool_form form);
+/* What can be looked at page by page: the visible tools by name, or the visible methods by id
+ * (those that are marked or callable). */
+typedef enum cw_view_list {
+    CW_VIEW_TOOLS,
+    CW_VIEW_METHODS,
+} cw_view_list;
+
+/* Up to `n` of them from `offset` on go to `ret`, their number to *ret_n, that of all to
+ * *ret_total. Takes as long as the page is large, but for the first time, when everything is
+ * counted. CW_NOMEM. */
+CW_MUST_USE cw_code cw_view_page(cw_view *v, cw_view_list list, size_t offset, const cw_entry **ret,
+                                 size_t n, size_t *ret_n, size_t *ret_total);
+
+/* A bit for each access class, set where it is visible: what decides who sees what. */
+cw_str cw_view_bits(const cw_view *v);
+/* What a cache has noted for it (cache.h); 0: nothing yet. */
+uint64_t cw_view_number(const cw_view *v);
+void cw_view_set_number(cw_view *v, uint64_t number);
 /* Whether two views list the same tools with the same bytes. */
 bool cw_view_lists_equal(cw_view *a, cw_view *b);
 

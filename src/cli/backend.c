@@ -2,6 +2,7 @@
 #include "cli/backend.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "cli/plugin.h"
@@ -9,6 +10,7 @@
 /* A client that keeps a list for so long asks rarely enough; those that listen hear of a change. */
 #define LIST_TTL_MS 5000u
 #define PUBLISH_PAUSE_MS 1000u
+#define POST_TRIES 1000 /* a millisecond apart */
 
 /* ---- publishing ---- */
 
@@ -50,6 +52,129 @@ static void on_settled(void *ctx)
     b->is_settled = true;
 }
 
+/* ---- accounts ---- */
+
+/* From the store's thread. What does not reach the main loop is asked for again with the next
+ * change. */
+static void post_to_main(cw_backend *b, cw_message_fn fn)
+{
+    for (int tries = 0; tries < POST_TRIES; tries++) {
+        if (!cw_loop_post(b->loop, fn, b))
+            return;
+        usleep(1000); /* a full mailbox is emptied by its loop */
+    }
+}
+
+static void on_status(void *ctx, const cw_err *err)
+{
+    (void)ctx;
+    if (err)
+        cw_log_err(CW_LOG_ERROR, "store", "nobody can log in for now", err);
+    else
+        cw_log(CW_LOG_INFO, "store", "the database can be used again");
+}
+
+static void set_anonymous(cw_backend *b, cw_caller *caller)
+{
+    cw_caller *old = b->anonymous;
+    b->anonymous = cw_caller_ref(caller);
+    cw_caller_unref(old);
+}
+
+/* Also when nothing is new for the anonymous: other callers may see something else now. */
+static void on_anonymous(void *arg)
+{
+    cw_backend *b = arg;
+    pthread_mutex_lock(&b->lock);
+    cw_caller *caller = b->read;
+    bool is_new = b->has_read;
+    b->read = NULL;
+    b->has_read = false;
+    pthread_mutex_unlock(&b->lock);
+    if (!is_new)
+        return;
+    set_anonymous(b, caller ? caller : b->configured);
+    cw_caller_unref(caller);
+    b->is_read = true;
+    publish(b, NULL, 0);
+}
+
+static void on_read(cw_caller *caller, void *ctx)
+{
+    cw_backend *b = ctx;
+    pthread_mutex_lock(&b->lock);
+    cw_caller_unref(b->read);
+    b->read = caller ? cw_caller_ref(caller) : NULL;
+    b->has_read = true;
+    pthread_mutex_unlock(&b->lock);
+    post_to_main(b, on_anonymous);
+}
+
+static void read_anonymous(cw_backend *b)
+{
+    cw_err err = {0};
+    cw_code rc = cw_accounts_read_anonymous(b->accounts, on_read, b);
+    if (!rc)
+        return;
+    cw_fail(&err, rc, "%s", cw_code_text(rc));
+    cw_log_err(CW_LOG_ERROR, "serve", "the role of the anonymous stays as it is", &err);
+}
+
+static void on_store_changed(void *arg)
+{
+    cw_backend *b = arg;
+    if (b->accounts && b->is_open)
+        read_anonymous(b);
+}
+
+static void on_change(void *ctx)
+{
+    post_to_main(ctx, on_store_changed);
+}
+
+static cw_code open_accounts(cw_backend *b, const cw_config *config, cw_err *err)
+{
+    cw_accounts_opts opts = {.path = config->store.path.p,
+                             .n_loops = b->n_loops,
+                             .on_status = on_status,
+                             .on_change = on_change,
+                             .ctx = b};
+    if (config->store.path.n == 0)
+        return CW_OK;
+    cw_code rc = cw_accounts_new(&opts, &b->accounts, err);
+    if (!rc)
+        cw_bridge_set_accounts(b->bridge, b->accounts);
+    return rc;
+}
+
+static cw_code make_roles(const cw_config *config, cw_roles **ret, cw_err *err)
+{
+    cw_role *items = calloc(config->roles.n + 1, sizeof *items);
+    if (!items)
+        return cw_fail_nomem(err);
+    for (size_t i = 0; i < config->roles.n; i++) {
+        const cw_config_role *role = &config->roles.items[i];
+        items[i] = (cw_role){role->name, role->permissions.items, role->permissions.n};
+    }
+    cw_code rc = cw_roles_new(items, config->roles.n, ret, err);
+    free(items);
+    return rc;
+}
+
+/* Use the roles of a configuration. With a database the anonymous role is read again, and until
+ * then it stays as it is. */
+static void use_roles(cw_backend *b, cw_caller *configured, cw_roles *roles)
+{
+    cw_caller_unref(b->configured);
+    b->configured = cw_caller_ref(configured);
+    if (!b->accounts) {
+        set_anonymous(b, configured);
+        return;
+    }
+    cw_accounts_set_roles(b->accounts, roles);
+    read_anonymous(b);
+}
+
 /* ---- configuration ---- */
 
 static cw_code new_anonymous(const cw_config *config, cw_caller **ret, cw_err *err)
@@ -64,35 +189,43 @@ static cw_code new_anonymous(const cw_config *config, cw_caller **ret, cw_err *e
 
 static cw_bridge_settings settings_of(const cw_backend *b, const cw_config *config)
 {
-    return (cw_bridge_settings){
+    cw_bridge_settings settings = {
         .calls = (config->limits.calls + b->n_loops - 1) / b->n_loops,
         .batch = config->limits.batch,
         .list_ttl_ms = LIST_TTL_MS,
         .ignore_unknown_arguments = config->ignore_unknown_arguments,
+        .clear_text_passwords = config->access.clear_text_passwords,
+        .debug_headers = config->debug_headers,
+        .page_size = config->page_size,
+        .cache_size = config->limits.cache_size,
     };
+    memcpy(settings.public_url, config->public_url.p, config->public_url.n + 1);
+    return settings;
 }
 
 cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
 {
-    cw_caller *anonymous;
-    cw_code rc = new_anonymous(config, &anonymous, err);
-    if (rc)
-        return rc;
-    cw_caller *old = b->anonymous;
-    cw_bridge_settings old_settings = b->settings;
-    b->anonymous = anonymous;
+    cw_caller *configured = NULL;
+    cw_roles *roles = NULL;
+    cw_bridge_settings old = b->settings;
+    cw_code rc = new_anonymous(config, &configured, err);
+    if (!rc)
+        rc = make_roles(config, &roles, err);
     b->settings = settings_of(b, config);
-    rc = cw_sources_configure(b->sources, config, err);
-    if (rc) {
-        b->anonymous = old;
-        b->settings = old_settings;
-        cw_caller_unref(anonymous);
-        return rc;
-    }
-    cw_caller_unref(old);
+    if (!rc && !b->anonymous)
+        set_anonymous(b, configured); /* sources may publish at once */
+    if (!rc)
+        rc = cw_sources_configure(b->sources, config, err);
+    if (rc)
+        b->settings = old;
+    else
+        use_roles(b, configured, roles);
+    cw_caller_unref(configured);
+    cw_roles_unref(roles);
     /* Roles and settings count from now on, whatever the sources still have to load. */
-    publish(b, NULL, 0);
-    return CW_OK;
+    if (!rc)
+        publish(b, NULL, 0);
+    return rc;
 }
 
 /* ---- begin and end ---- */
@@ -101,6 +234,7 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
                         const cw_config *config, cw_err *err)
 {
     *b = (cw_backend){.loop = main_loop, .n_loops = n_loops};
+    pthread_mutex_init(&b->lock, NULL);
     cw_code rc = cw_cli_find_host(config, config->plugins.folder.n > 0, &b->host, err);
     if (rc)
         return rc;
@@ -110,6 +244,8 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
     rc = cw_spawner_new(&b->spawner, err);
     if (!rc)
         rc = cw_bridge_new(main_loop, n_loops, &b->bridge, err);
+    if (!rc)
+        rc = open_accounts(b, config, err);
     if (rc)
         return rc;
     cw_sources_opts opts = {
@@ -134,7 +270,7 @@ void cw_backend_wait(cw_backend *b, uint64_t ms, const bool *stop)
 {
     uv_update_time(&b->loop->uv);
     uv_timer_start(&b->timer, on_late, ms, 0);
-    while (!b->is_settled && !b->is_late && !*stop)
+    while ((!b->is_settled || (b->accounts && !b->is_read)) && !b->is_late && !*stop)
         uv_run(&b->loop->uv, UV_RUN_ONCE);
     uv_timer_stop(&b->timer);
     if (b->is_late)
@@ -168,14 +304,19 @@ void cw_backend_done(cw_backend *b)
 {
     cw_backend_close(b);
     cw_bridge_free(b->bridge);
+    cw_accounts_free(b->accounts); /* its threads end here: nothing comes from them any more */
     cw_snapshot_unref(b->snapshot);
     cw_caller_unref(b->anonymous);
+    cw_caller_unref(b->configured);
+    cw_caller_unref(b->read);
+    pthread_mutex_destroy(&b->lock);
     cw_spawner_free(b->spawner);
     free(b->host);
     /* The timer stays as it is: the main loop may still have to close it. */
     b->bridge = NULL;
     b->snapshot = NULL;
-    b->anonymous = NULL;
+    b->accounts = NULL;
+    b->anonymous = b->configured = b->read = NULL;
     b->spawner = NULL;
     b->host = NULL;
 }

@@ -28,10 +28,15 @@ typedef struct cw_backend {
     cw_bridge *bridge;
     cw_sources *sources;
     cw_snapshot *snapshot; /* published last; NULL: none yet */
-    cw_caller *anonymous;
+    cw_accounts *accounts; /* NULL: nobody can log in */
+    cw_caller *anonymous;  /* by the configuration, and by the database as it was read last */
+    cw_caller *configured; /* by the configuration alone */
+    pthread_mutex_t lock;  /* of what the store's thread leaves here: */
+    cw_caller *read;       /* the anonymous caller; NULL: there is no database */
+    bool has_read;
     cw_bridge_settings settings;
     uv_timer_t timer; /* the end of waiting; later: publishing again after a failure */
-    bool is_open, is_settled, is_late;
+    bool is_open, is_settled, is_late, is_read;
 } cw_backend;
 
 /* Make everything; nothing is loaded yet. On failure done must be called all the same. */
@@ -39,7 +44,8 @@ CW_MUST_USE cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned 
                                     const cw_config *config, cw_err *err);
 /* Use a configuration: the first time, and again for a reload. On failure the old one stays. */
 CW_MUST_USE cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err);
-/* Run the main loop until every source was tried once, for at most `ms`, or until *stop. */
+/* Run the main loop until every source and the database were tried once, for at most `ms`, or until
+ * *stop. */
 void cw_backend_wait(cw_backend *b, uint64_t ms, const bool *stop);
 /* Tell the bridge the server's loops, which do not run yet; and that they do. */
 void cw_backend_attach(cw_backend *b, cw_server *server);

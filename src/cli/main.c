@@ -4,13 +4,18 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/access.h"
 
 static const cw_cli_command commands[] = {
     {"serve", "start the server", cw_cli_serve},
     {"config", "check or print configurations", cw_cli_config},
     {"plugin", "make, check, list and switch plugins", cw_cli_plugin},
     {"schema", "check JSON Schemas, and instances against them", cw_cli_schema},
+    {"account", "add, change and remove accounts", cw_cli_account},
+    {"role", "say what roles may do", cw_cli_role},
+    {"permission", "list the permissions that are known", cw_cli_permission},
+    {"token", "make and revoke API tokens", cw_cli_token},
+    {"scope", "list the scopes that are known", cw_cli_scope},
     {"version", "print the version", cw_cli_version},
     {"help", "explain a command, or exit-codes", cw_cli_help},
     {0},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* plugin check: what a plugin would publish, for its author's eyes. */
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/plugin.h"
@@ -188,8 +189,12 @@ int cw_cli_plugin_check(int argc, char **argv)
     if (args.n == 0)
         return cw_cli_usage("name the file of a plugin");
     const char *path = args.items[0];
+    struct stat st;
     if (access(path, R_OK) != 0)
         return cw_cli_failure("%s: cannot be read", path);
+    /* Loading from a pipe would wait for somebody to write. */
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return cw_cli_failure("%s: not a file", path);
     cw_config *config = NULL;
     code = cw_plugin_load_config(config_path, &config);
     if (code >= 0)

@@ -175,9 +175,8 @@ cw_code cw_cli_run_child(const char *const *argv, unsigned ms, cw_cli_child *ret
         read_until(&p, ret, end);
         close_pipes(&p);
         reap(pid, ret, end);
-        cw_code code = ret->out.code ? ret->out.code : ret->err.code;
-        if (code)
-            rc = cw_fail(err, code, "output of '%s': %s", argv[0], cw_code_text(code));
+        if (ret->out.code == CW_NOMEM || ret->err.code == CW_NOMEM)
+            rc = cw_fail_nomem(err);
     }
     close_pipes(&p);
     return rc;

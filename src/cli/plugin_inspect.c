@@ -88,6 +88,10 @@ static cw_code judge(cw_plugin_report *r, cw_str name, const cw_cli_child *child
         set_problem(r, CW_STR("it took too long to load"));
         return CW_OK;
     }
+    if (child->out.code || child->err.code) {
+        set_problem(r, CW_STR("it writes without end while it is loaded"));
+        return CW_OK;
+    }
     if (WIFEXITED(child->status) && WEXITSTATUS(child->status) == 0)
         return read_description(r, name, cw_buf_str(&child->out), err);
     if (child->err.n) {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/plugin.h"
@@ -90,7 +91,16 @@ static cw_code add_plugin(plugins *all, cw_str name, bool is_on, cw_err *err)
     return CW_OK;
 }
 
-static cw_code add_file(plugins *all, const char *file, cw_err *err)
+/* What a server would look at: a pipe or a folder of that name is no plugin. */
+static bool is_file(const char *folder, const char *file)
+{
+    char path[PATH_BYTES];
+    struct stat st;
+    int n = snprintf(path, sizeof path, "%s/%s", folder, file);
+    return n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static cw_code add_file(plugins *all, const char *folder, const char *file, cw_err *err)
 {
     static const struct {
         cw_str suffix;
@@ -98,7 +108,7 @@ static cw_code add_file(plugins *all, const char *file, cw_err *err)
     } kinds[] = {{CW_STR_INIT(CW_PLUGIN_SUFFIX), true}, {CW_STR_INIT(CW_PLUGIN_OFF_SUFFIX), false}};
     cw_str name = cw_str_from(file);
     for (size_t i = 0; i < CW_COUNT(kinds) && file[0] != '.'; i++) {
-        if (cw_str_ends(name, kinds[i].suffix))
+        if (cw_str_ends(name, kinds[i].suffix) && is_file(folder, file))
             return add_plugin(all, cw_str_make(name.p, name.n - kinds[i].suffix.n), kinds[i].is_on,
                               err);
     }
@@ -112,7 +122,7 @@ static cw_code read_plugins(const char *folder, plugins *all, cw_err *err)
         return cw_fail_errno(err, errno, "plugin folder '%s'", folder);
     cw_code rc = CW_OK;
     for (const struct dirent *e = readdir(dir); e && !rc; e = readdir(dir))
-        rc = add_file(all, e->d_name, err);
+        rc = add_file(all, folder, e->d_name, err);
     closedir(dir);
     if (all->n)
         qsort(all->items, all->n, sizeof *all->items, by_name);
@@ -167,8 +177,9 @@ static int print_text(const plugins *all)
     cw_buf out;
     cw_buf_init(&out, OUTPUT_MAX_BYTES);
     int width = 4;
+    char name[CW_EXCERPT_SIZE];
     for (size_t i = 0; i < all->n; i++) {
-        int n = (int)strlen(all->items[i].name);
+        int n = (int)strlen(shown(all->items[i].name, name));
         width = n > width ? n : width;
     }
     cw_buf_printf(&out, "%s%-*s  %-8s  %-10s  %7s  %5s%s\n",
@@ -177,7 +188,7 @@ static int print_text(const plugins *all)
     for (size_t i = 0; i < all->n; i++) {
         const plugin *p = &all->items[i];
         char version[CW_EXCERPT_SIZE];
-        cw_buf_printf(&out, "%-*s  %-8s  %-10s  ", width, p->name, state_of(p),
+        cw_buf_printf(&out, "%-*s  %-8s  %-10s  ", width, shown(p->name, name), state_of(p),
                       p->version[0] ? shown(p->version, version) : "-");
         if (p->is_broken)
             cw_buf_printf(&out, "%7s  %5s\n", "-", "-");

@@ -218,8 +218,8 @@ static int run_validate(int argc, char **argv)
         {"output", 'o', CW_CLI_TEXT, &output, "FORMAT",
          "print the standard's output: flag, basic or detailed"},
         {"jsonl", 0, CW_CLI_FLAG, &lines, NULL,
-         "read lines {\"schema\":...,\"instance\":...} from standard\n"
-         "input; print true, false or \"error: ...\" for each"},
+         "read lines {\"schema\":...,\"instance\":...} from\n"
+         "standard input; print true, false or an error"},
         {0},
     };
     const cw_cli_spec spec = {

@@ -11,6 +11,7 @@
 #include "door/health.h"
 #include "door/jsonrpc.h"
 #include "door/mcp.h"
+#include "door/rest.h"
 
 /* For this long the start waits for sources, so that the first client finds the tools. */
 #define SETTLE_MS 3000u
@@ -115,6 +116,8 @@ static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
     /* The listeners are open and the loops run: these need a restart. */
     if (!same_listeners(sv->config, fresh) || sv->config->loops != fresh->loops)
         cw_log(CW_LOG_WARN, "config", "changes of listen and loops wait for a restart");
+    if (!cw_str_eq(sv->config->store.path, fresh->store.path))
+        cw_log(CW_LOG_WARN, "config", "a change of store.path waits for a restart");
     if (!cw_str_eq(sv->config->plugins.host, fresh->plugins.host))
         cw_log(CW_LOG_WARN, "config", "a change of plugins.host waits for a restart");
     cw_err log_err;
@@ -255,6 +258,8 @@ static cw_code add_routes(service *sv, cw_err *err)
         rc = cw_jsonrpc_add_routes(&sv->router, sv->backend.bridge);
     if (!rc)
         rc = cw_mcp_add_routes(&sv->router, sv->backend.bridge);
+    if (!rc)
+        rc = cw_rest_add_routes(&sv->router, sv->backend.bridge);
     return rc ? cw_fail(err, rc, "routes: %s", cw_code_text(rc)) : CW_OK;
 }
 
@@ -295,6 +300,20 @@ static cw_code start(service *sv, cw_err *err)
     return CW_OK;
 }
 
+/* Whoever opens a server to others without TLS learns why their passwords are refused. */
+static void warn_clear_text(const service *sv, const cw_listener *l)
+{
+    char address[CW_ADDRESS_TEXT];
+    if (sv->config->store.path.n == 0 || l->tls || cw_address_is_loopback(&l->address))
+        return;
+    cw_address_format(&l->address, address, sizeof address);
+    cw_log(CW_LOG_WARN, "serve",
+           sv->config->access.clear_text_passwords
+               ? "passwords are taken from other machines without TLS"
+               : "passwords are refused from other machines without TLS",
+           CW_KV("address", cw_str_from(address)));
+}
+
 static int announce(const service *sv)
 {
     cw_buf text;
@@ -305,6 +324,7 @@ static int announce(const service *sv)
         char address[CW_ADDRESS_TEXT];
         cw_address_format(&listeners[i].address, address, sizeof address);
         bool is_unix = listeners[i].address.sa.ss_family == AF_UNIX;
+        warn_clear_text(sv, &listeners[i]);
         cw_buf_printf(&text, "causeway: listening on %s%s\n",
                       is_unix ? "" : (listeners[i].tls ? "https://" : "http://"), address);
     }
@@ -329,7 +349,9 @@ static int run_prepared(service *sv)
 static int run(service *sv)
 {
     cw_err err = {0};
-    cw_code rc = cw_loop_init(&sv->main_loop, 64, &err);
+    /* It watches workers too while plugins are loaded, and their numbers are everybody's. */
+    int max_fd = (int)(sv->config->limits.connections + CW_SERVER_SPARE_FDS);
+    cw_code rc = cw_loop_init(&sv->main_loop, max_fd, &err);
     if (rc)
         return cw_cli_failure("%s", err.msg);
     rc = prepare(sv, &err);

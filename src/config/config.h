@@ -76,7 +76,8 @@ typedef struct cw_config_levels {
     cw_str text; /* "net=debug,access=off", as cw_log_opts takes it; empty when there are none */
 } cw_config_levels;
 
-/* A role and what it may do; "anonymous" is everybody who has not said who they are. */
+/* A role and what it may do; "anonymous" is everybody who has not said who they are,
+ * "authenticated" everybody who has. */
 typedef struct cw_config_role {
     cw_str name;
     cw_config_strings permissions;
@@ -148,6 +149,7 @@ typedef struct cw_config {
         uint32_t calls;         /* running at once, all loops together */
         uint32_t batch;         /* calls in one JSON-RPC batch */
         size_t answer_size;     /* result of a method */
+        size_t cache_size;      /* lists and descriptions kept, per loop */
     } limits;
 
     struct {
@@ -186,9 +188,20 @@ typedef struct cw_config {
         bool assert_formats;
     } schema;
 
+    struct {
+        cw_str path; /* database of accounts; empty: nobody can log in */
+    } store;
+
+    struct {
+        bool clear_text_passwords; /* taken from other machines without TLS */
+    } access;
+
     cw_config_remotes sources;
     cw_config_roles roles;
     bool ignore_unknown_arguments; /* unknown_arguments: ignore */
+    cw_str public_url;             /* without a final slash; empty: what requests say */
+    uint32_t page_size;            /* <= CW_PAGE_SIZE_MAX */
+    bool debug_headers;
 } cw_config;
 
 /* One mistake. `text` is a whole line without its newline, safe for a terminal:

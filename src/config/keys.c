@@ -71,7 +71,8 @@ const cw_config cw_config_defaults = {
                .min_body_rate = CW_HTTP_MIN_RATE,
                .calls = CW_CALL_MAX_RUNNING,
                .batch = CW_CALL_MAX_BATCH,
-               .answer_size = CW_CALL_MAX_ANSWER},
+               .answer_size = CW_CALL_MAX_ANSWER,
+               .cache_size = CW_CACHE_MAX_BYTES},
     .timeouts = {.header_ms = CW_HTTP_HEADER_MS,
                  .body_ms = CW_HTTP_BODY_MS,
                  .idle_ms = CW_HTTP_IDLE_MS,
@@ -93,7 +94,10 @@ const cw_config cw_config_defaults = {
                 .idle_ms = CW_PLUGIN_IDLE_MS,
                 .memory = CW_PLUGIN_MAX_MEMORY,
                 .files = CW_PLUGIN_MAX_FILES},
+    .store = {.path = CW_STR_INIT("")},
     .schema = {.default_draft = CW_SCHEMA_2020_12, .assert_formats = true},
+    .public_url = CW_STR_INIT(""),
+    .page_size = CW_PAGE_SIZE,
 };
 
 /* ---- the table ---- */
@@ -145,8 +149,7 @@ static bool is_prose(cw_str text)
 #define PROSE_PATTERN "^[^\\u0000-\\u0008\\u000b-\\u001f\\u007f]*$"
 #define PERMISSIONS                                                                                \
     .max = MAX_NAMES, .is_valid = cw_check_is_clean,                                               \
-    .expected = "a permission such as \"access content\"",                                         \
-    .pattern = "^[^\\u0000-\\u001f\\u007f]+$"
+    .expected = "a permission such as \"access content\"", .pattern = CW_NAMES_CLEAN_PATTERN
 
 static const cw_key listener_keys[] = {
     {"address", &cw_type_address, "HOST:PORT, [IPV6]:PORT or unix:PATH; port 0 is any free one",
@@ -193,6 +196,8 @@ static const cw_key limits_keys[] = {
      .max = 10000},
     {"answer_size", &cw_type_size, "Result of a method", FIELD(limits.answer_size), .min = KB,
      .max = GB},
+    {"cache_size", &cw_type_size, "Lists and descriptions kept ready, for each event loop",
+     FIELD(limits.cache_size), .min = 0, .max = INT64_C(64) * GB},
     {0},
 };
 
@@ -249,11 +254,23 @@ static const cw_key plugins_keys[] = {
     {0},
 };
 
+static const cw_key store_keys[] = {
+    {"path", &cw_type_path, "Database of accounts, roles and tokens; null is none: nobody logs in",
+     FIELD(store.path)},
+    {0},
+};
+
+static const cw_key access_keys[] = {
+    {"clear_text_passwords", &cw_type_bool,
+     "Take passwords from other machines over connections without TLS",
+     FIELD(access.clear_text_passwords)},
+    {0},
+};
+
 static const cw_key overlay_keys[] = {
     {"method", &cw_type_text, "Its name in the service", AT(cw_config_overlay, method),
      .is_required = true, .is_valid = cw_check_is_clean,
-     .expected = "the name of a method such as \"user.get\"",
-     .pattern = "^[^\\u0000-\\u001f\\u007f]+$"},
+     .expected = "the name of a method such as \"user.get\"", .pattern = CW_NAMES_CLEAN_PATTERN},
     {"tool", &cw_type_bool, "Show it as a tool", AT(cw_config_overlay, tool)},
     {"rpc", &cw_type_bool, "Let it be called on /jsonrpc when it is no tool",
      AT(cw_config_overlay, rpc)},
@@ -333,13 +350,24 @@ static const cw_key top_keys[] = {
      .children = plugins_keys},
     {"schema", &cw_type_section, "How JSON Schemas of arguments and results are read",
      .children = schema_keys},
+    {"store", &cw_type_section, "The database of accounts", .children = store_keys},
+    {"access", &cw_type_section, "How callers may log in", .children = access_keys},
     {"sources", &cw_type_items, "JSON-RPC services and which of their methods can be used",
      FIELD(sources), .min = 0, .max = MAX_SOURCES, .children = source_keys,
      .item_size = sizeof(cw_config_remote), .item_defaults = &default_remote},
-    {"roles", &cw_type_roles, "Permissions of roles; \"anonymous\" is who has not logged in",
-     FIELD(roles), .max = MAX_ROLES, .children = role_keys},
+    {"roles", &cw_type_roles,
+     "Permissions of roles; \"anonymous\" has not logged in, \"authenticated\" has", FIELD(roles),
+     .max = MAX_ROLES, .children = role_keys},
     {"unknown_arguments", &cw_type_enum, "What becomes of a call with arguments nobody declared",
      FIELD(ignore_unknown_arguments), .choices = unknown_arguments},
+    {"public_url", &cw_type_text, "Where clients reach the server; null is the Host they ask for",
+     FIELD(public_url), .is_valid = cw_names_is_public_url,
+     .expected = "a URL such as \"https://example.org\" or \"https://example.org/tools\"",
+     .pattern = CW_NAMES_PUBLIC_URL_PATTERN},
+    {"page_size", &cw_type_integer, "Tools on one page of /mcp/tools/list", FIELD(page_size),
+     .min = 1, .max = CW_PAGE_SIZE_MAX},
+    {"debug_headers", &cw_type_bool, "Tell in X-Causeway-Cache headers how a list was found",
+     FIELD(debug_headers)},
     {0},
 };
 

@@ -194,6 +194,34 @@ bool cw_names_is_origin(cw_str entry)
     return is_host_port(cw_str_make(rest.p + 2, rest.n - 2));
 }
 
+/* Segments of plain characters, each behind its slash. */
+static bool is_plain_path(cw_str path)
+{
+    for (size_t i = 0; i < path.n; i++) {
+        char c = path.p[i];
+        bool is_empty = c == '/' && (i + 1 == path.n || path.p[i + 1] == '/');
+        if (is_empty || (c != '/' && !is_label(c) && c != '.' && c != '~'))
+            return false;
+    }
+    return true;
+}
+
+bool cw_names_is_public_url(cw_str text)
+{
+    cw_str rest;
+    cw_str scheme = cw_str_cut(text, ':', &rest);
+    if (!cw_str_is(scheme, "http") && !cw_str_is(scheme, "https"))
+        return false;
+    if (text.n >= CW_PUBLIC_URL_MAX || !rest.p || !cw_str_starts(rest, CW_STR("//")))
+        return false;
+    rest = cw_str_make(rest.p + 2, rest.n - 2);
+    const char *slash = memchr(rest.p, '/', rest.n);
+    cw_str host = cw_str_make(rest.p, slash ? (size_t)(slash - rest.p) : rest.n);
+    if (host.n && host.p[0] == '*')
+        return false;
+    return is_host_port(host) && is_plain_path(cw_str_make(rest.p + host.n, rest.n - host.n));
+}
+
 bool cw_names_is_component(cw_str name)
 {
     if (name.n == 0 || name.n > COMPONENT_MAX || name.p[0] < 'a' || name.p[0] > 'z')

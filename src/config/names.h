@@ -31,12 +31,20 @@ bool cw_names_is_origin(cw_str entry);
 /* Check "http://HOST[:PORT][/PATH]" or "unix:SOCKET[:/PATH]" as net/client.h takes them. Returns
  * NULL, or what is wrong in a few words. *ret_socket gets SOCKET, perhaps relative, or "". */
 const char *cw_names_check_url(cw_str text, cw_str *ret_socket);
-#define CW_NAMES_URL_PATTERN "^(http://[^/?#@]+(/[!-~]*)?|unix:[^:]+(:/[!-~]*)?)$"
+#define CW_NAMES_URL_PATTERN                                                                       \
+    "^(http://[^/?#@]+(/[!-~]*)?|unix:[^:\\u0000-\\u001f\\u007f]+(:/[!-~]*)?)$"
+/* "http://host[:port][/path]" or the same with https, without a final slash, query or user; at most
+ * CW_PUBLIC_URL_MAX - 1 bytes. */
+bool cw_names_is_public_url(cw_str text);
+#define CW_NAMES_PUBLIC_URL_PATTERN                                                                \
+    "^https?://([0-9A-Za-z._-]+|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?(/[0-9A-Za-z._~-]+)*$"
 /* The name of a source: 1 to 64 of [a-z0-9_-]. */
 bool cw_names_is_source(cw_str name);
 #define CW_NAMES_SOURCE_PATTERN "^[a-z0-9_-]{1,64}$"
 /* A component of the log: a lower-case letter, then up to 31 of [a-z0-9_-]. */
 bool cw_names_is_component(cw_str name);
 #define CW_NAMES_COMPONENT_PATTERN "^[a-z][a-z0-9_-]{0,31}$"
+/* What cw_check_is_clean takes. */
+#define CW_NAMES_CLEAN_PATTERN "^[^\\u0000-\\u001f\\u007f]+$"
 
 #endif

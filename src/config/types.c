@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "config/keys.h"
+#include "config/names.h"
 #include "config/units.h"
 
 #define RANGE_SIZE 64u
@@ -246,8 +247,9 @@ void cw_choice_describe(cw_json_writer *w, const cw_choice *choices)
     cw_json_open_array(w);
     for (const cw_choice *i = choices; i->name; i++)
         cw_json_add_string(w, cw_str_from(i->name));
+    /* What looks like a number may be written as one. */
     for (const cw_choice *i = choices; i->name; i++)
-        if (i->name[0] >= '0' && i->name[0] <= '9')
+        if (i->name[strspn(i->name, "0123456789.")] == '\0')
             cw_json_add_span(w, cw_str_from(i->name));
     cw_json_close(w);
 }
@@ -309,8 +311,7 @@ static void describe_path(cw_json_writer *w, const cw_key *key)
     cw_json_add_string(w, CW_STR("string"));
     cw_json_add_string(w, CW_STR("null"));
     cw_json_close(w);
-    cw_json_add_key(w, CW_STR("minLength"));
-    cw_json_add_u64(w, 1);
+    cw_json_add_string_member(w, CW_STR("pattern"), CW_STR(CW_NAMES_CLEAN_PATTERN));
 }
 
 const cw_key_type cw_type_path = {"the path of a file", read_path, write_path, describe_path, NULL};

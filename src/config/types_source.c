@@ -214,6 +214,10 @@ static void write_roles(cw_json_writer *w, const cw_key *key, const void *field)
 static void describe_roles(cw_json_writer *w, const cw_key *key)
 {
     describe_type(w, "object", /* or_null= */ true);
+    cw_json_add_key(w, CW_STR("propertyNames"));
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("pattern"), CW_STR(CW_NAMES_CLEAN_PATTERN));
+    cw_json_close(w);
     cw_json_add_key(w, CW_STR("additionalProperties"));
     cw_json_open_object(w);
     cw_json_add_key(w, CW_STR("anyOf"));

@@ -1,27 +1,158 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "door/identify.h"
 
+#include <stdio.h>
+
+#include "access/secret.h"
 #include "json/write.h"
 
-#define REALM "Bearer realm=\"causeway\""
+#define REALM "realm=\"MCP Tools\""
+#define BEARER "Bearer " REALM
+#define BASIC "Basic " REALM ", charset=\"UTF-8\""
+#define INVALID                                                                                    \
+    BEARER ", error=\"invalid_token\", error_description=\"The credentials are invalid or "        \
+           "expired\""
 /* Bytes of scopes in a challenge; a head holds CW_HTTP_ANSWER_HEAD. */
 #define SCOPES_MAX 4096u
+/* For so long the database is not asked for again. */
+#define UNAVAILABLE_S 1u
 
-cw_view *cw_identify(cw_http_req *req, cw_bridge_loop *bl, cw_str body)
+const cw_identify_texts cw_identify_rest = {
+    .wrong = CW_STR_INIT("{\"error\":{\"code\":\"unauthorized\",\"message\":"
+                         "\"The credentials are invalid or expired.\"}}"),
+    .clear_text = CW_STR_INIT("{\"error\":{\"code\":\"access_denied\",\"message\":"
+                              "\"Passwords are only taken over encrypted connections.\"}}"),
+    .too_many = CW_STR_INIT("{\"error\":{\"code\":\"too_many_requests\",\"message\":"
+                            "\"Too many attempts to log in.\"}}"),
+    .unavailable = CW_STR_INIT("{\"error\":{\"code\":\"unavailable\",\"message\":"
+                               "\"Logging in is not possible at the moment.\"}}"),
+};
+
+/* ---- who asks ---- */
+
+/* A request that waits to be identified; in its arena. */
+typedef struct pending {
+    cw_login_waiter waiter;
+    cw_http_req *req;
+    cw_bridge *bridge;
+    const cw_identify_texts *texts;
+    cw_identified_fn fn;
+} pending;
+
+static void reply(cw_http_req *req, unsigned status, cw_str body, cw_str name, cw_str value)
 {
-    static const cw_http_header headers[] = {
-        {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
-        {CW_STR_INIT("WWW-Authenticate"),
-         CW_STR_INIT(REALM ", error=\"invalid_token\", error_description=\"The credentials are "
-                           "invalid or expired\"")},
-    };
-    if (!cw_http_req_header(req, CW_STR("Authorization")).p)
-        return cw_bridge_anonymous(bl);
+    cw_http_header headers[] = {{CW_STR("Cache-Control"), CW_STR("no-store")}, {name, value}};
     cw_http_reply(
         req, &(cw_http_answer){
-                 .status = 401, .body = body, .headers = headers, .n_headers = CW_COUNT(headers)});
-    return NULL;
+                 .status = status, .body = body, .headers = headers, .n_headers = name.n ? 2 : 1});
 }
+
+static void reply_wrong(cw_http_req *req, const cw_identify_texts *texts, bool offers_basic)
+{
+    reply(req, 401, texts->wrong, CW_STR("WWW-Authenticate"),
+          offers_basic ? CW_STR(INVALID ", " BASIC) : CW_STR(INVALID));
+}
+
+static void reply_later(cw_http_req *req, unsigned status, cw_str body, uint32_t seconds)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", (unsigned)seconds);
+    reply(req, status, body, CW_STR("Retry-After"), cw_str_from(text));
+}
+
+static void take(const pending *p, const cw_login *login)
+{
+    cw_http_req *req = p->req;
+    const cw_identify_texts *texts = p->texts;
+    cw_bridge_loop *bl = cw_bridge_at(p->bridge, cw_http_req_loop(req));
+    cw_view *view = NULL;
+    switch (login->status) {
+    case CW_LOGIN_OK:
+        view = cw_bridge_view(bl, login->caller);
+        if (view)
+            p->fn(req, bl, view, p->bridge);
+        else
+            reply_later(req, 503, texts->unavailable, UNAVAILABLE_S);
+        return;
+    case CW_LOGIN_WRONG:
+        reply_wrong(req, texts, /* offers_basic= */ true);
+        return;
+    case CW_LOGIN_TOO_MANY:
+        reply_later(req, 429, texts->too_many, login->retry_s);
+        return;
+    case CW_LOGIN_UNAVAILABLE:
+        reply_later(req, 503, texts->unavailable, UNAVAILABLE_S);
+        return;
+    case CW_LOGIN_PENDING:
+        return;
+    }
+}
+
+static void on_login(cw_login_waiter *waiter, const cw_login *login)
+{
+    /* A copy: the answer ends the arena that it lives in. */
+    pending p = *CW_CONTAINER(waiter, pending, waiter);
+    take(&p, login);
+}
+
+static cw_str peer_of(cw_login_waiter *waiter)
+{
+    return cw_http_req_peer(CW_CONTAINER(waiter, pending, waiter)->req);
+}
+
+static void on_event(cw_http_req *req, cw_http_event event, void *ctx)
+{
+    pending *p = ctx;
+    (void)req;
+    if (event == CW_HTTP_GONE)
+        cw_login_cancel(&p->waiter);
+}
+
+static void log_in(const pending *asked, cw_accounts *accounts, cw_str header)
+{
+    cw_http_req *req = asked->req;
+    pending *p = cw_arena_alloc(cw_http_req_arena(req), sizeof *p);
+    if (!p) {
+        reply_later(req, 503, asked->texts->unavailable, UNAVAILABLE_S);
+        return;
+    }
+    *p = *asked;
+    cw_login login = cw_accounts_login(accounts, cw_http_req_loop(req), header, &p->waiter);
+    if (login.status == CW_LOGIN_PENDING)
+        cw_http_listen(req, on_event, p);
+    else
+        take(asked, &login);
+}
+
+void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *texts,
+                 cw_identified_fn fn)
+{
+    cw_bridge_loop *bl = cw_bridge_at(bridge, cw_http_req_loop(req));
+    cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
+    if (CW_LIKELY(!header.p)) {
+        fn(req, bl, cw_bridge_anonymous(bl), bridge);
+        return;
+    }
+    cw_accounts *accounts = cw_bridge_accounts(bl);
+    /* Whoever is in front of us may have read the other one of two. */
+    if (!accounts || cw_http_req_repeats(req, CW_STR("Authorization"))) {
+        reply_wrong(req, texts, /* offers_basic= */ accounts != NULL);
+        return;
+    }
+    if (cw_credentials_is_basic(header) && !cw_bridge_settings_of(bl)->clear_text_passwords &&
+        !cw_http_req_is_private(req)) {
+        reply(req, 403, texts->clear_text, CW_STR(""), CW_STR(""));
+        return;
+    }
+    pending asked = {.waiter = {.peer = peer_of, .fn = on_login},
+                     .req = req,
+                     .bridge = bridge,
+                     .texts = texts,
+                     .fn = fn};
+    log_in(&asked, accounts, header);
+}
+
+/* ---- what a refused caller is told ---- */
 
 /* RFC 6749, 3.3: what may stand in a scope. Others cannot be named in a header. */
 static bool is_scope_token(cw_str scope)
@@ -34,13 +165,21 @@ static bool is_scope_token(cw_str scope)
     return scope.n > 0;
 }
 
-static void write_challenge(cw_buf *out, const cw_needs *needs)
+static bool is_missing(const cw_refused *r, cw_str scope)
 {
-    cw_buf_add(out, CW_STR(REALM));
+    return !cw_caller_has_scope(r->caller, scope);
+}
+
+static void write_challenge(cw_buf *out, const cw_refused *r)
+{
     bool any = false;
-    for (size_t i = 0; needs && i < needs->n_scopes && out->n < SCOPES_MAX; i++) {
-        cw_str scope = needs->scopes[i];
-        if (!is_scope_token(scope) || scope.n > SCOPES_MAX)
+    cw_buf_add(out, CW_STR(BEARER));
+    if (r->verdict == CW_VERDICT_SCOPES)
+        cw_buf_add(out, CW_STR(", error=\"insufficient_scope\""));
+    for (size_t i = 0; r->needs && i < r->needs->n_scopes && out->n < SCOPES_MAX; i++) {
+        cw_str scope = r->needs->scopes[i];
+        if (!is_scope_token(scope) || scope.n > SCOPES_MAX ||
+            (!r->names_all && !is_missing(r, scope)))
             continue;
         cw_buf_add(out, any ? CW_STR(" ") : CW_STR(", scope=\""));
         cw_buf_add(out, scope);
@@ -48,16 +187,24 @@ static void write_challenge(cw_buf *out, const cw_needs *needs)
     }
     if (any)
         cw_buf_add_char(out, '"');
+    /* A password never satisfies scopes. */
+    bool can_help = r->offers_basic && r->verdict == CW_VERDICT_LOGIN && !(r->needs && any);
+    if (can_help)
+        cw_buf_add(out, CW_STR(", " BASIC));
 }
 
-static void write_scopes(cw_buf *out, cw_str name, const cw_needs *needs)
+static void write_scopes(cw_buf *out, cw_str name, const cw_refused *r, bool only_missing)
 {
+    bool any = false;
     cw_json_escape(out, name);
     cw_buf_add(out, CW_STR(":["));
-    for (size_t i = 0; needs && i < needs->n_scopes; i++) {
-        if (i)
+    for (size_t i = 0; r->needs && i < r->needs->n_scopes; i++) {
+        if (only_missing && !is_missing(r, r->needs->scopes[i]))
+            continue;
+        if (any)
             cw_buf_add_char(out, ',');
-        cw_json_escape(out, needs->scopes[i]);
+        cw_json_escape(out, r->needs->scopes[i]);
+        any = true;
     }
     cw_buf_add_char(out, ']');
 }
@@ -73,25 +220,37 @@ static cw_code keep(cw_buf *b, cw_arena *arena, cw_str *ret)
     return rc;
 }
 
-cw_code cw_refusal_make(cw_verdict verdict, const cw_needs *needs, cw_arena *arena, cw_refusal *ret)
+static cw_refusal describe(cw_verdict verdict)
+{
+    switch (verdict) {
+    case CW_VERDICT_LOGIN:
+        return (cw_refusal){401, "Authentication required", "unauthorized", {0}, {0}};
+    case CW_VERDICT_SCOPES:
+        return (cw_refusal){403, "Insufficient scope", "insufficient_scope", {0}, {0}};
+    case CW_VERDICT_ALLOW:
+    case CW_VERDICT_HIDDEN:
+    case CW_VERDICT_FORBIDDEN:
+        break;
+    }
+    return (cw_refusal){403, "Access denied", "access_denied", {0}, {0}};
+}
+
+cw_code cw_refusal_make(const cw_refused *refused, cw_arena *arena, cw_refusal *ret)
 {
     cw_buf b;
-    *ret = (cw_refusal){.status = 403, .message = "Access denied"};
-    if (verdict == CW_VERDICT_LOGIN) {
-        ret->status = 401;
-        ret->message = "Authentication required";
+    *ret = describe(refused->verdict);
+    if (refused->verdict == CW_VERDICT_LOGIN || refused->verdict == CW_VERDICT_SCOPES) {
         cw_buf_init(&b, CW_HTTP_ANSWER_HEAD * 2);
-        write_challenge(&b, needs);
+        write_challenge(&b, refused);
         cw_code rc = keep(&b, arena, &ret->challenge);
         if (rc)
             return rc;
     }
-    /* No caller has scopes yet, so all that are required are missing. */
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_buf_add_char(&b, '{');
-    write_scopes(&b, CW_STR("required_scopes"), needs);
+    write_scopes(&b, CW_STR("required_scopes"), refused, /* only_missing= */ false);
     cw_buf_add_char(&b, ',');
-    write_scopes(&b, CW_STR("missing_scopes"), needs);
+    write_scopes(&b, CW_STR("missing_scopes"), refused, /* only_missing= */ true);
     cw_buf_add_char(&b, '}');
     return keep(&b, arena, &ret->data);
 }

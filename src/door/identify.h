@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* identify.h - who asks, before anything else; and what a refused caller is told.
  *
- * There are no accounts yet: whoever shows no credentials is anonymous, and any
- * credentials are wrong ones.
+ * Whoever shows no credentials is anonymous and goes on at once, and so does whoever
+ * was verified a moment ago. Others wait for the store, and with a password for the
+ * pool (access/accounts.h); the request is kept meanwhile, and forgotten when its
+ * client leaves. Wrong credentials are refused here, whatever was asked for.
+ *
+ *     static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
+ *     { … what the door does … }
+ *
+ *     static void on_post(cw_http_req *req, void *self)
+ *     {
+ *         cw_identify(req, self, &cw_identify_rest, on_identified);
+ *     }
  *
  * Threads: the request's loop.
  */
@@ -13,22 +23,47 @@
 #include "call/bridge.h"
 #include "net/http.h"
 
-/* The caller's view; borrowed, it lives to the end of this callback. NULL when the credentials are
- * wrong: the request is then answered with 401 and `body` (static). */
-cw_view *cw_identify(cw_http_req *req, cw_bridge_loop *bl, cw_str body);
+/* The bodies of a door's refusals. */
+typedef struct cw_identify_texts {
+    cw_str wrong;       /* 401: wrong or expired credentials */
+    cw_str clear_text;  /* 403: a password over a connection that others can listen to */
+    cw_str too_many;    /* 429: failures, or logins at once */
+    cw_str unavailable; /* 503: no database */
+} cw_identify_texts;
+
+/* {"error":{"code":…,"message":…}} */
+extern const cw_identify_texts cw_identify_rest;
+
+/* The request may be answered now, or later. The view is borrowed for this callback. */
+typedef void (*cw_identified_fn)(cw_http_req *req, cw_bridge_loop *bl, cw_view *view,
+                                 cw_bridge *bridge);
+
+/* Have fn called, now or later, or answer the request, or let go of it when its client leaves.
+ * `texts` is static. */
+void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *texts,
+                 cw_identified_fn fn);
+
+/* Whose call was refused, and why. */
+typedef struct cw_refused {
+    cw_verdict verdict; /* LOGIN, SCOPES or FORBIDDEN */
+    const cw_caller *caller;
+    const cw_needs *needs; /* NULL: a general permission was missing */
+    bool offers_basic;     /* there are accounts: cw_bridge_accounts */
+    bool names_all; /* the challenge names all scopes that are needed, not the missing ones */
+} cw_refused;
 
 /* How a refusal of the gate is said. */
 typedef struct cw_refusal {
     unsigned status;     /* 401 or 403 */
     const char *message; /* of the JSON-RPC error */
+    const char *code;    /* of the REST error */
     cw_str challenge;    /* value of WWW-Authenticate; empty: none */
     cw_str data;         /* {"required_scopes":[…],"missing_scopes":[…]} */
 } cw_refusal;
 
 #define CW_REFUSAL_CODE (-32000)
 
-/* `needs` NULL: a general permission was missing. The strings are in the arena. */
-CW_MUST_USE cw_code cw_refusal_make(cw_verdict verdict, const cw_needs *needs, cw_arena *arena,
-                                    cw_refusal *ret);
+/* The strings are in the arena. */
+CW_MUST_USE cw_code cw_refusal_make(const cw_refused *refused, cw_arena *arena, cw_refusal *ret);
 
 #endif

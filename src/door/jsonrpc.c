@@ -9,16 +9,22 @@
 
 #include <stdio.h>
 
-#include "door/identify.h"
 #include "door/message.h"
+#include "door/query.h"
 #include "door/turn.h"
 
 #define FAILURE                                                                                    \
     "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error\"},\"id\":null}"
-#define UNAUTHORIZED                                                                               \
-    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"Invalid credentials\"},"        \
-    "\"id\":null}"
+#define REFUSED(text)                                                                              \
+    CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"" text "\"},"       \
+                "\"id\":null}")
 
+const cw_identify_texts cw_identify_jsonrpc = {
+    .wrong = REFUSED("Invalid credentials"),
+    .clear_text = REFUSED("Passwords are only taken over encrypted connections"),
+    .too_many = REFUSED("Too many attempts to log in"),
+    .unavailable = REFUSED("Logging in is not possible at the moment"),
+};
 static const cw_str null_id = CW_STR_INIT("null");
 
 typedef struct rpc_call {
@@ -38,9 +44,14 @@ static void fail(cw_turn_item *item, unsigned status, int64_t code, const char *
 
 static void refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs)
 {
+    const cw_turn_opts *opts = &item->turn->opts;
+    cw_refused refused = {.verdict = verdict,
+                          .caller = cw_view_caller(opts->view),
+                          .needs = needs,
+                          .offers_basic = cw_bridge_accounts(opts->bl) != NULL};
     cw_refusal refusal;
     cw_buf b;
-    if (cw_refusal_make(verdict, needs, cw_http_req_arena(item->turn->req), &refusal)) {
+    if (cw_refusal_make(&refused, cw_http_req_arena(item->turn->req), &refusal)) {
         fail(item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
@@ -92,6 +103,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 /* ---- one message ---- */
 
 typedef struct message {
+    const cw_jsonrpc_in *in;
     cw_turn_item *item;
     cw_str method;
     const cw_json *params;
@@ -136,14 +148,48 @@ static void start_call(const message *m, const cw_entry *entry)
         fail(item, 500, CW_RPC_INTERNAL, refusal.err.msg);
 }
 
+/* A GET can be made by a link or a picture: it runs only what changes nothing. */
+static void refuse_get(cw_turn_item *item)
+{
+    static const char text[] = "This method is not marked as reading only: use POST";
+    static const cw_http_header headers[] = {
+        {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
+        {CW_STR_INIT("Allow"), CW_STR_INIT("POST, OPTIONS")},
+    };
+    if (item->turn->opts.is_batch) {
+        fail(item, 405, CW_RPC_INVALID, text);
+        return;
+    }
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_message_fail(&b, CW_RPC_INVALID, cw_str_from(text), item->id);
+    cw_str body = cw_turn_keep(item->turn->req, &b);
+    cw_http_reply(item->turn->req, &(cw_http_answer){.status = body.p ? 405 : 500,
+                                                     .body = body.p ? body : CW_STR(FAILURE),
+                                                     .headers = headers,
+                                                     .n_headers = CW_COUNT(headers)});
+}
+
+/* The method that the message names; NULL: there is none for this caller. */
+static const cw_entry *find(const message *m, cw_verdict verdict)
+{
+    if (m->in->only)
+        return m->in->only;
+    if (verdict != CW_VERDICT_ALLOW || cw_str_starts(m->method, CW_STR("rpc.")))
+        return NULL;
+    return cw_view_find_method(m->in->view, m->method);
+}
+
 static void run(const message *m)
 {
-    cw_turn *turn = m->item->turn;
-    cw_verdict verdict = cw_call_gate(turn->opts.view);
-    const cw_entry *entry = NULL;
-    if (verdict == CW_VERDICT_ALLOW && !cw_str_starts(m->method, CW_STR("rpc.")))
-        entry = cw_view_find_method(turn->opts.view, m->method);
-    if (entry && m->is_notification)
+    cw_verdict verdict = cw_call_gate(m->in->view);
+    const cw_entry *entry = find(m, verdict);
+    bool is_refused = entry && m->in->is_get && !cw_jsonrpc_is_read_only(entry);
+    if (is_refused && !m->is_notification)
+        refuse_get(m->item);
+    else if (is_refused)
+        cw_turn_skip(m->item);
+    else if (entry && m->is_notification)
         start_notification(m, entry);
     else if (entry)
         start_call(m, entry);
@@ -161,6 +207,12 @@ static bool is_id(const cw_json *v)
            cw_json_is(v, CW_JSON_NULL);
 }
 
+/* The address of a tool runs that tool and no other, whatever a message asks for. */
+static bool names(const cw_entry *entry, cw_str method)
+{
+    return cw_str_eq(entry->method->id, method) || cw_str_eq(entry->tool_name, method);
+}
+
 /* What is wrong with a message, or NULL. */
 static const char *check(const cw_json *v, message *ret)
 {
@@ -176,19 +228,21 @@ static const char *check(const cw_json *v, message *ret)
         ret->item->id = cw_json_span(id);
     if (!cw_json_is(version, CW_JSON_STRING) || !cw_str_is(cw_json_text(version), "2.0"))
         return "jsonrpc must be \"2.0\"";
-    if (!cw_json_is(method, CW_JSON_STRING))
+    if (!cw_json_is(method, CW_JSON_STRING) && (method || !ret->in->only))
         return "method must be a string";
+    if (method && ret->in->only && !names(ret->in->only, cw_json_text(method)))
+        return "method is not the tool of this address";
     if (ret->params && !cw_json_is(ret->params, CW_JSON_OBJECT) &&
         !cw_json_is(ret->params, CW_JSON_ARRAY))
         return "params must be an object or an array";
-    ret->method = cw_json_text(method);
+    ret->method = method ? cw_json_text(method) : CW_STR("");
     ret->is_notification = !id;
     return NULL;
 }
 
-static void take(cw_turn_item *item, const cw_json *v)
+static void take(const cw_jsonrpc_in *in, cw_turn_item *item, const cw_json *v)
 {
-    message m = {.item = item};
+    message m = {.in = in, .item = item};
     item->id = null_id;
     const char *problem = check(v, &m);
     if (problem)
@@ -209,7 +263,8 @@ static void fail_all(cw_http_req *req, unsigned status, int64_t code, const char
     cw_turn_reply(req, body.p ? status : 500, body.p ? body : CW_STR(FAILURE), CW_STR(""));
 }
 
-static void take_batch(cw_http_req *req, cw_turn_opts *opts, const cw_json *list)
+static void take_batch(cw_http_req *req, const cw_jsonrpc_in *in, cw_turn_opts *opts,
+                       const cw_json *list)
 {
     uint32_t most = cw_bridge_settings_of(opts->bl)->batch;
     opts->n = cw_json_count(list);
@@ -225,41 +280,75 @@ static void take_batch(cw_http_req *req, cw_turn_opts *opts, const cw_json *list
         return;
     uint32_t i = 0;
     for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v))
-        take(&turn->items[i++], v);
+        take(in, &turn->items[i++], v);
     cw_turn_settle(turn);
 }
 
-static void on_post(cw_http_req *req, void *self)
+/* What a GET asks for, percent-decoded; false: the request is answered. */
+static bool read_query(cw_http_req *req, cw_str *ret)
 {
-    cw_bridge_loop *bl = cw_bridge_at(self, cw_http_req_loop(req));
-    cw_view *view = cw_identify(req, bl, CW_STR(UNAUTHORIZED));
-    if (!view)
+    cw_param_state state = cw_query_param(req, CW_STR("query"), ret);
+    if (state == CW_PARAM_ONCE)
+        return true;
+    if (state == CW_PARAM_NOMEM)
+        cw_turn_reply(req, 500, CW_STR(FAILURE), CW_STR(""));
+    else
+        fail_all(req, 400, CW_RPC_INVALID,
+                 state == CW_PARAM_ABSENT ? "Missing query parameter"
+                                          : "The query parameter must stand there once");
+    return false;
+}
+
+bool cw_jsonrpc_is_read_only(const cw_entry *entry)
+{
+    const cw_mark *mark = entry->method->mark;
+    return mark && mark->annotations &&
+           cw_json_is(cw_json_get(mark->annotations, CW_STR("readOnlyHint")), CW_JSON_TRUE);
+}
+
+void cw_jsonrpc_take(cw_http_req *req, const cw_jsonrpc_in *in)
+{
+    cw_str text = cw_http_req_body(req);
+    if (in->is_get && !read_query(req, &text))
         return;
-    if (!cw_message_is_json(req)) {
+    if (!in->is_get && !cw_message_is_json(req)) {
         fail_all(req, 415, CW_RPC_INVALID, "Content-Type must be application/json");
         return;
     }
     const cw_json *root;
     cw_err err;
-    cw_code rc =
-        cw_json_read(cw_http_req_body(req), NULL, cw_http_req_arena(req), &root, NULL, &err);
+    cw_code rc = cw_json_read(text, NULL, cw_http_req_arena(req), &root, NULL, &err);
     if (rc) {
         fail_all(req, rc == CW_NOMEM ? 500 : 400, rc == CW_NOMEM ? CW_RPC_INTERNAL : CW_RPC_PARSE,
                  err.msg);
         return;
     }
     cw_turn_opts opts = {
-        .bl = bl, .view = view, .n = 1, .none_status = 204, .failure = CW_STR(FAILURE)};
+        .bl = in->bl, .view = in->view, .n = 1, .none_status = 204, .failure = CW_STR(FAILURE)};
     if (cw_json_is(root, CW_JSON_ARRAY)) {
-        take_batch(req, &opts, root);
+        take_batch(req, in, &opts, root);
         return;
     }
     cw_turn *turn = cw_turn_new(req, &opts);
     if (turn)
-        take(&turn->items[0], root);
+        take(in, &turn->items[0], root);
+}
+
+static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
+{
+    (void)bridge;
+    cw_jsonrpc_take(req, &(cw_jsonrpc_in){.bl = bl,
+                                          .view = view,
+                                          .is_get = cw_http_req_method(req) != CW_HTTP_POST});
+}
+
+static void on_request(cw_http_req *req, void *self)
+{
+    cw_identify(req, self, &cw_identify_jsonrpc, on_identified);
 }
 
 cw_code cw_jsonrpc_add_routes(cw_router *router, cw_bridge *bridge)
 {
-    return cw_router_add(router, CW_HTTP_POST, "/jsonrpc", on_post, bridge);
+    cw_code rc = cw_router_add(router, CW_HTTP_POST, "/jsonrpc", on_request, bridge);
+    return rc ? rc : cw_router_add(router, CW_HTTP_GET, "/jsonrpc", on_request, bridge);
 }

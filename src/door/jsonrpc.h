@@ -1,11 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* jsonrpc.h - POST /jsonrpc: JSON-RPC 2.0 to the letter; single, batch, notification. */
+/* jsonrpc.h - /jsonrpc: JSON-RPC 2.0 to the letter; single, batch, notification.
+ *
+ * POST has the message as its body, GET as the parameter `query`; a GET runs only
+ * what is marked as reading only. The address of a tool (rest_tool.c) is the same
+ * with one method that can be called.
+ *
+ * Threads: the request's loop.
+ */
 #ifndef CW_DOOR_JSONRPC_H
 #define CW_DOOR_JSONRPC_H
 
-#include "call/bridge.h"
+#include "door/identify.h"
 #include "net/router.h"
 
+/* Refusals of this door. */
+extern const cw_identify_texts cw_identify_jsonrpc;
+
 CW_MUST_USE cw_code cw_jsonrpc_add_routes(cw_router *router, cw_bridge *bridge);
+
+typedef struct cw_jsonrpc_in {
+    cw_bridge_loop *bl;
+    cw_view *view;
+    const cw_entry *only; /* the one tool of this address; NULL: any method */
+    bool is_get;
+} cw_jsonrpc_in;
+
+/* Read what the request carries, run it and answer. */
+void cw_jsonrpc_take(cw_http_req *req, const cw_jsonrpc_in *in);
+/* Whether a GET may run it: annotations.readOnlyHint is true. */
+bool cw_jsonrpc_is_read_only(const cw_entry *entry);
 
 #endif

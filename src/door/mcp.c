@@ -10,8 +10,15 @@
 #include "door/identify.h"
 #include "door/mcp_int.h"
 
-#define UNAUTHORIZED                                                                               \
-    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"Invalid credentials\"}}"
+#define REFUSED(text)                                                                              \
+    CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"" text "\"}}")
+
+static const cw_identify_texts identify_texts = {
+    .wrong = REFUSED("Invalid credentials"),
+    .clear_text = REFUSED("Passwords are only taken over encrypted connections"),
+    .too_many = REFUSED("Too many attempts to log in"),
+    .unavailable = REFUSED("Logging in is not possible at the moment"),
+};
 
 /* ---- errors ---- */
 
@@ -33,9 +40,15 @@ void cw_mcp_fail(cw_turn_item *item, unsigned status, int64_t code, const char *
 
 void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs)
 {
+    const cw_turn_opts *opts = &item->turn->opts;
+    cw_refused refused = {.verdict = verdict,
+                          .caller = cw_view_caller(opts->view),
+                          .needs = needs,
+                          .offers_basic = cw_bridge_accounts(opts->bl) != NULL,
+                          .names_all = true};
     cw_refusal refusal;
     cw_buf b;
-    if (cw_refusal_make(verdict, needs, cw_http_req_arena(item->turn->req), &refusal)) {
+    if (cw_refusal_make(&refused, cw_http_req_arena(item->turn->req), &refusal)) {
         cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
@@ -199,12 +212,9 @@ static void take_body(cw_http_req *req, cw_turn_opts *opts, const cw_json *root)
     cw_turn_settle(turn);
 }
 
-static void on_post(cw_http_req *req, void *self)
+static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
 {
-    cw_bridge_loop *bl = cw_bridge_at(self, cw_http_req_loop(req));
-    cw_view *view = cw_identify(req, bl, CW_STR(UNAUTHORIZED));
-    if (!view)
-        return;
+    (void)bridge;
     if (!cw_message_is_json(req)) {
         cw_mcp_fail_all(req, 415, CW_MCP_TRANSPORT, "Content-Type must be application/json");
         return;
@@ -229,7 +239,14 @@ static void on_post(cw_http_req *req, void *self)
     take_body(req, &opts, root);
 }
 
+static void on_post(cw_http_req *req, void *self)
+{
+    cw_identify(req, self, &identify_texts, on_identified);
+}
+
 cw_code cw_mcp_add_routes(cw_router *router, cw_bridge *bridge)
 {
-    return cw_router_add(router, CW_HTTP_POST, "/mcp", on_post, bridge);
+    cw_code rc = cw_router_add(router, CW_HTTP_POST, "/mcp", on_post, bridge);
+    /* Clients that were given the address of the list. */
+    return rc ? rc : cw_router_add(router, CW_HTTP_POST, "/mcp/tools/list", on_post, bridge);
 }

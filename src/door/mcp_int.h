@@ -75,6 +75,8 @@ const cw_json *cw_mcp_meta(const cw_json *params, cw_str name);
 /* mcp_modern.c */
 #define CW_MCP_CLAIM CW_MCP_META("protocolVersion")
 bool cw_mcp_is_modern(cw_str version);
+/* The i-th one, newest first; .p is NULL behind the last. */
+cw_str cw_mcp_modern_version(size_t i);
 /* A version that none of the older ones is, and that is not older than they are. */
 bool cw_mcp_looks_modern(cw_str version);
 /* Whether params carry everything a modern request must carry, in a version that we speak. */
@@ -83,6 +85,7 @@ void cw_mcp_run_modern(const cw_mcp_request *r);
 
 /* mcp_legacy.c */
 bool cw_mcp_is_legacy(cw_str version);
+cw_str cw_mcp_legacy_version(size_t i);
 cw_str cw_mcp_newest_legacy(void);
 bool cw_mcp_allows_batch(cw_str version_header);
 void cw_mcp_run_legacy(const cw_mcp_request *r);

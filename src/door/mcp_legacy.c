@@ -63,6 +63,11 @@ const cw_mcp_era cw_mcp_legacy = {
     .detaches = true,
 };
 
+cw_str cw_mcp_legacy_version(size_t i)
+{
+    return i < CW_COUNT(versions) ? versions[i].name : (cw_str){NULL, 0};
+}
+
 bool cw_mcp_is_legacy(cw_str version)
 {
     for (size_t i = 0; i < CW_COUNT(versions); i++) {
@@ -91,7 +96,11 @@ void cw_mcp_run_legacy(const cw_mcp_request *r)
     cw_str header = cw_http_req_header(r->req, CW_STR("MCP-Protocol-Version"));
     /* The handshake comes before any version is agreed upon. */
     bool is_free = cw_str_is(r->method, "initialize");
-    if (header.p && !is_free && !cw_mcp_is_legacy(header))
+    if (cw_http_req_repeats(r->req, CW_STR("MCP-Protocol-Version")))
+        cw_mcp_error(r->item, 400, CW_MCP_HEADER,
+                     CW_STR("Header mismatch: MCP-Protocol-Version stands more than once"),
+                     CW_STR(""));
+    else if (header.p && !is_free && !cw_mcp_is_legacy(header))
         cw_mcp_error(r->item, 400, CW_MCP_TRANSPORT,
                      CW_STR("Bad Request: unsupported protocol version (supported: 2025-11-25, "
                             "2025-06-18, 2025-03-26, 2024-11-05)"),

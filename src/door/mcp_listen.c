@@ -11,6 +11,8 @@
 typedef struct listener {
     cw_bridge_watch watch;
     cw_http_req *req;
+    cw_view *view; /* of somebody who has logged in: what was listed last; held by the arena */
+    uint64_t generation; /* of the accounts, when this began */
     cw_str id;
     bool wants_tools;
     bool is_full;
@@ -53,10 +55,29 @@ static void send_changed(listener *l)
                CW_STR("}}}"));
 }
 
+static void send_end(listener *l);
+
+/* Whether somebody who has logged in sees other tools than before. */
+static bool sees_others(listener *l)
+{
+    cw_view *now = cw_bridge_view(l->watch.bl, cw_view_caller(l->view));
+    if (!now)
+        return true; /* asking for the list once too often does no harm */
+    bool differs = !cw_view_lists_equal(l->view, now);
+    cw_view_unref(l->view);
+    l->view = cw_view_ref(now);
+    return differs;
+}
+
 static void on_change(cw_bridge_watch *watch)
 {
     listener *l = CW_CONTAINER(watch, listener, watch);
-    if (!l->wants_tools)
+    /* The credentials may no longer be good: whoever comes back has to show them again. */
+    if (l->view && cw_accounts_generation(cw_bridge_accounts(watch->bl)) != l->generation) {
+        send_end(l);
+        return;
+    }
+    if (!l->wants_tools || (l->view && !sees_others(l)))
         return;
     if (l->is_full)
         l->has_news = true;
@@ -99,14 +120,29 @@ static void on_event(cw_http_req *req, cw_http_event event, void *ctx)
     }
 }
 
+static void drop_view(void *ctx)
+{
+    listener *l = ctx;
+    cw_view_unref(l->view);
+}
+
+/* Somebody who has logged in is told of other things than the anonymous. */
+static cw_code follow_caller(const cw_mcp_request *r, listener *l)
+{
+    const cw_turn_opts *opts = &r->item->turn->opts;
+    if (cw_caller_is_anonymous(cw_view_caller(opts->view)))
+        return CW_OK;
+    l->view = cw_view_ref(opts->view);
+    l->watch.is_always = true;
+    l->generation = cw_accounts_generation(cw_bridge_accounts(opts->bl));
+    return cw_arena_hold(cw_http_req_arena(r->req), l, drop_view);
+}
+
 static void open_stream(const cw_mcp_request *r, listener *l)
 {
-    static const cw_http_header headers[] = {
-        {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-cache, no-transform")},
-    };
     cw_http_listen(r->req, on_event, l);
     cw_bridge_watch_add(r->item->turn->opts.bl, &l->watch);
-    cw_sse_open(r->req, headers, CW_COUNT(headers));
+    cw_sse_open(r->req, NULL, 0);
     (void)tell(l,
                l->wants_tools
                    ? CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
@@ -139,7 +175,7 @@ void cw_mcp_listen(const cw_mcp_request *r)
         return;
     }
     listener *l = cw_arena_calloc(cw_http_req_arena(r->req), 1, sizeof *l);
-    if (!l) {
+    if (!l || follow_caller(r, l)) {
         cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }

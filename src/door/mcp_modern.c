@@ -52,6 +52,11 @@ static const struct {
 
 /* ---- versions ---- */
 
+cw_str cw_mcp_modern_version(size_t i)
+{
+    return i < CW_COUNT(versions) ? versions[i] : (cw_str){NULL, 0};
+}
+
 bool cw_mcp_is_modern(cw_str version)
 {
     for (size_t i = 0; i < CW_COUNT(versions); i++) {

@@ -17,9 +17,6 @@ static void drop_newest(void *newest)
 
 void cw_mcp_stream_open(cw_mcp_stream *s, cw_http_req *req)
 {
-    static const cw_http_header headers[] = {
-        {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-cache, no-transform")},
-    };
     if (s->is_open)
         return;
     s->is_open = true;
@@ -28,7 +25,7 @@ void cw_mcp_stream_open(cw_mcp_stream *s, cw_http_req *req)
     /* Without memory for the hold nothing is kept for a slow reader: the ceiling stays 0. */
     if (!cw_arena_hold(cw_http_req_arena(req), &s->newest, drop_newest))
         s->newest.max = SIZE_MAX / 2;
-    cw_sse_open(req, headers, CW_COUNT(headers));
+    cw_sse_open(req, NULL, 0);
 }
 
 void cw_mcp_stream_send(cw_mcp_stream *s, cw_str data)

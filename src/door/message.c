@@ -16,8 +16,7 @@ bool cw_message_is_json(const cw_http_req *req)
     return field.p && cw_str_ieq(media_type(field, &rest), CW_STR("application/json"));
 }
 
-/* q=0, q=0.0 …: not acceptable. */
-static bool is_refused(cw_str params)
+bool cw_message_is_refused(cw_str params)
 {
     while (params.p) {
         cw_str one = cw_str_trim(cw_str_cut(params, ';', &params));
@@ -42,7 +41,7 @@ bool cw_message_takes_events(const cw_http_req *req)
         cw_str params;
         cw_str type = media_type(cw_str_cut(left, ',', &left), &params);
         for (size_t i = 0; i < CW_COUNT(ranges); i++) {
-            if (cw_str_ieq(type, cw_str_from(ranges[i])) && !is_refused(params))
+            if (cw_str_ieq(type, cw_str_from(ranges[i])) && !cw_message_is_refused(params))
                 return true;
         }
     }

@@ -20,6 +20,8 @@ enum {
 
 /* Whether the Content-Type is application/json, with any parameters. */
 bool cw_message_is_json(const cw_http_req *req);
+/* Whether the parameters of a media range or coding say q=0: not acceptable. */
+bool cw_message_is_refused(cw_str params);
 /* Whether the client takes an event stream; without Accept it takes everything. */
 bool cw_message_takes_events(const cw_http_req *req);
 

@@ -74,6 +74,10 @@ static void send_batch(cw_turn *turn)
 {
     cw_buf b;
     bool any = false;
+    if (turn->is_too_large) {
+        cw_turn_reply(turn->req, 500, turn->opts.failure, CW_STR(""));
+        return;
+    }
     cw_buf_init(&b, CW_TURN_MAX_BYTES + turn->opts.n + 2);
     cw_buf_reserve(&b, turn->bytes + turn->opts.n + 2);
     for (uint32_t i = 0; i < turn->opts.n; i++) {
@@ -84,15 +88,13 @@ static void send_batch(cw_turn *turn)
         any = true;
     }
     cw_buf_add_char(&b, ']');
-    if (!any && !turn->is_too_large) {
+    if (!any) {
         cw_buf_done(&b);
         cw_turn_reply(turn->req, turn->opts.none_status, CW_STR(""), CW_STR(""));
         return;
     }
     cw_str body = cw_turn_keep(turn->req, &b);
-    bool is_whole = body.p && !turn->is_too_large;
-    cw_turn_reply(turn->req, is_whole ? 200 : 500, is_whole ? body : turn->opts.failure,
-                  CW_STR(""));
+    cw_turn_reply(turn->req, body.p ? 200 : 500, body.p ? body : turn->opts.failure, CW_STR(""));
 }
 
 static void close_item(cw_turn *turn)
@@ -105,18 +107,24 @@ void cw_turn_answer(cw_turn_item *item, unsigned status, cw_buf *body, cw_str ch
 {
     cw_turn *turn = item->turn;
     item->call = (cw_call_handle){0};
+    /* Answers that will not be sent are not kept: a batch has many. */
+    if (turn->opts.is_batch &&
+        (turn->is_too_large || body->code || body->n > CW_TURN_MAX_BYTES - turn->bytes)) {
+        turn->is_too_large = true;
+        cw_buf_done(body);
+        close_item(turn);
+        return;
+    }
     cw_str kept = cw_turn_keep(turn->req, body);
     if (!turn->opts.is_batch) {
         cw_turn_reply(turn->req, kept.p ? status : 500, kept.p ? kept : turn->opts.failure,
                       challenge);
         return;
     }
-    if (!kept.p || kept.n > CW_TURN_MAX_BYTES - turn->bytes)
+    if (!kept.p)
         turn->is_too_large = true;
-    if (!turn->is_too_large) {
-        turn->bytes += kept.n;
-        item->answer = kept;
-    }
+    turn->bytes += kept.n;
+    item->answer = kept;
     close_item(turn);
 }
 

@@ -38,6 +38,15 @@ static void on_closed(uv_handle_t *handle)
         child->on_closed(child, child->ctx);
 }
 
+/* The descriptor is closed behind its poll: libuv asks the kernel to forget that number, which may
+ * be somebody else's as soon as it is free. */
+static void release(cw_child *child)
+{
+    uv_close((uv_handle_t *)&child->poll, on_closed);
+    close(child->pidfd);
+    child->pidfd = -1;
+}
+
 static void on_pidfd(uv_poll_t *poll, int poll_status, int events)
 {
     (void)poll_status;
@@ -50,11 +59,9 @@ static void on_pidfd(uv_poll_t *poll, int poll_status, int events)
     if (rc == 0 && info.si_pid == 0)
         return;
     uv_poll_stop(poll);
-    close(child->pidfd);
-    child->pidfd = -1;
     child->exited = true;
     if (child->closing)
-        uv_close((uv_handle_t *)poll, on_closed);
+        release(child);
     else
         child->on_exit(child, status_of(&info), child->ctx);
 }
@@ -76,7 +83,7 @@ cw_code cw_child_watch(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
 
 void cw_child_signal(cw_child *child, int signum)
 {
-    if (child->pidfd >= 0)
+    if (!child->exited && child->pidfd >= 0)
         pidfd_send_signal(child->pidfd, signum, NULL, 0);
 }
 
@@ -87,7 +94,7 @@ void cw_child_close(cw_child *child, void (*closed)(cw_child *child, void *ctx))
     child->closing = true;
     child->on_closed = closed;
     if (child->exited)
-        uv_close((uv_handle_t *)&child->poll, on_closed);
+        release(child);
     else
         cw_child_signal(child, SIGKILL);
 }

@@ -53,8 +53,9 @@ CW_MUST_USE cw_code cw_frames_open(cw_frames *f, cw_loop *loop, int fd, size_t m
 /* Queue one frame whose body is the given pieces, one after another. CW_LIMIT, CW_NOMEM: not
  * queued, nothing changed. */
 CW_MUST_USE cw_code cw_frames_send(cw_frames *f, uint64_t id, const cw_str *pieces, size_t n);
-/* Read all that waits now, without waiting for more: what a peer wrote before it died. Ends in
- * on_end when that was the end. Only from a callback of the loop itself: it uses its scratch. */
+/* Read all that waits now, and little of what comes meanwhile: what a peer wrote before it died.
+ * Ends in on_end when that was the end. Only from a callback of the loop itself: it uses its
+ * scratch. */
 void cw_frames_drain(cw_frames *f);
 /* Whether frames wait for the end of this turn: one more would leave with them. */
 CW_INLINE bool cw_frames_gathers(const cw_frames *f)

@@ -53,6 +53,8 @@ cw_str cw_http_req_body(const cw_http_req *req);
 /* The peer's address as text, without port. */
 cw_str cw_http_req_peer(const cw_http_req *req);
 bool cw_http_req_is_tls(const cw_http_req *req);
+/* Whether nobody on the way can listen: TLS, or a client on this machine. */
+bool cw_http_req_is_private(const cw_http_req *req);
 cw_arena *cw_http_req_arena(cw_http_req *req);
 cw_loop *cw_http_req_loop(cw_http_req *req);
 /* Whether the server is stopping: it still answers, but wants no new long work. */
@@ -108,8 +110,8 @@ cw_code cw_http_stream_write(cw_http_req *req, cw_str bytes);
 void cw_http_stream_close(cw_http_req *req);
 
 /* Server-sent events: cw_sse_open, any number of cw_sse_send, cw_http_stream_close.
- * `event` and `id` may be empty; a line break in them is refused with CW_PARAMS. Data with several
- * lines becomes several data: lines. */
+ * Cache-Control is there already. `event` and `id` may be empty; a line break in them is refused
+ * with CW_PARAMS. Data with several lines becomes several data: lines. */
 void cw_sse_open(cw_http_req *req, const cw_http_header *headers, size_t n_headers);
 cw_code cw_sse_send(cw_http_req *req, cw_str event, cw_str id, cw_str data);
 

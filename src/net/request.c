@@ -390,6 +390,15 @@ bool cw_http_req_is_tls(const cw_http_req *req)
     return req->c->tls != NULL;
 }
 
+bool cw_http_req_is_private(const cw_http_req *req)
+{
+    cw_address peer;
+    if (cw_http_req_is_tls(req))
+        return true;
+    cw_conn_peer_address(req->c, &peer);
+    return cw_address_is_loopback(&peer);
+}
+
 cw_arena *cw_http_req_arena(cw_http_req *req)
 {
     return &req->arena;

@@ -11,8 +11,6 @@
 #define LINGER_MS 2000u
 #define ACCEPT_PAUSE_MS 100u
 #define STOP_TRIES 10000 /* a millisecond apart */
-/* Descriptors beside connections: listeners, loops, files, children. */
-#define SPARE_FDS 512u
 
 /* ---- settings ---- */
 
@@ -155,7 +153,7 @@ static void init_lists(cw_server_loop *sl)
 
 static cw_code init_loop(cw_server *s, cw_server_loop *sl, cw_err *err)
 {
-    int max_fd = (int)(s->settings->opts.connections + SPARE_FDS);
+    int max_fd = (int)(s->settings->opts.connections + CW_SERVER_SPARE_FDS);
     cw_code rc = cw_loop_init(&sl->loop, max_fd, err);
     if (rc)
         return rc;
@@ -320,7 +318,7 @@ static cw_code publish(cw_server *s, cw_settings *settings, cw_err *err)
 static void grow_descriptors(uint32_t connections)
 {
     struct rlimit limit;
-    uint64_t most = (uint64_t)connections + SPARE_FDS;
+    uint64_t most = (uint64_t)connections + CW_SERVER_SPARE_FDS;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && most >= limit.rlim_cur)
         most = limit.rlim_cur - 1;
     int fd = eventfd(0, EFD_CLOEXEC);

@@ -24,6 +24,9 @@
 
 #define CW_SERVER_MAX_LOOPS 64u
 #define CW_SERVER_MAX_LISTENERS 16u
+/* Descriptors beside connections: listeners and loops, two for each worker of a plugin and one for
+ * its file, and those to remote services. A number of a descriptor counts for all loops. */
+#define CW_SERVER_SPARE_FDS 4096u
 
 typedef struct cw_server cw_server;
 

@@ -148,7 +148,7 @@ void cw_stream_ping(cw_http_req *req)
 void cw_sse_open(cw_http_req *req, const cw_http_header *headers, size_t n_headers)
 {
     cw_http_header all[16] = {
-        {CW_STR("Cache-Control"), CW_STR("no-store")},
+        {CW_STR("Cache-Control"), CW_STR("no-store, no-transform")},
         {CW_STR("X-Accel-Buffering"), CW_STR("no")}, /* nginx in front must not collect events */
     };
     size_t n = 2;

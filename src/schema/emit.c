@@ -6,26 +6,6 @@
  */
 #include "schema/program.h"
 
-#define NUMBER_KEYWORDS                                                                            \
-    (KW_BIT(KW_MULTIPLE_OF) | KW_BIT(KW_MAXIMUM) | KW_BIT(KW_EXCLUSIVE_MAXIMUM) |                  \
-     KW_BIT(KW_MINIMUM) | KW_BIT(KW_EXCLUSIVE_MINIMUM))
-#define STRING_KEYWORDS                                                                            \
-    (KW_BIT(KW_MAX_LENGTH) | KW_BIT(KW_MIN_LENGTH) | KW_BIT(KW_PATTERN) | KW_BIT(KW_FORMAT))
-#define ARRAY_KEYWORDS                                                                             \
-    (KW_BIT(KW_MAX_ITEMS) | KW_BIT(KW_MIN_ITEMS) | KW_BIT(KW_UNIQUE_ITEMS) | KW_BIT(KW_CONTAINS) | \
-     KW_BIT(KW_PREFIX_ITEMS) | KW_BIT(KW_ITEMS) | KW_BIT(KW_ADDITIONAL_ITEMS) |                    \
-     KW_BIT(KW_UNEVALUATED_ITEMS))
-#define OBJECT_KEYWORDS                                                                            \
-    (KW_BIT(KW_MAX_PROPERTIES) | KW_BIT(KW_MIN_PROPERTIES) | KW_BIT(KW_REQUIRED) |                 \
-     KW_BIT(KW_DEPENDENT_REQUIRED) | KW_BIT(KW_DEPENDENT_SCHEMAS) | KW_BIT(KW_DEPENDENCIES) |      \
-     KW_BIT(KW_PROPERTIES) | KW_BIT(KW_PATTERN_PROPERTIES) | KW_BIT(KW_ADDITIONAL_PROPERTIES) |    \
-     KW_BIT(KW_PROPERTY_NAMES) | KW_BIT(KW_UNEVALUATED_PROPERTIES))
-/* Evaluate other schemas on the same value and may say what they have looked at. */
-#define INPLACE_KEYWORDS                                                                           \
-    (KW_BIT(KW_REF) | KW_BIT(KW_DYNAMIC_REF) | KW_BIT(KW_ALL_OF) | KW_BIT(KW_ANY_OF) |             \
-     KW_BIT(KW_ONE_OF) | KW_BIT(KW_IF))
-#define GENERAL_KEYWORDS (INPLACE_KEYWORDS | KW_BIT(KW_NOT))
-
 static const target anything = {TYPE_ANY, 0};
 
 void cw_schema_put(builder *b, const void *op, size_t bytes)
@@ -57,108 +37,6 @@ uint32_t cw_schema_add_const(builder *b, const cw_json *v)
     return s->n_consts++;
 }
 
-/* Types that both allow. A number that is only an integer on one side is one afterwards. */
-static uint32_t both_types(uint32_t a, uint32_t b)
-{
-    uint32_t number = TYPE_BIT(CW_JSON_NUMBER);
-    uint32_t common = a & b & ~TYPE_INTEGER;
-    bool whole = (a & (number | TYPE_INTEGER)) && (b & (number | TYPE_INTEGER));
-    return whole && !(common & number) ? common | TYPE_INTEGER : common;
-}
-
-static uint32_t value_types(const cw_json *v)
-{
-    return TYPE_BIT(cw_json_type_of(v));
-}
-
-static uint32_t list_types(const cw_json *list)
-{
-    uint32_t types = 0;
-    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v))
-        types |= value_types(v);
-    return types;
-}
-
-/* unevaluated keywords that the siblings answer statically are the additional ones. */
-static void simplify_unevaluated(facts *f)
-{
-    uint64_t inplace =
-        f->has & (INPLACE_KEYWORDS | KW_BIT(KW_DEPENDENT_SCHEMAS) | KW_BIT(KW_DEPENDENCIES));
-    if (inplace)
-        return;
-    uint64_t members = KW_BIT(KW_UNEVALUATED_PROPERTIES);
-    if (f->has & members) {
-        if (!(f->has & KW_BIT(KW_ADDITIONAL_PROPERTIES))) {
-            f->key[KW_ADDITIONAL_PROPERTIES] = f->key[KW_UNEVALUATED_PROPERTIES];
-            f->has |= KW_BIT(KW_ADDITIONAL_PROPERTIES);
-        }
-        f->has &= ~members;
-    }
-    uint64_t items = KW_BIT(KW_UNEVALUATED_ITEMS);
-    if ((f->has & items) && !(f->has & KW_BIT(KW_CONTAINS))) {
-        if (!(f->has & KW_BIT(KW_ITEMS))) {
-            f->key[KW_ITEMS] = f->key[KW_UNEVALUATED_ITEMS];
-            f->has |= KW_BIT(KW_ITEMS);
-        }
-        f->has &= ~items;
-    }
-}
-
-static bool asserts_format(const cw_schema *s, const sub *at, const cw_json *key)
-{
-    return s->resources[at->resource].assert_format && cw_format_find(cw_json_text(key + 1));
-}
-
-/* Drop what cannot change the verdict. */
-static void drop_idle(const cw_schema *s, const sub *at, facts *f)
-{
-    if (!(f->has & KW_BIT(KW_IF)))
-        f->has &= ~(KW_BIT(KW_THEN) | KW_BIT(KW_ELSE));
-    if (!(f->has & KW_BIT(KW_CONTAINS)))
-        f->has &= ~(KW_BIT(KW_MIN_CONTAINS) | KW_BIT(KW_MAX_CONTAINS));
-    if ((f->has & KW_BIT(KW_FORMAT)) && !asserts_format(s, at, f->key[KW_FORMAT]))
-        f->has &= ~KW_BIT(KW_FORMAT);
-    if ((f->has & KW_BIT(KW_UNIQUE_ITEMS)) &&
-        !cw_json_is(f->key[KW_UNIQUE_ITEMS] + 1, CW_JSON_TRUE))
-        f->has &= ~KW_BIT(KW_UNIQUE_ITEMS);
-    if (!(f->types & (TYPE_BIT(CW_JSON_NUMBER) | TYPE_INTEGER)))
-        f->has &= ~NUMBER_KEYWORDS;
-    if (!(f->types & TYPE_BIT(CW_JSON_STRING)))
-        f->has &= ~STRING_KEYWORDS;
-    if (!(f->types & TYPE_BIT(CW_JSON_ARRAY)))
-        f->has &= ~ARRAY_KEYWORDS;
-    if (!(f->types & TYPE_BIT(CW_JSON_OBJECT)))
-        f->has &= ~OBJECT_KEYWORDS;
-}
-
-static void gather(const cw_schema *s, const sub *at, facts *f)
-{
-    f->has = 0;
-    f->types = cw_json_is(at->value, CW_JSON_FALSE) ? 0 : TYPE_ANY;
-    for (uint32_t i = 0; i < at->count; i++) {
-        const keyword *k = &s->keywords[at->first + i];
-        f->key[k->id] = k->key;
-        f->has |= KW_BIT(k->id);
-    }
-    if (f->has & KW_BIT(KW_TYPE))
-        f->types = both_types(f->types, cw_schema_type_bits(f->key[KW_TYPE] + 1));
-    if (f->has & KW_BIT(KW_CONST))
-        f->types = both_types(f->types, value_types(f->key[KW_CONST] + 1));
-    if (f->has & KW_BIT(KW_ENUM))
-        f->types = both_types(f->types, list_types(f->key[KW_ENUM] + 1));
-    simplify_unevaluated(f);
-    drop_idle(s, at, f);
-}
-
-/* Whether the mask says it all. null, true and false have one value each. */
-static bool only_types(const facts *f)
-{
-    if (f->has & ~(KW_BIT(KW_TYPE) | KW_BIT(KW_CONST) | KW_BIT(KW_ENUM)))
-        return false;
-    uint32_t single = TYPE_BIT(CW_JSON_NULL) | TYPE_BIT(CW_JSON_FALSE) | TYPE_BIT(CW_JSON_TRUE);
-    return !(f->has & (KW_BIT(KW_CONST) | KW_BIT(KW_ENUM))) || !(f->types & ~single);
-}
-
 static uint32_t node_of(builder *b, uint32_t index)
 {
     cw_schema *s = b->s;
@@ -176,9 +54,7 @@ static uint32_t node_of(builder *b, uint32_t index)
     return at;
 }
 
-/* Skip subs that are nothing but references. Where dynamic scope counts, each of them is a place
- * that evaluation has been to. */
-static uint32_t skip_references(const cw_schema *s, uint32_t index)
+uint32_t cw_schema_skip_references(const cw_schema *s, uint32_t index)
 {
     for (;;) {
         const sub *at = &s->subs[index];
@@ -190,18 +66,6 @@ static uint32_t skip_references(const cw_schema *s, uint32_t index)
 
 static void emit_leaves(builder *b, uint32_t index, const facts *f, cw_json_type type);
 static uint32_t end_list(builder *b);
-
-/* The one type that a schema without other schemas inside allows; else CW_JSON_END. */
-static cw_json_type leaf_type(const facts *f)
-{
-    uint64_t leaves =
-        NUMBER_KEYWORDS | STRING_KEYWORDS | KW_BIT(KW_TYPE) | KW_BIT(KW_CONST) | KW_BIT(KW_ENUM);
-    if (f->has & ~leaves)
-        return CW_JSON_END;
-    if (f->types == TYPE_INTEGER || f->types == TYPE_BIT(CW_JSON_NUMBER))
-        return CW_JSON_NUMBER;
-    return f->types == TYPE_BIT(CW_JSON_STRING) ? CW_JSON_STRING : CW_JSON_END;
-}
 
 /* A leaf's list is made on the spot, in the middle of another one. */
 static uint32_t leaf_of(builder *b, uint32_t index, const facts *f, cw_json_type type)
@@ -224,10 +88,10 @@ static target make_target(builder *b, uint32_t index)
 {
     const cw_schema *s = b->s;
     CW_UNINIT facts f;
-    gather(s, &s->subs[index], &f);
-    if (only_types(&f))
+    cw_schema_gather(s, &s->subs[index], &f);
+    if (cw_schema_only_types(&f))
         return (target){f.types, 0};
-    cw_json_type leaf = leaf_type(&f);
+    cw_json_type leaf = cw_schema_leaf_type(&f);
     if (leaf != CW_JSON_END)
         return (target){f.types, leaf_of(b, index, &f, leaf)};
     return (target){TARGET_NODE, node_of(b, index)};
@@ -235,7 +99,7 @@ static target make_target(builder *b, uint32_t index)
 
 static target target_of(builder *b, uint32_t index)
 {
-    index = skip_references(b->s, index);
+    index = cw_schema_skip_references(b->s, index);
     const sub *at = &b->s->subs[index];
     uint32_t types = at->types & ~TARGET_KNOWN;
     if (at->types)
@@ -457,17 +321,24 @@ static target target_if(builder *b, uint32_t index, const facts *f, kw_id id)
     return f->has & KW_BIT(id) ? cw_schema_target(b, index, f->key[id] + 1) : anything;
 }
 
+/* A schema that applies as well, unless the table has taken it in. */
+static void emit_also(builder *b, uint32_t index, const cw_json *value)
+{
+    if (!cw_schema_is_merged(b, cw_schema_link(b->s, &b->s->subs[index], value)))
+        emit_call(b, OP_CALL, cw_schema_target(b, index, value));
+}
+
 /* References and logic, which apply to values of all types. */
 static void emit_general(builder *b, uint32_t index, const facts *f)
 {
     if (f->has & KW_BIT(KW_REF))
-        emit_call(b, OP_CALL, cw_schema_target(b, index, f->key[KW_REF] + 1));
+        emit_also(b, index, f->key[KW_REF] + 1);
     if (f->has & KW_BIT(KW_DYNAMIC_REF))
         emit_dynamic(b, index, f->key[KW_DYNAMIC_REF]);
     if (f->has & KW_BIT(KW_ALL_OF)) {
         const cw_json *c = cw_json_first(f->key[KW_ALL_OF] + 1);
         for (; c; c = cw_json_next(c))
-            emit_call(b, OP_CALL, cw_schema_target(b, index, c));
+            emit_also(b, index, c);
     }
     if (f->has & KW_BIT(KW_IF)) {
         op_if op = {.op = OP_IF};
@@ -553,6 +424,9 @@ static uint32_t emit_list(builder *b, uint32_t index, const facts *f, cw_json_ty
         if (!b->list.code)
             memcpy(b->list.p, &leaves, sizeof leaves);
     }
+    b->n_merged = 0;
+    if (type == CW_JSON_OBJECT)
+        cw_schema_choose_merged(b, index, f);
     if (type == CW_JSON_ARRAY)
         emit_array(b, index, f);
     else if (type == CW_JSON_OBJECT)
@@ -566,14 +440,15 @@ static void emit_node(builder *b, uint32_t index)
 {
     cw_schema *s = b->s;
     CW_UNINIT facts f;
-    gather(s, &s->subs[index], &f);
+    cw_schema_gather(s, &s->subs[index], &f);
     node n = {.types = f.types, .resource = s->subs[index].resource};
     uint32_t general = 0; /* the list of all types that have no keywords of their own */
     for (cw_json_type type = CW_JSON_NULL; type <= CW_JSON_OBJECT; type++) {
         uint32_t bits = TYPE_BIT(type) | (type == CW_JSON_NUMBER ? TYPE_INTEGER : 0);
         if (!(f.types & bits))
             continue;
-        if (f.has & keywords_of(type)) {
+        uint64_t also = type == CW_JSON_OBJECT ? KW_BIT(KW_ALL_OF) | KW_BIT(KW_REF) : 0;
+        if (f.has & (keywords_of(type) | also)) {
             n.ops[type] = emit_list(b, index, &f, type, &n);
             continue;
         }
@@ -594,7 +469,7 @@ cw_code cw_schema_emit(builder *b)
     cw_buf_add_bytes(&s->code, &zero, sizeof zero);
     /* Constant 0 is none. */
     cw_schema_add_const(b, NULL);
-    s->entry = node_of(b, skip_references(s, s->root));
+    s->entry = node_of(b, cw_schema_skip_references(s, s->root));
     while (b->n_work > 0 && !s->code.code)
         emit_node(b, b->work[--b->n_work]);
     if (s->code.code == CW_LIMIT)

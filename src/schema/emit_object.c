@@ -21,11 +21,12 @@ static void fail(builder *b)
         b->s->code.code = CW_NOMEM;
 }
 
-/* Room for `names`, at most half full. */
+/* Room for `names`: a quarter full, so that a name that is not there mostly meets an empty slot at
+ * once; large tables half full. */
 static bool table_init(builder *b, table *t, uint32_t names)
 {
-    uint32_t bits = 2;
-    while (1u << bits < 2 * names)
+    uint32_t bits = 3;
+    while (1u << bits < (names > 64 ? 2 * names : 4 * names))
         bits++;
     *t = (table){.shift = 32 - bits, .mask = (1u << bits) - 1};
     t->slots = calloc((size_t)t->mask + 1, sizeof t->slots[0]);
@@ -103,25 +104,68 @@ static void add_required(builder *b, const cw_json *list, table *t, bool many)
     }
 }
 
-static void emit_table(builder *b, uint32_t index, const facts *f, op_object *op)
+static const cw_json *value_of(const facts *f, kw_id id)
 {
-    const cw_json *properties = f->has & KW_BIT(KW_PROPERTIES) ? f->key[KW_PROPERTIES] + 1 : NULL;
-    const cw_json *required = f->has & KW_BIT(KW_REQUIRED) ? f->key[KW_REQUIRED] + 1 : NULL;
-    uint32_t names =
-        (properties ? cw_json_count(properties) : 0) + (required ? cw_json_count(required) : 0);
-    table t;
-    if (names == 0 || !table_init(b, &t, names))
-        return;
+    return f->has & KW_BIT(id) ? f->key[id] + 1 : NULL;
+}
+
+static uint32_t count_of(const cw_json *v)
+{
+    return v ? cw_json_count(v) : 0;
+}
+
+static void add_declared(builder *b, uint32_t index, const cw_json *properties, table *t)
+{
     const cw_json *k = properties ? cw_json_first(properties) : NULL;
     for (; k; k = cw_json_next_key(k)) {
         target to = cw_schema_target(b, index, k + 1);
-        slot *s = table_slot(b, &t, cw_json_text(k));
+        slot *s = table_slot(b, t, cw_json_text(k));
         s->to = to;
         s->flags |= SLOT_DECLARED;
     }
-    bool many = required && cw_json_count(required) > BITS_MAX;
+}
+
+/* All names first, so that what is required and undeclared is known as such. */
+static void fill_table(builder *b, uint32_t index, const facts *f, table *t, bool many)
+{
+    CW_UNINIT facts part;
+    add_declared(b, index, value_of(f, KW_PROPERTIES), t);
+    for (uint32_t i = 0; i < b->n_merged; i++) {
+        cw_schema_gather(b->s, &b->s->subs[b->merged[i]], &part);
+        add_declared(b, b->merged[i], value_of(&part, KW_PROPERTIES), t);
+    }
+    const cw_json *required = value_of(f, KW_REQUIRED);
     if (required)
-        add_required(b, required, &t, many);
+        add_required(b, required, t, many);
+    for (uint32_t i = 0; i < b->n_merged; i++) {
+        cw_schema_gather(b->s, &b->s->subs[b->merged[i]], &part);
+        required = value_of(&part, KW_REQUIRED);
+        if (required)
+            add_required(b, required, t, many);
+    }
+}
+
+static uint32_t count_names(const builder *b, const facts *f)
+{
+    CW_UNINIT facts part;
+    uint32_t n = count_of(value_of(f, KW_PROPERTIES)) + count_of(value_of(f, KW_REQUIRED));
+    for (uint32_t i = 0; i < b->n_merged; i++) {
+        cw_schema_gather(b->s, &b->s->subs[b->merged[i]], &part);
+        n += count_of(value_of(&part, KW_PROPERTIES)) + count_of(value_of(&part, KW_REQUIRED));
+    }
+    return n;
+}
+
+static void emit_table(builder *b, uint32_t index, const facts *f, op_object *op)
+{
+    uint32_t names = count_names(b, f);
+    table t;
+    if (names == 0 || !table_init(b, &t, names))
+        return;
+    /* Parts are merged only where all their required names together fit the bits. */
+    const cw_json *required = value_of(f, KW_REQUIRED);
+    bool many = count_of(required) > BITS_MAX;
+    fill_table(b, index, f, &t, many);
     if (many) {
         op->flags |= OBJECT_MANY;
         op->required[0] = t.required;
@@ -210,7 +254,7 @@ void cw_schema_emit_object(builder *b, uint32_t index, const facts *f)
         PUT(b, count);
     uint64_t members = KW_BIT(KW_PROPERTIES) | KW_BIT(KW_PATTERN_PROPERTIES) |
                        KW_BIT(KW_ADDITIONAL_PROPERTIES) | KW_BIT(KW_REQUIRED);
-    if (f->has & members)
+    if ((f->has & members) || b->n_merged)
         emit_members(b, index, f);
     if (f->has & KW_BIT(KW_PROPERTY_NAMES)) {
         op_call op = {OP_NAMES, cw_schema_target(b, index, f->key[KW_PROPERTY_NAMES] + 1)};

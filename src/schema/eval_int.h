@@ -35,20 +35,27 @@ CW_INLINE bool same_bytes(const char *a, const char *b, uint32_t n)
     return n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
 }
 
+CW_INLINE bool slot_is(const uint32_t *code, const slot *s, uint32_t wanted, const cw_json *text)
+{
+    return s->hash == wanted && s->n == text->n &&
+           same_bytes((const char *)(code + s->at), text->p, s->n);
+}
+
 /* `hash` is a key hash in the upper 24 bits. */
 CW_INLINE const slot *find_slot(const uint32_t *code, const slot *table, uint32_t shift,
                                 uint32_t mask, uint32_t hash, const cw_json *text)
 {
     uint32_t wanted = hash >> 8 | SLOT_USED;
-    for (uint32_t i = hash >> shift;; i = (i + 1) & mask) {
-        const slot *s = table + i;
-        if (CW_LIKELY(s->hash == wanted)) {
-            if (s->n == text->n && same_bytes((const char *)(code + s->at), text->p, s->n))
-                return s;
-        } else if (!s->hash) {
+    uint32_t i = hash >> shift;
+    const slot *s = table + i;
+    /* Tables are sparse: the first slot mostly decides. */
+    while (CW_UNLIKELY(!slot_is(code, s, wanted, text))) {
+        if (CW_LIKELY(!s->hash))
             return NULL;
-        }
+        i = (i + 1) & mask;
+        s = table + i;
     }
+    return s;
 }
 
 /* Whether bytes alone say that the length is right. */

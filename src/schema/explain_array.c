@@ -2,7 +2,7 @@
 /* explain_array.c - the keywords for arrays, exhaustively. */
 #include "schema/explain_int.h"
 
-static const cw_json *zero_or(const keyword *k, const cw_json *other)
+static const cw_json *value_or(const keyword *k, const cw_json *other)
 {
     return k ? k->key + 1 : other;
 }
@@ -120,7 +120,7 @@ static bool walk_contains(walk *w, const site *at)
     w->quiet--;
     if (w->stop)
         return false;
-    const cw_json *least = zero_or(min, &one);
+    const cw_json *least = value_or(min, &one);
     if (cw_schema_compare_count(held, least) < 0)
         return cw_schema_problem_add(w, at, CW_STR(""),
                                      "expected at least %.*s matching items, got %u",

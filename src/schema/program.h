@@ -214,9 +214,42 @@ typedef struct facts {
     const cw_json *key[KW_EVALUATED]; /* set where `has` is */
 } facts;
 
+#define NUMBER_KEYWORDS                                                                            \
+    (KW_BIT(KW_MULTIPLE_OF) | KW_BIT(KW_MAXIMUM) | KW_BIT(KW_EXCLUSIVE_MAXIMUM) |                  \
+     KW_BIT(KW_MINIMUM) | KW_BIT(KW_EXCLUSIVE_MINIMUM))
+#define STRING_KEYWORDS                                                                            \
+    (KW_BIT(KW_MAX_LENGTH) | KW_BIT(KW_MIN_LENGTH) | KW_BIT(KW_PATTERN) | KW_BIT(KW_FORMAT))
+#define ARRAY_KEYWORDS                                                                             \
+    (KW_BIT(KW_MAX_ITEMS) | KW_BIT(KW_MIN_ITEMS) | KW_BIT(KW_UNIQUE_ITEMS) | KW_BIT(KW_CONTAINS) | \
+     KW_BIT(KW_PREFIX_ITEMS) | KW_BIT(KW_ITEMS) | KW_BIT(KW_ADDITIONAL_ITEMS) |                    \
+     KW_BIT(KW_UNEVALUATED_ITEMS))
+#define OBJECT_KEYWORDS                                                                            \
+    (KW_BIT(KW_MAX_PROPERTIES) | KW_BIT(KW_MIN_PROPERTIES) | KW_BIT(KW_REQUIRED) |                 \
+     KW_BIT(KW_DEPENDENT_REQUIRED) | KW_BIT(KW_DEPENDENT_SCHEMAS) | KW_BIT(KW_DEPENDENCIES) |      \
+     KW_BIT(KW_PROPERTIES) | KW_BIT(KW_PATTERN_PROPERTIES) | KW_BIT(KW_ADDITIONAL_PROPERTIES) |    \
+     KW_BIT(KW_PROPERTY_NAMES) | KW_BIT(KW_UNEVALUATED_PROPERTIES))
+/* Evaluate other schemas on the same value and may say what they have looked at. */
+#define INPLACE_KEYWORDS                                                                           \
+    (KW_BIT(KW_REF) | KW_BIT(KW_DYNAMIC_REF) | KW_BIT(KW_ALL_OF) | KW_BIT(KW_ANY_OF) |             \
+     KW_BIT(KW_ONE_OF) | KW_BIT(KW_IF))
+#define GENERAL_KEYWORDS (INPLACE_KEYWORDS | KW_BIT(KW_NOT))
+
+/* facts.c */
+void cw_schema_gather(const cw_schema *s, const sub *at, facts *f);
+/* Whether the mask says it all. null, true and false have one value each. */
+bool cw_schema_only_types(const facts *f);
+/* The one type that a schema without other schemas inside allows; else CW_JSON_END. */
+cw_json_type cw_schema_leaf_type(const facts *f);
+/* merge.c: pick the subs whose tables become part of that of sub `index`, into b->merged. */
+void cw_schema_choose_merged(builder *b, uint32_t index, const facts *f);
+bool cw_schema_is_merged(const builder *b, uint32_t sub_index);
+
 /* emit.c: operations are gathered in b->list, nodes and tables go straight to the code. */
 void cw_schema_put(builder *b, const void *op, size_t bytes);
 uint32_t cw_schema_here(const builder *b);
+/* The sub behind subs that are nothing but references. Where dynamic scope counts, each of them is
+ * a place that evaluation has been to, and none is skipped. */
+uint32_t cw_schema_skip_references(const cw_schema *s, uint32_t index);
 target cw_schema_target(builder *b, uint32_t sub_index, const cw_json *value);
 uint32_t cw_schema_add_const(builder *b, const cw_json *v);
 bool cw_schema_count_bounds(const facts *f, kw_id min, kw_id max, op_count *op);

@@ -99,8 +99,10 @@ typedef struct builder {
     cw_map ids;          /* "uri" and "uri#anchor" to sub * 2 + dynamic */
     uint32_t *work;      /* subs whose node is not filled yet */
     uint32_t n_work, cap_work;
-    cw_buf list; /* operations of the list being made */
-    cw_buf leaf; /* the same while a leaf is made in between */
+    cw_buf list;        /* operations of the list being made */
+    cw_buf leaf;        /* the same while a leaf is made in between */
+    uint32_t merged[8]; /* subs whose tables are part of the one being made */
+    uint32_t n_merged;
     bool mixed;  /* more than one dialect in one document */
     bool custom; /* a meta-schema of somebody's own */
     uint32_t meta_depth;

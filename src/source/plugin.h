@@ -65,14 +65,16 @@ typedef struct cw_plugin_loaded {
     cw_source *source;
     cw_str name;
     cw_str problem;
+    bool may_pass; /* the problem: no process could be started, or it took too long */
 } cw_plugin_loaded;
 
 typedef void (*cw_plugin_loaded_fn)(const cw_plugin_loaded *loaded, void *ctx);
 
 /* Load the file at `path` under `name`: copy it, start a worker on `loop` (the main one), ask it to
  * describe itself, and call fn(…, ctx) later, exactly once, on that loop. Fails at once, without a
- * call of fn, when the file cannot be read or the worker cannot be asked for. *ret_job (may be
- * NULL) can be given to cw_plugin_load_cancel until fn was called. */
+ * call of fn, when the file cannot be read or the worker cannot be asked for (CW_NOMEM, CW_LIMIT:
+ * for want of memory or descriptors). *ret_job (may be NULL) can be given to cw_plugin_load_cancel
+ * until fn was called. */
 typedef struct cw_plugin_job cw_plugin_job;
 CW_MUST_USE cw_code cw_plugin_load(cw_loop *loop, const cw_plugin_opts *opts, cw_str name,
                                    const char *path, cw_plugin_loaded_fn fn, void *ctx,

@@ -132,6 +132,7 @@ struct cw_worker {
     cw_child child;
     bool is_spawning, has_frames, has_child;
     bool refused; /* the process could not be started */
+    bool is_late; /* it did not load in time */
     bool was_ready;
     bool killed; /* by us, because a cancelled call did not end */
     cw_deadline wait;

@@ -32,12 +32,20 @@ struct cw_plugin_job {
 
 /* ---- the file ---- */
 
+/* A lack of descriptors may pass, as one of memory may. */
+static cw_code fail_open(int errnum, const char *what, const char *path, cw_err *err)
+{
+    if (errnum == EMFILE || errnum == ENFILE)
+        return cw_fail(err, CW_LIMIT, "%s '%s': %s", what, path, strerror(errnum));
+    return cw_fail_errno(err, errnum, "%s '%s'", what, path);
+}
+
 static cw_code open_plain(const char *path, int *ret, cw_err *err)
 {
     /* Without O_NONBLOCK a named pipe would hold us up. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return cw_fail_errno(err, errno, "open '%s'", path);
+        return fail_open(errno, "open", path, err);
     struct stat st;
     cw_code rc = CW_OK;
     if (fstat(fd, &st) < 0)
@@ -105,7 +113,7 @@ static cw_code copy_file(const char *path, char *space, int *ret, cw_err *err)
     int to = memfd_create("causeway-plugin", flags | MFD_EXEC);
     if (to < 0 && errno == EINVAL)
         to = memfd_create("causeway-plugin", flags);
-    rc = to < 0 ? cw_fail_errno(err, errno, "memory for '%s'", path) : CW_OK;
+    rc = to < 0 ? fail_open(errno, "memory for", path, err) : CW_OK;
     if (!rc)
         rc = copy_bytes(from, to, path, space, err);
     if (!rc)
@@ -244,15 +252,20 @@ static cw_code read_description(cw_plugin *p, cw_str body, cw_err *err)
 
 /* ---- the job ---- */
 
-static void tell(cw_plugin_job *job, cw_source *source, cw_str problem)
+static void tell_all(cw_plugin_job *job, cw_source *source, cw_str problem, bool may_pass)
 {
     cw_plugin_loaded_fn fn = job->fn;
     if (!fn)
         return;
     job->fn = NULL;
     cw_plugin_loaded loaded = {
-        .source = source, .name = job->plugin->base.name, .problem = problem};
+        .source = source, .name = job->plugin->base.name, .problem = problem, .may_pass = may_pass};
     fn(&loaded, job->ctx);
+}
+
+static void tell(cw_plugin_job *job, cw_source *source, cw_str problem)
+{
+    tell_all(job, source, problem, /* may_pass= */ false);
 }
 
 static void on_ready(cw_worker *w)
@@ -288,7 +301,7 @@ static void on_frame(cw_worker *w, uint64_t id, cw_str body)
 
 static void on_dead(cw_worker *w)
 {
-    tell(w->owner, NULL, cw_str_from(w->detail));
+    tell_all(w->owner, NULL, cw_str_from(w->detail), w->refused || w->is_late);
 }
 
 static void on_closed(cw_worker *w)

@@ -192,6 +192,7 @@ static const cw_frames_ops frames_ops = {on_frame, on_end, on_frames_closed};
 static void on_load_expired(cw_deadline *d)
 {
     cw_worker *w = CW_CONTAINER(d, cw_worker, wait);
+    w->is_late = true;
     die(w, "did not answer within %u ms", (unsigned)w->plugin->opts.load_ms);
 }
 
@@ -230,7 +231,9 @@ static cw_code make_pair(int *ret_ours, int *ret_theirs, cw_err *err)
 {
     int fds[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
-        return cw_fail_errno(err, errno, "socketpair");
+        return errno == EMFILE || errno == ENFILE
+                   ? cw_fail(err, CW_LIMIT, "socketpair: %s", strerror(errno))
+                   : cw_fail_errno(err, errno, "socketpair");
     /* Theirs stays blocking: the host waits in read. */
     if (fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0) {
         int errnum = errno;

@@ -5,6 +5,7 @@
  * language model nothing that it can use. Found by what they look like, so some
  * will pass and some harmless text will be cut; the log has the original.
  */
+#include "base/utf8.h"
 #include "source/remote_int.h"
 
 #define HIDDEN CW_STR("[path]")
@@ -137,7 +138,7 @@ static cw_str first_line(cw_str s)
     size_t n = 0;
     while (n < s.n && n < 4 * CW_REMOTE_MESSAGE_MAX && s.p[n] != '\n' && s.p[n] != '\r')
         n++;
-    return cw_str_trim(cw_str_make(s.p, n));
+    return cw_str_trim(cw_str_make(s.p, cw_utf8_cut(s, n)));
 }
 
 /* At most CW_REMOTE_MESSAGE_MAX bytes, cut between characters. */

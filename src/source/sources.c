@@ -182,7 +182,8 @@ static void log_publish(cw_sources *s, const draft *d)
 static void commit(cw_sources *s, draft *d)
 {
     for (cw_item *item = s->items; item; item = item->next) {
-        item->must_replace = item->must_replace && (item->plugin_job || item->remote_job);
+        bool is_coming = item->plugin_job || item->remote_job || item->is_waiting;
+        item->must_replace = item->must_replace && is_coming;
         if (item->published == item->source)
             continue;
         if (item->published) {
@@ -228,7 +229,7 @@ static void on_publish(uv_timer_t *timer)
 static bool is_loading(const cw_sources *s)
 {
     for (const cw_item *item = s->items; item; item = item->next) {
-        if (item->plugin_job || item->remote_job)
+        if (item->plugin_job || item->remote_job || item->is_waiting)
             return true;
     }
     return false;

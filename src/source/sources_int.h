@@ -39,6 +39,7 @@ typedef struct cw_item {
     cw_plugin_job *plugin_job; /* at most one of the two is not NULL: a load runs */
     cw_remote_job *remote_job;
     bool again;           /* it changed while it was loaded */
+    bool is_waiting;      /* to be loaded when others are through */
     bool tried;           /* at least once */
     bool must_replace;    /* what runs was configured otherwise: it goes when the load fails */
     bool is_seen, is_new; /* for one look at the folder or the configuration */

@@ -3,6 +3,9 @@
 #include "base/log.h"
 #include "source/sources_int.h"
 
+/* Plugins that are loaded at once: each takes a process and some descriptors. */
+#define LOADS_MAX 8u
+
 bool cw_stamp_read(const char *path, cw_stamp *ret)
 {
     struct stat st;
@@ -95,6 +98,25 @@ static void succeeded(cw_item *item, cw_source *source)
     cw_sources_changed(item->all);
 }
 
+static unsigned count_loads(const cw_sources *s)
+{
+    unsigned n = 0;
+    for (const cw_item *item = s->items; item; item = item->next)
+        n += item->plugin_job != NULL;
+    return n;
+}
+
+static void load_waiting(cw_sources *s)
+{
+    unsigned n = count_loads(s);
+    for (cw_item *item = s->items; item && n < LOADS_MAX; item = item->next) {
+        if (!item->is_waiting)
+            continue;
+        cw_sources_load(item);
+        n += item->plugin_job != NULL;
+    }
+}
+
 static void after_load(cw_item *item)
 {
     cw_sources *s = item->all;
@@ -103,6 +125,7 @@ static void after_load(cw_item *item)
         item->again = false;
         cw_sources_load(item);
     }
+    load_waiting(s);
     cw_sources_check_settled(s);
 }
 
@@ -113,7 +136,7 @@ static void on_plugin(const cw_plugin_loaded *loaded, void *ctx)
     if (loaded->source)
         succeeded(item, loaded->source);
     else
-        failed(item, loaded->problem, /* try_again= */ false);
+        failed(item, loaded->problem, loaded->may_pass);
     after_load(item);
 }
 
@@ -155,23 +178,30 @@ void cw_sources_load(cw_item *item)
         return;
     }
     item->retry_at = 0;
+    item->is_waiting = item->path && count_loads(item->all) >= LOADS_MAX;
+    if (item->is_waiting)
+        return;
     cw_err err = {0};
     cw_code rc = begin(item, &err);
     if (!rc)
         return;
     item->tried = true;
-    /* A plugin's file is tried again when it changes; a lack of memory may pass before. */
+    /* A plugin's file is tried again when it changes; a lack of memory or of descriptors may pass
+     * before. */
     failed(item, cw_str_from(err.msg), item->remote || rc == CW_NOMEM || rc == CW_LIMIT);
 }
 
 void cw_sources_cancel_load(cw_item *item)
 {
+    bool was_loading = item->plugin_job;
     if (item->plugin_job)
         cw_plugin_load_cancel(item->plugin_job);
     if (item->remote_job)
         cw_remote_load_cancel(item->remote_job);
     item->plugin_job = NULL;
     item->remote_job = NULL;
-    item->again = false;
+    item->again = item->is_waiting = false;
     item->retry_at = 0;
+    if (was_loading && !item->all->is_closing)
+        load_waiting(item->all);
 }

@@ -16,6 +16,8 @@ const commands = [
     "plugin list",
     "plugin enable",
     "plugin disable",
+    "schema validate",
+    "schema check",
     "version",
     "help",
 ];

@@ -174,6 +174,9 @@ test("what show prints reads back as the same configuration", async () => {
                 },
             ],
             roles: { anonymous: ["off", "use it"], none: null },
+            schema: { default_draft: "draft-07", assert_formats: false },
+            store: { path: "accounts.db" },
+            access: { clear_text_passwords: true },
             unknown_arguments: "ignore",
         }),
     ];

@@ -35,7 +35,7 @@ test("events arrive as an event stream, each with its lines of data", async () =
     const { status, headers, text } = await c.response();
     assert.equal(status, 200);
     assert.equal(headers.get("content-type"), "text/event-stream");
-    assert.equal(headers.get("cache-control"), "no-store");
+    assert.equal(headers.get("cache-control"), "no-store, no-transform");
     assert.equal(headers.get("x-accel-buffering"), "no");
     assert.equal(headers.get("transfer-encoding"), "chunked");
     assert.equal(headers.has("content-length"), false);

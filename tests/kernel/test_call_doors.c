@@ -86,7 +86,7 @@ static const row jsonrpc_rows[] = {
                ",\"data\":{\"required_scopes\":[\"a:read\",\"b:write\"],"
                "\"missing_scopes\":[\"a:read\",\"b:write\"]}",
                "1"),
-     "WWW-Authenticate: Bearer realm=\"causeway\", scope=\"a:read b:write\"\r\n"},
+     "WWW-Authenticate: Bearer realm=\"MCP Tools\", scope=\"a:read b:write\"\r\n"},
     {"no JSON", "/jsonrpc", JSON, "{\"jsonrpc\"", 400,
      "~\"code\":-32700,\"message\":\"Parse error\"", NULL},
     {"an empty body", "/jsonrpc", JSON, "", 400, "~\"code\":-32700", NULL},
@@ -200,7 +200,7 @@ static const row modern_rows[] = {
     {"a guarded tool", "/mcp", CALL("guarded"),
      RPC "\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"guarded\"," M "}}", 401,
      "~\"code\":-32000,",
-     "WWW-Authenticate: Bearer realm=\"causeway\", scope=\"a:read b:write\"\r\n"},
+     "WWW-Authenticate: Bearer realm=\"MCP Tools\", scope=\"a:read b:write\"\r\n"},
     {"M6 Mcp-Name differs", "/mcp", CALL("other"),
      RPC "\"id\":6,\"method\":\"tools/call\",\"params\":{\"name\":\"text\"," M "}}", 400,
      "~\"data\":{\"mismatch\":{\"header\":\"other\",\"body\":\"text\"}}},\"id\":6}", NULL},
@@ -476,7 +476,7 @@ static void progress_turns_the_answer_into_a_stream(void **state)
     assert_int_equal(got.status, 200);
     assert_non_null(strstr(got.head, "Content-Type: text/event-stream\r\n"));
     assert_non_null(strstr(got.head, "X-Accel-Buffering: no\r\n"));
-    assert_non_null(strstr(got.head, "Cache-Control: no-cache, no-transform\r\n"));
+    assert_non_null(strstr(got.head, "Cache-Control: no-store, no-transform\r\n"));
     assert_string_equal(got.body,
                         PROGRESS("\"t\"", "1")
                             PROGRESS("\"t\"", "3") "event: message\ndata: " RPC "\"result\":{" TEXT(
@@ -705,7 +705,7 @@ static void without_permissions_everything_looks_the_same(void **state)
                  RPC "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"}}", names[i]);
         doors_post(&own, "/mcp", BOTH, body, &got);
         assert_int_equal(got.status, 401);
-        assert_non_null(strstr(got.head, "WWW-Authenticate: Bearer realm=\"causeway\"\r\n"));
+        assert_non_null(strstr(got.head, "WWW-Authenticate: Bearer realm=\"MCP Tools\"\r\n"));
     }
     doors_post(&own, "/mcp", BOTH, RPC "\"id\":1,\"method\":\"tools/list\"}", &got);
     assert_int_equal(got.status, 401);

@@ -54,7 +54,7 @@ export async function startBridge({ plugins = ["echo"], config = {}, roles, ...o
     server.plugins = folder;
     server.config = file;
     if (roles === undefined) {
-        const first = { echo: "test.echo", faults: "faults.ok" };
+        const first = { checked: "checked.order", echo: "test.echo", faults: "faults.ok" };
         for (const name of plugins) {
             await untilTool(server, first[name]);
         }

@@ -18,6 +18,39 @@ static const cw_param strict_params[] = {
 };
 static const cw_param any_params[] = {{.name = CW_STR_INIT("x")}, {.name = CW_STR_INIT("y")}};
 
+static const cw_param typed_params[] = {
+    {.name = CW_STR_INIT("id"), .is_required = true},
+    {.name = CW_STR_INIT("when")},
+    {.name = CW_STR_INIT("a/b~c")},
+    {.name = CW_STR_INIT("more"), .initial = &five},
+};
+static const cw_param bomb_params[] = {{.name = CW_STR_INIT("x")}};
+
+/* Schemas of the params above, then of the result. */
+static const char *const typed_schemas[] = {
+    "{\"type\":\"integer\",\"minimum\":1}",
+    "{\"type\":\"string\",\"format\":\"date\"}",
+    "{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"uniqueItems\":true}",
+    NULL,
+    "{\"type\":\"object\",\"properties\":{\"id\":{\"maximum\":100}},\"required\":[\"more\"]}",
+};
+static const char *const listed_schemas[] = {
+    "{\"type\":\"integer\"}", NULL, NULL, NULL, "{\"type\":\"array\",\"maxItems\":3}",
+};
+/* 2^25 evaluations. */
+#define TWICE(a, b)                                                                                \
+    "\"" a "\":{\"allOf\":[{\"$ref\":\"#/$defs/" b "\"},{\"$ref\":\"#/$defs/" b "\"}]},"
+static const char *const bomb_schemas[] = {
+    "{\"$ref\":\"#/$defs/a\",\"$defs\":{" TWICE("a", "b") TWICE("b", "c") TWICE("c", "d")
+        TWICE("d", "e") TWICE("e", "f") TWICE("f", "g") TWICE("g", "h") TWICE("h", "i")
+            TWICE("i", "j") TWICE("j", "k") TWICE("k", "l") TWICE("l", "m") TWICE("m", "n")
+                TWICE("n", "o") TWICE("o", "p") TWICE("p", "q") TWICE("q", "r") TWICE("r", "s")
+                    TWICE("s", "t") TWICE("t", "u") TWICE("u", "v") TWICE("v", "w") TWICE("w", "x")
+                        TWICE("x", "y")
+                            TWICE("y", "z") "\"z\":{\"minProperties\":0,\"maxProperties\":5}}}",
+    NULL,
+};
+
 #define METHOD(name)                                                                               \
     .id = CW_STR_INIT(name), .usage = CW_STR_INIT("Does " name), .is_callable = true
 #define TOOL(name) METHOD(name), .mark = &mark, .params = any_params, .n_params = 2
@@ -36,6 +69,9 @@ static const cw_method methods[] = {
     {TOOL("guarded"), .needs = {.level = CW_AUTH_REQUIRED, .scopes = guard_scopes, .n_scopes = 2}},
     {TOOL("hidden"), .needs = {.permissions = nobodys, .n_permissions = 1}},
     {METHOD("strict"), .mark = &mark, .params = strict_params, .n_params = 2},
+    {METHOD("typed"), .mark = &mark, .params = typed_params, .n_params = 4},
+    {METHOD("listed"), .params = typed_params, .n_params = 4, .by_position = true},
+    {METHOD("bomb"), .params = bomb_params, .n_params = 1},
     {METHOD("plain"), .params = any_params, .n_params = 2},
     {.id = CW_STR_INIT("secret"), .usage = CW_STR_INIT("Secret")},
 };
@@ -207,7 +243,39 @@ static void release(cw_source *s)
     if (f->freed)
         atomic_fetch_add(f->freed, 1);
     pthread_mutex_destroy(&f->lock);
+    cw_arena_done(&f->arena);
     free(f);
+}
+
+/* Give a method's params and its result their schemas. */
+static bool add_schemas(fake *f, cw_method *method, const char *const *schemas)
+{
+    cw_param *params = cw_arena_calloc(&f->arena, method->n_params, sizeof *params);
+    if (!params)
+        return false;
+    memcpy(params, method->params, method->n_params * sizeof *params);
+    method->params = params;
+    for (size_t i = 0; i <= method->n_params; i++) {
+        const cw_json **at = i < method->n_params ? &params[i].schema : &method->output;
+        if (schemas[i] &&
+            cw_json_read(cw_str_from(schemas[i]), NULL, &f->arena, at, NULL, NULL) != CW_OK)
+            return false;
+    }
+    return true;
+}
+
+static bool add_all_schemas(fake *f, cw_method *own)
+{
+    bool ok = true;
+    for (size_t i = 0; i < CW_COUNT(methods) && ok; i++) {
+        if (cw_str_is(own[i].id, "typed"))
+            ok = add_schemas(f, &own[i], typed_schemas);
+        else if (cw_str_is(own[i].id, "listed"))
+            ok = add_schemas(f, &own[i], listed_schemas);
+        else if (cw_str_is(own[i].id, "bomb"))
+            ok = add_schemas(f, &own[i], bomb_schemas);
+    }
+    return ok;
 }
 
 fake *fake_new(uint32_t call_ms)
@@ -229,7 +297,11 @@ fake *fake_new(uint32_t call_ms)
                           .n_methods = CW_COUNT(methods)};
     atomic_init(&f->base.refs, 1);
     pthread_mutex_init(&f->lock, NULL);
-    return f;
+    cw_arena_init(&f->arena, 1 << 20);
+    if (add_all_schemas(f, own))
+        return f;
+    release(&f->base);
+    return NULL;
 }
 
 static void ref(cw_source *s)

@@ -14,6 +14,10 @@
  *   guarded    needs login and the scopes a:read and b:write
  *   hidden     needs a permission that nobody has
  *   strict     params a (required), b (default 5)
+ *   typed      echo whose params and result have schemas (fake.c); a larger id than 100 is taken,
+ *              but must not be returned
+ *   listed     the same by position: the result is the list of params
+ *   bomb       a param whose schema takes more steps than are allowed
  *   plain      callable, but no tool
  *   secret     neither a tool nor callable
  *
@@ -35,6 +39,7 @@ typedef struct fake_op {
 
 struct fake {
     cw_source base;
+    cw_arena arena; /* of the schemas */
     pthread_mutex_t lock;
     fake_op *ops;
     atomic_uint started, done, cancelled, dropped, sweeps;

@@ -58,6 +58,8 @@ static void without_a_file_everything_has_its_default(void **state)
     assert_int_equal(c->plugins.idle_ms, 60000);
     assert_int_equal(c->plugins.memory, 512 << 20);
     assert_int_equal(c->plugins.files, 64);
+    assert_int_equal(c->schema.default_draft, CW_SCHEMA_2020_12);
+    assert_true(c->schema.assert_formats);
     assert_int_equal(c->sources.n, 0);
     assert_int_equal(c->roles.n, 0);
     assert_false(c->ignore_unknown_arguments);
@@ -191,6 +193,23 @@ static void plugins_and_limits_of_calls_fill_their_fields(void **state)
     c = config_of("unknown_arguments: refuse\n");
     assert_false(c->ignore_unknown_arguments);
     cw_config_unref(c);
+}
+
+static void schemas_are_read_as_configured(void **state)
+{
+    (void)state;
+    cw_config *c = config_of("schema: {default_draft: draft-07, assert_formats: false}\n");
+    assert_int_equal(c->schema.default_draft, CW_SCHEMA_DRAFT_07);
+    assert_false(c->schema.assert_formats);
+    cw_config_unref(c);
+    c = config_of("schema: {default_draft: 2020-12}\n");
+    assert_int_equal(c->schema.default_draft, CW_SCHEMA_2020_12);
+    assert_true(c->schema.assert_formats);
+    cw_config_unref(c);
+    assert_problems("schema: {default_draft: 7}",
+                    "f:1:25: schema.default_draft: expected \"2020-12\" or \"draft-07\", got 7");
+    assert_problems("schema: {assert_formats: maybe}",
+                    "f:1:26: schema.assert_formats: expected true or false, got \"maybe\"");
 }
 
 static void a_source_has_defaults(void **state)
@@ -533,7 +552,8 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
     assert_problems("lisetn: a:1\n", "f:1:1: lisetn: unknown key; did you mean \"listen\"?");
     assert_problems("LOOPS: 1\n",
                     "f:1:1: LOOPS: unknown key; known here: listen, loops, tls, hosts, origins, "
-                    "limits, timeouts, log, access_log, plugins, sources, roles, "
+                    "limits, timeouts, log, access_log, plugins, schema, store, access, sources, "
+                    "roles, "
                     "unknown_arguments");
     /* Too far to left or right. */
     assert_problems("header_size: 1KB\n",
@@ -544,10 +564,12 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
     assert_problems("listen: [{ddress: \"a:1\"}]\n",
                     "f:1:11: listen[0].ddress: unknown key; did you mean \"address\"?");
     /* Nothing in a file can drive a terminal or end a line. */
-    assert_problems("\"\\e[2J\\n\": 1\n",
-                    "f:1:1: \"\\u001b[2J\\u000a\": unknown key; known here: listen, loops, tls, "
-                    "hosts, origins, limits, timeouts, log, access_log, plugins, sources, roles, "
-                    "unknown_arguments");
+    assert_problems(
+        "\"\\e[2J\\n\": 1\n",
+        "f:1:1: \"\\u001b[2J\\u000a\": unknown key; known here: listen, loops, tls, "
+        "hosts, origins, limits, timeouts, log, access_log, plugins, schema, store, access, "
+        "sources, "
+        "roles, unknown_arguments");
 }
 
 static void lists_have_ceilings(void **state)
@@ -670,6 +692,7 @@ int main(void)
         cmocka_unit_test(listen_takes_every_spelling),
         cmocka_unit_test(the_other_keys_fill_their_fields),
         cmocka_unit_test(plugins_and_limits_of_calls_fill_their_fields),
+        cmocka_unit_test(schemas_are_read_as_configured),
         cmocka_unit_test(a_source_has_defaults),
         cmocka_unit_test(no_sources_and_no_roles_are_fine),
         cmocka_unit_test(a_source_says_what_can_be_used),

@@ -73,6 +73,9 @@ static void what_is_shown_reads_back_equal(void **state)
         "          auth: {scopes: [\"a:b\"], level: required}\n"
         "        permissions: [p, \"no\"]\n"
         "roles: {anonymous: [\"a: b\", off], \"a: b\": [], none: }\n"
+        "schema: {default_draft: draft-07, assert_formats: false}\n"
+        "store: {path: a b.db}\n"
+        "access: {clear_text_passwords: true}\n"
         "unknown_arguments: ignore\n"
         "");
     /* A JSON file keeps its escapes in annotations; YAML does not know all of them. */

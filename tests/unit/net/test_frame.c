@@ -29,9 +29,22 @@ static size_t n_got;
 static int ended; /* how often */
 static cw_code why;
 static bool closed, close_on_frame;
+static unsigned more; /* frames that the peer writes while others are read */
+
+static size_t put_frame(char *out, uint64_t id, const char *body, size_t n)
+{
+    uint32_t length = (uint32_t)n;
+    memcpy(out, &length, 4);
+    memcpy(out + 4, &id, 8);
+    memcpy(out + 12, body, n);
+    return 12 + n;
+}
 
 static void on_frame(cw_frames *f, uint64_t id, cw_str body)
 {
+    char bytes[64];
+    if (more && more--)
+        assert_true(write(peer, bytes, put_frame(bytes, id + 1, "more", 4)) == 16);
     assert_true(n_got < CW_COUNT(got));
     got[n_got].id = id;
     got[n_got].n = body.n;
@@ -68,6 +81,7 @@ static int set_up(void **state)
     n_got = 0;
     ended = 0;
     closed = close_on_frame = false;
+    more = 0;
     assert_int_equal(cw_loop_init(&loop, 64, NULL), CW_OK);
     int fds[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
@@ -88,15 +102,6 @@ static int tear_down(void **state)
     assert_true(closed);
     cw_loop_done(&loop);
     return 0;
-}
-
-static size_t put_frame(char *out, uint64_t id, const char *body, size_t n)
-{
-    uint32_t length = (uint32_t)n;
-    memcpy(out, &length, 4);
-    memcpy(out + 4, &id, 8);
-    memcpy(out + 12, body, n);
-    return 12 + n;
 }
 
 static void write_peer(const char *p, size_t n)
@@ -250,6 +255,19 @@ static void draining_hears_everything_at_once(void **state)
     assert_int_equal(ended, 1);
 }
 
+static void draining_ends_though_the_peer_goes_on(void **state)
+{
+    (void)state;
+    char bytes[64];
+    write_peer(bytes, put_frame(bytes, 1, "x", 1));
+    more = 100;
+    cw_frames_drain(&frames);
+    assert_in_range(n_got, 1, 2);
+    more = 0;
+    turn();
+    assert_int_equal(ended, 0);
+}
+
 static void closing_in_a_callback_hands_out_nothing_more(void **state)
 {
     (void)state;
@@ -364,6 +382,7 @@ int main(void)
         T(an_end_inside_a_frame_is_told_apart),
         T(a_peer_that_dies_with_unread_frames_is_still_heard),
         T(draining_hears_everything_at_once),
+        T(draining_ends_though_the_peer_goes_on),
         T(closing_in_a_callback_hands_out_nothing_more),
         T(frames_of_one_turn_leave_in_one_piece),
         T(what_the_socket_does_not_take_waits_up_to_the_ceiling),

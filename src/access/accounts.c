@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "access/accounts.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "access/accounts_int.h"
+
+#define POST_TRIES 10000 /* a millisecond apart */
+
+/* ---- one loop's part ---- */
+
+static void unlink_waiter(cw_login_waiter *w)
+{
+    w->prev->next = w->next;
+    w->next->prev = w->prev;
+    w->prev = w->next = NULL;
+}
+
+static void add_waiter(cw_attempt *t, cw_login_waiter *w)
+{
+    w->next = &t->waiters;
+    w->prev = t->waiters.prev;
+    w->prev->next = w;
+    t->waiters.prev = w;
+}
+
+/* On the loop: the attempt has ended. */
+static void settle(cw_accounts_loop *al, cw_attempt *t)
+{
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+    cw_remembered *before = cw_remember_find(al, t->key);
+    if (t->status == CW_LOGIN_OK)
+        cw_remember_add(al, t);
+    else if (t->status == CW_LOGIN_WRONG && before)
+        cw_remember_drop(before);
+    cw_login login = {.status = t->status, .retry_s = t->retry_s, .caller = t->caller};
+    while (t->waiters.next != &t->waiters) {
+        cw_login_waiter *w = t->waiters.next;
+        unlink_waiter(w);
+        w->fn(w, &login);
+    }
+    cw_attempt_free(t);
+}
+
+static cw_attempt *take_done(cw_accounts_loop *al)
+{
+    pthread_mutex_lock(&al->lock);
+    cw_attempt *done = al->done;
+    al->done = NULL;
+    al->done_end = &al->done;
+    al->is_posted = false;
+    pthread_mutex_unlock(&al->lock);
+    return done;
+}
+
+static void on_done(void *arg)
+{
+    cw_accounts_loop *al = arg;
+    cw_attempt *t = take_done(al);
+    while (t) {
+        cw_attempt *next = t->next_done;
+        settle(al, t);
+        t = next;
+    }
+}
+
+/* Whether the loop knows, or need not know any more, what is done. */
+static bool post_done(cw_accounts_loop *al)
+{
+    pthread_mutex_lock(&al->lock);
+    if (!al->is_posted && !al->is_ended)
+        al->is_posted = !cw_loop_post(al->loop, on_done, al);
+    bool is_good = al->is_posted || al->is_ended || !al->done;
+    pthread_mutex_unlock(&al->lock);
+    return is_good;
+}
+
+void cw_attempt_finish(cw_attempt *t, cw_login_status status)
+{
+    cw_accounts_loop *al = t->al;
+    t->status = status;
+    t->next_done = NULL;
+    pthread_mutex_lock(&al->lock);
+    *al->done_end = t;
+    al->done_end = &t->next_done;
+    pthread_mutex_unlock(&al->lock);
+    /* A full mailbox is emptied by its loop. */
+    for (int tries = 0; tries < POST_TRIES && !post_done(al); tries++)
+        usleep(1000);
+}
+
+/* Whoever still waits has been told by its connection; what runs ends in cw_accounts_free. */
+static void on_loop_end(cw_loop_hook *hook)
+{
+    cw_accounts_loop *al = CW_CONTAINER(hook, cw_accounts_loop, hook);
+    pthread_mutex_lock(&al->lock);
+    al->is_ended = true;
+    pthread_mutex_unlock(&al->lock);
+    for (size_t i = 0; i < CW_ACCOUNTS_REMEMBERED; i++)
+        cw_remember_drop(&al->remembered[i]);
+}
+
+static cw_accounts_loop *loop_of(cw_accounts *a, cw_loop *loop)
+{
+    cw_accounts_loop *al = &a->loops[loop->index];
+    if (CW_UNLIKELY(!al->loop)) {
+        al->remembered = calloc(CW_ACCOUNTS_REMEMBERED, sizeof *al->remembered);
+        if (!al->remembered)
+            return NULL;
+        al->loop = loop;
+        cw_loop_add_hook(loop, &al->hook);
+    }
+    return al;
+}
+
+/* ---- login ---- */
+
+static cw_attempt *find_running(cw_accounts_loop *al, const unsigned char key[CW_DIGEST])
+{
+    for (cw_attempt *t = al->running.next; t != &al->running; t = t->next) {
+        if (cw_secret_equal(t->key, key))
+            return t;
+    }
+    return NULL;
+}
+
+static cw_login throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w)
+{
+    uint64_t now = cw_clock_ms();
+    uint64_t wait = 0;
+    if (c->kind == CW_CREDENTIALS_PASSWORD) {
+        uint64_t address = cw_throttle_wait(&a->by_address, w->peer(w), now);
+        wait = cw_throttle_wait(&a->by_account, cw_str_make(c->name, c->n_name), now);
+        wait = wait > address ? wait : address;
+    }
+    return (cw_login){.status = wait ? CW_LOGIN_TOO_MANY : CW_LOGIN_PENDING,
+                      .retry_s = (uint32_t)((wait + 999) / 1000)};
+}
+
+static cw_login begin(cw_accounts_loop *al, cw_credentials *credentials,
+                      const unsigned char key[CW_DIGEST], const cw_remembered *before,
+                      cw_login_waiter *w)
+{
+    const cw_login unavailable = {.status = CW_LOGIN_UNAVAILABLE};
+    cw_attempt *t = cw_attempt_new(al, credentials, w->peer(w));
+    if (!t)
+        return unavailable;
+    memcpy(t->key, key, CW_DIGEST);
+    if (before) {
+        memcpy(t->proof, before->proof, CW_DIGEST);
+        t->has_proof = true;
+    }
+    t->generation = cw_accounts_generation(al->accounts);
+    t->next = &al->running;
+    t->prev = al->running.prev;
+    t->prev->next = t;
+    al->running.prev = t;
+    add_waiter(t, w);
+    if (!cw_attempt_start(t))
+        return (cw_login){.status = CW_LOGIN_PENDING};
+    unlink_waiter(w);
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+    cw_attempt_free(t);
+    return unavailable;
+}
+
+static cw_login login_anew(cw_accounts_loop *al, cw_str header, const unsigned char key[CW_DIGEST],
+                           const cw_remembered *before, cw_login_waiter *w)
+{
+    cw_credentials credentials = {0};
+    cw_attempt *same = find_running(al, key);
+    if (same) {
+        add_waiter(same, w);
+        return (cw_login){.status = CW_LOGIN_PENDING};
+    }
+    if (!cw_credentials_parse(header, &credentials)) {
+        cw_credentials_wipe(&credentials);
+        return (cw_login){.status = CW_LOGIN_WRONG};
+    }
+    /* Whoever was right before need not wait for others who guess. */
+    cw_login login =
+        before ? (cw_login){.status = CW_LOGIN_PENDING} : throttled(al->accounts, &credentials, w);
+    if (login.status == CW_LOGIN_PENDING)
+        return begin(al, &credentials, key, before, w);
+    cw_credentials_wipe(&credentials);
+    return login;
+}
+
+cw_login cw_accounts_login(cw_accounts *a, cw_loop *loop, cw_str header, cw_login_waiter *w)
+{
+    unsigned char key[CW_DIGEST];
+    cw_accounts_loop *al = loop_of(a, loop);
+    if (!al)
+        return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
+    cw_secret_digest(header, key);
+    cw_remembered *r = cw_remember_find(al, key);
+    if (r && cw_remember_is_good(al, r))
+        return (cw_login){.status = CW_LOGIN_OK, .caller = r->caller};
+    return login_anew(al, header, key, r, w);
+}
+
+void cw_login_cancel(cw_login_waiter *w)
+{
+    if (w->next)
+        unlink_waiter(w);
+}
+
+/* ---- the anonymous caller ---- */
+
+typedef struct reading {
+    cw_store_job job;
+    cw_accounts *accounts;
+    cw_caller *caller;
+    cw_anonymous_fn fn;
+    void *ctx;
+} reading;
+
+static cw_code read_anonymous(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    reading *r = CW_CONTAINER(job, reading, job);
+    return cw_gather_anonymous(r->accounts, db, &r->caller, err);
+}
+
+static void on_read(cw_store_job *job, cw_code rc)
+{
+    reading *r = CW_CONTAINER(job, reading, job);
+    (void)rc; /* without a caller the function knows */
+    r->fn(r->caller, r->ctx);
+    cw_caller_unref(r->caller);
+    free(r);
+}
+
+cw_code cw_accounts_read_anonymous(cw_accounts *a, cw_anonymous_fn fn, void *ctx)
+{
+    reading *r = calloc(1, sizeof *r);
+    if (!r)
+        return CW_NOMEM;
+    *r = (reading){
+        .job = {.run = read_anonymous, .done = on_read}, .accounts = a, .fn = fn, .ctx = ctx};
+    cw_code rc = cw_store_ask(a->store, &r->job);
+    if (rc)
+        free(r);
+    return rc;
+}
+
+/* ---- begin and end ---- */
+
+static void init_loop(cw_accounts *a, cw_accounts_loop *al)
+{
+    al->accounts = a;
+    al->hook.on_end = on_loop_end;
+    al->running.prev = al->running.next = &al->running;
+    al->done_end = &al->done;
+    pthread_mutex_init(&al->lock, NULL);
+}
+
+cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err *err)
+{
+    cw_code rc = cw_secret_init(err);
+    if (rc)
+        return rc;
+    cw_accounts *a = calloc(1, sizeof *a + opts->n_loops * sizeof *a->loops);
+    if (!a)
+        return cw_fail_nomem(err);
+    pthread_mutex_init(&a->lock, NULL);
+    atomic_init(&a->roles_generation, 0);
+    a->n_loops = opts->n_loops;
+    for (unsigned i = 0; i < a->n_loops; i++)
+        init_loop(a, &a->loops[i]);
+    rc = cw_throttle_init(&a->by_account, CW_ACCOUNTS_FREE_FAILURES, err);
+    if (!rc)
+        rc = cw_throttle_init(&a->by_address, CW_ACCOUNTS_FREE_GUESSES, err);
+    if (!rc)
+        rc = cw_workers_new(CW_ACCOUNTS_HASH_THREADS, CW_ACCOUNTS_MAX_HASHES, &a->workers, err);
+    cw_store_opts store = {.path = opts->path,
+                           .on_status = opts->on_status,
+                           .on_change = opts->on_change,
+                           .ctx = opts->ctx};
+    if (!rc)
+        rc = cw_store_new(&store, &a->store, err);
+    if (rc) {
+        cw_accounts_free(a);
+        return rc;
+    }
+    *ret = a;
+    return CW_OK;
+}
+
+static void free_loop(cw_accounts_loop *al)
+{
+    cw_attempt *t = take_done(al);
+    while (t) {
+        cw_attempt *next = t->next_done;
+        cw_attempt_free(t);
+        t = next;
+    }
+    for (size_t i = 0; al->remembered && i < CW_ACCOUNTS_REMEMBERED; i++)
+        cw_remember_drop(&al->remembered[i]);
+    free(al->remembered);
+    pthread_mutex_destroy(&al->lock);
+}
+
+void cw_accounts_free(cw_accounts *a)
+{
+    if (!a)
+        return;
+    /* Each hands attempts on to the other. After the pool has stopped, the store ends the rest. */
+    cw_workers_stop(a->workers);
+    cw_store_free(a->store);
+    cw_workers_free(a->workers);
+    for (unsigned i = 0; i < a->n_loops; i++)
+        free_loop(&a->loops[i]);
+    cw_throttle_done(&a->by_account);
+    cw_throttle_done(&a->by_address);
+    cw_roles_unref(a->roles);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+}
+
+void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles)
+{
+    pthread_mutex_lock(&a->lock);
+    cw_roles *old = a->roles;
+    a->roles = cw_roles_ref(roles);
+    pthread_mutex_unlock(&a->lock);
+    cw_roles_unref(old);
+    atomic_fetch_add(&a->roles_generation, 1);
+}
+
+uint64_t cw_accounts_generation(const cw_accounts *a)
+{
+    return cw_store_generation(a->store) + atomic_load(&a->roles_generation);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* accounts.h - from credentials to a caller.
+ *
+ * A loop remembers for a minute whose credentials it has verified; everybody else is
+ * looked up by the store's thread and, with a password, verified by a small pool.
+ *
+ *     loop: header ─► seen before? ──yes──► caller, at once
+ *               │no
+ *               ▼
+ *     store: the account, or the token ──► pool: Argon2id ──► store: its permissions
+ *                                                                   │
+ *     loop: remember, tell whoever waits ◄───────────────────────────┘
+ *
+ * What a loop remembers is a keyed digest of the header. When the database has changed
+ * (cw_store_generation) or the minute is over, the account is read again; only when its
+ * password is no longer the same, is it hashed again. Equal credentials that come while
+ * they are being verified wait for the same answer.
+ *
+ * Passwords that fail are counted by account and by address (throttle.h). Unknown
+ * accounts, blocked ones and wrong passwords take as long and end the same.
+ *
+ * Ownership: a waiter belongs to its request and is cancelled when that goes.
+ * Threads:   new, set_roles and free on the main thread; login and cancel on the loop; generation
+ *            on any.
+ * Limits:    CW_ACCOUNTS_REMEMBERED credentials per loop, CW_ACCOUNTS_MAX_HASHES waiting for the
+ *            pool.
+ */
+#ifndef CW_ACCESS_ACCOUNTS_H
+#define CW_ACCESS_ACCOUNTS_H
+
+#include "access/caller.h"
+#include "access/roles.h"
+#include "net/loop.h"
+#include "store/store.h"
+
+#define CW_ACCOUNTS_REMEMBERED 1024u
+#define CW_ACCOUNTS_REMEMBER_MS 60000u
+#define CW_ACCOUNTS_MAX_HASHES 64u
+#define CW_ACCOUNTS_HASH_THREADS 2u
+#define CW_ACCOUNTS_FREE_FAILURES 5u /* of one account */
+#define CW_ACCOUNTS_FREE_GUESSES 20u /* of one address, over all accounts */
+
+typedef struct cw_accounts cw_accounts;
+
+typedef struct cw_accounts_opts {
+    const char *path; /* of the database */
+    unsigned n_loops;
+    /* As in store.h, on the store's thread. */
+    void (*on_status)(void *ctx, const cw_err *err);
+    void (*on_change)(void *ctx);
+    void *ctx;
+} cw_accounts_opts;
+
+CW_MUST_USE cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err *err);
+/* After the loops have ended. NULL is fine. */
+void cw_accounts_free(cw_accounts *a);
+/* The roles of the configuration, from now on. A reference is taken. */
+void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles);
+/* Grows with every change of accounts, roles and tokens. */
+uint64_t cw_accounts_generation(const cw_accounts *a);
+
+typedef enum cw_login_status {
+    CW_LOGIN_OK,
+    CW_LOGIN_WRONG,
+    CW_LOGIN_TOO_MANY,    /* failures, or logins at once */
+    CW_LOGIN_UNAVAILABLE, /* no database, no memory */
+    CW_LOGIN_PENDING,     /* the waiter will be told */
+} cw_login_status;
+
+typedef struct cw_login {
+    cw_login_status status;
+    uint32_t retry_s;  /* TOO_MANY: for how many seconds nothing is tried */
+    cw_caller *caller; /* OK: borrowed, until the callback returns */
+} cw_login;
+
+typedef struct cw_login_waiter {
+    struct cw_login_waiter *prev, *next;       /* NULL: does not wait */
+    cw_str (*peer)(struct cw_login_waiter *w); /* the address; asked for only when it is needed */
+    void (*fn)(struct cw_login_waiter *w, const cw_login *login);
+} cw_login_waiter;
+
+/* Who shows this Authorization header. `w` waits only when this returns PENDING. */
+cw_login cw_accounts_login(cw_accounts *a, cw_loop *loop, cw_str header, cw_login_waiter *w);
+/* Wait no longer. Fine for one that does not wait. */
+void cw_login_cancel(cw_login_waiter *w);
+
+/* The anonymous caller with what its role may do by configuration and database. `fn` is called once
+ * on the store's thread; without a database it gets NULL. CW_LIMIT, CW_NOMEM: it is not called. */
+typedef void (*cw_anonymous_fn)(cw_caller *caller, void *ctx);
+CW_MUST_USE cw_code cw_accounts_read_anonymous(cw_accounts *a, cw_anonymous_fn fn, void *ctx);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* accounts_int.h - what the files of accounts.h share.
+ *
+ *     accounts.c   begin, end, one loop's part: waiting and telling
+ *     attempt.c    one login on its way through store and pool
+ *     remember.c   what a loop has verified
+ *     gather.c     the permissions of an account
+ */
+#ifndef CW_ACCESS_ACCOUNTS_INT_H
+#define CW_ACCESS_ACCOUNTS_INT_H
+
+#include <stdatomic.h>
+
+#include "access/accounts.h"
+#include "access/secret.h"
+#include "access/throttle.h"
+#include "access/workers.h"
+
+typedef struct cw_attempt cw_attempt;
+typedef struct cw_accounts_loop cw_accounts_loop;
+
+/* Verified credentials. */
+typedef struct cw_remembered {
+    unsigned char key[CW_DIGEST];   /* of the header */
+    unsigned char proof[CW_DIGEST]; /* of the password's hash, which these credentials satisfied */
+    cw_caller *caller;              /* NULL: free */
+    uint64_t generation;
+    uint64_t until;  /* of the loop's clock */
+    int64_t expires; /* of the token, wall clock; 0: never */
+    uint64_t used;   /* tick of the last use */
+} cw_remembered;
+
+/* One login; on the heap, because it outlives the requests that wait for it. */
+struct cw_attempt {
+    cw_store_job job;
+    cw_work work;
+    cw_accounts *accounts;
+    cw_accounts_loop *al;
+    cw_attempt *prev, *next; /* in the loop's ring of those that run */
+    cw_attempt *next_done;
+    cw_login_waiter waiters; /* ring */
+    unsigned char key[CW_DIGEST];
+    unsigned char proof[CW_DIGEST]; /* earlier, from memory; then the new one */
+    bool has_proof;
+    cw_credentials credentials;
+    char hash[CW_PASSWORD_HASH]; /* of the account; empty: none */
+    char peer[64];
+    uint64_t generation; /* before the first look */
+    /* what came out */
+    cw_arena arena;
+    cw_account *account; /* NULL: none, or blocked */
+    cw_token *token;
+    cw_login_status status;
+    uint32_t retry_s;
+    cw_caller *caller; /* a reference */
+};
+
+struct cw_accounts_loop {
+    cw_accounts *accounts;
+    cw_loop *loop; /* NULL: not used yet */
+    cw_loop_hook hook;
+    cw_attempt running; /* ring: only its prev and next are used */
+    cw_remembered *remembered;
+    uint64_t tick;
+    pthread_mutex_t lock; /* of what follows */
+    cw_attempt *done, **done_end;
+    bool is_posted, is_ended;
+};
+
+struct cw_accounts {
+    cw_store *store;
+    cw_workers *workers;
+    cw_throttle by_account, by_address;
+    pthread_mutex_t lock; /* of roles */
+    cw_roles *roles;
+    atomic_uint_least64_t roles_generation;
+    unsigned n_loops;
+    cw_accounts_loop loops[];
+};
+
+/* attempt.c */
+/* NULL without memory. Credentials are taken over and wiped. */
+cw_attempt *cw_attempt_new(cw_accounts_loop *al, cw_credentials *credentials, cw_str peer);
+void cw_attempt_free(cw_attempt *t);
+/* Begin; CW_LIMIT when the store is too busy. */
+CW_MUST_USE cw_code cw_attempt_start(cw_attempt *t);
+/* accounts.c: the attempt is over; from any thread. */
+void cw_attempt_finish(cw_attempt *t, cw_login_status status);
+
+/* remember.c */
+/* The entry of a key, or NULL. */
+cw_remembered *cw_remember_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
+/* Whether an entry still holds. */
+bool cw_remember_is_good(const cw_accounts_loop *al, const cw_remembered *r);
+void cw_remember_add(cw_accounts_loop *al, const cw_attempt *t);
+void cw_remember_drop(cw_remembered *r);
+
+/* gather.c: on the store's thread */
+CW_MUST_USE cw_code cw_gather_caller(cw_accounts *a, cw_db *db, const cw_account *account,
+                                     const cw_token *token, cw_caller **ret, cw_err *err);
+CW_MUST_USE cw_code cw_gather_anonymous(cw_accounts *a, cw_db *db, cw_caller **ret, cw_err *err);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "access/throttle.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+
+#define WAYS 4u
+#define SETS (CW_THROTTLE_ENTRIES / WAYS)
+
+cw_code cw_throttle_init(cw_throttle *t, uint32_t free_failures, cw_err *err)
+{
+    *t = (cw_throttle){.free_failures = free_failures};
+    t->entries = calloc(CW_THROTTLE_ENTRIES, sizeof *t->entries);
+    if (!t->entries)
+        return cw_fail_nomem(err);
+    pthread_mutex_init(&t->lock, NULL);
+    return CW_OK;
+}
+
+void cw_throttle_done(cw_throttle *t)
+{
+    if (!t->entries)
+        return;
+    pthread_mutex_destroy(&t->lock);
+    free(t->entries);
+    t->entries = NULL;
+}
+
+static cw_throttle_entry *set_of(const cw_throttle *t, uint64_t hash)
+{
+    return &t->entries[hash % SETS * WAYS];
+}
+
+static cw_throttle_entry *find(const cw_throttle *t, uint64_t hash)
+{
+    cw_throttle_entry *set = set_of(t, hash);
+    for (unsigned i = 0; i < WAYS; i++) {
+        if (set[i].failures && set[i].hash == hash)
+            return &set[i];
+    }
+    return NULL;
+}
+
+/* A free place, or that of whoever failed longest ago. */
+static cw_throttle_entry *make_room(const cw_throttle *t, uint64_t hash)
+{
+    cw_throttle_entry *set = set_of(t, hash);
+    cw_throttle_entry *oldest = set;
+    for (unsigned i = 0; i < WAYS && oldest->failures; i++) {
+        if (!set[i].failures || set[i].failed_at < oldest->failed_at)
+            oldest = &set[i];
+    }
+    *oldest = (cw_throttle_entry){.hash = hash};
+    return oldest;
+}
+
+static uint64_t pause_of(const cw_throttle *t, const cw_throttle_entry *e)
+{
+    if (e->failures < t->free_failures)
+        return 0;
+    uint64_t pause = CW_THROTTLE_FIRST_MS;
+    for (uint32_t i = t->free_failures; i < e->failures && pause < CW_THROTTLE_LONGEST_MS; i++)
+        pause *= 2;
+    return pause < CW_THROTTLE_LONGEST_MS ? pause : CW_THROTTLE_LONGEST_MS;
+}
+
+uint64_t cw_throttle_wait(cw_throttle *t, cw_str who, uint64_t now)
+{
+    uint64_t left = 0;
+    pthread_mutex_lock(&t->lock);
+    const cw_throttle_entry *e = find(t, cw_hash(who));
+    if (e && e->failed_at + pause_of(t, e) > now)
+        left = e->failed_at + pause_of(t, e) - now;
+    pthread_mutex_unlock(&t->lock);
+    return left;
+}
+
+void cw_throttle_fail(cw_throttle *t, cw_str who, uint64_t now)
+{
+    uint64_t hash = cw_hash(who);
+    pthread_mutex_lock(&t->lock);
+    cw_throttle_entry *e = find(t, hash);
+    if (!e)
+        e = make_room(t, hash);
+    if (e->failed_at + CW_THROTTLE_FORGET_MS <= now)
+        e->failures = 0;
+    if (e->failures < UINT32_MAX)
+        e->failures++;
+    e->failed_at = now;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void cw_throttle_forget(cw_throttle *t, cw_str who)
+{
+    pthread_mutex_lock(&t->lock);
+    cw_throttle_entry *e = find(t, cw_hash(who));
+    if (e)
+        e->failures = 0;
+    pthread_mutex_unlock(&t->lock);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "catalogue/cache.h"
+
+#include <openssl/sha.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#define NOT_INTERNED UINT64_MAX
+#define GZIP_WINDOW (15 + 16) /* 15 bits, and zlib is to write gzip's frame */
+#define GZIP_MEMORY 8
+#define ETAG_BYTES 16u
+
+/* ---- documents ---- */
+
+void cw_document_unref(void *document)
+{
+    cw_document *d = document;
+    if (!d || --d->refs)
+        return;
+    cw_buf_done(&d->body);
+    cw_buf_done(&d->packed);
+    free(d);
+}
+
+/* The same bytes have the same tag on every replica and after every restart. */
+static void make_etags(cw_document *d)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char hash[SHA256_DIGEST_LENGTH];
+    char text[ETAG_BYTES * 2 + 1];
+    cw_str body = cw_buf_str(&d->body);
+    SHA256((const unsigned char *)body.p, body.n, hash);
+    for (size_t i = 0; i < ETAG_BYTES; i++) {
+        text[i * 2] = digits[hash[i] >> 4];
+        text[i * 2 + 1] = digits[hash[i] & 15];
+    }
+    size_t n = ETAG_BYTES * 2;
+    d->etag[0] = d->packed_etag[0] = '"';
+    memcpy(d->etag + 1, text, n);
+    memcpy(d->packed_etag + 1, text, n);
+    memcpy(d->etag + 1 + n, "\"", 2);
+    memcpy(d->packed_etag + 1 + n, "-gz\"", 5);
+}
+
+static cw_document *new_document(cw_str key, cw_cache_writer write, void *ctx)
+{
+    cw_document *d = calloc(1, sizeof *d + key.n);
+    if (!d)
+        return NULL;
+    d->refs = 1;
+    d->n_key = key.n;
+    memcpy(d->key, key.p, key.n);
+    cw_buf_init(&d->body, SIZE_MAX / 2);
+    cw_buf_init(&d->packed, SIZE_MAX / 2);
+    write(&d->body, ctx);
+    if (d->body.code) {
+        cw_document_unref(d);
+        return NULL;
+    }
+    make_etags(d);
+    return d;
+}
+
+static size_t weight(const cw_document *d)
+{
+    return sizeof *d + d->n_key + d->body.cap + d->packed.cap;
+}
+
+/* ---- the list, newest first ---- */
+
+static void unlink_document(cw_document *d)
+{
+    cw_cache *c = d->cache;
+    *(d->prev ? &d->prev->next : &c->newest) = d->next;
+    *(d->next ? &d->next->prev : &c->oldest) = d->prev;
+    d->prev = d->next = NULL;
+}
+
+static void link_newest(cw_document *d)
+{
+    cw_cache *c = d->cache;
+    d->next = c->newest;
+    *(d->next ? &d->next->prev : &c->oldest) = d;
+    c->newest = d;
+}
+
+static void drop(cw_document *d)
+{
+    cw_cache *c = d->cache;
+    c->bytes -= weight(d);
+    (void)cw_map_remove(&c->documents, cw_str_make(d->key, d->n_key));
+    unlink_document(d);
+    d->cache = NULL;
+    cw_document_unref(d);
+}
+
+static void shrink(cw_cache *c)
+{
+    while (c->bytes > c->max && c->oldest)
+        drop(c->oldest);
+}
+
+/* Without memory or room for it a document is sent and not kept. */
+static void keep(cw_cache *c, cw_document *d)
+{
+    if (weight(d) > c->max || cw_map_put(&c->documents, cw_str_make(d->key, d->n_key), d, NULL))
+        return;
+    d->refs++;
+    d->cache = c;
+    link_newest(d);
+    c->bytes += weight(d);
+    shrink(c);
+}
+
+/* ---- sets of visible classes ---- */
+
+static void forget_sets(cw_cache *c)
+{
+    for (size_t i = 0; i < c->n_sets; i++)
+        free((void *)(uintptr_t)c->sets[i].bits.p);
+    c->n_sets = 0;
+}
+
+static uint64_t add_set(cw_cache *c, const cw_cache_set *set)
+{
+    if (c->n_sets == CW_CACHE_MAX_SETS)
+        cw_cache_clear(c);
+    if (c->n_sets == c->cap_sets) {
+        size_t cap = c->cap_sets ? c->cap_sets * 2 : 16;
+        cw_cache_set *sets = realloc(c->sets, cap * sizeof *sets);
+        if (!sets)
+            return NOT_INTERNED;
+        c->sets = sets;
+        c->cap_sets = cap;
+    }
+    char *copy = malloc(set->bits.n + 1);
+    if (!copy)
+        return NOT_INTERNED;
+    memcpy(copy, set->bits.p, set->bits.n);
+    c->sets[c->n_sets] = *set;
+    c->sets[c->n_sets].bits.p = copy;
+    c->sets[c->n_sets].number = ++c->last_number;
+    return c->sets[c->n_sets++].number;
+}
+
+/* Numbers are never given twice, so one that a view has noted stays right when the sets are
+ * forgotten. */
+static uint64_t number_of(cw_cache *c, cw_view *view)
+{
+    uint64_t number = cw_view_number(view);
+    if (CW_LIKELY(number))
+        return number;
+    cw_cache_set set = {.snapshot = cw_view_snapshot(view), .bits = cw_view_bits(view)};
+    set.hash = cw_hash(set.bits);
+    for (size_t i = 0; i < c->n_sets && !number; i++) {
+        const cw_cache_set *s = &c->sets[i];
+        if (s->hash == set.hash && s->snapshot == set.snapshot && cw_str_eq(s->bits, set.bits))
+            number = s->number;
+    }
+    if (!number)
+        number = add_set(c, &set);
+    if (number != NOT_INTERNED)
+        cw_view_set_number(view, number);
+    return number;
+}
+
+/* ---- keys ---- */
+
+typedef struct key_text {
+    size_t n;
+    char p[CW_CACHE_MAX_KEY];
+} key_text;
+
+static void add_part(key_text *k, const void *p, size_t n)
+{
+    if (n <= sizeof k->p - k->n)
+        memcpy(k->p + k->n, p, n);
+    k->n += n;
+}
+
+/* Lengths stand before the parts, so that no two keys are one text. False: too long, or nobody
+ * could be named in it. */
+static bool make_key(cw_cache *c, const cw_cache_key *key, key_text *ret)
+{
+    const cw_str parts[] = {key->kind, key->language, key->base, key->name};
+    uint64_t number = key->view ? number_of(c, key->view) : 0;
+    ret->n = 0;
+    add_part(ret, &number, sizeof number);
+    for (size_t i = 0; i < CW_COUNT(parts); i++) {
+        if (parts[i].n > CW_CACHE_MAX_KEY)
+            return false;
+        uint16_t n = (uint16_t)parts[i].n;
+        add_part(ret, &n, sizeof n);
+        add_part(ret, parts[i].p, parts[i].n);
+    }
+    return ret->n <= CW_CACHE_MAX_KEY && number != NOT_INTERNED;
+}
+
+/* ---- public ---- */
+
+void cw_cache_init(cw_cache *c)
+{
+    *c = (cw_cache){0};
+    cw_map_init(&c->documents, CW_CACHE_MAX_DOCUMENTS);
+}
+
+void cw_cache_done(cw_cache *c)
+{
+    cw_cache_clear(c);
+    cw_map_done(&c->documents);
+    free(c->sets);
+    c->sets = NULL;
+    c->cap_sets = 0;
+}
+
+void cw_cache_limit(cw_cache *c, size_t max)
+{
+    c->max = max;
+    shrink(c);
+}
+
+void cw_cache_clear(cw_cache *c)
+{
+    while (c->oldest)
+        drop(c->oldest);
+    forget_sets(c);
+}
+
+cw_code cw_cache_get(cw_cache *c, const cw_cache_key *key, cw_cache_writer write, void *ctx,
+                     cw_document **ret, bool *ret_hit)
+{
+    key_text text;
+    bool is_kept = !key->is_transient && make_key(c, key, &text);
+    if (!is_kept)
+        text.n = 0;
+    cw_document *d = is_kept ? cw_map_find(&c->documents, cw_str_make(text.p, text.n)) : NULL;
+    if (ret_hit)
+        *ret_hit = d != NULL;
+    if (CW_LIKELY(d != NULL)) {
+        if (c->newest != d) {
+            unlink_document(d);
+            link_newest(d);
+        }
+        d->refs++;
+        *ret = d;
+        return CW_OK;
+    }
+    d = new_document(cw_str_make(text.p, text.n), write, ctx);
+    if (!d)
+        return CW_NOMEM;
+    if (is_kept)
+        keep(c, d);
+    *ret = d;
+    return CW_OK;
+}
+
+static void pack(cw_document *d)
+{
+    z_stream z = {0};
+    cw_str body = cw_buf_str(&d->body);
+    /* More than that does not pay; larger bodies are beyond what zlib counts. */
+    size_t room = body.n - body.n / 8;
+    if (body.n < CW_CACHE_PACK_FROM || body.n > UINT32_MAX)
+        return;
+    if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+        return;
+    char *out = cw_buf_reserve(&d->packed, room);
+    z.next_in = (Bytef *)(uintptr_t)body.p;
+    z.avail_in = (uInt)body.n;
+    z.next_out = (Bytef *)out;
+    z.avail_out = (uInt)room;
+    if (out && deflate(&z, Z_FINISH) == Z_STREAM_END)
+        cw_buf_commit(&d->packed, z.total_out);
+    deflateEnd(&z);
+    if (!d->packed.n)
+        cw_buf_release(&d->packed);
+}
+
+cw_str cw_document_pack(cw_document *d)
+{
+    if (!d->is_pack_tried) {
+        size_t before = weight(d);
+        d->is_pack_tried = true;
+        pack(d);
+        if (d->cache) {
+            d->cache->bytes += weight(d) - before;
+            shrink(d->cache);
+        }
+    }
+    return cw_buf_str(&d->packed);
+}

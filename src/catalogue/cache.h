@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* cache.h - documents that are written once and sent often: lists, descriptions.
+ *
+ * A document is known by what kind it is, who may see it, its language and the
+ * page or name in it. Callers who see the same are one: the classes that a view
+ * lets through are interned, and the number that they get stands for them.
+ *
+ *     view ─► set of visible classes ─► number ┐
+ *     kind, language, base, name ──────────────┴─► document: body, gzip, ETag
+ *
+ * Everything is dropped when the catalogue, the roles or the settings are replaced
+ * (call/bridge.h). The least recently used documents go when there are too many.
+ *
+ * Ownership: a document is reference counted; whoever sends it holds one reference. It copies what
+ *            it needs: neither views nor catalogues are kept alive.
+ * Threads:   one loop.
+ * Limits:    the bytes given with cw_cache_limit; CW_CACHE_MAX_SETS sets, then all starts anew;
+ *            CW_CACHE_MAX_KEY bytes of a key, longer ones are not kept.
+ */
+#ifndef CW_CATALOGUE_CACHE_H
+#define CW_CATALOGUE_CACHE_H
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "catalogue/view.h"
+
+#define CW_CACHE_MAX_SETS 1024u
+#define CW_CACHE_MAX_KEY 1024u
+#define CW_CACHE_MAX_DOCUMENTS 1000000u
+#define CW_CACHE_PACK_FROM 1024u /* bytes of a body; shorter ones are not compressed */
+#define CW_ETAG_SIZE 40u         /* with quotes, suffix and NUL */
+
+typedef struct cw_cache cw_cache;
+
+typedef struct cw_document {
+    struct cw_document *prev, *next; /* least recently used last; NULL: not in a cache */
+    cw_cache *cache;
+    unsigned refs;
+    bool is_pack_tried;
+    cw_buf body;
+    cw_buf packed;                  /* gzip; empty: not wanted yet, or it does not pay */
+    char etag[CW_ETAG_SIZE];        /* strong, of the body's bytes */
+    char packed_etag[CW_ETAG_SIZE]; /* strong, of the packed form */
+    size_t n_key;
+    char key[];
+} cw_document;
+
+typedef struct cw_cache_set {
+    const cw_snapshot *snapshot; /* compared, never looked into */
+    uint64_t hash, number;
+    cw_str bits; /* a copy */
+} cw_cache_set;
+
+struct cw_cache {
+    cw_map documents;
+    cw_document *newest, *oldest;
+    size_t bytes, max;
+    cw_cache_set *sets;
+    size_t n_sets, cap_sets;
+    uint64_t last_number;
+};
+
+typedef struct cw_cache_key {
+    cw_str kind;
+    cw_view *view; /* NULL: the same for everybody */
+    cw_str language;
+    cw_str base;       /* of the URLs inside; may be empty */
+    cw_str name;       /* page or name; may be empty */
+    bool is_transient; /* nobody will ask for it again: written, not kept */
+} cw_cache_key;
+
+/* Write the body. Errors are sticky in `out`. */
+typedef void (*cw_cache_writer)(cw_buf *out, void *ctx);
+
+void cw_cache_init(cw_cache *c);
+void cw_cache_done(cw_cache *c);
+/* Bytes that are kept, from now on. */
+void cw_cache_limit(cw_cache *c, size_t max);
+/* Forget everything; documents that are being sent live on. */
+void cw_cache_clear(cw_cache *c);
+
+/* The document, written when it is not there. *ret holds a reference; *ret_hit (may be NULL) tells
+ * whether it was there. CW_NOMEM. */
+CW_MUST_USE cw_code cw_cache_get(cw_cache *c, const cw_cache_key *key, cw_cache_writer write,
+                                 void *ctx, cw_document **ret, bool *ret_hit);
+/* The gzip form, made when it is first wanted; empty when it does not pay or there is no memory. */
+cw_str cw_document_pack(cw_document *d);
+/* NULL is fine. */
+void cw_document_unref(void *document);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* cursor.h - where a page begins, as clients of the REST doors carry it.
+ *
+ * Standard Base64 of the decimal offset: page two of fifty is "NTA=". Written with
+ * padding, read with or without. There is one spelling of each offset and every
+ * other is refused, so that a client's mistake is not silently page one again.
+ *
+ * Threads: no state.
+ */
+#ifndef CW_CATALOGUE_CURSOR_H
+#define CW_CATALOGUE_CURSOR_H
+
+#include "base/str.h"
+
+#define CW_CURSOR_SIZE 32u /* the longest one, 19 digits as Base64, and its NUL */
+
+/* Write it with a NUL; returns its length. `offset` is at most INT64_MAX. */
+size_t cw_cursor_format(uint64_t offset, char out[CW_CURSOR_SIZE]);
+/* False for everything that cw_cursor_format does not write, padding aside: other characters, bits
+ * behind the last digit, signs, leading zeros, more than INT64_MAX. */
+bool cw_cursor_parse(cw_str text, uint64_t *ret);
+
+#endif

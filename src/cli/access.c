@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/access.h"
+
+#include <unistd.h>
+
+#include "access/secret.h"
+#include "base/clock.h"
+#include "config/check.h"
+#include "config/quote.h"
+
+#define BUSY_MS 5000u
+
+int cw_access_open(const char *config, bool may_create, cw_access *ret)
+{
+    *ret = (cw_access){0};
+    cw_buf_init(&ret->out, CW_ACCESS_MAX_BYTES);
+    int code = cw_plugin_load_config(config, &ret->config);
+    if (code >= 0)
+        return code;
+    if (ret->config->store.path.n == 0) {
+        cw_config_unref(ret->config);
+        return cw_cli_usage(
+            "there is no database of accounts: set store.path in the configuration");
+    }
+    cw_db_opts opts = {
+        .path = ret->config->store.path.p, .may_create = may_create, .busy_ms = BUSY_MS};
+    cw_code rc = cw_secret_init(&ret->err);
+    if (!rc)
+        rc = cw_db_open(&opts, &ret->db, &ret->err);
+    return rc ? cw_access_close(ret, rc) : -1;
+}
+
+int cw_access_close(cw_access *a, cw_code rc)
+{
+    int code;
+    cw_db_close(a->db);
+    cw_config_unref(a->config);
+    if (rc == CW_OK || rc == CW_DONE)
+        code = cw_cli_print_buf(&a->out);
+    else
+        code = cw_cli_failure("%s", a->err.msg);
+    cw_buf_done(&a->out);
+    return code;
+}
+
+/* ---- output ---- */
+
+void cw_access_add_text(cw_buf *out, cw_str text)
+{
+    size_t at = out->n;
+    cw_quote(out, text);
+    /* Nothing had to be escaped: without the quotes. */
+    if (!out->code && out->n - at == text.n + 2) {
+        out->n = at;
+        cw_buf_add(out, text);
+    }
+}
+
+void cw_access_add_column(cw_buf *out, cw_str text, size_t width)
+{
+    size_t at = out->n;
+    cw_access_add_text(out, text);
+    while (!out->code && out->n - at < width)
+        cw_buf_add_char(out, ' ');
+    cw_buf_add(out, CW_STR("  "));
+}
+
+void cw_access_add_date(cw_buf *out, int64_t wall_ms, const char *none)
+{
+    char date[CW_CLOCK_ISO_LEN + 1];
+    cw_clock_format_iso(wall_ms, date);
+    cw_buf_add(out, cw_str_from(wall_ms ? date : none));
+}
+
+void cw_access_add_date_member(cw_json_writer *w, cw_str name, int64_t wall_ms)
+{
+    char date[CW_CLOCK_ISO_LEN + 1];
+    cw_json_add_key(w, name);
+    cw_clock_format_iso(wall_ms, date);
+    if (wall_ms)
+        cw_json_add_string(w, cw_str_from(date));
+    else
+        cw_json_add_null(w);
+}
+
+void cw_access_add_heading(cw_buf *out, const char *text)
+{
+    cw_buf_printf(out, "%s%s%s\n", cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD), text,
+                  cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
+}
+
+cw_code cw_access_on_json(cw_str text, void *writer, cw_err *err)
+{
+    (void)err;
+    cw_json_add_string(writer, text);
+    return CW_OK;
+}
+
+cw_code cw_access_on_text(cw_str text, void *buf, cw_err *err)
+{
+    cw_buf *out = buf;
+    (void)err;
+    if (out->n)
+        cw_buf_add(out, CW_STR(", "));
+    cw_access_add_text(out, text);
+    return CW_OK;
+}
+
+/* ---- lists ---- */
+
+cw_code cw_access_add_name(cw_access_names *all, cw_str name)
+{
+    if (all->n == all->cap) {
+        size_t cap = all->cap ? all->cap * 2 : 64;
+        cw_str *items =
+            cw_arena_resize(&all->arena, all->items, all->cap * sizeof *items, cap * sizeof *items);
+        if (!items)
+            return cw_arena_code(&all->arena);
+        all->items = items;
+        all->cap = cap;
+    }
+    all->items[all->n] = cw_arena_dup_str(&all->arena, name);
+    return all->items[all->n++].p ? CW_OK : cw_arena_code(&all->arena);
+}
+
+/* ---- input ---- */
+
+int cw_access_check_account(const char *name)
+{
+    char shown[CW_EXCERPT_SIZE];
+    if (cw_account_name_is_valid(cw_str_from(name)))
+        return -1;
+    return cw_cli_usage("not the name of an account: %s; it has 1 to %u bytes, no control "
+                        "characters and no colon, and is not \"anonymous\"",
+                        cw_excerpt(cw_str_from(name), shown), CW_DB_MAX_NAME);
+}
+
+int cw_access_check_name(const char *what, const char *name)
+{
+    char shown[CW_EXCERPT_SIZE];
+    cw_str text = cw_str_from(name);
+    if (text.n > 0 && text.n <= CW_DB_MAX_NAME && cw_check_is_clean(text))
+        return -1;
+    return cw_cli_usage("not the name of a %s: %s; it has 1 to %u bytes and no control characters",
+                        what, cw_excerpt(text, shown), CW_DB_MAX_NAME);
+}

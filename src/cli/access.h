@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* access.h - what the commands about accounts, roles and tokens share.
+ *
+ * They work on the database that store.path of the configuration names, whether a
+ * server runs or not: a running one sees the change within a second.
+ *
+ *     cw_access a;
+ *     int code = cw_access_open(config, true, &a);
+ *     if (code >= 0)
+ *         return code;
+ *     cw_code rc = cw_db_...(a.db, ..., &a.err);
+ *     return cw_access_close(&a, rc);
+ *
+ * Threads: main thread only.
+ */
+#ifndef CW_CLI_ACCESS_H
+#define CW_CLI_ACCESS_H
+
+#include "base/buf.h"
+#include "cli/cli.h"
+#include "cli/plugin.h"
+#include "store/db.h"
+#include "json/write.h"
+
+typedef struct cw_access {
+    cw_config *config;
+    cw_db *db;
+    cw_buf out; /* what is printed at the end, when all went well */
+    cw_err err;
+} cw_access;
+
+/* Load the configuration and open its database, making it when that is allowed. Returns -1, or
+ * reports what is wrong and returns the exit code. */
+int cw_access_open(const char *config, bool may_create, cw_access *ret);
+/* Print `out` when rc is CW_OK or CW_DONE, else report a->err; release everything. */
+int cw_access_close(cw_access *a, cw_code rc);
+
+/* A text as it is where a terminal only shows it, else quoted. */
+void cw_access_add_text(cw_buf *out, cw_str text);
+/* The same as a column: padded to `width`, with two spaces behind it. */
+void cw_access_add_column(cw_buf *out, cw_str text, size_t width);
+/* "2026-11-15T08:00:00.000Z", or `none` for 0. */
+void cw_access_add_date(cw_buf *out, int64_t wall_ms, const char *none);
+void cw_access_add_date_member(cw_json_writer *w, cw_str name, int64_t wall_ms);
+/* A line with the names of columns, bold on a terminal. */
+void cw_access_add_heading(cw_buf *out, const char *text);
+
+/* Report an argument that can be no name of this kind. Return -1 when it is a good one. */
+int cw_access_check_account(const char *name);
+int cw_access_check_name(const char *what, const char *name);
+
+/* Collecting texts: a cw_db_text_fn that adds an element to the open array of a cw_json_writer, and
+ * one that adds to a cw_buf, with commas. */
+cw_code cw_access_on_json(cw_str text, void *writer, cw_err *err);
+cw_code cw_access_on_text(cw_str text, void *buf, cw_err *err);
+
+/* Texts in an arena that the user of this inits and ends. */
+typedef struct cw_access_names {
+    cw_arena arena;
+    cw_str *items;
+    size_t n, cap;
+} cw_access_names;
+
+#define CW_ACCESS_MAX_BYTES ((size_t)64 << 20)
+
+/* Add a copy. */
+CW_MUST_USE cw_code cw_access_add_name(cw_access_names *all, cw_str name);
+
+typedef cw_code (*cw_access_pair_fn)(void *ctx, cw_str role, cw_str permission, const char *from);
+/* Every role, once with an empty permission and once with each that it has: those of the database,
+ * then those of the configuration (`from`). */
+CW_MUST_USE cw_code cw_access_walk_roles(cw_access *a, cw_access_pair_fn fn, void *ctx);
+
+/* A new password: from `file` ("-": standard input), else asked for twice on a terminal, else from
+ * standard input. One line break at its end is not part of it. Its hash is written to `out`. */
+CW_MUST_USE cw_code cw_access_read_password(const char *file, char *out, cw_err *err);
+
+int cw_cli_account(int argc, char **argv);
+int cw_cli_role(int argc, char **argv);
+int cw_cli_token(int argc, char **argv);
+int cw_cli_scope(int argc, char **argv);
+int cw_cli_permission(int argc, char **argv);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "door/rest.h"
+
+#include "door/negotiate.h"
+#include "door/rest_int.h"
+#include "door/turn.h"
+#include "json/write.h"
+
+#define TAGS "jsonrpc_mcp:discovery user.permissions"
+#define MAX_HEADERS 8
+
+/* ---- errors ---- */
+
+void cw_rest_write_error(cw_buf *out, const char *code, cw_str message, cw_str data)
+{
+    cw_buf_add(out, CW_STR("{\"error\":{\"code\":"));
+    cw_json_escape(out, cw_str_from(code));
+    cw_buf_add(out, CW_STR(",\"message\":"));
+    cw_json_escape(out, message);
+    if (data.n) {
+        cw_buf_add(out, CW_STR(",\"data\":"));
+        cw_buf_add(out, data);
+    }
+    cw_buf_add(out, CW_STR("}}"));
+}
+
+static void reply_error(cw_http_req *req, unsigned status, cw_buf *body)
+{
+    cw_str kept = cw_turn_keep(req, body);
+    cw_turn_reply(req, kept.p ? status : 503, kept.p ? kept : CW_STR(CW_REST_FAILURE), CW_STR(""));
+}
+
+void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const char *message)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_rest_write_error(&b, code, cw_str_from(message), CW_STR(""));
+    reply_error(req, status, &b);
+}
+
+void cw_rest_write_unknown(cw_buf *out, cw_str name)
+{
+    size_t n = name.n;
+    if (n > CW_TOOL_NAME_MAX) {
+        n = CW_TOOL_NAME_MAX;
+        while (n && ((unsigned char)name.p[n] & 0xC0) == 0x80)
+            n--; /* not in the middle of a character */
+    }
+    cw_buf_add(out, CW_STR("Tool '"));
+    cw_buf_add_bytes(out, name.p, n);
+    cw_buf_add(out, n < name.n ? CW_STR("…' not found or access denied")
+                               : CW_STR("' not found or access denied"));
+}
+
+void cw_rest_fail_unknown(cw_http_req *req, cw_str name)
+{
+    cw_buf text, b;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_rest_write_unknown(&text, name);
+    cw_rest_write_error(&b, "tool_not_found", cw_buf_str(&text), CW_STR(""));
+    if (text.code)
+        b.code = text.code;
+    cw_buf_done(&text);
+    reply_error(req, 404, &b);
+}
+
+bool cw_rest_may_discover(cw_http_req *req, const cw_view *view)
+{
+    if (cw_gate_permission(cw_view_caller(view), CW_PERMISSION_DISCOVER) == CW_VERDICT_ALLOW)
+        return true;
+    cw_rest_fail(req, 403, "access_denied",
+                 "This needs the permission 'access mcp tool discovery'");
+    return false;
+}
+
+/* ---- documents ---- */
+
+typedef struct header_list {
+    cw_http_header items[MAX_HEADERS];
+    size_t n;
+} header_list;
+
+static void add_header(header_list *list, cw_str name, cw_str value)
+{
+    list->items[list->n++] = (cw_http_header){name, value};
+}
+
+static void add_debug(header_list *list, const cw_rest_document *doc, bool is_hit)
+{
+    add_header(list, CW_STR("X-Causeway-Cache"), is_hit ? CW_STR("HIT") : CW_STR("MISS"));
+    add_header(list, CW_STR("X-Causeway-Cache-Tags"), CW_STR(TAGS));
+    add_header(list, CW_STR("X-Causeway-Cache-Contexts"), cw_str_from(doc->contexts));
+    add_header(list, CW_STR("X-Causeway-Cache-Max-Age"), CW_STR("-1"));
+}
+
+/* Nobody between us and the client may keep it without asking: what a caller sees can change with
+ * its next request. Asking is cheap. */
+static void answer(cw_http_req *req, const cw_bridge_loop *bl, const cw_rest_document *doc,
+                 cw_document *d, bool is_hit)
+{
+    header_list headers = {.n = 0};
+    cw_http_answer answer = {.status = 200, .body = cw_buf_str(&d->body)};
+    cw_str etag = cw_str_from(d->etag), packed_etag = cw_str_from(d->packed_etag);
+    /* A page that nobody will ask for again is not worth the time. */
+    cw_str packed = CW_STR("");
+    if (!doc->key.is_transient && cw_negotiate_gzip(req))
+        packed = cw_document_pack(d);
+    bool has_packed = cw_negotiate_has(req, packed_etag);
+    if (has_packed || cw_negotiate_has(req, etag)) {
+        answer = (cw_http_answer){.status = 304};
+        etag = has_packed ? packed_etag : etag;
+    } else if (packed.n) {
+        answer.body = packed;
+        etag = packed_etag;
+        add_header(&headers, CW_STR("Content-Encoding"), CW_STR("gzip"));
+    }
+    add_header(&headers, CW_STR("ETag"), etag);
+    add_header(&headers, CW_STR("Cache-Control"),
+               doc->is_public ? CW_STR("no-cache") : CW_STR("no-cache, private"));
+    add_header(&headers, CW_STR("Vary"),
+               doc->is_public ? CW_STR("Accept-Encoding")
+                              : CW_STR("Authorization, Accept-Language, Accept-Encoding"));
+    if (cw_bridge_settings_of(bl)->debug_headers)
+        add_debug(&headers, doc, is_hit);
+    answer.headers = headers.items;
+    answer.n_headers = headers.n;
+    cw_http_reply(req, &answer);
+}
+
+void cw_rest_send(cw_http_req *req, cw_bridge_loop *bl, const cw_rest_document *doc)
+{
+    cw_document *d;
+    bool is_hit;
+    cw_code rc = cw_cache_get(cw_bridge_cache(bl), &doc->key, doc->write, doc->ctx, &d, &is_hit);
+    /* The bytes must live until they are sent, whatever becomes of the cache. */
+    if (!rc)
+        rc = cw_arena_hold(cw_http_req_arena(req), d, cw_document_unref);
+    if (rc) {
+        cw_turn_reply(req, 503, CW_STR(CW_REST_FAILURE), CW_STR(""));
+        return;
+    }
+    answer(req, bl, doc, d, is_hit);
+}
+
+cw_str cw_rest_base(cw_http_req *req, const cw_bridge_loop *bl)
+{
+    const char *public_url = cw_bridge_settings_of(bl)->public_url;
+    cw_str host = cw_http_req_header(req, CW_STR("Host"));
+    if (public_url[0])
+        return cw_arena_dup_str(cw_http_req_arena(req), cw_str_from(public_url));
+    if (!host.n)
+        return CW_STR("");
+    const char *scheme = cw_http_req_is_tls(req) ? "https" : "http";
+    char *text = cw_arena_printf(cw_http_req_arena(req), "%s://%.*s", scheme, CW_STR_ARG(host));
+    return text ? cw_str_from(text) : (cw_str){NULL, 0};
+}
+
+/* ---- routes ---- */
+
+cw_code cw_rest_add_routes(cw_router *router, cw_bridge *bridge)
+{
+    static const struct {
+        cw_http_method method;
+        const char *path;
+        cw_http_handler handler;
+    } routes[] = {
+        {CW_HTTP_GET, "/mcp/tools/list", cw_rest_on_list},
+        {CW_HTTP_GET, "/mcp/tools/describe", cw_rest_on_describe},
+        {CW_HTTP_POST, "/mcp/tools/invoke", cw_rest_on_invoke},
+        {CW_HTTP_GET, "/mcp/tools/{name}", cw_rest_on_tool},
+        {CW_HTTP_POST, "/mcp/tools/{name}", cw_rest_on_tool},
+        {CW_HTTP_GET, "/jsonrpc/methods", cw_rest_on_methods},
+        {CW_HTTP_GET, "/jsonrpc/methods/{id}", cw_rest_on_method},
+        {CW_HTTP_GET, "/.well-known/mcp.json", cw_rest_on_wellknown},
+    };
+    for (size_t i = 0; i < CW_COUNT(routes); i++) {
+        cw_code rc =
+            cw_router_add(router, routes[i].method, routes[i].path, routes[i].handler, bridge);
+        if (rc)
+            return rc;
+    }
+    return CW_OK;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rest_int.h - what the plain JSON doors share: errors, and documents out of the cache. */
+#ifndef CW_DOOR_REST_INT_H
+#define CW_DOOR_REST_INT_H
+
+#include "door/identify.h"
+#include "door/query.h"
+#include "net/router.h"
+
+#define CW_REST_FAILURE                                                                            \
+    "{\"error\":{\"code\":\"internal_error\",\"message\":\"The answer could not be written\"}}"
+
+/* {"error":{"code":…,"message":…,"data":…}}; `data` is JSON, or empty for none. */
+void cw_rest_write_error(cw_buf *out, const char *code, cw_str message, cw_str data);
+/* Answer with an error, never to be stored. */
+void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const char *message);
+/* 404: unknown and forbidden are the same bytes. */
+void cw_rest_fail_unknown(cw_http_req *req, cw_str name);
+/* "Tool 'x' not found or access denied"; a name that no tool can have is cut. */
+void cw_rest_write_unknown(cw_buf *out, cw_str name);
+/* Whether the caller may list and describe; answers 403 otherwise. */
+bool cw_rest_may_discover(cw_http_req *req, const cw_view *view);
+
+/* A document to be sent. */
+typedef struct cw_rest_document {
+    cw_cache_key key;
+    cw_cache_writer write;
+    void *ctx;
+    const char *contexts; /* for the debug headers: what it depends on */
+    bool is_public;       /* the same for everybody */
+} cw_rest_document;
+
+/* Find or write it and answer: 200 or 304, gzip or not. */
+void cw_rest_send(cw_http_req *req, cw_bridge_loop *bl, const cw_rest_document *doc);
+
+/* Where clients reach us, without a final slash: public_url, else scheme and Host of the request;
+ * empty for a client of HTTP/1.0 that names no host. .p is NULL without memory. */
+cw_str cw_rest_base(cw_http_req *req, const cw_bridge_loop *bl);
+
+/* The handlers. */
+void cw_rest_on_list(cw_http_req *req, void *bridge);
+void cw_rest_on_describe(cw_http_req *req, void *bridge);
+void cw_rest_on_invoke(cw_http_req *req, void *bridge);
+void cw_rest_on_tool(cw_http_req *req, void *bridge);
+void cw_rest_on_methods(cw_http_req *req, void *bridge);
+void cw_rest_on_method(cw_http_req *req, void *bridge);
+void cw_rest_on_wellknown(cw_http_req *req, void *bridge);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rest_invoke.c - POST /mcp/tools/invoke: {"name":…,"arguments":{…}} to {"result":…}. */
+#include "door/message.h"
+#include "door/rest_int.h"
+#include "door/turn.h"
+#include "json/write.h"
+
+typedef struct invocation {
+    cw_sink sink;
+    cw_turn_item *item;
+} invocation;
+
+/* ---- what comes back ---- */
+
+static void fail(cw_turn_item *item, unsigned status, const char *code, cw_str message)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_rest_write_error(&b, code, message, CW_STR(""));
+    cw_turn_answer(item, status, &b, CW_STR(""));
+}
+
+static void on_progress(cw_sink *sink, const cw_progress *progress)
+{
+    (void)sink;
+    (void)progress;
+}
+
+static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
+{
+    (void)sink;
+    (void)level;
+    (void)message;
+}
+
+/* The method's message, and what it says beside it when that can be read. */
+static void fail_method(cw_turn_item *item, const cw_outcome *outcome)
+{
+    cw_buf text;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_add(&text, outcome->message);
+    if (outcome->data && cw_json_is(outcome->data, CW_JSON_STRING)) {
+        cw_buf_add(&text, CW_STR(": "));
+        cw_buf_add(&text, cw_json_text(outcome->data));
+    }
+    fail(item, 500, "execution_error", text.code ? outcome->message : cw_buf_str(&text));
+    cw_buf_done(&text);
+}
+
+static void fail_call(cw_turn_item *item, cw_fault fault, cw_str message)
+{
+    switch (fault) {
+    case CW_FAULT_UNAVAILABLE:
+        fail(item, 503, "unavailable", message);
+        return;
+    case CW_FAULT_DIED:
+    case CW_FAULT_TIMEOUT:
+        fail(item, 500, "execution_error", message);
+        return;
+    case CW_FAULT_NONE:
+    case CW_FAULT_PROTOCOL:
+    case CW_FAULT_NOMEM:
+    case CW_FAULT_SCHEMA:
+        fail(item, 500, "internal_error", message);
+        return;
+    }
+}
+
+static void on_done(cw_sink *sink, const cw_outcome *outcome)
+{
+    cw_turn_item *item = CW_CONTAINER(sink, invocation, sink)->item;
+    cw_buf b;
+    switch (outcome->kind) {
+    case CW_OUTCOME_RESULT: {
+        cw_str span = cw_json_span(outcome->result);
+        cw_buf_init(&b, SIZE_MAX / 2);
+        cw_buf_reserve(&b, span.n + 16);
+        cw_buf_add(&b, CW_STR("{\"result\":"));
+        cw_buf_add(&b, span);
+        cw_buf_add_char(&b, '}');
+        cw_turn_answer(item, 200, &b, CW_STR(""));
+        return;
+    }
+    case CW_OUTCOME_ERROR:
+        fail_method(item, outcome);
+        return;
+    case CW_OUTCOME_FAILED:
+        fail_call(item, outcome->fault, outcome->message);
+        return;
+    }
+}
+
+/* ---- the way in ---- */
+
+static void refuse(cw_turn_item *item, cw_verdict verdict, const cw_entry *entry)
+{
+    const cw_turn_opts *opts = &item->turn->opts;
+    cw_refused refused = {.verdict = verdict,
+                          .caller = cw_view_caller(opts->view),
+                          .needs = &entry->method->needs,
+                          .offers_basic = cw_bridge_accounts(opts->bl) != NULL};
+    cw_refusal refusal;
+    cw_buf b;
+    if (cw_refusal_make(&refused, cw_http_req_arena(item->turn->req), &refusal)) {
+        fail(item, 503, "unavailable", CW_STR("out of memory"));
+        return;
+    }
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_rest_write_error(&b, refusal.code, cw_str_from(refusal.message), refusal.data);
+    cw_turn_answer(item, refusal.status, &b, refusal.challenge);
+}
+
+/* What call/bind.h says when a required argument is not there. */
+static const char *code_of(const cw_err *err)
+{
+    return cw_str_starts(cw_str_from(err->msg), CW_STR("Missing required parameter"))
+               ? "missing_parameter"
+               : "invalid_arguments";
+}
+
+static void start(cw_turn_item *item, const cw_entry *entry, const cw_json *arguments)
+{
+    static const cw_sink_ops ops = {on_progress, on_log, on_done};
+    const cw_turn_opts *opts = &item->turn->opts;
+    invocation *call = cw_arena_alloc(cw_http_req_arena(item->turn->req), sizeof *call);
+    if (!call) {
+        fail(item, 503, "unavailable", CW_STR("out of memory"));
+        return;
+    }
+    *call = (invocation){.sink = {&ops}, .item = item};
+    cw_call_request request = {
+        .view = opts->view, .entry = entry, .params = arguments, .sink = &call->sink};
+    cw_call_refusal refusal;
+    cw_code rc = cw_call_start(opts->bl, &request, &item->call, &refusal);
+    if (rc == CW_DECLINED)
+        refuse(item, refusal.verdict, entry);
+    else if (rc == CW_PARAMS)
+        fail(item, 400, code_of(&refusal.err), cw_str_from(refusal.err.msg));
+    else if (rc)
+        fail(item, 503, "unavailable", cw_str_from(refusal.err.msg));
+}
+
+static bool is_container(const cw_json *v)
+{
+    return cw_json_is(v, CW_JSON_OBJECT) || cw_json_is(v, CW_JSON_ARRAY);
+}
+
+/* The body as a document; NULL: the request is answered. */
+static const cw_json *read_body(cw_http_req *req)
+{
+    const cw_json *root;
+    cw_err err;
+    if (!cw_message_is_json(req)) {
+        cw_rest_fail(req, 415, "unsupported_media_type", "Content-Type must be application/json");
+        return NULL;
+    }
+    cw_code rc =
+        cw_json_read(cw_http_req_body(req), NULL, cw_http_req_arena(req), &root, NULL, &err);
+    if (rc == CW_NOMEM) {
+        cw_rest_fail(req, 503, "unavailable", "out of memory");
+        return NULL;
+    }
+    if (rc || !is_container(root)) {
+        cw_rest_fail(req, 400, "invalid_json", rc ? err.msg : "The body must be an object");
+        return NULL;
+    }
+    return root;
+}
+
+static void invoke(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
+{
+    (void)bridge;
+    if (cw_call_gate(view) != CW_VERDICT_ALLOW) {
+        cw_rest_fail(req, 403, "access_denied", "This needs the permission 'use jsonrpc services'");
+        return;
+    }
+    const cw_json *root = read_body(req);
+    if (!root)
+        return;
+    const cw_json *name = cw_json_get(root, CW_STR("name"));
+    const cw_json *arguments = cw_json_get(root, CW_STR("arguments"));
+    const char *missing = cw_json_is(name, CW_JSON_STRING) ? NULL : "name";
+    if (!missing && !is_container(arguments))
+        missing = "arguments";
+    if (missing) {
+        cw_rest_fail(req, 400, "missing_parameter",
+                     missing[0] == 'n'
+                         ? "Required parameter \"name\" is missing or no string"
+                         : "Required parameter \"arguments\" is missing or no object");
+        return;
+    }
+    const cw_entry *entry = cw_view_find_tool(view, cw_json_text(name));
+    if (!entry) {
+        cw_rest_fail_unknown(req, cw_json_text(name));
+        return;
+    }
+    cw_turn_opts opts = {
+        .bl = bl, .view = view, .n = 1, .none_status = 204, .failure = CW_STR(CW_REST_FAILURE)};
+    cw_turn *turn = cw_turn_new(req, &opts);
+    if (turn)
+        start(&turn->items[0], entry, arguments);
+}
+
+void cw_rest_on_invoke(cw_http_req *req, void *bridge)
+{
+    cw_identify(req, bridge, &cw_identify_rest, invoke);
+}

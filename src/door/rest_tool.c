@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rest_tool.c - /mcp/tools/{name}: JSON-RPC with one method.
+ *
+ * Whether the caller may use the tool is asked before its message is read, so that
+ * a client learns that it must log in however it asks. What a message names is
+ * checked against the address (jsonrpc.c): nothing else can be run through it.
+ */
+#include "door/jsonrpc.h"
+#include "door/message.h"
+#include "door/rest_int.h"
+#include "door/turn.h"
+
+#define NULL_ID CW_STR("null")
+#define FAILURE                                                                                    \
+    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error\"},\"id\":null}"
+
+static void reply(cw_http_req *req, unsigned status, cw_buf *body, cw_str challenge)
+{
+    cw_str kept = cw_turn_keep(req, body);
+    cw_turn_reply(req, kept.p ? status : 500, kept.p ? kept : CW_STR(FAILURE),
+                  kept.p ? challenge : CW_STR(""));
+}
+
+static void refuse(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_verdict verdict,
+                   const cw_needs *needs)
+{
+    cw_refused refused = {.verdict = verdict,
+                          .caller = cw_view_caller(view),
+                          .needs = needs,
+                          .offers_basic = cw_bridge_accounts(bl) != NULL};
+    cw_refusal refusal;
+    cw_buf b;
+    if (cw_refusal_make(&refused, cw_http_req_arena(req), &refusal)) {
+        cw_turn_reply(req, 500, CW_STR(FAILURE), CW_STR(""));
+        return;
+    }
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_message_error(&b, CW_REFUSAL_CODE, cw_str_from(refusal.message), refusal.data, NULL_ID);
+    reply(req, refusal.status, &b, refusal.challenge);
+}
+
+static void run(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
+{
+    (void)bridge;
+    cw_verdict verdict = cw_call_gate(view);
+    if (verdict != CW_VERDICT_ALLOW) {
+        refuse(req, bl, view, verdict, NULL);
+        return;
+    }
+    const cw_entry *entry = cw_view_find_tool(view, cw_http_req_param(req));
+    if (!entry) {
+        cw_buf b;
+        cw_buf_init(&b, SIZE_MAX / 2);
+        cw_message_fail(&b, CW_RPC_METHOD, CW_STR(""), NULL_ID);
+        reply(req, 404, &b, CW_STR(""));
+        return;
+    }
+    verdict = cw_view_verdict(view, entry);
+    if (verdict != CW_VERDICT_ALLOW) {
+        refuse(req, bl, view, verdict, &entry->method->needs);
+        return;
+    }
+    cw_jsonrpc_take(req, &(cw_jsonrpc_in){.bl = bl,
+                                          .view = view,
+                                          .only = entry,
+                                          .is_get = cw_http_req_method(req) != CW_HTTP_POST});
+}
+
+void cw_rest_on_tool(cw_http_req *req, void *bridge)
+{
+    cw_identify(req, bridge, &cw_identify_jsonrpc, run);
+}

@@ -1,0 +1,239 @@
+// Arguments and results against their JSON Schemas: the same verdict and the same words at every
+// door, and a result that breaks its schema never leaves.
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import {
+    assertRpcError,
+    assertToolError,
+    callTool,
+    callToolWell,
+    legacy,
+    legacyVersions,
+    modern,
+    modernVersion,
+    rpc,
+    startBridge,
+    toolNames,
+    untilTool,
+} from "./support/mcp.mjs";
+import { compilePlugin } from "./support/plugins.mjs";
+import { startService, writeOpenRpc } from "./support/service.mjs";
+import { eventually } from "./support/server.mjs";
+
+const badResult = "The method returned a result that does not match its declared schema.";
+
+const start = (config = {}) => startBridge({ plugins: ["echo", "checked"], config });
+
+let server;
+before(async () => (server = await start()));
+after(() => server?.stop());
+
+// Every door that calls: each gives the text of a refusal.
+const doors = {
+    "/jsonrpc": async (method, params, on = server) => {
+        const error = assertRpcError(await rpc(on, { method, params, id: 1 }), 400, -32602, 1);
+        assert.equal(error.message, "Invalid params");
+        return error.data;
+    },
+    [`/mcp, ${modernVersion}`]: async (method, params, on = server) =>
+        assertToolError(await callTool(on, method, params)),
+    ...Object.fromEntries(
+        [legacyVersions[0], legacyVersions.at(-1)].map((version) => [
+            `/mcp, ${version}`,
+            async (method, params, on = server) =>
+                assertToolError(
+                    await legacy(on, "tools/call", { name: method, arguments: params }, { version }),
+                ),
+        ]),
+    ),
+};
+
+const wrong = [
+    [{ id: "7" }, "/id: expected integer, got string"],
+    [{ id: 0 }, "/id: expected a number of at least 1, got 0"],
+    [{ id: null }, "/id: expected integer, got null"],
+    [{ id: 1, day: "2023-02-29" }, `/day: expected the format 'date', got "2023-02-29"`],
+    [{ id: 1, tags: ["red", "gren"] }, /^\/tags\/1: expected one of .*"green".*did you mean 'green'\?$/],
+    [{ id: 1, tags: ["red", "red"] }, "/tags: expected different items, got 1 equal to 0"],
+    [{ id: 1, size: "middling" }, /^\/size: expected one of "small", "large", got "middling"/],
+    // Draft-07: a list of items is a tuple.
+    [{ id: 1, point: [1, "2"] }, "/point/1: expected number, got string"],
+    [{ id: 1, point: [1, 2, 3] }, /^\/point\/2: /],
+    [{ id: "7", day: 5 }, "/id: expected integer, got string; /day: expected string, got integer"],
+    // Names are looked at first.
+    [{}, "Missing required parameter: id"],
+    [{ id: "x", dag: "x" }, "Unknown parameter: dag; did you mean day?"],
+];
+
+suite("arguments", { concurrency: true }, () => {
+    for (const [door, refusal] of Object.entries(doors)) {
+        for (const [params, expected] of wrong) {
+            test(`${door} refuses ${JSON.stringify(params)}`, async () => {
+                const text = await refusal("checked.order", params);
+                if (typeof expected === "string") {
+                    assert.equal(text, expected);
+                } else {
+                    assert.match(text, expected);
+                }
+            });
+        }
+    }
+
+    test("that match are passed on", async () => {
+        const args = { id: 12345678901234567890n, day: "2024-02-29", tags: ["green"], point: [1, -2.5] };
+        const shown = JSON.stringify({ ...args, id: 0 }).replace('"id":0', `"id":${args.id}`);
+        const body = `{"jsonrpc":"2.0","id":1,"method":"checked.order","params":${shown}}`;
+        const answer = await fetch(`${server.url}/jsonrpc`, {
+            method: "POST",
+            headers: { "Content-Type": "application/json" },
+            body,
+        });
+        const text = await answer.text();
+        assert.equal(answer.status, 200, text);
+        assert.ok(text.includes(`"id":${args.id}`), text);
+        assert.ok(text.includes(`"size":"small"`), text);
+        const result = await callToolWell(server, "checked.order", { id: 1, point: [1] });
+        assert.deepEqual(result.structuredContent, { id: 1, point: [1], size: "small" });
+    });
+
+    test("by position are told by their names", async () => {
+        const order = (params) => rpc(server, { method: "checked.order", params, id: 1 });
+        assert.equal((await order([7, "2024-01-01", ["red"]])).json.result?.id, 7);
+        const error = assertRpcError(await order([7, "today"]), 400, -32602, 1);
+        assert.equal(error.data, `/day: expected the format 'date', got "today"`);
+        assert.equal(assertRpcError(await order([]), 400, -32602, 1).data, "Missing required parameter: id");
+    });
+
+    test("of a method without a mark are checked too", async () => {
+        const answer = await rpc(server, { method: "checked.quiet", params: ["x"], id: 1 });
+        assert.equal(assertRpcError(answer, 400, -32602, 1).data, "/result: expected integer, got string");
+    });
+
+    test("of one call in a batch are its own matter", async () => {
+        const call = (id, params) => ({ jsonrpc: "2.0", method: "checked.order", params, id });
+        const { status, json } = await rpc(server, [call(1, { id: 1 }), call(2, { id: "x" })]);
+        assert.equal(status, 200);
+        assert.deepEqual(json[0].result, { id: 1, size: "small" });
+        assert.equal(json[1].error.data, "/id: expected integer, got string");
+    });
+});
+
+suite("a result that breaks its schema", { concurrency: true }, () => {
+    const lies = [{ id: "s3cret" }, "s3cret", { mail: "s3cret" }, ["s3cret"], [1, 2], null, 5];
+
+    for (const lie of lies) {
+        test(`${JSON.stringify(lie)} stays in the server`, async () => {
+            const params = { result: lie };
+            const answer = await rpc(server, { method: "checked.claim", params, id: 1 });
+            const error = assertRpcError(answer, 500, -32603, 1);
+            assert.equal(error.message, "Internal error");
+            assert.equal(error.data, badResult);
+            const modernly = await callTool(server, "checked.claim", params);
+            assert.equal(assertToolError(modernly), badResult);
+            assert.equal("structuredContent" in modernly.json.result, false);
+            const call = { name: "checked.claim", arguments: params };
+            for (const version of [legacyVersions[0], legacyVersions.at(-1)]) {
+                assert.equal(assertToolError(await legacy(server, "tools/call", call, { version })), badResult);
+            }
+            for (const { text } of [answer, modernly]) {
+                assert.ok(!text.includes("s3cret"), text);
+            }
+        });
+    }
+
+    test("is logged with its source, its method and what is wrong", async () => {
+        await rpc(server, { method: "checked.claim", params: [{ id: "odd" }], id: 1 });
+        const line = /call failed source="checked" method="checked.claim" fault="schema" .*detail="\/id: expected integer, got string"/;
+        await eventually(() => line.test(server.stderr), "the line in the log");
+    });
+
+    test("leaves others alone", async () => {
+        for (const result of [{}, { id: 1, mail: "a@example.org" }, [1], []]) {
+            const { structuredContent } = await callToolWell(server, "checked.claim", { result });
+            assert.deepEqual(structuredContent, result);
+        }
+    });
+});
+
+suite("what is published", () => {
+    test("says the dialect of a parameter where it counts", async () => {
+        const { json } = await modern(server, "tools/list");
+        const { inputSchema } = json.result.tools.find(({ name }) => name === "checked.order");
+        assert.equal(inputSchema.$schema, "http://json-schema.org/draft-07/schema#");
+        assert.equal(inputSchema.properties.size.$ref, "#/properties/size/$defs/size");
+    });
+});
+
+suite("the configuration", { concurrency: true }, () => {
+    test("schema.assert_formats: false makes formats a remark", async (t) => {
+        const lenient = await start({ schema: { assert_formats: false } });
+        t.after(() => lenient.stop());
+        await callToolWell(lenient, "checked.order", { id: 1, day: "today" });
+        for (const refusal of Object.values(doors)) {
+            assert.equal(await refusal("checked.order", { id: "1" }, lenient), "/id: expected integer, got string");
+        }
+    });
+
+    test("schema.default_draft is taken over by a reload", async (t) => {
+        const service = await startService();
+        const document = {
+            openrpc: "1.3.2",
+            info: { title: "pairs", version: "1" },
+            methods: [
+                {
+                    name: "echo",
+                    params: [{ name: "message", schema: { items: [{ $ref: "#/components/schemas/Text" }] } }],
+                    result: { name: "echo", schema: {} },
+                },
+            ],
+            components: { schemas: { Text: { type: "string" } } },
+        };
+        const config = {
+            sources: [{ name: "old", url: service.url, openrpc: writeOpenRpc(document), methods: ["echo"] }],
+        };
+        const old = await start({ ...config, schema: { default_draft: "draft-07" } });
+        t.after(() => old.stop());
+        await untilTool(old, "echo");
+        await callToolWell(old, "echo", { message: ["x", 5] });
+        assert.equal(
+            assertToolError(await callTool(old, "echo", { message: [5] })),
+            "/message/0: expected string, got integer",
+        );
+        const fresh = await start(config);
+        t.after(() => fresh.stop());
+        await eventually(
+            () => /left out source="old" problem="method 'echo': param 'message': schema: \/items: /.test(fresh.stderr),
+            "the problem in the log",
+        );
+        assert.ok(!(await toolNames(fresh)).includes("echo"));
+    });
+});
+
+suite("a plugin with a bad schema", () => {
+    const source = (schema) => `#include <causeway/plugin.h>
+CW_PLUGIN("bad", "1.0");
+static void run(cw_call *call) { cw_put_null(call, NULL); }
+CW_METHOD(run, "bad.run", .usage = "Never runs.", .params = {{"x", .schema = CW_JSON(${schema})}},
+          .permissions = {"access content"});
+CW_TOOL(run);
+`;
+
+    test("is left out with the pointer, and comes when it is right", async () => {
+        compilePlugin(server.plugins, "bad", source(`{"type": "integer", "minimum": "1"}`));
+        const line = `left out source="bad" problem="method 'bad.run': param 'x': schema: /minimum: must be a number"`;
+        await eventually(() => server.stderr.includes(line), "the problem in the log", 10_000);
+        assert.ok(!(await toolNames(server)).includes("bad.run"));
+        await callToolWell(server, "test.echo", { message: "still here" });
+        compilePlugin(server.plugins, "bad", source(`{"type": "integer", "minimum": 1}`));
+        await untilTool(server, "bad.run");
+        assert.match(
+            assertToolError(await callTool(server, "bad.run", { x: 0 })),
+            /^\/x: expected a number of at least 1/,
+        );
+        // A worse version does not replace a good one.
+        compilePlugin(server.plugins, "bad", source(`{"type": "integer", "multipleOf": 0}`));
+        const older = `left out, the older version stays source="bad"`;
+        await eventually(() => server.stderr.includes(older), "the older version stays", 10_000);
+        assert.ok((await toolNames(server)).includes("bad.run"));
+    });
+});
