@@ -56,13 +56,14 @@ typedef struct cw_plugin_report {
     size_t n_methods;
     cw_snapshot *snapshot; /* of this plugin alone; NULL where the plugin has mistakes */
     cw_str problems;       /* its mistakes, one a line; empty: none */
+    cw_contract_policy policy;
 } cw_plugin_report;
 
-/* Have the host load the file. Fails (CW_IO, CW_NOMEM) only where that cannot be found out; a
- * plugin's own mistakes are in the report. Release with cw_plugin_report_done, also after a
- * failure. */
-CW_MUST_USE cw_code cw_plugin_inspect(const char *host, const char *path, cw_plugin_report *ret,
-                                      cw_err *err);
+/* Have the host load the file, and read its schemas as `config` says. Fails (CW_IO, CW_NOMEM) only
+ * where that cannot be found out; a plugin's own mistakes are in the report. Release with
+ * cw_plugin_report_done, also after a failure. */
+CW_MUST_USE cw_code cw_plugin_inspect(const cw_config *config, const char *host, const char *path,
+                                      cw_plugin_report *ret, cw_err *err);
 void cw_plugin_report_done(cw_plugin_report *report);
 /* Print a report's problems on standard error, each on a line, safe for a terminal. */
 void cw_plugin_print_problems(cw_str problems);

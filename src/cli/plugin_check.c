@@ -180,7 +180,7 @@ int cw_cli_plugin_check(int argc, char **argv)
     const cw_cli_spec spec = {
         "plugin check", "FILE.so",
         "Load a plugin in a process of its own and print what it would publish, or every\n"
-        "mistake in its declarations. Of the configuration only plugins.host is used.",
+        "mistake in its declarations. Of the configuration only plugins.host and schema are used.",
         options, 1};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);
@@ -204,7 +204,7 @@ int cw_cli_plugin_check(int argc, char **argv)
     cw_plugin_report r = {0};
     cw_code rc = cw_cli_find_host(config, /* is_needed= */ true, &host, &err);
     if (!rc)
-        rc = cw_plugin_inspect(host, path, &r, &err);
+        rc = cw_plugin_inspect(config, host, path, &r, &err);
     code = rc ? cw_cli_failure("%s", err.msg) : report(path, &r, json);
     cw_plugin_report_done(&r);
     free(host);

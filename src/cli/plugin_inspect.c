@@ -8,6 +8,7 @@
 #include "config/quote.h"
 #include "net/child.h"
 #include "source/openrpc.h"
+#include "source/sources.h"
 
 #define CHECK_MS 10000u
 #define REPORT_MAX_BYTES (256u * 1024u * 1024u)
@@ -29,7 +30,8 @@ static cw_code build(cw_plugin_report *r, cw_str name, cw_err *err)
 {
     static const cw_offer_ops ops = {.ref = keep, .unref = keep};
     cw_offer offer = {name, r->methods, r->n_methods, NULL};
-    cw_code rc = cw_snapshot_build(&offer, 1, &ops, NULL, &r->snapshot, err);
+    cw_snapshot_opts opts = {.policy = r->policy};
+    cw_code rc = cw_snapshot_build(&offer, 1, &ops, &opts, &r->snapshot, err);
     if (rc)
         return rc;
     size_t n;
@@ -92,7 +94,7 @@ static cw_code judge(cw_plugin_report *r, cw_str name, const cw_cli_child *child
         set_problem(r, CW_STR("it writes without end while it is loaded"));
         return CW_OK;
     }
-    if (WIFEXITED(child->status) && WEXITSTATUS(child->status) == 0)
+    if (WIFEXITED(child->status) && WEXITSTATUS(child->status) == 0 && child->out.n)
         return read_description(r, name, cw_buf_str(&child->out), err);
     if (child->err.n) {
         set_problem(r, cw_buf_str(&child->err));
@@ -104,9 +106,11 @@ static cw_code judge(cw_plugin_report *r, cw_str name, const cw_cli_child *child
     return text ? CW_OK : cw_fail_nomem(err);
 }
 
-cw_code cw_plugin_inspect(const char *host, const char *path, cw_plugin_report *ret, cw_err *err)
+cw_code cw_plugin_inspect(const cw_config *config, const char *host, const char *path,
+                          cw_plugin_report *ret, cw_err *err)
 {
     *ret = (cw_plugin_report){.problems = CW_STR_INIT(""), .version = CW_STR_INIT("")};
+    ret->policy = cw_sources_policy(config);
     cw_arena_init(&ret->arena, REPORT_MAX_BYTES);
     cw_str name = name_of(path);
     const char *option = cw_arena_printf(&ret->arena, "--name=%.*s", CW_STR_ARG(name));

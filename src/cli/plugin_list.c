@@ -138,13 +138,13 @@ static bool path_of(char *out, const char *folder, const char *name, bool is_on)
 
 /* ---- list ---- */
 
-static cw_code inspect(const char *host, const char *folder, plugin *p, cw_err *err)
+static cw_code inspect(const cw_config *config, const char *host, plugin *p, cw_err *err)
 {
     char path[PATH_BYTES];
-    if (!path_of(path, folder, p->name, p->is_on))
+    if (!path_of(path, config->plugins.folder.p, p->name, p->is_on))
         return cw_fail(err, CW_LIMIT, "the path of '%s' is too long", p->name);
     cw_plugin_report r;
-    cw_code rc = cw_plugin_inspect(host, path, &r, err);
+    cw_code rc = cw_plugin_inspect(config, host, path, &r, err);
     if (!rc) {
         p->is_broken = r.problems.n > 0;
         cw_plugin_report_count(&r, &p->n_methods, &p->n_tools);
@@ -236,7 +236,7 @@ static int list_folder(const cw_config *config, bool json)
     if (!rc)
         rc = cw_cli_find_host(config, /* is_needed= */ all.n > 0, &host, &err);
     for (size_t i = 0; i < all.n && !rc; i++)
-        rc = inspect(host, config->plugins.folder.p, &all.items[i], &err);
+        rc = inspect(config, host, &all.items[i], &err);
     int code = CW_EXIT_OK;
     if (rc)
         code = cw_cli_failure("%s", err.msg);

@@ -111,15 +111,25 @@ static void add_attributes(cw_json_writer *w, const cw_method *method)
     cw_json_close(w);
 }
 
-static void add_method(cw_json_writer *w, const cw_method *method, cw_str base)
+/* What stands in the address of a method: its id, or the name of its tool where the id has a slash,
+ * which no path segment can hold. */
+static cw_str address_of(const cw_entry *entry)
 {
+    cw_str id = entry->method->id;
+    bool has_slash = memchr(id.p, '/', id.n) != NULL;
+    return has_slash && entry->tool_name.n ? entry->tool_name : id;
+}
+
+static void add_method(cw_json_writer *w, const cw_entry *entry, cw_str base)
+{
+    const cw_method *method = entry->method;
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("type"), CW_STR("JsonRpcMethod"));
     cw_json_add_string_member(w, CW_STR("id"), method->id);
     add_attributes(w, method);
     cw_json_add_key(w, CW_STR("links"));
     cw_json_open_object(w);
-    add_link(w, CW_STR("self"), base, method->id, CW_STR(""));
+    add_link(w, CW_STR("self"), base, address_of(entry), CW_STR(""));
     add_link(w, CW_STR("collection"), base, CW_STR(""), CW_STR(""));
     cw_json_close(w);
     cw_json_close(w);
@@ -152,7 +162,7 @@ static void write_methods(cw_buf *out, void *ctx)
     cw_json_add_key(&w, CW_STR("data"));
     cw_json_open_array(&w);
     for (size_t i = 0; i < n; i++)
-        add_method(&w, entries[i]->method, p->base);
+        add_method(&w, entries[i], p->base);
     cw_json_close(&w);
     cw_json_add_key(&w, CW_STR("links"));
     cw_json_open_object(&w);
@@ -172,7 +182,7 @@ static void write_method(cw_buf *out, void *ctx)
     const page *p = ctx;
     cw_json_writer w;
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
-    add_method(&w, p->entry->method, p->base);
+    add_method(&w, p->entry, p->base);
     cw_code rc = cw_json_writer_end(&w, NULL);
     if (rc)
         out->code = rc;
@@ -250,10 +260,10 @@ static void methods(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_brid
     }
     int n = snprintf(offset, sizeof offset, "%llu", (unsigned long long)p.offset);
     answer(req, bl, &p,
-         &(cw_rest_document){
-             .key = {.kind = CW_STR("methods"), .name = cw_str_make(offset, (size_t)n)},
-             .write = write_methods,
-             .contexts = "user languages url.site url.query_args:cursor"});
+           &(cw_rest_document){
+               .key = {.kind = CW_STR("methods"), .name = cw_str_make(offset, (size_t)n)},
+               .write = write_methods,
+               .contexts = "user languages url.site url.query_args:cursor"});
 }
 
 static void method(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
@@ -263,6 +273,8 @@ static void method(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridg
     if (!may_ask(req, bl, view))
         return;
     p.entry = cw_view_find_method(view, cw_http_req_param(req));
+    if (!p.entry)
+        p.entry = cw_view_find_tool(view, cw_http_req_param(req));
     if (!p.entry) {
         cw_rest_fail(req, 404, "method_not_found", "Method not found or access denied");
         return;
@@ -272,9 +284,9 @@ static void method(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridg
         return;
     }
     answer(req, bl, &p,
-         &(cw_rest_document){.key = {.kind = CW_STR("method"), .name = p.entry->method->id},
-                             .write = write_method,
-                             .contexts = "user languages url.site url.path"});
+           &(cw_rest_document){.key = {.kind = CW_STR("method"), .name = p.entry->method->id},
+                               .write = write_method,
+                               .contexts = "user languages url.site url.path"});
 }
 
 void cw_rest_on_methods(cw_http_req *req, void *bridge)

@@ -6,7 +6,7 @@
 #include "door/turn.h"
 #include "json/write.h"
 
-#define TAGS "jsonrpc_mcp:discovery user.permissions"
+#define TAG "jsonrpc_mcp:discovery"
 #define MAX_HEADERS 8
 
 /* ---- errors ---- */
@@ -89,7 +89,8 @@ static void add_header(header_list *list, cw_str name, cw_str value)
 static void add_debug(header_list *list, const cw_rest_document *doc, bool is_hit)
 {
     add_header(list, CW_STR("X-Causeway-Cache"), is_hit ? CW_STR("HIT") : CW_STR("MISS"));
-    add_header(list, CW_STR("X-Causeway-Cache-Tags"), CW_STR(TAGS));
+    add_header(list, CW_STR("X-Causeway-Cache-Tags"),
+               doc->is_public ? CW_STR(TAG) : CW_STR(TAG " user.permissions"));
     add_header(list, CW_STR("X-Causeway-Cache-Contexts"), cw_str_from(doc->contexts));
     add_header(list, CW_STR("X-Causeway-Cache-Max-Age"), CW_STR("-1"));
 }
@@ -97,7 +98,7 @@ static void add_debug(header_list *list, const cw_rest_document *doc, bool is_hi
 /* Nobody between us and the client may keep it without asking: what a caller sees can change with
  * its next request. Asking is cheap. */
 static void answer(cw_http_req *req, const cw_bridge_loop *bl, const cw_rest_document *doc,
-                 cw_document *d, bool is_hit)
+                   cw_document *d, bool is_hit)
 {
     header_list headers = {.n = 0};
     cw_http_answer answer = {.status = 200, .body = cw_buf_str(&d->body)};

@@ -61,7 +61,7 @@ void cw_deadline_list_run(cw_deadline_list *list, uint64_t now)
 {
     cw_deadline due;
     take_due(list, now, &due);
-    void (*on_expired)(cw_deadline *d) = list->on_expired;
+    void (*on_expired)(cw_deadline *) = list->on_expired;
     while (due.next != &due) {
         cw_deadline *d = due.next;
         cw_deadline_clear(d);

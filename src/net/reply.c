@@ -6,6 +6,8 @@
 #include "net/server_int.h"
 #include "json/write.h"
 
+const cw_http_header cw_reply_no_store = {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")};
+
 /* ---- the head ---- */
 
 typedef struct head_writer {
@@ -169,6 +171,8 @@ void cw_http_reply(cw_http_req *req, const cw_http_answer *answer)
         .status = 500,
         .body = CW_STR_INIT("{\"error\":{\"code\":\"internal_error\","
                             "\"message\":\"The answer could not be written\"}}"),
+        .headers = &cw_reply_no_store,
+        .n_headers = 1,
     };
     assert(!req->answered);
     req->answered = true;
@@ -200,7 +204,8 @@ void cw_http_reply_error(cw_http_req *req, unsigned status, const char *code, cw
     cw_json_add_string_member(&w, CW_STR("message"), message);
     cw_json_close(&w);
     cw_json_close(&w);
-    cw_http_answer answer = {.status = status, .body = CW_STR("{}")};
+    cw_http_answer answer = {
+        .status = status, .body = CW_STR("{}"), .headers = &cw_reply_no_store, .n_headers = 1};
     if (!cw_json_writer_end(&w, NULL)) {
         cw_str copy = cw_arena_dup_str(&req->arena, cw_buf_str(&buf));
         if (copy.p)

@@ -191,8 +191,9 @@ static bool check_host(cw_http_req *req)
 
 static void answer_allow(cw_http_req *req, unsigned status, const char *allow)
 {
-    cw_http_header header = {CW_STR("Allow"), cw_str_from(allow)};
-    cw_http_answer answer = {.status = status, .headers = &header, .n_headers = 1};
+    cw_http_header headers[] = {{CW_STR("Allow"), cw_str_from(allow)}, cw_reply_no_store};
+    cw_http_answer answer = {
+        .status = status, .headers = headers, .n_headers = status == 405 ? 2 : 1};
     if (status == 405)
         answer.body = CW_STR("{\"error\":{\"code\":\"method_not_allowed\","
                              "\"message\":\"This resource does not have that method\"}}");

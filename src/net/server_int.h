@@ -189,6 +189,8 @@ void cw_request_tell(cw_http_req *req, cw_http_event event);
 void cw_request_pool_done(cw_server_loop *sl);
 
 /* reply.c */
+/* No error may be stored. */
+extern const cw_http_header cw_reply_no_store;
 /* Answer an error of the HTTP layer itself and close. */
 void cw_reply_refuse(cw_http_req *req, unsigned status, const char *reason);
 void cw_reply_continue(cw_conn *c);

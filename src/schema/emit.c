@@ -147,11 +147,12 @@ static void emit_consts_from(builder *b, const cw_json *list, bool is_list, cw_j
 static void emit_values(builder *b, const facts *f, cw_json_type type)
 {
     const cw_json *same = f->has & KW_BIT(KW_CONST) ? f->key[KW_CONST] + 1 : NULL;
-    if (cw_json_is(same, CW_JSON_STRING)) {
+    if (same && cw_json_is(same, CW_JSON_STRING)) {
         op_same op = {OP_SAME, cw_schema_put_bytes(b, cw_json_text(same)), same->n};
         PUT(b, op);
-    } else if (same)
-        emit_consts_from(b, f->key[KW_CONST] + 1, /* is_list= */ false, type);
+    } else if (same) {
+        emit_consts_from(b, same, /* is_list= */ false, type);
+    }
     if (!(f->has & KW_BIT(KW_ENUM)))
         return;
     const cw_json *list = f->key[KW_ENUM] + 1;

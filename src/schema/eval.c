@@ -206,7 +206,7 @@ CW_INLINE bool table_ok(run *r, const op_object *op, const cw_json *v, marks *se
     const cw_json *k = v + 1;
     for (uint32_t i = 0; (k->meta & 7u) != CW_JSON_END; i++) {
         const slot *s = find_slot(code, table, shift, op->mask, k->meta, k);
-        if (s) {
+        if (s->hash) {
             missing &= ~load_bits(s->bit);
             if (!child_inline(r, s->to, k + 1, sc, full))
                 return false;
@@ -242,16 +242,17 @@ CW_INLINE bool members_ok(run *r, const op_object *op, const cw_json *v, marks *
 {
     if (!charge(r, v->meta >> 8))
         return false;
+    static const slot empty = {0};
     const slot *table = (const slot *)(const void *)(r->code + op->slots);
     uint64_t found = 0;
     uint32_t counted = 0;
     const cw_json *k = v + 1;
     for (uint32_t i = 0; (k->meta & 7u) != CW_JSON_END; i++) {
-        const slot *s = NULL;
+        const slot *s = &empty;
         if (op->slots)
             s = find_slot(r->code, table, op->shift, op->mask, k->meta, k);
         bool known = false;
-        if (s) {
+        if (s->hash) {
             found |= load_bits(s->bit);
             counted += (s->flags & SLOT_COUNTED) != 0;
             known = s->flags & SLOT_DECLARED;

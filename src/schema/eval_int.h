@@ -41,7 +41,7 @@ CW_INLINE bool slot_is(const uint32_t *code, const slot *s, uint32_t wanted, con
            same_bytes((const char *)(code + s->at), text->p, s->n);
 }
 
-/* `hash` is a key hash in the upper 24 bits. */
+/* The slot of a name, or an empty one. `hash` is a key hash in the upper 24 bits. */
 CW_INLINE const slot *find_slot(const uint32_t *code, const slot *table, uint32_t shift,
                                 uint32_t mask, uint32_t hash, const cw_json *text)
 {
@@ -51,7 +51,7 @@ CW_INLINE const slot *find_slot(const uint32_t *code, const slot *table, uint32_
     /* Tables are sparse: the first slot mostly decides. */
     while (CW_UNLIKELY(!slot_is(code, s, wanted, text))) {
         if (CW_LIKELY(!s->hash))
-            return NULL;
+            break;
         i = (i + 1) & mask;
         s = table + i;
     }

@@ -113,7 +113,7 @@ CW_INLINE bool strings_ok(const run *r, const op_strings *op, const cw_json *v)
 {
     uint32_t hash = cw_json_key_hash(cw_str_make(v->p, v->n)) << 8;
     const slot *table = (const slot *)(const void *)(r->code + op->slots);
-    return find_slot(r->code, table, op->shift, op->mask, hash, v);
+    return find_slot(r->code, table, op->shift, op->mask, hash, v)->hash;
 }
 
 CW_INLINE bool same_ok(const run *r, const op_same *op, const cw_json *v)

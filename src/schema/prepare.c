@@ -154,9 +154,9 @@ static const cw_json *default_of(const preparer *p, const set *applies)
     return NULL;
 }
 
-static bool declared_before(const preparer *p, const set *applies, uint32_t upto, cw_str name)
+static bool declared_before(const preparer *p, const set *applies, uint32_t before, cw_str name)
 {
-    for (uint32_t i = 0; i < upto; i++) {
+    for (uint32_t i = 0; i < before; i++) {
         if (cw_json_get(value_of(p, applies->subs[i], KW_PROPERTIES), name))
             return true;
     }

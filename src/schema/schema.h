@@ -59,8 +59,9 @@ typedef struct cw_schema_opts {
     uint64_t max_steps;      /* of one validation; 0: CW_SCHEMA_MAX_STEPS */
 } cw_schema_opts;
 
-/* Compile `doc`, an object or a boolean. On success *ret holds one reference. Fails with CW_PARAMS
- * ("/properties/age/minimum: must be a number"), CW_LIMIT or CW_NOMEM. */
+/* Compile `doc`, an object or a boolean, from the bytes it came in. On success *ret holds one
+ * reference. Fails with CW_PARAMS ("/properties/age/minimum: must be a number"), CW_LIMIT or
+ * CW_NOMEM; with CW_PARSE when `doc` was read with duplicate keys allowed and has some. */
 CW_MUST_USE cw_code cw_schema_compile(const cw_json *doc, const cw_schema_opts *opts,
                                       cw_schema **ret, cw_err *err);
 /* The same from text, which is read strictly; also CW_PARSE. */

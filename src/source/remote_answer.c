@@ -159,8 +159,9 @@ void cw_remote_judge(cw_str service, uint64_t id, const cw_remote_reply *reply, 
     cw_err err;
     const cw_json *root = NULL;
     cw_str body = cw_arena_dup_str(arena, answer->body);
+    const cw_json_opts opts = {.max_bytes = body.n + 1}; /* the client has checked its size */
     cw_code rc =
-        body.p ? cw_json_read(body, NULL, arena, &root, NULL, &err) : cw_arena_fail(arena, &err);
+        body.p ? cw_json_read(body, &opts, arena, &root, NULL, &err) : cw_arena_fail(arena, &err);
     if (rc == CW_NOMEM) {
         fail_nomem(ret);
         return;

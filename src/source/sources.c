@@ -106,7 +106,7 @@ static void draft_done(draft *d)
     free(d->retired);
 }
 
-static cw_contract_policy policy_of(const cw_config *config)
+cw_contract_policy cw_sources_policy(const cw_config *config)
 {
     return (cw_contract_policy){.draft = config->schema.default_draft,
                                 .annotate_formats = !config->schema.assert_formats};
@@ -125,7 +125,7 @@ static cw_code build(cw_sources *s, draft *d, cw_err *err)
         d->offers[d->n++] = (cw_offer){cw_str_from(item->name), item->source->methods,
                                        item->source->n_methods, item->source};
     }
-    cw_snapshot_opts opts = {.policy = policy_of(s->config), .previous = s->last};
+    cw_snapshot_opts opts = {.policy = cw_sources_policy(s->config), .previous = s->last};
     return cw_snapshot_build(d->offers, d->n, &ops, &opts, &d->snapshot, err);
 }
 

@@ -33,6 +33,9 @@ typedef struct cw_sources_opts {
     void *ctx;
 } cw_sources_opts;
 
+/* How the configuration wants schemas to be read. */
+cw_contract_policy cw_sources_policy(const cw_config *config);
+
 CW_MUST_USE cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *err);
 /* Begin, or go on with another configuration: compare, load what is new or changed, retire what is
  * gone. Takes a reference to config. */

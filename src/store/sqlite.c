@@ -107,8 +107,10 @@ void cw_query_open(cw_query *q, cw_db *db, const char *sql)
 
 void cw_query_bind_text(cw_query *q, int at, cw_str text)
 {
+    /* A pointer of NULL would be the value NULL. */
+    const char *p = text.n ? text.p : "";
     if (!q->code)
-        check(q, sqlite3_bind_text64(q->stmt, at, text.p, text.n, SQLITE_TRANSIENT, SQLITE_UTF8));
+        check(q, sqlite3_bind_text64(q->stmt, at, p, text.n, SQLITE_TRANSIENT, SQLITE_UTF8));
 }
 
 void cw_query_bind_optional(cw_query *q, int at, cw_str text)

@@ -13,6 +13,7 @@
 
 #include "door/jsonrpc.h"
 #include "door/mcp.h"
+#include "door/rest.h"
 
 static cw_err err;
 
@@ -29,7 +30,8 @@ void doors_publish(doors *d, size_t n_methods)
 
 void doors_open(doors *d, uint32_t call_ms, bool may_discover, bool may_call)
 {
-    *d = (doors){.settings = {.calls = 100, .batch = 5, .list_ttl_ms = 60000}};
+    *d = (doors){
+        .settings = {.calls = 100, .batch = 5, .list_ttl_ms = 60000, .cache_size = 1 << 20}};
     assert_int_equal(cw_loop_init(&d->main_loop, 64, &err), CW_OK);
     d->source = fake_new(call_ms);
     assert_non_null(d->source);
@@ -42,6 +44,7 @@ void doors_open(doors *d, uint32_t call_ms, bool may_discover, bool may_call)
     doors_publish(d, 0);
     assert_int_equal(cw_jsonrpc_add_routes(&d->router, d->bridge), CW_OK);
     assert_int_equal(cw_mcp_add_routes(&d->router, d->bridge), CW_OK);
+    assert_int_equal(cw_rest_add_routes(&d->router, d->bridge), CW_OK);
     assert_int_equal(cw_server_listen(d->server, CW_STR("127.0.0.1:0"), false, &err), CW_OK);
     cw_server_opts opts = CW_SERVER_DEFAULTS;
     opts.drain_ms = 300;
@@ -129,6 +132,18 @@ void doors_post(const doors *d, const char *path, const char *headers, const cha
 {
     int fd = doors_connect(d);
     doors_send(fd, path, headers, body);
+    doors_read(fd, ret);
+}
+
+void doors_get(const doors *d, const char *path, const char *headers, response *ret)
+{
+    char head[2048];
+    int n = snprintf(head, sizeof head,
+                     "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n", path,
+                     headers);
+    assert_true(n > 0 && (size_t)n < sizeof head);
+    int fd = doors_connect(d);
+    (void)!send(fd, head, (size_t)n, MSG_NOSIGNAL);
     doors_read(fd, ret);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* doors.h - a server with the JSON-RPC and MCP doors over a fake source, and a client for it. */
+/* doors.h - a server with the JSON-RPC, MCP and REST doors over a fake source, and a client for it.
+ */
 #ifndef CW_TESTS_DOORS_H
 #define CW_TESTS_DOORS_H
 
@@ -40,6 +41,7 @@ void doors_read(int fd, response *ret);
  * 0. */
 void doors_post(const doors *d, const char *path, const char *headers, const char *body,
                 response *ret);
+void doors_get(const doors *d, const char *path, const char *headers, response *ret);
 /* Wait until *count is `value`, at most two seconds. */
 void doors_wait(const atomic_uint *count, unsigned value);
 

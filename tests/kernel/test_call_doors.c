@@ -445,7 +445,6 @@ static void get_and_delete_are_not_allowed(void **state)
     static const char *const requests[] = {
         "GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
         "DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
-        "GET /jsonrpc HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     };
     for (size_t i = 0; i < CW_COUNT(requests); i++) {
         response got;

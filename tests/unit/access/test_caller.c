@@ -31,6 +31,37 @@ static void the_anonymous_caller_has_a_name(void **state)
     cw_caller_unref(c);
 }
 
+static void an_account_has_scopes_only_through_a_token(void **state)
+{
+    (void)state;
+    static const cw_str given[] = {CW_STR_INIT("b"), CW_STR_INIT("a"), CW_STR_INIT("b")};
+    cw_caller *c = NULL;
+    cw_caller_opts opts = {.id = CW_STR("7"),
+                           .name = CW_STR("alice"),
+                           .language = CW_STR("de"),
+                           .permissions = given,
+                           .n_permissions = 1,
+                           .has_token = true,
+                           .scopes = given,
+                           .n_scopes = 3};
+    size_t n;
+    assert_int_equal(cw_caller_new(&opts, &c, NULL), CW_OK);
+    assert_false(cw_caller_is_anonymous(c));
+    assert_true(cw_caller_has_language(c));
+    assert_true(cw_caller_has_token(c));
+    assert_true(cw_str_is(cw_caller_scopes(c, &n)[0], "a"));
+    assert_int_equal(n, 2);
+    assert_true(cw_caller_has_scope(c, CW_STR("b")));
+    assert_false(cw_caller_has_scope(c, CW_STR("c")));
+    assert_false(cw_caller_may(c, CW_STR("a")));
+    assert_true(
+        cw_str_is(cw_caller_json(c),
+                  "{\"id\":\"7\",\"name\":\"alice\",\"permissions\":[\"b\"],\"language\":\"de\"}"));
+    cw_caller_unref(c);
+    opts.n_scopes = CW_CALLER_MAX_PERMISSIONS + 1;
+    assert_int_equal(cw_caller_new(&opts, &c, NULL), CW_LIMIT);
+}
+
 static void permissions_are_copied_sorted_and_unique(void **state)
 {
     (void)state;
@@ -127,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_anonymous_caller_has_a_name),
+        cmocka_unit_test(an_account_has_scopes_only_through_a_token),
         cmocka_unit_test(permissions_are_copied_sorted_and_unique),
         cmocka_unit_test(a_caller_may_exactly_what_it_was_given),
         cmocka_unit_test(references_keep_a_caller),

@@ -55,6 +55,58 @@ static void the_anonymous_caller_is_judged_by_permissions_then_level(void **stat
     }
 }
 
+static cw_caller *logged_in(bool has_token, const cw_str *scopes, size_t n)
+{
+    cw_caller *c = NULL;
+    cw_caller_opts opts = {.id = CW_STR("1"),
+                           .name = CW_STR("alice"),
+                           .permissions = ab,
+                           .n_permissions = 2,
+                           .has_token = has_token,
+                           .scopes = scopes,
+                           .n_scopes = n};
+    assert_int_equal(cw_caller_new(&opts, &c, NULL), CW_OK);
+    return c;
+}
+
+/* row-D12, row-D14 and check-84: an explicit level wins, and only a token satisfies scopes. */
+static void whoever_has_logged_in_is_judged_by_scopes_too(void **state)
+{
+    (void)state;
+    static const struct {
+        bool has_token;
+        size_t has_scopes; /* of ac */
+        cw_auth_level level;
+        size_t n_scopes; /* of ac */
+        cw_verdict verdict;
+    } cases[] = {
+        {false, 0, CW_AUTH_REQUIRED, 0, CW_VERDICT_ALLOW},
+        {false, 0, CW_AUTH_REQUIRED, 1, CW_VERDICT_LOGIN},
+        {false, 0, CW_AUTH_OPTIONAL, 2, CW_VERDICT_ALLOW},
+        {false, 0, CW_AUTH_NONE, 2, CW_VERDICT_ALLOW},
+        {true, 0, CW_AUTH_REQUIRED, 0, CW_VERDICT_ALLOW},
+        {true, 0, CW_AUTH_REQUIRED, 1, CW_VERDICT_SCOPES},
+        {true, 1, CW_AUTH_REQUIRED, 1, CW_VERDICT_ALLOW},
+        {true, 1, CW_AUTH_REQUIRED, 2, CW_VERDICT_SCOPES},
+        {true, 2, CW_AUTH_REQUIRED, 2, CW_VERDICT_ALLOW},
+        {true, 0, CW_AUTH_OPTIONAL, 2, CW_VERDICT_ALLOW},
+        {true, 0, CW_AUTH_NONE, 2, CW_VERDICT_ALLOW},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        cw_caller *c = logged_in(cases[i].has_token, ac, cases[i].has_scopes);
+        cw_needs needs = {.permissions = ab,
+                          .n_permissions = 2,
+                          .level = cases[i].level,
+                          .scopes = ac,
+                          .n_scopes = cases[i].n_scopes};
+        assert_int_equal(cw_gate_judge(c, &needs), cases[i].verdict);
+        needs.permissions = ac;
+        assert_int_equal(cw_gate_judge(c, &needs), CW_VERDICT_HIDDEN);
+        assert_int_equal(cw_gate_permission(c, CW_PERMISSION_CALL), CW_VERDICT_FORBIDDEN);
+        cw_caller_unref(c);
+    }
+}
+
 static void nothing_needed_is_allowed(void **state)
 {
     (void)state;
@@ -130,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_general_permission_allows_or_asks_to_log_in),
         cmocka_unit_test(the_anonymous_caller_is_judged_by_permissions_then_level),
+        cmocka_unit_test(whoever_has_logged_in_is_judged_by_scopes_too),
         cmocka_unit_test(nothing_needed_is_allowed),
         cmocka_unit_test(levels_are_three_words),
         cmocka_unit_test(sorting_drops_doubles),

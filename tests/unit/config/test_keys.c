@@ -48,6 +48,7 @@ static void without_a_file_everything_has_its_default(void **state)
     assert_int_equal(c->limits.calls, 10000);
     assert_int_equal(c->limits.batch, 100);
     assert_int_equal(c->limits.answer_size, 16 << 20);
+    assert_int_equal(c->limits.cache_size, 32 << 20);
     assert_int_equal(c->plugins.folder.n, 0);
     assert_int_equal(c->plugins.host.n, 0);
     assert_int_equal(c->plugins.workers, 4);
@@ -63,6 +64,9 @@ static void without_a_file_everything_has_its_default(void **state)
     assert_int_equal(c->sources.n, 0);
     assert_int_equal(c->roles.n, 0);
     assert_false(c->ignore_unknown_arguments);
+    assert_string_equal(c->public_url.p, "");
+    assert_int_equal(c->page_size, 50);
+    assert_false(c->debug_headers);
     cw_config_unref(c);
 }
 
@@ -193,6 +197,37 @@ static void plugins_and_limits_of_calls_fill_their_fields(void **state)
     c = config_of("unknown_arguments: refuse\n");
     assert_false(c->ignore_unknown_arguments);
     cw_config_unref(c);
+}
+
+static void pages_and_addresses_are_read_as_configured(void **state)
+{
+    (void)state;
+    cw_config *c = config_of("limits: {cache_size: 0}\n"
+                             "public_url: https://a.example:8443/tools/x~1\n"
+                             "page_size: 1000\ndebug_headers: true\n");
+    assert_int_equal(c->limits.cache_size, 0);
+    assert_string_equal(c->public_url.p, "https://a.example:8443/tools/x~1");
+    assert_int_equal(c->page_size, 1000);
+    assert_true(c->debug_headers);
+    cw_config_unref(c);
+    c = config_of("public_url: null\n");
+    assert_string_equal(c->public_url.p, "");
+    cw_config_unref(c);
+    static const char *const wrong[] = {
+        "https://a/",  "ftp://a",     "a.example",     "https://a?b",  "https://a#b",
+        "https://u@a", "https://",    "https://*.a",   "https://a//b", "https://a/b/",
+        "https:/a",    "https://a:x", "https://a/%20", "https://[::1",
+    };
+    for (size_t i = 0; i < CW_COUNT(wrong); i++) {
+        char text[64], expected[256];
+        snprintf(text, sizeof text, "public_url: '%s'\n", wrong[i]);
+        snprintf(expected, sizeof expected,
+                 "f:1:13: public_url: expected a URL such as \"https://example.org\" or "
+                 "\"https://example.org/tools\", got \"%s\"",
+                 wrong[i]);
+        assert_problems(text, expected);
+    }
+    assert_problems("page_size: 0", "f:1:12: page_size: expected an integer from 1 to 1000, got 0");
 }
 
 static void schemas_are_read_as_configured(void **state)
@@ -547,14 +582,14 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
                     "f:2:3: limits.max: unknown key; known here: connections, "
                     "connections_per_address, header_size, header_fields, target_size, body_size, "
                     "body_memory, pipelined_requests, stream_queue, min_body_rate, calls, batch, "
-                    "answer_size\n"
+                    "answer_size, cache_size\n"
                     "f:3:3: limits.header_sise: unknown key; did you mean \"header_size\"?");
     assert_problems("lisetn: a:1\n", "f:1:1: lisetn: unknown key; did you mean \"listen\"?");
     assert_problems("LOOPS: 1\n",
                     "f:1:1: LOOPS: unknown key; known here: listen, loops, tls, hosts, origins, "
                     "limits, timeouts, log, access_log, plugins, schema, store, access, sources, "
                     "roles, "
-                    "unknown_arguments");
+                    "unknown_arguments, public_url, page_size, debug_headers");
     /* Too far to left or right. */
     assert_problems("header_size: 1KB\n",
                     "f:1:1: header_size: unknown key here; did you mean \"limits.header_size\"?");
@@ -569,7 +604,7 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
         "f:1:1: \"\\u001b[2J\\u000a\": unknown key; known here: listen, loops, tls, "
         "hosts, origins, limits, timeouts, log, access_log, plugins, schema, store, access, "
         "sources, "
-        "roles, unknown_arguments");
+        "roles, unknown_arguments, public_url, page_size, debug_headers");
 }
 
 static void lists_have_ceilings(void **state)
@@ -692,6 +727,7 @@ int main(void)
         cmocka_unit_test(listen_takes_every_spelling),
         cmocka_unit_test(the_other_keys_fill_their_fields),
         cmocka_unit_test(plugins_and_limits_of_calls_fill_their_fields),
+        cmocka_unit_test(pages_and_addresses_are_read_as_configured),
         cmocka_unit_test(schemas_are_read_as_configured),
         cmocka_unit_test(a_source_has_defaults),
         cmocka_unit_test(no_sources_and_no_roles_are_fine),

@@ -77,6 +77,9 @@ static void what_is_shown_reads_back_equal(void **state)
         "store: {path: a b.db}\n"
         "access: {clear_text_passwords: true}\n"
         "unknown_arguments: ignore\n"
+        "public_url: http://[::1]:80/a\n"
+        "page_size: 7\n"
+        "debug_headers: true\n"
         "");
     /* A JSON file keeps its escapes in annotations; YAML does not know all of them. */
     assert_reads_back(

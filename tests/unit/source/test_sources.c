@@ -31,6 +31,7 @@ typedef struct load {
 } load;
 
 static load loads[MAX_LOADS];
+static bool may_pass; /* what is wrong with plugins */
 static size_t n_loads;
 static size_t n_cancelled;
 static cw_code refuse_with; /* of the next load */
@@ -137,7 +138,7 @@ static void end_load(size_t index, const char *id, const char *problem)
     cw_source *source = id ? new_source(id) : NULL;
     cw_str name = cw_str_from(l->name), why = cw_str_from(problem);
     if (l->on_plugin)
-        l->on_plugin(&(cw_plugin_loaded){source, name, why}, l->ctx);
+        l->on_plugin(&(cw_plugin_loaded){source, name, why, may_pass}, l->ctx);
     else
         l->on_remote(&(cw_remote_loaded){source, name, why}, l->ctx);
 }
@@ -274,6 +275,7 @@ static int setup(void **state)
     (void)state;
     n_loads = n_cancelled = n_published = n_retired = n_settled = 0;
     refuse_with = CW_OK;
+    may_pass = false;
     latest = NULL;
     const cw_log_opts quiet = {.level = CW_LOG_OFF};
     assert_int_equal(cw_log_configure(&quiet, NULL), CW_OK);
@@ -661,6 +663,49 @@ static void a_load_that_cannot_begin_for_lack_of_memory_is_tried_again(void **st
     assert_true(has("one"));
 }
 
+static void a_plugin_whose_process_could_not_be_started_is_tried_again(void **state)
+{
+    (void)state;
+    write_file("a.so", "1");
+    configure(PLUGINS);
+    may_pass = true;
+    end_load(0, NULL, "no process");
+    assert_int_equal(n_settled, 1);
+    run_until(&n_loads, 2, 3000);
+    may_pass = false;
+    end_load(1, NULL, "a mistake in it");
+    run_for(2500);
+    assert_int_equal(n_loads, 2);
+}
+
+static void few_of_many_plugins_are_loaded_at_once(void **state)
+{
+    (void)state;
+    char name[16], id[16];
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "p%02d.so", i);
+        write_file(name, "1");
+    }
+    configure(PLUGINS);
+    assert_int_equal(n_loads, 8);
+    for (size_t i = 0; i < 10; i++) {
+        snprintf(id, sizeof id, "m%zu", i);
+        end_load(i, id, "");
+        assert_int_equal(n_loads, 9 + i);
+    }
+    /* Those that are cancelled make room too, and those that wait may go. */
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "p%02d.so", i);
+        remove_file(name);
+    }
+    run_until(&n_retired, 10, 2000);
+    size_t open = 0;
+    for (size_t i = 0; i < n_loads; i++)
+        open += loads[i].is_open;
+    assert_int_equal(open, 0);
+    assert_int_equal(n_settled, 1);
+}
+
 static void a_file_that_cannot_be_read_waits_for_its_next_change(void **state)
 {
     (void)state;
@@ -708,7 +753,7 @@ static void live_once(void *ctx)
         loads[i].is_open = false;
         cw_str name = cw_str_from(loads[i].name), why = CW_STR("no memory");
         if (loads[i].on_plugin)
-            loads[i].on_plugin(&(cw_plugin_loaded){source, name, why}, loads[i].ctx);
+            loads[i].on_plugin(&(cw_plugin_loaded){source, name, why, false}, loads[i].ctx);
         else
             loads[i].on_remote(&(cw_remote_loaded){source, name, why}, loads[i].ctx);
     }
@@ -758,6 +803,8 @@ int main(void)
         TEST(other_limits_load_all_plugins_anew),
         TEST(another_folder_replaces_the_plugins),
         TEST(a_load_that_cannot_begin_for_lack_of_memory_is_tried_again),
+        TEST(a_plugin_whose_process_could_not_be_started_is_tried_again),
+        TEST(few_of_many_plugins_are_loaded_at_once),
         TEST(a_file_that_cannot_be_read_waits_for_its_next_change),
         TEST(freeing_in_the_middle_of_a_load_cancels_it),
         TEST(every_failed_allocation_is_survived),

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "access/roles.h"
+#include "oom.h"
+
+static const cw_str editing[] = {CW_STR_INIT("edit"), CW_STR_INIT("publish")};
+static const cw_role two[] = {{CW_STR_INIT("editor"), editing, 2}, {CW_STR_INIT("none"), NULL, 0}};
+
+static void roles_are_found_by_name(void **state)
+{
+    (void)state;
+    cw_roles *roles;
+    assert_int_equal(cw_roles_new(two, 2, &roles, NULL), CW_OK);
+    cw_roles *same = cw_roles_ref(roles);
+    cw_roles_unref(roles);
+    const cw_role *editor = cw_roles_find(same, CW_STR("editor"));
+    assert_int_equal(editor->n_permissions, 2);
+    assert_true(cw_str_is(editor->permissions[1], "publish"));
+    assert_ptr_not_equal(editor->permissions, editing);
+    assert_int_equal(cw_roles_find(same, CW_STR("none"))->n_permissions, 0);
+    assert_null(cw_roles_find(same, CW_STR("Editor")));
+    assert_null(cw_roles_find(NULL, CW_STR("editor")));
+    cw_roles_unref(same);
+}
+
+static void make(void *ctx)
+{
+    cw_roles *roles = NULL;
+    (void)ctx;
+    cw_code rc = cw_roles_new(two, 2, &roles, NULL);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    cw_roles_unref(roles);
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    assert_true(oom_each(make, NULL) >= 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(roles_are_found_by_name),
+        cmocka_unit_test(every_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

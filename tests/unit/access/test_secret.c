@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sodium.h>
+#include <stdio.h>
+
+#include "access/secret.h"
+
+static cw_credentials c;
+
+static void a_password_is_its_own_only(void **state)
+{
+    (void)state;
+    char hash[CW_PASSWORD_HASH], again[CW_PASSWORD_HASH];
+    assert_int_equal(cw_password_hash(CW_STR("s3cret"), hash, NULL), CW_OK);
+    assert_int_equal(strncmp(hash, "$argon2id$v=19$m=65536,t=2,p=1$", 31), 0);
+    assert_null(strstr(hash, "s3cret"));
+    assert_true(cw_password_is(hash, CW_STR("s3cret")));
+    assert_false(cw_password_is(hash, CW_STR("s3cret ")));
+    assert_int_equal(cw_password_hash(CW_STR("s3cret"), again, NULL), CW_OK);
+    assert_string_not_equal(hash, again);
+}
+
+static void no_password_is_nobodys(void **state)
+{
+    (void)state;
+    assert_false(cw_password_is("", CW_STR("")));
+    assert_false(cw_password_is("", CW_STR("x")));
+    assert_false(cw_password_is("garbage", CW_STR("x")));
+}
+
+static void passwords_have_a_ceiling(void **state)
+{
+    (void)state;
+    static char text[CW_PASSWORD_MAX + 1];
+    char hash[CW_PASSWORD_HASH];
+    memset(text, 'a', sizeof text);
+    assert_int_equal(cw_password_hash(CW_STR(""), hash, NULL), CW_LIMIT);
+    assert_int_equal(cw_password_hash(cw_str_make(text, CW_PASSWORD_MAX), hash, NULL), CW_OK);
+    assert_int_equal(cw_password_hash(cw_str_make(text, CW_PASSWORD_MAX + 1), hash, NULL),
+                     CW_LIMIT);
+}
+
+static void tokens_are_long_and_different(void **state)
+{
+    (void)state;
+    char a[CW_TOKEN_LEN + 1], b[CW_TOKEN_LEN + 1];
+    unsigned char x[CW_DIGEST], y[CW_DIGEST];
+    assert_int_equal(cw_token_make(a, NULL), CW_OK);
+    assert_int_equal(cw_token_make(b, NULL), CW_OK);
+    assert_int_equal(strlen(a), CW_TOKEN_LEN);
+    assert_int_equal(strncmp(a, "cw_", 3), 0);
+    assert_string_not_equal(a, b);
+    assert_true(cw_token_digest(cw_str_from(a), x));
+    assert_true(cw_token_digest(cw_str_from(b), y));
+    assert_false(cw_secret_equal(x, y));
+    crypto_hash_sha256(y, (const unsigned char *)a, CW_TOKEN_LEN);
+    assert_true(cw_secret_equal(x, y));
+}
+
+static void what_has_not_the_form_of_a_token_is_none(void **state)
+{
+    (void)state;
+    char good[CW_TOKEN_LEN + 1];
+    unsigned char digest[CW_DIGEST];
+    assert_int_equal(cw_token_make(good, NULL), CW_OK);
+    assert_false(cw_token_digest(cw_str_make(good, CW_TOKEN_LEN - 1), digest));
+    assert_false(cw_token_digest(CW_STR(""), digest));
+    for (size_t i = 0; i < CW_TOKEN_LEN; i++) {
+        char bad[CW_TOKEN_LEN + 1];
+        memcpy(bad, good, sizeof bad);
+        bad[i] = i < 3 ? 'x' : '=';
+        assert_false(cw_token_digest(cw_str_from(bad), digest));
+    }
+}
+
+/* "Basic " and the base64 of this. */
+static cw_str basic(const char *pair)
+{
+    static char text[4096];
+    size_t n = strlen(pair);
+    snprintf(text, sizeof text, "Basic ");
+    sodium_bin2base64(text + 6, sizeof text - 6, (const unsigned char *)pair, n,
+                      sodium_base64_VARIANT_ORIGINAL);
+    return cw_str_from(text);
+}
+
+static void a_name_and_a_password_are_read(void **state)
+{
+    (void)state;
+    assert_true(cw_credentials_parse(basic("alice:a:b"), &c));
+    assert_int_equal(c.kind, CW_CREDENTIALS_PASSWORD);
+    assert_true(cw_str_is(cw_str_make(c.name, c.n_name), "alice"));
+    assert_true(cw_str_is(cw_str_make(c.password, c.n_password), "a:b"));
+    assert_true(cw_credentials_parse(CW_STR("bASIC  YTo="), &c));
+    assert_int_equal(c.n_password, 0);
+    assert_true(cw_credentials_is_basic(CW_STR("basic x")));
+    assert_false(cw_credentials_is_basic(CW_STR("Basically x")));
+    cw_credentials_wipe(&c);
+    assert_int_equal(c.n_name, 0);
+}
+
+static void what_is_no_pair_is_refused(void **state)
+{
+    (void)state;
+    static const cw_str bad[] = {
+        CW_STR_INIT(""),          CW_STR_INIT("Basic"),       CW_STR_INIT("Basic "),
+        CW_STR_INIT("Basic !!!"), CW_STR_INIT("Basic YTpi="), CW_STR_INIT("Basic YTp"),
+        CW_STR_INIT("Digest x"),  CW_STR_INIT("Bearer "),     CW_STR_INIT("Bearer abc"),
+        CW_STR_INIT("YTpi"),
+    };
+    for (size_t i = 0; i < CW_COUNT(bad); i++)
+        assert_false(cw_credentials_parse(bad[i], &c));
+    assert_false(cw_credentials_parse(basic("alice"), &c));
+    assert_false(cw_credentials_parse(basic(":x"), &c));
+    assert_false(cw_credentials_parse(basic("a\nb:x"), &c));
+    assert_false(cw_credentials_parse(basic("\xff:x"), &c));
+    assert_false(cw_credentials_parse(basic("anonymous:x"), &c));
+}
+
+static void both_have_ceilings(void **state)
+{
+    (void)state;
+    static char pair[CW_DB_MAX_NAME + 1 + CW_PASSWORD_MAX + 2];
+    memset(pair, 'a', sizeof pair - 1);
+    pair[CW_DB_MAX_NAME] = ':';
+    pair[CW_DB_MAX_NAME + 1 + CW_PASSWORD_MAX] = 0;
+    assert_true(cw_credentials_parse(basic(pair), &c));
+    pair[CW_DB_MAX_NAME + 1 + CW_PASSWORD_MAX] = 'a';
+    assert_false(cw_credentials_parse(basic(pair), &c));
+    pair[CW_DB_MAX_NAME] = 'a';
+    pair[CW_DB_MAX_NAME + 1] = ':';
+    pair[CW_DB_MAX_NAME + 9] = 0;
+    assert_false(cw_credentials_parse(basic(pair), &c));
+}
+
+int main(void)
+{
+    if (cw_secret_init(NULL) || cw_secret_init(NULL))
+        return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_password_is_its_own_only),
+        cmocka_unit_test(no_password_is_nobodys),
+        cmocka_unit_test(passwords_have_a_ceiling),
+        cmocka_unit_test(tokens_are_long_and_different),
+        cmocka_unit_test(what_has_not_the_form_of_a_token_is_none),
+        cmocka_unit_test(a_name_and_a_password_are_read),
+        cmocka_unit_test(what_is_no_pair_is_refused),
+        cmocka_unit_test(both_have_ceilings),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "access/throttle.h"
+
+static cw_throttle t;
+static const cw_str alice = CW_STR_INIT("alice"), bob = CW_STR_INIT("bob");
+
+static int setup(void **state)
+{
+    (void)state;
+    return cw_throttle_init(&t, 3, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    cw_throttle_done(&t);
+    cw_throttle_done(&t);
+    return 0;
+}
+
+static void some_failures_are_free(void **state)
+{
+    (void)state;
+    cw_throttle_fail(&t, alice, 1000000);
+    cw_throttle_fail(&t, alice, 1000000);
+    assert_int_equal(cw_throttle_wait(&t, alice, 1000000), 0);
+    cw_throttle_fail(&t, alice, 1000000);
+    assert_int_equal(cw_throttle_wait(&t, alice, 1000000), 1000);
+    assert_int_equal(cw_throttle_wait(&t, alice, 1000400), 600);
+    assert_int_equal(cw_throttle_wait(&t, alice, 1001000), 0);
+    assert_int_equal(cw_throttle_wait(&t, bob, 1000000), 0);
+}
+
+static void each_further_one_doubles_the_wait_up_to_a_minute(void **state)
+{
+    (void)state;
+    static const uint64_t waits[] = {0,     0,     1000,  2000,  4000, 8000,
+                                     16000, 32000, 60000, 60000, 60000};
+    uint64_t now = 1000000;
+    for (size_t i = 0; i < CW_COUNT(waits); i++) {
+        cw_throttle_fail(&t, alice, now);
+        assert_int_equal(cw_throttle_wait(&t, alice, now), waits[i]);
+        now += waits[i];
+    }
+    for (int i = 0; i < 100; i++)
+        cw_throttle_fail(&t, alice, now);
+    assert_int_equal(cw_throttle_wait(&t, alice, now), CW_THROTTLE_LONGEST_MS);
+}
+
+static void success_and_time_forget(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        cw_throttle_fail(&t, alice, 1000000);
+        cw_throttle_fail(&t, bob, 1000000);
+    }
+    cw_throttle_forget(&t, alice);
+    assert_int_equal(cw_throttle_wait(&t, alice, 1000000), 0);
+    assert_true(cw_throttle_wait(&t, bob, 1000000) > 0);
+    cw_throttle_fail(&t, bob, 1000000 + CW_THROTTLE_FORGET_MS);
+    assert_int_equal(cw_throttle_wait(&t, bob, 1000000 + CW_THROTTLE_FORGET_MS), 0);
+}
+
+static void very_many_names_do_not_grow_it(void **state)
+{
+    (void)state;
+    char name[32];
+    for (unsigned i = 0; i < 10 * CW_THROTTLE_ENTRIES; i++) {
+        snprintf(name, sizeof name, "name %u", i);
+        for (int k = 0; k < 3; k++)
+            cw_throttle_fail(&t, cw_str_from(name), 1000000 + i);
+        assert_true(cw_throttle_wait(&t, cw_str_from(name), 1000000 + i) > 0);
+    }
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(some_failures_are_free),
+        T(each_further_one_doubles_the_wait_up_to_a_minute),
+        T(success_and_time_forget),
+        T(very_many_names_do_not_grow_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

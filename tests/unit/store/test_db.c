@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "folder.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "oom.h"
+#include "store/db.h"
+
+static cw_err err;
+
+static cw_db *open_db(void)
+{
+    cw_db *db = NULL;
+    cw_db_opts opts = {.path = path, .may_create = true, .busy_ms = 50};
+    assert_int_equal(cw_db_open(&opts, &db, &err), CW_OK);
+    return db;
+}
+
+static int64_t add_account(cw_db *db, const char *name)
+{
+    int64_t id = 0;
+    cw_account account = {.name = cw_str_from(name),
+                          .password = CW_STR("hash"),
+                          .language = CW_STR("de"),
+                          .created = 5};
+    assert_int_equal(cw_db_add_account(db, &account, &id, &err), CW_OK);
+    return id;
+}
+
+static cw_code join(cw_str text, void *ctx, cw_err *e)
+{
+    char *out = ctx;
+    (void)e;
+    snprintf(out + strlen(out), 200 - strlen(out), "%.*s|", CW_STR_ARG(text));
+    return CW_OK;
+}
+
+static void run_sql(const char *sql)
+{
+    sqlite3 *raw;
+    assert_int_equal(sqlite3_open(path, &raw), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(raw, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(raw);
+}
+
+/* ---- what it does ---- */
+
+static void a_new_database_is_for_its_owner_alone(void **state)
+{
+    (void)state;
+    struct stat st;
+    cw_db *db = open_db();
+    add_account(db, "alice");
+    char wal[128];
+    snprintf(wal, sizeof wal, "%s-wal", path);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(stat(wal, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    cw_db_close(db);
+}
+
+static void an_account_is_found_by_its_exact_name(void **state)
+{
+    (void)state;
+    cw_db *db = open_db();
+    cw_arena arena;
+    cw_arena_init(&arena, 65536);
+    int64_t id = add_account(db, "alice");
+    assert_int_equal(id, 1);
+    cw_account *found = NULL;
+    assert_int_equal(cw_db_find_account(db, CW_STR("alice"), &arena, &found, &err), CW_OK);
+    assert_non_null(found);
+    assert_int_equal(found->id, id);
+    assert_true(cw_str_is(found->password, "hash"));
+    assert_true(cw_str_is(found->language, "de"));
+    assert_int_equal(found->created, 5);
+    assert_false(found->is_blocked);
+    static const cw_str others[] = {CW_STR_INIT("Alice"),    CW_STR_INIT("alice "),
+                                    CW_STR_INIT(""),         CW_STR_INIT("' OR 1=1 --"),
+                                    CW_STR_INIT("alice\0x"), CW_STR_INIT("%")};
+    for (size_t i = 0; i < CW_COUNT(others); i++) {
+        assert_int_equal(cw_db_find_account(db, others[i], &arena, &found, &err), CW_OK);
+        assert_null(found);
+    }
+    cw_arena_done(&arena);
+    cw_db_close(db);
+}
+
+static void names_are_unique_and_numbers_are_not_used_again(void **state)
+{
+    (void)state;
+    int64_t id;
+    cw_db *db = open_db();
+    add_account(db, "alice");
+    cw_account again = {.name = CW_STR("alice")};
+    assert_int_equal(cw_db_add_account(db, &again, &id, &err), CW_PARAMS);
+    assert_string_equal(err.msg, "account 'alice' exists already");
+    assert_int_equal(cw_db_remove_account(db, CW_STR("alice"), &err), CW_OK);
+    assert_int_equal(cw_db_remove_account(db, CW_STR("alice"), &err), CW_NOTFOUND);
+    assert_int_equal(add_account(db, "alice"), 2);
+    cw_db_close(db);
+}
+
+static void an_account_is_changed_by_name(void **state)
+{
+    (void)state;
+    cw_db *db = open_db();
+    cw_arena arena;
+    cw_account *found;
+    cw_arena_init(&arena, 65536);
+    add_account(db, "alice");
+    assert_int_equal(cw_db_block_account(db, CW_STR("alice"), true, &err), CW_OK);
+    assert_int_equal(cw_db_set_password(db, CW_STR("alice"), CW_STR(""), &err), CW_OK);
+    assert_int_equal(cw_db_find_account(db, CW_STR("alice"), &arena, &found, &err), CW_OK);
+    assert_true(found->is_blocked);
+    assert_int_equal(found->password.n, 0);
+    assert_int_equal(cw_db_block_account(db, CW_STR("bob"), true, &err), CW_NOTFOUND);
+    assert_string_equal(err.msg, "no account 'bob'");
+    assert_int_equal(cw_db_set_password(db, CW_STR("bob"), CW_STR("x"), &err), CW_NOTFOUND);
+    cw_arena_done(&arena);
+    cw_db_close(db);
+}
+
+static void permissions_come_from_all_roles_of_an_account(void **state)
+{
+    (void)state;
+    char all[200] = "", roles[200] = "";
+    cw_db *db = open_db();
+    int64_t id = add_account(db, "alice");
+    assert_int_equal(cw_db_add_role(db, CW_STR("editor"), &err), CW_OK);
+    assert_int_equal(cw_db_add_role(db, CW_STR("other"), &err), CW_OK);
+    assert_int_equal(cw_db_add_role(db, CW_STR("editor"), &err), CW_PARAMS);
+    assert_int_equal(cw_db_allow(db, CW_STR("editor"), CW_STR("edit"), true, &err), CW_OK);
+    assert_int_equal(cw_db_allow(db, CW_STR("editor"), CW_STR("edit"), true, &err), CW_DONE);
+    assert_int_equal(cw_db_allow(db, CW_STR("other"), CW_STR("no"), true, &err), CW_OK);
+    assert_int_equal(cw_db_allow(db, CW_STR("authenticated"), CW_STR("see"), true, &err), CW_OK);
+    assert_int_equal(cw_db_allow(db, CW_STR("nobody"), CW_STR("see"), true, &err), CW_NOTFOUND);
+    assert_int_equal(cw_db_grant(db, CW_STR("alice"), CW_STR("editor"), true, &err), CW_OK);
+    assert_int_equal(cw_db_grant(db, CW_STR("alice"), CW_STR("editor"), true, &err), CW_DONE);
+    assert_int_equal(cw_db_grant(db, CW_STR("alice"), CW_STR("configured"), true, &err), CW_OK);
+    assert_int_equal(cw_db_grant(db, CW_STR("bob"), CW_STR("editor"), true, &err), CW_NOTFOUND);
+    assert_int_equal(cw_db_each_permission_of(db, id, join, all, &err), CW_OK);
+    assert_true(strcmp(all, "see|edit|") == 0 || strcmp(all, "edit|see|") == 0);
+    assert_int_equal(cw_db_each_role_of(db, id, join, roles, &err), CW_OK);
+    assert_string_equal(roles, "configured|editor|");
+    assert_int_equal(cw_db_remove_role(db, CW_STR("editor"), &err), CW_OK);
+    all[0] = roles[0] = 0;
+    assert_int_equal(cw_db_each_permission_of(db, id, join, all, &err), CW_OK);
+    assert_string_equal(all, "see|");
+    assert_int_equal(cw_db_each_role_of(db, id, join, roles, &err), CW_OK);
+    assert_string_equal(roles, "configured|");
+    cw_db_close(db);
+}
+
+static void the_built_in_roles_stay(void **state)
+{
+    (void)state;
+    char roles[200] = "";
+    cw_db *db = open_db();
+    assert_int_equal(cw_db_remove_role(db, CW_STR("anonymous"), &err), CW_PARAMS);
+    assert_int_equal(cw_db_remove_role(db, CW_STR("authenticated"), &err), CW_PARAMS);
+    assert_int_equal(cw_db_remove_role(db, CW_STR("nope"), &err), CW_NOTFOUND);
+    assert_int_equal(cw_db_each_role(db, join, roles, &err), CW_OK);
+    assert_string_equal(roles, "anonymous|authenticated|");
+    cw_db_close(db);
+}
+
+static cw_code count_token(const cw_token *token, void *ctx, cw_err *e)
+{
+    (void)e;
+    assert_true(cw_str_is(token->account_name, "alice"));
+    ++*(int *)ctx;
+    return CW_OK;
+}
+
+static void tokens_belong_to_accounts_and_go_with_them(void **state)
+{
+    (void)state;
+    char scopes[200] = "";
+    int n = 0;
+    int64_t id = 0;
+    cw_arena arena;
+    cw_token *found;
+    cw_account *owner;
+    cw_db *db = open_db();
+    cw_token token = {.account = add_account(db, "alice"), .name = CW_STR("ci"), .expires = 99};
+    static const cw_str names[] = {CW_STR_INIT("b"), CW_STR_INIT("a"), CW_STR_INIT("b")};
+    cw_arena_init(&arena, 65536);
+    memset(token.hash, 7, sizeof token.hash);
+    assert_int_equal(cw_db_add_token(db, &token, names, 3, &id, &err), CW_OK);
+    assert_int_equal(cw_db_add_token(db, &token, names, 3, &id, &err), CW_PARAMS);
+    assert_int_equal(cw_db_find_token(db, token.hash, &arena, &found, &owner, &err), CW_OK);
+    assert_int_equal(found->expires, 99);
+    assert_int_equal(found->revoked, 0);
+    assert_memory_equal(found->hash, token.hash, sizeof token.hash);
+    assert_true(cw_str_is(owner->name, "alice"));
+    assert_int_equal(cw_db_each_scope_of(db, id, join, scopes, &err), CW_OK);
+    assert_string_equal(scopes, "a|b|");
+    assert_int_equal(cw_db_revoke_token(db, id, 5, &err), CW_OK);
+    assert_int_equal(cw_db_revoke_token(db, id, 6, &err), CW_DONE);
+    assert_int_equal(cw_db_revoke_token(db, 77, 6, &err), CW_NOTFOUND);
+    assert_int_equal(cw_db_each_token(db, token.account, count_token, &n, &err), CW_OK);
+    assert_int_equal(cw_db_each_token(db, 0, count_token, &n, &err), CW_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(cw_db_remove_account(db, CW_STR("alice"), &err), CW_OK);
+    assert_int_equal(cw_db_find_token(db, token.hash, &arena, &found, &owner, &err), CW_OK);
+    assert_null(found);
+    assert_null(owner);
+    /* Without its account there is none. */
+    assert_int_equal(cw_db_add_token(db, &token, names, 3, &id, &err), CW_PARAMS);
+    cw_arena_done(&arena);
+    cw_db_close(db);
+}
+
+static cw_code stop(cw_str text, void *ctx, cw_err *e)
+{
+    (void)text;
+    ++*(int *)ctx;
+    return cw_fail(e, CW_LIMIT, "enough");
+}
+
+static void an_enumeration_ends_with_the_code_of_its_callback(void **state)
+{
+    (void)state;
+    int n = 0;
+    cw_db *db = open_db();
+    assert_int_equal(cw_db_each_role(db, stop, &n, &err), CW_LIMIT);
+    assert_string_equal(err.msg, "enough");
+    assert_int_equal(n, 1);
+    cw_db_close(db);
+}
+
+static void changes_of_others_are_seen(void **state)
+{
+    (void)state;
+    int64_t before, after;
+    cw_db *db = open_db(), *other = open_db();
+    assert_int_equal(cw_db_data_version(db, &before, &err), CW_OK);
+    assert_int_equal(cw_db_data_version(db, &after, &err), CW_OK);
+    assert_int_equal(before, after);
+    add_account(other, "alice");
+    assert_int_equal(cw_db_data_version(db, &after, &err), CW_OK);
+    assert_int_not_equal(before, after);
+    cw_db_close(db);
+    cw_db_close(other);
+}
+
+/* ---- faults ---- */
+
+static void without_a_file_nothing_is_opened(void **state)
+{
+    (void)state;
+    cw_db *db = NULL;
+    cw_db_opts opts = {.path = path, .busy_ms = 50};
+    assert_int_equal(cw_db_open(&opts, &db, &err), CW_NOTFOUND);
+    assert_null(db);
+    assert_int_not_equal(access(path, F_OK), 0);
+    opts.path = "/nonexistent/a.db";
+    opts.may_create = true;
+    assert_int_equal(cw_db_open(&opts, &db, &err), CW_IO);
+}
+
+static void a_file_of_somebody_else_is_left_alone(void **state)
+{
+    (void)state;
+    cw_db *db = NULL;
+    cw_db_opts opts = {.path = path, .busy_ms = 50};
+    run_sql("CREATE TABLE theirs (x)");
+    assert_int_equal(cw_db_open(&opts, &db, &err), CW_IO);
+    assert_non_null(strstr(err.msg, "belongs to another program"));
+    run_sql("INSERT INTO theirs VALUES (1)");
+}
+
+static void a_newer_database_is_refused(void **state)
+{
+    (void)state;
+    cw_db *db = open_db();
+    cw_db_close(db);
+    run_sql("PRAGMA user_version = 1000");
+    cw_db_opts opts = {.path = path, .busy_ms = 50};
+    assert_int_equal(cw_db_open(&opts, &db, &err), CW_IO);
+    assert_non_null(strstr(err.msg, "newer version"));
+}
+
+static void garbage_is_refused(void **state)
+{
+    (void)state;
+    cw_db *db = NULL;
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    char junk[8192];
+    memset(junk, 'x', sizeof junk);
+    assert_int_equal(write(fd, junk, sizeof junk), sizeof junk);
+    close(fd);
+    cw_db_opts opts = {.path = path, .may_create = true, .busy_ms = 50};
+    assert_int_equal(cw_db_open(&opts, &db, &err), CW_IO);
+    assert_non_null(strstr(err.msg, "not a database"));
+}
+
+static void a_damaged_page_is_an_error(void **state)
+{
+    (void)state;
+    cw_db *db = open_db();
+    for (int i = 0; i < 200; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "account %d", i);
+        add_account(db, name);
+    }
+    cw_db_close(db);
+    int fd = open(path, O_RDWR);
+    char junk[4096];
+    memset(junk, 0xA5, sizeof junk);
+    off_t size = lseek(fd, 0, SEEK_END);
+    for (off_t at = 4096; at < size; at += 4096)
+        assert_int_equal(pwrite(fd, junk, sizeof junk, at), sizeof junk);
+    close(fd);
+    cw_db_opts opts = {.path = path, .busy_ms = 50};
+    cw_arena arena;
+    cw_account *found;
+    cw_arena_init(&arena, 65536);
+    cw_code rc = cw_db_open(&opts, &db, &err);
+    if (!rc) {
+        rc = cw_db_find_account(db, CW_STR("account 7"), &arena, &found, &err);
+        cw_db_close(db);
+    }
+    assert_int_equal(rc, CW_IO);
+    cw_arena_done(&arena);
+}
+
+static void a_removed_or_replaced_file_is_noticed(void **state)
+{
+    (void)state;
+    char away[128];
+    cw_db *db = open_db();
+    snprintf(away, sizeof away, "%s.away", path);
+    assert_true(cw_db_is_current(db));
+    assert_int_equal(rename(path, away), 0);
+    assert_false(cw_db_is_current(db));
+    close(open(path, O_WRONLY | O_CREAT, 0600));
+    assert_false(cw_db_is_current(db));
+    assert_int_equal(rename(away, path), 0);
+    assert_true(cw_db_is_current(db));
+    cw_db_close(db);
+}
+
+static void a_writer_holds_up_writers_only(void **state)
+{
+    (void)state;
+    int64_t id;
+    cw_arena arena;
+    cw_account *found;
+    cw_db *db = open_db();
+    sqlite3 *other;
+    cw_arena_init(&arena, 65536);
+    add_account(db, "alice");
+    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    cw_account bob = {.name = CW_STR("bob")};
+    assert_int_equal(cw_db_add_account(db, &bob, &id, &err), CW_TIMEOUT);
+    assert_int_equal(cw_db_grant(db, CW_STR("alice"), CW_STR("r"), true, &err), CW_TIMEOUT);
+    assert_int_equal(cw_db_find_account(db, CW_STR("alice"), &arena, &found, &err), CW_OK);
+    assert_non_null(found);
+    assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(cw_db_add_account(db, &bob, &id, &err), CW_OK);
+    sqlite3_close(other);
+    cw_arena_done(&arena);
+    cw_db_close(db);
+}
+
+static void a_full_disk_loses_nothing(void **state)
+{
+    (void)state;
+    struct rlimit old, small = {.rlim_cur = 65536};
+    cw_arena arena;
+    cw_account *found;
+    cw_code rc = CW_OK;
+    int n = 0;
+    cw_db *db = open_db();
+    cw_arena_init(&arena, 65536);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &old);
+    small.rlim_max = old.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &small);
+    while (!rc && n < 10000) {
+        char name[32];
+        int64_t id;
+        snprintf(name, sizeof name, "account %d", n);
+        cw_account account = {.name = cw_str_from(name), .password = CW_STR("0123456789abcdef")};
+        rc = cw_db_add_account(db, &account, &id, &err);
+        n += !rc;
+    }
+    assert_int_equal(rc, CW_IO);
+    assert_true(n > 0);
+    char last[32];
+    snprintf(last, sizeof last, "account %d", n - 1);
+    assert_int_equal(cw_db_find_account(db, cw_str_from(last), &arena, &found, &err), CW_OK);
+    assert_non_null(found);
+    setrlimit(RLIMIT_FSIZE, &old);
+    add_account(db, "room again");
+    cw_db_close(db);
+    db = open_db();
+    assert_int_equal(cw_db_find_account(db, cw_str_from(last), &arena, &found, &err), CW_OK);
+    assert_non_null(found);
+    cw_arena_done(&arena);
+    cw_db_close(db);
+}
+
+/* ---- memory ---- */
+
+static void use_all(void *ctx)
+{
+    cw_db *db = NULL;
+    cw_arena arena;
+    cw_account *found = NULL;
+    (void)ctx;
+    cw_arena_init(&arena, 65536);
+    cw_db_opts opts = {.path = path, .busy_ms = 50};
+    cw_code rc = cw_db_open(&opts, &db, &err);
+    if (!rc)
+        rc = cw_db_find_account(db, CW_STR("alice"), &arena, &found, &err);
+    assert_true(rc == CW_OK || rc == CW_NOMEM);
+    assert_true(rc == CW_NOMEM || found);
+    if (oom_was_hit())
+        assert_int_equal(rc, CW_NOMEM);
+    cw_arena_done(&arena);
+    cw_db_close(db);
+}
+
+static void every_failed_allocation_of_ours_is_reported(void **state)
+{
+    (void)state;
+    cw_db *db = open_db();
+    add_account(db, "alice");
+    cw_db_close(db);
+    assert_true(oom_each(use_all, NULL) >= 2);
+}
+
+/* SQLite's own allocations: it is given an allocator that fails when told to. */
+static sqlite3_mem_methods plain;
+static int fail_in; /* 0: never */
+
+static void *failing_malloc(int n)
+{
+    if (fail_in && --fail_in == 0)
+        return NULL;
+    return plain.xMalloc(n);
+}
+
+static void *failing_realloc(void *p, int n)
+{
+    if (fail_in && --fail_in == 0)
+        return NULL;
+    return plain.xRealloc(p, n);
+}
+
+static cw_code change_all(cw_db *db)
+{
+    int64_t id;
+    cw_arena arena;
+    cw_token *token_found;
+    cw_account *found;
+    cw_token token = {.account = 1, .name = CW_STR("t")};
+    static const cw_str scopes[] = {CW_STR_INIT("a"), CW_STR_INIT("b")};
+    cw_account bob = {.name = CW_STR("bob")};
+    cw_arena_init(&arena, 65536);
+    cw_code rc = cw_db_add_account(db, &bob, &id, &err);
+    if (!rc)
+        rc = cw_db_grant(db, CW_STR("bob"), CW_STR("editor"), true, &err);
+    if (!rc)
+        rc = cw_db_add_token(db, &token, scopes, 2, &id, &err);
+    if (!rc)
+        rc = cw_db_find_token(db, token.hash, &arena, &token_found, &found, &err);
+    if (!rc)
+        rc = cw_db_revoke_token(db, id, 5, &err);
+    if (!rc)
+        rc = cw_db_remove_account(db, CW_STR("bob"), &err);
+    cw_arena_done(&arena);
+    return rc;
+}
+
+static void a_failed_allocation_inside_undoes_the_change(void **state)
+{
+    (void)state;
+    cw_db *db = open_db();
+    add_account(db, "alice");
+    cw_db_close(db);
+    bool was_hit = true;
+    for (int n = 1; was_hit && n < 5000; n++) {
+        db = open_db();
+        run_sql("DELETE FROM token; DELETE FROM account WHERE name = 'bob'");
+        fail_in = n;
+        cw_code rc = change_all(db);
+        was_hit = fail_in == 0;
+        fail_in = 0;
+        /* Where SQLite can do without, it does. */
+        assert_true(rc == CW_OK || rc == CW_NOMEM);
+        cw_db_close(db);
+        char roles[200] = "";
+        db = open_db();
+        assert_int_equal(cw_db_each_role_of(db, 1, join, roles, &err), CW_OK);
+        cw_db_close(db);
+    }
+    assert_false(was_hit);
+}
+
+int main(void)
+{
+    sqlite3_mem_methods mine;
+    sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0);
+    sqlite3_config(SQLITE_CONFIG_GETMALLOC, &plain);
+    mine = plain;
+    mine.xMalloc = failing_malloc;
+    mine.xRealloc = failing_realloc;
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &mine);
+#define T(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
+    const struct CMUnitTest tests[] = {
+        T(a_new_database_is_for_its_owner_alone),
+        T(an_account_is_found_by_its_exact_name),
+        T(names_are_unique_and_numbers_are_not_used_again),
+        T(an_account_is_changed_by_name),
+        T(permissions_come_from_all_roles_of_an_account),
+        T(the_built_in_roles_stay),
+        T(tokens_belong_to_accounts_and_go_with_them),
+        T(an_enumeration_ends_with_the_code_of_its_callback),
+        T(changes_of_others_are_seen),
+        T(without_a_file_nothing_is_opened),
+        T(a_file_of_somebody_else_is_left_alone),
+        T(a_newer_database_is_refused),
+        T(garbage_is_refused),
+        T(a_damaged_page_is_an_error),
+        T(a_removed_or_replaced_file_is_noticed),
+        T(a_writer_holds_up_writers_only),
+        T(a_full_disk_loses_nothing),
+        T(every_failed_allocation_of_ours_is_reported),
+        T(a_failed_allocation_inside_undoes_the_change),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

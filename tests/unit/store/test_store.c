@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "folder.h"
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "oom.h"
+#include "store/store.h"
+
+static cw_err err;
+static atomic_int downs, ups, changes;
+
+static void on_status(void *ctx, const cw_err *problem)
+{
+    (void)ctx;
+    atomic_fetch_add(problem ? &downs : &ups, 1);
+}
+
+static void on_change(void *ctx)
+{
+    (void)ctx;
+    atomic_fetch_add(&changes, 1);
+}
+
+typedef struct asked {
+    cw_store_job job;
+    atomic_int done; /* 0: not yet, else code + 1 */
+    pthread_mutex_t *gate;
+} asked;
+
+static cw_code run_count(cw_store_job *job, cw_db *db, cw_err *e)
+{
+    asked *a = CW_CONTAINER(job, asked, job);
+    bool has_it;
+    if (a->gate) {
+        pthread_mutex_lock(a->gate);
+        pthread_mutex_unlock(a->gate);
+    }
+    return cw_db_has_role(db, CW_STR("anonymous"), &has_it, e);
+}
+
+static void on_done(cw_store_job *job, cw_code rc)
+{
+    atomic_store(&CW_CONTAINER(job, asked, job)->done, (int)rc + 1);
+}
+
+static cw_store *start(void)
+{
+    cw_store *s = NULL;
+    cw_store_opts opts = {.path = path, .on_status = on_status, .on_change = on_change};
+    atomic_store(&downs, 0);
+    atomic_store(&ups, 0);
+    atomic_store(&changes, 0);
+    assert_int_equal(cw_store_new(&opts, &s, &err), CW_OK);
+    return s;
+}
+
+static int ask(cw_store *s)
+{
+    asked a = {.job = {.run = run_count, .done = on_done}};
+    assert_int_equal(cw_store_ask(s, &a.job), CW_OK);
+    while (!atomic_load(&a.done))
+        usleep(500);
+    return atomic_load(&a.done) - 1;
+}
+
+/* Ask until the answer is this one, for at most five seconds. */
+static void ask_until(cw_store *s, cw_code rc)
+{
+    uint64_t end = cw_clock_ms() + 5000;
+    int got = ask(s);
+    while (got != (int)rc && cw_clock_ms() < end) {
+        usleep(20000);
+        got = ask(s);
+    }
+    assert_int_equal(got, rc);
+}
+
+static void wait_for(const atomic_int *count, int value)
+{
+    for (int i = 0; i < 5000 && atomic_load(count) < value; i++)
+        usleep(1000);
+    assert_true(atomic_load(count) >= value);
+}
+
+static void it_makes_the_database_when_it_starts(void **state)
+{
+    (void)state;
+    cw_store *s = start();
+    assert_int_equal(ask(s), CW_OK);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(atomic_load(&downs), 0);
+    cw_store_free(s);
+}
+
+static void a_change_of_somebody_else_raises_the_generation(void **state)
+{
+    (void)state;
+    cw_db *other;
+    cw_store *s = start();
+    assert_int_equal(ask(s), CW_OK);
+    uint64_t before = cw_store_generation(s);
+    int seen = atomic_load(&changes);
+    cw_db_opts opts = {.path = path, .busy_ms = 1000};
+    assert_int_equal(cw_db_open(&opts, &other, &err), CW_OK);
+    assert_int_equal(cw_db_add_role(other, CW_STR("x"), &err), CW_OK);
+    uint64_t asked_at = cw_clock_ms();
+    wait_for(&changes, seen + 1);
+    assert_true(cw_clock_ms() - asked_at < 1000);
+    assert_true(cw_store_generation(s) > before);
+    cw_db_close(other);
+    cw_store_free(s);
+}
+
+static void a_database_that_vanishes_is_missed_and_not_made_anew(void **state)
+{
+    (void)state;
+    char away[128];
+    cw_store *s = start();
+    assert_int_equal(ask(s), CW_OK);
+    uint64_t before = cw_store_generation(s);
+    snprintf(away, sizeof away, "%s.away", path);
+    assert_int_equal(rename(path, away), 0);
+    ask_until(s, CW_NOTFOUND);
+    usleep(600000);
+    assert_int_equal(ask(s), CW_NOTFOUND);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(atomic_load(&downs), 1);
+    assert_int_equal(rename(away, path), 0);
+    ask_until(s, CW_OK);
+    assert_int_equal(atomic_load(&ups), 1);
+    assert_true(cw_store_generation(s) > before);
+    cw_store_free(s);
+}
+
+static void a_broken_database_heals(void **state)
+{
+    (void)state;
+    FILE *f = fopen(path, "w");
+    for (int i = 0; i < 1000; i++)
+        fputs("this is no database", f);
+    fclose(f);
+    cw_store *s = start();
+    ask_until(s, CW_IO);
+    assert_int_equal(atomic_load(&downs), 1);
+    assert_int_equal(unlink(path), 0);
+    cw_db *made;
+    cw_db_opts opts = {.path = path, .may_create = true, .busy_ms = 1000};
+    assert_int_equal(cw_db_open(&opts, &made, &err), CW_OK);
+    cw_db_close(made);
+    ask_until(s, CW_OK);
+    assert_int_equal(atomic_load(&downs), 1);
+    assert_int_equal(atomic_load(&ups), 1);
+    cw_store_free(s);
+}
+
+static void a_locked_database_is_waited_for(void **state)
+{
+    (void)state;
+    cw_store *s = start();
+    assert_int_equal(ask(s), CW_OK);
+    cw_store_free(s);
+    sqlite3 *other;
+    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other,
+                                  "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;"
+                                  "INSERT INTO role (name) VALUES ('x')",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    s = start();
+    ask_until(s, CW_TIMEOUT);
+    assert_int_equal(atomic_load(&downs), 1);
+    sqlite3_close(other);
+    ask_until(s, CW_OK);
+    assert_int_equal(atomic_load(&ups), 1);
+    cw_store_free(s);
+}
+
+static void the_queue_has_a_ceiling_and_ends_with_the_store(void **state)
+{
+    (void)state;
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    asked first = {.job = {.run = run_count, .done = on_done}, .gate = &gate};
+    static asked rest[CW_STORE_MAX_JOBS + 1];
+    cw_store *s = start();
+    assert_int_equal(ask(s), CW_OK);
+    pthread_mutex_lock(&gate);
+    assert_int_equal(cw_store_ask(s, &first.job), CW_OK);
+    usleep(50000); /* the thread has it, and waits */
+    for (size_t i = 0; i < CW_COUNT(rest); i++) {
+        rest[i] = (asked){.job = {.run = run_count, .done = on_done}};
+        assert_int_equal(cw_store_ask(s, &rest[i].job), i < CW_STORE_MAX_JOBS ? CW_OK : CW_LIMIT);
+    }
+    pthread_mutex_unlock(&gate);
+    cw_store_free(s);
+    assert_int_equal(atomic_load(&first.done), CW_OK + 1);
+    for (size_t i = 0; i < CW_STORE_MAX_JOBS; i++) {
+        int done = atomic_load(&rest[i].done);
+        assert_true(done == CW_OK + 1 || done == CW_GONE + 1);
+    }
+    assert_int_equal(atomic_load(&rest[CW_STORE_MAX_JOBS].done), 0);
+}
+
+static void begin_once(void *ctx)
+{
+    cw_store *s = NULL;
+    (void)ctx;
+    cw_store_opts opts = {.path = path, .on_status = on_status, .on_change = on_change};
+    cw_code rc = cw_store_new(&opts, &s, &err);
+    assert_true(rc == CW_OK || rc == CW_NOMEM);
+    if (!rc)
+        (void)ask(s); /* without memory it is CW_NOMEM, and then it works */
+    cw_store_free(s);
+}
+
+static void every_failed_allocation_is_survived(void **state)
+{
+    (void)state;
+    assert_true(oom_each(begin_once, NULL) >= 3);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
+    const struct CMUnitTest tests[] = {
+        T(it_makes_the_database_when_it_starts),
+        T(a_change_of_somebody_else_raises_the_generation),
+        T(a_database_that_vanishes_is_missed_and_not_made_anew),
+        T(a_broken_database_heals),
+        T(a_locked_database_is_waited_for),
+        T(the_queue_has_a_ceiling_and_ends_with_the_store),
+        T(every_failed_allocation_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
