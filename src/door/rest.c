@@ -107,13 +107,17 @@ static void answer(cw_http_req *req, const cw_bridge_loop *bl, const cw_rest_doc
     cw_str packed = CW_STR("");
     if (!doc->key.is_transient && cw_negotiate_gzip(req))
         packed = cw_document_pack(d);
-    bool has_packed = cw_negotiate_has(req, packed_etag);
-    if (has_packed || cw_negotiate_has(req, etag)) {
+    cw_str other = packed.n ? etag : packed_etag;
+    if (packed.n)
+        etag = packed_etag;
+    /* A client that has the other form has what it asks for. */
+    if (cw_negotiate_has(req, etag)) {
         answer = (cw_http_answer){.status = 304};
-        etag = has_packed ? packed_etag : etag;
+    } else if (cw_negotiate_has(req, other)) {
+        answer = (cw_http_answer){.status = 304};
+        etag = other;
     } else if (packed.n) {
         answer.body = packed;
-        etag = packed_etag;
         add_header(&headers, CW_STR("Content-Encoding"), CW_STR("gzip"));
     }
     add_header(&headers, CW_STR("ETag"), etag);

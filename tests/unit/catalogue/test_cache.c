@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 
+#include "base/clock.h"
 #include "catalogue/cache.h"
 #include "oom.h"
 
@@ -297,6 +298,49 @@ static void a_page_has_what_its_caller_sees(void **state)
     tear_down(&f);
 }
 
+/* Wherever a page begins among 100,000 tools, it takes as long as among few. */
+static void a_page_of_many_tools_takes_no_longer(void **state)
+{
+    (void)state;
+    enum { MANY = 100000, ROUNDS = 20000 };
+    static const cw_offer_ops ops = {nothing, nothing};
+    static const cw_mark plain = {.title = CW_STR_INIT("")};
+    cw_method *methods = calloc(MANY, sizeof *methods);
+    char(*names)[8] = calloc(MANY, sizeof *names);
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "m%05zu", i);
+        methods[i] = (cw_method){.id = cw_str_from(names[i]), .mark = &plain};
+        /* All but every thousandth hidden from who has no permission. */
+        if (i % 1000)
+            methods[i].needs = (cw_needs){.permissions = &a, .n_permissions = 1};
+    }
+    fixture f = {0};
+    const cw_offer offer = {CW_STR("test"), methods, MANY, NULL};
+    assert_int_equal(cw_snapshot_build(&offer, 1, &ops, NULL, &f.snapshot, NULL), CW_OK);
+    cw_view *all = view_of(&f, &a, 1), *few = view_of(&f, NULL, 0);
+    const cw_entry *entries[50];
+    size_t n, total;
+    uint64_t started = cw_clock_ns();
+    for (size_t i = 0; i < ROUNDS; i++) {
+        size_t offset = i * 7919 % (MANY - 50);
+        assert_int_equal(cw_view_page(all, CW_VIEW_TOOLS, offset, entries, 50, &n, &total), CW_OK);
+        assert_int_equal(n, 50);
+        assert_string_equal(entries[0]->tool_name.p, names[offset]);
+    }
+    assert_int_equal(total, MANY);
+    assert_int_equal(cw_view_page(few, CW_VIEW_TOOLS, 50, entries, 50, &n, &total), CW_OK);
+    assert_int_equal(n, 50);
+    assert_int_equal(total, 100);
+    assert_string_equal(entries[49]->tool_name.p, names[99000]);
+    /* Walking to each page would take a hundred times as long. */
+    assert_true(cw_clock_ns() - started < UINT64_C(5000000000));
+    cw_view_unref(all);
+    cw_view_unref(few);
+    cw_snapshot_unref(f.snapshot);
+    free(methods);
+    free(names);
+}
+
 static void work(void *ctx)
 {
     fixture *f = ctx;
@@ -346,6 +390,7 @@ int main(void)
         cmocka_unit_test(sets_have_a_ceiling),
         cmocka_unit_test(a_large_body_is_packed_once_and_counts),
         cmocka_unit_test(a_page_has_what_its_caller_sees),
+        cmocka_unit_test(a_page_of_many_tools_takes_no_longer),
         cmocka_unit_test(the_cache_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,8 +114,7 @@ static void endless_recursion_is_neither_valid_nor_invalid(void **state)
         "{\"oneOf\":[{\"$ref\":\"#\"}]}",
         "{\"if\":{\"$ref\":\"#\"},\"then\":true,\"else\":true}",
         "{\"$ref\":\"#/$defs/a\",\"title\":\"x\",\"$defs\":{\"a\":{\"$ref\":\"#\",\"minimum\":0}}}",
-        "{\"$id\":\"http://example.com/a\",\"$dynamicRef\":\"#x\",\"minimum\":0,"
-        "\"$dynamicAnchor\":\"x\",\"unevaluatedItems\":false}",
+        "{\"$dynamicRef\":\"#x\",\"$dynamicAnchor\":\"x\",\"unevaluatedItems\":false}",
         "{\"dependentSchemas\":{\"a\":{\"$ref\":\"#\"}},\"unevaluatedProperties\":false}",
     };
     for (size_t i = 0; i < CW_COUNT(loops); i++) {

@@ -1,0 +1,57 @@
+// A causeway with a database of accounts, and the commands that change it.
+//
+//     const server = await startAccounts();
+//     await server.cli("account", "add", "bob", { input: "s3cret" });
+//     await rpc(server, { method: "test.caller", id: 1 }, basic("bob", "s3cret"));
+import assert from "node:assert/strict";
+import path from "node:path";
+import { keepFolder } from "./kept.mjs";
+import { startBridge } from "./mcp.mjs";
+import { runCauseway, writeConfig } from "./programs.mjs";
+
+export const discover = "access mcp tool discovery";
+export const call = "use jsonrpc services";
+
+let databases = 0;
+
+export function databasePath() {
+    databases += 1;
+    return path.join(keepFolder(), `accounts-${databases}.db`);
+}
+
+// Who may do what unless a test says otherwise: the echo plugin's tools need "access content".
+export const roles = {
+    anonymous: [discover, call],
+    authenticated: [discover, call],
+    editor: ["access content"],
+};
+
+// Run a command that must succeed; what it printed.
+export async function cli(config, ...words) {
+    const options = typeof words.at(-1) === "object" ? words.pop() : {};
+    const { code, stdout, stderr } = await runCauseway([...words, "--config", config], options);
+    assert.equal(code, 0, `causeway ${words.join(" ")}: ${stderr}`);
+    return stdout;
+}
+
+export async function startAccounts({ config = {}, accounts = true, ...options } = {}) {
+    const database = config.store?.path ?? databasePath();
+    const all = { roles, store: { path: database }, ...config };
+    if (accounts) {
+        const file = writeConfig({ roles: all.roles, store: { path: database } });
+        await cli(file, "account", "add", "alice", "--role", "editor", { input: "s3cret\n" });
+        await cli(file, "account", "add", "bob", { input: "b0b" });
+    }
+    const server = await startBridge({ ...options, roles: all.roles, config: all });
+    server.database = database;
+    server.cli = (...words) => cli(server.config, ...words);
+    server.token = async (...words) =>
+        JSON.parse(await server.cli("token", "create", "--json", ...words));
+    return server;
+}
+
+export const basic = (name, password) => ({
+    Authorization: `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`,
+});
+
+export const bearer = (token) => ({ Authorization: `Bearer ${token}` });
