@@ -18,7 +18,7 @@ export FUZZ_SECONDS
 
 variant := $(if $(filter thread,$(SANITIZE)),tsan,$(if $(SANITIZE),asan,release))
 
-.PHONY: help run build test bench lint format coverage fuzz soak fresh clean install
+.PHONY: help run build test bench bench-check lint format coverage fuzz soak fresh clean install
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -46,6 +46,11 @@ bench: ## measure Causeway and its peers in one run
 	@scripts/deps.sh bench
 	@scripts/build.sh release
 	@scripts/node.sh bench/run.mjs $(ARGS)
+
+bench-check: ## instruction counts of the hot paths against the recorded ones
+	@scripts/deps.sh bench
+	@scripts/build.sh release
+	@bench/schema/check.sh build/release/bench/schema/bench_schema
 
 lint: ## formatting, clang-tidy, layers, spelling and the other checks of scripts/lint
 	@scripts/deps.sh lint

@@ -24,9 +24,10 @@ import * as slow from "./http/slow.mjs";
 import * as start from "./http/start.mjs";
 import * as throughput from "./http/throughput.mjs";
 import * as json from "./json.mjs";
+import * as schema from "./schema/bench.mjs";
 import { mostBusy, writePage } from "./page.mjs";
 
-const parts = { http: throughput, json, idle, slow, start, plugin, forward, sdk, examples };
+const parts = { http: throughput, json, schema, idle, slow, start, plugin, forward, sdk, examples };
 const { values: options } = parseArgs({
     options: {
         only: { type: "string", default: "" },

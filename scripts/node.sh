@@ -7,10 +7,18 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 
 modules=$root/node_modules
-if ! cmp -s "$root/package-lock.json" "$modules/.lock-installed"; then
-    echo "Getting the test packages from npm." >&2
-    npm --prefix "$root" ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2
-    cp "$root/package-lock.json" "$modules/.lock-installed"
+is_installed() { cmp -s "$root/package-lock.json" "$modules/.lock-installed"; }
+if ! is_installed; then
+    # Two at once would take each other's files away.
+    mkdir -p "$root/build"
+    exec 9>"$root/build/.npm-lock"
+    flock 9
+    if ! is_installed; then
+        echo "Getting the test packages from npm." >&2
+        npm --prefix "$root" ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2
+        cp "$root/package-lock.json" "$modules/.lock-installed"
+    fi
+    exec 9>&-
 fi
 
 case $(uname -m) in

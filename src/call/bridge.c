@@ -137,8 +137,11 @@ static void tell_watches(cw_bridge_loop *bl, bool all)
 
 static void sweep_retired(cw_bridge_loop *bl, cw_bridge_state *state)
 {
-    for (size_t i = 0; i < state->n_retired; i++)
-        state->retired[i]->ops->sweep(state->retired[i], bl->loop, /* now= */ false);
+    /* Whatever this loop has called: a state that could not be published may have retired some. */
+    for (cw_used *used = bl->used; used; used = used->next) {
+        if (atomic_load(&used->source->retired))
+            used->source->ops->sweep(used->source, bl->loop, /* now= */ false);
+    }
     if (atomic_fetch_sub(&state->sweeps, 1) == 1)
         drop_retired(state);
     cw_used_tidy(bl);

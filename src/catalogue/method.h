@@ -37,8 +37,8 @@ typedef struct cw_method {
     const cw_mark *mark; /* NULL: no tool */
     bool is_callable;    /* on /jsonrpc without a mark: plugins' methods, and `rpc: true` */
     bool by_position;    /* the source takes its params as an array */
+    uint32_t index;      /* in the source's list */
     cw_source *source;
-    uint32_t index; /* in the source's list */
 } cw_method;
 
 #endif

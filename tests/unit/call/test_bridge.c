@@ -167,6 +167,27 @@ static void a_retired_source_without_calls_goes_with_the_sweep(void **state)
     world_done();
 }
 
+static void what_a_lost_state_retired_is_swept_by_the_next(void **state)
+{
+    (void)state;
+    static atomic_uint freed;
+    waiter wt;
+    begin();
+    fake *f = smaller(&freed);
+    waiter_init(&wt);
+    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
+    world_turn(2);
+    assert_int_equal(world_call(&wt, "echo", NULL, &refusal), CW_OK);
+    world_until(&wt.n_done, 1);
+    cw_source_retire(&f->base);
+    assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
+    world_turn(2);
+    assert_int_equal(atomic_load(&f->sweeps), 1);
+    cw_source_unref(&f->base);
+    assert_int_equal(atomic_load(&freed), 1);
+    world_done();
+}
+
 static void do_nothing(void *arg)
 {
     (void)arg;
@@ -291,6 +312,7 @@ int main(void)
         cmocka_unit_test(watchers_are_told_of_a_changed_list_only),
         cmocka_unit_test(a_retired_source_goes_with_its_last_call),
         cmocka_unit_test(a_retired_source_without_calls_goes_with_the_sweep),
+        cmocka_unit_test(what_a_lost_state_retired_is_swept_by_the_next),
         cmocka_unit_test(a_full_mailbox_is_tried_again_in_order),
         cmocka_unit_test(a_state_that_no_loop_took_is_freed),
         cmocka_unit_test(publish_survives_every_failed_allocation),
