@@ -173,7 +173,7 @@ typedef struct key_text {
 
 static void add_part(key_text *k, const void *p, size_t n)
 {
-    if (n <= sizeof k->p - k->n)
+    if (n && k->n <= sizeof k->p && n <= sizeof k->p - k->n)
         memcpy(k->p + k->n, p, n);
     k->n += n;
 }

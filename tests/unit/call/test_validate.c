@@ -77,7 +77,7 @@ static void arguments_that_do_not_match_are_refused(void **state)
         {"listed", "{\"id\":[]}", "/id: expected integer, got array"},
         /* Names come first, as ever. */
         {"typed", "{\"when\":1}", "Missing required parameter: id"},
-        {"typed", "{\"id\":\"7\",\"whenn\":1}", "Unknown parameter: whenn; did you mean when?"},
+        {"typed", "{\"id\":\"7\",\"wheX\":1}", "Unknown parameter: wheX; did you mean when?"},
     };
     begin();
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
