@@ -2,6 +2,7 @@
 #include "access/secret.h"
 
 #include <sodium.h>
+#include <stdio.h>
 
 #include "base/random.h"
 #include "base/utf8.h"
@@ -55,8 +56,7 @@ cw_code cw_token_make(char out[CW_TOKEN_LEN + 1], cw_err *err)
     cw_code rc = cw_random_bytes(bytes, sizeof bytes, err);
     if (rc)
         return rc;
-    size_t n = strlen(CW_TOKEN_PREFIX);
-    memcpy(out, CW_TOKEN_PREFIX, n);
+    size_t n = (size_t)snprintf(out, CW_TOKEN_LEN + 1, "%s", CW_TOKEN_PREFIX);
     sodium_bin2base64(out + n, CW_TOKEN_LEN + 1 - n, bytes, sizeof bytes,
                       sodium_base64_VARIANT_URLSAFE_NO_PADDING);
     sodium_memzero(bytes, sizeof bytes);

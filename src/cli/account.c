@@ -61,8 +61,8 @@ static int run_add(int argc, char **argv)
         "Add an account. Its password is asked for on a terminal, else read from standard\n"
         "input.",
         options, 1};
-    cw_cli_args args;
-    cw_access a;
+    cw_cli_args args = {0};
+    cw_access a = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
@@ -156,7 +156,7 @@ static int run_list(int argc, char **argv)
     bool json = false;
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {"account list", "", "List the accounts.", options, 0};
-    cw_access a;
+    cw_access a = {0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code < 0)
         code = cw_access_open(config, /* may_create= */ false, &a);
@@ -264,16 +264,16 @@ static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *ar
 
 static int run_show(int argc, char **argv)
 {
-    cw_cli_args args;
-    cw_access a;
+    cw_cli_args args = {0};
+    cw_access a = {0};
     int code = begin(&show_spec, argc, argv, &args, &a);
     return code >= 0 ? code : cw_access_close(&a, show(&a, args.items[0]));
 }
 
 static int run_remove(int argc, char **argv)
 {
-    cw_cli_args args;
-    cw_access a;
+    cw_cli_args args = {0};
+    cw_access a = {0};
     int code = begin(&remove_spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
@@ -284,8 +284,8 @@ static int run_remove(int argc, char **argv)
 
 static int run_block(int argc, char **argv, bool is_blocked)
 {
-    cw_cli_args args;
-    cw_access a;
+    cw_cli_args args = {0};
+    cw_access a = {0};
     int code = begin(is_blocked ? &block_spec : &unblock_spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
@@ -306,8 +306,8 @@ static int run_unblock(int argc, char **argv)
 
 static int run_role(int argc, char **argv, bool has_it)
 {
-    cw_cli_args args;
-    cw_access a;
+    cw_cli_args args = {0};
+    cw_access a = {0};
     int code = begin(has_it ? &grant_spec : &revoke_spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
@@ -345,8 +345,8 @@ static int run_password(int argc, char **argv)
         "Change the password of an account: asked for on a terminal, else read from\n"
         "standard input.",
         options, 1};
-    cw_cli_args args;
-    cw_access a;
+    cw_cli_args args = {0};
+    cw_access a = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code < 0 && args.n == 0)
         code = cw_cli_usage("name the account");

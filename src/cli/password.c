@@ -81,7 +81,7 @@ static cw_code ask(int fd, const char *prompt, input *in, cw_err *err)
 
 static cw_code ask_twice(input *in, cw_err *err)
 {
-    input again;
+    input again = {0};
     int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return cw_fail_errno(err, errno, "open '/dev/tty'");
@@ -107,7 +107,7 @@ static cw_code read_file(const char *path, input *in, cw_err *err)
 
 cw_code cw_access_read_password(const char *file, char *out, cw_err *err)
 {
-    input in;
+    input in = {0};
     cw_code rc;
     if (file && strcmp(file, "-") != 0)
         rc = read_file(file, &in, err);

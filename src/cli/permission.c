@@ -61,7 +61,7 @@ static int run_permissions(int argc, char **argv)
         "List the permissions that Causeway itself asks for and those that a role has.\n"
         "\"plugin check\" shows what the methods of a plugin ask for.",
         options, 0};
-    cw_access a;
+    cw_access a = {0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code < 0)
         code = cw_access_open(config, /* may_create= */ false, &a);

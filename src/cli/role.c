@@ -35,8 +35,8 @@ static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *ar
 
 static int run_add(int argc, char **argv)
 {
-    cw_cli_args args;
-    cw_access a;
+    cw_cli_args args = {0};
+    cw_access a = {0};
     int code = begin(&add_spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
@@ -47,8 +47,8 @@ static int run_add(int argc, char **argv)
 
 static int run_remove(int argc, char **argv)
 {
-    cw_cli_args args;
-    cw_access a;
+    cw_cli_args args = {0};
+    cw_access a = {0};
     int code = begin(&remove_spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
@@ -59,8 +59,8 @@ static int run_remove(int argc, char **argv)
 
 static int run_allow(int argc, char **argv, bool may)
 {
-    cw_cli_args args;
-    cw_access a;
+    cw_cli_args args = {0};
+    cw_access a = {0};
     int code = begin(may ? &allow_spec : &deny_spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
@@ -189,7 +189,7 @@ static int run_list(int argc, char **argv)
         "role list", "",
         "List the roles of the database and of the configuration with what they allow.", options,
         0};
-    cw_access a;
+    cw_access a = {0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code < 0)
         code = cw_access_open(config, /* may_create= */ false, &a);

@@ -113,8 +113,8 @@ static int run_create(int argc, char **argv)
         "Make a token that names an account, and print it. It is shown this once: only a\n"
         "hash of it is kept.",
         options, 1};
-    cw_cli_args args;
-    cw_access a;
+    cw_cli_args args = {0};
+    cw_access a = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
@@ -226,8 +226,8 @@ static int run_list(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {"token list", "[ACCOUNT]",
                               "List the tokens, or those of one account.", options, 1};
-    cw_cli_args args;
-    cw_access a;
+    cw_cli_args args = {0};
+    cw_access a = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code < 0)
         code = cw_access_open(config, /* may_create= */ false, &a);
@@ -243,8 +243,8 @@ static int run_revoke(int argc, char **argv)
     const char *config = NULL;
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
     const cw_cli_spec spec = {"token revoke", "ID", "Refuse a token from now on.", options, 1};
-    cw_cli_args args;
-    cw_access a;
+    cw_cli_args args = {0};
+    cw_access a = {0};
     uint64_t id;
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)

@@ -130,7 +130,7 @@ static cw_code find_id(cw_db *db, cw_str name, int64_t *ret, cw_err *err)
 static cw_code grant(cw_db *db, cw_str name, cw_str role, bool has_it, cw_err *err)
 {
     cw_query q;
-    int64_t id;
+    int64_t id = 0;
     cw_code rc = find_id(db, name, &id, err);
     if (rc)
         return rc;

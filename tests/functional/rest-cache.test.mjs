@@ -95,6 +95,21 @@ suite("with debug headers", () => {
     });
 });
 
+test("check-64: callers who see different lists get the same metadata", async (t) => {
+    const config = { debug_headers: true };
+    const seen = [];
+    for (const more of [[], ["administer site"]]) {
+        const anonymous = ["access mcp tool discovery", "use jsonrpc services", ...more];
+        const server = await startExamples({ plugins: ["echo"], config, roles: { anonymous } });
+        t.after(() => server.stop());
+        const { headers, json } = await get(server, list);
+        const names = ["tags", "contexts", "max-age"].map((name) => headers[`x-causeway-cache-${name}`]);
+        seen.push({ names: [...names, headers.vary, headers["cache-control"]], tools: json.tools });
+    }
+    assert.deepEqual(seen[0].names, seen[1].names);
+    assert.notDeepEqual(seen[0].tools, seen[1].tools);
+});
+
 suite("on the wire", () => {
     let server;
     before(async () => (server = await startExamples({ plugins: ["echo"] })));

@@ -228,7 +228,7 @@ suite("/mcp/tools/{name}", { concurrency: true }, () => {
         );
     });
 
-    test("check-77, row-D12, fault-B2, fault-B13: a scoped tool challenges on every door", async () => {
+    test("check-77, row-D12, fault-B2, fault-B12, fault-B13: a scoped tool challenges on every door", async () => {
         const name = "examples.contentTypes.list";
         const message = call(name, {}, 1);
         for (const answer of [
@@ -326,6 +326,43 @@ suite("/mcp/tools/{name}", { concurrency: true }, () => {
             assertRestError(await send(server, method, tool("test.echo")), 405, "method_not_allowed");
             assertRestError(await send(server, method, "/mcp/tools/invoke"), 405, "method_not_allowed");
         }
+    });
+});
+
+suite("the examples through /jsonrpc", { concurrency: true }, () => {
+    const rpc = (method, params) => post(server, "/jsonrpc", call(method, params));
+
+    test("check-87, check-90, check-100: Markdown, and exactly jsonrpc, id and result", async () => {
+        const { status, json } = await rpc(article, { nid: 1 });
+        assert.equal(status, 200);
+        assert.deepEqual(Object.keys(json).sort(), ["id", "jsonrpc", "result"]);
+        assert.equal(typeof json.result, "string");
+        assert.match(json.result, /^# \S/);
+    });
+
+    test("check-88, check-89, fault-B4: missing, unpublished and no article are one text", async () => {
+        const texts = new Set();
+        for (const nid of [4, 5, 7, 99_999]) {
+            const { status, json } = await rpc(article, { nid });
+            assert.equal(status, 200);
+            texts.add(`${json.error.message} ${json.error.data}`.replace(nid, "N"));
+        }
+        assert.equal(texts.size, 1);
+        assert.match([...texts][0], /Node N not found or not an article/);
+    });
+
+    test("check-102: limit and offset are honoured", async () => {
+        const all = (await rpc("examples.articles.list", {})).json.result;
+        const { json } = await rpc("examples.articles.list", { page: { limit: 2, offset: 1 } });
+        assert.deepEqual(json.result, all.slice(1, 3));
+    });
+
+    test("check-103: a missing parameter is 400 and says which", async () => {
+        const { status, json } = await rpc(article, {});
+        assert.equal(status, 400);
+        const data = "Missing required parameter: nid";
+        const error = { code: -32602, message: "Invalid params", data };
+        assert.deepEqual(json, { jsonrpc: "2.0", error, id: 1 });
     });
 });
 

@@ -20,13 +20,19 @@ suite("the example tools", () => {
     before(async () => (server = await startExamples()));
     after(() => server?.stop());
 
-    test("check-45, check-46, check-47, check-51: one page as plain JSON", async () => {
+    test("check-45, check-46, check-47, check-51, check-55: one page as plain JSON", async () => {
         const { status, headers, json } = await get(server, list);
         assert.equal(status, 200);
         assert.equal(headers["content-type"], "application/json");
         assert.deepEqual(Object.keys(json), ["tools", "nextCursor"]);
         assert.ok(Array.isArray(json.tools));
         assert.equal(json.nextCursor, null);
+    });
+
+    test("row-D7: nextCursor is null here and left out in the protocol", async () => {
+        const { json } = await postMcp(server, "/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" });
+        assert.equal("nextCursor" in json.result, false);
+        assert.ok("nextCursor" in (await get(server, list)).json);
     });
 
     test("check-42, check-48, check-50: the three tools, nothing unmarked, each in shape", async () => {

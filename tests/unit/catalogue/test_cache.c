@@ -170,6 +170,10 @@ static void transient_and_overlong_keys_are_not_kept(void **state)
         {.kind = CW_STR("a"), .is_transient = true},
         {.kind = CW_STR("a"), .name = cw_str_make(name, sizeof name)},
         {.kind = CW_STR("a"), .name = cw_str_make(name, sizeof name - 10)},
+        {.kind = cw_str_make(name, 600),
+         .language = cw_str_make(name, 600),
+         .base = cw_str_make(name, 600),
+         .name = cw_str_make(name, 600)},
     };
     for (size_t i = 0; i < 2 * CW_COUNT(keys); i++) {
         cw_document *d;

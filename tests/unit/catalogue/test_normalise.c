@@ -61,12 +61,14 @@ static void assert_tool(fixture *f, const char *expected)
 #define HEAD "{\"name\":\"a.b\",\"description\":\"Does it.\","
 #define NO_INPUT "\"inputSchema\":{\"type\":\"object\",\"properties\":{}}"
 
+/* check-24, check-32, check-38 */
 static void a_method_without_anything_has_an_empty_object(void **state)
 {
     (void)state;
     assert_tool(new_fixture(), HEAD NO_INPUT "}");
 }
 
+/* check-25, check-26, check-27, check-31 */
 static void fields_come_in_their_order(void **state)
 {
     (void)state;
@@ -81,6 +83,7 @@ static void fields_come_in_their_order(void **state)
                         "\"annotations\":{\"category\":\"x\"}}");
 }
 
+/* check-28, check-29, check-33, check-35 */
 static void params_keep_their_order_and_required_only_those_that_are(void **state)
 {
     (void)state;
@@ -104,7 +107,7 @@ static void a_params_description_overwrites_the_schemas(void **state)
                         "\"old\"}}}}");
 }
 
-/* Nothing that a schema or annotation says is read, sorted or re-spelled. */
+/* check-30, check-34: nothing that a schema or annotation says is read, sorted or re-spelled. */
 static void nested_values_are_copied_to_the_letter(void **state)
 {
     (void)state;
@@ -153,7 +156,8 @@ static void empty_annotations_are_none(void **state)
     assert_tool(f, HEAD NO_INPUT "}");
 }
 
-/* The level that follows from scopes is for the gate; the listing has what was written. */
+/* check-39: the level that follows from scopes is for the gate; the listing has what was written.
+ */
 static void the_effective_level_is_not_written_back(void **state)
 {
     (void)state;

@@ -66,6 +66,7 @@ static void a_right_plugin_has_no_problems(void **state)
     assert_string_equal(check(&r), "");
 }
 
+/* check-2, check-7, check-8 */
 static void annotations_are_a_map_with_members(void **state)
 {
     (void)state;

@@ -176,6 +176,7 @@ static void marks_of_strangers_are_not_read(void **state)
     done(&r);
 }
 
+/* check-16 to check-20 */
 static void the_effective_level_follows_the_table(void **state)
 {
     (void)state;
@@ -205,6 +206,7 @@ static void the_effective_level_follows_the_table(void **state)
     done(&r);
 }
 
+/* check-4, check-8 */
 static void annotations_are_maps_with_names(void **state)
 {
     (void)state;
