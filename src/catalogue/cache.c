@@ -84,20 +84,22 @@ static void link_newest(cw_document *d)
     c->newest = d;
 }
 
-static void drop(cw_document *d)
+static void drop_oldest(cw_cache *c)
 {
-    cw_cache *c = d->cache;
+    cw_document *d = c->oldest;
+    c->oldest = d->prev;
+    *(d->prev ? &d->prev->next : &c->newest) = NULL;
     c->bytes -= weight(d);
     (void)cw_map_remove(&c->documents, cw_str_make(d->key, d->n_key));
-    unlink_document(d);
+    d->prev = d->next = NULL;
     d->cache = NULL;
     cw_document_unref(d);
 }
 
 static void shrink(cw_cache *c)
 {
-    while (c->bytes > c->max && c->oldest)
-        drop(c->oldest);
+    while (c->oldest && c->bytes > c->max)
+        drop_oldest(c);
 }
 
 /* Without memory or room for it a document is sent and not kept. */
@@ -222,7 +224,7 @@ void cw_cache_limit(cw_cache *c, size_t max)
 void cw_cache_clear(cw_cache *c)
 {
     while (c->oldest)
-        drop(c->oldest);
+        drop_oldest(c);
     forget_sets(c);
 }
 

@@ -38,9 +38,7 @@ static cw_code check_role(cw_access *a, const char *role)
     if (rc || is_known)
         return rc;
     return cw_fail(&a->err, CW_NOTFOUND,
-                   "no role '%s': neither in the database nor in the "
-                   "configuration",
-                   role);
+                   "no role '%s', neither in the database nor in the configuration", role);
 }
 
 static int run_add(int argc, char **argv)
@@ -58,8 +56,8 @@ static int run_add(int argc, char **argv)
     };
     const cw_cli_spec spec = {
         "account add", "NAME",
-        "Add an account. Its password is asked for on a terminal, else read from standard\n"
-        "input.",
+        "Add an account. Its password is asked for on a terminal, else read from\n"
+        "standard input.",
         options, 1};
     cw_cli_args args = {0};
     cw_access a = {0};
@@ -257,8 +255,10 @@ static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *ar
     int code = cw_cli_parse(&own, argc, argv, args);
     if (code >= 0)
         return code;
-    if (args->n < spec->max_args)
-        return cw_cli_usage("usage: causeway %s %s", spec->name, spec->args);
+    if (args->n < spec->max_args) {
+        (void)cw_cli_usage("usage: causeway %s %s", spec->name, spec->args);
+        return CW_EXIT_USAGE;
+    }
     return cw_access_open(config, /* may_create= */ false, a);
 }
 

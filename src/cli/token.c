@@ -270,7 +270,7 @@ int cw_cli_token(int argc, char **argv)
     };
     static const cw_cli_group group = {
         "causeway token",
-        "API tokens: credentials for programs. A running server sees a change within a second.",
+        "API tokens: credentials for programs. A running server sees a change within a\nsecond.",
         "\"causeway help token COMMAND\" explains a command.",
         commands,
     };

@@ -88,5 +88,7 @@ test(`${cycles} kills lose nothing that was acknowledged`, { timeout: 600_000 },
     const median = starts[Math.floor(starts.length / 2)];
     console.log(`# ${all.accounts.length} accounts, ${all.roles.length} roles, ${all.tokens.length} tokens acknowledged`);
     console.log(`# serving again: median ${median.toFixed(0)} ms, worst ${starts.at(-1).toFixed(0)} ms`);
-    assert.ok(median < 300 * slowness, `serving again took ${median} ms`);
+    // One of them may be held up by whatever else the machine does; the figure is for a quiet one.
+    const late = starts.filter((ms) => ms >= 300 * slowness);
+    assert.ok(late.length <= 1, `serving again took ${late.map(Math.round)} ms`);
 });
