@@ -71,7 +71,8 @@ static bool answer(int fd, const char *body)
     char out[sizeof head + sizeof text];
     memcpy(out, head, (size_t)n_head);
     memcpy(out + n_head, text, (size_t)n);
-    return send(fd, out, (size_t)(n_head + n), MSG_NOSIGNAL) == n_head + n;
+    size_t n_out = (size_t)n_head + (size_t)n;
+    return send(fd, out, n_out, MSG_NOSIGNAL) == (ssize_t)n_out;
 }
 
 /* Answer the whole requests of the buffer; false when the connection is of no use any more. */

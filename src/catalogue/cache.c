@@ -87,8 +87,12 @@ static void link_newest(cw_document *d)
 static void drop_oldest(cw_cache *c)
 {
     cw_document *d = c->oldest;
-    c->oldest = d->prev;
-    *(d->prev ? &d->prev->next : &c->newest) = NULL;
+    cw_document *newer = d->prev;
+    c->oldest = newer;
+    if (newer)
+        newer->next = NULL;
+    else
+        c->newest = NULL;
     c->bytes -= weight(d);
     (void)cw_map_remove(&c->documents, cw_str_make(d->key, d->n_key));
     d->prev = d->next = NULL;

@@ -180,7 +180,8 @@ int cw_cli_plugin_check(int argc, char **argv)
     const cw_cli_spec spec = {
         "plugin check", "FILE.so",
         "Load a plugin in a process of its own and print what it would publish, or every\n"
-        "mistake in its declarations. Of the configuration only plugins.host and schema are used.",
+        "mistake in its declarations. Of the configuration only plugins.host and schema\n"
+        "are used.",
         options, 1};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);

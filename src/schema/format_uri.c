@@ -250,7 +250,7 @@ static bool is_varspec(cw_str s)
 
 static bool is_expression(cw_str s)
 {
-    if (s.n > 0 && memchr("+#./;?&=,!@|", s.p[0], 12)) {
+    if (s.n > 0 && s.p[0] && strchr("+#./;?&=,!@|", s.p[0])) {
         /* The last five are reserved for later versions: a template with them is well formed. */
         if (s.p[0] == ',')
             return false;
@@ -278,7 +278,7 @@ static bool is_literal(cw_str s, size_t *at)
         return true;
     }
     (*at)++;
-    return c > ' ' && c != 0x7f && !memchr("\"<>\\^`{|}", c, 9);
+    return c > ' ' && c != 0x7f && !strchr("\"<>\\^`{|}", c);
 }
 
 bool cw_format_uri_template(cw_str s)

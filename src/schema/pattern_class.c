@@ -270,7 +270,7 @@ static bool at_class_end(const cw_pattern_reader *r)
 
 static cw_code class_item(cw_pattern_reader *r, cw_set *set)
 {
-    uint32_t lo, hi;
+    uint32_t lo = 0, hi = 0;
     bool lo_is_set, hi_is_set;
     cw_code rc = class_atom(r, set, &lo, &lo_is_set);
     if (rc)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pattern_parse.c - the grammar of ECMA-262 patterns in Unicode mode, without leniency but one. */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -36,19 +37,26 @@ static bool take(cw_pattern_reader *r, cw_str s)
     return true;
 }
 
-static cw_code new_node(cw_pattern_reader *r, cw_node_kind kind, cw_node **ret)
+/* NULL without memory. */
+static cw_node *make_node(cw_pattern_reader *r, cw_node_kind kind)
 {
     cw_node *node = cw_arena_calloc(r->arena, 1, sizeof *node);
     if (!node)
-        return cw_arena_fail(r->arena, r->err);
+        return NULL;
     node->kind = kind;
-    if (kind == NODE_SET) {
+    if (kind == NODE_SET)
         node->set = cw_arena_calloc(r->arena, 1, sizeof *node->set);
-        if (!node->set)
-            return cw_arena_fail(r->arena, r->err);
-    }
-    *ret = node;
-    return CW_OK;
+    return kind == NODE_SET && !node->set ? NULL : node;
+}
+
+static cw_code new_node(cw_pattern_reader *r, cw_node_kind kind, cw_node **ret)
+{
+    *ret = make_node(r, kind);
+    if (*ret)
+        return CW_OK;
+    cw_code rc = cw_arena_fail(r->arena, r->err);
+    assert(rc != CW_OK);
+    return rc;
 }
 
 static cw_code new_character(cw_pattern_reader *r, uint32_t c, cw_node **ret)
@@ -281,10 +289,9 @@ static cw_code parse_quantifier(cw_pattern_reader *r, cw_node **node)
     cw_node_kind kind = (*node)->kind;
     if (kind == NODE_BOL || kind == NODE_EOL || kind == NODE_BOUNDARY || kind == NODE_LOOK)
         return cw_pattern_fail(r, "nothing to repeat");
-    cw_node *repeat;
-    cw_code rc = new_node(r, NODE_REPEAT, &repeat);
-    if (rc)
-        return rc;
+    cw_node *repeat = make_node(r, NODE_REPEAT);
+    if (!repeat)
+        return cw_arena_fail(r->arena, r->err);
     repeat->min = min;
     repeat->max = max;
     repeat->lazy = take(r, CW_STR("?"));
@@ -312,10 +319,9 @@ static cw_code parse_alternatives(cw_pattern_reader *r, cw_node **ret)
     cw_code rc = parse_sequence(r, ret);
     if (rc || !at_char(r, '|'))
         return rc;
-    cw_node *alt;
-    rc = new_node(r, NODE_ALT, &alt);
-    if (rc)
-        return rc;
+    cw_node *alt = make_node(r, NODE_ALT);
+    if (!alt)
+        return cw_arena_fail(r->arena, r->err);
     alt->child = *ret;
     cw_node **tail = &alt->child->next;
     while (!rc && take(r, CW_STR("|"))) {
