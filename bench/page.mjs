@@ -193,7 +193,8 @@ function plugin({ ours, nginx, ratios, pairs, seconds, connections, half }) {
             time is that of the server and its workers together. ${pairs} pairs of ${seconds} s; the
             ratios lie between ${range(ratios)}. At half the full rate (${count(half.rate)} calls a
             second, evenly spaced, each timed from when it was due) p50 is ${us(half.p50)} and p99
-            ${us(half.p99)}.`),
+            ${us(half.p99)}; nginx at the same rate, in turn: ${us(half.nginx.p50)} and
+            ${us(half.nginx.p99)}. Medians of ${half.rounds} rounds of a second.`),
         callRows({ Causeway: ours, nginx }),
     );
 }
