@@ -50,6 +50,9 @@ static void on_settled(void *ctx)
 {
     cw_backend *b = ctx;
     b->is_settled = true;
+    /* This may come just before the loop waits for events: it must not wait any more. */
+    if (b->is_waiting)
+        uv_stop(&b->loop->uv);
 }
 
 /* ---- accounts ---- */
@@ -270,8 +273,10 @@ void cw_backend_wait(cw_backend *b, uint64_t ms, const bool *stop)
 {
     uv_update_time(&b->loop->uv);
     uv_timer_start(&b->timer, on_late, ms, 0);
+    b->is_waiting = true;
     while ((!b->is_settled || (b->accounts && !b->is_read)) && !b->is_late && !*stop)
         uv_run(&b->loop->uv, UV_RUN_ONCE);
+    b->is_waiting = false;
     uv_timer_stop(&b->timer);
     if (b->is_late)
         cw_log(CW_LOG_WARN, "serve", "not every source has answered yet; starting without them");

@@ -36,7 +36,7 @@ typedef struct cw_backend {
     bool has_read;
     cw_bridge_settings settings;
     uv_timer_t timer; /* the end of waiting; later: publishing again after a failure */
-    bool is_open, is_settled, is_late, is_read;
+    bool is_open, is_waiting, is_settled, is_late, is_read;
 } cw_backend;
 
 /* Make everything; nothing is loaded yet. On failure done must be called all the same. */

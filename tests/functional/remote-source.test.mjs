@@ -176,6 +176,21 @@ suite("a service that describes itself", { concurrency: true }, () => {
         });
     }
 
+    test("starts at once when a file describes it and there is nothing else", async (t) => {
+        const service = await startService();
+        t.after(() => service.stop());
+        const began = Date.now();
+        const server = await startBridge({ plugins: [], config: { sources: [source(service)] } });
+        t.after(() => server.stop());
+        assertWithin(Date.now() - began, 2000, "start");
+        assert.deepEqual(await toolNames(server), [
+            "shop.add",
+            "shop.echo",
+            "shop.fail",
+            "shop.wait",
+        ]);
+    });
+
     test("in a document that is no OpenRPC is left out", async (t) => {
         const service = await startService();
         const openrpc = writeOpenRpc({ hello: "world" });
