@@ -77,9 +77,9 @@ fresh: ## try the two README commands in a bare Debian 12 (needs root)
 	@scripts/deps.sh fresh
 	@scripts/fresh.sh
 
-install: ## install the program, the plugin host and the plugin SDK (PREFIX, DESTDIR)
+install: ## install the program, the plugin host, the example plugin and the SDK (PREFIX, DESTDIR)
 	@scripts/deps.sh run
-	@CAUSEWAY_PREFIX="$(PREFIX)" scripts/build.sh release causeway src/host/causeway-plugin-host
+	@CAUSEWAY_PREFIX="$(PREFIX)" scripts/build.sh release causeway src/host/causeway-plugin-host plugins/examples.so
 	@meson install -C build/release --no-rebuild --quiet
 
 clean: ## remove everything that was built

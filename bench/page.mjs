@@ -236,7 +236,63 @@ function examples({ processes, pss, rss, runs, median, worst }) {
     );
 }
 
-const sections = { http, json, schema, idle, slow, start, plugin, forward, sdk, examples };
+function lists({ ours, nginx, ratios, pairs, seconds, connections, bytes, sizes }) {
+    return blocks(
+        "## A page of tools",
+        paragraph(`
+            \`GET /mcp/tools/list\` of an anonymous caller, 50 tools, ${count(bytes)} bytes, warm;
+            nginx sends the same bytes as a file (\`sendfile\`, \`open_file_cache\`). ${connections}
+            connections, ${pairs} pairs of ${seconds} s; the ratios lie between ${range(ratios)}.`),
+        callRows({ Causeway: ours, nginx }),
+        paragraph(`
+            The same page of a server with 100,000 tools, in turn with the one that has 100; the
+            ratios lie between ${range(sizes.ratios)}.`),
+        callRows({ "100,000 tools": sizes.large, "100 tools": sizes.small }),
+    );
+}
+
+function invoke({ invoke: account, jsonrpc, ratios, pairs, seconds, connections }) {
+    return blocks(
+        "## A call by an account",
+        paragraph(`
+            The same tool with the same arguments, which are validated as its result is: through
+            \`/mcp/tools/invoke\` by an account (HTTP Basic, the password known from an earlier
+            request; one role gives the permission that the tool wants), and through \`/jsonrpc\`
+            without an account. Processor time is that of the server and its workers together.
+            ${connections} connections, ${pairs} pairs of ${seconds} s; the ratios lie between
+            ${range(ratios)}.`),
+        callRows({ "account, /mcp/tools/invoke": account, "anonymous, /jsonrpc": jsonrpc }),
+    );
+}
+
+function catalogue({ runs, tools, definition }) {
+    const mb = (n) => `${(n / 2 ** 20).toFixed(1)} MB`;
+    return blocks(
+        "## A large catalogue",
+        paragraph(`
+            ${count(tools)} tools, no two alike, of ten plugins; a tool is ${Math.round(definition)}
+            bytes as clients read it, with three parameters and a result, each with a schema of its
+            own that is checked. Processor time is the server's, from its start until everything is
+            published, less that of a server with 100 tools; memory is the growth of its resident
+            set against that server. Then all ten plugins are replaced at once. Limit of the memory:
+            1 KB and 1.5 times the bytes of the tool.`),
+        table(
+            ["built in", "memory of a tool", "after the reload", "steady", "peak of the reload"],
+            runs.map((one) => [
+                `${(one.buildMs / 1000).toFixed(2)} s`,
+                `${Math.round(one.bytes)} B`,
+                `${Math.round(one.afterBytes)} B`,
+                mb(one.steady),
+                mb(one.peak),
+            ]),
+        ),
+    );
+}
+
+const sections = {
+    ...{ http, json, schema, idle, slow, start, plugin, forward, sdk, examples },
+    ...{ lists, invoke, catalogue },
+};
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;
 

@@ -18,6 +18,9 @@ import * as examples from "./bridge/examples.mjs";
 import * as forward from "./bridge/forward.mjs";
 import * as plugin from "./bridge/plugin.mjs";
 import * as sdk from "./bridge/sdk.mjs";
+import * as invoke from "./catalogue/invoke.mjs";
+import * as lists from "./catalogue/lists.mjs";
+import * as catalogue from "./catalogue/memory.mjs";
 import * as idle from "./http/idle.mjs";
 import { pinning, root } from "./http/servers.mjs";
 import * as slow from "./http/slow.mjs";
@@ -27,7 +30,10 @@ import * as json from "./json.mjs";
 import * as schema from "./schema/bench.mjs";
 import { mostBusy, writePage } from "./page.mjs";
 
-const parts = { http: throughput, json, schema, idle, slow, start, plugin, forward, sdk, examples };
+const parts = {
+    ...{ http: throughput, json, schema, idle, slow, start, plugin, forward, sdk, examples },
+    ...{ lists, invoke, catalogue },
+};
 const { values: options } = parseArgs({
     options: {
         only: { type: "string", default: "" },

@@ -1,11 +1,11 @@
 // Writes docs/checks.md: which test shows which behaviour of the system that Causeway re-makes.
 //
 //   scripts/node.sh scripts/checks.mjs            write the page
-//   scripts/node.sh scripts/checks.mjs --check    fail when it is not current
+//   scripts/node.sh scripts/checks.mjs --check    fail when it is not current, or something has no test
 //
 // A test names what it shows: check-52 (a behaviour), row-D5 (where the old documents disagree),
 // fault-B16 (a weakness that must not come back); "check-93 to check-97" is a range.
-import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
 const root = path.resolve(import.meta.dirname, "..");
@@ -13,8 +13,24 @@ const page = path.join(root, "docs", "checks.md");
 
 const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const numbers = { "check-": range(1, 115), "row-D": range(1, 21), "fault-B": range(1, 30) };
-// DECISIONS of the project: not carried over.
-const dropped = { "check-36": "placeholders in texts are not carried over", "check-105": "response headers of methods are not carried over" };
+// Decided: not carried over.
+const dropped = {
+    "check-36": "not carried over: placeholders in texts",
+    "check-105": "not carried over: response headers that methods declare",
+    "row-D19": "not seen from outside: names of files and services",
+};
+// Not built yet; a test may be there before.
+const later = {
+    ...Object.fromEntries(range(107, 115).map((number) => [`check-${number}`, "issue 8"])),
+    "fault-B6": "issue 7",
+    "fault-B7": "issue 7",
+    "fault-B9": "issue 7",
+    "fault-B10": "issue 7",
+    "fault-B25": "issue 6",
+    "fault-B26": "issue 6",
+    "fault-B27": "issue 6",
+    "fault-B30": "issue 8",
+};
 const titles = {
     "check-": "Behaviours",
     "row-D": "Where the documents disagree",
@@ -24,7 +40,7 @@ const titles = {
 // id -> the files with a test that names it.
 function collect() {
     const found = new Map();
-    const files = globSync("tests/**/*.{mjs,c,h}", { cwd: root }).sort();
+    const files = globSync("tests/**/{*.test.mjs,test_*.c}", { cwd: root }).sort();
     for (const file of files) {
         const text = readFileSync(path.join(root, file), "utf8");
         const mention = /\b(check-|row-D|fault-B)(\d+)(?: to \1(\d+))?\b/g;
@@ -38,34 +54,36 @@ function collect() {
     return found;
 }
 
+const allIds = Object.entries(numbers).flatMap(([kind, all]) => all.map((number) => `${kind}${number}`));
+const isMissing = (found, id) => !found.has(id) && !(id in dropped) && !(id in later);
+
+function cell(found, id) {
+    const files = [...(found.get(id) ?? [])].map((file) => `[${path.basename(file)}](../${file})`);
+    return files.join(", ") || dropped[id] || later[id] || "–";
+}
+
 function write(found) {
     const lines = ["# What is shown by which test", ""];
-    lines.push("Written by `scripts/checks.mjs`; do not edit. `–`: not yet.", "");
+    lines.push("Written by `scripts/checks.mjs`; do not edit.", "");
     for (const [kind, all] of Object.entries(numbers)) {
         const shown = all.filter((number) => found.has(`${kind}${number}`)).length;
         lines.push(`## ${titles[kind]}: ${shown} of ${all.length}`, "", "| | test |", "| --- | --- |");
-        for (const number of all) {
-            const id = `${kind}${number}`;
-            const files = [...(found.get(id) ?? [])].map((file) => `[${path.basename(file)}](../${file})`);
-            lines.push(`| ${id} | ${files.join(", ") || dropped[id] || "–"} |`);
-        }
-        lines.push("");
+        lines.push(...all.map((number) => `| ${kind}${number} | ${cell(found, `${kind}${number}`)} |`), "");
     }
     return lines.join("\n");
 }
 
-const text = write(collect());
+const found = collect();
+const text = write(found);
 if (process.argv.includes("--check")) {
-    let old = "";
-    try {
-        old = readFileSync(page, "utf8");
-    } catch {
-        // There is none yet.
-    }
+    const old = existsSync(page) ? readFileSync(page, "utf8") : "";
+    const missing = allIds.filter((id) => isMissing(found, id));
     if (old !== text) {
         console.error("docs/checks.md is not current: run scripts/node.sh scripts/checks.mjs");
-        process.exit(1);
     }
-} else {
-    writeFileSync(page, text);
+    if (missing.length > 0) {
+        console.error(`no test shows ${missing.join(", ")}`);
+    }
+    process.exit(old === text && missing.length === 0 ? 0 : 1);
 }
+writeFileSync(page, text);

@@ -14,7 +14,7 @@ packages_of() {
         echo libsodium-dev zlib1g-dev
         ;;
     npm) command -v npm >/dev/null || echo nodejs npm ca-certificates ;;
-    test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl ;;
+    test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl gettext ;;
     lint) packages_of test && echo clang clang-format clang-tidy codespell shellcheck git ;;
     fuzz) packages_of run && echo clang libclang-rt-dev ;;
     coverage) packages_of test && echo gcovr ;;

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Start the built program for `make run`: scripts/run.sh [ARGUMENTS OF causeway serve...]
 #
-# Without --config it is examples/causeway.yaml: the example plugin, open to everybody on this
-# machine. CAUSEWAY_BUILD is the folder of another variant than build/release (the tests use it).
+# Without --config it serves the example plugin to everybody on this machine, as `causeway serve`
+# does by itself. CAUSEWAY_BUILD is the folder of another variant than build/release (the tests
+# use it).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=${CAUSEWAY_BUILD:-build/release}
-config=(--config examples/causeway.yaml)
+configured=${CAUSEWAY_CONFIG:-}
 address=127.0.0.1:8080
 previous=
 for argument in "$@"; do
     case $argument in
-    --config | --config=* | -c*) config=() ;;
+    --config | --config=* | -c*) configured=yes ;;
     --listen=*) address=${argument#*=} ;;
     -l?*) address=${argument#-l} ;;
     esac
@@ -26,12 +27,7 @@ case $address in
 *:0 | unix:*) base=URL ;; # only the program will know
 esac
 
-if [ ${#config[@]} != 0 ] && [ -n "${CAUSEWAY_BUILD:-}" ]; then
-    sed "s|^  folder: .*|  folder: $build/plugins|" examples/causeway.yaml >"$build/run.yaml"
-    config=(--config "$build/run.yaml")
-fi
-
-if [ ${#config[@]} = 0 ]; then
+if [ -n "$configured" ]; then
     printf 'Causeway starts; stop it with Ctrl-C.\n\n'
 else
     # What can be pasted has lines of its own.
@@ -39,7 +35,7 @@ else
 Causeway starts with the example plugin; stop it with Ctrl-C. Try, in another terminal:
 
   curl $base/mcp --json '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
-  curl $base/mcp --json '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"examples.article.toMarkdown","arguments":{"nid":2}}}'
+  curl $base/mcp/tools/invoke --json '{"name":"examples.article.toMarkdown","arguments":{"nid":2}}'
   curl $base/jsonrpc --json '{"jsonrpc":"2.0","id":3,"method":"examples.articles.list"}'
 
 The MCP Inspector:
@@ -52,4 +48,4 @@ Claude Desktop, in claude_desktop_config.json:
 
 TEXT
 fi
-exec "$build/causeway" serve ${config[@]+"${config[@]}"} "$@"
+exec "$build/causeway" serve "$@"

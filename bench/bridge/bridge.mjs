@@ -10,7 +10,7 @@ const version = "2026-07-28";
 const permissions = ["access mcp tool discovery", "use jsonrpc services", "access content"];
 
 let files = 0;
-function write(name, text) {
+export function write(name, text) {
     files += 1;
     const file = path.join(folder, `${files}-${name}`);
     writeFileSync(file, text);
@@ -41,7 +41,7 @@ const callOf = (name, args) => mcpRequest("tools/call", { name, arguments: args 
 const list = mcpRequest("tools/list", {});
 
 // A request as a file of bytes, for the load programs.
-function writeRequest(method, target, { headers = {}, body = "" }) {
+export function writeRequest(method, target, { headers = {}, body = "" }) {
     const all = { Host: "localhost", ...headers, ...(body && { "Content-Length": body.length }) };
     const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
     return write("request", `${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n${body}`);
@@ -49,7 +49,7 @@ function writeRequest(method, target, { headers = {}, body = "" }) {
 
 export const callFile = (name) => writeRequest("POST", "/mcp", callOf(name, { message }));
 export const listFile = () => writeRequest("POST", "/mcp", list);
-export const getFile = () => writeRequest("GET", "/", {});
+export const getFile = (target = "/") => writeRequest("GET", target, {});
 
 async function ask(server, { headers, body }) {
     const answer = await fetch(`http://${server.address}/mcp`, { method: "POST", headers, body });
@@ -80,10 +80,14 @@ export async function startWith(configFile) {
 }
 
 // One loop, no access log, and whatever `config` adds; waits for the tool.
-export async function startBridge(tool, config) {
+export const startConfigured = (config) => {
     const roles = { anonymous: permissions };
     const all = { loops: 1, access_log: false, roles, ...config };
-    const server = await startWith(write("causeway.yaml", JSON.stringify(all)));
+    return startWith(write("causeway.yaml", JSON.stringify(all)));
+};
+
+export async function startBridge(tool, config) {
+    const server = await startConfigured(config);
     for (let tries = 0; !(await listTools(server)).includes(tool); tries += 1) {
         if (tries > 200) {
             server.fail(`does not list ${tool}`);

@@ -100,6 +100,17 @@ export class Process {
         return this.lines[index];
     }
 
+    // Wait for something that it logs.
+    async said(pattern, timeoutMs = 120_000) {
+        const deadline = Date.now() + timeoutMs;
+        while (!pattern.test(this.stderr)) {
+            if (this.end || Date.now() > deadline) {
+                this.fail(`does not say ${pattern}`);
+            }
+            await sleep(5);
+        }
+    }
+
     // Wait for its end and check that it went well.
     async finish(timeoutMs = 60_000) {
         const timer = setTimeout(() => this.child.kill("SIGKILL"), timeoutMs);
@@ -202,6 +213,16 @@ async function startNginxWith(what) {
 
 // Answers `body` from memory.
 export const startNginx = (body, tls) => startNginxWith({ inside: `return 200 '${body}';`, tls });
+
+// Sends `body` from a file that it keeps open.
+export function startNginxFile(body) {
+    const home = mkdtempSync(path.join(folder, "files-"));
+    writeFileSync(path.join(home, "body.json"), body);
+    return startNginxWith({
+        outside: "sendfile on; tcp_nopush on; open_file_cache max=100 inactive=1h; open_file_cache_valid 1h;",
+        inside: `root ${home};`,
+    });
+}
 
 // Passes everything on to `address` over kept-alive connections.
 export const startNginxProxy = (address) =>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* plugin.h - write a C function, declare it, and it is a JSON-RPC method and an MCP tool.
+ * causeway/mcp.h, which this file includes, has the rest: resources, prompts, content, questions.
  *
  *     #include <causeway/plugin.h>
  *
@@ -121,7 +122,10 @@ struct cw_plugin_method {
     /* The caller needs all of them. The last place of each list stays empty. */
     const char *permissions[CW_PLUGIN_MAX_NAMES + 1];
     cw_plugin_param params[CW_PLUGIN_MAX_PARAMS + 1];
-    const void *reserved[4];
+    /* What a JSON Schema says of all arguments together, an object: "allOf", "if", "$defs", …;
+     * "type", "properties" and "required" follow from the params. */
+    const char *input;
+    const void *reserved[3];
 };
 
 typedef struct cw_plugin_tool cw_plugin_tool;
@@ -136,8 +140,12 @@ struct cw_plugin_tool {
     const char *scopes[CW_PLUGIN_MAX_NAMES + 1];
     const char *auth_level; /* "none", "optional" or "required" */
     const char *auth_description;
-    const void *reserved[4];
+    const char *visibility; /* "hide": callers without the scopes never see it; or "challenge" */
+    const void *reserved[3];
 };
+
+/* A resource, prompt or completion; causeway/mcp.h has them. */
+typedef struct cw_plugin_mark cw_plugin_mark;
 
 /* The one symbol that a plugin exports. `abi` is first and stays there for ever. */
 typedef struct cw_plugin_entry {
@@ -151,7 +159,8 @@ typedef struct cw_plugin_entry {
     cw_plugin_method **methods_end;
     cw_plugin_tool *tools;
     cw_plugin_tool **tools_end;
-    const void *reserved[4];
+    cw_plugin_mark *marks; /* the last one first */
+    const void *reserved[3];
 } cw_plugin_entry;
 
 extern CW_PLUGIN_EXPORT cw_plugin_entry causeway_plugin;
@@ -314,5 +323,7 @@ CW_PLUGIN_EXPORT const char *cw_caller_language(cw_call *call); /* "en" */
 CW_PLUGIN_EXPORT bool cw_caller_may(cw_call *call, const char *permission);
 /* The i-th permission, from 0; NULL behind the last. */
 CW_PLUGIN_EXPORT const char *cw_caller_permission(cw_call *call, size_t i);
+
+#include <causeway/mcp.h>
 
 #endif

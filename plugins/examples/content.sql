@@ -1,11 +1,12 @@
--- The content that the example plugin shows. Made into examples.db when the plugin is built:
---   sqlite3 examples.db < content.sql
-CREATE TABLE content_types (
+-- The content that the example plugin shows. The build makes examples.db of it, and so does the
+-- plugin where there is none. Running it twice changes nothing.
+CREATE TABLE IF NOT EXISTS content_types (
     id TEXT PRIMARY KEY,
-    label TEXT NOT NULL
+    label TEXT NOT NULL,
+    publish INTEGER NOT NULL DEFAULT 1 CHECK (publish IN (0, 1)) -- new nodes: at once
 );
 
-CREATE TABLE nodes (
+CREATE TABLE IF NOT EXISTS nodes (
     nid INTEGER PRIMARY KEY,
     type TEXT NOT NULL REFERENCES content_types (id),
     title TEXT NOT NULL,
@@ -14,14 +15,27 @@ CREATE TABLE nodes (
     body TEXT NOT NULL -- HTML
 );
 -- Serves the list of articles: newest first.
-CREATE INDEX nodes_by_age ON nodes (type, published, created DESC, nid DESC);
+CREATE INDEX IF NOT EXISTS nodes_by_age ON nodes (type, published, created DESC, nid DESC);
 
-INSERT INTO content_types (id, label) VALUES
-    ('article', 'Article'),
-    ('blog', 'Blog post'),
-    ('page', 'Basic page');
+-- The articles as Markdown: what cache.rebuild makes, so that it need not be made for each call.
+-- A node that changes drops out of it.
+CREATE TABLE IF NOT EXISTS markdown_cache (
+    nid INTEGER PRIMARY KEY,
+    markdown TEXT NOT NULL
+);
+CREATE TRIGGER IF NOT EXISTS node_changed AFTER UPDATE ON nodes BEGIN
+    DELETE FROM markdown_cache WHERE nid = old.nid;
+END;
+CREATE TRIGGER IF NOT EXISTS node_deleted AFTER DELETE ON nodes BEGIN
+    DELETE FROM markdown_cache WHERE nid = old.nid;
+END;
 
-INSERT INTO nodes (nid, type, title, published, created, body) VALUES
+INSERT OR IGNORE INTO content_types (id, label, publish) VALUES
+    ('article', 'Article', 1),
+    ('blog', 'Blog post', 0),
+    ('page', 'Basic page', 1);
+
+INSERT OR IGNORE INTO nodes (nid, type, title, published, created, body) VALUES
 (1, 'article', 'Building a causeway', 1, 1767261600,
 '<p>A causeway is a raised road across water or wet ground.</p>
 <p>It is built <strong>once</strong>, by people who know the ground, so that everybody else can
@@ -52,3 +66,6 @@ INSERT INTO nodes (nid, type, title, published, created, body) VALUES
 '<p>We left at seven and met only birds.</p>'),
 (8, 'article', 'Who keeps the road', 1, 1780221600,
 '<p>Stones move every winter. <em>Somebody</em> has to put them back.</p>');
+
+-- The plugin looks at this to see whether the file is whole.
+PRAGMA user_version = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "text.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,11 +49,14 @@ void text_add_times(text *t, char c, size_t times)
         text_add_char(t, c);
 }
 
-void text_add_number(text *t, int number)
+void text_add_format(text *t, const char *format, ...)
 {
-    char digits[16];
-    snprintf(digits, sizeof digits, "%d", number);
-    text_add(t, digits);
+    char made[64];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(made, sizeof made, format, args);
+    va_end(args);
+    text_add(t, made);
 }
 
 void text_add_code(text *t, unsigned long code)

@@ -16,7 +16,8 @@ void text_add_bytes(text *t, const char *p, size_t n);
 void text_add(text *t, const char *s);
 void text_add_char(text *t, char c);
 void text_add_times(text *t, char c, size_t times);
-void text_add_number(text *t, int number);
+/* At most 63 bytes. */
+__attribute__((format(printf, 2, 3))) void text_add_format(text *t, const char *format, ...);
 /* One code point as UTF-8; U+FFFD for what is none. */
 void text_add_code(text *t, unsigned long code);
 void text_free(text *t);

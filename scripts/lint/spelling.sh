@@ -3,5 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-scripts/lint/files.sh ':!LICENSE' ':!package-lock.json' |
+# Translations are in other languages.
+scripts/lint/files.sh ':!LICENSE' ':!package-lock.json' ':!*.po' |
     xargs -0 codespell --ignore-words=scripts/lint/spelling.txt

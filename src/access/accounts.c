@@ -130,8 +130,10 @@ static cw_login throttled(cw_accounts *a, const cw_credentials *c, cw_login_wait
 {
     uint64_t now = cw_clock_ms();
     uint64_t wait = 0;
+    char network[CW_THROTTLE_NETWORK];
     if (c->kind == CW_CREDENTIALS_PASSWORD) {
-        uint64_t address = cw_throttle_wait(&a->by_address, w->peer(w), now);
+        cw_str from = cw_throttle_network(w->peer(w), network);
+        uint64_t address = cw_throttle_wait(&a->by_address, from, now);
         wait = cw_throttle_wait(&a->by_account, cw_str_make(c->name, c->n_name), now);
         wait = wait > address ? wait : address;
     }
@@ -144,7 +146,8 @@ static cw_login begin(cw_accounts_loop *al, cw_credentials *credentials,
                       cw_login_waiter *w)
 {
     const cw_login unavailable = {.status = CW_LOGIN_UNAVAILABLE};
-    cw_attempt *t = cw_attempt_new(al, credentials, w->peer(w));
+    char network[CW_THROTTLE_NETWORK];
+    cw_attempt *t = cw_attempt_new(al, credentials, cw_throttle_network(w->peer(w), network));
     if (!t)
         return unavailable;
     memcpy(t->key, key, CW_DIGEST);
@@ -328,6 +331,11 @@ void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles)
     pthread_mutex_unlock(&a->lock);
     cw_roles_unref(old);
     atomic_fetch_add(&a->roles_generation, 1);
+}
+
+cw_store *cw_accounts_store(cw_accounts *a)
+{
+    return a->store;
 }
 
 uint64_t cw_accounts_generation(const cw_accounts *a)

@@ -56,6 +56,8 @@ CW_MUST_USE cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **
 void cw_accounts_free(cw_accounts *a);
 /* The roles of the configuration, from now on. A reference is taken. */
 void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles);
+/* The store behind it, for other jobs; lives as long. */
+cw_store *cw_accounts_store(cw_accounts *a);
 /* Grows with every change of accounts, roles and tokens. */
 uint64_t cw_accounts_generation(const cw_accounts *a);
 

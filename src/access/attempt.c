@@ -27,32 +27,22 @@ static uint32_t wait_of(cw_attempt *t)
     return (uint32_t)(((account > address ? account : address) + 999) / 1000);
 }
 
-/* ---- the caller, when everything else is proved ---- */
-
-static cw_code load_caller(cw_store_job *job, cw_db *db, cw_err *err)
-{
-    cw_attempt *t = of_job(job);
-    return cw_gather_caller(t->accounts, db, t->account, t->token, &t->caller, err);
-}
-
-static void on_loaded(cw_store_job *job, cw_code rc)
-{
-    cw_attempt_finish(of_job(job), rc ? CW_LOGIN_UNAVAILABLE : CW_LOGIN_OK);
-}
-
-static void load(cw_attempt *t)
-{
-    t->job.run = load_caller;
-    t->job.done = on_loaded;
-    if (cw_store_ask(t->accounts->store, &t->job))
-        cw_attempt_finish(t, CW_LOGIN_UNAVAILABLE);
-}
-
 /* ---- passwords ---- */
+
+static void look(cw_attempt *t);
+
+static void fail_login(cw_attempt *t)
+{
+    uint64_t now = cw_clock_ms();
+    cw_throttle_fail(&t->accounts->by_account, name_of(t), now);
+    cw_throttle_fail(&t->accounts->by_address, cw_str_from(t->peer), now);
+    cw_attempt_finish(t, CW_LOGIN_WRONG);
+}
 
 static void verify(cw_work *work, bool is_ending)
 {
     cw_attempt *t = CW_CONTAINER(work, cw_attempt, work);
+    bool is_right = false;
     /* Failures of others that waited in front of this one count. */
     t->retry_s = is_ending ? 0 : wait_of(t);
     if (is_ending || t->retry_s) {
@@ -60,43 +50,46 @@ static void verify(cw_work *work, bool is_ending)
         return;
     }
     cw_str password = cw_str_make(t->credentials.password, t->credentials.n_password);
-    if (!cw_password_is(t->hash, password) || !t->account) {
-        uint64_t now = cw_clock_ms();
-        cw_throttle_fail(&t->accounts->by_account, name_of(t), now);
-        cw_throttle_fail(&t->accounts->by_address, cw_str_from(t->peer), now);
-        cw_attempt_finish(t, CW_LOGIN_WRONG);
+    if (cw_password_verify(t->hash, password, &is_right)) {
+        cw_attempt_finish(t, CW_LOGIN_UNAVAILABLE);
+        return;
+    }
+    if (!is_right || !t->account) {
+        fail_login(t);
         return;
     }
     cw_throttle_forget(&t->accounts->by_account, name_of(t));
-    load(t);
+    t->has_proof = true;
+    look(t);
 }
 
+/* The account as it is now and, when it is proved that the password satisfies its hash, what it may
+ * do. The way through the pool can be long: what was read before it does not count. */
 static cw_code find_account(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_attempt *t = of_job(job);
+    unsigned char proof[CW_DIGEST];
     cw_code rc = cw_db_find_account(db, name_of(t), &t->arena, &t->account, err);
-    if (rc || !t->account)
+    if (rc)
         return rc;
-    if (t->account->password.n < sizeof t->hash)
+    memset(t->hash, 0, sizeof t->hash);
+    if (t->account && t->account->password.n < sizeof t->hash)
         memcpy(t->hash, t->account->password.p, t->account->password.n);
-    if (t->account->is_blocked)
+    if (t->account && t->account->is_blocked)
         t->account = NULL;
-    return CW_OK;
+    cw_secret_digest(cw_str_from(t->hash), proof);
+    bool is_proved = t->has_proof && t->account && cw_secret_equal(proof, t->proof);
+    memcpy(t->proof, proof, sizeof proof);
+    return is_proved
+               ? cw_gather_caller(t->accounts, db, t->account, /* token= */ NULL, &t->caller, err)
+               : CW_OK;
 }
 
 static void on_account(cw_store_job *job, cw_code rc)
 {
     cw_attempt *t = of_job(job);
-    unsigned char proof[CW_DIGEST];
-    if (rc) {
-        cw_attempt_finish(t, CW_LOGIN_UNAVAILABLE);
-        return;
-    }
-    cw_secret_digest(cw_str_from(t->hash), proof);
-    bool is_proved = t->has_proof && t->account && cw_secret_equal(proof, t->proof);
-    memcpy(t->proof, proof, sizeof proof);
-    if (is_proved) {
-        load(t);
+    if (rc || t->caller) {
+        cw_attempt_finish(t, rc ? CW_LOGIN_UNAVAILABLE : CW_LOGIN_OK);
         return;
     }
     t->work.run = verify;
@@ -104,6 +97,15 @@ static void on_account(cw_store_job *job, cw_code rc)
         t->retry_s = 1;
         cw_attempt_finish(t, CW_LOGIN_TOO_MANY);
     }
+}
+
+/* Read it again. */
+static void look(cw_attempt *t)
+{
+    t->job.run = find_account;
+    t->job.done = on_account;
+    if (cw_store_ask(t->accounts->store, &t->job))
+        cw_attempt_finish(t, CW_LOGIN_UNAVAILABLE);
 }
 
 /* ---- tokens ---- */

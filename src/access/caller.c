@@ -188,21 +188,9 @@ bool cw_caller_has_token(const cw_caller *caller)
     return caller->has_token;
 }
 
-const cw_str *cw_caller_permissions(const cw_caller *caller, size_t *ret_n)
-{
-    *ret_n = caller->permissions.n;
-    return caller->permissions.items;
-}
-
 bool cw_caller_may(const cw_caller *caller, cw_str permission)
 {
     return has(&caller->permissions, permission);
-}
-
-const cw_str *cw_caller_scopes(const cw_caller *caller, size_t *ret_n)
-{
-    *ret_n = caller->scopes.n;
-    return caller->scopes.items;
 }
 
 bool cw_caller_has_scope(const cw_caller *caller, cw_str scope)

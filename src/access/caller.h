@@ -56,14 +56,10 @@ cw_str cw_caller_name(const cw_caller *caller);
 /* What the account chose, else CW_CALLER_DEFAULT_LANGUAGE. */
 cw_str cw_caller_language(const cw_caller *caller);
 bool cw_caller_has_language(const cw_caller *caller);
-/* Sorted. */
-const cw_str *cw_caller_permissions(const cw_caller *caller, size_t *ret_n);
 /* Binary search. */
 bool cw_caller_may(const cw_caller *caller, cw_str permission);
 /* Whether a token named the caller: only then can it have scopes. */
 bool cw_caller_has_token(const cw_caller *caller);
-/* Sorted. */
-const cw_str *cw_caller_scopes(const cw_caller *caller, size_t *ret_n);
 bool cw_caller_has_scope(const cw_caller *caller, cw_str scope);
 /* The caller as a JSON object for sources: {"id":…,"name":…,"permissions":[…],"language":…}.
  * Serialised once, when the caller is made. Never holds credentials. */

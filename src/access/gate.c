@@ -45,14 +45,15 @@ size_t cw_needs_sort(cw_str *items, size_t n)
 
 bool cw_needs_equal(const cw_needs *a, const cw_needs *b)
 {
-    return a->level == b->level &&
+    return a->level == b->level && a->hides == b->hides &&
            lists_equal(a->permissions, a->n_permissions, b->permissions, b->n_permissions) &&
            lists_equal(a->scopes, a->n_scopes, b->scopes, b->n_scopes);
 }
 
 uint64_t cw_needs_hash(const cw_needs *needs)
 {
-    uint64_t h = hash_list((uint64_t)needs->level, needs->permissions, needs->n_permissions);
+    uint64_t h = hash_list((uint64_t)needs->level * 2 + needs->hides, needs->permissions,
+                           needs->n_permissions);
     return hash_list(h, needs->scopes, needs->n_scopes);
 }
 
@@ -72,6 +73,15 @@ bool cw_auth_level_parse(cw_str text, cw_auth_level *ret)
     return false;
 }
 
+bool cw_visibility_parse(cw_str text, bool *ret_hides)
+{
+    bool hides = cw_str_is(text, "hide");
+    if (!hides && !cw_str_is(text, "challenge"))
+        return false;
+    *ret_hides = hides;
+    return true;
+}
+
 cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission)
 {
     if (cw_caller_may(caller, permission))
@@ -88,12 +98,9 @@ static bool has_scopes(const cw_caller *caller, const cw_needs *needs)
     return true;
 }
 
-cw_verdict cw_gate_judge(const cw_caller *caller, const cw_needs *needs)
+/* By level and scopes alone. */
+static cw_verdict judge_auth(const cw_caller *caller, const cw_needs *needs)
 {
-    for (size_t i = 0; i < needs->n_permissions; i++) {
-        if (!cw_caller_may(caller, needs->permissions[i]))
-            return CW_VERDICT_HIDDEN;
-    }
     if (needs->level != CW_AUTH_REQUIRED)
         return CW_VERDICT_ALLOW;
     if (cw_caller_is_anonymous(caller))
@@ -103,4 +110,14 @@ cw_verdict cw_gate_judge(const cw_caller *caller, const cw_needs *needs)
     if (!cw_caller_has_token(caller))
         return CW_VERDICT_LOGIN;
     return has_scopes(caller, needs) ? CW_VERDICT_ALLOW : CW_VERDICT_SCOPES;
+}
+
+cw_verdict cw_gate_judge(const cw_caller *caller, const cw_needs *needs)
+{
+    for (size_t i = 0; i < needs->n_permissions; i++) {
+        if (!cw_caller_may(caller, needs->permissions[i]))
+            return CW_VERDICT_HIDDEN;
+    }
+    cw_verdict verdict = judge_auth(caller, needs);
+    return verdict != CW_VERDICT_ALLOW && needs->hides ? CW_VERDICT_HIDDEN : verdict;
 }

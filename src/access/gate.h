@@ -27,6 +27,7 @@ typedef struct cw_needs {
     cw_auth_level level; /* the effective one: seed table, scopes without level are REQUIRED */
     const cw_str *scopes;
     size_t n_scopes;
+    bool hides; /* `visibility: hide`: whom a call would ask for more never learns of it */
 } cw_needs;
 
 typedef enum cw_verdict {
@@ -41,16 +42,18 @@ typedef enum cw_verdict {
 cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission);
 /* Whether this method exists for the caller, and may be called: HIDDEN when one of its permissions
  * is missing. With the level REQUIRED: LOGIN for the anonymous, and for an account without a token
- * when there are scopes (a password never satisfies them); SCOPES when the token lacks one. Else
- * ALLOW. */
+ * when there are scopes (a password never satisfies them); SCOPES when the token lacks one; where
+ * needs->hides, both are HIDDEN. Else ALLOW. */
 cw_verdict cw_gate_judge(const cw_caller *caller, const cw_needs *needs);
 
+/* "challenge" or "hide"; false and *ret_hides untouched otherwise. */
+bool cw_visibility_parse(cw_str text, bool *ret_hides);
 /* "none", "optional" or "required"; false and *ret untouched otherwise. */
 bool cw_auth_level_parse(cw_str text, cw_auth_level *ret);
-/* Sort a list of permissions or scopes and drop what is there twice; returns how many are left.
- * Needs are compared in this form only. */
+/* Sort a list of permissions and drop what is there twice; returns how many are left. */
 size_t cw_needs_sort(cw_str *items, size_t n);
-/* Whether two methods ask for the same. Both with sorted lists. */
+/* Whether two methods ask for the same, in the same words and order: permissions are sorted, scopes
+ * stay as they were written, since that is how a challenge names them. */
 bool cw_needs_equal(const cw_needs *a, const cw_needs *b);
 /* A seeded hash that agrees with cw_needs_equal. */
 uint64_t cw_needs_hash(const cw_needs *needs);

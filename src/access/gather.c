@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* gather.c - the permissions of an account: its roles in the database and in the configuration. */
-#include <stdio.h>
-
 #include "access/accounts_int.h"
+#include "base/digits.h"
 
 #define GATHER_MAX_BYTES ((size_t)64 << 20)
 
@@ -80,10 +79,9 @@ cw_code cw_gather_caller(cw_accounts *a, cw_db *db, const cw_account *account,
     cw_roles_unref(roles);
     if (rc)
         return rc;
-    char id[24];
-    snprintf(id, sizeof id, "%lld", (long long)account->id);
+    char id[CW_DIGITS_SIZE];
     cw_caller_opts opts = {
-        .id = cw_str_from(id),
+        .id = cw_digits_i64(account->id, id),
         .name = account->name,
         .language = account->language,
         .permissions = permissions.items,

@@ -35,12 +35,17 @@ const cw_scope *cw_scope_find(cw_str name)
     return NULL;
 }
 
-bool cw_scope_is_valid(cw_str name)
+bool cw_scope_is_token(cw_str name)
 {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
         if (c < 0x21 || c > 0x7E || c == '"' || c == '\\')
             return false;
     }
-    return name.n > 0 && name.n <= NAME_MAX_BYTES;
+    return name.n > 0;
+}
+
+bool cw_scope_is_valid(cw_str name)
+{
+    return name.n <= NAME_MAX_BYTES && cw_scope_is_token(name);
 }

@@ -20,8 +20,10 @@ typedef struct cw_scope {
 const cw_scope *cw_scopes(size_t *ret_n);
 /* By exact name; NULL when it is not known. */
 const cw_scope *cw_scope_find(cw_str name);
-/* What may stand in a scope (RFC 6749, 3.3): one to 128 printable ASCII characters without space,
- * quote and backslash. */
+/* What may stand in a scope (RFC 6749, 3.3): printable ASCII characters without space, quote and
+ * backslash, at least one. */
+bool cw_scope_is_token(cw_str name);
+/* What a token may be given: one of at most 128 characters. */
 bool cw_scope_is_valid(cw_str name);
 
 #endif

@@ -11,11 +11,12 @@
 #define OPS crypto_pwhash_argon2id_OPSLIMIT_INTERACTIVE
 #define MEMORY crypto_pwhash_argon2id_MEMLIMIT_INTERACTIVE
 
-/* What the password of an account that does not exist is compared with: the same parameters as
- * above, and a hash that no password has. */
-#define NOBODY                                                                                     \
-    "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$"                                       \
-    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+#define KEPT_BYTES 32u
+/* How the text form of such a hash begins; salt and hash follow. */
+#define FORM "$argon2id$v=19$m=65536,t=2,p=1$"
+/* What the password of an account that does not exist is compared with: a hash that no password
+ * has. */
+#define NOBODY FORM "AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 static unsigned char digest_key[crypto_generichash_KEYBYTES];
 
@@ -41,11 +42,48 @@ cw_code cw_password_hash(cw_str password, char out[CW_PASSWORD_HASH], cw_err *er
     return CW_OK;
 }
 
-bool cw_password_is(const char *hash, cw_str password)
+typedef struct kept_hash {
+    unsigned char salt[crypto_pwhash_argon2id_SALTBYTES];
+    unsigned char hash[KEPT_BYTES];
+} kept_hash;
+
+/* Unpadded base64 up to `stop`; what follows it, or NULL when it is not `n` bytes. */
+static const char *decode(const char *text, char stop, unsigned char *out, size_t n)
 {
-    const char *kept = hash[0] ? hash : NOBODY;
-    int rc = crypto_pwhash_argon2id_str_verify(kept, password.p, password.n);
-    return rc == 0 && hash[0];
+    const char *end;
+    size_t got = 0;
+    int rc = sodium_base642bin(out, n, text, strlen(text), NULL, &got, &end,
+                               sodium_base64_VARIANT_ORIGINAL_NO_PADDING);
+    return rc == 0 && got == n && *end == stop ? end + (stop != 0) : NULL;
+}
+
+/* False: it was not made with our parameters. */
+static bool split_hash(const char *text, kept_hash *ret)
+{
+    _Static_assert(OPS == 2 && MEMORY == 65536 << 10, "FORM says so too");
+    if (!cw_str_starts(cw_str_from(text), CW_STR(FORM)))
+        return false;
+    const char *rest = decode(text + sizeof FORM - 1, '$', ret->salt, sizeof ret->salt);
+    return rest && decode(rest, 0, ret->hash, sizeof ret->hash);
+}
+
+/* Not crypto_pwhash_str_verify, where it can be helped: that one finds every password wrong when
+ * there is no memory. */
+cw_code cw_password_verify(const char *hash, cw_str password, bool *ret)
+{
+    const char *text = hash[0] ? hash : NOBODY;
+    kept_hash kept;
+    unsigned char own[KEPT_BYTES];
+    if (!split_hash(text, &kept)) {
+        *ret = crypto_pwhash_argon2id_str_verify(text, password.p, password.n) == 0;
+        return CW_OK;
+    }
+    if (crypto_pwhash_argon2id(own, sizeof own, password.p, password.n, kept.salt, OPS, MEMORY,
+                               crypto_pwhash_argon2id_ALG_ARGON2ID13))
+        return CW_NOMEM;
+    *ret = sodium_memcmp(own, kept.hash, sizeof own) == 0 && hash[0];
+    sodium_memzero(own, sizeof own);
+    return CW_OK;
 }
 
 /* ---- tokens ---- */

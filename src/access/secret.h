@@ -24,8 +24,9 @@ CW_MUST_USE cw_code cw_secret_init(cw_err *err);
 
 /* The text form of a password's hash, with a NUL. Takes about a tenth of a second and 64 MB. */
 CW_MUST_USE cw_code cw_password_hash(cw_str password, char out[CW_PASSWORD_HASH], cw_err *err);
-/* Takes as long whatever the outcome; an empty hash is no password, and as slow to find wrong. */
-bool cw_password_is(const char *hash, cw_str password);
+/* Whether it is this password. Takes as long whatever the outcome; an empty hash is no password,
+ * and as slow to find wrong. CW_NOMEM: nobody knows. */
+CW_MUST_USE cw_code cw_password_verify(const char *hash, cw_str password, bool *ret);
 
 /* A new token, with a NUL. */
 CW_MUST_USE cw_code cw_token_make(char out[CW_TOKEN_LEN + 1], cw_err *err);

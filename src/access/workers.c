@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "access/workers.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
+
+#include "base/thread.h"
 
 struct cw_workers {
     pthread_mutex_t lock;
@@ -40,16 +40,12 @@ static void *run_thread(void *arg)
 
 static int start_threads(cw_workers *w, unsigned n)
 {
-    sigset_t all, old;
     int rc = 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
     while (w->n_threads < n && !rc) {
-        rc = pthread_create(&w->threads[w->n_threads], NULL, run_thread, w);
+        rc = cw_thread_start(&w->threads[w->n_threads], run_thread, w);
         if (!rc)
             w->n_threads++;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     return rc;
 }
 

@@ -17,8 +17,6 @@
 #define CW_NOINLINE __attribute__((noinline))
 /* For a large local that is written before it is read: not cleared by -ftrivial-auto-var-init. */
 #define CW_UNINIT __attribute__((uninitialized))
-/* A large local that is written before it is read: not worth zeroing in hardened builds. */
-#define CW_UNINIT __attribute__((uninitialized))
 #define CW_INLINE static inline __attribute__((always_inline))
 
 #define CW_COUNT(array) (sizeof(array) / sizeof((array)[0]))

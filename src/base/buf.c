@@ -63,6 +63,18 @@ void cw_buf_release(cw_buf *b)
     *b = (cw_buf){.max = b->max};
 }
 
+void cw_buf_add_u64(cw_buf *b, uint64_t value)
+{
+    char text[CW_DIGITS_SIZE];
+    cw_buf_add(b, cw_digits_u64(value, text));
+}
+
+void cw_buf_add_i64(cw_buf *b, int64_t value)
+{
+    char text[CW_DIGITS_SIZE];
+    cw_buf_add(b, cw_digits_i64(value, text));
+}
+
 void cw_buf_printf(cw_buf *b, const char *fmt, ...)
 {
     if (b->code)

@@ -18,6 +18,7 @@
 #ifndef CW_BASE_BUF_H
 #define CW_BASE_BUF_H
 
+#include "base/digits.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -63,6 +64,9 @@ CW_INLINE void cw_buf_add_char(cw_buf *b, char c)
     cw_buf_add_bytes(b, &c, 1);
 }
 
+/* Decimal digits. */
+void cw_buf_add_u64(cw_buf *b, uint64_t value);
+void cw_buf_add_i64(cw_buf *b, int64_t value);
 CW_PRINTF(2, 3) void cw_buf_printf(cw_buf *b, const char *fmt, ...);
 
 /* Drop the first `n` bytes. */

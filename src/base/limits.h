@@ -49,6 +49,8 @@
 #define CW_PAGE_SIZE 50u
 #define CW_PAGE_SIZE_MAX 1000u
 #define CW_PUBLIC_URL_MAX 512u
+#define CW_TRANSLATIONS_MAX_BYTES (64u * 1024u * 1024u) /* of all files together */
+#define CW_TRANSLATIONS_MAX_FILES 1000u
 
 /* Plugins (plugins.* in config) */
 #define CW_PLUGIN_MAX_WORKERS 4u  /* of one plugin, per loop */
@@ -67,5 +69,11 @@
 /* Configuration files */
 #define CW_CONFIG_MAX_BYTES (1024u * 1024u)
 #define CW_CONFIG_MAX_DEPTH 32u
+
+/* MCP clients. */
+#define CW_MCP_SESSION_MS (24u * 3600u * 1000u)
+#define CW_MCP_ASK_MS (5u * 60u * 1000u)
+#define CW_MCP_PAGE_SIZE 1000u
+#define CW_MCP_PAGE_SIZE_MAX 10000u
 
 #endif

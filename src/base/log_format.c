@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/digits.h"
 #include "base/log_int.h"
 #include "base/utf8.h"
 
@@ -39,15 +40,9 @@ static void put_text(line *l, const char *text)
 
 static void put_number(line *l, int64_t number)
 {
-    char digits[20];
-    size_t at = sizeof(digits);
-    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    do
-        digits[--at] = (char)('0' + left % 10);
-    while ((left /= 10) > 0);
-    if (number < 0)
-        digits[--at] = '-';
-    put(l, digits + at, sizeof(digits) - at);
+    char text[CW_DIGITS_SIZE];
+    cw_str digits = cw_digits_i64(number, text);
+    put(l, digits.p, digits.n);
 }
 
 /* Characters that would end a line, drive a terminal or reorder what a reader sees. */

@@ -12,8 +12,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -22,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log_int.h"
+#include "base/thread.h"
 
 /* How long a stop, or a line without a thread, waits for a reader that does not read. */
 #define PATIENCE_MS 1000u
@@ -272,18 +271,6 @@ static void init_conds(void)
     pthread_condattr_destroy(&attr);
 }
 
-/* Signals are for the other threads: this one would be woken for nothing. */
-static int create_thread(void)
-{
-    sigset_t all;
-    sigset_t old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&w.thread, NULL, writer_main, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return rc;
-}
-
 /* With the lock held and in state IDLE. */
 static cw_code start(cw_err *err)
 {
@@ -291,7 +278,7 @@ static cw_code start(cw_err *err)
     pthread_once(&once, init_conds);
     w.fill = malloc(CW_LOG_QUEUE_MAX);
     w.batch = malloc(CW_LOG_QUEUE_MAX);
-    int rc = w.fill && w.batch ? create_thread() : ENOMEM;
+    int rc = w.fill && w.batch ? cw_thread_start(&w.thread, writer_main, NULL) : ENOMEM;
     if (rc == 0) {
         w.state = RUNNING;
         return CW_OK;

@@ -3,7 +3,8 @@
  *
  * A source gets a sink with every call and tells it what happens: any number of
  * progress reports and log lines, then exactly one done. Who implements the sink
- * (the exchange, src/call) decides what becomes of them.
+ * (the exchange, src/call) decides what becomes of them. A question to the client
+ * is an end too: nothing waits while people think (docs/decisions/0011).
  *
  * Ownership: whatever is passed lives for the call of the function only, except an outcome's
  *            result and data, which live in the call's arena (source/source.h).
@@ -29,6 +30,8 @@ typedef enum cw_outcome_kind {
     CW_OUTCOME_RESULT, /* the method returned `result` */
     CW_OUTCOME_ERROR,  /* the method reported an error: code, message, data */
     CW_OUTCOME_FAILED, /* it could not be run to its end: reason, message */
+    CW_OUTCOME_ASKS,   /* it wants to know something of the client and has ended without doing
+                          anything: run it again with the answers */
 } cw_outcome_kind;
 
 /* Why a call could not be run to its end. */
@@ -44,12 +47,15 @@ typedef enum cw_fault {
 
 typedef struct cw_outcome {
     cw_outcome_kind kind;
-    const struct cw_json *result; /* RESULT */
-    int64_t code;                 /* ERROR: JSON-RPC error code */
-    const struct cw_json *data;   /* ERROR: or NULL */
-    cw_fault fault;               /* FAILED */
-    cw_str message;               /* ERROR: the method's; FAILED: fit for the caller's eyes */
-    cw_str detail;                /* for the log only, may be empty; of ERROR what was scrubbed */
+    const struct cw_json *result;  /* RESULT */
+    const struct cw_json *content; /* RESULT: blocks for people and models, or NULL */
+    const struct cw_json *asks;    /* ASKS: {key: {"method":…,"params":{…}}} */
+    cw_str state;                  /* ASKS: what it wants back with the answers; may be empty */
+    int64_t code;                  /* ERROR: JSON-RPC error code */
+    const struct cw_json *data;    /* ERROR: or NULL */
+    cw_fault fault;                /* FAILED */
+    cw_str message;                /* ERROR: the method's; FAILED: fit for the caller's eyes */
+    cw_str detail;                 /* for the log only, may be empty; of ERROR what was scrubbed */
 } cw_outcome;
 
 typedef struct cw_sink_ops {
@@ -63,5 +69,9 @@ typedef struct cw_sink_ops {
 struct cw_sink {
     const cw_sink_ops *ops;
 };
+
+/* For whoever wants to know the end only. */
+void cw_sink_no_progress(cw_sink *sink, const cw_progress *progress);
+void cw_sink_no_log(cw_sink *sink, cw_log_level level, cw_str message);
 
 #endif

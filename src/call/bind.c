@@ -13,6 +13,7 @@ typedef struct binding {
     const cw_json **values;
     size_t n_given;
     bool is_changed; /* the params cannot travel on as they came */
+    bool lacks_required;
 } binding;
 
 static const cw_param *find_param(const cw_method *method, cw_str name)
@@ -93,6 +94,7 @@ static cw_code fill(binding *b, cw_err *err)
             b->values[i] = param->initial;
             b->is_changed = true;
         } else if (param->is_required) {
+            b->lacks_required = true;
             return cw_fail(err, CW_PARAMS, "Missing required parameter: %.*s",
                            CW_STR_ARG(param->name));
         }
@@ -171,6 +173,7 @@ cw_code cw_bind(const cw_method *method, const cw_json *params, bool ignore_unkn
         rc = take_listed(&b, params, err);
     if (!rc)
         rc = fill(&b, err);
+    ret->lacks_required = b.lacks_required;
     if (rc)
         return rc;
     ret->values = b.values;

@@ -18,6 +18,7 @@
 typedef struct cw_bound {
     cw_str text;                  /* as they will be sent */
     const cw_json *const *values; /* of each declared param; NULL: not given, without default */
+    bool lacks_required;          /* CW_PARAMS: a required param was not given */
 } cw_bound;
 
 /* `params` is an object, an array or NULL. CW_PARAMS with "Missing required parameter: nid",

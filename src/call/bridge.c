@@ -27,7 +27,6 @@ struct cw_bridge_state {
     cw_snapshot *snapshot;
     cw_caller *anonymous;
     cw_bridge_settings settings;
-    uint64_t generation;
     atomic_uint holds;  /* loops that have it or will have it */
     atomic_uint sweeps; /* loops that have not swept yet */
     cw_source **retired;
@@ -43,9 +42,9 @@ struct cw_bridge {
     cw_deadline_list retries;
     cw_deadline retry;
     delivery *waiting; /* oldest first */
-    uint64_t generation;
     unsigned n_loops;
     bool is_started;
+    cw_news_port news;
     cw_bridge_loop loops[];
 };
 
@@ -68,6 +67,7 @@ static void free_state(cw_bridge_state *state)
         cw_view_unref(state->deliveries[i].view);
     cw_snapshot_unref(state->snapshot);
     cw_caller_unref(state->anonymous);
+    cw_translations_unref(state->settings.translations);
     free(state);
 }
 
@@ -116,7 +116,7 @@ static cw_bridge_state *make_state(cw_bridge *b, cw_source *const *retired, size
 
 /* ---- on a loop ---- */
 
-static void tell_watches(cw_bridge_loop *bl, bool all)
+void cw_bridge_tell_watches(cw_bridge_loop *bl, const cw_news *news, unsigned lists)
 {
     /* Moved to a ring of their own first: a watch may remove itself or another. */
     cw_bridge_watch todo;
@@ -130,8 +130,10 @@ static void tell_watches(cw_bridge_loop *bl, bool all)
         cw_bridge_watch *w = todo.next;
         cw_bridge_watch_remove(w);
         cw_bridge_watch_add(bl, w);
-        if (all || w->is_always)
-            w->on_change(w);
+        if (news && w->on_news)
+            w->on_news(w, news);
+        else if (!news && (lists || w->is_always))
+            w->on_change(w, lists);
     }
 }
 
@@ -147,10 +149,22 @@ static void sweep_retired(cw_bridge_loop *bl, cw_bridge_state *state)
     cw_used_tidy(bl);
 }
 
-static void renew_cache(cw_bridge_loop *bl)
+/* What does not follow from the state that went stays. */
+static void renew_cache(cw_bridge_loop *bl, const cw_bridge_state *old)
 {
-    cw_cache_clear(&bl->cache);
-    cw_cache_limit(&bl->cache, bl->state->settings.cache_size);
+    const cw_bridge_state *state = bl->state;
+    if (old && old->snapshot == state->snapshot &&
+        old->settings.revision == state->settings.revision)
+        cw_cache_drop(&bl->cache, CW_CACHE_PERMISSIONS);
+    else
+        cw_cache_clear(&bl->cache);
+    cw_cache_limit(&bl->cache, state->settings.cache_size);
+}
+
+static void on_drop(void *arg)
+{
+    cw_bridge_loop *bl = arg;
+    cw_cache_drop(&bl->cache, atomic_exchange(&bl->dropping, 0));
 }
 
 static void on_delivery(void *arg)
@@ -162,13 +176,16 @@ static void on_delivery(void *arg)
     bl->state = d->state;
     bl->view = d->view;
     d->view = NULL;
-    bool differs = bl->n_watches && !cw_view_lists_equal(old_view, bl->view);
+    unsigned lists = bl->n_watches ? cw_view_changes(old_view, bl->view) : 0;
+    /* Nobody keeps in mind who reads which language: other translations are news for all. */
+    if (old_state->settings.translations != bl->state->settings.translations)
+        lists |= CW_NEWS_TOOLS;
     cw_view_unref(old_view);
     cw_views_drop(bl);
-    renew_cache(bl);
+    renew_cache(bl, old_state);
     sweep_retired(bl, bl->state);
     unhold(old_state);
-    tell_watches(bl, differs);
+    cw_bridge_tell_watches(bl, NULL, lists);
 }
 
 /* Whatever a call left on this loop goes now: the loop cannot end before. */
@@ -195,7 +212,7 @@ static void install_now(cw_bridge_state *state)
         bl->state = state;
         state->deliveries[i].view = NULL;
         cw_views_drop(bl);
-        renew_cache(bl);
+        renew_cache(bl, old);
         unhold(old);
     }
     drop_retired(state);
@@ -223,9 +240,24 @@ static void post_waiting(cw_bridge *b)
         cw_loop_set_deadline(b->main_loop, &b->retry, &b->retries);
 }
 
+/* Without memory of its own: a loop that is told twice finds nothing the second time. */
+static void post_drops(cw_bridge *b)
+{
+    bool is_late = false;
+    for (unsigned i = 0; i < b->n_loops; i++) {
+        cw_bridge_loop *bl = &b->loops[i];
+        if (atomic_load(&bl->dropping) && cw_loop_post(bl->loop, on_drop, bl))
+            is_late = true;
+    }
+    if (is_late)
+        cw_loop_set_deadline(b->main_loop, &b->retry, &b->retries);
+}
+
 static void on_retry(cw_deadline *d)
 {
-    post_waiting(CW_CONTAINER(d, cw_bridge, retry));
+    cw_bridge *b = CW_CONTAINER(d, cw_bridge, retry);
+    post_waiting(b);
+    post_drops(b);
 }
 
 static void post_all(cw_bridge_state *state)
@@ -249,6 +281,7 @@ cw_code cw_bridge_new(cw_loop *main_loop, unsigned n_loops, cw_bridge **ret, cw_
     pthread_mutex_init(&b->lock, NULL);
     b->main_loop = main_loop;
     b->n_loops = n_loops;
+    b->news.tell = cw_bridge_on_news;
     cw_deadline_list_init(&b->retries, RETRY_MS, on_retry);
     cw_loop_watch(main_loop, &b->retries);
     for (unsigned i = 0; i < n_loops; i++) {
@@ -282,6 +315,7 @@ cw_code cw_bridge_publish(cw_bridge *b, cw_snapshot *snapshot, cw_caller *anonym
     state->snapshot = snapshot;
     state->anonymous = cw_caller_ref(anonymous);
     state->settings = *settings;
+    cw_translations_ref(settings->translations);
     for (unsigned i = 0; i < b->n_loops && !rc; i++) {
         delivery *d = &state->deliveries[i];
         *d = (delivery){.bl = &b->loops[i], .state = state};
@@ -291,7 +325,6 @@ cw_code cw_bridge_publish(cw_bridge *b, cw_snapshot *snapshot, cw_caller *anonym
         free_state(state);
         return rc;
     }
-    state->generation = ++b->generation;
     link_state(state);
     if (b->is_started)
         post_all(state);
@@ -300,9 +333,36 @@ cw_code cw_bridge_publish(cw_bridge *b, cw_snapshot *snapshot, cw_caller *anonym
     return CW_OK;
 }
 
+void cw_bridge_drop(cw_bridge *b, unsigned tags)
+{
+    for (unsigned i = 0; i < b->n_loops; i++) {
+        if (b->is_started)
+            atomic_fetch_or(&b->loops[i].dropping, tags);
+        else
+            cw_cache_drop(&b->loops[i].cache, tags);
+    }
+    if (b->is_started)
+        post_drops(b);
+}
+
 void cw_bridge_set_accounts(cw_bridge *b, cw_accounts *accounts)
 {
     b->accounts = accounts;
+}
+
+cw_news_port *cw_bridge_news(cw_bridge *b)
+{
+    return &b->news;
+}
+
+cw_bridge *cw_bridge_of_news(cw_news_port *port)
+{
+    return CW_CONTAINER(port, cw_bridge, news);
+}
+
+cw_bridge_loop *cw_bridge_loop_at(cw_bridge *b, uint32_t index)
+{
+    return index < b->n_loops ? &b->loops[index] : NULL;
 }
 
 void cw_bridge_started(cw_bridge *b)
@@ -344,6 +404,11 @@ cw_bridge_loop *cw_bridge_at(cw_bridge *b, const cw_loop *loop)
     return bl;
 }
 
+cw_loop *cw_bridge_loop_of(const cw_bridge_loop *bl)
+{
+    return bl->loop;
+}
+
 cw_view *cw_bridge_anonymous(cw_bridge_loop *bl)
 {
     return bl->view;
@@ -367,11 +432,6 @@ cw_snapshot *cw_bridge_snapshot(const cw_bridge_loop *bl)
 const cw_bridge_settings *cw_bridge_settings_of(const cw_bridge_loop *bl)
 {
     return &bl->state->settings;
-}
-
-uint64_t cw_bridge_generation(const cw_bridge_loop *bl)
-{
-    return bl->state->generation;
 }
 
 void cw_bridge_watch_add(cw_bridge_loop *bl, cw_bridge_watch *w)

@@ -20,21 +20,36 @@ static cw_code fail_source(cw_code rc, const cw_call_request *request, cw_call_r
     return rc == CW_NOMEM ? CW_NOMEM : CW_IO;
 }
 
+static cw_code keep_extras(cw_exchange *ex, cw_str extras, cw_err *err)
+{
+    ex->call.extras = CW_STR("");
+    if (extras.n == 0)
+        return CW_OK;
+    ex->call.extras = cw_arena_dup_str(&ex->arena, extras);
+    return ex->call.extras.p ? CW_OK : cw_arena_fail(&ex->arena, err);
+}
+
 /* Fill the exchange; what it has then is given back by cw_exchange_put. */
 static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_refusal *refusal)
 {
     cw_bridge_loop *bl = ex->bl;
     const cw_method *method = request->entry->method;
-    cw_bound bound;
+    cw_bound bound = {0};
     ex->entry = request->entry;
     bool ignore_unknown = cw_bridge_settings_of(bl)->ignore_unknown_arguments;
-    cw_code rc =
-        cw_bind(method, request->params, ignore_unknown, &ex->arena, &bound, &refusal->err);
-    if (!rc)
-        rc = cw_validate_arguments(ex, request->entry, bound.values, &refusal->err);
+    cw_code rc = CW_OK;
+    if (request->is_completion)
+        bound = (cw_bound){.text = CW_STR("{}")};
+    else
+        rc = cw_bind(method, request->params, ignore_unknown, &ex->arena, &bound, &refusal->err);
+    refusal->lacks_required = bound.lacks_required;
+    if (!rc && !request->is_completion)
+        rc = cw_validate_arguments(ex, request->entry, &bound, &refusal->err);
     /* Now rather than later, so that nothing is run whose result could not be checked. */
-    if (!rc)
+    if (!rc && !request->is_completion)
         rc = cw_contract_result(request->entry->contracts, method, &ex->output, &refusal->err);
+    if (!rc)
+        rc = keep_extras(ex, request->extras, &refusal->err);
     if (rc)
         return rc == CW_PARAMS ? CW_PARAMS : CW_NOMEM;
     ex->used = cw_used_enter(bl, method->source);
@@ -42,6 +57,7 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
         return cw_fail_nomem(&refusal->err);
     ex->view = cw_view_ref(request->view);
     ex->waiter = request->sink;
+    ex->can_ask = request->can_ask;
     ex->call.method = method;
     ex->call.params = bound.text;
     ex->call.caller = cw_view_caller(request->view);
@@ -49,15 +65,10 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
     return CW_OK;
 }
 
-cw_verdict cw_call_gate(const cw_view *view)
-{
-    return cw_gate_permission(cw_view_caller(view), CW_PERMISSION_CALL);
-}
-
 cw_code cw_call_start(cw_bridge_loop *bl, const cw_call_request *request, cw_call_handle *ret,
                       cw_call_refusal *refusal)
 {
-    cw_verdict verdict = cw_call_gate(request->view);
+    cw_verdict verdict = cw_view_call_verdict(request->view);
     if (verdict == CW_VERDICT_ALLOW)
         verdict = cw_view_verdict(request->view, request->entry);
     if (verdict != CW_VERDICT_ALLOW)
@@ -96,9 +107,4 @@ void cw_call_detach(cw_bridge_loop *bl, cw_call_handle handle)
     cw_exchange *ex = cw_exchange_find(bl, handle);
     if (ex)
         ex->waiter = NULL;
-}
-
-size_t cw_call_running(const cw_bridge_loop *bl)
-{
-    return bl->n_running;
 }

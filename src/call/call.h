@@ -36,19 +36,20 @@ typedef struct cw_call_request {
     const cw_entry *entry;
     const cw_json *params; /* object, array, or NULL for none; not needed after start returns */
     bool wants_progress;
-    cw_sink *sink; /* lives until done, leave or detach */
+    bool can_ask;       /* whoever waits can pass questions on to the client */
+    bool is_completion; /* not the method itself: what could stand for one of its arguments */
+    cw_str extras;      /* cw_source_call.extras; copied */
+    cw_sink *sink;      /* lives until done, leave or detach */
 } cw_call_request;
 
 /* Why a call was not begun. */
 typedef struct cw_call_refusal {
-    cw_verdict verdict; /* CW_DECLINED: what the gate said; never HIDDEN (views hide that) */
-    cw_fault fault;     /* CW_IO: as an outcome FAILED would say */
-    cw_err err;         /* CW_PARAMS: "Missing required parameter: nid"; CW_IO: for the caller */
+    cw_verdict verdict;  /* CW_DECLINED: what the gate said; never HIDDEN (views hide that) */
+    cw_fault fault;      /* CW_IO: as an outcome FAILED would say */
+    bool lacks_required; /* CW_PARAMS: an argument that must be there is not */
+    cw_err err;          /* CW_PARAMS: "Missing required parameter: nid"; CW_IO: for the caller */
 } cw_call_refusal;
 
-/* Whether this caller may call anything at all: ALLOW, LOGIN or FORBIDDEN. A door asks before it
- * looks a name up, so that a refusal does not tell which names there are. */
-cw_verdict cw_call_gate(const cw_view *view);
 /* Begin. CW_OK: *ret names the running call, and the sink's done comes later, never before this
  * returns. Else the sink hears nothing: CW_DECLINED (gate), CW_PARAMS (arguments), CW_IO (the
  * source is not available, or too many calls run), CW_NOMEM. */
@@ -58,7 +59,5 @@ CW_MUST_USE cw_code cw_call_start(cw_bridge_loop *bl, const cw_call_request *req
 void cw_call_leave(cw_bridge_loop *bl, cw_call_handle handle);
 /* Nobody listens any more, but the call shall run to its end. */
 void cw_call_detach(cw_bridge_loop *bl, cw_call_handle handle);
-/* Calls that run on this loop now. */
-size_t cw_call_running(const cw_bridge_loop *bl);
 
 #endif

@@ -2,6 +2,7 @@
 /* call_int.h - what the files of the one path share.
  *
  *     bridge.c     publish a state, install it on the loops
+ *     tell.c       from one loop to the others
  *     views.c      the views of callers that a loop keeps
  *     exchange.c   one running call: slots, deadline, cancel, the one finish
  *     used.c       the sources that this loop has called, and their time limits
@@ -14,6 +15,7 @@
 
 #include <pthread.h>
 
+#include "call/bind.h"
 #include "call/call.h"
 
 /* What is in force, for all loops. */
@@ -59,6 +61,7 @@ struct cw_exchange {
     uint32_t generation;
     cw_exchange_state state;
     bool was_left; /* while it was starting */
+    bool can_ask;
     cw_exchange *next_free;
 };
 
@@ -76,6 +79,7 @@ struct cw_bridge_loop {
     size_t n_watches;
     cw_schema_scratch scratch;
     cw_cache cache;
+    atomic_uint dropping; /* tags whose documents are to go, from the main thread */
     cw_loop_hook hook;
     bool is_begun, has_ended;
     /* views.c */
@@ -92,6 +96,15 @@ struct cw_bridge_loop {
 
 /* bridge.c */
 cw_snapshot *cw_bridge_snapshot(const cw_bridge_loop *bl);
+/* The part of the loop with this index, or NULL. */
+cw_bridge_loop *cw_bridge_loop_at(cw_bridge *b, uint32_t index);
+cw_bridge *cw_bridge_of_news(cw_news_port *port);
+/* Tell the watches of this loop: news, or (NULL) that the catalogue was replaced, and which lists
+ * of the anonymous caller are others now. */
+void cw_bridge_tell_watches(cw_bridge_loop *bl, const cw_news *news, unsigned lists);
+
+/* tell.c */
+void cw_bridge_on_news(cw_news_port *port, const cw_news *news);
 
 /* views.c */
 /* The catalogue was replaced, or the loop ends. */
@@ -117,7 +130,7 @@ void cw_exchange_on_deadline(cw_deadline *d);
 /* Every bound value against its parameter's schema. CW_PARAMS with "/nid: expected integer, got
  * string"; CW_NOMEM. */
 CW_MUST_USE cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry,
-                                          const cw_json *const *values, cw_err *err);
+                                          const cw_bound *bound, cw_err *err);
 /* CW_PARAMS with what is wrong, for the log; CW_NOMEM. */
 CW_MUST_USE cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err);
 

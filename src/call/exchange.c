@@ -18,6 +18,7 @@
 /* Sources cap their results (limits.answer_size); as a document one takes up to ten times that. */
 #define ARENA_MAX ((size_t)16 * CW_JSON_MAX_BYTES)
 
+#define CANNOT_ASK (-32021) /* a capability of the client is missing */
 #define BAD_RESULT "The method returned a result that does not match its declared schema."
 
 /* ---- slots ---- */
@@ -190,9 +191,21 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 {
     cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
     assert(ex->state == CW_EXCHANGE_RUNNING);
+    static const cw_outcome cannot_ask = {
+        .kind = CW_OUTCOME_ERROR,
+        .code = CANNOT_ASK,
+        .message = CW_STR_INIT("This method asks its caller something, which cannot be answered "
+                               "here. Call it as a tool through MCP.")};
     cw_err why;
     cw_code rc = CW_OK;
-    if (outcome->kind == CW_OUTCOME_RESULT && ex->output)
+    if (outcome->kind == CW_OUTCOME_ASKS && !ex->can_ask) {
+        finish(ex, &cannot_ask);
+        return;
+    }
+    /* A method that only made content has no result to check. */
+    bool has_result = outcome->kind == CW_OUTCOME_RESULT &&
+                      !(outcome->content && cw_json_is(outcome->result, CW_JSON_NULL));
+    if (has_result && ex->output)
         rc = cw_validate_result(ex, outcome->result, &why);
     if (!rc) {
         finish(ex, outcome);

@@ -5,6 +5,7 @@
  * not is looked at again, to say what is wrong with it.
  */
 #include "call/call_int.h"
+#include "json/write.h"
 
 #define SHOWN 3u                    /* problems in one message */
 #define ROOM (CW_ERR_MSG_MAX - 32u) /* bytes for them when there is more than one */
@@ -18,20 +19,6 @@ typedef struct complaint {
     size_t shown;
 } complaint;
 
-/* A name as a token of a JSON pointer. */
-static void add_token(cw_buf *out, cw_str name)
-{
-    cw_buf_add_char(out, '/');
-    for (size_t i = 0; i < name.n; i++) {
-        if (name.p[i] == '~')
-            cw_buf_add(out, CW_STR("~0"));
-        else if (name.p[i] == '/')
-            cw_buf_add(out, CW_STR("~1"));
-        else
-            cw_buf_add_char(out, name.p[i]);
-    }
-}
-
 /* `name` is the parameter's, or empty for a result. The first problem is always there; a further
  * one only as a whole. */
 static void add_problem(complaint *c, cw_str name, const cw_schema_problem *problem)
@@ -41,8 +28,10 @@ static void add_problem(complaint *c, cw_str name, const cw_schema_problem *prob
         return;
     if (c->shown)
         cw_buf_add(&c->text, CW_STR("; "));
-    if (name.n)
-        add_token(&c->text, name);
+    if (name.n) {
+        cw_buf_add_char(&c->text, '/');
+        cw_json_escape_token(&c->text, name);
+    }
     if (name.n && problem->instance_pointer.n == 0)
         cw_buf_add(&c->text, CW_STR(": "));
     cw_schema_problem_text(problem, &c->text);
@@ -101,7 +90,20 @@ static cw_code conclude(complaint *c, cw_code rc, cw_err *err)
     return rc;
 }
 
-cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_json *const *values,
+/* The arguments as a whole, where the method has a schema for that. */
+static cw_code judge_together(cw_exchange *ex, const cw_entry *entry, cw_str arguments,
+                              complaint *c, cw_err *err)
+{
+    const cw_schema *schema;
+    const cw_json *v;
+    cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
+    cw_code rc = cw_contract_input(entry->contracts, entry->method, &schema, err);
+    if (!rc && schema)
+        rc = cw_json_read(arguments, &deep, &ex->arena, &v, NULL, err);
+    return rc || !schema ? rc : judge(ex, schema, v, CW_STR(""), c);
+}
+
+cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_bound *bound,
                               cw_err *err)
 {
     const cw_method *method = entry->method;
@@ -110,12 +112,14 @@ cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_j
     cw_buf_init(&c.text, TEXT_MAX);
     for (size_t i = 0; i < method->n_params && !rc; i++) {
         const cw_schema *schema;
-        if (!values[i])
+        if (!bound->values[i])
             continue;
         rc = cw_contract_param(entry->contracts, method, i, &schema, err);
         if (!rc && schema)
-            rc = judge(ex, schema, values[i], method->params[i].name, &c);
+            rc = judge(ex, schema, bound->values[i], method->params[i].name, &c);
     }
+    if (!rc && method->input.n && !c.total && !c.text.n)
+        rc = judge_together(ex, entry, bound->text, &c, err);
     return conclude(&c, rc, err);
 }
 

@@ -10,6 +10,30 @@
 #define GZIP_MEMORY 8
 #define ETAG_BYTES 16u
 
+/* ---- tags ---- */
+
+static const cw_str tag_texts[] = {
+    [0] = CW_STR_INIT(""),
+    [CW_CACHE_DISCOVERY] = CW_STR_INIT("jsonrpc_mcp:discovery"),
+    [CW_CACHE_PERMISSIONS] = CW_STR_INIT("user.permissions"),
+    [CW_CACHE_ALL_TAGS] = CW_STR_INIT("jsonrpc_mcp:discovery user.permissions"),
+};
+
+unsigned cw_cache_tag_find(cw_str name)
+{
+    static const unsigned tags[] = {CW_CACHE_DISCOVERY, CW_CACHE_PERMISSIONS};
+    for (size_t i = 0; i < CW_COUNT(tags); i++) {
+        if (cw_str_eq(tag_texts[tags[i]], name))
+            return tags[i];
+    }
+    return 0;
+}
+
+cw_str cw_cache_tags_text(unsigned tags)
+{
+    return tag_texts[tags & CW_CACHE_ALL_TAGS];
+}
+
 /* ---- documents ---- */
 
 void cw_document_unref(void *document)
@@ -84,18 +108,11 @@ static void link_newest(cw_document *d)
     c->newest = d;
 }
 
-static void drop_oldest(cw_cache *c)
+static void drop_document(cw_cache *c, cw_document *d)
 {
-    cw_document *d = c->oldest;
-    cw_document *newer = d->prev;
-    c->oldest = newer;
-    if (newer)
-        newer->next = NULL;
-    else
-        c->newest = NULL;
+    unlink_document(d);
     c->bytes -= weight(d);
     (void)cw_map_remove(&c->documents, cw_str_make(d->key, d->n_key));
-    d->prev = d->next = NULL;
     d->cache = NULL;
     cw_document_unref(d);
 }
@@ -103,7 +120,7 @@ static void drop_oldest(cw_cache *c)
 static void shrink(cw_cache *c)
 {
     while (c->oldest && c->bytes > c->max)
-        drop_oldest(c);
+        drop_document(c, c->oldest);
 }
 
 /* Without memory or room for it a document is sent and not kept. */
@@ -228,8 +245,19 @@ void cw_cache_limit(cw_cache *c, size_t max)
 void cw_cache_clear(cw_cache *c)
 {
     while (c->oldest)
-        drop_oldest(c);
+        drop_document(c, c->oldest);
     forget_sets(c);
+}
+
+void cw_cache_drop(cw_cache *c, unsigned tags)
+{
+    cw_document *d = c->oldest;
+    while (d) {
+        cw_document *newer = d->prev;
+        if (d->tags & tags)
+            drop_document(c, d);
+        d = newer;
+    }
 }
 
 cw_code cw_cache_get(cw_cache *c, const cw_cache_key *key, cw_cache_writer write, void *ctx,
@@ -254,6 +282,7 @@ cw_code cw_cache_get(cw_cache *c, const cw_cache_key *key, cw_cache_writer write
     d = new_document(cw_str_make(text.p, text.n), write, ctx);
     if (!d)
         return CW_NOMEM;
+    d->tags = CW_CACHE_DISCOVERY | (key->view ? CW_CACHE_PERMISSIONS : 0);
     if (is_kept)
         keep(c, d);
     *ret = d;

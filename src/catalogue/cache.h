@@ -8,8 +8,10 @@
  *     view ─► set of visible classes ─► number ┐
  *     kind, language, base, name ──────────────┴─► document: body, gzip, ETag
  *
- * Everything is dropped when the catalogue, the roles or the settings are replaced
- * (call/bridge.h). The least recently used documents go when there are too many.
+ * Every document carries tags: what it follows from. All follow from the catalogue,
+ * and those of a view from what its caller may do. When one of these changes, or
+ * somebody says so, the documents with its tag are dropped (call/bridge.h). The least
+ * recently used ones go when there are too many.
  *
  * Ownership: a document is reference counted; whoever sends it holds one reference. It copies what
  *            it needs: neither views nor catalogues are kept alive.
@@ -30,12 +32,23 @@
 #define CW_CACHE_PACK_FROM 1024u /* bytes of a body; shorter ones are not compressed */
 #define CW_ETAG_SIZE 40u         /* with quotes, suffix and NUL */
 
+/* Tags, one bit each. */
+#define CW_CACHE_DISCOVERY 1u   /* jsonrpc_mcp:discovery */
+#define CW_CACHE_PERMISSIONS 2u /* user.permissions */
+#define CW_CACHE_ALL_TAGS (CW_CACHE_DISCOVERY | CW_CACHE_PERMISSIONS)
+
+/* The tag of this name, or 0. */
+unsigned cw_cache_tag_find(cw_str name);
+/* The names of some tags with a space between them. */
+cw_str cw_cache_tags_text(unsigned tags);
+
 typedef struct cw_cache cw_cache;
 
 typedef struct cw_document {
     struct cw_document *prev, *next; /* least recently used last; NULL: not in a cache */
     cw_cache *cache;
     unsigned refs;
+    unsigned tags;
     bool is_pack_tried;
     cw_buf body;
     cw_buf packed;                  /* gzip; empty: not wanted yet, or it does not pay */
@@ -78,6 +91,8 @@ void cw_cache_done(cw_cache *c);
 void cw_cache_limit(cw_cache *c, size_t max);
 /* Forget everything; documents that are being sent live on. */
 void cw_cache_clear(cw_cache *c);
+/* Forget the documents that carry one of these tags. */
+void cw_cache_drop(cw_cache *c, unsigned tags);
 
 /* The document, written when it is not there. *ret holds a reference; *ret_hit (may be NULL) tells
  * whether it was there. CW_NOMEM. */

@@ -8,7 +8,7 @@
 
 /* A schema text that occurs, with what became of it. */
 typedef struct text {
-    const cw_json *schema;
+    const cw_str *schema;          /* of a parameter or method */
     _Atomic(cw_schema *) compiled; /* NULL: nobody needed it yet */
 } text;
 
@@ -18,7 +18,7 @@ struct cw_contracts {
     const cw_method *methods;
     size_t n_methods;
     uint32_t *firsts; /* of each method, in places */
-    uint32_t *places; /* text of each parameter, then of the result; 0: anything goes */
+    uint32_t *places; /* text of each parameter, of the result, of the input; 0: anything goes */
     text *texts;      /* [0] is none */
     size_t n_texts;
 };
@@ -28,6 +28,7 @@ typedef struct maker {
     cw_contracts *c;
     cw_map seen; /* schema text -> text */
     uint32_t n_places;
+    cw_arena trees; /* of the schema that is being checked */
     cw_err *err;
 } maker;
 
@@ -36,42 +37,50 @@ static cw_schema_opts options(const cw_contract_policy *policy)
     return (cw_schema_opts){.draft = policy->draft, .annotate_formats = policy->annotate_formats};
 }
 
-static bool says_nothing(const cw_json *schema)
+static bool says_nothing(cw_str schema)
 {
-    return !schema || cw_json_is(schema, CW_JSON_TRUE) ||
-           (cw_json_is(schema, CW_JSON_OBJECT) && cw_json_count(schema) == 0);
+    return schema.n == 0 || cw_str_is(schema, "true") || cw_str_is(schema, "{}");
+}
+
+static cw_code compile_text(cw_str schema, const cw_schema_opts *opts, cw_arena *arena,
+                            cw_schema **ret, cw_err *err)
+{
+    cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
+    const cw_json *tree;
+    cw_code rc = cw_json_read(schema, &deep, arena, &tree, NULL, err);
+    return rc ? rc : cw_schema_compile(tree, opts, ret, err);
 }
 
 /* Everything but a lack of memory is a mistake in the schema, a ceiling that it is over included.
  */
-static cw_code check(const maker *m, const cw_json *schema)
+static cw_code check(maker *m, cw_str schema)
 {
     cw_schema_opts opts = options(&m->c->policy);
     cw_schema *compiled = NULL;
-    cw_code rc = cw_schema_compile(schema, &opts, &compiled, m->err);
+    cw_arena_reset(&m->trees);
+    cw_code rc = compile_text(schema, &opts, &m->trees, &compiled, m->err);
     cw_schema_unref(compiled);
     if (rc && rc != CW_NOMEM)
         return cw_wrap(m->err, CW_PARAMS, "schema");
     return rc;
 }
 
-static cw_code add_place(maker *m, const cw_json *schema)
+static cw_code add_place(maker *m, const cw_str *schema)
 {
     cw_contracts *c = m->c;
     uint32_t *place = &c->places[m->n_places++];
-    if (says_nothing(schema))
+    if (says_nothing(*schema))
         return CW_OK;
-    cw_str bytes = cw_json_span(schema);
-    const text *known = cw_map_find(&m->seen, bytes);
+    const text *known = cw_map_find(&m->seen, *schema);
     if (known) {
         *place = (uint32_t)(known - c->texts);
         return CW_OK;
     }
-    cw_code rc = check(m, schema);
+    cw_code rc = check(m, *schema);
     if (rc)
         return rc;
     text *fresh = &c->texts[c->n_texts];
-    if (cw_map_put(&m->seen, bytes, fresh, NULL))
+    if (cw_map_put(&m->seen, *schema, fresh, NULL))
         return cw_fail_nomem(m->err);
     fresh->schema = schema;
     atomic_init(&fresh->compiled, NULL);
@@ -82,12 +91,15 @@ static cw_code add_place(maker *m, const cw_json *schema)
 static cw_code add_method(maker *m, const cw_method *method)
 {
     for (size_t i = 0; i < method->n_params; i++) {
-        cw_code rc = add_place(m, method->params[i].schema);
+        cw_code rc = add_place(m, &method->params[i].schema);
         if (rc)
             return cw_wrap(m->err, rc, "param '%.*s'", CW_STR_ARG(method->params[i].name));
     }
-    cw_code rc = add_place(m, method->output);
-    return rc ? cw_wrap(m->err, rc, "result") : CW_OK;
+    cw_code rc = add_place(m, &method->output);
+    if (rc)
+        return cw_wrap(m->err, rc, "result");
+    rc = add_place(m, &method->input);
+    return rc ? cw_wrap(m->err, rc, "input") : CW_OK;
 }
 
 static cw_code fill(maker *m)
@@ -112,7 +124,7 @@ static cw_code fill(maker *m)
 cw_code cw_contracts_new(const cw_method *methods, size_t n, const cw_contract_policy *policy,
                          cw_contracts **ret, cw_err *err)
 {
-    size_t n_places = n;
+    size_t n_places = 2 * n; /* result and input of each */
     for (size_t i = 0; i < n; i++)
         n_places += methods[i].n_params;
     cw_contracts *c = calloc(1, sizeof *c);
@@ -128,7 +140,9 @@ cw_code cw_contracts_new(const cw_method *methods, size_t n, const cw_contract_p
     c->texts = calloc(n_places + 1, sizeof *c->texts);
     maker m = {.c = c, .err = err};
     cw_map_init(&m.seen, n_places + 1);
+    cw_arena_init(&m.trees, SIZE_MAX);
     cw_code rc = c->firsts && c->places && c->texts ? fill(&m) : cw_fail_nomem(err);
+    cw_arena_done(&m.trees);
     cw_map_done(&m.seen);
     if (rc)
         cw_contracts_unref(c);
@@ -169,7 +183,10 @@ static cw_code compile(const cw_contracts *c, text *t, const cw_schema **ret, cw
     cw_schema_opts opts = options(&c->policy);
     opts.skip_meta = true;
     cw_schema *fresh;
-    cw_code rc = cw_schema_compile(t->schema, &opts, &fresh, err);
+    cw_arena trees;
+    cw_arena_init(&trees, SIZE_MAX);
+    cw_code rc = compile_text(*t->schema, &opts, &trees, &fresh, err);
+    cw_arena_done(&trees);
     if (rc)
         return rc;
     cw_schema *other = NULL;
@@ -201,4 +218,10 @@ cw_code cw_contract_result(cw_contracts *c, const cw_method *method, const cw_sc
                            cw_err *err)
 {
     return find(c, c->firsts[method - c->methods] + method->n_params, ret, err);
+}
+
+cw_code cw_contract_input(cw_contracts *c, const cw_method *method, const cw_schema **ret,
+                          cw_err *err)
+{
+    return find(c, c->firsts[method - c->methods] + method->n_params + 1, ret, err);
 }

@@ -48,6 +48,9 @@ bool cw_contracts_fit(const cw_contracts *c, const cw_method *methods, size_t n,
  * gives. The schema lives as long as the contracts. */
 CW_MUST_USE cw_code cw_contract_param(cw_contracts *c, const cw_method *method, size_t param,
                                       const cw_schema **ret, cw_err *err);
+/* The same for all arguments together (cw_method.input). */
+CW_MUST_USE cw_code cw_contract_input(cw_contracts *c, const cw_method *method,
+                                      const cw_schema **ret, cw_err *err);
 /* The same for the result. */
 CW_MUST_USE cw_code cw_contract_result(cw_contracts *c, const cw_method *method,
                                        const cw_schema **ret, cw_err *err);

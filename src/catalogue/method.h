@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* method.h - one JSON-RPC method as its source describes it, and the mark that makes it a tool.
  *
+ * Schemas and annotations are kept as text, without white space between tokens: a
+ * tree of their values would be larger than everything else in the catalogue, and is
+ * wanted for the few methods only that are being called or written.
+ *
  * Ownership: everything a method points to lives in the arena of the source that offers it.
  * Threads:   immutable.
  */
@@ -16,28 +20,50 @@ typedef struct cw_source cw_source;
 typedef struct cw_param {
     cw_str name;
     cw_str description;     /* empty: none */
-    const cw_json *schema;  /* NULL: anything */
+    cw_str schema;          /* empty: anything */
     const cw_json *initial; /* the default, or NULL */
     bool is_required;
 } cw_param;
 
 /* What makes a method a tool. */
 typedef struct cw_mark {
-    cw_str title;               /* empty: none */
-    const cw_json *annotations; /* a non-empty object, `auth` inside, or NULL */
+    cw_str title;       /* empty: none */
+    cw_str annotations; /* an object with members, `auth` inside; empty: none */
+    bool is_read_only;  /* readOnlyHint is true among them */
+    bool is_idempotent; /* likewise idempotentHint */
 } cw_mark;
+
+/* What a method can be beside a tool. */
+typedef enum cw_shown_kind {
+    CW_SHOWN_RESOURCE,
+    CW_SHOWN_TEMPLATE, /* of resources: its variables are the method's params */
+    CW_SHOWN_PROMPT,   /* its arguments are the method's params */
+} cw_shown_kind;
+
+#define CW_SHOWN_KINDS 3
+
+/* What makes a method a resource or a prompt. */
+typedef struct cw_shown {
+    cw_shown_kind kind;
+    cw_str address;           /* URI, template of URIs, or the prompt's name */
+    const cw_json *json;      /* an object: what the source says of it, for clients */
+    const cw_json *completes; /* names of params that the source can complete; an array, or NULL */
+} cw_shown;
 
 typedef struct cw_method {
     cw_str id;    /* unique in the catalogue */
     cw_str usage; /* may be empty */
     const cw_param *params;
     size_t n_params;
-    const cw_json *output; /* schema of the result, or NULL */
+    cw_str input;  /* schema of all arguments together, where those of the params do not say it all;
+                      empty: they do */
+    cw_str output; /* schema of the result; empty: none */
     cw_needs needs;
-    const cw_mark *mark; /* NULL: no tool */
-    bool is_callable;    /* on /jsonrpc without a mark: plugins' methods, and `rpc: true` */
-    bool by_position;    /* the source takes its params as an array */
-    uint32_t index;      /* in the source's list */
+    const cw_mark *mark;   /* NULL: no tool */
+    const cw_shown *shown; /* NULL: neither resource nor prompt */
+    bool is_callable;      /* on /jsonrpc without a mark: plugins' methods, and `rpc: true` */
+    bool by_position;      /* the source takes its params as an array */
+    uint32_t index;        /* in the source's list */
     cw_source *source;
 } cw_method;
 

@@ -7,6 +7,8 @@
  */
 #include "catalogue/normalise.h"
 
+#include "base/map.h"
+#include "catalogue/mirror.h"
 #include "catalogue/refs.h"
 #include "json/write.h"
 
@@ -68,6 +70,10 @@ cw_code cw_tool_name(cw_str id, cw_arena *arena, cw_str *ret, cw_err *err)
     if (name.n > CW_TOOL_NAME_MAX)
         return cw_fail(err, CW_PARAMS, "its tool name would be longer than %u characters",
                        CW_TOOL_NAME_MAX);
+    if (name.p == id.p) {
+        *ret = id;
+        return CW_OK;
+    }
     cw_str copy = cw_arena_dup_str(arena, name);
     if (!copy.p)
         return cw_arena_fail(arena, err);
@@ -77,30 +83,56 @@ cw_code cw_tool_name(cw_str id, cw_arena *arena, cw_str *ret, cw_err *err)
 
 /* The tool that is being written, and room for its parts. */
 typedef struct maker {
-    cw_buf out;
+    cw_buf *out;
     cw_buf schema;
     cw_buf place;
+    cw_arena trees; /* of schemas that are not copied as they are */
     cw_json_writer w;
 } maker;
 
-static void maker_init(maker *m)
+static void maker_init(maker *m, cw_buf *out)
 {
+    m->out = out;
     /* No ceiling here: what is written is hardly longer than the method that is read, which came
      * through ceilings of its own. */
-    cw_buf_init(&m->out, SIZE_MAX / 2);
     cw_buf_init(&m->schema, SIZE_MAX / 2);
     cw_buf_init(&m->place, SIZE_MAX / 2);
+    cw_arena_init(&m->trees, SIZE_MAX);
+    cw_json_writer_init(&m->w, out, CW_JSON_COMPACT);
 }
 
 static void maker_done(maker *m)
 {
-    cw_buf_done(&m->out);
     cw_buf_done(&m->schema);
     cw_buf_done(&m->place);
+    cw_arena_done(&m->trees);
+}
+
+/* Sticky, as if the buffer itself had met it. */
+static void maker_fail(maker *m, cw_code rc)
+{
+    if (rc && !m->out->code)
+        m->out->code = rc;
+}
+
+/* Without these two there is nothing in a schema's text that begins with "$", however it is
+ * spelt, so that it means the same wherever it stands. */
+static bool may_refer(cw_str schema)
+{
+    return memchr(schema.p, '$', schema.n) || memchr(schema.p, '\\', schema.n);
+}
+
+/* NULL without memory. */
+static const cw_json *read_schema(maker *m, cw_str text)
+{
+    cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
+    const cw_json *schema = NULL;
+    maker_fail(m, cw_json_read(text, &deep, &m->trees, &schema, NULL, NULL));
+    return schema;
 }
 
 /* Add a schema whose root will stand at m->place. */
-static void add_schema(maker *m, const cw_json *schema, const cw_str *description, bool is_root)
+static void add_schema(maker *m, cw_str text, const cw_str *description, bool is_root)
 {
     cw_str place = cw_buf_str(&m->place);
     cw_refs refs = {
@@ -109,48 +141,95 @@ static void add_schema(maker *m, const cw_json *schema, const cw_str *descriptio
         .description = description,
         .drop_dialect = is_root,
     };
+    const cw_json *schema = read_schema(m, text);
     cw_buf_clear(&m->schema);
-    cw_code rc = m->place.code ? m->place.code : cw_refs_copy(&refs, schema, &m->schema);
-    if (rc && !m->out.code)
-        m->out.code = rc; /* sticky, as if the buffer itself had met it */
+    maker_fail(m, m->place.code);
+    if (schema)
+        maker_fail(m, cw_refs_copy(&refs, schema, &m->schema));
+    cw_json_add_span(&m->w, cw_buf_str(&m->schema));
+}
+
+/* Whether the description can be put behind what is there. */
+static bool is_undescribed(cw_str schema)
+{
+    static const char name[] = "\"description\"";
+    return schema.p[0] == '{' && !memmem(schema.p, schema.n, name, sizeof name - 1);
+}
+
+static void add_described(maker *m, cw_str schema, cw_str description)
+{
+    cw_buf_clear(&m->schema);
+    cw_buf_add_bytes(&m->schema, schema.p, schema.n - 1);
+    cw_buf_add(&m->schema, schema.n > 2 ? CW_STR(",\"description\":") : CW_STR("\"description\":"));
+    cw_json_escape(&m->schema, description);
+    cw_buf_add_char(&m->schema, '}');
+    maker_fail(m, m->schema.code);
     cw_json_add_span(&m->w, cw_buf_str(&m->schema));
 }
 
 /* The parameter's schema, in which the parameter's description replaces one that it has. */
 static void add_property(maker *m, const cw_param *param)
 {
-    static const cw_json anything = {.p = "true", .n = 4, .meta = CW_JSON_TRUE};
+    cw_str schema = param->schema.n ? param->schema : CW_STR("{}");
     bool is_described = param->description.n > 0;
+    bool is_plain = !may_refer(schema);
     cw_json_add_key(&m->w, param->name);
-    if (!param->schema && !is_described) {
-        cw_json_add_span(&m->w, CW_STR("{}"));
+    if (is_plain && !is_described) {
+        cw_json_add_span(&m->w, schema);
+        return;
+    }
+    if (is_plain && is_undescribed(schema)) {
+        add_described(m, schema, param->description);
         return;
     }
     cw_buf_clear(&m->place);
     cw_buf_add(&m->place, CW_STR("/properties"));
     cw_refs_add_token(&m->place, param->name);
-    add_schema(m, param->schema ? param->schema : &anything,
-               is_described ? &param->description : NULL, /* is_root= */ false);
+    add_schema(m, schema, is_described ? &param->description : NULL, /* is_root= */ false);
 }
 
-/* A parameter's schema is no root any more: what it says of its dialect is said once, for all. */
-static void add_dialect(maker *m, const cw_method *method)
+/* A schema's "$schema", or NULL. */
+static const cw_json *dialect_of(maker *m, cw_str schema)
 {
-    const cw_json *dialect = NULL;
-    for (size_t i = 0; i < method->n_params && !dialect; i++)
-        dialect = cw_json_get(method->params[i].schema, CW_STR("$schema"));
+    if (!schema.n || !may_refer(schema))
+        return NULL;
+    return cw_json_get(read_schema(m, schema), CW_STR("$schema"));
+}
+
+static void add_dialect(maker *m, const cw_json *dialect)
+{
     if (!dialect)
         return;
     cw_json_add_key(&m->w, CW_STR("$schema"));
     cw_json_add_value(&m->w, dialect);
 }
 
+static void add_required(maker *m, const cw_method *method)
+{
+    cw_json_add_key(&m->w, CW_STR("required"));
+    cw_json_open_array(&m->w);
+    for (size_t i = 0; i < method->n_params; i++) {
+        if (method->params[i].is_required)
+            cw_json_add_string(&m->w, method->params[i].name);
+    }
+    cw_json_close(&m->w);
+}
+
 static void add_input(maker *m, const cw_method *method)
 {
     size_t n_required = 0;
+    /* A parameter's schema is no root any more: what it says of its dialect is said once, for all.
+     */
+    const cw_json *dialect = NULL;
+    for (size_t i = 0; i < method->n_params && !dialect; i++)
+        dialect = dialect_of(m, method->params[i].schema);
     cw_json_add_key(&m->w, CW_STR("inputSchema"));
+    if (method->input.n) {
+        cw_json_add_span(&m->w, method->input);
+        return;
+    }
     cw_json_open_object(&m->w);
-    add_dialect(m, method);
+    add_dialect(m, dialect);
     cw_json_add_string_member(&m->w, CW_STR("type"), CW_STR("object"));
     cw_json_add_key(&m->w, CW_STR("properties"));
     cw_json_open_object(&m->w);
@@ -159,35 +238,18 @@ static void add_input(maker *m, const cw_method *method)
         n_required += method->params[i].is_required;
     }
     cw_json_close(&m->w);
-    if (n_required) {
-        cw_json_add_key(&m->w, CW_STR("required"));
-        cw_json_open_array(&m->w);
-        for (size_t i = 0; i < method->n_params; i++) {
-            if (method->params[i].is_required)
-                cw_json_add_string(&m->w, method->params[i].name);
-        }
-        cw_json_close(&m->w);
-    }
+    if (n_required)
+        add_required(m, method);
     cw_json_close(&m->w);
-}
-
-static bool is_object_schema(const cw_json *schema)
-{
-    const cw_json *type = cw_json_get(schema, CW_STR("type"));
-    return cw_json_is(type, CW_JSON_STRING) && cw_str_is(cw_json_text(type), "object");
 }
 
 /* {"type":"object","properties":{"result":S},"required":["result"]}. References in S that count
  * from its root get the way to its new place put in front, so definitions stay inside S and work;
  * the dialect belongs to the root and moves there. */
-static void add_wrapped(maker *m, const cw_json *output)
+static void add_wrapped(maker *m, cw_str output)
 {
-    const cw_json *dialect = cw_json_get(output, CW_STR("$schema"));
     cw_json_open_object(&m->w);
-    if (dialect) {
-        cw_json_add_key(&m->w, CW_STR("$schema"));
-        cw_json_add_value(&m->w, dialect);
-    }
+    add_dialect(m, dialect_of(m, output));
     cw_json_add_string_member(&m->w, CW_STR("type"), CW_STR("object"));
     cw_json_add_key(&m->w, CW_STR("properties"));
     cw_json_open_object(&m->w);
@@ -216,55 +278,75 @@ static cw_str describe(const cw_method *method)
     return is_title(method->mark->title) ? method->mark->title : method->id;
 }
 
-static cw_code make(maker *m, const cw_entry *entry, bool wrap, cw_arena *arena, cw_str *ret,
-                    cw_err *err)
+void cw_tool_write(const cw_entry *entry, cw_tool_form form, cw_buf *out)
 {
     const cw_method *method = entry->method;
     const cw_mark *mark = method->mark;
-    cw_buf_clear(&m->out);
-    cw_json_writer_init(&m->w, &m->out, CW_JSON_COMPACT);
-    cw_json_open_object(&m->w);
-    cw_json_add_string_member(&m->w, CW_STR("name"), entry->tool_name);
-    cw_json_add_string_member(&m->w, CW_STR("description"), describe(method));
-    add_input(m, method);
-    if (method->output) {
-        cw_json_add_key(&m->w, CW_STR("outputSchema"));
-        if (wrap)
-            add_wrapped(m, method->output);
+    CW_CLEANUP(maker_done) maker m;
+    maker_init(&m, out);
+    cw_json_open_object(&m.w);
+    cw_json_add_string_member(&m.w, CW_STR("name"), entry->tool_name);
+    cw_json_add_string_member(&m.w, CW_STR("description"), describe(method));
+    add_input(&m, method);
+    if (method->output.n) {
+        cw_json_add_key(&m.w, CW_STR("outputSchema"));
+        if (entry->wraps_output && form == CW_TOOL_OBJECT_OUTPUT)
+            add_wrapped(&m, method->output);
         else
-            cw_json_add_value(&m->w, method->output);
+            cw_json_add_span(&m.w, method->output);
     }
     if (is_title(mark->title))
-        cw_json_add_string_member(&m->w, CW_STR("title"), mark->title);
-    if (mark->annotations && cw_json_count(mark->annotations)) {
-        cw_json_add_key(&m->w, CW_STR("annotations"));
-        cw_json_add_value(&m->w, mark->annotations);
+        cw_json_add_string_member(&m.w, CW_STR("title"), mark->title);
+    if (mark->annotations.n > 2) {
+        cw_json_add_key(&m.w, CW_STR("annotations"));
+        cw_json_add_span(&m.w, mark->annotations);
     }
-    cw_json_close(&m->w);
-    cw_code rc = cw_json_writer_end(&m->w, err);
-    if (rc)
-        return rc;
-    *ret = cw_arena_dup_str(arena, cw_buf_str(&m->out));
-    return ret->p ? CW_OK : cw_arena_fail(arena, err);
+    cw_json_close(&m.w);
+    maker_fail(&m, cw_json_writer_end(&m.w, NULL));
 }
 
-cw_code cw_normalise(cw_entry *entry, cw_arena *arena, cw_err *err)
+/* Whether the output schema is an object at all, and whether what it describes is one. */
+static cw_code look_at_output(cw_entry *entry, cw_arena *scratch, cw_err *err)
 {
-    const cw_json *output = entry->method->output;
-    if (output && !cw_json_is(output, CW_JSON_OBJECT))
+    cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
+    const cw_json *output;
+    cw_code rc = cw_json_read(entry->method->output, &deep, scratch, &output, NULL, err);
+    if (rc)
+        return rc;
+    if (!cw_json_is(output, CW_JSON_OBJECT))
         return cw_fail(err, CW_PARAMS, "output schema: expected an object, got %s",
                        cw_json_type_name(output));
-    cw_code rc = cw_tool_name(entry->method->id, arena, &entry->tool_name, err);
+    const cw_json *type = cw_json_get(output, CW_STR("type"));
+    entry->wraps_output =
+        !cw_json_is(type, CW_JSON_STRING) || !cw_str_is(cw_json_text(type), "object");
+    return CW_OK;
+}
+
+/* Declarations that are not right are as none: review.h tells of them. */
+static cw_code look_at_mirrors(cw_entry *entry, cw_arena *scratch, cw_err *err)
+{
+    const cw_mirror *mirrors;
+    size_t n = 0;
+    cw_code rc = cw_mirror_find(entry->method, NULL, scratch, &mirrors, &n, err);
+    entry->is_mirrored = n > 0;
+    return rc == CW_NOMEM ? rc : CW_OK;
+}
+
+cw_code cw_normalise(cw_entry *entry, cw_arena *arena, cw_buf *text, cw_err *err)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena scratch;
+    cw_arena_init(&scratch, SIZE_MAX);
+    cw_code rc = entry->method->output.n ? look_at_output(entry, &scratch, err) : CW_OK;
+    if (!rc)
+        rc = look_at_mirrors(entry, &scratch, err);
+    if (!rc)
+        rc = cw_tool_name(entry->method->id, arena, &entry->tool_name, err);
     if (rc)
         return rc;
-    CW_CLEANUP(maker_done) maker m;
-    maker_init(&m);
-    rc = make(&m, entry, /* wrap= */ false, arena, &entry->tool_json, err);
-    if (rc)
-        return rc;
-    entry->wraps_output = output && !is_object_schema(output);
-    entry->tool_object = entry->tool_json;
-    if (entry->wraps_output)
-        rc = make(&m, entry, /* wrap= */ true, arena, &entry->tool_object, err);
-    return rc;
+    cw_buf_clear(text);
+    cw_tool_write(entry, CW_TOOL_ANY_OUTPUT, text);
+    if (text->code)
+        return cw_fail_nomem(err);
+    entry->tool_hash = cw_hash(cw_buf_str(text));
+    return CW_OK;
 }

@@ -14,22 +14,36 @@
  * "object" becomes {"type":"object","properties":{"result":S},"required":["result"]};
  * definitions stay inside S, `$schema` moves to the root.
  *
- * Ownership: what is returned lives in the arena.
+ * A tool is written when somebody wants it: lists are kept as a whole (cache.h), and
+ * the text of every tool would double what the catalogue needs.
+ *
+ * Ownership: what is returned lives in the arena, or is the method's own.
  * Threads:   no state.
  */
 #ifndef CW_CATALOGUE_NORMALISE_H
 #define CW_CATALOGUE_NORMALISE_H
 
+#include "base/buf.h"
 #include "catalogue/snapshot.h"
 
 /* The tool name of a method id: 1-128 of [A-Za-z0-9_.-]. An id within that is its own name; in any
  * other '/' becomes '.' ("textDocument/hover" -> "textDocument.hover"), each other byte outside the
  * set becomes _xHH, and so does a '_' that would read as such. Two ids may still meet ("a/b" and
- * "a.b"): the snapshot refuses that. CW_PARAMS with a reason when there is no name; CW_NOMEM. */
+ * "a.b"): the snapshot refuses that. CW_PARAMS with a reason when there is no name; CW_NOMEM. *ret
+ * may be `id` itself. */
 CW_MUST_USE cw_code cw_tool_name(cw_str id, cw_arena *arena, cw_str *ret, cw_err *err);
 
-/* Fill tool_name, tool_json, tool_object and wraps_output of an entry whose method has a mark.
- * CW_PARAMS with a reason; CW_NOMEM. */
-CW_MUST_USE cw_code cw_normalise(cw_entry *entry, cw_arena *arena, cw_err *err);
+/* Which of two forms a tool is written in. They differ where cw_entry.wraps_output says so. */
+typedef enum cw_tool_form {
+    CW_TOOL_ANY_OUTPUT,    /* outputSchema as it is */
+    CW_TOOL_OBJECT_OUTPUT, /* of type object */
+} cw_tool_form;
+
+/* Fill tool_name, wraps_output, is_mirrored and tool_hash of an entry whose method has a mark, and replace what
+ * is in `text` by the tool as CW_TOOL_ANY_OUTPUT. CW_PARAMS with a reason; CW_NOMEM. */
+CW_MUST_USE cw_code cw_normalise(cw_entry *entry, cw_arena *arena, cw_buf *text, cw_err *err);
+
+/* Append the tool object of an entry with a tool name. Errors are sticky in `out`. */
+void cw_tool_write(const cw_entry *entry, cw_tool_form form, cw_buf *out);
 
 #endif

@@ -4,13 +4,12 @@
 #include "json/write.h"
 
 /* What an object's members are. */
-typedef enum kind {
-    SCHEMA, /* keywords */
-    NAMES,  /* names of whatever, each with a schema */
-    DATA,   /* values that only look like schemas */
-} kind;
+typedef cw_refs_kind kind;
+#define SCHEMA CW_REFS_SCHEMA
+#define NAMES CW_REFS_NAMES
+#define DATA CW_REFS_DATA
 
-static kind kind_of(cw_str keyword)
+cw_refs_kind cw_refs_kind_of(cw_str keyword)
 {
     static const struct {
         cw_str keyword;
@@ -70,7 +69,7 @@ static cw_code copy_member(const cw_refs *refs, const cw_json *key, kind as, cw_
         return copy(refs, v, as == NAMES ? SCHEMA : DATA, out);
     if (is_pointer_ref(name, v))
         return refs->on_ref(refs->ctx, cw_json_text(v), out);
-    return copy(refs, v, kind_of(name), out);
+    return copy(refs, v, cw_refs_kind_of(name), out);
 }
 
 static cw_code copy(const cw_refs *refs, const cw_json *v, kind as, cw_buf *out)

@@ -19,6 +19,15 @@
 #include "base/buf.h"
 #include "json/json.h"
 
+/* What stands under a keyword. */
+typedef enum cw_refs_kind {
+    CW_REFS_SCHEMA, /* a schema, or an array of them */
+    CW_REFS_NAMES,  /* names of whatever, each with a schema */
+    CW_REFS_DATA,   /* values that only look like schemas */
+} cw_refs_kind;
+
+cw_refs_kind cw_refs_kind_of(cw_str keyword);
+
 typedef struct cw_refs {
     /* Append the JSON string that stands for the reference `ref` ("#", or begins with "#/"). */
     cw_code (*on_ref)(void *ctx, cw_str ref, cw_buf *out);

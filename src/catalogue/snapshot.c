@@ -2,8 +2,8 @@
 /* snapshot.c - the catalogue and how it is built.
  *
  * Offers are taken one after the other. A method claims its id and its tool name
- * in the two maps; the first claim that fails takes back all of its offer. When
- * every offer is in or out, the entries are sorted, the maps are pointed at their
+ * in the two tables; the first claim that fails takes back all of its offer. When
+ * every offer is in or out, the entries are sorted, the tables are filled with their
  * final places, and equal needs are numbered.
  */
 #include "catalogue/snapshot.h"
@@ -11,8 +11,18 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/map.h"
+#include "catalogue/alias.h"
 #include "catalogue/normalise.h"
+#include "catalogue/shown.h"
+
+/* Entries by one of their texts: open addressing, never more than half full. A slot has the place
+ * of an entry, from 1 on; 0 is an empty one. */
+typedef struct table {
+    uint32_t *slots;
+    size_t mask;
+} table;
 
 struct cw_snapshot {
     atomic_uint refs;
@@ -25,12 +35,16 @@ struct cw_snapshot {
     size_t n_entries;
     const cw_entry **tools;
     size_t n_tools;
+    const cw_entry **shown[CW_SHOWN_KINDS];
+    size_t n_shown[CW_SHOWN_KINDS];
     cw_needs *classes;
     size_t n_classes;
     cw_snapshot_problem *problems;
     size_t n_problems;
-    cw_map by_id;   /* -> cw_entry */
-    cw_map by_name; /* -> cw_entry */
+    table by_id;
+    table by_name;
+    cw_map by_address[CW_SHOWN_KINDS]; /* -> cw_entry */
+    _Atomic(cw_aliases *) aliases;     /* NULL: not wanted yet */
 };
 
 /* What is needed while building only. */
@@ -40,8 +54,63 @@ typedef struct builder {
     cw_snapshot_opts opts;
     uint32_t *owners; /* offer of each entry, before sorting */
     cw_arena scratch;
+    cw_arena trees; /* of the method that is being looked at */
+    cw_buf text;    /* likewise */
+    bool is_known;  /* the previous catalogue has the methods of this offer */
     cw_err *err;
 } builder;
+
+/* ---- tables ---- */
+
+static cw_code table_init(table *t, size_t n, cw_arena *arena)
+{
+    size_t cap = 8;
+    while (cap < n * 2)
+        cap *= 2;
+    t->slots = cw_arena_calloc(arena, cap, sizeof *t->slots);
+    t->mask = cap - 1;
+    return t->slots ? CW_OK : CW_NOMEM;
+}
+
+static cw_str text_of(const cw_snapshot *s, const table *t, const cw_entry *entry)
+{
+    return t == &s->by_id ? entry->method->id : entry->tool_name;
+}
+
+/* The slot with this text, or the empty one where it would be. */
+static uint32_t *find_slot(const cw_snapshot *s, const table *t, cw_str text)
+{
+    size_t at = (size_t)cw_hash(text) & t->mask;
+    while (t->slots[at] && !cw_str_eq(text_of(s, t, &s->entries[t->slots[at] - 1]), text))
+        at = (at + 1) & t->mask;
+    return &t->slots[at];
+}
+
+static cw_entry *find_entry(const cw_snapshot *s, const table *t, cw_str text)
+{
+    uint32_t place = *find_slot(s, t, text);
+    return place ? &s->entries[place - 1] : NULL;
+}
+
+static uint32_t place_of(const cw_snapshot *s, const cw_entry *entry)
+{
+    return (uint32_t)(entry - s->entries) + 1;
+}
+
+/* Make the tables anew of the entries that there are. */
+static void fill_tables(cw_snapshot *s)
+{
+    memset(s->by_id.slots, 0, (s->by_id.mask + 1) * sizeof *s->by_id.slots);
+    memset(s->by_name.slots, 0, (s->by_name.mask + 1) * sizeof *s->by_name.slots);
+    for (size_t i = 0; i < s->n_entries; i++) {
+        const cw_entry *entry = &s->entries[i];
+        *find_slot(s, &s->by_id, entry->method->id) = place_of(s, entry);
+        if (entry->tool_name.n)
+            *find_slot(s, &s->by_name, entry->tool_name) = place_of(s, entry);
+    }
+}
+
+/* ---- offers ---- */
 
 static cw_code problem(builder *b, size_t offer, const char *text)
 {
@@ -63,10 +132,12 @@ static cw_code claim_id(builder *b, cw_entry *entry, cw_err *why)
     cw_str id = entry->method->id;
     if (id.n == 0)
         return cw_fail(why, CW_PARAMS, "a method has an empty id");
-    const cw_entry *other = cw_map_find(&b->s->by_id, id);
-    if (!other)
-        return cw_map_put(&b->s->by_id, id, entry, NULL);
-    cw_str owner = owner_of(b, other);
+    uint32_t *slot = find_slot(b->s, &b->s->by_id, id);
+    if (!*slot) {
+        *slot = place_of(b->s, entry);
+        return CW_OK;
+    }
+    cw_str owner = owner_of(b, &b->s->entries[*slot - 1]);
     return cw_fail(why, CW_PARAMS, "method '%.*s': also offered by '%.*s'", CW_STR_ARG(id),
                    CW_STR_ARG(owner));
 }
@@ -74,9 +145,12 @@ static cw_code claim_id(builder *b, cw_entry *entry, cw_err *why)
 static cw_code claim_name(builder *b, cw_entry *entry, cw_err *why)
 {
     cw_str id = entry->method->id;
-    const cw_entry *other = cw_map_find(&b->s->by_name, entry->tool_name);
-    if (!other)
-        return cw_map_put(&b->s->by_name, entry->tool_name, entry, NULL);
+    uint32_t *slot = find_slot(b->s, &b->s->by_name, entry->tool_name);
+    if (!*slot) {
+        *slot = place_of(b->s, entry);
+        return CW_OK;
+    }
+    const cw_entry *other = &b->s->entries[*slot - 1];
     cw_str name = entry->tool_name;
     cw_str other_id = other->method->id;
     cw_str owner = owner_of(b, other);
@@ -85,6 +159,20 @@ static cw_code claim_name(builder *b, cw_entry *entry, cw_err *why)
     return cw_fail(why, CW_PARAMS,
                    "method '%.*s': tool name '%.*s' is taken by method '%.*s' of '%.*s'",
                    CW_STR_ARG(id), CW_STR_ARG(name), CW_STR_ARG(other_id), CW_STR_ARG(owner));
+}
+
+/* A resource, template or prompt. */
+static cw_code claim_address(builder *b, cw_entry *entry, cw_err *why)
+{
+    const cw_shown *shown = entry->method->shown;
+    cw_map *map = &b->s->by_address[shown->kind];
+    const cw_entry *other = cw_map_find(map, shown->address);
+    if (other)
+        return cw_fail(why, CW_PARAMS, "'%.*s' is also offered by method '%.*s' of '%.*s'",
+                       CW_STR_ARG(shown->address), CW_STR_ARG(other->method->id),
+                       CW_STR_ARG(owner_of(b, other)));
+    cw_code rc = cw_shown_write(entry->method, &b->s->arena, &entry->shown_json, why);
+    return rc ? rc : cw_map_put(map, shown->address, entry, NULL);
 }
 
 /* Whether a schema has a name or a dialect of its own, so that it may be right alone and wrong
@@ -104,18 +192,35 @@ static bool has_identity(const cw_json *schema)
     return false;
 }
 
+static cw_code look_for_identity(builder *b, const cw_method *method, bool *ret, cw_err *why)
+{
+    cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
+    cw_code rc = CW_OK;
+    *ret = false;
+    for (size_t i = 0; i < method->n_params && !rc && !*ret; i++) {
+        const cw_json *schema = NULL;
+        if (method->params[i].schema.n)
+            rc = cw_json_read(method->params[i].schema, &deep, &b->trees, &schema, NULL, why);
+        *ret = !rc && has_identity(schema);
+    }
+    return rc;
+}
+
 /* What is published must be a valid schema as a whole too. */
 static cw_code check_input(builder *b, const cw_entry *entry, cw_err *why)
 {
-    const cw_method *method = entry->method;
-    size_t i = 0;
-    while (i < method->n_params && !has_identity(method->params[i].schema))
-        i++;
-    if (i == method->n_params)
+    cw_str text = cw_buf_str(&b->text);
+    /* No name in it can begin with a dollar without one of these: nearly always. */
+    if (!memchr(text.p, '$', text.n) && !memchr(text.p, '\\', text.n))
         return CW_OK;
     cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
     const cw_json *tool;
-    cw_code rc = cw_json_read(entry->tool_json, &deep, &b->scratch, &tool, NULL, why);
+    bool has_any;
+    cw_arena_reset(&b->trees);
+    cw_code rc = look_for_identity(b, entry->method, &has_any, why);
+    if (rc || !has_any)
+        return rc;
+    rc = cw_json_read(text, &deep, &b->trees, &tool, NULL, why);
     cw_schema_opts opts = {.draft = b->opts.policy.draft};
     cw_schema *compiled = NULL;
     if (!rc)
@@ -124,6 +229,22 @@ static cw_code check_input(builder *b, const cw_entry *entry, cw_err *why)
     if (rc && rc != CW_NOMEM)
         return cw_wrap(why, CW_PARAMS, "inputSchema");
     return rc;
+}
+
+/* The tool of an entry, or what the previous catalogue has found out about it. */
+static cw_code make_tool(builder *b, cw_entry *entry, cw_err *why)
+{
+    const cw_method *method = entry->method;
+    const cw_snapshot *old = b->opts.previous;
+    const cw_entry *known = b->is_known ? find_entry(old, &old->by_id, method->id) : NULL;
+    if (known && known->method == method) {
+        entry->tool_hash = known->tool_hash;
+        entry->wraps_output = known->wraps_output;
+        entry->is_mirrored = known->is_mirrored;
+        return cw_tool_name(method->id, &b->s->arena, &entry->tool_name, why);
+    }
+    cw_code rc = cw_normalise(entry, &b->s->arena, &b->text, why);
+    return rc ? rc : check_input(b, entry, why);
 }
 
 /* CW_PARAMS with a reason in `why` when the method cannot be had. */
@@ -136,11 +257,15 @@ static cw_code add_method(builder *b, const cw_method *method, size_t offer, cw_
     if (rc)
         return rc;
     b->owners[s->n_entries++] = (uint32_t)offer;
+    if (method->shown)
+        rc = claim_address(b, entry, why);
+    if (rc) {
+        entry->shown_json = (cw_str){0};
+        return cw_wrap(why, rc, "method '%.*s'", CW_STR_ARG(method->id));
+    }
     if (!method->mark)
         return CW_OK;
-    rc = cw_normalise(entry, &s->arena, why);
-    if (!rc)
-        rc = check_input(b, entry, why);
+    rc = make_tool(b, entry, why);
     if (rc) {
         entry->tool_name = (cw_str){0};
         return cw_wrap(why, rc, "method '%.*s'", CW_STR_ARG(method->id));
@@ -152,27 +277,32 @@ static void take_back(cw_snapshot *s, size_t first)
 {
     while (s->n_entries > first) {
         const cw_entry *entry = &s->entries[--s->n_entries];
-        (void)cw_map_remove(&s->by_id, entry->method->id);
-        if (entry->tool_name.n)
-            (void)cw_map_remove(&s->by_name, entry->tool_name);
+        if (entry->shown_json.n)
+            (void)cw_map_remove(&s->by_address[entry->method->shown->kind],
+                                entry->method->shown->address);
     }
+    fill_tables(s);
 }
 
-/* Those that the previous catalogue has for a source that is still the same, or new ones. */
-static cw_code take_contracts(builder *b, const cw_offer *offer, cw_err *why)
+/* What the previous catalogue has for a source that is still the same, or NULL. */
+static cw_contracts *find_contracts(const builder *b, const cw_offer *offer)
 {
-    cw_snapshot *s = b->s;
     const cw_snapshot *old = b->opts.previous;
-    const cw_contract_policy *policy = &b->opts.policy;
-    cw_contracts **ret = &s->contracts[s->n_sources];
     for (size_t i = 0; old && i < old->n_sources; i++) {
-        if (old->sources[i] != offer->source ||
-            !cw_contracts_fit(old->contracts[i], offer->methods, offer->n_methods, policy))
-            continue;
-        *ret = cw_contracts_ref(old->contracts[i]);
-        return CW_OK;
+        if (old->sources[i] == offer->source &&
+            cw_contracts_fit(old->contracts[i], offer->methods, offer->n_methods, &b->opts.policy))
+            return old->contracts[i];
     }
-    return cw_contracts_new(offer->methods, offer->n_methods, policy, ret, why);
+    return NULL;
+}
+
+static cw_code take_contracts(builder *b, const cw_offer *offer, cw_contracts *known, cw_err *why)
+{
+    cw_contracts **ret = &b->s->contracts[b->s->n_sources];
+    if (!known)
+        return cw_contracts_new(offer->methods, offer->n_methods, &b->opts.policy, ret, why);
+    *ret = cw_contracts_ref(known);
+    return CW_OK;
 }
 
 static cw_code add_offer(builder *b, size_t index)
@@ -180,15 +310,17 @@ static cw_code add_offer(builder *b, size_t index)
     cw_snapshot *s = b->s;
     const cw_offer *offer = &b->offers[index];
     size_t first = s->n_entries;
+    cw_contracts *known = find_contracts(b, offer);
     cw_err why = {0};
     cw_code rc = CW_OK;
+    b->is_known = known != NULL;
     if (offer->n_methods > CW_SNAPSHOT_MAX_METHODS - first)
         rc = cw_fail(&why, CW_PARAMS, "the catalogue would have more than %u methods",
                      CW_SNAPSHOT_MAX_METHODS);
     for (size_t i = 0; i < offer->n_methods && !rc; i++)
         rc = add_method(b, &offer->methods[i], index, &why);
     if (!rc)
-        rc = take_contracts(b, offer, &why);
+        rc = take_contracts(b, offer, known, &why);
     if (rc == CW_PARAMS) {
         take_back(s, first);
         return problem(b, index, why.msg);
@@ -213,19 +345,46 @@ static int compare_names(const void *a, const void *b)
                       (*(const cw_entry *const *)b)->tool_name);
 }
 
-/* Sorting has moved the entries: point the maps at them again. The keys are there already, so
- * neither map grows and nothing can fail. */
+static int compare_addresses(const void *a, const void *b)
+{
+    return cw_str_cmp((*(const cw_entry *const *)a)->method->shown->address,
+                      (*(const cw_entry *const *)b)->method->shown->address);
+}
+
+/* The resources, templates and prompts of the sorted entries. */
+static cw_code settle_shown(builder *b)
+{
+    cw_snapshot *s = b->s;
+    for (size_t kind = 0; kind < CW_SHOWN_KINDS; kind++) {
+        size_t n = s->by_address[kind].n;
+        s->shown[kind] = cw_arena_calloc(&s->arena, n + 1, sizeof(const cw_entry *));
+        if (!s->shown[kind])
+            return cw_fail_nomem(b->err);
+    }
+    for (size_t i = 0; i < s->n_entries; i++) {
+        cw_entry *entry = &s->entries[i];
+        if (!entry->shown_json.n)
+            continue;
+        cw_shown_kind kind = entry->method->shown->kind;
+        (void)!cw_map_put(&s->by_address[kind], entry->method->shown->address, entry, NULL);
+        s->shown[kind][s->n_shown[kind]++] = entry;
+    }
+    for (size_t kind = 0; kind < CW_SHOWN_KINDS; kind++) {
+        if (s->n_shown[kind])
+            qsort(s->shown[kind], s->n_shown[kind], sizeof(const cw_entry *), compare_addresses);
+    }
+    return CW_OK;
+}
+
+/* Sorting moves the entries: the tables must learn where they are. */
 static void settle(cw_snapshot *s)
 {
     if (s->n_entries)
         qsort(s->entries, s->n_entries, sizeof *s->entries, compare_ids);
+    fill_tables(s);
     for (size_t i = 0; i < s->n_entries; i++) {
-        cw_entry *entry = &s->entries[i];
-        (void)!cw_map_put(&s->by_id, entry->method->id, entry, NULL);
-        if (!entry->tool_name.n)
-            continue;
-        (void)!cw_map_put(&s->by_name, entry->tool_name, entry, NULL);
-        s->tools[s->n_tools++] = entry;
+        if (s->entries[i].tool_name.n)
+            s->tools[s->n_tools++] = &s->entries[i];
     }
     if (s->n_tools)
         qsort(s->tools, s->n_tools, sizeof(const cw_entry *), compare_names);
@@ -239,21 +398,25 @@ static cw_code classify(builder *b)
     size_t cap = 8;
     while (cap < s->n_entries * 2)
         cap *= 2;
-    uint32_t *table = cw_arena_calloc(&b->scratch, cap, sizeof *table);
-    s->classes = cw_arena_calloc(&s->arena, s->n_entries + 1, sizeof *s->classes);
-    if (!table || !s->classes)
+    uint32_t *numbers = cw_arena_calloc(&b->scratch, cap, sizeof *numbers);
+    cw_needs *classes = cw_arena_alloc(&b->scratch, s->n_entries * sizeof *classes);
+    if (!numbers || !classes)
         return cw_fail_nomem(b->err);
     for (size_t i = 0; i < s->n_entries; i++) {
         const cw_needs *needs = &s->entries[i].method->needs;
         size_t at = (size_t)cw_needs_hash(needs) & (cap - 1);
-        while (table[at] && !cw_needs_equal(needs, &s->classes[table[at] - 1]))
+        while (numbers[at] && !cw_needs_equal(needs, &classes[numbers[at] - 1]))
             at = (at + 1) & (cap - 1);
-        if (!table[at]) {
-            s->classes[s->n_classes++] = *needs;
-            table[at] = (uint32_t)s->n_classes;
+        if (!numbers[at]) {
+            classes[s->n_classes++] = *needs;
+            numbers[at] = (uint32_t)s->n_classes;
         }
-        s->entries[i].class_index = table[at] - 1;
+        s->entries[i].class_index = numbers[at] - 1;
     }
+    s->classes = cw_arena_alloc(&s->arena, s->n_classes * sizeof *s->classes);
+    if (!s->classes)
+        return cw_fail_nomem(b->err);
+    memcpy(s->classes, classes, s->n_classes * sizeof *classes);
     return CW_OK;
 }
 
@@ -272,6 +435,8 @@ static cw_code build(builder *b, size_t n)
     s->sources = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_source *));
     s->contracts = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_contracts *));
     s->problems = cw_arena_calloc(&s->arena, n + 1, sizeof *s->problems);
+    if (table_init(&s->by_id, room, &s->arena) || table_init(&s->by_name, room, &s->arena))
+        return cw_fail_nomem(b->err);
     if (!b->owners || !s->entries || !s->tools || !s->sources || !s->contracts || !s->problems)
         return cw_fail_nomem(b->err);
     for (size_t i = 0; i < n; i++) {
@@ -280,7 +445,8 @@ static cw_code build(builder *b, size_t n)
             return rc;
     }
     settle(s);
-    return classify(b);
+    cw_code rc = settle_shown(b);
+    return rc ? rc : classify(b);
 }
 
 cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *ops,
@@ -290,16 +456,21 @@ cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *
     if (!s)
         return cw_fail_nomem(err);
     atomic_init(&s->refs, 1);
+    atomic_init(&s->aliases, NULL);
     s->ops = *ops;
     /* As large as what the sources offer, which has passed their ceilings. */
     cw_arena_init(&s->arena, SIZE_MAX);
-    cw_map_init(&s->by_id, CW_SNAPSHOT_MAX_METHODS);
-    cw_map_init(&s->by_name, CW_SNAPSHOT_MAX_METHODS);
+    for (size_t i = 0; i < CW_SHOWN_KINDS; i++)
+        cw_map_init(&s->by_address[i], CW_SNAPSHOT_MAX_METHODS);
     builder b = {.s = s, .offers = offers, .err = err};
     if (opts)
         b.opts = *opts;
     cw_arena_init(&b.scratch, SIZE_MAX);
+    cw_arena_init(&b.trees, SIZE_MAX);
+    cw_buf_init(&b.text, SIZE_MAX / 2);
     cw_code rc = build(&b, n);
+    cw_buf_done(&b.text);
+    cw_arena_done(&b.trees);
     cw_arena_done(&b.scratch);
     if (rc) {
         cw_snapshot_unref(s);
@@ -323,8 +494,9 @@ void cw_snapshot_unref(cw_snapshot *s)
         cw_contracts_unref(s->contracts[i]);
         s->ops.unref(s->sources[i]);
     }
-    cw_map_done(&s->by_id);
-    cw_map_done(&s->by_name);
+    for (size_t i = 0; i < CW_SHOWN_KINDS; i++)
+        cw_map_done(&s->by_address[i]);
+    cw_aliases_free(atomic_load(&s->aliases));
     cw_arena_done(&s->arena);
     free(s);
 }
@@ -355,10 +527,35 @@ const cw_needs *cw_snapshot_classes(const cw_snapshot *s, size_t *ret_n)
 
 const cw_entry *cw_snapshot_find_method(const cw_snapshot *s, cw_str id)
 {
-    return cw_map_find(&s->by_id, id);
+    return find_entry(s, &s->by_id, id);
 }
 
 const cw_entry *cw_snapshot_find_tool(const cw_snapshot *s, cw_str name)
 {
-    return cw_map_find(&s->by_name, name);
+    return find_entry(s, &s->by_name, name);
+}
+
+const cw_entry *const *cw_snapshot_shown(const cw_snapshot *s, cw_shown_kind kind, size_t *ret_n)
+{
+    *ret_n = s->n_shown[kind];
+    return s->shown[kind];
+}
+
+const cw_entry *cw_snapshot_find_shown(const cw_snapshot *s, cw_shown_kind kind, cw_str address)
+{
+    return cw_map_find(&s->by_address[kind], address);
+}
+
+const cw_aliases *cw_snapshot_aliases(const cw_snapshot *s)
+{
+    _Atomic(cw_aliases *) *slot = &((cw_snapshot *)(uintptr_t)s)->aliases;
+    cw_aliases *made, *there = atomic_load_explicit(slot, memory_order_acquire);
+    if (there)
+        return there;
+    made = cw_aliases_new(s);
+    /* Two loops may make them at once: the first one's are kept. */
+    if (made && atomic_compare_exchange_strong(slot, &there, made))
+        return made;
+    cw_aliases_free(made);
+    return there;
 }

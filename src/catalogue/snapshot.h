@@ -7,7 +7,7 @@
  * schema is valid, and checks arguments and results through the contract of its
  * source (contract.h).
  *
- *     entries   sorted by id  ->  method, class, tool name, tool as JSON
+ *     entries   sorted by id  ->  method, class, tool name
  *     classes   needs         ->  asked once per caller (view.h)
  *
  * Ownership: holds a reference to every source whose methods it lists.
@@ -23,16 +23,17 @@
 #define CW_TOOL_NAME_MAX 128u
 
 typedef struct cw_snapshot cw_snapshot;
+typedef struct cw_aliases cw_aliases; /* alias.h */
 
 typedef struct cw_entry {
     const cw_method *method;
     uint32_t class_index;
     cw_str tool_name;   /* empty: no tool */
-    cw_str tool_json;   /* the tool object: name, description, inputSchema, outputSchema, title,
-                           annotations */
-    cw_str tool_object; /* the same for clients that want outputSchema to be of type object; the
-                           same bytes as tool_json where it is already */
-    bool wraps_output;  /* tool_object wraps outputSchema as {"result": …} */
+    uint64_t tool_hash; /* of the tool as it is written (normalise.h) */
+    cw_str shown_json;  /* the resource, template or prompt as clients see it; empty: none */
+    bool wraps_output;  /* clients that want outputSchema to be of type object get it wrapped as
+                           {"result": …} */
+    bool is_mirrored; /* clients repeat some of its arguments in headers (mirror.h) */
     cw_contracts *contracts; /* of the source; lives as long as the snapshot */
 } cw_entry;
 
@@ -76,9 +77,15 @@ const cw_snapshot_problem *cw_snapshot_problems(const cw_snapshot *s, size_t *re
 const cw_entry *cw_snapshot_entries(const cw_snapshot *s, size_t *ret_n);
 /* Pointers to the entries that are tools, sorted by tool name. */
 const cw_entry *const *cw_snapshot_tools(const cw_snapshot *s, size_t *ret_n);
+/* Those that are resources, templates or prompts, sorted by address. */
+const cw_entry *const *cw_snapshot_shown(const cw_snapshot *s, cw_shown_kind kind, size_t *ret_n);
 const cw_needs *cw_snapshot_classes(const cw_snapshot *s, size_t *ret_n);
 /* By exact name, or NULL. */
 const cw_entry *cw_snapshot_find_method(const cw_snapshot *s, cw_str id);
 const cw_entry *cw_snapshot_find_tool(const cw_snapshot *s, cw_str name);
+const cw_entry *cw_snapshot_find_shown(const cw_snapshot *s, cw_shown_kind kind, cw_str address);
+
+/* Other names for the tools, made when they are first wanted; NULL without memory. */
+const cw_aliases *cw_snapshot_aliases(const cw_snapshot *s);
 
 #endif

@@ -6,16 +6,17 @@
 #include "base/buf.h"
 
 #define FORMS 2
-#define LISTS 2
 #define BLOCK 64u /* entries that are counted together */
 
 struct cw_view {
     unsigned refs;
     cw_snapshot *snapshot;
     cw_caller *caller;
-    cw_buf lists[FORMS];     /* empty: not wanted yet */
-    uint32_t *counts[LISTS]; /* visible ones before each block, and in all; NULL: not wanted yet */
-    uint64_t number;         /* of the cache */
+    cw_verdict discover, call;
+    cw_buf lists[FORMS];             /* empty: not wanted yet */
+    uint32_t *counts[CW_VIEW_LISTS]; /* visible ones before each block, and in all; NULL: not wanted
+                                        yet */
+    uint64_t number;                 /* of the cache */
     size_t n_classes;
     unsigned char verdicts[]; /* cw_verdict of each class, then a bit for each */
 };
@@ -59,6 +60,8 @@ cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret, cw_
     v->refs = 1;
     v->snapshot = cw_snapshot_ref(snapshot);
     v->caller = cw_caller_ref(caller);
+    v->discover = cw_gate_permission(caller, CW_PERMISSION_DISCOVER);
+    v->call = cw_gate_permission(caller, CW_PERMISSION_CALL);
     for (size_t i = 0; i < FORMS; i++)
         cw_buf_init(&v->lists[i], SIZE_MAX / 2);
     v->n_classes = n;
@@ -83,7 +86,7 @@ void cw_view_unref(cw_view *v)
         return;
     for (size_t i = 0; i < FORMS; i++)
         cw_buf_done(&v->lists[i]);
-    for (size_t i = 0; i < LISTS; i++)
+    for (size_t i = 0; i < CW_VIEW_LISTS; i++)
         free(v->counts[i]);
     cw_snapshot_unref(v->snapshot);
     cw_caller_unref(v->caller);
@@ -105,6 +108,16 @@ cw_verdict cw_view_verdict(const cw_view *v, const cw_entry *entry)
     return (cw_verdict)v->verdicts[entry->class_index];
 }
 
+cw_verdict cw_view_discover_verdict(const cw_view *v)
+{
+    return v->discover;
+}
+
+cw_verdict cw_view_call_verdict(const cw_view *v)
+{
+    return v->call;
+}
+
 const cw_entry *cw_view_find_tool(const cw_view *v, cw_str name)
 {
     const cw_entry *entry = cw_snapshot_find_tool(v->snapshot, name);
@@ -119,6 +132,12 @@ const cw_entry *cw_view_find_method(const cw_view *v, cw_str id)
     return entry->method->mark || entry->method->is_callable ? entry : NULL;
 }
 
+const cw_entry *cw_view_find_shown(const cw_view *v, cw_shown_kind kind, cw_str address)
+{
+    const cw_entry *entry = cw_snapshot_find_shown(v->snapshot, kind, address);
+    return is_visible(v, entry) ? entry : NULL;
+}
+
 cw_str cw_view_tools(cw_view *v, cw_tool_form form)
 {
     if (form == CW_TOOL_OBJECT_OUTPUT && !forms_differ(v))
@@ -130,7 +149,7 @@ cw_str cw_view_tools(cw_view *v, cw_tool_form form)
     char separator = '[';
     for (const cw_entry *e = next_tool(v, &at); e; e = next_tool(v, &at)) {
         cw_buf_add_char(list, separator);
-        cw_buf_add(list, form == CW_TOOL_ANY_OUTPUT ? e->tool_json : e->tool_object);
+        cw_tool_write(e, form, list);
         separator = ',';
     }
     cw_buf_add(list, separator == '[' ? CW_STR("[]") : CW_STR("]"));
@@ -143,24 +162,42 @@ cw_str cw_view_tools(cw_view *v, cw_tool_form form)
 
 /* ---- pages ---- */
 
+static cw_shown_kind kind_of(cw_view_list list)
+{
+    return (cw_shown_kind)(list - CW_VIEW_RESOURCES);
+}
+
 static size_t count_all(const cw_view *v, cw_view_list list)
 {
     size_t n;
     if (list == CW_VIEW_TOOLS)
         (void)cw_snapshot_tools(v->snapshot, &n);
-    else
+    else if (list == CW_VIEW_METHODS)
         (void)cw_snapshot_entries(v->snapshot, &n);
+    else
+        (void)cw_snapshot_shown(v->snapshot, kind_of(list), &n);
     return n;
+}
+
+/* The i-th of all. */
+static const cw_entry *at_index(const cw_view *v, cw_view_list list, size_t i)
+{
+    size_t n;
+    if (list == CW_VIEW_TOOLS)
+        return cw_snapshot_tools(v->snapshot, &n)[i];
+    if (list == CW_VIEW_METHODS)
+        return &cw_snapshot_entries(v->snapshot, &n)[i];
+    return cw_snapshot_shown(v->snapshot, kind_of(list), &n)[i];
 }
 
 /* The i-th of all, or NULL when the caller does not see it. */
 static const cw_entry *look(const cw_view *v, cw_view_list list, size_t i)
 {
-    size_t n;
-    const cw_entry *entry = list == CW_VIEW_TOOLS ? cw_snapshot_tools(v->snapshot, &n)[i]
-                                                  : &cw_snapshot_entries(v->snapshot, &n)[i];
+    const cw_entry *entry = at_index(v, list, i);
     if (!is_visible(v, entry))
         return NULL;
+    if (list != CW_VIEW_METHODS)
+        return entry;
     return entry->method->mark || entry->method->is_callable ? entry : NULL;
 }
 
@@ -217,6 +254,37 @@ cw_code cw_view_page(cw_view *v, cw_view_list list, size_t offset, const cw_entr
     return CW_OK;
 }
 
+cw_str cw_view_name(cw_view_list list, const cw_entry *entry)
+{
+    if (list == CW_VIEW_TOOLS)
+        return entry->tool_name;
+    return list == CW_VIEW_METHODS ? entry->method->id : entry->method->shown->address;
+}
+
+void cw_view_after(const cw_view *v, cw_view_list list, cw_str name, const cw_entry **ret, size_t n,
+                   size_t *ret_n, bool *ret_more)
+{
+    size_t all = count_all(v, list), low = 0, high = all, found = 0;
+    while (name.n && low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (cw_str_cmp(cw_view_name(list, at_index(v, list, middle)), name) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *ret_more = false;
+    for (size_t i = low; i < all; i++) {
+        const cw_entry *entry = look(v, list, i);
+        if (entry && found == n) {
+            *ret_more = true;
+            break;
+        }
+        if (entry)
+            ret[found++] = entry;
+    }
+    *ret_n = found;
+}
+
 cw_str cw_view_bits(const cw_view *v)
 {
     return cw_str_make((const char *)v->verdicts + v->n_classes, (v->n_classes + 7) / 8);
@@ -232,16 +300,41 @@ void cw_view_set_number(cw_view *v, uint64_t number)
     v->number = number;
 }
 
-bool cw_view_lists_equal(cw_view *a, cw_view *b)
+/* ---- changes ---- */
+
+static const cw_entry *next_visible(const cw_view *v, cw_view_list list, size_t *at)
+{
+    size_t n = count_all(v, list);
+    while (*at < n) {
+        const cw_entry *entry = look(v, list, (*at)++);
+        if (entry)
+            return entry;
+    }
+    return NULL;
+}
+
+static bool lists_equal(const cw_view *a, const cw_view *b, cw_view_list list)
 {
     size_t at_a = 0;
     size_t at_b = 0;
     for (;;) {
-        const cw_entry *tool_a = next_tool(a, &at_a);
-        const cw_entry *tool_b = next_tool(b, &at_b);
-        if (!tool_a || !tool_b)
-            return tool_a == tool_b;
-        if (!cw_str_eq(tool_a->tool_json, tool_b->tool_json))
+        const cw_entry *x = next_visible(a, list, &at_a);
+        const cw_entry *y = next_visible(b, list, &at_b);
+        if (!x || !y)
+            return x == y;
+        bool is_same = list == CW_VIEW_TOOLS ? x->tool_hash == y->tool_hash
+                                             : cw_str_eq(x->shown_json, y->shown_json);
+        if (!is_same)
             return false;
     }
+}
+
+unsigned cw_view_changes(const cw_view *a, const cw_view *b)
+{
+    unsigned lists = lists_equal(a, b, CW_VIEW_TOOLS) ? 0 : CW_NEWS_TOOLS;
+    if (!lists_equal(a, b, CW_VIEW_PROMPTS))
+        lists |= CW_NEWS_PROMPTS;
+    if (!lists_equal(a, b, CW_VIEW_RESOURCES) || !lists_equal(a, b, CW_VIEW_TEMPLATES))
+        lists |= CW_NEWS_RESOURCES;
+    return lists;
 }

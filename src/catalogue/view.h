@@ -10,7 +10,8 @@
 #ifndef CW_CATALOGUE_VIEW_H
 #define CW_CATALOGUE_VIEW_H
 
-#include "catalogue/snapshot.h"
+#include "base/news.h"
+#include "catalogue/normalise.h"
 
 typedef struct cw_view cw_view;
 
@@ -23,16 +24,17 @@ void cw_view_unref(cw_view *v);
 const cw_snapshot *cw_view_snapshot(const cw_view *v);
 cw_caller *cw_view_caller(const cw_view *v);
 cw_verdict cw_view_verdict(const cw_view *v, const cw_entry *entry);
+/* Whether the caller may list and describe, and whether it may call anything at all: ALLOW, LOGIN
+ * or FORBIDDEN. A door asks before it looks a name up, so that a refusal does not tell which names
+ * there are. */
+cw_verdict cw_view_discover_verdict(const cw_view *v);
+cw_verdict cw_view_call_verdict(const cw_view *v);
 /* The tool or method of this name unless it is hidden: unknown and forbidden are the same. A
  * method that is neither marked nor callable is unknown too. */
 const cw_entry *cw_view_find_tool(const cw_view *v, cw_str name);
 const cw_entry *cw_view_find_method(const cw_view *v, cw_str id);
-
-/* Which of an entry's two JSON forms a list has. */
-typedef enum cw_tool_form {
-    CW_TOOL_ANY_OUTPUT,    /* cw_entry.tool_json */
-    CW_TOOL_OBJECT_OUTPUT, /* cw_entry.tool_object */
-} cw_tool_form;
+/* Likewise the resource, template or prompt with this address. */
+const cw_entry *cw_view_find_shown(const cw_view *v, cw_shown_kind kind, cw_str address);
 
 /* "[{…},{…}]": all visible tools by name. Built once and kept; .p is NULL without memory. */
 cw_str cw_view_tools(cw_view *v, cw_tool_form form);
@@ -41,7 +43,12 @@ cw_str cw_view_tools(cw_view *v, cw_tool_form form);
 typedef enum cw_view_list {
     CW_VIEW_TOOLS,
     CW_VIEW_METHODS,
+    CW_VIEW_RESOURCES, /* by URI */
+    CW_VIEW_TEMPLATES, /* by template */
+    CW_VIEW_PROMPTS,   /* by name */
 } cw_view_list;
+
+#define CW_VIEW_LISTS 5
 
 /* Up to `n` of them from `offset` on go to `ret`, their number to *ret_n, that of all to
  * *ret_total. Takes as long as the page is large, but for the first time, when everything is
@@ -49,12 +56,20 @@ typedef enum cw_view_list {
 CW_MUST_USE cw_code cw_view_page(cw_view *v, cw_view_list list, size_t offset, const cw_entry **ret,
                                  size_t n, size_t *ret_n, size_t *ret_total);
 
+/* Up to `n` of those behind `name` (empty: from the first on) in the order of the list, whether or
+ * not there is one of that name; *ret_more tells whether others follow. */
+void cw_view_after(const cw_view *v, cw_view_list list, cw_str name, const cw_entry **ret, size_t n,
+                   size_t *ret_n, bool *ret_more);
+/* Under what name a list has an entry. */
+cw_str cw_view_name(cw_view_list list, const cw_entry *entry);
+
 /* A bit for each access class, set where it is visible: what decides who sees what. */
 cw_str cw_view_bits(const cw_view *v);
 /* What a cache has noted for it (cache.h); 0: nothing yet. */
 uint64_t cw_view_number(const cw_view *v);
 void cw_view_set_number(cw_view *v, uint64_t number);
-/* Whether two views list the same tools with the same bytes. */
-bool cw_view_lists_equal(cw_view *a, cw_view *b);
+/* Which lists are not the same in both views, byte for byte: CW_NEWS_…; templates count as
+ * resources. */
+unsigned cw_view_changes(const cw_view *a, const cw_view *b);
 
 #endif

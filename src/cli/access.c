@@ -14,13 +14,13 @@ int cw_access_open(const char *config, bool may_create, cw_access *ret)
 {
     *ret = (cw_access){0};
     cw_buf_init(&ret->out, CW_ACCESS_MAX_BYTES);
-    int code = cw_plugin_load_config(config, &ret->config);
+    int code = cw_cli_load_config(config, &ret->config);
     if (code >= 0)
         return code;
     if (ret->config->store.path.n == 0) {
         cw_config_unref(ret->config);
         return cw_cli_usage(
-            "there is no database of accounts: set store.path in the configuration");
+            "there is no database: set store.path in the configuration");
     }
     cw_db_opts opts = {
         .path = ret->config->store.path.p, .may_create = may_create, .busy_ms = BUSY_MS};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* access.h - what the commands about accounts, roles and tokens share.
+/* access.h - what the commands that use the database share.
  *
  * They work on the database that store.path of the configuration names, whether a
  * server runs or not: a running one sees the change within a second.
@@ -76,6 +76,7 @@ CW_MUST_USE cw_code cw_access_walk_roles(cw_access *a, cw_access_pair_fn fn, voi
 CW_MUST_USE cw_code cw_access_read_password(const char *file, char *out, cw_err *err);
 
 int cw_cli_account(int argc, char **argv);
+int cw_cli_cache(int argc, char **argv);
 int cw_cli_role(int argc, char **argv);
 int cw_cli_token(int argc, char **argv);
 int cw_cli_scope(int argc, char **argv);

@@ -17,12 +17,11 @@
 
 static cw_code add(cw_access *a, const cw_account *account, const cw_cli_texts *roles)
 {
+    cw_str names[CW_CLI_MAX_TEXTS];
     int64_t id;
-    cw_code rc = cw_db_add_account(a->db, account, &id, &a->err);
-    for (size_t i = 0; i < roles->n && !rc; i++) {
-        rc = cw_db_grant(a->db, account->name, cw_str_from(roles->items[i]), true, &a->err);
-        rc = rc == CW_DONE ? CW_OK : rc;
-    }
+    for (size_t i = 0; i < roles->n; i++)
+        names[i] = cw_str_from(roles->items[i]);
+    cw_code rc = cw_db_add_account(a->db, account, names, roles->n, &id, &a->err);
     if (!rc)
         cw_buf_printf(&a->out, "account %.*s added\n", CW_STR_ARG(account->name));
     return rc;
@@ -102,7 +101,7 @@ static cw_code add_line(const cw_account *account, void *ctx, cw_err *err)
 {
     cw_access *a = ((listing *)ctx)->a;
     CW_CLEANUP(cw_buf_done) cw_buf roles;
-    cw_buf_init(&roles, 65536);
+    cw_buf_init(&roles, CW_ACCESS_MAX_BYTES);
     cw_code rc = cw_db_each_role_of(a->db, account->id, cw_access_on_text, &roles, err);
     if (rc)
         return rc;

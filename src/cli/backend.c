@@ -4,12 +4,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/plugin.h"
 
 /* A client that keeps a list for so long asks rarely enough; those that listen hear of a change. */
 #define LIST_TTL_MS 5000u
 #define PUBLISH_PAUSE_MS 1000u
+#define ASK_PAUSE_MS 100u
+#define SECRET_MIN 32u
+#define SECRET_MAX 65536u
 #define POST_TRIES 1000 /* a millisecond apart */
 
 /* ---- publishing ---- */
@@ -113,21 +117,54 @@ static void on_read(cw_caller *caller, void *ctx)
     post_to_main(b, on_anonymous);
 }
 
-static void read_anonymous(cw_backend *b)
+/* On the main loop: do what the cache commands have ordered. */
+static void on_orders(void *arg)
+{
+    cw_backend *b = arg;
+    unsigned tags;
+    if (!b->is_open)
+        return;
+    bool is_rebuild = cw_orders_take(&b->orders, &tags);
+    if (!tags)
+        return;
+    cw_log(CW_LOG_INFO, "serve", is_rebuild ? "cache rebuild" : "cache invalidated",
+           CW_KV("tags", cw_cache_tags_text(tags)));
+    cw_bridge_drop(b->bridge, tags);
+    if (is_rebuild)
+        cw_sources_rebuild(b->sources);
+}
+
+static void on_orders_read(void *ctx)
+{
+    post_to_main(ctx, on_orders);
+}
+
+static void on_ask_again(uv_timer_t *timer);
+
+/* What the database says: what the anonymous may do, and what was ordered. */
+static void read_store(cw_backend *b)
 {
     cw_err err = {0};
     cw_code rc = cw_accounts_read_anonymous(b->accounts, on_read, b);
     if (!rc)
+        rc = cw_orders_read(&b->orders, cw_accounts_store(b->accounts));
+    if (!rc)
         return;
     cw_fail(&err, rc, "%s", cw_code_text(rc));
-    cw_log_err(CW_LOG_ERROR, "serve", "the role of the anonymous stays as it is", &err);
+    cw_log_err(CW_LOG_WARN, "serve", "a change of the database is looked at later", &err);
+    uv_timer_start(&b->again, on_ask_again, ASK_PAUSE_MS, 0);
+}
+
+static void on_ask_again(uv_timer_t *timer)
+{
+    read_store(timer->data);
 }
 
 static void on_store_changed(void *arg)
 {
     cw_backend *b = arg;
     if (b->accounts && b->is_open)
-        read_anonymous(b);
+        read_store(b);
 }
 
 static void on_change(void *ctx)
@@ -175,7 +212,7 @@ static void use_roles(cw_backend *b, cw_caller *configured, cw_roles *roles)
         return;
     }
     cw_accounts_set_roles(b->accounts, roles);
-    read_anonymous(b);
+    read_store(b);
 }
 
 /* ---- configuration ---- */
@@ -190,6 +227,27 @@ static cw_code new_anonymous(const cw_config *config, cw_caller **ret, cw_err *e
     return cw_caller_new_anonymous(NULL, 0, ret, err);
 }
 
+/* Those that are in force where nothing has changed, so that nobody is told of news. */
+static cw_code load_translations(const cw_backend *b, const cw_config *config,
+                                 cw_translations **ret, cw_err *err)
+{
+    cw_translations *fresh = NULL;
+    cw_str initial = config->translations.initial;
+    cw_translations_opts opts = {.folder = config->translations.folder.p,
+                                 .original = config->translations.original,
+                                 .initial = initial.n ? initial : config->translations.original,
+                                 .max_bytes = config->translations.size};
+    if (config->translations.folder.n) {
+        cw_code rc = cw_translations_load(&opts, &fresh, err);
+        if (rc)
+            return rc;
+    }
+    bool is_new = !cw_translations_equal(fresh, b->translations);
+    *ret = cw_translations_ref(is_new ? fresh : b->translations);
+    cw_translations_unref(fresh);
+    return CW_OK;
+}
+
 static cw_bridge_settings settings_of(const cw_backend *b, const cw_config *config)
 {
     cw_bridge_settings settings = {
@@ -200,6 +258,10 @@ static cw_bridge_settings settings_of(const cw_backend *b, const cw_config *conf
         .clear_text_passwords = config->access.clear_text_passwords,
         .debug_headers = config->debug_headers,
         .page_size = config->page_size,
+        .legacy_sessions = config->mcp.legacy_sessions,
+        .session_s = config->mcp.session_ms / 1000,
+        .ask_s = config->mcp.ask_ms / 1000,
+        .mcp_page = config->mcp.page_size,
         .cache_size = config->limits.cache_size,
     };
     memcpy(settings.public_url, config->public_url.p, config->public_url.n + 1);
@@ -210,19 +272,28 @@ cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
 {
     cw_caller *configured = NULL;
     cw_roles *roles = NULL;
+    cw_translations *translations = NULL;
     cw_bridge_settings old = b->settings;
     cw_code rc = new_anonymous(config, &configured, err);
     if (!rc)
         rc = make_roles(config, &roles, err);
+    if (!rc)
+        rc = load_translations(b, config, &translations, err);
     b->settings = settings_of(b, config);
+    b->settings.translations = translations;
+    b->settings.revision = old.revision + 1;
     if (!rc && !b->anonymous)
         set_anonymous(b, configured); /* sources may publish at once */
     if (!rc)
         rc = cw_sources_configure(b->sources, config, err);
-    if (rc)
+    if (rc) {
         b->settings = old;
-    else
+        cw_translations_unref(translations);
+    } else {
+        cw_translations_unref(b->translations);
+        b->translations = translations;
         use_roles(b, configured, roles);
+    }
     cw_caller_unref(configured);
     cw_roles_unref(roles);
     /* Roles and settings count from now on, whatever the sources still have to load. */
@@ -233,20 +304,43 @@ cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
 
 /* ---- begin and end ---- */
 
+/* What seals the state that clients carry. */
+static cw_code make_door(cw_backend *b, const cw_config *config, cw_err *err)
+{
+    cw_seal seal;
+    cw_buf secret;
+    cw_buf_init(&secret, SECRET_MAX);
+    cw_code rc = cw_seal_init(&seal, err);
+    if (!rc && config->mcp.secret_file.n) {
+        rc = cw_file_read(config->mcp.secret_file.p, CW_FILE_PLAIN, &secret, err);
+        if (!rc && secret.n < SECRET_MIN)
+            rc = cw_fail(err, CW_PARAMS, "mcp.secret_file: '%s' has fewer than %u bytes",
+                         config->mcp.secret_file.p, SECRET_MIN);
+        if (!rc)
+            cw_seal_init_from(&seal, cw_buf_str(&secret));
+    }
+    cw_buf_done(&secret);
+    return rc ? rc : cw_mcp_new(b->bridge, b->n_loops, &seal, &b->mcp, err);
+}
+
 cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
                         const cw_config *config, cw_err *err)
 {
     *b = (cw_backend){.loop = main_loop, .n_loops = n_loops};
     pthread_mutex_init(&b->lock, NULL);
+    cw_orders_init(&b->orders, on_orders_read, b);
     cw_code rc = cw_cli_find_host(config, config->plugins.folder.n > 0, &b->host, err);
     if (rc)
         return rc;
     uv_timer_init(&main_loop->uv, &b->timer);
-    b->timer.data = b;
+    uv_timer_init(&main_loop->uv, &b->again);
+    b->timer.data = b->again.data = b;
     b->is_open = true;
     rc = cw_spawner_new(&b->spawner, err);
     if (!rc)
         rc = cw_bridge_new(main_loop, n_loops, &b->bridge, err);
+    if (!rc)
+        rc = make_door(b, config, err);
     if (!rc)
         rc = open_accounts(b, config, err);
     if (rc)
@@ -258,6 +352,7 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
         .host = b->host,
         .publish = on_snapshot,
         .settled = on_settled,
+        .news = cw_bridge_news(b->bridge),
         .ctx = b,
     };
     return cw_sources_new(&opts, &b->sources, err);
@@ -303,22 +398,27 @@ void cw_backend_close(cw_backend *b)
     cw_sources_free(b->sources);
     b->sources = NULL;
     uv_close((uv_handle_t *)&b->timer, NULL);
+    uv_close((uv_handle_t *)&b->again, NULL);
 }
 
 void cw_backend_done(cw_backend *b)
 {
     cw_backend_close(b);
+    cw_mcp_free(b->mcp);
     cw_bridge_free(b->bridge);
     cw_accounts_free(b->accounts); /* its threads end here: nothing comes from them any more */
     cw_snapshot_unref(b->snapshot);
     cw_caller_unref(b->anonymous);
     cw_caller_unref(b->configured);
     cw_caller_unref(b->read);
+    cw_translations_unref(b->translations);
     pthread_mutex_destroy(&b->lock);
+    cw_orders_done(&b->orders);
     cw_spawner_free(b->spawner);
     free(b->host);
-    /* The timer stays as it is: the main loop may still have to close it. */
+    /* The timers stay as they are: the main loop may still have to close them. */
     b->bridge = NULL;
+    b->mcp = NULL;
     b->snapshot = NULL;
     b->accounts = NULL;
     b->anonymous = b->configured = b->read = NULL;

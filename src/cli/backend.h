@@ -16,6 +16,8 @@
 
 #include "call/bridge.h"
 #include "cli/cli.h"
+#include "cli/orders.h"
+#include "door/mcp.h"
 #include "net/child.h"
 #include "net/server.h"
 #include "source/sources.h"
@@ -26,6 +28,7 @@ typedef struct cw_backend {
     char *host; /* path of causeway-plugin-host */
     cw_spawner *spawner;
     cw_bridge *bridge;
+    cw_mcp *mcp; /* the door for MCP clients */
     cw_sources *sources;
     cw_snapshot *snapshot; /* published last; NULL: none yet */
     cw_accounts *accounts; /* NULL: nobody can log in */
@@ -34,8 +37,11 @@ typedef struct cw_backend {
     pthread_mutex_t lock;  /* of what the store's thread leaves here: */
     cw_caller *read;       /* the anonymous caller; NULL: there is no database */
     bool has_read;
+    cw_orders orders;              /* of the cache commands */
+    cw_translations *translations; /* NULL: none */
     cw_bridge_settings settings;
     uv_timer_t timer; /* the end of waiting; later: publishing again after a failure */
+    uv_timer_t again; /* asking a store again that was too busy */
     bool is_open, is_waiting, is_settled, is_late, is_read;
 } cw_backend;
 

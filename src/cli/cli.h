@@ -64,6 +64,18 @@ typedef struct cw_cli_spec {
     size_t max_args;
 } cw_cli_spec;
 
+/* Options that several commands take. */
+#define CW_CLI_CONFIG_OPTION(target)                                                               \
+    {                                                                                              \
+        "config", 'c', CW_CLI_TEXT, target, "FILE",                                                \
+            "read the configuration from FILE; without it, from\n"                                 \
+            "the file that $CAUSEWAY_CONFIG names, if any"                                         \
+    }
+#define CW_CLI_JSON_OPTION(target)                                                                 \
+    {                                                                                              \
+        "json", 0, CW_CLI_FLAG, target, NULL, "print JSON"                                         \
+    }
+
 /* What is left after the options, in order: pointers into argv. */
 typedef struct cw_cli_args {
     char **items;
@@ -102,6 +114,7 @@ int cw_cli_serve(int argc, char **argv);
 int cw_cli_config(int argc, char **argv);
 int cw_cli_plugin(int argc, char **argv);
 int cw_cli_schema(int argc, char **argv);
+int cw_cli_translations(int argc, char **argv);
 int cw_cli_version(int argc, char **argv);
 int cw_cli_help(int argc, char **argv);
 
@@ -114,6 +127,9 @@ CW_PRINTF(1, 2) int cw_cli_failure(const char *fmt, ...);
 int cw_cli_config_failure(cw_code code, const cw_config_problems *problems, const cw_err *err);
 /* --config, else $CAUSEWAY_CONFIG when set and not empty, else NULL: the defaults. */
 const char *cw_cli_config_path(const char *option);
+/* Load the configuration that this names, or report why not. Returns -1 with one, else the exit
+ * code. */
+int cw_cli_load_config(const char *option, cw_config **ret);
 
 /* Write all of `text` to standard output and flush. Returns CW_EXIT_OK, or reports (a full disk, a
  * closed pipe) and returns CW_EXIT_FAILURE. */

@@ -9,30 +9,10 @@
 #define OUTPUT_MAX_BYTES (64u * 1024u * 1024u)
 #define FILES_MAX 1000u
 
-#define CONFIG_OPTION(target)                                                                      \
-    {                                                                                              \
-        "config", 'c', CW_CLI_TEXT, target, "FILE",                                                \
-            "read the configuration from FILE; without it, from\n"                                 \
-            "the file that $CAUSEWAY_CONFIG names, if any"                                         \
-    }
-
-/* Load, or report why not. Returns -1 with a configuration, else the exit code. */
-static int load(const char *path, cw_config **ret)
-{
-    const cw_config_source source = {.path = path};
-    cw_err err = {0};
-    cw_config_problems problems;
-    cw_config_problems_init(&problems);
-    cw_code rc = cw_config_load(&source, ret, &problems, &err);
-    int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
-    cw_config_problems_done(&problems);
-    return code;
-}
-
 static int check_file(const char *path)
 {
     cw_config *config;
-    int code = load(path, &config);
+    int code = cw_cli_load_config(path, &config);
     if (code >= 0)
         return code;
     cw_config_unref(config);
@@ -46,7 +26,7 @@ static int check_file(const char *path)
 static int run_check(int argc, char **argv)
 {
     const char *path = NULL;
-    const cw_cli_option options[] = {CONFIG_OPTION(&path), {0}};
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&path), {0}};
     const cw_cli_spec spec = {
         "config check", "[FILE...]",
         "Check configuration files and report every mistake with its line and column.\n"
@@ -88,7 +68,7 @@ static int run_schema(int argc, char **argv)
 static int run_show(int argc, char **argv)
 {
     const char *path = NULL;
-    const cw_cli_option options[] = {CONFIG_OPTION(&path), {0}};
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&path), {0}};
     const cw_cli_spec spec = {
         "config show", "",
         "Print the configuration that would be in force, defaults included, as a YAML\n"
@@ -98,7 +78,7 @@ static int run_show(int argc, char **argv)
     if (code >= 0)
         return code;
     cw_config *config;
-    code = load(cw_cli_config_path(path), &config);
+    code = cw_cli_load_config(path, &config);
     if (code >= 0)
         return code;
     cw_buf out;

@@ -101,6 +101,18 @@ const char *cw_cli_config_path(const char *option)
     return variable && variable[0] ? variable : NULL;
 }
 
+int cw_cli_load_config(const char *option, cw_config **ret)
+{
+    const cw_config_source source = {.path = cw_cli_config_path(option)};
+    cw_err err = {0};
+    cw_config_problems problems;
+    cw_config_problems_init(&problems);
+    cw_code rc = cw_config_load(&source, ret, &problems, &err);
+    int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
+    cw_config_problems_done(&problems);
+    return code;
+}
+
 int cw_cli_print(cw_str text)
 {
     if (fwrite(text.p, 1, text.n, stdout) == text.n && fflush(stdout) == 0)

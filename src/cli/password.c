@@ -9,8 +9,8 @@
 #include "access/secret.h"
 #include "cli/access.h"
 
-/* A password, a line break, and one byte more to see that it is too long. */
-#define INPUT_MAX (CW_PASSWORD_MAX + 2u)
+/* A password, a line break of two, and one byte more to see that it is too long. */
+#define INPUT_MAX (CW_PASSWORD_MAX + 3u)
 
 typedef struct input {
     char bytes[INPUT_MAX];

@@ -16,19 +16,8 @@
 #define CW_PLUGIN_SUFFIX ".so"
 #define CW_PLUGIN_OFF_SUFFIX ".so.disabled"
 
-#define CW_CLI_CONFIG_OPTION(target)                                                               \
-    {                                                                                              \
-        "config", 'c', CW_CLI_TEXT, target, "FILE",                                                \
-            "read the configuration from FILE; without it, from\n"                                 \
-            "the file that $CAUSEWAY_CONFIG names, if any"                                         \
-    }
-#define CW_CLI_JSON_OPTION(target)                                                                 \
-    {                                                                                              \
-        "json", 0, CW_CLI_FLAG, target, NULL, "print JSON"                                         \
-    }
-
-/* Load a configuration, or report why not. Returns -1 with one, else the exit code. */
-int cw_plugin_load_config(const char *option, cw_config **ret);
+/* The folder of this program, without a slash at its end. CW_IO. */
+CW_MUST_USE cw_code cw_cli_own_folder(char *out, size_t n, cw_err *err);
 /* The path of causeway-plugin-host: plugins.host of the configuration, else the one beside this
  * program, in its build tree, or where it is installed. The caller frees it. CW_NOTFOUND when there
  * is none and it is needed. */
@@ -56,6 +45,7 @@ typedef struct cw_plugin_report {
     size_t n_methods;
     cw_snapshot *snapshot; /* of this plugin alone; NULL where the plugin has mistakes */
     cw_str problems;       /* its mistakes, one a line; empty: none */
+    cw_str warnings;       /* likewise what may be meant otherwise (catalogue/review.h) */
     cw_contract_policy policy;
 } cw_plugin_report;
 
@@ -67,8 +57,8 @@ CW_MUST_USE cw_code cw_plugin_inspect(const cw_config *config, const char *host,
 void cw_plugin_report_done(cw_plugin_report *report);
 /* Print a report's problems on standard error, each on a line, safe for a terminal. */
 void cw_plugin_print_problems(cw_str problems);
-/* The same as a JSON member: "problems": […]. */
-void cw_plugin_write_problems(cw_json_writer *w, cw_str problems);
+/* The lines of problems or warnings as a JSON member: "problems": […]. */
+void cw_plugin_write_problems(cw_json_writer *w, cw_str name, cw_str problems);
 /* The number of methods and tools; 0 where there are mistakes. */
 void cw_plugin_report_count(const cw_plugin_report *report, size_t *ret_methods, size_t *ret_tools);
 

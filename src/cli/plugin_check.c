@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "catalogue/normalise.h"
 #include "cli/plugin.h"
 #include "config/quote.h"
 
@@ -42,22 +43,31 @@ static void add_needs(cw_buf *out, const cw_needs *needs)
     cw_buf_printf(out, "%s%s", levels[needs->level], needs->n_scopes ? ", scopes " : "");
     add_names(out, needs->scopes, needs->n_scopes);
     cw_buf_add_char(out, '\n');
+    if (needs->hides)
+        add_line(out, "visibility", CW_STR("hide"));
 }
 
 /* "integer", or the whole schema where it names no type. */
-static cw_str type_of(const cw_param *p)
+static void add_type(cw_buf *out, const cw_param *p)
 {
-    if (!p->schema)
-        return CW_STR("anything");
-    const cw_json *type = cw_json_get(p->schema, CW_STR("type"));
-    return cw_json_is(type, CW_JSON_STRING) ? cw_json_text(type) : cw_json_span(p->schema);
+    cw_arena scratch;
+    cw_arena_init(&scratch, OUTPUT_MAX_BYTES);
+    cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
+    const cw_json *schema, *type = NULL;
+    if (p->schema.n && cw_json_read(p->schema, &deep, &scratch, &schema, NULL, NULL) == CW_OK)
+        type = cw_json_get(schema, CW_STR("type"));
+    if (cw_json_is(type, CW_JSON_STRING))
+        cw_quote_bare(out, cw_json_text(type));
+    else
+        cw_quote_bare(out, p->schema.n ? p->schema : CW_STR("anything"));
+    cw_arena_done(&scratch);
 }
 
 static void add_param(cw_buf *out, const cw_param *p)
 {
     cw_quote_bare(out, p->name);
     cw_buf_add(out, CW_STR(": "));
-    cw_quote_bare(out, type_of(p));
+    add_type(out, p);
     cw_buf_printf(out, "%s", p->is_required ? ", required" : "");
     if (p->initial) {
         cw_buf_add(out, CW_STR(", default "));
@@ -90,6 +100,17 @@ static void add_method(cw_buf *out, const cw_entry *e)
         add_line(out, "params", CW_STR("none"));
 }
 
+static void add_warnings(cw_buf *out, cw_str warnings)
+{
+    if (warnings.n)
+        cw_buf_add_char(out, '\n');
+    for (cw_str rest = warnings; rest.p && rest.n;) {
+        cw_buf_add(out, CW_STR("warning: "));
+        cw_quote_bare(out, cw_str_cut(rest, '\n', &rest));
+        cw_buf_add_char(out, '\n');
+    }
+}
+
 static int print_text(const char *path, const cw_plugin_report *r)
 {
     cw_buf out;
@@ -103,6 +124,7 @@ static int print_text(const char *path, const cw_plugin_report *r)
     const cw_entry *entries = cw_snapshot_entries(r->snapshot, &n_methods);
     for (size_t i = 0; i < n_methods; i++)
         add_method(&out, &entries[i]);
+    add_warnings(&out, r->warnings);
     return cw_cli_print_buf(&out);
 }
 
@@ -123,11 +145,19 @@ static void write_method(cw_json_writer *w, const cw_entry *e)
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("method"), m->id);
     write_names(w, CW_STR("permissions"), m->needs.permissions, m->needs.n_permissions);
+    cw_json_add_string_member(w, CW_STR("visibility"),
+                              m->needs.hides ? CW_STR("hide") : CW_STR("challenge"));
     cw_json_add_key(w, CW_STR("tool"));
-    if (e->tool_name.n)
-        cw_json_add_span(w, e->tool_json);
-    else
+    if (e->tool_name.n) {
+        CW_CLEANUP(cw_buf_done) cw_buf tool;
+        cw_buf_init(&tool, OUTPUT_MAX_BYTES);
+        cw_tool_write(e, CW_TOOL_ANY_OUTPUT, &tool);
+        if (tool.code && !w->out->code)
+            w->out->code = tool.code;
+        cw_json_add_span(w, cw_buf_str(&tool));
+    } else {
         cw_json_add_null(w);
+    }
     cw_json_close(w);
 }
 
@@ -141,7 +171,8 @@ static int print_json(const char *path, const cw_plugin_report *r)
     cw_json_add_string_member(&w, CW_STR("file"), cw_str_from(path));
     cw_json_add_bool_member(&w, CW_STR("ok"), r->problems.n == 0);
     cw_json_add_string_member(&w, CW_STR("version"), r->version);
-    cw_plugin_write_problems(&w, r->problems);
+    cw_plugin_write_problems(&w, CW_STR("problems"), r->problems);
+    cw_plugin_write_problems(&w, CW_STR("warnings"), r->warnings);
     cw_json_add_key(&w, CW_STR("methods"));
     cw_json_open_array(&w);
     size_t n = 0;
@@ -197,7 +228,7 @@ int cw_cli_plugin_check(int argc, char **argv)
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return cw_cli_failure("%s: not a file", path);
     cw_config *config = NULL;
-    code = cw_plugin_load_config(config_path, &config);
+    code = cw_cli_load_config(config_path, &config);
     if (code >= 0)
         return code;
     cw_err err = {0};

@@ -21,8 +21,7 @@
 
 /* ---- where it is ---- */
 
-/* The folder of this program, without a slash at its end. */
-static cw_code own_folder(char *out, size_t n, cw_err *err)
+cw_code cw_cli_own_folder(char *out, size_t n, cw_err *err)
 {
     ssize_t got = readlink("/proc/self/exe", out, n - 1);
     if (got < 0)
@@ -38,7 +37,7 @@ static cw_code look_up(char *out, size_t n, cw_err *err)
 {
     static const char *const below[] = {"", "/src/host"};
     char folder[PATH_BYTES];
-    cw_code rc = own_folder(folder, sizeof folder, err);
+    cw_code rc = cw_cli_own_folder(folder, sizeof folder, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < CW_COUNT(below); i++) {

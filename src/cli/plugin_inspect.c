@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include "catalogue/review.h"
 #include "cli/plugin.h"
 #include "config/quote.h"
 #include "net/child.h"
@@ -106,10 +107,33 @@ static cw_code judge(cw_plugin_report *r, cw_str name, const cw_cli_child *child
     return text ? CW_OK : cw_fail_nomem(err);
 }
 
+static void on_note(const cw_review_note *note, void *ctx)
+{
+    cw_buf *text = ctx;
+    cw_review_write(note, text);
+    cw_buf_add_char(text, '\n');
+}
+
+static cw_code add_warnings(cw_plugin_report *r, const cw_config *config, cw_err *err)
+{
+    cw_review_opts opts = {.policy = r->policy,
+                           .scopes = config->access.scopes.items,
+                           .n_scopes = config->access.scopes.n};
+    cw_buf text;
+    cw_buf_init(&text, REPORT_MAX_BYTES);
+    cw_code rc = cw_review(r->methods, r->n_methods, &opts, on_note, &text);
+    r->warnings = cw_arena_dup_str(&r->arena, cw_buf_str(&text));
+    if (text.code || !r->warnings.p)
+        rc = CW_NOMEM;
+    cw_buf_done(&text);
+    return rc ? cw_fail_nomem(err) : CW_OK;
+}
+
 cw_code cw_plugin_inspect(const cw_config *config, const char *host, const char *path,
                           cw_plugin_report *ret, cw_err *err)
 {
-    *ret = (cw_plugin_report){.problems = CW_STR_INIT(""), .version = CW_STR_INIT("")};
+    *ret = (cw_plugin_report){
+        .problems = CW_STR_INIT(""), .warnings = CW_STR_INIT(""), .version = CW_STR_INIT("")};
     ret->policy = cw_sources_policy(config);
     cw_arena_init(&ret->arena, REPORT_MAX_BYTES);
     cw_str name = name_of(path);
@@ -122,6 +146,8 @@ cw_code cw_plugin_inspect(const cw_config *config, const char *host, const char 
     cw_code rc = cw_cli_run_child(argv, CHECK_MS, &child, err);
     if (!rc)
         rc = judge(ret, name, &child, err);
+    if (!rc)
+        rc = add_warnings(ret, config, err);
     cw_cli_child_done(&child);
     if (!rc && !ret->problems.p)
         rc = cw_fail_nomem(err);
@@ -148,9 +174,9 @@ void cw_plugin_print_problems(cw_str problems)
     cw_buf_done(&text);
 }
 
-void cw_plugin_write_problems(cw_json_writer *w, cw_str problems)
+void cw_plugin_write_problems(cw_json_writer *w, cw_str name, cw_str problems)
 {
-    cw_json_add_key(w, CW_STR("problems"));
+    cw_json_add_key(w, name);
     cw_json_open_array(w);
     for (cw_str rest = problems; rest.p && rest.n;) {
         cw_str line = cw_str_cut(rest, '\n', &rest);

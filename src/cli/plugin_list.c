@@ -19,22 +19,10 @@
 
 /* ---- what the commands share ---- */
 
-int cw_plugin_load_config(const char *option, cw_config **ret)
-{
-    const cw_config_source source = {.path = cw_cli_config_path(option)};
-    cw_err err = {0};
-    cw_config_problems problems;
-    cw_config_problems_init(&problems);
-    cw_code rc = cw_config_load(&source, ret, &problems, &err);
-    int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
-    cw_config_problems_done(&problems);
-    return code;
-}
-
 /* A configuration with a plugin folder. Returns -1 with one, else the exit code. */
 static int load_folder(const char *option, cw_config **ret)
 {
-    int code = cw_plugin_load_config(option, ret);
+    int code = cw_cli_load_config(option, ret);
     if (code >= 0 || (*ret)->plugins.folder.n)
         return code;
     cw_config_unref(*ret);
@@ -218,7 +206,7 @@ static int print_json(const plugins *all)
         cw_json_add_string_member(&w, CW_STR("version"), cw_str_from(p->version));
         cw_json_add_i64_member(&w, CW_STR("methods"), (int64_t)p->n_methods);
         cw_json_add_i64_member(&w, CW_STR("tools"), (int64_t)p->n_tools);
-        cw_plugin_write_problems(&w, cw_str_from(p->problems));
+        cw_plugin_write_problems(&w, CW_STR("problems"), cw_str_from(p->problems));
         cw_json_close(&w);
     }
     cw_json_close(&w);

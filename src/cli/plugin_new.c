@@ -225,7 +225,7 @@ static int write_skeleton(const char *name)
 {
     cw_err err = {0};
     cw_config *config = NULL;
-    int code = cw_plugin_load_config(NULL, &config);
+    int code = cw_cli_load_config(NULL, &config);
     if (code >= 0)
         return code;
     char include[PATH_BYTES];

@@ -2,12 +2,14 @@
 /* schema: check JSON Schemas, and instances against them. */
 #include "schema/schema.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli/cli.h"
+#include "config/quote.h"
+#include "schema/differ.h"
 
 #define FILE_MAX_BYTES (64u * 1024u * 1024u)
 #define OUTPUT_MAX_BYTES (64u * 1024u * 1024u)
@@ -49,26 +51,12 @@ static int read_settings(const char *draft, const char *output, bool formats, se
 /* A file, or standard input for "-". */
 static bool read_file(const char *path, cw_buf *out)
 {
-    bool standard = strcmp(path, "-") == 0;
-    FILE *f = standard ? stdin : fopen(path, "rb");
-    if (!f) {
-        cw_cli_failure("%s: %s", path, strerror(errno));
-        return false;
-    }
-    size_t n = 1;
-    while (n > 0 && !out->code) {
-        char part[16384];
-        n = fread(part, 1, sizeof part, f);
-        cw_buf_add_bytes(out, part, n);
-    }
-    bool failed = ferror(f);
-    if (failed)
-        cw_cli_failure("%s: %s", path, strerror(errno));
-    if (!standard)
-        fclose(f);
-    if (out->code)
-        cw_cli_failure("%s: %s", path, cw_code_text(out->code));
-    return !failed && !out->code;
+    cw_err err;
+    cw_code rc = strcmp(path, "-") == 0 ? cw_file_read_fd(STDIN_FILENO, path, out, &err)
+                                        : cw_file_read(path, CW_FILE_ANY, out, &err);
+    if (rc)
+        cw_cli_failure("%s", err.msg);
+    return !rc;
 }
 
 static cw_schema *load_schema(const char *path, const settings *set)
@@ -251,6 +239,37 @@ static int run_validate(int argc, char **argv)
     return worst;
 }
 
+typedef struct checking {
+    const char *path;
+    cw_buf *out;
+} checking;
+
+static void add_difference(const cw_schema_difference *d, void *ctx)
+{
+    const checking *c = ctx;
+    cw_buf_printf(c->out, "%s: %swarning%s: ", c->path, cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD),
+                  cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
+    cw_quote_bare(c->out, d->pointer);
+    cw_buf_printf(c->out, ": %s\n", d->text);
+}
+
+static int check_file(const char *path, const settings *set)
+{
+    cw_schema *s = load_schema(path, set);
+    if (!s)
+        return CW_EXIT_USAGE;
+    cw_buf out;
+    cw_buf_init(&out, OUTPUT_MAX_BYTES);
+    checking c = {path, &out};
+    cw_code rc = cw_schema_differences(s, add_difference, &c);
+    cw_schema_unref(s);
+    if (rc)
+        out.code = rc;
+    cw_buf_printf(&out, "%s: %sok%s\n", path, cw_cli_escape(STDOUT_FILENO, CW_CLI_GREEN),
+                  cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
+    return cw_cli_print_buf(&out);
+}
+
 static int run_check(int argc, char **argv)
 {
     const char *draft = NULL;
@@ -258,7 +277,8 @@ static int run_check(int argc, char **argv)
     const cw_cli_spec spec = {
         "schema check", "SCHEMA...",
         "Check that JSON Schemas are valid for their dialect and can be compiled: every\n"
-        "keyword's value, every reference, every pattern. Exits with 0 or 2.",
+        "keyword's value, every reference, every pattern. Exits with 0 or 2. Warns where\n"
+        "a draft-07 schema would mean something else in 2020-12.",
         options, FILES_MAX};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);
@@ -271,17 +291,8 @@ static int run_check(int argc, char **argv)
         return cw_cli_usage("name a schema to check");
     int worst = CW_EXIT_OK;
     for (size_t i = 0; i < args.n; i++) {
-        cw_schema *s = load_schema(args.items[i], &set);
-        cw_buf out;
-        cw_buf_init(&out, OUTPUT_MAX_BYTES);
-        if (s)
-            cw_buf_printf(&out, "%s: %sok%s\n", args.items[i],
-                          cw_cli_escape(STDOUT_FILENO, CW_CLI_GREEN),
-                          cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
-        code = cw_cli_print_buf(&out);
-        code = s ? code : CW_EXIT_USAGE;
+        code = check_file(args.items[i], &set);
         worst = code > worst ? code : worst;
-        cw_schema_unref(s);
     }
     return worst;
 }

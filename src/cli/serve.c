@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "cli/backend.h"
+#include "cli/examples.h"
 #include "door/health.h"
 #include "door/jsonrpc.h"
 #include "door/mcp.h"
@@ -36,7 +37,14 @@ static cw_code load_config(const service *sv, cw_config **ret, cw_config_problem
 {
     cw_config_source source = {
         .path = sv->config_path, .listen = sv->listen.items, .n_listen = sv->listen.n};
-    return cw_config_load(&source, ret, problems, err);
+    cw_buf examples;
+    cw_buf_init(&examples, CW_CONFIG_MAX_BYTES);
+    cw_code rc = sv->config_path ? CW_OK : cw_examples_config(&examples, err);
+    source.text = cw_buf_str(&examples);
+    if (!rc)
+        rc = cw_config_load(&source, ret, problems, err);
+    cw_buf_done(&examples);
+    return rc;
 }
 
 static cw_code configure_log(const cw_config *c, cw_err *err)
@@ -257,7 +265,7 @@ static cw_code add_routes(service *sv, cw_err *err)
     if (!rc)
         rc = cw_jsonrpc_add_routes(&sv->router, sv->backend.bridge);
     if (!rc)
-        rc = cw_mcp_add_routes(&sv->router, sv->backend.bridge);
+        rc = cw_mcp_add_routes(&sv->router, sv->backend.mcp);
     if (!rc)
         rc = cw_rest_add_routes(&sv->router, sv->backend.bridge);
     return rc ? cw_fail(err, rc, "routes: %s", cw_code_text(rc)) : CW_OK;
@@ -275,6 +283,8 @@ static cw_code prepare(service *sv, cw_err *err)
         rc = cw_server_configure(sv->server, &opts, err);
     if (!rc)
         rc = cw_log_start(err);
+    if (!rc && !sv->config_path)
+        cw_examples_announce(sv->config);
     if (!rc)
         rc = watch_signals(sv, err);
     if (!rc)
@@ -314,6 +324,20 @@ static void warn_clear_text(const service *sv, const cw_listener *l)
            CW_KV("address", cw_str_from(address)));
 }
 
+/* Without a configuration the only listener is on loopback, unless somebody wanted another. */
+static void tell_who_can_call(const service *sv, const cw_listener *l)
+{
+    char address[CW_ADDRESS_TEXT];
+    if (sv->config_path)
+        return;
+    cw_address_format(&l->address, address, sizeof address);
+    bool is_near = l->address.sa.ss_family == AF_UNIX || cw_address_is_loopback(&l->address);
+    cw_log(is_near ? CW_LOG_INFO : CW_LOG_WARN, "serve",
+           is_near ? "no configuration file: only this machine can connect"
+                   : "no configuration file: other machines can connect and call the examples",
+           CW_KV("address", cw_str_from(address)));
+}
+
 static int announce(const service *sv)
 {
     cw_buf text;
@@ -325,6 +349,7 @@ static int announce(const service *sv)
         cw_address_format(&listeners[i].address, address, sizeof address);
         bool is_unix = listeners[i].address.sa.ss_family == AF_UNIX;
         warn_clear_text(sv, &listeners[i]);
+        tell_who_can_call(sv, &listeners[i]);
         cw_buf_printf(&text, "causeway: listening on %s%s\n",
                       is_unix ? "" : (listeners[i].tls ? "https://" : "http://"), address);
     }
@@ -381,7 +406,8 @@ int cw_cli_serve(int argc, char **argv)
     const cw_cli_spec spec = {
         "serve", "",
         "Start the server and print where it listens. TERM and INT stop it gracefully,\n"
-        "HUP makes it read its configuration again.",
+        "HUP makes it read its configuration again. Without a configuration it serves\n"
+        "the example plugins to everybody on this machine.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)

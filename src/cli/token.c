@@ -11,6 +11,8 @@
 
 #define NAME_WIDTH 20u
 #define DAY_MS UINT64_C(86400000)
+/* A century: the years of a date have four digits. */
+#define EXPIRY_MAX_DAYS UINT64_C(36500)
 
 /* ---- create ---- */
 
@@ -24,12 +26,14 @@ static bool parse_expiry(const char *text, int64_t now, int64_t *ret)
         return true;
     }
     if (cw_str_ends(s, CW_STR("d"))) {
-        if (!cw_str_to_u64(cw_str_make(s.p, s.n - 1), &ms) || ms == 0 || ms > 36500)
+        if (!cw_str_to_u64(cw_str_make(s.p, s.n - 1), &ms) || ms > EXPIRY_MAX_DAYS)
             return false;
         ms *= DAY_MS;
-    } else if (!cw_units_parse_duration(s, &ms) || ms == 0) {
+    } else if (!cw_units_parse_duration(s, &ms)) {
         return false;
     }
+    if (ms == 0 || ms > EXPIRY_MAX_DAYS * DAY_MS)
+        return false;
     *ret = now + (int64_t)ms;
     return true;
 }
@@ -124,7 +128,7 @@ static int run_create(int argc, char **argv)
         return cw_cli_usage("name the account that the token is for");
     cw_token token = {.name = cw_str_from(name), .created = cw_clock_wall_ms()};
     if (!parse_expiry(expires, token.created, &token.expires))
-        return cw_cli_usage("not a time: %s; write 12h, 30d or never", expires);
+        return cw_cli_usage("not a time: %s; write 12h, 30d or never, at most 36500d", expires);
     code = name[0] ? cw_access_check_name("token", name) : -1;
     if (code < 0)
         code = check_scopes(&scopes);
@@ -155,7 +159,7 @@ static cw_code add_line(const cw_token *token, void *ctx, cw_err *err)
     const listing *l = ctx;
     cw_buf *out = &l->a->out;
     CW_CLEANUP(cw_buf_done) cw_buf scopes;
-    cw_buf_init(&scopes, 65536);
+    cw_buf_init(&scopes, CW_ACCESS_MAX_BYTES);
     cw_code rc = cw_db_each_scope_of(l->a->db, token->id, cw_access_on_text, &scopes, err);
     if (rc)
         return rc;

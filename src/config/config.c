@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config/config.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "config/check.h"
 #include "config/keys.h"
 #include "config/quote.h"
@@ -16,7 +14,6 @@
  * to need 30 times its size. */
 #define DOCUMENT_MAX_BYTES (64u * CW_CONFIG_MAX_BYTES)
 #define ARENA_MAX_BYTES (16u * CW_CONFIG_MAX_BYTES)
-#define READ_BYTES 16384u
 
 /* A configuration as it is allocated: the struct that everyone sees comes first. */
 typedef struct loaded {
@@ -123,37 +120,6 @@ static cw_code build(cw_str text, const char *name, const cw_config_source *sour
     return CW_OK;
 }
 
-/* One byte more than allowed is read, so that a file that is too large shows as such. */
-static cw_code read_all(int fd, const char *path, cw_buf *out, cw_err *err)
-{
-    while (out->n <= CW_CONFIG_MAX_BYTES) {
-        size_t room = CW_CONFIG_MAX_BYTES + 1 - out->n;
-        room = room < READ_BYTES ? room : READ_BYTES;
-        char *p = cw_buf_reserve(out, room);
-        if (!p)
-            return cw_fail_nomem(err);
-        ssize_t n = read(fd, p, room);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return cw_fail_errno(err, errno, "cannot read '%s'", path);
-        if (n == 0)
-            break;
-        cw_buf_commit(out, (size_t)n);
-    }
-    return CW_OK;
-}
-
-static cw_code read_file(const char *path, cw_buf *out, cw_err *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return cw_fail_errno(err, errno, "cannot open '%s'", path);
-    cw_code rc = read_all(fd, path, out, err);
-    close(fd);
-    return rc;
-}
-
 cw_code cw_config_read(cw_str text, const char *name, cw_config **ret_config,
                        cw_config_problems *problems, cw_err *err)
 {
@@ -164,11 +130,12 @@ cw_code cw_config_load(const cw_config_source *source, cw_config **ret_config,
                        cw_config_problems *problems, cw_err *err)
 {
     if (!source->path)
-        return build((cw_str){0}, NULL, source, ret_config, problems, err);
+        return build(source->text, NULL, source, ret_config, problems, err);
     cw_buf text;
     cw_buf_init(&text, CW_CONFIG_MAX_BYTES + 1);
-    cw_code rc = read_file(source->path, &text, err);
-    if (!rc)
+    cw_code rc = cw_file_read(source->path, CW_FILE_ANY, &text, err);
+    /* A file that is too large is a problem like any other: the byte too many shows it. */
+    if (!rc || rc == CW_LIMIT)
         rc = build(cw_buf_str(&text), source->path, source, ret_config, problems, err);
     cw_buf_done(&text);
     return rc;

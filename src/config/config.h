@@ -96,6 +96,7 @@ typedef struct cw_config_overlay {
     cw_str title;
     cw_str description; /* empty: the document's */
     cw_str annotations; /* a JSON object as text, or empty */
+    bool hides;         /* visibility: hide */
     cw_config_strings permissions;
 } cw_config_overlay;
 
@@ -172,6 +173,7 @@ typedef struct cw_config {
 
     struct {
         cw_str folder; /* empty: no plugins */
+        cw_str data;   /* where plugins keep files; empty: in the folder of the plugins */
         cw_str host; /* causeway-plugin-host; empty: the one that was built or installed with us */
         uint32_t workers; /* per plugin and loop */
         uint32_t queue;   /* calls that wait, per plugin and loop */
@@ -194,7 +196,24 @@ typedef struct cw_config {
 
     struct {
         bool clear_text_passwords; /* taken from other machines without TLS */
+        cw_config_strings scopes;  /* known besides our own (access/scopes.h) */
     } access;
+
+    struct {
+        cw_str folder;   /* with .mo files; empty: none */
+        cw_str initial;  /* language of those who ask for none that is there */
+        cw_str original; /* language that plugins are written in */
+        size_t size;     /* of all files */
+    } translations;
+
+    struct {
+        cw_str path; /* of the endpoint */
+        bool legacy_sessions;
+        uint32_t session_ms; /* how long a session lasts */
+        uint32_t ask_ms;     /* for a client to answer a question */
+        uint32_t page_size;  /* entries on one page of a list */
+        cw_str secret_file;  /* seals what clients carry for us; empty: kept in the store */
+    } mcp;
 
     cw_config_remotes sources;
     cw_config_roles roles;
@@ -225,6 +244,7 @@ void cw_config_problems_done(cw_config_problems *problems);
 /* What a configuration is made of. All zero: the defaults alone. */
 typedef struct cw_config_source {
     const char *path;          /* NULL: no file */
+    cw_str text;               /* without a file: YAML in its place, with absolute paths */
     const char *const *listen; /* addresses that replace `listen` of the file (--listen) */
     size_t n_listen;
 } cw_config_source;

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/langtag.h"
 #include "base/limits.h"
 #include "config/names.h"
 
@@ -85,6 +86,7 @@ const cw_config cw_config_defaults = {
             .levels = {.text = CW_STR_INIT("")}},
     .access_log = true,
     .plugins = {.folder = CW_STR_INIT(""),
+                .data = CW_STR_INIT(""),
                 .host = CW_STR_INIT(""),
                 .workers = CW_PLUGIN_MAX_WORKERS,
                 .queue = CW_PLUGIN_MAX_QUEUE,
@@ -96,6 +98,16 @@ const cw_config cw_config_defaults = {
                 .files = CW_PLUGIN_MAX_FILES},
     .store = {.path = CW_STR_INIT("")},
     .schema = {.default_draft = CW_SCHEMA_2020_12, .assert_formats = true},
+    .translations = {.folder = CW_STR_INIT(""),
+                     .initial = CW_STR_INIT("en"),
+                     .original = CW_STR_INIT("en"),
+                     .size = CW_TRANSLATIONS_MAX_BYTES},
+    .mcp = {.path = CW_STR_INIT("/mcp"),
+            .legacy_sessions = true,
+            .session_ms = CW_MCP_SESSION_MS,
+            .ask_ms = CW_MCP_ASK_MS,
+            .page_size = CW_MCP_PAGE_SIZE,
+            .secret_file = CW_STR_INIT("")},
     .public_url = CW_STR_INIT(""),
     .page_size = CW_PAGE_SIZE,
 };
@@ -144,6 +156,18 @@ static bool is_prose(cw_str text)
     return true;
 }
 
+/* RFC 6749, 3.3. */
+static bool is_scope(cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        if (c <= ' ' || c >= 0x7F || c == '"' || c == '\\')
+            return false;
+    }
+    return text.n > 0;
+}
+
+#define SCOPE_PATTERN "^[!#-\\[\\]-~]+$"
 #define LINE_PATTERN "^[^\\u0000-\\u001f\\u007f]*$"
 #define LINE_EXPECTED "a text without control characters"
 #define PROSE_PATTERN "^[^\\u0000-\\u0008\\u000b-\\u001f\\u007f]*$"
@@ -233,6 +257,8 @@ static const cw_key log_keys[] = {
 static const cw_key plugins_keys[] = {
     {"folder", &cw_type_path, "Folder with the plugins, NAME.so each; null is no plugins",
      FIELD(plugins.folder)},
+    {"data", &cw_type_path, "Folder that plugins keep files in; null is the folder of the plugins",
+     FIELD(plugins.data)},
     {"host", &cw_type_path, "causeway-plugin-host; null is the one that belongs to this program",
      FIELD(plugins.host)},
     {"workers", &cw_type_integer, "Processes of one plugin, for each event loop",
@@ -260,10 +286,55 @@ static const cw_key store_keys[] = {
     {0},
 };
 
+#define LANGUAGE                                                                                   \
+    .is_valid = cw_langtag_is_valid, .expected = "a language such as \"de\" or \"pt-BR\"",         \
+    .pattern = CW_LANGTAG_PATTERN
+
+static const cw_key translations_keys[] = {
+    {"folder", &cw_type_path,
+     "Folder with translations, LANGUAGE.mo or LANGUAGE/NAME.mo; null is none",
+     FIELD(translations.folder)},
+    {"default", &cw_type_text, "Language of clients that ask for none that is there",
+     FIELD(translations.initial), LANGUAGE},
+    {"original", &cw_type_text, "Language that the texts of plugins and services are written in",
+     FIELD(translations.original), LANGUAGE},
+    {"size", &cw_type_size, "All files of translations together", FIELD(translations.size),
+     .min = KB, .max = GB},
+    {0},
+};
+
+static const cw_key mcp_keys[] = {
+    {"path", &cw_type_text, "Path of the endpoint for MCP clients", FIELD(mcp.path),
+     .is_valid = cw_names_is_path, .expected = "a path such as \"/mcp\"",
+     .pattern = CW_NAMES_PATH_PATTERN},
+    {"legacy_sessions", &cw_type_bool, "Give clients of protocol versions before 2026 a session",
+     FIELD(mcp.legacy_sessions)},
+    {"session_lifetime", &cw_type_duration, "For a session to end", FIELD(mcp.session_ms),
+     .min = 1000, .max = 30 * (uint64_t)DAY_MS},
+    {"ask_timeout", &cw_type_duration, "For a client to answer what a method asks it",
+     FIELD(mcp.ask_ms), .min = 1000, .max = DAY_MS},
+    {"page_size", &cw_type_integer, "Entries on one page of a list", FIELD(mcp.page_size),
+     .min = 1, .max = CW_MCP_PAGE_SIZE_MAX},
+    {"secret_file", &cw_type_path,
+     "File with the secret that seals what clients carry; null is one kept in the store",
+     FIELD(mcp.secret_file)},
+    {0},
+};
+
 static const cw_key access_keys[] = {
     {"clear_text_passwords", &cw_type_bool,
      "Take passwords from other machines over connections without TLS",
      FIELD(access.clear_text_passwords)},
+    {"scopes", &cw_type_strings,
+     "Scopes of your own tools; others are thought to be typing errors, and warned of",
+     FIELD(access.scopes), .max = MAX_NAMES, .is_valid = is_scope,
+     .expected = "a scope such as \"content:read\"", .pattern = SCOPE_PATTERN},
+    {0},
+};
+
+static const cw_choice visibilities[] = {
+    {"challenge", false},
+    {"hide", true},
     {0},
 };
 
@@ -282,6 +353,9 @@ static const cw_key overlay_keys[] = {
      .pattern = PROSE_PATTERN},
     {"annotations", &cw_type_object, "Annotations of the tool, \"auth\" among them",
      AT(cw_config_overlay, annotations)},
+    {"visibility", &cw_type_enum,
+     "What callers without its scopes get: a challenge, or no sign of it (hide)",
+     AT(cw_config_overlay, hides), .choices = visibilities},
     {"permissions", &cw_type_strings, "What a caller needs to see and call it",
      AT(cw_config_overlay, permissions), PERMISSIONS},
     {0},
@@ -352,6 +426,9 @@ static const cw_key top_keys[] = {
      .children = schema_keys},
     {"store", &cw_type_section, "The database of accounts", .children = store_keys},
     {"access", &cw_type_section, "How callers may log in", .children = access_keys},
+    {"mcp", &cw_type_section, "The endpoint for MCP clients", .children = mcp_keys},
+    {"translations", &cw_type_section, "Titles and descriptions of tools in other languages",
+     .children = translations_keys},
     {"sources", &cw_type_items, "JSON-RPC services and which of their methods can be used",
      FIELD(sources), .min = 0, .max = MAX_SOURCES, .children = source_keys,
      .item_size = sizeof(cw_config_remote), .item_defaults = &default_remote},

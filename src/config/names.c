@@ -6,6 +6,7 @@
 #include "base/limits.h"
 
 #define NAME_MAX_LEN 255u
+#define PATH_MAX_BYTES 128u
 #define COMPONENT_MAX 32u
 #define SOURCE_MAX 64u
 
@@ -220,6 +221,11 @@ bool cw_names_is_public_url(cw_str text)
     if (host.n && host.p[0] == '*')
         return false;
     return is_host_port(host) && is_plain_path(cw_str_make(rest.p + host.n, rest.n - host.n));
+}
+
+bool cw_names_is_path(cw_str text)
+{
+    return text.n > 1 && text.n <= PATH_MAX_BYTES && is_plain_path(text);
 }
 
 bool cw_names_is_component(cw_str name)

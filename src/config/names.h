@@ -38,6 +38,9 @@ const char *cw_names_check_url(cw_str text, cw_str *ret_socket);
 bool cw_names_is_public_url(cw_str text);
 #define CW_NAMES_PUBLIC_URL_PATTERN                                                                \
     "^https?://([0-9A-Za-z._-]+|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?(/[0-9A-Za-z._~-]+)*$"
+/* "/name[/name…]", without a final slash. */
+bool cw_names_is_path(cw_str text);
+#define CW_NAMES_PATH_PATTERN "^(/[0-9A-Za-z._~-]+)+$"
 /* The name of a source: 1 to 64 of [a-z0-9_-]. */
 bool cw_names_is_source(cw_str name);
 #define CW_NAMES_SOURCE_PATTERN "^[a-z0-9_-]{1,64}$"

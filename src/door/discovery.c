@@ -11,7 +11,9 @@
  */
 #include <stdio.h>
 
+#include "base/digits.h"
 #include "catalogue/cursor.h"
+#include "catalogue/translate.h"
 #include "door/rest_int.h"
 #include "door/turn.h"
 #include "json/write.h"
@@ -22,6 +24,7 @@
 typedef struct page {
     cw_view *view;
     cw_str base;
+    const cw_language *language;
     uint64_t offset;
     const cw_entry *entry; /* of one alone */
 } page;
@@ -63,13 +66,10 @@ static void add_link(cw_json_writer *w, cw_str name, cw_str base, cw_str id, cw_
     cw_buf_done(&url);
 }
 
-static void add_schema(cw_json_writer *w, const cw_json *schema)
+static void add_schema(cw_json_writer *w, cw_str schema)
 {
     cw_json_add_key(w, CW_STR("schema"));
-    if (schema)
-        cw_json_add_value(w, schema);
-    else
-        cw_json_add_span(w, CW_STR("{}"));
+    cw_json_add_span(w, schema.n ? schema : CW_STR("{}"));
 }
 
 static void add_param(cw_json_writer *w, const cw_param *param)
@@ -80,7 +80,7 @@ static void add_param(cw_json_writer *w, const cw_param *param)
     cw_json_add_string_member(w, CW_STR("id"), param->name);
     cw_json_add_key(w, CW_STR("attributes"));
     cw_json_open_object(w);
-    if (param->schema)
+    if (param->schema.n)
         add_schema(w, param->schema);
     if (param->description.n)
         cw_json_add_string_member(w, CW_STR("description"), param->description);
@@ -104,9 +104,9 @@ static void add_attributes(cw_json_writer *w, const cw_method *method)
             add_param(w, &method->params[i]);
         cw_json_close(w);
     }
-    if (method->output) {
+    if (method->output.n) {
         cw_json_add_key(w, CW_STR("output"));
-        cw_json_add_value(w, method->output);
+        cw_json_add_span(w, method->output);
     }
     cw_json_close(w);
 }
@@ -120,9 +120,17 @@ static cw_str address_of(const cw_entry *entry)
     return has_slash && entry->tool_name.n ? entry->tool_name : id;
 }
 
-static void add_method(cw_json_writer *w, const cw_entry *entry, cw_str base)
+static void add_method(cw_json_writer *w, const cw_entry *entry, const page *p)
 {
-    const cw_method *method = entry->method;
+    cw_arena arena;
+    cw_str base = p->base;
+    cw_arena_init(&arena, SIZE_MAX);
+    const cw_method *method = cw_translate_method(p->language, entry->method, &arena);
+    if (!method) {
+        w->out->code = CW_NOMEM;
+        cw_arena_done(&arena);
+        return;
+    }
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("type"), CW_STR("JsonRpcMethod"));
     cw_json_add_string_member(w, CW_STR("id"), method->id);
@@ -133,6 +141,7 @@ static void add_method(cw_json_writer *w, const cw_entry *entry, cw_str base)
     add_link(w, CW_STR("collection"), base, CW_STR(""), CW_STR(""));
     cw_json_close(w);
     cw_json_close(w);
+    cw_arena_done(&arena);
 }
 
 static cw_str cursor_query(uint64_t offset, char out[CW_CURSOR_SIZE + 8])
@@ -162,7 +171,7 @@ static void write_methods(cw_buf *out, void *ctx)
     cw_json_add_key(&w, CW_STR("data"));
     cw_json_open_array(&w);
     for (size_t i = 0; i < n; i++)
-        add_method(&w, entries[i], p->base);
+        add_method(&w, entries[i], p);
     cw_json_close(&w);
     cw_json_add_key(&w, CW_STR("links"));
     cw_json_open_object(&w);
@@ -182,7 +191,7 @@ static void write_method(cw_buf *out, void *ctx)
     const page *p = ctx;
     cw_json_writer w;
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
-    add_method(&w, p->entry, p->base);
+    add_method(&w, p->entry, p);
     cw_code rc = cw_json_writer_end(&w, NULL);
     if (rc)
         out->code = rc;
@@ -198,9 +207,7 @@ static void fail_nomem(cw_http_req *req)
 /* Calling is what these methods are for: who may not is asked to log in, as on /jsonrpc. */
 static bool may_ask(cw_http_req *req, cw_bridge_loop *bl, cw_view *view)
 {
-    cw_refused refused = {.verdict = cw_call_gate(view),
-                          .caller = cw_view_caller(view),
-                          .offers_basic = cw_bridge_accounts(bl) != NULL};
+    cw_refused refused = {.bl = bl, .view = view, .verdict = cw_view_call_verdict(view)};
     cw_refusal refusal;
     cw_buf b;
     if (refused.verdict == CW_VERDICT_ALLOW)
@@ -241,34 +248,35 @@ static bool read_offset(cw_http_req *req, page *p)
 static void answer(cw_http_req *req, cw_bridge_loop *bl, page *p, cw_rest_document *doc)
 {
     doc->key.view = p->view;
-    doc->key.language = cw_caller_language(cw_view_caller(p->view));
+    p->language = cw_rest_language(req, bl, p->view);
+    doc->language = p->language;
+    doc->key.language = cw_language_tag(p->language);
     doc->key.base = p->base;
     doc->ctx = p;
     cw_rest_send(req, bl, doc);
 }
 
-static void methods(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
+static void methods(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
-    (void)bridge;
+    (void)self;
     page p = {.view = view, .base = cw_rest_base(req, bl)};
-    char offset[24];
+    char offset[CW_DIGITS_SIZE];
     if (!may_ask(req, bl, view) || !read_offset(req, &p))
         return;
     if (!p.base.p) {
         fail_nomem(req);
         return;
     }
-    int n = snprintf(offset, sizeof offset, "%llu", (unsigned long long)p.offset);
     answer(req, bl, &p,
            &(cw_rest_document){
-               .key = {.kind = CW_STR("methods"), .name = cw_str_make(offset, (size_t)n)},
+               .key = {.kind = CW_STR("methods"), .name = cw_digits_u64(p.offset, offset)},
                .write = write_methods,
                .contexts = "user languages url.site url.query_args:cursor"});
 }
 
-static void method(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
+static void method(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
-    (void)bridge;
+    (void)self;
     page p = {.view = view, .base = cw_rest_base(req, bl)};
     if (!may_ask(req, bl, view))
         return;
@@ -291,10 +299,10 @@ static void method(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridg
 
 void cw_rest_on_methods(cw_http_req *req, void *bridge)
 {
-    cw_identify(req, bridge, &cw_identify_rest, methods);
+    cw_identify(req, bridge, &cw_identify_rest, methods, bridge);
 }
 
 void cw_rest_on_method(cw_http_req *req, void *bridge)
 {
-    cw_identify(req, bridge, &cw_identify_rest, method);
+    cw_identify(req, bridge, &cw_identify_rest, method, bridge);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "door/identify.h"
 
-#include <stdio.h>
-
+#include "access/scopes.h"
 #include "access/secret.h"
+#include "base/digits.h"
 #include "json/write.h"
 
 #define REALM "realm=\"MCP Tools\""
 #define BEARER "Bearer " REALM
 #define BASIC "Basic " REALM ", charset=\"UTF-8\""
 #define INVALID                                                                                    \
-    BEARER ", error=\"invalid_token\", error_description=\"The credentials are invalid or "        \
+    BEARER ", error=\"invalid_token\", error_description=\"The access token is invalid or "        \
            "expired\""
 /* Bytes of scopes in a challenge; a head holds CW_HTTP_ANSWER_HEAD. */
 #define SCOPES_MAX 4096u
@@ -37,6 +37,7 @@ typedef struct pending {
     cw_bridge *bridge;
     const cw_identify_texts *texts;
     cw_identified_fn fn;
+    void *self;
 } pending;
 
 static void reply(cw_http_req *req, unsigned status, cw_str body, cw_str name, cw_str value)
@@ -55,9 +56,8 @@ static void reply_wrong(cw_http_req *req, const cw_identify_texts *texts, bool o
 
 static void reply_later(cw_http_req *req, unsigned status, cw_str body, uint32_t seconds)
 {
-    char text[16];
-    snprintf(text, sizeof text, "%u", (unsigned)seconds);
-    reply(req, status, body, CW_STR("Retry-After"), cw_str_from(text));
+    char text[CW_DIGITS_SIZE];
+    reply(req, status, body, CW_STR("Retry-After"), cw_digits_u64(seconds, text));
 }
 
 static void take(const pending *p, const cw_login *login)
@@ -70,7 +70,7 @@ static void take(const pending *p, const cw_login *login)
     case CW_LOGIN_OK:
         view = cw_bridge_view(bl, login->caller);
         if (view)
-            p->fn(req, bl, view, p->bridge);
+            p->fn(req, bl, view, p->self);
         else
             reply_later(req, 503, texts->unavailable, UNAVAILABLE_S);
         return;
@@ -125,12 +125,12 @@ static void log_in(const pending *asked, cw_accounts *accounts, cw_str header)
 }
 
 void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *texts,
-                 cw_identified_fn fn)
+                 cw_identified_fn fn, void *self)
 {
     cw_bridge_loop *bl = cw_bridge_at(bridge, cw_http_req_loop(req));
     cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
     if (CW_LIKELY(!header.p)) {
-        fn(req, bl, cw_bridge_anonymous(bl), bridge);
+        fn(req, bl, cw_bridge_anonymous(bl), self);
         return;
     }
     cw_accounts *accounts = cw_bridge_accounts(bl);
@@ -147,6 +147,7 @@ void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *t
     pending asked = {.waiter = {.peer = peer_of, .fn = on_login},
                      .req = req,
                      .bridge = bridge,
+                     .self = self,
                      .texts = texts,
                      .fn = fn};
     log_in(&asked, accounts, header);
@@ -154,20 +155,9 @@ void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *t
 
 /* ---- what a refused caller is told ---- */
 
-/* RFC 6749, 3.3: what may stand in a scope. Others cannot be named in a header. */
-static bool is_scope_token(cw_str scope)
-{
-    for (size_t i = 0; i < scope.n; i++) {
-        char c = scope.p[i];
-        if (c < 0x21 || c > 0x7E || c == '"' || c == '\\')
-            return false;
-    }
-    return scope.n > 0;
-}
-
 static bool is_missing(const cw_refused *r, cw_str scope)
 {
-    return !cw_caller_has_scope(r->caller, scope);
+    return !cw_caller_has_scope(cw_view_caller(r->view), scope);
 }
 
 static void write_challenge(cw_buf *out, const cw_refused *r)
@@ -178,7 +168,8 @@ static void write_challenge(cw_buf *out, const cw_refused *r)
         cw_buf_add(out, CW_STR(", error=\"insufficient_scope\""));
     for (size_t i = 0; r->needs && i < r->needs->n_scopes && out->n < SCOPES_MAX; i++) {
         cw_str scope = r->needs->scopes[i];
-        if (!is_scope_token(scope) || scope.n > SCOPES_MAX ||
+        /* Others cannot be named in a header. */
+        if (!cw_scope_is_token(scope) || scope.n > SCOPES_MAX ||
             (!r->names_all && !is_missing(r, scope)))
             continue;
         cw_buf_add(out, any ? CW_STR(" ") : CW_STR(", scope=\""));
@@ -188,8 +179,8 @@ static void write_challenge(cw_buf *out, const cw_refused *r)
     if (any)
         cw_buf_add_char(out, '"');
     /* A password never satisfies scopes. */
-    bool can_help = r->offers_basic && r->verdict == CW_VERDICT_LOGIN && !(r->needs && any);
-    if (can_help)
+    bool can_help = r->verdict == CW_VERDICT_LOGIN && !(r->needs && any);
+    if (can_help && cw_bridge_accounts(r->bl))
         cw_buf_add(out, CW_STR(", " BASIC));
 }
 

@@ -11,7 +11,7 @@
  *
  *     static void on_post(cw_http_req *req, void *self)
  *     {
- *         cw_identify(req, self, &cw_identify_rest, on_identified);
+ *         cw_identify(req, self, &cw_identify_rest, on_identified, NULL);
  *     }
  *
  * Threads: the request's loop.
@@ -35,20 +35,19 @@ typedef struct cw_identify_texts {
 extern const cw_identify_texts cw_identify_rest;
 
 /* The request may be answered now, or later. The view is borrowed for this callback. */
-typedef void (*cw_identified_fn)(cw_http_req *req, cw_bridge_loop *bl, cw_view *view,
-                                 cw_bridge *bridge);
+typedef void (*cw_identified_fn)(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self);
 
 /* Have fn called, now or later, or answer the request, or let go of it when its client leaves.
  * `texts` is static. */
 void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *texts,
-                 cw_identified_fn fn);
+                 cw_identified_fn fn, void *self);
 
 /* Whose call was refused, and why. */
 typedef struct cw_refused {
-    cw_verdict verdict; /* LOGIN, SCOPES or FORBIDDEN */
-    const cw_caller *caller;
-    const cw_needs *needs; /* NULL: a general permission was missing */
-    bool offers_basic;     /* there are accounts: cw_bridge_accounts */
+    const cw_bridge_loop *bl; /* with accounts a password is offered */
+    const cw_view *view;      /* the caller's */
+    cw_verdict verdict;       /* LOGIN, SCOPES or FORBIDDEN */
+    const cw_needs *needs;    /* NULL: a general permission was missing */
     bool names_all; /* the challenge names all scopes that are needed, not the missing ones */
 } cw_refused;
 

@@ -13,8 +13,6 @@
 #include "door/query.h"
 #include "door/turn.h"
 
-#define FAILURE                                                                                    \
-    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error\"},\"id\":null}"
 #define REFUSED(text)                                                                              \
     CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"" text "\"},"       \
                 "\"id\":null}")
@@ -45,32 +43,16 @@ static void fail(cw_turn_item *item, unsigned status, int64_t code, const char *
 static void refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs)
 {
     const cw_turn_opts *opts = &item->turn->opts;
-    cw_refused refused = {.verdict = verdict,
-                          .caller = cw_view_caller(opts->view),
-                          .needs = needs,
-                          .offers_basic = cw_bridge_accounts(opts->bl) != NULL};
+    cw_refused refused = {.bl = opts->bl, .view = opts->view, .verdict = verdict, .needs = needs};
     cw_refusal refusal;
     cw_buf b;
-    if (cw_refusal_make(&refused, cw_http_req_arena(item->turn->req), &refusal)) {
+    if (cw_refusal_make(&refused, item->turn->port->arena, &refusal)) {
         fail(item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_message_error(&b, CW_REFUSAL_CODE, cw_str_from(refusal.message), refusal.data, item->id);
     cw_turn_answer(item, refusal.status, &b, refusal.challenge);
-}
-
-static void on_progress(cw_sink *sink, const cw_progress *progress)
-{
-    (void)sink;
-    (void)progress;
-}
-
-static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
-{
-    (void)sink;
-    (void)level;
-    (void)message;
 }
 
 static void on_done(cw_sink *sink, const cw_outcome *outcome)
@@ -84,7 +66,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
         cw_str span = cw_json_span(outcome->result);
         cw_buf_reserve(&b, span.n + item->id.n + 64);
         cw_message_open_result(&b);
-        cw_buf_add(&b, span);
+        cw_message_add_returned(&b, outcome);
         cw_message_close(&b, item->id);
         break;
     }
@@ -93,6 +75,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
                          outcome->data ? cw_json_span(outcome->data) : CW_STR(""), item->id);
         break;
     case CW_OUTCOME_FAILED:
+    case CW_OUTCOME_ASKS: /* never: request.can_ask is not set */
         cw_message_fail(&b, CW_RPC_INTERNAL, outcome->message, item->id);
         status = 500;
         break;
@@ -110,7 +93,7 @@ typedef struct message {
     bool is_notification;
 } message;
 
-static const cw_sink_ops sink_ops = {on_progress, on_log, on_done};
+static const cw_sink_ops sink_ops = {cw_sink_no_progress, cw_sink_no_log, on_done};
 
 /* Nobody is told how a notification went, not even that it was refused. */
 static void start_notification(const message *m, const cw_entry *entry)
@@ -130,7 +113,7 @@ static void start_call(const message *m, const cw_entry *entry)
 {
     cw_turn_item *item = m->item;
     cw_turn *turn = item->turn;
-    rpc_call *call = cw_arena_alloc(cw_http_req_arena(turn->req), sizeof *call);
+    rpc_call *call = cw_arena_alloc(turn->port->arena, sizeof *call);
     if (!call) {
         fail(item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
@@ -163,11 +146,12 @@ static void refuse_get(cw_turn_item *item)
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_message_fail(&b, CW_RPC_INVALID, cw_str_from(text), item->id);
-    cw_str body = cw_turn_keep(item->turn->req, &b);
-    cw_http_reply(item->turn->req, &(cw_http_answer){.status = body.p ? 405 : 500,
-                                                     .body = body.p ? body : CW_STR(FAILURE),
-                                                     .headers = headers,
-                                                     .n_headers = CW_COUNT(headers)});
+    cw_str body = cw_turn_keep(cw_port_req(item->turn->port), &b);
+    cw_http_reply(cw_port_req(item->turn->port),
+                  &(cw_http_answer){.status = body.p ? 405 : 500,
+                                    .body = body.p ? body : CW_STR(CW_MESSAGE_FAILURE),
+                                    .headers = headers,
+                                    .n_headers = CW_COUNT(headers)});
 }
 
 /* The method that the message names; NULL: there is none for this caller. */
@@ -182,7 +166,7 @@ static const cw_entry *find(const message *m, cw_verdict verdict)
 
 static void run(const message *m)
 {
-    cw_verdict verdict = cw_call_gate(m->in->view);
+    cw_verdict verdict = cw_view_call_verdict(m->in->view);
     const cw_entry *entry = find(m, verdict);
     bool is_refused = entry && m->in->is_get && !cw_jsonrpc_is_read_only(entry);
     if (is_refused && !m->is_notification)
@@ -260,7 +244,8 @@ static void fail_all(cw_http_req *req, unsigned status, int64_t code, const char
     cw_buf_init(&b, 4096);
     cw_message_fail(&b, code, cw_str_from(text), null_id);
     cw_str body = cw_turn_keep(req, &b);
-    cw_turn_reply(req, body.p ? status : 500, body.p ? body : CW_STR(FAILURE), CW_STR(""));
+    cw_turn_reply(req, body.p ? status : 500, body.p ? body : CW_STR(CW_MESSAGE_FAILURE),
+                  CW_STR(""));
 }
 
 static void take_batch(cw_http_req *req, const cw_jsonrpc_in *in, cw_turn_opts *opts,
@@ -275,7 +260,7 @@ static void take_batch(cw_http_req *req, const cw_jsonrpc_in *in, cw_turn_opts *
         fail_all(req, 400, CW_RPC_INVALID, text);
         return;
     }
-    cw_turn *turn = cw_turn_new(req, opts);
+    cw_turn *turn = cw_turn_of(req, opts);
     if (!turn)
         return;
     uint32_t i = 0;
@@ -291,7 +276,7 @@ static bool read_query(cw_http_req *req, cw_str *ret)
     if (state == CW_PARAM_ONCE)
         return true;
     if (state == CW_PARAM_NOMEM)
-        cw_turn_reply(req, 500, CW_STR(FAILURE), CW_STR(""));
+        cw_turn_reply(req, 500, CW_STR(CW_MESSAGE_FAILURE), CW_STR(""));
     else
         fail_all(req, 400, CW_RPC_INVALID,
                  state == CW_PARAM_ABSENT ? "Missing query parameter"
@@ -302,8 +287,7 @@ static bool read_query(cw_http_req *req, cw_str *ret)
 bool cw_jsonrpc_is_read_only(const cw_entry *entry)
 {
     const cw_mark *mark = entry->method->mark;
-    return mark && mark->annotations &&
-           cw_json_is(cw_json_get(mark->annotations, CW_STR("readOnlyHint")), CW_JSON_TRUE);
+    return mark && mark->is_read_only;
 }
 
 void cw_jsonrpc_take(cw_http_req *req, const cw_jsonrpc_in *in)
@@ -323,20 +307,23 @@ void cw_jsonrpc_take(cw_http_req *req, const cw_jsonrpc_in *in)
                  err.msg);
         return;
     }
-    cw_turn_opts opts = {
-        .bl = in->bl, .view = in->view, .n = 1, .none_status = 204, .failure = CW_STR(FAILURE)};
+    cw_turn_opts opts = {.bl = in->bl,
+                         .view = in->view,
+                         .n = 1,
+                         .none_status = 204,
+                         .failure = CW_STR(CW_MESSAGE_FAILURE)};
     if (cw_json_is(root, CW_JSON_ARRAY)) {
         take_batch(req, in, &opts, root);
         return;
     }
-    cw_turn *turn = cw_turn_new(req, &opts);
+    cw_turn *turn = cw_turn_of(req, &opts);
     if (turn)
         take(in, &turn->items[0], root);
 }
 
-static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
+static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
-    (void)bridge;
+    (void)self;
     cw_jsonrpc_take(req, &(cw_jsonrpc_in){.bl = bl,
                                           .view = view,
                                           .is_get = cw_http_req_method(req) != CW_HTTP_POST});
@@ -344,7 +331,7 @@ static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, c
 
 static void on_request(cw_http_req *req, void *self)
 {
-    cw_identify(req, self, &cw_identify_jsonrpc, on_identified);
+    cw_identify(req, self, &cw_identify_jsonrpc, on_identified, self);
 }
 
 cw_code cw_jsonrpc_add_routes(cw_router *router, cw_bridge *bridge)

@@ -8,7 +8,9 @@
 #include "door/mcp.h"
 
 #include "door/identify.h"
+#include "door/mcp_ask.h"
 #include "door/mcp_int.h"
+#include "door/negotiate.h"
 
 #define REFUSED(text)                                                                              \
     CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"" text "\"}}")
@@ -41,14 +43,11 @@ void cw_mcp_fail(cw_turn_item *item, unsigned status, int64_t code, const char *
 void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs)
 {
     const cw_turn_opts *opts = &item->turn->opts;
-    cw_refused refused = {.verdict = verdict,
-                          .caller = cw_view_caller(opts->view),
-                          .needs = needs,
-                          .offers_basic = cw_bridge_accounts(opts->bl) != NULL,
-                          .names_all = true};
+    cw_refused refused = {
+        .bl = opts->bl, .view = opts->view, .verdict = verdict, .needs = needs, .names_all = true};
     cw_refusal refusal;
     cw_buf b;
-    if (cw_refusal_make(&refused, cw_http_req_arena(item->turn->req), &refusal)) {
+    if (cw_refusal_make(&refused, item->turn->port->arena, &refusal)) {
         cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
@@ -57,16 +56,30 @@ void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs
     cw_turn_answer(item, refusal.status, &b, refusal.challenge);
 }
 
-void cw_mcp_fail_all(cw_http_req *req, unsigned status, int64_t code, const char *text)
+void cw_mcp_fail_session(const cw_mcp_request *r)
+{
+    cw_mcp_error(r->item, 404, CW_MCP_SESSION, CW_STR("Session not found"), CW_STR(""));
+}
+
+void cw_mcp_fail_all(cw_port *port, unsigned status, int64_t code, const char *text)
 {
     cw_buf b;
     cw_buf_init(&b, 4096);
     cw_message_fail(&b, code, cw_str_from(text), (cw_str){NULL, 0});
-    cw_str body = cw_turn_keep(req, &b);
-    cw_turn_reply(req, body.p ? status : 500, body.p ? body : CW_STR(CW_MCP_FAILURE), CW_STR(""));
+    cw_str body = b.code ? (cw_str){NULL, 0} : cw_arena_dup_str(port->arena, cw_buf_str(&b));
+    cw_buf_done(&b);
+    cw_port_reply(port, &(cw_port_answer){.status = body.p ? status : 500,
+                                          .body = body.p ? body : CW_STR(CW_MCP_FAILURE)});
 }
 
 /* ---- one message ---- */
+
+const cw_language *cw_mcp_language(const cw_port *port, const cw_turn_opts *opts)
+{
+    return cw_negotiate_language(cw_port_header(port, CW_STR("Accept-Language")),
+                                 cw_bridge_settings_of(opts->bl)->translations,
+                                 cw_view_caller(opts->view));
+}
 
 const cw_json *cw_mcp_meta(const cw_json *params, cw_str name)
 {
@@ -135,7 +148,7 @@ static void fail_envelope(const cw_mcp_request *r)
 
 static void route(cw_mcp_request *r)
 {
-    cw_str header = cw_http_req_header(r->req, CW_STR("MCP-Protocol-Version"));
+    cw_str header = cw_port_header(r->port, CW_STR("MCP-Protocol-Version"));
     bool has_modern_header = header.p && cw_mcp_looks_modern(header);
     bool has_claim = cw_mcp_meta(r->params, CW_STR(CW_MCP_CLAIM)) != NULL;
     bool is_handshake = cw_str_is(r->method, "initialize") && !cw_mcp_has_envelope(r->params);
@@ -153,6 +166,24 @@ static void route(cw_mcp_request *r)
     }
 }
 
+/* A message that is not answered. */
+static void take_quietly(cw_mcp_request *r, const cw_json *v)
+{
+    cw_mcp_session session;
+    const cw_json *id = cw_json_get(r->params, CW_STR("requestId"));
+    r->item->id = (cw_str){NULL, 0};
+    if (!cw_mcp_session_read(r, &session)) {
+        cw_mcp_fail_session(r);
+        return;
+    }
+    r->session = &session;
+    if (!r->method.p)
+        cw_mcp_ask_answer(r, v);
+    else if (cw_str_is(r->method, "notifications/cancelled") && id && is_id(id) && session.is_named)
+        cw_mcp_cancel(r, cw_json_span(id));
+    cw_turn_skip(r->item);
+}
+
 static void take(cw_mcp_request *r, const cw_json *v)
 {
     const char *problem;
@@ -161,8 +192,8 @@ static void take(cw_mcp_request *r, const cw_json *v)
         cw_mcp_fail(r->item, 400, CW_RPC_INVALID, problem);
         return;
     case NOTIFICATION:
-    case RESPONSE: /* nothing was asked of a client, so nobody waits for its answer */
-        cw_turn_skip(r->item);
+    case RESPONSE:
+        take_quietly(r, v);
         return;
     case REQUEST:
         break;
@@ -175,9 +206,9 @@ static void take(cw_mcp_request *r, const cw_json *v)
 
 /* ---- the request ---- */
 
-static const char *check_batch(cw_http_req *req, const cw_json *list, uint32_t most)
+static const char *check_batch(const cw_port *port, const cw_json *list, uint32_t most)
 {
-    if (!cw_mcp_allows_batch(cw_http_req_header(req, CW_STR("MCP-Protocol-Version"))))
+    if (!cw_mcp_allows_batch(cw_port_header(port, CW_STR("MCP-Protocol-Version"))))
         return "This protocol version has no batches";
     if (cw_json_count(list) == 0 || cw_json_count(list) > most)
         return "A batch must not be empty or too long";
@@ -188,21 +219,25 @@ static const char *check_batch(cw_http_req *req, const cw_json *list, uint32_t m
     return NULL;
 }
 
-static void take_body(cw_http_req *req, cw_turn_opts *opts, const cw_json *root)
+/* A client of which nothing is known. */
+static const cw_mcp_session nobody = {.level = CW_LOG_OFF};
+
+static void take_body(cw_mcp *door, cw_port *port, cw_turn_opts *opts, const cw_json *root)
 {
     opts->is_batch = cw_json_is(root, CW_JSON_ARRAY);
     opts->n = opts->is_batch ? cw_json_count(root) : 1;
     if (opts->is_batch) {
-        const char *problem = check_batch(req, root, cw_bridge_settings_of(opts->bl)->batch);
+        const char *problem = check_batch(port, root, cw_bridge_settings_of(opts->bl)->batch);
         if (problem) {
-            cw_mcp_fail_all(req, 400, CW_RPC_INVALID, problem);
+            cw_mcp_fail_all(port, 400, CW_RPC_INVALID, problem);
             return;
         }
     }
-    cw_turn *turn = cw_turn_new(req, opts);
+    cw_turn *turn = cw_turn_new(port, opts);
     if (!turn)
         return;
-    cw_mcp_request r = {.req = req, .era = &cw_mcp_legacy, .item = turn->items};
+    cw_mcp_request r = {
+        .door = door, .port = port, .session = &nobody, .era = &cw_mcp_legacy, .item = turn->items};
     if (!opts->is_batch) {
         take(&r, root);
         return;
@@ -212,23 +247,17 @@ static void take_body(cw_http_req *req, cw_turn_opts *opts, const cw_json *root)
     cw_turn_settle(turn);
 }
 
-static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
+void cw_mcp_take(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view, cw_str body)
 {
-    (void)bridge;
-    if (!cw_message_is_json(req)) {
-        cw_mcp_fail_all(req, 415, CW_MCP_TRANSPORT, "Content-Type must be application/json");
-        return;
-    }
     const cw_json *root;
     cw_err err;
-    cw_code rc =
-        cw_json_read(cw_http_req_body(req), NULL, cw_http_req_arena(req), &root, NULL, &err);
+    cw_code rc = cw_json_read(body, NULL, port->arena, &root, NULL, &err);
     if (rc == CW_NOMEM) {
-        cw_turn_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
+        cw_port_reply(port, &(cw_port_answer){.status = 500, .body = CW_STR(CW_MCP_FAILURE)});
         return;
     }
     if (rc) {
-        cw_mcp_fail_all(req, 400, CW_RPC_PARSE, err.msg);
+        cw_mcp_fail_all(port, 400, CW_RPC_PARSE, err.msg);
         return;
     }
     cw_turn_opts opts = {.bl = bl,
@@ -236,17 +265,29 @@ static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, c
                          .none_status = 202,
                          .detaches = true,
                          .failure = CW_STR(CW_MCP_FAILURE)};
-    take_body(req, &opts, root);
+    take_body(door, port, &opts, root);
+}
+
+static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
+{
+    cw_port *port = cw_port_of(req);
+    if (!port)
+        cw_turn_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
+    else if (!cw_message_is_json(req))
+        cw_mcp_fail_all(port, 415, CW_MCP_TRANSPORT, "Content-Type must be application/json");
+    else
+        cw_mcp_take(self, port, bl, view, cw_http_req_body(req));
 }
 
 static void on_post(cw_http_req *req, void *self)
 {
-    cw_identify(req, self, &identify_texts, on_identified);
+    cw_mcp *door = self;
+    cw_identify(req, door->bridge, &identify_texts, on_identified, door);
 }
 
-cw_code cw_mcp_add_routes(cw_router *router, cw_bridge *bridge)
+cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door)
 {
-    cw_code rc = cw_router_add(router, CW_HTTP_POST, "/mcp", on_post, bridge);
+    cw_code rc = cw_router_add(router, CW_HTTP_POST, "/mcp", on_post, door);
     /* Clients that were given the address of the list. */
-    return rc ? rc : cw_router_add(router, CW_HTTP_POST, "/mcp/tools/list", on_post, bridge);
+    return rc ? rc : cw_router_add(router, CW_HTTP_POST, "/mcp/tools/list", on_post, door);
 }

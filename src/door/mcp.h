@@ -1,11 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mcp.h - POST /mcp: the Model Context Protocol over Streamable HTTP, both eras at one address. */
+/* mcp.h - the Model Context Protocol, both eras, over Streamable HTTP and over lines.
+ *
+ * The door keeps no conversation: what a client has to bring back, it carries itself,
+ * sealed (access/seal.h). Only what runs is known here: a loop knows its calls, so
+ * that they can be cancelled, and the questions that it has sent to clients.
+ *
+ * Ownership: the door borrows the bridge, which must outlive it.
+ * Threads:   new, add_routes and free on the main thread; take on the loop of the port.
+ * Limits:    CW_MCP_KNOWN sessions of which more is remembered than they carry; CW_MCP_ASKS
+ *            questions in one answer.
+ */
 #ifndef CW_DOOR_MCP_H
 #define CW_DOOR_MCP_H
 
+#include "access/seal.h"
 #include "call/bridge.h"
+#include "door/port.h"
 #include "net/router.h"
 
-CW_MUST_USE cw_code cw_mcp_add_routes(cw_router *router, cw_bridge *bridge);
+#define CW_MCP_KNOWN 4096u
+#define CW_MCP_ASKS 32u
+
+typedef struct cw_mcp cw_mcp;
+
+/* The seal is copied. */
+CW_MUST_USE cw_code cw_mcp_new(cw_bridge *bridge, unsigned n_loops, const cw_seal *seal,
+                               cw_mcp **ret, cw_err *err);
+/* After the loops have ended. NULL is fine. */
+void cw_mcp_free(cw_mcp *door);
+
+/* Take one message, or a batch, that came through a port for a caller whose view this is. */
+void cw_mcp_take(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view, cw_str body);
+
+CW_MUST_USE cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door);
 
 #endif

@@ -5,17 +5,31 @@
  *     mcp_modern.c   2026-07-28: envelope, headers, methods
  *     mcp_legacy.c   2024-11-05 to 2025-11-25: handshake, batches, methods
  *     mcp_tools.c    tools/list, tools/call
+ *     mcp_call.c     a method that runs, from start to answer
+ *     mcp_ask.c      questions to the client, in both eras
+ *     mcp_desk.c     what runs on a loop, so that others can reach it
+ *     mcp_session.c  sessions of the handshake
  *     mcp_result.c   the outcome of a call as a result
- *     mcp_stream.c   progress and answer as an event stream
- *     mcp_listen.c   subscriptions/listen
+ *     mcp_shown.c    prompts and resources: lists, prompts/get, resources/read
+ *     mcp_contents.c their outcome as messages and contents
+ *     mcp_complete.c completion/complete
+ *     mcp_abilities.c what the server says of itself
+ *     mcp_listen.c   who is told of changes: subscriptions/listen, GET, lines
+ *     mcp_stream.c   GET and DELETE of legacy sessions, resources/subscribe
  *
  * An era is a table: what differs between them stands there and nowhere else.
  */
 #ifndef CW_DOOR_MCP_INT_H
 #define CW_DOOR_MCP_INT_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "door/mcp.h"
 #include "door/message.h"
 #include "door/turn.h"
+#include "json/write.h"
 
 #define CW_MCP_META(name) "io.modelcontextprotocol/" name
 #define CW_MCP_SERVER "{\"name\":\"Causeway\",\"version\":\"" CW_VERSION "\"}"
@@ -27,18 +41,79 @@
     "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error\"}}"
 
 enum {
+    CW_MCP_SESSION = -32001,     /* legacy: no such session */
     CW_MCP_TRANSPORT = -32000,   /* what HTTP says already: media type, legacy version header */
     CW_MCP_HEADER = -32020,      /* a header is missing or is not what the body says */
+    CW_MCP_CAPABILITY = -32021,  /* the client lacks one */
     CW_MCP_UNSUPPORTED = -32022, /* protocol version */
 };
 
 typedef struct cw_mcp_era cw_mcp_era;
 
+/* What a client can be asked. */
+enum {
+    CW_MCP_CAN_SAMPLE = 1,
+    CW_MCP_CAN_ELICIT = 2,
+    CW_MCP_CAN_ROOTS = 4,
+    CW_MCP_CAN_ELICIT_URL = 8,
+    CW_MCP_CAN_SAMPLE_TOOLS = 16,
+};
+
+#define CW_MCP_NUMBER 16u /* bytes that tell one session from another */
+
+/* What is known of the client of a request. */
+struct cw_mcp_session {
+    bool is_named;                       /* `number` means something */
+    unsigned char number[CW_MCP_NUMBER]; /* random */
+    unsigned abilities;                  /* CW_MCP_CAN_… */
+    cw_log_level level;                  /* of the lines it wants to see, or CW_LOG_OFF */
+    cw_str version;                      /* of the protocol; empty: not known */
+};
+typedef struct cw_mcp_session cw_mcp_session;
+
+/* Something that runs or waits on a loop, found by a key; embedded in its owner. */
+typedef struct cw_mcp_link {
+    struct cw_mcp_link *prev, *next; /* NULL: not there */
+    cw_str key;                      /* lives as long as the owner */
+    uint64_t hash;
+} cw_mcp_link;
+
+#define CW_MCP_BUCKETS 256u
+
+/* The door on one loop. */
+typedef struct cw_mcp_desk {
+    cw_mcp_link calls[CW_MCP_BUCKETS]; /* rings; by session and id of the request */
+    cw_mcp_link asks[CW_MCP_BUCKETS];  /* by the id of the question */
+    cw_deadline_list waiting;          /* for answers of clients */
+    bool is_begun;
+} cw_mcp_desk;
+
+/* A session of which more is known than it carries itself. */
+typedef struct cw_mcp_known {
+    unsigned char number[CW_MCP_NUMBER];
+    cw_log_level level;
+    bool is_ended, is_used;
+} cw_mcp_known;
+
+struct cw_mcp {
+    cw_bridge *bridge;
+    cw_seal seal;
+    pthread_mutex_t lock; /* of what follows */
+    cw_map known;         /* number -> cw_mcp_known */
+    cw_mcp_known *ring;   /* CW_MCP_KNOWN of them, the oldest at `at` */
+    uint32_t at;
+    atomic_uint n_known; /* without the lock: most often there is nothing to look for */
+    unsigned n_loops;
+    cw_mcp_desk desks[];
+};
+
 /* One request on its way through the door; lives for the callback only. */
 typedef struct cw_mcp_request {
-    cw_http_req *req;
+    cw_mcp *door;
+    cw_port *port;
     cw_turn_item *item;
     const cw_mcp_era *era;
+    const cw_mcp_session *session; /* what is known of the client; never NULL */
     cw_str method;
     const cw_json *params; /* an object, or NULL */
 } cw_mcp_request;
@@ -52,6 +127,7 @@ struct cw_mcp_era {
     const cw_mcp_method *methods;
     size_t n_methods;
     unsigned unknown_status; /* HTTP, for an unknown method */
+    int64_t no_resource;     /* code of the error for a resource that is not there */
     cw_tool_form form;
     bool is_stamped;    /* results have resultType, serverInfo, and lists ttlMs and cacheScope */
     bool wants_objects; /* structuredContent that is no object becomes {"result": …} */
@@ -68,9 +144,40 @@ void cw_mcp_fail(cw_turn_item *item, unsigned status, int64_t code, const char *
 /* An error with this message and data (JSON, or empty). */
 void cw_mcp_error(cw_turn_item *item, unsigned status, int64_t code, cw_str message, cw_str data);
 void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs);
+/* 404: nobody has such a session (any more). */
+void cw_mcp_fail_session(const cw_mcp_request *r);
 /* An error of the request as a whole, without id. */
-void cw_mcp_fail_all(cw_http_req *req, unsigned status, int64_t code, const char *text);
+void cw_mcp_fail_all(cw_port *port, unsigned status, int64_t code, const char *text);
+/* The language that the caller wants to read, or NULL. */
+const cw_language *cw_mcp_language(const cw_port *port, const cw_turn_opts *opts);
 const cw_json *cw_mcp_meta(const cw_json *params, cw_str name);
+
+/* mcp_desk.c */
+/* The desk of the loop that this runs on. */
+cw_mcp_desk *cw_mcp_desk_of(cw_mcp *door, cw_loop *loop);
+void cw_mcp_link_add(cw_mcp_link *buckets, cw_mcp_link *link, cw_str key);
+/* Removing one that was not added is fine. */
+void cw_mcp_link_remove(cw_mcp_link *link);
+/* The first one with this key behind `after` (NULL: from the beginning), or NULL. */
+cw_mcp_link *cw_mcp_link_find(cw_mcp_link *buckets, cw_str key, const cw_mcp_link *after);
+/* A client takes back a request that it has sent: of this session, with this id (as it was sent).
+ * Every loop looks for it. */
+void cw_mcp_cancel(const cw_mcp_request *r, cw_str id);
+/* The key of a request; .p is NULL without memory. */
+cw_str cw_mcp_call_key(const cw_mcp_session *session, cw_str id, cw_arena *arena);
+
+/* mcp_session.c */
+unsigned cw_mcp_abilities(const cw_json *capabilities);
+/* A name for a new session, in the arena; empty when sessions are off, .p NULL without memory. */
+cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned abilities);
+/* What the request's Mcp-Session-Id says. False: 404, nobody has such a session (any more). */
+bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret);
+/* It is over. */
+void cw_mcp_session_end(cw_mcp *door, const cw_mcp_session *session);
+void cw_mcp_session_set_level(cw_mcp *door, const cw_mcp_session *session, cw_log_level level);
+/* "debug" to "emergency"; false otherwise. */
+bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
+cw_str cw_mcp_level_name(cw_log_level level);
 
 /* mcp_modern.c */
 #define CW_MCP_CLAIM CW_MCP_META("protocolVersion")
@@ -87,6 +194,8 @@ void cw_mcp_run_modern(const cw_mcp_request *r);
 bool cw_mcp_is_legacy(cw_str version);
 cw_str cw_mcp_legacy_version(size_t i);
 cw_str cw_mcp_newest_legacy(void);
+/* The same text, for ever; empty when it is no legacy version. */
+cw_str cw_mcp_static_version(cw_str version);
 bool cw_mcp_allows_batch(cw_str version_header);
 void cw_mcp_run_legacy(const cw_mcp_request *r);
 
@@ -94,29 +203,74 @@ void cw_mcp_run_legacy(const cw_mcp_request *r);
 void cw_mcp_list_tools(const cw_mcp_request *r);
 void cw_mcp_call_tool(const cw_mcp_request *r);
 
+/* mcp_call.c */
+typedef struct cw_mcp_job cw_mcp_job;
+
+/* What a method runs as. */
+typedef struct cw_mcp_kind {
+    /* The answer. Errors are sticky in `out`. */
+    void (*write)(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+                  const cw_outcome *outcome, cw_str id);
+    /* Answer that it cannot be run: wrong arguments (CW_PARAMS), no source (CW_IO). */
+    void (*refuse)(cw_turn_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
+} cw_mcp_kind;
+
+struct cw_mcp_job {
+    const cw_mcp_kind *kind;
+    const cw_entry *entry;
+    const cw_json *params; /* an object, or NULL */
+    cw_str address;        /* of a resource: the URI that was asked for */
+    cw_str extras;         /* cw_source_call.extras */
+    bool is_completion;
+};
+
+/* Run it; the message is answered, now or later. */
+void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_job *job);
+/* {"jsonrpc":"2.0","method":…,"params":{ with two objects open. `b` is made. */
+void cw_mcp_open_notice(cw_json_writer *w, cw_buf *b, cw_str method);
+
 /* mcp_result.c */
-void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_entry *entry,
+void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
                           const cw_outcome *outcome, cw_str id);
 /* A result with isError and this text. */
 void cw_mcp_write_problem(cw_buf *out, const cw_mcp_era *era, cw_str text, cw_str id);
 
-/* mcp_stream.c */
-/* An event stream that ends with an answer. */
-typedef struct cw_mcp_stream {
-    cw_http_req *req;
-    cw_buf newest;  /* progress that waits for a slow reader */
-    cw_str rest[3]; /* of the last event, while it is being sent */
-    bool is_open;
-    bool is_full;
-} cw_mcp_stream;
+/* mcp_shown.c */
+void cw_mcp_list_prompts(const cw_mcp_request *r);
+void cw_mcp_list_resources(const cw_mcp_request *r);
+void cw_mcp_list_templates(const cw_mcp_request *r);
+void cw_mcp_get_prompt(const cw_mcp_request *r);
+void cw_mcp_read_resource(const cw_mcp_request *r);
+/* What a caller reads at this address: a resource, or a template and the object of its variables
+ * (JSON; empty: none). CW_DECLINED: nothing that it may know of; CW_NOMEM. */
+CW_MUST_USE cw_code cw_mcp_find_resource(cw_view *view, cw_str uri, cw_arena *arena,
+                                         const cw_entry **ret, cw_str *ret_variables);
+void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri);
+void cw_mcp_fail_prompt(const cw_mcp_request *r, cw_str name);
 
-/* Open it unless it is open. */
-void cw_mcp_stream_open(cw_mcp_stream *s, cw_http_req *req);
-/* Send an event; a slow reader gets the newest one only. */
-void cw_mcp_stream_send(cw_mcp_stream *s, cw_str data);
-/* Send the last event and close. Takes over what `b` holds. */
-void cw_mcp_stream_end(cw_mcp_stream *s, cw_buf *b);
-void cw_mcp_stream_drained(cw_mcp_stream *s);
+/* mcp_contents.c */
+/* A block of content as clients see it: without its role. */
+void cw_mcp_add_block(cw_buf *out, const cw_json *block);
+/* A result as one JSON string: a string as itself, anything else as JSON. */
+void cw_mcp_add_text(cw_buf *out, const cw_json *result);
+/* {"uri":…} */
+void cw_mcp_add_address(cw_buf *out, cw_str uri);
+/* The error of an outcome that is no result; false when it is one. */
+bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+                          const cw_outcome *outcome, cw_str id);
+/* cw_mcp_kind.refuse of all but tools: an error of the protocol. */
+void cw_mcp_refuse_plainly(cw_turn_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
+void cw_mcp_write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+                         const cw_outcome *outcome, cw_str id);
+void cw_mcp_write_resource(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+                           const cw_outcome *outcome, cw_str id);
+
+/* mcp_complete.c */
+void cw_mcp_complete(const cw_mcp_request *r);
+
+/* mcp_abilities.c */
+/* The object `capabilities`. */
+void cw_mcp_add_abilities(cw_buf *out, const cw_mcp_request *r);
 
 /* mcp_listen.c */
 void cw_mcp_listen(const cw_mcp_request *r);

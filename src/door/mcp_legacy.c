@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mcp_legacy.c - the era of the handshake, served without sessions: each request stands alone. */
+/* mcp_legacy.c - the era of the handshake. */
 #include "door/mcp_int.h"
 
 /* Newest first. */
@@ -27,17 +27,26 @@ static void initialize(const cw_mcp_request *r)
     cw_str version = cw_json_text(asked);
     if (!cw_mcp_is_legacy(version))
         version = cw_mcp_newest_legacy();
+    unsigned abilities = cw_mcp_abilities(cw_json_get(r->params, CW_STR("capabilities")));
+    if (r->port->session) {
+        r->port->session->version = cw_mcp_static_version(version);
+        r->port->session->abilities = abilities;
+    } else {
+        r->item->turn->opts.session = cw_mcp_session_make(r, version, abilities);
+    }
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_message_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"protocolVersion\":\""));
     cw_buf_add(&b, version);
-    cw_buf_add(&b, CW_STR("\",\"capabilities\":{\"tools\":{}},\"serverInfo\":" CW_MCP_SERVER "}"));
+    cw_buf_add(&b, CW_STR("\",\"capabilities\":"));
+    cw_mcp_add_abilities(&b, r);
+    cw_buf_add(&b, CW_STR(",\"serverInfo\":" CW_MCP_SERVER "}"));
     cw_message_close(&b, r->item->id);
     cw_turn_answer(r->item, 200, &b, CW_STR(""));
 }
 
-static void ping(const cw_mcp_request *r)
+static void answer_empty(const cw_mcp_request *r)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
@@ -47,10 +56,39 @@ static void ping(const cw_mcp_request *r)
     cw_turn_answer(r->item, 200, &b, CW_STR(""));
 }
 
+static void ping(const cw_mcp_request *r)
+{
+    answer_empty(r);
+}
+
+static void set_level(const cw_mcp_request *r)
+{
+    const cw_json *name = cw_json_get(r->params, CW_STR("level"));
+    cw_log_level level;
+    if (!cw_json_is(name, CW_JSON_STRING) || !cw_mcp_level_parse(cw_json_text(name), &level)) {
+        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS,
+                    "level must be one of debug, info, notice, warning, error, critical, alert, "
+                    "emergency");
+        return;
+    }
+    if (r->port->session)
+        r->port->session->level = level;
+    else if (r->session->is_named)
+        cw_mcp_session_set_level(r->door, r->session, level);
+    answer_empty(r);
+}
+
 static const cw_mcp_method methods[] = {
     {CW_STR_INIT("tools/call"), cw_mcp_call_tool},
     {CW_STR_INIT("tools/list"), cw_mcp_list_tools},
+    {CW_STR_INIT("resources/read"), cw_mcp_read_resource},
+    {CW_STR_INIT("prompts/get"), cw_mcp_get_prompt},
+    {CW_STR_INIT("completion/complete"), cw_mcp_complete},
+    {CW_STR_INIT("resources/list"), cw_mcp_list_resources},
+    {CW_STR_INIT("resources/templates/list"), cw_mcp_list_templates},
+    {CW_STR_INIT("prompts/list"), cw_mcp_list_prompts},
     {CW_STR_INIT("ping"), ping},
+    {CW_STR_INIT("logging/setLevel"), set_level},
     {CW_STR_INIT("initialize"), initialize},
 };
 
@@ -58,6 +96,7 @@ const cw_mcp_era cw_mcp_legacy = {
     .methods = methods,
     .n_methods = CW_COUNT(methods),
     .unknown_status = 200,
+    .no_resource = -32002,
     .form = CW_TOOL_OBJECT_OUTPUT,
     .wants_objects = true,
     .detaches = true,
@@ -77,6 +116,15 @@ bool cw_mcp_is_legacy(cw_str version)
     return false;
 }
 
+cw_str cw_mcp_static_version(cw_str version)
+{
+    for (size_t i = 0; i < CW_COUNT(versions); i++) {
+        if (cw_str_eq(versions[i].name, version))
+            return versions[i].name;
+    }
+    return CW_STR("");
+}
+
 cw_str cw_mcp_newest_legacy(void)
 {
     return versions[0].name;
@@ -91,12 +139,24 @@ bool cw_mcp_allows_batch(cw_str version_header)
     return !version_header.p; /* the version that is assumed then has them */
 }
 
+static void run_in_session(const cw_mcp_request *r, bool is_handshake)
+{
+    cw_mcp_session session = {.level = CW_LOG_OFF};
+    cw_mcp_request with = *r;
+    if (!is_handshake && !cw_mcp_session_read(r, &session)) {
+        cw_mcp_fail_session(r);
+        return;
+    }
+    with.session = &session;
+    cw_mcp_dispatch(&with);
+}
+
 void cw_mcp_run_legacy(const cw_mcp_request *r)
 {
-    cw_str header = cw_http_req_header(r->req, CW_STR("MCP-Protocol-Version"));
+    cw_str header = cw_port_header(r->port, CW_STR("MCP-Protocol-Version"));
     /* The handshake comes before any version is agreed upon. */
     bool is_free = cw_str_is(r->method, "initialize");
-    if (cw_http_req_repeats(r->req, CW_STR("MCP-Protocol-Version")))
+    if (cw_port_repeats(r->port, CW_STR("MCP-Protocol-Version")))
         cw_mcp_error(r->item, 400, CW_MCP_HEADER,
                      CW_STR("Header mismatch: MCP-Protocol-Version stands more than once"),
                      CW_STR(""));
@@ -106,5 +166,5 @@ void cw_mcp_run_legacy(const cw_mcp_request *r)
                             "2025-06-18, 2025-03-26, 2024-11-05)"),
                      CW_STR(""));
     else
-        cw_mcp_dispatch(r);
+        run_in_session(r, is_free);
 }

@@ -10,7 +10,8 @@
 /* In the request's arena. */
 typedef struct listener {
     cw_bridge_watch watch;
-    cw_http_req *req;
+    cw_port *port;
+    cw_turn_item *item;
     cw_view *view; /* of somebody who has logged in: what was listed last; held by the arena */
     uint64_t generation; /* of the accounts, when this began */
     cw_str id;
@@ -22,7 +23,7 @@ typedef struct listener {
 static void close_stream(listener *l)
 {
     cw_bridge_watch_remove(&l->watch);
-    cw_http_stream_close(l->req);
+    cw_port_end(l->port);
 }
 
 /* An event made of `head`, the subscription's id and `tail`. A reader who missed one would never
@@ -36,7 +37,7 @@ static bool tell(listener *l, cw_str head, cw_str tail)
     cw_buf_add(&b, tail);
     cw_code rc = b.code;
     if (!rc)
-        rc = cw_sse_send(l->req, CW_STR("message"), CW_STR(""), cw_buf_str(&b));
+        rc = cw_port_say(l->port, CW_SAID_MESSAGE, cw_buf_str(&b));
     cw_buf_done(&b);
     if (rc == CW_AGAIN)
         l->is_full = true;
@@ -63,13 +64,13 @@ static bool sees_others(listener *l)
     cw_view *now = cw_bridge_view(l->watch.bl, cw_view_caller(l->view));
     if (!now)
         return true; /* asking for the list once too often does no harm */
-    bool differs = !cw_view_lists_equal(l->view, now);
+    bool differs = cw_view_changes(l->view, now) & CW_NEWS_TOOLS;
     cw_view_unref(l->view);
     l->view = cw_view_ref(now);
     return differs;
 }
 
-static void on_change(cw_bridge_watch *watch)
+static void on_change(cw_bridge_watch *watch, unsigned lists)
 {
     listener *l = CW_CONTAINER(watch, listener, watch);
     /* The credentials may no longer be good: whoever comes back has to show them again. */
@@ -77,7 +78,7 @@ static void on_change(cw_bridge_watch *watch)
         send_end(l);
         return;
     }
-    if (!l->wants_tools || (l->view && !sees_others(l)))
+    if (!l->wants_tools || (l->view ? !sees_others(l) : !(lists & CW_NEWS_TOOLS)))
         return;
     if (l->is_full)
         l->has_news = true;
@@ -95,26 +96,24 @@ static void send_end(listener *l)
     cw_buf_add(&b, l->id);
     cw_buf_add(&b, CW_STR(",\"" CW_MCP_META("serverInfo") "\":" CW_MCP_SERVER "}}"));
     cw_message_close(&b, l->id);
-    if (!b.code)
-        (void)cw_sse_send(l->req, CW_STR("message"), CW_STR(""), cw_buf_str(&b));
-    cw_buf_done(&b);
-    close_stream(l);
+    cw_bridge_watch_remove(&l->watch);
+    cw_turn_answer(l->item, 200, &b, CW_STR(""));
 }
 
-static void on_event(cw_http_req *req, cw_http_event event, void *ctx)
+static void on_event(cw_port *port, cw_port_event event, void *ctx)
 {
     listener *l = ctx;
-    (void)req;
+    (void)port;
     switch (event) {
-    case CW_HTTP_GONE:
+    case CW_PORT_GONE:
         cw_bridge_watch_remove(&l->watch);
         break;
-    case CW_HTTP_DRAINED:
+    case CW_PORT_DRAINED:
         l->is_full = false;
         if (l->has_news)
             send_changed(l);
         break;
-    case CW_HTTP_STOPPING:
+    case CW_PORT_STOPPING:
         send_end(l);
         break;
     }
@@ -135,14 +134,14 @@ static cw_code follow_caller(const cw_mcp_request *r, listener *l)
     l->view = cw_view_ref(opts->view);
     l->watch.is_always = true;
     l->generation = cw_accounts_generation(cw_bridge_accounts(opts->bl));
-    return cw_arena_hold(cw_http_req_arena(r->req), l, drop_view);
+    return cw_arena_hold(r->port->arena, l, drop_view);
 }
 
 static void open_stream(const cw_mcp_request *r, listener *l)
 {
-    cw_http_listen(r->req, on_event, l);
+    r->port->on_event = on_event;
+    r->port->ctx = l;
     cw_bridge_watch_add(r->item->turn->opts.bl, &l->watch);
-    cw_sse_open(r->req, NULL, 0);
     (void)tell(l,
                l->wants_tools
                    ? CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
@@ -157,7 +156,7 @@ void cw_mcp_listen(const cw_mcp_request *r)
 {
     const cw_turn_opts *opts = &r->item->turn->opts;
     const cw_json *wanted = cw_json_get(r->params, CW_STR("notifications"));
-    cw_verdict verdict = cw_gate_permission(cw_view_caller(opts->view), CW_PERMISSION_DISCOVER);
+    cw_verdict verdict = cw_view_discover_verdict(opts->view);
     if (verdict != CW_VERDICT_ALLOW) {
         cw_mcp_refuse(r->item, verdict, NULL);
         return;
@@ -166,7 +165,7 @@ void cw_mcp_listen(const cw_mcp_request *r)
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "notifications must be an object");
         return;
     }
-    if (!cw_message_takes_events(r->req)) {
+    if (!r->port->can_say) {
         cw_mcp_fail(r->item, 406, CW_RPC_INVALID, "Accept must allow text/event-stream");
         return;
     }
@@ -174,13 +173,14 @@ void cw_mcp_listen(const cw_mcp_request *r)
         cw_mcp_fail(r->item, 503, CW_RPC_INTERNAL, "Too many subscriptions are open");
         return;
     }
-    listener *l = cw_arena_calloc(cw_http_req_arena(r->req), 1, sizeof *l);
+    listener *l = cw_arena_calloc(r->port->arena, 1, sizeof *l);
     if (!l || follow_caller(r, l)) {
         cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
     l->watch.on_change = on_change;
-    l->req = r->req;
+    l->port = r->port;
+    l->item = r->item;
     l->id = r->item->id;
     l->wants_tools = cw_json_is(cw_json_get(wanted, CW_STR("toolsListChanged")), CW_JSON_TRUE);
     open_stream(r, l);

@@ -5,6 +5,7 @@
  * version header present, equal to the body, supported, Mcp-Method, Mcp-Name,
  * then the method.
  */
+#include "base/base64.h"
 #include "door/mcp_int.h"
 #include "json/write.h"
 
@@ -17,9 +18,10 @@ static void discover(const cw_mcp_request *r)
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_message_open_result(&b);
-    cw_buf_add(&b, CW_STR("{\"supportedVersions\":[\"" VERSION "\"],\"capabilities\":{\"tools\":"
-                          "{\"listChanged\":true}},\"ttlMs\":"));
-    cw_message_add_i64(&b, cw_bridge_settings_of(r->item->turn->opts.bl)->list_ttl_ms);
+    cw_buf_add(&b, CW_STR("{\"supportedVersions\":[\"" VERSION "\"],\"capabilities\":"));
+    cw_mcp_add_abilities(&b, r);
+    cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
+    cw_buf_add_i64(&b, cw_bridge_settings_of(r->item->turn->opts.bl)->list_ttl_ms);
     cw_buf_add(&b, CW_STR(",\"cacheScope\":\"private\"," CW_MCP_STAMP "}"));
     cw_message_close(&b, r->item->id);
     cw_turn_answer(r->item, 200, &b, CW_STR(""));
@@ -28,6 +30,12 @@ static void discover(const cw_mcp_request *r)
 static const cw_mcp_method methods[] = {
     {CW_STR_INIT("tools/call"), cw_mcp_call_tool},
     {CW_STR_INIT("tools/list"), cw_mcp_list_tools},
+    {CW_STR_INIT("resources/read"), cw_mcp_read_resource},
+    {CW_STR_INIT("prompts/get"), cw_mcp_get_prompt},
+    {CW_STR_INIT("completion/complete"), cw_mcp_complete},
+    {CW_STR_INIT("resources/list"), cw_mcp_list_resources},
+    {CW_STR_INIT("resources/templates/list"), cw_mcp_list_templates},
+    {CW_STR_INIT("prompts/list"), cw_mcp_list_prompts},
     {CW_STR_INIT("server/discover"), discover},
     {CW_STR_INIT("subscriptions/listen"), cw_mcp_listen},
 };
@@ -36,6 +44,7 @@ const cw_mcp_era cw_mcp_modern = {
     .methods = methods,
     .n_methods = CW_COUNT(methods),
     .unknown_status = 404,
+    .no_resource = CW_RPC_PARAMS,
     .form = CW_TOOL_ANY_OUTPUT,
     .is_stamped = true,
 };
@@ -89,46 +98,7 @@ bool cw_mcp_has_envelope(const cw_json *params)
 
 /* ---- headers ---- */
 
-static int digit_of(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* RFC 4648 base64 with its padding, nothing else. .p is NULL when it is not that. */
-static cw_str decode_base64(cw_str in, cw_arena *arena)
-{
-    const cw_str none = {NULL, 0};
-    size_t pad = 0;
-    if (in.n % 4)
-        return none;
-    while (pad < 2 && pad < in.n && in.p[in.n - 1 - pad] == '=')
-        pad++;
-    char *out = cw_arena_alloc(arena, in.n + 1);
-    if (!out)
-        return none;
-    size_t n = 0;
-    uint32_t bits = 0;
-    for (size_t i = 0; i < in.n - pad; i++) {
-        int digit = digit_of(in.p[i]);
-        if (digit < 0)
-            return none;
-        bits = bits << 6 | (uint32_t)digit;
-        unsigned have = (unsigned)(i % 4) * 6 + 6; /* bits of this group */
-        if (have >= 12)
-            out[n++] = (char)(bits >> (have % 8) & 0xFF);
-    }
-    /* Bits behind the last byte have nowhere to go. */
-    if ((pad == 1 && (bits & 3)) || (pad == 2 && (bits & 15)))
-        return none;
-    return cw_str_make(out, n);
-}
-
+/* A value that no header may carry comes as =?base64?…?=; .p is NULL when that is none. */
 static cw_str decode_header(cw_str value, cw_arena *arena)
 {
     const cw_str prefix = CW_STR("=?base64?"), suffix = CW_STR("?=");
@@ -136,7 +106,11 @@ static cw_str decode_header(cw_str value, cw_arena *arena)
         !cw_str_ends(value, suffix))
         return value;
     value = cw_str_make(value.p + prefix.n, value.n - prefix.n - suffix.n);
-    return decode_base64(value, arena);
+    size_t n;
+    char *out = cw_arena_alloc(arena, CW_BASE64_BYTES(value.n));
+    if (!out || !cw_base64_decode(value, CW_BASE64_PADDED, out, &n))
+        return cw_str_make(NULL, 0);
+    return cw_str_make(out, n);
 }
 
 static void fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body,
@@ -165,10 +139,12 @@ static void fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_
 /* True when the header repeats what the body says; else the request is answered. */
 static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool may_be_encoded)
 {
-    cw_str raw = cw_http_req_header(r->req, name);
+    if (!r->port->has_headers)
+        return true;
+    cw_str raw = cw_port_header(r->port, name);
     cw_str value = raw;
     if (raw.p && may_be_encoded)
-        value = decode_header(cw_str_trim(raw), cw_http_req_arena(r->req));
+        value = decode_header(cw_str_trim(raw), r->port->arena);
     else if (raw.p)
         value = cw_str_trim(raw);
     const char *problem = NULL;
@@ -176,7 +152,7 @@ static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool
         problem = "is missing";
     else if (!value.p || !cw_str_eq(value, body))
         problem = "is not what the body says";
-    else if (cw_http_req_repeats(r->req, name))
+    else if (cw_port_repeats(r->port, name))
         problem = "stands more than once"; /* whoever is in front of us may have read the other */
     if (problem)
         fail_header(r, name, raw, body, problem);
@@ -238,6 +214,18 @@ void cw_mcp_run_modern(const cw_mcp_request *r)
 {
     if (check_envelope(r) && check_version(r) &&
         check_header(r, CW_STR("Mcp-Method"), r->method, /* may_be_encoded= */ false) &&
-        check_name(r))
-        cw_mcp_dispatch(r);
+        check_name(r)) {
+        cw_mcp_session client = {.level = CW_LOG_OFF};
+        cw_mcp_request with = *r;
+        const cw_json *capabilities =
+            cw_mcp_meta(r->params, CW_STR(CW_MCP_META("clientCapabilities")));
+        client.abilities = cw_mcp_abilities(capabilities);
+        client.version = CW_STR(VERSION);
+        if (r->port->session) { /* what runs can be taken back by whoever is at the other end */
+            client.is_named = true;
+            memcpy(client.number, r->port->session->number, CW_MCP_NUMBER);
+        }
+        with.session = &client;
+        cw_mcp_dispatch(&with);
+    }
 }

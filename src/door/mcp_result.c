@@ -9,6 +9,7 @@
 
 /* Everything but id, text and structured content. */
 #define FRAME 320u
+#define NO_RESULT "The method made content only, although it declares the schema of a result."
 
 static void close_result(cw_buf *out, const cw_mcp_era *era, cw_str id)
 {
@@ -16,23 +17,52 @@ static void close_result(cw_buf *out, const cw_mcp_era *era, cw_str id)
     cw_message_close(out, id);
 }
 
+static void add_structured(cw_buf *out, const cw_mcp_era *era, const cw_entry *entry,
+                           const cw_json *result)
+{
+    bool wraps = era->wants_objects && (entry->wraps_output || !cw_json_is(result, CW_JSON_OBJECT));
+    cw_buf_add(out, wraps ? CW_STR(",\"structuredContent\":{\"result\":")
+                          : CW_STR(",\"structuredContent\":"));
+    cw_buf_add(out, cw_json_span(result));
+    if (wraps)
+        cw_buf_add_char(out, '}');
+}
+
 static void write_result(cw_buf *out, const cw_mcp_era *era, const cw_entry *entry,
                          const cw_json *result, cw_str id)
 {
-    cw_str span = cw_json_span(result);
-    bool wraps = era->wants_objects && (entry->wraps_output || !cw_json_is(result, CW_JSON_OBJECT));
-    cw_buf_reserve(out, 2 * span.n + span.n / 8 + id.n + FRAME);
+    size_t n = cw_json_span(result).n;
+    cw_buf_reserve(out, 2 * n + n / 8 + id.n + FRAME);
     cw_message_open_result(out);
     cw_buf_add(out, CW_STR("{\"content\":[{\"type\":\"text\",\"text\":"));
-    if (cw_json_is(result, CW_JSON_STRING))
-        cw_buf_add(out, span);
-    else
-        cw_json_escape(out, span);
-    cw_buf_add(out, wraps ? CW_STR("}],\"structuredContent\":{\"result\":")
-                          : CW_STR("}],\"structuredContent\":"));
-    cw_buf_add(out, span);
-    if (wraps)
-        cw_buf_add_char(out, '}');
+    cw_mcp_add_text(out, result);
+    cw_buf_add(out, CW_STR("}]"));
+    add_structured(out, era, entry, result);
+    close_result(out, era, id);
+}
+
+/* Blocks take the place of the text; the result stands beside them when there is one. */
+static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_entry *entry,
+                          const cw_outcome *outcome, cw_str id)
+{
+    bool has_result = outcome->result && !cw_json_is(outcome->result, CW_JSON_NULL);
+    char separator = '[';
+    /* Clients refuse a result without the part that the tool has promised. */
+    if (!has_result && entry->method->output.n) {
+        cw_mcp_write_problem(out, era, CW_STR(NO_RESULT), id);
+        return;
+    }
+    cw_buf_reserve(out, cw_json_span(outcome->content).n + id.n + FRAME);
+    cw_message_open_result(out);
+    cw_buf_add(out, CW_STR("{\"content\":"));
+    for (const cw_json *b = cw_json_first(outcome->content); b; b = cw_json_next(b)) {
+        cw_buf_add_char(out, separator);
+        cw_mcp_add_block(out, b);
+        separator = ',';
+    }
+    cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
+    if (has_result)
+        add_structured(out, era, entry, outcome->result);
     close_result(out, era, id);
 }
 
@@ -43,7 +73,7 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_outcome *ou
     cw_buf_init(&text, SIZE_MAX / 2);
     cw_buf_add(&text, outcome->message);
     cw_buf_add(&text, CW_STR(" (error "));
-    cw_message_add_i64(&text, outcome->code);
+    cw_buf_add_i64(&text, outcome->code);
     cw_buf_add_char(&text, ')');
     if (outcome->data && !cw_json_is(outcome->data, CW_JSON_NULL)) {
         cw_buf_add(&text, CW_STR(": "));
@@ -64,17 +94,21 @@ void cw_mcp_write_problem(cw_buf *out, const cw_mcp_era *era, cw_str text, cw_st
     close_result(out, era, id);
 }
 
-void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_entry *entry,
+void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
                           const cw_outcome *outcome, cw_str id)
 {
     switch (outcome->kind) {
     case CW_OUTCOME_RESULT:
-        write_result(out, era, entry, outcome->result, id);
+        if (outcome->content)
+            write_content(out, era, job->entry, outcome, id);
+        else
+            write_result(out, era, job->entry, outcome->result, id);
         break;
     case CW_OUTCOME_ERROR:
         write_error(out, era, outcome, id);
         break;
     case CW_OUTCOME_FAILED:
+    case CW_OUTCOME_ASKS:
         cw_mcp_write_problem(out, era, outcome->message, id);
         break;
     }

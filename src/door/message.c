@@ -66,19 +66,6 @@ cw_str cw_message_text(int64_t code)
     }
 }
 
-void cw_message_add_i64(cw_buf *out, int64_t value)
-{
-    char digits[20];
-    size_t at = sizeof digits;
-    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    do
-        digits[--at] = (char)('0' + rest % 10);
-    while (rest /= 10);
-    if (value < 0)
-        cw_buf_add_char(out, '-');
-    cw_buf_add_bytes(out, digits + at, sizeof digits - at);
-}
-
 void cw_message_open_result(cw_buf *out)
 {
     cw_buf_add(out, CW_STR("{\"jsonrpc\":\"2.0\",\"result\":"));
@@ -93,10 +80,21 @@ void cw_message_close(cw_buf *out, cw_str id)
     cw_buf_add_char(out, '}');
 }
 
+void cw_message_add_returned(cw_buf *out, const cw_outcome *outcome)
+{
+    bool is_content = outcome->content && cw_json_is(outcome->result, CW_JSON_NULL);
+    cw_str span = cw_json_span(is_content ? outcome->content : outcome->result);
+    if (is_content)
+        cw_buf_add(out, CW_STR("{\"content\":"));
+    cw_buf_add(out, span);
+    if (is_content)
+        cw_buf_add_char(out, '}');
+}
+
 static void open_error(cw_buf *out, int64_t code, cw_str message)
 {
     cw_buf_add(out, CW_STR("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":"));
-    cw_message_add_i64(out, code);
+    cw_buf_add_i64(out, code);
     cw_buf_add(out, CW_STR(",\"message\":"));
     cw_json_escape(out, message);
 }

@@ -7,6 +7,7 @@
 #define CW_DOOR_MESSAGE_H
 
 #include "base/buf.h"
+#include "base/sink.h"
 #include "net/http.h"
 #include "json/json.h"
 
@@ -17,6 +18,10 @@ enum {
     CW_RPC_PARAMS = -32602,
     CW_RPC_INTERNAL = -32603,
 };
+
+/* The answer for which no memory is needed. */
+#define CW_MESSAGE_FAILURE                                                                         \
+    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error\"},\"id\":null}"
 
 /* Whether the Content-Type is application/json, with any parameters. */
 bool cw_message_is_json(const cw_http_req *req);
@@ -32,10 +37,11 @@ cw_str cw_message_text(int64_t code);
  * without .p is left out. */
 void cw_message_open_result(cw_buf *out);
 void cw_message_close(cw_buf *out, cw_str id);
+/* What a method returned; of one that made content only, that. */
+void cw_message_add_returned(cw_buf *out, const cw_outcome *outcome);
 /* A whole error. `data` is JSON, or empty for none. */
 void cw_message_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str id);
 /* The same with the specification's message and a readable string as data; empty: no data. */
 void cw_message_fail(cw_buf *out, int64_t code, cw_str text, cw_str id);
-void cw_message_add_i64(cw_buf *out, int64_t value);
 
 #endif

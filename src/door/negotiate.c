@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "door/negotiate.h"
 
+#include "base/langtag.h"
 #include "door/message.h"
 
 bool cw_negotiate_gzip(const cw_http_req *req)
@@ -49,4 +50,99 @@ bool cw_negotiate_only_events(const cw_http_req *req)
         any = true;
     }
     return any;
+}
+
+/* ---- language ---- */
+
+typedef struct range {
+    cw_str tag; /* or "*" */
+    unsigned q; /* thousandths */
+} range;
+
+/* RFC 9110, 12.4.2: 0 to 1 with at most three digits behind the point. */
+static bool read_q(cw_str text, unsigned *ret)
+{
+    unsigned q = 0, scale = 1000;
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned digit = (unsigned)(unsigned char)text.p[i] - '0';
+        if (i == 1 && text.p[1] == '.')
+            continue;
+        if (i == 1 || i > 4 || digit > 9)
+            return false;
+        q += digit * scale;
+        scale /= 10;
+    }
+    *ret = q;
+    return text.n > 0 && q <= 1000;
+}
+
+static bool read_range(cw_str member, range *ret)
+{
+    cw_str params;
+    *ret = (range){cw_str_trim(cw_str_cut(member, ';', &params)), 1000};
+    if (!cw_str_is(ret->tag, "*") && !cw_langtag_is_valid(ret->tag))
+        return false;
+    while (params.p) {
+        cw_str one = cw_str_trim(cw_str_cut(params, ';', &params));
+        if (one.n < 2 || (one.p[0] | 0x20) != 'q' || one.p[1] != '=' ||
+            !read_q(cw_str_make(one.p + 2, one.n - 2), &ret->q))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the narrowest member that names the language refuses it. */
+static bool is_refused(const range *ranges, size_t n, const cw_language *language)
+{
+    const range *narrowest = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (cw_langtag_covers(ranges[i].tag, cw_language_tag(language)) &&
+            (!narrowest || ranges[i].tag.n > narrowest->tag.n))
+            narrowest = &ranges[i];
+    }
+    return narrowest && narrowest->q == 0;
+}
+
+/* What a member asks for, or NULL. */
+static const cw_language *pick(const cw_translations *t, const range *ranges, size_t n,
+                               const range *member)
+{
+    const cw_language *found = cw_translations_initial(t);
+    bool is_any = cw_str_is(member->tag, "*");
+    if (!is_any)
+        found = cw_translations_match(t, member->tag);
+    for (size_t i = 0; is_any && found && is_refused(ranges, n, found); i++)
+        found = cw_translations_at(t, i);
+    return found && !is_refused(ranges, n, found) ? found : NULL;
+}
+
+const cw_language *cw_negotiate_range(const cw_translations *t, cw_str accept)
+{
+    range ranges[CW_NEGOTIATE_RANGES];
+    size_t n = 0;
+    const cw_language *best = NULL;
+    unsigned best_q = 0;
+    while (accept.p && n < CW_NEGOTIATE_RANGES) {
+        if (read_range(cw_str_cut(accept, ',', &accept), &ranges[n]))
+            n++;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const cw_language *found = ranges[i].q > best_q ? pick(t, ranges, n, &ranges[i]) : NULL;
+        if (!found)
+            continue;
+        best = found;
+        best_q = ranges[i].q;
+    }
+    return best ? best : cw_translations_initial(t);
+}
+
+const cw_language *cw_negotiate_language(cw_str accept, const cw_translations *t,
+                                         const cw_caller *caller)
+{
+    const cw_language *own = NULL;
+    if (CW_LIKELY(!t))
+        return NULL;
+    if (cw_caller_has_language(caller))
+        own = cw_translations_match(t, cw_caller_language(caller));
+    return own ? own : cw_negotiate_range(t, accept);
 }

@@ -6,6 +6,8 @@
 #ifndef CW_DOOR_NEGOTIATE_H
 #define CW_DOOR_NEGOTIATE_H
 
+#include "access/caller.h"
+#include "catalogue/translations.h"
 #include "net/http.h"
 
 /* Whether Accept-Encoding has gzip, by name or as "*". Without the header it has not. */
@@ -14,5 +16,16 @@ bool cw_negotiate_gzip(const cw_http_req *req);
 bool cw_negotiate_has(const cw_http_req *req, cw_str etag);
 /* Whether all that Accept has is text/event-stream. */
 bool cw_negotiate_only_events(const cw_http_req *req);
+/* In which language the caller wants to read: that of its account, else what
+ * Accept-Language (`accept`; .p NULL: none) prefers, else the default. NULL without translations.
+ */
+const cw_language *cw_negotiate_language(cw_str accept, const cw_translations *t,
+                                         const cw_caller *caller);
+/* The same by the value of Accept-Language alone (.p NULL: none): the language with the highest q
+ * of those that are there, the first one among equals. "*" stands for the default. What has q=0 is
+ * not taken, unless nothing else is left: then it is the default all the same. A member that is no
+ * language or has no right q is passed over, and so is what comes after CW_NEGOTIATE_RANGES. */
+#define CW_NEGOTIATE_RANGES 32u
+const cw_language *cw_negotiate_range(const cw_translations *t, cw_str accept);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "door/rest.h"
 
+#include "base/utf8.h"
 #include "door/negotiate.h"
 #include "door/rest_int.h"
 #include "door/turn.h"
 #include "json/write.h"
 
-#define TAG "jsonrpc_mcp:discovery"
-#define MAX_HEADERS 8
+#define MAX_HEADERS 9
 
 /* ---- errors ---- */
 
@@ -40,12 +40,7 @@ void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const cha
 
 void cw_rest_write_unknown(cw_buf *out, cw_str name)
 {
-    size_t n = name.n;
-    if (n > CW_TOOL_NAME_MAX) {
-        n = CW_TOOL_NAME_MAX;
-        while (n && ((unsigned char)name.p[n] & 0xC0) == 0x80)
-            n--; /* not in the middle of a character */
-    }
+    size_t n = cw_utf8_cut(name, CW_TOOL_NAME_MAX);
     cw_buf_add(out, CW_STR("Tool '"));
     cw_buf_add_bytes(out, name.p, n);
     cw_buf_add(out, n < name.n ? CW_STR("…' not found or access denied")
@@ -67,7 +62,7 @@ void cw_rest_fail_unknown(cw_http_req *req, cw_str name)
 
 bool cw_rest_may_discover(cw_http_req *req, const cw_view *view)
 {
-    if (cw_gate_permission(cw_view_caller(view), CW_PERMISSION_DISCOVER) == CW_VERDICT_ALLOW)
+    if (cw_view_discover_verdict(view) == CW_VERDICT_ALLOW)
         return true;
     cw_rest_fail(req, 403, "access_denied",
                  "This needs the permission 'access mcp tool discovery'");
@@ -86,11 +81,11 @@ static void add_header(header_list *list, cw_str name, cw_str value)
     list->items[list->n++] = (cw_http_header){name, value};
 }
 
-static void add_debug(header_list *list, const cw_rest_document *doc, bool is_hit)
+static void add_debug(header_list *list, const cw_rest_document *doc, const cw_document *d,
+                      bool is_hit)
 {
     add_header(list, CW_STR("X-Causeway-Cache"), is_hit ? CW_STR("HIT") : CW_STR("MISS"));
-    add_header(list, CW_STR("X-Causeway-Cache-Tags"),
-               doc->is_public ? CW_STR(TAG) : CW_STR(TAG " user.permissions"));
+    add_header(list, CW_STR("X-Causeway-Cache-Tags"), cw_cache_tags_text(d->tags));
     add_header(list, CW_STR("X-Causeway-Cache-Contexts"), cw_str_from(doc->contexts));
     add_header(list, CW_STR("X-Causeway-Cache-Max-Age"), CW_STR("-1"));
 }
@@ -126,11 +121,20 @@ static void answer(cw_http_req *req, const cw_bridge_loop *bl, const cw_rest_doc
     add_header(&headers, CW_STR("Vary"),
                doc->is_public ? CW_STR("Accept-Encoding")
                               : CW_STR("Authorization, Accept-Language, Accept-Encoding"));
+    if (doc->language)
+        add_header(&headers, CW_STR("Content-Language"), cw_language_tag(doc->language));
     if (cw_bridge_settings_of(bl)->debug_headers)
-        add_debug(&headers, doc, is_hit);
+        add_debug(&headers, doc, d, is_hit);
     answer.headers = headers.items;
     answer.n_headers = headers.n;
     cw_http_reply(req, &answer);
+}
+
+const cw_language *cw_rest_language(const cw_http_req *req, const cw_bridge_loop *bl,
+                                    const cw_view *view)
+{
+    return cw_negotiate_language(cw_http_req_header(req, CW_STR("Accept-Language")),
+                                 cw_bridge_settings_of(bl)->translations, cw_view_caller(view));
 }
 
 void cw_rest_send(cw_http_req *req, cw_bridge_loop *bl, const cw_rest_document *doc)

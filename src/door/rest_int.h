@@ -26,10 +26,14 @@ typedef struct cw_rest_document {
     cw_cache_key key;
     cw_cache_writer write;
     void *ctx;
-    const char *contexts; /* for the debug headers: what it depends on */
-    bool is_public;       /* the same for everybody */
+    const cw_language *language; /* NULL: there are no others */
+    const char *contexts;        /* for the debug headers: what it depends on */
+    bool is_public;              /* the same for everybody */
 } cw_rest_document;
 
+/* In which language the caller reads (door/negotiate.h). */
+const cw_language *cw_rest_language(const cw_http_req *req, const cw_bridge_loop *bl,
+                                    const cw_view *view);
 /* Find or write it and answer: 200 or 304, gzip or not. */
 void cw_rest_send(cw_http_req *req, cw_bridge_loop *bl, const cw_rest_document *doc);
 

@@ -20,19 +20,6 @@ static void fail(cw_turn_item *item, unsigned status, const char *code, cw_str m
     cw_turn_answer(item, status, &b, CW_STR(""));
 }
 
-static void on_progress(cw_sink *sink, const cw_progress *progress)
-{
-    (void)sink;
-    (void)progress;
-}
-
-static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
-{
-    (void)sink;
-    (void)level;
-    (void)message;
-}
-
 /* The method's message, and what it says beside it when that can be read. */
 static void fail_method(cw_turn_item *item, const cw_outcome *outcome)
 {
@@ -76,7 +63,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
         cw_buf_init(&b, SIZE_MAX / 2);
         cw_buf_reserve(&b, span.n + 16);
         cw_buf_add(&b, CW_STR("{\"result\":"));
-        cw_buf_add(&b, span);
+        cw_message_add_returned(&b, outcome);
         cw_buf_add_char(&b, '}');
         cw_turn_answer(item, 200, &b, CW_STR(""));
         return;
@@ -85,6 +72,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
         fail_method(item, outcome);
         return;
     case CW_OUTCOME_FAILED:
+    case CW_OUTCOME_ASKS: /* never: request.can_ask is not set */
         fail_call(item, outcome->fault, outcome->message);
         return;
     }
@@ -95,13 +83,11 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 static void refuse(cw_turn_item *item, cw_verdict verdict, const cw_entry *entry)
 {
     const cw_turn_opts *opts = &item->turn->opts;
-    cw_refused refused = {.verdict = verdict,
-                          .caller = cw_view_caller(opts->view),
-                          .needs = &entry->method->needs,
-                          .offers_basic = cw_bridge_accounts(opts->bl) != NULL};
+    cw_refused refused = {
+        .bl = opts->bl, .view = opts->view, .verdict = verdict, .needs = &entry->method->needs};
     cw_refusal refusal;
     cw_buf b;
-    if (cw_refusal_make(&refused, cw_http_req_arena(item->turn->req), &refusal)) {
+    if (cw_refusal_make(&refused, item->turn->port->arena, &refusal)) {
         fail(item, 503, "unavailable", CW_STR("out of memory"));
         return;
     }
@@ -110,19 +96,11 @@ static void refuse(cw_turn_item *item, cw_verdict verdict, const cw_entry *entry
     cw_turn_answer(item, refusal.status, &b, refusal.challenge);
 }
 
-/* What call/bind.h says when a required argument is not there. */
-static const char *code_of(const cw_err *err)
-{
-    return cw_str_starts(cw_str_from(err->msg), CW_STR("Missing required parameter"))
-               ? "missing_parameter"
-               : "invalid_arguments";
-}
-
 static void start(cw_turn_item *item, const cw_entry *entry, const cw_json *arguments)
 {
-    static const cw_sink_ops ops = {on_progress, on_log, on_done};
+    static const cw_sink_ops ops = {cw_sink_no_progress, cw_sink_no_log, on_done};
     const cw_turn_opts *opts = &item->turn->opts;
-    invocation *call = cw_arena_alloc(cw_http_req_arena(item->turn->req), sizeof *call);
+    invocation *call = cw_arena_alloc(item->turn->port->arena, sizeof *call);
     if (!call) {
         fail(item, 503, "unavailable", CW_STR("out of memory"));
         return;
@@ -135,7 +113,8 @@ static void start(cw_turn_item *item, const cw_entry *entry, const cw_json *argu
     if (rc == CW_DECLINED)
         refuse(item, refusal.verdict, entry);
     else if (rc == CW_PARAMS)
-        fail(item, 400, code_of(&refusal.err), cw_str_from(refusal.err.msg));
+        fail(item, 400, refusal.lacks_required ? "missing_parameter" : "invalid_arguments",
+             cw_str_from(refusal.err.msg));
     else if (rc)
         fail(item, 503, "unavailable", cw_str_from(refusal.err.msg));
 }
@@ -167,10 +146,10 @@ static const cw_json *read_body(cw_http_req *req)
     return root;
 }
 
-static void invoke(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
+static void invoke(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
-    (void)bridge;
-    if (cw_call_gate(view) != CW_VERDICT_ALLOW) {
+    (void)self;
+    if (cw_view_call_verdict(view) != CW_VERDICT_ALLOW) {
         cw_rest_fail(req, 403, "access_denied", "This needs the permission 'use jsonrpc services'");
         return;
     }
@@ -196,12 +175,12 @@ static void invoke(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridg
     }
     cw_turn_opts opts = {
         .bl = bl, .view = view, .n = 1, .none_status = 204, .failure = CW_STR(CW_REST_FAILURE)};
-    cw_turn *turn = cw_turn_new(req, &opts);
+    cw_turn *turn = cw_turn_of(req, &opts);
     if (turn)
         start(&turn->items[0], entry, arguments);
 }
 
 void cw_rest_on_invoke(cw_http_req *req, void *bridge)
 {
-    cw_identify(req, bridge, &cw_identify_rest, invoke);
+    cw_identify(req, bridge, &cw_identify_rest, invoke, bridge);
 }

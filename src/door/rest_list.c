@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* rest_list.c - tools page by page, and one by its name. */
-#include <stdio.h>
-
+#include "base/digits.h"
 #include "catalogue/cursor.h"
+#include "catalogue/translate.h"
 #include "door/negotiate.h"
 #include "door/rest_int.h"
 #include "json/write.h"
 
 typedef struct page {
     cw_view *view;
+    const cw_language *language;
     uint64_t offset;
     uint32_t size;
 } page;
@@ -29,7 +30,7 @@ static void write_page(cw_buf *out, void *ctx)
     for (size_t i = 0; i < n; i++) {
         if (i)
             cw_buf_add_char(out, ',');
-        cw_buf_add(out, entries[i]->tool_json);
+        cw_translate_tool(out, entries[i], CW_TOOL_ANY_OUTPUT, p->language);
     }
     cw_buf_add(out, CW_STR("],\"nextCursor\":"));
     if (p->offset + n < total) {
@@ -76,11 +77,13 @@ static cw_code clamp(page *p)
     return rc;
 }
 
-static void list(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
+static void list(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
-    (void)bridge;
-    page p = {.view = view, .size = cw_bridge_settings_of(bl)->page_size};
-    char offset[24];
+    (void)self;
+    page p = {.view = view,
+              .language = cw_rest_language(req, bl, view),
+              .size = cw_bridge_settings_of(bl)->page_size};
+    char offset[CW_DIGITS_SIZE];
     if (!p.size)
         p.size = CW_PAGE_SIZE;
     if (!cw_rest_may_discover(req, view) || !read_offset(req, &p.offset))
@@ -89,16 +92,16 @@ static void list(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge 
         cw_rest_fail(req, 503, "unavailable", "out of memory");
         return;
     }
-    int n = snprintf(offset, sizeof offset, "%llu", (unsigned long long)p.offset);
     cw_rest_document doc = {
         .key = {.kind = CW_STR("list"),
                 .view = view,
-                .language = cw_caller_language(cw_view_caller(view)),
-                .name = cw_str_make(offset, (size_t)n),
+                .language = cw_language_tag(p.language),
+                .name = cw_digits_u64(p.offset, offset),
                 /* No cursor of ours leads there. */
                 .is_transient = p.offset % p.size != 0},
         .write = write_page,
         .ctx = &p,
+        .language = p.language,
         .contexts = "user languages url.query_args:cursor",
     };
     cw_rest_send(req, bl, &doc);
@@ -120,16 +123,21 @@ void cw_rest_on_list(cw_http_req *req, void *bridge)
                                .n_headers = CW_COUNT(headers)});
         return;
     }
-    cw_identify(req, bridge, &cw_identify_rest, list);
+    cw_identify(req, bridge, &cw_identify_rest, list, bridge);
 }
 
 /* ---- GET /mcp/tools/describe ---- */
 
+typedef struct tool {
+    const cw_entry *entry;
+    const cw_language *language;
+} tool;
+
 static void write_tool(cw_buf *out, void *ctx)
 {
-    const cw_entry *entry = ctx;
+    const tool *t = ctx;
     cw_buf_add(out, CW_STR("{\"tool\":"));
-    cw_buf_add(out, entry->tool_json);
+    cw_translate_tool(out, t->entry, CW_TOOL_ANY_OUTPUT, t->language);
     cw_buf_add_char(out, '}');
 }
 
@@ -150,24 +158,25 @@ static bool read_name(cw_http_req *req, cw_str *ret)
     return false;
 }
 
-static void describe(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
+static void describe(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
-    (void)bridge;
+    (void)self;
     cw_str name;
     if (!cw_rest_may_discover(req, view) || !read_name(req, &name))
         return;
-    const cw_entry *entry = cw_view_find_tool(view, name);
-    if (!entry) {
+    tool t = {cw_view_find_tool(view, name), cw_rest_language(req, bl, view)};
+    if (!t.entry) {
         cw_rest_fail_unknown(req, name);
         return;
     }
     cw_rest_document doc = {
         .key = {.kind = CW_STR("describe"),
                 .view = view,
-                .language = cw_caller_language(cw_view_caller(view)),
-                .name = entry->tool_name},
+                .language = cw_language_tag(t.language),
+                .name = t.entry->tool_name},
         .write = write_tool,
-        .ctx = (void *)(uintptr_t)entry,
+        .ctx = &t,
+        .language = t.language,
         .contexts = "user languages url.query_args:name",
     };
     cw_rest_send(req, bl, &doc);
@@ -175,5 +184,5 @@ static void describe(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bri
 
 void cw_rest_on_describe(cw_http_req *req, void *bridge)
 {
-    cw_identify(req, bridge, &cw_identify_rest, describe);
+    cw_identify(req, bridge, &cw_identify_rest, describe, bridge);
 }

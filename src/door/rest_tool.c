@@ -11,27 +11,22 @@
 #include "door/turn.h"
 
 #define NULL_ID CW_STR("null")
-#define FAILURE                                                                                    \
-    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error\"},\"id\":null}"
 
 static void reply(cw_http_req *req, unsigned status, cw_buf *body, cw_str challenge)
 {
     cw_str kept = cw_turn_keep(req, body);
-    cw_turn_reply(req, kept.p ? status : 500, kept.p ? kept : CW_STR(FAILURE),
+    cw_turn_reply(req, kept.p ? status : 500, kept.p ? kept : CW_STR(CW_MESSAGE_FAILURE),
                   kept.p ? challenge : CW_STR(""));
 }
 
 static void refuse(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_verdict verdict,
                    const cw_needs *needs)
 {
-    cw_refused refused = {.verdict = verdict,
-                          .caller = cw_view_caller(view),
-                          .needs = needs,
-                          .offers_basic = cw_bridge_accounts(bl) != NULL};
+    cw_refused refused = {.bl = bl, .view = view, .verdict = verdict, .needs = needs};
     cw_refusal refusal;
     cw_buf b;
     if (cw_refusal_make(&refused, cw_http_req_arena(req), &refusal)) {
-        cw_turn_reply(req, 500, CW_STR(FAILURE), CW_STR(""));
+        cw_turn_reply(req, 500, CW_STR(CW_MESSAGE_FAILURE), CW_STR(""));
         return;
     }
     cw_buf_init(&b, SIZE_MAX / 2);
@@ -39,10 +34,10 @@ static void refuse(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_verdi
     reply(req, refusal.status, &b, refusal.challenge);
 }
 
-static void run(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *bridge)
+static void run(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
-    (void)bridge;
-    cw_verdict verdict = cw_call_gate(view);
+    (void)self;
+    cw_verdict verdict = cw_view_call_verdict(view);
     if (verdict != CW_VERDICT_ALLOW) {
         refuse(req, bl, view, verdict, NULL);
         return;
@@ -68,5 +63,5 @@ static void run(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_bridge *
 
 void cw_rest_on_tool(cw_http_req *req, void *bridge)
 {
-    cw_identify(req, bridge, &cw_identify_jsonrpc, run);
+    cw_identify(req, bridge, &cw_identify_jsonrpc, run, bridge);
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-cw_str cw_turn_keep(cw_http_req *req, cw_buf *b)
+static cw_str keep(cw_arena *arena, cw_buf *b)
 {
     size_t n;
     char *p = b->code ? NULL : cw_buf_take(b, &n);
@@ -12,9 +12,14 @@ cw_str cw_turn_keep(cw_http_req *req, cw_buf *b)
         return (cw_str){NULL, 0};
     }
     /* On failure the bytes are freed by the arena. */
-    if (cw_arena_hold(cw_http_req_arena(req), p, free))
+    if (cw_arena_hold(arena, p, free))
         return (cw_str){NULL, 0};
     return cw_str_make(p, n);
+}
+
+cw_str cw_turn_keep(cw_http_req *req, cw_buf *b)
+{
+    return keep(cw_http_req_arena(req), b);
 }
 
 void cw_turn_reply(cw_http_req *req, unsigned status, cw_str body, cw_str challenge)
@@ -34,6 +39,8 @@ static void on_gone(cw_turn *turn)
     cw_bridge_loop *bl = turn->opts.bl;
     for (uint32_t i = 0; i < turn->opts.n; i++) {
         cw_turn_item *item = &turn->items[i];
+        if (item->on_gone)
+            item->on_gone(item);
         if (turn->opts.detaches)
             cw_call_detach(bl, item->call);
         else
@@ -41,33 +48,49 @@ static void on_gone(cw_turn *turn)
     }
 }
 
-static void on_event(cw_http_req *req, cw_http_event event, void *ctx)
+static void on_event(cw_port *port, cw_port_event event, void *ctx)
 {
-    cw_turn *turn = ctx;
-    (void)req;
-    if (event == CW_HTTP_GONE)
-        on_gone(turn);
-    else if (event == CW_HTTP_DRAINED && turn->items[0].on_drained)
-        turn->items[0].on_drained(&turn->items[0]);
+    (void)port;
+    if (event == CW_PORT_GONE)
+        on_gone(ctx);
 }
 
-cw_turn *cw_turn_new(cw_http_req *req, const cw_turn_opts *opts)
+cw_turn *cw_turn_new(cw_port *port, const cw_turn_opts *opts)
 {
-    cw_arena *arena = cw_http_req_arena(req);
     size_t n = sizeof(cw_turn) + opts->n * sizeof(cw_turn_item);
-    cw_turn *turn = cw_arena_calloc(arena, 1, n);
+    cw_turn *turn = cw_arena_calloc(port->arena, 1, n);
     if (!turn) {
-        cw_turn_reply(req, 500, opts->failure, CW_STR(""));
+        cw_port_reply(port, &(cw_port_answer){.status = 500, .body = opts->failure});
         return NULL;
     }
     turn->opts = *opts;
-    turn->req = req;
+    turn->port = port;
     turn->n_open = opts->n;
     turn->is_starting = true;
     for (uint32_t i = 0; i < opts->n; i++)
         turn->items[i].turn = turn;
-    cw_http_listen(req, on_event, turn);
+    port->on_event = on_event;
+    port->ctx = turn;
     return turn;
+}
+
+cw_turn *cw_turn_of(cw_http_req *req, const cw_turn_opts *opts)
+{
+    cw_port *port = cw_port_of(req);
+    if (port)
+        return cw_turn_new(port, opts);
+    cw_turn_reply(req, 500, opts->failure, CW_STR(""));
+    return NULL;
+}
+
+/* A body that could not be had is a failure, whatever the status was to be. */
+static void reply(cw_turn *turn, unsigned status, cw_str body, cw_str challenge)
+{
+    cw_port_reply(turn->port, &(cw_port_answer){.status = body.p ? status : 500,
+                                                .body = body.p ? body : turn->opts.failure,
+                                                .challenge = challenge,
+                                                .session = turn->opts.session,
+                                                .language = turn->opts.language});
 }
 
 static void send_batch(cw_turn *turn)
@@ -75,7 +98,7 @@ static void send_batch(cw_turn *turn)
     cw_buf b;
     bool any = false;
     if (turn->is_too_large) {
-        cw_turn_reply(turn->req, 500, turn->opts.failure, CW_STR(""));
+        reply(turn, 500, turn->opts.failure, CW_STR(""));
         return;
     }
     cw_buf_init(&b, CW_TURN_MAX_BYTES + turn->opts.n + 2);
@@ -88,13 +111,12 @@ static void send_batch(cw_turn *turn)
         any = true;
     }
     cw_buf_add_char(&b, ']');
-    if (!any) {
-        cw_buf_done(&b);
-        cw_turn_reply(turn->req, turn->opts.none_status, CW_STR(""), CW_STR(""));
+    if (any) {
+        reply(turn, 200, keep(turn->port->arena, &b), CW_STR(""));
         return;
     }
-    cw_str body = cw_turn_keep(turn->req, &b);
-    cw_turn_reply(turn->req, body.p ? 200 : 500, body.p ? body : turn->opts.failure, CW_STR(""));
+    cw_buf_done(&b);
+    reply(turn, turn->opts.none_status, CW_STR(""), CW_STR(""));
 }
 
 static void close_item(cw_turn *turn)
@@ -115,10 +137,9 @@ void cw_turn_answer(cw_turn_item *item, unsigned status, cw_buf *body, cw_str ch
         close_item(turn);
         return;
     }
-    cw_str kept = cw_turn_keep(turn->req, body);
+    cw_str kept = keep(turn->port->arena, body);
     if (!turn->opts.is_batch) {
-        cw_turn_reply(turn->req, kept.p ? status : 500, kept.p ? kept : turn->opts.failure,
-                      challenge);
+        reply(turn, status, kept, challenge);
         return;
     }
     if (!kept.p)
@@ -131,10 +152,11 @@ void cw_turn_answer(cw_turn_item *item, unsigned status, cw_buf *body, cw_str ch
 void cw_turn_skip(cw_turn_item *item)
 {
     cw_turn *turn = item->turn;
+    item->call = (cw_call_handle){0};
     if (turn->opts.is_batch)
         close_item(turn);
     else
-        cw_turn_reply(turn->req, turn->opts.none_status, CW_STR(""), CW_STR(""));
+        reply(turn, turn->opts.none_status, CW_STR(""), CW_STR(""));
 }
 
 void cw_turn_settle(cw_turn *turn)

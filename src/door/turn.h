@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* turn.h - one HTTP request that carries one JSON-RPC message or a batch of them.
+/* turn.h - one request that carries one JSON-RPC message or a batch of them.
  *
  * A single message is answered as soon as its answer is there; the answers of a
  * batch are collected and sent in the order of the requests. When the client
  * leaves, the calls that run are cancelled (or, where a protocol says so, go on
  * without it).
  *
- *     cw_turn *turn = cw_turn_new(req, &opts);
+ *     cw_turn *turn = cw_turn_new(port, &opts);
  *     for each message: start a call, or cw_turn_answer, or cw_turn_skip
  *     cw_turn_settle(turn);
  *
- * Ownership: a turn and its items live in the request's arena, and so end with the answer: after
+ * Ownership: a turn and its items live in the port's arena, and so end with the answer: after
  *            cw_turn_answer or _skip on a single message neither may be touched.
  * Threads:   the request's loop.
  * Limits:    CW_TURN_MAX_BYTES of answers in one batch.
@@ -20,7 +20,7 @@
 
 #include "base/buf.h"
 #include "call/call.h"
-#include "net/http.h"
+#include "door/port.h"
 
 #define CW_TURN_MAX_BYTES (64u * 1024u * 1024u)
 
@@ -28,11 +28,11 @@ typedef struct cw_turn cw_turn;
 
 typedef struct cw_turn_item {
     cw_turn *turn;
-    cw_str id;                                     /* as it was sent; .p NULL: none to answer to */
-    cw_call_handle call;                           /* what runs for it */
-    cw_str answer;                                 /* of a batch, until it is sent */
-    void (*on_drained)(struct cw_turn_item *item); /* or NULL: CW_HTTP_DRAINED */
-    void *self;                                    /* of whoever set these */
+    cw_str id;                                  /* as it was sent; .p NULL: none to answer to */
+    cw_call_handle call;                        /* what runs for it */
+    cw_str answer;                              /* of a batch, until it is sent */
+    void (*on_gone)(struct cw_turn_item *item); /* or NULL; then the call is left as well */
+    void *self;                                 /* of whoever set these */
 } cw_turn_item;
 
 typedef struct cw_turn_opts {
@@ -42,12 +42,14 @@ typedef struct cw_turn_opts {
     bool is_batch;        /* answer with an array */
     bool detaches;        /* calls go on when the client leaves */
     unsigned none_status; /* when there is nothing to answer: 202 or 204 */
+    cw_str language;      /* of what is answered; empty: not said */
+    cw_str session;       /* a new one, for the answer; empty: none */
     cw_str failure;       /* static: what is said when an answer cannot be written */
 } cw_turn_opts;
 
 struct cw_turn {
     cw_turn_opts opts;
-    cw_http_req *req;
+    cw_port *port;
     uint32_t n_open; /* messages without an answer */
     bool is_starting;
     bool is_too_large;
@@ -55,8 +57,10 @@ struct cw_turn {
     cw_turn_item items[];
 };
 
-/* NULL without memory (the request is then answered). */
-cw_turn *cw_turn_new(cw_http_req *req, const cw_turn_opts *opts);
+/* NULL without memory (the request is then answered). Listens to the port. */
+cw_turn *cw_turn_new(cw_port *port, const cw_turn_opts *opts);
+/* The same with a new port for the request. */
+cw_turn *cw_turn_of(cw_http_req *req, const cw_turn_opts *opts);
 /* Answer one message. Takes over what `body` holds; a buffer that failed becomes a 500. The
  * challenge (WWW-Authenticate, empty: none) and the status count for a single message only. */
 void cw_turn_answer(cw_turn_item *item, unsigned status, cw_buf *body, cw_str challenge);

@@ -42,11 +42,11 @@ static size_t index_of(const cw_json *array, const cw_json *element)
     return i;
 }
 
-/* "/tags/0" of a value below the params, in the arena; NULL when out of memory. */
-static const char *pointer_to(cw_call *call, const cw_json *v)
+/* "/tags/0" of a value below `base`, in the arena; NULL when out of memory. */
+static const char *pointer_to(cw_call *call, const cw_json *base, const cw_json *v)
 {
     const char *path = "";
-    for (int depth = 0; v != call->params && depth < (int)CW_JSON_DEPTH_CEILING; depth++) {
+    for (int depth = 0; v != base && depth < (int)CW_JSON_DEPTH_CEILING; depth++) {
         const cw_json *up = container_of(v);
         if (is_member(v))
             path = cw_arena_printf(call->arena, "/%.*s%s", CW_STR_ARG(cw_json_text(v - 1)), path);
@@ -59,10 +59,21 @@ static const char *pointer_to(cw_call *call, const cw_json *v)
     return path;
 }
 
-/* Whether the value is one of the request and not a declared default. */
-static bool is_argument(const cw_call *call, const cw_json *v)
+static bool is_below(const cw_json *base, const cw_json *v)
 {
-    return call->params && v >= call->params && v < call->params + call->params->n;
+    return base && v >= base && v < base + base->n;
+}
+
+/* Where a value is, in words; NULL when out of memory. */
+static const char *describe_place(cw_call *call, const cw_json *v)
+{
+    const cw_json *answers = cw_json_get(call->root, CW_STR("answers"));
+    if (is_below(call->params, v))
+        return pointer_to(call, call->params, v);
+    if (!is_below(answers, v))
+        return "a default value";
+    const char *path = pointer_to(call, answers, v);
+    return path ? cw_arena_printf(call->arena, "answer %s", path) : NULL;
 }
 
 /* Remember the first argument that is not what the method wants. */
@@ -70,7 +81,7 @@ static void refuse(cw_call *call, const cw_json *v, const char *what)
 {
     if (call->bad_args)
         return;
-    const char *where = is_argument(call, v) ? pointer_to(call, v) : "a default value";
+    const char *where = describe_place(call, v);
     const char *text = where ? cw_arena_printf(call->arena, "%s: %s", where, what) : NULL;
     call->bad_args = text ? text : what;
 }

@@ -25,6 +25,10 @@ static const char *caller_text(cw_call *call, cw_str member, const char *fallbac
 
 void cw_call_run(cw_call *call)
 {
+    if (call->complete) {
+        cw_complete_run(call);
+        return;
+    }
     const cw_hosted_param *missing = find_missing(call);
     cw_call_open(call);
     if (missing)

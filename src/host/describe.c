@@ -43,30 +43,97 @@ static void add_param(cw_json_writer *w, const cw_hosted_param *p)
     cw_json_close(w);
 }
 
-static void add_auth(cw_json_writer *w, const cw_plugin_tool *tool)
+static void add_auth(cw_json_writer *w, cw_hosted_auth a)
 {
+    if (!cw_hosted_has_auth(a))
+        return;
     cw_json_add_key(w, CW_STR("auth"));
     cw_json_open_object(w);
-    add_names(w, CW_STR("scopes"), tool->scopes);
-    add_text(w, CW_STR("level"), tool->auth_level);
-    add_text(w, CW_STR("description"), tool->auth_description);
+    add_names(w, CW_STR("scopes"), a.scopes);
+    add_text(w, CW_STR("level"), a.level);
+    add_text(w, CW_STR("description"), a.description);
     cw_json_close(w);
 }
 
 static void add_tool(cw_json_writer *w, const cw_hosted_method *m)
 {
-    const cw_plugin_tool *tool = m->tool;
-    bool has_auth = tool->scopes[0] || tool->auth_level || tool->auth_description;
     cw_json_add_key(w, CW_STR("x-mcp-tool"));
     cw_json_open_object(w);
-    add_text(w, CW_STR("title"), tool->title);
-    if (m->annotations || has_auth) {
+    cw_hosted_auth auth = CW_HOSTED_AUTH(m->tool);
+    add_text(w, CW_STR("title"), m->tool->title);
+    if (m->annotations || cw_hosted_has_auth(auth)) {
         cw_json_add_key(w, CW_STR("annotations"));
         cw_json_open_object(w);
         add_members(w, m->annotations);
-        if (has_auth)
-            add_auth(w, tool);
+        add_auth(w, auth);
         cw_json_close(w);
+    }
+    add_text(w, CW_STR("visibility"), auth.visibility);
+    cw_json_close(w);
+}
+
+static void add_value(cw_json_writer *w, cw_str name, const cw_json *v)
+{
+    if (!v)
+        return;
+    cw_json_add_key(w, name);
+    cw_json_add_value(w, v);
+}
+
+static void add_completes(cw_json_writer *w, const cw_hosted_method *m)
+{
+    if (!m->completes)
+        return;
+    cw_json_add_key(w, CW_STR("completes"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < m->n_params; i++)
+        if (m->completes[i])
+            cw_json_add_string(w, m->params[i].name);
+    cw_json_close(w);
+}
+
+static void add_resource(cw_json_writer *w, const cw_hosted_method *m)
+{
+    const cw_plugin_resource *r = m->resource;
+    bool is_template = cw_hosted_is_template(m);
+    cw_json_add_key(w, is_template ? CW_STR("x-mcp-resource-template") : CW_STR("x-mcp-resource"));
+    cw_json_open_object(w);
+    add_text(w, CW_STR("uri"), r->uri);
+    add_text(w, CW_STR("uriTemplate"), r->uri_template);
+    cw_json_add_string_member(w, CW_STR("name"), r->name ? cw_str_from(r->name) : m->id);
+    add_text(w, CW_STR("title"), r->title);
+    add_text(w, CW_STR("description"), r->description ? r->description : m->decl->usage);
+    add_text(w, CW_STR("mimeType"), r->mime_type);
+    if (r->size > 0)
+        cw_json_add_i64_member(w, CW_STR("size"), (int64_t)r->size);
+    add_value(w, CW_STR("icons"), m->icons);
+    add_value(w, CW_STR("annotations"), m->mark_annotations);
+    add_completes(w, m);
+    cw_json_close(w);
+}
+
+static void add_prompt(cw_json_writer *w, const cw_hosted_method *m)
+{
+    const cw_plugin_prompt *p = m->prompt;
+    cw_json_add_key(w, CW_STR("x-mcp-prompt"));
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("name"), p->name ? cw_str_from(p->name) : m->id);
+    add_text(w, CW_STR("title"), p->title);
+    add_value(w, CW_STR("icons"), m->icons);
+    add_completes(w, m);
+    cw_json_close(w);
+}
+
+/* What a tool says about it is in its mark. */
+static void add_access(cw_json_writer *w, const cw_hosted_method *m)
+{
+    cw_json_add_key(w, CW_STR("x-access"));
+    cw_json_open_object(w);
+    add_names(w, CW_STR("permissions"), m->decl->permissions);
+    if (m->resource || m->prompt) {
+        cw_hosted_auth auth = m->resource ? CW_HOSTED_AUTH(m->resource) : CW_HOSTED_AUTH(m->prompt);
+        add_auth(w, auth);
+        add_text(w, CW_STR("visibility"), auth.visibility);
     }
     cw_json_close(w);
 }
@@ -81,6 +148,7 @@ static void add_method(cw_json_writer *w, const cw_hosted_method *m)
     for (size_t i = 0; i < m->n_params; i++)
         add_param(w, &m->params[i]);
     cw_json_close(w);
+    add_value(w, CW_STR("x-input"), m->input);
     if (m->output) {
         cw_json_add_key(w, CW_STR("result"));
         cw_json_open_object(w);
@@ -89,12 +157,13 @@ static void add_method(cw_json_writer *w, const cw_hosted_method *m)
         cw_json_add_value(w, m->output);
         cw_json_close(w);
     }
-    cw_json_add_key(w, CW_STR("x-access"));
-    cw_json_open_object(w);
-    add_names(w, CW_STR("permissions"), m->decl->permissions);
-    cw_json_close(w);
+    add_access(w, m);
     if (m->tool)
         add_tool(w, m);
+    if (m->resource)
+        add_resource(w, m);
+    if (m->prompt)
+        add_prompt(w, m);
     cw_json_close(w);
 }
 

@@ -32,7 +32,14 @@ typedef struct cw_hosted_method {
     const cw_hosted_param *params;
     size_t n_params;
     const cw_json *output;      /* or NULL */
-    const cw_json *annotations; /* or NULL */
+    const cw_json *input;       /* or NULL */
+    const cw_json *annotations; /* of the tool, or NULL */
+    /* At most one of them. */
+    const cw_plugin_resource *resource;
+    const cw_plugin_prompt *prompt;
+    const cw_json *mark_annotations; /* of the resource, or NULL */
+    const cw_json *icons;            /* of either, or NULL */
+    cw_plugin_function *completes;   /* for each param a function or NULL; NULL: none at all */
 } cw_hosted_method;
 
 typedef struct cw_hosted {
@@ -56,6 +63,33 @@ CW_MUST_USE cw_code cw_hosted_load(cw_hosted *h, const char *path, const char *n
 CW_MUST_USE cw_code cw_hosted_check(cw_hosted *h, const cw_plugin_entry *entry, const char *name);
 
 const cw_hosted_method *cw_hosted_find(const cw_hosted *h, cw_str id);
+/* The same by the address of a resource or the name of a prompt. */
+const cw_hosted_method *cw_hosted_find_mark(const cw_hosted *h, cw_str name);
+
+CW_INLINE bool cw_hosted_is_template(const cw_hosted_method *m)
+{
+    return m->resource && m->resource->mark.kind == CW_MARK_TEMPLATE;
+}
+
+/* Who may use a method: what a mark says about it. */
+typedef struct cw_hosted_auth {
+    const char *const *scopes;
+    const char *level;
+    const char *description;
+    const char *visibility;
+} cw_hosted_auth;
+
+#define CW_HOSTED_AUTH(mark)                                                                       \
+    ((cw_hosted_auth){(mark)->scopes, (mark)->auth_level, (mark)->auth_description,                \
+                      (mark)->visibility})
+
+CW_INLINE bool cw_hosted_has_auth(cw_hosted_auth a)
+{
+    return a.scopes[0] || a.level || a.description;
+}
+
+/* What is wrong with the annotations of content or of a resource, in words, or NULL. */
+const char *cw_annotations_problem(const cw_json *annotations);
 
 /* The OpenRPC document. CW_NOMEM, CW_LIMIT. */
 CW_MUST_USE cw_code cw_hosted_describe(const cw_hosted *h, cw_json_style style, cw_buf *out);

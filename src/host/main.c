@@ -20,10 +20,16 @@ static const char help[] =
     "\n"
     "  --check           print what the plugin would publish (OpenRPC), or its mistakes\n"
     "  --call METHOD     run one method and print its result or error as JSON; PARAMS is a\n"
-    "                    JSON object\n"
+    "                    JSON object. The address of a resource or the name of a prompt do as\n"
+    "                    well. Content and questions to the client are printed as they are\n"
     "  --caller=JSON     with --call: who calls, such as\n"
     "                    {\"id\":\"7\",\"name\":\"eve\",\"permissions\":[\"access content\"],"
     "\"language\":\"de\"}\n"
+    "  --with=JSON       with --call: what else is known of the call, such as answers to "
+    "questions,\n"
+    "                    "
+    "{\"answers\":{\"name\":{\"action\":\"accept\",\"content\":{}}},\"state\":\"1\"}\n"
+    "                    or {\"complete\":{\"argument\":\"name\",\"value\":\"a\"}}\n"
     "  --serve           serve the socket at descriptor 3 with the plugin at descriptor 4\n"
     "  --name=NAME       what the plugin is called in messages; the file's name by default\n"
     "  --memory=BYTES    address space that the process may use\n"
@@ -46,6 +52,7 @@ enum {
     OPT_CHECK,
     OPT_CALL,
     OPT_CALLER,
+    OPT_WITH,
     OPT_NAME,
     OPT_MEMORY,
     OPT_FILES,
@@ -59,6 +66,7 @@ static const struct option options[] = {
     {"check", no_argument, NULL, OPT_CHECK},
     {"call", required_argument, NULL, OPT_CALL},
     {"caller", required_argument, NULL, OPT_CALLER},
+    {"with", required_argument, NULL, OPT_WITH},
     {"name", required_argument, NULL, OPT_NAME},
     {"memory", required_argument, NULL, OPT_MEMORY},
     {"files", required_argument, NULL, OPT_FILES},
@@ -133,7 +141,8 @@ static int take_operands(host_mode mode, cw_host_opts *opts, int n, char **args)
     return 0;
 }
 
-/* Causeway tells a plugin where its file is; so do we, for --check and --call. */
+/* Causeway tells a plugin where its file is and where it may keep others; so do we, for --check and
+ * --call. */
 static void tell_folder(const char *file)
 {
     char *path = realpath(file, NULL);
@@ -141,6 +150,7 @@ static void tell_folder(const char *file)
     if (slash) {
         *slash = '\0';
         setenv("CAUSEWAY_PLUGIN_DIR", path, 1);
+        setenv("CAUSEWAY_PLUGIN_DATA", path, 0);
     }
     free(path);
 }
@@ -176,6 +186,8 @@ int main(int argc, char **argv)
             opts.method = optarg;
         } else if (c == OPT_CALLER)
             opts.caller = optarg;
+        else if (c == OPT_WITH)
+            opts.with = optarg;
         else if (c == OPT_NAME)
             opts.name = optarg;
         else if (c == '?')

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* report.c - what a method says while it runs: progress, log lines; and whether it should go on.
+/* report.c - what a method says while it runs: progress, log lines, announcements; and whether it
+ * should go on.
  *
  * Reports leave at once, ahead of the answer that is being written: whoever
  * debugs a crash wants the last line before it.
@@ -10,16 +11,19 @@
 
 #include "base/utf8.h"
 #include "host/call.h"
+#include "host/uri.h"
 
 /* For log lines of no call. One process hosts one plugin. */
 static cw_wire *home;
 
-/* Send the frame in `side`, behind everything that waits but ahead of the call's answer. One for
- * which there is no memory is dropped. */
-static void send_side(const cw_call *call, cw_wire *wire)
+/* Send the frame in `side`, behind everything that waits but ahead of the answer that is being
+ * written, whether the frame belongs to that call or to none. One for which there is no memory is
+ * dropped. */
+static void send_side(cw_wire *wire)
 {
+    size_t end = wire->is_answering ? wire->answer : wire->out.n;
     if (!wire->side.code)
-        cw_wire_send(wire, call ? call->start : wire->out.n, cw_buf_str(&wire->side));
+        cw_wire_send(wire, end, cw_buf_str(&wire->side));
     cw_buf_clear(&wire->side);
 }
 
@@ -44,7 +48,7 @@ static void log_line(cw_call *call, cw_level level, cw_str message)
     cw_json_escape(side, message);
     cw_buf_add(side, CW_STR("}}"));
     cw_wire_close_frame(side, start);
-    send_side(call, wire);
+    send_side(wire);
 }
 
 static void print_progress(double progress, double total, const char *message)
@@ -53,6 +57,37 @@ static void print_progress(double progress, double total, const char *message)
     if (total > 0)
         fprintf(stderr, " of %g", total);
     fprintf(stderr, "%s%s\n", message ? ": " : "", message ? message : "");
+}
+
+/* A message of ours with a text in it: `before` "text" `after`. */
+static void announce(cw_call *call, const char *before, const char *text, const char *after)
+{
+    cw_wire *wire = call ? call->wire : home;
+    cw_buf *side = &wire->side;
+    size_t start = cw_wire_open_frame(side, call ? call->id : 0);
+    cw_buf_add(side, cw_str_from(before));
+    cw_json_escape(side, cw_str_from(text));
+    cw_buf_add(side, cw_str_from(after));
+    cw_wire_close_frame(side, start);
+    send_side(wire);
+}
+
+/* Whether somebody hears an announcement: not on the command line. */
+static bool is_heard(const cw_call *call, const char *what, const char *text)
+{
+    const cw_wire *wire = call ? call->wire : home;
+    if (wire && wire->fd >= 0)
+        return true;
+    fprintf(stderr, "%s: %s\n", what, text);
+    return false;
+}
+
+static void refuse(cw_call *call, const char *problem)
+{
+    if (call)
+        cw_call_misuse(call, problem);
+    else
+        log_line(NULL, CW_LEVEL_ERROR, cw_str_from(problem));
 }
 
 void cw_report_use(cw_wire *wire)
@@ -95,7 +130,7 @@ void cw_call_progress(cw_call *call, double progress, double total, const char *
     cw_json_close(&w);
     cw_buf_add_char(side, '}');
     cw_wire_close_frame(side, start);
-    send_side(call, call->wire);
+    send_side(call->wire);
 }
 
 bool cw_call_cancelled(cw_call *call)
@@ -120,4 +155,23 @@ void cw_call_log(cw_call *call, cw_level level, const char *fmt, ...)
     cw_str line = cw_str_make(text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
     line.n = cw_utf8_cut(line, CW_CALL_LOG_MAX);
     log_line(call, level, line);
+}
+
+void cw_resource_updated(cw_call *call, const char *uri)
+{
+    if (cw_uri_problem(cw_str_from(uri)))
+        refuse(call, "cw_resource_updated: the address is none");
+    else if (is_heard(call, "updated", uri))
+        announce(call, "{\"jsonrpc\":\"2.0\",\"method\":\"$/updated\",\"params\":{\"uri\":", uri,
+                 "}}");
+}
+
+void cw_lists_changed(cw_call *call, const char *list)
+{
+    cw_str name = cw_str_from(list);
+    if (!cw_str_is(name, "tools") && !cw_str_is(name, "prompts") && !cw_str_is(name, "resources"))
+        refuse(call, "cw_lists_changed: the lists are \"tools\", \"prompts\" and \"resources\"");
+    else if (is_heard(call, "changed", list))
+        announce(call, "{\"jsonrpc\":\"2.0\",\"method\":\"$/changed\",\"params\":{\"lists\":[",
+                 list, "]}}");
 }

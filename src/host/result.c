@@ -19,25 +19,21 @@ static bool in_object(const cw_json_writer *w)
     return w->depth > 0 && (w->is_object[level / 64] >> (level % 64) & 1);
 }
 
-static void note_misuse(cw_call *call, const char *what)
-{
-    if (!call->misuse)
-        call->misuse = what;
-}
-
 /* Whether a value may be put now; its key is written then. */
 static bool may_put(cw_call *call, const char *key)
 {
     cw_json_writer *w = &call->w;
     if (call->misuse || w->code || w->out->code)
         return false;
-    if (in_object(w) && !key)
-        note_misuse(call, "a value without a key was put into an object");
+    if (call->complete && !call->has_error)
+        cw_call_misuse(call, "a completion adds values and puts nothing");
+    else if (in_object(w) && !key)
+        cw_call_misuse(call, "a value without a key was put into an object");
     else if (!in_object(w) && key)
-        note_misuse(call, w->depth ? "a value with a key was put into an array"
-                                   : "a value with a key was put outside of an object");
+        cw_call_misuse(call, w->depth ? "a value with a key was put into an array"
+                                      : "a value with a key was put outside of an object");
     else if (w->depth == 0 && w->need_comma)
-        note_misuse(call, "a second result was put");
+        cw_call_misuse(call, "a second result was put");
     if (call->misuse)
         return false;
     if (key) {
@@ -88,6 +84,20 @@ static void replace(cw_call *call, int code, cw_str message, cw_str data)
     cw_call_refuse(call->wire, call->id, code, message, data);
 }
 
+/* The blocks beside the result, if there are any. */
+static void add_content(cw_call *call)
+{
+    const cw_buf *content = &call->wire->content;
+    cw_buf *out = &call->wire->out;
+    if (content->code)
+        out->code = content->code;
+    if (!call->has_block)
+        return;
+    cw_buf_add(out, CW_STR(",\"content\":["));
+    cw_buf_add(out, cw_buf_str(content));
+    cw_buf_add(out, CW_STR("}]"));
+}
+
 static void close_answer(cw_call *call)
 {
     cw_buf *out = &call->wire->out;
@@ -98,6 +108,8 @@ static void close_answer(cw_call *call)
         out->n -= sizeof(DATA) - 1;
     else if (is_empty)
         cw_buf_add(out, CW_STR("null"));
+    if (!call->has_error)
+        add_content(call);
     cw_buf_add_bytes(out, "}}", call->has_error ? 2 : 1);
     cw_wire_close_frame(out, call->start);
 }
@@ -157,24 +169,33 @@ static void answer_failure(cw_call *call, cw_code rc)
     replace(call, CW_ERROR_INTERNAL, CW_STR("Internal error"), (cw_str){0});
 }
 
-void cw_call_open(cw_call *call)
+/* The answer of a method that waits for the client. What it put does not count: it is run again. */
+static cw_code answer_questions(cw_call *call, cw_err *err)
 {
-    call->start = call->wire->out.n;
+    cw_buf *out = &call->wire->out;
     open_answer(call);
-    cw_buf_add(&call->wire->out, CW_STR(",\"result\":"));
-    open_value(call);
+    cw_buf_add_char(out, ',');
+    cw_ask_write(call, out);
+    cw_buf_add_char(out, '}');
+    cw_wire_close_frame(out, call->start);
+    call->needs_check = true;
+    return check_answer(call, err);
 }
 
-void cw_call_finish(cw_call *call)
+static void finish(cw_call *call)
 {
     cw_err err;
     if (call->bad_args && !call->has_error) {
         replace(call, CW_ERROR_PARAMS, CW_STR("Invalid params"), cw_str_from(call->bad_args));
         return;
     }
-    const char *misuse = find_misuse(call);
+    bool waits = call->questions && !call->has_error;
+    const char *misuse = waits ? call->misuse : find_misuse(call);
     cw_code rc = CW_PARSE;
-    if (!misuse) {
+    if (!misuse && waits && call->wire->out.code != CW_NOMEM) {
+        rc = answer_questions(call, &err);
+        misuse = rc == CW_PARSE ? err.msg : NULL;
+    } else if (!misuse) {
         close_answer(call);
         rc = check_answer(call, &err);
         misuse = rc == CW_PARSE ? err.msg : NULL;
@@ -185,6 +206,48 @@ void cw_call_finish(cw_call *call)
         drop_data(call);
     else if (rc)
         answer_failure(call, rc);
+}
+
+void cw_call_open(cw_call *call)
+{
+    cw_buf_clear(&call->wire->content);
+    call->start = call->wire->out.n;
+    call->wire->answer = call->start;
+    call->wire->is_answering = true;
+    open_answer(call);
+    cw_buf_add(&call->wire->out, CW_STR(",\"result\":"));
+    open_value(call);
+}
+
+void cw_call_finish(cw_call *call)
+{
+    finish(call);
+    cw_buf_clear(&call->wire->content);
+    call->wire->is_answering = false;
+}
+
+void cw_call_misuse(cw_call *call, const char *what)
+{
+    /* Without memory texts are empty and addresses missing: that is nobody's mistake. */
+    if (!call->misuse && call->wire->out.code != CW_NOMEM)
+        call->misuse = what;
+}
+
+const cw_json *cw_call_read(cw_call *call, const char *json, const char *what)
+{
+    const cw_json *root;
+    cw_err err;
+    const cw_json_opts opts = {.max_bytes = call->wire->max_body};
+    cw_code rc = cw_json_read(cw_str_from(json), &opts, call->arena, &root, NULL, &err);
+    if (!rc)
+        return root;
+    if (rc == CW_NOMEM) {
+        call->wire->out.code = CW_NOMEM;
+        return NULL;
+    }
+    const char *text = cw_arena_printf(call->arena, "%s: %s", what, err.msg);
+    cw_call_misuse(call, text ? text : "JSON that is not valid");
+    return NULL;
 }
 
 void cw_call_refuse(cw_wire *wire, uint64_t id, int code, cw_str message, cw_str data)
@@ -228,8 +291,9 @@ void cw_close(cw_call *call)
 {
     if (call->misuse || call->w.code || call->w.out->code)
         return;
-    if (call->w.depth == 0)
-        note_misuse(call, "closed more than was opened");
+    bool is_ours = call->complete && !call->has_error;
+    if (call->w.depth == 0 || is_ours)
+        cw_call_misuse(call, "closed more than was opened");
     else
         cw_json_close(&call->w);
 }
@@ -287,16 +351,8 @@ void cw_put_null(cw_call *call, const char *key)
 /* Read on its own, so that no text can close what it did not open. */
 void cw_put_json(cw_call *call, const char *key, const char *json)
 {
-    const cw_json *root;
-    cw_err err;
-    const cw_json_opts opts = {.max_bytes = call->wire->max_body};
-    cw_code rc = cw_json_read(cw_str_from(json), &opts, call->arena, &root, NULL, &err);
-    if (rc == CW_NOMEM) {
-        call->wire->out.code = CW_NOMEM;
-    } else if (rc) {
-        const char *text = cw_arena_printf(call->arena, "JSON that was put: %s", err.msg);
-        note_misuse(call, text ? text : "JSON that was put is not valid");
-    } else if (may_put(call, key)) {
+    const cw_json *root = cw_call_read(call, json, "JSON that was put");
+    if (root && may_put(call, key)) {
         cw_json_add_span(&call->w, cw_json_span(root));
         call->needs_check = true;
     }
@@ -323,5 +379,6 @@ void cw_error(cw_call *call, int code, const char *fmt, ...)
 
 bool cw_call_has_failed(const cw_call *call)
 {
-    return call->has_error || call->bad_args || call->misuse || call->wire->out.code;
+    return call->has_error || call->bad_args || call->misuse || call->wire->out.code ||
+           call->wire->content.code;
 }

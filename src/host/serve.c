@@ -54,7 +54,9 @@ static void describe(server *s, uint64_t id)
     cw_wire_flush(&s->wire);
     cw_buf *out = &s->wire.out;
     size_t start = cw_wire_open_frame(out, id);
-    cw_buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":", (unsigned long long)id);
+    cw_buf_add(out, CW_STR("{\"jsonrpc\":\"2.0\",\"id\":"));
+    cw_buf_add_u64(out, id);
+    cw_buf_add(out, CW_STR(",\"result\":"));
     cw_code rc = cw_hosted_describe(&s->plugin, CW_JSON_COMPACT, out);
     cw_buf_add_char(out, '}');
     cw_wire_close_frame(out, start);
@@ -83,6 +85,8 @@ static void run_method(server *s, uint64_t id, const cw_json *root, const cw_jso
         .method = method,
         .params = cw_json_is(params, CW_JSON_OBJECT) ? params : NULL,
         .caller = cw_json_get(root, CW_STR("caller")),
+        .root = root,
+        .complete = cw_json_get(root, CW_STR("complete")),
         .id = id,
         .wants_progress = cw_json_is(cw_json_get(root, CW_STR("progress")), CW_JSON_TRUE),
     };

@@ -20,6 +20,7 @@ typedef struct cw_host_opts {
     const char *method; /* --call */
     const char *params; /* --call: JSON, NULL: none */
     const char *caller; /* --call: JSON, NULL: anonymous */
+    const char *with;   /* --call: JSON, other members of the request, NULL: none */
     uint64_t memory;    /* bytes; 0: no limit */
     uint64_t files;     /* 0: as it is */
     size_t frame;

@@ -39,34 +39,69 @@ static int load(cw_hosted *h, const cw_host_opts *opts)
     return rc ? 1 : 0;
 }
 
-/* The request as the parent would send it; NULL with a message. */
-static const cw_json *make_request(const cw_host_opts *opts, cw_arena *arena)
+/* A part of the command line as an object; NULL with a message. */
+static const cw_json *read_part(const char *text, const char *what, cw_arena *arena)
 {
-    const char *caller =
-        opts->caller ? opts->caller : "{\"id\":\"0\",\"name\":\"anonymous\",\"permissions\":[]}";
-    const char *params = opts->params ? opts->params : "{}";
-    const char *parts[] = {params, caller};
     const cw_json *root;
     cw_err err;
-    for (size_t i = 0; i < CW_COUNT(parts); i++) {
-        const char *what = i == 0 ? "params" : "caller";
-        if (cw_json_read(cw_str_from(parts[i]), NULL, arena, &root, NULL, &err))
-            fprintf(stderr, "causeway-plugin-host: %s: %s\n", what, err.msg);
-        else if (!cw_json_is(root, CW_JSON_OBJECT))
-            fprintf(stderr, "causeway-plugin-host: %s: must be an object\n", what);
-        else
-            continue;
+    if (cw_json_read(cw_str_from(text), NULL, arena, &root, NULL, &err))
+        fprintf(stderr, "causeway-plugin-host: %s: %s\n", what, err.msg);
+    else if (!cw_json_is(root, CW_JSON_OBJECT))
+        fprintf(stderr, "causeway-plugin-host: %s: must be an object\n", what);
+    else
+        return root;
+    return NULL;
+}
+
+/* The request much as the parent would send it; NULL with a message. */
+static const cw_json *make_request(const cw_host_opts *opts, cw_arena *arena)
+{
+    static const char client[] = "\"client\":[\"elicitation\",\"sampling\",\"roots\"]";
+    const cw_json *params = read_part(opts->params ? opts->params : "{}", "params", arena);
+    const cw_json *caller = read_part(
+        opts->caller ? opts->caller : "{\"id\":\"0\",\"name\":\"anonymous\",\"permissions\":[]}",
+        "caller", arena);
+    const cw_json *with = read_part(opts->with ? opts->with : "{}", "with", arena);
+    const cw_json *root;
+    if (!params || !caller || !with)
         return NULL;
-    }
-    const char *text = cw_arena_printf(arena, "{\"params\":%s,\"caller\":%s}", params, caller);
-    if (!text || cw_json_read(cw_str_from(text), NULL, arena, &root, NULL, &err)) {
+    /* A client that can do everything, unless something else is said. */
+    bool has_client = cw_json_get(with, CW_STR("client")) != NULL;
+    cw_str rest = cw_json_span(with);
+    const char *text =
+        cw_arena_printf(arena, "{\"params\":%.*s,\"caller\":%.*s,\"with\":{%s%s%.*s}",
+                        CW_STR_ARG(cw_json_span(params)), CW_STR_ARG(cw_json_span(caller)),
+                        has_client ? "" : client, has_client || cw_json_count(with) == 0 ? "" : ",",
+                        (int)rest.n - 1, rest.p + 1);
+    if (!text || cw_json_read(cw_str_from(text), NULL, arena, &root, NULL, NULL)) {
         fail("out of memory");
         return NULL;
     }
     return root;
 }
 
-/* Print the result or the error of the answer in `wire`. */
+/* What people want to see of an answer: the error, the result, or, where there is more than a
+ * result, everything but the frame. */
+static void write_answer(cw_json_writer *w, const cw_json *root)
+{
+    const cw_json *error = cw_json_get(root, CW_STR("error"));
+    bool has_more = cw_json_get(root, CW_STR("content")) || cw_json_get(root, CW_STR("asks"));
+    if (error || !has_more) {
+        cw_json_add_value(w, error ? error : cw_json_get(root, CW_STR("result")));
+        return;
+    }
+    cw_json_open_object(w);
+    for (const cw_json *k = cw_json_first(root); k; k = cw_json_next_key(k)) {
+        cw_str name = cw_json_text(k);
+        if (cw_str_is(name, "jsonrpc") || cw_str_is(name, "id"))
+            continue;
+        cw_json_add_key(w, name);
+        cw_json_add_value(w, cw_json_value(k));
+    }
+    cw_json_close(w);
+}
+
+/* Print the answer in `wire`. */
 static int print_answer(const cw_wire *wire, cw_arena *arena, FILE *to)
 {
     const cw_json *root;
@@ -75,21 +110,22 @@ static int print_answer(const cw_wire *wire, cw_arena *arena, FILE *to)
     cw_str body = cw_str_make(wire->out.p + CW_WIRE_HEAD, wire->out.n - CW_WIRE_HEAD);
     if (cw_json_read(body, &opts, arena, &root, NULL, &err))
         return fail(err.msg);
-    const cw_json *error = cw_json_get(root, CW_STR("error"));
     cw_buf text;
     cw_buf_init(&text, 16 * wire->max_body);
     cw_json_writer w;
     cw_json_writer_init(&w, &text, CW_JSON_INDENT);
-    cw_json_add_value(&w, error ? error : cw_json_get(root, CW_STR("result")));
+    write_answer(&w, root);
     int status = cw_json_writer_end(&w, &err) ? fail(err.msg) : print(to, &text);
     cw_buf_done(&text);
-    return error ? 1 : status;
+    return cw_json_get(root, CW_STR("error")) ? 1 : status;
 }
 
 static int run_method(const cw_hosted *plugin, const cw_host_opts *opts, cw_arena *arena, FILE *to)
 {
     cw_err err;
     const cw_hosted_method *method = cw_hosted_find(plugin, cw_str_from(opts->method));
+    if (!method)
+        method = cw_hosted_find_mark(plugin, cw_str_from(opts->method));
     if (!method) {
         fprintf(stderr, "causeway-plugin-host: %s: there is no method '%s'\n", opts->name,
                 opts->method);
@@ -98,6 +134,7 @@ static int run_method(const cw_hosted *plugin, const cw_host_opts *opts, cw_aren
     const cw_json *request = make_request(opts, arena);
     if (!request)
         return 1;
+    const cw_json *with = cw_json_get(request, CW_STR("with"));
     cw_wire wire;
     if (cw_wire_init(&wire, /* fd= */ -1, opts->frame, &err))
         return fail(err.msg);
@@ -107,6 +144,8 @@ static int run_method(const cw_hosted *plugin, const cw_host_opts *opts, cw_aren
         .method = method,
         .params = cw_json_get(request, CW_STR("params")),
         .caller = cw_json_get(request, CW_STR("caller")),
+        .root = with,
+        .complete = cw_json_get(with, CW_STR("complete")),
         .id = 1,
         .wants_progress = true,
     };

@@ -120,6 +120,7 @@ cw_code cw_wire_init(cw_wire *w, int fd, size_t max_body, cw_err *err)
     cw_buf_init(&w->ahead, one + CW_WIRE_AHEAD + CW_WIRE_READ);
     cw_buf_init(&w->out, one + CW_WIRE_SLACK);
     cw_buf_init(&w->side, one);
+    cw_buf_init(&w->content, one);
     cw_buf_init(&w->cancels, CANCELS_MAX);
     if (cw_buf_reserve(&w->in, CW_WIRE_READ) && cw_buf_reserve(&w->out, OUT_FIRST))
         return CW_OK;
@@ -133,6 +134,7 @@ void cw_wire_done(cw_wire *w)
     cw_buf_done(&w->ahead);
     cw_buf_done(&w->out);
     cw_buf_done(&w->side);
+    cw_buf_done(&w->content);
     cw_buf_done(&w->cancels);
 }
 
@@ -317,4 +319,5 @@ void cw_wire_flush(cw_wire *w)
     w->sent = 0;
     shrink(&w->out);
     shrink(&w->side);
+    shrink(&w->content);
 }

@@ -35,13 +35,16 @@ typedef struct cw_wire {
     size_t max_body;
     cw_buf in, ahead, out;
     cw_buf side;      /* a report while it is made */
+    cw_buf content;   /* blocks of the answer that is being written */
     cw_buf cancels;   /* ids of calls whose $/cancel was read and not yet reached */
     size_t pos;       /* in `in`: the frame in use */
     size_t frame;     /* its length with the head; 0: none in use */
     size_t sent;      /* in `out` */
+    size_t answer;    /* in `out`: where the answer that is being written begins */
     uint64_t at;      /* how many bytes of the stream are in front of the frame in use */
     uint64_t scanned; /* and of those that were searched for cancels */
     uint64_t looked_ns;
+    bool is_answering;
     bool is_moved; /* what was behind the frame in use is in `ahead` now */
     bool has_ended;
 } cw_wire;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pointer.c - RFC 6901, without unescaping into a buffer. */
 #include "json/json.h"
+#include "json/write.h"
 
 /* Whether a token ('~0' is '~', '~1' is '/') spells `name`. */
 static bool token_is(cw_str token, cw_str name)
@@ -65,4 +66,16 @@ const cw_json *cw_json_pointer(const cw_json *v, cw_str pointer)
             v = NULL;
     }
     return v;
+}
+
+void cw_json_escape_token(cw_buf *out, cw_str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.p[i] == '~')
+            cw_buf_add(out, CW_STR("~0"));
+        else if (name.p[i] == '/')
+            cw_buf_add(out, CW_STR("~1"));
+        else
+            cw_buf_add_char(out, name.p[i]);
+    }
 }

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/digits.h"
 #include "json/json_int.h"
 #include "json/walk.h"
 
@@ -79,19 +80,6 @@ static void open_container(cw_json_writer *w, char bracket)
     w->need_comma = false;
 }
 
-static size_t format_u64(uint64_t value, char out[20])
-{
-    char digits[20];
-    size_t n = 0;
-    do {
-        digits[n++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    for (size_t i = 0; i < n; i++)
-        out[i] = digits[n - 1 - i];
-    return n;
-}
-
 void cw_json_writer_init(cw_json_writer *w, cw_buf *out, cw_json_style style)
 {
     *w = (cw_json_writer){.out = out, .style = style};
@@ -153,17 +141,16 @@ void cw_json_add_string(cw_json_writer *w, cw_str text)
 
 void cw_json_add_i64(cw_json_writer *w, int64_t value)
 {
-    char text[21] = "-";
-    size_t sign = value < 0;
-    /* Negated as unsigned: INT64_MIN has no positive counterpart. */
-    uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    add_bytes(w, text, sign + format_u64(magnitude, text + sign));
+    char text[CW_DIGITS_SIZE];
+    cw_str digits = cw_digits_i64(value, text);
+    add_bytes(w, digits.p, digits.n);
 }
 
 void cw_json_add_u64(cw_json_writer *w, uint64_t value)
 {
-    char text[20];
-    add_bytes(w, text, format_u64(value, text));
+    char text[CW_DIGITS_SIZE];
+    cw_str digits = cw_digits_u64(value, text);
+    add_bytes(w, digits.p, digits.n);
 }
 
 void cw_json_add_double(cw_json_writer *w, double value)

@@ -73,5 +73,7 @@ void cw_json_add_bool_member(cw_json_writer *w, cw_str name, bool value);
 
 /* Append `text` as a JSON string with quotes to any buffer. */
 void cw_json_escape(cw_buf *out, cw_str text);
+/* A name as a token of a JSON pointer (RFC 6901), without the '/' in front of it. */
+void cw_json_escape_token(cw_buf *out, cw_str name);
 
 #endif

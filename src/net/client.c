@@ -88,11 +88,10 @@ void cw_client_leave(cw_client *c)
     destroy_if_over(c);
 }
 
-void cw_client_tell(cw_client *c, cw_client_req *req, cw_client_end end,
-                    const cw_client_answer *answer, const char *why)
+void cw_client_tell(cw_client_req *req, cw_client_end end, const cw_client_answer *answer,
+                    const char *why)
 {
     cw_client_set_link(req, NULL);
-    c->busy--;
     req->on_done(req, end, answer, why);
 }
 
@@ -142,7 +141,7 @@ static void serve(cw_client *c)
             break;
         dequeue(c, req);
         if (rc)
-            cw_client_tell(c, req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL,
+            cw_client_tell(req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL,
                            err.msg);
     }
     cw_client_leave(c);
@@ -178,7 +177,7 @@ void cw_client_looked_up(cw_client *c, const char *why)
     for (size_t n = c->n_waiting; n && c->first; n--) {
         cw_client_req *req = c->first;
         dequeue(c, req);
-        cw_client_tell(c, req, CW_CLIENT_CONNECT, NULL, err.msg);
+        cw_client_tell(req, CW_CLIENT_CONNECT, NULL, err.msg);
     }
     cw_client_leave(c);
 }
@@ -252,8 +251,6 @@ cw_code cw_client_send(cw_client *c, cw_client_req *req, cw_err *err)
         enqueue(c, req);
         rc = CW_OK;
     }
-    if (rc == CW_OK)
-        c->busy++;
     return rc;
 }
 
@@ -262,7 +259,6 @@ void cw_client_cancel(cw_client *c, cw_client_req *req)
     cw_link *l = cw_client_link_of(req);
     if (!req->internal[WAITS] && !l)
         return;
-    c->busy--;
     if (!l) {
         dequeue(c, req);
         return;
@@ -286,11 +282,5 @@ void cw_client_close(cw_client *c, void (*on_closed)(void *ctx), void *ctx)
         cw_link_close(c->links.next);
     while (c->idle.next != &c->idle)
         cw_link_close(c->idle.next);
-    c->busy = 0;
     destroy_if_over(c);
-}
-
-size_t cw_client_busy(const cw_client *c)
-{
-    return c->busy;
 }

@@ -105,7 +105,5 @@ void cw_client_cancel(cw_client *c, cw_client_req *req);
  * may be before this returns. A name that is being looked up keeps the loop, not the client, alive.
  */
 void cw_client_close(cw_client *c, void (*on_closed)(void *ctx), void *ctx);
-/* Requests that run or wait. */
-size_t cw_client_busy(const cw_client *c);
 
 #endif

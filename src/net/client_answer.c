@@ -52,7 +52,7 @@ static void complete(cw_link *l, cw_str body, bool more)
     l->req = NULL;
     l->state = LINK_TELL;
     cw_client_enter(c);
-    cw_client_tell(c, req, CW_CLIENT_OK, &answer, "");
+    cw_client_tell(req, CW_CLIENT_OK, &answer, "");
     /* The client may have been closed meanwhile. */
     if (l->state == LINK_TELL) {
         if (l->broken)

@@ -68,12 +68,12 @@ struct cw_client {
     cw_str common; /* " HTTP/1.1", Host and the fixed headers */
     cw_buf out;    /* the request that is being sent, within one function */
     cw_deadline_list connecting, idling, naming;
-    cw_link links;          /* ring: all that are not idle */
-    cw_link idle;           /* ring, newest first */
-    uint32_t n_links;       /* not closed */
-    uint32_t n_open;        /* that libuv still holds */
-    uint32_t depth;         /* of functions that call back and go on with the client */
-    size_t busy, n_waiting; /* requests */
+    cw_link links;    /* ring: all that are not idle */
+    cw_link idle;     /* ring, newest first */
+    uint32_t n_links; /* not closed */
+    uint32_t n_open;  /* that libuv still holds */
+    uint32_t depth;   /* of functions that call back and go on with the client */
+    size_t n_waiting; /* requests */
     cw_client_req *first, *last;
     cw_later later; /* serve who waits */
     /* Addresses. */
@@ -99,8 +99,8 @@ void cw_client_set_link(cw_client_req *req, cw_link *link);
 void cw_client_enter(cw_client *c);
 void cw_client_leave(cw_client *c);
 /* The request is over: forget it and tell. Within enter and leave. */
-void cw_client_tell(cw_client *c, cw_client_req *req, cw_client_end end,
-                    const cw_client_answer *answer, const char *why);
+void cw_client_tell(cw_client_req *req, cw_client_end end, const cw_client_answer *answer,
+                    const char *why);
 /* A connection became free or ended: see to those who wait, at the end of this turn. */
 void cw_client_serve_later(cw_client *c);
 /* The address at `index` was reached, or was not. */

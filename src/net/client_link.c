@@ -73,7 +73,7 @@ void cw_link_fail(cw_link *l, cw_client_end end, const char *why)
     cw_client_req *req = l->req;
     cw_client_enter(c);
     cw_link_close(l);
-    cw_client_tell(c, req, end, NULL, why);
+    cw_client_tell(req, end, NULL, why);
     cw_client_leave(c);
 }
 
@@ -95,7 +95,7 @@ void cw_link_lost(cw_link *l, const char *why)
     cw_link_close(l);
     cw_code rc = cw_link_open(c, req, /* again= */ true, &err);
     if (rc)
-        cw_client_tell(c, req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg);
+        cw_client_tell(req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg);
     cw_client_leave(c);
 }
 
@@ -171,7 +171,7 @@ static void not_reached(cw_link *l, int errnum)
     if (tried < c->n_addresses)
         rc = open_from(c, req, (index + 1) % c->n_addresses, tried, again, &err);
     if (rc)
-        cw_client_tell(c, req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg);
+        cw_client_tell(req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg);
     cw_client_leave(c);
 }
 

@@ -129,13 +129,8 @@ cw_code cw_client_prepare(cw_client *c, const cw_client_req *req, cw_err *err)
 
 static void add_length(cw_buf *out, size_t n)
 {
-    char digits[24];
-    char *p = digits + sizeof digits;
-    do
-        *--p = (char)('0' + n % 10);
-    while (n /= 10);
     cw_buf_add(out, CW_STR("Content-Length: "));
-    cw_buf_add_bytes(out, p, (size_t)(digits + sizeof digits - p));
+    cw_buf_add_u64(out, n);
     cw_buf_add(out, CW_STR("\r\n"));
 }
 

@@ -3,10 +3,11 @@
 
 #include <assert.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 static void on_mail(uv_poll_t *poll, int status, int events)
 {
@@ -165,12 +166,7 @@ void cw_loop_run(cw_loop *loop)
 
 cw_code cw_loop_start(cw_loop *loop, cw_err *err)
 {
-    /* Signals are the main thread's; a loop must not be interrupted by one. */
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int errnum = pthread_create(&loop->thread, NULL, thread_main, loop);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int errnum = cw_thread_start(&loop->thread, thread_main, loop);
     return errnum ? cw_fail_errno(err, errnum, "start a loop thread") : CW_OK;
 }
 

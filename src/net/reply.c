@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/digits.h"
 #include "base/log.h"
 #include "net/server_int.h"
 #include "json/write.h"
@@ -30,12 +31,9 @@ static void add(head_writer *w, const char *p, size_t n)
 
 static void add_number(head_writer *w, uint64_t value)
 {
-    char digits[20];
-    size_t at = sizeof digits;
-    do
-        digits[--at] = (char)('0' + value % 10);
-    while (value /= 10);
-    add(w, digits + at, sizeof digits - at);
+    char text[CW_DIGITS_SIZE];
+    cw_str digits = cw_digits_u64(value, text);
+    add(w, digits.p, digits.n);
 }
 
 static void add_header(head_writer *w, cw_str name, cw_str value)

@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "net/child.h"
 #include "net/child_int.h"
 
@@ -236,11 +236,7 @@ cw_code cw_spawner_new(cw_spawner **ret, cw_err *err)
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
     pthread_cond_init(&s->started, NULL);
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int errnum = pthread_create(&s->thread, NULL, spawner_main, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int errnum = cw_thread_start(&s->thread, spawner_main, s);
     if (errnum) {
         free(s);
         return cw_fail_errno(err, errnum, "start the spawner");

@@ -55,21 +55,17 @@ static void add_pointer(const stripper *p, cw_buf *out, const cw_json *at)
     const cw_json *v = doc->root;
     while (v != at && cw_json_count(v) > 0) {
         bool object = cw_json_is(v, CW_JSON_OBJECT);
-        const cw_json *c = cw_json_first(v);
-        size_t index = 0;
-        while (c && cw_json_after(c + object) <= at) {
-            c = cw_json_next(c + object);
-            index++;
-        }
+        size_t index;
+        const cw_json *c = cw_schema_child_with(v, at, &index);
         if (!c)
             return;
         cw_buf_add_char(out, '/');
         if (object && doc->links[v - doc->root])
-            cw_schema_add_token(out, new_name(v, cw_json_text(c)));
+            cw_json_escape_token(out, new_name(v, cw_json_text(c)));
         else if (object)
-            cw_schema_add_token(out, cw_json_text(c));
+            cw_json_escape_token(out, cw_json_text(c));
         else
-            cw_buf_printf(out, "%zu", index);
+            cw_buf_add_u64(out, index);
         v = c + object;
     }
 }

@@ -15,11 +15,6 @@
  */
 #include "schema/eval_int.h"
 
-typedef struct scope {
-    const struct scope *up;
-    uint32_t resource;
-} scope;
-
 typedef struct marks {
     uint64_t *bits;
     uint64_t few; /* the bits, when 64 are enough */

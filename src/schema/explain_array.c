@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* explain_array.c - the keywords for arrays, exhaustively. */
+#include "base/digits.h"
 #include "schema/explain_int.h"
 
 static const cw_json *value_or(const keyword *k, const cw_json *other)
@@ -7,22 +8,12 @@ static const cw_json *value_or(const keyword *k, const cw_json *other)
     return k ? k->key + 1 : other;
 }
 
-static void put_count(cw_json *number, char text[12], uint32_t n)
-{
-    char *p = text + 12;
-    do {
-        *--p = (char)('0' + n % 10);
-        n /= 10;
-    } while (n);
-    *number = (cw_json){p, (uint32_t)(text + 12 - p), CW_JSON_NUMBER};
-}
-
 /* -1, 0 or 1: a count against the number in a schema, which may be 2.0 or 1e99. */
 int cw_schema_compare_count(uint32_t n, const cw_json *limit)
 {
-    char text[12];
-    cw_json number;
-    put_count(&number, text, n);
+    char text[CW_DIGITS_SIZE];
+    cw_str digits = cw_digits_u64(n, text);
+    cw_json number = {digits.p, (uint32_t)digits.n, CW_JSON_NUMBER};
     return cw_json_compare_numbers(&number, limit);
 }
 

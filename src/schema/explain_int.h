@@ -14,12 +14,6 @@ typedef struct frame {
     int64_t index;       /* or -1 */
 } frame;
 
-/* The resources that evaluation has entered. */
-typedef struct scope {
-    const struct scope *up;
-    uint32_t resource;
-} scope;
-
 /* Members or items that something has looked at: a bit each. NULL: nobody asks. */
 typedef struct marks {
     uint64_t *bits;

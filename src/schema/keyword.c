@@ -117,14 +117,3 @@ const kw_row *cw_schema_keyword(cw_str name, cw_schema_draft draft, uint32_t voc
     }
     return NULL;
 }
-
-cw_str cw_schema_keyword_name(kw_id id)
-{
-    for (size_t n = 0; n < CW_COUNT(by_length); n++) {
-        for (size_t i = 0; i < by_length[n].n; i++) {
-            if (by_length[n].rows[i].id == (uint8_t)id)
-                return by_length[n].rows[i].name;
-        }
-    }
-    return CW_STR("");
-}

@@ -99,7 +99,5 @@ typedef struct kw_row {
 
 /* The keyword that this key is under a draft and its vocabularies, or NULL. */
 const kw_row *cw_schema_keyword(cw_str name, cw_schema_draft draft, uint32_t vocab);
-/* The name of a keyword that takes part in evaluation, and its shape without regard to draft. */
-cw_str cw_schema_keyword_name(kw_id id);
 
 #endif

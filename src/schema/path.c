@@ -5,19 +5,20 @@
 
 #include "base/utf8.h"
 #include "schema/schema_int.h"
+#include "json/write.h"
 
 #define PLACE_MAX 120u /* bytes of a pointer in a message, which has to have room besides */
 
-void cw_schema_add_token(cw_buf *out, cw_str token)
+const cw_json *cw_schema_child_with(const cw_json *v, const cw_json *at, size_t *ret_index)
 {
-    for (size_t i = 0; i < token.n; i++) {
-        if (token.p[i] == '~')
-            cw_buf_add(out, CW_STR("~0"));
-        else if (token.p[i] == '/')
-            cw_buf_add(out, CW_STR("~1"));
-        else
-            cw_buf_add_char(out, token.p[i]);
+    bool object = cw_json_is(v, CW_JSON_OBJECT);
+    const cw_json *child = cw_json_first(v);
+    *ret_index = 0;
+    while (child && cw_json_after(child + object) <= at) {
+        child = cw_json_next(child + object);
+        ++*ret_index;
     }
+    return child;
 }
 
 void cw_schema_add_pointer(cw_buf *out, const cw_json *root, const cw_json *at)
@@ -25,19 +26,15 @@ void cw_schema_add_pointer(cw_buf *out, const cw_json *root, const cw_json *at)
     const cw_json *v = root;
     while (v != at && cw_json_count(v) > 0) {
         bool object = cw_json_is(v, CW_JSON_OBJECT);
-        const cw_json *child = cw_json_first(v);
-        size_t index = 0;
-        while (child && cw_json_after(child + object) <= at) {
-            child = cw_json_next(child + object);
-            index++;
-        }
+        size_t index;
+        const cw_json *child = cw_schema_child_with(v, at, &index);
         if (!child)
             return;
         cw_buf_add_char(out, '/');
         if (object)
-            cw_schema_add_token(out, cw_json_text(child));
+            cw_json_escape_token(out, cw_json_text(child));
         else
-            cw_buf_printf(out, "%zu", index);
+            cw_buf_add_u64(out, index);
         if (child == at)
             return;
         v = child + object;

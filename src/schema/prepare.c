@@ -86,7 +86,7 @@ static cw_str pointer_of(preparer *p, const cw_json *v, const cw_json *member)
     cw_schema_add_pointer(&b, p->root, v);
     if (member) {
         cw_buf_add_char(&b, '/');
-        cw_schema_add_token(&b, cw_json_text(member));
+        cw_json_escape_token(&b, cw_json_text(member));
     }
     cw_str text = b.code ? (cw_str){0} : cw_arena_dup_str(p->arena, cw_buf_str(&b));
     cw_buf_done(&b);

@@ -4,6 +4,7 @@
 
 #include "base/utf8.h"
 #include "schema/explain_int.h"
+#include "json/write.h"
 
 #define SHORT_MAX 60u
 #define PATH_MAX_BYTES 4096u
@@ -40,10 +41,10 @@ static void add_frames(cw_buf *out, const frame *f)
         return;
     add_frames(out, f->up);
     cw_buf_add_char(out, '/');
-    cw_schema_add_token(out, f->keyword);
+    cw_json_escape_token(out, f->keyword);
     if (f->name) {
         cw_buf_add_char(out, '/');
-        cw_schema_add_token(out, cw_json_text(f->name));
+        cw_json_escape_token(out, cw_json_text(f->name));
     }
     if (f->index >= 0)
         cw_buf_printf(out, "/%lld", (long long)f->index);
@@ -56,7 +57,7 @@ static cw_str keyword_path(walk *w, const site *at)
     add_frames(&b, at->frame);
     if (at->key) {
         cw_buf_add_char(&b, '/');
-        cw_schema_add_token(&b, cw_json_text(at->key));
+        cw_json_escape_token(&b, cw_json_text(at->key));
     }
     return keep(w, &b);
 }

@@ -115,9 +115,17 @@ bool cw_schema_grow(void **items, uint32_t n, uint32_t *cap, size_t size);
     cw_schema_grow((void **)&(owner)->items, (owner)->n_##items, &(owner)->cap_##items,            \
                    sizeof(owner)->items[0])
 
+/* The resources that evaluation has entered. */
+typedef struct scope {
+    const struct scope *up;
+    uint32_t resource;
+} scope;
+
 /* path.c: the JSON Pointer of an entry (a value, or a key for its member) of a tape. */
 void cw_schema_add_pointer(cw_buf *out, const cw_json *root, const cw_json *at);
-void cw_schema_add_token(cw_buf *out, cw_str token);
+/* One step of the way there: the item of `v`, or the key of its member, that is or holds `at`, and
+ * its place. NULL: none does. */
+const cw_json *cw_schema_child_with(const cw_json *v, const cw_json *at, size_t *ret_index);
 /* The document whose tape holds the entry. */
 const document *cw_schema_document_of(const cw_schema *s, const cw_json *at);
 /* "pointer: message", and a code to return. */

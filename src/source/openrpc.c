@@ -1,18 +1,125 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* openrpc.c - methods and their parts; the mark is read by openrpc_mark.c, references by
- * openrpc_refs.c. */
+ * openrpc_refs.c.
+ *
+ * A method is read into the scratch arena, then what it says is copied: its texts
+ * lie behind one another in pieces of the caller's arena, and lists of needs that
+ * equal those of the method before are not copied again.
+ */
 #include "source/openrpc.h"
 
 #include "base/map.h"
 #include "source/openrpc_int.h"
+#include "json/write.h"
+
+#define PIECE 8192u
 
 /* What one document is read with. */
 typedef struct reader {
     const cw_json *doc;
     const cw_openrpc_opts *opts;
     cw_arena *arena;
-    cw_map seen; /* method names */
+    cw_arena scratch; /* of one method */
+    cw_buf text;      /* likewise */
+    cw_map seen;      /* method names */
+    cw_needs last;    /* of the method before */
+    char *room;       /* of the piece that texts go to */
+    size_t n_room;
 } reader;
+
+void cw_openrpc_write(const cw_json *v, cw_buf *out)
+{
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_add_value(&w, v);
+}
+
+/* Put a copy of it in its place. */
+static cw_code keep(reader *r, cw_str *text, cw_err *err)
+{
+    size_t n = text->n + 1;
+    if (n > r->n_room) {
+        size_t piece = n > PIECE / 4 ? n : PIECE;
+        char *room = cw_arena_alloc(r->arena, piece);
+        if (!room)
+            return cw_arena_fail(r->arena, err);
+        r->room = room;
+        r->n_room = piece;
+    }
+    if (text->n)
+        memcpy(r->room, text->p, text->n);
+    r->room[text->n] = 0;
+    *text = cw_str_make(r->room, text->n);
+    r->room += n;
+    r->n_room -= n;
+    return CW_OK;
+}
+
+static cw_code keep_json(reader *r, const cw_json *v, cw_str *ret, cw_err *err)
+{
+    cw_buf_clear(&r->text);
+    cw_openrpc_write(v, &r->text);
+    if (r->text.code)
+        return cw_fail_nomem(err);
+    cw_str text = cw_buf_str(&r->text);
+    cw_code rc = keep(r, &text, err);
+    if (!rc)
+        *ret = text;
+    return rc;
+}
+
+static cw_code keep_value(reader *r, const cw_json *v, const cw_json **ret, cw_err *err)
+{
+    cw_json_opts opts = {.max_depth = CW_JSON_DEPTH_CEILING};
+    cw_str text;
+    cw_code rc = keep_json(r, v, &text, err);
+    return rc ? rc : cw_json_read(text, &opts, r->arena, ret, NULL, err);
+}
+
+/* Permissions or scopes: those of the method before when they are the same. */
+static cw_code keep_names(reader *r, const cw_str **list, size_t n, const cw_str *last,
+                          size_t n_last, cw_err *err)
+{
+    size_t i = 0;
+    while (n == n_last && i < n && cw_str_eq((*list)[i], last[i]))
+        i++;
+    if (i == n && n == n_last) {
+        *list = last;
+        return CW_OK;
+    }
+    cw_str *copy = cw_arena_alloc(r->arena, n * sizeof *copy);
+    if (!copy)
+        return cw_arena_fail(r->arena, err);
+    cw_code rc = CW_OK;
+    for (i = 0; i < n && !rc; i++) {
+        copy[i] = (*list)[i];
+        rc = keep(r, &copy[i], err);
+    }
+    *list = copy;
+    return rc;
+}
+
+static cw_code keep_needs(reader *r, cw_needs *needs, cw_err *err)
+{
+    const cw_needs *last = &r->last;
+    cw_code rc = keep_names(r, &needs->permissions, needs->n_permissions, last->permissions,
+                            last->n_permissions, err);
+    if (!rc)
+        rc = keep_names(r, &needs->scopes, needs->n_scopes, last->scopes, last->n_scopes, err);
+    r->last = *needs;
+    return rc;
+}
+
+static cw_code keep_mark(reader *r, const cw_mark **mark, cw_err *err)
+{
+    cw_mark *copy = cw_arena_alloc(r->arena, sizeof *copy);
+    if (!copy)
+        return cw_arena_fail(r->arena, err);
+    *copy = **mark;
+    *mark = copy;
+    cw_code rc = keep(r, &copy->title, err);
+    return rc ? rc : keep(r, &copy->annotations, err);
+}
 
 cw_code cw_openrpc_wrong(cw_err *err, const char *expected, const cw_json *got)
 {
@@ -28,6 +135,30 @@ cw_code cw_openrpc_text(const cw_json *object, cw_str member, cw_str *ret, cw_er
         return cw_wrap(err, cw_openrpc_wrong(err, "a string", v), "%.*s", CW_STR_ARG(member));
     *ret = cw_json_text(v);
     return CW_OK;
+}
+
+static cw_code keep_shown(reader *r, const cw_shown **shown, cw_err *err)
+{
+    cw_shown *copy = cw_arena_alloc(r->arena, sizeof *copy);
+    if (!copy)
+        return cw_arena_fail(r->arena, err);
+    *copy = **shown;
+    *shown = copy;
+    cw_code rc = keep(r, &copy->address, err);
+    if (!rc)
+        rc = keep_value(r, copy->json, &copy->json, err);
+    if (!rc)
+        copy->completes = cw_json_get(copy->json, CW_STR("completes"));
+    return rc;
+}
+
+/* What only those who are trusted say. */
+static cw_code keep_trusted(reader *r, cw_method *method, cw_err *err)
+{
+    cw_code rc = method->mark ? keep_mark(r, &method->mark, err) : CW_OK;
+    if (!rc && method->shown)
+        rc = keep_shown(r, &method->shown, err);
+    return rc ? rc : keep_needs(r, &method->needs, err);
 }
 
 /* The name of a method or parameter. */
@@ -66,7 +197,7 @@ static cw_code read_flag(const cw_json *object, cw_str member, bool *ret, cw_err
 }
 
 /* The schema of a parameter or result, with everything that it refers to inside it. */
-static cw_code read_schema(const reader *r, const cw_json *object, bool may_be_boolean,
+static cw_code read_schema(reader *r, const cw_json *object, bool may_be_boolean,
                            const cw_json **ret, cw_err *err)
 {
     const cw_json *schema = cw_json_get(object, CW_STR("schema"));
@@ -78,25 +209,32 @@ static cw_code read_schema(const reader *r, const cw_json *object, bool may_be_b
     bool is_boolean = cw_json_is(schema, CW_JSON_TRUE) || cw_json_is(schema, CW_JSON_FALSE);
     if (!cw_json_is(schema, CW_JSON_OBJECT) && !(is_boolean && may_be_boolean))
         return cw_wrap(err, cw_openrpc_wrong(err, "an object", schema), "schema");
-    rc = cw_openrpc_bundle(r->doc, &schema, r->arena, err);
+    rc = cw_openrpc_bundle(r->doc, &schema, &r->scratch, err);
     if (rc)
         return cw_wrap(err, rc, "schema");
     *ret = schema;
     return CW_OK;
 }
 
-static cw_code read_param_parts(const reader *r, const cw_json *v, cw_param *param, cw_err *err)
+static cw_code read_param_parts(reader *r, const cw_json *v, cw_param *param, cw_err *err)
 {
+    const cw_json *schema = NULL;
     cw_code rc = read_description(v, &param->description, err);
     if (!rc)
         rc = read_flag(v, CW_STR("required"), &param->is_required, err);
     if (!rc)
-        rc = read_schema(r, v, /* may_be_boolean= */ true, &param->schema, err);
-    param->initial = cw_json_get(param->schema, CW_STR("default"));
-    return rc;
+        rc = read_schema(r, v, /* may_be_boolean= */ true, &schema, err);
+    if (!rc && schema)
+        rc = keep_json(r, schema, &param->schema, err);
+    const cw_json *initial = cw_json_get(schema, CW_STR("default"));
+    if (!rc && initial)
+        rc = keep_value(r, initial, &param->initial, err);
+    if (!rc)
+        rc = keep(r, &param->description, err);
+    return rc ? rc : keep(r, &param->name, err);
 }
 
-static cw_code read_param(const reader *r, const cw_json *v, cw_method *method, cw_err *err)
+static cw_code read_param(reader *r, const cw_json *v, cw_method *method, cw_err *err)
 {
     cw_param param = {0};
     cw_code rc = cw_openrpc_follow(r->doc, &v, err);
@@ -117,7 +255,7 @@ static cw_code read_param(const reader *r, const cw_json *v, cw_method *method, 
     return CW_OK;
 }
 
-static cw_code read_params(const reader *r, const cw_json *object, cw_method *method, cw_err *err)
+static cw_code read_params(reader *r, const cw_json *object, cw_method *method, cw_err *err)
 {
     const cw_json *list = cw_json_get(object, CW_STR("params"));
     if (!list)
@@ -137,8 +275,73 @@ static cw_code read_params(const reader *r, const cw_json *object, cw_method *me
     return rc;
 }
 
-static cw_code read_result(const reader *r, const cw_json *object, cw_method *method, cw_err *err)
+/* {…, "type":"object","properties":{…},"required":[…]}: what the source says of all arguments
+ * together, and the params. */
+static void write_input(cw_json_writer *w, const cw_json *more, const cw_method *method)
 {
+    cw_json_open_object(w);
+    for (const cw_json *k = cw_json_first(more); k; k = cw_json_next_key(k)) {
+        cw_json_add_key(w, cw_json_text(k));
+        cw_json_add_value(w, cw_json_value(k));
+    }
+    cw_json_add_string_member(w, CW_STR("type"), CW_STR("object"));
+    cw_json_add_key(w, CW_STR("properties"));
+    cw_json_open_object(w);
+    size_t n_required = 0;
+    for (size_t i = 0; i < method->n_params; i++) {
+        const cw_param *param = &method->params[i];
+        cw_json_add_key(w, param->name);
+        cw_json_add_span(w, param->schema.n ? param->schema : CW_STR("{}"));
+        n_required += param->is_required;
+    }
+    cw_json_close(w);
+    if (n_required) {
+        cw_json_add_key(w, CW_STR("required"));
+        cw_json_open_array(w);
+        for (size_t i = 0; i < method->n_params; i++) {
+            if (method->params[i].is_required)
+                cw_json_add_string(w, method->params[i].name);
+        }
+        cw_json_close(w);
+    }
+    cw_json_close(w);
+}
+
+static cw_code check_input(const cw_json *more, cw_err *err)
+{
+    static const char *const ours[] = {"type", "properties", "required"};
+    if (!cw_json_is(more, CW_JSON_OBJECT))
+        return cw_openrpc_wrong(err, "an object", more);
+    for (size_t i = 0; i < CW_COUNT(ours); i++) {
+        if (cw_json_get(more, cw_str_from(ours[i])))
+            return cw_fail(err, CW_PARAMS, "'%s' follows from the params", ours[i]);
+    }
+    return CW_OK;
+}
+
+static cw_code read_input(reader *r, const cw_json *object, cw_method *method, cw_err *err)
+{
+    const cw_json *more = cw_json_get(object, CW_STR("x-input"));
+    if (!more)
+        return CW_OK;
+    cw_code rc = check_input(more, err);
+    if (rc)
+        return cw_wrap(err, rc, "x-input");
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_json_writer w;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
+    write_input(&w, more, method);
+    rc = cw_json_writer_end(&w, err);
+    if (rc)
+        return rc;
+    method->input = cw_arena_dup_str(r->arena, cw_buf_str(&text));
+    return method->input.p ? CW_OK : cw_arena_fail(r->arena, err);
+}
+
+static cw_code read_result(reader *r, const cw_json *object, cw_method *method, cw_err *err)
+{
+    const cw_json *schema = NULL;
     const cw_json *result = cw_json_get(object, CW_STR("result"));
     if (!result)
         return CW_OK;
@@ -146,7 +349,9 @@ static cw_code read_result(const reader *r, const cw_json *object, cw_method *me
     if (!rc && !cw_json_is(result, CW_JSON_OBJECT))
         rc = cw_openrpc_wrong(err, "an object", result);
     if (!rc)
-        rc = read_schema(r, result, /* may_be_boolean= */ false, &method->output, err);
+        rc = read_schema(r, result, /* may_be_boolean= */ false, &schema, err);
+    if (!rc && schema)
+        rc = keep_json(r, schema, &method->output, err);
     return rc ? cw_wrap(err, rc, "result") : CW_OK;
 }
 
@@ -163,7 +368,7 @@ static cw_code read_structure(const cw_json *object, cw_method *method, cw_err *
     return CW_OK;
 }
 
-static cw_code read_trusted(const reader *r, const cw_json *object, cw_method *method, cw_err *err)
+static cw_code read_trusted(reader *r, const cw_json *object, cw_method *method, cw_err *err)
 {
     if (!r->opts->trust_marks)
         return CW_OK;
@@ -171,19 +376,25 @@ static cw_code read_trusted(const reader *r, const cw_json *object, cw_method *m
     const cw_json *mark = cw_json_get(object, CW_STR("x-mcp-tool"));
     cw_code rc = CW_OK;
     if (access)
-        rc = cw_openrpc_access(access, r->arena, &method->needs, err);
+        rc = cw_openrpc_access(access, &r->scratch, &method->needs, err);
     if (rc)
         return cw_wrap(err, rc, "x-access");
     if (mark)
-        rc = cw_openrpc_mark(mark, "x-mcp-tool", r->arena, &method->mark, &method->needs, err);
-    return rc;
+        rc = cw_openrpc_mark(mark, "x-mcp-tool", &r->scratch, &method->mark, &method->needs, err);
+    if (!rc)
+        rc = cw_openrpc_shown(object, &r->scratch, method, err);
+    return rc ? rc : keep_trusted(r, method, err);
 }
 
-static cw_code read_parts(const reader *r, const cw_json *object, cw_method *method, cw_err *err)
+static cw_code read_parts(reader *r, const cw_json *object, cw_method *method, cw_err *err)
 {
     cw_code rc = read_description(object, &method->usage, err);
     if (!rc)
+        rc = keep(r, &method->usage, err);
+    if (!rc)
         rc = read_params(r, object, method, err);
+    if (!rc)
+        rc = read_input(r, object, method, err);
     if (!rc)
         rc = read_result(r, object, method, err);
     if (!rc)
@@ -199,9 +410,12 @@ static cw_code read_method(reader *r, const cw_json *v, size_t index, cw_method 
     method->index = (uint32_t)index;
     method->source = r->opts->source;
     method->is_callable = r->opts->callable;
+    cw_arena_reset(&r->scratch);
     cw_code rc = cw_openrpc_follow(r->doc, &v, err);
     if (!rc)
         rc = read_name(v, &method->id, err);
+    if (!rc)
+        rc = keep(r, &method->id, err);
     if (rc)
         return cw_wrap(err, rc, "methods[%zu]", index);
     void *other = NULL;
@@ -243,7 +457,11 @@ cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts, cw_aren
         return cw_arena_fail(arena, err);
     reader r = {.doc = doc, .opts = opts, .arena = arena};
     cw_map_init(&r.seen, CW_OPENRPC_MAX_METHODS);
+    cw_arena_init(&r.scratch, SIZE_MAX);
+    cw_buf_init(&r.text, SIZE_MAX / 2);
     cw_code rc = read_methods(&r, list, methods, err);
+    cw_buf_done(&r.text);
+    cw_arena_done(&r.scratch);
     cw_map_done(&r.seen);
     if (rc)
         return rc;

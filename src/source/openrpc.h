@@ -4,12 +4,12 @@
  * Read of each method: name, description or else summary (usage), params (name,
  * schema, required, description, `default` of the schema), result.schema,
  * paramStructure, and two members of ours: `x-access` {"permissions":[…]} and
- * `x-mcp-tool` {"title":…, "annotations":{…, "auth":{…}}}, the mark. References
+ * `x-mcp-tool` {"title":…, "annotations":{…, "auth":{…}}, "visibility":…}, the mark. References
  * "#/components/…" of methods, params, results and schemas are followed inside the
  * document; what a schema refers to deeper down is copied into its "$defs", so that
- * every schema stands alone. One without such references stays as it is.
+ * every schema stands alone. White space between tokens goes.
  *
- * Ownership: methods live in the arena; so must the document.
+ * Ownership: methods live in the arena; nothing of the document is kept.
  * Threads:   no state.
  * Limits:    CW_OPENRPC_MAX_METHODS, CW_OPENRPC_MAX_PARAMS of a method.
  */
@@ -32,9 +32,11 @@ typedef struct cw_openrpc_opts {
 CW_MUST_USE cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts,
                                     cw_arena *arena, cw_method **ret, size_t *ret_n, cw_err *err);
 
-/* Check and read a mark {"title":…, "annotations":…}: annotations must be a map (a list, an empty
- * one, or keys "0","1",… in order are refused), auth as in annotations.auth of the original. Fills
- * *ret_mark and the level and scopes of *needs. `where` begins the message. */
+/* Check and read a mark {"title":…, "annotations":…, "visibility":…}: annotations must be a map (a
+ * list, an empty one, or keys "0","1",… in order are refused), auth as in annotations.auth of the
+ * original, visibility "challenge" or, where the level is "required", "hide". Fills *ret_mark and
+ * the level, scopes and hides of *needs, with nothing of `mark` kept. `where` begins the message.
+ */
 CW_MUST_USE cw_code cw_openrpc_mark(const cw_json *mark, const char *where, cw_arena *arena,
                                     const cw_mark **ret_mark, cw_needs *needs, cw_err *err);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* openrpc_int.h - what the parts of the OpenRPC reader share: openrpc.c (methods), openrpc_mark.c
- * (x-mcp-tool and x-access) and openrpc_refs.c (references). */
+ * (x-mcp-tool and x-access), openrpc_shown.c (resources and prompts) and openrpc_refs.c
+ * (references). */
 #ifndef CW_SOURCE_OPENRPC_INT_H
 #define CW_SOURCE_OPENRPC_INT_H
 
+#include "base/buf.h"
 #include "source/openrpc.h"
 
 /* CW_PARAMS: "expected EXPECTED, got TYPE". */
@@ -11,9 +13,16 @@ cw_code cw_openrpc_wrong(cw_err *err, const char *expected, const cw_json *got);
 /* A member that is a string; *ret stays as it is when the member is missing or null. */
 CW_MUST_USE cw_code cw_openrpc_text(const cw_json *object, cw_str member, cw_str *ret, cw_err *err);
 
-/* Read {"permissions": […]} into *needs. */
+/* Append a value without white space between its tokens. */
+void cw_openrpc_write(const cw_json *v, cw_buf *out);
+
+/* Read {"permissions": […], "auth": {…}, "visibility": …} into *needs. */
 CW_MUST_USE cw_code cw_openrpc_access(const cw_json *access, cw_arena *arena, cw_needs *needs,
                                       cw_err *err);
+
+/* Read what makes a method a resource, a template or a prompt, when something does. */
+CW_MUST_USE cw_code cw_openrpc_shown(const cw_json *object, cw_arena *arena, cw_method *method,
+                                     cw_err *err);
 
 /* While *v is an object with a "$ref" and nothing else: put what it names in its place. */
 CW_MUST_USE cw_code cw_openrpc_follow(const cw_json *doc, const cw_json **v, cw_err *err);

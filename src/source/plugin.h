@@ -46,6 +46,7 @@
 /* How workers are run; the same for all plugins. */
 typedef struct cw_plugin_opts {
     const char *host;    /* path of causeway-plugin-host */
+    cw_str data;         /* folder that plugins keep files in; empty: that of the plugin */
     cw_spawner *spawner; /* outlives every plugin */
     unsigned n_loops;    /* cw_loop.index is below this */
     uint32_t workers;    /* per plugin and loop, at most */
@@ -57,6 +58,7 @@ typedef struct cw_plugin_opts {
     uint64_t memory;     /* RLIMIT_AS of a worker; 0: no limit */
     uint32_t files;      /* RLIMIT_NOFILE of a worker */
     size_t frame_size;   /* largest frame either way */
+    cw_news_port *news;  /* what plugins tell of their own accord; may be NULL */
 } cw_plugin_opts;
 
 /* What became of a load: `source` with one reference, or NULL and why, in words for the log: each

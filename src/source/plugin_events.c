@@ -114,7 +114,7 @@ static void on_frame(cw_worker *w, uint64_t id, cw_str body)
         return;
     }
     const cw_source_call *call = op == w->sent.next ? op->call : NULL;
-    if (cw_plugin_read_notice(body, call, &part->arena) != CW_OK)
+    if (cw_plugin_read_notice(part->plugin, body, call, &part->arena) != CW_OK)
         cw_worker_fail(w, "sent a notification that means nothing");
 }
 

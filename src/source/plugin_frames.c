@@ -5,37 +5,28 @@
  * socket's buffer; an answer is copied once, into the call's arena, and read there.
  */
 #include <math.h>
-#include <stdio.h>
 
+#include "base/digits.h"
 #include "source/plugin_int.h"
 
 #define NOTICE "{\"jsonrpc\":\"2.0\",\"method\":\"$/"
 #define STARTED NOTICE "started\"}"
 
-/* Decimal digits of `value`, at the end of `out`. */
-static cw_str digits(uint64_t value, char out[20])
-{
-    size_t at = 20;
-    do {
-        out[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    return cw_str_make(out + at, 20 - at);
-}
-
 cw_code cw_plugin_send_call(cw_worker *w, uint64_t id, const cw_source_call *call)
 {
-    char number[20];
-    cw_str pieces[8];
+    char number[CW_DIGITS_SIZE];
+    cw_str pieces[9];
     size_t n = 0;
     pieces[n++] = CW_STR("{\"jsonrpc\":\"2.0\",\"id\":");
-    pieces[n++] = digits(id, number);
+    pieces[n++] = cw_digits_u64(id, number);
     pieces[n++] = w->plugin->heads[call->method->index];
     pieces[n++] = call->params.n ? call->params : CW_STR("{}");
     if (call->caller) {
         pieces[n++] = CW_STR(",\"caller\":");
         pieces[n++] = cw_caller_json(call->caller);
     }
+    if (call->extras.n)
+        pieces[n++] = call->extras;
     pieces[n++] = call->wants_progress ? CW_STR(",\"progress\":true}") : CW_STR("}");
     return cw_frames_send(&w->frames, id, pieces, n);
 }
@@ -50,10 +41,10 @@ void cw_plugin_send_cancel(cw_worker *w, uint64_t id)
 
 cw_code cw_plugin_send_discover(cw_worker *w, uint64_t id)
 {
-    char number[20];
+    char number[CW_DIGITS_SIZE];
     cw_str pieces[] = {
         CW_STR("{\"jsonrpc\":\"2.0\",\"id\":"),
-        digits(id, number),
+        cw_digits_u64(id, number),
         CW_STR(",\"method\":\"rpc.discover\"}"),
     };
     return cw_frames_send(&w->frames, id, pieces, CW_COUNT(pieces));
@@ -75,6 +66,49 @@ static bool read_error(const cw_json *error, cw_outcome *ret)
     return true;
 }
 
+static bool read_result(const cw_json *root, const cw_json *result, cw_outcome *ret)
+{
+    const cw_json *content = cw_json_get(root, CW_STR("content"));
+    *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT, .result = result, .content = content};
+    return !content || cw_json_is(content, CW_JSON_ARRAY);
+}
+
+/* Only the shape of it; which questions there are is for the doors to know. */
+static bool read_asks(const cw_json *root, const cw_json *asks, cw_outcome *ret)
+{
+    const cw_json *state = cw_json_get(root, CW_STR("state"));
+    *ret = (cw_outcome){.kind = CW_OUTCOME_ASKS, .asks = asks};
+    if (state && !cw_json_is(state, CW_JSON_STRING))
+        return false;
+    if (state)
+        ret->state = cw_json_text(state);
+    if (!cw_json_is(asks, CW_JSON_OBJECT) || (cw_json_count(asks) == 0 && !state))
+        return false;
+    for (const cw_json *k = cw_json_first(asks); k; k = cw_json_next_key(k)) {
+        const cw_json *ask = cw_json_value(k);
+        if (!cw_json_is(cw_json_get(ask, CW_STR("method")), CW_JSON_STRING))
+            return false;
+    }
+    return true;
+}
+
+cw_code cw_plugin_look_at_answer(cw_str body, cw_arena *arena, cw_outcome *ret)
+{
+    const cw_json *root;
+    cw_json_opts opts = {.max_bytes = body.n + 1};
+    cw_code rc = cw_json_read(body, &opts, arena, &root, NULL, NULL);
+    if (rc)
+        return rc;
+    const cw_json *result = cw_json_get(root, CW_STR("result"));
+    if (result)
+        return read_result(root, result, ret) ? CW_OK : CW_PARSE;
+    const cw_json *asks = cw_json_get(root, CW_STR("asks"));
+    if (asks)
+        return read_asks(root, asks, ret) ? CW_OK : CW_PARSE;
+    const cw_json *error = cw_json_get(root, CW_STR("error"));
+    return error && read_error(error, ret) ? CW_OK : CW_PARSE;
+}
+
 cw_code cw_plugin_read_answer(cw_str body, cw_arena *arena, cw_outcome *ret)
 {
     char *copy = cw_arena_alloc(arena, body.n);
@@ -82,18 +116,7 @@ cw_code cw_plugin_read_answer(cw_str body, cw_arena *arena, cw_outcome *ret)
         return cw_arena_code(arena);
     if (body.n)
         memcpy(copy, body.p, body.n);
-    const cw_json *root;
-    cw_json_opts opts = {.max_bytes = body.n + 1};
-    cw_code rc = cw_json_read(cw_str_make(copy, body.n), &opts, arena, &root, NULL, NULL);
-    if (rc)
-        return rc;
-    const cw_json *result = cw_json_get(root, CW_STR("result"));
-    if (result) {
-        *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT, .result = result};
-        return CW_OK;
-    }
-    const cw_json *error = cw_json_get(root, CW_STR("error"));
-    return error && read_error(error, ret) ? CW_OK : CW_PARSE;
+    return cw_plugin_look_at_answer(cw_str_make(copy, body.n), arena, ret);
 }
 
 static bool tell_progress(const cw_source_call *call, const cw_json *params)
@@ -126,7 +149,52 @@ static bool tell_log(const cw_source_call *call, const cw_json *params)
     return true;
 }
 
-cw_code cw_plugin_read_notice(cw_str body, const cw_source_call *call, cw_arena *arena)
+static bool tell_updated(const cw_plugin *p, const cw_json *params)
+{
+    const cw_json *uri = cw_json_get(params, CW_STR("uri"));
+    if (!cw_json_is(uri, CW_JSON_STRING))
+        return false;
+    if (p->base.news)
+        p->base.news->tell(p->base.news, &(cw_news){.uri = cw_json_text(uri)});
+    return true;
+}
+
+static bool tell_changed(const cw_plugin *p, const cw_json *params)
+{
+    static const struct {
+        cw_str name;
+        unsigned list;
+    } lists[] = {
+        {CW_STR_INIT("tools"), CW_NEWS_TOOLS},
+        {CW_STR_INIT("prompts"), CW_NEWS_PROMPTS},
+        {CW_STR_INIT("resources"), CW_NEWS_RESOURCES},
+    };
+    const cw_json *names = cw_json_get(params, CW_STR("lists"));
+    cw_news news = {0};
+    if (!cw_json_is(names, CW_JSON_ARRAY))
+        return false;
+    for (const cw_json *v = cw_json_first(names); v; v = cw_json_next(v)) {
+        for (size_t i = 0; i < CW_COUNT(lists); i++) {
+            if (cw_str_eq(cw_json_text(v), lists[i].name))
+                news.lists |= lists[i].list;
+        }
+    }
+    if (news.lists && p->base.news)
+        p->base.news->tell(p->base.news, &news);
+    return news.lists != 0;
+}
+
+bool cw_plugin_read_news(const cw_plugin *p, cw_str name, const cw_json *params)
+{
+    if (cw_str_is(name, "$/updated"))
+        return tell_updated(p, params);
+    if (cw_str_is(name, "$/changed"))
+        return tell_changed(p, params);
+    return false;
+}
+
+cw_code cw_plugin_read_notice(const cw_plugin *p, cw_str body, const cw_source_call *call,
+                              cw_arena *arena)
 {
     /* The most frequent one says nothing that the order of the answers does not. */
     if (cw_str_eq(body, CW_STR(STARTED)))
@@ -143,5 +211,5 @@ cw_code cw_plugin_read_notice(cw_str body, const cw_source_call *call, cw_arena 
         return tell_progress(call, params) ? CW_OK : CW_PARSE;
     if (cw_str_is(name, "$/log"))
         return tell_log(call, params) ? CW_OK : CW_PARSE;
-    return CW_PARSE;
+    return cw_plugin_read_news(p, name, params) ? CW_OK : CW_PARSE;
 }

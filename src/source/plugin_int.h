@@ -204,8 +204,13 @@ CW_MUST_USE cw_code cw_plugin_send_discover(cw_worker *w, uint64_t id);
 bool cw_plugin_is_notice(cw_str body);
 /* Read an answer into the arena. CW_PARSE: it is none; CW_NOMEM, CW_LIMIT. */
 CW_MUST_USE cw_code cw_plugin_read_answer(cw_str body, cw_arena *arena, cw_outcome *ret);
+/* The same without a copy of the body, which must live as long as the outcome. */
+CW_MUST_USE cw_code cw_plugin_look_at_answer(cw_str body, cw_arena *arena, cw_outcome *ret);
 /* Hand a notification to the sink, as far as the call wants it (NULL: none does). CW_PARSE: it is
  * none. `arena` is reset. */
-CW_MUST_USE cw_code cw_plugin_read_notice(cw_str body, const cw_source_call *call, cw_arena *arena);
+CW_MUST_USE cw_code cw_plugin_read_notice(const cw_plugin *p, cw_str body,
+                                          const cw_source_call *call, cw_arena *arena);
+/* Pass on a notification that concerns everybody. False when it is none that makes sense. */
+bool cw_plugin_read_news(const cw_plugin *p, cw_str name, const cw_json *params);
 
 #endif

@@ -18,7 +18,7 @@
 #endif
 
 #define DISCOVER_ID 1u
-/* A description is read into 16 times its size at most, and copied once. */
+/* A description is read into 16 times its size at most. */
 #define ARENA_FACTOR 24u
 
 struct cw_plugin_job {
@@ -151,18 +151,21 @@ static cw_code make_argv(cw_plugin *p, cw_err *err)
 }
 
 /* A plugin sees nothing of our environment; it learns where its file is, so that it finds others
- * that belong to it. */
+ * that belong to it, and where it may keep some. */
 static cw_code make_env(cw_plugin *p, const char *path, cw_err *err)
 {
     const char *slash = strrchr(path, '/');
     cw_str folder = slash ? cw_str_make(path, (size_t)(slash - path)) : CW_STR(".");
-    const char **env = cw_arena_calloc(&p->arena, 4, sizeof *env);
-    char *variable = cw_arena_printf(&p->arena, "CAUSEWAY_PLUGIN_DIR=%.*s", CW_STR_ARG(folder));
-    if (!env || !variable)
+    cw_str kept = p->opts.data.n ? p->opts.data : folder;
+    const char **env = cw_arena_calloc(&p->arena, 5, sizeof *env);
+    char *own = cw_arena_printf(&p->arena, "CAUSEWAY_PLUGIN_DIR=%.*s", CW_STR_ARG(folder));
+    char *data = cw_arena_printf(&p->arena, "CAUSEWAY_PLUGIN_DATA=%.*s", CW_STR_ARG(kept));
+    if (!env || !own || !data)
         return cw_arena_fail(&p->arena, err);
     env[0] = "PATH=/usr/local/bin:/usr/bin:/bin";
     env[1] = "LANG=C.UTF-8";
-    env[2] = variable;
+    env[2] = own;
+    env[3] = data;
     p->env = env;
     return CW_OK;
 }
@@ -174,6 +177,9 @@ static cw_code fill_plugin(cw_plugin *p, cw_str name, cw_err *err)
     if (!p->base.name.p || !host)
         return cw_arena_fail(&p->arena, err);
     p->opts.host = host;
+    p->opts.data = cw_arena_dup_str(&p->arena, p->opts.data);
+    if (!p->opts.data.p)
+        return cw_arena_fail(&p->arena, err);
     p->parts = calloc(p->opts.n_loops ? p->opts.n_loops : 1, sizeof *p->parts);
     if (!p->parts)
         return cw_fail_nomem(err);
@@ -188,6 +194,7 @@ static cw_code new_plugin(const cw_plugin_opts *opts, cw_str name, cw_plugin **r
     p->base.ops = &cw_plugin_source_ops;
     atomic_init(&p->base.refs, 1);
     p->base.call_ms = opts->call_ms;
+    p->base.news = opts->news;
     p->opts = *opts;
     p->file = -1;
     cw_arena_init(&p->arena, ARENA_FACTOR * opts->frame_size + 1024u * 1024u);
@@ -224,11 +231,10 @@ static cw_code make_heads(cw_plugin *p, cw_err *err)
     return CW_OK;
 }
 
-/* Take over what the plugin says of itself. */
-static cw_code read_description(cw_plugin *p, cw_str body, cw_err *err)
+static cw_code read_methods(cw_plugin *p, cw_str body, cw_arena *scratch, cw_err *err)
 {
     cw_outcome answer;
-    cw_code rc = cw_plugin_read_answer(body, &p->arena, &answer);
+    cw_code rc = cw_plugin_look_at_answer(body, scratch, &answer);
     if (rc)
         return cw_fail(err, rc, "its description cannot be read: %s", cw_code_text(rc));
     if (answer.kind != CW_OUTCOME_RESULT)
@@ -236,12 +242,22 @@ static cw_code read_description(cw_plugin *p, cw_str body, cw_err *err)
                        CW_STR_ARG(answer.message));
     cw_openrpc_opts opts = {.trust_marks = true, .callable = true, .source = &p->base};
     cw_method *methods;
-    size_t n;
-    rc = cw_openrpc_read(answer.result, &opts, &p->arena, &methods, &n, err);
+    rc = cw_openrpc_read(answer.result, &opts, &p->arena, &methods, &p->base.n_methods, err);
+    if (!rc)
+        p->base.methods = methods;
+    return rc;
+}
+
+/* Take over what the plugin says of itself. */
+static cw_code read_description(cw_plugin *p, cw_str body, cw_err *err)
+{
+    cw_arena scratch;
+    cw_arena_init(&scratch, p->arena.max);
+    cw_code rc = read_methods(p, body, &scratch, err);
+    cw_arena_done(&scratch);
     if (rc)
         return rc;
-    p->base.methods = methods;
-    p->base.n_methods = n;
+    size_t n = p->base.n_methods;
     cw_breaker_gate *gates = cw_arena_calloc(&p->arena, n, sizeof *gates);
     if (!gates)
         return cw_arena_fail(&p->arena, err);

@@ -136,17 +136,18 @@ static void on_message(cw_worker *w, cw_str body)
     cw_code rc = cw_json_read(body, NULL, &arena, &root, NULL, NULL);
     const cw_json *method = rc ? NULL : cw_json_get(root, CW_STR("method"));
     cw_str name = method ? cw_json_text(method) : CW_STR("");
+    const cw_json *params = rc ? NULL : cw_json_get(root, CW_STR("params"));
     bool starting = w->state == CW_WORKER_STARTING;
     if (rc == CW_NOMEM)
         die(w, "sent a message for which there was no memory");
     else if (starting && cw_str_is(name, "$/ready"))
         on_ready(w);
     else if (starting && cw_str_is(name, "$/failed"))
-        tell_problems(w, cw_json_get(root, CW_STR("params")));
+        tell_problems(w, params);
     else if (cw_str_is(name, "$/log"))
         cw_log(CW_LOG_DEBUG, "plugin", "log line of a worker",
                CW_KV("plugin", w->plugin->base.name), CW_KV("line", cw_json_span(root)));
-    else
+    else if (starting || !cw_plugin_read_news(w->plugin, name, params))
         die(w, "sent a frame that means nothing");
     cw_arena_done(&arena);
 }

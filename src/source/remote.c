@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "source/remote_int.h"
 
 /* What ",\"params\":" takes at the end of a wire text. */
@@ -158,16 +159,11 @@ static void on_done(cw_client_req *req, cw_client_end end, const cw_client_answe
 static void write_body(op *o, const cw_remote_wire *wire, cw_str params)
 {
     static const char start[] = "{\"jsonrpc\":\"2.0\",\"id\":";
-    char digits[24];
-    char *p = digits + sizeof digits;
-    uint64_t id = o->id;
-    do
-        *--p = (char)('0' + id % 10);
-    while (id /= 10);
-    size_t n = (size_t)(digits + sizeof digits - p);
+    char text[CW_DIGITS_SIZE];
+    cw_str id = cw_digits_u64(o->id, text);
     memcpy(o->begin, start, sizeof start - 1);
-    memcpy(o->begin + sizeof start - 1, p, n);
-    o->body[0] = cw_str_make(o->begin, sizeof start - 1 + n);
+    memcpy(o->begin + sizeof start - 1, id.p, id.n);
+    o->body[0] = cw_str_make(o->begin, sizeof start - 1 + id.n);
     o->body[1] = wire->text;
     if (params.n == 0)
         o->body[1].n -= PARAMS_LEN;

@@ -4,12 +4,9 @@
  *     file      read here and now, used at the end of this turn
  *     service   rpc.discover, within the time of a call
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "source/remote_int.h"
 
 #define ARENA_MAX (512u * 1024u * 1024u)
@@ -23,7 +20,8 @@ struct cw_remote_job {
     cw_remote_loaded_fn fn;
     void *ctx;
     cw_buf problems;
-    cw_str document; /* from the file */
+    cw_arena scratch; /* for the description; the source keeps nothing of it */
+    cw_str document;  /* from the file */
     cw_later later;
     /* Discovery. */
     cw_client *client;
@@ -108,6 +106,7 @@ static void stop(cw_remote_job *job)
 static void free_job(cw_remote_job *job)
 {
     cw_remote_free(job->remote);
+    cw_arena_done(&job->scratch);
     cw_buf_done(&job->problems);
     free(job);
 }
@@ -142,51 +141,19 @@ static void use_document(cw_remote_job *job, const cw_json *doc)
 
 /* ---- from a file ---- */
 
-static cw_code read_all(int fd, char *p, size_t n, size_t *ret_n, cw_err *err)
-{
-    size_t got = 0;
-    while (got < n) {
-        ssize_t k = read(fd, p + got, n - got);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return cw_fail_errno(err, errno, "read");
-        if (k == 0)
-            break;
-        got += (size_t)k;
-    }
-    *ret_n = got;
-    return CW_OK;
-}
-
-static cw_code read_open_file(int fd, cw_arena *arena, cw_str *ret, cw_err *err)
-{
-    struct stat st;
-    if (fstat(fd, &st))
-        return cw_fail_errno(err, errno, "stat");
-    if (!S_ISREG(st.st_mode))
-        return cw_fail(err, CW_IO, "not a file");
-    if (st.st_size > (off_t)CW_REMOTE_DOCUMENT_MAX)
-        return cw_fail(err, CW_LIMIT, "larger than %u bytes", CW_REMOTE_DOCUMENT_MAX);
-    char *p = cw_arena_alloc(arena, (size_t)st.st_size + 1);
-    if (!p)
-        return cw_arena_fail(arena, err);
-    size_t n = 0;
-    cw_code rc = read_all(fd, p, (size_t)st.st_size, &n, err);
-    if (rc == CW_OK)
-        *ret = cw_str_make(p, n);
-    return rc;
-}
-
 static cw_code read_file(cw_remote_job *job, cw_err *err)
 {
-    const char *path = job->config.openrpc.p;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return cw_fail_errno(err, errno, "open '%s'", path);
-    cw_code rc = read_open_file(fd, &job->remote->arena, &job->document, err);
-    close(fd);
-    return rc ? cw_wrap(err, rc, "'%s'", path) : CW_OK;
+    cw_buf text;
+    cw_buf_init(&text, CW_REMOTE_DOCUMENT_MAX);
+    cw_code rc = cw_file_read(job->config.openrpc.p, CW_FILE_PLAIN, &text, err);
+    size_t n = 0;
+    char *p = rc ? NULL : cw_buf_take(&text, &n);
+    cw_buf_done(&text);
+    if (!p)
+        return rc ? rc : cw_fail_nomem(err);
+    job->document = cw_str_make(p, n);
+    rc = cw_arena_hold(&job->scratch, p, free);
+    return rc ? cw_arena_fail(&job->scratch, err) : CW_OK;
 }
 
 static void on_later(cw_later *later)
@@ -194,7 +161,7 @@ static void on_later(cw_later *later)
     cw_remote_job *job = CW_CONTAINER(later, cw_remote_job, later);
     const cw_json *doc;
     cw_err err;
-    cw_code rc = cw_json_read(job->document, NULL, &job->remote->arena, &doc, NULL, &err);
+    cw_code rc = cw_json_read(job->document, NULL, &job->scratch, &doc, NULL, &err);
     if (rc == CW_OK) {
         use_document(job, doc);
         return;
@@ -211,7 +178,7 @@ static void on_answer(cw_client_req *req, cw_client_end end, const cw_client_ans
     cw_remote_job *job = req->ctx;
     cw_remote_reply reply = {end, answer, why};
     cw_outcome outcome;
-    cw_remote_judge(job->config.name, DISCOVER_ID, &reply, &job->remote->arena, &outcome);
+    cw_remote_judge(job->config.name, DISCOVER_ID, &reply, &job->scratch, &outcome);
     if (outcome.kind == CW_OUTCOME_RESULT) {
         use_document(job, outcome.result);
         return;
@@ -317,6 +284,7 @@ cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_load
     job->fn = fn;
     job->ctx = ctx;
     cw_buf_init(&job->problems, PROBLEMS_MAX);
+    cw_arena_init(&job->scratch, ARENA_MAX);
     cw_code rc = begin(job, opts, err);
     if (rc) {
         stop(job);

@@ -18,6 +18,7 @@ typedef struct reading {
     cw_method *found; /* all of the document */
     size_t n_found;
     cw_map by_id;
+    cw_arena scratch; /* of one mark */
     cw_method *offer;
     cw_remote_wire *wires;
     size_t n;
@@ -55,7 +56,7 @@ static cw_code unknown_method(const reading *x, cw_str id, cw_err *err)
                    CW_STR_ARG(id), CW_STR_ARG(nearest));
 }
 
-/* {"title":…,"annotations":…} of an overlay, as cw_openrpc_mark takes it. */
+/* {"title":…,"annotations":…,"visibility":…} of an overlay, as cw_openrpc_mark takes it. */
 static cw_code write_mark(const cw_config_overlay *o, cw_buf *out, cw_err *err)
 {
     cw_json_writer w;
@@ -67,6 +68,8 @@ static cw_code write_mark(const cw_config_overlay *o, cw_buf *out, cw_err *err)
         cw_json_add_key(&w, CW_STR("annotations"));
         cw_json_add_span(&w, o->annotations);
     }
+    if (o->hides)
+        cw_json_add_string_member(&w, CW_STR("visibility"), CW_STR("hide"));
     cw_json_close(&w);
     return cw_json_writer_end(&w, err);
 }
@@ -80,10 +83,8 @@ static cw_code read_mark(reading *x, const cw_config_overlay *o, cw_method *m, c
     cw_code rc = write_mark(o, &text, err);
     if (rc)
         return rc;
-    cw_str copy = cw_arena_dup_str(arena, cw_buf_str(&text));
-    if (!copy.p)
-        return nomem(x, err);
-    rc = cw_json_read(copy, NULL, arena, &mark, NULL, err);
+    cw_arena_reset(&x->scratch);
+    rc = cw_json_read(cw_buf_str(&text), NULL, &x->scratch, &mark, NULL, err);
     return rc ? cw_wrap(err, rc, "annotations")
               : cw_openrpc_mark(mark, "overlay", arena, &m->mark, &m->needs, err);
 }
@@ -107,11 +108,6 @@ static cw_code read_permissions(reading *x, const cw_config_overlay *o, cw_metho
     return CW_OK;
 }
 
-static bool is_true(const cw_json *object, const char *name)
-{
-    return cw_json_is(cw_json_get(object, cw_str_from(name)), CW_JSON_TRUE);
-}
-
 static cw_code make_wire(reading *x, const cw_method *m, cw_remote_wire *wire, cw_err *err)
 {
     cw_buf b CW_CLEANUP(cw_buf_done);
@@ -122,8 +118,7 @@ static cw_code make_wire(reading *x, const cw_method *m, cw_remote_wire *wire, c
     if (b.code)
         return cw_fail_nomem(err);
     wire->text = cw_arena_dup_str(&x->remote->arena, cw_buf_str(&b));
-    const cw_json *hints = m->mark ? m->mark->annotations : NULL;
-    wire->may_repeat = is_true(hints, "readOnlyHint") || is_true(hints, "idempotentHint");
+    wire->may_repeat = m->mark && (m->mark->is_read_only || m->mark->is_idempotent);
     return wire->text.p ? CW_OK : nomem(x, err);
 }
 
@@ -148,6 +143,9 @@ static cw_code offer_method(reading *x, const cw_config_overlay *o, cw_err *err)
     const cw_method *found = cw_map_find(&x->by_id, o->method);
     if (!found)
         return unknown_method(x, o->method, err);
+    if (!o->tool && o->hides)
+        return cw_fail(err, CW_PARAMS, "method '%.*s': visibility: only a tool can be hidden",
+                       CW_STR_ARG(o->method));
     if (!o->tool && !o->rpc)
         return CW_OK;
     cw_method m = *found;
@@ -221,7 +219,9 @@ cw_code cw_remote_read(cw_remote *r, const cw_config_remote *config, const cw_js
         return rc;
     }
     cw_map_init(&x.by_id, x.n_found ? x.n_found : 1);
+    cw_arena_init(&x.scratch, SIZE_MAX);
     rc = apply(&x, &err);
+    cw_arena_done(&x.scratch);
     cw_map_done(&x.by_id);
     if (rc && problems->n == 0)
         add_problem(problems, err.msg);

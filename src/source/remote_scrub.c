@@ -141,17 +141,6 @@ static cw_str first_line(cw_str s)
     return cw_str_trim(cw_str_make(s.p, cw_utf8_cut(s, n)));
 }
 
-/* At most CW_REMOTE_MESSAGE_MAX bytes, cut between characters. */
-static size_t cut_length(cw_str s)
-{
-    if (s.n <= CW_REMOTE_MESSAGE_MAX)
-        return s.n;
-    size_t n = CW_REMOTE_MESSAGE_MAX;
-    while (n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
-        n--;
-    return n;
-}
-
 static bool must_change(cw_str s)
 {
     for (size_t i = 0; i < s.n; i++) {
@@ -182,7 +171,7 @@ cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena)
         out[n++] = is_control(line.p[i]) ? ' ' : line.p[i];
         i++;
     }
-    return cw_str_make(out, cut_length(cw_str_make(out, n)));
+    return cw_str_make(out, cw_utf8_cut(cw_str_make(out, n), CW_REMOTE_MESSAGE_MAX));
 }
 
 /* ---- data ---- */

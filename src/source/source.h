@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "base/news.h"
 #include "base/sink.h"
 #include "catalogue/snapshot.h"
 #include "net/loop.h"
@@ -32,6 +33,9 @@ typedef struct cw_source_call {
     cw_str params;           /* a JSON object or array; lives as long as the call */
     const cw_caller *caller; /* whose permissions were checked */
     bool wants_progress;
+    /* Further members of a plugin's request, each with a comma in front (docs/plugin-protocol.md):
+     * ,"answers":{…},"state":"…"; lives as long as the call. */
+    cw_str extras;
     cw_arena *arena; /* for the outcome's result and data, and for the source's own use */
     cw_sink *sink;
     cw_loop *loop;
@@ -63,6 +67,7 @@ struct cw_source {
     uint32_t call_ms; /* time limit of one call */
     const cw_method *methods;
     size_t n_methods;
+    cw_news_port *news; /* where it tells what nobody asked for, or NULL */
 };
 
 cw_source *cw_source_ref(cw_source *s);

@@ -2,13 +2,21 @@
 /* sources.c - the list of all sources: what should run, and making it so. */
 #include "source/sources.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "source/sources_int.h"
 
-/* Several loads that end shortly after each other give one snapshot. */
+/* Several loads that end shortly after each other give one snapshot. A large one takes long to
+ * build: while others are still being loaded, most of the time is theirs. */
 #define GATHER_MS 100u
+#define GATHER_BUILDS 4u
+/* By then the loops have let go of the catalogue before. What is freed of many methods lies between
+ * other things and is not given back by itself. */
+#define TRIM_MS 1000u
+#define TRIM_METHODS 1000u
 #define NOMEM_PAUSE_MS 1000u
 
 /* ---- items ---- */
@@ -206,12 +214,30 @@ static void commit(cw_sources *s, draft *d)
 
 static void on_publish(uv_timer_t *timer);
 
+static void on_trim(uv_timer_t *timer)
+{
+    (void)timer;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+static void trim_later(cw_sources *s)
+{
+    size_t n;
+    (void)cw_snapshot_entries(s->last, &n);
+    if (n >= TRIM_METHODS || uv_is_active((uv_handle_t *)&s->trim))
+        uv_timer_start(&s->trim, on_trim, TRIM_MS, 0);
+}
+
 static void publish_now(cw_sources *s)
 {
     uv_timer_stop(&s->publish);
     draft d = {0};
     cw_err err = {0};
+    uint64_t began = cw_clock_ns();
     cw_code rc = make_draft(s, &d, &err);
+    s->build_ms = (cw_clock_ns() - began) / 1000000;
     if (!rc) {
         commit(s, &d);
     } else {
@@ -219,6 +245,8 @@ static void publish_now(cw_sources *s)
         uv_timer_start(&s->publish, on_publish, NOMEM_PAUSE_MS, 0);
     }
     draft_done(&d);
+    if (s->last)
+        trim_later(s);
 }
 
 static void on_publish(uv_timer_t *timer)
@@ -241,7 +269,9 @@ void cw_sources_changed(cw_sources *s)
     s->is_dirty = true;
     if (s->is_closing)
         return;
-    uint64_t pause = is_loading(s) ? GATHER_MS : 0;
+    uint64_t wait =
+        s->build_ms * GATHER_BUILDS > GATHER_MS ? s->build_ms * GATHER_BUILDS : GATHER_MS;
+    uint64_t pause = is_loading(s) ? wait : 0;
     if (pause == 0 || !uv_is_active((uv_handle_t *)&s->publish))
         uv_timer_start(&s->publish, on_publish, pause, 0);
 }
@@ -280,8 +310,9 @@ static bool same_overlays(const cw_config_overlays *a, const cw_config_overlays 
         return false;
     for (size_t i = 0; i < a->n; i++) {
         const cw_config_overlay *x = &a->items[i], *y = &b->items[i];
-        if (x->tool != y->tool || x->rpc != y->rpc || !cw_str_eq(x->method, y->method) ||
-            !cw_str_eq(x->title, y->title) || !cw_str_eq(x->description, y->description) ||
+        if (x->tool != y->tool || x->rpc != y->rpc || x->hides != y->hides ||
+            !cw_str_eq(x->method, y->method) || !cw_str_eq(x->title, y->title) ||
+            !cw_str_eq(x->description, y->description) ||
             !cw_str_eq(x->annotations, y->annotations) ||
             !same_strings(&x->permissions, &y->permissions))
             return false;
@@ -300,6 +331,7 @@ static cw_plugin_opts plugin_opts(const cw_sources *s, const cw_config *c)
 {
     return (cw_plugin_opts){
         .host = s->opts.host,
+        .data = c->plugins.data,
         .spawner = s->opts.spawner,
         .n_loops = s->opts.n_loops,
         .workers = c->plugins.workers,
@@ -311,6 +343,7 @@ static cw_plugin_opts plugin_opts(const cw_sources *s, const cw_config *c)
         .memory = c->plugins.memory,
         .files = c->plugins.files,
         .frame_size = c->limits.answer_size,
+        .news = s->opts.news,
     };
 }
 
@@ -318,7 +351,8 @@ static bool same_plugin_opts(const cw_plugin_opts *a, const cw_plugin_opts *b)
 {
     return a->workers == b->workers && a->queue == b->queue && a->call_ms == b->call_ms &&
            a->grace_ms == b->grace_ms && a->load_ms == b->load_ms && a->idle_ms == b->idle_ms &&
-           a->memory == b->memory && a->files == b->files && a->frame_size == b->frame_size;
+           a->memory == b->memory && a->files == b->files && a->frame_size == b->frame_size &&
+           cw_str_eq(a->data, b->data);
 }
 
 static cw_item *find_remote(cw_sources *s, cw_str name)
@@ -399,6 +433,21 @@ static void update_plugins(cw_sources *s, const cw_config *old)
     cw_folder_open(s);
 }
 
+void cw_sources_rebuild(cw_sources *s)
+{
+    if (!s->config)
+        return;
+    for (cw_item *item = s->items; item; item = item->next) {
+        item->stamp = (cw_stamp){0}; /* of a plugin: loaded by the look at the folder */
+        item->pause_ms = 0;
+        if (!item->path && !item->is_gone)
+            cw_sources_load(item);
+    }
+    cw_folder_close(s);
+    cw_folder_open(s);
+    cw_sources_check_settled(s);
+}
+
 cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
 {
     cw_code rc = add_remotes(s, config, err);
@@ -437,10 +486,12 @@ cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *er
     uv_loop_t *uv = &opts->loop->uv;
     uv_timer_init(uv, &s->retry);
     uv_timer_init(uv, &s->publish);
+    uv_timer_init(uv, &s->trim);
     uv_timer_init(uv, &s->folder.timer);
     uv_fs_event_init(uv, &s->folder.event);
-    s->retry.data = s->publish.data = s->folder.timer.data = s->folder.event.data = s;
-    s->open_handles = 4;
+    s->retry.data = s->publish.data = s->trim.data = s->folder.timer.data = s->folder.event.data =
+        s;
+    s->open_handles = 5;
     *ret = s;
     return CW_OK;
 }
@@ -459,7 +510,8 @@ void cw_sources_free(cw_sources *s)
     cw_snapshot_unref(s->last);
     cw_config_unref(s->config);
     uv_handle_t *handles[] = {(uv_handle_t *)&s->retry, (uv_handle_t *)&s->publish,
-                              (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event};
+                              (uv_handle_t *)&s->trim, (uv_handle_t *)&s->folder.timer,
+                              (uv_handle_t *)&s->folder.event};
     for (size_t i = 0; i < CW_COUNT(handles); i++)
         uv_close(handles[i], on_closed);
 }

@@ -30,6 +30,7 @@ typedef struct cw_sources_opts {
     void (*publish)(cw_snapshot *snapshot, cw_source *const *retired, size_t n_retired, void *ctx);
     /* Every source has been tried once. */
     void (*settled)(void *ctx);
+    cw_news_port *news; /* what sources tell of their own accord; may be NULL */
     void *ctx;
 } cw_sources_opts;
 
@@ -40,6 +41,9 @@ CW_MUST_USE cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret
 /* Begin, or go on with another configuration: compare, load what is new or changed, retire what is
  * gone. Takes a reference to config. */
 CW_MUST_USE cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err);
+/* Discover everything anew: each plugin of the folder and each service is loaded again, changed or
+ * not; what cannot be loaded stays as it is. */
+void cw_sources_rebuild(cw_sources *s);
 /* Stop watching and loading; handles close on the loop. Sources stay until their last reference. */
 void cw_sources_free(cw_sources *s);
 

@@ -67,6 +67,8 @@ struct cw_sources {
     cw_folder folder;
     uv_timer_t retry;
     uv_timer_t publish;
+    uv_timer_t trim;   /* give memory back, some time after a publish */
+    uint64_t build_ms; /* that the last snapshot took */
     unsigned open_handles;
     bool is_dirty;   /* the items differ from what is published */
     bool is_settled; /* and opts.settled was called */

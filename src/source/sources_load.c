@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sources_load.c - loading one source at a time per item, and trying again. */
 #include "base/log.h"
+#include "catalogue/review.h"
 #include "source/sources_int.h"
 
-/* Plugins that are loaded at once: each takes a process and some descriptors. */
-#define LOADS_MAX 8u
+/* Plugins that are loaded at once: each takes a process, some descriptors and room for its
+ * description, which may be large. */
+#define LOADS_MAX 4u
+/* Notes about one source that are logged; the others are counted. */
+#define NOTES_MAX 100u
 
 bool cw_stamp_read(const char *path, cw_stamp *ret)
 {
@@ -88,9 +92,46 @@ static void failed(cw_item *item, cw_str problem, bool try_again)
         retry_later(item);
 }
 
+typedef struct noting {
+    const cw_item *item;
+    size_t n;
+} noting;
+
+static void on_note(const cw_review_note *note, void *ctx)
+{
+    noting *x = ctx;
+    cw_str source = cw_str_from(x->item->name);
+    if (++x->n > NOTES_MAX)
+        return;
+    if (note->scope.n)
+        cw_log(CW_LOG_WARN, "sources", "a method asks for a scope that is not known",
+               CW_KV("source", source), CW_KV("method", note->method), CW_KV("scope", note->scope));
+    else
+        cw_log(CW_LOG_WARN, "sources", "a draft-07 schema means something else in 2020-12",
+               CW_KV("source", source), CW_KV("method", note->method),
+               CW_KV("schema", note->param.n ? note->param : CW_STR("(result)")),
+               CW_KV("pointer", note->pointer), CW_KV("keyword", note->keyword),
+               CW_KV("problem", cw_str_from(note->text)));
+}
+
+/* Once for each load. Without memory for it the source is used all the same. */
+static void log_notes(const cw_item *item, const cw_source *source)
+{
+    noting x = {.item = item};
+    const cw_config *config = item->all->config;
+    cw_review_opts opts = {.policy = cw_sources_policy(config),
+                           .scopes = config->access.scopes.items,
+                           .n_scopes = config->access.scopes.n};
+    (void)!cw_review(source->methods, source->n_methods, &opts, on_note, &x);
+    if (x.n > NOTES_MAX)
+        cw_log(CW_LOG_WARN, "sources", "and more of these",
+               CW_KV("source", cw_str_from(item->name)), CW_KN("count", x.n - NOTES_MAX));
+}
+
 /* Takes the reference. One that was never published has no part open and is just freed. */
 static void succeeded(cw_item *item, cw_source *source)
 {
+    log_notes(item, source);
     cw_source_unref(item->source);
     item->source = source;
     item->must_replace = false;

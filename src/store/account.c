@@ -28,7 +28,7 @@ cw_account *cw_query_copy_account(cw_query *q, int column, cw_arena *arena)
     return copy;
 }
 
-cw_code cw_db_add_account(cw_db *db, const cw_account *account, int64_t *ret_id, cw_err *err)
+static cw_code insert(cw_db *db, const cw_account *account, int64_t *ret_id, cw_err *err)
 {
     cw_query q;
     cw_query_open(&q, db,
@@ -45,6 +45,36 @@ cw_code cw_db_add_account(cw_db *db, const cw_account *account, int64_t *ret_id,
         return cw_fail(err, rc, "account '%.*s' exists already", CW_STR_ARG(account->name));
     if (!rc)
         *ret_id = sqlite3_last_insert_rowid(db->sqlite);
+    return rc;
+}
+
+/* CW_DONE: the account has it already, or does not have it. */
+static cw_code set_role(cw_db *db, int64_t account, cw_str role, bool has_it, cw_err *err)
+{
+    cw_query q;
+    cw_query_open(&q, db,
+                  has_it ? "INSERT OR IGNORE INTO account_role (account, role) VALUES (?1, ?2)"
+                         : "DELETE FROM account_role WHERE account = ?1 AND role = ?2");
+    cw_query_bind_i64(&q, 1, account);
+    cw_query_bind_text(&q, 2, role);
+    return cw_query_change(&q, err);
+}
+
+cw_code cw_db_add_account(cw_db *db, const cw_account *account, const cw_str *roles, size_t n_roles,
+                          int64_t *ret_id, cw_err *err)
+{
+    int64_t id = 0;
+    cw_code rc = cw_db_begin(db, err);
+    if (rc)
+        return rc;
+    rc = insert(db, account, &id, err);
+    for (size_t i = 0; i < n_roles && !rc; i++) {
+        rc = set_role(db, id, roles[i], true, err);
+        rc = rc == CW_DONE ? CW_OK : rc; /* it was named twice */
+    }
+    rc = cw_db_end(db, rc, err);
+    if (!rc)
+        *ret_id = id;
     return rc;
 }
 
@@ -78,10 +108,8 @@ cw_code cw_db_each_account(cw_db *db, cw_db_account_fn fn, void *ctx, cw_err *er
 /* Run a change of one account that was opened; CW_NOTFOUND when it changed none. */
 static cw_code change(cw_query *q, cw_str name, cw_err *err)
 {
-    (void)cw_query_step(q);
-    int64_t changes = cw_db_changes(q->db);
-    cw_code rc = cw_query_close(q, err);
-    if (!rc && changes == 0)
+    cw_code rc = cw_query_change(q, err);
+    if (rc == CW_DONE)
         return cw_fail(err, CW_NOTFOUND, "no account '%.*s'", CW_STR_ARG(name));
     return rc;
 }
@@ -129,22 +157,9 @@ static cw_code find_id(cw_db *db, cw_str name, int64_t *ret, cw_err *err)
 
 static cw_code grant(cw_db *db, cw_str name, cw_str role, bool has_it, cw_err *err)
 {
-    cw_query q;
     int64_t id = 0;
     cw_code rc = find_id(db, name, &id, err);
-    if (rc)
-        return rc;
-    cw_query_open(&q, db,
-                  has_it ? "INSERT OR IGNORE INTO account_role (account, role) VALUES (?1, ?2)"
-                         : "DELETE FROM account_role WHERE account = ?1 AND role = ?2");
-    cw_query_bind_i64(&q, 1, id);
-    cw_query_bind_text(&q, 2, role);
-    (void)cw_query_step(&q);
-    bool is_new = cw_db_changes(db) > 0;
-    rc = cw_query_close(&q, err);
-    if (rc)
-        return rc;
-    return is_new ? CW_OK : CW_DONE;
+    return rc ? rc : set_role(db, id, role, has_it, err);
 }
 
 cw_code cw_db_grant(cw_db *db, cw_str name, cw_str role, bool has_it, cw_err *err)

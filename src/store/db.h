@@ -6,7 +6,7 @@
  * commands open it for themselves.
  *
  *     account ──< account_role >── role ──< role_permission
- *        └──< token ──< token_scope
+ *        └──< token ──< token_scope                 cache_order
  *
  * A role that an account has need not be in the table of roles: the configuration
  * may define it. "anonymous" and "authenticated" are always there.
@@ -59,8 +59,9 @@ typedef struct cw_account {
 
 typedef cw_code (*cw_db_account_fn)(const cw_account *account, void *ctx, cw_err *err);
 
-CW_MUST_USE cw_code cw_db_add_account(cw_db *db, const cw_account *account, int64_t *ret_id,
-                                      cw_err *err);
+/* With these roles. */
+CW_MUST_USE cw_code cw_db_add_account(cw_db *db, const cw_account *account, const cw_str *roles,
+                                      size_t n_roles, int64_t *ret_id, cw_err *err);
 /* *ret is NULL when there is none. */
 CW_MUST_USE cw_code cw_db_find_account(cw_db *db, cw_str name, cw_arena *arena, cw_account **ret,
                                        cw_err *err);
@@ -119,5 +120,19 @@ CW_MUST_USE cw_code cw_db_each_scope_of(cw_db *db, int64_t token, cw_db_text_fn 
                                         cw_err *err);
 /* CW_DONE: it was revoked already. */
 CW_MUST_USE cw_code cw_db_revoke_token(cw_db *db, int64_t id, int64_t when, cw_err *err);
+
+/* ---- orders: what the cache commands ask of a running server ---- */
+
+typedef struct cw_order {
+    cw_str what;  /* the name of a tag, or "rebuild" */
+    int64_t n;    /* how often it was ordered */
+    int64_t when; /* for the last time, ms since 1970 */
+} cw_order;
+
+typedef cw_code (*cw_db_order_fn)(const cw_order *order, void *ctx, cw_err *err);
+
+/* Order it once more. */
+CW_MUST_USE cw_code cw_db_order(cw_db *db, cw_str what, int64_t when, cw_err *err);
+CW_MUST_USE cw_code cw_db_each_order(cw_db *db, cw_db_order_fn fn, void *ctx, cw_err *err);
 
 #endif

@@ -13,24 +13,23 @@ cw_code cw_db_add_role(cw_db *db, cw_str role, cw_err *err)
     return rc;
 }
 
-/* One statement with the role's name; *ret_changes gets how many rows it changed. */
-static cw_code run(cw_db *db, const char *sql, cw_str role, int64_t *ret_changes, cw_err *err)
+/* One statement with the role's name; CW_DONE when it changed nothing. */
+static cw_code run(cw_db *db, const char *sql, cw_str role, cw_err *err)
 {
     cw_query q;
     cw_query_open(&q, db, sql);
     cw_query_bind_text(&q, 1, role);
-    (void)cw_query_step(&q);
-    *ret_changes = cw_db_changes(db);
-    return cw_query_close(&q, err);
+    return cw_query_change(&q, err);
 }
 
 static cw_code remove_role(cw_db *db, cw_str role, cw_err *err)
 {
-    int64_t changes;
-    cw_code rc = run(db, "DELETE FROM role WHERE name = ?1", role, &changes, err);
-    if (!rc && changes == 0)
+    cw_code rc = run(db, "DELETE FROM role WHERE name = ?1", role, err);
+    if (rc == CW_DONE)
         return cw_fail(err, CW_NOTFOUND, "no role '%.*s'", CW_STR_ARG(role));
-    return rc ? rc : run(db, "DELETE FROM account_role WHERE role = ?1", role, &changes, err);
+    if (!rc)
+        rc = run(db, "DELETE FROM account_role WHERE role = ?1", role, err);
+    return rc == CW_DONE ? CW_OK : rc;
 }
 
 cw_code cw_db_remove_role(cw_db *db, cw_str role, cw_err *err)
@@ -74,12 +73,7 @@ static cw_code allow(cw_db *db, cw_str role, cw_str permission, bool may, cw_err
                       : "DELETE FROM role_permission WHERE role = ?1 AND permission = ?2");
     cw_query_bind_text(&q, 1, role);
     cw_query_bind_text(&q, 2, permission);
-    (void)cw_query_step(&q);
-    bool is_new = cw_db_changes(db) > 0;
-    rc = cw_query_close(&q, err);
-    if (rc)
-        return rc;
-    return is_new ? CW_OK : CW_DONE;
+    return cw_query_change(&q, err);
 }
 
 cw_code cw_db_allow(cw_db *db, cw_str role, cw_str permission, bool may, cw_err *err)

@@ -54,6 +54,12 @@ static const char *const versions[] = {
     "INSERT INTO role (name) VALUES ('anonymous'), ('authenticated');"
     "PRAGMA application_id = 1668768121;"
     "PRAGMA user_version = 1;",
+    "CREATE TABLE cache_order ("
+    " what TEXT PRIMARY KEY,"
+    " n INTEGER NOT NULL,"
+    " at INTEGER NOT NULL"
+    ") STRICT, WITHOUT ROWID;"
+    "PRAGMA user_version = 2;",
 };
 
 /* "cway": whose file this is. */
@@ -202,6 +208,16 @@ cw_code cw_query_each_text(cw_query *q, cw_db_text_fn fn, void *ctx, cw_err *err
     return cw_query_close(q, err);
 }
 
+cw_code cw_query_change(cw_query *q, cw_err *err)
+{
+    (void)cw_query_step(q);
+    bool is_changed = sqlite3_changes64(q->db->sqlite) > 0;
+    cw_code rc = cw_query_close(q, err);
+    if (rc)
+        return rc;
+    return is_changed ? CW_OK : CW_DONE;
+}
+
 /* ---- transactions ---- */
 
 cw_code cw_db_begin(cw_db *db, cw_err *err)
@@ -220,11 +236,6 @@ cw_code cw_db_end(cw_db *db, cw_code rc, cw_err *err)
     /* What went wrong first is what the caller hears. Some failures have rolled back already. */
     (void)sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
     return rc;
-}
-
-int64_t cw_db_changes(const cw_db *db)
-{
-    return sqlite3_changes64(db->sqlite);
 }
 
 /* ---- versions ---- */
@@ -274,7 +285,10 @@ static cw_code check_version(cw_db *db, int64_t *ret_version, cw_err *err)
 static cw_code migrate(cw_db *db, cw_err *err)
 {
     int64_t version = 0;
-    cw_code rc = check_version(db, &version, err);
+    /* All numbers of one moment: somebody else may be making the tables of a new file. */
+    cw_code rc = execute(db, "BEGIN", err);
+    if (!rc)
+        rc = cw_db_end(db, check_version(db, &version, err), err);
     if (rc || version == (int64_t)CW_COUNT(versions))
         return rc;
     /* Two processes may come to a new file at once: the version is looked at again inside. */

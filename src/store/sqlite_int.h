@@ -12,6 +12,7 @@
  *     account.c    accounts and their roles
  *     role.c       roles and their permissions
  *     token.c      tokens and their scopes
+ *     order.c      what the cache commands ask of a running server
  */
 #ifndef CW_STORE_SQLITE_INT_H
 #define CW_STORE_SQLITE_INT_H
@@ -59,8 +60,8 @@ CW_MUST_USE cw_code cw_db_begin(cw_db *db, cw_err *err);
 CW_MUST_USE cw_code cw_db_end(cw_db *db, cw_code rc, cw_err *err);
 /* Call fn with the first column of each row, and close. */
 CW_MUST_USE cw_code cw_query_each_text(cw_query *q, cw_db_text_fn fn, void *ctx, cw_err *err);
-/* Rows that the last statement changed. */
-int64_t cw_db_changes(const cw_db *db);
+/* Run a statement that changes rows, and close: CW_DONE when there was nothing to change. */
+CW_MUST_USE cw_code cw_query_change(cw_query *q, cw_err *err);
 
 /* account.c: the columns of an account, from `column` on: id, name, password, language, created,
  * blocked. */

@@ -2,13 +2,12 @@
 #include "store/store.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 /* A reader waits for so long for a lock; with a write-ahead log it hardly ever has to. */
 #define BUSY_MS 500u
@@ -190,16 +189,6 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-static int start_thread(cw_store *s)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
-    int rc = pthread_create(&s->thread, NULL, run_thread, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return rc;
-}
-
 static void free_store(cw_store *s)
 {
     pthread_cond_destroy(&s->wake);
@@ -229,7 +218,7 @@ cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_err *err)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&s->wake, &attr);
     pthread_condattr_destroy(&attr);
-    int rc = start_thread(s);
+    int rc = cw_thread_start(&s->thread, run_thread, s);
     if (rc) {
         free_store(s);
         return cw_fail_errno(err, rc, "start the store's thread");

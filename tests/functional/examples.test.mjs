@@ -1,7 +1,8 @@
-// The example plugin: lists, pages, Markdown, and what it says when something is not there.
+// The example plugin: lists, pages, Markdown, what it changes, and what it says when something is
+// not there.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { copyFileSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { rpc } from "./support/mcp.mjs";
@@ -32,6 +33,9 @@ function call(folder, method, params) {
         return { error: JSON.parse(error.stdout) };
     }
 }
+
+const query = (folder, sql) =>
+    execFileSync("sqlite3", ["-bail", path.join(folder, "examples.db"), sql], { encoding: "utf8" });
 
 const list = (folder, params) =>
     call(folder, "examples.articles.list", params).result?.map(({ nid }) => nid);
@@ -116,7 +120,7 @@ const conversions = [
     ["<pre>```</pre>", "````\n```\n````"],
     ["a<br>b<br/>c<hr>d", "a\\\nb\\\nc\n\n---\n\nd"],
     ["<b></b><i> spaced </i>next", "*spaced* next"],
-    ["<b>a <i>b</b> c</i>", "**a *b*** c"],
+    ["<b>a <i>b</b> c</i>", "**a *b*** *c*"],
     ["<b>x<p>y</p></b>z", "**x**\n\n**y**\n\nz"],
     ["# not *a* heading_1", "\\# not \\*a\\* heading\\_1"],
     ["- no list", "\\- no list"],
@@ -137,19 +141,146 @@ test("check-98: HTML becomes Markdown", () => {
     });
 });
 
-test("content that is missing or damaged is an error of the call and heals by itself", async () => {
+// ---- where the content is ----
+
+const bare = (more) => {
     const folder = examplesWith();
     rmSync(path.join(folder, "examples.db"));
-    const config = writeConfig({ plugins: { folder }, roles: { anonymous: permissions } });
-    const server = await startCauseway({ args: ["--config", config] });
+    return more ? [folder, newFolder(more)] : folder;
+};
+
+async function start(plugins, anonymous = permissions) {
+    const config = writeConfig({ plugins, roles: { anonymous } });
+    return await startCauseway({ args: ["--config", config] });
+}
+
+test("content that is missing is made, once, whoever asks for it first", async () => {
+    const [folder, data] = bare("data");
+    const server = await start({ folder, data, workers: 8 });
+    const ask = () => rpc(server, { id: 1, method: "examples.articles.list" });
+    const answers = await Promise.all(Array.from({ length: 40 }, ask));
+    for (const { json } of answers) {
+        assert.deepEqual(json.result?.map(({ nid }) => nid), [8, 6, 3, 2, 1], JSON.stringify(json));
+    }
+    await server.stop();
+    assert.deepEqual(readdirSync(folder), ["examples.so"]);
+    assert.deepEqual(readdirSync(data), ["examples.db"]);
+});
+
+test("content that is damaged is an error of the call and heals by itself", async () => {
+    const folder = examplesWith();
+    const file = path.join(folder, "examples.db");
+    writeFileSync(file, "no database ".repeat(1000));
+    const server = await start({ folder });
     const ask = () => rpc(server, { id: 1, method: "examples.articles.list" });
     const { json } = await ask();
     assert.equal(json.error.code, -32603);
-    assert.equal(json.error.data, "The content cannot be read");
+    assert.equal(json.error.data, "The content cannot be used");
     await server.untilLogged(/examples\.db/);
-    execFileSync("sqlite3", ["-bail", path.join(folder, "examples.db")], { input: content });
+    assert.equal(readFileSync(file, "utf8").slice(0, 11), "no database");
+    rmSync(file);
     assert.equal((await ask()).json.result.length, 5);
     await server.stop();
+});
+
+test("content that another process has locked for long is an error of the call", () => {
+    const folder = examplesWith();
+    const file = path.join(folder, "examples.db");
+    const script = path.join(folder, "create.sh");
+    const params = `'{"title":"x","type":"page"}'`;
+    writeFileSync(script, `${host} --call node.create ${folder}/examples.so ${params}\n`);
+    const input = `BEGIN EXCLUSIVE;\n.shell sh ${script}\n`;
+    const stdio = ["pipe", "pipe", "ignore"];
+    const printed = execFileSync("sqlite3", [file], { input, stdio, encoding: "utf8" });
+    assert.match(printed, /"The content cannot be used"/);
+    assert.equal(query(folder, "SELECT count(*) FROM nodes"), "8\n");
+    assert.deepEqual(create(folder, "x", "page"), { result: 9 });
+});
+
+// ---- node.create ----
+
+const create = (folder, title, type) => call(folder, "node.create", { title, type });
+
+test("a node that is created is there, published as its type says", () => {
+    const folder = examplesWith();
+    assert.deepEqual(create(folder, "A new road", "article"), { result: 9 });
+    assert.deepEqual(create(folder, "A new *page*", "page"), { result: 10 });
+    assert.deepEqual(create(folder, "A new diary", "blog"), { result: 11 });
+    const { result } = call(folder, "examples.articles.list", { page: { limit: 1 } });
+    assert.equal(result[0].nid, 9);
+    assert.equal(result[0].title, "A new road");
+    assert.ok(Math.abs(result[0].created - Date.now() / 1000) < 60);
+    const markdown = call(folder, "examples.article.toMarkdown", { nid: 9 });
+    assert.deepEqual(markdown, { result: "# A new road\n\n" });
+    const rows = query(folder, "SELECT nid, type, published, title FROM nodes WHERE nid > 8");
+    assert.equal(rows, "9|article|1|A new road\n10|page|1|A new *page*\n11|blog|0|A new diary\n");
+});
+
+test("a draft is nobody's to read", () => {
+    const folder = examplesWith("UPDATE content_types SET publish = 0 WHERE id = 'article';");
+    assert.deepEqual(create(folder, "Not yet", "article"), { result: 9 });
+    assert.deepEqual(list(folder), [8, 6, 3, 2, 1]);
+    const { error } = call(folder, "examples.article.toMarkdown", { nid: 9 });
+    assert.equal(error.data, "Node 9 not found or not an article");
+});
+
+test("a node that makes no sense is refused with the member, and nothing is written", () => {
+    const folder = examplesWith();
+    for (const [title, type, data] of [
+        ["", "page", "/title: a title cannot be blank"],
+        ["   ", "page", "/title: a title cannot be blank"],
+        ["a\nb", "page", "/title: a title is one line without control characters"],
+        ["x".repeat(256), "page", "/title: a title has at most 255 characters"],
+        ["x", "story", "/type: there is no content type 'story'"],
+        ["x", "", "/type: there is no content type ''"],
+        ["x", "PAGE", "/type: there is no content type 'PAGE'"],
+        ["x", "page' OR 1 --", "/type: there is no content type 'page' OR 1 --'"],
+        [7, "page", "/title: expected string, got number"],
+    ]) {
+        const { error } = create(folder, title, type);
+        assert.deepEqual(error, { code: -32602, message: "Invalid params", data });
+    }
+    assert.equal(create(folder, "a\u0000b", "page").error.code, -32602);
+    const { error } = call(folder, "node.create", { title: "x" });
+    assert.equal(error.code, -32602);
+    assert.equal(query(folder, "SELECT count(*) FROM nodes"), "8\n");
+    assert.deepEqual(create(folder, "é".repeat(255), "page"), { result: 9 });
+});
+
+test("nodes that are created at the same time are all there, each with a number of its own", async () => {
+    const folder = examplesWith();
+    const server = await start({ folder, workers: 8 }, [...permissions, "create content"]);
+    const params = (i) => ({ title: `Node ${i}`, type: "article" });
+    const one = (_, i) => rpc(server, { id: i + 1, method: "node.create", params: params(i) });
+    const answers = await Promise.all(Array.from({ length: 60 }, one));
+    const numbers = answers.map(({ json }) => json.result);
+    assert.equal(new Set(numbers).size, 60, JSON.stringify(answers.map(({ json }) => json)));
+    assert.ok(numbers.every(Number.isInteger));
+    assert.equal((await rpc(server, { id: 1, method: "examples.articles.list" })).json.result.length, 65);
+    await server.stop();
+});
+
+// ---- cache.rebuild ----
+
+test("cache.rebuild keeps the published articles as Markdown, and a change drops what is kept", () => {
+    const folder = examplesWith();
+    const kept = () => query(folder, "SELECT group_concat(nid) FROM markdown_cache ORDER BY nid").trim();
+    const markdown = (nid) => call(folder, "examples.article.toMarkdown", { nid }).result;
+    const before = [1, 2, 3, 6, 8].map(markdown);
+    assert.equal(kept(), "");
+    assert.deepEqual(call(folder, "cache.rebuild"), { result: true });
+    assert.equal(kept(), "1,2,3,6,8");
+    assert.deepEqual([1, 2, 3, 6, 8].map(markdown), before);
+    query(folder, "UPDATE markdown_cache SET markdown = 'stale' WHERE nid = 1");
+    assert.equal(markdown(1), "stale");
+    query(folder, "UPDATE nodes SET title = 'New' WHERE nid = 2; DELETE FROM nodes WHERE nid = 3");
+    assert.equal(kept(), "1,6,8");
+    assert.match(markdown(2), /^# New\n/);
+    query(folder, "INSERT INTO markdown_cache VALUES (4, 'secret')");
+    assert.equal(call(folder, "examples.article.toMarkdown", { nid: 4 }).error.code, -32602);
+    assert.deepEqual(call(folder, "cache.rebuild"), { result: true });
+    assert.equal(kept(), "1,2,6,8");
+    assert.equal(markdown(1), before[0]);
 });
 
 test("anonymous sees the scoped tool and is challenged on calling it", async () => {

@@ -5,6 +5,7 @@ import path from "node:path";
 import { after, before, test } from "node:test";
 import { root } from "./support/programs.mjs";
 import { send, startExamples } from "./support/rest.mjs";
+import { examplesPo, makeTranslations } from "./support/translations.mjs";
 
 const file = path.join(root, "docs", "http-api.md");
 const page = readFileSync(file, "utf8");
@@ -25,7 +26,10 @@ function assertLike(text, expected) {
 }
 
 let server;
-before(async () => (server = await startExamples()));
+before(async () => {
+    const folder = makeTranslations({ "de.mo": examplesPo("de") });
+    server = await startExamples({ config: { translations: { folder } } });
+});
 after(() => server?.stop());
 
 test("every request block has its answer", () => {

@@ -87,7 +87,7 @@ test("check prints what a plugin would publish", async () => {
     const { code, stdout, stderr } = await runCauseway(["plugin", "check", examples]);
     assert.equal(code, 0, stderr);
     assert.equal(stderr, "");
-    assert.match(stdout, /examples\.so: version 1\.0\.0, 3 methods, 3 tools\n/);
+    assert.match(stdout, /examples\.so: version 1\.0\.0, 5 methods, 5 tools\n/);
     for (const line of [
         "examples.contentTypes.list",
         "  tool         examples.contentTypes.list",
@@ -108,8 +108,7 @@ test("check --json prints the tools as clients would see them", async () => {
     assert.equal(report.ok, true);
     assert.equal(report.version, "1.0.0");
     assert.deepEqual(report.problems, []);
-    const [markdown] = report.methods;
-    assert.equal(markdown.method, "examples.article.toMarkdown");
+    const markdown = report.methods.find(({ method }) => method === "examples.article.toMarkdown");
     assert.deepEqual(markdown.permissions, ["access content"]);
     assert.deepEqual(markdown.tool.inputSchema.required, ["nid"]);
 });
@@ -197,8 +196,8 @@ test("list shows name, state, version, methods and tools", async () => {
         stdout.split("\n").map((line) => line.split(/\s+/)),
         [
             ["NAME", "STATE", "VERSION", "METHODS", "TOOLS"],
-            ["a", "disabled", "1.0.0", "3", "3"],
-            ["b", "enabled", "1.0.0", "3", "3"],
+            ["a", "disabled", "1.0.0", "5", "5"],
+            ["b", "enabled", "1.0.0", "5", "5"],
             ["c", "broken", "-", "-", "-"],
             [""],
         ],
@@ -208,8 +207,8 @@ test("list shows name, state, version, methods and tools", async () => {
     assert.deepEqual(
         json.map(({ name, state, tools }) => [name, state, tools]),
         [
-            ["a", "disabled", 3],
-            ["b", "enabled", 3],
+            ["a", "disabled", 5],
+            ["b", "enabled", 5],
             ["c", "broken", 0],
         ],
     );

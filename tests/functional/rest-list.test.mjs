@@ -2,9 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { permissions, post as postMcp } from "./support/mcp.mjs";
-import { slowness } from "./support/programs.mjs";
 import { allPages, assertRestError, get, send, startExamples, startMany, toolName } from "./support/rest.mjs";
-import { Connection, get as getText } from "./support/server.mjs";
 
 const examples = [
     "examples.article.toMarkdown",
@@ -37,8 +35,10 @@ suite("the example tools", () => {
 
     test("check-42, check-48, check-50: the three tools, nothing unmarked, each in shape", async () => {
         const { json } = await get(server, list);
-        const names = json.tools.map(({ name }) => name);
-        examples.forEach((name) => assert.ok(names.includes(name), name));
+        assert.deepEqual(
+            json.tools.map(({ name }) => name),
+            examples,
+        );
         for (const tool of json.tools) {
             assert.equal(typeof tool.name, "string");
             assert.equal(typeof tool.description, "string");
@@ -58,7 +58,7 @@ suite("the example tools", () => {
         assert.deepEqual(Object.keys(tool), order);
     });
 
-    test("check-69, check-70, check-40: auth is shown as it was declared", async () => {
+    test("auth is shown as it was declared", async () => {
         const { json } = await get(server, list);
         const tool = json.tools.find(({ name }) => name === "examples.contentTypes.list");
         assert.deepEqual(tool.annotations.auth.scopes, ["tutorial:read", "tutorial:search"]);
@@ -252,34 +252,5 @@ suite("pages", () => {
         const sizes = [];
         await allPages(small, ({ json }) => sizes.push(json.tools.length));
         assert.deepEqual(sizes, [3, 3, 1]);
-    });
-
-    // One connection, one request behind the other, as fast as they go.
-    test("100,000 hostile cursors and names get the documented answer in time", async () => {
-        const total = 100_000;
-        const noise = (i) => Buffer.from(`${i * 2_654_435_761}`).toString("base64").replace("=", "");
-        const targets = [
-            (i) => [`${list}?cursor=${encodeURIComponent(noise(i).slice(1))}`, [200, 400]],
-            (i) => [`${list}?cursor=${base64(String(i * 1_000_003 + 1))}`, [200]],
-            (i) => [`/mcp/tools/describe?name=${"%F0%9F%92%A9".repeat(i % 20)}${i}`, [404, 400]],
-            (i) => [`/mcp/tools/describe?name=t.${i}'%22%5C%0A`, [404, 400]],
-            (i) => [`/mcp/tools/describe?name=${"A".repeat(i % 3000)}`, [404, 400]],
-            (i) => [`${list}?cursor=${"N".repeat(i % 3000)}`, [200, 400]],
-        ];
-        const c = await Connection.open(server);
-        const started = Date.now();
-        const atOnce = 100;
-        for (let i = 0; i < total; i += atOnce) {
-            const asked = Array.from({ length: atOnce }, (_, k) => targets[(i + k) % targets.length](i + k));
-            await c.send(asked.map(([target]) => getText(target)).join(""));
-            for (const [target, statuses] of asked) {
-                const { status } = await c.response();
-                assert.ok(statuses.includes(status), `${target}: ${status}`);
-            }
-        }
-        const ms = Date.now() - started;
-        c.close();
-        assert.ok(ms < 60_000 * slowness, `${ms} ms`);
-        assert.equal((await get(server, list)).status, 200);
     });
 });

@@ -5,7 +5,7 @@ import { binary, Program, slowness, startCauseway } from "./support/programs.mjs
 import { exchange, get } from "./support/server.mjs";
 
 test("the first line names the URL, and nothing else is printed", async () => {
-    const server = await startCauseway();
+    const server = await startCauseway({ config: {} });
     assert.match(server.stdout, /^causeway: listening on http:\/\/127\.0\.0\.1:\d+\n$/);
     assert.equal(server.stderr, "");
     assert.equal((await fetch(`${server.url}/healthz`)).status, 200);

@@ -1,6 +1,7 @@
 // kill -9 in the middle of writes: what was acknowledged is there, and the server is back at once.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { basic, bearer, startAccounts } from "./support/accounts.mjs";
 import { rpc } from "./support/mcp.mjs";
@@ -8,6 +9,28 @@ import { binary, Program, slowness, startCauseway } from "./support/programs.mjs
 import { pause } from "./support/server.mjs";
 
 const cycles = 50;
+const limitMs = 300;
+
+// For how long a process was ready to run while the machine gave its processors to others: what the
+// kernel has counted for its main thread, in ms.
+function heldUp(process) {
+    return Number(readFileSync(`/proc/${process}/schedstat`, "latin1").split(" ")[1]) / 1e6;
+}
+
+// From exec to the first request that is served. `own` leaves out what the machine held up, the
+// server's main thread or ours, whichever was longer, since they may have waited at the same time: on
+// a quiet machine the two are the same. Waiting for a disk, a lock or anything else that is no
+// processor counts.
+async function restart(config) {
+    const before = heldUp("self");
+    const begin = performance.now();
+    const server = await startCauseway({ args: ["--config", config] });
+    const { status } = await fetch(`${server.url}/healthz`);
+    const wall = performance.now() - begin;
+    assert.equal(status, 200);
+    const own = wall - Math.max(heldUp(server.pid), heldUp("self") - before);
+    return { server, wall, own };
+}
 
 // Commands one after the other, until told to stop; `acknowledged` are those that said they were done.
 function startWriter(config, cycle) {
@@ -62,11 +85,9 @@ test(`${cycles} kills lose nothing that was acknowledged`, { timeout: 600_000 },
         for (const kind of Object.keys(all)) {
             all[kind].push(...writer.acknowledged[kind]);
         }
-        const begin = performance.now();
-        server = await startCauseway({ args: ["--config", config] });
-        const { status } = await fetch(`${server.url}/healthz`);
-        starts.push(performance.now() - begin);
-        assert.equal(status, 200);
+        const { server: next, ...times } = await restart(config);
+        server = next;
+        starts.push(times);
     }
     const check = execFileSync("sqlite3", [database, "PRAGMA integrity_check"], { encoding: "utf8" });
     assert.equal(check, "ok\n");
@@ -84,11 +105,10 @@ test(`${cycles} kills lose nothing that was acknowledged`, { timeout: 600_000 },
     const { status } = await rpc(server, { method: "test.caller", id: 1 }, basic("alice", "s3cret"));
     assert.equal(status, 200);
     await server.stop();
-    starts.sort((a, b) => a - b);
-    const median = starts[Math.floor(starts.length / 2)];
+    starts.sort((a, b) => a.wall - b.wall);
+    const shown = ({ wall, own }) => `${wall.toFixed(0)} ms (${own.toFixed(0)} of its own)`;
     console.log(`# ${all.accounts.length} accounts, ${all.roles.length} roles, ${all.tokens.length} tokens acknowledged`);
-    console.log(`# serving again: median ${median.toFixed(0)} ms, worst ${starts.at(-1).toFixed(0)} ms`);
-    // One of them may be held up by whatever else the machine does; the figure is for a quiet one.
-    const late = starts.filter((ms) => ms >= 300 * slowness);
-    assert.ok(late.length <= 1, `serving again took ${late.map(Math.round)} ms`);
+    console.log(`# serving again: median ${shown(starts[cycles / 2])}, worst ${shown(starts.at(-1))}`);
+    const late = starts.filter(({ own }) => own >= limitMs * slowness);
+    assert.deepEqual(late.map(shown), [], `serving again took ${limitMs} ms or more`);
 });

@@ -6,7 +6,7 @@
  * found (heads, fields, refusals, bodies, sizes) is written down each time, and the
  * three accounts must be equal. Accepted heads and targets must keep their promises.
  */
-#include <stdlib.h>
+#include "fuzz.h"
 
 #include "base/buf.h"
 #include "base/utf8.h"
@@ -16,15 +16,6 @@
 
 #define INPUT_MAX 65536u
 #define BODY_MAX 4096u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Not assert(): it must hold in every build. */
-#define CHECK(cond)                                                                                \
-    do {                                                                                           \
-        if (!(cond))                                                                               \
-            abort();                                                                               \
-    } while (0)
 
 /* Small enough for the fuzzer to reach. */
 static const cw_http1_limits limits = {.target = 200, .head = 2000, .fields = 20};

@@ -8,25 +8,13 @@
  *   - a number that is an int64 is an integer, and is itself when written
  *   - any text survives escaping, except that ill-formed bytes become U+FFFD
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "fuzz.h"
 
 #include "base/utf8.h"
 #include "json/write.h"
 
 #define ARENA_MAX ((size_t)256 << 20)
 #define VALUES_MAX 200 /* spans looked at: containers overlap, all of them would be quadratic */
-
-#define CHECK(what)                                                                                \
-    do {                                                                                           \
-        if (!(what)) {                                                                             \
-            fprintf(stderr, "does not hold: %s (line %d)\n", #what, __LINE__);                     \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const cw_json *read_again(cw_arena *a, cw_str text)
 {

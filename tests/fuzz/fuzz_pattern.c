@@ -5,24 +5,12 @@
  *   - what the strict reader accepts the lenient one accepts
  *   - a table and PCRE2, where both can be made, do not differ in what they say
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "fuzz.h"
 
 #include "base/utf8.h"
 #include "schema/pattern_int.h"
 
 #define TREE_BYTES (4u * 1024u * 1024u)
-
-#define CHECK(what)                                                                                \
-    do {                                                                                           \
-        if (!(what)) {                                                                             \
-            fprintf(stderr, "does not hold: %s (line %d)\n", #what, __LINE__);                     \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void compare(const cw_node *tree, cw_str text)
 {

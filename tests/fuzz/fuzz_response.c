@@ -6,22 +6,13 @@
  * parts, and byte by byte, and then the connection ends. The three accounts must be
  * equal.
  */
-#include <stdlib.h>
+#include "fuzz.h"
 
 #include "base/buf.h"
 #include "net/http1.h"
 
 #define INPUT_MAX 65536u
 #define BODY_MAX 4096u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Not assert(): it must hold in every build. */
-#define CHECK(cond)                                                                                \
-    do {                                                                                           \
-        if (!(cond))                                                                               \
-            abort();                                                                               \
-    } while (0)
 
 static const cw_http1_limits limits = {.target = 0, .head = 2000, .fields = 20};
 

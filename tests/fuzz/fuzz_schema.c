@@ -7,23 +7,11 @@
  *   - a refusal has problems, each with a message and a pointer that leads to something
  *   - compiling the schema's own copy of its document gives the same verdict again
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "fuzz.h"
 
 #include "schema/schema.h"
 
 #define ARENA_MAX ((size_t)64 << 20)
-
-#define CHECK(what)                                                                                \
-    do {                                                                                           \
-        if (!(what)) {                                                                             \
-            fprintf(stderr, "does not hold: %s (line %d)\n", #what, __LINE__);                     \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static cw_schema *compile(cw_str text, const cw_schema_opts *opts)
 {

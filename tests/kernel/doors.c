@@ -28,10 +28,18 @@ void doors_publish(doors *d, size_t n_methods)
                      CW_OK);
 }
 
-void doors_open(doors *d, uint32_t call_ms, bool may_discover, bool may_call)
+static void open_doors(doors *d, uint32_t call_ms, bool may_discover, bool may_call,
+                       cw_accounts *accounts)
 {
     *d = (doors){
-        .settings = {.calls = 100, .batch = 5, .list_ttl_ms = 60000, .cache_size = 1 << 20}};
+        .settings = {.calls = 100,
+                     .batch = 5,
+                     .list_ttl_ms = 60000,
+                     .cache_size = 1 << 20,
+                     .legacy_sessions = true,
+                     .session_s = 3600,
+                     .ask_s = 60,
+                     .mcp_page = 1000}};
     assert_int_equal(cw_loop_init(&d->main_loop, 64, &err), CW_OK);
     d->source = fake_new(call_ms);
     assert_non_null(d->source);
@@ -41,9 +49,13 @@ void doors_open(doors *d, uint32_t call_ms, bool may_discover, bool may_call)
     assert_int_equal(cw_bridge_new(&d->main_loop, 1, &d->bridge, &err), CW_OK);
     cw_loop *loops[] = {cw_server_loop_at(d->server, 0)};
     cw_bridge_attach(d->bridge, loops);
+    cw_bridge_set_accounts(d->bridge, accounts);
     doors_publish(d, 0);
     assert_int_equal(cw_jsonrpc_add_routes(&d->router, d->bridge), CW_OK);
-    assert_int_equal(cw_mcp_add_routes(&d->router, d->bridge), CW_OK);
+    cw_seal seal;
+    assert_int_equal(cw_seal_init(&seal, &err), CW_OK);
+    assert_int_equal(cw_mcp_new(d->bridge, 1, &seal, &d->mcp, &err), CW_OK);
+    assert_int_equal(cw_mcp_add_routes(&d->router, d->mcp), CW_OK);
     assert_int_equal(cw_rest_add_routes(&d->router, d->bridge), CW_OK);
     assert_int_equal(cw_server_listen(d->server, CW_STR("127.0.0.1:0"), false, &err), CW_OK);
     cw_server_opts opts = CW_SERVER_DEFAULTS;
@@ -55,12 +67,23 @@ void doors_open(doors *d, uint32_t call_ms, bool may_discover, bool may_call)
     d->address = cw_server_listeners(d->server, &n)[0].address;
 }
 
+void doors_open(doors *d, uint32_t call_ms, bool may_discover, bool may_call)
+{
+    open_doors(d, call_ms, may_discover, may_call, NULL);
+}
+
+void doors_open_accounts(doors *d, uint32_t call_ms, cw_accounts *accounts)
+{
+    open_doors(d, call_ms, true, true, accounts);
+}
+
 void doors_close(doors *d)
 {
     cw_server_free(d->server);
     cw_router_done(&d->router);
     cw_loop_end(&d->main_loop);
     cw_loop_run(&d->main_loop);
+    cw_mcp_free(d->mcp);
     cw_bridge_free(d->bridge);
     cw_caller_unref(d->caller);
     cw_source_unref(&d->source->base);

@@ -5,6 +5,7 @@
 #define CW_TESTS_DOORS_H
 
 #include "call/call.h"
+#include "door/mcp.h"
 #include "fake.h"
 #include "net/server.h"
 
@@ -13,6 +14,7 @@ typedef struct doors {
     cw_router router;
     cw_server *server;
     cw_bridge *bridge;
+    cw_mcp *mcp;
     cw_address address;
     fake *source;
     cw_caller *caller;
@@ -21,6 +23,8 @@ typedef struct doors {
 
 /* Asserts that all goes well. */
 void doors_open(doors *d, uint32_t call_ms, bool may_discover, bool may_call);
+/* The same with people who can log in; borrowed, until after doors_close. */
+void doors_open_accounts(doors *d, uint32_t call_ms, cw_accounts *accounts);
 void doors_close(doors *d);
 /* Publish the source's first n methods. */
 void doors_publish(doors *d, size_t n_methods);

@@ -22,19 +22,6 @@ typedef struct world {
     cw_caller *caller;
 } world;
 
-static void on_progress(cw_sink *sink, const cw_progress *progress)
-{
-    (void)sink;
-    (void)progress;
-}
-
-static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
-{
-    (void)sink;
-    (void)level;
-    (void)message;
-}
-
 static void on_done(cw_sink *sink, const cw_outcome *outcome)
 {
     waiter *wt = CW_CONTAINER(sink, waiter, sink);
@@ -95,7 +82,7 @@ static void close_world(world *w)
 static cw_code call(world *w, waiter *wt, const char *method, const char *params,
                     cw_call_refusal *refusal)
 {
-    static const cw_sink_ops ops = {on_progress, on_log, on_done};
+    static const cw_sink_ops ops = {cw_sink_no_progress, cw_sink_no_log, on_done};
     cw_arena arena;
     const cw_json *doc;
     *wt = (waiter){.sink = {&ops}};

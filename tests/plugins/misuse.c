@@ -99,6 +99,17 @@ static void odd(cw_call *call)
 }
 CW_METHOD(odd, "misuse.odd");
 
+/* Announcements of no call, right ones and wrong ones. */
+static void announce(cw_call *call)
+{
+    cw_resource_updated(NULL, "x:y");
+    cw_resource_updated(NULL, NULL);
+    cw_lists_changed(NULL, "resources");
+    cw_lists_changed(NULL, "all");
+    cw_result_text(call, "announced");
+}
+CW_METHOD(announce, "misuse.announce");
+
 /* Takes all the memory there is for as long as the result is put. */
 static void starve(cw_call *call)
 {

@@ -62,14 +62,18 @@ export function assertRestError(answer, status, code, message = /\S/) {
     return answer.json.error;
 }
 
-// The example plugin with its content, and any test plugins beside it.
-export async function startExamples({ plugins = [], config = {}, roles } = {}) {
+// The example plugin with its content (then changed by `sql`), and beside it any test plugins and
+// what `prepare` puts into the folder.
+export async function startExamples(options = {}) {
+    const { plugins = [], config = {}, roles, sql = "", prepare = () => {} } = options;
     const folder = makePluginFolder([]);
     const file = path.join(folder, "examples.so");
     copyFileSync(path.join(buildFolder, "plugins", "examples.so"), file);
     const content = readFileSync(path.join(root, "plugins", "examples", "content.sql"), "utf8");
-    execFileSync("sqlite3", ["-bail", path.join(folder, "examples.db")], { input: content });
+    const database = path.join(folder, "examples.db");
+    execFileSync("sqlite3", ["-bail", database], { input: `${content}${sql}` });
     plugins.forEach((name) => addPlugin(folder, name));
+    await prepare(folder);
     const all = { roles: roles ?? { anonymous: permissions }, ...config, plugins: { folder } };
     const configFile = writeConfig(all);
     const server = await startCauseway({ args: ["--config", configFile] });

@@ -35,7 +35,7 @@ static void add_account(const char *name, const char *password)
     if (password)
         assert_int_equal(cw_password_hash(cw_str_from(password), hash, &err), CW_OK);
     cw_account account = {.name = cw_str_from(name), .password = cw_str_from(hash)};
-    assert_int_equal(cw_db_add_account(db, &account, &id, &err), CW_OK);
+    assert_int_equal(cw_db_add_account(db, &account, NULL, 0, &id, &err), CW_OK);
 }
 
 static void set_roles(const char *permission)
@@ -216,12 +216,9 @@ static void permissions_come_from_database_and_configuration(void **state)
     begin(&a, basic("alice", "s3cret"));
     finish(&a);
     assert_int_equal(a.login.status, CW_LOGIN_OK);
-    size_t n;
-    (void)cw_caller_permissions(a.caller, &n);
-    assert_int_equal(n, 3);
-    assert_true(cw_caller_may(a.caller, CW_STR("from db")));
-    assert_true(cw_caller_may(a.caller, CW_STR("from config")));
-    assert_true(cw_caller_may(a.caller, CW_STR("everybody")));
+    static const char all[] = "\"permissions\":[\"everybody\",\"from config\",\"from db\"]";
+    cw_str json = cw_caller_json(a.caller);
+    assert_non_null(memmem(json.p, json.n, all, sizeof all - 1));
     cw_caller_unref(a.caller);
     /* A changed configuration counts at once. */
     set_roles("something else");
@@ -364,6 +361,70 @@ static void equal_credentials_wait_for_one_answer(void **state)
     }
     assert_true(cw_clock_ms() - before < 5000); /* and not 200 hashes */
     assert_int_equal(all[7].login.status, CW_LOGIN_PENDING);
+}
+
+/* Fill the pool with guesses of strangers, each from somewhere else. */
+static void fill_pool(attempt *all, size_t n)
+{
+    static char peers[64][16];
+    for (size_t i = 0; i < n; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "stranger %zu", i);
+        snprintf(peers[i], sizeof peers[i], "10.1.0.%zu", i);
+        all[i] = (attempt){.peer = peers[i]};
+        begin(&all[i], basic(name, "guess"));
+    }
+}
+
+static void finish_all(attempt *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        finish(&all[i]);
+}
+
+static void a_change_counts_for_those_who_wait_for_the_pool(void **state)
+{
+    (void)state;
+    static attempt crowd[30];
+    attempt old = {0}, blocked = {0};
+    char hash[CW_PASSWORD_HASH];
+    add_account("bob", "b0b");
+    assert_int_equal(cw_password_hash(CW_STR("n3w"), hash, &err), CW_OK);
+    fill_pool(crowd, CW_COUNT(crowd));
+    begin(&old, basic("alice", "s3cret"));
+    begin(&blocked, basic("bob", "b0b"));
+    for (int i = 0; i < 30; i++)
+        turn(); /* the store has read both accounts */
+    assert_int_equal(cw_db_set_password(db, CW_STR("alice"), cw_str_from(hash), &err), CW_OK);
+    assert_int_equal(cw_db_block_account(db, CW_STR("bob"), true, &err), CW_OK);
+    assert_int_equal(old.login.status, CW_LOGIN_PENDING);
+    assert_int_equal(blocked.login.status, CW_LOGIN_PENDING);
+    finish(&old);
+    finish(&blocked);
+    assert_int_equal(old.login.status, CW_LOGIN_WRONG);
+    assert_int_equal(blocked.login.status, CW_LOGIN_WRONG);
+    assert_int_equal(try(basic("alice", "n3w")), CW_LOGIN_OK);
+    finish_all(crowd, CW_COUNT(crowd));
+}
+
+static void addresses_of_one_network_share_their_guesses(void **state)
+{
+    (void)state;
+    char peer[64], name[32];
+    attempt a;
+    for (unsigned i = 0; i <= CW_ACCOUNTS_FREE_GUESSES; i++) {
+        snprintf(peer, sizeof peer, "2001:db8:1:2:%x::%x", i + 1, i + 7);
+        snprintf(name, sizeof name, "guessed %u", i);
+        a = (attempt){.peer = peer};
+        begin(&a, basic(name, "guess"));
+        finish(&a);
+        assert_int_equal(a.login.status,
+                         i < CW_ACCOUNTS_FREE_GUESSES ? CW_LOGIN_WRONG : CW_LOGIN_TOO_MANY);
+    }
+    a = (attempt){.peer = "2001:db8:1:3::1"};
+    begin(&a, basic("guessed", "guess"));
+    finish(&a);
+    assert_int_equal(a.login.status, CW_LOGIN_WRONG);
 }
 
 static void the_pool_has_a_ceiling(void **state)
@@ -510,6 +571,8 @@ int main(void)
         T(failures_of_one_account_must_wait),
         T(guesses_at_once_count_before_they_are_hashed),
         T(equal_credentials_wait_for_one_answer),
+        T(a_change_counts_for_those_who_wait_for_the_pool),
+        T(addresses_of_one_network_share_their_guesses),
         T(the_pool_has_a_ceiling),
         T(without_a_database_nobody_is_wrong),
         T(the_anonymous_role_is_in_both_places),

@@ -27,7 +27,7 @@ static void a_general_permission_allows_or_asks_to_log_in(void **state)
     cw_caller_unref(c);
 }
 
-/* Every combination of what the anonymous caller has, the level and the scopes. */
+/* check-21: every combination of what the anonymous caller has, the level and the scopes. */
 static void the_anonymous_caller_is_judged_by_permissions_then_level(void **state)
 {
     (void)state;
@@ -51,6 +51,9 @@ static void the_anonymous_caller_is_judged_by_permissions_then_level(void **stat
                           .scopes = ac,
                           .n_scopes = cases[i].n_scopes};
         assert_int_equal(cw_gate_judge(c, &needs), cases[i].verdict);
+        needs.hides = true;
+        bool is_open = cases[i].verdict == CW_VERDICT_ALLOW;
+        assert_int_equal(cw_gate_judge(c, &needs), is_open ? CW_VERDICT_ALLOW : CW_VERDICT_HIDDEN);
         cw_caller_unref(c);
     }
 }
@@ -100,6 +103,10 @@ static void whoever_has_logged_in_is_judged_by_scopes_too(void **state)
                           .scopes = ac,
                           .n_scopes = cases[i].n_scopes};
         assert_int_equal(cw_gate_judge(c, &needs), cases[i].verdict);
+        /* Hidden from whom it would challenge, and from nobody else. */
+        needs.hides = true;
+        bool is_open = cases[i].verdict == CW_VERDICT_ALLOW;
+        assert_int_equal(cw_gate_judge(c, &needs), is_open ? CW_VERDICT_ALLOW : CW_VERDICT_HIDDEN);
         needs.permissions = ac;
         assert_int_equal(cw_gate_judge(c, &needs), CW_VERDICT_HIDDEN);
         assert_int_equal(cw_gate_permission(c, CW_PERMISSION_CALL), CW_VERDICT_FORBIDDEN);
@@ -131,6 +138,19 @@ static void levels_are_three_words(void **state)
     assert_int_equal(level, CW_AUTH_REQUIRED);
 }
 
+static void visibility_is_one_of_two_words(void **state)
+{
+    (void)state;
+    bool hides = false;
+    assert_true(cw_visibility_parse(CW_STR("hide"), &hides));
+    assert_true(hides);
+    assert_false(cw_visibility_parse(CW_STR("Challenge"), &hides));
+    assert_false(cw_visibility_parse(CW_STR(""), &hides));
+    assert_true(hides);
+    assert_true(cw_visibility_parse(CW_STR("challenge"), &hides));
+    assert_false(hides);
+}
+
 static void sorting_drops_doubles(void **state)
 {
     (void)state;
@@ -147,15 +167,15 @@ static void equal_needs_are_equal_in_all_parts(void **state)
 {
     (void)state;
     const cw_str ab_again[] = {CW_STR("a"), CW_STR("b")};
-    const cw_needs needs = {ab, 2, CW_AUTH_REQUIRED, ac, 2};
-    const cw_needs same = {ab_again, 2, CW_AUTH_REQUIRED, ac, 2};
+    const cw_needs needs = {ab, 2, CW_AUTH_REQUIRED, ac, 2, false};
+    const cw_needs same = {ab_again, 2, CW_AUTH_REQUIRED, ac, 2, false};
     assert_true(cw_needs_equal(&needs, &same));
     assert_true(cw_needs_hash(&needs) == cw_needs_hash(&same));
     const cw_needs others[] = {
-        {ac, 2, CW_AUTH_REQUIRED, ac, 2}, {ab, 1, CW_AUTH_REQUIRED, ac, 2},
-        {ab, 2, CW_AUTH_OPTIONAL, ac, 2}, {ab, 2, CW_AUTH_REQUIRED, ab, 2},
-        {ab, 2, CW_AUTH_REQUIRED, ac, 1}, {ab, 2, CW_AUTH_REQUIRED, NULL, 0},
-        {NULL, 0, CW_AUTH_NONE, NULL, 0},
+        {ac, 2, CW_AUTH_REQUIRED, ac, 2, false}, {ab, 1, CW_AUTH_REQUIRED, ac, 2, false},
+        {ab, 2, CW_AUTH_OPTIONAL, ac, 2, false}, {ab, 2, CW_AUTH_REQUIRED, ab, 2, false},
+        {ab, 2, CW_AUTH_REQUIRED, ac, 1, false}, {ab, 2, CW_AUTH_REQUIRED, NULL, 0, false},
+        {NULL, 0, CW_AUTH_NONE, NULL, 0, false}, {ab, 2, CW_AUTH_REQUIRED, ac, 2, true},
     };
     for (size_t i = 0; i < CW_COUNT(others); i++) {
         assert_false(cw_needs_equal(&needs, &others[i]));
@@ -167,9 +187,9 @@ static void equal_needs_are_equal_in_all_parts(void **state)
 static void lists_do_not_run_into_each_other(void **state)
 {
     (void)state;
-    const cw_needs left = {ab, 2, CW_AUTH_NONE, NULL, 0};
-    const cw_needs middle = {ab, 1, CW_AUTH_NONE, ab + 1, 1};
-    const cw_needs right = {NULL, 0, CW_AUTH_NONE, ab, 2};
+    const cw_needs left = {ab, 2, CW_AUTH_NONE, NULL, 0, false};
+    const cw_needs middle = {ab, 1, CW_AUTH_NONE, ab + 1, 1, false};
+    const cw_needs right = {NULL, 0, CW_AUTH_NONE, ab, 2, false};
     assert_false(cw_needs_equal(&left, &middle));
     assert_false(cw_needs_equal(&middle, &right));
     assert_true(cw_needs_hash(&left) != cw_needs_hash(&middle));
@@ -185,6 +205,7 @@ int main(void)
         cmocka_unit_test(whoever_has_logged_in_is_judged_by_scopes_too),
         cmocka_unit_test(nothing_needed_is_allowed),
         cmocka_unit_test(levels_are_three_words),
+        cmocka_unit_test(visibility_is_one_of_two_words),
         cmocka_unit_test(sorting_drops_doubles),
         cmocka_unit_test(equal_needs_are_equal_in_all_parts),
         cmocka_unit_test(lists_do_not_run_into_each_other),

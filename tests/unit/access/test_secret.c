@@ -7,10 +7,18 @@
 #include <cmocka.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "access/secret.h"
 
 static cw_credentials c;
+
+static bool is_password(const char *hash, cw_str password)
+{
+    bool is_right = true;
+    assert_int_equal(cw_password_verify(hash, password, &is_right), CW_OK);
+    return is_right;
+}
 
 static void a_password_is_its_own_only(void **state)
 {
@@ -19,8 +27,8 @@ static void a_password_is_its_own_only(void **state)
     assert_int_equal(cw_password_hash(CW_STR("s3cret"), hash, NULL), CW_OK);
     assert_int_equal(strncmp(hash, "$argon2id$v=19$m=65536,t=2,p=1$", 31), 0);
     assert_null(strstr(hash, "s3cret"));
-    assert_true(cw_password_is(hash, CW_STR("s3cret")));
-    assert_false(cw_password_is(hash, CW_STR("s3cret ")));
+    assert_true(is_password(hash, CW_STR("s3cret")));
+    assert_false(is_password(hash, CW_STR("s3cret ")));
     assert_int_equal(cw_password_hash(CW_STR("s3cret"), again, NULL), CW_OK);
     assert_string_not_equal(hash, again);
 }
@@ -28,10 +36,50 @@ static void a_password_is_its_own_only(void **state)
 static void no_password_is_nobodys(void **state)
 {
     (void)state;
-    assert_false(cw_password_is("", CW_STR("")));
-    assert_false(cw_password_is("", CW_STR("x")));
-    assert_false(cw_password_is("garbage", CW_STR("x")));
+    assert_false(is_password("", CW_STR("")));
+    assert_false(is_password("", CW_STR("x")));
+    assert_false(is_password("garbage", CW_STR("x")));
 }
+
+/* Hashes of other parameters, salts and lengths than ours are read too. */
+static void hashes_of_others_are_understood(void **state)
+{
+    (void)state;
+    char hash[CW_PASSWORD_HASH];
+    assert_int_equal(crypto_pwhash_argon2id_str(hash, "s3cret", 6, 1, 8192), 0);
+    assert_true(is_password(hash, CW_STR("s3cret")));
+    assert_false(is_password(hash, CW_STR("S3cret")));
+    static const char *const broken[] = {
+        "$argon2id$v=19$m=65536,t=2,p=1$",
+        "$argon2id$v=19$m=65536,t=2,p=1$AAAA$AAAA",
+        "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA",
+        "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$",
+        "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAA",
+    };
+    for (size_t i = 0; i < CW_COUNT(broken); i++)
+        assert_false(is_password(broken[i], CW_STR("")));
+}
+
+#ifndef __SANITIZE_ADDRESS__
+static void without_memory_nobody_knows(void **state)
+{
+    (void)state;
+    char hash[CW_PASSWORD_HASH];
+    bool is_right = false;
+    struct rlimit old, low;
+    assert_int_equal(cw_password_hash(CW_STR("s3cret"), hash, NULL), CW_OK);
+    assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+    low = old;
+    low.rlim_cur = 1; /* what there is stays */
+    assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+    cw_code right = cw_password_verify(hash, CW_STR("s3cret"), &is_right);
+    cw_code none = cw_password_verify("", CW_STR("s3cret"), &is_right);
+    assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+    assert_int_equal(right, CW_NOMEM);
+    assert_int_equal(none, CW_NOMEM);
+    assert_true(is_password(hash, CW_STR("s3cret")));
+}
+#endif
 
 static void passwords_have_a_ceiling(void **state)
 {
@@ -145,6 +193,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_password_is_its_own_only),
         cmocka_unit_test(no_password_is_nobodys),
+        cmocka_unit_test(hashes_of_others_are_understood),
+#ifndef __SANITIZE_ADDRESS__
+        cmocka_unit_test(without_memory_nobody_knows),
+#endif
         cmocka_unit_test(passwords_have_a_ceiling),
         cmocka_unit_test(tokens_are_long_and_different),
         cmocka_unit_test(what_has_not_the_form_of_a_token_is_none),

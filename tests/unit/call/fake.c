@@ -256,10 +256,8 @@ static bool add_schemas(fake *f, cw_method *method, const char *const *schemas)
     memcpy(params, method->params, method->n_params * sizeof *params);
     method->params = params;
     for (size_t i = 0; i <= method->n_params; i++) {
-        const cw_json **at = i < method->n_params ? &params[i].schema : &method->output;
-        if (schemas[i] &&
-            cw_json_read(cw_str_from(schemas[i]), NULL, &f->arena, at, NULL, NULL) != CW_OK)
-            return false;
+        if (schemas[i])
+            *(i < method->n_params ? &params[i].schema : &method->output) = cw_str_from(schemas[i]);
     }
     return true;
 }

@@ -85,6 +85,7 @@ static void check(const row *r)
     if (r->bound[0] == '!') {
         assert_int_equal(rc, CW_PARAMS);
         assert_string_equal(err.msg, r->bound + 1);
+        assert_int_equal(bound.lacks_required, strncmp(err.msg, "Missing", 7) == 0);
     } else {
         assert_int_equal(rc, CW_OK);
         assert_int_equal(bound.text.n, strlen(r->bound));

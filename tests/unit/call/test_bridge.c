@@ -20,8 +20,9 @@ typedef struct watcher {
     struct watcher *removes; /* when told */
 } watcher;
 
-static void on_change(cw_bridge_watch *watch)
+static void on_change(cw_bridge_watch *watch, unsigned lists)
 {
+    (void)lists;
     watcher *x = CW_CONTAINER(watch, watcher, watch);
     x->n++;
     if (x->removes)
@@ -49,7 +50,6 @@ static void a_published_state_is_in_force_after_the_loop_turns(void **state)
     begin();
     fake *f = smaller(NULL);
     cw_view *before = cw_bridge_anonymous(w.bl);
-    uint64_t generation = cw_bridge_generation(w.bl);
     assert_non_null(cw_view_find_tool(before, CW_STR("fail")));
     w.settings.batch = 77;
     assert_int_equal(world_publish(f, NULL, &err), CW_OK);
@@ -57,7 +57,6 @@ static void a_published_state_is_in_force_after_the_loop_turns(void **state)
     world_turn(2);
     assert_ptr_not_equal(cw_bridge_anonymous(w.bl), before);
     assert_null(cw_view_find_tool(cw_bridge_anonymous(w.bl), CW_STR("fail")));
-    assert_int_equal(cw_bridge_generation(w.bl), generation + 1);
     assert_int_equal(cw_bridge_settings_of(w.bl)->batch, 77);
     cw_source_unref(&f->base);
     world_done();
@@ -74,12 +73,12 @@ static void before_the_start_it_is_in_force_at_once(void **state)
     assert_int_equal(fake_caller(true, true, &caller, &err), CW_OK);
     assert_int_equal(cw_bridge_new(&w.loop, 1, &b, &err), CW_OK);
     cw_bridge_attach(b, loops);
-    for (int i = 1; i <= 3; i++) {
+    for (uint32_t i = 1; i <= 3; i++) {
         cw_snapshot *snapshot;
-        cw_bridge_settings settings = {.calls = 1};
+        cw_bridge_settings settings = {.calls = i};
         assert_int_equal(fake_snapshot(f, &snapshot, &err), CW_OK);
         assert_int_equal(cw_bridge_publish(b, snapshot, caller, &settings, NULL, 0, &err), CW_OK);
-        assert_int_equal(cw_bridge_generation(cw_bridge_at(b, &w.loop)), i);
+        assert_int_equal(cw_bridge_settings_of(cw_bridge_at(b, &w.loop))->calls, i);
     }
     cw_loop_end(&w.loop);
     cw_loop_run(&w.loop);
@@ -122,6 +121,88 @@ static void watchers_are_told_of_a_changed_list_only(void **state)
     world_done();
 }
 
+static void write_nothing(cw_buf *out, void *ctx)
+{
+    (void)ctx;
+    cw_buf_add(out, CW_STR("{}"));
+}
+
+/* Whether the document is there already; it is afterwards. */
+static bool is_kept(cw_view *view)
+{
+    cw_document *d;
+    bool hit;
+    cw_cache_key key = {.kind = CW_STR("test"), .view = view};
+    assert_int_equal(cw_cache_get(cw_bridge_cache(w.bl), &key, write_nothing, NULL, &d, &hit),
+                     CW_OK);
+    cw_document_unref(d);
+    return hit;
+}
+
+static void keep_both(void)
+{
+    (void)is_kept(NULL);
+    (void)is_kept(cw_bridge_anonymous(w.bl));
+    assert_true(is_kept(NULL));
+    assert_true(is_kept(cw_bridge_anonymous(w.bl)));
+}
+
+static cw_code publish_again(void)
+{
+    cw_snapshot *snapshot =
+        cw_snapshot_ref((cw_snapshot *)(uintptr_t)cw_view_snapshot(cw_bridge_anonymous(w.bl)));
+    return cw_bridge_publish(w.bridge, snapshot, w.caller, &w.settings, NULL, 0, &err);
+}
+
+static void a_publish_drops_what_follows_from_what_it_replaces(void **state)
+{
+    (void)state;
+    begin();
+    w.settings.cache_size = 1 << 20;
+    w.settings.revision = 1;
+    assert_int_equal(publish_again(), CW_OK);
+    world_turn(2);
+    keep_both();
+    /* Other callers: what everybody gets stays. */
+    assert_int_equal(publish_again(), CW_OK);
+    world_turn(2);
+    assert_true(is_kept(NULL));
+    assert_false(is_kept(cw_bridge_anonymous(w.bl)));
+    /* Other settings, or another catalogue: nothing does. */
+    keep_both();
+    w.settings.revision = 2;
+    assert_int_equal(publish_again(), CW_OK);
+    world_turn(2);
+    assert_false(is_kept(NULL));
+    keep_both();
+    assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
+    world_turn(2);
+    assert_false(is_kept(NULL));
+    world_done();
+}
+
+static void documents_are_dropped_on_order(void **state)
+{
+    (void)state;
+    begin();
+    w.settings.cache_size = 1 << 20;
+    assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
+    world_turn(2);
+    keep_both();
+    cw_bridge_drop(w.bridge, CW_CACHE_PERMISSIONS);
+    world_turn(2);
+    assert_true(is_kept(NULL));
+    assert_false(is_kept(cw_bridge_anonymous(w.bl)));
+    keep_both();
+    /* Several at once are one. */
+    cw_bridge_drop(w.bridge, CW_CACHE_PERMISSIONS);
+    cw_bridge_drop(w.bridge, CW_CACHE_DISCOVERY);
+    world_turn(2);
+    assert_false(is_kept(NULL));
+    assert_false(is_kept(cw_bridge_anonymous(w.bl)));
+    world_done();
+}
+
 static void a_retired_source_goes_with_its_last_call(void **state)
 {
     (void)state;
@@ -146,19 +227,26 @@ static void a_retired_source_goes_with_its_last_call(void **state)
     world_done();
 }
 
-static void a_retired_source_without_calls_goes_with_the_sweep(void **state)
+/* A world whose source has answered a call and is retired. */
+static fake *begin_retired(atomic_uint *freed)
 {
-    (void)state;
-    static atomic_uint freed;
     waiter wt;
     begin();
-    fake *f = smaller(&freed);
+    fake *f = smaller(freed);
     waiter_init(&wt);
     assert_int_equal(world_publish(f, NULL, &err), CW_OK);
     world_turn(2);
     assert_int_equal(world_call(&wt, "echo", NULL, &refusal), CW_OK);
     world_until(&wt.n_done, 1);
     cw_source_retire(&f->base);
+    return f;
+}
+
+static void a_retired_source_without_calls_goes_with_the_sweep(void **state)
+{
+    (void)state;
+    static atomic_uint freed;
+    fake *f = begin_retired(&freed);
     assert_int_equal(world_publish(NULL, &f->base, &err), CW_OK);
     cw_source_unref(&f->base);
     assert_int_equal(atomic_load(&freed), 0);
@@ -171,15 +259,7 @@ static void what_a_lost_state_retired_is_swept_by_the_next(void **state)
 {
     (void)state;
     static atomic_uint freed;
-    waiter wt;
-    begin();
-    fake *f = smaller(&freed);
-    waiter_init(&wt);
-    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
-    world_turn(2);
-    assert_int_equal(world_call(&wt, "echo", NULL, &refusal), CW_OK);
-    world_until(&wt.n_done, 1);
-    cw_source_retire(&f->base);
+    fake *f = begin_retired(&freed);
     assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
     world_turn(2);
     assert_int_equal(atomic_load(&f->sweeps), 1);
@@ -200,13 +280,14 @@ static void a_full_mailbox_is_tried_again_in_order(void **state)
     fake *f = smaller(NULL);
     while (!cw_loop_post(&w.loop, do_nothing, NULL))
         continue;
-    uint64_t generation = cw_bridge_generation(w.bl);
+    w.settings.batch = 1;
     assert_int_equal(world_publish(f, NULL, &err), CW_OK);
+    w.settings.batch = 2;
     assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
     uint64_t end = cw_clock_ms() + 2000;
-    while (cw_bridge_generation(w.bl) < generation + 2 && cw_clock_ms() < end)
+    while (cw_bridge_settings_of(w.bl)->batch != 2 && cw_clock_ms() < end)
         world_turn(1);
-    assert_int_equal(cw_bridge_generation(w.bl), generation + 2);
+    assert_int_equal(cw_bridge_settings_of(w.bl)->batch, 2);
     assert_non_null(cw_view_find_tool(cw_bridge_anonymous(w.bl), CW_STR("fail")));
     cw_source_unref(&f->base);
     world_done();
@@ -310,6 +391,8 @@ int main(void)
         cmocka_unit_test(a_published_state_is_in_force_after_the_loop_turns),
         cmocka_unit_test(before_the_start_it_is_in_force_at_once),
         cmocka_unit_test(watchers_are_told_of_a_changed_list_only),
+        cmocka_unit_test(a_publish_drops_what_follows_from_what_it_replaces),
+        cmocka_unit_test(documents_are_dropped_on_order),
         cmocka_unit_test(a_retired_source_goes_with_its_last_call),
         cmocka_unit_test(a_retired_source_without_calls_goes_with_the_sweep),
         cmocka_unit_test(what_a_lost_state_retired_is_swept_by_the_next),

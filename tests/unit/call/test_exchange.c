@@ -29,11 +29,11 @@ static void a_result_reaches_the_waiter(void **state)
     waiter_init(&wt);
     assert_int_equal(world_call(&wt, "echo", "{\"x\":[1]}", &refusal), CW_OK);
     assert_int_equal(wt.n_done, 0);
-    assert_int_equal(cw_call_running(w.bl), 1);
+    assert_int_equal(w.bl->n_running, 1);
     world_until(&wt.n_done, 1);
     assert_int_equal(wt.kind, CW_OUTCOME_RESULT);
     assert_string_equal(wt.text, "{\"x\":[1]}");
-    assert_int_equal(cw_call_running(w.bl), 0);
+    assert_int_equal(w.bl->n_running, 0);
     world_done();
 }
 
@@ -64,7 +64,7 @@ static void a_result_may_come_right_after_start(void **state)
     assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
     fake_result(fake_running(w.source), "1");
     assert_int_equal(wt.n_done, 1);
-    assert_int_equal(cw_call_running(w.bl), 0);
+    assert_int_equal(w.bl->n_running, 0);
     world_done();
 }
 
@@ -96,7 +96,7 @@ static void a_source_that_refuses_is_reported(void **state)
     assert_int_equal(refusal.fault, CW_FAULT_UNAVAILABLE);
     assert_string_equal(refusal.err.msg, "Nobody is there.");
     assert_int_equal(wt.call.generation, 0);
-    assert_int_equal(cw_call_running(w.bl), 0);
+    assert_int_equal(w.bl->n_running, 0);
     world_done();
 }
 
@@ -149,7 +149,7 @@ static void the_ceiling_of_running_calls_is_kept(void **state)
     assert_int_equal(world_call(&wt[4], "hold", NULL, &refusal), CW_OK);
     assert_int_equal(wt[4].call.slot, wt[1].call.slot);
     cw_call_leave(w.bl, wt[1].call); /* an old handle of a slot that is in use again */
-    assert_int_equal(cw_call_running(w.bl), 4);
+    assert_int_equal(w.bl->n_running, 4);
     world_done();
 }
 
@@ -160,7 +160,7 @@ static void a_handle_of_nothing_does_nothing(void **state)
     cw_call_leave(w.bl, (cw_call_handle){0});
     cw_call_leave(w.bl, (cw_call_handle){99, 1});
     cw_call_detach(w.bl, (cw_call_handle){99, 1});
-    assert_int_equal(cw_call_running(w.bl), 0);
+    assert_int_equal(w.bl->n_running, 0);
     world_done();
 }
 
@@ -198,7 +198,7 @@ static void a_waiter_may_call_again_while_it_is_told(void **state)
     assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
     fake_result(fake_running(w.source), "1");
     assert_int_equal(wt.n_done, 1);
-    assert_int_equal(cw_call_running(w.bl), 0);
+    assert_int_equal(w.bl->n_running, 0);
     world_done();
 }
 
@@ -309,7 +309,7 @@ static void end_once(void)
     assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
     run_to_the_end(&wt);
     assert_int_equal(wt.n_done, expected_done());
-    assert_int_equal(cw_call_running(w.bl), 0);
+    assert_int_equal(w.bl->n_running, 0);
     assert_null(fake_running(w.source));
     /* Exactly one end for the source. */
     assert_int_equal(atomic_load(&w.source->done) + atomic_load(&w.source->cancelled) +

@@ -3,7 +3,7 @@
 #ifndef CW_TESTS_WORLD_H
 #define CW_TESTS_WORLD_H
 
-#include "call/call.h"
+#include "call/call_int.h"
 #include "fake.h"
 
 /* Somebody who waits for a call. */

@@ -159,6 +159,47 @@ static void what_is_cleared_is_written_anew_and_sent_to_its_end(void **state)
     tear_down(&f);
 }
 
+static void documents_are_dropped_by_their_tags(void **state)
+{
+    (void)state;
+    fixture f;
+    cw_document *d, *sent;
+    set_up(&f);
+    cw_view *view = view_of(&f, &a, 1);
+    assert_false(get(&f, view, "0", "mine", &sent));
+    assert_int_equal(sent->tags, CW_CACHE_ALL_TAGS);
+    assert_false(get(&f, NULL, "0", "all", &d));
+    assert_int_equal(d->tags, CW_CACHE_DISCOVERY);
+    cw_document_unref(d);
+    cw_cache_drop(&f.cache, 0);
+    assert_true(asks(&f, view, "0", "mine"));
+    cw_cache_drop(&f.cache, CW_CACHE_PERMISSIONS);
+    assert_true(asks(&f, NULL, "0", "all"));
+    assert_false(asks(&f, view, "0", "mine"));
+    /* Whoever sends it is not disturbed. */
+    assert_true(cw_str_is(cw_buf_str(&sent->body), "mine"));
+    cw_document_unref(sent);
+    cw_cache_drop(&f.cache, CW_CACHE_DISCOVERY);
+    assert_int_equal(f.cache.bytes, 0);
+    assert_null(f.cache.newest);
+    assert_null(f.cache.oldest);
+    assert_false(asks(&f, NULL, "0", "all"));
+    cw_view_unref(view);
+    tear_down(&f);
+}
+
+static void tags_have_names(void **state)
+{
+    (void)state;
+    assert_int_equal(cw_cache_tag_find(CW_STR("jsonrpc_mcp:discovery")), CW_CACHE_DISCOVERY);
+    assert_int_equal(cw_cache_tag_find(CW_STR("user.permissions")), CW_CACHE_PERMISSIONS);
+    assert_int_equal(cw_cache_tag_find(CW_STR("")), 0);
+    assert_int_equal(cw_cache_tag_find(cw_cache_tags_text(CW_CACHE_ALL_TAGS)), 0);
+    assert_true(
+        cw_str_is(cw_cache_tags_text(CW_CACHE_ALL_TAGS), "jsonrpc_mcp:discovery user.permissions"));
+    assert_int_equal(cw_cache_tags_text(0).n, 0);
+}
+
 static void transient_and_overlong_keys_are_not_kept(void **state)
 {
     (void)state;
@@ -389,6 +430,8 @@ int main(void)
         cmocka_unit_test(callers_who_see_the_same_share_a_document),
         cmocka_unit_test(every_part_of_a_key_counts),
         cmocka_unit_test(what_is_cleared_is_written_anew_and_sent_to_its_end),
+        cmocka_unit_test(documents_are_dropped_by_their_tags),
+        cmocka_unit_test(tags_have_names),
         cmocka_unit_test(transient_and_overlong_keys_are_not_kept),
         cmocka_unit_test(the_ceiling_holds_and_the_oldest_goes),
         cmocka_unit_test(sets_have_a_ceiling),

@@ -3,6 +3,7 @@
 
 #include "catalogue/normalise.h"
 #include "oom.h"
+#include "json/write.h"
 
 typedef struct fixture {
     cw_arena arena;
@@ -10,6 +11,7 @@ typedef struct fixture {
     cw_mark mark;
     cw_method method;
     cw_entry entry;
+    cw_buf text; /* the tool */
 } fixture;
 
 /* A marked method "a.b" that says "Does it." and takes nothing. */
@@ -17,14 +19,29 @@ static fixture *new_fixture(void)
 {
     fixture *f = calloc(1, sizeof *f);
     cw_arena_init(&f->arena, 1 << 20);
+    cw_buf_init(&f->text, 1 << 20);
     f->method = (cw_method){
         .id = CW_STR("a.b"), .usage = CW_STR("Does it."), .params = f->params, .mark = &f->mark};
     f->entry.method = &f->method;
     return f;
 }
 
+/* As sources keep it: without white space. */
+static cw_str compact(cw_arena *arena, const char *json)
+{
+    cw_buf text;
+    cw_json_writer w;
+    cw_buf_init(&text, 1 << 20);
+    cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
+    cw_json_add_value(&w, json_of(arena, json));
+    cw_str copy = cw_arena_dup_str(arena, cw_buf_str(&text));
+    cw_buf_done(&text);
+    return copy;
+}
+
 static void free_fixture(fixture *f)
 {
+    cw_buf_done(&f->text);
     cw_arena_done(&f->arena);
     free(f);
 }
@@ -34,7 +51,7 @@ static void add_param(fixture *f, const char *name, const char *schema, const ch
 {
     f->params[f->method.n_params++] = (cw_param){
         .name = cw_str_from(name),
-        .schema = schema ? json_of(&f->arena, schema) : NULL,
+        .schema = schema ? compact(&f->arena, schema) : CW_STR(""),
         .description = cw_str_from(description),
         .is_required = is_required,
     };
@@ -43,18 +60,28 @@ static void add_param(fixture *f, const char *name, const char *schema, const ch
 static void normalise(fixture *f)
 {
     cw_err err = {0};
-    if (cw_normalise(&f->entry, &f->arena, &err))
+    if (cw_normalise(&f->entry, &f->arena, &f->text, &err))
         fail_msg("%s", err.msg);
+}
+
+/* The tool in one of its forms, behind what is there already. */
+static void assert_written(fixture *f, cw_tool_form form, const char *expected)
+{
+    cw_buf_clear(&f->text);
+    cw_buf_add(&f->text, CW_STR("["));
+    cw_tool_write(&f->entry, form, &f->text);
+    assert_int_equal(f->text.code, CW_OK);
+    assert_text(cw_str_make(f->text.p + 1, f->text.n - 1), expected);
 }
 
 /* The tool of `f`, which is freed; the same in both forms. */
 static void assert_tool(fixture *f, const char *expected)
 {
     normalise(f);
-    assert_text(f->entry.tool_json, expected);
+    assert_text(cw_buf_str(&f->text), expected);
     assert_false(f->entry.wraps_output);
-    assert_ptr_equal(f->entry.tool_object.p, f->entry.tool_json.p);
-    assert_int_equal(f->entry.tool_object.n, f->entry.tool_json.n);
+    assert_written(f, CW_TOOL_ANY_OUTPUT, expected);
+    assert_written(f, CW_TOOL_OBJECT_OUTPUT, expected);
     free_fixture(f);
 }
 
@@ -74,9 +101,9 @@ static void fields_come_in_their_order(void **state)
     (void)state;
     fixture *f = new_fixture();
     add_param(f, "nid", "{\"type\":\"integer\",\"minimum\":1}", "The node", true);
-    f->method.output = json_of(&f->arena, "{\"type\":\"object\"}");
+    f->method.output = compact(&f->arena, "{\"type\":\"object\"}");
     f->mark.title = CW_STR("T");
-    f->mark.annotations = json_of(&f->arena, "{\"category\":\"x\"}");
+    f->mark.annotations = compact(&f->arena, "{\"category\":\"x\"}");
     assert_tool(f, HEAD "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"nid\":{\"type\":"
                         "\"integer\",\"minimum\":1,\"description\":\"The node\"}},\"required\":["
                         "\"nid\"]},\"outputSchema\":{\"type\":\"object\"},\"title\":\"T\","
@@ -116,7 +143,7 @@ static void nested_values_are_copied_to_the_letter(void **state)
               "{ \"b\": 1.00, \"a\": 12345678901234567890123, \"$defs\": {\"z\": {}, \"y\": {}},\n"
               "  \"anyOf\": [ { \"if\": {}, \"then\": false } ], \"e\": \"\\u00e9\\/\" }",
               "", false);
-    f->mark.annotations = json_of(&f->arena, "{\"z\":1e0,\"auth\":{\"scopes\":[\"s\"]},\"a\":[ ]}");
+    f->mark.annotations = compact(&f->arena, "{\"z\":1e0,\"auth\":{\"scopes\":[\"s\"]},\"a\":[ ]}");
     assert_tool(f, HEAD "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"a\":{\"b\":1.00,"
                         "\"a\":12345678901234567890123,\"$defs\":{\"z\":{},\"y\":{}},\"anyOf\":[{"
                         "\"if\":{},\"then\":false}],\"e\":\"\\u00e9\\/\"}}},\"annotations\":{\"z\":"
@@ -152,7 +179,7 @@ static void empty_annotations_are_none(void **state)
 {
     (void)state;
     fixture *f = new_fixture();
-    f->mark.annotations = json_of(&f->arena, "{}");
+    f->mark.annotations = compact(&f->arena, "{}");
     assert_tool(f, HEAD NO_INPUT "}");
 }
 
@@ -163,7 +190,7 @@ static void the_effective_level_is_not_written_back(void **state)
     (void)state;
     fixture *f = new_fixture();
     f->method.needs.level = CW_AUTH_REQUIRED;
-    f->mark.annotations = json_of(&f->arena, "{\"auth\":{\"scopes\":[\"b\",\"a\"]}}");
+    f->mark.annotations = compact(&f->arena, "{\"auth\":{\"scopes\":[\"b\",\"a\"]}}");
     assert_tool(f, HEAD NO_INPUT ",\"annotations\":{\"auth\":{\"scopes\":[\"b\",\"a\"]}}}");
 }
 
@@ -196,17 +223,33 @@ static void text_is_escaped(void **state)
                    "\"title\":\"\\\\\"}");
 }
 
+/* Schemas with nothing special in them are copied as they are; these only look like it. */
+static void names_count_however_they_are_spelt(void **state)
+{
+    (void)state;
+    fixture *f = new_fixture();
+    add_param(f, "x", "{\"\\u0024ref\":\"#\"}", "", false);
+    assert_tool(f, HEAD "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"x\":"
+                        "{\"\\u0024ref\":\"#/properties/x\"}}}}");
+    f = new_fixture();
+    add_param(f, "x", "{\"descriptio\\u006e\":\"a\"}", "b", false);
+    add_param(f, "y", "{\"properties\":{\"description\":{}}}", "c", false);
+    assert_tool(f, HEAD "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"x\":"
+                        "{\"description\":\"b\"},\"y\":{\"properties\":{\"description\":{}},"
+                        "\"description\":\"c\"}}}}");
+}
+
 /* What clients that want objects are shown instead of `output`. */
 static void assert_wrapped(const char *output, const char *expected)
 {
     fixture *f = new_fixture();
     char text[1000];
-    f->method.output = json_of(&f->arena, output);
+    f->method.output = compact(&f->arena, output);
     normalise(f);
     snprintf(text, sizeof text, HEAD NO_INPUT ",\"outputSchema\":%s}", output);
-    assert_text(f->entry.tool_json, text);
+    assert_written(f, CW_TOOL_ANY_OUTPUT, text);
     snprintf(text, sizeof text, HEAD NO_INPUT ",\"outputSchema\":%s}", expected);
-    assert_text(f->entry.tool_object, text);
+    assert_written(f, CW_TOOL_OBJECT_OUTPUT, text);
     assert_true(f->entry.wraps_output);
     free_fixture(f);
 }
@@ -252,9 +295,9 @@ static void an_output_that_is_no_schema_object_is_refused(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         fixture *f = new_fixture();
-        f->method.output = json_of(&f->arena, cases[i].output);
+        f->method.output = compact(&f->arena, cases[i].output);
         cw_err err = {0};
-        assert_int_equal(cw_normalise(&f->entry, &f->arena, &err), CW_PARAMS);
+        assert_int_equal(cw_normalise(&f->entry, &f->arena, &f->text, &err), CW_PARAMS);
         assert_string_equal(err.msg, cases[i].message);
         free_fixture(f);
     }
@@ -266,7 +309,7 @@ static void a_method_without_a_name_is_refused(void **state)
     fixture *f = new_fixture();
     f->method.id = CW_STR("");
     cw_err err = {0};
-    assert_int_equal(cw_normalise(&f->entry, &f->arena, &err), CW_PARAMS);
+    assert_int_equal(cw_normalise(&f->entry, &f->arena, &f->text, &err), CW_PARAMS);
     assert_string_equal(err.msg, "an empty id has no tool name");
     free_fixture(f);
 }
@@ -343,9 +386,16 @@ static void normalise_once(void *ctx)
     cw_arena_init(&arena, 1 << 20);
     cw_entry entry = {.method = &f->method};
     cw_err err = {0};
-    cw_code rc = cw_normalise(&entry, &arena, &err);
+    cw_buf text;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_code rc = cw_normalise(&entry, &arena, &text, &err);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     assert_int_equal(err.code, rc);
+    if (!rc) {
+        cw_tool_write(&entry, CW_TOOL_OBJECT_OUTPUT, &text);
+        assert_int_equal(text.code, oom_was_hit() ? CW_NOMEM : CW_OK);
+    }
+    cw_buf_done(&text);
     cw_arena_done(&arena);
 }
 
@@ -359,9 +409,9 @@ static void every_failed_allocation_is_reported(void **state)
     add_param(f, "a-rather-long-name-that-needs-room-of-its-own-where-it-is-put-together",
               "{\"$ref\":\"#/$defs/a\"}", "d", true);
     add_param(f, "b", NULL, "d", true);
-    f->method.output = json_of(&f->arena, "{\"$ref\":\"#/$defs/a\"}");
+    f->method.output = compact(&f->arena, "{\"$ref\":\"#/$defs/a\"}");
     f->mark.title = CW_STR("T");
-    f->mark.annotations = json_of(&f->arena, "{\"a\":1}");
+    f->mark.annotations = compact(&f->arena, "{\"a\":1}");
     assert_true(oom_each(normalise_once, f) >= 6);
     free_fixture(f);
 }
@@ -373,7 +423,8 @@ static void a_full_arena_is_reported(void **state)
     cw_arena arena;
     cw_arena_init(&arena, 16);
     cw_err err = {0};
-    assert_int_equal(cw_normalise(&f->entry, &arena, &err), CW_LIMIT);
+    f->method.id = CW_STR("a/b"); /* the name of another needs no room */
+    assert_int_equal(cw_normalise(&f->entry, &arena, &f->text, &err), CW_LIMIT);
     cw_arena_done(&arena);
     free_fixture(f);
 }
@@ -392,6 +443,7 @@ int main(void)
         cmocka_unit_test(the_effective_level_is_not_written_back),
         cmocka_unit_test(a_method_that_says_nothing_is_described_by_its_title_or_id),
         cmocka_unit_test(text_is_escaped),
+        cmocka_unit_test(names_count_however_they_are_spelt),
         cmocka_unit_test(an_output_that_is_no_object_is_wrapped),
         cmocka_unit_test(a_wrapped_output_keeps_its_definitions),
         cmocka_unit_test(an_output_that_is_no_schema_object_is_refused),

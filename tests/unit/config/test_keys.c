@@ -50,6 +50,7 @@ static void without_a_file_everything_has_its_default(void **state)
     assert_int_equal(c->limits.answer_size, 16 << 20);
     assert_int_equal(c->limits.cache_size, 32 << 20);
     assert_int_equal(c->plugins.folder.n, 0);
+    assert_int_equal(c->plugins.data.n, 0);
     assert_int_equal(c->plugins.host.n, 0);
     assert_int_equal(c->plugins.workers, 4);
     assert_int_equal(c->plugins.queue, 1000);
@@ -174,15 +175,17 @@ static void the_other_keys_fill_their_fields(void **state)
 static void plugins_and_limits_of_calls_fill_their_fields(void **state)
 {
     (void)state;
-    cw_config *c = config_of("limits: {calls: 5, batch: 6, answer_size: 7KB}\n"
-                             "plugins: {folder: p, host: /h, workers: 1, queue: 2, timeout: 3,\n"
-                             "  grace: 4ms, load_timeout: 5m, idle_timeout: 0, memory: 0,\n"
-                             "  files: 9}\n"
-                             "unknown_arguments: ignore\n");
+    cw_config *c =
+        config_of("limits: {calls: 5, batch: 6, answer_size: 7KB}\n"
+                  "plugins: {folder: p, data: d, host: /h, workers: 1, queue: 2,\n"
+                  "  timeout: 3, grace: 4ms, load_timeout: 5m, idle_timeout: 0, memory: 0,\n"
+                  "  files: 9}\n"
+                  "unknown_arguments: ignore\n");
     assert_int_equal(c->limits.calls, 5);
     assert_int_equal(c->limits.batch, 6);
     assert_int_equal(c->limits.answer_size, 7168);
     assert_string_equal(c->plugins.folder.p, "/etc/causeway/p");
+    assert_string_equal(c->plugins.data.p, "/etc/causeway/d");
     assert_string_equal(c->plugins.host.p, "/h");
     assert_int_equal(c->plugins.workers, 1);
     assert_int_equal(c->plugins.queue, 2);

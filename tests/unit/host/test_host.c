@@ -232,6 +232,97 @@ static void a_misuse_is_logged_and_answered(void **state)
     assert_int_equal(stop(&w), 0);
 }
 
+/* Send a call with members of its own, such as answers. */
+static void send_with(worker *w, uint64_t id, const char *method, const char *members)
+{
+    char body[2048];
+    snprintf(body, sizeof(body), "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"%s\",%s}", (int)id,
+             method, members);
+    send_frame(w, id, body);
+    expect_started(w, id);
+}
+
+static void questions_are_asked_and_answered(void **state)
+{
+    (void)state;
+    worker w = start("conformance", NULL);
+    expect_ready(&w);
+    send_with(&w, 1, "test_input_required_result_multi_round", "\"client\":[\"elicitation\"]");
+    assert_true(read_frame(&w));
+    assert_non_null(strstr(w.body, "\"id\":1,\"asks\":{\"step1\":{\"method\":"
+                                   "\"elicitation/create\",\"params\":{\"message\":"));
+    assert_non_null(strstr(w.body, ",\"state\":\"round 1\"}"));
+    send_with(&w, 2, "test_input_required_result_multi_round",
+              "\"answers\":{\"step1\":{\"action\":\"decline\"}},\"state\":\"round 1\"");
+    assert_true(read_frame(&w));
+    assert_non_null(strstr(w.body, "\"asks\":{\"step2\""));
+    assert_non_null(strstr(w.body, ",\"state\":\"round 2\"}"));
+    send_with(&w, 3, "test_input_required_result_multi_round",
+              "\"answers\":{\"step1\":{\"action\":\"decline\"},\"step2\":{\"action\":\"accept\","
+              "\"content\":{\"color\":\"red\"}}},\"state\":\"round 2\"");
+    expect(&w, 3,
+           "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":null,\"content\":["
+           "{\"type\":\"text\",\"text\":\"Name: action=decline, content={}\"},"
+           "{\"type\":\"text\",\"text\":\"Color: action=accept, content="
+           "{\\\"color\\\":\\\"red\\\"}\"}]}");
+    assert_int_equal(stop(&w), 0);
+}
+
+static void resources_are_read_and_arguments_completed(void **state)
+{
+    (void)state;
+    worker w = start("conformance", NULL);
+    expect_ready(&w);
+    send_with(&w, 1, "test_template_data",
+              "\"params\":{\"id\":\"5\"},\"uri\":\"test://template/5/data\"");
+    expect_result(&w, 1, "{\"id\":\"5\",\"templateTest\":true,\"data\":\"Data for ID: 5\"}");
+    send_with(&w, 2, "test_static_binary", "\"uri\":\"test://other\"");
+    assert_true(read_frame(&w));
+    assert_non_null(strstr(w.body, "\"resource\":{\"uri\":\"test://other\",\"mimeType\":"
+                                   "\"image/png\",\"blob\":\"iVBORw0KGgo"));
+    send_with(&w, 3, "test_prompt_with_arguments",
+              "\"complete\":{\"argument\":\"arg1\",\"value\":\"par\"}");
+    expect_result(&w, 3,
+                  "{\"values\":[\"paris\",\"park\",\"party\"],\"total\":3,\"hasMore\":false}");
+    assert_int_equal(stop(&w), 0);
+}
+
+static void announcements_come_before_the_result(void **state)
+{
+    (void)state;
+    static const char updated[] =
+        "{\"jsonrpc\":\"2.0\",\"method\":\"$/updated\",\"params\":{\"uri\":\"%s\"}}";
+    char body[256];
+    worker w = start("conformance", NULL);
+    expect_ready(&w);
+    send_call(&w, 1, "test_trigger_tool_change", "{}");
+    expect_started(&w, 1);
+    expect(&w, 1,
+           "{\"jsonrpc\":\"2.0\",\"method\":\"$/changed\",\"params\":{\"lists\":[\"tools\"]}}");
+    assert_true(read_frame(&w));
+    send_call(&w, 2, "test_trigger_resource_update", "{}");
+    expect_started(&w, 2);
+    snprintf(body, sizeof(body), updated, "test://watched-resource");
+    expect(&w, 2, body);
+    assert_int_equal(stop(&w), 0);
+    /* Of no call. */
+    w = start("misuse", NULL);
+    expect_ready(&w);
+    send_call(&w, 3, "misuse.announce", "{}");
+    expect_started(&w, 3);
+    snprintf(body, sizeof(body), updated, "x:y");
+    expect(&w, 0, body);
+    expect(&w, 0,
+           "{\"jsonrpc\":\"2.0\",\"method\":\"$/log\",\"params\":{\"level\":\"error\",\"message\":"
+           "\"cw_resource_updated: the address is none\"}}");
+    expect(&w, 0,
+           "{\"jsonrpc\":\"2.0\",\"method\":\"$/changed\",\"params\":{\"lists\":[\"resources\"]}}");
+    assert_true(read_frame(&w));
+    assert_non_null(strstr(w.body, "cw_lists_changed: the lists are"));
+    expect_result(&w, 3, "\"announced\"");
+    assert_int_equal(stop(&w), 0);
+}
+
 static void a_running_call_sees_its_cancel(void **state)
 {
     (void)state;
@@ -480,6 +571,14 @@ static void check_reports_the_mistakes_of_a_file(void **state)
         {"broken-empty-id", "method '': id: must not be empty"},
         {"broken-function", "method 'a.c': function: missing"},
         {"broken-mark", "tool 'lost': CW_TOOL: there is no CW_METHOD of this function"},
+        {"broken-marks",
+         "method 'a.run': resource: uri: must begin with a scheme, as in \"docs://readme\"\n"
+         "broken-marks: method 'a.page': resource: uri_template: variable 'title' is no param of "
+         "the method\n"
+         "broken-marks: method 'a.ask': prompt: name: must not be empty\n"
+         "broken-marks: method 'a.ask': prompt: param 'n': must take strings\n"
+         "broken-marks: prompt 'lost': CW_PROMPT: there is no CW_METHOD of this function\n"
+         "broken-marks: method 'a.ask': completion: argument 'm': is no param of the method"},
         {"broken-no-method", "methods: there is no CW_METHOD"},
         {"broken-output-type", "method 'a.b': output: must be an object"},
         {"broken-reserved-name",
@@ -536,6 +635,59 @@ static void call_runs_one_method(void **state)
     assert_non_null(strstr(out, "\"name\": \"eve\""));
 }
 
+static void call_shows_content_and_questions(void **state)
+{
+    (void)state;
+    char out[4096];
+    const char *path = path_of("conformance");
+    assert_int_equal(
+        run_host(out, (const char *const[]){"--call", "test_simple_prompt", path, NULL}), 0);
+    assert_string_equal(out, "{\n  \"result\": null,\n  \"content\": [\n    {\n"
+                             "      \"type\": \"text\",\n"
+                             "      \"text\": \"This is a simple prompt for testing.\"\n"
+                             "    }\n  ]\n}\n");
+    /* A resource by its address. */
+    assert_int_equal(
+        run_host(out, (const char *const[]){"--call", "test://static-text", path, NULL}), 0);
+    assert_non_null(strstr(out, "static text resource."));
+    assert_int_equal(run_host(out, (const char *const[]){"--call", "test://none", path, NULL}), 1);
+    const char *asks = "test_input_required_result_elicitation";
+    const char *answers = "{\"answers\":{\"user_name\":{\"action\":\"accept\","
+                          "\"content\":{\"name\":\"Ada\"}}}}";
+    assert_int_equal(run_host(out, (const char *const[]){"--call", asks, path, NULL}), 0);
+    assert_ptr_equal(strstr(out, "{\n  \"asks\": {\n    \"user_name\": {\n"), out);
+    assert_int_equal(
+        run_host(out, (const char *const[]){"--with", answers, "--call", asks, path, NULL}), 0);
+    assert_non_null(strstr(out, "Hello, Ada!"));
+    assert_int_equal(
+        run_host(out, (const char *const[]){"--with", "[]", "--call", asks, path, NULL}), 1);
+    assert_string_equal(out, "causeway-plugin-host: with: must be an object\n");
+    /* The client can do everything unless something else is said. */
+    const char *possible = "test_input_required_result_capabilities";
+    assert_int_equal(run_host(out, (const char *const[]){"--call", possible, path, NULL}), 0);
+    assert_non_null(strstr(out, "elicitation/create"));
+    assert_int_equal(run_host(out, (const char *const[]){"--with", "{\"client\":[\"sampling\"]}",
+                                                         "--call", possible, path, NULL}),
+                     0);
+    assert_null(strstr(out, "elicitation/create"));
+    assert_non_null(strstr(out, "sampling/createMessage"));
+    assert_int_equal(
+        run_host(out, (const char *const[]){"--call", "test_trigger_resource_update", path, NULL}),
+        0);
+    assert_non_null(strstr(out, "updated: test://watched-resource\n"));
+}
+
+static void a_plugin_of_the_first_header_runs(void **state)
+{
+    (void)state;
+    char out[4096];
+    const char *path = path_of("first");
+    assert_int_equal(run_host(out, (const char *const[]){"--call", "first.run", path, NULL}), 0);
+    assert_string_equal(out, "\"still here\"\n");
+    assert_int_equal(run_host(out, (const char *const[]){"--check", path, NULL}), 0);
+    assert_non_null(strstr(out, "\"title\": \"Old\""));
+}
+
 static void wrong_command_lines_are_explained(void **state)
 {
     (void)state;
@@ -559,6 +711,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(calls_are_answered_in_order),
         cmocka_unit_test(reports_come_before_the_result),
         cmocka_unit_test(a_misuse_is_logged_and_answered),
+        cmocka_unit_test(questions_are_asked_and_answered),
+        cmocka_unit_test(resources_are_read_and_arguments_completed),
+        cmocka_unit_test(announcements_come_before_the_result),
         cmocka_unit_test(a_running_call_sees_its_cancel),
         cmocka_unit_test(a_call_cancelled_before_it_began_never_runs),
         cmocka_unit_test(a_result_over_the_limit_is_an_error),
@@ -571,6 +726,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(check_reports_the_mistakes_of_a_file),
         cmocka_unit_test(all_mistakes_are_reported_at_once),
         cmocka_unit_test(call_runs_one_method),
+        cmocka_unit_test(call_shows_content_and_questions),
+        cmocka_unit_test(a_plugin_of_the_first_header_runs),
         cmocka_unit_test(wrong_command_lines_are_explained),
     };
     if (argc != 3) {

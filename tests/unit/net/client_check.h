@@ -4,11 +4,20 @@
 #define CW_TESTS_CLIENT_CHECK_H
 
 #include "fake_server.h"
-#include "net/client.h"
+#include "net/client_int.h"
 #include "oom.h"
 
 #define PATIENCE_MS 10000u
 #define ANSWER_MAX 100000u
+
+/* Requests that run or wait. */
+static inline size_t requests_of(const cw_client *c)
+{
+    size_t n = c->n_waiting;
+    for (const cw_link *l = c->links.next; l != &c->links; l = l->next)
+        n += l->req != NULL;
+    return n;
+}
 
 typedef struct asked {
     cw_client_req req;

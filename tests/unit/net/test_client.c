@@ -152,7 +152,7 @@ static void a_request_that_would_break_is_refused(void **state)
     cw_http_header large = {CW_STR("X"), {long_value, sizeof long_value}};
     asked a = {.req = {.headers = &large, .n_headers = 1}};
     assert_int_equal(begin_ask(&b, &a), CW_PARAMS);
-    assert_int_equal(cw_client_busy(b.client), 0);
+    assert_int_equal(requests_of(b.client), 0);
     bench_close(&b);
 }
 
@@ -310,7 +310,7 @@ static void nobody_there_is_said(void **state)
     bench_open(&b, fake_free_port());
     ask(&b, &a);
     assert_int_equal(a.end, CW_CLIENT_CONNECT);
-    assert_int_equal(cw_client_busy(b.client), 0);
+    assert_int_equal(requests_of(b.client), 0);
     bench_close(&b);
     bench_loop(&b);
     assert_int_equal(bench_client(&b, "unix:/nowhere/at.all:/", (cw_client_opts){0}), CW_OK);

@@ -171,22 +171,30 @@ static void unasked_bytes_close_an_idle_connection(void **state)
 static const fake_step second_lost[] = {DO_READ, DO_SEND(OK_HI), DO_READ, DO_CLOSE, DO_END};
 static const fake_step second_reset[] = {DO_READ, DO_SEND(OK_HI), DO_READ, DO_RESET, DO_END};
 
+/* A request that is answered, then another on the same connection; `second` is the script of the
+ * connection after that. `requests` is how many the servers have read in the end. */
+static void ask_again(const fake_step *first, const fake_step *second, asked *again, int requests)
+{
+    fake_server s;
+    bench b;
+    asked a = {0};
+    fake_start(&s, SCRIPTS(first, second), 2);
+    bench_open(&b, s.port);
+    ask(&b, &a);
+    ask(&b, again);
+    assert_int_equal(s.requests, requests);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
 static void a_request_that_may_not_be_repeated_is_not(void **state)
 {
     (void)state;
     const fake_step *const scripts[] = {second_lost, second_reset};
     for (size_t i = 0; i < 2; i++) {
-        fake_server s;
-        bench b;
-        asked a = {0}, again = {0};
-        fake_start(&s, SCRIPTS(scripts[i], always), 2);
-        bench_open(&b, s.port);
-        ask(&b, &a);
-        ask(&b, &again);
+        asked again = {0};
+        ask_again(scripts[i], always, &again, 2);
         assert_int_equal(again.end, CW_CLIENT_LOST);
-        assert_int_equal(s.requests, 2);
-        bench_close(&b);
-        fake_stop(&s);
     }
 }
 
@@ -195,17 +203,9 @@ static void a_request_that_may_be_repeated_is_sent_once_more(void **state)
     (void)state;
     const fake_step *const scripts[] = {second_lost, second_reset};
     for (size_t i = 0; i < 2; i++) {
-        fake_server s;
-        bench b;
-        asked a = {0}, again = {.req.may_repeat = true};
-        fake_start(&s, SCRIPTS(scripts[i], always), 2);
-        bench_open(&b, s.port);
-        ask(&b, &a);
-        ask(&b, &again);
+        asked again = {.req.may_repeat = true};
+        ask_again(scripts[i], always, &again, 3);
         assert_answer(&again, 200, "hi");
-        assert_int_equal(s.requests, 3);
-        bench_close(&b);
-        fake_stop(&s);
     }
 }
 
@@ -213,17 +213,9 @@ static void a_request_is_never_sent_three_times(void **state)
 {
     (void)state;
     static const fake_step lost[] = {DO_READ, DO_CLOSE, DO_END};
-    fake_server s;
-    bench b;
-    asked a = {0}, again = {.req.method = CW_HTTP_GET};
-    fake_start(&s, SCRIPTS(second_lost, lost), 2);
-    bench_open(&b, s.port);
-    ask(&b, &a);
-    ask(&b, &again);
+    asked again = {.req.method = CW_HTTP_GET};
+    ask_again(second_lost, lost, &again, 3);
     assert_int_equal(again.end, CW_CLIENT_LOST);
-    assert_int_equal(s.requests, 3);
-    bench_close(&b);
-    fake_stop(&s);
 }
 
 static void what_was_answered_in_part_is_not_sent_again(void **state)
@@ -231,17 +223,9 @@ static void what_was_answered_in_part_is_not_sent_again(void **state)
     (void)state;
     static const fake_step half[] = {DO_READ,  DO_SEND(OK_HI), DO_READ, DO_SEND("HTTP/1.1 2"),
                                      DO_CLOSE, DO_END};
-    fake_server s;
-    bench b;
-    asked a = {0}, again = {.req.may_repeat = true};
-    fake_start(&s, SCRIPTS(half, always), 2);
-    bench_open(&b, s.port);
-    ask(&b, &a);
-    ask(&b, &again);
+    asked again = {.req.may_repeat = true};
+    ask_again(half, always, &again, 2);
     assert_int_equal(again.end, CW_CLIENT_LOST);
-    assert_int_equal(s.requests, 2);
-    bench_close(&b);
-    fake_stop(&s);
 }
 
 /* ---- ceilings ---- */
@@ -259,7 +243,7 @@ static void requests_beyond_the_ceiling_wait_in_order(void **state)
         assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
     asked more = {0};
     assert_int_equal(begin_ask(&b, &more), CW_LIMIT);
-    assert_int_equal(cw_client_busy(b.client), 6);
+    assert_int_equal(requests_of(b.client), 6);
     run_until(&b, atomic_load(&s.held) == 2);
     for (size_t i = 0; i < 6; i++) {
         fake_let_go(&s);
@@ -270,7 +254,7 @@ static void requests_beyond_the_ceiling_wait_in_order(void **state)
             assert_int_equal(a[j].calls, 0);
     }
     assert_int_equal(s.accepted, 2);
-    assert_int_equal(cw_client_busy(b.client), 0);
+    assert_int_equal(requests_of(b.client), 0);
     assert_int_equal(more.calls, 0);
     bench_close(&b);
     fake_stop(&s);
@@ -337,9 +321,9 @@ static void a_cancelled_request_closes_its_connection(void **state)
         run_until(&b, atomic_load(&s.requests) == 1);
         run_for(&b, 10);
         cw_client_cancel(b.client, &a.req);
-        assert_int_equal(cw_client_busy(b.client), 0);
+        assert_int_equal(requests_of(b.client), 0);
         cw_client_cancel(b.client, &a.req); /* nothing happens */
-        assert_int_equal(cw_client_busy(b.client), 0);
+        assert_int_equal(requests_of(b.client), 0);
         run_until(&b, atomic_load(&s.gone) == 1);
         ask(&b, &next);
         assert_answer(&next, 200, "hi");
@@ -399,7 +383,7 @@ static void a_waiting_request_can_be_cancelled(void **state)
         assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
     cw_client_cancel(b.client, &a[2].req);
     cw_client_cancel(b.client, &a[3].req);
-    assert_int_equal(cw_client_busy(b.client), 2);
+    assert_int_equal(requests_of(b.client), 2);
     fake_let_go(&s);
     fake_let_go(&s);
     run_until(&b, a[0].calls && a[1].calls);
@@ -471,7 +455,7 @@ static void a_request_can_be_cancelled_from_within_another_end(void **state)
     assert_int_equal(begin_ask(&b, &running), CW_OK);
     run_until(&b, atomic_load(&s.requests) == 1);
     ask(&b, &a);
-    assert_int_equal(cw_client_busy(b.client), 0);
+    assert_int_equal(requests_of(b.client), 0);
     run_until(&b, atomic_load(&s.gone) == 1);
     assert_int_equal(running.calls, 0);
     bench_close(&b);

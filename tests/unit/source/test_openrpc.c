@@ -83,7 +83,7 @@ static void a_method_needs_a_name_only(void **state)
         assert_text(m->id, i ? "b/c d" : "a");
         assert_text(m->usage, "");
         assert_int_equal(m->n_params, 0);
-        assert_null(m->output);
+        assert_int_equal(m->output.n, 0);
         assert_null(m->mark);
         assert_int_equal(m->needs.n_permissions, 0);
         assert_int_equal(m->needs.n_scopes, 0);
@@ -100,6 +100,7 @@ static void a_method_needs_a_name_only(void **state)
     done(&r);
 }
 
+/* check-1, check-3: what a mark says is kept unchanged, with the method that it marks. */
 static void a_whole_method_is_read(void **state)
 {
     (void)state;
@@ -119,24 +120,24 @@ static void a_whole_method_is_read(void **state)
     assert_text(m->params[0].name, "x");
     assert_text(m->params[0].description, "dx");
     assert_true(m->params[0].is_required);
-    assert_span(m->params[0].schema, "{\"type\":\"integer\",\"default\":5}");
+    assert_text(m->params[0].schema, "{\"type\":\"integer\",\"default\":5}");
     assert_span(m->params[0].initial, "5");
     assert_text(m->params[1].description, "sy");
     assert_false(m->params[1].is_required);
-    assert_span(m->params[1].schema, "true");
+    assert_text(m->params[1].schema, "true");
     assert_null(m->params[1].initial);
-    assert_null(m->params[2].schema);
+    assert_int_equal(m->params[2].schema.n, 0);
     assert_false(m->params[2].is_required);
-    assert_span(m->output, "{\"type\":\"string\"}");
+    assert_text(m->output, "{\"type\":\"string\"}");
     assert_int_equal(m->needs.n_permissions, 2);
     assert_text(m->needs.permissions[0], "p");
     assert_text(m->needs.permissions[1], "q");
     assert_int_equal(m->needs.n_scopes, 2);
-    assert_text(m->needs.scopes[0], "s:a");
-    assert_text(m->needs.scopes[1], "s:b");
+    assert_text(m->needs.scopes[0], "s:b"); /* check-22: as they were written */
+    assert_text(m->needs.scopes[1], "s:a");
     assert_int_equal(m->needs.level, CW_AUTH_REQUIRED);
     assert_text(m->mark->title, "T");
-    assert_span(m->mark->annotations, "{\"k\":1,\"auth\":{\"scopes\":[\"s:b\",\"s:a\",\"s:a\"],"
+    assert_text(m->mark->annotations, "{\"k\":1,\"auth\":{\"scopes\":[\"s:b\",\"s:a\",\"s:a\"],"
                                       "\"description\":\"why\"}}");
     done(&r);
 }
@@ -206,6 +207,27 @@ static void the_effective_level_follows_the_table(void **state)
     done(&r);
 }
 
+static void a_mark_may_hide_its_tool(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mark;
+        bool hides;
+    } cases[] = {
+        {"{\"annotations\":{\"auth\":{\"scopes\":[\"s\"]}},\"visibility\":\"hide\"}", true},
+        {"{\"visibility\":\"challenge\",\"annotations\":{\"auth\":{\"scopes\":[\"s\"]}}}", false},
+        {"{\"annotations\":{\"auth\":{\"scopes\":[\"s\"]}}}", false},
+        {"{\"visibility\":\"challenge\"}", false},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        char text[200];
+        snprintf(text, sizeof text, "\"x-mcp-tool\":%s", cases[i].mark);
+        reading r = read_method(text);
+        assert_int_equal(r.methods->needs.hides, cases[i].hides);
+        done(&r);
+    }
+}
+
 /* check-4, check-8 */
 static void annotations_are_maps_with_names(void **state)
 {
@@ -218,16 +240,17 @@ static void annotations_are_maps_with_names(void **state)
         char text[200];
         snprintf(text, sizeof text, "\"x-mcp-tool\":{\"annotations\":%s}", right[i]);
         reading r = read_method(text);
-        assert_span(r.methods->mark->annotations, right[i]);
+        assert_text(r.methods->mark->annotations, right[i]);
         done(&r);
     }
-    static const char *const none[] = {"{}", "{\"annotations\":null}", "{\"title\":null}"};
+    static const char *const none[] = {"{}", "{\"annotations\":null}", "{\"title\":null}",
+                                       "{\"title\":\"\"}"}; /* check-6 */
     for (size_t i = 0; i < CW_COUNT(none); i++) {
         char text[200];
         snprintf(text, sizeof text, "\"x-mcp-tool\":%s", none[i]);
         reading r = read_method(text);
         assert_non_null(r.methods->mark);
-        assert_null(r.methods->mark->annotations);
+        assert_int_equal(r.methods->mark->annotations.n, 0);
         assert_int_equal(r.methods->mark->title.n, 0);
         done(&r);
     }
@@ -306,6 +329,12 @@ static void mistakes_of_a_method_are_named(void **state)
         {"\"x-mcp-tool\":{\"annotations\":{}}", "x-mcp-tool: annotations: empty; leave them out"},
         {"\"x-mcp-tool\":{\"annotations\":{\"0\":1,\"1\":2,\"2\":3}}",
          "x-mcp-tool: annotations: expected an object with names, got a list"},
+        {"\"x-mcp-tool\":{\"visibility\":\"hidden\"}",
+         "x-mcp-tool: visibility: expected \"challenge\" or \"hide\""},
+        {"\"x-mcp-tool\":{\"visibility\":null}",
+         "x-mcp-tool: visibility: expected \"challenge\" or \"hide\""},
+        {"\"x-mcp-tool\":{\"visibility\":\"hide\"}",
+         "x-mcp-tool: visibility: \"hide\" needs scopes or the level \"required\""},
         {"\"x-mcp-tool\":{\"annotations\":{\"auth\":[]}}",
          "x-mcp-tool: annotations: auth: expected an object, got array"},
         {"\"x-mcp-tool\":{\"annotations\":{\"auth\":{}}}",
@@ -405,8 +434,8 @@ static void assert_schema(const char *schema, const char *expected)
     reading r = read_with(&remote, text);
     if (r.rc)
         fail_msg("%s: %s", schema, r.err.msg);
-    assert_span(r.methods->params[0].schema, expected);
-    assert_span(r.methods->output, expected);
+    assert_text(r.methods->params[0].schema, expected);
+    assert_text(r.methods->output, expected);
     done(&r);
 }
 
@@ -426,9 +455,9 @@ static void params_methods_and_results_may_be_references(void **state)
     assert_int_equal(r.rc, CW_OK);
     assert_text(r.methods->id, "a");
     assert_text(r.methods->params[0].name, "id");
-    assert_span(r.methods->params[0].schema, ID);
+    assert_text(r.methods->params[0].schema, ID);
     assert_span(r.methods->params[0].initial, "7");
-    assert_span(r.methods->output, ID);
+    assert_text(r.methods->output, ID);
     done(&r);
 }
 
@@ -465,12 +494,19 @@ static void definitions_have_names_of_their_own(void **state)
                   "\"x-definitions\":{\"Id\":" ID "}}");
 }
 
+static void white_space_between_tokens_goes(void **state)
+{
+    (void)state;
+    assert_schema("{ \"$defs\": {\"x y\": [ 1.0e0 ,2]}, \"enum\": [\"a  b\"] }",
+                  "{\"$defs\":{\"x y\":[1.0e0,2]},\"enum\":[\"a  b\"]}");
+}
+
 /* Plugins count from their own schema, since they do not see the document around it. */
 static void references_inside_a_schema_stay_inside_it(void **state)
 {
     (void)state;
     static const char *const same[] = {
-        "{ \"$defs\": {\"x\": {}}, \"items\": {\"$ref\": \"#/$defs/x\"} }",
+        "{\"$defs\":{\"x\":{}},\"items\":{\"$ref\":\"#/$defs/x\"}}",
         "{\"items\":{\"$ref\":\"#\"}}",
         "{\"items\":{\"$ref\":\"#anchor\"}}",
         "{\"items\":{\"$ref\":\"https://example.org/x\"}}",
@@ -597,7 +633,9 @@ static void a_schema_has_a_number_of_references(void **state)
     (void)state;
     reading r = read_references(999);
     assert_int_equal(r.rc, CW_OK);
-    assert_int_equal(cw_json_count(cw_json_get(r.methods->output, CW_STR("$defs"))), 999);
+    const cw_json *output;
+    assert_int_equal(cw_json_read(r.methods->output, NULL, &r.arena, &output, NULL, NULL), CW_OK);
+    assert_int_equal(cw_json_count(cw_json_get(output, CW_STR("$defs"))), 999);
     done(&r);
     r = read_references(1000);
     assert_int_equal(r.rc, CW_LIMIT);
@@ -740,6 +778,7 @@ int main(void)
         cmocka_unit_test(structures_are_three_words),
         cmocka_unit_test(marks_of_strangers_are_not_read),
         cmocka_unit_test(the_effective_level_follows_the_table),
+        cmocka_unit_test(a_mark_may_hide_its_tool),
         cmocka_unit_test(annotations_are_maps_with_names),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(mistakes_of_a_method_are_named),
@@ -748,6 +787,7 @@ int main(void)
         cmocka_unit_test(params_methods_and_results_may_be_references),
         cmocka_unit_test(a_schema_takes_along_what_it_refers_to),
         cmocka_unit_test(definitions_have_names_of_their_own),
+        cmocka_unit_test(white_space_between_tokens_goes),
         cmocka_unit_test(references_inside_a_schema_stay_inside_it),
         cmocka_unit_test(references_that_lead_nowhere_are_named),
         cmocka_unit_test(documents_have_a_number_of_methods),

@@ -358,7 +358,7 @@ static void methods_come_from_the_file_and_the_overlay(void **state)
     assert_true(cw_str_is(echo->id, "shop.echo"));
     assert_true(cw_str_is(echo->usage, "Repeats"));
     assert_true(cw_str_is(echo->mark->title, "Echo"));
-    assert_non_null(echo->mark->annotations);
+    assert_true(echo->mark->is_read_only);
     assert_int_equal(echo->needs.n_permissions, 1);
     assert_true(cw_str_is(echo->needs.permissions[0], "edit things"));
     assert_int_equal(echo->needs.level, CW_AUTH_REQUIRED);
@@ -409,6 +409,32 @@ static void every_mistake_in_an_overlay_is_named(void **state)
     assert_non_null(strstr(l.problem, "\nmethod 'something.entirely.different': the service has"));
     assert_non_null(strstr(l.problem, "\nmethod 'add': "));
     assert_non_null(strstr(l.problem, "\nmethod 'wipe': annotations"));
+    bench_close(&b);
+}
+
+static void an_overlay_may_hide_a_tool_that_challenges(void **state)
+{
+    (void)state;
+    write_file(DOCUMENT);
+    cw_config_overlay items[] = {
+        marked_echo(),
+        {.method = CW_STR("add"), .rpc = true, .hides = true},
+        {.method = CW_STR("wipe"), .tool = true, .hides = true},
+    };
+    items[0].hides = true;
+    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 1);
+    bench b;
+    load l;
+    bench_loop(&b);
+    load_all(&b, &l, &config);
+    assert_non_null(l.source);
+    assert_true(l.source->methods[0].needs.hides);
+    cw_source_unref(l.source);
+    config.methods.n = 3;
+    load_all(&b, &l, &config);
+    assert_null(l.source);
+    assert_non_null(strstr(l.problem, "method 'add': visibility: only a tool can be hidden"));
+    assert_non_null(strstr(l.problem, "method 'wipe': overlay: visibility: \"hide\" needs scopes"));
     bench_close(&b);
 }
 
@@ -812,6 +838,7 @@ int main(void)
         cmocka_unit_test(methods_come_from_the_file_and_the_overlay),
         cmocka_unit_test(nothing_is_offered_by_default),
         cmocka_unit_test(every_mistake_in_an_overlay_is_named),
+        cmocka_unit_test(an_overlay_may_hide_a_tool_that_challenges),
         cmocka_unit_test(a_bad_file_or_url_is_said),
         cmocka_unit_test(a_service_may_describe_itself),
         cmocka_unit_test(a_call_goes_out_and_its_answer_comes_back),

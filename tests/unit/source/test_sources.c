@@ -687,11 +687,11 @@ static void few_of_many_plugins_are_loaded_at_once(void **state)
         write_file(name, "1");
     }
     configure(PLUGINS);
-    assert_int_equal(n_loads, 8);
+    assert_int_equal(n_loads, 4);
     for (size_t i = 0; i < 10; i++) {
         snprintf(id, sizeof id, "m%zu", i);
         end_load(i, id, "");
-        assert_int_equal(n_loads, 9 + i);
+        assert_int_equal(n_loads, 5 + i);
     }
     /* Those that are cancelled make room too, and those that wait may go. */
     for (int i = 0; i < 20; i++) {

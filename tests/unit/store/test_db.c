@@ -27,7 +27,7 @@ static int64_t add_account(cw_db *db, const char *name)
                           .password = CW_STR("hash"),
                           .language = CW_STR("de"),
                           .created = 5};
-    assert_int_equal(cw_db_add_account(db, &account, &id, &err), CW_OK);
+    assert_int_equal(cw_db_add_account(db, &account, NULL, 0, &id, &err), CW_OK);
     return id;
 }
 
@@ -98,11 +98,33 @@ static void names_are_unique_and_numbers_are_not_used_again(void **state)
     cw_db *db = open_db();
     add_account(db, "alice");
     cw_account again = {.name = CW_STR("alice")};
-    assert_int_equal(cw_db_add_account(db, &again, &id, &err), CW_PARAMS);
+    assert_int_equal(cw_db_add_account(db, &again, NULL, 0, &id, &err), CW_PARAMS);
     assert_string_equal(err.msg, "account 'alice' exists already");
     assert_int_equal(cw_db_remove_account(db, CW_STR("alice"), &err), CW_OK);
     assert_int_equal(cw_db_remove_account(db, CW_STR("alice"), &err), CW_NOTFOUND);
     assert_int_equal(add_account(db, "alice"), 2);
+    cw_db_close(db);
+}
+
+static void an_account_comes_with_all_its_roles_or_not_at_all(void **state)
+{
+    (void)state;
+    static const cw_str roles[] = {CW_STR_INIT("a"), CW_STR_INIT("b"), CW_STR_INIT("a")};
+    char joined[200] = "";
+    cw_account bob = {.name = CW_STR("bob")}, carol = {.name = CW_STR("carol")}, *found;
+    cw_arena arena;
+    int64_t id;
+    cw_db *db = open_db();
+    cw_arena_init(&arena, 65536);
+    assert_int_equal(cw_db_add_account(db, &bob, roles, 3, &id, &err), CW_OK);
+    assert_int_equal(cw_db_each_role_of(db, id, join, joined, &err), CW_OK);
+    assert_string_equal(joined, "a|b|");
+    run_sql("CREATE TRIGGER t BEFORE INSERT ON account_role WHEN NEW.role = 'b'"
+            " BEGIN SELECT RAISE(ABORT, 'no'); END");
+    assert_int_equal(cw_db_add_account(db, &carol, roles, 3, &id, &err), CW_PARAMS);
+    assert_int_equal(cw_db_find_account(db, CW_STR("carol"), &arena, &found, &err), CW_OK);
+    assert_null(found);
+    cw_arena_done(&arena);
     cw_db_close(db);
 }
 
@@ -235,6 +257,55 @@ static void an_enumeration_ends_with_the_code_of_its_callback(void **state)
     cw_db_close(db);
 }
 
+static cw_code join_order(const cw_order *order, void *ctx, cw_err *e)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.*s %d %d", CW_STR_ARG(order->what), (int)order->n,
+             (int)order->when);
+    return join(cw_str_from(text), ctx, e);
+}
+
+static cw_code refuse_order(const cw_order *order, void *ctx, cw_err *e)
+{
+    (void)order;
+    (void)ctx;
+    return cw_fail(e, CW_LIMIT, "enough");
+}
+
+static void orders_are_counted(void **state)
+{
+    (void)state;
+    char orders[200] = "";
+    cw_db *db = open_db();
+    assert_int_equal(cw_db_each_order(db, refuse_order, NULL, &err), CW_OK);
+    assert_int_equal(cw_db_order(db, CW_STR("rebuild"), 5, &err), CW_OK);
+    assert_int_equal(cw_db_order(db, CW_STR("a"), 6, &err), CW_OK);
+    cw_db_close(db);
+    db = open_db();
+    assert_int_equal(cw_db_order(db, CW_STR("rebuild"), 7, &err), CW_OK);
+    assert_int_equal(cw_db_each_order(db, join_order, orders, &err), CW_OK);
+    assert_string_equal(orders, "a 1 6|rebuild 2 7|");
+    assert_int_equal(cw_db_each_order(db, refuse_order, NULL, &err), CW_LIMIT);
+    cw_db_close(db);
+}
+
+/* A database of the first version is brought up to date with what is in it. */
+static void an_older_database_is_brought_up_to_date(void **state)
+{
+    (void)state;
+    cw_db *db = open_db();
+    int64_t id = add_account(db, "alice");
+    cw_db_close(db);
+    run_sql("DROP TABLE cache_order; PRAGMA user_version = 1");
+    db = open_db();
+    assert_int_equal(cw_db_order(db, CW_STR("rebuild"), 5, &err), CW_OK);
+    char roles[200] = "";
+    assert_int_equal(cw_db_grant(db, CW_STR("alice"), CW_STR("editor"), true, &err), CW_OK);
+    assert_int_equal(cw_db_each_role_of(db, id, join, roles, &err), CW_OK);
+    assert_string_equal(roles, "editor|");
+    cw_db_close(db);
+}
+
 static void changes_of_others_are_seen(void **state)
 {
     (void)state;
@@ -360,12 +431,12 @@ static void a_writer_holds_up_writers_only(void **state)
     assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     cw_account bob = {.name = CW_STR("bob")};
-    assert_int_equal(cw_db_add_account(db, &bob, &id, &err), CW_TIMEOUT);
+    assert_int_equal(cw_db_add_account(db, &bob, NULL, 0, &id, &err), CW_TIMEOUT);
     assert_int_equal(cw_db_grant(db, CW_STR("alice"), CW_STR("r"), true, &err), CW_TIMEOUT);
     assert_int_equal(cw_db_find_account(db, CW_STR("alice"), &arena, &found, &err), CW_OK);
     assert_non_null(found);
     assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(cw_db_add_account(db, &bob, &id, &err), CW_OK);
+    assert_int_equal(cw_db_add_account(db, &bob, NULL, 0, &id, &err), CW_OK);
     sqlite3_close(other);
     cw_arena_done(&arena);
     cw_db_close(db);
@@ -374,7 +445,7 @@ static void a_writer_holds_up_writers_only(void **state)
 static void a_full_disk_loses_nothing(void **state)
 {
     (void)state;
-    struct rlimit old, small = {.rlim_cur = 65536};
+    struct rlimit old, small = {.rlim_cur = 131072};
     cw_arena arena;
     cw_account *found;
     cw_code rc = CW_OK;
@@ -390,7 +461,7 @@ static void a_full_disk_loses_nothing(void **state)
         int64_t id;
         snprintf(name, sizeof name, "account %d", n);
         cw_account account = {.name = cw_str_from(name), .password = CW_STR("0123456789abcdef")};
-        rc = cw_db_add_account(db, &account, &id, &err);
+        rc = cw_db_add_account(db, &account, NULL, 0, &id, &err);
         n += !rc;
     }
     assert_int_equal(rc, CW_IO);
@@ -457,6 +528,13 @@ static void *failing_realloc(void *p, int n)
     return plain.xRealloc(p, n);
 }
 
+static cw_code count_order(const cw_order *order, void *ctx, cw_err *e)
+{
+    (void)e;
+    *(int64_t *)ctx += order->n;
+    return CW_OK;
+}
+
 static cw_code change_all(cw_db *db)
 {
     int64_t id;
@@ -467,7 +545,7 @@ static cw_code change_all(cw_db *db)
     static const cw_str scopes[] = {CW_STR_INIT("a"), CW_STR_INIT("b")};
     cw_account bob = {.name = CW_STR("bob")};
     cw_arena_init(&arena, 65536);
-    cw_code rc = cw_db_add_account(db, &bob, &id, &err);
+    cw_code rc = cw_db_add_account(db, &bob, NULL, 0, &id, &err);
     if (!rc)
         rc = cw_db_grant(db, CW_STR("bob"), CW_STR("editor"), true, &err);
     if (!rc)
@@ -478,6 +556,10 @@ static cw_code change_all(cw_db *db)
         rc = cw_db_revoke_token(db, id, 5, &err);
     if (!rc)
         rc = cw_db_remove_account(db, CW_STR("bob"), &err);
+    if (!rc)
+        rc = cw_db_order(db, CW_STR("rebuild"), 5, &err);
+    if (!rc)
+        rc = cw_db_each_order(db, count_order, &id, &err);
     cw_arena_done(&arena);
     return rc;
 }
@@ -521,11 +603,14 @@ int main(void)
         T(a_new_database_is_for_its_owner_alone),
         T(an_account_is_found_by_its_exact_name),
         T(names_are_unique_and_numbers_are_not_used_again),
+        T(an_account_comes_with_all_its_roles_or_not_at_all),
         T(an_account_is_changed_by_name),
         T(permissions_come_from_all_roles_of_an_account),
         T(the_built_in_roles_stay),
         T(tokens_belong_to_accounts_and_go_with_them),
         T(an_enumeration_ends_with_the_code_of_its_callback),
+        T(orders_are_counted),
+        T(an_older_database_is_brought_up_to_date),
         T(changes_of_others_are_seen),
         T(without_a_file_nothing_is_opened),
         T(a_file_of_somebody_else_is_left_alone),

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "access/seal.h"
+
+#include <sodium.h>
+
+#include "access/secret.h"
+
+#define NONCE crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
+#define TAG crypto_aead_xchacha20poly1305_ietf_ABYTES
+#define ALPHABET sodium_base64_VARIANT_URLSAFE_NO_PADDING
+
+cw_code cw_seal_init(cw_seal *seal, cw_err *err)
+{
+    cw_code rc = cw_secret_init(err);
+    if (!rc)
+        randombytes_buf(seal->key, sizeof seal->key);
+    return rc;
+}
+
+void cw_seal_init_from(cw_seal *seal, cw_str secret)
+{
+    (void)crypto_generichash(seal->key, sizeof seal->key, (const unsigned char *)secret.p, secret.n,
+                             NULL, 0);
+}
+
+cw_code cw_seal_close(const cw_seal *seal, cw_str purpose, cw_str plain, cw_arena *arena,
+                      cw_str *ret, cw_err *err)
+{
+    size_t n = NONCE + plain.n + TAG;
+    size_t n_text = sodium_base64_encoded_len(n, ALPHABET);
+    unsigned char *box = cw_arena_alloc(arena, n);
+    char *text = cw_arena_alloc(arena, n_text);
+    if (!box || !text)
+        return cw_arena_fail(arena, err);
+    randombytes_buf(box, NONCE);
+    (void)crypto_aead_xchacha20poly1305_ietf_encrypt(
+        box + NONCE, NULL, (const unsigned char *)plain.p, plain.n,
+        (const unsigned char *)purpose.p, purpose.n, NULL, box, seal->key);
+    sodium_bin2base64(text, n_text, box, n, ALPHABET);
+    *ret = cw_str_make(text, n_text - 1);
+    return CW_OK;
+}
+
+cw_code cw_seal_open(const cw_seal *seal, cw_str purpose, cw_str text, cw_arena *arena, cw_str *ret)
+{
+    size_t n;
+    if (text.n < sodium_base64_encoded_len(NONCE + TAG, ALPHABET) - 1)
+        return CW_PARSE;
+    unsigned char *box = cw_arena_alloc(arena, text.n);
+    unsigned char *plain = cw_arena_alloc(arena, text.n);
+    if (!box || !plain)
+        return cw_arena_code(arena);
+    const char *end;
+    if (sodium_base642bin(box, text.n, text.p, text.n, NULL, &n, &end, ALPHABET) ||
+        end != text.p + text.n || n < NONCE + TAG)
+        return CW_PARSE;
+    if (crypto_aead_xchacha20poly1305_ietf_decrypt(plain, NULL, NULL, box + NONCE, n - NONCE,
+                                                   (const unsigned char *)purpose.p, purpose.n, box,
+                                                   seal->key))
+        return CW_PARSE;
+    *ret = cw_str_make((const char *)plain, n - NONCE - TAG);
+    return CW_OK;
+}
+
+void cw_seal_digest(cw_str bytes, unsigned char out[CW_SEAL_DIGEST])
+{
+    (void)crypto_generichash(out, CW_SEAL_DIGEST, (const unsigned char *)bytes.p, bytes.n, NULL, 0);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* seal.h - state that clients carry for us: unreadable to them, and unchanged when it comes back.
+ *
+ * Sessions, cursors and the state of an interrupted call travel as text in which
+ * nobody can read or change anything (XChaCha20-Poly1305). What was sealed for one
+ * purpose cannot be opened for another. Whoever opens it checks what it says of
+ * caller and time: the seal only proves that we wrote it.
+ *
+ *     base64url( nonce 24 | ciphertext | tag 16 )
+ *
+ * Ownership: what is returned lives in the arena.
+ * Threads:   a seal is constant; any.
+ */
+#ifndef CW_ACCESS_SEAL_H
+#define CW_ACCESS_SEAL_H
+
+#include "base/arena.h"
+
+#define CW_SEAL_KEY 32u
+
+typedef struct cw_seal {
+    unsigned char key[CW_SEAL_KEY];
+} cw_seal;
+
+/* A key for this process alone. */
+CW_MUST_USE cw_code cw_seal_init(cw_seal *seal, cw_err *err);
+/* A key made of any secret bytes: the same on every machine that has them. */
+void cw_seal_init_from(cw_seal *seal, cw_str secret);
+
+#define CW_SEAL_DIGEST 32u
+
+/* What some bytes are known by: the same on every machine. Not secret. */
+void cw_seal_digest(cw_str bytes, unsigned char out[CW_SEAL_DIGEST]);
+
+CW_MUST_USE cw_code cw_seal_close(const cw_seal *seal, cw_str purpose, cw_str plain,
+                                  cw_arena *arena, cw_str *ret, cw_err *err);
+/* CW_PARSE: it is not ours, was changed, or was made for another purpose; CW_NOMEM. */
+CW_MUST_USE cw_code cw_seal_open(const cw_seal *seal, cw_str purpose, cw_str text, cw_arena *arena,
+                                 cw_str *ret);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tell.c - from one loop to the others: news of sources, answers and cancels of clients. */
+#include <stdlib.h>
+
+#include "call/call_int.h"
+
+/* One loop's copy. */
+typedef struct letter {
+    cw_bridge_loop *bl;
+    cw_bridge_fn fn;
+    size_t n;
+    char bytes[];
+} letter;
+
+static void on_letter(void *arg)
+{
+    letter *l = arg;
+    l->fn(l->bl, cw_str_make(l->bytes, l->n));
+    free(l);
+}
+
+static void post(cw_bridge_loop *bl, cw_bridge_fn fn, cw_str bytes)
+{
+    letter *l = malloc(sizeof *l + bytes.n);
+    if (l) {
+        *l = (letter){.bl = bl, .fn = fn, .n = bytes.n};
+        if (bytes.n)
+            memcpy(l->bytes, bytes.p, bytes.n);
+    }
+    if (l && !cw_loop_post(bl->loop, on_letter, l))
+        return;
+    free(l);
+    cw_log(CW_LOG_WARN, "call", "a loop could not be told something",
+           CW_KN("loop", bl->loop->index));
+}
+
+void cw_bridge_tell_one(cw_bridge_loop *from, uint32_t index, cw_bridge_fn fn, cw_str bytes)
+{
+    cw_bridge_loop *bl = cw_bridge_loop_at(from->bridge, index);
+    if (bl == from)
+        fn(bl, bytes);
+    else if (bl)
+        post(bl, fn, bytes);
+}
+
+void cw_bridge_tell(cw_bridge_loop *from, cw_bridge_fn fn, cw_str bytes)
+{
+    for (uint32_t i = 0; cw_bridge_loop_at(from->bridge, i); i++)
+        cw_bridge_tell_one(from, i, fn, bytes);
+}
+
+/* ---- news ---- */
+
+/* A byte of lists, then the address of the resource. */
+static void on_news(cw_bridge_loop *bl, cw_str bytes)
+{
+    cw_news news = {.lists = (unsigned char)bytes.p[0],
+                    .uri = cw_str_make(bytes.p + 1, bytes.n - 1)};
+    cw_bridge_tell_watches(bl, &news, 0);
+}
+
+void cw_bridge_on_news(cw_news_port *port, const cw_news *news)
+{
+    cw_bridge *b = cw_bridge_of_news(port);
+    char small[512];
+    size_t n = news->uri.n + 1;
+    char *bytes = n <= sizeof small ? small : malloc(n);
+    if (!bytes) {
+        cw_log(CW_LOG_WARN, "call", "no memory to pass news on");
+        return;
+    }
+    bytes[0] = (char)news->lists;
+    if (news->uri.n)
+        memcpy(bytes + 1, news->uri.p, news->uri.n);
+    for (uint32_t i = 0; cw_bridge_loop_at(b, i); i++)
+        post(cw_bridge_loop_at(b, i), on_news, cw_str_make(bytes, n));
+    if (bytes != small)
+        free(bytes);
+}

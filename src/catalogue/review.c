@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "catalogue/review.h"
+
+#include "access/scopes.h"
+#include "catalogue/mirror.h"
+#include "schema/differ.h"
+
+typedef struct review {
+    const cw_review_opts *opts;
+    cw_review_fn fn;
+    void *ctx;
+    cw_review_note note; /* of the schema that is looked at */
+    cw_arena trees;      /* of one method */
+} review;
+
+/* ---- scopes ---- */
+
+static bool is_known(const cw_review_opts *opts, cw_str scope)
+{
+    for (size_t i = 0; i < opts->n_scopes; i++) {
+        if (cw_str_eq(opts->scopes[i], scope))
+            return true;
+    }
+    return cw_scope_find(scope) != NULL;
+}
+
+static void look_at_scopes(const review *r, const cw_method *m)
+{
+    for (size_t i = 0; i < m->needs.n_scopes; i++) {
+        cw_review_note note = {
+            .method = m->id, .scope = m->needs.scopes[i], .text = "is not a known scope"};
+        if (!is_known(r->opts, note.scope))
+            r->fn(&note, r->ctx);
+    }
+}
+
+/* ---- schemas ---- */
+
+static void on_difference(const cw_schema_difference *d, void *ctx)
+{
+    review *r = ctx;
+    cw_review_note note = r->note;
+    note.pointer = d->pointer;
+    note.keyword = d->keyword;
+    note.text = d->text;
+    r->fn(&note, r->ctx);
+}
+
+/* Whether it can be in draft-07 at all: it, a part of it, or what says nothing about itself. */
+static bool may_be_old(const review *r, cw_str text)
+{
+    return r->opts->policy.draft == CW_SCHEMA_DRAFT_07 ||
+           memmem(text.p, text.n, "/draft-0", 8) != NULL;
+}
+
+static cw_code read_schema(review *r, cw_str text, const cw_json **ret)
+{
+    const cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
+    return cw_json_read(text, &deep, &r->trees, ret, NULL, NULL);
+}
+
+/* `published`: the dialect that the tool names for it. */
+static cw_code look_at_schema(review *r, cw_str text, cw_schema_draft published)
+{
+    cw_schema *s;
+    const cw_json *schema;
+    bool is_mixed = published != CW_SCHEMA_2020_12;
+    if (!text.n || !(may_be_old(r, text) || is_mixed))
+        return CW_OK;
+    cw_code rc = read_schema(r, text, &schema);
+    if (rc || !cw_schema_may_differ(schema))
+        return rc;
+    const cw_schema_opts opts = {.draft = r->opts->policy.draft, .annotate_formats = true};
+    rc = cw_schema_compile(schema, &opts, &s, NULL);
+    if (rc)
+        return rc == CW_NOMEM ? rc : CW_OK;
+    if (is_mixed && cw_schema_draft_of(s) == CW_SCHEMA_2020_12)
+        on_difference(&(cw_schema_difference){.pointer = CW_STR_INIT(""),
+                                              .keyword = CW_STR_INIT("$schema"),
+                                              .text = "2020-12 here, but the tool's inputSchema "
+                                                      "says draft-07, for another parameter"},
+                      r);
+    rc = cw_schema_differences(s, on_difference, r);
+    cw_schema_unref(s);
+    return rc;
+}
+
+/* What inputSchema says: the first $schema of a parameter (catalogue/normalise.h). */
+static cw_code find_published(review *r, const cw_method *m, cw_schema_draft *ret)
+{
+    const cw_json *dialect = NULL;
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < m->n_params && !dialect && !rc; i++) {
+        cw_str text = m->params[i].schema;
+        const cw_json *schema = NULL;
+        /* The few that can have one, however it is spelt. */
+        if (text.n && (memchr(text.p, '$', text.n) || memchr(text.p, '\\', text.n)))
+            rc = read_schema(r, text, &schema);
+        dialect = cw_json_get(schema, CW_STR("$schema"));
+    }
+    cw_str text = cw_json_is(dialect, CW_JSON_STRING) ? cw_json_text(dialect) : CW_STR("");
+    *ret = memmem(text.p, text.n, "/draft-0", 8) ? CW_SCHEMA_DRAFT_07 : CW_SCHEMA_2020_12;
+    return rc;
+}
+
+static cw_code look_at_schemas(review *r, const cw_method *m)
+{
+    cw_schema_draft published;
+    cw_arena_reset(&r->trees);
+    r->note = (cw_review_note){.method = m->id};
+    cw_code rc = find_published(r, m, &published);
+    if (!rc)
+        rc = look_at_schema(r, m->output, CW_SCHEMA_2020_12);
+    for (size_t i = 0; i < m->n_params && !rc; i++) {
+        r->note.param = m->params[i].name;
+        rc = look_at_schema(r, m->params[i].schema, published);
+    }
+    return rc;
+}
+
+/* ---- headers ---- */
+
+static cw_code look_at_mirrors(review *r, const cw_method *m)
+{
+    const cw_mirror *mirrors;
+    size_t n;
+    cw_err why = {0};
+    if (!m->mark)
+        return CW_OK;
+    cw_code rc = cw_mirror_find(m, NULL, &r->trees, &mirrors, &n, &why);
+    if (rc != CW_PARAMS)
+        return rc == CW_NOMEM ? rc : CW_OK;
+    cw_review_note note = {.method = m->id,
+                           .keyword = CW_STR_INIT(CW_MIRROR_KEYWORD),
+                           .is_input = true,
+                           .text = why.msg};
+    r->fn(&note, r->ctx);
+    return CW_OK;
+}
+
+cw_code cw_review(const cw_method *methods, size_t n, const cw_review_opts *opts, cw_review_fn fn,
+                  void *ctx)
+{
+    review r = {.opts = opts, .fn = fn, .ctx = ctx};
+    cw_code rc = CW_OK;
+    cw_arena_init(&r.trees, SIZE_MAX);
+    for (size_t i = 0; i < n && !rc; i++) {
+        look_at_scopes(&r, &methods[i]);
+        rc = look_at_schemas(&r, &methods[i]);
+        if (!rc)
+            rc = look_at_mirrors(&r, &methods[i]);
+    }
+    cw_arena_done(&r.trees);
+    return rc;
+}
+
+void cw_review_write(const cw_review_note *note, cw_buf *out)
+{
+    cw_buf_printf(out, "method '%.*s': ", CW_STR_ARG(note->method));
+    if (note->scope.n) {
+        cw_buf_printf(out, "scope '%.*s' %s", CW_STR_ARG(note->scope), note->text);
+        return;
+    }
+    if (note->is_input)
+        cw_buf_add(out, CW_STR("params: "));
+    else if (note->param.n)
+        cw_buf_printf(out, "param '%.*s': ", CW_STR_ARG(note->param));
+    else
+        cw_buf_add(out, CW_STR("result: "));
+    cw_buf_printf(out, "%.*s%s%s", CW_STR_ARG(note->pointer), note->pointer.n ? ": " : "",
+                  note->text);
+}

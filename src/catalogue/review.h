@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* review.h - what a source may say but most likely does not mean.
+ *
+ * None of it keeps a source from being loaded: scopes that nobody knows, which are
+ * often typing errors, schemas that clients may read otherwise than we do
+ * (schema/differ.h), and declarations of headers that are not right (mirror.h). The log tells it when a source is loaded, `plugin check` the
+ * plugin's author.
+ *
+ * Ownership: a note lives as long as the call of fn.
+ * Threads:   no state.
+ */
+#ifndef CW_CATALOGUE_REVIEW_H
+#define CW_CATALOGUE_REVIEW_H
+
+#include "catalogue/contract.h"
+
+typedef struct cw_review_note {
+    cw_str method;
+    cw_str scope; /* empty: it is about a schema */
+    cw_str param;  /* whose schema; empty: the result's */
+    bool is_input; /* it is about all params together */
+    cw_str pointer;
+    cw_str keyword;
+    const char *text; /* "ignored in 2020-12, which has …" */
+} cw_review_note;
+
+typedef void (*cw_review_fn)(const cw_review_note *note, void *ctx);
+
+typedef struct cw_review_opts {
+    cw_contract_policy policy;
+    const cw_str *scopes; /* known besides those of access/scopes.h */
+    size_t n_scopes;
+} cw_review_opts;
+
+/* Call fn for everything that should be looked at. Schemas that cannot be compiled are passed over:
+ * the catalogue refuses them. CW_NOMEM. */
+CW_MUST_USE cw_code cw_review(const cw_method *methods, size_t n, const cw_review_opts *opts,
+                              cw_review_fn fn, void *ctx);
+/* "method 'a.b': param 'tags': /items: an array is not allowed in 2020-12, which has prefixItems"
+ */
+void cw_review_write(const cw_review_note *note, cw_buf *out);
+
+#endif

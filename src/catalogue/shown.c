@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "catalogue/shown.h"
+
+#include "base/utf8.h"
+#include "json/write.h"
+
+/* ---- templates ---- */
+
+/* The literal text up to the next variable and that variable's name; .p NULL: none follows. False
+ * when the braces are wrong. */
+static bool next_part(cw_str *rest, cw_str *literal, cw_str *name)
+{
+    const char *open = rest->n ? memchr(rest->p, '{', rest->n) : NULL;
+    *name = (cw_str){NULL, 0};
+    *literal = open ? cw_str_make(rest->p, (size_t)(open - rest->p)) : *rest;
+    if (literal->n && memchr(literal->p, '}', literal->n))
+        return false;
+    if (!open) {
+        *rest = CW_STR("");
+        return true;
+    }
+    cw_str tail = cw_str_make(open + 1, rest->n - literal->n - 1);
+    const char *close = tail.n ? memchr(tail.p, '}', tail.n) : NULL;
+    if (!close)
+        return false;
+    *name = cw_str_make(tail.p, (size_t)(close - tail.p));
+    *rest = cw_str_make(close + 1, tail.n - name->n - 1);
+    return name->n > 0;
+}
+
+static bool is_param(const cw_method *method, cw_str name)
+{
+    for (size_t i = 0; i < method->n_params; i++) {
+        if (cw_str_eq(method->params[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+cw_code cw_shown_check(const cw_method *method, cw_err *err)
+{
+    cw_str names[CW_SHOWN_MAX_VARIABLES], rest = method->shown->address, literal, name;
+    size_t n = 0;
+    while (rest.n) {
+        if (!next_part(&rest, &literal, &name))
+            return cw_fail(err, CW_PARAMS, "expected {name} for each variable");
+        if (!name.p)
+            break;
+        if (n && !literal.n)
+            return cw_fail(err, CW_PARAMS, "two variables need text between them");
+        if (n == CW_SHOWN_MAX_VARIABLES)
+            return cw_fail(err, CW_LIMIT, "more than %u variables", CW_SHOWN_MAX_VARIABLES);
+        if (!is_param(method, name))
+            return cw_fail(err, CW_PARAMS, "variable '%.*s' is no param of the method",
+                           CW_STR_ARG(name));
+        for (size_t i = 0; i < n; i++) {
+            if (cw_str_eq(names[i], name))
+                return cw_fail(err, CW_PARAMS, "variable '%.*s' stands twice", CW_STR_ARG(name));
+        }
+        names[n++] = name;
+    }
+    return n ? CW_OK : cw_fail(err, CW_PARAMS, "a template needs a variable");
+}
+
+static int hex_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Percent-decoded in place of `out`; false when the escapes are wrong or it is not UTF-8. */
+static bool decode(cw_str in, char *out, size_t *ret_n)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < in.n; i++) {
+        if (in.p[i] != '%') {
+            out[n++] = in.p[i];
+            continue;
+        }
+        int high = i + 2 < in.n ? hex_of(in.p[i + 1]) : -1;
+        int low = high >= 0 ? hex_of(in.p[i + 2]) : -1;
+        if (low < 0)
+            return false;
+        out[n++] = (char)(high << 4 | low);
+        i += 2;
+    }
+    *ret_n = n;
+    return cw_utf8_is_valid(cw_str_make(out, n));
+}
+
+/* Where the literal next stands in `uri` from 1 on: a variable is never empty. With an empty one
+ * the variable goes to the end. */
+static bool find_literal(cw_str uri, cw_str literal, size_t *ret)
+{
+    if (!literal.n) {
+        *ret = uri.n;
+        return uri.n > 0;
+    }
+    for (size_t at = 1; at + literal.n <= uri.n; at++) {
+        if (memcmp(uri.p + at, literal.p, literal.n) == 0) {
+            *ret = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One variable of a template that has begun to match: a member of the object. */
+static bool take_variable(cw_json_writer *w, cw_str name, cw_str value, cw_arena *arena)
+{
+    char *text = cw_arena_alloc(arena, value.n + 1);
+    size_t n;
+    /* A variable of level 1 cannot stand for a part of the hierarchy. */
+    if (!text || memchr(value.p, '/', value.n) || !decode(value, text, &n))
+        return false;
+    cw_json_add_string_member(w, name, cw_str_make(text, n));
+    return true;
+}
+
+static bool match(cw_json_writer *w, cw_str template, cw_str uri, cw_arena *arena)
+{
+    cw_str literal, name, after, next;
+    if (!next_part(&template, &literal, &name) || !cw_str_starts(uri, literal))
+        return false;
+    uri = cw_str_make(uri.p + literal.n, uri.n - literal.n);
+    while (name.p) {
+        size_t at;
+        if (!next_part(&template, &after, &next))
+            return false;
+        /* The last text must stand at the very end. */
+        if (!next.p && after.n && !cw_str_ends(uri, after))
+            return false;
+        if (!next.p && after.n)
+            at = uri.n - after.n;
+        else if (!find_literal(uri, after, &at))
+            return false;
+        if (at == 0 || !take_variable(w, name, cw_str_make(uri.p, at), arena))
+            return false;
+        uri = cw_str_make(uri.p + at + after.n, uri.n - at - after.n);
+        name = next;
+    }
+    return uri.n == 0;
+}
+
+static void free_buf(void *b)
+{
+    cw_buf_done(b);
+}
+
+/* A buffer that goes with the arena. */
+static cw_buf *new_buf(cw_arena *arena)
+{
+    cw_buf *b = cw_arena_alloc(arena, sizeof *b);
+    if (!b)
+        return NULL;
+    cw_buf_init(b, SIZE_MAX / 2);
+    return cw_arena_hold(arena, b, free_buf) ? NULL : b;
+}
+
+bool cw_shown_match(cw_str template, cw_str uri, cw_arena *arena, cw_str *ret)
+{
+    cw_json_writer w;
+    *ret = (cw_str){NULL, 0};
+    cw_buf *b = new_buf(arena);
+    if (!b)
+        return true;
+    cw_json_writer_init(&w, b, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    bool matches = match(&w, template, uri, arena);
+    cw_json_close(&w);
+    if (!cw_json_writer_end(&w, NULL) && !b->code)
+        *ret = cw_buf_str(b);
+    return matches;
+}
+
+/* ---- what lists show ---- */
+
+static void write_arguments(cw_json_writer *w, const cw_method *method)
+{
+    if (method->n_params == 0)
+        return;
+    cw_json_add_key(w, CW_STR("arguments"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < method->n_params; i++) {
+        const cw_param *p = &method->params[i];
+        cw_json_open_object(w);
+        cw_json_add_string_member(w, CW_STR("name"), p->name);
+        if (p->description.n)
+            cw_json_add_string_member(w, CW_STR("description"), p->description);
+        if (p->is_required) {
+            cw_json_add_key(w, CW_STR("required"));
+            cw_json_add_bool(w, true);
+        }
+        cw_json_close(w);
+    }
+    cw_json_close(w);
+}
+
+cw_code cw_shown_write(const cw_method *method, cw_arena *arena, cw_str *ret, cw_err *err)
+{
+    const cw_shown *shown = method->shown;
+    cw_json_writer w;
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    bool is_described = false;
+    for (const cw_json *k = cw_json_first(shown->json); k; k = cw_json_next_key(k)) {
+        cw_str name = cw_json_text(k);
+        if (cw_str_is(name, "completes"))
+            continue; /* between the source and us */
+        is_described = is_described || cw_str_is(name, "description");
+        cw_json_add_key(&w, name);
+        cw_json_add_value(&w, cw_json_value(k));
+    }
+    /* Clients refuse a prompt without a description. */
+    if (!is_described)
+        cw_json_add_string_member(&w, CW_STR("description"),
+                                  method->usage.n ? method->usage : method->id);
+    if (shown->kind == CW_SHOWN_PROMPT)
+        write_arguments(&w, method);
+    cw_json_close(&w);
+    cw_code rc = cw_json_writer_end(&w, err);
+    if (!rc) {
+        *ret = cw_arena_dup_str(arena, cw_buf_str(&b));
+        rc = ret->p ? CW_OK : cw_arena_fail(arena, err);
+    }
+    cw_buf_done(&b);
+    return rc;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* cache: have a running server write its documents anew. The order goes through the database, where
+ * it stays: a server that cannot be reached now follows when it can. */
+#include "catalogue/cache.h"
+
+#include "base/clock.h"
+#include "cli/access.h"
+#include "cli/orders.h"
+#include "config/quote.h"
+
+static int order(const char *config, cw_str what, const char *done)
+{
+    cw_access a = {0};
+    int code = cw_access_open(config, /* may_create= */ true, &a);
+    if (code >= 0)
+        return code;
+    cw_code rc = cw_db_order(a.db, what, cw_clock_wall_ms(), &a.err);
+    cw_buf_printf(&a.out,
+                  "%s: a running server follows within a second; one that is not running\n"
+                  "starts with empty caches anyway\n",
+                  done);
+    return cw_access_close(&a, rc);
+}
+
+static int run_rebuild(int argc, char **argv)
+{
+    const char *config = NULL;
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
+    const cw_cli_spec spec = {
+        "cache rebuild", "",
+        "Have the running server load every plugin and ask every service again, and empty\n"
+        "its caches. What cannot be loaded stays as it is.",
+        options, 0};
+    int code = cw_cli_parse(&spec, argc, argv, NULL);
+    return code >= 0 ? code : order(config, CW_STR(CW_ORDER_REBUILD), "rebuild ordered");
+}
+
+static int unknown_tag(const char *tag)
+{
+    char shown[CW_EXCERPT_SIZE];
+    return cw_cli_usage("no documents carry the tag %s; those that exist: %s and %s",
+                        cw_excerpt(cw_str_from(tag), shown),
+                        cw_cache_tags_text(CW_CACHE_DISCOVERY).p,
+                        cw_cache_tags_text(CW_CACHE_PERMISSIONS).p);
+}
+
+static int run_invalidate(int argc, char **argv)
+{
+    const char *config = NULL;
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
+    const cw_cli_spec spec = {
+        "cache invalidate", "TAG",
+        "Have the running server forget the documents with a tag: jsonrpc_mcp:discovery\n"
+        "(all of them) or user.permissions (those that depend on who asks). They are\n"
+        "written anew when somebody asks for them.",
+        options, 1};
+    cw_cli_args args = {0};
+    int code = cw_cli_parse(&spec, argc, argv, &args);
+    if (code >= 0)
+        return code;
+    if (args.n < 1)
+        return cw_cli_usage("usage: causeway cache invalidate TAG");
+    if (!cw_cache_tag_find(cw_str_from(args.items[0])))
+        return unknown_tag(args.items[0]);
+    return order(config, cw_str_from(args.items[0]), "invalidation ordered");
+}
+
+int cw_cli_cache(int argc, char **argv)
+{
+    static const cw_cli_command commands[] = {
+        {"rebuild", "discover everything anew and empty the caches", run_rebuild},
+        {"invalidate", "forget the documents with a tag", run_invalidate},
+        {0},
+    };
+    static const cw_cli_group group = {
+        "causeway cache",
+        "The documents that a running server keeps: lists and descriptions.",
+        "\"causeway help cache COMMAND\" explains a command.",
+        commands,
+    };
+    return cw_cli_dispatch(&group, argc, argv);
+}

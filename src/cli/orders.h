@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* orders.h - what the cache commands ask of a running server, on its way through the database.
+ *
+ * A command counts an order up; the server reads the counts whenever the database
+ * has changed, and does what was ordered since it looked last. What was ordered
+ * before it started it need not do: it has started with nothing in its caches.
+ *
+ *     causeway cache ... ─► database ─► store: changed ─► cw_orders_read
+ *                                                             │
+ *     main: cw_orders_take ◄── on_read, on the store's thread ┘
+ *
+ * Threads: init, read, take and done on the main thread.
+ */
+#ifndef CW_CLI_ORDERS_H
+#define CW_CLI_ORDERS_H
+
+#include <pthread.h>
+
+#include "store/store.h"
+
+#define CW_ORDER_REBUILD "rebuild"
+#define CW_ORDERS_KINDS 3u /* rebuild, and each tag of catalogue/cache.h */
+
+typedef struct cw_orders {
+    cw_store_job job;
+    void (*on_read)(void *ctx); /* on the store's thread: there is something to take */
+    void *ctx;
+    int64_t begun; /* ms since 1970 */
+    /* the store's thread's own */
+    bool was_read;                                      /* at least once */
+    int64_t n[CW_ORDERS_KINDS], fresh[CW_ORDERS_KINDS]; /* as of last time; just read */
+    pthread_mutex_t lock;                               /* of what follows */
+    bool is_asked;                                      /* the job waits or runs */
+    unsigned todo; /* a bit for each kind that was ordered and not taken */
+} cw_orders;
+
+void cw_orders_init(cw_orders *o, void (*on_read)(void *ctx), void *ctx);
+/* After the store has ended. */
+void cw_orders_done(cw_orders *o);
+/* Have the counts read. CW_LIMIT: the store is too busy, try again. */
+CW_MUST_USE cw_code cw_orders_read(cw_orders *o, cw_store *store);
+/* What is to be done: *ret_tags, and whether all is to be discovered anew (then all tags). */
+bool cw_orders_take(cw_orders *o, unsigned *ret_tags);
+
+#endif

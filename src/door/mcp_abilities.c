@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp_abilities.c - what the server says of itself: as much as this caller can use. */
+#include "door/mcp_int.h"
+
+#define CHUNK 64u
+
+static bool sees(const cw_view *view, cw_view_list list)
+{
+    const cw_entry *entry;
+    size_t n;
+    bool more;
+    cw_view_after(view, list, CW_STR(""), &entry, 1, &n, &more);
+    return n > 0;
+}
+
+/* Whether a value of the method's params could be proposed. The word alone decides here: who asks
+ * for values that are not there gets none. */
+static bool completes(const cw_method *method)
+{
+    const cw_json *names = method->shown->completes;
+    if (names && cw_json_first(names))
+        return true;
+    for (size_t i = 0; i < method->n_params; i++) {
+        cw_str schema = method->params[i].schema;
+        if (memmem(schema.p, schema.n, "\"enum\"", 6) || memmem(schema.p, schema.n, "\"const\"", 7))
+            return true;
+    }
+    return false;
+}
+
+static bool any_completes(cw_view *view, cw_view_list list)
+{
+    const cw_entry *entries[CHUNK];
+    size_t n, total, at = 0;
+    do {
+        if (cw_view_page(view, list, at, entries, CHUNK, &n, &total))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            if (completes(entries[i]->method))
+                return true;
+        }
+        at += n;
+    } while (n && at < total);
+    return false;
+}
+
+void cw_mcp_add_abilities(cw_buf *out, const cw_mcp_request *r)
+{
+    const cw_turn_opts *opts = &r->item->turn->opts;
+    cw_view *view = opts->view;
+    /* Who has no stream for it is never told of changes. */
+    bool tells =
+        r->era->is_stamped || r->port->session || cw_bridge_settings_of(opts->bl)->legacy_sessions;
+    bool may_look = cw_view_discover_verdict(view) == CW_VERDICT_ALLOW;
+    bool has_prompts = may_look && sees(view, CW_VIEW_PROMPTS);
+    bool has_templates = may_look && sees(view, CW_VIEW_TEMPLATES);
+    bool has_resources = has_templates || (may_look && sees(view, CW_VIEW_RESOURCES));
+    cw_str changes = tells ? CW_STR("{\"listChanged\":true}") : CW_STR("{}");
+    cw_buf_add(out, CW_STR("{\"tools\":"));
+    cw_buf_add(out, changes);
+    cw_buf_add(out, CW_STR(",\"logging\":{}"));
+    if (has_prompts) {
+        cw_buf_add(out, CW_STR(",\"prompts\":"));
+        cw_buf_add(out, changes);
+    }
+    if (has_resources)
+        cw_buf_add(out, tells ? CW_STR(",\"resources\":{\"listChanged\":true,\"subscribe\":true}")
+                              : CW_STR(",\"resources\":{}"));
+    if ((has_prompts && any_completes(view, CW_VIEW_PROMPTS)) ||
+        (has_templates && any_completes(view, CW_VIEW_TEMPLATES)))
+        cw_buf_add(out, CW_STR(",\"completions\":{}"));
+    cw_buf_add_char(out, '}');
+}

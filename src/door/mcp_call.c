@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp_call.c - a method that runs for an MCP client: as a tool, a prompt, a resource, a completion.
+ *
+ * What is the same for all of them: progress and log lines on the way, questions,
+ * and one answer at the end. What differs is in a cw_mcp_kind.
+ */
+#include <math.h>
+
+#include "door/mcp_ask.h"
+#include "door/mcp_int.h"
+#include "json/write.h"
+
+/* ---- what comes back ---- */
+
+void cw_mcp_open_notice(cw_json_writer *w, cw_buf *b, cw_str method)
+{
+    cw_buf_init(b, SIZE_MAX / 2);
+    cw_json_writer_init(w, b, CW_JSON_COMPACT);
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("jsonrpc"), CW_STR("2.0"));
+    cw_json_add_string_member(w, CW_STR("method"), method);
+    cw_json_add_key(w, CW_STR("params"));
+    cw_json_open_object(w);
+}
+
+/* Close the two objects of a notification and say it. */
+static void say(const cw_mcp_running *call, cw_said kind, cw_json_writer *w, cw_buf *b)
+{
+    cw_json_close(w);
+    cw_json_close(w);
+    if (!cw_json_writer_end(w, NULL))
+        (void)cw_port_say(call->item->turn->port, kind, cw_buf_str(b));
+    cw_buf_done(b);
+}
+
+static void on_progress(cw_sink *sink, const cw_progress *progress)
+{
+    cw_mcp_running *call = CW_CONTAINER(sink, cw_mcp_running, sink);
+    cw_buf b;
+    cw_json_writer w;
+    if (!isfinite(progress->progress) || progress->progress <= call->reached)
+        return;
+    call->reached = progress->progress;
+    cw_mcp_open_notice(&w, &b, CW_STR("notifications/progress"));
+    cw_json_add_key(&w, CW_STR("progressToken"));
+    cw_json_add_span(&w, call->token);
+    cw_json_add_key(&w, CW_STR("progress"));
+    cw_json_add_double(&w, progress->progress);
+    if (isfinite(progress->total)) {
+        cw_json_add_key(&w, CW_STR("total"));
+        cw_json_add_double(&w, progress->total);
+    }
+    if (progress->message.n)
+        cw_json_add_string_member(&w, CW_STR("message"), progress->message);
+    say(call, CW_SAID_PROGRESS, &w, &b);
+}
+
+static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
+{
+    const cw_mcp_running *call = CW_CONTAINER(sink, cw_mcp_running, sink);
+    cw_buf b;
+    cw_json_writer w;
+    if (!call->may_say || level > call->session.level)
+        return;
+    cw_mcp_open_notice(&w, &b, CW_STR("notifications/message"));
+    cw_json_add_string_member(&w, CW_STR("level"), cw_mcp_level_name(level));
+    cw_json_add_string_member(&w, CW_STR("logger"), call->job.entry->method->id);
+    cw_json_add_string_member(&w, CW_STR("data"), message);
+    say(call, CW_SAID_LOG, &w, &b);
+}
+
+/* It is over: nobody can reach it any more. */
+static void close_call(cw_mcp_running *call)
+{
+    cw_mcp_link_remove(&call->link);
+    cw_mcp_ask_drop(call);
+    call->item->on_gone = NULL;
+}
+
+static void on_done(cw_sink *sink, const cw_outcome *outcome)
+{
+    cw_mcp_running *call = CW_CONTAINER(sink, cw_mcp_running, sink);
+    cw_buf b;
+    if (outcome->kind == CW_OUTCOME_ASKS) {
+        cw_mcp_ask(call, outcome);
+        return;
+    }
+    cw_buf_init(&b, SIZE_MAX / 2);
+    call->job.kind->write(&b, call->era, &call->job, outcome, call->item->id);
+    close_call(call);
+    cw_turn_answer(call->item, 200, &b, CW_STR(""));
+}
+
+void cw_mcp_call_fail(cw_mcp_running *call, const char *text)
+{
+    on_done(&call->sink, &(cw_outcome){.kind = CW_OUTCOME_FAILED, .message = cw_str_from(text)});
+}
+
+static void on_gone(cw_turn_item *item)
+{
+    close_call(item->self);
+}
+
+void cw_mcp_call_cancel(cw_mcp_link *link)
+{
+    cw_mcp_running *call = CW_CONTAINER(link, cw_mcp_running, link);
+    cw_turn_item *item = call->item;
+    cw_call_handle handle = item->call;
+    cw_bridge_loop *bl = item->turn->opts.bl;
+    close_call(call);
+    cw_call_leave(bl, handle);
+    cw_turn_skip(item);
+}
+
+/* ---- the way in ---- */
+
+static void add_client(cw_buf *b, unsigned abilities)
+{
+    static const struct {
+        unsigned ability;
+        const char *name;
+    } names[] = {
+        {CW_MCP_CAN_ELICIT, "elicitation"}, {CW_MCP_CAN_ELICIT_URL, "elicitation.url"},
+        {CW_MCP_CAN_SAMPLE, "sampling"},    {CW_MCP_CAN_SAMPLE_TOOLS, "sampling.tools"},
+        {CW_MCP_CAN_ROOTS, "roots"},
+    };
+    const char *separator = ",\"client\":[\"";
+    if (!abilities)
+        return;
+    for (size_t i = 0; i < CW_COUNT(names); i++) {
+        if (!(abilities & names[i].ability))
+            continue;
+        cw_buf_add(b, cw_str_from(separator));
+        cw_buf_add(b, cw_str_from(names[i].name));
+        separator = "\",\"";
+    }
+    cw_buf_add(b, CW_STR("\"]"));
+}
+
+/* What the method is told beside its arguments. */
+static void add_extras(cw_buf *b, const cw_mcp_running *call)
+{
+    static const char *const levels[] = {"error", "warn", "info", "debug"};
+    add_client(b, call->session.abilities);
+    if (call->session.level != CW_LOG_OFF)
+        cw_buf_printf(b, ",\"log\":\"%s\"", levels[call->session.level]);
+    if (call->job.address.n) {
+        cw_buf_add(b, CW_STR(",\"uri\":"));
+        cw_json_escape(b, call->job.address);
+    }
+    if (call->answers.n) {
+        cw_buf_add(b, CW_STR(",\"answers\":"));
+        cw_buf_add(b, call->answers);
+    }
+    if (call->state.n) {
+        cw_buf_add(b, CW_STR(",\"state\":"));
+        cw_json_escape(b, call->state);
+    }
+    cw_buf_add(b, call->job.extras);
+}
+
+static void refuse(cw_mcp_running *call, cw_code rc, const cw_call_refusal *refusal)
+{
+    cw_turn_item *item = call->item;
+    close_call(call);
+    if (rc == CW_DECLINED)
+        cw_mcp_refuse(item, refusal->verdict, &call->job.entry->method->needs);
+    else if (rc == CW_PARAMS || rc == CW_IO)
+        call->job.kind->refuse(item, call->era, rc, refusal->err.msg);
+    else
+        cw_mcp_fail(item, 500, CW_RPC_INTERNAL, refusal->err.msg);
+}
+
+void cw_mcp_call_run(cw_mcp_running *call)
+{
+    cw_turn_item *item = call->item;
+    cw_buf extras;
+    cw_call_refusal refusal;
+    cw_buf_init(&extras, SIZE_MAX / 2);
+    add_extras(&extras, call);
+    cw_call_request request = {.view = call->view,
+                               .entry = call->job.entry,
+                               .params = call->job.params,
+                               .can_ask = !call->job.is_completion,
+                               .is_completion = call->job.is_completion,
+                               .extras = cw_buf_str(&extras),
+                               .wants_progress = call->token.n > 0,
+                               .sink = &call->sink};
+    cw_code rc = extras.code ? cw_fail_nomem(&refusal.err)
+                             : cw_call_start(item->turn->opts.bl, &request, &item->call, &refusal);
+    cw_buf_done(&extras);
+    if (rc)
+        refuse(call, rc, &refusal);
+}
+
+/* Have the call known by its request's id, for a client that may take it back. */
+static bool enter(cw_mcp_running *call, cw_port *port)
+{
+    if (!call->session.is_named || !call->item->id.p)
+        return true;
+    cw_str key = cw_mcp_call_key(&call->session, call->item->id, port->arena);
+    if (!key.p)
+        return false;
+    cw_mcp_link_add(cw_mcp_desk_of(call->door, port->loop)->calls, &call->link, key);
+    return true;
+}
+
+/* The level of log lines that a request asks for, else that of its session. */
+static bool read_level(const cw_mcp_request *r, cw_log_level *ret)
+{
+    const cw_json *level = cw_mcp_meta(r->params, CW_STR(CW_MCP_META("logLevel")));
+    *ret = r->session->level;
+    if (!r->era->is_stamped || !level)
+        return true;
+    return cw_json_is(level, CW_JSON_STRING) && cw_mcp_level_parse(cw_json_text(level), ret);
+}
+
+static const char *check(const cw_mcp_request *r, cw_log_level *ret_level, cw_str *ret_token)
+{
+    const cw_json *token = cw_mcp_meta(r->params, CW_STR("progressToken"));
+    *ret_token = token ? cw_json_span(token) : CW_STR("");
+    if (token && !cw_json_is(token, CW_JSON_STRING) && !cw_json_is_integer(token))
+        return "progressToken must be a string or an integer";
+    if (!read_level(r, ret_level))
+        return "logLevel must be one of debug, info, notice, warning, error, critical, alert, "
+               "emergency";
+    return NULL;
+}
+
+void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_job *job)
+{
+    static const cw_sink_ops ops = {on_progress, on_log, on_done};
+    cw_log_level level;
+    cw_str token;
+    const char *problem = check(r, &level, &token);
+    if (problem) {
+        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, problem);
+        return;
+    }
+    cw_mcp_running *call = cw_arena_alloc(r->port->arena, sizeof *call);
+    if (!call) {
+        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    /* A batch is answered as one JSON text. */
+    bool may_say = !r->item->turn->opts.is_batch && r->port->can_say;
+    *call = (cw_mcp_running){.sink = {&ops},
+                             .item = r->item,
+                             .door = r->door,
+                             .era = r->era,
+                             .job = *job,
+                             .session = *r->session,
+                             .view = r->item->turn->opts.view,
+                             .token = may_say ? token : CW_STR(""),
+                             .may_say = may_say,
+                             .reached = -HUGE_VAL};
+    call->session.level = level;
+    r->item->self = call;
+    r->item->on_gone = on_gone;
+    if (r->era->is_stamped && !cw_mcp_ask_resume(r, call))
+        return;
+    if (!enter(call, r->port)) {
+        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    cw_mcp_call_run(call);
+}

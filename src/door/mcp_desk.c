@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp_desk.c - what runs on a loop for MCP clients, so that other requests can reach it.
+ *
+ * A cancel or an answer arrives as a request of its own, on any loop. It is passed
+ * to the loop that it names, or to all of them, and each looks at its own desk.
+ */
+#include <stdlib.h>
+
+#include "door/mcp_ask.h"
+#include "door/mcp_int.h"
+
+static void begin(cw_mcp_desk *desk, cw_loop *loop)
+{
+    for (size_t i = 0; i < CW_MCP_BUCKETS; i++) {
+        desk->calls[i].prev = desk->calls[i].next = &desk->calls[i];
+        desk->asks[i].prev = desk->asks[i].next = &desk->asks[i];
+    }
+    cw_deadline_list_init(&desk->waiting, 0, cw_mcp_ask_on_late);
+    cw_loop_watch(loop, &desk->waiting);
+    desk->is_begun = true;
+}
+
+cw_mcp_desk *cw_mcp_desk_of(cw_mcp *door, cw_loop *loop)
+{
+    cw_mcp_desk *desk = &door->desks[loop->index];
+    if (CW_UNLIKELY(!desk->is_begun))
+        begin(desk, loop);
+    return desk;
+}
+
+/* ---- links ---- */
+
+void cw_mcp_link_add(cw_mcp_link *buckets, cw_mcp_link *link, cw_str key)
+{
+    link->key = key;
+    link->hash = cw_hash(key);
+    cw_mcp_link *root = &buckets[link->hash % CW_MCP_BUCKETS];
+    link->next = root;
+    link->prev = root->prev;
+    link->prev->next = link;
+    root->prev = link;
+}
+
+void cw_mcp_link_remove(cw_mcp_link *link)
+{
+    if (!link->next)
+        return;
+    link->prev->next = link->next;
+    link->next->prev = link->prev;
+    link->prev = link->next = NULL;
+}
+
+cw_mcp_link *cw_mcp_link_find(cw_mcp_link *buckets, cw_str key, const cw_mcp_link *after)
+{
+    uint64_t hash = cw_hash(key);
+    cw_mcp_link *root = &buckets[hash % CW_MCP_BUCKETS];
+    for (cw_mcp_link *l = after ? after->next : root->next; l != root; l = l->next) {
+        if (l->hash == hash && cw_str_eq(l->key, key))
+            return l;
+    }
+    return NULL;
+}
+
+/* ---- cancels ---- */
+
+/* The session's number, then the id as it was sent. */
+cw_str cw_mcp_call_key(const cw_mcp_session *session, cw_str id, cw_arena *arena)
+{
+    char *p = cw_arena_alloc(arena, CW_MCP_NUMBER + id.n);
+    if (!p)
+        return (cw_str){NULL, 0};
+    memcpy(p, session->number, CW_MCP_NUMBER);
+    memcpy(p + CW_MCP_NUMBER, id.p, id.n);
+    return cw_str_make(p, CW_MCP_NUMBER + id.n);
+}
+
+/* The door's address, then the key. */
+static void on_cancel(cw_bridge_loop *bl, cw_str bytes)
+{
+    cw_mcp *door;
+    memcpy(&door, bytes.p, sizeof door);
+    cw_str key = cw_str_make(bytes.p + sizeof door, bytes.n - sizeof door);
+    cw_mcp_desk *desk = cw_mcp_desk_of(door, cw_bridge_loop_of(bl));
+    /* Whoever uses an id twice at the same time means both. */
+    for (;;) {
+        cw_mcp_link *link = cw_mcp_link_find(desk->calls, key, NULL);
+        if (!link)
+            return;
+        cw_mcp_link_remove(link);
+        cw_mcp_call_cancel(link);
+    }
+}
+
+void cw_mcp_cancel(const cw_mcp_request *r, cw_str id)
+{
+    cw_str key = cw_mcp_call_key(r->session, id, r->port->arena);
+    char *bytes = key.p ? cw_arena_alloc(r->port->arena, sizeof r->door + key.n) : NULL;
+    if (!bytes)
+        return; /* the call just runs on */
+    memcpy(bytes, &r->door, sizeof r->door);
+    memcpy(bytes + sizeof r->door, key.p, key.n);
+    cw_bridge_tell(r->item->turn->opts.bl, on_cancel, cw_str_make(bytes, sizeof r->door + key.n));
+}
+
+/* ---- the door ---- */
+
+cw_code cw_mcp_new(cw_bridge *bridge, unsigned n_loops, const cw_seal *seal, cw_mcp **ret,
+                   cw_err *err)
+{
+    cw_mcp *door = calloc(1, sizeof *door + n_loops * sizeof *door->desks);
+    cw_mcp_known *ring = calloc(CW_MCP_KNOWN, sizeof *ring);
+    if (!door || !ring) {
+        free(door);
+        free(ring);
+        return cw_fail_nomem(err);
+    }
+    door->bridge = bridge;
+    door->seal = *seal;
+    door->ring = ring;
+    door->n_loops = n_loops;
+    pthread_mutex_init(&door->lock, NULL);
+    cw_map_init(&door->known, CW_MCP_KNOWN);
+    *ret = door;
+    return CW_OK;
+}
+
+void cw_mcp_free(cw_mcp *door)
+{
+    if (!door)
+        return;
+    cw_map_done(&door->known);
+    pthread_mutex_destroy(&door->lock);
+    free(door->ring);
+    free(door);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp_session.c - sessions of the handshake, which carry themselves.
+ *
+ * The name of a session is sealed: version, abilities of the client, whose it is and
+ * until when. Any replica with the same key can read it, and nothing is stored. It
+ * names state and never authenticates: shown with other credentials than those of
+ * the handshake it is as unknown as any other text.
+ *
+ *     expiry u64 | abilities u32 | number 16 | n u8, version | caller
+ *
+ * What changes later (the level of log lines, that it has ended) is remembered by
+ * the process, for a bounded number of sessions.
+ */
+#include "base/random.h"
+#include "door/mcp_int.h"
+
+#define PURPOSE CW_STR("mcp session")
+#define FIXED (8u + 4u + CW_MCP_NUMBER + 1u)
+
+/* ---- abilities ---- */
+
+static bool has(const cw_json *object, const char *name)
+{
+    return cw_json_is(cw_json_get(object, cw_str_from(name)), CW_JSON_OBJECT);
+}
+
+unsigned cw_mcp_abilities(const cw_json *capabilities)
+{
+    const cw_json *elicit = cw_json_get(capabilities, CW_STR("elicitation"));
+    const cw_json *sample = cw_json_get(capabilities, CW_STR("sampling"));
+    unsigned abilities = 0;
+    /* Without saying which kind it means forms. */
+    if (cw_json_is(elicit, CW_JSON_OBJECT) && (has(elicit, "form") || !has(elicit, "url")))
+        abilities |= CW_MCP_CAN_ELICIT;
+    if (has(elicit, "url"))
+        abilities |= CW_MCP_CAN_ELICIT_URL;
+    if (cw_json_is(sample, CW_JSON_OBJECT))
+        abilities |= CW_MCP_CAN_SAMPLE;
+    if (has(sample, "tools"))
+        abilities |= CW_MCP_CAN_SAMPLE_TOOLS;
+    if (has(capabilities, "roots"))
+        abilities |= CW_MCP_CAN_ROOTS;
+    return abilities;
+}
+
+/* ---- levels ---- */
+
+/* Ours are fewer: what lies between two of them wants the graver one. */
+static const struct {
+    cw_str name;
+    cw_log_level level;
+} levels[] = {
+    {CW_STR_INIT("debug"), CW_LOG_DEBUG}, {CW_STR_INIT("info"), CW_LOG_INFO},
+    {CW_STR_INIT("notice"), CW_LOG_WARN}, {CW_STR_INIT("warning"), CW_LOG_WARN},
+    {CW_STR_INIT("error"), CW_LOG_ERROR}, {CW_STR_INIT("critical"), CW_LOG_OFF},
+    {CW_STR_INIT("alert"), CW_LOG_OFF},   {CW_STR_INIT("emergency"), CW_LOG_OFF},
+};
+
+bool cw_mcp_level_parse(cw_str name, cw_log_level *ret)
+{
+    for (size_t i = 0; i < CW_COUNT(levels); i++) {
+        if (cw_str_eq(levels[i].name, name)) {
+            *ret = levels[i].level;
+            return true;
+        }
+    }
+    return false;
+}
+
+cw_str cw_mcp_level_name(cw_log_level level)
+{
+    if (level == CW_LOG_WARN)
+        return CW_STR("warning");
+    return level == CW_LOG_ERROR ? CW_STR("error")
+                                 : (level == CW_LOG_INFO ? CW_STR("info") : CW_STR("debug"));
+}
+
+/* ---- what is remembered ---- */
+
+/* The one of this session, made when it is not there: the oldest one goes. NULL without memory. */
+static cw_mcp_known *note(cw_mcp *door, const cw_mcp_session *session)
+{
+    cw_str number = cw_str_make((const char *)session->number, CW_MCP_NUMBER);
+    cw_mcp_known *known = cw_map_find(&door->known, number);
+    if (known)
+        return known;
+    known = &door->ring[door->at];
+    cw_str key = cw_str_make((const char *)known->number, CW_MCP_NUMBER);
+    if (known->is_used)
+        (void)cw_map_remove(&door->known, key);
+    *known = (cw_mcp_known){.level = CW_LOG_OFF};
+    memcpy(known->number, session->number, CW_MCP_NUMBER);
+    if (cw_map_put(&door->known, key, known, NULL))
+        return NULL;
+    known->is_used = true;
+    door->at = (door->at + 1) % CW_MCP_KNOWN;
+    atomic_store(&door->n_known, (unsigned)door->known.n);
+    return known;
+}
+
+void cw_mcp_session_end(cw_mcp *door, const cw_mcp_session *session)
+{
+    pthread_mutex_lock(&door->lock);
+    cw_mcp_known *known = note(door, session);
+    if (known)
+        known->is_ended = true;
+    pthread_mutex_unlock(&door->lock);
+}
+
+void cw_mcp_session_set_level(cw_mcp *door, const cw_mcp_session *session, cw_log_level level)
+{
+    pthread_mutex_lock(&door->lock);
+    cw_mcp_known *known = note(door, session);
+    if (known)
+        known->level = level;
+    pthread_mutex_unlock(&door->lock);
+}
+
+/* False when it has ended. */
+static bool recall(cw_mcp *door, cw_mcp_session *session)
+{
+    cw_str number = cw_str_make((const char *)session->number, CW_MCP_NUMBER);
+    bool is_ended = false;
+    if (atomic_load(&door->n_known) == 0)
+        return true;
+    pthread_mutex_lock(&door->lock);
+    const cw_mcp_known *known = cw_map_find(&door->known, number);
+    if (known) {
+        session->level = known->level;
+        is_ended = known->is_ended;
+    }
+    pthread_mutex_unlock(&door->lock);
+    return !is_ended;
+}
+
+/* ---- the name ---- */
+
+cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned abilities)
+{
+    const cw_turn_opts *opts = &r->item->turn->opts;
+    const cw_bridge_settings *settings = cw_bridge_settings_of(opts->bl);
+    cw_str caller = cw_caller_id(cw_view_caller(opts->view)), name = {NULL, 0};
+    if (!settings->legacy_sessions)
+        return CW_STR("");
+    uint64_t expiry = (uint64_t)cw_clock_wall_ms() + UINT64_C(1000) * settings->session_s;
+    uint32_t bits = abilities;
+    char *p = cw_arena_alloc(r->port->arena, FIXED + version.n + caller.n);
+    cw_err err;
+    if (!p || cw_random_bytes(p + 12, CW_MCP_NUMBER, &err))
+        return name;
+    memcpy(p, &expiry, 8);
+    memcpy(p + 8, &bits, 4);
+    p[FIXED - 1] = (char)version.n;
+    memcpy(p + FIXED, version.p, version.n);
+    memcpy(p + FIXED + version.n, caller.p, caller.n);
+    cw_str plain = cw_str_make(p, FIXED + version.n + caller.n);
+    if (cw_seal_close(&r->door->seal, PURPOSE, plain, r->port->arena, &name, &err))
+        return (cw_str){NULL, 0};
+    return name;
+}
+
+bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret)
+{
+    cw_str name = cw_port_header(r->port, CW_STR("Mcp-Session-Id")), plain;
+    *ret = (cw_mcp_session){.level = CW_LOG_OFF};
+    if (r->port->session) {
+        *ret = *r->port->session;
+        return true;
+    }
+    if (!name.p || !cw_bridge_settings_of(r->item->turn->opts.bl)->legacy_sessions)
+        return true;
+    uint64_t expiry;
+    uint32_t bits;
+    if (cw_seal_open(&r->door->seal, PURPOSE, cw_str_trim(name), r->port->arena, &plain) ||
+        plain.n < FIXED || plain.n - FIXED < (unsigned char)plain.p[FIXED - 1])
+        return false;
+    size_t n_version = (unsigned char)plain.p[FIXED - 1];
+    cw_str caller = cw_str_make(plain.p + FIXED + n_version, plain.n - FIXED - n_version);
+    memcpy(&expiry, plain.p, 8);
+    memcpy(&bits, plain.p + 8, 4);
+    if (expiry <= (uint64_t)cw_clock_wall_ms() ||
+        !cw_str_eq(caller, cw_caller_id(cw_view_caller(r->item->turn->opts.view))))
+        return false;
+    ret->is_named = true;
+    ret->abilities = bits;
+    ret->version = cw_str_make(plain.p + FIXED, n_version);
+    memcpy(ret->number, plain.p + 12, CW_MCP_NUMBER);
+    return recall(r->door, ret);
+}

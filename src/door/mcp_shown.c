@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp_shown.c - resources and prompts: lists of them, and the one that is wanted. */
+#include "catalogue/shown.h"
+#include "door/mcp_int.h"
+
+#define CHUNK 64u /* entries that are looked up at once */
+
+/* ---- lists ---- */
+
+/* Append "[{…},{…}]". */
+static void add_all(cw_buf *out, cw_view *view, cw_view_list list)
+{
+    const cw_entry *entries[CHUNK];
+    size_t n, total, at = 0;
+    char separator = '[';
+    do {
+        cw_code rc = cw_view_page(view, list, at, entries, CHUNK, &n, &total);
+        if (rc) {
+            out->code = rc;
+            return;
+        }
+        for (size_t i = 0; i < n; i++) {
+            cw_buf_add_char(out, separator);
+            cw_buf_add(out, entries[i]->shown_json);
+            separator = ',';
+        }
+        at += n;
+    } while (n && at < total);
+    cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
+}
+
+static void answer_list(const cw_mcp_request *r, cw_view_list list, cw_str open)
+{
+    const cw_turn_opts *opts = &r->item->turn->opts;
+    cw_verdict verdict = cw_view_discover_verdict(opts->view);
+    cw_buf b;
+    if (verdict != CW_VERDICT_ALLOW) {
+        cw_mcp_refuse(r->item, verdict, NULL);
+        return;
+    }
+    if (cw_json_get(r->params, CW_STR("cursor"))) {
+        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "Unknown cursor");
+        return;
+    }
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_message_open_result(&b);
+    cw_buf_add(&b, open);
+    add_all(&b, opts->view, list);
+    if (r->era->is_stamped) {
+        cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
+        cw_buf_add_i64(&b, cw_bridge_settings_of(opts->bl)->list_ttl_ms);
+        cw_buf_add(&b, CW_STR(",\"cacheScope\":\"private\"," CW_MCP_STAMP));
+    }
+    cw_buf_add_char(&b, '}');
+    cw_message_close(&b, r->item->id);
+    cw_turn_answer(r->item, 200, &b, CW_STR(""));
+}
+
+void cw_mcp_list_prompts(const cw_mcp_request *r)
+{
+    answer_list(r, CW_VIEW_PROMPTS, CW_STR("{\"prompts\":"));
+}
+
+void cw_mcp_list_resources(const cw_mcp_request *r)
+{
+    answer_list(r, CW_VIEW_RESOURCES, CW_STR("{\"resources\":"));
+}
+
+void cw_mcp_list_templates(const cw_mcp_request *r)
+{
+    answer_list(r, CW_VIEW_TEMPLATES, CW_STR("{\"resourceTemplates\":"));
+}
+
+/* ---- what is there ---- */
+
+/* Templates are tried in the order of their list, those whose beginning differs not at all. */
+static cw_code match_template(const cw_entry *entry, cw_str uri, cw_arena *arena, cw_str *ret)
+{
+    cw_str template = entry->method->shown->address;
+    const char *open = memchr(template.p, '{', template.n);
+    cw_str literal = cw_str_make(template.p, open ? (size_t)(open - template.p) : template.n);
+    if (!cw_str_starts(uri, literal) || !cw_shown_match(template, uri, arena, ret))
+        return CW_DECLINED;
+    return ret->p ? CW_OK : CW_NOMEM;
+}
+
+cw_code cw_mcp_find_resource(cw_view *view, cw_str uri, cw_arena *arena, const cw_entry **ret,
+                             cw_str *ret_variables)
+{
+    const cw_entry *entries[CHUNK];
+    size_t n, total, at = 0;
+    *ret_variables = CW_STR("");
+    *ret = cw_view_find_shown(view, CW_SHOWN_RESOURCE, uri);
+    if (*ret)
+        return CW_OK;
+    do {
+        cw_code rc = cw_view_page(view, CW_VIEW_TEMPLATES, at, entries, CHUNK, &n, &total);
+        for (size_t i = 0; !rc && i < n; i++) {
+            cw_code found = match_template(entries[i], uri, arena, ret_variables);
+            *ret = entries[i];
+            if (found != CW_DECLINED)
+                return found;
+        }
+        if (rc)
+            return rc;
+        at += n;
+    } while (n && at < total);
+    *ret = NULL;
+    return CW_DECLINED;
+}
+
+void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri)
+{
+    cw_buf text, data;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_add(&text, CW_STR("Resource not found: "));
+    cw_buf_add(&text, uri);
+    cw_mcp_add_address(&data, uri);
+    cw_mcp_error(r->item, 200, r->era->no_resource, cw_buf_str(&text), cw_buf_str(&data));
+    cw_buf_done(&text);
+    cw_buf_done(&data);
+}
+
+void cw_mcp_fail_prompt(const cw_mcp_request *r, cw_str name)
+{
+    cw_buf text;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_add(&text, CW_STR("Unknown prompt: "));
+    cw_buf_add(&text, name);
+    cw_mcp_error(r->item, 200, CW_RPC_PARAMS, cw_buf_str(&text), CW_STR(""));
+    cw_buf_done(&text);
+}
+
+/* ---- arguments ---- */
+
+static const cw_param *param_of(const cw_method *method, cw_str name)
+{
+    for (size_t i = 0; i < method->n_params; i++) {
+        if (cw_str_eq(method->params[i].name, name))
+            return &method->params[i];
+    }
+    return NULL;
+}
+
+/* The text of a string, when its param wants a number or a boolean and that is what it says. */
+static cw_str plain_text(const cw_param *param, const cw_json *value, cw_arena *arena)
+{
+    const cw_json *schema, *literal;
+    cw_str none = {NULL, 0}, text;
+    if (!param || !param->schema.n || !cw_json_is(value, CW_JSON_STRING) ||
+        cw_json_read(param->schema, NULL, arena, &schema, NULL, NULL))
+        return none;
+    const cw_json *type = cw_json_get(schema, CW_STR("type"));
+    text = cw_json_text(value);
+    if (!cw_json_is(type, CW_JSON_STRING) || !text.n ||
+        cw_json_read(text, NULL, arena, &literal, NULL, NULL))
+        return none;
+    bool is_number = cw_str_is(cw_json_text(type), "number") && cw_json_is(literal, CW_JSON_NUMBER);
+    bool is_whole = cw_str_is(cw_json_text(type), "integer") && cw_json_is_integer(literal);
+    bool is_bool = cw_str_is(cw_json_text(type), "boolean") &&
+                   (cw_json_is(literal, CW_JSON_TRUE) || cw_json_is(literal, CW_JSON_FALSE));
+    return is_number || is_whole || is_bool ? cw_json_span(literal) : none;
+}
+
+/* Prompts and templates know strings only; methods may want something else. NULL without memory. */
+static const cw_json *type_arguments(const cw_method *method, const cw_json *given, cw_arena *arena)
+{
+    const cw_json *ret = NULL;
+    cw_json_writer w;
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    for (const cw_json *k = cw_json_first(given); k; k = cw_json_next_key(k)) {
+        const cw_json *value = cw_json_value(k);
+        cw_str text = plain_text(param_of(method, cw_json_text(k)), value, arena);
+        cw_json_add_key(&w, cw_json_text(k));
+        cw_json_add_span(&w, text.p ? text : cw_json_span(value));
+    }
+    cw_json_close(&w);
+    if (!cw_json_writer_end(&w, NULL)) {
+        cw_str copy = cw_arena_dup_str(arena, cw_buf_str(&b));
+        if (!copy.p || cw_json_read(copy, NULL, arena, &ret, NULL, NULL))
+            ret = NULL;
+    }
+    cw_buf_done(&b);
+    return ret;
+}
+
+static void start(const cw_mcp_request *r, cw_mcp_job *job, const cw_json *given)
+{
+    if (given) {
+        job->params = type_arguments(job->entry->method, given, r->port->arena);
+        if (!job->params) {
+            cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+            return;
+        }
+    }
+    cw_mcp_start(r, job);
+}
+
+/* ---- prompts/get, resources/read ---- */
+
+/* What stands under `name` in the params, a string. .p is NULL when the message is answered. */
+static cw_str wanted(const cw_mcp_request *r, cw_str name, const char *problem)
+{
+    const cw_json *v = cw_json_get(r->params, name);
+    cw_verdict verdict = cw_view_call_verdict(r->item->turn->opts.view);
+    if (verdict != CW_VERDICT_ALLOW)
+        cw_mcp_refuse(r->item, verdict, NULL);
+    else if (!cw_json_is(v, CW_JSON_STRING))
+        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, problem);
+    else
+        return cw_json_text(v);
+    return (cw_str){NULL, 0};
+}
+
+void cw_mcp_get_prompt(const cw_mcp_request *r)
+{
+    static const cw_mcp_kind kind = {.write = cw_mcp_write_prompt, .refuse = cw_mcp_refuse_plainly};
+    const cw_json *arguments = cw_json_get(r->params, CW_STR("arguments"));
+    cw_str name = wanted(r, CW_STR("name"), "name must be a string");
+    if (!name.p)
+        return;
+    if (arguments && !cw_json_is(arguments, CW_JSON_OBJECT)) {
+        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "arguments must be an object");
+        return;
+    }
+    const cw_entry *entry = cw_view_find_shown(r->item->turn->opts.view, CW_SHOWN_PROMPT, name);
+    if (!entry) {
+        cw_mcp_fail_prompt(r, name);
+        return;
+    }
+    start(r, &(cw_mcp_job){.kind = &kind, .entry = entry}, arguments);
+}
+
+void cw_mcp_read_resource(const cw_mcp_request *r)
+{
+    static const cw_mcp_kind kind = {.write = cw_mcp_write_resource,
+                                     .refuse = cw_mcp_refuse_plainly};
+    const cw_entry *entry;
+    const cw_json *given = NULL;
+    cw_str variables;
+    cw_str uri = wanted(r, CW_STR("uri"), "uri must be a string");
+    if (!uri.p)
+        return;
+    cw_code rc =
+        cw_mcp_find_resource(r->item->turn->opts.view, uri, r->port->arena, &entry, &variables);
+    if (rc == CW_DECLINED) {
+        cw_mcp_fail_resource(r, uri);
+        return;
+    }
+    if (!rc && variables.n)
+        rc = cw_json_read(variables, NULL, r->port->arena, &given, NULL, NULL);
+    if (rc) {
+        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    start(r, &(cw_mcp_job){.kind = &kind, .entry = entry, .address = uri}, given);
+}

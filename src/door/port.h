@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* port.h - what carries one request of a JSON-RPC door: HTTP, or a line of standard input.
+ *
+ * A door reads messages and answers them without knowing how they travel. Ahead of
+ * its one reply it may say more: over HTTP that makes the answer an event stream.
+ *
+ *     mcp, jsonrpc ─► turn ─► port ─┬─► port_http.c   a response, or events
+ *                                   └─► stdio.c       lines
+ *
+ * Ownership: a port lives in its own arena, until it has replied, has ended or its client is gone.
+ * Threads:   the loop of the request.
+ */
+#ifndef CW_DOOR_PORT_H
+#define CW_DOOR_PORT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "net/http.h"
+
+struct cw_mcp_session;
+typedef struct cw_port cw_port;
+
+/* What happens to something that is said to a slow reader. */
+typedef enum cw_said {
+    CW_SAID_PROGRESS, /* it gets the newest only */
+    CW_SAID_LOG,      /* it loses some, and is told how many */
+    CW_SAID_MESSAGE,  /* it gets everything, or the port is of no use any more */
+} cw_said;
+
+typedef enum cw_port_event {
+    CW_PORT_GONE,     /* the client left or took back what it asked; the port ends when the listener
+                         returns */
+    CW_PORT_DRAINED,  /* a slow reader has caught up */
+    CW_PORT_STOPPING, /* the server stops: finish soon */
+} cw_port_event;
+
+/* `body` is static or lives in the arena. Status and challenge mean something to HTTP only. */
+typedef struct cw_port_answer {
+    unsigned status;
+    cw_str body;      /* empty: nothing but the status */
+    cw_str challenge; /* WWW-Authenticate; empty: none */
+    cw_str session;   /* Mcp-Session-Id; empty: none */
+    cw_str language;  /* Content-Language; empty: none */
+} cw_port_answer;
+
+typedef struct cw_port_ops {
+    void (*reply)(cw_port *p, const cw_port_answer *answer);
+    cw_code (*say)(cw_port *p, cw_said kind, cw_str message);
+    void (*end)(cw_port *p);
+    cw_str (*header)(const cw_port *p, cw_str name, bool *ret_repeats);
+} cw_port_ops;
+
+struct cw_port {
+    const cw_port_ops *ops;
+    cw_arena *arena;
+    cw_loop *loop;
+    bool has_headers; /* whatever stands in headers must be there */
+    bool can_say;     /* the client takes more than the reply */
+    void (*on_event)(cw_port *p, cw_port_event event, void *ctx); /* or NULL */
+    void *ctx;
+    struct cw_mcp_session *session; /* of the one client at the other end; NULL: HTTP */
+};
+
+/* The last word; the port is over. */
+static inline void cw_port_reply(cw_port *p, const cw_port_answer *answer)
+{
+    p->ops->reply(p, answer);
+}
+
+/* Say something ahead of it, where p->can_say. CW_OK; CW_AGAIN: taken, but the reader is slow;
+ * anything else of CW_SAID_MESSAGE: not taken. */
+static inline cw_code cw_port_say(cw_port *p, cw_said kind, cw_str message)
+{
+    return p->ops->say(p, kind, message);
+}
+
+/* End without an answer; the port is over. */
+static inline void cw_port_end(cw_port *p)
+{
+    p->ops->end(p);
+}
+
+/* The first field of this name; .p is NULL when there is none. */
+static inline cw_str cw_port_header(const cw_port *p, cw_str name)
+{
+    return p->ops->header(p, name, NULL);
+}
+
+/* Whether more than one field has this name. */
+static inline bool cw_port_repeats(const cw_port *p, cw_str name)
+{
+    bool repeats;
+    (void)p->ops->header(p, name, &repeats);
+    return repeats;
+}
+
+/* ---- HTTP ---- */
+
+/* The port of an HTTP request, in its arena; NULL without memory. Its listener is taken. */
+cw_port *cw_port_of(cw_http_req *req);
+/* The request of a port that cw_port_of made. */
+cw_http_req *cw_port_req(const cw_port *p);
+/* Open the event stream now, not with the first thing that is said. */
+void cw_port_open(cw_port *p);
+
+#endif

@@ -1,0 +1,191 @@
+// causeway cache rebuild|invalidate: orders that reach the running server through the database.
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { basic, call, cli, databasePath, discover, startAccounts } from "./support/accounts.mjs";
+import { permissions } from "./support/mcp.mjs";
+import { runCauseway, slowness, writeConfig } from "./support/programs.mjs";
+import { get } from "./support/rest.mjs";
+import { eventually } from "./support/server.mjs";
+
+const list = "/mcp/tools/list";
+const documents = [
+    list,
+    "/mcp/tools/describe?name=test.echo",
+    "/jsonrpc/methods",
+    "/jsonrpc/methods/test.echo",
+];
+const wellKnown = "/.well-known/mcp.json";
+const roles = { anonymous: permissions, authenticated: permissions };
+const state = async (server, target) => (await get(server, target)).headers["x-causeway-cache"];
+const quickly = 1_000 * slowness;
+
+function start(t, config = {}) {
+    const all = { debug_headers: true, loops: 1, roles, ...config };
+    return startAccounts({ config: all, accounts: false }).then((server) => {
+        t.after(() => server.stop());
+        return server;
+    });
+}
+
+// Every document is kept, and stays so for as long as the server takes to look at the database.
+async function warm(server) {
+    for (const target of [...documents, wellKnown]) {
+        await get(server, target);
+        assert.equal(await state(server, target), "HIT", target);
+    }
+}
+
+async function untilMiss(server, target) {
+    const begun = performance.now();
+    await eventually(async () => (await state(server, target)) === "MISS", `${target} anew`);
+    const took = performance.now() - begun;
+    assert.ok(took < quickly, `${target}: ${Math.round(took)} ms`);
+}
+
+suite("invalidate", () => {
+    test("check-67: jsonrpc_mcp:discovery drops every document, which is the same afterwards", async (t) => {
+        const server = await start(t);
+        const targets = [...documents, wellKnown];
+        await warm(server);
+        const before = await Promise.all(targets.map((target) => get(server, target)));
+        await server.cli("cache", "invalidate", "jsonrpc_mcp:discovery");
+        // Only the order drops this one; the others go before, since the database has changed.
+        await untilMiss(server, wellKnown);
+        for (const [i, target] of targets.entries()) {
+            const { headers, text } = await get(server, target);
+            assert.equal(headers["x-causeway-cache"], target === wellKnown ? "HIT" : "MISS", target);
+            assert.equal(headers.etag, before[i].headers.etag);
+            assert.equal(text, before[i].text);
+            assert.equal(await state(server, target), "HIT", target);
+        }
+    });
+
+    test("user.permissions drops what depends on the caller, and nothing else", async (t) => {
+        const server = await start(t);
+        await warm(server);
+        await server.cli("cache", "invalidate", "user.permissions");
+        await untilMiss(server, list);
+        for (const target of documents.slice(1)) {
+            assert.equal(await state(server, target), "MISS", target);
+        }
+        assert.equal(await state(server, wellKnown), "HIT");
+    });
+
+    test("the tags in the headers are those that a document is dropped by", async (t) => {
+        const server = await start(t);
+        const tags = async (target) => (await get(server, target)).headers["x-causeway-cache-tags"];
+        for (const target of documents) {
+            assert.equal(await tags(target), "jsonrpc_mcp:discovery user.permissions");
+        }
+        assert.equal(await tags(wellKnown), "jsonrpc_mcp:discovery");
+    });
+
+    test("every loop drops its own", async (t) => {
+        const server = await start(t, { loops: 2 });
+        // Connections at the same time, so that both loops have some.
+        const misses = async () => {
+            const all = Array.from({ length: 24 }, () => state(server, wellKnown));
+            return (await Promise.all(all)).filter((one) => one === "MISS").length;
+        };
+        for (let round = 0; round < 3; round++) {
+            let seen = 0;
+            const both = async () => (seen += await misses()) >= 2;
+            await eventually(both, "a MISS on each loop");
+            assert.equal(seen, 2);
+            assert.equal(await misses(), 0);
+            await server.cli("cache", "invalidate", "jsonrpc_mcp:discovery");
+        }
+    });
+
+    test("an unknown tag is refused with those that exist", async () => {
+        const config = writeConfig({ store: { path: databasePath() } });
+        for (const tag of ["user", "rebuild", "", "JSONRPC_MCP:DISCOVERY"]) {
+            const { code, stderr } = await runCauseway(["cache", "invalidate", tag, "--config", config]);
+            assert.equal(code, 2, tag);
+            assert.match(stderr, /jsonrpc_mcp:discovery and user\.permissions/);
+        }
+        const { code, stderr } = await runCauseway(["cache", "invalidate", "--config", config]);
+        assert.equal(code, 2);
+        assert.match(stderr, /cache invalidate TAG/);
+    });
+});
+
+suite("rebuild", () => {
+    test("check-68: discovers everything anew and empties the caches", async (t) => {
+        const server = await start(t);
+        await warm(server);
+        const before = await get(server, list);
+        const catalogues = () => server.stderr.match(/catalogue published/g).length;
+        const published = catalogues();
+        await server.cli("cache", "rebuild");
+        await untilMiss(server, list);
+        await eventually(() => catalogues() > published, "another catalogue");
+        await eventually(async () => (await state(server, wellKnown)) === "HIT", "all to be kept");
+        const fresh = await get(server, list);
+        assert.equal(fresh.text, before.text);
+        assert.match(server.stderr, /cache rebuild/);
+    });
+
+    test("an order from before the start is not followed again", async (t) => {
+        const database = databasePath();
+        const file = writeConfig({ roles, store: { path: database } });
+        const said = await cli(file, "cache", "rebuild");
+        assert.match(said, /within a second.*not running/s);
+        await cli(file, "cache", "invalidate", "user.permissions");
+        const server = await start(t, { store: { path: database } });
+        await warm(server);
+        await new Promise((resolve) => setTimeout(resolve, 600));
+        assert.equal(await state(server, list), "HIT");
+        assert.doesNotMatch(server.stderr, /cache (rebuild|invalidated)/);
+        await cli(file, "cache", "rebuild");
+        await untilMiss(server, list);
+    });
+
+    test("calls go on while everything is discovered anew", async (t) => {
+        const server = await start(t);
+        const target = `${server.url}/mcp/tools/test.echo`;
+        const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "test.echo", params: { message: "x" } });
+        let isOver = false;
+        const headers = { "Content-Type": "application/json" };
+        const work = (async () => {
+            let n = 0;
+            for (; !isOver; n++) {
+                const answer = await fetch(target, { method: "POST", headers, body });
+                assert.equal(answer.status, 200, await answer.text());
+            }
+            return n;
+        })();
+        for (let i = 0; i < 5; i++) {
+            await server.cli("cache", "rebuild");
+        }
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        isOver = true;
+        assert.ok((await work) > 5);
+    });
+});
+
+test("fault-B19: what a role may do now shows in the list within a second", async (t) => {
+    const some = { anonymous: [discover, call], authenticated: [discover, call], editor: [] };
+    const server = await startAccounts({ config: { debug_headers: true, loops: 2, roles: some } });
+    t.after(() => server.stop());
+    const tools = async (headers) => (await get(server, list, headers)).json.tools.length;
+    const bob = basic("bob", "b0b");
+    const [anonymous, before] = [await tools({}), await tools(bob)];
+    for (const [word, shown] of [["allow", true], ["deny", false]]) {
+        await server.cli("role", word, "anonymous", "access content");
+        await server.cli("role", word, "authenticated", "access content");
+        const begun = performance.now();
+        await eventually(async () => (await tools({})) > anonymous === shown, "the anonymous list");
+        await eventually(async () => (await tools(bob)) > before === shown, "bob's list");
+        assert.ok(performance.now() - begun < quickly);
+    }
+});
+
+test("without a database there is a clear error", async () => {
+    const config = writeConfig({});
+    for (const words of [["rebuild"], ["invalidate", "user.permissions"]]) {
+        const { code, stderr } = await runCauseway(["cache", ...words, "--config", config]);
+        assert.equal(code, 2);
+        assert.match(stderr, /store\.path/);
+    }
+});

@@ -1,0 +1,96 @@
+// Without a configuration file: the example plugins, for everybody on this machine, and it says so.
+import assert from "node:assert/strict";
+import { copyFileSync, mkdirSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { rpc, toolNames } from "./support/mcp.mjs";
+import { host, newFolder } from "./support/plugins.mjs";
+import { binary, buildFolder, Program, startCauseway, startProgram } from "./support/programs.mjs";
+
+const env = { CAUSEWAY_CONFIG: "" };
+const examples = ["examples.article.toMarkdown", "examples.articles.list", "examples.contentTypes.list"];
+const count = (server, pattern) => server.stderr.split("\n").filter((line) => pattern.test(line)).length;
+
+test("everybody may list and call the examples, and the log says what is open", async () => {
+    const server = await startCauseway({ env });
+    assert.deepEqual(await toolNames(server), examples);
+    const { json } = await rpc(server, { id: 1, method: "examples.articles.list" });
+    assert.equal(json.result.length, 5);
+    await server.untilLogged(/only this machine can connect/);
+    assert.equal(count(server, /no configuration file: the example plugins are loaded folder=/), 1);
+    assert.equal(count(server, /no configuration file: only this machine .* address="127\.0\.0\.1:/), 1);
+    const permissions = "access content, access mcp tool discovery, use jsonrpc services";
+    assert.equal(count(server, new RegExp(`no configuration file: .* permissions="${permissions}"`)), 1);
+    await server.stop();
+});
+
+test("what changes something is not open", async () => {
+    const server = await startCauseway({ env });
+    for (const method of ["cache.rebuild", "node.create", "nothing"]) {
+        const { json } = await rpc(server, { id: 1, method });
+        assert.equal(json.error.code, -32601, method);
+    }
+    await server.stop();
+});
+
+test("it listens on 127.0.0.1:8080 and nowhere else", async () => {
+    const server = new Program(binary, ["serve"], { env, name: "causeway" });
+    const said = () => `${server.stdout}${server.stderr}`;
+    // Somebody else may have that port here: then it says so.
+    await Promise.race([server.until(() => server.stdout.includes("\n"), "its line"), server.exited]).catch(() => {});
+    if (server.stdout === "") {
+        assert.match(said(), /127\.0\.0\.1:8080.*in use/);
+        return;
+    }
+    assert.equal(server.stdout, "causeway: listening on http://127.0.0.1:8080\n");
+    await server.stop();
+});
+
+test("other machines are let in only by --listen, with a warning", async () => {
+    const server = await startCauseway({ env, args: ["--listen", "0.0.0.0:0"] });
+    await server.untilLogged(/warn.*other machines can connect and call the examples/i);
+    await server.stop();
+});
+
+test("a configuration opens what it says and nothing else", async () => {
+    const server = await startCauseway({ env, config: {} });
+    const { status } = await fetch(`${server.url}/mcp/tools/list`);
+    assert.equal(status, 403);
+    await server.stop();
+    assert.equal(count(server, /no configuration file/), 0);
+});
+
+// The program somewhere else, with what is named beside it.
+function moved({ withHost, withPlugins }) {
+    const folder = newFolder("moved");
+    const program = path.join(folder, "causeway");
+    copyFileSync(binary, program);
+    if (withHost) {
+        copyFileSync(host, path.join(folder, "causeway-plugin-host"));
+    }
+    if (withPlugins) {
+        mkdirSync(path.join(folder, "plugins"));
+        copyFileSync(path.join(buildFolder, "plugins", "examples.so"), path.join(folder, "plugins", "examples.so"));
+    }
+    return { folder, program };
+}
+
+const startMoved = ({ program }) =>
+    startProgram(program, ["serve", "--listen", "127.0.0.1:0"], { env, name: "causeway" });
+
+test("the examples are found beside the program and make their content", async () => {
+    const place = moved({ withHost: true, withPlugins: true });
+    const server = await startMoved(place);
+    const { json } = await rpc(server, { id: 1, method: "examples.articles.list" });
+    assert.equal(json.result.length, 5);
+    await server.stop();
+    assert.deepEqual(readdirSync(path.join(place.folder, "plugins")).sort(), ["examples.db", "examples.so"]);
+});
+
+test("HUP without a configuration changes nothing", async () => {
+    const server = await startCauseway({ env });
+    server.child.kill("SIGHUP");
+    await server.untilLogged(/configuration read again/);
+    assert.deepEqual(await toolNames(server), examples);
+    await server.stop();
+});

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "host/uri.h"
+
+#define SCHEME "must begin with a scheme, as in \"docs://readme\""
+#define CHARACTER "has a character that must be written as %XX"
+#define PERCENT "'%' needs two hexadecimal digits behind it"
+
+typedef struct uri_case {
+    const char *text;
+    const char *problem; /* NULL: none */
+} uri_case;
+
+static void expect_problem(const char *found, const char *problem)
+{
+    if (problem)
+        assert_string_equal(found ? found : "no problem", problem);
+    else
+        assert_null(found);
+}
+
+static void addresses_have_a_scheme_and_plain_characters(void **state)
+{
+    (void)state;
+    static const uri_case cases[] = {
+        {"docs://readme", NULL},
+        {"urn:isbn:0451450523", NULL},
+        {"a+b-c.1:x?y=z#f", NULL},
+        {"file:///a%20b%C3%A9", NULL},
+        {"x:", NULL},
+        {"", SCHEME},
+        {"readme", SCHEME},
+        {"/readme", SCHEME},
+        {"1a://x", SCHEME},
+        {":x", SCHEME},
+        {"a b://x", SCHEME},
+        {"docs://a b", CHARACTER},
+        {"docs://{a}", CHARACTER},
+        {"docs://\xc3\xa9", CHARACTER},
+        {"docs://a\"", CHARACTER},
+        {"docs://a\\", CHARACTER},
+        {"docs://a\x7f", CHARACTER},
+        {"docs://%", PERCENT},
+        {"docs://%2", PERCENT},
+        {"docs://%2g", PERCENT},
+        {"docs://%g2", PERCENT},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++)
+        expect_problem(cw_uri_problem(cw_str_from(cases[i].text)), cases[i].problem);
+    /* A NUL inside is no end. */
+    expect_problem(cw_uri_problem(CW_STR("docs://a\0b")), CHARACTER);
+}
+
+static void templates_have_variables_that_can_be_found_again(void **state)
+{
+    (void)state;
+    static const char scheme[] = "must begin with a scheme, as in \"docs://page/{name}\"";
+    static const char pairs[] = "'{' and '}' do not match";
+    static const char plain[] = "only {name} is possible, of letters, digits and '_'";
+    static const uri_case cases[] = {
+        {"docs://{name}", NULL},
+        {"docs://{a}/{b_2}/c", NULL},
+        {"docs:{a}", NULL},
+        {"{a}://x", scheme},
+        {"{a}", scheme},
+        {"", scheme},
+        {"docs://x", "has no {variable}; use CW_RESOURCE and .uri"},
+        {"docs://{a", pairs},
+        {"docs://a}", pairs},
+        {"docs://{{a}}", pairs},
+        {"docs://{a}}{b}", pairs},
+        {"docs://{}", plain},
+        {"docs://{+a}", plain},
+        {"docs://{a,b}", plain},
+        {"docs://{a*}", plain},
+        {"docs://{a:3}", plain},
+        {"docs://{a-b}", plain},
+        {"docs://{a}{b}", "two variables side by side cannot be told apart"},
+        {"docs://{a}/{a}", "the same variable is there twice"},
+        {"docs://{a}/b c", CHARACTER},
+        {"docs://%x/{a}", PERCENT},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++)
+        expect_problem(cw_template_problem(cw_str_from(cases[i].text)), cases[i].problem);
+}
+
+static void a_template_is_cut_into_parts(void **state)
+{
+    (void)state;
+    cw_str rest = CW_STR("docs://{a}/x/{b}?");
+    cw_template_part part;
+    assert_true(cw_template_next(&rest, &part));
+    assert_true(cw_str_is(part.literal, "docs://"));
+    assert_true(cw_str_is(part.name, "a"));
+    assert_true(cw_template_next(&rest, &part));
+    assert_true(cw_str_is(part.literal, "/x/"));
+    assert_true(cw_str_is(part.name, "b"));
+    assert_true(cw_template_next(&rest, &part));
+    assert_true(cw_str_is(part.literal, "?"));
+    assert_null(part.name.p);
+    assert_false(cw_template_next(&rest, &part));
+    assert_true(cw_template_has(CW_STR("docs://{a}/{b}"), CW_STR("b")));
+    assert_false(cw_template_has(CW_STR("docs://{a}/{b}"), CW_STR("c")));
+    assert_false(cw_template_has(CW_STR("docs://a"), CW_STR("")));
+}
+
+static void values_are_escaped(void **state)
+{
+    (void)state;
+    cw_buf b;
+    cw_buf_init(&b, 100);
+    cw_template_add_value(&b, CW_STR("aZ09-._~/ %\xc3\xa9"));
+    assert_true(cw_str_is(cw_buf_str(&b), "aZ09-._~%2F%20%25%C3%A9"));
+    cw_buf_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(addresses_have_a_scheme_and_plain_characters),
+        cmocka_unit_test(templates_have_variables_that_can_be_found_again),
+        cmocka_unit_test(a_template_is_cut_into_parts),
+        cmocka_unit_test(values_are_escaped),
+    };
+    return cmocka_run_group_tests_name("uri", tests, NULL, NULL);
+}
