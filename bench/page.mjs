@@ -211,15 +211,36 @@ function forward({ ours, nginx, ratios, pairs, seconds, connections }) {
     );
 }
 
-function sdk({ ours, sdk: peer, ratios, pairs, seconds, connections }) {
+function mcp({ ours, sdk: peer, ratios, pairs, seconds, connections, list, memory, first }) {
+    const mb = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
     return blocks(
         "## The official SDK",
         paragraph(`
-            \`tools/call\` of an echo tool, here and on a server made with the TypeScript SDK 2.4.0
-            (\`bench/bridge/sdk-server.mjs\`, Node 22). ${connections} connections, ${pairs} pairs of
-            ${seconds} s; calls per second of processor time are between ${range(ratios)} times the
-            SDK's.`),
+            The same echo tool on a server made with the TypeScript SDK 2.4.0
+            (\`bench/bridge/sdk-server.mjs\`, Node 22). Arguments are validated and permissions
+            checked, and the processes of the plugin are counted. ${connections} connections,
+            ${pairs} pairs of ${seconds} s. \`tools/call\`: calls per second of processor time are
+            between ${range(ratios)} times the SDK's.`),
         callRows({ Causeway: ours, "TypeScript SDK": peer }),
+        paragraph(`\`tools/list\`: between ${range(list.ratios)} times.`),
+        callRows({ Causeway: list.ours, "TypeScript SDK": list.sdk }),
+        paragraph(`
+            Idle after one call, all processes have a proportional set size of ${mb(memory.ours)}, the
+            SDK's server ${mb(memory.sdk)}. On stdio, from starting the program to the end of its
+            first answer to \`tools/list\`: ${first.ours.toFixed(1)} ms, SDK ${first.sdk.toFixed(1)} ms
+            (medians of rounds in turn; the ratios lie between ${range(first.ratios)}).`),
+    );
+}
+
+function listen({ count: held, runs, each, ms, worst }) {
+    return blocks(
+        "## Streams that wait for changes",
+        paragraph(`
+            ${count(held)} connections with an open \`subscriptions/listen\` at one loop:
+            ${kb(each)} each, the growth of the server's memory divided by the streams. Then a plugin
+            with 100 tools is put into the folder: all of them have been told after
+            ${ms.toFixed(0)} ms, at worst ${worst.toFixed(0)} ms, loading of the plugin included.
+            Medians of ${runs} runs.`),
     );
 }
 
@@ -290,7 +311,7 @@ function catalogue({ runs, tools, definition }) {
 }
 
 const sections = {
-    ...{ http, json, schema, idle, slow, start, plugin, forward, sdk, examples },
+    ...{ http, json, schema, idle, slow, start, plugin, forward, mcp, listen, examples },
     ...{ lists, invoke, catalogue },
 };
 // Above this part of the machine used by others, figures are only preliminary.

@@ -16,8 +16,9 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import * as examples from "./bridge/examples.mjs";
 import * as forward from "./bridge/forward.mjs";
+import * as listen from "./bridge/listen.mjs";
+import * as mcp from "./bridge/mcp.mjs";
 import * as plugin from "./bridge/plugin.mjs";
-import * as sdk from "./bridge/sdk.mjs";
 import * as invoke from "./catalogue/invoke.mjs";
 import * as lists from "./catalogue/lists.mjs";
 import * as catalogue from "./catalogue/memory.mjs";
@@ -31,7 +32,7 @@ import * as schema from "./schema/bench.mjs";
 import { mostBusy, writePage } from "./page.mjs";
 
 const parts = {
-    ...{ http: throughput, json, schema, idle, slow, start, plugin, forward, sdk, examples },
+    ...{ http: throughput, json, schema, idle, slow, start, plugin, forward, mcp, listen, examples },
     ...{ lists, invoke, catalogue },
 };
 const { values: options } = parseArgs({

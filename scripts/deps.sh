@@ -11,7 +11,7 @@ packages_of() {
     run)
         echo gcc libc6-dev meson ninja-build pkg-config
         echo libuv1-dev libssl-dev libyaml-dev libpcre2-dev libidn2-dev libsqlite3-dev sqlite3
-        echo libsodium-dev zlib1g-dev
+        echo libsodium-dev zlib1g-dev libcurl4-openssl-dev
         ;;
     npm) command -v npm >/dev/null || echo nodejs npm ca-certificates ;;
     test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl gettext ;;

@@ -49,6 +49,13 @@ export function writeRequest(method, target, { headers = {}, body = "" }) {
 
 export const callFile = (name) => writeRequest("POST", "/mcp", callOf(name, { message }));
 export const listFile = () => writeRequest("POST", "/mcp", list);
+export const lineFile = () => write("line", `${list.body}\n`);
+export const listenFile = () =>
+    writeRequest(
+        "POST",
+        "/mcp",
+        mcpRequest("subscriptions/listen", { notifications: { toolsListChanged: true } }),
+    );
 export const getFile = (target = "/") => writeRequest("GET", target, {});
 
 async function ask(server, { headers, body }) {

@@ -1,7 +1,7 @@
-// The peer of the `sdk` part: the official TypeScript SDK with one echo tool, in its own default
-// form for HTTP (a server per request, no session). Prints its URL, ends with SIGTERM.
+// The peer of the `mcp` part: the official TypeScript SDK with one echo tool. On HTTP in its own
+// default form (a server per request, no session): prints its URL, ends with SIGTERM. With --stdio
+// on standard input and output.
 import { createServer } from "node:http";
-import { toNodeHandler } from "@modelcontextprotocol/node";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 
@@ -17,9 +17,16 @@ function makeServer() {
     return server;
 }
 
-const http = createServer(toNodeHandler(createMcpHandler(makeServer)));
-http.keepAliveTimeout = 3_600_000;
-http.listen(0, "127.0.0.1", () => {
-    console.log(`listening on http://127.0.0.1:${http.address().port}`);
-});
-process.on("SIGTERM", () => process.exit(0));
+// Each way loads only what it needs.
+if (process.argv[2] === "--stdio") {
+    const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
+    serveStdio(makeServer);
+} else {
+    const { toNodeHandler } = await import("@modelcontextprotocol/node");
+    const http = createServer(toNodeHandler(createMcpHandler(makeServer)));
+    http.keepAliveTimeout = 3_600_000;
+    http.listen(0, "127.0.0.1", () => {
+        console.log(`listening on http://127.0.0.1:${http.address().port}`);
+    });
+    process.on("SIGTERM", () => process.exit(0));
+}

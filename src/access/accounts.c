@@ -7,6 +7,7 @@
 #include "access/accounts_int.h"
 
 #define POST_TRIES 10000 /* a millisecond apart */
+#define READING_MAX_BYTES ((size_t)1 << 20)
 
 /* ---- one loop's part ---- */
 
@@ -211,11 +212,12 @@ void cw_login_cancel(cw_login_waiter *w)
         unlink_waiter(w);
 }
 
-/* ---- the anonymous caller ---- */
+/* ---- callers without credentials ---- */
 
 typedef struct reading {
     cw_store_job job;
     cw_accounts *accounts;
+    cw_str name; /* of an account */
     cw_caller *caller;
     cw_anonymous_fn fn;
     void *ctx;
@@ -227,6 +229,18 @@ static cw_code read_anonymous(cw_store_job *job, cw_db *db, cw_err *err)
     return cw_gather_anonymous(r->accounts, db, &r->caller, err);
 }
 
+static cw_code read_account(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    reading *r = CW_CONTAINER(job, reading, job);
+    cw_account *account;
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_arena_init(&arena, READING_MAX_BYTES);
+    cw_code rc = cw_db_find_account(db, r->name, &arena, &account, err);
+    if (rc || !account || account->is_blocked)
+        return rc;
+    return cw_gather_caller(r->accounts, db, account, /* token= */ NULL, &r->caller, err);
+}
+
 static void on_read(cw_store_job *job, cw_code rc)
 {
     reading *r = CW_CONTAINER(job, reading, job);
@@ -236,17 +250,31 @@ static void on_read(cw_store_job *job, cw_code rc)
     free(r);
 }
 
-cw_code cw_accounts_read_anonymous(cw_accounts *a, cw_anonymous_fn fn, void *ctx)
+static cw_code ask_reading(const reading *what)
 {
-    reading *r = calloc(1, sizeof *r);
+    reading *r = malloc(sizeof *r);
     if (!r)
         return CW_NOMEM;
-    *r = (reading){
-        .job = {.run = read_anonymous, .done = on_read}, .accounts = a, .fn = fn, .ctx = ctx};
-    cw_code rc = cw_store_ask(a->store, &r->job);
+    *r = *what;
+    cw_code rc = cw_store_ask(r->accounts->store, &r->job);
     if (rc)
         free(r);
     return rc;
+}
+
+cw_code cw_accounts_read_anonymous(cw_accounts *a, cw_anonymous_fn fn, void *ctx)
+{
+    return ask_reading(&(reading){
+        .job = {.run = read_anonymous, .done = on_read}, .accounts = a, .fn = fn, .ctx = ctx});
+}
+
+cw_code cw_accounts_read_account(cw_accounts *a, cw_str name, cw_anonymous_fn fn, void *ctx)
+{
+    return ask_reading(&(reading){.job = {.run = read_account, .done = on_read},
+                                  .accounts = a,
+                                  .name = name,
+                                  .fn = fn,
+                                  .ctx = ctx});
 }
 
 /* ---- begin and end ---- */

@@ -90,5 +90,9 @@ void cw_login_cancel(cw_login_waiter *w);
  * on the store's thread; without a database it gets NULL. CW_LIMIT, CW_NOMEM: it is not called. */
 typedef void (*cw_anonymous_fn)(cw_caller *caller, void *ctx);
 CW_MUST_USE cw_code cw_accounts_read_anonymous(cw_accounts *a, cw_anonymous_fn fn, void *ctx);
+/* The same for an account, without its password: for whoever may read the database. NULL also when
+ * there is no such account or it is blocked. `name` must live until then. */
+CW_MUST_USE cw_code cw_accounts_read_account(cw_accounts *a, cw_str name, cw_anonymous_fn fn,
+                                             void *ctx);
 
 #endif

@@ -52,6 +52,12 @@
 #define CW_TRANSLATIONS_MAX_BYTES (64u * 1024u * 1024u) /* of all files together */
 #define CW_TRANSLATIONS_MAX_FILES 1000u
 
+/* The audit (audit.* in config) */
+#define CW_AUDIT_ROTATE_BYTES (64u * 1024u * 1024u)
+#define CW_AUDIT_FILES 10u
+#define CW_AUDIT_QUEUE (4u * 1024u * 1024u)
+#define CW_AUDIT_ARGUMENTS (16u * 1024u)
+
 /* Plugins (plugins.* in config) */
 #define CW_PLUGIN_MAX_WORKERS 4u  /* of one plugin, per loop */
 #define CW_PLUGIN_MAX_QUEUE 1000u /* calls that wait, likewise */
@@ -75,5 +81,6 @@
 #define CW_MCP_ASK_MS (5u * 60u * 1000u)
 #define CW_MCP_PAGE_SIZE 1000u
 #define CW_MCP_PAGE_SIZE_MAX 10000u
+#define CW_MCP_MAX_STREAMS 10000u /* that are told of changes, of all loops together */
 
 #endif

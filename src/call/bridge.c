@@ -45,6 +45,7 @@ struct cw_bridge {
     unsigned n_loops;
     bool is_started;
     cw_news_port news;
+    cw_letters letters;
     cw_bridge_loop loops[];
 };
 
@@ -68,6 +69,7 @@ static void free_state(cw_bridge_state *state)
     cw_snapshot_unref(state->snapshot);
     cw_caller_unref(state->anonymous);
     cw_translations_unref(state->settings.translations);
+    cw_config_unref(state->settings.config);
     free(state);
 }
 
@@ -279,6 +281,7 @@ cw_code cw_bridge_new(cw_loop *main_loop, unsigned n_loops, cw_bridge **ret, cw_
     if (!b)
         return cw_fail_nomem(err);
     pthread_mutex_init(&b->lock, NULL);
+    cw_letters_init(&b->letters);
     b->main_loop = main_loop;
     b->n_loops = n_loops;
     b->news.tell = cw_bridge_on_news;
@@ -316,6 +319,8 @@ cw_code cw_bridge_publish(cw_bridge *b, cw_snapshot *snapshot, cw_caller *anonym
     state->anonymous = cw_caller_ref(anonymous);
     state->settings = *settings;
     cw_translations_ref(settings->translations);
+    if (settings->config)
+        cw_config_ref(settings->config);
     for (unsigned i = 0; i < b->n_loops && !rc; i++) {
         delivery *d = &state->deliveries[i];
         *d = (delivery){.bl = &b->loops[i], .state = state};
@@ -360,6 +365,11 @@ cw_bridge *cw_bridge_of_news(cw_news_port *port)
     return CW_CONTAINER(port, cw_bridge, news);
 }
 
+cw_letters *cw_bridge_letters(cw_bridge *b)
+{
+    return &b->letters;
+}
+
 cw_bridge_loop *cw_bridge_loop_at(cw_bridge *b, uint32_t index)
 {
     return index < b->n_loops ? &b->loops[index] : NULL;
@@ -388,6 +398,7 @@ void cw_bridge_free(cw_bridge *b)
         b->states = state->next;
         free_state(state);
     }
+    cw_letters_done(&b->letters);
     pthread_mutex_destroy(&b->lock);
     free(b);
 }

@@ -22,6 +22,7 @@
 #include "catalogue/cache.h"
 #include "catalogue/translations.h"
 #include "catalogue/view.h"
+#include "config/config.h"
 #include "net/loop.h"
 #include "source/source.h"
 
@@ -31,10 +32,11 @@ typedef struct cw_bridge cw_bridge;
 typedef struct cw_bridge_loop cw_bridge_loop;
 
 typedef struct cw_bridge_settings {
-    uint64_t revision;    /* grows when any of this changes: documents are written anew */
-    uint32_t calls;       /* running at once, per loop */
-    uint32_t batch;       /* calls in one JSON-RPC batch */
-    uint32_t list_ttl_ms; /* for how long a client may keep a list */
+    uint64_t revision;      /* grows when any of this changes: documents are written anew */
+    uint32_t calls;         /* running at once, per loop */
+    uint32_t batch;         /* calls in one JSON-RPC batch */
+    uint32_t subscriptions; /* MCP streams that are told of changes, of all loops */
+    uint32_t list_ttl_ms;   /* for how long a client may keep a list */
     bool ignore_unknown_arguments;
     bool clear_text_passwords; /* taken over connections that others can listen to */
     bool debug_headers;
@@ -45,6 +47,7 @@ typedef struct cw_bridge_settings {
     uint32_t page_size;                 /* tools on one page; <= CW_PAGE_SIZE_MAX, 0: the default */
     size_t cache_size;                  /* bytes of documents, per loop */
     cw_translations *translations;      /* NULL: none; a state has a reference of its own */
+    cw_config *config;                  /* NULL: the defaults; a state has a reference of its own */
     char public_url[CW_PUBLIC_URL_MAX]; /* of all that we say about ourselves; "": the Host */
 } cw_bridge_settings;
 

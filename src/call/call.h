@@ -60,4 +60,9 @@ void cw_call_leave(cw_bridge_loop *bl, cw_call_handle handle);
 /* Nobody listens any more, but the call shall run to its end. */
 void cw_call_detach(cw_bridge_loop *bl, cw_call_handle handle);
 
+/* Whether what a client's people have filled in matches the form's schema (JSON text); a schema
+ * that makes no sense refuses nothing. CW_PARAMS with what is wrong; CW_NOMEM. */
+CW_MUST_USE cw_code cw_form_check(cw_bridge_loop *bl, cw_str form, const cw_json *content,
+                                  cw_arena *arena, cw_err *err);
+
 #endif

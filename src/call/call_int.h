@@ -9,6 +9,7 @@
  *     call.c       gate, bind, exchange
  *     bind.c       params
  *     validate.c   arguments and results against their schemas
+ *     form.c       answers of people against the schemas of forms
  */
 #ifndef CW_CALL_INT_H
 #define CW_CALL_INT_H
@@ -104,6 +105,17 @@ cw_bridge *cw_bridge_of_news(cw_news_port *port);
 void cw_bridge_tell_watches(cw_bridge_loop *bl, const cw_news *news, unsigned lists);
 
 /* tell.c */
+/* What is on its way to other loops: a loop that ends does not read all its mail. */
+typedef struct cw_letters {
+    pthread_mutex_t lock;
+    struct cw_letter *first;
+} cw_letters;
+
+void cw_letters_init(cw_letters *letters);
+/* After the loops have ended. */
+void cw_letters_done(cw_letters *letters);
+/* bridge.c: those of a bridge. */
+cw_letters *cw_bridge_letters(cw_bridge *b);
 void cw_bridge_on_news(cw_news_port *port, const cw_news *news);
 
 /* views.c */

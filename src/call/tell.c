@@ -5,16 +5,42 @@
 #include "call/call_int.h"
 
 /* One loop's copy. */
-typedef struct letter {
+typedef struct cw_letter {
+    struct cw_letter *prev, *next; /* of those on their way */
     cw_bridge_loop *bl;
     cw_bridge_fn fn;
     size_t n;
     char bytes[];
 } letter;
 
+static void list(letter *l)
+{
+    cw_letters *all = cw_bridge_letters(l->bl->bridge);
+    pthread_mutex_lock(&all->lock);
+    l->next = all->first;
+    if (l->next)
+        l->next->prev = l;
+    all->first = l;
+    pthread_mutex_unlock(&all->lock);
+}
+
+static void unlist(letter *l)
+{
+    cw_letters *all = cw_bridge_letters(l->bl->bridge);
+    pthread_mutex_lock(&all->lock);
+    if (l->next)
+        l->next->prev = l->prev;
+    if (l->prev)
+        l->prev->next = l->next;
+    else
+        all->first = l->next;
+    pthread_mutex_unlock(&all->lock);
+}
+
 static void on_letter(void *arg)
 {
     letter *l = arg;
+    unlist(l);
     l->fn(l->bl, cw_str_make(l->bytes, l->n));
     free(l);
 }
@@ -26,10 +52,12 @@ static void post(cw_bridge_loop *bl, cw_bridge_fn fn, cw_str bytes)
         *l = (letter){.bl = bl, .fn = fn, .n = bytes.n};
         if (bytes.n)
             memcpy(l->bytes, bytes.p, bytes.n);
+        list(l);
+        if (!cw_loop_post(bl->loop, on_letter, l))
+            return;
+        unlist(l);
+        free(l);
     }
-    if (l && !cw_loop_post(bl->loop, on_letter, l))
-        return;
-    free(l);
     cw_log(CW_LOG_WARN, "call", "a loop could not be told something",
            CW_KN("loop", bl->loop->index));
 }
@@ -47,6 +75,21 @@ void cw_bridge_tell(cw_bridge_loop *from, cw_bridge_fn fn, cw_str bytes)
 {
     for (uint32_t i = 0; cw_bridge_loop_at(from->bridge, i); i++)
         cw_bridge_tell_one(from, i, fn, bytes);
+}
+
+void cw_letters_init(cw_letters *letters)
+{
+    pthread_mutex_init(&letters->lock, NULL);
+}
+
+void cw_letters_done(cw_letters *letters)
+{
+    while (letters->first) {
+        letter *l = letters->first;
+        letters->first = l->next;
+        free(l);
+    }
+    pthread_mutex_destroy(&letters->lock);
 }
 
 /* ---- news ---- */

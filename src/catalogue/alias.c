@@ -6,8 +6,8 @@
 #include "access/seal.h"
 #include "base/map.h"
 
-#define DIGEST 4u                     /* bytes of the name's digest that are shown */
-#define SUFFIX (1u + 2u * DIGEST)     /* "_1f0c44d2" */
+#define DIGEST 4u                    /* bytes of the name's digest that are shown */
+#define SUFFIX (1u + 2u * DIGEST)    /* "_1f0c44d2" */
 #define KEPT (CW_ALIAS_MAX - SUFFIX) /* of a name before the suffix */
 
 struct cw_aliases {

@@ -24,8 +24,7 @@ static bool is_token(cw_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
-        bool is_alnum =
-            (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+        bool is_alnum = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
         if (!is_alnum && (c == 0 || !strchr("!#$%&'*+-.^_`|~", c)))
             return false;
     }

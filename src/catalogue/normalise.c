@@ -327,9 +327,9 @@ static cw_code look_at_mirrors(cw_entry *entry, cw_arena *scratch, cw_err *err)
 {
     const cw_mirror *mirrors;
     size_t n = 0;
-    cw_code rc = cw_mirror_find(entry->method, NULL, scratch, &mirrors, &n, err);
+    cw_code rc = cw_mirror_find(entry->method, NULL, scratch, &mirrors, &n, NULL);
     entry->is_mirrored = n > 0;
-    return rc == CW_NOMEM ? rc : CW_OK;
+    return rc == CW_NOMEM ? cw_fail_nomem(err) : CW_OK;
 }
 
 cw_code cw_normalise(cw_entry *entry, cw_arena *arena, cw_buf *text, cw_err *err)

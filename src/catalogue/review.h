@@ -3,8 +3,8 @@
  *
  * None of it keeps a source from being loaded: scopes that nobody knows, which are
  * often typing errors, schemas that clients may read otherwise than we do
- * (schema/differ.h), and declarations of headers that are not right (mirror.h). The log tells it when a source is loaded, `plugin check` the
- * plugin's author.
+ * (schema/differ.h), and declarations of headers that are not right (mirror.h). The log tells it
+ * when a source is loaded, `plugin check` the plugin's author.
  *
  * Ownership: a note lives as long as the call of fn.
  * Threads:   no state.
@@ -16,7 +16,7 @@
 
 typedef struct cw_review_note {
     cw_str method;
-    cw_str scope; /* empty: it is about a schema */
+    cw_str scope;  /* empty: it is about a schema */
     cw_str param;  /* whose schema; empty: the result's */
     bool is_input; /* it is about all params together */
     cw_str pointer;

@@ -2,8 +2,8 @@
 #include "catalogue/shape.h"
 
 #include "catalogue/mirror.h"
-#include "json/write.h"
 #include "schema/project.h"
+#include "json/write.h"
 
 #define META "causeway/annotations"
 

@@ -112,8 +112,13 @@ static bool take_variable(cw_json_writer *w, cw_str name, cw_str value, cw_arena
 {
     char *text = cw_arena_alloc(arena, value.n + 1);
     size_t n;
+    /* Nobody can say that it does not match. */
+    if (!text) {
+        w->out->code = CW_NOMEM;
+        return true;
+    }
     /* A variable of level 1 cannot stand for a part of the hierarchy. */
-    if (!text || memchr(value.p, '/', value.n) || !decode(value, text, &n))
+    if (memchr(value.p, '/', value.n) || !decode(value, text, &n))
         return false;
     cw_json_add_string_member(w, name, cw_str_make(text, n));
     return true;
@@ -206,15 +211,19 @@ cw_code cw_shown_write(const cw_method *method, cw_arena *arena, cw_str *ret, cw
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
     cw_json_open_object(&w);
-    bool is_described = false;
+    bool is_described = false, is_named = false;
     for (const cw_json *k = cw_json_first(shown->json); k; k = cw_json_next_key(k)) {
         cw_str name = cw_json_text(k);
         if (cw_str_is(name, "completes"))
             continue; /* between the source and us */
         is_described = is_described || cw_str_is(name, "description");
+        is_named = is_named || cw_str_is(name, "name");
         cw_json_add_key(&w, name);
         cw_json_add_value(&w, cw_json_value(k));
     }
+    /* All of them must have a name. */
+    if (!is_named)
+        cw_json_add_string_member(&w, CW_STR("name"), method->id);
     /* Clients refuse a prompt without a description. */
     if (!is_described)
         cw_json_add_string_member(&w, CW_STR("description"),

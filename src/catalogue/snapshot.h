@@ -33,7 +33,7 @@ typedef struct cw_entry {
     cw_str shown_json;  /* the resource, template or prompt as clients see it; empty: none */
     bool wraps_output;  /* clients that want outputSchema to be of type object get it wrapped as
                            {"result": …} */
-    bool is_mirrored; /* clients repeat some of its arguments in headers (mirror.h) */
+    bool is_mirrored;   /* clients repeat some of its arguments in headers (mirror.h) */
     cw_contracts *contracts; /* of the source; lives as long as the snapshot */
 } cw_entry;
 

@@ -3,9 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
-
-#define FORMS 2
 #define BLOCK 64u /* entries that are counted together */
 
 struct cw_view {
@@ -13,10 +10,10 @@ struct cw_view {
     cw_snapshot *snapshot;
     cw_caller *caller;
     cw_verdict discover, call;
-    cw_buf lists[FORMS];             /* empty: not wanted yet */
     uint32_t *counts[CW_VIEW_LISTS]; /* visible ones before each block, and in all; NULL: not wanted
                                         yet */
-    uint64_t number;                 /* of the cache */
+    enum { UNKNOWN, COMMON, OWN } kinds[CW_VIEW_LISTS]; /* whether all callers see the same */
+    uint64_t number;                                    /* of the cache */
     size_t n_classes;
     unsigned char verdicts[]; /* cw_verdict of each class, then a bit for each */
 };
@@ -24,30 +21,6 @@ struct cw_view {
 static bool is_visible(const cw_view *v, const cw_entry *entry)
 {
     return entry && v->verdicts[entry->class_index] != CW_VERDICT_HIDDEN;
-}
-
-/* The next visible tool from *at on, or NULL. */
-static const cw_entry *next_tool(const cw_view *v, size_t *at)
-{
-    size_t n;
-    const cw_entry *const *tools = cw_snapshot_tools(v->snapshot, &n);
-    while (*at < n) {
-        const cw_entry *entry = tools[(*at)++];
-        if (is_visible(v, entry))
-            return entry;
-    }
-    return NULL;
-}
-
-/* Whether one of the visible tools differs between the two forms. */
-static bool forms_differ(const cw_view *v)
-{
-    size_t at = 0;
-    for (const cw_entry *e = next_tool(v, &at); e; e = next_tool(v, &at)) {
-        if (e->wraps_output)
-            return true;
-    }
-    return false;
 }
 
 cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret, cw_err *err)
@@ -62,8 +35,6 @@ cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret, cw_
     v->caller = cw_caller_ref(caller);
     v->discover = cw_gate_permission(caller, CW_PERMISSION_DISCOVER);
     v->call = cw_gate_permission(caller, CW_PERMISSION_CALL);
-    for (size_t i = 0; i < FORMS; i++)
-        cw_buf_init(&v->lists[i], SIZE_MAX / 2);
     v->n_classes = n;
     for (size_t i = 0; i < n; i++) {
         v->verdicts[i] = (unsigned char)cw_gate_judge(caller, &classes[i]);
@@ -84,8 +55,6 @@ void cw_view_unref(cw_view *v)
 {
     if (!v || --v->refs)
         return;
-    for (size_t i = 0; i < FORMS; i++)
-        cw_buf_done(&v->lists[i]);
     for (size_t i = 0; i < CW_VIEW_LISTS; i++)
         free(v->counts[i]);
     cw_snapshot_unref(v->snapshot);
@@ -136,28 +105,6 @@ const cw_entry *cw_view_find_shown(const cw_view *v, cw_shown_kind kind, cw_str 
 {
     const cw_entry *entry = cw_snapshot_find_shown(v->snapshot, kind, address);
     return is_visible(v, entry) ? entry : NULL;
-}
-
-cw_str cw_view_tools(cw_view *v, cw_tool_form form)
-{
-    if (form == CW_TOOL_OBJECT_OUTPUT && !forms_differ(v))
-        form = CW_TOOL_ANY_OUTPUT; /* one text serves both */
-    cw_buf *list = &v->lists[form];
-    if (list->n)
-        return cw_buf_str(list);
-    size_t at = 0;
-    char separator = '[';
-    for (const cw_entry *e = next_tool(v, &at); e; e = next_tool(v, &at)) {
-        cw_buf_add_char(list, separator);
-        cw_tool_write(e, form, list);
-        separator = ',';
-    }
-    cw_buf_add(list, separator == '[' ? CW_STR("[]") : CW_STR("]"));
-    if (!list->code)
-        return cw_buf_str(list);
-    /* Half a list must not be taken for a whole one the next time. */
-    cw_buf_release(list);
-    return (cw_str){0};
 }
 
 /* ---- pages ---- */
@@ -283,6 +230,26 @@ void cw_view_after(const cw_view *v, cw_view_list list, cw_str name, const cw_en
             ret[found++] = entry;
     }
     *ret_n = found;
+}
+
+/* Whether nobody can be without what it takes to see it. */
+static bool is_for_all(const cw_needs *needs)
+{
+    return needs->n_permissions == 0 && !(needs->hides && needs->level == CW_AUTH_REQUIRED);
+}
+
+bool cw_view_is_common(cw_view *v, cw_view_list list)
+{
+    size_t n = count_all(v, list), n_classes;
+    const cw_needs *classes = cw_snapshot_classes(v->snapshot, &n_classes);
+    if (v->kinds[list] == UNKNOWN) {
+        v->kinds[list] = COMMON;
+        for (size_t i = 0; i < n; i++) {
+            if (!is_for_all(&classes[at_index(v, list, i)->class_index]))
+                v->kinds[list] = OWN;
+        }
+    }
+    return v->kinds[list] == COMMON;
 }
 
 cw_str cw_view_bits(const cw_view *v)

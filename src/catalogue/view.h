@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* view.h - a snapshot as one caller sees it.
  *
- * The gate is asked once per access class; everything else follows from that. The
- * list of visible tools is serialised when it is first wanted and kept.
+ * The gate is asked once per access class; everything else follows from that.
  *
  * Ownership: holds references to its snapshot and caller.
  * Threads:   one loop; references are not counted atomically.
@@ -36,8 +35,6 @@ const cw_entry *cw_view_find_method(const cw_view *v, cw_str id);
 /* Likewise the resource, template or prompt with this address. */
 const cw_entry *cw_view_find_shown(const cw_view *v, cw_shown_kind kind, cw_str address);
 
-/* "[{…},{…}]": all visible tools by name. Built once and kept; .p is NULL without memory. */
-cw_str cw_view_tools(cw_view *v, cw_tool_form form);
 /* What can be looked at page by page: the visible tools by name, or the visible methods by id
  * (those that are marked or callable). */
 typedef enum cw_view_list {
@@ -62,6 +59,10 @@ void cw_view_after(const cw_view *v, cw_view_list list, cw_str name, const cw_en
                    size_t *ret_n, bool *ret_more);
 /* Under what name a list has an entry. */
 cw_str cw_view_name(cw_view_list list, const cw_entry *entry);
+
+/* Whether a list is the same for every caller, whoever that is: nothing in it needs a permission,
+ * or hides from those who have not logged in. Found out once. */
+bool cw_view_is_common(cw_view *v, cw_view_list list);
 
 /* A bit for each access class, set where it is visible: what decides who sees what. */
 cw_str cw_view_bits(const cw_view *v);

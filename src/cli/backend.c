@@ -4,16 +4,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "cli/plugin.h"
+#include "cli/sealing.h"
 
 /* A client that keeps a list for so long asks rarely enough; those that listen hear of a change. */
 #define LIST_TTL_MS 5000u
 #define PUBLISH_PAUSE_MS 1000u
 #define ASK_PAUSE_MS 100u
-#define SECRET_MIN 32u
-#define SECRET_MAX 65536u
 #define POST_TRIES 1000 /* a millisecond apart */
 
 /* ---- publishing ---- */
@@ -41,12 +39,74 @@ static void on_publish_again(uv_timer_t *timer)
     publish(timer->data, NULL, 0);
 }
 
+static void set_anonymous(cw_backend *b, cw_caller *caller)
+{
+    cw_caller *old = b->anonymous;
+    b->anonymous = cw_caller_ref(caller);
+    cw_caller_unref(old);
+}
+
+static size_t add_texts(cw_str *to, size_t n, const cw_str *items, size_t n_items)
+{
+    if (n_items)
+        memcpy(to + n, items, n_items * sizeof *to);
+    return n + n_items;
+}
+
+/* Somebody with all permissions and scopes that anything in the catalogue asks for. */
+static cw_code new_owner(const cw_snapshot *snapshot, cw_caller **ret, cw_err *err)
+{
+    size_t n_classes, n_permissions = 2, n_scopes = 0;
+    const cw_needs *classes = cw_snapshot_classes(snapshot, &n_classes);
+    for (size_t i = 0; i < n_classes; i++) {
+        n_permissions += classes[i].n_permissions;
+        n_scopes += classes[i].n_scopes;
+    }
+    cw_str *all = calloc(n_permissions + n_scopes, sizeof *all);
+    if (!all)
+        return cw_fail_nomem(err);
+    cw_str *scopes = all + n_permissions;
+    all[0] = CW_PERMISSION_DISCOVER;
+    all[1] = CW_PERMISSION_CALL;
+    n_permissions = 2;
+    n_scopes = 0;
+    for (size_t i = 0; i < n_classes; i++) {
+        n_permissions =
+            add_texts(all, n_permissions, classes[i].permissions, classes[i].n_permissions);
+        n_scopes = add_texts(scopes, n_scopes, classes[i].scopes, classes[i].n_scopes);
+    }
+    cw_caller_opts opts = {.id = CW_STR("local"),
+                           .name = CW_STR("local"),
+                           .permissions = all,
+                           .n_permissions = cw_needs_sort(all, n_permissions),
+                           .has_token = true,
+                           .scopes = scopes,
+                           .n_scopes = cw_needs_sort(scopes, n_scopes)};
+    cw_code rc = cw_caller_new(&opts, ret, err);
+    free(all);
+    return rc;
+}
+
+static void use_owner(cw_backend *b)
+{
+    cw_caller *owner = NULL;
+    cw_err err = {0};
+    if (new_owner(b->snapshot, &owner, &err)) {
+        cw_log_err(CW_LOG_ERROR, "serve", "new permissions are not given", &err);
+        return;
+    }
+    set_anonymous(b, owner);
+    cw_caller_unref(owner);
+}
+
 static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t n_retired,
                         void *ctx)
 {
     cw_backend *b = ctx;
     cw_snapshot_unref(b->snapshot);
     b->snapshot = snapshot;
+    if (b->is_owner)
+        use_owner(b);
     publish(b, retired, n_retired);
 }
 
@@ -79,13 +139,6 @@ static void on_status(void *ctx, const cw_err *err)
         cw_log_err(CW_LOG_ERROR, "store", "nobody can log in for now", err);
     else
         cw_log(CW_LOG_INFO, "store", "the database can be used again");
-}
-
-static void set_anonymous(cw_backend *b, cw_caller *caller)
-{
-    cw_caller *old = b->anonymous;
-    b->anonymous = cw_caller_ref(caller);
-    cw_caller_unref(old);
 }
 
 /* Also when nothing is new for the anonymous: other callers may see something else now. */
@@ -145,7 +198,9 @@ static void on_ask_again(uv_timer_t *timer);
 static void read_store(cw_backend *b)
 {
     cw_err err = {0};
-    cw_code rc = cw_accounts_read_anonymous(b->accounts, on_read, b);
+    cw_code rc = b->account
+                     ? cw_accounts_read_account(b->accounts, cw_str_from(b->account), on_read, b)
+                     : cw_accounts_read_anonymous(b->accounts, on_read, b);
     if (!rc)
         rc = cw_orders_read(&b->orders, cw_accounts_store(b->accounts));
     if (!rc)
@@ -208,7 +263,8 @@ static void use_roles(cw_backend *b, cw_caller *configured, cw_roles *roles)
     cw_caller_unref(b->configured);
     b->configured = cw_caller_ref(configured);
     if (!b->accounts) {
-        set_anonymous(b, configured);
+        if (!b->is_owner || !b->snapshot)
+            set_anonymous(b, configured);
         return;
     }
     cw_accounts_set_roles(b->accounts, roles);
@@ -217,9 +273,11 @@ static void use_roles(cw_backend *b, cw_caller *configured, cw_roles *roles)
 
 /* ---- configuration ---- */
 
-static cw_code new_anonymous(const cw_config *config, cw_caller **ret, cw_err *err)
+static cw_code new_anonymous(const cw_backend *b, const cw_config *config, cw_caller **ret,
+                             cw_err *err)
 {
-    for (size_t i = 0; i < config->roles.n; i++) {
+    bool is_other = b->account || b->is_owner;
+    for (size_t i = 0; !is_other && i < config->roles.n; i++) {
         const cw_config_role *role = &config->roles.items[i];
         if (cw_str_is(role->name, "anonymous"))
             return cw_caller_new_anonymous(role->permissions.items, role->permissions.n, ret, err);
@@ -253,6 +311,7 @@ static cw_bridge_settings settings_of(const cw_backend *b, const cw_config *conf
     cw_bridge_settings settings = {
         .calls = (config->limits.calls + b->n_loops - 1) / b->n_loops,
         .batch = config->limits.batch,
+        .subscriptions = config->limits.subscriptions,
         .list_ttl_ms = LIST_TTL_MS,
         .ignore_unknown_arguments = config->ignore_unknown_arguments,
         .clear_text_passwords = config->access.clear_text_passwords,
@@ -274,13 +333,14 @@ cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
     cw_roles *roles = NULL;
     cw_translations *translations = NULL;
     cw_bridge_settings old = b->settings;
-    cw_code rc = new_anonymous(config, &configured, err);
+    cw_code rc = new_anonymous(b, config, &configured, err);
     if (!rc)
         rc = make_roles(config, &roles, err);
     if (!rc)
         rc = load_translations(b, config, &translations, err);
     b->settings = settings_of(b, config);
     b->settings.translations = translations;
+    b->settings.config = cw_config_ref(config);
     b->settings.revision = old.revision + 1;
     if (!rc && !b->anonymous)
         set_anonymous(b, configured); /* sources may publish at once */
@@ -288,8 +348,10 @@ cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
         rc = cw_sources_configure(b->sources, config, err);
     if (rc) {
         b->settings = old;
+        cw_config_unref(config);
         cw_translations_unref(translations);
     } else {
+        cw_config_unref(old.config);
         cw_translations_unref(b->translations);
         b->translations = translations;
         use_roles(b, configured, roles);
@@ -304,22 +366,11 @@ cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
 
 /* ---- begin and end ---- */
 
-/* What seals the state that clients carry. */
 static cw_code make_door(cw_backend *b, const cw_config *config, cw_err *err)
 {
     cw_seal seal;
-    cw_buf secret;
-    cw_buf_init(&secret, SECRET_MAX);
-    cw_code rc = cw_seal_init(&seal, err);
-    if (!rc && config->mcp.secret_file.n) {
-        rc = cw_file_read(config->mcp.secret_file.p, CW_FILE_PLAIN, &secret, err);
-        if (!rc && secret.n < SECRET_MIN)
-            rc = cw_fail(err, CW_PARAMS, "mcp.secret_file: '%s' has fewer than %u bytes",
-                         config->mcp.secret_file.p, SECRET_MIN);
-        if (!rc)
-            cw_seal_init_from(&seal, cw_buf_str(&secret));
-    }
-    cw_buf_done(&secret);
+    cw_store *store = b->accounts ? cw_accounts_store(b->accounts) : NULL;
+    cw_code rc = cw_sealing_make(config, store, &seal, err);
     return rc ? rc : cw_mcp_new(b->bridge, b->n_loops, &seal, &b->mcp, err);
 }
 
@@ -340,9 +391,9 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
     if (!rc)
         rc = cw_bridge_new(main_loop, n_loops, &b->bridge, err);
     if (!rc)
-        rc = make_door(b, config, err);
-    if (!rc)
         rc = open_accounts(b, config, err);
+    if (!rc)
+        rc = make_door(b, config, err);
     if (rc)
         return rc;
     cw_sources_opts opts = {
@@ -356,6 +407,16 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
         .ctx = b,
     };
     return cw_sources_new(&opts, &b->sources, err);
+}
+
+void cw_backend_set_account(cw_backend *b, const char *name)
+{
+    b->account = name;
+}
+
+void cw_backend_set_owner(cw_backend *b)
+{
+    b->is_owner = true;
 }
 
 static void on_late(uv_timer_t *timer)
@@ -412,6 +473,7 @@ void cw_backend_done(cw_backend *b)
     cw_caller_unref(b->configured);
     cw_caller_unref(b->read);
     cw_translations_unref(b->translations);
+    cw_config_unref(b->settings.config);
     pthread_mutex_destroy(&b->lock);
     cw_orders_done(&b->orders);
     cw_spawner_free(b->spawner);

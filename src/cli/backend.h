@@ -37,6 +37,8 @@ typedef struct cw_backend {
     pthread_mutex_t lock;  /* of what the store's thread leaves here: */
     cw_caller *read;       /* the anonymous caller; NULL: there is no database */
     bool has_read;
+    const char *account;           /* stands for the anonymous; NULL: none does */
+    bool is_owner;                 /* whoever shows nothing may do everything */
     cw_orders orders;              /* of the cache commands */
     cw_translations *translations; /* NULL: none */
     cw_bridge_settings settings;
@@ -48,6 +50,11 @@ typedef struct cw_backend {
 /* Make everything; nothing is loaded yet. On failure done must be called all the same. */
 CW_MUST_USE cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
                                     const cw_config *config, cw_err *err);
+/* Let an account of the database stand for whoever shows no credentials; without it they may do
+ * nothing. Or let them do everything that the catalogue has. For a program with one user, who has
+ * started it; before configure. The name is borrowed. */
+void cw_backend_set_account(cw_backend *b, const char *name);
+void cw_backend_set_owner(cw_backend *b);
 /* Use a configuration: the first time, and again for a reload. On failure the old one stays. */
 CW_MUST_USE cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err);
 /* Run the main loop until every source and the database were tried once, for at most `ms`, or until

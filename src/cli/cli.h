@@ -111,10 +111,13 @@ int cw_cli_dispatch(const cw_cli_group *group, int argc, char **argv);
 int cw_cli_main(int argc, char **argv);
 /* The sub-commands. */
 int cw_cli_serve(int argc, char **argv);
+int cw_cli_stdio(int argc, char **argv);
+int cw_cli_install(int argc, char **argv);
 int cw_cli_config(int argc, char **argv);
 int cw_cli_plugin(int argc, char **argv);
 int cw_cli_schema(int argc, char **argv);
 int cw_cli_translations(int argc, char **argv);
+int cw_cli_server_json(int argc, char **argv);
 int cw_cli_version(int argc, char **argv);
 int cw_cli_help(int argc, char **argv);
 
@@ -130,6 +133,9 @@ const char *cw_cli_config_path(const char *option);
 /* Load the configuration that this names, or report why not. Returns -1 with one, else the exit
  * code. */
 int cw_cli_load_config(const char *option, cw_config **ret);
+
+/* Use the log options of a configuration. */
+CW_MUST_USE cw_code cw_cli_configure_log(const cw_config *config, cw_err *err);
 
 /* Write all of `text` to standard output and flush. Returns CW_EXIT_OK, or reports (a full disk, a
  * closed pipe) and returns CW_EXIT_FAILURE. */

@@ -8,6 +8,8 @@
 
 static const cw_cli_command commands[] = {
     {"serve", "start the server", cw_cli_serve},
+    {"stdio", "serve one MCP client on standard input and output", cw_cli_stdio},
+    {"install", "tell an MCP client on this machine about this server", cw_cli_install},
     {"config", "check or print configurations", cw_cli_config},
     {"plugin", "make, check, list and switch plugins", cw_cli_plugin},
     {"translations", "print what can be translated", cw_cli_translations},
@@ -18,6 +20,7 @@ static const cw_cli_command commands[] = {
     {"token", "make and revoke API tokens", cw_cli_token},
     {"scope", "list the scopes that are known", cw_cli_scope},
     {"cache", "have a running server write its lists anew", cw_cli_cache},
+    {"server-json", "print the entry of this server for the MCP registry", cw_cli_server_json},
     {"version", "print the version", cw_cli_version},
     {"help", "explain a command, or exit-codes", cw_cli_help},
     {0},

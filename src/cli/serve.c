@@ -47,7 +47,7 @@ static cw_code load_config(const service *sv, cw_config **ret, cw_config_problem
     return rc;
 }
 
-static cw_code configure_log(const cw_config *c, cw_err *err)
+cw_code cw_cli_configure_log(const cw_config *c, cw_err *err)
 {
     cw_log_opts opts = {
         .json = c->log.format == CW_CONFIG_LOG_JSON,
@@ -128,8 +128,10 @@ static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
         cw_log(CW_LOG_WARN, "config", "a change of store.path waits for a restart");
     if (!cw_str_eq(sv->config->plugins.host, fresh->plugins.host))
         cw_log(CW_LOG_WARN, "config", "a change of plugins.host waits for a restart");
+    if (!cw_str_eq(sv->config->mcp.path, fresh->mcp.path))
+        cw_log(CW_LOG_WARN, "config", "a change of mcp.path waits for a restart");
     cw_err log_err;
-    if (configure_log(fresh, &log_err))
+    if (cw_cli_configure_log(fresh, &log_err))
         cw_log_err(CW_LOG_ERROR, "config", "log options refused, the old ones stay", &log_err);
     return CW_OK;
 }
@@ -265,7 +267,7 @@ static cw_code add_routes(service *sv, cw_err *err)
     if (!rc)
         rc = cw_jsonrpc_add_routes(&sv->router, sv->backend.bridge);
     if (!rc)
-        rc = cw_mcp_add_routes(&sv->router, sv->backend.mcp);
+        rc = cw_mcp_add_routes(&sv->router, sv->backend.mcp, sv->config->mcp.path);
     if (!rc)
         rc = cw_rest_add_routes(&sv->router, sv->backend.bridge);
     return rc ? cw_fail(err, rc, "routes: %s", cw_code_text(rc)) : CW_OK;
@@ -424,7 +426,7 @@ int cw_cli_serve(int argc, char **argv)
         return code;
     }
     cw_config_problems_done(&problems);
-    rc = configure_log(sv.config, &err);
+    rc = cw_cli_configure_log(sv.config, &err);
     if (rc) {
         cw_config_unref(sv.config);
         return cw_cli_failure("%s", err.msg);

@@ -116,6 +116,42 @@ typedef struct cw_config_remote {
     cw_config_overlays methods;
 } cw_config_remote;
 
+typedef enum cw_config_names {
+    CW_CONFIG_NAMES_FULL,
+    CW_CONFIG_NAMES_STRICT, /* [A-Za-z0-9_-]{1,64}: catalogue/alias.h */
+} cw_config_names;
+
+/* What some MCP clients need. */
+typedef struct cw_config_client {
+    cw_str name; /* what they call themselves; '*' stands for any text */
+    cw_config_names names;
+    bool inline_refs;
+} cw_config_client;
+
+typedef struct cw_config_clients {
+    const cw_config_client *items;
+    size_t n;
+} cw_config_clients;
+
+/* So many in so long, and at once. */
+typedef struct cw_config_rate {
+    uint32_t n; /* 0: no limit */
+    uint32_t period_ms;
+    uint32_t burst;
+} cw_config_rate;
+
+/* A tool or source with ceilings of its own. */
+typedef struct cw_config_limited {
+    cw_str name;
+    cw_config_rate rate; /* tools only */
+    uint32_t calls;      /* running at once; 0: as the others */
+} cw_config_limited;
+
+typedef struct cw_config_limiteds {
+    const cw_config_limited *items;
+    size_t n;
+} cw_config_limiteds;
+
 typedef struct cw_config_remotes {
     const cw_config_remote *items;
     size_t n;
@@ -151,6 +187,13 @@ typedef struct cw_config {
         uint32_t batch;         /* calls in one JSON-RPC batch */
         size_t answer_size;     /* result of a method */
         size_t cache_size;      /* lists and descriptions kept, per loop */
+        uint32_t subscriptions; /* MCP streams that are told of changes */
+        struct {
+            cw_config_rate global, address, caller, tool;
+        } rates;
+        uint32_t calls_per_tool; /* running at once; 0: any number */
+        uint32_t calls_per_source;
+        cw_config_limiteds tools, sources;
     } limits;
 
     struct {
@@ -170,6 +213,17 @@ typedef struct cw_config {
     } log;
 
     bool access_log;
+
+    struct {
+        cw_str path; /* empty: nothing is recorded */
+        size_t rotate_size;
+        uint32_t rotate_ms;
+        uint32_t files;
+        size_t queue;
+        bool arguments;
+        size_t arguments_size;
+        cw_config_strings redact; /* JSON pointers */
+    } audit;
 
     struct {
         cw_str folder; /* empty: no plugins */
@@ -213,6 +267,13 @@ typedef struct cw_config {
         uint32_t ask_ms;     /* for a client to answer a question */
         uint32_t page_size;  /* entries on one page of a list */
         cw_str secret_file;  /* seals what clients carry for us; empty: kept in the store */
+        cw_config_names names;
+        bool inline_refs;          /* schemas are shown without references */
+        cw_config_clients clients; /* for whom it is otherwise; the first that fits counts */
+        cw_str name;               /* in registries: "org.example/tools" */
+        cw_str title;
+        cw_str description; /* 1 to 100 characters */
+        cw_str website;     /* a URL, or empty */
     } mcp;
 
     cw_config_remotes sources;

@@ -15,6 +15,8 @@
 #define MAX_CONNECTIONS 1000000u
 #define MAX_CALLS 1000000u
 #define MAX_SOURCES 100u
+#define MAX_CLIENTS 100u
+#define MAX_LIMITED 100u /* tools or sources with ceilings of their own */
 #define MAX_METHODS 10000u /* of one source, as source/openrpc.h */
 #define MAX_ROLES 100u
 #define KB 1024u
@@ -32,6 +34,7 @@ static const cw_config_listener default_listeners[] = {
                  .port = 8080}},
 };
 static const cw_config_listener default_listener = {0};
+static const cw_config_client default_client = {.name = CW_STR_INIT("")};
 static const cw_config_remote default_remote = {
     .name = CW_STR_INIT(""),
     .url = CW_STR_INIT(""),
@@ -73,7 +76,8 @@ const cw_config cw_config_defaults = {
                .calls = CW_CALL_MAX_RUNNING,
                .batch = CW_CALL_MAX_BATCH,
                .answer_size = CW_CALL_MAX_ANSWER,
-               .cache_size = CW_CACHE_MAX_BYTES},
+               .cache_size = CW_CACHE_MAX_BYTES,
+               .subscriptions = CW_MCP_MAX_STREAMS},
     .timeouts = {.header_ms = CW_HTTP_HEADER_MS,
                  .body_ms = CW_HTTP_BODY_MS,
                  .idle_ms = CW_HTTP_IDLE_MS,
@@ -85,6 +89,12 @@ const cw_config cw_config_defaults = {
             .file = CW_STR_INIT(""),
             .levels = {.text = CW_STR_INIT("")}},
     .access_log = true,
+    .audit = {.path = CW_STR_INIT(""),
+              .rotate_size = CW_AUDIT_ROTATE_BYTES,
+              .rotate_ms = 0,
+              .files = CW_AUDIT_FILES,
+              .queue = CW_AUDIT_QUEUE,
+              .arguments_size = CW_AUDIT_ARGUMENTS},
     .plugins = {.folder = CW_STR_INIT(""),
                 .data = CW_STR_INIT(""),
                 .host = CW_STR_INIT(""),
@@ -107,7 +117,12 @@ const cw_config cw_config_defaults = {
             .session_ms = CW_MCP_SESSION_MS,
             .ask_ms = CW_MCP_ASK_MS,
             .page_size = CW_MCP_PAGE_SIZE,
-            .secret_file = CW_STR_INIT("")},
+            .secret_file = CW_STR_INIT(""),
+            .names = CW_CONFIG_NAMES_FULL,
+            .name = CW_STR_INIT("local.causeway/causeway"),
+            .title = CW_STR_INIT("Causeway"),
+            .description = CW_STR_INIT("JSON-RPC methods as MCP tools"),
+            .website = CW_STR_INIT("")},
     .public_url = CW_STR_INIT(""),
     .page_size = CW_PAGE_SIZE,
 };
@@ -126,6 +141,11 @@ static const cw_choice tls_versions[] = {
 static const cw_choice log_levels[] = {
     {"error", CW_LOG_ERROR}, {"warn", CW_LOG_WARN}, {"info", CW_LOG_INFO},
     {"debug", CW_LOG_DEBUG}, {"off", CW_LOG_OFF},   {0},
+};
+static const cw_choice tool_names[] = {
+    {"full", CW_CONFIG_NAMES_FULL},
+    {"strict", CW_CONFIG_NAMES_STRICT},
+    {0},
 };
 static const cw_choice log_formats[] = {
     {"text", CW_CONFIG_LOG_TEXT},
@@ -222,6 +242,21 @@ static const cw_key limits_keys[] = {
      .max = GB},
     {"cache_size", &cw_type_size, "Lists and descriptions kept ready, for each event loop",
      FIELD(limits.cache_size), .min = 0, .max = INT64_C(64) * GB},
+    {"subscriptions", &cw_type_integer, "MCP streams that are told of changes, open at once",
+     FIELD(limits.subscriptions), .min = 0, .max = MAX_CONNECTIONS},
+    {"rates", &cw_type_section, "How often methods may be called: N/s, N/m or N/h, and \"burst N\"",
+     .children = cw_rates_keys},
+    {"calls_per_tool", &cw_type_integer, "Calls of one tool that run at once; 0 is any number",
+     FIELD(limits.calls_per_tool), .min = 0, .max = MAX_CALLS},
+    {"calls_per_source", &cw_type_integer,
+     "Calls of one plugin or service that run at once; 0 is any number",
+     FIELD(limits.calls_per_source), .min = 0, .max = MAX_CALLS},
+    {"tools", &cw_type_items, "Tools with ceilings of their own", FIELD(limits.tools), .min = 0,
+     .max = MAX_LIMITED, .children = cw_limited_tool_keys, .item_size = sizeof(cw_config_limited),
+     .item_defaults = &cw_config_default_limited},
+    {"sources", &cw_type_items, "Plugins and services with ceilings of their own",
+     FIELD(limits.sources), .min = 0, .max = MAX_LIMITED, .children = cw_limited_source_keys,
+     .item_size = sizeof(cw_config_limited), .item_defaults = &cw_config_default_limited},
     {0},
 };
 
@@ -303,6 +338,17 @@ static const cw_key translations_keys[] = {
     {0},
 };
 
+static const cw_key client_keys[] = {
+    {"name", &cw_type_text, "What they call themselves; * stands for any text",
+     AT(cw_config_client, name), .is_required = true, .is_valid = cw_check_is_clean,
+     .expected = LINE_EXPECTED, .pattern = LINE_PATTERN},
+    {"names", &cw_type_enum, "Names of tools as they see them", AT(cw_config_client, names),
+     .choices = tool_names},
+    {"inline_refs", &cw_type_bool, "Show them schemas without \"$ref\"",
+     AT(cw_config_client, inline_refs)},
+    {0},
+};
+
 static const cw_key mcp_keys[] = {
     {"path", &cw_type_text, "Path of the endpoint for MCP clients", FIELD(mcp.path),
      .is_valid = cw_names_is_path, .expected = "a path such as \"/mcp\"",
@@ -313,11 +359,31 @@ static const cw_key mcp_keys[] = {
      .min = 1000, .max = 30 * (uint64_t)DAY_MS},
     {"ask_timeout", &cw_type_duration, "For a client to answer what a method asks it",
      FIELD(mcp.ask_ms), .min = 1000, .max = DAY_MS},
-    {"page_size", &cw_type_integer, "Entries on one page of a list", FIELD(mcp.page_size),
-     .min = 1, .max = CW_MCP_PAGE_SIZE_MAX},
+    {"page_size", &cw_type_integer, "Entries on one page of a list", FIELD(mcp.page_size), .min = 1,
+     .max = CW_MCP_PAGE_SIZE_MAX},
     {"secret_file", &cw_type_path,
-     "File with the secret that seals what clients carry; null is one kept in the store",
+     "File with the secret that seals what clients carry; null is one of the store",
      FIELD(mcp.secret_file)},
+    {"names", &cw_type_enum,
+     "Names of tools: full, or strict with letters, digits, _ and - only, at most 64",
+     FIELD(mcp.names), .choices = tool_names},
+    {"inline_refs", &cw_type_bool, "Show schemas with what their \"$ref\" lead to in their place",
+     FIELD(mcp.inline_refs)},
+    {"clients", &cw_type_items, "Clients that need something else; the first that fits counts",
+     FIELD(mcp.clients), .min = 0, .max = MAX_CLIENTS, .children = client_keys,
+     .item_size = sizeof(cw_config_client), .item_defaults = &default_client},
+    {"name", &cw_type_text, "Name of this server in registries: a domain backwards, /, a name",
+     FIELD(mcp.name), .is_valid = cw_names_is_server,
+     .expected = "a name such as \"org.example/tools\"", .pattern = CW_NAMES_SERVER_PATTERN},
+    {"title", &cw_type_text, "Name of this server for people", FIELD(mcp.title),
+     .is_valid = cw_check_is_clean, .expected = LINE_EXPECTED, .pattern = LINE_PATTERN},
+    {"description", &cw_type_text, "What this server is for, in at most 100 characters",
+     FIELD(mcp.description), .is_valid = cw_names_is_summary,
+     .expected = "a line of 1 to 100 characters", .pattern = CW_NAMES_SUMMARY_PATTERN},
+    {"website", &cw_type_text, "Address of a page about this server; null is none",
+     FIELD(mcp.website), .is_valid = cw_names_is_public_url,
+     .expected = "a URL such as \"https://example.org/about\"",
+     .pattern = CW_NAMES_PUBLIC_URL_PATTERN},
     {0},
 };
 
@@ -420,6 +486,7 @@ static const cw_key top_keys[] = {
     {"timeouts", &cw_type_section, "How long to wait", .children = timeouts_keys},
     {"log", &cw_type_section, "The log", .children = log_keys},
     {"access_log", &cw_type_bool, "Log one line for every request", FIELD(access_log)},
+    {"audit", &cw_type_section, "The record of who did what", .children = cw_audit_keys},
     {"plugins", &cw_type_section, "Plugins and the processes that run them",
      .children = plugins_keys},
     {"schema", &cw_type_section, "How JSON Schemas of arguments and results are read",

@@ -71,11 +71,18 @@ extern const cw_config cw_config_defaults;
 extern const cw_key_type cw_type_bool, cw_type_integer, cw_type_duration, cw_type_size;
 extern const cw_key_type cw_type_enum, cw_type_path, cw_type_strings, cw_type_address;
 extern const cw_key_type cw_type_levels, cw_type_text, cw_type_url, cw_type_object, cw_type_roles;
+/* cw_config_rate; null is none. */
+extern const cw_key_type cw_type_rate;
 /* A mapping with the keys of `children`, whose offsets count from cw_config. */
 extern const cw_key_type cw_type_section;
 /* One or a list of mappings with the keys of `children`, or strings for `shorthand`; with `min` 0
  * perhaps none. The field is {const item *items; size_t n;}. */
 extern const cw_key_type cw_type_items;
+
+/* keys_limits.c: parts of the table. */
+extern const cw_key cw_rates_keys[], cw_limited_tool_keys[], cw_limited_source_keys[];
+extern const cw_key cw_audit_keys[];
+extern const cw_config_limited cw_config_default_limited;
 
 /* Parts of the types that hold one of a few words. */
 cw_code cw_choice_read(cw_checker *c, const cw_choice *choices, const cw_place *place,

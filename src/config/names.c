@@ -4,11 +4,14 @@
 #include <arpa/inet.h>
 
 #include "base/limits.h"
+#include "config/check.h"
 
 #define NAME_MAX_LEN 255u
 #define PATH_MAX_BYTES 128u
 #define COMPONENT_MAX 32u
 #define SOURCE_MAX 64u
+#define SERVER_PART_MAX 99u
+#define SUMMARY_MAX 100u
 
 static bool is_digit(char c)
 {
@@ -226,6 +229,31 @@ bool cw_names_is_public_url(cw_str text)
 bool cw_names_is_path(cw_str text)
 {
     return text.n > 1 && text.n <= PATH_MAX_BYTES && is_plain_path(text);
+}
+
+static bool is_part(cw_str text, bool has_underscores)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        if (!is_letter(c) && !is_digit(c) && c != '.' && c != '-' && !(has_underscores && c == '_'))
+            return false;
+    }
+    return text.n > 0 && text.n <= SERVER_PART_MAX;
+}
+
+bool cw_names_is_server(cw_str text)
+{
+    cw_str name;
+    cw_str space = cw_str_cut(text, '/', &name);
+    return name.p && is_part(space, false) && is_part(name, true);
+}
+
+bool cw_names_is_summary(cw_str text)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < text.n; i++)
+        n += ((unsigned char)text.p[i] & 0xC0) != 0x80; /* each character has one such byte */
+    return n > 0 && n <= SUMMARY_MAX && cw_check_is_clean(text);
 }
 
 bool cw_names_is_component(cw_str name)

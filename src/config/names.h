@@ -41,6 +41,12 @@ bool cw_names_is_public_url(cw_str text);
 /* "/name[/name…]", without a final slash. */
 bool cw_names_is_path(cw_str text);
 #define CW_NAMES_PATH_PATTERN "^(/[0-9A-Za-z._~-]+)+$"
+/* A name in registries: "namespace/name", 3 to 200 bytes. */
+bool cw_names_is_server(cw_str text);
+#define CW_NAMES_SERVER_PATTERN "^[0-9A-Za-z.-]{1,99}/[0-9A-Za-z._-]{1,99}$"
+/* One line of 1 to 100 characters. */
+bool cw_names_is_summary(cw_str text);
+#define CW_NAMES_SUMMARY_PATTERN "^[^\\u0000-\\u001f\\u007f]{1,100}$"
 /* The name of a source: 1 to 64 of [a-z0-9_-]. */
 bool cw_names_is_source(cw_str name);
 #define CW_NAMES_SOURCE_PATTERN "^[a-z0-9_-]{1,64}$"

@@ -7,6 +7,8 @@
  */
 #include "door/mcp.h"
 
+#include <stdio.h>
+
 #include "door/identify.h"
 #include "door/mcp_ask.h"
 #include "door/mcp_int.h"
@@ -15,7 +17,7 @@
 #define REFUSED(text)                                                                              \
     CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"" text "\"}}")
 
-static const cw_identify_texts identify_texts = {
+const cw_identify_texts cw_mcp_identify_texts = {
     .wrong = REFUSED("Invalid credentials"),
     .clear_text = REFUSED("Passwords are only taken over encrypted connections"),
     .too_many = REFUSED("Too many attempts to log in"),
@@ -54,11 +56,6 @@ void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_message_error(&b, CW_REFUSAL_CODE, cw_str_from(refusal.message), refusal.data, item->id);
     cw_turn_answer(item, refusal.status, &b, refusal.challenge);
-}
-
-void cw_mcp_fail_session(const cw_mcp_request *r)
-{
-    cw_mcp_error(r->item, 404, CW_MCP_SESSION, CW_STR("Session not found"), CW_STR(""));
 }
 
 void cw_mcp_fail_all(cw_port *port, unsigned status, int64_t code, const char *text)
@@ -166,22 +163,32 @@ static void route(cw_mcp_request *r)
     }
 }
 
-/* A message that is not answered. */
-static void take_quietly(cw_mcp_request *r, const cw_json *v)
+static void take_legacy_news(cw_mcp_request *r, const cw_json *v)
 {
-    cw_mcp_session session;
     const cw_json *id = cw_json_get(r->params, CW_STR("requestId"));
-    r->item->id = (cw_str){NULL, 0};
-    if (!cw_mcp_session_read(r, &session)) {
-        cw_mcp_fail_session(r);
+    cw_mcp_session session;
+    if (!cw_mcp_enter_session(r, &session))
         return;
-    }
     r->session = &session;
     if (!r->method.p)
         cw_mcp_ask_answer(r, v);
     else if (cw_str_is(r->method, "notifications/cancelled") && id && is_id(id) && session.is_named)
         cw_mcp_cancel(r, cw_json_span(id));
     cw_turn_skip(r->item);
+}
+
+/* A message that is not answered. Modern ones say nothing to us over HTTP, whatever session
+ * header they carry: clients of that era cancel by leaving, and have no answers to send. */
+static void take_quietly(cw_mcp_request *r, const cw_json *v)
+{
+    cw_str header = cw_port_header(r->port, CW_STR("MCP-Protocol-Version"));
+    bool is_modern =
+        (header.p && cw_mcp_looks_modern(header)) || cw_mcp_meta(r->params, CW_STR(CW_MCP_CLAIM));
+    r->item->id = (cw_str){NULL, 0};
+    if (is_modern && !r->port->session)
+        cw_turn_skip(r->item);
+    else
+        take_legacy_news(r, v);
 }
 
 static void take(cw_mcp_request *r, const cw_json *v)
@@ -204,11 +211,19 @@ static void take(cw_mcp_request *r, const cw_json *v)
         route(r);
 }
 
+/* A client of which nothing is known. */
+static const cw_mcp_session nobody = {.level = CW_LOG_OFF};
+
 /* ---- the request ---- */
 
-static const char *check_batch(const cw_port *port, const cw_json *list, uint32_t most)
+/* The header says which version it is, else what the session has agreed upon. */
+static const char *check_batch(const cw_port *port, const cw_mcp_session *session,
+                               const cw_json *list, uint32_t most)
 {
-    if (!cw_mcp_allows_batch(cw_port_header(port, CW_STR("MCP-Protocol-Version"))))
+    cw_str version = cw_port_header(port, CW_STR("MCP-Protocol-Version"));
+    if (!version.p && session->version.n)
+        version = session->version;
+    if (!cw_mcp_allows_batch(version))
         return "This protocol version has no batches";
     if (cw_json_count(list) == 0 || cw_json_count(list) > most)
         return "A batch must not be empty or too long";
@@ -219,32 +234,41 @@ static const char *check_batch(const cw_port *port, const cw_json *list, uint32_
     return NULL;
 }
 
-/* A client of which nothing is known. */
-static const cw_mcp_session nobody = {.level = CW_LOG_OFF};
-
-static void take_body(cw_mcp *door, cw_port *port, cw_turn_opts *opts, const cw_json *root)
+static void take_batch(cw_mcp *door, cw_port *port, cw_turn_opts *opts, const cw_json *list)
 {
-    opts->is_batch = cw_json_is(root, CW_JSON_ARRAY);
-    opts->n = opts->is_batch ? cw_json_count(root) : 1;
-    if (opts->is_batch) {
-        const char *problem = check_batch(port, root, cw_bridge_settings_of(opts->bl)->batch);
-        if (problem) {
-            cw_mcp_fail_all(port, 400, CW_RPC_INVALID, problem);
-            return;
-        }
+    cw_mcp_session session;
+    opts->is_batch = true;
+    opts->n = cw_json_count(list);
+    if (!cw_mcp_session_open(door, port, opts->bl, opts->view, &session)) {
+        cw_mcp_fail_all(port, 404, CW_MCP_SESSION, "Session not found");
+        return;
     }
+    const char *problem = check_batch(port, &session, list, cw_bridge_settings_of(opts->bl)->batch);
+    if (problem) {
+        cw_mcp_fail_all(port, 400, CW_RPC_INVALID, problem);
+        return;
+    }
+    cw_turn *turn = cw_turn_new(port, opts);
+    if (!turn)
+        return;
+    cw_mcp_request r = {.door = door, .port = port, .era = &cw_mcp_legacy, .item = turn->items};
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v), r.item++) {
+        r.session = &session;
+        r.method = (cw_str){NULL, 0};
+        take(&r, v);
+    }
+    cw_turn_settle(turn);
+}
+
+static void take_one(cw_mcp *door, cw_port *port, cw_turn_opts *opts, const cw_json *message)
+{
+    opts->n = 1;
     cw_turn *turn = cw_turn_new(port, opts);
     if (!turn)
         return;
     cw_mcp_request r = {
         .door = door, .port = port, .session = &nobody, .era = &cw_mcp_legacy, .item = turn->items};
-    if (!opts->is_batch) {
-        take(&r, root);
-        return;
-    }
-    for (const cw_json *v = cw_json_first(root); v; v = cw_json_next(v), r.item++)
-        take(&r, v);
-    cw_turn_settle(turn);
+    take(&r, message);
 }
 
 void cw_mcp_take(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view, cw_str body)
@@ -265,7 +289,10 @@ void cw_mcp_take(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view,
                          .none_status = 202,
                          .detaches = true,
                          .failure = CW_STR(CW_MCP_FAILURE)};
-    take_body(door, port, &opts, root);
+    if (cw_json_is(root, CW_JSON_ARRAY))
+        take_batch(door, port, &opts, root);
+    else
+        take_one(door, port, &opts, root);
 }
 
 static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
@@ -282,12 +309,34 @@ static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, v
 static void on_post(cw_http_req *req, void *self)
 {
     cw_mcp *door = self;
-    cw_identify(req, door->bridge, &identify_texts, on_identified, door);
+    cw_identify(req, door->bridge, &cw_mcp_identify_texts, on_identified, door);
 }
 
-cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door)
+cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path)
 {
-    cw_code rc = cw_router_add(router, CW_HTTP_POST, "/mcp", on_post, door);
-    /* Clients that were given the address of the list. */
-    return rc ? rc : cw_router_add(router, CW_HTTP_POST, "/mcp/tools/list", on_post, door);
+    if (path.n > CW_MCP_PATH_MAX)
+        return CW_LIMIT;
+    snprintf(door->path, sizeof door->path, "%.*s", CW_STR_ARG(path));
+    snprintf(door->card_path, sizeof door->card_path, "%s/server-card", door->path);
+    const struct {
+        cw_http_method method;
+        const char *path;
+        cw_http_handler handler;
+    } routes[] = {
+        {CW_HTTP_POST, door->path, on_post},
+        {CW_HTTP_GET, door->path, cw_mcp_on_get},
+        {CW_HTTP_DELETE, door->path, cw_mcp_on_delete},
+        /* Clients that were given the address of the list. */
+        {CW_HTTP_POST, "/mcp/tools/list", on_post},
+        {CW_HTTP_GET, door->card_path, cw_mcp_on_card},
+        {CW_HTTP_GET, "/.well-known/mcp.json", cw_mcp_on_wellknown},
+    };
+    for (size_t i = 0; i < CW_COUNT(routes); i++) {
+        cw_code rc =
+            cw_router_add(router, routes[i].method, routes[i].path, routes[i].handler, door);
+        if (rc)
+            return rc;
+    }
+    cw_router_open(router, door->card_path);
+    return CW_OK;
 }

@@ -20,6 +20,7 @@
 
 #define CW_MCP_KNOWN 4096u
 #define CW_MCP_ASKS 32u
+#define CW_MCP_PATH_MAX 128u
 
 typedef struct cw_mcp cw_mcp;
 
@@ -32,6 +33,20 @@ void cw_mcp_free(cw_mcp *door);
 /* Take one message, or a batch, that came through a port for a caller whose view this is. */
 void cw_mcp_take(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view, cw_str body);
 
-CW_MUST_USE cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door);
+/* Tell the client of a port with a session of what changes: lists of its view, resources that it
+ * has subscribed to. Once per connection, with a port of its own that lasts as long as the
+ * connection; a client of the modern era is told nothing there. The port's listener is taken. It
+ * ends with CW_PORT_GONE or CW_PORT_STOPPING; the port is never ended from here unless something
+ * that it must not miss cannot be said. CW_NOMEM; CW_LIMIT: too many are told. */
+CW_MUST_USE cw_code cw_mcp_listen_port(cw_mcp *door, cw_port *port, cw_bridge_loop *bl,
+                                       cw_view *view);
+
+/* The endpoint at `path` (and at /mcp/tools/list, for clients that were given the address of the
+ * list), its server card below it, and /.well-known/mcp.json. */
+CW_MUST_USE cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path);
+
+/* Append the server.json that a registry wants. CW_CONFIG without `public_url`: a registry has to
+ * know where the server is; CW_NOMEM. */
+CW_MUST_USE cw_code cw_mcp_write_registry(const cw_config *config, cw_buf *out, cw_err *err);
 
 #endif

@@ -23,13 +23,15 @@
 #define CW_MCP_ROUNDS 16u
 
 typedef struct cw_mcp_running cw_mcp_running;
+typedef struct cw_mcp_ask_kind cw_mcp_ask_kind;
 
 /* One question to a legacy client. */
 typedef struct cw_mcp_question {
     cw_mcp_link link; /* by the id of our request */
     cw_mcp_running *call;
-    cw_str key;    /* the method's name for it */
-    cw_str method; /* what is asked */
+    cw_str key; /* the method's name for it */
+    const cw_mcp_ask_kind *kind;
+    cw_str form;   /* the schema that an answer has to match; empty: none */
     cw_str answer; /* JSON; empty: none yet */
 } cw_mcp_question;
 
@@ -62,8 +64,32 @@ void cw_mcp_call_fail(cw_mcp_running *call, const char *text);
 /* The client has taken its request back; the link is that of a running call. */
 void cw_mcp_call_cancel(cw_mcp_link *link);
 
+/* An answer, by the method's name for the question. */
+typedef struct cw_mcp_answer {
+    cw_str key;
+    cw_str json; /* empty: none */
+} cw_mcp_answer;
+
+/* What is asked, {"method":…,"params":…}; NULL: nothing that we know. */
+const cw_mcp_ask_kind *cw_mcp_ask_kind_of(const cw_json *ask);
+cw_str cw_mcp_ask_method(const cw_mcp_ask_kind *kind);
+/* Whether people are sent to an address. */
+bool cw_mcp_ask_is_url(const cw_json *ask);
+/* The schema of the form that people fill in, as JSON; empty: none. */
+cw_str cw_mcp_ask_form(const cw_json *ask);
+/* Whether this can be an answer. CW_PARAMS with what is wrong; CW_NOMEM. */
+CW_MUST_USE cw_code cw_mcp_ask_check(const cw_mcp_running *call, const cw_mcp_ask_kind *kind,
+                                     cw_str form, const cw_json *answer, cw_err *err);
+/* Earlier answers (an object, or NULL) with these, which replace those of the same name. In the
+ * arena; .p is NULL without memory. */
+cw_str cw_mcp_ask_join(const cw_json *old, const cw_mcp_answer *fresh, size_t n, cw_arena *arena);
+/* Who called. */
+cw_str cw_mcp_ask_caller(const cw_mcp_running *call);
+
 /* The method has asked. */
 void cw_mcp_ask(cw_mcp_running *call, const cw_outcome *outcome);
+/* Send the questions of an outcome to a client of the handshake, and wait. */
+void cw_mcp_ask_client(cw_mcp_running *call, const cw_outcome *outcome);
 /* Nobody waits for the answers any more. */
 void cw_mcp_ask_drop(cw_mcp_running *call);
 void cw_mcp_ask_on_late(cw_deadline *d);

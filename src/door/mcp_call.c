@@ -75,6 +75,7 @@ static void close_call(cw_mcp_running *call)
     cw_mcp_link_remove(&call->link);
     cw_mcp_ask_drop(call);
     call->item->on_gone = NULL;
+    call->item->on_stopping = NULL;
 }
 
 static void on_done(cw_sink *sink, const cw_outcome *outcome)
@@ -201,6 +202,7 @@ static bool enter(cw_mcp_running *call, cw_port *port)
     cw_str key = cw_mcp_call_key(&call->session, call->item->id, port->arena);
     if (!key.p)
         return false;
+    call->link.cancel = cw_mcp_call_cancel;
     cw_mcp_link_add(cw_mcp_desk_of(call->door, port->loop)->calls, &call->link, key);
     return true;
 }

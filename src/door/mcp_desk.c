@@ -14,6 +14,7 @@ static void begin(cw_mcp_desk *desk, cw_loop *loop)
     for (size_t i = 0; i < CW_MCP_BUCKETS; i++) {
         desk->calls[i].prev = desk->calls[i].next = &desk->calls[i];
         desk->asks[i].prev = desk->asks[i].next = &desk->asks[i];
+        desk->streams[i].prev = desk->streams[i].next = &desk->streams[i];
     }
     cw_deadline_list_init(&desk->waiting, 0, cw_mcp_ask_on_late);
     cw_loop_watch(loop, &desk->waiting);
@@ -87,7 +88,7 @@ static void on_cancel(cw_bridge_loop *bl, cw_str bytes)
         if (!link)
             return;
         cw_mcp_link_remove(link);
-        cw_mcp_call_cancel(link);
+        link->cancel(link);
     }
 }
 
@@ -100,6 +101,38 @@ void cw_mcp_cancel(const cw_mcp_request *r, cw_str id)
     memcpy(bytes, &r->door, sizeof r->door);
     memcpy(bytes + sizeof r->door, key.p, key.n);
     cw_bridge_tell(r->item->turn->opts.bl, on_cancel, cw_str_make(bytes, sizeof r->door + key.n));
+}
+
+/* ---- streams of sessions ---- */
+
+/* What is told to the loops. */
+typedef struct closing {
+    cw_mcp *door;
+    const cw_mcp_link *but;
+    unsigned char number[CW_MCP_NUMBER];
+} closing;
+
+static void on_closing(cw_bridge_loop *bl, cw_str bytes)
+{
+    closing c;
+    memcpy(&c, bytes.p, sizeof c);
+    cw_mcp_link *streams = cw_mcp_desk_of(c.door, cw_bridge_loop_of(bl))->streams;
+    cw_str key = cw_str_make((const char *)c.number, CW_MCP_NUMBER);
+    cw_mcp_link *link = cw_mcp_link_find(streams, key, NULL);
+    while (link) {
+        cw_mcp_link *next = cw_mcp_link_find(streams, key, link);
+        if (link != c.but)
+            link->cancel(link);
+        link = next;
+    }
+}
+
+void cw_mcp_close_streams(cw_mcp *door, cw_bridge_loop *bl, const cw_mcp_session *session,
+                          const cw_mcp_link *but)
+{
+    closing c = {.door = door, .but = but};
+    memcpy(c.number, session->number, CW_MCP_NUMBER);
+    cw_bridge_tell(bl, on_closing, cw_str_make((const char *)&c, sizeof c));
 }
 
 /* ---- the door ---- */
@@ -128,6 +161,7 @@ void cw_mcp_free(cw_mcp *door)
 {
     if (!door)
         return;
+    cw_mcp_session_forget_all(door);
     cw_map_done(&door->known);
     pthread_mutex_destroy(&door->lock);
     free(door->ring);

@@ -5,8 +5,12 @@
  *     mcp_modern.c   2026-07-28: envelope, headers, methods
  *     mcp_legacy.c   2024-11-05 to 2025-11-25: handshake, batches, methods
  *     mcp_tools.c    tools/list, tools/call
+ *     mcp_page.c     lists, page by page
+ *     mcp_profile.c  what is known of some clients
+ *     mcp_mirror.c   arguments that stand in headers too
  *     mcp_call.c     a method that runs, from start to answer
  *     mcp_ask.c      questions to the client, in both eras
+ *     mcp_question.c those to legacy clients: asking, waiting, taking answers
  *     mcp_desk.c     what runs on a loop, so that others can reach it
  *     mcp_session.c  sessions of the handshake
  *     mcp_result.c   the outcome of a call as a result
@@ -26,6 +30,7 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
+#include "door/identify.h"
 #include "door/mcp.h"
 #include "door/message.h"
 #include "door/turn.h"
@@ -59,6 +64,12 @@ enum {
     CW_MCP_CAN_SAMPLE_TOOLS = 16,
 };
 
+/* What a client needs lists to be like. */
+enum {
+    CW_MCP_STRICT_NAMES = 1,
+    CW_MCP_INLINE_REFS = 2,
+};
+
 #define CW_MCP_NUMBER 16u /* bytes that tell one session from another */
 
 /* What is known of the client of a request. */
@@ -66,6 +77,7 @@ struct cw_mcp_session {
     bool is_named;                       /* `number` means something */
     unsigned char number[CW_MCP_NUMBER]; /* random */
     unsigned abilities;                  /* CW_MCP_CAN_… */
+    unsigned profile;                    /* CW_MCP_STRICT_NAMES, CW_MCP_INLINE_REFS */
     cw_log_level level;                  /* of the lines it wants to see, or CW_LOG_OFF */
     cw_str version;                      /* of the protocol; empty: not known */
 };
@@ -76,15 +88,17 @@ typedef struct cw_mcp_link {
     struct cw_mcp_link *prev, *next; /* NULL: not there */
     cw_str key;                      /* lives as long as the owner */
     uint64_t hash;
+    void (*cancel)(struct cw_mcp_link *link); /* of a call or stream: its client takes it back */
 } cw_mcp_link;
 
 #define CW_MCP_BUCKETS 256u
 
 /* The door on one loop. */
 typedef struct cw_mcp_desk {
-    cw_mcp_link calls[CW_MCP_BUCKETS]; /* rings; by session and id of the request */
-    cw_mcp_link asks[CW_MCP_BUCKETS];  /* by the id of the question */
-    cw_deadline_list waiting;          /* for answers of clients */
+    cw_mcp_link calls[CW_MCP_BUCKETS];   /* rings; by session and id of the request */
+    cw_mcp_link asks[CW_MCP_BUCKETS];    /* by the id of the question */
+    cw_mcp_link streams[CW_MCP_BUCKETS]; /* GET; by the session's number */
+    cw_deadline_list waiting;            /* for answers of clients */
     bool is_begun;
 } cw_mcp_desk;
 
@@ -93,16 +107,21 @@ typedef struct cw_mcp_known {
     unsigned char number[CW_MCP_NUMBER];
     cw_log_level level;
     bool is_ended, is_used;
+    cw_buf uris; /* of resources that it has subscribed to, a NUL behind each */
 } cw_mcp_known;
 
 struct cw_mcp {
     cw_bridge *bridge;
+    char path[CW_MCP_PATH_MAX + 1];       /* of the endpoint */
+    char card_path[CW_MCP_PATH_MAX + 16]; /* of the server card */
     cw_seal seal;
     pthread_mutex_t lock; /* of what follows */
     cw_map known;         /* number -> cw_mcp_known */
     cw_mcp_known *ring;   /* CW_MCP_KNOWN of them, the oldest at `at` */
     uint32_t at;
-    atomic_uint n_known; /* without the lock: most often there is nothing to look for */
+    size_t uri_bytes;      /* of all subscriptions */
+    atomic_uint n_known;   /* without the lock: most often there is nothing to look for */
+    atomic_uint n_streams; /* that are told of changes, on all loops */
     unsigned n_loops;
     cw_mcp_desk desks[];
 };
@@ -132,6 +151,7 @@ struct cw_mcp_era {
     bool is_stamped;    /* results have resultType, serverInfo, and lists ttlMs and cacheScope */
     bool wants_objects; /* structuredContent that is no object becomes {"result": …} */
     bool detaches;      /* a client that leaves has not cancelled */
+    bool has_mirrors;   /* arguments stand in headers too (catalogue/mirror.h) */
 };
 
 extern const cw_mcp_era cw_mcp_modern, cw_mcp_legacy;
@@ -144,13 +164,13 @@ void cw_mcp_fail(cw_turn_item *item, unsigned status, int64_t code, const char *
 /* An error with this message and data (JSON, or empty). */
 void cw_mcp_error(cw_turn_item *item, unsigned status, int64_t code, cw_str message, cw_str data);
 void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs);
-/* 404: nobody has such a session (any more). */
-void cw_mcp_fail_session(const cw_mcp_request *r);
 /* An error of the request as a whole, without id. */
 void cw_mcp_fail_all(cw_port *port, unsigned status, int64_t code, const char *text);
 /* The language that the caller wants to read, or NULL. */
 const cw_language *cw_mcp_language(const cw_port *port, const cw_turn_opts *opts);
 const cw_json *cw_mcp_meta(const cw_json *params, cw_str name);
+
+extern const cw_identify_texts cw_mcp_identify_texts;
 
 /* mcp_desk.c */
 /* The desk of the loop that this runs on. */
@@ -158,8 +178,13 @@ cw_mcp_desk *cw_mcp_desk_of(cw_mcp *door, cw_loop *loop);
 void cw_mcp_link_add(cw_mcp_link *buckets, cw_mcp_link *link, cw_str key);
 /* Removing one that was not added is fine. */
 void cw_mcp_link_remove(cw_mcp_link *link);
+/* End the streams of a session on all loops but (when it is not NULL) this one. */
+void cw_mcp_close_streams(cw_mcp *door, cw_bridge_loop *bl, const cw_mcp_session *session,
+                          const cw_mcp_link *but);
 /* The first one with this key behind `after` (NULL: from the beginning), or NULL. */
 cw_mcp_link *cw_mcp_link_find(cw_mcp_link *buckets, cw_str key, const cw_mcp_link *after);
+/* The bytes that tell this session from others. */
+cw_str cw_mcp_number(const cw_mcp_session *session);
 /* A client takes back a request that it has sent: of this session, with this id (as it was sent).
  * Every loop looks for it. */
 void cw_mcp_cancel(const cw_mcp_request *r, cw_str id);
@@ -169,17 +194,48 @@ cw_str cw_mcp_call_key(const cw_mcp_session *session, cw_str id, cw_arena *arena
 /* mcp_session.c */
 unsigned cw_mcp_abilities(const cw_json *capabilities);
 /* A name for a new session, in the arena; empty when sessions are off, .p NULL without memory. */
-cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned abilities);
+cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned abilities,
+                           unsigned profile);
 /* What the request's Mcp-Session-Id says. False: 404, nobody has such a session (any more). */
 bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret);
-/* It is over. */
-void cw_mcp_session_end(cw_mcp *door, const cw_mcp_session *session);
+/* The same for a request that is no message. */
+bool cw_mcp_session_open(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, const cw_view *view,
+                         cw_mcp_session *ret);
+/* It is over. CW_NOMEM: it is not. */
+CW_MUST_USE cw_code cw_mcp_session_end(cw_mcp *door, const cw_mcp_session *session);
+/* What it wants to be told of. CW_LIMIT: too much; CW_NOMEM. */
+CW_MUST_USE cw_code cw_mcp_session_subscribe(cw_mcp *door, const cw_mcp_session *session,
+                                             cw_str uri);
+void cw_mcp_session_unsubscribe(cw_mcp *door, const cw_mcp_session *session, cw_str uri);
+bool cw_mcp_session_wants(cw_mcp *door, const cw_mcp_session *session, cw_str uri);
+/* Append all of it, a NUL behind each. */
+void cw_mcp_session_wishes(cw_mcp *door, const cw_mcp_session *session, cw_buf *out);
+/* The memory of what is known. */
+void cw_mcp_session_forget_all(cw_mcp *door);
 void cw_mcp_session_set_level(cw_mcp *door, const cw_mcp_session *session, cw_log_level level);
 /* "debug" to "emergency"; false otherwise. */
 bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
 cw_str cw_mcp_level_name(cw_log_level level);
 
+/* mcp_profile.c */
+/* What the client of this name (clientInfo, or NULL) needs. */
+unsigned cw_mcp_profile(const cw_config *config, const cw_json *client);
+/* Whether any client may know tools by aliases. */
+bool cw_mcp_has_aliases(const cw_config *config);
+/* The configuration that is in force; never NULL. */
+const cw_config *cw_mcp_config(const cw_bridge_loop *bl);
+
+/* mcp_mirror.c */
+/* Whether the Mcp-Param headers say what the arguments say; else the request is answered. */
+bool cw_mcp_check_mirrors(const cw_mcp_request *r, const cw_method *method,
+                          const cw_json *arguments);
+
 /* mcp_modern.c */
+/* A value that no header may carry comes as =?base64?…?=; .p is NULL when that is none. */
+cw_str cw_mcp_decode_header(cw_str value, cw_arena *arena);
+/* -32020: the header is missing (.p NULL), or not what the body says. */
+void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body,
+                        const char *problem);
 #define CW_MCP_CLAIM CW_MCP_META("protocolVersion")
 bool cw_mcp_is_modern(cw_str version);
 /* The i-th one, newest first; .p is NULL behind the last. */
@@ -198,6 +254,11 @@ cw_str cw_mcp_newest_legacy(void);
 cw_str cw_mcp_static_version(cw_str version);
 bool cw_mcp_allows_batch(cw_str version_header);
 void cw_mcp_run_legacy(const cw_mcp_request *r);
+/* The session of a message that is not the handshake, after a look at its version header. False:
+ * the message is answered, with 400, or 404 when nobody has such a session (any more). */
+bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret);
+/* {} */
+void cw_mcp_answer_empty(const cw_mcp_request *r);
 
 /* mcp_tools.c */
 void cw_mcp_list_tools(const cw_mcp_request *r);
@@ -272,7 +333,22 @@ void cw_mcp_complete(const cw_mcp_request *r);
 /* The object `capabilities`. */
 void cw_mcp_add_abilities(cw_buf *out, const cw_mcp_request *r);
 
+/* wellknown.c */
+void cw_mcp_on_wellknown(cw_http_req *req, void *door);
+void cw_mcp_on_card(cw_http_req *req, void *door);
+
 /* mcp_listen.c */
 void cw_mcp_listen(const cw_mcp_request *r);
+/* Tell the client of a session through a port that does nothing else, until it is gone. CW_NOMEM;
+ * CW_LIMIT: too many are told. */
+CW_MUST_USE cw_code cw_mcp_listen_session(cw_mcp *door, cw_port *port, cw_bridge_loop *bl,
+                                          cw_view *view, const cw_mcp_session *session);
+
+/* mcp_stream.c */
+void cw_mcp_subscribe(const cw_mcp_request *r);
+void cw_mcp_unsubscribe(const cw_mcp_request *r);
+/* GET and DELETE at the endpoint. */
+void cw_mcp_on_get(cw_http_req *req, void *self);
+void cw_mcp_on_delete(cw_http_req *req, void *self);
 
 #endif

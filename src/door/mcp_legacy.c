@@ -28,11 +28,19 @@ static void initialize(const cw_mcp_request *r)
     if (!cw_mcp_is_legacy(version))
         version = cw_mcp_newest_legacy();
     unsigned abilities = cw_mcp_abilities(cw_json_get(r->params, CW_STR("capabilities")));
+    unsigned profile = cw_mcp_profile(cw_mcp_config(r->item->turn->opts.bl),
+                                      cw_json_get(r->params, CW_STR("clientInfo")));
     if (r->port->session) {
         r->port->session->version = cw_mcp_static_version(version);
         r->port->session->abilities = abilities;
+        r->port->session->profile = profile;
     } else {
-        r->item->turn->opts.session = cw_mcp_session_make(r, version, abilities);
+        cw_str session = cw_mcp_session_make(r, version, abilities, profile);
+        if (!session.p) {
+            cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+            return;
+        }
+        r->item->turn->opts.session = session;
     }
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
@@ -46,7 +54,7 @@ static void initialize(const cw_mcp_request *r)
     cw_turn_answer(r->item, 200, &b, CW_STR(""));
 }
 
-static void answer_empty(const cw_mcp_request *r)
+void cw_mcp_answer_empty(const cw_mcp_request *r)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
@@ -58,7 +66,7 @@ static void answer_empty(const cw_mcp_request *r)
 
 static void ping(const cw_mcp_request *r)
 {
-    answer_empty(r);
+    cw_mcp_answer_empty(r);
 }
 
 static void set_level(const cw_mcp_request *r)
@@ -75,7 +83,7 @@ static void set_level(const cw_mcp_request *r)
         r->port->session->level = level;
     else if (r->session->is_named)
         cw_mcp_session_set_level(r->door, r->session, level);
-    answer_empty(r);
+    cw_mcp_answer_empty(r);
 }
 
 static const cw_mcp_method methods[] = {
@@ -88,6 +96,8 @@ static const cw_mcp_method methods[] = {
     {CW_STR_INIT("resources/templates/list"), cw_mcp_list_templates},
     {CW_STR_INIT("prompts/list"), cw_mcp_list_prompts},
     {CW_STR_INIT("ping"), ping},
+    {CW_STR_INIT("resources/subscribe"), cw_mcp_subscribe},
+    {CW_STR_INIT("resources/unsubscribe"), cw_mcp_unsubscribe},
     {CW_STR_INIT("logging/setLevel"), set_level},
     {CW_STR_INIT("initialize"), initialize},
 };
@@ -139,32 +149,46 @@ bool cw_mcp_allows_batch(cw_str version_header)
     return !version_header.p; /* the version that is assumed then has them */
 }
 
-static void run_in_session(const cw_mcp_request *r, bool is_handshake)
+/* The handshake comes before any version is agreed upon. */
+static bool check_version(const cw_mcp_request *r, bool is_handshake)
 {
-    cw_mcp_session session = {.level = CW_LOG_OFF};
-    cw_mcp_request with = *r;
-    if (!is_handshake && !cw_mcp_session_read(r, &session)) {
-        cw_mcp_fail_session(r);
-        return;
+    cw_str header = cw_port_header(r->port, CW_STR("MCP-Protocol-Version"));
+    if (cw_port_repeats(r->port, CW_STR("MCP-Protocol-Version"))) {
+        cw_mcp_error(r->item, 400, CW_MCP_HEADER,
+                     CW_STR("Header mismatch: MCP-Protocol-Version stands more than once"),
+                     CW_STR(""));
+        return false;
     }
-    with.session = &session;
-    cw_mcp_dispatch(&with);
+    if (!header.p || is_handshake || cw_mcp_is_legacy(header))
+        return true;
+    cw_mcp_error(r->item, 400, CW_MCP_TRANSPORT,
+                 CW_STR("Bad Request: unsupported protocol version (supported: 2025-11-25, "
+                        "2025-06-18, 2025-03-26, 2024-11-05)"),
+                 CW_STR(""));
+    return false;
+}
+
+bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret)
+{
+    if (!check_version(r, /* is_handshake= */ false))
+        return false;
+    if (r->item->turn->opts.is_batch) {
+        *ret = *r->session; /* read once for all of it */
+        return true;
+    }
+    if (cw_mcp_session_read(r, ret))
+        return true;
+    cw_mcp_error(r->item, 404, CW_MCP_SESSION, CW_STR("Session not found"), CW_STR(""));
+    return false;
 }
 
 void cw_mcp_run_legacy(const cw_mcp_request *r)
 {
-    cw_str header = cw_port_header(r->port, CW_STR("MCP-Protocol-Version"));
-    /* The handshake comes before any version is agreed upon. */
-    bool is_free = cw_str_is(r->method, "initialize");
-    if (cw_port_repeats(r->port, CW_STR("MCP-Protocol-Version")))
-        cw_mcp_error(r->item, 400, CW_MCP_HEADER,
-                     CW_STR("Header mismatch: MCP-Protocol-Version stands more than once"),
-                     CW_STR(""));
-    else if (header.p && !is_free && !cw_mcp_is_legacy(header))
-        cw_mcp_error(r->item, 400, CW_MCP_TRANSPORT,
-                     CW_STR("Bad Request: unsupported protocol version (supported: 2025-11-25, "
-                            "2025-06-18, 2025-03-26, 2024-11-05)"),
-                     CW_STR(""));
-    else
-        run_in_session(r, is_free);
+    cw_mcp_session session = {.level = CW_LOG_OFF};
+    cw_mcp_request with = *r;
+    bool is_handshake = cw_str_is(r->method, "initialize");
+    if (is_handshake ? !check_version(r, true) : !cw_mcp_enter_session(r, &session))
+        return;
+    with.session = &session;
+    cw_mcp_dispatch(&with);
 }

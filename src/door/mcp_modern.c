@@ -6,12 +6,19 @@
  * then the method.
  */
 #include "base/base64.h"
-#include "door/mcp_int.h"
+#include "door/mcp_page.h"
 #include "json/write.h"
 
 #define VERSION "2026-07-28"
 
 static const cw_str versions[] = {CW_STR_INIT(VERSION)};
+
+/* Capabilities tell which of these there are. */
+static bool is_same_for_all(const cw_mcp_request *r)
+{
+    return cw_mcp_is_common(r, CW_VIEW_PROMPTS) && cw_mcp_is_common(r, CW_VIEW_RESOURCES) &&
+           cw_mcp_is_common(r, CW_VIEW_TEMPLATES);
+}
 
 static void discover(const cw_mcp_request *r)
 {
@@ -22,7 +29,8 @@ static void discover(const cw_mcp_request *r)
     cw_mcp_add_abilities(&b, r);
     cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
     cw_buf_add_i64(&b, cw_bridge_settings_of(r->item->turn->opts.bl)->list_ttl_ms);
-    cw_buf_add(&b, CW_STR(",\"cacheScope\":\"private\"," CW_MCP_STAMP "}"));
+    cw_buf_add(&b, is_same_for_all(r) ? CW_STR(",\"cacheScope\":\"public\"," CW_MCP_STAMP "}")
+                                      : CW_STR(",\"cacheScope\":\"private\"," CW_MCP_STAMP "}"));
     cw_message_close(&b, r->item->id);
     cw_turn_answer(r->item, 200, &b, CW_STR(""));
 }
@@ -47,6 +55,7 @@ const cw_mcp_era cw_mcp_modern = {
     .no_resource = CW_RPC_PARAMS,
     .form = CW_TOOL_ANY_OUTPUT,
     .is_stamped = true,
+    .has_mirrors = true,
 };
 
 /* Which param a method's Mcp-Name repeats. */
@@ -98,8 +107,7 @@ bool cw_mcp_has_envelope(const cw_json *params)
 
 /* ---- headers ---- */
 
-/* A value that no header may carry comes as =?base64?…?=; .p is NULL when that is none. */
-static cw_str decode_header(cw_str value, cw_arena *arena)
+cw_str cw_mcp_decode_header(cw_str value, cw_arena *arena)
 {
     const cw_str prefix = CW_STR("=?base64?"), suffix = CW_STR("?=");
     if (value.n < prefix.n + suffix.n || !cw_str_starts(value, prefix) ||
@@ -113,7 +121,7 @@ static cw_str decode_header(cw_str value, cw_arena *arena)
     return cw_str_make(out, n);
 }
 
-static void fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body,
+void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body,
                         const char *problem)
 {
     cw_buf data, text;
@@ -144,7 +152,7 @@ static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool
     cw_str raw = cw_port_header(r->port, name);
     cw_str value = raw;
     if (raw.p && may_be_encoded)
-        value = decode_header(cw_str_trim(raw), r->port->arena);
+        value = cw_mcp_decode_header(cw_str_trim(raw), r->port->arena);
     else if (raw.p)
         value = cw_str_trim(raw);
     const char *problem = NULL;
@@ -155,7 +163,7 @@ static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool
     else if (cw_port_repeats(r->port, name))
         problem = "stands more than once"; /* whoever is in front of us may have read the other */
     if (problem)
-        fail_header(r, name, raw, body, problem);
+        cw_mcp_fail_header(r, name, raw, body, problem);
     return !problem;
 }
 
@@ -221,6 +229,8 @@ void cw_mcp_run_modern(const cw_mcp_request *r)
             cw_mcp_meta(r->params, CW_STR(CW_MCP_META("clientCapabilities")));
         client.abilities = cw_mcp_abilities(capabilities);
         client.version = CW_STR(VERSION);
+        client.profile = cw_mcp_profile(cw_mcp_config(r->item->turn->opts.bl),
+                                        cw_mcp_meta(r->params, CW_STR(CW_MCP_META("clientInfo"))));
         if (r->port->session) { /* what runs can be taken back by whoever is at the other end */
             client.is_named = true;
             memcpy(client.number, r->port->session->number, CW_MCP_NUMBER);

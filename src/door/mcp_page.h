@@ -21,14 +21,11 @@
 #ifndef CW_DOOR_MCP_PAGE_H
 #define CW_DOOR_MCP_PAGE_H
 
-#include "catalogue/translations.h"
+#include "catalogue/shape.h"
 #include "door/mcp_int.h"
 
-/* For whom a page is written. */
-typedef struct cw_mcp_reader {
-    cw_tool_form form;
-    const cw_language *language; /* NULL: as it was written */
-} cw_mcp_reader;
+/* For whom a page is written: which form, language, names. */
+typedef cw_shape cw_mcp_reader;
 
 typedef struct cw_mcp_list {
     cw_view_list list;
@@ -42,6 +39,8 @@ typedef struct cw_mcp_list {
  * cursor that is not one of this list with -32602. */
 void cw_mcp_answer_list(const cw_mcp_request *r, const cw_mcp_list *list);
 
+/* Whether all callers see the same of a list. */
+bool cw_mcp_is_common(const cw_mcp_request *r, cw_view_list list);
 /* "public" when every caller gets the same list, else "private". */
 cw_str cw_mcp_scope(const cw_mcp_request *r, cw_view_list list);
 

@@ -6,7 +6,7 @@
  * names state and never authenticates: shown with other credentials than those of
  * the handshake it is as unknown as any other text.
  *
- *     expiry u64 | abilities u32 | number 16 | n u8, version | caller
+ *     expiry u64 | abilities u24, profile u8 | number 16 | n u8, version | caller
  *
  * What changes later (the level of log lines, that it has ended) is remembered by
  * the process, for a bounded number of sessions.
@@ -15,7 +15,12 @@
 #include "door/mcp_int.h"
 
 #define PURPOSE CW_STR("mcp session")
+#define PROFILE_SHIFT 24u
 #define FIXED (8u + 4u + CW_MCP_NUMBER + 1u)
+
+/* Addresses of resources that are subscribed to: bytes of one session, and of all. */
+#define SESSION_URIS (64u * 1024u)
+#define ALL_URIS (16u * 1024u * 1024u)
 
 /* ---- abilities ---- */
 
@@ -77,18 +82,25 @@ cw_str cw_mcp_level_name(cw_log_level level)
 
 /* ---- what is remembered ---- */
 
+cw_str cw_mcp_number(const cw_mcp_session *session)
+{
+    return cw_str_make((const char *)session->number, CW_MCP_NUMBER);
+}
+
 /* The one of this session, made when it is not there: the oldest one goes. NULL without memory. */
 static cw_mcp_known *note(cw_mcp *door, const cw_mcp_session *session)
 {
-    cw_str number = cw_str_make((const char *)session->number, CW_MCP_NUMBER);
-    cw_mcp_known *known = cw_map_find(&door->known, number);
+    cw_mcp_known *known = cw_map_find(&door->known, cw_mcp_number(session));
     if (known)
         return known;
     known = &door->ring[door->at];
     cw_str key = cw_str_make((const char *)known->number, CW_MCP_NUMBER);
     if (known->is_used)
         (void)cw_map_remove(&door->known, key);
+    door->uri_bytes -= known->uris.n;
+    cw_buf_done(&known->uris);
     *known = (cw_mcp_known){.level = CW_LOG_OFF};
+    cw_buf_init(&known->uris, SESSION_URIS);
     memcpy(known->number, session->number, CW_MCP_NUMBER);
     if (cw_map_put(&door->known, key, known, NULL))
         return NULL;
@@ -98,13 +110,17 @@ static cw_mcp_known *note(cw_mcp *door, const cw_mcp_session *session)
     return known;
 }
 
-void cw_mcp_session_end(cw_mcp *door, const cw_mcp_session *session)
+cw_code cw_mcp_session_end(cw_mcp *door, const cw_mcp_session *session)
 {
     pthread_mutex_lock(&door->lock);
     cw_mcp_known *known = note(door, session);
-    if (known)
+    if (known) {
         known->is_ended = true;
+        door->uri_bytes -= known->uris.n;
+        cw_buf_release(&known->uris);
+    }
     pthread_mutex_unlock(&door->lock);
+    return known ? CW_OK : CW_NOMEM;
 }
 
 void cw_mcp_session_set_level(cw_mcp *door, const cw_mcp_session *session, cw_log_level level)
@@ -116,10 +132,96 @@ void cw_mcp_session_set_level(cw_mcp *door, const cw_mcp_session *session, cw_lo
     pthread_mutex_unlock(&door->lock);
 }
 
+/* ---- subscriptions ---- */
+
+/* Where the address stands among those of a session, or its length when it does not. */
+static size_t find_uri(const cw_mcp_known *known, cw_str uri)
+{
+    const cw_buf *b = &known->uris;
+    for (size_t at = 0; at < b->n;) {
+        size_t n = strlen(b->p + at);
+        if (cw_str_eq(cw_str_make(b->p + at, n), uri))
+            return at;
+        at += n + 1;
+    }
+    return b->n;
+}
+
+cw_code cw_mcp_session_subscribe(cw_mcp *door, const cw_mcp_session *session, cw_str uri)
+{
+    cw_code rc = CW_OK;
+    if (memchr(uri.p, 0, uri.n))
+        return CW_LIMIT; /* nothing has such an address */
+    pthread_mutex_lock(&door->lock);
+    cw_mcp_known *known = note(door, session);
+    if (!known) {
+        rc = CW_NOMEM;
+    } else if (find_uri(known, uri) == known->uris.n) {
+        size_t n = uri.n + 1;
+        if (n > ALL_URIS - door->uri_bytes || n > SESSION_URIS - known->uris.n)
+            rc = CW_LIMIT;
+        else if (!cw_buf_reserve(&known->uris, n))
+            rc = CW_NOMEM;
+        if (!rc) {
+            cw_buf_add(&known->uris, uri);
+            cw_buf_add_char(&known->uris, 0);
+            door->uri_bytes += n;
+        }
+        known->uris.code = CW_OK; /* what was there stays */
+    }
+    pthread_mutex_unlock(&door->lock);
+    return rc;
+}
+
+static cw_mcp_known *look_up(cw_mcp *door, const cw_mcp_session *session)
+{
+    return cw_map_find(&door->known, cw_mcp_number(session));
+}
+
+void cw_mcp_session_unsubscribe(cw_mcp *door, const cw_mcp_session *session, cw_str uri)
+{
+    pthread_mutex_lock(&door->lock);
+    cw_mcp_known *known = look_up(door, session);
+    size_t at = known ? find_uri(known, uri) : 0;
+    if (known && at < known->uris.n) {
+        size_t n = uri.n + 1;
+        memmove(known->uris.p + at, known->uris.p + at + n, known->uris.n - at - n);
+        known->uris.n -= n;
+        door->uri_bytes -= n;
+    }
+    pthread_mutex_unlock(&door->lock);
+}
+
+bool cw_mcp_session_wants(cw_mcp *door, const cw_mcp_session *session, cw_str uri)
+{
+    if (atomic_load(&door->n_known) == 0)
+        return false;
+    pthread_mutex_lock(&door->lock);
+    const cw_mcp_known *known = look_up(door, session);
+    bool wants = known && find_uri(known, uri) < known->uris.n;
+    pthread_mutex_unlock(&door->lock);
+    return wants;
+}
+
+void cw_mcp_session_wishes(cw_mcp *door, const cw_mcp_session *session, cw_buf *out)
+{
+    pthread_mutex_lock(&door->lock);
+    const cw_mcp_known *known = look_up(door, session);
+    if (known)
+        cw_buf_add(out, cw_buf_str(&known->uris));
+    pthread_mutex_unlock(&door->lock);
+}
+
+void cw_mcp_session_forget_all(cw_mcp *door)
+{
+    for (size_t i = 0; i < CW_MCP_KNOWN; i++)
+        cw_buf_done(&door->ring[i].uris);
+}
+
 /* False when it has ended. */
 static bool recall(cw_mcp *door, cw_mcp_session *session)
 {
-    cw_str number = cw_str_make((const char *)session->number, CW_MCP_NUMBER);
+    cw_str number = cw_mcp_number(session);
     bool is_ended = false;
     if (atomic_load(&door->n_known) == 0)
         return true;
@@ -135,7 +237,8 @@ static bool recall(cw_mcp *door, cw_mcp_session *session)
 
 /* ---- the name ---- */
 
-cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned abilities)
+cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned abilities,
+                           unsigned profile)
 {
     const cw_turn_opts *opts = &r->item->turn->opts;
     const cw_bridge_settings *settings = cw_bridge_settings_of(opts->bl);
@@ -143,7 +246,7 @@ cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned abi
     if (!settings->legacy_sessions)
         return CW_STR("");
     uint64_t expiry = (uint64_t)cw_clock_wall_ms() + UINT64_C(1000) * settings->session_s;
-    uint32_t bits = abilities;
+    uint32_t bits = abilities | profile << PROFILE_SHIFT;
     char *p = cw_arena_alloc(r->port->arena, FIXED + version.n + caller.n);
     cw_err err;
     if (!p || cw_random_bytes(p + 12, CW_MCP_NUMBER, &err))
@@ -161,17 +264,26 @@ cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned abi
 
 bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret)
 {
-    cw_str name = cw_port_header(r->port, CW_STR("Mcp-Session-Id")), plain;
+    const cw_turn_opts *opts = &r->item->turn->opts;
+    return cw_mcp_session_open(r->door, r->port, opts->bl, opts->view, ret);
+}
+
+bool cw_mcp_session_open(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, const cw_view *view,
+                         cw_mcp_session *ret)
+{
+    cw_str name = cw_port_header(port, CW_STR("Mcp-Session-Id")), plain;
     *ret = (cw_mcp_session){.level = CW_LOG_OFF};
-    if (r->port->session) {
-        *ret = *r->port->session;
+    if (port->session)
+        *ret = *port->session;
+    if (!ret->version.n) /* of a client that has not said who it is */
+        ret->profile = cw_mcp_profile(cw_mcp_config(bl), NULL);
+    if (port->session)
         return true;
-    }
-    if (!name.p || !cw_bridge_settings_of(r->item->turn->opts.bl)->legacy_sessions)
+    if (!name.p || !cw_bridge_settings_of(bl)->legacy_sessions)
         return true;
     uint64_t expiry;
     uint32_t bits;
-    if (cw_seal_open(&r->door->seal, PURPOSE, cw_str_trim(name), r->port->arena, &plain) ||
+    if (cw_seal_open(&door->seal, PURPOSE, cw_str_trim(name), port->arena, &plain) ||
         plain.n < FIXED || plain.n - FIXED < (unsigned char)plain.p[FIXED - 1])
         return false;
     size_t n_version = (unsigned char)plain.p[FIXED - 1];
@@ -179,11 +291,12 @@ bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret)
     memcpy(&expiry, plain.p, 8);
     memcpy(&bits, plain.p + 8, 4);
     if (expiry <= (uint64_t)cw_clock_wall_ms() ||
-        !cw_str_eq(caller, cw_caller_id(cw_view_caller(r->item->turn->opts.view))))
+        !cw_str_eq(caller, cw_caller_id(cw_view_caller(view))))
         return false;
     ret->is_named = true;
-    ret->abilities = bits;
+    ret->abilities = bits & ((1u << PROFILE_SHIFT) - 1);
+    ret->profile = bits >> PROFILE_SHIFT;
     ret->version = cw_str_make(plain.p + FIXED, n_version);
     memcpy(ret->number, plain.p + 12, CW_MCP_NUMBER);
-    return recall(r->door, ret);
+    return recall(door, ret);
 }

@@ -1,74 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mcp_shown.c - resources and prompts: lists of them, and the one that is wanted. */
 #include "catalogue/shown.h"
-#include "door/mcp_int.h"
+#include "door/mcp_page.h"
 
 #define CHUNK 64u /* entries that are looked up at once */
 
 /* ---- lists ---- */
 
-/* Append "[{…},{…}]". */
-static void add_all(cw_buf *out, cw_view *view, cw_view_list list)
+static void write_shown(cw_buf *out, const cw_entry *entry, const cw_mcp_reader *reader)
 {
-    const cw_entry *entries[CHUNK];
-    size_t n, total, at = 0;
-    char separator = '[';
-    do {
-        cw_code rc = cw_view_page(view, list, at, entries, CHUNK, &n, &total);
-        if (rc) {
-            out->code = rc;
-            return;
-        }
-        for (size_t i = 0; i < n; i++) {
-            cw_buf_add_char(out, separator);
-            cw_buf_add(out, entries[i]->shown_json);
-            separator = ',';
-        }
-        at += n;
-    } while (n && at < total);
-    cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
-}
-
-static void answer_list(const cw_mcp_request *r, cw_view_list list, cw_str open)
-{
-    const cw_turn_opts *opts = &r->item->turn->opts;
-    cw_verdict verdict = cw_view_discover_verdict(opts->view);
-    cw_buf b;
-    if (verdict != CW_VERDICT_ALLOW) {
-        cw_mcp_refuse(r->item, verdict, NULL);
-        return;
-    }
-    if (cw_json_get(r->params, CW_STR("cursor"))) {
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "Unknown cursor");
-        return;
-    }
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_open_result(&b);
-    cw_buf_add(&b, open);
-    add_all(&b, opts->view, list);
-    if (r->era->is_stamped) {
-        cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
-        cw_buf_add_i64(&b, cw_bridge_settings_of(opts->bl)->list_ttl_ms);
-        cw_buf_add(&b, CW_STR(",\"cacheScope\":\"private\"," CW_MCP_STAMP));
-    }
-    cw_buf_add_char(&b, '}');
-    cw_message_close(&b, r->item->id);
-    cw_turn_answer(r->item, 200, &b, CW_STR(""));
+    (void)reader;
+    cw_buf_add(out, entry->shown_json);
 }
 
 void cw_mcp_list_prompts(const cw_mcp_request *r)
 {
-    answer_list(r, CW_VIEW_PROMPTS, CW_STR("{\"prompts\":"));
+    static const cw_mcp_list prompts = {CW_VIEW_PROMPTS, CW_STR_INIT("prompts"), write_shown};
+    cw_mcp_answer_list(r, &prompts);
 }
 
 void cw_mcp_list_resources(const cw_mcp_request *r)
 {
-    answer_list(r, CW_VIEW_RESOURCES, CW_STR("{\"resources\":"));
+    static const cw_mcp_list resources = {CW_VIEW_RESOURCES, CW_STR_INIT("resources"), write_shown};
+    cw_mcp_answer_list(r, &resources);
 }
 
 void cw_mcp_list_templates(const cw_mcp_request *r)
 {
-    answer_list(r, CW_VIEW_TEMPLATES, CW_STR("{\"resourceTemplates\":"));
+    static const cw_mcp_list templates = {CW_VIEW_TEMPLATES, CW_STR_INIT("resourceTemplates"),
+                                          write_shown};
+    cw_mcp_answer_list(r, &templates);
 }
 
 /* ---- what is there ---- */

@@ -94,6 +94,12 @@ static inline bool cw_port_repeats(const cw_port *p, cw_str name)
     return repeats;
 }
 
+/* Line breaks in JSON are white space; where they would end a line they become spaces. In place:
+ * a body that has some must not be a constant. */
+void cw_port_join_lines(cw_str body);
+/* The log line that tells a slow reader how many others it has lost. */
+void cw_port_add_lost(cw_buf *out, uint64_t n);
+
 /* ---- HTTP ---- */
 
 /* The port of an HTTP request, in its arena; NULL without memory. Its listener is taken. */

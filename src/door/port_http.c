@@ -53,6 +53,15 @@ void cw_port_open(cw_port *p)
     cw_sse_open(h->req, NULL, 0);
 }
 
+void cw_port_add_lost(cw_buf *out, uint64_t n)
+{
+    cw_buf_add(out, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
+                           "\"level\":\"warning\",\"logger\":\"causeway\",\"data\":\"The client "
+                           "reads too slowly; log lines lost: "));
+    cw_buf_add_i64(out, (int64_t)n);
+    cw_buf_add(out, CW_STR("\"}}"));
+}
+
 /* The lines that a slow reader has lost, once it reads again. */
 static void tell_lost(http_port *h)
 {
@@ -60,11 +69,7 @@ static void tell_lost(http_port *h)
     if (!h->n_lost || h->is_full)
         return;
     cw_buf_init(&b, 256);
-    cw_buf_add(&b, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
-                          "\"level\":\"warning\",\"logger\":\"causeway\",\"data\":\"The client "
-                          "reads too slowly; log lines lost: "));
-    cw_buf_add_i64(&b, (int64_t)h->n_lost);
-    cw_buf_add(&b, CW_STR("\"}}"));
+    cw_port_add_lost(&b, h->n_lost);
     cw_code rc = b.code ? b.code : send_event(h, cw_buf_str(&b));
     if (rc == CW_OK || rc == CW_AGAIN)
         h->n_lost = 0;
@@ -127,26 +132,26 @@ static void pump(http_port *h)
     cw_http_stream_close(h->req);
 }
 
-/* Line breaks in JSON are white space, and in an event they would end a line. */
-static void join_lines(cw_str body)
-{
-    char *p = (char *)(uintptr_t)body.p;
-    for (size_t i = 0; i < body.n; i++) {
-        if (p[i] == '\n' || p[i] == '\r')
-            p[i] = ' ';
-    }
-}
-
 /* A body with line breaks is never one of our own texts, so it may be written to. */
 static bool has_lines(cw_str body)
 {
     return body.n && (memchr(body.p, '\n', body.n) || memchr(body.p, '\r', body.n));
 }
 
+void cw_port_join_lines(cw_str body)
+{
+    char *p = (char *)(uintptr_t)body.p;
+    if (!has_lines(body))
+        return;
+    for (size_t i = 0; i < body.n; i++) {
+        if (p[i] == '\n' || p[i] == '\r')
+            p[i] = ' ';
+    }
+}
+
 static void reply_event(http_port *h, cw_str body)
 {
-    if (has_lines(body))
-        join_lines(body);
+    cw_port_join_lines(body);
     h->base.on_event = NULL;
     h->rest[0] = CW_STR("event: message\ndata: ");
     h->rest[1] = body;

@@ -7,7 +7,7 @@
 #include "door/turn.h"
 #include "json/write.h"
 
-#define MAX_HEADERS 9
+#define MAX_HEADERS 10
 
 /* ---- errors ---- */
 
@@ -96,7 +96,7 @@ static void answer(cw_http_req *req, const cw_bridge_loop *bl, const cw_rest_doc
                    cw_document *d, bool is_hit)
 {
     header_list headers = {.n = 0};
-    cw_http_answer answer = {.status = 200, .body = cw_buf_str(&d->body)};
+    cw_http_answer answer = {.status = 200, .type = doc->type, .body = cw_buf_str(&d->body)};
     cw_str etag = cw_str_from(d->etag), packed_etag = cw_str_from(d->packed_etag);
     /* A page that nobody will ask for again is not worth the time. */
     cw_str packed = CW_STR("");
@@ -116,8 +116,11 @@ static void answer(cw_http_req *req, const cw_bridge_loop *bl, const cw_rest_doc
         add_header(&headers, CW_STR("Content-Encoding"), CW_STR("gzip"));
     }
     add_header(&headers, CW_STR("ETag"), etag);
+    cw_str keep = doc->is_public ? CW_STR("no-cache") : CW_STR("no-cache, private");
     add_header(&headers, CW_STR("Cache-Control"),
-               doc->is_public ? CW_STR("no-cache") : CW_STR("no-cache, private"));
+               doc->is_open ? CW_STR("public, max-age=3600") : keep);
+    if (doc->is_open)
+        add_header(&headers, CW_STR("Access-Control-Allow-Origin"), CW_STR("*"));
     add_header(&headers, CW_STR("Vary"),
                doc->is_public ? CW_STR("Accept-Encoding")
                               : CW_STR("Authorization, Accept-Language, Accept-Encoding"));
@@ -181,7 +184,6 @@ cw_code cw_rest_add_routes(cw_router *router, cw_bridge *bridge)
         {CW_HTTP_POST, "/mcp/tools/{name}", cw_rest_on_tool},
         {CW_HTTP_GET, "/jsonrpc/methods", cw_rest_on_methods},
         {CW_HTTP_GET, "/jsonrpc/methods/{id}", cw_rest_on_method},
-        {CW_HTTP_GET, "/.well-known/mcp.json", cw_rest_on_wellknown},
     };
     for (size_t i = 0; i < CW_COUNT(routes); i++) {
         cw_code rc =

@@ -6,7 +6,6 @@
  *     POST /mcp/tools/invoke              rest_invoke.c
  *     GET, POST /mcp/tools/{name}         rest_tool.c
  *     GET  /jsonrpc/methods, /{id}        discovery.c
- *     GET  /.well-known/mcp.json          wellknown.c
  *
  * Threads: handlers run on the request's loop.
  */

@@ -29,6 +29,8 @@ typedef struct cw_rest_document {
     const cw_language *language; /* NULL: there are no others */
     const char *contexts;        /* for the debug headers: what it depends on */
     bool is_public;              /* the same for everybody */
+    bool is_open;                /* also for pages of every origin, and kept for an hour */
+    cw_str type;                 /* empty: application/json */
 } cw_rest_document;
 
 /* In which language the caller reads (door/negotiate.h). */
@@ -48,6 +50,5 @@ void cw_rest_on_invoke(cw_http_req *req, void *bridge);
 void cw_rest_on_tool(cw_http_req *req, void *bridge);
 void cw_rest_on_methods(cw_http_req *req, void *bridge);
 void cw_rest_on_method(cw_http_req *req, void *bridge);
-void cw_rest_on_wellknown(cw_http_req *req, void *bridge);
 
 #endif

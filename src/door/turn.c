@@ -50,9 +50,12 @@ static void on_gone(cw_turn *turn)
 
 static void on_event(cw_port *port, cw_port_event event, void *ctx)
 {
+    cw_turn *turn = ctx;
     (void)port;
     if (event == CW_PORT_GONE)
-        on_gone(ctx);
+        on_gone(turn);
+    else if (event == CW_PORT_STOPPING && !turn->opts.is_batch && turn->items->on_stopping)
+        turn->items->on_stopping(turn->items);
 }
 
 cw_turn *cw_turn_new(cw_port *port, const cw_turn_opts *opts)

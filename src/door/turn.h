@@ -28,11 +28,12 @@ typedef struct cw_turn cw_turn;
 
 typedef struct cw_turn_item {
     cw_turn *turn;
-    cw_str id;                                  /* as it was sent; .p NULL: none to answer to */
-    cw_call_handle call;                        /* what runs for it */
-    cw_str answer;                              /* of a batch, until it is sent */
-    void (*on_gone)(struct cw_turn_item *item); /* or NULL; then the call is left as well */
-    void *self;                                 /* of whoever set these */
+    cw_str id;                                      /* as it was sent; .p NULL: none to answer to */
+    cw_call_handle call;                            /* what runs for it */
+    cw_str answer;                                  /* of a batch, until it is sent */
+    void (*on_gone)(struct cw_turn_item *item);     /* or NULL; then the call is left as well */
+    void (*on_stopping)(struct cw_turn_item *item); /* or NULL: it may answer; single ones only */
+    void *self;                                     /* of whoever set these */
 } cw_turn_item;
 
 typedef struct cw_turn_opts {

@@ -87,6 +87,10 @@ size_t cw_reply_head(cw_http_req *req, const cw_http_answer *a, const char *fram
     }
     for (size_t i = 0; i < a->n_headers; i++)
         add_header(&w, a->headers[i].name, a->headers[i].value);
+    cw_http_header cors[CW_CORS_MAX];
+    size_t n_cors = req->from_page ? cw_cors_headers(req, a, cors) : 0;
+    for (size_t i = 0; i < n_cors; i++)
+        add_header(&w, cors[i].name, cors[i].value);
     if (c->closing)
         ADD(&w, "Connection: close\r\n");
     else if (req->head.minor == 0)

@@ -55,6 +55,7 @@ cw_http_req *cw_request_new(cw_conn *c)
     req->status = 0;
     req->sent = 0;
     req->charged = 0;
+    req->from_page = false;
     req->answered = req->stream_sse = req->stream_full = req->ending = false;
     req->started_ns = opts->access_log ? cw_clock_ns() : 0;
     cw_http1_head_init(&req->head, &opts->head);
@@ -162,6 +163,23 @@ static bool check_target(cw_http_req *req)
     return !rc;
 }
 
+/* Whether pages of every origin may ask for the path. */
+static bool is_open(const cw_http_req *req)
+{
+    cw_str param;
+    const cw_route *route = cw_router_match(req->c->sl->server->router, req->target.path, &param);
+    return route && route->is_open;
+}
+
+/* Whether a page is one of this server: browsers let it read everything. */
+static bool is_own(cw_str origin, cw_str host)
+{
+    cw_str rest;
+    (void)cw_str_cut(origin, ':', &rest);
+    return rest.p && cw_str_starts(rest, CW_STR("//")) &&
+           cw_host_eq(cw_str_make(rest.p + 2, rest.n - 2), host);
+}
+
 /* The one place where Host and Origin are judged: before routing, so for every path there is or
  * will be. */
 static bool check_host(cw_http_req *req)
@@ -181,19 +199,25 @@ static bool check_host(cw_http_req *req)
         refuse(req, 421, "misdirected_request", "This server does not answer for that host");
         return false;
     }
-    if (req->head.origin != CW_HTTP1_NONE &&
-        !cw_hostlist_allows_origin(list, field(req, req->head.origin), host)) {
-        refuse(req, 403, "origin_not_allowed", "This origin may not use this server");
-        return false;
-    }
-    return true;
+    if (req->head.origin == CW_HTTP1_NONE)
+        return true;
+    cw_str origin = field(req, req->head.origin);
+    bool is_allowed = cw_hostlist_allows_origin(list, origin, host);
+    req->from_page = is_allowed && !is_own(origin, host);
+    if (is_allowed || is_open(req))
+        return true;
+    refuse(req, 403, "origin_not_allowed", "This origin may not use this server");
+    return false;
 }
 
 static void answer_allow(cw_http_req *req, unsigned status, const char *allow)
 {
-    cw_http_header headers[] = {{CW_STR("Allow"), cw_str_from(allow)}, cw_reply_no_store};
+    cw_http_header headers[2 + CW_CORS_MAX] = {{CW_STR("Allow"), cw_str_from(allow)},
+                                               cw_reply_no_store};
     cw_http_answer answer = {
         .status = status, .headers = headers, .n_headers = status == 405 ? 2 : 1};
+    if (status == 204)
+        answer.n_headers += cw_cors_preflight(req, allow, headers + 1);
     if (status == 405)
         answer.body = CW_STR("{\"error\":{\"code\":\"method_not_allowed\","
                              "\"message\":\"This resource does not have that method\"}}");

@@ -74,6 +74,13 @@ cw_code cw_router_add(cw_router *r, cw_http_method method, const char *path,
     return CW_OK;
 }
 
+void cw_router_open(cw_router *r, const char *path)
+{
+    cw_route *route = find_same(r, cw_str_from(path), /* variable= */ false);
+    if (route)
+        route->is_open = true;
+}
+
 const cw_route *cw_router_match(const cw_router *r, cw_str path, cw_str *ret_param)
 {
     *ret_param = CW_STR("");

@@ -21,6 +21,7 @@
 typedef struct cw_route {
     cw_str prefix; /* the path, or what stands before {name} */
     bool variable;
+    bool is_open; /* pages of every origin may ask for it */
     cw_http_handler handlers[CW_ROUTE_METHODS];
     void *selves[CW_ROUTE_METHODS];
     char allow[64]; /* "GET, HEAD, OPTIONS" */
@@ -37,6 +38,9 @@ void cw_router_done(cw_router *r);
 /* CW_LIMIT when full, CW_NOMEM; the same method and path twice is CW_PARAMS. */
 CW_MUST_USE cw_code cw_router_add(cw_router *r, cw_http_method method, const char *path,
                                   cw_http_handler handler, void *self);
+/* Let pages of every origin ask for a path that was added: it says the same to everybody, and
+ * nothing that is worth protecting. Its handler says Access-Control-Allow-Origin. */
+void cw_router_open(cw_router *r, const char *path);
 /* The route of a path, or NULL; *ret_param gets what stands for {name}. */
 const cw_route *cw_router_match(const cw_router *r, cw_str path, cw_str *ret_param);
 

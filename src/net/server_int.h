@@ -89,6 +89,7 @@ struct cw_http_req {
     uint64_t sent; /* body bytes of the response, for the log */
     uint16_t status;
     bool answered : 1;
+    bool from_page : 1; /* of another origin, which is allowed */
     bool stream_chunked : 1;
     bool stream_silent : 1; /* HEAD: no body bytes */
     bool stream_sse : 1;    /* events: comments may go in between */
@@ -187,6 +188,16 @@ void cw_request_begin(cw_http_req *req, const char *head);
 size_t cw_request_take_body(cw_http_req *req, const char *p, size_t n);
 void cw_request_tell(cw_http_req *req, cw_http_event event);
 void cw_request_pool_done(cw_server_loop *sl);
+
+/* cors.c */
+#define CW_CORS_MAX 6 /* headers */
+/* Fill what the page that asks must be told in an answer with these headers; returns how many. For
+ * a request with an Origin that is allowed. */
+size_t cw_cors_headers(const cw_http_req *req, const cw_http_answer *a,
+                       cw_http_header out[CW_CORS_MAX]);
+/* The same for the answer to a browser that asks first whether it may; 0 when it does not.
+ * `allow`: the methods of the path. */
+size_t cw_cors_preflight(cw_http_req *req, const char *allow, cw_http_header out[CW_CORS_MAX]);
 
 /* reply.c */
 /* No error may be stored. */

@@ -496,6 +496,11 @@ cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *er
     return CW_OK;
 }
 
+void cw_sources_set_only(cw_sources *s, const char *file)
+{
+    s->only = file;
+}
+
 void cw_sources_free(cw_sources *s)
 {
     if (!s)

@@ -38,6 +38,9 @@ typedef struct cw_sources_opts {
 cw_contract_policy cw_sources_policy(const cw_config *config);
 
 CW_MUST_USE cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *err);
+/* Of the plugin folder take the file of this name and no other, from the next configuration on.
+ * `file` must live as long. */
+void cw_sources_set_only(cw_sources *s, const char *file);
 /* Begin, or go on with another configuration: compare, load what is new or changed, retire what is
  * gone. Takes a reference to config. */
 CW_MUST_USE cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err);

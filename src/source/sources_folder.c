@@ -48,7 +48,7 @@ static cw_item *find_plugin(cw_sources *s, const char *path)
 static cw_code look_at(cw_sources *s, const char *file, cw_err *err)
 {
     cw_str name = plugin_name(file);
-    if (name.n == 0)
+    if (name.n == 0 || (s->only && strcmp(file, s->only) != 0))
         return CW_OK;
     char path[PATH_MAX_BYTES];
     int n = snprintf(path, sizeof path, "%s/%s", folder_of(s), file);

@@ -60,6 +60,7 @@ typedef struct cw_folder {
 
 struct cw_sources {
     cw_sources_opts opts;
+    const char *only; /* the one file of the plugin folder that counts; NULL: all do */
     cw_config *config;
     cw_plugin_opts plugin_opts;
     cw_item *items;

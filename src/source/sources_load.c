@@ -106,6 +106,10 @@ static void on_note(const cw_review_note *note, void *ctx)
     if (note->scope.n)
         cw_log(CW_LOG_WARN, "sources", "a method asks for a scope that is not known",
                CW_KV("source", source), CW_KV("method", note->method), CW_KV("scope", note->scope));
+    else if (note->is_input)
+        cw_log(CW_LOG_WARN, "sources", "declarations of headers are left out",
+               CW_KV("source", source), CW_KV("method", note->method),
+               CW_KV("keyword", note->keyword), CW_KV("problem", cw_str_from(note->text)));
     else
         cw_log(CW_LOG_WARN, "sources", "a draft-07 schema means something else in 2020-12",
                CW_KV("source", source), CW_KV("method", note->method),

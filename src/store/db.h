@@ -6,12 +6,13 @@
  * commands open it for themselves.
  *
  *     account ──< account_role >── role ──< role_permission
- *        └──< token ──< token_scope                 cache_order
+ *        └──< token ──< token_scope                 cache_order    secret
  *
  * A role that an account has need not be in the table of roles: the configuration
  * may define it. "anonymous" and "authenticated" are always there.
  *
- * Secrets: passwords come as hashes, tokens as SHA-256; nothing else is ever stored.
+ * Secrets: passwords come as hashes, tokens as SHA-256. Only keys of our own are stored as they are:
+ *          the file is readable by its owner alone.
  * Ownership: what a callback or `arena` is given lives as long as the callback or the arena.
  * Threads:   one thread uses a cw_db at a time.
  * Limits:    names CW_DB_MAX_NAME bytes.
@@ -120,6 +121,17 @@ CW_MUST_USE cw_code cw_db_each_scope_of(cw_db *db, int64_t token, cw_db_text_fn 
                                         cw_err *err);
 /* CW_DONE: it was revoked already. */
 CW_MUST_USE cw_code cw_db_revoke_token(cw_db *db, int64_t id, int64_t when, cw_err *err);
+
+/* ---- keys that all servers of this database share ---- */
+
+#define CW_DB_KEY 32u
+
+/* The key of this name; *ret_is_there is false when there is none. */
+CW_MUST_USE cw_code cw_db_find_key(cw_db *db, cw_str name, unsigned char ret[CW_DB_KEY],
+                                   bool *ret_is_there, cw_err *err);
+/* Keep this one, unless somebody was faster. */
+CW_MUST_USE cw_code cw_db_offer_key(cw_db *db, cw_str name, const unsigned char key[CW_DB_KEY],
+                                    cw_err *err);
 
 /* ---- orders: what the cache commands ask of a running server ---- */
 

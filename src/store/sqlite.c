@@ -60,6 +60,11 @@ static const char *const versions[] = {
     " at INTEGER NOT NULL"
     ") STRICT, WITHOUT ROWID;"
     "PRAGMA user_version = 2;",
+    "CREATE TABLE secret ("
+    " name TEXT PRIMARY KEY,"
+    " value BLOB NOT NULL"
+    ") STRICT, WITHOUT ROWID;"
+    "PRAGMA user_version = 3;",
 };
 
 /* "cway": whose file this is. */

@@ -6,8 +6,8 @@ import { after, before, suite, test } from "node:test";
 import * as sdk2 from "@modelcontextprotocol/client";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as Http1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { addPlugin, startBridge } from "./support/mcp.mjs";
-import { root, slowness } from "./support/programs.mjs";
+import { addPlugin, startBridge, untilTool } from "./support/mcp.mjs";
+import { buildFolder, root, slowness } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 
 const about = { name: "test", version: "1.0.0" };
@@ -105,45 +105,81 @@ suite("the SDK 1.32.2", { concurrency: true }, () => {
     });
 });
 
-suite("the Inspector 2.12.0", { concurrency: true }, () => {
+suite("the Inspector 2.12.0", { concurrency: 2 }, () => {
     const launcher = path.join(
         root,
         "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
     );
-    const inspect = (...args) =>
+    const inspect = ({ url }, ...args) =>
         new Promise((resolve) => {
-            const fixed = ["--cli", `${server.url}/mcp`, "--transport", "http", "--format", "json"];
+            const fixed = ["--cli", `${url}/mcp`, "--transport", "http", "--format", "json"];
             const options = { timeout: 60_000 * slowness };
             execFile(process.execPath, [launcher, ...fixed, ...args], options, (error, stdout, stderr) =>
                 resolve({ code: error ? error.code : 0, stdout, stderr }),
             );
         });
 
-    for (const era of [[], ["--protocol-era", "modern"], ["--protocol-era", "auto"]]) {
-        const name = era[1] ?? "default";
+    // What it prints when all is well.
+    const read = async (...args) => {
+        const { code, stdout, stderr } = await inspect(...args);
+        assert.equal(code, 0, stdout + stderr);
+        return stdout;
+    };
 
-        test(`lists tools in its ${name} era`, async () => {
-            const { code, stdout, stderr } = await inspect(...era, "--method", "tools/list");
-            assert.equal(code, 0, stderr);
-            assert.ok(stdout.includes("test.echo"), stdout);
+    let fixtures;
+    let examples;
+    before(async () => {
+        fixtures = await startBridge({ plugins: ["conformance", "checked"] });
+        const config = { plugins: { folder: path.join(buildFolder, "plugins") } };
+        examples = await startBridge({ plugins: [], config });
+        await untilTool(fixtures, "test_simple_text");
+        await untilTool(examples, "examples.article.toMarkdown");
+    });
+    after(async () => {
+        await fixtures?.stop();
+        await examples?.stop();
+    });
+
+    for (const era of ["legacy", "modern", "auto"]) {
+        const chosen = ["--protocol-era", era];
+        const strict = [...chosen, "--method", "tools/list", "--strict"];
+
+        test(`lists tools and finds no fault with them in its ${era} era`, async () => {
+            assert.match(await read(server, ...strict), /test\.echo/);
+            assert.match(await read(examples, ...strict), /examples\.article\.toMarkdown/);
         });
 
-        test(`calls a tool in its ${name} era`, async () => {
+        test(`calls a tool in its ${era} era`, async () => {
             const call = ["--method", "tools/call", "--tool-name", "test.echo"];
-            const args = [...era, ...call, "--tool-arg", `message=${message}`];
-            const { code, stdout, stderr } = await inspect(...args);
-            assert.equal(code, 0, stderr);
-            assert.match(stdout, /hello/);
+            assert.match(
+                await read(server, ...chosen, ...call, "--tool-arg", `message=${message}`),
+                /hello/,
+            );
+        });
+
+        test(`reads prompts and resources in its ${era} era`, async () => {
+            const prompt = ["prompts/get", "--prompt-name", "test_prompt_with_arguments"];
+            const args = ["--prompt-args", "arg1=one", "arg2=two"];
+            assert.match(
+                await read(fixtures, ...chosen, "--method", ...prompt, ...args),
+                /arg1='one', arg2='two'/,
+            );
+            const resource = ["resources/read", "--uri", "test://static-text"];
+            assert.match(await read(fixtures, ...chosen, "--method", ...resource), /static text/);
         });
     }
 
-    test("says that a tool failed", async () => {
-        const { code } = await inspect("--method", "tools/call", "--tool-name", "test.fail");
-        assert.equal(code, 5);
+    test("needs to be told nothing about the era", async () => {
+        assert.match(await read(server, "--method", "tools/list"), /test\.echo/);
     });
 
-    test("finds no fault with the schemas", async () => {
-        const { code, stdout, stderr } = await inspect("--method", "tools/list", "--strict");
-        assert.equal(code, 0, stdout + stderr);
+    test("finds no fault with schemas of every kind", async () => {
+        const found = await inspect(fixtures, "--method", "tools/list", "--strict");
+        assert.equal(found.code, 0, found.stdout + found.stderr);
+    });
+
+    test("says that a tool failed", async () => {
+        const { code } = await inspect(server, "--method", "tools/call", "--tool-name", "test.fail");
+        assert.equal(code, 5);
     });
 });

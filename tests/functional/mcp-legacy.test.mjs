@@ -39,10 +39,9 @@ suite("initialize", { concurrency: true }, () => {
             const answer = await initialize(server, version);
             const result = assertResult(answer);
             assert.equal(result.protocolVersion, version);
-            assert.ok(result.capabilities.tools);
+            assert.deepEqual(result.capabilities, { tools: { listChanged: true }, logging: {} });
             assert.equal(typeof result.serverInfo.name, "string");
             assert.equal(typeof result.serverInfo.version, "string");
-            assert.equal("logging" in result.capabilities, false);
         });
     }
 
@@ -202,16 +201,6 @@ suite("the rest", { concurrency: true }, () => {
             assert.equal(text, "");
         }
     });
-
-    for (const method of ["GET", "DELETE"]) {
-        test(`${method} is 405`, async () => {
-            const headers = { Accept: "text/event-stream", "Mcp-Session-Id": "x" };
-            const answer = await fetch(`${server.url}/mcp`, { method, headers });
-            assert.equal(answer.status, 405);
-            assert.match(answer.headers.get("allow"), /POST/);
-            await answer.body.cancel();
-        });
-    }
 
     test("a progress token alone does not make a request modern", async () => {
         const params = { _meta: { progressToken: 1 } };

@@ -49,7 +49,7 @@ function assertDiscovered(answer) {
     const result = assertComplete(answer);
     assertCacheable(result);
     assert.deepEqual(result.supportedVersions, [modernVersion]);
-    assert.deepEqual(result.capabilities, { tools: { listChanged: true } });
+    assert.deepEqual(result.capabilities, { tools: { listChanged: true }, logging: {} });
 }
 
 // The same request over a socket, so that the bytes of its head are exactly these.

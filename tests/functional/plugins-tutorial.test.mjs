@@ -100,7 +100,10 @@ test("the page's configuration and requests work", async () => {
     }
     assert.equal(answers[0].result, "Hello, Ada!");
     const names = answers[1].result.tools.map(({ name }) => name);
-    assert.deepEqual(names.sort(), ["hello.greet", "words.count", "words.shout"]);
+    assert.deepEqual(
+        names.sort(),
+        ["hello.greet", "notes.drop", "notes.list", "words.count", "words.shout"],
+    );
     assert.equal(answers[2].result.content[0].text, "Hello, Ada!");
     await server.stop();
 });

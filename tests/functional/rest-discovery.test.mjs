@@ -128,6 +128,8 @@ suite("/.well-known/mcp.json", () => {
         describe: `${base}/mcp/tools/describe`,
         invoke: `${base}/mcp/tools/invoke`,
         jsonrpc: `${base}/jsonrpc`,
+        methods: `${base}/jsonrpc/methods`,
+        serverCard: `${base}/mcp/server-card`,
     });
 
     test("row-D21: for everybody, with absolute addresses and all versions", async () => {

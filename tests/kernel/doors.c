@@ -31,15 +31,15 @@ void doors_publish(doors *d, size_t n_methods)
 static void open_doors(doors *d, uint32_t call_ms, bool may_discover, bool may_call,
                        cw_accounts *accounts)
 {
-    *d = (doors){
-        .settings = {.calls = 100,
-                     .batch = 5,
-                     .list_ttl_ms = 60000,
-                     .cache_size = 1 << 20,
-                     .legacy_sessions = true,
-                     .session_s = 3600,
-                     .ask_s = 60,
-                     .mcp_page = 1000}};
+    *d = (doors){.settings = {.calls = 100,
+                              .batch = 5,
+                              .subscriptions = 50,
+                              .list_ttl_ms = 60000,
+                              .cache_size = 1 << 20,
+                              .legacy_sessions = true,
+                              .session_s = 3600,
+                              .ask_s = 60,
+                              .mcp_page = 1000}};
     assert_int_equal(cw_loop_init(&d->main_loop, 64, &err), CW_OK);
     d->source = fake_new(call_ms);
     assert_non_null(d->source);
@@ -55,7 +55,7 @@ static void open_doors(doors *d, uint32_t call_ms, bool may_discover, bool may_c
     cw_seal seal;
     assert_int_equal(cw_seal_init(&seal, &err), CW_OK);
     assert_int_equal(cw_mcp_new(d->bridge, 1, &seal, &d->mcp, &err), CW_OK);
-    assert_int_equal(cw_mcp_add_routes(&d->router, d->mcp), CW_OK);
+    assert_int_equal(cw_mcp_add_routes(&d->router, d->mcp, CW_STR("/mcp")), CW_OK);
     assert_int_equal(cw_rest_add_routes(&d->router, d->bridge), CW_OK);
     assert_int_equal(cw_server_listen(d->server, CW_STR("127.0.0.1:0"), false, &err), CW_OK);
     cw_server_opts opts = CW_SERVER_DEFAULTS;

@@ -45,6 +45,25 @@ static const scenario scenarios[] = {
     {"/mcp", MODERN "Mcp-Method: tools/call\r\nMcp-Name: steps\r\n",
      RPC "\"method\":\"tools/call\",\"id\":1,\"params\":{\"name\":\"steps\",\"_meta\":{" M
          ",\"progressToken\":1}}}"},
+    {"/mcp", JSON, RPC "\"method\":\"resources/list\",\"id\":1}"},
+    {"/mcp", JSON, RPC "\"method\":\"prompts/list\",\"id\":1}"},
+    {"/mcp", JSON, RPC "\"method\":\"initialize\",\"id\":1,\"params\":{\"protocolVersion\":\"\"}}"},
+    {"/mcp", JSON,
+     RPC "\"method\":\"resources/read\",\"id\":1,\"params\":{\"uri\":\"fake://text\"}}"},
+    {"/mcp", JSON,
+     RPC "\"method\":\"resources/read\",\"id\":1,\"params\":{\"uri\":\"fake://item/5/of/pear\"}}"},
+    {"/mcp", JSON,
+     RPC "\"method\":\"resources/read\",\"id\":1,\"params\":{\"uri\":\"fake://no\"}}"},
+    {"/mcp", JSON,
+     RPC "\"method\":\"prompts/get\",\"id\":1,\"params\":{\"name\":\"ask\",\"arguments\":{\"what\":"
+         "\"x\",\"loud\":\"true\"}}}"},
+    {"/mcp", JSON,
+     RPC "\"method\":\"completion/complete\",\"id\":1,\"params\":{\"ref\":{\"type\":\"ref/prompt\","
+         "\"name\":\"ask\"},\"argument\":{\"name\":\"what\",\"value\":\"w\"}}}"},
+    {"/mcp", JSON,
+     RPC
+     "\"method\":\"completion/complete\",\"id\":1,\"params\":{\"ref\":{\"type\":\"ref/resource\","
+     "\"uri\":\"fake://item/{id}/of/{kind}\"},\"argument\":{\"name\":\"kind\",\"value\":\"a\"}}}"},
 };
 
 static bool is_clean(int healthy, int status)

@@ -54,7 +54,12 @@ export async function startBridge({ plugins = ["echo"], config = {}, roles, ...o
     server.plugins = folder;
     server.config = file;
     if (roles === undefined) {
-        const first = { checked: "checked.order", echo: "test.echo", faults: "faults.ok" };
+        const first = {
+            checked: "checked.order",
+            conformance: "first_tool",
+            echo: "test.echo",
+            faults: "faults.ok",
+        };
         for (const name of plugins) {
             await untilTool(server, first[name]);
         }
@@ -109,7 +114,8 @@ export function envelope(more = {}) {
 
 // The body and headers of a well-made modern request; a header that is undefined is left out.
 export function modernParts(method, params = {}, { id = 1, meta, headers = {} } = {}) {
-    const name = params.name === undefined ? {} : { "Mcp-Name": params.name };
+    const value = method === "resources/read" ? params.uri : params.name;
+    const name = value === undefined ? {} : { "Mcp-Name": value };
     return {
         body: { jsonrpc: "2.0", id, method, params: { ...params, _meta: envelope(meta) } },
         headers: {
@@ -187,12 +193,23 @@ after(() => streams.forEach((stream) => stream.close()));
 export class EventStream {
     static async open(server, method, params, options = {}) {
         const { body, headers } = modernParts(method, params, options);
-        const stream = new EventStream();
-        streams.add(stream);
-        const answer = await fetch(`${server.url}/mcp`, {
+        return await EventStream.of(server, {
             method: "POST",
             body: JSON.stringify(body),
             headers: { "Content-Type": "application/json", ...headers },
+        });
+    }
+
+    // GET: the stream of a legacy session.
+    static async get(server, headers = {}) {
+        return await EventStream.of(server, { headers: { Accept: "text/event-stream", ...headers } });
+    }
+
+    static async of(server, request) {
+        const stream = new EventStream();
+        streams.add(stream);
+        const answer = await fetch(`${server.url}/mcp`, {
+            ...request,
             signal: stream.aborter.signal,
         });
         stream.status = answer.status;

@@ -51,6 +51,20 @@ static const char *const bomb_schemas[] = {
     NULL,
 };
 
+static const cw_param item_params[] = {
+    {.name = CW_STR_INIT("id"),
+     .schema = CW_STR_INIT("{\"type\":\"integer\"}"),
+     .is_required = true},
+    {.name = CW_STR_INIT("kind"),
+     .schema = CW_STR_INIT("{\"enum\":[\"apple\",\"apricot\",\"pear\"]}"),
+     .is_required = true},
+};
+static const cw_param ask_params[] = {
+    {.name = CW_STR_INIT("what"), .description = CW_STR_INIT("What"), .is_required = true},
+    {.name = CW_STR_INIT("loud"), .schema = CW_STR_INIT("{\"type\":\"boolean\"}")},
+};
+
+#define SHOWN(name) .id = CW_STR_INIT(name), .usage = CW_STR_INIT("Shows " name)
 #define METHOD(name)                                                                               \
     .id = CW_STR_INIT(name), .usage = CW_STR_INIT("Does " name), .is_callable = true
 #define TOOL(name) METHOD(name), .mark = &mark, .params = any_params, .n_params = 2
@@ -74,6 +88,26 @@ static const cw_method methods[] = {
     {METHOD("bomb"), .params = bomb_params, .n_params = 1},
     {METHOD("plain"), .params = any_params, .n_params = 2},
     {.id = CW_STR_INIT("secret"), .usage = CW_STR_INIT("Secret")},
+    {SHOWN("fake.text")},
+    {SHOWN("fake.items"), .params = item_params, .n_params = 2},
+    {SHOWN("fake.ask"), .params = ask_params, .n_params = 2},
+    {SHOWN("fake.hidden"), .needs = {.permissions = nobodys, .n_permissions = 1}},
+};
+
+/* What makes the last ones what they are, in the same order. */
+static const struct {
+    cw_shown_kind kind;
+    cw_str address;
+    const char *json;
+    const char *completes;
+} marks[] = {
+    {CW_SHOWN_RESOURCE, CW_STR_INIT("fake://text"),
+     "{\"uri\":\"fake://text\",\"name\":\"text\",\"mimeType\":\"text/plain\"}", NULL},
+    {CW_SHOWN_TEMPLATE, CW_STR_INIT("fake://item/{id}/of/{kind}"),
+     "{\"uriTemplate\":\"fake://item/{id}/of/{kind}\",\"name\":\"items\"}", NULL},
+    {CW_SHOWN_PROMPT, CW_STR_INIT("ask"), "{\"name\":\"ask\"}", "[\"what\"]"},
+    {CW_SHOWN_RESOURCE, CW_STR_INIT("fake://hidden"),
+     "{\"uri\":\"fake://hidden\",\"name\":\"hidden\"}", NULL},
 };
 
 static void unlink_op(fake_op *op)
@@ -159,6 +193,18 @@ static void flood(fake_op *op)
     fake_result(op, big ? big : "null");
 }
 
+/* A result of blocks. */
+static void fake_content(fake_op *op, const char *json)
+{
+    static const cw_json null = {.p = "null", .n = 4, .meta = CW_JSON_NULL};
+    cw_outcome outcome = {
+        .kind = CW_OUTCOME_FAILED, .fault = CW_FAULT_NOMEM, .message = CW_STR("Out of memory.")};
+    const cw_json *content;
+    if (!cw_json_read(cw_str_from(json), NULL, op->call->arena, &content, NULL, NULL))
+        outcome = (cw_outcome){.kind = CW_OUTCOME_RESULT, .result = &null, .content = content};
+    fake_done(op, &outcome);
+}
+
 static void act(cw_later *later)
 {
     fake_op *op = CW_CONTAINER(later, fake_op, later);
@@ -180,6 +226,17 @@ static void act(cw_later *later)
         steps(op);
     else if (cw_str_is(id, "flood"))
         flood(op);
+    else if (cw_str_is(id, "fake.text"))
+        fake_content(op,
+                     "[{\"type\":\"text\",\"text\":\"one\"},{\"type\":\"image\",\"data\":\"AA==\","
+                     "\"mimeType\":\"image/png\"},{\"type\":\"resource\",\"resource\":{\"uri\":"
+                     "\"fake://other\",\"text\":\"two\"}}]");
+    else if (cw_str_is(id, "fake.ask") && op->call->extras.n &&
+             strstr(op->call->extras.p, "complete"))
+        fake_result(op, "{\"values\":[\"who\",\"why\",5],\"total\":9,\"hasMore\":true}");
+    else if (cw_str_is(id, "fake.ask"))
+        fake_content(op, "[{\"role\":\"assistant\",\"type\":\"text\",\"text\":\"Yes?\"},{\"type\":"
+                         "\"text\",\"text\":\"No.\"}]");
     else {
         char *copy = cw_arena_dup(op->call->arena, op->call->params.p, op->call->params.n);
         fake_result(op, copy ? copy : "null");
@@ -276,6 +333,24 @@ static bool add_all_schemas(fake *f, cw_method *own)
     return ok;
 }
 
+static bool add_marks(fake *f, cw_method *own)
+{
+    size_t first = CW_COUNT(methods) - CW_COUNT(marks);
+    for (size_t i = 0; i < CW_COUNT(marks); i++) {
+        cw_shown *shown = cw_arena_calloc(&f->arena, 1, sizeof *shown);
+        if (!shown)
+            return false;
+        shown->kind = marks[i].kind;
+        shown->address = marks[i].address;
+        if (cw_json_read(cw_str_from(marks[i].json), NULL, &f->arena, &shown->json, NULL, NULL) ||
+            (marks[i].completes && cw_json_read(cw_str_from(marks[i].completes), NULL, &f->arena,
+                                                &shown->completes, NULL, NULL)))
+            return false;
+        own[first + i].shown = shown;
+    }
+    return true;
+}
+
 fake *fake_new(uint32_t call_ms)
 {
     static const cw_source_ops ops = {"fake", start, cancel, sweep, release};
@@ -296,7 +371,7 @@ fake *fake_new(uint32_t call_ms)
     atomic_init(&f->base.refs, 1);
     pthread_mutex_init(&f->lock, NULL);
     cw_arena_init(&f->arena, 1 << 20);
-    if (add_all_schemas(f, own))
+    if (add_all_schemas(f, own) && add_marks(f, own))
         return f;
     release(&f->base);
     return NULL;

@@ -20,6 +20,9 @@
  *   bomb       a param whose schema takes more steps than are allowed
  *   plain      callable, but no tool
  *   secret     neither a tool nor callable
+ *   fake.text, fake.items, fake.ask   a resource, a template and a prompt: fake://text,
+ *              fake://item/{id}/of/{kind}, ask
+ *   fake.hidden   a resource that needs a permission that nobody has
  *
  * Threads: calls on any loop, one op per call; the counters are atomic.
  */

@@ -178,7 +178,7 @@ static void addresses_of_the_command_line_replace_those_of_the_file(void **state
     cw_config *config;
     cw_config_problems problems;
     cw_err err;
-    const cw_config_source source = {path, listen, 2};
+    const cw_config_source source = {.path = path, .listen = listen, .n_listen = 2};
     assert_int_equal(load(&source, &config, &problems, &err), CW_OK);
     assert_int_equal(config->loops, 2);
     assert_int_equal(config->listen.n, 2);
@@ -197,7 +197,7 @@ static void wrong_addresses_of_the_command_line_have_no_line(void **state)
     cw_config *config = NULL;
     cw_config_problems problems;
     cw_err err;
-    const cw_config_source source = {path, listen, 2};
+    const cw_config_source source = {.path = path, .listen = listen, .n_listen = 2};
     assert_int_equal(load(&source, &config, &problems, &err), CW_CONFIG);
     assert_int_equal(problems.n, 2);
     assert_int_equal(problems.items[0].line, 1);
@@ -208,7 +208,7 @@ static void wrong_addresses_of_the_command_line_have_no_line(void **state)
     assert_int_equal(problems.items[1].line, 0);
     cw_config_problems_done(&problems);
     const char *const twice[] = {"a:1", "a:1"};
-    const cw_config_source same = {NULL, twice, 2};
+    const cw_config_source same = {.listen = twice, .n_listen = 2};
     assert_int_equal(load(&same, &config, &problems, &err), CW_CONFIG);
     assert_string_equal(problems.items[0].text, "listen[1]: the same address as listen[0]");
     cw_config_problems_done(&problems);
@@ -225,14 +225,17 @@ static void a_unix_path_fits_its_socket(void **state)
     cw_config *config;
     cw_config_problems problems;
     cw_err err;
-    assert_int_equal(load(&(cw_config_source){NULL, listen, 1}, &config, &problems, &err), CW_OK);
+    assert_int_equal(
+        load(&(cw_config_source){.listen = listen, .n_listen = 1}, &config, &problems, &err),
+        CW_OK);
     assert_int_equal(config->listen.items[0].address.unix_path.n, 107);
     cw_config_unref(config);
     cw_config_problems_done(&problems);
     text[6 + 106] = 'x';
     text[6 + 107] = '\0';
-    assert_int_equal(load(&(cw_config_source){NULL, listen, 1}, &config, &problems, &err),
-                     CW_CONFIG);
+    assert_int_equal(
+        load(&(cw_config_source){.listen = listen, .n_listen = 1}, &config, &problems, &err),
+        CW_CONFIG);
     assert_string_equal(problems.items[0].text,
                         "--listen: the path of a unix socket has at most 107 bytes, this one 108");
     cw_config_problems_done(&problems);
@@ -354,16 +357,18 @@ static void every_failed_allocation_is_reported(void **state)
     (void)state;
     const char *const listen[] = {"unix:x.sock", "a:1"};
     cw_config_source source = {
-        write_file("ok.yaml", CW_STR("listen: [\"a:1\", {address: \"unix:x\", tls: true}]\n"
-                                     "hosts: [a, b]\norigins: http://a\n"
-                                     "tls: {certificate: c, key: k}\n"
-                                     "log: {levels: {net: debug}, file: x}\n"
-                                     "plugins: {folder: p}\n"
-                                     "sources: [{name: a, url: \"unix:s:/x\", openrpc: o,\n"
-                                     "  methods: [m, {method: n, annotations: {a: 1},\n"
-                                     "  permissions: [p]}]}, {name: b, url: \"http://b\"}]\n"
-                                     "roles: {anonymous: [a, b]}\n")),
-        listen, 2};
+        .path =
+            write_file("ok.yaml", CW_STR("listen: [\"a:1\", {address: \"unix:x\", tls: true}]\n"
+                                         "hosts: [a, b]\norigins: http://a\n"
+                                         "tls: {certificate: c, key: k}\n"
+                                         "log: {levels: {net: debug}, file: x}\n"
+                                         "plugins: {folder: p}\n"
+                                         "sources: [{name: a, url: \"unix:s:/x\", openrpc: o,\n"
+                                         "  methods: [m, {method: n, annotations: {a: 1},\n"
+                                         "  permissions: [p]}]}, {name: b, url: \"http://b\"}]\n"
+                                         "roles: {anonymous: [a, b]}\n")),
+        .listen = listen,
+        .n_listen = 2};
     assert_true(oom_each(load_once, &source) >= 8);
 }
 

@@ -296,7 +296,7 @@ static void an_older_database_is_brought_up_to_date(void **state)
     cw_db *db = open_db();
     int64_t id = add_account(db, "alice");
     cw_db_close(db);
-    run_sql("DROP TABLE cache_order; PRAGMA user_version = 1");
+    run_sql("DROP TABLE cache_order; DROP TABLE secret; PRAGMA user_version = 1");
     db = open_db();
     assert_int_equal(cw_db_order(db, CW_STR("rebuild"), 5, &err), CW_OK);
     char roles[200] = "";
@@ -319,6 +319,34 @@ static void changes_of_others_are_seen(void **state)
     assert_int_not_equal(before, after);
     cw_db_close(db);
     cw_db_close(other);
+}
+
+static void a_key_is_made_once_and_shared(void **state)
+{
+    (void)state;
+    unsigned char ours[CW_DB_KEY], theirs[CW_DB_KEY], got[CW_DB_KEY];
+    bool is_there = true;
+    memset(ours, 1, sizeof ours);
+    memset(theirs, 2, sizeof theirs);
+    cw_db *db = open_db(), *other = open_db();
+    assert_int_equal(cw_db_find_key(db, CW_STR("seal"), got, &is_there, &err), CW_OK);
+    assert_false(is_there);
+    assert_int_equal(cw_db_offer_key(other, CW_STR("seal"), theirs, &err), CW_OK);
+    assert_int_equal(cw_db_offer_key(db, CW_STR("seal"), ours, &err), CW_OK);
+    assert_int_equal(cw_db_find_key(db, CW_STR("seal"), got, &is_there, &err), CW_OK);
+    assert_true(is_there);
+    assert_memory_equal(got, theirs, sizeof got);
+    /* Another name is another key. */
+    assert_int_equal(cw_db_find_key(db, CW_STR("x"), got, &is_there, &err), CW_OK);
+    assert_false(is_there);
+    cw_db_close(other);
+    cw_db_close(db);
+    /* One that somebody has damaged is none. */
+    run_sql("UPDATE secret SET value = x'00'");
+    db = open_db();
+    assert_int_equal(cw_db_find_key(db, CW_STR("seal"), got, &is_there, &err), CW_OK);
+    assert_false(is_there);
+    cw_db_close(db);
 }
 
 /* ---- faults ---- */
@@ -611,6 +639,7 @@ int main(void)
         T(an_enumeration_ends_with_the_code_of_its_callback),
         T(orders_are_counted),
         T(an_older_database_is_brought_up_to_date),
+        T(a_key_is_made_once_and_shared),
         T(changes_of_others_are_seen),
         T(without_a_file_nothing_is_opened),
         T(a_file_of_somebody_else_is_left_alone),

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "call/limits.h"
+
+#include <stdlib.h>
+
+#include "access/throttle.h"
+#include "call/call.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+/* When a place will be free nobody knows. */
+#define BUSY_RETRY_S 1u
+
+struct cw_limiter {
+    cw_bucket global;
+    cw_buckets addresses, callers;
+    cw_meters tools, sources;
+};
+
+/* ---- what the configuration says ---- */
+
+static cw_rate rate_of(const cw_config_rate *rate)
+{
+    return cw_rate_make(rate->n, rate->period_ms, rate->burst);
+}
+
+cw_call_limits cw_call_limits_of(const cw_config *config)
+{
+    cw_call_limits limits = {
+        .global = rate_of(&config->limits.rates.global),
+        .address = rate_of(&config->limits.rates.address),
+        .caller = rate_of(&config->limits.rates.caller),
+        .tool = rate_of(&config->limits.rates.tool),
+        .calls_per_tool = config->limits.calls_per_tool,
+        .calls_per_source = config->limits.calls_per_source,
+        .tools = config->limits.tools,
+        .sources = config->limits.sources,
+    };
+    limits.is_any = limits.global.interval_ns || limits.address.interval_ns ||
+                    limits.caller.interval_ns || limits.tool.interval_ns || limits.calls_per_tool ||
+                    limits.calls_per_source || limits.tools.n || limits.sources.n;
+    return limits;
+}
+
+/* The entry of its own, or NULL. There are few of them. */
+static const cw_config_limited *find_limited(const cw_config_limiteds *list, cw_str a, cw_str b)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (cw_str_eq(list->items[i].name, a) || cw_str_eq(list->items[i].name, b))
+            return &list->items[i];
+    }
+    return NULL;
+}
+
+/* ---- counting ---- */
+
+void cw_limiter_free(cw_limiter *l)
+{
+    if (!l)
+        return;
+    cw_buckets_done(&l->addresses);
+    cw_buckets_done(&l->callers);
+    cw_meters_done(&l->tools);
+    cw_meters_done(&l->sources);
+    free(l);
+}
+
+cw_code cw_limiter_new(cw_limiter **ret, cw_err *err)
+{
+    cw_limiter *l = calloc(1, sizeof *l);
+    if (!l)
+        return cw_fail_nomem(err);
+    cw_code rc = cw_buckets_init(&l->addresses, err);
+    if (!rc)
+        rc = cw_buckets_init(&l->callers, err);
+    if (!rc)
+        rc = cw_meters_init(&l->tools, err);
+    if (!rc)
+        rc = cw_meters_init(&l->sources, err);
+    if (rc) {
+        cw_limiter_free(l);
+        return rc;
+    }
+    *ret = l;
+    return CW_OK;
+}
+
+void cw_limiter_leave(cw_limiter_place *place)
+{
+    if (place->tool)
+        cw_meter_leave(place->tool);
+    if (place->source)
+        cw_meter_leave(place->source);
+    *place = (cw_limiter_place){0};
+}
+
+/* The tokens that one call takes. */
+typedef struct tokens {
+    struct {
+        cw_bucket *bucket;
+        cw_rate rate;
+        const char *whose; /* for the text */
+    } items[4];
+    size_t n;
+} tokens;
+
+static void add_token(tokens *t, cw_bucket *bucket, cw_rate rate, const char *whose)
+{
+    if (!bucket || !rate.interval_ns)
+        return;
+    t->items[t->n].bucket = bucket;
+    t->items[t->n].rate = rate;
+    t->items[t->n++].whose = whose;
+}
+
+static cw_code busy(cw_err *err, const char *what, cw_str name, uint32_t *ret_retry_s)
+{
+    *ret_retry_s = BUSY_RETRY_S;
+    return cw_fail(err, CW_LIMIT, "Too many calls of %s%.*s are running: try again in %u s", what,
+                   CW_STR_ARG(name), BUSY_RETRY_S);
+}
+
+/* All of them, or none. */
+static cw_code take_tokens(const tokens *t, cw_str name, uint64_t now, uint32_t *ret_retry_s,
+                           cw_err *err)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        uint64_t wait = cw_bucket_take(t->items[i].bucket, t->items[i].rate, now);
+        if (wait == 0)
+            continue;
+        while (i-- > 0)
+            cw_bucket_give(t->items[i].bucket, t->items[i].rate);
+        uint64_t seconds = (wait + NS_PER_S - 1) / NS_PER_S;
+        *ret_retry_s = seconds < UINT32_MAX ? (uint32_t)seconds : UINT32_MAX;
+        for (i = 0; i < t->n; i++) {
+            if (cw_bucket_take(t->items[i].bucket, (cw_rate){0}, now))
+                break;
+        }
+        return cw_fail(err, CW_LIMIT, "Too many calls of %.*s: try again in %u s", CW_STR_ARG(name),
+                       *ret_retry_s);
+    }
+    return CW_OK;
+}
+
+static cw_code enter_places(cw_limiter *l, const cw_call_limits *limits, const cw_method *method,
+                            cw_meter *tool, uint32_t calls, cw_limiter_place *ret,
+                            uint32_t *ret_retry_s, cw_err *err)
+{
+    cw_str source = method->source->name;
+    const cw_config_limited *own = find_limited(&limits->sources, source, source);
+    uint32_t of_source = own && own->calls ? own->calls : limits->calls_per_source;
+    if (tool && calls) {
+        if (!cw_meter_enter(tool, calls))
+            return busy(err, "", method->id, ret_retry_s);
+        ret->tool = tool;
+    }
+    cw_meter *meter = of_source ? cw_meters_find(&l->sources, source) : NULL;
+    if (meter && !cw_meter_enter(meter, of_source)) {
+        cw_limiter_leave(ret);
+        return busy(err, "the source ", source, ret_retry_s);
+    }
+    ret->source = meter;
+    return CW_OK;
+}

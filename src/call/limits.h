@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* limits.h - how often, and how many at once, callers may call: what the configuration says, and
+ * where it is counted.
+ *
+ * Counted are calls that the gate lets through, each message of a batch on its own.
+ * The anonymous are many callers with one name: for them the address counts alone.
+ *
+ * Threads: any; atomics.
+ * Limits:  access/ratelimit.h
+ */
+#ifndef CW_CALL_LIMITS_H
+#define CW_CALL_LIMITS_H
+
+#include "access/ratelimit.h"
+#include "config/config.h"
+
+struct cw_call_request;
+
+/* All zero: none. */
+typedef struct cw_call_limits {
+    bool is_any;
+    cw_rate global, address, caller, tool;
+    uint32_t calls_per_tool, calls_per_source; /* 0: any number */
+    cw_config_limiteds tools, sources;         /* live as long as the configuration */
+} cw_call_limits;
+
+cw_call_limits cw_call_limits_of(const cw_config *config);
+
+typedef struct cw_limiter cw_limiter;
+
+/* For all loops. */
+CW_MUST_USE cw_code cw_limiter_new(cw_limiter **ret, cw_err *err);
+/* NULL is fine. */
+void cw_limiter_free(cw_limiter *l);
+
+/* What a running call occupies. All zero: nothing. */
+typedef struct cw_limiter_place {
+    cw_meter *tool, *source;
+} cw_limiter_place;
+
+/* Let the call begin: CW_OK, and leave follows; or CW_LIMIT with a text for the caller and after
+ * how many seconds it may try again. `now` is the monotonic clock in ns. */
+CW_MUST_USE cw_code cw_limiter_enter(cw_limiter *l, const cw_call_limits *limits,
+                                     const struct cw_call_request *request, uint64_t now,
+                                     cw_limiter_place *ret, uint32_t *ret_retry_s, cw_err *err);
+void cw_limiter_leave(cw_limiter_place *place);
+
+#endif

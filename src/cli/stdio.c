@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* stdio: one MCP client, on standard input and output. Everything runs on the main loop. TERM, INT
+ * and HUP end it as the end of the input does. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cli/backend.h"
+#include "cli/examples.h"
+#include "door/stdio.h"
+#include "json/write.h"
+
+/* For this long messages wait for sources, so that the first list is whole. */
+#define SETTLE_MS 3000u
+/* Descriptors that are watched: our own and those of workers. */
+#define MAX_FD 1024
+/* What the calls of a file may take beyond their own time limits. */
+#define FILE_SPARE_MS 1000u
+
+typedef struct program {
+    const char *config_path, *plugin, *account;
+    char *folder; /* of the plugin */
+    cw_config *config;
+    cw_loop loop;
+    cw_backend backend;
+    cw_stdio *door;
+    uv_signal_t signals[3];
+    bool is_over;
+} program;
+
+/* ---- configuration ---- */
+
+/* The plugin's folder as a configuration; nothing else of it counts. */
+static cw_code plugin_config(program *p, cw_buf *out, cw_err *err)
+{
+    const char *slash = strrchr(p->plugin, '/');
+    char *folder = slash ? strndup(p->plugin, (size_t)(slash - p->plugin) + 1) : strdup(".");
+    p->folder = folder ? realpath(folder, NULL) : NULL;
+    free(folder);
+    if (!p->folder || access(p->plugin, R_OK) != 0)
+        return cw_fail_errno(err, errno, "'%s'", p->plugin);
+    cw_buf_add(out, CW_STR("plugins:\n  folder: "));
+    cw_json_escape(out, cw_str_from(p->folder)); /* a string of JSON is one of YAML */
+    cw_buf_add_char(out, '\n');
+    return out->code ? cw_fail(err, out->code, "%s", cw_code_text(out->code)) : CW_OK;
+}
+
+static cw_code load_config(program *p, cw_config_problems *problems, cw_err *err)
+{
+    cw_buf text;
+    cw_buf_init(&text, CW_CONFIG_MAX_BYTES);
+    cw_code rc = CW_OK;
+    if (p->plugin)
+        rc = plugin_config(p, &text, err);
+    else if (!p->config_path)
+        rc = cw_examples_config(&text, err);
+    cw_config_source source = {.path = p->config_path, .text = cw_buf_str(&text)};
+    if (!rc)
+        rc = cw_config_load(&source, &p->config, problems, err);
+    cw_buf_done(&text);
+    return rc;
+}
+
+static int read_config(program *p)
+{
+    cw_err err = {0};
+    cw_config_problems problems;
+    cw_config_problems_init(&problems);
+    cw_code rc = load_config(p, &problems, &err);
+    int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
+    cw_config_problems_done(&problems);
+    if (rc)
+        return code;
+    if (p->account && p->config->store.path.n == 0)
+        return cw_cli_usage("--as needs a database: set store.path in the configuration");
+    if (cw_cli_configure_log(p->config, &err))
+        return cw_cli_failure("%s", err.msg);
+    return -1;
+}
+
+/* ---- the end ---- */
+
+static void close_signals(program *p)
+{
+    /* Closing brings the default actions back; what is left to do must not be killed by them. */
+    sigset_t late;
+    sigemptyset(&late);
+    sigaddset(&late, SIGTERM);
+    sigaddset(&late, SIGINT);
+    sigaddset(&late, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &late, NULL);
+    for (size_t i = 0; i < CW_COUNT(p->signals); i++) {
+        if (p->signals[i].loop)
+            uv_close((uv_handle_t *)&p->signals[i], NULL);
+    }
+}
+
+/* The loop ends when all that this closes is closed; workers are killed with it. */
+static void end(program *p)
+{
+    if (p->is_over)
+        return;
+    p->is_over = true;
+    cw_stdio_close(p->door);
+    cw_backend_close(&p->backend);
+    close_signals(p);
+    cw_loop_end(&p->loop);
+}
+
+static void on_end(void *ctx)
+{
+    end(ctx);
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    program *p = handle->data;
+    cw_log(CW_LOG_INFO, "stdio", "stopping", CW_KN("signal", signum));
+    cw_stdio_stop(p->door);
+}
+
+static cw_code watch_signals(program *p, cw_err *err)
+{
+    static const int all[] = {SIGTERM, SIGINT, SIGHUP};
+    for (size_t i = 0; i < CW_COUNT(all); i++) {
+        uv_signal_init(&p->loop.uv, &p->signals[i]);
+        p->signals[i].data = p;
+        int rc = uv_signal_start(&p->signals[i], on_signal, all[i]);
+        if (rc)
+            return cw_fail(err, CW_IO, "watch signals: %s", uv_strerror(rc));
+    }
+    return CW_OK;
+}
+
+/* ---- the beginning ---- */
+
+/* No call takes longer than this. */
+static uint32_t longest_call(const cw_config *config)
+{
+    uint32_t ms = config->plugins.timeout_ms;
+    for (size_t i = 0; i < config->sources.n; i++) {
+        if (config->sources.items[i].timeout_ms > ms)
+            ms = config->sources.items[i].timeout_ms;
+    }
+    return ms + FILE_SPARE_MS;
+}
+
+static cw_code open_door(program *p, cw_err *err)
+{
+    const cw_config *config = p->config;
+    cw_stdio_opts opts = {
+        .door = p->backend.mcp,
+        .bridge = p->backend.bridge,
+        .loop = &p->loop,
+        .in = STDIN_FILENO,
+        .out = STDOUT_FILENO,
+        .line_size = config->limits.body_size,
+        .queue_size = config->limits.stream_queue,
+        .calls = config->limits.calls < config->plugins.queue ? config->limits.calls
+                                                              : config->plugins.queue,
+        .file_ms = longest_call(config),
+        .on_end = on_end,
+        .ctx = p,
+    };
+    return cw_stdio_new(&opts, &p->door, err);
+}
+
+static cw_code open_backend(program *p, cw_err *err)
+{
+    cw_loop *loops[] = {&p->loop};
+    cw_code rc = cw_backend_open(&p->backend, &p->loop, CW_COUNT(loops), p->config, err);
+    if (rc)
+        return rc;
+    cw_bridge_attach(p->backend.bridge, loops);
+    if (p->account)
+        cw_backend_set_account(&p->backend, p->account);
+    if (!p->plugin)
+        return CW_OK;
+    const char *slash = strrchr(p->plugin, '/');
+    cw_sources_set_only(p->backend.sources, slash ? slash + 1 : p->plugin);
+    cw_backend_set_owner(&p->backend);
+    return CW_OK;
+}
+
+/* What was asked for by name must be there. */
+static cw_code check_ready(const program *p, cw_err *err)
+{
+    if (p->is_over)
+        return CW_OK;
+    if (p->account && cw_caller_is_anonymous(p->backend.anonymous))
+        return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked", p->account);
+    size_t n = 0;
+    if (p->backend.snapshot)
+        (void)cw_snapshot_entries(p->backend.snapshot, &n);
+    if (p->plugin && n == 0)
+        return cw_fail(err, CW_IO, "'%s' could not be loaded", p->plugin);
+    return CW_OK;
+}
+
+static cw_code prepare(program *p, cw_err *err)
+{
+    cw_code rc = cw_log_start(err);
+    if (!rc)
+        rc = open_backend(p, err);
+    if (!rc)
+        rc = open_door(p, err);
+    if (!rc)
+        rc = watch_signals(p, err);
+    if (!rc)
+        rc = cw_backend_configure(&p->backend, p->config, err);
+    if (rc)
+        return rc;
+    if (!p->config_path && !p->plugin)
+        cw_examples_announce(p->config);
+    cw_backend_wait(&p->backend, SETTLE_MS, &p->is_over);
+    return check_ready(p, err);
+}
+
+static int run(program *p)
+{
+    cw_err err = {0};
+    cw_code rc = cw_loop_init(&p->loop, MAX_FD, &err);
+    if (rc)
+        return cw_cli_failure("%s", err.msg);
+    rc = prepare(p, &err);
+    int code = rc ? cw_cli_failure("%s", err.msg) : CW_EXIT_OK;
+    if (rc) {
+        end(p);
+    } else if (!p->is_over) {
+        cw_backend_started(&p->backend);
+        cw_stdio_go(p->door);
+    }
+    cw_loop_run(&p->loop);
+    cw_backend_done(&p->backend);
+    cw_loop_run(&p->loop);
+    cw_loop_done(&p->loop);
+    cw_log_stop();
+    return code;
+}
+
+int cw_cli_stdio(int argc, char **argv)
+{
+    program p = {0};
+    const char *config = NULL;
+    const cw_cli_option options[] = {
+        {"config", 'c', CW_CLI_TEXT, &config, "FILE", "read the configuration from FILE"},
+        {"plugin", 'p', CW_CLI_TEXT, &p.plugin, "FILE.so",
+         "serve this plugin alone; needs no configuration, and\n"
+         "whoever starts it may call everything"},
+        {"as", 0, CW_CLI_TEXT, &p.account, "ACCOUNT",
+         "act as this account of the database; without it, as\n"
+         "the anonymous role"},
+        {0},
+    };
+    const cw_cli_spec spec = {
+        "stdio", "",
+        "Serve one MCP client: each line of standard input is a message, each line of\n"
+        "standard output too; the log goes to standard error. It ends when the input\n"
+        "does. Without a configuration it serves the example plugins.",
+        options, 0};
+    int code = cw_cli_parse(&spec, argc, argv, NULL);
+    if (code >= 0)
+        return code;
+    if (p.plugin && (config || p.account))
+        return cw_cli_usage("--plugin does without a configuration: leave out --%s",
+                            config ? "config" : "as");
+    if (p.plugin && !cw_str_ends(cw_str_from(p.plugin), CW_STR(".so")))
+        return cw_cli_usage("a plugin is a file that ends in .so: '%s'", p.plugin);
+    p.config_path = p.plugin ? NULL : cw_cli_config_path(config);
+    code = read_config(&p);
+    if (code < 0)
+        code = run(&p);
+    cw_config_unref(p.config);
+    free(p.folder);
+    return code;
+}

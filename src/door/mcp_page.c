@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "door/mcp_page.h"
+
+#define PURPOSE CW_STR("mcp cursor")
+#define CHUNK 64u    /* entries that are looked up at once */
+#define TRAILER 320u /* bytes behind a list */
+
+typedef struct page {
+    const cw_mcp_request *r;
+    const cw_mcp_list *list;
+    cw_view *view;
+    cw_mcp_reader reader;
+    cw_str after; /* the last name of the page before; empty: the first page */
+} page;
+
+/* ---- cursors ---- */
+
+/* list u8 | name */
+static cw_str make_cursor(const page *p, cw_str last)
+{
+    cw_arena *arena = p->r->port->arena;
+    cw_str cursor = {NULL, 0};
+    char *plain = cw_arena_alloc(arena, 1 + last.n);
+    if (!plain)
+        return cursor;
+    plain[0] = (char)p->list->list;
+    memcpy(plain + 1, last.p, last.n);
+    if (cw_seal_close(&p->r->door->seal, PURPOSE, cw_str_make(plain, 1 + last.n), arena, &cursor,
+                      NULL))
+        return (cw_str){NULL, 0};
+    return cursor;
+}
+
+/* False: the request is answered. */
+static bool read_cursor(page *p)
+{
+    const cw_json *cursor = cw_json_get(p->r->params, CW_STR("cursor"));
+    cw_str plain;
+    if (!cursor)
+        return true;
+    cw_code rc = CW_PARSE;
+    if (cw_json_is(cursor, CW_JSON_STRING))
+        rc = cw_seal_open(&p->r->door->seal, PURPOSE, cw_json_text(cursor), p->r->port->arena,
+                          &plain);
+    if (!rc && plain.n > 1 && (cw_view_list)plain.p[0] == p->list->list) {
+        p->after = cw_str_make(plain.p + 1, plain.n - 1);
+        return true;
+    }
+    if (rc == CW_NOMEM)
+        cw_mcp_fail(p->r->item, 500, CW_RPC_INTERNAL, "out of memory");
+    else
+        cw_mcp_fail(p->r->item, 200, CW_RPC_PARAMS, "cursor is not one of this list");
+    return false;
+}
+
+/* ---- the page ---- */
+
+/* "tools":[…],"nextCursor":"…" */
+static void write_page(cw_buf *out, void *ctx)
+{
+    const page *p = ctx;
+    const cw_entry *entries[CHUNK];
+    uint32_t size = cw_bridge_settings_of(p->r->item->turn->opts.bl)->mcp_page;
+    cw_str last = p->after;
+    size_t n, left = size ? size : CW_MCP_PAGE_SIZE;
+    bool has_more;
+    char separator = '[';
+    cw_json_escape(out, p->list->member);
+    cw_buf_add_char(out, ':');
+    do {
+        cw_view_after(p->view, p->list->list, last, entries, left < CHUNK ? left : CHUNK, &n,
+                      &has_more);
+        for (size_t i = 0; i < n && !out->code; i++) {
+            cw_buf_add_char(out, separator);
+            separator = ',';
+            p->list->write(out, entries[i], &p->reader);
+            last = cw_view_name(p->list->list, entries[i]);
+        }
+        left -= n;
+    } while (has_more && left && !out->code);
+    cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
+    if (!has_more)
+        return;
+    cw_str cursor = make_cursor(p, last);
+    if (!cursor.p && !out->code)
+        out->code = CW_NOMEM;
+    cw_buf_add(out, CW_STR(",\"nextCursor\":"));
+    cw_json_escape(out, cursor);
+}
+
+/* Who reads the same way gets the same page. */
+static cw_code get_page(page *p, cw_document **ret)
+{
+    const cw_turn_opts *opts = &p->r->item->turn->opts;
+    char room[32];
+    cw_buf kind;
+    cw_buf_init(&kind, sizeof room);
+    cw_buf_printf(&kind, "mcp %u %u %u", (unsigned)p->list->list, (unsigned)p->reader.form,
+                  p->r->session->profile);
+    cw_cache_key key = {.kind = cw_buf_str(&kind),
+                        .view = p->view,
+                        .language =
+                            p->reader.language ? cw_language_tag(p->reader.language) : CW_STR(""),
+                        .name = p->after};
+    cw_code rc = kind.code;
+    if (!rc)
+        rc = cw_cache_get(cw_bridge_cache(opts->bl), &key, write_page, p, ret, NULL);
+    cw_buf_done(&kind);
+    return rc;
+}
+
+/* ---- the answer ---- */
+
+bool cw_mcp_is_common(const cw_mcp_request *r, cw_view_list list)
+{
+    const cw_turn_opts *opts = &r->item->turn->opts;
+    /* Without accounts all are one caller. */
+    if (!cw_bridge_accounts(opts->bl))
+        return true;
+    /* What is shared must not tell those who may not look more than they get by logging out. */
+    return cw_view_discover_verdict(opts->view) == CW_VERDICT_ALLOW &&
+           cw_view_discover_verdict(cw_bridge_anonymous(opts->bl)) == CW_VERDICT_ALLOW &&
+           cw_view_is_common(opts->view, list);
+}
+
+cw_str cw_mcp_scope(const cw_mcp_request *r, cw_view_list list)
+{
+    const cw_bridge_loop *bl = r->item->turn->opts.bl;
+    /* Who asks in another language, or is another client, reads something else. */
+    bool reads_same = !cw_bridge_settings_of(bl)->translations && !cw_mcp_config(bl)->mcp.clients.n;
+    return reads_same && cw_mcp_is_common(r, list) ? CW_STR("public") : CW_STR("private");
+}
+
+static void answer(page *p, const cw_document *d)
+{
+    const cw_mcp_request *r = p->r;
+    cw_turn_opts *opts = &r->item->turn->opts;
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_reserve(&b, d->body.n + r->item->id.n + TRAILER);
+    cw_message_open_result(&b);
+    cw_buf_add_char(&b, '{');
+    cw_buf_add(&b, cw_buf_str(&d->body));
+    if (r->era->is_stamped) {
+        cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
+        cw_buf_add_i64(&b, cw_bridge_settings_of(opts->bl)->list_ttl_ms);
+        cw_buf_add(&b, CW_STR(",\"cacheScope\":\""));
+        cw_buf_add(&b, cw_mcp_scope(r, p->list->list));
+        cw_buf_add(&b, CW_STR("\"," CW_MCP_STAMP));
+    }
+    cw_buf_add_char(&b, '}');
+    cw_message_close(&b, r->item->id);
+    if (p->reader.language) {
+        /* The rest of a batch may be answered when there are other translations. */
+        cw_str tag = cw_arena_dup_str(r->port->arena, cw_language_tag(p->reader.language));
+        opts->language = tag.p ? tag : CW_STR("");
+    }
+    cw_turn_answer(r->item, 200, &b, CW_STR(""));
+}
+
+void cw_mcp_answer_list(const cw_mcp_request *r, const cw_mcp_list *list)
+{
+    const cw_turn_opts *opts = &r->item->turn->opts;
+    const cw_config *config = cw_mcp_config(opts->bl);
+    cw_verdict verdict = cw_view_discover_verdict(opts->view);
+    cw_document *d;
+    page p = {.r = r,
+              .list = list,
+              .view = opts->view,
+              .reader = {.form = r->era->form,
+                         .language = cw_mcp_language(r->port, opts),
+                         .is_inlined = (r->session->profile & CW_MCP_INLINE_REFS) != 0,
+                         .draft = config->schema.default_draft},
+              .after = CW_STR("")};
+    if (verdict != CW_VERDICT_ALLOW) {
+        cw_mcp_refuse(r->item, verdict, NULL);
+        return;
+    }
+    if (!read_cursor(&p))
+        return;
+    if (r->session->profile & CW_MCP_STRICT_NAMES)
+        p.reader.aliases = cw_snapshot_aliases(cw_view_snapshot(p.view));
+    bool is_short = (r->session->profile & CW_MCP_STRICT_NAMES) && !p.reader.aliases;
+    if (is_short || get_page(&p, &d)) {
+        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    answer(&p, d);
+    cw_document_unref(d);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp_question.c - questions to clients of the handshake: requests of our own, on the stream of the
+ * call that asks. The answers arrive as requests of theirs, on any loop.
+ */
+#include <stdio.h>
+
+#include "base/random.h"
+#include "base/utf8.h"
+#include "door/mcp_ask.h"
+
+#define ID_PREFIX "causeway-"
+#define ID_RANDOM 16u /* bytes */
+
+/* ---- asking ---- */
+
+void cw_mcp_ask_drop(cw_mcp_running *call)
+{
+    cw_deadline_clear(&call->wait);
+    call->item->on_stopping = NULL;
+    for (size_t i = 0; i < call->n_questions; i++)
+        cw_mcp_link_remove(&call->questions[i].link);
+    call->n_questions = call->n_open = 0;
+}
+
+/* Take back the questions that are still open, and end the call. */
+static void give_up(cw_mcp_running *call, const char *why)
+{
+    for (size_t i = 0; i < call->n_questions; i++) {
+        cw_mcp_question *q = &call->questions[i];
+        cw_buf b;
+        cw_json_writer w;
+        if (!q->link.next)
+            continue;
+        cw_mcp_open_notice(&w, &b, CW_STR("notifications/cancelled"));
+        cw_json_add_string_member(&w, CW_STR("requestId"), q->link.key);
+        cw_json_add_string_member(&w, CW_STR("reason"), cw_str_from(why));
+        cw_json_close(&w);
+        cw_json_close(&w);
+        if (!cw_json_writer_end(&w, NULL))
+            (void)cw_port_say(call->item->turn->port, CW_SAID_MESSAGE, cw_buf_str(&b));
+        cw_buf_done(&b);
+    }
+    cw_mcp_ask_drop(call);
+    cw_mcp_call_fail(call, why);
+}
+
+void cw_mcp_ask_on_late(cw_deadline *d)
+{
+    give_up(CW_CONTAINER(d, cw_mcp_running, wait), "The client did not answer in time.");
+}
+
+/* Nobody shall wait for people while the server stops. */
+static void on_stopping(cw_turn_item *item)
+{
+    give_up(item->self, "The server is stopping.");
+}
+
+/* "causeway-LOOP-RANDOM": names the loop, and nobody can guess it. */
+static cw_str make_id(cw_arena *arena, uint32_t loop)
+{
+    unsigned char bytes[ID_RANDOM];
+    size_t room = sizeof ID_PREFIX + 12 + 2 * sizeof bytes;
+    char *text = cw_arena_alloc(arena, room);
+    cw_err err;
+    if (!text || cw_random_bytes(bytes, sizeof bytes, &err))
+        return (cw_str){NULL, 0};
+    int n = snprintf(text, room, ID_PREFIX "%u-", loop);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        n += snprintf(text + n, room - (size_t)n, "%02x", bytes[i]);
+    return cw_str_make(text, (size_t)n);
+}
+
+static void write_params(cw_json_writer *w, const cw_mcp_question *q, const cw_json *ask)
+{
+    const cw_json *params = cw_json_get(ask, CW_STR("params"));
+    if (!cw_json_is(params, CW_JSON_OBJECT))
+        return;
+    cw_json_add_key(w, CW_STR("params"));
+    cw_json_open_object(w);
+    for (const cw_json *k = cw_json_first(params); k; k = cw_json_next_key(k)) {
+        cw_json_add_key(w, cw_json_text(k));
+        cw_json_add_value(w, cw_json_value(k));
+    }
+    /* This era wants to name what happens outside. */
+    if (cw_mcp_ask_is_url(ask) && !cw_json_get(params, CW_STR("elicitationId")))
+        cw_json_add_string_member(w, CW_STR("elicitationId"), q->link.key);
+    cw_json_close(w);
+}
+
+static bool say_question(cw_port *port, const cw_mcp_question *q, const cw_json *ask)
+{
+    cw_buf b;
+    cw_json_writer w;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    cw_json_add_string_member(&w, CW_STR("jsonrpc"), CW_STR("2.0"));
+    cw_json_add_string_member(&w, CW_STR("id"), q->link.key);
+    cw_json_add_string_member(&w, CW_STR("method"), cw_mcp_ask_method(q->kind));
+    write_params(&w, q, ask);
+    cw_json_close(&w);
+    cw_code rc = cw_json_writer_end(&w, NULL);
+    if (!rc)
+        rc = cw_port_say(port, CW_SAID_MESSAGE, cw_buf_str(&b));
+    cw_buf_done(&b);
+    return rc == CW_OK || rc == CW_AGAIN;
+}
+
+/* Write down one question and send it. */
+static bool put_question(cw_mcp_running *call, const cw_json *key)
+{
+    cw_port *port = call->item->turn->port;
+    cw_mcp_question *q = &call->questions[call->n_questions];
+    const cw_json *ask = cw_json_value(key);
+    cw_str id = make_id(port->arena, port->loop->index);
+    *q = (cw_mcp_question){.call = call};
+    q->key = cw_arena_dup_str(port->arena, cw_json_text(key));
+    q->form = cw_arena_dup_str(port->arena, cw_mcp_ask_form(ask));
+    q->kind = cw_mcp_ask_kind_of(ask);
+    if (!id.p || !q->key.p || !q->form.p)
+        return false;
+    cw_mcp_link_add(cw_mcp_desk_of(call->door, port->loop)->asks, &q->link, id);
+    call->n_questions++;
+    call->n_open++;
+    return say_question(port, q, ask);
+}
+
+static void unref_view(void *view)
+{
+    cw_view_unref(view);
+}
+
+/* The exchange is over when this has returned, and its view with it: keep it. */
+static bool hold_view(cw_mcp_running *call)
+{
+    cw_turn *turn = call->item->turn;
+    if (call->holds_view)
+        return true;
+    cw_view_ref(call->view);
+    if (cw_arena_hold(turn->port->arena, call->view, unref_view))
+        return false;
+    call->holds_view = true;
+    turn->opts.view = call->view;
+    return true;
+}
+
+void cw_mcp_ask_client(cw_mcp_running *call, const cw_outcome *outcome)
+{
+    cw_port *port = call->item->turn->port;
+    size_t n = cw_json_count(outcome->asks);
+    call->item->call = (cw_call_handle){0};
+    call->questions = cw_arena_calloc(port->arena, n, sizeof *call->questions);
+    call->state = cw_arena_dup_str(port->arena, outcome->state);
+    bool is_ok = call->questions && call->state.p && hold_view(call);
+    for (const cw_json *k = cw_json_first(outcome->asks); is_ok && k; k = cw_json_next_key(k))
+        is_ok = put_question(call, k);
+    if (!is_ok) {
+        cw_mcp_ask_drop(call);
+        cw_mcp_call_fail(call, "The client could not be asked.");
+        return;
+    }
+    cw_mcp_desk *desk = cw_mcp_desk_of(call->door, port->loop);
+    uint64_t ms = UINT64_C(1000) * cw_bridge_settings_of(call->item->turn->opts.bl)->ask_s;
+    if (desk->waiting.ms != ms)
+        cw_loop_set_duration(port->loop, &desk->waiting, ms);
+    cw_loop_set_deadline(port->loop, &call->wait, &desk->waiting);
+    call->item->on_stopping = on_stopping;
+}
+
+/* ---- the answers of a legacy client ---- */
+
+/* All are there: run the method again. */
+static void go_on(cw_mcp_running *call)
+{
+    cw_arena *arena = call->item->turn->port->arena;
+    cw_mcp_answer fresh[CW_MCP_ASKS];
+    size_t n = call->n_questions;
+    const cw_json *old = NULL;
+    cw_str answers = {NULL, 0};
+    for (size_t i = 0; i < n; i++)
+        fresh[i] = (cw_mcp_answer){call->questions[i].key, call->questions[i].answer};
+    if (!call->answers.n || !cw_json_read(call->answers, NULL, arena, &old, NULL, NULL))
+        answers = cw_mcp_ask_join(old, fresh, n, arena);
+    cw_mcp_ask_drop(call);
+    call->answers = answers;
+    if (answers.p)
+        cw_mcp_call_run(call);
+    else
+        cw_mcp_call_fail(call, "There is not enough memory for the answers.");
+}
+
+static void refuse_answer(cw_mcp_question *q, cw_str why)
+{
+    char text[256];
+    cw_str method = cw_mcp_ask_method(q->kind);
+    snprintf(text, sizeof text, "The client could not answer '%.*s': %.*s", CW_STR_ARG(method),
+             (int)cw_utf8_cut(why, 160), why.p);
+    give_up(q->call, text);
+}
+
+static void take_answer(cw_mcp_question *q, const cw_json *message)
+{
+    cw_mcp_running *call = q->call;
+    const cw_json *result = cw_json_get(message, CW_STR("result"));
+    const cw_json *error = cw_json_get(cw_json_get(message, CW_STR("error")), CW_STR("message"));
+    cw_err err = {0};
+    cw_mcp_link_remove(&q->link);
+    if (!result) {
+        refuse_answer(q, cw_json_is(error, CW_JSON_STRING) ? cw_json_text(error)
+                                                           : CW_STR("it says nothing"));
+        return;
+    }
+    if (cw_mcp_ask_check(call, q->kind, q->form, result, &err)) {
+        refuse_answer(q, cw_str_from(err.msg));
+        return;
+    }
+    q->answer = cw_arena_dup_str(call->item->turn->port->arena, cw_json_span(result));
+    if (!q->answer.p)
+        give_up(call, "There is not enough memory for the answer.");
+    else if (--call->n_open == 0)
+        go_on(call);
+}
+
+/* How an answer travels to the loop that has asked. */
+typedef struct parcel {
+    cw_mcp *door;
+    unsigned char number[CW_MCP_NUMBER]; /* of the session it came through */
+    size_t n_id, n_caller;               /* id, caller and message follow */
+} parcel;
+
+static void on_parcel(cw_bridge_loop *bl, cw_str bytes)
+{
+    parcel p;
+    memcpy(&p, bytes.p, sizeof p);
+    cw_str id = cw_str_make(bytes.p + sizeof p, p.n_id);
+    cw_str caller = cw_str_make(id.p + id.n, p.n_caller);
+    cw_str text = cw_str_make(caller.p + caller.n, bytes.n - sizeof p - p.n_id - p.n_caller);
+    cw_mcp_desk *desk = cw_mcp_desk_of(p.door, cw_bridge_loop_of(bl));
+    cw_mcp_link *link = cw_mcp_link_find(desk->asks, id, NULL);
+    if (!link)
+        return; /* too late, or never asked */
+    cw_mcp_question *q = CW_CONTAINER(link, cw_mcp_question, link);
+    if (memcmp(q->call->session.number, p.number, CW_MCP_NUMBER) != 0 ||
+        !cw_str_eq(caller, cw_mcp_ask_caller(q->call)))
+        return;
+    const cw_json *message;
+    if (cw_json_read(text, NULL, q->call->item->turn->port->arena, &message, NULL, NULL))
+        give_up(q->call, "There is not enough memory for the answer.");
+    else
+        take_answer(q, message);
+}
+
+/* The loop that an id names; false when it is none of ours. */
+static bool loop_of(cw_str id, uint32_t *ret)
+{
+    cw_str prefix = CW_STR(ID_PREFIX), rest;
+    uint64_t loop;
+    if (!cw_str_starts(id, prefix))
+        return false;
+    cw_str digits = cw_str_cut(cw_str_make(id.p + prefix.n, id.n - prefix.n), '-', &rest);
+    if (!cw_str_to_u64(digits, &loop) || loop > UINT32_MAX)
+        return false;
+    *ret = (uint32_t)loop;
+    return true;
+}
+
+void cw_mcp_ask_answer(const cw_mcp_request *r, const cw_json *message)
+{
+    const cw_json *id = cw_json_get(message, CW_STR("id"));
+    uint32_t loop;
+    if (!r->session->is_named || !cw_json_is(id, CW_JSON_STRING) ||
+        !loop_of(cw_json_text(id), &loop))
+        return;
+    cw_bridge_loop *bl = r->item->turn->opts.bl;
+    cw_str name = cw_json_text(id), text = cw_json_span(message);
+    cw_str caller = cw_caller_id(cw_view_caller(r->item->turn->opts.view));
+    parcel p = {.door = r->door, .n_id = name.n, .n_caller = caller.n};
+    memcpy(p.number, r->session->number, CW_MCP_NUMBER);
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_add(&b, cw_str_make((const char *)&p, sizeof p));
+    cw_buf_add(&b, name);
+    cw_buf_add(&b, caller);
+    cw_buf_add(&b, text);
+    if (!b.code)
+        cw_bridge_tell_one(bl, loop, on_parcel, cw_buf_str(&b));
+    cw_buf_done(&b);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp_stream.c - what a session of the handshake has beside its requests: a stream for what
+ * nobody asked for (GET), an end (DELETE), and resources that it has subscribed to.
+ */
+#include "door/mcp_int.h"
+
+/* ---- GET and DELETE ---- */
+
+static void answer_status(cw_http_req *req, unsigned status)
+{
+    cw_http_header headers[] = {{CW_STR("Cache-Control"), CW_STR("no-store")},
+                                {CW_STR("Allow"), CW_STR("POST, OPTIONS")}};
+    cw_http_reply(req, &(cw_http_answer){.status = status,
+                                         .headers = headers,
+                                         .n_headers = status == 405 ? 2 : 1});
+}
+
+/* The session of a request without a message, in the arena. NULL: the request is answered. */
+static cw_mcp_session *open_session(cw_mcp *door, cw_http_req *req, cw_port *port,
+                                    cw_bridge_loop *bl, const cw_view *view)
+{
+    cw_str version = cw_port_header(port, CW_STR("MCP-Protocol-Version"));
+    cw_mcp_session *session = cw_arena_alloc(port->arena, sizeof *session);
+    if (!session)
+        cw_turn_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
+    else if (!cw_bridge_settings_of(bl)->legacy_sessions ||
+             cw_http_req_method(req) == CW_HTTP_HEAD || (version.p && cw_mcp_is_modern(version)))
+        answer_status(req, 405);
+    else if (version.p && !cw_mcp_is_legacy(version))
+        cw_mcp_fail_all(port, 400, CW_MCP_TRANSPORT, "Unsupported protocol version");
+    else if (!cw_port_header(port, CW_STR("Mcp-Session-Id")).p)
+        cw_mcp_fail_all(port, 400, CW_MCP_TRANSPORT, "Mcp-Session-Id is missing");
+    else if (!cw_mcp_session_open(door, port, bl, view, session))
+        cw_mcp_fail_all(port, 404, CW_MCP_SESSION, "Session not found");
+    else
+        return session;
+    return NULL;
+}
+
+static void open_stream(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
+{
+    cw_port *port = cw_port_of(req);
+    cw_mcp_session *session = NULL;
+    if (!port)
+        cw_turn_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
+    else
+        session = open_session(self, req, port, bl, view);
+    if (!session)
+        return;
+    if (!port->can_say) {
+        cw_mcp_fail_all(port, 406, CW_MCP_TRANSPORT, "Accept must allow text/event-stream");
+        return;
+    }
+    cw_code rc = cw_mcp_listen_session(self, port, bl, view, session);
+    if (rc)
+        cw_mcp_fail_all(port, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
+                        rc == CW_LIMIT ? "Too many streams are open" : "out of memory");
+    else
+        cw_port_open(port);
+}
+
+static void end_session(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
+{
+    cw_port *port = cw_port_of(req);
+    const cw_mcp_session *session = NULL;
+    if (!port)
+        cw_turn_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
+    else
+        session = open_session(self, req, port, bl, view);
+    if (!session)
+        return;
+    if (cw_mcp_session_end(self, session)) {
+        cw_mcp_fail_all(port, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    cw_mcp_close_streams(self, bl, session, NULL);
+    answer_status(req, 204);
+}
+
+void cw_mcp_on_get(cw_http_req *req, void *self)
+{
+    cw_mcp *door = self;
+    cw_identify(req, door->bridge, &cw_mcp_identify_texts, open_stream, door);
+}
+
+void cw_mcp_on_delete(cw_http_req *req, void *self)
+{
+    cw_mcp *door = self;
+    cw_identify(req, door->bridge, &cw_mcp_identify_texts, end_session, door);
+}
+
+/* ---- resources/subscribe ---- */
+
+/* The address that is meant; .p is NULL when the message is answered. */
+static cw_str read_uri(const cw_mcp_request *r)
+{
+    const cw_json *uri = cw_json_get(r->params, CW_STR("uri"));
+    cw_verdict verdict = cw_view_discover_verdict(r->item->turn->opts.view);
+    if (verdict != CW_VERDICT_ALLOW)
+        cw_mcp_refuse(r->item, verdict, NULL);
+    else if (!cw_json_is(uri, CW_JSON_STRING) || cw_json_text(uri).n == 0)
+        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "uri must be a string");
+    else if (!r->session->is_named)
+        cw_mcp_fail(r->item, 200, CW_RPC_INVALID, "Subscriptions need a session");
+    else
+        return cw_json_text(uri);
+    return (cw_str){NULL, 0};
+}
+
+void cw_mcp_subscribe(const cw_mcp_request *r)
+{
+    const cw_entry *entry;
+    cw_str variables;
+    cw_str uri = read_uri(r);
+    if (!uri.p)
+        return;
+    cw_code rc =
+        cw_mcp_find_resource(r->item->turn->opts.view, uri, r->port->arena, &entry, &variables);
+    if (!rc)
+        rc = cw_mcp_session_subscribe(r->door, r->session, uri);
+    if (rc == CW_OK)
+        cw_mcp_answer_empty(r);
+    else if (rc == CW_DECLINED)
+        cw_mcp_fail_resource(r, uri);
+    else
+        cw_mcp_fail(r->item, rc == CW_LIMIT ? 200 : 500, CW_RPC_INTERNAL,
+                    rc == CW_LIMIT ? "Too many subscriptions" : "out of memory");
+}
+
+void cw_mcp_unsubscribe(const cw_mcp_request *r)
+{
+    cw_str uri = read_uri(r);
+    if (!uri.p)
+        return;
+    cw_mcp_session_unsubscribe(r->door, r->session, uri);
+    cw_mcp_answer_empty(r);
+}

@@ -1,0 +1,263 @@
+// Who is told of changes: what sources tell themselves, to modern subscriptions and to the streams
+// of legacy sessions (GET), and how those end (DELETE).
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import path from "node:path";
+import { after, before, suite, test } from "node:test";
+import {
+    addPlugin,
+    assertRpcError,
+    callToolWell,
+    EventStream,
+    initialize,
+    legacy,
+    metaKey,
+    modern,
+    startBridge,
+    untilTool,
+} from "./support/mcp.mjs";
+import { openFiles, eventually, pause } from "./support/server.mjs";
+
+const watched = "test://watched-resource";
+const changed = (list) => `notifications/${list}/list_changed`;
+const updated = "notifications/resources/updated";
+const trigger = (server, what) => callToolWell(server, `test_trigger_${what}`, {});
+
+let server;
+before(async () => (server = await startBridge({ plugins: ["conformance"] })));
+after(() => server?.stop());
+
+async function listen(to, notifications, id = 1) {
+    const params = { notifications };
+    const stream = await EventStream.open(to, "subscriptions/listen", params, { id });
+    assert.equal(stream.status, 200);
+    const { method, params: acknowledged } = await stream.next();
+    assert.equal(method, "notifications/subscriptions/acknowledged");
+    stream.honoured = acknowledged.notifications;
+    return stream;
+}
+
+// The headers of a new session.
+async function newSession(to, version = "2025-11-25") {
+    const { headers } = await initialize(to, version);
+    const id = headers.get("mcp-session-id");
+    assert.match(id, /^[\x21-\x7e]+$/);
+    return { "Mcp-Session-Id": id };
+}
+
+async function openSession(to) {
+    const headers = await newSession(to);
+    const stream = await EventStream.get(to, headers);
+    assert.equal(stream.status, 200);
+    assert.match(stream.type, /^text\/event-stream/);
+    return { headers, stream };
+}
+
+const subscribe = (to, headers, uri = watched, method = "subscribe") =>
+    legacy(to, `resources/${method}`, { uri }, { headers });
+
+const remove = (to, headers) => fetch(`${to.url}/mcp`, { method: "DELETE", headers });
+
+suite("a modern subscription", { concurrency: true }, () => {
+    test("is told what sources tell, as far as it asked", async () => {
+        const all = await listen(server, {
+            toolsListChanged: true,
+            promptsListChanged: true,
+            resourcesListChanged: true,
+            resourceSubscriptions: [watched, "test://template/1/data", "test://nothing", 5],
+        });
+        assert.deepEqual(all.honoured, {
+            toolsListChanged: true,
+            promptsListChanged: true,
+            resourcesListChanged: true,
+            resourceSubscriptions: [watched, "test://template/1/data"],
+        });
+        const one = await listen(server, { resourceSubscriptions: [watched] }, "one");
+        const other = await listen(server, { resourceSubscriptions: ["test://static-text"] });
+        const _meta = { [metaKey("subscriptionId")]: 1 };
+        await trigger(server, "tool_change");
+        assert.deepEqual(await all.next(), {
+            jsonrpc: "2.0",
+            method: changed("tools"),
+            params: { _meta },
+        });
+        await trigger(server, "prompt_change");
+        assert.equal((await all.next()).method, changed("prompts"));
+        await trigger(server, "resource_update");
+        assert.deepEqual(await all.next(), {
+            jsonrpc: "2.0",
+            method: updated,
+            params: { uri: watched, _meta },
+        });
+        assert.deepEqual((await one.next()).params, {
+            uri: watched,
+            _meta: { [metaKey("subscriptionId")]: "one" },
+        });
+        await pause(100);
+        assert.equal(other.events.length, 1);
+    });
+
+    test("is told of prompts and resources of a plugin that comes and goes", async (t) => {
+        const own = await startBridge({ plugins: ["echo"] });
+        t.after(() => own.stop());
+        const wishes = { promptsListChanged: true, resourcesListChanged: true };
+        const stream = await listen(own, wishes);
+        const twice = [changed("prompts"), changed("resources")];
+        addPlugin(own.plugins, "conformance");
+        assert.deepEqual([(await stream.next()).method, (await stream.next()).method], twice);
+        rmSync(path.join(own.plugins, "conformance.so"));
+        assert.deepEqual([(await stream.next()).method, (await stream.next()).method], twice);
+        addPlugin(own.plugins, "faults");
+        await untilTool(own, "faults.ok");
+        await pause(100);
+        assert.equal(stream.events.length, 5);
+    });
+
+    test("is refused when there are too many, and has room again when one has left", async (t) => {
+        const own = await startBridge({ config: { limits: { subscriptions: 3 } } });
+        t.after(() => own.stop());
+        const wishes = { toolsListChanged: true };
+        const open = [await listen(own, wishes), await listen(own, wishes), await listen(own, wishes)];
+        const refused = () => modern(own, "subscriptions/listen", { notifications: wishes });
+        assertRpcError(await refused(), 503, -32603, 1);
+        open[0].close();
+        const again = async () => {
+            const stream = await EventStream.open(own, "subscriptions/listen", {
+                notifications: wishes,
+            });
+            return stream.status === 200;
+        };
+        await eventually(again, "room for another one");
+    });
+});
+
+// One after the other: all listen to the same server.
+suite("GET", () => {
+    const status = async (headers, to = server) =>
+        (await EventStream.get(to, headers)).status;
+
+    test("needs a session that is there, and an Accept that allows events", async () => {
+        const headers = await newSession(server);
+        assert.equal(await status({}), 400);
+        assert.equal(await status({ "Mcp-Session-Id": "nobody" }), 404);
+        const id = headers["Mcp-Session-Id"];
+        const forged = id.slice(0, -1) + (id.endsWith("A") ? "B" : "A");
+        assert.equal(await status({ "Mcp-Session-Id": forged }), 404);
+        assert.equal(await status({ ...headers, Accept: "application/json" }), 406);
+        assert.equal(await status({ ...headers, "MCP-Protocol-Version": "1999-01-01" }), 400);
+        assert.equal(await status({ ...headers, "MCP-Protocol-Version": "2026-07-28" }), 405);
+    });
+
+    test("and DELETE are 405 without sessions", async (t) => {
+        const own = await startBridge({ config: { mcp: { legacy_sessions: false } } });
+        t.after(() => own.stop());
+        const { headers, json } = await initialize(own, "2025-11-25");
+        assert.equal(headers.get("mcp-session-id"), null);
+        assert.deepEqual(json.result.capabilities.tools, {});
+        const stream = await EventStream.get(own, { "Mcp-Session-Id": "x" });
+        assert.equal(stream.status, 405);
+        assert.equal(stream.headers.get("allow"), "POST, OPTIONS");
+        assert.equal((await remove(own, { "Mcp-Session-Id": "x" })).status, 405);
+    });
+
+    test("tells of lists, and of resources that the session has subscribed to", async () => {
+        const { headers, stream } = await openSession(server);
+        const { stream: other } = await openSession(server);
+        await trigger(server, "tool_change");
+        assert.deepEqual(await stream.next(), { jsonrpc: "2.0", method: changed("tools") });
+        assert.equal((await other.next()).method, changed("tools"));
+        assert.deepEqual((await subscribe(server, headers)).json.result, {});
+        assert.deepEqual((await subscribe(server, headers)).json.result, {});
+        await trigger(server, "resource_update");
+        assert.deepEqual(await stream.next(), {
+            jsonrpc: "2.0",
+            method: updated,
+            params: { uri: watched },
+        });
+        const taken = await subscribe(server, headers, watched, "unsubscribe");
+        assert.deepEqual(taken.json.result, {});
+        await trigger(server, "resource_update");
+        await trigger(server, "prompt_change");
+        const [mine, others] = [await stream.next(), await other.next()];
+        assert.equal(mine.method, changed("prompts"), JSON.stringify(stream.events));
+        assert.equal(others.method, changed("prompts"));
+    });
+
+    test("of a session that has one already takes its place", async () => {
+        const { headers, stream } = await openSession(server);
+        const newer = await EventStream.get(server, headers);
+        assert.equal(newer.status, 200);
+        assert.deepEqual(await stream.rest(), []);
+        await trigger(server, "tool_change");
+        assert.equal((await newer.next()).method, changed("tools"));
+    });
+
+    test("leaves without a trace", async () => {
+        const { stream } = await openSession(server);
+        const before_ = openFiles(server.pid);
+        stream.close();
+        await eventually(() => openFiles(server.pid) < before_, "the connection is closed");
+        await trigger(server, "tool_change");
+    });
+});
+
+suite("resources/subscribe", { concurrency: true }, () => {
+    test("needs a session and a resource that the caller sees", async () => {
+        const headers = await newSession(server);
+        assertRpcError(await subscribe(server, {}), 200, -32600, 1);
+        const { data } = assertRpcError(
+            await subscribe(server, headers, "test://nothing"),
+            200,
+            -32002,
+            1,
+        );
+        assert.deepEqual(data, { uri: "test://nothing" });
+        for (const uri of [5, null, undefined, ""]) {
+            const answer = await legacy(server, "resources/subscribe", { uri }, { headers });
+            assertRpcError(answer, 200, -32602, 1);
+        }
+        assert.deepEqual((await subscribe(server, headers, "test://template/7/data")).json.result, {});
+        assertRpcError(await modern(server, "resources/subscribe", { uri: watched }), 404, -32601, 1);
+    });
+
+    test("has a ceiling for each session", async () => {
+        const headers = await newSession(server);
+        const uri = (i) => `test://template/${i}${"x".repeat(6_000)}/data`;
+        let refused = 0;
+        for (let i = 0; i < 12; i += 1) {
+            const { json } = await subscribe(server, headers, uri(i));
+            refused += json.error ? 1 : 0;
+        }
+        assert.equal(refused, 2);
+        await subscribe(server, headers, uri(0), "unsubscribe");
+        assert.deepEqual((await subscribe(server, headers, uri(11))).json.result, {});
+    });
+});
+
+suite("DELETE", { concurrency: true }, () => {
+    test("ends the session and its stream", async () => {
+        const { headers, stream } = await openSession(server);
+        await subscribe(server, headers);
+        const answer = await remove(server, headers);
+        assert.equal(answer.status, 204);
+        assert.deepEqual(await stream.rest(), []);
+        assertRpcError(await legacy(server, "ping", {}, { headers }), 404, -32001, 1);
+        assert.equal((await EventStream.get(server, headers)).status, 404);
+        assert.equal((await remove(server, headers)).status, 404);
+    });
+
+    test("needs a session", async () => {
+        assert.equal((await remove(server, {})).status, 400);
+        assert.equal((await remove(server, { "Mcp-Session-Id": "nobody" })).status, 404);
+    });
+});
+
+suite("a server that stops", { concurrency: true }, () => {
+    test("ends the streams of sessions", async () => {
+        const own = await startBridge({ plugins: ["echo"] });
+        const { stream } = await openSession(own);
+        const stopped = own.stop();
+        assert.deepEqual(await stream.rest(), []);
+        await stopped;
+    });
+});

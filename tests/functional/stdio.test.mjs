@@ -1,0 +1,512 @@
+// causeway stdio: one client, a message a line, both eras.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { suite, test } from "node:test";
+import { cli, databasePath, roles } from "./support/accounts.mjs";
+import { keepFolder } from "./support/kept.mjs";
+import {
+    addPlugin,
+    assertWithin,
+    envelope,
+    legacyVersions,
+    makePluginFolder,
+    permissions,
+    pluginFile,
+    workersOf,
+} from "./support/mcp.mjs";
+import { binary, runCauseway, slowness, writeConfig } from "./support/programs.mjs";
+import { eventually, pause } from "./support/server.mjs";
+import { startStdio, StdioClient } from "./support/stdio.mjs";
+
+const line = (message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
+const isGone = (pid) => !existsSync(`/proc/${pid}`);
+
+suite("both eras on lines", { concurrency: true }, () => {
+    for (const version of legacyVersions) {
+        test(`a client of ${version}`, async () => {
+            const client = startStdio();
+            const { result } = await client.initialize(version);
+            assert.equal(result.protocolVersion, version);
+            assert.deepEqual((await client.ask("ping")).result, {});
+            const { result: list } = await client.ask("tools/list");
+            assert.ok(list.tools.some(({ name }) => name === "test.echo"));
+            assert.equal("resultType" in list, false);
+            const { result: echoed } = await client.callTool("test.echo", { message: "hello" });
+            assert.deepEqual(echoed.structuredContent, { message: "hello" });
+            await client.end();
+        });
+    }
+
+    test("a modern client needs no handshake and no headers", async () => {
+        const client = startStdio();
+        const { result: about } = await client.modern("server/discover");
+        assert.deepEqual(about.supportedVersions, ["2026-07-28"]);
+        const { result } = await client.modern("tools/call", {
+            name: "test.echo",
+            arguments: { message: "hello" },
+        });
+        assert.equal(result.resultType, "complete");
+        assert.deepEqual(result.structuredContent, { message: "hello" });
+        await client.end();
+    });
+
+    test("the era is that of each message", async () => {
+        const client = startStdio();
+        assert.ok((await client.modern("server/discover")).result);
+        assert.ok((await client.initialize()).result);
+        assert.equal((await client.modern("tools/list")).result.resultType, "complete");
+        assert.equal((await client.ask("tools/list")).result.resultType, undefined);
+        await client.end();
+    });
+
+    test("an unknown request is answered, before the handshake too", async () => {
+        const client = startStdio();
+        assert.equal((await client.ask("nothing/such")).error.code, -32601);
+        assert.equal((await client.modern("nothing/such")).error.code, -32601);
+        const wrong = { "io.modelcontextprotocol/protocolVersion": "2099-01-01" };
+        assert.equal((await client.modern("tools/list", {}, wrong)).error.code, -32022);
+        await client.end();
+    });
+
+    test("batches belong to 2025-03-26", async () => {
+        const batch = [
+            { jsonrpc: "2.0", id: "a", method: "ping" },
+            { jsonrpc: "2.0", id: "b", method: "tools/list" },
+        ];
+        const old = startStdio();
+        await old.initialize("2025-03-26");
+        old.send(batch);
+        const answers = await old.until(Array.isArray, "the answers of the batch");
+        assert.deepEqual(answers.map(({ id }) => id), ["a", "b"]);
+        await old.end();
+        const newer = startStdio();
+        newer.send(batch);
+        assert.equal((await newer.until(({ error }) => error, "an error")).error.code, -32600);
+        await newer.initialize("2025-11-25");
+        newer.send(batch);
+        await eventually(() => newer.messages.filter(({ error }) => error).length === 2, "a second");
+        await newer.end();
+    });
+
+    test("calls run at the same time", async () => {
+        const client = startStdio();
+        const slow = client.begin("tools/call", { name: "test.sleep", arguments: { ms: 400 } });
+        const quick = client.begin("tools/call", { name: "test.echo", arguments: { message: "x" } });
+        await client.answer(quick);
+        assert.equal(client.messages.some(({ id }) => id === slow), false);
+        await client.answer(slow);
+        await client.end();
+    });
+
+    test("two requests with one id are two requests", async () => {
+        const client = startStdio();
+        client.begin("ping", undefined, 7);
+        client.begin("ping", undefined, 7);
+        client.begin("ping", undefined, "7");
+        await client.answer("7");
+        assert.equal(client.messages.filter(({ id }) => id === 7).length, 2);
+        await client.end();
+    });
+
+    test("progress comes ahead of the result", async () => {
+        const client = startStdio();
+        const params = { name: "test.progress", arguments: { steps: 3 }, _meta: { progressToken: 5 } };
+        await client.ask("tools/call", params);
+        const seen = client.messages.filter(({ method }) => method === "notifications/progress");
+        assert.ok(seen.length >= 1);
+        assert.ok(seen.every(({ params: { progressToken } }) => progressToken === 5));
+        assert.ok(client.messages.at(-1).result);
+        await client.end();
+    });
+});
+
+suite("cancelling", { concurrency: true }, () => {
+    for (const [era, meta] of [
+        ["legacy", undefined],
+        ["modern", envelope()],
+    ]) {
+        test(`a ${era} call while it runs: nothing is answered, and the plugin hears of it`, async () => {
+            const client = startStdio();
+            const params = { name: "test.sleep", arguments: { ms: 20_000 }, _meta: meta };
+            const id = client.begin("tools/call", params);
+            await eventually(() => workersOf(client).length === 1, "the worker");
+            await pause(100);
+            client.notify("notifications/cancelled", { requestId: id, _meta: meta });
+            // The worker is free again: it would be busy for 20 s otherwise.
+            const { result } = await client.ask("tools/call", {
+                name: "test.sleep",
+                arguments: { ms: 1 },
+                _meta: meta,
+            });
+            assert.deepEqual(result.isError ?? false, false);
+            assert.equal(client.messages.some((one) => one.id === id), false);
+            await client.end();
+        });
+
+        test(`a ${era} call before and after it ran`, async () => {
+            const client = startStdio();
+            client.notify("notifications/cancelled", { requestId: "early", _meta: meta });
+            const params = { name: "test.echo", arguments: { message: "x" }, _meta: meta };
+            client.begin("tools/call", params, "early");
+            assert.ok((await client.answer("early")).result);
+            client.notify("notifications/cancelled", { requestId: "early", _meta: meta });
+            assert.ok((await client.modern("tools/list")).result);
+            await client.end();
+        });
+    }
+
+    test("an id of another type is another request", async () => {
+        const client = startStdio();
+        client.begin("tools/call", { name: "test.sleep", arguments: { ms: 300 } }, 1);
+        client.notify("notifications/cancelled", { requestId: "1" });
+        assert.ok((await client.answer(1)).result);
+        await client.end();
+    });
+
+    test("a stream of changes", async () => {
+        const client = startStdio();
+        const id = client.begin("subscriptions/listen", {
+            notifications: { toolsListChanged: true },
+            _meta: envelope(),
+        });
+        const isAck = ({ method }) => method === "notifications/subscriptions/acknowledged";
+        const { params } = await client.until(isAck, "the acknowledgement");
+        assert.equal(params._meta["io.modelcontextprotocol/subscriptionId"], id);
+        client.notify("notifications/cancelled", { requestId: id, _meta: envelope() });
+        await client.modern("tools/list");
+        await client.end();
+        assert.equal(client.messages.some((one) => one.id === id), false);
+    });
+});
+
+suite("what comes unasked", { concurrency: true }, () => {
+    const start = () => {
+        const folder = makePluginFolder(["echo"]);
+        const config = writeConfig({ roles: { anonymous: permissions }, plugins: { folder } });
+        return { folder, client: startStdio({ args: ["--config", config] }) };
+    };
+    const changed = ({ method }) => method === "notifications/tools/list_changed";
+
+    test("a legacy client hears that the list has changed", async () => {
+        const { folder, client } = start();
+        await client.initialize();
+        await client.ask("tools/list");
+        addPlugin(folder, "faults");
+        assert.equal((await client.until(changed, "the notification")).params?._meta, undefined);
+        const { result } = await client.ask("tools/list");
+        assert.ok(result.tools.some(({ name }) => name === "faults.ok"));
+        await client.end();
+    });
+
+    test("a modern client hears it where it has asked for it", async () => {
+        const { folder, client } = start();
+        await client.modern("tools/list");
+        addPlugin(folder, "faults");
+        await pause(700);
+        await client.modern("tools/list");
+        assert.equal(client.messages.some(changed), false);
+        const id = client.begin("subscriptions/listen", {
+            notifications: { toolsListChanged: true },
+            _meta: envelope(),
+        });
+        await client.until(({ method }) => method?.endsWith("acknowledged"), "the acknowledgement");
+        addPlugin(folder, "checked");
+        const { params } = await client.until(changed, "the notification");
+        assert.equal(params._meta["io.modelcontextprotocol/subscriptionId"], id);
+        await client.end();
+        assert.equal(client.messages.at(-1).id, id, "the stream ends in good order");
+    });
+
+    test("a legacy client is asked by a request, and its answer is heard", async () => {
+        const client = startStdio({ plugin: "conformance" });
+        await client.initialize("2025-11-25", { elicitation: {} });
+        const id = client.begin("tools/call", {
+            name: "test_elicitation",
+            arguments: { message: "Who are you?" },
+        });
+        const question = await client.until(({ method }) => method === "elicitation/create", "it");
+        const content = { username: "bob", email: "bob@example.com" };
+        client.send({ jsonrpc: "2.0", id: question.id, result: { action: "accept", content } });
+        const { result } = await client.answer(id);
+        assert.match(result.content[0].text, /bob/);
+        await client.end();
+    });
+});
+
+suite("bad input", { concurrency: true }, () => {
+    test("lines that are no messages are answered without an id, and the next one works", async () => {
+        const client = startStdio();
+        const bad = ["garbage", "{", "\u0000", '"text"', "[]", "{}", '{"jsonrpc":"2.0","id":{}}', "[1]"];
+        bad.forEach((text) => client.write(`${text}\n`));
+        client.write(Buffer.from([0x22, 0xff, 0xfe, 0x22, 0x0a]));
+        await client.ask("ping");
+        const errors = client.messages.filter(({ error }) => error);
+        assert.equal(errors.length, bad.length + 1);
+        assert.ok(errors.every((one) => !("id" in one)));
+        assert.equal(errors.at(-1).error.code, -32700, "bytes that are no UTF-8");
+        await client.end();
+    });
+
+    test("empty lines mean nothing, and a line may end in CR LF", async () => {
+        const client = startStdio();
+        client.write("\n\r\n\n");
+        client.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" })}\r\n`);
+        assert.deepEqual((await client.answer(1)).result, {});
+        await client.end();
+        assert.equal(client.messages.length, 1);
+    });
+
+    test("a message that comes byte by byte", async () => {
+        const client = startStdio();
+        for (const byte of line({ id: 1, method: "ping" })) {
+            client.write(byte);
+            await pause(1);
+        }
+        assert.deepEqual((await client.answer(1)).result, {});
+        await client.end();
+    });
+
+    test("a line of 64 MB is refused in little memory, and the next one works", async () => {
+        const client = startStdio();
+        await client.ask("ping");
+        const piece = Buffer.alloc(1024 * 1024, "x");
+        for (let i = 0; i < 64; i += 1) {
+            await new Promise((resolve) => client.program.child.stdin.write(piece, resolve));
+        }
+        client.write("\n");
+        assert.ok((await client.ask("ping")).result);
+        const [{ error, id }] = client.messages.filter((one) => one.error);
+        assert.deepEqual([error.code, id], [-32700, undefined]);
+        assert.equal(client.messages.filter((one) => one.error).length, 1);
+        const peak = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${client.pid}/status`, "utf8"))[1];
+        assert.ok(slowness > 1 || Number(peak) < 40_000, `${peak} KB`);
+        await client.end();
+    });
+
+    test("half a line at the end is no message", async () => {
+        const client = startStdio();
+        client.write('{"jsonrpc":"2.0","id":1,"meth');
+        await client.end();
+        assert.equal(client.messages.length, 1);
+        assert.equal(client.messages[0].error.code, -32700);
+    });
+
+    test("line breaks inside a result never break a line", async () => {
+        const client = startStdio();
+        const message = "one\ntwo\r\nthree\u2028";
+        const { result } = await client.callTool("test.echo", { message });
+        assert.equal(result.structuredContent.message, message);
+        await client.end();
+    });
+
+    test("a client that does not read is not listened to, and loses nothing", async () => {
+        const client = startStdio();
+        await client.ask("ping");
+        client.program.child.stdout.pause();
+        const n = 64;
+        for (let i = 0; i < n; i += 1) {
+            const params = { name: "test.large", arguments: { bytes: 262_144 } };
+            client.begin("tools/call", params, i);
+        }
+        await pause(1_500 * slowness);
+        const status = readFileSync(`/proc/${client.pid}/status`, "utf8");
+        assert.ok(slowness > 1 || Number(/VmRSS:\s+(\d+)/.exec(status)[1]) < 60_000, status);
+        client.program.child.stdout.resume();
+        await eventually(() => client.messages.length === n + 1, "all answers", 20_000);
+        await client.end();
+    });
+
+    test("a client that is killed takes the server and its workers along", async () => {
+        const args = [binary, "stdio", "--plugin", pluginFile("echo")];
+        const shell = 'echo $$; exec 3<&0; "$@" <&3 & echo $!; cat >/dev/null';
+        const parent = spawn("sh", ["-c", shell, "sh", ...args], { stdio: ["pipe", "pipe", "ignore"] });
+        let text = "";
+        parent.stdout.setEncoding("utf8").on("data", (piece) => (text += piece));
+        await eventually(() => text.split("\n").length > 2, "the process ids");
+        const pid = Number(text.split("\n")[1]);
+        const params = { name: "test.sleep_deaf", arguments: { ms: 20_000 } };
+        parent.stdin.write(line({ id: 1, method: "tools/call", params }));
+        parent.kill("SIGKILL");
+        parent.stdin.destroy();
+        parent.stdout.destroy();
+        await eventually(() => isGone(pid), "the end of the server", 2_000);
+    });
+});
+
+suite("the end", { concurrency: true }, () => {
+    // A call that does not listen to anybody.
+    const withWorker = async () => {
+        const client = startStdio();
+        client.begin("tools/call", { name: "test.sleep_deaf", arguments: { ms: 20_000 } });
+        await eventually(() => workersOf(client).length === 1, "the worker");
+        await pause(50);
+        return { client, workers: workersOf(client) };
+    };
+
+    test("of the input ends it and its workers within a second", async () => {
+        const { client, workers } = await withWorker();
+        const { ms } = await client.end();
+        assertWithin(ms, 1_000, "the end");
+        assert.ok(workers.every(isGone));
+    });
+
+    test("of the input ends it at once when nothing runs", async () => {
+        const client = startStdio();
+        await client.callTool("test.echo", { message: "x" });
+        assertWithin((await client.end()).ms, 300, "the end");
+    });
+
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) {
+        test(`${signal} ends it and its workers within a second`, async () => {
+            const { client, workers } = await withWorker();
+            const begin = performance.now();
+            await client.program.stop({ signal });
+            assertWithin(performance.now() - begin, 1_000, "the end");
+            assert.ok(workers.every(isGone));
+        });
+    }
+
+    test("comes while plugins are being loaded, too", async () => {
+        const client = startStdio();
+        await client.program.stop();
+        const other = startStdio();
+        await other.end();
+    });
+
+    test("of a pipe lets quick calls be answered", async () => {
+        const { stdout, code } = await runCauseway(["stdio", "--plugin", pluginFile("echo")], {
+            input: line({ id: 1, method: "tools/call", params: { name: "test.sleep", arguments: { ms: 50 } } }),
+        });
+        assert.equal(code, 0);
+        assert.equal(JSON.parse(stdout).id, 1);
+    });
+
+    test("of a file comes after all its answers", async () => {
+        const file = path.join(keepFolder(), "requests.txt");
+        const n = 2_500; // more than may run at once
+        const calls = Array.from({ length: n }, (_, id) =>
+            line({ id, method: "tools/call", params: { name: "test.echo", arguments: { message: "x" } } }),
+        );
+        const slow = { name: "test.sleep", arguments: { ms: 1_200 } };
+        calls.push(line({ id: n, method: "tools/call", params: slow }).trimEnd());
+        writeFileSync(file, calls.join(""));
+        const out = path.join(keepFolder(), "answers.txt");
+        const child = spawn(binary, ["stdio", "--plugin", pluginFile("echo")], {
+            stdio: [openSync(file, "r"), openSync(out, "w"), "ignore"],
+        });
+        const code = await new Promise((resolve) => child.on("exit", resolve));
+        assert.equal(code, 0);
+        const answers = readFileSync(out, "utf8").trimEnd().split("\n").map((text) => JSON.parse(text));
+        assert.equal(answers.length, n + 1);
+        assert.equal(new Set(answers.map(({ id }) => id)).size, n + 1);
+        assert.ok(answers.every(({ result }) => result && !result.isError), "no call was refused");
+    });
+});
+
+suite("who asks", { concurrency: true }, () => {
+    const folder = () => makePluginFolder(["echo"]);
+
+    test("--plugin alone: whoever starts it may call everything", async () => {
+        const client = startStdio();
+        const { result } = await client.ask("tools/list");
+        const names = result.tools.map(({ name }) => name);
+        assert.ok(names.includes("test.admin") && names.includes("test.scoped"));
+        assert.ok((await client.callTool("test.scoped")).result);
+        assert.ok((await client.callTool("test.admin")).result);
+        await client.end();
+    });
+
+    test("--plugin takes one file and no other of its folder", async () => {
+        const plugins = makePluginFolder(["echo", "faults"]);
+        const client = startStdio({ args: ["--plugin", path.join(plugins, "faults.so")] });
+        const { result } = await client.ask("tools/list");
+        assert.ok(result.tools.every(({ name }) => name.startsWith("faults.")));
+        await client.end();
+    });
+
+    test("--config: the anonymous role", async () => {
+        const config = writeConfig({ roles, plugins: { folder: folder() } });
+        const client = startStdio({ args: ["--config", config] });
+        assert.deepEqual((await client.ask("tools/list")).result.tools, []);
+        await client.end();
+    });
+
+    test("--as: an account of the database, and no other", async () => {
+        const store = { path: databasePath() };
+        const config = writeConfig({ roles, store, plugins: { folder: folder() } });
+        await cli(config, "account", "add", "alice", "--role", "editor", { input: "s3cret\n" });
+        const client = startStdio({ args: ["--config", config, "--as", "alice"] });
+        const { result } = await client.callTool("test.caller");
+        assert.equal(JSON.parse(result.content[0].text).name, "alice");
+        // What the account may do counts as it is now.
+        await cli(config, "account", "revoke", "alice", "editor").catch(() =>
+            cli(config, "account", "block", "alice"),
+        );
+        await eventually(async () => (await client.callTool("test.caller")).error, "the refusal");
+        await client.end();
+        const nobody = new StdioClient(["--config", config, "--as", "mallory"]);
+        await nobody.end({ code: 1 });
+        assert.match(nobody.program.stderr, /no account 'mallory'/);
+        assert.equal(nobody.program.stdout, "");
+    });
+
+    test("without anything: the example plugins", async () => {
+        const client = startStdio({ args: [] });
+        const { result } = await client.ask("tools/list");
+        assert.ok(result.tools.some(({ name }) => name.startsWith("examples.")));
+        await client.end();
+    });
+
+    for (const [args, code, pattern] of [
+        [["--plugin", "/nowhere/x.so"], 2, /nowhere/],
+        [["--plugin", "x.txt"], 2, /\.so/],
+        [["--plugin", "x.so", "--config", "y"], 2, /leave out --config/],
+        [["--plugin", pluginFile("broken-many")], 1, /could not be loaded/],
+        [["--as", "x", "--config", "/nowhere.yaml"], 2, /nowhere/],
+        [["extra"], 2, /extra/],
+    ]) {
+        test(`refused: ${args.map((arg) => path.basename(arg)).join(" ")}`, async () => {
+            const { stdout, stderr, code: got } = await runCauseway(["stdio", ...args]);
+            assert.equal(got, code, stderr);
+            assert.equal(stdout, "");
+            assert.match(stderr, pattern);
+        });
+    }
+});
+
+suite("standard streams of all kinds", { concurrency: true }, () => {
+    const command = `"${binary}" stdio --plugin "${pluginFile("echo")}"`;
+    const shell = (script, options = {}) =>
+        new Promise((resolve) => {
+            const child = spawn("bash", ["-c", script], { stdio: ["ignore", "pipe", "pipe"], ...options });
+            let stdout = "";
+            child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
+            child.on("close", (code) => resolve({ code, stdout }));
+        });
+
+    test("no input", async () => {
+        assert.deepEqual(await shell(`${command} </dev/null 2>/dev/null`), { code: 0, stdout: "" });
+        assert.deepEqual(await shell(`${command} <&- 2>/dev/null`), { code: 0, stdout: "" });
+    });
+
+    test("nobody reads", async () => {
+        const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+        const { code } = await shell(`(echo '${ping}'; sleep 20) | ${command} 2>/dev/null | true`);
+        assert.equal(code, 0);
+        await shell(`echo '${ping}' | ${command} >/dev/full 2>/dev/null`);
+        await shell(`echo '${ping}' | ${command} >&- 2>/dev/null`);
+    });
+
+    test("a terminal keeps its flags", async () => {
+        const probe = 'import fcntl,os;print("nonblock" if fcntl.fcntl(0,fcntl.F_GETFL)&os.O_NONBLOCK else "block")';
+        const python = `python3 -c '${probe}'`;
+        const inner = `${command} 2>/dev/null & sleep 0.5; ${python}; kill -TERM $!; wait $!; ${python}`;
+        const file = path.join(keepFolder(), "inner.sh");
+        writeFileSync(file, inner);
+        const { stdout } = await shell(`script -qec 'bash ${file}' /dev/null </dev/null`);
+        assert.equal(stdout.match(/\bblock/g)?.length, 2, stdout);
+        assert.doesNotMatch(stdout, /nonblock/);
+    });
+});
