@@ -14,6 +14,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import * as jwt from "./access/jwt.mjs";
 import * as examples from "./bridge/examples.mjs";
 import * as forward from "./bridge/forward.mjs";
 import * as listen from "./bridge/listen.mjs";
@@ -33,7 +34,7 @@ import { mostBusy, writePage } from "./page.mjs";
 
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, start, plugin, forward, mcp, listen, examples },
-    ...{ lists, invoke, catalogue },
+    ...{ jwt, lists, invoke, catalogue },
 };
 const { values: options } = parseArgs({
     options: {

@@ -18,7 +18,7 @@ static void unlink_waiter(cw_login_waiter *w)
     w->prev = w->next = NULL;
 }
 
-static void add_waiter(cw_attempt *t, cw_login_waiter *w)
+void cw_attempt_wait(cw_attempt *t, cw_login_waiter *w)
 {
     w->next = &t->waiters;
     w->prev = t->waiters.prev;
@@ -26,16 +26,24 @@ static void add_waiter(cw_attempt *t, cw_login_waiter *w)
     t->waiters.prev = w;
 }
 
-/* On the loop: the attempt has ended. */
-static void settle(cw_accounts_loop *al, cw_attempt *t)
+static void remember(cw_accounts_loop *al, const cw_attempt *t)
 {
-    t->prev->next = t->next;
-    t->next->prev = t->prev;
     cw_remembered *before = cw_remember_find(al, t->key);
     if (t->status == CW_LOGIN_OK)
         cw_remember_add(al, t);
     else if (t->status == CW_LOGIN_WRONG && before)
         cw_remember_drop(before);
+}
+
+/* On the loop: the attempt has ended. */
+static void settle(cw_accounts_loop *al, cw_attempt *t)
+{
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+    if (t->is_issued)
+        cw_issued_settle(al, t);
+    else
+        remember(al, t);
     cw_login login = {.status = t->status, .retry_s = t->retry_s, .caller = t->caller};
     while (t->waiters.next != &t->waiters) {
         cw_login_waiter *w = t->waiters.next;
@@ -101,6 +109,10 @@ static void on_loop_end(cw_loop_hook *hook)
     pthread_mutex_unlock(&al->lock);
     for (size_t i = 0; i < CW_ACCOUNTS_REMEMBERED; i++)
         cw_remember_drop(&al->remembered[i]);
+    cw_token_cache_free(al->tokens);
+    al->tokens = NULL;
+    cw_caller_unref(al->kept);
+    al->kept = NULL;
 }
 
 static cw_accounts_loop *loop_of(cw_accounts *a, cw_loop *loop)
@@ -118,13 +130,30 @@ static cw_accounts_loop *loop_of(cw_accounts *a, cw_loop *loop)
 
 /* ---- login ---- */
 
-static cw_attempt *find_running(cw_accounts_loop *al, const unsigned char key[CW_DIGEST])
+cw_attempt *cw_attempt_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST])
 {
     for (cw_attempt *t = al->running.next; t != &al->running; t = t->next) {
         if (cw_secret_equal(t->key, key))
             return t;
     }
     return NULL;
+}
+
+void cw_attempt_link(cw_attempt *t, cw_login_waiter *w)
+{
+    cw_attempt *ring = &t->al->running;
+    t->next = ring;
+    t->prev = ring->prev;
+    t->prev->next = t;
+    ring->prev = t;
+    cw_attempt_wait(t, w);
+}
+
+void cw_attempt_unlink(cw_attempt *t, cw_login_waiter *w)
+{
+    unlink_waiter(w);
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
 }
 
 static cw_login throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w)
@@ -157,16 +186,10 @@ static cw_login begin(cw_accounts_loop *al, cw_credentials *credentials,
         t->has_proof = true;
     }
     t->generation = cw_accounts_generation(al->accounts);
-    t->next = &al->running;
-    t->prev = al->running.prev;
-    t->prev->next = t;
-    al->running.prev = t;
-    add_waiter(t, w);
+    cw_attempt_link(t, w);
     if (!cw_attempt_start(t))
         return (cw_login){.status = CW_LOGIN_PENDING};
-    unlink_waiter(w);
-    t->prev->next = t->next;
-    t->next->prev = t->prev;
+    cw_attempt_unlink(t, w);
     cw_attempt_free(t);
     return unavailable;
 }
@@ -175,12 +198,12 @@ static cw_login login_anew(cw_accounts_loop *al, cw_str header, const unsigned c
                            const cw_remembered *before, cw_login_waiter *w)
 {
     cw_credentials credentials = {0};
-    cw_attempt *same = find_running(al, key);
+    cw_attempt *same = cw_attempt_find(al, key);
     if (same) {
-        add_waiter(same, w);
+        cw_attempt_wait(same, w);
         return (cw_login){.status = CW_LOGIN_PENDING};
     }
-    if (!cw_credentials_parse(header, &credentials)) {
+    if (!al->accounts->store || !cw_credentials_parse(header, &credentials)) {
         cw_credentials_wipe(&credentials);
         return (cw_login){.status = CW_LOGIN_WRONG};
     }
@@ -199,6 +222,9 @@ cw_login cw_accounts_login(cw_accounts *a, cw_loop *loop, cw_str header, cw_logi
     cw_accounts_loop *al = loop_of(a, loop);
     if (!al)
         return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
+    cw_str token = a->issuers ? cw_credentials_bearer(header) : (cw_str){NULL, 0};
+    if (token.p && !cw_str_starts(token, cw_str_from(CW_TOKEN_PREFIX)))
+        return cw_issued_login(al, token, w);
     cw_secret_digest(header, key);
     cw_remembered *r = cw_remember_find(al, key);
     if (r && cw_remember_is_good(al, r))
@@ -304,13 +330,14 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
     rc = cw_throttle_init(&a->by_account, CW_ACCOUNTS_FREE_FAILURES, err);
     if (!rc)
         rc = cw_throttle_init(&a->by_address, CW_ACCOUNTS_FREE_GUESSES, err);
-    if (!rc)
+    bool has_store = opts->path && opts->path[0];
+    if (!rc && has_store)
         rc = cw_workers_new(CW_ACCOUNTS_HASH_THREADS, CW_ACCOUNTS_MAX_HASHES, &a->workers, err);
     cw_store_opts store = {.path = opts->path,
                            .on_status = opts->on_status,
                            .on_change = opts->on_change,
                            .ctx = opts->ctx};
-    if (!rc)
+    if (!rc && has_store)
         rc = cw_store_new(&store, &a->store, err);
     if (rc) {
         cw_accounts_free(a);
@@ -331,6 +358,8 @@ static void free_loop(cw_accounts_loop *al)
     for (size_t i = 0; al->remembered && i < CW_ACCOUNTS_REMEMBERED; i++)
         cw_remember_drop(&al->remembered[i]);
     free(al->remembered);
+    cw_token_cache_free(al->tokens);
+    cw_caller_unref(al->kept);
     pthread_mutex_destroy(&al->lock);
 }
 
@@ -361,6 +390,16 @@ void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles)
     atomic_fetch_add(&a->roles_generation, 1);
 }
 
+void cw_accounts_set_issuers(cw_accounts *a, cw_issuers *issuers)
+{
+    a->issuers = issuers;
+}
+
+bool cw_accounts_has_issuers(const cw_accounts *a)
+{
+    return cw_issuers_any(a->issuers);
+}
+
 cw_store *cw_accounts_store(cw_accounts *a)
 {
     return a->store;
@@ -368,5 +407,10 @@ cw_store *cw_accounts_store(cw_accounts *a)
 
 uint64_t cw_accounts_generation(const cw_accounts *a)
 {
-    return cw_store_generation(a->store) + atomic_load(&a->roles_generation);
+    uint64_t generation = atomic_load(&a->roles_generation);
+    if (a->store)
+        generation += cw_store_generation(a->store);
+    if (a->issuers)
+        generation += cw_issuers_generation(a->issuers);
+    return generation;
 }

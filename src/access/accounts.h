@@ -16,6 +16,10 @@
  * password is no longer the same, is it hashed again. Equal credentials that come while
  * they are being verified wait for the same answer.
  *
+ * A bearer token that is not of our own form is one of an issuer (issuer.h): it is checked here on
+ * the loop, or on the main one when the issuer must be asked. Then it acts for an account, or by
+ * its claims alone; a loop remembers both outcomes (token_cache.h).
+ *
  * Passwords that fail are counted by account and by address (throttle.h). Unknown
  * accounts, blocked ones and wrong passwords take as long and end the same.
  *
@@ -29,6 +33,7 @@
 #define CW_ACCESS_ACCOUNTS_H
 
 #include "access/caller.h"
+#include "access/issuer.h"
 #include "access/roles.h"
 #include "net/loop.h"
 #include "store/store.h"
@@ -43,7 +48,7 @@
 typedef struct cw_accounts cw_accounts;
 
 typedef struct cw_accounts_opts {
-    const char *path; /* of the database */
+    const char *path; /* of the database; NULL or empty: none, only issuers count */
     unsigned n_loops;
     /* As in store.h, on the store's thread. */
     void (*on_status)(void *ctx, const cw_err *err);
@@ -56,7 +61,11 @@ CW_MUST_USE cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **
 void cw_accounts_free(cw_accounts *a);
 /* The roles of the configuration, from now on. A reference is taken. */
 void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles);
-/* The store behind it, for other jobs; lives as long. */
+/* Whose tokens are taken, before the loops start; borrowed. */
+void cw_accounts_set_issuers(cw_accounts *a, cw_issuers *issuers);
+/* Whether any issuer's tokens are taken now. */
+bool cw_accounts_has_issuers(const cw_accounts *a);
+/* The store behind it, for other jobs; lives as long. NULL: there is none. */
 cw_store *cw_accounts_store(cw_accounts *a);
 /* Grows with every change of accounts, roles and tokens. */
 uint64_t cw_accounts_generation(const cw_accounts *a);

@@ -3,6 +3,7 @@
  *
  *     accounts.c   begin, end, one loop's part: waiting and telling
  *     attempt.c    one login on its way through store and pool
+ *     issued.c     a token of an issuer
  *     remember.c   what a loop has verified
  *     gather.c     the permissions of an account
  */
@@ -14,6 +15,7 @@
 #include "access/accounts.h"
 #include "access/secret.h"
 #include "access/throttle.h"
+#include "access/token_cache.h"
 #include "access/workers.h"
 
 typedef struct cw_attempt cw_attempt;
@@ -45,6 +47,9 @@ struct cw_attempt {
     cw_credentials credentials;
     char hash[CW_PASSWORD_HASH]; /* of the account; empty: none */
     char peer[64];
+    bool is_issued; /* by somebody else: */
+    cw_issuer_ask ask;
+    cw_issued issued;
     uint64_t generation; /* before the first look */
     /* what came out */
     cw_arena arena;
@@ -61,6 +66,8 @@ struct cw_accounts_loop {
     cw_loop_hook hook;
     cw_attempt running; /* ring: only its prev and next are used */
     cw_remembered *remembered;
+    cw_token_cache *tokens; /* of issuers; NULL until the first */
+    cw_caller *kept;        /* handed out last, where nothing else keeps it */
     uint64_t tick;
     pthread_mutex_t lock; /* of what follows */
     cw_attempt *done, **done_end;
@@ -70,6 +77,7 @@ struct cw_accounts_loop {
 struct cw_accounts {
     cw_store *store;
     cw_workers *workers;
+    cw_issuers *issuers; /* NULL: none */
     cw_throttle by_account, by_address;
     pthread_mutex_t lock; /* of roles */
     cw_roles *roles;
@@ -87,6 +95,19 @@ CW_MUST_USE cw_code cw_attempt_start(cw_attempt *t);
 /* accounts.c: the attempt is over; from any thread. */
 void cw_attempt_finish(cw_attempt *t, cw_login_status status);
 
+/* issued.c */
+/* The same as cw_accounts_login for a token of an issuer. */
+cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w);
+/* On the loop: remember what came out. */
+void cw_issued_settle(cw_accounts_loop *al, cw_attempt *t);
+/* accounts.c */
+/* An attempt with this key that runs, or NULL. */
+cw_attempt *cw_attempt_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
+/* Put it among those that run, with somebody who waits; and take both back. */
+void cw_attempt_link(cw_attempt *t, cw_login_waiter *w);
+void cw_attempt_unlink(cw_attempt *t, cw_login_waiter *w);
+void cw_attempt_wait(cw_attempt *t, cw_login_waiter *w);
+
 /* remember.c */
 /* The entry of a key, or NULL. */
 cw_remembered *cw_remember_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
@@ -98,6 +119,9 @@ void cw_remember_drop(cw_remembered *r);
 /* gather.c: on the store's thread */
 CW_MUST_USE cw_code cw_gather_caller(cw_accounts *a, cw_db *db, const cw_account *account,
                                      const cw_token *token, cw_caller **ret, cw_err *err);
+/* For a token of an issuer: of the account, or (NULL) by its claims. `db` may be NULL then. */
+CW_MUST_USE cw_code cw_gather_issued(cw_accounts *a, cw_db *db, const cw_account *account,
+                                     const cw_issued *issued, cw_caller **ret, cw_err *err);
 CW_MUST_USE cw_code cw_gather_anonymous(cw_accounts *a, cw_db *db, cw_caller **ret, cw_err *err);
 
 #endif

@@ -155,6 +155,7 @@ void cw_attempt_free(cw_attempt *t)
 {
     cw_credentials_wipe(&t->credentials);
     cw_caller_unref(t->caller);
+    cw_issued_done(&t->issued);
     cw_arena_done(&t->arena);
     free(t);
 }

@@ -93,23 +93,38 @@ static cw_code settle(cw_audit_file *f, bool *ret_locked, cw_err *err)
     return cw_fail(err, CW_IO, "audit: '%s' is moved again and again", f->path);
 }
 
-static void rename_number(const cw_audit_file *f, unsigned from)
+#define NAME_SIZE 4200u
+
+static bool name_of(const cw_audit_file *f, unsigned number, char out[NAME_SIZE])
 {
-    char old[4096], new[4096];
-    if (from)
-        snprintf(old, sizeof old, "%s.%u", f->path, from);
-    else
-        snprintf(old, sizeof old, "%s", f->path);
-    snprintf(new, sizeof new, "%s.%u", f->path, from + 1);
-    /* One that is not there has never been made. */
-    (void)!rename(old, new);
+    int n = snprintf(out, NAME_SIZE, "%s.%u", f->path, number);
+    return n > 0 && (size_t)n < NAME_SIZE;
 }
 
-/* Under the lock of the old file. The name of the last one is given to another, which ends it. */
+/* PATH.0 becomes PATH.1, and so on; the name of the last one is given to another, which ends it. */
+static void shift(const cw_audit_file *f)
+{
+    char old[NAME_SIZE], new[NAME_SIZE];
+    for (unsigned i = f->files; i-- > 0;) {
+        /* One that is not there has never been made. */
+        if (name_of(f, i, old) && name_of(f, i + 1, new))
+            (void)!rename(old, new);
+    }
+}
+
+/* Under the lock of the old file. Before any older one is touched, this one must have moved: where
+ * it cannot, it grows on. */
 static cw_code rotate(cw_audit_file *f, cw_err *err)
 {
-    for (unsigned i = f->files; i-- > 0;)
-        rename_number(f, i);
+    char aside[NAME_SIZE];
+    if (!name_of(f, 0, aside))
+        return CW_OK;
+    /* Left by somebody who died between the two steps. */
+    if (access(aside, F_OK) == 0)
+        shift(f);
+    if (rename(f->path, aside))
+        return CW_OK;
+    shift(f);
     return open_path(f, err);
 }
 
@@ -152,7 +167,7 @@ static cw_code append_locked(cw_audit_file *f, cw_str lines, int64_t now, bool i
         cw_code rc = rotate(f, err);
         if (rc)
             return rc;
-        is_locked = lock(f->fd);
+        is_locked = lock(f->fd) && is_locked;
         if (fstat(f->fd, &st))
             return cw_fail_errno(err, errno, "audit: '%s'", f->path);
     }

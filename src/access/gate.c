@@ -5,6 +5,12 @@
 
 #include "base/map.h"
 
+static const char *const level_names[] = {
+    [CW_AUTH_NONE] = "none",
+    [CW_AUTH_OPTIONAL] = "optional",
+    [CW_AUTH_REQUIRED] = "required",
+};
+
 static bool lists_equal(const cw_str *a, size_t n_a, const cw_str *b, size_t n_b)
 {
     if (n_a != n_b)
@@ -59,13 +65,8 @@ uint64_t cw_needs_hash(const cw_needs *needs)
 
 bool cw_auth_level_parse(cw_str text, cw_auth_level *ret)
 {
-    static const char *const names[] = {
-        [CW_AUTH_NONE] = "none",
-        [CW_AUTH_OPTIONAL] = "optional",
-        [CW_AUTH_REQUIRED] = "required",
-    };
-    for (size_t i = 0; i < CW_COUNT(names); i++) {
-        if (cw_str_is(text, names[i])) {
+    for (size_t i = 0; i < CW_COUNT(level_names); i++) {
+        if (cw_str_is(text, level_names[i])) {
             *ret = (cw_auth_level)i;
             return true;
         }
@@ -82,42 +83,76 @@ bool cw_visibility_parse(cw_str text, bool *ret_hides)
     return true;
 }
 
-cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission)
+static bool step(cw_gate_trace *trace, const char *rule, cw_str what, bool passes)
 {
-    if (cw_caller_may(caller, permission))
+    if (trace)
+        trace->step(trace, rule, what, passes);
+    return passes;
+}
+
+cw_verdict cw_gate_explain_permission(const cw_caller *caller, cw_str permission,
+                                      cw_gate_trace *trace)
+{
+    if (step(trace, "permission", permission, cw_caller_may(caller, permission)))
         return CW_VERDICT_ALLOW;
     return cw_caller_is_anonymous(caller) ? CW_VERDICT_LOGIN : CW_VERDICT_FORBIDDEN;
 }
 
-static bool has_scopes(const cw_caller *caller, const cw_needs *needs)
+cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission)
 {
-    for (size_t i = 0; i < needs->n_scopes; i++) {
-        if (!cw_caller_has_scope(caller, needs->scopes[i]))
-            return false;
+    return cw_gate_explain_permission(caller, permission, NULL);
+}
+
+/* All of them are looked at, so that a trace tells of all; this runs once per class of methods. */
+static bool has_permissions(const cw_caller *caller, const cw_needs *needs, cw_gate_trace *trace)
+{
+    bool has_all = true;
+    for (size_t i = 0; i < needs->n_permissions; i++) {
+        cw_str permission = needs->permissions[i];
+        if (!step(trace, "permission", permission, cw_caller_may(caller, permission)))
+            has_all = false;
     }
-    return true;
+    return has_all;
+}
+
+static bool has_scopes(const cw_caller *caller, const cw_needs *needs, cw_gate_trace *trace)
+{
+    bool has_all = true;
+    for (size_t i = 0; i < needs->n_scopes; i++) {
+        cw_str scope = needs->scopes[i];
+        if (!step(trace, "scope", scope, cw_caller_has_scope(caller, scope)))
+            has_all = false;
+    }
+    return has_all;
 }
 
 /* By level and scopes alone. */
-static cw_verdict judge_auth(const cw_caller *caller, const cw_needs *needs)
+static cw_verdict judge_auth(const cw_caller *caller, const cw_needs *needs, cw_gate_trace *trace)
 {
-    if (needs->level != CW_AUTH_REQUIRED)
-        return CW_VERDICT_ALLOW;
-    if (cw_caller_is_anonymous(caller))
+    bool is_required = needs->level == CW_AUTH_REQUIRED;
+    bool passes = !is_required || !cw_caller_is_anonymous(caller);
+    if (!step(trace, "level", cw_str_from(level_names[needs->level]), passes))
         return CW_VERDICT_LOGIN;
-    if (needs->n_scopes == 0)
+    if (!is_required || needs->n_scopes == 0)
         return CW_VERDICT_ALLOW;
-    if (!cw_caller_has_token(caller))
+    if (!step(trace, "token", CW_STR("scopes need a token"), cw_caller_has_token(caller)))
         return CW_VERDICT_LOGIN;
-    return has_scopes(caller, needs) ? CW_VERDICT_ALLOW : CW_VERDICT_SCOPES;
+    return has_scopes(caller, needs, trace) ? CW_VERDICT_ALLOW : CW_VERDICT_SCOPES;
+}
+
+cw_verdict cw_gate_explain(const cw_caller *caller, const cw_needs *needs, cw_gate_trace *trace)
+{
+    if (!has_permissions(caller, needs, trace))
+        return CW_VERDICT_HIDDEN;
+    cw_verdict verdict = judge_auth(caller, needs, trace);
+    if (verdict == CW_VERDICT_ALLOW)
+        return verdict;
+    bool shows = step(trace, "visibility", needs->hides ? CW_STR("hide") : CW_STR("challenge"),
+                      !needs->hides);
+    return shows ? verdict : CW_VERDICT_HIDDEN;
 }
 
 cw_verdict cw_gate_judge(const cw_caller *caller, const cw_needs *needs)
 {
-    for (size_t i = 0; i < needs->n_permissions; i++) {
-        if (!cw_caller_may(caller, needs->permissions[i]))
-            return CW_VERDICT_HIDDEN;
-    }
-    cw_verdict verdict = judge_auth(caller, needs);
-    return verdict != CW_VERDICT_ALLOW && needs->hides ? CW_VERDICT_HIDDEN : verdict;
+    return cw_gate_explain(caller, needs, NULL);
 }

@@ -46,6 +46,18 @@ cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission);
  * needs->hides, both are HIDDEN. Else ALLOW. */
 cw_verdict cw_gate_judge(const cw_caller *caller, const cw_needs *needs);
 
+/* Told of each rule as it is applied, in order: the same code that decides. */
+typedef struct cw_gate_trace {
+    /* "permission", "level", "token", "scope" or "visibility"; what it asks for; whether the caller
+     * passes. */
+    void (*step)(struct cw_gate_trace *trace, const char *rule, cw_str what, bool passes);
+} cw_gate_trace;
+
+/* The two above with a trace; NULL is fine. */
+cw_verdict cw_gate_explain_permission(const cw_caller *caller, cw_str permission,
+                                      cw_gate_trace *trace);
+cw_verdict cw_gate_explain(const cw_caller *caller, const cw_needs *needs, cw_gate_trace *trace);
+
 /* "challenge" or "hide"; false and *ret_hides untouched otherwise. */
 bool cw_visibility_parse(cw_str text, bool *ret_hides);
 /* "none", "optional" or "required"; false and *ret untouched otherwise. */

@@ -55,14 +55,18 @@ static cw_roles *take_roles(cw_accounts *a)
     return roles;
 }
 
-static cw_code gather(list *permissions, list *scopes, cw_db *db, const cw_account *account,
-                      const cw_token *token, cw_err *err)
+static cw_code gather_account(list *permissions, cw_db *db, const cw_account *account, cw_err *err)
 {
     cw_code rc = cw_db_each_permission_of(db, account->id, on_text, permissions, err);
     if (!rc)
         rc = cw_db_each_role_of(db, account->id, on_role, permissions, err);
-    if (!rc)
-        rc = on_role(cw_str_from(CW_ROLE_AUTHENTICATED), permissions, err);
+    return rc ? rc : on_role(cw_str_from(CW_ROLE_AUTHENTICATED), permissions, err);
+}
+
+static cw_code gather(list *permissions, list *scopes, cw_db *db, const cw_account *account,
+                      const cw_token *token, cw_err *err)
+{
+    cw_code rc = gather_account(permissions, db, account, err);
     if (!rc && token)
         rc = cw_db_each_scope_of(db, token->id, on_text, scopes, err);
     return rc;
@@ -91,6 +95,82 @@ cw_code cw_gather_caller(cw_accounts *a, cw_db *db, const cw_account *account,
         .n_scopes = scopes.n,
     };
     return cw_caller_new(&opts, ret, err);
+}
+
+/* ---- tokens of issuers ---- */
+
+static bool has_scope(const cw_jwt *jwt, cw_str scope)
+{
+    for (size_t i = 0; i < jwt->n_scopes; i++) {
+        if (cw_str_eq(jwt->scopes[i], scope))
+            return true;
+    }
+    return false;
+}
+
+static cw_code on_claimed_role(cw_str name, cw_db *db, list *permissions, cw_err *err)
+{
+    cw_code rc = db ? cw_db_each_permission(db, name, on_text, permissions, err) : CW_OK;
+    return rc ? rc : on_role(name, permissions, err);
+}
+
+/* What roles and scopes of a token allow. Nobody becomes anonymous by claiming that role. */
+static cw_code gather_claims(list *permissions, cw_db *db, const cw_issued *issued, cw_err *err)
+{
+    const cw_issuer_opts *o = cw_issuer_opts_of(issued->issuer);
+    const cw_jwt *jwt = &issued->jwt;
+    cw_code rc = on_claimed_role(cw_str_from(CW_ROLE_AUTHENTICATED), db, permissions, err);
+    for (size_t i = 0; i < jwt->n_roles && !rc; i++)
+        rc = on_claimed_role(jwt->roles[i], db, permissions, err);
+    for (size_t i = 0; i < o->n_grants && !rc; i++) {
+        const cw_issuer_grant *grant = &o->grants[i];
+        bool is_given = has_scope(jwt, grant->scope);
+        for (size_t j = 0; is_given && j < grant->n_permissions && !rc; j++)
+            rc = add(permissions, grant->permissions[j], err);
+    }
+    return rc;
+}
+
+/* An issuer's name has a colon before anything else that an id of ours could be. */
+static cw_str id_of(const cw_account *account, const cw_issued *issued, cw_str name,
+                    cw_arena *arena, char digits[CW_DIGITS_SIZE])
+{
+    if (account)
+        return cw_digits_i64(account->id, digits);
+    char *id = cw_arena_printf(arena, "%.*s#%.*s",
+                               CW_STR_ARG(cw_issuer_opts_of(issued->issuer)->rules.issuer),
+                               CW_STR_ARG(name));
+    return id ? cw_str_from(id) : (cw_str){NULL, 0};
+}
+
+cw_code cw_gather_issued(cw_accounts *a, cw_db *db, const cw_account *account,
+                         const cw_issued *issued, cw_caller **ret, cw_err *err)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    char digits[CW_DIGITS_SIZE];
+    const cw_jwt *jwt = &issued->jwt;
+    cw_roles *roles = take_roles(a);
+    cw_arena_init(&arena, GATHER_MAX_BYTES);
+    list permissions = {.arena = &arena, .roles = roles};
+    cw_code rc = account ? gather_account(&permissions, db, account, err)
+                         : gather_claims(&permissions, db, issued, err);
+    cw_roles_unref(roles);
+    if (rc)
+        return rc;
+    cw_str subject = jwt->subject.p ? jwt->subject : jwt->client;
+    if (!account && !subject.p)
+        return cw_fail(err, CW_INVALID, "it does not say whose it is");
+    cw_caller_opts opts = {
+        .id = id_of(account, issued, subject, &arena, digits),
+        .name = account ? account->name : subject,
+        .language = account ? account->language : CW_STR(""),
+        .permissions = permissions.items,
+        .n_permissions = permissions.n,
+        .has_token = true,
+        .scopes = jwt->scopes,
+        .n_scopes = jwt->n_scopes,
+    };
+    return opts.id.p ? cw_caller_new(&opts, ret, err) : cw_arena_fail(&arena, err);
 }
 
 cw_code cw_gather_anonymous(cw_accounts *a, cw_db *db, cw_caller **ret, cw_err *err)

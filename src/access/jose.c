@@ -60,16 +60,25 @@ cw_code cw_token_refuse(cw_token_reason *reason, cw_token_reason why)
 
 /* ---- reading ---- */
 
+/* libsodium's decoder takes neither padding nor bits behind the last byte in this variant, and
+ * without a place for the end it takes nothing behind the text; but it takes bytes beyond ASCII for
+ * '_' (1.0.18). */
+static bool decode(cw_str text, unsigned char *out, size_t *ret_n)
+{
+    unsigned char seen = 0;
+    for (size_t i = 0; i < text.n; i++)
+        seen |= (unsigned char)text.p[i];
+    return seen < 0x80 && sodium_base642bin(out, text.n, text.p, text.n, NULL, ret_n, NULL,
+                                            sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0;
+}
+
 cw_code cw_base64url_decode(cw_str text, cw_arena *arena, cw_str *ret)
 {
     size_t n = 0;
     unsigned char *bytes = cw_arena_alloc(arena, text.n + 1);
     if (!bytes)
         return cw_arena_code(arena);
-    /* libsodium's decoder takes neither padding nor bits behind the last byte in this variant, and
-     * without a place for the end it takes nothing behind the text. */
-    if (text.n && sodium_base642bin(bytes, text.n, text.p, text.n, NULL, &n, NULL,
-                                    sodium_base64_VARIANT_URLSAFE_NO_PADDING))
+    if (text.n && !decode(text, bytes, &n))
         return CW_PARSE;
     bytes[n] = 0;
     *ret = cw_str_make((const char *)bytes, n);
@@ -154,7 +163,7 @@ static cw_code blame(cw_code rc, cw_token_reason *reason, cw_token_reason why)
 
 cw_code cw_jws_parse(cw_str token, cw_arena *arena, cw_jws *ret, cw_token_reason *reason)
 {
-    cw_str rest, signature, header, none;
+    cw_str rest, signature, none, header = {NULL, 0};
     *ret = (cw_jws){0};
     *reason = CW_TOKEN_NONE;
     if (token.n > CW_JWS_MAX_BYTES)

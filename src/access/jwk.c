@@ -10,14 +10,6 @@
 #define EXPONENT_MAX_BYTES 8u
 #define COORDINATE_MAX_BYTES 48u
 
-bool cw_openssl_had(int lib, int reason)
-{
-    bool had = false;
-    for (unsigned long e; (e = ERR_get_error());)
-        had = had || (ERR_GET_REASON(e) == reason && (lib == 0 || ERR_GET_LIB(e) == lib));
-    return had;
-}
-
 /* Nothing in these numbers can displease OpenSSL: it has no memory, which it often does not say. */
 static cw_code made(const cw_jwk *key)
 {
@@ -124,6 +116,19 @@ static const curve curves[] = {
     {"P-384", "secp384r1", COORDINATE_MAX_BYTES, CW_JOSE_ES384},
 };
 
+/* Whether OpenSSL found the point wrong, and not its memory short. */
+static bool is_bad_point(void)
+{
+    bool is_bad = false;
+    for (unsigned long e; (e = ERR_get_error());) {
+        int why = ERR_GET_REASON(e);
+        is_bad = is_bad || (ERR_GET_LIB(e) == ERR_LIB_EC &&
+                            (why == EC_R_POINT_IS_NOT_ON_CURVE || why == EC_R_INVALID_ENCODING ||
+                             why == EC_R_COORDINATES_OUT_OF_RANGE));
+    }
+    return is_bad;
+}
+
 static EVP_PKEY *curve_key(const curve *c, cw_str x, cw_str y)
 {
     unsigned char point[1 + 2 * COORDINATE_MAX_BYTES] = {POINT_CONVERSION_UNCOMPRESSED};
@@ -166,7 +171,7 @@ static cw_code make_ec(const cw_json *source, cw_arena *scratch, cw_jwk *ret, co
     ret->algs = c->alg;
     ret->signature_bytes = 2 * c->bytes;
     ret->key = curve_key(c, x, y);
-    if (!ret->key && cw_openssl_had(ERR_LIB_EC, EC_R_POINT_IS_NOT_ON_CURVE))
+    if (!ret->key && is_bad_point())
         return leave_out(why, "its point is not on the curve");
     return made(ret);
 }

@@ -91,13 +91,13 @@ cw_code cw_jwks_parse(cw_str text, unsigned allowed, cw_jwks **ret, cw_err *err)
 {
     static atomic_uint_least64_t generations;
     CW_CLEANUP(cw_arena_done) cw_arena scratch;
+    cw_arena_init(&scratch, SCRATCH_MAX_BYTES);
     cw_jwks *set = calloc(1, sizeof *set);
     if (!set)
         return cw_fail_nomem(err);
     atomic_init(&set->refs, 1);
     set->generation = atomic_fetch_add(&generations, 1) + 1;
     cw_arena_init(&set->arena, SET_MAX_BYTES);
-    cw_arena_init(&scratch, SCRATCH_MAX_BYTES);
     ERR_clear_error();
     cw_code rc = read_set(set, text, allowed, &scratch, err);
     if (rc) {

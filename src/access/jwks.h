@@ -56,7 +56,8 @@ uint64_t cw_jwks_generation(const cw_jwks *set);
 
 /* Check a signature. With a key id only the key that has it is used; without one, those that are
  * for the algorithm. CW_OK; CW_INVALID with *reason (CW_TOKEN_NO_KEY: another set may have it);
- * CW_NOMEM: nobody knows. */
+ * CW_NOMEM: nobody knows. (Where OpenSSL runs out of memory in the middle of a check and does not
+ * say so, it is CW_TOKEN_SIGNATURE.) */
 CW_MUST_USE cw_code cw_jwks_verify(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason);
 
 #endif

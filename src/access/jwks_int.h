@@ -23,10 +23,6 @@ typedef struct cw_jwk {
 CW_MUST_USE cw_code cw_jwk_make(const cw_json *source, unsigned allowed, cw_arena *scratch,
                                 cw_jwk *ret, const char **why);
 
-/* Forget OpenSSL's errors, of which other users of this thread must see nothing; whether this one
- * was among them (`lib` 0: of any part of it). */
-bool cw_openssl_had(int lib, int reason);
-
 struct cw_jwks {
     atomic_uint refs;
     uint64_t generation;

@@ -61,6 +61,15 @@ static bool set_pss(EVP_PKEY_CTX *ctx)
            EVP_PKEY_CTX_set_rsa_pss_saltlen(ctx, RSA_PSS_SALTLEN_DIGEST) == 1;
 }
 
+/* Forget OpenSSL's errors, of which other users of this thread must see nothing. */
+static bool was_nomem(void)
+{
+    bool was = false;
+    for (unsigned long e; (e = ERR_get_error());)
+        was = was || ERR_GET_REASON(e) == ERR_R_MALLOC_FAILURE;
+    return was;
+}
+
 /* Everything that does not depend on the token: it fails only without memory. */
 static bool prepare(EVP_MD_CTX *ctx, const cw_jwk *key, cw_jose_alg alg)
 {
@@ -94,7 +103,7 @@ static cw_code verify_with(const cw_jwk *key, const cw_jws *jws, cw_token_reason
     bool is_ready = prepare(ctx, key, jws->alg);
     bool is_right = is_ready && check(ctx, jws);
     EVP_MD_CTX_free(ctx);
-    if (cw_openssl_had(0, ERR_R_MALLOC_FAILURE) || !is_ready)
+    if (was_nomem() || !is_ready)
         return CW_NOMEM;
     return is_right ? CW_OK : cw_token_refuse(reason, CW_TOKEN_SIGNATURE);
 }

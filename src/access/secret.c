@@ -158,6 +158,11 @@ bool cw_credentials_is_basic(cw_str header)
     return after_scheme(header, CW_STR("Basic")).p != NULL;
 }
 
+cw_str cw_credentials_bearer(cw_str header)
+{
+    return after_scheme(header, CW_STR("Bearer"));
+}
+
 bool cw_credentials_parse(cw_str header, cw_credentials *ret)
 {
     cw_str basic = after_scheme(header, CW_STR("Basic"));

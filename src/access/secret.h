@@ -49,6 +49,8 @@ typedef struct cw_credentials {
 /* The value of an Authorization header. False when it can be no credentials of ours: another
  * scheme, broken base64, too long. */
 bool cw_credentials_parse(cw_str header, cw_credentials *ret);
+/* The token of a header with the Bearer scheme; .p is NULL for another one. */
+cw_str cw_credentials_bearer(cw_str header);
 /* Whether the header begins with the scheme of passwords. */
 bool cw_credentials_is_basic(cw_str header);
 /* Overwrite what is secret. */

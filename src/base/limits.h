@@ -76,6 +76,9 @@
 #define CW_CONFIG_MAX_BYTES (1024u * 1024u)
 #define CW_CONFIG_MAX_DEPTH 32u
 
+/* Tokens of issuers (access.issuers in config) */
+#define CW_TOKEN_LEEWAY_MS 60000u
+
 /* MCP clients. */
 #define CW_MCP_SESSION_MS (24u * 3600u * 1000u)
 #define CW_MCP_ASK_MS (5u * 60u * 1000u)

@@ -39,6 +39,8 @@ struct cw_bridge {
     cw_bridge_state *states;
     cw_loop *main_loop;
     cw_accounts *accounts; /* or NULL */
+    cw_audit *audit;       /* likewise */
+    cw_limiter *limiter;
     cw_deadline_list retries;
     cw_deadline retry;
     delivery *waiting; /* oldest first */
@@ -280,6 +282,11 @@ cw_code cw_bridge_new(cw_loop *main_loop, unsigned n_loops, cw_bridge **ret, cw_
     cw_bridge *b = calloc(1, sizeof *b + n_loops * sizeof *b->loops);
     if (!b)
         return cw_fail_nomem(err);
+    cw_code rc = cw_limiter_new(&b->limiter, err);
+    if (rc) {
+        free(b);
+        return rc;
+    }
     pthread_mutex_init(&b->lock, NULL);
     cw_letters_init(&b->letters);
     b->main_loop = main_loop;
@@ -399,6 +406,7 @@ void cw_bridge_free(cw_bridge *b)
         free_state(state);
     }
     cw_letters_done(&b->letters);
+    cw_limiter_free(b->limiter);
     pthread_mutex_destroy(&b->lock);
     free(b);
 }
@@ -428,6 +436,21 @@ cw_view *cw_bridge_anonymous(cw_bridge_loop *bl)
 cw_cache *cw_bridge_cache(cw_bridge_loop *bl)
 {
     return &bl->cache;
+}
+
+void cw_bridge_set_audit(cw_bridge *b, cw_audit *audit)
+{
+    b->audit = audit;
+}
+
+cw_audit *cw_bridge_audit(const cw_bridge_loop *bl)
+{
+    return bl->bridge->audit;
+}
+
+cw_limiter *cw_bridge_limiter(const cw_bridge_loop *bl)
+{
+    return bl->bridge->limiter;
 }
 
 cw_accounts *cw_bridge_accounts(const cw_bridge_loop *bl)

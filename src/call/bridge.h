@@ -18,7 +18,9 @@
 #define CW_CALL_BRIDGE_H
 
 #include "access/accounts.h"
+#include "access/audit.h"
 #include "base/limits.h"
+#include "call/limits.h"
 #include "catalogue/cache.h"
 #include "catalogue/translations.h"
 #include "catalogue/view.h"
@@ -37,6 +39,7 @@ typedef struct cw_bridge_settings {
     uint32_t batch;         /* calls in one JSON-RPC batch */
     uint32_t subscriptions; /* MCP streams that are told of changes, of all loops */
     uint32_t list_ttl_ms;   /* for how long a client may keep a list */
+    cw_call_limits limits;  /* of `config` */
     bool ignore_unknown_arguments;
     bool clear_text_passwords; /* taken over connections that others can listen to */
     bool debug_headers;
@@ -66,6 +69,8 @@ CW_MUST_USE cw_code cw_bridge_publish(cw_bridge *b, cw_snapshot *snapshot, cw_ca
 void cw_bridge_drop(cw_bridge *b, unsigned tags);
 /* Who can log in, before the loops start; borrowed. Without this nobody can. */
 void cw_bridge_set_accounts(cw_bridge *b, cw_accounts *accounts);
+/* Where calls are recorded, likewise. Without this they are not. */
+void cw_bridge_set_audit(cw_bridge *b, cw_audit *audit);
 /* Where sources tell their news: the watches of every loop hear them. */
 cw_news_port *cw_bridge_news(cw_bridge *b);
 /* Have every loop call fn with its part and a copy of the bytes, this one now, the others soon.
@@ -92,6 +97,8 @@ cw_view *cw_bridge_anonymous(cw_bridge_loop *bl);
 cw_view *cw_bridge_view(cw_bridge_loop *bl, cw_caller *caller);
 /* NULL: nobody can log in. */
 cw_accounts *cw_bridge_accounts(const cw_bridge_loop *bl);
+/* NULL: nothing is recorded. */
+cw_audit *cw_bridge_audit(const cw_bridge_loop *bl);
 /* Documents of the catalogue that is in force. */
 cw_cache *cw_bridge_cache(cw_bridge_loop *bl);
 const cw_bridge_settings *cw_bridge_settings_of(const cw_bridge_loop *bl);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
 #include "call/bind.h"
 #include "call/call_int.h"
 
 static cw_code decline(cw_verdict verdict, const cw_call_request *request, cw_call_refusal *refusal)
 {
-    static const char *const names[] = {"allow", "hidden", "login", "forbidden", "scopes"};
     cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", request->entry->method->id),
            CW_KV("caller", cw_caller_name(cw_view_caller(request->view))),
-           CW_KV("verdict", cw_str_from(names[verdict])));
+           CW_KV("verdict", cw_str_from(cw_note_verdict(verdict))));
     refusal->verdict = verdict == CW_VERDICT_HIDDEN ? CW_VERDICT_FORBIDDEN : verdict;
     return CW_DECLINED;
 }
@@ -65,8 +65,23 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
     return CW_OK;
 }
 
-cw_code cw_call_start(cw_bridge_loop *bl, const cw_call_request *request, cw_call_handle *ret,
-                      cw_call_refusal *refusal)
+/* One that comes too often, or of which too many run, is refused before anything is done for it. */
+static cw_code enter(cw_exchange *ex, const cw_call_request *request, cw_call_refusal *refusal)
+{
+    const cw_call_limits *limits = &cw_bridge_settings_of(ex->bl)->limits;
+    if (CW_LIKELY(!limits->is_any))
+        return CW_OK;
+    cw_code rc = cw_limiter_enter(cw_bridge_limiter(ex->bl), limits, request, cw_clock_ns(),
+                                  &ex->place, &refusal->retry_s, &refusal->err);
+    if (rc)
+        cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", request->entry->method->id),
+               CW_KV("caller", cw_caller_name(cw_view_caller(request->view))),
+               CW_KV("verdict", CW_STR("too many")));
+    return rc;
+}
+
+static cw_code start(cw_bridge_loop *bl, const cw_call_request *request, cw_call_handle *ret,
+                     cw_call_refusal *refusal)
 {
     cw_verdict verdict = cw_view_call_verdict(request->view);
     if (verdict == CW_VERDICT_ALLOW)
@@ -81,13 +96,25 @@ cw_code cw_call_start(cw_bridge_loop *bl, const cw_call_request *request, cw_cal
     cw_exchange *ex = cw_exchange_take(bl);
     if (!ex)
         return cw_fail_nomem(&refusal->err);
-    cw_code rc = prepare(ex, request, refusal);
+    cw_code rc = enter(ex, request, refusal);
+    if (!rc)
+        rc = prepare(ex, request, refusal);
     if (rc) {
         cw_exchange_put(ex);
         return rc;
     }
+    cw_note_begin(ex, request);
     rc = cw_exchange_start(ex, ret, &refusal->fault, &refusal->err);
     return rc ? fail_source(rc, request, refusal) : CW_OK;
+}
+
+cw_code cw_call_start(cw_bridge_loop *bl, const cw_call_request *request, cw_call_handle *ret,
+                      cw_call_refusal *refusal)
+{
+    cw_code rc = start(bl, request, ret, refusal);
+    if (rc)
+        cw_note_refusal(bl, request, rc, refusal);
+    return rc;
 }
 
 void cw_call_leave(cw_bridge_loop *bl, cw_call_handle handle)

@@ -40,6 +40,8 @@ typedef struct cw_call_request {
     bool is_completion; /* not the method itself: what could stand for one of its arguments */
     cw_str extras;      /* cw_source_call.extras; copied */
     cw_sink *sink;      /* lives until done, leave or detach */
+    const char *door;   /* static: its name for the audit */
+    cw_str peer;        /* address of whoever asks; empty: none */
 } cw_call_request;
 
 /* Why a call was not begun. */
@@ -47,18 +49,33 @@ typedef struct cw_call_refusal {
     cw_verdict verdict;  /* CW_DECLINED: what the gate said; never HIDDEN (views hide that) */
     cw_fault fault;      /* CW_IO: as an outcome FAILED would say */
     bool lacks_required; /* CW_PARAMS: an argument that must be there is not */
-    cw_err err;          /* CW_PARAMS: "Missing required parameter: nid"; CW_IO: for the caller */
+    uint32_t retry_s;    /* CW_LIMIT: it may be tried again after so long */
+    cw_err err;          /* CW_PARAMS: "Missing required parameter: nid"; CW_IO, CW_LIMIT: for the
+                            caller */
 } cw_call_refusal;
 
 /* Begin. CW_OK: *ret names the running call, and the sink's done comes later, never before this
- * returns. Else the sink hears nothing: CW_DECLINED (gate), CW_PARAMS (arguments), CW_IO (the
- * source is not available, or too many calls run), CW_NOMEM. */
+ * returns. Else the sink hears nothing: CW_DECLINED (gate), CW_LIMIT (too often, or too many of
+ * this one run: call/limits.h), CW_PARAMS (arguments), CW_IO (the source is not available, or too
+ * many calls run), CW_NOMEM. */
 CW_MUST_USE cw_code cw_call_start(cw_bridge_loop *bl, const cw_call_request *request,
                                   cw_call_handle *ret, cw_call_refusal *refusal);
 /* Nobody waits any more: the call is cancelled, down to the plugin or the remote service. */
 void cw_call_leave(cw_bridge_loop *bl, cw_call_handle handle);
 /* Nobody listens any more, but the call shall run to its end. */
 void cw_call_detach(cw_bridge_loop *bl, cw_call_handle handle);
+
+/* A call that a door refused before it had a method. */
+typedef struct cw_call_refused {
+    const cw_view *view;
+    const char *door;
+    cw_str peer;
+    cw_str name;        /* what was asked for; empty: not known yet */
+    cw_verdict verdict; /* LOGIN or FORBIDDEN: a general permission; HIDDEN: not there for them */
+} cw_call_refused;
+
+/* Have the audit know of it. */
+void cw_call_note(cw_bridge_loop *bl, const cw_call_refused *refused);
 
 /* Whether what a client's people have filled in matches the form's schema (JSON text); a schema
  * that makes no sense refuses nothing. CW_PARAMS with what is wrong; CW_NOMEM. */

@@ -8,6 +8,8 @@
  *     used.c       the sources that this loop has called, and their time limits
  *     call.c       gate, bind, exchange
  *     bind.c       params
+ *     limits.c     how often, and how many at once
+ *     note.c       what the audit is told
  *     validate.c   arguments and results against their schemas
  *     form.c       answers of people against the schemas of forms
  */
@@ -40,6 +42,15 @@ typedef struct cw_used {
     uint32_t running;
 } cw_used;
 
+/* What the audit will be told of a call. */
+typedef struct cw_note {
+    bool is_on, has_hash, is_completion;
+    const char *door;
+    cw_str address;
+    uint64_t begun; /* ns */
+    unsigned char hash[CW_AUDIT_HASH];
+} cw_note;
+
 typedef enum cw_exchange_state {
     CW_EXCHANGE_FREE,
     CW_EXCHANGE_STARTING,  /* in the source's start */
@@ -63,6 +74,8 @@ struct cw_exchange {
     cw_exchange_state state;
     bool was_left; /* while it was starting */
     bool can_ask;
+    cw_note note;
+    cw_limiter_place place;
     cw_exchange *next_free;
 };
 
@@ -137,6 +150,18 @@ void cw_exchange_cancel(cw_exchange *ex);
 void cw_exchange_end_all(cw_bridge_loop *bl);
 void cw_exchange_pool_done(cw_bridge_loop *bl);
 void cw_exchange_on_deadline(cw_deadline *d);
+const char *cw_exchange_fault_name(cw_fault fault);
+
+/* note.c */
+void cw_note_begin(cw_exchange *ex, const cw_call_request *request);
+/* NULL: it was cancelled, since nobody waits for it. */
+void cw_note_end(const cw_exchange *ex, const cw_outcome *outcome);
+void cw_note_refusal(cw_bridge_loop *bl, const cw_call_request *request, cw_code rc,
+                     const cw_call_refusal *refusal);
+const char *cw_note_verdict(cw_verdict verdict);
+
+/* bridge.c */
+cw_limiter *cw_bridge_limiter(const cw_bridge_loop *bl);
 
 /* validate.c */
 /* Every bound value against its parameter's schema. CW_PARAMS with "/nid: expected integer, got

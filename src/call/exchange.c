@@ -63,6 +63,7 @@ void cw_exchange_put(cw_exchange *ex)
 {
     cw_bridge_loop *bl = ex->bl;
     cw_deadline_clear(&ex->deadline);
+    cw_limiter_leave(&ex->place);
     cw_arena_reset(&ex->arena);
     if (ex->used)
         cw_used_leave(bl, ex->used);
@@ -89,15 +90,21 @@ cw_exchange *cw_exchange_find(const cw_bridge_loop *bl, cw_call_handle handle)
 
 /* ---- the end ---- */
 
-static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
+const char *cw_exchange_fault_name(cw_fault fault)
 {
     static const char *const names[] = {"none",     "unavailable",   "died",  "timeout",
                                         "protocol", "out of memory", "schema"};
+    return names[fault];
+}
+
+static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
+{
     bool is_grave = outcome->fault == CW_FAULT_DIED || outcome->fault == CW_FAULT_PROTOCOL ||
                     outcome->fault == CW_FAULT_NOMEM || outcome->fault == CW_FAULT_SCHEMA;
     cw_log(is_grave ? CW_LOG_ERROR : CW_LOG_WARN, "call", "call failed",
            CW_KV("source", ex->used->source->name), CW_KV("method", ex->call.method->id),
-           CW_KV("fault", cw_str_from(names[outcome->fault])), CW_KV("message", outcome->message),
+           CW_KV("fault", cw_str_from(cw_exchange_fault_name(outcome->fault))),
+           CW_KV("message", outcome->message),
            CW_KV("detail", outcome->detail.p ? outcome->detail : CW_STR("")));
 }
 
@@ -120,6 +127,7 @@ static void finish(cw_exchange *ex, const cw_outcome *outcome)
         log_failure(ex, outcome);
     else if (outcome->detail.n)
         log_scrubbed(ex, outcome);
+    cw_note_end(ex, outcome);
     if (waiter)
         waiter->ops->done(waiter, outcome);
     cw_exchange_put(ex);
@@ -129,6 +137,7 @@ void cw_exchange_cancel(cw_exchange *ex)
 {
     cw_source *source = ex->used->source;
     source->ops->cancel(source, &ex->call);
+    cw_note_end(ex, NULL);
     cw_exchange_put(ex);
 }
 

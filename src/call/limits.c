@@ -98,25 +98,25 @@ typedef struct tokens {
     struct {
         cw_bucket *bucket;
         cw_rate rate;
-        const char *whose; /* for the text */
+        const char *whose; /* for the text; NULL: the method's */
     } items[4];
     size_t n;
 } tokens;
 
 static void add_token(tokens *t, cw_bucket *bucket, cw_rate rate, const char *whose)
 {
-    if (!bucket || !rate.interval_ns)
-        return;
     t->items[t->n].bucket = bucket;
     t->items[t->n].rate = rate;
     t->items[t->n++].whose = whose;
 }
 
-static cw_code busy(cw_err *err, const char *what, cw_str name, uint32_t *ret_retry_s)
+/* A text that a model can make something of. */
+static cw_code refuse(const char *whose, cw_str name, uint32_t seconds, cw_err *err)
 {
-    *ret_retry_s = BUSY_RETRY_S;
-    return cw_fail(err, CW_LIMIT, "Too many calls of %s%.*s are running: try again in %u s", what,
-                   CW_STR_ARG(name), BUSY_RETRY_S);
+    if (!whose)
+        return cw_fail(err, CW_LIMIT, "Too many calls of %.*s: try again in %u s", CW_STR_ARG(name),
+                       seconds);
+    return cw_fail(err, CW_LIMIT, "Too many calls %s: try again in %u s", whose, seconds);
 }
 
 /* All of them, or none. */
@@ -127,37 +127,92 @@ static cw_code take_tokens(const tokens *t, cw_str name, uint64_t now, uint32_t 
         uint64_t wait = cw_bucket_take(t->items[i].bucket, t->items[i].rate, now);
         if (wait == 0)
             continue;
-        while (i-- > 0)
-            cw_bucket_give(t->items[i].bucket, t->items[i].rate);
+        for (size_t j = 0; j < i; j++)
+            cw_bucket_give(t->items[j].bucket, t->items[j].rate);
         uint64_t seconds = (wait + NS_PER_S - 1) / NS_PER_S;
         *ret_retry_s = seconds < UINT32_MAX ? (uint32_t)seconds : UINT32_MAX;
-        for (i = 0; i < t->n; i++) {
-            if (cw_bucket_take(t->items[i].bucket, (cw_rate){0}, now))
-                break;
-        }
-        return cw_fail(err, CW_LIMIT, "Too many calls of %.*s: try again in %u s", CW_STR_ARG(name),
-                       *ret_retry_s);
+        return refuse(t->items[i].whose, name, *ret_retry_s, err);
     }
     return CW_OK;
 }
 
-static cw_code enter_places(cw_limiter *l, const cw_call_limits *limits, const cw_method *method,
-                            cw_meter *tool, uint32_t calls, cw_limiter_place *ret,
-                            uint32_t *ret_retry_s, cw_err *err)
+static cw_code busy(const char *what, cw_str name, uint32_t *ret_retry_s, cw_err *err)
 {
-    cw_str source = method->source->name;
-    const cw_config_limited *own = find_limited(&limits->sources, source, source);
-    uint32_t of_source = own && own->calls ? own->calls : limits->calls_per_source;
-    if (tool && calls) {
-        if (!cw_meter_enter(tool, calls))
-            return busy(err, "", method->id, ret_retry_s);
-        ret->tool = tool;
+    *ret_retry_s = BUSY_RETRY_S;
+    return cw_fail(err, CW_LIMIT, "Too many calls of %s%.*s are running: try again in %u s", what,
+                   CW_STR_ARG(name), BUSY_RETRY_S);
+}
+
+/* What counts for one call. */
+typedef struct counted {
+    const cw_method *method;
+    cw_meter *tool, *source; /* NULL: not counted */
+    cw_rate rate;
+    uint32_t calls, source_calls;
+} counted;
+
+static counted count(cw_limiter *l, const cw_call_limits *limits, const cw_entry *entry)
+{
+    counted c = {.method = entry->method,
+                 .rate = limits->tool,
+                 .calls = limits->calls_per_tool,
+                 .source_calls = limits->calls_per_source};
+    cw_str source = c.method->source->name;
+    const cw_config_limited *own = find_limited(&limits->tools, c.method->id, entry->tool_name);
+    if (own && own->rate.n)
+        c.rate = rate_of(&own->rate);
+    if (own && own->calls)
+        c.calls = own->calls;
+    own = find_limited(&limits->sources, source, source);
+    if (own && own->calls)
+        c.source_calls = own->calls;
+    if (c.calls || c.rate.interval_ns)
+        c.tool = cw_meters_find(&l->tools, c.method->id);
+    if (c.source_calls)
+        c.source = cw_meters_find(&l->sources, source);
+    return c;
+}
+
+static cw_code take_places(const counted *c, cw_limiter_place *ret, uint32_t *ret_retry_s,
+                           cw_err *err)
+{
+    if (c->tool && c->calls) {
+        if (!cw_meter_enter(c->tool, c->calls))
+            return busy("", c->method->id, ret_retry_s, err);
+        ret->tool = c->tool;
     }
-    cw_meter *meter = of_source ? cw_meters_find(&l->sources, source) : NULL;
-    if (meter && !cw_meter_enter(meter, of_source)) {
+    if (!c->source)
+        return CW_OK;
+    if (!cw_meter_enter(c->source, c->source_calls)) {
         cw_limiter_leave(ret);
-        return busy(err, "the source ", source, ret_retry_s);
+        return busy("the source ", c->method->source->name, ret_retry_s, err);
     }
-    ret->source = meter;
+    ret->source = c->source;
     return CW_OK;
+}
+
+cw_code cw_limiter_enter(cw_limiter *l, const cw_call_limits *limits,
+                         const cw_call_request *request, uint64_t now, cw_limiter_place *ret,
+                         uint32_t *ret_retry_s, cw_err *err)
+{
+    char network[CW_THROTTLE_NETWORK];
+    const cw_caller *caller = cw_view_caller(request->view);
+    counted c = count(l, limits, request->entry);
+    tokens t = {.n = 0};
+    cw_code rc = take_places(&c, ret, ret_retry_s, err);
+    if (rc)
+        return rc;
+    if (c.tool)
+        add_token(&t, &c.tool->bucket, c.rate, NULL);
+    if (limits->caller.interval_ns && !cw_caller_is_anonymous(caller))
+        add_token(&t, cw_buckets_find(&l->callers, cw_caller_id(caller)), limits->caller,
+                  "by this caller");
+    if (limits->address.interval_ns && request->peer.n)
+        add_token(&t, cw_buckets_find(&l->addresses, cw_throttle_network(request->peer, network)),
+                  limits->address, "from this address");
+    add_token(&t, &l->global, limits->global, "to this server");
+    rc = take_tokens(&t, c.method->id, now, ret_retry_s, err);
+    if (rc)
+        cw_limiter_leave(ret);
+    return rc;
 }

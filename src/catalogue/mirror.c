@@ -13,9 +13,11 @@ typedef struct finder {
 bool cw_mirror_may_be_in(cw_str schema)
 {
     static const char keyword[] = CW_MIRROR_KEYWORD;
+    if (!schema.p || !schema.n)
+        return false;
     /* A backslash: it may be spelt with escapes. */
-    return schema.n && (memmem(schema.p, schema.n, keyword, sizeof keyword - 1) ||
-                        memchr(schema.p, '\\', schema.n));
+    return memmem(schema.p, schema.n, keyword, sizeof keyword - 1) ||
+           memchr(schema.p, '\\', schema.n);
 }
 
 /* ---- finding ---- */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/access.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "access/secret.h"
 #include "base/clock.h"
+#include "cli/audit_opts.h"
 #include "config/check.h"
 #include "config/quote.h"
 
@@ -19,8 +21,7 @@ int cw_access_open(const char *config, bool may_create, cw_access *ret)
         return code;
     if (ret->config->store.path.n == 0) {
         cw_config_unref(ret->config);
-        return cw_cli_usage(
-            "there is no database: set store.path in the configuration");
+        return cw_cli_usage("there is no database: set store.path in the configuration");
     }
     cw_db_opts opts = {
         .path = ret->config->store.path.p, .may_create = may_create, .busy_ms = BUSY_MS};
@@ -30,10 +31,18 @@ int cw_access_open(const char *config, bool may_create, cw_access *ret)
     return rc ? cw_access_close(ret, rc) : -1;
 }
 
+void cw_access_change(cw_access *a, const char *what, const char *target, const char *more)
+{
+    a->what = what;
+    snprintf(a->target, sizeof a->target, "%s%s%s", target, more ? " " : "", more ? more : "");
+}
+
 int cw_access_close(cw_access *a, cw_code rc)
 {
     int code;
     cw_db_close(a->db);
+    if (a->what)
+        cw_cli_record(a->config, a->what, cw_str_from(a->target), rc == CW_OK || rc == CW_DONE);
     cw_config_unref(a->config);
     if (rc == CW_OK || rc == CW_DONE)
         code = cw_cli_print_buf(&a->out);

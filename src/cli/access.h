@@ -16,6 +16,7 @@
 #ifndef CW_CLI_ACCESS_H
 #define CW_CLI_ACCESS_H
 
+#include "access/audit.h"
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/plugin.h"
@@ -27,11 +28,16 @@ typedef struct cw_access {
     cw_db *db;
     cw_buf out; /* what is printed at the end, when all went well */
     cw_err err;
+    const char *what; /* that is being changed, for the audit; NULL: nothing */
+    char target[CW_AUDIT_MAX_NAME];
 } cw_access;
 
 /* Load the configuration and open its database, making it when that is allowed. Returns -1, or
  * reports what is wrong and returns the exit code. */
 int cw_access_open(const char *config, bool may_create, cw_access *ret);
+/* What the command changes: "account grant", the account's name, the role's or NULL. Recorded by
+ * close. Never a secret. */
+void cw_access_change(cw_access *a, const char *what, const char *target, const char *more);
 /* Print `out` when rc is CW_OK or CW_DONE, else report a->err; release everything. */
 int cw_access_close(cw_access *a, cw_code rc);
 
@@ -76,9 +82,12 @@ CW_MUST_USE cw_code cw_access_walk_roles(cw_access *a, cw_access_pair_fn fn, voi
 CW_MUST_USE cw_code cw_access_read_password(const char *file, char *out, cw_err *err);
 
 int cw_cli_account(int argc, char **argv);
+int cw_cli_audit(int argc, char **argv);
+int cw_cli_why(int argc, char **argv);
 int cw_cli_cache(int argc, char **argv);
 int cw_cli_role(int argc, char **argv);
 int cw_cli_token(int argc, char **argv);
+int cw_cli_token_inspect(int argc, char **argv);
 int cw_cli_scope(int argc, char **argv);
 int cw_cli_permission(int argc, char **argv);
 

@@ -72,6 +72,7 @@ static int run_add(int argc, char **argv)
         code = cw_access_open(config, /* may_create= */ true, &a);
     if (code >= 0)
         return code;
+    cw_access_change(&a, spec.name, args.items[0], NULL);
     char hash[CW_PASSWORD_HASH] = "";
     cw_code rc = CW_OK;
     for (size_t i = 0; i < roles.n && !rc; i++)
@@ -276,6 +277,7 @@ static int run_remove(int argc, char **argv)
     int code = begin(&remove_spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
+    cw_access_change(&a, remove_spec.name, args.items[0], NULL);
     cw_code rc = cw_db_remove_account(a.db, cw_str_from(args.items[0]), &a.err);
     cw_buf_printf(&a.out, "account %s removed\n", args.items[0]);
     return cw_access_close(&a, rc);
@@ -285,9 +287,11 @@ static int run_block(int argc, char **argv, bool is_blocked)
 {
     cw_cli_args args = {0};
     cw_access a = {0};
-    int code = begin(is_blocked ? &block_spec : &unblock_spec, argc, argv, &args, &a);
+    const cw_cli_spec *spec = is_blocked ? &block_spec : &unblock_spec;
+    int code = begin(spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
+    cw_access_change(&a, spec->name, args.items[0], NULL);
     cw_code rc = cw_db_block_account(a.db, cw_str_from(args.items[0]), is_blocked, &a.err);
     cw_buf_printf(&a.out, "account %s is %s\n", args.items[0], is_blocked ? "blocked" : "active");
     return cw_access_close(&a, rc);
@@ -307,9 +311,11 @@ static int run_role(int argc, char **argv, bool has_it)
 {
     cw_cli_args args = {0};
     cw_access a = {0};
-    int code = begin(has_it ? &grant_spec : &revoke_spec, argc, argv, &args, &a);
+    const cw_cli_spec *spec = has_it ? &grant_spec : &revoke_spec;
+    int code = begin(spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
+    cw_access_change(&a, spec->name, args.items[0], args.items[1]);
     cw_code rc = has_it ? check_role(&a, args.items[1]) : CW_OK;
     if (!rc)
         rc = cw_db_grant(a.db, cw_str_from(args.items[0]), cw_str_from(args.items[1]), has_it,
@@ -353,6 +359,7 @@ static int run_password(int argc, char **argv)
         code = cw_access_open(config, /* may_create= */ false, &a);
     if (code >= 0)
         return code;
+    cw_access_change(&a, spec.name, args.items[0], NULL);
     char hash[CW_PASSWORD_HASH] = "";
     cw_code rc = no_password ? CW_OK : cw_access_read_password(file, hash, &a.err);
     if (!rc)

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "cli/audit_opts.h"
+#include "cli/issuers.h"
 #include "cli/plugin.h"
 #include "cli/sealing.h"
 
@@ -119,6 +121,33 @@ static void on_settled(void *ctx)
         uv_stop(&b->loop->uv);
 }
 
+/* ---- the audit ---- */
+
+static void on_audit_status(void *ctx, const cw_err *err)
+{
+    (void)ctx;
+    if (err)
+        cw_log_err(CW_LOG_ERROR, "audit", "records cannot be written and wait", err);
+    else
+        cw_log(CW_LOG_INFO, "audit", "records can be written again");
+}
+
+static cw_code open_audit(cw_backend *b, cw_err *err)
+{
+    cw_code rc = cw_audit_new(on_audit_status, NULL, &b->audit, err);
+    if (!rc)
+        cw_bridge_set_audit(b->bridge, b->audit);
+    return rc;
+}
+
+static void close_audit(cw_backend *b)
+{
+    uint64_t lost = cw_audit_free(b->audit);
+    if (lost)
+        cw_log(CW_LOG_ERROR, "audit", "records were lost", CW_KN("count", lost));
+    b->audit = NULL;
+}
+
 /* ---- accounts ---- */
 
 /* From the store's thread. What does not reach the main loop is asked for again with the next
@@ -218,7 +247,7 @@ static void on_ask_again(uv_timer_t *timer)
 static void on_store_changed(void *arg)
 {
     cw_backend *b = arg;
-    if (b->accounts && b->is_open)
+    if (b->has_store && b->is_open)
         read_store(b);
 }
 
@@ -234,12 +263,17 @@ static cw_code open_accounts(cw_backend *b, const cw_config *config, cw_err *err
                              .on_status = on_status,
                              .on_change = on_change,
                              .ctx = b};
-    if (config->store.path.n == 0)
+    b->has_store = config->store.path.n > 0;
+    if (!b->has_store && !config->access.issuers.n)
         return CW_OK;
-    cw_code rc = cw_accounts_new(&opts, &b->accounts, err);
+    cw_code rc = cw_issuers_new(b->loop, &b->issuers, err);
     if (!rc)
-        cw_bridge_set_accounts(b->bridge, b->accounts);
-    return rc;
+        rc = cw_accounts_new(&opts, &b->accounts, err);
+    if (rc)
+        return rc;
+    cw_accounts_set_issuers(b->accounts, b->issuers);
+    cw_bridge_set_accounts(b->bridge, b->accounts);
+    return CW_OK;
 }
 
 static cw_code make_roles(const cw_config *config, cw_roles **ret, cw_err *err)
@@ -262,13 +296,12 @@ static void use_roles(cw_backend *b, cw_caller *configured, cw_roles *roles)
 {
     cw_caller_unref(b->configured);
     b->configured = cw_caller_ref(configured);
-    if (!b->accounts) {
-        if (!b->is_owner || !b->snapshot)
-            set_anonymous(b, configured);
-        return;
-    }
-    cw_accounts_set_roles(b->accounts, roles);
-    read_store(b);
+    if (b->accounts)
+        cw_accounts_set_roles(b->accounts, roles);
+    if (b->has_store)
+        read_store(b);
+    else if (!b->is_owner || !b->snapshot)
+        set_anonymous(b, configured);
 }
 
 /* ---- configuration ---- */
@@ -313,6 +346,7 @@ static cw_bridge_settings settings_of(const cw_backend *b, const cw_config *conf
         .batch = config->limits.batch,
         .subscriptions = config->limits.subscriptions,
         .list_ttl_ms = LIST_TTL_MS,
+        .limits = cw_call_limits_of(config),
         .ignore_unknown_arguments = config->ignore_unknown_arguments,
         .clear_text_passwords = config->access.clear_text_passwords,
         .debug_headers = config->debug_headers,
@@ -333,11 +367,17 @@ cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
     cw_roles *roles = NULL;
     cw_translations *translations = NULL;
     cw_bridge_settings old = b->settings;
-    cw_code rc = new_anonymous(b, config, &configured, err);
+    cw_issuer_list issuers;
+    cw_code rc = cw_issuer_list_init(&issuers, config, err);
+    if (!rc)
+        rc = new_anonymous(b, config, &configured, err);
     if (!rc)
         rc = make_roles(config, &roles, err);
     if (!rc)
         rc = load_translations(b, config, &translations, err);
+    cw_audit_opts audit = cw_cli_audit_opts(config);
+    if (!rc && !b->is_looking)
+        rc = cw_audit_configure(b->audit, &audit, err);
     b->settings = settings_of(b, config);
     b->settings.translations = translations;
     b->settings.config = cw_config_ref(config);
@@ -346,6 +386,11 @@ cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
         set_anonymous(b, configured); /* sources may publish at once */
     if (!rc)
         rc = cw_sources_configure(b->sources, config, err);
+    if (!rc && b->issuers)
+        rc = cw_issuers_configure(b->issuers, issuers.items, issuers.n, err);
+    else if (!rc && issuers.n)
+        cw_log(CW_LOG_WARN, "config", "the first of access.issuers waits for a restart");
+    cw_issuer_list_done(&issuers);
     if (rc) {
         b->settings = old;
         cw_config_unref(config);
@@ -391,6 +436,8 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
     if (!rc)
         rc = cw_bridge_new(main_loop, n_loops, &b->bridge, err);
     if (!rc)
+        rc = open_audit(b, err);
+    if (!rc)
         rc = open_accounts(b, config, err);
     if (!rc)
         rc = make_door(b, config, err);
@@ -414,6 +461,11 @@ void cw_backend_set_account(cw_backend *b, const char *name)
     b->account = name;
 }
 
+void cw_backend_set_looking(cw_backend *b)
+{
+    b->is_looking = true;
+}
+
 void cw_backend_set_owner(cw_backend *b)
 {
     b->is_owner = true;
@@ -430,7 +482,7 @@ void cw_backend_wait(cw_backend *b, uint64_t ms, const bool *stop)
     uv_update_time(&b->loop->uv);
     uv_timer_start(&b->timer, on_late, ms, 0);
     b->is_waiting = true;
-    while ((!b->is_settled || (b->accounts && !b->is_read)) && !b->is_late && !*stop)
+    while ((!b->is_settled || (b->has_store && !b->is_read)) && !b->is_late && !*stop)
         uv_run(&b->loop->uv, UV_RUN_ONCE);
     b->is_waiting = false;
     uv_timer_stop(&b->timer);
@@ -458,6 +510,7 @@ void cw_backend_close(cw_backend *b)
     b->is_open = false;
     cw_sources_free(b->sources);
     b->sources = NULL;
+    cw_issuers_close(b->issuers);
     uv_close((uv_handle_t *)&b->timer, NULL);
     uv_close((uv_handle_t *)&b->again, NULL);
 }
@@ -467,7 +520,9 @@ void cw_backend_done(cw_backend *b)
     cw_backend_close(b);
     cw_mcp_free(b->mcp);
     cw_bridge_free(b->bridge);
+    close_audit(b);
     cw_accounts_free(b->accounts); /* its threads end here: nothing comes from them any more */
+    cw_issuers_free(b->issuers);
     cw_snapshot_unref(b->snapshot);
     cw_caller_unref(b->anonymous);
     cw_caller_unref(b->configured);
@@ -483,6 +538,7 @@ void cw_backend_done(cw_backend *b)
     b->mcp = NULL;
     b->snapshot = NULL;
     b->accounts = NULL;
+    b->issuers = NULL;
     b->anonymous = b->configured = b->read = NULL;
     b->spawner = NULL;
     b->host = NULL;

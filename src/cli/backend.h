@@ -28,10 +28,13 @@ typedef struct cw_backend {
     char *host; /* path of causeway-plugin-host */
     cw_spawner *spawner;
     cw_bridge *bridge;
-    cw_mcp *mcp; /* the door for MCP clients */
+    cw_mcp *mcp;     /* the door for MCP clients */
+    cw_audit *audit; /* may be switched off */
     cw_sources *sources;
     cw_snapshot *snapshot; /* published last; NULL: none yet */
     cw_accounts *accounts; /* NULL: nobody can log in */
+    bool has_store;        /* with a database */
+    cw_issuers *issuers;   /* NULL like accounts */
     cw_caller *anonymous;  /* by the configuration, and by the database as it was read last */
     cw_caller *configured; /* by the configuration alone */
     pthread_mutex_t lock;  /* of what the store's thread leaves here: */
@@ -44,6 +47,7 @@ typedef struct cw_backend {
     cw_bridge_settings settings;
     uv_timer_t timer; /* the end of waiting; later: publishing again after a failure */
     uv_timer_t again; /* asking a store again that was too busy */
+    bool is_looking;  /* nothing is recorded */
     bool is_open, is_waiting, is_settled, is_late, is_read;
 } cw_backend;
 
@@ -55,6 +59,8 @@ CW_MUST_USE cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned 
  * started it; before configure. The name is borrowed. */
 void cw_backend_set_account(cw_backend *b, const char *name);
 void cw_backend_set_owner(cw_backend *b);
+/* Nothing will be done for anybody: leave the audit alone. */
+void cw_backend_set_looking(cw_backend *b);
 /* Use a configuration: the first time, and again for a reload. On failure the old one stays. */
 CW_MUST_USE cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err);
 /* Run the main loop until every source and the database were tried once, for at most `ms`, or until

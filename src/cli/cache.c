@@ -14,6 +14,7 @@ static int order(const char *config, cw_str what, const char *done)
     int code = cw_access_open(config, /* may_create= */ true, &a);
     if (code >= 0)
         return code;
+    cw_access_change(&a, "cache", what.p, NULL);
     cw_code rc = cw_db_order(a.db, what, cw_clock_wall_ms(), &a.err);
     cw_buf_printf(&a.out,
                   "%s: a running server follows within a second; one that is not running\n"

@@ -21,11 +21,11 @@ typedef enum place { IN_HOME, IN_CONFIG } place;
 typedef struct client {
     const char *name;
     const char *title;
-    place place;
     const char *path;
     const char *section;
     const char *command_type; /* of a server that it starts; NULL: not said */
     const char *url_type;     /* of one that runs; NULL: not said */
+    place place;
     bool takes_url;
 } client;
 
@@ -36,12 +36,12 @@ typedef struct client {
 #endif
 
 static const client clients[] = {
-    {"claude-desktop", "Claude Desktop", IN_CONFIG, "Claude/claude_desktop_config.json",
-     "mcpServers", NULL, NULL, false},
-    {"claude-code", "Claude Code", IN_HOME, ".claude.json", "mcpServers", "stdio", "http", true},
-    {"vscode", "Visual Studio Code", IN_CONFIG, "Code/User/mcp.json", "servers", "stdio", "http",
+    {"claude-desktop", "Claude Desktop", "Claude/claude_desktop_config.json", "mcpServers", NULL,
+     NULL, IN_CONFIG, false},
+    {"claude-code", "Claude Code", ".claude.json", "mcpServers", "stdio", "http", IN_HOME, true},
+    {"vscode", "Visual Studio Code", "Code/User/mcp.json", "servers", "stdio", "http", IN_CONFIG,
      true},
-    {"cursor", "Cursor", IN_HOME, ".cursor/mcp.json", "mcpServers", NULL, NULL, true},
+    {"cursor", "Cursor", ".cursor/mcp.json", "mcpServers", NULL, NULL, IN_HOME, true},
 };
 
 static const client *find_client(const char *name)

@@ -110,8 +110,8 @@ cw_code cw_install_read(cw_str text, const char *section, cw_arena *arena, const
 cw_code cw_install_find(cw_str text, const char *section, cw_str name, cw_arena *arena,
                         cw_str *ret_value, cw_err *err)
 {
-    const cw_json *root;
-    cw_str plain;
+    const cw_json *root = NULL;
+    cw_str plain = {NULL, 0};
     *ret_value = (cw_str){NULL, 0};
     cw_code rc = cw_install_read(text, section, arena, &root, &plain, err);
     const cw_json *entry = rc ? NULL : cw_json_get(cw_json_get(root, cw_str_from(section)), name);
@@ -260,7 +260,7 @@ cw_code cw_install_put(cw_str text, const char *section, cw_str name, cw_str val
                        cw_buf *out, cw_err *err)
 {
     edit e = {.text = text, .out = out};
-    const cw_json *root;
+    const cw_json *root = NULL;
     cw_code rc = cw_install_read(text, section, arena, &root, &e.plain, err);
     if (rc)
         return rc;
@@ -314,13 +314,13 @@ cw_code cw_install_remove(cw_str text, const char *section, cw_str name, bool dr
                           cw_arena *arena, cw_buf *out, bool *ret_is_bare, cw_err *err)
 {
     edit e = {.text = text, .out = out};
-    const cw_json *root;
+    const cw_json *root = NULL;
     cw_code rc = cw_install_read(text, section, arena, &root, &e.plain, err);
     if (rc)
         return rc;
     const cw_json *list = cw_json_get(root, cw_str_from(section));
     const cw_json *entry = cw_json_get(list, name);
-    if (!entry)
+    if (!root || !list || !entry)
         return cw_fail(err, CW_NOTFOUND, "it has no entry");
     bool is_last = cw_json_count(list) == 1;
     *ret_is_bare = is_last && cw_json_count(root) == 1;

@@ -19,6 +19,8 @@ static const cw_cli_command commands[] = {
     {"permission", "list the permissions that are known", cw_cli_permission},
     {"token", "make and revoke API tokens", cw_cli_token},
     {"scope", "list the scopes that are known", cw_cli_scope},
+    {"why", "tell why somebody may call a tool or not", cw_cli_why},
+    {"audit", "print what was recorded of calls and changes", cw_cli_audit},
     {"cache", "have a running server write its lists anew", cw_cli_cache},
     {"server-json", "print the entry of this server for the MCP registry", cw_cli_server_json},
     {"version", "print the version", cw_cli_version},

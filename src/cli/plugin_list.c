@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/audit_opts.h"
 #include "cli/plugin.h"
 #include "config/quote.h"
 
@@ -332,6 +333,7 @@ static int run_switch(int argc, char **argv, bool on)
     if (code >= 0)
         return code;
     code = switch_plugin(config->plugins.folder.p, args.items[0], on);
+    cw_cli_record(config, spec.name, cw_str_from(args.items[0]), code == CW_EXIT_OK);
     cw_config_unref(config);
     return code;
 }

@@ -40,6 +40,7 @@ static int run_add(int argc, char **argv)
     int code = begin(&add_spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
+    cw_access_change(&a, add_spec.name, args.items[0], NULL);
     cw_code rc = cw_db_add_role(a.db, cw_str_from(args.items[0]), &a.err);
     cw_buf_printf(&a.out, "role %s added\n", args.items[0]);
     return cw_access_close(&a, rc);
@@ -52,6 +53,7 @@ static int run_remove(int argc, char **argv)
     int code = begin(&remove_spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
+    cw_access_change(&a, remove_spec.name, args.items[0], NULL);
     cw_code rc = cw_db_remove_role(a.db, cw_str_from(args.items[0]), &a.err);
     cw_buf_printf(&a.out, "role %s removed\n", args.items[0]);
     return cw_access_close(&a, rc);
@@ -61,9 +63,11 @@ static int run_allow(int argc, char **argv, bool may)
 {
     cw_cli_args args = {0};
     cw_access a = {0};
-    int code = begin(may ? &allow_spec : &deny_spec, argc, argv, &args, &a);
+    const cw_cli_spec *spec = may ? &allow_spec : &deny_spec;
+    int code = begin(spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
+    cw_access_change(&a, spec->name, args.items[0], args.items[1]);
     cw_code rc =
         cw_db_allow(a.db, cw_str_from(args.items[0]), cw_str_from(args.items[1]), may, &a.err);
     cw_buf_printf(&a.out, "role %s %s %s%s\n", args.items[0], may ? "may" : "may not",

@@ -12,6 +12,7 @@
 #include "door/health.h"
 #include "door/jsonrpc.h"
 #include "door/mcp.h"
+#include "door/resource.h"
 #include "door/rest.h"
 
 /* For this long the start waits for sources, so that the first client finds the tools. */
@@ -25,6 +26,7 @@ typedef struct service {
     cw_router router;
     cw_server *server;
     cw_backend backend;
+    cw_resource resource;
     cw_loop main_loop;
     uv_signal_t term, intr, hup;
     bool started, stopping;
@@ -80,6 +82,8 @@ static cw_server_opts server_opts(const cw_config *c)
         .n_hosts = c->hosts.n,
         .origins = c->origins.items,
         .n_origins = c->origins.n,
+        .proxies = c->trusted_proxies.items,
+        .n_proxies = c->trusted_proxies.n,
         .tls_certificate = c->tls.certificate.n ? c->tls.certificate.p : NULL,
         .tls_key = c->tls.key.n ? c->tls.key.p : NULL,
         .tls13_only = c->tls.min_version == CW_CONFIG_TLS_1_3,
@@ -153,6 +157,10 @@ static void reload(service *sv)
         sv->config = fresh;
         cw_log(CW_LOG_INFO, "config", "configuration read again");
     }
+    cw_audit_add(sv->backend.audit, &(cw_audit_record){.kind = CW_AUDIT_CHANGE,
+                                                       .door = "signal",
+                                                       .outcome = rc ? "failed" : "ok",
+                                                       .method = CW_STR("config reload")});
     cw_config_problems_done(&problems);
 }
 
@@ -263,13 +271,15 @@ static cw_code open_listeners(service *sv, cw_err *err)
 
 static cw_code add_routes(service *sv, cw_err *err)
 {
-    cw_code rc = cw_health_add_routes(&sv->router);
+    cw_code rc = cw_health_add_routes(&sv->router, sv->backend.audit);
     if (!rc)
         rc = cw_jsonrpc_add_routes(&sv->router, sv->backend.bridge);
     if (!rc)
         rc = cw_mcp_add_routes(&sv->router, sv->backend.mcp, sv->config->mcp.path);
     if (!rc)
         rc = cw_rest_add_routes(&sv->router, sv->backend.bridge);
+    if (!rc)
+        rc = cw_resource_add_routes(&sv->router, &sv->resource, sv->backend.bridge, sv->config);
     return rc ? cw_fail(err, rc, "routes: %s", cw_code_text(rc)) : CW_OK;
 }
 

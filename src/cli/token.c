@@ -136,6 +136,7 @@ static int run_create(int argc, char **argv)
         code = cw_access_open(config, /* may_create= */ false, &a);
     if (code >= 0)
         return code;
+    cw_access_change(&a, spec.name, args.items[0], name[0] ? name : NULL);
     return cw_access_close(&a, create(&a, &token, args.items[0], &scopes, json));
 }
 
@@ -258,6 +259,7 @@ static int run_revoke(int argc, char **argv)
     code = cw_access_open(config, /* may_create= */ false, &a);
     if (code >= 0)
         return code;
+    cw_access_change(&a, spec.name, args.items[0], NULL);
     cw_code rc = cw_db_revoke_token(a.db, (int64_t)id, cw_clock_wall_ms(), &a.err);
     cw_buf_printf(&a.out, "token %s is revoked%s\n", args.items[0],
                   rc == CW_DONE ? " already" : "");
@@ -270,6 +272,7 @@ int cw_cli_token(int argc, char **argv)
         {"create", "make a token and print it", run_create},
         {"list", "list the tokens", run_list},
         {"revoke", "refuse a token from now on", run_revoke},
+        {"inspect", "say whether a JWT would be accepted", cw_cli_token_inspect},
         {0},
     };
     static const cw_cli_group group = {

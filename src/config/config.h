@@ -88,6 +88,29 @@ typedef struct cw_config_roles {
     size_t n;
 } cw_config_roles;
 
+/* An authorization server whose tokens are taken. */
+typedef struct cw_config_issuer {
+    cw_str issuer;              /* unique */
+    cw_config_strings audience; /* empty: what public_url makes of us */
+    cw_str jwks_uri;            /* empty: what its metadata says */
+    cw_config_strings algorithms;
+    cw_config_strings roles; /* pointers to claims */
+    cw_config_roles scopes;  /* what a scope of a token allows */
+    cw_str account;          /* pointer to the claim with an account's name; empty: none */
+    cw_str introspection;    /* empty: what its metadata says, when there is a client_id */
+    cw_str client_id;
+    cw_str client_secret_file;
+    cw_str ca_file;
+    uint32_t leeway_ms;
+    bool accept_untyped; /* tokens without the type of RFC 9068 */
+    bool allow_private;
+} cw_config_issuer;
+
+typedef struct cw_config_issuers {
+    const cw_config_issuer *items;
+    size_t n;
+} cw_config_issuers;
+
 /* What the operator says about one method of a remote source. */
 typedef struct cw_config_overlay {
     cw_str method; /* its id there */
@@ -169,8 +192,9 @@ typedef struct cw_config {
         cw_config_tls_version min_version;
     } tls;
 
-    cw_config_strings hosts;   /* entries as net/hostcheck.h takes them */
-    cw_config_strings origins; /* likewise */
+    cw_config_strings hosts;           /* entries as net/hostcheck.h takes them */
+    cw_config_strings origins;         /* likewise */
+    cw_config_strings trusted_proxies; /* entries as net/proxies.h takes them */
 
     struct {
         uint32_t connections;
@@ -251,6 +275,8 @@ typedef struct cw_config {
     struct {
         bool clear_text_passwords; /* taken from other machines without TLS */
         cw_config_strings scopes;  /* known besides our own (access/scopes.h) */
+        bool shows_all_scopes;     /* in the metadata: also of tools that not everybody sees */
+        cw_config_issuers issuers;
     } access;
 
     struct {

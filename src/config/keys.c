@@ -16,9 +16,11 @@
 #define MAX_CALLS 1000000u
 #define MAX_SOURCES 100u
 #define MAX_CLIENTS 100u
-#define MAX_LIMITED 100u /* tools or sources with ceilings of their own */
+#define MAX_LIMITED 100u   /* tools or sources with ceilings of their own */
 #define MAX_METHODS 10000u /* of one source, as source/openrpc.h */
 #define MAX_ROLES 100u
+#define MAX_ISSUERS 16u /* CW_ISSUERS_MAX of access */
+#define MAX_AUDIENCES 64u
 #define KB 1024u
 #define MB (1024u * KB)
 #define GB (1024u * MB)
@@ -42,6 +44,21 @@ static const cw_config_remote default_remote = {
     .prefix = CW_STR_INIT(""),
     .timeout_ms = CW_REMOTE_CALL_MS,
     .connections = CW_REMOTE_MAX_CONNECTIONS,
+};
+static const cw_str default_algorithms[] = {
+    CW_STR_INIT("RS256"), CW_STR_INIT("PS256"), CW_STR_INIT("ES256"),
+    CW_STR_INIT("ES384"), CW_STR_INIT("EdDSA"),
+};
+static const cw_config_issuer default_issuer = {
+    .issuer = CW_STR_INIT(""),
+    .jwks_uri = CW_STR_INIT(""),
+    .algorithms = {default_algorithms, CW_COUNT(default_algorithms)},
+    .account = CW_STR_INIT(""),
+    .introspection = CW_STR_INIT(""),
+    .client_id = CW_STR_INIT(""),
+    .client_secret_file = CW_STR_INIT(""),
+    .ca_file = CW_STR_INIT(""),
+    .leeway_ms = CW_TOKEN_LEEWAY_MS,
 };
 static const cw_config_overlay default_overlay = {
     .method = CW_STR_INIT(""),
@@ -107,6 +124,7 @@ const cw_config cw_config_defaults = {
                 .memory = CW_PLUGIN_MAX_MEMORY,
                 .files = CW_PLUGIN_MAX_FILES},
     .store = {.path = CW_STR_INIT("")},
+    .access = {.shows_all_scopes = true},
     .schema = {.default_draft = CW_SCHEMA_2020_12, .assert_formats = true},
     .translations = {.folder = CW_STR_INIT(""),
                      .initial = CW_STR_INIT("en"),
@@ -387,6 +405,74 @@ static const cw_key mcp_keys[] = {
     {0},
 };
 
+static bool is_algorithm(cw_str text)
+{
+    for (size_t i = 0; i < CW_COUNT(default_algorithms); i++) {
+        if (cw_str_eq(text, default_algorithms[i]))
+            return true;
+    }
+    return false;
+}
+
+#define ISSUER_URL                                                                                 \
+    .is_valid = cw_names_is_issuer, .expected = "a URL such as \"https://login.example.org\"",     \
+    .pattern = CW_NAMES_ISSUER_PATTERN
+#define POINTER                                                                                    \
+    .is_valid = cw_names_is_pointer, .expected = "a JSON pointer such as \"/realm_access/roles\"", \
+    .pattern = CW_NAMES_POINTER_PATTERN
+
+static const cw_key scope_keys[] = {
+    {"permissions", &cw_type_strings, "What the scope allows", PERMISSIONS},
+    {0},
+};
+
+static const cw_key issuer_keys[] = {
+    {"issuer", &cw_type_text, "Its name, as its tokens and its metadata say it",
+     AT(cw_config_issuer, issuer), .is_required = true, ISSUER_URL},
+    {"audience", &cw_type_strings,
+     "Whom its tokens must be for; none is public_url, and public_url with mcp.path",
+     AT(cw_config_issuer, audience), .max = MAX_AUDIENCES, .is_valid = cw_check_is_clean,
+     .expected = "an audience such as \"https://example.org/mcp\"",
+     .pattern = CW_NAMES_CLEAN_PATTERN},
+    {"jwks_uri", &cw_type_text, "Where its keys are; null is what its metadata says",
+     AT(cw_config_issuer, jwks_uri), ISSUER_URL},
+    {"algorithms", &cw_type_strings, "Signatures that are accepted",
+     AT(cw_config_issuer, algorithms), .min = 1, .max = CW_COUNT(default_algorithms),
+     .is_valid = is_algorithm, .expected = "RS256, PS256, ES256, ES384 or EdDSA",
+     .pattern = "^(RS256|PS256|ES256|ES384|EdDSA)$"},
+    {"account", &cw_type_text,
+     "Claim with the name of an account; null: a token's claims alone count",
+     AT(cw_config_issuer, account), POINTER},
+    {"roles", &cw_type_strings, "Claims with names of roles", AT(cw_config_issuer, roles),
+     .max = MAX_ROLES, POINTER},
+    {"scopes", &cw_type_roles, "Permissions that scopes of a token give",
+     AT(cw_config_issuer, scopes), .max = MAX_NAMES, .children = scope_keys},
+    {"introspection", &cw_type_text,
+     "Where it is asked about opaque tokens; null is what its metadata says",
+     AT(cw_config_issuer, introspection), ISSUER_URL},
+    {"client_id", &cw_type_text, "Who asks about opaque tokens; null: they are refused",
+     AT(cw_config_issuer, client_id), .is_valid = cw_check_is_clean, .expected = LINE_EXPECTED,
+     .pattern = LINE_PATTERN},
+    {"client_secret_file", &cw_type_path, "File with the password for that",
+     AT(cw_config_issuer, client_secret_file)},
+    {"ca_file", &cw_type_path, "PEM file with who may vouch for its host; null: the system's",
+     AT(cw_config_issuer, ca_file)},
+    {"leeway", &cw_type_duration, "How far its clock may be from ours",
+     AT(cw_config_issuer, leeway_ms), .min = 0, .max = 300000},
+    {"accept_untyped", &cw_type_bool,
+     "Take JWTs that do not say that they are access tokens (RFC 9068)",
+     AT(cw_config_issuer, accept_untyped)},
+    {"allow_private", &cw_type_bool, "It may be on this machine or in a private network",
+     AT(cw_config_issuer, allow_private)},
+    {0},
+};
+
+static const cw_choice shown_scopes[] = {
+    {"all", true},
+    {"visible", false},
+    {0},
+};
+
 static const cw_key access_keys[] = {
     {"clear_text_passwords", &cw_type_bool,
      "Take passwords from other machines over connections without TLS",
@@ -395,6 +481,12 @@ static const cw_key access_keys[] = {
      "Scopes of your own tools; others are thought to be typing errors, and warned of",
      FIELD(access.scopes), .max = MAX_NAMES, .is_valid = is_scope,
      .expected = "a scope such as \"content:read\"", .pattern = SCOPE_PATTERN},
+    {"advertised_scopes", &cw_type_enum,
+     "Scopes in the metadata: of all tools, or of those that everybody sees",
+     FIELD(access.shows_all_scopes), .choices = shown_scopes},
+    {"issuers", &cw_type_items, "Authorization servers whose tokens are taken",
+     FIELD(access.issuers), .min = 0, .max = MAX_ISSUERS, .children = issuer_keys,
+     .item_size = sizeof(cw_config_issuer), .item_defaults = &default_issuer},
     {0},
 };
 
@@ -482,6 +574,11 @@ static const cw_key top_keys[] = {
      .min = 0, .max = MAX_NAMES, .is_valid = cw_names_is_origin,
      .expected = "an origin such as \"https://example.org\" or \"http://localhost:3000\"",
      .pattern = CW_NAMES_ORIGIN_PATTERN},
+    {"trusted_proxies", &cw_type_strings,
+     "Proxies whose X-Forwarded headers count: addresses, networks, or unix",
+     FIELD(trusted_proxies), .min = 0, .max = MAX_NAMES, .is_valid = cw_names_is_network,
+     .expected = "an address or network such as \"10.0.0.0/8\", or \"unix\"",
+     .pattern = CW_NAMES_NETWORK_PATTERN},
     {"limits", &cw_type_section, "Ceilings; what exceeds one is refused", .children = limits_keys},
     {"timeouts", &cw_type_section, "How long to wait", .children = timeouts_keys},
     {"log", &cw_type_section, "The log", .children = log_keys},

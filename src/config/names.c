@@ -226,6 +226,46 @@ bool cw_names_is_public_url(cw_str text)
     return is_host_port(host) && is_plain_path(cw_str_make(rest.p + host.n, rest.n - host.n));
 }
 
+bool cw_names_is_issuer(cw_str text)
+{
+    cw_str rest;
+    cw_str scheme = cw_str_cut(text, ':', &rest);
+    bool is_web = cw_str_is(scheme, "http") || cw_str_is(scheme, "https");
+    if (!is_web || text.n >= CW_PUBLIC_URL_MAX || !rest.p || !cw_str_starts(rest, CW_STR("//")))
+        return false;
+    rest = cw_str_make(rest.p + 2, rest.n - 2);
+    const char *slash = memchr(rest.p, '/', rest.n);
+    cw_str host = cw_str_make(rest.p, slash ? (size_t)(slash - rest.p) : rest.n);
+    for (size_t i = host.n; i < rest.n; i++) {
+        if (rest.p[i] <= ' ' || rest.p[i] > '~' || strchr("?#<>", rest.p[i]))
+            return false;
+    }
+    return host.n && host.p[0] != '*' && is_host_port(host);
+}
+
+bool cw_names_is_network(cw_str text)
+{
+    cw_str length;
+    uint64_t bits = 0;
+    cw_str address = cw_str_cut(text, '/', &length);
+    bool is_v4 = is_ip(AF_INET, address);
+    if (cw_str_is(text, "unix"))
+        return true;
+    if (length.p && (!cw_str_to_u64(length, &bits) || bits > (is_v4 ? 32 : 128)))
+        return false;
+    return is_v4 || is_ip(AF_INET6, address);
+}
+
+bool cw_names_is_pointer(cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char next = i + 1 < text.n ? text.p[i + 1] : 0;
+        if ((unsigned char)text.p[i] < ' ' || (text.p[i] == '~' && next != '0' && next != '1'))
+            return false;
+    }
+    return text.n > 0 && text.p[0] == '/';
+}
+
 bool cw_names_is_path(cw_str text)
 {
     return text.n > 1 && text.n <= PATH_MAX_BYTES && is_plain_path(text);

@@ -38,6 +38,16 @@ const char *cw_names_check_url(cw_str text, cw_str *ret_socket);
 bool cw_names_is_public_url(cw_str text);
 #define CW_NAMES_PUBLIC_URL_PATTERN                                                                \
     "^https?://([0-9A-Za-z._-]+|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?(/[0-9A-Za-z._~-]+)*$"
+/* "https://host[:port][/path]" as an issuer writes it: perhaps with a final slash, without query,
+ * fragment and user; http too. */
+bool cw_names_is_issuer(cw_str text);
+#define CW_NAMES_ISSUER_PATTERN "^https?://[^/?#@\\s]+(/[!-\"$-;=@-~]*)?$"
+/* An address, a network such as "10.0.0.0/8", or "unix". */
+bool cw_names_is_network(cw_str text);
+#define CW_NAMES_NETWORK_PATTERN "^(unix|[0-9.]+(/[0-9]{1,2})?|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$"
+/* A JSON pointer that is not empty: "/realm_access/roles". */
+bool cw_names_is_pointer(cw_str text);
+#define CW_NAMES_POINTER_PATTERN "^(/([^~/\\u0000-\\u001f]|~[01])*)+$"
 /* "/name[/name…]", without a final slash. */
 bool cw_names_is_path(cw_str text);
 #define CW_NAMES_PATH_PATTERN "^(/[0-9A-Za-z._~-]+)+$"

@@ -156,6 +156,61 @@ static cw_code check_sources(cw_checker *c, const cw_config *config)
     return rc;
 }
 
+/* Paths of the other doors: config stands below them, and a test holds the two together. */
+static cw_code check_path(cw_checker *c, const cw_config *config)
+{
+    static const char *const taken[] = {
+        "/healthz",          "/readyz",
+        "/jsonrpc",          "/jsonrpc/methods",
+        "/mcp/tools/list",   "/mcp/tools/describe",
+        "/mcp/tools/invoke", "/.well-known/mcp.json",
+    };
+    for (size_t i = 0; i < CW_COUNT(taken); i++) {
+        if (cw_str_is(config->mcp.path, taken[i]))
+            return complain(c, "mcp", "path", NULL, "%s is something else already", taken[i]);
+    }
+    return CW_OK;
+}
+
+static cw_code check_issuer(cw_checker *c, const cw_config *config, const cw_config_issuer *issuer,
+                            const cw_place *place, const cw_json *v)
+{
+    bool is_clear = cw_str_starts(issuer->issuer, CW_STR("http:"));
+    if (is_clear && !issuer->allow_private)
+        return cw_check_problem(c, place, v,
+                                "an issuer without https needs \"allow_private: true\"");
+    if (!issuer->audience.n && !config->public_url.n)
+        return cw_check_problem(c, place, v,
+                                "whom are its tokens for? set \"audience\", or public_url");
+    if (issuer->client_id.n && !issuer->client_secret_file.n)
+        return cw_check_problem(c, place, v, "client_id needs client_secret_file");
+    if (issuer->account.n && !config->store.path.n)
+        return cw_check_problem(c, place, v, "\"account\" needs store.path");
+    return CW_OK;
+}
+
+static cw_code check_issuers(cw_checker *c, const cw_config *config)
+{
+    const cw_place root = {0};
+    const cw_place access = {.up = &root, .name = CW_STR("access")};
+    const cw_place list = {.up = &access, .name = CW_STR("issuers")};
+    const cw_json *v = find(c, "access", "issuers");
+    bool is_list = cw_json_is(v, CW_JSON_ARRAY);
+    const cw_config_issuers *all = &config->access.issuers;
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < all->n && !rc; i++) {
+        const cw_place item = {.up = &list, .index = i};
+        for (size_t j = 0; j < i && !rc; j++) {
+            if (cw_str_eq(all->items[i].issuer, all->items[j].issuer))
+                rc = complain_item(c, &list, v, i, "issuer", j);
+        }
+        if (!rc)
+            rc = check_issuer(c, config, &all->items[i], is_list ? &item : &list,
+                              is_list ? cw_json_at(v, i) : v);
+    }
+    return rc;
+}
+
 cw_code cw_rules_check(cw_checker *c, const cw_config *config)
 {
     cw_code rc = check_listeners(c, config);
@@ -165,5 +220,9 @@ cw_code cw_rules_check(cw_checker *c, const cw_config *config)
         rc = check_limits(c, config);
     if (!rc)
         rc = check_sources(c, config);
+    if (!rc)
+        rc = check_path(c, config);
+    if (!rc)
+        rc = check_issuers(c, config);
     return rc;
 }

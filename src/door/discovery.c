@@ -14,6 +14,7 @@
 #include "base/digits.h"
 #include "catalogue/cursor.h"
 #include "catalogue/translate.h"
+#include "door/resource.h"
 #include "door/rest_int.h"
 #include "door/turn.h"
 #include "json/write.h"
@@ -207,11 +208,13 @@ static void fail_nomem(cw_http_req *req)
 /* Calling is what these methods are for: who may not is asked to log in, as on /jsonrpc. */
 static bool may_ask(cw_http_req *req, cw_bridge_loop *bl, cw_view *view)
 {
-    cw_refused refused = {.bl = bl, .view = view, .verdict = cw_view_call_verdict(view)};
+    cw_refused refused = {
+        .bl = bl, .req = req, .view = view, .verdict = cw_view_call_verdict(view)};
     cw_refusal refusal;
     cw_buf b;
     if (refused.verdict == CW_VERDICT_ALLOW)
-        return cw_rest_may_discover(req, view);
+        return cw_rest_may_discover(req, bl, view);
+    cw_rest_note(req, bl, view, CW_STR(""), refused.verdict);
     if (cw_refusal_make(&refused, cw_http_req_arena(req), &refusal)) {
         fail_nomem(req);
         return false;
@@ -259,7 +262,7 @@ static void answer(cw_http_req *req, cw_bridge_loop *bl, page *p, cw_rest_docume
 static void methods(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
     (void)self;
-    page p = {.view = view, .base = cw_rest_base(req, bl)};
+    page p = {.view = view, .base = cw_resource_base(req, bl)};
     char offset[CW_DIGITS_SIZE];
     if (!may_ask(req, bl, view) || !read_offset(req, &p))
         return;
@@ -277,7 +280,7 @@ static void methods(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *s
 static void method(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
     (void)self;
-    page p = {.view = view, .base = cw_rest_base(req, bl)};
+    page p = {.view = view, .base = cw_resource_base(req, bl)};
     if (!may_ask(req, bl, view))
         return;
     p.entry = cw_view_find_method(view, cw_http_req_param(req));

@@ -9,8 +9,11 @@
 #ifndef CW_DOOR_HEALTH_H
 #define CW_DOOR_HEALTH_H
 
+#include "access/audit.h"
 #include "net/router.h"
 
-CW_MUST_USE cw_code cw_health_add_routes(cw_router *router);
+/* `audit` (borrowed; NULL: none) that cannot be written is told by both: the status is "degraded",
+ * with 200, since everything else works. */
+CW_MUST_USE cw_code cw_health_add_routes(cw_router *router, cw_audit *audit);
 
 #endif

@@ -4,6 +4,7 @@
 #include "access/scopes.h"
 #include "access/secret.h"
 #include "base/digits.h"
+#include "door/resource.h"
 #include "json/write.h"
 
 #define REALM "realm=\"MCP Tools\""
@@ -18,6 +19,7 @@
 #define UNAVAILABLE_S 1u
 
 const cw_identify_texts cw_identify_rest = {
+    .door = "rest",
     .wrong = CW_STR_INIT("{\"error\":{\"code\":\"unauthorized\",\"message\":"
                          "\"The credentials are invalid or expired.\"}}"),
     .clear_text = CW_STR_INIT("{\"error\":{\"code\":\"access_denied\",\"message\":"
@@ -38,6 +40,7 @@ typedef struct pending {
     const cw_identify_texts *texts;
     cw_identified_fn fn;
     void *self;
+    bool has_waited; /* for the login to be verified */
 } pending;
 
 static void reply(cw_http_req *req, unsigned status, cw_str body, cw_str name, cw_str value)
@@ -48,10 +51,31 @@ static void reply(cw_http_req *req, unsigned status, cw_str body, cw_str name, c
                  .status = status, .body = body, .headers = headers, .n_headers = name.n ? 2 : 1});
 }
 
-static void reply_wrong(cw_http_req *req, const cw_identify_texts *texts, bool offers_basic)
+static bool offers_basic(const cw_bridge_loop *bl)
 {
-    reply(req, 401, texts->wrong, CW_STR("WWW-Authenticate"),
-          offers_basic ? CW_STR(INVALID ", " BASIC) : CW_STR(INVALID));
+    cw_accounts *accounts = cw_bridge_accounts(bl);
+    return accounts && cw_accounts_store(accounts);
+}
+
+/* The same bytes whatever is wrong: they tell nobody how near a guess was. */
+static void reply_wrong(cw_http_req *req, cw_bridge_loop *bl, const cw_identify_texts *texts)
+{
+    cw_buf b;
+    cw_accounts *accounts = cw_bridge_accounts(bl);
+    cw_buf_init(&b, CW_HTTP_ANSWER_HEAD);
+    cw_buf_add(&b, CW_STR(INVALID));
+    cw_resource_add_link(&b, req, bl, texts->is_endpoint);
+    if (accounts && cw_accounts_has_issuers(accounts)) {
+        cw_buf_add(&b, CW_STR(", scope=\""));
+        cw_resource_add_scopes(&b, bl, SCOPES_MAX);
+        cw_buf_add_char(&b, '"');
+    }
+    if (offers_basic(bl))
+        cw_buf_add(&b, CW_STR(", " BASIC));
+    cw_str kept =
+        b.code ? (cw_str){NULL, 0} : cw_arena_dup_str(cw_http_req_arena(req), cw_buf_str(&b));
+    cw_buf_done(&b);
+    reply(req, 401, texts->wrong, CW_STR("WWW-Authenticate"), kept.p ? kept : CW_STR(INVALID));
 }
 
 static void reply_later(cw_http_req *req, unsigned status, cw_str body, uint32_t seconds)
@@ -66,6 +90,7 @@ static void take(const pending *p, const cw_login *login)
     const cw_identify_texts *texts = p->texts;
     cw_bridge_loop *bl = cw_bridge_at(p->bridge, cw_http_req_loop(req));
     cw_view *view = NULL;
+    cw_identify_note(req, bl, texts, login, !p->has_waited);
     switch (login->status) {
     case CW_LOGIN_OK:
         view = cw_bridge_view(bl, login->caller);
@@ -75,7 +100,7 @@ static void take(const pending *p, const cw_login *login)
             reply_later(req, 503, texts->unavailable, UNAVAILABLE_S);
         return;
     case CW_LOGIN_WRONG:
-        reply_wrong(req, texts, /* offers_basic= */ true);
+        reply_wrong(req, bl, texts);
         return;
     case CW_LOGIN_TOO_MANY:
         reply_later(req, 429, texts->too_many, login->retry_s);
@@ -92,6 +117,7 @@ static void on_login(cw_login_waiter *waiter, const cw_login *login)
 {
     /* A copy: the answer ends the arena that it lives in. */
     pending p = *CW_CONTAINER(waiter, pending, waiter);
+    p.has_waited = true;
     take(&p, login);
 }
 
@@ -136,7 +162,8 @@ void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *t
     cw_accounts *accounts = cw_bridge_accounts(bl);
     /* Whoever is in front of us may have read the other one of two. */
     if (!accounts || cw_http_req_repeats(req, CW_STR("Authorization"))) {
-        reply_wrong(req, texts, /* offers_basic= */ accounts != NULL);
+        cw_identify_note(req, bl, texts, &(cw_login){.status = CW_LOGIN_WRONG}, false);
+        reply_wrong(req, bl, texts);
         return;
     }
     if (cw_credentials_is_basic(header) && !cw_bridge_settings_of(bl)->clear_text_passwords &&
@@ -166,6 +193,7 @@ static void write_challenge(cw_buf *out, const cw_refused *r)
     cw_buf_add(out, CW_STR(BEARER));
     if (r->verdict == CW_VERDICT_SCOPES)
         cw_buf_add(out, CW_STR(", error=\"insufficient_scope\""));
+    cw_resource_add_link(out, r->req, r->bl, r->names_all);
     for (size_t i = 0; r->needs && i < r->needs->n_scopes && out->n < SCOPES_MAX; i++) {
         cw_str scope = r->needs->scopes[i];
         /* Others cannot be named in a header. */
@@ -180,7 +208,7 @@ static void write_challenge(cw_buf *out, const cw_refused *r)
         cw_buf_add_char(out, '"');
     /* A password never satisfies scopes. */
     bool can_help = r->verdict == CW_VERDICT_LOGIN && !(r->needs && any);
-    if (can_help && cw_bridge_accounts(r->bl))
+    if (can_help && offers_basic(r->bl))
         cw_buf_add(out, CW_STR(", " BASIC));
 }
 

@@ -25,6 +25,8 @@
 
 /* The bodies of a door's refusals. */
 typedef struct cw_identify_texts {
+    const char *door;   /* its name for the audit */
+    bool is_endpoint;   /* the one for MCP clients: they are sent to its own metadata */
     cw_str wrong;       /* 401: wrong or expired credentials */
     cw_str clear_text;  /* 403: a password over a connection that others can listen to */
     cw_str too_many;    /* 429: failures, or logins at once */
@@ -42,13 +44,19 @@ typedef void (*cw_identified_fn)(cw_http_req *req, cw_bridge_loop *bl, cw_view *
 void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *texts,
                  cw_identified_fn fn, void *self);
 
+/* Have the audit know of a login, unless it is one that is remembered. */
+void cw_identify_note(const cw_http_req *req, const cw_bridge_loop *bl,
+                      const cw_identify_texts *texts, const cw_login *login, bool is_remembered);
+
 /* Whose call was refused, and why. */
 typedef struct cw_refused {
     const cw_bridge_loop *bl; /* with accounts a password is offered */
+    cw_http_req *req;         /* NULL: not over HTTP */
     const cw_view *view;      /* the caller's */
     cw_verdict verdict;       /* LOGIN, SCOPES or FORBIDDEN */
     const cw_needs *needs;    /* NULL: a general permission was missing */
-    bool names_all; /* the challenge names all scopes that are needed, not the missing ones */
+    bool names_all; /* MCP: the challenge names all scopes that are needed, not the missing ones,
+                       and sends the client to the metadata of the endpoint */
 } cw_refused;
 
 /* How a refusal of the gate is said. */

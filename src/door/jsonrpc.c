@@ -3,7 +3,8 @@
  *
  * Statuses of a single message: 400 when the message is wrong, 200 when the method
  * was run (its own errors too), 500 when it could not be, 401 or 403 when the gate
- * refuses, 204 for a notification. A batch is 200, or 204 without answers.
+ * refuses, 429 when it is called too often, 204 for a notification. A batch is 200, or 204 without
+ * answers.
  */
 #include "door/jsonrpc.h"
 
@@ -18,6 +19,7 @@
                 "\"id\":null}")
 
 const cw_identify_texts cw_identify_jsonrpc = {
+    .door = "jsonrpc",
     .wrong = REFUSED("Invalid credentials"),
     .clear_text = REFUSED("Passwords are only taken over encrypted connections"),
     .too_many = REFUSED("Too many attempts to log in"),
@@ -43,7 +45,11 @@ static void fail(cw_turn_item *item, unsigned status, int64_t code, const char *
 static void refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs)
 {
     const cw_turn_opts *opts = &item->turn->opts;
-    cw_refused refused = {.bl = opts->bl, .view = opts->view, .verdict = verdict, .needs = needs};
+    cw_refused refused = {.bl = opts->bl,
+                          .req = cw_port_req(item->turn->port),
+                          .view = opts->view,
+                          .verdict = verdict,
+                          .needs = needs};
     cw_refusal refusal;
     cw_buf b;
     if (cw_refusal_make(&refused, item->turn->port->arena, &refusal)) {
@@ -53,6 +59,15 @@ static void refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_message_error(&b, CW_REFUSAL_CODE, cw_str_from(refusal.message), refusal.data, item->id);
     cw_turn_answer(item, refusal.status, &b, refusal.challenge);
+}
+
+static void fail_often(cw_turn_item *item, const cw_call_refusal *refusal)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_message_often(&b, refusal->err.msg, refusal->retry_s, item->id);
+    item->retry_s = refusal->retry_s;
+    cw_turn_answer(item, 429, &b, CW_STR(""));
 }
 
 static void on_done(cw_sink *sink, const cw_outcome *outcome)
@@ -95,13 +110,28 @@ typedef struct message {
 
 static const cw_sink_ops sink_ops = {cw_sink_no_progress, cw_sink_no_log, on_done};
 
+static const char *door_of(const cw_jsonrpc_in *in)
+{
+    return in->only ? "rest" : "jsonrpc";
+}
+
+static cw_call_request request_of(const message *m, const cw_entry *entry, cw_sink *sink)
+{
+    const cw_turn *turn = m->item->turn;
+    return (cw_call_request){.view = turn->opts.view,
+                             .entry = entry,
+                             .params = m->params,
+                             .sink = sink,
+                             .door = door_of(m->in),
+                             .peer = turn->port->peer};
+}
+
 /* Nobody is told how a notification went, not even that it was refused. */
 static void start_notification(const message *m, const cw_entry *entry)
 {
     static cw_sink nobody = {&sink_ops};
     cw_turn *turn = m->item->turn;
-    cw_call_request request = {
-        .view = turn->opts.view, .entry = entry, .params = m->params, .sink = &nobody};
+    cw_call_request request = request_of(m, entry, &nobody);
     cw_call_handle call;
     cw_call_refusal refusal;
     if (!cw_call_start(turn->opts.bl, &request, &call, &refusal))
@@ -119,16 +149,36 @@ static void start_call(const message *m, const cw_entry *entry)
         return;
     }
     *call = (rpc_call){.sink = {&sink_ops}, .item = item};
-    cw_call_request request = {
-        .view = turn->opts.view, .entry = entry, .params = m->params, .sink = &call->sink};
+    cw_call_request request = request_of(m, entry, &call->sink);
     cw_call_refusal refusal;
     cw_code rc = cw_call_start(turn->opts.bl, &request, &item->call, &refusal);
     if (rc == CW_DECLINED)
         refuse(item, refusal.verdict, &entry->method->needs);
     else if (rc == CW_PARAMS)
         fail(item, 400, CW_RPC_PARAMS, refusal.err.msg);
+    else if (rc == CW_LIMIT)
+        fail_often(item, &refusal);
     else if (rc)
         fail(item, 500, CW_RPC_INTERNAL, refusal.err.msg);
+}
+
+/* There is no such method for this caller, or none at all. */
+static void refuse_name(const message *m, cw_verdict verdict)
+{
+    cw_turn_item *item = m->item;
+    bool is_unknown = verdict == CW_VERDICT_ALLOW;
+    cw_call_note(m->in->bl,
+                 &(cw_call_refused){.view = m->in->view,
+                                    .door = door_of(m->in),
+                                    .peer = item->turn->port->peer,
+                                    .name = m->method,
+                                    .verdict = is_unknown ? CW_VERDICT_HIDDEN : verdict});
+    if (m->is_notification)
+        cw_turn_skip(item);
+    else if (is_unknown)
+        fail(item, 400, CW_RPC_METHOD, NULL);
+    else
+        refuse(item, verdict, NULL);
 }
 
 /* A GET can be made by a link or a picture: it runs only what changes nothing. */
@@ -177,12 +227,8 @@ static void run(const message *m)
         start_notification(m, entry);
     else if (entry)
         start_call(m, entry);
-    else if (m->is_notification)
-        cw_turn_skip(m->item);
-    else if (verdict != CW_VERDICT_ALLOW)
-        refuse(m->item, verdict, NULL);
     else
-        fail(m->item, 400, CW_RPC_METHOD, NULL);
+        refuse_name(m, verdict);
 }
 
 static bool is_id(const cw_json *v)

@@ -18,6 +18,8 @@
     CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"" text "\"}}")
 
 const cw_identify_texts cw_mcp_identify_texts = {
+    .is_endpoint = true,
+    .door = "mcp",
     .wrong = REFUSED("Invalid credentials"),
     .clear_text = REFUSED("Passwords are only taken over encrypted connections"),
     .too_many = REFUSED("Too many attempts to log in"),
@@ -42,11 +44,43 @@ void cw_mcp_fail(cw_turn_item *item, unsigned status, int64_t code, const char *
     cw_turn_answer(item, status, &b, CW_STR(""));
 }
 
+const char *cw_mcp_door_name(const cw_port *port)
+{
+    return port->session ? "stdio" : "mcp";
+}
+
+void cw_mcp_note(const cw_turn_item *item, cw_str name, cw_verdict verdict)
+{
+    const cw_turn *turn = item->turn;
+    cw_call_note(turn->opts.bl, &(cw_call_refused){.view = turn->opts.view,
+                                                   .door = cw_mcp_door_name(turn->port),
+                                                   .peer = turn->port->peer,
+                                                   .name = name,
+                                                   .verdict = verdict});
+}
+
+void cw_mcp_fail_often(cw_turn_item *item, const cw_call_refusal *refusal)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_message_often(&b, refusal->err.msg, refusal->retry_s, item->id);
+    item->retry_s = refusal->retry_s;
+    cw_turn_answer(item, 429, &b, CW_STR(""));
+}
+
 void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs)
 {
     const cw_turn_opts *opts = &item->turn->opts;
-    cw_refused refused = {
-        .bl = opts->bl, .view = opts->view, .verdict = verdict, .needs = needs, .names_all = true};
+    /* Of a method's own needs the call has told. */
+    if (!needs)
+        cw_mcp_note(item, CW_STR(""), verdict);
+    cw_port *port = item->turn->port;
+    cw_refused refused = {.bl = opts->bl,
+                          .req = port->session ? NULL : cw_port_req(port),
+                          .view = opts->view,
+                          .verdict = verdict,
+                          .needs = needs,
+                          .names_all = true};
     cw_refusal refusal;
     cw_buf b;
     if (cw_refusal_make(&refused, item->turn->port->arena, &refusal)) {
@@ -221,8 +255,8 @@ static const char *check_batch(const cw_port *port, const cw_mcp_session *sessio
                                const cw_json *list, uint32_t most)
 {
     cw_str version = cw_port_header(port, CW_STR("MCP-Protocol-Version"));
-    if (!version.p && session->version.n)
-        version = session->version;
+    if (!version.p && (session->version.n || port->session))
+        version = session->version; /* of lines it is not assumed before the handshake */
     if (!cw_mcp_allows_batch(version))
         return "This protocol version has no batches";
     if (cw_json_count(list) == 0 || cw_json_count(list) > most)

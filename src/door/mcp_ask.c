@@ -307,8 +307,10 @@ bool cw_mcp_ask_resume(const cw_mcp_request *r, cw_mcp_running *call)
     const cw_json *text = cw_json_get(r->params, CW_STR("requestState"));
     const cw_json *responses = cw_json_get(r->params, CW_STR("inputResponses"));
     int64_t rounds = 0;
-    if (!text)
-        return true; /* a first call; answers to nothing mean nothing */
+    if (!text) {
+        call->early = cw_json_is(responses, CW_JSON_OBJECT) ? responses : NULL;
+        return true;
+    }
     const cw_json *state =
         cw_json_is(text, CW_JSON_STRING) ? open_state(r, call, cw_json_text(text)) : NULL;
     if (!state || (responses && !cw_json_is(responses, CW_JSON_OBJECT))) {
@@ -325,6 +327,36 @@ bool cw_mcp_ask_resume(const cw_mcp_request *r, cw_mcp_running *call)
         return true;
     cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
     return false;
+}
+
+/* Whether the client has answered all that is asked now before it was asked. Nothing else of what
+ * it has sent counts. */
+static bool take_early(cw_mcp_running *call, const cw_outcome *outcome)
+{
+    cw_arena *arena = call->item->turn->port->arena;
+    cw_mcp_answer fresh[CW_MCP_ASKS];
+    const cw_json *old = NULL;
+    size_t n = 0;
+    if (!call->early ||
+        (call->answers.n && cw_json_read(call->answers, NULL, arena, &old, NULL, NULL)))
+        return false;
+    for (const cw_json *k = cw_json_first(outcome->asks); k; k = cw_json_next_key(k)) {
+        const cw_json *ask = cw_json_value(k);
+        const cw_json *answer = cw_json_get(call->early, cw_json_text(k));
+        cw_err err;
+        /* What it was told already and asks again is not answered by saying it once more. */
+        if (!answer || cw_json_get(old, cw_json_text(k)) ||
+            cw_mcp_ask_check(call, cw_mcp_ask_kind_of(ask), cw_mcp_ask_form(ask), answer, &err))
+            return false;
+        fresh[n++] = (cw_mcp_answer){cw_json_text(k), cw_json_span(answer)};
+    }
+    cw_str answers = n ? cw_mcp_ask_join(old, fresh, n, arena) : (cw_str){NULL, 0};
+    cw_str state = cw_arena_dup_str(arena, outcome->state);
+    if (!answers.p || !state.p)
+        return false;
+    call->answers = answers;
+    call->state = state;
+    return true;
 }
 
 /* ---- both ---- */
@@ -372,6 +404,8 @@ void cw_mcp_ask(cw_mcp_running *call, const cw_outcome *outcome)
     }
     if (capability) {
         fail_missing(call, capability);
+    } else if (call->era->is_stamped && take_early(call, outcome)) {
+        cw_mcp_call_run(call);
     } else if (call->era->is_stamped) {
         cw_mcp_link_remove(&call->link);
         answer_input_required(call, outcome);

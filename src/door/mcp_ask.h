@@ -52,6 +52,8 @@ struct cw_mcp_running {
     unsigned n_rounds;
     cw_str state;   /* what the method wants back */
     cw_str answers; /* a JSON object, or empty */
+    /* Answers that came with a first call, before any question; NULL: none. */
+    const cw_json *early;
     cw_mcp_question *questions;
     size_t n_questions, n_open;
     cw_deadline wait;

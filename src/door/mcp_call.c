@@ -166,6 +166,8 @@ static void refuse(cw_mcp_running *call, cw_code rc, const cw_call_refusal *refu
     close_call(call);
     if (rc == CW_DECLINED)
         cw_mcp_refuse(item, refusal->verdict, &call->job.entry->method->needs);
+    else if (rc == CW_LIMIT)
+        cw_mcp_fail_often(item, refusal);
     else if (rc == CW_PARAMS || rc == CW_IO)
         call->job.kind->refuse(item, call->era, rc, refusal->err.msg);
     else
@@ -186,7 +188,9 @@ void cw_mcp_call_run(cw_mcp_running *call)
                                .is_completion = call->job.is_completion,
                                .extras = cw_buf_str(&extras),
                                .wants_progress = call->token.n > 0,
-                               .sink = &call->sink};
+                               .sink = &call->sink,
+                               .door = cw_mcp_door_name(item->turn->port),
+                               .peer = item->turn->port->peer};
     cw_code rc = extras.code ? cw_fail_nomem(&refusal.err)
                              : cw_call_start(item->turn->opts.bl, &request, &item->call, &refusal);
     cw_buf_done(&extras);

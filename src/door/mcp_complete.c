@@ -237,6 +237,7 @@ void cw_mcp_complete(const cw_mcp_request *r)
         return;
     verdict = cw_view_verdict(view, q.entry);
     if (verdict != CW_VERDICT_ALLOW) {
+        cw_mcp_note(r->item, q.entry->method->id, verdict);
         cw_mcp_refuse(r->item, verdict, &q.entry->method->needs);
         return;
     }

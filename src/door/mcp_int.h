@@ -164,6 +164,12 @@ void cw_mcp_fail(cw_turn_item *item, unsigned status, int64_t code, const char *
 /* An error with this message and data (JSON, or empty). */
 void cw_mcp_error(cw_turn_item *item, unsigned status, int64_t code, cw_str message, cw_str data);
 void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs);
+/* Too many calls: 429, and a text that says when to try again. */
+void cw_mcp_fail_often(cw_turn_item *item, const cw_call_refusal *refusal);
+/* Have the audit know that something was refused that no call was begun for. */
+void cw_mcp_note(const cw_turn_item *item, cw_str name, cw_verdict verdict);
+/* For the audit: "mcp" or "stdio". */
+const char *cw_mcp_door_name(const cw_port *port);
 /* An error of the request as a whole, without id. */
 void cw_mcp_fail_all(cw_port *port, unsigned status, int64_t code, const char *text);
 /* The language that the caller wants to read, or NULL. */

@@ -190,6 +190,7 @@ void cw_mcp_get_prompt(const cw_mcp_request *r)
     }
     const cw_entry *entry = cw_view_find_shown(r->item->turn->opts.view, CW_SHOWN_PROMPT, name);
     if (!entry) {
+        cw_mcp_note(r->item, name, CW_VERDICT_HIDDEN);
         cw_mcp_fail_prompt(r, name);
         return;
     }
@@ -209,6 +210,7 @@ void cw_mcp_read_resource(const cw_mcp_request *r)
     cw_code rc =
         cw_mcp_find_resource(r->item->turn->opts.view, uri, r->port->arena, &entry, &variables);
     if (rc == CW_DECLINED) {
+        cw_mcp_note(r->item, uri, CW_VERDICT_HIDDEN);
         cw_mcp_fail_resource(r, uri);
         return;
     }

@@ -63,6 +63,7 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
     }
     const cw_entry *entry = find_tool(opts, cw_json_text(name));
     if (!entry) {
+        cw_mcp_note(r->item, cw_json_text(name), CW_VERDICT_HIDDEN);
         fail_unknown(r, cw_json_text(name));
         return;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "door/message.h"
 
+#include "door/identify.h"
 #include "json/write.h"
 
 /* "type/subtype" of a media range or type, and the rest behind ';'. */
@@ -118,5 +119,12 @@ void cw_message_fail(cw_buf *out, int64_t code, cw_str text, cw_str id)
         cw_json_escape(out, text);
     }
     cw_buf_add_char(out, '}');
+    cw_message_close(out, id);
+}
+
+void cw_message_often(cw_buf *out, const char *text, uint32_t retry_s, cw_str id)
+{
+    open_error(out, CW_REFUSAL_CODE, cw_str_from(text));
+    cw_buf_printf(out, ",\"data\":{\"retry_after\":%u}}", retry_s);
     cw_message_close(out, id);
 }

@@ -43,5 +43,7 @@ void cw_message_add_returned(cw_buf *out, const cw_outcome *outcome);
 void cw_message_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str id);
 /* The same with the specification's message and a readable string as data; empty: no data. */
 void cw_message_fail(cw_buf *out, int64_t code, cw_str text, cw_str id);
+/* The error of a call that came too often, with {"retry_after":…} in seconds. */
+void cw_message_often(cw_buf *out, const char *text, uint32_t retry_s, cw_str id);
 
 #endif

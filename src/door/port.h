@@ -41,6 +41,7 @@ typedef struct cw_port_answer {
     cw_str challenge; /* WWW-Authenticate; empty: none */
     cw_str session;   /* Mcp-Session-Id; empty: none */
     cw_str language;  /* Content-Language; empty: none */
+    uint32_t retry_s; /* Retry-After; 0: none */
 } cw_port_answer;
 
 typedef struct cw_port_ops {
@@ -56,6 +57,7 @@ struct cw_port {
     cw_loop *loop;
     bool has_headers; /* whatever stands in headers must be there */
     bool can_say;     /* the client takes more than the reply */
+    cw_str peer;      /* its address; empty: there is none */
     void (*on_event)(cw_port *p, cw_port_event event, void *ctx); /* or NULL */
     void *ctx;
     struct cw_mcp_session *session; /* of the one client at the other end; NULL: HTTP */

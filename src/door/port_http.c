@@ -171,7 +171,8 @@ static void on_reply(cw_port *p, const cw_port_answer *answer)
         cw_http_stream_close(h->req);
         return;
     }
-    cw_http_header headers[4] = {{CW_STR("Cache-Control"), CW_STR("no-store")}};
+    char seconds[CW_DIGITS_SIZE];
+    cw_http_header headers[5] = {{CW_STR("Cache-Control"), CW_STR("no-store")}};
     size_t n = 1;
     if (answer->challenge.n)
         headers[n++] = (cw_http_header){CW_STR("WWW-Authenticate"), answer->challenge};
@@ -179,6 +180,9 @@ static void on_reply(cw_port *p, const cw_port_answer *answer)
         headers[n++] = (cw_http_header){CW_STR("Mcp-Session-Id"), answer->session};
     if (answer->language.n)
         headers[n++] = (cw_http_header){CW_STR("Content-Language"), answer->language};
+    if (answer->retry_s)
+        headers[n++] =
+            (cw_http_header){CW_STR("Retry-After"), cw_digits_u64(answer->retry_s, seconds)};
     cw_http_reply(h->req, &(cw_http_answer){.status = answer->status,
                                             .body = answer->body,
                                             .headers = headers,
@@ -241,7 +245,8 @@ cw_port *cw_port_of(cw_http_req *req)
                               .arena = cw_http_req_arena(req),
                               .loop = cw_http_req_loop(req),
                               .has_headers = true,
-                              .can_say = cw_message_takes_events(req)},
+                              .can_say = cw_message_takes_events(req),
+                              .peer = cw_http_req_peer(req)},
                      .req = req};
     cw_http_listen(req, on_http_event, h);
     return &h->base;

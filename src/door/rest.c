@@ -60,10 +60,22 @@ void cw_rest_fail_unknown(cw_http_req *req, cw_str name)
     reply_error(req, 404, &b);
 }
 
-bool cw_rest_may_discover(cw_http_req *req, const cw_view *view)
+void cw_rest_note(const cw_http_req *req, cw_bridge_loop *bl, const cw_view *view, cw_str name,
+                  cw_verdict verdict)
 {
-    if (cw_view_discover_verdict(view) == CW_VERDICT_ALLOW)
+    cw_call_note(bl, &(cw_call_refused){.view = view,
+                                        .door = "rest",
+                                        .peer = cw_http_req_peer(req),
+                                        .name = name,
+                                        .verdict = verdict});
+}
+
+bool cw_rest_may_discover(cw_http_req *req, cw_bridge_loop *bl, const cw_view *view)
+{
+    cw_verdict verdict = cw_view_discover_verdict(view);
+    if (verdict == CW_VERDICT_ALLOW)
         return true;
+    cw_rest_note(req, bl, view, CW_STR(""), verdict);
     cw_rest_fail(req, 403, "access_denied",
                  "This needs the permission 'access mcp tool discovery'");
     return false;
@@ -153,19 +165,6 @@ void cw_rest_send(cw_http_req *req, cw_bridge_loop *bl, const cw_rest_document *
         return;
     }
     answer(req, bl, doc, d, is_hit);
-}
-
-cw_str cw_rest_base(cw_http_req *req, const cw_bridge_loop *bl)
-{
-    const char *public_url = cw_bridge_settings_of(bl)->public_url;
-    cw_str host = cw_http_req_header(req, CW_STR("Host"));
-    if (public_url[0])
-        return cw_arena_dup_str(cw_http_req_arena(req), cw_str_from(public_url));
-    if (!host.n)
-        return CW_STR("");
-    const char *scheme = cw_http_req_is_tls(req) ? "https" : "http";
-    char *text = cw_arena_printf(cw_http_req_arena(req), "%s://%.*s", scheme, CW_STR_ARG(host));
-    return text ? cw_str_from(text) : (cw_str){NULL, 0};
 }
 
 /* ---- routes ---- */

@@ -19,7 +19,10 @@ void cw_rest_fail_unknown(cw_http_req *req, cw_str name);
 /* "Tool 'x' not found or access denied"; a name that no tool can have is cut. */
 void cw_rest_write_unknown(cw_buf *out, cw_str name);
 /* Whether the caller may list and describe; answers 403 otherwise. */
-bool cw_rest_may_discover(cw_http_req *req, const cw_view *view);
+bool cw_rest_may_discover(cw_http_req *req, cw_bridge_loop *bl, const cw_view *view);
+/* Have the audit know of a refusal. */
+void cw_rest_note(const cw_http_req *req, cw_bridge_loop *bl, const cw_view *view, cw_str name,
+                  cw_verdict verdict);
 
 /* A document to be sent. */
 typedef struct cw_rest_document {
@@ -38,10 +41,6 @@ const cw_language *cw_rest_language(const cw_http_req *req, const cw_bridge_loop
                                     const cw_view *view);
 /* Find or write it and answer: 200 or 304, gzip or not. */
 void cw_rest_send(cw_http_req *req, cw_bridge_loop *bl, const cw_rest_document *doc);
-
-/* Where clients reach us, without a final slash: public_url, else scheme and Host of the request;
- * empty for a client of HTTP/1.0 that names no host. .p is NULL without memory. */
-cw_str cw_rest_base(cw_http_req *req, const cw_bridge_loop *bl);
 
 /* The handlers. */
 void cw_rest_on_list(cw_http_req *req, void *bridge);

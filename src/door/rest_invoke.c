@@ -83,8 +83,11 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 static void refuse(cw_turn_item *item, cw_verdict verdict, const cw_entry *entry)
 {
     const cw_turn_opts *opts = &item->turn->opts;
-    cw_refused refused = {
-        .bl = opts->bl, .view = opts->view, .verdict = verdict, .needs = &entry->method->needs};
+    cw_refused refused = {.bl = opts->bl,
+                          .req = cw_port_req(item->turn->port),
+                          .view = opts->view,
+                          .verdict = verdict,
+                          .needs = &entry->method->needs};
     cw_refusal refusal;
     cw_buf b;
     if (cw_refusal_make(&refused, item->turn->port->arena, &refusal)) {
@@ -94,6 +97,12 @@ static void refuse(cw_turn_item *item, cw_verdict verdict, const cw_entry *entry
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_rest_write_error(&b, refusal.code, cw_str_from(refusal.message), refusal.data);
     cw_turn_answer(item, refusal.status, &b, refusal.challenge);
+}
+
+static void fail_often(cw_turn_item *item, const cw_call_refusal *refusal)
+{
+    item->retry_s = refusal->retry_s;
+    fail(item, 429, "too_many_requests", cw_str_from(refusal->err.msg));
 }
 
 static void start(cw_turn_item *item, const cw_entry *entry, const cw_json *arguments)
@@ -106,8 +115,12 @@ static void start(cw_turn_item *item, const cw_entry *entry, const cw_json *argu
         return;
     }
     *call = (invocation){.sink = {&ops}, .item = item};
-    cw_call_request request = {
-        .view = opts->view, .entry = entry, .params = arguments, .sink = &call->sink};
+    cw_call_request request = {.view = opts->view,
+                               .entry = entry,
+                               .params = arguments,
+                               .sink = &call->sink,
+                               .door = "rest",
+                               .peer = item->turn->port->peer};
     cw_call_refusal refusal;
     cw_code rc = cw_call_start(opts->bl, &request, &item->call, &refusal);
     if (rc == CW_DECLINED)
@@ -115,6 +128,8 @@ static void start(cw_turn_item *item, const cw_entry *entry, const cw_json *argu
     else if (rc == CW_PARAMS)
         fail(item, 400, refusal.lacks_required ? "missing_parameter" : "invalid_arguments",
              cw_str_from(refusal.err.msg));
+    else if (rc == CW_LIMIT)
+        fail_often(item, &refusal);
     else if (rc)
         fail(item, 503, "unavailable", cw_str_from(refusal.err.msg));
 }
@@ -149,7 +164,9 @@ static const cw_json *read_body(cw_http_req *req)
 static void invoke(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
     (void)self;
-    if (cw_view_call_verdict(view) != CW_VERDICT_ALLOW) {
+    cw_verdict verdict = cw_view_call_verdict(view);
+    if (verdict != CW_VERDICT_ALLOW) {
+        cw_rest_note(req, bl, view, CW_STR(""), verdict);
         cw_rest_fail(req, 403, "access_denied", "This needs the permission 'use jsonrpc services'");
         return;
     }
@@ -170,6 +187,7 @@ static void invoke(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *se
     }
     const cw_entry *entry = cw_view_find_tool(view, cw_json_text(name));
     if (!entry) {
+        cw_rest_note(req, bl, view, cw_json_text(name), CW_VERDICT_HIDDEN);
         cw_rest_fail_unknown(req, cw_json_text(name));
         return;
     }

@@ -86,7 +86,7 @@ static void list(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self
     char offset[CW_DIGITS_SIZE];
     if (!p.size)
         p.size = CW_PAGE_SIZE;
-    if (!cw_rest_may_discover(req, view) || !read_offset(req, &p.offset))
+    if (!cw_rest_may_discover(req, bl, view) || !read_offset(req, &p.offset))
         return;
     if (clamp(&p)) {
         cw_rest_fail(req, 503, "unavailable", "out of memory");
@@ -162,10 +162,11 @@ static void describe(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *
 {
     (void)self;
     cw_str name;
-    if (!cw_rest_may_discover(req, view) || !read_name(req, &name))
+    if (!cw_rest_may_discover(req, bl, view) || !read_name(req, &name))
         return;
     tool t = {cw_view_find_tool(view, name), cw_rest_language(req, bl, view)};
     if (!t.entry) {
+        cw_rest_note(req, bl, view, name, CW_VERDICT_HIDDEN);
         cw_rest_fail_unknown(req, name);
         return;
     }

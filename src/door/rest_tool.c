@@ -22,8 +22,9 @@ static void reply(cw_http_req *req, unsigned status, cw_buf *body, cw_str challe
 static void refuse(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_verdict verdict,
                    const cw_needs *needs)
 {
-    cw_refused refused = {.bl = bl, .view = view, .verdict = verdict, .needs = needs};
+    cw_refused refused = {.bl = bl, .req = req, .view = view, .verdict = verdict, .needs = needs};
     cw_refusal refusal;
+    cw_rest_note(req, bl, view, cw_http_req_param(req), verdict);
     cw_buf b;
     if (cw_refusal_make(&refused, cw_http_req_arena(req), &refusal)) {
         cw_turn_reply(req, 500, CW_STR(CW_MESSAGE_FAILURE), CW_STR(""));
@@ -45,6 +46,7 @@ static void run(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
     const cw_entry *entry = cw_view_find_tool(view, cw_http_req_param(req));
     if (!entry) {
         cw_buf b;
+        cw_rest_note(req, bl, view, cw_http_req_param(req), CW_VERDICT_HIDDEN);
         cw_buf_init(&b, SIZE_MAX / 2);
         cw_message_fail(&b, CW_RPC_METHOD, CW_STR(""), NULL_ID);
         reply(req, 404, &b, CW_STR(""));

@@ -87,13 +87,14 @@ cw_turn *cw_turn_of(cw_http_req *req, const cw_turn_opts *opts)
 }
 
 /* A body that could not be had is a failure, whatever the status was to be. */
-static void reply(cw_turn *turn, unsigned status, cw_str body, cw_str challenge)
+static void reply(cw_turn *turn, unsigned status, cw_str body, cw_str challenge, uint32_t retry_s)
 {
     cw_port_reply(turn->port, &(cw_port_answer){.status = body.p ? status : 500,
                                                 .body = body.p ? body : turn->opts.failure,
                                                 .challenge = challenge,
                                                 .session = turn->opts.session,
-                                                .language = turn->opts.language});
+                                                .language = turn->opts.language,
+                                                .retry_s = retry_s});
 }
 
 static void send_batch(cw_turn *turn)
@@ -101,7 +102,7 @@ static void send_batch(cw_turn *turn)
     cw_buf b;
     bool any = false;
     if (turn->is_too_large) {
-        reply(turn, 500, turn->opts.failure, CW_STR(""));
+        reply(turn, 500, turn->opts.failure, CW_STR(""), 0);
         return;
     }
     cw_buf_init(&b, CW_TURN_MAX_BYTES + turn->opts.n + 2);
@@ -115,11 +116,11 @@ static void send_batch(cw_turn *turn)
     }
     cw_buf_add_char(&b, ']');
     if (any) {
-        reply(turn, 200, keep(turn->port->arena, &b), CW_STR(""));
+        reply(turn, 200, keep(turn->port->arena, &b), CW_STR(""), 0);
         return;
     }
     cw_buf_done(&b);
-    reply(turn, turn->opts.none_status, CW_STR(""), CW_STR(""));
+    reply(turn, turn->opts.none_status, CW_STR(""), CW_STR(""), 0);
 }
 
 static void close_item(cw_turn *turn)
@@ -142,7 +143,7 @@ void cw_turn_answer(cw_turn_item *item, unsigned status, cw_buf *body, cw_str ch
     }
     cw_str kept = keep(turn->port->arena, body);
     if (!turn->opts.is_batch) {
-        reply(turn, status, kept, challenge);
+        reply(turn, status, kept, challenge, item->retry_s);
         return;
     }
     if (!kept.p)
@@ -159,7 +160,7 @@ void cw_turn_skip(cw_turn_item *item)
     if (turn->opts.is_batch)
         close_item(turn);
     else
-        reply(turn, turn->opts.none_status, CW_STR(""), CW_STR(""));
+        reply(turn, turn->opts.none_status, CW_STR(""), CW_STR(""), 0);
 }
 
 void cw_turn_settle(cw_turn *turn)

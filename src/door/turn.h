@@ -28,9 +28,10 @@ typedef struct cw_turn cw_turn;
 
 typedef struct cw_turn_item {
     cw_turn *turn;
-    cw_str id;                                      /* as it was sent; .p NULL: none to answer to */
-    cw_call_handle call;                            /* what runs for it */
-    cw_str answer;                                  /* of a batch, until it is sent */
+    cw_str id;           /* as it was sent; .p NULL: none to answer to */
+    cw_call_handle call; /* what runs for it */
+    cw_str answer;       /* of a batch, until it is sent */
+    uint32_t retry_s;    /* set before the answer: when it may be tried again; single ones only */
     void (*on_gone)(struct cw_turn_item *item);     /* or NULL; then the call is left as well */
     void (*on_stopping)(struct cw_turn_item *item); /* or NULL: it may answer; single ones only */
     void *self;                                     /* of whoever set these */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* wellknown.c - what we are and where our doors are, for everybody who has not met us yet:
  * GET /.well-known/mcp.json, the server card below the endpoint, and the entry of a registry. */
+#include "config/keys.h"
 #include "door/mcp_int.h"
+#include "door/resource.h"
 #include "door/rest_int.h"
 #include "json/write.h"
 
@@ -84,11 +86,13 @@ static void write_document(cw_buf *out, void *ctx)
 /* What a card and the entry of a registry have in common, and the beginning of the address. */
 static void open_card(cw_json_writer *w, const about *a, cw_str schema)
 {
+    cw_str name = a->config->mcp.name, description = a->config->mcp.description;
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("$schema"), schema);
-    cw_json_add_string_member(w, CW_STR("name"), a->config->mcp.name);
+    cw_json_add_string_member(w, CW_STR("name"), name.n ? name : cw_config_defaults.mcp.name);
     cw_json_add_string_member(w, CW_STR("version"), CW_STR(CW_VERSION));
-    cw_json_add_string_member(w, CW_STR("description"), a->config->mcp.description);
+    cw_json_add_string_member(w, CW_STR("description"),
+                              description.n ? description : cw_config_defaults.mcp.description);
     if (a->config->mcp.title.n)
         cw_json_add_string_member(w, CW_STR("title"), a->config->mcp.title);
     if (a->config->mcp.website.n)
@@ -136,7 +140,7 @@ static void send_about(cw_http_req *req, const cw_mcp *door, cw_rest_document *d
 {
     cw_bridge_loop *bl = cw_bridge_at(door->bridge, cw_http_req_loop(req));
     about a = {.config = cw_mcp_config(bl),
-               .base = cw_rest_base(req, bl),
+               .base = cw_resource_base(req, bl),
                .path = cw_str_from(door->path),
                .card_path = cw_str_from(door->card_path)};
     if (!a.base.p) {

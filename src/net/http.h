@@ -50,10 +50,15 @@ cw_str cw_http_req_header(const cw_http_req *req, cw_str name);
 /* Whether more than one field has this name. */
 bool cw_http_req_repeats(const cw_http_req *req, cw_str name);
 cw_str cw_http_req_body(const cw_http_req *req);
-/* The peer's address as text, without port. */
+/* The client's address as text, without port: the peer's, or what a trusted proxy says. */
 cw_str cw_http_req_peer(const cw_http_req *req);
 bool cw_http_req_is_tls(const cw_http_req *req);
-/* Whether nobody on the way can listen: TLS, or a client on this machine. */
+/* Whether it comes from a proxy whose word about the client is taken. */
+bool cw_http_req_is_proxied(const cw_http_req *req);
+/* Whether requests may be for this host: what such a proxy says is checked as well. */
+bool cw_http_req_allows_host(const cw_http_req *req, cw_str host);
+/* Whether nobody on the way can listen: TLS, here or up to a trusted proxy, or a client on this
+ * machine. */
 bool cw_http_req_is_private(const cw_http_req *req);
 cw_arena *cw_http_req_arena(cw_http_req *req);
 cw_loop *cw_http_req_loop(cw_http_req *req);

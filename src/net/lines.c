@@ -320,6 +320,8 @@ static void go_deaf(cw_lines *l)
 static void flush(cw_lines *l)
 {
     struct iovec parts[2u * WRITE_LINES + 1];
+    if (l->is_deaf)
+        drop_queue(l);
     while (l->first && !l->is_deaf) {
         ssize_t n = writev(l->out.fd, parts, (int)gather(l, parts));
         if (n < 0 && errno == EINTR)

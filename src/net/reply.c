@@ -267,7 +267,7 @@ void cw_reply_log(const cw_http_req *req, unsigned status)
         return;
     char host[CW_ADDRESS_TEXT];
     cw_address peer;
-    cw_conn_peer_address(c, &peer);
+    cw_req_client(req, &peer);
     cw_address_format_host(&peer, host, sizeof host);
     bool parsed = req->bytes && req->head.size;
     cw_str method = CW_STR("-"), target = CW_STR("-");

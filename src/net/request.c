@@ -398,12 +398,40 @@ cw_str cw_http_req_body(const cw_http_req *req)
     return cw_buf_str(&req->body);
 }
 
+bool cw_http_req_is_proxied(const cw_http_req *req)
+{
+    const cw_proxies *proxies = req->c->sl->settings->proxies;
+    cw_address peer;
+    if (CW_LIKELY(!proxies))
+        return false;
+    cw_conn_peer_address(req->c, &peer);
+    return cw_proxies_has(proxies, &peer);
+}
+
+bool cw_http_req_allows_host(const cw_http_req *req, cw_str host)
+{
+    return cw_host_is_valid(host) && cw_hostlist_allows_host(req->c->sl->settings->hosts, host);
+}
+
+void cw_req_client(const cw_http_req *req, cw_address *ret)
+{
+    cw_conn_peer_address(req->c, ret);
+    if (CW_LIKELY(!req->head.size || !cw_http_req_is_proxied(req)))
+        return;
+    cw_address client;
+    cw_str list = cw_http_req_header(req, CW_STR("X-Forwarded-For"));
+    /* Of several fields only the last one is by the proxy; which that is, is not known here. */
+    if (list.n && !cw_http_req_repeats(req, CW_STR("X-Forwarded-For")) &&
+        cw_proxies_client(req->c->sl->settings->proxies, list, &client))
+        *ret = client;
+}
+
 cw_str cw_http_req_peer(const cw_http_req *req)
 {
     /* Formatted on demand: few handlers ask. */
     char text[CW_ADDRESS_TEXT];
     cw_address peer;
-    cw_conn_peer_address(req->c, &peer);
+    cw_req_client(req, &peer);
     cw_address_format_host(&peer, text, sizeof text);
     cw_arena *arena = &((cw_http_req *)(uintptr_t)req)->arena;
     cw_str copy = cw_arena_dup_str(arena, cw_str_from(text));
@@ -420,6 +448,11 @@ bool cw_http_req_is_private(const cw_http_req *req)
     cw_address peer;
     if (cw_http_req_is_tls(req))
         return true;
+    cw_str proto = cw_http_req_is_proxied(req)
+                       ? cw_http_req_header(req, CW_STR("X-Forwarded-Proto"))
+                       : (cw_str){NULL, 0};
+    if (proto.p)
+        return cw_str_ieq(proto, CW_STR("https"));
     cw_conn_peer_address(req->c, &peer);
     return cw_address_is_loopback(&peer);
 }

@@ -19,6 +19,7 @@ static void settings_unref(cw_settings *s)
     if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
         return;
     cw_hostlist_free(s->hosts);
+    cw_proxies_free(s->proxies);
     SSL_CTX_free(s->tls);
     free(s);
 }
@@ -35,6 +36,8 @@ static cw_code settings_new(const cw_server_opts *opts, cw_settings **ret, cw_er
     const cw_str *hosts = opts->hosts ? opts->hosts : loopback;
     size_t n_hosts = opts->hosts ? opts->n_hosts : CW_COUNT(loopback);
     cw_code rc = cw_hostlist_new(hosts, n_hosts, opts->origins, opts->n_origins, &s->hosts, err);
+    if (!rc && opts->n_proxies)
+        rc = cw_proxies_new(opts->proxies, opts->n_proxies, &s->proxies, err);
     if (!rc && opts->tls_certificate)
         rc = cw_tls_context_new(opts->tls_certificate, opts->tls_key, opts->tls13_only, &s->tls,
                                 err);

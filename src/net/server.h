@@ -43,6 +43,8 @@ typedef struct cw_server_opts {
     bool access_log;
     const cw_str *hosts, *origins; /* NULL hosts: loopback names */
     size_t n_hosts, n_origins;
+    const cw_str *proxies; /* whose word about clients is taken (proxies.h) */
+    size_t n_proxies;
     const char *tls_certificate, *tls_key; /* paths; NULL: no TLS */
     bool tls13_only;
 } cw_server_opts;

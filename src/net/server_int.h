@@ -24,6 +24,7 @@
 
 #include "base/buf.h"
 #include "net/addrcount.h"
+#include "net/proxies.h"
 #include "net/server.h"
 #include "net/target.h"
 #include "net/tls.h"
@@ -113,6 +114,7 @@ typedef struct cw_settings {
     atomic_uint refs;
     cw_server_opts opts; /* its pointers are not used: hosts and tls hold what they meant */
     cw_hostlist *hosts;
+    cw_proxies *proxies; /* NULL: none */
     SSL_CTX *tls;
 } cw_settings;
 
@@ -175,6 +177,8 @@ void cw_conn_on_body_window(cw_deadline *d);
 void cw_conn_on_write_window(cw_deadline *d);
 void cw_conn_on_ping(cw_deadline *d);
 void cw_conn_on_turn(cw_deadline *d);
+/* The client: the peer, or whom a trusted proxy speaks for. */
+void cw_req_client(const cw_http_req *req, cw_address *ret);
 void cw_conn_peer_address(const cw_conn *c, cw_address *ret);
 /* The server stops: close when idle, else after the answer. */
 void cw_conn_stop(cw_conn *c);

@@ -11,8 +11,8 @@
  * A role that an account has need not be in the table of roles: the configuration
  * may define it. "anonymous" and "authenticated" are always there.
  *
- * Secrets: passwords come as hashes, tokens as SHA-256. Only keys of our own are stored as they are:
- *          the file is readable by its owner alone.
+ * Secrets: passwords come as hashes, tokens as SHA-256. Only keys of our own are stored as they
+ *          are: the file is readable by its owner alone.
  * Ownership: what a callback or `arena` is given lives as long as the callback or the arena.
  * Threads:   one thread uses a cw_db at a time.
  * Limits:    names CW_DB_MAX_NAME bytes.

@@ -38,7 +38,10 @@ const commands = [
     "token create",
     "token list",
     "token revoke",
+    "token inspect",
     "scope list",
+    "why",
+    "audit",
 ];
 
 // Run a shell script with the program as $0.

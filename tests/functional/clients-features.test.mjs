@@ -25,7 +25,13 @@ const endpoint = () => new URL(`${server.url}/mcp`);
 const answers = {
     "elicitation/create": () => ({
         action: "accept",
-        content: { username: "ada", email: "ada@example.org", name: "Ada", context: "bridges" },
+        content: {
+            username: "ada",
+            email: "ada@example.org",
+            name: "Ada",
+            color: "blue",
+            context: "bridges",
+        },
     }),
     "sampling/createMessage": () => ({
         role: "assistant",

@@ -110,9 +110,9 @@ suite("the Inspector 2.12.0", { concurrency: 2 }, () => {
         root,
         "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
     );
-    const inspect = ({ url }, ...args) =>
+    const inspect = ({ url, endpoint = "/mcp" }, ...args) =>
         new Promise((resolve) => {
-            const fixed = ["--cli", `${url}/mcp`, "--transport", "http", "--format", "json"];
+            const fixed = ["--cli", `${url}${endpoint}`, "--transport", "http", "--format", "json"];
             const options = { timeout: 60_000 * slowness };
             execFile(process.execPath, [launcher, ...fixed, ...args], options, (error, stdout, stderr) =>
                 resolve({ code: error ? error.code : 0, stdout, stderr }),
@@ -171,6 +171,15 @@ suite("the Inspector 2.12.0", { concurrency: 2 }, () => {
 
     test("needs to be told nothing about the era", async () => {
         assert.match(await read(server, "--method", "tools/list"), /test\.echo/);
+    });
+
+    // The command that the original's documents print names the address of the list.
+    test("row-D18: works with /mcp/tools/list as its endpoint", async () => {
+        const other = { url: server.url, endpoint: "/mcp/tools/list" };
+        for (const era of ["legacy", "modern"]) {
+            const list = ["--protocol-era", era, "--method", "tools/list"];
+            assert.match(await read(other, ...list), /test\.echo/);
+        }
     });
 
     test("finds no fault with schemas of every kind", async () => {

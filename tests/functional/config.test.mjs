@@ -66,11 +66,19 @@ test("docs/configuration.md has a row with the right default for every key", () 
             assert.equal(cells[0], range, key);
         }
     }
-    const { sources } = schema.properties;
+    const { sources, mcp } = schema.properties;
+    const client = Object.keys(mcp.properties.clients.anyOf[0].properties);
+    const clients = client.map((key) => `mcp.clients[].${key}`);
     const source = Object.keys(sources.anyOf[0].properties).map((key) => `sources[].${key}`);
     const methods = sources.anyOf[0].properties.methods.anyOf[1].properties;
     const method = Object.keys(methods).map((key) => `sources[].methods[].${key}`);
-    assert.deepEqual([...rows.keys()], ["listen[].address", "listen[].tls", ...source, ...method]);
+    const listen = ["listen[].address", "listen[].tls"];
+    const own = (name) =>
+        Object.keys(schema.properties.limits.properties[name].anyOf[0].properties).map(
+            (key) => `limits.${name}[].${key}`,
+        );
+    const limited = [...own("tools"), ...own("sources")];
+    assert.deepEqual([...rows.keys()], [...listen, ...limited, ...clients, ...source, ...method]);
 });
 
 test("the examples of docs/configuration.md are right", async () => {

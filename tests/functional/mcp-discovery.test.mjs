@@ -48,11 +48,19 @@ suite("mcp.path", () => {
         assert.ok(await client.listTools());
     });
 
-    test("a path that another door has is refused", async () => {
-        const config = writeConfig({ listen: "127.0.0.1:0", mcp: { path: "/jsonrpc" } });
-        const { code, stderr } = await runCauseway(["serve", "--config", config]);
-        assert.equal(code, 2, stderr);
-        assert.match(stderr, /mcp\.path/);
+    test("a path that another door has is refused", async (t) => {
+        const server = await start(t);
+        for (const path of [
+            ...["/healthz", "/readyz", "/jsonrpc", "/jsonrpc/methods", "/.well-known/mcp.json"],
+            ...["/mcp/tools/list", "/mcp/tools/describe", "/mcp/tools/invoke"],
+        ]) {
+            const { status } = await send(server, "OPTIONS", path);
+            assert.equal(status, 204, `${path} is something`);
+            const config = writeConfig({ mcp: { path } });
+            const { code, stderr } = await runCauseway(["config", "check", config]);
+            assert.equal(code, 2, stderr);
+            assert.match(stderr, /mcp\.path: .* is something else already/);
+        }
     });
 });
 
@@ -136,7 +144,6 @@ suite("causeway server-json", () => {
             ["name", "org.example/a/b"],
             ["name", "org example/tools"],
             ["name", `org.example/${"x".repeat(200)}`],
-            ["description", ""],
             ["description", "ž".repeat(101)],
             ["description", "two\nlines"],
         ]) {

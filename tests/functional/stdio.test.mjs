@@ -1,7 +1,9 @@
 // causeway stdio: one client, a message a line, both eras.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import path from "node:path";
 import { suite, test } from "node:test";
 import { cli, databasePath, roles } from "./support/accounts.mjs";
@@ -368,11 +370,23 @@ suite("the end", { concurrency: true }, () => {
         });
     }
 
-    test("comes while plugins are being loaded, too", async () => {
-        const client = startStdio();
-        await client.program.stop();
-        const other = startStdio();
-        await other.end();
+    test("comes while sources are being loaded, too", async () => {
+        // A service that never answers: messages wait for it, the end does not.
+        const silent = createServer(() => {}).listen(0, "127.0.0.1");
+        await once(silent, "listening");
+        const url = `http://127.0.0.1:${silent.address().port}/`;
+        const config = writeConfig({ sources: [{ name: "silent", url }] });
+        const [one, other] = [1, 2].map(() => startStdio({ args: ["--config", config] }));
+        one.begin("ping");
+        other.begin("ping");
+        await pause(500 * slowness);
+        assert.equal(one.program.stdout, "");
+        assertWithin((await one.end()).ms, 1_000, "the end");
+        const begin = performance.now();
+        await other.program.stop();
+        assertWithin(performance.now() - begin, 1_000, "the end");
+        silent.close();
+        silent.closeAllConnections();
     });
 
     test("of a pipe lets quick calls be answered", async () => {
@@ -493,7 +507,7 @@ suite("standard streams of all kinds", { concurrency: true }, () => {
 
     test("nobody reads", async () => {
         const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
-        const { code } = await shell(`(echo '${ping}'; sleep 20) | ${command} 2>/dev/null | true`);
+        const { code } = await shell(`(echo '${ping}'; sleep 2) | ${command} 2>/dev/null | true`);
         assert.equal(code, 0);
         await shell(`echo '${ping}' | ${command} >/dev/full 2>/dev/null`);
         await shell(`echo '${ping}' | ${command} >&- 2>/dev/null`);

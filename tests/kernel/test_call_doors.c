@@ -337,8 +337,24 @@ static const row legacy_rows[] = {
      RPC_ERROR("-32602", "Unknown tool: nope", "", "3"), NULL},
     {"L5 an unknown method", "/mcp", BOTH, RPC "\"id\":4,\"method\":\"nope\"}", 200,
      RPC_ERROR("-32601", "Method not found", "", "4"), NULL},
-    {"logging/setLevel", "/mcp", BOTH, RPC "\"id\":4,\"method\":\"logging/setLevel\"}", 200,
-     "~-32601", NULL},
+    {"logging/setLevel", "/mcp", BOTH,
+     RPC "\"id\":4,\"method\":\"logging/setLevel\",\"params\":{\"level\":\"info\"}}", 200,
+     RPC "\"result\":{},\"id\":4}", NULL},
+    {"a level that is none", "/mcp", BOTH,
+     RPC "\"id\":4,\"method\":\"logging/setLevel\",\"params\":{\"level\":\"loud\"}}", 200,
+     "~-32602", NULL},
+    {"a notification with an unknown version header", "/mcp", BOTH V("1999-01-01"),
+     RPC "\"method\":\"notifications/initialized\"}", 400, "~\"code\":-32000", NULL},
+    {"a session that nobody has", "/mcp", BOTH "Mcp-Session-Id: x\r\n",
+     RPC "\"id\":4,\"method\":\"ping\"}", 404, "~\"code\":-32001", NULL},
+    {"a notification in it", "/mcp", BOTH "Mcp-Session-Id: x\r\n",
+     RPC "\"method\":\"notifications/initialized\"}", 404, "~\"code\":-32001", NULL},
+    {"a batch in it", "/mcp", BOTH "Mcp-Session-Id: x\r\n",
+     "[" RPC "\"id\":4,\"method\":\"ping\"}]", 404, "~\"code\":-32001", NULL},
+    {"a batch of answers and notifications", "/mcp", BOTH,
+     "[" RPC "\"method\":\"notifications/initialized\"}," RPC "\"id\":\"causeway-0-0\","
+     "\"result\":{}}]",
+     202, "", NULL},
     {"L6 Accept: application/json only", "/mcp", JSON "Accept: application/json\r\n",
      RPC "\"id\":2,\"method\":\"ping\"}", 200, RPC "\"result\":{},\"id\":2}", NULL},
     {"L7 another media type", "/mcp", "Content-Type: text/plain\r\n",
@@ -444,7 +460,7 @@ static void only_visible_tools_are_listed(void **state)
     assert_null(strstr(got.body, "\"name\":\"secret\""));
 }
 
-static void get_and_delete_are_not_allowed(void **state)
+static void get_and_delete_need_a_session(void **state)
 {
     (void)state;
     static const char *const requests[] = {
@@ -456,8 +472,8 @@ static void get_and_delete_are_not_allowed(void **state)
         int fd = doors_connect(&d);
         assert_int_equal(send(fd, requests[i], strlen(requests[i]), 0), strlen(requests[i]));
         doors_read(fd, &got);
-        assert_int_equal(got.status, 405);
-        assert_non_null(strstr(got.head, "Allow: POST"));
+        assert_int_equal(got.status, 400);
+        assert_non_null(strstr(got.body, "Mcp-Session-Id"));
     }
 }
 
@@ -656,8 +672,8 @@ static void a_stopping_server_ends_a_subscription_with_its_result(void **state)
     read_until(fd, all, sizeof all, "acknowledged");
     doors_close(&own);
     read_until(fd, all, sizeof all,
-               "data: " RPC "\"result\":{\"resultType\":\"complete\",\"_meta\":{\"" META
-               "subscriptionId\":13,");
+               RPC "\"result\":{\"resultType\":\"complete\",\"_meta\":{\"" META
+                   "subscriptionId\":13,");
     read_until(fd, all, sizeof all, "\r\n0\r\n\r\n");
     close(fd);
 }
@@ -759,7 +775,7 @@ int main(void)
         cmocka_unit_test(modern_requests_are_answered_as_specified),
         cmocka_unit_test(legacy_requests_are_answered_as_specified),
         cmocka_unit_test(only_visible_tools_are_listed),
-        cmocka_unit_test(get_and_delete_are_not_allowed),
+        cmocka_unit_test(get_and_delete_need_a_session),
         cmocka_unit_test(progress_turns_the_answer_into_a_stream),
         cmocka_unit_test(legacy_progress_is_the_same_stream),
         cmocka_unit_test(without_token_or_accept_the_answer_is_plain),

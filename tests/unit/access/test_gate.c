@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 
 #include "access/gate.h"
 
@@ -197,6 +198,58 @@ static void lists_do_not_run_into_each_other(void **state)
     assert_true(cw_needs_hash(&left) != cw_needs_hash(&right));
 }
 
+/* ---- the gate tells what it looks at ---- */
+
+typedef struct recorder {
+    cw_gate_trace trace;
+    char text[512];
+} recorder;
+
+static void on_step(cw_gate_trace *trace, const char *rule, cw_str what, bool passes)
+{
+    recorder *r = CW_CONTAINER(trace, recorder, trace);
+    size_t n = strlen(r->text);
+    snprintf(r->text + n, sizeof r->text - n, "%s%s:%.*s ", passes ? "+" : "-", rule,
+             CW_STR_ARG(what));
+}
+
+static void assert_explained(const cw_caller *caller, const cw_needs *needs, const char *steps)
+{
+    recorder r = {.trace = {on_step}};
+    assert_int_equal(cw_gate_explain(caller, needs, &r.trace), cw_gate_judge(caller, needs));
+    assert_string_equal(r.text, steps);
+}
+
+static void each_rule_is_told_in_order_with_its_outcome(void **state)
+{
+    (void)state;
+    cw_caller *anonymous, *token;
+    const cw_caller_opts opts = {.id = CW_STR("1"),
+                                 .name = CW_STR("x"),
+                                 .permissions = ab,
+                                 .n_permissions = 2,
+                                 .has_token = true,
+                                 .scopes = ab,
+                                 .n_scopes = 1};
+    assert_int_equal(cw_caller_new_anonymous(ab, 1, &anonymous, NULL), CW_OK);
+    assert_int_equal(cw_caller_new(&opts, &token, NULL), CW_OK);
+    const cw_needs none = {NULL, 0, CW_AUTH_NONE, NULL, 0, false};
+    const cw_needs all = {ab, 2, CW_AUTH_REQUIRED, ac, 2, true};
+    const cw_needs shown = {ab, 1, CW_AUTH_REQUIRED, ac, 2, false};
+    assert_explained(anonymous, &none, "+level:none ");
+    assert_explained(anonymous, &all, "+permission:a -permission:b ");
+    assert_explained(anonymous, &shown, "+permission:a -level:required +visibility:challenge ");
+    assert_explained(token, &all,
+                     "+permission:a +permission:b +level:required +token:scopes need a token "
+                     "+scope:a -scope:c -visibility:hide ");
+    recorder r = {.trace = {on_step}};
+    assert_int_equal(cw_gate_explain_permission(token, CW_STR("z"), &r.trace),
+                     CW_VERDICT_FORBIDDEN);
+    assert_string_equal(r.text, "-permission:z ");
+    cw_caller_unref(anonymous);
+    cw_caller_unref(token);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +262,7 @@ int main(void)
         cmocka_unit_test(sorting_drops_doubles),
         cmocka_unit_test(equal_needs_are_equal_in_all_parts),
         cmocka_unit_test(lists_do_not_run_into_each_other),
+        cmocka_unit_test(each_rule_is_told_in_order_with_its_outcome),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,6 +112,19 @@ static void base64url_has_one_spelling(void **state)
         assert_int_equal(judge(bad[i]), CW_TOKEN_BASE64);
 }
 
+/* Each of the 64 characters, and none of the other 192. */
+static void base64url_has_one_alphabet(void **state)
+{
+    char token[] = HEADER "." PAYLOAD ".AAAA";
+    unsigned taken = 0;
+    (void)state;
+    for (unsigned c = 0; c < 256; c++) {
+        token[sizeof token - 3] = (char)c;
+        taken += c != '.' && judge(cw_str_make(token, sizeof token - 1)) == CW_TOKEN_NONE;
+    }
+    assert_int_equal(taken, 64);
+}
+
 static void headers_are_strict_json(void **state)
 {
     static const cw_str bad[] = {
@@ -254,6 +267,7 @@ int main(void)
         T(parts_come_out_as_they_went_in),
         T(there_are_three_parts),
         T(base64url_has_one_spelling),
+        T(base64url_has_one_alphabet),
         T(headers_are_strict_json),
         T(algorithms_are_those_that_are_named),
         T(extensions_and_tokens_inside_are_refused),

@@ -209,6 +209,8 @@ static void act(cw_later *later)
 {
     fake_op *op = CW_CONTAINER(later, fake_op, later);
     cw_str id = op->call->method->id;
+    if (op->source->on_act && op->source->on_act(op))
+        return;
     if (cw_str_is(id, "text"))
         fake_result(op, "\"hel\\\"lo\"");
     else if (cw_str_is(id, "list"))

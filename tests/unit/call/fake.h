@@ -48,6 +48,7 @@ struct fake {
     atomic_uint started, done, cancelled, dropped, sweeps;
     atomic_uint *freed;                     /* or NULL: counts when the source is freed */
     void (*on_start)(cw_source_call *call); /* or NULL: called inside start */
+    bool (*on_act)(fake_op *op);            /* or NULL: at the end of the turn; true: it did it */
 };
 
 /* One reference. NULL without memory. */

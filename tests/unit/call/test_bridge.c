@@ -384,6 +384,21 @@ static void states_reach_all_loops_in_their_threads(void **state)
     cw_loop_done(&main_loop);
 }
 
+/* A loop that ends does not read all its mail. */
+static void what_nobody_reads_any_more_is_freed(void **state)
+{
+    (void)state;
+    size_t before = oom_live();
+    begin();
+    cw_news_port *port = cw_bridge_news(w.bridge);
+    port->tell(port, &(cw_news){.lists = CW_NEWS_TOOLS, .uri = CW_STR("a://b")});
+    world_turn(2);
+    port->tell(port, &(cw_news){.lists = CW_NEWS_TOOLS});
+    port->tell(port, &(cw_news){.uri = CW_STR("a://b")});
+    world_done();
+    assert_int_equal(oom_live(), before);
+}
+
 int main(void)
 {
     (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_OFF}, NULL);
@@ -400,6 +415,7 @@ int main(void)
         cmocka_unit_test(a_state_that_no_loop_took_is_freed),
         cmocka_unit_test(publish_survives_every_failed_allocation),
         cmocka_unit_test(states_reach_all_loops_in_their_threads),
+        cmocka_unit_test(what_nobody_reads_any_more_is_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

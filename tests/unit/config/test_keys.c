@@ -585,15 +585,17 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
                     "f:2:3: limits.max: unknown key; known here: connections, "
                     "connections_per_address, header_size, header_fields, target_size, body_size, "
                     "body_memory, pipelined_requests, stream_queue, min_body_rate, calls, batch, "
-                    "answer_size, cache_size\n"
+                    "answer_size, cache_size, subscriptions, rates, calls_per_tool, "
+                    "calls_per_source, tools, sources\n"
                     "f:3:3: limits.header_sise: unknown key; did you mean \"header_size\"?");
     assert_problems("lisetn: a:1\n", "f:1:1: lisetn: unknown key; did you mean \"listen\"?");
-    assert_problems("LOOPS: 1\n",
-                    "f:1:1: LOOPS: unknown key; known here: listen, loops, tls, hosts, origins, "
-                    "limits, timeouts, log, access_log, plugins, schema, store, access, mcp, "
-                    "translations, sources, "
-                    "roles, "
-                    "unknown_arguments, public_url, page_size, debug_headers");
+    assert_problems(
+        "LOOPS: 1\n",
+        "f:1:1: LOOPS: unknown key; known here: listen, loops, tls, hosts, origins, "
+        "limits, timeouts, log, access_log, audit, plugins, schema, store, access, mcp, "
+        "translations, sources, "
+        "roles, "
+        "unknown_arguments, public_url, page_size, debug_headers");
     /* Too far to left or right. */
     assert_problems("header_size: 1KB\n",
                     "f:1:1: header_size: unknown key here; did you mean \"limits.header_size\"?");
@@ -605,7 +607,8 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
     /* Nothing in a file can drive a terminal or end a line. */
     assert_problems("\"\\e[2J\\n\": 1\n",
                     "f:1:1: \"\\u001b[2J\\u000a\": unknown key; known here: listen, loops, tls, "
-                    "hosts, origins, limits, timeouts, log, access_log, plugins, schema, store, "
+                    "hosts, origins, trusted_proxies, limits, timeouts, log, access_log, plugins, "
+                    "schema, store, "
                     "access, mcp, translations, "
                     "sources, "
                     "roles, unknown_arguments, public_url, page_size, debug_headers");
@@ -695,6 +698,52 @@ static void sources_methods_and_roles_have_ceilings(void **state)
     }
 }
 
+static void rates_are_read_with_their_bursts(void **state)
+{
+    (void)state;
+    cw_config *c =
+        config_of("limits:\n  rates: {global: 10/s, tool: 600/m burst 20, caller: null}\n"
+                  "  tools:\n    - {name: a.b, rate: 1/h, calls: 3}\n");
+    assert_int_equal(c->limits.rates.global.n, 10);
+    assert_int_equal(c->limits.rates.global.period_ms, 1000);
+    assert_int_equal(c->limits.rates.global.burst, 10);
+    assert_int_equal(c->limits.rates.tool.n, 600);
+    assert_int_equal(c->limits.rates.tool.period_ms, 60000);
+    assert_int_equal(c->limits.rates.tool.burst, 20);
+    assert_int_equal(c->limits.rates.caller.n, 0);
+    assert_int_equal(c->limits.rates.address.n, 0);
+    assert_int_equal(c->limits.tools.n, 1);
+    assert_int_equal(c->limits.tools.items[0].rate.period_ms, 3600000);
+    assert_int_equal(c->limits.tools.items[0].calls, 3);
+    cw_config_unref(c);
+    static const char *const wrong[] = {"10",    "10/",  "10/d",       "0/s",          "01/s",
+                                        "-1/s",  "/s",   "10/s burst", "10/s burst 0", "10/s x",
+                                        "10/ss", "1 /s", "1000000/s",  "10/s  burst 5"};
+    for (size_t i = 0; i < CW_COUNT(wrong); i++) {
+        char text[64], problem[160];
+        snprintf(text, sizeof text, "limits: {rates: {global: \"%s\"}}", wrong[i]);
+        snprintf(problem, sizeof problem,
+                 "f:1:26: limits.rates.global: expected a rate such as \"10/s\" or "
+                 "\"600/m burst 20\", got \"%s\"",
+                 wrong[i]);
+        assert_problems(text, problem);
+    }
+}
+
+static void redacted_arguments_are_named_by_pointers(void **state)
+{
+    (void)state;
+    cw_config *c = config_of("audit: {path: /a, redact: [/password, /a~1b/*/c~0]}\n");
+    assert_int_equal(c->audit.redact.n, 2);
+    cw_config_unref(c);
+    assert_problems("audit: {redact: [password]}\n",
+                    "f:1:18: audit.redact[0]: expected a JSON pointer such as \"/password\", got "
+                    "\"password\"");
+    assert_problems("audit: {redact: [/a~2]}\n",
+                    "f:1:18: audit.redact[0]: expected a JSON pointer such as \"/password\", got "
+                    "\"/a~2\"");
+}
+
 /* A row that is inconsistent in itself would be found only by the user who needs it. */
 static void check_table(const cw_key *keys)
 {
@@ -747,6 +796,8 @@ int main(void)
         cmocka_unit_test(lists_have_ceilings),
         cmocka_unit_test(levels_have_a_ceiling),
         cmocka_unit_test(sources_methods_and_roles_have_ceilings),
+        cmocka_unit_test(rates_are_read_with_their_bursts),
+        cmocka_unit_test(redacted_arguments_are_named_by_pointers),
         cmocka_unit_test(the_table_is_consistent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

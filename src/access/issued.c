@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* issued.c - logging in with a token of an issuer.
+ *
+ *     loop:  remembered? ─► checked with the keys at hand ─► by claims: the caller, at once
+ *                                      │ not enough              │ account, or roles of the
+ * database main:                   the issuer is asked ───────────────┤ store: └─► its permissions
+ */
+#include <stdlib.h>
+
+#include "access/accounts_int.h"
+#include "base/log.h"
+
+/* Checked twice, at most: before and after the issuer was asked. */
+#define ISSUED_MAX_BYTES (2 * CW_JWT_MEMORY + 65536u)
+/* A caller in memory beside its texts, for the ceiling of the cache. */
+#define CALLER_BYTES 1024u
+
+static cw_attempt *of_job(cw_store_job *job)
+{
+    return CW_CONTAINER(job, cw_attempt, job);
+}
+
+static void tell_why(const cw_err *err)
+{
+    cw_log(CW_LOG_DEBUG, "access", "a token was refused", CW_KV("why", cw_str_from(err->msg)));
+}
+
+static cw_login_status status_of(cw_code rc)
+{
+    if (rc == CW_OK)
+        return CW_LOGIN_OK;
+    return rc == CW_INVALID ? CW_LOGIN_WRONG : CW_LOGIN_UNAVAILABLE;
+}
+
+/* ---- whose it is ---- */
+
+/* The name of the account that the token acts for; .p is NULL when it names none. */
+static cw_str account_of(const cw_issued *issued)
+{
+    const cw_json *v =
+        cw_json_pointer(issued->jwt.claims, cw_issuer_opts_of(issued->issuer)->account);
+    bool is_name = cw_json_is(v, CW_JSON_STRING) && cw_account_name_is_valid(cw_json_text(v));
+    return is_name ? cw_json_text(v) : (cw_str){NULL, 0};
+}
+
+static bool needs_store(const cw_attempt *t)
+{
+    const cw_issuer_opts *o = cw_issuer_opts_of(t->issued.issuer);
+    return o->account.n || (t->accounts->store && t->issued.jwt.n_roles);
+}
+
+/* On the store's thread. */
+static cw_code find_rights(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_attempt *t = of_job(job);
+    cw_account *account = NULL;
+    bool is_claimed = cw_issuer_opts_of(t->issued.issuer)->account.n > 0;
+    cw_str name = is_claimed ? account_of(&t->issued) : CW_STR("");
+    if (is_claimed && !name.p)
+        return CW_OK;
+    cw_code rc = is_claimed ? cw_db_find_account(db, name, &t->arena, &account, err) : CW_OK;
+    if (rc || (is_claimed && (!account || account->is_blocked)))
+        return rc;
+    return cw_gather_issued(t->accounts, db, account, &t->issued, &t->caller, err);
+}
+
+static void on_rights(cw_store_job *job, cw_code rc)
+{
+    cw_attempt *t = of_job(job);
+    if (rc)
+        cw_attempt_finish(t, status_of(rc));
+    else
+        cw_attempt_finish(t, t->caller ? CW_LOGIN_OK : CW_LOGIN_WRONG);
+}
+
+/* The token is good. CW_AGAIN: the store will say; else t->caller, or why not. */
+static cw_code find_caller(cw_attempt *t, cw_err *err)
+{
+    if (!needs_store(t))
+        return cw_gather_issued(t->accounts, NULL, NULL, &t->issued, &t->caller, err);
+    t->job.run = find_rights;
+    t->job.done = on_rights;
+    if (!t->accounts->store)
+        return cw_fail(err, CW_INVALID, "there is no database with its account");
+    return cw_store_ask(t->accounts->store, &t->job) ? CW_LIMIT : CW_AGAIN;
+}
+
+/* ---- the issuer is asked ---- */
+
+static void on_asked(cw_issuer_ask *ask, cw_code rc)
+{
+    cw_attempt *t = CW_CONTAINER(ask, cw_attempt, ask);
+    cw_err err = {0};
+    t->issued = ask->issued;
+    ask->issued = (cw_issued){0};
+    if (!rc)
+        rc = find_caller(t, &err);
+    if (rc != CW_AGAIN)
+        cw_attempt_finish(t, status_of(rc));
+}
+
+static cw_code ask(cw_attempt *t)
+{
+    cw_issued_done(&t->issued);
+    t->ask = (cw_issuer_ask){.token = t->ask.token, .arena = &t->arena, .done = on_asked};
+    return cw_issuers_ask(t->accounts->issuers, &t->ask);
+}
+
+/* ---- on the loop ---- */
+
+static cw_token_now now_of(const cw_accounts_loop *al, uint64_t generation)
+{
+    return (cw_token_now){generation, cw_loop_now(al->loop), cw_clock_wall_ms()};
+}
+
+static void unref_caller(void *caller)
+{
+    cw_caller_unref(caller);
+}
+
+static bool has_cache(cw_accounts_loop *al)
+{
+    cw_token_cache_opts opts = {.unref = unref_caller};
+    return al->tokens || !cw_token_cache_new(&opts, &al->tokens, NULL);
+}
+
+void cw_issued_settle(cw_accounts_loop *al, cw_attempt *t)
+{
+    cw_token_now now = now_of(al, t->generation);
+    if (t->status == CW_LOGIN_OK)
+        cw_token_cache_add(al->tokens, t->key, &now, cw_caller_ref(t->caller),
+                           CALLER_BYTES + cw_caller_json(t->caller).n * 2,
+                           t->issued.jwt.expires_ms);
+    else if (t->status == CW_LOGIN_WRONG)
+        cw_token_cache_refuse(al->tokens, t->key, &now);
+}
+
+static cw_attempt *new_attempt(cw_accounts_loop *al, cw_str token,
+                               const unsigned char key[CW_DIGEST])
+{
+    cw_attempt *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->accounts = al->accounts;
+    t->al = al;
+    t->is_issued = true;
+    t->waiters.prev = t->waiters.next = &t->waiters;
+    t->generation = cw_accounts_generation(al->accounts);
+    memcpy(t->key, key, CW_DIGEST);
+    cw_arena_init(&t->arena, ISSUED_MAX_BYTES);
+    t->ask.token = cw_arena_dup_str(&t->arena, token);
+    if (t->ask.token.p)
+        return t;
+    cw_attempt_free(t);
+    return NULL;
+}
+
+/* What can be said at once. The caller is kept for whoever is told now. */
+static cw_login answer_now(cw_accounts_loop *al, cw_attempt *t, cw_code rc)
+{
+    t->status = status_of(rc);
+    cw_issued_settle(al, t);
+    cw_caller_unref(al->kept);
+    al->kept = t->caller;
+    t->caller = NULL;
+    cw_login login = {.status = t->status, .caller = al->kept};
+    cw_attempt_free(t);
+    return login;
+}
+
+static cw_login begin(cw_accounts_loop *al, cw_attempt *t, cw_login_waiter *w)
+{
+    cw_err err = {0};
+    cw_code rc = cw_issuers_check(al->accounts->issuers, t->ask.token, &t->arena, &t->issued, &err);
+    if (rc == CW_INVALID)
+        tell_why(&err);
+    if (rc && rc != CW_AGAIN)
+        return answer_now(al, t, rc);
+    /* From here on others may end it before we are back. */
+    cw_attempt_link(t, w);
+    bool is_asked = rc == CW_AGAIN;
+    rc = is_asked ? ask(t) : find_caller(t, &err);
+    if (rc == (is_asked ? CW_OK : CW_AGAIN))
+        return (cw_login){.status = CW_LOGIN_PENDING};
+    cw_attempt_unlink(t, w);
+    return answer_now(al, t, rc);
+}
+
+cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
+{
+    const cw_login unavailable = {.status = CW_LOGIN_UNAVAILABLE};
+    unsigned char key[CW_DIGEST];
+    void *caller = NULL;
+    if (!cw_issued_is_token(token))
+        return (cw_login){.status = CW_LOGIN_WRONG};
+    if (!has_cache(al))
+        return unavailable;
+    cw_secret_digest(token, key);
+    cw_token_now now = now_of(al, cw_accounts_generation(al->accounts));
+    switch (cw_token_cache_find(al->tokens, key, &now, &caller)) {
+    case CW_TOKEN_GOOD:
+        return (cw_login){.status = CW_LOGIN_OK, .caller = caller};
+    case CW_TOKEN_BAD:
+        return (cw_login){.status = CW_LOGIN_WRONG};
+    case CW_TOKEN_UNKNOWN:
+        break;
+    }
+    cw_attempt *same = cw_attempt_find(al, key);
+    if (same) {
+        cw_attempt_wait(same, w);
+        return (cw_login){.status = CW_LOGIN_PENDING};
+    }
+    cw_attempt *t = new_attempt(al, token, key);
+    return t ? begin(al, t, w) : unavailable;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* issuer.h - authorization servers whose tokens are taken.
+ *
+ * Which issuers there are is the operator's choice alone: a token only says which of
+ * them to look for. Keys are fetched on the main loop; every loop checks tokens with
+ * what is there, and asks only when that is not enough:
+ *
+ *     loop:  cw_issuers_check ──► good, or refused
+ *                  │ keys not there yet, key id unknown, or an opaque token
+ *                  ▼
+ *     main:  cw_issuers_ask ──► metadata ─► keys, or introspection ──► done
+ *
+ *     metadata    RFC 8414, then OpenID Connect; its `issuer` must be ours byte by byte
+ *     keys        fetched again before they are old (Cache-Control, 5 minutes to a day) and when
+ *                 a token names one that is unknown, at most once a minute; all who need them wait
+ *                 for the same answer. While the issuer is down, old keys count for a day.
+ *     opaque      introspection (RFC 7662), with the same rules for what is answered
+ *
+ * Not here: what a token allows (accounts.h), remembering (token_cache.h), the SSRF rules
+ * (net/fetch.h).
+ *
+ * Ownership: options are copied. An ask belongs to whoever asks, until its done is called.
+ * Threads:   new, configure, close, free: the main thread. check, ask, generation: any.
+ * Limits:    CW_ISSUERS_MAX issuers, CW_ISSUER_MAX_ASKS asks at once.
+ */
+#ifndef CW_ACCESS_ISSUER_H
+#define CW_ACCESS_ISSUER_H
+
+#include "access/jwt.h"
+#include "net/fetch.h"
+
+#define CW_ISSUERS_MAX 16u
+#define CW_ISSUER_MAX_ASKS 1024u
+#define CW_ISSUER_FORCED_MS 60000u  /* between refreshes that tokens cause */
+#define CW_ISSUER_KEEP_MS 86400000u /* old keys, while no new ones can be had */
+
+/* What a scope of a token lets its bearer do. */
+typedef struct cw_issuer_grant {
+    cw_str scope;
+    const cw_str *permissions;
+    size_t n_permissions;
+} cw_issuer_grant;
+
+typedef struct cw_issuer_opts {
+    cw_jwt_rules rules;
+    cw_str jwks_uri; /* empty: what the metadata says */
+    cw_str account;  /* pointer to the claim with the name of an account; empty: there is none,
+                        claims alone count */
+    const cw_issuer_grant *grants;
+    size_t n_grants;
+    cw_str introspection; /* endpoint; empty: what the metadata says */
+    cw_str client_id;     /* for introspection; empty: opaque tokens are refused */
+    cw_str client_secret;
+    cw_str ca_file; /* PEM; empty: the authorities of the system */
+    bool allow_private;
+} cw_issuer_opts;
+
+typedef struct cw_issuers cw_issuers;
+typedef struct cw_issuer cw_issuer;
+
+CW_MUST_USE cw_code cw_issuers_new(cw_loop *main_loop, cw_issuers **ret, cw_err *err);
+/* Replace all of them. On failure the old ones stay. */
+CW_MUST_USE cw_code cw_issuers_configure(cw_issuers *is, const cw_issuer_opts *items, size_t n,
+                                         cw_err *err);
+/* Stop fetching; those who wait are told. Handles close on the main loop. NULL is fine. */
+void cw_issuers_close(cw_issuers *is);
+/* After the other loops have ended, and close. NULL is fine. */
+void cw_issuers_free(cw_issuers *is);
+
+/* Whether there is any. */
+bool cw_issuers_any(const cw_issuers *is);
+/* Grows when issuers or their keys change. */
+uint64_t cw_issuers_generation(const cw_issuers *is);
+
+/* A token that is good. */
+typedef struct cw_issued {
+    cw_issuer *issuer; /* a reference; NULL: none */
+    cw_jwt jwt;        /* in the arena */
+} cw_issued;
+
+/* What may be a bearer token of an issuer, by its characters and length. */
+bool cw_issued_is_token(cw_str token);
+/* Check with what is known here and now: CW_OK; CW_INVALID: refused; CW_AGAIN: ask; CW_NOMEM or
+ * CW_LIMIT. The token must live as long as *ret. */
+CW_MUST_USE cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena, cw_issued *ret,
+                                     cw_err *err);
+/* Give back the issuer. Fine for one without. */
+void cw_issued_done(cw_issued *issued);
+
+const cw_issuer_opts *cw_issuer_opts_of(const cw_issuer *issuer);
+
+typedef struct cw_issuer_ask {
+    struct cw_issuer_ask *next; /* from here to `token` the issuers' */
+    cw_issuer *issuer;
+    cw_fetch fetch;
+    size_t at;           /* which issuer is asked about an opaque token */
+    bool is_unreachable; /* one could not say */
+    struct cw_issuer_set *set;
+    cw_issuers *issuers;
+    cw_str token;    /* must live until done */
+    cw_arena *arena; /* for what comes out; likewise */
+    cw_issued issued;
+    /* On the main thread, once; rc as of check, or CW_IO: the issuer cannot be asked. */
+    void (*done)(struct cw_issuer_ask *ask, cw_code rc);
+} cw_issuer_ask;
+
+/* CW_LIMIT when too many ask, CW_IO after close: done is not called then. */
+CW_MUST_USE cw_code cw_issuers_ask(cw_issuers *is, cw_issuer_ask *ask);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* note.c - what the audit is told of calls: each once, when it is refused or when it ends. */
+#include "base/clock.h"
+#include "call/call_int.h"
+
+static cw_str name_of(const cw_entry *entry)
+{
+    bool is_other = entry->tool_name.n && !cw_str_eq(entry->tool_name, entry->method->id);
+    return is_other ? entry->tool_name : CW_STR("");
+}
+
+/* What is the same for a call that runs and for one that is refused. */
+static cw_audit_record begin_record(const cw_view *view, const cw_entry *entry)
+{
+    const cw_caller *caller = cw_view_caller(view);
+    return (cw_audit_record){.kind = CW_AUDIT_CALL,
+                             .caller = cw_caller_name(caller),
+                             .caller_id = cw_caller_id(caller),
+                             .method = entry->method->id,
+                             .tool = name_of(entry)};
+}
+
+void cw_note_begin(cw_exchange *ex, const cw_call_request *request)
+{
+    cw_note *note = &ex->note;
+    note->is_on = cw_audit_is_on(cw_bridge_audit(ex->bl));
+    if (!note->is_on)
+        return;
+    note->begun = cw_clock_ns();
+    note->door = request->door;
+    note->has_hash = request->params != NULL;
+    if (note->has_hash)
+        cw_audit_hash(cw_json_span(request->params), note->hash);
+    /* The request may be gone before the call is over. Without memory it has no address. */
+    note->address = CW_STR("");
+    if (request->peer.n)
+        note->address = cw_arena_dup_str(&ex->arena, request->peer);
+    if (!note->address.p)
+        note->address = CW_STR("");
+    note->is_completion = request->is_completion;
+}
+
+void cw_note_end(const cw_exchange *ex, const cw_outcome *outcome)
+{
+    static const char *const names[] = {"ok", "error", "failed", "asks"};
+    const cw_note *note = &ex->note;
+    cw_audit *audit = cw_bridge_audit(ex->bl);
+    if (!note->is_on)
+        return;
+    cw_audit_record r = begin_record(ex->view, ex->entry);
+    r.door = note->door;
+    r.address = note->address;
+    r.outcome = outcome ? names[outcome->kind] : "cancelled";
+    r.us = (cw_clock_ns() - note->begun) / 1000;
+    r.has_us = true;
+    r.arguments_hash = note->has_hash ? note->hash : NULL;
+    if (note->has_hash && cw_audit_arguments(audit))
+        r.arguments = ex->call.params;
+    if (note->is_completion)
+        r.detail = CW_STR("completion");
+    if (outcome && outcome->kind == CW_OUTCOME_ERROR) {
+        r.has_code = true;
+        r.code = outcome->code;
+    }
+    if (outcome && outcome->kind == CW_OUTCOME_FAILED)
+        r.detail = cw_str_from(cw_exchange_fault_name(outcome->fault));
+    cw_audit_add(audit, &r);
+}
+
+const char *cw_note_verdict(cw_verdict verdict)
+{
+    static const char *const names[] = {"allow", "hidden", "login", "forbidden", "scopes"};
+    return names[verdict];
+}
+
+void cw_note_refusal(cw_bridge_loop *bl, const cw_call_request *request, cw_code rc,
+                     const cw_call_refusal *refusal)
+{
+    cw_audit *audit = cw_bridge_audit(bl);
+    unsigned char hash[CW_AUDIT_HASH];
+    if (!cw_audit_is_on(audit))
+        return;
+    cw_audit_record r = begin_record(request->view, request->entry);
+    r.door = request->door;
+    r.address = request->peer;
+    if (rc == CW_DECLINED) {
+        r.kind = CW_AUDIT_REFUSAL;
+        r.outcome = cw_note_verdict(refusal->verdict);
+    } else if (rc == CW_LIMIT) {
+        r.kind = CW_AUDIT_REFUSAL;
+        r.outcome = "too_many";
+        r.detail = cw_str_from(refusal->err.msg);
+    } else {
+        r.outcome = rc == CW_PARAMS ? "invalid" : "unavailable";
+    }
+    if (request->params) {
+        cw_audit_hash(cw_json_span(request->params), hash);
+        r.arguments_hash = hash;
+        if (cw_audit_arguments(audit))
+            r.arguments = cw_json_span(request->params);
+    }
+    cw_audit_add(audit, &r);
+}
+
+void cw_call_note(cw_bridge_loop *bl, const cw_call_refused *refused)
+{
+    cw_audit *audit = cw_bridge_audit(bl);
+    if (!cw_audit_is_on(audit))
+        return;
+    const cw_caller *caller = cw_view_caller(refused->view);
+    cw_audit_add(audit, &(cw_audit_record){.kind = CW_AUDIT_REFUSAL,
+                                           .door = refused->door,
+                                           .outcome = cw_note_verdict(refused->verdict),
+                                           .caller = cw_caller_name(caller),
+                                           .caller_id = cw_caller_id(caller),
+                                           .method = refused->name,
+                                           .address = refused->peer});
+}

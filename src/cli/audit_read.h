@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* audit_read.h - the lines of an audit and of the older files behind it, oldest first.
+ *
+ * Files are told apart by what they are, not by their names: while they are read, a
+ * server may rotate them. Whoever has read one to its end looks for the place that it
+ * has in the chain now, and goes on with the next younger one.
+ *
+ *     audit.2 ─► audit.1 ─► audit ─► (follow: wait for more)
+ *
+ * Threads: one.
+ * Limits:  CW_AUDIT_LINE_MAX bytes of a line; longer ones count as damaged.
+ */
+#ifndef CW_CLI_AUDIT_READ_H
+#define CW_CLI_AUDIT_READ_H
+
+#include <sys/types.h>
+
+#include "base/buf.h"
+
+#define CW_AUDIT_LINE_MAX (16u * 1024u * 1024u)
+
+typedef struct cw_audit_reader {
+    const char *path;
+    unsigned files; /* older ones that there may be */
+    int fd;         /* -1: none yet */
+    dev_t dev;
+    ino_t ino;
+    cw_buf text; /* what was read and not yet given out */
+    size_t at;   /* of it, what was */
+    bool is_skipping;
+    uint64_t n_damaged;
+} cw_audit_reader;
+
+void cw_audit_reader_init(cw_audit_reader *r, const char *path, unsigned files);
+void cw_audit_reader_done(cw_audit_reader *r);
+/* The next line, without its line break. CW_OK; CW_DONE: there are no more for now (ask again to
+ * follow); CW_IO, CW_NOMEM. The line lives until the next call. */
+CW_MUST_USE cw_code cw_audit_reader_next(cw_audit_reader *r, cw_str *ret, cw_err *err);
+/* What stands behind the last line break: a line that was not finished. */
+cw_str cw_audit_reader_rest(const cw_audit_reader *r);
+
+#endif

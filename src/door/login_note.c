@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* login_note.c - what the audit is told of logins. */
+#include "access/secret.h"
+#include "door/identify.h"
+
+static const char *outcome_of(cw_login_status status)
+{
+    switch (status) {
+    case CW_LOGIN_OK:
+        return "ok";
+    case CW_LOGIN_WRONG:
+        return "wrong";
+    case CW_LOGIN_TOO_MANY:
+        return "too_many";
+    case CW_LOGIN_UNAVAILABLE:
+    case CW_LOGIN_PENDING:
+        break;
+    }
+    return "unavailable";
+}
+
+void cw_identify_note(const cw_http_req *req, const cw_bridge_loop *bl,
+                      const cw_identify_texts *texts, const cw_login *login, bool is_remembered)
+{
+    cw_audit *audit = cw_bridge_audit(bl);
+    if (!cw_audit_is_on(audit) || (is_remembered && login->status == CW_LOGIN_OK))
+        return;
+    cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
+    bool is_basic = cw_credentials_is_basic(header);
+    cw_audit_record r = {.kind = CW_AUDIT_LOGIN,
+                         .door = texts->door,
+                         .outcome = outcome_of(login->status),
+                         .address = cw_http_req_peer(req),
+                         .detail = is_basic ? CW_STR("password") : CW_STR("token")};
+    cw_credentials given = {.n_name = 0};
+    if (login->status == CW_LOGIN_OK) {
+        r.caller = cw_caller_name(login->caller);
+        r.caller_id = cw_caller_id(login->caller);
+    } else if (is_basic && cw_credentials_parse(header, &given)) {
+        /* Whom somebody claimed to be. */
+        r.caller = cw_str_make(given.name, given.n_name);
+    }
+    cw_audit_add(audit, &r);
+    cw_credentials_wipe(&given);
+}

@@ -1,0 +1,360 @@
+// The audit: each call, refusal, login and change once, whatever becomes of disk and files.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import {
+    appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync,
+} from "node:fs";
+import path from "node:path";
+import { after, before, suite, test } from "node:test";
+import { basic, bearer, call, discover, roles, startAccounts } from "./support/accounts.mjs";
+import { keepFolder } from "./support/kept.mjs";
+import { callTool, legacy, modern, post, rpc } from "./support/mcp.mjs";
+import { binary, Program, runCauseway, writeConfig } from "./support/programs.mjs";
+import { invoke } from "./support/rest.mjs";
+import { eventually, pause } from "./support/server.mjs";
+import { StdioClient } from "./support/stdio.mjs";
+
+const alice = basic("alice", "s3cret");
+let files = 0;
+
+function auditPath() {
+    files += 1;
+    const folder = path.join(keepFolder(), `audit-${files}`);
+    mkdirSync(folder, { recursive: true });
+    return path.join(folder, "audit.jsonl");
+}
+
+const recordsOf = (file) =>
+    existsSync(file)
+        ? readFileSync(file, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line))
+        : [];
+
+// A login is verified again whenever the database has changed.
+const isRepeated = ({ kind, outcome, caller }) =>
+    kind === "login" && outcome === "ok" && caller === "alice";
+
+// The records that come while `work` runs, once there are `n` of them and no more follow.
+async function recorded(server, n, work) {
+    const before = recordsOf(server.audit).length;
+    const fresh = () =>
+        recordsOf(server.audit)
+            .slice(before)
+            .filter((record) => !isRepeated(record));
+    await work();
+    await eventually(() => fresh().length >= n, `${n} records`);
+    await pause(60);
+    const all = fresh();
+    assert.equal(all.length, n, JSON.stringify(all, null, 1));
+    return all;
+}
+
+async function startAudited(audit = {}, config = {}) {
+    const file = auditPath();
+    const server = await startAccounts({ config: { loops: 1, audit: { path: file, ...audit }, ...config } });
+    server.audit = file;
+    return server;
+}
+
+suite("threat-D11: every decision has one record", () => {
+    let server, token;
+    before(async () => {
+        server = await startAudited();
+        token = (await server.token("alice", "--scope", "content:read")).token;
+        await recorded(server, 1, () => rpc(server, { method: "test.caller", id: 1 }, alice));
+        await recorded(server, 1, () => rpc(server, { method: "test.caller", id: 1 }, bearer(token)));
+    });
+    after(() => server?.stop());
+
+    test("a call on each door, with who, what, how and how long", async () => {
+        const doors = [
+            ["jsonrpc", () => rpc(server, { method: "test.echo", params: { message: "x" }, id: 1 }, alice)],
+            ["jsonrpc", () => rpc(server, { method: "test.echo", params: { message: "x" } }, alice)],
+            ["rest", () => invoke(server, "test.echo", { message: "x" }, alice)],
+            ["rest", () => post(server, "/mcp/tools/test.echo",
+                { jsonrpc: "2.0", id: 1, method: "test.echo", params: { message: "x" } }, alice)],
+            ["mcp", () => callTool(server, "test.echo", { message: "x" }, { headers: alice })],
+            ["mcp", () => legacy(server, "tools/call", { name: "test.echo", arguments: { message: "x" } },
+                { version: "2025-06-18", headers: alice })],
+        ];
+        const hash = execFileSync("b2sum", ["-l", "256"], { input: '{"message":"x"}' });
+        for (const [door, work] of doors) {
+            const [record] = await recorded(server, 1, work);
+            const { time, us, ...rest } = record;
+            assert.deepEqual(rest, {
+                kind: "call",
+                door,
+                caller: "alice",
+                caller_id: "1",
+                method: "test.echo",
+                outcome: "ok",
+                address: "127.0.0.1",
+                arguments_hash: hash.toString().split(" ")[0],
+            });
+            assert.ok(Math.abs(Date.parse(time) - Date.now()) < 10_000);
+            assert.ok(us > 0 && us < 10_000_000);
+        }
+    });
+
+    test("each message of a batch", async () => {
+        const messages = [1, 2, 3].map((id) => ({ jsonrpc: "2.0", method: "test.caller", id }));
+        const all = await recorded(server, 3, () => rpc(server, messages, alice));
+        assert.deepEqual(all.map(({ outcome }) => outcome), ["ok", "ok", "ok"]);
+    });
+
+    test("what came of a call", async () => {
+        const cases = [
+            ["error", { method: "test.fail", params: { code: -5 }, id: 1 }],
+            ["invalid", { method: "test.echo", params: { message: 7 }, id: 1 }],
+            ["invalid", { method: "test.echo", id: 1 }],
+        ];
+        for (const [outcome, message] of cases) {
+            const [record] = await recorded(server, 1, () => rpc(server, message, alice));
+            assert.equal(record.kind, "call");
+            assert.equal(record.outcome, outcome);
+            assert.equal(record.code, outcome === "error" ? -5 : undefined);
+        }
+        const stop = new AbortController();
+        const [record] = await recorded(server, 1, async () => {
+            const options = { signal: stop.signal };
+            const body = { jsonrpc: "2.0", id: 1, method: "test.sleep", params: { ms: 5_000 } };
+            const running = post(server, "/jsonrpc", body, alice, options).catch(() => {});
+            setTimeout(() => stop.abort(), 100);
+            await running;
+        });
+        assert.equal(record.outcome, "cancelled");
+        assert.equal(record.method, "test.sleep");
+    });
+
+    test("refusals of the gate, hidden and unknown names, on each door", async () => {
+        const scoped = { name: "test.scoped", arguments: {} };
+        const cases = [
+            ["jsonrpc", "login", "test.scoped", () => rpc(server, { method: "test.scoped", id: 1 }, alice)],
+            ["jsonrpc", "scopes", "test.scoped",
+                () => rpc(server, { method: "test.scoped", id: 1 }, bearer(token))],
+            ["jsonrpc", "hidden", "test.admin", () => rpc(server, { method: "test.admin", id: 1 }, alice)],
+            ["jsonrpc", "hidden", "no.such", () => rpc(server, { method: "no.such", id: 1 }, alice)],
+            ["jsonrpc", "hidden", "test.admin", () => rpc(server, { method: "test.admin" }, alice)],
+            ["rest", "login", "test.scoped", () => invoke(server, "test.scoped", {}, alice)],
+            ["rest", "hidden", "test.admin", () => invoke(server, "test.admin", {}, alice)],
+            ["rest", "hidden", "test.admin", () => post(server, "/mcp/tools/test.admin", "{}", alice)],
+            ["rest", "scopes", "test.scoped",
+                () => post(server, "/mcp/tools/test.scoped", "{}", bearer(token))],
+            ["mcp", "scopes", "test.scoped",
+                () => modern(server, "tools/call", scoped, { headers: bearer(token) })],
+            ["mcp", "hidden", "test.admin",
+                () => callTool(server, "test.admin", {}, { headers: alice })],
+            ["mcp", "hidden", "no.such",
+                () => legacy(server, "tools/call", { name: "no.such", arguments: {} },
+                    { version: "2025-06-18", headers: alice })],
+        ];
+        for (const [door, outcome, method, work] of cases) {
+            const [record] = await recorded(server, 1, work);
+            assert.deepEqual([record.kind, record.door, record.outcome, record.method],
+                ["refusal", door, outcome, method]);
+            assert.equal(record.caller, "alice");
+        }
+    });
+
+    test("logins: once when they are verified, and each that fails", async () => {
+        await server.cli("account", "add", "carol", "--role", "editor", { input: "c" });
+        const carol = basic("carol", "c");
+        const ask = (headers) => rpc(server, { method: "test.caller", id: 1 }, headers);
+        const first = await recorded(server, 2, () => ask(carol));
+        assert.deepEqual(first.map(({ kind, outcome, caller }) => [kind, outcome, caller]),
+            [["login", "ok", "carol"], ["call", "ok", "carol"]]);
+        assert.equal(first[0].detail, "password");
+        const [wrong] = await recorded(server, 1, () => ask(basic("carol", "sw0rdfish")));
+        assert.deepEqual([wrong.kind, wrong.outcome, wrong.caller, wrong.address],
+            ["login", "wrong", "carol", "127.0.0.1"]);
+        const [unknown] = await recorded(server, 1, () => ask(bearer("cw_" + "A".repeat(43))));
+        assert.deepEqual([unknown.kind, unknown.outcome, unknown.detail], ["login", "wrong", "token"]);
+        const [mcp] = await recorded(server, 1,
+            () => modern(server, "tools/list", {}, { headers: basic("carol", "sw0rdfish") }));
+        assert.equal(mcp.door, "mcp");
+        assert.ok(!readFileSync(server.audit, "utf8").includes("sw0rdfish"));
+    });
+
+    test("changes by commands and reloads, with who made them and no secrets", async () => {
+        const id = String((await server.token("bob", "--name", "x")).id);
+        const steps = [
+            [["account", "add", "dave"], "account add", "dave", { input: "d4ve" }],
+            [["account", "grant", "dave", "editor"], "account grant", "dave editor"],
+            [["account", "revoke", "dave", "editor"], "account revoke", "dave editor"],
+            [["account", "password", "dave"], "account password", "dave", { input: "d5ve" }],
+            [["account", "block", "dave"], "account block", "dave"],
+            [["account", "unblock", "dave"], "account unblock", "dave"],
+            [["token", "revoke", id], "token revoke", id],
+            [["account", "remove", "dave"], "account remove", "dave"],
+            [["role", "add", "judge"], "role add", "judge"],
+            [["role", "allow", "judge", "access content"], "role allow", "judge access content"],
+            [["role", "deny", "judge", "access content"], "role deny", "judge access content"],
+            [["role", "remove", "judge"], "role remove", "judge"],
+            [["cache", "rebuild"], "cache", "rebuild"],
+        ];
+        for (const [words, method, detail, options = {}] of steps) {
+            const [record] = await recorded(server, 1, () => server.cli(...words, options));
+            assert.deepEqual([record.kind, record.door, record.outcome, record.method, record.detail],
+                ["change", "cli", "ok", method, detail]);
+            assert.equal(record.caller_id, `uid:${process.getuid()}`);
+        }
+        const [failed] = await recorded(server, 1, async () => {
+            const words = ["account", "remove", "nobody", "--config", server.config];
+            assert.equal((await runCauseway(words)).code, 1);
+        });
+        assert.equal(failed.outcome, "failed");
+        await recorded(server, 0, () => server.cli("account", "list"));
+        const [created] = await recorded(server, 1, () => server.token("bob", "--name", "laptop"));
+        assert.deepEqual([created.method, created.detail], ["token create", "bob laptop"]);
+        const [reload] = await recorded(server, 1, () => server.child.kill("SIGHUP"));
+        assert.deepEqual([reload.kind, reload.door, reload.method], ["change", "signal", "config reload"]);
+        const text = readFileSync(server.audit, "utf8");
+        assert.doesNotMatch(text, /d4ve|d5ve|s3cret|cw_[A-Za-z0-9_-]{43}/);
+    });
+
+    test("listings that are refused", async () => {
+        await server.stop();
+        server = await startAudited({}, { roles: { ...roles, anonymous: [call] } });
+        const [rest] = await recorded(server, 1, () => fetch(`${server.url}/mcp/tools/list`));
+        assert.deepEqual([rest.kind, rest.door, rest.outcome, rest.caller],
+            ["refusal", "rest", "login", "anonymous"]);
+        const [mcp] = await recorded(server, 1, () => modern(server, "tools/list"));
+        assert.deepEqual([mcp.kind, mcp.door, mcp.outcome], ["refusal", "mcp", "login"]);
+    });
+});
+
+test("standard input is a door too", async () => {
+    const audit = auditPath();
+    const source = await startAccounts({ accounts: true });
+    const file = writeConfig({
+        roles: { authenticated: [discover, call], editor: ["access content"] },
+        store: { path: source.database },
+        plugins: { folder: source.plugins },
+        audit: { path: audit },
+    });
+    await source.stop();
+    const client = new StdioClient(["--config", file, "--as", "alice"]);
+    await client.modern("tools/call", { name: "test.caller", arguments: {} });
+    await client.end();
+    const [record] = recordsOf(audit);
+    assert.deepEqual([record.kind, record.door, record.caller, record.outcome, record.address],
+        ["call", "stdio", "alice", "ok", undefined]);
+});
+
+test("arguments are recorded when the configuration asks, without what it redacts (threat-C11)", async () => {
+    const server = await startAudited({ arguments: true, arguments_size: 64, redact: ["/message"] });
+    await recorded(server, 1, () => rpc(server, { method: "test.caller", id: 1 }, alice));
+    const send = (params) => rpc(server, { method: "test.fail", params, id: 1 }, alice);
+    const [record] = await recorded(server, 1, () => send({ code: 1, message: "s3cret-canary" }));
+    assert.deepEqual(record.arguments, { code: 1, message: "[redacted]" });
+    const [listed] = await recorded(server, 1, () => send([2, "s3cret-canary"]));
+    assert.deepEqual(listed.arguments, { code: 2, message: "[redacted]" });
+    const [long] = await recorded(server, 1, () => send({ code: 1, data: "x".repeat(100) }));
+    assert.equal(long.arguments, undefined);
+    assert.equal(long.arguments_left_out, true);
+    const refused = { method: "test.scoped", params: ["s3cret-canary"], id: 1 };
+    const [hidden] = await recorded(server, 1, () => rpc(server, refused, alice));
+    assert.equal(hidden.arguments_left_out, true);
+    assert.ok(!readFileSync(server.audit, "utf8").includes("s3cret-canary"));
+    await server.stop();
+});
+
+test("a file that cannot be written stops the start, not the running server", async () => {
+    const server = await startAudited();
+    const folder = path.dirname(server.audit);
+    const gone = `${folder}.gone`;
+    renameSync(folder, gone);
+    const answer = await rpc(server, { method: "test.caller", id: 1 }, alice);
+    assert.equal(answer.status, 200);
+    const health = async () => (await (await fetch(`${server.url}/healthz`)).json()).status;
+    await eventually(async () => (await health()) === "degraded", "a degraded health");
+    await server.untilLogged(/error audit: records cannot be written and wait/);
+    const ready = await fetch(`${server.url}/readyz`);
+    assert.deepEqual([ready.status, await ready.json()], [200, { status: "degraded", audit: "failing" }]);
+    renameSync(gone, folder);
+    await eventually(async () => (await health()) === "ok", "a good health");
+    await server.untilLogged(/info audit: records can be written again/);
+    await eventually(() => recordsOf(server.audit).length >= 2, "the records that waited");
+    await server.stop();
+    const kinds = recordsOf(server.audit).map(({ kind }) => kind);
+    assert.ok(kinds.includes("login") && kinds.includes("call"), kinds.join());
+    rmSync(folder, { recursive: true });
+    const { code, stderr } = await runCauseway(["serve", "--config", server.config, "--listen", "127.0.0.1:0"]);
+    assert.equal(code, 1);
+    assert.match(stderr, /audit: cannot open/);
+});
+
+suite("causeway audit", () => {
+    let server;
+    before(async () => {
+        server = await startAudited({ rotate_size: "4KB", files: 20 });
+        for (let i = 0; i < 30; i += 1) {
+            await rpc(server, { method: "test.echo", params: { message: String(i) }, id: i }, alice);
+        }
+        await rpc(server, { method: "test.fail", id: 1 }, alice);
+        await rpc(server, { method: "test.scoped", id: 1 }, alice);
+        await eventually(() => recordsOf(server.audit).some(({ method }) => method === "test.scoped"),
+            "the last record");
+    });
+    after(() => server?.stop());
+
+    const lines = async (...words) =>
+        (await server.cli("audit", "--json", ...words)).split("\n").filter(Boolean).map(JSON.parse);
+
+    test("reads all files, the oldest first", async () => {
+        assert.ok(existsSync(`${server.audit}.1`));
+        assert.ok(statSync(`${server.audit}.1`).size <= 4096);
+        const all = await lines();
+        assert.equal(all.filter(({ method }) => method === "test.echo").length, 30);
+        assert.deepEqual(all.map(({ time }) => time), all.map(({ time }) => time).sort());
+    });
+
+    test("filters by caller, tool, outcome, kind and time", async () => {
+        assert.equal((await lines("--tool", "test.echo")).length, 30);
+        assert.equal((await lines("--outcome", "error")).length, 1);
+        assert.equal((await lines("--kind", "refusal"))[0].method, "test.scoped");
+        assert.equal((await lines("--caller", "nobody")).length, 0);
+        assert.equal((await lines("--caller", "1", "--tool", "test.fail")).length, 1);
+        assert.equal((await lines("--since", "1h", "--tool", "test.echo")).length, 30);
+        assert.equal((await lines("--since", "2099-01-01")).length, 0);
+        const { code, stderr } = await runCauseway(["audit", "--since", "soon", "--config", server.config]);
+        assert.equal(code, 2);
+        assert.match(stderr, /not a time: soon/);
+    });
+
+    test("prints lines for people", async () => {
+        const text = await server.cli("audit", "--tool", "test.fail");
+        assert.match(text, /^\S+Z {2}call {5}error {8}jsonrpc {2}alice {13}test\.fail {2}\d+\.\d+ ms {2}code -32000 {2}127\.0\.0\.1\n$/);
+    });
+
+    test("leaves damaged lines out and says how many", async () => {
+        appendFileSync(server.audit, 'garbage\n{"time":"20');
+        const words = ["audit", "--json", "--tool", "test.echo", "--config", server.config];
+        const { code, stdout, stderr } = await runCauseway(words);
+        assert.equal(code, 0);
+        assert.equal(stdout.split("\n").length, 31);
+        assert.match(stderr, /damaged lines left out: 2/);
+    });
+
+    test("follows across rotations", async () => {
+        const words = ["audit", "--follow", "--json", "--tool", "test.progress", "--config", server.config];
+        const follower = new Program(binary, words, { name: "follow" });
+        const seen = () => follower.stdout.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+        for (let i = 1; i <= 60; i += 1) {
+            const params = { steps: i, ms: 0 };
+            await rpc(server, { method: "test.progress", params, id: i }, alice);
+            if (i === 5) {
+                await eventually(() => seen().length === 5, "the first five");
+            }
+        }
+        await eventually(() => seen().length === 60, "all of them");
+        follower.child.kill("SIGKILL");
+        await follower.exited;
+    });
+});
+
+test("without a path there is nothing to print, and nothing is recorded", async () => {
+    const file = writeConfig({});
+    const { code, stderr } = await runCauseway(["audit", "--config", file]);
+    assert.equal(code, 2);
+    assert.match(stderr, /set audit\.path/);
+});

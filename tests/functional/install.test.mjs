@@ -1,0 +1,200 @@
+// causeway install: the configuration files of MCP clients, changed and changed back.
+import assert from "node:assert/strict";
+import {
+    chmodSync,
+    existsSync,
+    lstatSync,
+    mkdirSync,
+    mkdtempSync,
+    readFileSync,
+    readdirSync,
+    statSync,
+    symlinkSync,
+    writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import { suite, test } from "node:test";
+import { keepFolder } from "./support/kept.mjs";
+import { pluginFile } from "./support/mcp.mjs";
+import { binary, runCauseway, writeConfig } from "./support/programs.mjs";
+
+const files = {
+    "claude-desktop": ".config/Claude/claude_desktop_config.json",
+    "claude-code": ".claude.json",
+    vscode: ".config/Code/User/mcp.json",
+    cursor: ".cursor/mcp.json",
+};
+const section = (client) => (client === "vscode" ? "servers" : "mcpServers");
+
+// A home of its own: install(client, ...options), and the client's file.
+function makeHome(more = {}) {
+    const home = mkdtempSync(path.join(keepFolder(), "home-"));
+    const env = { HOME: home, XDG_CONFIG_HOME: "", CAUSEWAY_CONFIG: "", ...more };
+    const at = (client) => path.join(home, files[client]);
+    return {
+        home,
+        at,
+        install: (...args) => runCauseway(["install", ...args], { env }),
+        read: (client) => JSON.parse(readFileSync(at(client), "utf8")),
+        write: (client, text) => {
+            mkdirSync(path.dirname(at(client)), { recursive: true });
+            writeFileSync(at(client), text);
+        },
+    };
+}
+
+async function installWell(home, ...args) {
+    const { code, stdout, stderr } = await home.install(...args, "--yes");
+    assert.equal(code, 0, stderr);
+    return stdout;
+}
+
+suite("install", { concurrency: true }, () => {
+    for (const client of Object.keys(files)) {
+        test(`${client}: makes the file, and takes it back`, async () => {
+            const home = makeHome();
+            const stdout = await installWell(home, client);
+            assert.match(stdout, /^\+.*"causeway"/m);
+            const entry = home.read(client)[section(client)].causeway;
+            assert.equal(entry.command, binary);
+            assert.deepEqual(entry.args, ["stdio"]);
+            assert.equal(statSync(home.at(client)).mode & 0o777, 0o600);
+            await installWell(home, client, "--undo");
+            assert.equal(existsSync(home.at(client)), false);
+        });
+
+        test(`${client}: other entries stay, and the file comes back to the byte`, async () => {
+            const home = makeHome();
+            const text = `{\n\t"theme": "dark",\n\t"${section(client)}": {\n\t\t"other": {"command": "x"}\n\t}\n}`;
+            home.write(client, text);
+            chmodSync(home.at(client), 0o640);
+            await installWell(home, client);
+            assert.deepEqual(home.read(client)[section(client)].other, { command: "x" });
+            assert.equal(home.read(client).theme, "dark");
+            assert.equal(statSync(home.at(client)).mode & 0o777, 0o640);
+            assert.equal(readFileSync(`${home.at(client)}.causeway-backup`, "utf8"), text);
+            assert.match(readFileSync(home.at(client), "utf8"), /\n\t\t"causeway": \{\n\t\t\t"/);
+            await installWell(home, client, "--undo");
+            assert.equal(readFileSync(home.at(client), "utf8"), text);
+            assert.equal(readdirSync(path.dirname(home.at(client))).length, 1, "no backup is left");
+        });
+    }
+
+    test("comments and commas at the end stay", async () => {
+        const home = makeHome();
+        const text = '// mine\n{\n  "servers": {\n    "a": {"command": "x"}, // a, "b": {\n  }, /* end */\n}\n';
+        home.write("vscode", text);
+        await installWell(home, "vscode", "--url", "http://127.0.0.1:8080/mcp");
+        const now = readFileSync(home.at("vscode"), "utf8");
+        for (const line of text.split("\n")) {
+            assert.ok(now.includes(line), line);
+        }
+        assert.match(now, /"type": "http",\n {6}"url": "http:\/\/127.0.0.1:8080\/mcp"/);
+        await installWell(home, "vscode", "--undo");
+        assert.equal(readFileSync(home.at("vscode"), "utf8"), text);
+    });
+
+    test("what others change later stays when the entry is taken back", async () => {
+        const home = makeHome();
+        home.write("cursor", '{"mcpServers": {"causeway": {"command": "old"}}}');
+        await installWell(home, "cursor");
+        const now = home.read("cursor");
+        now.mcpServers.later = { command: "y" };
+        home.write("cursor", JSON.stringify(now));
+        await installWell(home, "cursor", "--undo");
+        assert.deepEqual(home.read("cursor").mcpServers, {
+            causeway: { command: "old" },
+            later: { command: "y" },
+        });
+    });
+
+    test("a second time with the same changes nothing, with another it replaces", async () => {
+        const home = makeHome();
+        home.write("cursor", "{}");
+        const config = writeConfig({});
+        await installWell(home, "cursor");
+        assert.match(await installWell(home, "cursor"), /Nothing has to be changed/);
+        await installWell(home, "cursor", "--config", config, "--as", "alice");
+        const { args } = home.read("cursor").mcpServers.causeway;
+        assert.deepEqual(args, ["stdio", "--config", config, "--as", "alice"]);
+        await installWell(home, "cursor", "--undo");
+        assert.equal(readFileSync(home.at("cursor"), "utf8"), "{}");
+    });
+
+    test("--plugin and --name", async () => {
+        const home = makeHome();
+        await installWell(home, "claude-code", "--plugin", pluginFile("echo"), "--name", "echo-1");
+        const entry = home.read("claude-code").mcpServers["echo-1"];
+        assert.deepEqual(entry.args, ["stdio", "--plugin", pluginFile("echo")]);
+        assert.equal(entry.type, "stdio");
+    });
+
+    test("XDG_CONFIG_HOME, and the configuration that the environment names", async () => {
+        const folder = mkdtempSync(path.join(keepFolder(), "xdg-"));
+        const config = writeConfig({});
+        const home = makeHome({ XDG_CONFIG_HOME: folder, CAUSEWAY_CONFIG: config });
+        await installWell(home, "claude-desktop");
+        const file = path.join(folder, "Claude/claude_desktop_config.json");
+        const { args } = JSON.parse(readFileSync(file, "utf8")).mcpServers.causeway;
+        assert.deepEqual(args, ["stdio", "--config", config]);
+    });
+
+    test("--dry-run writes nothing, and without a terminal nothing is written unasked", async () => {
+        const home = makeHome();
+        const dry = await home.install("cursor", "--dry-run");
+        assert.equal(dry.code, 0);
+        assert.match(dry.stdout, /^\+.*"causeway"/m);
+        const unasked = await home.install("cursor");
+        assert.equal(unasked.code, 2);
+        assert.match(unasked.stderr, /--yes/);
+        assert.deepEqual(readdirSync(home.home), []);
+    });
+
+    test("a link stays a link", async () => {
+        const home = makeHome();
+        writeFileSync(path.join(home.home, "real.json"), "{}");
+        symlinkSync("real.json", home.at("claude-code"));
+        await installWell(home, "claude-code");
+        assert.ok(lstatSync(home.at("claude-code")).isSymbolicLink());
+        assert.ok(home.read("claude-code").mcpServers.causeway);
+    });
+
+    for (const [name, text] of [
+        ["broken JSON", '{"mcpServers": '],
+        ["a list", "[]"],
+        ["a section that is no object", '{"mcpServers": []}'],
+        ["duplicate keys", '{"mcpServers": {}, "mcpServers": {}}'],
+    ]) {
+        test(`${name} is left as it is`, async () => {
+            const home = makeHome();
+            home.write("cursor", text);
+            const { code, stderr } = await home.install("cursor", "--yes");
+            assert.equal(code, 1);
+            assert.match(stderr, /is left as it is/);
+            assert.equal(readFileSync(home.at("cursor"), "utf8"), text);
+            assert.deepEqual(readdirSync(path.dirname(home.at("cursor"))), ["mcp.json"]);
+        });
+    }
+
+    for (const [args, pattern] of [
+        [[], /which client/],
+        [["emacs"], /which client/],
+        [["claude-desktop", "--url", "http://x"], /leave out --url/],
+        [["cursor", "--url", "ftp://x"], /http/],
+        [["cursor", "--url", "http://x", "--config", "y"], /leave out/],
+        [["cursor", "--name", "a b"], /a name has/],
+        [["cursor", "--yes", "--dry-run"], /exclude/],
+    ]) {
+        test(`refused: install ${args.join(" ")}`, async () => {
+            const { code, stderr } = await makeHome().install(...args);
+            assert.equal(code, 2);
+            assert.match(stderr, pattern);
+        });
+    }
+
+    test("there is nothing to take back", async () => {
+        const { code, stderr } = await makeHome().install("cursor", "--undo", "--yes");
+        assert.equal(code, 1);
+        assert.match(stderr, /no entry/);
+    });
+});

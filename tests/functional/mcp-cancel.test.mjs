@@ -1,0 +1,99 @@
+// Taking a request back: before, while and after it runs; from the same client and from others.
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { both, callToolWell, initialize, legacy, post, startBridge } from "./support/mcp.mjs";
+import { slowness } from "./support/programs.mjs";
+import { inParallel } from "./support/server.mjs";
+
+async function start(t) {
+    const server = await startBridge({ config: { loops: 2, plugins: { workers: 4 } } });
+    t.after(() => server.stop());
+    return server;
+}
+
+async function openSession(server) {
+    const answer = await initialize(server, "2025-11-25");
+    return { "Mcp-Session-Id": answer.headers.get("mcp-session-id") };
+}
+
+const sleep = (server, session, id, ms) =>
+    legacy(server, "tools/call", { name: "test.sleep", arguments: { ms } }, { id, headers: session });
+
+const cancel = (server, session, requestId) =>
+    post(
+        server,
+        "/mcp",
+        { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason: "enough" } },
+        { ...both, ...session },
+    );
+
+// Again and again until it has met the call: nobody knows when that has begun.
+async function cancelUntil(server, session, id, running) {
+    let done = false;
+    running.finally(() => {
+        done = true;
+    });
+    while (!done) {
+        assert.equal((await cancel(server, session, id)).status, 202);
+    }
+    return await running;
+}
+
+suite("a cancelled request", { concurrency: true }, () => {
+    test("ends at once and without an answer, whichever loop hears of it", async (t) => {
+        const server = await start(t);
+        const session = await openSession(server);
+        await inParallel(Array.from({ length: 20 }, (_, i) => i), 4, async (i) => {
+            const id = i % 2 ? i : `ä"${i}`;
+            const begin = performance.now();
+            const answer = await cancelUntil(server, session, id, sleep(server, session, id, 20_000));
+            assert.equal(answer.text, "");
+            assert.equal(answer.status, 202);
+            assert.ok(performance.now() - begin < 5_000 * slowness);
+        });
+        // The workers are free again.
+        await callToolWell(server, "test.echo", { message: "still here" });
+    });
+
+    test("is not found under another session, without one, or under another id", async (t) => {
+        const server = await start(t);
+        const [mine, others] = [await openSession(server), await openSession(server)];
+        const running = sleep(server, mine, 1, 1_000);
+        for (let i = 0; i < 20; i++) {
+            await cancel(server, others, 1);
+            await cancel(server, {}, 1);
+            await cancel(server, mine, "1");
+            await cancel(server, mine, 2);
+        }
+        const answer = await running;
+        assert.equal(answer.status, 200);
+        assert.equal(answer.json.id, 1);
+        assert.equal(answer.json.result.isError ?? false, false);
+    });
+
+    test("may be cancelled before it is sent and after it was answered", async (t) => {
+        const server = await start(t);
+        const session = await openSession(server);
+        await cancel(server, session, 5);
+        const answer = await sleep(server, session, 5, 1);
+        assert.equal(answer.json.id, 5);
+        assert.equal((await cancel(server, session, 5)).status, 202);
+        for (const wrong of [null, 1.5, {}, undefined]) {
+            assert.equal((await cancel(server, session, wrong)).status, 202);
+        }
+    });
+
+    test("takes all with it that use its id in the same session", async (t) => {
+        const server = await start(t);
+        const session = await openSession(server);
+        const two = Promise.all([sleep(server, session, 9, 20_000), sleep(server, session, 9, 20_000)]);
+        const answers = await cancelUntil(server, session, 9, two);
+        assert.deepEqual(
+            answers.map(({ status, text }) => [status, text]),
+            [
+                [202, ""],
+                [202, ""],
+            ],
+        );
+    });
+});

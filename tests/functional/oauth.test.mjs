@@ -1,0 +1,535 @@
+// Bearer tokens of other issuers, against a real authorization server (npm's oidc-provider) and
+// against one that says whatever a test wants.
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { after, before, suite, test } from "node:test";
+import { SignJWT } from "jose";
+import { basic, bearer, call, cli, databasePath, discover } from "./support/accounts.mjs";
+import { close, foreign, freePort, secret, startForger, startProvider } from "./support/issuer.mjs";
+import { keepFolder } from "./support/kept.mjs";
+import { callTool, modern, rpc, startBridge } from "./support/mcp.mjs";
+import { writeConfig } from "./support/programs.mjs";
+import { get, invoke, send } from "./support/rest.mjs";
+import { eventually } from "./support/server.mjs";
+
+const secretFile = path.join(keepFolder(), "client-secret");
+writeFileSync(secretFile, `${secret}\n`, { mode: 0o600 });
+
+const roles = {
+    anonymous: [discover, call, "access content"],
+    authenticated: [discover, call],
+    editor: ["access content"],
+};
+
+// A causeway whose public address is its real one.
+async function startResource(issuersOf, { config = {}, roles: more = roles } = {}) {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const issuers = await issuersOf(url);
+    const server = await startBridge({
+        roles: more,
+        args: ["--listen", `127.0.0.1:${port}`],
+        config: {
+            public_url: url,
+            log: { level: "debug" },
+            ...config,
+            access: { issuers, ...config.access },
+        },
+    });
+    return server;
+}
+
+const issuerOf = (issuer, more = {}) => ({
+    issuer: issuer.url,
+    allow_private: true,
+    scopes: { "content:read": ["access content"] },
+    ...more,
+});
+
+const caller = async (server, token) => {
+    const { status, json, text } = await rpc(server, { method: "test.caller", id: 1 }, bearer(token));
+    assert.equal(status, 200, text);
+    return json.result;
+};
+
+// What every door says to these headers about the scoped tool.
+const doors = {
+    list: (server, headers) => get(server, "/mcp/tools/list", headers),
+    invoke: (server, headers) => invoke(server, "test.scoped", {}, headers),
+    tool: (server, headers) =>
+        send(server, "POST", "/mcp/tools/test.scoped", {
+            headers: { "Content-Type": "application/json", ...headers },
+            body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "test.scoped" }),
+        }),
+    jsonrpc: (server, headers) => rpc(server, { method: "test.scoped", id: 1 }, headers),
+    mcp: (server, headers) => callTool(server, "test.scoped", {}, { headers }),
+};
+const challengeOf = ({ headers }) =>
+    headers instanceof Headers ? headers.get("www-authenticate") : headers["www-authenticate"];
+
+for (const alg of ["RS256", "ES256", "EdDSA"]) {
+    test(`a token of client credentials, signed with ${alg}, works on every door`, async () => {
+        let issuer;
+        const server = await startResource(async (url) => {
+            issuer = await startProvider({ resource: `${url}/mcp`, alg });
+            return [issuerOf(issuer)];
+        });
+        const token = await issuer.token();
+        for (const [name, ask] of Object.entries(doors)) {
+            const answer = await ask(server, bearer(token));
+            assert.equal(answer.status, 200, `${name}: ${answer.text}`);
+        }
+        const who = await caller(server, token);
+        assert.equal(who.name, "machine");
+        assert.equal(who.id, `${issuer.url}#machine`);
+        await server.stop();
+        await close(issuer.server);
+    });
+}
+
+suite("with oidc-provider", () => {
+    let issuer;
+    let server;
+    before(async () => {
+        server = await startResource(async (url) => {
+            issuer = await startProvider({ resource: `${url}/mcp` });
+            return [issuerOf(issuer)];
+        });
+    });
+    after(async () => {
+        await server?.stop();
+        await close(issuer.server);
+    });
+
+    test("a person logs in with a code and PKCE", async () => {
+        const tokens = await issuer.login({ name: "alice", scope: "openid content:read" });
+        const who = await caller(server, tokens.access_token);
+        assert.equal(who.name, "alice");
+        // The ID token of the same login is no access token.
+        const refused = await rpc(server, { method: "test.caller", id: 1 }, bearer(tokens.id_token));
+        assert.equal(refused.status, 401);
+    });
+
+    test("a token for somebody else is refused", async () => {
+        const token = await issuer.token({ to: foreign });
+        const answer = await rpc(server, { method: "test.caller", id: 1 }, bearer(token));
+        assert.equal(answer.status, 401);
+    });
+
+    test("check-81 a token without one of two scopes is told which, on REST and on MCP", async () => {
+        const token = await issuer.token({ scope: "content:read" });
+        const rest = await doors.tool(server, bearer(token));
+        assert.equal(rest.status, 403);
+        assert.equal(
+            challengeOf(rest),
+            'Bearer realm="MCP Tools", error="insufficient_scope", ' +
+                `resource_metadata="${server.url}/.well-known/oauth-protected-resource", ` +
+                'scope="content:write"',
+        );
+        const mcp = await doors.mcp(server, bearer(token));
+        assert.equal(mcp.status, 403);
+        assert.equal(
+            challengeOf(mcp),
+            'Bearer realm="MCP Tools", error="insufficient_scope", ' +
+                `resource_metadata="${server.url}/.well-known/oauth-protected-resource/mcp", ` +
+                'scope="content:read content:write"',
+        );
+    });
+
+    test("keys that are replaced while the server runs are found, and the old ones forgotten", async () => {
+        const old = await issuer.token();
+        assert.equal((await caller(server, old)).name, "machine");
+        await issuer.rotate();
+        const fresh = await issuer.token();
+        assert.equal((await caller(server, fresh)).name, "machine");
+        const refused = await rpc(server, { method: "test.caller", id: 1 }, bearer(old));
+        assert.equal(refused.status, 401);
+    });
+});
+
+suite("opaque tokens", () => {
+    let issuer;
+    let server;
+    before(async () => {
+        server = await startResource(async (url) => {
+            issuer = await startProvider({ resource: `${url}/mcp`, format: "opaque" });
+            return [
+                issuerOf(issuer, { client_id: "causeway", client_secret_file: secretFile }),
+            ];
+        });
+    });
+    after(async () => {
+        await server?.stop();
+        await close(issuer.server);
+    });
+
+    test("are good when the issuer says so, and asked about once", async () => {
+        const token = await issuer.token();
+        assert.ok(!token.includes("."), token);
+        const asked = () => issuer.seen.filter((url) => url === "/token/introspection").length;
+        const before = asked();
+        assert.equal((await caller(server, token)).name, "machine");
+        for (let i = 0; i < 5; i++) {
+            await caller(server, token);
+        }
+        assert.ok(asked() - before <= 4, `${asked() - before} introspections`); // one per loop
+        const { status } = await doors.mcp(server, bearer(token));
+        assert.equal(status, 200);
+    });
+
+    test("that are revoked, for others or made up are refused", async () => {
+        const token = await issuer.token();
+        await issuer.post("/token/revocation", { token });
+        for (const bad of [token, await issuer.token({ to: foreign }), "made-up-token"]) {
+            const { status } = await rpc(server, { method: "test.caller", id: 1 }, bearer(bad));
+            assert.equal(status, 401);
+        }
+    });
+
+    test("are answered with 503 while the issuer is down", async () => {
+        const token = await issuer.token();
+        await close(issuer.server);
+        const answer = await rpc(server, { method: "test.caller", id: 1 }, bearer(token));
+        assert.equal(answer.status, 503);
+        assert.ok(answer.headers.get("retry-after"));
+    });
+});
+
+suite("threat-C7 tokens that are not what they seem", () => {
+    let forger;
+    let server;
+    before(async () => {
+        server = await startResource(async (url) => {
+            forger = await startForger({ audience: `${url}/mcp` });
+            return [issuerOf(forger)];
+        });
+    });
+    after(async () => {
+        await server?.stop();
+        await close(forger.server);
+    });
+
+    const now = () => Math.floor(Date.now() / 1000);
+    const cases = {
+        "of no form": () => "abc",
+        "of the form of our own": () => `cw_${"A".repeat(43)}`,
+        "with two parts": async () => (await forger.sign()).split(".").slice(0, 2).join("."),
+        "with a stripped signature": async () => `${(await forger.sign()).split(".", 2).join(".")}.`,
+        "with another signature": async () => {
+            const [head, body] = (await forger.sign()).split(".");
+            return [head, body, (await forger.sign({ sub: "other" })).split(".")[2]].join(".");
+        },
+        "with changed claims": async () => {
+            const parts = (await forger.sign()).split(".");
+            parts[1] = Buffer.from(JSON.stringify(forger.claims({ sub: "root" }))).toString("base64url");
+            return parts.join(".");
+        },
+        "with alg none": () => forger.join({ alg: "none", typ: "at+jwt" }, forger.claims()),
+        "with alg None": () => forger.join({ alg: "None", typ: "at+jwt" }, forger.claims()),
+        "signed with HS256 and the public key": () =>
+            new SignJWT(forger.claims())
+                .setProtectedHeader({ alg: "HS256", typ: "at+jwt", kid: forger.kid })
+                .sign(new TextEncoder().encode(JSON.stringify(forger.publicJwk))),
+        "with crit": async () => {
+            const header = forger.header({ crit: ["b64"], b64: true });
+            return forger.join(header, forger.claims(), "AAAA");
+        },
+        "with an unknown key id": () => forger.sign({}, { kid: "../../etc/passwd" }),
+        "with SQL for a key id": () => forger.sign({}, { kid: "' OR 1=1 --" }),
+        "with a key id that is no text": () => forger.join({ ...forger.header(), kid: 7 }, forger.claims(), "AA"),
+        "with a key of its own": async () =>
+            forger.sign({}, { kid: "mine", jwk: forger.publicJwk, jku: "http://127.0.0.1:9/" }),
+        "of another type": () => forger.sign({}, { typ: "JWT" }),
+        "without a type": () => forger.sign({}, { typ: undefined }),
+        "from another issuer": () => forger.sign({ iss: "https://issuer.example" }),
+        "from an issuer with one slash more": () => forger.sign({ iss: `${forger.url}/` }),
+        "without an issuer": () => forger.sign({ iss: undefined }),
+        "for somebody else": () => forger.sign({ aud: foreign }),
+        "for nobody": () => forger.sign({ aud: undefined }),
+        "for something below us": () => forger.sign({ aud: `${server.url}/mcp/x` }),
+        expired: () => forger.sign({ exp: now() - 120 }),
+        "without an end": () => forger.sign({ exp: undefined }),
+        "not valid yet": () => forger.sign({ nbf: now() + 120 }),
+        "issued in the future": () => forger.sign({ iat: now() + 120 }),
+        "bound to a key": () => forger.sign({ cnf: { jkt: "x" } }),
+        "with scopes that are a number": () => forger.sign({ scope: 7 }),
+        "with a subject that is a list": () => forger.sign({ sub: ["a"] }),
+        "of more than 16 KB": () => "x".repeat(200) + "." + "y".repeat(11_000) + "." + "z".repeat(200),
+    };
+
+    for (const door of Object.keys(doors)) {
+        test(`each is refused with the same bytes: ${door}`, async () => {
+            const good = await doors[door](server, bearer(await forger.sign()));
+            assert.equal(good.status, 200, good.text);
+            const answers = new Map();
+            for (const [name, make] of Object.entries(cases)) {
+                const answer = await doors[door](server, bearer(await make()));
+                const text = [answer.status, challengeOf(answer), answer.text].join("\n");
+                answers.set(text, [...(answers.get(text) ?? []), name]);
+            }
+            assert.equal(answers.size, 1, JSON.stringify([...answers], null, 1));
+            const metadata = `${server.url}/.well-known/oauth-protected-resource`;
+            const [text] = answers.keys();
+            assert.match(text, /^401\nBearer realm="MCP Tools", error="invalid_token", /);
+            assert.ok(text.includes(`resource_metadata="${metadata}${door === "mcp" ? "/mcp" : ""}"`));
+            assert.ok(text.includes('scope="content:read content:write"'), text);
+        });
+    }
+
+    test("threat-C11 a token in the query is not looked at", async () => {
+        const token = await forger.sign();
+        const { status } = await get(server, `/mcp/tools/test.scoped?access_token=${token}`);
+        assert.notEqual(status, 200);
+        assert.ok(!server.stderr.includes(token));
+    });
+
+    test("two Authorization headers are refused", async () => {
+        const one = `Bearer ${await forger.sign()}`;
+        const answer = await get(server, "/mcp/tools/list", { Authorization: [one, one] });
+        assert.equal(answer.status, 400);
+    });
+
+    test("made-up key ids make us ask once a minute at most", async () => {
+        const before = forger.seen.filter((url) => url === "/jwks").length;
+        for (let i = 0; i < 20; i++) {
+            const token = await forger.sign({}, { kid: `unknown-${i}` });
+            assert.equal((await get(server, "/mcp/tools/list", bearer(token))).status, 401);
+        }
+        const asked = forger.seen.filter((url) => url === "/jwks").length - before;
+        assert.ok(asked <= 1, `${asked} times`);
+    });
+
+    test("the scheme is read without regard to letter case", async () => {
+        const answer = await get(server, "/mcp/tools/list", {
+            Authorization: `bEaReR ${await forger.sign()}`,
+        });
+        assert.equal(answer.status, 200);
+    });
+
+    test("old keys stay while the issuer is down", async () => {
+        await close(forger.server);
+        const { status } = await get(server, "/mcp/tools/list", bearer(await forger.sign()));
+        assert.equal(status, 200);
+    });
+});
+
+test("metadata of another issuer is not believed, nor keys without it", async () => {
+    let forger;
+    const server = await startResource(async (url) => {
+        forger = await startForger({ audience: url });
+        forger.metadata.issuer = `${forger.url}/`;
+        return [issuerOf(forger)];
+    });
+    const answer = await get(server, "/mcp/tools/list", bearer(await forger.sign()));
+    assert.equal(answer.status, 503);
+    assert.ok(!forger.seen.includes("/jwks"));
+    await eventually(() => server.stderr.includes("of another issuer"), "the log");
+    await server.stop();
+    await close(forger.server);
+});
+
+test("an issuer with a path is looked for where RFC 8414 and OpenID Connect say", async () => {
+    let forger;
+    const server = await startResource(async (url) => {
+        forger = await startForger({ audience: url });
+        const plain = forger.url;
+        forger.url = `${plain}/realms/one`;
+        forger.paths["/.well-known/oauth-authorization-server"] = undefined;
+        forger.metadata = { issuer: forger.url, jwks_uri: `${plain}/jwks` };
+        forger.publish("/realms/one/.well-known/openid-configuration", () => forger.metadata);
+        return [issuerOf(forger)];
+    });
+    const answer = await get(server, "/mcp/tools/list", bearer(await forger.sign()));
+    assert.equal(answer.status, 200);
+    assert.deepEqual(forger.seen, [
+        "/.well-known/oauth-authorization-server/realms/one",
+        "/.well-known/openid-configuration/realms/one",
+        "/realms/one/.well-known/openid-configuration",
+        "/jwks",
+    ]);
+    await server.stop();
+    await close(forger.server);
+});
+
+test("threat-D1 without allow_private nobody on this machine is asked; no redirect is followed", async () => {
+    const forger = await startForger({ audience: "https://tools.example" });
+    forger.paths["/moved"] = (req, res) => res.writeHead(302, { Location: "/jwks" }).end();
+    const common = { audience: "https://tools.example", scopes: {} };
+    const server = await startResource(() => [
+        { ...common, issuer: forger.url.replace("http", "https") },
+        { ...common, issuer: forger.url, jwks_uri: `${forger.url}/moved`, allow_private: true },
+    ]);
+    await eventually(() => server.stderr.includes("its address is private"), "the refusal");
+    await eventually(() => server.stderr.includes("the answer is not 200"), "the redirect");
+    assert.deepEqual([...new Set(forger.seen)], ["/moved"]);
+    const answer = await get(server, "/mcp/tools/list", bearer(await forger.sign()));
+    assert.equal(answer.status, 503);
+    await server.stop();
+    await close(forger.server);
+});
+
+suite("whose token it is", () => {
+    let forger;
+    let server;
+    before(async () => {
+        const database = databasePath();
+        const setup = writeConfig({ roles, store: { path: database } });
+        await cli(setup, "account", "add", "alice", "--role", "editor", { input: "s3cret\n" });
+        await cli(setup, "account", "add", "eve", { input: "s3cret\n" });
+        server = await startResource(
+            async (url) => {
+                forger = await startForger({ audience: url });
+                return [
+                    issuerOf(forger, { account: "/preferred_username", roles: ["/realm/roles"] }),
+                ];
+            },
+            { config: { store: { path: database } } },
+        );
+        server.cli = (...words) => cli(server.config, ...words);
+    });
+    after(async () => {
+        await server?.stop();
+        await close(forger.server);
+    });
+
+    test("an account's, when a claim names one", async () => {
+        const who = await caller(server, await forger.sign({ preferred_username: "alice" }));
+        assert.equal(who.name, "alice");
+        assert.match(who.id, /^[0-9]+$/);
+    });
+
+    test("nobody's, when the account is not there, is blocked or is no name", async () => {
+        await server.cli("account", "block", "eve");
+        for (const name of ["nobody", "eve", "", 7, undefined, "anonymous"]) {
+            const token = await forger.sign({ preferred_username: name });
+            const { status } = await get(server, "/mcp/tools/list", bearer(token));
+            assert.equal(status, 401, String(name));
+        }
+    });
+
+    test("threat-C13 an account that is blocked is refused within a second", async () => {
+        const token = await forger.sign({ preferred_username: "alice" });
+        await caller(server, token);
+        await server.cli("account", "block", "alice");
+        const refused = async () =>
+            (await get(server, "/mcp/tools/list", bearer(token))).status === 401;
+        await eventually(refused, "the refusal", 1_000);
+        await server.cli("account", "unblock", "alice");
+    });
+
+    test("passwords and tokens of our own work beside it", async () => {
+        const { status } = await get(server, "/mcp/tools/list", basic("alice", "s3cret"));
+        assert.equal(status, 200);
+    });
+});
+
+test("roles in a claim give their permissions", async () => {
+    let forger;
+    const server = await startResource(async (url) => {
+        forger = await startForger({ audience: url });
+        return [issuerOf(forger, { scopes: {}, roles: ["/realm/roles"] })];
+    });
+    const ask = async (claims) =>
+        (await rpc(server, { method: "test.caller", id: 1 }, bearer(await forger.sign(claims)))).status;
+    assert.equal(await ask({ realm: { roles: ["editor"] } }), 200);
+    assert.equal(await ask({ realm: { roles: ["anonymous"] } }), 200);
+    assert.equal(await ask({ realm: { roles: ["other"] } }), 400); // as if it did not exist
+    assert.equal(await ask({}), 400);
+    await server.stop();
+    await close(forger.server);
+});
+
+suite("metadata", () => {
+    let forger;
+    let server;
+    before(async () => {
+        server = await startResource(async (url) => {
+            forger = await startForger({ audience: url });
+            return [issuerOf(forger)];
+        });
+    });
+    after(async () => {
+        await server?.stop();
+        await close(forger.server);
+    });
+
+    for (const [place, resource] of [
+        ["", ""],
+        ["/mcp", "/mcp"],
+    ]) {
+        test(`of the protected resource: ${place || "root"}`, async () => {
+            const target = `/.well-known/oauth-protected-resource${place}`;
+            const answer = await get(server, target, { Origin: "https://any.example" });
+            assert.equal(answer.status, 200);
+            assert.equal(answer.headers["content-type"], "application/json");
+            assert.equal(answer.headers["access-control-allow-origin"], "*");
+            assert.deepEqual(answer.json, {
+                resource: `${server.url}${resource}`,
+                authorization_servers: [forger.url],
+                scopes_supported: ["content:read", "content:write"],
+                bearer_methods_supported: ["header"],
+                resource_name: "Causeway",
+            });
+        });
+    }
+
+    test("threat-A11 forwarded headers of others change nothing", async () => {
+        const target = "/.well-known/oauth-protected-resource";
+        const answer = await get(server, target, {
+            "X-Forwarded-Host": "evil.example",
+            "X-Forwarded-Proto": "https",
+            Forwarded: "host=evil.example;proto=https",
+        });
+        assert.equal(answer.json.resource, server.url);
+    });
+
+    test("anonymous callers are sent to it", async () => {
+        const answer = await doors.mcp(server, {});
+        assert.equal(answer.status, 401);
+        assert.equal(
+            challengeOf(answer),
+            'Bearer realm="MCP Tools", ' +
+                `resource_metadata="${server.url}/.well-known/oauth-protected-resource/mcp", ` +
+                'scope="content:read content:write"',
+        );
+    });
+});
+
+test("without an issuer there is no metadata, and challenges stay as they were", async () => {
+    const server = await startBridge({ roles });
+    assert.equal((await get(server, "/.well-known/oauth-protected-resource")).status, 404);
+    const answer = await doors.tool(server, {});
+    assert.equal(
+        challengeOf(answer),
+        'Bearer realm="MCP Tools", scope="content:read content:write"',
+    );
+    await server.stop();
+});
+
+test("behind a proxy that is trusted, its word counts where public_url is not set", async () => {
+    const forger = await startForger({ audience: "https://tools.example/mcp" });
+    const server = await startBridge({
+        roles,
+        config: {
+            hosts: ["localhost", "127.0.0.1", "tools.example"],
+            trusted_proxies: ["127.0.0.0/8"],
+            access: { issuers: [issuerOf(forger, { audience: "https://tools.example/mcp" })] },
+        },
+    });
+    const ask = async (headers) =>
+        (await get(server, "/.well-known/oauth-protected-resource/mcp", headers)).json.resource;
+    const forwarded = { "X-Forwarded-Proto": "https", "X-Forwarded-Host": "tools.example" };
+    assert.equal(await ask(forwarded), "https://tools.example/mcp");
+    assert.equal(await ask({}), `${server.url}/mcp`);
+    const evil = { ...forwarded, "X-Forwarded-Host": "evil.example" };
+    assert.equal(await ask(evil), `${server.url.replace("http", "https")}/mcp`);
+    const { status } = await modern(server, "tools/list", {}, {
+        headers: bearer(await forger.sign()),
+    });
+    assert.equal(status, 200);
+    await get(server, "/healthz", { "X-Forwarded-For": "203.0.113.9, 127.0.0.5" });
+    await eventually(() => server.stderr.includes("203.0.113.9"), "the client in the log");
+    await server.stop();
+    await close(forger.server);
+});

@@ -1,0 +1,184 @@
+// How often, and how many at once: rates and ceilings on every door.
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { after, before, suite, test } from "node:test";
+import { basic, bearer, startAccounts } from "./support/accounts.mjs";
+import { assertRpcError, callTool, legacy, post, rpc, startBridge } from "./support/mcp.mjs";
+import { runCauseway, writeConfig } from "./support/programs.mjs";
+import { assertRestError, invoke } from "./support/rest.mjs";
+import { pause } from "./support/server.mjs";
+import { startStdio } from "./support/stdio.mjs";
+
+const echo = (server, headers) =>
+    rpc(server, { method: "test.echo", params: { message: "x" }, id: 7 }, headers);
+const caller = (server, headers) => rpc(server, { method: "test.caller", id: 1 }, headers);
+
+suite("a tool that is called too often", () => {
+    const text = /^Too many calls of test\.echo: try again in \d+ s$/;
+    let server;
+    before(async () => {
+        const tools = [{ name: "test.echo", rate: "1/h burst 2" }];
+        server = await startBridge({ config: { limits: { tools } } });
+        assert.equal((await echo(server)).status, 200);
+        assert.equal((await echo(server)).status, 200);
+    });
+    after(() => server?.stop());
+
+    function assertRetry(headers) {
+        const value = headers.get ? headers.get("retry-after") : headers["retry-after"];
+        assert.match(value, /^\d+$/);
+        assert.ok(Number(value) > 3_500 && Number(value) <= 3_600);
+    }
+
+    test("is 429 with Retry-After and -32000 on /jsonrpc", async () => {
+        const answer = await echo(server);
+        const error = assertRpcError(answer, 429, -32000, 7);
+        assert.match(error.message, text);
+        assert.equal(error.data.retry_after, Number(answer.headers.get("retry-after")));
+        assertRetry(answer.headers);
+        assert.equal(answer.headers.get("cache-control"), "no-store");
+    });
+
+    test("is too_many_requests on the REST door", async () => {
+        const answer = await invoke(server, "test.echo", { message: "x" });
+        assertRestError(answer, 429, "too_many_requests", text);
+        assertRetry(answer.headers);
+        const own = await post(server, "/mcp/tools/test.echo",
+            { jsonrpc: "2.0", id: 7, method: "test.echo", params: { message: "x" } });
+        assertRpcError(own, 429, -32000, 7);
+        assertRetry(own.headers);
+    });
+
+    test("is 429 with a JSON-RPC error on /mcp, in both eras", async () => {
+        const modern = await callTool(server, "test.echo", { message: "x" }, { id: 7 });
+        assert.match(assertRpcError(modern, 429, -32000, 7).message, text);
+        assertRetry(modern.headers);
+        const params = { name: "test.echo", arguments: { message: "x" } };
+        const old = await legacy(server, "tools/call", params, { id: 7, version: "2025-06-18" });
+        assert.match(assertRpcError(old, 429, -32000, 7).message, text);
+        assertRetry(old.headers);
+    });
+
+    test("cannot hide in a batch, and other tools do not suffer", async () => {
+        const messages = [1, 2].map((id) => ({
+            jsonrpc: "2.0", id, method: "test.echo", params: { message: "x" },
+        }));
+        messages.push({ jsonrpc: "2.0", id: 3, method: "test.caller" });
+        const { status, json } = await rpc(server, messages);
+        assert.equal(status, 200);
+        assert.deepEqual(json.map(({ error }) => error?.code), [-32000, -32000, undefined]);
+    });
+
+    test("a notification is refused silently (threat-B8)", async () => {
+        const notice = { method: "test.echo", params: { message: "x" } };
+        assert.equal((await rpc(server, notice)).status, 204);
+        await server.untilLogged(/call refused method="?test\.echo"? caller="?anonymous"? verdict="too many"/);
+    });
+});
+
+test("comes back after the time that was named", async () => {
+    const server = await startBridge({ config: { limits: { rates: { tool: "1/s" } } } });
+    assert.equal((await echo(server)).status, 200);
+    const refused = await echo(server);
+    assert.equal(refused.status, 429);
+    assert.equal(refused.headers.get("retry-after"), "1");
+    await pause(1_050);
+    assert.equal((await echo(server)).status, 200);
+    await server.stop();
+});
+
+test("a caller's rate is its own, over all its credentials and tools", async () => {
+    const server = await startAccounts({ config: { limits: { rates: { caller: "1/h burst 3" } } } });
+    const { token } = await server.token("alice");
+    const alice = basic("alice", "s3cret");
+    assert.equal((await echo(server, alice)).status, 200);
+    assert.equal((await caller(server, alice)).status, 200);
+    assert.equal((await caller(server, bearer(token))).status, 200);
+    const refused = await echo(server, bearer(token));
+    assert.match(assertRpcError(refused, 429, -32000, 7).message, /^Too many calls by this caller: /);
+    // What the gate refuses is not counted, and nobody else is held up.
+    const bob = basic("bob", "b0b");
+    for (let i = 0; i < 5; i += 1) {
+        assert.equal((await caller(server, bob)).status, 400);
+    }
+    await server.stop();
+});
+
+test("an address and the whole server have rates too, and a reload changes them", async () => {
+    const server = await startBridge({ config: { limits: { rates: { address: "1/h" } } } });
+    assert.equal((await caller(server)).status, 200);
+    assert.match((await caller(server)).json.error.message, /^Too many calls from this address: /);
+    const config = {
+        roles: { anonymous: ["access mcp tool discovery", "use jsonrpc services", "access content"] },
+        plugins: { folder: server.plugins },
+        limits: { rates: { global: "1/h burst 2" } },
+    };
+    writeFileSync(server.config, JSON.stringify(config));
+    server.child.kill("SIGHUP");
+    await server.untilLogged(/configuration read again/);
+    const statuses = [];
+    for (let i = 0; i < 4; i += 1) {
+        statuses.push((await caller(server)).status);
+    }
+    assert.deepEqual(statuses, [200, 200, 429, 429]);
+    assert.match((await caller(server)).json.error.message, /^Too many calls to this server: /);
+    await server.stop();
+});
+
+test("so many calls of a tool, and of a source, run at once", async () => {
+    const limits = {
+        tools: [{ name: "test.sleep", calls: 2 }],
+        sources: [{ name: "echo", calls: 3 }],
+    };
+    const server = await startBridge({ config: { limits, plugins: { workers: 8 } } });
+    const sleep = (method) => rpc(server, { method, params: { ms: 600 }, id: 1 });
+    const two = [sleep("test.sleep"), sleep("test.sleep")];
+    await pause(200);
+    const third = await sleep("test.sleep");
+    assert.match(assertRpcError(third, 429, -32000, 1).message,
+        /^Too many calls of test\.sleep are running: try again in 1 s$/);
+    const other = sleep("test.sleep_deaf");
+    await pause(100);
+    const fourth = await sleep("test.sleep_deaf");
+    assert.match(assertRpcError(fourth, 429, -32000, 1).message,
+        /^Too many calls of the source echo are running: /);
+    for (const { status } of await Promise.all([...two, other])) {
+        assert.equal(status, 200);
+    }
+    // Their places are free again, those of a client that left too.
+    const stop = new AbortController();
+    const left = post(server, "/jsonrpc",
+        { jsonrpc: "2.0", method: "test.sleep", params: { ms: 9_000 }, id: 1 }, {}, { signal: stop.signal });
+    setTimeout(() => stop.abort(), 100);
+    await assert.rejects(left);
+    await pause(300);
+    const again = await Promise.all([sleep("test.sleep"), sleep("test.sleep")]);
+    assert.deepEqual(again.map(({ status }) => status), [200, 200]);
+    await server.stop();
+});
+
+test("standard input hears the same text as an error", async () => {
+    const server = await startBridge();
+    const file = writeConfig({
+        roles: { anonymous: ["access mcp tool discovery", "use jsonrpc services", "access content"] },
+        plugins: { folder: server.plugins },
+        limits: { rates: { tool: "1/h" } },
+    });
+    await server.stop();
+    const client = startStdio({ args: ["--config", file] });
+    const call = () => client.modern("tools/call", { name: "test.caller", arguments: {} });
+    assert.ok((await call()).result);
+    const { error } = await call();
+    assert.equal(error.code, -32000);
+    assert.match(error.message, /^Too many calls of test\.caller: try again in \d+ s$/);
+    await client.end();
+});
+
+test("a rate that is none is refused with an example", async () => {
+    for (const rate of ["10", "10/d", "0/s", "10/s burst", "-1/s", 10]) {
+        const file = writeConfig({ limits: { rates: { global: rate } } });
+        const { code, stderr } = await runCauseway(["config", "check", "--config", file]);
+        assert.equal(code, 2, String(rate));
+        assert.match(stderr, /limits\.rates\.global: expected a rate such as "10\/s" or "600\/m burst 20"/);
+    }
+});

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <signal.h>
+
+#include "access/audit.h"
+#include "access/audit_time.h"
+#include "base/file.h"
+#include "oom.h"
+#include "json/json.h"
+
+#define ROOM (64u * 1024u)
+
+static char folder[] = "/tmp/cw-audit-XXXXXX";
+static char path[128];
+static cw_buf text;
+static cw_arena arena;
+static int n_failures, n_recoveries;
+
+static void on_status(void *ctx, const cw_err *err)
+{
+    (void)ctx;
+    if (err)
+        n_failures++;
+    else
+        n_recoveries++;
+}
+
+static cw_audit_opts options(void)
+{
+    return (cw_audit_opts){.path = path, .files = 3, .room = ROOM};
+}
+
+static void remove_files(void)
+{
+    char name[160];
+    unlink(path);
+    for (int i = 1; i < 10; i++) {
+        snprintf(name, sizeof name, "%s.%d", path, i);
+        unlink(name);
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "%s/audit", folder);
+    cw_buf_init(&text, 16u << 20);
+    cw_arena_init(&arena, 256u << 20);
+    n_failures = n_recoveries = 0;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    remove_files();
+    cw_buf_done(&text);
+    cw_arena_done(&arena);
+    return 0;
+}
+
+static cw_audit *start(const cw_audit_opts *opts)
+{
+    cw_audit *a;
+    assert_int_equal(cw_audit_new(on_status, NULL, &a, NULL), CW_OK);
+    assert_false(cw_audit_is_on(a));
+    assert_int_equal(cw_audit_configure(a, opts, NULL), CW_OK);
+    return a;
+}
+
+static cw_audit_record call_of(const char *method)
+{
+    return (cw_audit_record){.kind = CW_AUDIT_CALL,
+                             .door = "mcp",
+                             .outcome = "ok",
+                             .caller = CW_STR("alice"),
+                             .caller_id = CW_STR("1"),
+                             .method = cw_str_from(method)};
+}
+
+static const cw_json *parse(cw_str line)
+{
+    const cw_json *root;
+    assert_int_equal(cw_json_read(line, NULL, &arena, &root, NULL, NULL), CW_OK);
+    return root;
+}
+
+static unsigned read_lines(const char *name, const cw_json **ret, unsigned max)
+{
+    unsigned n = 0;
+    cw_buf_clear(&text);
+    assert_int_equal(cw_file_read(name, CW_FILE_PLAIN, &text, NULL), CW_OK);
+    cw_str rest = cw_buf_str(&text);
+    while (rest.n) {
+        const char *end = memchr(rest.p, '\n', rest.n);
+        assert_non_null(end);
+        const cw_json *record = parse(cw_str_make(rest.p, (size_t)(end - rest.p)));
+        if (n < max)
+            ret[n] = record;
+        n++;
+        rest = cw_str_make(end + 1, rest.n - (size_t)(end + 1 - rest.p));
+    }
+    return n;
+}
+
+static void assert_member(const cw_json *record, const char *name, const char *value)
+{
+    const cw_json *v = cw_json_get(record, cw_str_from(name));
+    assert_non_null(v);
+    assert_true(cw_str_is(cw_json_text(v), value));
+}
+
+/* ---- lines ---- */
+
+static void a_record_becomes_one_line_with_everything_that_is_known(void **state)
+{
+    (void)state;
+    const cw_json *lines[4];
+    unsigned char hash[CW_AUDIT_HASH];
+    cw_audit_opts opts = options();
+    cw_audit *a = start(&opts);
+    cw_audit_hash(CW_STR("{\"nid\":1}"), hash);
+    cw_audit_record r = call_of("nodes.get");
+    r.tool = CW_STR("nodes_get");
+    r.address = CW_STR("192.0.2.1");
+    r.detail = CW_STR("line\nbreak \"quoted\"");
+    r.us = 1234;
+    r.has_us = true;
+    r.code = -5;
+    r.has_code = true;
+    r.arguments_hash = hash;
+    r.arguments = CW_STR("{\"nid\":1}");
+    cw_audit_add(a, &r);
+    assert_int_equal(cw_audit_free(a), 0);
+    assert_int_equal(read_lines(path, lines, 4), 1);
+    assert_member(lines[0], "kind", "call");
+    assert_member(lines[0], "door", "mcp");
+    assert_member(lines[0], "caller", "alice");
+    assert_member(lines[0], "caller_id", "1");
+    assert_member(lines[0], "method", "nodes.get");
+    assert_member(lines[0], "tool", "nodes_get");
+    assert_member(lines[0], "outcome", "ok");
+    assert_member(lines[0], "code", "-5");
+    assert_member(lines[0], "address", "192.0.2.1");
+    assert_member(lines[0], "detail", "line\nbreak \"quoted\"");
+    assert_member(lines[0], "us", "1234");
+    /* printf '{"nid":1}' | b2sum -l 256 */
+    assert_member(lines[0], "arguments_hash",
+                  "a62830fa48225d211de2b474c40472435f03c0dd497ef2ae3385133017a823a3");
+    assert_null(cw_json_get(lines[0], CW_STR("arguments")));
+    int64_t when;
+    const cw_json *time = cw_json_get(lines[0], CW_STR("time"));
+    assert_true(cw_audit_parse_time(cw_json_text(time), &when));
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static void names_are_cut_at_a_character(void **state)
+{
+    (void)state;
+    const cw_json *lines[1];
+    char name[2 * CW_AUDIT_MAX_NAME];
+    for (size_t i = 0; i + 1 < sizeof name; i += 2)
+        memcpy(name + i, "\xC3\xA4", 2);
+    cw_audit_opts opts = options();
+    cw_audit *a = start(&opts);
+    cw_audit_record r = call_of("x");
+    r.caller = cw_str_make(name, sizeof name);
+    r.detail = cw_str_make(name + 1, sizeof name - 1); /* ill-formed at its beginning */
+    cw_audit_add(a, &r);
+    assert_int_equal(cw_audit_free(a), 0);
+    assert_int_equal(read_lines(path, lines, 1), 1);
+    assert_int_equal(cw_json_text(cw_json_get(lines[0], CW_STR("caller"))).n, CW_AUDIT_MAX_NAME);
+}
+
+static void arguments_are_recorded_without_what_is_redacted(void **state)
+{
+    (void)state;
+    static const cw_str redact[] = {CW_STR_INIT("/password"), CW_STR_INIT("/users/*/key"),
+                                    CW_STR_INIT("/a~1b"), CW_STR_INIT("/list/1")};
+    const cw_json *lines[4];
+    cw_audit_opts opts = options();
+    opts.arguments = 256;
+    opts.redact = redact;
+    opts.n_redact = CW_COUNT(redact);
+    cw_audit *a = start(&opts);
+    cw_audit_record r = call_of("x");
+    r.arguments =
+        CW_STR("{\"password\":{\"deep\":\"s3cret\"},\"users\":[{\"key\":\"s3cret\",\"n\":1},"
+               "{\"n\":2}],\"a/b\":\"s3cret\",\"list\":[1,\"s3cret\",3],\"keep\":1.50}");
+    cw_audit_add(a, &r);
+    char longer[400] = "";
+    memset(longer, ' ', sizeof longer);
+    r.arguments = cw_str_make(longer, sizeof longer);
+    cw_audit_add(a, &r);
+    r.arguments = CW_STR("[\"s3cret\"]"); /* by position: nobody knows which is which */
+    cw_audit_add(a, &r);
+    assert_int_equal(cw_audit_free(a), 0);
+    assert_int_equal(read_lines(path, lines, 4), 3);
+    assert_null(memmem(text.p, text.n, "s3cret", 6));
+    cw_str shown = cw_json_span(cw_json_get(lines[0], CW_STR("arguments")));
+    assert_true(
+        cw_str_is(shown, "{\"password\":\"[redacted]\",\"users\":[{\"key\":\"[redacted]\",\"n\":1},"
+                         "{\"n\":2}],\"a/b\":\"[redacted]\",\"list\":[1,\"[redacted]\",3],"
+                         "\"keep\":1.50}"));
+    for (int i = 1; i < 3; i++) {
+        assert_null(cw_json_get(lines[i], CW_STR("arguments")));
+        assert_true(cw_json_is(cw_json_get(lines[i], CW_STR("arguments_left_out")), CW_JSON_TRUE));
+    }
+}
+
+static void a_wrong_pointer_is_refused(void **state)
+{
+    (void)state;
+    static const cw_str wrong[] = {CW_STR_INIT("password"), CW_STR_INIT(""), CW_STR_INIT("/a~2"),
+                                   CW_STR_INIT("/a~")};
+    cw_audit *a;
+    assert_int_equal(cw_audit_new(NULL, NULL, &a, NULL), CW_OK);
+    for (size_t i = 0; i < CW_COUNT(wrong); i++) {
+        cw_audit_opts opts = options();
+        cw_err err = {0};
+        opts.redact = &wrong[i];
+        opts.n_redact = 1;
+        assert_int_equal(cw_audit_configure(a, &opts, &err), CW_PARAMS);
+        assert_non_null(strstr(err.msg, "not a JSON pointer"));
+    }
+    assert_int_equal(cw_audit_free(a), 0);
+}
+
+/* ---- lanes ---- */
+
+static void nothing_is_recorded_while_it_is_off(void **state)
+{
+    (void)state;
+    cw_audit *a;
+    cw_audit_record r = call_of("x");
+    assert_false(cw_audit_is_on(NULL));
+    assert_int_equal(cw_audit_new(NULL, NULL, &a, NULL), CW_OK);
+    cw_audit_add(a, &r);
+    assert_int_equal(cw_audit_configure(a, &(cw_audit_opts){.path = ""}, NULL), CW_OK);
+    cw_audit_add(a, &r);
+    assert_int_equal(cw_audit_free(a), 0);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(cw_audit_free(NULL), 0);
+}
+
+static void records_stand_in_the_order_they_came(void **state)
+{
+    (void)state;
+    const cw_json *lines[300];
+    cw_audit_opts opts = options();
+    cw_audit *a = start(&opts);
+    for (int i = 0; i < 300; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d", i);
+        cw_audit_record r = call_of(name);
+        r.kind = i % 3 ? CW_AUDIT_CALL : CW_AUDIT_REFUSAL;
+        cw_audit_add(a, &r);
+        if (i == 150)
+            usleep(30000);
+    }
+    assert_int_equal(cw_audit_free(a), 0);
+    assert_int_equal(read_lines(path, lines, 300), 300);
+    for (int i = 0; i < 300; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d", i);
+        assert_member(lines[i], "method", name);
+    }
+}
+
+/* A disk that is full, as far as this process can tell. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes == RLIM_INFINITY ? limit.rlim_max : bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void wait_for(const int *count)
+{
+    for (int i = 0; i < 500 && *(volatile const int *)count == 0; i++)
+        usleep(10000);
+    assert_int_not_equal(*count, 0);
+}
+
+static unsigned count_kind(const cw_json **lines, unsigned n, const char *kind)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; i < n; i++)
+        found += cw_str_is(cw_json_text(cw_json_get(lines[i], CW_STR("kind"))), kind);
+    return found;
+}
+
+static void threat_D11_a_full_disk_is_reported_and_loses_no_security_record(void **state)
+{
+    (void)state;
+    static const cw_json *lines[4096];
+    enum { REFUSALS = 300, CALLS = 1000 };
+    cw_audit_opts opts = options();
+    cw_audit *a = start(&opts);
+    limit_files(0);
+    cw_audit_record call = call_of("call"), refusal = call_of("refused");
+    refusal.kind = CW_AUDIT_REFUSAL;
+    cw_audit_add(a, &call);
+    wait_for(&n_failures);
+    assert_true(cw_audit_is_failing(a));
+    for (int i = 0; i < CALLS; i++)
+        cw_audit_add(a, &call);
+    for (int i = 0; i < REFUSALS; i++)
+        cw_audit_add(a, &refusal);
+    uint64_t lost = cw_audit_lost(a);
+    assert_in_range(lost, 1, CALLS - 1);
+    limit_files(RLIM_INFINITY);
+    wait_for(&n_recoveries);
+    assert_int_equal(cw_audit_free(a), lost);
+    assert_int_equal(n_failures, 1);
+    unsigned n = read_lines(path, lines, 4096);
+    assert_int_equal(count_kind(lines, n, "refusal"), REFUSALS);
+    assert_int_equal(count_kind(lines, n, "call"), CALLS + 1 - lost);
+    assert_int_equal(count_kind(lines, n, "lost"), 1);
+    for (unsigned i = 0; i < n; i++) {
+        if (!cw_str_is(cw_json_text(cw_json_get(lines[i], CW_STR("kind"))), "lost"))
+            continue;
+        int64_t calls, security;
+        assert_true(cw_json_to_i64(cw_json_get(lines[i], CW_STR("calls")), &calls));
+        assert_true(cw_json_to_i64(cw_json_get(lines[i], CW_STR("security")), &security));
+        assert_int_equal(calls, lost);
+        assert_int_equal(security, 0);
+    }
+}
+
+static void the_reserved_room_has_an_end_and_says_so(void **state)
+{
+    (void)state;
+    cw_audit_opts opts = options();
+    cw_audit *a = start(&opts);
+    limit_files(0);
+    cw_audit_record refusal = call_of("refused");
+    refusal.kind = CW_AUDIT_REFUSAL;
+    unsigned n = 0;
+    while (cw_audit_lost(a) == 0 && n < 100000) {
+        cw_audit_add(a, &refusal);
+        n++;
+    }
+    assert_in_range(n, CW_AUDIT_ROOM / 512, 99999);
+    /* All of it is lost with the process, and the last one said so already. */
+    assert_int_equal(cw_audit_free(a), n);
+    limit_files(RLIM_INFINITY);
+}
+
+/* ---- files ---- */
+
+static void a_full_file_is_rotated_and_the_oldest_goes(void **state)
+{
+    (void)state;
+    const cw_json *lines[64];
+    char name[160];
+    cw_audit_opts opts = options();
+    opts.rotate_bytes = 400;
+    for (int i = 0; i < 20; i++) {
+        cw_audit_record r = call_of("x");
+        snprintf(name, sizeof name, "%d", i);
+        r.method = cw_str_from(name);
+        assert_int_equal(cw_audit_write(&opts, &r, NULL), CW_OK);
+    }
+    unsigned total = read_lines(path, lines, 64);
+    assert_member(lines[total - 1], "method", "19");
+    for (int i = 1; i <= 3; i++) {
+        snprintf(name, sizeof name, "%s.%d", path, i);
+        struct stat st;
+        assert_int_equal(stat(name, &st), 0);
+        assert_in_range(st.st_size, 1, 400);
+    }
+    snprintf(name, sizeof name, "%s.4", path);
+    assert_int_not_equal(access(name, F_OK), 0);
+}
+
+static void an_old_file_is_rotated(void **state)
+{
+    (void)state;
+    const cw_json *lines[4];
+    char name[160];
+    cw_audit_opts opts = options();
+    opts.rotate_ms = 3600000;
+    cw_audit_record r = call_of("x");
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    static const char old[] = "{\"time\":\"2020-01-01T00:00:00.000Z\",\"kind\":\"call\"}\n";
+    assert_int_equal(write(fd, old, sizeof old - 1), sizeof old - 1);
+    close(fd);
+    assert_int_equal(cw_audit_write(&opts, &r, NULL), CW_OK);
+    assert_int_equal(cw_audit_write(&opts, &r, NULL), CW_OK);
+    assert_int_equal(read_lines(path, lines, 4), 2);
+    snprintf(name, sizeof name, "%s.1", path);
+    assert_int_equal(read_lines(name, lines, 4), 1);
+}
+
+static void an_unfinished_line_does_not_swallow_the_next(void **state)
+{
+    (void)state;
+    cw_audit_opts opts = options();
+    cw_audit_record r = call_of("x");
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(write(fd, "{\"time\":\"20", 11), 11);
+    close(fd);
+    assert_int_equal(cw_audit_write(&opts, &r, NULL), CW_OK);
+    cw_buf_clear(&text);
+    assert_int_equal(cw_file_read(path, CW_FILE_PLAIN, &text, NULL), CW_OK);
+    const char *end = memchr(text.p, '\n', text.n);
+    assert_int_equal(end - text.p, 11);
+    parse(cw_str_make(end + 1, text.n - 13));
+}
+
+static void a_file_that_was_moved_away_is_made_again(void **state)
+{
+    (void)state;
+    const cw_json *lines[4];
+    char moved[160];
+    cw_audit_opts opts = options();
+    cw_audit *a = start(&opts);
+    cw_audit_record r = call_of("x");
+    r.kind = CW_AUDIT_CHANGE;
+    cw_audit_add(a, &r);
+    struct stat st = {0};
+    for (int i = 0; i < 500 && st.st_size == 0; i++) {
+        usleep(10000);
+        assert_int_equal(stat(path, &st), 0);
+    }
+    snprintf(moved, sizeof moved, "%s.9", path);
+    assert_int_equal(rename(path, moved), 0);
+    cw_audit_add(a, &r);
+    assert_int_equal(cw_audit_free(a), 0);
+    assert_int_equal(read_lines(path, lines, 4), 1);
+    assert_int_equal(read_lines(moved, lines, 4), 1);
+}
+
+static void another_path_is_used_from_the_next_record_on(void **state)
+{
+    (void)state;
+    const cw_json *lines[4];
+    char other[160];
+    cw_audit_opts opts = options();
+    cw_audit *a = start(&opts);
+    cw_audit_record r = call_of("first");
+    cw_audit_add(a, &r);
+    snprintf(other, sizeof other, "%s.8", path);
+    opts.path = other;
+    assert_int_equal(cw_audit_configure(a, &opts, NULL), CW_OK);
+    usleep(100000);
+    r.method = CW_STR("second");
+    cw_audit_add(a, &r);
+    opts.path = "/nonexistent/audit";
+    assert_int_equal(cw_audit_configure(a, &opts, NULL), CW_IO);
+    assert_true(cw_audit_is_on(a));
+    assert_int_equal(cw_audit_free(a), 0);
+    assert_int_equal(read_lines(path, lines, 4), 1);
+    assert_int_equal(read_lines(other, lines, 4), 1);
+    assert_member(lines[0], "method", "second");
+}
+
+static void what_is_no_plain_file_is_refused(void **state)
+{
+    (void)state;
+    cw_audit_opts opts = options();
+    cw_audit_record r = call_of("x");
+    opts.path = "/dev/null";
+    assert_int_equal(cw_audit_write(&opts, &r, NULL), CW_IO);
+    opts.path = folder;
+    assert_int_equal(cw_audit_write(&opts, &r, NULL), CW_IO);
+}
+
+static void write_once(void *ctx)
+{
+    static const cw_str redact = CW_STR_INIT("/a/b");
+    cw_audit_opts opts = options();
+    cw_audit_record r = call_of("x");
+    (void)ctx;
+    opts.arguments = 100;
+    opts.redact = &redact;
+    opts.n_redact = 1;
+    r.arguments = CW_STR("{\"a\":{\"b\":1}}");
+    cw_code rc = cw_audit_write(&opts, &r, NULL);
+    assert_true(rc == CW_OK || rc == CW_NOMEM);
+}
+
+static void a_record_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    assert_true(oom_each(write_once, NULL) >= 5);
+    cw_buf_clear(&text);
+    assert_int_equal(cw_file_read(path, CW_FILE_PLAIN, &text, NULL), CW_OK);
+    assert_null(memmem(text.p, text.n, "\"b\":1", 5));
+}
+
+static void configure_once(void *ctx)
+{
+    cw_audit *a = NULL;
+    cw_audit_opts opts = options();
+    (void)ctx;
+    cw_code rc = cw_audit_new(NULL, NULL, &a, NULL);
+    if (!rc)
+        rc = cw_audit_configure(a, &opts, NULL);
+    assert_true(rc == CW_OK || rc == CW_NOMEM || rc == CW_IO);
+    cw_audit_free(a);
+}
+
+static void starting_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    assert_true(oom_each(configure_once, NULL) >= 5);
+}
+
+/* ---- times ---- */
+
+static void times_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } right[] = {{"1970-01-01", 0},
+                 {"1970-01-02T00:00Z", 86400000},
+                 {"2026-11-15T08:00:00.123Z", 1794729600123},
+                 {"2026-11-15 08:00:00", 1794729600000}};
+    static const char *const wrong[] = {"",           "2026",        "2026-13-01",
+                                        "2026-01-00", "2026-01-01T", "2026-01-01T25:00",
+                                        "yesterday",  "2026-01-01x", "2026-01-01T00:00:00.1Z"};
+    int64_t ms;
+    for (size_t i = 0; i < CW_COUNT(right); i++) {
+        assert_true(cw_audit_parse_time(cw_str_from(right[i].text), &ms));
+        assert_int_equal(ms, right[i].ms);
+    }
+    for (size_t i = 0; i < CW_COUNT(wrong); i++)
+        assert_false(cw_audit_parse_time(cw_str_from(wrong[i]), &ms));
+}
+
+static int group_setup(void **state)
+{
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int group_teardown(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_record_becomes_one_line_with_everything_that_is_known),
+        TEST(names_are_cut_at_a_character),
+        TEST(arguments_are_recorded_without_what_is_redacted),
+        TEST(a_wrong_pointer_is_refused),
+        TEST(nothing_is_recorded_while_it_is_off),
+        TEST(records_stand_in_the_order_they_came),
+        TEST(threat_D11_a_full_disk_is_reported_and_loses_no_security_record),
+        TEST(the_reserved_room_has_an_end_and_says_so),
+        TEST(a_full_file_is_rotated_and_the_oldest_goes),
+        TEST(an_old_file_is_rotated),
+        TEST(an_unfinished_line_does_not_swallow_the_next),
+        TEST(a_file_that_was_moved_away_is_made_again),
+        TEST(another_path_is_used_from_the_next_record_on),
+        TEST(what_is_no_plain_file_is_refused),
+        TEST(a_record_survives_every_failed_allocation),
+        TEST(starting_survives_every_failed_allocation),
+        TEST(times_are_read),
+    };
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "access/ratelimit.h"
+#include "oom.h"
+
+#define S UINT64_C(1000000000)
+#define THREADS 4
+#define TRIES 20000
+
+static void a_burst_is_let_through_and_then_one_each_interval(void **state)
+{
+    (void)state;
+    cw_bucket b = 0;
+    cw_rate rate = cw_rate_make(2, 1000, 3);
+    uint64_t now = 1000 * S;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(cw_bucket_take(&b, rate, now), 0);
+    assert_int_equal(cw_bucket_take(&b, rate, now), S / 2);
+    assert_int_equal(cw_bucket_take(&b, rate, now + S / 4), S / 4);
+    assert_int_equal(cw_bucket_take(&b, rate, now + S / 2), 0);
+    assert_int_equal(cw_bucket_take(&b, rate, now + S / 2), S / 2);
+    /* A long pause fills it up to the burst, and no further. */
+    now += 100 * S;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(cw_bucket_take(&b, rate, now), 0);
+    assert_int_not_equal(cw_bucket_take(&b, rate, now), 0);
+}
+
+static void over_a_long_time_the_rate_holds_exactly(void **state)
+{
+    (void)state;
+    cw_bucket b = 0;
+    cw_rate rate = cw_rate_make(600, 60000, 5);
+    uint64_t now = S, taken = 0;
+    for (int i = 0; i < 100000; i++, now += S / 1000)
+        taken += cw_bucket_take(&b, rate, now) == 0;
+    assert_in_range(taken, 1000, 1005);
+}
+
+static void no_rate_is_no_limit(void **state)
+{
+    (void)state;
+    cw_bucket b = 0;
+    cw_rate none = cw_rate_make(0, 1000, 7);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(cw_bucket_take(&b, none, S), 0);
+    cw_bucket_give(&b, none);
+    assert_int_equal(b, 0);
+}
+
+static void a_token_that_is_given_back_can_be_taken_again(void **state)
+{
+    (void)state;
+    cw_bucket b = 0;
+    cw_rate rate = cw_rate_make(1, 3600000, 1);
+    assert_int_equal(cw_bucket_take(&b, rate, S), 0);
+    assert_int_equal(cw_bucket_take(&b, rate, S), 3600 * S);
+    cw_bucket_give(&b, rate);
+    assert_int_equal(cw_bucket_take(&b, rate, S), 0);
+}
+
+static void the_largest_rates_do_not_overflow(void **state)
+{
+    (void)state;
+    cw_bucket b = 0;
+    cw_rate rate = cw_rate_make(1, 3600000, 999999);
+    assert_int_equal(cw_bucket_take(&b, rate, 1000000 * S), 0);
+    rate = cw_rate_make(999999, 1, 999999);
+    assert_int_equal(rate.interval_ns, 1);
+}
+
+/* ---- several loops ---- */
+
+typedef struct contest {
+    cw_bucket bucket;
+    cw_meters meters;
+    atomic_uint taken;
+    atomic_uint most;
+} contest;
+
+static void *take_many(void *arg)
+{
+    contest *c = arg;
+    cw_rate rate = cw_rate_make(1, 3600000, 1000);
+    for (int i = 0; i < TRIES; i++) {
+        if (cw_bucket_take(&c->bucket, rate, S) == 0)
+            atomic_fetch_add(&c->taken, 1);
+    }
+    return NULL;
+}
+
+static void loops_share_a_bucket_to_the_last_token(void **state)
+{
+    (void)state;
+    contest c = {0};
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, take_many, &c), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(c.taken, 1000);
+}
+
+static void *enter_many(void *arg)
+{
+    contest *c = arg;
+    for (int i = 0; i < TRIES; i++) {
+        cw_meter *m = cw_meters_find(&c->meters, CW_STR("tool"));
+        if (!cw_meter_enter(m, 2))
+            continue;
+        unsigned inside = atomic_fetch_add(&c->taken, 1) + 1;
+        if (inside > atomic_load(&c->most))
+            atomic_store(&c->most, inside);
+        atomic_fetch_sub(&c->taken, 1);
+        cw_meter_leave(m);
+    }
+    return NULL;
+}
+
+static void loops_find_one_meter_and_keep_its_ceiling(void **state)
+{
+    (void)state;
+    contest c = {0};
+    pthread_t threads[THREADS];
+    assert_int_equal(cw_meters_init(&c.meters, NULL), CW_OK);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, enter_many, &c), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_in_range(c.most, 1, 2);
+    assert_int_equal(cw_meters_find(&c.meters, CW_STR("tool"))->running, 0);
+    cw_meters_done(&c.meters);
+}
+
+/* ---- tables ---- */
+
+static void names_have_buckets_of_their_own(void **state)
+{
+    (void)state;
+    cw_buckets t;
+    assert_int_equal(cw_buckets_init(&t, NULL), CW_OK);
+    cw_bucket *alice = cw_buckets_find(&t, CW_STR("alice"));
+    assert_ptr_equal(cw_buckets_find(&t, CW_STR("alice")), alice);
+    assert_ptr_not_equal(cw_buckets_find(&t, CW_STR("bob")), alice);
+    cw_buckets_done(&t);
+    cw_buckets_done(&t);
+}
+
+/* Whoever makes up names faster than the table is large gets used buckets, not fresh ones. */
+static void threat_A7_made_up_names_win_no_fresh_buckets(void **state)
+{
+    (void)state;
+    cw_buckets t;
+    cw_rate rate = cw_rate_make(1, 3600000, 1);
+    unsigned taken = 0;
+    char name[32];
+    assert_int_equal(cw_buckets_init(&t, NULL), CW_OK);
+    for (unsigned i = 0; i < 4 * CW_BUCKETS_MAX; i++) {
+        int n = snprintf(name, sizeof name, "2001:db8:0:%x::", i);
+        taken += cw_bucket_take(cw_buckets_find(&t, cw_str_make(name, (size_t)n)), rate, S) == 0;
+    }
+    assert_in_range(taken, CW_BUCKETS_MAX * 9 / 10, CW_BUCKETS_MAX);
+    cw_buckets_done(&t);
+}
+
+static void meters_beyond_the_ceiling_are_none(void **state)
+{
+    (void)state;
+    cw_meters t;
+    char name[32];
+    assert_int_equal(cw_meters_init(&t, NULL), CW_OK);
+    for (unsigned i = 0; i < CW_METERS_MAX; i++) {
+        int n = snprintf(name, sizeof name, "tool-%u", i);
+        assert_non_null(cw_meters_find(&t, cw_str_make(name, (size_t)n)));
+    }
+    assert_null(cw_meters_find(&t, CW_STR("one too many")));
+    assert_non_null(cw_meters_find(&t, CW_STR("tool-7")));
+    cw_meters_done(&t);
+    cw_meters_done(&t);
+}
+
+static void zero_running_at_once_is_any_number(void **state)
+{
+    (void)state;
+    cw_meter m = {0};
+    for (int i = 0; i < 100; i++)
+        assert_true(cw_meter_enter(&m, 0));
+    assert_false(cw_meter_enter(&m, 100));
+    cw_meter_leave(&m);
+    assert_true(cw_meter_enter(&m, 100));
+}
+
+static void tables_once(void *ctx)
+{
+    cw_buckets buckets = {0};
+    cw_meters meters = {0};
+    (void)ctx;
+    cw_code rc = cw_buckets_init(&buckets, NULL);
+    if (!rc)
+        rc = cw_meters_init(&meters, NULL);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    cw_buckets_done(&buckets);
+    cw_meters_done(&meters);
+}
+
+static void tables_survive_every_failed_allocation(void **state)
+{
+    (void)state;
+    assert_int_equal(oom_each(tables_once, NULL), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_burst_is_let_through_and_then_one_each_interval),
+        cmocka_unit_test(over_a_long_time_the_rate_holds_exactly),
+        cmocka_unit_test(no_rate_is_no_limit),
+        cmocka_unit_test(a_token_that_is_given_back_can_be_taken_again),
+        cmocka_unit_test(the_largest_rates_do_not_overflow),
+        cmocka_unit_test(loops_share_a_bucket_to_the_last_token),
+        cmocka_unit_test(loops_find_one_meter_and_keep_its_ceiling),
+        cmocka_unit_test(names_have_buckets_of_their_own),
+        cmocka_unit_test(threat_A7_made_up_names_win_no_fresh_buckets),
+        cmocka_unit_test(meters_beyond_the_ceiling_are_none),
+        cmocka_unit_test(zero_running_at_once_is_any_number),
+        cmocka_unit_test(tables_survive_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

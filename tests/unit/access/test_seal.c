@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "access/seal.h"
+#include "oom.h"
+
+static cw_err err;
+static cw_seal seal;
+
+static cw_str close_text(cw_arena *a, const cw_seal *s, cw_str purpose, cw_str plain)
+{
+    cw_str text = {NULL, 0};
+    assert_int_equal(cw_seal_close(s, purpose, plain, a, &text, &err), CW_OK);
+    return text;
+}
+
+static void what_was_sealed_can_be_opened(void **state)
+{
+    (void)state;
+    cw_arena a;
+    cw_arena_init(&a, 1 << 20);
+    const size_t sizes[] = {0, 1, 2, 3, 31, 1000};
+    for (size_t i = 0; i < CW_COUNT(sizes); i++) {
+        char plain[1000];
+        memset(plain, (int)i, sizeof plain);
+        cw_str opened;
+        cw_str text = close_text(&a, &seal, CW_STR("p"), cw_str_make(plain, sizes[i]));
+        for (size_t k = 0; k < text.n; k++)
+            assert_non_null(strchr(
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", text.p[k]));
+        assert_int_equal(cw_seal_open(&seal, CW_STR("p"), text, &a, &opened), CW_OK);
+        assert_true(cw_str_eq(opened, cw_str_make(plain, sizes[i])));
+    }
+    cw_arena_done(&a);
+}
+
+static void the_same_is_never_sealed_the_same(void **state)
+{
+    (void)state;
+    cw_arena a;
+    cw_arena_init(&a, 1 << 20);
+    cw_str one = close_text(&a, &seal, CW_STR("p"), CW_STR("x"));
+    cw_str two = close_text(&a, &seal, CW_STR("p"), CW_STR("x"));
+    assert_false(cw_str_eq(one, two));
+    cw_arena_done(&a);
+}
+
+/* Every character replaced by every other one, cut anywhere, and lengthened. */
+static void nothing_changed_can_be_opened(void **state)
+{
+    (void)state;
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/= \n.";
+    cw_arena a;
+    cw_arena_init(&a, 64 << 20);
+    cw_str text = close_text(&a, &seal, CW_STR("p"), CW_STR("caller 7"));
+    char copy[256];
+    cw_str opened;
+    assert_true(text.n + 2 < sizeof copy);
+    for (size_t i = 0; i < text.n; i++) {
+        for (size_t k = 0; alphabet[k]; k++) {
+            memcpy(copy, text.p, text.n);
+            if (copy[i] == alphabet[k])
+                continue;
+            copy[i] = alphabet[k];
+            assert_int_equal(
+                cw_seal_open(&seal, CW_STR("p"), cw_str_make(copy, text.n), &a, &opened), CW_PARSE);
+        }
+        assert_int_equal(cw_seal_open(&seal, CW_STR("p"), cw_str_make(text.p, i), &a, &opened),
+                         CW_PARSE);
+    }
+    memcpy(copy, text.p, text.n);
+    for (size_t k = 0; alphabet[k]; k++) {
+        copy[text.n] = copy[text.n + 1] = alphabet[k];
+        for (size_t more = 1; more < 3; more++)
+            assert_int_equal(
+                cw_seal_open(&seal, CW_STR("p"), cw_str_make(copy, text.n + more), &a, &opened),
+                CW_PARSE);
+    }
+    cw_arena_done(&a);
+}
+
+static void another_purpose_or_key_does_not_open_it(void **state)
+{
+    (void)state;
+    cw_arena a;
+    cw_seal other;
+    cw_str opened;
+    cw_arena_init(&a, 1 << 20);
+    assert_int_equal(cw_seal_init(&other, &err), CW_OK);
+    cw_str text = close_text(&a, &seal, CW_STR("session"), CW_STR("x"));
+    assert_int_equal(cw_seal_open(&seal, CW_STR("state"), text, &a, &opened), CW_PARSE);
+    assert_int_equal(cw_seal_open(&seal, CW_STR(""), text, &a, &opened), CW_PARSE);
+    assert_int_equal(cw_seal_open(&seal, CW_STR("sess"), text, &a, &opened), CW_PARSE);
+    assert_int_equal(cw_seal_open(&other, CW_STR("session"), text, &a, &opened), CW_PARSE);
+    assert_int_equal(cw_seal_open(&seal, CW_STR("session"), text, &a, &opened), CW_OK);
+    cw_arena_done(&a);
+}
+
+static void equal_secrets_make_equal_keys(void **state)
+{
+    (void)state;
+    cw_arena a;
+    cw_seal one, two, three;
+    cw_str opened;
+    cw_arena_init(&a, 1 << 20);
+    cw_seal_init_from(&one, CW_STR("a secret that is long enough for it"));
+    cw_seal_init_from(&two, CW_STR("a secret that is long enough for it"));
+    cw_seal_init_from(&three, CW_STR("a secret that is long enough for it."));
+    cw_str text = close_text(&a, &one, CW_STR("p"), CW_STR("x"));
+    assert_int_equal(cw_seal_open(&two, CW_STR("p"), text, &a, &opened), CW_OK);
+    assert_int_equal(cw_seal_open(&three, CW_STR("p"), text, &a, &opened), CW_PARSE);
+    cw_arena_done(&a);
+}
+
+static void seal_once(void *ctx)
+{
+    (void)ctx;
+    cw_arena a;
+    cw_str text, opened;
+    cw_arena_init(&a, 1 << 20);
+    cw_code rc = cw_seal_close(&seal, CW_STR("p"), CW_STR("x"), &a, &text, &err);
+    if (!rc)
+        rc = cw_seal_open(&seal, CW_STR("p"), text, &a, &opened);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    cw_arena_done(&a);
+}
+
+static void sealing_survives_failed_allocations(void **state)
+{
+    (void)state;
+    assert_true(oom_each(seal_once, NULL) >= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_sealed_can_be_opened),
+        cmocka_unit_test(the_same_is_never_sealed_the_same),
+        cmocka_unit_test(nothing_changed_can_be_opened),
+        cmocka_unit_test(another_purpose_or_key_does_not_open_it),
+        cmocka_unit_test(equal_secrets_make_equal_keys),
+        cmocka_unit_test(sealing_survives_failed_allocations),
+    };
+    if (cw_seal_init(&seal, &err))
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
