@@ -518,11 +518,11 @@ void cw_backend_close(cw_backend *b)
 void cw_backend_done(cw_backend *b)
 {
     cw_backend_close(b);
-    cw_mcp_free(b->mcp);
     cw_bridge_free(b->bridge);
     close_audit(b);
     cw_accounts_free(b->accounts); /* its threads end here: nothing comes from them any more */
     cw_issuers_free(b->issuers);
+    cw_mcp_free(b->mcp); /* last: on standard input the main loop has its deadlines in a list */
     cw_snapshot_unref(b->snapshot);
     cw_caller_unref(b->anonymous);
     cw_caller_unref(b->configured);

@@ -14,7 +14,7 @@ static int print_group(const cw_cli_group *group, const cw_cli_option *options)
                   group->about);
     cw_cli_add_heading(&out, "Commands:");
     for (const cw_cli_command *c = group->commands; c->name; c++)
-        cw_buf_printf(&out, "  %-12s%s\n", c->name, c->summary);
+        cw_buf_printf(&out, "  %-14s%s\n", c->name, c->summary);
     cw_cli_describe_options(&out, NULL, options);
     if (group->more)
         cw_buf_printf(&out, "\n%s\n", group->more);

@@ -233,6 +233,16 @@ static const char *check(const cw_mcp_request *r, cw_log_level *ret_level, cw_st
     return NULL;
 }
 
+/* The version that a legacy client speaks: that of its session, else what its header says, else the
+ * one that is assumed then. */
+static cw_str version_of(const cw_mcp_request *r)
+{
+    if (r->session->version.n)
+        return r->session->version;
+    cw_str said = cw_port_header(r->port, CW_STR("MCP-Protocol-Version"));
+    return cw_mcp_static_version(said.p ? said : CW_STR("2025-03-26"));
+}
+
 void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_job *job)
 {
     static const cw_sink_ops ops = {on_progress, on_log, on_done};
@@ -261,6 +271,7 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_job *job)
                              .may_say = may_say,
                              .reached = -HUGE_VAL};
     call->session.level = level;
+    call->job.version = r->era->is_stamped ? CW_STR("") : version_of(r);
     r->item->self = call;
     r->item->on_gone = on_gone;
     if (r->era->is_stamped && !cw_mcp_ask_resume(r, call))

@@ -14,9 +14,42 @@
 #define NO_RESOURCE_BEFORE (-32002)
 #define NO_LONGER_USED (-32042)
 
-void cw_mcp_add_block(cw_buf *out, const cw_json *block)
+static const cw_json *text_member(const cw_json *object, cw_str name)
+{
+    const cw_json *v = cw_json_get(object, name);
+    return cw_json_is(v, CW_JSON_STRING) ? v : NULL;
+}
+
+/* Kinds of blocks that older versions do not have: what is shown in their place. */
+static const struct {
+    cw_str type, since, shown;
+} late_blocks[] = {
+    {CW_STR_INIT("resource_link"), CW_STR_INIT("2025-06-18"), CW_STR_INIT("uri")},
+    {CW_STR_INIT("audio"), CW_STR_INIT("2025-03-26"), CW_STR_INIT("mimeType")},
+};
+
+/* A text instead of a block that the client's version does not know. */
+static bool add_instead(cw_buf *out, const cw_mcp_job *job, const cw_json *block)
+{
+    const cw_json *type = text_member(block, CW_STR("type"));
+    for (size_t i = 0; type && job->version.n && i < CW_COUNT(late_blocks); i++) {
+        const cw_json *shown = text_member(block, late_blocks[i].shown);
+        if (!cw_str_eq(cw_json_text(type), late_blocks[i].type) ||
+            cw_str_cmp(job->version, late_blocks[i].since) >= 0)
+            continue;
+        cw_buf_add(out, CW_STR("{\"type\":\"text\",\"text\":"));
+        cw_buf_add(out, shown ? cw_json_span(shown) : cw_json_span(type));
+        cw_buf_add_char(out, '}');
+        return true;
+    }
+    return false;
+}
+
+void cw_mcp_add_block(cw_buf *out, const cw_mcp_job *job, const cw_json *block)
 {
     char separator = '{';
+    if (add_instead(out, job, block))
+        return;
     if (!cw_json_get(block, CW_STR("role"))) {
         cw_buf_add(out, cw_json_span(block));
         return;
@@ -46,12 +79,6 @@ static void close_result(cw_buf *out, const cw_mcp_era *era, cw_str id)
 {
     cw_buf_add(out, era->is_stamped ? CW_STR("," CW_MCP_STAMP "}") : CW_STR("}"));
     cw_message_close(out, id);
-}
-
-static const cw_json *text_member(const cw_json *object, cw_str name)
-{
-    const cw_json *v = cw_json_get(object, name);
-    return cw_json_is(v, CW_JSON_STRING) ? v : NULL;
 }
 
 /* ---- errors ---- */
@@ -120,7 +147,7 @@ static void open_message(cw_buf *out, const cw_json *role, char separator)
     cw_buf_add(out, CW_STR(",\"content\":"));
 }
 
-static void add_messages(cw_buf *out, const cw_outcome *outcome)
+static void add_messages(cw_buf *out, const cw_mcp_job *job, const cw_outcome *outcome)
 {
     char separator = '[';
     if (!outcome->content) {
@@ -132,7 +159,7 @@ static void add_messages(cw_buf *out, const cw_outcome *outcome)
     }
     for (const cw_json *b = cw_json_first(outcome->content); b; b = cw_json_next(b)) {
         open_message(out, text_member(b, CW_STR("role")), separator);
-        cw_mcp_add_block(out, b);
+        cw_mcp_add_block(out, job, b);
         cw_buf_add_char(out, '}');
         separator = ',';
     }
@@ -153,7 +180,7 @@ void cw_mcp_write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *j
     else
         cw_json_escape(out, method->usage.n ? method->usage : method->id);
     cw_buf_add(out, CW_STR(",\"messages\":"));
-    add_messages(out, outcome);
+    add_messages(out, job, outcome);
     close_result(out, era, id);
 }
 

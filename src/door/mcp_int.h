@@ -288,6 +288,7 @@ struct cw_mcp_job {
     const cw_json *params; /* an object, or NULL */
     cw_str address;        /* of a resource: the URI that was asked for */
     cw_str extras;         /* cw_source_call.extras */
+    cw_str version;        /* of the protocol; set by cw_mcp_start; empty: modern */
     bool is_completion;
 };
 
@@ -317,7 +318,7 @@ void cw_mcp_fail_prompt(const cw_mcp_request *r, cw_str name);
 
 /* mcp_contents.c */
 /* A block of content as clients see it: without its role. */
-void cw_mcp_add_block(cw_buf *out, const cw_json *block);
+void cw_mcp_add_block(cw_buf *out, const cw_mcp_job *job, const cw_json *block);
 /* A result as one JSON string: a string as itself, anything else as JSON. */
 void cw_mcp_add_text(cw_buf *out, const cw_json *result);
 /* {"uri":…} */

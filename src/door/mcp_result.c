@@ -42,9 +42,10 @@ static void write_result(cw_buf *out, const cw_mcp_era *era, const cw_entry *ent
 }
 
 /* Blocks take the place of the text; the result stands beside them when there is one. */
-static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_entry *entry,
+static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
                           const cw_outcome *outcome, cw_str id)
 {
+    const cw_entry *entry = job->entry;
     bool has_result = outcome->result && !cw_json_is(outcome->result, CW_JSON_NULL);
     char separator = '[';
     /* Clients refuse a result without the part that the tool has promised. */
@@ -57,7 +58,7 @@ static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_entry *en
     cw_buf_add(out, CW_STR("{\"content\":"));
     for (const cw_json *b = cw_json_first(outcome->content); b; b = cw_json_next(b)) {
         cw_buf_add_char(out, separator);
-        cw_mcp_add_block(out, b);
+        cw_mcp_add_block(out, job, b);
         separator = ',';
     }
     cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
@@ -100,7 +101,7 @@ void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *
     switch (outcome->kind) {
     case CW_OUTCOME_RESULT:
         if (outcome->content)
-            write_content(out, era, job->entry, outcome, id);
+            write_content(out, era, job, outcome, id);
         else
             write_result(out, era, job->entry, outcome->result, id);
         break;

@@ -280,3 +280,29 @@ suite("somebody without permissions", { concurrency: true }, () => {
         assert.deepEqual(Object.keys(json.result.capabilities), ["tools", "logging"]);
     });
 });
+
+suite("content that a version does not have", { concurrency: true }, () => {
+    const typesOf = async (name, version) => {
+        const { json, text } = await legacy(server, "tools/call", { name }, { version });
+        assert.ok(json?.result?.content, text);
+        return json.result.content;
+    };
+
+    test("is a text for its clients: links before 2025-06-18", async () => {
+        const now = await typesOf("test_resource_link", "2025-06-18");
+        const link = now.find(({ type }) => type === "resource_link");
+        for (const version of ["2025-03-26", "2024-11-05", undefined]) {
+            const content = await typesOf("test_resource_link", version);
+            assert.ok(!content.some(({ type }) => type === "resource_link"), version);
+            const texts = content.filter(({ type }) => type === "text").map(({ text }) => text);
+            assert.ok(texts.includes(link.uri), JSON.stringify(content));
+        }
+    });
+
+    test("is a text for its clients: sounds before 2025-03-26", async () => {
+        const [sound] = await typesOf("test_audio_content", "2025-03-26");
+        assert.equal(sound.type, "audio");
+        const [instead] = await typesOf("test_audio_content", "2024-11-05");
+        assert.deepEqual(instead, { type: "text", text: sound.mimeType });
+    });
+});

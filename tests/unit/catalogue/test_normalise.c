@@ -232,7 +232,7 @@ static void names_count_however_they_are_spelt(void **state)
     assert_tool(f, HEAD "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"x\":"
                         "{\"\\u0024ref\":\"#/properties/x\"}}}}");
     f = new_fixture();
-    add_param(f, "x", "{\"descriptio\\u006e\":\"a\"}", "b", false);
+    add_param(f, "x", "{\"descripti\\u006fn\":\"a\"}", "b", false);
     add_param(f, "y", "{\"properties\":{\"description\":{}}}", "c", false);
     assert_tool(f, HEAD "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"x\":"
                         "{\"description\":\"b\"},\"y\":{\"properties\":{\"description\":{}},"
