@@ -183,6 +183,8 @@ void cw_loop_end(cw_loop *loop)
         cw_loop_remove_hook(hook);
         hook->on_end(hook);
     }
+    /* Nothing is due any more, and the owners of lists may go before the loop does. */
+    loop->lists = loop->walked = NULL;
     close_handle((uv_handle_t *)&loop->before_wait);
     close_handle((uv_handle_t *)&loop->timer);
     close_handle((uv_handle_t *)&loop->again);

@@ -589,13 +589,13 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
                     "calls_per_source, tools, sources\n"
                     "f:3:3: limits.header_sise: unknown key; did you mean \"header_size\"?");
     assert_problems("lisetn: a:1\n", "f:1:1: lisetn: unknown key; did you mean \"listen\"?");
-    assert_problems(
-        "LOOPS: 1\n",
-        "f:1:1: LOOPS: unknown key; known here: listen, loops, tls, hosts, origins, "
-        "limits, timeouts, log, access_log, audit, plugins, schema, store, access, mcp, "
-        "translations, sources, "
-        "roles, "
-        "unknown_arguments, public_url, page_size, debug_headers");
+    assert_problems("LOOPS: 1\n",
+                    "f:1:1: LOOPS: unknown key; known here: listen, loops, tls, hosts, origins, "
+                    "trusted_proxies, limits, timeouts, log, access_log, audit, plugins, schema, "
+                    "store, access, mcp, "
+                    "translations, sources, "
+                    "roles, "
+                    "unknown_arguments, public_url, page_size, debug_headers");
     /* Too far to left or right. */
     assert_problems("header_size: 1KB\n",
                     "f:1:1: header_size: unknown key here; did you mean \"limits.header_size\"?");
@@ -605,13 +605,14 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
     assert_problems("listen: [{ddress: \"a:1\"}]\n",
                     "f:1:11: listen[0].ddress: unknown key; did you mean \"address\"?");
     /* Nothing in a file can drive a terminal or end a line. */
-    assert_problems("\"\\e[2J\\n\": 1\n",
-                    "f:1:1: \"\\u001b[2J\\u000a\": unknown key; known here: listen, loops, tls, "
-                    "hosts, origins, trusted_proxies, limits, timeouts, log, access_log, plugins, "
-                    "schema, store, "
-                    "access, mcp, translations, "
-                    "sources, "
-                    "roles, unknown_arguments, public_url, page_size, debug_headers");
+    assert_problems(
+        "\"\\e[2J\\n\": 1\n",
+        "f:1:1: \"\\u001b[2J\\u000a\": unknown key; known here: listen, loops, tls, "
+        "hosts, origins, trusted_proxies, limits, timeouts, log, access_log, audit, plugins, "
+        "schema, store, "
+        "access, mcp, translations, "
+        "sources, "
+        "roles, unknown_arguments, public_url, page_size, debug_headers");
 }
 
 static void lists_have_ceilings(void **state)
