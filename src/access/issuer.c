@@ -166,7 +166,7 @@ cw_code cw_issuers_configure(cw_issuers *is, const cw_issuer_opts *items, size_t
     if (rc)
         return rc;
     cw_issuer_set *old = is->set;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; fresh && i < n; i++)
         take_keys(fresh->items[i], old);
     pthread_mutex_lock(&is->lock);
     is->set = fresh;
@@ -176,7 +176,7 @@ cw_code cw_issuers_configure(cw_issuers *is, const cw_issuer_opts *items, size_t
     for (size_t i = 0; old && i < old->n; i++)
         cw_issuer_retire(old->items[i]);
     cw_issuer_set_unref(old);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; fresh && i < n; i++)
         begin(is, fresh->items[i]);
     return CW_OK;
 }

@@ -224,12 +224,10 @@ static void on_keys(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
 {
     cw_issuer *issuer = CW_CONTAINER(f, cw_issuer, fetch);
     char text[CW_ERR_MSG_MAX];
-    const char *problem = why;
-    if (answer && answer->status != 200)
-        problem = NOT_200;
-    else if (answer)
+    const char *problem = answer ? NOT_200 : why;
+    if (answer && answer->status == 200)
         problem = take_keys(issuer, answer->body, text, sizeof text);
-    if (problem) {
+    if (!answer || problem) {
         fail(issuer, problem);
         return;
     }

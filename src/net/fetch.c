@@ -399,8 +399,10 @@ void cw_fetcher_close(cw_fetcher *fr)
     fr->is_closed = true;
     if (fr->is_telling)
         return; /* tell does it */
-    while (fr->all.next != &fr->all)
-        free_running(fr->all.next);
+    for (running *r = fr->all.next, *next; r != &fr->all; r = next) {
+        next = r->next;
+        free_running(r);
+    }
     fr->curl->multi_cleanup(fr->multi);
     uv_close((uv_handle_t *)&fr->timer, free_fetcher);
 }

@@ -28,7 +28,7 @@
     X(multi_cleanup, curl_multi_cleanup)
 
 typedef struct cw_curl {
-#define CW_X(name, symbol) __typeof__(&(symbol)) name;
+#define CW_X(name, symbol) __typeof__ (&(symbol))(name);
     CW_CURL_FUNCTIONS(CW_X)
 #undef CW_X
 } cw_curl;

@@ -73,12 +73,16 @@ test("docs/configuration.md has a row with the right default for every key", () 
     const methods = sources.anyOf[0].properties.methods.anyOf[1].properties;
     const method = Object.keys(methods).map((key) => `sources[].methods[].${key}`);
     const listen = ["listen[].address", "listen[].tls"];
-    const own = (name) =>
-        Object.keys(schema.properties.limits.properties[name].anyOf[0].properties).map(
-            (key) => `limits.${name}[].${key}`,
+    const own = (section, name) =>
+        Object.keys(schema.properties[section].properties[name].anyOf[0].properties).map(
+            (key) => `${section}.${name}[].${key}`,
         );
-    const limited = [...own("tools"), ...own("sources")];
-    assert.deepEqual([...rows.keys()], [...listen, ...limited, ...clients, ...source, ...method]);
+    const limited = [...own("limits", "tools"), ...own("limits", "sources")];
+    const issuers = own("access", "issuers");
+    assert.deepEqual(
+        [...rows.keys()],
+        [...listen, ...limited, ...issuers, ...clients, ...source, ...method],
+    );
 });
 
 test("the examples of docs/configuration.md are right", async () => {
