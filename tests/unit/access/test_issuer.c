@@ -28,13 +28,11 @@ static void add_part(char *out, size_t size, const char *json)
 
 static void make_token(const char *issuer)
 {
-    char claims[128];
-    token[0] = 0;
+    char claims[128], head[128] = "", body[256] = "";
     snprintf(claims, sizeof claims, "{\"iss\":\"%s\"}", issuer);
-    add_part(token, sizeof token, "{\"alg\":\"RS256\",\"typ\":\"at+jwt\",\"kid\":\"k\"}");
-    strcat(token, ".");
-    add_part(token, sizeof token, claims);
-    strcat(token, ".AAAA");
+    add_part(head, sizeof head, "{\"alg\":\"RS256\",\"typ\":\"at+jwt\",\"kid\":\"k\"}");
+    add_part(body, sizeof body, claims);
+    snprintf(token, sizeof token, "%s.%s.AAAA", head, body);
 }
 
 typedef struct rig {
