@@ -260,6 +260,14 @@ void cw_reply_continue(cw_conn *c)
     cw_conn_lost(c);
 }
 
+/* What follows the question mark is the client's own: arguments of a call, or a token that somebody
+ * put where it does not belong. */
+static cw_str without_query(cw_str target)
+{
+    const char *mark = target.n ? memchr(target.p, '?', target.n) : NULL;
+    return mark ? cw_str_make(target.p, (size_t)(mark - target.p) + 1) : target;
+}
+
 void cw_reply_log(const cw_http_req *req, unsigned status)
 {
     const cw_conn *c = req->c;
@@ -273,7 +281,7 @@ void cw_reply_log(const cw_http_req *req, unsigned status)
     cw_str method = CW_STR("-"), target = CW_STR("-");
     if (parsed) {
         method = cw_str_make(req->bytes + req->head.method_at, req->head.method_len);
-        target = cw_http_req_target(req);
+        target = without_query(cw_http_req_target(req));
     }
     uint64_t us = req->started_ns ? (cw_clock_ns() - req->started_ns) / 1000 : 0;
     cw_log(CW_LOG_INFO, "access", "request", CW_KV("peer", cw_str_from(host)),
