@@ -238,9 +238,11 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *s
 
 static CURLcode set_text(running *r, CURLoption option, cw_str text)
 {
-    char *copy = strndup(text.p, text.n);
+    char *copy = malloc(text.n + 1);
     if (!copy)
         return CURLE_OUT_OF_MEMORY;
+    memcpy(copy, text.p, text.n);
+    copy[text.n] = '\0';
     CURLcode code = r->fetcher->curl->easy_setopt(r->easy, option, copy);
     free(copy);
     return code;

@@ -70,11 +70,8 @@ static cw_code enqueue(cw_http_req *req, cw_str bytes)
  * dies under the hands of whoever writes to it. */
 static void push(cw_http_req *req)
 {
-    cw_code rc = send_queue(req);
-    if (rc == CW_GONE)
+    if (send_queue(req) == CW_GONE)
         shutdown(req->c->fd, SHUT_RDWR);
-    else if (rc == CW_OK)
-        cw_buf_release(&req->out); /* a stream that is silent for hours needs none */
     cw_conn_settle(req->c);
 }
 

@@ -78,7 +78,7 @@ test(`${cycles} kills lose nothing that was acknowledged`, { timeout: 600_000 },
     const starts = [];
     for (let cycle = 0; cycle < cycles; cycle += 1) {
         const writer = startWriter(config, cycle);
-        await pause(20 + Math.random() * 180);
+        await pause((20 + Math.random() * 180) * slowness);
         server.child.kill("SIGKILL");
         await writer.kill();
         await server.exited;
