@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { openSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import path from "node:path";
 import { suite, test } from "node:test";
@@ -23,7 +23,14 @@ import { eventually, pause } from "./support/server.mjs";
 import { startStdio, StdioClient } from "./support/stdio.mjs";
 
 const line = (message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
-const isGone = (pid) => !existsSync(`/proc/${pid}`);
+// Ended, whether or not somebody has asked how: whoever inherits a process may take its time.
+const isGone = (pid) => {
+    try {
+        return / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+    } catch {
+        return true;
+    }
+};
 
 suite("both eras on lines", { concurrency: true }, () => {
     for (const version of legacyVersions) {
