@@ -92,21 +92,19 @@ static void write_page(cw_buf *out, void *ctx)
 static cw_code get_page(page *p, cw_document **ret)
 {
     const cw_turn_opts *opts = &p->r->item->turn->opts;
-    char room[32];
-    cw_buf kind;
-    cw_buf_init(&kind, sizeof room);
-    cw_buf_printf(&kind, "mcp %u %u %u", (unsigned)p->list->list, (unsigned)p->reader.form,
-                  p->r->session->profile);
-    cw_cache_key key = {.kind = cw_buf_str(&kind),
+    /* One character for each, all small numbers: this is made for every request. */
+    const char kind[] = {'m',
+                         'c',
+                         'p',
+                         (char)('0' + p->list->list),
+                         (char)('0' + p->reader.form),
+                         (char)p->r->session->profile};
+    cw_cache_key key = {.kind = cw_str_make(kind, sizeof kind),
                         .view = p->view,
                         .language =
                             p->reader.language ? cw_language_tag(p->reader.language) : CW_STR(""),
                         .name = p->after};
-    cw_code rc = kind.code;
-    if (!rc)
-        rc = cw_cache_get(cw_bridge_cache(opts->bl), &key, write_page, p, ret, NULL);
-    cw_buf_done(&kind);
-    return rc;
+    return cw_cache_get(cw_bridge_cache(opts->bl), &key, write_page, p, ret, NULL);
 }
 
 /* ---- the answer ---- */
