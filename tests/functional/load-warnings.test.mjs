@@ -7,6 +7,7 @@ import { suite, test } from "node:test";
 import { addPlugin, modern, pluginFile, startBridge, untilTool } from "./support/mcp.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
+import { eventually } from "./support/server.mjs";
 
 const dialect = "http://json-schema.org/draft-07/schema#";
 
@@ -25,6 +26,7 @@ suite("in the log", () => {
         const server = await start(t);
         addPlugin(server.plugins, "reviewed");
         await untilTool(server, "reviewed.scope");
+        await eventually(() => lines(server, scopeText).length > 0, "the warning");
         const [line, ...more] = lines(server, scopeText);
         assert.deepEqual(more, []);
         assert.match(line, / warn sources: .*source="?reviewed"? method="?reviewed\.scope"? scope="?content:all/);
@@ -38,6 +40,8 @@ suite("in the log", () => {
         const server = await start(t);
         addPlugin(server.plugins, "reviewed");
         await untilTool(server, "reviewed.old");
+        // Lines are written by a thread of their own.
+        await eventually(() => lines(server, schemaText).length >= 5, "the warnings");
         const found = lines(server, schemaText).map((line) => {
             const [, schema, pointer, keyword] =
                 / schema=(\S+) pointer=(\S+) keyword=(\S+)/.exec(line) ?? assert.fail(line);
