@@ -41,10 +41,20 @@ cw_code cw_seal_close(const cw_seal *seal, cw_str purpose, cw_str plain, cw_aren
     return CW_OK;
 }
 
+/* libsodium's decoder takes bytes beyond ASCII for digits: a text would have several spellings. */
+static bool is_ascii(cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] >= 0x80)
+            return false;
+    }
+    return true;
+}
+
 cw_code cw_seal_open(const cw_seal *seal, cw_str purpose, cw_str text, cw_arena *arena, cw_str *ret)
 {
     size_t n;
-    if (text.n < sodium_base64_encoded_len(NONCE + TAG, ALPHABET) - 1)
+    if (text.n < sodium_base64_encoded_len(NONCE + TAG, ALPHABET) - 1 || !is_ascii(text))
         return CW_PARSE;
     unsigned char *box = cw_arena_alloc(arena, text.n);
     unsigned char *plain = cw_arena_alloc(arena, text.n);

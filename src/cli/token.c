@@ -46,11 +46,33 @@ static int check_scopes(const cw_cli_texts *scopes)
         cw_excerpt(scope, shown);
         if (!cw_scope_is_valid(scope))
             return cw_cli_usage("not a scope: %s", shown);
-        if (!cw_scope_find(scope))
-            fprintf(stderr, "causeway: the scope %s is not one of \"causeway scope list\"\n",
-                    shown);
     }
     return -1;
+}
+
+static bool is_known(const cw_config *config, cw_str scope)
+{
+    for (size_t i = 0; i < config->access.scopes.n; i++) {
+        if (cw_str_eq(config->access.scopes.items[i], scope))
+            return true;
+    }
+    return cw_scope_find(scope) != NULL;
+}
+
+/* Most likely a typing error. */
+static void warn_of_unknown(const cw_config *config, const cw_cli_texts *scopes)
+{
+    char shown[CW_EXCERPT_SIZE];
+    for (size_t i = 0; i < scopes->n; i++) {
+        cw_str scope = cw_str_from(scopes->items[i]);
+        if (is_known(config, scope))
+            continue;
+        cw_excerpt(scope, shown);
+        fprintf(stderr,
+                "causeway: the scope %s is not one of \"causeway scope list\" or "
+                "access.scopes\n",
+                shown);
+    }
 }
 
 static void print_secret(cw_access *a, const cw_token *token, const char *secret, bool json)
@@ -136,6 +158,7 @@ static int run_create(int argc, char **argv)
         code = cw_access_open(config, /* may_create= */ false, &a);
     if (code >= 0)
         return code;
+    warn_of_unknown(a.config, &scopes);
     cw_access_change(&a, spec.name, args.items[0], name[0] ? name : NULL);
     return cw_access_close(&a, create(&a, &token, args.items[0], &scopes, json));
 }

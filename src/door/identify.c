@@ -160,14 +160,14 @@ void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *t
         return;
     }
     cw_accounts *accounts = cw_bridge_accounts(bl);
-    /* Whoever is in front of us may have read the other one of two. */
-    if (!accounts || cw_http_req_repeats(req, CW_STR("Authorization"))) {
+    if (!accounts) {
         cw_identify_note(req, bl, texts, &(cw_login){.status = CW_LOGIN_WRONG}, false);
         reply_wrong(req, bl, texts);
         return;
     }
     if (cw_credentials_is_basic(header) && !cw_bridge_settings_of(bl)->clear_text_passwords &&
         !cw_http_req_is_private(req)) {
+        cw_identify_note_refused(req, bl, texts, "clear_text");
         reply(req, 403, texts->clear_text, CW_STR(""), CW_STR(""));
         return;
     }

@@ -19,27 +19,41 @@ static const char *outcome_of(cw_login_status status)
     return "unavailable";
 }
 
-void cw_identify_note(const cw_http_req *req, const cw_bridge_loop *bl,
-                      const cw_identify_texts *texts, const cw_login *login, bool is_remembered)
+/* `caller` is NULL: somebody whose credentials were not taken. */
+static void add(const cw_http_req *req, const cw_bridge_loop *bl, const cw_identify_texts *texts,
+                const char *outcome, const cw_caller *caller)
 {
-    cw_audit *audit = cw_bridge_audit(bl);
-    if (!cw_audit_is_on(audit) || (is_remembered && login->status == CW_LOGIN_OK))
-        return;
     cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
     bool is_basic = cw_credentials_is_basic(header);
     cw_audit_record r = {.kind = CW_AUDIT_LOGIN,
                          .door = texts->door,
-                         .outcome = outcome_of(login->status),
+                         .outcome = outcome,
                          .address = cw_http_req_peer(req),
                          .detail = is_basic ? CW_STR("password") : CW_STR("token")};
     cw_credentials given = {.n_name = 0};
-    if (login->status == CW_LOGIN_OK) {
-        r.caller = cw_caller_name(login->caller);
-        r.caller_id = cw_caller_id(login->caller);
+    if (caller) {
+        r.caller = cw_caller_name(caller);
+        r.caller_id = cw_caller_id(caller);
     } else if (is_basic && cw_credentials_parse(header, &given)) {
         /* Whom somebody claimed to be. */
         r.caller = cw_str_make(given.name, given.n_name);
     }
-    cw_audit_add(audit, &r);
+    cw_audit_add(cw_bridge_audit(bl), &r);
     cw_credentials_wipe(&given);
+}
+
+void cw_identify_note(const cw_http_req *req, const cw_bridge_loop *bl,
+                      const cw_identify_texts *texts, const cw_login *login, bool is_remembered)
+{
+    bool is_ok = login->status == CW_LOGIN_OK;
+    if (!cw_audit_is_on(cw_bridge_audit(bl)) || (is_remembered && is_ok))
+        return;
+    add(req, bl, texts, outcome_of(login->status), is_ok ? login->caller : NULL);
+}
+
+void cw_identify_note_refused(const cw_http_req *req, const cw_bridge_loop *bl,
+                              const cw_identify_texts *texts, const char *outcome)
+{
+    if (cw_audit_is_on(cw_bridge_audit(bl)))
+        add(req, bl, texts, outcome, NULL);
 }

@@ -358,3 +358,19 @@ test("without a path there is nothing to print, and nothing is recorded", async 
     assert.equal(code, 2);
     assert.match(stderr, /set audit\.path/);
 });
+
+test("threat-D11: a password that was not even tried, since others could listen, has a record", async (t) => {
+    // A proxy that is trusted says that its client is far away and came without TLS.
+    const server = await startAudited({}, { trusted_proxies: ["127.0.0.0/8"] });
+    t.after(() => server.stop());
+    const [record] = await recorded(server, 1, async () => {
+        const far = { "X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "http" };
+        const answer = await rpc(server, { method: "test.caller", id: 1 }, { ...alice, ...far });
+        assert.equal(answer.status, 403, answer.text);
+    });
+    const { kind, outcome, caller, address, detail } = record;
+    assert.deepEqual(
+        { kind, outcome, caller, address, detail },
+        { kind: "login", outcome: "clear_text", caller: "alice", address: "203.0.113.7", detail: "password" },
+    );
+});

@@ -55,8 +55,6 @@ static void the_same_is_never_sealed_the_same(void **state)
 static void nothing_changed_can_be_opened(void **state)
 {
     (void)state;
-    static const char alphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/= \n.";
     cw_arena a;
     cw_arena_init(&a, 64 << 20);
     cw_str text = close_text(&a, &seal, CW_STR("p"), CW_STR("caller 7"));
@@ -64,11 +62,11 @@ static void nothing_changed_can_be_opened(void **state)
     cw_str opened;
     assert_true(text.n + 2 < sizeof copy);
     for (size_t i = 0; i < text.n; i++) {
-        for (size_t k = 0; alphabet[k]; k++) {
+        for (unsigned byte = 0; byte < 256; byte++) {
             memcpy(copy, text.p, text.n);
-            if (copy[i] == alphabet[k])
+            if ((unsigned char)copy[i] == byte)
                 continue;
-            copy[i] = alphabet[k];
+            copy[i] = (char)byte;
             assert_int_equal(
                 cw_seal_open(&seal, CW_STR("p"), cw_str_make(copy, text.n), &a, &opened), CW_PARSE);
         }
@@ -76,8 +74,8 @@ static void nothing_changed_can_be_opened(void **state)
                          CW_PARSE);
     }
     memcpy(copy, text.p, text.n);
-    for (size_t k = 0; alphabet[k]; k++) {
-        copy[text.n] = copy[text.n + 1] = alphabet[k];
+    for (unsigned byte = 0; byte < 256; byte++) {
+        copy[text.n] = copy[text.n + 1] = (char)byte;
         for (size_t more = 1; more < 3; more++)
             assert_int_equal(
                 cw_seal_open(&seal, CW_STR("p"), cw_str_make(copy, text.n + more), &a, &opened),
