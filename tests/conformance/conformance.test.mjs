@@ -65,6 +65,7 @@ for (const [name, { args, counted, besides = 0 }] of Object.entries(runs)) {
         const { code, said, results } = await runSuite(name, args);
         for (const [scenario, checks] of Object.entries(results).filter(([one]) => isOffered(one))) {
             await t.test(`${scenario} at ${name}`, () => {
+                assert.ok(checks.length > 0, "nothing was checked");
                 const others = checks.filter(({ status }) => status !== "SUCCESS");
                 const told = others.map(({ id, errorMessage }) => `${id}: ${errorMessage}`);
                 const seen = others.map(({ id, status }) => `${id} ${status}`).sort();

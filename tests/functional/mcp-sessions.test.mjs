@@ -173,19 +173,21 @@ suite("messages in a session", { concurrency: true }, () => {
         const deep = `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}}`;
         const answer = await post(server, "/mcp", deep, headers);
         assertRpcError(answer, 400, -32700);
-        const before = residentKb(server.pid);
         const large = `{"jsonrpc":"2.0","id":"causeway-0-${"0".repeat(32)}","result":"${"x".repeat(60 << 20)}"}`;
-        for (let i = 0; i < 3; i++) {
+        assert.equal((await post(server, "/mcp", large, headers)).status, 202);
+        const before = residentKb(server.pid);
+        for (let i = 0; i < 6; i++) {
             assert.equal((await post(server, "/mcp", large, headers)).status, 202);
         }
         const whole = request("POST", "/mcp", { "Content-Type": "application/json", ...headers }, "{}");
-        for (let i = 0; i < 20; i++) {
+        for (let i = 1; i < 20; i++) {
             const connection = await Connection.open(server);
-            connection.send(whole.slice(0, Math.floor((whole.length * i) / 20)));
+            await connection.send(whole.slice(0, Math.floor((whole.length * i) / 20)));
             connection.close();
         }
         assert.equal((await ping(server, session)).status, 200);
         const grown = residentKb(server.pid) - before;
-        assert.ok(grown < 300_000 * slowness, `${grown} KB more`);
+        // Six bodies that stayed would be 360 MB; sanitizers keep what was freed for a while.
+        assert.ok(grown < (slowness > 1 ? 330_000 : 150_000), `${grown} KB more`);
     });
 });

@@ -60,7 +60,10 @@ suite("the client 2.4.0 over stdio", { concurrency: true }, () => {
             const call = client.callTool(slow, { signal: aborter.signal });
             setTimeout(() => aborter.abort(), 200);
             await assert.rejects(call);
+            // At once, not when the first one would have ended.
+            const begun = performance.now();
             await client.callTool({ name: "test.sleep", arguments: { ms: 1 } });
+            assert.ok(performance.now() - begun < 5_000 * slowness);
         });
     }
 

@@ -87,7 +87,9 @@ for (const who of ["anonymous", "with a password", "with another scope"]) {
 
 test("a token with the scope sees it and can call it on every door", async () => {
     for (const [door, ask] of Object.entries(doors)) {
-        assert.equal((await ask(hidden, callers.right)).status, 200, door);
+        const answer = await ask(hidden, callers.right);
+        assert.equal(answer.status, 200, door);
+        assert.equal(answer.json.error, undefined, `${door}: ${answer.text}`);
     }
     const { json } = await get(server, "/mcp/tools/list", callers.right);
     const tool = json.tools.find(({ name }) => name === hidden);
