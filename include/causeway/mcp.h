@@ -21,6 +21,7 @@
 #define CW_PLUGIN_MAX_VALUES 100   /* of one completion; more are counted only */
 #define CW_PLUGIN_MAX_QUESTIONS 32 /* that one run of a method may leave open */
 #define CW_PLUGIN_MAX_STATE 16384  /* bytes of cw_state_set */
+#define CW_RESOURCE_MAX_URI 8192   /* bytes of cw_resource_updated */
 
 /* ---- marks ---- */
 

@@ -26,10 +26,10 @@ void cw_attempt_wait(cw_attempt *t, cw_login_waiter *w)
     t->waiters.prev = w;
 }
 
-static void remember(cw_accounts_loop *al, const cw_attempt *t)
+static void remember(cw_accounts_loop *al, const cw_attempt *t, bool is_told)
 {
     cw_remembered *before = cw_remember_find(al, t->key);
-    if (t->status == CW_LOGIN_OK)
+    if (t->status == CW_LOGIN_OK && is_told)
         cw_remember_add(al, t);
     else if (t->status == CW_LOGIN_WRONG && before)
         cw_remember_drop(before);
@@ -40,15 +40,20 @@ static void settle(cw_accounts_loop *al, cw_attempt *t)
 {
     t->prev->next = t->next;
     t->next->prev = t->prev;
+    bool is_told = t->waiters.next != &t->waiters;
     if (t->is_issued)
-        cw_issued_settle(al, t);
-    else
-        remember(al, t);
-    cw_login login = {.status = t->status, .retry_s = t->retry_s, .caller = t->caller};
+        cw_issued_settle(al, t, is_told);
+    else if (t->kind == CW_ATTEMPT_LOGIN || t->kind == CW_ATTEMPT_RESUME)
+        remember(al, t, is_told);
+    cw_login login = {.status = t->status,
+                      .retry_s = t->retry_s,
+                      .caller = t->caller,
+                      .session = t->session[0] ? t->session : NULL};
     while (t->waiters.next != &t->waiters) {
         cw_login_waiter *w = t->waiters.next;
         unlink_waiter(w);
         w->fn(w, &login);
+        login.is_remembered = true;
     }
     cw_attempt_free(t);
 }
@@ -115,7 +120,7 @@ static void on_loop_end(cw_loop_hook *hook)
     al->kept = NULL;
 }
 
-static cw_accounts_loop *loop_of(cw_accounts *a, cw_loop *loop)
+cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop)
 {
     cw_accounts_loop *al = &a->loops[loop->index];
     if (CW_UNLIKELY(!al->loop)) {
@@ -156,7 +161,7 @@ void cw_attempt_unlink(cw_attempt *t, cw_login_waiter *w)
     t->next->prev = t->prev;
 }
 
-static cw_login throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w)
+cw_login cw_attempt_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w)
 {
     uint64_t now = cw_clock_ms();
     uint64_t wait = 0;
@@ -169,6 +174,18 @@ static cw_login throttled(cw_accounts *a, const cw_credentials *c, cw_login_wait
     }
     return (cw_login){.status = wait ? CW_LOGIN_TOO_MANY : CW_LOGIN_PENDING,
                       .retry_s = (uint32_t)((wait + 999) / 1000)};
+}
+
+cw_login cw_attempt_begin(cw_attempt *t, cw_login_waiter *w)
+{
+    t->generation = cw_accounts_generation(t->accounts);
+    t->ended = atomic_load(&t->accounts->n_ended);
+    cw_attempt_link(t, w);
+    if (!cw_attempt_start(t))
+        return (cw_login){.status = CW_LOGIN_PENDING};
+    cw_attempt_unlink(t, w);
+    cw_attempt_free(t);
+    return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
 }
 
 static cw_login begin(cw_accounts_loop *al, cw_credentials *credentials,
@@ -185,13 +202,7 @@ static cw_login begin(cw_accounts_loop *al, cw_credentials *credentials,
         memcpy(t->proof, before->proof, CW_DIGEST);
         t->has_proof = true;
     }
-    t->generation = cw_accounts_generation(al->accounts);
-    cw_attempt_link(t, w);
-    if (!cw_attempt_start(t))
-        return (cw_login){.status = CW_LOGIN_PENDING};
-    cw_attempt_unlink(t, w);
-    cw_attempt_free(t);
-    return unavailable;
+    return cw_attempt_begin(t, w);
 }
 
 static cw_login login_anew(cw_accounts_loop *al, cw_str header, const unsigned char key[CW_DIGEST],
@@ -208,8 +219,8 @@ static cw_login login_anew(cw_accounts_loop *al, cw_str header, const unsigned c
         return (cw_login){.status = CW_LOGIN_WRONG};
     }
     /* Whoever was right before need not wait for others who guess. */
-    cw_login login =
-        before ? (cw_login){.status = CW_LOGIN_PENDING} : throttled(al->accounts, &credentials, w);
+    cw_login login = before ? (cw_login){.status = CW_LOGIN_PENDING}
+                            : cw_attempt_throttled(al->accounts, &credentials, w);
     if (login.status == CW_LOGIN_PENDING)
         return begin(al, &credentials, key, before, w);
     cw_credentials_wipe(&credentials);
@@ -219,7 +230,7 @@ static cw_login login_anew(cw_accounts_loop *al, cw_str header, const unsigned c
 cw_login cw_accounts_login(cw_accounts *a, cw_loop *loop, cw_str header, cw_login_waiter *w)
 {
     unsigned char key[CW_DIGEST];
-    cw_accounts_loop *al = loop_of(a, loop);
+    cw_accounts_loop *al = cw_accounts_at(a, loop);
     if (!al)
         return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
     cw_str token = a->issuers ? cw_credentials_bearer(header) : (cw_str){NULL, 0};
@@ -228,7 +239,7 @@ cw_login cw_accounts_login(cw_accounts *a, cw_loop *loop, cw_str header, cw_logi
     cw_secret_digest(header, key);
     cw_remembered *r = cw_remember_find(al, key);
     if (r && cw_remember_is_good(al, r))
-        return (cw_login){.status = CW_LOGIN_OK, .caller = r->caller};
+        return (cw_login){.status = CW_LOGIN_OK, .caller = r->caller, .is_remembered = true};
     return login_anew(al, header, key, r, w);
 }
 
@@ -324,6 +335,8 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
         return cw_fail_nomem(err);
     pthread_mutex_init(&a->lock, NULL);
     atomic_init(&a->roles_generation, 0);
+    atomic_init(&a->has_sessions, false);
+    atomic_init(&a->n_ended, 0);
     a->n_loops = opts->n_loops;
     for (unsigned i = 0; i < a->n_loops; i++)
         init_loop(a, &a->loops[i]);
@@ -388,6 +401,16 @@ void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles)
     pthread_mutex_unlock(&a->lock);
     cw_roles_unref(old);
     atomic_fetch_add(&a->roles_generation, 1);
+}
+
+void cw_accounts_set_sessions(cw_accounts *a, const cw_session_rules *rules)
+{
+    pthread_mutex_lock(&a->lock);
+    a->sessions = *rules;
+    pthread_mutex_unlock(&a->lock);
+    atomic_store(&a->has_sessions, a->store && rules->per_account);
+    /* What was remembered may be too old now. */
+    atomic_fetch_add(&a->n_ended, 1);
 }
 
 void cw_accounts_set_issuers(cw_accounts *a, cw_issuers *issuers)

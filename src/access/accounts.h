@@ -65,6 +65,9 @@ void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles);
 void cw_accounts_set_issuers(cw_accounts *a, cw_issuers *issuers);
 /* Whether any issuer's tokens are taken now. */
 bool cw_accounts_has_issuers(const cw_accounts *a);
+/* How long sessions last and how many an account may have, from now on (session.h). Without this,
+ * and without a database, there are none. */
+void cw_accounts_set_sessions(cw_accounts *a, const cw_session_rules *rules);
 /* The store behind it, for other jobs; lives as long. NULL: there is none. */
 cw_store *cw_accounts_store(cw_accounts *a);
 /* Grows with every change of accounts, roles and tokens. */
@@ -82,6 +85,10 @@ typedef struct cw_login {
     cw_login_status status;
     uint32_t retry_s;  /* TOO_MANY: for how many seconds nothing is tried */
     cw_caller *caller; /* OK: borrowed, until the callback returns */
+    /* OK: somebody else was told when these credentials were verified. So each verification is told
+     * once without it, and what nobody was told of is not remembered. */
+    bool is_remembered;
+    const char *session; /* OK of cw_session_open: its secret, borrowed likewise */
 } cw_login;
 
 typedef struct cw_login_waiter {

@@ -4,6 +4,7 @@
  *     accounts.c   begin, end, one loop's part: waiting and telling
  *     attempt.c    one login on its way through store and pool
  *     issued.c     a token of an issuer
+ *     session.c    a session of a browser
  *     remember.c   what a loop has verified
  *     gather.c     the permissions of an account
  */
@@ -14,6 +15,7 @@
 
 #include "access/accounts.h"
 #include "access/secret.h"
+#include "access/session.h"
 #include "access/throttle.h"
 #include "access/token_cache.h"
 #include "access/workers.h"
@@ -29,8 +31,17 @@ typedef struct cw_remembered {
     uint64_t generation;
     uint64_t until;  /* of the loop's clock */
     int64_t expires; /* of the token, wall clock; 0: never */
+    uint64_t ended;  /* of a session: how many had been ended */
     uint64_t used;   /* tick of the last use */
 } cw_remembered;
+
+/* What an attempt has to do with a session. */
+typedef enum cw_attempt_kind {
+    CW_ATTEMPT_LOGIN, /* nothing */
+    CW_ATTEMPT_OPEN,  /* a password is verified for one */
+    CW_ATTEMPT_RESUME,
+    CW_ATTEMPT_END,
+} cw_attempt_kind;
 
 /* One login; on the heap, because it outlives the requests that wait for it. */
 struct cw_attempt {
@@ -51,10 +62,16 @@ struct cw_attempt {
     cw_issuer_ask ask;
     cw_issued issued;
     uint64_t generation; /* before the first look */
+    cw_attempt_kind kind;
+    uint64_t ended; /* likewise: sessions */
+    bool has_replaced;
+    unsigned char replaced[CW_DIGEST]; /* OPEN: the session that ends then */
+    char session[CW_SESSION_LEN + 1];  /* OPEN: the new one, when it is there */
     /* what came out */
     cw_arena arena;
     cw_account *account; /* NULL: none, or blocked */
     cw_token *token;
+    int64_t expires; /* of a session: when it has to be looked at again, wall clock */
     cw_login_status status;
     uint32_t retry_s;
     cw_caller *caller; /* a reference */
@@ -79,8 +96,11 @@ struct cw_accounts {
     cw_workers *workers;
     cw_issuers *issuers; /* NULL: none */
     cw_throttle by_account, by_address;
-    pthread_mutex_t lock; /* of roles */
+    pthread_mutex_t lock; /* of roles and rules */
     cw_roles *roles;
+    cw_session_rules sessions; /* likewise */
+    atomic_bool has_sessions;
+    atomic_uint_least64_t n_ended; /* sessions, by us; others change the generation */
     atomic_uint_least64_t roles_generation;
     unsigned n_loops;
     cw_accounts_loop loops[];
@@ -98,8 +118,8 @@ void cw_attempt_finish(cw_attempt *t, cw_login_status status);
 /* issued.c */
 /* The same as cw_accounts_login for a token of an issuer. */
 cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w);
-/* On the loop: remember what came out. */
-void cw_issued_settle(cw_accounts_loop *al, cw_attempt *t);
+/* On the loop: remember what came out; a success only when somebody is told of it. */
+void cw_issued_settle(cw_accounts_loop *al, cw_attempt *t, bool is_told);
 /* accounts.c */
 /* An attempt with this key that runs, or NULL. */
 cw_attempt *cw_attempt_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
@@ -107,6 +127,22 @@ cw_attempt *cw_attempt_find(cw_accounts_loop *al, const unsigned char key[CW_DIG
 void cw_attempt_link(cw_attempt *t, cw_login_waiter *w);
 void cw_attempt_unlink(cw_attempt *t, cw_login_waiter *w);
 void cw_attempt_wait(cw_attempt *t, cw_login_waiter *w);
+
+/* The part of this loop; NULL without memory. */
+cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop);
+/* Have it run, with somebody who waits. Frees it and answers at once when it cannot. */
+cw_login cw_attempt_begin(cw_attempt *t, cw_login_waiter *w);
+/* How long nothing is tried with these credentials: TOO_MANY; or PENDING, not at all. */
+cw_login cw_attempt_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w);
+
+/* session.c: on the store's thread */
+CW_MUST_USE cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err);
+void cw_session_on_found(cw_store_job *job, cw_code rc);
+CW_MUST_USE cw_code cw_session_remove(cw_store_job *job, cw_db *db, cw_err *err);
+void cw_session_on_removed(cw_store_job *job, cw_code rc);
+/* The password was right, and the account has a caller: make the session. Without one there is no
+ * caller either afterwards. CW_LIMIT: it cannot be written. */
+CW_MUST_USE cw_code cw_session_make(cw_attempt *t, cw_db *db, cw_err *err);
 
 /* remember.c */
 /* The entry of a key, or NULL. */

@@ -80,9 +80,10 @@ static cw_code find_account(cw_store_job *job, cw_db *db, cw_err *err)
     cw_secret_digest(cw_str_from(t->hash), proof);
     bool is_proved = t->has_proof && t->account && cw_secret_equal(proof, t->proof);
     memcpy(t->proof, proof, sizeof proof);
-    return is_proved
-               ? cw_gather_caller(t->accounts, db, t->account, /* token= */ NULL, &t->caller, err)
-               : CW_OK;
+    if (!is_proved)
+        return CW_OK;
+    rc = cw_gather_caller(t->accounts, db, t->account, /* token= */ NULL, &t->caller, err);
+    return rc || t->kind != CW_ATTEMPT_OPEN ? rc : cw_session_make(t, db, err);
 }
 
 static void on_account(cw_store_job *job, cw_code rc)
@@ -154,6 +155,7 @@ cw_attempt *cw_attempt_new(cw_accounts_loop *al, cw_credentials *credentials, cw
 void cw_attempt_free(cw_attempt *t)
 {
     cw_credentials_wipe(&t->credentials);
+    memset(t->session, 0, sizeof t->session);
     cw_caller_unref(t->caller);
     cw_issued_done(&t->issued);
     cw_arena_done(&t->arena);
@@ -165,5 +167,12 @@ cw_code cw_attempt_start(cw_attempt *t)
     bool is_token = t->credentials.kind == CW_CREDENTIALS_TOKEN;
     t->job.run = is_token ? find_token : find_account;
     t->job.done = is_token ? on_token : on_account;
+    if (t->kind == CW_ATTEMPT_RESUME) {
+        t->job.run = cw_session_find;
+        t->job.done = cw_session_on_found;
+    } else if (t->kind == CW_ATTEMPT_END) {
+        t->job.run = cw_session_remove;
+        t->job.done = cw_session_on_removed;
+    }
     return cw_store_ask(t->accounts->store, &t->job);
 }

@@ -41,11 +41,12 @@ typedef struct lane {
     uint64_t told; /* of those, in the file */
 } lane;
 
-/* What is in force for the thread. */
-typedef struct setup {
+/* What is in force for the thread, and for those who add. */
+typedef struct cw_audit_setup {
     cw_audit_file file;
     cw_arena arena; /* of the rules */
     cw_audit_rules rules;
+    size_t arguments;
 } setup;
 
 struct cw_audit {
@@ -68,7 +69,7 @@ struct cw_audit {
 
 /* ---- settings ---- */
 
-static void free_setup(setup *s)
+void cw_audit_drop(cw_audit_setup *s)
 {
     if (!s)
         return;
@@ -84,15 +85,22 @@ static cw_code make_setup(const cw_audit_opts *opts, setup **ret, cw_err *err)
         return cw_fail_nomem(err);
     cw_arena_init(&s->arena, CW_AUDIT_MAX_ARGUMENTS);
     s->file.fd = -1;
+    s->arguments =
+        opts->arguments < CW_AUDIT_MAX_ARGUMENTS ? opts->arguments : CW_AUDIT_MAX_ARGUMENTS;
     cw_code rc = cw_audit_rules_make(opts->redact, opts->n_redact, &s->arena, &s->rules, err);
     if (!rc)
         rc = cw_audit_file_open(&s->file, opts, err);
     if (rc) {
-        free_setup(s);
+        cw_audit_drop(s);
         return rc;
     }
     *ret = s;
     return CW_OK;
+}
+
+static bool has_file(const setup *s)
+{
+    return s && s->file.path;
 }
 
 /* ---- the thread ---- */
@@ -187,7 +195,7 @@ static void give_up(lane *l)
 static bool write_batch(cw_audit *a)
 {
     cw_err err = {0};
-    if (!a->setup || !a->setup->file.path) {
+    if (!has_file(a->setup)) {
         /* Switched off, and the file that was there before did not take these. */
         give_up(&a->lanes[SECURITY]);
         give_up(&a->lanes[CALLS]);
@@ -260,14 +268,18 @@ static void swap_lanes(cw_audit *a)
     }
 }
 
-/* With the lock held, when the batch of the old file is written or has to be given up. */
+/* With the lock held, when the batch of the old file is written or has to be given up. The file is
+ * closed without it: a disk may take its time for that. */
 static void take_next(cw_audit *a)
 {
+    setup *old = a->setup;
     if (!a->next)
         return;
-    free_setup(a->setup);
     a->setup = a->next;
     a->next = NULL;
+    pthread_mutex_unlock(&a->lock);
+    cw_audit_drop(old);
+    pthread_mutex_lock(&a->lock);
 }
 
 static void *thread_main(void *arg)
@@ -276,9 +288,11 @@ static void *thread_main(void *arg)
     pthread_mutex_lock(&a->lock);
     for (;;) {
         wait_for_work(a);
+        /* What was recorded under the old settings is written under them, if that works. */
+        if (!has_file(a->setup))
+            take_next(a);
         bool is_last = a->is_stopping;
         swap_lanes(a);
-        /* What was recorded under the old settings is written under them, if that works. */
         bool is_next = a->next != NULL;
         pthread_mutex_unlock(&a->lock);
         bool is_done = write_batch(a);
@@ -342,42 +356,74 @@ cw_code cw_audit_new(cw_audit_status_fn on_status, void *ctx, cw_audit **ret, cw
     return CW_OK;
 }
 
+cw_code cw_audit_prepare(cw_audit *a, const cw_audit_opts *opts, cw_audit_setup **ret, cw_err *err)
+{
+    *ret = NULL;
+    if (!a->is_running && (!opts->path || !opts->path[0]))
+        return CW_OK;
+    cw_code rc = make_setup(opts, ret, err);
+    if (rc || a->is_running)
+        return rc;
+    rc = start(a, opts->room, err);
+    if (rc) {
+        cw_audit_drop(*ret);
+        *ret = NULL;
+        free_lanes(a);
+    }
+    return rc;
+}
+
+void cw_audit_use(cw_audit *a, cw_audit_setup *fresh)
+{
+    if (!fresh)
+        return;
+    size_t arguments = fresh->arguments;
+    bool is_on = has_file(fresh);
+    pthread_mutex_lock(&a->lock);
+    setup *unused = a->next;
+    a->next = fresh;
+    pthread_cond_signal(&a->wake);
+    pthread_mutex_unlock(&a->lock);
+    cw_audit_drop(unused);
+    atomic_store(&a->arguments, arguments);
+    atomic_store(&a->is_on, is_on);
+}
+
 cw_code cw_audit_configure(cw_audit *a, const cw_audit_opts *opts, cw_err *err)
 {
-    bool is_on = opts->path && opts->path[0];
-    setup *fresh = NULL;
-    if (!is_on && !a->is_running)
-        return CW_OK;
-    cw_code rc = make_setup(opts, &fresh, err);
-    if (rc)
-        return rc;
-    if (!a->is_running) {
-        a->setup = fresh;
-        rc = start(a, opts->room, err);
-        if (rc) {
-            a->setup = NULL;
-            free_setup(fresh);
-            free_lanes(a);
-            return rc;
-        }
-    } else {
-        pthread_mutex_lock(&a->lock);
-        free_setup(a->next);
-        a->next = fresh;
-        pthread_cond_signal(&a->wake);
-        pthread_mutex_unlock(&a->lock);
+    cw_audit_setup *fresh;
+    cw_code rc = cw_audit_prepare(a, opts, &fresh, err);
+    if (!rc)
+        cw_audit_use(a, fresh);
+    return rc;
+}
+
+/* With the lock held, or without the thread: what was not written when the thread looked last. */
+static uint64_t count_waiting(const cw_audit *a)
+{
+    uint64_t count = 0;
+    for (int i = 0; i < LANES; i++) {
+        const lane *l = &a->lanes[i];
+        count += count_left(l->batch, l->n_batch - l->held, l->n_batch);
+        count += count_left(l->fill, 0, l->n_fill);
     }
-    atomic_store(&a->arguments, opts->arguments < CW_AUDIT_MAX_ARGUMENTS ? opts->arguments
-                                                                         : CW_AUDIT_MAX_ARGUMENTS);
-    atomic_store(&a->is_on, is_on);
-    return CW_OK;
+    return count;
+}
+
+/* The kernel does not give the thread back: a dead disk. What it uses is left to it. */
+static uint64_t abandon(cw_audit *a)
+{
+    pthread_detach(a->thread);
+    pthread_mutex_lock(&a->lock);
+    uint64_t lost = cw_audit_lost(a) + count_waiting(a);
+    pthread_mutex_unlock(&a->lock);
+    return lost;
 }
 
 uint64_t cw_audit_free(cw_audit *a)
 {
     if (!a)
         return 0;
-    uint64_t lost = 0;
     if (a->is_running) {
         pthread_mutex_lock(&a->lock);
         a->is_stopping = true;
@@ -386,20 +432,13 @@ uint64_t cw_audit_free(cw_audit *a)
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += PATIENCE_S;
-        if (pthread_timedjoin_np(a->thread, NULL, &until)) {
-            /* The kernel does not give it back: a dead disk. What it uses is left to it. */
-            pthread_detach(a->thread);
-            return cw_audit_lost(a);
-        }
+        if (pthread_timedjoin_np(a->thread, NULL, &until))
+            return abandon(a);
     }
-    lost = cw_audit_lost(a);
-    for (int i = 0; i < LANES; i++) {
-        lost += count_left(a->lanes[i].batch, a->lanes[i].at, a->lanes[i].n_batch);
-        lost += count_left(a->lanes[i].fill, 0, a->lanes[i].n_fill);
-    }
+    uint64_t lost = cw_audit_lost(a) + count_waiting(a);
     free_lanes(a);
-    free_setup(a->next);
-    free_setup(a->setup);
+    cw_audit_drop(a->next);
+    cw_audit_drop(a->setup);
     cw_buf_done(&a->lines);
     cw_arena_done(&a->scratch);
     pthread_cond_destroy(&a->wake);
@@ -474,6 +513,6 @@ cw_code cw_audit_write(const cw_audit_opts *opts, const cw_audit_record *record,
     cw_arena_done(&scratch);
     cw_buf_done(&line);
     free(packed);
-    free_setup(s);
+    cw_audit_drop(s);
     return rc;
 }

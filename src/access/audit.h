@@ -74,11 +74,18 @@ typedef void (*cw_audit_status_fn)(void *ctx, const cw_err *err);
 /* Nothing is recorded before configure. */
 CW_MUST_USE cw_code cw_audit_new(cw_audit_status_fn on_status, void *ctx, cw_audit **ret,
                                  cw_err *err);
-/* Open the file, and use it from the next write on; also to open it again. On failure what was in
- * force stays. */
+/* Settings that are ready: the file is open, and memory and thread are there. */
+typedef struct cw_audit_setup cw_audit_setup;
+/* Do all of it that can fail; what is in force stays. *ret may be NULL: it is and stays off. */
+CW_MUST_USE cw_code cw_audit_prepare(cw_audit *a, const cw_audit_opts *opts, cw_audit_setup **ret,
+                                     cw_err *err);
+/* Use them from the next write on; also to open the file again. NULL is fine for both. */
+void cw_audit_use(cw_audit *a, cw_audit_setup *setup);
+void cw_audit_drop(cw_audit_setup *setup);
+/* Prepare and use. On failure what was in force stays. */
 CW_MUST_USE cw_code cw_audit_configure(cw_audit *a, const cw_audit_opts *opts, cw_err *err);
-/* Write what waits, as far as the disk takes it; returns how many records were lost over all.
- * NULL is fine. */
+/* Write what waits, as far as the disk takes it; returns how many records were lost over all: with
+ * a disk that does not answer, also what it was given last. NULL is fine. */
 uint64_t cw_audit_free(cw_audit *a);
 
 /* Whether records are taken; NULL is fine. */

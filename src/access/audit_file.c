@@ -16,6 +16,7 @@
 #include "access/audit_int.h"
 #include "access/audit_time.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 #define LOCK_TRIES 50 /* 10 ms apart: nobody holds the lock for longer than a write */
 #define MOVES_MAX 3   /* how often a path may change under us */
@@ -43,7 +44,11 @@ static void close_fd(cw_audit_file *f)
 static cw_code open_path(cw_audit_file *f, cw_err *err)
 {
     struct stat st;
+    /* Nobody looks at the old file again, and its last lines may be of this batch. */
+    cw_code rc = cw_audit_file_sync(f, err);
     close_fd(f);
+    if (rc)
+        return rc;
     /* A pipe without a reader must not keep us waiting. */
     int fd = open(f->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
     if (fd < 0)
@@ -56,6 +61,7 @@ static cw_code open_path(cw_audit_file *f, cw_err *err)
     f->dev = st.st_dev;
     f->ino = st.st_ino;
     f->begun = read_begun(fd, cw_clock_wall_ms());
+    f->has_complained = false;
     return CW_OK;
 }
 
@@ -101,15 +107,28 @@ static bool name_of(const cw_audit_file *f, unsigned number, char out[NAME_SIZE]
     return n > 0 && (size_t)n < NAME_SIZE;
 }
 
-/* PATH.0 becomes PATH.1, and so on; the name of the last one is given to another, which ends it. */
-static void shift(const cw_audit_file *f)
+/* Once for each time it was opened: with every record it is tried again. */
+static void complain(cw_audit_file *f, int errnum)
+{
+    if (!f->has_complained)
+        cw_log(CW_LOG_WARN, "audit", "files cannot be rotated", CW_KV("path", cw_str_from(f->path)),
+               CW_KV("problem", cw_str_from(strerror(errnum))));
+    f->has_complained = true;
+}
+
+/* PATH.0 becomes PATH.1, and so on; the name of the last one is given to another, which ends it.
+ * Stops where one cannot be moved, so that no other takes its name. Returns an errno, or 0. */
+static int shift(const cw_audit_file *f)
 {
     char old[NAME_SIZE], new[NAME_SIZE];
     for (unsigned i = f->files; i-- > 0;) {
+        if (!name_of(f, i, old) || !name_of(f, i + 1, new))
+            return ENAMETOOLONG;
         /* One that is not there has never been made. */
-        if (name_of(f, i, old) && name_of(f, i + 1, new))
-            (void)!rename(old, new);
+        if (rename(old, new) && errno != ENOENT)
+            return errno;
     }
+    return 0;
 }
 
 /* Under the lock of the old file. Before any older one is touched, this one must have moved: where
@@ -117,14 +136,19 @@ static void shift(const cw_audit_file *f)
 static cw_code rotate(cw_audit_file *f, cw_err *err)
 {
     char aside[NAME_SIZE];
-    if (!name_of(f, 0, aside))
+    int problem = name_of(f, 0, aside) ? 0 : ENAMETOOLONG;
+    /* Left by somebody who died between the two steps, or who could not make the second. */
+    if (!problem && access(aside, F_OK) == 0)
+        problem = shift(f);
+    if (!problem && rename(f->path, aside))
+        problem = errno;
+    if (problem) {
+        complain(f, problem);
         return CW_OK;
-    /* Left by somebody who died between the two steps. */
-    if (access(aside, F_OK) == 0)
-        shift(f);
-    if (rename(f->path, aside))
-        return CW_OK;
-    shift(f);
+    }
+    problem = shift(f);
+    if (problem)
+        complain(f, problem);
     return open_path(f, err);
 }
 

@@ -73,6 +73,7 @@ typedef struct cw_audit_file {
     int64_t begun; /* time of its first record, ms since 1970 */
     uint64_t rotate_bytes, rotate_ms;
     unsigned files;
+    bool has_complained; /* that it cannot be rotated, since it was opened */
 } cw_audit_file;
 
 /* Open or make it (mode 0600). On failure f->path stands, and append tries again. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* issued.c - logging in with a token of an issuer.
  *
- *     loop:  remembered? ─► checked with the keys at hand ─► by claims: the caller, at once
- *                                      │ not enough              │ account, or roles of the
- * database main:                   the issuer is asked ───────────────┤ store: └─► its permissions
+ *     loop:   remembered? ─► checked with the keys at hand ─► no database: by its claims, at once
+ *                                       │ not enough              │
+ *     main:                   the issuer is asked ────────────────┤
+ *     store:                                                      └─► permissions of its account,
+ *                                                                     or of its roles
  */
 #include <stdlib.h>
 
@@ -43,10 +45,10 @@ static cw_str account_of(const cw_issued *issued)
     return is_name ? cw_json_text(v) : (cw_str){NULL, 0};
 }
 
+/* Whoever has a token is in the role "authenticated", and the store may give that permissions. */
 static bool needs_store(const cw_attempt *t)
 {
-    const cw_issuer_opts *o = cw_issuer_opts_of(t->issued.issuer);
-    return o->account.n || (t->accounts->store && t->issued.jwt.n_roles);
+    return t->accounts->store || cw_issuer_opts_of(t->issued.issuer)->account.n;
 }
 
 /* On the store's thread. */
@@ -124,10 +126,13 @@ static bool has_cache(cw_accounts_loop *al)
     return al->tokens || !cw_token_cache_new(&opts, &al->tokens, NULL);
 }
 
-void cw_issued_settle(cw_accounts_loop *al, cw_attempt *t)
+void cw_issued_settle(cw_accounts_loop *al, cw_attempt *t, bool is_told)
 {
+    /* The loop ends, and the attempt comes after its memory has gone. */
+    if (!al->tokens)
+        return;
     cw_token_now now = now_of(al, t->generation);
-    if (t->status == CW_LOGIN_OK)
+    if (t->status == CW_LOGIN_OK && is_told)
         cw_token_cache_add(al->tokens, t->key, &now, cw_caller_ref(t->caller),
                            CALLER_BYTES + cw_caller_json(t->caller).n * 2,
                            t->issued.jwt.expires_ms);
@@ -159,7 +164,7 @@ static cw_attempt *new_attempt(cw_accounts_loop *al, cw_str token,
 static cw_login answer_now(cw_accounts_loop *al, cw_attempt *t, cw_code rc)
 {
     t->status = status_of(rc);
-    cw_issued_settle(al, t);
+    cw_issued_settle(al, t, /* is_told= */ true);
     cw_caller_unref(al->kept);
     al->kept = t->caller;
     t->caller = NULL;
@@ -199,7 +204,7 @@ cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
     cw_token_now now = now_of(al, cw_accounts_generation(al->accounts));
     switch (cw_token_cache_find(al->tokens, key, &now, &caller)) {
     case CW_TOKEN_GOOD:
-        return (cw_login){.status = CW_LOGIN_OK, .caller = caller};
+        return (cw_login){.status = CW_LOGIN_OK, .caller = caller, .is_remembered = true};
     case CW_TOKEN_BAD:
         return (cw_login){.status = CW_LOGIN_WRONG};
     case CW_TOKEN_UNKNOWN:

@@ -85,6 +85,7 @@ static cw_issuer *new_issuer(cw_issuers *is, const cw_issuer_opts *opts)
         return NULL;
     atomic_init(&issuer->refs, 1);
     atomic_init(&issuer->next_forced, 0);
+    atomic_init(&issuer->is_fetching, false);
     pthread_mutex_init(&issuer->lock, NULL);
     cw_arena_init(&issuer->arena, ISSUER_MAX_BYTES);
     issuer->all = is;
@@ -155,18 +156,26 @@ static void begin(cw_issuers *is, cw_issuer *issuer)
     cw_issuer_refresh(issuer);
 }
 
-cw_code cw_issuers_configure(cw_issuers *is, const cw_issuer_opts *items, size_t n, cw_err *err)
+cw_code cw_issuers_prepare(cw_issuers *is, const cw_issuer_opts *items, size_t n,
+                           cw_issuer_set **ret, cw_err *err)
 {
-    cw_issuer_set *fresh = NULL;
+    *ret = NULL;
     if (n > CW_ISSUERS_MAX)
         return cw_fail(err, CW_LIMIT, "more than %u issuers", CW_ISSUERS_MAX);
     cw_code rc = n && !is->fetcher ? cw_fetcher_new(is->loop, &is->fetcher, err) : CW_OK;
-    if (!rc && n)
-        rc = new_set(is, items, n, &fresh, err);
-    if (rc)
-        return rc;
+    return rc || !n ? rc : new_set(is, items, n, ret, err);
+}
+
+void cw_issuers_drop(cw_issuer_set *set)
+{
+    cw_issuer_set_unref(set);
+}
+
+void cw_issuers_use(cw_issuers *is, cw_issuer_set *fresh)
+{
     cw_issuer_set *old = is->set;
-    for (size_t i = 0; fresh && i < n; i++)
+    size_t n = fresh ? fresh->n : 0;
+    for (size_t i = 0; i < n; i++)
         take_keys(fresh->items[i], old);
     pthread_mutex_lock(&is->lock);
     is->set = fresh;
@@ -176,9 +185,17 @@ cw_code cw_issuers_configure(cw_issuers *is, const cw_issuer_opts *items, size_t
     for (size_t i = 0; old && i < old->n; i++)
         cw_issuer_retire(old->items[i]);
     cw_issuer_set_unref(old);
-    for (size_t i = 0; fresh && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         begin(is, fresh->items[i]);
-    return CW_OK;
+}
+
+cw_code cw_issuers_configure(cw_issuers *is, const cw_issuer_opts *items, size_t n, cw_err *err)
+{
+    cw_issuer_set *fresh;
+    cw_code rc = cw_issuers_prepare(is, items, n, &fresh, err);
+    if (!rc)
+        cw_issuers_use(is, fresh);
+    return rc;
 }
 
 cw_code cw_issuers_new(cw_loop *main_loop, cw_issuers **ret, cw_err *err)
@@ -270,18 +287,37 @@ static cw_issuer *find_issuer(const cw_issuer_set *set, cw_str name)
     return NULL;
 }
 
-static cw_code check_jwt(cw_issuer *issuer, cw_jwt *jwt, cw_arena *arena, cw_err *err)
+static cw_jwks *keys_of(cw_issuer *issuer)
 {
     pthread_mutex_lock(&issuer->lock);
     cw_jwks *keys = issuer->keys ? cw_jwks_ref(issuer->keys) : NULL;
     pthread_mutex_unlock(&issuer->lock);
+    return keys;
+}
+
+cw_jwks *cw_issuers_keys(cw_issuers *is, cw_str name)
+{
+    cw_issuer_set *set = cw_issuer_set_of(is);
+    cw_issuer *issuer = set ? find_issuer(set, name) : NULL;
+    cw_jwks *keys = issuer ? keys_of(issuer) : NULL;
+    cw_issuer_set_unref(set);
+    return keys;
+}
+
+static cw_code check_jwt(cw_issuer *issuer, cw_jwt *jwt, cw_arena *arena, cw_err *err)
+{
+    /* Before the keys are taken, and in this order: whoever sees that a refresh was caused sees
+     * that it runs, and whoever sees that it does not run any more takes what it brought. */
+    bool may_ask = cw_clock_ms() >= atomic_load(&issuer->next_forced);
+    may_ask = atomic_load(&issuer->is_fetching) || may_ask;
+    cw_jwks *keys = keys_of(issuer);
     if (!keys)
         return CW_AGAIN;
     cw_code rc = cw_jwt_check(jwt, &issuer->opts.rules, keys, cw_clock_wall_ms(), arena, err);
     cw_jwks_unref(keys);
     /* Perhaps there are new keys; but whoever makes up key ids may not make us ask at will. */
     bool is_new = rc == CW_INVALID && jwt->reason == CW_TOKEN_NO_KEY;
-    return is_new && cw_clock_ms() >= atomic_load(&issuer->next_forced) ? CW_AGAIN : rc;
+    return is_new && may_ask ? CW_AGAIN : rc;
 }
 
 static cw_code check_in(const cw_issuer_set *set, cw_str token, cw_arena *arena, cw_issued *ret,

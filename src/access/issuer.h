@@ -20,7 +20,7 @@
  * (net/fetch.h).
  *
  * Ownership: options are copied. An ask belongs to whoever asks, until its done is called.
- * Threads:   new, configure, close, free: the main thread. check, ask, generation: any.
+ * Threads:   new, prepare, use, configure, close, free: the main thread. The others: any.
  * Limits:    CW_ISSUERS_MAX issuers, CW_ISSUER_MAX_ASKS asks at once.
  */
 #ifndef CW_ACCESS_ISSUER_H
@@ -59,7 +59,14 @@ typedef struct cw_issuers cw_issuers;
 typedef struct cw_issuer cw_issuer;
 
 CW_MUST_USE cw_code cw_issuers_new(cw_loop *main_loop, cw_issuers **ret, cw_err *err);
-/* Replace all of them. On failure the old ones stay. */
+/* Replace all of them: what can fail, and what cannot. `set` is taken over by use, or dropped; NULL
+ * is fine for both, and means none. */
+typedef struct cw_issuer_set cw_issuer_set;
+CW_MUST_USE cw_code cw_issuers_prepare(cw_issuers *is, const cw_issuer_opts *items, size_t n,
+                                       cw_issuer_set **ret, cw_err *err);
+void cw_issuers_use(cw_issuers *is, cw_issuer_set *set);
+void cw_issuers_drop(cw_issuer_set *set);
+/* Both. On failure the old ones stay. */
 CW_MUST_USE cw_code cw_issuers_configure(cw_issuers *is, const cw_issuer_opts *items, size_t n,
                                          cw_err *err);
 /* Stop fetching; those who wait are told. Handles close on the main loop. NULL is fine. */
@@ -88,6 +95,8 @@ CW_MUST_USE cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *are
 void cw_issued_done(cw_issued *issued);
 
 const cw_issuer_opts *cw_issuer_opts_of(const cw_issuer *issuer);
+/* A reference to the keys of the issuer with this name, or NULL: there are none (yet). */
+cw_jwks *cw_issuers_keys(cw_issuers *is, cw_str name);
 
 typedef struct cw_issuer_ask {
     struct cw_issuer_ask *next; /* from here to `token` the issuers' */
@@ -95,7 +104,7 @@ typedef struct cw_issuer_ask {
     cw_fetch fetch;
     size_t at;           /* which issuer is asked about an opaque token */
     bool is_unreachable; /* one could not say */
-    struct cw_issuer_set *set;
+    cw_issuer_set *set;
     cw_issuers *issuers;
     cw_str token;    /* must live until done */
     cw_arena *arena; /* for what comes out; likewise */

@@ -5,14 +5,17 @@
  *            └ opaque:  each issuer that can be asked, in their order, until one knows it
  */
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "access/issuer_int.h"
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 #define FORM_MAX (3u * CW_JWS_MAX_BYTES + 64u)
 #define SECRET_MAX 4096u
+#define COMPLAINT_MS 60000u
 
 static void end(cw_issuer_ask *ask, cw_code rc)
 {
@@ -35,6 +38,17 @@ static void wait_for(cw_issuer *issuer, cw_issuer_ask *ask)
 }
 
 /* ---- introspection ---- */
+
+/* Whoever shows opaque tokens gets 503 meanwhile, and must not be able to fill the log. */
+static void complain(cw_issuer *issuer, const char *why)
+{
+    uint64_t now = cw_clock_ms();
+    if (now < issuer->next_complaint)
+        return;
+    issuer->next_complaint = now + COMPLAINT_MS;
+    cw_log(CW_LOG_WARN, "access", "an issuer cannot be asked about tokens",
+           CW_KV("issuer", issuer->opts.rules.issuer), CW_KV("problem", cw_str_from(why)));
+}
 
 static void add_encoded(cw_buf *out, cw_str text)
 {
@@ -85,6 +99,8 @@ static cw_code check_answer(cw_issuer_ask *ask, cw_str body)
     if (!copy.p)
         return cw_arena_code(ask->arena);
     cw_code rc = cw_jose_read_object(copy, ask->arena, &jwt->claims);
+    if (rc == CW_PARSE)
+        complain(issuer, "the answer is no JSON object");
     if (rc)
         return rc == CW_PARSE ? CW_IO : rc;
     if (!cw_json_is(cw_json_get(jwt->claims, CW_STR("active")), CW_JSON_TRUE))
@@ -111,9 +127,17 @@ static void forget(cw_issuer_ask *ask)
 static void on_introspected(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
 {
     cw_issuer_ask *ask = CW_CONTAINER(f, cw_issuer_ask, fetch);
-    (void)why;
+    char status[64];
+    cw_code rc = CW_IO;
     forget(ask);
-    cw_code rc = answer && answer->status == 200 ? check_answer(ask, answer->body) : CW_IO;
+    if (answer && answer->status == 200) {
+        rc = check_answer(ask, answer->body);
+    } else {
+        if (answer)
+            snprintf(status, sizeof status, "the answer is %u%s", answer->status,
+                     answer->status == 401 ? ": client_id or its secret is wrong" : "");
+        complain(ask->issuer, answer ? status : why);
+    }
     if (rc == CW_OK)
         ask->issued.issuer = cw_issuer_ref(ask->issuer);
     if (rc == CW_IO)
@@ -128,7 +152,7 @@ static void on_introspected(cw_fetch *f, const cw_fetch_answer *answer, const ch
     ask_next(ask);
 }
 
-static cw_code introspect(cw_issuer_ask *ask, cw_issuer *issuer, cw_str url)
+static cw_code introspect(cw_issuer_ask *ask, cw_issuer *issuer, cw_str url, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf form, authorization;
     cw_buf_init(&form, FORM_MAX);
@@ -145,8 +169,10 @@ static cw_code introspect(cw_issuer_ask *ask, cw_issuer *issuer, cw_str url)
         .authorization = cw_buf_str(&authorization),
         .on_done = on_introspected,
     };
-    if (!rc)
-        rc = cw_fetcher_start(ask->issuers->fetcher, &ask->fetch, NULL);
+    if (rc)
+        cw_fail(err, rc, "%s", cw_code_text(rc));
+    else
+        rc = cw_fetcher_start(ask->issuers->fetcher, &ask->fetch, err);
     if (!rc) {
         ask->issuer = cw_issuer_ref(issuer);
         ask->next = ask->issuers->introspecting;
@@ -170,11 +196,15 @@ static void ask_next(cw_issuer_ask *ask)
             wait_for(issuer, ask);
             return;
         }
-        if (url.n && !ask->issuers->is_closed && !introspect(ask, issuer, url))
+        cw_err err = {.msg = "its metadata names no introspection endpoint"};
+        if (ask->issuers->is_closed)
+            break;
+        if (url.n && !introspect(ask, issuer, url, &err))
             return;
+        complain(issuer, err.msg);
         ask->is_unreachable = true;
     }
-    end(ask, ask->is_unreachable ? CW_IO : CW_INVALID);
+    end(ask, ask->is_unreachable || ask->issuers->is_closed ? CW_IO : CW_INVALID);
 }
 
 /* ---- keys ---- */
@@ -205,9 +235,9 @@ static void go_on(cw_issuer_ask *ask, bool is_last)
     bool has_keys = issuer->keys != NULL;
     bool may_wait = !is_last && !issuer->is_retired;
     /* Without keys, whoever failed to get them tries again by itself. */
-    if (may_wait && has_keys) {
-        atomic_store(&issuer->next_forced, cw_clock_ms() + CW_ISSUER_FORCED_MS);
+    if (may_wait && has_keys && !cw_issuer_is_busy(issuer)) {
         cw_issuer_refresh(issuer);
+        atomic_store(&issuer->next_forced, cw_clock_ms() + CW_ISSUER_FORCED_MS);
     }
     if (may_wait && cw_issuer_is_busy(issuer))
         wait_for(issuer, ask);

@@ -14,18 +14,13 @@
 #include "access/issuer.h"
 #include "access/secret.h"
 
-typedef enum cw_issuer_phase {
-    CW_ISSUER_IDLE,
-    CW_ISSUER_METADATA,
-    CW_ISSUER_KEYS,
-} cw_issuer_phase;
-
 struct cw_issuer {
     atomic_uint refs;
     cw_arena arena;
     cw_issuer_opts opts;
     cw_issuers *all;                   /* the main thread's, until it is retired */
     atomic_uint_least64_t next_forced; /* when a token may cause the next refresh */
+    atomic_bool is_fetching;           /* metadata or keys; stored before next_forced */
 
     pthread_mutex_t lock; /* of keys */
     cw_jwks *keys;        /* NULL: none yet */
@@ -33,7 +28,6 @@ struct cw_issuer {
     /* The main thread's: */
     uv_timer_t timer;
     cw_fetch fetch;
-    cw_issuer_phase phase;
     unsigned candidate;              /* which metadata URL is tried */
     char url[CW_FETCH_MAX_URL + 64]; /* what is fetched */
     char jwks_uri[CW_FETCH_MAX_URL]; /* found in the metadata; "": not yet */
@@ -41,16 +35,17 @@ struct cw_issuer {
     unsigned char keys_digest[CW_DIGEST]; /* of the text that the keys are from */
     uint64_t keys_at;
     unsigned failures;
-    cw_issuer_ask *waiting; /* for keys, or for metadata */
+    uint64_t next_complaint; /* when the log may hear again that it does not introspect */
+    cw_issuer_ask *waiting;  /* for keys, or for metadata */
     bool is_retired;
 };
 
 /* The issuers of a configuration; immutable. */
-typedef struct cw_issuer_set {
+struct cw_issuer_set {
     atomic_uint refs;
     size_t n;
     cw_issuer *items[];
-} cw_issuer_set;
+};
 
 struct cw_issuers {
     cw_loop *loop;

@@ -52,11 +52,11 @@ static void fail(cw_issuer *issuer, const char *why)
 {
     uint64_t ms = (uint64_t)1000 << (issuer->failures < 6 ? issuer->failures : 6);
     issuer->failures++;
-    issuer->phase = CW_ISSUER_IDLE;
     issuer->jwks_uri[0] = 0; /* it may have moved */
     log_problem(issuer, why);
     if (issuer->keys && cw_clock_ms() - issuer->keys_at > CW_ISSUER_KEEP_MS)
         set_keys(issuer, NULL);
+    atomic_store(&issuer->is_fetching, false);
     uv_timer_start(&issuer->timer, on_timer, jitter(ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS), 0);
     cw_issuer_tell(issuer);
 }
@@ -64,17 +64,17 @@ static void fail(cw_issuer *issuer, const char *why)
 static void on_metadata(cw_fetch *f, const cw_fetch_answer *answer, const char *why);
 static void on_keys(cw_fetch *f, const cw_fetch_answer *answer, const char *why);
 
-static void fetch(cw_issuer *issuer, cw_issuer_phase phase)
+static void fetch(cw_issuer *issuer, bool is_keys)
 {
     cw_err err = {0};
     const cw_issuer_opts *o = &issuer->opts;
-    issuer->phase = phase;
+    atomic_store(&issuer->is_fetching, true);
     issuer->fetch = (cw_fetch){
         .url = cw_str_from(issuer->url),
         .allow_private = o->allow_private,
         .ca_file = o->ca_file.n ? o->ca_file.p : NULL,
-        .max_bytes = phase == CW_ISSUER_KEYS ? CW_JWKS_MAX_BYTES : METADATA_MAX_BYTES,
-        .on_done = phase == CW_ISSUER_KEYS ? on_keys : on_metadata,
+        .max_bytes = is_keys ? CW_JWKS_MAX_BYTES : METADATA_MAX_BYTES,
+        .on_done = is_keys ? on_keys : on_metadata,
     };
     if (cw_fetcher_start(issuer->all->fetcher, &issuer->fetch, &err))
         fail(issuer, err.msg);
@@ -110,7 +110,7 @@ static void discover(cw_issuer *issuer, unsigned candidate)
 {
     issuer->candidate = candidate;
     if (metadata_url(issuer, candidate))
-        fetch(issuer, CW_ISSUER_METADATA);
+        fetch(issuer, /* is_keys= */ false);
     else
         fail(issuer, "no metadata");
 }
@@ -148,7 +148,7 @@ static void fetch_keys(cw_issuer *issuer)
     cw_str uri = issuer->opts.jwks_uri;
     snprintf(issuer->url, sizeof issuer->url, "%.*s",
              CW_STR_ARG(uri.n ? uri : cw_str_from(issuer->jwks_uri)));
-    fetch(issuer, CW_ISSUER_KEYS);
+    fetch(issuer, /* is_keys= */ true);
 }
 
 static void on_metadata(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
@@ -231,7 +231,7 @@ static void on_keys(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
         fail(issuer, problem);
         return;
     }
-    issuer->phase = CW_ISSUER_IDLE;
+    atomic_store(&issuer->is_fetching, false);
     issuer->failures = 0;
     issuer->keys_at = cw_clock_ms();
     uv_timer_start(&issuer->timer, on_timer, jitter(refresh_ms(answer)), 0);
@@ -243,7 +243,7 @@ static void on_keys(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
 void cw_issuer_refresh(cw_issuer *issuer)
 {
     bool needs_endpoint = issuer->opts.client_id.n && !cw_issuer_introspection(issuer).n;
-    if (issuer->phase != CW_ISSUER_IDLE || issuer->is_retired)
+    if (cw_issuer_is_busy(issuer) || issuer->is_retired)
         return;
     if ((issuer->opts.jwks_uri.n || issuer->jwks_uri[0]) && !needs_endpoint)
         fetch_keys(issuer);
@@ -253,7 +253,7 @@ void cw_issuer_refresh(cw_issuer *issuer)
 
 bool cw_issuer_is_busy(const cw_issuer *issuer)
 {
-    return issuer->phase != CW_ISSUER_IDLE;
+    return atomic_load(&issuer->is_fetching);
 }
 
 cw_str cw_issuer_introspection(const cw_issuer *issuer)
@@ -273,7 +273,7 @@ void cw_issuer_retire(cw_issuer *issuer)
         return;
     issuer->is_retired = true;
     cw_fetch_cancel(&issuer->fetch);
-    issuer->phase = CW_ISSUER_IDLE;
+    atomic_store(&issuer->is_fetching, false);
     cw_issuer_tell(issuer);
     uv_close((uv_handle_t *)&issuer->timer, on_closed);
 }

@@ -53,6 +53,7 @@ void cw_remember_add(cw_accounts_loop *al, const cw_attempt *t)
     r->caller = cw_caller_ref(t->caller);
     r->generation = t->generation;
     r->until = cw_loop_now(al->loop) + CW_ACCOUNTS_REMEMBER_MS;
-    r->expires = t->token ? t->token->expires : 0;
+    r->expires = t->token ? t->token->expires : t->expires;
+    r->ended = t->ended;
     r->used = ++al->tick;
 }

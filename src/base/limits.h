@@ -67,6 +67,9 @@
 #define CW_PLUGIN_IDLE_MS 60000u
 #define CW_PLUGIN_MAX_MEMORY (512u * 1024u * 1024u)
 #define CW_PLUGIN_MAX_FILES 64u
+/* The SDK has these two as well (causeway/mcp.h); the host includes both, so they cannot part. */
+#define CW_PLUGIN_MAX_STATE 16384
+#define CW_RESOURCE_MAX_URI 8192 /* bytes of an address that is announced or matched */
 
 /* Remote sources (sources[].* in config) */
 #define CW_REMOTE_CALL_MS 30000u
@@ -78,6 +81,11 @@
 
 /* Tokens of issuers (access.issuers in config) */
 #define CW_TOKEN_LEEWAY_MS 60000u
+
+/* Sessions of browsers (access.login in config) */
+#define CW_LOGIN_IDLE_MS (30u * 60u * 1000u)
+#define CW_LOGIN_LIFETIME_MS (12u * 3600u * 1000u)
+#define CW_LOGIN_SESSIONS 20u
 
 /* MCP clients. */
 #define CW_MCP_SESSION_MS (24u * 3600u * 1000u)

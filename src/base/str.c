@@ -20,11 +20,45 @@ static unsigned min(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
+/* Eight bytes as they lie in memory; their order does not matter here. */
+static uint64_t load8(const char *p)
+{
+    uint64_t w;
+    memcpy(&w, p, sizeof w);
+    return w;
+}
+
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Whether eight bytes are the same but for the case of letters: they differ in bit 5 only, and
+ * where they do there is a letter. The sums set the top bit of a byte from 'a' on and from '{' on;
+ * bytes are below 128 there, so nothing is carried into the next one. */
+static bool same_word(uint64_t a, uint64_t b)
+{
+    uint64_t differ = a ^ b;
+    if (differ == 0)
+        return true;
+    if (differ & ~EACH(0x20))
+        return false;
+    uint64_t small = (a | EACH(0x20)) & EACH(0x7f);
+    uint64_t letters = (small + EACH(0x80 - 'a')) & ~(small + EACH(0x7f - 'z')) & ~a & EACH(0x80);
+    return (differ << 2 & ~letters) == 0;
+}
+
 bool cw_str_ieq(cw_str a, cw_str b)
 {
+    size_t i = 0;
     if (a.n != b.n)
         return false;
-    for (size_t i = 0; i < a.n; i++)
+    if (a.n >= 8) {
+        for (; i < a.n - 8; i += 8) {
+            if (!same_word(load8(a.p + i), load8(b.p + i)))
+                return false;
+        }
+        /* The last word overlaps the one before it. */
+        return same_word(load8(a.p + a.n - 8), load8(b.p + a.n - 8));
+    }
+    for (; i < a.n; i++)
         if (lower(a.p[i]) != lower(b.p[i]))
             return false;
     return true;

@@ -16,15 +16,6 @@ typedef struct binding {
     bool lacks_required;
 } binding;
 
-static const cw_param *find_param(const cw_method *method, cw_str name)
-{
-    for (size_t i = 0; i < method->n_params; i++) {
-        if (cw_str_eq(method->params[i].name, name))
-            return &method->params[i];
-    }
-    return NULL;
-}
-
 static cw_code fail_unknown(const cw_method *method, cw_str name, cw_err *err)
 {
     const cw_param *nearest = NULL;
@@ -47,7 +38,7 @@ static cw_code fail_unknown(const cw_method *method, cw_str name, cw_err *err)
 static cw_code refuse_unknown(const cw_method *method, const cw_json *params, cw_err *err)
 {
     for (const cw_json *k = cw_json_first(params); k; k = cw_json_next_key(k)) {
-        if (!find_param(method, cw_json_text(k)))
+        if (!cw_method_param(method, cw_json_text(k)))
             return fail_unknown(method, cw_json_text(k), err);
     }
     return CW_OK;

@@ -59,11 +59,19 @@ cw_exchange *cw_exchange_take(cw_bridge_loop *bl)
     return ex;
 }
 
+/* It runs no longer: its handle is nobody's, and another call may run in its place. */
+static void give_up_place(cw_exchange *ex)
+{
+    if (++ex->generation == 0)
+        ex->generation = 1;
+    cw_limiter_leave(&ex->place);
+    ex->bl->n_running--;
+}
+
 void cw_exchange_put(cw_exchange *ex)
 {
     cw_bridge_loop *bl = ex->bl;
     cw_deadline_clear(&ex->deadline);
-    cw_limiter_leave(&ex->place);
     cw_arena_reset(&ex->arena);
     if (ex->used)
         cw_used_leave(bl, ex->used);
@@ -72,12 +80,11 @@ void cw_exchange_put(cw_exchange *ex)
     ex->view = NULL;
     ex->output = NULL;
     ex->waiter = NULL;
-    if (ex->state != CW_EXCHANGE_FINISHING && ++ex->generation == 0)
-        ex->generation = 1;
+    if (ex->state != CW_EXCHANGE_FINISHING)
+        give_up_place(ex);
     ex->state = CW_EXCHANGE_FREE;
     ex->next_free = bl->free_exchanges;
     bl->free_exchanges = ex;
-    bl->n_running--;
 }
 
 cw_exchange *cw_exchange_find(const cw_bridge_loop *bl, cw_call_handle handle)
@@ -120,8 +127,7 @@ static void finish(cw_exchange *ex, const cw_outcome *outcome)
 {
     cw_sink *waiter = ex->waiter;
     ex->state = CW_EXCHANGE_FINISHING;
-    if (++ex->generation == 0)
-        ex->generation = 1;
+    give_up_place(ex); /* before the waiter is told: it may call again */
     cw_deadline_clear(&ex->deadline);
     if (outcome->kind == CW_OUTCOME_FAILED)
         log_failure(ex, outcome);

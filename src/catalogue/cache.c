@@ -263,7 +263,7 @@ void cw_cache_drop(cw_cache *c, unsigned tags)
 cw_code cw_cache_get(cw_cache *c, const cw_cache_key *key, cw_cache_writer write, void *ctx,
                      cw_document **ret, bool *ret_hit)
 {
-    key_text text;
+    CW_UNINIT key_text text;
     bool is_kept = !key->is_transient && make_key(c, key, &text);
     if (!is_kept)
         text.n = 0;

@@ -67,4 +67,14 @@ typedef struct cw_method {
     cw_source *source;
 } cw_method;
 
+/* The param of this name, or NULL. There are few of them. */
+static inline const cw_param *cw_method_param(const cw_method *method, cw_str name)
+{
+    for (size_t i = 0; i < method->n_params; i++) {
+        if (cw_str_eq(method->params[i].name, name))
+            return &method->params[i];
+    }
+    return NULL;
+}
+
 #endif

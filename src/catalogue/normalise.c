@@ -218,16 +218,16 @@ static void add_required(maker *m, const cw_method *method)
 static void add_input(maker *m, const cw_method *method)
 {
     size_t n_required = 0;
-    /* A parameter's schema is no root any more: what it says of its dialect is said once, for all.
-     */
-    const cw_json *dialect = NULL;
-    for (size_t i = 0; i < method->n_params && !dialect; i++)
-        dialect = dialect_of(m, method->params[i].schema);
     cw_json_add_key(&m->w, CW_STR("inputSchema"));
     if (method->input.n) {
         cw_json_add_span(&m->w, method->input);
         return;
     }
+    /* A parameter's schema is no root any more: what it says of its dialect is said once, for all.
+     */
+    const cw_json *dialect = NULL;
+    for (size_t i = 0; i < method->n_params && !dialect; i++)
+        dialect = dialect_of(m, method->params[i].schema);
     cw_json_open_object(&m->w);
     add_dialect(m, dialect);
     cw_json_add_string_member(&m->w, CW_STR("type"), CW_STR("object"));

@@ -28,15 +28,6 @@ static bool next_part(cw_str *rest, cw_str *literal, cw_str *name)
     return name->n > 0;
 }
 
-static bool is_param(const cw_method *method, cw_str name)
-{
-    for (size_t i = 0; i < method->n_params; i++) {
-        if (cw_str_eq(method->params[i].name, name))
-            return true;
-    }
-    return false;
-}
-
 cw_code cw_shown_check(const cw_method *method, cw_err *err)
 {
     cw_str names[CW_SHOWN_MAX_VARIABLES], rest = method->shown->address, literal, name;
@@ -50,7 +41,7 @@ cw_code cw_shown_check(const cw_method *method, cw_err *err)
             return cw_fail(err, CW_PARAMS, "two variables need text between them");
         if (n == CW_SHOWN_MAX_VARIABLES)
             return cw_fail(err, CW_LIMIT, "more than %u variables", CW_SHOWN_MAX_VARIABLES);
-        if (!is_param(method, name))
+        if (!cw_method_param(method, name))
             return cw_fail(err, CW_PARAMS, "variable '%.*s' is no param of the method",
                            CW_STR_ARG(name));
         for (size_t i = 0; i < n; i++) {

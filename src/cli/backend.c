@@ -361,51 +361,90 @@ static cw_bridge_settings settings_of(const cw_backend *b, const cw_config *conf
     return settings;
 }
 
+/* What a configuration is made into before any of it counts. */
+typedef struct draft {
+    cw_caller *configured;
+    cw_roles *roles;
+    cw_translations *translations;
+    cw_audit_setup *audit;
+    cw_issuer_set *issuers;
+} draft;
+
+static cw_code draft_issuers(cw_backend *b, const cw_config *config, draft *d, cw_err *err)
+{
+    cw_issuer_list list;
+    cw_code rc = cw_issuer_list_init(&list, config, err);
+    if (!rc && b->issuers)
+        rc = cw_issuers_prepare(b->issuers, list.items, list.n, &d->issuers, err);
+    else if (!rc && list.n)
+        cw_log(CW_LOG_WARN, "config", "the first of access.issuers waits for a restart");
+    cw_issuer_list_done(&list);
+    return rc;
+}
+
+/* Everything that can fail but the sources, which fail before they change anything. */
+static cw_code make_draft(cw_backend *b, const cw_config *config, draft *d, cw_err *err)
+{
+    cw_audit_opts audit = cw_cli_audit_opts(config);
+    cw_code rc = new_anonymous(b, config, &d->configured, err);
+    if (!rc)
+        rc = make_roles(config, &d->roles, err);
+    if (!rc)
+        rc = load_translations(b, config, &d->translations, err);
+    if (!rc && !b->is_looking)
+        rc = cw_audit_prepare(b->audit, &audit, &d->audit, err);
+    return rc ? rc : draft_issuers(b, config, d, err);
+}
+
+static void drop_draft(draft *d)
+{
+    cw_caller_unref(d->configured);
+    cw_roles_unref(d->roles);
+    cw_translations_unref(d->translations);
+    cw_audit_drop(d->audit);
+    cw_issuers_drop(d->issuers);
+}
+
+static void use_draft(cw_backend *b, draft *d)
+{
+    cw_translations_unref(b->translations);
+    b->translations = d->translations;
+    if (b->audit)
+        cw_audit_use(b->audit, d->audit);
+    if (b->issuers)
+        cw_issuers_use(b->issuers, d->issuers);
+    use_roles(b, d->configured, d->roles);
+    d->translations = NULL;
+    d->audit = NULL;
+    d->issuers = NULL;
+}
+
 cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
 {
-    cw_caller *configured = NULL;
-    cw_roles *roles = NULL;
-    cw_translations *translations = NULL;
+    draft d = {0};
     cw_bridge_settings old = b->settings;
-    cw_issuer_list issuers;
-    cw_code rc = cw_issuer_list_init(&issuers, config, err);
-    if (!rc)
-        rc = new_anonymous(b, config, &configured, err);
-    if (!rc)
-        rc = make_roles(config, &roles, err);
-    if (!rc)
-        rc = load_translations(b, config, &translations, err);
-    cw_audit_opts audit = cw_cli_audit_opts(config);
-    if (!rc && !b->is_looking)
-        rc = cw_audit_configure(b->audit, &audit, err);
+    cw_code rc = make_draft(b, config, &d, err);
+    if (rc) {
+        drop_draft(&d);
+        return rc;
+    }
     b->settings = settings_of(b, config);
-    b->settings.translations = translations;
+    b->settings.translations = d.translations;
     b->settings.config = cw_config_ref(config);
     b->settings.revision = old.revision + 1;
-    if (!rc && !b->anonymous)
-        set_anonymous(b, configured); /* sources may publish at once */
-    if (!rc)
-        rc = cw_sources_configure(b->sources, config, err);
-    if (!rc && b->issuers)
-        rc = cw_issuers_configure(b->issuers, issuers.items, issuers.n, err);
-    else if (!rc && issuers.n)
-        cw_log(CW_LOG_WARN, "config", "the first of access.issuers waits for a restart");
-    cw_issuer_list_done(&issuers);
+    if (!b->anonymous)
+        set_anonymous(b, d.configured); /* sources may publish at once */
+    rc = cw_sources_configure(b->sources, config, err);
     if (rc) {
         b->settings = old;
         cw_config_unref(config);
-        cw_translations_unref(translations);
     } else {
         cw_config_unref(old.config);
-        cw_translations_unref(b->translations);
-        b->translations = translations;
-        use_roles(b, configured, roles);
-    }
-    cw_caller_unref(configured);
-    cw_roles_unref(roles);
-    /* Roles and settings count from now on, whatever the sources still have to load. */
-    if (!rc)
+        use_draft(b, &d);
+        /* Roles and settings count from now on, whatever the sources still have to load. */
         publish(b, NULL, 0);
+    }
+    drop_draft(&d);
     return rc;
 }
 

@@ -2,8 +2,11 @@
 /* serve: the running server. The main thread reads the configuration, starts the loops, and then
  * looks after the sources and waits for signals: TERM and INT stop gracefully (a second one at
  * once), HUP reads the configuration again. */
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -404,15 +407,29 @@ static int run(service *sv)
     return code;
 }
 
+/* Tokens, passwords and keys are in this memory: no file may get it when we crash, and no other
+ * process of our user may look at it. Children that run another program start anew. */
+static int forbid_dumps(void)
+{
+    struct rlimit none = {0};
+    if (setrlimit(RLIMIT_CORE, &none) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+        return cw_cli_failure("cannot switch core dumps off: %s", strerror(errno));
+    return -1;
+}
+
 int cw_cli_serve(int argc, char **argv)
 {
     service sv = {0};
     const char *config = NULL;
+    bool may_dump = false;
     const cw_cli_option options[] = {
         {"config", 'c', CW_CLI_TEXT, &config, "FILE", "read the configuration from FILE"},
         {"listen", 'l', CW_CLI_TEXTS, &sv.listen, "HOST:PORT",
          "listen there instead of where the configuration says;\n"
          "port 0 picks a free one; may be repeated"},
+        {"core-dumps", 0, CW_CLI_FLAG, &may_dump, NULL,
+         "leave a core dump after a crash, and let debuggers of\n"
+         "the same user in; secrets are in both"},
         {0},
     };
     const cw_cli_spec spec = {
@@ -422,6 +439,8 @@ int cw_cli_serve(int argc, char **argv)
         "the example plugins to everybody on this machine.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
+    if (code < 0 && !may_dump)
+        code = forbid_dumps();
     if (code >= 0)
         return code;
     sv.config_path = cw_cli_config_path(config);

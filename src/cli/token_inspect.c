@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* token inspect: would this JWT be accepted, and why not? */
+/* token inspect: would this token of an issuer be accepted, and why not? */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "access/jwt.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "cli/access.h"
+#include "cli/token_ask.h"
 #include "config/quote.h"
 
 #define INPUT_MAX_BYTES (2u * CW_JWS_MAX_BYTES)
 #define OUTPUT_MAX_BYTES (1024u * 1024u)
 
 typedef struct inspection {
-    const char *jwks; /* the options; NULL when not given */
+    const char *config; /* the options; NULL when not given */
+    const char *jwks;
     const char *issuer;
     cw_cli_texts audiences;
     bool accept_untyped, json;
     cw_arena arena;
+    cw_config *configured; /* what --config names */
+    cw_token_ask ask;      /* what its issuers say */
     cw_jwks *keys;
     cw_jwt jwt;
     struct {
@@ -107,15 +112,55 @@ static cw_code note(inspection *in, cw_code rc, const cw_err *err)
     return CW_OK;
 }
 
+/* By what the configured issuer of the token says, and by the configured rules. */
+static cw_code judge_configured(inspection *in, cw_str token, cw_err *err)
+{
+    cw_token_ask *ask = &in->ask;
+    cw_code rc = cw_token_ask_run(ask, in->configured, token, in->jwt.issuer, &in->arena, err);
+    if (rc)
+        return rc;
+    if (!ask->issuer) {
+        add_reason(in, "issuer", "it comes from no issuer of the configuration");
+        return CW_OK;
+    }
+    if (ask->keys)
+        rc = note(in, cw_jwt_check_signature(&in->jwt, ask->keys, err), err);
+    else
+        add_reason(in, "unreachable", "the keys of its issuer cannot be had");
+    if (rc)
+        return rc;
+    return note(
+        in, cw_jwt_check_claims(&in->jwt, &ask->issuer->rules, cw_clock_wall_ms(), &in->arena, err),
+        err);
+}
+
+static cw_code judge_opaque(inspection *in, cw_str token, cw_err *err)
+{
+    cw_token_ask *ask = &in->ask;
+    cw_code rc = cw_token_ask_run(ask, in->configured, token, (cw_str){NULL, 0}, &in->arena, err);
+    if (rc)
+        return rc;
+    in->jwt.claims = ask->jwt.claims;
+    if (ask->answer == CW_INVALID)
+        add_reason(in, "refused", "no issuer of the configuration says that it is good for us");
+    else if (ask->answer)
+        add_reason(in, "unreachable", "no issuer that could know it can be asked");
+    return CW_OK;
+}
+
 static cw_code judge(inspection *in, cw_str token, cw_err *err)
 {
     if (cw_str_starts(token, CW_STR("cw_"))) {
         add_reason(in, "own", "it is no JWT but a token of \"causeway token create\"");
         return CW_OK;
     }
+    if (in->configured && cw_issued_is_token(token) && !cw_token_ask_is_jwt(token))
+        return judge_opaque(in, token, err);
     cw_code rc = cw_jwt_parse(token, &in->arena, &in->jwt, err);
     if (rc)
         return note(in, rc, err);
+    if (in->configured)
+        return judge_configured(in, token, err);
     if (in->keys)
         rc = note(in, cw_jwt_check_signature(&in->jwt, in->keys, err), err);
     else
@@ -245,12 +290,27 @@ static cw_code inspect(inspection *in, cw_buf *out, cw_err *err)
     return CW_OK;
 }
 
+static int run(inspection *in)
+{
+    cw_err err = {0};
+    cw_buf out;
+    cw_arena_init(&in->arena, 2 * CW_JWT_MEMORY + INPUT_MAX_BYTES);
+    cw_buf_init(&out, 2 * OUTPUT_MAX_BYTES);
+    cw_code rc = inspect(in, &out, &err);
+    if (rc) {
+        cw_buf_done(&out);
+        return cw_cli_failure("%s", err.msg);
+    }
+    int code = cw_cli_print_buf(&out);
+    return code == CW_EXIT_OK && in->n_reasons ? CW_EXIT_FAILURE : code;
+}
+
 int cw_cli_token_inspect(int argc, char **argv)
 {
     inspection in = {0};
-    cw_err err = {0};
-    cw_buf out;
     const cw_cli_option options[] = {
+        {"config", 'c', CW_CLI_TEXT, &in.config, "FILE",
+         "judge by the issuers of this configuration, and ask\nthem as the server does"},
         {"jwks", 0, CW_CLI_TEXT, &in.jwks, "FILE", "the issuer's keys, as its jwks_uri has them"},
         {"issuer", 0, CW_CLI_TEXT, &in.issuer, "URL", "the issuer that it must come from"},
         {"audience", 0, CW_CLI_TEXTS, &in.audiences, "URL",
@@ -262,24 +322,26 @@ int cw_cli_token_inspect(int argc, char **argv)
     };
     const cw_cli_spec spec = {
         "token inspect", "",
-        "Read a JWT access token from standard input and say whether it would be\n"
-        "accepted, and why not. Nothing is fetched, and nothing of it is kept. The exit\n"
-        "code is 0 when it would be accepted, else 1.",
+        "Read an access token of another issuer from standard input and say whether it\n"
+        "would be accepted, and why not. With --config the issuers that it names decide,\n"
+        "and their keys are fetched; else nothing is. Nothing of the token is kept. The\n"
+        "exit code is 0 when it would be accepted, else 1.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)
         return code;
-    cw_arena_init(&in.arena, CW_JWT_MEMORY);
-    cw_buf_init(&out, 2 * OUTPUT_MAX_BYTES);
-    cw_code rc = inspect(&in, &out, &err);
-    if (rc) {
-        cw_buf_done(&out);
-        code = cw_cli_failure("%s", err.msg);
-    } else {
-        code = cw_cli_print_buf(&out);
-        code = code == CW_EXIT_OK && in.n_reasons ? CW_EXIT_FAILURE : code;
-    }
+    if (in.config && (in.jwks || in.issuer || in.audiences.n || in.accept_untyped))
+        return cw_cli_usage("--config says what the other options would: give one or the others");
+    if (in.config)
+        code = cw_cli_load_config(in.config, &in.configured);
+    if (code >= 0)
+        return code;
+    /* Why an issuer cannot be asked stands on standard error. */
+    (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_WARN}, NULL);
+    code = run(&in);
+    cw_token_ask_done(&in.ask);
     cw_jwks_unref(in.keys);
     cw_arena_done(&in.arena);
+    cw_config_unref(in.configured);
     return code;
 }

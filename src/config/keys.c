@@ -124,7 +124,12 @@ const cw_config cw_config_defaults = {
                 .memory = CW_PLUGIN_MAX_MEMORY,
                 .files = CW_PLUGIN_MAX_FILES},
     .store = {.path = CW_STR_INIT("")},
-    .access = {.shows_all_scopes = true},
+    .access = {.shows_all_scopes = true,
+               .login = {.enabled = true,
+                         .path = CW_STR_INIT("/login"),
+                         .idle_ms = CW_LOGIN_IDLE_MS,
+                         .lifetime_ms = CW_LOGIN_LIFETIME_MS,
+                         .sessions = CW_LOGIN_SESSIONS}},
     .schema = {.default_draft = CW_SCHEMA_2020_12, .assert_formats = true},
     .translations = {.folder = CW_STR_INIT(""),
                      .initial = CW_STR_INIT("en"),
@@ -473,6 +478,21 @@ static const cw_choice shown_scopes[] = {
     {0},
 };
 
+static const cw_key login_keys[] = {
+    {"enabled", &cw_type_bool, "People may log in with a browser; needs store.path",
+     FIELD(access.login.enabled)},
+    {"path", &cw_type_text, "Path of the page", FIELD(access.login.path),
+     .is_valid = cw_names_is_path, .expected = "a path such as \"/login\"",
+     .pattern = CW_NAMES_PATH_PATTERN},
+    {"idle", &cw_type_duration, "For a session that is not used to end",
+     FIELD(access.login.idle_ms), .min = 1000, .max = 7 * (uint64_t)DAY_MS},
+    {"lifetime", &cw_type_duration, "For a session to end, used or not",
+     FIELD(access.login.lifetime_ms), .min = 1000, .max = 30 * (uint64_t)DAY_MS},
+    {"sessions", &cw_type_integer, "Sessions of one account; the oldest ends for another",
+     FIELD(access.login.sessions), .min = 1, .max = 1000},
+    {0},
+};
+
 static const cw_key access_keys[] = {
     {"clear_text_passwords", &cw_type_bool,
      "Take passwords from other machines over connections without TLS",
@@ -487,6 +507,8 @@ static const cw_key access_keys[] = {
     {"issuers", &cw_type_items, "Authorization servers whose tokens are taken",
      FIELD(access.issuers), .min = 0, .max = MAX_ISSUERS, .children = issuer_keys,
      .item_size = sizeof(cw_config_issuer), .item_defaults = &default_issuer},
+    {"login", &cw_type_section, "The page where people log in, and their sessions",
+     .children = login_keys},
     {0},
 };
 

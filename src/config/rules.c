@@ -164,11 +164,23 @@ static cw_code check_path(cw_checker *c, const cw_config *config)
         "/jsonrpc",          "/jsonrpc/methods",
         "/mcp/tools/list",   "/mcp/tools/describe",
         "/mcp/tools/invoke", "/.well-known/mcp.json",
+        "/logout",           "/session/token",
     };
+    const cw_place root = {0};
+    const cw_place access = {.up = &root, .name = CW_STR("access")};
+    const cw_place login = {.up = &access, .name = CW_STR("login")};
+    const cw_place path = {.up = &login, .name = CW_STR("path")};
+    const cw_json *section = find(c, "access", "login");
+    const cw_json *v = section ? cw_json_get(section, CW_STR("path")) : NULL;
     for (size_t i = 0; i < CW_COUNT(taken); i++) {
         if (cw_str_is(config->mcp.path, taken[i]))
             return complain(c, "mcp", "path", NULL, "%s is something else already", taken[i]);
+        if (cw_str_is(config->access.login.path, taken[i]))
+            return cw_check_problem(c, &path, v, "%s is something else already", taken[i]);
     }
+    if (cw_str_eq(config->mcp.path, config->access.login.path))
+        return cw_check_problem(c, &path, v, "%.*s is mcp.path already",
+                                CW_STR_ARG(config->mcp.path));
     return CW_OK;
 }
 

@@ -40,7 +40,6 @@ typedef struct pending {
     const cw_identify_texts *texts;
     cw_identified_fn fn;
     void *self;
-    bool has_waited; /* for the login to be verified */
 } pending;
 
 static void reply(cw_http_req *req, unsigned status, cw_str body, cw_str name, cw_str value)
@@ -90,7 +89,7 @@ static void take(const pending *p, const cw_login *login)
     const cw_identify_texts *texts = p->texts;
     cw_bridge_loop *bl = cw_bridge_at(p->bridge, cw_http_req_loop(req));
     cw_view *view = NULL;
-    cw_identify_note(req, bl, texts, login, !p->has_waited);
+    cw_identify_note(req, bl, texts, login);
     switch (login->status) {
     case CW_LOGIN_OK:
         view = cw_bridge_view(bl, login->caller);
@@ -117,7 +116,6 @@ static void on_login(cw_login_waiter *waiter, const cw_login *login)
 {
     /* A copy: the answer ends the arena that it lives in. */
     pending p = *CW_CONTAINER(waiter, pending, waiter);
-    p.has_waited = true;
     take(&p, login);
 }
 
@@ -161,7 +159,7 @@ void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *t
     }
     cw_accounts *accounts = cw_bridge_accounts(bl);
     if (!accounts) {
-        cw_identify_note(req, bl, texts, &(cw_login){.status = CW_LOGIN_WRONG}, false);
+        cw_identify_note(req, bl, texts, &(cw_login){.status = CW_LOGIN_WRONG});
         reply_wrong(req, bl, texts);
         return;
     }

@@ -46,7 +46,7 @@ void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *t
 
 /* Have the audit know of a login, unless it is one that is remembered. */
 void cw_identify_note(const cw_http_req *req, const cw_bridge_loop *bl,
-                      const cw_identify_texts *texts, const cw_login *login, bool is_remembered);
+                      const cw_identify_texts *texts, const cw_login *login);
 /* The same of one that was not even tried; `outcome` is static. */
 void cw_identify_note_refused(const cw_http_req *req, const cw_bridge_loop *bl,
                               const cw_identify_texts *texts, const char *outcome);

@@ -43,10 +43,10 @@ static void add(const cw_http_req *req, const cw_bridge_loop *bl, const cw_ident
 }
 
 void cw_identify_note(const cw_http_req *req, const cw_bridge_loop *bl,
-                      const cw_identify_texts *texts, const cw_login *login, bool is_remembered)
+                      const cw_identify_texts *texts, const cw_login *login)
 {
     bool is_ok = login->status == CW_LOGIN_OK;
-    if (!cw_audit_is_on(cw_bridge_audit(bl)) || (is_remembered && is_ok))
+    if (!cw_audit_is_on(cw_bridge_audit(bl)) || (is_ok && login->is_remembered))
         return;
     add(req, bl, texts, outcome_of(login->status), is_ok ? login->caller : NULL);
 }

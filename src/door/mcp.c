@@ -44,6 +44,27 @@ void cw_mcp_fail(cw_turn_item *item, unsigned status, int64_t code, const char *
     cw_turn_answer(item, status, &b, CW_STR(""));
 }
 
+void cw_mcp_error_of(cw_turn_item *item, unsigned status, int64_t code, cw_buf *message,
+                     cw_buf *data)
+{
+    if (message->code || data->code)
+        cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
+    else
+        cw_mcp_error(item, status, code, cw_buf_str(message), cw_buf_str(data));
+    cw_buf_done(message);
+    cw_buf_done(data);
+}
+
+void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name)
+{
+    cw_buf text, data;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_printf(&text, "Unknown %s: ", what);
+    cw_buf_add(&text, name);
+    cw_mcp_error_of(r->item, 200, CW_RPC_PARAMS, &text, &data);
+}
+
 const char *cw_mcp_door_name(const cw_port *port)
 {
     return port->session ? "stdio" : "mcp";
@@ -117,6 +138,12 @@ const cw_json *cw_mcp_meta(const cw_json *params, cw_str name)
     return cw_json_get(cw_json_get(params, CW_STR("_meta")), name);
 }
 
+const cw_json *cw_mcp_string(const cw_json *object, cw_str name)
+{
+    const cw_json *v = cw_json_get(object, name);
+    return cw_json_is(v, CW_JSON_STRING) ? v : NULL;
+}
+
 void cw_mcp_dispatch(const cw_mcp_request *r)
 {
     for (size_t i = 0; i < r->era->n_methods; i++) {
@@ -135,14 +162,41 @@ static bool is_id(const cw_json *v)
     return cw_json_is(v, CW_JSON_STRING) || cw_json_is_integer(v);
 }
 
+/* Each object of a request is walked once: most of what a list costs is finding names. */
+static cw_mcp_envelope read_envelope(const cw_json *params)
+{
+    enum { CLAIM, CAPABILITIES, CLIENT, LEVEL, TOKEN, COUNT };
+    static const cw_str names[COUNT] = {
+        [CLAIM] = CW_STR_INIT(CW_MCP_CLAIM),
+        [CAPABILITIES] = CW_STR_INIT(CW_MCP_META("clientCapabilities")),
+        [CLIENT] = CW_STR_INIT(CW_MCP_META("clientInfo")),
+        [LEVEL] = CW_STR_INIT(CW_MCP_META("logLevel")),
+        [TOKEN] = CW_STR_INIT("progressToken"),
+    };
+    const cw_json *found[COUNT];
+    cw_json_get_all(cw_json_get(params, CW_STR("_meta")), names, COUNT, found);
+    return (cw_mcp_envelope){.claim = found[CLAIM],
+                             .capabilities = found[CAPABILITIES],
+                             .client = found[CLIENT],
+                             .level = found[LEVEL],
+                             .token = found[TOKEN]};
+}
+
 /* What a message is; *ret_problem says what is wrong with it. */
 static kind classify(const cw_json *v, cw_mcp_request *r, const char **ret_problem)
 {
-    const cw_json *version = cw_json_get(v, CW_STR("jsonrpc"));
-    const cw_json *method = cw_json_get(v, CW_STR("method"));
-    const cw_json *id = cw_json_get(v, CW_STR("id"));
-    bool is_answer = cw_json_get(v, CW_STR("result")) || cw_json_get(v, CW_STR("error"));
-    r->params = cw_json_get(v, CW_STR("params"));
+    enum { VERSION, METHOD, ID, PARAMS, RESULT, ERROR, COUNT };
+    static const cw_str names[COUNT] = {
+        [VERSION] = CW_STR_INIT("jsonrpc"), [METHOD] = CW_STR_INIT("method"),
+        [ID] = CW_STR_INIT("id"),           [PARAMS] = CW_STR_INIT("params"),
+        [RESULT] = CW_STR_INIT("result"),   [ERROR] = CW_STR_INIT("error"),
+    };
+    const cw_json *found[COUNT];
+    cw_json_get_all(v, names, COUNT, found);
+    const cw_json *version = found[VERSION], *method = found[METHOD], *id = found[ID];
+    bool is_answer = found[RESULT] || found[ERROR];
+    r->params = found[PARAMS];
+    r->meta = read_envelope(r->params);
     *ret_problem = "A message must be an object with jsonrpc \"2.0\" and a method";
     if (!cw_json_is(v, CW_JSON_OBJECT))
         return INVALID;
@@ -181,14 +235,14 @@ static void route(cw_mcp_request *r)
 {
     cw_str header = cw_port_header(r->port, CW_STR("MCP-Protocol-Version"));
     bool has_modern_header = header.p && cw_mcp_looks_modern(header);
-    bool has_claim = cw_mcp_meta(r->params, CW_STR(CW_MCP_CLAIM)) != NULL;
+    bool has_claim = r->meta.claim != NULL;
     bool is_handshake = cw_str_is(r->method, "initialize") && !cw_mcp_has_envelope(r->params);
     if (is_handshake && has_modern_header) {
         cw_mcp_error(r->item, 400, CW_MCP_HEADER,
                      CW_STR("MCP-Protocol-Version names a version without initialize"), CW_STR(""));
     } else if (has_claim && !is_handshake) {
         r->era = &cw_mcp_modern;
-        r->item->turn->opts.detaches = false;
+        r->item->turn->opts.detaches = r->era->detaches;
         cw_mcp_run_modern(r);
     } else if (has_modern_header) {
         fail_envelope(r);
@@ -216,8 +270,7 @@ static void take_legacy_news(cw_mcp_request *r, const cw_json *v)
 static void take_quietly(cw_mcp_request *r, const cw_json *v)
 {
     cw_str header = cw_port_header(r->port, CW_STR("MCP-Protocol-Version"));
-    bool is_modern =
-        (header.p && cw_mcp_looks_modern(header)) || cw_mcp_meta(r->params, CW_STR(CW_MCP_CLAIM));
+    bool is_modern = (header.p && cw_mcp_looks_modern(header)) || r->meta.claim;
     r->item->id = (cw_str){NULL, 0};
     if (is_modern && !r->port->session)
         cw_turn_skip(r->item);
@@ -277,6 +330,10 @@ static void take_batch(cw_mcp *door, cw_port *port, cw_turn_opts *opts, const cw
         cw_mcp_fail_all(port, 404, CW_MCP_SESSION, "Session not found");
         return;
     }
+    if (cw_mcp_contradicts(port, &session)) {
+        cw_mcp_fail_all(port, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
+        return;
+    }
     const char *problem = check_batch(port, &session, list, cw_bridge_settings_of(opts->bl)->batch);
     if (problem) {
         cw_mcp_fail_all(port, 400, CW_RPC_INVALID, problem);
@@ -321,7 +378,7 @@ void cw_mcp_take(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view,
     cw_turn_opts opts = {.bl = bl,
                          .view = view,
                          .none_status = 202,
-                         .detaches = true,
+                         .detaches = cw_mcp_legacy.detaches, /* until it claims to be modern */
                          .failure = CW_STR(CW_MCP_FAILURE)};
     if (cw_json_is(root, CW_JSON_ARRAY))
         take_batch(door, port, &opts, root);

@@ -13,7 +13,8 @@
  *
  * Ownership: a running call lives in its port's arena.
  * Threads:   the loop of its port.
- * Limits:    CW_MCP_ASKS questions at once, CW_MCP_ROUNDS rounds.
+ * Limits:    CW_MCP_ASKS questions at once, CW_MCP_ROUNDS rounds; on one loop as many calls wait
+ *            for clients as may run (cw_bridge_settings.calls).
  */
 #ifndef CW_DOOR_MCP_ASK_H
 #define CW_DOOR_MCP_ASK_H
@@ -56,6 +57,7 @@ struct cw_mcp_running {
     const cw_json *early;
     cw_mcp_question *questions;
     size_t n_questions, n_open;
+    bool is_waiting; /* for answers, counted at the desk */
     cw_deadline wait;
 };
 

@@ -23,13 +23,12 @@ void cw_mcp_open_notice(cw_json_writer *w, cw_buf *b, cw_str method)
     cw_json_open_object(w);
 }
 
-/* Close the two objects of a notification and say it. */
-static void say(const cw_mcp_running *call, cw_said kind, cw_json_writer *w, cw_buf *b)
+void cw_mcp_say_notice(cw_port *port, cw_said kind, cw_json_writer *w, cw_buf *b)
 {
     cw_json_close(w);
     cw_json_close(w);
     if (!cw_json_writer_end(w, NULL))
-        (void)cw_port_say(call->item->turn->port, kind, cw_buf_str(b));
+        (void)cw_port_say(port, kind, cw_buf_str(b));
     cw_buf_done(b);
 }
 
@@ -52,7 +51,7 @@ static void on_progress(cw_sink *sink, const cw_progress *progress)
     }
     if (progress->message.n)
         cw_json_add_string_member(&w, CW_STR("message"), progress->message);
-    say(call, CW_SAID_PROGRESS, &w, &b);
+    cw_mcp_say_notice(call->item->turn->port, CW_SAID_PROGRESS, &w, &b);
 }
 
 static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
@@ -66,7 +65,7 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
     cw_json_add_string_member(&w, CW_STR("level"), cw_mcp_level_name(level));
     cw_json_add_string_member(&w, CW_STR("logger"), call->job.entry->method->id);
     cw_json_add_string_member(&w, CW_STR("data"), message);
-    say(call, CW_SAID_LOG, &w, &b);
+    cw_mcp_say_notice(call->item->turn->port, CW_SAID_LOG, &w, &b);
 }
 
 /* It is over: nobody can reach it any more. */
@@ -214,7 +213,7 @@ static bool enter(cw_mcp_running *call, cw_port *port)
 /* The level of log lines that a request asks for, else that of its session. */
 static bool read_level(const cw_mcp_request *r, cw_log_level *ret)
 {
-    const cw_json *level = cw_mcp_meta(r->params, CW_STR(CW_MCP_META("logLevel")));
+    const cw_json *level = r->meta.level;
     *ret = r->session->level;
     if (!r->era->is_stamped || !level)
         return true;
@@ -223,7 +222,7 @@ static bool read_level(const cw_mcp_request *r, cw_log_level *ret)
 
 static const char *check(const cw_mcp_request *r, cw_log_level *ret_level, cw_str *ret_token)
 {
-    const cw_json *token = cw_mcp_meta(r->params, CW_STR("progressToken"));
+    const cw_json *token = r->meta.token;
     *ret_token = token ? cw_json_span(token) : CW_STR("");
     if (token && !cw_json_is(token, CW_JSON_STRING) && !cw_json_is_integer(token))
         return "progressToken must be a string or an integer";

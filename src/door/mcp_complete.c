@@ -160,25 +160,19 @@ static void ask_source(const cw_mcp_request *r, const question *q)
 
 /* ---- the way in ---- */
 
-static const cw_json *text_of(const cw_json *object, cw_str name)
-{
-    const cw_json *v = cw_json_get(object, name);
-    return cw_json_is(v, CW_JSON_STRING) ? v : NULL;
-}
-
 /* What the reference means, or NULL: the message is answered. */
 static const cw_entry *find(const cw_mcp_request *r)
 {
     const cw_view *view = r->item->turn->opts.view;
     const cw_json *ref = cw_json_get(r->params, CW_STR("ref"));
-    const cw_json *type = text_of(ref, CW_STR("type"));
-    const cw_json *name = text_of(ref, CW_STR("name"));
-    const cw_json *uri = text_of(ref, CW_STR("uri"));
+    const cw_json *type = cw_mcp_string(ref, CW_STR("type"));
+    const cw_json *name = cw_mcp_string(ref, CW_STR("name"));
+    const cw_json *uri = cw_mcp_string(ref, CW_STR("uri"));
     const cw_entry *entry = NULL;
     if (type && name && cw_str_is(cw_json_text(type), "ref/prompt")) {
         entry = cw_view_find_shown(view, CW_SHOWN_PROMPT, cw_json_text(name));
         if (!entry)
-            cw_mcp_fail_prompt(r, cw_json_text(name));
+            cw_mcp_fail_unknown(r, "prompt", cw_json_text(name));
     } else if (type && uri && cw_str_is(cw_json_text(type), "ref/resource")) {
         entry = cw_view_find_shown(view, CW_SHOWN_TEMPLATE, cw_json_text(uri));
         if (!entry)
@@ -197,8 +191,8 @@ static const cw_entry *find(const cw_mcp_request *r)
 static bool read_question(const cw_mcp_request *r, question *q)
 {
     const cw_json *argument = cw_json_get(r->params, CW_STR("argument"));
-    const cw_json *name = text_of(argument, CW_STR("name"));
-    const cw_json *value = text_of(argument, CW_STR("value"));
+    const cw_json *name = cw_mcp_string(argument, CW_STR("name"));
+    const cw_json *value = cw_mcp_string(argument, CW_STR("value"));
     const cw_json *others =
         cw_json_get(cw_json_get(r->params, CW_STR("context")), CW_STR("arguments"));
     *q = (question){.entry = find(r)};
@@ -210,10 +204,7 @@ static bool read_question(const cw_mcp_request *r, question *q)
         q->name = cw_json_text(name);
     if (value)
         q->value = cw_json_text(value);
-    for (size_t i = 0; name && i < method->n_params; i++) {
-        if (cw_str_eq(method->params[i].name, q->name))
-            q->param = &method->params[i];
-    }
+    q->param = name ? cw_method_param(method, q->name) : NULL;
     if (!name || !value)
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "argument must have a name and a value");
     else if (!q->param && method->shown->kind != CW_SHOWN_RESOURCE)

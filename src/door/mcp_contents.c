@@ -14,12 +14,6 @@
 #define NO_RESOURCE_BEFORE (-32002)
 #define NO_LONGER_USED (-32042)
 
-static const cw_json *text_member(const cw_json *object, cw_str name)
-{
-    const cw_json *v = cw_json_get(object, name);
-    return cw_json_is(v, CW_JSON_STRING) ? v : NULL;
-}
-
 /* Kinds of blocks that older versions do not have: what is shown in their place. */
 static const struct {
     cw_str type, since, shown;
@@ -31,9 +25,9 @@ static const struct {
 /* A text instead of a block that the client's version does not know. */
 static bool add_instead(cw_buf *out, const cw_mcp_job *job, const cw_json *block)
 {
-    const cw_json *type = text_member(block, CW_STR("type"));
+    const cw_json *type = cw_mcp_string(block, CW_STR("type"));
     for (size_t i = 0; type && job->version.n && i < CW_COUNT(late_blocks); i++) {
-        const cw_json *shown = text_member(block, late_blocks[i].shown);
+        const cw_json *shown = cw_mcp_string(block, late_blocks[i].shown);
         if (!cw_str_eq(cw_json_text(type), late_blocks[i].type) ||
             cw_str_cmp(job->version, late_blocks[i].since) >= 0)
             continue;
@@ -158,7 +152,7 @@ static void add_messages(cw_buf *out, const cw_mcp_job *job, const cw_outcome *o
         return;
     }
     for (const cw_json *b = cw_json_first(outcome->content); b; b = cw_json_next(b)) {
-        open_message(out, text_member(b, CW_STR("role")), separator);
+        open_message(out, cw_mcp_string(b, CW_STR("role")), separator);
         cw_mcp_add_block(out, job, b);
         cw_buf_add_char(out, '}');
         separator = ',';
@@ -172,7 +166,7 @@ void cw_mcp_write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *j
     const cw_method *method = job->entry->method;
     if (cw_mcp_write_failure(out, era, job, outcome, id))
         return;
-    const cw_json *description = text_member(method->shown->json, CW_STR("description"));
+    const cw_json *description = cw_mcp_string(method->shown->json, CW_STR("description"));
     cw_message_open_result(out);
     cw_buf_add(out, CW_STR("{\"description\":"));
     if (description)
@@ -202,10 +196,10 @@ static void add_content(cw_buf *out, cw_str uri, cw_str mime_type, bool is_blob,
 static void add_block(cw_buf *out, const cw_mcp_job *job, cw_str mime_type, const cw_json *block)
 {
     const cw_json *resource = cw_json_get(block, CW_STR("resource"));
-    const cw_json *data = text_member(block, CW_STR("data"));
-    const cw_json *text = text_member(block, CW_STR("text"));
-    const cw_json *link = text_member(block, CW_STR("uri"));
-    const cw_json *own = text_member(block, CW_STR("mimeType"));
+    const cw_json *data = cw_mcp_string(block, CW_STR("data"));
+    const cw_json *text = cw_mcp_string(block, CW_STR("text"));
+    const cw_json *link = cw_mcp_string(block, CW_STR("uri"));
+    const cw_json *own = cw_mcp_string(block, CW_STR("mimeType"));
     if (cw_json_is(resource, CW_JSON_OBJECT))
         cw_buf_add(out, cw_json_span(resource));
     else if (data)
@@ -220,7 +214,7 @@ static void add_block(cw_buf *out, const cw_mcp_job *job, cw_str mime_type, cons
 
 static void add_contents(cw_buf *out, const cw_mcp_job *job, const cw_outcome *outcome)
 {
-    const cw_json *type = text_member(job->entry->method->shown->json, CW_STR("mimeType"));
+    const cw_json *type = cw_mcp_string(job->entry->method->shown->json, CW_STR("mimeType"));
     bool is_text = outcome->content || cw_json_is(outcome->result, CW_JSON_STRING);
     cw_str mime_type = is_text ? CW_STR("text/plain") : CW_STR("application/json");
     char separator = '[';

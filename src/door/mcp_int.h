@@ -99,6 +99,7 @@ typedef struct cw_mcp_desk {
     cw_mcp_link asks[CW_MCP_BUCKETS];    /* by the id of the question */
     cw_mcp_link streams[CW_MCP_BUCKETS]; /* GET; by the session's number */
     cw_deadline_list waiting;            /* for answers of clients */
+    uint32_t n_waiting;                  /* calls that do */
     bool is_begun;
 } cw_mcp_desk;
 
@@ -126,6 +127,15 @@ struct cw_mcp {
     cw_mcp_desk desks[];
 };
 
+/* What a request says in params._meta, each NULL when it is not there. */
+typedef struct cw_mcp_envelope {
+    const cw_json *claim; /* protocolVersion */
+    const cw_json *capabilities;
+    const cw_json *client; /* clientInfo */
+    const cw_json *level;
+    const cw_json *token; /* progressToken */
+} cw_mcp_envelope;
+
 /* One request on its way through the door; lives for the callback only. */
 typedef struct cw_mcp_request {
     cw_mcp *door;
@@ -135,6 +145,7 @@ typedef struct cw_mcp_request {
     const cw_mcp_session *session; /* what is known of the client; never NULL */
     cw_str method;
     const cw_json *params; /* an object, or NULL */
+    cw_mcp_envelope meta;
 } cw_mcp_request;
 
 typedef struct cw_mcp_method {
@@ -163,6 +174,11 @@ void cw_mcp_dispatch(const cw_mcp_request *r);
 void cw_mcp_fail(cw_turn_item *item, unsigned status, int64_t code, const char *text);
 /* An error with this message and data (JSON, or empty). */
 void cw_mcp_error(cw_turn_item *item, unsigned status, int64_t code, cw_str message, cw_str data);
+/* The same out of buffers, which end here; when one of them has failed, that is the error. */
+void cw_mcp_error_of(cw_turn_item *item, unsigned status, int64_t code, cw_buf *message,
+                     cw_buf *data);
+/* -32602: there is no tool or prompt (`what`) of this name. */
+void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name);
 void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs);
 /* Too many calls: 429, and a text that says when to try again. */
 void cw_mcp_fail_often(cw_turn_item *item, const cw_call_refusal *refusal);
@@ -175,6 +191,8 @@ void cw_mcp_fail_all(cw_port *port, unsigned status, int64_t code, const char *t
 /* The language that the caller wants to read, or NULL. */
 const cw_language *cw_mcp_language(const cw_port *port, const cw_turn_opts *opts);
 const cw_json *cw_mcp_meta(const cw_json *params, cw_str name);
+/* A member that is a string, else NULL. */
+const cw_json *cw_mcp_string(const cw_json *object, cw_str name);
 
 extern const cw_identify_texts cw_mcp_identify_texts;
 
@@ -218,7 +236,8 @@ bool cw_mcp_session_wants(cw_mcp *door, const cw_mcp_session *session, cw_str ur
 void cw_mcp_session_wishes(cw_mcp *door, const cw_mcp_session *session, cw_buf *out);
 /* The memory of what is known. */
 void cw_mcp_session_forget_all(cw_mcp *door);
-void cw_mcp_session_set_level(cw_mcp *door, const cw_mcp_session *session, cw_log_level level);
+CW_MUST_USE cw_code cw_mcp_session_set_level(cw_mcp *door, const cw_mcp_session *session,
+                                             cw_log_level level);
 /* "debug" to "emergency"; false otherwise. */
 bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
 cw_str cw_mcp_level_name(cw_log_level level);
@@ -260,6 +279,9 @@ cw_str cw_mcp_newest_legacy(void);
 cw_str cw_mcp_static_version(cw_str version);
 bool cw_mcp_allows_batch(cw_str version_header);
 void cw_mcp_run_legacy(const cw_mcp_request *r);
+/* Whether the version header of a request names another version than its session agreed upon. */
+bool cw_mcp_contradicts(const cw_port *port, const cw_mcp_session *session);
+#define CW_MCP_CONTRADICTS "MCP-Protocol-Version is not the version of the session"
 /* The session of a message that is not the handshake, after a look at its version header. False:
  * the message is answered, with 400, or 404 when nobody has such a session (any more). */
 bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret);
@@ -296,6 +318,8 @@ struct cw_mcp_job {
 void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_job *job);
 /* {"jsonrpc":"2.0","method":…,"params":{ with two objects open. `b` is made. */
 void cw_mcp_open_notice(cw_json_writer *w, cw_buf *b, cw_str method);
+/* Close the two, say it and end the buffer. */
+void cw_mcp_say_notice(cw_port *port, cw_said kind, cw_json_writer *w, cw_buf *b);
 
 /* mcp_result.c */
 void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
@@ -314,7 +338,6 @@ void cw_mcp_read_resource(const cw_mcp_request *r);
 CW_MUST_USE cw_code cw_mcp_find_resource(cw_view *view, cw_str uri, cw_arena *arena,
                                          const cw_entry **ret, cw_str *ret_variables);
 void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri);
-void cw_mcp_fail_prompt(const cw_mcp_request *r, cw_str name);
 
 /* mcp_contents.c */
 /* A block of content as clients see it: without its role. */

@@ -79,11 +79,15 @@ static void set_level(const cw_mcp_request *r)
                     "emergency");
         return;
     }
+    cw_code rc = CW_OK;
     if (r->port->session)
         r->port->session->level = level;
     else if (r->session->is_named)
-        cw_mcp_session_set_level(r->door, r->session, level);
-    cw_mcp_answer_empty(r);
+        rc = cw_mcp_session_set_level(r->door, r->session, level);
+    if (rc)
+        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+    else
+        cw_mcp_answer_empty(r);
 }
 
 static const cw_mcp_method methods[] = {
@@ -168,6 +172,12 @@ static bool check_version(const cw_mcp_request *r, bool is_handshake)
     return false;
 }
 
+bool cw_mcp_contradicts(const cw_port *port, const cw_mcp_session *session)
+{
+    cw_str header = cw_port_header(port, CW_STR("MCP-Protocol-Version"));
+    return header.p && session->version.n && !cw_str_eq(header, session->version);
+}
+
 bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret)
 {
     if (!check_version(r, /* is_handshake= */ false))
@@ -176,9 +186,13 @@ bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret)
         *ret = *r->session; /* read once for all of it */
         return true;
     }
-    if (cw_mcp_session_read(r, ret))
+    if (!cw_mcp_session_read(r, ret))
+        cw_mcp_error(r->item, 404, CW_MCP_SESSION, CW_STR("Session not found"), CW_STR(""));
+    else if (cw_mcp_contradicts(r->port, ret))
+        cw_mcp_error(r->item, 400, CW_MCP_TRANSPORT, CW_STR("Bad Request: " CW_MCP_CONTRADICTS),
+                     CW_STR(""));
+    else
         return true;
-    cw_mcp_error(r->item, 404, CW_MCP_SESSION, CW_STR("Session not found"), CW_STR(""));
     return false;
 }
 

@@ -126,7 +126,7 @@ void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_
 {
     cw_buf data, text;
     cw_buf_init(&data, SIZE_MAX / 2);
-    cw_buf_init(&text, 256);
+    cw_buf_init(&text, SIZE_MAX / 2);
     if (header.p) {
         cw_json_writer w;
         cw_json_writer_init(&w, &data, CW_JSON_COMPACT);
@@ -139,9 +139,7 @@ void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_
         cw_json_close(&w);
     }
     cw_buf_printf(&text, "Header mismatch: %.*s %s", CW_STR_ARG(name), problem);
-    cw_mcp_error(r->item, 400, CW_MCP_HEADER, cw_buf_str(&text), cw_buf_str(&data));
-    cw_buf_done(&text);
-    cw_buf_done(&data);
+    cw_mcp_error_of(r->item, 400, CW_MCP_HEADER, &text, &data);
 }
 
 /* True when the header repeats what the body says; else the request is answered. */
@@ -149,7 +147,8 @@ static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool
 {
     if (!r->port->has_headers)
         return true;
-    cw_str raw = cw_port_header(r->port, name);
+    bool repeats;
+    cw_str raw = cw_port_header_once(r->port, name, &repeats);
     cw_str value = raw;
     if (raw.p && may_be_encoded)
         value = cw_mcp_decode_header(cw_str_trim(raw), r->port->arena);
@@ -160,7 +159,7 @@ static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool
         problem = "is missing";
     else if (!value.p || !cw_str_eq(value, body))
         problem = "is not what the body says";
-    else if (cw_port_repeats(r->port, name))
+    else if (repeats)
         problem = "stands more than once"; /* whoever is in front of us may have read the other */
     if (problem)
         cw_mcp_fail_header(r, name, raw, body, problem);
@@ -184,10 +183,9 @@ static bool check_name(const cw_mcp_request *r)
 
 static bool check_envelope(const cw_mcp_request *r)
 {
-    const cw_json *claim = cw_mcp_meta(r->params, CW_STR(CW_MCP_CLAIM));
-    const cw_json *abilities = cw_mcp_meta(r->params, CW_STR(CW_MCP_META("clientCapabilities")));
+    const cw_json *abilities = r->meta.capabilities;
     cw_str data;
-    if (!cw_json_is(claim, CW_JSON_STRING))
+    if (!cw_json_is(r->meta.claim, CW_JSON_STRING))
         data = CW_STR("{\"envelope\":{\"invalid\":[\"" CW_MCP_CLAIM "\"]}}");
     else if (!abilities)
         data = CW_STR("{\"envelope\":{\"missing\":[\"" CW_MCP_META("clientCapabilities") "\"]}}");
@@ -202,19 +200,19 @@ static bool check_envelope(const cw_mcp_request *r)
 
 static bool check_version(const cw_mcp_request *r)
 {
-    cw_str claim = cw_json_text(cw_mcp_meta(r->params, CW_STR(CW_MCP_CLAIM)));
+    cw_str claim = cw_json_text(r->meta.claim);
     if (!check_header(r, CW_STR("MCP-Protocol-Version"), claim, /* may_be_encoded= */ false))
         return false;
     if (cw_mcp_is_modern(claim))
         return true;
-    cw_buf data;
+    cw_buf text, data;
+    cw_buf_init(&text, SIZE_MAX / 2);
     cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_add(&text, CW_STR("Unsupported protocol version"));
     cw_buf_add(&data, CW_STR("{\"supported\":[\"" VERSION "\"],\"requested\":"));
     cw_json_escape(&data, claim);
     cw_buf_add_char(&data, '}');
-    cw_mcp_error(r->item, 400, CW_MCP_UNSUPPORTED, CW_STR("Unsupported protocol version"),
-                 cw_buf_str(&data));
-    cw_buf_done(&data);
+    cw_mcp_error_of(r->item, 400, CW_MCP_UNSUPPORTED, &text, &data);
     return false;
 }
 
@@ -225,12 +223,9 @@ void cw_mcp_run_modern(const cw_mcp_request *r)
         check_name(r)) {
         cw_mcp_session client = {.level = CW_LOG_OFF};
         cw_mcp_request with = *r;
-        const cw_json *capabilities =
-            cw_mcp_meta(r->params, CW_STR(CW_MCP_META("clientCapabilities")));
-        client.abilities = cw_mcp_abilities(capabilities);
+        client.abilities = cw_mcp_abilities(r->meta.capabilities);
         client.version = CW_STR(VERSION);
-        client.profile = cw_mcp_profile(cw_mcp_config(r->item->turn->opts.bl),
-                                        cw_mcp_meta(r->params, CW_STR(CW_MCP_META("clientInfo"))));
+        client.profile = cw_mcp_profile(cw_mcp_config(r->item->turn->opts.bl), r->meta.client);
         if (r->port->session) { /* what runs can be taken back by whoever is at the other end */
             client.is_named = true;
             memcpy(client.number, r->port->session->number, CW_MCP_NUMBER);

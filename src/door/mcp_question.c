@@ -15,6 +15,9 @@
 
 void cw_mcp_ask_drop(cw_mcp_running *call)
 {
+    if (call->is_waiting)
+        cw_mcp_desk_of(call->door, call->item->turn->port->loop)->n_waiting--;
+    call->is_waiting = false;
     cw_deadline_clear(&call->wait);
     call->item->on_stopping = NULL;
     for (size_t i = 0; i < call->n_questions; i++)
@@ -34,13 +37,8 @@ static void give_up(cw_mcp_running *call, const char *why)
         cw_mcp_open_notice(&w, &b, CW_STR("notifications/cancelled"));
         cw_json_add_string_member(&w, CW_STR("requestId"), q->link.key);
         cw_json_add_string_member(&w, CW_STR("reason"), cw_str_from(why));
-        cw_json_close(&w);
-        cw_json_close(&w);
-        if (!cw_json_writer_end(&w, NULL))
-            (void)cw_port_say(call->item->turn->port, CW_SAID_MESSAGE, cw_buf_str(&b));
-        cw_buf_done(&b);
+        cw_mcp_say_notice(call->item->turn->port, CW_SAID_MESSAGE, &w, &b);
     }
-    cw_mcp_ask_drop(call);
     cw_mcp_call_fail(call, why);
 }
 
@@ -147,7 +145,14 @@ static bool hold_view(cw_mcp_running *call)
 void cw_mcp_ask_client(cw_mcp_running *call, const cw_outcome *outcome)
 {
     cw_port *port = call->item->turn->port;
+    const cw_bridge_settings *settings = cw_bridge_settings_of(call->item->turn->opts.bl);
+    cw_mcp_desk *desk = cw_mcp_desk_of(call->door, port->loop);
     size_t n = cw_json_count(outcome->asks);
+    /* People take their time, and a client on lines may begin any number of calls meanwhile. */
+    if (desk->n_waiting >= settings->calls) {
+        cw_mcp_call_fail(call, "Too many calls wait for answers of their clients.");
+        return;
+    }
     call->item->call = (cw_call_handle){0};
     call->questions = cw_arena_calloc(port->arena, n, sizeof *call->questions);
     call->state = cw_arena_dup_str(port->arena, outcome->state);
@@ -155,12 +160,12 @@ void cw_mcp_ask_client(cw_mcp_running *call, const cw_outcome *outcome)
     for (const cw_json *k = cw_json_first(outcome->asks); is_ok && k; k = cw_json_next_key(k))
         is_ok = put_question(call, k);
     if (!is_ok) {
-        cw_mcp_ask_drop(call);
         cw_mcp_call_fail(call, "The client could not be asked.");
         return;
     }
-    cw_mcp_desk *desk = cw_mcp_desk_of(call->door, port->loop);
-    uint64_t ms = UINT64_C(1000) * cw_bridge_settings_of(call->item->turn->opts.bl)->ask_s;
+    call->is_waiting = true;
+    desk->n_waiting++;
+    uint64_t ms = UINT64_C(1000) * settings->ask_s;
     if (desk->waiting.ms != ms)
         cw_loop_set_duration(port->loop, &desk->waiting, ms);
     cw_loop_set_deadline(port->loop, &call->wait, &desk->waiting);

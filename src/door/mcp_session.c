@@ -123,13 +123,14 @@ cw_code cw_mcp_session_end(cw_mcp *door, const cw_mcp_session *session)
     return known ? CW_OK : CW_NOMEM;
 }
 
-void cw_mcp_session_set_level(cw_mcp *door, const cw_mcp_session *session, cw_log_level level)
+cw_code cw_mcp_session_set_level(cw_mcp *door, const cw_mcp_session *session, cw_log_level level)
 {
     pthread_mutex_lock(&door->lock);
     cw_mcp_known *known = note(door, session);
     if (known)
         known->level = level;
     pthread_mutex_unlock(&door->lock);
+    return known ? CW_OK : CW_NOMEM;
 }
 
 /* ---- subscriptions ---- */

@@ -78,31 +78,10 @@ void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri)
     cw_buf_add(&text, CW_STR("Resource not found: "));
     cw_buf_add(&text, uri);
     cw_mcp_add_address(&data, uri);
-    cw_mcp_error(r->item, 200, r->era->no_resource, cw_buf_str(&text), cw_buf_str(&data));
-    cw_buf_done(&text);
-    cw_buf_done(&data);
-}
-
-void cw_mcp_fail_prompt(const cw_mcp_request *r, cw_str name)
-{
-    cw_buf text;
-    cw_buf_init(&text, SIZE_MAX / 2);
-    cw_buf_add(&text, CW_STR("Unknown prompt: "));
-    cw_buf_add(&text, name);
-    cw_mcp_error(r->item, 200, CW_RPC_PARAMS, cw_buf_str(&text), CW_STR(""));
-    cw_buf_done(&text);
+    cw_mcp_error_of(r->item, 200, r->era->no_resource, &text, &data);
 }
 
 /* ---- arguments ---- */
-
-static const cw_param *param_of(const cw_method *method, cw_str name)
-{
-    for (size_t i = 0; i < method->n_params; i++) {
-        if (cw_str_eq(method->params[i].name, name))
-            return &method->params[i];
-    }
-    return NULL;
-}
 
 /* The text of a string, when its param wants a number or a boolean and that is what it says. */
 static cw_str plain_text(const cw_param *param, const cw_json *value, cw_arena *arena)
@@ -135,7 +114,7 @@ static const cw_json *type_arguments(const cw_method *method, const cw_json *giv
     cw_json_open_object(&w);
     for (const cw_json *k = cw_json_first(given); k; k = cw_json_next_key(k)) {
         const cw_json *value = cw_json_value(k);
-        cw_str text = plain_text(param_of(method, cw_json_text(k)), value, arena);
+        cw_str text = plain_text(cw_method_param(method, cw_json_text(k)), value, arena);
         cw_json_add_key(&w, cw_json_text(k));
         cw_json_add_span(&w, text.p ? text : cw_json_span(value));
     }
@@ -191,7 +170,7 @@ void cw_mcp_get_prompt(const cw_mcp_request *r)
     const cw_entry *entry = cw_view_find_shown(r->item->turn->opts.view, CW_SHOWN_PROMPT, name);
     if (!entry) {
         cw_mcp_note(r->item, name, CW_VERDICT_HIDDEN);
-        cw_mcp_fail_prompt(r, name);
+        cw_mcp_fail_unknown(r, "prompt", name);
         return;
     }
     start(r, &(cw_mcp_job){.kind = &kind, .entry = entry}, arguments);

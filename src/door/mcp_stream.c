@@ -32,6 +32,8 @@ static cw_mcp_session *open_session(cw_mcp *door, cw_http_req *req, cw_port *por
         cw_mcp_fail_all(port, 400, CW_MCP_TRANSPORT, "Mcp-Session-Id is missing");
     else if (!cw_mcp_session_open(door, port, bl, view, session))
         cw_mcp_fail_all(port, 404, CW_MCP_SESSION, "Session not found");
+    else if (cw_mcp_contradicts(port, session))
+        cw_mcp_fail_all(port, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
     else
         return session;
     return NULL;

@@ -11,16 +11,6 @@ void cw_mcp_list_tools(const cw_mcp_request *r)
 
 /* ---- tools/call ---- */
 
-static void fail_unknown(const cw_mcp_request *r, cw_str name)
-{
-    cw_buf text;
-    cw_buf_init(&text, SIZE_MAX / 2);
-    cw_buf_add(&text, CW_STR("Unknown tool: "));
-    cw_buf_add(&text, name);
-    cw_mcp_error(r->item, 200, CW_RPC_PARAMS, cw_buf_str(&text), CW_STR(""));
-    cw_buf_done(&text);
-}
-
 static void answer_problem(cw_turn_item *item, const cw_mcp_era *era, cw_code rc, const char *text)
 {
     cw_buf b;
@@ -64,7 +54,7 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
     const cw_entry *entry = find_tool(opts, cw_json_text(name));
     if (!entry) {
         cw_mcp_note(r->item, cw_json_text(name), CW_VERDICT_HIDDEN);
-        fail_unknown(r, cw_json_text(name));
+        cw_mcp_fail_unknown(r, "tool", cw_json_text(name));
         return;
     }
     if (entry->is_mirrored && r->era->has_mirrors &&

@@ -34,7 +34,8 @@ bool cw_message_is_refused(cw_str params)
 
 bool cw_message_takes_events(const cw_http_req *req)
 {
-    static const char *const ranges[] = {"text/event-stream", "text/*", "*/*"};
+    static const cw_str ranges[] = {CW_STR_INIT("text/event-stream"), CW_STR_INIT("text/*"),
+                                    CW_STR_INIT("*/*")};
     cw_str left = cw_http_req_header(req, CW_STR("Accept"));
     if (!left.p)
         return true;
@@ -42,7 +43,7 @@ bool cw_message_takes_events(const cw_http_req *req)
         cw_str params;
         cw_str type = media_type(cw_str_cut(left, ',', &left), &params);
         for (size_t i = 0; i < CW_COUNT(ranges); i++) {
-            if (cw_str_ieq(type, cw_str_from(ranges[i])) && !cw_message_is_refused(params))
+            if (cw_str_ieq(type, ranges[i]) && !cw_message_is_refused(params))
                 return true;
         }
     }

@@ -88,6 +88,12 @@ static inline cw_str cw_port_header(const cw_port *p, cw_str name)
     return p->ops->header(p, name, NULL);
 }
 
+/* The same, and whether more than one field has this name. */
+static inline cw_str cw_port_header_once(const cw_port *p, cw_str name, bool *ret_repeats)
+{
+    return p->ops->header(p, name, ret_repeats);
+}
+
 /* Whether more than one field has this name. */
 static inline bool cw_port_repeats(const cw_port *p, cw_str name)
 {

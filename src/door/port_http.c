@@ -104,7 +104,7 @@ static cw_code on_say(cw_port *p, cw_said kind, cw_str message)
 
 /* ---- the reply ---- */
 
-/* Send what is left of the last event as far as it goes. */
+/* Send what is left of the last event as far as it goes; the reader is not slow now. */
 static void pump(http_port *h)
 {
     size_t most = PIECE;
@@ -113,18 +113,17 @@ static void pump(http_port *h)
         while (part->n) {
             size_t n = part->n < most ? part->n : most;
             cw_code rc = cw_http_stream_write(h->req, cw_str_make(part->p, n));
-            if (rc == CW_LIMIT && !h->is_full && most > PIECE_MIN) {
+            if (rc == CW_LIMIT && most > PIECE_MIN) {
                 most /= 2; /* the queue is small */
                 continue;
             }
-            if (rc == CW_OK || rc == CW_AGAIN) {
-                part->p += n;
-                part->n -= n;
-            } else if (!h->is_full) {
+            if (rc != CW_OK && rc != CW_AGAIN) {
                 cw_http_stream_close(h->req); /* the client sees a stream without an answer */
                 return;
             }
-            h->is_full = rc != CW_OK;
+            part->p += n;
+            part->n -= n;
+            h->is_full = rc == CW_AGAIN;
             if (h->is_full)
                 return;
         }
@@ -231,7 +230,7 @@ static cw_str on_header(const cw_port *p, cw_str name, bool *ret_repeats)
 {
     const http_port *h = http_of(p);
     if (ret_repeats)
-        *ret_repeats = cw_http_req_repeats(h->req, name);
+        return cw_http_req_header_once(h->req, name, ret_repeats);
     return cw_http_req_header(h->req, name);
 }
 

@@ -44,7 +44,7 @@ struct cw_stdio {
     uint64_t n_lost;    /* log lines */
     uv_timer_t timer;   /* to the end */
     unsigned n_closing; /* handles and lines that are not closed yet */
-    bool is_going, is_stopping, is_last, is_closed;
+    bool is_going, is_stopping, is_closed;
     bool has_no_more; /* every line was taken */
     bool is_told;     /* opts.on_end */
 };

@@ -28,6 +28,24 @@ static cw_buf *open_block(cw_call *call, const char *type)
     return b;
 }
 
+/* An address is wrong. One that is missing because it did not fit is nobody's mistake. */
+static void complain(cw_call *call, const char *what)
+{
+    if (call->wire->content.code != CW_LIMIT)
+        cw_call_misuse(call, what);
+}
+
+/* Something could not be made in the arena, or in a buffer with this code. */
+static void give_up(cw_call *call, cw_code rc)
+{
+    if (!rc)
+        rc = cw_arena_code(call->arena);
+    if (rc == CW_LIMIT)
+        call->wire->content.code = rc;
+    else
+        call->wire->out.code = rc;
+}
+
 /* A member behind another one; NULL: none. */
 static void add_text(cw_buf *b, const char *name, const char *text)
 {
@@ -72,7 +90,7 @@ static void add_medium(cw_call *call, const char *type, const void *bytes, size_
 static cw_buf *open_resource(cw_call *call, const char *uri, const char *mime_type)
 {
     if (cw_uri_problem(cw_str_from(uri)))
-        cw_call_misuse(call, "content: the address of a resource is none");
+        complain(call, "content: the address of a resource is none");
     cw_buf *b = open_block(call, "resource");
     if (!b)
         return NULL;
@@ -82,7 +100,7 @@ static cw_buf *open_resource(cw_call *call, const char *uri, const char *mime_ty
     return b;
 }
 
-/* A template with the arguments of the call in it; NULL when one is missing or without memory. */
+/* A template with the arguments of the call in it; NULL when one is missing, or without room. */
 static const char *expand(cw_call *call, const char *text)
 {
     cw_buf uri;
@@ -99,7 +117,7 @@ static const char *expand(cw_call *call, const char *text)
     }
     const char *copy = is_whole && !uri.code ? cw_arena_dup(call->arena, uri.p, uri.n) : NULL;
     if (is_whole && !copy)
-        call->wire->out.code = CW_NOMEM;
+        give_up(call, uri.code);
     cw_buf_done(&uri);
     return copy;
 }
@@ -120,7 +138,7 @@ void cw_content_format(cw_call *call, const char *fmt, ...)
     if (text)
         cw_content_text(call, text);
     else
-        call->wire->out.code = CW_NOMEM;
+        give_up(call, CW_OK);
 }
 
 void cw_content_image(cw_call *call, const void *bytes, size_t n, const char *mime_type)
@@ -157,7 +175,7 @@ void cw_content_bytes(cw_call *call, const void *bytes, size_t n, const char *mi
     const cw_plugin_resource *r = call->method->resource;
     const char *uri = cw_resource_uri(call);
     if (!uri) {
-        cw_call_misuse(call, "cw_content_bytes is for resources; use cw_content_blob");
+        complain(call, "cw_content_bytes is for resources; use cw_content_blob");
         return;
     }
     cw_content_blob(call, uri, mime_type || !r ? mime_type : r->mime_type, bytes, n);
@@ -167,7 +185,7 @@ void cw_content_link(cw_call *call, const char *uri, const char *name, const cha
                      const char *description)
 {
     if (cw_uri_problem(cw_str_from(uri)))
-        cw_call_misuse(call, "content: the address of a link is none");
+        complain(call, "content: the address of a link is none");
     else if (!name || !name[0])
         cw_call_misuse(call, "content: a link needs a name");
     cw_buf *b = open_block(call, "resource_link");
@@ -221,6 +239,6 @@ const char *cw_resource_uri(cw_call *call)
     }
     const char *uri = cw_arena_dup(call->arena, v->p, v->n);
     if (!uri)
-        call->wire->out.code = CW_NOMEM;
+        give_up(call, CW_OK);
     return uri;
 }

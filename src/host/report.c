@@ -161,6 +161,8 @@ void cw_resource_updated(cw_call *call, const char *uri)
 {
     if (cw_uri_problem(cw_str_from(uri)))
         refuse(call, "cw_resource_updated: the address is none");
+    else if (strlen(uri) > CW_RESOURCE_MAX_URI)
+        refuse(call, "cw_resource_updated: the address has more than 8192 bytes");
     else if (is_heard(call, "updated", uri))
         announce(call, "{\"jsonrpc\":\"2.0\",\"method\":\"$/updated\",\"params\":{\"uri\":", uri,
                  "}}");

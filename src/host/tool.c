@@ -35,7 +35,7 @@ static int load(cw_hosted *h, const cw_host_opts *opts)
     if (rc == CW_PARAMS)
         fprintf(stderr, "%.*s", CW_STR_ARG(cw_buf_str(&h->problems)));
     else if (rc)
-        fail("out of memory");
+        fail(cw_code_text(rc));
     return rc ? 1 : 0;
 }
 
@@ -63,6 +63,7 @@ static const cw_json *make_request(const cw_host_opts *opts, cw_arena *arena)
         "caller", arena);
     const cw_json *with = read_part(opts->with ? opts->with : "{}", "with", arena);
     const cw_json *root;
+    cw_err err;
     if (!params || !caller || !with)
         return NULL;
     /* A client that can do everything, unless something else is said. */
@@ -73,11 +74,13 @@ static const cw_json *make_request(const cw_host_opts *opts, cw_arena *arena)
                         CW_STR_ARG(cw_json_span(params)), CW_STR_ARG(cw_json_span(caller)),
                         has_client ? "" : client, has_client || cw_json_count(with) == 0 ? "" : ",",
                         (int)rest.n - 1, rest.p + 1);
-    if (!text || cw_json_read(cw_str_from(text), NULL, arena, &root, NULL, NULL)) {
-        fail("out of memory");
-        return NULL;
-    }
-    return root;
+    cw_code rc = text ? cw_json_read(cw_str_from(text), NULL, arena, &root, NULL, &err)
+                      : cw_arena_fail(arena, &err);
+    if (!rc)
+        return root;
+    /* Each part alone could be read; together they are one level deeper. */
+    fail(err.msg);
+    return NULL;
 }
 
 /* What people want to see of an answer: the error, the result, or, where there is more than a
@@ -166,8 +169,8 @@ int cw_host_check(const cw_host_opts *opts)
     if (!status) {
         cw_buf text;
         cw_buf_init(&text, CW_HOST_FRAME_MAX);
-        status = cw_hosted_describe(&plugin, CW_JSON_INDENT, &text) ? fail("out of memory")
-                                                                    : print(to, &text);
+        cw_code rc = cw_hosted_describe(&plugin, CW_JSON_INDENT, &text);
+        status = rc ? fail(cw_code_text(rc)) : print(to, &text);
         cw_buf_done(&text);
     }
     cw_hosted_done(&plugin);

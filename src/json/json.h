@@ -171,6 +171,8 @@ CW_INLINE cw_str cw_json_text(const cw_json *v)
 /* A member's value by exact name, or NULL. `obj` may be NULL or no object (NULL then). Linear in
  * the members; with duplicates allowed the last one wins. */
 const cw_json *cw_json_get(const cw_json *obj, cw_str name);
+/* The values of several members in one walk: ret[i] is that of names[i], or NULL. */
+void cw_json_get_all(const cw_json *obj, const cw_str *names, size_t n, const cw_json **ret);
 /* An element by index, or NULL; `array` may be NULL or no array. Linear unless all elements are
  * scalars. */
 const cw_json *cw_json_at(const cw_json *array, size_t index);

@@ -51,6 +51,27 @@ const cw_json *cw_json_get(const cw_json *obj, cw_str name)
     return found;
 }
 
+static size_t index_of(const cw_json *key, const cw_str *names, size_t n)
+{
+    size_t i = 0;
+    while (i < n && !(key->n == names[i].n && cw_str_eq(cw_str_make(key->p, key->n), names[i])))
+        i++;
+    return i;
+}
+
+void cw_json_get_all(const cw_json *obj, const cw_str *names, size_t n, const cw_json **ret)
+{
+    for (size_t i = 0; i < n; i++)
+        ret[i] = NULL;
+    if (!cw_json_is(obj, CW_JSON_OBJECT))
+        return;
+    for (const cw_json *k = cw_json_first(obj); k; k = cw_json_next_key(k)) {
+        size_t i = index_of(k, names, n);
+        if (i < n)
+            ret[i] = cw_json_value(k);
+    }
+}
+
 const cw_json *cw_json_at(const cw_json *array, size_t index)
 {
     if (!cw_json_is(array, CW_JSON_ARRAY) || index >= cw_json_count(array))

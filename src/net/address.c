@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
+#include "base/digits.h"
 #include "net/listener.h"
 
 static cw_code parse_unix(cw_str path, cw_address *ret, cw_err *err)
@@ -68,11 +69,27 @@ cw_code cw_address_parse(cw_str text, cw_address *ret, cw_err *err)
     return CW_OK;
 }
 
+/* For every request, and inet_ntop goes through printf. `out` has room. */
+static void format_v4(const struct in_addr *address, char *out)
+{
+    unsigned char bytes[4];
+    memcpy(bytes, address, sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        char digits[CW_DIGITS_SIZE];
+        cw_str number = cw_digits_u64(bytes[i], digits);
+        memcpy(out, number.p, number.n);
+        out += number.n;
+        *out++ = i < 3 ? '.' : '\0';
+    }
+}
+
 void cw_address_format_host(const cw_address *a, char *out, size_t n)
 {
     if (n)
         out[0] = 0;
-    if (a->sa.ss_family == AF_INET)
+    if (a->sa.ss_family == AF_INET && n >= INET_ADDRSTRLEN)
+        format_v4(&((const struct sockaddr_in *)&a->sa)->sin_addr, out);
+    else if (a->sa.ss_family == AF_INET)
         inet_ntop(AF_INET, &((const struct sockaddr_in *)&a->sa)->sin_addr, out, (socklen_t)n);
     else if (a->sa.ss_family == AF_INET6)
         inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)&a->sa)->sin6_addr, out, (socklen_t)n);

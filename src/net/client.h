@@ -34,38 +34,58 @@
 
 #define CW_CLIENT_NAME_MS 30000u
 #define CW_CLIENT_ADDRESSES 8u /* of a name, at most */
+#define CW_CLIENT_KEPT 4u
+#define CW_CLIENT_KEPT_MAX 4096u
 
 typedef struct cw_client cw_client;
 typedef struct cw_client_req cw_client_req;
 
-/* Where to: "http://host:port/path", "http://[::1]/", or "unix:/run/x.sock:/path". */
+/* Where to: "http://host:port/path", "https://…", "http://[::1]/", or "unix:/run/x.sock:/path". */
 typedef struct cw_client_url {
     cw_str host;      /* without brackets; empty for unix */
     cw_str authority; /* for the Host field */
     cw_str unix_path;
     cw_str path; /* with query, begins with '/' */
     uint16_t port;
+    bool is_tls;
 } cw_client_url;
 
 /* Parts of `text`, which must outlive them. CW_PARAMS with a reason: another scheme, user info, a
  * fragment, bytes that may not stand in a request line. */
 CW_MUST_USE cw_code cw_client_url_parse(cw_str text, cw_client_url *ret, cw_err *err);
 
+/* For https; texts are copied. The certificate is always checked. */
+typedef struct cw_client_tls {
+    cw_str ca_file; /* PEM; empty: the system's authorities */
+    cw_str certificate, key;
+    cw_str server_name; /* whose certificate it must be; empty: the URL's host */
+} cw_client_tls;
+
 typedef struct cw_client_opts {
     cw_client_url url;             /* strings are copied */
     uint32_t connections;          /* at most, 0: 64 */
     uint32_t waiting;              /* requests that may wait for a connection, 0: 1024 */
     uint32_t connect_ms;           /* for a name, and for each address; 0: 5000 */
+    uint32_t first_byte_ms;        /* from the request's end to the answer's begin; 0: no limit */
     uint32_t idle_ms;              /* a kept connection is closed after this; 0: 60000 */
     size_t answer_size;            /* largest body */
     const cw_http_header *headers; /* of every request; copied */
     size_t n_headers;
+    const cw_str *kept; /* names of headers of answers that are wanted; copied */
+    size_t n_kept;      /* <= CW_CLIENT_KEPT */
+    cw_client_tls tls;
+    cw_str proxy; /* "http://host:port", by way of libcurl; empty: none, whatever the environment
+                     says */
 } cw_client_opts;
 
 typedef struct cw_client_answer {
     unsigned status;
     cw_str type; /* Content-Type, cut at 127 bytes, or empty */
     cw_str body;
+    cw_str kept[CW_CLIENT_KEPT]; /* values of the wanted headers, the first of several; .p is NULL
+                                    where there is none, or it has over CW_CLIENT_KEPT_MAX bytes */
+    cw_str cookies; /* "a=1; b=2" of all Set-Cookie, as they are to be sent back; only where
+                       "Set-Cookie" is among the wanted */
 } cw_client_answer;
 
 /* Why there is no answer, for on_done. */
@@ -75,6 +95,7 @@ typedef enum cw_client_end {
     CW_CLIENT_LOST,    /* the connection ended before the whole answer */
     CW_CLIENT_GARBAGE, /* not an HTTP answer */
     CW_CLIENT_TOO_LARGE,
+    CW_CLIENT_SLOW, /* no byte of an answer in first_byte_ms; the request was sent */
     CW_CLIENT_NOMEM,
 } cw_client_end;
 

@@ -46,7 +46,8 @@ static void complete(cw_link *l, cw_str body, bool more)
 {
     cw_client *c = l->client;
     cw_client_req *req = l->req;
-    cw_client_answer answer = {l->head.code, {l->type, l->type_len}, body};
+    cw_client_answer answer = {
+        .status = l->head.code, .type = {l->type, l->type_len}, .body = body};
     if (more || l->unsent)
         l->broken = true;
     l->req = NULL;

@@ -521,11 +521,18 @@ static void store_peer(cw_conn *c, const cw_address *peer)
 
 void cw_conn_peer_address(const cw_conn *c, cw_address *ret)
 {
-    *ret = (cw_address){.sa = {.ss_family = c->peer_family}};
-    if (c->peer_family == AF_INET)
-        memcpy(&((struct sockaddr_in *)&ret->sa)->sin_addr, c->peer, 4);
-    else if (c->peer_family == AF_INET6)
-        memcpy(&((struct sockaddr_in6 *)&ret->sa)->sin6_addr, c->peer, 16);
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&ret->sa;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&ret->sa;
+    ret->sa.ss_family = c->peer_family;
+    ret->len = 0;
+    /* Only what means something in this family: the whole is eight times as large. */
+    if (c->peer_family == AF_INET) {
+        *v4 = (struct sockaddr_in){.sin_family = AF_INET};
+        memcpy(&v4->sin_addr, c->peer, 4);
+    } else if (c->peer_family == AF_INET6) {
+        *v6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
+        memcpy(&v6->sin6_addr, c->peer, 16);
+    }
 }
 
 static void link_conn(cw_conn *c)

@@ -47,8 +47,8 @@ cw_str cw_http_req_target(const cw_http_req *req);
 cw_str cw_http_req_param(const cw_http_req *req);
 /* First field of this name; .p is NULL when there is none. */
 cw_str cw_http_req_header(const cw_http_req *req, cw_str name);
-/* Whether more than one field has this name. */
-bool cw_http_req_repeats(const cw_http_req *req, cw_str name);
+/* The same, and whether more than one field has this name. */
+cw_str cw_http_req_header_once(const cw_http_req *req, cw_str name, bool *ret_repeats);
 cw_str cw_http_req_body(const cw_http_req *req);
 /* The client's address as text, without port: the peer's, or what a trusted proxy says. */
 cw_str cw_http_req_peer(const cw_http_req *req);

@@ -103,18 +103,22 @@ bool cw_proxies_has(const cw_proxies *p, const cw_address *peer)
     return false;
 }
 
-/* "192.0.2.1", "2001:db8::1", or "[2001:db8::1]"; a port may follow the first and the last. */
+/* "192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1", or one of the latter two in brackets; a port may
+ * follow the first and the brackets. */
 static bool read_client(cw_str text, cw_address *ret)
 {
-    unsigned char address[16];
+    unsigned char address[16] = {0};
     cw_str rest;
+    cw_str host = cw_str_cut(text, ':', &rest);
     if (text.n && text.p[0] == '[')
         text = cw_str_cut(cw_str_make(text.p + 1, text.n - 1), ']', &rest);
-    else if (memchr(text.p, '.', text.n))
-        text = cw_str_cut(text, ':', &rest);
+    else if (rest.p && !memchr(rest.p, ':', rest.n)) /* no IPv6 address has only one colon */
+        text = host;
     unsigned width = read_address(text, address);
-    *ret = (cw_address){.sa = {.ss_family = width == 32 ? AF_INET : AF_INET6}};
-    if (width == 32)
+    /* One client is one address, however its proxy writes it: it is counted by it. */
+    bool is_v4 = memcmp(address, mapped, sizeof mapped) == 0;
+    *ret = (cw_address){.sa = {.ss_family = is_v4 ? AF_INET : AF_INET6}};
+    if (is_v4)
         memcpy(&((struct sockaddr_in *)&ret->sa)->sin_addr, address + 12, 4);
     else
         memcpy(&((struct sockaddr_in6 *)&ret->sa)->sin6_addr, address, 16);

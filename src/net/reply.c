@@ -76,8 +76,10 @@ size_t cw_reply_head(cw_http_req *req, const cw_http_answer *a, const char *fram
     ADD(&w, "Date: ");
     add(&w, cw_loop_date(&c->sl->loop), CW_CLOCK_HTTP_LEN);
     ADD(&w, "\r\n");
-    if (!is_bodyless(a->status))
-        add_header(&w, CW_STR("Content-Type"), a->type.n ? a->type : CW_STR("application/json"));
+    if (!is_bodyless(a->status) && a->type.n)
+        add_header(&w, CW_STR("Content-Type"), a->type);
+    else if (!is_bodyless(a->status))
+        ADD(&w, "Content-Type: application/json\r\n");
     if (framing) {
         add(&w, framing, strlen(framing));
     } else if (!is_bodyless(a->status)) {
@@ -87,7 +89,7 @@ size_t cw_reply_head(cw_http_req *req, const cw_http_answer *a, const char *fram
     }
     for (size_t i = 0; i < a->n_headers; i++)
         add_header(&w, a->headers[i].name, a->headers[i].value);
-    cw_http_header cors[CW_CORS_MAX];
+    CW_UNINIT cw_http_header cors[CW_CORS_MAX];
     size_t n_cors = req->from_page ? cw_cors_headers(req, a, cors) : 0;
     for (size_t i = 0; i < n_cors; i++)
         add_header(&w, cors[i].name, cors[i].value);

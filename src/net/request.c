@@ -386,11 +386,14 @@ cw_str cw_http_req_header(const cw_http_req *req, cw_str name)
     return i == CW_HTTP1_NONE ? (cw_str){NULL, 0} : cw_http1_value(&req->head, req->bytes, i);
 }
 
-bool cw_http_req_repeats(const cw_http_req *req, cw_str name)
+cw_str cw_http_req_header_once(const cw_http_req *req, cw_str name, bool *ret_repeats)
 {
-    size_t first = cw_http1_find(&req->head, req->bytes, name, 0);
-    return first != CW_HTTP1_NONE &&
-           cw_http1_find(&req->head, req->bytes, name, first + 1) != CW_HTTP1_NONE;
+    size_t i = cw_http1_find(&req->head, req->bytes, name, 0);
+    *ret_repeats = false;
+    if (i == CW_HTTP1_NONE)
+        return (cw_str){NULL, 0};
+    *ret_repeats = cw_http1_find(&req->head, req->bytes, name, i + 1) != CW_HTTP1_NONE;
+    return cw_http1_value(&req->head, req->bytes, i);
 }
 
 cw_str cw_http_req_body(const cw_http_req *req)
@@ -416,21 +419,22 @@ bool cw_http_req_allows_host(const cw_http_req *req, cw_str host)
 void cw_req_client(const cw_http_req *req, cw_address *ret)
 {
     cw_conn_peer_address(req->c, ret);
-    if (CW_LIKELY(!req->head.size || !cw_http_req_is_proxied(req)))
+    if (CW_LIKELY(!req->c->sl->settings->proxies || !req->head.size ||
+                  !cw_http_req_is_proxied(req)))
         return;
-    cw_address client;
-    cw_str list = cw_http_req_header(req, CW_STR("X-Forwarded-For"));
+    CW_UNINIT cw_address client;
+    bool repeats;
+    cw_str list = cw_http_req_header_once(req, CW_STR("X-Forwarded-For"), &repeats);
     /* Of several fields only the last one is by the proxy; which that is, is not known here. */
-    if (list.n && !cw_http_req_repeats(req, CW_STR("X-Forwarded-For")) &&
-        cw_proxies_client(req->c->sl->settings->proxies, list, &client))
+    if (list.n && !repeats && cw_proxies_client(req->c->sl->settings->proxies, list, &client))
         *ret = client;
 }
 
 cw_str cw_http_req_peer(const cw_http_req *req)
 {
     /* Formatted on demand: few handlers ask. */
-    char text[CW_ADDRESS_TEXT];
-    cw_address peer;
+    CW_UNINIT char text[CW_ADDRESS_TEXT];
+    CW_UNINIT cw_address peer;
     cw_req_client(req, &peer);
     cw_address_format_host(&peer, text, sizeof text);
     cw_arena *arena = &((cw_http_req *)(uintptr_t)req)->arena;

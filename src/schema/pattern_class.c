@@ -126,14 +126,6 @@ cw_code cw_pattern_class_escape(cw_pattern_reader *r, cw_set *set, bool *ret_tak
 
 /* ---- characters ---- */
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool read_hex(cw_pattern_reader *r, unsigned n, uint32_t *ret)
 {
     uint32_t value = 0;

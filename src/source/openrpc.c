@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* openrpc.c - methods and their parts; the mark is read by openrpc_mark.c, references by
- * openrpc_refs.c.
+/* openrpc.c - methods and their parts; the mark is read by openrpc_mark.c, what holds for all
+ * arguments by openrpc_input.c, references by openrpc_refs.c.
  *
  * A method is read into the scratch arena, then what it says is copied: its texts
  * lie behind one another in pieces of the caller's arena, and lists of needs that
@@ -275,70 +275,6 @@ static cw_code read_params(reader *r, const cw_json *object, cw_method *method, 
     return rc;
 }
 
-/* {…, "type":"object","properties":{…},"required":[…]}: what the source says of all arguments
- * together, and the params. */
-static void write_input(cw_json_writer *w, const cw_json *more, const cw_method *method)
-{
-    cw_json_open_object(w);
-    for (const cw_json *k = cw_json_first(more); k; k = cw_json_next_key(k)) {
-        cw_json_add_key(w, cw_json_text(k));
-        cw_json_add_value(w, cw_json_value(k));
-    }
-    cw_json_add_string_member(w, CW_STR("type"), CW_STR("object"));
-    cw_json_add_key(w, CW_STR("properties"));
-    cw_json_open_object(w);
-    size_t n_required = 0;
-    for (size_t i = 0; i < method->n_params; i++) {
-        const cw_param *param = &method->params[i];
-        cw_json_add_key(w, param->name);
-        cw_json_add_span(w, param->schema.n ? param->schema : CW_STR("{}"));
-        n_required += param->is_required;
-    }
-    cw_json_close(w);
-    if (n_required) {
-        cw_json_add_key(w, CW_STR("required"));
-        cw_json_open_array(w);
-        for (size_t i = 0; i < method->n_params; i++) {
-            if (method->params[i].is_required)
-                cw_json_add_string(w, method->params[i].name);
-        }
-        cw_json_close(w);
-    }
-    cw_json_close(w);
-}
-
-static cw_code check_input(const cw_json *more, cw_err *err)
-{
-    static const char *const ours[] = {"type", "properties", "required"};
-    if (!cw_json_is(more, CW_JSON_OBJECT))
-        return cw_openrpc_wrong(err, "an object", more);
-    for (size_t i = 0; i < CW_COUNT(ours); i++) {
-        if (cw_json_get(more, cw_str_from(ours[i])))
-            return cw_fail(err, CW_PARAMS, "'%s' follows from the params", ours[i]);
-    }
-    return CW_OK;
-}
-
-static cw_code read_input(reader *r, const cw_json *object, cw_method *method, cw_err *err)
-{
-    const cw_json *more = cw_json_get(object, CW_STR("x-input"));
-    if (!more)
-        return CW_OK;
-    cw_code rc = check_input(more, err);
-    if (rc)
-        return cw_wrap(err, rc, "x-input");
-    CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_json_writer w;
-    cw_buf_init(&text, SIZE_MAX / 2);
-    cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
-    write_input(&w, more, method);
-    rc = cw_json_writer_end(&w, err);
-    if (rc)
-        return rc;
-    method->input = cw_arena_dup_str(r->arena, cw_buf_str(&text));
-    return method->input.p ? CW_OK : cw_arena_fail(r->arena, err);
-}
-
 static cw_code read_result(reader *r, const cw_json *object, cw_method *method, cw_err *err)
 {
     const cw_json *schema = NULL;
@@ -394,7 +330,7 @@ static cw_code read_parts(reader *r, const cw_json *object, cw_method *method, c
     if (!rc)
         rc = read_params(r, object, method, err);
     if (!rc)
-        rc = read_input(r, object, method, err);
+        rc = cw_openrpc_input(object, &r->scratch, r->arena, method, err);
     if (!rc)
         rc = read_result(r, object, method, err);
     if (!rc)

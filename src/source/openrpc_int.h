@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* openrpc_int.h - what the parts of the OpenRPC reader share: openrpc.c (methods), openrpc_mark.c
- * (x-mcp-tool and x-access), openrpc_shown.c (resources and prompts) and openrpc_refs.c
- * (references). */
+ * (x-mcp-tool and x-access), openrpc_input.c (x-input), openrpc_shown.c (resources and prompts) and
+ * openrpc_refs.c (references). */
 #ifndef CW_SOURCE_OPENRPC_INT_H
 #define CW_SOURCE_OPENRPC_INT_H
 
@@ -19,6 +19,11 @@ void cw_openrpc_write(const cw_json *v, cw_buf *out);
 /* Read {"permissions": […], "auth": {…}, "visibility": …} into *needs. */
 CW_MUST_USE cw_code cw_openrpc_access(const cw_json *access, cw_arena *arena, cw_needs *needs,
                                       cw_err *err);
+
+/* Read `x-input` of a method whose params are read, and make method->input of it. Trees live in
+ * `scratch`, the text in `arena`. Without one nothing happens. */
+CW_MUST_USE cw_code cw_openrpc_input(const cw_json *object, cw_arena *scratch, cw_arena *arena,
+                                     cw_method *method, cw_err *err);
 
 /* Read what makes a method a resource, a template or a prompt, when something does. */
 CW_MUST_USE cw_code cw_openrpc_shown(const cw_json *object, cw_arena *arena, cw_method *method,

@@ -66,11 +66,31 @@ static bool read_error(const cw_json *error, cw_outcome *ret)
     return true;
 }
 
+/* What doors rely on. Which types there are is for clients to know. */
+static bool is_block(const cw_json *v)
+{
+    const cw_json *role = cw_json_get(v, CW_STR("role"));
+    if (!cw_json_is(cw_json_get(v, CW_STR("type")), CW_JSON_STRING))
+        return false;
+    if (!role)
+        return true;
+    return cw_json_is(role, CW_JSON_STRING) &&
+           (cw_str_is(cw_json_text(role), "user") || cw_str_is(cw_json_text(role), "assistant"));
+}
+
 static bool read_result(const cw_json *root, const cw_json *result, cw_outcome *ret)
 {
     const cw_json *content = cw_json_get(root, CW_STR("content"));
     *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT, .result = result, .content = content};
-    return !content || cw_json_is(content, CW_JSON_ARRAY);
+    if (!content)
+        return true;
+    if (!cw_json_is(content, CW_JSON_ARRAY))
+        return false;
+    for (const cw_json *v = cw_json_first(content); v; v = cw_json_next(v)) {
+        if (!is_block(v))
+            return false;
+    }
+    return true;
 }
 
 /* Only the shape of it; which questions there are is for the doors to know. */
@@ -82,6 +102,8 @@ static bool read_asks(const cw_json *root, const cw_json *asks, cw_outcome *ret)
         return false;
     if (state)
         ret->state = cw_json_text(state);
+    if (ret->state.n > CW_PLUGIN_MAX_STATE)
+        return false;
     if (!cw_json_is(asks, CW_JSON_OBJECT) || (cw_json_count(asks) == 0 && !state))
         return false;
     for (const cw_json *k = cw_json_first(asks); k; k = cw_json_next_key(k)) {
@@ -152,7 +174,7 @@ static bool tell_log(const cw_source_call *call, const cw_json *params)
 static bool tell_updated(const cw_plugin *p, const cw_json *params)
 {
     const cw_json *uri = cw_json_get(params, CW_STR("uri"));
-    if (!cw_json_is(uri, CW_JSON_STRING))
+    if (!cw_json_is(uri, CW_JSON_STRING) || cw_json_text(uri).n > CW_RESOURCE_MAX_URI)
         return false;
     if (p->base.news)
         p->base.news->tell(p->base.news, &(cw_news){.uri = cw_json_text(uri)});

@@ -42,6 +42,11 @@ static void judge_end(cw_str service, const cw_remote_reply *reply, cw_arena *ar
                   service.p),
              detail);
         return;
+    case CW_CLIENT_SLOW:
+        fail(ret, CW_FAULT_TIMEOUT,
+             TEXT(arena, "The service '%.*s' did not begin to answer in time.", n, service.p),
+             detail);
+        return;
     case CW_CLIENT_TOO_LARGE:
         fail(ret, CW_FAULT_PROTOCOL,
              TEXT(arena, "The answer of the service '%.*s' is too large.", n, service.p), detail);

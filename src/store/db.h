@@ -6,18 +6,18 @@
  * commands open it for themselves.
  *
  *     account ──< account_role >── role ──< role_permission
- *        └──< token ──< token_scope                 cache_order    secret
+ *        ├──< token ──< token_scope                 cache_order    secret
+ *        └──< session
  *
  * A role that an account has need not be in the table of roles: the configuration
  * may define it. "anonymous" and "authenticated" are always there.
  *
- * Secrets: passwords come as hashes, tokens as SHA-256. Only keys of our own are stored as they
- *          are: the file is readable by its owner alone.
- * Ownership: what a callback or `arena` is given lives as long as the callback or the arena.
- * Threads:   one thread uses a cw_db at a time.
- * Limits:    names CW_DB_MAX_NAME bytes.
- * Failures:  CW_IO (the file is missing, full, damaged: open it anew), CW_TIMEOUT (locked by
- *            somebody else), CW_NOMEM, CW_NOTFOUND, CW_PARAMS (such a one exists already).
+ * Secrets: passwords come as hashes, tokens and sessions as SHA-256. Only keys of our own are
+ * stored as they are: the file is readable by its owner alone. Ownership: what a callback or
+ * `arena` is given lives as long as the callback or the arena. Threads:   one thread uses a cw_db
+ * at a time. Limits:    names CW_DB_MAX_NAME bytes. Failures:  CW_IO (the file is missing, full,
+ * damaged: open it anew), CW_TIMEOUT (locked by somebody else), CW_NOMEM, CW_NOTFOUND, CW_PARAMS
+ * (such a one exists already).
  */
 #ifndef CW_STORE_DB_H
 #define CW_STORE_DB_H
@@ -68,7 +68,7 @@ CW_MUST_USE cw_code cw_db_find_account(cw_db *db, cw_str name, cw_arena *arena, 
                                        cw_err *err);
 /* By name. */
 CW_MUST_USE cw_code cw_db_each_account(cw_db *db, cw_db_account_fn fn, void *ctx, cw_err *err);
-/* With its tokens. */
+/* With its tokens and sessions. */
 CW_MUST_USE cw_code cw_db_remove_account(cw_db *db, cw_str name, cw_err *err);
 CW_MUST_USE cw_code cw_db_block_account(cw_db *db, cw_str name, bool is_blocked, cw_err *err);
 CW_MUST_USE cw_code cw_db_set_password(cw_db *db, cw_str name, cw_str hash, cw_err *err);
@@ -121,6 +121,46 @@ CW_MUST_USE cw_code cw_db_each_scope_of(cw_db *db, int64_t token, cw_db_text_fn 
                                         cw_err *err);
 /* CW_DONE: it was revoked already. */
 CW_MUST_USE cw_code cw_db_revoke_token(cw_db *db, int64_t id, int64_t when, cw_err *err);
+
+/* ---- sessions of browsers: who logged in with a password ---- */
+
+typedef struct cw_session {
+    int64_t id;
+    int64_t account;
+    cw_str account_name;
+    unsigned char hash[CW_DB_HASH];
+    int64_t created; /* ms since 1970 */
+    int64_t used;    /* likewise: when it was last written down that it is in use */
+} cw_session;
+
+typedef cw_code (*cw_db_session_fn)(const cw_session *session, void *ctx, cw_err *err);
+
+/* What becomes of sessions when another is added. */
+typedef struct cw_session_rules {
+    uint64_t idle_ms;     /* those not used for so long are removed */
+    uint64_t lifetime_ms; /* those made so long ago likewise */
+    uint32_t per_account; /* the oldest of an account are, beyond so many */
+} cw_session_rules;
+
+/* Add one for an account that has this hash of a password at this moment and is not blocked;
+ * CW_NOTFOUND otherwise. `replaced` is removed, unless it is NULL. A change of the account's
+ * password, roles or block removes all its sessions. */
+CW_MUST_USE cw_code cw_db_add_session(cw_db *db, const cw_session *session, cw_str password,
+                                      const cw_session_rules *rules, const unsigned char *replaced,
+                                      cw_err *err);
+/* The session and its account; both NULL when there is none. */
+CW_MUST_USE cw_code cw_db_find_session(cw_db *db, const unsigned char hash[CW_DB_HASH],
+                                       cw_arena *arena, cw_session **ret, cw_account **ret_account,
+                                       cw_err *err);
+/* It is in use. */
+CW_MUST_USE cw_code cw_db_touch_session(cw_db *db, int64_t id, int64_t when, cw_err *err);
+/* All, or those of one account (`account` 0: all), oldest first. */
+CW_MUST_USE cw_code cw_db_each_session(cw_db *db, int64_t account, cw_db_session_fn fn, void *ctx,
+                                       cw_err *err);
+/* CW_NOTFOUND: there is none. */
+CW_MUST_USE cw_code cw_db_remove_session(cw_db *db, int64_t id, cw_err *err);
+/* CW_DONE: there was none. */
+CW_MUST_USE cw_code cw_db_end_session(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_err *err);
 
 /* ---- keys that all servers of this database share ---- */
 

@@ -65,6 +65,23 @@ static const char *const versions[] = {
     " value BLOB NOT NULL"
     ") STRICT, WITHOUT ROWID;"
     "PRAGMA user_version = 3;",
+    "CREATE TABLE session ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " account INTEGER NOT NULL REFERENCES account ON DELETE CASCADE,"
+    " hash BLOB NOT NULL UNIQUE,"
+    " created INTEGER NOT NULL,"
+    " used INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE INDEX session_by_account ON session (account);"
+    /* Whoever logged in as somebody who could do other things has to do so again; no way to change
+     * an account can forget that. */
+    "CREATE TRIGGER session_of_account AFTER UPDATE OF password, blocked ON account BEGIN"
+    " DELETE FROM session WHERE account = new.id; END;"
+    "CREATE TRIGGER session_of_new_role AFTER INSERT ON account_role BEGIN"
+    " DELETE FROM session WHERE account = new.account; END;"
+    "CREATE TRIGGER session_of_old_role AFTER DELETE ON account_role BEGIN"
+    " DELETE FROM session WHERE account = old.account; END;"
+    "PRAGMA user_version = 4;",
 };
 
 /* "cway": whose file this is. */

@@ -12,6 +12,7 @@
  *     account.c    accounts and their roles
  *     role.c       roles and their permissions
  *     token.c      tokens and their scopes
+ *     session.c    sessions of browsers
  *     order.c      what the cache commands ask of a running server
  *     key.c        keys that servers share
  */

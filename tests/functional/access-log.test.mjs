@@ -231,7 +231,7 @@ suite("lines for machines", () => {
         assert.ok(target.length <= 1_027, String(target.length));
     });
 
-    test("cannot be forged by anything that a client sends", async () => {
+    test("threat-B10: cannot be forged by anything that a client sends", async () => {
         log.mark();
         const forged = '{"time":"x","level":"info","component":"access","message":"forged"}';
         const texts = [
@@ -254,7 +254,7 @@ suite("lines for machines", () => {
         assert.ok(!server.stderr.includes("\u001b"));
     });
 
-    test("are written for each answer of the hostile corpus", async () => {
+    test("threat-B10: are written for each answer of the hostile corpus", async () => {
         log.mark();
         let answers = 0;
         await inParallel(readCorpus(), 20, async ({ bytes, end, seen }) => {

@@ -54,7 +54,7 @@ suite("a password", () => {
         assert.ok(performance.now() - begin < 1_000 * slowness);
     });
 
-    test("that is wrong, of nobody, or of a blocked account is refused with the same bytes", async () => {
+    test("threat-C8: that is wrong, of nobody, or of a blocked account is refused with the same bytes", async () => {
         await server.cli("account", "add", "mallory", { input: "m" });
         await server.cli("account", "block", "mallory");
         const wrong = await rpc(server, caller, basic("alice", "wrong"));
@@ -74,7 +74,7 @@ suite("a password", () => {
         assert.equal((await modern(server, "no/such", {}, { headers })).status, 401);
     });
 
-    test("does not satisfy scopes (check-84)", async () => {
+    test("threat-C12, check-84: does not satisfy scopes", async () => {
         const answer = await rpc(server, { method: "test.scoped", id: 1 }, alice);
         const { data } = assertRpcError(answer, 401, -32000, 1);
         assert.equal(data.missing_scopes.length, data.required_scopes.length);
@@ -95,7 +95,7 @@ suite("a password", () => {
         assert.equal(status, 401);
     });
 
-    test("is found neither in the database nor in the log", async () => {
+    test("threat-C11: is found neither in the database nor in the log", async () => {
         const { token } = await server.token("alice");
         await assertCalls(server, bearer(token));
         await rpc(server, caller, basic("alice", "c4nary-password"));
@@ -153,7 +153,7 @@ suite("what an account sees", () => {
         await untilStatus(server, bob, 400);
     });
 
-    test("ends within a second when it is blocked, removed or given another password", async () => {
+    test("threat-C13: ends within a second when it is blocked, removed or given another password", async () => {
         await server.cli("account", "add", "carol", "--role", "editor", { input: "1" });
         const carol = basic("carol", "1");
         await assertCalls(server, carol);
@@ -182,7 +182,7 @@ suite("what an account sees", () => {
         assert.equal((await assertCalls(server, basic("dora", "d"))).language, "de");
     });
 
-    test("is listened to by a stream that ends when accounts change", async () => {
+    test("threat-C13: is listened to by a stream that ends when accounts change", async () => {
         const params = { notifications: { toolsListChanged: true } };
         const stream = await EventStream.open(server, "subscriptions/listen", params, {
             headers: alice,
@@ -231,7 +231,7 @@ suite("a token", () => {
         assert.equal(tools.status, 200, tools.text);
     });
 
-    test("on /mcp is told all scopes that are needed (row-D15)", async () => {
+    test("threat-C12, row-D15: on /mcp is told all scopes that are needed", async () => {
         const { token } = await server.token("alice", "-s", "a:read");
         const headers = bearer(token);
         const answer = await modern(server, "tools/call", { name: "test.scoped" }, { headers });
@@ -293,7 +293,7 @@ suite("the discovery permission", () => {
 });
 
 suite("failures", () => {
-    test("of one account make it wait, with and without an account behind the name", async () => {
+    test("threat-C9: of one account make it wait, with and without an account behind the name", async () => {
         const server = await startAccounts();
         await assertCalls(server, alice);
         await assertCalls(server, alice);
@@ -311,7 +311,7 @@ suite("failures", () => {
         await server.stop();
     });
 
-    test("of one address make it wait whatever the names", async () => {
+    test("threat-C9: of one address make it wait whatever the names", async () => {
         const server = await startAccounts();
         let status = 401;
         for (let i = 0; i < 25 && status === 401; i += 1) {
@@ -323,7 +323,7 @@ suite("failures", () => {
         await server.stop();
     });
 
-    test("in a flood leave everybody else alone", async () => {
+    test("threat-C9: in a flood leave everybody else alone", async () => {
         const server = await startAccounts();
         const { token } = await server.token("alice");
         await assertCalls(server, bearer(token));
@@ -349,7 +349,7 @@ suite("clear text", () => {
         .flat()
         .find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 
-    test("passwords of other machines are refused, tokens are not", { skip: !address }, async () => {
+    test("threat-A12: passwords of other machines are refused, tokens are not", { skip: !address }, async () => {
         for (const clear_text_passwords of [false, true]) {
             const server = await startAccounts({
                 config: { access: { clear_text_passwords }, hosts: ["*"] },
@@ -442,7 +442,7 @@ suite("the commands", () => {
         }
     });
 
-    test("read passwords from a file or standard input only", async () => {
+    test("threat-C11: read passwords from a file or standard input only", async () => {
         const help = (await run("account", "add", "--help")).stdout;
         assert.ok(!/--password[ =]/.test(help));
         const file = writeConfig("fr0m-file\n");

@@ -65,7 +65,7 @@ suite("threat-D11: every decision has one record", () => {
     });
     after(() => server?.stop());
 
-    test("a call on each door, with who, what, how and how long", async () => {
+    test("threat-D11, fault-B10: a call on each door, with who, what, how and how long", async () => {
         const doors = [
             ["jsonrpc", () => rpc(server, { method: "test.echo", params: { message: "x" }, id: 1 }, alice)],
             ["jsonrpc", () => rpc(server, { method: "test.echo", params: { message: "x" } }, alice)],
@@ -125,7 +125,7 @@ suite("threat-D11: every decision has one record", () => {
         assert.equal(record.method, "test.sleep");
     });
 
-    test("refusals of the gate, hidden and unknown names, on each door", async () => {
+    test("threat-D11: refusals of the gate, hidden and unknown names, on each door", async () => {
         const scoped = { name: "test.scoped", arguments: {} };
         const cases = [
             ["jsonrpc", "login", "test.scoped", () => rpc(server, { method: "test.scoped", id: 1 }, alice)],
@@ -240,7 +240,7 @@ test("standard input is a door too", async () => {
         ["call", "stdio", "alice", "ok", undefined]);
 });
 
-test("arguments are recorded when the configuration asks, without what it redacts (threat-C11)", async () => {
+test("threat-C11: arguments are recorded when the configuration asks, without what it redacts", async () => {
     const server = await startAudited({ arguments: true, arguments_size: 64, redact: ["/message"] });
     await recorded(server, 1, () => rpc(server, { method: "test.caller", id: 1 }, alice));
     const send = (params) => rpc(server, { method: "test.fail", params, id: 1 }, alice);

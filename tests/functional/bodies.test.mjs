@@ -152,7 +152,7 @@ test("an expectation that nobody knows is 417", async () => {
     }
 });
 
-test("a compressed body is 415, one that says it is not is read", async () => {
+test("threat-A9: a compressed body is 415, one that says it is not is read", async () => {
     for (const coding of ["gzip", "br", "deflate", "x-gzip", "identity, gzip", "gzip, gzip"]) {
         const c = await Connection.open(server);
         await c.send(request("POST", "/echo", { "Content-Encoding": coding }, "\x1f\x8b"));

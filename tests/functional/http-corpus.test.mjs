@@ -144,7 +144,7 @@ async function runAll(runs, atOnce) {
     assert.deepEqual(wrong, []);
 }
 
-test("every request of the corpus gets its answer", async () => {
+test("threat-A4: every request of the corpus gets its answer", async () => {
     await runAll(
         corpus.map((one) => ({ one, cuts: [] })),
         50,
@@ -163,7 +163,7 @@ test("every request sent byte by byte gets the same answer", async () => {
     );
 });
 
-test("the canary ran once behind each request that keeps the connection, else never", async () => {
+test("threat-A4: the canary ran once behind each request that keeps the connection, else never", async () => {
     assert.equal((await getJson(server, "/canaries")).canaries, expected);
 });
 

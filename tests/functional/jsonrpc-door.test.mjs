@@ -89,17 +89,17 @@ suite("what is wrong", { concurrency: true }, () => {
         });
     }
 
-    test("with bytes that are not UTF-8 is -32700", async () => {
+    test("threat-B2: with bytes that are not UTF-8 is -32700", async () => {
         const bytes = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xff"}', "latin1");
         assertStandard(await post(server, "/jsonrpc", bytes), 400, codes.parse, null);
     });
 
-    test("with a key that stands twice is -32700", async () => {
+    test("threat-B2: with a key that stands twice is -32700", async () => {
         const text = '{"jsonrpc":"2.0","id":1,"id":2,"method":"test.echo"}';
         assertStandard(await post(server, "/jsonrpc", text), 400, codes.parse, null);
     });
 
-    test("with JSON that is nested too deep is -32700", async () => {
+    test("threat-B1: with JSON that is nested too deep is -32700", async () => {
         const deep = `${"[".repeat(5_000)}${"]".repeat(5_000)}`;
         const answer = await post(server, "/jsonrpc", deep);
         assert.equal(answer.status, 400);
@@ -148,7 +148,7 @@ suite("what is wrong", { concurrency: true }, () => {
         assert.equal(error.data, "Missing required parameter: message");
     });
 
-    test("with an unknown parameter suggests the nearest right one", async () => {
+    test("threat-B9: with an unknown parameter suggests the nearest right one", async () => {
         const params = { message, massage: 1 };
         const answer = await rpc(server, { method: "test.echo", params, id: 1 });
         assertStandard(answer, 400, codes.params, 1, /massage.*message/);
@@ -214,7 +214,7 @@ suite("a notification", { concurrency: true }, () => {
         assert.equal(text, "");
     });
 
-    test("is not told what is wrong with its method or its params", async () => {
+    test("threat-B8: is not told what is wrong with its method or its params", async () => {
         const wrong = [
             { method: "no.such" },
             { method: "test.admin" },

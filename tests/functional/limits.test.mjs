@@ -46,7 +46,7 @@ async function assertServed(text) {
     c.close();
 }
 
-test("a target may have as many bytes as the ceiling says", async () => {
+test("threat-A8: a target may have as many bytes as the ceiling says", async () => {
     const target = (size) => get(`/item/${"t".repeat(size - 6)}`);
     await assertServed(target(99));
     await assertServed(target(100));
@@ -61,7 +61,7 @@ test("a target that never ends is refused when the ceiling is passed", async () 
     await c.closed();
 });
 
-test("a head may have as many bytes as the ceiling says", async () => {
+test("threat-A8: a head may have as many bytes as the ceiling says", async () => {
     const bare = get("/echo", { "X-Pad": "" }).length;
     const head = (size) => get("/echo", { "X-Pad": "h".repeat(size - bare) });
     assert.equal(head(1024).length, 1024);
@@ -78,7 +78,7 @@ test("a head that never ends is refused when the ceiling is passed", async () =>
     await c.closed();
 });
 
-test("a head may have as many fields as the ceiling says", async () => {
+test("threat-A8: a head may have as many fields as the ceiling says", async () => {
     const fields = (count) => get("/echo", { X: Array.from({ length: count - 1 }, () => "y") });
     await assertServed(fields(9));
     await assertServed(fields(10));
@@ -92,7 +92,7 @@ test("a body may declare as many bytes as the ceiling says", async () => {
     await assertRefused(body(1001), 413, "payload_too_large");
 });
 
-test("a declared body above the ceiling is refused before any of it comes", async () => {
+test("threat-A8, fault-B10: a declared body above the ceiling is refused before any of it comes", async () => {
     for (const size of ["1001", "4294967296", "999999999999999999"]) {
         const c = await Connection.open(server);
         await c.send(request("POST", "/echo", { "Content-Length": size }));
@@ -101,7 +101,7 @@ test("a declared body above the ceiling is refused before any of it comes", asyn
     }
 });
 
-test("a chunked body may have as many bytes as the ceiling says", async () => {
+test("threat-A8: a chunked body may have as many bytes as the ceiling says", async () => {
     const headers = { "Transfer-Encoding": "chunked" };
     const chunk = (size) => `${size.toString(16)}\r\n${"c".repeat(size)}\r\n`;
     const body = (...sizes) =>
@@ -116,7 +116,7 @@ test("a chunked body may have as many bytes as the ceiling says", async () => {
     await assertRefused(request("POST", "/echo", headers, "3e9\r\n"), 413, "payload_too_large");
 });
 
-test("the bodies of all requests together may be as large as the ceiling says", async () => {
+test("threat-B4: the bodies of all requests together may be as large as the ceiling says", async () => {
     const limited = await startTestServer({ body_size: 200_000, body_memory: 300_000, loops: 2 });
     const status = async (size) =>
         (await exchange(limited, request("POST", "/echo", {}, "m".repeat(size)))).status;
@@ -238,7 +238,7 @@ test("as many connections as the ceiling says are served, others turned away", a
     }
 });
 
-test("each address has its own ceiling of connections", async () => {
+test("threat-A7: each address has its own ceiling of connections", async () => {
     const limited = await startTestServer({ per_address: 3, listen: "0.0.0.0:0", loops: 2 });
     const to = { host: "127.0.0.1", port: limited.port };
     const open = await openAll(3, to);

@@ -75,7 +75,7 @@ suite("a legacy client", { concurrency: true }, () => {
         });
     });
 
-    test("cannot answer for another session or another caller", async (t) => {
+    test("threat-C4: cannot answer for another session or another caller", async (t) => {
         const server = await startAccounts({
             plugins: ["conformance"],
             config: { loops: 2, roles: { ...roles, anonymous: permissions, authenticated: permissions } },
@@ -174,7 +174,7 @@ suite("a legacy client", { concurrency: true }, () => {
 suite("a modern client", { concurrency: true }, () => {
     const meta = { [metaKey("clientCapabilities")]: capabilities };
 
-    test("brings back what it was given", async (t) => {
+    test("threat-C4: brings back what it was given", async (t) => {
         const server = await start(t);
         const args = { message: "Who?" };
         const first = await callTool(server, "test_elicitation", args, { meta });
@@ -215,7 +215,7 @@ suite("a modern client", { concurrency: true }, () => {
         assert.deepEqual(error.data, { requiredCapabilities: { elicitation: {} } });
     });
 
-    test("has to hurry: a state is good for as long as a question may wait", async (t) => {
+    test("threat-C4: has to hurry: a state is good for as long as a question may wait", async (t) => {
         const server = await start(t, { mcp: { ask_timeout: "1s" } });
         const first = await callTool(server, "test_elicitation", { message: "x" }, { meta });
         const { requestState } = first.json.result;

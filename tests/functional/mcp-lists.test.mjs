@@ -102,7 +102,7 @@ suite("pages", { concurrency: true }, () => {
         assert.deepEqual([...said], ["5000 public"]);
     });
 
-    test("a cursor that is empty, tampered with, of another list or no string is -32602", async (t) => {
+    test("threat-C4: a cursor that is empty, tampered with, of another list or no string is -32602", async (t) => {
         const server = await startMany(5, { mcp: { page_size: 2 } });
         t.after(() => server.stop());
         const { nextCursor } = await listTools(server);
@@ -156,7 +156,7 @@ suite("cacheScope", { concurrency: true }, () => {
         assert.deepEqual(await scopes(server), ["public", "public"]);
     });
 
-    test("is private where somebody else may see other tools", async (t) => {
+    test("threat-C2: is private where somebody else may see other tools", async (t) => {
         const server = await startAccounts();
         t.after(() => server.stop());
         assert.deepEqual(await scopes(server), ["public", "private"]);
@@ -301,7 +301,7 @@ suite("x-mcp-header", { concurrency: true }, () => {
     const call = (server, args, headers) => callTool(server, "echo", args, { headers });
     const encode = (value) => `=?base64?${Buffer.from(value).toString("base64")}?=`;
 
-    test("headers must say what the arguments say", async (t) => {
+    test("threat-A5: headers must say what the arguments say", async (t) => {
         const server = await startEcho(t, [{ params }]);
         const args = { region: "eu", count: 42, dry: true };
         const right = { "Mcp-Param-Region": "eu", "Mcp-Param-Count": "42", "Mcp-Param-Dry": "true" };

@@ -240,14 +240,14 @@ suite("headers", { concurrency: true }, () => {
         }
     });
 
-    test("may not be missing", async () => {
+    test("threat-A5: may not be missing", async () => {
         for (const name of Object.keys(good)) {
             const answer = await postRaw("tools/call", params, { ...good, [name]: undefined });
             assertRpcError(answer, 400, mismatch, 1);
         }
     });
 
-    test("may not stand twice with two values", async () => {
+    test("threat-A5: may not stand twice with two values", async () => {
         for (const [name, value] of Object.entries(good)) {
             const answer = await postRaw("tools/call", params, { ...good, [name]: [value, "x"] });
             assert.equal(answer.status, 400, answer.text);
@@ -261,7 +261,7 @@ suite("headers", { concurrency: true }, () => {
         assertComplete(await postRaw("tools/call", params, headers));
     });
 
-    test("in base64 are compared after decoding", async () => {
+    test("threat-A5: in base64 are compared after decoding", async () => {
         const headers = { ...good, "Mcp-Name": base64("test.other") };
         assertRpcError(await postRaw("tools/call", params, headers), 400, mismatch, 1);
     });

@@ -287,7 +287,7 @@ suite("a caller that leaves", { concurrency: true }, () => {
 });
 
 suite("a call", { concurrency: true }, () => {
-    test("that takes too long is ended at its time limit with an error that says so", async (t) => {
+    test("fault-B10: that takes too long is ended at its time limit with an error that says so", async (t) => {
         const timeout = 300 * slowness;
         const server = await start(t, {
             loops: 1,

@@ -78,7 +78,7 @@ suite("a session", { concurrency: true }, () => {
         assert.equal((await ping(server, { "Mcp-Session-Id": "stale" })).status, 200);
     });
 
-    test("belongs to the caller who opened it", async (t) => {
+    test("threat-C3: belongs to the caller who opened it", async (t) => {
         const server = await startAccounts({ config: { roles: { ...roles, anonymous: permissions } } });
         t.after(() => server.stop());
         const nobodys = await openSession(server);
@@ -152,7 +152,7 @@ suite("messages in a session", { concurrency: true }, () => {
         }
     });
 
-    test("one id in two sessions and twice in one: everybody gets their own answer", async (t) => {
+    test("threat-B7: one id in two sessions and twice in one: everybody gets their own answer", async (t) => {
         const server = await start(t, { loops: 2 });
         const sessions = [await openSession(server), await openSession(server)];
         await inParallel(Array.from({ length: 200 }, (_, i) => i), 20, async (i) => {

@@ -4,11 +4,13 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, cli, databasePath, discover } from "./support/accounts.mjs";
-import { both, legacyVersions, modern, post } from "./support/mcp.mjs";
+import { close, foreign, startForger } from "./support/issuer.mjs";
+import { both, legacyVersions, modern, modernVersion, post } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { writeConfig } from "./support/programs.mjs";
 import { get, startExamples } from "./support/rest.mjs";
 import { eventually, inParallel, pause } from "./support/server.mjs";
+import { startStdio } from "./support/stdio.mjs";
 
 // ---- the tools: what they ask of their callers ----
 
@@ -60,7 +62,72 @@ const roles = {
     silent: [discover, "p", "q"], // may look, but not call
 };
 
-async function makeCallers(config) {
+// Tokens of others: one issuer names accounts, of the other the token's own claims count.
+const audience = "https://tools.example/mcp";
+const given = { "m:b": ["q"] }; // permissions that go with a scope of the second
+
+async function startIssuers() {
+    const [accounts, claims] = await Promise.all([
+        startForger({ audience }),
+        startForger({ audience }),
+    ]);
+    const common = { audience, allow_private: true };
+    const config = [
+        { ...common, issuer: accounts.url, account: "/preferred_username" },
+        { ...common, issuer: claims.url, roles: ["/roles"], scopes: given },
+    ];
+    return { accounts, claims, config };
+}
+
+async function makeJwtCallers({ accounts, claims }) {
+    const now = Math.floor(Date.now() / 1000);
+    const all = ["m:a", "m:b"];
+    const known = { isKnown: true, hasToken: true };
+    const ofAccount = async (name, scopes) => ({
+        ...known,
+        headers: bearer(await accounts.sign({ preferred_username: name, scope: scopes.join(" ") })),
+        permissions: roles[name],
+        scopes,
+    });
+    const byClaims = async (names, scopes) => ({
+        ...known,
+        headers: bearer(await claims.sign({ roles: names, scope: scopes.join(" ") })),
+        permissions: [
+            ...roles.authenticated,
+            ...names.flatMap((name) => roles[name]),
+            ...scopes.flatMap((scope) => given[scope] ?? []),
+        ],
+        scopes,
+    });
+    // Good ones but for what is changed; they would act for "two" with both scopes.
+    const good = { preferred_username: "two", scope: all.join(" ") };
+    const wrong = async (changes, ...more) => ({
+        headers: bearer(await accounts.sign({ ...good, ...changes }, ...more)),
+        isWrong: true,
+    });
+    return {
+        "a JWT of an account, both scopes": await ofAccount("two", all),
+        "a JWT of an account, one scope": await ofAccount("two", ["m:b"]),
+        "a JWT of an account without scopes": await ofAccount("two", []),
+        "a JWT of an account, both scopes, p": await ofAccount("one", all),
+        "a JWT of an account that may not call": await ofAccount("silent", all),
+        "a JWT with a role, one scope": await byClaims(["two"], ["m:a"]),
+        "a JWT with a role and a permission by scope": await byClaims(["one"], all),
+        "a JWT with a role without scopes": await byClaims(["one"], []),
+        "a JWT without a role": await byClaims([], all),
+        "a JWT for somebody else": await wrong({ aud: foreign }),
+        "an expired JWT": await wrong({ exp: now - 120 }),
+        "a JWT that is not valid yet": await wrong({ nbf: now + 120 }),
+        "a JWT of another issuer's key": await wrong({}, {}, claims.pair.privateKey),
+        "a JWT of an account that is not there": await wrong({ preferred_username: "nobody" }),
+        "a JWT that nobody signed": {
+            headers: bearer(accounts.join({ alg: "none", typ: "at+jwt" }, accounts.claims(good))),
+            isWrong: true,
+        },
+    };
+}
+
+async function makeCallers(config, issuers) {
     const add = (name, role) =>
         cli(config, "account", "add", name, "--role", role, { input: `pw-${name}` });
     for (const role of ["one", "two", "silent"]) {
@@ -98,6 +165,7 @@ async function makeCallers(config) {
         "a revoked token": { headers: bearer(revoked.token), isWrong: true },
         "an expired token": { headers: bearer(expired.token), isWrong: true },
         "a token of nobody": { headers: bearer(`cw_${"A".repeat(43)}`), isWrong: true },
+        ...(await makeJwtCallers(issuers)),
     };
     await pause(1100);
     return Object.entries(callers).map(([name, caller]) => ({ name, scopes: [], ...caller }));
@@ -163,6 +231,14 @@ const restAnswers = {
     ran: [200],
 };
 
+// A batch is 200 whatever its messages came to, unless the credentials are wrong.
+const inBatch = (answers) =>
+    Object.fromEntries(
+        Object.entries(answers).map(([verdict, [status, code]]) =>
+            verdict === "wrong" ? [verdict, [status, code]] : [verdict, [200, code]],
+        ),
+    );
+
 const query = (name) => encodeURIComponent(JSON.stringify(message(name)));
 const legacyDoor = (version) => ({
     name: `/mcp, ${version}`,
@@ -222,6 +298,23 @@ const doors = [
         send: (server, tool, headers) =>
             post(server, "/mcp", toolCall(tool.name), { ...both, ...headers }),
     },
+    {
+        name: "a batch to /jsonrpc",
+        isBatch: true,
+        answers: inBatch(rpcAnswers),
+        send: (server, { name }, headers) => post(server, "/jsonrpc", [message(name)], headers),
+    },
+    {
+        name: "a batch to /mcp",
+        isBatch: true,
+        answers: inBatch(mcpAnswers),
+        send: (server, tool, headers) =>
+            post(server, "/mcp", [toolCall(tool.name)], {
+                ...both,
+                "MCP-Protocol-Version": "2025-03-26",
+                ...headers,
+            }),
+    },
     ...legacyVersions.map(legacyDoor),
 ];
 
@@ -233,20 +326,23 @@ function compare(door, caller, tool, answer, verdict) {
     assert.equal(answer.status, status, `${verdict}: ${what}`);
     assert.equal(hasRun(answer, tool), verdict === "ran", `${verdict}: ${what}`);
     if (code !== undefined) {
-        assert.equal(answer.json.error.code, code, `${verdict}: ${what}`);
+        const { error } = door.isBatch ? answer.json[0] : answer.json;
+        assert.equal(error.code, code, `${verdict}: ${what}`);
     }
     const challenge = answer.headers.get?.("www-authenticate") ?? answer.headers["www-authenticate"];
     assert.equal(Boolean(challenge), [401, 403].includes(status) && verdict !== "forbidden", what);
 }
 
 suite("the model of who may do what", () => {
-    let server, callers;
+    let server, callers, issuers;
     const cases = [];
     before(async () => {
         const store = { path: databasePath() };
-        callers = await makeCallers(writeConfig({ roles, store }));
+        issuers = await startIssuers();
+        callers = await makeCallers(writeConfig({ roles, store }), issuers);
         const prepare = (folder) => compilePlugin(folder, "model", source());
-        server = await startExamples({ prepare, roles, config: { store, page_size: 1000 } });
+        const config = { store, page_size: 1000, access: { issuers: issuers.config } };
+        server = await startExamples({ prepare, roles, config });
         const isThere = async () =>
             (await get(server, "/mcp/tools/list")).json?.tools.some(({ name }) => name === "m.t00");
         await eventually(isThere, "the tools");
@@ -256,13 +352,50 @@ suite("the model of who may do what", () => {
             }
         }
     });
-    after(() => server?.stop());
+    after(async () => {
+        await server?.stop();
+        await Promise.all([issuers.accounts, issuers.claims].map(({ server }) => close(server)));
+    });
 
-    test("every door, version, credential and tool: no case differs", async () => {
-        assert.ok(cases.length > 3000, `${cases.length} cases`);
-        await inParallel(cases, 16, async ({ door, caller, tool }) => {
+    test("threat-C1: every door, version, credential and tool: no case differs", async () => {
+        assert.ok(cases.length > 10_000, `${cases.length} cases`);
+        await inParallel(cases, 32, async ({ door, caller, tool }) => {
             const answer = await door.send(server, tool, caller.headers);
             compare(door, caller, tool, answer, judge(caller, tool));
+        });
+    });
+
+    // Whoever started it is the caller: nobody, or the account of --as, which has no token.
+    test("threat-C1: standard input, every version, account and tool: no case differs", async () => {
+        const starts = [undefined, "one", "two", "silent"].flatMap((account) =>
+            [modernVersion, ...legacyVersions].map((version) => ({ account, version })),
+        );
+        const codes = { login: -32000, forbidden: -32000, scopes: -32000, unknown: -32602 };
+        await inParallel(starts, 4, async ({ account, version }) => {
+            const caller = account
+                ? { permissions: roles[account], isKnown: true, scopes: [] }
+                : { permissions: roles.anonymous, scopes: [] };
+            const as = account ? ["--as", account] : [];
+            const client = startStdio({ args: ["--config", server.config, ...as] });
+            const isModern = version === modernVersion;
+            if (!isModern) {
+                await client.initialize(version);
+            }
+            const ask = (method, params) =>
+                isModern ? client.modern(method, params) : client.ask(method, params);
+            for (const tool of tools) {
+                const verdict = judge(caller, tool);
+                const answer = await ask("tools/call", { name: tool.name, arguments: {} });
+                const what = `${version}, ${account}, ${JSON.stringify(tool)}: ${JSON.stringify(answer)}`;
+                assert.equal(answer.error?.code, codes[verdict], `${verdict}: ${what}`);
+                const text = answer.result?.content[0].text;
+                assert.equal(text === `${tool.name} ran`, verdict === "ran", `${verdict}: ${what}`);
+            }
+            const { result } = await ask("tools/list", {});
+            const names = result.tools.map(({ name }) => name).filter((name) => name.startsWith("m.t"));
+            const expected = tools.filter((tool) => sees(caller, tool)).map(({ name }) => name);
+            assert.deepEqual(names, expected, `${version}, ${account}`);
+            await client.end();
         });
     });
 
@@ -275,24 +408,30 @@ suite("the model of who may do what", () => {
         }
     });
 
-    test("lists and descriptions show what the model lets a caller see", async () => {
+    test("threat-C2: lists and descriptions show what the model lets a caller see", async () => {
         for (const caller of callers.filter(({ isWrong }) => !isWrong)) {
             const expected = tools.filter((tool) => sees(caller, tool)).map(({ name }) => name);
             const isOurs = (name) => name.startsWith("m.t");
-            const listed = (await get(server, "/mcp/tools/list", caller.headers)).json.tools;
-            assert.deepEqual(listed.map(({ name }) => name).filter(isOurs), expected, caller.name);
-            const { json } = await modern(server, "tools/list", {}, { headers: caller.headers });
-            const names = json.result.tools.map(({ name }) => name).filter(isOurs);
-            assert.deepEqual(names, expected, caller.name);
+            const mayLook = caller.permissions.includes(discover);
+            const listed = await get(server, "/mcp/tools/list", caller.headers);
+            const shown = await modern(server, "tools/list", {}, { headers: caller.headers });
+            if (mayLook) {
+                const ours = (list) => list.map(({ name }) => name).filter(isOurs);
+                assert.deepEqual(ours(listed.json.tools), expected, caller.name);
+                assert.deepEqual(ours(shown.json.result.tools), expected, caller.name);
+            } else {
+                assert.deepEqual([listed.status, shown.status], [403, 403], caller.name);
+            }
             for (const { name } of tools) {
                 const target = `/mcp/tools/describe?name=${name}`;
                 const { status } = await get(server, target, caller.headers);
-                assert.equal(status, expected.includes(name) ? 200 : 404, `${caller.name}: ${name}`);
+                const isThere = expected.includes(name) ? 200 : 404;
+                assert.equal(status, mayLook ? isThere : 403, `${caller.name}: ${name}`);
             }
         }
     });
 
-    test("a call that names two tools runs neither that the caller may not call", async () => {
+    test("threat-A6: a call that names two tools runs neither that the caller may not call", async () => {
         const [nobody] = callers;
         const open = tools[0];
         const closed = tools.filter((tool) => judge(nobody, tool) !== "ran");

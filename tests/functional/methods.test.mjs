@@ -162,7 +162,7 @@ test("a path is percent-decoded exactly once", async () => {
     }
 });
 
-test("a path with two meanings is refused", async () => {
+test("threat-D10: a path with two meanings is refused", async () => {
     const bad = [
         ...["/item/%2e%2e/x", "/item/../2k", "/./2k", "/item/.", "/item/%2E"],
         ...["/item/a%2Fb", "/item/a%5cb", "/item/%2f"],
@@ -228,7 +228,7 @@ test("the Date moves on", async () => {
     c.close();
 });
 
-test("an answer with a line break in a header becomes a 500", async () => {
+test("threat-A10: an answer with a line break in a header becomes a 500", async () => {
     const c = await Connection.open(server);
     await c.send(get("/badheader"));
     const answer = await c.response();

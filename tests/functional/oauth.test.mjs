@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
-import { SignJWT } from "jose";
+import { exportSPKI, SignJWT } from "jose";
 import { basic, bearer, call, cli, databasePath, discover } from "./support/accounts.mjs";
 import { close, foreign, freePort, secret, startForger, startProvider } from "./support/issuer.mjs";
 import { keepFolder } from "./support/kept.mjs";
@@ -74,6 +74,14 @@ function assertWorks(door, { status, text }) {
 const challengeOf = ({ headers }) =>
     headers instanceof Headers ? headers.get("www-authenticate") : headers["www-authenticate"];
 
+// All of an answer but its date.
+function wholeOf({ status, headers, text }) {
+    const all = headers instanceof Headers ? Object.fromEntries(headers) : { ...headers };
+    delete all.date;
+    const { "www-authenticate": challenge, ...others } = all;
+    return [status, challenge, JSON.stringify(others), text].join("\n");
+}
+
 for (const alg of ["RS256", "ES256", "EdDSA"]) {
     test(`a token of client credentials, signed with ${alg}, works on every door`, async () => {
         let issuer;
@@ -116,13 +124,13 @@ suite("with oidc-provider", () => {
         assert.equal(refused.status, 401);
     });
 
-    test("a token for somebody else is refused", async () => {
+    test("threat-C5, fault-B7: a token for somebody else is refused", async () => {
         const token = await issuer.token({ to: foreign });
         const answer = await rpc(server, { method: "test.caller", id: 1 }, bearer(token));
         assert.equal(answer.status, 401);
     });
 
-    test("check-81 a token without one of two scopes is told which, on REST and on MCP", async () => {
+    test("check-81: a token without one of two scopes is told which, on REST and on MCP", async () => {
         const token = await issuer.token({ scope: "content:read" });
         const rest = await doors.tool(server, bearer(token));
         assert.equal(rest.status, 403);
@@ -185,10 +193,19 @@ suite("opaque tokens", () => {
     test("that are revoked, for others or made up are refused", async () => {
         const token = await issuer.token();
         await issuer.post("/token/revocation", { token });
-        for (const bad of [token, await issuer.token({ to: foreign }), "made-up-token"]) {
-            const { status } = await rpc(server, { method: "test.caller", id: 1 }, bearer(bad));
-            assert.equal(status, 401);
+        const bad = [
+            token,
+            await issuer.token({ to: foreign }),
+            "made-up-token",
+            "e30.e30.e30",
+            `cw_${"A".repeat(43)}`,
+        ];
+        const answers = new Set();
+        for (const one of bad) {
+            answers.add(wholeOf(await rpc(server, { method: "test.caller", id: 1 }, bearer(one))));
         }
+        assert.equal(answers.size, 1, [...answers].join("\n\n"));
+        assert.match([...answers][0], /^401\nBearer realm="MCP Tools", error="invalid_token", /);
     });
 
     test("are answered with 503 while the issuer is down", async () => {
@@ -200,14 +217,16 @@ suite("opaque tokens", () => {
     });
 });
 
-suite("threat-C7 tokens that are not what they seem", () => {
+suite("threat-C7: tokens that are not what they seem", () => {
     let forger;
     let server;
     before(async () => {
-        server = await startResource(async (url) => {
+        const make = async (url) => {
             forger = await startForger({ audience: `${url}/mcp` });
             return [issuerOf(forger)];
-        });
+        };
+        // Room for more than a token may have.
+        server = await startResource(make, { config: { limits: { header_size: "32KB" } } });
     });
     after(async () => {
         await server?.stop();
@@ -235,10 +254,21 @@ suite("threat-C7 tokens that are not what they seem", () => {
             new SignJWT(forger.claims())
                 .setProtectedHeader({ alg: "HS256", typ: "at+jwt", kid: forger.kid })
                 .sign(new TextEncoder().encode(JSON.stringify(forger.publicJwk))),
-        "with crit": async () => {
-            const header = forger.header({ crit: ["b64"], b64: true });
-            return forger.join(header, forger.claims(), "AAAA");
+        "signed with HS256 and the public key as PEM": async () =>
+            new SignJWT(forger.claims())
+                .setProtectedHeader({ alg: "HS256", typ: "at+jwt", kid: forger.kid })
+                .sign(new TextEncoder().encode(await exportSPKI(forger.pair.publicKey))),
+        // Signed as it should be: nothing is wrong but that.
+        "with crit": () =>
+            new SignJWT(forger.claims())
+                .setProtectedHeader(forger.header({ crit: ["urn:x"], "urn:x": 1 }))
+                .sign(forger.pair.privateKey, { crit: { "urn:x": true } }),
+        "larger than tokens may be": async () => {
+            const token = await forger.sign({ more: "x".repeat(13_000) });
+            assert.ok(token.length > 16_384, `${token.length} bytes`);
+            return token;
         },
+        "with an empty key id": () => forger.sign({}, { kid: "" }),
         "with an unknown key id": () => forger.sign({}, { kid: "../../etc/passwd" }),
         "with SQL for a key id": () => forger.sign({}, { kid: "' OR 1=1 --" }),
         "with a key id that is no text": () => forger.join({ ...forger.header(), kid: 7 }, forger.claims(), "AA"),
@@ -264,13 +294,13 @@ suite("threat-C7 tokens that are not what they seem", () => {
     };
 
     for (const door of Object.keys(doors)) {
-        test(`each is refused with the same bytes: ${door}`, async () => {
+        test(`threat-C7: each is refused with the same bytes: ${door}`, async () => {
             const good = await doors[door](server, bearer(await forger.sign()));
             assertWorks(door, good);
             const answers = new Map();
             for (const [name, make] of Object.entries(cases)) {
                 const answer = await doors[door](server, bearer(await make()));
-                const text = [answer.status, challengeOf(answer), answer.text].join("\n");
+                const text = wholeOf(answer);
                 answers.set(text, [...(answers.get(text) ?? []), name]);
             }
             assert.equal(answers.size, 1, JSON.stringify([...answers], null, 1));
@@ -282,7 +312,7 @@ suite("threat-C7 tokens that are not what they seem", () => {
         });
     }
 
-    test("threat-C11 a token in the query is not looked at", async () => {
+    test("threat-C11: a token in the query is not looked at", async () => {
         const token = await forger.sign();
         const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "test.scoped" });
         const headers = { "Content-Type": "application/json" };
@@ -300,7 +330,7 @@ suite("threat-C7 tokens that are not what they seem", () => {
         assert.equal(answer.status, 400);
     });
 
-    test("made-up key ids make us ask once a minute at most", async () => {
+    test("threat-C7: made-up key ids make us ask once a minute at most", async () => {
         const before = forger.seen.filter((url) => url === "/jwks").length;
         for (let i = 0; i < 20; i++) {
             const token = await forger.sign({}, { kid: `unknown-${i}` });
@@ -362,7 +392,7 @@ test("an issuer with a path is looked for where RFC 8414 and OpenID Connect say"
     await close(forger.server);
 });
 
-test("threat-D1 without allow_private nobody on this machine is asked; no redirect is followed", async () => {
+test("threat-D1: without allow_private nobody on this machine is asked; no redirect is followed", async () => {
     const forger = await startForger({ audience: "https://tools.example" });
     forger.paths["/moved"] = (req, res) => res.writeHead(302, { Location: "/jwks" }).end();
     const common = { audience: "https://tools.example", scopes: {} };
@@ -418,7 +448,7 @@ suite("whose token it is", () => {
         }
     });
 
-    test("threat-C13 an account that is blocked is refused within a second", async () => {
+    test("threat-C13: an account that is blocked is refused within a second", async () => {
         const token = await forger.sign({ preferred_username: "alice" });
         await caller(server, token);
         await server.cli("account", "block", "alice");
@@ -484,7 +514,7 @@ suite("metadata", () => {
         });
     }
 
-    test("threat-A11 forwarded headers of others change nothing", async () => {
+    test("threat-A11: forwarded headers of others change nothing", async () => {
         const target = "/.well-known/oauth-protected-resource";
         const answer = await get(server, target, {
             "X-Forwarded-Host": "evil.example",
@@ -492,6 +522,35 @@ suite("metadata", () => {
             Forwarded: "host=evil.example;proto=https",
         });
         assert.equal(answer.json.resource, server.url);
+    });
+
+    test("fault-B6: every challenge of every door names it, and one realm", async () => {
+        const few = await forger.sign({ scope: "content:read" });
+        const credentials = { nobody: {}, "a wrong token": bearer("x"), "a token with few scopes": bearer(few) };
+        for (const [who, headers] of Object.entries(credentials)) {
+            for (const [door, ask] of Object.entries(doors)) {
+                const answer = await ask(server, headers);
+                if (door === "list" && who !== "a wrong token") {
+                    assert.equal(answer.status, 200, `${door}, ${who}`);
+                    continue;
+                }
+                assert.equal(answer.status, who === "a token with few scopes" ? 403 : 401, `${door}, ${who}`);
+                const place = door === "mcp" ? "/mcp" : "";
+                const challenge = challengeOf(answer);
+                assert.match(challenge, /^Bearer realm="MCP Tools", /, `${door}, ${who}`);
+                assert.equal(challenge.match(/realm=/g).length, 1, challenge);
+                const url = `${server.url}/.well-known/oauth-protected-resource${place}`;
+                assert.ok(challenge.includes(`resource_metadata="${url}"`), `${door}, ${who}: ${challenge}`);
+                assert.equal((await fetch(url)).status, 200);
+            }
+        }
+    });
+
+    test("fault-B9: it names scopes that the asker lacks, and no tool", async () => {
+        const { json, text } = await get(server, "/.well-known/oauth-protected-resource");
+        assert.deepEqual(json.scopes_supported, ["content:read", "content:write"]);
+        assert.equal("authorization_details_types_supported" in json, false);
+        assert.doesNotMatch(text, /test\./);
     });
 
     test("anonymous callers are sent to it", async () => {

@@ -153,7 +153,7 @@ __attribute__((constructor)) static void now(void) { abort(); }\n`,
     assert.equal((await runCauseway(["plugin", "check"])).code, 2);
 });
 
-test("what a plugin says of itself cannot drive the terminal", async () => {
+test("threat-B10: what a plugin says of itself cannot drive the terminal", async () => {
     const source = versionSource("esc", "1\\033[31m", "esc.tell").replace(
         "Tells its version.",
         "\\033]0;owned\\007",
@@ -163,7 +163,7 @@ test("what a plugin says of itself cannot drive the terminal", async () => {
     assert.doesNotMatch(stdout + stderr, /[\u0007\u001b]/);
 });
 
-test("a plugin that is checked sees nothing of our environment", async () => {
+test("threat-D6: a plugin that is checked sees nothing of our environment", async () => {
     const source = `#include <causeway/plugin.h>
 #include <stdlib.h>
 CW_PLUGIN("env", "1");

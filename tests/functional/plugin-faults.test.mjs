@@ -82,7 +82,7 @@ function startHealthy(server, callers = 4) {
 
 suite("a method of a plugin", () => {
     for (const [kind, limit] of Object.entries(kinds)) {
-        test(`that fails by ${kind} ${times} times harms nobody else`, async (t) => {
+        test(`threat-D6: that fails by ${kind} ${times} times harms nobody else`, async (t) => {
             const server = await start(t);
             const stop = startHealthy(server);
             const files = openFiles(server.pid);
@@ -155,7 +155,7 @@ suite("calls", { concurrency: true }, () => {
         assert.ok(answers.filter(({ ms }) => ms < timeout / 2).length >= 20);
     });
 
-    test("of a method that dies every time are refused after a while, others are not", async (t) => {
+    test("threat-D6: of a method that dies every time are refused after a while, others are not", async (t) => {
         const server = await start(t, { loops: 1 });
         let refused = false;
         for (let i = 0; i < 20 && !refused; i += 1) {

@@ -30,7 +30,7 @@ suite("a tool that is called too often", () => {
         assert.ok(Number(value) > 3_500 && Number(value) <= 3_600);
     }
 
-    test("is 429 with Retry-After and -32000 on /jsonrpc", async () => {
+    test("fault-B10: is 429 with Retry-After and -32000 on /jsonrpc", async () => {
         const answer = await echo(server);
         const error = assertRpcError(answer, 429, -32000, 7);
         assert.match(error.message, text);
@@ -69,7 +69,7 @@ suite("a tool that is called too often", () => {
         assert.deepEqual(json.map(({ error }) => error?.code), [-32000, -32000, undefined]);
     });
 
-    test("a notification is refused silently (threat-B8)", async () => {
+    test("threat-B8: a notification is refused silently", async () => {
         const notice = { method: "test.echo", params: { message: "x" } };
         assert.equal((await rpc(server, notice)).status, 204);
         await server.untilLogged(/call refused method="?test\.echo"? caller="?anonymous"? verdict="too many"/);

@@ -51,7 +51,7 @@ suite("a service described by a file", { concurrency: true }, () => {
         assertRpcError(await rpc(server, { method: "shop.secret", id: 1 }), 400, -32601, 1);
     });
 
-    test("exposes nothing when nothing is named", async (t) => {
+    test("threat-D2: exposes nothing when nothing is named", async (t) => {
         const server = await start(t, await startService(), { methods: [] });
         assert.ok(!(await toolNames(server)).some((name) => name.startsWith("shop.")));
         assertRpcError(await rpc(server, { method: "shop.add", id: 1 }), 400, -32601, 1);
@@ -90,7 +90,7 @@ suite("a service described by a file", { concurrency: true }, () => {
         assert.equal(sockets.size, 1);
     });
 
-    test("does not see the caller's headers", async (t) => {
+    test("threat-C5: does not see the caller's headers", async (t) => {
         const service = await startService();
         const server = await start(t, service);
         const headers = { Cookie: "a=b", "X-Private": "1" };
@@ -118,7 +118,7 @@ suite("a service described by a file", { concurrency: true }, () => {
         assertRpcError(await rpc(server, echo), 400, -32601, 1);
     });
 
-    test("has the title, description, annotations and permissions that the operator gave", async (t) => {
+    test("threat-D2: has the title, description, annotations and permissions that the operator gave", async (t) => {
         const annotations = { readOnlyHint: true };
         const methods = [
             { method: "add", title: "Sum", description: "Sums up", annotations },
@@ -221,7 +221,7 @@ suite("a service that describes itself", { concurrency: true }, () => {
 // One after the other: the services run in this process, and so do the clocks.
 suite("a service that misbehaves", () => {
     for (const mode of Object.keys(modes)) {
-        test(`(${mode}) makes an error within its time and 100 ms, and is used again after`, async (t) => {
+        test(`threat-D8: (${mode}) makes an error within its time and 100 ms, and is used again after`, async (t) => {
             const service = await startService();
             const server = await start(t, service);
             await callToolWell(server, "shop.add", { a: 1, b: 2 });
@@ -270,7 +270,7 @@ suite("a service that misbehaves", () => {
         }, "the service is used again");
     });
 
-    test("by answering too much is stopped at the limit of an answer", async (t) => {
+    test("threat-D8: by answering too much is stopped at the limit of an answer", async (t) => {
         const service = await startService();
         const server = await start(t, service, {}, { limits: { answer_size: "64KB" } });
         const message = (n) => ({ message: "x".repeat(n) });

@@ -103,7 +103,7 @@ suite("POST /mcp/tools/invoke", { concurrency: true }, () => {
         assertRestError(answer, 500, "execution_error", /Node 99999 not found or not an article/);
     });
 
-    test("fault-B5: a method that cannot be run to its end tells nothing of the inside", async () => {
+    test("threat-D5, fault-B5: a method that cannot be run to its end tells nothing of the inside", async () => {
         const error = assertRestError(await invoke(server, "faults.segv", {}), 500, "execution_error");
         assert.doesNotMatch(error.message, /\.so|\/|signal|0x/i);
     });
@@ -187,7 +187,7 @@ suite("/mcp/tools/{name}", { concurrency: true }, () => {
         }
     });
 
-    test("fault-B1, row-D16: nothing but the tool of the address can be run", async () => {
+    test("threat-A6, fault-B1, row-D16: nothing but the tool of the address can be run", async () => {
         for (const method of ["test.caller", "test.unmarked", "test.scoped", "nope", "rpc.discover", ""]) {
             const answer = await post(server, tool("test.echo"), call(method, { message: "x" }, 7));
             const error = assertRpc(answer, 400, codes.invalid, 7);
@@ -272,7 +272,7 @@ suite("/mcp/tools/{name}", { concurrency: true }, () => {
         }
     });
 
-    test("fault-B3: GET runs nothing that may change something", async () => {
+    test("threat-A3, fault-B3: GET runs nothing that may change something", async () => {
         const message = call("test.caller", {}, 5);
         for (const target of [tool("test.caller") + query(message), `/jsonrpc${query(message)}`]) {
             const answer = await get(server, target);
@@ -387,7 +387,7 @@ suite("GET /jsonrpc", { concurrency: true }, () => {
     });
 });
 
-test("fault-B14: names stay apart, and a tool called list keeps its other doors", async (t) => {
+test("threat-D4, fault-B14: names stay apart, and a tool called list keeps its other doors", async (t) => {
     const names = ["a.b", "a_b", "describe", "invoke", "list", "x/y"];
     const many = await startMany(names);
     t.after(() => many.stop());

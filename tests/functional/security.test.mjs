@@ -61,7 +61,7 @@ suite("a server with the default lists", () => {
         }
     });
 
-    test("answers 421 to every foreign name on every path", async () => {
+    test("threat-A1: answers 421 to every foreign name on every path", async () => {
         const c = await Connection.open(server);
         for (const host of foreignHosts) {
             for (const target of routes) {
@@ -158,7 +158,7 @@ suite("a server with the default lists", () => {
         }
     });
 
-    test("answers 403 to a foreign or opaque origin on every path", async () => {
+    test("threat-A1: answers 403 to a foreign or opaque origin on every path", async () => {
         const origins = [
             "http://evil.example",
             "null",
@@ -196,7 +196,7 @@ suite("a server with the default lists", () => {
         }
     });
 
-    test("sends no header that would open it to other pages", async () => {
+    test("threat-A2: sends no header that would open it to other pages", async () => {
         for (const origin of [undefined, "http://localhost"]) {
             for (const method of ["GET", "OPTIONS"]) {
                 const text = request(method, "/echo", { Origin: origin });

@@ -74,7 +74,7 @@ suite("the limit for a head", { concurrency: true }, () => {
         });
     });
 
-    test("one byte at a time does not extend it", async () => {
+    test("threat-A7: one byte at a time does not extend it", async () => {
         await assertTakesTheLimit(async () => {
             const c = await Connection.open(server);
             drip(c, get("/echo", { "X-Pad": "x".repeat(2_000) }), 10);
@@ -156,7 +156,7 @@ suite("the limit for a body", { concurrency: true }, () => {
         });
     });
 
-    test("a body that drips below the rate is cut off", async () => {
+    test("threat-A7, fault-B10: a body that drips below the rate is cut off", async () => {
         await assertTakesTheLimit(async () => {
             const c = await Connection.open(server);
             await c.send(head);
@@ -262,7 +262,7 @@ suite("the limit for a reader", { concurrency: true }, () => {
         return c;
     }
 
-    test("a client that reads neither an answer nor a stream is cut off", async () => {
+    test("threat-A7: a client that reads neither an answer nor a stream is cut off", async () => {
         const one = await startTestServer({ write_ms: limit, min_rate: 100_000 });
         await assertTakesTheLimit(async () => {
             const stuck = await Promise.all([

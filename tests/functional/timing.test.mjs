@@ -69,7 +69,7 @@ function assertAlike(a, b, what) {
     return text;
 }
 
-test("forbidden is as unknown on every door, in bytes and in time", { timeout: 180_000 }, async (t) => {
+test("threat-C2: forbidden is as unknown on every door, in bytes and in time", { timeout: 180_000 }, async (t) => {
     const server = await startAccounts(); // bob lacks the permission that all tools of "echo" need
     const { token } = await server.token("bob");
     const random = randomFrom(1);
@@ -109,7 +109,7 @@ test("the measure finds a difference that is there", async () => {
 
 // Accounts have a few free guesses each, and so has an address: there are many of both. A hash takes
 // long, so that those which can differ in one way only are tried less often.
-test("accounts that exist, are blocked or have no password are as unknown ones", { timeout: 180_000 }, async (t) => {
+test("threat-C8: accounts that exist, are blocked or have no password are as unknown ones", { timeout: 180_000 }, async (t) => {
     const server = await startAccounts();
     const counts = { existing: 20, unknown: 20, blocked: 5, without: 5 };
     const perName = 4;

@@ -59,7 +59,7 @@ test("TLS 1.2 and 1.3 are spoken, and the handler knows", async () => {
     }
 });
 
-test("older versions are refused", async () => {
+test("threat-A12: older versions are refused", async () => {
     for (const version of ["TLSv1", "TLSv1.1"]) {
         const old = { minVersion: version, maxVersion: version, ciphers: "ALL:@SECLEVEL=0" };
         await assert.rejects(Connection.open(server, { tls: old }), /alert protocol version/i);

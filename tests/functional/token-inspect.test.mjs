@@ -129,7 +129,7 @@ test("what is not given is not checked, and said to be so", async () => {
     assert.equal((await inspect(untyped, [...all, "--accept-untyped"])).code, 0);
 });
 
-test("what a terminal would act on is shown as an escape", async () => {
+test("threat-B10: what a terminal would act on is shown as an escape", async () => {
     const token = makeToken("EdDSA", claims({ "a\u001b[31m": "\u202e\u009b\u007f\u2028", name: "Zoë" }));
     const { code, stdout } = await runCauseway(["token", "inspect", ...all], { input: token });
     assert.equal(code, 0);

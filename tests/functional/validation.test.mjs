@@ -123,7 +123,7 @@ suite("a result that breaks its schema", { concurrency: true }, () => {
     const lies = [{ id: "s3cret" }, "s3cret", { mail: "s3cret" }, ["s3cret"], [1, 2], null, 5];
 
     for (const lie of lies) {
-        test(`check-104: ${JSON.stringify(lie)} stays in the server`, async () => {
+        test(`threat-D5, check-104: ${JSON.stringify(lie)} stays in the server`, async () => {
             const params = { result: lie };
             const answer = await rpc(server, { method: "checked.claim", params, id: 1 });
             const error = assertRpcError(answer, 500, -32603, 1);

@@ -97,7 +97,7 @@ test("a token with the scope sees it and can call it on every door", async () =>
     assert.doesNotMatch(JSON.stringify(tool), /visibility|hide"/);
 });
 
-test("a revoked token sees it no longer", async () => {
+test("threat-C13: a revoked token sees it no longer", async () => {
     const { id, token } = await server.token("bob", "--scope", "content:read");
     const look = () => get(server, `/mcp/tools/describe?name=${hidden}`, bearer(token));
     assert.equal((await look()).status, 200);

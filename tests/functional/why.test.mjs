@@ -71,7 +71,7 @@ suite("causeway why", () => {
         assert.equal(JSON.parse(anonymous.stdout).call, "hidden");
     });
 
-    test("agrees with the running server, for everybody and everything (threat-C1)", async () => {
+    test("threat-C1: agrees with the running server, for everybody and everything", async () => {
         const { token } = await server.token("alice", "--scope", "content:read", "--scope", "content:write");
         const who = [
             [["--as", "alice"], basic("alice", "s3cret")],

@@ -142,7 +142,7 @@ static void the_issuer_is_exact(void **state)
     assert_int_equal(judge_with("iss", "\"iss\":null"), CW_TOKEN_NO_ISSUER);
 }
 
-static void the_audience_has_one_of_ours(void **state)
+static void threat_C5_the_audience_has_one_of_ours(void **state)
 {
     static const char *const good[] = {"\"urn:causeway\"", "[\"x\",\"" RESOURCE "\"]",
                                        "[\"" RESOURCE "\"]"};
@@ -550,7 +550,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_good_token_is_accepted),
         T(the_issuer_is_exact),
-        T(the_audience_has_one_of_ours),
+        T(threat_C5_the_audience_has_one_of_ours),
         T(lists_have_ceilings),
         T(times_are_kept_to_with_leeway),
         T(the_type_is_that_of_an_access_token),

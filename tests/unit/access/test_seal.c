@@ -52,7 +52,7 @@ static void the_same_is_never_sealed_the_same(void **state)
 }
 
 /* Every character replaced by every other one, cut anywhere, and lengthened. */
-static void nothing_changed_can_be_opened(void **state)
+static void threat_C4_nothing_changed_can_be_opened(void **state)
 {
     (void)state;
     cw_arena a;
@@ -84,7 +84,7 @@ static void nothing_changed_can_be_opened(void **state)
     cw_arena_done(&a);
 }
 
-static void another_purpose_or_key_does_not_open_it(void **state)
+static void threat_C4_another_purpose_or_key_does_not_open_it(void **state)
 {
     (void)state;
     cw_arena a;
@@ -141,8 +141,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_sealed_can_be_opened),
         cmocka_unit_test(the_same_is_never_sealed_the_same),
-        cmocka_unit_test(nothing_changed_can_be_opened),
-        cmocka_unit_test(another_purpose_or_key_does_not_open_it),
+        cmocka_unit_test(threat_C4_nothing_changed_can_be_opened),
+        cmocka_unit_test(threat_C4_another_purpose_or_key_does_not_open_it),
         cmocka_unit_test(equal_secrets_make_equal_keys),
         cmocka_unit_test(sealing_survives_failed_allocations),
     };

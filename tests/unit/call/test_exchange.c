@@ -202,6 +202,32 @@ static void a_waiter_may_call_again_while_it_is_told(void **state)
     world_done();
 }
 
+/* With room for one call only: the one that is over does not count. */
+static void a_waiter_may_call_again_in_the_place_of_its_call(void **state)
+{
+    static const struct {
+        uint32_t calls, per_tool, per_source;
+    } rows[] = {{1, 0, 0}, {4, 1, 0}, {4, 0, 1}};
+    (void)state;
+    for (size_t i = 0; i < CW_COUNT(rows); i++) {
+        waiter wt;
+        begin(1000);
+        w.settings.calls = rows[i].calls;
+        w.settings.limits = (cw_call_limits){.is_any = true,
+                                             .calls_per_tool = rows[i].per_tool,
+                                             .calls_per_source = rows[i].per_source};
+        assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
+        world_turn(3);
+        waiter_init(&wt);
+        wt.on_done = call_again;
+        assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
+        fake_result(fake_running(w.source), "1");
+        assert_int_equal(wt.n_done, 1);
+        assert_int_equal(w.bl->n_running, 0);
+        world_done();
+    }
+}
+
 static void a_warm_call_allocates_nothing_in_the_exchange(void **state)
 {
     (void)state;
@@ -395,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_handle_of_nothing_does_nothing),
         cmocka_unit_test(a_call_that_takes_too_long_is_cancelled),
         cmocka_unit_test(a_waiter_may_call_again_while_it_is_told),
+        cmocka_unit_test(a_waiter_may_call_again_in_the_place_of_its_call),
         cmocka_unit_test(a_warm_call_allocates_nothing_in_the_exchange),
         cmocka_unit_test(every_end_in_every_state_is_clean),
         cmocka_unit_test(a_detached_call_ends_with_the_loop),

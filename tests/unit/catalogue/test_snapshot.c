@@ -177,7 +177,7 @@ static void assert_left_out(const cw_method *taken, size_t n_taken, const cw_met
     cw_snapshot_unref(s);
 }
 
-static void an_id_is_offered_once(void **state)
+static void threat_D4_an_id_is_offered_once(void **state)
 {
     (void)state;
     const cw_method taken[] = {method("x", false)};
@@ -187,7 +187,7 @@ static void an_id_is_offered_once(void **state)
     assert_left_out(taken, 1, twice, 3, "method 'own': also offered by 'others'");
 }
 
-static void a_tool_name_is_taken_once(void **state)
+static void threat_D4_a_tool_name_is_taken_once(void **state)
 {
     (void)state;
     const cw_method taken[] = {method("a.b", true)};
@@ -465,8 +465,8 @@ int main(void)
         cmocka_unit_test(entries_are_sorted_and_found),
         cmocka_unit_test(a_snapshot_keeps_its_sources),
         cmocka_unit_test(the_tools_of_the_same_source_stay_the_same),
-        cmocka_unit_test(an_id_is_offered_once),
-        cmocka_unit_test(a_tool_name_is_taken_once),
+        cmocka_unit_test(threat_D4_an_id_is_offered_once),
+        cmocka_unit_test(threat_D4_a_tool_name_is_taken_once),
         cmocka_unit_test(a_method_that_cannot_be_published_is_named),
         cmocka_unit_test(equal_needs_share_a_class),
         cmocka_unit_test(ten_thousand_methods_build_quickly),

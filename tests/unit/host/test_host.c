@@ -612,6 +612,8 @@ static void all_mistakes_are_reported_at_once(void **state)
     assert_int_equal(lines, 6);
 }
 
+#define BRACKETS_21 "[[[[[[[[[[[[[[[[[[[[["
+
 static void call_runs_one_method(void **state)
 {
     (void)state;
@@ -629,6 +631,12 @@ static void call_runs_one_method(void **state)
     assert_int_equal(run_host(out, (const char *const[]){"--call", "test.echo", path, "[1]", NULL}),
                      1);
     assert_string_equal(out, "causeway-plugin-host: params: must be an object\n");
+    /* As deep as can be read, and then a level deeper. */
+    char deep[] = "{\"a\":" BRACKETS_21 BRACKETS_21 BRACKETS_21 "1]]]]]]]]]]]]]]]]]]]]]"
+                  "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}";
+    assert_int_equal(run_host(out, (const char *const[]){"--call", "test.echo", path, deep, NULL}),
+                     1);
+    assert_non_null(strstr(out, "deep"));
     assert_int_equal(run_host(out, (const char *const[]){"--call", "test.caller", "--caller",
                                                          "{\"name\":\"eve\"}", path, NULL}),
                      0);

@@ -213,6 +213,10 @@ static void misuse(cw_call *call)
     else if (how == 22) {
         cw_content_annotate(call, "{\"priority\":1}");
         cw_content_annotate(call, "{\"priority\":1}");
+    } else if (how == 23) {
+        char uri[CW_RESOURCE_MAX_URI + 2] = "x:";
+        memset(uri + 2, 'y', sizeof(uri) - 3);
+        cw_resource_updated(call, uri);
     }
     assert_true(cw_call_has_failed(call));
     cw_content_text(call, "last");
@@ -221,7 +225,7 @@ static void misuse(cw_call *call)
 static void a_misuse_is_an_internal_error(void **state)
 {
     (void)state;
-    for (int how = 0; how <= 22; how++) {
+    for (int how = 0; how <= 23; how++) {
         char request[64];
         snprintf(request, sizeof(request), "{\"params\":{\"how\":%d}}", how);
         assert_string_equal(answer(misuse, request), INTERNAL);
@@ -281,6 +285,22 @@ static void a_resource_knows_its_address(void **state)
         "result\":null,\"content\":[{\"type\":\"text\",\"text\":\"x:y\"},"
         "{\"type\":\"resource\",\"resource\":{\"uri\":\"x:y\",\"mimeType\":\"a/b\","
         "\"blob\":\"eA==\"}}]}");
+}
+
+/* The address of a template with an argument that needs three times its room. */
+static void an_address_that_does_not_fit_is_a_limit(void **state)
+{
+    (void)state;
+    static const char too_large[] =
+        "error\":{\"code\":-32603,\"message\":\"result is larger than 32768 bytes\"}}";
+    char value[12001], request[12100];
+    memset(value, '/', sizeof(value) - 1);
+    value[sizeof(value) - 1] = '\0';
+    snprintf(request, sizeof(request), "{\"params\":{\"a\":\"%s\",\"b\":\"\"}}", value);
+    assert_string_equal(answer_of(add_own, &template, request), too_large);
+    /* A method that passes it on has made no mistake. */
+    snprintf(request, sizeof(request), "{\"params\":{\"a\":\"%s\",\"b\":\"\",\"bytes\":1}}", value);
+    assert_string_equal(answer_of(add_own, &template, request), too_large);
 }
 
 /* ---- questions ---- */
@@ -614,6 +634,7 @@ int main(void)
         cmocka_unit_test(a_misuse_is_an_internal_error),
         cmocka_unit_test(content_has_a_ceiling),
         cmocka_unit_test(a_resource_knows_its_address),
+        cmocka_unit_test(an_address_that_does_not_fit_is_a_limit),
         cmocka_unit_test(open_questions_take_the_place_of_a_result),
         cmocka_unit_test(answers_end_the_questions),
         cmocka_unit_test(every_kind_can_be_asked),

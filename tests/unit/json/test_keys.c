@@ -100,7 +100,7 @@ static double milliseconds(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-static void chosen_collisions_cost_nothing(void **state)
+static void threat_B3_chosen_collisions_cost_nothing(void **state)
 {
     /* The unseeded hash looks at eight bytes on either side: all of these collide in it. */
     enum { N = 100000 };
@@ -160,7 +160,7 @@ int main(void)
         arena_test(keys_differ_by_every_byte),
         arena_test(duplicates_are_kept_when_allowed_and_the_last_wins),
         arena_test(nested_large_objects_do_not_mix),
-        arena_test(chosen_collisions_cost_nothing),
+        arena_test(threat_B3_chosen_collisions_cost_nothing),
         cmocka_unit_test(tables_survive_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,7 +150,7 @@ static void no_option_goes_beyond_the_depth_ceiling(void **state)
     assert_int_equal(try_read(*state, deeper, &opts, &root), CW_LIMIT);
 }
 
-static void depth_bombs_fail_at_once(void **state)
+static void threat_B1_depth_bombs_fail_at_once(void **state)
 {
     static const size_t sizes[] = {65, 10000, 1000000};
     static const char *const openings[] = {"[", "{\"a\":", "[{\"a\":[", "[[],"};
@@ -227,7 +227,7 @@ static size_t memory_for(const char *part, size_t times)
     return tenfold; /* tenths of the source's size */
 }
 
-static void memory_stays_within_its_promise(void **state)
+static void threat_B4_memory_stays_within_its_promise(void **state)
 {
     (void)state;
     assert_true(memory_for("1", 500000) <= 100);
@@ -302,10 +302,10 @@ int main(void)
         arena_test(numbers_keep_their_text_and_carry_their_class),
         arena_test(the_depth_ceiling_is_reached_exactly),
         arena_test(no_option_goes_beyond_the_depth_ceiling),
-        arena_test(depth_bombs_fail_at_once),
+        arena_test(threat_B1_depth_bombs_fail_at_once),
         arena_test(the_byte_ceiling_is_reached_exactly),
         arena_test(the_member_ceiling_is_reached_exactly),
-        cmocka_unit_test(memory_stays_within_its_promise),
+        cmocka_unit_test(threat_B4_memory_stays_within_its_promise),
         arena_test(the_ceiling_of_the_arena_is_kept),
         arena_test(reading_survives_every_failed_allocation),
     };

@@ -31,7 +31,7 @@ static void spans_are_the_bytes_of_the_source(void **state)
     cw_buf_done(&b);
 }
 
-static void members_are_found_by_their_exact_name(void **state)
+static void threat_B2_members_are_found_by_their_exact_name(void **state)
 {
     const cw_json *v = must_read(*state, "{\"a\":1,\"ab\":2,\"\":3,\"A\":4,\"abcdefghijklmnop\":5,"
                                          "\"nested\":{\"deep\":6},\"last\":7}");
@@ -104,7 +104,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         arena_test(types_have_the_names_of_json_schema),
         arena_test(spans_are_the_bytes_of_the_source),
-        arena_test(members_are_found_by_their_exact_name),
+        arena_test(threat_B2_members_are_found_by_their_exact_name),
         arena_test(elements_are_found_by_index),
         arena_test(counts_and_firsts_of_scalars_are_nothing),
         cmocka_unit_test(key_hashes_tell_most_names_apart),

@@ -99,7 +99,7 @@ static void close_child(void)
     run_until(&n_closed, 1);
 }
 
-static void a_child_gets_its_descriptors_and_environment_and_no_others(void **state)
+static void threat_D7_a_child_gets_its_descriptors_and_environment_and_no_others(void **state)
 {
     (void)state;
     int out[2], other[2];
@@ -325,7 +325,7 @@ int main(void)
         dup2(0, fd);
     fcntl(0, F_DUPFD, 20);
     const struct CMUnitTest tests[] = {
-        T(a_child_gets_its_descriptors_and_environment_and_no_others),
+        T(threat_D7_a_child_gets_its_descriptors_and_environment_and_no_others),
         T(swapped_descriptors_arrive_in_their_places),
         T(signals_are_at_their_default_and_unblocked),
         T(an_exit_is_told_with_its_reason),

@@ -79,6 +79,13 @@ static void the_client_is_the_last_that_is_no_proxy(void **state)
         {"203.0.113.9:4711, 10.1.2.3", "203.0.113.9"},
         {"[2001:db9::1]:80", "2001:db9::1"},
         {"2001:db9::1", "2001:db9::1"},
+        {"::ffff:203.0.113.9", "203.0.113.9"},
+        {"::ffff:cb00:7109, ::ffff:10.1.2.3", "203.0.113.9"},
+        {"[::ffff:203.0.113.9]:443", "203.0.113.9"},
+        {"64:ff9b::203.0.113.9", "64:ff9b::cb00:7109"},
+        {"203.0.113.9:", "203.0.113.9"},
+        {"203.0.113.9:1:2", NULL},
+        {"::ffff:203.0.113.9:443", NULL},
         {"10.1.2.3", NULL},
         {"", NULL},
         {"1.2.3.4, unknown", NULL},
@@ -97,6 +104,7 @@ static void the_client_is_the_last_that_is_no_proxy(void **state)
             continue;
         cw_address_format_host(&a, text, sizeof text);
         assert_string_equal(text, cases[i].client);
+        assert_int_equal(a.sa.ss_family, strchr(cases[i].client, ':') ? AF_INET6 : AF_INET);
     }
     cw_proxies_free(p);
 }

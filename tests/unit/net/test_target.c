@@ -104,7 +104,7 @@ static void bad_escapes_are_refused(void **state)
     REFUSED("/%u0041");
 }
 
-static void encoded_separators_and_controls_are_refused(void **state)
+static void threat_D10_encoded_separators_and_controls_are_refused(void **state)
 {
     (void)state;
     REFUSED("/a%2fb");
@@ -137,7 +137,7 @@ static void ill_formed_utf8_is_refused(void **state)
     REFUSED("/%f4%90%80%80");
 }
 
-static void dot_segments_are_refused_however_written(void **state)
+static void threat_D10_dot_segments_are_refused_however_written(void **state)
 {
     (void)state;
     REFUSED("/.");
@@ -337,9 +337,9 @@ int main(void)
         cmocka_unit_test(a_query_is_cut_off_and_kept_as_sent),
         cmocka_unit_test(escapes_are_decoded_once),
         cmocka_unit_test(bad_escapes_are_refused),
-        cmocka_unit_test(encoded_separators_and_controls_are_refused),
+        cmocka_unit_test(threat_D10_encoded_separators_and_controls_are_refused),
         cmocka_unit_test(ill_formed_utf8_is_refused),
-        cmocka_unit_test(dot_segments_are_refused_however_written),
+        cmocka_unit_test(threat_D10_dot_segments_are_refused_however_written),
         cmocka_unit_test(empty_segments_are_kept_but_not_the_first),
         cmocka_unit_test(characters_outside_the_grammar_are_refused),
         cmocka_unit_test(the_asterisk_form_is_itself),

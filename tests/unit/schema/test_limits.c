@@ -27,7 +27,7 @@ static char *nested(const char *open, const char *middle, const char *close, siz
     return text;
 }
 
-static void schemas_nest_only_so_deep(void **state)
+static void threat_B6_schemas_nest_only_so_deep(void **state)
 {
     (void)state;
     cw_err err;
@@ -58,7 +58,7 @@ static char *many_properties(size_t n, const char *value)
     return text;
 }
 
-static void subschemas_are_counted(void **state)
+static void threat_B6_subschemas_are_counted(void **state)
 {
     (void)state;
     cw_err err;
@@ -104,7 +104,7 @@ static void references_in_a_row_are_counted(void **state)
     free(text);
 }
 
-static void endless_recursion_is_neither_valid_nor_invalid(void **state)
+static void threat_B6_endless_recursion_is_neither_valid_nor_invalid(void **state)
 {
     (void)state;
     const char *loops[] = {
@@ -148,7 +148,7 @@ static void a_limit_under_not_is_not_valid(void **state)
 }
 
 /* Each level refers to the next one twice: 2^40 evaluations without a budget. */
-static void a_bomb_of_references_ends_in_time(void **state)
+static void threat_B6_a_bomb_of_references_ends_in_time(void **state)
 {
     (void)state;
     cw_buf b;
@@ -166,7 +166,7 @@ static void a_bomb_of_references_ends_in_time(void **state)
     free(text);
 }
 
-static void hostile_patterns_end_in_time_and_are_not_valid(void **state)
+static void threat_B5_hostile_patterns_end_in_time_and_are_not_valid(void **state)
 {
     (void)state;
     const char *text = "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\"";
@@ -266,14 +266,14 @@ static void divisors_have_a_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schemas_nest_only_so_deep),
-        cmocka_unit_test(subschemas_are_counted),
+        cmocka_unit_test(threat_B6_schemas_nest_only_so_deep),
+        cmocka_unit_test(threat_B6_subschemas_are_counted),
         cmocka_unit_test(documents_have_a_size),
         cmocka_unit_test(references_in_a_row_are_counted),
-        cmocka_unit_test(endless_recursion_is_neither_valid_nor_invalid),
+        cmocka_unit_test(threat_B6_endless_recursion_is_neither_valid_nor_invalid),
         cmocka_unit_test(a_limit_under_not_is_not_valid),
-        cmocka_unit_test(a_bomb_of_references_ends_in_time),
-        cmocka_unit_test(hostile_patterns_end_in_time_and_are_not_valid),
+        cmocka_unit_test(threat_B6_a_bomb_of_references_ends_in_time),
+        cmocka_unit_test(threat_B5_hostile_patterns_end_in_time_and_are_not_valid),
         cmocka_unit_test(ten_thousand_properties_and_required_names_are_fine),
         cmocka_unit_test(long_arrays_are_unique_in_time),
         cmocka_unit_test(deep_instances_are_followed_to_the_limit),

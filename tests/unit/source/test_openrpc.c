@@ -521,6 +521,61 @@ static void references_inside_a_schema_stay_inside_it(void **state)
                   "$defs/Own\"}]}}}");
 }
 
+static void what_holds_for_all_arguments_has_the_params_inside(void **state)
+{
+    (void)state;
+    reading r = read_method("\"params\":[{\"name\":\"x\",\"required\":true,\"schema\":{\"type\":"
+                            "\"string\"}},{\"name\":\"y\"}],\"x-input\":{\"maxProperties\":1}");
+    assert_text(r.methods[0].input, "{\"maxProperties\":1,\"type\":\"object\",\"properties\":{"
+                                    "\"x\":{\"type\":\"string\"},\"y\":{}},\"required\":[\"x\"]}");
+    done(&r);
+    r = read_method("\"x-input\":{}");
+    assert_text(r.methods[0].input, "{\"type\":\"object\",\"properties\":{}}");
+    done(&r);
+    r = read_method("\"params\":[{\"name\":\"x\",\"schema\":{\"type\":\"string\"}}]");
+    assert_int_equal(r.methods[0].input.n, 0);
+    done(&r);
+}
+
+static void params_keep_their_references_and_descriptions_among_all_arguments(void **state)
+{
+    (void)state;
+    reading r = read_method(
+        "\"params\":[{\"name\":\"a/b\",\"description\":\"Who.\",\"schema\":{\"$ref\":"
+        "\"#/$defs/n\",\"$defs\":{\"n\":{\"type\":\"integer\"}}}},{\"name\":\"c\",\"description\":"
+        "\"All.\",\"schema\":true}],\"x-input\":{\"anyOf\":[{\"$ref\":\"#/$defs/o\"}],\"$defs\":"
+        "{\"o\":{}}}");
+    assert_text(
+        r.methods[0].input,
+        "{\"anyOf\":[{\"$ref\":\"#/$defs/o\"}],\"$defs\":{\"o\":{}},\"type\":\"object\","
+        "\"properties\":{\"a/b\":{\"$ref\":\"#/properties/a~1b/$defs/n\",\"$defs\":{\"n\":"
+        "{\"type\":\"integer\"}},\"description\":\"Who.\"},\"c\":{\"description\":\"All.\"}}}");
+    /* What the param itself says is untouched: it is a root of its own. */
+    assert_text(r.methods[0].params[0].schema,
+                "{\"$ref\":\"#/$defs/n\",\"$defs\":{\"n\":{\"type\":\"integer\"}}}");
+    done(&r);
+}
+
+static void the_dialect_of_a_param_holds_for_all_arguments(void **state)
+{
+    (void)state;
+    static const char params[] =
+        "\"params\":[{\"name\":\"x\"},{\"name\":\"y\",\"schema\":{\"$schema\":"
+        "\"http://json-schema.org/draft-07/schema#\"}}],";
+    char text[512];
+    snprintf(text, sizeof text, "%s\"x-input\":{}", params);
+    reading r = read_method(text);
+    assert_text(r.methods[0].input,
+                "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"type\":\"object\","
+                "\"properties\":{\"x\":{},\"y\":{}}}");
+    done(&r);
+    snprintf(text, sizeof text, "%s\"x-input\":{\"$schema\":\"u:v\"}", params);
+    r = read_method(text);
+    assert_text(r.methods[0].input, "{\"$schema\":\"u:v\",\"type\":\"object\","
+                                    "\"properties\":{\"x\":{},\"y\":{}}}");
+    done(&r);
+}
+
 static void references_that_lead_nowhere_are_named(void **state)
 {
     (void)state;
@@ -745,7 +800,9 @@ static void every_failed_allocation_is_reported(void **state)
         "{" COMPONENTS "\"methods\":[",
         "{\"name\":\"m%\",\"params\":[{\"name\":\"x\",\"schema\":{\"anyOf\":[{\"$ref\":\"#/"
         "components/schemas/Tree\"},{\"$ref\":\"#/components/other/Id\"},{\"$ref\":\"#/components/"
-        "schemas/Own\"}]}}],\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[\"s\"]}}},"
+        "schemas/"
+        "Own\"}]}}],\"x-input\":{\"maxProperties\":1},\"x-mcp-tool\":{\"annotations\":{\"auth\":{"
+        "\"scopes\":[\"s\"]}}},"
         "\"x-access\":{\"permissions\":[\"p\",\"q\"]}}",
         10, "]}");
     const cw_json *doc = NULL;
@@ -789,6 +846,9 @@ int main(void)
         cmocka_unit_test(definitions_have_names_of_their_own),
         cmocka_unit_test(white_space_between_tokens_goes),
         cmocka_unit_test(references_inside_a_schema_stay_inside_it),
+        cmocka_unit_test(what_holds_for_all_arguments_has_the_params_inside),
+        cmocka_unit_test(params_keep_their_references_and_descriptions_among_all_arguments),
+        cmocka_unit_test(the_dialect_of_a_param_holds_for_all_arguments),
         cmocka_unit_test(references_that_lead_nowhere_are_named),
         cmocka_unit_test(documents_have_a_number_of_methods),
         cmocka_unit_test(methods_have_a_number_of_params),

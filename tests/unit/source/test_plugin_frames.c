@@ -14,6 +14,7 @@ static cw_arena arena;
 static cw_sink sink;
 static cw_source_call call;
 static const cw_plugin plugin; /* without anybody who wants news */
+static size_t n_uri;
 static int n_progress, n_log;
 static double total;
 static char text[64];
@@ -49,6 +50,7 @@ static int set_up(void **state)
     sink.ops = &ops;
     call = (cw_source_call){.sink = &sink, .wants_progress = true};
     n_progress = n_log = 0;
+    n_uri = 0;
     return 0;
 }
 
@@ -94,12 +96,65 @@ static void anything_else_is_no_answer(void **state)
         "{\"error\":{\"code\":1.5,\"message\":\"m\"}}",
         "{\"result\":1}x",
         "{\"result\":1,\"result\":2}",
+        "{\"result\":1,\"content\":{}}",
+        "{\"result\":1,\"content\":[5]}",
+        "{\"result\":1,\"content\":[{}]}",
+        "{\"result\":1,\"content\":[[]]}",
+        "{\"result\":1,\"content\":[{\"type\":5}]}",
+        "{\"result\":1,\"content\":[{\"type\":\"text\"},null]}",
+        "{\"result\":1,\"content\":[{\"type\":\"text\",\"role\":\"system\"}]}",
+        "{\"result\":1,\"content\":[{\"type\":\"text\",\"role\":{\"a\":1}}]}",
+        "{\"asks\":{},\"state\":5}",
+        "{\"asks\":{\"a\":{}}}",
+        "{\"asks\":{}}",
+        "{\"asks\":[]}",
     };
     for (size_t i = 0; i < CW_COUNT(wrong); i++) {
         cw_outcome out;
         if (cw_plugin_read_answer(cw_str_from(wrong[i]), &arena, &out) != CW_PARSE)
             fail_msg("'%s' was taken", wrong[i]);
     }
+}
+
+static void blocks_of_content_have_a_type_and_perhaps_a_role(void **state)
+{
+    (void)state;
+    static const char *const right[] = {
+        "{\"result\":1,\"content\":[]}",
+        "{\"result\":null,\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"new\"}]}",
+        "{\"result\":1,\"content\":[{\"role\":\"user\",\"type\":\"text\"},"
+        "{\"role\":\"assistant\",\"type\":\"text\"}]}",
+    };
+    for (size_t i = 0; i < CW_COUNT(right); i++) {
+        cw_outcome out;
+        if (cw_plugin_read_answer(cw_str_from(right[i]), &arena, &out) != CW_OK)
+            fail_msg("'%s' was refused", right[i]);
+        assert_true(cw_json_is(out.content, CW_JSON_ARRAY));
+    }
+}
+
+/* An answer with a question and a state of n bytes. */
+static cw_code read_state(size_t n, cw_outcome *ret)
+{
+    cw_buf b;
+    cw_buf_init(&b, 1 << 20);
+    cw_buf_add(&b, CW_STR("{\"asks\":{\"a\":{\"method\":\"roots/list\"}},\"state\":\""));
+    for (size_t i = 0; i < n; i++)
+        cw_buf_add_char(&b, 's');
+    cw_buf_add(&b, CW_STR("\"}"));
+    cw_code rc = cw_plugin_read_answer(cw_buf_str(&b), &arena, ret);
+    cw_buf_done(&b);
+    return rc;
+}
+
+static void a_state_has_a_ceiling(void **state)
+{
+    (void)state;
+    cw_outcome out;
+    assert_int_equal(read_state(CW_PLUGIN_MAX_STATE, &out), CW_OK);
+    assert_int_equal(out.kind, CW_OUTCOME_ASKS);
+    assert_int_equal(out.state.n, CW_PLUGIN_MAX_STATE);
+    assert_int_equal(read_state(CW_PLUGIN_MAX_STATE + 1, &out), CW_PARSE);
 }
 
 static void an_answer_beyond_the_arena_is_a_limit(void **state)
@@ -156,6 +211,38 @@ static void notices_that_mean_nothing_are_told_apart(void **state)
     assert_int_equal(n_progress + n_log, 0);
 }
 
+static void on_news(cw_news_port *port, const cw_news *news)
+{
+    (void)port;
+    n_uri = news->uri.n;
+}
+
+static cw_code announce(size_t n)
+{
+    static cw_news_port port = {.tell = on_news};
+    static cw_plugin listened;
+    cw_buf b;
+    listened.base.news = &port;
+    cw_buf_init(&b, 1 << 20);
+    cw_buf_add(&b, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"$/updated\",\"params\":{\"uri\":\""));
+    for (size_t i = 0; i < n; i++)
+        cw_buf_add_char(&b, 'u');
+    cw_buf_add(&b, CW_STR("\"}}"));
+    cw_code rc = cw_plugin_read_notice(&listened, cw_buf_str(&b), NULL, &arena);
+    cw_buf_done(&b);
+    return rc;
+}
+
+static void an_announced_address_has_a_ceiling(void **state)
+{
+    (void)state;
+    assert_int_equal(announce(CW_RESOURCE_MAX_URI), CW_OK);
+    assert_int_equal(n_uri, CW_RESOURCE_MAX_URI);
+    n_uri = 0;
+    assert_int_equal(announce(CW_RESOURCE_MAX_URI + 1), CW_PARSE);
+    assert_int_equal(n_uri, 0);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -163,9 +250,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(answers_are_results_or_errors),
         T(anything_else_is_no_answer),
+        T(blocks_of_content_have_a_type_and_perhaps_a_role),
+        T(a_state_has_a_ceiling),
         T(an_answer_beyond_the_arena_is_a_limit),
         T(notices_reach_the_sink),
         T(notices_that_mean_nothing_are_told_apart),
+        T(an_announced_address_has_a_ceiling),
     };
     return cmocka_run_group_tests_name("source/plugin_frames", tests, NULL, NULL);
 }

@@ -104,7 +104,8 @@ static cw_arena judge_arena;
 
 static cw_outcome judge(unsigned status, const char *body)
 {
-    cw_client_answer answer = {status, CW_STR("application/json"), cw_str_from(body)};
+    cw_client_answer answer = {
+        .status = status, .type = CW_STR("application/json"), .body = cw_str_from(body)};
     cw_remote_reply reply = {CW_CLIENT_OK, &answer, ""};
     cw_outcome o;
     cw_arena_reset(&judge_arena);

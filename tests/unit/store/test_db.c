@@ -296,7 +296,9 @@ static void an_older_database_is_brought_up_to_date(void **state)
     cw_db *db = open_db();
     int64_t id = add_account(db, "alice");
     cw_db_close(db);
-    run_sql("DROP TABLE cache_order; DROP TABLE secret; PRAGMA user_version = 1");
+    run_sql("DROP TABLE cache_order; DROP TABLE secret; DROP TABLE session;"
+            "DROP TRIGGER session_of_account; DROP TRIGGER session_of_new_role;"
+            "DROP TRIGGER session_of_old_role; PRAGMA user_version = 1");
     db = open_db();
     assert_int_equal(cw_db_order(db, CW_STR("rebuild"), 5, &err), CW_OK);
     char roles[200] = "";

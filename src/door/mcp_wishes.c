@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp_wishes.c - subscriptions/listen: what a modern client wants to be told of, as far as it is
+ * there. */
+#include "door/mcp_listen.h"
+#include "json/write.h"
+
+/* Resources of one subscription. */
+#define URIS_MAX 1000u
+
+typedef cw_mcp_listener listener;
+
+/* The resources that the caller sees of those that it named. CW_PARAMS: too many. */
+static cw_code take_uris(const cw_mcp_request *r, listener *l, const cw_json *named)
+{
+    uint32_t n = cw_json_is(named, CW_JSON_ARRAY) ? cw_json_count(named) : 0, found = 0;
+    if (n > URIS_MAX)
+        return CW_PARAMS;
+    cw_str *uris = n ? cw_arena_calloc(r->port->arena, n, sizeof *uris) : NULL;
+    if (n && !uris)
+        return CW_NOMEM;
+    cw_arena scratch;
+    cw_arena_init(&scratch, SIZE_MAX / 2);
+    cw_code rc = CW_OK;
+    for (const cw_json *v = n ? cw_json_first(named) : NULL; v && rc != CW_NOMEM;
+         v = cw_json_next(v)) {
+        const cw_entry *entry;
+        cw_str variables;
+        if (!cw_json_is(v, CW_JSON_STRING))
+            continue;
+        rc = cw_mcp_find_resource(r->item->turn->opts.view, cw_json_text(v), &scratch, &entry,
+                                  &variables);
+        if (rc == CW_OK)
+            uris[found++] = cw_json_text(v);
+    }
+    cw_arena_done(&scratch);
+    l->uris = uris;
+    l->n_uris = l->next_uri = found;
+    return rc == CW_NOMEM ? CW_NOMEM : CW_OK;
+}
+
+static void take_lists(listener *l, const cw_json *wishes)
+{
+    for (size_t i = 0; i < CW_MCP_CHANGES; i++) {
+        if (cw_json_is(cw_json_get(wishes, cw_mcp_changes[i].wish), CW_JSON_TRUE))
+            l->wants |= (uint8_t)cw_mcp_changes[i].list;
+    }
+}
+
+/* What is honoured of the wishes. */
+static void write_honoured(cw_json_writer *w, const listener *l)
+{
+    cw_json_open_object(w);
+    for (size_t i = 0; i < CW_MCP_CHANGES; i++) {
+        if (l->wants & cw_mcp_changes[i].list)
+            cw_json_add_bool_member(w, cw_mcp_changes[i].wish, true);
+    }
+    if (l->n_uris) {
+        cw_json_add_key(w, CW_STR("resourceSubscriptions"));
+        cw_json_open_array(w);
+        for (uint32_t i = 0; i < l->n_uris; i++)
+            cw_json_add_string(w, l->uris[i]);
+        cw_json_close(w);
+    }
+    cw_json_close(w);
+}
+
+/* The first thing that is said. `b` is made. CW_PARAMS: the stream cannot take so much at once. */
+static cw_code write_acknowledgement(const cw_mcp_request *r, const listener *l, cw_buf *b)
+{
+    size_t most = cw_mcp_config(r->item->turn->opts.bl)->limits.stream_queue / 2;
+    cw_json_writer w;
+    cw_mcp_open_notice(&w, b, CW_STR("notifications/subscriptions/acknowledged"));
+    cw_json_add_key(&w, CW_STR("notifications"));
+    write_honoured(&w, l);
+    cw_json_add_key(&w, CW_STR("_meta"));
+    cw_json_open_object(&w);
+    cw_json_add_key(&w, CW_STR(CW_MCP_META("subscriptionId")));
+    cw_json_add_span(&w, r->item->id);
+    cw_json_close(&w);
+    cw_json_close(&w);
+    cw_json_close(&w);
+    if (cw_json_writer_end(&w, NULL))
+        return CW_NOMEM;
+    return b->n > most ? CW_PARAMS : CW_OK;
+}
+
+/* Have it known by its request's id, for a client that may take it back. */
+static cw_code enter_by_id(const cw_mcp_request *r, listener *l)
+{
+    if (!r->session->is_named)
+        return CW_OK;
+    cw_str key = cw_mcp_call_key(r->session, r->item->id, r->port->arena);
+    if (!key.p)
+        return CW_NOMEM;
+    cw_mcp_link_add(cw_mcp_desk_of(r->door, r->port->loop)->calls, &l->link, key);
+    return CW_OK;
+}
+
+static void refuse(const cw_mcp_request *r, cw_code rc)
+{
+    if (rc == CW_PARAMS)
+        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "resourceSubscriptions are too many or too long");
+    else if (rc == CW_LIMIT)
+        cw_mcp_fail(r->item, 503, CW_RPC_INTERNAL, "Too many subscriptions are open");
+    else
+        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+}
+
+static void open_stream(const cw_mcp_request *r, const cw_json *wishes)
+{
+    const cw_turn_opts *opts = &r->item->turn->opts;
+    listener *l;
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_code rc = cw_mcp_listener_new(r->door, r->port, opts->bl, opts->view, &l);
+    if (!rc)
+        rc = take_uris(r, l, cw_json_get(wishes, CW_STR("resourceSubscriptions")));
+    if (!rc) {
+        take_lists(l, wishes);
+        rc = write_acknowledgement(r, l, &b);
+    }
+    if (!rc)
+        rc = enter_by_id(r, l);
+    if (rc) {
+        refuse(r, rc);
+    } else {
+        l->item = r->item;
+        cw_mcp_listener_enter(l, opts->bl);
+        (void)cw_mcp_listener_say(l, &b);
+    }
+    cw_buf_done(&b);
+}
+
+void cw_mcp_listen(const cw_mcp_request *r)
+{
+    const cw_json *wishes = cw_json_get(r->params, CW_STR("notifications"));
+    cw_verdict verdict = cw_view_discover_verdict(r->item->turn->opts.view);
+    if (verdict != CW_VERDICT_ALLOW)
+        cw_mcp_refuse(r->item, verdict, NULL);
+    else if (!cw_json_is(wishes, CW_JSON_OBJECT))
+        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "notifications must be an object");
+    else if (!r->port->can_say)
+        cw_mcp_fail(r->item, 406, CW_RPC_INVALID, "Accept must allow text/event-stream");
+    else
+        open_stream(r, wishes);
+}

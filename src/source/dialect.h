@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* dialect.h - how a service wants to be spoken to: the one table of JSON-RPC dialects.
+ *
+ *     name            request                                                answer
+ *     2.0             {"jsonrpc":"2.0","id":7,"method":M,"params":P}
+ * {"jsonrpc":"2.0","id":7,"result":R} 1.0             {"id":7,"method":M,"params":[…]}
+ * {"id":7,"result":R,"error":null} qmp             {"id":7,"execute":M,"arguments":P}
+ * {"id":7,"return":R} transmission    {"tag":7,"method":M,"arguments":P}
+ * {"tag":7,"result":"success","arguments":R}
+ *
+ * A request is a head with its number in it, a text made ready for each method,
+ * and the params as the call brings them (params.h).
+ *
+ * Answers of 2.0: they count whatever the HTTP status is, must say "jsonrpc":"2.0" and have the id
+ * of their request; an error may have the id null, as of a server that could not read the request;
+ * "error":null beside a result is a result. 1.0: both members may be there, the one that is not
+ * null counts; an error may be of any type. Where answers belong to their exchange (by_exchange:
+ * one HTTP request, one answer) the id is not looked at.
+ *
+ * Errors are scrubbed (remote.h). Where the message is one of the fixed words of the specification
+ * and `data` is a text, as Drupal has it, the text is the message.
+ *
+ * Ownership: texts of a wire are in the arena that was given.
+ * Threads:   constant.
+ */
+#ifndef CW_SOURCE_DIALECT_H
+#define CW_SOURCE_DIALECT_H
+
+#include "base/arena.h"
+#include "base/sink.h"
+#include "net/client.h"
+#include "json/json.h"
+
+typedef struct cw_dialect cw_dialect;
+
+/* NULL: there is none of that name. */
+const cw_dialect *cw_dialect_find(cw_str name);
+/* "2.0, 1.0, …", for messages. */
+const char *cw_dialect_names(void);
+
+typedef enum cw_params_style {
+    CW_PARAMS_NAMED,
+    CW_PARAMS_POSITIONAL, /* in the order of the description */
+    CW_PARAMS_MIXED, /* by position as far as they were given, the rest by name: {"args":[…],"x":1}
+                      */
+} cw_params_style;
+
+/* How one service is spoken to. */
+typedef struct cw_speech {
+    const cw_dialect *dialect;
+    cw_params_style params;
+    bool string_ids;
+    bool sends_empty; /* params that have nothing in them are sent all the same */
+    bool by_exchange;
+    cw_str secret_first;  /* JSON: goes before all positional params; empty: none */
+    cw_str secret_member; /* JSON: a member of named params, with its key: "auth":"x"; or empty */
+} cw_speech;
+
+/* ---- out ---- */
+
+/* A method's part of a request, made once. */
+typedef struct cw_wire {
+    cw_str text; /* ,"method":"a.b","params": */
+    cw_str bare; /* the same without params */
+} cw_wire;
+
+CW_MUST_USE cw_code cw_wire_make(const cw_speech *speech, cw_str method, cw_arena *arena,
+                                 cw_wire *ret, cw_err *err);
+
+#define CW_WIRE_PIECES 4u
+#define CW_WIRE_ROOM 64u
+/* A request in pieces, of `room`, the wire and the params (a JSON text; empty: none). */
+void cw_wire_write(const cw_speech *speech, const cw_wire *wire, uint64_t id, cw_str params,
+                   char room[CW_WIRE_ROOM], cw_str pieces[CW_WIRE_PIECES]);
+/* Append a request without an id, which asks for no answer. */
+void cw_wire_write_notice(const cw_speech *speech, cw_str method, cw_str params, cw_buf *out);
+
+/* ---- in ---- */
+
+typedef enum cw_heard_kind {
+    CW_HEARD_NOTHING, /* that makes sense: `why` */
+    CW_HEARD_ANSWER,
+    CW_HEARD_ANSWER_TO_NOBODY, /* an error without an id */
+    CW_HEARD_REQUEST,
+    CW_HEARD_NOTICE, /* a notification, an event */
+    CW_HEARD_GREETING,
+} cw_heard_kind;
+
+typedef struct cw_heard {
+    cw_heard_kind kind;
+    uint64_t id;        /* ANSWER */
+    cw_str method;      /* REQUEST, NOTICE */
+    const cw_json *ask; /* REQUEST: its id as it came */
+    const cw_json *params;
+    const char *why;
+} cw_heard;
+
+/* What a message of a stream is. */
+void cw_dialect_hear(const cw_speech *speech, const cw_json *message, cw_heard *ret);
+/* Append the answer to a request of the service: `result`, JSON; empty: there is no such method. */
+void cw_dialect_reply(const cw_speech *speech, const cw_json *ask, cw_str result, cw_buf *out);
+
+/* What came back for a request. */
+typedef struct cw_reply {
+    cw_client_end end;
+    const cw_client_answer *answer; /* with CW_CLIENT_OK; its status is 0 where there was no HTTP */
+    const char *why;
+} cw_reply;
+
+/* The outcome of request `id` to the service of this name; its texts and documents are in the
+ * arena. */
+void cw_dialect_judge(const cw_speech *speech, cw_str service, uint64_t id, const cw_reply *reply,
+                      cw_arena *arena, cw_outcome *ret);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* lock.h - the definitions of tools that the operator has approved.
+ *
+ * A service that changes a tool behind the operator's back (its text, its params)
+ * changes what models do with it. So the definition of every exposed tool, as the
+ * service gives it, is kept in a file; one that differs is withheld, or warned
+ * about, until somebody looks at it (`causeway source diff`) and approves.
+ *
+ *     {"version":1,"sources":{"aria2":{"aria2.addUri":{"sha256":"…","definition":{…}}}}}
+ *
+ * The definition is canonical: id, usage, params in their order (name, description, required,
+ * schema), input, output, title and annotations; members of objects sorted by key, no white space.
+ * Where there is no file nothing is withheld; where there is one, a tool that is not in it is
+ * withheld too.
+ *
+ * Ownership: a lock owns its texts.
+ * Threads:   immutable once read.
+ * Limits:    CW_LOCK_MAX_BYTES of a file.
+ */
+#ifndef CW_SOURCE_LOCK_H
+#define CW_SOURCE_LOCK_H
+
+#include "base/buf.h"
+#include "catalogue/method.h"
+
+#define CW_LOCK_MAX_BYTES (64u * 1024u * 1024u)
+#define CW_LOCK_HASH 64u /* characters */
+
+typedef struct cw_lock cw_lock;
+
+/* *ret is NULL where there is no file. CW_PARAMS: not a lock file. */
+CW_MUST_USE cw_code cw_lock_read(const char *path, cw_lock **ret, cw_err *err);
+void cw_lock_free(cw_lock *lock);
+
+/* Append the canonical definition of a method as its service gives it. */
+void cw_lock_define(const cw_method *found, cw_buf *out);
+void cw_lock_hash(cw_str definition, char ret[CW_LOCK_HASH + 1]);
+
+typedef enum cw_lock_verdict {
+    CW_LOCK_SAME,
+    CW_LOCK_NEW, /* not in the file */
+    CW_LOCK_CHANGED,
+} cw_lock_verdict;
+
+/* *ret_old (may be NULL) is what was approved, or empty. */
+cw_lock_verdict cw_lock_judge(const cw_lock *lock, cw_str source, cw_str method, cw_str definition,
+                              cw_str *ret_old);
+
+/* Write the file anew with the tools of these sources replaced and those of others as they were;
+ * atomically, with mode 0644. */
+typedef struct cw_lock_entry {
+    cw_str source, method, definition;
+} cw_lock_entry;
+CW_MUST_USE cw_code cw_lock_write(const char *path, const cw_lock *old, const cw_str *replaced,
+                                  size_t n_replaced, const cw_lock_entry *entries, size_t n,
+                                  cw_err *err);
+
+#endif

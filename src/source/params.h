@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* params.h - from the arguments of a tool to the params of a service, and from its result to what
+ * the tool gives.
+ *
+ * The operator can hide, fix, rename and preset params, and choose a part of the result. What is
+ * shown (the method's params and schemas) and what is sent are made from the same overlay here, so
+ * that they cannot differ.
+ *
+ *     found: token, gid, keys        overlay: token fixed, keys renamed to "fields"
+ *     shown: gid, fields             sent: {"gid":…,"keys":…,"token":"x"}  or  ["x",…,…]
+ *
+ * Where nothing has to be changed there is no plan and arguments travel on as the bytes they came
+ * in.
+ *
+ * Positional: an optional param that is left out ends the list; with later ones given it is null,
+ * or its default where it has one. Params without names in the description are shown as "p0", "p1"…
+ *
+ * Results over the overlay's result_size are given in parts, where the tool is read only: a list
+ * as {"items":[…],"continuation":"…"}, another value as {"text":"…","continuation":"…"}; with the
+ * argument "continuation" the method is called again and the next part is cut from its result. A
+ * result that has changed meanwhile is an error that says so. Where it is not read only the rest
+ * is dropped, and "truncated":true says so. Such a tool has no output schema.
+ *
+ * Ownership: plans and what they point to live in the source's arena; params and results in the
+ *            call's.
+ * Threads:   a plan is immutable.
+ */
+#ifndef CW_SOURCE_PARAMS_H
+#define CW_SOURCE_PARAMS_H
+
+#include "catalogue/method.h"
+#include "config/config.h"
+#include "source/dialect.h"
+
+typedef struct cw_plan cw_plan;
+
+/* Make the plan of a method from what its service says (`m` as it was found) and what the operator
+ * says, and change `m` (params, input, output) to what is shown. *ret is NULL where nothing is to
+ * be done. CW_PARAMS: the overlay names a param that is not there (with the nearest that is), two
+ * params get one name, a value does not match the param's schema, a pointer is none. */
+CW_MUST_USE cw_code cw_plan_make(const cw_speech *speech, const cw_config_overlay *overlay,
+                                 cw_method *m, cw_arena *arena, const cw_plan **ret, cw_err *err);
+
+/* What is sent for these arguments (an object, or empty). CW_PARAMS: a continuation that is none
+ * of ours; CW_NOMEM. */
+CW_MUST_USE cw_code cw_plan_params(const cw_plan *plan, cw_str arguments, cw_arena *arena,
+                                   cw_str *ret, cw_err *err);
+/* Change an outcome that is a result to what the tool gives: the part that counts, within its
+ * budget. `arguments` as they came. */
+void cw_plan_result(const cw_plan *plan, cw_str arguments, cw_arena *arena, cw_outcome *outcome);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* service.h - one service of the configuration with everything resolved: where it is, how it is
+ * spoken to, our credentials there.
+ *
+ *     config entry ─► preset ─► words ─► secrets ─► cw_service ─► ways (one per loop), or a hub
+ *
+ * Secrets are read when a service is made, so a reload reads them again. They are never logged,
+ * shown or written anywhere.
+ *
+ * A service that is reached by one stream (socket, WebSocket, program) has a hub: its only
+ * connection, on the main loop. The hub outlives a service that is made anew from an equal
+ * configuration: asking a program what it offers does not start it again.
+ *
+ * Ownership: reference counted.
+ * Threads:   immutable once made; references are counted atomically.
+ */
+#ifndef CW_SOURCE_SERVICE_H
+#define CW_SOURCE_SERVICE_H
+
+#include <stdatomic.h>
+
+#include "config/config.h"
+#include "net/channel.h"
+#include "net/client.h"
+#include "source/preset.h"
+
+#define CW_SERVICE_HEADERS 40u /* of every request, at most */
+
+typedef struct cw_hub cw_hub;
+
+typedef enum cw_service_kind {
+    CW_SERVICE_HTTP,
+    CW_SERVICE_STREAM,
+    CW_SERVICE_WEBSOCKET,
+    CW_SERVICE_PROGRAM,
+} cw_service_kind;
+
+typedef struct cw_service {
+    atomic_uint refs;
+    cw_arena arena;          /* of all texts below */
+    cw_config_remote config; /* with its preset applied */
+    cw_preset_words words;
+    cw_speech speech; /* with the secret */
+    cw_service_kind kind;
+    /* HTTP */
+    cw_client_url url;
+    cw_http_header headers[CW_SERVICE_HEADERS];
+    size_t n_headers;
+    cw_str oauth_basic; /* "Basic …" for the token endpoint; empty: no OAuth */
+    /* the others; spawner, sizes and callbacks are the hub's */
+    cw_channel_opts channel;
+    cw_hub *hub; /* a reference, or NULL */
+} cw_service;
+
+/* Resolve; copies what it needs of `config`. CW_CONFIG or CW_IO with a text that names the key. */
+CW_MUST_USE cw_code cw_service_new(const cw_config_remote *config, cw_service **ret, cw_err *err);
+cw_service *cw_service_ref(cw_service *s);
+/* NULL is fine. */
+void cw_service_unref(cw_service *s);
+/* Whether both are reached in the same way, so that the hub of one serves the other. */
+bool cw_service_is_same_way(const cw_service *a, const cw_service *b);
+/* The result for a request of the service, JSON text, or empty: there is no such method. `params`
+ * may be NULL. */
+cw_str cw_service_reply(const cw_service *s, cw_str method, const cw_json *params);
+
+#endif

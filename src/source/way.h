@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* way.h - one loop's way to a service: a request out, its answer in.
+ *
+ *     HTTP      connections of this loop (net/client.h); before the first request what the service
+ *               wants to hear first: a login, whose cookies are kept, a token, a handshake
+ *     others    the hub, on the main loop, by message (hub.h)
+ *
+ * What may be tried again without harm is tried once: a request that was refused for want of a
+ * fresh login, token or handshake header was not carried out.
+ *
+ * Ownership: a request and its body stay the caller's until on_done or cancel; an answer lives
+ *            until on_done returns.
+ * Threads:   one loop.
+ * Limits:    config.connections and config.queue.
+ */
+#ifndef CW_SOURCE_WAY_H
+#define CW_SOURCE_WAY_H
+
+#include "source/service.h"
+
+typedef struct cw_way cw_way;
+typedef struct cw_way_req cw_way_req;
+
+struct cw_way_req {
+    uint64_t id; /* its number: cw_way_number */
+    const cw_str *body;
+    size_t n_body; /* pieces of one message; none: a GET of `path` */
+    cw_str path;   /* of the same server; HTTP only; empty: the URL's */
+    bool may_repeat;
+    bool reads; /* changes nothing: may go as GET */
+    /* Once, never before send returns. As of net/client.h; a hub's answers have the status 0. */
+    void (*on_done)(cw_way_req *req, const cw_reply *reply);
+    void *ctx;
+    /* The way's own. */
+    cw_way *way;
+    cw_way_req *prev, *next;
+    cw_client_req http;
+    cw_http_header headers[4];
+    void *hub_call;
+    char *get_path;
+    uint8_t state;
+    bool was_again; /* sent for the second time */
+};
+
+/* `answer_size`: largest answer. */
+CW_MUST_USE cw_code cw_way_open(cw_service *s, cw_loop *loop, size_t answer_size, cw_way **ret,
+                                cw_err *err);
+/* Drop what runs without a word, then on_closed(ctx), which may be before this returns. */
+void cw_way_close(cw_way *way, void (*on_closed)(void *ctx), void *ctx);
+/* The number for the next request. */
+uint64_t cw_way_number(cw_way *way);
+/* As cw_client_send: CW_LIMIT: too many wait; CW_IO: cannot be reached, known at once; CW_NOMEM. */
+CW_MUST_USE cw_code cw_way_send(cw_way *way, cw_way_req *req, cw_err *err);
+/* on_done will not be called. */
+void cw_way_cancel(cw_way *way, cw_way_req *req);
+
+#endif
