@@ -275,7 +275,7 @@ static cw_code read_account(cw_store_job *job, cw_db *db, cw_err *err)
     cw_code rc = cw_db_find_account(db, r->name, &arena, &account, err);
     if (rc || !account || account->is_blocked)
         return rc;
-    return cw_gather_caller(r->accounts, db, account, /* token= */ NULL, &r->caller, err);
+    return cw_gather_caller(r->accounts, db, account, /* token= */ NULL, 0, &r->caller, err);
 }
 
 static void on_read(cw_store_job *job, cw_code rc)

@@ -153,8 +153,10 @@ void cw_remember_add(cw_accounts_loop *al, const cw_attempt *t);
 void cw_remember_drop(cw_remembered *r);
 
 /* gather.c: on the store's thread */
+/* `expires` is a session's; a token has its own. */
 CW_MUST_USE cw_code cw_gather_caller(cw_accounts *a, cw_db *db, const cw_account *account,
-                                     const cw_token *token, cw_caller **ret, cw_err *err);
+                                     const cw_token *token, int64_t expires, cw_caller **ret,
+                                     cw_err *err);
 /* For a token of an issuer: of the account, or (NULL) by its claims. `db` may be NULL then. */
 CW_MUST_USE cw_code cw_gather_issued(cw_accounts *a, cw_db *db, const cw_account *account,
                                      const cw_issued *issued, cw_caller **ret, cw_err *err);

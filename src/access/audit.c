@@ -57,7 +57,7 @@ struct cw_audit {
     lane lanes[LANES];
     uint64_t number;
     setup *next;  /* to be used from the next batch on, or NULL */
-    setup *setup; /* the thread's own while it runs */
+    setup *setup; /* the thread's own from the first one on; NULL: it waits for that */
     atomic_bool is_on, is_failing;
     atomic_size_t arguments;
     cw_audit_status_fn on_status;
@@ -286,6 +286,8 @@ static void *thread_main(void *arg)
 {
     cw_audit *a = arg;
     pthread_mutex_lock(&a->lock);
+    while (!a->setup && !a->is_stopping)
+        pthread_cond_wait(&a->wake, &a->lock);
     for (;;) {
         wait_for_work(a);
         /* What was recorded under the old settings is written under them, if that works. */
@@ -381,7 +383,10 @@ void cw_audit_use(cw_audit *a, cw_audit_setup *fresh)
     bool is_on = has_file(fresh);
     pthread_mutex_lock(&a->lock);
     setup *unused = a->next;
-    a->next = fresh;
+    if (a->setup)
+        a->next = fresh;
+    else
+        a->setup = fresh;
     pthread_cond_signal(&a->wake);
     pthread_mutex_unlock(&a->lock);
     cw_audit_drop(unused);

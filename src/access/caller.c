@@ -27,6 +27,7 @@ struct cw_caller {
     list scopes;
     bool has_language;
     bool has_token;
+    int64_t expires;
     cw_str json;
 };
 
@@ -101,6 +102,7 @@ static cw_code fill(cw_caller *caller, const cw_caller_opts *opts, cw_err *err)
     cw_str language = opts->language.n ? opts->language : cw_str_from(CW_CALLER_DEFAULT_LANGUAGE);
     caller->has_language = opts->language.n > 0;
     caller->has_token = opts->has_token;
+    caller->expires = opts->expires;
     cw_code rc = copy_text(caller, opts->id, &caller->id, err);
     if (!rc)
         rc = copy_text(caller, opts->name, &caller->name, err);
@@ -186,6 +188,11 @@ bool cw_caller_has_language(const cw_caller *caller)
 bool cw_caller_has_token(const cw_caller *caller)
 {
     return caller->has_token;
+}
+
+int64_t cw_caller_expires(const cw_caller *caller)
+{
+    return caller->expires;
 }
 
 bool cw_caller_may(const cw_caller *caller, cw_str permission)

@@ -38,6 +38,7 @@ typedef struct cw_caller_opts {
     bool has_token;
     const cw_str *scopes; /* of the token */
     size_t n_scopes;
+    int64_t expires; /* of the token or session, wall clock in ms; 0: never */
 } cw_caller_opts;
 
 /* Somebody who has proved who they are. */
@@ -61,6 +62,9 @@ bool cw_caller_may(const cw_caller *caller, cw_str permission);
 /* Whether a token named the caller: only then can it have scopes. */
 bool cw_caller_has_token(const cw_caller *caller);
 bool cw_caller_has_scope(const cw_caller *caller, cw_str scope);
+/* Until when its token or session is taken, wall clock in ms; 0: it has none, or that never ends.
+ */
+int64_t cw_caller_expires(const cw_caller *caller);
 /* The caller as a JSON object for sources: {"id":…,"name":…,"permissions":[…],"language":…}.
  * Serialised once, when the caller is made. Never holds credentials. */
 cw_str cw_caller_json(const cw_caller *caller);

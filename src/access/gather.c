@@ -73,7 +73,7 @@ static cw_code gather(list *permissions, list *scopes, cw_db *db, const cw_accou
 }
 
 cw_code cw_gather_caller(cw_accounts *a, cw_db *db, const cw_account *account,
-                         const cw_token *token, cw_caller **ret, cw_err *err)
+                         const cw_token *token, int64_t expires, cw_caller **ret, cw_err *err)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_roles *roles = take_roles(a);
@@ -93,6 +93,7 @@ cw_code cw_gather_caller(cw_accounts *a, cw_db *db, const cw_account *account,
         .has_token = token != NULL,
         .scopes = scopes.items,
         .n_scopes = scopes.n,
+        .expires = token ? token->expires : expires,
     };
     return cw_caller_new(&opts, ret, err);
 }
@@ -149,6 +150,7 @@ cw_code cw_gather_issued(cw_accounts *a, cw_db *db, const cw_account *account,
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     char digits[CW_DIGITS_SIZE];
     const cw_jwt *jwt = &issued->jwt;
+    const cw_jwt_rules *rules = &cw_issuer_opts_of(issued->issuer)->rules;
     cw_roles *roles = take_roles(a);
     cw_arena_init(&arena, GATHER_MAX_BYTES);
     list permissions = {.arena = &arena, .roles = roles};
@@ -169,6 +171,7 @@ cw_code cw_gather_issued(cw_accounts *a, cw_db *db, const cw_account *account,
         .has_token = true,
         .scopes = jwt->scopes,
         .n_scopes = jwt->n_scopes,
+        .expires = jwt->expires_ms + INT64_C(1000) * rules->leeway_s,
     };
     return opts.id.p ? cw_caller_new(&opts, ret, err) : cw_arena_fail(&arena, err);
 }

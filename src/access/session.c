@@ -126,11 +126,15 @@ cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err)
                    now < session->used + idle && !t->account->is_blocked;
     if (!is_good)
         return CW_OK;
-    /* Without it the session ends early, which is better than not to serve. */
-    if (now - session->used >= idle / TOUCHES || now < session->used)
+    if (now - session->used >= idle / TOUCHES || now < session->used) {
+        /* Without it the session ends early, which is better than not to serve. */
         (void)!cw_db_touch_session(db, session->id, now, NULL);
-    t->expires = now + idle < end ? now + idle : end;
-    return cw_gather_caller(t->accounts, db, t->account, /* token= */ NULL, &t->caller, err);
+        session->used = now;
+    }
+    /* Looked at again when its use has to be written down the next time. */
+    int64_t next = session->used + idle / TOUCHES;
+    t->expires = next < end ? next : end;
+    return cw_gather_caller(t->accounts, db, t->account, /* token= */ NULL, end, &t->caller, err);
 }
 
 void cw_session_on_found(cw_store_job *job, cw_code rc)

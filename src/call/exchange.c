@@ -211,7 +211,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
         .code = CANNOT_ASK,
         .message = CW_STR_INIT("This method asks its caller something, which cannot be answered "
                                "here. Call it as a tool through MCP.")};
-    cw_err why;
+    CW_UNINIT cw_err why;
     cw_code rc = CW_OK;
     if (outcome->kind == CW_OUTCOME_ASKS && !ex->can_ask) {
         finish(ex, &cannot_ask);

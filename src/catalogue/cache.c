@@ -81,8 +81,21 @@ static cw_document *new_document(cw_str key, cw_cache_writer write, void *ctx)
         cw_document_unref(d);
         return NULL;
     }
-    make_etags(d);
     return d;
+}
+
+cw_str cw_document_etag(cw_document *d)
+{
+    if (!d->etag[0])
+        make_etags(d);
+    return cw_str_from(d->etag);
+}
+
+cw_str cw_document_packed_etag(cw_document *d)
+{
+    if (!d->packed_etag[0])
+        make_etags(d);
+    return cw_str_from(d->packed_etag);
 }
 
 static size_t weight(const cw_document *d)

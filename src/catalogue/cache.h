@@ -52,11 +52,16 @@ typedef struct cw_document {
     bool is_pack_tried;
     cw_buf body;
     cw_buf packed;                  /* gzip; empty: not wanted yet, or it does not pay */
-    char etag[CW_ETAG_SIZE];        /* strong, of the body's bytes */
-    char packed_etag[CW_ETAG_SIZE]; /* strong, of the packed form */
+    char etag[CW_ETAG_SIZE];        /* empty: nobody has asked; cw_document_etag */
+    char packed_etag[CW_ETAG_SIZE]; /* the same */
     size_t n_key;
     char key[];
 } cw_document;
+
+/* The strong tag of a document's bytes, and that of its packed form. Made when somebody asks: those
+ * who send parts of documents need none. */
+cw_str cw_document_etag(cw_document *d);
+cw_str cw_document_packed_etag(cw_document *d);
 
 typedef struct cw_cache_set {
     const cw_snapshot *snapshot; /* compared, never looked into */

@@ -64,6 +64,7 @@ typedef struct cw_method {
     bool is_callable;      /* on /jsonrpc without a mark: plugins' methods, and `rpc: true` */
     bool by_position;      /* the source takes its params as an array */
     uint32_t index;        /* in the source's list */
+    uint32_t call_ms;      /* time limit of a call; 0: the source's */
     cw_source *source;
 } cw_method;
 

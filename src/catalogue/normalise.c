@@ -115,13 +115,6 @@ static void maker_fail(maker *m, cw_code rc)
         m->out->code = rc;
 }
 
-/* Without these two there is nothing in a schema's text that begins with "$", however it is
- * spelt, so that it means the same wherever it stands. */
-static bool may_refer(cw_str schema)
-{
-    return memchr(schema.p, '$', schema.n) || memchr(schema.p, '\\', schema.n);
-}
-
 /* NULL without memory. */
 static const cw_json *read_schema(maker *m, cw_str text)
 {
@@ -172,7 +165,7 @@ static void add_property(maker *m, const cw_param *param)
 {
     cw_str schema = param->schema.n ? param->schema : CW_STR("{}");
     bool is_described = param->description.n > 0;
-    bool is_plain = !may_refer(schema);
+    bool is_plain = !cw_refs_may_be_in(schema);
     cw_json_add_key(&m->w, param->name);
     if (is_plain && !is_described) {
         cw_json_add_span(&m->w, schema);
@@ -191,7 +184,7 @@ static void add_property(maker *m, const cw_param *param)
 /* A schema's "$schema", or NULL. */
 static const cw_json *dialect_of(maker *m, cw_str schema)
 {
-    if (!schema.n || !may_refer(schema))
+    if (!cw_refs_may_be_in(schema))
         return NULL;
     return cw_json_get(read_schema(m, schema), CW_STR("$schema"));
 }

@@ -36,6 +36,14 @@ typedef struct cw_refs {
     bool drop_dialect;         /* leave "$schema" of the root out */
 } cw_refs;
 
+/* Whether a schema's text may have references, anchors or a dialect, however they are spelt.
+ * Without a '$' and without an escape it has none, and means the same wherever it stands. */
+CW_INLINE bool cw_refs_may_be_in(cw_str schema)
+{
+    return schema.n &&
+           (memchr(schema.p, '$', schema.n) != NULL || memchr(schema.p, '\\', schema.n) != NULL);
+}
+
 /* Append `schema` (an object or a boolean). Returns what on_ref returned, or the buffer's code. */
 CW_MUST_USE cw_code cw_refs_copy(const cw_refs *refs, const cw_json *schema, cw_buf *out);
 

@@ -3,6 +3,7 @@
 
 #include "access/scopes.h"
 #include "catalogue/mirror.h"
+#include "catalogue/refs.h"
 #include "schema/differ.h"
 
 typedef struct review {
@@ -11,7 +12,13 @@ typedef struct review {
     void *ctx;
     cw_review_note note; /* of the schema that is looked at */
     cw_arena trees;      /* of one method */
+    bool is_over;
 } review;
+
+static void tell(review *r, const cw_review_note *note)
+{
+    r->is_over = !r->fn(note, r->ctx);
+}
 
 /* ---- scopes ---- */
 
@@ -24,26 +31,27 @@ static bool is_known(const cw_review_opts *opts, cw_str scope)
     return cw_scope_find(scope) != NULL;
 }
 
-static void look_at_scopes(const review *r, const cw_method *m)
+static void look_at_scopes(review *r, const cw_method *m)
 {
-    for (size_t i = 0; i < m->needs.n_scopes; i++) {
+    for (size_t i = 0; i < m->needs.n_scopes && !r->is_over; i++) {
         cw_review_note note = {
             .method = m->id, .scope = m->needs.scopes[i], .text = "is not a known scope"};
         if (!is_known(r->opts, note.scope))
-            r->fn(&note, r->ctx);
+            tell(r, &note);
     }
 }
 
 /* ---- schemas ---- */
 
-static void on_difference(const cw_schema_difference *d, void *ctx)
+static bool on_difference(const cw_schema_difference *d, void *ctx)
 {
     review *r = ctx;
     cw_review_note note = r->note;
     note.pointer = d->pointer;
     note.keyword = d->keyword;
     note.text = d->text;
-    r->fn(&note, r->ctx);
+    tell(r, &note);
+    return !r->is_over;
 }
 
 /* Whether it can be in draft-07 at all: it, a part of it, or what says nothing about itself. */
@@ -65,7 +73,7 @@ static cw_code look_at_schema(review *r, cw_str text, cw_schema_draft published)
     cw_schema *s;
     const cw_json *schema;
     bool is_mixed = published != CW_SCHEMA_2020_12;
-    if (!text.n || !(may_be_old(r, text) || is_mixed))
+    if (r->is_over || !text.n || !(may_be_old(r, text) || is_mixed))
         return CW_OK;
     cw_code rc = read_schema(r, text, &schema);
     if (rc || !cw_schema_may_differ(schema))
@@ -80,7 +88,8 @@ static cw_code look_at_schema(review *r, cw_str text, cw_schema_draft published)
                                               .text = "2020-12 here, but the tool's inputSchema "
                                                       "says draft-07, for another parameter"},
                       r);
-    rc = cw_schema_differences(s, on_difference, r);
+    if (!r->is_over)
+        rc = cw_schema_differences(s, on_difference, r);
     cw_schema_unref(s);
     return rc;
 }
@@ -94,7 +103,7 @@ static cw_code find_published(review *r, const cw_method *m, cw_schema_draft *re
         cw_str text = m->params[i].schema;
         const cw_json *schema = NULL;
         /* The few that can have one, however it is spelt. */
-        if (text.n && (memchr(text.p, '$', text.n) || memchr(text.p, '\\', text.n)))
+        if (cw_refs_may_be_in(text))
             rc = read_schema(r, text, &schema);
         dialect = cw_json_get(schema, CW_STR("$schema"));
     }
@@ -125,7 +134,7 @@ static cw_code look_at_mirrors(review *r, const cw_method *m)
     const cw_mirror *mirrors;
     size_t n;
     cw_err why = {0};
-    if (!m->mark)
+    if (!m->mark || r->is_over)
         return CW_OK;
     cw_code rc = cw_mirror_find(m, NULL, &r->trees, &mirrors, &n, &why);
     if (rc != CW_PARAMS)
@@ -134,7 +143,7 @@ static cw_code look_at_mirrors(review *r, const cw_method *m)
                            .keyword = CW_STR_INIT(CW_MIRROR_KEYWORD),
                            .is_input = true,
                            .text = why.msg};
-    r->fn(&note, r->ctx);
+    tell(r, &note);
     return CW_OK;
 }
 
@@ -144,9 +153,10 @@ cw_code cw_review(const cw_method *methods, size_t n, const cw_review_opts *opts
     review r = {.opts = opts, .fn = fn, .ctx = ctx};
     cw_code rc = CW_OK;
     cw_arena_init(&r.trees, SIZE_MAX);
-    for (size_t i = 0; i < n && !rc; i++) {
+    for (size_t i = 0; i < n && !rc && !r.is_over; i++) {
         look_at_scopes(&r, &methods[i]);
-        rc = look_at_schemas(&r, &methods[i]);
+        if (!r.is_over)
+            rc = look_at_schemas(&r, &methods[i]);
         if (!rc)
             rc = look_at_mirrors(&r, &methods[i]);
     }

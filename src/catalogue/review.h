@@ -24,7 +24,8 @@ typedef struct cw_review_note {
     const char *text; /* "ignored in 2020-12, which has …" */
 } cw_review_note;
 
-typedef void (*cw_review_fn)(const cw_review_note *note, void *ctx);
+/* False: it has heard enough. */
+typedef bool (*cw_review_fn)(const cw_review_note *note, void *ctx);
 
 typedef struct cw_review_opts {
     cw_contract_policy policy;
@@ -32,8 +33,8 @@ typedef struct cw_review_opts {
     size_t n_scopes;
 } cw_review_opts;
 
-/* Call fn for everything that should be looked at. Schemas that cannot be compiled are passed over:
- * the catalogue refuses them. CW_NOMEM. */
+/* Call fn for everything that should be looked at, until it has heard enough. Schemas that cannot
+ * be compiled are passed over: the catalogue refuses them. CW_NOMEM. */
 CW_MUST_USE cw_code cw_review(const cw_method *methods, size_t n, const cw_review_opts *opts,
                               cw_review_fn fn, void *ctx);
 /* "method 'a.b': param 'tags': /items: an array is not allowed in 2020-12, which has prefixItems"

@@ -2,6 +2,7 @@
 #include "catalogue/shape.h"
 
 #include "catalogue/mirror.h"
+#include "catalogue/refs.h"
 #include "schema/project.h"
 #include "json/write.h"
 
@@ -116,11 +117,6 @@ static void add_annotations(shaper *s, const cw_json *annotations)
 
 /* ---- schemas ---- */
 
-static bool may_refer(cw_str schema)
-{
-    return memchr(schema.p, '$', schema.n) || memchr(schema.p, '\\', schema.n);
-}
-
 /* The schema without references, or as it is. */
 static cw_str inline_refs(shaper *s, cw_str schema)
 {
@@ -146,7 +142,7 @@ static void add_schema(shaper *s, const cw_json *schema)
         fail(s, s->schema.code);
         text = cw_buf_str(&s->schema);
     }
-    if (s->shape->is_inlined && may_refer(text))
+    if (s->shape->is_inlined && cw_refs_may_be_in(text))
         text = inline_refs(s, text);
     cw_buf_add(s->out, text);
 }
@@ -207,7 +203,7 @@ static bool is_plain(const shaper *s)
     cw_str text = cw_buf_str(&s->plain);
     bool has_mirrors = !s->tool->is_mirrored && cw_mirror_may_be_in(text);
     return !s->tool->method->mark->annotations.n && !has_mirrors && !s->shape->aliases &&
-           !(s->shape->is_inlined && may_refer(text));
+           !(s->shape->is_inlined && cw_refs_may_be_in(text));
 }
 
 void cw_shape_tool(cw_buf *out, const cw_entry *tool, const cw_shape *shape)

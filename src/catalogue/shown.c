@@ -1,64 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "catalogue/shown.h"
 
+#include "base/hex.h"
+#include "base/template.h"
 #include "base/utf8.h"
 #include "json/write.h"
 
 /* ---- templates ---- */
 
-/* The literal text up to the next variable and that variable's name; .p NULL: none follows. False
- * when the braces are wrong. */
-static bool next_part(cw_str *rest, cw_str *literal, cw_str *name)
-{
-    const char *open = rest->n ? memchr(rest->p, '{', rest->n) : NULL;
-    *name = (cw_str){NULL, 0};
-    *literal = open ? cw_str_make(rest->p, (size_t)(open - rest->p)) : *rest;
-    if (literal->n && memchr(literal->p, '}', literal->n))
-        return false;
-    if (!open) {
-        *rest = CW_STR("");
-        return true;
-    }
-    cw_str tail = cw_str_make(open + 1, rest->n - literal->n - 1);
-    const char *close = tail.n ? memchr(tail.p, '}', tail.n) : NULL;
-    if (!close)
-        return false;
-    *name = cw_str_make(tail.p, (size_t)(close - tail.p));
-    *rest = cw_str_make(close + 1, tail.n - name->n - 1);
-    return name->n > 0;
-}
-
 cw_code cw_shown_check(const cw_method *method, cw_err *err)
 {
-    cw_str names[CW_SHOWN_MAX_VARIABLES], rest = method->shown->address, literal, name;
+    cw_str names[CW_SHOWN_MAX_VARIABLES], rest = method->shown->address;
+    cw_template_part part;
     size_t n = 0;
     while (rest.n) {
-        if (!next_part(&rest, &literal, &name))
+        if (!cw_template_next(&rest, &part) || (part.name.p && !part.name.n))
             return cw_fail(err, CW_PARAMS, "expected {name} for each variable");
-        if (!name.p)
+        if (!part.name.p)
             break;
-        if (n && !literal.n)
+        if (n && !part.literal.n)
             return cw_fail(err, CW_PARAMS, "two variables need text between them");
         if (n == CW_SHOWN_MAX_VARIABLES)
             return cw_fail(err, CW_LIMIT, "more than %u variables", CW_SHOWN_MAX_VARIABLES);
-        if (!cw_method_param(method, name))
+        if (!cw_method_param(method, part.name))
             return cw_fail(err, CW_PARAMS, "variable '%.*s' is no param of the method",
-                           CW_STR_ARG(name));
+                           CW_STR_ARG(part.name));
         for (size_t i = 0; i < n; i++) {
-            if (cw_str_eq(names[i], name))
-                return cw_fail(err, CW_PARAMS, "variable '%.*s' stands twice", CW_STR_ARG(name));
+            if (cw_str_eq(names[i], part.name))
+                return cw_fail(err, CW_PARAMS, "variable '%.*s' stands twice",
+                               CW_STR_ARG(part.name));
         }
-        names[n++] = name;
+        names[n++] = part.name;
     }
     return n ? CW_OK : cw_fail(err, CW_PARAMS, "a template needs a variable");
-}
-
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* Percent-decoded in place of `out`; false when the escapes are wrong or it is not UTF-8. */
@@ -70,8 +44,8 @@ static bool decode(cw_str in, char *out, size_t *ret_n)
             out[n++] = in.p[i];
             continue;
         }
-        int high = i + 2 < in.n ? hex_of(in.p[i + 1]) : -1;
-        int low = high >= 0 ? hex_of(in.p[i + 2]) : -1;
+        int high = i + 2 < in.n ? cw_hex_value(in.p[i + 1]) : -1;
+        int low = high >= 0 ? cw_hex_value(in.p[i + 2]) : -1;
         if (low < 0)
             return false;
         out[n++] = (char)(high << 4 | low);
@@ -85,31 +59,30 @@ static bool decode(cw_str in, char *out, size_t *ret_n)
  * the variable goes to the end. */
 static bool find_literal(cw_str uri, cw_str literal, size_t *ret)
 {
-    if (!literal.n) {
-        *ret = uri.n;
-        return uri.n > 0;
-    }
-    for (size_t at = 1; at + literal.n <= uri.n; at++) {
-        if (memcmp(uri.p + at, literal.p, literal.n) == 0) {
-            *ret = at;
-            return true;
-        }
-    }
-    return false;
+    if (uri.n == 0)
+        return false;
+    const char *at = uri.p + uri.n;
+    if (literal.n)
+        at = memmem(uri.p + 1, uri.n - 1, literal.p, literal.n);
+    if (at)
+        *ret = (size_t)(at - uri.p);
+    return at != NULL;
 }
 
 /* One variable of a template that has begun to match: a member of the object. */
 static bool take_variable(cw_json_writer *w, cw_str name, cw_str value, cw_arena *arena)
 {
-    char *text = cw_arena_alloc(arena, value.n + 1);
     size_t n;
+    /* A variable of level 1 cannot stand for a part of the hierarchy. */
+    if (memchr(value.p, '/', value.n))
+        return false;
+    char *text = cw_arena_alloc(arena, value.n + 1);
     /* Nobody can say that it does not match. */
     if (!text) {
         w->out->code = CW_NOMEM;
         return true;
     }
-    /* A variable of level 1 cannot stand for a part of the hierarchy. */
-    if (memchr(value.p, '/', value.n) || !decode(value, text, &n))
+    if (!decode(value, text, &n))
         return false;
     cw_json_add_string_member(w, name, cw_str_make(text, n));
     return true;
@@ -117,25 +90,27 @@ static bool take_variable(cw_json_writer *w, cw_str name, cw_str value, cw_arena
 
 static bool match(cw_json_writer *w, cw_str template, cw_str uri, cw_arena *arena)
 {
-    cw_str literal, name, after, next;
-    if (!next_part(&template, &literal, &name) || !cw_str_starts(uri, literal))
+    cw_template_part part, next;
+    if (!cw_template_next(&template, &part) || !cw_str_starts(uri, part.literal))
         return false;
-    uri = cw_str_make(uri.p + literal.n, uri.n - literal.n);
-    while (name.p) {
+    uri = cw_str_make(uri.p + part.literal.n, uri.n - part.literal.n);
+    while (part.name.p) {
         size_t at;
-        if (!next_part(&template, &after, &next))
+        if (!cw_template_next(&template, &next))
             return false;
+        cw_str after = next.literal;
         /* The last text must stand at the very end. */
-        if (!next.p && after.n && !cw_str_ends(uri, after))
+        bool is_last = !next.name.p && after.n;
+        if (is_last && !cw_str_ends(uri, after))
             return false;
-        if (!next.p && after.n)
+        if (is_last)
             at = uri.n - after.n;
         else if (!find_literal(uri, after, &at))
             return false;
-        if (at == 0 || !take_variable(w, name, cw_str_make(uri.p, at), arena))
+        if (at == 0 || !take_variable(w, part.name, cw_str_make(uri.p, at), arena))
             return false;
         uri = cw_str_make(uri.p + at + after.n, uri.n - at - after.n);
-        name = next;
+        part = next;
     }
     return uri.n == 0;
 }
@@ -159,6 +134,8 @@ bool cw_shown_match(cw_str template, cw_str uri, cw_arena *arena, cw_str *ret)
 {
     cw_json_writer w;
     *ret = (cw_str){NULL, 0};
+    if (uri.n > CW_RESOURCE_MAX_URI)
+        return false;
     cw_buf *b = new_buf(arena);
     if (!b)
         return true;

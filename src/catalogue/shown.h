@@ -7,7 +7,8 @@
  *
  * Ownership: what is returned lives in the arena.
  * Threads:   no state.
- * Limits:    CW_SHOWN_MAX_VARIABLES variables in a template.
+ * Limits:    CW_SHOWN_MAX_VARIABLES variables in a template, CW_RESOURCE_MAX_URI bytes of an
+ * address that it is compared with.
  */
 #ifndef CW_CATALOGUE_SHOWN_H
 #define CW_CATALOGUE_SHOWN_H
@@ -23,8 +24,8 @@ CW_MUST_USE cw_code cw_shown_check(const cw_method *method, cw_err *err);
  * prompt its arguments. CW_NOMEM. */
 CW_MUST_USE cw_code cw_shown_write(const cw_method *method, cw_arena *arena, cw_str *ret,
                                    cw_err *err);
-/* Whether a URI is one of the template's. Then *ret is the object of its variables, as JSON text,
- * percent-decoded; .p is NULL in it without memory. */
+/* Whether a URI is one of the template's, which one beyond the limit is not. Then *ret is the
+ * object of its variables, as JSON text, percent-decoded; .p is NULL in it without memory. */
 bool cw_shown_match(cw_str template, cw_str uri, cw_arena *arena, cw_str *ret);
 
 #endif

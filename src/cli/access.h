@@ -86,6 +86,7 @@ int cw_cli_audit(int argc, char **argv);
 int cw_cli_why(int argc, char **argv);
 int cw_cli_cache(int argc, char **argv);
 int cw_cli_role(int argc, char **argv);
+int cw_cli_session(int argc, char **argv);
 int cw_cli_token(int argc, char **argv);
 int cw_cli_token_inspect(int argc, char **argv);
 int cw_cli_scope(int argc, char **argv);

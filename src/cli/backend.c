@@ -290,6 +290,17 @@ static cw_code make_roles(const cw_config *config, cw_roles **ret, cw_err *err)
     return rc;
 }
 
+static void use_sessions(cw_backend *b, const cw_config *config)
+{
+    cw_session_rules rules = {.idle_ms = config->access.login.idle_ms,
+                              .lifetime_ms = config->access.login.lifetime_ms,
+                              .per_account = config->access.login.sessions};
+    if (!config->access.login.enabled)
+        rules.per_account = 0;
+    if (b->accounts)
+        cw_accounts_set_sessions(b->accounts, &rules);
+}
+
 /* Use the roles of a configuration. With a database the anonymous role is read again, and until
  * then it stays as it is. */
 static void use_roles(cw_backend *b, cw_caller *configured, cw_roles *roles)
@@ -414,6 +425,7 @@ static void use_draft(cw_backend *b, draft *d)
     if (b->issuers)
         cw_issuers_use(b->issuers, d->issuers);
     use_roles(b, d->configured, d->roles);
+    use_sessions(b, b->settings.config);
     d->translations = NULL;
     d->audit = NULL;
     d->issuers = NULL;

@@ -18,6 +18,7 @@ static const cw_cli_command commands[] = {
     {"role", "say what roles may do", cw_cli_role},
     {"permission", "list the permissions that are known", cw_cli_permission},
     {"token", "make and revoke API tokens", cw_cli_token},
+    {"session", "list and end sessions of browsers", cw_cli_session},
     {"scope", "list the scopes that are known", cw_cli_scope},
     {"why", "tell why somebody may call a tool or not", cw_cli_why},
     {"audit", "print what was recorded of calls and changes", cw_cli_audit},

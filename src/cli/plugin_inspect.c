@@ -107,11 +107,12 @@ static cw_code judge(cw_plugin_report *r, cw_str name, const cw_cli_child *child
     return text ? CW_OK : cw_fail_nomem(err);
 }
 
-static void on_note(const cw_review_note *note, void *ctx)
+static bool on_note(const cw_review_note *note, void *ctx)
 {
     cw_buf *text = ctx;
     cw_review_write(note, text);
     cw_buf_add_char(text, '\n');
+    return !text->code;
 }
 
 static cw_code add_warnings(cw_plugin_report *r, const cw_config *config, cw_err *err)

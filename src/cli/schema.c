@@ -244,13 +244,14 @@ typedef struct checking {
     cw_buf *out;
 } checking;
 
-static void add_difference(const cw_schema_difference *d, void *ctx)
+static bool add_difference(const cw_schema_difference *d, void *ctx)
 {
     const checking *c = ctx;
     cw_buf_printf(c->out, "%s: %swarning%s: ", c->path, cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD),
                   cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
     cw_quote_bare(c->out, d->pointer);
     cw_buf_printf(c->out, ": %s\n", d->text);
+    return !c->out->code;
 }
 
 static int check_file(const char *path, const settings *set)

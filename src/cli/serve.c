@@ -14,6 +14,7 @@
 #include "cli/examples.h"
 #include "door/health.h"
 #include "door/jsonrpc.h"
+#include "door/login.h"
 #include "door/mcp.h"
 #include "door/resource.h"
 #include "door/rest.h"
@@ -30,6 +31,7 @@ typedef struct service {
     cw_server *server;
     cw_backend backend;
     cw_resource resource;
+    cw_login_door login;
     cw_loop main_loop;
     uv_signal_t term, intr, hup;
     bool started, stopping;
@@ -137,6 +139,8 @@ static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
         cw_log(CW_LOG_WARN, "config", "a change of plugins.host waits for a restart");
     if (!cw_str_eq(sv->config->mcp.path, fresh->mcp.path))
         cw_log(CW_LOG_WARN, "config", "a change of mcp.path waits for a restart");
+    if (!cw_str_eq(sv->config->access.login.path, fresh->access.login.path))
+        cw_log(CW_LOG_WARN, "config", "a change of access.login.path waits for a restart");
     cw_err log_err;
     if (cw_cli_configure_log(fresh, &log_err))
         cw_log_err(CW_LOG_ERROR, "config", "log options refused, the old ones stay", &log_err);
@@ -283,6 +287,9 @@ static cw_code add_routes(service *sv, cw_err *err)
         rc = cw_rest_add_routes(&sv->router, sv->backend.bridge);
     if (!rc)
         rc = cw_resource_add_routes(&sv->router, &sv->resource, sv->backend.bridge, sv->config);
+    if (!rc)
+        rc = cw_login_add_routes(&sv->router, &sv->login, sv->backend.bridge,
+                                 sv->config->access.login.path);
     return rc ? cw_fail(err, rc, "routes: %s", cw_code_text(rc)) : CW_OK;
 }
 

@@ -13,7 +13,8 @@
 #include "door/stdio.h"
 #include "json/write.h"
 
-/* For this long messages wait for sources, so that the first list is whole. */
+/* For this long messages wait for sources, so that the first list is whole. `initialize` too: its
+ * answer, which clients ask for once, says whether there are prompts and resources. */
 #define SETTLE_MS 3000u
 /* Descriptors that are watched: our own and those of workers. */
 #define MAX_FD 1024

@@ -88,6 +88,13 @@ typedef struct cw_config_roles {
     size_t n;
 } cw_config_roles;
 
+/* Scopes, and what people call them. */
+typedef struct cw_config_scopes {
+    const cw_str *items;
+    size_t n;
+    const cw_str *labels; /* one for each; NULL: there are none */
+} cw_config_scopes;
+
 /* An authorization server whose tokens are taken. */
 typedef struct cw_config_issuer {
     cw_str issuer;              /* unique */
@@ -131,6 +138,7 @@ typedef struct cw_config_param {
     cw_str value;       /* JSON; sent with every call, never shown; empty: none */
     cw_str initial;     /* `default`: JSON; sent where a caller leaves it out; empty: none */
     bool hidden;        /* not shown, and sent only where there is a value or a default */
+    bool required;      /* of one that the service does not describe; its `schema` declares it */
 } cw_config_param;
 
 typedef struct cw_config_params {
@@ -393,7 +401,7 @@ typedef struct cw_config {
 
     struct {
         bool clear_text_passwords; /* taken from other machines without TLS */
-        cw_config_strings scopes;  /* known besides our own (access/scopes.h) */
+        cw_config_scopes scopes;   /* known besides our own (access/scopes.h) */
         bool shows_all_scopes;     /* in the metadata: also of tools that not everybody sees */
         cw_config_issuers issuers;
         struct {

@@ -497,7 +497,7 @@ static const cw_key access_keys[] = {
     {"clear_text_passwords", &cw_type_bool,
      "Take passwords from other machines over connections without TLS",
      FIELD(access.clear_text_passwords)},
-    {"scopes", &cw_type_strings,
+    {"scopes", &cw_type_scopes,
      "Scopes of your own tools; others are thought to be typing errors, and warned of",
      FIELD(access.scopes), .max = MAX_NAMES, .is_valid = is_scope,
      .expected = "a scope such as \"content:read\"", .pattern = SCOPE_PATTERN},

@@ -71,6 +71,8 @@ extern const cw_config cw_config_defaults;
 extern const cw_key_type cw_type_bool, cw_type_integer, cw_type_duration, cw_type_size;
 extern const cw_key_type cw_type_enum, cw_type_path, cw_type_strings, cw_type_address;
 extern const cw_key_type cw_type_levels, cw_type_text, cw_type_url, cw_type_object, cw_type_roles;
+/* cw_config_scopes. */
+extern const cw_key_type cw_type_scopes;
 /* cw_config_rate; null is none. */
 extern const cw_key_type cw_type_rate;
 /* A mapping with the keys of `children`, whose offsets count from cw_config. */

@@ -268,7 +268,7 @@ bool cw_names_is_pointer(cw_str text)
 
 bool cw_names_is_path(cw_str text)
 {
-    return text.n > 1 && text.n <= PATH_MAX_BYTES && is_plain_path(text);
+    return text.n > 1 && text.n <= PATH_MAX_BYTES && text.p[0] == '/' && is_plain_path(text);
 }
 
 static bool is_part(cw_str text, bool has_underscores)

@@ -4,6 +4,7 @@
 #include "access/scopes.h"
 #include "access/secret.h"
 #include "base/digits.h"
+#include "door/browser.h"
 #include "door/resource.h"
 #include "json/write.h"
 
@@ -23,11 +24,14 @@ const cw_identify_texts cw_identify_rest = {
     .wrong = CW_STR_INIT("{\"error\":{\"code\":\"unauthorized\",\"message\":"
                          "\"The credentials are invalid or expired.\"}}"),
     .clear_text = CW_STR_INIT("{\"error\":{\"code\":\"access_denied\",\"message\":"
-                              "\"Passwords are only taken over encrypted connections.\"}}"),
+                              "\"Passwords and sessions are only taken over encrypted "
+                              "connections.\"}}"),
     .too_many = CW_STR_INIT("{\"error\":{\"code\":\"too_many_requests\",\"message\":"
                             "\"Too many attempts to log in.\"}}"),
     .unavailable = CW_STR_INIT("{\"error\":{\"code\":\"unavailable\",\"message\":"
                                "\"Logging in is not possible at the moment.\"}}"),
+    .forged = CW_STR_INIT("{\"error\":{\"code\":\"access_denied\",\"message\":"
+                          "\"" CW_BROWSER_FORGED ".\"}}"),
 };
 
 /* ---- who asks ---- */
@@ -40,6 +44,7 @@ typedef struct pending {
     const cw_identify_texts *texts;
     cw_identified_fn fn;
     void *self;
+    cw_str session; /* .p is NULL: a header is shown */
 } pending;
 
 static void reply(cw_http_req *req, unsigned status, cw_str body, cw_str name, cw_str value)
@@ -57,7 +62,8 @@ static bool offers_basic(const cw_bridge_loop *bl)
 }
 
 /* The same bytes whatever is wrong: they tell nobody how near a guess was. */
-static void reply_wrong(cw_http_req *req, cw_bridge_loop *bl, const cw_identify_texts *texts)
+static void reply_wrong(cw_http_req *req, cw_bridge_loop *bl, const cw_identify_texts *texts,
+                        bool is_session)
 {
     cw_buf b;
     cw_accounts *accounts = cw_bridge_accounts(bl);
@@ -69,18 +75,37 @@ static void reply_wrong(cw_http_req *req, cw_bridge_loop *bl, const cw_identify_
         cw_resource_add_scopes(&b, bl, SCOPES_MAX);
         cw_buf_add_char(&b, '"');
     }
-    if (offers_basic(bl))
+    /* Browsers would ask for a password in a window of their own. */
+    if (offers_basic(bl) && !is_session)
         cw_buf_add(&b, CW_STR(", " BASIC));
     cw_str kept =
         b.code ? (cw_str){NULL, 0} : cw_arena_dup_str(cw_http_req_arena(req), cw_buf_str(&b));
     cw_buf_done(&b);
-    reply(req, 401, texts->wrong, CW_STR("WWW-Authenticate"), kept.p ? kept : CW_STR(INVALID));
+    cw_http_header headers[] = {{CW_STR("Cache-Control"), CW_STR("no-store")},
+                                {CW_STR("WWW-Authenticate"), kept.p ? kept : CW_STR(INVALID)},
+                                {CW_STR("Set-Cookie"), CW_STR(CW_BROWSER_NO_SESSION)}};
+    cw_http_reply(req, &(cw_http_answer){.status = 401,
+                                         .body = texts->wrong,
+                                         .headers = headers,
+                                         .n_headers = is_session ? 3 : 2});
 }
 
 static void reply_later(cw_http_req *req, unsigned status, cw_str body, uint32_t seconds)
 {
     char text[CW_DIGITS_SIZE];
     reply(req, status, body, CW_STR("Retry-After"), cw_digits_u64(seconds, text));
+}
+
+/* Whether it must be asked of the browser that a page of ours wants this; the gate does not know
+ * how somebody logged in. */
+static bool is_forged(const pending *p, cw_bridge_loop *bl)
+{
+    if (!p->session.p)
+        return false;
+    bool is_safe = !p->texts->calls_by_get && (cw_http_req_method(p->req) == CW_HTTP_GET ||
+                                               cw_http_req_method(p->req) == CW_HTTP_HEAD);
+    return !cw_browser_is_ours(p->req, bl, is_safe) ||
+           (!is_safe && !cw_browser_has_proof(p->req, p->session));
 }
 
 static void take(const pending *p, const cw_login *login)
@@ -90,6 +115,11 @@ static void take(const pending *p, const cw_login *login)
     cw_bridge_loop *bl = cw_bridge_at(p->bridge, cw_http_req_loop(req));
     cw_view *view = NULL;
     cw_identify_note(req, bl, texts, login);
+    if (login->status == CW_LOGIN_OK && is_forged(p, bl)) {
+        cw_identify_note_refused(req, bl, texts, "forged");
+        reply(req, 403, texts->forged, CW_STR(""), CW_STR(""));
+        return;
+    }
     switch (login->status) {
     case CW_LOGIN_OK:
         view = cw_bridge_view(bl, login->caller);
@@ -99,7 +129,7 @@ static void take(const pending *p, const cw_login *login)
             reply_later(req, 503, texts->unavailable, UNAVAILABLE_S);
         return;
     case CW_LOGIN_WRONG:
-        reply_wrong(req, bl, texts);
+        reply_wrong(req, bl, texts, p->session.p != NULL);
         return;
     case CW_LOGIN_TOO_MANY:
         reply_later(req, 429, texts->too_many, login->retry_s);
@@ -141,7 +171,9 @@ static void log_in(const pending *asked, cw_accounts *accounts, cw_str header)
         return;
     }
     *p = *asked;
-    cw_login login = cw_accounts_login(accounts, cw_http_req_loop(req), header, &p->waiter);
+    cw_loop *loop = cw_http_req_loop(req);
+    cw_login login = p->session.p ? cw_session_resume(accounts, loop, p->session, &p->waiter)
+                                  : cw_accounts_login(accounts, loop, header, &p->waiter);
     if (login.status == CW_LOGIN_PENDING)
         cw_http_listen(req, on_event, p);
     else
@@ -153,18 +185,18 @@ void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *t
 {
     cw_bridge_loop *bl = cw_bridge_at(bridge, cw_http_req_loop(req));
     cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
-    if (CW_LIKELY(!header.p)) {
+    cw_str session = header.p ? (cw_str){NULL, 0} : cw_browser_session(req, bl);
+    if (CW_LIKELY(!header.p && !session.p)) {
         fn(req, bl, cw_bridge_anonymous(bl), self);
         return;
     }
     cw_accounts *accounts = cw_bridge_accounts(bl);
     if (!accounts) {
         cw_identify_note(req, bl, texts, &(cw_login){.status = CW_LOGIN_WRONG});
-        reply_wrong(req, bl, texts);
+        reply_wrong(req, bl, texts, /* is_session= */ false);
         return;
     }
-    if (cw_credentials_is_basic(header) && !cw_bridge_settings_of(bl)->clear_text_passwords &&
-        !cw_http_req_is_private(req)) {
+    if ((session.p || cw_credentials_is_basic(header)) && !cw_browser_is_private(req, bl)) {
         cw_identify_note_refused(req, bl, texts, "clear_text");
         reply(req, 403, texts->clear_text, CW_STR(""), CW_STR(""));
         return;
@@ -174,6 +206,7 @@ void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *t
                      .bridge = bridge,
                      .self = self,
                      .texts = texts,
+                     .session = session,
                      .fn = fn};
     log_in(&asked, accounts, header);
 }

@@ -2,7 +2,8 @@
 /* identify.h - who asks, before anything else; and what a refused caller is told.
  *
  * Whoever shows no credentials is anonymous and goes on at once, and so does whoever
- * was verified a moment ago. Others wait for the store, and with a password for the
+ * was verified a moment ago. An Authorization header counts, whatever cookies come with
+ * it; without one, the session of a browser (door/browser.h). Others wait for the store, and with a password for the
  * pool (access/accounts.h); the request is kept meanwhile, and forgotten when its
  * client leaves. Wrong credentials are refused here, whatever was asked for.
  *
@@ -31,6 +32,8 @@ typedef struct cw_identify_texts {
     cw_str clear_text;  /* 403: a password over a connection that others can listen to */
     cw_str too_many;    /* 429: failures, or logins at once */
     cw_str unavailable; /* 503: no database */
+    cw_str forged;      /* 403: a session without the proof that a page of ours uses it */
+    bool calls_by_get;  /* GET of this door needs that proof too */
 } cw_identify_texts;
 
 /* {"error":{"code":…,"message":…}} */
@@ -50,6 +53,11 @@ void cw_identify_note(const cw_http_req *req, const cw_bridge_loop *bl,
 /* The same of one that was not even tried; `outcome` is static. */
 void cw_identify_note_refused(const cw_http_req *req, const cw_bridge_loop *bl,
                               const cw_identify_texts *texts, const char *outcome);
+/* The same of the login page: how it went, and of whom; or whom somebody claimed to be (`name`). */
+void cw_identify_note_page(const cw_http_req *req, const cw_bridge_loop *bl, const char *outcome,
+                           const cw_caller *caller, cw_str name);
+/* How a login went, for the audit; static. */
+const char *cw_identify_outcome(cw_login_status status);
 
 /* Whose call was refused, and why. */
 typedef struct cw_refused {

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "door/browser.h"
 #include "door/message.h"
 #include "door/query.h"
 #include "door/turn.h"
@@ -21,9 +22,11 @@
 const cw_identify_texts cw_identify_jsonrpc = {
     .door = "jsonrpc",
     .wrong = REFUSED("Invalid credentials"),
-    .clear_text = REFUSED("Passwords are only taken over encrypted connections"),
+    .clear_text = REFUSED("Passwords and sessions are only taken over encrypted connections"),
     .too_many = REFUSED("Too many attempts to log in"),
     .unavailable = REFUSED("Logging in is not possible at the moment"),
+    .forged = REFUSED(CW_BROWSER_FORGED),
+    .calls_by_get = true,
 };
 static const cw_str null_id = CW_STR_INIT("null");
 

@@ -3,7 +3,7 @@
 #include "access/secret.h"
 #include "door/identify.h"
 
-static const char *outcome_of(cw_login_status status)
+const char *cw_identify_outcome(cw_login_status status)
 {
     switch (status) {
     case CW_LOGIN_OK:
@@ -30,6 +30,8 @@ static void add(const cw_http_req *req, const cw_bridge_loop *bl, const cw_ident
                          .outcome = outcome,
                          .address = cw_http_req_peer(req),
                          .detail = is_basic ? CW_STR("password") : CW_STR("token")};
+    if (!header.p)
+        r.detail = CW_STR("session");
     cw_credentials given = {.n_name = 0};
     if (caller) {
         r.caller = cw_caller_name(caller);
@@ -48,7 +50,7 @@ void cw_identify_note(const cw_http_req *req, const cw_bridge_loop *bl,
     bool is_ok = login->status == CW_LOGIN_OK;
     if (!cw_audit_is_on(cw_bridge_audit(bl)) || (is_ok && login->is_remembered))
         return;
-    add(req, bl, texts, outcome_of(login->status), is_ok ? login->caller : NULL);
+    add(req, bl, texts, cw_identify_outcome(login->status), is_ok ? login->caller : NULL);
 }
 
 void cw_identify_note_refused(const cw_http_req *req, const cw_bridge_loop *bl,
@@ -56,4 +58,19 @@ void cw_identify_note_refused(const cw_http_req *req, const cw_bridge_loop *bl,
 {
     if (cw_audit_is_on(cw_bridge_audit(bl)))
         add(req, bl, texts, outcome, NULL);
+}
+
+void cw_identify_note_page(const cw_http_req *req, const cw_bridge_loop *bl, const char *outcome,
+                           const cw_caller *caller, cw_str name)
+{
+    cw_audit_record r = {.kind = CW_AUDIT_LOGIN,
+                         .door = "login",
+                         .outcome = outcome,
+                         .address = cw_http_req_peer(req),
+                         .caller = caller ? cw_caller_name(caller) : name,
+                         .detail = CW_STR("password")};
+    if (caller)
+        r.caller_id = cw_caller_id(caller);
+    if (cw_audit_is_on(cw_bridge_audit(bl)))
+        cw_audit_add(cw_bridge_audit(bl), &r);
 }

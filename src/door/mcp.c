@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "door/browser.h"
 #include "door/identify.h"
 #include "door/mcp_ask.h"
 #include "door/mcp_int.h"
@@ -21,9 +22,10 @@ const cw_identify_texts cw_mcp_identify_texts = {
     .is_endpoint = true,
     .door = "mcp",
     .wrong = REFUSED("Invalid credentials"),
-    .clear_text = REFUSED("Passwords are only taken over encrypted connections"),
+    .clear_text = REFUSED("Passwords and sessions are only taken over encrypted connections"),
     .too_many = REFUSED("Too many attempts to log in"),
     .unavailable = REFUSED("Logging in is not possible at the moment"),
+    .forged = REFUSED(CW_BROWSER_FORGED),
 };
 
 /* ---- errors ---- */
@@ -365,7 +367,7 @@ static void take_one(cw_mcp *door, cw_port *port, cw_turn_opts *opts, const cw_j
 void cw_mcp_take(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view, cw_str body)
 {
     const cw_json *root;
-    cw_err err;
+    CW_UNINIT cw_err err;
     cw_code rc = cw_json_read(body, NULL, port->arena, &root, NULL, &err);
     if (rc == CW_NOMEM) {
         cw_port_reply(port, &(cw_port_answer){.status = 500, .body = CW_STR(CW_MCP_FAILURE)});

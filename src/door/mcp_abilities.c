@@ -44,30 +44,56 @@ static bool any_completes(cw_view *view, cw_view_list list)
     return false;
 }
 
+/* What there is beside tools and log lines, which there always are. */
+typedef struct abilities {
+    bool prompts, resources, completions;
+} abilities;
+
+static abilities abilities_of(cw_view *view)
+{
+    bool may_look = cw_view_discover_verdict(view) == CW_VERDICT_ALLOW;
+    bool has_templates = may_look && sees(view, CW_VIEW_TEMPLATES);
+    abilities a = {.prompts = may_look && sees(view, CW_VIEW_PROMPTS),
+                   .resources = has_templates || (may_look && sees(view, CW_VIEW_RESOURCES))};
+    a.completions = (a.prompts && any_completes(view, CW_VIEW_PROMPTS)) ||
+                    (has_templates && any_completes(view, CW_VIEW_TEMPLATES));
+    return a;
+}
+
 void cw_mcp_add_abilities(cw_buf *out, const cw_mcp_request *r)
 {
     const cw_turn_opts *opts = &r->item->turn->opts;
-    cw_view *view = opts->view;
+    abilities a = abilities_of(opts->view);
     /* Who has no stream for it is never told of changes. */
     bool tells =
         r->era->is_stamped || r->port->session || cw_bridge_settings_of(opts->bl)->legacy_sessions;
-    bool may_look = cw_view_discover_verdict(view) == CW_VERDICT_ALLOW;
-    bool has_prompts = may_look && sees(view, CW_VIEW_PROMPTS);
-    bool has_templates = may_look && sees(view, CW_VIEW_TEMPLATES);
-    bool has_resources = has_templates || (may_look && sees(view, CW_VIEW_RESOURCES));
     cw_str changes = tells ? CW_STR("{\"listChanged\":true}") : CW_STR("{}");
     cw_buf_add(out, CW_STR("{\"tools\":"));
     cw_buf_add(out, changes);
     cw_buf_add(out, CW_STR(",\"logging\":{}"));
-    if (has_prompts) {
+    if (a.prompts) {
         cw_buf_add(out, CW_STR(",\"prompts\":"));
         cw_buf_add(out, changes);
     }
-    if (has_resources)
+    if (a.resources)
         cw_buf_add(out, tells ? CW_STR(",\"resources\":{\"listChanged\":true,\"subscribe\":true}")
                               : CW_STR(",\"resources\":{}"));
-    if ((has_prompts && any_completes(view, CW_VIEW_PROMPTS)) ||
-        (has_templates && any_completes(view, CW_VIEW_TEMPLATES)))
+    if (a.completions)
         cw_buf_add(out, CW_STR(",\"completions\":{}"));
     cw_buf_add_char(out, '}');
+}
+
+void cw_mcp_add_ability_names(cw_json_writer *w, cw_view *view)
+{
+    abilities a = abilities_of(view);
+    cw_json_open_object(w);
+    cw_json_add_bool_member(w, CW_STR("tools"), true);
+    cw_json_add_bool_member(w, CW_STR("logging"), true);
+    if (a.prompts)
+        cw_json_add_bool_member(w, CW_STR("prompts"), true);
+    if (a.resources)
+        cw_json_add_bool_member(w, CW_STR("resources"), true);
+    if (a.completions)
+        cw_json_add_bool_member(w, CW_STR("completions"), true);
+    cw_json_close(w);
 }

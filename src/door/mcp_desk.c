@@ -18,6 +18,7 @@ static void begin(cw_mcp_desk *desk, cw_loop *loop)
     }
     cw_deadline_list_init(&desk->waiting, 0, cw_mcp_ask_on_late);
     cw_loop_watch(loop, &desk->waiting);
+    cw_mcp_expiries_init(&desk->expiries, loop);
     desk->is_begun = true;
 }
 

@@ -14,8 +14,8 @@
 #include "net/loop.h"
 
 typedef struct cw_mcp_expiry {
-    struct cw_mcp_expiry *prev, *next;               /* NULL: not there */
-    int64_t at;                                      /* wall clock, ms */
+    struct cw_mcp_expiry *prev, *next;                /* NULL: not there */
+    int64_t at;                                       /* wall clock, ms */
     void (*on_expired)(struct cw_mcp_expiry *expiry); /* it is removed before the call */
 } cw_mcp_expiry;
 

@@ -19,6 +19,8 @@
  *     mcp_complete.c completion/complete
  *     mcp_abilities.c what the server says of itself
  *     mcp_listen.c   who is told of changes: subscriptions/listen, GET, lines
+ *     mcp_wishes.c   subscriptions/listen
+ *     mcp_expiry.c   streams that end with the credentials that opened them
  *     mcp_stream.c   GET and DELETE of legacy sessions, resources/subscribe
  *
  * An era is a table: what differs between them stands there and nowhere else.
@@ -32,6 +34,7 @@
 #include "base/map.h"
 #include "door/identify.h"
 #include "door/mcp.h"
+#include "door/mcp_expiry.h"
 #include "door/message.h"
 #include "door/turn.h"
 #include "json/write.h"
@@ -100,6 +103,7 @@ typedef struct cw_mcp_desk {
     cw_mcp_link streams[CW_MCP_BUCKETS]; /* GET; by the session's number */
     cw_deadline_list waiting;            /* for answers of clients */
     uint32_t n_waiting;                  /* calls that do */
+    cw_mcp_expiries expiries;            /* of tokens that streams were opened with */
     bool is_begun;
 } cw_mcp_desk;
 
@@ -362,13 +366,17 @@ void cw_mcp_complete(const cw_mcp_request *r);
 /* mcp_abilities.c */
 /* The object `capabilities`. */
 void cw_mcp_add_abilities(cw_buf *out, const cw_mcp_request *r);
+/* Their names alone, as this view has them: {"tools":true,…}. */
+void cw_mcp_add_ability_names(cw_json_writer *w, cw_view *view);
 
 /* wellknown.c */
 void cw_mcp_on_wellknown(cw_http_req *req, void *door);
 void cw_mcp_on_card(cw_http_req *req, void *door);
 
-/* mcp_listen.c */
+/* mcp_wishes.c */
 void cw_mcp_listen(const cw_mcp_request *r);
+
+/* mcp_listen.c */
 /* Tell the client of a session through a port that does nothing else, until it is gone. CW_NOMEM;
  * CW_LIMIT: too many are told. */
 CW_MUST_USE cw_code cw_mcp_listen_session(cw_mcp *door, cw_port *port, cw_bridge_loop *bl,

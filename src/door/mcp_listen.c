@@ -8,36 +8,15 @@
  * News come from sources (bridge.h) and from a catalogue that was replaced; of the
  * latter each listener hears what its own caller sees.
  */
-#include "door/mcp_int.h"
+#include "door/mcp_listen.h"
+
 #include "json/write.h"
 
-/* Resources of one modern subscription. */
-#define URIS_MAX 1000u
 #define SUBSCRIPTION "\"_meta\":{\"" CW_MCP_META("subscriptionId") "\":"
 
-/* In the port's arena. */
-typedef struct listener {
-    cw_bridge_watch watch;
-    cw_mcp_link link; /* for those who end it */
-    cw_mcp *door;
-    cw_port *port;
-    cw_turn_item *item;            /* modern: the request that waits */
-    const cw_mcp_session *session; /* legacy */
-    cw_view *view; /* of somebody who has logged in: what was listed last; held by the arena */
-    uint64_t generation; /* of the accounts, when this began */
-    const cw_str *uris;  /* modern */
-    uint32_t n_uris;
-    uint8_t wants;  /* CW_NEWS_… */
-    uint8_t missed; /* to be told when the reader has caught up */
-    bool has_missed_uri;
-    bool is_full;
-} listener;
+typedef cw_mcp_listener listener;
 
-static const struct {
-    unsigned list;
-    cw_str wish; /* its name in subscriptions/listen */
-    cw_str method;
-} lists[] = {
+const cw_mcp_change cw_mcp_changes[CW_MCP_CHANGES] = {
     {CW_NEWS_TOOLS, CW_STR_INIT("toolsListChanged"),
      CW_STR_INIT("notifications/tools/list_changed")},
     {CW_NEWS_PROMPTS, CW_STR_INIT("promptsListChanged"),
@@ -52,6 +31,7 @@ static void leave(listener *l)
         atomic_fetch_sub(&l->door->n_streams, 1);
     cw_bridge_watch_remove(&l->watch);
     cw_mcp_link_remove(&l->link);
+    cw_mcp_expiry_remove(&l->expiry);
 }
 
 static void close_stream(listener *l)
@@ -62,9 +42,7 @@ static void close_stream(listener *l)
 
 /* ---- telling ---- */
 
-/* A reader who missed something would never know: whoever cannot be told is disconnected. False
- * when that happened. */
-static bool say(listener *l, const cw_buf *b)
+bool cw_mcp_listener_say(listener *l, const cw_buf *b)
 {
     cw_code rc = b->code ? b->code : cw_port_say(l->port, CW_SAID_MESSAGE, cw_buf_str(b));
     if (rc == CW_AGAIN)
@@ -96,19 +74,19 @@ static bool tell(listener *l, cw_str method, cw_str uri)
     } else {
         cw_buf_add(&b, uri.n ? CW_STR("}}") : CW_STR("}"));
     }
-    bool is_there = say(l, &b);
+    bool is_there = cw_mcp_listener_say(l, &b);
     cw_buf_done(&b);
     return is_there;
 }
 
 static bool tell_lists(listener *l, unsigned changed)
 {
-    for (size_t i = 0; i < CW_COUNT(lists); i++) {
-        if (!(changed & lists[i].list))
+    for (size_t i = 0; i < CW_MCP_CHANGES; i++) {
+        if (!(changed & cw_mcp_changes[i].list))
             continue;
         if (l->is_full)
-            l->missed |= (uint8_t)lists[i].list;
-        else if (!tell(l, lists[i].method, CW_STR("")))
+            l->missed |= (uint8_t)cw_mcp_changes[i].list;
+        else if (!tell(l, cw_mcp_changes[i].method, CW_STR("")))
             return false;
     }
     return true;
@@ -119,25 +97,50 @@ static bool tell_uri(listener *l, cw_str uri)
     return tell(l, CW_STR("notifications/resources/updated"), uri);
 }
 
-/* Which ones were missed is not known: a client that reads one once too often does no harm. */
-static void tell_all_uris(listener *l)
+/* Which addresses were missed is not known: all are told then. A client that reads one once too
+ * often does no harm. False: it is disconnected, without memory. */
+static bool gather_late(listener *l)
 {
-    cw_buf b;
     l->has_missed_uri = false;
-    for (uint32_t i = 0; i < l->n_uris; i++) {
-        if (!tell_uri(l, l->uris[i]))
+    l->next_uri = 0;
+    if (!l->session)
+        return true;
+    cw_mcp_session_wishes(l->door, l->session, &l->late);
+    if (!l->late.code)
+        return true;
+    close_stream(l);
+    return false;
+}
+
+/* The next of them; .p is NULL when all are told. */
+static cw_str take_late(listener *l)
+{
+    if (l->next_uri < l->n_uris)
+        return l->uris[l->next_uri++];
+    if (l->late_at < l->late.n) {
+        cw_str uri = cw_str_from(l->late.p + l->late_at);
+        l->late_at += uri.n + 1;
+        return uri;
+    }
+    cw_buf_release(&l->late);
+    l->late_at = 0;
+    return (cw_str){NULL, 0};
+}
+
+/* The reader reads again: tell what was missed, as far as it goes. */
+static void catch_up(listener *l)
+{
+    unsigned missed = l->missed;
+    l->is_full = false;
+    l->missed = 0;
+    if (!tell_lists(l, missed))
+        return;
+    while (!l->is_full) {
+        cw_str uri = take_late(l);
+        bool goes_on = uri.p ? tell_uri(l, uri) : l->has_missed_uri && gather_late(l);
+        if (!goes_on)
             return;
     }
-    if (!l->session)
-        return;
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_mcp_session_wishes(l->door, l->session, &b);
-    bool is_there = true;
-    for (size_t at = 0; is_there && at < b.n; at += strlen(b.p + at) + 1)
-        is_there = tell_uri(l, cw_str_from(b.p + at));
-    if (is_there && b.code)
-        close_stream(l);
-    cw_buf_done(&b);
 }
 
 /* ---- news ---- */
@@ -233,6 +236,12 @@ static void on_cancel(cw_mcp_link *link)
         cw_port_end(l->port);
 }
 
+/* The token is no longer good: whoever comes back needs another one. */
+static void on_expired(cw_mcp_expiry *expiry)
+{
+    end(CW_CONTAINER(expiry, listener, expiry));
+}
+
 static void on_event(cw_port *port, cw_port_event event, void *ctx)
 {
     listener *l = ctx;
@@ -242,11 +251,7 @@ static void on_event(cw_port *port, cw_port_event event, void *ctx)
         leave(l);
         break;
     case CW_PORT_DRAINED:
-        l->is_full = false;
-        unsigned missed = l->missed;
-        l->missed = 0;
-        if (tell_lists(l, missed) && l->has_missed_uri)
-            tell_all_uris(l);
+        catch_up(l);
         break;
     case CW_PORT_STOPPING:
         end(l);
@@ -256,26 +261,28 @@ static void on_event(cw_port *port, cw_port_event event, void *ctx)
 
 /* ---- the beginning ---- */
 
-static void drop_view(void *ctx)
+static void release(void *ctx)
 {
     listener *l = ctx;
     cw_view_unref(l->view);
+    cw_buf_done(&l->late);
 }
 
-/* Somebody who has logged in is told of other things than the anonymous. */
-static cw_code follow_caller(listener *l, cw_bridge_loop *bl, cw_view *view)
+/* Somebody who has logged in is told of other things than the anonymous, and not for ever. */
+static void follow_caller(listener *l, cw_bridge_loop *bl, cw_view *view)
 {
     if (view == cw_bridge_anonymous(bl))
-        return CW_OK;
+        return;
     cw_accounts *accounts = cw_bridge_accounts(bl);
     l->view = cw_view_ref(view);
     l->watch.is_always = true;
     l->generation = accounts ? cw_accounts_generation(accounts) : 0;
-    return cw_arena_hold(l->port->arena, l, drop_view);
+    l->expiry.at = cw_caller_expires(cw_view_caller(view));
+    l->expiry.on_expired = on_expired;
 }
 
-/* One that nobody tells anything yet. */
-static cw_code make(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view, listener **ret)
+cw_code cw_mcp_listener_new(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view,
+                            listener **ret)
 {
     if (atomic_load(&door->n_streams) >= cw_bridge_settings_of(bl)->subscriptions)
         return CW_LIMIT;
@@ -287,28 +294,32 @@ static cw_code make(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *vi
     l->link.cancel = on_cancel;
     l->door = door;
     l->port = port;
+    cw_buf_init(&l->late, SIZE_MAX / 2);
+    follow_caller(l, bl, view);
     *ret = l;
-    return follow_caller(l, bl, view) ? CW_NOMEM : CW_OK;
+    return cw_arena_hold(port->arena, l, release) ? CW_NOMEM : CW_OK;
 }
 
-static void enter(listener *l, cw_bridge_loop *bl)
+void cw_mcp_listener_enter(listener *l, cw_bridge_loop *bl)
 {
     l->port->on_event = on_event;
     l->port->ctx = l;
     atomic_fetch_add(&l->door->n_streams, 1);
     cw_bridge_watch_add(bl, &l->watch);
+    if (l->expiry.at && !l->port->session)
+        cw_mcp_expiry_add(&cw_mcp_desk_of(l->door, l->port->loop)->expiries, &l->expiry);
 }
 
 cw_code cw_mcp_listen_session(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view,
                               const cw_mcp_session *session)
 {
     listener *l;
-    cw_code rc = make(door, port, bl, view, &l);
+    cw_code rc = cw_mcp_listener_new(door, port, bl, view, &l);
     if (rc)
         return rc;
     l->wants = CW_NEWS_TOOLS | CW_NEWS_PROMPTS | CW_NEWS_RESOURCES;
     l->session = session;
-    enter(l, bl);
+    cw_mcp_listener_enter(l, bl);
     if (port->session)
         return CW_OK;
     /* A message goes to one stream only: a newer one takes the place of those that are open. */
@@ -320,117 +331,4 @@ cw_code cw_mcp_listen_session(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, c
 cw_code cw_mcp_listen_port(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view)
 {
     return cw_mcp_listen_session(door, port, bl, view, port->session);
-}
-
-/* ---- subscriptions/listen ---- */
-
-/* The resources that the caller sees of those that it named. */
-static cw_code take_uris(const cw_mcp_request *r, listener *l, const cw_json *named)
-{
-    uint32_t n = cw_json_is(named, CW_JSON_ARRAY) ? cw_json_count(named) : 0, found = 0;
-    cw_str *uris =
-        n ? cw_arena_calloc(r->port->arena, n < URIS_MAX ? n : URIS_MAX, sizeof *uris) : NULL;
-    if (n && !uris)
-        return CW_NOMEM;
-    cw_arena scratch;
-    cw_arena_init(&scratch, SIZE_MAX / 2);
-    cw_code rc = CW_OK;
-    for (const cw_json *v = n ? cw_json_first(named) : NULL;
-         v && found < URIS_MAX && rc != CW_NOMEM; v = cw_json_next(v)) {
-        const cw_entry *entry;
-        cw_str variables;
-        if (!cw_json_is(v, CW_JSON_STRING))
-            continue;
-        rc = cw_mcp_find_resource(r->item->turn->opts.view, cw_json_text(v), &scratch, &entry,
-                                  &variables);
-        if (rc == CW_OK)
-            uris[found++] = cw_json_text(v);
-    }
-    cw_arena_done(&scratch);
-    l->uris = uris;
-    l->n_uris = found;
-    return rc == CW_NOMEM ? CW_NOMEM : CW_OK;
-}
-
-/* What is honoured of the wishes. */
-static void acknowledge(listener *l)
-{
-    cw_buf b;
-    cw_json_writer w;
-    cw_mcp_open_notice(&w, &b, CW_STR("notifications/subscriptions/acknowledged"));
-    cw_json_add_key(&w, CW_STR("notifications"));
-    cw_json_open_object(&w);
-    for (size_t i = 0; i < CW_COUNT(lists); i++) {
-        if (l->wants & lists[i].list)
-            cw_json_add_bool_member(&w, lists[i].wish, true);
-    }
-    if (l->n_uris) {
-        cw_json_add_key(&w, CW_STR("resourceSubscriptions"));
-        cw_json_open_array(&w);
-        for (uint32_t i = 0; i < l->n_uris; i++)
-            cw_json_add_string(&w, l->uris[i]);
-        cw_json_close(&w);
-    }
-    cw_json_close(&w);
-    cw_json_add_key(&w, CW_STR("_meta"));
-    cw_json_open_object(&w);
-    cw_json_add_key(&w, CW_STR(CW_MCP_META("subscriptionId")));
-    cw_json_add_span(&w, l->item->id);
-    cw_json_close(&w);
-    cw_json_close(&w);
-    cw_json_close(&w);
-    if (cw_json_writer_end(&w, NULL) && !b.code)
-        b.code = CW_NOMEM;
-    (void)say(l, &b);
-    cw_buf_done(&b);
-}
-
-/* Have it known by its request's id, for a client that may take it back. */
-static cw_code enter_by_id(const cw_mcp_request *r, listener *l)
-{
-    if (!r->session->is_named)
-        return CW_OK;
-    cw_str key = cw_mcp_call_key(r->session, r->item->id, r->port->arena);
-    if (!key.p)
-        return CW_NOMEM;
-    cw_mcp_link_add(cw_mcp_desk_of(r->door, r->port->loop)->calls, &l->link, key);
-    return CW_OK;
-}
-
-static void open_stream(const cw_mcp_request *r, const cw_json *wishes)
-{
-    const cw_turn_opts *opts = &r->item->turn->opts;
-    listener *l;
-    cw_code rc = make(r->door, r->port, opts->bl, opts->view, &l);
-    if (!rc)
-        rc = take_uris(r, l, cw_json_get(wishes, CW_STR("resourceSubscriptions")));
-    if (!rc)
-        rc = enter_by_id(r, l);
-    if (rc) {
-        bool is_full = rc == CW_LIMIT;
-        cw_mcp_fail(r->item, is_full ? 503 : 500, CW_RPC_INTERNAL,
-                    is_full ? "Too many subscriptions are open" : "out of memory");
-        return;
-    }
-    for (size_t i = 0; i < CW_COUNT(lists); i++) {
-        if (cw_json_is(cw_json_get(wishes, lists[i].wish), CW_JSON_TRUE))
-            l->wants |= (uint8_t)lists[i].list;
-    }
-    l->item = r->item;
-    enter(l, opts->bl);
-    acknowledge(l);
-}
-
-void cw_mcp_listen(const cw_mcp_request *r)
-{
-    const cw_json *wishes = cw_json_get(r->params, CW_STR("notifications"));
-    cw_verdict verdict = cw_view_discover_verdict(r->item->turn->opts.view);
-    if (verdict != CW_VERDICT_ALLOW)
-        cw_mcp_refuse(r->item, verdict, NULL);
-    else if (!cw_json_is(wishes, CW_JSON_OBJECT))
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "notifications must be an object");
-    else if (!r->port->can_say)
-        cw_mcp_fail(r->item, 406, CW_RPC_INVALID, "Accept must allow text/event-stream");
-    else
-        open_stream(r, wishes);
 }

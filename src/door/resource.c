@@ -52,8 +52,7 @@ cw_str cw_resource_base(cw_http_req *req, const cw_bridge_loop *bl)
     return text ? cw_str_from(text) : (cw_str){NULL, 0};
 }
 
-/* The path behind scheme and host. */
-static cw_str path_of(cw_str url)
+cw_str cw_resource_path(cw_str url)
 {
     size_t at = 0, slashes = 0;
     for (; at < url.n && slashes < 3; at++)
@@ -68,7 +67,7 @@ void cw_resource_add_link(cw_buf *out, cw_http_req *req, const cw_bridge_loop *b
     cw_str base = cw_resource_base(req, bl);
     if (!base.n)
         return;
-    cw_str path = path_of(base);
+    cw_str path = cw_resource_path(base);
     cw_buf_add(out, CW_STR(", resource_metadata=\""));
     cw_buf_add(out, cw_str_make(base.p, base.n - path.n));
     cw_buf_add(out, CW_STR(WELLKNOWN));
@@ -239,7 +238,7 @@ static cw_code add_route(cw_router *router, cw_resource_route *route)
 cw_code cw_resource_add_routes(cw_router *router, cw_resource *r, cw_bridge *bridge,
                                const cw_config *config)
 {
-    cw_str paths[] = {CW_STR(""), path_of(config->public_url)};
+    cw_str paths[] = {CW_STR(""), cw_resource_path(config->public_url)};
     size_t n = 0;
     cw_code rc = CW_OK;
     for (size_t i = 0; i < CW_COUNT(paths) && !rc && (i == 0 || paths[i].n); i++) {

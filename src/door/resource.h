@@ -40,6 +40,8 @@ CW_MUST_USE cw_code cw_resource_add_routes(cw_router *router, cw_resource *r, cw
 /* Where clients reach us, without a final slash; empty for a client of HTTP/1.0 that names no host.
  * .p is NULL without memory. */
 cw_str cw_resource_base(cw_http_req *req, const cw_bridge_loop *bl);
+/* The path of such an address, behind scheme and host; may be empty. Borrowed. */
+cw_str cw_resource_path(cw_str url);
 /* Append ', resource_metadata="…"' where there is something to find. */
 void cw_resource_add_link(cw_buf *out, cw_http_req *req, const cw_bridge_loop *bl,
                           bool is_endpoint);

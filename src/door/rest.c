@@ -109,7 +109,7 @@ static void answer(cw_http_req *req, const cw_bridge_loop *bl, const cw_rest_doc
 {
     header_list headers = {.n = 0};
     cw_http_answer answer = {.status = 200, .type = doc->type, .body = cw_buf_str(&d->body)};
-    cw_str etag = cw_str_from(d->etag), packed_etag = cw_str_from(d->packed_etag);
+    cw_str etag = cw_document_etag(d), packed_etag = cw_document_packed_etag(d);
     /* A page that nobody will ask for again is not worth the time. */
     cw_str packed = CW_STR("");
     if (!doc->key.is_transient && cw_negotiate_gzip(req))
@@ -135,7 +135,7 @@ static void answer(cw_http_req *req, const cw_bridge_loop *bl, const cw_rest_doc
         add_header(&headers, CW_STR("Access-Control-Allow-Origin"), CW_STR("*"));
     add_header(&headers, CW_STR("Vary"),
                doc->is_public ? CW_STR("Accept-Encoding")
-                              : CW_STR("Authorization, Accept-Language, Accept-Encoding"));
+                              : CW_STR("Authorization, Cookie, Accept-Language, Accept-Encoding"));
     if (doc->language)
         add_header(&headers, CW_STR("Content-Language"), cw_language_tag(doc->language));
     if (cw_bridge_settings_of(bl)->debug_headers)

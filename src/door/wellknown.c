@@ -14,6 +14,7 @@ typedef struct about {
     const cw_config *config;
     cw_str base; /* of all addresses */
     cw_str path, card_path;
+    cw_view *view; /* of the anonymous caller */
 } about;
 
 static void add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path)
@@ -69,9 +70,7 @@ static void write_document(cw_buf *out, void *ctx)
     cw_json_add_string_member(&w, CW_STR("name"), CW_STR("Causeway"));
     cw_json_add_string_member(&w, CW_STR("version"), CW_STR(CW_VERSION));
     cw_json_add_key(&w, CW_STR("capabilities"));
-    cw_json_open_object(&w);
-    cw_json_add_bool_member(&w, CW_STR("tools"), true);
-    cw_json_close(&w);
+    cw_mcp_add_ability_names(&w, a->view);
     add_versions(&w, CW_STR("protocolVersions"));
     cw_json_add_key(&w, CW_STR("endpoints"));
     cw_json_open_object(&w);
@@ -142,7 +141,8 @@ static void send_about(cw_http_req *req, const cw_mcp *door, cw_rest_document *d
     about a = {.config = cw_mcp_config(bl),
                .base = cw_resource_base(req, bl),
                .path = cw_str_from(door->path),
-               .card_path = cw_str_from(door->card_path)};
+               .card_path = cw_str_from(door->card_path),
+               .view = doc->key.view};
     if (!a.base.p) {
         cw_rest_fail(req, 503, "unavailable", "out of memory");
         return;
@@ -154,10 +154,14 @@ static void send_about(cw_http_req *req, const cw_mcp *door, cw_rest_document *d
     cw_rest_send(req, bl, doc);
 }
 
-void cw_mcp_on_wellknown(cw_http_req *req, void *door)
+void cw_mcp_on_wellknown(cw_http_req *req, void *self)
 {
+    const cw_mcp *door = self;
+    /* The same for everybody: what somebody sees who has not logged in. */
+    cw_view *view = cw_bridge_anonymous(cw_bridge_at(door->bridge, cw_http_req_loop(req)));
     send_about(req, door,
-               &(cw_rest_document){.key = {.kind = CW_STR("mcp.json")}, .write = write_document});
+               &(cw_rest_document){.key = {.kind = CW_STR("mcp.json"), .view = view},
+                                   .write = write_document});
 }
 
 void cw_mcp_on_card(cw_http_req *req, void *door)

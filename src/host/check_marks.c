@@ -86,7 +86,7 @@ static void check_strings(const cw_check_place *at, const cw_hosted_param *p)
 static void check_variables(const cw_check_place *at, const cw_hosted_method *m, cw_str text)
 {
     cw_template_part part;
-    while (cw_template_next(&text, &part)) {
+    while (text.n && cw_template_next(&text, &part)) {
         const cw_hosted_param *p = find_param(m, part.name);
         if (!part.name.p)
             break;

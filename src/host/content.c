@@ -8,6 +8,7 @@
 #include <stdarg.h>
 
 #include "base/base64.h"
+#include "base/percent.h"
 #include "host/call.h"
 #include "host/uri.h"
 
@@ -108,11 +109,11 @@ static const char *expand(cw_call *call, const char *text)
     cw_template_part part;
     bool is_whole = true;
     cw_buf_init(&uri, call->wire->max_body);
-    while (cw_template_next(&rest, &part)) {
+    while (rest.n && cw_template_next(&rest, &part)) {
         const cw_json *v = part.name.p ? cw_json_get(call->params, part.name) : NULL;
         cw_buf_add(&uri, part.literal);
         if (cw_json_is(v, CW_JSON_STRING))
-            cw_template_add_value(&uri, cw_json_text(v));
+            cw_percent_encode(&uri, cw_json_text(v));
         is_whole &= !part.name.p || cw_json_is(v, CW_JSON_STRING);
     }
     const char *copy = is_whole && !uri.code ? cw_arena_dup(call->arena, uri.p, uri.n) : NULL;

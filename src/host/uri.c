@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "host/uri.h"
 
+#include "base/hex.h"
+
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -9,11 +11,6 @@ static bool is_letter(char c)
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
-}
-
-static bool is_hex(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 static bool is_unreserved(char c)
@@ -31,7 +28,8 @@ static const char *find_bad_char(cw_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         if (text.p[i] == '%') {
-            if (text.n - i < 3 || !is_hex(text.p[i + 1]) || !is_hex(text.p[i + 2]))
+            if (text.n - i < 3 || cw_hex_value(text.p[i + 1]) < 0 ||
+                cw_hex_value(text.p[i + 2]) < 0)
                 return "'%' needs two hexadecimal digits behind it";
         } else if (!is_uri_char(text.p[i])) {
             return "has a character that must be written as %XX";
@@ -67,55 +65,16 @@ const char *cw_uri_problem(cw_str uri)
     return find_bad_char(uri);
 }
 
-bool cw_template_next(cw_str *rest, cw_template_part *ret)
-{
-    cw_str behind;
-    if (rest->n == 0)
-        return false;
-    ret->literal = cw_str_cut(*rest, '{', &behind);
-    ret->name = (cw_str){0};
-    if (behind.p)
-        ret->name = cw_str_cut(behind, '}', &behind);
-    *rest = behind.p ? behind : CW_STR("");
-    return true;
-}
-
-bool cw_template_has(cw_str text, cw_str name)
-{
-    cw_template_part part;
-    while (cw_template_next(&text, &part))
-        if (part.name.p && cw_str_eq(part.name, name))
-            return true;
-    return false;
-}
-
-/* Whether each '{' has its '}' before the next one. */
-static bool has_pairs(cw_str text)
-{
-    bool is_open = false;
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.p[i];
-        if ((c == '{' && is_open) || (c == '}' && !is_open))
-            return false;
-        if (c == '{' || c == '}')
-            is_open = c == '{';
-    }
-    return !is_open;
-}
-
 const char *cw_template_problem(cw_str text)
 {
-    cw_str rest = text;
     cw_template_part part;
-    cw_str first = cw_str_cut(text, '{', &rest);
-    if (!has_scheme(first))
+    cw_str rest = text;
+    bool has_variable = false;
+    if (!has_scheme(text))
         return "must begin with a scheme, as in \"docs://page/{name}\"";
-    if (!has_pairs(text))
-        return "'{' and '}' do not match";
-    if (!rest.p)
-        return "has no {variable}; use CW_RESOURCE and .uri";
-    rest = text;
-    while (cw_template_next(&rest, &part)) {
+    while (rest.n) {
+        if (!cw_template_next(&rest, &part))
+            return "'{' and '}' do not match";
         const char *bad = find_bad_char(part.literal);
         if (bad)
             return bad;
@@ -127,16 +86,7 @@ const char *cw_template_problem(cw_str text)
             return "two variables side by side cannot be told apart";
         if (cw_template_has(rest, part.name))
             return "the same variable is there twice";
+        has_variable = true;
     }
-    return NULL;
-}
-
-void cw_template_add_value(cw_buf *out, cw_str value)
-{
-    for (size_t i = 0; i < value.n; i++) {
-        if (is_unreserved(value.p[i]))
-            cw_buf_add_char(out, value.p[i]);
-        else
-            cw_buf_printf(out, "%%%02X", (unsigned)(unsigned char)value.p[i]);
-    }
+    return has_variable ? NULL : "has no {variable}; use CW_RESOURCE and .uri";
 }

@@ -295,7 +295,9 @@ void cw_wire_send(cw_wire *w, size_t end, cw_str more)
     w->sent = end;
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
     while (w->fd >= 0 && iov[0].iov_len + iov[1].iov_len > 0) {
-        ssize_t n = sendmsg(w->fd, &msg, MSG_NOSIGNAL);
+        /* The kernel takes one range noticeably quicker than a list of them. */
+        ssize_t n = iov[1].iov_len == 0 ? send(w->fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL)
+                                        : sendmsg(w->fd, &msg, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {

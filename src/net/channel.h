@@ -6,13 +6,20 @@
  *         └─► on_end: not reached, not started, no WebSocket there
  *
  * A program gets a process group of its own, is told to end by the end of its input, then by
- * SIGTERM to its group after CW_CHANNEL_GRACE_MS and by SIGKILL after as long again. What it
- * writes to its standard error goes to the log, line by line, cut and bounded.
+ * SIGTERM to its group after CW_CHANNEL_GRACE_MS and by SIGKILL after as long again; what is left
+ * of its group when it has ended is killed. It is reaped before on_closed. Should this process die,
+ * the program sees the end of its input and a broken output, and no more than that: posix_spawn has
+ * no parent-death signal. One that heeds neither goes on, as does what has left its group (setsid).
+ * What it writes to its standard error goes to the log ("source"), line by line, cut at 500 bytes
+ * and at most 20 lines a minute; the others are counted.
+ *
+ * A WebSocket's binary messages are messages like its texts; pings are answered. The client's Host
+ * is the name that was given. There is no TLS.
  *
  * Ownership: what opts point to is copied. A message that is handed out lives until on_message
  *            returns. The channel is freed behind on_closed.
- * Threads:   one loop.
- * Limits:    max_message either way, max_queue bytes that wait to be sent.
+ * Threads:   one loop. SIGPIPE must be ignored.
+ * Limits:    max_message either way, max_queue bytes that wait to be sent, framing included.
  */
 #ifndef CW_NET_CHANNEL_H
 #define CW_NET_CHANNEL_H
@@ -42,29 +49,33 @@ typedef struct cw_channel_opts {
     /* Exactly one of these three. */
     cw_str unix_path;
     cw_str host;                /* an address or a name, looked up off the loop; with `port` */
-    const char *const *command; /* path and arguments, NULL-terminated; PATH is searched */
+    const char *const *command; /* path and arguments, NULL-terminated; our PATH is searched */
 
     uint16_t port;
-    cw_str websocket; /* path of a WebSocket (RFC 6455) on host; empty: a plain stream */
+    cw_str websocket; /* path of a WebSocket (RFC 6455) on the socket; empty: a plain stream */
     const char *const *environment; /* of the program: NAME=VALUE, NULL-terminated, all of it */
-    const char *folder;             /* it works in; NULL: ours */
-    cw_spawner *spawner;            /* for a program */
-    cw_framing framing;             /* not for a WebSocket: a text message is a message */
+    const char *folder;  /* it works in, where a relative path of it begins; NULL: ours */
+    cw_spawner *spawner; /* for a program; outlives the channel */
+    cw_framing framing;  /* not for a WebSocket: a text message is a message */
     size_t max_message;
     size_t max_queue;
-    uint32_t connect_ms;
-    cw_str name; /* for the log: of the source */
+    uint32_t connect_ms; /* for all of it: name, addresses, handshake; 0: 5000 */
+    cw_str name;         /* for the log: of the source */
     const cw_channel_ops *ops;
     void *ctx;
 } cw_channel_opts;
 
-/* Begin; callbacks come later, never before this returns. */
+/* Begin; callbacks come later, never before this returns. CW_PARAMS: opts that cannot be; CW_NOMEM,
+ * CW_LIMIT: over a megabyte of texts. Whatever else goes wrong is told by on_end. */
 CW_MUST_USE cw_code cw_channel_open(cw_loop *loop, const cw_channel_opts *opts, cw_channel **ret,
                                     cw_err *err);
-/* Send one message made of pieces, after on_open. CW_LIMIT: too much waits already, or it is too
- * large; CW_NOMEM. Nothing of it was sent then. */
+/* Send one message made of pieces, after on_open; it leaves at the end of this turn. CW_LIMIT: too
+ * much waits already, or it is too large; CW_GONE: not open; CW_NOMEM. Nothing of it was sent then.
+ * Where a line's end ends a message, line breaks within it leave as spaces. */
 CW_MUST_USE cw_code cw_channel_send(cw_channel *ch, const cw_str *pieces, size_t n);
-/* No callback but on_closed comes after this; that one never before this returns. */
+/* Never blocks. No callback but on_closed comes after this; that one never before this returns.
+ * What was sent leaves as far as it can at once. The end of the loop does this too: then on_closed
+ * comes without it. Closing twice is closing once. */
 void cw_channel_close(cw_channel *ch);
 
 #endif

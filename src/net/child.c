@@ -19,11 +19,13 @@ static int status_of(const siginfo_t *info)
     return (info->si_status & 0x7F) | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-void cw_child_end(pid_t pid, int pidfd)
+void cw_child_end(pid_t pid, int pidfd, bool has_group)
 {
     /* Our own child that nobody else reaps, so its number cannot be a stranger's. By number: waitid
      * does not wait on a pidfd that uv_poll made non-blocking. */
     kill(pid, SIGKILL);
+    if (has_group)
+        kill(-pid, SIGKILL);
     siginfo_t info;
     while (waitid(P_PID, (id_t)pid, &info, WEXITED) != 0 && errno == EINTR)
         ;
@@ -53,11 +55,14 @@ static void on_pidfd(uv_poll_t *poll, int poll_status, int events)
     (void)events;
     cw_child *child = poll->data;
     siginfo_t info = {0};
-    int rc = waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG);
+    int rc = waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG | WNOWAIT);
     if (rc != 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (rc == 0 && info.si_pid == 0)
         return;
+    if (child->has_group)
+        kill(-child->pid, SIGKILL);
+    waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG);
     uv_poll_stop(poll);
     child->exited = true;
     if (child->closing)
@@ -66,13 +71,12 @@ static void on_pidfd(uv_poll_t *poll, int poll_status, int events)
         child->on_exit(child, status_of(&info), child->ctx);
 }
 
-cw_code cw_child_watch(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
-                       cw_child_exit_fn on_exit, void *ctx, cw_err *err)
+/* All but the loop is set. */
+static cw_code watch(cw_child *child, cw_loop *loop, cw_err *err)
 {
-    *child = (cw_child){.pid = pid, .pidfd = pidfd, .on_exit = on_exit, .ctx = ctx};
-    int rc = uv_poll_init(&loop->uv, &child->poll, pidfd);
+    int rc = uv_poll_init(&loop->uv, &child->poll, child->pidfd);
     if (rc) {
-        cw_child_end(pid, pidfd);
+        cw_child_end(child->pid, child->pidfd, child->has_group);
         child->pidfd = -1;
         return cw_fail(err, CW_IO, "watch a child: %s", uv_strerror(rc));
     }
@@ -81,9 +85,29 @@ cw_code cw_child_watch(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
     return CW_OK;
 }
 
+cw_code cw_child_watch(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
+                       cw_child_exit_fn on_exit, void *ctx, cw_err *err)
+{
+    *child = (cw_child){.pid = pid, .pidfd = pidfd, .on_exit = on_exit, .ctx = ctx};
+    return watch(child, loop, err);
+}
+
+cw_code cw_child_watch_group(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
+                             cw_child_exit_fn on_exit, void *ctx, cw_err *err)
+{
+    *child =
+        (cw_child){.pid = pid, .pidfd = pidfd, .on_exit = on_exit, .ctx = ctx, .has_group = true};
+    return watch(child, loop, err);
+}
+
 void cw_child_signal(cw_child *child, int signum)
 {
-    if (!child->exited && child->pidfd >= 0)
+    if (child->exited || child->pidfd < 0)
+        return;
+    /* The group has its name as long as the child is not reaped. */
+    if (child->has_group)
+        kill(-child->pid, signum);
+    else
         pidfd_send_signal(child->pidfd, signum, NULL, 0);
 }
 

@@ -42,6 +42,12 @@ struct cw_spawn {
     const char *const *env;    /* NULL-terminated: the whole environment */
     int fds[CW_SPAWN_MAX_FDS]; /* become 3, 4, … of the child; stay open here */
     unsigned n_fds;
+    /* What becomes 0, 1 and 2 of the child and stays open here; -1: as without. NULL: it reads
+     * /dev/null and writes to our standard error. */
+    const int *stdio;
+    const char *folder; /* it works in, where a relative path begins; NULL: ours */
+    bool has_own_group; /* of processes, which is named by its pid */
+    bool searches_path; /* for a path without '/', in our PATH */
     cw_loop *loop;
     void (*done)(cw_spawn *job); /* on the loop */
     void *ctx;
@@ -75,11 +81,17 @@ struct cw_child {
     void (*on_closed)(cw_child *child, void *ctx);
     void *ctx;
     bool exited, closing;
+    bool has_group;
 };
 
 /* Watch for the exit; takes over pidfd, on failure too (the child is then killed and reaped). */
 CW_MUST_USE cw_code cw_child_watch(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
                                    cw_child_exit_fn on_exit, void *ctx, cw_err *err);
+/* The same for a child that has_own_group: signals go to all of the group, and what is left of it
+ * when the child has exited is killed, before the child is reaped and its number may be a
+ * stranger's. */
+CW_MUST_USE cw_code cw_child_watch_group(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
+                                         cw_child_exit_fn on_exit, void *ctx, cw_err *err);
 /* Send a signal; nothing happens when it has exited. */
 void cw_child_signal(cw_child *child, int signum);
 /* Let go: a child that still runs is killed, without a call of on_exit. on_closed (may be NULL) is

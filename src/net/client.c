@@ -68,6 +68,7 @@ static void destroy_if_over(cw_client *c)
     void (*on_closed)(void *ctx) = c->on_closed;
     void *ctx = c->closed_ctx;
     cw_loop_unwatch(c->loop, &c->connecting);
+    cw_loop_unwatch(c->loop, &c->answering);
     cw_loop_unwatch(c->loop, &c->idling);
     cw_loop_unwatch(c->loop, &c->naming);
     cw_buf_done(&c->out);
@@ -171,7 +172,7 @@ void cw_client_looked_up(cw_client *c, const char *why)
         return;
     }
     cw_err err;
-    cw_fail(&err, CW_IO, "'%s': %s", c->opts.url.host.p, why);
+    cw_fail(&err, CW_IO, "'%s': %s", c->dial_host.p, why);
     cw_client_enter(c);
     /* Who asks anew from within on_done is not among these. */
     for (size_t n = c->n_waiting; n && c->first; n--) {
@@ -216,7 +217,10 @@ cw_code cw_client_new(cw_loop *loop, const cw_client_opts *opts, cw_client **ret
     c->opts = *opts;
     set_defaults(&c->opts);
     cw_code rc = cw_client_make_texts(c, opts, err);
+    if (!rc && c->opts.url.is_tls)
+        rc = cw_secure_new(c, err);
     if (rc) {
+        free(c->text);
         free(c);
         return rc;
     }
@@ -225,9 +229,11 @@ cw_code cw_client_new(cw_loop *loop, const cw_client_opts *opts, cw_client **ret
     c->idle.prev = c->idle.next = &c->idle;
     cw_buf_init(&c->out, SIZE_MAX / 2);
     cw_deadline_list_init(&c->connecting, c->opts.connect_ms, cw_link_on_connect_deadline);
+    cw_deadline_list_init(&c->answering, c->opts.first_byte_ms, cw_link_on_answer_deadline);
     cw_deadline_list_init(&c->idling, c->opts.idle_ms, cw_link_on_idle_deadline);
     cw_deadline_list_init(&c->naming, c->opts.connect_ms, cw_client_on_name_deadline);
     cw_loop_watch(loop, &c->connecting);
+    cw_loop_watch(loop, &c->answering);
     cw_loop_watch(loop, &c->idling);
     cw_loop_watch(loop, &c->naming);
     cw_client_find_address(c);
@@ -264,7 +270,7 @@ void cw_client_cancel(cw_client *c, cw_client_req *req)
         return;
     }
     /* Somebody's patience ended before ours: let the next one begin with another address. */
-    if (l->state == LINK_CONNECT)
+    if (l->state == LINK_CONNECT || l->state == LINK_TLS)
         cw_client_reached(c, l->address, false);
     cw_link_close(l);
 }
@@ -282,5 +288,7 @@ void cw_client_close(cw_client *c, void (*on_closed)(void *ctx), void *ctx)
         cw_link_close(c->links.next);
     while (c->idle.next != &c->idle)
         cw_link_close(c->idle.next);
+    if (c->secure)
+        cw_secure_close(c);
     destroy_if_over(c);
 }

@@ -11,6 +11,10 @@
  * acted on the request: it is sent once more, on a fresh connection, only if that
  * does no harm (`may_repeat`, or a method that is idempotent by RFC 9110).
  *
+ * https: libcurl makes the connection (handshake, certificate, a proxy's tunnel), of TLS 1.2
+ * or 1.3; what goes over it is ours as without TLS (client_tls.c says why), HTTP/1.1. It is loaded
+ * with the first such client.
+ *
  * A host name is looked up in libuv's thread pool and believed for
  * CW_CLIENT_NAME_MS; its addresses are tried one after another, beginning with
  * the one that was reached last.
@@ -54,18 +58,19 @@ typedef struct cw_client_url {
  * fragment, bytes that may not stand in a request line. */
 CW_MUST_USE cw_code cw_client_url_parse(cw_str text, cw_client_url *ret, cw_err *err);
 
-/* For https; texts are copied. The certificate is always checked. */
+/* For https; texts are copied. The certificate is always checked. Files are PEM; one that cannot be
+ * read is told when a connection is made. */
 typedef struct cw_client_tls {
-    cw_str ca_file; /* PEM; empty: the system's authorities */
-    cw_str certificate, key;
-    cw_str server_name; /* whose certificate it must be; empty: the URL's host */
+    cw_str ca_file;          /* empty: the system's authorities */
+    cw_str certificate, key; /* ours, files; an empty key: it is in the certificate's file */
+    cw_str server_name;      /* whose certificate it must be; empty: the URL's host */
 } cw_client_tls;
 
 typedef struct cw_client_opts {
     cw_client_url url;             /* strings are copied */
     uint32_t connections;          /* at most, 0: 64 */
     uint32_t waiting;              /* requests that may wait for a connection, 0: 1024 */
-    uint32_t connect_ms;           /* for a name, and for each address; 0: 5000 */
+    uint32_t connect_ms;           /* for a name, and for each address with TLS; 0: 5000 */
     uint32_t first_byte_ms;        /* from the request's end to the answer's begin; 0: no limit */
     uint32_t idle_ms;              /* a kept connection is closed after this; 0: 60000 */
     size_t answer_size;            /* largest body */
@@ -74,8 +79,8 @@ typedef struct cw_client_opts {
     const cw_str *kept; /* names of headers of answers that are wanted; copied */
     size_t n_kept;      /* <= CW_CLIENT_KEPT */
     cw_client_tls tls;
-    cw_str proxy; /* "http://host:port", by way of libcurl; empty: none, whatever the environment
-                     says */
+    cw_str proxy; /* "http://host:port", which also looks the URL's name up; empty: none, whatever
+                     the environment says */
 } cw_client_opts;
 
 typedef struct cw_client_answer {
@@ -84,14 +89,15 @@ typedef struct cw_client_answer {
     cw_str body;
     cw_str kept[CW_CLIENT_KEPT]; /* values of the wanted headers, the first of several; .p is NULL
                                     where there is none, or it has over CW_CLIENT_KEPT_MAX bytes */
-    cw_str cookies; /* "a=1; b=2" of all Set-Cookie, as they are to be sent back; only where
-                       "Set-Cookie" is among the wanted */
+    cw_str cookies; /* "a=1; b=2" of all Set-Cookie, as they are to be sent back: without those with
+                       Max-Age=0, of one name the last, up to CW_CLIENT_KEPT_MAX bytes (what has no
+                       room is left out); only where "Set-Cookie" is among the wanted */
 } cw_client_answer;
 
 /* Why there is no answer, for on_done. */
 typedef enum cw_client_end {
     CW_CLIENT_OK,
-    CW_CLIENT_CONNECT, /* not reached: name, refused, connect time; nothing was sent */
+    CW_CLIENT_CONNECT, /* not reached: name, refused, connect time, TLS, proxy; nothing was sent */
     CW_CLIENT_LOST,    /* the connection ended before the whole answer */
     CW_CLIENT_GARBAGE, /* not an HTTP answer */
     CW_CLIENT_TOO_LARGE,
@@ -114,6 +120,8 @@ struct cw_client_req {
     void *internal[4]; /* the client's own */
 };
 
+/* CW_PARAMS: headers, a proxy or a server name that mean nothing; CW_IO: https, and libcurl is not
+ * there; CW_NOMEM. */
 CW_MUST_USE cw_code cw_client_new(cw_loop *loop, const cw_client_opts *opts, cw_client **ret,
                                   cw_err *err);
 /* Begin. on_done is called exactly once, never before this returns, unless it fails (CW_LIMIT: too

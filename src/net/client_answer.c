@@ -34,6 +34,8 @@ static void keep(cw_link *l)
     cw_client *c = l->client;
     tidy(&l->in);
     tidy(&l->answer);
+    if (l->secure)
+        tidy(cw_secure_out(l));
     l->state = LINK_IDLE;
     l->kept = true;
     l->idle_since = cw_loop_now(c->loop);
@@ -48,6 +50,8 @@ static void complete(cw_link *l, cw_str body, bool more)
     cw_client_req *req = l->req;
     cw_client_answer answer = {
         .status = l->head.code, .type = {l->type, l->type_len}, .body = body};
+    if (c->opts.n_kept)
+        cw_link_show_headers(l, &answer);
     if (more || l->unsent)
         l->broken = true;
     l->req = NULL;
@@ -131,6 +135,10 @@ static bool begin_body(cw_link *l, const char *p)
         l->type_len = (uint8_t)(type.n < CW_LINK_TYPE_MAX ? type.n : CW_LINK_TYPE_MAX);
         memcpy(l->type, type.p, l->type_len);
     }
+    if (l->client->opts.n_kept && !cw_link_keep_headers(l, p)) {
+        cw_link_fail(l, CW_CLIENT_NOMEM, "out of memory");
+        return false;
+    }
     note_promise(l, p);
     l->state = LINK_BODY;
     return true;
@@ -190,6 +198,8 @@ static void take_body(cw_link *l, cw_str in)
 static size_t take(cw_link *l, const char *p, size_t n)
 {
     size_t used = 0;
+    if (!l->answered)
+        cw_deadline_clear(&l->deadline);
     l->answered = true;
     while (l->state == LINK_HEAD && used < n) {
         size_t size = take_head(l, p + used, n - used);
@@ -218,11 +228,14 @@ void cw_link_end(cw_link *l, int errnum)
         complete(l, cw_buf_str(&l->answer), /* more= */ false);
         return;
     }
-    char why[128];
+    char why[256];
+    const char *problem = cw_secure_problem(l);
+    if (!problem)
+        problem = errnum ? strerror(errnum) : "";
     snprintf(why, sizeof why, "%s%s%s",
              l->answered ? "the connection ended within the answer"
                          : "the connection ended before an answer",
-             errnum ? ": " : "", errnum ? strerror(errnum) : "");
+             *problem ? ": " : "", problem);
     cw_link_lost(l, why);
 }
 
@@ -281,7 +294,7 @@ bool cw_link_read(cw_link *l)
     }
     ssize_t n;
     do
-        n = recv(l->fd, p, room, 0);
+        n = l->secure ? cw_secure_recv(l, p, room) : recv(l->fd, p, room, 0);
     while (n < 0 && errno == EINTR);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return false;

@@ -3,7 +3,7 @@
  *
  *     request   WAITING -> on a connection -> done
  *
- *     link      CONNECT -> HEAD -> BODY -> TELL (on_done) -> IDLE -> HEAD ...
+ *     link      CONNECT -> (TLS ->) HEAD -> BODY -> TELL (on_done) -> IDLE -> HEAD ...
  *                  any state -> CLOSED, freed when libuv lets go of it
  *
  * Threads: one loop.
@@ -14,15 +14,17 @@
 #include <netinet/in.h>
 
 #include "net/client.h"
-#include "net/listener.h"
+#include "net/connect.h"
 
 #define CW_LINK_TYPE_MAX 127u
 
 typedef struct cw_link cw_link;
-typedef struct cw_lookup cw_lookup;
+typedef struct cw_secure cw_secure;           /* client_tls.c: what TLS needs for a client */
+typedef struct cw_secure_link cw_secure_link; /* and for a connection */
 
 typedef enum cw_link_state {
     LINK_CONNECT,
+    LINK_TLS,  /* libcurl makes the handshake */
     LINK_HEAD, /* the head of the answer has not ended; maybe the request is not wholly out either
                 */
     LINK_BODY,
@@ -30,6 +32,12 @@ typedef enum cw_link_state {
     LINK_IDLE,
     LINK_CLOSED,
 } cw_link_state;
+
+/* Where a kept header lies in `kept_text`. */
+typedef struct cw_link_place {
+    uint32_t at, n;
+    bool is_there;
+} cw_link_place;
 
 /* One connection. */
 struct cw_link {
@@ -54,6 +62,9 @@ struct cw_link {
     cw_deadline deadline;
     cw_buf in;     /* a head that came in pieces */
     cw_buf answer; /* a body that did */
+    cw_buf kept_text;
+    cw_link_place values[CW_CLIENT_KEPT], cookies;
+    cw_secure_link *secure; /* NULL: without TLS */
     char type[CW_LINK_TYPE_MAX + 1];
     uint8_t type_len;
     cw_http1_body body;
@@ -64,18 +75,24 @@ struct cw_client {
     cw_loop *loop;
     cw_client_opts opts; /* strings live in `text` */
     char *text;
+    cw_str kept[CW_CLIENT_KEPT]; /* opts.kept */
+    bool wants_cookies;
+    cw_str dial_host; /* where connections go: the URL's host, or the proxy's */
+    uint16_t dial_port;
+    cw_str origin; /* "http://host" before each path where a proxy must be told; else empty */
     cw_str post;   /* "POST /path" and `common`: what most requests begin with */
     cw_str common; /* " HTTP/1.1", Host and the fixed headers */
     cw_buf out;    /* the request that is being sent, within one function */
-    cw_deadline_list connecting, idling, naming;
+    cw_deadline_list connecting, answering, idling, naming;
     cw_link links;    /* ring: all that are not idle */
     cw_link idle;     /* ring, newest first */
     uint32_t n_links; /* not closed */
-    uint32_t n_open;  /* that libuv still holds */
+    uint32_t n_open;  /* handles that libuv still holds */
     uint32_t depth;   /* of functions that call back and go on with the client */
     size_t n_waiting; /* requests */
     cw_client_req *first, *last;
-    cw_later later; /* serve who waits */
+    cw_later later;    /* serve who waits */
+    cw_secure *secure; /* NULL: without TLS */
     /* Addresses. */
     cw_address addresses[CW_CLIENT_ADDRESSES];
     uint8_t n_addresses;
@@ -125,6 +142,8 @@ CW_MUST_USE cw_code cw_client_make_texts(cw_client *c, const cw_client_opts *opt
 /* Whether the request can be sent at all; and room for it in `out`, so that sending cannot fail for
  * want of memory. */
 CW_MUST_USE cw_code cw_client_prepare(cw_client *c, const cw_client_req *req, cw_err *err);
+/* Bytes of `out` that the request takes. */
+size_t cw_client_room(const cw_client *c, const cw_client_req *req);
 /* Send what is left. CW_OK: all is out; CW_AGAIN; CW_GONE. */
 CW_MUST_USE cw_code cw_link_send(cw_link *l);
 
@@ -135,6 +154,31 @@ extern const cw_http1_limits cw_link_limits;
 bool cw_link_read(cw_link *l);
 /* The server sends no more; `errnum` is 0 where it said so. */
 void cw_link_end(cw_link *l, int errnum);
+
+/* ---- client_kept.c ---- */
+
+/* Copy the wanted headers of the head in `p`. False: out of memory. */
+bool cw_link_keep_headers(cw_link *l, const char *p);
+void cw_link_show_headers(const cw_link *l, cw_client_answer *answer);
+
+/* ---- client_tls.c ---- */
+
+/* Make c->secure, of the client's own copy of its options. */
+CW_MUST_USE cw_code cw_secure_new(cw_client *c, cw_err *err);
+/* When all links are closed; n_open counts until it is done. */
+void cw_secure_close(cw_client *c);
+/* Room for `req`, so that sending cannot fail for want of memory; the first time, l->secure too. */
+CW_MUST_USE bool cw_secure_reserve(cw_link *l, const cw_client_req *req);
+cw_buf *cw_secure_out(const cw_link *l);
+/* The socket is connected: begin the handshake, which ends with cw_link_secured or the link's
+ * failure. */
+CW_MUST_USE cw_code cw_secure_begin(cw_link *l, cw_err *err);
+/* As recv and send: -1 with errno; EAGAIN is the only number that means something. */
+ssize_t cw_secure_recv(const cw_link *l, void *p, size_t n);
+ssize_t cw_secure_send(cw_link *l, const void *p, size_t n);
+/* What libcurl said, or NULL. */
+const char *cw_secure_problem(const cw_link *l);
+void cw_secure_end(cw_link *l);
 
 /* ---- client_link.c ---- */
 
@@ -150,7 +194,9 @@ void cw_link_fail(cw_link *l, cw_client_end end, const char *why);
 void cw_link_lost(cw_link *l, const char *why);
 /* To the front of a ring. */
 void cw_link_move(cw_link *l, cw_link *ring);
+void cw_link_secured(cw_link *l);
 void cw_link_on_connect_deadline(cw_deadline *d);
+void cw_link_on_answer_deadline(cw_deadline *d);
 void cw_link_on_idle_deadline(cw_deadline *d);
 
 #endif

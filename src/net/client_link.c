@@ -5,7 +5,6 @@
  * comes, and readable when the server closes it while it is idle.
  */
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -61,6 +60,9 @@ void cw_link_close(cw_link *l)
     cw_deadline_clear(&l->deadline);
     cw_buf_done(&l->in);
     cw_buf_done(&l->answer);
+    cw_buf_done(&l->kept_text);
+    if (l->secure)
+        cw_secure_end(l);
     uv_close((uv_handle_t *)&l->poll, on_handle_closed);
     close(l->fd);
     l->client->n_links--;
@@ -109,12 +111,15 @@ static void push(cw_link *l)
     if (rc == CW_GONE)
         l->broken = true;
     poll_for(l, l->unsent ? UV_READABLE | UV_WRITABLE : UV_READABLE);
+    if (!l->unsent && !l->answered && l->client->opts.first_byte_ms)
+        cw_loop_set_deadline(l->client->loop, &l->deadline, &l->client->answering);
 }
 
 static void begin(cw_link *l)
 {
     l->state = LINK_HEAD;
     l->sent = 0;
+    l->unsent = false;
     l->interim = 0;
     l->answered = false;
     l->broken = false;
@@ -122,14 +127,31 @@ static void begin(cw_link *l)
     push(l);
 }
 
+/* Whether nothing came since the last answer, not even the end. Of TLS, what came may be a message
+ * of its own that is no byte for us; and it may have been read already together with the last
+ * answer, so that the socket would never tell. */
+static bool is_quiet(const cw_link *l)
+{
+    char byte;
+    ssize_t n =
+        l->secure ? cw_secure_recv(l, &byte, 1) : recv(l->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n < 0 && errno == EAGAIN;
+}
+
+static bool may_reuse(cw_link *l, const cw_client_req *req)
+{
+    uint64_t now = cw_loop_now(l->client->loop);
+    if (now >= l->idle_until)
+        return false;
+    if (l->secure)
+        return is_quiet(l) && cw_secure_reserve(l, req);
+    return now - l->idle_since < FRESH_MS || is_quiet(l);
+}
+
 bool cw_link_reuse(cw_link *l, cw_client_req *req)
 {
     cw_client *c = l->client;
-    uint64_t now = cw_loop_now(c->loop);
-    char byte;
-    if (now >= l->idle_until ||
-        (now - l->idle_since >= FRESH_MS &&
-         (recv(l->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN))) {
+    if (!may_reuse(l, req)) {
         cw_link_close(l);
         return false;
     }
@@ -163,7 +185,7 @@ static void not_reached(cw_link *l, int errnum)
     if (index < c->n_addresses)
         cw_address_format(&c->addresses[index], text, sizeof text);
     else
-        snprintf(text, sizeof text, "'%s'", c->opts.url.host.p);
+        snprintf(text, sizeof text, "'%s'", c->dial_host.p);
     cw_code rc = cw_fail_errno(&err, errnum, "connect to %s", text);
     cw_client_enter(c);
     cw_client_reached(c, index, false);
@@ -175,20 +197,39 @@ static void not_reached(cw_link *l, int errnum)
     cw_client_leave(c);
 }
 
-static void on_connected(cw_link *l)
+void cw_link_secured(cw_link *l)
 {
-    int errnum = 0;
-    socklen_t n = sizeof errnum;
-    if (getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &errnum, &n))
-        errnum = errno;
-    if (errnum) {
-        not_reached(l, errnum);
-        return;
-    }
     cw_deadline_clear(&l->deadline);
     cw_client_reached(l->client, l->address, true);
     begin(l);
 }
+
+/* The socket is libcurl's to watch until that is done. */
+static void begin_tls(cw_link *l)
+{
+    cw_err err;
+    l->state = LINK_TLS;
+    l->events = 0;
+    uv_poll_stop(&l->poll);
+    cw_code rc = cw_secure_begin(l, &err);
+    if (rc)
+        cw_link_fail(l, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, err.msg);
+}
+
+static void on_connected(cw_link *l)
+{
+    int errnum = cw_connect_result(l->fd);
+    if (errnum) {
+        not_reached(l, errnum);
+        return;
+    }
+    if (l->client->secure)
+        begin_tls(l);
+    else
+        cw_link_secured(l);
+}
+
+/* ---- events ---- */
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
@@ -198,7 +239,9 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         return;
     }
     if (l->state == LINK_IDLE) {
-        cw_link_close(l); /* closed by the server, or bytes that nobody asked for */
+        /* Closed by the server, or bytes that nobody asked for. */
+        if (status < 0 || !l->secure || !is_quiet(l))
+            cw_link_close(l);
         return;
     }
     if (status < 0) {
@@ -213,51 +256,46 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     }
     if ((events & UV_WRITABLE) && l->unsent)
         push(l);
-    if (events & UV_READABLE)
-        cw_link_read(l);
+    /* What TLS has taken from the socket, the socket does not tell again. */
+    if (events & UV_READABLE) {
+        while (cw_link_read(l) && l->secure)
+            continue;
+    }
 }
 
-/* A socket that is connected or about to be. -1: errno says why not. */
-static int open_socket(const cw_address *a, bool *pending)
+static void discard(cw_link *l)
 {
-    int fd = socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    int on = 1;
-    if (a->sa.ss_family != AF_UNIX)
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    int rc = connect(fd, (const struct sockaddr *)&a->sa, a->len);
-    *pending = rc < 0 && (errno == EINPROGRESS || errno == EINTR);
-    if (rc == 0 || *pending)
-        return fd;
-    int errnum = errno;
-    close(fd);
-    errno = errnum;
-    return -1;
+    if (l->secure)
+        cw_secure_end(l);
+    free(l);
 }
 
-static cw_code open_one(cw_client *c, const cw_address *a, cw_link **ret, bool *pending,
-                        cw_err *err)
+static cw_code open_one(cw_client *c, const cw_address *a, const cw_client_req *req, cw_link **ret,
+                        bool *pending, cw_err *err)
 {
     cw_link *l = calloc(1, sizeof *l);
     if (!l)
         return cw_fail_nomem(err);
-    l->fd = open_socket(a, pending);
+    l->client = c;
+    if (c->secure && !cw_secure_reserve(l, req)) {
+        discard(l);
+        return cw_fail_nomem(err);
+    }
+    l->fd = cw_connect_open(a, pending);
     if (l->fd < 0) {
         char text[CW_ADDRESS_TEXT];
         int errnum = errno;
         cw_address_format(a, text, sizeof text);
-        free(l);
+        discard(l);
         return cw_fail_errno(err, errnum, "connect to %s", text);
     }
     int rc = uv_poll_init(&c->loop->uv, &l->poll, l->fd);
     if (rc) {
         close(l->fd);
-        free(l);
+        discard(l);
         return cw_fail(err, rc == UV_ENOMEM ? CW_NOMEM : CW_IO, "poll: %s", uv_strerror(rc));
     }
     l->poll.data = l;
-    l->client = c;
     *ret = l;
     return CW_OK;
 }
@@ -271,9 +309,10 @@ static void start(cw_link *l, cw_client_req *req, bool pending)
     cw_link_move(l, &c->links);
     cw_buf_init(&l->in, CW_HTTP_MAX_HEAD + CW_LOOP_SCRATCH);
     cw_buf_init(&l->answer, c->opts.answer_size);
+    cw_buf_init(&l->kept_text, (CW_CLIENT_KEPT + 1) * CW_CLIENT_KEPT_MAX);
     l->req = req;
     cw_client_set_link(req, l);
-    if (pending) {
+    if (pending || l->secure) {
         l->state = LINK_CONNECT;
         poll_for(l, UV_WRITABLE);
         cw_loop_set_deadline(c->loop, &l->deadline, &c->connecting);
@@ -292,7 +331,7 @@ static cw_code open_from(cw_client *c, cw_client_req *req, unsigned index, unsig
         cw_link *l = NULL;
         bool pending = false;
         tried++;
-        rc = open_one(c, &c->addresses[index], &l, &pending, err);
+        rc = open_one(c, &c->addresses[index], req, &l, &pending, err);
         if (l) {
             l->address = (uint8_t)index;
             l->tried = (uint8_t)tried;
@@ -316,6 +355,14 @@ cw_code cw_link_open(cw_client *c, cw_client_req *req, bool again, cw_err *err)
 void cw_link_on_connect_deadline(cw_deadline *d)
 {
     not_reached(CW_CONTAINER(d, cw_link, deadline), ETIMEDOUT);
+}
+
+void cw_link_on_answer_deadline(cw_deadline *d)
+{
+    cw_link *l = CW_CONTAINER(d, cw_link, deadline);
+    char why[64];
+    snprintf(why, sizeof why, "no answer within %u ms", l->client->opts.first_byte_ms);
+    cw_link_fail(l, CW_CLIENT_SLOW, why);
 }
 
 void cw_link_on_idle_deadline(cw_deadline *d)

@@ -45,52 +45,102 @@ static cw_str name_of(cw_http_method method)
 
 /* ---- texts ---- */
 
-/* Move the end of `*at` behind `s`, copied there. */
-static cw_str put(char **at, cw_str s)
+/* Where connections go, and what a proxy must be told besides. */
+static cw_code find_way(cw_client *c, const cw_client_opts *opts, cw_buf *origin, cw_err *err)
 {
-    char *p = *at;
-    if (s.n)
-        memcpy(p, s.p, s.n);
-    p[s.n] = 0;
-    *at = p + s.n + 1;
-    return cw_str_make(p, s.n);
+    const cw_client_url *url = &opts->url;
+    cw_client_url proxy;
+    c->dial_host = url->host;
+    c->dial_port = url->port;
+    if (opts->proxy.n == 0)
+        return CW_OK;
+    if (url->unix_path.n)
+        return cw_fail(err, CW_PARAMS, "no proxy leads to a unix socket");
+    cw_code rc = cw_client_url_parse(opts->proxy, &proxy, err);
+    if (rc)
+        return cw_wrap(err, rc, "proxy");
+    if (proxy.unix_path.n || proxy.is_tls || !cw_str_is(proxy.path, "/"))
+        return cw_fail(err, CW_PARAMS, "a proxy is written as http://HOST:PORT");
+    c->dial_host = proxy.host;
+    c->dial_port = proxy.port;
+    if (!url->is_tls)
+        cw_buf_printf(origin, "http://%.*s", CW_STR_ARG(url->authority));
+    return CW_OK;
 }
 
-static void copy_url(cw_client *c, char *at, const cw_client_url *url, cw_str post, cw_str common)
+/* Have all strings point to copies in `text`, each with a NUL behind it. */
+static cw_code copy_texts(cw_client *c, cw_err *err)
 {
-    c->opts.url = (cw_client_url){
-        .host = put(&at, url->host),
-        .authority = put(&at, url->authority),
-        .unix_path = put(&at, url->unix_path),
-        .path = put(&at, url->path),
-        .port = url->port,
+    cw_client_opts *o = &c->opts;
+    cw_str *all[] = {
+        &o->url.host,        &o->url.authority, &o->url.unix_path,   &o->url.path, &o->tls.ca_file,
+        &o->tls.certificate, &o->tls.key,       &o->tls.server_name, &o->proxy,    &c->dial_host,
+        &c->origin,          &c->post,          &c->common,          &c->kept[0],  &c->kept[1],
+        &c->kept[2],         &c->kept[3],
     };
-    c->post = put(&at, post);
-    c->common = put(&at, common);
+    _Static_assert(CW_CLIENT_KEPT == 4, "the list has them all");
+    size_t size = 0;
+    for (size_t i = 0; i < CW_COUNT(all); i++)
+        size += all[i]->n + 1;
+    char *p = c->text = malloc(size);
+    if (!p)
+        return cw_fail_nomem(err);
+    for (size_t i = 0; i < CW_COUNT(all); i++) {
+        size_t n = all[i]->n;
+        if (n)
+            memcpy(p, all[i]->p, n);
+        p[n] = 0;
+        all[i]->p = p;
+        p += n + 1;
+    }
+    return CW_OK;
+}
+
+static cw_code take_kept(cw_client *c, const cw_client_opts *opts, cw_err *err)
+{
+    if (opts->n_kept > CW_CLIENT_KEPT)
+        return cw_fail(err, CW_PARAMS, "more than %u headers of answers", CW_CLIENT_KEPT);
+    for (size_t i = 0; i < opts->n_kept; i++) {
+        c->kept[i] = opts->kept[i];
+        c->wants_cookies |= cw_str_ieq(opts->kept[i], CW_STR("set-cookie"));
+    }
+    c->opts.kept = c->kept;
+    return CW_OK;
+}
+
+static cw_code write_common(cw_buf *b, const cw_client_opts *opts, cw_err *err)
+{
+    cw_buf_printf(b, " HTTP/1.1\r\nHost: %.*s\r\n", CW_STR_ARG(opts->url.authority));
+    for (size_t i = 0; i < opts->n_headers; i++) {
+        if (!is_header(&opts->headers[i]))
+            return cw_fail(err, CW_PARAMS, "a header that would break the request");
+        add_header(b, &opts->headers[i]);
+    }
+    if (b->code == CW_LIMIT)
+        return cw_fail(err, CW_PARAMS, "the headers are too large");
+    return b->code ? cw_fail_nomem(err) : CW_OK;
 }
 
 cw_code cw_client_make_texts(cw_client *c, const cw_client_opts *opts, cw_err *err)
 {
-    const cw_client_url *url = &opts->url;
     cw_buf b CW_CLEANUP(cw_buf_done);
     cw_buf_init(&b, OUT_MAX);
     cw_buf_add(&b, CW_STR("POST "));
-    cw_buf_add(&b, url->path);
-    size_t line = b.n;
-    cw_buf_printf(&b, " HTTP/1.1\r\nHost: %.*s\r\n", CW_STR_ARG(url->authority));
-    for (size_t i = 0; i < opts->n_headers; i++) {
-        if (!is_header(&opts->headers[i]))
-            return cw_fail(err, CW_PARAMS, "a header that would break the request");
-        add_header(&b, &opts->headers[i]);
-    }
-    if (b.code)
-        return b.code == CW_NOMEM ? cw_fail_nomem(err)
-                                  : cw_fail(err, CW_PARAMS, "the headers are too large");
-    c->text = malloc(url->host.n + url->authority.n + url->unix_path.n + url->path.n + 2 * b.n + 6);
-    if (!c->text)
-        return cw_fail_nomem(err);
-    copy_url(c, c->text, url, cw_buf_str(&b), cw_str_make(b.p + line, b.n - line));
-    return CW_OK;
+    size_t origin = b.n;
+    cw_code rc = find_way(c, opts, &b, err);
+    size_t path = b.n;
+    cw_buf_add(&b, opts->url.path);
+    size_t common = b.n;
+    if (!rc)
+        rc = write_common(&b, opts, err);
+    if (!rc)
+        rc = take_kept(c, opts, err);
+    if (rc)
+        return rc;
+    c->post = cw_buf_str(&b);
+    c->origin = cw_str_make(b.p + origin, path - origin);
+    c->common = cw_str_make(b.p + common, b.n - common);
+    return copy_texts(c, err);
 }
 
 /* ---- one request ---- */
@@ -106,7 +156,13 @@ static size_t body_size(const cw_client_req *req)
 /* A bound for the head. */
 static size_t head_size(const cw_client *c, const cw_client_req *req)
 {
-    return c->post.n + req->path.n + header_size(req->headers, req->n_headers) + 64;
+    return c->post.n + c->origin.n + req->path.n + header_size(req->headers, req->n_headers) + 64;
+}
+
+size_t cw_client_room(const cw_client *c, const cw_client_req *req)
+{
+    size_t body = body_size(req);
+    return head_size(c, req) + (body <= COPY_MAX ? body : 0);
 }
 
 cw_code cw_client_prepare(cw_client *c, const cw_client_req *req, cw_err *err)
@@ -119,12 +175,12 @@ cw_code cw_client_prepare(cw_client *c, const cw_client_req *req, cw_err *err)
     if (req->path.n && (req->path.p[0] != '/' || memchr(req->path.p, ' ', req->path.n) ||
                         !cw_http_is_value(req->path)))
         return cw_fail(err, CW_PARAMS, "a path that would break the request");
-    size_t head = head_size(c, req), body = body_size(req);
-    if (head > OUT_MAX - COPY_MAX)
+    if (head_size(c, req) > OUT_MAX - COPY_MAX)
         return cw_fail(err, CW_PARAMS, "the head of the request is too large");
+    if (c->secure)
+        return CW_OK; /* each connection has a buffer of its own */
     cw_buf_clear(&c->out);
-    return cw_buf_reserve(&c->out, head + (body <= COPY_MAX ? body : 0)) ? CW_OK
-                                                                         : cw_fail_nomem(err);
+    return cw_buf_reserve(&c->out, cw_client_room(c, req)) ? CW_OK : cw_fail_nomem(err);
 }
 
 static void add_length(cw_buf *out, size_t n)
@@ -134,14 +190,14 @@ static void add_length(cw_buf *out, size_t n)
     cw_buf_add(out, CW_STR("\r\n"));
 }
 
-static void add_head(cw_client *c, const cw_client_req *req, size_t body)
+static void add_head(const cw_client *c, cw_buf *out, const cw_client_req *req, size_t body)
 {
-    cw_buf *out = &c->out;
     if (CW_LIKELY(req->method == CW_HTTP_POST && req->path.n == 0)) {
         cw_buf_add(out, c->post);
     } else {
         cw_buf_add(out, name_of(req->method));
         cw_buf_add_char(out, ' ');
+        cw_buf_add(out, c->origin);
         cw_buf_add(out, req->path.n ? req->path : c->opts.url.path);
         cw_buf_add(out, c->common);
     }
@@ -170,29 +226,45 @@ static int make_ranges(const cw_client_req *req, cw_str out, size_t skip, struct
     return (int)n;
 }
 
-static ssize_t send_ranges(const cw_link *l, cw_str out)
+static ssize_t send_ranges(cw_link *l, cw_str out)
 {
     struct iovec iov[RANGES];
     struct msghdr msg = {.msg_iov = iov};
     msg.msg_iovlen = (size_t)make_ranges(l->req, out, l->sent, iov);
-    return sendmsg(l->fd, &msg, MSG_NOSIGNAL);
+    return l->secure ? cw_secure_send(l, iov[0].iov_base, iov[0].iov_len)
+                     : sendmsg(l->fd, &msg, MSG_NOSIGNAL);
+}
+
+static ssize_t send_whole(cw_link *l, cw_str out)
+{
+    const char *p = out.p + l->sent;
+    size_t n = out.n - l->sent;
+    return l->secure ? cw_secure_send(l, p, n) : send(l->fd, p, n, MSG_NOSIGNAL);
+}
+
+/* The head, with the body behind it where that is `whole`. TLS has the same bytes in the same place
+ * until they are out. */
+static cw_str make_out(const cw_link *l, size_t body, bool whole)
+{
+    const cw_client_req *req = l->req;
+    cw_buf *out = l->secure ? cw_secure_out(l) : &l->client->out;
+    if (l->secure && l->unsent)
+        return cw_buf_str(out);
+    cw_buf_clear(out);
+    add_head(l->client, out, req, body);
+    for (size_t i = 0; whole && i < req->n_body; i++)
+        cw_buf_add(out, req->body[i]);
+    return cw_buf_str(out);
 }
 
 cw_code cw_link_send(cw_link *l)
 {
-    cw_client *c = l->client;
-    const cw_client_req *req = l->req;
-    size_t body = body_size(req);
+    size_t body = body_size(l->req);
     bool whole = body <= COPY_MAX;
-    cw_buf_clear(&c->out);
-    add_head(c, req, body);
-    size_t total = c->out.n + body;
-    for (size_t i = 0; whole && i < req->n_body; i++)
-        cw_buf_add(&c->out, req->body[i]);
-    cw_str out = cw_buf_str(&c->out);
+    cw_str out = make_out(l, body, whole);
+    size_t total = whole ? out.n : out.n + body;
     while (l->sent < total) {
-        ssize_t n = whole ? send(l->fd, out.p + l->sent, total - l->sent, MSG_NOSIGNAL)
-                          : send_ranges(l, out);
+        ssize_t n = whole ? send_whole(l, out) : send_ranges(l, out);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

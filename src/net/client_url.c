@@ -55,7 +55,7 @@ static cw_code take_port(cw_str port, cw_client_url *url, cw_err *err)
 static cw_code take_authority(cw_str text, cw_client_url *url, cw_err *err)
 {
     url->authority = text;
-    url->port = 80;
+    url->port = url->is_tls ? 443 : 80;
     if (memchr(text.p, '@', text.n))
         return cw_fail(err, CW_PARAMS, "a user name or password does not belong into a URL");
     if (text.n == 0 || !cw_host_is_valid(text))
@@ -83,9 +83,11 @@ cw_code cw_client_url_parse(cw_str text, cw_client_url *ret, cw_err *err)
             *ret = url;
         return rc;
     }
-    if (text.n < 7 || !cw_str_ieq(cw_str_make(text.p, 7), CW_STR("http://")))
-        return cw_fail(err, CW_PARAMS, "expected http://HOST[:PORT]/PATH or unix:SOCKET:/PATH");
-    cw_str rest = rest_of(text, 7);
+    bool is_plain = text.n >= 7 && cw_str_ieq(cw_str_make(text.p, 7), CW_STR("http://"));
+    url.is_tls = text.n >= 8 && cw_str_ieq(cw_str_make(text.p, 8), CW_STR("https://"));
+    if (!is_plain && !url.is_tls)
+        return cw_fail(err, CW_PARAMS, "expected http[s]://HOST[:PORT]/PATH or unix:SOCKET:/PATH");
+    cw_str rest = rest_of(text, is_plain ? 7 : 8);
     size_t end = 0;
     while (end < rest.n && rest.p[end] != '/' && rest.p[end] != '?' && rest.p[end] != '#')
         end++;

@@ -5,14 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "net/fetch_curl.h"
-
-/* A socket that libcurl wants watched. */
-typedef struct watch {
-    uv_poll_t poll;
-    cw_fetcher *fetcher;
-    curl_socket_t fd;
-} watch;
+#include "net/curl_loop.h"
 
 typedef struct running {
     struct running *prev, *next; /* ring */
@@ -28,13 +21,10 @@ typedef struct running {
 } running;
 
 struct cw_fetcher {
-    cw_loop *loop;
-    const cw_curl *curl;
-    CURLM *multi;
-    uv_timer_t timer;
+    cw_curl_loop cl;
     running all; /* ring: only its prev and next are used */
     unsigned n;
-    bool is_closed, is_telling;
+    bool is_closed;
 };
 
 /* ---- what libcurl calls ---- */
@@ -91,21 +81,31 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 
 /* ---- requests ---- */
 
-static void free_running(running *r)
+static void take_out(running *r)
 {
-    const cw_curl *curl = r->fetcher->curl;
     r->prev->next = r->next;
     r->next->prev = r->prev;
     r->fetcher->n--;
+}
+
+static void drop(running *r)
+{
+    const cw_curl *curl = r->fetcher->cl.curl;
     if (r->fetch)
         r->fetch->internal = NULL;
     if (r->easy) {
-        curl->multi_remove_handle(r->fetcher->multi, r->easy);
+        curl->multi_remove_handle(r->fetcher->cl.multi, r->easy);
         curl->easy_cleanup(r->easy);
     }
     curl->slist_free_all(r->headers);
     cw_buf_done(&r->body);
     free(r);
+}
+
+static void free_running(running *r)
+{
+    take_out(r);
+    drop(r);
 }
 
 static const char *why_failed(const running *r, CURLcode code)
@@ -114,124 +114,25 @@ static const char *why_failed(const running *r, CURLcode code)
         return "the answer is too large";
     if (r->refused)
         return r->refused;
-    return r->problem[0] ? r->problem : r->fetcher->curl->easy_strerror(code);
+    return r->problem[0] ? r->problem : r->fetcher->cl.curl->easy_strerror(code);
 }
 
-static void finish(running *r, CURLcode code)
+static void finish(void *self, CURLcode code)
 {
+    running *r = self;
     cw_fetch *f = r->fetch;
     long status = 0;
-    r->fetcher->curl->easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
+    r->fetcher->cl.curl->easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
     r->answer.status = (unsigned)status;
     r->answer.body = cw_buf_str(&r->body);
     f->internal = NULL;
     r->fetch = NULL; /* on_done may free it */
+    take_out(r);     /* and may close the fetcher, with all that run */
     if (code == CURLE_OK)
         f->on_done(f, &r->answer, NULL);
     else
         f->on_done(f, NULL, why_failed(r, code));
-    free_running(r);
-}
-
-static void free_fetcher(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
-/* What is over is taken out of libcurl's list before anybody is told: that may start others. */
-static void tell(cw_fetcher *fr)
-{
-    CURLMsg *message;
-    int left;
-    fr->is_telling = true;
-    while (!fr->is_closed && (message = fr->curl->multi_info_read(fr->multi, &left))) {
-        void *self = NULL;
-        CURLcode code = message->data.result;
-        if (message->msg != CURLMSG_DONE)
-            continue;
-        fr->curl->easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &self);
-        finish(self, code);
-    }
-    fr->is_telling = false;
-    if (fr->is_closed) {
-        fr->is_closed = false;
-        cw_fetcher_close(fr);
-    }
-}
-
-/* ---- the loop ---- */
-
-static void on_timer(uv_timer_t *timer)
-{
-    cw_fetcher *fr = timer->data;
-    int n;
-    fr->curl->multi_socket_action(fr->multi, CURL_SOCKET_TIMEOUT, 0, &n);
-    tell(fr);
-}
-
-static int set_timer(CURLM *multi, long ms, void *ctx)
-{
-    cw_fetcher *fr = ctx;
-    (void)multi;
-    if (ms < 0)
-        uv_timer_stop(&fr->timer);
-    else
-        uv_timer_start(&fr->timer, on_timer, (uint64_t)ms, 0);
-    return 0;
-}
-
-static void on_ready(uv_poll_t *poll, int status, int events)
-{
-    watch *w = poll->data;
-    cw_fetcher *fr = w->fetcher;
-    int n, flags = status < 0 ? CURL_CSELECT_ERR : 0;
-    if (events & UV_READABLE)
-        flags |= CURL_CSELECT_IN;
-    if (events & UV_WRITABLE)
-        flags |= CURL_CSELECT_OUT;
-    fr->curl->multi_socket_action(fr->multi, w->fd, flags, &n);
-    tell(fr);
-}
-
-static void free_watch(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
-static watch *new_watch(cw_fetcher *fr, curl_socket_t fd)
-{
-    watch *w = calloc(1, sizeof *w);
-    if (!w)
-        return NULL;
-    w->fetcher = fr;
-    w->fd = fd;
-    if (uv_poll_init(&fr->loop->uv, &w->poll, fd)) {
-        free(w);
-        return NULL;
-    }
-    w->poll.data = w;
-    fr->curl->multi_assign(fr->multi, fd, w);
-    return w;
-}
-
-static int set_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx)
-{
-    cw_fetcher *fr = ctx;
-    watch *w = socket_ctx;
-    (void)easy;
-    if (what == CURL_POLL_REMOVE) {
-        if (w)
-            uv_close((uv_handle_t *)&w->poll, free_watch);
-        fr->curl->multi_assign(fr->multi, fd, NULL);
-        return 0;
-    }
-    if (!w)
-        w = new_watch(fr, fd);
-    if (!w)
-        return 0; /* the request runs into its timeout */
-    int events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
-    uv_poll_start(&w->poll, events, on_ready);
-    return 0;
+    drop(r);
 }
 
 /* ---- begin and end ---- */
@@ -243,7 +144,7 @@ static CURLcode set_text(running *r, CURLoption option, cw_str text)
         return CURLE_OUT_OF_MEMORY;
     memcpy(copy, text.p, text.n);
     copy[text.n] = '\0';
-    CURLcode code = r->fetcher->curl->easy_setopt(r->easy, option, copy);
+    CURLcode code = r->fetcher->cl.curl->easy_setopt(r->easy, option, copy);
     free(copy);
     return code;
 }
@@ -255,7 +156,7 @@ static CURLcode add_header(running *r, const char *name, cw_str value)
     if (!line)
         return CURLE_OUT_OF_MEMORY;
     snprintf(line, n, "%s%.*s", name, CW_STR_ARG(value));
-    struct curl_slist *all = r->fetcher->curl->slist_append(r->headers, line);
+    struct curl_slist *all = r->fetcher->cl.curl->slist_append(r->headers, line);
     memset(line, 0, n);
     free(line);
     if (!all)
@@ -267,7 +168,7 @@ static CURLcode add_header(running *r, const char *name, cw_str value)
 /* What can fail only for want of memory. */
 static CURLcode set_request(running *r, const cw_fetch *f)
 {
-    const cw_curl *curl = r->fetcher->curl;
+    const cw_curl *curl = r->fetcher->cl.curl;
     CURLcode code = set_text(r, CURLOPT_URL, f->url);
     if (!code)
         code = add_header(r, "Accept: ", CW_STR("application/json"));
@@ -319,7 +220,7 @@ static CURLcode set_rules(running *r, const cw_fetch *f)
         {CURLOPT_WRITEDATA, r},
         {CURLOPT_HEADERDATA, r},
     };
-    const cw_curl *curl = r->fetcher->curl;
+    const cw_curl *curl = r->fetcher->cl.curl;
     CURLcode code = CURLE_OK;
     for (size_t i = 0; i < CW_COUNT(numbers) && !code; i++)
         code = curl->easy_setopt(r->easy, numbers[i].option, numbers[i].value);
@@ -350,14 +251,14 @@ cw_code cw_fetcher_start(cw_fetcher *fr, cw_fetch *f, cw_err *err)
     r->prev->next = r->next->prev = r;
     fr->n++;
     cw_buf_init(&r->body, f->max_bytes ? f->max_bytes : CW_FETCH_MAX_BYTES);
-    r->easy = fr->curl->easy_init();
+    r->easy = fr->cl.curl->easy_init();
     CURLcode code = r->easy ? set_rules(r, f) : CURLE_OUT_OF_MEMORY;
     if (!code)
         code = set_request(r, f);
-    if (code || fr->curl->multi_add_handle(fr->multi, r->easy)) {
+    if (code || fr->cl.curl->multi_add_handle(fr->cl.multi, r->easy)) {
         free_running(r);
         return code && code != CURLE_OUT_OF_MEMORY
-                   ? cw_fail(err, CW_IO, "%s", fr->curl->easy_strerror(code))
+                   ? cw_fail(err, CW_IO, "%s", fr->cl.curl->easy_strerror(code))
                    : cw_fail_nomem(err);
     }
     f->internal = r;
@@ -370,26 +271,22 @@ void cw_fetch_cancel(cw_fetch *f)
         free_running(f->internal);
 }
 
+static void free_fetcher(cw_curl_loop *cl)
+{
+    free(CW_CONTAINER(cl, cw_fetcher, cl));
+}
+
 cw_code cw_fetcher_new(cw_loop *loop, cw_fetcher **ret, cw_err *err)
 {
-    const cw_curl *curl;
-    cw_code rc = cw_curl_load(&curl, err);
-    if (rc)
-        return rc;
     cw_fetcher *fr = calloc(1, sizeof *fr);
-    CURLM *multi = fr ? curl->multi_init() : NULL;
-    if (!multi) {
-        free(fr);
+    if (!fr)
         return cw_fail_nomem(err);
+    cw_code rc = cw_curl_loop_init(&fr->cl, loop, finish, err);
+    if (rc) {
+        free(fr);
+        return rc;
     }
-    *fr = (cw_fetcher){.loop = loop, .curl = curl, .multi = multi};
     fr->all.prev = fr->all.next = &fr->all;
-    uv_timer_init(&loop->uv, &fr->timer);
-    fr->timer.data = fr;
-    curl->multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, set_socket);
-    curl->multi_setopt(multi, CURLMOPT_SOCKETDATA, fr);
-    curl->multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
-    curl->multi_setopt(multi, CURLMOPT_TIMERDATA, fr);
     *ret = fr;
     return CW_OK;
 }
@@ -399,12 +296,9 @@ void cw_fetcher_close(cw_fetcher *fr)
     if (!fr || fr->is_closed)
         return;
     fr->is_closed = true;
-    if (fr->is_telling)
-        return; /* tell does it */
     for (running *r = fr->all.next, *next; r != &fr->all; r = next) {
         next = r->next;
         free_running(r);
     }
-    fr->curl->multi_cleanup(fr->multi);
-    uv_close((uv_handle_t *)&fr->timer, free_fetcher);
+    cw_curl_loop_close(&fr->cl, free_fetcher);
 }

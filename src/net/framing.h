@@ -7,6 +7,9 @@
  *     LENGTH           00 00 00 02 {}      four bytes, the most significant one first
  *     JSON             {…}{…} [1]          one value after another, white space between them or not
  *
+ * A message without a byte is no message, in any of them: it is passed over. A head of
+ * CONTENT_LENGTH may have other fields, its lines may end with LF alone.
+ *
  * Ownership: a message that was cut points into the bytes it was cut from.
  * Threads:   no state but the cutter's.
  * Limits:    max_message of a cutter; heads of CONTENT_LENGTH have at most 4096 bytes.
@@ -30,15 +33,19 @@ typedef struct cw_cutter {
     cw_framing framing;
     size_t max_message;
     size_t looked;
+    size_t line, head, body; /* of CONTENT_LENGTH: where a line begins; how long the two are */
     uint32_t depth;
+    bool has_body; /* its length is known */
     bool in_string, is_escaped, is_bare;
 } cw_cutter;
 
 /* Cut the next message from `bytes`, which begin where the last message ended. CW_OK: *ret is the
- * message, *ret_used the bytes that it took. CW_AGAIN: it has not ended; give these bytes and more.
- * CW_LIMIT: it is too large; CW_INVALID: no such framing. Both are the end of a stream. */
+ * message, *ret_used the bytes that it took. CW_AGAIN: it has not ended; the first *ret_used bytes
+ * mean nothing (white space between messages): give those behind them again, and more. CW_LIMIT: it
+ * is too large; CW_INVALID: no such framing. Both are the end of a stream. */
 CW_MUST_USE cw_code cw_cutter_next(cw_cutter *c, cw_str bytes, cw_str *ret, size_t *ret_used);
-/* What a message with `n` bytes has before and behind it; `room` is for the first. */
+/* What a message with `n` bytes (of LENGTH: below 2^32) has before and behind it; `room` is for the
+ * first. */
 #define CW_FRAMING_ROOM 48u
 void cw_framing_wrap(cw_framing framing, size_t n, char room[CW_FRAMING_ROOM], cw_str *ret_before,
                      cw_str *ret_behind);

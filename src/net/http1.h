@@ -81,6 +81,7 @@ typedef struct cw_http1_head {
 
     /* Progress. */
     bool is_answer;
+    bool may_switch; /* 101 is welcome */
     uint8_t state;
     uint8_t seen; /* fields met that have no index of their own */
     uint16_t mark, pos;
@@ -98,8 +99,9 @@ void cw_http1_head_init(cw_http1_head *h, const cw_http1_limits *limits);
 cw_code cw_http1_parse_head(cw_http1_head *h, const char *p, size_t n);
 
 /* The same for the head of an answer: cw_http1_answer_init, then cw_http1_parse_answer. `target` of
- * the limits does not count. Interim answers (1xx) are heads like any other; 101 is refused, for
- * nobody here asks for it. Unlike a server that answers, the caller has no use for `status`. */
+ * the limits does not count. Interim answers (1xx) are heads like any other; 101 is refused unless
+ * may_switch is set, by who asked for it. Unlike a server that answers, the caller has no use for
+ * `status`. */
 void cw_http1_answer_init(cw_http1_head *h, const cw_http1_limits *limits);
 cw_code cw_http1_parse_answer(cw_http1_head *h, const char *p, size_t n);
 

@@ -24,7 +24,7 @@ static cw_code end_code(cw_http1_head *h, const char *p)
     h->code = (uint16_t)((p[9] - '0') * 100 + (p[10] - '0') * 10 + (p[11] - '0'));
     if (h->code < 100 || h->code > 599)
         return cw_http1_refuse(h, 400, "status code out of range");
-    if (h->code == 101)
+    if (h->code == 101 && !h->may_switch)
         return cw_http1_refuse(h, 400, "switch of protocols that nobody asked for");
     h->state = TEXT;
     return CW_OK;

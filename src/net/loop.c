@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -76,6 +78,21 @@ static void before_wait(uv_prepare_t *prepare)
     }
 }
 
+/* libuv has written zeros to all of the array, and most of it will never be anything else: such
+ * pages go back to the kernel, which gives zeros for them when they are touched again. */
+static void release_zeros(uv_loop_t *uv)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *p = (char *)uv->watchers + page - 1;
+    p -= (uintptr_t)p % page;
+    const char *end = (const char *)(uv->watchers + uv->nwatchers);
+    for (; p + page <= end; p += page) {
+        /* A page is zeros when its first byte is and each byte is like the one before it. */
+        if (p[0] == 0 && memcmp(p, p + 1, page - 1) == 0)
+            (void)madvise(p, page, MADV_DONTNEED);
+    }
+}
+
 /* libuv keeps an array indexed by descriptor and aborts when it cannot grow it; grown here, once,
  * it never has to while requests are served. */
 static cw_code grow_watchers(cw_loop *loop, int max_fd, cw_err *err)
@@ -92,6 +109,7 @@ static cw_code grow_watchers(cw_loop *loop, int max_fd, cw_err *err)
         uv_poll_start(&poll, UV_READABLE, on_mail);
         uv_close((uv_handle_t *)&poll, NULL);
         uv_run(&loop->uv, UV_RUN_NOWAIT);
+        release_zeros(&loop->uv);
     }
     close(fd);
     return rc ? cw_fail(err, CW_IO, "event loop: %s", uv_strerror(rc)) : CW_OK;

@@ -52,38 +52,72 @@ static void unlink_ticket(ticket *t)
 
 /* ---- one start ---- */
 
-/* The descriptor to copy from in the child: never one of the numbers that are copied to, or a copy
- * would overwrite a source. *ret_own says that it must be closed here. */
-static int clear_of_targets(int fd, unsigned n_fds, bool *ret_own)
+/* How many descriptors the child has. */
+static int n_targets(const cw_spawn *job)
 {
-    *ret_own = fd < CW_SPAWN_FIRST_FD + (int)n_fds;
-    return *ret_own ? fcntl(fd, F_DUPFD_CLOEXEC, CW_SPAWN_FIRST_FD + (int)n_fds) : fd;
+    return CW_SPAWN_FIRST_FD + (int)job->n_fds;
 }
 
-static int add_actions(posix_spawn_file_actions_t *actions, const int *fds, unsigned n)
+/* What is to become descriptor `i` of the child; -1: nothing of the job's. */
+static int source_of(const cw_spawn *job, int i)
 {
-    int rc = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
+    if (i >= CW_SPAWN_FIRST_FD)
+        return job->fds[i - CW_SPAWN_FIRST_FD];
+    return job->stdio ? job->stdio[i] : -1;
+}
+
+/* The descriptor to copy from in the child: never one of the numbers that are copied to, or a copy
+ * would overwrite a source. *ret_own says that it must be closed here. */
+static int clear_of_targets(int fd, int n, bool *ret_own)
+{
+    *ret_own = fd < n;
+    return *ret_own ? fcntl(fd, F_DUPFD_CLOEXEC, n) : fd;
+}
+
+/* The first three of `fds` are the standard ones, or -1. */
+static int add_standard(posix_spawn_file_actions_t *actions, const int *fds)
+{
+    int rc = 0;
+    if (fds[2] >= 0)
+        rc = posix_spawn_file_actions_adddup2(actions, fds[2], 2);
+    if (!rc && fds[0] >= 0)
+        rc = posix_spawn_file_actions_adddup2(actions, fds[0], 0);
+    else if (!rc)
+        rc = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
     if (!rc)
-        rc = posix_spawn_file_actions_adddup2(actions, 2, 1);
-    for (unsigned i = 0; i < n && !rc; i++)
-        rc = posix_spawn_file_actions_adddup2(actions, fds[i], CW_SPAWN_FIRST_FD + (int)i);
+        rc = posix_spawn_file_actions_adddup2(actions, fds[1] >= 0 ? fds[1] : 2, 1);
+    return rc;
+}
+
+static int add_actions(posix_spawn_file_actions_t *actions, const cw_spawn *job, const int *fds)
+{
+    int rc = add_standard(actions, fds);
+    for (int i = CW_SPAWN_FIRST_FD; i < n_targets(job) && !rc; i++)
+        rc = posix_spawn_file_actions_adddup2(actions, fds[i], i);
     /* Ours are close-on-exec; this is for what our own parent has left open. */
     if (!rc)
-        rc = posix_spawn_file_actions_addclosefrom_np(actions, CW_SPAWN_FIRST_FD + (int)n);
+        rc = posix_spawn_file_actions_addclosefrom_np(actions, n_targets(job));
+    if (!rc && job->folder)
+        rc = posix_spawn_file_actions_addchdir_np(actions, job->folder);
     return rc;
 }
 
 /* All signals at their default and none blocked, whatever this process does with them. */
-static int set_attributes(posix_spawnattr_t *attr)
+static int set_attributes(posix_spawnattr_t *attr, bool has_own_group)
 {
+    short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
     sigset_t all, none;
     sigfillset(&all);
     sigemptyset(&none);
     int rc = posix_spawnattr_setsigdefault(attr, &all);
     if (!rc)
         rc = posix_spawnattr_setsigmask(attr, &none);
+    if (!rc && has_own_group) {
+        flags |= POSIX_SPAWN_SETPGROUP;
+        rc = posix_spawnattr_setpgroup(attr, 0);
+    }
     if (!rc)
-        rc = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+        rc = posix_spawnattr_setflags(attr, flags);
     return rc;
 }
 
@@ -105,11 +139,12 @@ static int spawn_with(cw_spawn *job, const int *fds)
         posix_spawn_file_actions_destroy(&actions);
         return rc;
     }
-    rc = add_actions(&actions, fds, job->n_fds);
+    rc = add_actions(&actions, job, fds);
     if (!rc)
-        rc = set_attributes(&attr);
+        rc = set_attributes(&attr, job->has_own_group);
     if (!rc)
-        rc = posix_spawn(&job->pid, job->path, &actions, &attr, plain(job->argv), plain(job->env));
+        rc = (job->searches_path ? posix_spawnp : posix_spawn)(
+            &job->pid, job->path, &actions, &attr, plain(job->argv), plain(job->env));
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
     return rc;
@@ -117,30 +152,33 @@ static int spawn_with(cw_spawn *job, const int *fds)
 
 static void start(cw_spawn *job)
 {
-    int fds[CW_SPAWN_MAX_FDS];
-    bool own[CW_SPAWN_MAX_FDS] = {false};
-    int rc = 0;
-    unsigned n = 0;
-    for (; n < job->n_fds && !rc; n++) {
-        fds[n] = clear_of_targets(job->fds[n], job->n_fds, &own[n]);
+    int fds[CW_SPAWN_FIRST_FD + CW_SPAWN_MAX_FDS];
+    bool own[CW_COUNT(fds)] = {false};
+    int rc = 0, n = 0;
+    for (; n < n_targets(job) && !rc; n++) {
+        fds[n] = source_of(job, n);
+        if (fds[n] < 0)
+            continue;
+        fds[n] = clear_of_targets(fds[n], n_targets(job), &own[n]);
         if (fds[n] < 0)
             rc = errno;
     }
     if (!rc)
         rc = spawn_with(job, fds);
-    for (unsigned i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++) {
         if (own[i] && fds[i] >= 0)
             close(fds[i]);
     }
     job->code = CW_OK;
     if (rc) {
-        job->code = cw_fail_errno(&job->err, rc, "start '%s'", job->path);
+        job->code = cw_fail_errno(&job->err, rc, "start '%s'%s%s", job->path,
+                                  job->folder ? " in " : "", job->folder ? job->folder : "");
         return;
     }
     job->pidfd = pidfd_open(job->pid, 0);
     if (job->pidfd < 0) {
         job->code = cw_fail_errno(&job->err, errno, "pidfd of '%s'", job->path);
-        cw_child_end(job->pid, -1);
+        cw_child_end(job->pid, -1, job->has_own_group);
         job->pid = 0;
     }
 }
@@ -258,7 +296,7 @@ void cw_spawner_free(cw_spawner *s)
     for (ticket *t = s->tickets.next; t != &s->tickets; t = next) {
         next = t->next;
         if (t->job && t->state != QUEUED && !t->job->code)
-            cw_child_end(t->job->pid, t->job->pidfd);
+            cw_child_end(t->job->pid, t->job->pidfd, t->job->has_own_group);
         if (t->job)
             t->job->ticket = NULL;
         free(t);
@@ -315,5 +353,5 @@ void cw_spawner_cancel(cw_spawner *s, cw_spawn *job)
         free(t);
     job->ticket = NULL;
     if (has_child)
-        cw_child_end(job->pid, job->pidfd);
+        cw_child_end(job->pid, job->pidfd, job->has_own_group);
 }

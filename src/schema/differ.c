@@ -2,15 +2,28 @@
 #include "schema/differ.h"
 
 #include "schema/schema_int.h"
+#include "json/write.h"
 
-#define POINTER_MAX_BYTES (1024u * 1024u)
+/* One step of the way from the root to a keyword. */
+typedef struct step {
+    const cw_json *in;    /* object or array */
+    const cw_json *child; /* its key or item that was gone to */
+    size_t index;         /* of the child */
+    size_t n;             /* bytes of the pointer before it */
+} step;
 
+/* Finding each keyword from the root down would take as long as all that stands before it, every
+ * time. The way to the last one is kept instead, and what lies on the way to the next as well is
+ * not gone again. */
 typedef struct differ {
     const cw_schema *s;
     cw_schema_difference_fn fn;
     void *ctx;
     const sub *at;
-    cw_buf pointer;
+    bool is_over;
+    cw_buf pointer; /* to the keyword */
+    uint32_t n_steps;
+    step steps[CW_JSON_DEPTH_CEILING];
 } differ;
 
 typedef struct row {
@@ -79,22 +92,70 @@ static const row *find_row(cw_str name)
 
 /* ---- one subschema ---- */
 
+static bool holds(const cw_json *v, const cw_json *at)
+{
+    return v < at && at < cw_json_after(v);
+}
+
+static void enter(differ *d, const cw_json *v)
+{
+    d->steps[d->n_steps++] =
+        (step){.in = v, .child = cw_json_first(v), .index = 0, .n = d->pointer.n};
+}
+
+/* To the child that is `key` or holds it, and its part of the pointer. */
+static void go_on(differ *d, step *at, const cw_json *key)
+{
+    bool object = cw_json_is(at->in, CW_JSON_OBJECT);
+    if (at->child > key) {
+        at->child = cw_json_first(at->in);
+        at->index = 0;
+    }
+    while (cw_json_after(at->child + object) <= key) {
+        at->child = cw_json_next(at->child + object);
+        at->index++;
+    }
+    d->pointer.n = at->n;
+    cw_buf_add_char(&d->pointer, '/');
+    if (object)
+        cw_json_escape_token(&d->pointer, cw_json_text(at->child));
+    else
+        cw_buf_add_u64(&d->pointer, at->index);
+}
+
+/* Make the pointer to a key of the document. */
+static void go_to(differ *d, const cw_json *key)
+{
+    while (d->n_steps > 0 && !holds(d->steps[d->n_steps - 1].in, key))
+        d->n_steps--;
+    if (d->n_steps == 0) {
+        d->pointer.n = 0;
+        enter(d, d->s->docs[0].root);
+    }
+    for (;;) {
+        step *at = &d->steps[d->n_steps - 1];
+        go_on(d, at, key);
+        if (at->child == key || d->pointer.code)
+            return;
+        enter(d, at->child + cw_json_is(at->in, CW_JSON_OBJECT));
+    }
+}
+
 static void report(differ *d, const cw_json *key, const row *r)
 {
-    const document *doc = &d->s->docs[d->s->resources[d->at->resource].doc];
-    cw_buf_clear(&d->pointer);
-    cw_schema_add_pointer(&d->pointer, doc->root, key);
+    go_to(d, key);
     cw_schema_difference found = {
         .pointer = cw_buf_str(&d->pointer), .keyword = cw_json_text(key), .text = r->text};
     if (!d->pointer.code)
-        d->fn(&found, d->ctx);
+        d->is_over = !d->fn(&found, d->ctx);
 }
 
 /* Draft-07 sees nothing but the reference; 2020-12 also sees what takes part in evaluation, and a
  * new base for the reference. */
 static void look_beside_ref(differ *d)
 {
-    for (const cw_json *k = cw_json_first(d->at->value); k; k = cw_json_next_key(k)) {
+    for (const cw_json *k = cw_json_first(d->at->value); k && !d->is_over;
+         k = cw_json_next_key(k)) {
         const kw_row *known = cw_schema_keyword(cw_json_text(k), CW_SCHEMA_2020_12, VOCAB_STANDARD);
         if (known && known->id != KW_REF && (known->id < KW_EVALUATED || known->id == KW_ID))
             report(d, k, &beside_ref);
@@ -108,7 +169,7 @@ static void look(differ *d)
         look_beside_ref(d);
         return;
     }
-    for (const cw_json *k = cw_json_first(schema); k; k = cw_json_next_key(k)) {
+    for (const cw_json *k = cw_json_first(schema); k && !d->is_over; k = cw_json_next_key(k)) {
         const row *r = find_row(cw_json_text(k));
         if (r && (!r->applies || r->applies(schema, k + 1)))
             report(d, k, r);
@@ -134,9 +195,15 @@ bool cw_schema_may_differ(const cw_json *doc)
 
 cw_code cw_schema_differences(const cw_schema *s, cw_schema_difference_fn fn, void *ctx)
 {
-    differ d = {.s = s, .fn = fn, .ctx = ctx};
-    cw_buf_init(&d.pointer, POINTER_MAX_BYTES);
-    for (uint32_t i = 1; i < s->n_subs && !d.pointer.code; i++) {
+    CW_UNINIT differ d;
+    d.s = s;
+    d.fn = fn;
+    d.ctx = ctx;
+    d.is_over = false;
+    d.n_steps = 0;
+    /* A pointer is hardly longer than the document, which has a ceiling. */
+    cw_buf_init(&d.pointer, SIZE_MAX / 2);
+    for (uint32_t i = 1; i < s->n_subs && !d.pointer.code && !d.is_over; i++) {
         const resource *r = &s->resources[s->subs[i].resource];
         d.at = &s->subs[i];
         if (r->doc == 0 && r->draft == CW_SCHEMA_DRAFT_07 &&

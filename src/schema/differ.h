@@ -24,13 +24,14 @@ typedef struct cw_schema_difference {
     const char *text;
 } cw_schema_difference;
 
-typedef void (*cw_schema_difference_fn)(const cw_schema_difference *d, void *ctx);
+/* False: it has heard enough. */
+typedef bool (*cw_schema_difference_fn)(const cw_schema_difference *d, void *ctx);
 
 /* Whether the schema has keywords that may differ, wherever they stand: quick, and before it is
  * compiled. False: cw_schema_differences would find none. */
 bool cw_schema_may_differ(const cw_json *doc);
-/* Call fn for each difference, in the order of the document. Parts in 2020-12 have none. CW_NOMEM.
- */
+/* Call fn for each difference until it has heard enough, in the order of the document. Parts in
+ * 2020-12 have none. CW_NOMEM. */
 CW_MUST_USE cw_code cw_schema_differences(const cw_schema *s, cw_schema_difference_fn fn,
                                           void *ctx);
 

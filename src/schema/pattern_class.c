@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pattern_class.c - escapes and classes: sets of code points. */
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "schema/pattern_int.h"
 
@@ -130,7 +131,7 @@ static bool read_hex(cw_pattern_reader *r, unsigned n, uint32_t *ret)
 {
     uint32_t value = 0;
     for (unsigned i = 0; i < n; i++) {
-        int digit = r->at + i < r->text.n ? hex_value(r->text.p[r->at + i]) : -1;
+        int digit = r->at + i < r->text.n ? cw_hex_value(r->text.p[r->at + i]) : -1;
         if (digit < 0)
             return false;
         value = value << 4 | (uint32_t)digit;
@@ -145,8 +146,8 @@ static bool read_braced(cw_pattern_reader *r, uint32_t *ret)
 {
     uint32_t value = 0;
     size_t first = r->at;
-    for (; r->at < r->text.n && hex_value(r->text.p[r->at]) >= 0; r->at++) {
-        value = value << 4 | (uint32_t)hex_value(r->text.p[r->at]);
+    for (; r->at < r->text.n && cw_hex_value(r->text.p[r->at]) >= 0; r->at++) {
+        value = value << 4 | (uint32_t)cw_hex_value(r->text.p[r->at]);
         if (value > CW_CODE_POINT_MAX)
             return false;
     }

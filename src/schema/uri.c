@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "schema/uri.h"
 
+#include "base/hex.h"
+
 typedef struct parts {
     cw_str scheme;    /* with ':' */
     cw_str authority; /* with "//" */
@@ -138,14 +140,6 @@ cw_str cw_schema_uri_resolve(cw_arena *arena, cw_str base, cw_str ref)
     return cw_str_make(text, (size_t)(p - text));
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 cw_str cw_schema_uri_decode(cw_arena *arena, cw_str text)
 {
     if (text.n == 0 || !memchr(text.p, '%', text.n))
@@ -155,8 +149,8 @@ cw_str cw_schema_uri_decode(cw_arena *arena, cw_str text)
         return (cw_str){0};
     size_t n = 0;
     for (size_t i = 0; i < text.n; i++) {
-        int high = text.p[i] == '%' && i + 2 < text.n ? hex(text.p[i + 1]) : -1;
-        int low = high >= 0 ? hex(text.p[i + 2]) : -1;
+        int high = text.p[i] == '%' && i + 2 < text.n ? cw_hex_value(text.p[i + 1]) : -1;
+        int low = high >= 0 ? cw_hex_value(text.p[i + 2]) : -1;
         if (low >= 0) {
             out[n++] = (char)(high * 16 + low);
             i += 2;

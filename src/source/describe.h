@@ -7,8 +7,9 @@
  *
  *     name                 asks
  *     openrpc              rpc.discover (also rpc_discover, getopenrpcinfo)
- *     drupal               GET /jsonrpc/methods, and each method whose params it left out
+ *     drupal               the next where it is there, else the one after
  *     drupal-tools         GET /mcp/tools/list, page after page
+ *     drupal-methods       GET /jsonrpc/methods, and each method whose params it left out
  *     system               system.listMethods, methodHelp, methodSignature
  *     mopidy               core.describe
  *     kodi                 JSONRPC.Introspect
@@ -16,10 +17,15 @@
  *     ovsdb                list_dbs, get_schema
  *     spdk                 rpc_get_methods
  *     help                 help, and help METHOD
+ *     lsp                  nothing: what language servers have in common
+ *     transmission         session-get; its methods are known
  *
  * What a description says beyond OpenRPC goes to members that the reader knows:
  *     "x-mcp-tool": {"title":…, "annotations":{readOnlyHint, destructiveHint, …, "auth":{…}}}
  *     "x-access":   {"permissions":[…]}             never taken as permission to show anything
+ *     "x-notification": true                        the method is sent without an id; nobody answers
+ * A method of whose params nothing is known has the one param
+ *     {"name":"params","schema":{"type":["array","object"],"x-spread":true}}
  * A method whose schemas make no sense is kept with schemas that allow anything, and a warning.
  *
  * Ownership: what a describer makes lives in d->arena, which ends with the job.

@@ -72,7 +72,9 @@ CW_MUST_USE cw_code cw_wire_make(const cw_speech *speech, cw_str method, cw_aren
 /* A request in pieces, of `room`, the wire and the params (a JSON text; empty: none). */
 void cw_wire_write(const cw_speech *speech, const cw_wire *wire, uint64_t id, cw_str params,
                    char room[CW_WIRE_ROOM], cw_str pieces[CW_WIRE_PIECES]);
-/* Append a request without an id, which asks for no answer. */
+/* Make a request that was written one without an id, which asks for no answer. */
+void cw_wire_drop_id(const cw_speech *speech, cw_str pieces[CW_WIRE_PIECES]);
+/* Append such a request. */
 void cw_wire_write_notice(const cw_speech *speech, cw_str method, cw_str params, cw_buf *out);
 
 /* ---- in ---- */

@@ -33,8 +33,10 @@ typedef struct cw_hub_opts {
 CW_MUST_USE cw_code cw_hub_new(cw_service *s, const cw_hub_opts *opts, cw_hub **ret, cw_err *err);
 cw_hub *cw_hub_ref(cw_hub *hub);
 void cw_hub_unref(cw_hub *hub);
-/* End the connection; what is under way is dropped, later calls fail. NULL is fine. */
-void cw_hub_close(cw_hub *hub);
+/* End the connection and give the reference back. What is under way fails, or, where the loops have
+ * ended and nobody hears of it, is dropped; later calls fail. NULL is fine. */
+void cw_hub_close(cw_hub *hub, bool loops_ended);
+cw_service *cw_hub_service(const cw_hub *hub);
 /* Why it is not open, for logs; empty where it is, or nobody has tried. */
 cw_str cw_hub_problem(const cw_hub *hub);
 

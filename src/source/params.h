@@ -12,8 +12,12 @@
  * Where nothing has to be changed there is no plan and arguments travel on as the bytes they came
  * in.
  *
+ * Params that the service does not describe are declared by the overlay, with a schema. A method of
+ * which nothing is known has one param "params" (its schema says "x-spread": true, describe.h): a
+ * list, or an object, that is sent as it is.
+ *
  * Positional: an optional param that is left out ends the list; with later ones given it is null,
- * or its default where it has one. Params without names in the description are shown as "p0", "p1"…
+ * or its default where it has one.
  *
  * Results over the overlay's result_size are given in parts, where the tool is read only: a list
  * as {"items":[…],"continuation":"…"}, another value as {"text":"…","continuation":"…"}; with the
@@ -36,8 +40,8 @@ typedef struct cw_plan cw_plan;
 
 /* Make the plan of a method from what its service says (`m` as it was found) and what the operator
  * says, and change `m` (params, input, output) to what is shown. *ret is NULL where nothing is to
- * be done. CW_PARAMS: the overlay names a param that is not there (with the nearest that is), two
- * params get one name, a value does not match the param's schema, a pointer is none. */
+ * be done. CW_PARAMS: the overlay names a param that is not there and declares none, two params get
+ * one name, a pointer is none. */
 CW_MUST_USE cw_code cw_plan_make(const cw_speech *speech, const cw_config_overlay *overlay,
                                  cw_method *m, cw_arena *arena, const cw_plan **ret, cw_err *err);
 

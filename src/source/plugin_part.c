@@ -91,22 +91,26 @@ void cw_plugin_part_fail_waiting(cw_plugin_part *part, const char *message)
 
 /* ---- choosing a worker ---- */
 
-static bool is_quick(const cw_plugin_part *part, const cw_plugin_op *op)
+/* How many calls a worker may have together with this one; 0: it is not quick. */
+static uint32_t depth_of(const cw_plugin_part *part, const cw_plugin_op *op)
 {
     const cw_plugin_stat *stat = &part->stats[op->method];
-    return stat->calls >= CW_PLUGIN_QUICK_CALLS && stat->slowest_ns < CW_PLUGIN_QUICK_NS;
+    if (stat->calls < CW_PLUGIN_QUICK_CALLS || stat->slowest_ns >= CW_PLUGIN_QUICK_NS)
+        return 0;
+    uint32_t depth = CW_PLUGIN_AHEAD_NS / (stat->slowest_ns + 1);
+    return depth < CW_PLUGIN_DEPTH ? depth : CW_PLUGIN_DEPTH;
 }
 
 /* Whether a quick call may be sent behind those that the worker has. */
-static bool takes_more(const cw_worker *w)
+static bool takes_more(const cw_worker *w, uint32_t depth)
 {
-    return w->n_slow == 0 && w->n_sent < CW_PLUGIN_DEPTH && !w->grace.list;
+    return w->n_slow == 0 && w->n_sent < depth && !w->grace.list;
 }
 
 /* The worker for a call, or NULL. A quick call joins a batch that leaves at the end of this turn,
  * because that costs no system call and no wake-up; else the first idle worker takes it (always
  * the same ones, so that the others can end); else a quick one goes behind the fewest. */
-static cw_worker *pick(cw_plugin_part *part, bool quick)
+static cw_worker *pick(cw_plugin_part *part, uint32_t depth)
 {
     cw_worker *idle = NULL;
     cw_worker *least = NULL;
@@ -117,7 +121,7 @@ static cw_worker *pick(cw_plugin_part *part, bool quick)
             idle = idle ? idle : w;
             continue;
         }
-        if (!quick || !takes_more(w))
+        if (!takes_more(w, depth))
             continue;
         if (cw_frames_gathers(&w->frames))
             return w;
@@ -203,14 +207,14 @@ void cw_plugin_part_pump(cw_plugin_part *part)
 {
     while (!op_ring_is_empty(&part->waiting)) {
         cw_plugin_op *op = part->waiting.next;
-        bool quick = is_quick(part, op);
-        cw_worker *w = pick(part, quick);
+        uint32_t depth = depth_of(part, op);
+        cw_worker *w = pick(part, depth);
         if (!w) {
             want_worker(part);
             return;
         }
         cw_plugin_op_unlink(op);
-        cw_code rc = send_to(w, op, quick);
+        cw_code rc = send_to(w, op, depth > 0);
         if (rc == CW_LIMIT && w->n_sent > 0) {
             op_insert(part->waiting.next, op);
             return;
@@ -253,9 +257,9 @@ cw_code cw_plugin_part_start(cw_plugin_part *part, cw_source_call *call, cw_faul
     }
     op->call = call;
     op->method = call->method->index;
-    bool quick = is_quick(part, op);
-    cw_worker *w = op_ring_is_empty(&part->waiting) ? pick(part, quick) : NULL;
-    cw_code rc = w ? send_to(w, op, quick) : CW_LIMIT;
+    uint32_t depth = depth_of(part, op);
+    cw_worker *w = op_ring_is_empty(&part->waiting) ? pick(part, depth) : NULL;
+    cw_code rc = w ? send_to(w, op, depth > 0) : CW_LIMIT;
     if (rc == CW_LIMIT && w && w->n_sent == 0)
         rc = CW_INVALID;
     if (rc == CW_LIMIT && part->n_waiting < part->plugin->opts.queue) {

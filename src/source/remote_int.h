@@ -66,6 +66,10 @@ void cw_remote_judge(cw_str service, uint64_t id, const cw_remote_reply *reply, 
 cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena);
 bool cw_remote_is_fit(const cw_json *data);
 
+/* remote_hidden.c. CW_PARAMS: a text of the method has characters that are not shown to people, so
+ * that nobody could tell what models read there. */
+CW_MUST_USE cw_code cw_remote_check_hidden(const cw_method *m, cw_err *err);
+
 /* remote_overlay.c: from the document to the methods that the operator wants. Problems are added as
  * lines. CW_PARAMS: there are some. */
 CW_MUST_USE cw_code cw_remote_read(cw_remote *r, const cw_config_remote *config, const cw_json *doc,

@@ -158,7 +158,9 @@ static cw_code offer_method(reading *x, const cw_config_overlay *o, cw_err *err)
         if (!m.usage.p)
             return nomem(x, err);
     }
-    cw_code rc = o->tool ? read_mark(x, o, &m, err) : CW_OK;
+    cw_code rc = cw_remote_check_hidden(&m, err);
+    if (rc == CW_OK && o->tool)
+        rc = read_mark(x, o, &m, err);
     if (rc == CW_OK)
         rc = read_permissions(x, o, &m, err);
     if (rc == CW_OK)

@@ -26,8 +26,6 @@
 
 #define CW_SERVICE_HEADERS 40u /* of every request, at most */
 
-typedef struct cw_hub cw_hub;
-
 typedef enum cw_service_kind {
     CW_SERVICE_HTTP,
     CW_SERVICE_STREAM,
@@ -37,7 +35,8 @@ typedef enum cw_service_kind {
 
 typedef struct cw_service {
     atomic_uint refs;
-    cw_arena arena;          /* of all texts below */
+    cw_config *owner;        /* a reference: has the texts of `config` */
+    cw_arena arena;          /* of all other texts below */
     cw_config_remote config; /* with its preset applied */
     cw_preset_words words;
     cw_speech speech; /* with the secret */
@@ -47,13 +46,16 @@ typedef struct cw_service {
     cw_http_header headers[CW_SERVICE_HEADERS];
     size_t n_headers;
     cw_str oauth_basic; /* "Basic …" for the token endpoint; empty: no OAuth */
+    cw_str oauth_form;  /* what is sent there */
     /* the others; spawner, sizes and callbacks are the hub's */
     cw_channel_opts channel;
-    cw_hub *hub; /* a reference, or NULL */
+    const cw_json *replies; /* an object, or NULL */
 } cw_service;
 
-/* Resolve; copies what it needs of `config`. CW_CONFIG or CW_IO with a text that names the key. */
-CW_MUST_USE cw_code cw_service_new(const cw_config_remote *config, cw_service **ret, cw_err *err);
+/* Resolve an entry of `owner`, of which a reference is taken; NULL: the entry outlives the service.
+ * CW_CONFIG or CW_IO with a text that names the key. */
+CW_MUST_USE cw_code cw_service_new(const cw_config_remote *config, cw_config *owner,
+                                   cw_service **ret, cw_err *err);
 cw_service *cw_service_ref(cw_service *s);
 /* NULL is fine. */
 void cw_service_unref(cw_service *s);

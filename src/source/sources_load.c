@@ -97,12 +97,12 @@ typedef struct noting {
     size_t n;
 } noting;
 
-static void on_note(const cw_review_note *note, void *ctx)
+static bool on_note(const cw_review_note *note, void *ctx)
 {
     noting *x = ctx;
     cw_str source = cw_str_from(x->item->name);
     if (++x->n > NOTES_MAX)
-        return;
+        return false;
     if (note->scope.n)
         cw_log(CW_LOG_WARN, "sources", "a method asks for a scope that is not known",
                CW_KV("source", source), CW_KV("method", note->method), CW_KV("scope", note->scope));
@@ -116,6 +116,7 @@ static void on_note(const cw_review_note *note, void *ctx)
                CW_KV("schema", note->param.n ? note->param : CW_STR("(result)")),
                CW_KV("pointer", note->pointer), CW_KV("keyword", note->keyword),
                CW_KV("problem", cw_str_from(note->text)));
+    return true;
 }
 
 /* Once for each load. Without memory for it the source is used all the same. */
@@ -129,7 +130,7 @@ static void log_notes(const cw_item *item, const cw_source *source)
     (void)!cw_review(source->methods, source->n_methods, &opts, on_note, &x);
     if (x.n > NOTES_MAX)
         cw_log(CW_LOG_WARN, "sources", "and more of these",
-               CW_KV("source", cw_str_from(item->name)), CW_KN("count", x.n - NOTES_MAX));
+               CW_KV("source", cw_str_from(item->name)));
 }
 
 /* Takes the reference. One that was never published has no part open and is just freed. */

@@ -18,6 +18,7 @@
 
 #include "source/service.h"
 
+typedef struct cw_hub cw_hub; /* hub.h */
 typedef struct cw_way cw_way;
 typedef struct cw_way_req cw_way_req;
 
@@ -27,31 +28,34 @@ struct cw_way_req {
     size_t n_body; /* pieces of one message; none: a GET of `path` */
     cw_str path;   /* of the same server; HTTP only; empty: the URL's */
     bool may_repeat;
-    bool reads; /* changes nothing: may go as GET */
+    bool reads;     /* changes nothing: may go as GET */
+    bool is_notice; /* nobody answers: it is over when it was sent */
     /* Once, never before send returns. As of net/client.h; a hub's answers have the status 0. */
     void (*on_done)(cw_way_req *req, const cw_reply *reply);
     void *ctx;
     /* The way's own. */
     cw_way *way;
     cw_way_req *prev, *next;
+    struct cw_hub_call *hub_call;
     cw_client_req http;
-    cw_http_header headers[4];
-    void *hub_call;
-    char *get_path;
-    uint8_t state;
+    cw_http_header headers[3];
+    char *query;    /* path of a GET that has the request in it */
+    bool is_sent;   /* the client has it; else it waits for a login */
     bool was_again; /* sent for the second time */
 };
 
-/* `answer_size`: largest answer. */
-CW_MUST_USE cw_code cw_way_open(cw_service *s, cw_loop *loop, size_t answer_size, cw_way **ret,
-                                cw_err *err);
+/* `hub` is NULL for HTTP; `answer_size`: largest answer. Takes references. */
+CW_MUST_USE cw_code cw_way_open(cw_service *s, cw_hub *hub, cw_loop *loop, size_t answer_size,
+                                cw_way **ret, cw_err *err);
 /* Drop what runs without a word, then on_closed(ctx), which may be before this returns. */
 void cw_way_close(cw_way *way, void (*on_closed)(void *ctx), void *ctx);
 /* The number for the next request. */
 uint64_t cw_way_number(cw_way *way);
 /* As cw_client_send: CW_LIMIT: too many wait; CW_IO: cannot be reached, known at once; CW_NOMEM. */
 CW_MUST_USE cw_code cw_way_send(cw_way *way, cw_way_req *req, cw_err *err);
-/* on_done will not be called. */
+/* on_done will not be called. Fine for one that is over. */
 void cw_way_cancel(cw_way *way, cw_way_req *req);
+/* For hub.c: what became of a request. */
+void cw_way_tell(cw_way_req *req, const cw_reply *reply);
 
 #endif

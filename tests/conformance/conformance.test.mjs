@@ -10,12 +10,21 @@ import { Program, root, slowness, startCauseway } from "../functional/support/pr
 
 const suite = path.join(root, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
 
-// How many scenarios count, and how many are run besides.
+// How many scenarios count, how many are run besides, and how many checks of both pass: a suite
+// that looks at less than it did is noticed.
 const runs = {
-    "2026-07-28": { args: ["--requirements", "2026-07-28"], counted: 37, besides: 13 },
-    "2025-11-25": { args: ["--requirements", "2025-11-25"], counted: 30, besides: 3 },
-    "2025-06-18": { args: ["--suite", "all", "--spec-version", "2025-06-18"], counted: 27 },
-    "2025-03-26": { args: ["--suite", "all", "--spec-version", "2025-03-26"], counted: 1 },
+    "2026-07-28": { args: ["--requirements", "2026-07-28"], counted: 37, besides: 13, passed: 152 },
+    "2025-11-25": { args: ["--requirements", "2025-11-25"], counted: 30, besides: 3, passed: 80 },
+    "2025-06-18": {
+        args: ["--suite", "all", "--spec-version", "2025-06-18"],
+        counted: 27,
+        passed: 56,
+    },
+    "2025-03-26": {
+        args: ["--suite", "all", "--spec-version", "2025-03-26"],
+        counted: 1,
+        passed: 3,
+    },
 };
 
 // What the suite may say other than that a check has passed: all of it says that an answer is JSON
@@ -60,10 +69,11 @@ async function runSuite(name, args) {
     return { code, said: program.stdout, results: Object.fromEntries(found) };
 }
 
-for (const [name, { args, counted, besides = 0 }] of Object.entries(runs)) {
+for (const [name, { args, counted, besides = 0, passed }] of Object.entries(runs)) {
     test(`the suite for ${name} finds nothing wrong`, async (t) => {
         const { code, said, results } = await runSuite(name, args);
-        for (const [scenario, checks] of Object.entries(results).filter(([one]) => isOffered(one))) {
+        const offered = Object.entries(results).filter(([one]) => isOffered(one));
+        for (const [scenario, checks] of offered) {
             await t.test(`${scenario} at ${name}`, () => {
                 assert.ok(checks.length > 0, "nothing was checked");
                 const others = checks.filter(({ status }) => status !== "SUCCESS");
@@ -72,6 +82,10 @@ for (const [name, { args, counted, besides = 0 }] of Object.entries(runs)) {
                 assert.deepEqual(seen, remarks[scenario] ?? [], told.join("\n"));
             });
         }
+        await t.test(`${passed} checks pass at ${name}`, () => {
+            const all = offered.flatMap(([, checks]) => checks);
+            assert.equal(all.filter(({ status }) => status === "SUCCESS").length, passed);
+        });
         await t.test(`${counted} scenarios count at ${name}`, () => {
             const unscored = Number(/^Not scored for .*: (\d+) scenario/m.exec(said)?.[1] ?? 0);
             assert.equal(unscored, besides);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { after, before, suite, test } from "node:test";
-import { basic, bearer, call, databasePath, discover, startAccounts } from "./support/accounts.mjs";
+import { basic, bearer, call, cli, databasePath, discover, startAccounts } from "./support/accounts.mjs";
 import { assertRpcError, EventStream, modern, rpc, startBridge } from "./support/mcp.mjs";
 import { runCauseway, slowness, writeConfig } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
@@ -467,6 +467,15 @@ suite("the commands", () => {
         assert.deepEqual(permissions, [discover, "edit", "see", call, "write"]);
         const scopes = JSON.parse((await runCauseway(["scope", "list", "--json"])).stdout);
         assert.equal(scopes.length, 8);
+        const labelled = writeConfig({ access: { scopes: { "stock:write": "Change Stock", profile: "x" } } });
+        const plain = writeConfig({ access: { scopes: ["stock:read", "profile"] } });
+        const listed = async (file) =>
+            JSON.parse(await cli(file, "scope", "list", "--json")).slice(8);
+        assert.deepEqual(await listed(labelled), [
+            { name: "stock:write", label: "Change Stock", description: "" },
+        ]);
+        assert.deepEqual(await listed(plain), [{ name: "stock:read", label: "", description: "" }]);
+        assert.match(await cli(labelled, "scope", "list"), /^stock:write +Change Stock *$/m);
         const made = await run("token", "create", "zed", "-n", "ci", "-s", "odd", "--expires", "30d");
         assert.match(made.stdout, /^cw_\S{43}\n$/);
         assert.match(made.stderr, /the scope "odd" is not one of/);

@@ -14,7 +14,8 @@ const documents = [
     "/jsonrpc/methods",
     "/jsonrpc/methods/test.echo",
 ];
-const wellKnown = "/.well-known/mcp.json";
+// The same whatever anybody may do.
+const card = "/mcp/server-card";
 const roles = { anonymous: permissions, authenticated: permissions };
 const state = async (server, target) => (await get(server, target)).headers["x-causeway-cache"];
 const quickly = 1_000 * slowness;
@@ -29,7 +30,7 @@ function start(t, config = {}) {
 
 // Every document is kept, and stays so for as long as the server takes to look at the database.
 async function warm(server) {
-    for (const target of [...documents, wellKnown]) {
+    for (const target of [...documents, card]) {
         await get(server, target);
         assert.equal(await state(server, target), "HIT", target);
     }
@@ -45,15 +46,15 @@ async function untilMiss(server, target) {
 suite("invalidate", () => {
     test("check-67: jsonrpc_mcp:discovery drops every document, which is the same afterwards", async (t) => {
         const server = await start(t);
-        const targets = [...documents, wellKnown];
+        const targets = [...documents, card];
         await warm(server);
         const before = await Promise.all(targets.map((target) => get(server, target)));
         await server.cli("cache", "invalidate", "jsonrpc_mcp:discovery");
         // Only the order drops this one; the others go before, since the database has changed.
-        await untilMiss(server, wellKnown);
+        await untilMiss(server, card);
         for (const [i, target] of targets.entries()) {
             const { headers, text } = await get(server, target);
-            assert.equal(headers["x-causeway-cache"], target === wellKnown ? "HIT" : "MISS", target);
+            assert.equal(headers["x-causeway-cache"], target === card ? "HIT" : "MISS", target);
             assert.equal(headers.etag, before[i].headers.etag);
             assert.equal(text, before[i].text);
             assert.equal(await state(server, target), "HIT", target);
@@ -70,7 +71,7 @@ suite("invalidate", () => {
         for (const target of documents.slice(1)) {
             assert.equal(await state(server, target), "MISS", target);
         }
-        assert.equal(await state(server, wellKnown), "HIT");
+        assert.equal(await state(server, card), "HIT");
     });
 
     test("the tags in the headers are those that a document is dropped by", async (t) => {
@@ -79,14 +80,14 @@ suite("invalidate", () => {
         for (const target of documents) {
             assert.equal(await tags(target), "jsonrpc_mcp:discovery user.permissions");
         }
-        assert.equal(await tags(wellKnown), "jsonrpc_mcp:discovery");
+        assert.equal(await tags(card), "jsonrpc_mcp:discovery");
     });
 
     test("every loop drops its own", async (t) => {
         const server = await start(t, { loops: 2 });
         // Connections at the same time, so that both loops have some.
         const misses = async () => {
-            const all = Array.from({ length: 24 }, () => state(server, wellKnown));
+            const all = Array.from({ length: 24 }, () => state(server, card));
             return (await Promise.all(all)).filter((one) => one === "MISS").length;
         };
         for (let round = 0; round < 3; round++) {
@@ -122,7 +123,7 @@ suite("rebuild", () => {
         await server.cli("cache", "rebuild");
         await untilMiss(server, list);
         await eventually(() => catalogues() > published, "another catalogue");
-        await eventually(async () => (await state(server, wellKnown)) === "HIT", "all to be kept");
+        await eventually(async () => (await state(server, card)) === "HIT", "all to be kept");
         const fresh = await get(server, list);
         assert.equal(fresh.text, before.text);
         assert.match(server.stderr, /cache rebuild/);
@@ -140,7 +141,7 @@ suite("rebuild", () => {
         assert.equal(await state(server, list), "HIT");
         assert.doesNotMatch(server.stderr, /cache (rebuild|invalidated)/);
         await cli(file, "cache", "rebuild");
-        await untilMiss(server, wellKnown); // which only an order drops
+        await untilMiss(server, card); // which only an order drops
     });
 
     test("calls go on while everything is discovered anew", async (t) => {

@@ -14,9 +14,9 @@ after(() => server?.stop());
 
 const accepted = (content) => ({ action: "accept", content });
 
-async function call(name, inputResponses) {
+async function call(name, inputResponses, to = server) {
     const params = { name, arguments: {}, inputResponses };
-    const { status, json, text } = await modern(server, "tools/call", params, { meta });
+    const { status, json, text } = await modern(to, "tools/call", params, { meta });
     assert.equal(status, 200, text);
     return json.result;
 }
@@ -61,5 +61,15 @@ test("all or nothing: where one is missing or makes no sense, all are asked for"
         null,
     ]) {
         assert.equal(keysOf(await call(name, responses)).length, 3);
+    }
+});
+
+test("the call that goes on with them takes the place of the one that asked", async (t) => {
+    for (const limits of [{ calls_per_tool: 1 }, { calls_per_source: 1 }, { calls: 1 }]) {
+        const own = await startBridge({ plugins: ["conformance"], config: { loops: 1, limits } });
+        t.after(() => own.stop());
+        const name = "test_input_required_result_multi_round";
+        const both = { step1: accepted({ name: "Ada" }), step2: accepted({ color: "blue" }) };
+        assert.equal((await call(name, both, own)).resultType, "complete");
     }
 });

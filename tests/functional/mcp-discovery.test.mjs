@@ -53,6 +53,7 @@ suite("mcp.path", () => {
         for (const path of [
             ...["/healthz", "/readyz", "/jsonrpc", "/jsonrpc/methods", "/.well-known/mcp.json"],
             ...["/mcp/tools/list", "/mcp/tools/describe", "/mcp/tools/invoke"],
+            ...["/logout", "/session/token"],
         ]) {
             const { status } = await send(server, "OPTIONS", path);
             assert.equal(status, 204, `${path} is something`);

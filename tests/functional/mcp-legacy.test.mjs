@@ -212,3 +212,29 @@ suite("the rest", { concurrency: true }, () => {
         assertResult(await legacy(server, "ping", {}, { headers }));
     });
 });
+
+test("a header that names another version than the session agreed upon is 400", async () => {
+    for (const agreed of legacyVersions) {
+        const { headers } = await initialize(server, agreed);
+        const session = { "Mcp-Session-Id": headers.get("mcp-session-id") };
+        for (const version of legacyVersions) {
+            const said = { ...both, ...session, "MCP-Protocol-Version": version };
+            const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+            const note = { jsonrpc: "2.0", method: "notifications/initialized" };
+            const answers = [];
+            for (const body of [ping, note, [ping]]) {
+                answers.push(await post(server, "/mcp", body, said));
+            }
+            const hasBatches = version === "2025-03-26";
+            const right = [200, 202, hasBatches ? 200 : 400];
+            assert.deepEqual(
+                answers.map(({ status }) => status),
+                version === agreed ? right : [400, 400, 400],
+                `${agreed}, ${version}`,
+            );
+            if (version !== agreed) {
+                assertRpcError(answers[0], 400, -32000, 1);
+            }
+        }
+    }
+});

@@ -13,10 +13,11 @@ import {
     legacy,
     metaKey,
     modern,
+    modernParts,
     startBridge,
     untilTool,
 } from "./support/mcp.mjs";
-import { openFiles, eventually, pause } from "./support/server.mjs";
+import { Connection, eventually, openFiles, pause, request } from "./support/server.mjs";
 
 const watched = "test://watched-resource";
 const changed = (list) => `notifications/${list}/list_changed`;
@@ -113,6 +114,53 @@ suite("a modern subscription", { concurrency: true }, () => {
         assert.equal(stream.events.length, 5);
     });
 
+    test("names no more resources than can be looked for and acknowledged", async () => {
+        const ask = (resourceSubscriptions) =>
+            modern(server, "subscriptions/listen", { notifications: { resourceSubscriptions } });
+        const uri = (i, n = 1) => `test://template/${i}${"x".repeat(n)}/data`;
+        const many = (n, of) => Array.from({ length: n }, (_, i) => of(i));
+        const most = await listen(server, { resourceSubscriptions: many(1_000, (i) => uri(i)) });
+        assert.equal(most.honoured.resourceSubscriptions.length, 1_000);
+        for (const named of [
+            many(1_001, (i) => uri(i)),
+            many(1_001, (i) => `test://nothing/${i}`),
+            many(1_001, () => 5),
+            many(40, (i) => uri(i, 4_000)),
+            // A quotation mark is said with two bytes.
+            many(20, (i) => `test://template/${i}${'"'.repeat(4_000)}/data`),
+        ]) {
+            assertRpcError(await ask(named), 200, -32602, 1);
+        }
+    });
+
+    test("that is read slowly is told of every resource in the end", async (t) => {
+        const own = await startBridge({
+            plugins: ["conformance"],
+            config: { loops: 1, limits: { stream_queue: "64KB" } },
+        });
+        t.after(() => own.stop());
+        const c = await Connection.open(own);
+        const uris = Array.from({ length: 200 }, (_, i) => `test://template/${i}/data`);
+        const wishes = { toolsListChanged: true, resourceSubscriptions: [watched, ...uris] };
+        // An id that makes each message long: they are soon more than the kernel keeps.
+        const id = "i".repeat(10_000);
+        const { body, headers } = modernParts("subscriptions/listen", { notifications: wishes }, { id });
+        const all = { "Content-Type": "application/json", ...headers };
+        c.socket.pause();
+        await c.send(request("POST", "/mcp", all, JSON.stringify(body)));
+        for (let i = 0; i < 1_500; i += 50) {
+            await Promise.all(Array.from({ length: 50 }, () => trigger(own, "resource_update")));
+        }
+        c.socket.resume();
+        const isTold = (uri) => c.buffer.includes(`"params":{"uri":"${uri}"`);
+        await c.until(() => c.ended || uris.every(isTold), "word of every resource", 20_000);
+        assert.ok(!c.ended, "it was disconnected");
+        // It goes on as before.
+        await trigger(own, "tool_change");
+        await c.until(() => c.buffer.includes(changed("tools")), "the next change");
+        c.close();
+    });
+
     test("is refused when there are too many, and has room again when one has left", async (t) => {
         const own = await startBridge({ config: { limits: { subscriptions: 3 } } });
         t.after(() => own.stop());
@@ -145,7 +193,9 @@ suite("GET", () => {
         assert.equal(await status({ "Mcp-Session-Id": forged }), 404);
         assert.equal(await status({ ...headers, Accept: "application/json" }), 406);
         assert.equal(await status({ ...headers, "MCP-Protocol-Version": "1999-01-01" }), 400);
+        assert.equal(await status({ ...headers, "MCP-Protocol-Version": "2025-06-18" }), 400);
         assert.equal(await status({ ...headers, "MCP-Protocol-Version": "2026-07-28" }), 405);
+        assert.equal(await status({ ...headers, "MCP-Protocol-Version": "2025-11-25" }), 200);
     });
 
     test("and DELETE are 405 without sessions", async (t) => {
@@ -249,6 +299,13 @@ suite("DELETE", { concurrency: true }, () => {
     test("needs a session", async () => {
         assert.equal((await remove(server, {})).status, 400);
         assert.equal((await remove(server, { "Mcp-Session-Id": "nobody" })).status, 404);
+    });
+
+    test("of another version than the session's ends nothing", async () => {
+        const headers = await newSession(server);
+        const other = { ...headers, "MCP-Protocol-Version": "2025-03-26" };
+        assert.equal((await remove(server, other)).status, 400);
+        assert.equal((await legacy(server, "ping", {}, { headers })).status, 200);
     });
 });
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import {
+    addPlugin,
     assertRpcError,
     assertToolError,
     callToolWell,
@@ -11,6 +12,7 @@ import {
     modern,
     startBridge,
 } from "./support/mcp.mjs";
+import { eventually, getJson } from "./support/server.mjs";
 
 const codes = { params: -32602, noResource: -32002 };
 let server;
@@ -230,6 +232,12 @@ suite("content of tools", { concurrency: true }, () => {
 
 suite("what the server says of itself", { concurrency: true }, () => {
     const listChanged = true;
+    // What /.well-known/mcp.json names.
+    const named = async (to) => {
+        const { capabilities } = await getJson(to, "/.well-known/mcp.json");
+        assert.ok(Object.values(capabilities).every((one) => one === true));
+        return Object.keys(capabilities);
+    };
 
     test("names what the caller can use", async () => {
         const all = {
@@ -242,6 +250,7 @@ suite("what the server says of itself", { concurrency: true }, () => {
         const { json } = await initialize(server, "2025-11-25");
         assert.deepEqual(json.result.capabilities, all);
         assert.deepEqual((await result("modern", "server/discover")).capabilities, all);
+        assert.deepEqual(await named(server), Object.keys(all));
     });
 
     test("does not name what there is none of", async () => {
@@ -250,6 +259,20 @@ suite("what the server says of itself", { concurrency: true }, () => {
         assert.deepEqual(json.result.capabilities, few);
         const discovered = await modern(plain, "server/discover");
         assert.deepEqual(discovered.json.result.capabilities, few);
+        assert.deepEqual(await named(plain), Object.keys(few));
+    });
+
+    test("follows the catalogue and what the anonymous may see, in the well-known document", async (t) => {
+        const own = await startBridge({ plugins: ["echo"] });
+        t.after(() => own.stop());
+        const has = async (name) => (await named(own)).includes(name);
+        assert.equal(await has("prompts"), false);
+        addPlugin(own.plugins, "conformance");
+        await eventually(() => has("prompts"), "prompts");
+        assert.ok(await has("resources"));
+        const blind = await startBridge({ plugins: ["conformance"], roles: {} });
+        t.after(() => blind.stop());
+        assert.deepEqual(await named(blind), ["tools", "logging"]);
     });
 
     test("answers lists of which there is nothing", async () => {

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, cli, databasePath, discover } from "./support/accounts.mjs";
 import { close, foreign, startForger } from "./support/issuer.mjs";
+import { logIn, sameOrigin, session, sessionCookie } from "./support/login.mjs";
 import { both, legacyVersions, modern, modernVersion, post } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { writeConfig } from "./support/programs.mjs";
@@ -171,12 +172,48 @@ async function makeCallers(config, issuers) {
     return Object.entries(callers).map(([name, caller]) => ({ name, scopes: [], ...caller }));
 }
 
+// Somebody who has logged in on the page of the running server. A browser sends the cookie whoever
+// asks it to: without proof that a page of ours did, nothing is run.
+async function makeSessionCallers(server) {
+    const one = await logIn(server, "one", "pw-one");
+    const two = await logIn(server, "two", "pw-two");
+    const silent = await logIn(server, "silent", "pw-silent");
+    const of = (name, login) => ({
+        headers: session(server, login),
+        permissions: roles[name],
+        isKnown: true,
+    });
+    const forged = (changes) => ({
+        headers: { ...session(server, two), ...changes },
+        permissions: roles.two,
+        isKnown: true,
+        isForged: true,
+    });
+    const callers = {
+        "a session, p": of("one", one),
+        "a session, p and q": of("two", two),
+        "a session, no calls": of("silent", silent),
+        "a session without anything": { ...forged(), headers: { Cookie: two.cookie } },
+        "a session without a proof": forged({ "X-CSRF-Token": "" }),
+        "a session with another's proof": forged({ "X-CSRF-Token": one.csrf }),
+        "a session asked for by another site": forged({ "Sec-Fetch-Site": "cross-site" }),
+        "a session that nobody has": {
+            headers: { ...sameOrigin(server), Cookie: `${sessionCookie}=${"A".repeat(43)}` },
+            isWrong: true,
+        },
+    };
+    return Object.entries(callers).map(([name, caller]) => ({ name, scopes: [], ...caller }));
+}
+
 // ---- the model ----
 
-// What becomes of a call: "wrong", "login", "forbidden", "unknown", "scopes" or "ran".
+// What becomes of a call: "wrong", "forged", "login", "forbidden", "unknown", "scopes" or "ran".
 function judge(caller, tool) {
     if (caller.isWrong) {
         return "wrong";
+    }
+    if (caller.isForged) {
+        return "forged";
     }
     if (!caller.permissions.includes(call)) {
         return caller.isKnown ? "forbidden" : "login";
@@ -214,6 +251,7 @@ const toolCall = (name, id = 1) => ({
 // Status and JSON-RPC code of each verdict.
 const rpcAnswers = {
     wrong: [401],
+    forged: [403],
     login: [401, -32000],
     forbidden: [403, -32000],
     scopes: [403, -32000],
@@ -224,6 +262,7 @@ const mcpAnswers = { ...rpcAnswers, unknown: [200, -32602] };
 const toolAnswers = { ...rpcAnswers, unknown: [404, -32601] };
 const restAnswers = {
     wrong: [401, "unauthorized"],
+    forged: [403, "access_denied"],
     login: [401, "unauthorized"],
     forbidden: [403, "access_denied"],
     scopes: [403, "insufficient_scope"],
@@ -231,13 +270,14 @@ const restAnswers = {
     ran: [200],
 };
 
-// A batch is 200 whatever its messages came to, unless the credentials are wrong.
-const inBatch = (answers) =>
-    Object.fromEntries(
-        Object.entries(answers).map(([verdict, [status, code]]) =>
-            verdict === "wrong" ? [verdict, [status, code]] : [verdict, [200, code]],
-        ),
-    );
+// A batch is 200 whatever its messages came to, unless the credentials are refused.
+const inBatch = ({ wrong, forged, ...answers }) => ({
+    wrong,
+    forged,
+    ...Object.fromEntries(
+        Object.entries(answers).map(([verdict, [, code]]) => [verdict, [200, code]]),
+    ),
+});
 
 const query = (name) => encodeURIComponent(JSON.stringify(message(name)));
 const legacyDoor = (version) => ({
@@ -330,7 +370,8 @@ function compare(door, caller, tool, answer, verdict) {
         assert.equal(error.code, code, `${verdict}: ${what}`);
     }
     const challenge = answer.headers.get?.("www-authenticate") ?? answer.headers["www-authenticate"];
-    assert.equal(Boolean(challenge), [401, 403].includes(status) && verdict !== "forbidden", what);
+    const isChallenged = [401, 403].includes(status) && !["forbidden", "forged"].includes(verdict);
+    assert.equal(Boolean(challenge), isChallenged, what);
 }
 
 suite("the model of who may do what", () => {
@@ -346,6 +387,7 @@ suite("the model of who may do what", () => {
         const isThere = async () =>
             (await get(server, "/mcp/tools/list")).json?.tools.some(({ name }) => name === "m.t00");
         await eventually(isThere, "the tools");
+        callers.push(...(await makeSessionCallers(server)));
         for (const door of doors) {
             for (const caller of callers) {
                 tools.forEach((tool) => cases.push({ door, caller, tool }));
@@ -409,7 +451,10 @@ suite("the model of who may do what", () => {
     });
 
     test("threat-C2: lists and descriptions show what the model lets a caller see", async () => {
-        for (const caller of callers.filter(({ isWrong }) => !isWrong)) {
+        // A page of another site may not even look; without a word of where it is from, it may.
+        const [stranger] = callers.filter(({ name }) => name.includes("another site"));
+        assert.equal((await get(server, "/mcp/tools/list", stranger.headers)).status, 403);
+        for (const caller of callers.filter((one) => !one.isWrong && one !== stranger)) {
             const expected = tools.filter((tool) => sees(caller, tool)).map(({ name }) => name);
             const isOurs = (name) => name.startsWith("m.t");
             const mayLook = caller.permissions.includes(discover);
@@ -418,7 +463,10 @@ suite("the model of who may do what", () => {
             if (mayLook) {
                 const ours = (list) => list.map(({ name }) => name).filter(isOurs);
                 assert.deepEqual(ours(listed.json.tools), expected, caller.name);
-                assert.deepEqual(ours(shown.json.result.tools), expected, caller.name);
+                // What is asked for by POST needs the proof, whatever it is.
+                assert.equal(shown.status, caller.isForged ? 403 : 200, caller.name);
+                const seen = caller.isForged ? expected : ours(shown.json.result.tools);
+                assert.deepEqual(seen, expected, caller.name);
             } else {
                 assert.deepEqual([listed.status, shown.status], [403, 403], caller.name);
             }

@@ -9,6 +9,7 @@ import {
     request,
     startTestServer,
 } from "./support/server.mjs";
+import { randomFrom } from "./support/statistics.mjs";
 
 let server;
 before(async () => (server = await startTestServer()));
@@ -235,6 +236,43 @@ test("threat-A10: an answer with a line break in a header becomes a 500", async 
     assertError(answer, 500, "internal_error");
     assert.equal(answer.headers.has("set-cookie"), false);
     assert.equal(answer.headers.has("x-bad"), false);
+    await c.assertAlive();
+    c.close();
+});
+
+test("threat-A10: whatever a header is made of, an answer has it whole or is a 500", async () => {
+    const c = await Connection.open(server);
+    const random = randomFrom(10);
+    const pick = (items) => items[Math.floor(random() * items.length)];
+    const odd = ["\r", "\n", "\r\n", "\r\nSet-Cookie: a=b", "\r\n\r\n", "\0", ":", " ", "\t", "\x7f", "\x80", "\xff", '"', ";"];
+    const make = (n) =>
+        Array.from({ length: Math.floor(random() * n) }, () =>
+            random() < 0.2 ? pick(odd) : String.fromCharCode(0x21 + Math.floor(random() * 0x5e)),
+        ).join("");
+    const outcomes = new Map();
+    for (let i = 0; i < 10_000; i += 1) {
+        const name = random() < 0.5 ? "X-Value" : make(6).replaceAll("=", "");
+        const value = make(12);
+        await c.send(request("POST", "/badheader", {}, `${name}=${value}`));
+        const { status, headers, body } = await c.response();
+        const names = [...headers.keys()].sort();
+        const what = JSON.stringify([name, value, names]);
+        outcomes.set(status, (outcomes.get(status) ?? 0) + 1);
+        const isToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name);
+        const isValue = !/[\0-\x08\x0a-\x1f\x7f]/.test(value);
+        assert.equal(status, isToken && isValue ? 200 : 500, what);
+        const own = status === 200 ? [name.toLowerCase()] : [];
+        const usual = ["content-length", "content-type", "date"];
+        if (status === 500) {
+            usual.push("cache-control");
+        }
+        assert.deepEqual(names, [...usual, ...own].sort(), what);
+        if (status === 200) {
+            assert.equal(headers.get(name.toLowerCase()), value.replace(/^[ \t]+|[ \t]+$/g, ""), what);
+            assert.equal(body.length, 0);
+        }
+    }
+    assert.ok(outcomes.get(200) > 500 && outcomes.get(500) > 500, JSON.stringify([...outcomes]));
     await c.assertAlive();
     c.close();
 });

@@ -1,7 +1,7 @@
 // Bearer tokens of other issuers, against a real authorization server (npm's oidc-provider) and
 // against one that says whatever a test wants.
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { exportSPKI, SignJWT } from "jose";
@@ -11,7 +11,7 @@ import { keepFolder } from "./support/kept.mjs";
 import { callTool, modern, rpc, startBridge } from "./support/mcp.mjs";
 import { writeConfig } from "./support/programs.mjs";
 import { get, invoke, send } from "./support/rest.mjs";
-import { eventually } from "./support/server.mjs";
+import { eventually, pause } from "./support/server.mjs";
 
 const secretFile = path.join(keepFolder(), "client-secret");
 writeFileSync(secretFile, `${secret}\n`, { mode: 0o600 });
@@ -601,4 +601,165 @@ test("behind a proxy that is trusted, its word counts where public_url is not se
     await eventually(() => server.stderr.includes("203.0.113.9"), "the client in the log");
     await server.stop();
     await close(forger.server);
+});
+
+test("an unknown key id waits for the keys that are being fetched", async () => {
+    let forger;
+    const server = await startResource(async (url) => {
+        forger = await startForger({ audience: url });
+        return [issuerOf(forger)];
+    });
+    assert.equal((await caller(server, await forger.sign())).name, "sam");
+    await forger.rotate("key-2");
+    const answer = forger.paths["/jwks"];
+    const held = [];
+    forger.paths["/jwks"] = (req, res) => held.push(() => answer(req, res));
+    const ask = async () =>
+        (await rpc(server, { method: "test.caller", id: 1 }, bearer(await forger.sign()))).status;
+    const first = ask();
+    await eventually(() => held.length === 1, "the refresh");
+    const others = [ask(), ask(), ask()];
+    await pause(200);
+    held.forEach((go) => go());
+    assert.deepEqual(await Promise.all([first, ...others]), [200, 200, 200, 200]);
+    await server.stop();
+    await close(forger.server);
+});
+
+test("permissions that the database gives to everybody who has logged in count for tokens", async () => {
+    const database = databasePath();
+    const setup = writeConfig({ roles, store: { path: database } });
+    await cli(setup, "role", "allow", "authenticated", "access content");
+    let forger;
+    const server = await startResource(
+        async (url) => {
+            forger = await startForger({ audience: url });
+            return [issuerOf(forger, { scopes: {} })];
+        },
+        { config: { store: { path: database } } },
+    );
+    const token = await forger.sign();
+    assert.equal((await caller(server, token)).name, "sam");
+    await cli(server.config, "role", "deny", "authenticated", "access content");
+    const message = { method: "test.caller", id: 1 };
+    const refused = async () => (await rpc(server, message, bearer(token))).status === 400;
+    await eventually(refused, "the permission is gone", 1_000);
+    await server.stop();
+    await close(forger.server);
+});
+
+test("an issuer that does not introspect is named in the log, once a minute", async () => {
+    let forger;
+    const server = await startResource(async (url) => {
+        forger = await startForger({ audience: url });
+        forger.metadata.introspection_endpoint = `${forger.url}/introspect`;
+        forger.paths["/introspect"] = (req, res) => res.writeHead(401).end("{}");
+        return [issuerOf(forger, { client_id: "us", client_secret_file: secretFile })];
+    });
+    for (const token of ["opaque-1", "opaque-2", "opaque-3"]) {
+        const { status } = await rpc(server, { method: "test.caller", id: 1 }, bearer(token));
+        assert.equal(status, 503);
+    }
+    const told = [...server.stderr.matchAll(/warn access: an issuer cannot be asked about tokens.*/g)];
+    assert.equal(told.length, 1, server.stderr);
+    assert.match(told[0][0], /problem="the answer is 401: client_id or its secret is wrong"/);
+    assert.ok(told[0][0].includes(`issuer="${forger.url}"`));
+    await server.stop();
+    await close(forger.server);
+});
+
+for (const store of [false, true]) {
+    test(`a token has one login record when it is accepted first (database: ${store})`, async () => {
+        const file = path.join(keepFolder(), `logins-${store}.jsonl`);
+        let forger;
+        const server = await startResource(
+            async (url) => {
+                forger = await startForger({ audience: url });
+                return [issuerOf(forger)];
+            },
+            {
+                config: {
+                    loops: 1,
+                    audit: { path: file },
+                    store: store ? { path: databasePath() } : undefined,
+                },
+            },
+        );
+        const logins = () =>
+            (existsSync(file) ? readFileSync(file, "utf8") : "")
+                .split("\n")
+                .filter((line) => line.includes('"kind":"login"'))
+                .map((line) => JSON.parse(line));
+        const token = await forger.sign();
+        await pause(store ? 1_000 : 0); // the database is new, and what changes it counts
+        await Promise.all([1, 2, 3].map(() => caller(server, token)));
+        await caller(server, token);
+        await caller(server, await forger.sign({ sub: "tom" }));
+        const bad = await rpc(server, { method: "test.caller", id: 1 }, bearer("bad"));
+        assert.equal(bad.status, 401);
+        await eventually(() => logins().length >= 3, "the records");
+        await pause(100);
+        assert.deepEqual(
+            logins().map(({ outcome, detail, caller: name }) => [outcome, detail, name]),
+            [
+                ["ok", "token", "sam"],
+                ["ok", "token", "tom"],
+                ["wrong", "token", undefined],
+            ],
+        );
+        await server.stop();
+        await close(forger.server);
+    });
+}
+
+test("threat-C12: scopes_supported and challenges name the scopes of all tools, or of visible ones", async () => {
+    // Without "access content" nobody sees test.scoped; a token's scope would give it.
+    const hidden = { anonymous: [discover, call], authenticated: [discover, call] };
+    for (const [advertised, wanted] of [
+        ["all", ["content:read", "content:write"]],
+        ["visible", undefined],
+    ]) {
+        let forger;
+        const server = await startResource(
+            async (url) => {
+                forger = await startForger({ audience: url });
+                return [issuerOf(forger)];
+            },
+            { roles: hidden, config: { access: { advertised_scopes: advertised } } },
+        );
+        const { json } = await get(server, "/.well-known/oauth-protected-resource");
+        assert.deepEqual(json.scopes_supported, wanted, advertised);
+        const refused = await get(server, "/mcp/tools/list", bearer("bad"));
+        assert.ok(challengeOf(refused).includes(`scope="${(wanted ?? []).join(" ")}"`), advertised);
+        assertWorks("invoke", await doors.invoke(server, bearer(await forger.sign())));
+        await server.stop();
+        await close(forger.server);
+    }
+});
+
+test("a configuration with issuers that cannot be used changes nothing, not even the audit", async () => {
+    // A library that is none: the first issuer needs libcurl.
+    const folder = path.join(keepFolder(), "no-curl");
+    mkdirSync(folder, { recursive: true });
+    ["libcurl.so.4", "libcurl-gnutls.so.4"].forEach((name) => writeFileSync(path.join(folder, name), ""));
+    const [before, later] = ["before", "later"].map((name) => path.join(folder, `${name}.jsonl`));
+    const config = {
+        store: { path: databasePath() },
+        public_url: "https://tools.example",
+        audit: { path: before },
+    };
+    const server = await startBridge({ roles, config, env: { LD_LIBRARY_PATH: folder } });
+    const bad = {
+        ...JSON.parse(readFileSync(server.config, "utf8")),
+        audit: { path: later },
+        access: { issuers: [{ issuer: "https://issuer.example" }] },
+    };
+    writeFileSync(server.config, JSON.stringify(bad));
+    server.child.kill("SIGHUP");
+    await server.untilLogged(/configuration refused, the old one stays/);
+    assert.equal((await rpc(server, { method: "test.caller", id: 1 })).status, 200);
+    await server.stop();
+    assert.match(readFileSync(before, "utf8"), /"method":"config reload","outcome":"failed"/);
+    assert.match(readFileSync(before, "utf8"), /"test\.caller"/);
+    assert.equal(existsSync(later) ? readFileSync(later, "utf8") : "", "");
 });

@@ -119,7 +119,7 @@ suite("on the wire", () => {
         for (const target of cached) {
             const { headers } = await get(server, target);
             assert.equal(headers["cache-control"], "no-cache, private");
-            assert.equal(headers.vary, "Authorization, Accept-Language, Accept-Encoding");
+            assert.equal(headers.vary, "Authorization, Cookie, Accept-Language, Accept-Encoding");
             assert.match(headers.etag, /^"[0-9a-f]{32}"$/);
         }
     });

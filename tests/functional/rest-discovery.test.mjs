@@ -141,7 +141,7 @@ suite("/.well-known/mcp.json", () => {
         const { version, ...others } = json;
         assert.deepEqual(others, {
             name: "Causeway",
-            capabilities: { tools: true },
+            capabilities: { tools: true, logging: true },
             protocolVersions: [modernVersion, ...legacyVersions],
             endpoints: endpoints(server.url),
         });

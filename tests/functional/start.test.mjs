@@ -1,7 +1,8 @@
 // The start: one line, at once, and an answer right behind it.
 import assert from "node:assert/strict";
+import { readFileSync, statSync } from "node:fs";
 import { test } from "node:test";
-import { binary, Program, slowness, startCauseway } from "./support/programs.mjs";
+import { binary, Program, slowness, startCauseway, startProgram } from "./support/programs.mjs";
 import { exchange, get } from "./support/server.mjs";
 
 test("the first line names the URL, and nothing else is printed", async () => {
@@ -52,4 +53,26 @@ test("ten servers start side by side, each on a port of its own", async () => {
     assert.equal(new Set(servers.map(({ port }) => port)).size, 10);
     await Promise.all(servers.map((server) => exchange(server, get("/healthz"))));
     await Promise.all(servers.map((server) => server.stop()));
+});
+
+// What the kernel lets nobody but root look into belongs to root in /proc, so the server must not be
+// root's here.
+test("threat-C11: the memory of a server is in no core dump and open to no other process", async () => {
+    const nobody = 65534;
+    const isRoot = process.getuid() === 0;
+    const user = isRoot ? nobody : process.getuid();
+    const other = ["--reuid", nobody, "--regid", nobody, "--clear-groups", binary].map(String);
+    for (const [args, owner, limit] of [
+        [[], 0, /^Max core file size +0 +0 /m],
+        [["--core-dumps"], user, /^Max core file size/m],
+    ]) {
+        const all = ["serve", "--listen", "127.0.0.1:0", ...args];
+        const server = isRoot
+            ? await startProgram("setpriv", [...other, ...all], { name: "causeway", cwd: "/" })
+            : await startProgram(binary, all, { name: "causeway" });
+        assert.equal(statSync(`/proc/${server.pid}/status`).uid, owner, args.join());
+        assert.match(readFileSync(`/proc/${server.pid}/limits`, "latin1"), limit);
+        assert.equal((await exchange(server, get("/healthz"))).status, 200);
+        await server.stop();
+    }
 });

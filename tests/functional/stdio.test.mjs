@@ -247,6 +247,37 @@ suite("what comes unasked", { concurrency: true }, () => {
     });
 });
 
+suite("questions", { concurrency: true }, () => {
+    test("as many calls wait for answers as may run; others are told so", async () => {
+        const folder = makePluginFolder(["conformance"]);
+        const roles = { anonymous: permissions };
+        const config = writeConfig({ roles, plugins: { folder }, limits: { calls: 3 } });
+        const client = startStdio({ args: ["--config", config] });
+        await client.initialize("2025-11-25", { elicitation: {} });
+        const begin = () =>
+            client.begin("tools/call", { name: "test_elicitation", arguments: { message: "Who?" } });
+        const asked = () => client.messages.filter(({ method }) => method === "elicitation/create");
+        const waiting = [begin(), begin(), begin()];
+        await eventually(() => asked().length === 3, "three questions");
+        const { result } = await client.answer(begin());
+        assert.equal(result.isError, true);
+        assert.match(result.content[0].text, /Too many calls wait for answers/);
+        // Whoever is answered, or gives up, makes room.
+        client.send({ jsonrpc: "2.0", id: asked()[0].id, result: { action: "decline" } });
+        await eventually(
+            () => waiting.some((id) => client.messages.some((one) => one.id === id && one.result)),
+            "the first one's end",
+        );
+        begin();
+        await eventually(() => asked().length === 4, "a fourth question");
+        waiting.forEach((requestId) => client.notify("notifications/cancelled", { requestId }));
+        begin();
+        begin();
+        await eventually(() => asked().length === 6, "two more");
+        await client.end();
+    });
+});
+
 suite("bad input", { concurrency: true }, () => {
     test("lines that are no messages are answered without an id, and the next one works", async () => {
         const client = startStdio();

@@ -143,3 +143,33 @@ test("threat-C8: accounts that exist, are blocked or have no password are as unk
     }
     await server.stop();
 });
+
+// Whoever guesses a token letter by letter would see how many are right.
+test("threat-C8: a wrong token takes as long however much of it is right", { timeout: 180_000 }, async (t) => {
+    const server = await startAccounts();
+    const { token } = await server.token("alice");
+    const random = randomFrom(4);
+    const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    const guess = (n) => Array.from({ length: n }, () => letters[Math.floor(random() * 64)]).join("");
+    const length = token.length - 3;
+    // Another one each time: what was refused is remembered for a while.
+    const kinds = {
+        near: () => token.slice(0, -6) + guess(6),
+        far: () => `cw_${guess(length)}`,
+        other: () => `cw_${guess(length)}`,
+    };
+    const times = Object.fromEntries(Object.keys(kinds).map((kind) => [kind, []]));
+    const c = await Connection.open(server);
+    const ask = (one) => request("POST", "/jsonrpc", { ...json, ...bearer(one) }, rpcBody("test.caller", {}));
+    for (let round = 0; round < rounds; round += 1) {
+        for (const kind of shuffled(Object.keys(kinds), random)) {
+            const { ms, answer } = await timed(c, ask(kinds[kind]()));
+            assert.equal(answer.status, 401, answer.text);
+            times[kind].push(ms);
+        }
+    }
+    c.close();
+    assertAlike(times.far, times.other, "two far ones");
+    t.diagnostic(assertAlike(times.near, times.far, "near"));
+    await server.stop();
+});

@@ -4,8 +4,9 @@ import { constants, createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
+import { close, secret, startForger } from "./support/issuer.mjs";
 import { newFolder } from "./support/plugins.mjs";
-import { runCauseway } from "./support/programs.mjs";
+import { runCauseway, writeConfig } from "./support/programs.mjs";
 
 const issuer = "https://as.example";
 const resource = "https://mcp.example/mcp";
@@ -147,4 +148,60 @@ test("a key set that cannot be read is a failure, and a token is no argument", a
         assert.match(stderr, /^causeway: .*(broken|missing)\.json/);
     }
     assert.equal((await runCauseway(["token", "inspect", makeToken("EdDSA")])).code, 2);
+});
+
+test("with --config the configured issuers decide, by their keys and rules", async () => {
+    const forger = await startForger({ audience: "https://tools.example/mcp" });
+    const configOf = (...issuers) => [
+        "--config",
+        writeConfig({ public_url: "https://tools.example", access: { issuers } }),
+    ];
+    const ours = { issuer: forger.url, allow_private: true };
+    const config = configOf({ issuer: "https://other.example" }, ours);
+    const good = await inspect(await forger.sign(), config);
+    assert.deepEqual([good.code, good.accepted, good.unchecked], [0, true, []], JSON.stringify(good));
+    assert.equal(good.claims.sub, "sam");
+    // The other issuer was not asked, ours once.
+    assert.deepEqual(forger.seen, ["/.well-known/oauth-authorization-server", "/jwks"]);
+    const cases = [
+        ["audience", await forger.sign({ aud: "https://elsewhere.example" })],
+        ["expired", await forger.sign({ exp: now() - 100 })],
+        ["no_key", await forger.sign({}, { kid: "unknown" })],
+        ["signature", (await forger.sign()).replace(/....$/, "AAAA")],
+        ["issuer", makeToken("RS256")],
+        ["own", `cw_${"A".repeat(43)}`],
+        ["refused", "opaque"],
+    ];
+    for (const [reason, token] of cases) {
+        const result = await inspect(token, config);
+        assert.deepEqual([result.code, ...names(result)], [1, reason]);
+    }
+    // The rules for what may be fetched hold here too.
+    const token = await forger.sign();
+    const careful = await inspect(token, configOf({ ...ours, issuer: forger.url, allow_private: true, jwks_uri: "http://169.254.169.254/jwks" }));
+    assert.deepEqual([careful.code, ...names(careful)], [1, "unreachable"]);
+    assert.match(careful.stderr, /keys of an issuer cannot be had.*169\.254\.169\.254/);
+    const both = await runCauseway(["token", "inspect", ...config, "--issuer", "x"], { input: token });
+    assert.equal(both.code, 2);
+    await close(forger.server);
+});
+
+test("with --config an opaque token is asked about", async () => {
+    const forger = await startForger({ audience: "https://tools.example/mcp" });
+    const file = path.join(folder, "secret");
+    writeFileSync(file, secret);
+    forger.metadata.introspection_endpoint = `${forger.url}/introspect`;
+    let active = true;
+    forger.publish("/introspect", () => (active ? { active, ...forger.claims() } : { active }));
+    const issuer = { issuer: forger.url, allow_private: true, client_id: "us", client_secret_file: file };
+    const config = ["--config", writeConfig({ public_url: "https://tools.example", access: { issuers: [issuer] } })];
+    const good = await inspect("opaque", config);
+    assert.deepEqual([good.code, good.claims?.sub], [0, "sam"], JSON.stringify(good));
+    active = false;
+    assert.deepEqual(names(await inspect("opaque", config)), ["refused"]);
+    delete forger.paths["/introspect"];
+    const down = await inspect("opaque", config);
+    assert.deepEqual([down.code, ...names(down)], [1, "unreachable"]);
+    assert.match(down.stderr, /the answer is 404/);
+    await close(forger.server);
 });

@@ -57,6 +57,8 @@ static void open_doors(doors *d, uint32_t call_ms, bool may_discover, bool may_c
     assert_int_equal(cw_mcp_new(d->bridge, 1, &seal, &d->mcp, &err), CW_OK);
     assert_int_equal(cw_mcp_add_routes(&d->router, d->mcp, CW_STR("/mcp")), CW_OK);
     assert_int_equal(cw_rest_add_routes(&d->router, d->bridge), CW_OK);
+    assert_int_equal(cw_login_add_routes(&d->router, &d->login, d->bridge, CW_STR("/login")),
+                     CW_OK);
     assert_int_equal(cw_server_listen(d->server, CW_STR("127.0.0.1:0"), false, &err), CW_OK);
     cw_server_opts opts = CW_SERVER_DEFAULTS;
     opts.drain_ms = 300;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* doors.h - a server with the JSON-RPC, MCP and REST doors over a fake source, and a client for it.
- */
+/* doors.h - a server with the JSON-RPC, MCP and REST doors and the login page over a fake source,
+ * and a client for it. */
 #ifndef CW_TESTS_DOORS_H
 #define CW_TESTS_DOORS_H
 
 #include "call/call.h"
+#include "door/login.h"
 #include "door/mcp.h"
 #include "fake.h"
 #include "net/server.h"
@@ -15,6 +16,7 @@ typedef struct doors {
     cw_server *server;
     cw_bridge *bridge;
     cw_mcp *mcp;
+    cw_login_door login;
     cw_address address;
     fake *source;
     cw_caller *caller;

@@ -311,6 +311,15 @@ static void bad_header(cw_http_req *req, void *self)
     cw_http_reply(req, &(cw_http_answer){.status = 200, .headers = &header, .n_headers = 1});
 }
 
+/* A header as the body names it: "name=value". */
+static void given_header(cw_http_req *req, void *self)
+{
+    (void)self;
+    cw_http_header header = {.value = CW_STR("")};
+    header.name = cw_str_cut(cw_http_req_body(req), '=', &header.value);
+    cw_http_reply(req, &(cw_http_answer){.status = 200, .headers = &header, .n_headers = 1});
+}
+
 static void canary(cw_http_req *req, void *self)
 {
     (void)self;
@@ -353,6 +362,7 @@ cw_code test_routes_add(cw_router *router)
         {CW_HTTP_GET, "/big", big},
         {CW_HTTP_GET, "/item/{id}", item},
         {CW_HTTP_GET, "/badheader", bad_header},
+        {CW_HTTP_POST, "/badheader", given_header},
         {CW_HTTP_POST, "/later", later},
         {CW_HTTP_GET, "/hold", hold},
         {CW_HTTP_GET, "/piece", piece},

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "access/secret.h"
+#include "access/session.h"
 #include "base/clock.h"
 #include "doors.h"
 #include "oom.h"
@@ -26,6 +27,9 @@ static atomic_int changes;
 static char token[CW_TOKEN_LEN + 1];
 static char unknown[CW_TOKEN_LEN + 1];
 static char pair[64];
+static char session[CW_SESSION_LEN + 1]; /* of a browser; also the secret of its form */
+static char proof[CW_SESSION_LEN + 1];
+static char form[256];
 
 /* ---- SQLite on the allocations that are counted ---- */
 
@@ -99,6 +103,19 @@ static void set_roles(void)
     cw_roles_unref(roles);
 }
 
+static const cw_session_rules rules = {
+    .idle_ms = 3600000, .lifetime_ms = 3600000, .per_account = 1000};
+
+static void add_session(cw_db *db, int64_t account, const char *hash)
+{
+    cw_session made = {.account = account, .created = cw_clock_wall_ms()};
+    assert_int_equal(cw_session_secret(session, &err), CW_OK);
+    crypto_hash_sha256(made.hash, (const unsigned char *)session, CW_SESSION_LEN);
+    assert_int_equal(cw_db_add_session(db, &made, cw_str_from(hash), &rules, NULL, &err), CW_OK);
+    cw_session_proof(cw_str_from(session), proof);
+    snprintf(form, sizeof form, "name=alice&password=s3cret&next=%%2Fx&csrf=%s", proof);
+}
+
 static void fill_database(void)
 {
     static const cw_str roles[] = {CW_STR_INIT("editor")};
@@ -120,6 +137,7 @@ static void fill_database(void)
     assert_int_equal(cw_token_make(unknown, &err), CW_OK);
     assert_true(cw_token_digest(cw_str_from(token), made.hash));
     assert_int_equal(cw_db_add_token(db, &made, scopes, 2, &id, &err), CW_OK);
+    add_session(db, made.account, hash);
     cw_db_close(db);
     sodium_bin2base64(pair, sizeof pair, (const unsigned char *)"alice:s3cret", 12,
                       sodium_base64_VARIANT_ORIGINAL);
@@ -132,6 +150,7 @@ static void open_all(void)
     atomic_store(&changes, 0);
     assert_int_equal(cw_accounts_new(&opts, &accounts, &err), CW_OK);
     set_roles();
+    cw_accounts_set_sessions(accounts, &rules);
     for (int i = 0; i < 5000 && !atomic_load(&changes); i++)
         usleep(1000);
     assert_true(atomic_load(&changes) > 0);
@@ -148,10 +167,12 @@ static void close_all(void)
 
 typedef struct scenario {
     const char *name, *path, *body; /* without a body: GET */
-    const char *scheme, *secret;
+    const char *scheme, *secret;    /* without a scheme: a browser's cookie */
     int healthy;
     bool is_known; /* the same header each time: the loop may remember it */
 } scenario;
+
+static const char unknown_session[] = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 static const scenario scenarios[] = {
     {"a token", "/jsonrpc", NUMBER, "Bearer", token, 200, false},
@@ -161,7 +182,28 @@ static const scenario scenarios[] = {
     {"no token at all", "/jsonrpc", NUMBER, "Bearer", "cw_x", 401, false},
     {"a known password", "/jsonrpc", NUMBER, "Basic", pair, 200, true},
     {"a password", "/jsonrpc", NUMBER, "Basic", pair, 200, false},
+    {"a session", "/jsonrpc", NUMBER, NULL, session, 200, true},
+    {"a session on a list", "/mcp/tools/list", NULL, NULL, session, 200, true},
+    {"an unknown session", "/jsonrpc", NUMBER, NULL, unknown_session, 401, true},
+    {"the page", "/login", NULL, NULL, session, 200, true},
+    {"the page for a stranger", "/login", NULL, NULL, unknown_session, 200, true},
+    {"the form", "/login", form, NULL, session, 303, true},
+    {"the way out", "/logout", "", NULL, unknown_session, 303, true},
+    {"the proof", "/session/token", NULL, NULL, session, 200, true},
 };
+
+/* What a browser sends. A session that is replaced by the form's is another one. */
+static void add_browser_headers(const scenario *s, char *out, size_t size)
+{
+    char own[CW_SESSION_LEN + 1];
+    bool is_form = s->body == form;
+    cw_session_proof(cw_str_from(s->secret), own);
+    snprintf(out, size,
+             "Content-Type: %s\r\nSec-Fetch-Site: same-origin\r\nX-CSRF-Token: %s\r\n"
+             "Cookie: __Host-causeway%s=%s\r\n",
+             is_form ? "application/x-www-form-urlencoded" : "application/json", own,
+             is_form ? "-login" : "", s->secret);
+}
 
 /* Spaces do not count, but make other credentials for the loop's memory: each login goes all the
  * way, unless it is a known one, which is read again because the roles are new. */
@@ -171,8 +213,10 @@ static int ask(const scenario *s)
     char headers[2048];
     response got;
     int spaces = s->is_known ? 1 : (int)(++fresh % 1000 + 2);
-    snprintf(headers, sizeof headers, JSON "Authorization: %s%*s%s\r\n", s->scheme, spaces, "",
-             s->secret);
+    snprintf(headers, sizeof headers, JSON "Authorization: %s%*s%s\r\n", s->scheme ? s->scheme : "",
+             spaces, "", s->secret);
+    if (!s->scheme)
+        add_browser_headers(s, headers, sizeof headers);
     if (s->body)
         doors_post(&d, s->path, headers, s->body, &got);
     else

@@ -19,6 +19,7 @@
  *   ANY  /canary/{id}  the id; counts how often it ran
  *   GET  /canaries     that count
  *   GET  /badheader    an answer whose header has a line break in it
+ *   POST /badheader    an answer with the header that the body names, "name=value"
  *   GET  /park         waits for /release
  *   GET  /release      answers all that are parked on its loop from its own handler, then itself
  *   GET  /late-find?N  answers N bytes like /big; looks its handle up 50 ms later

@@ -135,10 +135,13 @@ export async function startProgram(file, args = [], options = {}) {
     return program;
 }
 
+// Only root may look at the descriptors of a server that keeps its memory to itself.
+const open = process.getuid() === 0 ? [] : ["--core-dumps"];
+
 // Start `causeway serve` on a free port. `config` is an object or YAML text; `args` are added.
 // Where `args` name listeners, or `listen` is false because the config does, none is added.
 export async function startCauseway({ args = [], config, env, listen = true } = {}) {
-    const all = ["serve", ...args];
+    const all = ["serve", ...open, ...args];
     if (listen && !args.some((arg) => arg.startsWith("--listen"))) {
         all.push("--listen", "127.0.0.1:0");
     }

@@ -4,8 +4,7 @@
 #include <sodium.h>
 #include <stdatomic.h>
 
-#include "access/accounts.h"
-#include "access/secret.h"
+#include "access/accounts_int.h"
 #include "base/clock.h"
 #include "oom.h"
 
@@ -536,6 +535,45 @@ static void every_failed_allocation_is_reported(void **state)
     assert_true(oom_each(make, NULL) >= 4);
 }
 
+static void what_comes_after_the_end_of_its_loop_is_not_remembered(void **state)
+{
+    (void)state;
+    cw_accounts_loop ended = {0};
+    cw_attempt t = {.status = CW_LOGIN_WRONG, .is_issued = true};
+    cw_issued_settle(&ended, &t, true);
+    assert_null(ended.tokens);
+}
+
+static void one_of_those_who_wait_is_told_of_the_login(void **state)
+{
+    (void)state;
+    static attempt all[5];
+    for (size_t i = 0; i < CW_COUNT(all); i++) {
+        all[i] = (attempt){0};
+        begin(&all[i], basic("alice", "s3cret"));
+    }
+    cw_login_cancel(&all[0].waiter);
+    for (size_t i = 1; i < CW_COUNT(all); i++) {
+        finish(&all[i]);
+        assert_int_equal(all[i].login.is_remembered, i > 1);
+        cw_caller_unref(all[i].caller);
+    }
+    assert_true(is_remembered(basic("alice", "s3cret")));
+}
+
+static void what_nobody_was_told_of_is_not_remembered(void **state)
+{
+    (void)state;
+    attempt left = {0}, other = {0};
+    begin(&left, basic("alice", "s3cret"));
+    begin(&other, basic("bob", "guess"));
+    cw_login_cancel(&left.waiter);
+    finish(&other); /* behind it in the same pool */
+    for (int i = 0; i < 300; i++)
+        turn();
+    assert_false(is_remembered(basic("alice", "s3cret")));
+}
+
 static void log_in_without_memory(void **state)
 {
     (void)state;
@@ -578,6 +616,9 @@ int main(void)
         T(the_anonymous_role_is_in_both_places),
         T(unknown_tokens_do_not_push_known_ones_out),
         T(every_failed_allocation_is_reported),
+        T(what_comes_after_the_end_of_its_loop_is_not_remembered),
+        T(one_of_those_who_wait_is_told_of_the_login),
+        T(what_nobody_was_told_of_is_not_remembered),
         T(log_in_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

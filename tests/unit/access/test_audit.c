@@ -10,13 +10,16 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <signal.h>
+#include <stdatomic.h>
 
-#include "access/audit.h"
+#include "access/audit_int.h"
 #include "access/audit_time.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "oom.h"
 #include "json/json.h"
 
@@ -27,6 +30,24 @@ static char path[128];
 static cw_buf text;
 static cw_arena arena;
 static int n_failures, n_recoveries;
+
+/* In front of the C library's: a disk that does not answer, and who was written to it last. */
+static atomic_bool disk_hangs;
+static atomic_uint n_hanging;
+static atomic_ulong synced;
+
+int fdatasync(int fd);
+int fdatasync(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) == 0)
+        atomic_store(&synced, st.st_ino);
+    atomic_fetch_add(&n_hanging, 1);
+    while (atomic_load(&disk_hangs))
+        usleep(1000);
+    atomic_fetch_sub(&n_hanging, 1);
+    return (int)syscall(SYS_fdatasync, fd);
+}
 
 static void on_status(void *ctx, const cw_err *err)
 {
@@ -523,6 +544,126 @@ static void starting_survives_every_failed_allocation(void **state)
     assert_true(oom_each(configure_once, NULL) >= 5);
 }
 
+/* ---- disks and files that fail ---- */
+
+static void what_a_dead_disk_has_not_taken_is_counted(void **state)
+{
+    (void)state;
+    static cw_audit *a; /* stays: its thread still has it */
+    cw_audit_opts opts = options();
+    a = start(&opts);
+    atomic_store(&disk_hangs, true);
+    cw_audit_record r = call_of("x");
+    cw_audit_add(a, &r);
+    for (int i = 0; i < 500 && !atomic_load(&n_hanging); i++)
+        usleep(10000);
+    assert_int_equal(atomic_load(&n_hanging), 1);
+    r.kind = CW_AUDIT_REFUSAL;
+    cw_audit_add(a, &r);
+    cw_audit_add(a, &r);
+    /* Whether the first got there, nobody knows. */
+    assert_int_equal(cw_audit_free(a), 3);
+    atomic_store(&disk_hangs, false);
+    for (int i = 0; i < 500 && atomic_load(&n_hanging); i++)
+        usleep(10000);
+    usleep(50000); /* it ends by itself */
+}
+
+static void a_file_is_on_the_disk_before_it_is_left(void **state)
+{
+    (void)state;
+    struct stat st;
+    char moved[160];
+    cw_audit_opts opts = options();
+    opts.rotate_bytes = 10;
+    cw_audit_record r = call_of("x");
+    assert_int_equal(cw_audit_write(&opts, &r, NULL), CW_OK);
+    cw_audit_file f;
+    assert_int_equal(cw_audit_file_open(&f, &opts, NULL), CW_OK);
+    assert_int_equal(stat(path, &st), 0);
+    atomic_store(&synced, 0);
+    assert_int_equal(cw_audit_file_append(&f, CW_STR("{}\n"), 0, NULL), CW_OK); /* rotates */
+    assert_int_equal(atomic_load(&synced), st.st_ino);
+    f.rotate_bytes = 0;
+    assert_int_equal(stat(path, &st), 0);
+    atomic_store(&synced, 0);
+    assert_int_equal(cw_audit_file_append(&f, CW_STR("{}\n"), 0, NULL), CW_OK);
+    assert_int_equal(atomic_load(&synced), 0);
+    snprintf(moved, sizeof moved, "%s.9", path);
+    assert_int_equal(rename(path, moved), 0);
+    assert_int_equal(cw_audit_file_append(&f, CW_STR("{}\n"), 0, NULL), CW_OK);
+    assert_int_equal(atomic_load(&synced), st.st_ino);
+    cw_audit_file_close(&f);
+}
+
+static unsigned count_text(const char *name, const char *wanted)
+{
+    unsigned n = 0;
+    cw_buf_clear(&text);
+    assert_int_equal(cw_file_read(name, CW_FILE_PLAIN, &text, NULL), CW_OK);
+    cw_buf_add_char(&text, 0);
+    for (const char *p = text.p; (p = strstr(p, wanted)); p++)
+        n++;
+    return n;
+}
+
+static void a_file_that_cannot_be_moved_is_reported_and_nothing_is_lost(void **state)
+{
+    (void)state;
+    char log[160], first[160], aside[160];
+    cw_audit_opts opts = options();
+    cw_audit_record r = call_of("x");
+    opts.rotate_bytes = 10;
+    opts.files = 1;
+    snprintf(log, sizeof log, "%s.log", path);
+    snprintf(first, sizeof first, "%s.1", path);
+    snprintf(aside, sizeof aside, "%s.0", path);
+    assert_int_equal(cw_log_configure(&(cw_log_opts){.path = log, .level = CW_LOG_INFO}, NULL),
+                     CW_OK);
+    assert_int_equal(mkdir(first, 0700), 0);
+    cw_audit *a = start(&opts);
+    for (int i = 0; i < 4; i++) {
+        cw_audit_add(a, &r);
+        usleep(50000);
+    }
+    assert_int_equal(cw_audit_free(a), 0);
+    assert_int_equal(cw_log_configure(&(cw_log_opts){.level = CW_LOG_INFO}, NULL), CW_OK);
+    assert_int_equal(count_text(path, "\n") + count_text(aside, "\n"), 4);
+    assert_in_range(count_text(log, "files cannot be rotated"), 1, 2);
+    assert_int_equal(rmdir(first), 0);
+    unlink(aside);
+    unlink(log);
+}
+
+static void what_is_prepared_counts_only_when_it_is_used(void **state)
+{
+    (void)state;
+    char other[160];
+    const cw_json *lines[4];
+    cw_audit_opts opts = options();
+    cw_audit_setup *ready;
+    cw_audit *a = start(&opts);
+    cw_audit_record r = call_of("x");
+    snprintf(other, sizeof other, "%s.2", path);
+    opts.path = other;
+    assert_int_equal(cw_audit_prepare(a, &opts, &ready, NULL), CW_OK);
+    cw_audit_drop(ready);
+    cw_audit_add(a, &r);
+    opts.path = "";
+    assert_int_equal(cw_audit_prepare(a, &opts, &ready, NULL), CW_OK);
+    assert_true(cw_audit_is_on(a));
+    cw_audit_use(a, ready);
+    assert_false(cw_audit_is_on(a));
+    usleep(50000);
+    /* What comes right after it is switched on again is not lost. */
+    opts.path = path;
+    assert_int_equal(cw_audit_configure(a, &opts, NULL), CW_OK);
+    cw_audit_add(a, &r);
+    assert_int_equal(cw_audit_free(a), 0);
+    assert_int_equal(read_lines(path, lines, 4), 2);
+    assert_int_equal(read_lines(other, lines, 4), 0);
+}
+
 /* ---- times ---- */
 
 static void times_are_read(void **state)
@@ -581,6 +722,10 @@ int main(void)
         TEST(what_is_no_plain_file_is_refused),
         TEST(a_record_survives_every_failed_allocation),
         TEST(starting_survives_every_failed_allocation),
+        TEST(what_a_dead_disk_has_not_taken_is_counted),
+        TEST(a_file_is_on_the_disk_before_it_is_left),
+        TEST(a_file_that_cannot_be_moved_is_reported_and_nothing_is_lost),
+        TEST(what_is_prepared_counts_only_when_it_is_used),
         TEST(times_are_read),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);

@@ -42,7 +42,7 @@ typedef struct rig {
     char url[64];
     cw_issuer_opts opts;
     char metadata[512], keys[256];
-    fake_step steps[2][4];
+    fake_step steps[2][5];
     const fake_step *scripts[2];
 } rig;
 
@@ -165,6 +165,37 @@ static void who_asks_while_keys_are_fetched_waits_for_them(void **state)
     rig_close(&r);
 }
 
+static void an_unknown_key_waits_for_the_refresh_that_runs(void **state)
+{
+    rig r;
+    asking a, b;
+    (void)state;
+    rig_open(&r, "");
+    r.opts.jwks_uri = cw_str_from(r.url);
+    rig_script(&r, 0, r.keys);
+    const fake_step held[] = {DO_READ, DO_HOLD, DO_SEND(r.keys), DO_CLOSE, DO_END};
+    memcpy(r.steps[1], held, sizeof held);
+    configure(&r);
+    assert_int_equal(ask_about(&r, &a, token), CW_OK);
+    run_until(&r.b, a.calls);
+    cw_arena_done(&a.arena);
+    assert_int_equal(ask_about(&r, &a, token), CW_OK);
+    run_until(&r.b, atomic_load(&r.s.held) == 1);
+    /* The minute has begun, but what comes may have the key. */
+    assert_int_equal(check(&r, token), CW_AGAIN);
+    assert_int_equal(ask_about(&r, &b, token), CW_OK);
+    run_for(&r.b, 30);
+    assert_int_equal(a.calls + b.calls, 0);
+    fake_let_go(&r.s);
+    run_until(&r.b, a.calls && b.calls);
+    assert_int_equal(b.rc, CW_INVALID);
+    assert_int_equal(check(&r, token), CW_INVALID);
+    assert_int_equal(atomic_load(&r.s.requests), 2);
+    cw_arena_done(&a.arena);
+    cw_arena_done(&b.arena);
+    rig_close(&r);
+}
+
 static void metadata_of_another_issuer_gives_no_keys(void **state)
 {
     rig r;
@@ -272,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_asks_while_keys_are_fetched_waits_for_them),
+        cmocka_unit_test(an_unknown_key_waits_for_the_refresh_that_runs),
         cmocka_unit_test(metadata_of_another_issuer_gives_no_keys),
         cmocka_unit_test(tokens_of_nobody_are_refused_at_once),
         cmocka_unit_test(closing_tells_whoever_waits),

@@ -42,6 +42,9 @@ static const match_row match_rows[] = {
     {"{a}", "x", "{\"a\":\"x\"}"},
     {"t://{a}/end", "t://x/end/end", NULL},
     {"t://{a", "t://x", NULL},
+    {"t://{a}--{b}", "t://-----", "{\"a\":\"-\",\"b\":\"--\"}"},
+    {"t://{a}--{b}", "t://---", NULL},
+    {"t://{a}--{b}", "t://-", NULL},
 };
 
 static void addresses_are_matched(void **state)
@@ -58,6 +61,37 @@ static void addresses_are_matched(void **state)
             fail_msg("%s, %s: %d %.*s", r->template, r->uri, matches, CW_STR_ARG(got));
         cw_arena_done(&a);
     }
+}
+
+static void addresses_have_a_ceiling(void **state)
+{
+    (void)state;
+    static char uri[CW_RESOURCE_MAX_URI + 1];
+    cw_arena a;
+    cw_str got;
+    memset(uri, 'x', sizeof uri);
+    memcpy(uri, "t://", 4);
+    cw_arena_init(&a, 1 << 20);
+    assert_true(cw_shown_match(CW_STR("t://{a}"), cw_str_make(uri, sizeof uri - 1), &a, &got));
+    assert_int_equal(got.n, sizeof uri - 1 - 4 + 8); /* {"a":"…"} */
+    assert_false(cw_shown_match(CW_STR("t://{a}"), cw_str_make(uri, sizeof uri), &a, &got));
+    cw_arena_done(&a);
+}
+
+/* One that spans a part of the hierarchy is turned down before there is room for it. */
+static void a_path_needs_no_room(void **state)
+{
+    (void)state;
+    static char uri[CW_RESOURCE_MAX_URI];
+    cw_arena a;
+    cw_str got;
+    memset(uri, '/', sizeof uri);
+    cw_arena_init(&a, CW_RESOURCE_MAX_URI);
+    for (int i = 0; i < 10; i++) {
+        assert_false(cw_shown_match(CW_STR("{a}"), cw_str_make(uri, sizeof uri), &a, &got));
+        cw_arena_reset(&a);
+    }
+    cw_arena_done(&a);
 }
 
 static void match_once(void *ctx)
@@ -183,6 +217,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_are_matched),
+        cmocka_unit_test(addresses_have_a_ceiling),
+        cmocka_unit_test(a_path_needs_no_room),
         cmocka_unit_test(matching_survives_failed_allocations),
         cmocka_unit_test(templates_are_checked),
         cmocka_unit_test(too_many_variables_are_refused),

@@ -449,7 +449,7 @@ static void sigterm_ends_it_at_once(void **state)
 }
 
 /* Only the standard ones and the socket; the plugin's file is closed again. */
-static void no_descriptor_is_left_open(void **state)
+static void threat_D6_no_descriptor_is_left_open(void **state)
 {
     (void)state;
     int extra = open("/dev/null", O_RDONLY);
@@ -612,8 +612,6 @@ static void all_mistakes_are_reported_at_once(void **state)
     assert_int_equal(lines, 6);
 }
 
-#define BRACKETS_21 "[[[[[[[[[[[[[[[[[[[[["
-
 static void call_runs_one_method(void **state)
 {
     (void)state;
@@ -632,11 +630,14 @@ static void call_runs_one_method(void **state)
                      1);
     assert_string_equal(out, "causeway-plugin-host: params: must be an object\n");
     /* As deep as can be read, and then a level deeper. */
-    char deep[] = "{\"a\":" BRACKETS_21 BRACKETS_21 BRACKETS_21 "1]]]]]]]]]]]]]]]]]]]]]"
-                  "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}";
+    char deep[160] = "{\"a\":";
+    memset(deep + 5, '[', 63);
+    deep[68] = '1';
+    memset(deep + 69, ']', 63);
+    deep[132] = '}';
     assert_int_equal(run_host(out, (const char *const[]){"--call", "test.echo", path, deep, NULL}),
                      1);
-    assert_non_null(strstr(out, "deep"));
+    assert_non_null(strstr(out, "nested deeper than 64 levels"));
     assert_int_equal(run_host(out, (const char *const[]){"--call", "test.caller", "--caller",
                                                          "{\"name\":\"eve\"}", path, NULL}),
                      0);
@@ -729,7 +730,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(garbage_ends_the_host),
         cmocka_unit_test(a_plugin_with_mistakes_is_announced_as_failed),
         cmocka_unit_test(sigterm_ends_it_at_once),
-        cmocka_unit_test(no_descriptor_is_left_open),
+        cmocka_unit_test(threat_D6_no_descriptor_is_left_open),
         cmocka_unit_test(the_host_dies_with_its_parent),
         cmocka_unit_test(check_reports_the_mistakes_of_a_file),
         cmocka_unit_test(all_mistakes_are_reported_at_once),

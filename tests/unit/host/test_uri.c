@@ -76,6 +76,8 @@ static void templates_have_variables_that_can_be_found_again(void **state)
         {"docs://a}", pairs},
         {"docs://{{a}}", pairs},
         {"docs://{a}}{b}", pairs},
+        {"docs://{a}/{b", pairs},
+        {"docs://{a{b}", pairs},
         {"docs://{}", plain},
         {"docs://{+a}", plain},
         {"docs://{a,b}", plain},
@@ -91,43 +93,11 @@ static void templates_have_variables_that_can_be_found_again(void **state)
         expect_problem(cw_template_problem(cw_str_from(cases[i].text)), cases[i].problem);
 }
 
-static void a_template_is_cut_into_parts(void **state)
-{
-    (void)state;
-    cw_str rest = CW_STR("docs://{a}/x/{b}?");
-    cw_template_part part;
-    assert_true(cw_template_next(&rest, &part));
-    assert_true(cw_str_is(part.literal, "docs://"));
-    assert_true(cw_str_is(part.name, "a"));
-    assert_true(cw_template_next(&rest, &part));
-    assert_true(cw_str_is(part.literal, "/x/"));
-    assert_true(cw_str_is(part.name, "b"));
-    assert_true(cw_template_next(&rest, &part));
-    assert_true(cw_str_is(part.literal, "?"));
-    assert_null(part.name.p);
-    assert_false(cw_template_next(&rest, &part));
-    assert_true(cw_template_has(CW_STR("docs://{a}/{b}"), CW_STR("b")));
-    assert_false(cw_template_has(CW_STR("docs://{a}/{b}"), CW_STR("c")));
-    assert_false(cw_template_has(CW_STR("docs://a"), CW_STR("")));
-}
-
-static void values_are_escaped(void **state)
-{
-    (void)state;
-    cw_buf b;
-    cw_buf_init(&b, 100);
-    cw_template_add_value(&b, CW_STR("aZ09-._~/ %\xc3\xa9"));
-    assert_true(cw_str_is(cw_buf_str(&b), "aZ09-._~%2F%20%25%C3%A9"));
-    cw_buf_done(&b);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_have_a_scheme_and_plain_characters),
         cmocka_unit_test(templates_have_variables_that_can_be_found_again),
-        cmocka_unit_test(a_template_is_cut_into_parts),
-        cmocka_unit_test(values_are_escaped),
     };
     return cmocka_run_group_tests_name("uri", tests, NULL, NULL);
 }

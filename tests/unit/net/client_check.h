@@ -4,8 +4,18 @@
 #define CW_TESTS_CLIENT_CHECK_H
 
 #include "fake_server.h"
+#include "fake_tls.h"
 #include "net/client_int.h"
 #include "oom.h"
+
+/* The same tests, without TLS and with it. */
+#ifdef OVER_TLS
+#define SCHEME "https"
+#define serve(s, ...) fake_start_tls(s, __VA_ARGS__)
+#else
+#define SCHEME "http"
+#define serve(s, ...) fake_start(s, __VA_ARGS__)
+#endif
 
 #define PATIENCE_MS 10000u
 #define ANSWER_MAX 100000u
@@ -28,6 +38,9 @@ typedef struct asked {
     char body[256]; /* its beginning */
     size_t n;
     char why[256];
+    char kept[CW_CLIENT_KEPT][64];
+    bool has_kept[CW_CLIENT_KEPT];
+    char cookies[CW_CLIENT_KEPT_MAX + 1];
     void (*then)(struct asked *a); /* within on_done */
 } asked;
 
@@ -50,6 +63,11 @@ static inline void on_asked(cw_client_req *req, cw_client_end end, const cw_clie
         a->n = answer->body.n;
         snprintf(a->type, sizeof a->type, "%.*s", CW_STR_ARG(answer->type));
         memcpy(a->body, answer->body.p, a->n < sizeof a->body ? a->n : sizeof a->body);
+        for (size_t i = 0; i < CW_CLIENT_KEPT; i++) {
+            a->has_kept[i] = answer->kept[i].p != NULL;
+            snprintf(a->kept[i], sizeof a->kept[i], "%.*s", CW_STR_ARG(answer->kept[i]));
+        }
+        snprintf(a->cookies, sizeof a->cookies, "%.*s", CW_STR_ARG(answer->cookies));
     } else {
         assert_null(answer);
         assert_true(*why);
@@ -79,6 +97,8 @@ static inline void bench_loop(bench *b)
 static inline cw_code bench_client(bench *b, const char *url, cw_client_opts opts)
 {
     assert_int_equal(cw_client_url_parse(cw_str_from(url), &opts.url, NULL), CW_OK);
+    if (opts.url.is_tls && !opts.tls.ca_file.n)
+        opts.tls.ca_file = cw_str_from(fake_tls_ca());
     if (!opts.answer_size)
         opts.answer_size = ANSWER_MAX;
     return cw_client_new(&b->loop, &opts, &b->client, NULL);
@@ -87,7 +107,7 @@ static inline cw_code bench_client(bench *b, const char *url, cw_client_opts opt
 static inline void bench_open_with(bench *b, uint16_t port, cw_client_opts opts)
 {
     char url[64];
-    snprintf(url, sizeof url, "http://127.0.0.1:%u/rpc", port);
+    snprintf(url, sizeof url, SCHEME "://127.0.0.1:%u/rpc", port);
     bench_loop(b);
     assert_int_equal(bench_client(b, url, opts), CW_OK);
 }

@@ -40,6 +40,7 @@ typedef enum fake_what {
     FAKE_FILL,   /* n bytes */
     FAKE_PAUSE,  /* n ms */
     FAKE_CLOSE,  /* politely */
+    FAKE_CUT,    /* of TLS: without a word */
     FAKE_RESET,  /* with an RST */
     FAKE_HOLD,   /* until fake_let_go */
     FAKE_REPEAT, /* from the first step */
@@ -58,6 +59,7 @@ typedef struct fake_step {
 #define DO_FILL(size) {FAKE_FILL, NULL, (size)}
 #define DO_PAUSE(ms) {FAKE_PAUSE, NULL, (ms)}
 #define DO_CLOSE {FAKE_CLOSE, NULL, 0}
+#define DO_CUT {FAKE_CUT, NULL, 0}
 #define DO_RESET {FAKE_RESET, NULL, 0}
 #define DO_HOLD {FAKE_HOLD, NULL, 0}
 #define DO_REPEAT {FAKE_REPEAT, NULL, 0}
@@ -67,6 +69,16 @@ typedef struct fake_step {
 #define FAKE_CONNECTIONS 256
 #define FAKE_REQUEST_MAX 8192
 
+/* How bytes travel, where not as they are: fake_tls.h. */
+struct fake_conn;
+typedef struct fake_wire {
+    bool (*open)(struct fake_conn *c);
+    ssize_t (*recv)(const struct fake_conn *c, void *p, size_t n);
+    ssize_t (*send)(const struct fake_conn *c, const void *p, size_t n);
+    bool (*has_more)(const struct fake_conn *c); /* that the socket does not tell of */
+    void (*close)(struct fake_conn *c, bool politely);
+} fake_wire;
+
 typedef struct fake_server {
     int fd;
     uint16_t port;
@@ -75,7 +87,10 @@ typedef struct fake_server {
     pthread_t thread;
     const fake_step *const *scripts;
     size_t n_scripts;
-    atomic_uint accepted, requests, gone; /* gone: closed by the client */
+    const fake_wire *wire;
+    void *wire_ctx;
+    atomic_uint handshakes, resumed, failed; /* of TLS */
+    atomic_uint accepted, requests, gone;    /* gone: closed by the client */
     atomic_uint held, let_go;
     atomic_size_t body_bytes;
     pthread_mutex_t lock;
@@ -84,13 +99,21 @@ typedef struct fake_server {
         struct fake_server *server;
         int fd;
         const fake_step *script;
+        void *tls;
         pthread_t thread;
     } conns[FAKE_CONNECTIONS];
 } fake_server;
 
+static inline ssize_t fake_recv(const struct fake_conn *c, void *p, size_t n)
+{
+    return c->tls ? c->server->wire->recv(c, p, n) : recv(c->fd, p, n, 0);
+}
+
 /* Wait for bytes, an end, or the end of the test. */
 static inline bool fake_wait(struct fake_conn *c)
 {
+    if (c->tls && c->server->wire->has_more(c))
+        return true;
     struct pollfd fds[] = {{c->fd, POLLIN, 0}, {c->server->stop[0], POLLIN, 0}};
     while (poll(fds, 2, -1) < 0)
         continue;
@@ -107,7 +130,7 @@ static inline bool fake_read(struct fake_conn *c)
     while (!end) {
         if (n == sizeof buf - 1 || !fake_wait(c))
             return false;
-        ssize_t k = recv(c->fd, buf + n, sizeof buf - 1 - n, 0);
+        ssize_t k = fake_recv(c, buf + n, sizeof buf - 1 - n);
         if (k <= 0) {
             atomic_fetch_add(&s->gone, 1);
             return false;
@@ -124,7 +147,7 @@ static inline bool fake_read(struct fake_conn *c)
     while (have < body) {
         if (!fake_wait(c))
             return false;
-        ssize_t k = recv(c->fd, buf, sizeof buf, 0);
+        ssize_t k = fake_recv(c, buf, sizeof buf);
         if (k <= 0) {
             atomic_fetch_add(&s->gone, 1);
             return false;
@@ -145,7 +168,7 @@ static inline bool fake_read(struct fake_conn *c)
 static inline bool fake_send(const struct fake_conn *c, const char *p, size_t n)
 {
     while (n) {
-        ssize_t k = send(c->fd, p, n, MSG_NOSIGNAL);
+        ssize_t k = c->tls ? c->server->wire->send(c, p, n) : send(c->fd, p, n, MSG_NOSIGNAL);
         if (k <= 0)
             return false;
         p += k;
@@ -206,6 +229,7 @@ static inline bool fake_do(struct fake_conn *c, const fake_step *step)
     case FAKE_HOLD:
         return fake_hold(c);
     case FAKE_CLOSE:
+    case FAKE_CUT:
     case FAKE_REPEAT:
     case FAKE_END:
         break;
@@ -217,6 +241,12 @@ static inline void *fake_conn_main(void *arg)
 {
     struct fake_conn *c = arg;
     const fake_step *step = c->script;
+    const fake_wire *wire = c->server->wire;
+    if (wire && !wire->open(c)) {
+        atomic_fetch_add(&c->server->failed, 1);
+        close(c->fd);
+        return NULL;
+    }
     while (step->what) {
         if (step->what == FAKE_REPEAT)
             step = c->script;
@@ -225,8 +255,10 @@ static inline void *fake_conn_main(void *arg)
         step++;
     }
     char byte;
-    if (!step->what && fake_wait(c) && recv(c->fd, &byte, 1, 0) <= 0)
+    if (!step->what && fake_wait(c) && fake_recv(c, &byte, 1) <= 0)
         atomic_fetch_add(&c->server->gone, 1);
+    if (wire)
+        wire->close(c, step->what != FAKE_RESET && step->what != FAKE_CUT);
     close(c->fd);
     return NULL;
 }
@@ -276,10 +308,12 @@ static inline void fake_listen(fake_server *s, const char *unix_path)
     s->port = ntohs(in.sin_port);
 }
 
-static inline void fake_start_at(fake_server *s, const char *unix_path,
-                                 const fake_step *const *scripts, size_t n)
+static inline void fake_start_with(fake_server *s, const char *unix_path, const fake_wire *wire,
+                                   void *wire_ctx, const fake_step *const *scripts, size_t n)
 {
     memset(s, 0, sizeof *s);
+    s->wire = wire;
+    s->wire_ctx = wire_ctx;
     s->scripts = scripts;
     s->n_scripts = n;
     s->unix_path = unix_path;
@@ -288,6 +322,12 @@ static inline void fake_start_at(fake_server *s, const char *unix_path,
     assert_int_equal(pipe(s->stop), 0);
     pthread_mutex_init(&s->lock, NULL);
     assert_int_equal(pthread_create(&s->thread, NULL, fake_main, s), 0);
+}
+
+static inline void fake_start_at(fake_server *s, const char *unix_path,
+                                 const fake_step *const *scripts, size_t n)
+{
+    fake_start_with(s, unix_path, NULL, NULL, scripts, n);
 }
 
 static inline void fake_start(fake_server *s, const fake_step *const *scripts, size_t n)

@@ -137,6 +137,29 @@ static void threat_D7_a_child_gets_its_descriptors_and_environment_and_no_others
     close_child();
 }
 
+static void threat_D7_arguments_arrive_as_they_are(void **state)
+{
+    (void)state;
+    int out[2];
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    /* The shell here is the child itself: it prints what it was given. */
+    const char *const argv[] = {"sh",        "-c",       "printf '<%s>' \"$@\" >&3",
+                                "name",      "; echo x", "$(echo x)",
+                                "`echo x`",  "a\nb",     "",
+                                "'\"\\ * ~", "> /dev/x", NULL};
+    cw_spawn job = shell(argv);
+    job.fds[0] = out[1];
+    job.n_fds = 1;
+    assert_int_equal(cw_spawner_ask(spawner, &job, NULL), CW_OK);
+    run_until(&n_exits, 1);
+    close(out[1]);
+    char text[256] = "";
+    assert_true(read(out[0], text, sizeof text - 1) > 0);
+    close(out[0]);
+    assert_string_equal(text, "<; echo x><$(echo x)><`echo x`><a\nb><><'\"\\ * ~><> /dev/x>");
+    close_child();
+}
+
 static void swapped_descriptors_arrive_in_their_places(void **state)
 {
     (void)state;
@@ -326,6 +349,7 @@ int main(void)
     fcntl(0, F_DUPFD, 20);
     const struct CMUnitTest tests[] = {
         T(threat_D7_a_child_gets_its_descriptors_and_environment_and_no_others),
+        T(threat_D7_arguments_arrive_as_they_are),
         T(swapped_descriptors_arrive_in_their_places),
         T(signals_are_at_their_default_and_unblocked),
         T(an_exit_is_told_with_its_reason),

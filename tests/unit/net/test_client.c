@@ -16,8 +16,14 @@ static void urls_are_taken_apart(void **state)
     assert_int_equal(cw_client_url_parse(CW_STR("HTTP://[::1]:8080/a?b=c"), &u, NULL), CW_OK);
     assert_true(cw_str_is(u.host, "::1") && cw_str_is(u.authority, "[::1]:8080"));
     assert_true(cw_str_is(u.path, "/a?b=c") && u.port == 8080);
+    assert_false(u.is_tls);
+    assert_int_equal(cw_client_url_parse(CW_STR("https://example.org/a"), &u, NULL), CW_OK);
+    assert_true(cw_str_is(u.host, "example.org") && u.port == 443 && u.is_tls);
+    assert_int_equal(cw_client_url_parse(CW_STR("Https://[::1]:8443"), &u, NULL), CW_OK);
+    assert_true(cw_str_is(u.host, "::1") && u.port == 8443 && u.is_tls);
     assert_int_equal(cw_client_url_parse(CW_STR("unix:/run/x.sock:/rpc"), &u, NULL), CW_OK);
     assert_true(cw_str_is(u.unix_path, "/run/x.sock") && cw_str_is(u.path, "/rpc"));
+    assert_false(u.is_tls);
     assert_true(cw_str_is(u.authority, "localhost") && u.host.n == 0);
     assert_int_equal(cw_client_url_parse(CW_STR("unix:/run/x.sock"), &u, NULL), CW_OK);
     assert_true(cw_str_is(u.path, "/"));
@@ -29,7 +35,9 @@ static void urls_that_mean_something_else_are_refused(void **state)
     static const char *const bad[] = {
         "",
         "example.org",
-        "https://example.org/",
+        "https://",
+        "https:/example.org/",
+        "https://user@example.org/",
         "ftp://example.org/",
         "http://",
         "http:///path",
@@ -79,7 +87,7 @@ static asked ask_script(const fake_step *script, cw_http_method method)
     fake_server s;
     bench b;
     asked a = {.req.method = method};
-    fake_start(&s, SCRIPTS(script), 1);
+    serve(&s, SCRIPTS(script), 1);
     bench_open(&b, s.port);
     ask(&b, &a);
     bench_close(&b);
@@ -102,7 +110,7 @@ static void a_request_is_what_it_should_be(void **state)
     static const cw_str pieces[] = {CW_STR_INIT("{"), CW_STR_INIT(""), CW_STR_INIT("}")};
     fake_server s;
     bench b;
-    fake_start(&s, SCRIPTS(script), 1);
+    serve(&s, SCRIPTS(script), 1);
     bench_open_with(&b, s.port, (cw_client_opts){.headers = fixed, .n_headers = 1});
     asked a = {.req = {.headers = own, .n_headers = 1, .body = pieces, .n_body = 3}};
     ask(&b, &a);
@@ -344,9 +352,9 @@ static void a_name_is_looked_up_and_each_address_tried(void **state)
     fake_server s;
     bench b;
     char url[64];
-    fake_start(&s, SCRIPTS(script), 1);
+    serve(&s, SCRIPTS(script), 1);
     /* On most machines this is ::1 too, where nobody listens. */
-    snprintf(url, sizeof url, "http://localhost:%u/", s.port);
+    snprintf(url, sizeof url, SCHEME "://localhost:%u/", s.port);
     bench_loop(&b);
     assert_int_equal(bench_client(&b, url, (cw_client_opts){0}), CW_OK);
     asked first = {0}, second = {0};
@@ -364,7 +372,8 @@ static void a_name_that_leads_nowhere_is_said_to_all(void **state)
     (void)state;
     bench b;
     bench_loop(&b);
-    assert_int_equal(bench_client(&b, "http://no-such-name.invalid/", (cw_client_opts){0}), CW_OK);
+    assert_int_equal(bench_client(&b, SCHEME "://no-such-name.invalid/", (cw_client_opts){0}),
+                     CW_OK);
     asked a[3] = {0};
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
@@ -420,7 +429,7 @@ static void a_large_request_goes_out_in_many_parts(void **state)
     fake_server s;
     bench b;
     asked a = {.req = {.body = pieces, .n_body = 40}};
-    fake_start(&s, SCRIPTS(script), 1);
+    serve(&s, SCRIPTS(script), 1);
     bench_open(&b, s.port);
     ask(&b, &a);
     assert_answer(&a, 200, "hi");
@@ -439,7 +448,7 @@ static void an_answer_before_the_request_is_out_counts(void **state)
     fake_server s;
     bench b;
     asked a = {.req = {.body = &body, .n_body = 1}};
-    fake_start(&s, SCRIPTS(script), 1);
+    serve(&s, SCRIPTS(script), 1);
     bench_open(&b, s.port);
     ask(&b, &a);
     assert_answer(&a, 413, "no");
@@ -450,6 +459,186 @@ static void an_answer_before_the_request_is_out_counts(void **state)
     assert_int_equal(s.accepted, 2);
     bench_close(&b);
     fake_stop(&s);
+}
+
+/* ---- time ---- */
+
+static void an_answer_must_begin_in_time(void **state)
+{
+    (void)state;
+    static const fake_step silent[] = {DO_READ, DO_END};
+    static const fake_step fine[] = {DO_READ, DO_SEND(OK_HI), DO_REPEAT};
+    fake_server s;
+    bench b;
+    asked first = {0}, late = {.req.may_repeat = true}, next = {0};
+    static const fake_step once[] = {DO_READ, DO_SEND(OK_HI), DO_READ, DO_END};
+    serve(&s, SCRIPTS(once, fine), 2);
+    bench_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 150});
+    ask(&b, &first);
+    assert_answer(&first, 200, "hi");
+    run_for(&b, 200); /* an idle connection owes nothing */
+    uint64_t start = cw_clock_ms();
+    ask(&b, &late);
+    uint64_t took = cw_clock_ms() - start;
+    assert_int_equal(late.end, CW_CLIENT_SLOW);
+    assert_non_null(strstr(late.why, "150 ms"));
+    assert_true(took >= 140 && took < 2000);
+    /* It is not sent again, and its connection is of no use. */
+    assert_int_equal(s.requests, 2);
+    run_until(&b, atomic_load(&s.gone) == 1);
+    ask(&b, &next);
+    assert_answer(&next, 200, "hi");
+    assert_int_equal(s.accepted, 2);
+    bench_close(&b);
+    fake_stop(&s);
+    /* Closed while it is waited for. */
+    asked dropped = {0};
+    serve(&s, SCRIPTS(silent), 1);
+    bench_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 30});
+    assert_int_equal(begin_ask(&b, &dropped), CW_OK);
+    run_until(&b, atomic_load(&s.requests) == 1);
+    bench_close(&b);
+    assert_true(dropped.calls == 0 || dropped.end == CW_CLIENT_SLOW);
+    fake_stop(&s);
+}
+
+static void an_answer_that_has_begun_may_take_its_time(void **state)
+{
+    (void)state;
+    static const fake_step slow[] = {DO_READ, DO_SEND("H"), DO_PAUSE(400), DO_SEND(OK_HI + 1),
+                                     DO_END};
+    fake_server s;
+    bench b;
+    asked a = {0};
+    serve(&s, SCRIPTS(slow), 1);
+    bench_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 250});
+    ask(&b, &a);
+    assert_answer(&a, 200, "hi");
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void the_time_for_an_answer_begins_when_the_request_is_out(void **state)
+{
+    (void)state;
+    static const fake_step slow[] = {DO_PAUSE(500), DO_READ, DO_SEND(OK_HI), DO_END};
+    static char bytes[2 * LARGE];
+    cw_str body = {bytes, sizeof bytes};
+    fake_server s;
+    bench b;
+    asked a = {.req = {.body = &body, .n_body = 1}};
+    serve(&s, SCRIPTS(slow), 1);
+    bench_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 300});
+    ask(&b, &a);
+    assert_answer(&a, 200, "hi");
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+/* ---- headers of answers ---- */
+
+static const cw_str wanted[] = {CW_STR_INIT("x-session"), CW_STR_INIT("Set-Cookie"),
+                                CW_STR_INIT("X-None"), CW_STR_INIT("X-Empty")};
+
+static asked ask_wanting(const char *head)
+{
+    /* The body comes when the head is gone. */
+    fake_step script[] = {DO_READ,       DO_SEND("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"),
+                          DO_SEND(head), DO_SEND("\r\n"),
+                          DO_PAUSE(5),   DO_SEND("hi"),
+                          DO_END};
+    fake_server s;
+    bench b;
+    asked a = {0};
+    serve(&s, SCRIPTS(script), 1);
+    bench_open_with(&b, s.port, (cw_client_opts){.kept = wanted, .n_kept = CW_COUNT(wanted)});
+    ask(&b, &a);
+    assert_answer(&a, 200, "hi");
+    bench_close(&b);
+    fake_stop(&s);
+    return a;
+}
+
+static void wanted_headers_come_with_the_answer(void **state)
+{
+    (void)state;
+    asked a = ask_wanting("X-Empty:\r\nX-Other: 1\r\nX-Session:  first \r\nX-SESSION: second\r\n");
+    assert_string_equal(a.kept[0], "first");
+    assert_true(a.has_kept[0] && a.has_kept[3] && !a.has_kept[1] && !a.has_kept[2]);
+    assert_string_equal(a.kept[3], "");
+    assert_string_equal(a.cookies, "");
+    static char long_head[CW_CLIENT_KEPT_MAX + 64];
+    for (size_t more = 0; more < 2; more++) {
+        int n = snprintf(long_head, sizeof long_head, "X-Session: ");
+        memset(long_head + n, 'v', CW_CLIENT_KEPT_MAX + more);
+        snprintf(long_head + n + CW_CLIENT_KEPT_MAX + more, 3, "\r\n");
+        a = ask_wanting(long_head);
+        assert_int_equal(a.has_kept[0], more == 0);
+    }
+}
+
+static void headers_of_interim_answers_do_not_count(void **state)
+{
+    (void)state;
+    static const fake_step script[] = {
+        DO_READ, DO_SEND("HTTP/1.1 103 Soon\r\nX-Session: early\r\nSet-Cookie: a=1\r\n\r\n" OK_HI),
+        DO_REPEAT};
+    fake_server s;
+    bench b;
+    asked a = {0};
+    serve(&s, SCRIPTS(script), 1);
+    bench_open_with(&b, s.port, (cw_client_opts){.kept = wanted, .n_kept = 2});
+    ask(&b, &a);
+    assert_true(!a.has_kept[0] && !a.has_kept[1] && !*a.cookies);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void only_so_many_headers_can_be_wanted(void **state)
+{
+    (void)state;
+    static const cw_str many[CW_CLIENT_KEPT + 1] = {
+        CW_STR_INIT("A"), CW_STR_INIT("B"), CW_STR_INIT("C"), CW_STR_INIT("D"), CW_STR_INIT("E")};
+    bench b;
+    bench_loop(&b);
+    cw_client_opts opts = {.kept = many, .n_kept = CW_COUNT(many)};
+    assert_int_equal(bench_client(&b, SCHEME "://localhost/", opts), CW_PARAMS);
+    b.client = NULL;
+    bench_close(&b);
+}
+
+static void cookies_come_as_they_are_to_be_sent_back(void **state)
+{
+    (void)state;
+    asked a = ask_wanting("Set-Cookie: sid=old; Path=/\r\n"
+                          "Set-Cookie: theme = dark ;HttpOnly\r\n"
+                          "set-cookie: sid=a=b\"c\"; Secure; Max-Age=10\r\n"
+                          "Set-Cookie: nothing\r\n"
+                          "Set-Cookie: =nameless\r\n"
+                          "Set-Cookie:\r\n"
+                          "Set-Cookie: gone=x; max-age=0\r\n"
+                          "Set-Cookie: past=x; Max-Age=-1; Path=/\r\n"
+                          "Set-Cookie: empty=; Path=/\r\n");
+    assert_string_equal(a.cookies, "theme = dark; sid=a=b\"c\"; empty=");
+    assert_string_equal(a.kept[1], "sid=old; Path=/");
+    /* One that was set and taken back in one answer is gone. */
+    a = ask_wanting("Set-Cookie: sid=1\r\nSet-Cookie: sid=; Max-Age=0\r\n");
+    assert_string_equal(a.cookies, "");
+}
+
+static void cookies_have_a_largest_size(void **state)
+{
+    (void)state;
+    static char head[3 * CW_CLIENT_KEPT_MAX];
+    int n = snprintf(head, sizeof head, "Set-Cookie: a=");
+    memset(head + n, 'v', CW_CLIENT_KEPT_MAX - 8);
+    snprintf(head + n + CW_CLIENT_KEPT_MAX - 8, 100,
+             "\r\nSet-Cookie: long=v\r\nSet-Cookie: b=1\r\n");
+    asked a = ask_wanting(head);
+    /* The long one has no room; the next one has. */
+    assert_int_equal(strlen(a.cookies), CW_CLIENT_KEPT_MAX - 8 + 2 + 5);
+    assert_null(strstr(a.cookies, "long"));
+    assert_non_null(strstr(a.cookies, "v; b=1"));
 }
 
 int main(void)
@@ -472,6 +661,14 @@ int main(void)
         cmocka_unit_test(unix_sockets_work),
         cmocka_unit_test(a_large_request_goes_out_in_many_parts),
         cmocka_unit_test(an_answer_before_the_request_is_out_counts),
+        cmocka_unit_test(an_answer_must_begin_in_time),
+        cmocka_unit_test(an_answer_that_has_begun_may_take_its_time),
+        cmocka_unit_test(the_time_for_an_answer_begins_when_the_request_is_out),
+        cmocka_unit_test(wanted_headers_come_with_the_answer),
+        cmocka_unit_test(headers_of_interim_answers_do_not_count),
+        cmocka_unit_test(only_so_many_headers_can_be_wanted),
+        cmocka_unit_test(cookies_come_as_they_are_to_be_sent_back),
+        cmocka_unit_test(cookies_have_a_largest_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static void a_kept_connection_is_used_again(void **state)
     (void)state;
     fake_server s;
     bench b;
-    fake_start(&s, SCRIPTS(always), 1);
+    serve(&s, SCRIPTS(always), 1);
     bench_open(&b, s.port);
     for (unsigned i = 0; i < 10; i++) {
         asked a = {0};
@@ -40,7 +40,7 @@ static void a_warm_request_allocates_nothing(void **state)
                                       DO_REPEAT};
     fake_server s;
     bench b;
-    fake_start(&s, SCRIPTS(split), 1);
+    serve(&s, SCRIPTS(split), 1);
     bench_open(&b, s.port);
     for (unsigned i = 0; i < 8; i++) {
         asked a = {0};
@@ -69,7 +69,7 @@ static void a_connection_that_must_not_be_kept_is_not(void **state)
         fake_server s;
         bench b;
         asked a = {0}, again = {0};
-        fake_start(&s, SCRIPTS(script), 1);
+        serve(&s, SCRIPTS(script), 1);
         bench_open(&b, s.port);
         ask(&b, &a);
         ask(&b, &again);
@@ -86,7 +86,7 @@ static void an_idle_connection_is_closed_after_its_time(void **state)
     fake_server s;
     bench b;
     asked a = {0};
-    fake_start(&s, SCRIPTS(always), 1);
+    serve(&s, SCRIPTS(always), 1);
     bench_open_with(&b, s.port, (cw_client_opts){.idle_ms = 30});
     ask(&b, &a);
     run_until(&b, atomic_load(&s.gone) == 1);
@@ -103,7 +103,7 @@ static void a_server_says_how_long_it_keeps_a_connection(void **state)
     fake_server s;
     bench b;
     asked a = {0}, again = {0};
-    fake_start(&s, SCRIPTS(script), 1);
+    serve(&s, SCRIPTS(script), 1);
     bench_open(&b, s.port);
     ask(&b, &a);
     ask(&b, &again);
@@ -117,7 +117,7 @@ static void a_connection_that_the_server_closed_is_replaced(void **state)
     (void)state;
     fake_server s;
     bench b;
-    fake_start(&s, SCRIPTS(once_then_close), 1);
+    serve(&s, SCRIPTS(once_then_close), 1);
     bench_open(&b, s.port);
     for (unsigned i = 0; i < 3; i++) {
         asked a = {0};
@@ -137,7 +137,7 @@ static void a_closed_connection_is_seen_before_it_is_used(void **state)
     fake_server s;
     bench b;
     asked a = {0}, again = {0};
-    fake_start(&s, SCRIPTS(once_then_close), 1);
+    serve(&s, SCRIPTS(once_then_close), 1);
     bench_open(&b, s.port);
     ask(&b, &a);
     usleep(600 * 1000);
@@ -157,7 +157,7 @@ static void unasked_bytes_close_an_idle_connection(void **state)
     fake_server s;
     bench b;
     asked a = {0};
-    fake_start(&s, SCRIPTS(script), 1);
+    serve(&s, SCRIPTS(script), 1);
     bench_open(&b, s.port);
     ask(&b, &a);
     fake_let_go(&s);
@@ -178,7 +178,7 @@ static void ask_again(const fake_step *first, const fake_step *second, asked *ag
     fake_server s;
     bench b;
     asked a = {0};
-    fake_start(&s, SCRIPTS(first, second), 2);
+    serve(&s, SCRIPTS(first, second), 2);
     bench_open(&b, s.port);
     ask(&b, &a);
     ask(&b, again);
@@ -237,7 +237,7 @@ static void requests_beyond_the_ceiling_wait_in_order(void **state)
     fake_server s;
     bench b;
     asked a[6] = {0};
-    fake_start(&s, SCRIPTS(held), 1);
+    serve(&s, SCRIPTS(held), 1);
     bench_open_with(&b, s.port, (cw_client_opts){.connections = 2, .waiting = 4});
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
@@ -267,7 +267,7 @@ static void a_waiting_request_gets_the_place_of_a_lost_one(void **state)
     fake_server s;
     bench b;
     asked a[2] = {0};
-    fake_start(&s, SCRIPTS(lost, always), 2);
+    serve(&s, SCRIPTS(lost, always), 2);
     bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
     assert_int_equal(begin_ask(&b, &a[0]), CW_OK);
     assert_int_equal(begin_ask(&b, &a[1]), CW_OK);
@@ -285,7 +285,7 @@ static void those_who_wait_hear_when_nobody_is_there_any_more(void **state)
     fake_server s;
     bench b;
     asked a[3] = {0};
-    fake_start(&s, SCRIPTS(held), 1);
+    serve(&s, SCRIPTS(held), 1);
     bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
@@ -315,7 +315,7 @@ static void a_cancelled_request_closes_its_connection(void **state)
         fake_server s;
         bench b;
         asked a = {0}, next = {0};
-        fake_start(&s, SCRIPTS(scripts[i], always), 2);
+        serve(&s, SCRIPTS(scripts[i], always), 2);
         bench_open(&b, s.port);
         assert_int_equal(begin_ask(&b, &a), CW_OK);
         run_until(&b, atomic_load(&s.requests) == 1);
@@ -359,7 +359,7 @@ static void a_request_can_be_cancelled_while_it_is_sent(void **state)
     fake_server s;
     bench b;
     asked a = {.req = {.body = &body, .n_body = 1}};
-    fake_start(&s, SCRIPTS(deaf), 1);
+    serve(&s, SCRIPTS(deaf), 1);
     bench_open(&b, s.port);
     assert_int_equal(begin_ask(&b, &a), CW_OK);
     run_for(&b, 10);
@@ -377,7 +377,7 @@ static void a_waiting_request_can_be_cancelled(void **state)
     fake_server s;
     bench b;
     asked a[4] = {0};
-    fake_start(&s, SCRIPTS(held), 1);
+    serve(&s, SCRIPTS(held), 1);
     bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
@@ -399,7 +399,8 @@ static void a_request_can_be_cancelled_while_its_name_is_looked_up(void **state)
     bench b;
     asked a = {0};
     bench_loop(&b);
-    assert_int_equal(bench_client(&b, "http://no-such-name.invalid/", (cw_client_opts){0}), CW_OK);
+    assert_int_equal(bench_client(&b, SCHEME "://no-such-name.invalid/", (cw_client_opts){0}),
+                     CW_OK);
     assert_int_equal(begin_ask(&b, &a), CW_OK);
     cw_client_cancel(b.client, &a.req);
     run_for(&b, 50);
@@ -426,7 +427,7 @@ static void a_request_can_be_made_from_within_another_end(void **state)
     asked a = {.then = ask_other}, next = {0};
     shared = &b;
     other = &next;
-    fake_start(&s, SCRIPTS(always), 1);
+    serve(&s, SCRIPTS(always), 1);
     bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
     ask(&b, &a);
     run_until(&b, next.calls);
@@ -450,7 +451,7 @@ static void a_request_can_be_cancelled_from_within_another_end(void **state)
     asked a = {.then = cancel_other}, running = {0};
     shared = &b;
     other = &running;
-    fake_start(&s, SCRIPTS(hang, always), 2);
+    serve(&s, SCRIPTS(hang, always), 2);
     bench_open(&b, s.port);
     assert_int_equal(begin_ask(&b, &running), CW_OK);
     run_until(&b, atomic_load(&s.requests) == 1);
@@ -479,7 +480,7 @@ static void a_client_can_be_closed_from_within_an_end(void **state)
         bench b;
         asked a = {.then = close_all}, running = {0};
         shared = &b;
-        fake_start(&s, SCRIPTS(hang, scripts[i]), 2);
+        serve(&s, SCRIPTS(hang, scripts[i]), 2);
         bench_open(&b, s.port);
         assert_int_equal(begin_ask(&b, &running), CW_OK);
         run_until(&b, atomic_load(&s.requests) == 1);
@@ -502,11 +503,11 @@ static void a_client_without_connections_can_be_closed_from_within_an_end(void *
         cw_client_opts opts = {.connect_ms = i ? 1 : 0};
         shared = &b;
         bench_loop(&b);
-        assert_int_equal(bench_client(&b, "http://no-such-name.invalid/", opts), CW_OK);
+        assert_int_equal(bench_client(&b, SCHEME "://no-such-name.invalid/", opts), CW_OK);
         assert_int_equal(begin_ask(&b, &a), CW_OK);
         assert_int_equal(begin_ask(&b, &waiting), CW_OK);
         run_until(&b, a.calls);
-        assert_true(b.closed);
+        run_until(&b, b.closed);
         assert_int_equal(a.end, CW_CLIENT_CONNECT);
         assert_int_equal(waiting.calls, 0);
         b.client = NULL;
@@ -520,7 +521,7 @@ static void closing_drops_what_runs_and_waits(void **state)
     fake_server s;
     bench b;
     asked a[5] = {0};
-    fake_start(&s, SCRIPTS(always, hang), 2);
+    serve(&s, SCRIPTS(always, hang), 2);
     bench_open_with(&b, s.port, (cw_client_opts){.connections = 2});
     ask(&b, &a[0]);
     for (size_t i = 1; i < 5; i++)
@@ -539,14 +540,16 @@ static void ask_with_failures(void *ctx)
     const char *host = ctx;
     char text[64];
     bench b;
-    snprintf(text, sizeof text, "http://%s:%u/", host, oom_port);
+    snprintf(text, sizeof text, SCHEME "://%s:%u/", host, oom_port);
     memset(&b, 0, sizeof b);
     /* The loop has tests of its own. */
     if (cw_loop_init(&b.loop, 64, NULL))
         return;
     uv_timer_init(&b.loop.uv, &b.tick);
     uv_timer_start(&b.tick, on_tick, 1, 1);
-    cw_code rc = bench_client(&b, text, (cw_client_opts){0});
+    static const cw_str kept[] = {CW_STR_INIT("Set-Cookie")};
+    cw_code rc = bench_client(
+        &b, text, (cw_client_opts){.connect_ms = 300, .kept = kept, .n_kept = CW_COUNT(kept)});
     if (rc) {
         assert_int_equal(rc, CW_NOMEM);
         assert_true(oom_was_hit());
@@ -565,7 +568,9 @@ static void ask_with_failures(void *ctx)
         }
         run_until(&b, a.calls);
         if (a.end != CW_CLIENT_OK) {
-            assert_int_equal(a.end, CW_CLIENT_NOMEM);
+            /* A handshake that nobody can watch takes too long. */
+            assert_true(a.end == CW_CLIENT_NOMEM ||
+                        (a.end == CW_CLIENT_CONNECT && strcmp(SCHEME, "https") == 0));
             assert_true(hit || oom_was_hit());
         }
     }
@@ -575,13 +580,14 @@ static void ask_with_failures(void *ctx)
 static void every_failed_allocation_ends_one_request_cleanly(void **state)
 {
     (void)state;
-    static const fake_step split[] = {DO_READ,     DO_SEND("HTTP/1.1 200 OK\r\nTransfer-"),
-                                      DO_PAUSE(3), DO_SEND("Encoding: chunked\r\n\r\n5\r\nhel"),
-                                      DO_PAUSE(3), DO_SEND("lo\r\n0\r\n\r\n"),
-                                      DO_REPEAT};
+    static const fake_step split[] = {
+        DO_READ,     DO_SEND("HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nTransfer-"),
+        DO_PAUSE(3), DO_SEND("Encoding: chunked\r\n\r\n5\r\nhel"),
+        DO_PAUSE(3), DO_SEND("lo\r\n0\r\n\r\n"),
+        DO_REPEAT};
     static char by_number[] = "127.0.0.1", by_name[] = "localhost";
     fake_server s;
-    fake_start(&s, SCRIPTS(split), 1);
+    serve(&s, SCRIPTS(split), 1);
     oom_port = s.port;
     assert_true(oom_each(ask_with_failures, by_number) >= 6);
     assert_true(oom_each(ask_with_failures, by_name) >= 7);

@@ -5,12 +5,13 @@
 
 #define OLD "\"$schema\":\"http://json-schema.org/draft-07/schema#\","
 
-static void join(const cw_schema_difference *d, void *ctx)
+static bool join(const cw_schema_difference *d, void *ctx)
 {
     char *out = ctx;
     assert_true(cw_str_ends(d->pointer, d->keyword));
     assert_true(strlen(d->text) > 10);
     snprintf(out + strlen(out), 500 - strlen(out), "%.*s ", CW_STR_ARG(d->pointer));
+    return true;
 }
 
 static void differs(const char *schema, const char *expected)
@@ -58,6 +59,70 @@ static void what_both_read_alike_is_not_found(void **state)
             "");
     differs("{\"dependentRequired\":{},\"prefixItems\":[true],\"unevaluatedItems\":false}", "");
     differs("true", "");
+}
+
+/* Keywords come before what stands inside them, so the way leads back and forth. */
+static void pointers_are_right_whichever_way_they_lead(void **state)
+{
+    (void)state;
+    differs(
+        "{" OLD "\"items\":[{\"dependencies\":{}},{\"not\":{\"prefixItems\":[]}},"
+        "{\"dependencies\":{}}],\"additionalItems\":{\"dependencies\":{\"a/b\":{\"items\":[{}]},"
+        "\"~\":{\"items\":[{}]}}},\"dependencies\":{}}",
+        "/items /additionalItems /dependencies /items/0/dependencies "
+        "/items/1/not/prefixItems /items/2/dependencies /additionalItems/dependencies "
+        "/additionalItems/dependencies/a~1b/items /additionalItems/dependencies/~0/items ");
+}
+
+static bool take_two(const cw_schema_difference *d, void *ctx)
+{
+    int *n = ctx;
+    (void)d;
+    return ++*n < 2;
+}
+
+static void whoever_has_heard_enough_is_told_no_more(void **state)
+{
+    (void)state;
+    static const char *const schemas[] = {
+        "{" OLD "\"prefixItems\":[],\"dependentRequired\":{},\"dependencies\":{}}",
+        "{" OLD "\"not\":{\"$ref\":\"#\",\"type\":\"null\",\"enum\":[],\"minLength\":1}}",
+        "{" OLD "\"anyOf\":[{\"dependencies\":{}},{\"dependencies\":{}},{\"dependencies\":{}}]}",
+    };
+    for (size_t i = 0; i < CW_COUNT(schemas); i++) {
+        int n = 0;
+        cw_schema *s = must_compile(schemas[i], NULL);
+        assert_int_equal(cw_schema_differences(s, take_two, &n), CW_OK);
+        assert_int_equal(n, 2);
+        cw_schema_unref(s);
+    }
+}
+
+static bool count_one(const cw_schema_difference *d, void *ctx)
+{
+    char expected[64];
+    int *n = ctx;
+    snprintf(expected, sizeof expected, "/anyOf/%d/dependencies", (*n)++);
+    assert_true(cw_str_is(d->pointer, expected));
+    return true;
+}
+
+static void many_differences_are_found(void **state)
+{
+    (void)state;
+    cw_buf text;
+    int n = 0;
+    cw_buf_init(&text, 1 << 20);
+    cw_buf_add(&text, CW_STR("{" OLD "\"anyOf\":[{\"dependencies\":{}}"));
+    for (int i = 1; i < 9000; i++)
+        cw_buf_add(&text, CW_STR(",{\"dependencies\":{}}"));
+    cw_buf_add(&text, CW_STR("]}"));
+    cw_buf_add_char(&text, '\0');
+    cw_schema *s = must_compile(text.p, NULL);
+    assert_int_equal(cw_schema_differences(s, count_one, &n), CW_OK);
+    assert_int_equal(n, 9000);
+    cw_schema_unref(s);
+    cw_buf_done(&text);
 }
 
 /* A resource inside may have a dialect of its own. */
@@ -117,6 +182,9 @@ int main(void)
         cmocka_unit_test(keywords_that_2020_12_reads_otherwise_are_found),
         cmocka_unit_test(next_to_a_reference_only_what_would_count_is_found),
         cmocka_unit_test(what_both_read_alike_is_not_found),
+        cmocka_unit_test(pointers_are_right_whichever_way_they_lead),
+        cmocka_unit_test(whoever_has_heard_enough_is_told_no_more),
+        cmocka_unit_test(many_differences_are_found),
         cmocka_unit_test(each_part_counts_by_its_own_dialect),
         cmocka_unit_test(the_quick_look_passes_over_plain_schemas),
         cmocka_unit_test(a_failed_allocation_is_reported),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "net/fetch_curl.h"
+#include "net/libcurl.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -31,6 +31,9 @@ static void load(void)
 #define CW_X(name, symbol) find(library, #symbol, &curl.name, sizeof curl.name);
     CW_CURL_FUNCTIONS(CW_X)
 #undef CW_X
+    /* Found among what the library itself needs. */
+    void *shutdown = dlsym(library, "SSL_get_shutdown");
+    memcpy(&curl.ssl_get_shutdown, &shutdown, sizeof shutdown);
     if (!problem && curl.global_init(CURL_GLOBAL_DEFAULT))
         problem = LIBRARY " cannot be used";
 }

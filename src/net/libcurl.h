@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fetch_curl.h - libcurl, loaded when it is first needed; for fetch.c alone. */
-#ifndef CW_NET_FETCH_CURL_H
-#define CW_NET_FETCH_CURL_H
+/* libcurl.h - libcurl, loaded when it is first needed: it costs 9 ms and 6 MB, and most servers
+ * have no use for it. For files of this folder. */
+#ifndef CW_NET_LIBCURL_H
+#define CW_NET_LIBCURL_H
 
 #define CURL_DISABLE_TYPECHECK /* its macros want the functions by name */
 #include <curl/curl.h>
+#include <openssl/ssl.h>
 
 #include "base/err.h"
 
@@ -16,6 +18,11 @@
     X(easy_getinfo, curl_easy_getinfo)                                                             \
     X(easy_cleanup, curl_easy_cleanup)                                                             \
     X(easy_strerror, curl_easy_strerror)                                                           \
+    X(easy_send, curl_easy_send)                                                                   \
+    X(easy_recv, curl_easy_recv)                                                                   \
+    X(share_init, curl_share_init)                                                                 \
+    X(share_setopt, curl_share_setopt)                                                             \
+    X(share_cleanup, curl_share_cleanup)                                                           \
     X(slist_append, curl_slist_append)                                                             \
     X(slist_free_all, curl_slist_free_all)                                                         \
     X(multi_init, curl_multi_init)                                                                 \
@@ -31,6 +38,8 @@ typedef struct cw_curl {
 #define CW_X(name, symbol) __typeof__ (&(symbol))(name);
     CW_CURL_FUNCTIONS(CW_X)
 #undef CW_X
+    /* Of the OpenSSL that libcurl itself uses; NULL: it uses something else. */
+    int (*ssl_get_shutdown)(const SSL *tls);
 } cw_curl;
 
 /* Any thread; the library stays loaded. CW_IO when it is not there. */

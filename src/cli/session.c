@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* session: who is logged in with a browser. */
+#include "base/clock.h"
+#include "cli/access.h"
+
+#define NAME_WIDTH 20u
+
+/* ---- list ---- */
+
+typedef struct listing {
+    cw_access *a;
+    cw_json_writer json;
+    bool is_json;
+    int64_t now;
+    int64_t idle_ms, lifetime_ms;
+} listing;
+
+static int64_t end_of(const listing *l, const cw_session *s)
+{
+    int64_t end = s->created + l->lifetime_ms, idle = s->used + l->idle_ms;
+    return idle < end ? idle : end;
+}
+
+static cw_code add_one(const cw_session *s, void *ctx, cw_err *err)
+{
+    listing *l = ctx;
+    cw_buf *out = &l->a->out;
+    (void)err;
+    /* The next login removes those that are over. */
+    if (end_of(l, s) <= l->now)
+        return CW_OK;
+    if (l->is_json) {
+        cw_json_open_object(&l->json);
+        cw_json_add_i64_member(&l->json, CW_STR("id"), s->id);
+        cw_json_add_string_member(&l->json, CW_STR("account"), s->account_name);
+        cw_access_add_date_member(&l->json, CW_STR("created"), s->created);
+        cw_access_add_date_member(&l->json, CW_STR("used"), s->used);
+        cw_access_add_date_member(&l->json, CW_STR("expires"), end_of(l, s));
+        cw_json_close(&l->json);
+        return CW_OK;
+    }
+    cw_buf_printf(out, "%5lld  ", (long long)s->id);
+    cw_access_add_column(out, s->account_name, NAME_WIDTH);
+    cw_access_add_date(out, s->created, "-");
+    cw_buf_add(out, CW_STR("  "));
+    cw_access_add_date(out, s->used, "-");
+    cw_buf_add(out, CW_STR("  "));
+    cw_access_add_date(out, end_of(l, s), "-");
+    cw_buf_add_char(out, '\n');
+    return CW_OK;
+}
+
+static cw_code list(cw_access *a, const char *account, bool json)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_account *found = NULL;
+    listing l = {.a = a,
+                 .is_json = json,
+                 .now = cw_clock_wall_ms(),
+                 .idle_ms = a->config->access.login.idle_ms,
+                 .lifetime_ms = a->config->access.login.lifetime_ms};
+    cw_code rc = CW_OK;
+    cw_arena_init(&arena, 65536);
+    if (account)
+        rc = cw_db_find_account(a->db, cw_str_from(account), &arena, &found, &a->err);
+    if (rc)
+        return rc;
+    if (account && !found)
+        return cw_fail(&a->err, CW_NOTFOUND, "no account '%s'", account);
+    if (json) {
+        cw_json_writer_init(&l.json, &a->out, CW_JSON_INDENT);
+        cw_json_open_array(&l.json);
+    } else {
+        cw_access_add_heading(&a->out, "   ID  ACCOUNT               CREATED                   USED"
+                                       "                      EXPIRES");
+    }
+    rc = cw_db_each_session(a->db, found ? found->id : 0, add_one, &l, &a->err);
+    if (json) {
+        cw_json_close(&l.json);
+        (void)!cw_json_writer_end(&l.json, NULL); /* sticky in the buffer */
+        cw_buf_add_char(&a->out, '\n');
+    }
+    return rc;
+}
+
+static int run_list(int argc, char **argv)
+{
+    const char *config = NULL;
+    bool json = false;
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
+    const cw_cli_spec spec = {"session list", "[ACCOUNT]",
+                              "List the sessions of browsers, or those of one account.", options,
+                              1};
+    cw_cli_args args = {0};
+    cw_access a = {0};
+    int code = cw_cli_parse(&spec, argc, argv, &args);
+    if (code < 0)
+        code = cw_access_open(config, /* may_create= */ false, &a);
+    if (code >= 0)
+        return code;
+    return cw_access_close(&a, list(&a, args.n ? args.items[0] : NULL, json));
+}
+
+/* ---- revoke ---- */
+
+static int run_revoke(int argc, char **argv)
+{
+    const char *config = NULL;
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
+    const cw_cli_spec spec = {"session revoke", "ID", "End a session.", options, 1};
+    cw_cli_args args = {0};
+    cw_access a = {0};
+    uint64_t id;
+    int code = cw_cli_parse(&spec, argc, argv, &args);
+    if (code >= 0)
+        return code;
+    if (args.n == 0 || !cw_str_to_u64(cw_str_from(args.items[0]), &id) || id > INT64_MAX)
+        return cw_cli_usage(
+            "give the number of the session, as \"causeway session list\" shows it");
+    code = cw_access_open(config, /* may_create= */ false, &a);
+    if (code >= 0)
+        return code;
+    cw_access_change(&a, spec.name, args.items[0], NULL);
+    cw_code rc = cw_db_remove_session(a.db, (int64_t)id, &a.err);
+    cw_buf_printf(&a.out, "session %s is ended\n", args.items[0]);
+    return cw_access_close(&a, rc);
+}
+
+int cw_cli_session(int argc, char **argv)
+{
+    static const cw_cli_command commands[] = {
+        {"list", "list the sessions", run_list},
+        {"revoke", "end a session", run_revoke},
+        {0},
+    };
+    static const cw_cli_group group = {
+        "causeway session",
+        "Sessions of browsers: people who have logged in on the page. A running server sees\n"
+        "a change within a second.",
+        "\"causeway help session COMMAND\" explains a command.",
+        commands,
+    };
+    return cw_cli_dispatch(&group, argc, argv);
+}

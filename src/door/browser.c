@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "door/browser.h"
+
+#include "door/resource.h"
+
+/* Several with one name come from somebody who planted one, or from nobody we know: which of them
+ * is meant is not ours to guess. */
+cw_str cw_browser_cookie(const cw_http_req *req, cw_str name)
+{
+    bool repeats;
+    cw_str rest = cw_http_req_header_once(req, CW_STR("Cookie"), &repeats);
+    cw_str found = {NULL, 0};
+    if (repeats)
+        return CW_STR("");
+    while (rest.p) {
+        cw_str value;
+        cw_str pair = cw_str_trim(cw_str_cut(rest, ';', &rest));
+        if (!cw_str_eq(cw_str_cut(pair, '=', &value), name) || !value.p)
+            continue;
+        found = found.p ? CW_STR("") : value;
+    }
+    return found;
+}
+
+bool cw_browser_has_login(const cw_bridge_loop *bl)
+{
+    const cw_accounts *accounts = cw_bridge_accounts(bl);
+    return accounts && cw_session_is_on(accounts);
+}
+
+cw_str cw_browser_session(const cw_http_req *req, const cw_bridge_loop *bl)
+{
+    if (!cw_browser_has_login(bl))
+        return (cw_str){NULL, 0};
+    return cw_browser_cookie(req, CW_STR(CW_BROWSER_SESSION));
+}
+
+bool cw_browser_is_private(const cw_http_req *req, const cw_bridge_loop *bl)
+{
+    return cw_bridge_settings_of(bl)->clear_text_passwords || cw_http_req_is_private(req);
+}
+
+/* Without a port that browsers leave out. */
+static cw_str origin_of(cw_str url)
+{
+    cw_str origin = cw_str_make(url.p, url.n - cw_resource_path(url).n);
+    cw_str port = cw_str_starts(origin, CW_STR("https:")) ? CW_STR(":443") : CW_STR(":80");
+    if (cw_str_ends(origin, port))
+        origin.n -= port.n;
+    return origin;
+}
+
+bool cw_browser_is_ours(cw_http_req *req, const cw_bridge_loop *bl, bool may_be_silent)
+{
+    bool repeats;
+    cw_str site = cw_http_req_header_once(req, CW_STR("Sec-Fetch-Site"), &repeats);
+    cw_str origin = cw_http_req_header(req, CW_STR("Origin"));
+    if (repeats)
+        return false;
+    /* "none": somebody typed the address. It can only be read. */
+    if (site.p)
+        return cw_str_is(site, "same-origin") || (may_be_silent && cw_str_is(site, "none"));
+    if (!origin.p)
+        return may_be_silent;
+    cw_str base = cw_resource_base(req, bl);
+    return base.n && cw_str_ieq(origin, origin_of(base));
+}
+
+bool cw_browser_has_proof(const cw_http_req *req, cw_str session)
+{
+    bool repeats;
+    cw_str proof = cw_http_req_header_once(req, CW_STR("X-CSRF-Token"), &repeats);
+    return proof.p && !repeats && cw_session_proves(session, proof);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* browser.h - what a browser adds to a request by itself: cookies, and where the request is from.
+ *
+ * The session of somebody who has logged in on the page (door/login.h) is a cookie that a
+ * browser sends with every request to us, whoever's page made it. So it counts only
+ *
+ *     GET, HEAD of a list      unless the browser says that another site's page asks
+ *     everything else          from a page of ours (Sec-Fetch-Site or Origin), with the
+ *                              session's proof in X-CSRF-Token (access/session.h)
+ *
+ * Sec-Fetch-Site and Origin are the browser's own word: pages cannot set them.
+ *
+ * Threads: the request's loop.
+ */
+#ifndef CW_DOOR_BROWSER_H
+#define CW_DOOR_BROWSER_H
+
+#include "access/session.h"
+#include "call/bridge.h"
+#include "net/http.h"
+
+/* "__Host-": a browser takes such a cookie only with Secure and Path=/, for this very host. */
+#define CW_BROWSER_SESSION "__Host-causeway"
+#define CW_BROWSER_FORM "__Host-causeway-login"
+#define CW_BROWSER_ATTRIBUTES "; Path=/; Secure; HttpOnly; SameSite="
+/* Values of Set-Cookie that remove them. */
+#define CW_BROWSER_NO_SESSION CW_BROWSER_SESSION "=; Max-Age=0" CW_BROWSER_ATTRIBUTES "Lax"
+#define CW_BROWSER_NO_FORM CW_BROWSER_FORM "=; Max-Age=0" CW_BROWSER_ATTRIBUTES "Strict"
+
+#define CW_BROWSER_FORGED                                                                          \
+    "A session needs a request of the same origin with the header X-CSRF-Token: see GET "          \
+    "/session/token"
+
+/* A cookie's value; .p is NULL when there is none, and it is empty when there are several. */
+cw_str cw_browser_cookie(const cw_http_req *req, cw_str name);
+/* Whether people can log in. */
+bool cw_browser_has_login(const cw_bridge_loop *bl);
+/* The session of the browser; .p is NULL without one, or when there are no sessions. */
+cw_str cw_browser_session(const cw_http_req *req, const cw_bridge_loop *bl);
+/* Whether passwords and sessions may be shown on this connection. */
+bool cw_browser_is_private(const cw_http_req *req, const cw_bridge_loop *bl);
+/* Whether a page of ours made the request. With `may_be_silent` it is enough that nothing says that
+ * another one did. */
+bool cw_browser_is_ours(cw_http_req *req, const cw_bridge_loop *bl, bool may_be_silent);
+/* Whether the header has the session's proof. */
+bool cw_browser_has_proof(const cw_http_req *req, cw_str session);
+
+#endif

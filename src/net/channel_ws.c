@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* channel_ws.c - a WebSocket's handshake and frames over a channel's socket. */
+#include <stdio.h>
+
+#include "base/random.h"
+#include "net/channel_int.h"
+
+static const cw_http1_limits head_limits = {.head = CW_HTTP_MAX_HEAD, .fields = CW_HTTP_MAX_FIELDS};
+
+static void on_late(uv_timer_t *timer)
+{
+    cw_channel_ended(timer->data, CW_TIMEOUT, "no answer to the WebSocket's handshake");
+}
+
+/* The Host field. */
+static void write_authority(cw_buf *b, const cw_channel_opts *o)
+{
+    bool is_v6 = memchr(o->host.p, ':', o->host.n) != NULL;
+    if (o->unix_path.n) {
+        cw_buf_add(b, CW_STR("localhost"));
+        return;
+    }
+    cw_buf_printf(b, is_v6 ? "[%s]" : "%s", o->host.p);
+    if (o->port != 80)
+        cw_buf_printf(b, ":%u", o->port);
+}
+
+void cw_channel_greet(cw_channel *ch)
+{
+    cw_buf authority;
+    uint64_t now = cw_loop_now(ch->loop);
+    cw_buf_init(&authority, CW_HTTP_MAX_HEAD);
+    write_authority(&authority, &ch->opts);
+    cw_code rc = authority.code;
+    if (!rc)
+        rc = cw_ws_make_key(ch->key, NULL);
+    if (!rc) {
+        cw_ws_write_request(&ch->output, ch->opts.websocket, cw_buf_str(&authority), ch->key);
+        rc = ch->output.code;
+    }
+    cw_buf_done(&authority);
+    if (rc) {
+        cw_channel_ended(ch, rc, cw_code_text(rc));
+        return;
+    }
+    cw_http1_answer_init(&ch->head, &head_limits);
+    ch->head.may_switch = true;
+    ch->state = CHANNEL_GREETING;
+    cw_channel_wait(ch, on_late, now < ch->until ? ch->until - now : 0);
+    cw_channel_flush(ch);
+}
+
+static cw_code take_answer(cw_channel *ch, cw_str bytes, size_t *ret_used)
+{
+    cw_err err;
+    cw_code rc = cw_http1_parse_answer(&ch->head, bytes.p, bytes.n);
+    if (rc == CW_AGAIN)
+        return rc;
+    if (rc)
+        cw_fail(&err, CW_INVALID, "no WebSocket there: %s", ch->head.reason);
+    else
+        rc = cw_ws_check_answer(&ch->head, bytes.p, ch->key, &err);
+    *ret_used = ch->head.size;
+    if (rc)
+        cw_channel_ended(ch, CW_INVALID, err.msg);
+    else
+        cw_channel_opened(ch);
+    return CW_OK;
+}
+
+/* The other side closes: say so too, as RFC 6455 5.5.1 asks. */
+static void take_close(cw_channel *ch, cw_str reason)
+{
+    char why[256];
+    unsigned status = ch->frames.peer_status;
+    cw_channel_ws_bye(ch, status == CW_WS_NO_STATUS ? CW_WS_NORMAL : status);
+    snprintf(why, sizeof why, "the WebSocket was closed: %u %.*s", status, CW_STR_ARG(reason));
+    cw_channel_ended(ch, CW_GONE, why);
+}
+
+cw_code cw_channel_ws_take(cw_channel *ch, cw_str bytes, cw_str *ret_message, size_t *ret_used)
+{
+    if (ch->state == CHANNEL_GREETING)
+        return take_answer(ch, bytes, ret_used);
+    cw_ws_kind kind;
+    cw_str data;
+    cw_code rc = cw_ws_next(&ch->frames, bytes, &kind, &data, ret_used);
+    if (rc)
+        return rc;
+    switch (kind) {
+    case CW_WS_TEXT:
+    case CW_WS_BINARY:
+        *ret_message = data;
+        break;
+    case CW_WS_PING:
+        /* Who pings faster than it reads gets fewer pongs, which RFC 6455 5.5.3 allows. */
+        rc = cw_channel_ws_send(ch, CW_WS_PONG, &data, 1);
+        (void)rc;
+        break;
+    case CW_WS_CLOSE:
+        take_close(ch, data);
+        break;
+    case CW_WS_PONG:
+        break;
+    }
+    return CW_OK;
+}
+
+cw_code cw_channel_ws_send(cw_channel *ch, cw_ws_kind kind, const cw_str *pieces, size_t n)
+{
+    char mask[CW_WS_MASK], head[CW_WS_HEAD_MAX], *message;
+    size_t size = 0;
+    for (size_t i = 0; i < n; i++)
+        size += pieces[i].n;
+    cw_code rc = cw_random_bytes(mask, sizeof mask, NULL);
+    if (rc)
+        return rc;
+    cw_str before = {head, cw_ws_write_head(kind, size, mask, head)};
+    rc = cw_channel_queue(ch, before, pieces, n, CW_STR(""), &message);
+    if (!rc)
+        cw_ws_mask(message, size, mask);
+    return rc;
+}
+
+void cw_channel_ws_bye(cw_channel *ch, unsigned status)
+{
+    char bytes[] = {(char)(status >> 8), (char)(status & 0xFF)};
+    cw_str data = {bytes, sizeof bytes};
+    /* It is a courtesy: what cannot be sent now is not sent. */
+    if (!cw_channel_ws_send(ch, CW_WS_CLOSE, &data, 1))
+        cw_channel_flush(ch);
+}

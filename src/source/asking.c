@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asking.c - questions to a service, several under way, and the describer that hears the answers.
+ */
+#include "source/asking.h"
+
+#include <stdlib.h>
+
+#include "base/file.h"
+
+#define ARENA_MAX (512u * 1024u * 1024u)
+#define TEXTS_MAX 65536u
+
+/* One question, in the job's arena. */
+typedef struct question {
+    struct question *next; /* of those that wait, or that ran */
+    cw_asking *job;
+    unsigned tag;
+    cw_way_req req;
+    cw_wire wire;
+    cw_str params, path;
+    cw_str body[CW_WIRE_PIECES];
+    char room[CW_WIRE_ROOM];
+    cw_deadline deadline;
+    bool is_running;
+} question;
+
+struct cw_asking {
+    cw_describing d;
+    cw_loop *loop;
+    cw_service *service; /* a reference */
+    cw_way *way;         /* NULL: a file is read */
+    cw_arena arena;
+    cw_asked_fn fn;
+    void *ctx;
+    cw_buf warnings, problems;
+    const cw_describer *describer;
+    size_t n_tried;          /* of cw_describers */
+    question *first, **last; /* that wait */
+    question *running;       /* list */
+    unsigned n_running, n_asked;
+    cw_deadline_list limit;
+    cw_later later; /* the next step: nothing is told from within a callback of the describer */
+    bool is_done;
+    cw_code code;
+    cw_str openrpc;
+};
+
+static cw_asking *asking_of(cw_describing *d)
+{
+    return CW_CONTAINER(d, cw_asking, d);
+}
+
+/* One line: it may quote what the service sent. */
+static void add_line(cw_buf *to, const char *what, cw_str text)
+{
+    size_t from = to->n;
+    cw_buf_printf(to, "%s%s%s%.*s", to->n ? "\n" : "", what, *what ? ": " : "", CW_STR_ARG(text));
+    for (size_t i = from + (from ? 1 : 0); i < to->n; i++) {
+        if ((unsigned char)to->p[i] < ' ')
+            to->p[i] = ' ';
+    }
+}
+
+/* ---- the end ---- */
+
+static void on_way_closed(void *ctx)
+{
+    (void)ctx;
+}
+
+static void free_job(cw_asking *job)
+{
+    cw_loop_forget_later(&job->later);
+    for (question *q = job->running; q; q = q->next)
+        cw_deadline_clear(&q->deadline);
+    if (job->way)
+        cw_way_close(job->way, on_way_closed, NULL);
+    cw_loop_unwatch(job->loop, &job->limit);
+    cw_arena_done(&job->arena);
+    cw_buf_done(&job->warnings);
+    cw_buf_done(&job->problems);
+    cw_service_unref(job->service);
+    free(job);
+}
+
+void cw_asking_cancel(cw_asking *job)
+{
+    if (job)
+        free_job(job);
+}
+
+static void finish(cw_asking *job)
+{
+    cw_asked asked = {
+        .code = job->code,
+        .openrpc = job->openrpc,
+        .describer = job->describer ? job->describer->name : "file",
+        .warnings = cw_buf_str(&job->warnings),
+        .problem = cw_buf_str(&job->problems),
+    };
+    if (job->code && asked.problem.n == 0)
+        asked.problem = cw_str_from(cw_code_text(job->code));
+    job->fn(&asked, job->ctx);
+    free_job(job);
+}
+
+/* ---- questions ---- */
+
+static void drop_questions(cw_asking *job)
+{
+    for (question *q = job->running; q; q = q->next) {
+        cw_deadline_clear(&q->deadline);
+        if (q->is_running)
+            cw_way_cancel(job->way, &q->req);
+    }
+    job->running = job->first = NULL;
+    job->last = &job->first;
+    job->n_running = 0;
+}
+
+static void hear(question *q, const cw_outcome *outcome)
+{
+    cw_asking *job = q->job;
+    cw_deadline_clear(&q->deadline);
+    q->is_running = false;
+    job->n_running--;
+    job->describer->heard(&job->d, q->tag, outcome);
+    cw_loop_do_later(job->loop, &job->later);
+}
+
+static void fail_question(question *q, cw_fault fault, const char *why)
+{
+    cw_outcome outcome = {.kind = CW_OUTCOME_FAILED, .fault = fault, .message = cw_str_from(why)};
+    hear(q, &outcome);
+}
+
+/* A document that was asked for by GET. */
+static void judge_document(question *q, const cw_reply *reply, cw_outcome *ret)
+{
+    cw_asking *job = q->job;
+    const cw_client_answer *answer = reply->answer;
+    *ret = (cw_outcome){.kind = CW_OUTCOME_FAILED, .fault = CW_FAULT_UNAVAILABLE};
+    if (reply->end != CW_CLIENT_OK) {
+        const char *why = cw_arena_printf(&job->arena, "GET %.*s: %s", CW_STR_ARG(q->path),
+                                          reply->why ? reply->why : "");
+        ret->message = cw_str_from(why);
+        return;
+    }
+    cw_err err = {0};
+    const cw_json *root = NULL;
+    cw_str body = cw_arena_dup_str(&job->arena, answer->body);
+    const cw_json_opts opts = {.max_bytes = body.n + 1};
+    cw_code rc =
+        body.p ? cw_json_read(body, &opts, &job->arena, &root, NULL, &err) : cw_fail_nomem(&err);
+    const char *text =
+        cw_arena_printf(&job->arena, "GET %.*s: HTTP status %u%s%s", CW_STR_ARG(q->path),
+                        answer->status, rc ? ", no JSON: " : "", rc ? err.msg : "");
+    ret->message = cw_str_from(text);
+    ret->code = answer->status;
+    if (rc) {
+        ret->fault = CW_FAULT_PROTOCOL;
+        return;
+    }
+    ret->kind = answer->status == 200 ? CW_OUTCOME_RESULT : CW_OUTCOME_ERROR;
+    ret->result = ret->data = root;
+}
+
+static void on_answer(cw_way_req *req, const cw_reply *reply)
+{
+    question *q = req->ctx;
+    cw_outcome outcome;
+    if (q->path.n)
+        judge_document(q, reply, &outcome);
+    else
+        cw_dialect_judge(&q->job->service->speech, q->job->service->config.name, req->id, reply,
+                         &q->job->arena, &outcome);
+    hear(q, &outcome);
+}
+
+static void on_limit(cw_deadline *d)
+{
+    question *q = CW_CONTAINER(d, question, deadline);
+    cw_way_cancel(q->job->way, &q->req);
+    fail_question(q, CW_FAULT_TIMEOUT, "no answer in time");
+}
+
+static void send_question(question *q)
+{
+    cw_asking *job = q->job;
+    cw_err err = {0};
+    q->req = (cw_way_req){
+        .may_repeat = true, .reads = true, .path = q->path, .on_done = on_answer, .ctx = q};
+    q->req.id = cw_way_number(job->way);
+    if (q->path.n == 0) {
+        cw_wire_write(&job->service->speech, &q->wire, q->req.id, q->params, q->room, q->body);
+        q->req.body = q->body;
+        q->req.n_body = CW_WIRE_PIECES;
+    }
+    q->next = job->running;
+    job->running = q;
+    job->n_running++;
+    cw_code rc = cw_way_send(job->way, &q->req, &err);
+    if (rc) {
+        fail_question(q, CW_FAULT_UNAVAILABLE, err.msg);
+        return;
+    }
+    q->is_running = true;
+    cw_loop_set_deadline(job->loop, &q->deadline, &job->limit);
+}
+
+static cw_code add_question(cw_asking *job, unsigned tag, question **ret, cw_err *err)
+{
+    if (++job->n_asked > CW_DESCRIBE_QUESTIONS)
+        return cw_fail(err, CW_LIMIT, "more than %u questions", CW_DESCRIBE_QUESTIONS);
+    question *q = cw_arena_calloc(&job->arena, 1, sizeof *q);
+    if (!q)
+        return cw_arena_fail(&job->arena, err);
+    q->job = job;
+    q->tag = tag;
+    *ret = q;
+    return CW_OK;
+}
+
+static void enqueue(question *q)
+{
+    cw_asking *job = q->job;
+    *job->last = q;
+    job->last = &q->next;
+    cw_loop_do_later(job->loop, &job->later);
+}
+
+static cw_code ask(cw_describing *d, cw_str method, cw_str params, unsigned tag, cw_err *err)
+{
+    cw_asking *job = asking_of(d);
+    question *q;
+    cw_code rc = add_question(job, tag, &q, err);
+    if (rc)
+        return rc;
+    const cw_speech *speech = &job->service->speech;
+    rc = cw_wire_make(speech, method, &job->arena, &q->wire, err);
+    if (rc)
+        return rc;
+    q->params = cw_arena_dup_str(&job->arena, params);
+    if (!q->params.p)
+        return cw_arena_fail(&job->arena, err);
+    enqueue(q);
+    return CW_OK;
+}
+
+/* The path of a URL with the same origin, or the path itself; empty: neither. */
+static cw_str path_of(const cw_asking *job, cw_str where)
+{
+    if (where.n && where.p[0] == '/')
+        return where;
+    cw_client_url url;
+    const cw_client_url *own = &job->service->url;
+    if (cw_client_url_parse(where, &url, NULL) || own->unix_path.n || url.is_tls != own->is_tls ||
+        url.port != own->port || !cw_str_ieq(url.host, own->host))
+        return CW_STR("");
+    return url.path;
+}
+
+static cw_code get(cw_describing *d, cw_str path, unsigned tag, cw_err *err)
+{
+    cw_asking *job = asking_of(d);
+    if (job->service->kind != CW_SERVICE_HTTP)
+        return cw_fail(err, CW_PARAMS, "documents can be had over HTTP only");
+    cw_str own = path_of(job, path);
+    if (own.n == 0)
+        return cw_fail(err, CW_PARAMS, "'%.*s' is not on the same server", CW_STR_ARG(path));
+    question *q;
+    cw_code rc = add_question(job, tag, &q, err);
+    if (rc)
+        return rc;
+    q->path = cw_arena_dup_str(&job->arena, own);
+    if (!q->path.p)
+        return cw_arena_fail(&job->arena, err);
+    enqueue(q);
+    return CW_OK;
+}
+
+/* ---- describers ---- */
+
+static void warn(cw_describing *d, const char *text)
+{
+    add_line(&asking_of(d)->warnings, "", cw_str_from(text));
+}
+
+static void done(cw_describing *d, cw_str openrpc)
+{
+    cw_asking *job = asking_of(d);
+    drop_questions(job);
+    job->openrpc = openrpc;
+    job->code = CW_OK;
+    job->is_done = true;
+    cw_loop_do_later(job->loop, &job->later);
+}
+
+static void fail(cw_describing *d, cw_code rc, const char *why)
+{
+    cw_asking *job = asking_of(d);
+    drop_questions(job);
+    add_line(&job->problems, job->describer->name, cw_str_from(why));
+    job->code = rc ? rc : CW_IO;
+    /* The next one, for `auto`; without memory none would do better. */
+    job->is_done = job->service->words.describer || rc == CW_NOMEM;
+    job->describer = NULL;
+    cw_loop_do_later(job->loop, &job->later);
+}
+
+static const cw_describer *next_describer(cw_asking *job)
+{
+    const cw_describer *only = job->service->words.describer;
+    if (only)
+        return job->n_tried++ ? NULL : only;
+    bool is_http = job->service->kind == CW_SERVICE_HTTP;
+    const cw_describer *next = cw_describers[job->n_tried];
+    while (next && (!next->is_quick || (next->is_http && !is_http)))
+        next = cw_describers[++job->n_tried];
+    if (next)
+        job->n_tried++;
+    return next;
+}
+
+static void begin_next(cw_asking *job)
+{
+    cw_err err = {0};
+    job->describer = next_describer(job);
+    if (!job->describer) {
+        job->is_done = true;
+        if (!job->code)
+            job->code = CW_IO;
+        return;
+    }
+    job->d.state = NULL;
+    cw_code rc = job->describer->begin(&job->d, &err);
+    if (rc)
+        fail(&job->d, rc, err.msg);
+}
+
+/* The next step of a job that asks a service. */
+static void on_step(cw_later *later)
+{
+    cw_asking *job = CW_CONTAINER(later, cw_asking, later);
+    if (!job->is_done && !job->describer)
+        begin_next(job);
+    while (!job->is_done && job->first && job->n_running < CW_ASKING_AT_ONCE) {
+        question *q = job->first;
+        job->first = q->next;
+        if (!job->first)
+            job->last = &job->first;
+        send_question(q);
+    }
+    if (job->is_done)
+        finish(job);
+}
+
+/* ---- from a file ---- */
+
+static cw_code read_description(cw_asking *job, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_DESCRIBE_DOCUMENT_MAX);
+    const cw_json *root;
+    cw_code rc = cw_file_read(job->service->config.openrpc.p, CW_FILE_PLAIN, &text, err);
+    if (!rc)
+        rc = cw_json_read(cw_buf_str(&text), NULL, &job->arena, &root, NULL, err);
+    if (rc)
+        return rc;
+    CW_CLEANUP(cw_buf_done) cw_buf document;
+    cw_buf_init(&document, CW_DESCRIBE_DOCUMENT_MAX);
+    rc = cw_describe_manifest(root, &document, err);
+    if (rc)
+        return rc;
+    job->openrpc = cw_arena_dup_str(&job->arena, cw_buf_str(&document));
+    return job->openrpc.p ? CW_OK : cw_arena_fail(&job->arena, err);
+}
+
+static void on_file(cw_later *later)
+{
+    cw_asking *job = CW_CONTAINER(later, cw_asking, later);
+    cw_err err = {0};
+    job->code = read_description(job, &err);
+    if (job->code)
+        add_line(&job->problems, job->service->config.openrpc.p, cw_str_from(err.msg));
+    finish(job);
+}
+
+/* ---- begin ---- */
+
+cw_code cw_asking_start(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn fn, void *ctx,
+                        cw_asking **ret, cw_err *err)
+{
+    static const cw_describe_ops ops = {ask, get, warn, done, fail};
+    cw_asking *job = calloc(1, sizeof *job);
+    if (!job)
+        return cw_fail_nomem(err);
+    bool is_file = s->config.openrpc.n;
+    job->loop = loop;
+    job->service = cw_service_ref(s);
+    job->fn = fn;
+    job->ctx = ctx;
+    job->last = &job->first;
+    job->later.fn = is_file ? on_file : on_step;
+    cw_arena_init(&job->arena, ARENA_MAX);
+    cw_buf_init(&job->warnings, TEXTS_MAX);
+    cw_buf_init(&job->problems, TEXTS_MAX);
+    cw_deadline_list_init(&job->limit, s->config.timeout_ms, on_limit);
+    cw_loop_watch(loop, &job->limit);
+    job->d = (cw_describing){
+        .arena = &job->arena, .service = s->config.name, .url = s->config.url, .ops = &ops};
+    cw_code rc =
+        is_file ? CW_OK : cw_way_open(s, hub, loop, CW_DESCRIBE_DOCUMENT_MAX, &job->way, err);
+    if (rc) {
+        free_job(job);
+        return rc;
+    }
+    cw_loop_do_later(loop, &job->later);
+    *ret = job;
+    return CW_OK;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asking.h - have a service describe itself: runs a describer (describe.h) over a way (way.h).
+ *
+ *     file       OpenRPC or a manifest, read at once
+ *     service    the describer of its configuration; for `auto` one quick question after another
+ *                until one of them makes sense
+ *
+ * Ownership: the job is freed before fn returns control, or by cancel.
+ * Threads:   the main loop's thread.
+ * Limits:    each question has the time of a call, CW_ASKING_AT_ONCE of them under way; describe.h.
+ */
+#ifndef CW_SOURCE_ASKING_H
+#define CW_SOURCE_ASKING_H
+
+#include "source/hub.h"
+
+#define CW_ASKING_AT_ONCE 8u
+
+typedef struct cw_asking cw_asking;
+
+/* What came of it. Everything lives for the call only. */
+typedef struct cw_asked {
+    cw_code code;
+    cw_str openrpc;        /* CW_OK: the document */
+    const char *describer; /* that made it; "file" */
+    cw_str warnings;       /* each line one */
+    cw_str problem;        /* else: each line one */
+} cw_asked;
+
+typedef void (*cw_asked_fn)(const cw_asked *asked, void *ctx);
+
+/* Begin; fn is called once, never before this returns. `hub` as of way.h. */
+CW_MUST_USE cw_code cw_asking_start(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn fn,
+                                    void *ctx, cw_asking **ret, cw_err *err);
+/* fn will not be called. NULL is fine. */
+void cw_asking_cancel(cw_asking *job);
+
+#endif

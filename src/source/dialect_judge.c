@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* dialect_judge.c - what a service answered, as the outcome of a call. */
+#include "source/dialect_int.h"
+#include "source/remote_int.h"
+
+#define DETAIL_BODY 200u
+#define DETAIL_MESSAGE 2000u
+
+/* Texts in the arena; where it is full, one that needs no memory. */
+#define TEXT(arena, ...) text_or(cw_arena_printf((arena), __VA_ARGS__))
+
+static cw_str text_or(const char *text)
+{
+    return cw_str_from(text ? text : "The service could not be used.");
+}
+
+static void fail(cw_outcome *ret, cw_fault fault, cw_str message, cw_str detail)
+{
+    *ret = (cw_outcome){
+        .kind = CW_OUTCOME_FAILED, .fault = fault, .message = message, .detail = detail};
+}
+
+static void fail_nomem(cw_outcome *ret)
+{
+    fail(ret, CW_FAULT_NOMEM, CW_STR("There is not enough memory for the answer."), CW_STR(""));
+}
+
+/* ---- no answer ---- */
+
+static void judge_end(cw_str service, const cw_reply *reply, cw_arena *arena, cw_outcome *ret)
+{
+    int n = (int)service.n;
+    cw_str detail = TEXT(arena, "%s", reply->why);
+    switch (reply->end) {
+    case CW_CLIENT_CONNECT:
+        fail(ret, CW_FAULT_UNAVAILABLE,
+             TEXT(arena, "The service '%.*s' cannot be reached.", n, service.p), detail);
+        return;
+    case CW_CLIENT_LOST:
+        fail(ret, CW_FAULT_DIED,
+             TEXT(arena, "The service '%.*s' closed the connection without an answer.", n,
+                  service.p),
+             detail);
+        return;
+    case CW_CLIENT_SLOW:
+        fail(ret, CW_FAULT_TIMEOUT,
+             TEXT(arena, "The service '%.*s' did not begin to answer in time.", n, service.p),
+             detail);
+        return;
+    case CW_CLIENT_TOO_LARGE:
+        fail(ret, CW_FAULT_PROTOCOL,
+             TEXT(arena, "The answer of the service '%.*s' is too large.", n, service.p), detail);
+        return;
+    case CW_CLIENT_NOMEM:
+        fail_nomem(ret);
+        return;
+    case CW_CLIENT_GARBAGE:
+    case CW_CLIENT_OK:
+        break;
+    }
+    fail(ret, CW_FAULT_PROTOCOL,
+         TEXT(arena, "The service '%.*s' answered with something that is no HTTP.", n, service.p),
+         detail);
+}
+
+/* ---- an answer that is no JSON-RPC ---- */
+
+static cw_str quote(const cw_client_answer *answer, const char *reason, cw_arena *arena)
+{
+    size_t n = answer->body.n < DETAIL_BODY ? answer->body.n : DETAIL_BODY;
+    if (answer->status == 0)
+        return TEXT(arena, "%s; the message begins with: %.*s", reason, (int)n, answer->body.p);
+    return TEXT(arena, "HTTP status %u, %s; the body begins with: %.*s", answer->status, reason,
+                (int)n, answer->body.p);
+}
+
+static void fail_protocol(cw_str service, const cw_client_answer *answer, const char *reason,
+                          cw_arena *arena, cw_outcome *ret)
+{
+    cw_str detail = quote(answer, reason, arena);
+    bool is_fine = answer->status == 0 || (answer->status >= 200 && answer->status < 300);
+    if (is_fine) {
+        fail(ret, CW_FAULT_PROTOCOL,
+             TEXT(arena, "The service '%.*s' answered with something that is no JSON-RPC.",
+                  CW_STR_ARG(service)),
+             detail);
+        return;
+    }
+    /* These say that it did not look at the request; the others leave that open. */
+    bool away = answer->status == 429 || answer->status == 503;
+    fail(ret, away ? CW_FAULT_UNAVAILABLE : CW_FAULT_PROTOCOL,
+         TEXT(arena, "The service '%.*s' answered with HTTP status %u.", CW_STR_ARG(service),
+              answer->status),
+         detail);
+}
+
+/* ---- an answer ---- */
+
+static const cw_json *member(const cw_json *object, const char *name)
+{
+    return cw_json_get(object, cw_str_from(name));
+}
+
+/* NULL, or what is wrong. */
+static const char *check_id(const cw_speech *speech, const cw_json *root, uint64_t id,
+                            bool is_error)
+{
+    const cw_json *v = member(root, speech->dialect->id);
+    uint64_t got;
+    if (speech->by_exchange || (is_error && cw_dialect_is_null(v)))
+        return NULL;
+    if (!v)
+        return "no id";
+    return cw_dialect_id(v, &got) && got == id ? NULL : "the id of another request";
+}
+
+static bool says_error(const cw_dialect *d, const cw_json *error)
+{
+    if (d->errors != CW_ERROR_WORD)
+        return !cw_dialect_is_null(error);
+    return !cw_json_is(error, CW_JSON_STRING) || !cw_str_is(cw_json_text(error), "success");
+}
+
+static const char *check(const cw_speech *speech, const cw_json *root, uint64_t id)
+{
+    const cw_dialect *d = speech->dialect;
+    if (!cw_json_is(root, CW_JSON_OBJECT))
+        return "not a JSON object";
+    const cw_json *version = cw_json_get(root, CW_STR("jsonrpc"));
+    if (d->version &&
+        (!cw_json_is(version, CW_JSON_STRING) || !cw_str_is(cw_json_text(version), d->version)))
+        return "not \"jsonrpc\":\"2.0\"";
+    const cw_json *result = member(root, d->result);
+    const cw_json *error = member(root, d->error);
+    bool is_error = says_error(d, error);
+    if (!is_error && !result)
+        return "neither result nor error";
+    if (d->errors == CW_ERROR_WORD && !error)
+        return "neither result nor error";
+    if (is_error && d->is_exclusive && !cw_dialect_is_null(result))
+        return "both result and error";
+    const cw_json *code = cw_json_get(error, CW_STR("code"));
+    int64_t number;
+    if (is_error && d->errors == CW_ERROR_OBJECT && !(code && cw_json_to_i64(code, &number)))
+        return "an error without a code";
+    return check_id(speech, root, id, is_error);
+}
+
+/* What an error says, in the words of 2.0. */
+typedef struct said {
+    int64_t code;
+    cw_str message;
+    const cw_json *data;
+} said;
+
+static cw_str text_of(const cw_json *v)
+{
+    return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
+}
+
+/* Words that say nothing of this call: where `data` is a text, that does. */
+static bool is_generic(cw_str message)
+{
+    static const char *const words[] = {"Parse Error",    "Invalid Request", "Method Not Found",
+                                        "Invalid Params", "Internal Error",  "Server Error"};
+    for (size_t i = 0; i < CW_COUNT(words); i++) {
+        if (cw_str_ieq(message, cw_str_from(words[i])))
+            return true;
+    }
+    return message.n == 0;
+}
+
+static void read_object(const cw_json *error, said *ret)
+{
+    const cw_json *code = cw_json_get(error, CW_STR("code"));
+    ret->message = text_of(cw_json_get(error, CW_STR("message")));
+    ret->data = cw_json_get(error, CW_STR("data"));
+    if (code)
+        cw_json_to_i64(code, &ret->code);
+    if (is_generic(ret->message) && text_of(ret->data).n) {
+        ret->message = text_of(ret->data);
+        ret->data = NULL;
+    }
+}
+
+/* Of a dialect that leaves it open: whatever looks like a message. */
+static void read_any(const cw_json *error, said *ret)
+{
+    ret->code = -32000;
+    if (!cw_json_is(error, CW_JSON_OBJECT)) {
+        ret->message = text_of(error);
+        ret->data = cw_json_is(error, CW_JSON_STRING) ? NULL : error;
+        return;
+    }
+    static const char *const names[] = {"message", "details", "desc", "error", "name"};
+    read_object(error, ret);
+    for (size_t i = 0; i < CW_COUNT(names) && ret->message.n == 0; i++)
+        ret->message = text_of(member(error, names[i]));
+    if (!ret->data)
+        ret->data = error;
+}
+
+static void read_error(const cw_dialect *d, const cw_json *error, said *ret)
+{
+    *ret = (said){.message = CW_STR("")};
+    switch (d->errors) {
+    case CW_ERROR_OBJECT:
+        read_object(error, ret);
+        return;
+    case CW_ERROR_CLASS:
+        ret->code = -32000;
+        ret->message = text_of(cw_json_get(error, CW_STR("desc")));
+        ret->data = cw_json_get(error, CW_STR("class"));
+        return;
+    case CW_ERROR_ANY:
+    case CW_ERROR_WORD:
+        read_any(error, ret);
+        return;
+    }
+}
+
+static void judge_error(const cw_speech *speech, cw_str service, const cw_json *error,
+                        cw_arena *arena, cw_outcome *ret)
+{
+    said s;
+    read_error(speech->dialect, error, &s);
+    cw_str message = cw_remote_scrub_message(s.message, arena);
+    if (!message.p) {
+        fail_nomem(ret);
+        return;
+    }
+    bool is_changed = message.p != s.message.p || message.n != s.message.n;
+    if (message.n == 0)
+        message = TEXT(arena, "The service '%.*s' reported an error.", CW_STR_ARG(service));
+    bool drop = s.data && !cw_remote_is_fit(s.data);
+    *ret = (cw_outcome){.kind = CW_OUTCOME_ERROR,
+                        .code = s.code,
+                        .message = message,
+                        .data = drop || cw_dialect_is_null(s.data) ? NULL : s.data};
+    if (drop || is_changed)
+        ret->detail = cw_json_span(error);
+    if (ret->detail.n > DETAIL_MESSAGE)
+        ret->detail.n = DETAIL_MESSAGE;
+}
+
+void cw_dialect_judge(const cw_speech *speech, cw_str service, uint64_t id, const cw_reply *reply,
+                      cw_arena *arena, cw_outcome *ret)
+{
+    const cw_client_answer *answer = reply->answer;
+    if (reply->end != CW_CLIENT_OK) {
+        judge_end(service, reply, arena, ret);
+        return;
+    }
+    cw_err err;
+    const cw_json *root = NULL;
+    cw_str body = cw_arena_dup_str(arena, answer->body);
+    const cw_json_opts opts = {.max_bytes = body.n + 1}; /* the client has checked its size */
+    cw_code rc =
+        body.p ? cw_json_read(body, &opts, arena, &root, NULL, &err) : cw_arena_fail(arena, &err);
+    if (rc == CW_NOMEM) {
+        fail_nomem(ret);
+        return;
+    }
+    const char *wrong = rc ? err.msg : check(speech, root, id);
+    if (wrong) {
+        fail_protocol(service, answer, wrong, arena, ret);
+        return;
+    }
+    const cw_json *error = member(root, speech->dialect->error);
+    if (says_error(speech->dialect, error))
+        judge_error(speech, service, error, arena, ret);
+    else
+        *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT,
+                            .result = member(root, speech->dialect->result)};
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hub_int.h - what the two files of the hub share: hub.c (calls, from loop to loop) and hub_link.c
+ * (the connection and what is said over it). Nobody else includes it. */
+#ifndef CW_SOURCE_HUB_INT_H
+#define CW_SOURCE_HUB_INT_H
+
+#include <pthread.h>
+
+#include "source/hub.h"
+
+#define CW_HUB_BUCKETS 256u
+#define CW_HUB_WHY 200u
+
+typedef struct cw_hub_call cw_hub_call;
+
+/* A call on its way: made on the loop of its caller, then the main loop's, then its caller's again.
+ * Only one of them has it at a time; `req` is the caller's own all the while. */
+struct cw_hub_call {
+    cw_hub_call *prev, *next;         /* ring of the hub: waiting or pending */
+    cw_hub_call *all_prev, *all_next; /* of hub->all */
+    cw_hub_call *same;                /* the next one of its bucket */
+    cw_hub *hub;                      /* a reference */
+    cw_loop *loop;
+    cw_way_req *req; /* NULL: cancelled */
+    uint64_t id;
+    bool is_notice;
+    cw_deadline deadline;
+    cw_client_end end;
+    char *answer;
+    size_t n_answer;
+    char why[CW_HUB_WHY];
+    size_t n_body;
+    char body[];
+};
+
+typedef enum cw_hub_state {
+    CW_HUB_CLOSED,
+    CW_HUB_OPENING,
+    CW_HUB_GREETING, /* it speaks first */
+    CW_HUB_PRELUDE,
+    CW_HUB_READY,
+} cw_hub_state;
+
+struct cw_hub {
+    atomic_uint refs;
+    cw_service *service; /* a reference */
+    cw_hub_opts opts;
+    _Atomic uint64_t last_id;
+    pthread_mutex_t lock;
+    cw_hub_call all; /* ring, under the lock: whoever is on the way, wherever */
+    unsigned n_all;
+    /* ---- the main loop's own ---- */
+    cw_hub_state state;
+    cw_channel *channel;
+    cw_hub_call waiting, pending; /* rings */
+    cw_hub_call *buckets[CW_HUB_BUCKETS];
+    size_t n_prelude; /* that were said */
+    uint64_t prelude_id;
+    cw_arena scratch;       /* of one message */
+    cw_deadline_list limit; /* of calls */
+    cw_deadline_list first; /* of what is said first */
+    cw_deadline prelude_deadline;
+    cw_deadline_list stuck; /* calls whose loop has no room for the answer just now */
+    unsigned failures;      /* in a row, to open it */
+    uint64_t retry_at;      /* not before */
+    uint64_t heard_at;      /* when the last message came */
+    bool is_closing;
+    bool was_noted; /* that it speaks nonsense */
+    char problem[CW_HUB_WHY];
+};
+
+/* ---- hub.c ---- */
+
+/* The end of a call, on the main loop: it goes home. `answer` is copied. */
+void cw_hub_finish(cw_hub_call *call, cw_client_end end, cw_str answer, const char *why);
+
+/* ---- hub_link.c ---- */
+
+/* A call came: send it, now or when the connection is there. */
+void cw_hub_take(cw_hub *hub, cw_hub_call *call);
+void cw_hub_hang_up(cw_hub *hub, cw_client_end end, const char *why);
+void cw_hub_on_limit(cw_deadline *d);
+void cw_hub_on_silence(cw_deadline *d);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* params.c - making a plan: what is shown and what is sent, from one overlay. */
+#include "source/params_int.h"
+#include "json/write.h"
+
+#define NEAR 3u /* edits, for "did you mean" */
+
+typedef struct making {
+    const cw_speech *speech;
+    const cw_config_overlay *overlay;
+    cw_arena *arena;
+    cw_param *shown;
+    size_t n_shown;
+    cw_slot *slots;
+    size_t n;
+} making;
+
+static cw_code nomem(const making *x, cw_err *err)
+{
+    return cw_arena_fail(x->arena, err);
+}
+
+static cw_code keep(const making *x, cw_str text, cw_str *ret, cw_err *err)
+{
+    *ret = cw_arena_dup_str(x->arena, text);
+    return ret->p ? CW_OK : nomem(x, err);
+}
+
+/* ---- one param ---- */
+
+static const cw_config_param *find(const cw_config_params *all, cw_str name)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        if (cw_str_eq(all->items[i].name, name))
+            return &all->items[i];
+    }
+    return NULL;
+}
+
+static cw_code make_key(const making *x, cw_str name, cw_str *ret, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf b;
+    cw_buf_init(&b, 6 * name.n + 8);
+    cw_json_escape(&b, name);
+    cw_buf_add_char(&b, ':');
+    return b.code ? cw_fail_nomem(err) : keep(x, cw_buf_str(&b), ret, err);
+}
+
+/* What is shown of it: the operator's word goes before the service's. */
+static cw_code show(making *x, const cw_config_param *o, cw_param *p, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    if (o && o->rename.n)
+        rc = keep(x, o->rename, &p->name, err);
+    if (!rc && o && o->description.n)
+        rc = keep(x, o->description, &p->description, err);
+    if (!rc && o && o->schema.n)
+        rc = keep(x, o->schema, &p->schema, err);
+    if (!rc && o && o->initial.n) {
+        cw_str text;
+        rc = keep(x, o->initial, &text, err);
+        if (!rc)
+            rc = cw_json_read(text, NULL, x->arena, &p->initial, NULL, err);
+        p->is_required = false;
+    }
+    for (size_t i = 0; i < x->n_shown && !rc; i++) {
+        if (cw_str_eq(x->shown[i].name, p->name))
+            rc = cw_fail(err, CW_PARAMS, "two params have the name '%.*s'", CW_STR_ARG(p->name));
+    }
+    if (!rc)
+        x->shown[x->n_shown++] = *p;
+    return rc;
+}
+
+static cw_code add_param(making *x, const cw_param *found, cw_err *err)
+{
+    const cw_config_param *o = find(&x->overlay->params, found->name);
+    cw_slot *slot = &x->slots[x->n++];
+    cw_param p = *found;
+    cw_code rc = make_key(x, found->name, &slot->key, err);
+    slot->in = slot->fixed = slot->initial = CW_STR("");
+    if (!rc && o && o->value.n)
+        return keep(x, o->value, &slot->fixed, err);
+    if (!rc && o && o->initial.n)
+        rc = keep(x, o->initial, &slot->initial, err);
+    if (rc || (o && o->hidden))
+        return rc;
+    rc = show(x, o, &p, err);
+    slot->in = p.name;
+    return rc;
+}
+
+/* One that only the operator knows. */
+static cw_code add_declared(making *x, const cw_config_param *o, cw_err *err)
+{
+    cw_param p = {.description = CW_STR(""), .schema = CW_STR(""), .is_required = o->required};
+    cw_code rc = keep(x, o->name, &p.name, err);
+    return rc ? rc : add_param(x, &p, err);
+}
+
+static cw_code unknown(const cw_method *m, const cw_config_param *o, cw_err *err)
+{
+    for (size_t i = 0; i < m->n_params; i++) {
+        if (cw_str_distance(m->params[i].name, o->name, NEAR) <= NEAR)
+            return cw_fail(err, CW_PARAMS,
+                           "params: the method has no '%.*s'; did you mean '%.*s'? A schema would "
+                           "declare it",
+                           CW_STR_ARG(o->name), CW_STR_ARG(m->params[i].name));
+    }
+    return cw_fail(err, CW_PARAMS, "params: the method has no '%.*s'; a schema would declare it",
+                   CW_STR_ARG(o->name));
+}
+
+/* ---- all of them ---- */
+
+static bool is_spread(const cw_method *m)
+{
+    return m->n_params == 1 && cw_str_is(m->params[0].name, "params") &&
+           memmem(m->params[0].schema.p, m->params[0].schema.n, "\"x-spread\":true", 15);
+}
+
+static bool has_param(const cw_method *m, cw_str name)
+{
+    for (size_t i = 0; i < m->n_params; i++) {
+        if (cw_str_eq(m->params[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+static cw_code add_all(making *x, const cw_method *m, bool spreads, cw_err *err)
+{
+    const cw_config_params *own = &x->overlay->params;
+    cw_code rc = CW_OK;
+    /* Whoever declares params knows the method: then nothing is spread any more. */
+    for (size_t i = 0; i < m->n_params && !rc && !spreads; i++)
+        rc = add_param(x, &m->params[i], err);
+    for (size_t i = 0; i < own->n && !rc; i++) {
+        const cw_config_param *o = &own->items[i];
+        if (!spreads && has_param(m, o->name))
+            continue;
+        bool is_declared = o->schema.n || o->value.n;
+        rc = is_declared ? add_declared(x, o, err) : unknown(m, o, err);
+    }
+    return rc;
+}
+
+static cw_code add_continuation(making *x, cw_err *err)
+{
+    cw_param p = {.name = CW_STR(CW_PLAN_CONTINUATION),
+                  .description = CW_STR("From the result before, for its next part; the other "
+                                        "arguments stay the same"),
+                  .schema = CW_STR("{\"type\":\"string\"}")};
+    return show(x, NULL, &p, err);
+}
+
+static cw_code check_pointer(cw_str pointer, cw_err *err)
+{
+    if (pointer.n && pointer.p[0] != '/')
+        return cw_fail(err, CW_PARAMS, "result: a JSON Pointer begins with '/'");
+    return CW_OK;
+}
+
+static bool needs_plan(const cw_speech *speech, const cw_config_overlay *o, const cw_method *m)
+{
+    return speech->params != CW_PARAMS_NAMED || speech->secret_member.n || speech->secret_first.n ||
+           o->params.n || o->result.n || o->result_size || is_spread(m);
+}
+
+static cw_code show_result(making *x, cw_plan *plan, cw_method *m, cw_err *err)
+{
+    const cw_config_overlay *o = x->overlay;
+    cw_code rc = check_pointer(o->result, err);
+    if (!rc)
+        rc = keep(x, o->result, &plan->pointer, err);
+    plan->budget = o->result_size;
+    plan->continues = o->result_size && (o->read_only || (m->mark && m->mark->is_read_only));
+    if (o->result.n || o->result_size)
+        m->output = CW_STR("");
+    if (!rc && plan->continues)
+        rc = add_continuation(x, err);
+    return rc;
+}
+
+static cw_code fill(making *x, cw_plan *plan, cw_method *m, cw_err *err)
+{
+    const cw_config_overlay *o = x->overlay;
+    bool was_spread = is_spread(m);
+    size_t max = m->n_params + o->params.n + 1;
+    x->shown = cw_arena_calloc(x->arena, max, sizeof *x->shown);
+    x->slots = cw_arena_calloc(x->arena, max, sizeof *x->slots);
+    if (!x->shown || !x->slots)
+        return nomem(x, err);
+    plan->spreads = was_spread && o->params.n == 0;
+    cw_code rc = plan->spreads ? CW_OK : add_all(x, m, was_spread, err);
+    if (plan->spreads)
+        x->shown[x->n_shown++] = m->params[0];
+    if (!rc)
+        rc = show_result(x, plan, m, err);
+    if (rc)
+        return rc;
+    /* A schema of all arguments together speaks of the names there. */
+    if (o->params.n || plan->continues)
+        m->input = CW_STR("");
+    m->params = x->shown;
+    m->n_params = x->n_shown;
+    plan->slots = x->slots;
+    plan->n = x->n;
+    return CW_OK;
+}
+
+cw_code cw_plan_make(const cw_speech *speech, const cw_config_overlay *overlay, cw_method *m,
+                     cw_arena *arena, const cw_plan **ret, cw_err *err)
+{
+    making x = {.speech = speech, .overlay = overlay, .arena = arena};
+    *ret = NULL;
+    if (needs_plan(speech, overlay, m)) {
+        cw_plan *plan = cw_arena_calloc(arena, 1, sizeof *plan);
+        if (!plan)
+            return cw_arena_fail(arena, err);
+        plan->speech = speech;
+        cw_code rc = fill(&x, plan, m, err);
+        if (rc)
+            return rc;
+        *ret = plan;
+    }
+    return overlay->output.n ? keep(&x, overlay->output, &m->output, err) : CW_OK;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* params_int.h - a plan, for params.c (making it), params_send.c (arguments) and params_result.c
+ * (results). Nobody else includes it. */
+#ifndef CW_SOURCE_PARAMS_INT_H
+#define CW_SOURCE_PARAMS_INT_H
+
+#include "source/params.h"
+
+#define CW_PLAN_CONTINUATION "continuation"
+
+/* One param of the service, in its order. */
+typedef struct cw_slot {
+    cw_str key;     /* "name": with quotes and colon, as it is sent */
+    cw_str in;      /* name of the argument here; empty: it is not shown */
+    cw_str fixed;   /* JSON that is always sent, or empty */
+    cw_str initial; /* JSON that is sent where it is left out, or empty */
+} cw_slot;
+
+struct cw_plan {
+    const cw_speech *speech;
+    const cw_slot *slots;
+    size_t n;
+    bool spreads; /* the one argument "params" is all of them */
+    /* Results. */
+    cw_str pointer;
+    size_t budget; /* 0: none */
+    bool continues;
+};
+
+/* What a continuation says: where the next part begins, and of which result. */
+typedef struct cw_continuation {
+    uint64_t at;
+    uint64_t hash;
+} cw_continuation;
+
+/* False: none of ours. */
+bool cw_continuation_read(cw_str text, cw_continuation *ret);
+
+#endif

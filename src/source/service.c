@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* service.c - from an entry of the configuration to a service that can be spoken to. */
+#include "source/service.h"
+
+#include <stdlib.h>
+
+#include "base/base64.h"
+#include "base/file.h"
+#include "base/percent.h"
+#include "json/write.h"
+
+#define ARENA_MAX (4u * 1024u * 1024u)
+#define SECRET_MAX 16384u
+
+static cw_code nomem(const cw_service *s, cw_err *err)
+{
+    return cw_arena_fail(&s->arena, err);
+}
+
+/* ---- secrets ---- */
+
+/* The text of a file or of a variable, without white space at its end. *ret.p is NULL where neither
+ * is named. */
+static cw_code read_secret(cw_service *s, cw_str file, cw_str variable, cw_str *ret, cw_err *err)
+{
+    *ret = (cw_str){NULL, 0};
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, SECRET_MAX);
+    if (file.n) {
+        cw_code rc = cw_file_read(file.p, CW_FILE_PLAIN, &text, err);
+        if (rc)
+            return rc;
+    } else if (variable.n) {
+        const char *value = getenv(variable.p);
+        if (!value)
+            return cw_fail(err, CW_CONFIG, "the variable %s is not set", variable.p);
+        cw_buf_add(&text, cw_str_from(value));
+    } else {
+        return CW_OK;
+    }
+    cw_str secret = cw_buf_str(&text);
+    while (secret.n && strchr(" \t\r\n", secret.p[secret.n - 1]))
+        secret.n--;
+    if (text.code || secret.n == 0)
+        return cw_fail(err, text.code ? text.code : CW_CONFIG, "the secret is empty or too long");
+    *ret = cw_arena_dup_str(&s->arena, secret);
+    return ret->p ? CW_OK : nomem(s, err);
+}
+
+static cw_str join(cw_service *s, cw_str prefix, cw_str secret)
+{
+    char *text = cw_arena_printf(&s->arena, "%.*s%.*s", CW_STR_ARG(prefix), CW_STR_ARG(secret));
+    return text ? cw_str_from(text) : (cw_str){NULL, 0};
+}
+
+static cw_str basic(cw_service *s, cw_str pair)
+{
+    char *out = cw_arena_alloc(&s->arena, CW_BASE64_TEXT(pair.n) + sizeof "Basic ");
+    if (!out)
+        return (cw_str){NULL, 0};
+    memcpy(out, "Basic ", 6);
+    size_t n = 6 + cw_base64_encode(pair, out + 6);
+    out[n] = 0;
+    return cw_str_make(out, n);
+}
+
+static cw_code add_header(cw_service *s, cw_str name, cw_str value, cw_err *err)
+{
+    if (!value.p)
+        return nomem(s, err);
+    if (s->n_headers == CW_SERVICE_HEADERS)
+        return cw_fail(err, CW_CONFIG, "headers: more than %u", CW_SERVICE_HEADERS);
+    s->headers[s->n_headers++] = (cw_http_header){name, value};
+    return CW_OK;
+}
+
+/* A JSON string, with `key` and a colon before it where there is one. */
+static cw_code quote(cw_service *s, cw_str key, cw_str text, cw_str *ret, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf out;
+    cw_buf_init(&out, 8 * SECRET_MAX);
+    if (key.n) {
+        cw_json_escape(&out, key);
+        cw_buf_add_char(&out, ':');
+    }
+    cw_json_escape(&out, text);
+    if (out.code)
+        return cw_fail_nomem(err);
+    *ret = cw_arena_dup_str(&s->arena, cw_buf_str(&out));
+    return ret->p ? CW_OK : nomem(s, err);
+}
+
+/* Where the secret goes: words that preset.c has checked. */
+static cw_code place_secret(cw_service *s, cw_str secret, cw_err *err)
+{
+    cw_str as = s->config.secret.as, name = s->config.secret.name;
+    cw_str text = join(s, s->config.secret.prefix, secret);
+    if (!text.p)
+        return nomem(s, err);
+    if (cw_str_is(as, "first"))
+        return quote(s, CW_STR(""), text, &s->speech.secret_first, err);
+    if (cw_str_is(as, "member"))
+        return quote(s, name, text, &s->speech.secret_member, err);
+    if (cw_str_is(as, "header"))
+        return add_header(s, name, text, err);
+    cw_str value = cw_str_is(as, "basic") ? basic(s, text) : join(s, CW_STR("Bearer "), text);
+    return add_header(s, CW_STR("Authorization"), value, err);
+}
+
+static cw_code take_secret(cw_service *s, cw_err *err)
+{
+    cw_str secret;
+    cw_code rc = read_secret(s, s->config.secret.file, s->config.secret.environment, &secret, err);
+    if (!rc && secret.p)
+        rc = place_secret(s, secret, err);
+    return rc ? cw_wrap(err, rc, "secret") : CW_OK;
+}
+
+static void add_form(cw_buf *out, const char *name, cw_str value)
+{
+    if (value.n == 0)
+        return;
+    cw_buf_printf(out, "&%s=", name);
+    cw_percent_encode(out, value);
+}
+
+/* "Basic …" of a client: both parts are encoded as in a form (RFC 6749, 2.3.1). */
+static cw_str client_pair(cw_service *s, cw_str secret)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf pair;
+    cw_buf_init(&pair, 8 * SECRET_MAX);
+    cw_percent_encode(&pair, s->config.oauth.client_id);
+    cw_buf_add_char(&pair, ':');
+    cw_percent_encode(&pair, secret);
+    return pair.code ? (cw_str){NULL, 0} : basic(s, cw_buf_str(&pair));
+}
+
+static cw_code take_oauth(cw_service *s, cw_err *err)
+{
+    cw_str secret;
+    if (s->config.oauth.token_url.n == 0)
+        return CW_OK;
+    cw_code rc = read_secret(s, s->config.oauth.client_secret_file,
+                             s->config.oauth.client_secret_environment, &secret, err);
+    if (rc || !secret.p)
+        return rc ? cw_wrap(err, rc, "oauth")
+                  : cw_fail(err, CW_CONFIG, "oauth: there is no client_secret");
+    s->oauth_basic = client_pair(s, secret);
+    CW_CLEANUP(cw_buf_done) cw_buf form;
+    cw_buf_init(&form, SECRET_MAX);
+    cw_buf_add(&form, CW_STR("grant_type=client_credentials"));
+    add_form(&form, "scope", s->config.oauth.scope);
+    add_form(&form, "audience", s->config.oauth.audience);
+    s->oauth_form = form.code ? (cw_str){NULL, 0} : cw_arena_dup_str(&s->arena, cw_buf_str(&form));
+    return s->oauth_basic.p && s->oauth_form.p ? CW_OK : nomem(s, err);
+}
+
+/* ---- where it is ---- */
+
+static bool has_scheme(cw_str url, const char *scheme)
+{
+    cw_str s = cw_str_from(scheme);
+    return url.n >= s.n && cw_str_ieq(cw_str_make(url.p, s.n), s);
+}
+
+/* The same host and port by the rules of http://, which are the same. */
+static cw_code parse_as_http(cw_service *s, size_t scheme, cw_client_url *url, cw_err *err)
+{
+    cw_str rest = cw_str_make(s->config.url.p + scheme, s->config.url.n - scheme);
+    char *text = cw_arena_printf(&s->arena, "http://%.*s", CW_STR_ARG(rest));
+    return text ? cw_client_url_parse(cw_str_from(text), url, err) : nomem(s, err);
+}
+
+static cw_code find_kind(cw_service *s, cw_err *err)
+{
+    cw_str url = s->config.url;
+    cw_client_url at = {0};
+    cw_code rc = CW_OK;
+    if (s->config.command.n) {
+        s->kind = CW_SERVICE_PROGRAM;
+    } else if (has_scheme(url, "unix:") && !memchr(url.p + 5, ':', url.n - 5)) {
+        s->kind = CW_SERVICE_STREAM;
+        s->channel.unix_path = cw_str_make(url.p + 5, url.n - 5);
+    } else if (has_scheme(url, "tcp://") || has_scheme(url, "ws://")) {
+        bool is_ws = has_scheme(url, "ws://");
+        s->kind = is_ws ? CW_SERVICE_WEBSOCKET : CW_SERVICE_STREAM;
+        rc = parse_as_http(s, is_ws ? 5 : 6, &at, err);
+        s->channel.host = at.host;
+        s->channel.port = at.port;
+        s->channel.websocket = is_ws ? at.path : CW_STR("");
+    } else {
+        s->kind = CW_SERVICE_HTTP;
+        rc = cw_client_url_parse(url, &s->url, err);
+    }
+    return rc ? cw_wrap(err, rc, "url '%.*s'", CW_STR_ARG(url)) : CW_OK;
+}
+
+/* NAME=VALUE of the program: what a program cannot do without, and what the operator says. */
+static cw_code make_environment(cw_service *s, cw_err *err)
+{
+    static const char *const usual[] = {"PATH", "HOME", "LANG", "TMPDIR"};
+    const cw_config_pairs *own = &s->config.environment;
+    const char **all = cw_arena_calloc(&s->arena, CW_COUNT(usual) + own->n + 1, sizeof *all);
+    size_t n = 0;
+    if (!all)
+        return nomem(s, err);
+    for (size_t i = 0; i < CW_COUNT(usual); i++) {
+        const char *value = getenv(usual[i]);
+        if (!value)
+            continue;
+        all[n] = cw_arena_printf(&s->arena, "%s=%s", usual[i], value);
+        if (!all[n++])
+            return nomem(s, err);
+    }
+    for (size_t i = 0; i < own->n; i++) {
+        all[n] = cw_arena_printf(&s->arena, "%s=%s", own->items[i].name.p, own->items[i].value.p);
+        if (!all[n++])
+            return nomem(s, err);
+    }
+    s->channel.environment = all;
+    return CW_OK;
+}
+
+static cw_code make_command(cw_service *s, cw_err *err)
+{
+    const cw_config_strings *command = &s->config.command;
+    const char **argv = cw_arena_calloc(&s->arena, command->n + 1, sizeof *argv);
+    if (!argv)
+        return nomem(s, err);
+    for (size_t i = 0; i < command->n; i++)
+        argv[i] = command->items[i].p;
+    s->channel.command = argv;
+    s->channel.folder = s->config.folder.n ? s->config.folder.p : NULL;
+    return make_environment(s, err);
+}
+
+static cw_code make_headers(cw_service *s, cw_err *err)
+{
+    cw_code rc = add_header(s, CW_STR("Content-Type"), CW_STR("application/json"), err);
+    if (!rc)
+        rc = add_header(s, CW_STR("Accept"), CW_STR("application/json"), err);
+    if (!rc)
+        rc = add_header(s, CW_STR("User-Agent"), CW_STR("causeway"), err);
+    const cw_config_pairs *own = &s->config.headers;
+    for (size_t i = 0; i < own->n && !rc; i++)
+        rc = add_header(s, own->items[i].name, own->items[i].value, err);
+    return rc;
+}
+
+static cw_code read_replies(cw_service *s, cw_err *err)
+{
+    if (s->config.replies.n == 0)
+        return CW_OK;
+    cw_code rc = cw_json_read(s->config.replies, NULL, &s->arena, &s->replies, NULL, err);
+    return rc ? cw_wrap(err, rc, "replies") : CW_OK;
+}
+
+static cw_code resolve(cw_service *s, cw_err *err)
+{
+    cw_code rc = cw_preset_apply(&s->config, &s->words, err);
+    if (rc)
+        return rc;
+    s->speech = s->words.speech;
+    s->speech.secret_first = s->speech.secret_member = CW_STR("");
+    s->oauth_basic = CW_STR("");
+    s->channel = (cw_channel_opts){
+        .framing = s->words.framing, .connect_ms = s->config.connect_ms, .name = s->config.name};
+    rc = find_kind(s, err);
+    if (!rc && s->kind == CW_SERVICE_PROGRAM)
+        rc = make_command(s, err);
+    if (!rc && s->kind == CW_SERVICE_HTTP)
+        rc = make_headers(s, err);
+    if (!rc)
+        rc = take_secret(s, err);
+    if (!rc)
+        rc = take_oauth(s, err);
+    return rc ? rc : read_replies(s, err);
+}
+
+cw_code cw_service_new(const cw_config_remote *config, cw_config *owner, cw_service **ret,
+                       cw_err *err)
+{
+    cw_service *s = calloc(1, sizeof *s);
+    if (!s)
+        return cw_fail_nomem(err);
+    atomic_init(&s->refs, 1);
+    cw_arena_init(&s->arena, ARENA_MAX);
+    s->config = *config;
+    s->owner = owner ? cw_config_ref(owner) : NULL;
+    cw_code rc = resolve(s, err);
+    if (rc) {
+        cw_service_unref(s);
+        return rc;
+    }
+    *ret = s;
+    return CW_OK;
+}
+
+cw_service *cw_service_ref(cw_service *s)
+{
+    atomic_fetch_add(&s->refs, 1);
+    return s;
+}
+
+void cw_service_unref(cw_service *s)
+{
+    if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
+        return;
+    cw_arena_done(&s->arena);
+    cw_config_unref(s->owner);
+    free(s);
+}
+
+/* ---- comparing, and what it asks ---- */
+
+static bool same_list(const char *const *a, const char *const *b)
+{
+    if (!a || !b)
+        return a == b;
+    size_t i = 0;
+    while (a[i] && b[i] && strcmp(a[i], b[i]) == 0)
+        i++;
+    return !a[i] && !b[i];
+}
+
+static bool same_preludes(const cw_config_preludes *a, const cw_config_preludes *b)
+{
+    bool same = a->n == b->n;
+    for (size_t i = 0; i < a->n && same; i++)
+        same = cw_str_eq(a->items[i].method, b->items[i].method) &&
+               cw_str_eq(a->items[i].params, b->items[i].params) &&
+               a->items[i].notify == b->items[i].notify;
+    return same;
+}
+
+bool cw_service_is_same_way(const cw_service *a, const cw_service *b)
+{
+    return a->kind == b->kind && cw_str_eq(a->config.url, b->config.url) &&
+           same_list(a->channel.command, b->channel.command) &&
+           same_list(a->channel.environment, b->channel.environment) &&
+           cw_str_eq(a->config.folder, b->config.folder) &&
+           a->channel.framing == b->channel.framing && a->speech.dialect == b->speech.dialect &&
+           a->speech.string_ids == b->speech.string_ids &&
+           cw_str_eq(a->speech.secret_first, b->speech.secret_first) &&
+           cw_str_eq(a->speech.secret_member, b->speech.secret_member) &&
+           same_preludes(&a->config.prelude, &b->config.prelude) &&
+           cw_str_eq(a->config.greeting, b->config.greeting);
+}
+
+cw_str cw_service_reply(const cw_service *s, cw_str method, const cw_json *params)
+{
+    const cw_json *v = s->replies ? cw_json_get(s->replies, method) : NULL;
+    if (!v)
+        return CW_STR("");
+    if (!cw_json_is(v, CW_JSON_STRING) || !cw_str_is(cw_json_text(v), "$params"))
+        return cw_json_span(v);
+    return params ? cw_json_span(params) : CW_STR("[]");
+}

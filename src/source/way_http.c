@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* way_http.c - a request as HTTP: as POST, or as GET with the request in its query. */
+#include <stdlib.h>
+
+#include "base/percent.h"
+#include "source/way_int.h"
+
+cw_code cw_way_open_http(cw_way *way, size_t answer_size, cw_err *err)
+{
+    const cw_service *s = way->service;
+    const cw_str kept[] = {CW_STR("Set-Cookie"), s->config.handshake_header};
+    cw_client_opts opts = {
+        .url = s->url,
+        .connections = s->config.connections,
+        .waiting = s->config.queue,
+        .connect_ms = s->config.connect_ms,
+        /* Nothing waits for ever: a login has no other limit. */
+        .first_byte_ms = s->config.first_byte_ms ? s->config.first_byte_ms : s->config.timeout_ms,
+        .answer_size = answer_size,
+        .headers = s->headers,
+        .n_headers = s->n_headers,
+        .kept = kept,
+        .n_kept = s->config.handshake_header.n ? 2
+                  : s->config.prelude.n        ? 1
+                                               : 0,
+        .tls = {s->config.tls.ca_file, s->config.tls.certificate, s->config.tls.key,
+                s->config.tls.server_name},
+        .proxy = s->config.proxy,
+    };
+    return cw_client_new(way->loop, &opts, &way->client, err);
+}
+
+static void send_again(cw_way *way, cw_way_req *req)
+{
+    cw_err err = {0};
+    req->was_again = true;
+    cw_way_move(req, &way->running);
+    cw_code rc = cw_way_transmit(way, req, &err);
+    if (!rc)
+        return;
+    cw_reply reply = {rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg};
+    cw_way_tell(req, &reply);
+}
+
+/* An answer that asks for a header to be repeated. */
+static bool take_handshake(cw_way *way, const cw_client_answer *answer)
+{
+    const cw_service *s = way->service;
+    if (!s->config.handshake_header.n || answer->status != s->config.handshake_status)
+        return false;
+    cw_str value = answer->kept[CW_WAY_HANDSHAKE];
+    char *copy = value.p ? strndup(value.p, value.n) : NULL;
+    if (!copy)
+        return false;
+    free(way->handshake);
+    way->handshake = copy;
+    return true;
+}
+
+/* Whether a request that was refused is tried once more; neither refusal carried it out. */
+static bool retry(cw_way *way, cw_way_req *req, const cw_client_answer *answer)
+{
+    if (req->was_again)
+        return false;
+    if (take_handshake(way, answer)) {
+        send_again(way, req);
+        return true;
+    }
+    if (!cw_way_log_out(way, answer->status))
+        return false;
+    req->was_again = true;
+    way->n_waiting++;
+    cw_way_move(req, &way->waiting);
+    cw_way_log_in(way);
+    return true;
+}
+
+static void on_done(cw_client_req *http, cw_client_end end, const cw_client_answer *answer,
+                    const char *why)
+{
+    cw_way_req *req = http->ctx;
+    cw_way *way = req->way;
+    req->is_sent = false;
+    if (end == CW_CLIENT_OK && retry(way, req, answer))
+        return;
+    req->is_sent = true; /* it did not wait */
+    cw_reply reply = {end, answer, why};
+    cw_way_tell(req, &reply);
+}
+
+/* PATH?query=…; NULL where it is too long, or without memory: POST will do as well. */
+static char *make_query(const cw_way *way, const cw_way_req *req)
+{
+    cw_str path = way->service->url.path;
+    cw_buf out;
+    cw_buf_init(&out, CW_WAY_QUERY_MAX);
+    cw_buf_add(&out, path);
+    cw_buf_add_char(&out, memchr(path.p, '?', path.n) ? '&' : '?');
+    cw_buf_add(&out, CW_STR("query="));
+    for (size_t i = 0; i < req->n_body; i++)
+        cw_percent_encode(&out, req->body[i]);
+    char *text = cw_buf_take(&out, NULL);
+    cw_buf_done(&out);
+    return text;
+}
+
+static size_t make_headers(const cw_way *way, cw_way_req *req)
+{
+    size_t n = 0;
+    if (way->cookies)
+        req->headers[n++] = (cw_http_header){CW_STR("Cookie"), cw_str_from(way->cookies)};
+    if (way->handshake)
+        req->headers[n++] =
+            (cw_http_header){way->service->config.handshake_header, cw_str_from(way->handshake)};
+    if (way->token)
+        req->headers[n++] = (cw_http_header){CW_STR("Authorization"), cw_str_from(way->token)};
+    return n;
+}
+
+cw_code cw_way_transmit(cw_way *way, cw_way_req *req, cw_err *err)
+{
+    const cw_preset_words *words = &way->service->words;
+    bool gets = words->gets || (words->gets_reads && req->reads);
+    if (gets && req->n_body && !req->query)
+        req->query = make_query(way, req);
+    req->http = (cw_client_req){
+        .method = req->n_body && !req->query ? CW_HTTP_POST : CW_HTTP_GET,
+        .path = req->query ? cw_str_from(req->query) : req->path,
+        .headers = req->headers,
+        .n_headers = make_headers(way, req),
+        .body = req->query ? NULL : req->body,
+        .n_body = req->query ? 0 : req->n_body,
+        .may_repeat = req->may_repeat,
+        .on_done = on_done,
+        .ctx = req,
+    };
+    cw_code rc = cw_client_send(way->client, &req->http, err);
+    req->is_sent = rc == CW_OK;
+    return rc;
+}

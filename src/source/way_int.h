@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* way_int.h - what the files of a way share: way.c (requests), way_http.c (one of them as HTTP) and
+ * way_login.c (what a service wants to hear first). Nobody else includes it. */
+#ifndef CW_SOURCE_WAY_INT_H
+#define CW_SOURCE_WAY_INT_H
+
+#include "net/fetch.h"
+#include "source/hub.h"
+
+#define CW_WAY_QUERY_MAX 2000u /* a longer GET goes as POST */
+
+/* Which headers of answers are looked at. */
+enum { CW_WAY_COOKIE, CW_WAY_HANDSHAKE };
+
+typedef enum cw_login_state {
+    CW_LOGIN_NONE,
+    CW_LOGIN_RUNS,
+    CW_LOGIN_DONE,
+} cw_login_state;
+
+struct cw_way {
+    cw_service *service; /* a reference */
+    cw_hub *hub;         /* a reference, or NULL */
+    cw_loop *loop;
+    cw_way_req running, waiting; /* rings; those that wait do so for a login */
+    size_t n_waiting;
+    uint64_t last_id;
+    cw_client *client; /* HTTP */
+    /* way_login.c */
+    cw_login_state login;
+    size_t n_prelude; /* that were said */
+    cw_client_req prelude;
+    cw_str prelude_body[CW_WIRE_PIECES];
+    char prelude_room[CW_WIRE_ROOM];
+    uint64_t prelude_id;
+    cw_arena scratch; /* of the prelude */
+    cw_later later;   /* begin to log in */
+    cw_fetcher *fetcher;
+    cw_fetch fetch;
+    uint64_t token_until; /* ms of the loop */
+    char *cookies, *handshake, *token;
+    void (*on_closed)(void *ctx);
+    void *closed_ctx;
+};
+
+/* ---- way.c ---- */
+
+void cw_way_move(cw_way_req *req, cw_way_req *ring);
+/* Those who wait have nothing to wait for any more: send them, or fail them all. */
+void cw_way_send_waiting(cw_way *way);
+void cw_way_fail_waiting(cw_way *way, cw_client_end end, const char *why);
+
+/* ---- way_http.c ---- */
+
+CW_MUST_USE cw_code cw_way_open_http(cw_way *way, size_t answer_size, cw_err *err);
+CW_MUST_USE cw_code cw_way_transmit(cw_way *way, cw_way_req *req, cw_err *err);
+
+/* ---- way_login.c ---- */
+
+bool cw_way_is_logged_in(const cw_way *way);
+/* Begin to log in unless that is under way; those who wait are told how it went. */
+void cw_way_log_in(cw_way *way);
+/* The service does not know us any more. False: it never did, a login would change nothing. */
+bool cw_way_log_out(cw_way *way, unsigned status);
+void cw_way_login_done(cw_way *way);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* way_login.c - what a service over HTTP wants first: a token of its authorization server, then
+ * the calls of the prelude, whose cookies are kept.
+ *
+ *     NONE ─► RUNS: token? ─► prelude* ─► DONE ─► NONE when it answers 401, or the token ends
+ *
+ * Each loop logs in for itself.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "source/way_int.h"
+
+#define TOKEN_MAX 16384u
+#define TOKEN_MS 300000u /* of one that does not say how long it is good */
+#define WHY_MAX 300u
+
+static void go_on(cw_way *way);
+
+static bool wants_token(const cw_way *way)
+{
+    return way->service->oauth_basic.n && cw_loop_now(way->loop) >= way->token_until;
+}
+
+bool cw_way_is_logged_in(const cw_way *way)
+{
+    const cw_service *s = way->service;
+    bool says_nothing = s->config.prelude.n == 0 && s->oauth_basic.n == 0;
+    return says_nothing || (way->login == CW_LOGIN_DONE && !wants_token(way));
+}
+
+bool cw_way_log_out(cw_way *way, unsigned status)
+{
+    const cw_service *s = way->service;
+    bool has_prelude = s->config.prelude.n && (status == 401 || status == 403);
+    bool has_token = s->oauth_basic.n && status == 401;
+    if (!has_prelude && !has_token)
+        return false;
+    if (way->login == CW_LOGIN_DONE) {
+        way->login = CW_LOGIN_NONE;
+        way->token_until = 0;
+    }
+    return true;
+}
+
+static void give_up(cw_way *way, const char *what, cw_str why)
+{
+    char text[WHY_MAX];
+    snprintf(text, sizeof text, "%s: %.*s", what, CW_STR_ARG(why));
+    way->login = CW_LOGIN_NONE;
+    cw_way_fail_waiting(way, CW_CLIENT_CONNECT, text);
+}
+
+/* ---- the token ---- */
+
+/* "Bearer TOKEN", and until when it is good. */
+static cw_code take_token(cw_way *way, cw_str body, cw_err *err)
+{
+    const cw_json *root;
+    cw_arena_reset(&way->scratch);
+    cw_code rc = cw_json_read(body, NULL, &way->scratch, &root, NULL, err);
+    if (rc)
+        return rc;
+    const cw_json *token = cw_json_get(root, CW_STR("access_token"));
+    const cw_json *life = cw_json_get(root, CW_STR("expires_in"));
+    uint64_t seconds = 0, ms = TOKEN_MS;
+    if (!cw_json_is(token, CW_JSON_STRING) || token->n == 0 || token->n > TOKEN_MAX)
+        return cw_fail(err, CW_PARAMS, "no access_token in the answer");
+    if (life && cw_json_to_u64(life, &seconds) && seconds < UINT32_MAX)
+        ms = seconds * 1000;
+    char *text = malloc(token->n + sizeof "Bearer ");
+    if (!text)
+        return cw_fail_nomem(err);
+    memcpy(text, "Bearer ", 7);
+    memcpy(text + 7, cw_json_text(token).p, token->n);
+    text[7 + token->n] = 0;
+    free(way->token);
+    way->token = text;
+    /* Renewed a little earlier than it ends: clocks differ, and a call takes its time. */
+    way->token_until = cw_loop_now(way->loop) + ms - ms / 10;
+    return CW_OK;
+}
+
+static void on_token(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
+{
+    cw_way *way = CW_CONTAINER(f, cw_way, fetch);
+    cw_err err = {0};
+    if (!answer) {
+        give_up(way, "token", cw_str_from(why));
+        return;
+    }
+    cw_code rc = answer->status == 200
+                     ? take_token(way, answer->body, &err)
+                     : cw_fail(&err, CW_IO, "the token endpoint answered %u", answer->status);
+    if (rc)
+        give_up(way, "token", cw_str_from(err.msg));
+    else
+        go_on(way);
+}
+
+static void ask_token(cw_way *way)
+{
+    const cw_service *s = way->service;
+    cw_err err = {0};
+    cw_code rc = way->fetcher ? CW_OK : cw_fetcher_new(way->loop, &way->fetcher, &err);
+    way->fetch = (cw_fetch){
+        .url = s->config.oauth.token_url,
+        .allow_private = true, /* it is named in the configuration */
+        .ca_file = s->config.tls.ca_file.n ? s->config.tls.ca_file.p : NULL,
+        .form = s->oauth_form,
+        .authorization = s->oauth_basic,
+        .on_done = on_token,
+    };
+    if (!rc)
+        rc = cw_fetcher_start(way->fetcher, &way->fetch, &err);
+    if (rc)
+        give_up(way, "token", cw_str_from(err.msg));
+}
+
+/* ---- the prelude ---- */
+
+static void keep_cookies(cw_way *way, const cw_client_answer *answer)
+{
+    char *copy = answer->cookies.n ? strndup(answer->cookies.p, answer->cookies.n) : NULL;
+    if (!copy)
+        return;
+    free(way->cookies);
+    way->cookies = copy;
+}
+
+static void on_prelude(cw_client_req *http, cw_client_end end, const cw_client_answer *answer,
+                       const char *why)
+{
+    cw_way *way = http->ctx;
+    cw_reply reply = {end, answer, why};
+    cw_outcome outcome;
+    cw_dialect_judge(&way->service->speech, way->service->config.name, way->prelude_id, &reply,
+                     &way->scratch, &outcome);
+    if (outcome.kind != CW_OUTCOME_RESULT) {
+        give_up(way, "login", outcome.message);
+        return;
+    }
+    keep_cookies(way, answer);
+    way->n_prelude++;
+    go_on(way);
+}
+
+static void say_prelude(cw_way *way)
+{
+    const cw_service *s = way->service;
+    const cw_config_prelude *p = &s->config.prelude.items[way->n_prelude];
+    cw_err err = {0};
+    cw_wire wire;
+    cw_arena_reset(&way->scratch);
+    cw_code rc = cw_wire_make(&s->speech, p->method, &way->scratch, &wire, &err);
+    if (!rc) {
+        way->prelude_id = cw_way_number(way);
+        cw_wire_write(&s->speech, &wire, way->prelude_id, p->params, way->prelude_room,
+                      way->prelude_body);
+        way->prelude = (cw_client_req){
+            .method = CW_HTTP_POST,
+            .body = way->prelude_body,
+            .n_body = CW_WIRE_PIECES,
+            .on_done = on_prelude,
+            .ctx = way,
+        };
+        rc = cw_client_send(way->client, &way->prelude, &err);
+    }
+    if (rc)
+        give_up(way, "login", cw_str_from(err.msg));
+}
+
+static void go_on(cw_way *way)
+{
+    if (wants_token(way)) {
+        ask_token(way);
+        return;
+    }
+    if (way->n_prelude < way->service->config.prelude.n) {
+        say_prelude(way);
+        return;
+    }
+    way->login = CW_LOGIN_DONE;
+    cw_way_send_waiting(way);
+}
+
+/* Not within the send that asked for it: that one must return before anybody is told. */
+static void on_later(cw_later *later)
+{
+    cw_way *way = CW_CONTAINER(later, cw_way, later);
+    way->n_prelude = 0;
+    go_on(way);
+}
+
+void cw_way_log_in(cw_way *way)
+{
+    if (way->login == CW_LOGIN_RUNS)
+        return;
+    way->login = CW_LOGIN_RUNS;
+    way->later.fn = on_later;
+    cw_loop_do_later(way->loop, &way->later);
+}
+
+void cw_way_login_done(cw_way *way)
+{
+    cw_loop_forget_later(&way->later);
+    cw_fetch_cancel(&way->fetch);
+    cw_fetcher_close(way->fetcher);
+    way->fetcher = NULL;
+    if (way->client && way->prelude.ctx)
+        cw_client_cancel(way->client, &way->prelude);
+}

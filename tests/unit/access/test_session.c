@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "../store/folder.h"
+
+#include <stdatomic.h>
+
+#include "access/secret.h"
+#include "access/session.h"
+#include "base/clock.h"
+#include "oom.h"
+
+/* The test is the loop: it runs it in turns while it waits. */
+static cw_loop loop;
+static cw_accounts *accounts;
+static cw_db *db;
+static cw_err err;
+static atomic_int changes;
+static const cw_session_rules hour = {.idle_ms = 3600000, .lifetime_ms = 7200000, .per_account = 5};
+
+static void on_status(void *ctx, const cw_err *problem)
+{
+    (void)ctx;
+    (void)problem;
+}
+
+static void on_change(void *ctx)
+{
+    (void)ctx;
+    atomic_fetch_add(&changes, 1);
+}
+
+static void add_account(const char *name, const char *password)
+{
+    char hash[CW_PASSWORD_HASH] = "";
+    int64_t id;
+    assert_int_equal(cw_password_hash(cw_str_from(password), hash, &err), CW_OK);
+    cw_account account = {.name = cw_str_from(name), .password = cw_str_from(hash)};
+    assert_int_equal(cw_db_add_account(db, &account, NULL, 0, &id, &err), CW_OK);
+}
+
+static int setup(void **state)
+{
+    if (folder_setup(state) || cw_loop_init(&loop, 64, &err))
+        return -1;
+    atomic_store(&changes, 0);
+    cw_accounts_opts opts = {
+        .path = path, .n_loops = 1, .on_status = on_status, .on_change = on_change};
+    cw_db_opts db_opts = {.path = path, .may_create = true, .busy_ms = 2000};
+    if (cw_secret_init(&err) || cw_db_open(&db_opts, &db, &err))
+        return -1;
+    add_account("alice", "s3cret");
+    if (cw_accounts_new(&opts, &accounts, &err))
+        return -1;
+    cw_accounts_set_sessions(accounts, &hour);
+    for (int i = 0; i < 5000 && !atomic_load(&changes); i++)
+        usleep(1000); /* until the database is open */
+    return atomic_load(&changes) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    cw_loop_end(&loop);
+    cw_loop_run(&loop);
+    cw_accounts_free(accounts);
+    cw_loop_done(&loop);
+    cw_db_close(db);
+    return folder_teardown(state);
+}
+
+/* ---- asking ---- */
+
+typedef struct visitor {
+    cw_login_waiter waiter;
+    cw_login login;
+    char name[64];
+    char session[CW_SESSION_LEN + 1];
+    bool has_waited;
+} visitor;
+
+static void keep(visitor *v, const cw_login *login)
+{
+    v->login = *login;
+    v->name[0] = v->session[0] = 0;
+    if (login->caller)
+        snprintf(v->name, sizeof v->name, "%.*s", CW_STR_ARG(cw_caller_name(login->caller)));
+    if (login->session)
+        snprintf(v->session, sizeof v->session, "%s", login->session);
+}
+
+static void on_login(cw_login_waiter *w, const cw_login *login)
+{
+    keep(CW_CONTAINER(w, visitor, waiter), login);
+}
+
+static cw_str peer_of(cw_login_waiter *w)
+{
+    (void)w;
+    return CW_STR("10.0.0.1");
+}
+
+static void turn(void)
+{
+    uv_run(&loop.uv, UV_RUN_NOWAIT);
+    usleep(1000);
+}
+
+static cw_login_status finish(visitor *v, cw_login login)
+{
+    keep(v, &login);
+    v->has_waited = login.status == CW_LOGIN_PENDING;
+    for (int i = 0; i < 20000 && v->login.status == CW_LOGIN_PENDING; i++)
+        turn();
+    assert_int_not_equal(v->login.status, CW_LOGIN_PENDING);
+    return v->login.status;
+}
+
+static visitor stranger(void)
+{
+    return (visitor){.waiter = {.peer = peer_of, .fn = on_login}};
+}
+
+static cw_login_status open_session(visitor *v, const char *name, const char *password,
+                                    const char *replaced)
+{
+    return finish(v, cw_session_open(accounts, &loop, cw_str_from(name), cw_str_from(password),
+                                     cw_str_from(replaced), &v->waiter));
+}
+
+static cw_login_status resume(visitor *v, const char *session)
+{
+    return finish(v, cw_session_resume(accounts, &loop, cw_str_from(session), &v->waiter));
+}
+
+static cw_login_status end(visitor *v, const char *session)
+{
+    return finish(v, cw_session_end(accounts, &loop, cw_str_from(session), &v->waiter));
+}
+
+/* ---- tests ---- */
+
+static void a_session_is_opened_resumed_remembered_and_ended(void **state)
+{
+    (void)state;
+    visitor v = stranger(), w = stranger();
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    assert_string_equal(v.name, "alice");
+    assert_true(cw_session_is_secret(cw_str_from(v.session)));
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
+    assert_string_equal(w.name, "alice");
+    assert_true(w.has_waited);
+    assert_false(w.login.is_remembered);
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
+    assert_false(w.has_waited);
+    assert_true(w.login.is_remembered);
+    assert_int_equal(end(&w, v.session), CW_LOGIN_OK);
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_WRONG);
+    assert_int_equal(end(&w, v.session), CW_LOGIN_OK);
+}
+
+static void threat_C10_each_login_has_a_session_of_its_own(void **state)
+{
+    (void)state;
+    visitor a = stranger(), b = stranger(), c = stranger();
+    assert_int_equal(open_session(&a, "alice", "s3cret", ""), CW_LOGIN_OK);
+    assert_int_equal(open_session(&b, "alice", "s3cret", ""), CW_LOGIN_OK);
+    assert_string_not_equal(a.session, b.session);
+    assert_int_equal(resume(&c, a.session), CW_LOGIN_OK);
+    assert_int_equal(open_session(&c, "alice", "s3cret", a.session), CW_LOGIN_OK);
+    assert_int_equal(resume(&c, a.session), CW_LOGIN_WRONG);
+    assert_int_equal(resume(&c, b.session), CW_LOGIN_OK);
+}
+
+static void what_is_no_login_opens_nothing(void **state)
+{
+    (void)state;
+    char text[CW_PASSWORD_MAX + 2];
+    visitor v = stranger();
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = 0;
+    assert_int_equal(open_session(&v, "alice", "wrong", ""), CW_LOGIN_WRONG);
+    assert_int_equal(open_session(&v, "nobody", "s3cret", ""), CW_LOGIN_WRONG);
+    assert_int_equal(open_session(&v, "a:b", "s3cret", ""), CW_LOGIN_WRONG);
+    assert_int_equal(open_session(&v, "", "", ""), CW_LOGIN_WRONG);
+    assert_int_equal(open_session(&v, "alice", text, ""), CW_LOGIN_WRONG);
+    assert_int_equal(v.session[0], 0);
+    assert_int_equal(resume(&v, ""), CW_LOGIN_WRONG);
+    assert_int_equal(resume(&v, "short"), CW_LOGIN_WRONG);
+    assert_int_equal(resume(&v, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"), CW_LOGIN_WRONG);
+    assert_int_equal(end(&v, "short"), CW_LOGIN_OK);
+}
+
+static void guesses_are_slowed_down_here_too(void **state)
+{
+    (void)state;
+    visitor v = stranger();
+    for (unsigned i = 0; i < CW_ACCOUNTS_FREE_FAILURES; i++)
+        assert_int_equal(open_session(&v, "alice", "wrong", ""), CW_LOGIN_WRONG);
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_TOO_MANY);
+    assert_true(v.login.retry_s >= 1);
+}
+
+/* The text of a session is nothing in a header, also when the loop remembers it. */
+static void a_session_is_no_authorization(void **state)
+{
+    (void)state;
+    visitor v = stranger(), w = stranger();
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
+    cw_str text = cw_str_from(v.session);
+    assert_int_equal(finish(&w, cw_accounts_login(accounts, &loop, text, &w.waiter)),
+                     CW_LOGIN_WRONG);
+}
+
+static void threat_C13_what_others_change_is_seen(void **state)
+{
+    (void)state;
+    visitor v = stranger(), w = stranger();
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
+    int seen = atomic_load(&changes);
+    assert_int_equal(cw_db_grant(db, CW_STR("alice"), CW_STR("editor"), true, &err), CW_OK);
+    for (int i = 0; i < 5000 && atomic_load(&changes) <= seen; i++)
+        turn();
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_WRONG);
+}
+
+static void new_rules_count_for_sessions_that_are_open(void **state)
+{
+    (void)state;
+    visitor v = stranger(), w = stranger();
+    cw_session_rules rules = hour;
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
+    usleep(20000);
+    rules.idle_ms = 10;
+    cw_accounts_set_sessions(accounts, &rules);
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_WRONG);
+    rules = hour;
+    rules.lifetime_ms = 10;
+    cw_accounts_set_sessions(accounts, &rules);
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_WRONG);
+    cw_accounts_set_sessions(accounts, &hour);
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
+    rules.per_account = 0;
+    cw_accounts_set_sessions(accounts, &rules);
+    assert_false(cw_session_is_on(accounts));
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_WRONG);
+    assert_int_equal(open_session(&w, "alice", "s3cret", ""), CW_LOGIN_WRONG);
+}
+
+static int64_t used;
+
+static cw_code note_used(const cw_session *session, void *ctx, cw_err *e)
+{
+    (void)ctx;
+    (void)e;
+    used = session->used;
+    return CW_OK;
+}
+
+static void use_is_written_down_now_and_then(void **state)
+{
+    (void)state;
+    visitor v = stranger(), w = stranger();
+    cw_session_rules rules = hour;
+    rules.idle_ms = 800;
+    cw_accounts_set_sessions(accounts, &rules);
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    assert_int_equal(cw_db_each_session(db, 0, note_used, NULL, &err), CW_OK);
+    int64_t first = used;
+    int64_t start = cw_clock_wall_ms();
+    while (cw_clock_wall_ms() - start < 1500) {
+        assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
+        usleep(5000);
+    }
+    assert_int_equal(cw_db_each_session(db, 0, note_used, NULL, &err), CW_OK);
+    assert_true(used > first + 1000);
+}
+
+static void a_visitor_may_leave(void **state)
+{
+    (void)state;
+    visitor v = stranger();
+    cw_login login =
+        cw_session_open(accounts, &loop, CW_STR("alice"), CW_STR("s3cret"), CW_STR(""), &v.waiter);
+    assert_int_equal(login.status, CW_LOGIN_PENDING);
+    cw_login_cancel(&v.waiter);
+    visitor w = stranger();
+    assert_int_equal(open_session(&w, "alice", "s3cret", ""), CW_LOGIN_OK);
+    assert_int_equal(v.login.status, CW_LOGIN_OK); /* zero: it was never told */
+    assert_int_equal(v.session[0], 0);
+}
+
+static void a_proof_is_of_one_secret(void **state)
+{
+    (void)state;
+    char one[CW_SESSION_LEN + 1], two[CW_SESSION_LEN + 1], proof[CW_SESSION_LEN + 1];
+    assert_int_equal(cw_session_secret(one, &err), CW_OK);
+    assert_int_equal(cw_session_secret(two, &err), CW_OK);
+    assert_string_not_equal(one, two);
+    cw_session_proof(cw_str_from(one), proof);
+    assert_string_not_equal(one, proof);
+    assert_true(cw_session_proves(cw_str_from(one), cw_str_from(proof)));
+    assert_false(cw_session_proves(cw_str_from(two), cw_str_from(proof)));
+    assert_false(cw_session_proves(cw_str_from(one), cw_str_make(proof, CW_SESSION_LEN - 1)));
+    assert_false(cw_session_proves(cw_str_from(one), (cw_str){NULL, 0}));
+    assert_true(cw_session_is_secret(cw_str_from(one)));
+    assert_false(cw_session_is_secret(cw_str_make(one, CW_SESSION_LEN - 1)));
+    assert_false(cw_session_is_secret((cw_str){NULL, 0}));
+    one[5] = '=';
+    assert_false(cw_session_is_secret(cw_str_from(one)));
+}
+
+static char known[CW_SESSION_LEN + 1];
+
+static void resume_once(void *ctx)
+{
+    visitor v = stranger();
+    (void)ctx;
+    cw_accounts_set_sessions(accounts, &hour); /* forget it */
+    cw_login_status status = resume(&v, known);
+    assert_true(status == CW_LOGIN_OK || (oom_was_hit() && status == CW_LOGIN_UNAVAILABLE));
+}
+
+/* Of the live allocations one may differ: the loop remembers the caller of the last success. */
+static void resuming_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    visitor v = stranger();
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    memcpy(known, v.session, sizeof known);
+    assert_int_equal(resume(&v, known), CW_LOGIN_OK);
+    assert_true(oom_each(resume_once, NULL) >= 3);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(a_session_is_opened_resumed_remembered_and_ended),
+        T(threat_C10_each_login_has_a_session_of_its_own),
+        T(what_is_no_login_opens_nothing),
+        T(guesses_are_slowed_down_here_too),
+        T(a_session_is_no_authorization),
+        T(threat_C13_what_others_change_is_seen),
+        T(new_rules_count_for_sessions_that_are_open),
+        T(use_is_written_down_now_and_then),
+        T(a_visitor_may_leave),
+        T(a_proof_is_of_one_secret),
+        T(resuming_survives_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

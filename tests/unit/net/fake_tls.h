@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fake_tls.h - TLS for fake_server.h, and certificates to go with it.
+ *
+ *     fake_start_tls(&s, scripts, n);            a good certificate for 127.0.0.1 and localhost
+ *     opts.tls.ca_file = fake_tls_ca();          the authority that it is of
+ *
+ *     fake_issue(&(fake_wish){.names = "DNS:other.example"}, &id);     others
+ *     fake_start_with(&s, NULL, &fake_tls_wire, fake_tls_context(&id), scripts, n);
+ *
+ * Made when first asked for; the files are removed when the program ends.
+ */
+#ifndef CW_TESTS_FAKE_TLS_H
+#define CW_TESTS_FAKE_TLS_H
+
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <signal.h>
+
+#include "fake_server.h"
+
+#define FAKE_DAY 86400L
+
+typedef struct fake_identity {
+    EVP_PKEY *key;
+    X509 *certificate;
+} fake_identity;
+
+typedef struct fake_wish {
+    const char *names;           /* subjectAltName; NULL: an authority */
+    const fake_identity *issuer; /* NULL: signed by itself */
+    long from, until;            /* seconds from now; 0, 0: a day around now */
+} fake_wish;
+
+static struct {
+    char folder[64];
+    char ca[96], certificate[96], key[96]; /* the latter of a client */
+    fake_identity authority, server, client;
+    SSL_CTX *context;
+} fake_pki;
+
+static inline void fake_extend(X509 *x, const X509 *issuer, int nid, const char *value)
+{
+    X509V3_CTX ctx;
+    X509V3_set_ctx(&ctx, (X509 *)(uintptr_t)issuer, x, NULL, NULL, 0);
+    X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
+    assert_non_null(e);
+    assert_true(X509_add_ext(x, e, -1));
+    X509_EXTENSION_free(e);
+}
+
+static inline void fake_issue(const fake_wish *wish, fake_identity *ret)
+{
+    static long serial;
+    X509 *x = X509_new();
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    const fake_identity *issuer = wish->issuer ? wish->issuer : ret;
+    *ret = (fake_identity){key, x};
+    assert_true(x && key);
+    X509_set_version(x, X509_VERSION_3);
+    ASN1_INTEGER_set(X509_get_serialNumber(x), ++serial);
+    X509_gmtime_adj(X509_getm_notBefore(x), wish->until ? wish->from : -FAKE_DAY);
+    X509_gmtime_adj(X509_getm_notAfter(x), wish->until ? wish->until : FAKE_DAY);
+    X509_set_pubkey(x, key);
+    char name[32];
+    snprintf(name, sizeof name, "test %ld", serial);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC,
+                               (const unsigned char *)name, -1, -1, 0);
+    X509_set_issuer_name(x, X509_get_subject_name(issuer->certificate));
+    fake_extend(x, issuer->certificate, NID_basic_constraints,
+                wish->names ? "CA:FALSE" : "critical,CA:TRUE");
+    if (wish->names)
+        fake_extend(x, issuer->certificate, NID_subject_alt_name, wish->names);
+    assert_true(X509_sign(x, issuer->key, EVP_sha256()) > 0);
+}
+
+static inline void fake_forget(fake_identity *id)
+{
+    X509_free(id->certificate);
+    EVP_PKEY_free(id->key);
+    *id = (fake_identity){0};
+}
+
+static inline SSL_CTX *fake_tls_context(const fake_identity *id)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    assert_non_null(context);
+    assert_true(SSL_CTX_use_certificate(context, id->certificate) > 0);
+    assert_true(SSL_CTX_use_PrivateKey(context, id->key) > 0);
+    return context;
+}
+
+static inline void fake_tls_gone(void)
+{
+    unlink(fake_pki.ca);
+    unlink(fake_pki.certificate);
+    unlink(fake_pki.key);
+    rmdir(fake_pki.folder);
+    fake_forget(&fake_pki.authority);
+    fake_forget(&fake_pki.server);
+    fake_forget(&fake_pki.client);
+    SSL_CTX_free(fake_pki.context);
+}
+
+static inline FILE *fake_create(char *path, size_t size, const char *name)
+{
+    snprintf(path, size, "%s/%s", fake_pki.folder, name);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    return f;
+}
+
+static inline void fake_tls_ready(void)
+{
+    if (fake_pki.context)
+        return;
+    snprintf(fake_pki.folder, sizeof fake_pki.folder, "%s/cw-tls-XXXXXX", P_tmpdir);
+    assert_non_null(mkdtemp(fake_pki.folder));
+    fake_issue(&(fake_wish){0}, &fake_pki.authority);
+    fake_issue(&(fake_wish){.names = "IP:127.0.0.1,DNS:localhost", .issuer = &fake_pki.authority},
+               &fake_pki.server);
+    fake_issue(&(fake_wish){.names = "DNS:client", .issuer = &fake_pki.authority},
+               &fake_pki.client);
+    FILE *f = fake_create(fake_pki.ca, sizeof fake_pki.ca, "ca.pem");
+    assert_true(PEM_write_X509(f, fake_pki.authority.certificate));
+    fclose(f);
+    f = fake_create(fake_pki.certificate, sizeof fake_pki.certificate, "client.pem");
+    assert_true(PEM_write_X509(f, fake_pki.client.certificate));
+    fclose(f);
+    f = fake_create(fake_pki.key, sizeof fake_pki.key, "client.key");
+    assert_true(PEM_write_PrivateKey(f, fake_pki.client.key, NULL, NULL, 0, NULL, NULL));
+    fclose(f);
+    fake_pki.context = fake_tls_context(&fake_pki.server);
+    atexit(fake_tls_gone);
+}
+
+static inline const char *fake_tls_ca(void)
+{
+    fake_tls_ready();
+    return fake_pki.ca;
+}
+
+/* ---- the wire ---- */
+
+static inline bool fake_tls_open(struct fake_conn *c)
+{
+    /* OpenSSL writes without MSG_NOSIGNAL. Only here: the client must not raise one. */
+    sigset_t pipe_only;
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, NULL);
+    SSL *tls = SSL_new(c->server->wire_ctx);
+    if (!tls || !SSL_set_fd(tls, c->fd) || SSL_accept(tls) <= 0) {
+        SSL_free(tls);
+        return false;
+    }
+    atomic_fetch_add(&c->server->handshakes, 1);
+    atomic_fetch_add(&c->server->resumed, SSL_session_reused(tls) ? 1 : 0);
+    c->tls = tls;
+    return true;
+}
+
+static inline ssize_t fake_tls_recv(const struct fake_conn *c, void *p, size_t n)
+{
+    return SSL_read(c->tls, p, (int)n);
+}
+
+static inline ssize_t fake_tls_send(const struct fake_conn *c, const void *p, size_t n)
+{
+    return SSL_write(c->tls, p, (int)n);
+}
+
+static inline bool fake_tls_has_more(const struct fake_conn *c)
+{
+    return SSL_pending(c->tls) > 0;
+}
+
+static inline void fake_tls_close(struct fake_conn *c, bool politely)
+{
+    if (politely)
+        SSL_shutdown(c->tls);
+    SSL_free(c->tls);
+}
+
+static const fake_wire fake_tls_wire = {
+    fake_tls_open, fake_tls_recv, fake_tls_send, fake_tls_has_more, fake_tls_close,
+};
+
+static inline void fake_start_tls(fake_server *s, const fake_step *const *scripts, size_t n)
+{
+    fake_tls_ready();
+    fake_start_with(s, NULL, &fake_tls_wire, fake_pki.context, scripts, n);
+}
+
+#endif
