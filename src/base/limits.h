@@ -73,7 +73,11 @@
 
 /* Remote sources (sources[].* in config) */
 #define CW_REMOTE_CALL_MS 30000u
+#define CW_REMOTE_CONNECT_MS 5000u
 #define CW_REMOTE_MAX_CONNECTIONS 64u /* per loop */
+#define CW_REMOTE_MAX_QUEUE 1024u     /* calls that wait, likewise */
+#define CW_REMOTE_RETRIES 1u
+#define CW_REMOTE_REFRESH_MS (10u * 60u * 1000u)
 
 /* Configuration files */
 #define CW_CONFIG_MAX_BYTES (1024u * 1024u)

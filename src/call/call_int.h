@@ -30,7 +30,7 @@ typedef struct cw_call_limit {
     cw_deadline_list list;
     struct cw_call_limit *next;
     uint32_t ms;
-    uint32_t refs; /* sources in use that have this limit */
+    uint32_t refs; /* sources in use that have this limit, and calls with one of their own */
 } cw_call_limit;
 
 /* A source that this loop has called, until it is retired and nothing runs: who must be swept when
@@ -65,6 +65,7 @@ struct cw_exchange {
     cw_view *view; /* a reference */
     const cw_entry *entry;
     cw_used *used;
+    cw_call_limit *limit;    /* where the method's is not that of its source; or NULL */
     const cw_schema *output; /* of the result, or NULL; lives as long as the view */
     cw_sink *waiter;         /* NULL: nobody listens */
     cw_deadline deadline;
@@ -175,6 +176,9 @@ CW_MUST_USE cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, c
 /* The entry of a source, made when it is not there; one more call runs. NULL without memory. */
 cw_used *cw_used_enter(cw_bridge_loop *bl, cw_source *source);
 void cw_used_leave(cw_bridge_loop *bl, cw_used *used);
+/* The list of a time limit, made when it is not there. NULL without memory. */
+cw_call_limit *cw_limit_enter(cw_bridge_loop *bl, uint32_t ms);
+void cw_limit_leave(cw_bridge_loop *bl, cw_call_limit *limit);
 /* Forget retired sources on which nothing runs. */
 void cw_used_tidy(cw_bridge_loop *bl);
 void cw_used_done(cw_bridge_loop *bl);

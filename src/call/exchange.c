@@ -73,8 +73,11 @@ void cw_exchange_put(cw_exchange *ex)
     cw_bridge_loop *bl = ex->bl;
     cw_deadline_clear(&ex->deadline);
     cw_arena_reset(&ex->arena);
+    if (ex->limit)
+        cw_limit_leave(bl, ex->limit);
     if (ex->used)
         cw_used_leave(bl, ex->used);
+    ex->limit = NULL;
     cw_view_unref(ex->view);
     ex->used = NULL;
     ex->view = NULL;
@@ -147,12 +150,18 @@ void cw_exchange_cancel(cw_exchange *ex)
     cw_exchange_put(ex);
 }
 
+/* Its own where the method has one, else that of its source. */
+static cw_call_limit *limit_of(const cw_exchange *ex)
+{
+    return ex->limit ? ex->limit : ex->used->limit;
+}
+
 void cw_exchange_on_deadline(cw_deadline *d)
 {
     cw_exchange *ex = CW_CONTAINER(d, cw_exchange, deadline);
     cw_source *source = ex->used->source;
     cw_err text;
-    cw_fail(&text, CW_TIMEOUT, "The call took longer than %g s.", source->call_ms / 1000.0);
+    cw_fail(&text, CW_TIMEOUT, "The call took longer than %g s.", limit_of(ex)->ms / 1000.0);
     source->ops->cancel(source, &ex->call);
     finish(ex, &(cw_outcome){.kind = CW_OUTCOME_FAILED,
                              .fault = CW_FAULT_TIMEOUT,
@@ -238,6 +247,16 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     finish(ex, &refused);
 }
 
+static cw_code enter_limit(cw_exchange *ex, cw_fault *fault, cw_err *err)
+{
+    uint32_t ms = ex->call.method->call_ms;
+    if (ms == 0 || ms == ex->used->source->call_ms)
+        return CW_OK;
+    ex->limit = cw_limit_enter(ex->bl, ms);
+    *fault = CW_FAULT_NOMEM;
+    return ex->limit ? CW_OK : cw_fail_nomem(err);
+}
+
 cw_code cw_exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault, cw_err *err)
 {
     static const cw_sink_ops ops = {on_progress, on_log, on_done};
@@ -249,7 +268,9 @@ cw_code cw_exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault,
     ex->call.loop = bl->loop;
     ex->call.op = NULL;
     *ret = (cw_call_handle){ex->slot, ex->generation};
-    cw_code rc = source->ops->start(source, &ex->call, fault, err);
+    cw_code rc = enter_limit(ex, fault, err);
+    if (!rc)
+        rc = source->ops->start(source, &ex->call, fault, err);
     if (rc) {
         cw_exchange_put(ex);
         *ret = (cw_call_handle){0};
@@ -258,7 +279,7 @@ cw_code cw_exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault,
     ex->state = CW_EXCHANGE_RUNNING;
     if (ex->was_left)
         cw_exchange_cancel(ex);
-    else if (source->call_ms)
-        cw_loop_set_deadline(bl->loop, &ex->deadline, &ex->used->limit->list);
+    else if (limit_of(ex)->ms)
+        cw_loop_set_deadline(bl->loop, &ex->deadline, &limit_of(ex)->list);
     return CW_OK;
 }

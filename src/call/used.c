@@ -3,7 +3,7 @@
 
 #include "call/call_int.h"
 
-static void leave_limit(cw_bridge_loop *bl, cw_call_limit *limit)
+void cw_limit_leave(cw_bridge_loop *bl, cw_call_limit *limit)
 {
     if (--limit->refs)
         return;
@@ -15,7 +15,7 @@ static void leave_limit(cw_bridge_loop *bl, cw_call_limit *limit)
     free(limit);
 }
 
-static cw_call_limit *enter_limit(cw_bridge_loop *bl, uint32_t ms)
+cw_call_limit *cw_limit_enter(cw_bridge_loop *bl, uint32_t ms)
 {
     cw_call_limit *limit = bl->limits;
     while (limit && limit->ms != ms)
@@ -37,7 +37,7 @@ static cw_call_limit *enter_limit(cw_bridge_loop *bl, uint32_t ms)
 static cw_used *make(cw_bridge_loop *bl, cw_source *source)
 {
     cw_used *used = calloc(1, sizeof *used);
-    cw_call_limit *limit = used ? enter_limit(bl, source->call_ms) : NULL;
+    cw_call_limit *limit = used ? cw_limit_enter(bl, source->call_ms) : NULL;
     if (!limit) {
         free(used);
         return NULL;
@@ -51,7 +51,7 @@ static void drop(cw_bridge_loop *bl, cw_used **at)
 {
     cw_used *used = *at;
     *at = used->next;
-    leave_limit(bl, used->limit);
+    cw_limit_leave(bl, used->limit);
     cw_source_unref(used->source);
     free(used);
 }

@@ -502,6 +502,7 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
         .publish = on_snapshot,
         .settled = on_settled,
         .news = cw_bridge_news(b->bridge),
+        .health = &b->health,
         .ctx = b,
     };
     return cw_sources_new(&opts, &b->sources, err);
@@ -515,6 +516,7 @@ void cw_backend_set_account(cw_backend *b, const char *name)
 void cw_backend_set_looking(cw_backend *b)
 {
     b->is_looking = true;
+    cw_sources_set_quiet(b->sources);
 }
 
 void cw_backend_set_owner(cw_backend *b)

@@ -31,6 +31,7 @@ typedef struct cw_backend {
     cw_mcp *mcp;     /* the door for MCP clients */
     cw_audit *audit; /* may be switched off */
     cw_sources *sources;
+    cw_sources_health health; /* of the services */
     cw_snapshot *snapshot; /* published last; NULL: none yet */
     cw_accounts *accounts; /* NULL: nobody can log in */
     bool has_store;        /* with a database */

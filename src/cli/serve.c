@@ -28,6 +28,7 @@ typedef struct service {
     cw_cli_texts listen;
     cw_config *config;
     cw_router router;
+    cw_health health;
     cw_server *server;
     cw_backend backend;
     cw_resource resource;
@@ -278,7 +279,9 @@ static cw_code open_listeners(service *sv, cw_err *err)
 
 static cw_code add_routes(service *sv, cw_err *err)
 {
-    cw_code rc = cw_health_add_routes(&sv->router, sv->backend.audit);
+    sv->health = (cw_health){sv->backend.audit, &sv->backend.health.ready,
+                             &sv->backend.health.stale, &sv->backend.health.down};
+    cw_code rc = cw_health_add_routes(&sv->router, &sv->health);
     if (!rc)
         rc = cw_jsonrpc_add_routes(&sv->router, sv->backend.bridge);
     if (!rc)

@@ -235,6 +235,8 @@ static int print_loaded(gatherer *g, cw_config *config, const char *host, bool w
     if (!rc)
         rc = cw_sources_new(&opts, &sources, &err);
     if (!rc)
+        cw_sources_set_quiet(sources);
+    if (!rc)
         rc = run_sources(g, config, sources, &err);
     int code = rc ? cw_cli_failure("%s", err.msg) : print_template(g->snapshot, with_contexts);
     cw_sources_free(sources);

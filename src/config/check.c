@@ -94,6 +94,11 @@ static cw_yaml_pos locate(const cw_checker *c, const cw_json *at)
     return c->doc && at ? cw_yaml_locate(c->doc, at) : (cw_yaml_pos){0};
 }
 
+uint32_t cw_check_line(const cw_checker *c, const cw_json *v)
+{
+    return locate(c, v).line;
+}
+
 static void begin(cw_checker *c, const cw_place *place, cw_yaml_pos pos, cw_buf *line)
 {
     cw_buf_init(line, PROBLEM_MAX_BYTES);
@@ -175,6 +180,25 @@ cw_code cw_check_syntax(cw_checker *c, cw_yaml_pos pos, const char *message)
     begin(c, NULL, pos, &line);
     cw_buf_add(&line, cw_str_from(message));
     return keep(c, pos, &line);
+}
+
+cw_code cw_check_read(cw_checker *c, cw_str text, cw_arena *arena, cw_yaml *ret)
+{
+    cw_yaml_pos pos;
+    cw_err syntax = {0};
+    cw_code rc = cw_yaml_read(text, arena, ret, &pos, &syntax);
+    if (rc != CW_PARSE && rc != CW_LIMIT)
+        return rc ? cw_fail(c->err, rc, "%s", syntax.msg) : CW_OK;
+    rc = cw_check_syntax(c, pos, syntax.msg);
+    return rc ? rc : CW_CONFIG;
+}
+
+cw_code cw_check_fail(const cw_config_problems *problems, cw_err *err)
+{
+    if (problems->total == 1)
+        return cw_fail(err, CW_CONFIG, "%s", problems->items[0].text);
+    return cw_fail(err, CW_CONFIG, "%.160s (and %zu more)", problems->items[0].text,
+                   problems->total - 1);
 }
 
 cw_code cw_check_copy(cw_checker *c, cw_str text, cw_str *ret)

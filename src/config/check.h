@@ -10,13 +10,19 @@
 #ifndef CW_CONFIG_CHECK_H
 #define CW_CONFIG_CHECK_H
 
+#include "base/limits.h"
 #include "config/config.h"
 #include "config/yaml.h"
 
+/* A document is gone when what it fills is made. The densest YAML ("[a: b,a: b") was measured to
+ * need 30 times its size. */
+#define CW_CHECK_DOCUMENT_BYTES (64u * CW_CONFIG_MAX_BYTES)
+
 typedef struct cw_checker {
-    const char *file;   /* as the user named it; NULL: no file */
-    const cw_yaml *doc; /* NULL: values do not come from a file */
-    cw_arena *arena;    /* of the configuration that is being filled */
+    const char *file;          /* as the user named it; NULL: no file */
+    const cw_yaml *doc;        /* NULL: values do not come from a file */
+    const struct cw_key *root; /* where a misplaced key may belong; NULL: nobody knows */
+    cw_arena *arena;           /* of the configuration that is being filled */
     cw_config_problems *problems;
     cw_err *err;
 } cw_checker;
@@ -38,6 +44,15 @@ CW_MUST_USE cw_code cw_check_expected(cw_checker *c, const cw_place *place, cons
                                       const char *expected, const char *why);
 /* The same at a known position and without a path: a text that is no document at all. */
 CW_MUST_USE cw_code cw_check_syntax(cw_checker *c, cw_yaml_pos pos, const char *message);
+
+/* The text as a document in `arena`, which may be as large as CW_CHECK_DOCUMENT_BYTES: a mistake in
+ * the syntax is reported, CW_CONFIG. */
+CW_MUST_USE cw_code cw_check_read(cw_checker *c, cw_str text, cw_arena *arena, cw_yaml *ret);
+/* CW_CONFIG with the first problem and the number of the others. */
+cw_code cw_check_fail(const cw_config_problems *problems, cw_err *err);
+
+/* The line of a value, 0 when there is no file. */
+uint32_t cw_check_line(const cw_checker *c, const cw_json *v);
 
 /* A copy of a path in the arena, absolute: a relative one is taken from the folder of the file, or
  * from the current one. Fails with CW_IO when the current folder is gone. */

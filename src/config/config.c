@@ -10,9 +10,6 @@
 #include "config/quote.h"
 #include "config/rules.h"
 
-/* The document is gone when the configuration is made. The densest YAML ("[a: b,a: b") was measured
- * to need 30 times its size. */
-#define DOCUMENT_MAX_BYTES (64u * CW_CONFIG_MAX_BYTES)
 #define ARENA_MAX_BYTES (16u * CW_CONFIG_MAX_BYTES)
 
 /* A configuration as it is allocated: the struct that everyone sees comes first. */
@@ -31,18 +28,6 @@ static loaded *new_loaded(void)
     atomic_init(&l->refs, 1);
     cw_arena_init(&l->arena, ARENA_MAX_BYTES);
     return l;
-}
-
-/* A mistake in the syntax is a problem like any other; not having memory is none. */
-static cw_code read_document(cw_checker *c, cw_str text, cw_arena *arena, cw_yaml *doc)
-{
-    cw_yaml_pos pos;
-    cw_err syntax = {0};
-    cw_code rc = cw_yaml_read(text, arena, doc, &pos, &syntax);
-    if (rc != CW_PARSE && rc != CW_LIMIT)
-        return rc ? cw_fail(c->err, rc, "%s", syntax.msg) : CW_OK;
-    rc = cw_check_syntax(c, pos, syntax.msg);
-    return rc ? rc : CW_CONFIG;
 }
 
 /* The addresses of the command line in place of those of the file. */
@@ -82,15 +67,6 @@ static cw_code fill(cw_checker *c, const cw_config_source *source, cw_config *co
     return rc;
 }
 
-/* CW_CONFIG with the first problem and the number of the others. */
-static cw_code fail_problems(const cw_config_problems *problems, cw_err *err)
-{
-    if (problems->total == 1)
-        return cw_fail(err, CW_CONFIG, "%s", problems->items[0].text);
-    return cw_fail(err, CW_CONFIG, "%.160s (and %zu more)", problems->items[0].text,
-                   problems->total - 1);
-}
-
 /* `text.p` NULL: no file. */
 static cw_code build(cw_str text, const char *name, const cw_config_source *source,
                      cw_config **ret_config, cw_config_problems *problems, cw_err *err)
@@ -99,18 +75,22 @@ static cw_code build(cw_str text, const char *name, const cw_config_source *sour
     if (!l)
         return cw_fail_nomem(err);
     cw_arena arena;
-    cw_arena_init(&arena, DOCUMENT_MAX_BYTES);
-    cw_checker c = {.file = name, .arena = &l->arena, .problems = problems, .err = err};
+    cw_arena_init(&arena, CW_CHECK_DOCUMENT_BYTES);
+    cw_checker c = {.file = name,
+                    .root = &cw_config_root,
+                    .arena = &l->arena,
+                    .problems = problems,
+                    .err = err};
     cw_yaml doc;
     cw_code rc = CW_OK;
     if (text.p) {
-        rc = read_document(&c, text, &arena, &doc);
+        rc = cw_check_read(&c, text, &arena, &doc);
         c.doc = &doc;
     }
     if (!rc)
         rc = fill(&c, source, &l->config);
     if (rc == CW_CONFIG || (!rc && problems->total))
-        rc = fail_problems(problems, err);
+        rc = cw_check_fail(problems, err);
     cw_arena_done(&arena);
     if (rc) {
         cw_config_unref(&l->config);

@@ -16,8 +16,7 @@
 #define MAX_CALLS 1000000u
 #define MAX_SOURCES 100u
 #define MAX_CLIENTS 100u
-#define MAX_LIMITED 100u   /* tools or sources with ceilings of their own */
-#define MAX_METHODS 10000u /* of one source, as source/openrpc.h */
+#define MAX_LIMITED 100u /* tools or sources with ceilings of their own */
 #define MAX_ROLES 100u
 #define MAX_ISSUERS 16u /* CW_ISSUERS_MAX of access */
 #define MAX_AUDIENCES 64u
@@ -37,14 +36,6 @@ static const cw_config_listener default_listeners[] = {
 };
 static const cw_config_listener default_listener = {0};
 static const cw_config_client default_client = {.name = CW_STR_INIT("")};
-static const cw_config_remote default_remote = {
-    .name = CW_STR_INIT(""),
-    .url = CW_STR_INIT(""),
-    .openrpc = CW_STR_INIT(""),
-    .prefix = CW_STR_INIT(""),
-    .timeout_ms = CW_REMOTE_CALL_MS,
-    .connections = CW_REMOTE_MAX_CONNECTIONS,
-};
 static const cw_str default_algorithms[] = {
     CW_STR_INIT("RS256"), CW_STR_INIT("PS256"), CW_STR_INIT("ES256"),
     CW_STR_INIT("ES384"), CW_STR_INIT("EdDSA"),
@@ -59,13 +50,6 @@ static const cw_config_issuer default_issuer = {
     .client_secret_file = CW_STR_INIT(""),
     .ca_file = CW_STR_INIT(""),
     .leeway_ms = CW_TOKEN_LEEWAY_MS,
-};
-static const cw_config_overlay default_overlay = {
-    .method = CW_STR_INIT(""),
-    .tool = true,
-    .title = CW_STR_INIT(""),
-    .description = CW_STR_INIT(""),
-    .annotations = CW_STR_INIT(""),
 };
 static const cw_str loopback_names[] = {
     CW_STR_INIT("localhost"),
@@ -131,6 +115,7 @@ const cw_config cw_config_defaults = {
                          .lifetime_ms = CW_LOGIN_LIFETIME_MS,
                          .sessions = CW_LOGIN_SESSIONS}},
     .schema = {.default_draft = CW_SCHEMA_2020_12, .assert_formats = true},
+    .state = {.folder = CW_STR_INIT(""), .lock = CW_STR_INIT("")},
     .translations = {.folder = CW_STR_INIT(""),
                      .initial = CW_STR_INIT("en"),
                      .original = CW_STR_INIT("en"),
@@ -188,32 +173,6 @@ static const cw_choice unknown_arguments[] = {
     {0},
 };
 
-/* Texts for people may have several lines. */
-static bool is_prose(cw_str text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-        if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7F)
-            return false;
-    }
-    return true;
-}
-
-/* RFC 6749, 3.3. */
-static bool is_scope(cw_str text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.p[i];
-        if (c <= ' ' || c >= 0x7F || c == '"' || c == '\\')
-            return false;
-    }
-    return text.n > 0;
-}
-
-#define SCOPE_PATTERN "^[!#-\\[\\]-~]+$"
-#define LINE_PATTERN "^[^\\u0000-\\u001f\\u007f]*$"
-#define LINE_EXPECTED "a text without control characters"
-#define PROSE_PATTERN "^[^\\u0000-\\u0008\\u000b-\\u001f\\u007f]*$"
 #define PERMISSIONS                                                                                \
     .max = MAX_NAMES, .is_valid = cw_check_is_clean,                                               \
     .expected = "a permission such as \"access content\"", .pattern = CW_NAMES_CLEAN_PATTERN
@@ -364,7 +323,7 @@ static const cw_key translations_keys[] = {
 static const cw_key client_keys[] = {
     {"name", &cw_type_text, "What they call themselves; * stands for any text",
      AT(cw_config_client, name), .is_required = true, .is_valid = cw_check_is_clean,
-     .expected = LINE_EXPECTED, .pattern = LINE_PATTERN},
+     .expected = CW_NAMES_LINE_EXPECTED, .pattern = CW_NAMES_LINE_PATTERN},
     {"names", &cw_type_enum, "Names of tools as they see them", AT(cw_config_client, names),
      .choices = tool_names},
     {"inline_refs", &cw_type_bool, "Show them schemas without \"$ref\"",
@@ -399,7 +358,8 @@ static const cw_key mcp_keys[] = {
      FIELD(mcp.name), .is_valid = cw_names_is_server,
      .expected = "a name such as \"org.example/tools\"", .pattern = CW_NAMES_SERVER_PATTERN},
     {"title", &cw_type_text, "Name of this server for people", FIELD(mcp.title),
-     .is_valid = cw_check_is_clean, .expected = LINE_EXPECTED, .pattern = LINE_PATTERN},
+     .is_valid = cw_check_is_clean, .expected = CW_NAMES_LINE_EXPECTED,
+     .pattern = CW_NAMES_LINE_PATTERN},
     {"description", &cw_type_text, "What this server is for, in at most 100 characters",
      FIELD(mcp.description), .is_valid = cw_names_is_summary,
      .expected = "a line of 1 to 100 characters", .pattern = CW_NAMES_SUMMARY_PATTERN},
@@ -456,8 +416,8 @@ static const cw_key issuer_keys[] = {
      "Where it is asked about opaque tokens; null is what its metadata says",
      AT(cw_config_issuer, introspection), ISSUER_URL},
     {"client_id", &cw_type_text, "Who asks about opaque tokens; null: they are refused",
-     AT(cw_config_issuer, client_id), .is_valid = cw_check_is_clean, .expected = LINE_EXPECTED,
-     .pattern = LINE_PATTERN},
+     AT(cw_config_issuer, client_id), .is_valid = cw_check_is_clean,
+     .expected = CW_NAMES_LINE_EXPECTED, .pattern = CW_NAMES_LINE_PATTERN},
     {"client_secret_file", &cw_type_path, "File with the password for that",
      AT(cw_config_issuer, client_secret_file)},
     {"ca_file", &cw_type_path, "PEM file with who may vouch for its host; null: the system's",
@@ -499,8 +459,8 @@ static const cw_key access_keys[] = {
      FIELD(access.clear_text_passwords)},
     {"scopes", &cw_type_scopes,
      "Scopes of your own tools; others are thought to be typing errors, and warned of",
-     FIELD(access.scopes), .max = MAX_NAMES, .is_valid = is_scope,
-     .expected = "a scope such as \"content:read\"", .pattern = SCOPE_PATTERN},
+     FIELD(access.scopes), .max = MAX_NAMES, .is_valid = cw_names_is_scope,
+     .expected = CW_NAMES_SCOPE_EXPECTED, .pattern = CW_NAMES_SCOPE_PATTERN},
     {"advertised_scopes", &cw_type_enum,
      "Scopes in the metadata: of all tools, or of those that everybody sees",
      FIELD(access.shows_all_scopes), .choices = shown_scopes},
@@ -512,62 +472,20 @@ static const cw_key access_keys[] = {
     {0},
 };
 
-static const cw_choice visibilities[] = {
-    {"challenge", false},
-    {"hide", true},
-    {0},
-};
-
-static const cw_key overlay_keys[] = {
-    {"method", &cw_type_text, "Its name in the service", AT(cw_config_overlay, method),
-     .is_required = true, .is_valid = cw_check_is_clean,
-     .expected = "the name of a method such as \"user.get\"", .pattern = CW_NAMES_CLEAN_PATTERN},
-    {"tool", &cw_type_bool, "Show it as a tool", AT(cw_config_overlay, tool)},
-    {"rpc", &cw_type_bool, "Let it be called on /jsonrpc when it is no tool",
-     AT(cw_config_overlay, rpc)},
-    {"title", &cw_type_text, "Title of the tool", AT(cw_config_overlay, title),
-     .is_valid = cw_check_is_clean, .expected = LINE_EXPECTED, .pattern = LINE_PATTERN},
-    {"description", &cw_type_text, "Description of the tool; null is the document's",
-     AT(cw_config_overlay, description), .is_valid = is_prose,
-     .expected = "a text without control characters but line breaks and tabs",
-     .pattern = PROSE_PATTERN},
-    {"annotations", &cw_type_object, "Annotations of the tool, \"auth\" among them",
-     AT(cw_config_overlay, annotations)},
-    {"visibility", &cw_type_enum,
-     "What callers without its scopes get: a challenge, or no sign of it (hide)",
-     AT(cw_config_overlay, hides), .choices = visibilities},
-    {"permissions", &cw_type_strings, "What a caller needs to see and call it",
-     AT(cw_config_overlay, permissions), PERMISSIONS},
-    {0},
-};
-
-static const cw_key source_keys[] = {
-    {"name", &cw_type_text, "Its name here", AT(cw_config_remote, name), .is_required = true,
-     .is_valid = cw_names_is_source, .expected = "a name of a-z, 0-9, '_' and '-'",
-     .pattern = CW_NAMES_SOURCE_PATTERN},
-    {"url", &cw_type_url, "Where calls go: http://HOST:PORT/PATH or unix:SOCKET:/PATH",
-     AT(cw_config_remote, url), .is_required = true},
-    {"openrpc", &cw_type_path, "File with its OpenRPC document; null asks rpc.discover",
-     AT(cw_config_remote, openrpc)},
-    {"prefix", &cw_type_text, "Put before the names of its methods here",
-     AT(cw_config_remote, prefix), .is_valid = cw_check_is_clean, .expected = LINE_EXPECTED,
-     .pattern = LINE_PATTERN},
-    {"timeout", &cw_type_duration, "For a call to end", AT(cw_config_remote, timeout_ms), .min = 1,
-     .max = DAY_MS},
-    {"connections", &cw_type_integer, "Open connections to it, for each event loop",
-     AT(cw_config_remote, connections), .min = 1, .max = 10000},
-    {"methods", &cw_type_items, "Its methods that can be used; no others can",
-     AT(cw_config_remote, methods), .min = 0, .max = MAX_METHODS, .children = overlay_keys,
-     .item_size = sizeof(cw_config_overlay), .item_defaults = &default_overlay,
-     .shorthand = &overlay_keys[0]},
-    {0},
-};
-
 static const cw_key schema_keys[] = {
     {"default_draft", &cw_type_enum, "Dialect of schemas without \"$schema\"",
      FIELD(schema.default_draft), .choices = drafts},
     {"assert_formats", &cw_type_bool, "Refuse what does not have the \"format\" that a schema asks",
      FIELD(schema.assert_formats)},
+    {0},
+};
+
+static const cw_key state_keys[] = {
+    {"folder", &cw_type_path, "Folder for descriptions of services, to start with; null is none",
+     FIELD(state.folder)},
+    {"lock", &cw_type_path,
+     "File with the definitions of tools that were approved; null: none is checked",
+     FIELD(state.lock)},
     {0},
 };
 
@@ -615,9 +533,11 @@ static const cw_key top_keys[] = {
     {"mcp", &cw_type_section, "The endpoint for MCP clients", .children = mcp_keys},
     {"translations", &cw_type_section, "Titles and descriptions of tools in other languages",
      .children = translations_keys},
+    {"state", &cw_type_section, "What is kept of services", .children = state_keys},
     {"sources", &cw_type_items, "JSON-RPC services and which of their methods can be used",
-     FIELD(sources), .min = 0, .max = MAX_SOURCES, .children = source_keys,
-     .item_size = sizeof(cw_config_remote), .item_defaults = &default_remote},
+     FIELD(sources), .min = 0, .max = MAX_SOURCES, .children = cw_sources_keys,
+     .item_size = sizeof(cw_config_remote), .item_defaults = &cw_config_default_remote,
+     .line_offset = offsetof(cw_config_remote, line)},
     {"roles", &cw_type_roles,
      "Permissions of roles; \"anonymous\" has not logged in, \"authenticated\" has", FIELD(roles),
      .max = MAX_ROLES, .children = role_keys},

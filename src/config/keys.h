@@ -50,15 +50,17 @@ struct cw_key {
 
     uint64_t min, max;         /* numbers: in the field's unit; lists: number of items */
     const cw_choice *choices;  /* enum, levels */
-    const cw_key *children;    /* section: offsets as its own; items: in an item; roles: one row
-                                  for the permissions */
-    size_t item_size;          /* items */
-    const void *item_defaults; /* items: what an item is before its keys are read */
+    const cw_key *children;    /* section: offsets as its own; items, mapped: in an item; roles,
+                                  pairs: one row for the permissions, the values */
+    size_t item_size;          /* items, mapped */
+    const void *item_defaults; /* items, mapped: what an item is before its keys are read; section
+                                  in an item: the same; NULL: cw_config_defaults */
+    size_t line_offset;        /* items: of a uint32_t for the line it stands on; 0: none */
     const cw_key *shorthand;   /* items: the child that a plain string stands for, or NULL */
     bool is_required;          /* child of an item: no default */
-    bool (*is_valid)(cw_str);  /* text; strings: each entry */
-    const char *expected;      /* text, strings: what an entry is, with an example */
-    const char *pattern;       /* text, strings: the same for the JSON Schema */
+    bool (*is_valid)(cw_str);  /* text, scalar; strings: each entry; pairs, mapped: each name */
+    const char *expected;      /* the same: what it is, with an example */
+    const char *pattern;       /* the same for the JSON Schema */
 };
 
 /* The top of the table: a section without a name that fills a cw_config. */
@@ -67,24 +69,42 @@ extern const cw_config cw_config_defaults;
 
 /* The types. Fields: bool; uint32_t or size_t; uint32_t milliseconds; uint32_t or size_t bytes; an
  * enum of the size of int, or bool; cw_str; cw_config_strings; cw_config_address;
- * cw_config_levels; cw_config_roles. An object is kept as JSON text; null, like {}, is "". */
+ * cw_config_levels; cw_config_roles. Objects, mappings and any JSON value are kept as JSON text;
+ * null, and {} as an object, is "". */
 extern const cw_key_type cw_type_bool, cw_type_integer, cw_type_duration, cw_type_size;
 extern const cw_key_type cw_type_enum, cw_type_path, cw_type_strings, cw_type_address;
 extern const cw_key_type cw_type_levels, cw_type_text, cw_type_url, cw_type_object, cw_type_roles;
+extern const cw_key_type cw_type_mapping, cw_type_json;
+/* cw_str: a text that YAML may take for a number or a flag; "yes", "no", or true and false. */
+extern const cw_key_type cw_type_scalar, cw_type_yes;
+/* As cw_type_enum, with null for 0, which is no choice. */
+extern const cw_key_type cw_type_option;
+/* cw_config_pairs. */
+extern const cw_key_type cw_type_pairs;
 /* cw_config_scopes. */
 extern const cw_key_type cw_type_scopes;
 /* cw_config_rate; null is none. */
 extern const cw_key_type cw_type_rate;
-/* A mapping with the keys of `children`, whose offsets count from cw_config. */
+/* A mapping with the keys of `children`, whose offsets count from the struct that it stands in. */
 extern const cw_key_type cw_type_section;
 /* One or a list of mappings with the keys of `children`, or strings for `shorthand`; with `min` 0
  * perhaps none. The field is {const item *items; size_t n;}. */
 extern const cw_key_type cw_type_items;
+/* A mapping of names to mappings with the keys of `children`. The field is as that of items; an
+ * item begins with a cw_str, its name. */
+extern const cw_key_type cw_type_mapped;
 
 /* keys_limits.c: parts of the table. */
 extern const cw_key cw_rates_keys[], cw_limited_tool_keys[], cw_limited_source_keys[];
 extern const cw_key cw_audit_keys[];
 extern const cw_config_limited cw_config_default_limited;
+
+/* keys_sources.c: likewise. */
+extern const cw_key cw_sources_keys[], cw_overlay_file_keys[];
+extern const cw_config_remote cw_config_default_remote;
+
+/* Add "type": "string", or ["string","null"], and so on. */
+void cw_key_add_type(cw_json_writer *w, const char *type, bool or_null);
 
 /* Parts of the types that hold one of a few words. */
 cw_code cw_choice_read(cw_checker *c, const cw_choice *choices, const cw_place *place,

@@ -271,6 +271,26 @@ bool cw_names_is_path(cw_str text)
     return text.n > 1 && text.n <= PATH_MAX_BYTES && text.p[0] == '/' && is_plain_path(text);
 }
 
+bool cw_names_is_prose(cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7F)
+            return false;
+    }
+    return true;
+}
+
+bool cw_names_is_scope(cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        if (c <= ' ' || c >= 0x7F || c == '"' || c == '\\')
+            return false;
+    }
+    return text.n > 0;
+}
+
 static bool is_part(cw_str text, bool has_underscores)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -314,58 +334,4 @@ bool cw_names_is_source(cw_str name)
             return false;
     }
     return name.n > 0 && name.n <= SOURCE_MAX;
-}
-
-/* What may stand in the path and query of a URL as it is. */
-static bool is_target(cw_str path)
-{
-    for (size_t i = 0; i < path.n; i++) {
-        char c = path.p[i];
-        if (c <= ' ' || c > '~' || strchr("\"#<>\\^`{|}", c))
-            return false;
-    }
-    return path.n <= CW_HTTP_MAX_TARGET;
-}
-
-static const char *check_authority(cw_str authority)
-{
-    if (authority.n && memchr(authority.p, '@', authority.n))
-        return "a user name or password does not belong into a URL";
-    if (!cw_names_is_host(authority) || authority.p[0] == '*')
-        return "no valid host";
-    if (cw_str_ends(authority, CW_STR(":0")))
-        return "a port is 1 to 65535";
-    return NULL;
-}
-
-static const char *check_unix(cw_str text, cw_str *ret_socket)
-{
-    cw_str path;
-    cw_str socket = cw_str_cut(text, ':', &path);
-    if (socket.n == 0)
-        return "no path of a socket";
-    if (path.p && (path.n == 0 || path.p[0] != '/' || !is_target(path)))
-        return "the path behind the socket begins with '/' and has no special characters";
-    *ret_socket = socket;
-    return NULL;
-}
-
-const char *cw_names_check_url(cw_str text, cw_str *ret_socket)
-{
-    *ret_socket = CW_STR("");
-    if (cw_str_starts(text, CW_STR("https:")))
-        return "https:// comes later; use http:// or a local proxy";
-    if (cw_str_starts(text, CW_STR("unix:")))
-        return check_unix(cw_str_make(text.p + 5, text.n - 5), ret_socket);
-    if (!cw_str_starts(text, CW_STR("http://")))
-        return "no URL of that kind";
-    cw_str rest = cw_str_make(text.p + 7, text.n - 7);
-    size_t end = 0;
-    while (end < rest.n && rest.p[end] != '/' && rest.p[end] != '?' && rest.p[end] != '#')
-        end++;
-    if (end < rest.n && rest.p[end] == '?')
-        return "the path begins with '/'";
-    if (!is_target(cw_str_make(rest.p + end, rest.n - end)))
-        return "the path has characters that must be percent-encoded";
-    return check_authority(cw_str_make(rest.p, end));
 }

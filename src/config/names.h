@@ -28,11 +28,33 @@ const char *cw_names_parse_address(cw_str text, cw_config_address *ret);
 bool cw_names_is_host(cw_str entry);
 /* "scheme://host[:port]" with a host as above, "null" or "*". */
 bool cw_names_is_origin(cw_str entry);
-/* Check "http://HOST[:PORT][/PATH]" or "unix:SOCKET[:/PATH]" as net/client.h takes them. Returns
- * NULL, or what is wrong in a few words. *ret_socket gets SOCKET, perhaps relative, or "". */
+/* Check "http://HOST[:PORT][/PATH]" (https, ws), "tcp://HOST:PORT" or "unix:SOCKET[:/PATH]".
+ * Returns NULL, or what is wrong in a few words. *ret_socket gets SOCKET, perhaps relative, or "".
+ */
 const char *cw_names_check_url(cw_str text, cw_str *ret_socket);
 #define CW_NAMES_URL_PATTERN                                                                       \
-    "^(http://[^/?#@]+(/[!-~]*)?|unix:[^:\\u0000-\\u001f\\u007f]+(:/[!-~]*)?)$"
+    "^((https?|ws)://[^/?#@]+(/[!-~]*)?|tcp://[^/?#@]+:[0-9]{1,5}|"                                \
+    "unix:[^:\\u0000-\\u001f\\u007f]+(:/[!-~]*)?)$"
+/* "http://HOST:PORT" (https, socks5, socks5h). */
+bool cw_names_is_proxy(cw_str text);
+#define CW_NAMES_PROXY_PATTERN "^(https?|socks5h?)://[^/?#@]+:[0-9]{1,5}$"
+/* A word that names one of a few things: "2.0", "content-length" (for the schema, also none). */
+bool cw_names_is_word(cw_str text);
+#define CW_NAMES_WORD_PATTERN "^[0-9A-Za-z._-]{0,64}$"
+/* A variable of the environment. */
+bool cw_names_is_variable(cw_str name);
+#define CW_NAMES_VARIABLE_PATTERN "^[A-Za-z_][0-9A-Za-z_]{0,254}$"
+/* A header field (RFC 9110, 5.1). */
+bool cw_names_is_header(cw_str name);
+#define CW_NAMES_HEADER_PATTERN "^[0-9A-Za-z!#$%&'*+.^_`|~-]{1,128}$"
+/* Text for people: perhaps several lines, perhaps empty. */
+bool cw_names_is_prose(cw_str text);
+#define CW_NAMES_PROSE_PATTERN "^[^\\u0000-\\u0008\\u000b-\\u001f\\u007f]*$"
+#define CW_NAMES_PROSE_EXPECTED "a text without control characters but line breaks and tabs"
+/* RFC 6749, 3.3. */
+bool cw_names_is_scope(cw_str text);
+#define CW_NAMES_SCOPE_PATTERN "^[!#-\\[\\]-~]+$"
+#define CW_NAMES_SCOPE_EXPECTED "a scope such as \"content:read\""
 /* "http://host[:port][/path]" or the same with https, without a final slash, query or user; at most
  * CW_PUBLIC_URL_MAX - 1 bytes. */
 bool cw_names_is_public_url(cw_str text);
@@ -63,7 +85,9 @@ bool cw_names_is_source(cw_str name);
 /* A component of the log: a lower-case letter, then up to 31 of [a-z0-9_-]. */
 bool cw_names_is_component(cw_str name);
 #define CW_NAMES_COMPONENT_PATTERN "^[a-z][a-z0-9_-]{0,31}$"
-/* What cw_check_is_clean takes. */
+/* What cw_check_is_clean takes; the other one where nothing is a value too. */
 #define CW_NAMES_CLEAN_PATTERN "^[^\\u0000-\\u001f\\u007f]+$"
+#define CW_NAMES_LINE_PATTERN "^[^\\u0000-\\u001f\\u007f]*$"
+#define CW_NAMES_LINE_EXPECTED "a text without control characters"
 
 #endif

@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/map.h"
-
 /* The value of a key in the file, or NULL when it has its default. `name` may be NULL. */
 static const cw_json *find(const cw_checker *c, const char *section, const char *name)
 {
@@ -105,57 +103,6 @@ static cw_code check_limits(cw_checker *c, const cw_config *config)
                        "connections", config->limits.connections);
 }
 
-/* Two items of a list have the same `what`. */
-static cw_code complain_item(cw_checker *c, const cw_place *list, const cw_json *v, size_t i,
-                             const char *what, size_t first)
-{
-    const cw_place item = {.up = list, .index = i};
-    return cw_check_problem(c, &item, cw_json_at(v, i), "the same %s as %.*s[%zu]", what,
-                            CW_STR_ARG(list->name), first);
-}
-
-static cw_code check_methods(cw_checker *c, const cw_config_overlays *methods,
-                             const cw_place *source, const cw_json *v)
-{
-    const cw_place list = {.up = source, .name = CW_STR("methods")};
-    cw_map seen;
-    cw_map_init(&seen, methods->n);
-    cw_code rc = CW_OK;
-    for (size_t i = 0; i < methods->n && !rc; i++) {
-        const cw_config_overlay *item = &methods->items[i];
-        void *other = NULL;
-        rc = cw_map_put(&seen, item->method, (void *)(uintptr_t)item, &other);
-        if (rc)
-            rc = cw_fail_nomem(c->err);
-        else if (other)
-            rc = complain_item(c, &list, cw_json_get(v, list.name), i, "method",
-                               (size_t)((const cw_config_overlay *)other - methods->items));
-    }
-    cw_map_done(&seen);
-    return rc;
-}
-
-static cw_code check_sources(cw_checker *c, const cw_config *config)
-{
-    const cw_place root = {0};
-    const cw_place list = {.up = &root, .name = CW_STR("sources")};
-    const cw_json *v = find(c, "sources", NULL);
-    bool is_list = cw_json_is(v, CW_JSON_ARRAY);
-    cw_code rc = CW_OK;
-    for (size_t i = 0; i < config->sources.n && !rc; i++) {
-        const cw_config_remote *source = &config->sources.items[i];
-        for (size_t j = 0; j < i && !rc; j++) {
-            if (cw_str_eq(source->name, config->sources.items[j].name))
-                rc = complain_item(c, &list, v, i, "name", j);
-        }
-        const cw_place item = {.up = &list, .index = i};
-        if (!rc)
-            rc = check_methods(c, &source->methods, is_list ? &item : &list,
-                               is_list ? cw_json_at(v, i) : v);
-    }
-    return rc;
-}
-
 /* Paths of the other doors: config stands below them, and a test holds the two together. */
 static cw_code check_path(cw_checker *c, const cw_config *config)
 {
@@ -214,7 +161,7 @@ static cw_code check_issuers(cw_checker *c, const cw_config *config)
         const cw_place item = {.up = &list, .index = i};
         for (size_t j = 0; j < i && !rc; j++) {
             if (cw_str_eq(all->items[i].issuer, all->items[j].issuer))
-                rc = complain_item(c, &list, v, i, "issuer", j);
+                rc = cw_rules_same(c, &list, v, i, "issuer", j);
         }
         if (!rc)
             rc = check_issuer(c, config, &all->items[i], is_list ? &item : &list,
@@ -231,7 +178,7 @@ cw_code cw_rules_check(cw_checker *c, const cw_config *config)
     if (!rc)
         rc = check_limits(c, config);
     if (!rc)
-        rc = check_sources(c, config);
+        rc = cw_rules_check_sources(c, &config->sources);
     if (!rc)
         rc = check_path(c, config);
     if (!rc)

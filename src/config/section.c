@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* section.c - the two types that have keys of their own: sections and lists of items. */
+/* section.c - the types that have keys of their own: sections, lists of items, named items. */
 #include "config/keys.h"
 
 /* A name farther than this, or farther than half its length, is no slip of the finger. */
@@ -38,9 +38,9 @@ static const cw_key *find_nearest(const cw_key *keys, cw_str name)
 }
 
 /* The section at the top that has a key of this name: people forget or move the indentation. */
-static const cw_key *find_home(cw_str name)
+static const cw_key *find_home(const cw_key *root, cw_str name)
 {
-    for (const cw_key *top = cw_config_root.children; top->name; top++)
+    for (const cw_key *top = root->children; top->name; top++)
         if (top->type == &cw_type_section && find_key(top->children, name))
             return top;
     return NULL;
@@ -67,11 +67,11 @@ static cw_code unknown_key(cw_checker *c, const cw_key *keys, const cw_place *pl
     const cw_key *nearest = find_nearest(keys, text);
     if (nearest)
         return cw_check_problem(c, place, name, "unknown key; did you mean \"%s\"?", nearest->name);
-    const cw_key *home = find_home(text);
+    const cw_key *home = c->root ? find_home(c->root, text) : NULL;
     if (home)
         return cw_check_problem(c, place, name, "unknown key here; did you mean \"%s.%.*s\"?",
                                 home->name, CW_STR_ARG(text));
-    if (find_key(cw_config_root.children, text))
+    if (c->root && find_key(c->root->children, text))
         return cw_check_problem(c, place, name,
                                 "unknown key here; \"%.*s\" stands at the top, without indentation",
                                 CW_STR_ARG(text));
@@ -127,7 +127,7 @@ static cw_code read_section(cw_checker *c, const cw_key *key, const cw_place *pl
     if (cw_json_is(v, CW_JSON_NULL))
         return CW_OK;
     if (!cw_json_is(v, CW_JSON_OBJECT))
-        return cw_check_expected(c, place, v, key->type->name, NULL);
+        return cw_check_expected(c, place, v, cw_type_section.name, NULL);
     return read_members(c, key->children, place, v, field);
 }
 
@@ -176,12 +176,9 @@ static void describe_members(cw_json_writer *w, const cw_key *keys, const void *
 
 static void describe_section(cw_json_writer *w, const cw_key *key)
 {
-    cw_json_add_key(w, CW_STR("type"));
-    cw_json_open_array(w);
-    cw_json_add_string(w, CW_STR("object"));
-    cw_json_add_string(w, CW_STR("null"));
-    cw_json_close(w);
-    describe_members(w, key->children, &cw_config_defaults);
+    cw_key_add_type(w, "object", /* or_null= */ true);
+    describe_members(w, key->children,
+                     key->item_defaults ? key->item_defaults : &cw_config_defaults);
 }
 
 const cw_key_type cw_type_section = {"a mapping of keys to values", read_section, write_section,
@@ -199,6 +196,10 @@ static cw_code read_item(cw_checker *c, const cw_key *key, const cw_place *place
                          void *item)
 {
     memcpy(item, key->item_defaults, key->item_size);
+    if (key->line_offset) {
+        uint32_t line = cw_check_line(c, v);
+        memcpy((char *)item + key->line_offset, &line, sizeof line);
+    }
     if (cw_json_is(v, CW_JSON_OBJECT))
         return read_members(c, key->children, place, v, item);
     const cw_key *child = key->shorthand;
@@ -287,3 +288,73 @@ static void describe_items(cw_json_writer *w, const cw_key *key)
 }
 
 const cw_key_type cw_type_items = {"a list", read_items, write_items, describe_items, NULL};
+
+/* ---- mapped: names to items ---- */
+
+static cw_code read_mapped_item(cw_checker *c, const cw_key *key, const cw_place *place,
+                                const cw_json *name, void *item)
+{
+    cw_place inner = {.up = place, .name = cw_json_text(name)};
+    if (!key->is_valid(inner.name))
+        return cw_check_problem(c, &inner, name, "expected %s", key->expected);
+    memcpy(item, key->item_defaults, key->item_size);
+    cw_code rc = cw_check_copy(c, inner.name, item);
+    return rc ? rc : read_section(c, key, &inner, cw_json_value(name), item);
+}
+
+static cw_code read_mapped(cw_checker *c, const cw_key *key, const cw_place *place,
+                           const cw_json *v, void *field)
+{
+    if (cw_json_is(v, CW_JSON_NULL))
+        return CW_OK;
+    if (!cw_json_is(v, CW_JSON_OBJECT))
+        return cw_check_expected(c, place, v, key->type->name, NULL);
+    size_t n = cw_json_count(v);
+    if (n > key->max)
+        return cw_check_problem(c, place, v, "expected at most %u entries, got %zu",
+                                (unsigned)key->max, n);
+    char *items = cw_arena_calloc(c->arena, n, key->item_size);
+    if (!items)
+        return cw_arena_fail(c->arena, c->err);
+    list found = {items, n};
+    cw_code rc = CW_OK;
+    for (const cw_json *i = cw_json_first(v); i && !rc; i = cw_json_next_key(i)) {
+        rc = read_mapped_item(c, key, place, i, items);
+        items += key->item_size;
+    }
+    memcpy(field, &found, sizeof found);
+    return rc;
+}
+
+static void write_mapped(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    list found;
+    memcpy(&found, field, sizeof found);
+    cw_json_open_object(w);
+    for (size_t i = 0; i < found.n; i++) {
+        const char *item = (const char *)found.items + i * key->item_size;
+        cw_str name;
+        memcpy(&name, item, sizeof name);
+        cw_json_add_key(w, name);
+        write_members(w, key->children, item);
+    }
+    cw_json_close(w);
+}
+
+static void describe_mapped(cw_json_writer *w, const cw_key *key)
+{
+    cw_key_add_type(w, "object", /* or_null= */ true);
+    cw_json_add_key(w, CW_STR("propertyNames"));
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("pattern"), cw_str_from(key->pattern));
+    cw_json_close(w);
+    cw_json_add_key(w, CW_STR("additionalProperties"));
+    cw_json_open_object(w);
+    describe_section(w, key);
+    cw_json_close(w);
+    cw_json_add_key(w, CW_STR("maxProperties"));
+    cw_json_add_u64(w, key->max);
+}
+
+const cw_key_type cw_type_mapped = {"a mapping of names to mappings", read_mapped, write_mapped,
+                                    describe_mapped, NULL};

@@ -279,6 +279,40 @@ static void describe_enum(cw_json_writer *w, const cw_key *key)
 
 const cw_key_type cw_type_enum = {"one of a few words", read_enum, write_enum, describe_enum, NULL};
 
+/* ---- option: an enum, or null ---- */
+
+static cw_code read_option(cw_checker *c, const cw_key *key, const cw_place *place,
+                           const cw_json *v, void *field)
+{
+    assert(key->size == sizeof(int));
+    if (!cw_json_is(v, CW_JSON_NULL))
+        return cw_choice_read(c, key->choices, place, v, field);
+    *(int *)field = 0;
+    return CW_OK;
+}
+
+static void write_option(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    int value = *(const int *)field;
+    if (value)
+        cw_choice_write(w, key->choices, value);
+    else
+        cw_json_add_null(w);
+}
+
+static void describe_option(cw_json_writer *w, const cw_key *key)
+{
+    cw_json_add_key(w, CW_STR("enum"));
+    cw_json_open_array(w);
+    for (const cw_choice *i = key->choices; i->name; i++)
+        cw_json_add_string(w, cw_str_from(i->name));
+    cw_json_add_null(w);
+    cw_json_close(w);
+}
+
+const cw_key_type cw_type_option = {"one of a few words, or null", read_option, write_option,
+                                    describe_option, NULL};
+
 /* ---- path ---- */
 
 static cw_code read_path(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,

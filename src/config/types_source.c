@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* types_source.c - what sources and roles are made of: texts, URLs, free objects, permissions. */
+/* types_source.c - what sources and roles are made of: texts, words, URLs, permissions. */
 #include <sys/un.h>
 
 #include "config/keys.h"
@@ -30,8 +30,7 @@ static void write_text(cw_json_writer *w, const cw_key *key, const void *field)
         cw_json_add_null(w);
 }
 
-/* "string", or ["string","null"] where there is a default. */
-static void describe_type(cw_json_writer *w, const char *type, bool or_null)
+void cw_key_add_type(cw_json_writer *w, const char *type, bool or_null)
 {
     cw_json_add_key(w, CW_STR("type"));
     if (!or_null) {
@@ -46,11 +45,77 @@ static void describe_type(cw_json_writer *w, const char *type, bool or_null)
 
 static void describe_text(cw_json_writer *w, const cw_key *key)
 {
-    describe_type(w, "string", !key->is_required);
+    cw_key_add_type(w, "string", !key->is_required);
     cw_json_add_string_member(w, CW_STR("pattern"), cw_str_from(key->pattern));
 }
 
 const cw_key_type cw_type_text = {"a text", read_text, write_text, describe_text, NULL};
+
+/* ---- scalar: a text that YAML may take for something else ---- */
+
+/* An unquoted 2.0 is a number in JSON's eyes, true a flag; the text of either is exact. */
+static bool is_scalar(const cw_json *v)
+{
+    return cw_json_is(v, CW_JSON_STRING) || cw_json_is(v, CW_JSON_NUMBER) ||
+           cw_json_is(v, CW_JSON_TRUE) || cw_json_is(v, CW_JSON_FALSE);
+}
+
+static cw_code read_scalar(cw_checker *c, const cw_key *key, const cw_place *place,
+                           const cw_json *v, void *field)
+{
+    if (!is_scalar(v) || cw_json_is(v, CW_JSON_STRING))
+        return read_text(c, key, place, v, field);
+    if (!key->is_valid(cw_json_text(v)))
+        return cw_check_expected(c, place, v, key->expected, NULL);
+    return cw_check_copy(c, cw_json_text(v), field);
+}
+
+static void describe_scalar(cw_json_writer *w, const cw_key *key)
+{
+    cw_json_add_key(w, CW_STR("type"));
+    cw_json_open_array(w);
+    cw_json_add_string(w, CW_STR("string"));
+    cw_json_add_string(w, CW_STR("number"));
+    cw_json_add_string(w, CW_STR("boolean"));
+    cw_json_add_string(w, CW_STR("null"));
+    cw_json_close(w);
+    cw_json_add_string_member(w, CW_STR("pattern"), cw_str_from(key->pattern));
+}
+
+const cw_key_type cw_type_scalar = {"a text", read_scalar, write_text, describe_scalar, NULL};
+
+/* ---- yes ---- */
+
+/* "yes" and "no" as texts, because nothing is an answer too. */
+static cw_code read_yes(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                        void *field)
+{
+    bool is_text = cw_json_is(v, CW_JSON_STRING);
+    if (cw_json_is(v, CW_JSON_NULL))
+        *(cw_str *)field = CW_STR("");
+    else if (cw_json_is(v, CW_JSON_TRUE) || (is_text && cw_str_is(cw_json_text(v), "yes")))
+        *(cw_str *)field = CW_STR("yes");
+    else if (cw_json_is(v, CW_JSON_FALSE) || (is_text && cw_str_is(cw_json_text(v), "no")))
+        *(cw_str *)field = CW_STR("no");
+    else
+        return cw_check_expected(c, place, v, key->type->name, NULL);
+    return CW_OK;
+}
+
+static void describe_yes(cw_json_writer *w, const cw_key *key)
+{
+    (void)key;
+    cw_json_add_key(w, CW_STR("enum"));
+    cw_json_open_array(w);
+    cw_json_add_string(w, CW_STR("yes"));
+    cw_json_add_string(w, CW_STR("no"));
+    cw_json_add_bool(w, true);
+    cw_json_add_bool(w, false);
+    cw_json_add_null(w);
+    cw_json_close(w);
+}
+
+const cw_key_type cw_type_yes = {"\"yes\" or \"no\"", read_yes, write_text, describe_yes, NULL};
 
 /* ---- url ---- */
 
@@ -80,6 +145,10 @@ static cw_code read_unix(cw_checker *c, const cw_place *place, const cw_json *v,
 static cw_code read_url(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
                         void *field)
 {
+    if (cw_json_is(v, CW_JSON_NULL) && !key->is_required) {
+        *(cw_str *)field = CW_STR("");
+        return CW_OK;
+    }
     cw_str text = cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
     if (!cw_check_is_clean(text))
         return cw_check_expected(c, place, v, key->type->name, NULL);
@@ -92,73 +161,13 @@ static cw_code read_url(cw_checker *c, const cw_key *key, const cw_place *place,
 
 static void describe_url(cw_json_writer *w, const cw_key *key)
 {
-    describe_type(w, "string", !key->is_required);
+    cw_key_add_type(w, "string", !key->is_required);
     cw_json_add_string_member(w, CW_STR("pattern"), CW_STR(CW_NAMES_URL_PATTERN));
 }
 
-const cw_key_type cw_type_url = {"\"http://HOST:PORT/PATH\" or \"unix:SOCKET:/PATH\"", read_url,
-                                 write_text, describe_url, NULL};
-
-/* ---- object: any mapping, kept as JSON ---- */
-
-/* Strings are spelled anew, so that YAML and JSON files with the same values give the same text. As
- * deep as a file may be. */
-static void add_plainly(cw_json_writer *w, const cw_json *v)
-{
-    if (cw_json_is(v, CW_JSON_STRING)) {
-        cw_json_add_string(w, cw_json_text(v));
-        return;
-    }
-    bool is_object = cw_json_is(v, CW_JSON_OBJECT);
-    if (!is_object && !cw_json_is(v, CW_JSON_ARRAY)) {
-        cw_json_add_span(w, cw_json_text(v));
-        return;
-    }
-    if (is_object)
-        cw_json_open_object(w);
-    else
-        cw_json_open_array(w);
-    for (const cw_json *i = cw_json_first(v); i;
-         i = is_object ? cw_json_next_key(i) : cw_json_next(i)) {
-        if (is_object)
-            cw_json_add_key(w, cw_json_text(i));
-        add_plainly(w, is_object ? cw_json_value(i) : i);
-    }
-    cw_json_close(w);
-}
-
-static cw_code read_object(cw_checker *c, const cw_key *key, const cw_place *place,
-                           const cw_json *v, void *field)
-{
-    if (cw_json_is(v, CW_JSON_NULL) || (cw_json_is(v, CW_JSON_OBJECT) && !cw_json_count(v))) {
-        *(cw_str *)field = CW_STR("");
-        return CW_OK;
-    }
-    if (!cw_json_is(v, CW_JSON_OBJECT))
-        return cw_check_expected(c, place, v, key->type->name, NULL);
-    CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, 8 * CW_CONFIG_MAX_BYTES); /* a byte of the file becomes 6 at most */
-    cw_json_writer w;
-    cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
-    add_plainly(&w, v);
-    cw_code rc = cw_json_writer_end(&w, c->err);
-    return rc ? rc : cw_check_copy(c, cw_buf_str(&text), field);
-}
-
-static void write_object(cw_json_writer *w, const cw_key *key, const void *field)
-{
-    (void)key;
-    cw_str text = *(const cw_str *)field;
-    cw_json_add_span(w, text.n ? text : CW_STR("{}"));
-}
-
-static void describe_object(cw_json_writer *w, const cw_key *key)
-{
-    (void)key;
-    describe_type(w, "object", /* or_null= */ true);
-}
-
-const cw_key_type cw_type_object = {"a mapping", read_object, write_object, describe_object, NULL};
+const cw_key_type cw_type_url = {
+    "a URL such as \"http://HOST:PORT/PATH\", \"tcp://HOST:PORT\" or \"unix:SOCKET\"", read_url,
+    write_text, describe_url, NULL};
 
 /* ---- roles: name to permissions ---- */
 
@@ -213,7 +222,7 @@ static void write_roles(cw_json_writer *w, const cw_key *key, const void *field)
 
 static void describe_roles(cw_json_writer *w, const cw_key *key)
 {
-    describe_type(w, "object", /* or_null= */ true);
+    cw_key_add_type(w, "object", /* or_null= */ true);
     cw_json_add_key(w, CW_STR("propertyNames"));
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("pattern"), CW_STR(CW_NAMES_CLEAN_PATTERN));

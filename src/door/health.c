@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "door/health.h"
 
+#include <stdio.h>
+
 static void answer(cw_http_req *req, unsigned status, cw_str body)
 {
     static const cw_http_header headers[] = {
@@ -12,28 +14,42 @@ static void answer(cw_http_req *req, unsigned status, cw_str body)
                                          .n_headers = CW_COUNT(headers)});
 }
 
-#define DEGRADED CW_STR("{\"status\":\"degraded\",\"audit\":\"failing\"}")
+static bool is_failing(const cw_health *health)
+{
+    return cw_audit_is_failing(health->audit);
+}
 
 static void healthz(cw_http_req *req, void *self)
 {
-    if (cw_audit_is_failing(self))
-        answer(req, 200, DEGRADED);
-    else
-        answer(req, 200, CW_STR("{\"status\":\"ok\"}"));
+    answer(req, 200,
+           is_failing(self) ? CW_STR("{\"status\":\"degraded\",\"audit\":\"failing\"}")
+                            : CW_STR("{\"status\":\"ok\"}"));
 }
 
 static void readyz(cw_http_req *req, void *self)
 {
-    if (cw_http_req_is_stopping(req))
+    const cw_health *health = self;
+    if (cw_http_req_is_stopping(req)) {
         answer(req, 503, CW_STR("{\"status\":\"stopping\"}"));
-    else if (cw_audit_is_failing(self))
-        answer(req, 200, DEGRADED);
-    else
-        answer(req, 200, CW_STR("{\"status\":\"ready\"}"));
+        return;
+    }
+    unsigned ready = atomic_load(health->ready), stale = atomic_load(health->stale);
+    unsigned down = atomic_load(health->down);
+    bool failing = is_failing(health);
+    char text[160];
+    size_t n =
+        (size_t)snprintf(text, sizeof text, "{\"status\":\"%s\"%s", failing ? "degraded" : "ready",
+                         failing ? ",\"audit\":\"failing\"" : "");
+    if (ready + stale + down)
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              ",\"sources\":{\"ready\":%u,\"stale\":%u,\"down\":%u}", ready, stale,
+                              down);
+    n += (size_t)snprintf(text + n, sizeof text - n, "}");
+    answer(req, 200, cw_str_make(text, n));
 }
 
-cw_code cw_health_add_routes(cw_router *router, cw_audit *audit)
+cw_code cw_health_add_routes(cw_router *router, cw_health *health)
 {
-    cw_code rc = cw_router_add(router, CW_HTTP_GET, "/healthz", healthz, audit);
-    return rc ? rc : cw_router_add(router, CW_HTTP_GET, "/readyz", readyz, audit);
+    cw_code rc = cw_router_add(router, CW_HTTP_GET, "/healthz", healthz, health);
+    return rc ? rc : cw_router_add(router, CW_HTTP_GET, "/readyz", readyz, health);
 }

@@ -3,8 +3,8 @@
  *
  * Whoever shows no credentials is anonymous and goes on at once, and so does whoever
  * was verified a moment ago. An Authorization header counts, whatever cookies come with
- * it; without one, the session of a browser (door/browser.h). Others wait for the store, and with a password for the
- * pool (access/accounts.h); the request is kept meanwhile, and forgotten when its
+ * it; without one, the session of a browser (door/browser.h). Others wait for the store, and with a
+ * password for the pool (access/accounts.h); the request is kept meanwhile, and forgotten when its
  * client leaves. Wrong credentials are refused here, whatever was asked for.
  *
  *     static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)

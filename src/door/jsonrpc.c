@@ -126,7 +126,7 @@ static cw_call_request request_of(const message *m, const cw_entry *entry, cw_si
                              .params = m->params,
                              .sink = sink,
                              .door = door_of(m->in),
-                             .peer = turn->port->peer};
+                             .peer = cw_port_peer(turn->port)};
 }
 
 /* Nobody is told how a notification went, not even that it was refused. */
@@ -173,7 +173,7 @@ static void refuse_name(const message *m, cw_verdict verdict)
     cw_call_note(m->in->bl,
                  &(cw_call_refused){.view = m->in->view,
                                     .door = door_of(m->in),
-                                    .peer = item->turn->port->peer,
+                                    .peer = cw_port_peer(item->turn->port),
                                     .name = m->method,
                                     .verdict = is_unknown ? CW_VERDICT_HIDDEN : verdict});
     if (m->is_notification)

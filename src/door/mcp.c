@@ -77,7 +77,7 @@ void cw_mcp_note(const cw_turn_item *item, cw_str name, cw_verdict verdict)
     const cw_turn *turn = item->turn;
     cw_call_note(turn->opts.bl, &(cw_call_refused){.view = turn->opts.view,
                                                    .door = cw_mcp_door_name(turn->port),
-                                                   .peer = turn->port->peer,
+                                                   .peer = cw_port_peer(turn->port),
                                                    .name = name,
                                                    .verdict = verdict});
 }
@@ -233,20 +233,23 @@ static void fail_envelope(const cw_mcp_request *r)
                  missing);
 }
 
+static bool has_modern_header(const cw_port *port)
+{
+    cw_str header = cw_port_header(port, CW_STR("MCP-Protocol-Version"));
+    return header.p && cw_mcp_looks_modern(header);
+}
+
 static void route(cw_mcp_request *r)
 {
-    cw_str header = cw_port_header(r->port, CW_STR("MCP-Protocol-Version"));
-    bool has_modern_header = header.p && cw_mcp_looks_modern(header);
-    bool has_claim = r->meta.claim != NULL;
     bool is_handshake = cw_str_is(r->method, "initialize") && !cw_mcp_has_envelope(r->params);
-    if (is_handshake && has_modern_header) {
+    if (is_handshake && has_modern_header(r->port)) {
         cw_mcp_error(r->item, 400, CW_MCP_HEADER,
                      CW_STR("MCP-Protocol-Version names a version without initialize"), CW_STR(""));
-    } else if (has_claim && !is_handshake) {
+    } else if (r->meta.claim && !is_handshake) {
         r->era = &cw_mcp_modern;
         r->item->turn->opts.detaches = r->era->detaches;
         cw_mcp_run_modern(r);
-    } else if (has_modern_header) {
+    } else if (has_modern_header(r->port)) {
         fail_envelope(r);
     } else {
         cw_mcp_run_legacy(r);
@@ -271,8 +274,7 @@ static void take_legacy_news(cw_mcp_request *r, const cw_json *v)
  * header they carry: clients of that era cancel by leaving, and have no answers to send. */
 static void take_quietly(cw_mcp_request *r, const cw_json *v)
 {
-    cw_str header = cw_port_header(r->port, CW_STR("MCP-Protocol-Version"));
-    bool is_modern = (header.p && cw_mcp_looks_modern(header)) || r->meta.claim;
+    bool is_modern = r->meta.claim || has_modern_header(r->port);
     r->item->id = (cw_str){NULL, 0};
     if (is_modern && !r->port->session)
         cw_turn_skip(r->item);

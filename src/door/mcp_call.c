@@ -189,7 +189,7 @@ void cw_mcp_call_run(cw_mcp_running *call)
                                .wants_progress = call->token.n > 0,
                                .sink = &call->sink,
                                .door = cw_mcp_door_name(item->turn->port),
-                               .peer = item->turn->port->peer};
+                               .peer = cw_port_peer(item->turn->port)};
     cw_code rc = extras.code ? cw_fail_nomem(&refusal.err)
                              : cw_call_start(item->turn->opts.bl, &request, &item->call, &refusal);
     cw_buf_done(&extras);

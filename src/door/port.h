@@ -49,6 +49,7 @@ typedef struct cw_port_ops {
     cw_code (*say)(cw_port *p, cw_said kind, cw_str message);
     void (*end)(cw_port *p);
     cw_str (*header)(const cw_port *p, cw_str name, bool *ret_repeats);
+    cw_str (*peer)(const cw_port *p); /* NULL: none has an address */
 } cw_port_ops;
 
 struct cw_port {
@@ -57,7 +58,6 @@ struct cw_port {
     cw_loop *loop;
     bool has_headers; /* whatever stands in headers must be there */
     bool can_say;     /* the client takes more than the reply */
-    cw_str peer;      /* its address; empty: there is none */
     void (*on_event)(cw_port *p, cw_port_event event, void *ctx); /* or NULL */
     void *ctx;
     struct cw_mcp_session *session; /* of the one client at the other end; NULL: HTTP */
@@ -86,6 +86,12 @@ static inline void cw_port_end(cw_port *p)
 static inline cw_str cw_port_header(const cw_port *p, cw_str name)
 {
     return p->ops->header(p, name, NULL);
+}
+
+/* The address of whoever asks, in the arena; empty: there is none. */
+static inline cw_str cw_port_peer(const cw_port *p)
+{
+    return p->ops->peer ? p->ops->peer(p) : CW_STR("");
 }
 
 /* The same, and whether more than one field has this name. */

@@ -234,9 +234,14 @@ static cw_str on_header(const cw_port *p, cw_str name, bool *ret_repeats)
     return cw_http_req_header(h->req, name);
 }
 
+static cw_str on_peer(const cw_port *p)
+{
+    return cw_http_req_peer(http_of(p)->req);
+}
+
 cw_port *cw_port_of(cw_http_req *req)
 {
-    static const cw_port_ops ops = {on_reply, on_say, on_end, on_header};
+    static const cw_port_ops ops = {on_reply, on_say, on_end, on_header, on_peer};
     http_port *h = cw_arena_alloc(cw_http_req_arena(req), sizeof *h);
     if (!h)
         return NULL;
@@ -244,8 +249,7 @@ cw_port *cw_port_of(cw_http_req *req)
                               .arena = cw_http_req_arena(req),
                               .loop = cw_http_req_loop(req),
                               .has_headers = true,
-                              .can_say = cw_message_takes_events(req),
-                              .peer = cw_http_req_peer(req)},
+                              .can_say = cw_message_takes_events(req)},
                      .req = req};
     cw_http_listen(req, on_http_event, h);
     return &h->base;

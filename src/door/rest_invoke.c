@@ -120,7 +120,7 @@ static void start(cw_turn_item *item, const cw_entry *entry, const cw_json *argu
                                .params = arguments,
                                .sink = &call->sink,
                                .door = "rest",
-                               .peer = item->turn->port->peer};
+                               .peer = cw_port_peer(item->turn->port)};
     cw_call_refusal refusal;
     cw_code rc = cw_call_start(opts->bl, &request, &item->call, &refusal);
     if (rc == CW_DECLINED)

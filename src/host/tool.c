@@ -62,7 +62,7 @@ static const cw_json *make_request(const cw_host_opts *opts, cw_arena *arena)
         opts->caller ? opts->caller : "{\"id\":\"0\",\"name\":\"anonymous\",\"permissions\":[]}",
         "caller", arena);
     const cw_json *with = read_part(opts->with ? opts->with : "{}", "with", arena);
-    const cw_json *root;
+    const cw_json *root = NULL;
     cw_err err;
     if (!params || !caller || !with)
         return NULL;

@@ -52,11 +52,11 @@ typedef struct cw_channel_opts {
     const char *const *command; /* path and arguments, NULL-terminated; our PATH is searched */
 
     uint16_t port;
-    cw_str websocket; /* path of a WebSocket (RFC 6455) on the socket; empty: a plain stream */
+    cw_framing framing; /* not for a WebSocket: a text message is a message */
+    cw_str websocket;   /* path of a WebSocket (RFC 6455) on the socket; empty: a plain stream */
     const char *const *environment; /* of the program: NAME=VALUE, NULL-terminated, all of it */
     const char *folder;  /* it works in, where a relative path of it begins; NULL: ours */
     cw_spawner *spawner; /* for a program; outlives the channel */
-    cw_framing framing;  /* not for a WebSocket: a text message is a message */
     size_t max_message;
     size_t max_queue;
     uint32_t connect_ms; /* for all of it: name, addresses, handshake; 0: 5000 */

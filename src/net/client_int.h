@@ -3,7 +3,7 @@
  *
  *     request   WAITING -> on a connection -> done
  *
- *     link      CONNECT -> (TLS ->) HEAD -> BODY -> TELL (on_done) -> IDLE -> HEAD ...
+ *     link      CONNECT (or TLS) -> HEAD -> BODY -> TELL (on_done) -> IDLE -> HEAD ...
  *                  any state -> CLOSED, freed when libuv lets go of it
  *
  * Threads: one loop.
@@ -24,7 +24,7 @@ typedef struct cw_secure_link cw_secure_link; /* and for a connection */
 
 typedef enum cw_link_state {
     LINK_CONNECT,
-    LINK_TLS,  /* libcurl makes the handshake */
+    LINK_TLS,  /* libcurl connects and makes the handshake */
     LINK_HEAD, /* the head of the answer has not ended; maybe the request is not wholly out either
                 */
     LINK_BODY,
@@ -76,9 +76,7 @@ struct cw_client {
     cw_client_opts opts; /* strings live in `text` */
     char *text;
     cw_str kept[CW_CLIENT_KEPT]; /* opts.kept */
-    bool wants_cookies;
-    cw_str dial_host; /* where connections go: the URL's host, or the proxy's */
-    uint16_t dial_port;
+    cw_str dial_host;            /* where connections go: the URL's host, or the proxy's */
     cw_str origin; /* "http://host" before each path where a proxy must be told; else empty */
     cw_str post;   /* "POST /path" and `common`: what most requests begin with */
     cw_str common; /* " HTTP/1.1", Host and the fixed headers */
@@ -95,8 +93,10 @@ struct cw_client {
     cw_secure *secure; /* NULL: without TLS */
     /* Addresses. */
     cw_address addresses[CW_CLIENT_ADDRESSES];
+    uint16_t dial_port;
     uint8_t n_addresses;
-    uint8_t best;       /* the one to begin with */
+    uint8_t best; /* the one to begin with */
+    bool wants_cookies;
     bool is_name;       /* they came from a lookup */
     uint64_t looked_up; /* when */
     cw_lookup *lookup;  /* under way */
@@ -170,9 +170,9 @@ void cw_secure_close(cw_client *c);
 /* Room for `req`, so that sending cannot fail for want of memory; the first time, l->secure too. */
 CW_MUST_USE bool cw_secure_reserve(cw_link *l, const cw_client_req *req);
 cw_buf *cw_secure_out(const cw_link *l);
-/* The socket is connected: begin the handshake, which ends with cw_link_secured or the link's
- * failure. */
-CW_MUST_USE cw_code cw_secure_begin(cw_link *l, cw_err *err);
+/* Begin to connect the link's socket, which ends with cw_link_secured, cw_link_not_reached or the
+ * link's failure, never before this returns. */
+CW_MUST_USE cw_code cw_secure_begin(cw_link *l, const cw_address *to, cw_err *err);
 /* As recv and send: -1 with errno; EAGAIN is the only number that means something. */
 ssize_t cw_secure_recv(const cw_link *l, void *p, size_t n);
 ssize_t cw_secure_send(cw_link *l, const void *p, size_t n);
@@ -194,7 +194,10 @@ void cw_link_fail(cw_link *l, cw_client_end end, const char *why);
 void cw_link_lost(cw_link *l, const char *why);
 /* To the front of a ring. */
 void cw_link_move(cw_link *l, cw_link *ring);
+/* It is connected, with TLS where that is wanted: send. */
 void cw_link_secured(cw_link *l);
+/* The address of this link did not work: try the next, or give up. */
+void cw_link_not_reached(cw_link *l, int errnum);
 void cw_link_on_connect_deadline(cw_deadline *d);
 void cw_link_on_answer_deadline(cw_deadline *d);
 void cw_link_on_idle_deadline(cw_deadline *d);

@@ -173,8 +173,7 @@ bool cw_link_reuse(cw_link *l, cw_client_req *req)
 static cw_code open_from(cw_client *c, cw_client_req *req, unsigned index, unsigned tried,
                          bool again, cw_err *err);
 
-/* The address of this link did not work: try the next, or give up. */
-static void not_reached(cw_link *l, int errnum)
+void cw_link_not_reached(cw_link *l, int errnum)
 {
     cw_client *c = l->client;
     cw_client_req *req = l->req;
@@ -204,29 +203,14 @@ void cw_link_secured(cw_link *l)
     begin(l);
 }
 
-/* The socket is libcurl's to watch until that is done. */
-static void begin_tls(cw_link *l)
-{
-    cw_err err;
-    l->state = LINK_TLS;
-    l->events = 0;
-    uv_poll_stop(&l->poll);
-    cw_code rc = cw_secure_begin(l, &err);
-    if (rc)
-        cw_link_fail(l, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, err.msg);
-}
-
 static void on_connected(cw_link *l)
 {
     int errnum = cw_connect_result(l->fd);
     if (errnum) {
-        not_reached(l, errnum);
+        cw_link_not_reached(l, errnum);
         return;
     }
-    if (l->client->secure)
-        begin_tls(l);
-    else
-        cw_link_secured(l);
+    cw_link_secured(l);
 }
 
 /* ---- events ---- */
@@ -254,19 +238,22 @@ static void on_poll(uv_poll_t *poll, int status, int events)
             cw_link_end(l, EIO);
         return;
     }
-    if ((events & UV_WRITABLE) && l->unsent)
-        push(l);
     /* What TLS has taken from the socket, the socket does not tell again. */
     if (events & UV_READABLE) {
         while (cw_link_read(l) && l->secure)
             continue;
     }
+    /* After that, since a server that has answered may take no more. */
+    if ((events & UV_WRITABLE) && l->unsent && (l->state == LINK_HEAD || l->state == LINK_BODY))
+        push(l);
 }
 
 static void discard(cw_link *l)
 {
     if (l->secure)
         cw_secure_end(l);
+    if (l->fd >= 0)
+        close(l->fd);
     free(l);
 }
 
@@ -277,11 +264,8 @@ static cw_code open_one(cw_client *c, const cw_address *a, const cw_client_req *
     if (!l)
         return cw_fail_nomem(err);
     l->client = c;
-    if (c->secure && !cw_secure_reserve(l, req)) {
-        discard(l);
-        return cw_fail_nomem(err);
-    }
-    l->fd = cw_connect_open(a, pending);
+    l->fd = c->secure ? socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+                      : cw_connect_open(a, pending);
     if (l->fd < 0) {
         char text[CW_ADDRESS_TEXT];
         int errnum = errno;
@@ -289,9 +273,15 @@ static cw_code open_one(cw_client *c, const cw_address *a, const cw_client_req *
         discard(l);
         return cw_fail_errno(err, errnum, "connect to %s", text);
     }
+    if (c->secure) {
+        cw_code rc = cw_secure_reserve(l, req) ? cw_secure_begin(l, a, err) : cw_fail_nomem(err);
+        if (rc) {
+            discard(l);
+            return rc;
+        }
+    }
     int rc = uv_poll_init(&c->loop->uv, &l->poll, l->fd);
     if (rc) {
-        close(l->fd);
         discard(l);
         return cw_fail(err, rc == UV_ENOMEM ? CW_NOMEM : CW_IO, "poll: %s", uv_strerror(rc));
     }
@@ -313,8 +303,9 @@ static void start(cw_link *l, cw_client_req *req, bool pending)
     l->req = req;
     cw_client_set_link(req, l);
     if (pending || l->secure) {
-        l->state = LINK_CONNECT;
-        poll_for(l, UV_WRITABLE);
+        l->state = l->secure ? LINK_TLS : LINK_CONNECT;
+        if (!l->secure)
+            poll_for(l, UV_WRITABLE); /* else libcurl watches, until it is done */
         cw_loop_set_deadline(c->loop, &l->deadline, &c->connecting);
         return;
     }
@@ -354,7 +345,7 @@ cw_code cw_link_open(cw_client *c, cw_client_req *req, bool again, cw_err *err)
 
 void cw_link_on_connect_deadline(cw_deadline *d)
 {
-    not_reached(CW_CONTAINER(d, cw_link, deadline), ETIMEDOUT);
+    cw_link_not_reached(CW_CONTAINER(d, cw_link, deadline), ETIMEDOUT);
 }
 
 void cw_link_on_answer_deadline(cw_deadline *d)

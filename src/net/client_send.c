@@ -228,7 +228,7 @@ static int make_ranges(const cw_client_req *req, cw_str out, size_t skip, struct
 
 static ssize_t send_ranges(cw_link *l, cw_str out)
 {
-    struct iovec iov[RANGES];
+    struct iovec iov[RANGES] = {{0}};
     struct msghdr msg = {.msg_iov = iov};
     msg.msg_iovlen = (size_t)make_ranges(l->req, out, l->sent, iov);
     return l->secure ? cw_secure_send(l, iov[0].iov_base, iov[0].iov_len)

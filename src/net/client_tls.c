@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* client_tls.c - TLS for the connections of the HTTP client, by libcurl.
  *
- *     our socket, connected -> libcurl: CONNECT to a proxy, handshake, certificate
- *                           -> ours again: our requests, through curl_easy_send and curl_easy_recv
+ *     our socket and address -> libcurl: connect, a proxy's tunnel, handshake, certificate
+ *                            -> ours again: requests, through curl_easy_send and curl_easy_recv
  *
  * libcurl does what is easy to get wrong (CURLOPT_CONNECT_ONLY) and nothing else: what goes over
  * the connection is read, limited, repeated and kept by the same code as without TLS. Left to
@@ -12,7 +12,8 @@
  * HTTP/1.1 only: that is what we write, and for one small call per exchange HTTP/2 has no gain
  * that its framing would not cost again. The server is told by ALPN.
  *
- * The socket stays ours all the time: libcurl is told that it is connected and that it is closed.
+ * The socket stays ours all the time: libcurl is told where to connect it, and that it was closed.
+ * (Debian's libcurl 7.88 cannot be told that it is connected: it connects all the same.)
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@
 
 /* More than this is more than one record of TLS. */
 #define RECORD_MAX 16384u
-/* Stands where libcurl wants an address, which it has no use for. */
+/* Where libcurl wants an address, so that it looks no name up: it gets another one later. */
 #define ANY_ADDRESS "127.0.0.1"
 
 /* What the connections of a client have in common. */
@@ -41,6 +42,7 @@ struct cw_secure {
 struct cw_secure_link {
     CURL *easy;
     cw_buf out; /* after CW_AGAIN the same bytes must be sent from the same place */
+    cw_address to;
     bool has_socket;
     char problem[CURL_ERROR_SIZE];
 };
@@ -55,17 +57,15 @@ static const cw_curl *curl_of(const cw_link *l)
 static curl_socket_t give_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 {
     cw_link *l = ctx;
-    (void)address;
+    const cw_address *to = &l->secure->to;
     if (purpose != CURLSOCKTYPE_IPCXN || l->secure->has_socket)
         return CURL_SOCKET_BAD;
     l->secure->has_socket = true;
+    /* It has room for every kind of address, and connects to what it finds there afterwards. */
+    address->family = to->sa.ss_family;
+    address->addrlen = to->len;
+    memcpy((void *)&address->addr, &to->sa, to->len);
     return l->fd;
-}
-
-static int say_connected(void *ctx, curl_socket_t fd, curlsocktype purpose)
-{
-    (void)ctx, (void)fd, (void)purpose;
-    return CURL_SOCKOPT_ALREADY_CONNECTED;
 }
 
 static int leave_open(void *ctx, curl_socket_t fd)
@@ -74,15 +74,45 @@ static int leave_open(void *ctx, curl_socket_t fd)
     return 0;
 }
 
+static int note_text(CURL *easy, curl_infotype type, char *text, size_t n, void *ctx)
+{
+    cw_link *l = ctx;
+    (void)easy;
+    if (type == CURLINFO_TEXT)
+        snprintf(l->secure->problem, sizeof l->secure->problem, "%.*s",
+                 (int)strnlen(text, n && text[n - 1] == '\n' ? n - 1 : n), text);
+    return 0;
+}
+
+/* libcurl tells of one problem only, and takes it for one that a server which refuses our
+ * certificate is gone when TLS 1.3 has ended its handshake. Why is told when we read: listen. */
+static void listen_anew(cw_link *l)
+{
+    const cw_curl *curl = curl_of(l);
+    CURL *easy = l->secure->easy;
+    *l->secure->problem = 0;
+    curl->easy_setopt(easy, CURLOPT_DEBUGFUNCTION, note_text);
+    curl->easy_setopt(easy, CURLOPT_DEBUGDATA, l);
+    curl->easy_setopt(easy, CURLOPT_VERBOSE, 1L);
+}
+
 static void on_secured(void *self, CURLcode code)
 {
     cw_link *l = self;
+    cw_client *c = l->client;
+    long errnum = 0;
     cw_err err;
     if (code == CURLE_OK) {
+        if (*l->secure->problem)
+            listen_anew(l);
         cw_link_secured(l);
         return;
     }
-    cw_client *c = l->client;
+    curl_of(l)->easy_getinfo(l->secure->easy, CURLINFO_OS_ERRNO, &errnum);
+    if (code == CURLE_COULDNT_CONNECT && errnum) {
+        cw_link_not_reached(l, (int)errnum);
+        return;
+    }
     const char *problem = l->secure->problem;
     cw_fail(&err, CW_IO, "TLS with '%s': %s", c->opts.url.host.p,
             *problem ? problem : curl_of(l)->easy_strerror(code));
@@ -147,8 +177,6 @@ static CURLcode set_functions(const cw_link *l)
     const cw_curl *curl = curl_of(l);
     CURL *easy = l->secure->easy;
     CURLcode code = curl->easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, give_socket);
-    if (!code)
-        code = curl->easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, say_connected);
     return code ? code : curl->easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, leave_open);
 }
 
@@ -168,10 +196,11 @@ static CURLcode set_authorities(const cw_link *l)
     return code ? code : curl->easy_setopt(easy, CURLOPT_CAINFO, file);
 }
 
-cw_code cw_secure_begin(cw_link *l, cw_err *err)
+cw_code cw_secure_begin(cw_link *l, const cw_address *to, cw_err *err)
 {
     const cw_curl *curl = curl_of(l);
     cw_secure_link *s = l->secure;
+    s->to = *to;
     s->easy = curl->easy_init();
     CURLcode code = s->easy ? set_numbers(l) : CURLE_OUT_OF_MEMORY;
     if (!code)
@@ -278,7 +307,7 @@ static void make_url(cw_secure *s, const cw_client_opts *opts)
         snprintf(s->url, sizeof s->url, "https://%.*s/", CW_STR_ARG(opts->url.authority));
 }
 
-/* Directly: anywhere, it is connected. Through a proxy: what that is asked for. */
+/* Directly: anywhere, see give_socket. Through a proxy: what that is asked for. */
 static bool make_way(cw_secure *s, const cw_client_opts *opts, const cw_curl *curl)
 {
     char text[320];

@@ -152,7 +152,7 @@ static int spawn_with(cw_spawn *job, const int *fds)
 
 static void start(cw_spawn *job)
 {
-    int fds[CW_SPAWN_FIRST_FD + CW_SPAWN_MAX_FDS];
+    int fds[CW_SPAWN_FIRST_FD + CW_SPAWN_MAX_FDS] = {-1, -1, -1};
     bool own[CW_COUNT(fds)] = {false};
     int rc = 0, n = 0;
     for (; n < n_targets(job) && !rc; n++) {

@@ -37,7 +37,7 @@ struct cw_asking {
     size_t n_tried;          /* of cw_describers */
     question *first, **last; /* that wait */
     question *running;       /* list */
-    unsigned n_running, n_asked;
+    unsigned n_running, n_asked, n_answers;
     cw_deadline_list limit;
     cw_later later; /* the next step: nothing is told from within a callback of the describer */
     bool is_done;
@@ -81,6 +81,11 @@ static void free_job(cw_asking *job)
     cw_buf_done(&job->problems);
     cw_service_unref(job->service);
     free(job);
+}
+
+unsigned cw_asking_answers(const cw_asking *job)
+{
+    return job->n_answers;
 }
 
 void cw_asking_cancel(cw_asking *job)
@@ -169,6 +174,7 @@ static void on_answer(cw_way_req *req, const cw_reply *reply)
 {
     question *q = req->ctx;
     cw_outcome outcome;
+    q->job->n_answers += reply->end == CW_CLIENT_OK;
     if (q->path.n)
         judge_document(q, reply, &outcome);
     else

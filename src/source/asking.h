@@ -32,6 +32,9 @@ typedef void (*cw_asked_fn)(const cw_asked *asked, void *ctx);
 /* Begin; fn is called once, never before this returns. `hub` as of way.h. */
 CW_MUST_USE cw_code cw_asking_start(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn fn,
                                     void *ctx, cw_asking **ret, cw_err *err);
+/* How many answers have come, of whatever kind: for whoever shows that something goes on, or waits
+ * for a sign of life. */
+unsigned cw_asking_answers(const cw_asking *job);
 /* fn will not be called. NULL is fine. */
 void cw_asking_cancel(cw_asking *job);
 

@@ -147,10 +147,10 @@ bool cw_dialect_is_null(const cw_json *v)
     return !v || cw_json_is(v, CW_JSON_NULL);
 }
 
-bool cw_dialect_id(const cw_json *v, uint64_t *ret)
+bool cw_dialect_id(const cw_speech *speech, const cw_json *v, uint64_t *ret)
 {
-    if (cw_json_is(v, CW_JSON_STRING))
-        return cw_str_to_u64(cw_json_text(v), ret);
+    if (speech->string_ids)
+        return cw_json_is(v, CW_JSON_STRING) && cw_str_to_u64(cw_json_text(v), ret);
     return v && cw_json_to_u64(v, ret);
 }
 
@@ -191,7 +191,7 @@ void cw_dialect_hear(const cw_speech *speech, const cw_json *message, cw_heard *
         ret->why = "neither an answer nor a call";
     } else if (cw_dialect_is_null(id)) {
         ret->kind = CW_HEARD_ANSWER_TO_NOBODY;
-    } else if (cw_dialect_id(id, &ret->id)) {
+    } else if (cw_dialect_id(speech, id, &ret->id)) {
         ret->kind = CW_HEARD_ANSWER;
     } else {
         ret->why = "an answer with an id that is none of ours";

@@ -27,7 +27,7 @@ struct cw_dialect {
 };
 
 bool cw_dialect_is_null(const cw_json *v);
-/* The number in an id of ours, whichever type the service gave it back in. */
-bool cw_dialect_id(const cw_json *v, uint64_t *ret);
+/* The number in an id of ours: of the type that it was sent in. */
+bool cw_dialect_id(const cw_speech *speech, const cw_json *v, uint64_t *ret);
 
 #endif

@@ -111,7 +111,7 @@ static const char *check_id(const cw_speech *speech, const cw_json *root, uint64
         return NULL;
     if (!v)
         return "no id";
-    return cw_dialect_id(v, &got) && got == id ? NULL : "the id of another request";
+    return cw_dialect_id(speech, v, &got) && got == id ? NULL : "the id of another request";
 }
 
 static bool says_error(const cw_dialect *d, const cw_json *error)

@@ -165,6 +165,7 @@ static cw_hub_call *make_call(cw_hub *hub, cw_loop *loop, cw_way_req *req)
     cw_hub_call *call = calloc(1, sizeof *call + n);
     if (!call)
         return NULL;
+    call->body = (char *)(call + 1);
     call->hub = cw_hub_ref(hub);
     call->loop = loop;
     call->req = req;

@@ -30,7 +30,7 @@ struct cw_hub_call {
     size_t n_answer;
     char why[CW_HUB_WHY];
     size_t n_body;
-    char body[];
+    char *body; /* behind this */
 };
 
 typedef enum cw_hub_state {

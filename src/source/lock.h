@@ -9,7 +9,7 @@
  *     {"version":1,"sources":{"aria2":{"aria2.addUri":{"sha256":"…","definition":{…}}}}}
  *
  * The definition is canonical: id, usage, params in their order (name, description, required,
- * schema), input, output, title and annotations; members of objects sorted by key, no white space.
+ * schema), input and output; members sorted by key, no white space
  * Where there is no file nothing is withheld; where there is one, a tool that is not in it is
  * withheld too.
  *
@@ -46,10 +46,15 @@ typedef enum cw_lock_verdict {
 cw_lock_verdict cw_lock_judge(const cw_lock *lock, cw_str source, cw_str method, cw_str definition,
                               cw_str *ret_old);
 
+/* What was approved of a source, in the order of the file. `lock` may be NULL. */
+typedef cw_code (*cw_lock_fn)(cw_str method, void *ctx);
+CW_MUST_USE cw_code cw_lock_each(const cw_lock *lock, cw_str source, cw_lock_fn fn, void *ctx);
+
 /* Write the file anew with the tools of these sources replaced and those of others as they were;
  * atomically, with mode 0644. */
 typedef struct cw_lock_entry {
-    cw_str source, method, definition;
+    cw_str source, method;
+    cw_str definition; /* empty: as it is in `old` */
 } cw_lock_entry;
 CW_MUST_USE cw_code cw_lock_write(const char *path, const cw_lock *old, const cw_str *replaced,
                                   size_t n_replaced, const cw_lock_entry *entries, size_t n,

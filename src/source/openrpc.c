@@ -71,7 +71,7 @@ static cw_code keep_json(reader *r, const cw_json *v, cw_str *ret, cw_err *err)
 static cw_code keep_value(reader *r, const cw_json *v, const cw_json **ret, cw_err *err)
 {
     cw_json_opts opts = {.max_depth = CW_JSON_DEPTH_CEILING};
-    cw_str text;
+    cw_str text = {0};
     cw_code rc = keep_json(r, v, &text, err);
     return rc ? rc : cw_json_read(text, &opts, r->arena, ret, NULL, err);
 }

@@ -163,8 +163,8 @@ static cw_code check_pointer(cw_str pointer, cw_err *err)
 
 static bool needs_plan(const cw_speech *speech, const cw_config_overlay *o, const cw_method *m)
 {
-    return speech->params != CW_PARAMS_NAMED || speech->secret_member.n || speech->secret_first.n ||
-           o->params.n || o->result.n || o->result_size || is_spread(m);
+    return m->by_position || speech->params != CW_PARAMS_NAMED || speech->secret_member.n ||
+           speech->secret_first.n || o->params.n || o->result.n || o->result_size || is_spread(m);
 }
 
 static cw_code show_result(making *x, cw_plan *plan, cw_method *m, cw_err *err)
@@ -202,6 +202,7 @@ static cw_code fill(making *x, cw_plan *plan, cw_method *m, cw_err *err)
     /* A schema of all arguments together speaks of the names there. */
     if (o->params.n || plan->continues)
         m->input = CW_STR("");
+    m->by_position = false; /* the plan sees to it */
     m->params = x->shown;
     m->n_params = x->n_shown;
     plan->slots = x->slots;
@@ -219,6 +220,7 @@ cw_code cw_plan_make(const cw_speech *speech, const cw_config_overlay *overlay, 
         if (!plan)
             return cw_arena_fail(arena, err);
         plan->speech = speech;
+        plan->style = m->by_position ? CW_PARAMS_POSITIONAL : speech->params;
         cw_code rc = fill(&x, plan, m, err);
         if (rc)
             return rc;

@@ -18,6 +18,7 @@ typedef struct cw_slot {
 
 struct cw_plan {
     const cw_speech *speech;
+    cw_params_style style;
     const cw_slot *slots;
     size_t n;
     bool spreads; /* the one argument "params" is all of them */

@@ -88,11 +88,11 @@ static void write_mixed(sending *x)
 static void write_spread(sending *x)
 {
     const cw_json *all = cw_json_get(x->arguments, CW_STR("params"));
-    bool is_list = !all || cw_json_is(all, CW_JSON_ARRAY) || cw_json_is(all, CW_JSON_NULL);
+    bool is_object = cw_json_is(all, CW_JSON_OBJECT), is_list = cw_json_is(all, CW_JSON_ARRAY);
     cw_str secret = x->plan->speech->secret_first;
-    if (!is_list || (!all && x->plan->speech->params == CW_PARAMS_NAMED)) {
+    if (is_object || (!is_list && x->plan->style == CW_PARAMS_NAMED)) {
         cw_buf_add_char(x->out, '{');
-        for (const cw_json *k = cw_json_first(all); k; k = cw_json_next_key(k)) {
+        for (const cw_json *k = is_object ? cw_json_first(all) : NULL; k; k = cw_json_next_key(k)) {
             separate(x);
             cw_json_escape(x->out, cw_json_text(k));
             cw_buf_add_char(x->out, ':');
@@ -106,7 +106,7 @@ static void write_spread(sending *x)
     cw_buf_add_char(x->out, '[');
     if (secret.n)
         add(x, CW_STR(""), secret);
-    for (const cw_json *v = cw_json_first(all); v; v = cw_json_next(v))
+    for (const cw_json *v = is_list ? cw_json_first(all) : NULL; v; v = cw_json_next(v))
         add(x, CW_STR(""), cw_json_span(v));
     cw_buf_add_char(x->out, ']');
 }
@@ -117,7 +117,7 @@ static void write_all(sending *x)
         write_spread(x);
         return;
     }
-    switch (x->plan->speech->params) {
+    switch (x->plan->style) {
     case CW_PARAMS_POSITIONAL:
         write_list(x, count_given(x, /* without_gaps= */ false));
         return;

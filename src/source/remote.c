@@ -1,36 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* remote.c - calls to a JSON-RPC service: one part per loop, one op per call. */
+/* remote.c - calls to a JSON-RPC service: one part per loop.
+ *
+ *     call ─► op ─┐
+ *     call ─► op ─┴─► flight ─► way ─► service        equal calls of a read-only tool share one
+ *
+ * A flight of its own lies in the arena of its call; one that may be shared has memory of its own.
+ */
 #include "source/remote.h"
 
 #include <stdlib.h>
 
-#include "base/digits.h"
 #include "source/remote_int.h"
 
-/* What ",\"params\":" takes at the end of a wire text. */
-#define PARAMS_LEN (sizeof ",\"params\":" - 1)
-#define CONNECT_MS 5000u
+#define RETRY_MS 100u
+
+typedef struct flight flight;
 
 /* A call, in its arena. */
 typedef struct op {
-    struct op *prev, *next; /* in its part */
-    cw_remote_part *part;   /* NULL: dropped */
+    struct op *prev, *next; /* of its flight; NULL: over, or dropped */
+    flight *flight;
     cw_source_call *call;
-    uint64_t id;
-    uint64_t started; /* ms */
-    bool trial;
-    cw_client_req req;
-    cw_str body[4];
-    char begin[48]; /* {"jsonrpc":"2.0","id":N */
+    /* A result that was kept: told at the end of this turn. */
+    cw_later later;
+    cw_str kept;
+    uint64_t kept_id;
+    unsigned kept_status;
+    cw_remote_part *part; /* of one that waits for that */
 } op;
+
+/* A request under way, and who waits for it. */
+struct flight {
+    flight *prev, *next; /* of its part */
+    cw_remote_part *part;
+    const cw_remote_tool *tool;
+    uint32_t method;
+    uint32_t n_tries;
+    uint64_t started; /* ms */
+    op ops;           /* ring */
+    cw_way_req req;
+    cw_deadline retry;
+    cw_str params;
+    cw_str body[CW_WIRE_PIECES];
+    char room[CW_WIRE_ROOM];
+    bool trial;     /* of the breaker */
+    bool is_shared; /* has memory of its own, with the params behind it; others may join */
+    bool is_over;   /* those who wait are being told */
+};
 
 struct cw_remote_part {
     cw_remote *remote; /* one reference */
     cw_loop *loop;
-    cw_client *client;
+    cw_way *way;
     cw_loop_hook hook;
-    op ops; /* ring */
-    uint64_t last_id;
+    flight flights; /* ring */
+    op later;       /* ring: ops with a kept result */
+    cw_kepts kept;
+    cw_deadline_list retries;
 };
 
 static cw_remote *remote_of(cw_source *s)
@@ -38,26 +64,36 @@ static cw_remote *remote_of(cw_source *s)
     return CW_CONTAINER(s, cw_remote, base);
 }
 
-/* ---- parts ---- */
-
-cw_code cw_remote_client(const cw_remote *r, cw_loop *loop, size_t answer_size, cw_client **ret,
-                         cw_err *err)
+static void unlink_op(op *o)
 {
-    static const cw_http_header headers[] = {
-        {CW_STR_INIT("Content-Type"), CW_STR_INIT("application/json")},
-        {CW_STR_INIT("Accept"), CW_STR_INIT("application/json")},
-        {CW_STR_INIT("User-Agent"), CW_STR_INIT("causeway")},
-    };
-    cw_client_opts opts = {
-        .url = r->url,
-        .connections = r->connections,
-        .connect_ms = r->base.call_ms < CONNECT_MS ? r->base.call_ms : CONNECT_MS,
-        .answer_size = answer_size,
-        .headers = headers,
-        .n_headers = CW_COUNT(headers),
-    };
-    return cw_client_new(loop, &opts, ret, err);
+    o->prev->next = o->next;
+    o->next->prev = o->prev;
+    o->prev = o->next = NULL;
 }
+
+static void link_op(op *o, op *ring)
+{
+    o->next = ring;
+    o->prev = ring->prev;
+    o->prev->next = o;
+    ring->prev = o;
+}
+
+static void unlink_flight(flight *f)
+{
+    f->prev->next = f->next;
+    f->next->prev = f->prev;
+}
+
+static void link_flight(flight *f, cw_remote_part *p)
+{
+    f->next = &p->flights;
+    f->prev = p->flights.prev;
+    f->prev->next = f;
+    p->flights.prev = f;
+}
+
+/* ---- parts ---- */
 
 static void on_part_closed(void *ctx)
 {
@@ -67,23 +103,37 @@ static void on_part_closed(void *ctx)
     cw_source_unref(&r->base);
 }
 
+static void drop_flight(flight *f)
+{
+    while (f->ops.next != &f->ops)
+        unlink_op(f->ops.next);
+    cw_deadline_clear(&f->retry);
+    cw_way_cancel(f->part->way, &f->req);
+    cw_breaker_neutral(&f->part->remote->breaker, f->trial);
+    unlink_flight(f);
+    if (f->is_shared)
+        free(f);
+}
+
 static void close_part(cw_remote_part *p)
 {
-    cw_remote *r = p->remote;
-    r->parts[p->loop->index] = NULL;
+    p->remote->parts[p->loop->index] = NULL;
     cw_loop_remove_hook(&p->hook);
-    while (p->ops.next != &p->ops) {
-        op *o = p->ops.next;
-        cw_breaker_neutral(&r->breaker, o->trial);
-        o->part = NULL;
-        p->ops.next = o->next;
+    while (p->flights.next != &p->flights)
+        drop_flight(p->flights.next);
+    while (p->later.next != &p->later) {
+        cw_loop_forget_later(&p->later.next->later);
+        unlink_op(p->later.next);
     }
-    cw_client_close(p->client, on_part_closed, p);
+    cw_loop_unwatch(p->loop, &p->retries);
+    cw_kepts_done(&p->kept);
+    cw_way_close(p->way, on_part_closed, p);
 }
 
 static void close_if_over(cw_remote_part *p)
 {
-    if (atomic_load(&p->remote->base.retired) && p->ops.next == &p->ops)
+    if (atomic_load(&p->remote->base.retired) && p->flights.next == &p->flights &&
+        p->later.next == &p->later)
         close_part(p);
 }
 
@@ -92,12 +142,14 @@ static void on_loop_end(cw_loop_hook *hook)
     close_part(CW_CONTAINER(hook, cw_remote_part, hook));
 }
 
+static void on_retry(cw_deadline *d);
+
 static cw_code open_part(cw_remote *r, cw_loop *loop, cw_remote_part **ret, cw_err *err)
 {
     cw_remote_part *p = calloc(1, sizeof *p);
     if (!p)
         return cw_fail_nomem(err);
-    cw_code rc = cw_remote_client(r, loop, r->answer_size, &p->client, err);
+    cw_code rc = cw_way_open(r->service, r->hub, loop, r->answer_size, &p->way, err);
     if (rc) {
         free(p);
         return rc;
@@ -105,99 +157,262 @@ static cw_code open_part(cw_remote *r, cw_loop *loop, cw_remote_part **ret, cw_e
     cw_source_ref(&r->base);
     p->remote = r;
     p->loop = loop;
-    p->ops.prev = p->ops.next = &p->ops;
+    p->flights.prev = p->flights.next = &p->flights;
+    p->later.prev = p->later.next = &p->later;
+    cw_kepts_init(&p->kept);
+    cw_deadline_list_init(&p->retries, RETRY_MS, on_retry);
+    cw_loop_watch(loop, &p->retries);
     p->hook.on_end = on_loop_end;
     cw_loop_add_hook(loop, &p->hook);
     r->parts[loop->index] = *ret = p;
     return CW_OK;
 }
 
-/* ---- calls ---- */
+/* ---- the end of calls ---- */
 
-static void unlink_op(op *o)
+/* Nobody answers; that it was sent is all that can be said. */
+static void judge_notice(cw_arena *arena, cw_outcome *ret)
 {
-    o->prev->next = o->next;
-    o->next->prev = o->prev;
+    *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT};
+    if (cw_json_read(CW_STR("null"), NULL, arena, &ret->result, NULL, NULL))
+        *ret = (cw_outcome){.kind = CW_OUTCOME_FAILED,
+                            .fault = CW_FAULT_NOMEM,
+                            .message = CW_STR("There is not enough memory.")};
 }
 
-static void link_op(op *o, cw_remote_part *p)
+static void judge(const cw_remote *r, const cw_remote_tool *tool, const op *o, uint64_t id,
+                  const cw_reply *reply, cw_outcome *ret)
 {
-    o->part = p;
-    o->next = &p->ops;
-    o->prev = p->ops.prev;
-    o->prev->next = o;
-    p->ops.prev = o;
+    const cw_source_call *call = o->call;
+    if (tool->is_notice && reply->end == CW_CLIENT_OK) {
+        judge_notice(call->arena, ret);
+        return;
+    }
+    cw_dialect_judge(&r->service->speech, r->base.name, id, reply, call->arena, ret);
+    if (tool->plan && ret->kind == CW_OUTCOME_RESULT)
+        cw_plan_result(tool->plan, call->params, call->arena, ret);
 }
 
-static void tell_breaker(cw_remote *r, const op *o, cw_client_end end)
+static bool is_away(const cw_reply *reply)
 {
-    if (end == CW_CLIENT_CONNECT)
-        cw_breaker_failure(&r->breaker, o->trial, cw_loop_now(o->call->loop));
+    unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
+    return reply->end == CW_CLIENT_CONNECT || reply->end == CW_CLIENT_LOST || status == 502 ||
+           status == 503 || status == 504;
+}
+
+static void tell_breaker(cw_remote *r, const flight *f, cw_client_end end)
+{
+    if (end == CW_CLIENT_CONNECT || end == CW_CLIENT_SLOW)
+        cw_breaker_failure(&r->breaker, f->trial, cw_loop_now(f->part->loop));
     else if (end == CW_CLIENT_LOST || end == CW_CLIENT_NOMEM)
-        cw_breaker_neutral(&r->breaker, o->trial);
+        cw_breaker_neutral(&r->breaker, f->trial);
     else
-        cw_breaker_success(&r->breaker, o->trial);
+        cw_breaker_success(&r->breaker, f->trial);
 }
 
-static void on_done(cw_client_req *req, cw_client_end end, const cw_client_answer *answer,
-                    const char *why)
+static void keep(const flight *f, const cw_client_answer *answer)
 {
-    op *o = req->ctx;
+    cw_kept head = {
+        .until = cw_loop_now(f->part->loop) + f->tool->cache_ms,
+        .id = f->req.id,
+        .method = f->method,
+        .status = answer->status,
+    };
+    cw_kepts_add(&f->part->kept, &head, f->params, answer->body);
+}
+
+/* Everybody who waits is told. A flight in the arena of its call ends with the first of them. */
+static void tell(cw_remote *r, flight *f, const cw_reply *reply)
+{
+    const cw_remote_tool *tool = f->tool;
+    bool is_shared = f->is_shared, more = true;
+    uint64_t id = f->req.id;
+    f->is_over = true;
+    while (more) {
+        op *o = f->ops.next;
+        cw_source_call *call = o->call;
+        cw_outcome outcome;
+        judge(r, tool, o, id, reply, &outcome);
+        if (tool->cache_ms && outcome.kind == CW_OUTCOME_RESULT && o->next == &f->ops)
+            keep(f, reply->answer);
+        unlink_op(o);
+        call->sink->ops->done(call->sink, &outcome);
+        more = is_shared && f->ops.next != &f->ops;
+    }
+    if (is_shared)
+        free(f);
+}
+
+static void on_done(cw_way_req *req, const cw_reply *reply)
+{
+    flight *f = req->ctx;
+    cw_remote_part *p = f->part;
+    cw_remote *r = p->remote;
+    uint32_t index = p->loop->index;
+    if (f->tool->may_repeat && is_away(reply) && f->n_tries <= r->service->config.retries) {
+        cw_loop_set_deadline(p->loop, &f->retry, &p->retries);
+        return;
+    }
+    tell_breaker(r, f, reply->end);
+    unlink_flight(f);
+    cw_source_ref(&r->base);
+    tell(r, f, reply);
+    /* A call that was told may have ended the part: it is looked up again. */
+    if (r->parts[index])
+        close_if_over(r->parts[index]);
+    cw_source_unref(&r->base);
+}
+
+/* ---- the begin of calls ---- */
+
+static cw_code launch(flight *f, cw_err *err)
+{
+    cw_remote_part *p = f->part;
+    f->req = (cw_way_req){
+        .id = cw_way_number(p->way),
+        .body = f->body,
+        .n_body = CW_WIRE_PIECES,
+        .may_repeat = f->tool->may_repeat,
+        .reads = f->tool->reads,
+        .is_notice = f->tool->is_notice,
+        .on_done = on_done,
+        .ctx = f,
+    };
+    f->n_tries++;
+    const cw_speech *speech = &p->remote->service->speech;
+    cw_wire_write(speech, &f->tool->wire, f->req.id, f->params, f->room, f->body);
+    if (f->tool->is_notice)
+        cw_wire_drop_id(speech, f->body);
+    return cw_way_send(p->way, &f->req, err);
+}
+
+static void on_retry(cw_deadline *d)
+{
+    flight *f = CW_CONTAINER(d, flight, retry);
+    cw_err err = {0};
+    cw_code rc = launch(f, &err);
+    if (!rc)
+        return;
+    f->n_tries = UINT32_MAX;
+    cw_reply reply = {rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg};
+    on_done(&f->req, &reply);
+}
+
+static bool join(cw_remote_part *p, const cw_source_call *call, cw_str params, op *o)
+{
+    for (flight *f = p->flights.next; f != &p->flights; f = f->next) {
+        if (!f->is_shared || f->method != call->method->index || !cw_str_eq(f->params, params))
+            continue;
+        o->flight = f;
+        link_op(o, &f->ops);
+        return true;
+    }
+    return false;
+}
+
+static void on_kept(cw_later *later)
+{
+    op *o = CW_CONTAINER(later, op, later);
     cw_source_call *call = o->call;
     cw_remote_part *p = o->part;
+    cw_client_answer answer = {.status = o->kept_status, .body = o->kept};
+    cw_reply reply = {CW_CLIENT_OK, &answer, ""};
     cw_outcome outcome;
-    cw_remote_reply reply = {end, answer, why};
-    cw_remote_judge(p->remote->base.name, o->id, &reply, call->arena, &outcome);
-    tell_breaker(p->remote, o, end);
+    judge(p->remote, &p->remote->tools[call->method->index], o, o->kept_id, &reply, &outcome);
     unlink_op(o);
-    /* The op ends with the call, and so may the part. */
     close_if_over(p);
     call->sink->ops->done(call->sink, &outcome);
 }
 
-/* {"jsonrpc":"2.0","id":7,"method":"a.b","params":{}} in four pieces, two of them ready. */
-static void write_body(op *o, const cw_remote_wire *wire, cw_str params)
+static bool use_kept(cw_remote_part *p, const cw_source_call *call, cw_str params, op *o)
 {
-    static const char start[] = "{\"jsonrpc\":\"2.0\",\"id\":";
-    char text[CW_DIGITS_SIZE];
-    cw_str id = cw_digits_u64(o->id, text);
-    memcpy(o->begin, start, sizeof start - 1);
-    memcpy(o->begin + sizeof start - 1, id.p, id.n);
-    o->body[0] = cw_str_make(o->begin, sizeof start - 1 + id.n);
-    o->body[1] = wire->text;
-    if (params.n == 0)
-        o->body[1].n -= PARAMS_LEN;
-    o->body[2] = params;
-    o->body[3] = CW_STR("}");
+    const cw_kept *e = cw_kepts_find(&p->kept, call->method->index, params, cw_loop_now(p->loop));
+    cw_str body = e ? cw_arena_dup_str(call->arena, cw_str_make(e->bytes + e->n_params, e->n_body))
+                    : (cw_str){NULL, 0};
+    if (!body.p)
+        return false;
+    o->kept = body;
+    o->kept_id = e->id;
+    o->kept_status = e->status;
+    o->part = p;
+    o->later.fn = on_kept;
+    link_op(o, &p->later);
+    cw_loop_do_later(p->loop, &o->later);
+    return true;
 }
 
-static cw_code begin(cw_remote *r, cw_source_call *call, op *o, cw_err *err)
+static flight *make_flight(cw_remote_part *p, const cw_source_call *call, cw_str params)
 {
-    cw_remote_part *p = r->parts[call->loop->index];
-    cw_code rc = p ? CW_OK : open_part(r, call->loop, &p, err);
-    if (!p)
-        return rc;
-    const cw_remote_wire *wire = &r->wires[call->method->index];
-    o->call = call;
-    o->id = ++p->last_id;
-    o->started = cw_loop_now(call->loop);
-    write_body(o, wire, call->params);
-    o->req = (cw_client_req){
-        .method = CW_HTTP_POST,
-        .body = o->body,
-        .n_body = CW_COUNT(o->body),
-        .may_repeat = wire->may_repeat,
-        .on_done = on_done,
-        .ctx = o,
-    };
-    rc = cw_client_send(p->client, &o->req, err);
+    const cw_remote_tool *tool = &p->remote->tools[call->method->index];
+    bool is_shared = tool->reads;
+    flight *f = is_shared ? malloc(sizeof *f + params.n) : cw_arena_alloc(call->arena, sizeof *f);
+    if (!f)
+        return NULL;
+    *f = (flight){.part = p,
+                  .tool = tool,
+                  .method = call->method->index,
+                  .params = params,
+                  .started = cw_loop_now(p->loop),
+                  .is_shared = is_shared};
+    if (is_shared && params.n) {
+        f->params.p = memcpy(f + 1, params.p, params.n);
+    }
+    f->ops.prev = f->ops.next = &f->ops;
+    return f;
+}
+
+static cw_code begin_flight(cw_remote_part *p, cw_source_call *call, cw_str params, op *o,
+                            bool trial, cw_err *err)
+{
+    flight *f = make_flight(p, call, params);
+    if (!f)
+        return cw_fail_nomem(err);
+    f->trial = trial;
+    cw_code rc = launch(f, err);
     if (rc) {
-        close_if_over(p);
+        if (f->is_shared)
+            free(f);
         return rc;
     }
-    call->op = o;
-    link_op(o, p);
+    o->flight = f;
+    link_op(o, &f->ops);
+    link_flight(f, p);
     return CW_OK;
+}
+
+/* What is sent for the call's arguments. */
+static cw_code make_params(const cw_remote *r, const cw_source_call *call, cw_str *ret, cw_err *err)
+{
+    const cw_plan *plan = r->tools[call->method->index].plan;
+    *ret = call->params;
+    if (plan)
+        return cw_plan_params(plan, call->params, call->arena, ret, err);
+    bool is_empty = ret->n == 2 && (ret->p[0] == '{' || ret->p[0] == '[');
+    if (is_empty && !r->service->speech.sends_empty)
+        *ret = CW_STR("");
+    return CW_OK;
+}
+
+static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool trial, cw_err *err)
+{
+    const cw_remote_tool *tool = &r->tools[call->method->index];
+    cw_remote_part *p = r->parts[call->loop->index];
+    cw_str params;
+    cw_code rc = make_params(r, call, &params, err);
+    if (!rc && !p)
+        rc = open_part(r, call->loop, &p, err);
+    if (rc)
+        return rc;
+    bool is_served = (tool->cache_ms && use_kept(p, call, params, o)) ||
+                     (tool->reads && join(p, call, params, o));
+    if (is_served) {
+        cw_breaker_neutral(&r->breaker, trial);
+        return CW_OK;
+    }
+    rc = begin_flight(p, call, params, o, trial, err);
+    if (rc)
+        close_if_over(p);
+    return rc;
 }
 
 /* The text of a call that was not begun; what was in err is for nobody's eyes. */
@@ -206,6 +421,8 @@ static cw_code refuse(const cw_remote *r, cw_code rc, cw_fault *fault, cw_err *e
     *fault = rc == CW_NOMEM ? CW_FAULT_NOMEM : CW_FAULT_UNAVAILABLE;
     if (rc == CW_NOMEM)
         return cw_fail_nomem(err);
+    if (rc == CW_PARAMS)
+        return rc; /* what is wrong with the arguments */
     if (rc == CW_LIMIT)
         return cw_fail(err, rc, "Too many calls wait for the service '%.*s'.",
                        CW_STR_ARG(r->base.name));
@@ -221,11 +438,12 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
         return cw_fail(err, CW_IO, "The service '%.*s' is not available at the moment.",
                        CW_STR_ARG(r->base.name));
     }
-    op *o = cw_arena_alloc(call->arena, sizeof *o);
+    op *o = cw_arena_calloc(call->arena, 1, sizeof *o);
     cw_code rc = CW_NOMEM;
     if (o) {
-        o->trial = trial;
-        rc = begin(r, call, o, err);
+        o->call = call;
+        call->op = o;
+        rc = begin(r, call, o, trial, err);
     }
     if (rc == CW_OK)
         return CW_OK;
@@ -240,18 +458,26 @@ static void cancel(cw_source *s, cw_source_call *call)
 {
     cw_remote *r = remote_of(s);
     op *o = call->op;
-    cw_remote_part *p = o->part;
-    if (!p)
+    if (!o->next)
         return;
-    cw_client_cancel(p->client, &o->req);
+    flight *f = o->flight;
+    cw_remote_part *p = f ? f->part : o->part;
     unlink_op(o);
-    o->part = NULL;
+    cw_loop_forget_later(&o->later);
+    if (!f) {
+        close_if_over(p);
+        return;
+    }
+    if (f->is_over || f->ops.next != &f->ops)
+        return; /* others wait for it too */
     /* Who gives up near the end of the time had no answer in it; who left early says nothing. */
-    uint64_t ms = cw_loop_now(call->loop) - o->started;
-    if (ms + ms / 8 >= s->call_ms)
-        cw_breaker_failure(&r->breaker, o->trial, cw_loop_now(call->loop));
-    else
-        cw_breaker_neutral(&r->breaker, o->trial);
+    uint64_t now = cw_loop_now(call->loop), ms = now - f->started;
+    uint32_t limit = call->method->call_ms ? call->method->call_ms : s->call_ms;
+    if (ms + ms / 8 >= limit) {
+        cw_breaker_failure(&r->breaker, f->trial, now);
+        f->trial = false;
+    }
+    drop_flight(f);
     close_if_over(p);
 }
 
@@ -271,6 +497,8 @@ void cw_remote_free(cw_remote *r)
 {
     if (!r)
         return;
+    cw_hub_unref(r->hub);
+    cw_service_unref(r->service);
     cw_arena_done(&r->arena);
     free(r);
 }
@@ -278,6 +506,16 @@ void cw_remote_free(cw_remote *r)
 static void free_source(cw_source *s)
 {
     cw_remote_free(remote_of(s));
+}
+
+const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms)
+{
+    if (s->ops != &cw_remote_ops)
+        return NULL;
+    const cw_remote *r = (const cw_remote *)(const void *)s; /* `base` is its begin */
+    return atomic_load(&r->breaker.open_until) > now_ms
+               ? "it could not be reached several times in a row"
+               : NULL;
 }
 
 const cw_source_ops cw_remote_ops = {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* remote.h - a plain JSON-RPC 2.0 service over HTTP as a source.
+/* remote.h - a service that speaks JSON-RPC, in whatever dialect and over whatever transport, as a
+ * source.
  *
- * Its methods come from an OpenRPC document (a file) or from `rpc.discover`;
- * which of them are tools, and which may be called at all, is said by an overlay
- * in config: nothing by default. Each loop has its own connections to it.
+ *     service.h   where it is, how it is spoken to, our credentials there
+ *     asking.h    its description, as an OpenRPC document
+ *     overlay     in config and in a file of its own: which methods are tools, which may be called
+ *                 at all, and how they look: nothing by default
+ *     lock.h      definitions that the operator has approved
+ *     way.h       calls, with params.h before and behind
  *
- * Answers. A JSON-RPC answer counts whatever the HTTP status is. It must say
- * "jsonrpc":"2.0" and have the id of its request; an error may have the id null,
- * as of a server that could not read the request. "error":null beside a result is
- * a result. All else is a fault: the caller is told the kind, the log the details.
+ * Where the service cannot be asked, its last good description is used (state.h).
  *
  * Errors of the service are passed on with code, message and data, but scrubbed:
  *   - a message ends at its first line break and after CW_REMOTE_MESSAGE_MAX bytes;
@@ -24,19 +25,23 @@
  * CW_REMOTE_PAUSE_MIN_MS. Then one is let through: an answer ends it, another
  * failure doubles the pause, up to CW_REMOTE_PAUSE_MAX_MS.
  *
- * Sending again. A call that a kept connection lost without an answer is sent once
- * more only where the operator's annotations say readOnlyHint or idempotentHint.
+ * Sending again. A call that was lost without an answer, did not reach the service or was answered
+ * 502, 503 or 504 is sent again, up to config.retries times, only where the operator (or the
+ * service of its own tool) says that it is read only or idempotent.
+ *
+ * Merging. Calls of a read-only tool with equal arguments that are under way on one loop become
+ * one; with `cache` its result is given to those who come later.
  *
  * Threads: as source.h; cw_remote_load on the main loop's thread.
- * Limits:  CW_REMOTE_DOCUMENT_MAX; answers by cw_remote_opts.
+ * Limits:  describe.h; answers by cw_remote_opts.
  */
 #ifndef CW_SOURCE_REMOTE_H
 #define CW_SOURCE_REMOTE_H
 
 #include "config/config.h"
+#include "source/hub.h"
 #include "source/source.h"
 
-#define CW_REMOTE_DOCUMENT_MAX (16u * 1024u * 1024u)
 #define CW_REMOTE_MESSAGE_MAX 500u
 #define CW_REMOTE_DATA_MAX 4096u
 #define CW_REMOTE_FAILURES 5u
@@ -44,26 +49,49 @@
 #define CW_REMOTE_PAUSE_MAX_MS 30000u
 
 typedef struct cw_remote_opts {
-    const cw_config_remote *config; /* copied where it is needed longer */
+    const cw_config_remote *config;
+    cw_config *owner; /* of the entry; a reference is taken */
     unsigned n_loops;
     size_t answer_size; /* largest answer */
+    cw_spawner *spawner;
+    cw_hub *hub;  /* of the source before, used where it leads to the same; or NULL */
+    cw_str state; /* folder, or empty */
+    cw_str lock;  /* file, or empty */
+    bool defines; /* wants the definitions of what is exposed */
+    /* The service said that its methods have changed; of the hub, while that lives. */
+    void (*announced)(void *ctx);
 } cw_remote_opts;
+
+/* What a service says of a method that the operator exposes, as a lock file has it: lock.h. */
+typedef struct cw_remote_definition {
+    cw_str method; /* its id there */
+    cw_str definition;
+} cw_remote_definition;
 
 typedef struct cw_remote_loaded {
     cw_source *source; /* one reference, or NULL */
+    cw_hub *hub;       /* that it uses, one reference; or NULL. Also where there is no source. */
     cw_str name;
-    cw_str problem; /* each line one */
+    cw_str problem;  /* each line one; with a source: why its description is an old one */
+    cw_str warnings; /* each line one */
+    size_t n_found;  /* methods in the description */
+    size_t n_withheld;
+    const cw_remote_definition *definitions; /* where they are wanted; live as long as the source */
+    size_t n_definitions;
 } cw_remote_loaded;
 
 typedef void (*cw_remote_loaded_fn)(const cw_remote_loaded *loaded, void *ctx);
 
-/* As cw_plugin_load: fails at once, without a call of fn, when the URL is wrong or the file cannot
- * be read. A problem that time may heal (no connection) and one that it will not (an overlay that
- * names an unknown method) both end in fn with a problem. */
+/* As cw_plugin_load: fails at once, without a call of fn, when the configuration makes no sense. A
+ * problem that time may heal (no connection) and one that it will not (an overlay that names an
+ * unknown method) both end in fn with a problem. `ctx` is given to `announced` too. */
 typedef struct cw_remote_job cw_remote_job;
 CW_MUST_USE cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts,
                                    cw_remote_loaded_fn fn, void *ctx, cw_remote_job **ret_job,
                                    cw_err *err);
 void cw_remote_load_cancel(cw_remote_job *job);
+
+/* How it is, for people: NULL where it is well, else why calls are refused at the moment. */
+const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms);
 
 #endif

@@ -3,7 +3,9 @@
 #ifndef CW_SOURCE_REMOTE_INT_H
 #define CW_SOURCE_REMOTE_INT_H
 
-#include "net/client.h"
+#include "source/hub.h"
+#include "source/lock.h"
+#include "source/params.h"
 #include "source/remote.h"
 
 /* Times are milliseconds of a loop's clock: the same clock for all of them. */
@@ -25,54 +27,91 @@ void cw_breaker_neutral(cw_breaker *b, bool trial);
 
 typedef struct cw_remote_part cw_remote_part;
 
-/* A method's part of a request. */
-typedef struct cw_remote_wire {
-    cw_str text; /* ,"method":"a.b","params": */
-    bool may_repeat;
-} cw_remote_wire;
+/* What is known of a method, by its index. */
+typedef struct cw_remote_tool {
+    cw_wire wire;
+    const cw_plan *plan; /* NULL: arguments and results stay what they are */
+    bool may_repeat;     /* sending it twice does no harm */
+    bool reads;          /* changes nothing: equal calls are merged */
+    bool is_notice;      /* sent without an id; nobody answers */
+    uint32_t cache_ms;   /* how long a result is kept; 0: not at all */
+} cw_remote_tool;
 
 typedef struct cw_remote {
     cw_source base;
     cw_arena arena; /* everything below that is no number */
-    cw_client_url url;
-    uint32_t connections;
+    cw_service *service;
+    cw_hub *hub; /* NULL: HTTP */
     size_t answer_size;
     unsigned n_loops;
     cw_remote_part **parts; /* by loop, each touched by its loop only */
-    const cw_remote_wire *wires;
+    const cw_remote_tool *tools;
+    size_t n_found, n_withheld; /* methods of the description; tools that the lock keeps back */
+    const cw_remote_definition *definitions; /* of all that are exposed, where they are wanted */
+    size_t n_definitions;
     cw_breaker breaker;
 } cw_remote;
 
-/* remote.c */
+/* ---- remote.c ---- */
+
 extern const cw_source_ops cw_remote_ops;
-/* A client for the service; `answer_size` is the largest answer. */
-CW_MUST_USE cw_code cw_remote_client(const cw_remote *r, cw_loop *loop, size_t answer_size,
-                                     cw_client **ret, cw_err *err);
 void cw_remote_free(cw_remote *r);
 
-/* What came back for a request. */
-typedef struct cw_remote_reply {
-    cw_client_end end;
-    const cw_client_answer *answer;
-    const char *why;
-} cw_remote_reply;
+/* ---- remote_kept.c: results of one loop that are good for a while ---- */
 
-/* remote_answer.c: the outcome of request `id`; its texts and documents are in the arena. */
-void cw_remote_judge(cw_str service, uint64_t id, const cw_remote_reply *reply, cw_arena *arena,
-                     cw_outcome *ret);
+#define CW_KEPT_BYTES (4u * 1024u * 1024u)
+#define CW_KEPT_ENTRIES 256u
 
-/* remote_scrub.c. A message that is fit for callers, `message` itself where nothing had to be
- * changed; .p is NULL when there is no memory. */
+typedef struct cw_kept {
+    struct cw_kept *prev, *next; /* ring, the newest first */
+    uint64_t until;              /* ms of the loop */
+    uint64_t id;                 /* of the request that was answered */
+    uint32_t method;
+    unsigned status;
+    size_t n_params, n_body;
+    char *bytes; /* behind this: params, body */
+} cw_kept;
+
+typedef struct cw_kepts {
+    cw_kept ring;
+    size_t n, bytes;
+} cw_kepts;
+
+void cw_kepts_init(cw_kepts *k);
+void cw_kepts_done(cw_kepts *k);
+/* NULL: there is none, or it is too old. Lives until the next call of one of these. */
+const cw_kept *cw_kepts_find(cw_kepts *k, uint32_t method, cw_str params, uint64_t now);
+/* Keep a copy; without memory, or where it is too large, nothing is kept. */
+void cw_kepts_add(cw_kepts *k, const cw_kept *head, cw_str params, cw_str body);
+
+/* ---- remote_scrub.c ---- */
+
+/* A message that is fit for callers, `message` itself where nothing had to be changed; .p is NULL
+ * when there is no memory. */
 cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena);
 bool cw_remote_is_fit(const cw_json *data);
 
-/* remote_hidden.c. CW_PARAMS: a text of the method has characters that are not shown to people, so
- * that nobody could tell what models read there. */
+/* remote_hidden.c: CW_PARAMS where a model would read in the method's texts what people do not see.
+ */
 CW_MUST_USE cw_code cw_remote_check_hidden(const cw_method *m, cw_err *err);
 
-/* remote_overlay.c: from the document to the methods that the operator wants. Problems are added as
- * lines. CW_PARAMS: there are some. */
-CW_MUST_USE cw_code cw_remote_read(cw_remote *r, const cw_config_remote *config, const cw_json *doc,
-                                   cw_buf *problems);
+/* ---- remote_overlay.c ---- */
+
+typedef struct cw_remote_reading {
+    const cw_config_remote *config;
+    cw_config_overlays more; /* of the overlay file */
+    const cw_lock *lock;     /* NULL: nothing is withheld */
+    bool defines;            /* fill cw_remote.definitions */
+    cw_buf *problems;        /* lines that keep it from being used */
+    cw_buf *warnings;        /* lines that do not */
+} cw_remote_reading;
+
+/* Whether a text has wildcards ('*' any text, '?' any byte), and whether another one fits it. */
+bool cw_overlay_is_pattern(cw_str text);
+bool cw_overlay_fits(cw_str pattern, cw_str text);
+
+/* From the document to the methods that the operator wants. CW_PARAMS: there are problems. */
+CW_MUST_USE cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *reading,
+                                   const cw_json *doc);
 
 #endif

@@ -59,6 +59,7 @@ void cw_kepts_add(cw_kepts *k, const cw_kept *head, cw_str params, cw_str body)
     *e = *head;
     e->n_params = params.n;
     e->n_body = body.n;
+    e->bytes = (char *)(e + 1);
     if (params.n)
         memcpy(e->bytes, params.p, params.n);
     memcpy(e->bytes + params.n, body.p, body.n);

@@ -1,277 +1,191 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* remote_load.c - making a remote source: the description of a service, from a file or from itself.
+/* remote_load.c - making a remote source.
  *
- *     file      read here and now, used at the end of this turn
- *     service   rpc.discover, within the time of a call
+ *     service ─► hub? ─► asking ─► description ─► overlay, lock ─► source
+ *                           │ it cannot be asked
+ *                           └─► the last good description, from the state's folder
  */
 #include <stdlib.h>
 
-#include "base/file.h"
+#include "config/overlay.h"
+#include "source/asking.h"
 #include "source/remote_int.h"
+#include "source/state.h"
 
 #define ARENA_MAX (512u * 1024u * 1024u)
-#define PROBLEMS_MAX 65536u
-#define DISCOVER_ID 1u
+#define LINES_MAX 65536u
 
 struct cw_remote_job {
     cw_loop *loop;
-    cw_remote *remote;
-    cw_config_remote config; /* copied into the remote's arena */
+    cw_remote_opts opts;
+    cw_service *service; /* a reference */
+    cw_hub *hub;         /* likewise, or NULL */
+    cw_asking *asking;
     cw_remote_loaded_fn fn;
     void *ctx;
-    cw_buf problems;
+    cw_buf problems, warnings;
     cw_arena scratch; /* for the description; the source keeps nothing of it */
-    cw_str document;  /* from the file */
-    cw_later later;
-    /* Discovery. */
-    cw_client *client;
-    cw_client_req req;
-    cw_deadline_list limit;
-    cw_deadline deadline;
-    bool watched;
+    cw_config_overlay_file *overlay;
+    cw_lock *lock;
 };
-
-/* ---- copies ---- */
-
-typedef struct copier {
-    cw_arena *arena;
-    bool failed;
-} copier;
-
-static cw_str copy(copier *c, cw_str s)
-{
-    cw_str out = cw_arena_dup_str(c->arena, s);
-    if (!out.p)
-        c->failed = true;
-    return out;
-}
-
-static cw_config_strings copy_strings(copier *c, cw_config_strings list)
-{
-    cw_str *items = cw_arena_calloc(c->arena, list.n, sizeof *items);
-    if (!items) {
-        c->failed = true;
-        return (cw_config_strings){0};
-    }
-    for (size_t i = 0; i < list.n; i++)
-        items[i] = copy(c, list.items[i]);
-    return (cw_config_strings){items, list.n};
-}
-
-static cw_config_overlays copy_overlays(copier *c, cw_config_overlays list)
-{
-    cw_config_overlay *items = cw_arena_calloc(c->arena, list.n, sizeof *items);
-    if (!items) {
-        c->failed = true;
-        return (cw_config_overlays){0};
-    }
-    for (size_t i = 0; i < list.n; i++) {
-        items[i] = list.items[i];
-        items[i].method = copy(c, list.items[i].method);
-        items[i].title = copy(c, list.items[i].title);
-        items[i].description = copy(c, list.items[i].description);
-        items[i].annotations = copy(c, list.items[i].annotations);
-        items[i].permissions = copy_strings(c, list.items[i].permissions);
-    }
-    return (cw_config_overlays){items, list.n};
-}
-
-static cw_code copy_config(cw_remote *r, const cw_config_remote *from, cw_config_remote *to,
-                           cw_err *err)
-{
-    copier c = {&r->arena, false};
-    *to = *from;
-    to->name = copy(&c, from->name);
-    to->url = copy(&c, from->url);
-    to->openrpc = copy(&c, from->openrpc);
-    to->prefix = copy(&c, from->prefix);
-    to->methods = copy_overlays(&c, from->methods);
-    return c.failed ? cw_arena_fail(&r->arena, err) : CW_OK;
-}
 
 /* ---- the end of a job ---- */
 
-static void stop(cw_remote_job *job)
-{
-    cw_loop_forget_later(&job->later);
-    cw_deadline_clear(&job->deadline);
-    if (job->watched)
-        cw_loop_unwatch(job->loop, &job->limit);
-    job->watched = false;
-    if (job->client)
-        cw_client_close(job->client, NULL, NULL);
-    job->client = NULL;
-}
-
 static void free_job(cw_remote_job *job)
 {
-    cw_remote_free(job->remote);
+    cw_asking_cancel(job->asking);
+    cw_hub_unref(job->hub);
+    cw_service_unref(job->service);
+    cw_config_overlay_free(job->overlay);
+    cw_lock_free(job->lock);
     cw_arena_done(&job->scratch);
     cw_buf_done(&job->problems);
+    cw_buf_done(&job->warnings);
+    cw_config_unref(job->opts.owner);
     free(job);
 }
 
-/* Hand the source over, or say why there is none. The job is gone afterwards. */
-static void finish(cw_remote_job *job, cw_code rc)
+/* Hand the source over (NULL: there is none). The job is gone afterwards. */
+static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
 {
-    cw_remote *r = job->remote;
-    cw_remote_loaded loaded = {.name = r->base.name, .problem = CW_STR("")};
-    stop(job);
-    if (rc) {
-        loaded.problem =
-            job->problems.n ? cw_buf_str(&job->problems) : cw_str_from(cw_code_text(rc));
-    } else {
-        loaded.source = &r->base;
-        job->remote = NULL;
-    }
+    cw_remote_loaded loaded = {
+        .source = r ? &r->base : NULL,
+        .hub = job->hub,
+        .name = job->service->config.name,
+        .problem = cw_buf_str(&job->problems),
+        .warnings = cw_buf_str(&job->warnings),
+        .n_found = r ? r->n_found : 0,
+        .n_withheld = r ? r->n_withheld : 0,
+        .definitions = r ? r->definitions : NULL,
+        .n_definitions = r ? r->n_definitions : 0,
+    };
+    if (rc && loaded.problem.n == 0)
+        loaded.problem = cw_str_from(cw_code_text(rc));
+    job->hub = NULL; /* its reference goes with it */
     job->fn(&loaded, job->ctx);
     free_job(job);
 }
 
-static void finish_with(cw_remote_job *job, cw_code rc, cw_str problem)
-{
-    cw_buf_add(&job->problems, problem);
-    finish(job, rc);
-}
+/* ---- from a description to a source ---- */
 
-static void use_document(cw_remote_job *job, const cw_json *doc)
+static cw_code new_remote(cw_remote_job *job, cw_remote **ret, cw_err *err)
 {
-    finish(job, cw_remote_read(job->remote, &job->config, doc, &job->problems));
-}
-
-/* ---- from a file ---- */
-
-static cw_code read_file(cw_remote_job *job, cw_err *err)
-{
-    cw_buf text;
-    cw_buf_init(&text, CW_REMOTE_DOCUMENT_MAX);
-    cw_code rc = cw_file_read(job->config.openrpc.p, CW_FILE_PLAIN, &text, err);
-    size_t n = 0;
-    char *p = rc ? NULL : cw_buf_take(&text, &n);
-    cw_buf_done(&text);
-    if (!p)
-        return rc ? rc : cw_fail_nomem(err);
-    job->document = cw_str_make(p, n);
-    rc = cw_arena_hold(&job->scratch, p, free);
-    return rc ? cw_arena_fail(&job->scratch, err) : CW_OK;
-}
-
-static void on_later(cw_later *later)
-{
-    cw_remote_job *job = CW_CONTAINER(later, cw_remote_job, later);
-    const cw_json *doc;
-    cw_err err;
-    cw_code rc = cw_json_read(job->document, NULL, &job->scratch, &doc, NULL, &err);
-    if (rc == CW_OK) {
-        use_document(job, doc);
-        return;
+    cw_remote *r = calloc(1, sizeof *r);
+    if (!r)
+        return cw_fail_nomem(err);
+    cw_arena_init(&r->arena, ARENA_MAX);
+    r->service = cw_service_ref(job->service);
+    r->hub = job->hub ? cw_hub_ref(job->hub) : NULL;
+    r->n_loops = job->opts.n_loops;
+    r->answer_size = job->opts.answer_size;
+    r->base.ops = &cw_remote_ops;
+    r->base.name = job->service->config.name;
+    r->base.call_ms = job->service->config.timeout_ms;
+    atomic_init(&r->base.refs, 1);
+    r->parts = cw_arena_calloc(&r->arena, job->opts.n_loops, sizeof *r->parts);
+    if (!r->parts) {
+        cw_remote_free(r);
+        return cw_fail_nomem(err);
     }
-    cw_wrap(&err, rc, "'%s'", job->config.openrpc.p);
-    finish_with(job, rc, cw_str_from(err.msg));
+    *ret = r;
+    return CW_OK;
 }
 
-/* ---- from the service ---- */
-
-static void on_answer(cw_client_req *req, cw_client_end end, const cw_client_answer *answer,
-                      const char *why)
+static cw_code make_source(cw_remote_job *job, cw_str openrpc, cw_remote **ret)
 {
-    cw_remote_job *job = req->ctx;
-    cw_remote_reply reply = {end, answer, why};
-    cw_outcome outcome;
-    cw_remote_judge(job->config.name, DISCOVER_ID, &reply, &job->scratch, &outcome);
-    if (outcome.kind == CW_OUTCOME_RESULT) {
-        use_document(job, outcome.result);
-        return;
-    }
-    cw_buf_printf(&job->problems, "rpc.discover: %.*s", CW_STR_ARG(outcome.message));
-    if (outcome.detail.n)
-        cw_buf_printf(&job->problems, " (%.*s)", CW_STR_ARG(outcome.detail));
-    /* One line: it may quote what the service sent. */
-    for (size_t i = 0; i < job->problems.n; i++) {
-        if ((unsigned char)job->problems.p[i] < ' ')
-            job->problems.p[i] = ' ';
-    }
-    finish(job, outcome.fault == CW_FAULT_NOMEM ? CW_NOMEM : CW_IO);
-}
-
-static void on_deadline(cw_deadline *d)
-{
-    cw_remote_job *job = CW_CONTAINER(d, cw_remote_job, deadline);
-    /* Not from here: the list of this deadline ends with the job. */
-    cw_client_cancel(job->client, &job->req);
-    cw_loop_do_later(job->loop, &job->later);
-}
-
-static void on_late(cw_later *later)
-{
-    cw_remote_job *job = CW_CONTAINER(later, cw_remote_job, later);
-    finish_with(job, CW_TIMEOUT, CW_STR("rpc.discover: no answer in time"));
-}
-
-static cw_code discover(cw_remote_job *job, cw_err *err)
-{
-    static const cw_str body =
-        CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"rpc.discover\"}");
-    cw_code rc =
-        cw_remote_client(job->remote, job->loop, CW_REMOTE_DOCUMENT_MAX, &job->client, err);
-    if (rc)
+    cw_err err = {0};
+    const cw_json *doc = NULL;
+    cw_remote *r = NULL;
+    const cw_json_opts opts = {.max_bytes = CW_DESCRIBE_DOCUMENT_MAX};
+    cw_arena_reset(&job->scratch);
+    cw_code rc = cw_json_read(openrpc, &opts, &job->scratch, &doc, NULL, &err);
+    if (!rc)
+        rc = new_remote(job, &r, &err);
+    if (rc) {
+        cw_buf_add(&job->problems, cw_str_from(err.msg));
         return rc;
-    job->later.fn = on_late;
-    cw_deadline_list_init(&job->limit, job->config.timeout_ms, on_deadline);
-    cw_loop_watch(job->loop, &job->limit);
-    job->watched = true;
-    cw_loop_set_deadline(job->loop, &job->deadline, &job->limit);
-    job->req = (cw_client_req){
-        .method = CW_HTTP_POST,
-        .body = &body,
-        .n_body = 1,
-        .may_repeat = true,
-        .on_done = on_answer,
-        .ctx = job,
+    }
+    cw_remote_reading reading = {
+        .config = &job->service->config,
+        .more = cw_config_overlay_methods(job->overlay),
+        .lock = job->lock,
+        .defines = job->opts.defines,
+        .problems = &job->problems,
+        .warnings = &job->warnings,
     };
-    return cw_client_send(job->client, &job->req, err);
+    rc = cw_remote_read(r, &reading, doc);
+    if (rc)
+        cw_remote_free(r);
+    else
+        *ret = r;
+    return rc;
+}
+
+/* The service cannot be asked: what it said when it last could. */
+static cw_code use_last(cw_remote_job *job, cw_remote **ret)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_DESCRIBE_DOCUMENT_MAX);
+    cw_code rc = cw_state_load_description(job->opts.state, job->service->config.name, &text, NULL);
+    return rc ? rc : make_source(job, cw_buf_str(&text), ret);
+}
+
+static void on_asked(const cw_asked *asked, void *ctx)
+{
+    cw_remote_job *job = ctx;
+    cw_remote *r = NULL;
+    cw_err err = {0};
+    job->asking = NULL;
+    cw_buf_add(&job->warnings, asked->warnings);
+    if (asked->code) {
+        cw_buf_add(&job->problems, asked->problem);
+        cw_code rc = use_last(job, &r);
+        finish(job, r, rc ? asked->code : CW_OK);
+        return;
+    }
+    cw_code rc = make_source(job, asked->openrpc, &r);
+    bool is_file = job->service->config.openrpc.n;
+    if (!rc && !is_file &&
+        cw_state_save_description(job->opts.state, job->service->config.name, asked->openrpc, &err))
+        cw_buf_printf(&job->warnings, "%sthe description could not be kept: %s",
+                      job->warnings.n ? "\n" : "", err.msg);
+    finish(job, r, rc);
 }
 
 /* ---- the begin of a job ---- */
 
-static cw_code init_remote(cw_remote_job *job, const cw_remote_opts *opts, cw_err *err)
+static cw_code find_hub(cw_remote_job *job, cw_err *err)
 {
-    cw_remote *r = job->remote;
-    cw_code rc = copy_config(r, opts->config, &job->config, err);
-    if (rc)
-        return rc;
-    rc = cw_client_url_parse(job->config.url, &r->url, err);
-    if (rc)
-        return cw_wrap(err, rc, "url '%.*s'", CW_STR_ARG(job->config.url));
-    r->parts = cw_arena_calloc(&r->arena, opts->n_loops, sizeof *r->parts);
-    if (!r->parts)
-        return cw_arena_fail(&r->arena, err);
-    r->n_loops = opts->n_loops;
-    r->connections = job->config.connections;
-    r->answer_size = opts->answer_size;
-    r->base.ops = &cw_remote_ops;
-    r->base.name = job->config.name;
-    r->base.call_ms = job->config.timeout_ms;
-    atomic_init(&r->base.refs, 1);
-    return CW_OK;
+    const cw_remote_opts *o = &job->opts;
+    if (job->service->kind == CW_SERVICE_HTTP)
+        return CW_OK;
+    if (o->hub && cw_service_is_same_way(cw_hub_service(o->hub), job->service)) {
+        job->hub = cw_hub_ref(o->hub);
+        return CW_OK;
+    }
+    cw_hub_opts opts = {
+        .loop = job->loop,
+        .spawner = o->spawner,
+        .answer_size = o->answer_size,
+        .announced = o->announced,
+        .ctx = job->ctx,
+    };
+    return cw_hub_new(job->service, &opts, &job->hub, err);
 }
 
-static cw_code begin(cw_remote_job *job, const cw_remote_opts *opts, cw_err *err)
+static cw_code begin(cw_remote_job *job, cw_err *err)
 {
-    job->remote = calloc(1, sizeof *job->remote);
-    if (!job->remote)
-        return cw_fail_nomem(err);
-    cw_arena_init(&job->remote->arena, ARENA_MAX);
-    cw_code rc = init_remote(job, opts, err);
-    if (rc)
-        return rc;
-    if (job->config.openrpc.n == 0)
-        return discover(job, err);
-    job->later.fn = on_later;
-    rc = read_file(job, err);
-    if (rc == CW_OK)
-        cw_loop_do_later(job->loop, &job->later);
-    return rc;
+    const cw_config_remote *config = job->opts.config;
+    cw_code rc = cw_service_new(config, job->opts.owner, &job->service, err);
+    if (!rc && config->overlay.n)
+        rc = cw_config_overlay_read(config->overlay.p, &job->overlay, err);
+    if (!rc && job->opts.lock.n)
+        rc = cw_lock_read(job->opts.lock.p, &job->lock, err);
+    if (!rc)
+        rc = find_hub(job, err);
+    return rc ? rc
+              : cw_asking_start(job->loop, job->service, job->hub, on_asked, job, &job->asking,
+                                err);
 }
 
 cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_loaded_fn fn, void *ctx,
@@ -281,13 +195,16 @@ cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_load
     if (!job)
         return cw_fail_nomem(err);
     job->loop = loop;
+    job->opts = *opts;
+    if (opts->owner)
+        cw_config_ref(opts->owner);
     job->fn = fn;
     job->ctx = ctx;
-    cw_buf_init(&job->problems, PROBLEMS_MAX);
+    cw_buf_init(&job->problems, LINES_MAX);
+    cw_buf_init(&job->warnings, LINES_MAX);
     cw_arena_init(&job->scratch, ARENA_MAX);
-    cw_code rc = begin(job, opts, err);
+    cw_code rc = begin(job, err);
     if (rc) {
-        stop(job);
         free_job(job);
         return rc;
     }
@@ -298,8 +215,6 @@ cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_load
 
 void cw_remote_load_cancel(cw_remote_job *job)
 {
-    if (!job)
-        return;
-    stop(job);
-    free_job(job);
+    if (job)
+        free_job(job);
 }

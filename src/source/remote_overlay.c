@@ -3,31 +3,39 @@
  *
  *     document: all methods   x   overlay: some of them, marked   ->   offer
  *
- * A method that no overlay names is not there at all.
+ * A method that no overlay names is not there at all. Entries with wildcards name all that fit
+ * and that no entry before them, and none without wildcards, has named. What the service says of
+ * its own tools (title, annotations, scopes) is taken where the operator says nothing; it can ask
+ * for more of callers, and is never a reason to show anything.
  */
+#include "source/remote_mark.h"
+
 #include "base/map.h"
+#include "catalogue/contract.h"
 #include "source/openrpc.h"
-#include "source/remote_int.h"
-#include "json/write.h"
 
 #define NEAR 8u /* edits, for "did you mean" */
 
 typedef struct reading {
     cw_remote *remote;
-    const cw_config_remote *config;
-    cw_method *found; /* all of the document */
+    const cw_remote_reading *given;
+    const cw_json *doc;
+    cw_method *found;          /* all of the document */
+    const cw_json **described; /* as the document has them */
     size_t n_found;
+    bool *is_named; /* by an entry */
     cw_map by_id;
     cw_arena scratch; /* of one mark */
     cw_method *offer;
-    cw_remote_wire *wires;
+    cw_remote_tool *tools;
     size_t n;
-    cw_buf *problems;
+    cw_remote_definition *definitions; /* NULL where they are not wanted */
+    size_t n_definitions;
 } reading;
 
-static void add_problem(cw_buf *problems, const char *text)
+static void add_line(cw_buf *lines, const char *text)
 {
-    cw_buf_printf(problems, "%s%s", problems->n ? "\n" : "", text);
+    cw_buf_printf(lines, "%s%s", lines->n ? "\n" : "", text);
 }
 
 static cw_code nomem(const reading *x, cw_err *err)
@@ -35,7 +43,35 @@ static cw_code nomem(const reading *x, cw_err *err)
     return cw_arena_fail(&x->remote->arena, err);
 }
 
-/* ---- one method ---- */
+/* ---- names ---- */
+
+bool cw_overlay_is_pattern(cw_str text)
+{
+    return memchr(text.p, '*', text.n) || memchr(text.p, '?', text.n);
+}
+
+/* '*' stands for any text, '?' for one byte. The last star is the only one to go back to. */
+bool cw_overlay_fits(cw_str pattern, cw_str text)
+{
+    size_t p = 0, t = 0, star = SIZE_MAX, behind = 0;
+    while (t < text.n) {
+        if (p < pattern.n && pattern.p[p] == '*') {
+            star = p++;
+            behind = t;
+        } else if (p < pattern.n && (pattern.p[p] == '?' || pattern.p[p] == text.p[t])) {
+            p++;
+            t++;
+        } else if (star != SIZE_MAX) {
+            p = star + 1;
+            t = ++behind;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.n && pattern.p[p] == '*')
+        p++;
+    return p == pattern.n;
+}
 
 static cw_code unknown_method(const reading *x, cw_str id, cw_err *err)
 {
@@ -56,38 +92,62 @@ static cw_code unknown_method(const reading *x, cw_str id, cw_err *err)
                    CW_STR_ARG(id), CW_STR_ARG(nearest));
 }
 
-/* {"title":…,"annotations":…,"visibility":…} of an overlay, as cw_openrpc_mark takes it. */
-static cw_code write_mark(const cw_config_overlay *o, cw_buf *out, cw_err *err)
+/* The id here: its own name, or with the prefix before it. */
+static cw_code rename_method(reading *x, const cw_config_overlay *o, cw_method *m, cw_err *err)
 {
-    cw_json_writer w;
-    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
-    cw_json_open_object(&w);
-    if (o->title.n)
-        cw_json_add_string_member(&w, CW_STR("title"), o->title);
-    if (o->annotations.n) {
-        cw_json_add_key(&w, CW_STR("annotations"));
-        cw_json_add_span(&w, o->annotations);
-    }
-    if (o->hides)
-        cw_json_add_string_member(&w, CW_STR("visibility"), CW_STR("hide"));
-    cw_json_close(&w);
-    return cw_json_writer_end(&w, err);
+    cw_str prefix = x->given->config->prefix;
+    if (o->name.n == 0 && prefix.n == 0)
+        return CW_OK;
+    char *id = o->name.n ? cw_arena_dup(&x->remote->arena, o->name.p, o->name.n)
+                         : cw_arena_printf(&x->remote->arena, "%.*s%.*s", CW_STR_ARG(prefix),
+                                           CW_STR_ARG(m->id));
+    if (!id)
+        return nomem(x, err);
+    m->id = cw_str_from(id);
+    return CW_OK;
 }
 
-static cw_code read_mark(reading *x, const cw_config_overlay *o, cw_method *m, cw_err *err)
+/* ---- the lock ---- */
+
+static cw_code keep_definition(reading *x, const cw_method *found, cw_str text)
 {
-    cw_arena *arena = &x->remote->arena;
-    cw_buf text CW_CLEANUP(cw_buf_done);
-    cw_buf_init(&text, 2 * CW_CONFIG_MAX_BYTES);
-    const cw_json *mark;
-    cw_code rc = write_mark(o, &text, err);
-    if (rc)
-        return rc;
-    cw_arena_reset(&x->scratch);
-    rc = cw_json_read(cw_buf_str(&text), NULL, &x->scratch, &mark, NULL, err);
-    return rc ? cw_wrap(err, rc, "annotations")
-              : cw_openrpc_mark(mark, "overlay", arena, &m->mark, &m->needs, err);
+    cw_remote_definition *d = &x->definitions[x->n_definitions];
+    *d = (cw_remote_definition){found->id, cw_arena_dup_str(&x->remote->arena, text)};
+    if (!d->definition.p)
+        return CW_NOMEM;
+    x->n_definitions++;
+    return CW_OK;
 }
+
+/* Whether a tool may be shown; what is to be said about it is added to the warnings. */
+static bool may_show(reading *x, const cw_method *found, cw_code *ret)
+{
+    const cw_remote_reading *given = x->given;
+    if (!given->lock && !given->defines)
+        return true;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_LOCK_MAX_BYTES);
+    cw_lock_define(found, &text);
+    *ret = text.code;
+    if (!*ret && given->defines)
+        *ret = keep_definition(x, found, cw_buf_str(&text));
+    if (*ret)
+        return false;
+    if (!given->lock)
+        return true;
+    cw_lock_verdict verdict =
+        cw_lock_judge(given->lock, given->config->name, found->id, cw_buf_str(&text), NULL);
+    if (verdict == CW_LOCK_SAME)
+        return true;
+    bool warns = given->config->warns_only;
+    cw_buf_printf(given->warnings, "%smethod '%.*s': %s; %s `causeway source approve`",
+                  given->warnings->n ? "\n" : "", CW_STR_ARG(found->id),
+                  verdict == CW_LOCK_NEW ? "it was never approved" : "its definition has changed",
+                  warns ? "see `causeway source diff` and" : "it is withheld until");
+    return warns;
+}
+
+/* ---- one method ---- */
 
 static cw_code read_permissions(reading *x, const cw_config_overlay *o, cw_method *m, cw_err *err)
 {
@@ -108,116 +168,226 @@ static cw_code read_permissions(reading *x, const cw_config_overlay *o, cw_metho
     return CW_OK;
 }
 
-static cw_code make_wire(reading *x, const cw_method *m, cw_remote_wire *wire, cw_err *err)
+static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *described,
+                         cw_method *m, cw_remote_tool *tool, cw_err *err)
 {
-    cw_buf b CW_CLEANUP(cw_buf_done);
-    cw_buf_init(&b, 6 * m->id.n + 64);
-    cw_buf_add(&b, CW_STR(",\"method\":"));
-    cw_json_escape(&b, m->id);
-    cw_buf_add(&b, CW_STR(",\"params\":"));
-    if (b.code)
-        return cw_fail_nomem(err);
-    wire->text = cw_arena_dup_str(&x->remote->arena, cw_buf_str(&b));
-    wire->may_repeat = m->mark && (m->mark->is_read_only || m->mark->is_idempotent);
-    return wire->text.p ? CW_OK : nomem(x, err);
+    const cw_speech *speech = &x->remote->service->speech;
+    bool reads = o->read_only || (m->mark && m->mark->is_read_only);
+    *tool = (cw_remote_tool){
+        .may_repeat = reads || (m->mark && m->mark->is_idempotent),
+        .reads = reads,
+        .cache_ms = reads ? o->cache_ms : 0,
+        .is_notice = cw_json_is(cw_json_get(described, CW_STR("x-notification")), CW_JSON_TRUE),
+    };
+    cw_code rc = cw_wire_make(speech, m->id, &x->remote->arena, &tool->wire, err);
+    return rc ? rc : cw_plan_make(speech, o, m, &x->remote->arena, &tool->plan, err);
 }
 
-/* The id here: with the prefix before it. */
-static cw_code rename_method(reading *x, cw_method *m, cw_err *err)
+/* ---- schemas ---- */
+
+/* Whether the schemas of these parts can be used; CW_PARAMS: they cannot. */
+static cw_code try_parts(const cw_method *m, const cw_param *param, cw_str input, cw_str output,
+                         cw_err *err)
 {
-    cw_str prefix = x->config->prefix;
-    if (prefix.n == 0)
-        return CW_OK;
-    char *id = cw_arena_alloc(&x->remote->arena, prefix.n + m->id.n + 1);
-    if (!id)
+    const cw_contract_policy policy = {0};
+    cw_contracts *contracts = NULL;
+    cw_method part = *m;
+    part.params = param;
+    part.n_params = param ? 1 : 0;
+    part.input = input;
+    part.output = output;
+    cw_code rc = cw_contracts_new(&part, 1, &policy, &contracts, err);
+    cw_contracts_unref(contracts);
+    return rc;
+}
+
+/* A schema that makes no sense refuses nothing: better a tool that takes anything than none. */
+static void open_schema(reading *x, cw_str *schema, const cw_err *why)
+{
+    *schema = CW_STR("");
+    cw_err text;
+    cw_fail(&text, CW_PARAMS, "a schema that cannot be used is left out: %s", why->msg);
+    add_line(x->given->warnings, text.msg);
+}
+
+static cw_code tolerate(reading *x, cw_method *m, cw_err *err)
+{
+    const cw_str none = CW_STR("");
+    cw_contracts *contracts = NULL;
+    const cw_contract_policy policy = {0};
+    cw_code rc = cw_contracts_new(m, 1, &policy, &contracts, err);
+    cw_contracts_unref(contracts);
+    if (rc != CW_PARAMS)
+        return rc;
+    cw_param *params = cw_arena_calloc(&x->remote->arena, m->n_params, sizeof *params);
+    if (!params)
         return nomem(x, err);
-    memcpy(id, prefix.p, prefix.n);
-    memcpy(id + prefix.n, m->id.p, m->id.n);
-    id[prefix.n + m->id.n] = 0;
-    m->id = cw_str_make(id, prefix.n + m->id.n);
-    return CW_OK;
+    for (size_t i = 0; i < m->n_params; i++) {
+        params[i] = m->params[i];
+        rc = try_parts(m, &params[i], none, none, err);
+        if (rc == CW_PARAMS)
+            open_schema(x, &params[i].schema, err);
+        else if (rc)
+            return rc;
+    }
+    m->params = params;
+    rc = try_parts(m, NULL, m->input, none, err);
+    if (rc == CW_PARAMS)
+        open_schema(x, &m->input, err);
+    else if (rc)
+        return rc;
+    rc = try_parts(m, NULL, none, m->output, err);
+    if (rc == CW_PARAMS)
+        open_schema(x, &m->output, err);
+    return rc == CW_PARAMS ? CW_OK : rc;
 }
 
-static cw_code offer_method(reading *x, const cw_config_overlay *o, cw_err *err)
+static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json *described,
+                           cw_method *m, cw_err *err)
 {
-    const cw_method *found = cw_map_find(&x->by_id, o->method);
-    if (!found)
-        return unknown_method(x, o->method, err);
-    if (!o->tool && o->hides)
-        return cw_fail(err, CW_PARAMS, "method '%.*s': visibility: only a tool can be hidden",
-                       CW_STR_ARG(o->method));
-    if (!o->tool && !o->rpc)
-        return CW_OK;
-    cw_method m = *found;
-    m.needs = (cw_needs){0};
-    m.mark = NULL;
-    m.is_callable = o->rpc;
-    m.index = (uint32_t)x->n;
+    m->needs = (cw_needs){0};
+    m->mark = NULL;
+    m->is_callable = o->rpc;
+    m->index = (uint32_t)x->n;
+    m->call_ms = o->timeout_ms;
     if (o->description.n) {
-        m.usage = cw_arena_dup_str(&x->remote->arena, o->description);
-        if (!m.usage.p)
+        m->usage = cw_arena_dup_str(&x->remote->arena, o->description);
+        if (!m->usage.p)
             return nomem(x, err);
     }
-    cw_code rc = cw_remote_check_hidden(&m, err);
+    cw_code rc = cw_remote_check_hidden(m, err);
     if (rc == CW_OK && o->tool)
-        rc = read_mark(x, o, &m, err);
+        rc = cw_remote_mark(x->remote, o, described, &x->scratch, x->given->warnings, m, err);
     if (rc == CW_OK)
-        rc = read_permissions(x, o, &m, err);
+        rc = read_permissions(x, o, m, err);
     if (rc == CW_OK)
-        rc = make_wire(x, &m, &x->wires[x->n], err);
+        rc = make_tool(x, o, described, m, &x->tools[x->n], err);
     if (rc == CW_OK)
-        rc = rename_method(x, &m, err);
+        rc = tolerate(x, m, err);
+    return rc ? rc : rename_method(x, o, m, err);
+}
+
+static cw_code offer_method(reading *x, const cw_config_overlay *o, size_t index, cw_err *err)
+{
+    const cw_method *found = &x->found[index];
+    cw_code rc = CW_OK;
+    x->is_named[index] = true;
+    if (!o->tool && !o->rpc)
+        return CW_OK;
+    if (!may_show(x, found, &rc)) {
+        x->remote->n_withheld++;
+        return rc ? cw_fail_nomem(err) : CW_OK;
+    }
+    cw_method m = *found;
+    rc = make_method(x, o, x->described[index], &m, err);
     if (rc)
-        return cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(o->method));
+        return cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(found->id));
     x->offer[x->n++] = m;
     return CW_OK;
 }
 
 /* ---- all of them ---- */
 
-static cw_code index_methods(reading *x)
+static cw_code index_methods(reading *x, cw_err *err)
 {
+    cw_arena *arena = &x->remote->arena;
+    x->is_named = cw_arena_calloc(arena, x->n_found, sizeof *x->is_named);
+    x->described = cw_arena_calloc(arena, x->n_found, sizeof *x->described);
+    x->offer = cw_arena_calloc(arena, x->n_found, sizeof *x->offer);
+    x->tools = cw_arena_calloc(arena, x->n_found, sizeof *x->tools);
+    if (!x->is_named || !x->described || !x->offer || !x->tools)
+        return nomem(x, err);
+    if (x->given->defines) {
+        x->definitions = cw_arena_calloc(arena, x->n_found, sizeof *x->definitions);
+        if (!x->definitions)
+            return nomem(x, err);
+    }
     for (size_t i = 0; i < x->n_found; i++) {
-        cw_code rc = cw_map_put(&x->by_id, x->found[i].id, &x->found[i], NULL);
-        if (rc)
-            return rc;
+        if (cw_map_put(&x->by_id, x->found[i].id, &x->found[i], NULL))
+            return cw_fail_nomem(err);
+    }
+    const cw_json *methods = cw_json_get(x->doc, CW_STR("methods"));
+    for (const cw_json *m = cw_json_first(methods); m; m = cw_json_next(m)) {
+        const cw_json *name = cw_json_get(m, CW_STR("name"));
+        const cw_method *found =
+            cw_json_is(name, CW_JSON_STRING) ? cw_map_find(&x->by_id, cw_json_text(name)) : NULL;
+        if (found)
+            x->described[found - x->found] = m;
     }
     return CW_OK;
 }
 
-/* Every mistake is found in one go; a lack of memory ends it. */
-static cw_code apply(reading *x, cw_err *err)
+/* One without wildcards. */
+static cw_code apply_name(reading *x, const cw_config_overlay *o, cw_err *err)
 {
-    size_t n = x->config->methods.n;
-    cw_code worst = CW_OK;
-    x->offer = cw_arena_calloc(&x->remote->arena, n, sizeof *x->offer);
-    x->wires = cw_arena_calloc(&x->remote->arena, n, sizeof *x->wires);
-    if (!x->offer || !x->wires)
-        return nomem(x, err);
-    cw_code rc = index_methods(x);
-    if (rc)
-        return cw_fail_nomem(err);
-    for (size_t i = 0; i < n; i++) {
-        rc = offer_method(x, &x->config->methods.items[i], err);
+    const cw_method *found = cw_map_find(&x->by_id, o->method);
+    if (!o->tool && o->hides)
+        return cw_fail(err, CW_PARAMS, "method '%.*s': visibility: only a tool can be hidden",
+                       CW_STR_ARG(o->method));
+    if (!found)
+        return o->tool || o->rpc ? unknown_method(x, o->method, err) : CW_OK;
+    size_t index = (size_t)(found - x->found);
+    return x->is_named[index] ? CW_OK : offer_method(x, o, index, err);
+}
+
+static cw_code apply_pattern(reading *x, const cw_config_overlay *o, cw_err *err)
+{
+    bool any = false;
+    for (size_t i = 0; i < x->n_found; i++) {
+        if (!cw_overlay_fits(o->method, x->found[i].id))
+            continue;
+        any = true;
+        cw_code rc = x->is_named[i] ? CW_OK : offer_method(x, o, i, err);
+        if (rc)
+            return rc;
+    }
+    if (any)
+        return CW_OK;
+    cw_err text;
+    cw_fail(&text, CW_PARAMS, "methods: '%.*s' fits none", CW_STR_ARG(o->method));
+    add_line(x->given->warnings, text.msg);
+    return CW_OK;
+}
+
+/* Every mistake is found in one go; a lack of memory ends it. */
+static cw_code apply_list(reading *x, const cw_config_overlays *list, bool patterns, cw_code *worst,
+                          cw_err *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const cw_config_overlay *o = &list->items[i];
+        if (cw_overlay_is_pattern(o->method) != patterns)
+            continue;
+        cw_code rc = patterns ? apply_pattern(x, o, err) : apply_name(x, o, err);
         if (rc == CW_NOMEM)
             return rc;
         if (rc) {
-            add_problem(x->problems, err->msg);
-            worst = rc;
+            add_line(x->given->problems, err->msg);
+            *worst = rc;
         }
     }
-    return worst;
+    return CW_OK;
 }
 
-cw_code cw_remote_read(cw_remote *r, const cw_config_remote *config, const cw_json *doc,
-                       cw_buf *problems)
+static cw_code apply(reading *x, cw_err *err)
 {
-    reading x = {.remote = r, .config = config, .problems = problems};
+    const cw_config_overlays *lists[] = {&x->given->config->methods, &x->given->more};
+    cw_code worst = CW_OK;
+    cw_code rc = index_methods(x, err);
+    for (int patterns = 0; patterns < 2; patterns++) {
+        for (size_t i = 0; i < CW_COUNT(lists) && !rc; i++)
+            rc = apply_list(x, lists[i], patterns, &worst, err);
+    }
+    return rc ? rc : worst;
+}
+
+cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_json *doc)
+{
+    reading x = {.remote = r, .given = given, .doc = doc};
     cw_openrpc_opts opts = {.trust_marks = false, .callable = false, .source = &r->base};
     cw_err err;
     cw_code rc = cw_openrpc_read(doc, &opts, &r->arena, &x.found, &x.n_found, &err);
     if (rc) {
-        add_problem(problems, err.msg);
+        add_line(given->problems, err.msg);
         return rc;
     }
     cw_map_init(&x.by_id, x.n_found ? x.n_found : 1);
@@ -225,12 +395,15 @@ cw_code cw_remote_read(cw_remote *r, const cw_config_remote *config, const cw_js
     rc = apply(&x, &err);
     cw_arena_done(&x.scratch);
     cw_map_done(&x.by_id);
-    if (rc && problems->n == 0)
-        add_problem(problems, err.msg);
+    if (rc && given->problems->n == 0)
+        add_line(given->problems, err.msg);
     if (rc)
         return rc;
     r->base.methods = x.offer;
     r->base.n_methods = x.n;
-    r->wires = x.wires;
+    r->tools = x.tools;
+    r->n_found = x.n_found;
+    r->definitions = x.definitions;
+    r->n_definitions = x.n_definitions;
     return CW_OK;
 }

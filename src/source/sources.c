@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/overlay.h"
 #include "source/sources_int.h"
 
 /* Several loads that end shortly after each other give one snapshot. A large one takes long to
@@ -26,8 +27,10 @@ static void free_item(cw_item *item)
     cw_sources_cancel_load(item);
     cw_source_unref(item->source);
     cw_source_unref(item->published);
+    cw_hub_close(item->hub, item->all->is_closing);
     free(item->name);
     free(item->path);
+    free(item->problem);
     free(item);
 }
 
@@ -293,40 +296,6 @@ void cw_sources_check_settled(cw_sources *s)
 
 /* ---- configuration ---- */
 
-static bool same_strings(const cw_config_strings *a, const cw_config_strings *b)
-{
-    if (a->n != b->n)
-        return false;
-    for (size_t i = 0; i < a->n; i++) {
-        if (!cw_str_eq(a->items[i], b->items[i]))
-            return false;
-    }
-    return true;
-}
-
-static bool same_overlays(const cw_config_overlays *a, const cw_config_overlays *b)
-{
-    if (a->n != b->n)
-        return false;
-    for (size_t i = 0; i < a->n; i++) {
-        const cw_config_overlay *x = &a->items[i], *y = &b->items[i];
-        if (x->tool != y->tool || x->rpc != y->rpc || x->hides != y->hides ||
-            !cw_str_eq(x->method, y->method) || !cw_str_eq(x->title, y->title) ||
-            !cw_str_eq(x->description, y->description) ||
-            !cw_str_eq(x->annotations, y->annotations) ||
-            !same_strings(&x->permissions, &y->permissions))
-            return false;
-    }
-    return true;
-}
-
-static bool same_remote(const cw_config_remote *a, const cw_config_remote *b)
-{
-    return cw_str_eq(a->url, b->url) && cw_str_eq(a->openrpc, b->openrpc) &&
-           cw_str_eq(a->prefix, b->prefix) && a->timeout_ms == b->timeout_ms &&
-           a->connections == b->connections && same_overlays(&a->methods, &b->methods);
-}
-
 static cw_plugin_opts plugin_opts(const cw_sources *s, const cw_config *c)
 {
     return (cw_plugin_opts){
@@ -389,9 +358,11 @@ static cw_code add_remotes(cw_sources *s, const cw_config *config, cw_err *err)
  * is still the same describes it. */
 static void update_remote(cw_item *item, const cw_config_remote *fresh)
 {
-    bool same = item->remote && same_remote(item->remote, fresh);
+    bool same = item->remote && cw_config_remote_equal(item->remote, fresh);
     cw_stamp stamp = {0};
-    bool same_document = fresh->openrpc.n && cw_stamp_read(fresh->openrpc.p, &stamp) &&
+    bool has_others = fresh->overlay.n || item->all->config->state.lock.n;
+    bool same_document = fresh->openrpc.n && !has_others &&
+                         cw_stamp_read(fresh->openrpc.p, &stamp) &&
                          cw_stamp_equal(&stamp, &item->stamp);
     item->is_new = false;
     item->is_seen = true;
@@ -433,6 +404,16 @@ static void update_plugins(cw_sources *s, const cw_config *old)
     cw_folder_open(s);
 }
 
+bool cw_sources_refresh(cw_sources *s, cw_str name)
+{
+    cw_item *item = find_remote(s, name);
+    if (!item)
+        return false;
+    item->pause_ms = 0;
+    cw_sources_load(item);
+    return true;
+}
+
 void cw_sources_rebuild(cw_sources *s)
 {
     if (!s->config)
@@ -457,6 +438,7 @@ cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
     s->config = cw_config_ref(config);
     bool is_first = !old;
     update_remotes(s);
+    cw_health_look(s);
     update_plugins(s, old);
     bool same_policy = old && config->schema.default_draft == old->schema.default_draft &&
                        config->schema.assert_formats == old->schema.assert_formats;
@@ -487,11 +469,15 @@ cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *er
     uv_timer_init(uv, &s->retry);
     uv_timer_init(uv, &s->publish);
     uv_timer_init(uv, &s->trim);
+    uv_timer_init(uv, &s->health);
     uv_timer_init(uv, &s->folder.timer);
     uv_fs_event_init(uv, &s->folder.event);
-    s->retry.data = s->publish.data = s->trim.data = s->folder.timer.data = s->folder.event.data =
-        s;
-    s->open_handles = 5;
+    uv_handle_t *handles[] = {(uv_handle_t *)&s->retry,        (uv_handle_t *)&s->publish,
+                              (uv_handle_t *)&s->trim,         (uv_handle_t *)&s->health,
+                              (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event};
+    for (size_t i = 0; i < CW_COUNT(handles); i++)
+        handles[i]->data = s;
+    s->open_handles = CW_COUNT(handles);
     *ret = s;
     return CW_OK;
 }
@@ -499,6 +485,11 @@ cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *er
 void cw_sources_set_only(cw_sources *s, const char *file)
 {
     s->only = file;
+}
+
+void cw_sources_set_quiet(cw_sources *s)
+{
+    s->is_quiet = true;
 }
 
 void cw_sources_free(cw_sources *s)
@@ -514,9 +505,9 @@ void cw_sources_free(cw_sources *s)
     }
     cw_snapshot_unref(s->last);
     cw_config_unref(s->config);
-    uv_handle_t *handles[] = {(uv_handle_t *)&s->retry, (uv_handle_t *)&s->publish,
-                              (uv_handle_t *)&s->trim, (uv_handle_t *)&s->folder.timer,
-                              (uv_handle_t *)&s->folder.event};
+    uv_handle_t *handles[] = {(uv_handle_t *)&s->retry,        (uv_handle_t *)&s->publish,
+                              (uv_handle_t *)&s->trim,         (uv_handle_t *)&s->health,
+                              (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event};
     for (size_t i = 0; i < CW_COUNT(handles); i++)
         uv_close(handles[i], on_closed);
 }

@@ -7,7 +7,9 @@
  * folder is watched: a file that comes, goes or changes is acted on within half a
  * second. A plugin that cannot be loaded is left out and logged; where an older
  * version of it runs, that one stays. A remote service that does not answer is
- * tried again with growing pauses.
+ * tried again with growing pauses, one that does is asked again now and then
+ * (`refresh`, some earlier and some later), and at once when it says that its
+ * methods have changed.
  *
  * Threads: the main loop's thread.
  */
@@ -20,6 +22,13 @@
 
 typedef struct cw_sources cw_sources;
 
+/* How many services are how; written by the main thread, read by any. */
+typedef struct cw_sources_health {
+    atomic_uint ready;
+    atomic_uint stale; /* used by their last description */
+    atomic_uint down;  /* nothing is known of them, or calls are refused for now */
+} cw_sources_health;
+
 typedef struct cw_sources_opts {
     cw_loop *loop; /* the main one */
     unsigned n_loops;
@@ -30,7 +39,8 @@ typedef struct cw_sources_opts {
     void (*publish)(cw_snapshot *snapshot, cw_source *const *retired, size_t n_retired, void *ctx);
     /* Every source has been tried once. */
     void (*settled)(void *ctx);
-    cw_news_port *news; /* what sources tell of their own accord; may be NULL */
+    cw_news_port *news;        /* what sources tell of their own accord; may be NULL */
+    cw_sources_health *health; /* to be kept up to date; may be NULL */
     void *ctx;
 } cw_sources_opts;
 
@@ -41,12 +51,16 @@ CW_MUST_USE cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret
 /* Of the plugin folder take the file of this name and no other, from the next configuration on.
  * `file` must live as long. */
 void cw_sources_set_only(cw_sources *s, const char *file);
+/* Leave the files alone that tell how the services are: they are those of whoever serves. */
+void cw_sources_set_quiet(cw_sources *s);
 /* Begin, or go on with another configuration: compare, load what is new or changed, retire what is
  * gone. Takes a reference to config. */
 CW_MUST_USE cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err);
 /* Discover everything anew: each plugin of the folder and each service is loaded again, changed or
  * not; what cannot be loaded stays as it is. */
 void cw_sources_rebuild(cw_sources *s);
+/* The same for one service; false where there is none of that name. */
+bool cw_sources_refresh(cw_sources *s, cw_str name);
 /* Stop watching and loading; handles close on the loop. Sources stay until their last reference. */
 void cw_sources_free(cw_sources *s);
 

@@ -3,6 +3,7 @@
  *
  *     sources.c          the list, publishing, configuration
  *     sources_load.c     loading one item, one load at a time, and trying again
+ *     sources_health.c   how the services are: files for people, a count for balancers
  *     sources_folder.c   the plugin folder: looking and watching
  *
  * An item is a plugin's file or a remote service of the configuration. Its
@@ -38,6 +39,7 @@ typedef struct cw_item {
     cw_source *source, *published;
     cw_plugin_job *plugin_job; /* at most one of the two is not NULL: a load runs */
     cw_remote_job *remote_job;
+    cw_hub *hub;          /* of a service that has one; outlives the sources that use it */
     bool again;           /* it changed while it was loaded */
     bool is_waiting;      /* to be loaded when others are through */
     bool tried;           /* at least once */
@@ -46,6 +48,13 @@ typedef struct cw_item {
     bool is_gone;
     uint32_t pause_ms; /* before the next try, doubled each time */
     uint64_t retry_at; /* on the loop's clock; 0: no try is due */
+    /* How a service is. */
+    bool is_stale;        /* it could not be asked: its last description is used */
+    char *problem;        /* of the last load, or NULL */
+    const char *state;    /* as it was told last */
+    int64_t since_ms;     /* of that, since 1970 */
+    int64_t refreshed_ms; /* when it was last asked */
+    uint32_t n_found, n_withheld;
 } cw_item;
 
 /* The plugin folder. */
@@ -69,11 +78,13 @@ struct cw_sources {
     uv_timer_t retry;
     uv_timer_t publish;
     uv_timer_t trim;   /* give memory back, some time after a publish */
+    uv_timer_t health; /* look how the services are */
     uint64_t build_ms; /* that the last snapshot took */
     unsigned open_handles;
     bool is_dirty;   /* the items differ from what is published */
     bool is_settled; /* and opts.settled was called */
     bool was_logged; /* a snapshot with something in it was */
+    bool is_quiet; /* writes no states */
     bool is_closing;
 };
 
@@ -97,6 +108,13 @@ void cw_sources_on_retry(uv_timer_t *timer);
 /* False when there is no such file (or it cannot be looked at). */
 bool cw_stamp_read(const char *path, cw_stamp *ret);
 bool cw_stamp_equal(const cw_stamp *a, const cw_stamp *b);
+
+/* ---- sources_health.c ---- */
+
+/* The last load of a service ended: with a problem, or without (empty). */
+void cw_health_loaded(cw_item *item, cw_str problem);
+/* Look at all of them now, and again and again. */
+void cw_health_look(cw_sources *s);
 
 /* ---- sources_folder.c ---- */
 

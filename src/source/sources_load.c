@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sources_load.c - loading one source at a time per item, and trying again. */
 #include "base/log.h"
+#include "base/random.h"
 #include "catalogue/review.h"
 #include "source/sources_int.h"
 
@@ -9,6 +10,8 @@
 #define LOADS_MAX 4u
 /* Notes about one source that are logged; the others are counted. */
 #define NOTES_MAX 100u
+/* From an announcement of a service to asking it. */
+#define ANNOUNCED_MS 200u
 
 bool cw_stamp_read(const char *path, cw_stamp *ret)
 {
@@ -51,6 +54,19 @@ void cw_sources_on_retry(uv_timer_t *timer)
         }
     }
     arm_retry(s);
+}
+
+/* Ask a service again: some time from now, not all of them at once. */
+static void refresh_later(cw_item *item)
+{
+    uint64_t ms = item->remote ? item->remote->refresh_ms : 0;
+    uint32_t dice = 0;
+    if (ms == 0 || item->is_gone)
+        return;
+    (void)!cw_random_bytes(&dice, sizeof dice, NULL);
+    ms = ms - ms / 10 + dice % (ms / 5 + 1);
+    item->retry_at = cw_loop_now(item->all->opts.loop) + ms;
+    arm_retry(item->all);
 }
 
 static void retry_later(cw_item *item)
@@ -186,15 +202,62 @@ static void on_plugin(const cw_plugin_loaded *loaded, void *ctx)
     after_load(item);
 }
 
+static void take_hub(cw_item *item, cw_hub *hub)
+{
+    if (item->hub == hub) {
+        cw_hub_unref(hub);
+        return;
+    }
+    cw_hub_close(item->hub, /* loops_ended= */ false);
+    item->hub = hub;
+}
+
+static void log_warnings(const cw_item *item, cw_str lines)
+{
+    for (cw_str rest = lines; rest.p;) {
+        cw_str line = cw_str_cut(rest, '\n', &rest);
+        if (line.n)
+            cw_log(CW_LOG_WARN, "sources", "loaded with a warning",
+                   CW_KV("source", cw_str_from(item->name)), CW_KV("warning", line));
+    }
+}
+
 static void on_remote(const cw_remote_loaded *loaded, void *ctx)
 {
     cw_item *item = ctx;
     item->remote_job = NULL;
-    if (loaded->source)
-        succeeded(item, loaded->source);
-    else
+    item->is_stale = loaded->source && loaded->problem.n;
+    item->n_found = (uint32_t)loaded->n_found;
+    item->n_withheld = (uint32_t)loaded->n_withheld;
+    take_hub(item, loaded->hub);
+    log_warnings(item, loaded->warnings);
+    if (!loaded->source) {
         failed(item, loaded->problem, /* try_again= */ true);
+    } else {
+        uint32_t pause_ms = item->pause_ms;
+        succeeded(item, loaded->source);
+        if (item->is_stale) {
+            cw_log(CW_LOG_WARN, "sources", "could not be asked, its last description is used",
+                   CW_KV("source", cw_str_from(item->name)), CW_KV("problem", loaded->problem));
+            item->pause_ms = pause_ms;
+            retry_later(item);
+        } else {
+            refresh_later(item);
+        }
+    }
+    cw_health_loaded(item, loaded->problem);
     after_load(item);
+}
+
+/* It says so itself; several announcements in a row are one. */
+static void on_announced(void *ctx)
+{
+    cw_item *item = ctx;
+    uint64_t soon = cw_loop_now(item->all->opts.loop) + ANNOUNCED_MS;
+    if (item->is_gone || item->all->is_closing || (item->retry_at && item->retry_at < soon))
+        return;
+    item->retry_at = soon;
+    arm_retry(item->all);
 }
 
 /* ---- the begin of a load ---- */
@@ -211,8 +274,14 @@ static cw_code begin(cw_item *item, cw_err *err)
                               on_plugin, item, &item->plugin_job, err);
     cw_remote_opts opts = {
         .config = item->remote,
+        .owner = s->config,
         .n_loops = s->opts.n_loops,
         .answer_size = s->config->limits.answer_size,
+        .spawner = s->opts.spawner,
+        .hub = item->hub,
+        .state = s->config->state.folder,
+        .lock = s->config->state.lock,
+        .announced = on_announced,
     };
     return cw_remote_load(s->opts.loop, &opts, on_remote, item, &item->remote_job, err);
 }
@@ -235,6 +304,8 @@ void cw_sources_load(cw_item *item)
     /* A plugin's file is tried again when it changes; a lack of memory or of descriptors may pass
      * before. */
     failed(item, cw_str_from(err.msg), item->remote || rc == CW_NOMEM || rc == CW_LIMIT);
+    if (item->remote)
+        cw_health_loaded(item, cw_str_from(err.msg));
 }
 
 void cw_sources_cancel_load(cw_item *item)

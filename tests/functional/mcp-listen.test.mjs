@@ -115,8 +115,12 @@ suite("a modern subscription", { concurrency: true }, () => {
     });
 
     test("names no more resources than can be looked for and acknowledged", async () => {
-        const ask = (resourceSubscriptions) =>
-            modern(server, "subscriptions/listen", { notifications: { resourceSubscriptions } });
+        const ask = (resourceSubscriptions) => {
+            const params = { notifications: { resourceSubscriptions } };
+            // A stream would have no end.
+            const fetch = { signal: AbortSignal.timeout(10_000) };
+            return modern(server, "subscriptions/listen", params, { fetch });
+        };
         const uri = (i, n = 1) => `test://template/${i}${"x".repeat(n)}/data`;
         const many = (n, of) => Array.from({ length: n }, (_, i) => of(i));
         const most = await listen(server, { resourceSubscriptions: many(1_000, (i) => uri(i)) });

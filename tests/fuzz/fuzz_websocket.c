@@ -31,7 +31,7 @@ static void check_frame(const cw_ws_reader *r, cw_ws_kind kind, cw_str data)
         CHECK(data.n <= CW_WS_CONTROL_MAX);
         return;
     }
-    CHECK(!"a kind that is none");
+    abort();
 }
 
 /* Read `n` bytes that arrive up to `cut`, and then in steps, each part in memory of its own. */

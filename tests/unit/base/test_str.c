@@ -41,6 +41,23 @@ static void ieq_ignores_the_case_of_ascii_letters_only(void **state)
     assert_true(cw_str_ieq((cw_str){NULL, 0}, CW_STR("")));
 }
 
+/* Long strings are compared by words: every pair of bytes, at every place of them. */
+static void ieq_compares_each_byte_of_a_long_string(void **state)
+{
+    (void)state;
+    for (unsigned pair = 0; pair < 65536; pair++) {
+        char a[] = "Mcp-Name-of-it", b[] = "mcp-nAME-oF-iT";
+        size_t at = pair % (sizeof a - 1);
+        unsigned char x = (unsigned char)(pair >> 8), y = (unsigned char)pair;
+        bool is_letter = (x >= 'A' && x <= 'Z') || (x >= 'a' && x <= 'z');
+        a[at] = (char)x;
+        b[at] = (char)y;
+        for (size_t n = at + 1 > 8 ? at + 1 : 8; n < sizeof a; n++)
+            assert_int_equal(cw_str_ieq(cw_str_make(a, n), cw_str_make(b, n)),
+                             x == y || (is_letter && (x ^ 0x20) == y));
+    }
+}
+
 static void cmp_orders_bytes_and_puts_prefixes_first(void **state)
 {
     (void)state;
@@ -160,6 +177,7 @@ int main(void)
         cmocka_unit_test(from_treats_null_as_empty),
         cmocka_unit_test(eq_compares_bytes_and_length),
         cmocka_unit_test(ieq_ignores_the_case_of_ascii_letters_only),
+        cmocka_unit_test(ieq_compares_each_byte_of_a_long_string),
         cmocka_unit_test(cmp_orders_bytes_and_puts_prefixes_first),
         cmocka_unit_test(starts_and_ends_know_the_empty_string),
         cmocka_unit_test(trim_removes_blanks_and_no_other_space),

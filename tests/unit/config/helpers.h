@@ -57,6 +57,19 @@ static inline bool are_beyond_schema(const char *problems)
         ": the same method as ",
         " more than limits.",
         " less than limits.",
+        /* Keys of a service that do not go together. */
+        ": missing key \"url\" or \"command\"",
+        ": there is a url already",
+        ": only for a command",
+        ": the program has no name",
+        ": the program and each of its arguments ",
+        ": this header is set by Causeway itself",
+        ": the same header twice",
+        ": a certificate needs its key",
+        ": a key needs its certificate",
+        ": there is a file already",
+        ": needs client_id",
+        ": \"name\" is for one method",
     };
     cw_str rest = cw_str_from(problems);
     while (rest.p) {

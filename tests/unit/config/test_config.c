@@ -365,7 +365,12 @@ static void every_failed_allocation_is_reported(void **state)
                                          "plugins: {folder: p}\n"
                                          "sources: [{name: a, url: \"unix:s:/x\", openrpc: o,\n"
                                          "  methods: [m, {method: n, annotations: {a: 1},\n"
-                                         "  permissions: [p]}]}, {name: b, url: \"http://b\"}]\n"
+                                         "  permissions: [p]}]}, {name: b, url: \"http://b\"},\n"
+                                         "  {name: c, command: [c, d], environment: {E: 5},\n"
+                                         "   folder: f, dialect: 1.0, replies: {a: [b]},\n"
+                                         "   prelude: {method: m, params: [1]},\n"
+                                         "   secret: {as: first, file: s}, methods: {method: m,\n"
+                                         "   params: {p: {rename: q, value: {a: b}}}}}]\n"
                                          "roles: {anonymous: [a, b]}\n")),
         .listen = listen,
         .n_listen = 2};
@@ -384,7 +389,15 @@ static void problems_survive_every_failed_allocation(void **state)
     assert_true(oom_each(load_once, &source) >= 4);
     source.path = write_file("rules.yaml", CW_STR("tls: {key: k}\nlisten: [\"a:1\", \"a:1\"]\n"
                                                   "sources: [{name: a, url: \"http://a\", "
-                                                  "methods: [m, m]}, {name: a, url: unix:a}]\n"));
+                                                  "methods: [m, m]}, {name: a, url: unix:a},\n"
+                                                  "{name: c}, {name: d, url: unix:a, command: d}, "
+                                                  "{name: e, url: unix:a, headers: {host: x}, "
+                                                  "methods: [{method: \"*\", name: x}]}]\n"));
+    assert_true(oom_each(load_once, &source) >= 4);
+    source.path = write_file("rules.yaml", CW_STR("sources: {name: a, url: unix:a, prelud: [],\n"
+                                                  "  headers: {\"a b\": c, d: [e]}, greeting: x,\n"
+                                                  "  methods: {method: m, level: x, output: 5,\n"
+                                                  "  params: {a: {b: c}, d: 5, \"\": }}}\n"));
     assert_true(oom_each(load_once, &source) >= 4);
 }
 

@@ -262,6 +262,13 @@ static void a_source_has_defaults(void **state)
     assert_string_equal(s->prefix.p, "");
     assert_int_equal(s->timeout_ms, CW_REMOTE_CALL_MS);
     assert_int_equal(s->connections, CW_REMOTE_MAX_CONNECTIONS);
+    assert_int_equal(s->refresh_ms, 10 * 60 * 1000);
+    assert_int_equal(s->connect_ms, 5000);
+    assert_int_equal(s->first_byte_ms, 0);
+    assert_int_equal(s->queue, 1024);
+    assert_int_equal(s->retries, 1);
+    assert_false(s->warns_only);
+    assert_int_equal(s->line, 1);
     assert_int_equal(s->methods.n, 1);
     const cw_config_overlay *m = &s->methods.items[0];
     assert_string_equal(m->method.p, "m");
@@ -360,7 +367,7 @@ static void wrong_sources_and_roles_are_explained(void **state)
     } cases[] = {
         {"sources: x", "f:1:10: sources: expected a mapping of keys to values, got \"x\""},
         {"sources: [x]", "f:1:11: sources[0]: expected a mapping of keys to values, got \"x\""},
-        {"sources: {name: a}", "f:1:10: sources: missing key \"url\""},
+        {"sources: {name: a}", "f:1:10: sources: missing key \"url\" or \"command\""},
         {"sources: [{url: \"http://a\"}]", "f:1:11: sources[0]: missing key \"name\""},
         {"sources: [{name: A, url: \"http://a\"}]",
          "f:1:18: sources[0].name: expected a name of a-z, 0-9, '_' and '-', got \"A\""},
@@ -368,15 +375,17 @@ static void wrong_sources_and_roles_are_explained(void **state)
          "f:1:18: sources[0].name: expected a name of a-z, 0-9, '_' and '-', got nothing"},
         {"sources: [{name: \"\", url: \"http://a\"}]",
          "f:1:18: sources[0].name: expected a name of a-z, 0-9, '_' and '-', got \"\""},
-        {"sources: [{name: a, url: \"https://a\"}]",
-         "f:1:26: sources[0].url: expected \"http://HOST:PORT/PATH\" or \"unix:SOCKET:/PATH\", got "
-         "\"https://a\" (https:// comes later; use http:// or a local proxy)"},
-        {"sources: [{name: a, url: 5}]", "f:1:26: sources[0].url: expected "
-                                         "\"http://HOST:PORT/PATH\" or \"unix:SOCKET:/PATH\", "
-                                         "got 5"},
+        {"sources: [{name: a, url: \"wss://a\"}]",
+         "f:1:26: sources[0].url: expected a URL such as \"http://HOST:PORT/PATH\", "
+         "\"tcp://HOST:PORT\" or "
+         "\"unix:SOCKET\", got \"wss://a\" (wss:// is not spoken; use ws:// and a local proxy)"},
+        {"sources: [{name: a, url: 5}]", "f:1:26: sources[0].url: expected a URL such as "
+                                         "\"http://HOST:PORT/PATH\", \"tcp://HOST:PORT\" or "
+                                         "\"unix:SOCKET\", got 5"},
         {"sources: [{name: a, url: \"unix:/a\\tb\"}]",
-         "f:1:26: sources[0].url: expected \"http://HOST:PORT/PATH\" or \"unix:SOCKET:/PATH\", got "
-         "\"unix:/a\\u0009b\""},
+         "f:1:26: sources[0].url: expected a URL such as \"http://HOST:PORT/PATH\", "
+         "\"tcp://HOST:PORT\" or "
+         "\"unix:SOCKET\", got \"unix:/a\\u0009b\""},
         {"sources: [{name: a, url: \"http://a\", methods: [{title: x}]}]",
          "f:1:48: sources[0].methods[0]: missing key \"method\""},
         {"sources: [{name: a, url: \"http://a\", methods: [5]}]",
@@ -478,6 +487,18 @@ static void ranges_hold_at_both_ends(void **state)
         {"plugins: {files: %s}", "8", "65536", "7", "65537"},
         {"sources: {name: a, url: \"http://a\", timeout: %s}", "1ms", "24h", "0", "25h"},
         {"sources: {name: a, url: \"http://a\", connections: %s}", "1", "10000", "0", "10001"},
+        {"sources: {name: a, url: \"http://a\", refresh: %s}", "0", "720h", "-1", "721h"},
+        {"sources: {name: a, url: \"http://a\", connect_timeout: %s}", "1ms", "1h", "0", "2h"},
+        {"sources: {name: a, url: \"http://a\", first_byte_timeout: %s}", "0", "24h", "-1", "25h"},
+        {"sources: {name: a, url: \"http://a\", queue: %s}", "0", "1000000", "-1", "1000001"},
+        {"sources: {name: a, url: \"http://a\", retries: %s}", "0", "10", "-1", "11"},
+        {"sources: {name: a, url: \"http://a\", handshake: {status: %s}}", "0", "599", "-1", "600"},
+        {"sources: {name: a, url: \"http://a\", methods: {method: m, result_size: %s}}", "0", "1GB",
+         "-1", "2GB"},
+        {"sources: {name: a, url: \"http://a\", methods: {method: m, timeout: %s}}", "0", "24h",
+         "-1", "25h"},
+        {"sources: {name: a, url: \"http://a\", methods: {method: m, cache: %s}}", "0", "24h", "-1",
+         "25h"},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         char text[128];
@@ -593,7 +614,7 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
                     "f:1:1: LOOPS: unknown key; known here: listen, loops, tls, hosts, origins, "
                     "trusted_proxies, limits, timeouts, log, access_log, audit, plugins, schema, "
                     "store, access, mcp, "
-                    "translations, sources, "
+                    "translations, state, sources, "
                     "roles, "
                     "unknown_arguments, public_url, page_size, debug_headers");
     /* Too far to left or right. */
@@ -611,7 +632,7 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
         "hosts, origins, trusted_proxies, limits, timeouts, log, access_log, audit, plugins, "
         "schema, store, "
         "access, mcp, translations, "
-        "sources, "
+        "state, sources, "
         "roles, unknown_arguments, public_url, page_size, debug_headers");
 }
 
@@ -678,6 +699,16 @@ static void sources_methods_and_roles_have_ceilings(void **state)
          "f:1:10: sources: expected at most 100 entries, got 101", 100},
         {"sources: {name: a, url: \"http://a\", methods: [", "m%u,", "]}",
          "f:1:46: sources.methods: expected at most 10000 entries, got 10001", 10000},
+        {"sources: {name: a, url: \"http://a\", headers: {", "h%u: x,", "}}",
+         "f:1:46: sources.headers: expected at most 100 entries, got 101", 100},
+        {"sources: {name: a, command: c, environment: {", "E%u: x,", "}}",
+         "f:1:45: sources.environment: expected at most 100 entries, got 101", 100},
+        {"sources: {name: a, command: [", "c%u,", "]}",
+         "f:1:29: sources.command: expected at most 256 entries, got 257", 256},
+        {"sources: {name: a, url: \"http://a\", prelude: [", "p%u,", "]}",
+         "f:1:46: sources.prelude: expected at most 32 entries, got 33", 32},
+        {"sources: {name: a, url: \"http://a\", methods: {method: m, params: {", "p%u: ,", "}}}",
+         "f:1:66: sources.methods.params: expected at most 1000 entries, got 1001", 1000},
         {"roles: {", "r%u: ,", "}", "f:1:8: roles: expected at most 100 entries, got 101", 100},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
@@ -760,9 +791,14 @@ static void check_table(const cw_key *keys)
             assert_true(keys->max <= UINT32_MAX);
         if (keys->type == &cw_type_enum)
             assert_true(keys->size == sizeof(int) || keys->size == sizeof(bool));
-        if (keys->type == &cw_type_text)
+        if (keys->type == &cw_type_text || keys->type == &cw_type_scalar ||
+            keys->type == &cw_type_strings || keys->type == &cw_type_pairs ||
+            keys->type == &cw_type_mapped)
             assert_true(keys->is_valid && keys->expected && keys->pattern);
-        if (keys->children)
+        if (keys->type == &cw_type_items || keys->type == &cw_type_mapped)
+            assert_true(keys->item_size && keys->item_defaults);
+        /* The one row of these has no name. */
+        if (keys->children && keys->type != &cw_type_pairs)
             check_table(keys->children);
     }
 }

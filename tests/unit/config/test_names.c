@@ -222,6 +222,13 @@ static const char *const urls[] = {
     "unix:/run/a.sock",
     "unix:/run/a.sock:/rpc",
     "unix:/run/a b.sock:/",
+    "https://a.example/rpc",
+    "https://[::1]:8443",
+    /* not for the HTTP client */
+    "ws://a",
+    "ws://a:81/socket?x=1",
+    "tcp://a:1",
+    "tcp://[::1]:65535",
     /* and wrong ones */
     "",
     "a",
@@ -251,7 +258,21 @@ static const char *const urls[] = {
     "unix:/a:",
     "unix:/a:b",
     "unix:/a:/ b",
+    "tcp://a",
+    "tcp://[::1]",
+    "tcp://a:1/",
+    "tcp://u@a:1",
+    "tcp://a:0",
+    "tcp://",
+    "ws://",
+    "ws://a/#x",
+    "wss://a",
+    "https://",
+    "https://u@a/",
+    "HTTP://a",
 };
+#define HTTP_URLS 10u
+#define RIGHT_URLS 14u
 
 static void urls_are_what_net_takes(void **state)
 {
@@ -259,12 +280,12 @@ static void urls_are_what_net_takes(void **state)
     for (size_t i = 0; i < CW_COUNT(urls); i++) {
         cw_client_url url;
         cw_str socket;
-        bool is_right = i < 8;
+        bool is_right = i < RIGHT_URLS;
         const char *wrong = cw_names_check_url(cw_str_from(urls[i]), &socket);
         if (is_right != !wrong)
             fail_msg("\"%s\": %s", urls[i], wrong ? wrong : "accepted");
         cw_code rc = cw_client_url_parse(cw_str_from(urls[i]), &url, NULL);
-        if (is_right && rc)
+        if (i < HTTP_URLS && rc)
             fail_msg("\"%s\": net does not take it", urls[i]);
     }
     cw_str socket;
@@ -272,8 +293,10 @@ static void urls_are_what_net_takes(void **state)
     assert_true(cw_str_is(socket, "a.sock"));
     assert_null(cw_names_check_url(CW_STR("http://a"), &socket));
     assert_int_equal(socket.n, 0);
-    assert_string_equal(cw_names_check_url(CW_STR("https://a"), &socket),
-                        "https:// comes later; use http:// or a local proxy");
+    assert_string_equal(cw_names_check_url(CW_STR("wss://a"), &socket),
+                        "wss:// is not spoken; use ws:// and a local proxy");
+    assert_string_equal(cw_names_check_url(CW_STR("tcp://[::1]"), &socket), "no port");
+    assert_string_equal(cw_names_check_url(CW_STR("tcp://a:1/x"), &socket), "a stream has no path");
 }
 
 static void a_url_has_a_length(void **state)
@@ -285,6 +308,48 @@ static void a_url_has_a_length(void **state)
     memcpy(url, "http://a/", 9);
     assert_null(cw_names_check_url(cw_str_make(url, 8 + CW_HTTP_MAX_TARGET), &socket));
     assert_non_null(cw_names_check_url(cw_str_make(url, 9 + CW_HTTP_MAX_TARGET), &socket));
+}
+
+static void proxies_have_a_host_and_a_port(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "http://a:3128", "https://[::1]:1", "socks5://a:1", "socks5h://a.b:65535",
+        /* and wrong ones */
+        "", "a:3128", "http://a", "http://a:1/", "http://u:p@a:1", "ftp://a:1", "socks4://a:1",
+        "http://a:0", "http://:1", "http://*:1"};
+    for (size_t i = 0; i < CW_COUNT(names); i++) {
+        if (cw_names_is_proxy(cw_str_from(names[i])) != (i < 4))
+            fail_msg("\"%s\"", names[i]);
+    }
+}
+
+static void words_variables_and_headers_are_plain(void **state)
+{
+    (void)state;
+    char longest[258];
+    memset(longest, 'a', sizeof longest);
+    assert_true(cw_names_is_word(CW_STR("2.0")));
+    assert_true(cw_names_is_word(CW_STR("content-length_X")));
+    assert_false(cw_names_is_word(CW_STR("")));
+    assert_false(cw_names_is_word(CW_STR("a b")));
+    assert_true(cw_names_is_word(cw_str_make(longest, 64)));
+    assert_false(cw_names_is_word(cw_str_make(longest, 65)));
+    assert_true(cw_names_is_variable(CW_STR("_A1")));
+    assert_false(cw_names_is_variable(CW_STR("")));
+    assert_false(cw_names_is_variable(CW_STR("1A")));
+    assert_false(cw_names_is_variable(CW_STR("A=B")));
+    assert_false(cw_names_is_variable(CW_STR("A-B")));
+    assert_true(cw_names_is_variable(cw_str_make(longest, 255)));
+    assert_false(cw_names_is_variable(cw_str_make(longest, 256)));
+    assert_true(cw_names_is_header(CW_STR("X-Tenant!#$%&'*+.^_`|~")));
+    assert_false(cw_names_is_header(CW_STR("")));
+    assert_false(cw_names_is_header(CW_STR("X:")));
+    assert_false(cw_names_is_header(CW_STR("X Y")));
+    assert_false(cw_names_is_header(CW_STR("X\r\nY")));
+    assert_false(cw_names_is_header(cw_str_make("X\0Y", 3)));
+    assert_true(cw_names_is_header(cw_str_make(longest, 128)));
+    assert_false(cw_names_is_header(cw_str_make(longest, 129)));
 }
 
 static void sources_are_lower_case_words(void **state)
@@ -333,6 +398,8 @@ int main(void)
         cmocka_unit_test(origins_are_what_net_takes),
         cmocka_unit_test(urls_are_what_net_takes),
         cmocka_unit_test(a_url_has_a_length),
+        cmocka_unit_test(proxies_have_a_host_and_a_port),
+        cmocka_unit_test(words_variables_and_headers_are_plain),
         cmocka_unit_test(sources_are_lower_case_words),
         cmocka_unit_test(names_have_a_length),
         cmocka_unit_test(components_are_lower_case_words),

@@ -81,6 +81,31 @@ static void what_is_shown_reads_back_equal(void **state)
         "page_size: 7\n"
         "debug_headers: true\n"
         "");
+    assert_reads_back(
+        "state: {folder: s, lock: l}\n"
+        "sources:\n"
+        "  - name: a\n"
+        "    command: [\"a b\", \"\", \"- x\", \"true\"]\n"
+        "    environment: {A: 1, B: \"two\\nlines\", C: \"\", D: \"# x\"}\n"
+        "    dialect: 1.0\n"
+        "    greeting: false\n"
+        "    prelude: [a, {method: b, params: {c: [null, \"\", 1.50]}, notify: true}, {method: c,\n"
+        "      params: []}]\n"
+        "    replies: {}\n"
+        "    announcements: x\n"
+        "  - name: b\n"
+        "    url: tcp://[::1]:1\n"
+        "    headers: {X-A: \"\", \"null\": \"null\"}\n"
+        "    tls: {ca_file: a, certificate: b, key: c, server_name: \"1\"}\n"
+        "    handshake: {status: 409, header: X-B}\n"
+        "    secret: {as: member, name: \"a: b\", prefix: \" x \", environment: E}\n"
+        "    oauth: {token_url: https://a/t, client_id: \"5\", client_secret_file: f, scope: a b}\n"
+        "    on_change: warn\n"
+        "    refresh: 0\n"
+        "    methods:\n"
+        "      - {method: a, level: none, params: {\"0\": {value: false, schema: {}}, \"a: b\":\n"
+        "          {default: {\"\": \"\"}, hidden: true, rename: \"no\"}, c: }}\n"
+        "      - {method: b, result: /a~1b/0, result_size: 1000, cache: 90s, output: {}}\n");
     /* A JSON file keeps its escapes in annotations; YAML does not know all of them. */
     assert_reads_back(
         "{\"sources\":[{\"name\":\"a\",\"url\":\"http://a\",\"methods\":[{"
@@ -199,7 +224,8 @@ static void printing_survives_every_failed_allocation(void **state)
 {
     (void)state;
     cw_config *config = config_of("hosts: [a, b]\nroles: {a: [b]}\n"
-                                  "sources: {name: a, url: \"http://a\", methods: m}\n");
+                                  "sources: {name: a, url: \"http://a\", headers: {a: b},\n"
+                                  "  methods: {method: m, params: {a: {value: [1]}}}}\n");
     assert_true(oom_each(print_once, config) >= 6);
     cw_config_unref(config);
 }

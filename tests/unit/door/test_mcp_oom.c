@@ -38,17 +38,20 @@ static const cw_port_ops ops = {.reply = on_reply, .header = on_header};
 #define LONGER LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG
 #define CLAIM LONGER LONGER
 
-static char params_text[] = "{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"" CLAIM
-                            "\",\"io.modelcontextprotocol/clientCapabilities\":{}}}";
+#define REQUEST                                                                                    \
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"_meta\":{"              \
+    "\"io.modelcontextprotocol/protocolVersion\":\"" CLAIM                                         \
+    "\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}"
 
 static void fail_header(const cw_mcp_request *r)
 {
     cw_mcp_fail_header(r, CW_STR("Mcp-Name"), CW_STR(LONGER), CW_STR(LONGER), "is wrong");
 }
 
+/* The whole way in: it ends before anything else is asked for. */
 static void fail_version(const cw_mcp_request *r)
 {
-    cw_mcp_run_modern(r);
+    cw_mcp_take(NULL, r->port, NULL, NULL, CW_STR(REQUEST));
 }
 
 static void fail_resource(const cw_mcp_request *r)
@@ -82,13 +85,8 @@ static void answer_once(void *ctx)
     port.status = 0;
     cw_turn_opts opts = {.n = 1, .failure = CW_STR(CW_MCP_FAILURE)};
     cw_turn *turn = cw_turn_new(&port.base, &opts);
-    const cw_json *params = NULL;
-    if (turn && !cw_json_read(cw_str_from(params_text), NULL, &port.arena, &params, NULL, NULL)) {
-        cw_mcp_request r = {.port = &port.base,
-                            .item = turn->items,
-                            .era = &cw_mcp_modern,
-                            .method = CW_STR("tools/list"),
-                            .params = params};
+    if (turn) {
+        cw_mcp_request r = {.port = &port.base, .item = turn->items, .era = &cw_mcp_modern};
         turn->items->id = CW_STR("1");
         errors[*which].run(&r);
         assert_true(port.status == 500 || port.status == errors[*which].status);

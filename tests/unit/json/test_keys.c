@@ -67,6 +67,29 @@ static void duplicates_are_kept_when_allowed_and_the_last_wins(void **state)
     assert_str(text_of(cw_json_pointer(v, CW_STR("/a"))), "3");
 }
 
+static void several_members_are_found_in_one_walk(void **state)
+{
+    const cw_str names[] = {CW_STR_INIT("params"), CW_STR_INIT("method"), CW_STR_INIT("id"),
+                            CW_STR_INIT("result")};
+    const cw_json_opts opts = {.allow_duplicates = true};
+    const cw_json *found[CW_COUNT(names)];
+    const char *text = "{\"id\":1,\"other\":{\"id\":2},\"method\":\"m\",\"params\":[3],\"x\":4}";
+    cw_json_get_all(must_read(*state, text), names, CW_COUNT(names), found);
+    assert_str(text_of(found[0]), "[3]");
+    assert_str(text_of(found[1]), "m");
+    assert_str(text_of(found[2]), "1");
+    assert_null(found[3]);
+    const cw_json *v = must_read_opts(*state, CW_STR("{\"id\":1,\"id\":2}"), &opts);
+    cw_json_get_all(v, names, CW_COUNT(names), found);
+    assert_str(text_of(found[2]), "2");
+    /* What is no object has none of them. */
+    cw_json_get_all(must_read(*state, "[\"id\",1]"), names, CW_COUNT(names), found);
+    assert_null(found[2]);
+    found[2] = v;
+    cw_json_get_all(NULL, names, CW_COUNT(names), found);
+    assert_null(found[2]);
+}
+
 /* Large objects inside large ones and one after the other share tables without mixing keys. */
 static void nested_large_objects_do_not_mix(void **state)
 {
@@ -159,6 +182,7 @@ int main(void)
         arena_test(only_keys_of_the_same_object_count),
         arena_test(keys_differ_by_every_byte),
         arena_test(duplicates_are_kept_when_allowed_and_the_last_wins),
+        arena_test(several_members_are_found_in_one_walk),
         arena_test(nested_large_objects_do_not_mix),
         arena_test(threat_B3_chosen_collisions_cost_nothing),
         cmocka_unit_test(tables_survive_every_failed_allocation),

@@ -3,6 +3,7 @@
 #ifndef CW_TESTS_CLIENT_CHECK_H
 #define CW_TESTS_CLIENT_CHECK_H
 
+#include "fake_hole.h"
 #include "fake_server.h"
 #include "fake_tls.h"
 #include "net/client_int.h"

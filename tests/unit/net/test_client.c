@@ -505,7 +505,7 @@ static void an_answer_must_begin_in_time(void **state)
 static void an_answer_that_has_begun_may_take_its_time(void **state)
 {
     (void)state;
-    static const fake_step slow[] = {DO_READ, DO_SEND("H"), DO_PAUSE(400), DO_SEND(OK_HI + 1),
+    static const fake_step slow[] = {DO_READ, DO_SEND("H"), DO_PAUSE(400), DO_SEND(&OK_HI[1]),
                                      DO_END};
     fake_server s;
     bench b;
@@ -521,14 +521,14 @@ static void an_answer_that_has_begun_may_take_its_time(void **state)
 static void the_time_for_an_answer_begins_when_the_request_is_out(void **state)
 {
     (void)state;
-    static const fake_step slow[] = {DO_PAUSE(500), DO_READ, DO_SEND(OK_HI), DO_END};
+    static const fake_step slow[] = {DO_PAUSE(900), DO_READ, DO_SEND(OK_HI), DO_END};
     static char bytes[2 * LARGE];
     cw_str body = {bytes, sizeof bytes};
     fake_server s;
     bench b;
     asked a = {.req = {.body = &body, .n_body = 1}};
     serve(&s, SCRIPTS(slow), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 300});
+    bench_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 800});
     ask(&b, &a);
     assert_answer(&a, 200, "hi");
     bench_close(&b);

@@ -491,9 +491,10 @@ static bool tunnel(struct fake_conn *c)
 static void fake_proxy_start(fake_proxy *p, uint16_t port)
 {
     static const fake_wire wire = {.open = tunnel};
+    static const fake_step *const scripts[] = {hang};
     memset(p, 0, sizeof *p);
     p->port = port;
-    fake_start_with(&p->s, NULL, &wire, p, SCRIPTS(hang), 1);
+    fake_start_with(&p->s, NULL, &wire, p, scripts, 1);
 }
 
 static void a_proxy_makes_a_tunnel(void **state)

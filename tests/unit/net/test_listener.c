@@ -32,6 +32,7 @@ static void addresses_are_read_and_written(void **state)
     formats_as("127.0.0.1:8080", "127.0.0.1:8080", "127.0.0.1");
     formats_as("[::1]:80", "[::1]:80", "::1");
     formats_as("0.0.0.0:0", "0.0.0.0:0", "0.0.0.0");
+    formats_as("255.10.100.9:1", "255.10.100.9:1", "255.10.100.9");
     formats_as("unix:/tmp/a.sock", "unix:/tmp/a.sock", "unix");
 }
 

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/tools.h"
+
+#include "base/log.h"
+#include "cli/arguments.h"
+#include "cli/examples.h"
+#include "cli/progress.h"
+#include "config/quote.h"
+
+#define SETTLE_MS 10000u
+#define MAX_FD 1024
+#define NEAR 4u /* edits, for "did you mean" */
+
+/* ---- loading ---- */
+
+static cw_code read_config(const char *path, cw_config **ret, cw_config_problems *problems,
+                           cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_CONFIG_MAX_BYTES);
+    cw_code rc = path ? CW_OK : cw_examples_config(&text, err);
+    cw_config_source source = {.path = path, .text = cw_buf_str(&text)};
+    return rc ? rc : cw_config_load(&source, ret, problems, err);
+}
+
+static int load_config(const cw_tools_opts *opts, cw_config **ret)
+{
+    cw_err err = {0};
+    cw_config_problems problems;
+    cw_config_problems_init(&problems);
+    cw_code rc = read_config(cw_cli_config_path(opts->config), ret, &problems, &err);
+    int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
+    cw_config_problems_done(&problems);
+    if (code < 0 && opts->account && (*ret)->store.path.n == 0) {
+        cw_config_unref(*ret);
+        return cw_cli_usage("--as needs a database: set store.path in the configuration");
+    }
+    return code;
+}
+
+static void write_loading(cw_buf *out, void *ctx)
+{
+    (void)ctx;
+    cw_buf_add(out, CW_STR("loading the sources"));
+}
+
+static cw_code prepare(cw_tools *t, const cw_tools_opts *opts, cw_config *config, cw_err *err)
+{
+    static const bool never = false;
+    cw_loop *loops[] = {&t->loop};
+    cw_code rc = cw_backend_open(&t->backend, &t->loop, CW_COUNT(loops), config, err);
+    if (rc)
+        return rc;
+    cw_bridge_attach(t->backend.bridge, loops);
+    cw_sources_set_quiet(t->backend.sources);
+    if (opts->is_looking)
+        cw_backend_set_looking(&t->backend);
+    if (opts->account)
+        cw_backend_set_account(&t->backend, opts->account);
+    rc = cw_backend_configure(&t->backend, config, err);
+    if (rc)
+        return rc;
+    cw_backend_wait(&t->backend, SETTLE_MS, &never);
+    if (opts->account && cw_caller_is_anonymous(t->backend.anonymous))
+        return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked",
+                       opts->account);
+    cw_backend_started(&t->backend);
+    t->bl = cw_bridge_at(t->backend.bridge, &t->loop);
+    t->view = cw_bridge_anonymous(t->bl);
+    return t->view ? CW_OK : cw_fail_nomem(err);
+}
+
+static int run(cw_tools *t, const cw_tools_opts *opts, cw_config *config,
+               int (*fn)(cw_tools *t, void *ctx), void *ctx)
+{
+    cw_err err = {0};
+    cw_cli_progress progress;
+    cw_code rc = cw_loop_init(&t->loop, MAX_FD, &err);
+    if (rc)
+        return cw_cli_failure("%s", err.msg);
+    cw_cli_progress_start(&progress, &t->loop.uv, write_loading, NULL);
+    rc = prepare(t, opts, config, &err);
+    cw_cli_progress_stop(&progress);
+    /* What comes of it must not change under the command's hands. */
+    if (!rc)
+        t->view = cw_view_ref(t->view);
+    int code = rc ? cw_cli_failure("%s", err.msg) : fn(t, ctx);
+    if (!rc)
+        cw_view_unref(t->view);
+    cw_backend_close(&t->backend);
+    cw_loop_end(&t->loop);
+    cw_loop_run(&t->loop);
+    cw_backend_done(&t->backend);
+    cw_loop_run(&t->loop);
+    cw_loop_done(&t->loop);
+    return code;
+}
+
+int cw_tools_run(const cw_tools_opts *opts, int (*fn)(cw_tools *t, void *ctx), void *ctx)
+{
+    cw_tools t = {0};
+    cw_config *config = NULL;
+    int code = load_config(opts, &config);
+    if (code >= 0)
+        return code;
+    /* Of the log only what went wrong is of interest. */
+    (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_WARN}, NULL);
+    code = run(&t, opts, config, fn, ctx);
+    cw_config_unref(config);
+    return code;
+}
+
+/* ---- finding ---- */
+
+static cw_str nearest(const cw_view *view, cw_str name)
+{
+    cw_str best = CW_STR("");
+    unsigned least = NEAR + 1;
+    size_t n;
+    const cw_entry *const *tools = cw_snapshot_tools(cw_view_snapshot(view), &n);
+    for (size_t i = 0; i < n; i++) {
+        unsigned d = cw_str_distance(tools[i]->tool_name, name, NEAR);
+        if (d < least && cw_view_verdict(view, tools[i]) != CW_VERDICT_HIDDEN) {
+            least = d;
+            best = tools[i]->tool_name;
+        }
+    }
+    return best;
+}
+
+const cw_entry *cw_tools_find(const cw_tools *t, const char *name)
+{
+    char shown[CW_EXCERPT_SIZE], near[CW_EXCERPT_SIZE];
+    cw_str text = cw_str_from(name);
+    const cw_entry *entry = cw_view_find_tool(t->view, text);
+    if (!entry)
+        entry = cw_view_find_method(t->view, text);
+    if (entry)
+        return entry;
+    /* Whoever may not look gets no names to choose from. */
+    bool may_look = cw_view_discover_verdict(t->view) == CW_VERDICT_ALLOW;
+    cw_str other = may_look ? nearest(t->view, text) : CW_STR("");
+    cw_excerpt(text, shown);
+    cw_str who = cw_caller_name(cw_view_caller(t->view));
+    if (other.n)
+        cw_cli_failure("there is no tool %s for %.*s; did you mean %s?", shown, CW_STR_ARG(who),
+                       cw_excerpt(other, near));
+    else
+        cw_cli_failure("there is no tool %s for %.*s; see \"causeway list\"", shown,
+                       CW_STR_ARG(who));
+    return NULL;
+}
+
+/* ---- texts ---- */
+
+void cw_tools_add_line(cw_buf *out, cw_str text)
+{
+    cw_str rest;
+    cw_str line = cw_str_trim(cw_str_cut(cw_str_trim(text), '\n', &rest));
+    size_t n = 0, i = 0;
+    for (; i < line.n && n <= CW_TOOLS_LINE; i++)
+        n += ((unsigned char)line.p[i] & 0xC0) != 0x80;
+    bool is_long = n > CW_TOOLS_LINE;
+    cw_quote_bare(out, cw_str_make(line.p, is_long ? i - 1 : line.n));
+    if (is_long)
+        cw_buf_add(out, CW_STR("..."));
+}
+
+void cw_tools_add_type(cw_buf *out, cw_str schema)
+{
+    unsigned types = cw_schema_types(schema);
+    bool any = false;
+    for (unsigned i = 0; i < CW_TYPES_N; i++) {
+        if (!(types & 1u << i))
+            continue;
+        cw_buf_printf(out, "%s%s", any ? "|" : "", cw_type_name_of(i));
+        any = true;
+    }
+    if (!any)
+        cw_buf_add(out, CW_STR("any"));
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* describe_int.h - what describers share; nobody else includes it.
+ *
+ * A describer keeps its state in d->arena, reads answers that live there too, and
+ * writes its document with these:
+ *
+ *     cw_document doc;
+ *     cw_document_open(&doc, "aria2", "1.36");
+ *     cw_document_method(&doc, CW_STR("a.b"), CW_STR("what it does"));
+ *     cw_document_param(&doc, &(cw_document_param_opts){.name = …, .schema = …});
+ *     cw_document_result(&doc, schema);
+ *     cw_document_close_method(&doc);
+ *     cw_document_finish(&doc, d);            ends in done or fail
+ */
+#ifndef CW_SOURCE_DESCRIBE_INT_H
+#define CW_SOURCE_DESCRIBE_INT_H
+
+#include "source/describe.h"
+#include "json/write.h"
+
+extern const cw_describer cw_describe_openrpc, cw_describe_drupal, cw_describe_drupal_tools,
+    cw_describe_drupal_methods, cw_describe_system, cw_describe_mopidy, cw_describe_kodi,
+    cw_describe_qmp, cw_describe_ovsdb, cw_describe_spdk, cw_describe_help, cw_describe_lsp,
+    cw_describe_transmission;
+
+typedef struct cw_document {
+    cw_buf text;
+    cw_json_writer w;
+    bool in_params, in_methods;
+} cw_document;
+
+/* {"openrpc":"1.3.2","info":{…},"methods":[ */
+void cw_document_open(cw_document *doc, cw_str title, cw_str version);
+/* Begin a method; `usage` may be empty. */
+void cw_document_method(cw_document *doc, cw_str name, cw_str usage);
+
+typedef struct cw_document_param_opts {
+    cw_str name;
+    cw_str description; /* may be empty */
+    cw_str schema;      /* JSON text; empty: anything */
+    bool required;
+} cw_document_param_opts;
+
+/* Params follow the method, before anything else. */
+void cw_document_param(cw_document *doc, const cw_document_param_opts *p);
+/* The one param of a method of whose params nothing is known. */
+void cw_document_any_params(cw_document *doc);
+/* JSON text; empty: none. */
+void cw_document_result(cw_document *doc, cw_str schema);
+/* A further member of the method, its value as JSON text. */
+void cw_document_member(cw_document *doc, const char *name, cw_str json);
+void cw_document_close_method(cw_document *doc);
+/* No method follows, but further members of the document itself, through doc->w. */
+void cw_document_end_methods(cw_document *doc);
+/* Hand it over with d->ops->done, or fail where there was no memory. Frees it. */
+void cw_document_finish(cw_document *doc, cw_describing *d);
+/* The text of it, in `out`; frees it. */
+CW_MUST_USE cw_code cw_document_take(cw_document *doc, cw_buf *out, cw_err *err);
+
+/* A member that is a text, or an empty one. */
+CW_INLINE cw_str cw_describe_text(const cw_json *object, const char *key)
+{
+    const cw_json *v = cw_json_get(object, cw_str_from(key));
+    return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
+}
+
+/* Fail with what an outcome says that is no result; `what` was asked. */
+void cw_describe_refused(cw_describing *d, const char *what, const cw_outcome *outcome);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* describe_openrpc.c - a service that has an OpenRPC document of itself, under one of its names. */
+#include "source/describe_int.h"
+
+#define NOT_FOUND (-32601)
+
+static const char *const names[] = {"rpc.discover", "rpc_discover", "getopenrpcinfo"};
+
+static cw_code ask(cw_describing *d, unsigned i, cw_err *err)
+{
+    return d->ops->ask(d, cw_str_from(names[i]), CW_STR(""), i, err);
+}
+
+static cw_code begin(cw_describing *d, cw_err *err)
+{
+    return ask(d, 0, err);
+}
+
+static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+{
+    cw_err err = {0};
+    bool is_unknown = outcome->kind == CW_OUTCOME_ERROR && outcome->code == NOT_FOUND;
+    if (is_unknown && tag + 1 < CW_COUNT(names) && ask(d, tag + 1, &err) == CW_OK)
+        return;
+    if (outcome->kind != CW_OUTCOME_RESULT) {
+        cw_describe_refused(d, names[is_unknown ? 0 : tag], outcome);
+        return;
+    }
+    if (!cw_json_is(cw_json_get(outcome->result, CW_STR("methods")), CW_JSON_ARRAY)) {
+        d->ops->fail(d, CW_PARAMS, "the answer is no OpenRPC document");
+        return;
+    }
+    d->ops->done(d, cw_json_span(outcome->result));
+}
+
+const cw_describer cw_describe_openrpc = {
+    .name = "openrpc", .is_quick = true, .begin = begin, .heard = heard};

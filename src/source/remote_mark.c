@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* remote_mark.c - a mark made of two: the operator's goes before the service's, member by member.
+ */
+#include "source/remote_mark.h"
+
+#include "source/openrpc.h"
+#include "json/write.h"
+
+static const char *const levels[] = {NULL, "none", "optional", "required"};
+
+/* Members of `more` that are not in `first`, and not `auth`. */
+static void add_members(cw_json_writer *w, const cw_json *more, const cw_json *first)
+{
+    for (const cw_json *k = cw_json_first(more); k; k = cw_json_next_key(k)) {
+        cw_str name = cw_json_text(k);
+        if (cw_str_is(name, "auth") || (first && cw_json_get(first, name)))
+            continue;
+        cw_json_add_key(w, name);
+        cw_json_add_value(w, cw_json_value(k));
+    }
+}
+
+static void add_scopes(cw_json_writer *w, const cw_json *auth)
+{
+    const cw_json *scopes = cw_json_get(auth, CW_STR("scopes"));
+    bool is_list = cw_json_is(scopes, CW_JSON_ARRAY);
+    for (const cw_json *s = is_list ? cw_json_first(scopes) : NULL; s; s = cw_json_next(s))
+        cw_json_add_value(w, s);
+}
+
+/* Scopes of both: a service that asks for more is not talked out of it by an overlay that does not
+ * speak of it. The level is the operator's where there is one. */
+static void add_auth(cw_json_writer *w, const cw_config_overlay *o, const cw_json *own,
+                     const cw_json *its)
+{
+    const cw_json *level = own ? cw_json_get(own, CW_STR("level")) : NULL;
+    if (!level && its)
+        level = cw_json_get(its, CW_STR("level"));
+    cw_json_add_key(w, CW_STR("auth"));
+    cw_json_open_object(w);
+    cw_json_add_key(w, CW_STR("scopes"));
+    cw_json_open_array(w);
+    if (own)
+        add_scopes(w, own);
+    for (size_t i = 0; i < o->scopes.n; i++)
+        cw_json_add_string(w, o->scopes.items[i]);
+    if (its)
+        add_scopes(w, its);
+    cw_json_close(w);
+    if (levels[o->level]) {
+        cw_json_add_string_member(w, CW_STR("level"), cw_str_from(levels[o->level]));
+    } else if (level) {
+        cw_json_add_key(w, CW_STR("level"));
+        cw_json_add_value(w, level);
+    }
+    cw_json_close(w);
+}
+
+static bool has_members(const cw_json *object)
+{
+    return cw_json_is(object, CW_JSON_OBJECT) && cw_json_count(object) > 0;
+}
+
+static void add_annotations(cw_json_writer *w, const cw_config_overlay *o, const cw_json *own,
+                            const cw_json *its)
+{
+    const cw_json *own_auth = own ? cw_json_get(own, CW_STR("auth")) : NULL;
+    const cw_json *its_auth = its ? cw_json_get(its, CW_STR("auth")) : NULL;
+    bool has_auth = own_auth || its_auth || o->scopes.n || levels[o->level];
+    if (!has_members(own) && !has_members(its) && !has_auth && !o->read_only)
+        return;
+    cw_json_add_key(w, CW_STR("annotations"));
+    cw_json_open_object(w);
+    if (own)
+        add_members(w, own, NULL);
+    bool says_so = own && cw_json_get(own, CW_STR("readOnlyHint"));
+    if (o->read_only && !says_so) {
+        cw_json_add_key(w, CW_STR("readOnlyHint"));
+        cw_json_add_bool(w, true);
+    }
+    for (const cw_json *k = its ? cw_json_first(its) : NULL; k; k = cw_json_next_key(k)) {
+        cw_str name = cw_json_text(k);
+        bool is_said = cw_str_is(name, "auth") || (own && cw_json_get(own, name)) ||
+                       (o->read_only && cw_str_is(name, "readOnlyHint"));
+        if (is_said)
+            continue;
+        cw_json_add_key(w, name);
+        cw_json_add_value(w, cw_json_value(k));
+    }
+    if (has_auth)
+        add_auth(w, o, own_auth, its_auth);
+    cw_json_close(w);
+}
+
+static cw_code write_mark(const cw_config_overlay *o, const cw_json *own, const cw_json *its,
+                          cw_buf *out, cw_err *err)
+{
+    cw_json_writer w;
+    const cw_json *title = its ? cw_json_get(its, CW_STR("title")) : NULL;
+    const cw_json *annotations = its ? cw_json_get(its, CW_STR("annotations")) : NULL;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    if (o->title.n)
+        cw_json_add_string_member(&w, CW_STR("title"), o->title);
+    else if (cw_json_is(title, CW_JSON_STRING) && title->n)
+        cw_json_add_string_member(&w, CW_STR("title"), cw_json_text(title));
+    add_annotations(&w, o, own, cw_json_is(annotations, CW_JSON_OBJECT) ? annotations : NULL);
+    if (o->hides)
+        cw_json_add_string_member(&w, CW_STR("visibility"), CW_STR("hide"));
+    cw_json_close(&w);
+    return cw_json_writer_end(&w, err);
+}
+
+static cw_code make(cw_remote *r, const cw_config_overlay *o, const cw_json *its, cw_arena *scratch,
+                    cw_method *m, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, 4 * CW_CONFIG_MAX_BYTES);
+    const cw_json *own = NULL, *mark = NULL;
+    cw_arena_reset(scratch);
+    cw_code rc = CW_OK;
+    if (o->annotations.n)
+        rc = cw_json_read(o->annotations, NULL, scratch, &own, NULL, err);
+    if (!rc && own && !cw_json_is(own, CW_JSON_OBJECT))
+        rc = cw_fail(err, CW_PARAMS, "expected an object, got %s", cw_json_type_name(own));
+    if (!rc)
+        rc = write_mark(o, own, its, &text, err);
+    if (!rc)
+        rc = cw_json_read(cw_buf_str(&text), NULL, scratch, &mark, NULL, err);
+    return rc ? cw_wrap(err, rc, "annotations")
+              : cw_openrpc_mark(mark, "overlay", &r->arena, &m->mark, &m->needs, err);
+}
+
+cw_code cw_remote_mark(cw_remote *r, const cw_config_overlay *o, const cw_json *described,
+                       cw_arena *scratch, cw_buf *warnings, cw_method *m, cw_err *err)
+{
+    const cw_json *its = described ? cw_json_get(described, CW_STR("x-mcp-tool")) : NULL;
+    if (!cw_json_is(its, CW_JSON_OBJECT))
+        return make(r, o, NULL, scratch, m, err);
+    cw_code rc = make(r, o, its, scratch, m, err);
+    if (rc != CW_PARAMS)
+        return rc;
+    cw_err without;
+    m->needs = (cw_needs){0};
+    rc = make(r, o, NULL, scratch, m, &without);
+    if (rc)
+        return cw_fail(err, rc, "%s", without.msg); /* the operator's own mistake */
+    /* What the service asks of callers cannot be read: better nobody than everybody. */
+    if (cw_json_get(cw_json_get(its, CW_STR("annotations")), CW_STR("auth")))
+        return cw_fail(err, CW_PARAMS, "what the service says of it: %s", err->msg);
+    cw_buf_printf(warnings, "%smethod '%.*s': what the service says of it is left out: %s",
+                  warnings->n ? "\n" : "", CW_STR_ARG(m->id), err->msg);
+    return CW_OK;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* state.c - files of the state's folder. */
+#include "source/state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/replace.h"
+#include "json/write.h"
+
+#define PATH_SIZE 4096u
+#define STATUS_MAX 65536u
+
+static cw_code path_of(cw_str folder, cw_str name, const char *kind, char out[PATH_SIZE],
+                       cw_err *err)
+{
+    if (folder.n == 0)
+        return cw_fail(err, CW_GONE, "state.folder is not set");
+    int n =
+        snprintf(out, PATH_SIZE, "%.*s/%.*s.%s.json", CW_STR_ARG(folder), CW_STR_ARG(name), kind);
+    return n > 0 && (size_t)n < PATH_SIZE ? CW_OK : cw_fail(err, CW_LIMIT, "the path is too long");
+}
+
+/* The folder is made when it is first needed. */
+static cw_code save(cw_str folder, cw_str name, const char *kind, cw_str bytes, cw_err *err)
+{
+    char path[PATH_SIZE];
+    cw_code rc = path_of(folder, name, kind, path, err);
+    if (rc)
+        return rc;
+    if (mkdir(folder.p, 0700) && errno != EEXIST)
+        return cw_fail_errno(err, errno, "make '%s'", folder.p);
+    return cw_file_replace(path, bytes, 0600, CW_REPLACE_FAST, err);
+}
+
+cw_code cw_state_save_description(cw_str folder, cw_str name, cw_str openrpc, cw_err *err)
+{
+    return folder.n ? save(folder, name, "openrpc", openrpc, err) : CW_OK;
+}
+
+cw_code cw_state_load_description(cw_str folder, cw_str name, cw_buf *out, cw_err *err)
+{
+    char path[PATH_SIZE];
+    cw_code rc = path_of(folder, name, "openrpc", path, err);
+    return rc ? rc : cw_file_read(path, CW_FILE_PLAIN, out, err);
+}
+
+/* ---- the status ---- */
+
+static void add_time(cw_json_writer *w, const char *key, int64_t ms)
+{
+    char text[CW_CLOCK_ISO_LEN + 1];
+    cw_json_add_key(w, cw_str_from(key));
+    if (ms) {
+        cw_clock_format_iso(ms, text);
+        cw_json_add_string(w, cw_str_from(text));
+    } else {
+        cw_json_add_null(w);
+    }
+}
+
+static void add_number(cw_json_writer *w, const char *key, int64_t value)
+{
+    cw_json_add_key(w, cw_str_from(key));
+    cw_json_add_i64(w, value);
+}
+
+cw_code cw_state_save_status(cw_str folder, const cw_source_status *s, cw_err *err)
+{
+    if (folder.n == 0)
+        return CW_OK;
+    CW_CLEANUP(cw_buf_done) cw_buf out;
+    cw_buf_init(&out, STATUS_MAX);
+    cw_json_writer w;
+    cw_json_writer_init(&w, &out, CW_JSON_INDENT);
+    cw_json_open_object(&w);
+    cw_json_add_string_member(&w, CW_STR("name"), s->name);
+    cw_json_add_string_member(&w, CW_STR("state"), s->state);
+    add_number(&w, "pid", s->pid);
+    add_number(&w, "at_ms", s->at_ms);
+    add_number(&w, "since_ms", s->since_ms);
+    add_number(&w, "refreshed_ms", s->refreshed_ms);
+    add_time(&w, "at", s->at_ms);
+    add_time(&w, "since", s->since_ms);
+    add_time(&w, "refreshed", s->refreshed_ms);
+    add_number(&w, "tools", s->tools);
+    add_number(&w, "methods", s->methods);
+    add_number(&w, "withheld", s->withheld);
+    cw_str problem = s->problem;
+    if (problem.n > STATUS_MAX / 16)
+        problem.n = STATUS_MAX / 16;
+    cw_json_add_string_member(&w, CW_STR("problem"), problem);
+    cw_json_close(&w);
+    cw_buf_add_char(&out, '\n');
+    cw_code rc = cw_json_writer_end(&w, err);
+    return rc ? rc : save(folder, s->name, "status", cw_buf_str(&out), err);
+}
+
+static cw_str text_of(const cw_json *root, const char *key)
+{
+    const cw_json *v = cw_json_get(root, cw_str_from(key));
+    return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
+}
+
+static int64_t number_of(const cw_json *root, const char *key)
+{
+    const cw_json *v = cw_json_get(root, cw_str_from(key));
+    int64_t n = 0;
+    if (v)
+        cw_json_to_i64(v, &n);
+    return n;
+}
+
+cw_code cw_state_load_status(cw_str folder, cw_str name, cw_arena *arena, cw_source_status *ret,
+                             cw_err *err)
+{
+    char path[PATH_SIZE];
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, STATUS_MAX);
+    const cw_json *root = NULL;
+    cw_code rc = path_of(folder, name, "status", path, err);
+    if (!rc)
+        rc = cw_file_read(path, CW_FILE_PLAIN, &text, err);
+    if (rc)
+        return rc;
+    cw_str copy = cw_arena_dup_str(arena, cw_buf_str(&text));
+    rc = copy.p ? cw_json_read(copy, NULL, arena, &root, NULL, err) : cw_arena_fail(arena, err);
+    if (rc)
+        return cw_wrap(err, rc, "'%s'", path);
+    *ret = (cw_source_status){
+        .name = text_of(root, "name"),
+        .state = text_of(root, "state"),
+        .pid = number_of(root, "pid"),
+        .at_ms = number_of(root, "at_ms"),
+        .since_ms = number_of(root, "since_ms"),
+        .refreshed_ms = number_of(root, "refreshed_ms"),
+        .tools = (uint32_t)number_of(root, "tools"),
+        .methods = (uint32_t)number_of(root, "methods"),
+        .withheld = (uint32_t)number_of(root, "withheld"),
+        .problem = text_of(root, "problem"),
+    };
+    return CW_OK;
+}

@@ -1,0 +1,166 @@
+// aria2: params by position, the secret as the first of them, over HTTP and over WebSocket.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import {
+    accepts,
+    call,
+    callFails,
+    connect,
+    deadPort,
+    described,
+    eventually,
+    makeFolder,
+    slowness,
+    startRecipe,
+    startService,
+    statusOf,
+    testsOf,
+    timed,
+    toolsOf,
+    works,
+} from "./support/services.mjs";
+
+const test = testsOf({ aria2c: "aria2" });
+const secret = "the-secret-of-this-test";
+const env = { ARIA2_SECRET: secret };
+
+async function startAria2(port = undefined) {
+    const own = port ?? (await deadPort());
+    const folder = makeFolder("downloads");
+    const rpc = ["--enable-rpc", `--rpc-listen-port=${own}`, `--rpc-secret=${secret}`];
+    const quiet = ["--no-conf", "--quiet", "--enable-dht=false", `--dir=${folder}`];
+    const aria2 = await startService("aria2c", [...rpc, ...quiet], { ready: () => accepts(own) });
+    return Object.assign(aria2, { port: own });
+}
+
+const addresses = (port) => ({ "127.0.0.1:6800": `127.0.0.1:${port}` });
+
+// Something to download, slowly enough to be seen.
+async function startFiles(t) {
+    const server = createServer((_, response) => {
+        response.writeHead(200, { "Content-Length": 1000 });
+        response.write("x".repeat(100));
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.after(() => {
+        server.closeAllConnections();
+        server.close();
+    });
+    return `http://127.0.0.1:${server.address().port}/file`;
+}
+
+async function assertWorks(t, bridge) {
+    const client = await connect(t, bridge);
+    assert.match((await call(client, "aria2.getVersion")).version, /^1\.\d+/);
+    const gid = await call(client, "aria2.addUri", { uris: [await startFiles(t)] });
+    assert.match(gid, /^[0-9a-f]{16}$/);
+    const look = async () => {
+        const args = { gid, keys: ["status", "completedLength"] };
+        const status = await call(client, "aria2.tellStatus", args);
+        assert.deepEqual(Object.keys(status).sort(), ["completedLength", "status"]);
+        return status.status === "active";
+    };
+    await eventually(look, "the download runs");
+    assert.equal(await call(client, "aria2.remove", { gid }), gid);
+    const gone = "0123456789abcdef";
+    await callFails(client, "aria2.tellStatus", { gid: gone }, /is not found/);
+    return client;
+}
+
+test("aria2: its methods are found, and those of the recipe are tools", async (t) => {
+    const aria2 = await startAria2();
+    const bridge = await startRecipe(t, "aria2", addresses(aria2.port), { env });
+    const found = described(bridge, "aria2");
+    assert.ok(Object.keys(found).length >= 36);
+    for (const name of ["aria2.addUri", "aria2.shutdown", "system.multicall"]) {
+        assert.deepEqual(found[name].params[0].name, "params", name);
+    }
+    const tools = await toolsOf(await connect(t, bridge));
+    assert.deepEqual(Object.keys(tools).sort(), [
+        "aria2.addUri",
+        "aria2.getGlobalStat",
+        "aria2.getVersion",
+        "aria2.remove",
+        "aria2.tellActive",
+        "aria2.tellStatus",
+    ]);
+    const { inputSchema, annotations } = tools["aria2.tellStatus"];
+    assert.deepEqual(inputSchema.required, ["gid"]);
+    assert.deepEqual(Object.keys(inputSchema.properties), ["gid", "keys"]);
+    assert.equal(inputSchema.properties.gid.type, "string");
+    assert.equal(annotations.readOnlyHint, true);
+    assert.equal(tools["aria2.remove"].annotations.destructiveHint, true);
+});
+
+test("aria2: over HTTP", async (t) => {
+    const aria2 = await startAria2();
+    const bridge = await startRecipe(t, "aria2", addresses(aria2.port), { env });
+    const client = await assertWorks(t, bridge);
+    const stat = await call(client, "aria2.getGlobalStat", {});
+    assert.equal(typeof stat.downloadSpeed, "string");
+});
+
+test("aria2: over WebSocket", async (t) => {
+    const aria2 = await startAria2();
+    const url = { "http://127.0.0.1:6800": `ws://127.0.0.1:${aria2.port}` };
+    const bridge = await startRecipe(t, "aria2", url, { env });
+    const client = await assertWorks(t, bridge);
+    // Answers find their callers on the one connection.
+    const many = Array.from({ length: 50 }, (_, i) => i.toString(16).padStart(16, "0"));
+    const texts = many.map((gid) =>
+        callFails(client, "aria2.tellStatus", { gid }, new RegExp(`${Number(`0x${gid}`).toString(16)} `)),
+    );
+    await Promise.all(texts);
+});
+
+test("aria2: what does not fit is refused before it is sent", async (t) => {
+    const aria2 = await startAria2();
+    const bridge = await startRecipe(t, "aria2", addresses(aria2.port), { env });
+    const client = await connect(t, bridge);
+    await aria2.end();
+    await callFails(client, "aria2.tellStatus", { gid: 7 }, /gid/);
+    await callFails(client, "aria2.tellStatus", {}, /gid/);
+    await callFails(client, "aria2.addUri", { uris: ["file:///etc/passwd"] }, /uris/);
+    const options = { uris: ["http://127.0.0.1/"], options: { dir: "/etc" } };
+    await callFails(client, "aria2.addUri", options, /options/);
+});
+
+test("aria2: a wrong secret is an error, and nobody hears the right one", async (t) => {
+    const aria2 = await startAria2();
+    const wrong = { ARIA2_SECRET: "wrong-secret" };
+    const bridge = await startRecipe(t, "aria2", addresses(aria2.port), { env: wrong });
+    const client = await connect(t, bridge);
+    const text = await callFails(client, "aria2.getVersion", {}, /Unauthorized/);
+    assert.ok(!text.includes("wrong-secret"));
+    assert.ok(!bridge.stderr.includes("wrong-secret"));
+});
+
+test("aria2: is gone, and comes back", async (t) => {
+    const first = await startAria2();
+    const config = { ...addresses(first.port), "secret:": "timeout: 2s\n    secret:" };
+    const bridge = await startRecipe(t, "aria2", config, { env });
+    const client = await connect(t, bridge);
+    await call(client, "aria2.getGlobalStat");
+    await first.end("SIGKILL");
+    const { value, ms } = await timed(() =>
+        callFails(client, "aria2.getGlobalStat", {}, /'aria2' (cannot be reached|closed)/),
+    );
+    assert.ok(ms < 2_100 * slowness, `${ms} ms: ${value}`);
+    await startAria2(first.port);
+    await eventually(() => works(bridge, "aria2.getVersion"), "it works again", 10_000);
+});
+
+test("aria2: its last description is used while it is down", async (t) => {
+    const aria2 = await startAria2();
+    const first = await startRecipe(t, "aria2", addresses(aria2.port), { env, stops: false });
+    const before = await toolsOf(await connect(t, first));
+    await first.stop();
+    await aria2.end();
+    const again = await startRecipe(t, "aria2", addresses(aria2.port), { env, state: first.state });
+    const client = await connect(t, again);
+    assert.deepEqual(await toolsOf(client), before);
+    await callFails(client, "aria2.getGlobalStat", {}, /'aria2' cannot be reached/);
+    assert.equal(statusOf(again, "aria2").state, "stale");
+    await startAria2(aria2.port);
+    await eventually(() => works(again, "aria2.getVersion"), "it works", 10_000);
+});

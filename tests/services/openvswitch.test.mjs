@@ -1,0 +1,146 @@
+// ovsdb-server: JSON-RPC 1.0 without framing, which asks its clients whether they are there.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import {
+    accepts,
+    call,
+    callFails,
+    connect,
+    described,
+    makeFolder,
+    pause,
+    rpc,
+    socketPath,
+    startRecipe,
+    startService,
+    testsOf,
+    toolsOf,
+} from "./support/services.mjs";
+
+const test = testsOf({ "ovsdb-server": "openvswitch-common", "ovsdb-tool": "openvswitch-common" });
+
+const column = (type, min = 1, max = 1) => ({ type: { key: type, min, max } });
+
+// Tables of a switch, as few as the recipe needs, and one that tells the server where to listen.
+const schema = {
+    name: "Open_vSwitch",
+    version: "1.0.0",
+    tables: {
+        Root: {
+            columns: { managers: column({ type: "uuid", refTable: "Manager" }, 0, "unlimited") },
+            isRoot: true,
+        },
+        Manager: {
+            columns: { target: column("string"), inactivity_probe: column("integer", 0, 1) },
+            isRoot: true,
+        },
+        Bridge: { columns: { name: column("string"), ports: column("integer") }, isRoot: true },
+        Port: { columns: { name: column("string") }, isRoot: true },
+        Interface: { columns: { name: column("string") }, isRoot: true },
+    },
+};
+
+const insert = (table, row, name) => ({ op: "insert", table, row, "uuid-name": name });
+
+// One that probes its clients each second: the shortest time that it takes.
+async function startOvsdb() {
+    const folder = makeFolder("ovsdb");
+    const file = (name) => path.join(folder, name);
+    const socket = socketPath(folder);
+    writeFileSync(file("schema"), JSON.stringify(schema));
+    execFileSync("ovsdb-tool", ["create", file("db"), file("schema")], { stdio: "pipe" });
+    const rows = [
+        "Open_vSwitch",
+        insert("Manager", { target: `punix:${socket}`, inactivity_probe: 1000 }, "manager"),
+        insert("Root", { managers: ["named-uuid", "manager"] }),
+        insert("Bridge", { name: "br0", ports: 2 }),
+        insert("Bridge", { name: "br1", ports: 0 }),
+    ];
+    execFileSync("ovsdb-tool", ["transact", file("db"), JSON.stringify(rows)], { stdio: "pipe" });
+    const server = await startService(
+        "ovsdb-server",
+        [
+            file("db"),
+            "--remote=db:Open_vSwitch,Root,managers",
+            `--unixctl=${file("ctl")}`,
+            `--log-file=${file("log")}`,
+            "-vjsonrpc:file:dbg",
+            "-vconsole:off",
+        ],
+        { ready: () => accepts(socket), cwd: folder },
+    );
+    return Object.assign(server, { socket, log: () => readFileSync(file("log"), "utf8") });
+}
+
+const start = (t, server) =>
+    startRecipe(t, "openvswitch", { "/var/run/openvswitch/db.sock": server.socket });
+
+const select = (table, where = [], more = {}) => ({ query: { op: "select", table, where, ...more } });
+
+test("ovsdb: databases and tables are in the schemas", async (t) => {
+    const bridge = await start(t, await startOvsdb());
+    const found = described(bridge, "ovs");
+    assert.deepEqual(Object.keys(found).sort(), ["echo", "get_schema", "list_dbs", "transact"]);
+    const [db, operation] = found.transact.params;
+    assert.ok(db.schema.enum.includes("Open_vSwitch"));
+    for (const table of ["Bridge", "Port", "Interface", "Manager"]) {
+        assert.ok(operation.schema.properties.table.enum.includes(table), table);
+    }
+    const tools = await toolsOf(await connect(t, bridge));
+    assert.deepEqual(Object.keys(tools).sort(), ["ovs.get_schema", "ovs.list_dbs", "ovs.select"]);
+    const { inputSchema, annotations } = tools["ovs.select"];
+    assert.deepEqual(inputSchema.required, ["query"]);
+    assert.deepEqual(Object.keys(inputSchema.properties), ["query", "continuation"]);
+    assert.equal(annotations.readOnlyHint, true);
+});
+
+test("ovsdb: calls and errors", async (t) => {
+    const bridge = await start(t, await startOvsdb());
+    const client = await connect(t, bridge);
+    assert.ok((await call(client, "ovs.list_dbs")).includes("Open_vSwitch"));
+    const got = await call(client, "ovs.get_schema", { db_name: "Open_vSwitch" });
+    assert.equal(got.version, "1.0.0");
+    const where = [["name", "==", "br0"]];
+    const { rows } = await call(client, "ovs.select", select("Bridge", where, { columns: ["ports"] }));
+    assert.deepEqual(rows, [{ ports: 2 }]);
+    await callFails(client, "ovs.get_schema", { db_name: "nothing" }, /db_name/);
+    await callFails(client, "ovs.select", select("Nothing"), /table/);
+    const remove = { query: { op: "delete", table: "Bridge", where: [] } };
+    await callFails(client, "ovs.select", remove, /op/);
+    const wrong = await call(client, "ovs.select", select("Bridge", [["colour", "==", "red"]]));
+    assert.match(JSON.stringify(wrong), /No column colour/);
+    const all = await call(client, "ovs.select", select("Bridge"));
+    assert.equal(all.rows.length, 2);
+});
+
+test("ovsdb: errors of the server itself are readable", async (t) => {
+    const server = await startOvsdb();
+    // A method that it does not have: only a description can say that there is one.
+    const config = { "list_dbs\n": "{method: list_dbs, tool: false, rpc: true}\n" };
+    const bridge = await startRecipe(t, "openvswitch", {
+        "/var/run/openvswitch/db.sock": server.socket,
+        ...config,
+    });
+    const params = { db_name: "nothing" };
+    const refused = await rpc(bridge, { method: "ovs.get_schema", params, id: 1 });
+    assert.match(JSON.stringify(refused.json.error), /db_name/);
+    const listed = await rpc(bridge, { method: "ovs.list_dbs", id: 2 });
+    assert.ok(listed.json.result.includes("Open_vSwitch"));
+});
+
+test("ovsdb: its echo requests are answered", async (t) => {
+    const server = await startOvsdb();
+    const bridge = await start(t, server);
+    const client = await connect(t, bridge);
+    await call(client, "ovs.list_dbs");
+    await pause(4_000);
+    const asked = server.log().match(/send request, method="echo"/g) ?? [];
+    const answered = server.log().match(/received reply/g) ?? [];
+    assert.ok(asked.length >= 2, `asked ${asked.length} times:\n${server.log()}`);
+    assert.ok(answered.length >= asked.length - 1, server.log());
+    assert.doesNotMatch(server.log(), /no response to inactivity probe/);
+    assert.doesNotMatch(bridge.stderr, /connection ended/);
+    assert.ok((await call(client, "ovs.list_dbs")).includes("Open_vSwitch"));
+});
