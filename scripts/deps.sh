@@ -15,6 +15,8 @@ packages_of() {
         ;;
     npm) command -v npm >/dev/null || echo nodejs npm ca-certificates ;;
     test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl gettext ;;
+    # Real services that are tested against; without this group the installed ones are.
+    services) echo aria2 mopidy qemu-system-x86 openvswitch-common transmission-daemon clangd ;;
     lint) packages_of test && echo clang clang-format clang-tidy codespell shellcheck git ;;
     fuzz) packages_of run && echo clang libclang-rt-dev ;;
     coverage) packages_of test && echo gcovr ;;

@@ -105,18 +105,26 @@ static unsigned types_of(const cw_json *root, const cw_json *schema, unsigned de
     return 0;
 }
 
-unsigned cw_schema_types(cw_str schema)
+static cw_code read_types(cw_str schema, unsigned *ret)
 {
     cw_arena arena;
     const cw_json *root = NULL;
     const cw_json_opts opts = {.max_bytes = schema.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
-    unsigned types = 0;
+    *ret = 0;
     if (schema.n == 0)
-        return 0;
+        return CW_OK;
     cw_arena_init(&arena, SCRATCH_MAX);
-    if (!cw_json_read(schema, &opts, &arena, &root, NULL, NULL))
-        types = types_of(root, root, 0);
+    cw_code rc = cw_json_read(schema, &opts, &arena, &root, NULL, NULL);
+    if (!rc)
+        *ret = types_of(root, root, 0);
     cw_arena_done(&arena);
+    return rc;
+}
+
+unsigned cw_schema_types(cw_str schema)
+{
+    unsigned types;
+    (void)!read_types(schema, &types);
     return types;
 }
 
@@ -174,7 +182,10 @@ static cw_code add_argument(cw_json_writer *w, const cw_method *method, const ch
     if (stands_before(items, i, name))
         return cw_fail(err, CW_PARAMS, "--arg %s: it stands there twice", cw_excerpt(name, shown));
     const cw_param *param = cw_method_param(method, name);
-    return add_value(w, name, value, param ? cw_schema_types(param->schema) : 0, err);
+    unsigned types = 0;
+    if (param && read_types(param->schema, &types) == CW_NOMEM)
+        return cw_fail_nomem(err);
+    return add_value(w, name, value, types, err);
 }
 
 cw_code cw_arguments_make(const cw_method *method, const char *const *items, size_t n, cw_buf *out,

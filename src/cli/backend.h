@@ -32,14 +32,14 @@ typedef struct cw_backend {
     cw_audit *audit; /* may be switched off */
     cw_sources *sources;
     cw_sources_health health; /* of the services */
-    cw_snapshot *snapshot; /* published last; NULL: none yet */
-    cw_accounts *accounts; /* NULL: nobody can log in */
-    bool has_store;        /* with a database */
-    cw_issuers *issuers;   /* NULL like accounts */
-    cw_caller *anonymous;  /* by the configuration, and by the database as it was read last */
-    cw_caller *configured; /* by the configuration alone */
-    pthread_mutex_t lock;  /* of what the store's thread leaves here: */
-    cw_caller *read;       /* the anonymous caller; NULL: there is no database */
+    cw_snapshot *snapshot;    /* published last; NULL: none yet */
+    cw_accounts *accounts;    /* NULL: nobody can log in */
+    bool has_store;           /* with a database */
+    cw_issuers *issuers;      /* NULL like accounts */
+    cw_caller *anonymous;     /* by the configuration, and by the database as it was read last */
+    cw_caller *configured;    /* by the configuration alone */
+    pthread_mutex_t lock;     /* of what the store's thread leaves here: */
+    cw_caller *read;          /* the anonymous caller; NULL: there is no database */
     bool has_read;
     const char *account;           /* stands for the anonymous; NULL: none does */
     bool is_owner;                 /* whoever shows nothing may do everything */

@@ -112,6 +112,15 @@ int cw_tools_run(const cw_tools_opts *opts, int (*fn)(cw_tools *t, void *ctx), v
 
 /* ---- finding ---- */
 
+bool cw_tools_may_look(const cw_tools *t)
+{
+    if (cw_view_discover_verdict(t->view) == CW_VERDICT_ALLOW)
+        return true;
+    cw_cli_failure("%.*s may not look at tools: that needs the permission '%s'",
+                   CW_STR_ARG(cw_caller_name(cw_view_caller(t->view))), CW_PERMISSION_DISCOVER.p);
+    return false;
+}
+
 static cw_str nearest(const cw_view *view, cw_str name)
 {
     cw_str best = CW_STR("");
@@ -155,9 +164,12 @@ const cw_entry *cw_tools_find(const cw_tools *t, const char *name)
 
 void cw_tools_add_line(cw_buf *out, cw_str text)
 {
-    cw_str rest;
-    cw_str line = cw_str_trim(cw_str_cut(cw_str_trim(text), '\n', &rest));
+    cw_str line = CW_STR("");
     size_t n = 0, i = 0;
+    for (cw_str rest = text; rest.p && line.n == 0;)
+        line = cw_str_trim(cw_str_cut(rest, '\n', &rest));
+    if (line.n && line.p[line.n - 1] == '\r')
+        line.n--;
     for (; i < line.n && n <= CW_TOOLS_LINE; i++)
         n += ((unsigned char)line.p[i] & 0xC0) != 0x80;
     bool is_long = n > CW_TOOLS_LINE;

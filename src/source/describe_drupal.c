@@ -11,12 +11,14 @@
 
 #include <stdio.h>
 
+#include "base/map.h"
 #include "base/percent.h"
 
 #define PATH_MAX_LEN 4096u
 #define TAG_TOOLS 0u
 #define TAG_METHODS 1u
 #define TAG_METHOD 2u /* and on: one method each */
+#define NAMES_MAX 1000000u
 
 typedef struct site {
     cw_str base; /* path of the site, without a final slash */
@@ -24,6 +26,8 @@ typedef struct site {
     bool may_fall;    /* from tools to methods */
     unsigned n_pages; /* of tools */
     cw_str cursor;
+    cw_map cursors, names; /* that came: no page is asked for twice, no tool taken twice */
+    cw_buf schema;         /* one that is being written */
     const cw_json **methods;
     size_t n, n_open, n_written;
 } site;
@@ -88,18 +92,26 @@ static bool is_required(const cw_json *schema, cw_str name)
     return false;
 }
 
-static void write_schema_params(cw_document *doc, const cw_json *schema)
+/* What PHP wrote, as it is meant. */
+static cw_str schema_text(site *s, const cw_json *schema)
+{
+    cw_str text = cw_describe_php_schema(schema, &s->schema);
+    if (s->schema.code)
+        s->doc.text.code = s->schema.code;
+    return text;
+}
+
+static void write_schema_params(site *s, const cw_json *schema)
 {
     const cw_json *properties = object_of(schema, "properties");
     for (const cw_json *k = properties ? cw_json_first(properties) : NULL; k;
          k = cw_json_next_key(k)) {
         const cw_json *v = cw_json_value(k);
-        bool is_schema = cw_json_is(v, CW_JSON_OBJECT) || cw_json_is(v, CW_JSON_TRUE);
         cw_document_param(
-            doc, &(cw_document_param_opts){.name = cw_json_text(k),
-                                           .description = cw_describe_text(v, "description"),
-                                           .schema = is_schema ? cw_json_span(v) : CW_STR(""),
-                                           .required = is_required(schema, cw_json_text(k))});
+            &s->doc, &(cw_document_param_opts){.name = cw_json_text(k),
+                                               .description = cw_describe_text(v, "description"),
+                                               .schema = schema_text(s, v),
+                                               .required = is_required(schema, cw_json_text(k))});
     }
 }
 
@@ -132,19 +144,22 @@ static void write_tool(cw_describing *d, const cw_json *tool)
     site *s = d->state;
     cw_str name = cw_describe_text(tool, "name"),
            usage = cw_str_trim(cw_describe_text(tool, "description"));
-    const cw_json *output = object_of(tool, "outputSchema");
     char text[300];
     if (cw_str_trim(name).n == 0) {
         d->ops->warn(d, "a tool without a name is left out");
         return;
     }
+    if (cw_map_find(&s->names, name))
+        return; /* lists that change between two pages show one twice */
+    if (cw_map_put(&s->names, name, s, NULL))
+        s->doc.text.code = CW_NOMEM;
     if (usage.n == 0) {
         snprintf(text, sizeof text, "tool '%.*s' has no description", CW_STR_ARG(name));
         d->ops->warn(d, text);
     }
     cw_document_method(&s->doc, name, usage);
-    write_schema_params(&s->doc, object_of(tool, "inputSchema"));
-    cw_document_result(&s->doc, output ? cw_json_span(output) : CW_STR(""));
+    write_schema_params(s, object_of(tool, "inputSchema"));
+    cw_document_result(&s->doc, schema_text(s, cw_json_get(tool, CW_STR("outputSchema"))));
     write_mark(&s->doc, tool);
     cw_document_close_method(&s->doc);
     s->n_written++;
@@ -156,6 +171,23 @@ static void finish(cw_describing *d)
     if (s->n_written == 0)
         d->ops->warn(d, "the site shows nothing to this account");
     cw_document_finish(&s->doc, d);
+}
+
+/* Whether the page with this cursor is still to be asked for. */
+static bool is_next(cw_describing *d, cw_str cursor)
+{
+    site *s = d->state;
+    bool is_known = cursor.n && cw_map_find(&s->cursors, cursor);
+    if (is_known || ++s->n_pages >= CW_DESCRIBE_PAGES) {
+        d->ops->warn(d, is_known ? "the list of tools leads back to a page that was read; the "
+                                   "tools up to there are used"
+                                 : "the list of tools does not end; its first pages are used");
+        return false;
+    }
+    if (cw_map_put(&s->cursors, cursor, s, NULL))
+        s->doc.text.code = CW_NOMEM;
+    s->cursor = cursor;
+    return true;
 }
 
 static void on_tools(cw_describing *d, const cw_json *page)
@@ -170,15 +202,10 @@ static void on_tools(cw_describing *d, const cw_json *page)
     for (const cw_json *v = cw_json_first(tools); v; v = cw_json_next(v))
         write_tool(d, v);
     cw_str next = cw_describe_text(page, "nextCursor");
-    if (next.n == 0) {
+    if (next.n == 0 || !is_next(d, next)) {
         finish(d);
         return;
     }
-    if (cw_str_eq(next, s->cursor) || ++s->n_pages >= CW_DESCRIBE_PAGES) {
-        d->ops->fail(d, CW_LIMIT, "the list of tools does not end");
-        return;
-    }
-    s->cursor = next;
     cw_code rc = get_tools(d, &err);
     if (rc)
         d->ops->fail(d, rc, err.msg);
@@ -194,24 +221,19 @@ static cw_code get_methods(cw_describing *d, cw_err *err)
     return d->ops->get(d, cw_str_from(path), TAG_METHODS, err);
 }
 
-/* Its own schema, or what the attributes say; PHP's [] is {}. */
-static cw_str schema_of(const cw_json *param)
-{
-    const cw_json *v = object_of(param, "schema");
-    if (!v)
-        v = object_of(object_of(param, "attributes"), "schema");
-    return v ? cw_json_span(v) : CW_STR("");
-}
-
-static void write_site_param(cw_document *doc, cw_str name, const cw_json *param)
+/* Its own schema goes before what the attributes say. */
+static void write_site_param(site *s, cw_str name, const cw_json *param)
 {
     const cw_json *attributes = object_of(param, "attributes");
-    cw_document_param(doc, &(cw_document_param_opts){
-                               .name = name,
-                               .description = cw_describe_text(attributes, "description"),
-                               .schema = schema_of(param),
-                               .required = cw_json_is(cw_json_get(attributes, CW_STR("required")),
-                                                      CW_JSON_TRUE)});
+    const cw_json *schema = object_of(param, "schema");
+    const cw_json *required = cw_json_get(attributes, CW_STR("required"));
+    if (!schema)
+        schema = object_of(attributes, "schema");
+    cw_document_param(&s->doc, &(cw_document_param_opts){
+                                   .name = name,
+                                   .description = cw_describe_text(attributes, "description"),
+                                   .schema = schema_text(s, schema),
+                                   .required = cw_json_is(required, CW_JSON_TRUE)});
 }
 
 static void write_method(site *s, const cw_json *method)
@@ -222,15 +244,16 @@ static void write_method(site *s, const cw_json *method)
                        cw_describe_text(attributes, "usage"));
     if (cw_json_is(params, CW_JSON_OBJECT)) {
         for (const cw_json *k = cw_json_first(params); k; k = cw_json_next_key(k))
-            write_site_param(&s->doc, cw_json_text(k), cw_json_value(k));
+            write_site_param(s, cw_json_text(k), cw_json_value(k));
     } else if (cw_json_is(params, CW_JSON_ARRAY)) {
         unsigned i = 0;
         for (const cw_json *v = cw_json_first(params); v; v = cw_json_next(v)) {
             char name[16];
             snprintf(name, sizeof name, "p%u", i++);
-            write_site_param(&s->doc, cw_str_from(name), v);
+            write_site_param(s, cw_str_from(name), v);
         }
     }
+    cw_document_result(&s->doc, schema_text(s, cw_json_get(attributes, CW_STR("output"))));
     cw_document_close_method(&s->doc);
     s->n_written++;
 }
@@ -299,9 +322,13 @@ static void on_method(cw_describing *d, size_t i, const cw_outcome *outcome)
 
 /* ---- both ---- */
 
-static void free_text(void *text)
+static void free_site(void *obj)
 {
-    cw_buf_done(text);
+    site *s = obj;
+    cw_buf_done(&s->doc.text);
+    cw_buf_done(&s->schema);
+    cw_map_done(&s->cursors);
+    cw_map_done(&s->names);
 }
 
 static cw_code begin_with(cw_describing *d, bool tools, bool may_fall, cw_err *err)
@@ -313,9 +340,12 @@ static cw_code begin_with(cw_describing *d, bool tools, bool may_fall, cw_err *e
     s->base = base_of(d->url);
     s->may_fall = may_fall;
     s->cursor = CW_STR("");
+    cw_buf_init(&s->schema, CW_DESCRIBE_DOCUMENT_MAX);
+    cw_map_init(&s->cursors, CW_DESCRIBE_PAGES);
+    cw_map_init(&s->names, NAMES_MAX);
     cw_document_open(&s->doc, d->service, CW_STR(""));
     /* A job that is cancelled ends the arena, and tells nobody else. */
-    cw_code rc = cw_arena_hold(d->arena, &s->doc.text, free_text);
+    cw_code rc = cw_arena_hold(d->arena, s, free_site);
     if (rc)
         return cw_arena_fail(d->arena, err);
     return tools ? get_tools(d, err) : get_methods(d, err);
@@ -336,13 +366,17 @@ static cw_code begin_methods(cw_describing *d, cw_err *err)
     return begin_with(d, false, false, err);
 }
 
-/* The site has no list of tools, or none for this account. */
-static bool fall_back(cw_describing *d)
+/* The site has no list of tools, or none for this account. A list that fails in another way is no
+ * reason: methods have no scopes, so tools would lose theirs while the site is ill. */
+static bool fall_back(cw_describing *d, int64_t status)
 {
     site *s = d->state;
     cw_err err = {0};
-    if (!s->may_fall || s->n_pages)
+    if (!s->may_fall || s->n_pages || (status != 401 && status != 403 && status != 404))
         return false;
+    if (status != 404)
+        d->ops->warn(d, "the site does not show its list of tools to this account: their titles, "
+                        "annotations and scopes are not known");
     s->may_fall = false;
     return get_methods(d, &err) == CW_OK;
 }
@@ -354,7 +388,7 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
         return;
     }
     if (outcome->kind != CW_OUTCOME_RESULT) {
-        if (tag == TAG_TOOLS && outcome->fault != CW_FAULT_NOMEM && fall_back(d))
+        if (tag == TAG_TOOLS && fall_back(d, outcome->code))
             return;
         cw_describe_refused(d, tag == TAG_TOOLS ? "tools" : "methods", outcome);
         return;

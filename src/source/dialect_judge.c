@@ -219,11 +219,27 @@ static void read_error(const cw_dialect *d, const cw_json *error, said *ret)
     }
 }
 
+/* Where data is dropped what it says in words is kept: Mopidy's message is "Application error", and
+ * its data has the reason beside a traceback. */
+static cw_str add_reason(const said *s, cw_arena *arena)
+{
+    cw_str reason = text_of(cw_json_get(s->data, CW_STR("message")));
+    const char *both =
+        reason.n ? cw_arena_printf(arena, "%.*s: %.*s", CW_STR_ARG(s->message), CW_STR_ARG(reason))
+                 : NULL;
+    if (!both)
+        return s->message;
+    return s->message.n ? cw_str_from(both) : reason;
+}
+
 static void judge_error(const cw_speech *speech, cw_str service, const cw_json *error,
                         cw_arena *arena, cw_outcome *ret)
 {
     said s;
     read_error(speech->dialect, error, &s);
+    bool drop = s.data && !cw_remote_is_fit(s.data);
+    if (drop)
+        s.message = add_reason(&s, arena);
     cw_str message = cw_remote_scrub_message(s.message, arena);
     if (!message.p) {
         fail_nomem(ret);
@@ -232,7 +248,6 @@ static void judge_error(const cw_speech *speech, cw_str service, const cw_json *
     bool is_changed = message.p != s.message.p || message.n != s.message.n;
     if (message.n == 0)
         message = TEXT(arena, "The service '%.*s' reported an error.", CW_STR_ARG(service));
-    bool drop = s.data && !cw_remote_is_fit(s.data);
     *ret = (cw_outcome){.kind = CW_OUTCOME_ERROR,
                         .code = s.code,
                         .message = message,

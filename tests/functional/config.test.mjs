@@ -49,10 +49,24 @@ test("docs/configuration.md has a row with the right default for every key", () 
     const rows = new Map(
         [...docs.matchAll(/^\| `([^`]+)` \| (.*) \|$/gm)].map(([, key, rest]) => [key, rest]),
     );
-    for (const [key, sub] of leaves(schema)) {
+    const service = schema.properties.sources.anyOf[0];
+    const { methods, prelude } = service.properties;
+    const method = methods.anyOf[1];
+    const sources = [
+        ...leaves(service, "sources[]."),
+        ...leaves(prelude.anyOf[1], "sources[].prelude[]."),
+        ...leaves(method, "sources[].methods[]."),
+        ...leaves(method.properties.params.additionalProperties, "sources[].methods[].params.PARAM."),
+    ];
+    for (const [key, sub] of [...leaves(schema), ...sources]) {
         const row = rows.get(key);
         assert.ok(row, `${key} is missing`);
         const cells = row.split(" | ");
+        if (!("default" in sub)) {
+            assert.equal(cells[1], "required", key);
+            rows.delete(key);
+            continue;
+        }
         const shown =
             key === "listen"
                 ? sub.default.map((item) => item.address)
@@ -66,12 +80,9 @@ test("docs/configuration.md has a row with the right default for every key", () 
             assert.equal(cells[0], range, key);
         }
     }
-    const { sources, mcp } = schema.properties;
+    const { mcp } = schema.properties;
     const client = Object.keys(mcp.properties.clients.anyOf[0].properties);
     const clients = client.map((key) => `mcp.clients[].${key}`);
-    const source = Object.keys(sources.anyOf[0].properties).map((key) => `sources[].${key}`);
-    const methods = sources.anyOf[0].properties.methods.anyOf[1].properties;
-    const method = Object.keys(methods).map((key) => `sources[].methods[].${key}`);
     const listen = ["listen[].address", "listen[].tls"];
     const own = (section, name) =>
         Object.keys(schema.properties[section].properties[name].anyOf[0].properties).map(
@@ -79,10 +90,7 @@ test("docs/configuration.md has a row with the right default for every key", () 
         );
     const limited = [...own("limits", "tools"), ...own("limits", "sources")];
     const issuers = own("access", "issuers");
-    assert.deepEqual(
-        [...rows.keys()],
-        [...listen, ...limited, ...issuers, ...clients, ...source, ...method],
-    );
+    assert.deepEqual([...rows.keys()], [...listen, ...limited, ...issuers, ...clients]);
 });
 
 test("the examples of docs/configuration.md are right", async () => {
@@ -115,6 +123,78 @@ test("check reports mistakes with file, line, column, key and what would be righ
     );
     assert.equal(stdout, "");
     assert.equal(code, 2);
+});
+
+test("check explains mistakes in the keys of a service", async () => {
+    const file = write(`sources:
+  - name: a
+    url: unix:a.sock
+    dialekt: qmp
+    tls:
+      ca_fil: x
+    prelude:
+      - {method: login, parms: []}
+    greeting: perhaps
+    headers: {"X Y": z}
+    secret: {enviroment: TOKEN}
+    refresh: often
+    methods:
+      - method: order
+        levle: none
+        params:
+          id: {hiden: true}
+          secret: {schema: string}
+        result: items
+`);
+    const { code, stdout, stderr } = await check(file);
+    assert.equal(
+        stderr,
+        [
+            `4:5: sources[0].dialekt: unknown key; did you mean "dialect"?`,
+            `6:7: sources[0].tls.ca_fil: unknown key; did you mean "ca_file"?`,
+            `8:25: sources[0].prelude[0].parms: unknown key; did you mean "params"?`,
+            `9:15: sources[0].greeting: expected "yes" or "no", got "perhaps"`,
+            `10:15: sources[0].headers."X Y": expected the name of a header such as "X-Tenant"`,
+            `11:14: sources[0].secret.enviroment: unknown key; did you mean "environment"?`,
+            `12:14: sources[0].refresh: expected a duration such as "75s" or "500ms", got "often"`,
+            `15:9: sources[0].methods[0].levle: unknown key; did you mean "level"?`,
+            `17:16: sources[0].methods[0].params.id.hiden: unknown key; did you mean "hidden"?`,
+            `18:28: sources[0].methods[0].params.secret.schema: expected a mapping, got "string"`,
+            `19:17: sources[0].methods[0].result: expected a JSON pointer such as "/items", got "items"`,
+        ]
+            .map((line) => `${file}:${line}\n`)
+            .join("") + "causeway: the configuration has 11 problems\n",
+    );
+    assert.equal(stdout, "");
+    assert.equal(code, 2);
+});
+
+test("check says where keys of a service do not go together", async () => {
+    const cases = [
+        [`prefix: x`, `2:5: sources[0]: missing key "url" or "command"`],
+        [
+            `url: "unix:/a", command: [b]`,
+            `2:40: sources[0].command: there is a url already; it is one or the other`,
+        ],
+        [
+            `command: clangd --log=error`,
+            `2:24: sources[0].command: the program and each of its arguments are entries of a list`,
+        ],
+        [
+            `url: "http://a", headers: {Host: b}`,
+            `2:48: sources[0].headers.Host: this header is set by Causeway itself`,
+        ],
+        [
+            `url: "https://a", secret: {file: s, environment: S}`,
+            `2:64: sources[0].secret.environment: there is a file already`,
+        ],
+    ];
+    for (const [keys, problem] of cases) {
+        const file = write(`sources:\n  - {name: a, ${keys}}\n`);
+        const { code, stderr } = await check(file);
+        assert.equal(stderr, `${file}:${problem}\ncauseway: the configuration has 1 problem\n`);
+        assert.equal(code, 2);
+    }
 });
 
 test("check reports twenty mistakes at once and counts the rest", async () => {
@@ -181,10 +261,27 @@ test("what show prints reads back as the same configuration", async () => {
                             description: "two\nlines",
                             annotations: { a: [[1, []], {}, "x"], "": null, auth: { scopes: ["1e5"] } },
                             permissions: "p",
+                            level: "none",
+                            params: { "0": { value: { a: [] }, hidden: true }, b: null },
+                            output: {},
                         },
                     ],
                 },
+                {
+                    name: "c",
+                    command: ["c d", ""],
+                    environment: { A: 1, B: "two\nlines" },
+                    dialect: 1.0,
+                    greeting: true,
+                    prelude: ["m", { method: "n", params: [null, "off"], notify: true }],
+                    replies: { echo: "$params" },
+                    secret: { as: "first", prefix: "token: ", environment: "E" },
+                    handshake: { status: 409 },
+                    on_change: "warn",
+                    refresh: 0,
+                },
             ],
+            state: { folder: "kept", lock: "causeway.lock" },
             roles: { anonymous: ["off", "use it"], none: null },
             schema: { default_draft: "draft-07", assert_formats: false },
             store: { path: "accounts.db" },
@@ -305,6 +402,59 @@ const values = {
     "log.levels": {
         right: [{}, null, { net: "debug" }],
         wrong: [[], { net: "x" }, { Net: "info" }, { "": "info" }, "net", { net: null }],
+    },
+    "state.folder": { right: [null, "x"], wrong: ["", 5, {}] },
+    sources: {
+        right: [
+            null,
+            [],
+            ...[
+                { dialect: 2.0 },
+                { dialect: "2.0" },
+                { dialect: null },
+                { greeting: true },
+                { greeting: "no" },
+                { tls: null },
+                { tls: { ca_file: null } },
+                { headers: { A: 1, B: "x", C: null, D: false } },
+                { headers: null },
+                { prelude: "m" },
+                { prelude: [{ method: "m", params: 5 }] },
+                { replies: {} },
+                { handshake: { status: 409 } },
+                { methods: { method: "m", level: null } },
+                { methods: { method: "m", params: { a: null, b: { value: 0 } } } },
+                { methods: { method: "m", output: {} } },
+                { refresh: 0 },
+            ].map((keys) => ({ name: "a", url: "unix:a", ...keys })),
+            ...["https://a", "ws://a/b", "tcp://a:1", "unix:a:/b"].map((url) => ({ name: "a", url })),
+            { name: "a", command: "b" },
+            { name: "a", url: null, command: ["b", ""] },
+        ],
+        wrong: [
+            ...[
+                { dialect: [] },
+                { dialect: "a b" },
+                { greeting: "maybe" },
+                { greeting: 1 },
+                { tls: [] },
+                { tls: { x: 1 } },
+                { headers: { "a b": "x" } },
+                { headers: { A: [] } },
+                { headers: ["A"] },
+                { prelude: [{}] },
+                { replies: [] },
+                { handshake: { status: 600 } },
+                { methods: { method: "m", level: "some" } },
+                { methods: { method: "m", params: { "": {} } } },
+                { methods: { method: "m", params: { a: 5 } } },
+                { methods: { method: "m", output: true } },
+                { proxy: "a" },
+                { retries: 11 },
+            ].map((keys) => ({ name: "a", url: "unix:a", ...keys })),
+            ...["wss://a", "tcp://a", "tcp://a:1/", "ftp://a", 5].map((url) => ({ name: "a", url })),
+            { url: "unix:a" },
+        ],
     },
     limits: { right: [null, {}], wrong: [[], 5, "", { nothing: 1 }] },
     nothing: { right: [], wrong: [1, null, {}] },

@@ -90,6 +90,7 @@ test("clangd: its process is started again after it ended, and ends with causewa
     await call(client, "code.open", document(uri));
     const [first] = workersOf(bridge);
     process.kill(first, "SIGKILL");
+    await bridge.untilLogged(/connection ended/);
     const opens = () => works(bridge, "code.open", document(uri));
     await eventually(opens, "a document can be opened", 10_000);
     const asks = () => works(bridge, "code.symbols", { textDocument: { uri } });

@@ -87,10 +87,11 @@ test("mopidy", async (t) => {
     });
 
     await t.test("errors are readable, without tracebacks and paths", async () => {
-        await callFails(client, "core.library.browse", { uri: "no uri" }, /no uri/);
+        await callFails(client, "core.library.browse", { uri: "no uri" }, /a valid URI, not 'no uri'/);
         const params = { uri: "no uri" };
         const { text, json } = await rpc(bridge, { method: "core.library.browse", params, id: 1 });
-        assert.match(json.error.message, /URI/i);
+        assert.match(json.error.message, /a valid URI/);
+        assert.equal("data" in json.error, false);
         assertClean(text);
         await bridge.untilLogged(/Traceback/);
     });

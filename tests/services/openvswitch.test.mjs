@@ -117,17 +117,20 @@ test("ovsdb: calls and errors", async (t) => {
 
 test("ovsdb: errors of the server itself are readable", async (t) => {
     const server = await startOvsdb();
-    // A method that it does not have: only a description can say that there is one.
-    const config = { "list_dbs\n": "{method: list_dbs, tool: false, rpc: true}\n" };
+    const manifest = path.join(makeFolder("manifest"), "ovs.json");
+    const any = { name: "transact", params: { db_name: {}, operation: {} }, required: ["db_name"] };
+    const names = ["list_dbs", "get_schema"].map((name) => ({ name, params: { db_name: {} } }));
+    writeFileSync(manifest, JSON.stringify({ methods: [...names, any, { name: "nothing" }] }));
     const bridge = await startRecipe(t, "openvswitch", {
         "/var/run/openvswitch/db.sock": server.socket,
-        ...config,
+        "prefix: ovs.": `prefix: ovs.\n    openrpc: ${manifest}`,
+        "- list_dbs": "- list_dbs\n      - nothing",
     });
-    const params = { db_name: "nothing" };
-    const refused = await rpc(bridge, { method: "ovs.get_schema", params, id: 1 });
-    assert.match(JSON.stringify(refused.json.error), /db_name/);
-    const listed = await rpc(bridge, { method: "ovs.list_dbs", id: 2 });
-    assert.ok(listed.json.result.includes("Open_vSwitch"));
+    const client = await connect(t, bridge);
+    await callFails(client, "ovs.nothing", {}, /unknown method/);
+    await callFails(client, "ovs.get_schema", { db_name: "other" }, /unknown database|no database/);
+    const listed = await rpc(bridge, { method: "ovs.nothing", params: { params: [1] }, id: 2 });
+    assert.equal(listed.json.error.code, -32000);
 });
 
 test("ovsdb: its echo requests are answered", async (t) => {

@@ -331,11 +331,13 @@ class Site {
         Object.assign(this, more);
     }
 
+    // Again on the port that it had.
     async start() {
         this.http = http.createServer((request, response) => this.on(request, response));
         this.http.keepAliveTimeout = 600_000;
-        await new Promise((resolve) => this.http.listen(0, "127.0.0.1", resolve));
-        this.origin = `http://127.0.0.1:${this.http.address().port}`;
+        await new Promise((resolve) => this.http.listen(this.port ?? 0, "127.0.0.1", resolve));
+        this.port = this.http.address().port;
+        this.origin = `http://127.0.0.1:${this.port}`;
         this.url = `${this.origin}/jsonrpc`;
         return this;
     }

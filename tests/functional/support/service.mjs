@@ -153,6 +153,10 @@ export class Service {
         for await (const chunk of request.setEncoding("utf8")) {
             body += chunk;
         }
+        if (request.method !== "POST") {
+            response.writeHead(404).end(); // it has no documents
+            return;
+        }
         const message = JSON.parse(body);
         this.open += 1;
         response.on("close", () => {

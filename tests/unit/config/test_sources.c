@@ -192,7 +192,8 @@ static void what_a_service_offers_fills_its_fields(void **state)
                              "      params:\n"
                              "        secret: {value: [1, \"x\"]}\n"
                              "        \"0\": {rename: gid, description: \"Two\\nlines\",\n"
-                             "          schema: {type: string}, default: null, hidden: true}\n"
+                             "          schema: {type: string}, default: null, hidden: true,\n"
+                             "          required: true}\n"
                              "        bare:\n"
                              "      result: /items/0\n"
                              "      result_size: 64KB\n"
@@ -236,6 +237,8 @@ static void what_a_service_offers_fills_its_fields(void **state)
     assert_string_equal(p[1].schema.p, "{\"type\":\"string\"}");
     assert_string_equal(p[1].initial.p, "");
     assert_true(p[1].hidden);
+    assert_true(p[1].required);
+    assert_false(p[0].required);
     assert_string_equal(p[2].name.p, "bare");
     assert_string_equal(p[2].rename.p, "");
     assert_string_equal(m[1].result.p, "/items/0");

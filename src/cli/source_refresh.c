@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* source refresh: have a running server ask services again. The order goes through the database. */
+#include "cli/audit_opts.h"
+#include "cli/remotes.h"
+
+static int order(const cw_remotes *all)
+{
+    cw_err err = {0};
+    cw_code rc = cw_remotes_order(all, &err);
+    for (size_t i = 0; i < all->n; i++) {
+        if (all->items[i].is_wanted)
+            cw_cli_record(all->config, "source refresh", all->items[i].config->name, rc == CW_OK);
+    }
+    if (rc)
+        return rc == CW_CONFIG ? cw_cli_usage("%s", err.msg) : cw_cli_failure("%s", err.msg);
+    return cw_cli_print(CW_STR("refresh ordered: a running server follows within a second\n"));
+}
+
+int cw_cli_source_refresh(int argc, char **argv)
+{
+    const char *config = NULL;
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
+    const cw_cli_spec spec = {
+        "source refresh", "[NAME...]",
+        "Have the running server ask every service, or those that are named, again what\n"
+        "it offers. One that does not answer stays as it is.",
+        options, SIZE_MAX};
+    cw_cli_args args = {0};
+    cw_remotes all;
+    int code = cw_cli_parse(&spec, argc, argv, &args);
+    if (code >= 0)
+        return code;
+    code = cw_remotes_open(config, args.items, args.n, NULL, &all);
+    if (code < 0)
+        code = order(&all);
+    cw_remotes_done(&all);
+    return code;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* describe_php.c - schemas that PHP wrote: for want of members an object is a list there.
+ *
+ * Only where JSON Schema knows of no list is an empty one read as an object; elsewhere (`enum`,
+ * `required`, `default`) it is what it says.
+ */
+#include "source/describe_int.h"
+
+/* Members whose values have schemas as members. */
+static bool has_schemas(cw_str key)
+{
+    static const char *const keys[] = {"properties", "patternProperties", "$defs", "definitions",
+                                       "dependentSchemas"};
+    for (size_t i = 0; i < CW_COUNT(keys); i++) {
+        if (cw_str_is(key, keys[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Members that are a schema. */
+static bool is_schema(cw_str key)
+{
+    static const char *const keys[] = {"items", "additionalProperties", "not", "contains",
+                                       "propertyNames"};
+    for (size_t i = 0; i < CW_COUNT(keys); i++) {
+        if (cw_str_is(key, keys[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_empty_list(const cw_json *v)
+{
+    return cw_json_is(v, CW_JSON_ARRAY) && cw_json_count(v) == 0;
+}
+
+/* `is_map`: the members of `v` are schemas under names of their own. The reader has bounded how
+ * deep this goes. */
+static void write_value(cw_json_writer *w, const cw_json *v, bool is_map)
+{
+    if (cw_json_is(v, CW_JSON_ARRAY)) {
+        cw_json_open_array(w);
+        for (const cw_json *item = cw_json_first(v); item; item = cw_json_next(item))
+            write_value(w, item, false);
+        cw_json_close(w);
+        return;
+    }
+    if (!cw_json_is(v, CW_JSON_OBJECT)) {
+        cw_json_add_value(w, v);
+        return;
+    }
+    cw_json_open_object(w);
+    for (const cw_json *k = cw_json_first(v); k; k = cw_json_next_key(k)) {
+        cw_str key = cw_json_text(k);
+        const cw_json *member = cw_json_value(k);
+        bool has = !is_map && has_schemas(key);
+        cw_json_add_key(w, key);
+        if (is_empty_list(member) && (is_map || has || is_schema(key))) {
+            cw_json_open_object(w);
+            cw_json_close(w);
+        } else {
+            write_value(w, member, has);
+        }
+    }
+    cw_json_close(w);
+}
+
+cw_str cw_describe_php_schema(const cw_json *schema, cw_buf *out)
+{
+    if (!cw_json_is(schema, CW_JSON_OBJECT))
+        return CW_STR("");
+    cw_json_writer w;
+    cw_buf_clear(out);
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    write_value(&w, schema, false);
+    return out->code ? CW_STR("") : cw_buf_str(out);
+}
