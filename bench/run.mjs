@@ -14,7 +14,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import * as jwt from "./access/jwt.mjs";
+import * as auth from "./access/auth.mjs";
 import * as examples from "./bridge/examples.mjs";
 import * as forward from "./bridge/forward.mjs";
 import * as listen from "./bridge/listen.mjs";
@@ -34,7 +34,7 @@ import { mostBusy, writePage } from "./page.mjs";
 
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, start, plugin, forward, mcp, listen, examples },
-    ...{ jwt, lists, invoke, catalogue },
+    ...{ auth, lists, invoke, catalogue },
 };
 const { values: options } = parseArgs({
     options: {

@@ -7,7 +7,7 @@ import { build, causeway, cpuNs, folder, median, Process, runLoad, sleep } from 
 export const connections = 32;
 export const message = "A bridge you can walk across, from one side to the other.";
 const version = "2026-07-28";
-const permissions = ["access mcp tool discovery", "use jsonrpc services", "access content"];
+export const permissions = ["access mcp tool discovery", "use jsonrpc services", "access content"];
 
 let files = 0;
 export function write(name, text) {
@@ -47,7 +47,10 @@ export function writeRequest(method, target, { headers = {}, body = "" }) {
     return write("request", `${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n${body}`);
 }
 
-export const callFile = (name) => writeRequest("POST", "/mcp", callOf(name, { message }));
+export function callFile(name, more = {}) {
+    const { headers, body } = callOf(name, { message });
+    return writeRequest("POST", "/mcp", { headers: { ...headers, ...more }, body });
+}
 export const listFile = () => writeRequest("POST", "/mcp", list);
 export const lineFile = () => write("line", `${list.body}\n`);
 export const listenFile = () =>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* load.c - the same request again and again over kept-alive connections.
  *
- *     load ADDRESS CONNECTIONS SECONDS RATE FILE EXPECTED
+ *     load ADDRESS CONNECTIONS SECONDS RATE FILE EXPECTED [TOKENS]
  *
- * FILE holds the request, byte for byte. RATE 0: every connection asks as soon as it has its
- * answer. Otherwise so many requests a second, all connections together, at even distances; one
- * that finds no free connection when it is due waits, and its time counts from when it was due.
- * Any answer but 200 with the text EXPECTED in it counts as failed: a tool's error is a 200 too,
- * and cheap. Prints one JSON object, times in microseconds.
+ * FILE holds the request, byte for byte. With TOKENS, a file of lines, each request gets another
+ * one of them in place of its @TOKEN@, and the end comes after the last, or after SECONDS. RATE 0:
+ * every connection asks as soon as it has its answer. Otherwise so many requests a second, all
+ * connections together, at even distances; one that finds no free connection when it is due waits,
+ * and its time counts from when it was due. Any answer but 200 with the text EXPECTED in it counts
+ * as failed: a tool's error is a 200 too, and cheap. Prints one JSON object, times in microseconds.
  *
  * Not here: chunked answers; the servers measured here know the length of theirs, except the one
  * made with the SDK, whose answers end with the chunk of size 0.
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -27,6 +29,8 @@
 #define MAX_REQUEST 65536u
 #define MAX_ANSWER (256u * 1024u)
 #define MAX_WAITING (1u << 20)
+#define MAX_TOKEN 8192u
+#define PLACE "@TOKEN@"
 
 typedef struct conn {
     int fd;
@@ -37,8 +41,11 @@ typedef struct conn {
 } conn;
 
 typedef struct load {
-    char request[MAX_REQUEST];
+    char request[MAX_REQUEST + 1];
     size_t n_request;
+    char *token;        /* the next line; NULL: there are no tokens */
+    size_t n_head;      /* of the request, before the token */
+    const char *behind; /* what follows the token */
     conn *conns;
     unsigned n_conns;
     unsigned *idle; /* stack of connections that have nothing to do */
@@ -59,11 +66,33 @@ typedef struct load {
 static void read_request(load *l, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, l->request, sizeof l->request);
-    if (n <= 0 || (size_t)n == sizeof l->request)
+    ssize_t n = fd < 0 ? -1 : read(fd, l->request, MAX_REQUEST);
+    if (n <= 0 || (size_t)n == MAX_REQUEST)
         bench_give_up("load: cannot use '%s'", path);
     close(fd);
     l->n_request = (size_t)n;
+}
+
+static void read_tokens(load *l, const char *path)
+{
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &about) != 0)
+        bench_give_up("load: cannot use '%s'", path);
+    size_t size = (size_t)about.st_size, n = 0;
+    l->token = calloc(1, size + 1);
+    while (l->token && n < size) {
+        ssize_t got = read(fd, l->token + n, size - n);
+        if (got <= 0)
+            bench_give_up("load: cannot read '%s'", path);
+        n += (size_t)got;
+    }
+    close(fd);
+    const char *place = strstr(l->request, PLACE);
+    if (!l->token || !place)
+        bench_give_up("load: no memory, or no " PLACE " in the request");
+    l->n_head = (size_t)(place - l->request);
+    l->behind = place + strlen(PLACE);
 }
 
 static void open_connections(load *l, const struct sockaddr_in *to)
@@ -112,6 +141,27 @@ static void keep_time(load *l, uint64_t ns)
     l->times[l->n_times++] = ns;
 }
 
+/* The next request, with its token. */
+static const char *compose(load *l, size_t *n)
+{
+    static char text[MAX_REQUEST + MAX_TOKEN];
+    *n = l->n_request;
+    if (!l->token)
+        return l->request;
+    size_t length = strcspn(l->token, "\n"), rest = strlen(l->behind);
+    if (length > MAX_TOKEN)
+        bench_give_up("load: a token is too long");
+    memcpy(text, l->request, l->n_head);
+    memcpy(text + l->n_head, l->token, length);
+    memcpy(text + l->n_head + length, l->behind, rest);
+    *n = l->n_head + length + rest;
+    l->token += length;
+    l->token += *l->token == '\n';
+    if (!*l->token)
+        l->end = 0; /* that was the last */
+    return text;
+}
+
 static void ask(load *l, uint64_t due)
 {
     conn *c = &l->conns[l->idle[--l->n_idle]];
@@ -120,7 +170,9 @@ static void ask(load *l, uint64_t due)
     c->is_busy = true;
     l->n_busy++;
     l->n_sent++;
-    if (send(c->fd, l->request, l->n_request, MSG_NOSIGNAL) != (ssize_t)l->n_request)
+    size_t n;
+    const char *request = compose(l, &n);
+    if (send(c->fd, request, n, MSG_NOSIGNAL) != (ssize_t)n)
         bench_give_up("load: a connection is gone: %s", strerror(errno));
 }
 
@@ -219,14 +271,17 @@ static double us_at(const load *l, double part)
 int main(int argc, char **argv)
 {
     static load l;
-    if (argc != 7)
-        bench_give_up("usage: load ADDRESS CONNECTIONS SECONDS RATE FILE EXPECTED");
+    if (argc != 7 && argc != 8)
+        bench_give_up("usage: load ADDRESS CONNECTIONS SECONDS RATE FILE EXPECTED [TOKENS]");
     struct sockaddr_in to = bench_parse_address(argv[1]);
     l.n_conns = bench_parse_count(argv[2]);
     unsigned seconds = bench_parse_count(argv[3]);
     l.rate = bench_parse_count(argv[4]);
     read_request(&l, argv[5]);
     l.expected = argv[6];
+    if (argc == 8)
+        read_tokens(&l, argv[7]);
+    bench_raise_file_limit();
     open_connections(&l, &to);
     start_timer(&l);
     run(&l, seconds);

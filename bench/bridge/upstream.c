@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* upstream.c - a JSON-RPC service that costs next to nothing, behind whatever forwards to it.
  *
- *     upstream
+ *     upstream [DELAY]
  *
  * Listens on a free port of 127.0.0.1, prints its URL, and answers every POST, whatever its method,
- * with {"jsonrpc":"2.0","id":(the request's),"result":{"message":…}}. Single-threaded, epoll.
+ * with {"jsonrpc":"2.0","id":(the request's),"result":{"message":…}}, at once or DELAY milliseconds
+ * after the request, of which there is one at a time on a connection then. Single-threaded, epoll.
  * Trusts its callers: the first "id": of a body is taken as its id.
  */
 #include <errno.h>
@@ -20,6 +21,7 @@
 
 #define MAX_REQUEST 65536u
 #define MAX_CONNS 4096
+#define MAX_ID 64
 #define RESULT "{\"message\":\"" TEXT TEXT "\"}"
 #define TEXT "A bridge you can walk across, from one side to the other. "
 
@@ -28,7 +30,19 @@ typedef struct conn {
     char request[MAX_REQUEST + 1];
 } conn;
 
+/* A request that is answered later. */
+typedef struct waiting {
+    uint64_t due;
+    int fd;
+    int n_id;
+    char id[MAX_ID];
+} waiting;
+
 static conn *conns[MAX_CONNS]; /* by descriptor */
+static uint64_t delay;         /* ns */
+/* All wait for the same time: the first is due first. One for each connection at most. */
+static waiting queue[MAX_CONNS];
+static size_t first, n_queued;
 
 static int open_listener(void)
 {
@@ -56,12 +70,10 @@ static int find_id(const char *body, const char **ret)
     return *id == '"' ? (int)strcspn(id + 1, "\"") + 2 : (int)strcspn(id, ",} ");
 }
 
-static bool answer(int fd, const char *body)
+static bool answer(int fd, const char *id, int n_id)
 {
     char head[256];
     char text[1024];
-    const char *id;
-    int n_id = find_id(body, &id);
     int n = snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":%s}", n_id, id,
                      RESULT);
     int n_head = snprintf(head, sizeof head,
@@ -73,6 +85,37 @@ static bool answer(int fd, const char *body)
     memcpy(out + n_head, text, (size_t)n);
     size_t n_out = (size_t)n_head + (size_t)n;
     return send(fd, out, n_out, MSG_NOSIGNAL) == (ssize_t)n_out;
+}
+
+/* Now or later; false when that cannot be done. */
+static bool take_request(int fd, const char *body)
+{
+    const char *id;
+    int n_id = find_id(body, &id);
+    if (delay == 0)
+        return answer(fd, id, n_id);
+    if (n_queued == MAX_CONNS || n_id > MAX_ID)
+        return false;
+    waiting *w = &queue[(first + n_queued++) % MAX_CONNS];
+    *w = (waiting){.due = bench_now_ns() + delay, .fd = fd, .n_id = n_id};
+    memcpy(w->id, id, (size_t)n_id);
+    return true;
+}
+
+/* Answer what is due. How long the next may wait, in milliseconds; -1: there is none. */
+static int answer_due(void)
+{
+    while (n_queued > 0) {
+        const waiting *w = &queue[first];
+        uint64_t now = bench_now_ns();
+        if (w->due > now)
+            return (int)((w->due - now) / 1000000u) + 1;
+        if (conns[w->fd])
+            answer(w->fd, w->id, w->n_id);
+        first = (first + 1) % MAX_CONNS;
+        n_queued--;
+    }
+    return -1;
 }
 
 /* Answer the whole requests of the buffer; false when the connection is of no use any more. */
@@ -90,7 +133,7 @@ static bool serve(int fd, conn *c)
             return whole <= MAX_REQUEST;
         char kept = c->request[whole];
         c->request[whole] = '\0';
-        if (!answer(fd, end + 4))
+        if (!take_request(fd, end + 4))
             return false;
         c->request[whole] = kept;
         c->n -= whole;
@@ -126,16 +169,18 @@ static void on_readable(int fd)
     conns[fd] = NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct epoll_event events[64];
+    delay = argc > 1 ? bench_parse_count(argv[1]) * UINT64_C(1000000) : 0;
+    bench_raise_file_limit();
     int listener = open_listener();
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
     if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event) != 0)
         bench_give_up("upstream: epoll: %s", strerror(errno));
     for (;;) {
-        int n = epoll_wait(epoll, events, 64, -1);
+        int n = epoll_wait(epoll, events, 64, answer_due());
         for (int i = 0; i < n; i++) {
             if (events[i].data.fd == listener)
                 take(epoll, listener);

@@ -198,13 +198,14 @@ ${tls ? `        ssl_certificate ${tls.certificate};\n        ssl_certificate_ke
 `;
 }
 
-async function startNginxWith(what) {
+// `role` decides the core: "load" for one that stands behind what is measured.
+async function startNginxWith(what, role = "server") {
     const port = await freePort();
     const home = path.join(folder, `nginx-${port}`);
     mkdirSync(home);
     writeFileSync(path.join(home, "nginx.conf"), nginxConfig(home, port, what));
     const args = ["-p", home, "-c", path.join(home, "nginx.conf"), "-e", path.join(home, "log")];
-    const server = new Process("server", "nginx", args);
+    const server = new Process(role, "nginx", args);
     server.address = `127.0.0.1:${port}`;
     server.child.lastSignal = "SIGTERM"; // killed, it would leave its worker behind
     await untilAnswering(server, port);
@@ -224,12 +225,19 @@ export function startNginxFile(body) {
     });
 }
 
-// Passes everything on to `address` over kept-alive connections.
-export const startNginxProxy = (address) =>
-    startNginxWith({
+// Passes everything on to `address` over kept-alive connections; over TLS, checking the certificate,
+// when it is told whom to `trust` (a PEM file).
+export function startNginxProxy(address, { trust, tls, role } = {}) {
+    const checks = `proxy_ssl_verify on; proxy_ssl_trusted_certificate ${trust};
+            proxy_ssl_name localhost; proxy_ssl_server_name on;`;
+    const what = {
         outside: `upstream service { server ${address}; keepalive 128; keepalive_requests 1000000000; }`,
-        inside: "proxy_pass http://service; proxy_http_version 1.1; proxy_set_header Connection '';",
-    });
+        inside: `proxy_pass ${trust ? "https" : "http"}://service; proxy_http_version 1.1;
+            proxy_set_header Connection ''; ${trust ? checks : ""}`,
+        tls,
+    };
+    return startNginxWith(what, role);
+}
 
 // A certificate for localhost with a P-256 key, made once per run.
 let made;
@@ -279,6 +287,14 @@ function memoryBytes(server, kind) {
 export const rssBytes = (server) => memoryBytes(server, "Rss");
 // The same with pages that several processes share divided among them.
 export const pssBytes = (server) => memoryBytes(server, "Pss");
+// The most resident memory that it ever had, in bytes.
+export function peakBytes(server) {
+    const one = (pid) => {
+        const text = readFileSync(`/proc/${pid}/status`, "latin1");
+        return Number(/^VmHWM:\s*(\d+) kB/m.exec(text)[1]) * 1024;
+    };
+    return sum(treeOf(server.pid).map(one));
+}
 export const countProcesses = (server) => treeOf(server.pid).length;
 
 export function countFiles(server) {

@@ -205,6 +205,12 @@ bool cw_caller_has_scope(const cw_caller *caller, cw_str scope)
     return has(&caller->scopes, scope);
 }
 
+const cw_str *cw_caller_scopes(const cw_caller *caller, size_t *ret_n)
+{
+    *ret_n = caller->scopes.n;
+    return caller->scopes.items;
+}
+
 cw_str cw_caller_json(const cw_caller *caller)
 {
     return caller->json;

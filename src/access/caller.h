@@ -62,6 +62,8 @@ bool cw_caller_may(const cw_caller *caller, cw_str permission);
 /* Whether a token named the caller: only then can it have scopes. */
 bool cw_caller_has_token(const cw_caller *caller);
 bool cw_caller_has_scope(const cw_caller *caller, cw_str scope);
+/* All of them, sorted; *ret_n is how many. */
+const cw_str *cw_caller_scopes(const cw_caller *caller, size_t *ret_n);
 /* Until when its token or session is taken, wall clock in ms; 0: it has none, or that never ends.
  */
 int64_t cw_caller_expires(const cw_caller *caller);

@@ -196,8 +196,6 @@ cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
     const cw_login unavailable = {.status = CW_LOGIN_UNAVAILABLE};
     unsigned char key[CW_DIGEST];
     void *caller = NULL;
-    if (!cw_issued_is_token(token))
-        return (cw_login){.status = CW_LOGIN_WRONG};
     if (!has_cache(al))
         return unavailable;
     cw_secret_digest(token, key);
@@ -210,6 +208,9 @@ cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
     case CW_TOKEN_UNKNOWN:
         break;
     }
+    /* Not before: looking at every character of one that is known costs as much as its digest. */
+    if (!cw_issued_is_token(token))
+        return (cw_login){.status = CW_LOGIN_WRONG};
     cw_attempt *same = cw_attempt_find(al, key);
     if (same) {
         cw_attempt_wait(same, w);

@@ -209,12 +209,15 @@ static bool add_name(names *list, cw_str name)
     return true;
 }
 
+/* With spaces between them; some issuers write commas. */
 static bool add_scopes(names *list, cw_str text)
 {
     for (cw_str rest = text; rest.p;) {
-        cw_str scope = cw_str_cut(rest, ' ', &rest);
-        if (scope.n && (!cw_scope_is_valid(scope) || !add_name(list, scope)))
-            return false;
+        for (cw_str word = cw_str_cut(rest, ' ', &rest); word.p;) {
+            cw_str scope = cw_str_cut(word, ',', &word);
+            if (scope.n && (!cw_scope_is_valid(scope) || !add_name(list, scope)))
+                return false;
+        }
     }
     return true;
 }

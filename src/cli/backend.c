@@ -199,13 +199,22 @@ static void on_read(cw_caller *caller, void *ctx)
     post_to_main(b, on_anonymous);
 }
 
-/* On the main loop: do what the cache commands have ordered. */
+static void on_refresh(cw_str name, void *ctx)
+{
+    cw_backend *b = ctx;
+    bool is_there = cw_sources_refresh(b->sources, name);
+    cw_log(CW_LOG_INFO, "serve", is_there ? "source refresh" : "no such source to refresh",
+           CW_KV("source", name));
+}
+
+/* On the main loop: do what the cache and source commands have ordered. */
 static void on_orders(void *arg)
 {
     cw_backend *b = arg;
     unsigned tags;
     if (!b->is_open)
         return;
+    cw_orders_take_refreshes(&b->orders, on_refresh, b);
     bool is_rebuild = cw_orders_take(&b->orders, &tags);
     if (!tags)
         return;

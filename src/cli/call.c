@@ -139,8 +139,9 @@ static cw_code read_arguments(const calling *c, const cw_entry *entry, cw_buf *t
     if (!rc)
         rc = cw_json_read(cw_buf_str(text), &opts, arena, ret, NULL, err);
     if (!rc && !cw_json_is(*ret, CW_JSON_OBJECT) && !cw_json_is(*ret, CW_JSON_ARRAY))
-        rc = cw_fail(err, CW_PARAMS, "arguments are an object, or a list in the order of the "
-                                     "parameters");
+        rc = cw_fail(err, CW_PARAMS,
+                     "arguments are an object, or a list in the order of the "
+                     "parameters");
     return rc;
 }
 

@@ -5,12 +5,20 @@
 #include <unistd.h>
 
 #include "cli/access.h"
+#include "cli/import.h"
+#include "cli/remotes.h"
+#include "cli/tools.h"
 
 static const cw_cli_command commands[] = {
     {"serve", "start the server", cw_cli_serve},
     {"stdio", "serve one MCP client on standard input and output", cw_cli_stdio},
     {"install", "tell an MCP client on this machine about this server", cw_cli_install},
     {"config", "check or print configurations", cw_cli_config},
+    {"import", "find out what a service offers, and write its overlay", cw_cli_import},
+    {"source", "list, check, refresh and approve services", cw_cli_source},
+    {"list", "list the tools", cw_cli_list},
+    {"describe", "print a tool with its parameters", cw_cli_describe},
+    {"call", "call a tool", cw_cli_call},
     {"plugin", "make, check, list and switch plugins", cw_cli_plugin},
     {"translations", "print what can be translated", cw_cli_translations},
     {"schema", "check JSON Schemas, and instances against them", cw_cli_schema},

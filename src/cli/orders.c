@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/orders.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "catalogue/cache.h"
 
@@ -16,11 +18,36 @@ static bool kind_of(cw_str what, size_t *ret)
     return *ret || cw_str_is(what, CW_ORDER_REBUILD);
 }
 
+/* Only the store's thread changes the list, so it may read it without the lock. */
+static cw_code on_refresh(cw_orders *o, const cw_order *order, cw_err *err)
+{
+    cw_str prefix = CW_STR(CW_ORDER_REFRESH);
+    cw_str name = cw_str_make(order->what.p + prefix.n, order->what.n - prefix.n);
+    cw_order_refresh *r = o->refreshes;
+    while (r && !cw_str_is(name, r->name))
+        r = r->next;
+    if (!r) {
+        r = calloc(1, sizeof *r + name.n + 1);
+        if (!r)
+            return cw_fail_nomem(err);
+        memcpy(r->name, name.p, name.n);
+        pthread_mutex_lock(&o->lock);
+        r->next = o->refreshes;
+        o->refreshes = r;
+        pthread_mutex_unlock(&o->lock);
+    }
+    r->fresh = order->n;
+    if (!o->was_read && order->when < o->begun)
+        r->n = order->n;
+    return CW_OK;
+}
+
 static cw_code on_order(const cw_order *order, void *ctx, cw_err *err)
 {
     cw_orders *o = ctx;
     size_t kind;
-    (void)err;
+    if (cw_str_starts(order->what, CW_STR(CW_ORDER_REFRESH)))
+        return on_refresh(o, order, err);
     if (!kind_of(order->what, &kind))
         return CW_OK; /* of a later version of this program */
     /* Of those that were there when the first look was taken, the late ones are for us. */
@@ -48,8 +75,13 @@ static void on_done(cw_store_job *job, cw_code rc)
             o->todo |= 1u << i;
         o->n[i] = o->fresh[i];
     }
-    o->was_read = o->was_read || !rc;
     bool has_some = o->todo != 0;
+    for (cw_order_refresh *r = rc ? NULL : o->refreshes; r; r = r->next) {
+        r->todo = r->todo || r->fresh != r->n;
+        r->n = r->fresh;
+        has_some = has_some || r->todo;
+    }
+    o->was_read = o->was_read || !rc;
     pthread_mutex_unlock(&o->lock);
     if (has_some)
         o->on_read(o->ctx);
@@ -67,6 +99,11 @@ void cw_orders_init(cw_orders *o, void (*on_read)(void *ctx), void *ctx)
 void cw_orders_done(cw_orders *o)
 {
     pthread_mutex_destroy(&o->lock);
+    while (o->refreshes) {
+        cw_order_refresh *next = o->refreshes->next;
+        free(o->refreshes);
+        o->refreshes = next;
+    }
 }
 
 cw_code cw_orders_read(cw_orders *o, cw_store *store)
@@ -97,4 +134,15 @@ bool cw_orders_take(cw_orders *o, unsigned *ret_tags)
     bool is_rebuild = todo & 1u;
     *ret_tags = is_rebuild ? CW_CACHE_ALL_TAGS : todo >> 1;
     return is_rebuild;
+}
+
+void cw_orders_take_refreshes(cw_orders *o, void (*fn)(cw_str name, void *ctx), void *ctx)
+{
+    pthread_mutex_lock(&o->lock);
+    for (cw_order_refresh *r = o->refreshes; r; r = r->next) {
+        if (r->todo)
+            fn(cw_str_from(r->name), ctx);
+        r->todo = false;
+    }
+    pthread_mutex_unlock(&o->lock);
 }

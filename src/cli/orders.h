@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* orders.h - what the cache commands ask of a running server, on its way through the database.
+/* orders.h - what the cache and source commands ask of a running server, on its way through the
+ * database.
  *
  * A command counts an order up; the server reads the counts whenever the database
  * has changed, and does what was ordered since it looked last. What was ordered
@@ -20,6 +21,16 @@
 
 #define CW_ORDER_REBUILD "rebuild"
 #define CW_ORDERS_KINDS 3u /* rebuild, and each tag of catalogue/cache.h */
+/* "refresh:NAME": ask this service again. */
+#define CW_ORDER_REFRESH "refresh:"
+
+/* What was ordered of one service. */
+typedef struct cw_order_refresh {
+    struct cw_order_refresh *next;
+    int64_t n, fresh; /* as of last time; just read */
+    bool todo;        /* ordered and not taken */
+    char name[];
+} cw_order_refresh;
 
 typedef struct cw_orders {
     cw_store_job job;
@@ -31,7 +42,8 @@ typedef struct cw_orders {
     int64_t n[CW_ORDERS_KINDS], fresh[CW_ORDERS_KINDS]; /* as of last time; just read */
     pthread_mutex_t lock;                               /* of what follows */
     bool is_asked;                                      /* the job waits or runs */
-    unsigned todo; /* a bit for each kind that was ordered and not taken */
+    unsigned todo;               /* a bit for each kind that was ordered and not taken */
+    cw_order_refresh *refreshes; /* every name that was ever read; grows at its head */
 } cw_orders;
 
 void cw_orders_init(cw_orders *o, void (*on_read)(void *ctx), void *ctx);
@@ -41,5 +53,7 @@ void cw_orders_done(cw_orders *o);
 CW_MUST_USE cw_code cw_orders_read(cw_orders *o, cw_store *store);
 /* What is to be done: *ret_tags, and whether all is to be discovered anew (then all tags). */
 bool cw_orders_take(cw_orders *o, unsigned *ret_tags);
+/* Call fn for each service that is to be asked again. */
+void cw_orders_take_refreshes(cw_orders *o, void (*fn)(cw_str name, void *ctx), void *ctx);
 
 #endif

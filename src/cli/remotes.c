@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/orders.h"
 #include "cli/progress.h"
 #include "config/quote.h"
 #include "net/child.h"
@@ -63,8 +64,8 @@ int cw_remotes_open(const char *config, char **names, size_t n, size_t *ret_othe
         return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
     ret->n = sources->n;
     for (size_t i = 0; i < ret->n; i++)
-        ret->items[i] = (cw_remote_item){
-            .config = &sources->items[i], .all = ret, .is_wanted = n == 0};
+        ret->items[i] =
+            (cw_remote_item){.config = &sources->items[i], .all = ret, .is_wanted = n == 0};
     size_t others = 0;
     for (size_t i = 0; i < n; i++) {
         cw_remote_item *item = find(ret, cw_str_from(names[i]));
@@ -229,11 +230,11 @@ static cw_code order(cw_db *db, cw_str name, cw_err *err)
 cw_code cw_remotes_order(const cw_remotes *all, cw_err *err)
 {
     cw_db *db = NULL;
-    cw_db_opts opts = {
-        .path = all->config->store.path.p, .may_create = true, .busy_ms = BUSY_MS};
+    cw_db_opts opts = {.path = all->config->store.path.p, .may_create = true, .busy_ms = BUSY_MS};
     if (all->config->store.path.n == 0)
-        return cw_fail(err, CW_CONFIG, "there is no database: set store.path in the configuration, "
-                                       "or send the server HUP");
+        return cw_fail(err, CW_CONFIG,
+                       "there is no database: set store.path in the configuration, "
+                       "or send the server HUP");
     cw_code rc = cw_db_open(&opts, &db, err);
     for (size_t i = 0; i < all->n && !rc; i++) {
         if (all->items[i].is_wanted)

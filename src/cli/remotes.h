@@ -65,8 +65,6 @@ void cw_remotes_report(const cw_remote_item *item);
  * not and returns the exit code. */
 int cw_remotes_read_lock(const cw_remotes *all, cw_lock **ret);
 
-/* "refresh:NAME": ask this service again. */
-#define CW_ORDER_REFRESH "refresh:"
 /* Order a running server to ask those that are wanted again. CW_CONFIG: there is no database. */
 CW_MUST_USE cw_code cw_remotes_order(const cw_remotes *all, cw_err *err);
 

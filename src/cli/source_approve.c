@@ -131,6 +131,10 @@ static int check_tools(const approving *a, const cw_remotes *all)
         bool any = false;
         for (size_t j = 0; j < all->n && !any; j++)
             any = is_found(&all->items[j], cw_str_from(a->tools[i]));
+        for (size_t j = 0; j < all->n && !any; j++) {
+            if (all->items[j].is_wanted && !all->items[j].source)
+                cw_remotes_report(&all->items[j]);
+        }
         if (!any)
             return cw_cli_failure("no source is called %s, and none exposes such a method",
                                   cw_excerpt(cw_str_from(a->tools[i]), shown));
@@ -144,6 +148,9 @@ static cw_code gather(approving *a, cw_remotes *all, bool *ret_whole)
     for (size_t i = 0; i < all->n && !rc; i++) {
         cw_remote_item *item = &all->items[i];
         if (!item->is_wanted)
+            continue;
+        /* One that was only looked through for tools is of no interest. */
+        if (!item->source && !a->is_whole[i])
             continue;
         if (!item->source) {
             *ret_whole = false;
@@ -245,8 +252,7 @@ int cw_cli_source_approve(int argc, char **argv)
     const char *config = NULL;
     bool json = false;
     size_t n_tools = 0;
-    const cw_cli_option options[] = {
-        CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "source approve", "[NAME...]",
         "Accept the tools of every source as the services describe them now, or those of\n"

@@ -82,8 +82,7 @@ int cw_cli_source_check(int argc, char **argv)
 {
     const char *config = NULL;
     bool json = false;
-    const cw_cli_option options[] = {
-        CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "source check", "[NAME...]",
         "Ask each service (or those that are named) what it offers, read its overlay and\n"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* source diff: tools that are not as they were approved, member by member. */
 #include "cli/remotes.h"
-#include "catalogue/refs.h"
 #include "config/quote.h"
 
 #define SCRATCH_MAX ((size_t)16 * CW_LOCK_MAX_BYTES)
@@ -32,11 +31,11 @@ static void add_text(differing *d, const cw_json *value)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_json_writer w;
+    cw_buf_init(&text, CW_ACCESS_MAX_BYTES);
     if (!value) {
         cw_buf_add(&d->out, CW_STR("(none)"));
         return;
     }
-    cw_buf_init(&text, CW_ACCESS_MAX_BYTES);
     cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
     cw_json_add_value(&w, value);
     if (cw_json_writer_end(&w, NULL) && !d->out.code)
@@ -46,6 +45,8 @@ static void add_text(differing *d, const cw_json *value)
 
 static void tell(differing *d, const cw_json *old, const cw_json *now)
 {
+    if (d->pointer.code && !d->out.code)
+        d->out.code = d->pointer.code;
     cw_str pointer = cw_buf_str(&d->pointer);
     if (d->json) {
         cw_json_open_object(&d->w);
@@ -71,7 +72,13 @@ static void compare(differing *d, const cw_json *old, const cw_json *now);
 static void compare_at(differing *d, cw_str token, const cw_json *old, const cw_json *now)
 {
     size_t n = d->pointer.n;
-    cw_refs_add_token(&d->pointer, token);
+    cw_buf_add_char(&d->pointer, '/');
+    for (size_t i = 0; i < token.n; i++) {
+        if (token.p[i] == '~' || token.p[i] == '/')
+            cw_buf_add(&d->pointer, token.p[i] == '~' ? CW_STR("~0") : CW_STR("~1"));
+        else
+            cw_buf_add_char(&d->pointer, token.p[i]);
+    }
     compare(d, old, now);
     if (d->pointer.n > n)
         d->pointer.n = n;
@@ -91,8 +98,8 @@ static void compare_arrays(differing *d, const cw_json *old, const cw_json *now)
 {
     const cw_json *a = cw_json_first(old), *b = cw_json_first(now);
     for (uint64_t i = 0; a || b; i++) {
-        char token[CW_DIGITS_MAX];
-        compare_at(d, cw_str_make(token, cw_digits_u64(token, i)), a, b);
+        char digits[CW_DIGITS_SIZE];
+        compare_at(d, cw_digits_u64(i, digits), a, b);
         a = a ? cw_json_next(a) : NULL;
         b = b ? cw_json_next(b) : NULL;
     }
@@ -243,8 +250,7 @@ int cw_cli_source_diff(int argc, char **argv)
 {
     const char *config = NULL;
     bool json = false;
-    const cw_cli_option options[] = {
-        CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "source diff", "[NAME...]",
         "Ask each service (or those that are named), and show which of the tools that the\n"

@@ -26,7 +26,8 @@ static row read_row(const cw_remotes *all, const cw_config_remote *config, cw_ar
     if (cw_state_load_status(all->config->state.folder, config->name, arena, &r.status, NULL))
         return r;
     r.is_known = true;
-    /* A text of the arena; .p has a NUL behind it where JSON had no escapes, which names have not. */
+    /* A text of the arena; .p has a NUL behind it where JSON had no escapes, which names have not.
+     */
     r.state = is_running(r.status.pid) ? NULL : "not running";
     return r;
 }
@@ -79,8 +80,10 @@ static void write_heading(cw_buf *out, size_t width)
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, CW_ACCESS_MAX_BYTES);
     cw_access_add_column(&text, CW_STR("NAME"), width);
-    cw_buf_printf(&text, "STATE        TOOLS  METHODS  WITHHELD  REFRESHED                 "
-                         "PROBLEM%c", 0);
+    cw_buf_printf(&text,
+                  "STATE        TOOLS  METHODS  WITHHELD  REFRESHED                 "
+                  "PROBLEM%c",
+                  0);
     cw_access_add_heading(out, text.code ? "" : text.p);
 }
 
@@ -121,8 +124,7 @@ int cw_cli_source_list(int argc, char **argv)
 {
     const char *config = NULL;
     bool json = false;
-    const cw_cli_option options[] = {
-        CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "source list", "[NAME...]",
         "Print how the services are: ready, stale (the service does not answer, its last\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tools.h - what the commands share that show or call tools without a server.
  *
- * The sources are loaded into this process as the server would load them, and what is asked for goes
- * the way of every call: nothing is allowed here that a client may not do.
+ * The sources are loaded into this process as the server would load them, and what is asked for
+ * goes the way of every call: nothing is allowed here that a client may not do.
  *
  * Threads: main thread only.
  */

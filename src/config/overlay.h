@@ -19,7 +19,7 @@
 
 typedef struct cw_config_overlay_file cw_config_overlay_file;
 
-/* CW_CONFIG with the first mistake ("overlay.yaml:3:5: methods[0].tittle: unknown key…") and how
+/* CW_CONFIG with the first mistake ("overlay.yaml:3:5: methods[0].ttitle: unknown key…") and how
  * many others there are; CW_IO, CW_NOMEM. */
 CW_MUST_USE cw_code cw_config_overlay_read(const char *path, cw_config_overlay_file **ret,
                                            cw_err *err);

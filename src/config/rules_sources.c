@@ -35,40 +35,53 @@ static bool has_wildcard(cw_str method)
     return memchr(method.p, '*', method.n) || memchr(method.p, '?', method.n);
 }
 
-/* `text` is in the map already, or is now. */
-static cw_code check_unique(cw_checker *c, cw_map *seen, const cw_config_overlays *methods,
-                            size_t i, cw_str text, const char *what, const cw_place *list,
-                            const cw_json *v)
+/* A list of methods, and where it stands. */
+typedef struct listing {
+    const cw_config_overlays *methods;
+    cw_place place;
+    const cw_json *v;
+} listing;
+
+/* `text` of method `i` is in the map already, or is now. */
+static cw_code check_unique(cw_checker *c, const listing *l, cw_map *seen, size_t i, cw_str text,
+                            const char *what)
 {
+    const cw_config_overlay *items = l->methods->items;
     void *other = NULL;
-    if (cw_map_put(seen, text, (void *)(uintptr_t)&methods->items[i], &other))
+    if (cw_map_put(seen, text, (void *)(uintptr_t)&items[i], &other))
         return cw_fail_nomem(c->err);
     if (!other)
         return CW_OK;
-    return cw_rules_same(c, list, v, i, what,
-                         (size_t)((const cw_config_overlay *)other - methods->items));
+    return cw_rules_same(c, &l->place, l->v, i, what,
+                         (size_t)((const cw_config_overlay *)other - items));
+}
+
+static cw_code check_name(cw_checker *c, const listing *l, cw_map *names, size_t i)
+{
+    const cw_config_overlay *o = &l->methods->items[i];
+    if (!o->name.n)
+        return CW_OK;
+    if (!has_wildcard(o->method))
+        return check_unique(c, l, names, i, o->name, "name");
+    const cw_place item = {.up = &l->place, .index = i};
+    bool is_list = cw_json_is(l->v, CW_JSON_ARRAY);
+    return cw_check_problem(c, is_list ? &item : &l->place, is_list ? cw_json_at(l->v, i) : l->v,
+                            "\"name\" is for one method, and \"method\" may fit several");
 }
 
 cw_code cw_rules_check_methods(cw_checker *c, const cw_config_overlays *methods,
                                const cw_place *source, const cw_json *v)
 {
-    const cw_place list = {.up = source, .name = CW_STR("methods")};
-    const cw_json *value = cw_json_get(v, list.name);
-    bool is_list = cw_json_is(value, CW_JSON_ARRAY);
+    const cw_str name = CW_STR("methods");
+    const listing l = {methods, {.up = source, .name = name}, cw_json_get(v, name)};
     cw_map seen, names;
     cw_map_init(&seen, methods->n);
     cw_map_init(&names, methods->n);
     cw_code rc = CW_OK;
     for (size_t i = 0; i < methods->n && !rc; i++) {
-        const cw_config_overlay *o = &methods->items[i];
-        const cw_place item = {.up = &list, .index = i};
-        rc = check_unique(c, &seen, methods, i, o->method, "method", &list, value);
-        if (!rc && o->name.n && has_wildcard(o->method))
-            rc =
-                cw_check_problem(c, is_list ? &item : &list, is_list ? cw_json_at(value, i) : value,
-                                 "\"name\" is for one method, and \"method\" may fit several");
-        else if (!rc && o->name.n)
-            rc = check_unique(c, &names, methods, i, o->name, "name", &list, value);
+        rc = check_unique(c, &l, &seen, i, methods->items[i].method, "method");
+        if (!rc)
+            rc = check_name(c, &l, &names, i);
     }
     cw_map_done(&seen);
     cw_map_done(&names);

@@ -259,6 +259,20 @@ static void write_scopes(cw_buf *out, cw_str name, const cw_refused *r, bool onl
     cw_buf_add_char(out, ']');
 }
 
+/* What its token has; whoever shows one knows that anyway. */
+static void write_current(cw_buf *out, const cw_refused *r)
+{
+    size_t n;
+    const cw_str *scopes = cw_caller_scopes(cw_view_caller(r->view), &n);
+    cw_buf_add(out, CW_STR(",\"current_scopes\":["));
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            cw_buf_add_char(out, ',');
+        cw_json_escape(out, scopes[i]);
+    }
+    cw_buf_add_char(out, ']');
+}
+
 static cw_code keep(cw_buf *b, cw_arena *arena, cw_str *ret)
 {
     cw_code rc = b->code;
@@ -301,6 +315,8 @@ cw_code cw_refusal_make(const cw_refused *refused, cw_arena *arena, cw_refusal *
     write_scopes(&b, CW_STR("required_scopes"), refused, /* only_missing= */ false);
     cw_buf_add_char(&b, ',');
     write_scopes(&b, CW_STR("missing_scopes"), refused, /* only_missing= */ true);
+    if (refused->verdict == CW_VERDICT_SCOPES)
+        write_current(&b, refused);
     cw_buf_add_char(&b, '}');
     return keep(&b, arena, &ret->data);
 }

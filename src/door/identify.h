@@ -76,7 +76,7 @@ typedef struct cw_refusal {
     const char *message; /* of the JSON-RPC error */
     const char *code;    /* of the REST error */
     cw_str challenge;    /* value of WWW-Authenticate; empty: none */
-    cw_str data;         /* {"required_scopes":[…],"missing_scopes":[…]} */
+    cw_str data;         /* as JSON: required_scopes, missing_scopes, with SCOPES current_scopes */
 } cw_refusal;
 
 #define CW_REFUSAL_CODE (-32000)

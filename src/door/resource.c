@@ -90,7 +90,7 @@ static bool is_shown(cw_str scope)
     return cw_scope_is_token(scope) && !cw_str_is(scope, "offline_access");
 }
 
-/* Those of all tools, or of the ones that everybody sees. */
+/* Those of all tools, or of the ones that everybody sees; a tool that asks for none has no say. */
 static cw_code collect(cw_bridge_loop *bl, scope_list *list)
 {
     cw_view *anonymous = cw_bridge_anonymous(bl);
@@ -105,6 +105,8 @@ static cw_code collect(cw_bridge_loop *bl, scope_list *list)
         return CW_NOMEM;
     for (size_t i = 0; i < n; i++) {
         bool shows_all = config && config->access.shows_all_scopes;
+        if (classes[i].level == CW_AUTH_NONE)
+            continue;
         if (!shows_all &&
             cw_gate_judge(cw_view_caller(anonymous), &classes[i]) == CW_VERDICT_HIDDEN)
             continue;

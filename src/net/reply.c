@@ -106,6 +106,8 @@ size_t cw_reply_head(cw_http_req *req, const cw_http_answer *a, const char *fram
 static void advance(cw_str *s, size_t *n)
 {
     size_t part = *n < s->n ? *n : s->n;
+    if (!part)
+        return; /* an empty body has no address to count from */
     s->p += part;
     s->n -= part;
     *n -= part;

@@ -41,6 +41,7 @@ struct cw_asking {
     cw_deadline_list limit;
     cw_later later; /* the next step: nothing is told from within a callback of the describer */
     bool is_done;
+    bool is_unreachable; /* nobody was there for the last question */
     cw_code code;
     cw_str openrpc;
 };
@@ -175,6 +176,7 @@ static void on_answer(cw_way_req *req, const cw_reply *reply)
     question *q = req->ctx;
     cw_outcome outcome;
     q->job->n_answers += reply->end == CW_CLIENT_OK;
+    q->job->is_unreachable = reply->end == CW_CLIENT_CONNECT;
     if (q->path.n)
         judge_document(q, reply, &outcome);
     else
@@ -308,8 +310,8 @@ static void fail(cw_describing *d, cw_code rc, const char *why)
     drop_questions(job);
     add_line(&job->problems, job->describer->name, cw_str_from(why));
     job->code = rc ? rc : CW_IO;
-    /* The next one, for `auto`; without memory none would do better. */
-    job->is_done = job->service->words.describer || rc == CW_NOMEM;
+    /* The next one, for `auto`; without memory, or nobody there, none would do better. */
+    job->is_done = job->service->words.describer || rc == CW_NOMEM || job->is_unreachable;
     job->describer = NULL;
     cw_loop_do_later(job->loop, &job->later);
 }

@@ -192,7 +192,6 @@ static bool is_next(cw_describing *d, cw_str cursor)
 
 static void on_tools(cw_describing *d, const cw_json *page)
 {
-    site *s = d->state;
     cw_err err = {0};
     const cw_json *tools = cw_json_get(page, CW_STR("tools"));
     if (!cw_json_is(tools, CW_JSON_ARRAY)) {

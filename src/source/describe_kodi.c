@@ -28,6 +28,8 @@ static void write_ref(cw_json_writer *w, cw_str name)
                           : c == '/' ? CW_STR("~1")
                                      : cw_str_make(name.p + i, 1));
     }
+    if (text.code)
+        w->out->code = text.code;
     cw_json_add_string_member(w, CW_STR("$ref"), cw_buf_str(&text));
 }
 
@@ -218,7 +220,9 @@ static void write_mark(cw_document *doc, cw_str permission)
     if (reads || destroys)
         cw_buf_printf(&mark, ",\"%s\":true", reads ? "readOnlyHint" : "destructiveHint");
     cw_buf_add(&mark, CW_STR("}}"));
-    if (!mark.code)
+    if (mark.code)
+        doc->text.code = mark.code;
+    else
         cw_document_member(doc, "x-mcp-tool", cw_buf_str(&mark));
 }
 

@@ -20,8 +20,12 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
 {
     cw_err err = {0};
     bool is_unknown = outcome->kind == CW_OUTCOME_ERROR && outcome->code == NOT_FOUND;
-    if (is_unknown && tag + 1 < CW_COUNT(names) && ask(d, tag + 1, &err) == CW_OK)
+    if (is_unknown && tag + 1 < CW_COUNT(names)) {
+        cw_code rc = ask(d, tag + 1, &err);
+        if (rc)
+            d->ops->fail(d, rc, err.msg);
         return;
+    }
     if (outcome->kind != CW_OUTCOME_RESULT) {
         cw_describe_refused(d, names[is_unknown ? 0 : tag], outcome);
         return;

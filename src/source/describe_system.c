@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* describe_system.c - system.listMethods, and what methodHelp and methodSignature say of each.
  *
- *     listMethods ─► names ─► methodHelp, methodSignature of the first: does it have them?
- *                                └─► of all the others
+ *     listMethods ─► names ─► methodHelp, methodSignature of each, where they are among them
  *
  * Names alone say nothing of params: then the method takes whatever it is given.
  */
@@ -65,16 +64,20 @@ static void write_method(cw_document *doc, const listing *l, size_t i)
         cw_document_close_method(doc);
         return;
     }
-    const cw_json *result = cw_json_first(signature);
+    cw_str result = CW_STR("");
     unsigned n = 0;
-    for (const cw_json *p = cw_json_next(result); p; p = cw_json_next(p)) {
+    for (const cw_json *p = cw_json_first(signature); p; p = cw_json_next(p), n++) {
         char name[16];
-        snprintf(name, sizeof name, "p%u", n++);
+        if (n == 0) { /* what it returns comes first */
+            result = schema_of(text_of(p));
+            continue;
+        }
+        snprintf(name, sizeof name, "p%u", n - 1);
         cw_document_param(doc, &(cw_document_param_opts){.name = cw_str_from(name),
                                                          .schema = schema_of(text_of(p)),
                                                          .required = true});
     }
-    cw_document_result(doc, schema_of(text_of(result)));
+    cw_document_result(doc, result);
     cw_document_close_method(doc);
 }
 

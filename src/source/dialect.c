@@ -168,7 +168,7 @@ static void hear_call(const cw_dialect *d, const cw_json *message, const cw_json
 {
     const cw_json *event = member(message, d->event);
     const cw_json *method = is_text(event) ? event : member(message, d->method);
-    ret->method = cw_json_text(method);
+    ret->method = method ? cw_json_text(method) : CW_STR("");
     ret->params = member(message, d->params);
     ret->ask = id;
     ret->kind = cw_dialect_is_null(id) ? CW_HEARD_NOTICE : CW_HEARD_REQUEST;

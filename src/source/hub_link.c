@@ -317,6 +317,7 @@ static void on_open(cw_channel *ch, void *ctx)
 {
     (void)ch;
     cw_hub *hub = ctx;
+    hub->heard_at = cw_loop_now(hub->opts.loop); /* a new one is not silent for long yet */
     if (!cw_str_is(hub->service->config.greeting, "yes")) {
         say_prelude(hub);
         return;

@@ -86,7 +86,7 @@ void cw_lock_define(const cw_method *m, cw_buf *out)
 {
     cw_arena scratch;
     cw_json_writer w;
-    cw_arena_init(&scratch, 16 * CW_LOCK_MAX_BYTES);
+    cw_arena_init(&scratch, (size_t)16 * CW_LOCK_MAX_BYTES);
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     cw_json_add_string_member(&w, CW_STR("id"), m->id);
@@ -100,8 +100,11 @@ void cw_lock_define(const cw_method *m, cw_buf *out)
     add_text(&w, "usage", m->usage);
     cw_json_close(&w);
     /* Half a definition must not look like one. */
-    if (cw_arena_code(&scratch) && !out->code)
-        out->code = CW_NOMEM;
+    cw_code rc = cw_json_writer_end(&w, NULL);
+    if (!rc)
+        rc = scratch.failed;
+    if (rc && !out->code)
+        out->code = rc;
     cw_arena_done(&scratch);
 }
 

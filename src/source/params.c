@@ -46,6 +46,31 @@ static cw_code make_key(const making *x, cw_str name, cw_str *ret, cw_err *err)
     return b.code ? cw_fail_nomem(err) : keep(x, cw_buf_str(&b), ret, err);
 }
 
+/* The schema with the operator's default in it, for whoever reads it. */
+static cw_code show_default(const making *x, cw_str initial, cw_param *p, cw_err *err)
+{
+    const cw_json *schema = NULL;
+    cw_code rc = p->schema.n ? cw_json_read(p->schema, NULL, x->arena, &schema, NULL, err) : CW_OK;
+    if (rc || (schema && !cw_json_is(schema, CW_JSON_OBJECT)))
+        return rc;
+    CW_CLEANUP(cw_buf_done) cw_buf b;
+    cw_buf_init(&b, 8 * (p->schema.n + initial.n) + 64);
+    cw_json_writer w;
+    cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    for (const cw_json *k = schema ? cw_json_first(schema) : NULL; k; k = cw_json_next_key(k)) {
+        if (cw_str_is(cw_json_text(k), "default"))
+            continue;
+        cw_json_add_key(&w, cw_json_text(k));
+        cw_json_add_value(&w, cw_json_value(k));
+    }
+    cw_json_add_key(&w, CW_STR("default"));
+    cw_json_add_span(&w, initial);
+    cw_json_close(&w);
+    rc = cw_json_writer_end(&w, err);
+    return rc ? rc : keep(x, cw_buf_str(&b), &p->schema, err);
+}
+
 /* What is shown of it: the operator's word goes before the service's. */
 static cw_code show(making *x, const cw_config_param *o, cw_param *p, cw_err *err)
 {
@@ -61,6 +86,8 @@ static cw_code show(making *x, const cw_config_param *o, cw_param *p, cw_err *er
         rc = keep(x, o->initial, &text, err);
         if (!rc)
             rc = cw_json_read(text, NULL, x->arena, &p->initial, NULL, err);
+        if (!rc)
+            rc = show_default(x, text, p, err);
         p->is_required = false;
     }
     for (size_t i = 0; i < x->n_shown && !rc; i++) {

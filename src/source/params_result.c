@@ -8,6 +8,7 @@
 #include "json/write.h"
 
 #define WORD "next-"
+#define CHARACTER_MAX 4u
 
 /* FNV-1a: whether it is still the same result, against nobody's will. */
 static uint64_t hash_of(cw_str text)
@@ -66,8 +67,10 @@ static uint64_t add_text(cw_json_writer *w, cw_str text, uint64_t at, size_t bud
 {
     cw_str rest = at < text.n ? cw_str_make(text.p + at, text.n - at) : CW_STR("");
     cw_str part = cw_str_make(rest.p, rest.n > budget ? cw_utf8_cut(rest, budget) : rest.n);
+    if (part.n == 0 && rest.n) /* a budget below one character: every part has one at least */
+        part.n = cw_utf8_cut(rest, CHARACTER_MAX);
     cw_json_add_string_member(w, CW_STR("text"), part);
-    return part.n < rest.n && part.n ? at + part.n : 0;
+    return part.n < rest.n ? at + part.n : 0;
 }
 
 static cw_code cut(const cw_plan *plan, const cw_json *result, uint64_t at, uint64_t hash,
@@ -102,8 +105,9 @@ static bool find_continuation(const cw_plan *plan, cw_str arguments, cw_arena *a
                               cw_continuation *ret)
 {
     const cw_json *root = NULL;
+    const cw_json_opts opts = {.max_bytes = arguments.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
     if (!plan->continues || arguments.n == 0 ||
-        cw_json_read(arguments, NULL, arena, &root, NULL, NULL))
+        cw_json_read(arguments, &opts, arena, &root, NULL, NULL))
         return false;
     const cw_json *v = cw_json_get(root, CW_STR(CW_PLAN_CONTINUATION));
     return cw_json_is(v, CW_JSON_STRING) && cw_continuation_read(cw_json_text(v), ret);

@@ -231,7 +231,9 @@ static bool is_http(const cw_config_remote *c)
         if (c->url.n >= s.n && cw_str_ieq(cw_str_make(c->url.p, s.n), s))
             return true;
     }
-    return cw_str_starts(c->url, CW_STR("unix:")) && memchr(c->url.p + 5, ':', c->url.n - 5);
+    static const cw_str socket = CW_STR_INIT("unix:");
+    return c->url.n > socket.n && cw_str_ieq(cw_str_make(c->url.p, socket.n), socket) &&
+           memchr(c->url.p + socket.n, ':', c->url.n - socket.n);
 }
 
 static cw_code check_secret(const cw_config_remote *c, bool http, cw_err *err)
@@ -278,6 +280,7 @@ static cw_code check(const cw_config_remote *c, cw_err *err)
 cw_code cw_preset_apply(cw_config_remote *config, cw_preset_words *ret, cw_err *err)
 {
     const cw_config_remote *preset = cw_preset_find(config->preset);
+    bool has_framing = config->framing.n; /* of the operator: a preset's is for its streams */
     *ret = (cw_preset_words){0};
     if (config->preset.n && !preset)
         return unknown("preset", cw_preset_names(), config->preset, err);
@@ -287,5 +290,9 @@ cw_code cw_preset_apply(cw_config_remote *config, cw_preset_words *ret, cw_err *
     cw_code rc = read_speech(config, &ret->speech, err);
     if (!rc)
         rc = read_others(config, ret, err);
-    return rc ? rc : check(config, err);
+    if (!rc)
+        rc = check(config, err);
+    if (!rc && has_framing && is_http(config))
+        rc = cw_fail(err, CW_CONFIG, "framing: HTTP has its own; only for streams");
+    return rc;
 }

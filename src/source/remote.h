@@ -14,7 +14,7 @@
  * Errors of the service are passed on with code, message and data, but scrubbed:
  *   - a message ends at its first line break and after CW_REMOTE_MESSAGE_MAX bytes;
  *     control characters become spaces, and what looks like the path of a file
- *     becomes "[path]";
+ *     becomes "[path]", like the name of a class with its namespace "[class]";
  *   - data is dropped when it is larger than CW_REMOTE_DATA_MAX bytes, or when there
  *     is anywhere in it a member named trace, traceback, stack, stacktrace, backtrace
  *     or callstack (case, '_' and '-' ignored), or a text that looks like a stack

@@ -8,7 +8,8 @@
 #include "base/utf8.h"
 #include "source/remote_int.h"
 
-#define HIDDEN CW_STR("[path]")
+#define PATH_IS CW_STR("[path]")
+#define CLASS_IS CW_STR("[class]")
 
 /* Where programs and their files usually are. */
 static const cw_str roots[] = {
@@ -96,21 +97,49 @@ static size_t path_length(cw_str s)
     return word.n > 1 && word.p[0] == '/' && is_rooted(word) ? word.n : 0;
 }
 
-/* The path that begins at `at`; 0: none. */
-static size_t path_at(cw_str s, size_t at)
+/* How much of `s` is the name of a class with its namespace, as PHP has them: Drupal\Core\Url; 0:
+ * it is none. Two parts alone may be a domain and a user. */
+static size_t class_length(cw_str s)
+{
+    size_t n = s.n && s.p[0] == '\\', end = 0;
+    unsigned parts = 0;
+    for (;;) {
+        size_t from = n;
+        while (n < s.n &&
+               (is_letter(s.p[n]) || s.p[n] == '_' || (n > from && s.p[n] >= '0' && s.p[n] <= '9')))
+            n++;
+        if (n == from)
+            break;
+        end = n;
+        parts++;
+        if (n == s.n || s.p[n] != '\\')
+            break;
+        n++;
+    }
+    return parts > 2 ? end : 0;
+}
+
+/* What begins at `at` and is not to be shown, and what stands for it; 0: nothing. */
+static size_t hidden_at(cw_str s, size_t at, cw_str *ret_as)
 {
     cw_str rest = {s.p + at, s.n - at};
     if (at && is_word(s.p[at - 1]))
         return 0; /* within a word */
     if (at && s.p[at - 1] == ':' && cw_str_starts(rest, CW_STR("//")))
         return 0; /* within a URL */
+    *ret_as = CLASS_IS;
+    size_t n = class_length(rest);
+    if (n)
+        return n;
+    *ret_as = PATH_IS;
     return path_length(rest);
 }
 
-static bool has_path(cw_str s)
+static bool has_hidden(cw_str s)
 {
+    cw_str as;
     for (size_t i = 0; i < s.n; i++) {
-        if (path_at(s, i))
+        if (hidden_at(s, i, &as))
             return true;
     }
     return false;
@@ -147,7 +176,7 @@ static bool must_change(cw_str s)
         if (is_control(s.p[i]))
             return true;
     }
-    return s.n > CW_REMOTE_MESSAGE_MAX || has_path(s);
+    return s.n > CW_REMOTE_MESSAGE_MAX || has_hidden(s);
 }
 
 cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena)
@@ -155,17 +184,18 @@ cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena)
     cw_str line = first_line(message);
     if (!must_change(line))
         return line;
-    /* A path has two bytes at least. */
-    char *out = cw_arena_alloc(arena, line.n * HIDDEN.n / 2 + HIDDEN.n);
+    /* A path has two bytes at least, a class five. */
+    char *out = cw_arena_alloc(arena, line.n * PATH_IS.n / 2 + CLASS_IS.n);
     if (!out)
         return (cw_str){NULL, 0};
     size_t n = 0;
     for (size_t i = 0; i < line.n;) {
-        size_t path = path_at(line, i);
-        if (path) {
-            memcpy(out + n, HIDDEN.p, HIDDEN.n);
-            n += HIDDEN.n;
-            i += path;
+        cw_str as;
+        size_t hidden = hidden_at(line, i, &as);
+        if (hidden) {
+            memcpy(out + n, as.p, as.n);
+            n += as.n;
+            i += hidden;
             continue;
         }
         out[n++] = is_control(line.p[i]) ? ' ' : line.p[i];
@@ -206,7 +236,7 @@ bool cw_remote_is_fit(const cw_json *data)
         cw_str text = cw_json_text(v);
         if ((v->meta & CW_JSON_KEY) && is_trace_name(text))
             return false;
-        if (has_path(text) || has_trace(text))
+        if (has_hidden(text) || has_trace(text))
             return false;
     }
     return true;

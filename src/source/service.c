@@ -335,7 +335,8 @@ static bool same_preludes(const cw_config_preludes *a, const cw_config_preludes 
 
 bool cw_service_is_same_way(const cw_service *a, const cw_service *b)
 {
-    return a->kind == b->kind && cw_str_eq(a->config.url, b->config.url) &&
+    return a->kind == b->kind && a->config.timeout_ms == b->config.timeout_ms &&
+           cw_str_eq(a->config.url, b->config.url) &&
            same_list(a->channel.command, b->channel.command) &&
            same_list(a->channel.environment, b->channel.environment) &&
            cw_str_eq(a->config.folder, b->config.folder) &&

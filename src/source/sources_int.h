@@ -84,7 +84,7 @@ struct cw_sources {
     bool is_dirty;   /* the items differ from what is published */
     bool is_settled; /* and opts.settled was called */
     bool was_logged; /* a snapshot with something in it was */
-    bool is_quiet; /* writes no states */
+    bool is_quiet;   /* writes no states */
     bool is_closing;
 };
 

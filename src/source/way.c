@@ -21,13 +21,24 @@ void cw_way_move(cw_way_req *req, cw_way_req *ring)
     ring->prev = req;
 }
 
-static void forget(cw_way_req *req)
+static void stop_waiting(cw_way_req *req)
 {
-    if (req->next && !req->is_sent && !req->hub_call && req->way->n_waiting)
-        req->way->n_waiting--;
-    cw_way_move(req, NULL);
+    req->way->n_waiting -= req->is_waiting;
+    req->is_waiting = false;
+}
+
+static void free_texts(cw_way_req *req)
+{
+    cw_way_headers_done(&req->headers);
     free(req->query);
     req->query = NULL;
+}
+
+static void forget(cw_way_req *req)
+{
+    stop_waiting(req);
+    cw_way_move(req, NULL);
+    free_texts(req);
 }
 
 void cw_way_tell(cw_way_req *req, const cw_reply *reply)
@@ -44,7 +55,8 @@ static void fail(cw_way_req *req, cw_client_end end, const char *why)
 
 void cw_way_fail_waiting(cw_way *way, cw_client_end end, const char *why)
 {
-    while (way->waiting.next != &way->waiting)
+    /* No more than there are: who is told may ask again, and waits for the next login then. */
+    for (size_t n = way->n_waiting; n && way->waiting.next != &way->waiting; n--)
         fail(way->waiting.next, end, why);
 }
 
@@ -53,7 +65,7 @@ void cw_way_send_waiting(cw_way *way)
     while (way->waiting.next != &way->waiting && cw_way_is_logged_in(way)) {
         cw_way_req *req = way->waiting.next;
         cw_err err = {0};
-        way->n_waiting--;
+        stop_waiting(req);
         cw_way_move(req, &way->running);
         cw_code rc = cw_way_transmit(way, req, &err);
         if (rc)
@@ -66,13 +78,19 @@ uint64_t cw_way_number(cw_way *way)
     return way->hub ? cw_hub_number(way->hub) : ++way->last_id;
 }
 
+void cw_way_wait(cw_way *way, cw_way_req *req)
+{
+    req->is_waiting = true;
+    way->n_waiting++;
+    cw_way_move(req, &way->waiting);
+    cw_way_log_in(way);
+}
+
 static cw_code queue(cw_way *way, cw_way_req *req, cw_err *err)
 {
     if (way->n_waiting >= way->service->config.queue)
         return cw_fail(err, CW_LIMIT, "too many wait for the login");
-    way->n_waiting++;
-    cw_way_move(req, &way->waiting);
-    cw_way_log_in(way);
+    cw_way_wait(way, req);
     return CW_OK;
 }
 
@@ -82,12 +100,15 @@ cw_code cw_way_send(cw_way *way, cw_way_req *req, cw_err *err)
     req->prev = req->next = NULL;
     req->hub_call = NULL;
     req->query = NULL;
-    req->is_sent = req->was_again = false;
+    req->headers = (cw_way_headers){.n = 0};
+    req->is_sent = req->is_waiting = req->was_again = false;
     if (!way->hub && !cw_way_is_logged_in(way))
         return queue(way, req, err);
     cw_code rc =
         way->hub ? cw_hub_send(way->hub, way->loop, req, err) : cw_way_transmit(way, req, err);
-    if (!rc)
+    if (rc)
+        free_texts(req);
+    else
         cw_way_move(req, &way->running);
     return rc;
 }

@@ -22,6 +22,14 @@ typedef struct cw_hub cw_hub; /* hub.h */
 typedef struct cw_way cw_way;
 typedef struct cw_way_req cw_way_req;
 
+/* What a request says beside the service's headers: copies, since a login, a token or a handshake
+ * may be renewed while it waits. */
+typedef struct cw_way_headers {
+    cw_http_header items[3];
+    size_t n;
+    char *texts;
+} cw_way_headers;
+
 struct cw_way_req {
     uint64_t id; /* its number: cw_way_number */
     const cw_str *body;
@@ -38,10 +46,11 @@ struct cw_way_req {
     cw_way_req *prev, *next;
     struct cw_hub_call *hub_call;
     cw_client_req http;
-    cw_http_header headers[3];
-    char *query;    /* path of a GET that has the request in it */
-    bool is_sent;   /* the client has it; else it waits for a login */
-    bool was_again; /* sent for the second time */
+    cw_way_headers headers;
+    char *query;     /* path of a GET that has the request in it */
+    bool is_sent;    /* the client has it */
+    bool is_waiting; /* for a login */
+    bool was_again;  /* sent for the second time */
 };
 
 /* `hub` is NULL for HTTP; `answer_size`: largest answer. Takes references. */

@@ -69,9 +69,7 @@ static bool retry(cw_way *way, cw_way_req *req, const cw_client_answer *answer)
     if (!cw_way_log_out(way, answer->status))
         return false;
     req->was_again = true;
-    way->n_waiting++;
-    cw_way_move(req, &way->waiting);
-    cw_way_log_in(way);
+    cw_way_wait(way, req);
     return true;
 }
 
@@ -83,7 +81,6 @@ static void on_done(cw_client_req *http, cw_client_end end, const cw_client_answ
     req->is_sent = false;
     if (end == CW_CLIENT_OK && retry(way, req, answer))
         return;
-    req->is_sent = true; /* it did not wait */
     cw_reply reply = {end, answer, why};
     cw_way_tell(req, &reply);
 }
@@ -104,37 +101,60 @@ static char *make_query(const cw_way *way, const cw_way_req *req)
     return text;
 }
 
-static size_t make_headers(const cw_way *way, cw_way_req *req)
+void cw_way_headers_done(cw_way_headers *headers)
 {
-    size_t n = 0;
-    if (way->cookies)
-        req->headers[n++] = (cw_http_header){CW_STR("Cookie"), cw_str_from(way->cookies)};
-    if (way->handshake)
-        req->headers[n++] =
-            (cw_http_header){way->service->config.handshake_header, cw_str_from(way->handshake)};
-    if (way->token)
-        req->headers[n++] = (cw_http_header){CW_STR("Authorization"), cw_str_from(way->token)};
-    return n;
+    free(headers->texts);
+    *headers = (cw_way_headers){.n = 0};
+}
+
+cw_code cw_way_headers_make(const cw_way *way, cw_way_headers *ret, cw_err *err)
+{
+    const cw_http_header all[] = {
+        {CW_STR("Cookie"), cw_str_from(way->cookies)},
+        {way->service->config.handshake_header, cw_str_from(way->handshake)},
+        {CW_STR("Authorization"), cw_str_from(way->token)},
+    };
+    size_t size = 0;
+    cw_way_headers_done(ret);
+    for (size_t i = 0; i < CW_COUNT(all); i++)
+        size += all[i].value.n;
+    if (size == 0)
+        return CW_OK;
+    char *to = ret->texts = malloc(size);
+    if (!to)
+        return cw_fail_nomem(err);
+    for (size_t i = 0; i < CW_COUNT(all); i++) {
+        cw_str value = all[i].value;
+        if (value.n == 0)
+            continue;
+        memcpy(to, value.p, value.n);
+        ret->items[ret->n++] = (cw_http_header){all[i].name, cw_str_make(to, value.n)};
+        to += value.n;
+    }
+    return CW_OK;
 }
 
 cw_code cw_way_transmit(cw_way *way, cw_way_req *req, cw_err *err)
 {
     const cw_preset_words *words = &way->service->words;
     bool gets = words->gets || (words->gets_reads && req->reads);
+    cw_code rc = cw_way_headers_make(way, &req->headers, err);
+    if (rc)
+        return rc;
     if (gets && req->n_body && !req->query)
         req->query = make_query(way, req);
     req->http = (cw_client_req){
         .method = req->n_body && !req->query ? CW_HTTP_POST : CW_HTTP_GET,
         .path = req->query ? cw_str_from(req->query) : req->path,
-        .headers = req->headers,
-        .n_headers = make_headers(way, req),
+        .headers = req->headers.items,
+        .n_headers = req->headers.n,
         .body = req->query ? NULL : req->body,
         .n_body = req->query ? 0 : req->n_body,
         .may_repeat = req->may_repeat,
         .on_done = on_done,
         .ctx = req,
     };
-    cw_code rc = cw_client_send(way->client, &req->http, err);
+    rc = cw_client_send(way->client, &req->http, err);
     req->is_sent = rc == CW_OK;
     return rc;
 }

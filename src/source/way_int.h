@@ -30,6 +30,7 @@ struct cw_way {
     cw_login_state login;
     size_t n_prelude; /* that were said */
     cw_client_req prelude;
+    cw_way_headers prelude_headers;
     cw_str prelude_body[CW_WIRE_PIECES];
     char prelude_room[CW_WIRE_ROOM];
     uint64_t prelude_id;
@@ -46,6 +47,8 @@ struct cw_way {
 /* ---- way.c ---- */
 
 void cw_way_move(cw_way_req *req, cw_way_req *ring);
+/* Have it wait for a login. */
+void cw_way_wait(cw_way *way, cw_way_req *req);
 /* Those who wait have nothing to wait for any more: send them, or fail them all. */
 void cw_way_send_waiting(cw_way *way);
 void cw_way_fail_waiting(cw_way *way, cw_client_end end, const char *why);
@@ -54,6 +57,9 @@ void cw_way_fail_waiting(cw_way *way, cw_client_end end, const char *why);
 
 CW_MUST_USE cw_code cw_way_open_http(cw_way *way, size_t answer_size, cw_err *err);
 CW_MUST_USE cw_code cw_way_transmit(cw_way *way, cw_way_req *req, cw_err *err);
+/* What the way has to say now, in place of what *ret had. */
+CW_MUST_USE cw_code cw_way_headers_make(const cw_way *way, cw_way_headers *ret, cw_err *err);
+void cw_way_headers_done(cw_way_headers *headers);
 
 /* ---- way_login.c ---- */
 

@@ -12,7 +12,8 @@
 #include "source/way_int.h"
 
 #define TOKEN_MAX 16384u
-#define TOKEN_MS 300000u /* of one that does not say how long it is good */
+#define TOKEN_MS 300000u   /* of one that does not say how long it is good */
+#define TOKEN_MIN_MS 1000u /* of one that is over at once: it is asked for once per login */
 #define WHY_MAX 300u
 
 static void go_on(cw_way *way);
@@ -67,7 +68,7 @@ static cw_code take_token(cw_way *way, cw_str body, cw_err *err)
     if (!cw_json_is(token, CW_JSON_STRING) || token->n == 0 || token->n > TOKEN_MAX)
         return cw_fail(err, CW_PARAMS, "no access_token in the answer");
     if (life && cw_json_to_u64(life, &seconds) && seconds < UINT32_MAX)
-        ms = seconds * 1000;
+        ms = seconds ? seconds * 1000 : TOKEN_MIN_MS;
     char *text = malloc(token->n + sizeof "Bearer ");
     if (!text)
         return cw_fail_nomem(err);
@@ -153,12 +154,16 @@ static void say_prelude(cw_way *way)
     cw_wire wire;
     cw_arena_reset(&way->scratch);
     cw_code rc = cw_wire_make(&s->speech, p->method, &way->scratch, &wire, &err);
+    if (!rc)
+        rc = cw_way_headers_make(way, &way->prelude_headers, &err);
     if (!rc) {
         way->prelude_id = cw_way_number(way);
         cw_wire_write(&s->speech, &wire, way->prelude_id, p->params, way->prelude_room,
                       way->prelude_body);
         way->prelude = (cw_client_req){
             .method = CW_HTTP_POST,
+            .headers = way->prelude_headers.items,
+            .n_headers = way->prelude_headers.n,
             .body = way->prelude_body,
             .n_body = CW_WIRE_PIECES,
             .on_done = on_prelude,
@@ -188,6 +193,9 @@ static void go_on(cw_way *way)
 static void on_later(cw_later *later)
 {
     cw_way *way = CW_CONTAINER(later, cw_way, later);
+    /* The old session ends here: who logs in must not look like somebody who has. */
+    free(way->cookies);
+    way->cookies = NULL;
     way->n_prelude = 0;
     go_on(way);
 }
@@ -209,4 +217,5 @@ void cw_way_login_done(cw_way *way)
     way->fetcher = NULL;
     if (way->client && way->prelude.ctx)
         cw_client_cancel(way->client, &way->prelude);
+    cw_way_headers_done(&way->prelude_headers);
 }

@@ -218,7 +218,8 @@ suite("a token", () => {
         const one = await rpc(server, scoped, bearer((await server.token("alice", "-s", first)).token));
         const { data, message } = assertRpcError(one, 403, -32000, 1);
         assert.equal(message, "Insufficient scope");
-        assert.deepEqual(data, { required_scopes: required, missing_scopes: [second] });
+        const expected = { required_scopes: required, missing_scopes: [second], current_scopes: [first] };
+        assert.deepEqual(data, expected);
         assert.equal(
             one.headers.get("www-authenticate"),
             `Bearer realm="MCP Tools", error="insufficient_scope", scope="${second}"`,

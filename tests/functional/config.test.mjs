@@ -133,16 +133,16 @@ test("check explains mistakes in the keys of a service", async () => {
     tls:
       ca_fil: x
     prelude:
-      - {method: login, parms: []}
+      - {method: login, pparams: []}
     greeting: perhaps
     headers: {"X Y": z}
-    secret: {enviroment: TOKEN}
+    secret: {environmentt: TOKEN}
     refresh: often
     methods:
       - method: order
-        levle: none
+        levell: none
         params:
-          id: {hiden: true}
+          id: {hhidden: true}
           secret: {schema: string}
         result: items
 `);
@@ -152,13 +152,13 @@ test("check explains mistakes in the keys of a service", async () => {
         [
             `4:5: sources[0].dialekt: unknown key; did you mean "dialect"?`,
             `6:7: sources[0].tls.ca_fil: unknown key; did you mean "ca_file"?`,
-            `8:25: sources[0].prelude[0].parms: unknown key; did you mean "params"?`,
+            `8:25: sources[0].prelude[0].pparams: unknown key; did you mean "params"?`,
             `9:15: sources[0].greeting: expected "yes" or "no", got "perhaps"`,
             `10:15: sources[0].headers."X Y": expected the name of a header such as "X-Tenant"`,
-            `11:14: sources[0].secret.enviroment: unknown key; did you mean "environment"?`,
+            `11:14: sources[0].secret.environmentt: unknown key; did you mean "environment"?`,
             `12:14: sources[0].refresh: expected a duration such as "75s" or "500ms", got "often"`,
-            `15:9: sources[0].methods[0].levle: unknown key; did you mean "level"?`,
-            `17:16: sources[0].methods[0].params.id.hiden: unknown key; did you mean "hidden"?`,
+            `15:9: sources[0].methods[0].levell: unknown key; did you mean "level"?`,
+            `17:16: sources[0].methods[0].params.id.hhidden: unknown key; did you mean "hidden"?`,
             `18:28: sources[0].methods[0].params.secret.schema: expected a mapping, got "string"`,
             `19:17: sources[0].methods[0].result: expected a JSON pointer such as "/items", got "items"`,
         ]

@@ -127,9 +127,9 @@ suite("the stand-in", () => {
             (method === "GET" || (method === "POST" && target === "/jsonrpc"));
         const list = readRecordings("anon-granted-nocache").filter(isServed);
         assert.ok(list.length > 30, `${list.length} recordings`);
-        const found = await replay(list, { url: site.origin });
+        site.linksTo = "http://127.0.0.1";
         const framework = new Set(["vary", "allow"]);
-        for (const { name, differences } of found) {
+        for (const { name, differences } of await replay(list, { url: site.origin })) {
             const real = differences.filter(({ where }) => !framework.has(where));
             assert.deepEqual(real, [], name);
         }
@@ -191,7 +191,7 @@ suite("a list of tools", { concurrency: true }, () => {
 
     for (const [what, nextCursor, pages] of [
         ["names the same page again and again", () => "NTA=", 2],
-        ["goes round in a circle", (next) => btoa(String(next % 150)), 3],
+        ["goes round in a circle", (next) => btoa(String(next === 150 ? 50 : next)), 3],
         ["begins anew", () => "abc", 2],
     ]) {
         test(`that ${what} is read as far as it goes, and said`, async (t) => {
@@ -299,7 +299,7 @@ suite("a list that is faulty", { concurrency: true }, () => {
         "that is no JSON": [page("{nonsense"), /no JSON/],
         "that is a page": [page("<!DOCTYPE html><p>Log in</p>", 200, "text/html"), /no JSON/],
         "without tools": [page('{"data":[]}'), /has no \\?"tools\\?"/],
-        "that never comes": [({ target }) => target.startsWith("/mcp/tools/list"), /no answer in time|in time/],
+        "that never comes": [({ target }) => target.startsWith("/mcp/tools/list"), /no answer (with)?in /],
         "that leads elsewhere": [
             ({ target }, response) => {
                 response.writeHead(302, { Location: "/en" + target }).end();
@@ -339,16 +339,17 @@ suite("a list that is faulty", { concurrency: true }, () => {
     });
 
     test("check-111: with schemas that make no sense keeps the tools, and says what it left out", async (t) => {
-        const odd = { schema: { type: "foo" } };
+        const odd = { type: "string", minLength: "five" };
+        const params = { a: { schema: odd }, b: { schema: { type: "integer" } } };
         const methods = {
-            "odd.input": { usage: "Odd", params: { a: odd, b: { schema: { type: "integer" } } }, tool: {}, run: () => 1 },
+            "odd.input": { usage: "Odd", params, tool: {}, run: () => 1 },
             "odd.output": { usage: "Odd", output: { type: "foo" }, tool: {}, run: () => 1 },
         };
         const site = await startSite({ kind: "tools", methods });
         const server = await start(t, site, { describe: "drupal-tools" });
         await untilTool(server, "odd.input");
         await server.untilLogged(/a schema that cannot be used is left out/);
-        await callToolWell(server, "odd.input", { a: { any: "thing" }, b: 1 });
+        await callToolWell(server, "odd.input", { a: "x", b: 1 });
         assertToolError(await callTool(server, "odd.input", { b: "no integer" }));
         await callToolWell(server, "odd.output", {});
         await callToolWell(server, examples[0], { nid: 1 });
@@ -487,10 +488,10 @@ suite("calls", { concurrency: true }, () => {
         };
         for (const [method, [code, pattern]] of Object.entries(errors)) {
             const text = assertToolError(await callTool(server, method, {}));
-            assert.match(text, new RegExp(pattern.source.replace(/^\^/, "")), method);
             const { json } = await rpc(server, { method, id: 1 });
             assert.equal(json.error.code, code, method);
             assert.match(json.error.message, pattern, method);
+            assert.ok(text.startsWith(json.error.message), text);
             assert.equal("result" in json, false);
         }
         assert.equal((await callToolWell(server, "true", {})).structuredContent, true);
@@ -730,14 +731,14 @@ suite("scopes of a site's tools", () => {
             const answer = await ask(server, "s.both", {}, options);
             assert.equal(answer.status, 403, answer.text);
             assert.deepEqual(answer.json.error.data, {
-                required_scopes: ["content:read", "user:read"],
+                required_scopes: ["user:read", "content:read"],
                 missing_scopes: ["user:read"],
                 current_scopes: ["content:read", "profile"],
             });
         }
         const nobody = await callTool(server, "s.both", {});
         assert.equal(nobody.status, 401, nobody.text);
-        assert.match(nobody.headers.get("www-authenticate"), /scope="content:read user:read"/);
+        assert.match(nobody.headers.get("www-authenticate"), /scope="user:read content:read"/);
     });
 
     test("check-115: are read from a token's claim as a list and as a text", async (t) => {

@@ -293,7 +293,8 @@ suite("a tool that needs scopes", () => {
             assert.equal(status, 403);
             const challenge = `Bearer realm="MCP Tools", error="insufficient_scope", scope="${lacks}"`;
             assert.equal(headers["www-authenticate"], challenge);
-            assert.deepEqual(json.error.data, { required_scopes: scopes, missing_scopes: [lacks] });
+            const data = { required_scopes: scopes, missing_scopes: [lacks], current_scopes: [has] };
+            assert.deepEqual(json.error.data, data);
         }
     });
 

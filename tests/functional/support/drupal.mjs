@@ -266,6 +266,7 @@ const exampleMethods = {
     },
     "examples.contentTypes.list": {
         usage: "Lists all available content types",
+        params: {},
         output: records({
             id: described("string", "Content type machine name"),
             label: described("string", "Content type human-readable label"),
@@ -445,8 +446,9 @@ class Site {
 
     listTools(cursor) {
         const all = this.visible().filter((id) => this.methods[id].tool);
-        const offset = Math.trunc(Number(atob(cursor))) || 0;
-        const tools = all.slice(offset, offset + 50).map((id) => this.describeTool(id));
+        const offset = Number.parseInt(Buffer.from(cursor, "base64").toString("latin1"), 10) || 0;
+        const from = Math.max(0, offset < 0 ? all.length + offset : offset);
+        const tools = all.slice(from, from + 50).map((id) => this.describeTool(id));
         return { tools, nextCursor: this.nextCursor(offset + 50, all.length) };
     }
 

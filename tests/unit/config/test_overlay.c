@@ -82,8 +82,8 @@ static void nothing_is_fine(void **state)
 static void mistakes_are_named_as_in_a_configuration(void **state)
 {
     (void)state;
-    assert_problem("methods:\n  - method: m\n    tittle: x\n",
-                   "3:5: methods[0].tittle: unknown key; did you mean \"title\"?");
+    assert_problem("methods:\n  - method: m\n    ttitle: x\n",
+                   "3:5: methods[0].ttitle: unknown key; did you mean \"title\"?");
     assert_problem("methods: [{method: m, tool: 1}, {title: x}]",
                    "1:29: methods[0].tool: expected true or false, got 1 (and 1 more)");
     assert_problem("methods: [m, n, m]", "1:17: methods[2]: the same method as methods[0]");
@@ -154,7 +154,7 @@ static void every_failed_allocation_is_reported(void **state)
     cw_code ok = CW_OK, wrong = CW_CONFIG;
     write_file(CW_STR("methods: [m, {method: n, name: x, params: {a: {value: {b: [1]}}}}]\n"));
     assert_true(oom_each(read_once, &ok) >= 5);
-    write_file(CW_STR("methods: [{method: m, tittle: x}, {method: n, params: {a: {b: 1}}}]\n"));
+    write_file(CW_STR("methods: [{method: m, ttitle: x}, {method: n, params: {a: {b: 1}}}]\n"));
     assert_true(oom_each(read_once, &wrong) >= 5);
     write_file(CW_STR("methods: [m, m]\n"));
     assert_true(oom_each(read_once, &wrong) >= 5);

@@ -259,7 +259,7 @@ static void wrong_values_are_explained(void **state)
     static const struct {
         const char *keys, *problem;
     } cases[] = {
-        {"prset: x", "1:35: sources.prset: unknown key; did you mean \"preset\"?"},
+        {"prreset: x", "1:35: sources.prreset: unknown key; did you mean \"preset\"?"},
         {"dialect: a b", "1:44: sources.dialect: expected a word such as \"2.0\", got \"a b\""},
         {"dialect: [2.0]", "1:44: sources.dialect: expected a word such as \"2.0\", got a list"},
         {"headers: [a]", "1:44: sources.headers: expected a mapping of names to texts, got a list"},
@@ -280,8 +280,8 @@ static void wrong_values_are_explained(void **state)
         {"proxy: \"p:1\"", "1:42: sources.proxy: expected a proxy such as "
                            "\"http://proxy.example:3128\", got \"p:1\""},
         {"prelude: {params: 1}", "1:44: sources.prelude: missing key \"method\""},
-        {"prelude: [{method: m, notfy: true}]",
-         "1:57: sources.prelude[0].notfy: unknown key; did you mean \"notify\"?"},
+        {"prelude: [{method: m, nnotify: true}]",
+         "1:57: sources.prelude[0].nnotify: unknown key; did you mean \"notify\"?"},
         {"replies: [x]", "1:44: sources.replies: expected a mapping, got a list"},
         {"announcements: [\"\"]", "1:51: sources.announcements[0]: expected the name of a method "
                                   "such as \"user.get\", got \"\""},
@@ -307,8 +307,8 @@ static void wrong_values_are_explained(void **state)
          "1:68: sources.methods.params.a: expected a mapping of keys to values, got \"x\""},
         {"methods: {method: m, params: {\"\": {}}}",
          "1:65: sources.methods.params.\"\": expected the name of a parameter such as \"id\""},
-        {"methods: {method: m, params: {a: {hiden: true}}}",
-         "1:69: sources.methods.params.a.hiden: unknown key; did you mean \"hidden\"?"},
+        {"methods: {method: m, params: {a: {hhidden: true}}}",
+         "1:69: sources.methods.params.a.hhidden: unknown key; did you mean \"hidden\"?"},
         {"methods: {method: m, params: {a: {schema: 5}}}",
          "1:77: sources.methods.params.a.schema: expected a mapping, got 5"},
     };

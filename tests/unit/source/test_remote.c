@@ -161,6 +161,11 @@ static void a_scrubbed_error_keeps_its_original_for_the_log(void **state)
     assert_null(o.data);
     assert_non_null(memmem(o.detail.p, o.detail.n, "x.py", 4));
     assert_non_null(memmem(o.detail.p, o.detail.n, "here", 4));
+    /* Of data that is dropped the reason stays. */
+    o = judge(200, "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":0,\"message\":\"Failed\","
+                   "\"data\":{\"message\":\"no /etc/x\\nline 2\",\"traceback\":\"here\"}}}");
+    assert_true(cw_str_is(o.message, "Failed: no [path]"));
+    assert_null(o.data);
     cw_arena_done(&judge_arena);
 }
 

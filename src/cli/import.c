@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* import: find out what a service offers, and write an overlay with all of it and nothing exposed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/replace.h"
+#include "cli/access.h"
+#include "cli/import.h"
+#include "config/names.h"
+#include "config/quote.h"
+
+#define ARENA_MAX ((size_t)1 << 30)
+#define NAME_MAX_BYTES 64u
+
+/* ---- names ---- */
+
+/* Letters, digits and dashes of a text, as the name of a source; empty where there are none. */
+static cw_str slug(cw_import *im, cw_str text)
+{
+    char *out = cw_arena_alloc(&im->arena, NAME_MAX_BYTES + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < text.n && n < NAME_MAX_BYTES && out; i++) {
+        char c = text.p[i];
+        if (c >= 'A' && c <= 'Z')
+            c = (char)(c | 0x20);
+        bool is_good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (is_good)
+            out[n++] = c;
+        else if (n && out[n - 1] != '-')
+            out[n++] = '-';
+    }
+    while (n && out[n - 1] == '-')
+        n--;
+    if (!out || n == 0)
+        return CW_STR("");
+    out[n] = 0;
+    return cw_str_make(out, n);
+}
+
+static cw_str base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    cw_str rest, base = cw_str_from(slash ? slash + 1 : path);
+    return cw_str_cut(base, '.', &rest);
+}
+
+static void choose_name(cw_import *im)
+{
+    cw_str name = im->name ? cw_str_from(im->name) : im->config.preset;
+    if (name.n == 0 && im->is_file)
+        name = slug(im, base_name(im->target));
+    if (name.n == 0 && im->command.n)
+        name = slug(im, base_name(im->command.items[0].p));
+    im->config.name = name.n ? name : CW_STR("service");
+}
+
+/* Where the overlay goes, absolute: an entry of any configuration can name it so. */
+static cw_code choose_output(cw_import *im, cw_err *err)
+{
+    char *folder = NULL;
+    char *path = im->output ? cw_arena_dup(&im->arena, im->output, strlen(im->output))
+                            : cw_arena_printf(&im->arena, "%s.overlay.yaml", im->config.name.p);
+    if (path && path[0] != '/') {
+        folder = getcwd(NULL, 0);
+        if (!folder)
+            return cw_fail_errno(err, errno, "the current folder");
+        path = cw_arena_printf(&im->arena, "%s/%s", folder, path);
+        free(folder);
+    }
+    if (!path)
+        return cw_arena_fail(&im->arena, err);
+    im->overlay = cw_str_from(path);
+    return CW_OK;
+}
+
+static int check_output(const cw_import *im, const char *path)
+{
+    char shown[CW_EXCERPT_SIZE];
+    if (im->force || access(path, F_OK) != 0)
+        return -1;
+    return cw_cli_failure("%s is there already; --force replaces it",
+                          cw_excerpt(cw_str_from(path), shown));
+}
+
+/* ---- what was found ---- */
+
+static int write_overlay(cw_import *im)
+{
+    cw_err err = {0};
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_ACCESS_MAX_BYTES);
+    cw_code rc = choose_output(im, &err);
+    if (rc)
+        return cw_cli_failure("%s", err.msg);
+    int code = check_output(im, im->overlay.p);
+    if (code >= 0)
+        return code;
+    cw_import_write_overlay(im, &text);
+    rc = text.code ? cw_fail(&err, text.code, "%s", cw_code_text(text.code))
+                   : cw_file_replace(im->overlay.p, cw_buf_str(&text), 0644, CW_REPLACE_SYNC, &err);
+    return rc ? cw_cli_failure("%s", err.msg) : -1;
+}
+
+static void print_warnings(const cw_import *im)
+{
+    for (cw_str rest = im->warnings; rest.p && im->warnings.n;) {
+        CW_CLEANUP(cw_buf_done) cw_buf line;
+        cw_buf_init(&line, CW_ACCESS_MAX_BYTES);
+        cw_quote_bare(&line, cw_str_cut(rest, '\n', &rest));
+        if (!line.code && line.n)
+            fprintf(stderr, "warning: %.*s\n", (int)line.n, line.p);
+    }
+}
+
+static int print_found(const cw_import *im)
+{
+    cw_buf out;
+    cw_buf_init(&out, CW_ACCESS_MAX_BYTES);
+    print_warnings(im);
+    if (im->json) {
+        cw_import_write_json(im, &out);
+        return cw_cli_print_buf(&out);
+    }
+    cw_import_write_table(im, &out);
+    cw_buf_printf(&out, "\n%zu methods, found by %s; wrote ", im->n, im->describer);
+    cw_access_add_text(&out, im->overlay);
+    cw_buf_add(&out, CW_STR(": say there which are tools.\n"
+                            "The entry for the configuration:\n\n"));
+    cw_import_write_entry(im, &out);
+    return cw_cli_print_buf(&out);
+}
+
+static int import(cw_import *im)
+{
+    /* Better now than when everything was asked. */
+    int code = im->output ? check_output(im, im->output) : -1;
+    if (code < 0)
+        code = cw_import_try(im);
+    if (code >= 0)
+        return code;
+    choose_name(im);
+    code = write_overlay(im);
+    return code >= 0 ? code : print_found(im);
+}
+
+/* ---- the command ---- */
+
+/* What follows --exec is the program with its arguments, whatever it looks like. Returns how many
+ * words are ours. */
+static int cut_command(int argc, char **argv, char ***ret, size_t *ret_n)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--") == 0)
+            break;
+        if (strcmp(argv[i], "--exec") != 0)
+            continue;
+        int from = i + 1 < argc && strcmp(argv[i + 1], "--") == 0 ? i + 2 : i + 1;
+        *ret = argv + from;
+        *ret_n = (size_t)(argc - from);
+        return i + 1;
+    }
+    return argc;
+}
+
+static int check_words(const cw_import *im, const cw_cli_args *args, bool has_exec, size_t n_exec)
+{
+    char shown[CW_EXCERPT_SIZE];
+    if (has_exec && (n_exec == 0 || args->n))
+        return cw_cli_usage(n_exec ? "name a URL, a file or --exec PROGRAM, one of them"
+                                   : "--exec needs a program");
+    if (!has_exec && args->n == 0)
+        return cw_cli_usage("say what to import: a URL, a file or --exec PROGRAM");
+    if (im->secret_env && im->secret_file)
+        return cw_cli_usage("one of --secret-env and --secret-file is enough");
+    if (im->name && !cw_names_is_source(cw_str_from(im->name)))
+        return cw_cli_usage("not the name of a source: %s; it has 1 to 64 of a-z, 0-9, '_' and '-'",
+                            cw_excerpt(cw_str_from(im->name), shown));
+    return -1;
+}
+
+int cw_cli_import(int argc, char **argv)
+{
+    cw_import im = {0};
+    bool has_exec = false;
+    char **exec = NULL;
+    size_t n_exec = 0;
+    const cw_cli_option options[] = {
+        {"exec", 0, CW_CLI_FLAG, &has_exec, NULL,
+         "all that follows is a program, with its arguments,\n"
+         "that speaks on standard input and output"},
+        {"preset", 'p', CW_CLI_TEXT, &im.preset, "KIND", "it is of this kind: ask nothing else"},
+        {"name", 0, CW_CLI_TEXT, &im.name, "NAME", "call the source so"},
+        {"secret-env", 0, CW_CLI_TEXT, &im.secret_env, "VARIABLE",
+         "show it the secret in this variable"},
+        {"secret-file", 0, CW_CLI_TEXT, &im.secret_file, "FILE", "show it the secret in FILE"},
+        {"output", 'o', CW_CLI_TEXT, &im.output, "FILE",
+         "write the overlay to FILE; else to NAME.overlay.yaml"},
+        {"force", 0, CW_CLI_FLAG, &im.force, NULL, "replace a file that is there"},
+        CW_CLI_JSON_OPTION(&im.json),
+        {0},
+    };
+    const cw_cli_spec spec = {
+        "import", "URL|FILE|--exec PROGRAM [ARGUMENT...]",
+        "Find out what speaks at a URL (http://, https://, tcp://, ws://, unix:SOCKET or\n"
+        "unix:SOCKET:/PATH), behind a program, or in a description (OpenRPC or a\n"
+        "manifest), print a table of its methods, and write an overlay in which every\n"
+        "method is listed and none is a tool. Nothing is called but what describes it.",
+        options, 1};
+    cw_cli_args args = {0};
+    int own = cut_command(argc, argv, &exec, &n_exec);
+    int code = cw_cli_parse(&spec, own, argv, &args);
+    if (code < 0)
+        code = check_words(&im, &args, has_exec, n_exec);
+    if (code >= 0)
+        return code;
+    im.target = args.n ? args.items[0] : NULL;
+    cw_str *words = calloc(n_exec + 1, sizeof *words);
+    if (!words)
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    for (size_t i = 0; i < n_exec; i++)
+        words[i] = cw_str_from(exec[i]);
+    im.command = (cw_config_strings){words, n_exec};
+    cw_arena_init(&im.arena, ARENA_MAX);
+    code = import(&im);
+    cw_arena_done(&im.arena);
+    free(words);
+    return code;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* import_try.c - finding out what speaks there: one attempt after another, the harmless and the
+ * likely ones first. Whatever is asked only reads. */
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "cli/import.h"
+#include "cli/progress.h"
+#include "config/keys.h"
+#include "config/names.h"
+#include "config/quote.h"
+#include "net/child.h"
+
+#define MAX_FD 1024
+#define TRY_MS 10000u /* for one answer, while nothing is known */
+#define CONNECT_MS 5000u
+#define PROBLEMS_MAX 65536u
+#define LOOK_MS 50u
+#define NO_URL "http://127.0.0.1/"
+
+/* A way to speak; what it leaves open is `auto`. */
+typedef struct attempt {
+    const char *preset, *framing;
+    unsigned silence_ms; /* without any answer in this time it is something else; 0: wait */
+} attempt;
+
+/* Separate values are sent with a line break behind each: one attempt for both framings. */
+static const attempt of_http[] = {{NULL, NULL, TRY_MS}, {"transmission", NULL, TRY_MS}, {0}};
+static const attempt of_stream[] = {
+    {NULL, "json", 3000}, {"ovsdb", NULL, 3000}, {"qmp", NULL, 3000}, {0}};
+static const attempt of_websocket[] = {{NULL, NULL, TRY_MS}, {0}};
+static const attempt of_program[] = {{NULL, "json", 3000}, {"lsp", NULL, TRY_MS}, {0}};
+
+typedef struct trying {
+    cw_import *im;
+    cw_loop loop;
+    cw_spawner *spawner;
+    cw_cli_progress progress;
+    uv_timer_t timer;
+    const attempt *now;
+    cw_service *service;
+    cw_hub *hub;
+    cw_asking *asking;
+    uint64_t begun;
+    cw_buf problems;
+    bool is_over, is_found;
+} trying;
+
+/* ---- one attempt ---- */
+
+static void add_problem(trying *t, cw_str text)
+{
+    cw_buf_printf(&t->problems, "%s%.*s", t->problems.n ? "\n" : "", CW_STR_ARG(text));
+}
+
+static cw_str keep(trying *t, cw_str text)
+{
+    cw_str kept = cw_arena_dup_str(&t->im->arena, text);
+    return kept.p ? kept : CW_STR("");
+}
+
+static cw_code read_methods(cw_import *im, cw_str text, cw_err *err);
+
+static void on_asked(const cw_asked *asked, void *ctx)
+{
+    trying *t = ctx;
+    cw_err err = {0};
+    t->asking = NULL;
+    t->is_over = true;
+    cw_code rc = asked->code;
+    if (!rc) {
+        t->im->warnings = keep(t, asked->warnings);
+        t->im->describer = asked->describer;
+        rc = read_methods(t->im, keep(t, asked->openrpc), &err);
+        if (rc)
+            add_problem(t, cw_str_from(err.msg));
+    } else {
+        add_problem(t, asked->problem);
+    }
+    t->is_found = rc == CW_OK;
+}
+
+/* Nothing came at all: it waits for something else. */
+static void on_look(uv_timer_t *timer)
+{
+    trying *t = timer->data;
+    bool is_silent = t->asking && cw_asking_answers(t->asking) == 0 && t->now->silence_ms &&
+                     uv_now(timer->loop) - t->begun > t->now->silence_ms;
+    if (!is_silent)
+        return;
+    cw_asking_cancel(t->asking);
+    t->asking = NULL;
+    t->is_over = true;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, PROBLEMS_MAX);
+    cw_buf_printf(&text, "%s: no answer", t->now->preset ? t->now->preset : "JSON-RPC 2.0");
+    add_problem(t, cw_buf_str(&text));
+}
+
+static void write_progress(cw_buf *out, void *ctx)
+{
+    const trying *t = ctx;
+    cw_buf_printf(out, "asking as %s, %u answers",
+                  t->now && t->now->preset ? t->now->preset : "JSON-RPC 2.0",
+                  t->asking ? cw_asking_answers(t->asking) : 0u);
+}
+
+static cw_code begin(trying *t, const attempt *a, cw_err *err)
+{
+    cw_config_remote *config = &t->im->config;
+    config->preset = a->preset ? cw_str_from(a->preset) : CW_STR("");
+    config->framing = a->framing ? cw_str_from(a->framing) : CW_STR("");
+    cw_code rc = cw_service_new(config, NULL, &t->service, err);
+    if (rc)
+        return rc;
+    cw_hub_opts opts = {
+        .loop = &t->loop, .spawner = t->spawner, .answer_size = CW_DESCRIBE_DOCUMENT_MAX};
+    if (t->service->kind != CW_SERVICE_HTTP && !t->im->is_file)
+        rc = cw_hub_new(t->service, &opts, &t->hub, err);
+    return rc ? rc : cw_asking_start(&t->loop, t->service, t->hub, on_asked, t, &t->asking, err);
+}
+
+/* Whether it was this. */
+static bool try_one(trying *t, const attempt *a)
+{
+    cw_err err = {0};
+    t->now = a;
+    t->is_over = false;
+    uv_update_time(&t->loop.uv);
+    t->begun = uv_now(&t->loop.uv);
+    if (begin(t, a, &err))
+        add_problem(t, cw_str_from(err.msg));
+    else
+        while (!t->is_over)
+            uv_run(&t->loop.uv, UV_RUN_ONCE);
+    cw_hub_close(t->hub, /* loops_ended= */ false);
+    cw_service_unref(t->service);
+    t->hub = NULL;
+    t->service = NULL;
+    return t->is_found;
+}
+
+/* ---- what it offers ---- */
+
+static cw_guess guess(const cw_method *m, const cw_json *described)
+{
+    const cw_json *mark = cw_json_get(described, CW_STR("x-mcp-tool"));
+    const cw_json *hints = cw_json_get(mark, CW_STR("annotations"));
+    const cw_json *reads = cw_json_get(hints, CW_STR("readOnlyHint"));
+    if (cw_json_is(cw_json_get(hints, CW_STR("destructiveHint")), CW_JSON_TRUE))
+        return CW_GUESS_DESTROYS;
+    if (cw_json_is(reads, CW_JSON_TRUE))
+        return CW_GUESS_READS;
+    cw_guess by_name = cw_describe_guess(m->id);
+    bool is_denied = cw_json_is(reads, CW_JSON_FALSE) && by_name == CW_GUESS_READS;
+    return is_denied ? CW_GUESS_CHANGES : by_name;
+}
+
+static cw_code guess_all(cw_import *im, const cw_json *root, cw_err *err)
+{
+    cw_guess *guesses = cw_arena_calloc(&im->arena, im->n + 1, sizeof *guesses);
+    cw_map by_id;
+    cw_code rc = guesses ? CW_OK : cw_arena_fail(&im->arena, err);
+    cw_map_init(&by_id, im->n + 1);
+    for (size_t i = 0; i < im->n && !rc; i++) {
+        guesses[i] = guess(&im->methods[i], NULL);
+        if (cw_map_put(&by_id, im->methods[i].id, (void *)&guesses[i], NULL))
+            rc = cw_fail_nomem(err);
+    }
+    const cw_json *list = cw_json_get(root, CW_STR("methods"));
+    for (const cw_json *m = list && !rc ? cw_json_first(list) : NULL; m; m = cw_json_next(m)) {
+        const cw_json *name = cw_json_get(m, CW_STR("name"));
+        cw_guess *at =
+            cw_json_is(name, CW_JSON_STRING) ? cw_map_find(&by_id, cw_json_text(name)) : NULL;
+        if (at)
+            *at = guess(&im->methods[at - guesses], m);
+    }
+    cw_map_done(&by_id);
+    im->guesses = guesses;
+    return rc;
+}
+
+static cw_code read_methods(cw_import *im, cw_str text, cw_err *err)
+{
+    const cw_json *root;
+    cw_method *methods = NULL;
+    const cw_json_opts json = {.max_bytes = CW_DESCRIBE_DOCUMENT_MAX};
+    const cw_openrpc_opts opts = {0};
+    cw_code rc = cw_json_read(text, &json, &im->arena, &root, NULL, err);
+    if (!rc)
+        rc = cw_openrpc_read(root, &opts, &im->arena, &methods, &im->n, err);
+    im->methods = methods;
+    return rc ? rc : guess_all(im, root, err);
+}
+
+/* What answered is of a kind that is known: its name says more than single words. */
+static void name_preset(cw_import *im)
+{
+    cw_str describer = cw_str_from(im->describer);
+    if (im->config.preset.n || im->is_file)
+        return;
+    bool is_aria2 = false;
+    for (size_t i = 0; i < im->n; i++)
+        is_aria2 = is_aria2 || cw_str_is(im->methods[i].id, "aria2.addUri");
+    if (is_aria2 && cw_str_is(describer, "system"))
+        im->config.preset = CW_STR("aria2");
+    else if (cw_preset_find(describer))
+        im->config.preset = describer;
+    else
+        im->config.describe = describer;
+    if (!im->config.preset.n && cw_str_is(describer, "system"))
+        im->config.params = CW_STR("positional");
+}
+
+/* ---- where it is ---- */
+
+/* Absolute where there is such a file, else as it is. */
+static cw_str absolute(cw_import *im, const char *path)
+{
+    char *real = realpath(path, NULL);
+    cw_str text = cw_arena_dup_str(&im->arena, cw_str_from(real ? real : path));
+    free(real);
+    return text.p ? text : cw_str_from(path);
+}
+
+static bool is_url(cw_str target)
+{
+    bool has_scheme = false;
+    for (size_t i = 0; i + 3 <= target.n && !has_scheme; i++)
+        has_scheme = memcmp(target.p + i, "://", 3) == 0;
+    return has_scheme || cw_str_starts(target, CW_STR("unix:"));
+}
+
+/* The first server of a document that says where that is. */
+static void find_server(cw_import *im)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_DESCRIBE_DOCUMENT_MAX);
+    const cw_json *root = NULL;
+    cw_str socket = CW_STR("");
+    im->config.url = CW_STR(NO_URL);
+    im->lacks_url = true;
+    if (cw_file_read(im->target, CW_FILE_PLAIN, &text, NULL))
+        return;
+    cw_str copy = cw_arena_dup_str(&im->arena, cw_buf_str(&text));
+    const cw_json_opts opts = {.max_bytes = CW_DESCRIBE_DOCUMENT_MAX};
+    if (!copy.p || cw_json_read(copy, &opts, &im->arena, &root, NULL, NULL))
+        return; /* whoever reads it says why */
+    const cw_json *server = cw_json_at(cw_json_get(root, CW_STR("servers")), 0);
+    const cw_json *url = cw_json_get(server, CW_STR("url"));
+    if (!cw_json_is(url, CW_JSON_STRING) || memchr(url->p, 0, url->n) ||
+        cw_names_check_url(cw_json_text(url), &socket))
+        return;
+    im->config.url = cw_arena_dup_str(&im->arena, cw_json_text(url));
+    im->lacks_url = !im->config.url.p;
+    if (im->lacks_url)
+        im->config.url = CW_STR(NO_URL);
+}
+
+static int place(cw_import *im)
+{
+    cw_str target = im->target ? cw_str_from(im->target) : CW_STR("");
+    cw_str socket = CW_STR("");
+    if (!im->target) {
+        im->config.command = im->command;
+        return -1;
+    }
+    if (!is_url(target)) {
+        im->is_file = true;
+        im->config.openrpc = absolute(im, im->target);
+        find_server(im);
+        return -1;
+    }
+    const char *wrong = cw_names_check_url(target, &socket);
+    char shown[CW_EXCERPT_SIZE];
+    if (wrong)
+        return cw_cli_usage("%s: %s", cw_excerpt(target, shown), wrong);
+    im->config.url = target;
+    if (!socket.n || socket.p[0] == '/')
+        return -1;
+    cw_str file = cw_arena_dup_str(&im->arena, socket);
+    if (!file.p)
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    cw_str real = absolute(im, file.p);
+    cw_str rest =
+        cw_str_make(socket.p + socket.n, target.n - (size_t)(socket.p + socket.n - target.p));
+    char *url = cw_arena_printf(&im->arena, "unix:%.*s%.*s", CW_STR_ARG(real), CW_STR_ARG(rest));
+    if (!url)
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    im->config.url = cw_str_from(url);
+    return -1;
+}
+
+static const attempt *attempts_for(const cw_import *im)
+{
+    cw_str url = im->config.url;
+    if (im->config.command.n)
+        return of_program;
+    if (im->is_file)
+        return of_websocket; /* one attempt: nobody is asked */
+    if (cw_str_starts(url, CW_STR("ws:")))
+        return of_websocket;
+    bool is_stream = cw_str_starts(url, CW_STR("tcp:")) ||
+                     (cw_str_starts(url, CW_STR("unix:")) && !memchr(url.p + 5, ':', url.n - 5));
+    return is_stream ? of_stream : of_http;
+}
+
+/* ---- all attempts ---- */
+
+/* What a line says of the cause: "… cannot be reached. (Connection refused)". */
+static cw_str cause_of(cw_str line)
+{
+    const char *at = line.n ? memrchr(line.p, '(', line.n) : NULL;
+    return at ? cw_str_make(at, line.n - (size_t)(at - line.p)) : line;
+}
+
+/* Each question may fail for the same reason. */
+static bool was_said(cw_str before, cw_str line)
+{
+    while (before.p && before.n) {
+        if (cw_str_eq(cause_of(cw_str_cut(before, '\n', &before)), cause_of(line)))
+            return true;
+    }
+    return false;
+}
+
+static int report(const trying *t)
+{
+    cw_str all = cw_buf_str(&t->problems);
+    for (cw_str rest = all; rest.p && all.n;) {
+        cw_str line = cw_str_cut(rest, '\n', &rest);
+        CW_CLEANUP(cw_buf_done) cw_buf shown;
+        cw_buf_init(&shown, 8 * PROBLEMS_MAX);
+        cw_quote_bare(&shown, line);
+        if (!shown.code && !was_said(cw_str_make(all.p, (size_t)(line.p - all.p)), line))
+            cw_cli_failure("%.*s", (int)shown.n, shown.n ? shown.p : "");
+    }
+    if (t->im->is_file || t->im->preset)
+        return CW_EXIT_FAILURE;
+    return cw_cli_failure("nothing that is known answers there; where you know what it is, name it "
+                          "with --preset (%s)",
+                          cw_preset_names());
+}
+
+static int try_all(trying *t)
+{
+    const attempt only[] = {{t->im->preset, NULL, 0}, {0}};
+    const attempt *a = t->im->preset ? only : attempts_for(t->im);
+    cw_cli_progress_start(&t->progress, &t->loop.uv, write_progress, t);
+    uv_timer_start(&t->timer, on_look, LOOK_MS, LOOK_MS);
+    /* The row that ends a list has no time to wait. */
+    bool is_more = true;
+    while (is_more && !try_one(t, a)) {
+        a++;
+        is_more = a->preset || a->silence_ms;
+    }
+    t->now = NULL;
+    cw_cli_progress_stop(&t->progress);
+    if (!t->is_found)
+        return report(t);
+    name_preset(t->im);
+    return -1;
+}
+
+static int run(trying *t)
+{
+    cw_err err = {0};
+    cw_code rc = cw_loop_init(&t->loop, MAX_FD, &err);
+    if (rc)
+        return cw_cli_failure("%s", err.msg);
+    uv_timer_init(&t->loop.uv, &t->timer);
+    t->timer.data = t;
+    cw_buf_init(&t->problems, PROBLEMS_MAX);
+    rc = cw_spawner_new(&t->spawner, &err);
+    int code = rc ? cw_cli_failure("%s", err.msg) : try_all(t);
+    uv_close((uv_handle_t *)&t->timer, NULL);
+    cw_loop_end(&t->loop);
+    cw_loop_run(&t->loop);
+    cw_spawner_free(t->spawner);
+    cw_loop_done(&t->loop);
+    cw_buf_done(&t->problems);
+    return code;
+}
+
+int cw_import_try(cw_import *im)
+{
+    trying t = {.im = im};
+    im->config = cw_config_default_remote;
+    im->config.name = CW_STR("service");
+    im->config.secret.file = im->secret_file ? absolute(im, im->secret_file) : CW_STR("");
+    im->config.secret.environment = im->secret_env ? cw_str_from(im->secret_env) : CW_STR("");
+    if (!im->preset) {
+        im->config.timeout_ms = TRY_MS;
+        im->config.connect_ms = CONNECT_MS;
+    }
+    int code = place(im);
+    if (code >= 0)
+        return code;
+    if (im->preset && !cw_preset_find(cw_str_from(im->preset)))
+        return cw_cli_usage("there is no preset \"%s\"; there are %s", im->preset,
+                            cw_preset_names());
+    (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_ERROR}, NULL);
+    return run(&t);
+}

@@ -1,0 +1,259 @@
+// causeway import: what speaks there, as a table, an overlay and an entry of the configuration.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { suite, test } from "node:test";
+import { keepFolder } from "./support/kept.mjs";
+import { callToolWell, permissions, toolNames } from "./support/mcp.mjs";
+import { binary, runCauseway, slowness, startCauseway, writeConfig } from "./support/programs.mjs";
+import { deadPort, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+
+let folders = 0;
+
+// Each test works in a folder of its own.
+function makeFolder() {
+    folders += 1;
+    const folder = path.join(keepFolder(), `work-${folders}`);
+    mkdirSync(folder);
+    return folder;
+}
+
+async function run(folder, ...words) {
+    return await runCauseway(["import", ...words], { cwd: folder });
+}
+
+async function runWell(folder, ...words) {
+    const { code, stdout, stderr } = await run(folder, ...words);
+    assert.equal(code, 0, stderr);
+    return stdout;
+}
+
+// The entry that it prints, in a configuration.
+function configOf(stdout, more = "") {
+    const entry = stdout.slice(stdout.indexOf("sources:"));
+    return `roles: {anonymous: ${JSON.stringify(permissions)}}\n${more}${entry}`;
+}
+
+const describe = (name, more = {}) => ({ name, params: [], ...more });
+const document = (methods) => ({ openrpc: "1.3.2", info: { title: "t", version: "1" }, methods });
+
+suite("an overlay", { concurrency: true }, () => {
+    test("lists every method and exposes none, and works in a configuration", async (t) => {
+        const service = await startService();
+        const folder = makeFolder();
+        const stdout = await runWell(folder, service.url, "--name", "shop");
+        assert.match(stdout, /^METHOD +PARAMS +GUESS +DESCRIPTION$/m);
+        assert.match(stdout, /^add +a, b +changes +Adds two numbers$/m);
+        assert.match(stdout, /5 methods, found by openrpc/);
+        const file = path.join(folder, "shop.overlay.yaml");
+        const overlay = readFileSync(file, "utf8");
+        const names = openRpc().methods.map(({ name }) => name);
+        for (const name of names) {
+            assert.match(overlay, new RegExp(`^  - method: ${name}\n    tool: false$`, "m"));
+        }
+        assert.match(overlay, /^ {2}# Adds two numbers\n {2}- method: add$/m);
+
+        const config = configOf(stdout);
+        const closed = await startCauseway({ config });
+        assert.deepEqual(await toolNames(closed), []);
+        await closed.stop();
+        writeFileSync(file, overlay.replace("method: add\n    tool: false", "method: add\n    tool: true"));
+        const server = await startCauseway({ config });
+        t.after(() => server.stop());
+        assert.deepEqual(await toolNames(server), ["add"]);
+        const { structuredContent } = await callToolWell(server, "add", { a: 1, b: 2 });
+        assert.equal(structuredContent, 3);
+    });
+
+    test("says what only reads and what looks destructive, by hints and else by names", async () => {
+        const hint = (annotations) => ({ "x-mcp-tool": { annotations } });
+        const file = writeOpenRpc(
+            document([
+                describe("user.get"),
+                describe("user.delete"),
+                describe("user.add"),
+                describe("user.find", hint({ destructiveHint: true })),
+                describe("user.purge", hint({ readOnlyHint: true })),
+                describe("user.list", hint({ readOnlyHint: false })),
+            ]),
+        );
+        const folder = makeFolder();
+        const { methods } = JSON.parse(await runWell(folder, file, "--name", "u", "--json"));
+        assert.deepEqual(Object.fromEntries(methods.map(({ name, guess }) => [name, guess])), {
+            "user.get": "reads",
+            "user.delete": "destroys",
+            "user.add": "changes",
+            "user.find": "destroys",
+            "user.purge": "reads",
+            "user.list": "changes",
+        });
+        const overlay = readFileSync(path.join(folder, "u.overlay.yaml"), "utf8");
+        assert.deepEqual(overlay.slice(overlay.indexOf("methods:")).split("\n"), [
+            "methods:",
+            "  - method: user.get",
+            "    tool: false",
+            "    read_only: true",
+            "  # looks destructive",
+            "  - method: user.delete",
+            "    tool: false",
+            "  - method: user.add",
+            "    tool: false",
+            "  # looks destructive",
+            "  - method: user.find",
+            "    tool: false",
+            "  - method: user.purge",
+            "    tool: false",
+            "    read_only: true",
+            "  - method: user.list",
+            "    tool: false",
+            "",
+        ]);
+    });
+
+    test("cannot be made to expose anything by what a service says", async () => {
+        const folder = makeFolder();
+        const file = writeOpenRpc(
+            document([
+                describe("a: b", { description: "x\n  - method: evil\n    tool: true" }),
+                describe("null"),
+                describe("1.5"),
+                describe("- x"),
+                describe("#x", { description: "\u001b[31mred\u2028  - method: evil" }),
+                describe('"'),
+                describe("with *"),
+                describe("a\nb", { description: "\r\n  tool: true" }),
+            ]),
+        );
+        const stdout = await runWell(folder, file, "--name", "odd");
+        assert.ok(!stdout.includes("\u001b["));
+        const overlay = readFileSync(path.join(folder, "odd.overlay.yaml"), "utf8");
+        assert.ok(!overlay.includes("\u001b") && !overlay.includes("\u2028"));
+        assert.doesNotMatch(overlay, /^[^#]*tool: true/m);
+        assert.match(overlay, /^ {2}- method: "null"$/m);
+        assert.match(overlay, /cannot be named here: "with \*"/);
+        const config = writeConfig(configOf(stdout));
+        const checked = await runCauseway(["source", "check", "--json", "--config", config]);
+        const [{ ok, methods, tools, problems }] = JSON.parse(checked.stdout);
+        assert.deepEqual([ok, methods, tools, problems], [true, 8, 0, []]);
+    });
+
+    test("replaces no file unless it is told to, and says so before it asks", async () => {
+        const service = await startService();
+        const folder = makeFolder();
+        const file = path.join(folder, "mine.yaml");
+        writeFileSync(file, "mine");
+        const kept = await run(folder, service.url, "--output", "mine.yaml");
+        assert.equal(kept.code, 1);
+        assert.match(kept.stderr, /"mine.yaml" is there already; --force replaces it/);
+        assert.equal(readFileSync(file, "utf8"), "mine");
+        assert.deepEqual(service.calls, []);
+        await runWell(folder, service.url, "--output", "mine.yaml", "--force");
+        assert.match(readFileSync(file, "utf8"), /- method: echo/);
+        // The name of the file that is chosen is known at the end only.
+        await runWell(folder, service.url, "--name", "x");
+        assert.equal((await run(folder, service.url, "--name", "x")).code, 1);
+    });
+});
+
+// A service that speaks lines on standard input and output.
+const program = `
+    require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+        const { id, method } = JSON.parse(line);
+        const list = { result: ["system.listMethods", "disk.free"] };
+        const other = { error: { code: -32601, message: "Method not found" } };
+        const answer = method === "system.listMethods" ? list : other;
+        process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, ...answer }) + "\\n");
+    });`;
+
+suite("what is imported", { concurrency: true }, () => {
+    test("may be a file, with the place that it names", async () => {
+        const folder = makeFolder();
+        const servers = [{ url: "https://api.example.org/rpc" }];
+        const known = await runWell(folder, writeOpenRpc({ ...openRpc(), servers }), "--name", "k");
+        assert.match(known, /^ {4}url: "https:\/\/api.example.org\/rpc"$/m);
+        const unknown = await runWell(folder, writeOpenRpc(), "--name", "u");
+        assert.match(unknown, /# the description does not say where the service is/);
+        assert.match(unknown, /5 methods, found by file/);
+        const config = writeConfig(configOf(known));
+        assert.equal((await runCauseway(["config", "check", config])).code, 0);
+    });
+
+    test("may be a program with arguments of its own", async (t) => {
+        const folder = makeFolder();
+        const words = ["--name", "disk", "--exec", process.execPath, "-e", program];
+        const stdout = await runWell(folder, ...words);
+        assert.match(stdout, /^disk.free +params\? +changes$/m);
+        assert.match(stdout, /^ {4}framing: json$/m);
+        assert.match(stdout, /^ {4}describe: system$/m);
+        const server = await startCauseway({ config: configOf(stdout) });
+        t.after(() => server.stop());
+        assert.deepEqual(await toolNames(server), []);
+    });
+
+    test("is shown a secret that is printed nowhere", async () => {
+        const service = await startService();
+        const folder = makeFolder();
+        const all = ["import", service.url, "--name", "s", "--secret-env", "SHOP_TOKEN"];
+        const env = { SHOP_TOKEN: "hunter2" };
+        const { code, stdout, stderr } = await runCauseway(all, { cwd: folder, env });
+        assert.equal(code, 0, stderr);
+        assert.equal(service.headers[0].authorization, "Bearer hunter2");
+        assert.match(stdout, /secret:\n {6}environment: SHOP_TOKEN\n/);
+        const overlay = readFileSync(path.join(folder, "s.overlay.yaml"), "utf8");
+        assert.ok(!`${stdout}${stderr}${overlay}`.includes("hunter2"));
+    });
+
+    test("is nothing that is known: it says what was tried, and writes nothing", async () => {
+        const folder = makeFolder();
+        const url = `http://127.0.0.1:${await deadPort()}/`;
+        const { code, stdout, stderr } = await run(folder, url, "--name", "n");
+        assert.equal(code, 1);
+        assert.equal(stdout, "");
+        assert.match(stderr, /Connection refused/);
+        assert.match(stderr, /nothing that is known answers there.*--preset \(aria2, /);
+        assert.ok(!existsSync(path.join(folder, "n.overlay.yaml")));
+    });
+
+    test("must be said rightly", async () => {
+        const folder = makeFolder();
+        for (const [words, pattern] of [
+            [[], /say what to import/],
+            [["--exec"], /--exec needs a program/],
+            [["http://x/", "--exec", "cat"], /one of them/],
+            [["http://"], /http:/],
+            [["gopher://x/"], /gopher/],
+            [["http://x/", "--name", "A B"], /not the name of a source: "A B"/],
+            [["http://x/", "--preset", "aria3"], /no preset "aria3"; there are aria2/],
+            [["http://x/", "--secret-env", "A", "--secret-file", "b"], /is enough/],
+        ]) {
+            const { code, stderr } = await run(folder, ...words);
+            assert.equal(code, 2, `${words}: ${stderr}`);
+            assert.match(stderr, pattern);
+        }
+        const missing = await run(folder, "missing.json");
+        assert.equal(missing.code, 1);
+        assert.match(missing.stderr, /missing.json.*No such file/);
+    });
+});
+
+// What the command writes where standard error is a terminal.
+function onTerminal(words, cwd) {
+    return new Promise((resolve, reject) => {
+        const line = [binary, ...words].map((word) => `'${word}'`).join(" ");
+        const child = spawn("script", ["-qec", line, "/dev/null"], { cwd, stdio: ["ignore", "pipe", "inherit"] });
+        let text = "";
+        child.on("error", reject);
+        child.stdout.setEncoding("utf8").on("data", (piece) => (text += piece));
+        child.on("close", () => resolve(text));
+    });
+}
+
+test("progress is shown on a terminal, and only there", { timeout: 60_000 * slowness }, async () => {
+    const folder = makeFolder();
+    const words = ["import", "--exec", "sleep", "1.5"];
+    const shown = await onTerminal(words, folder);
+    assert.match(shown, /asking as JSON-RPC 2.0, 0 answers \(\d+ s\)/);
+    const { stderr } = await runCauseway(words, { cwd: folder });
+    assert.ok(!stderr.includes("asking as"), stderr);
+});

@@ -1,0 +1,630 @@
+// What goes to a service and what comes back: calls that are repeated, merged and kept, params and
+// results that the operator has changed, and our credentials there.
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import http from "node:http";
+import path from "node:path";
+import { after, suite, test } from "node:test";
+import { basic, bearer, startAccounts } from "./support/accounts.mjs";
+import { startProxy } from "./support/fault-proxy.mjs";
+import { keepFolder } from "./support/kept.mjs";
+import { assertToolError, callTool, callToolWell, modern, startBridge, timed, untilTool } from "./support/mcp.mjs";
+import { slowness } from "./support/programs.mjs";
+import { eventually, pause } from "./support/server.mjs";
+import { openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+
+const numbers = { a: 40, b: 2 };
+const methodsOf = (proxy) => proxy.requests.map(({ message }) => message?.method);
+const countOf = (proxy, method) => methodsOf(proxy).filter((name) => name === method).length;
+
+// A service behind a proxy, and a causeway with it as source "s" with the prefix "s.".
+async function start(t, more = {}, { document, config, ...options } = {}) {
+    const service = await startService();
+    const proxy = await startProxy(service, options.proxy);
+    const source = {
+        name: "s",
+        url: proxy.url,
+        openrpc: writeOpenRpc(document),
+        prefix: "s.",
+        timeout: `${2000 * slowness}ms`,
+        methods: ["*"],
+        ...more,
+    };
+    const all = { loops: 1, log: { level: "debug" }, ...config, sources: [source] };
+    const server = await startBridge({ plugins: [], ...options, config: all });
+    t.after(() => server.stop());
+    return { service, proxy, server };
+}
+
+const readOnly = { method: "add", read_only: true };
+const idempotent = { method: "add", annotations: { idempotentHint: true } };
+const plain = { method: "add" };
+
+// ---- once more ----
+
+suite("a call that was lost", { concurrency: true }, () => {
+    const lost = ["a reset", "a close", "a page of HTML with status 502"];
+    for (const [what, method, isRepeated] of [
+        ["read only", readOnly, true],
+        ["idempotent", idempotent, true],
+        ["neither", plain, false],
+        ["not read only for the operator", { method: "add", annotations: { readOnlyHint: false } }, false],
+    ]) {
+        for (const fault of lost) {
+            test(`is ${isRepeated ? "" : "not "}sent again where it is ${what}: ${fault}`, async (t) => {
+                const { proxy, server } = await start(t, { methods: [method], retries: 1 });
+                proxy.fault = fault;
+                proxy.times = 1;
+                const answer = await callTool(server, "s.add", numbers);
+                assert.equal(answer.json.result.isError ?? false, !isRepeated, answer.text);
+                assert.equal(proxy.requests.length, isRepeated ? 2 : 1);
+            });
+        }
+    }
+
+    test("is sent as often as the operator says, and no more", async (t) => {
+        for (const retries of [0, 1, 3]) {
+            const { proxy, server } = await start(t, { methods: [readOnly], retries });
+            proxy.fault = "a reset";
+            assertToolError(await callTool(server, "s.add", numbers));
+            assert.equal(proxy.requests.length, retries + 1, `${retries} retries`);
+        }
+    });
+
+    test("on a kept connection is not sent again unless that is harmless", async (t) => {
+        const { proxy, server } = await start(t, { methods: [plain], retries: 3 });
+        await callToolWell(server, "s.add", numbers);
+        proxy.fault = "a reset";
+        assertToolError(await callTool(server, "s.add", numbers));
+        assert.equal(proxy.requests.length, 2);
+    });
+
+    for (const fault of ["garbage for JSON", "a page of HTML", "silence", "1 GB"]) {
+        test(`is not sent again where the service has it: ${fault}`, async (t) => {
+            const more = { methods: [readOnly], retries: 3, timeout: `${300 * slowness}ms` };
+            const { proxy, server } = await start(t, more);
+            proxy.fault = fault;
+            assertToolError(await callTool(server, "s.add", numbers));
+            assert.equal(proxy.requests.length, 1);
+        });
+    }
+
+    test("is not sent again behind the end of its time", async (t) => {
+        const { proxy, server } = await start(t, {
+            methods: [readOnly],
+            retries: 10,
+            timeout: `${350 * slowness}ms`,
+        });
+        proxy.fault = "a reset";
+        const { value, ms } = await timed(() => callTool(server, "s.add", numbers));
+        assertToolError(value);
+        assert.ok(ms <= 450 * slowness, `${ms} ms`);
+        const asked = proxy.requests.length;
+        await pause(400);
+        assert.equal(proxy.requests.length, asked);
+    });
+
+    test("reports what the service says as it is, without asking twice", async (t) => {
+        const { proxy, server } = await start(t, { methods: [{ method: "fail", read_only: true }] });
+        assertToolError(await callTool(server, "s.fail", {}), /no luck/);
+        assert.equal(proxy.requests.length, 1);
+    });
+});
+
+// ---- merged and kept ----
+
+suite("equal calls", { concurrency: true }, () => {
+    const many = (server, work, count = 20) =>
+        Promise.all(Array.from({ length: count }, (_, i) => callToolWell(server, "s.add", work(i))));
+
+    test("of a read-only tool become one while it is under way", async (t) => {
+        const { proxy, server } = await start(t, { methods: [readOnly] });
+        Object.assign(proxy, { fault: "a delay", ms: 300 });
+        const results = await many(server, () => numbers);
+        assert.ok(results.every(({ structuredContent }) => structuredContent === 42));
+        assert.equal(proxy.requests.length, 1);
+        await callToolWell(server, "s.add", numbers);
+        assert.equal(proxy.requests.length, 2, "it is over: the next one is sent");
+    });
+
+    test("of another tool, or with other arguments, do not", async (t) => {
+        const { proxy, server } = await start(t, { methods: [readOnly, { method: "wait", read_only: true }] });
+        Object.assign(proxy, { fault: "a delay", ms: 200 });
+        await many(server, (i) => ({ a: i % 4, b: 1 }));
+        assert.equal(proxy.requests.length, 4);
+        const other = await start(t, { methods: [plain] });
+        Object.assign(other.proxy, { fault: "a delay", ms: 200 });
+        await many(other.server, () => numbers);
+        assert.equal(other.proxy.requests.length, 20);
+    });
+
+    test("share an error too", async (t) => {
+        const { proxy, server } = await start(t, { methods: [readOnly], retries: 0 });
+        proxy.gate = async (request, response) => {
+            await pause(200);
+            response.socket.resetAndDestroy();
+            return true;
+        };
+        const calls = Array.from({ length: 10 }, () => callTool(server, "s.add", numbers));
+        (await Promise.all(calls)).forEach((answer) => assertToolError(answer));
+        assert.equal(proxy.requests.length, 1);
+    });
+
+    test("go on when one of their callers leaves, and end with the last", async (t) => {
+        const { service, proxy, server } = await start(t, { methods: [{ method: "wait", read_only: true }] });
+        const aborters = Array.from({ length: 3 }, () => new AbortController());
+        const calls = aborters.map(({ signal }) =>
+            callTool(server, "s.wait", { ms: 600 }, { fetch: { signal } }).catch(() => "left"),
+        );
+        await eventually(() => service.open === 1, "it is under way");
+        aborters[0].abort();
+        assert.equal(await calls[0], "left");
+        assert.equal((await calls[1]).json.result.structuredContent, true);
+        assert.equal((await calls[2]).json.result.structuredContent, true);
+        assert.equal(proxy.requests.length, 1);
+    });
+
+    test("get a kept result until its time is over", async (t) => {
+        const { proxy, server } = await start(t, { methods: [{ ...readOnly, cache: "700ms" }] });
+        for (let i = 0; i < 5; i += 1) {
+            assert.equal((await callToolWell(server, "s.add", numbers)).structuredContent, 42);
+        }
+        assert.equal(proxy.requests.length, 1);
+        await callToolWell(server, "s.add", { a: 1, b: 1 });
+        assert.equal(proxy.requests.length, 2, "other arguments");
+        await pause(800);
+        await callToolWell(server, "s.add", numbers);
+        assert.equal(proxy.requests.length, 3, "its time is over");
+    });
+
+    test("do not get an error that was kept, nor anything of a tool that changes things", async (t) => {
+        const { proxy, server } = await start(t, { methods: [{ ...readOnly, cache: "1h" }, { method: "echo", cache: "1h" }] });
+        proxy.fault = "garbage for JSON";
+        proxy.times = 1;
+        assertToolError(await callTool(server, "s.add", numbers));
+        await callToolWell(server, "s.add", numbers);
+        assert.equal(proxy.requests.length, 2);
+        await callToolWell(server, "s.echo", { message: "x" });
+        await callToolWell(server, "s.echo", { message: "x" });
+        assert.equal(countOf(proxy, "echo"), 2);
+    });
+});
+
+// ---- ceilings ----
+
+suite("ceilings", { concurrency: true }, () => {
+    test("a tool's own time counts", async (t) => {
+        const short = 250 * slowness;
+        const { server } = await start(t, {
+            timeout: "20s",
+            methods: [{ method: "wait", timeout: `${short}ms` }, "echo"],
+        });
+        const { value, ms } = await timed(() => callTool(server, "s.wait", { ms: 10_000 }));
+        assertToolError(value);
+        assert.ok(ms >= short - 20 && ms <= short + 100 * slowness, `${ms} ms`);
+    });
+
+    test("a tool may take longer than the others of its source", async (t) => {
+        const { server } = await start(t, {
+            timeout: `${200 * slowness}ms`,
+            methods: [{ method: "wait", timeout: "20s" }],
+        });
+        await callToolWell(server, "s.wait", { ms: 600 * slowness });
+    });
+
+    test("an answer that does not begin is given up earlier, where that is said", async (t) => {
+        const { proxy, server } = await start(t, { timeout: "20s", first_byte_timeout: `${250 * slowness}ms` });
+        proxy.fault = "silence";
+        const { value, ms } = await timed(() => callTool(server, "s.add", numbers));
+        assertToolError(value, /did not begin to answer in time/);
+        assert.ok(ms <= 350 * slowness, `${ms} ms`);
+    });
+
+    test("who finds the queue full is told at once", async (t) => {
+        const { service, server } = await start(t, { connections: 1, queue: 2, methods: ["wait"] });
+        const calls = Array.from({ length: 3 }, () => callTool(server, "s.wait", { ms: 700 }));
+        await eventually(() => service.open === 1, "the first is under way");
+        await pause(100);
+        const { value, ms } = await timed(() => callTool(server, "s.wait", { ms: 1 }));
+        assertToolError(value, /Too many calls wait for the service 's'/);
+        assert.ok(ms < 200 * slowness, `${ms} ms`);
+        const answers = await Promise.all(calls);
+        const worked = answers.filter(({ json }) => !json.result.isError);
+        assert.ok(worked.length >= 2, `${worked.length} of 3`);
+        await callToolWell(server, "s.wait", { ms: 1 });
+    });
+});
+
+// ---- results ----
+
+// echo with any value, and more params.
+function anything() {
+    const document = openRpc();
+    const echo = document.methods.find(({ name }) => name === "echo");
+    echo.params = [
+        { name: "message", schema: {} },
+        { name: "token", schema: { type: "string" } },
+        { name: "limit", schema: { type: "integer" } },
+        { name: "kind", schema: { type: "string" }, required: true },
+    ];
+    return document;
+}
+
+suite("results", { concurrency: true }, () => {
+    test("are the part that a pointer names", async (t) => {
+        const methods = [{ method: "echo", result: "/message/list/1" }];
+        const { server } = await start(t, { methods }, { document: anything() });
+        const message = { list: [1, { x: "ž" }] };
+        const { structuredContent } = await callToolWell(server, "s.echo", { kind: "k", message });
+        assert.deepEqual(structuredContent, { x: "ž" });
+        assertToolError(await callTool(server, "s.echo", { kind: "k", message: {} }));
+    });
+
+    test("that are too large come in parts, where the tool is read only", async (t) => {
+        const methods = [{ method: "echo", result: "/message", result_size: "1KB", read_only: true }];
+        const { server } = await start(t, { methods }, { document: anything() });
+        const message = Array.from({ length: 100 }, (_, i) => ({ i, text: "x".repeat(20) }));
+        const items = [];
+        let args = { kind: "k", message };
+        let parts = 0;
+        for (; args !== null && parts < 50; parts += 1) {
+            const { structuredContent: part } = await callToolWell(server, "s.echo", args);
+            assert.ok(JSON.stringify(part).length < 1400);
+            items.push(...part.items);
+            args = part.continuation ? { kind: "k", message, continuation: part.continuation } : null;
+        }
+        assert.deepEqual(items, message);
+        assert.ok(parts > 2);
+        const small = await callToolWell(server, "s.echo", { kind: "k", message: [1] });
+        assert.match(JSON.stringify(small.structuredContent), /\[1\]/);
+        const bad = { kind: "k", message, continuation: "next-zz" };
+        assertToolError(await callTool(server, "s.echo", bad), /continuation/);
+    });
+
+    test("that are texts come in parts too, whole characters each", async (t) => {
+        const methods = [{ method: "echo", result: "/message", result_size: "1KB", read_only: true }];
+        const { server } = await start(t, { methods }, { document: anything() });
+        const message = "žluťoučký kůň ".repeat(200);
+        let text = "";
+        let continuation;
+        do {
+            const args = { kind: "k", message, ...(continuation ? { continuation } : {}) };
+            const { structuredContent: part } = await callToolWell(server, "s.echo", args);
+            assert.doesNotMatch(part.text, /\ufffd/);
+            text += part.text;
+            continuation = part.continuation;
+        } while (continuation);
+        assert.ok(text === message || JSON.parse(text) === message);
+    });
+
+    test("that have changed between two parts are an error", async (t) => {
+        const methods = [{ method: "echo", result: "/message", result_size: "1KB", read_only: true }];
+        const { server } = await start(t, { methods }, { document: anything() });
+        const message = Array.from({ length: 100 }, (_, i) => i * 1000);
+        const first = await callToolWell(server, "s.echo", { kind: "k", message: [...message, ...message, ...message] });
+        const { continuation } = first.structuredContent;
+        assert.ok(continuation);
+        assertToolError(await callTool(server, "s.echo", { kind: "k", message: ["other"], continuation }), /changed/);
+    });
+
+    test("of tools that change things are cut, and say so", async (t) => {
+        const methods = [{ method: "echo", result: "/message", result_size: "1KB" }];
+        const { proxy, server } = await start(t, { methods }, { document: anything() });
+        const message = Array.from({ length: 1000 }, (_, i) => i);
+        const { structuredContent } = await callToolWell(server, "s.echo", { kind: "k", message });
+        assert.equal(structuredContent.truncated, true);
+        assert.equal("continuation" in structuredContent, false);
+        assert.equal(proxy.requests.length, 1);
+    });
+});
+
+// ---- params ----
+
+suite("params", { concurrency: true }, () => {
+    const params = {
+        token: { value: "fixed-token" },
+        limit: { default: 10 },
+        kind: { rename: "sort", description: "What kind" },
+        message: { hidden: true },
+    };
+
+    test("that are fixed, hidden, renamed or preset are shown and sent as the operator says", async (t) => {
+        const { proxy, server } = await start(t, { methods: [{ method: "echo", params }] }, { document: anything() });
+        const { json } = await modern(server, "tools/list");
+        const { inputSchema } = json.result.tools[0];
+        assert.deepEqual(Object.keys(inputSchema.properties).sort(), ["limit", "sort"]);
+        assert.deepEqual(inputSchema.required, ["sort"]);
+        assert.equal(inputSchema.properties.sort.description, "What kind");
+        const sent = async (args) => {
+            await callToolWell(server, "s.echo", args);
+            return proxy.requests.at(-1).message.params;
+        };
+        assert.deepEqual(await sent({ sort: "a" }), { token: "fixed-token", limit: 10, kind: "a" });
+        assert.deepEqual(await sent({ sort: "a", limit: 3 }), { token: "fixed-token", limit: 3, kind: "a" });
+        for (const args of [{ sort: "a", token: "mine" }, { sort: "a", message: 1 }, { kind: "a" }]) {
+            const before = proxy.requests.length;
+            assertToolError(await callTool(server, "s.echo", args));
+            assert.equal(proxy.requests.length, before);
+        }
+    });
+
+    test("go by position where the service wants that", async (t) => {
+        const methods = [{ method: "echo", params: { token: { value: "x" }, limit: { default: 10 } } }];
+        const more = { params: "positional", methods };
+        const { proxy, server } = await start(t, more, { document: anything() });
+        await callToolWell(server, "s.echo", { kind: "a", message: { m: 1 } });
+        assert.deepEqual(proxy.requests.at(-1).message.params, [{ m: 1 }, "x", 10, "a"]);
+        await callToolWell(server, "s.echo", { kind: "a" });
+        assert.deepEqual(proxy.requests.at(-1).message.params, [null, "x", 10, "a"]);
+    });
+
+    test("that the service does not have are told when it is loaded", async (t) => {
+        const { server } = await start(t, { methods: [{ method: "echo", params: { limmit: { value: 1 }, kinds: { hidden: true } } }] }, { document: anything() });
+        assert.match(server.stderr, /did you mean/);
+    });
+});
+
+// ---- our credentials ----
+
+let files = 0;
+function secretFile(text) {
+    files += 1;
+    const file = path.join(keepFolder(), `secret-${files}`);
+    writeFileSync(file, `${text}\n`, { mode: 0o600 });
+    return file;
+}
+
+suite("our secret there", { concurrency: true }, () => {
+    const secret = "sEcReT-0123456789";
+    const env = { SERVICE_SECRET: secret };
+    const environment = "SERVICE_SECRET";
+    const cases = {
+        "as a bearer": [{ as: "bearer", environment }, ({ headers }) => headers.authorization, `Bearer ${secret}`],
+        "from a file": [{ as: "bearer", file: secretFile(secret) }, ({ headers }) => headers.authorization, `Bearer ${secret}`],
+        "as name and password": [
+            { as: "basic", prefix: "robot:", environment },
+            ({ headers }) => headers.authorization,
+            basic("robot", secret).Authorization,
+        ],
+        "as a header": [
+            { as: "header", name: "X-Api-Key", environment },
+            ({ headers }) => headers["x-api-key"],
+            secret,
+        ],
+        "as a member of params": [
+            { as: "member", name: "auth", environment },
+            ({ message }) => message.params.auth,
+            secret,
+        ],
+        "as the first param": [
+            { as: "first", prefix: "token:", environment },
+            ({ message }) => message.params[0],
+            `token:${secret}`,
+            { params: "positional" },
+        ],
+    };
+    for (const [what, [given, find, expected, more = {}]] of Object.entries(cases)) {
+        test(`threat-C5: ${what} goes there and nowhere else`, async (t) => {
+            const source = { secret: given, ...more, methods: ["add", "echo", "fail"] };
+            const { proxy, server } = await start(t, source, { env });
+            await callTool(server, "s.add", numbers);
+            assert.equal(find(proxy.requests.at(-1)), expected);
+            proxy.fault = "garbage for JSON";
+            const spoiled = await callTool(server, "s.add", numbers);
+            proxy.fault = null;
+            proxy.gate = (request, response, { id, params }) => {
+                const error = { code: 1, message: `no: ${request.headers.authorization}`, data: params };
+                response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+                return true;
+            };
+            await callTool(server, "s.fail", {});
+            const { text: list } = await modern(server, "tools/list");
+            for (const text of [server.stderr, server.stdout, spoiled.text, list]) {
+                assert.ok(!text.includes(secret), text);
+                assert.ok(!text.includes(Buffer.from(`robot:${secret}`).toString("base64")));
+            }
+        });
+    }
+
+    test("that is not there keeps the source away, and says which", async (t) => {
+        const { server } = await start(t, { secret: { as: "bearer", environment: "NO_SUCH_VARIABLE" } });
+        assert.match(server.stderr, /NO_SUCH_VARIABLE/);
+        const missing = await start(t, { secret: { as: "bearer", file: "/nonexistent/secret" } });
+        assert.match(missing.server.stderr, /nonexistent/);
+    });
+
+    test("is not the caller's: neither token nor password nor cookie goes on", async (t) => {
+        const service = await startService();
+        const proxy = await startProxy(service);
+        const sources = [{ name: "s", url: proxy.url, openrpc: writeOpenRpc(), methods: ["add"] }];
+        const server = await startAccounts({ config: { sources }, plugins: [] });
+        t.after(() => server.stop());
+        const { token } = await server.token("alice");
+        for (const headers of [bearer(token), { ...basic("alice", "s3cret"), Cookie: "session=1" }]) {
+            await callToolWell(server, "add", numbers, { headers });
+            const sent = JSON.stringify(proxy.requests.at(-1));
+            assert.ok(!sent.includes(token) && !sent.includes("authorization") && !sent.includes("cookie"), sent);
+            assert.ok(!sent.includes("alice"));
+        }
+    });
+});
+
+// A token endpoint: counts, and hands out token-1, token-2, …
+async function startTokens({ expires_in } = {}) {
+    const self = { seen: [], status: 200 };
+    const server = http.createServer(async (request, response) => {
+        let body = "";
+        for await (const chunk of request.setEncoding("utf8")) {
+            body += chunk;
+        }
+        self.seen.push({ headers: request.headers, form: new URLSearchParams(body) });
+        const token = { access_token: `token-${self.seen.length}`, token_type: "Bearer", expires_in };
+        response.writeHead(self.status, { "Content-Type": "application/json" });
+        response.end(JSON.stringify(self.status === 200 ? token : { error: "invalid_client" }));
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    after(() => server.closeAllConnections() ?? server.close());
+    self.url = `http://127.0.0.1:${server.address().port}/token`;
+    return self;
+}
+
+suite("a token of an authorization server", { concurrency: true }, () => {
+    const secret = "client s3cret/+";
+    const oauthOf = (tokens) => ({
+        token_url: tokens.url,
+        client_id: "causeway client",
+        client_secret_file: secretFile(secret),
+        scope: "read write",
+        audience: "https://service.example",
+    });
+    const sent = (proxy) => proxy.requests.map(({ headers }) => headers.authorization);
+
+    test("is asked for once, and used", async (t) => {
+        const tokens = await startTokens({ expires_in: 3600 });
+        const { proxy, server } = await start(t, { oauth: oauthOf(tokens) });
+        await Promise.all([1, 2, 3].map((a) => callToolWell(server, "s.add", { a, b: 1 })));
+        await callToolWell(server, "s.add", numbers);
+        assert.equal(tokens.seen.length, 1);
+        assert.deepEqual(new Set(sent(proxy)), new Set(["Bearer token-1"]));
+        const [{ headers, form }] = tokens.seen;
+        const pair = ["causeway client", secret].map(encodeURIComponent).join(":");
+        assert.equal(headers.authorization, `Basic ${Buffer.from(pair).toString("base64")}`);
+        assert.deepEqual(Object.fromEntries(form), {
+            grant_type: "client_credentials",
+            scope: "read write",
+            audience: "https://service.example",
+        });
+        assert.doesNotMatch(server.stderr, /token-1|s3cret/);
+    });
+
+    test("is asked for anew when the service refuses it, and the call repeated", async (t) => {
+        const tokens = await startTokens({ expires_in: 3600 });
+        const { proxy, server } = await start(t, { oauth: oauthOf(tokens) });
+        await callToolWell(server, "s.add", numbers);
+        proxy.gate = (request, response) =>
+            request.headers.authorization === "Bearer token-1" &&
+            (response.writeHead(401, { "WWW-Authenticate": 'Bearer error="invalid_token"' }).end(), true);
+        assert.equal((await callToolWell(server, "s.add", numbers)).structuredContent, 42);
+        assert.deepEqual(sent(proxy), ["Bearer token-1", "Bearer token-1", "Bearer token-2"]);
+        await callToolWell(server, "s.add", numbers);
+        assert.equal(tokens.seen.length, 2);
+    });
+
+    test("is asked for anew when its time is over", async (t) => {
+        const tokens = await startTokens({ expires_in: 1 });
+        const { server } = await start(t, { oauth: oauthOf(tokens) });
+        await callToolWell(server, "s.add", numbers);
+        await pause(1100);
+        await callToolWell(server, "s.add", numbers);
+        assert.equal(tokens.seen.length, 2);
+    });
+
+    test("that the service never takes is an error, not a loop", async (t) => {
+        const tokens = await startTokens({ expires_in: 3600 });
+        const { proxy, server } = await start(t, { oauth: oauthOf(tokens) });
+        proxy.gate = (request, response) => (response.writeHead(401).end(), true);
+        assertToolError(await callTool(server, "s.add", numbers), /HTTP status 401/);
+        assert.equal(proxy.requests.length, 2);
+        assert.equal(tokens.seen.length, 2);
+    });
+
+    test("that is not given is a clear error in time, and asked for again later", async (t) => {
+        const tokens = await startTokens();
+        tokens.status = 401;
+        const { proxy, server } = await start(t, { oauth: oauthOf(tokens) });
+        assertToolError(await callTool(server, "s.add", numbers), /cannot be reached/);
+        assert.equal(proxy.requests.length, 0);
+        tokens.status = 200;
+        await callToolWell(server, "s.add", numbers);
+    });
+});
+
+suite("a login before the first call", { concurrency: true }, () => {
+    const login = { method: "login", params: { user: "robot", password: "pass-1234" } };
+    // Cookies that are good are "session=N" of the last login.
+    function guard(proxy) {
+        let n = 0;
+        const self = { logins: 0, sent: [], end: () => (n += 1) };
+        proxy.gate = (request, response, { id, method, params }) => {
+            const answer = (status, body, headers = {}) => {
+                response.writeHead(status, { "Content-Type": "application/json", ...headers });
+                response.end(JSON.stringify({ jsonrpc: "2.0", id, ...body }));
+                return true;
+            };
+            if (method === "login") {
+                self.logins += 1;
+                n += 1;
+                self.params = params;
+                const cookies = [`session=${n}; HttpOnly; Path=/`, "language=cs"];
+                return answer(200, { result: true }, { "Set-Cookie": cookies });
+            }
+            self.sent.push(request.headers.cookie);
+            return request.headers.cookie?.includes(`session=${n}`)
+                ? false
+                : answer(401, { error: { code: 401, message: "log in" } });
+        };
+        return self;
+    }
+
+    test("gives a cookie that goes with every call, and is renewed", async (t) => {
+        const { proxy, server } = await start(t, { prelude: [login] });
+        const guarded = guard(proxy);
+        await Promise.all([1, 2, 3].map((a) => callToolWell(server, "s.add", { a, b: 1 })));
+        assert.equal(guarded.logins, 1);
+        assert.deepEqual(guarded.params, login.params);
+        assert.ok(guarded.sent.every((cookie) => cookie === "session=1; language=cs"), guarded.sent.join());
+        guarded.end();
+        assert.equal((await callToolWell(server, "s.add", numbers)).structuredContent, 42);
+        assert.equal(guarded.logins, 2);
+        assert.doesNotMatch(server.stderr, /pass-1234|session=/);
+    });
+
+    test("that is refused is a clear error", async (t) => {
+        const { proxy, server } = await start(t, { prelude: [login] });
+        proxy.gate = (request, response, { id }) => {
+            const error = { code: 7, message: "wrong password" };
+            response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+            return true;
+        };
+        assertToolError(await callTool(server, "s.add", numbers), /cannot be reached/);
+        assert.deepEqual([...new Set(methodsOf(proxy))], ["login"]);
+    });
+
+    test("may be a header that the first answer gives", async (t) => {
+        const handshake = { status: 409, header: "X-Session-Id" };
+        const { proxy, server } = await start(t, { handshake });
+        let current = "one";
+        proxy.gate = (request, response) => {
+            if (request.headers["x-session-id"] === current) {
+                return false;
+            }
+            response.writeHead(409, { "X-Session-Id": current }).end("<h1>409: Conflict</h1>");
+            return true;
+        };
+        await callToolWell(server, "s.add", numbers);
+        await callToolWell(server, "s.add", numbers);
+        assert.equal(proxy.requests.length, 3);
+        current = "two";
+        await callToolWell(server, "s.add", numbers);
+        assert.equal(proxy.requests.length, 5);
+        proxy.gate = (request, response) => (response.writeHead(409, { "X-Session-Id": "ever" }).end(), true);
+        assertToolError(await callTool(server, "s.add", numbers), /HTTP status 409/);
+        assert.equal(proxy.requests.length, 7, "once, not for ever");
+    });
+});
+
+test("a description is asked for with the same credentials", async (t) => {
+    const tokens = await startTokens({ expires_in: 3600 });
+    const service = await startService();
+    const proxy = await startProxy(service);
+    proxy.gate = (request, response) =>
+        request.headers.authorization !== "Bearer token-1" &&
+        !request.headers.authorization?.startsWith("Bearer token-") &&
+        (response.writeHead(401).end(), true);
+    const oauth = { token_url: tokens.url, client_id: "c", client_secret_file: secretFile("x") };
+    const source = { name: "s", url: proxy.url, describe: "openrpc", oauth, methods: ["*"] };
+    const server = await startBridge({ plugins: [], config: { sources: [source] } });
+    t.after(() => server.stop());
+    await untilTool(server, "add");
+    await callToolWell(server, "add", numbers);
+});

@@ -1,0 +1,300 @@
+// Services behind a proxy that spoils what they say (support/fault-proxy.mjs): every call ends in its
+// time with a clear error, and whoever is next to them does not notice.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { suite, test } from "node:test";
+import { faults, startBrokenTls, startProxy, streamFaults, tlsFaults } from "./support/fault-proxy.mjs";
+import { assertToolError, callTool, callToolWell, startBridge, timed, untilTool } from "./support/mcp.mjs";
+import { slowness } from "./support/programs.mjs";
+import { get } from "./support/rest.mjs";
+import { eventually, makeCertificate, residentKb } from "./support/server.mjs";
+import { deadPort, startService, writeOpenRpc } from "./support/service.mjs";
+
+const timeout = 500 * slowness;
+const answerSize = 4; // MB
+const numbers = { a: 40, b: 2 };
+
+const sourceOf = (name, url, more = {}) => ({
+    name,
+    url,
+    openrpc: writeOpenRpc(),
+    prefix: `${name}.`,
+    timeout: `${timeout}ms`,
+    retries: 0,
+    methods: ["add", "echo", "wait"],
+    ...more,
+});
+
+const start = (sources, config = {}) =>
+    startBridge({
+        plugins: [],
+        config: { limits: { answer_size: `${answerSize}MB` }, ...config, sources },
+    });
+
+// The most memory it ever had, in KB.
+const peakKb = (pid) => Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))[1]);
+
+// Calls to a service that is well, one after another, while something else is done: how long each
+// took.
+async function measureWell(server, work) {
+    const times = [];
+    let goes = true;
+    const calling = (async () => {
+        while (goes) {
+            const { ms } = await timed(() => callToolWell(server, "well.add", numbers));
+            times.push(ms);
+        }
+    })();
+    try {
+        await work();
+    } finally {
+        goes = false;
+        await calling;
+    }
+    return times.sort((a, b) => a - b);
+}
+
+// Several calls at once, all of which must fail in time with a text that says something.
+async function assertAllFail(server, tool, args, count = 4) {
+    const calls = Array.from({ length: count }, () => timed(() => callTool(server, tool, args)));
+    for (const { value, ms } of await Promise.all(calls)) {
+        const text = assertToolError(value, /./);
+        assert.match(text, /service|in time|within|timed out|took/i);
+        assert.doesNotMatch(text, /Traceback|main\.py|127\.0\.0\.1|<|Oops/);
+        assert.ok(ms <= timeout + 100 * slowness, `${ms} ms`);
+    }
+}
+
+// One source for each fault, and one that is well, in one server.
+async function startAll(t, kinds, transport) {
+    const service = await startService();
+    const proxies = [];
+    const sources = [sourceOf("well", service.url)];
+    for (const [i, kind] of kinds.entries()) {
+        const proxy = await startProxy(service, transport.proxy);
+        proxy.name = `bad${i}`;
+        proxy.kind = kind;
+        proxies.push(proxy);
+        sources.push(sourceOf(proxy.name, proxy.url, transport.source));
+    }
+    const server = await start(sources);
+    t.after(() => server.stop());
+    return { server, service, proxies };
+}
+
+const certificate = makeCertificate("fault-proxy");
+const transports = {
+    http: { faults, proxy: {} },
+    https: { faults, proxy: { tls: certificate }, source: { tls: { ca_file: certificate.certificate } } },
+    "a stream": { faults: streamFaults, proxy: { framing: "lines" }, source: { framing: "lines" } },
+};
+
+for (const [name, transport] of Object.entries(transports)) {
+    test(`threat-D8: a service over ${name} that fails in any way fails alone, and in its time`, async (t) => {
+        const kinds = Object.keys(transport.faults);
+        const { server, service, proxies } = await startAll(t, kinds, transport);
+        for (const { name: source } of proxies) {
+            await callToolWell(server, `${source}.add`, numbers);
+        }
+        for (const proxy of proxies) {
+            await t.test(proxy.kind, async () => {
+                proxy.fault = proxy.kind;
+                proxy.ms = timeout * 2;
+                const isHuge = proxy.kind.startsWith("1 GB");
+                const memory = peakKb(server.pid);
+                const times = await measureWell(server, () =>
+                    assertAllFail(server, `${proxy.name}.add`, numbers, isHuge ? 1 : 4),
+                );
+                assert.ok(times.length > 0);
+                assert.ok(times.at(-1) <= 200 * slowness, `a healthy service took ${times.at(-1)} ms`);
+                if (isHuge) {
+                    const grown = peakKb(server.pid) - memory;
+                    assert.ok(grown <= 8 * answerSize * 1024, `${grown} KB for 1 GB`);
+                }
+                proxy.fault = null;
+                await eventually(async () => {
+                    const { json } = await callTool(server, `${proxy.name}.add`, numbers);
+                    return json.result.structuredContent === 42;
+                }, "it is used again", 10_000);
+            });
+        }
+        assert.ok(service.calls.length > proxies.length);
+    });
+}
+
+suite("a service that cannot be reached", () => {
+    const cases = {
+        ...Object.fromEntries(
+            Object.keys(tlsFaults).map((kind) => [kind, async () => (await startBrokenTls(kind)).url]),
+        ),
+        "a port where nobody listens": async () => `http://127.0.0.1:${await deadPort()}/rpc`,
+        "a name that nobody has": () => "http://nobody.invalid/rpc",
+        "a name that nobody has, over https": () => "https://nobody.invalid/rpc",
+        "a socket that is not there": () => "unix:/nonexistent/socket:/rpc",
+        "a stream where nobody listens": async () => `tcp://127.0.0.1:${await deadPort()}`,
+    };
+    for (const [kind, urlOf] of Object.entries(cases)) {
+        test(`fails alone, and in its time: ${kind}`, async (t) => {
+            const service = await startService();
+            const server = await start([sourceOf("well", service.url), sourceOf("bad", await urlOf())]);
+            t.after(() => server.stop());
+            const times = await measureWell(server, () => assertAllFail(server, "bad.add", numbers));
+            assert.ok(times.at(-1) <= 200 * slowness, `a healthy service took ${times.at(-1)} ms`);
+        });
+    }
+
+    for (const [kind, source] of Object.entries({
+        "a certificate that nobody vouches for": () => ({}),
+        "a certificate for another name": ({ certificate: ca_file }) => ({
+            tls: { ca_file, server_name: "other.example" },
+        }),
+    })) {
+        test(`fails alone, and gets nothing: ${kind}`, async (t) => {
+            const service = await startService();
+            const proxy = await startProxy(service, { tls: certificate });
+            const server = await start([sourceOf("bad", proxy.url, source(certificate))]);
+            t.after(() => server.stop());
+            await assertAllFail(server, "bad.add", numbers);
+            assert.equal(proxy.requests.length, 0);
+        });
+    }
+});
+
+test("threat-D8: an answer of 1 GB is cut while it comes in, many times over", async (t) => {
+    const service = await startService();
+    const proxy = await startProxy(service);
+    const server = await start([sourceOf("bad", proxy.url)], { loops: 1 });
+    t.after(() => server.stop());
+    await callToolWell(server, "bad.add", numbers);
+    proxy.fault = "1 GB in chunks";
+    assertToolError(await callTool(server, "bad.add", numbers), /too large/);
+    const memory = residentKb(server.pid);
+    for (let i = 0; i < 10; i += 1) {
+        assertToolError(await callTool(server, "bad.add", numbers), /too large/);
+    }
+    const grown = residentKb(server.pid) - memory;
+    assert.ok(grown <= 2 * answerSize * 1024, `${grown} KB`);
+});
+
+test("a redirect is not followed", async (t) => {
+    const service = await startService();
+    const other = await startProxy(service);
+    const proxy = await startProxy(service);
+    const server = await start([sourceOf("bad", proxy.url)]);
+    t.after(() => server.stop());
+    proxy.fault = "a redirect";
+    proxy.elsewhere = other.url;
+    assertToolError(await callTool(server, "bad.add", numbers), /HTTP status 302/);
+    assert.equal(other.requests.length, 0);
+});
+
+test("bytes behind an answer are not taken for the next", async (t) => {
+    const service = await startService();
+    const proxy = await startProxy(service);
+    const server = await start([sourceOf("bad", proxy.url)], { loops: 1 });
+    t.after(() => server.stop());
+    proxy.gate = (request, response, { id }) => {
+        const body = JSON.stringify({ jsonrpc: "2.0", id, result: 1 });
+        const next = JSON.stringify({ jsonrpc: "2.0", id: id + 1, result: 666 });
+        const text = (one) => `HTTP/1.1 200 OK\r\nContent-Length: ${one.length}\r\n\r\n${one}`;
+        response.socket.write(text(body) + text(next));
+        proxy.gate = null;
+        return true;
+    };
+    const first = await callTool(server, "bad.add", numbers);
+    assert.notEqual(first.json.result.structuredContent, 666);
+    assert.equal((await callToolWell(server, "bad.add", numbers)).structuredContent, 42);
+});
+
+// ---- the breaker ----
+
+test("a service that fails again and again", async (t) => {
+    const service = await startService();
+    const proxy = await startProxy(service);
+    const more = { timeout: `${150 * slowness}ms` };
+    const server = await start([sourceOf("well", service.url), sourceOf("bad", proxy.url, more)]);
+    t.after(() => server.stop());
+    const call = () => timed(() => callTool(server, "bad.add", numbers));
+    const counts = async () => (await get(server, "/readyz")).json.sources;
+
+    await t.test("is left alone for a while, and said to be down", async () => {
+        await callToolWell(server, "bad.add", numbers);
+        assert.deepEqual(await counts(), { ready: 2, stale: 0, down: 0 });
+        proxy.fault = "silence";
+        for (let i = 0; i < 5; i += 1) {
+            assertToolError((await call()).value);
+        }
+        const asked = proxy.requests.length;
+        const { value, ms } = await call();
+        assertToolError(value, /'bad' is not available at the moment/);
+        assert.ok(ms < 100 * slowness, `${ms} ms`);
+        assert.equal(proxy.requests.length, asked);
+        await callToolWell(server, "well.add", numbers);
+        await eventually(() => counts().then(({ down }) => down === 1), "it is said to be down");
+    });
+
+    await t.test("is tried once in a while, by one call", async () => {
+        const asked = proxy.requests.length;
+        await eventually(async () => {
+            await Promise.all(Array.from({ length: 4 }, () => call()));
+            return proxy.requests.length > asked;
+        }, "it is tried");
+        assert.equal(proxy.requests.length, asked + 1);
+    });
+
+    await t.test("is used again when it answers", async () => {
+        proxy.fault = null;
+        await eventually(async () => !(await call()).value.json.result.isError, "it is used", 10_000);
+        const many = await Promise.all(Array.from({ length: 10 }, () => call()));
+        assert.ok(many.every(({ value }) => !value.json.result.isError));
+        await eventually(() => counts().then(({ ready }) => ready === 2), "it is said to be ready");
+    });
+});
+
+// ---- sources next to each other ----
+
+suite("sources next to a dead one", () => {
+    test("are there, and it is counted", async (t) => {
+        const service = await startService();
+        const dead = sourceOf("dead", `http://127.0.0.1:${await deadPort()}/rpc`, { openrpc: undefined });
+        const { value: server, ms } = await timed(() => start([dead, sourceOf("well", service.url)]));
+        t.after(() => server.stop());
+        assert.ok(ms < 3000 * slowness, `${ms} ms to start`);
+        await untilTool(server, "well.add");
+        await callToolWell(server, "well.add", numbers);
+        const isCounted = async () => (await get(server, "/readyz")).json.sources?.down === 1;
+        await eventually(isCounted, "the dead one is counted");
+        const { status, json } = await get(server, "/readyz");
+        assert.equal(status, 200);
+        assert.deepEqual(json, { status: "ready", sources: { ready: 1, stale: 0, down: 1 } });
+    });
+
+    test("are there while one does not answer when it is asked what it offers", async (t) => {
+        const service = await startService();
+        const proxy = await startProxy(service);
+        proxy.fault = "silence";
+        const slow = sourceOf("slow", proxy.url, { openrpc: undefined, timeout: "20s" });
+        const { value: server, ms } = await timed(() => start([slow, sourceOf("well", service.url)]));
+        t.after(() => server.stop());
+        assert.ok(ms < 8000 * slowness, `${ms} ms to start`);
+        await untilTool(server, "well.add");
+        await callToolWell(server, "well.add", numbers);
+    });
+
+    test("stay when one goes away, and so do its tools", async (t) => {
+        const service = await startService();
+        const proxy = await startProxy(service);
+        const bad = sourceOf("bad", proxy.url, { openrpc: undefined, describe: "openrpc", refresh: "300ms" });
+        const server = await start([bad, sourceOf("well", service.url)]);
+        t.after(() => server.stop());
+        await untilTool(server, "bad.add");
+        const before_ = proxy.requests.length;
+        proxy.fault = "garbage for JSON";
+        await eventually(() => proxy.requests.length > before_ + 2, "it was asked again");
+        const { json } = await get(server, "/mcp/tools/list");
+        const names = json.tools.map(({ name }) => name);
+        assert.ok(names.includes("bad.add") && names.includes("well.add"), names.join());
+        proxy.fault = null;
+        await callToolWell(server, "bad.add", numbers);
+    });
+});
