@@ -140,7 +140,7 @@ async function weigh(issuer, count, say) {
 }
 
 export async function run({ quick, say }) {
-    const [pairs, seconds, count] = quick ? [2, 1, 4000] : [11, 1, 100_000];
+    const [pairs, seconds, count] = quick ? [2, 1, 4000] : [15, 1, 100_000];
     const issuer = await startIssuer();
     const measured = await compare(issuer, { pairs, seconds, say });
     const memory = await weigh(issuer, count, say);

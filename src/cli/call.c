@@ -9,6 +9,7 @@
 #include "config/quote.h"
 #include "json/write.h"
 
+#define DOOR "cli" /* for the audit */
 #define ARGUMENTS_MAX (16u * 1024u * 1024u)
 #define OUTPUT_MAX ((size_t)1 << 31)
 #define SCRATCH_MAX ((size_t)16 * ARGUMENTS_MAX)
@@ -21,6 +22,7 @@ typedef struct calling {
     double progress, total;
     cw_buf message; /* of the last progress */
     cw_buf out;     /* what is printed */
+    uv_loop_t *loop;
     bool is_over, has_failed;
 } calling;
 
@@ -51,7 +53,7 @@ static void print_line(const char *what, cw_str text)
 {
     CW_CLEANUP(cw_buf_done) cw_buf line;
     cw_buf_init(&line, OUTPUT_MAX);
-    cw_quote_bare(&line, text);
+    cw_quote_shown(&line, text);
     if (!line.code)
         fprintf(stderr, "%s: %.*s\n", what, (int)line.n, line.n ? line.p : "");
 }
@@ -87,6 +89,8 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 {
     calling *c = CW_CONTAINER(sink, calling, sink);
     c->is_over = true;
+    /* This may come just before the loop waits for events: it must not wait any more. */
+    uv_stop(c->loop);
     cw_cli_progress_stop(&c->line);
     if (outcome->kind == CW_OUTCOME_RESULT) {
         write_result(c, outcome);
@@ -95,7 +99,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     c->has_failed = true;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, OUTPUT_MAX);
-    cw_quote_bare(&text, outcome->message);
+    cw_quote_shown(&text, outcome->message);
     if (outcome->kind == CW_OUTCOME_ERROR)
         cw_buf_printf(&text, " (code %lld)", (long long)outcome->code);
     cw_cli_failure("%s: %.*s", c->tool, (int)text.n, text.n ? text.p : "");
@@ -151,12 +155,13 @@ static int start(calling *c, cw_tools *t, const cw_entry *entry, const cw_json *
     cw_call_handle handle;
     cw_call_refusal refusal = {0};
     c->sink.ops = &ops;
+    c->loop = &t->loop.uv;
     cw_call_request request = {.view = t->view,
                                .entry = entry,
                                .params = arguments,
                                .wants_progress = true,
                                .sink = &c->sink,
-                               .door = "cli"};
+                               .door = DOOR};
     cw_cli_progress_start(&c->line, &t->loop.uv, write_progress, c);
     cw_code rc = cw_call_start(t->bl, &request, &handle, &refusal);
     if (rc) {
@@ -173,12 +178,21 @@ static int start(calling *c, cw_tools *t, const cw_entry *entry, const cw_json *
 static int call_tool(cw_tools *t, void *ctx)
 {
     calling *c = ctx;
-    cw_verdict verdict = cw_view_call_verdict(t->view);
-    if (verdict != CW_VERDICT_ALLOW)
-        return refuse(c, CW_DECLINED, &(cw_call_refusal){.verdict = verdict});
+    cw_call_refused refused = {.view = t->view,
+                               .door = DOOR,
+                               .peer = CW_STR(""),
+                               .name = cw_str_from(c->tool),
+                               .verdict = cw_view_call_verdict(t->view)};
+    if (refused.verdict != CW_VERDICT_ALLOW) {
+        cw_call_note(t->bl, &refused);
+        return refuse(c, CW_DECLINED, &(cw_call_refusal){.verdict = refused.verdict});
+    }
     const cw_entry *entry = cw_tools_find(t, c->tool);
-    if (!entry)
+    if (!entry) {
+        refused.verdict = CW_VERDICT_HIDDEN;
+        cw_call_note(t->bl, &refused);
         return CW_EXIT_FAILURE;
+    }
     cw_err err = {0};
     cw_arena arena;
     CW_CLEANUP(cw_buf_done) cw_buf text;

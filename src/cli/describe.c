@@ -15,7 +15,7 @@ typedef struct describing {
 static void add_lines(cw_buf *out, cw_str text)
 {
     for (cw_str rest = text; rest.p && text.n;) {
-        cw_quote_bare(out, cw_str_cut(rest, '\n', &rest));
+        cw_quote_shown(out, cw_str_cut(rest, '\n', &rest));
         cw_buf_add_char(out, '\n');
     }
 }
@@ -50,7 +50,7 @@ static int print_text(const cw_entry *entry)
     add_lines(&out, m->usage);
     if (m->mark && m->mark->annotations.n) {
         cw_buf_add(&out, CW_STR("annotations: "));
-        cw_quote_bare(&out, m->mark->annotations);
+        cw_quote_shown(&out, m->mark->annotations);
         cw_buf_add_char(&out, '\n');
     }
     cw_access_add_heading(&out, m->n_params ? "parameters:" : "no parameters");

@@ -109,7 +109,7 @@ static void print_warnings(const cw_import *im)
     for (cw_str rest = im->warnings; rest.p && im->warnings.n;) {
         CW_CLEANUP(cw_buf_done) cw_buf line;
         cw_buf_init(&line, CW_ACCESS_MAX_BYTES);
-        cw_quote_bare(&line, cw_str_cut(rest, '\n', &rest));
+        cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
         if (!line.code && line.n)
             fprintf(stderr, "warning: %.*s\n", (int)line.n, line.p);
     }

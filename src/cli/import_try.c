@@ -69,6 +69,8 @@ static void on_asked(const cw_asked *asked, void *ctx)
     cw_err err = {0};
     t->asking = NULL;
     t->is_over = true;
+    /* This may come just before the loop waits for events: it must not wait any more. */
+    uv_stop(&t->loop.uv);
     cw_code rc = asked->code;
     if (!rc) {
         t->im->warnings = keep(t, asked->warnings);
@@ -333,7 +335,7 @@ static int report(const trying *t)
         cw_str line = cw_str_cut(rest, '\n', &rest);
         CW_CLEANUP(cw_buf_done) cw_buf shown;
         cw_buf_init(&shown, 8 * PROBLEMS_MAX);
-        cw_quote_bare(&shown, line);
+        cw_quote_shown(&shown, line);
         if (!shown.code && !was_said(cw_str_make(all.p, (size_t)(line.p - all.p)), line))
             cw_cli_failure("%.*s", (int)shown.n, shown.n ? shown.p : "");
     }

@@ -145,7 +145,7 @@ static void add_params(cw_buf *out, const cw_method *m)
 {
     for (size_t i = 0; i < m->n_params; i++) {
         cw_buf_printf(out, "%s", i ? ", " : "");
-        cw_quote_bare(out, m->params[i].name);
+        cw_quote_shown(out, m->params[i].name);
         if (!m->params[i].is_required)
             cw_buf_add_char(out, '?');
     }

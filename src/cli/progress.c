@@ -41,7 +41,7 @@ static void on_draw(uv_timer_t *timer)
     cw_buf_init(&raw, LINE_MAX_BYTES);
     cw_buf_init(&text, 8 * LINE_MAX_BYTES);
     p->write(&raw, p->ctx);
-    cw_quote_bare(&text, cw_buf_str(&raw));
+    cw_quote_shown(&text, cw_buf_str(&raw));
     unsigned long seconds = (unsigned long)(uv_now(timer->loop) - p->begun) / 1000;
     cw_buf_printf(&text, " (%lu s)", seconds);
     if (text.code)

@@ -109,6 +109,8 @@ static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
     item->n_withheld = loaded->n_withheld;
     item->definitions = loaded->definitions;
     item->n_definitions = loaded->n_definitions;
+    /* This may come just before the loop waits for events: it must not wait any more. */
+    uv_stop(&item->all->loop->uv);
 }
 
 static void begin(cw_remote_item *item, cw_loop *loop, cw_spawner *spawner, cw_remotes_mode mode)
@@ -145,6 +147,7 @@ static void write_loading(cw_buf *out, void *ctx)
 static void load(cw_remotes *all, cw_loop *loop, cw_spawner *spawner, cw_remotes_mode mode)
 {
     cw_cli_progress progress;
+    all->loop = loop;
     cw_cli_progress_start(&progress, &loop->uv, write_loading, all);
     for (size_t i = 0; i < all->n; i++) {
         if (all->items[i].is_wanted)
@@ -200,7 +203,7 @@ void cw_remotes_report(const cw_remote_item *item)
     while (rest.p) {
         CW_CLEANUP(cw_buf_done) cw_buf line;
         cw_buf_init(&line, CW_ACCESS_MAX_BYTES);
-        cw_quote_bare(&line, cw_str_cut(rest, '\n', &rest));
+        cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
         if (!line.code)
             cw_cli_failure("%s: %.*s", item->config->name.p, (int)line.n, line.n ? line.p : "");
     }

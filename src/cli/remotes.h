@@ -39,6 +39,7 @@ typedef struct cw_remotes {
     cw_remote_item *items; /* in the order of the configuration */
     size_t n;
     size_t n_loading;
+    cw_loop *loop;
 } cw_remotes;
 
 /* Load the configuration. Names that are no source's are reported, unless *ret_others is wanted:

@@ -15,7 +15,7 @@ static void add_lines(cw_buf *out, const char *what, const char *lines)
 {
     for (cw_str rest = lines ? cw_str_from(lines) : (cw_str){0}; rest.p;) {
         cw_buf_printf(out, "  %s: ", what);
-        cw_quote_bare(out, cw_str_cut(rest, '\n', &rest));
+        cw_quote_shown(out, cw_str_cut(rest, '\n', &rest));
         cw_buf_add_char(out, '\n');
     }
 }

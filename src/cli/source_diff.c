@@ -40,7 +40,7 @@ static void add_text(differing *d, const cw_json *value)
     cw_json_add_value(&w, value);
     if (cw_json_writer_end(&w, NULL) && !d->out.code)
         d->out.code = CW_NOMEM;
-    cw_quote_bare(&d->out, cw_buf_str(&text));
+    cw_quote_shown(&d->out, cw_buf_str(&text));
 }
 
 static void tell(differing *d, const cw_json *old, const cw_json *now)
@@ -57,7 +57,7 @@ static void tell(differing *d, const cw_json *old, const cw_json *now)
         return;
     }
     cw_buf_add(&d->out, CW_STR("  "));
-    cw_quote_bare(&d->out, pointer);
+    cw_quote_shown(&d->out, pointer);
     cw_buf_add(&d->out, CW_STR(": "));
     add_text(d, old);
     cw_buf_add(&d->out, CW_STR(" → "));

@@ -9,7 +9,7 @@
 
 #define SETTLE_MS 10000u
 #define MAX_FD 1024
-#define NEAR 4u /* edits, for "did you mean" */
+#define NEAR 3u /* edits, for "did you mean" */
 
 /* ---- loading ---- */
 
@@ -166,14 +166,16 @@ void cw_tools_add_line(cw_buf *out, cw_str text)
 {
     cw_str line = CW_STR("");
     size_t n = 0, i = 0;
-    for (cw_str rest = text; rest.p && line.n == 0;)
-        line = cw_str_trim(cw_str_cut(rest, '\n', &rest));
-    if (line.n && line.p[line.n - 1] == '\r')
-        line.n--;
+    for (cw_str rest = text; rest.p && line.n == 0;) {
+        line = cw_str_cut(rest, '\n', &rest);
+        if (line.n && line.p[line.n - 1] == '\r')
+            line.n--;
+        line = cw_str_trim(line);
+    }
     for (; i < line.n && n <= CW_TOOLS_LINE; i++)
         n += ((unsigned char)line.p[i] & 0xC0) != 0x80;
     bool is_long = n > CW_TOOLS_LINE;
-    cw_quote_bare(out, cw_str_make(line.p, is_long ? i - 1 : line.n));
+    cw_quote_shown(out, cw_str_make(line.p, is_long ? i - 1 : line.n));
     if (is_long)
         cw_buf_add(out, CW_STR("..."));
 }

@@ -51,6 +51,17 @@ void cw_quote_bare(cw_buf *out, cw_str text)
     }
 }
 
+void cw_quote_shown(cw_buf *out, cw_str text)
+{
+    char shown[ESCAPED_MAX];
+    while (text.n) {
+        bool stands = *text.p == '"' || *text.p == '\\';
+        char c = *text.p;
+        size_t n = escape_next(&text, shown);
+        cw_buf_add_bytes(out, stands ? &c : shown, stands ? 1 : n);
+    }
+}
+
 void cw_quote(cw_buf *out, cw_str text)
 {
     cw_buf_add_char(out, '"');

@@ -18,6 +18,10 @@ void cw_quote(cw_buf *out, cw_str text);
 /* Append it without quotes, for file names and key paths in messages. */
 void cw_quote_bare(cw_buf *out, cw_str text);
 
+/* The same with quotes and backslashes as they stand: for JSON, which stays what it means, and for
+ * texts that are only looked at. */
+void cw_quote_shown(cw_buf *out, cw_str text);
+
 #define CW_EXCERPT_CHARS 40u
 /* Every character may become an escape of 6 bytes; quotes, "..." and NUL come on top. */
 #define CW_EXCERPT_SIZE (CW_EXCERPT_CHARS * 6u + 6u)

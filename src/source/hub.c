@@ -10,6 +10,13 @@
 
 static void on_stuck(cw_deadline *d);
 
+static void watch_lists(cw_hub *hub)
+{
+    cw_loop_watch(hub->opts.loop, &hub->limit);
+    cw_loop_watch(hub->opts.loop, &hub->first);
+    cw_loop_watch(hub->opts.loop, &hub->stuck);
+}
+
 cw_code cw_hub_new(cw_service *s, const cw_hub_opts *opts, cw_hub **ret, cw_err *err)
 {
     cw_hub *hub = calloc(1, sizeof *hub);
@@ -26,10 +33,8 @@ cw_code cw_hub_new(cw_service *s, const cw_hub_opts *opts, cw_hub **ret, cw_err 
     cw_arena_init(&hub->scratch, opts->answer_size * 16 + 65536);
     cw_deadline_list_init(&hub->limit, s->config.timeout_ms, cw_hub_on_limit);
     cw_deadline_list_init(&hub->stuck, STUCK_MS, on_stuck);
-    cw_loop_watch(opts->loop, &hub->limit);
     cw_deadline_list_init(&hub->first, s->config.timeout_ms, cw_hub_on_silence);
-    cw_loop_watch(opts->loop, &hub->first);
-    cw_loop_watch(opts->loop, &hub->stuck);
+    watch_lists(hub);
     *ret = hub;
     return CW_OK;
 }
@@ -108,15 +113,22 @@ static void on_home(void *arg)
 
 static void send_home(cw_hub_call *call)
 {
-    if (cw_loop_post(call->loop, on_home, call))
-        cw_loop_set_deadline(call->hub->opts.loop, &call->deadline, &call->hub->stuck);
+    cw_hub *hub = call->hub;
+    if (cw_loop_post(call->loop, on_home, call) == CW_OK)
+        return;
+    if (hub->is_over) { /* a call that came after the end: it is put off once more */
+        hub->is_over = false;
+        watch_lists(cw_hub_ref(hub));
+    }
+    cw_loop_set_deadline(hub->opts.loop, &call->deadline, &hub->stuck);
 }
 
 /* The last that the main loop does for a hub which was closed. */
 static void end_if_over(cw_hub *hub)
 {
-    if (!hub->is_closing || hub->stuck.root.next != &hub->stuck.root)
+    if (!hub->is_closing || hub->is_over || hub->stuck.root.next != &hub->stuck.root)
         return;
+    hub->is_over = true;
     cw_loop_unwatch(hub->opts.loop, &hub->limit);
     cw_loop_unwatch(hub->opts.loop, &hub->first);
     cw_loop_unwatch(hub->opts.loop, &hub->stuck);

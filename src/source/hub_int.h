@@ -65,6 +65,7 @@ struct cw_hub {
     uint64_t retry_at;      /* not before */
     uint64_t heard_at;      /* when the last message came */
     bool is_closing;
+    bool is_over;   /* closed, and its lists are not watched any more */
     bool was_noted; /* that it speaks nonsense */
     char problem[CW_HUB_WHY];
 };

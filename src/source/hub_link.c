@@ -189,6 +189,7 @@ static void say_prelude(cw_hub *hub)
         hub->n_prelude++;
     }
     hub->state = CW_HUB_READY;
+    cw_deadline_clear(&hub->prelude_deadline); /* a greeting may be all there was */
     hub->failures = 0;
     hub->problem[0] = 0;
     flush(hub);

@@ -149,8 +149,10 @@ cw_code cw_way_open(cw_service *s, cw_hub *hub, cw_loop *loop, size_t answer_siz
     way->running.prev = way->running.next = &way->running;
     way->waiting.prev = way->waiting.next = &way->waiting;
     cw_arena_init(&way->scratch, SCRATCH_MAX);
+    cw_way_login_init(way);
     cw_code rc = hub ? CW_OK : cw_way_open_http(way, answer_size, err);
     if (rc) {
+        cw_way_login_done(way);
         free_way(way);
         return rc;
     }

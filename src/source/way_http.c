@@ -14,8 +14,7 @@ cw_code cw_way_open_http(cw_way *way, size_t answer_size, cw_err *err)
         .connections = s->config.connections,
         .waiting = s->config.queue,
         .connect_ms = s->config.connect_ms,
-        /* Nothing waits for ever: a login has no other limit. */
-        .first_byte_ms = s->config.first_byte_ms ? s->config.first_byte_ms : s->config.timeout_ms,
+        .first_byte_ms = s->config.first_byte_ms,
         .answer_size = answer_size,
         .headers = s->headers,
         .n_headers = s->n_headers,

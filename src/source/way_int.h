@@ -34,8 +34,10 @@ struct cw_way {
     cw_str prelude_body[CW_WIRE_PIECES];
     char prelude_room[CW_WIRE_ROOM];
     uint64_t prelude_id;
-    cw_arena scratch; /* of the prelude */
-    cw_later later;   /* begin to log in */
+    cw_arena scratch;        /* of the prelude */
+    cw_later later;          /* begin to log in */
+    cw_deadline_list limits; /* of one call of the prelude */
+    cw_deadline limit;
     cw_fetcher *fetcher;
     cw_fetch fetch;
     uint64_t token_until; /* ms of the loop */
@@ -63,6 +65,7 @@ void cw_way_headers_done(cw_way_headers *headers);
 
 /* ---- way_login.c ---- */
 
+void cw_way_login_init(cw_way *way);
 bool cw_way_is_logged_in(const cw_way *way);
 /* Begin to log in unless that is under way; those who wait are told how it went. */
 void cw_way_log_in(cw_way *way);

@@ -134,6 +134,7 @@ static void on_prelude(cw_client_req *http, cw_client_end end, const cw_client_a
 {
     cw_way *way = http->ctx;
     cw_reply reply = {end, answer, why};
+    cw_deadline_clear(&way->limit);
     cw_outcome outcome;
     cw_dialect_judge(&way->service->speech, way->service->config.name, way->prelude_id, &reply,
                      &way->scratch, &outcome);
@@ -144,6 +145,14 @@ static void on_prelude(cw_client_req *http, cw_client_end end, const cw_client_a
     keep_cookies(way, answer);
     way->n_prelude++;
     go_on(way);
+}
+
+/* Nothing waits for ever: calls have their own time, but a login would go on without them. */
+static void on_limit(cw_deadline *d)
+{
+    cw_way *way = CW_CONTAINER(d, cw_way, limit);
+    cw_client_cancel(way->client, &way->prelude);
+    give_up(way, "login", CW_STR("no answer in time"));
 }
 
 static void say_prelude(cw_way *way)
@@ -173,6 +182,8 @@ static void say_prelude(cw_way *way)
     }
     if (rc)
         give_up(way, "login", cw_str_from(err.msg));
+    else
+        cw_loop_set_deadline(way->loop, &way->limit, &way->limits);
 }
 
 static void go_on(cw_way *way)
@@ -209,8 +220,16 @@ void cw_way_log_in(cw_way *way)
     cw_loop_do_later(way->loop, &way->later);
 }
 
+void cw_way_login_init(cw_way *way)
+{
+    cw_deadline_list_init(&way->limits, way->service->config.timeout_ms, on_limit);
+    cw_loop_watch(way->loop, &way->limits);
+}
+
 void cw_way_login_done(cw_way *way)
 {
+    cw_deadline_clear(&way->limit);
+    cw_loop_unwatch(way->loop, &way->limits);
     cw_loop_forget_later(&way->later);
     cw_fetch_cancel(&way->fetch);
     cw_fetcher_close(way->fetcher);

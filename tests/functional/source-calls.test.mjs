@@ -360,7 +360,7 @@ suite("params", { concurrency: true }, () => {
 
     test("that the service does not have are told when it is loaded", async (t) => {
         const { server } = await start(t, { methods: [{ method: "echo", params: { limmit: { value: 1 }, kinds: { hidden: true } } }] }, { document: anything() });
-        assert.match(server.stderr, /did you mean/);
+        await server.untilLogged(/did you mean/);
     });
 });
 
@@ -428,9 +428,9 @@ suite("our secret there", { concurrency: true }, () => {
 
     test("that is not there keeps the source away, and says which", async (t) => {
         const { server } = await start(t, { secret: { as: "bearer", environment: "NO_SUCH_VARIABLE" } });
-        assert.match(server.stderr, /NO_SUCH_VARIABLE/);
+        await server.untilLogged(/NO_SUCH_VARIABLE/);
         const missing = await start(t, { secret: { as: "bearer", file: "/nonexistent/secret" } });
-        assert.match(missing.server.stderr, /nonexistent/);
+        await missing.server.untilLogged(/nonexistent/);
     });
 
     test("is not the caller's: neither token nor password nor cookie goes on", async (t) => {
@@ -588,6 +588,23 @@ suite("a login before the first call", { concurrency: true }, () => {
         };
         assertToolError(await callTool(server, "s.add", numbers), /cannot be reached/);
         assert.deepEqual([...new Set(methodsOf(proxy))], ["login"]);
+    });
+
+    test("that never ends is given up, and tried again by the next call", async (t) => {
+        const { proxy, server } = await start(t, { prelude: [login], timeout: `${300 * slowness}ms` });
+        const silent = () => true;
+        proxy.gate = silent;
+        for (let i = 0; i < 2; i += 1) {
+            const { value, ms } = await timed(() => callTool(server, "s.add", numbers));
+            assertToolError(value);
+            assert.ok(ms <= 400 * slowness, `${ms} ms`);
+        }
+        const guarded = guard(proxy);
+        await eventually(async () => {
+            const { json } = await callTool(server, "s.add", numbers);
+            return json.result.structuredContent === 42;
+        }, "it has logged in");
+        assert.equal(guarded.logins, 1);
     });
 
     test("may be a header that the first answer gives", async (t) => {

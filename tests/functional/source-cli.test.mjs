@@ -26,7 +26,7 @@ function configure(service, { methods = ["add", "echo"], more = {}, state = {}, 
     const config = {
         roles: { anonymous: permissions },
         state: { folder: path.join(folder, "kept"), lock, ...state },
-        sources: [{ name: "shop", url: service.url, refresh: "0", methods, ...more }],
+        sources: [{ name: "shop", url: service.url, refresh: "0s", methods, ...more }],
         ...(store ? { store: { path: databasePath() } } : {}),
     };
     return { file: writeConfig(config), folder, lock };

@@ -54,6 +54,13 @@ async function measureWell(server, work) {
     return times.sort((a, b) => a - b);
 }
 
+// None waited for the time of the other service, and most for nothing at all.
+function assertUnnoticed(times) {
+    assert.ok(times.length > 0);
+    const [middle, last] = [times[Math.floor(times.length / 2)], times.at(-1)];
+    assert.ok(middle <= 50 * slowness && last <= timeout / 2, `a healthy service took ${middle} to ${last} ms`);
+}
+
 // Several calls at once, all of which must fail in time with a text that says something.
 async function assertAllFail(server, tool, args, count = 4) {
     const calls = Array.from({ length: count }, () => timed(() => callTool(server, tool, args)));
@@ -105,8 +112,7 @@ for (const [name, transport] of Object.entries(transports)) {
                 const times = await measureWell(server, () =>
                     assertAllFail(server, `${proxy.name}.add`, numbers, isHuge ? 1 : 4),
                 );
-                assert.ok(times.length > 0);
-                assert.ok(times.at(-1) <= 200 * slowness, `a healthy service took ${times.at(-1)} ms`);
+                assertUnnoticed(times);
                 if (isHuge) {
                     const grown = peakKb(server.pid) - memory;
                     assert.ok(grown <= 8 * answerSize * 1024, `${grown} KB for 1 GB`);
@@ -139,7 +145,7 @@ suite("a service that cannot be reached", () => {
             const server = await start([sourceOf("well", service.url), sourceOf("bad", await urlOf())]);
             t.after(() => server.stop());
             const times = await measureWell(server, () => assertAllFail(server, "bad.add", numbers));
-            assert.ok(times.at(-1) <= 200 * slowness, `a healthy service took ${times.at(-1)} ms`);
+            assertUnnoticed(times);
         });
     }
 

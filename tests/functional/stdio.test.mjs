@@ -152,7 +152,8 @@ suite("cancelling", { concurrency: true }, () => {
                 _meta: meta,
             });
             assert.deepEqual(result.isError ?? false, false);
-            assert.deepEqual(workersOf(client), workers);
+            // The one that told what the plugin has may have ended meanwhile.
+            assert.ok(workersOf(client).every((pid) => workers.includes(pid)));
             assert.equal(client.messages.some((one) => one.id === id), false);
             await client.end();
         });

@@ -344,6 +344,7 @@ static void scopes_come_as_text_or_list(void **state)
         {"\"scope\":\"a\"", 1},
         {"\"scope\":\"a b a\"", 2},
         {"\"scope\":\" a  b \"", 2},
+        {"\"scope\":\"a,b, c,,\"", 3},
         {"\"scope\":[\"a\",\"b\"]", 2},
         {"\"scope\":[\"a b\",\"c\"]", 3},
         {"\"scp\":\"a b\"", 2},
