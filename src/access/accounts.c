@@ -338,6 +338,7 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
     atomic_init(&a->has_sessions, false);
     atomic_init(&a->n_ended, 0);
     a->n_loops = opts->n_loops;
+    a->tokens = opts->tokens;
     for (unsigned i = 0; i < a->n_loops; i++)
         init_loop(a, &a->loops[i]);
     rc = cw_throttle_init(&a->by_account, CW_ACCOUNTS_FREE_FAILURES, err);

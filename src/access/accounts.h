@@ -50,6 +50,7 @@ typedef struct cw_accounts cw_accounts;
 typedef struct cw_accounts_opts {
     const char *path; /* of the database; NULL or empty: none, only issuers count */
     unsigned n_loops;
+    uint32_t tokens; /* of issuers that a loop remembers; 0: CW_TOKENS_REMEMBERED */
     /* As in store.h, on the store's thread. */
     void (*on_status)(void *ctx, const cw_err *err);
     void (*on_change)(void *ctx);

@@ -103,6 +103,7 @@ struct cw_accounts {
     atomic_uint_least64_t n_ended; /* sessions, by us; others change the generation */
     atomic_uint_least64_t roles_generation;
     unsigned n_loops;
+    uint32_t tokens; /* that a loop remembers */
     cw_accounts_loop loops[];
 };
 

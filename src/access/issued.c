@@ -122,7 +122,7 @@ static void unref_caller(void *caller)
 
 static bool has_cache(cw_accounts_loop *al)
 {
-    cw_token_cache_opts opts = {.unref = unref_caller};
+    cw_token_cache_opts opts = {.max_entries = al->accounts->tokens, .unref = unref_caller};
     return al->tokens || !cw_token_cache_new(&opts, &al->tokens, NULL);
 }
 

@@ -24,8 +24,9 @@
 #define CW_ACCESS_TOKEN_CACHE_H
 
 #include "access/secret.h"
+#include "base/limits.h"
 
-#define CW_TOKEN_CACHE_ENTRIES 10000u
+#define CW_TOKEN_CACHE_ENTRIES CW_TOKENS_REMEMBERED
 #define CW_TOKEN_CACHE_MAX_ENTRIES 1000000u
 #define CW_TOKEN_CACHE_BYTES (16u * 1024u * 1024u)
 #define CW_TOKEN_CACHE_AGE_MS 60000u

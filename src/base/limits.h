@@ -72,6 +72,7 @@
 #define CW_RESOURCE_MAX_URI 8192 /* bytes of an address that is announced or matched */
 
 /* Remote sources (sources[].* in config) */
+#define CW_TOKENS_REMEMBERED 10000u /* verified ones of issuers, per loop */
 #define CW_REMOTE_CALL_MS 30000u
 #define CW_REMOTE_CONNECT_MS 5000u
 #define CW_REMOTE_MAX_CONNECTIONS 64u /* per loop */

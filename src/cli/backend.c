@@ -269,6 +269,7 @@ static cw_code open_accounts(cw_backend *b, const cw_config *config, cw_err *err
 {
     cw_accounts_opts opts = {.path = config->store.path.p,
                              .n_loops = b->n_loops,
+                             .tokens = config->limits.tokens,
                              .on_status = on_status,
                              .on_change = on_change,
                              .ctx = b};

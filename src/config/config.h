@@ -182,6 +182,7 @@ typedef struct cw_config {
         size_t answer_size;     /* result of a method */
         size_t cache_size;      /* lists and descriptions kept, per loop */
         uint32_t subscriptions; /* MCP streams that are told of changes */
+        uint32_t tokens;        /* of issuers that are remembered, per loop */
         struct {
             cw_config_rate global, address, caller, tool;
         } rates;

@@ -42,6 +42,15 @@ const commands = [
     "scope list",
     "why",
     "audit",
+    "import",
+    "source list",
+    "source check",
+    "source refresh",
+    "source diff",
+    "source approve",
+    "list",
+    "describe",
+    "call",
 ];
 
 // Run a shell script with the program as $0.

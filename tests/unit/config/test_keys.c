@@ -606,7 +606,7 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
                     "f:2:3: limits.max: unknown key; known here: connections, "
                     "connections_per_address, header_size, header_fields, target_size, body_size, "
                     "body_memory, pipelined_requests, stream_queue, min_body_rate, calls, batch, "
-                    "answer_size, cache_size, subscriptions, rates, calls_per_tool, "
+                    "answer_size, cache_size, subscriptions, tokens, rates, calls_per_tool, "
                     "calls_per_source, tools, sources\n"
                     "f:3:3: limits.header_sise: unknown key; did you mean \"header_size\"?");
     assert_problems("lisetn: a:1\n", "f:1:1: lisetn: unknown key; did you mean \"listen\"?");

@@ -21,6 +21,17 @@ static void assert_quoted(cw_str text, const char *expected)
     free(shown);
 }
 
+static void what_is_only_looked_at_keeps_its_quotes(void **state)
+{
+    (void)state;
+    cw_buf out;
+    cw_buf_init(&out, 1 << 16);
+    cw_quote_shown(&out, CW_STR("{\"a\":\"\\n\"}\n\x1b[31m\xe2\x80\xae"));
+    char *shown = cw_buf_take(&out, NULL);
+    assert_string_equal(shown, "{\"a\":\"\\n\"}\\u000a\\u001b[31m\\u202e");
+    free(shown);
+}
+
 static void ordinary_text_stays_as_it_is(void **state)
 {
     (void)state;
@@ -104,6 +115,7 @@ static void bare_text_has_no_quotes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_only_looked_at_keeps_its_quotes),
         cmocka_unit_test(ordinary_text_stays_as_it_is),
         cmocka_unit_test(what_acts_on_a_terminal_is_escaped),
         cmocka_unit_test(every_character_reads_back_from_yaml),

@@ -122,8 +122,8 @@ static void blocks_of_content_have_a_type_and_perhaps_a_role(void **state)
     static const char *const right[] = {
         "{\"result\":1,\"content\":[]}",
         "{\"result\":null,\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"new\"}]}",
-        "{\"result\":1,\"content\":[{\"role\":\"user\",\"type\":\"text\"},"
-        "{\"role\":\"assistant\",\"type\":\"text\"}]}",
+        ("{\"result\":1,\"content\":[{\"role\":\"user\",\"type\":\"text\"},"
+         "{\"role\":\"assistant\",\"type\":\"text\"}]}"),
     };
     for (size_t i = 0; i < CW_COUNT(right); i++) {
         cw_outcome out;
