@@ -37,12 +37,11 @@ static int fill(int fd, cw_str bytes, mode_t mode, cw_replace_sync sync)
 cw_code cw_file_replace(const char *path, cw_str bytes, mode_t mode, cw_replace_sync sync,
                         cw_err *err)
 {
-    size_t n = strlen(path);
-    char *half = malloc(n + sizeof ".XXXXXX");
+    size_t size = strlen(path) + sizeof ".XXXXXX";
+    char *half = malloc(size);
     if (!half)
         return cw_fail_nomem(err);
-    memcpy(half, path, n);
-    memcpy(half + n, ".XXXXXX", sizeof ".XXXXXX");
+    snprintf(half, size, "%s.XXXXXX", path);
     int fd = mkostemp(half, O_CLOEXEC);
     int rc = fd < 0 ? errno : fill(fd, bytes, mode, sync);
     if (!rc && rename(half, path))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/str.h"
 
+#include <stdlib.h>
+
 /* Longest string the edit distance looks at; names longer than this are no typos. */
 #define DISTANCE_MAX 64
 
@@ -94,6 +96,17 @@ cw_str cw_str_trim(cw_str s)
     while (s.n > 0 && is_blank(s.p[s.n - 1]))
         s.n--;
     return s;
+}
+
+char *cw_str_dup(cw_str s)
+{
+    char *copy = malloc(s.n + 1);
+    if (!copy)
+        return NULL;
+    if (s.n)
+        memcpy(copy, s.p, s.n);
+    copy[s.n] = 0;
+    return copy;
 }
 
 cw_str cw_str_cut(cw_str s, char sep, cw_str *rest)

@@ -59,6 +59,9 @@ bool cw_str_starts(cw_str s, cw_str prefix);
 bool cw_str_ends(cw_str s, cw_str suffix);
 /* Without leading and trailing spaces and tabs. */
 cw_str cw_str_trim(cw_str s);
+/* A copy that ends in a NUL, to be freed; NULL without memory. For texts that have no NUL behind
+ * them, where strndup would look for one. */
+char *cw_str_dup(cw_str s);
 /* The part before the first `sep`; *rest gets what follows it. Without `sep`: all of `s`, and
  * *rest.p is NULL. */
 cw_str cw_str_cut(cw_str s, char sep, cw_str *rest);

@@ -164,7 +164,9 @@ static cw_code guess_all(cw_import *im, const cw_json *root, cw_err *err)
 {
     cw_guess *guesses = cw_arena_calloc(&im->arena, im->n + 1, sizeof *guesses);
     cw_map by_id;
-    cw_code rc = guesses ? CW_OK : cw_arena_fail(&im->arena, err);
+    cw_code rc = CW_OK;
+    if (!guesses)
+        return cw_arena_fail(&im->arena, err);
     cw_map_init(&by_id, im->n + 1);
     for (size_t i = 0; i < im->n && !rc; i++) {
         guesses[i] = guess(&im->methods[i], NULL);

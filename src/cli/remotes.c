@@ -93,7 +93,7 @@ void cw_remotes_done(cw_remotes *all)
 /* NULL for nothing, and without memory: then `problem` must not be looked at alone. */
 static char *copy(cw_str text)
 {
-    return text.n ? strndup(text.p, text.n) : NULL;
+    return text.n ? cw_str_dup(text) : NULL;
 }
 
 static void on_loaded(const cw_remote_loaded *loaded, void *ctx)

@@ -85,9 +85,9 @@ int cw_cli_source_check(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "source check", "[NAME...]",
-        "Ask each service (or those that are named) what it offers, read its overlay and\n"
-        "the lock file, and print what a server would complain about. It ends with 1 when\n"
-        "one of them cannot be used.",
+        "Ask each service (or those that are named) what it offers, read its overlay\n"
+        "and the lock file, and print what a server would complain about. It ends with\n"
+        "1 when one of them cannot be used.",
         options, SIZE_MAX};
     cw_cli_args args = {0};
     cw_remotes all;

@@ -253,8 +253,8 @@ int cw_cli_source_diff(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "source diff", "[NAME...]",
-        "Ask each service (or those that are named), and show which of the tools that the\n"
-        "configuration exposes are not as the lock file says: what changed, by JSON\n"
+        "Ask each service (or those that are named), and show which of the tools that\n"
+        "the configuration exposes are not as the lock file says: what changed, by JSON\n"
         "pointers, which were never approved, and which are gone. It ends with 1 when\n"
         "something differs, or a service cannot be asked.",
         options, SIZE_MAX};

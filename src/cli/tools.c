@@ -31,11 +31,10 @@ static int load_config(const cw_tools_opts *opts, cw_config **ret)
     cw_code rc = read_config(cw_cli_config_path(opts->config), ret, &problems, &err);
     int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
     cw_config_problems_done(&problems);
-    if (code < 0 && opts->account && (*ret)->store.path.n == 0) {
-        cw_config_unref(*ret);
-        return cw_cli_usage("--as needs a database: set store.path in the configuration");
-    }
-    return code;
+    if (code >= 0 || !*ret || !opts->account || (*ret)->store.path.n)
+        return code;
+    cw_config_unref(*ret);
+    return cw_cli_usage("--as needs a database: set store.path in the configuration");
 }
 
 static void write_loading(cw_buf *out, void *ctx)

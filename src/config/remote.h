@@ -93,7 +93,6 @@ typedef struct cw_config_preludes {
  * text, and UNSET, is what the preset says. */
 typedef struct cw_config_remote {
     cw_str name;   /* unique, [a-z0-9_-]+ */
-    uint32_t line; /* where it stands in the file; 0: nowhere */
     cw_str preset; /* a kind of service that is known; empty: none */
 
     /* Where it is: exactly one of `url` and `command` is set.
@@ -123,6 +122,7 @@ typedef struct cw_config_remote {
         correlate; /* "id", "exchange": the answer is that of the HTTP request, whatever its id */
     cw_config_preludes prelude;
     cw_str greeting;           /* "yes": it speaks first */
+    uint32_t line;             /* where the entry stands in the file; 0: nowhere */
     uint32_t handshake_status; /* an answer with this HTTP status … */
     cw_str handshake_header;   /* … has a header to be repeated; empty: none */
     cw_str replies; /* JSON object: method it may call -> result; "$params" gives them back */

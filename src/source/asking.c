@@ -240,9 +240,9 @@ static void enqueue(question *q)
 static cw_code ask(cw_describing *d, cw_str method, cw_str params, unsigned tag, cw_err *err)
 {
     cw_asking *job = asking_of(d);
-    question *q;
+    question *q = NULL;
     cw_code rc = add_question(job, tag, &q, err);
-    if (rc)
+    if (!q)
         return rc;
     const cw_speech *speech = &job->service->speech;
     rc = cw_wire_make(speech, method, &job->arena, &q->wire, err);
@@ -276,9 +276,9 @@ static cw_code get(cw_describing *d, cw_str path, unsigned tag, cw_err *err)
     cw_str own = path_of(job, path);
     if (own.n == 0)
         return cw_fail(err, CW_PARAMS, "'%.*s' is not on the same server", CW_STR_ARG(path));
-    question *q;
+    question *q = NULL;
     cw_code rc = add_question(job, tag, &q, err);
-    if (rc)
+    if (!q)
         return rc;
     q->path = cw_arena_dup_str(&job->arena, own);
     if (!q->path.p)

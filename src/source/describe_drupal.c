@@ -293,7 +293,8 @@ static void on_methods(cw_describing *d, const cw_json *page)
     size_t n = cw_json_is(data, CW_JSON_ARRAY) ? cw_json_count(data) : 0;
     s->methods = cw_arena_calloc(d->arena, n, sizeof *s->methods);
     if (!cw_json_is(data, CW_JSON_ARRAY) || !s->methods) {
-        d->ops->fail(d, CW_PARAMS, "the list of methods has no \"data\"");
+        d->ops->fail(d, s->methods ? CW_PARAMS : CW_NOMEM,
+                     s->methods ? "the list of methods has no \"data\"" : "not enough memory");
         return;
     }
     for (const cw_json *v = cw_json_first(data); v && !rc; v = cw_json_next(v)) {

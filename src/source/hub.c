@@ -83,7 +83,8 @@ static void list(cw_hub *hub, cw_hub_call *call)
     pthread_mutex_unlock(&hub->lock);
 }
 
-static void free_call(cw_hub_call *call)
+/* Without giving its reference back. */
+static void drop_call(cw_hub_call *call)
 {
     cw_hub *hub = call->hub;
     pthread_mutex_lock(&hub->lock);
@@ -93,6 +94,12 @@ static void free_call(cw_hub_call *call)
     pthread_mutex_unlock(&hub->lock);
     free(call->answer);
     free(call);
+}
+
+static void free_call(cw_hub_call *call)
+{
+    cw_hub *hub = call->hub;
+    drop_call(call);
     cw_hub_unref(hub);
 }
 
@@ -226,7 +233,8 @@ static void drop_all(cw_hub *hub)
     while (hub->all.all_next != &hub->all) {
         cw_hub_call *call = hub->all.all_next;
         cw_deadline_clear(&call->deadline);
-        free_call(call);
+        drop_call(call);
+        atomic_fetch_sub(&hub->refs, 1); /* not the last: whoever closes it has one */
     }
     hub->waiting.prev = hub->waiting.next = &hub->waiting;
     hub->pending.prev = hub->pending.next = &hub->pending;

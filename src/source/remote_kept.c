@@ -20,8 +20,13 @@ static void drop(cw_kepts *k, cw_kept *e)
 
 void cw_kepts_done(cw_kepts *k)
 {
-    while (k->ring.next != &k->ring)
-        drop(k, k->ring.next);
+    cw_kept *next;
+    for (cw_kept *e = k->ring.next; e != &k->ring; e = next) {
+        next = e->next;
+        free(e);
+    }
+    *k = (cw_kepts){0};
+    cw_kepts_init(k);
 }
 
 static bool is_for(const cw_kept *e, uint32_t method, cw_str params)

@@ -38,13 +38,15 @@ static cw_code read_secret(cw_service *s, cw_str file, cw_str variable, cw_str *
     } else {
         return CW_OK;
     }
-    cw_str secret = cw_buf_str(&text);
+    cw_str secret = cw_arena_dup_str(&s->arena, cw_buf_str(&text));
+    if (!secret.p)
+        return nomem(s, err);
     while (secret.n && strchr(" \t\r\n", secret.p[secret.n - 1]))
         secret.n--;
     if (text.code || secret.n == 0)
         return cw_fail(err, text.code ? text.code : CW_CONFIG, "the secret is empty or too long");
-    *ret = cw_arena_dup_str(&s->arena, secret);
-    return ret->p ? CW_OK : nomem(s, err);
+    *ret = secret;
+    return CW_OK;
 }
 
 static cw_str join(cw_service *s, cw_str prefix, cw_str secret)

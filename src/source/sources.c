@@ -48,7 +48,7 @@ cw_item *cw_sources_add(cw_sources *s, cw_str name, const char *path)
     if (!item)
         return NULL;
     item->all = s;
-    item->name = strndup(name.p, name.n);
+    item->name = cw_str_dup(name);
     item->path = path ? strdup(path) : NULL;
     if (!item->name || (path && !item->path)) {
         free_item(item);

@@ -83,7 +83,7 @@ static void count(cw_sources *s)
 void cw_health_loaded(cw_item *item, cw_str problem)
 {
     free(item->problem);
-    item->problem = problem.n ? strndup(problem.p, problem.n) : NULL;
+    item->problem = problem.n ? cw_str_dup(problem) : NULL;
     if (!problem.n)
         item->refreshed_ms = cw_clock_wall_ms();
     item->tried = true;

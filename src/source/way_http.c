@@ -48,7 +48,7 @@ static bool take_handshake(cw_way *way, const cw_client_answer *answer)
     if (!s->config.handshake_header.n || answer->status != s->config.handshake_status)
         return false;
     cw_str value = answer->kept[CW_WAY_HANDSHAKE];
-    char *copy = value.p ? strndup(value.p, value.n) : NULL;
+    char *copy = value.p ? cw_str_dup(value) : NULL;
     if (!copy)
         return false;
     free(way->handshake);

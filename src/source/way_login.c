@@ -122,7 +122,7 @@ static void ask_token(cw_way *way)
 
 static void keep_cookies(cw_way *way, const cw_client_answer *answer)
 {
-    char *copy = answer->cookies.n ? strndup(answer->cookies.p, answer->cookies.n) : NULL;
+    char *copy = answer->cookies.n ? cw_str_dup(answer->cookies) : NULL;
     if (!copy)
         return;
     free(way->cookies);
@@ -138,7 +138,8 @@ static void on_prelude(cw_client_req *http, cw_client_end end, const cw_client_a
     cw_outcome outcome;
     cw_dialect_judge(&way->service->speech, way->service->config.name, way->prelude_id, &reply,
                      &way->scratch, &outcome);
-    if (outcome.kind != CW_OUTCOME_RESULT) {
+    bool is_notice = way->service->config.prelude.items[way->n_prelude].notify;
+    if (outcome.kind != CW_OUTCOME_RESULT && !(is_notice && end == CW_CLIENT_OK)) {
         give_up(way, "login", outcome.message);
         return;
     }
@@ -169,6 +170,8 @@ static void say_prelude(cw_way *way)
         way->prelude_id = cw_way_number(way);
         cw_wire_write(&s->speech, &wire, way->prelude_id, p->params, way->prelude_room,
                       way->prelude_body);
+        if (p->notify)
+            cw_wire_drop_id(&s->speech, way->prelude_body);
         way->prelude = (cw_client_req){
             .method = CW_HTTP_POST,
             .headers = way->prelude_headers.items,

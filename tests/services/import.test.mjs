@@ -66,7 +66,8 @@ testsOf({ "ovsdb-server": "openvswitch-common", "ovsdb-tool": "openvswitch-commo
         const file = path.join(folder, "db");
         const made = await startService("ovsdb-tool", ["create", file, schema], { ready: () => true });
         await made.exited;
-        const args = [file, `--remote=punix:${socket}`, "--log-file=/dev/null"];
+        const control = path.join(folder, "ctl");
+        const args = [file, `--remote=punix:${socket}`, `--unixctl=${control}`, "-vconsole:off"];
         await startService("ovsdb-server", args, { ready: () => accepts(socket) });
         await importWell([`unix:${socket}`], { preset: "ovsdb", methods: { list_dbs: "reads" } });
     },

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -89,6 +90,17 @@ static void trim_removes_blanks_and_no_other_space(void **state)
     assert_true(cw_str_is(cw_str_trim(CW_STR("\na ")), "\na"));
     assert_int_equal(cw_str_trim(CW_STR(" \t ")).n, 0);
     assert_int_equal(cw_str_trim((cw_str){NULL, 0}).n, 0);
+}
+
+static void a_copy_ends_where_the_text_does(void **state)
+{
+    (void)state;
+    char text[3] = {'a', 'b', 'c'}; /* nothing behind it may be read */
+    char *copy = cw_str_dup(cw_str_make(text, 3)), *none = cw_str_dup(CW_STR(""));
+    assert_string_equal(copy, "abc");
+    assert_string_equal(none, "");
+    free(copy);
+    free(none);
 }
 
 static void cut_splits_at_the_first_separator(void **state)
@@ -181,6 +193,7 @@ int main(void)
         cmocka_unit_test(cmp_orders_bytes_and_puts_prefixes_first),
         cmocka_unit_test(starts_and_ends_know_the_empty_string),
         cmocka_unit_test(trim_removes_blanks_and_no_other_space),
+        cmocka_unit_test(a_copy_ends_where_the_text_does),
         cmocka_unit_test(cut_splits_at_the_first_separator),
         cmocka_unit_test(to_u64_takes_digits_up_to_the_largest_number),
         cmocka_unit_test(distance_counts_edits_and_transpositions),

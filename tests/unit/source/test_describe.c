@@ -622,7 +622,7 @@ static void a_manifest_becomes_a_description(void **state)
         {"{\"methods\":[5]}", "methods[0]: expected an object"},
         {"{\"methods\":[{\"name\":\"a\"},{}]}", "methods[1]: name"},
         {"{\"methods\":[{\"name\":\"\"}]}", "methods[0]: name"},
-        {"{\"methods\":[{\"name\":\"a\",\"parms\":{}}]}", "unknown member 'parms'"},
+        {"{\"methods\":[{\"name\":\"a\",\"param\":{}}]}", "unknown member 'param'"},
         {"{\"methods\":[{\"name\":\"a\",\"description\":5}]}", "description"},
         {"{\"methods\":[{\"name\":\"a\",\"params\":[]}]}", "params"},
         {"{\"methods\":[{\"name\":\"a\",\"required\":{}}]}", "required"},

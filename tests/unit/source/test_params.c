@@ -382,8 +382,8 @@ static void a_continuation_must_be_ours_and_fresh(void **state)
         "{\"continuation\":\"next-\"}",
         "{\"continuation\":\"next-1\"}",
         "{\"continuation\":\"next-1-2x\"}",
-        "{\"continuation\":\"next-1-2-"
-        "0123456789012345678901234567890123456789012345678901234567\"}",
+        ("{\"continuation\":\"next-1-2-"
+         "0123456789012345678901234567890123456789012345678901234567\"}"),
     };
     cw_str out;
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
