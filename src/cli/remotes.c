@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "config/quote.h"
 #include "net/child.h"
+#include "source/sources.h"
 
 #define MAX_FD 1024
 #define NEAR 3u /* edits, for "did you mean" */
@@ -124,6 +125,7 @@ static void begin(cw_remote_item *item, cw_loop *loop, cw_spawner *spawner, cw_r
         .n_loops = 1,
         .answer_size = config->limits.answer_size,
         .spawner = spawner,
+        .policy = cw_sources_policy(config),
         .state = CW_STR(""),
         .lock = mode == CW_REMOTES_CHECK ? config->state.lock : CW_STR(""),
         .defines = mode == CW_REMOTES_DEFINE,

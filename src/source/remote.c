@@ -66,6 +66,8 @@ static cw_remote *remote_of(cw_source *s)
 
 static void unlink_op(op *o)
 {
+    if (!o->next)
+        return; /* it is in no ring */
     o->prev->next = o->next;
     o->next->prev = o->prev;
     o->prev = o->next = NULL;
@@ -103,10 +105,21 @@ static void on_part_closed(void *ctx)
     cw_source_unref(&r->base);
 }
 
+/* Those of a ring hear nothing more. */
+static void drop_ops(op *ring)
+{
+    op *next;
+    for (op *o = ring->next; o != ring; o = next) {
+        next = o->next;
+        cw_loop_forget_later(&o->later);
+        o->prev = o->next = NULL;
+    }
+    ring->prev = ring->next = ring;
+}
+
 static void drop_flight(flight *f)
 {
-    while (f->ops.next != &f->ops)
-        unlink_op(f->ops.next);
+    drop_ops(&f->ops);
     cw_deadline_clear(&f->retry);
     cw_way_cancel(f->part->way, &f->req);
     cw_breaker_neutral(&f->part->remote->breaker, f->trial);
@@ -119,12 +132,12 @@ static void close_part(cw_remote_part *p)
 {
     p->remote->parts[p->loop->index] = NULL;
     cw_loop_remove_hook(&p->hook);
-    while (p->flights.next != &p->flights)
-        drop_flight(p->flights.next);
-    while (p->later.next != &p->later) {
-        cw_loop_forget_later(&p->later.next->later);
-        unlink_op(p->later.next);
+    flight *next;
+    for (flight *f = p->flights.next; f != &p->flights; f = next) {
+        next = f->next;
+        drop_flight(f);
     }
+    drop_ops(&p->later);
     cw_loop_unwatch(p->loop, &p->retries);
     cw_kepts_done(&p->kept);
     cw_way_close(p->way, on_part_closed, p);
@@ -233,7 +246,8 @@ static void tell(cw_remote *r, flight *f, const cw_reply *reply)
         cw_source_call *call = o->call;
         cw_outcome outcome;
         judge(r, tool, o, id, reply, &outcome);
-        if (tool->cache_ms && outcome.kind == CW_OUTCOME_RESULT && o->next == &f->ops)
+        bool is_kept = tool->cache_ms && outcome.kind == CW_OUTCOME_RESULT && reply->answer;
+        if (is_kept && o->next == &f->ops)
             keep(f, reply->answer);
         unlink_op(o);
         call->sink->ops->done(call->sink, &outcome);
@@ -401,7 +415,7 @@ static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool trial, cw_e
     cw_code rc = make_params(r, call, &params, err);
     if (!rc && !p)
         rc = open_part(r, call->loop, &p, err);
-    if (rc)
+    if (!p || rc)
         return rc;
     bool is_served = (tool->cache_ms && use_kept(p, call, params, o)) ||
                      (tool->reads && join(p, call, params, o));

@@ -38,6 +38,7 @@
 #ifndef CW_SOURCE_REMOTE_H
 #define CW_SOURCE_REMOTE_H
 
+#include "catalogue/contract.h"
 #include "config/config.h"
 #include "source/hub.h"
 #include "source/source.h"
@@ -54,10 +55,11 @@ typedef struct cw_remote_opts {
     unsigned n_loops;
     size_t answer_size; /* largest answer */
     cw_spawner *spawner;
-    cw_hub *hub;  /* of the source before, used where it leads to the same; or NULL */
-    cw_str state; /* folder, or empty */
-    cw_str lock;  /* file, or empty */
-    bool defines; /* wants the definitions of what is exposed */
+    cw_hub *hub;               /* of the source before, used where it leads to the same; or NULL */
+    cw_str state;              /* folder, or empty */
+    cw_str lock;               /* file, or empty */
+    cw_contract_policy policy; /* how schemas are read */
+    bool defines;              /* wants the definitions of what is exposed */
     /* The service said that its methods have changed; of the hub, while that lives. */
     void (*announced)(void *ctx);
 } cw_remote_opts;

@@ -101,9 +101,10 @@ typedef struct cw_remote_reading {
     const cw_config_remote *config;
     cw_config_overlays more; /* of the overlay file */
     const cw_lock *lock;     /* NULL: nothing is withheld */
-    bool defines;            /* fill cw_remote.definitions */
-    cw_buf *problems;        /* lines that keep it from being used */
-    cw_buf *warnings;        /* lines that do not */
+    cw_contract_policy policy;
+    bool defines;     /* fill cw_remote.definitions */
+    cw_buf *problems; /* lines that keep it from being used */
+    cw_buf *warnings; /* lines that do not */
 } cw_remote_reading;
 
 /* Whether a text has wildcards ('*' any text, '?' any byte), and whether another one fits it. */

@@ -47,17 +47,16 @@ const cw_kept *cw_kepts_find(cw_kepts *k, uint32_t method, cw_str params, uint64
     return NULL;
 }
 
+static bool is_over(const cw_kepts *k)
+{
+    return k->n > CW_KEPT_ENTRIES || k->bytes > CW_KEPT_BYTES;
+}
+
 void cw_kepts_add(cw_kepts *k, const cw_kept *head, cw_str params, cw_str body)
 {
     size_t n = params.n + body.n;
     if (n > CW_KEPT_BYTES / 8)
         return;
-    for (cw_kept *e = k->ring.next; e != &k->ring; e = e->next) {
-        if (is_for(e, head->method, params)) {
-            drop(k, e);
-            break;
-        }
-    }
     cw_kept *e = malloc(sizeof *e + n);
     if (!e)
         return;
@@ -73,6 +72,10 @@ void cw_kepts_add(cw_kepts *k, const cw_kept *head, cw_str params, cw_str body)
     e->next->prev = k->ring.next = e;
     k->n++;
     k->bytes += n;
-    while (k->n > CW_KEPT_ENTRIES || k->bytes > CW_KEPT_BYTES)
-        drop(k, k->ring.prev);
+    /* An older one with the same key is never found again, and goes here too. */
+    cw_kept *prev;
+    for (cw_kept *old = k->ring.prev; old != e && is_over(k); old = prev) {
+        prev = old->prev;
+        drop(k, old);
+    }
 }

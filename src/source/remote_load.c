@@ -109,6 +109,7 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, cw_remote **ret)
         .config = &job->service->config,
         .more = cw_config_overlay_methods(job->overlay),
         .lock = job->lock,
+        .policy = job->opts.policy,
         .defines = job->opts.defines,
         .problems = &job->problems,
         .warnings = &job->warnings,

@@ -186,17 +186,16 @@ static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *
 /* ---- schemas ---- */
 
 /* Whether the schemas of these parts can be used; CW_PARAMS: they cannot. */
-static cw_code try_parts(const cw_method *m, const cw_param *param, cw_str input, cw_str output,
-                         cw_err *err)
+static cw_code try_parts(const reading *x, const cw_method *m, const cw_param *param, cw_str input,
+                         cw_str output, cw_err *err)
 {
-    const cw_contract_policy policy = {0};
     cw_contracts *contracts = NULL;
     cw_method part = *m;
     part.params = param;
     part.n_params = param ? 1 : 0;
     part.input = input;
     part.output = output;
-    cw_code rc = cw_contracts_new(&part, 1, &policy, &contracts, err);
+    cw_code rc = cw_contracts_new(&part, 1, &x->given->policy, &contracts, err);
     cw_contracts_unref(contracts);
     return rc;
 }
@@ -214,8 +213,7 @@ static cw_code tolerate(reading *x, cw_method *m, cw_err *err)
 {
     const cw_str none = CW_STR("");
     cw_contracts *contracts = NULL;
-    const cw_contract_policy policy = {0};
-    cw_code rc = cw_contracts_new(m, 1, &policy, &contracts, err);
+    cw_code rc = cw_contracts_new(m, 1, &x->given->policy, &contracts, err);
     cw_contracts_unref(contracts);
     if (rc != CW_PARAMS)
         return rc;
@@ -224,19 +222,19 @@ static cw_code tolerate(reading *x, cw_method *m, cw_err *err)
         return nomem(x, err);
     for (size_t i = 0; i < m->n_params; i++) {
         params[i] = m->params[i];
-        rc = try_parts(m, &params[i], none, none, err);
+        rc = try_parts(x, m, &params[i], none, none, err);
         if (rc == CW_PARAMS)
             open_schema(x, &params[i].schema, err);
         else if (rc)
             return rc;
     }
     m->params = params;
-    rc = try_parts(m, NULL, m->input, none, err);
+    rc = try_parts(x, m, NULL, m->input, none, err);
     if (rc == CW_PARAMS)
         open_schema(x, &m->input, err);
     else if (rc)
         return rc;
-    rc = try_parts(m, NULL, none, m->output, err);
+    rc = try_parts(x, m, NULL, none, m->output, err);
     if (rc == CW_PARAMS)
         open_schema(x, &m->output, err);
     return rc == CW_PARAMS ? CW_OK : rc;

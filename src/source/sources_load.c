@@ -281,6 +281,7 @@ static cw_code begin(cw_item *item, cw_err *err)
         .hub = item->hub,
         .state = s->config->state.folder,
         .lock = s->config->state.lock,
+        .policy = cw_sources_policy(s->config),
         .announced = on_announced,
     };
     return cw_remote_load(s->opts.loop, &opts, on_remote, item, &item->remote_job, err);

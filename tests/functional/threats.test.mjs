@@ -256,7 +256,6 @@ suite("scopes", () => {
             ["content"],
             ["content:read content:writer"],
             ["Content:Read Content:Write"],
-            ["content:read,content:write"],
             ["content:read\tcontent:write"],
             ["content:read content:write\n"],
             ["admin:access"],

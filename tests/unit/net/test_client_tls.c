@@ -166,11 +166,13 @@ static void a_client_can_show_a_certificate(void **state)
                                        .key = cw_str_from(fake_pki.key)}};
         asked a = ask_server(&s, context, opts);
         assert_answer(&a, 200, "hi");
-        /* With TLS 1.3 the server says so after the client has begun to send. */
+        /* With TLS 1.3 the server says so after the client has begun to send; its reset may
+         * overtake its alert then. */
         a = ask_server(&s, context, (cw_client_opts){0});
-        assert_int_equal(a.end, version == TLS1_3_VERSION ? CW_CLIENT_LOST : CW_CLIENT_CONNECT);
-        if (!strstr(a.why, "alert"))
-            fail_msg("%s", a.why);
+        bool is_late = version == TLS1_3_VERSION;
+        assert_int_equal(a.end, is_late ? CW_CLIENT_LOST : CW_CLIENT_CONNECT);
+        if (!strstr(a.why, "alert") && !(is_late && *a.why))
+            fail_msg("'%s'", a.why);
         assert_int_equal(s.requests, 0);
         SSL_CTX_free(context);
     }
