@@ -198,7 +198,7 @@ cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
     void *caller = NULL;
     if (!has_cache(al))
         return unavailable;
-    cw_secret_digest(token, key);
+    cw_secret_tag(token, key);
     cw_token_now now = now_of(al, cw_accounts_generation(al->accounts));
     switch (cw_token_cache_find(al->tokens, key, &now, &caller)) {
     case CW_TOKEN_GOOD:

@@ -19,6 +19,7 @@
 #define NOBODY FORM "AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 static unsigned char digest_key[crypto_generichash_KEYBYTES];
+static unsigned char tag_key[crypto_shorthash_siphashx24_KEYBYTES];
 
 cw_code cw_secret_init(cw_err *err)
 {
@@ -26,6 +27,8 @@ cw_code cw_secret_init(cw_err *err)
     if (sodium_init() < 0)
         return cw_fail(err, CW_IO, "libsodium cannot be used on this system");
     cw_code rc = has_key ? CW_OK : cw_random_bytes(digest_key, sizeof digest_key, err);
+    if (!rc && !has_key)
+        rc = cw_random_bytes(tag_key, sizeof tag_key, err);
     has_key = !rc;
     return rc;
 }
@@ -191,6 +194,12 @@ bool cw_account_name_is_valid(cw_str name)
 }
 
 /* ---- digests ---- */
+
+void cw_secret_tag(cw_str bytes, unsigned char out[CW_DIGEST])
+{
+    memset(out, 0, CW_DIGEST);
+    crypto_shorthash_siphashx24(out, (const unsigned char *)bytes.p, bytes.n, tag_key);
+}
 
 void cw_secret_digest(cw_str bytes, unsigned char out[CW_DIGEST])
 {

@@ -186,12 +186,32 @@ static void both_have_ceilings(void **state)
     assert_false(cw_credentials_parse(basic(pair), &c));
 }
 
+static void a_tag_differs_with_every_byte_and_with_the_length(void **state)
+{
+    (void)state;
+    char text[300];
+    unsigned char x[CW_DIGEST], y[CW_DIGEST];
+    memset(text, 'a', sizeof text);
+    cw_secret_tag(cw_str_make(text, sizeof text), x);
+    cw_secret_tag(cw_str_make(text, sizeof text), y);
+    assert_memory_equal(x, y, CW_DIGEST);
+    cw_secret_tag(cw_str_make(text, sizeof text - 1), y);
+    assert_memory_not_equal(x, y, CW_DIGEST);
+    for (size_t i = 0; i < sizeof text; i++) {
+        text[i] ^= 1;
+        cw_secret_tag(cw_str_make(text, sizeof text), y);
+        assert_memory_not_equal(x, y, CW_DIGEST);
+        text[i] ^= 1;
+    }
+}
+
 int main(void)
 {
     if (cw_secret_init(NULL))
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_password_is_its_own_only),
+        cmocka_unit_test(a_tag_differs_with_every_byte_and_with_the_length),
         cmocka_unit_test(no_password_is_nobodys),
         cmocka_unit_test(hashes_of_others_are_understood),
 #ifndef __SANITIZE_ADDRESS__
