@@ -47,7 +47,7 @@ const methodOf = (service, name) => service.document.methods.find((m) => m.name 
 const questions = (service) => service.calls.filter(({ method }) => method === "rpc.discover").length;
 
 suite("the lock", { concurrency: true }, () => {
-    test("withholds a tool whose definition changed until it is approved", async (t) => {
+    test("threat-D3: withholds a tool whose definition changed until it is approved", async (t) => {
         const service = await startService();
         const folder = makeFolder();
         // Import and expose.
