@@ -10,6 +10,7 @@
 
 #include "access/issuer_int.h"
 #include "base/base64.h"
+#include "base/percent.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -50,31 +51,14 @@ static void complain(cw_issuer *issuer, const char *why)
            CW_KV("issuer", issuer->opts.rules.issuer), CW_KV("problem", cw_str_from(why)));
 }
 
-static void add_encoded(cw_buf *out, cw_str text)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                        (c >= '0' && c <= '9') || (c && strchr("-._~", c));
-        if (is_plain) {
-            cw_buf_add_char(out, (char)c);
-            continue;
-        }
-        cw_buf_add_char(out, '%');
-        cw_buf_add_char(out, hex[c >> 4]);
-        cw_buf_add_char(out, hex[c & 15]);
-    }
-}
-
 /* client_secret_basic (RFC 6749, 2.3.1): both are encoded as in a form first. */
 static void add_basic(cw_buf *out, const cw_issuer_opts *o)
 {
     cw_buf pair;
     cw_buf_init(&pair, SECRET_MAX);
-    add_encoded(&pair, o->client_id);
+    cw_percent_encode(&pair, o->client_id);
     cw_buf_add_char(&pair, ':');
-    add_encoded(&pair, o->client_secret);
+    cw_percent_encode(&pair, o->client_secret);
     char text[CW_BASE64_TEXT(SECRET_MAX)];
     cw_buf_add(out, CW_STR("Basic "));
     if (pair.code)
@@ -158,7 +142,7 @@ static cw_code introspect(cw_issuer_ask *ask, cw_issuer *issuer, cw_str url, cw_
     cw_buf_init(&form, FORM_MAX);
     cw_buf_init(&authorization, 2 * SECRET_MAX);
     cw_buf_add(&form, CW_STR("token_type_hint=access_token&token="));
-    add_encoded(&form, ask->token);
+    cw_percent_encode(&form, ask->token);
     add_basic(&authorization, &issuer->opts);
     cw_code rc = form.code ? form.code : authorization.code;
     ask->fetch = (cw_fetch){

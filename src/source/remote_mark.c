@@ -8,51 +8,59 @@
 
 static const char *const levels[] = {NULL, "none", "optional", "required"};
 
-/* Members of `more` that are not in `first`, and not `auth`. */
-static void add_members(cw_json_writer *w, const cw_json *more, const cw_json *first)
+/* Members of `more` that are not in `first`, and none of `skipped`, which ends with NULL. */
+static void add_members(cw_json_writer *w, const cw_json *more, const cw_json *first,
+                        const char *const *skipped)
 {
-    for (const cw_json *k = cw_json_first(more); k; k = cw_json_next_key(k)) {
+    for (const cw_json *k = more ? cw_json_first(more) : NULL; k; k = cw_json_next_key(k)) {
         cw_str name = cw_json_text(k);
-        if (cw_str_is(name, "auth") || (first && cw_json_get(first, name)))
+        size_t i = 0;
+        while (skipped[i] && !cw_str_is(name, skipped[i]))
+            i++;
+        if (skipped[i] || cw_json_get(first, name))
             continue;
         cw_json_add_key(w, name);
         cw_json_add_value(w, cw_json_value(k));
     }
 }
 
+/* One that is no list is kept as it is among them: whoever reads the mark refuses it, where silence
+ * would be no protection at all. */
 static void add_scopes(cw_json_writer *w, const cw_json *auth)
 {
     const cw_json *scopes = cw_json_get(auth, CW_STR("scopes"));
-    bool is_list = cw_json_is(scopes, CW_JSON_ARRAY);
-    for (const cw_json *s = is_list ? cw_json_first(scopes) : NULL; s; s = cw_json_next(s))
+    if (scopes && !cw_json_is(scopes, CW_JSON_ARRAY)) {
+        cw_json_open_array(w);
+        cw_json_add_value(w, scopes);
+        cw_json_close(w);
+        return;
+    }
+    for (const cw_json *s = scopes ? cw_json_first(scopes) : NULL; s; s = cw_json_next(s))
         cw_json_add_value(w, s);
 }
 
 /* Scopes of both: a service that asks for more is not talked out of it by an overlay that does not
- * speak of it. The level is the operator's where there is one. */
+ * speak of it. All else is the operator's where he says it; members that nobody knows are kept, so
+ * that they are refused. */
 static void add_auth(cw_json_writer *w, const cw_config_overlay *o, const cw_json *own,
                      const cw_json *its)
 {
-    const cw_json *level = own ? cw_json_get(own, CW_STR("level")) : NULL;
-    if (!level && its)
-        level = cw_json_get(its, CW_STR("level"));
+    static const char *const merged[] = {"scopes", NULL};
+    static const char *const merged_and_level[] = {"scopes", "level", NULL};
+    bool has_level = levels[o->level] != NULL;
     cw_json_add_key(w, CW_STR("auth"));
     cw_json_open_object(w);
     cw_json_add_key(w, CW_STR("scopes"));
     cw_json_open_array(w);
-    if (own)
-        add_scopes(w, own);
+    add_scopes(w, own);
     for (size_t i = 0; i < o->scopes.n; i++)
         cw_json_add_string(w, o->scopes.items[i]);
-    if (its)
-        add_scopes(w, its);
+    add_scopes(w, its);
     cw_json_close(w);
-    if (levels[o->level]) {
+    if (has_level)
         cw_json_add_string_member(w, CW_STR("level"), cw_str_from(levels[o->level]));
-    } else if (level) {
-        cw_json_add_key(w, CW_STR("level"));
-        cw_json_add_value(w, level);
-    }
+    add_members(w, own, NULL, has_level ? merged_and_level : merged);
+    add_members(w, its, own, has_level ? merged_and_level : merged);
     cw_json_close(w);
 }
 
@@ -61,34 +69,34 @@ static bool has_members(const cw_json *object)
     return cw_json_is(object, CW_JSON_OBJECT) && cw_json_count(object) > 0;
 }
 
+static bool is_wrong(const cw_json *auth)
+{
+    return auth && !cw_json_is(auth, CW_JSON_OBJECT);
+}
+
 static void add_annotations(cw_json_writer *w, const cw_config_overlay *o, const cw_json *own,
                             const cw_json *its)
 {
-    const cw_json *own_auth = own ? cw_json_get(own, CW_STR("auth")) : NULL;
-    const cw_json *its_auth = its ? cw_json_get(its, CW_STR("auth")) : NULL;
+    const cw_json *own_auth = cw_json_get(own, CW_STR("auth"));
+    const cw_json *its_auth = cw_json_get(its, CW_STR("auth"));
     bool has_auth = own_auth || its_auth || o->scopes.n || levels[o->level];
     if (!has_members(own) && !has_members(its) && !has_auth && !o->read_only)
         return;
     cw_json_add_key(w, CW_STR("annotations"));
     cw_json_open_object(w);
-    if (own)
-        add_members(w, own, NULL);
-    bool says_so = own && cw_json_get(own, CW_STR("readOnlyHint"));
-    if (o->read_only && !says_so) {
-        cw_json_add_key(w, CW_STR("readOnlyHint"));
-        cw_json_add_bool(w, true);
-    }
-    for (const cw_json *k = its ? cw_json_first(its) : NULL; k; k = cw_json_next_key(k)) {
-        cw_str name = cw_json_text(k);
-        bool is_said = cw_str_is(name, "auth") || (own && cw_json_get(own, name)) ||
-                       (o->read_only && cw_str_is(name, "readOnlyHint"));
-        if (is_said)
-            continue;
-        cw_json_add_key(w, name);
-        cw_json_add_value(w, cw_json_value(k));
-    }
-    if (has_auth)
+    static const char *const apart[] = {"auth", NULL};
+    static const char *const apart_and_read[] = {"auth", "readOnlyHint", NULL};
+    add_members(w, own, NULL, apart);
+    if (o->read_only && !cw_json_get(own, CW_STR("readOnlyHint")))
+        cw_json_add_bool_member(w, CW_STR("readOnlyHint"), true);
+    add_members(w, its, own, o->read_only ? apart_and_read : apart);
+    const cw_json *wrong = is_wrong(own_auth) ? own_auth : is_wrong(its_auth) ? its_auth : NULL;
+    if (wrong) { /* to be refused by whoever reads it */
+        cw_json_add_key(w, CW_STR("auth"));
+        cw_json_add_value(w, wrong);
+    } else if (has_auth) {
         add_auth(w, o, own_auth, its_auth);
+    }
     cw_json_close(w);
 }
 

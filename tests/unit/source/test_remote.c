@@ -423,6 +423,35 @@ static void every_mistake_in_an_overlay_is_named(void **state)
     bench_close(&b);
 }
 
+static void a_protection_that_is_misspelt_keeps_the_tool_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *annotations, *problem;
+    } rows[] = {
+        {"{\"auth\":{\"scope\":[\"a\"]}}", "auth: unknown member 'scope'"},
+        {"{\"auth\":{\"scopes\":\"a\"}}", "auth: scopes"},
+        {"{\"auth\":{\"scopes\":[7]}}", "auth: scopes"},
+        {"{\"auth\":{\"scopes\":[\"a\"],\"level\":\"requird\"}}", "auth: level"},
+        {"{\"auth\":\"required\"}", "auth: expected an object"},
+    };
+    write_file(DOCUMENT);
+    bench b;
+    bench_loop(&b);
+    for (size_t i = 0; i < CW_COUNT(rows); i++) {
+        cw_config_overlay echo = {.method = CW_STR("echo"),
+                                  .tool = true,
+                                  .annotations = cw_str_from(rows[i].annotations)};
+        cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, &echo, 1);
+        load l;
+        load_all(&b, &l, &config);
+        assert_null(l.source);
+        if (!strstr(l.problem, rows[i].problem))
+            fail_msg("%s: %s", rows[i].annotations, l.problem);
+    }
+    bench_close(&b);
+}
+
 static void an_overlay_may_hide_a_tool_that_challenges(void **state)
 {
     (void)state;
@@ -865,6 +894,7 @@ int main(void)
         cmocka_unit_test(methods_come_from_the_file_and_the_overlay),
         cmocka_unit_test(nothing_is_offered_by_default),
         cmocka_unit_test(every_mistake_in_an_overlay_is_named),
+        cmocka_unit_test(a_protection_that_is_misspelt_keeps_the_tool_out),
         cmocka_unit_test(an_overlay_may_hide_a_tool_that_challenges),
         cmocka_unit_test(a_bad_file_or_url_is_said),
         cmocka_unit_test(a_service_may_describe_itself),
