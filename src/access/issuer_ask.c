@@ -10,9 +10,9 @@
 
 #include "access/issuer_int.h"
 #include "base/base64.h"
-#include "base/percent.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/percent.h"
 
 #define FORM_MAX (3u * CW_JWS_MAX_BYTES + 64u)
 #define SECRET_MAX 4096u

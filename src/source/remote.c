@@ -407,7 +407,9 @@ static cw_code make_params(const cw_remote *r, const cw_source_call *call, cw_st
     return CW_OK;
 }
 
-static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool trial, cw_err *err)
+/* CW_DECLINED: the breaker is open. Who can be served without the service is served all the same.
+ */
+static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_err *err)
 {
     const cw_remote_tool *tool = &r->tools[call->method->index];
     cw_remote_part *p = r->parts[call->loop->index];
@@ -419,11 +421,13 @@ static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool trial, cw_e
         return rc;
     bool is_served = (tool->cache_ms && use_kept(p, call, params, o)) ||
                      (tool->reads && join(p, call, params, o));
-    if (is_served) {
-        cw_breaker_neutral(&r->breaker, trial);
+    if (is_served)
         return CW_OK;
+    if (!cw_breaker_allow(&r->breaker, cw_loop_now(call->loop), trial)) {
+        close_if_over(p);
+        return CW_DECLINED;
     }
-    rc = begin_flight(p, call, params, o, trial, err);
+    rc = begin_flight(p, call, params, o, *trial, err);
     if (rc)
         close_if_over(p);
     return rc;
@@ -446,21 +450,21 @@ static cw_code refuse(const cw_remote *r, cw_code rc, cw_fault *fault, cw_err *e
 static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err *err)
 {
     cw_remote *r = remote_of(s);
-    bool trial;
-    if (!cw_breaker_allow(&r->breaker, cw_loop_now(call->loop), &trial)) {
-        *fault = CW_FAULT_UNAVAILABLE;
-        return cw_fail(err, CW_IO, "The service '%.*s' is not available at the moment.",
-                       CW_STR_ARG(r->base.name));
-    }
+    bool trial = false;
     op *o = cw_arena_calloc(call->arena, 1, sizeof *o);
     cw_code rc = CW_NOMEM;
     if (o) {
         o->call = call;
         call->op = o;
-        rc = begin(r, call, o, trial, err);
+        rc = begin(r, call, o, &trial, err);
     }
     if (rc == CW_OK)
         return CW_OK;
+    if (rc == CW_DECLINED) {
+        *fault = CW_FAULT_UNAVAILABLE;
+        return cw_fail(err, CW_IO, "The service '%.*s' is not available at the moment.",
+                       CW_STR_ARG(r->base.name));
+    }
     if (rc == CW_IO)
         cw_breaker_failure(&r->breaker, trial, cw_loop_now(call->loop));
     else

@@ -432,7 +432,7 @@ static void a_protection_that_is_misspelt_keeps_the_tool_out(void **state)
         {"{\"auth\":{\"scope\":[\"a\"]}}", "auth: unknown member 'scope'"},
         {"{\"auth\":{\"scopes\":\"a\"}}", "auth: scopes"},
         {"{\"auth\":{\"scopes\":[7]}}", "auth: scopes"},
-        {"{\"auth\":{\"scopes\":[\"a\"],\"level\":\"requird\"}}", "auth: level"},
+        {"{\"auth\":{\"scopes\":[\"a\"],\"level\":\"needed\"}}", "auth: level"},
         {"{\"auth\":\"required\"}", "auth: expected an object"},
     };
     write_file(DOCUMENT);
