@@ -38,6 +38,9 @@ const char *cw_names_check_url(cw_str text, cw_str *ret_socket);
 /* "http://HOST:PORT" (https, socks5, socks5h). */
 bool cw_names_is_proxy(cw_str text);
 #define CW_NAMES_PROXY_PATTERN "^(https?|socks5h?)://[^/?#@]+:[0-9]{1,5}$"
+/* "/…/{method}…", all of it fit for a request line. */
+bool cw_names_is_call_path(cw_str path);
+#define CW_NAMES_CALL_PATH_PATTERN "^/[!$-;=?-\\[\\]_a-z~]*\\{method\\}[!$-;=?-\\[\\]_a-z~]*$"
 /* A word that names one of a few things: "2.0", "content-length" (for the schema, also none). */
 bool cw_names_is_word(cw_str text);
 #define CW_NAMES_WORD_PATTERN "^[0-9A-Za-z._-]{0,64}$"

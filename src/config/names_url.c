@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* names_url.c - where services are: URLs, and the names that go with them. */
 #include "base/limits.h"
+#include "base/template.h"
 #include "config/names.h"
 
 #define WORD_MAX 64u
@@ -50,6 +51,23 @@ static bool is_target(cw_str path)
             return false;
     }
     return path.n <= CW_HTTP_MAX_TARGET;
+}
+
+bool cw_names_is_call_path(cw_str path)
+{
+    cw_template_part part;
+    bool has_method = false;
+    cw_str rest = path;
+    if (path.n == 0 || path.p[0] != '/')
+        return false;
+    while (rest.n) {
+        if (!cw_template_next(&rest, &part) || !is_target(part.literal))
+            return false;
+        if (part.name.p && (has_method || !cw_str_is(part.name, "method")))
+            return false;
+        has_method = has_method || part.name.p;
+    }
+    return has_method && path.n <= CW_HTTP_MAX_TARGET;
 }
 
 static const char *check_authority(cw_str authority)

@@ -104,6 +104,7 @@ typedef struct cw_config_remote {
     cw_config_pairs environment; /* of the program, beside PATH, HOME and LANG */
     cw_str folder;               /* it works in; empty: ours */
     cw_str http_method;          /* "POST", "GET" (?query=), "AUTO": GET for what is read only */
+    cw_str call_path;            /* of calls, with "{method}" in it; empty: that of the URL */
     cw_config_pairs headers;     /* of every HTTP request */
     cw_str framing;
     struct {

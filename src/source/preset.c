@@ -265,6 +265,8 @@ static cw_code check(const cw_config_remote *c, cw_err *err)
         return cw_fail(err, CW_CONFIG, "exactly one of url and command says where it is");
     if (!http && !cw_str_is(c->http_method, "POST"))
         return cw_fail(err, CW_CONFIG, "http_method: only for HTTP");
+    if (!http && c->call_path.n)
+        return cw_fail(err, CW_CONFIG, "call_path: only for HTTP");
     if (!http && c->headers.n)
         return cw_fail(err, CW_CONFIG, "headers: only for HTTP");
     if (!http && c->oauth.token_url.n)

@@ -286,6 +286,7 @@ static cw_code launch(flight *f, cw_err *err)
         .id = cw_way_number(p->way),
         .body = f->body,
         .n_body = CW_WIRE_PIECES,
+        .path = f->tool->path,
         .may_repeat = f->tool->may_repeat,
         .reads = f->tool->reads,
         .is_notice = f->tool->is_notice,

@@ -30,6 +30,7 @@ typedef struct cw_remote_part cw_remote_part;
 /* What is known of a method, by its index. */
 typedef struct cw_remote_tool {
     cw_wire wire;
+    cw_str path;         /* of its calls; empty: the service's */
     const cw_plan *plan; /* NULL: arguments and results stay what they are */
     bool may_repeat;     /* sending it twice does no harm */
     bool reads;          /* changes nothing: equal calls are merged */

@@ -179,8 +179,11 @@ static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *
         .cache_ms = reads ? o->cache_ms : 0,
         .is_notice = cw_json_is(cw_json_get(described, CW_STR("x-notification")), CW_JSON_TRUE),
     };
-    cw_code rc = cw_wire_make(speech, m->id, &x->remote->arena, &tool->wire, err);
-    return rc ? rc : cw_plan_make(speech, o, m, &x->remote->arena, &tool->plan, err);
+    cw_arena *arena = &x->remote->arena;
+    cw_code rc = cw_wire_make(speech, m->id, arena, &tool->wire, err);
+    if (!rc)
+        rc = cw_service_call_path(x->remote->service, m->id, arena, &tool->path, err);
+    return rc ? rc : cw_plan_make(speech, o, m, arena, &tool->plan, err);
 }
 
 /* ---- schemas ---- */

@@ -7,6 +7,7 @@
 #include "base/base64.h"
 #include "base/file.h"
 #include "base/percent.h"
+#include "base/template.h"
 #include "json/write.h"
 
 #define ARENA_MAX (4u * 1024u * 1024u)
@@ -348,6 +349,28 @@ bool cw_service_is_same_way(const cw_service *a, const cw_service *b)
            cw_str_eq(a->speech.secret_member, b->speech.secret_member) &&
            same_preludes(&a->config.prelude, &b->config.prelude) &&
            cw_str_eq(a->config.greeting, b->config.greeting);
+}
+
+cw_code cw_service_call_path(const cw_service *s, cw_str method, cw_arena *arena, cw_str *ret,
+                             cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf path;
+    cw_template_part part;
+    *ret = CW_STR("");
+    cw_buf_init(&path, CW_HTTP_MAX_TARGET);
+    for (cw_str rest = s->config.call_path; rest.n && cw_template_next(&rest, &part);) {
+        cw_buf_add(&path, part.literal);
+        if (part.name.p)
+            cw_percent_encode(&path, method);
+    }
+    if (path.code == CW_LIMIT)
+        return cw_fail(err, CW_CONFIG, "call_path: too long with '%.*s' in it", CW_STR_ARG(method));
+    if (path.code)
+        return cw_fail_nomem(err);
+    if (path.n == 0)
+        return CW_OK;
+    *ret = cw_arena_dup_str(arena, cw_buf_str(&path));
+    return ret->p ? CW_OK : cw_arena_fail(arena, err);
 }
 
 cw_str cw_service_reply(const cw_service *s, cw_str method, const cw_json *params)

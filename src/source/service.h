@@ -61,6 +61,9 @@ cw_service *cw_service_ref(cw_service *s);
 void cw_service_unref(cw_service *s);
 /* Whether both are reached in the same way, so that the hub of one serves the other. */
 bool cw_service_is_same_way(const cw_service *a, const cw_service *b);
+/* The path of calls to `method`, empty where all go to that of the URL. */
+CW_MUST_USE cw_code cw_service_call_path(const cw_service *s, cw_str method, cw_arena *arena,
+                                         cw_str *ret, cw_err *err);
 /* The result for a request of the service, JSON text, or empty: there is no such method. `params`
  * may be NULL. */
 cw_str cw_service_reply(const cw_service *s, cw_str method, const cw_json *params);

@@ -87,7 +87,7 @@ static void on_done(cw_client_req *http, cw_client_end end, const cw_client_answ
 /* PATH?query=…; NULL where it is too long, or without memory: POST will do as well. */
 static char *make_query(const cw_way *way, const cw_way_req *req)
 {
-    cw_str path = way->service->url.path;
+    cw_str path = req->path.n ? req->path : way->service->url.path;
     cw_buf out;
     cw_buf_init(&out, CW_WAY_QUERY_MAX);
     cw_buf_add(&out, path);

@@ -572,6 +572,29 @@ suite("calls", { concurrency: true }, () => {
         assert.equal(site.asked("/jsonrpc").at(-1).verb, "POST");
     });
 
+    test("go to the path of each tool where the account may not use /jsonrpc", async (t) => {
+        const site = await startSite({ kind: "tools" });
+        site.front = ({ target }, response) => {
+            const isClosed = target.startsWith("/jsonrpc");
+            if (isClosed) {
+                site.showPage(response, 403, "Access denied");
+            }
+            return isClosed;
+        };
+        const server = await start(t, site, {
+            call_path: "/mcp/tools/{method}",
+            http_method: "AUTO",
+            methods: [{ method: examples[0], name: "to_markdown" }, { method: examples[1], read_only: true }],
+        });
+        await untilTool(server, "to_markdown");
+        await callToolWell(server, "to_markdown", { nid: 1 });
+        const [posted] = site.asked(`/mcp/tools/${examples[0]}`);
+        assert.deepEqual([posted.verb, posted.rpc.method], ["POST", examples[0]]);
+        await callToolWell(server, examples[1], {});
+        assert.match(site.asked(`/mcp/tools/${examples[1]}`)[0].target, /\?query=/);
+        assert.equal(site.asked("/jsonrpc").length, 0);
+    });
+
     test("check-112: with bad arguments do not reach the site", async (t) => {
         const [site, server] = await plain(t);
         await untilTool(server, "echo");

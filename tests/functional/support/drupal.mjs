@@ -421,6 +421,8 @@ class Site {
             }
         } else if (path === "/mcp/tools/list" && this.hasTools) {
             this.sendJson(response, 200, this.listTools(url.searchParams.get("cursor") ?? ""));
+        } else if (path.startsWith("/mcp/tools/") && this.hasTools) {
+            this.onTool(path.slice("/mcp/tools/".length), rpc, response);
         } else if (path === "/jsonrpc/methods") {
             const links = { self: `${this.linkBase}/jsonrpc/methods` };
             const data = this.visible().map((id) => this.describeMethod(id, this.hidesParams));
@@ -430,6 +432,18 @@ class Site {
             this.sendJson(response, 200, this.describeMethod(id, false));
         } else {
             this.showPage(response, 404, "Page not found");
+        }
+    }
+
+    // The tool in the path is who may call; the one in the body is what is run.
+    onTool(name, rpc, response) {
+        const method = this.methods[name];
+        if (!method?.tool) {
+            this.showPage(response, 404, "Page not found");
+        } else if (method.access && !this.mayAll) {
+            response.writeHead(401, { "WWW-Authenticate": 'Bearer realm="MCP Tools"' }).end();
+        } else {
+            this.onCall(rpc, response);
         }
     }
 

@@ -324,6 +324,25 @@ static void proxies_have_a_host_and_a_port(void **state)
     }
 }
 
+static void a_path_of_calls_has_the_method_in_it_once(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"/{method}", "/mcp/tools/{method}",
+                                       "/a%20b/{method}?v=1&x=[y]"};
+    static const char *const bad[] = {
+        "",         "mcp/{method}", "/mcp",        "/{name}",       "/{method}/{method}",
+        "/{method", "/method}",     "/{method}#x", "/a b/{method}", "/{method}\r\nX: y",
+        "{method}"};
+    for (size_t i = 0; i < CW_COUNT(good); i++) {
+        if (!cw_names_is_call_path(cw_str_from(good[i])))
+            fail_msg("\"%s\"", good[i]);
+    }
+    for (size_t i = 0; i < CW_COUNT(bad); i++) {
+        if (cw_names_is_call_path(cw_str_from(bad[i])))
+            fail_msg("\"%s\"", bad[i]);
+    }
+}
+
 static void words_variables_and_headers_are_plain(void **state)
 {
     (void)state;
@@ -399,6 +418,7 @@ int main(void)
         cmocka_unit_test(urls_are_what_net_takes),
         cmocka_unit_test(a_url_has_a_length),
         cmocka_unit_test(proxies_have_a_host_and_a_port),
+        cmocka_unit_test(a_path_of_calls_has_the_method_in_it_once),
         cmocka_unit_test(words_variables_and_headers_are_plain),
         cmocka_unit_test(sources_are_lower_case_words),
         cmocka_unit_test(names_have_a_length),

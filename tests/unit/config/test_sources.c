@@ -454,6 +454,7 @@ static const struct {
     {"environment", "{A: b}"},
     {"folder", "/x"},
     {"http_method", "GET"},
+    {"call_path", "\"/rpc/{method}\""},
     {"headers", "{A: b}"},
     {"framing", "x"},
     {"tls.ca_file", "/x"},

@@ -136,6 +136,7 @@ static void what_is_wrong_is_named(void **state)
         {{.url = CW_STR("")}, "exactly one of url and command"},
         {{.url = address, .command = {program, 1}}, "exactly one of url and command"},
         {{.url = stream, .http_method = CW_STR("GET")}, "http_method: only for HTTP"},
+        {{.url = stream, .call_path = CW_STR("/{method}")}, "call_path: only for HTTP"},
         {{.url = stream, .headers = {header, 1}}, "headers: only for HTTP"},
         {{.url = stream, .oauth.token_url = address}, "oauth: only for HTTP"},
         {{.url = stream, .correlate = CW_STR("exchange")}, "correlate: a stream has no exchanges"},
