@@ -129,6 +129,7 @@ cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop)
             return NULL;
         al->loop = loop;
         cw_loop_add_hook(loop, &al->hook);
+        cw_session_watches_init(al);
     }
     return al;
 }
@@ -275,7 +276,8 @@ static cw_code read_account(cw_store_job *job, cw_db *db, cw_err *err)
     cw_code rc = cw_db_find_account(db, r->name, &arena, &account, err);
     if (rc || !account || account->is_blocked)
         return rc;
-    return cw_gather_caller(r->accounts, db, account, /* token= */ NULL, 0, &r->caller, err);
+    return cw_gather_caller(r->accounts, db, account, /* token= */ NULL, /* session= */ NULL,
+                            &r->caller, err);
 }
 
 static void on_read(cw_store_job *job, cw_code rc)
@@ -344,6 +346,8 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
     rc = cw_throttle_init(&a->by_account, CW_ACCOUNTS_FREE_FAILURES, err);
     if (!rc)
         rc = cw_throttle_init(&a->by_address, CW_ACCOUNTS_FREE_GUESSES, err);
+    if (!rc)
+        rc = cw_throttle_init(&a->by_asker, CW_ACCOUNTS_FREE_TOKENS, err);
     bool has_store = opts->path && opts->path[0];
     if (!rc && has_store)
         rc = cw_workers_new(CW_ACCOUNTS_HASH_THREADS, CW_ACCOUNTS_MAX_HASHES, &a->workers, err);
@@ -389,6 +393,7 @@ void cw_accounts_free(cw_accounts *a)
         free_loop(&a->loops[i]);
     cw_throttle_done(&a->by_account);
     cw_throttle_done(&a->by_address);
+    cw_throttle_done(&a->by_asker);
     cw_roles_unref(a->roles);
     pthread_mutex_destroy(&a->lock);
     free(a);

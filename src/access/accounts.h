@@ -44,6 +44,7 @@
 #define CW_ACCOUNTS_HASH_THREADS 2u
 #define CW_ACCOUNTS_FREE_FAILURES 5u /* of one account */
 #define CW_ACCOUNTS_FREE_GUESSES 20u /* of one address, over all accounts */
+#define CW_ACCOUNTS_FREE_TOKENS 100u /* opaque ones of one address that no issuer knows */
 
 typedef struct cw_accounts cw_accounts;
 

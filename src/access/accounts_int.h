@@ -5,6 +5,7 @@
  *     attempt.c    one login on its way through store and pool
  *     issued.c     a token of an issuer
  *     session.c    a session of a browser
+ *     session_watch.c  streams that end with one
  *     remember.c   what a loop has verified
  *     gather.c     the permissions of an account
  */
@@ -16,6 +17,7 @@
 #include "access/accounts.h"
 #include "access/secret.h"
 #include "access/session.h"
+#include "access/session_watch.h"
 #include "access/throttle.h"
 #include "access/token_cache.h"
 #include "access/workers.h"
@@ -41,6 +43,7 @@ typedef enum cw_attempt_kind {
     CW_ATTEMPT_OPEN,  /* a password is verified for one */
     CW_ATTEMPT_RESUME,
     CW_ATTEMPT_END,
+    CW_ATTEMPT_CHECK, /* many are looked for: session_watch.h */
 } cw_attempt_kind;
 
 /* One login; on the heap, because it outlives the requests that wait for it. */
@@ -59,6 +62,7 @@ struct cw_attempt {
     char hash[CW_PASSWORD_HASH]; /* of the account; empty: none */
     char peer[64];
     bool is_issued; /* by somebody else: */
+    bool is_opaque; /* its issuer is asked */
     cw_issuer_ask ask;
     cw_issued issued;
     uint64_t generation; /* before the first look */
@@ -77,6 +81,20 @@ struct cw_attempt {
     cw_caller *caller; /* a reference */
 };
 
+#define CW_SESSION_LOOK 128u
+
+/* Those of one loop. */
+typedef struct cw_session_watches {
+    cw_session_watch ring;
+    cw_deadline_list ticks; /* of one: */
+    cw_deadline tick;
+    /* One look at a time: */
+    cw_login_waiter waiter;
+    cw_session sessions[CW_SESSION_LOOK]; /* the store's thread's while somebody waits */
+    size_t n;
+    uint64_t changes; /* when it began */
+} cw_session_watches;
+
 struct cw_accounts_loop {
     cw_accounts *accounts;
     cw_loop *loop; /* NULL: not used yet */
@@ -85,6 +103,7 @@ struct cw_accounts_loop {
     cw_remembered *remembered;
     cw_token_cache *tokens; /* of issuers; NULL until the first */
     cw_caller *kept;        /* handed out last, where nothing else keeps it */
+    cw_session_watches watches;
     uint64_t tick;
     pthread_mutex_t lock; /* of what follows */
     cw_attempt *done, **done_end;
@@ -96,6 +115,7 @@ struct cw_accounts {
     cw_workers *workers;
     cw_issuers *issuers; /* NULL: none */
     cw_throttle by_account, by_address;
+    cw_throttle by_asker; /* networks that show opaque tokens of nobody */
     pthread_mutex_t lock; /* of roles and rules */
     cw_roles *roles;
     cw_session_rules sessions; /* likewise */
@@ -141,9 +161,18 @@ CW_MUST_USE cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err);
 void cw_session_on_found(cw_store_job *job, cw_code rc);
 CW_MUST_USE cw_code cw_session_remove(cw_store_job *job, cw_db *db, cw_err *err);
 void cw_session_on_removed(cw_store_job *job, cw_code rc);
+/* When it ends if it is not used again. */
+int64_t cw_session_ends(const cw_session *session, const cw_session_rules *rules);
+cw_session_rules cw_session_rules_of(cw_accounts *a);
 /* The password was right, and the account has a caller: make the session. Without one there is no
  * caller either afterwards. CW_LIMIT: it cannot be written. */
 CW_MUST_USE cw_code cw_session_make(cw_attempt *t, cw_db *db, cw_err *err);
+
+/* session_watch.c */
+void cw_session_watches_init(cw_accounts_loop *al);
+/* On the store's thread. */
+CW_MUST_USE cw_code cw_session_check(cw_store_job *job, cw_db *db, cw_err *err);
+void cw_session_on_checked(cw_store_job *job, cw_code rc);
 
 /* remember.c */
 /* The entry of a key, or NULL. */
@@ -154,10 +183,10 @@ void cw_remember_add(cw_accounts_loop *al, const cw_attempt *t);
 void cw_remember_drop(cw_remembered *r);
 
 /* gather.c: on the store's thread */
-/* `expires` is a session's; a token has its own. */
+/* At most one of `token` and `session` is there. */
 CW_MUST_USE cw_code cw_gather_caller(cw_accounts *a, cw_db *db, const cw_account *account,
-                                     const cw_token *token, int64_t expires, cw_caller **ret,
-                                     cw_err *err);
+                                     const cw_token *token, const cw_session *session,
+                                     cw_caller **ret, cw_err *err);
 /* For a token of an issuer: of the account, or (NULL) by its claims. `db` may be NULL then. */
 CW_MUST_USE cw_code cw_gather_issued(cw_accounts *a, cw_db *db, const cw_account *account,
                                      const cw_issued *issued, cw_caller **ret, cw_err *err);

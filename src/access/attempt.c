@@ -82,7 +82,8 @@ static cw_code find_account(cw_store_job *job, cw_db *db, cw_err *err)
     memcpy(t->proof, proof, sizeof proof);
     if (!is_proved)
         return CW_OK;
-    rc = cw_gather_caller(t->accounts, db, t->account, /* token= */ NULL, 0, &t->caller, err);
+    rc = cw_gather_caller(t->accounts, db, t->account, /* token= */ NULL, /* session= */ NULL,
+                          &t->caller, err);
     return rc || t->kind != CW_ATTEMPT_OPEN ? rc : cw_session_make(t, db, err);
 }
 
@@ -123,7 +124,8 @@ static cw_code find_token(cw_store_job *job, cw_db *db, cw_err *err)
                    (token->expires == 0 || cw_clock_wall_ms() < token->expires) &&
                    !t->account->is_blocked;
     if (is_good)
-        return cw_gather_caller(t->accounts, db, t->account, token, 0, &t->caller, err);
+        return cw_gather_caller(t->accounts, db, t->account, token, /* session= */ NULL, &t->caller,
+                                err);
     return CW_OK;
 }
 
@@ -173,6 +175,9 @@ cw_code cw_attempt_start(cw_attempt *t)
     } else if (t->kind == CW_ATTEMPT_END) {
         t->job.run = cw_session_remove;
         t->job.done = cw_session_on_removed;
+    } else if (t->kind == CW_ATTEMPT_CHECK) {
+        t->job.run = cw_session_check;
+        t->job.done = cw_session_on_checked;
     }
     return cw_store_ask(t->accounts->store, &t->job);
 }

@@ -231,11 +231,43 @@ static void open_line(cw_json_writer *w, cw_buf *out, int64_t when, const char *
     cw_json_add_string_member(w, CW_STR("kind"), cw_str_from(kind));
 }
 
-static void close_line(cw_json_writer *w, cw_buf *out)
+/* The bytes from `from` on with controls beyond ASCII as \\uXXXX: they stand in texts only, and
+ * JSON lets them stand there as they are. */
+static void escape_controls(cw_buf *out, size_t from, cw_arena *scratch)
+{
+    size_t n = out->n - from, done = 0;
+    char *copy = NULL;
+    for (size_t i = 0; i < n;) {
+        const char *p = copy ? copy : out->p + from;
+        uint32_t cp = 0;
+        unsigned len = (unsigned char)p[i] < 0x7f ? 1 : cw_utf8_decode(p + i, n - i, &cp);
+        if (len == 0)
+            len = 1;
+        if (cp < 0x7f || !cw_utf8_is_control(cp)) {
+            i += len;
+            continue;
+        }
+        if (!copy) {
+            cw_arena_reset(scratch);
+            copy = cw_arena_dup(scratch, p, n);
+            if (!copy) {
+                out->code = CW_NOMEM;
+                return;
+            }
+            out->n = from;
+        }
+        cw_buf_add_bytes(out, copy + done, i - done);
+        cw_buf_printf(out, "\\u%04x", (unsigned)cp);
+        done = i += len;
+    }
+    if (copy)
+        cw_buf_add_bytes(out, copy + done, n - done);
+}
+
+static void close_object(cw_json_writer *w)
 {
     cw_json_close(w);
     (void)!cw_json_writer_end(w, NULL); /* sticky in the buffer */
-    cw_buf_add_char(out, '\n');
 }
 
 static void add_text(cw_json_writer *w, const char *name, const char **at, size_t n)
@@ -262,6 +294,7 @@ void cw_audit_add_line(cw_buf *out, const char *packed, const cw_audit_rules *ru
     cw_audit_packed p;
     memcpy(&p, packed, sizeof p);
     const char *at = packed + sizeof p;
+    size_t from = out->n;
     open_line(&w, out, p.when, kinds[p.kind]);
     if (p.door)
         cw_json_add_string_member(&w, CW_STR("door"), cw_str_from(p.door));
@@ -282,7 +315,10 @@ void cw_audit_add_line(cw_buf *out, const char *packed, const cw_audit_rules *ru
         is_cut = !write_arguments(&w, cw_str_make(at, p.n_arguments), rules, scratch);
     if (is_cut)
         cw_json_add_bool_member(&w, CW_STR("arguments_left_out"), true);
-    close_line(&w, out);
+    close_object(&w);
+    if (!out->code)
+        escape_controls(out, from, scratch);
+    cw_buf_add_char(out, '\n');
 }
 
 void cw_audit_add_lost(cw_buf *out, int64_t when, uint64_t security, uint64_t calls)
@@ -291,5 +327,6 @@ void cw_audit_add_lost(cw_buf *out, int64_t when, uint64_t security, uint64_t ca
     open_line(&w, out, when, "lost");
     cw_json_add_i64_member(&w, CW_STR("security"), (int64_t)security);
     cw_json_add_i64_member(&w, CW_STR("calls"), (int64_t)calls);
-    close_line(&w, out);
+    close_object(&w);
+    cw_buf_add_char(out, '\n');
 }

@@ -28,6 +28,7 @@ struct cw_caller {
     bool has_language;
     bool has_token;
     int64_t expires;
+    cw_str session;
     cw_str json;
 };
 
@@ -108,6 +109,8 @@ static cw_code fill(cw_caller *caller, const cw_caller_opts *opts, cw_err *err)
         rc = copy_text(caller, opts->name, &caller->name, err);
     if (!rc)
         rc = copy_text(caller, language, &caller->language, err);
+    if (!rc && opts->session.n)
+        rc = copy_text(caller, opts->session, &caller->session, err);
     if (!rc)
         rc = copy_list(caller, opts->permissions, opts->n_permissions, &caller->permissions, err);
     if (!rc)
@@ -193,6 +196,11 @@ bool cw_caller_has_token(const cw_caller *caller)
 int64_t cw_caller_expires(const cw_caller *caller)
 {
     return caller->expires;
+}
+
+cw_str cw_caller_session(const cw_caller *caller)
+{
+    return caller->session;
 }
 
 bool cw_caller_may(const cw_caller *caller, cw_str permission)

@@ -39,6 +39,7 @@ typedef struct cw_caller_opts {
     const cw_str *scopes; /* of the token */
     size_t n_scopes;
     int64_t expires; /* of the token or session, wall clock in ms; 0: never */
+    cw_str session;  /* the SHA-256 that it is known by; empty: there is none */
 } cw_caller_opts;
 
 /* Somebody who has proved who they are. */
@@ -67,6 +68,8 @@ const cw_str *cw_caller_scopes(const cw_caller *caller, size_t *ret_n);
 /* Until when its token or session is taken, wall clock in ms; 0: it has none, or that never ends.
  */
 int64_t cw_caller_expires(const cw_caller *caller);
+/* The SHA-256 of the browser's session that named it; empty: it was something else. */
+cw_str cw_caller_session(const cw_caller *caller);
 /* The caller as a JSON object for sources: {"id":…,"name":…,"permissions":[…],"language":…}.
  * Serialised once, when the caller is made. Never holds credentials. */
 cw_str cw_caller_json(const cw_caller *caller);

@@ -73,7 +73,8 @@ static cw_code gather(list *permissions, list *scopes, cw_db *db, const cw_accou
 }
 
 cw_code cw_gather_caller(cw_accounts *a, cw_db *db, const cw_account *account,
-                         const cw_token *token, int64_t expires, cw_caller **ret, cw_err *err)
+                         const cw_token *token, const cw_session *session, cw_caller **ret,
+                         cw_err *err)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_roles *roles = take_roles(a);
@@ -93,8 +94,12 @@ cw_code cw_gather_caller(cw_accounts *a, cw_db *db, const cw_account *account,
         .has_token = token != NULL,
         .scopes = scopes.items,
         .n_scopes = scopes.n,
-        .expires = token ? token->expires : expires,
+        .expires = token ? token->expires : 0,
     };
+    if (session) {
+        opts.session = cw_str_make((const char *)session->hash, sizeof session->hash);
+        opts.expires = session->created + (int64_t)cw_session_rules_of(a).lifetime_ms;
+    }
     return cw_caller_new(&opts, ret, err);
 }
 

@@ -7,6 +7,7 @@
  *     store:                                                      └─► permissions of its account,
  *                                                                     or of its roles
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "access/accounts_int.h"
@@ -95,6 +96,9 @@ static void on_asked(cw_issuer_ask *ask, cw_code rc)
     cw_err err = {0};
     t->issued = ask->issued;
     ask->issued = (cw_issued){0};
+    /* Each one that was made up costs its issuer a request. */
+    if (rc == CW_INVALID && t->is_opaque)
+        cw_throttle_fail(&t->accounts->by_asker, cw_str_from(t->peer), cw_clock_ms());
     if (!rc)
         rc = find_caller(t, &err);
     if (rc != CW_AGAIN)
@@ -103,8 +107,12 @@ static void on_asked(cw_issuer_ask *ask, cw_code rc)
 
 static cw_code ask(cw_attempt *t)
 {
+    t->is_opaque = !t->issued.issuer;
     cw_issued_done(&t->issued);
-    t->ask = (cw_issuer_ask){.token = t->ask.token, .arena = &t->arena, .done = on_asked};
+    t->ask = (cw_issuer_ask){.token = t->ask.token,
+                             .network = cw_str_from(t->peer),
+                             .arena = &t->arena,
+                             .done = on_asked};
     return cw_issuers_ask(t->accounts->issuers, &t->ask);
 }
 
@@ -141,8 +149,9 @@ void cw_issued_settle(cw_accounts_loop *al, cw_attempt *t, bool is_told)
 }
 
 static cw_attempt *new_attempt(cw_accounts_loop *al, cw_str token,
-                               const unsigned char key[CW_DIGEST])
+                               const unsigned char key[CW_DIGEST], cw_login_waiter *w)
 {
+    char network[CW_THROTTLE_NETWORK];
     cw_attempt *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
@@ -152,6 +161,7 @@ static cw_attempt *new_attempt(cw_accounts_loop *al, cw_str token,
     t->waiters.prev = t->waiters.next = &t->waiters;
     t->generation = cw_accounts_generation(al->accounts);
     memcpy(t->key, key, CW_DIGEST);
+    snprintf(t->peer, sizeof t->peer, "%.*s", CW_STR_ARG(cw_throttle_network(w->peer(w), network)));
     cw_arena_init(&t->arena, ISSUED_MAX_BYTES);
     t->ask.token = cw_arena_dup_str(&t->arena, token);
     if (t->ask.token.p)
@@ -181,6 +191,13 @@ static cw_login begin(cw_accounts_loop *al, cw_attempt *t, cw_login_waiter *w)
         tell_why(&err);
     if (rc && rc != CW_AGAIN)
         return answer_now(al, t, rc);
+    uint64_t wait = rc && !t->issued.issuer ? cw_throttle_wait(&al->accounts->by_asker,
+                                                               cw_str_from(t->peer), cw_clock_ms())
+                                            : 0;
+    if (wait) {
+        cw_attempt_free(t);
+        return (cw_login){.status = CW_LOGIN_TOO_MANY, .retry_s = (uint32_t)((wait + 999) / 1000)};
+    }
     /* From here on others may end it before we are back. */
     cw_attempt_link(t, w);
     bool is_asked = rc == CW_AGAIN;
@@ -216,6 +233,6 @@ cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
         cw_attempt_wait(same, w);
         return (cw_login){.status = CW_LOGIN_PENDING};
     }
-    cw_attempt *t = new_attempt(al, token, key);
+    cw_attempt *t = new_attempt(al, token, key, w);
     return t ? begin(al, t, w) : unavailable;
 }

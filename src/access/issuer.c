@@ -68,8 +68,9 @@ static bool copy_opts(cw_issuer *issuer, const cw_issuer_opts *opts)
 {
     cw_issuer_opts *o = &issuer->opts;
     *o = *opts;
-    cw_str *const texts[] = {&o->rules.issuer, &o->jwks_uri,      &o->account, &o->introspection,
-                             &o->client_id,    &o->client_secret, &o->ca_file};
+    cw_str *const texts[] = {&o->rules.issuer,  &o->jwks_uri,  &o->account,
+                             &o->introspection, &o->client_id, &o->client_secret,
+                             &o->token_prefix,  &o->ca_file};
     for (size_t i = 0; i < CW_COUNT(texts); i++) {
         if (!copy_text(issuer, texts[i]))
             return false;
@@ -269,10 +270,15 @@ static bool is_jwt(cw_str token)
     return rest.p && memchr(rest.p, '.', rest.n);
 }
 
-static bool any_introspects(const cw_issuer_set *set)
+bool cw_issuer_introspects(const cw_issuer *issuer, cw_str token)
+{
+    return issuer->opts.client_id.n && cw_str_starts(token, issuer->opts.token_prefix);
+}
+
+static bool any_introspects(const cw_issuer_set *set, cw_str token)
 {
     for (size_t i = 0; i < set->n; i++) {
-        if (set->items[i]->opts.client_id.n)
+        if (cw_issuer_introspects(set->items[i], token))
             return true;
     }
     return false;
@@ -341,7 +347,7 @@ cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena, cw_issue
         return cw_fail(err, CW_INVALID, "there is no issuer");
     cw_code rc = CW_OK;
     if (!is_jwt(token))
-        rc = any_introspects(set) ? CW_AGAIN : cw_fail(err, CW_INVALID, "it is no JWT");
+        rc = any_introspects(set, token) ? CW_AGAIN : cw_fail(err, CW_INVALID, "it is no JWT");
     else
         rc = check_in(set, token, arena, ret, err);
     cw_issuer_set_unref(set);

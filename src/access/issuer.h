@@ -21,7 +21,8 @@
  *
  * Ownership: options are copied. An ask belongs to whoever asks, until its done is called.
  * Threads:   new, prepare, use, configure, close, free: the main thread. The others: any.
- * Limits:    CW_ISSUERS_MAX issuers, CW_ISSUER_MAX_ASKS asks at once.
+ * Limits:    CW_ISSUERS_MAX issuers, CW_ISSUER_MAX_ASKS asks at once; of introspections
+ *            CW_ISSUER_MAX_INTROSPECTING, and CW_ISSUER_MAX_OF_NETWORK for one network.
  */
 #ifndef CW_ACCESS_ISSUER_H
 #define CW_ACCESS_ISSUER_H
@@ -31,6 +32,8 @@
 
 #define CW_ISSUERS_MAX 16u
 #define CW_ISSUER_MAX_ASKS 1024u
+#define CW_ISSUER_MAX_INTROSPECTING (CW_FETCH_MAX_RUNNING * 3 / 4)
+#define CW_ISSUER_MAX_OF_NETWORK (CW_FETCH_MAX_RUNNING / 4)
 #define CW_ISSUER_FORCED_MS 60000u  /* between refreshes that tokens cause */
 #define CW_ISSUER_KEEP_MS 86400000u /* old keys, while no new ones can be had */
 
@@ -51,7 +54,8 @@ typedef struct cw_issuer_opts {
     cw_str introspection; /* endpoint; empty: what the metadata says */
     cw_str client_id;     /* for introspection; empty: opaque tokens are refused */
     cw_str client_secret;
-    cw_str ca_file; /* PEM; empty: the authorities of the system */
+    cw_str token_prefix; /* it is asked only about tokens that begin so */
+    cw_str ca_file;      /* PEM; empty: the authorities of the system */
     bool allow_private;
 } cw_issuer_opts;
 
@@ -99,7 +103,7 @@ const cw_issuer_opts *cw_issuer_opts_of(const cw_issuer *issuer);
 cw_jwks *cw_issuers_keys(cw_issuers *is, cw_str name);
 
 typedef struct cw_issuer_ask {
-    struct cw_issuer_ask *next; /* from here to `token` the issuers' */
+    struct cw_issuer_ask *next; /* from here to `issuers` the issuers' */
     cw_issuer *issuer;
     cw_fetch fetch;
     size_t at;           /* which issuer is asked about an opaque token */
@@ -107,6 +111,7 @@ typedef struct cw_issuer_ask {
     cw_issuer_set *set;
     cw_issuers *issuers;
     cw_str token;    /* must live until done */
+    cw_str network;  /* of who has shown it; likewise */
     cw_arena *arena; /* for what comes out; likewise */
     cw_issued issued;
     /* On the main thread, once; rc as of check, or CW_IO: the issuer cannot be asked. */

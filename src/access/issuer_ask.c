@@ -136,8 +136,21 @@ static void on_introspected(cw_fetch *f, const cw_fetch_answer *answer, const ch
     ask_next(ask);
 }
 
+/* One network, and all of them, may not take the fetcher's places: keys need some as well. */
+static bool has_place(const cw_issuer_ask *ask)
+{
+    unsigned all = 0, near = 0;
+    for (const cw_issuer_ask *a = ask->issuers->introspecting; a; a = a->next) {
+        all++;
+        near += cw_str_eq(a->network, ask->network);
+    }
+    return all < CW_ISSUER_MAX_INTROSPECTING && near < CW_ISSUER_MAX_OF_NETWORK;
+}
+
 static cw_code introspect(cw_issuer_ask *ask, cw_issuer *issuer, cw_str url, cw_err *err)
 {
+    if (!has_place(ask))
+        return cw_fail(err, CW_LIMIT, "too many tokens are asked about at once");
     CW_CLEANUP(cw_buf_done) cw_buf form, authorization;
     cw_buf_init(&form, FORM_MAX);
     cw_buf_init(&authorization, 2 * SECRET_MAX);
@@ -174,7 +187,7 @@ static void ask_next(cw_issuer_ask *ask)
     for (; ask->at < ask->set->n; ask->at++) {
         cw_issuer *issuer = ask->set->items[ask->at];
         cw_str url = cw_issuer_introspection(issuer);
-        if (!issuer->opts.client_id.n)
+        if (!cw_issuer_introspects(issuer, ask->token))
             continue;
         if (!url.n && cw_issuer_is_busy(issuer)) {
             wait_for(issuer, ask);

@@ -73,6 +73,8 @@ void cw_issuer_refresh(cw_issuer *issuer);
 /* Whether an answer is being waited for. */
 bool cw_issuer_is_busy(const cw_issuer *issuer);
 void cw_issuer_retire(cw_issuer *issuer);
+/* Whether it is the one to ask about an opaque token. */
+bool cw_issuer_introspects(const cw_issuer *issuer, cw_str token);
 /* The endpoint for introspection; empty: not known (yet). */
 cw_str cw_issuer_introspection(const cw_issuer *issuer);
 

@@ -17,7 +17,7 @@ static cw_attempt *of_job(cw_store_job *job)
     return CW_CONTAINER(job, cw_attempt, job);
 }
 
-static cw_session_rules rules_of(cw_accounts *a)
+cw_session_rules cw_session_rules_of(cw_accounts *a)
 {
     pthread_mutex_lock(&a->lock);
     cw_session_rules rules = a->sessions;
@@ -91,7 +91,7 @@ static cw_code as_failure(cw_code rc)
 
 cw_code cw_session_make(cw_attempt *t, cw_db *db, cw_err *err)
 {
-    cw_session_rules rules = rules_of(t->accounts);
+    cw_session_rules rules = cw_session_rules_of(t->accounts);
     cw_session row = {.account = t->account->id, .created = cw_clock_wall_ms()};
     char secret[CW_SESSION_LEN + 1] = "";
     cw_code rc = cw_session_secret(secret, err);
@@ -111,19 +111,26 @@ cw_code cw_session_make(cw_attempt *t, cw_db *db, cw_err *err)
     return rc == CW_NOTFOUND ? CW_OK : as_failure(rc);
 }
 
+int64_t cw_session_ends(const cw_session *session, const cw_session_rules *rules)
+{
+    int64_t end = session->created + (int64_t)rules->lifetime_ms;
+    int64_t unused = session->used + (int64_t)rules->idle_ms;
+    return end < unused ? end : unused;
+}
+
 cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_attempt *t = of_job(job);
     const unsigned char *digest = t->credentials.token;
-    cw_session_rules rules = rules_of(t->accounts);
+    cw_session_rules rules = cw_session_rules_of(t->accounts);
     cw_session *session;
     cw_code rc = cw_db_find_session(db, digest, &t->arena, &session, &t->account, err);
     if (rc || !session)
         return rc;
     int64_t now = cw_clock_wall_ms(), idle = (int64_t)rules.idle_ms;
     int64_t end = session->created + (int64_t)rules.lifetime_ms;
-    bool is_good = cw_secret_equal(session->hash, digest) && now < end &&
-                   now < session->used + idle && !t->account->is_blocked;
+    bool is_good = cw_secret_equal(session->hash, digest) &&
+                   now < cw_session_ends(session, &rules) && !t->account->is_blocked;
     if (!is_good)
         return CW_OK;
     if (now - session->used >= idle / TOUCHES || now < session->used) {
@@ -134,7 +141,8 @@ cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err)
     /* Looked at again when its use has to be written down the next time. */
     int64_t next = session->used + idle / TOUCHES;
     t->expires = next < end ? next : end;
-    return cw_gather_caller(t->accounts, db, t->account, /* token= */ NULL, end, &t->caller, err);
+    return cw_gather_caller(t->accounts, db, t->account, /* token= */ NULL, session, &t->caller,
+                            err);
 }
 
 void cw_session_on_found(cw_store_job *job, cw_code rc)

@@ -45,13 +45,6 @@ static void put_number(line *l, int64_t number)
     put(l, digits.p, digits.n);
 }
 
-/* Characters that would end a line, drive a terminal or reorder what a reader sees. */
-static bool is_control(uint32_t cp)
-{
-    return cp < 0x20 || (cp >= 0x7F && cp <= 0x9F) || cp == 0x200E || cp == 0x200F ||
-           (cp >= 0x2028 && cp <= 0x202E) || (cp >= 0x2066 && cp <= 0x2069) || cp == 0x061C;
-}
-
 /* Both forms know these; every other control is \uXXXX. */
 static const char *short_escape(uint32_t cp)
 {
@@ -104,7 +97,7 @@ static void put_escaped(line *l, cw_str s, bool quotes)
         uint32_t cp = 0;
         unsigned len = cw_utf8_decode(s.p + i, s.n - i, &cp);
         bool quote = cp == '\\' || (quotes && cp == '"');
-        if (len > 0 && !quote && !is_control(cp)) {
+        if (len > 0 && !quote && !cw_utf8_is_control(cp)) {
             i += len;
             continue;
         }

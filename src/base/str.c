@@ -161,3 +161,11 @@ unsigned cw_str_distance(cw_str a, cw_str b, unsigned max)
     unsigned d = rows[a.n % 3][b.n];
     return d > max ? max + 1 : d;
 }
+
+unsigned cw_str_near(cw_str a, cw_str b, unsigned max)
+{
+    size_t longer = a.n < b.n ? b.n : a.n;
+    unsigned d = cw_str_distance(a, b, max);
+    bool is_near = d < longer && (d <= 1 || d <= longer / 3);
+    return is_near || longer == 0 ? d : max + 1;
+}

@@ -87,3 +87,9 @@ size_t cw_utf8_cut(cw_str s, size_t max)
             return max - back;
     return max;
 }
+
+bool cw_utf8_is_control(uint32_t cp)
+{
+    return cp < 0x20 || (cp >= 0x7F && cp <= 0x9F) || cp == 0x200E || cp == 0x200F ||
+           (cp >= 0x2028 && cp <= 0x202E) || (cp >= 0x2066 && cp <= 0x2069) || cp == 0x061C;
+}

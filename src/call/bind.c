@@ -21,7 +21,7 @@ static cw_code fail_unknown(const cw_method *method, cw_str name, cw_err *err)
     const cw_param *nearest = NULL;
     unsigned least = NEAR + 1;
     for (size_t i = 0; i < method->n_params; i++) {
-        unsigned d = cw_str_distance(name, method->params[i].name, NEAR);
+        unsigned d = cw_str_near(name, method->params[i].name, NEAR);
         if (d < least) {
             least = d;
             nearest = &method->params[i];

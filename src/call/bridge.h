@@ -78,8 +78,10 @@ cw_news_port *cw_bridge_news(cw_bridge *b);
  * A loop that cannot be reached is logged. */
 typedef void (*cw_bridge_fn)(cw_bridge_loop *bl, cw_str bytes);
 void cw_bridge_tell(cw_bridge_loop *from, cw_bridge_fn fn, cw_str bytes);
-/* The same for one loop, by its index; an index that does not exist is nobody. */
-void cw_bridge_tell_one(cw_bridge_loop *from, uint32_t index, cw_bridge_fn fn, cw_str bytes);
+/* The same for one loop, by its index; an index that does not exist is nobody. The caller (NULL:
+ * none) is kept until fn has returned: its address may be among the bytes. */
+void cw_bridge_tell_one(cw_bridge_loop *from, uint32_t index, cw_caller *caller, cw_bridge_fn fn,
+                        cw_str bytes);
 /* The loops run from now on. */
 void cw_bridge_started(cw_bridge *b);
 /* After the loops have ended (or were never started). NULL is fine. */

@@ -36,6 +36,8 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
     const cw_method *method = request->entry->method;
     cw_bound bound = {0};
     ex->entry = request->entry;
+    if (CW_UNLIKELY(request->problem))
+        return cw_fail(&refusal->err, CW_PARAMS, "%s", request->problem);
     bool ignore_unknown = cw_bridge_settings_of(bl)->ignore_unknown_arguments;
     cw_code rc = CW_OK;
     if (request->is_completion)

@@ -38,6 +38,9 @@ typedef struct cw_call_request {
     bool wants_progress;
     bool can_ask;       /* whoever waits can pass questions on to the client */
     bool is_completion; /* not the method itself: what could stand for one of its arguments */
+    /* What the door finds wrong with the request, beside its arguments; NULL: nothing. The gate
+     * comes first: then this is CW_PARAMS. Static. */
+    const char *problem;
     cw_str extras;      /* cw_source_call.extras; copied */
     cw_sink *sink;      /* lives until done, leave or detach */
     const char *door;   /* static: its name for the audit */
@@ -71,6 +74,7 @@ typedef struct cw_call_refused {
     const char *door;
     cw_str peer;
     cw_str name;        /* what was asked for; empty: not known yet */
+    cw_str detail;      /* empty: none */
     cw_verdict verdict; /* LOGIN or FORBIDDEN: a general permission; HIDDEN: not there for them */
 } cw_call_refused;
 

@@ -114,5 +114,6 @@ void cw_call_note(cw_bridge_loop *bl, const cw_call_refused *refused)
                                            .caller = cw_caller_name(caller),
                                            .caller_id = cw_caller_id(caller),
                                            .method = refused->name,
+                                           .detail = refused->detail,
                                            .address = refused->peer});
 }

@@ -8,6 +8,7 @@
 typedef struct cw_letter {
     struct cw_letter *prev, *next; /* of those on their way */
     cw_bridge_loop *bl;
+    cw_caller *caller; /* a reference, or NULL */
     cw_bridge_fn fn;
     size_t n;
     char bytes[];
@@ -37,44 +38,53 @@ static void unlist(letter *l)
     pthread_mutex_unlock(&all->lock);
 }
 
+static void free_letter(letter *l)
+{
+    cw_caller_unref(l->caller);
+    free(l);
+}
+
 static void on_letter(void *arg)
 {
     letter *l = arg;
     unlist(l);
     l->fn(l->bl, cw_str_make(l->bytes, l->n));
-    free(l);
+    free_letter(l);
 }
 
-static void post(cw_bridge_loop *bl, cw_bridge_fn fn, cw_str bytes)
+static void post(cw_bridge_loop *bl, cw_caller *caller, cw_bridge_fn fn, cw_str bytes)
 {
     letter *l = malloc(sizeof *l + bytes.n);
     if (l) {
         *l = (letter){.bl = bl, .fn = fn, .n = bytes.n};
+        if (caller)
+            l->caller = cw_caller_ref(caller);
         if (bytes.n)
             memcpy(l->bytes, bytes.p, bytes.n);
         list(l);
         if (!cw_loop_post(bl->loop, on_letter, l))
             return;
         unlist(l);
-        free(l);
+        free_letter(l);
     }
     cw_log(CW_LOG_WARN, "call", "a loop could not be told something",
            CW_KN("loop", bl->loop->index));
 }
 
-void cw_bridge_tell_one(cw_bridge_loop *from, uint32_t index, cw_bridge_fn fn, cw_str bytes)
+void cw_bridge_tell_one(cw_bridge_loop *from, uint32_t index, cw_caller *caller, cw_bridge_fn fn,
+                        cw_str bytes)
 {
     cw_bridge_loop *bl = cw_bridge_loop_at(from->bridge, index);
     if (bl == from)
         fn(bl, bytes);
     else if (bl)
-        post(bl, fn, bytes);
+        post(bl, caller, fn, bytes);
 }
 
 void cw_bridge_tell(cw_bridge_loop *from, cw_bridge_fn fn, cw_str bytes)
 {
     for (uint32_t i = 0; cw_bridge_loop_at(from->bridge, i); i++)
-        cw_bridge_tell_one(from, i, fn, bytes);
+        cw_bridge_tell_one(from, i, NULL, fn, bytes);
 }
 
 void cw_letters_init(cw_letters *letters)
@@ -87,7 +97,7 @@ void cw_letters_done(cw_letters *letters)
     while (letters->first) {
         letter *l = letters->first;
         letters->first = l->next;
-        free(l);
+        free_letter(l);
     }
     pthread_mutex_destroy(&letters->lock);
 }
@@ -116,7 +126,7 @@ void cw_bridge_on_news(cw_news_port *port, const cw_news *news)
     if (news->uri.n)
         memcpy(bytes + 1, news->uri.p, news->uri.n);
     for (uint32_t i = 0; cw_bridge_loop_at(b, i); i++)
-        post(cw_bridge_loop_at(b, i), on_news, cw_str_make(bytes, n));
+        post(cw_bridge_loop_at(b, i), NULL, on_news, cw_str_make(bytes, n));
     if (bytes != small)
         free(bytes);
 }

@@ -29,7 +29,8 @@ typedef struct cw_param {
 typedef struct cw_mark {
     cw_str title;       /* empty: none */
     cw_str annotations; /* an object with members, `auth` inside; empty: none */
-    bool is_read_only;  /* readOnlyHint is true among them */
+    bool is_read_only;  /* readOnlyHint is true among them; of a service: where the operator says so
+                         */
     bool is_idempotent; /* likewise idempotentHint */
 } cw_mark;
 

@@ -2,7 +2,8 @@
 /* snapshot.c - the catalogue and how it is built.
  *
  * Offers are taken one after the other. A method claims its id and its tool name
- * in the two tables; the first claim that fails takes back all of its offer. When
+ * in the two tables; the first claim that fails takes back all of its offer. Of an
+ * offer that yields, a method whose claim would fail makes none. When
  * every offer is in or out, the entries are sorted, the tables are filled with their
  * final places, and equal needs are numbered.
  */
@@ -30,6 +31,7 @@ struct cw_snapshot {
     cw_offer_ops ops;
     cw_source **sources;      /* referenced */
     cw_contracts **contracts; /* of each source; likewise */
+    cw_str *names;            /* of each source */
     size_t n_sources;
     cw_entry *entries;
     size_t n_entries;
@@ -51,6 +53,8 @@ struct cw_snapshot {
 typedef struct builder {
     cw_snapshot *s;
     const cw_offer *offers;
+    size_t n_offers;
+    size_t n_left; /* methods that the present offer has yielded */
     cw_snapshot_opts opts;
     uint32_t *owners; /* offer of each entry, before sorting */
     cw_arena scratch;
@@ -112,12 +116,13 @@ static void fill_tables(cw_snapshot *s)
 
 /* ---- offers ---- */
 
-static cw_code problem(builder *b, size_t offer, const char *text)
+static cw_code problem(builder *b, size_t offer, const char *text, bool is_partial)
 {
     cw_str copy = cw_arena_dup_str(&b->s->arena, cw_str_from(text));
     if (!copy.p)
         return cw_arena_fail(&b->s->arena, b->err);
-    b->s->problems[b->s->n_problems++] = (cw_snapshot_problem){.offer = offer, .text = copy};
+    b->s->problems[b->s->n_problems++] =
+        (cw_snapshot_problem){.offer = offer, .text = copy, .is_partial = is_partial};
     return CW_OK;
 }
 
@@ -284,6 +289,110 @@ static void take_back(cw_snapshot *s, size_t first)
     fill_tables(s);
 }
 
+/* ---- offers that yield ---- */
+
+static cw_str source_name(const cw_snapshot *s, const cw_entry *entry)
+{
+    size_t i = 0;
+    while (s->contracts[i] != entry->contracts)
+        i++;
+    return s->names[i];
+}
+
+static bool offers_still(const cw_offer *offer, const cw_method *method)
+{
+    size_t hint = method->index;
+    if (hint < offer->n_methods && cw_str_eq(offer->methods[hint].id, method->id))
+        return true;
+    for (size_t i = 0; i < offer->n_methods; i++) {
+        if (cw_str_eq(offer->methods[i].id, method->id))
+            return true;
+    }
+    return false;
+}
+
+/* Whether an entry of the previous catalogue will be that of a later offer again. */
+static bool is_kept(const builder *b, size_t index, const cw_entry *entry)
+{
+    if (!entry)
+        return false;
+    cw_str owner = source_name(b->opts.previous, entry);
+    for (size_t i = index + 1; i < b->n_offers; i++) {
+        if (cw_str_eq(b->offers[i].name, owner))
+            return offers_still(&b->offers[i], entry->method);
+    }
+    return false;
+}
+
+/* The entry of `s` that has what the method wants, one of these after the other. */
+static const cw_entry *find_rival(const cw_snapshot *s, const cw_method *method, cw_str tool_name,
+                                  unsigned what)
+{
+    if (what == 0)
+        return find_entry(s, &s->by_id, method->id);
+    if (what == 1)
+        return tool_name.n ? find_entry(s, &s->by_name, tool_name) : NULL;
+    return method->shown ? cw_map_find(&s->by_address[method->shown->kind], method->shown->address)
+                         : NULL;
+}
+
+/* Whose it is, and the entry that has it; false: the method may have what it wants. */
+static bool is_taken(const builder *b, const cw_method *method, cw_str name, size_t index,
+                     cw_str *ret_owner, const cw_entry **ret)
+{
+    const cw_snapshot *old = b->opts.previous;
+    for (unsigned what = 0; what < 3; what++) {
+        const cw_entry *now = find_rival(b->s, method, name, what);
+        const cw_entry *before = old ? find_rival(old, method, name, what) : NULL;
+        bool is_own = now && b->owners[now - b->s->entries] == index;
+        *ret = now ? now : before;
+        if (now && !is_own) {
+            *ret_owner = owner_of(b, now);
+            return true;
+        }
+        if (!now && is_kept(b, index, before)) {
+            *ret_owner = source_name(old, before);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Leave a method out where it wants what another has; *ret_left says so. */
+static cw_code yield_method(builder *b, const cw_method *method, size_t index, bool *ret_left)
+{
+    const cw_entry *rival;
+    cw_str owner;
+    cw_err why = {0};
+    cw_str name = {0};
+    cw_arena_reset(&b->trees);
+    /* A method that cannot have a name is refused for that later. */
+    if (method->mark && cw_tool_name(method->id, &b->trees, &name, &why) == CW_NOMEM)
+        return cw_fail_nomem(b->err);
+    *ret_left = is_taken(b, method, name, index, &owner, &rival);
+    if (!*ret_left || ++b->n_left > CW_SNAPSHOT_MAX_PARTIAL)
+        return CW_OK;
+    cw_str id = method->id, other = rival->method->id;
+    if (cw_str_eq(id, other))
+        (void)cw_fail(&why, CW_PARAMS, "method '%.*s': also offered by '%.*s'", CW_STR_ARG(id),
+                      CW_STR_ARG(owner));
+    else
+        (void)cw_fail(&why, CW_PARAMS,
+                      "method '%.*s': method '%.*s' of '%.*s' has its tool name or address",
+                      CW_STR_ARG(id), CW_STR_ARG(other), CW_STR_ARG(owner));
+    return problem(b, index, why.msg, /* is_partial= */ true);
+}
+
+static cw_code count_left(builder *b, size_t index)
+{
+    cw_err text = {0};
+    if (b->n_left <= CW_SNAPSHOT_MAX_PARTIAL)
+        return CW_OK;
+    (void)cw_fail(&text, CW_PARAMS, "%zu more methods that others offer",
+                  b->n_left - CW_SNAPSHOT_MAX_PARTIAL);
+    return problem(b, index, text.msg, /* is_partial= */ true);
+}
+
 /* What the previous catalogue has for a source that is still the same, or NULL. */
 static cw_contracts *find_contracts(const builder *b, const cw_offer *offer)
 {
@@ -305,6 +414,21 @@ static cw_code take_contracts(builder *b, const cw_offer *offer, cw_contracts *k
     return CW_OK;
 }
 
+static cw_code add_methods(builder *b, const cw_offer *offer, size_t index, cw_err *why)
+{
+    bool yields = b->opts.yields && b->opts.yields[index];
+    b->n_left = 0;
+    for (size_t i = 0; i < offer->n_methods; i++) {
+        bool is_left = false;
+        cw_code rc = yields ? yield_method(b, &offer->methods[i], index, &is_left) : CW_OK;
+        if (!rc && !is_left)
+            rc = add_method(b, &offer->methods[i], index, why);
+        if (rc)
+            return rc;
+    }
+    return count_left(b, index);
+}
+
 static cw_code add_offer(builder *b, size_t index)
 {
     cw_snapshot *s = b->s;
@@ -317,19 +441,23 @@ static cw_code add_offer(builder *b, size_t index)
     if (offer->n_methods > CW_SNAPSHOT_MAX_METHODS - first)
         rc = cw_fail(&why, CW_PARAMS, "the catalogue would have more than %u methods",
                      CW_SNAPSHOT_MAX_METHODS);
-    for (size_t i = 0; i < offer->n_methods && !rc; i++)
-        rc = add_method(b, &offer->methods[i], index, &why);
+    if (!rc)
+        rc = add_methods(b, offer, index, &why);
+    cw_str name = rc ? (cw_str){0} : cw_arena_dup_str(&s->arena, offer->name);
+    if (!rc && !name.p)
+        rc = CW_NOMEM;
     if (!rc)
         rc = take_contracts(b, offer, known, &why);
     if (rc == CW_PARAMS) {
         take_back(s, first);
-        return problem(b, index, why.msg);
+        return problem(b, index, why.msg, /* is_partial= */ false);
     }
     if (rc)
         return cw_fail_nomem(b->err);
     for (size_t i = first; i < s->n_entries; i++)
         s->entries[i].contracts = s->contracts[s->n_sources];
     s->ops.ref(offer->source);
+    s->names[s->n_sources] = name;
     s->sources[s->n_sources++] = offer->source;
     return CW_OK;
 }
@@ -434,10 +562,14 @@ static cw_code build(builder *b, size_t n)
     s->tools = cw_arena_calloc(&s->arena, room, sizeof(const cw_entry *));
     s->sources = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_source *));
     s->contracts = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_contracts *));
-    s->problems = cw_arena_calloc(&s->arena, n + 1, sizeof *s->problems);
+    s->names = cw_arena_calloc(&s->arena, n + 1, sizeof *s->names);
+    /* What an offer has yielded, how much more, and why it was left out all the same. */
+    s->problems =
+        cw_arena_calloc(&s->arena, n * (CW_SNAPSHOT_MAX_PARTIAL + 2) + 1, sizeof *s->problems);
     if (table_init(&s->by_id, room, &s->arena) || table_init(&s->by_name, room, &s->arena))
         return cw_fail_nomem(b->err);
-    if (!b->owners || !s->entries || !s->tools || !s->sources || !s->contracts || !s->problems)
+    if (!b->owners || !s->entries || !s->tools || !s->sources || !s->contracts || !s->names ||
+        !s->problems)
         return cw_fail_nomem(b->err);
     for (size_t i = 0; i < n; i++) {
         cw_code rc = add_offer(b, i);
@@ -462,7 +594,7 @@ cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *
     cw_arena_init(&s->arena, SIZE_MAX);
     for (size_t i = 0; i < CW_SHOWN_KINDS; i++)
         cw_map_init(&s->by_address[i], CW_SNAPSHOT_MAX_METHODS);
-    builder b = {.s = s, .offers = offers, .err = err};
+    builder b = {.s = s, .offers = offers, .n_offers = n, .err = err};
     if (opts)
         b.opts = *opts;
     cw_arena_init(&b.scratch, SIZE_MAX);

@@ -20,6 +20,7 @@
 #include "catalogue/contract.h"
 
 #define CW_SNAPSHOT_MAX_METHODS 100000u
+#define CW_SNAPSHOT_MAX_PARTIAL 16u /* of one offer */
 #define CW_TOOL_NAME_MAX 128u
 
 typedef struct cw_snapshot cw_snapshot;
@@ -51,21 +52,26 @@ typedef struct cw_offer_ops {
     void (*unref)(cw_source *source);
 } cw_offer_ops;
 
-/* A source that was left out, and why; the text lives in the snapshot. */
+/* A source that was left out, or a method of one, and why; the text lives in the snapshot. */
 typedef struct cw_snapshot_problem {
-    size_t offer; /* index */
-    cw_str text;  /* "method 'x': also offered by 'articles'" */
+    size_t offer;    /* index */
+    cw_str text;     /* "method 'x': also offered by 'articles'" */
+    bool is_partial; /* the others of it are there */
 } cw_snapshot_problem;
 
 /* All zero: the defaults. */
 typedef struct cw_snapshot_opts {
     cw_contract_policy policy;
     cw_snapshot *previous; /* or NULL; what it knows of sources that are offered again is kept */
+    const bool *yields;    /* by offer: what another has already is left out of it, one by one */
 } cw_snapshot_opts;
 
 /* Build from all offers, in order: an offer with a problem (an id or tool name that an earlier one
  * has, or a schema that is not valid or cannot be published) is left out as a whole and named in
- * the snapshot's problems. `opts` may be NULL. Fails with CW_NOMEM only. */
+ * the snapshot's problems. Of one that yields only the methods are left out whose id, tool name or
+ * address an earlier offer has, or a later one had in the previous snapshot and still offers: what
+ * was published first stays whose it is. CW_SNAPSHOT_MAX_PARTIAL of them are named, the others
+ * counted. `opts` may be NULL. Fails with CW_NOMEM only. */
 CW_MUST_USE cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *ops,
                                       const cw_snapshot_opts *opts, cw_snapshot **ret, cw_err *err);
 cw_snapshot *cw_snapshot_ref(cw_snapshot *s);

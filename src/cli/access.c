@@ -52,6 +52,48 @@ int cw_access_close(cw_access *a, cw_code rc)
     return code;
 }
 
+/* ---- commands that differ in little else ---- */
+
+int cw_access_run_list(int argc, char **argv, const char *name, const char *about,
+                       cw_access_list_fn list)
+{
+    const char *config = NULL;
+    bool json = false;
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
+    const cw_cli_spec spec = {name, "[ACCOUNT]", about, options, 1};
+    cw_cli_args args = {0};
+    cw_access a = {0};
+    int code = cw_cli_parse(&spec, argc, argv, &args);
+    if (code < 0)
+        code = cw_access_open(config, /* may_create= */ false, &a);
+    if (code >= 0)
+        return code;
+    return cw_access_close(&a, list(&a, args.n ? args.items[0] : NULL, json));
+}
+
+int cw_access_open_id(int argc, char **argv, const char *name, const char *about, cw_access *a,
+                      int64_t *ret_id)
+{
+    const char *config = NULL;
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
+    const cw_cli_spec spec = {name, "ID", about, options, 1};
+    cw_cli_args args = {0};
+    uint64_t id;
+    int n_noun = (int)strcspn(name, " ");
+    int code = cw_cli_parse(&spec, argc, argv, &args);
+    if (code >= 0)
+        return code;
+    if (args.n == 0 || !cw_str_to_u64(cw_str_from(args.items[0]), &id) || id > INT64_MAX)
+        return cw_cli_usage("give the number of the %.*s, as \"causeway %.*s list\" shows it",
+                            n_noun, name, n_noun, name);
+    code = cw_access_open(config, /* may_create= */ false, a);
+    if (code >= 0)
+        return code;
+    cw_access_change(a, name, args.items[0], NULL);
+    *ret_id = (int64_t)id;
+    return -1;
+}
+
 /* ---- output ---- */
 
 void cw_access_add_text(cw_buf *out, cw_str text)

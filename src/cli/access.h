@@ -41,6 +41,16 @@ void cw_access_change(cw_access *a, const char *what, const char *target, const 
 /* Print `out` when rc is CW_OK or CW_DONE, else report a->err; release everything. */
 int cw_access_close(cw_access *a, cw_code rc);
 
+/* `NOUN list [ACCOUNT]`: read the command line, open the database, have it listed (`account` NULL:
+ * all) and close. Returns the exit code. */
+typedef cw_code (*cw_access_list_fn)(cw_access *a, const char *account, bool json);
+int cw_access_run_list(int argc, char **argv, const char *name, const char *about,
+                       cw_access_list_fn list);
+/* `NOUN revoke ID`: read the command line, and open the database to change what has this number.
+ * Returns -1, or the exit code. */
+int cw_access_open_id(int argc, char **argv, const char *name, const char *about, cw_access *a,
+                      int64_t *ret_id);
+
 /* A text as it is where a terminal only shows it, else quoted. */
 void cw_access_add_text(cw_buf *out, cw_str text);
 /* The same as a column: padded to `width`, with two spaces behind it. */

@@ -37,7 +37,9 @@ static cw_code check_role(cw_access *a, const char *role)
     if (rc || is_known)
         return rc;
     return cw_fail(&a->err, CW_NOTFOUND,
-                   "no role '%s', neither in the database nor in the configuration", role);
+                   "no role '%s', neither in the database nor in the configuration; \"causeway "
+                   "role add\" makes one",
+                   role);
 }
 
 static int run_add(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/arguments.h"
 
+#include "base/utf8.h"
 #include "config/quote.h"
 #include "json/write.h"
 
@@ -179,6 +180,8 @@ static cw_code add_argument(cw_json_writer *w, const cw_method *method, const ch
     if (!value.p || name.n == 0)
         return cw_fail(err, CW_PARAMS, "--arg %s: write it as NAME=VALUE",
                        cw_excerpt(cw_str_from(items[i]), shown));
+    if (!cw_utf8_is_valid(cw_str_from(items[i])))
+        return cw_fail(err, CW_PARAMS, "--arg %s: not UTF-8", cw_excerpt(name, shown));
     if (stands_before(items, i, name))
         return cw_fail(err, CW_PARAMS, "--arg %s: it stands there twice", cw_excerpt(name, shown));
     const cw_param *param = cw_method_param(method, name);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/access.h"
 #include "cli/audit_read.h"
+#include "config/quote.h"
 #include "config/units.h"
 #include "json/json.h"
 
@@ -14,6 +15,12 @@
 #define OUTPUT_PIECE 65536u
 #define DAY_MS UINT64_C(86400000)
 #define DAYS_MAX UINT64_C(36500)
+
+/* The words of records, as docs/audit.md explains them. */
+static const char kinds[] = "call, refusal, login, change, lost";
+static const char outcomes[] = "ok, error, failed, asks, cancelled, invalid, unavailable, hidden, "
+                               "login, scopes, forbidden, too_many, wrong, clear_text, forged, "
+                               "logout";
 
 /* What is wanted; NULL: everything. */
 typedef struct filter {
@@ -51,6 +58,19 @@ static bool is_wanted(const filter *f, const cw_json *record)
            is_one_of(record, "method", "tool", f->tool) &&
            is_one_of(record, "outcome", NULL, f->outcome) &&
            is_one_of(record, "kind", NULL, f->kind);
+}
+
+/* A word that no record has would find nothing, and look as if nothing had happened. */
+static int check_word(const char *option, const char *word, const char *known)
+{
+    char shown[CW_EXCERPT_SIZE];
+    for (cw_str rest = cw_str_from(known); word && rest.p;) {
+        if (cw_str_is(cw_str_trim(cw_str_cut(rest, ',', &rest)), word))
+            return -1;
+    }
+    return word ? cw_cli_usage("--%s takes one of %s, not %s", option, known,
+                               cw_excerpt(cw_str_from(word), shown))
+                : -1;
 }
 
 /* "2026-11-15T08:00:00Z", or how long ago: "90m", "7d". */
@@ -220,6 +240,11 @@ int cw_cli_audit(int argc, char **argv)
         return code;
     if (since && !parse_since(since, s.filter.since))
         return cw_cli_usage("not a time: %s; write 2026-11-15T08:00:00Z, 90m or 7d", since);
+    code = check_word("kind", s.filter.kind, kinds);
+    if (code < 0)
+        code = check_word("outcome", s.filter.outcome, outcomes);
+    if (code >= 0)
+        return code;
     cw_config *config;
     code = cw_cli_load_config(path, &config);
     if (code >= 0)

@@ -109,24 +109,33 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 
 /* ---- its begin ---- */
 
-static int refuse(const calling *c, cw_code rc, const cw_call_refusal *refusal)
+/* What the gate wants that is not there. */
+static int refuse_caller(const calling *c, const cw_tools *t, const cw_entry *entry)
+{
+    bool is_anonymous = cw_caller_is_anonymous(cw_view_caller(t->view));
+    if (entry->method->needs.n_scopes)
+        return cw_cli_failure("%s asks for scopes, which only a client with a token has; see "
+                              "\"causeway why %s %s\"",
+                              c->tool, c->tool, is_anonymous ? "--anonymous" : "--as NAME");
+    if (is_anonymous && t->backend.has_store)
+        return cw_cli_failure("%s is for those who have logged in: name an account with --as",
+                              c->tool);
+    if (is_anonymous)
+        return cw_cli_failure("%s is for those who have logged in: for --as, accounts need a "
+                              "database, store.path in the configuration",
+                              c->tool);
+    return cw_cli_failure("%s may not be called; see \"causeway why %s --as NAME\"", c->tool,
+                          c->tool);
+}
+
+static int refuse(const calling *c, const cw_tools *t, const cw_entry *entry, cw_code rc,
+                  const cw_err *err)
 {
     if (rc == CW_NOMEM)
         return cw_cli_failure("%s", cw_code_text(rc));
     if (rc != CW_DECLINED)
-        return cw_cli_failure("%s: %s", c->tool, refusal->err.msg);
-    switch (refusal->verdict) {
-    case CW_VERDICT_LOGIN:
-        return cw_cli_failure("%s is for those who have logged in: name an account with --as",
-                              c->tool);
-    case CW_VERDICT_SCOPES:
-        return cw_cli_failure("%s asks for a token with scopes; see \"causeway why\"", c->tool);
-    case CW_VERDICT_ALLOW:
-    case CW_VERDICT_HIDDEN:
-    case CW_VERDICT_FORBIDDEN:
-        break;
-    }
-    return cw_cli_failure("%s may not be called; see \"causeway why\"", c->tool);
+        return cw_cli_failure("%s: %s", c->tool, err->msg);
+    return refuse_caller(c, t, entry);
 }
 
 static cw_code read_arguments(const calling *c, const cw_entry *entry, cw_buf *text,
@@ -142,6 +151,8 @@ static cw_code read_arguments(const calling *c, const cw_entry *entry, cw_buf *t
         rc = cw_fail(err, text->code, "%s", cw_code_text(text->code));
     if (!rc)
         rc = cw_json_read(cw_buf_str(text), &opts, arena, ret, NULL, err);
+    if (rc && c->json)
+        return cw_wrap(err, rc, "--json");
     if (!rc && !cw_json_is(*ret, CW_JSON_OBJECT) && !cw_json_is(*ret, CW_JSON_ARRAY))
         rc = cw_fail(err, CW_PARAMS,
                      "arguments are an object, or a list in the order of the "
@@ -166,7 +177,7 @@ static int start(calling *c, cw_tools *t, const cw_entry *entry, const cw_json *
     cw_code rc = cw_call_start(t->bl, &request, &handle, &refusal);
     if (rc) {
         cw_cli_progress_stop(&c->line);
-        return refuse(c, rc, &refusal);
+        return refuse(c, t, entry, rc, &refusal.err);
     }
     while (!c->is_over)
         uv_run(&t->loop.uv, UV_RUN_ONCE);
@@ -183,9 +194,9 @@ static int call_tool(cw_tools *t, void *ctx)
                                .peer = CW_STR(""),
                                .name = cw_str_from(c->tool),
                                .verdict = cw_view_call_verdict(t->view)};
-    if (refused.verdict != CW_VERDICT_ALLOW) {
+    if (!cw_tools_may_call(t)) {
         cw_call_note(t->bl, &refused);
-        return refuse(c, CW_DECLINED, &(cw_call_refusal){.verdict = refused.verdict});
+        return CW_EXIT_FAILURE;
     }
     const cw_entry *entry = cw_tools_find(t, c->tool);
     if (!entry) {
@@ -211,7 +222,7 @@ static int call_tool(cw_tools *t, void *ctx)
 
 int cw_cli_call(int argc, char **argv)
 {
-    cw_cli_texts texts = {0};
+    cw_cli_texts texts = {.max = CW_CLI_MANY_TEXTS, .instead = "--json takes them all at once"};
     calling c = {.texts = &texts};
     cw_tools_opts opts = {0};
     const cw_cli_option options[] = {

@@ -39,11 +39,14 @@ typedef enum cw_cli_kind {
     CW_CLI_TEXTS, /* cw_cli_texts *: the same, repeatable */
 } cw_cli_kind;
 
-#define CW_CLI_MAX_TEXTS 16u
+#define CW_CLI_MAX_TEXTS 16u    /* of an option that does not say how many it takes */
+#define CW_CLI_MANY_TEXTS 1024u /* that any may take */
 
 typedef struct cw_cli_texts {
-    const char *items[CW_CLI_MAX_TEXTS];
+    const char *items[CW_CLI_MANY_TEXTS];
     size_t n;
+    size_t max;          /* 0: CW_CLI_MAX_TEXTS */
+    const char *instead; /* what to do where there are more; or NULL */
 } cw_cli_texts;
 
 typedef struct cw_cli_option {
@@ -128,11 +131,17 @@ CW_PRINTF(1, 2) int cw_cli_failure(const char *fmt, ...);
 /* Report what cw_config_load returned: every problem on a line of its own, or the error. Returns
  * CW_EXIT_USAGE, or CW_EXIT_FAILURE for CW_NOMEM. */
 int cw_cli_config_failure(cw_code code, const cw_config_problems *problems, const cw_err *err);
+/* Check the words of `sources`, which cw_config_load takes as texts. CW_CONFIG: `problems` has what
+ * is wrong, as if cw_config_load had found it. */
+CW_MUST_USE cw_code cw_cli_check_sources(const char *file, const cw_config *config,
+                                         cw_config_problems *problems, cw_err *err);
 /* --config, else $CAUSEWAY_CONFIG when set and not empty, else NULL: the defaults. */
 const char *cw_cli_config_path(const char *option);
 /* Load the configuration that this names, or report why not. Returns -1 with one, else the exit
  * code. */
 int cw_cli_load_config(const char *option, cw_config **ret);
+/* The same, with the words of `sources` checked too. */
+int cw_cli_load_checked(const char *option, cw_config **ret);
 
 /* Use the log options of a configuration. */
 CW_MUST_USE cw_code cw_cli_configure_log(const cw_config *config, cw_err *err);

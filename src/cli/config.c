@@ -11,8 +11,8 @@
 
 static int check_file(const char *path)
 {
-    cw_config *config;
-    int code = cw_cli_load_config(path, &config);
+    cw_config *config = NULL;
+    int code = cw_cli_load_checked(path, &config);
     if (code >= 0)
         return code;
     cw_config_unref(config);

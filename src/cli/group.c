@@ -27,7 +27,7 @@ static int unknown_command(const cw_cli_group *group, cw_str name)
     const char *nearest = NULL;
     unsigned best = NEAR_MAX + 1;
     for (const cw_cli_command *c = group->commands; c->name; c++) {
-        unsigned distance = cw_str_distance(name, cw_str_from(c->name), NEAR_MAX);
+        unsigned distance = cw_str_near(name, cw_str_from(c->name), NEAR_MAX);
         if (distance < best) {
             best = distance;
             nearest = c->name;

@@ -57,23 +57,27 @@ static void choose_name(cw_import *im)
     im->config.name = name.n ? name : CW_STR("service");
 }
 
+cw_str cw_import_absolute(cw_import *im, const char *path)
+{
+    if (path[0] == '/')
+        return cw_arena_dup_str(&im->arena, cw_str_from(path));
+    char *folder = getcwd(NULL, 0);
+    char *whole = folder ? cw_arena_printf(&im->arena, "%s/%s", folder, path) : NULL;
+    free(folder);
+    return whole ? cw_str_from(whole) : (cw_str){NULL, 0};
+}
+
 /* Where the overlay goes, absolute: an entry of any configuration can name it so. */
 static cw_code choose_output(cw_import *im, cw_err *err)
 {
-    char *folder = NULL;
-    char *path = im->output ? cw_arena_dup(&im->arena, im->output, strlen(im->output))
-                            : cw_arena_printf(&im->arena, "%s.overlay.yaml", im->config.name.p);
-    if (path && path[0] != '/') {
-        folder = getcwd(NULL, 0);
-        if (!folder)
-            return cw_fail_errno(err, errno, "the current folder");
-        path = cw_arena_printf(&im->arena, "%s/%s", folder, path);
-        free(folder);
-    }
+    const char *path = im->output;
+    if (!path)
+        path = cw_arena_printf(&im->arena, "%s.overlay.yaml", im->config.name.p);
     if (!path)
         return cw_arena_fail(&im->arena, err);
-    im->overlay = cw_str_from(path);
-    return CW_OK;
+    errno = ENOMEM; /* unless it is the folder */
+    im->overlay = cw_import_absolute(im, path);
+    return im->overlay.p ? CW_OK : cw_fail_errno(err, errno, "the current folder");
 }
 
 static int check_output(const cw_import *im, const char *path)
@@ -128,7 +132,8 @@ static int print_found(const cw_import *im)
     cw_buf_printf(&out, "\n%zu methods, found by %s; wrote ", im->n, im->describer);
     cw_access_add_text(&out, im->overlay);
     cw_buf_add(&out, CW_STR(": say there which are tools.\n"
-                            "The entry for the configuration:\n\n"));
+                            "For the configuration, with everybody allowed to use them:\n\n"));
+    cw_import_write_roles(&out);
     cw_import_write_entry(im, &out);
     return cw_cli_print_buf(&out);
 }
@@ -196,6 +201,9 @@ int cw_cli_import(int argc, char **argv)
         {"secret-env", 0, CW_CLI_TEXT, &im.secret_env, "VARIABLE",
          "show it the secret in this variable"},
         {"secret-file", 0, CW_CLI_TEXT, &im.secret_file, "FILE", "show it the secret in FILE"},
+        {"secret-as", 0, CW_CLI_TEXT, &im.secret_as, "HOW",
+         "bearer, basic, header:NAME, first or member:NAME;\n"
+         "else as its kind says, or basic where it has a colon"},
         {"output", 'o', CW_CLI_TEXT, &im.output, "FILE",
          "write the overlay to FILE; else to NAME.overlay.yaml"},
         {"force", 0, CW_CLI_FLAG, &im.force, NULL, "replace a file that is there"},
@@ -204,10 +212,11 @@ int cw_cli_import(int argc, char **argv)
     };
     const cw_cli_spec spec = {
         "import", "URL|FILE|--exec PROGRAM [ARGUMENT...]",
-        "Find out what speaks at a URL (http://, https://, tcp://, ws://, unix:SOCKET or\n"
-        "unix:SOCKET:/PATH), behind a program, or in a description (OpenRPC or a\n"
-        "manifest), print a table of its methods, and write an overlay in which every\n"
-        "method is listed and none is a tool. Nothing is called but what describes it.",
+        "Find out what speaks at a URL (http://, https://, tcp://, ws://, wss://,\n"
+        "unix:SOCKET or unix:SOCKET:/PATH), behind a program, or in a description\n"
+        "(OpenRPC or a manifest), print a table of its methods, and write an overlay in\n"
+        "which every method is listed and none is a tool. Nothing is called but what\n"
+        "describes it.",
         options, 1};
     cw_cli_args args = {0};
     int own = cut_command(argc, argv, &exec, &n_exec);

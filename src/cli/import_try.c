@@ -46,6 +46,9 @@ typedef struct trying {
     uint64_t begun;
     cw_buf problems;
     bool is_over, is_found;
+    bool is_there;    /* somebody answered, or at least listened */
+    bool wants_login; /* but lets nobody in */
+    bool is_hopeless; /* other attempts would fail in the same way */
 } trying;
 
 /* ---- one attempt ---- */
@@ -61,21 +64,27 @@ static cw_str keep(trying *t, cw_str text)
     return kept.p ? kept : CW_STR("");
 }
 
-static cw_code read_methods(cw_import *im, cw_str text, cw_err *err);
+static cw_code read_methods(cw_import *im, cw_str text, cw_buf *warnings, cw_err *err);
 
 static void on_asked(const cw_asked *asked, void *ctx)
 {
     trying *t = ctx;
     cw_err err = {0};
+    t->is_there = t->is_there || cw_asking_answers(t->asking);
+    t->wants_login = asked->wants_login;
+    t->is_hopeless = asked->wants_login || asked->is_unreachable;
     t->asking = NULL;
     t->is_over = true;
     /* This may come just before the loop waits for events: it must not wait any more. */
     uv_stop(&t->loop.uv);
     cw_code rc = asked->code;
     if (!rc) {
-        t->im->warnings = keep(t, asked->warnings);
+        CW_CLEANUP(cw_buf_done) cw_buf warnings;
+        cw_buf_init(&warnings, PROBLEMS_MAX);
+        cw_buf_add(&warnings, asked->warnings);
         t->im->describer = asked->describer;
-        rc = read_methods(t->im, keep(t, asked->openrpc), &err);
+        rc = read_methods(t->im, keep(t, asked->openrpc), &warnings, &err);
+        t->im->warnings = keep(t, cw_buf_str(&warnings));
         if (rc)
             add_problem(t, cw_str_from(err.msg));
     } else {
@@ -95,6 +104,7 @@ static void on_look(uv_timer_t *timer)
     cw_asking_cancel(t->asking);
     t->asking = NULL;
     t->is_over = true;
+    t->is_there = true;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, PROBLEMS_MAX);
     cw_buf_printf(&text, "%s: no answer", t->now->preset ? t->now->preset : "JSON-RPC 2.0");
@@ -132,7 +142,8 @@ static bool try_one(trying *t, const attempt *a)
     t->is_over = false;
     uv_update_time(&t->loop.uv);
     t->begun = uv_now(&t->loop.uv);
-    if (begin(t, a, &err))
+    t->is_hopeless = begin(t, a, &err) != CW_OK;
+    if (t->is_hopeless)
         add_problem(t, cw_str_from(err.msg));
     else
         while (!t->is_over)
@@ -186,12 +197,12 @@ static cw_code guess_all(cw_import *im, const cw_json *root, cw_err *err)
     return rc;
 }
 
-static cw_code read_methods(cw_import *im, cw_str text, cw_err *err)
+static cw_code read_methods(cw_import *im, cw_str text, cw_buf *warnings, cw_err *err)
 {
     const cw_json *root;
     cw_method *methods = NULL;
     const cw_json_opts json = {.max_bytes = CW_DESCRIBE_DOCUMENT_MAX};
-    const cw_openrpc_opts opts = {0};
+    const cw_openrpc_opts opts = {.warnings = warnings};
     cw_code rc = cw_json_read(text, &json, &im->arena, &root, NULL, err);
     if (!rc)
         rc = cw_openrpc_read(root, &opts, &im->arena, &methods, &im->n, err);
@@ -220,11 +231,11 @@ static void name_preset(cw_import *im)
 
 /* ---- where it is ---- */
 
-/* Absolute where there is such a file, else as it is. */
+/* Without links where there is such a file. */
 static cw_str absolute(cw_import *im, const char *path)
 {
     char *real = realpath(path, NULL);
-    cw_str text = cw_arena_dup_str(&im->arena, cw_str_from(real ? real : path));
+    cw_str text = cw_import_absolute(im, real ? real : path);
     free(real);
     return text.p ? text : cw_str_from(path);
 }
@@ -302,9 +313,7 @@ static const attempt *attempts_for(const cw_import *im)
     cw_str url = im->config.url;
     if (im->config.command.n)
         return of_program;
-    if (im->is_file)
-        return of_websocket; /* one attempt: nobody is asked */
-    if (cw_str_starts(url, CW_STR("ws:")))
+    if (cw_str_starts(url, CW_STR("ws:")) || cw_str_starts(url, CW_STR("wss:")))
         return of_websocket;
     bool is_stream = cw_str_starts(url, CW_STR("tcp:")) ||
                      (cw_str_starts(url, CW_STR("unix:")) && !memchr(url.p + 5, ':', url.n - 5));
@@ -341,7 +350,9 @@ static int report(const trying *t)
         if (!shown.code && !was_said(cw_str_make(all.p, (size_t)(line.p - all.p)), line))
             cw_cli_failure("%.*s", (int)shown.n, shown.n ? shown.p : "");
     }
-    if (t->im->is_file || t->im->preset)
+    if (t->wants_login)
+        return cw_import_report_login(t->im);
+    if (t->im->is_file || t->im->preset || !t->is_there)
         return CW_EXIT_FAILURE;
     return cw_cli_failure("nothing that is known answers there; where you know what it is, name it "
                           "with --preset (%s)",
@@ -350,15 +361,16 @@ static int report(const trying *t)
 
 static int try_all(trying *t)
 {
+    /* What a file says is read once: nobody is asked. */
     const attempt only[] = {{t->im->preset, NULL, 0}, {0}};
-    const attempt *a = t->im->preset ? only : attempts_for(t->im);
+    const attempt *a = t->im->preset || t->im->is_file ? only : attempts_for(t->im);
     cw_cli_progress_start(&t->progress, &t->loop.uv, write_progress, t);
     uv_timer_start(&t->timer, on_look, LOOK_MS, LOOK_MS);
     /* The row that ends a list has no time to wait. */
     bool is_more = true;
     while (is_more && !try_one(t, a)) {
         a++;
-        is_more = a->preset || a->silence_ms;
+        is_more = !t->is_hopeless && (a->preset || a->silence_ms);
     }
     t->now = NULL;
     cw_cli_progress_stop(&t->progress);
@@ -400,6 +412,8 @@ int cw_import_try(cw_import *im)
         im->config.connect_ms = CONNECT_MS;
     }
     int code = place(im);
+    if (code < 0)
+        code = cw_import_place_secret(im, attempts_for(im) == of_http);
     if (code >= 0)
         return code;
     if (im->preset && !cw_preset_find(cw_str_from(im->preset)))

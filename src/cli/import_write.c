@@ -2,6 +2,7 @@
 /* import_write.c - what was found, for people and for configurations. */
 #include <unistd.h>
 
+#include "access/caller.h"
 #include "cli/access.h"
 #include "cli/import.h"
 #include "cli/tools.h"
@@ -111,13 +112,29 @@ static void add_command(cw_buf *out, const cw_config_strings *command)
     cw_buf_add(out, CW_STR("]\n"));
 }
 
-static void add_secret(cw_buf *out, const cw_config_remote *c)
+static void add_inner(cw_buf *out, const char *key, cw_str value)
 {
+    if (value.n)
+        cw_buf_add(out, CW_STR("  "));
+    add_member(out, key, value);
+}
+
+static void add_secret(cw_buf *out, const cw_import *im)
+{
+    const cw_config_remote *c = &im->config;
     if (c->secret.file.n == 0 && c->secret.environment.n == 0)
         return;
-    cw_buf_add(out, CW_STR("    secret:\n  "));
-    add_member(out, "file", c->secret.file);
-    add_member(out, "environment", c->secret.environment);
+    cw_buf_add(out, CW_STR("    secret:\n"));
+    add_inner(out, "as", cw_import_secret_word(im));
+    add_inner(out, "name", c->secret.name);
+    add_inner(out, "file", c->secret.file);
+    add_inner(out, "environment", c->secret.environment);
+}
+
+void cw_import_write_roles(cw_buf *out)
+{
+    cw_buf_printf(out, "roles:\n  anonymous: [%s, %s]\n", CW_PERMISSION_DISCOVER.p,
+                  CW_PERMISSION_CALL.p);
 }
 
 void cw_import_write_entry(const cw_import *im, cw_buf *out)
@@ -135,7 +152,7 @@ void cw_import_write_entry(const cw_import *im, cw_buf *out)
     add_member(out, "params", c->params);
     add_member(out, "describe", c->describe);
     add_member(out, "openrpc", c->openrpc);
-    add_secret(out, c);
+    add_secret(out, im);
     add_member(out, "overlay", im->overlay);
 }
 

@@ -310,6 +310,55 @@ static int check(const order *o, size_t n_args)
     return -1;
 }
 
+/* The variable with this number that the sources read; NULL: there are no more. */
+static const char *variable_at(const cw_config *config, size_t i)
+{
+    if (i >= 2 * config->sources.n)
+        return NULL;
+    const cw_config_remote *source = &config->sources.items[i / 2];
+    return i % 2 ? source->oauth.client_secret_environment.p : source->secret.environment.p;
+}
+
+static bool was_before(const cw_config *config, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (strcmp(variable_at(config, i), variable_at(config, at)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A client starts us with an environment of its own, not with that of this terminal. */
+static void warn_of_variables(const order *o, const cw_config *config)
+{
+    const char *name;
+    for (size_t i = 0; (name = variable_at(config, i)); i++) {
+        if (name[0] && !was_before(config, i))
+            fprintf(stderr,
+                    "warning: the configuration reads the variable %s: %s must have it when it "
+                    "starts this server (\"env\" of the entry sets it), or the secret be in a "
+                    "file\n",
+                    name, o->client->title);
+    }
+}
+
+/* What stdio would refuse is not written anywhere. Returns -1, or the exit code. */
+static int check_config(const order *o)
+{
+    cw_config *config = NULL;
+    if (o->url || o->plugin || o->is_undo)
+        return -1;
+    int code = o->config ? cw_cli_load_checked(o->config, &config) : -1;
+    if (code >= 0)
+        return code;
+    if (o->account && (!config || config->store.path.n == 0))
+        code = cw_cli_usage("--as needs a database: set store.path in the configuration");
+    if (code < 0 && config)
+        warn_of_variables(o, config);
+    cw_config_unref(config);
+    return code;
+}
+
 static int run(order *o)
 {
     cw_err err = {0};
@@ -355,5 +404,7 @@ int cw_cli_install(int argc, char **argv)
     if (!o.url && !o.plugin)
         o.config = cw_cli_config_path(o.config);
     code = check(&o, args.n);
+    if (code < 0)
+        code = check_config(&o);
     return code >= 0 ? code : run(&o);
 }

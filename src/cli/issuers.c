@@ -82,6 +82,7 @@ static cw_code take_issuer(cw_issuer_list *list, const cw_config *config, const 
         .account = c->account,
         .introspection = c->introspection,
         .client_id = c->client_id,
+        .token_prefix = c->token_prefix,
         .ca_file = c->ca_file,
         .allow_private = c->allow_private,
     };

@@ -39,7 +39,7 @@ static const char *find_nearest(const cw_cli_reader *r, cw_str name)
     const cw_cli_option *tables[] = {r->own, r->common};
     for (size_t i = 0; i < CW_COUNT(tables); i++) {
         for (const cw_cli_option *o = tables[i]; o && o->name; o++) {
-            unsigned distance = cw_str_distance(name, cw_str_from(o->name), NEAR_MAX);
+            unsigned distance = cw_str_near(name, cw_str_from(o->name), NEAR_MAX);
             if (distance < best) {
                 best = distance;
                 nearest = o->name;
@@ -62,8 +62,10 @@ static int store(const cw_cli_option *o, const char *value)
 {
     if (o->kind == CW_CLI_TEXTS) {
         cw_cli_texts *texts = o->target;
-        if (texts->n == CW_CLI_MAX_TEXTS)
-            return cw_cli_usage("option \"--%s\" may be given %u times", o->name, CW_CLI_MAX_TEXTS);
+        size_t max = texts->max ? texts->max : CW_CLI_MAX_TEXTS;
+        if (texts->n == max)
+            return cw_cli_usage("option \"--%s\" may be given %zu times%s%s", o->name, max,
+                                texts->instead ? "; " : "", texts->instead ? texts->instead : "");
         texts->items[texts->n++] = value;
         return -1;
     }

@@ -30,7 +30,7 @@ static void set_problem(cw_plugin_report *r, cw_str text)
 static cw_code build(cw_plugin_report *r, cw_str name, cw_err *err)
 {
     static const cw_offer_ops ops = {.ref = keep, .unref = keep};
-    cw_offer offer = {name, r->methods, r->n_methods, NULL};
+    cw_offer offer = {.name = name, .methods = r->methods, .n_methods = r->n_methods};
     cw_snapshot_opts opts = {.policy = r->policy};
     cw_code rc = cw_snapshot_build(&offer, 1, &ops, &opts, &r->snapshot, err);
     if (rc)
@@ -117,9 +117,7 @@ static bool on_note(const cw_review_note *note, void *ctx)
 
 static cw_code add_warnings(cw_plugin_report *r, const cw_config *config, cw_err *err)
 {
-    cw_review_opts opts = {.policy = r->policy,
-                           .scopes = config->access.scopes.items,
-                           .n_scopes = config->access.scopes.n};
+    cw_review_opts opts = cw_sources_review_opts(config);
     cw_buf text;
     cw_buf_init(&text, REPORT_MAX_BYTES);
     cw_code rc = cw_review(r->methods, r->n_methods, &opts, on_note, &text);

@@ -275,7 +275,7 @@ static int unknown_plugin(const char *folder, const char *name)
     }
     for (size_t i = 0; i < all.n; i++) {
         unsigned distance =
-            cw_str_distance(cw_str_from(name), cw_str_from(all.items[i].name), NEAR_MAX);
+            cw_str_near(cw_str_from(name), cw_str_from(all.items[i].name), NEAR_MAX);
         if (distance < best) {
             best = distance;
             nearest = all.items[i].name;

@@ -34,7 +34,7 @@ static int unknown(const cw_remotes *all, const char *name)
     unsigned best = NEAR + 1;
     for (size_t i = 0; i < all->n; i++) {
         cw_str other = all->items[i].config->name;
-        unsigned d = cw_str_distance(other, cw_str_from(name), NEAR);
+        unsigned d = cw_str_near(other, cw_str_from(name), NEAR);
         if (d < best) {
             best = d;
             nearest = other;
@@ -89,12 +89,52 @@ void cw_remotes_done(cw_remotes *all)
     *all = (cw_remotes){0};
 }
 
+int cw_remotes_command(int argc, char **argv, const char *name, const char *about,
+                       int (*run)(cw_remotes *all, bool json))
+{
+    const char *config = NULL;
+    bool json = false;
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
+    const cw_cli_spec spec = {name, "[NAME...]", about, options, SIZE_MAX};
+    cw_cli_args args = {0};
+    cw_remotes all;
+    int code = cw_cli_parse(&spec, argc, argv, &args);
+    if (code >= 0)
+        return code;
+    code = cw_remotes_open(config, args.items, args.n, NULL, &all);
+    if (code < 0)
+        code = run(&all, json);
+    cw_remotes_done(&all);
+    return code;
+}
+
 /* ---- loading ---- */
 
 /* NULL for nothing, and without memory: then `problem` must not be looked at alone. */
 static char *copy(cw_str text)
 {
     return text.n ? cw_str_dup(text) : NULL;
+}
+
+static bool on_note(const cw_review_note *note, void *ctx)
+{
+    cw_buf *text = ctx;
+    if (text->n)
+        cw_buf_add_char(text, '\n');
+    cw_review_write(note, text);
+    return !text->code;
+}
+
+/* Those of the load, and what the server would say of the methods. */
+static char *warnings_of(const cw_remote_item *item, const cw_remote_loaded *loaded)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_review_opts opts = cw_sources_review_opts(item->all->config);
+    cw_buf_init(&text, CW_ACCESS_MAX_BYTES);
+    cw_buf_add(&text, loaded->warnings);
+    if (loaded->source)
+        (void)!cw_review(loaded->source->methods, loaded->source->n_methods, &opts, on_note, &text);
+    return copy(text.code ? loaded->warnings : cw_buf_str(&text));
 }
 
 static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
@@ -105,7 +145,8 @@ static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
     item->source = loaded->source;
     item->hub = loaded->hub;
     item->problem = copy(loaded->problem);
-    item->warnings = copy(loaded->warnings);
+    item->warnings = warnings_of(item, loaded);
+    item->is_lacking = loaded->missing.n > 0;
     item->n_found = loaded->n_found;
     item->n_withheld = loaded->n_withheld;
     item->definitions = loaded->definitions;

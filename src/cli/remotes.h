@@ -25,8 +25,9 @@ typedef struct cw_remote_item {
     /* After loading. */
     cw_source *source; /* NULL: it could not be loaded */
     cw_hub *hub;
-    char *problem;  /* lines, or NULL */
-    char *warnings; /* likewise */
+    char *problem;   /* lines, or NULL */
+    char *warnings;  /* likewise */
+    bool is_lacking; /* methods that the configuration names; warnings say which */
     size_t n_found, n_withheld;
     const cw_remote_definition *definitions;
     size_t n_definitions;
@@ -47,6 +48,10 @@ typedef struct cw_remotes {
  * done must be called in either case. */
 int cw_remotes_open(const char *config, char **names, size_t n, size_t *ret_others,
                     cw_remotes *ret);
+/* `source NOUN [NAME...]` with --config and --json: read the command line, open, have it run and
+ * end. Returns the exit code. */
+int cw_remotes_command(int argc, char **argv, const char *name, const char *about,
+                       int (*run)(cw_remotes *all, bool json));
 /* All, whether wanted or not. */
 void cw_remotes_want_all(cw_remotes *all);
 void cw_remotes_done(cw_remotes *all);

@@ -70,6 +70,9 @@ static int run_allow(int argc, char **argv, bool may)
     cw_access_change(&a, spec->name, args.items[0], args.items[1]);
     cw_code rc =
         cw_db_allow(a.db, cw_str_from(args.items[0]), cw_str_from(args.items[1]), may, &a.err);
+    if (rc == CW_NOTFOUND)
+        rc = cw_fail(&a.err, rc, "no role '%s' in the database; \"causeway role add\" makes one",
+                     args.items[0]);
     cw_buf_printf(&a.out, "role %s %s %s%s\n", args.items[0], may ? "may" : "may not",
                   args.items[1], rc == CW_DONE ? " already" : "");
     return cw_access_close(&a, rc);

@@ -49,9 +49,16 @@ static cw_code load_config(const service *sv, cw_config **ret, cw_config_problem
     cw_buf_init(&examples, CW_CONFIG_MAX_BYTES);
     cw_code rc = sv->config_path ? CW_OK : cw_examples_config(&examples, err);
     source.text = cw_buf_str(&examples);
+    cw_config *config = NULL;
     if (!rc)
-        rc = cw_config_load(&source, ret, problems, err);
+        rc = cw_config_load(&source, &config, problems, err);
+    if (!rc)
+        rc = cw_cli_check_sources(sv->config_path, config, problems, err);
     cw_buf_done(&examples);
+    if (rc)
+        cw_config_unref(config);
+    else
+        *ret = config;
     return rc;
 }
 

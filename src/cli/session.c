@@ -85,44 +85,21 @@ static cw_code list(cw_access *a, const char *account, bool json)
 
 static int run_list(int argc, char **argv)
 {
-    const char *config = NULL;
-    bool json = false;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
-    const cw_cli_spec spec = {"session list", "[ACCOUNT]",
-                              "List the sessions of browsers, or those of one account.", options,
-                              1};
-    cw_cli_args args = {0};
-    cw_access a = {0};
-    int code = cw_cli_parse(&spec, argc, argv, &args);
-    if (code < 0)
-        code = cw_access_open(config, /* may_create= */ false, &a);
-    if (code >= 0)
-        return code;
-    return cw_access_close(&a, list(&a, args.n ? args.items[0] : NULL, json));
+    return cw_access_run_list(argc, argv, "session list",
+                              "List the sessions of browsers, or those of one account.", list);
 }
 
 /* ---- revoke ---- */
 
 static int run_revoke(int argc, char **argv)
 {
-    const char *config = NULL;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
-    const cw_cli_spec spec = {"session revoke", "ID", "End a session.", options, 1};
-    cw_cli_args args = {0};
     cw_access a = {0};
-    uint64_t id;
-    int code = cw_cli_parse(&spec, argc, argv, &args);
+    int64_t id = 0;
+    int code = cw_access_open_id(argc, argv, "session revoke", "End a session.", &a, &id);
     if (code >= 0)
         return code;
-    if (args.n == 0 || !cw_str_to_u64(cw_str_from(args.items[0]), &id) || id > INT64_MAX)
-        return cw_cli_usage(
-            "give the number of the session, as \"causeway session list\" shows it");
-    code = cw_access_open(config, /* may_create= */ false, &a);
-    if (code >= 0)
-        return code;
-    cw_access_change(&a, spec.name, args.items[0], NULL);
-    cw_code rc = cw_db_remove_session(a.db, (int64_t)id, &a.err);
-    cw_buf_printf(&a.out, "session %s is ended\n", args.items[0]);
+    cw_code rc = cw_db_remove_session(a.db, id, &a.err);
+    cw_buf_printf(&a.out, "session %lld is ended\n", (long long)id);
     return cw_access_close(&a, rc);
 }
 

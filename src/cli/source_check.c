@@ -63,7 +63,7 @@ static int print_checked(cw_remotes *all, void *ctx)
         const cw_remote_item *item = &all->items[i];
         if (!item->is_wanted)
             continue;
-        is_good = is_good && item->source;
+        is_good = is_good && item->source && !item->is_lacking;
         if (json)
             write_json(&w, item);
         else
@@ -78,25 +78,17 @@ static int print_checked(cw_remotes *all, void *ctx)
     return code == CW_EXIT_OK && !is_good ? CW_EXIT_FAILURE : code;
 }
 
+static int check(cw_remotes *all, bool json)
+{
+    return cw_remotes_run(all, CW_REMOTES_CHECK, print_checked, &json);
+}
+
 int cw_cli_source_check(int argc, char **argv)
 {
-    const char *config = NULL;
-    bool json = false;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
-    const cw_cli_spec spec = {
-        "source check", "[NAME...]",
+    return cw_remotes_command(
+        argc, argv, "source check",
         "Ask each service (or those that are named) what it offers, read its overlay\n"
         "and the lock file, and print what a server would complain about. It ends with\n"
-        "1 when one of them cannot be used.",
-        options, SIZE_MAX};
-    cw_cli_args args = {0};
-    cw_remotes all;
-    int code = cw_cli_parse(&spec, argc, argv, &args);
-    if (code >= 0)
-        return code;
-    code = cw_remotes_open(config, args.items, args.n, NULL, &all);
-    if (code < 0)
-        code = cw_remotes_run(&all, CW_REMOTES_CHECK, print_checked, &json);
-    cw_remotes_done(&all);
-    return code;
+        "1 when one of them cannot be used, or lacks a method that is named.",
+        check);
 }

@@ -248,24 +248,11 @@ static int diff(cw_remotes *all, bool json)
 
 int cw_cli_source_diff(int argc, char **argv)
 {
-    const char *config = NULL;
-    bool json = false;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
-    const cw_cli_spec spec = {
-        "source diff", "[NAME...]",
+    return cw_remotes_command(
+        argc, argv, "source diff",
         "Ask each service (or those that are named), and show which of the tools that\n"
         "the configuration exposes are not as the lock file says: what changed, by JSON\n"
         "pointers, which were never approved, and which are gone. It ends with 1 when\n"
         "something differs, or a service cannot be asked.",
-        options, SIZE_MAX};
-    cw_cli_args args = {0};
-    cw_remotes all;
-    int code = cw_cli_parse(&spec, argc, argv, &args);
-    if (code >= 0)
-        return code;
-    code = cw_remotes_open(config, args.items, args.n, NULL, &all);
-    if (code < 0)
-        code = diff(&all, json);
-    cw_remotes_done(&all);
-    return code;
+        diff);
 }

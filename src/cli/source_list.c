@@ -87,7 +87,7 @@ static void write_heading(cw_buf *out, size_t width)
     cw_access_add_heading(out, text.code ? "" : text.p);
 }
 
-static int print_all(const cw_remotes *all, bool json)
+static int print_all(cw_remotes *all, bool json)
 {
     cw_arena arena;
     cw_buf out;
@@ -122,23 +122,11 @@ static int print_all(const cw_remotes *all, bool json)
 
 int cw_cli_source_list(int argc, char **argv)
 {
-    const char *config = NULL;
-    bool json = false;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
-    const cw_cli_spec spec = {
-        "source list", "[NAME...]",
-        "Print how the services are: ready, stale (the service does not answer, its last\n"
-        "description is used), down or broken (calls are refused for a while). A running\n"
-        "server writes this to state.folder; without one it is unknown.",
-        options, SIZE_MAX};
-    cw_cli_args args = {0};
-    cw_remotes all;
-    int code = cw_cli_parse(&spec, argc, argv, &args);
-    if (code >= 0)
-        return code;
-    code = cw_remotes_open(config, args.items, args.n, NULL, &all);
-    if (code < 0)
-        code = print_all(&all, json);
-    cw_remotes_done(&all);
-    return code;
+    return cw_remotes_command(
+        argc, argv, "source list",
+        "Print how the services are: ready, stale (the service does not answer, or what\n"
+        "it says cannot be used: its last description is), down or broken (calls are\n"
+        "refused for a while). A running server writes this to state.folder; without one\n"
+        "it is unknown.",
+        print_all);
 }

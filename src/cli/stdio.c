@@ -61,6 +61,8 @@ static cw_code load_config(program *p, cw_config_problems *problems, cw_err *err
     cw_config_source source = {.path = p->config_path, .text = cw_buf_str(&text)};
     if (!rc)
         rc = cw_config_load(&source, &p->config, problems, err);
+    if (!rc)
+        rc = cw_cli_check_sources(p->config_path, p->config, problems, err);
     cw_buf_done(&text);
     return rc;
 }

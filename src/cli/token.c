@@ -249,42 +249,22 @@ static cw_code list(cw_access *a, const char *account, bool json)
 
 static int run_list(int argc, char **argv)
 {
-    const char *config = NULL;
-    bool json = false;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
-    const cw_cli_spec spec = {"token list", "[ACCOUNT]",
-                              "List the tokens, or those of one account.", options, 1};
-    cw_cli_args args = {0};
-    cw_access a = {0};
-    int code = cw_cli_parse(&spec, argc, argv, &args);
-    if (code < 0)
-        code = cw_access_open(config, /* may_create= */ false, &a);
-    if (code >= 0)
-        return code;
-    return cw_access_close(&a, list(&a, args.n ? args.items[0] : NULL, json));
+    return cw_access_run_list(argc, argv, "token list", "List the tokens, or those of one account.",
+                              list);
 }
 
 /* ---- revoke ---- */
 
 static int run_revoke(int argc, char **argv)
 {
-    const char *config = NULL;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
-    const cw_cli_spec spec = {"token revoke", "ID", "Refuse a token from now on.", options, 1};
-    cw_cli_args args = {0};
     cw_access a = {0};
-    uint64_t id;
-    int code = cw_cli_parse(&spec, argc, argv, &args);
+    int64_t id = 0;
+    int code =
+        cw_access_open_id(argc, argv, "token revoke", "Refuse a token from now on.", &a, &id);
     if (code >= 0)
         return code;
-    if (args.n == 0 || !cw_str_to_u64(cw_str_from(args.items[0]), &id) || id > INT64_MAX)
-        return cw_cli_usage("give the number of the token, as \"causeway token list\" shows it");
-    code = cw_access_open(config, /* may_create= */ false, &a);
-    if (code >= 0)
-        return code;
-    cw_access_change(&a, spec.name, args.items[0], NULL);
-    cw_code rc = cw_db_revoke_token(a.db, (int64_t)id, cw_clock_wall_ms(), &a.err);
-    cw_buf_printf(&a.out, "token %s is revoked%s\n", args.items[0],
+    cw_code rc = cw_db_revoke_token(a.db, id, cw_clock_wall_ms(), &a.err);
+    cw_buf_printf(&a.out, "token %lld is revoked%s\n", (long long)id,
                   rc == CW_DONE ? " already" : "");
     return cw_access_close(&a, rc);
 }

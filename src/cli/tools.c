@@ -111,13 +111,30 @@ int cw_tools_run(const cw_tools_opts *opts, int (*fn)(cw_tools *t, void *ctx), v
 
 /* ---- finding ---- */
 
+/* Whether this verdict lets it through; else which permission is missing, and who gives it. */
+static bool may(const cw_tools *t, cw_verdict verdict, const char *what, cw_str permission)
+{
+    const cw_caller *caller = cw_view_caller(t->view);
+    if (verdict == CW_VERDICT_ALLOW)
+        return true;
+    cw_cli_failure("%.*s may not %s: that needs the permission '%s', under `roles` of the "
+                   "configuration%s%s",
+                   CW_STR_ARG(cw_caller_name(caller)), what, permission.p,
+                   t->backend.has_store ? " or by \"causeway role allow\"" : "",
+                   t->backend.has_store && cw_caller_is_anonymous(caller)
+                       ? "; or name an account with --as"
+                       : "");
+    return false;
+}
+
 bool cw_tools_may_look(const cw_tools *t)
 {
-    if (cw_view_discover_verdict(t->view) == CW_VERDICT_ALLOW)
-        return true;
-    cw_cli_failure("%.*s may not look at tools: that needs the permission '%s'",
-                   CW_STR_ARG(cw_caller_name(cw_view_caller(t->view))), CW_PERMISSION_DISCOVER.p);
-    return false;
+    return may(t, cw_view_discover_verdict(t->view), "look at tools", CW_PERMISSION_DISCOVER);
+}
+
+bool cw_tools_may_call(const cw_tools *t)
+{
+    return may(t, cw_view_call_verdict(t->view), "call tools", CW_PERMISSION_CALL);
 }
 
 static cw_str nearest(const cw_view *view, cw_str name)
@@ -127,7 +144,7 @@ static cw_str nearest(const cw_view *view, cw_str name)
     size_t n;
     const cw_entry *const *tools = cw_snapshot_tools(cw_view_snapshot(view), &n);
     for (size_t i = 0; i < n; i++) {
-        unsigned d = cw_str_distance(tools[i]->tool_name, name, NEAR);
+        unsigned d = cw_str_near(tools[i]->tool_name, name, NEAR);
         if (d < least && cw_view_verdict(view, tools[i]) != CW_VERDICT_HIDDEN) {
             least = d;
             best = tools[i]->tool_name;

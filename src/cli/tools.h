@@ -29,8 +29,9 @@ typedef struct cw_tools {
  */
 int cw_tools_run(const cw_tools_opts *opts, int (*fn)(cw_tools *t, void *ctx), void *ctx);
 
-/* Whether whoever asks may list and describe; it was reported where not. */
+/* Whether whoever asks may list and describe, and call at all; it was reported where not. */
 bool cw_tools_may_look(const cw_tools *t);
+bool cw_tools_may_call(const cw_tools *t);
 /* The tool, or the method that may be called, of this name; or NULL: it was reported that whoever
  * asks sees none, with the nearest name that there is. */
 const cw_entry *cw_tools_find(const cw_tools *t, const char *name);

@@ -103,6 +103,7 @@ typedef struct cw_config_issuer {
     cw_str introspection;    /* empty: what its metadata says, when there is a client_id */
     cw_str client_id;
     cw_str client_secret_file;
+    cw_str token_prefix; /* of its opaque tokens; empty: all of them are its */
     cw_str ca_file;
     uint32_t leeway_ms;
     bool accept_untyped; /* tokens without the type of RFC 9068 */

@@ -48,6 +48,7 @@ static const cw_config_issuer default_issuer = {
     .introspection = CW_STR_INIT(""),
     .client_id = CW_STR_INIT(""),
     .client_secret_file = CW_STR_INIT(""),
+    .token_prefix = CW_STR_INIT(""),
     .ca_file = CW_STR_INIT(""),
     .leeway_ms = CW_TOKEN_LEEWAY_MS,
 };
@@ -424,6 +425,9 @@ static const cw_key issuer_keys[] = {
      .expected = CW_NAMES_LINE_EXPECTED, .pattern = CW_NAMES_LINE_PATTERN},
     {"client_secret_file", &cw_type_path, "File with the password for that",
      AT(cw_config_issuer, client_secret_file)},
+    {"token_prefix", &cw_type_text, "What its opaque tokens begin with; null: all are its",
+     AT(cw_config_issuer, token_prefix), .is_valid = cw_names_is_word,
+     .expected = "a few letters and digits such as \"acme_\"", .pattern = CW_NAMES_WORD_PATTERN},
     {"ca_file", &cw_type_path, "PEM file with who may vouch for its host; null: the system's",
      AT(cw_config_issuer, ca_file)},
     {"leeway", &cw_type_duration, "How far its clock may be from ours",

@@ -28,12 +28,12 @@ const char *cw_names_parse_address(cw_str text, cw_config_address *ret);
 bool cw_names_is_host(cw_str entry);
 /* "scheme://host[:port]" with a host as above, "null" or "*". */
 bool cw_names_is_origin(cw_str entry);
-/* Check "http://HOST[:PORT][/PATH]" (https, ws), "tcp://HOST:PORT" or "unix:SOCKET[:/PATH]".
+/* Check "http://HOST[:PORT][/PATH]" (https, ws, wss), "tcp://HOST:PORT" or "unix:SOCKET[:/PATH]".
  * Returns NULL, or what is wrong in a few words. *ret_socket gets SOCKET, perhaps relative, or "".
  */
 const char *cw_names_check_url(cw_str text, cw_str *ret_socket);
 #define CW_NAMES_URL_PATTERN                                                                       \
-    "^((https?|ws)://[^/?#@]+(/[!-~]*)?|tcp://[^/?#@]+:[0-9]{1,5}|"                                \
+    "^((https?|wss?)://[^/?#@]+(/[!-~]*)?|tcp://[^/?#@]+:[0-9]{1,5}|"                                \
     "unix:[^:\\u0000-\\u001f\\u007f]+(:/[!-~]*)?)$"
 /* "http://HOST:PORT" (https, socks5, socks5h). */
 bool cw_names_is_proxy(cw_str text);

@@ -126,7 +126,7 @@ static const char *check_tcp(cw_str rest)
 
 const char *cw_names_check_url(cw_str text, cw_str *ret_socket)
 {
-    static const char *const webs[] = {"http://", "https://", "ws://"};
+    static const char *const webs[] = {"http://", "https://", "ws://", "wss://"};
     const cw_str tcp = CW_STR("tcp://");
     *ret_socket = CW_STR("");
     if (cw_str_starts(text, CW_STR("unix:")))
@@ -138,8 +138,6 @@ const char *cw_names_check_url(cw_str text, cw_str *ret_socket)
         if (cw_str_starts(text, scheme))
             return check_web(cw_str_make(text.p + scheme.n, text.n - scheme.n));
     }
-    if (cw_str_starts(text, CW_STR("wss:")))
-        return "wss:// is not spoken; use ws:// and a local proxy";
     return "no URL of that kind";
 }
 

@@ -98,14 +98,14 @@ typedef struct cw_config_remote {
     /* Where it is: exactly one of `url` and `command` is set.
      *   http://HOST:PORT/PATH  https://…  unix:SOCKET:/PATH      HTTP
      *   tcp://HOST:PORT  unix:SOCKET                             a stream
-     *   ws://HOST:PORT/PATH                                      WebSocket */
+     *   ws://HOST:PORT/PATH  wss://…                             WebSocket */
     cw_str url;
     cw_config_strings command; /* a program, with its arguments, that speaks on stdin and stdout */
-    cw_config_pairs environment; /* of the program, beside PATH, HOME and LANG */
+    cw_config_pairs environment; /* of the program, beside PATH, HOME, LANG and TMPDIR */
     cw_str folder;               /* it works in; empty: ours */
     cw_str http_method;          /* "POST", "GET" (?query=), "AUTO": GET for what is read only */
     cw_str call_path;            /* of calls, with "{method}" in it; empty: that of the URL */
-    cw_config_pairs headers;     /* of every HTTP request */
+    cw_config_pairs headers;     /* of every HTTP request, of a WebSocket's handshake */
     cw_str framing;
     struct {
         cw_str ca_file; /* empty: the system's authorities */

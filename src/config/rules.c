@@ -143,9 +143,19 @@ static cw_code check_issuer(cw_checker *c, const cw_config *config, const cw_con
                                 "whom are its tokens for? set \"audience\", or public_url");
     if (issuer->client_id.n && !issuer->client_secret_file.n)
         return cw_check_problem(c, place, v, "client_id needs client_secret_file");
+    if (issuer->token_prefix.n && !issuer->client_id.n)
+        return cw_check_problem(c, place, v, "token_prefix needs client_id");
     if (issuer->account.n && !config->store.path.n)
         return cw_check_problem(c, place, v, "\"account\" needs store.path");
     return CW_OK;
+}
+
+/* An opaque token is shown to one issuer only: another one could use it here. */
+static bool both_would_be_asked(const cw_config_issuer *a, const cw_config_issuer *b)
+{
+    return a->client_id.n && b->client_id.n &&
+           (cw_str_starts(a->token_prefix, b->token_prefix) ||
+            cw_str_starts(b->token_prefix, a->token_prefix));
 }
 
 static cw_code check_issuers(cw_checker *c, const cw_config *config)
@@ -162,6 +172,11 @@ static cw_code check_issuers(cw_checker *c, const cw_config *config)
         for (size_t j = 0; j < i && !rc; j++) {
             if (cw_str_eq(all->items[i].issuer, all->items[j].issuer))
                 rc = cw_rules_same(c, &list, v, i, "issuer", j);
+            else if (both_would_be_asked(&all->items[i], &all->items[j]))
+                rc = cw_check_problem(c, &item, cw_json_at(v, i),
+                                      "issuers[%zu] has a client_id too: give each a token_prefix, "
+                                      "so that a token is shown to one of them only",
+                                      j);
         }
         if (!rc)
             rc = check_issuer(c, config, &all->items[i], is_list ? &item : &list,

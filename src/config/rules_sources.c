@@ -116,8 +116,16 @@ static cw_code check_way(cw_checker *c, const entry *e)
 /* What the client says itself, and what would contradict it. */
 static cw_code check_headers(cw_checker *c, const entry *e)
 {
-    static const char *const ours[] = {"Host",       "Content-Length", "Transfer-Encoding",
-                                       "Connection", "Content-Type",   "Upgrade"};
+    static const char *const ours[] = {"Host",
+                                       "Content-Length",
+                                       "Transfer-Encoding",
+                                       "Connection",
+                                       "Content-Type",
+                                       "Upgrade",
+                                       "Sec-WebSocket-Key",
+                                       "Sec-WebSocket-Version",
+                                       "Sec-WebSocket-Extensions",
+                                       "Sec-WebSocket-Protocol"};
     const cw_config_pairs *headers = &e->source->headers;
     for (size_t i = 0; i < headers->n; i++) {
         cw_str name = headers->items[i].name;

@@ -7,17 +7,16 @@
  * is meant is not ours to guess. */
 cw_str cw_browser_cookie(const cw_http_req *req, cw_str name)
 {
-    bool repeats;
-    cw_str rest = cw_http_req_header_once(req, CW_STR("Cookie"), &repeats);
     cw_str found = {NULL, 0};
-    if (repeats)
-        return CW_STR("");
-    while (rest.p) {
-        cw_str value;
-        cw_str pair = cw_str_trim(cw_str_cut(rest, ';', &rest));
-        if (!cw_str_eq(cw_str_cut(pair, '=', &value), name) || !value.p)
-            continue;
-        found = found.p ? CW_STR("") : value;
+    size_t at = 0;
+    for (cw_str rest; (rest = cw_http_req_header_next(req, CW_STR("Cookie"), &at)).p;) {
+        while (rest.p) {
+            cw_str value;
+            cw_str pair = cw_str_trim(cw_str_cut(rest, ';', &rest));
+            if (!cw_str_eq(cw_str_cut(pair, '=', &value), name) || !value.p)
+                continue;
+            found = found.p ? CW_STR("") : value;
+        }
     }
     return found;
 }

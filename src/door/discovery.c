@@ -287,6 +287,7 @@ static void method(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *se
     if (!p.entry)
         p.entry = cw_view_find_tool(view, cw_http_req_param(req));
     if (!p.entry) {
+        cw_rest_note(req, bl, view, cw_http_req_param(req), CW_VERDICT_HIDDEN);
         cw_rest_fail(req, 404, "method_not_found", "Method not found or access denied");
         return;
     }

@@ -72,14 +72,21 @@ const char *cw_mcp_door_name(const cw_port *port)
     return port->session ? "stdio" : "mcp";
 }
 
-void cw_mcp_note(const cw_turn_item *item, cw_str name, cw_verdict verdict)
+void cw_mcp_note(const cw_turn_item *item, cw_str name, cw_str detail, cw_verdict verdict)
 {
     const cw_turn *turn = item->turn;
     cw_call_note(turn->opts.bl, &(cw_call_refused){.view = turn->opts.view,
                                                    .door = cw_mcp_door_name(turn->port),
                                                    .peer = cw_port_peer(turn->port),
                                                    .name = name,
+                                                   .detail = detail,
                                                    .verdict = verdict});
+}
+
+void cw_mcp_refuse_unknown(const cw_mcp_request *r, const char *what, cw_str name)
+{
+    cw_mcp_note(r->item, name, CW_STR(""), CW_VERDICT_HIDDEN);
+    cw_mcp_fail_unknown(r, what, name);
 }
 
 void cw_mcp_fail_often(cw_turn_item *item, const cw_call_refusal *refusal)
@@ -96,7 +103,7 @@ void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs
     const cw_turn_opts *opts = &item->turn->opts;
     /* Of a method's own needs the call has told. */
     if (!needs)
-        cw_mcp_note(item, CW_STR(""), verdict);
+        cw_mcp_note(item, CW_STR(""), CW_STR(""), verdict);
     cw_port *port = item->turn->port;
     cw_refused refused = {.bl = opts->bl,
                           .req = port->session ? NULL : cw_port_req(port),

@@ -7,8 +7,8 @@
  *
  * Ownership: the door borrows the bridge, which must outlive it.
  * Threads:   new, add_routes and free on the main thread; take on the loop of the port.
- * Limits:    CW_MCP_KNOWN sessions of which more is remembered than they carry; CW_MCP_ASKS
- *            questions in one answer.
+ * Limits:    CW_MCP_ASKS questions in one answer; mcp_memory.h says how much is remembered of
+ *            sessions.
  */
 #ifndef CW_DOOR_MCP_H
 #define CW_DOOR_MCP_H
@@ -18,7 +18,6 @@
 #include "door/port.h"
 #include "net/router.h"
 
-#define CW_MCP_KNOWN 4096u
 #define CW_MCP_ASKS 32u
 #define CW_MCP_PATH_MAX 128u
 

@@ -314,10 +314,9 @@ bool cw_mcp_ask_resume(const cw_mcp_request *r, cw_mcp_running *call)
     const cw_json *state =
         cw_json_is(text, CW_JSON_STRING) ? open_state(r, call, cw_json_text(text)) : NULL;
     if (!state || (responses && !cw_json_is(responses, CW_JSON_OBJECT))) {
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS,
-                    state ? "inputResponses must be an object"
-                          : "requestState is not valid for this call, or no longer");
-        return false;
+        call->problem = state ? "inputResponses must be an object"
+                              : "requestState is not valid for this call, or no longer";
+        return true;
     }
     call->state = cw_json_text(cw_json_get(state, CW_STR("state")));
     call->answers = join_answers(call, state, responses, r->port->arena);
@@ -389,7 +388,7 @@ static void fail_missing(cw_mcp_running *call, const char *capability)
         return;
     }
     snprintf(text, sizeof text, "{\"requiredCapabilities\":%s}", capability);
-    cw_mcp_link_remove(&call->link);
+    cw_mcp_call_close(call);
     cw_mcp_error(call->item, 400, CW_MCP_CAPABILITY, CW_STR("Missing required client capability"),
                  cw_str_from(text));
 }
@@ -407,7 +406,7 @@ void cw_mcp_ask(cw_mcp_running *call, const cw_outcome *outcome)
     } else if (call->era->is_stamped && take_early(call, outcome)) {
         cw_mcp_call_run(call);
     } else if (call->era->is_stamped) {
-        cw_mcp_link_remove(&call->link);
+        cw_mcp_call_close(call);
         answer_input_required(call, outcome);
     } else if (n == 0 || !call->may_say || !call->session.is_named) {
         cw_mcp_call_fail(call, "The method asks something, and the client cannot be asked here.");

@@ -38,7 +38,8 @@ typedef struct cw_mcp_question {
 
 struct cw_mcp_running {
     cw_sink sink;
-    cw_mcp_link link; /* for those who take their request back */
+    cw_mcp_link link;           /* for those who take their request back */
+    cw_session_watch called_by; /* the session of a browser, if it was one */
     cw_turn_item *item;
     cw_mcp *door;
     const cw_mcp_era *era;
@@ -47,6 +48,7 @@ struct cw_mcp_running {
     cw_view *view; /* borrowed while it runs; a reference, held by the arena, once it has asked */
     cw_str token;  /* progressToken as it was sent; empty: no progress wanted */
     double reached;
+    const char *problem; /* of the request: what the caller is told behind the gate; or NULL */
     bool may_say;
     /* Questions. */
     bool holds_view;
@@ -65,6 +67,8 @@ struct cw_mcp_running {
 void cw_mcp_call_run(cw_mcp_running *call);
 /* End it in a way that the client can read. */
 void cw_mcp_call_fail(cw_mcp_running *call, const char *text);
+/* It is over: nobody can reach it any more, and its item can be answered. */
+void cw_mcp_call_close(cw_mcp_running *call);
 /* The client has taken its request back; the link is that of a running call. */
 void cw_mcp_call_cancel(cw_mcp_link *link);
 
@@ -94,10 +98,13 @@ cw_str cw_mcp_ask_caller(const cw_mcp_running *call);
 void cw_mcp_ask(cw_mcp_running *call, const cw_outcome *outcome);
 /* Send the questions of an outcome to a client of the handshake, and wait. */
 void cw_mcp_ask_client(cw_mcp_running *call, const cw_outcome *outcome);
+/* Tell the client that the questions that are open need no answer any more. */
+void cw_mcp_ask_withdraw(cw_mcp_running *call, const char *why);
 /* Nobody waits for the answers any more. */
 void cw_mcp_ask_drop(cw_mcp_running *call);
 void cw_mcp_ask_on_late(cw_deadline *d);
-/* Take state and answers that a modern client has brought along. False: the message is answered. */
+/* Take state and answers that a modern client has brought along, or set call->problem. False: the
+ * message is answered. */
 bool cw_mcp_ask_resume(const cw_mcp_request *r, cw_mcp_running *call);
 /* A message that answers one of our requests. */
 void cw_mcp_ask_answer(const cw_mcp_request *r, const cw_json *message);

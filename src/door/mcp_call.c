@@ -68,10 +68,10 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
     cw_mcp_say_notice(call->item->turn->port, CW_SAID_LOG, &w, &b);
 }
 
-/* It is over: nobody can reach it any more. */
-static void close_call(cw_mcp_running *call)
+void cw_mcp_call_close(cw_mcp_running *call)
 {
     cw_mcp_link_remove(&call->link);
+    cw_session_watch_remove(&call->called_by);
     cw_mcp_ask_drop(call);
     call->item->on_gone = NULL;
     call->item->on_stopping = NULL;
@@ -87,7 +87,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     }
     cw_buf_init(&b, SIZE_MAX / 2);
     call->job.kind->write(&b, call->era, &call->job, outcome, call->item->id);
-    close_call(call);
+    cw_mcp_call_close(call);
     cw_turn_answer(call->item, 200, &b, CW_STR(""));
 }
 
@@ -98,7 +98,7 @@ void cw_mcp_call_fail(cw_mcp_running *call, const char *text)
 
 static void on_gone(cw_turn_item *item)
 {
-    close_call(item->self);
+    cw_mcp_call_close(item->self);
 }
 
 void cw_mcp_call_cancel(cw_mcp_link *link)
@@ -107,9 +107,28 @@ void cw_mcp_call_cancel(cw_mcp_link *link)
     cw_turn_item *item = call->item;
     cw_call_handle handle = item->call;
     cw_bridge_loop *bl = item->turn->opts.bl;
-    close_call(call);
+    cw_mcp_call_close(call);
     cw_call_leave(bl, handle);
     cw_turn_skip(item);
+}
+
+/* Whoever called has logged out. The answer is written first: what it is about lives as long as the
+ * call. */
+static void on_session_end(cw_session_watch *watch)
+{
+    static const char why[] = "The call was ended: its caller's session is over.";
+    cw_mcp_running *call = CW_CONTAINER(watch, cw_mcp_running, called_by);
+    cw_turn_item *item = call->item;
+    cw_call_handle handle = item->call;
+    cw_bridge_loop *bl = item->turn->opts.bl;
+    cw_outcome outcome = {.kind = CW_OUTCOME_FAILED, .message = cw_str_from(why)};
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    call->job.kind->write(&b, call->era, &call->job, &outcome, item->id);
+    cw_mcp_ask_withdraw(call, why);
+    cw_mcp_call_close(call);
+    cw_call_leave(bl, handle);
+    cw_turn_answer(item, 200, &b, CW_STR(""));
 }
 
 /* ---- the way in ---- */
@@ -162,11 +181,13 @@ static void add_extras(cw_buf *b, const cw_mcp_running *call)
 static void refuse(cw_mcp_running *call, cw_code rc, const cw_call_refusal *refusal)
 {
     cw_turn_item *item = call->item;
-    close_call(call);
+    cw_mcp_call_close(call);
     if (rc == CW_DECLINED)
         cw_mcp_refuse(item, refusal->verdict, &call->job.entry->method->needs);
     else if (rc == CW_LIMIT)
         cw_mcp_fail_often(item, refusal);
+    else if (rc == CW_PARAMS && call->problem)
+        cw_mcp_fail(item, 200, CW_RPC_PARAMS, call->problem);
     else if (rc == CW_PARAMS || rc == CW_IO)
         call->job.kind->refuse(item, call->era, rc, refusal->err.msg);
     else
@@ -185,6 +206,7 @@ void cw_mcp_call_run(cw_mcp_running *call)
                                .params = call->job.params,
                                .can_ask = !call->job.is_completion,
                                .is_completion = call->job.is_completion,
+                               .problem = call->problem,
                                .extras = cw_buf_str(&extras),
                                .wants_progress = call->token.n > 0,
                                .sink = &call->sink,
@@ -245,13 +267,10 @@ static cw_str version_of(const cw_mcp_request *r)
 void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_job *job)
 {
     static const cw_sink_ops ops = {on_progress, on_log, on_done};
-    cw_log_level level;
+    cw_log_level level = CW_LOG_OFF;
     cw_str token;
+    /* The gate comes before anything is said about the request. */
     const char *problem = check(r, &level, &token);
-    if (problem) {
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, problem);
-        return;
-    }
     cw_mcp_running *call = cw_arena_alloc(r->port->arena, sizeof *call);
     if (!call) {
         cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
@@ -266,18 +285,23 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_job *job)
                              .job = *job,
                              .session = *r->session,
                              .view = r->item->turn->opts.view,
-                             .token = may_say ? token : CW_STR(""),
+                             .token = may_say && !problem ? token : CW_STR(""),
+                             .problem = problem,
                              .may_say = may_say,
                              .reached = -HUGE_VAL};
     call->session.level = level;
     call->job.version = r->era->is_stamped ? CW_STR("") : version_of(r);
     r->item->self = call;
     r->item->on_gone = on_gone;
-    if (r->era->is_stamped && !cw_mcp_ask_resume(r, call))
+    if (r->era->is_stamped && !problem && !cw_mcp_ask_resume(r, call))
         return;
     if (!enter(call, r->port)) {
         cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
+    }
+    if (may_say) {
+        call->called_by.on_ended = on_session_end;
+        cw_mcp_watch_session(r->item->turn->opts.bl, call->view, &call->called_by);
     }
     cw_mcp_call_run(call);
 }

@@ -172,13 +172,13 @@ static const cw_entry *find(const cw_mcp_request *r)
     if (type && name && cw_str_is(cw_json_text(type), "ref/prompt")) {
         entry = cw_view_find_shown(view, CW_SHOWN_PROMPT, cw_json_text(name));
         if (!entry)
-            cw_mcp_fail_unknown(r, "prompt", cw_json_text(name));
+            cw_mcp_refuse_unknown(r, "prompt", cw_json_text(name));
     } else if (type && uri && cw_str_is(cw_json_text(type), "ref/resource")) {
         entry = cw_view_find_shown(view, CW_SHOWN_TEMPLATE, cw_json_text(uri));
         if (!entry)
             entry = cw_view_find_shown(view, CW_SHOWN_RESOURCE, cw_json_text(uri));
         if (!entry)
-            cw_mcp_fail_resource(r, cw_json_text(uri));
+            cw_mcp_refuse_resource(r, cw_json_text(uri));
     } else {
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS,
                     "ref must be {\"type\":\"ref/prompt\",\"name\":…} or "
@@ -228,7 +228,7 @@ void cw_mcp_complete(const cw_mcp_request *r)
         return;
     verdict = cw_view_verdict(view, q.entry);
     if (verdict != CW_VERDICT_ALLOW) {
-        cw_mcp_note(r->item, q.entry->method->id, verdict);
+        cw_mcp_note(r->item, q.entry->method->id, CW_STR(""), verdict);
         cw_mcp_refuse(r->item, verdict, &q.entry->method->needs);
         return;
     }

@@ -136,24 +136,25 @@ void cw_mcp_close_streams(cw_mcp *door, cw_bridge_loop *bl, const cw_mcp_session
     cw_bridge_tell(bl, on_closing, cw_str_make((const char *)&c, sizeof c));
 }
 
+void cw_mcp_watch_session(cw_bridge_loop *bl, const cw_view *view, cw_session_watch *watch)
+{
+    cw_accounts *accounts = cw_bridge_accounts(bl);
+    if (accounts)
+        cw_session_watch_add(accounts, cw_bridge_loop_of(bl), cw_view_caller(view), watch);
+}
+
 /* ---- the door ---- */
 
 cw_code cw_mcp_new(cw_bridge *bridge, unsigned n_loops, const cw_seal *seal, cw_mcp **ret,
                    cw_err *err)
 {
     cw_mcp *door = calloc(1, sizeof *door + n_loops * sizeof *door->desks);
-    cw_mcp_known *ring = calloc(CW_MCP_KNOWN, sizeof *ring);
-    if (!door || !ring) {
-        free(door);
-        free(ring);
+    if (!door)
         return cw_fail_nomem(err);
-    }
     door->bridge = bridge;
     door->seal = *seal;
-    door->ring = ring;
     door->n_loops = n_loops;
-    pthread_mutex_init(&door->lock, NULL);
-    cw_map_init(&door->known, CW_MCP_KNOWN);
+    cw_mcp_memory_init(&door->memory);
     *ret = door;
     return CW_OK;
 }
@@ -162,9 +163,6 @@ void cw_mcp_free(cw_mcp *door)
 {
     if (!door)
         return;
-    cw_mcp_session_forget_all(door);
-    cw_map_done(&door->known);
-    pthread_mutex_destroy(&door->lock);
-    free(door->ring);
+    cw_mcp_memory_done(&door->memory);
     free(door);
 }

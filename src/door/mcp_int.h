@@ -13,6 +13,7 @@
  *     mcp_question.c those to legacy clients: asking, waiting, taking answers
  *     mcp_desk.c     what runs on a loop, so that others can reach it
  *     mcp_session.c  sessions of the handshake
+ *     mcp_memory.c   what is remembered of them
  *     mcp_result.c   the outcome of a call as a result
  *     mcp_shown.c    prompts and resources: lists, prompts/get, resources/read
  *     mcp_contents.c their outcome as messages and contents
@@ -28,13 +29,13 @@
 #ifndef CW_DOOR_MCP_INT_H
 #define CW_DOOR_MCP_INT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/map.h"
+#include "access/session_watch.h"
 #include "door/identify.h"
 #include "door/mcp.h"
 #include "door/mcp_expiry.h"
+#include "door/mcp_memory.h"
 #include "door/message.h"
 #include "door/turn.h"
 #include "json/write.h"
@@ -73,8 +74,6 @@ enum {
     CW_MCP_INLINE_REFS = 2,
 };
 
-#define CW_MCP_NUMBER 16u /* bytes that tell one session from another */
-
 /* What is known of the client of a request. */
 struct cw_mcp_session {
     bool is_named;                       /* `number` means something */
@@ -82,6 +81,7 @@ struct cw_mcp_session {
     unsigned abilities;                  /* CW_MCP_CAN_… */
     unsigned profile;                    /* CW_MCP_STRICT_NAMES, CW_MCP_INLINE_REFS */
     cw_log_level level;                  /* of the lines it wants to see, or CW_LOG_OFF */
+    int64_t expires;                     /* wall clock, ms; 0: never */
     cw_str version;                      /* of the protocol; empty: not known */
 };
 typedef struct cw_mcp_session cw_mcp_session;
@@ -107,25 +107,12 @@ typedef struct cw_mcp_desk {
     bool is_begun;
 } cw_mcp_desk;
 
-/* A session of which more is known than it carries itself. */
-typedef struct cw_mcp_known {
-    unsigned char number[CW_MCP_NUMBER];
-    cw_log_level level;
-    bool is_ended, is_used;
-    cw_buf uris; /* of resources that it has subscribed to, a NUL behind each */
-} cw_mcp_known;
-
 struct cw_mcp {
     cw_bridge *bridge;
     char path[CW_MCP_PATH_MAX + 1];       /* of the endpoint */
     char card_path[CW_MCP_PATH_MAX + 16]; /* of the server card */
     cw_seal seal;
-    pthread_mutex_t lock; /* of what follows */
-    cw_map known;         /* number -> cw_mcp_known */
-    cw_mcp_known *ring;   /* CW_MCP_KNOWN of them, the oldest at `at` */
-    uint32_t at;
-    size_t uri_bytes;      /* of all subscriptions */
-    atomic_uint n_known;   /* without the lock: most often there is nothing to look for */
+    cw_mcp_memory memory;  /* of sessions */
     atomic_uint n_streams; /* that are told of changes, on all loops */
     unsigned n_loops;
     cw_mcp_desk desks[];
@@ -183,11 +170,13 @@ void cw_mcp_error_of(cw_turn_item *item, unsigned status, int64_t code, cw_buf *
                      cw_buf *data);
 /* -32602: there is no tool or prompt (`what`) of this name. */
 void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name);
+/* The same, with a record. */
+void cw_mcp_refuse_unknown(const cw_mcp_request *r, const char *what, cw_str name);
 void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs);
 /* Too many calls: 429, and a text that says when to try again. */
 void cw_mcp_fail_often(cw_turn_item *item, const cw_call_refusal *refusal);
 /* Have the audit know that something was refused that no call was begun for. */
-void cw_mcp_note(const cw_turn_item *item, cw_str name, cw_verdict verdict);
+void cw_mcp_note(const cw_turn_item *item, cw_str name, cw_str detail, cw_verdict verdict);
 /* For the audit: "mcp" or "stdio". */
 const char *cw_mcp_door_name(const cw_port *port);
 /* An error of the request as a whole, without id. */
@@ -209,6 +198,8 @@ void cw_mcp_link_remove(cw_mcp_link *link);
 /* End the streams of a session on all loops but (when it is not NULL) this one. */
 void cw_mcp_close_streams(cw_mcp *door, cw_bridge_loop *bl, const cw_mcp_session *session,
                           const cw_mcp_link *but);
+/* Have it told when the browser's session ends that the caller was identified by, if it was. */
+void cw_mcp_watch_session(cw_bridge_loop *bl, const cw_view *view, cw_session_watch *watch);
 /* The first one with this key behind `after` (NULL: from the beginning), or NULL. */
 cw_mcp_link *cw_mcp_link_find(cw_mcp_link *buckets, cw_str key, const cw_mcp_link *after);
 /* The bytes that tell this session from others. */
@@ -229,19 +220,9 @@ bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret);
 /* The same for a request that is no message. */
 bool cw_mcp_session_open(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, const cw_view *view,
                          cw_mcp_session *ret);
-/* It is over. CW_NOMEM: it is not. */
-CW_MUST_USE cw_code cw_mcp_session_end(cw_mcp *door, const cw_mcp_session *session);
-/* What it wants to be told of. CW_LIMIT: too much; CW_NOMEM. */
-CW_MUST_USE cw_code cw_mcp_session_subscribe(cw_mcp *door, const cw_mcp_session *session,
-                                             cw_str uri);
-void cw_mcp_session_unsubscribe(cw_mcp *door, const cw_mcp_session *session, cw_str uri);
-bool cw_mcp_session_wants(cw_mcp *door, const cw_mcp_session *session, cw_str uri);
-/* Append all of it, a NUL behind each. */
-void cw_mcp_session_wishes(cw_mcp *door, const cw_mcp_session *session, cw_buf *out);
-/* The memory of what is known. */
-void cw_mcp_session_forget_all(cw_mcp *door);
-CW_MUST_USE cw_code cw_mcp_session_set_level(cw_mcp *door, const cw_mcp_session *session,
-                                             cw_log_level level);
+/* Who wants something of a session to be remembered. */
+void cw_mcp_keeper_init(cw_mcp_keeper *keeper, const cw_view *view, const cw_port *port);
+#define CW_MCP_TOO_MUCH "Too much is remembered of this caller's sessions: end some of them"
 /* "debug" to "emergency"; false otherwise. */
 bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
 cw_str cw_mcp_level_name(cw_log_level level);
@@ -306,13 +287,18 @@ typedef struct cw_mcp_kind {
                   const cw_outcome *outcome, cw_str id);
     /* Answer that it cannot be run: wrong arguments (CW_PARAMS), no source (CW_IO). */
     void (*refuse)(cw_turn_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
+    /* What a view has in its place, or NULL; and the answer and record when it has nothing. Both
+     * NULL for what never asks its client. */
+    const cw_entry *(*find)(const cw_view *view, const cw_mcp_job *job);
+    void (*refuse_unknown)(const cw_mcp_request *r, cw_str name);
 } cw_mcp_kind;
 
 struct cw_mcp_job {
     const cw_mcp_kind *kind;
     const cw_entry *entry;
     const cw_json *params; /* an object, or NULL */
-    cw_str address;        /* of a resource: the URI that was asked for */
+    cw_str name;           /* what was asked for */
+    cw_str address;        /* of a resource: the same */
     cw_str extras;         /* cw_source_call.extras */
     cw_str version;        /* of the protocol; set by cw_mcp_start; empty: modern */
     bool is_completion;
@@ -342,6 +328,8 @@ void cw_mcp_read_resource(const cw_mcp_request *r);
 CW_MUST_USE cw_code cw_mcp_find_resource(cw_view *view, cw_str uri, cw_arena *arena,
                                          const cw_entry **ret, cw_str *ret_variables);
 void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri);
+/* The same, with a record. */
+void cw_mcp_refuse_resource(const cw_mcp_request *r, cw_str uri);
 
 /* mcp_contents.c */
 /* A block of content as clients see it: without its role. */

@@ -80,12 +80,16 @@ static void set_level(const cw_mcp_request *r)
         return;
     }
     cw_code rc = CW_OK;
-    if (r->port->session)
+    cw_mcp_keeper keeper;
+    if (r->port->session) {
         r->port->session->level = level;
-    else if (r->session->is_named)
-        rc = cw_mcp_session_set_level(r->door, r->session, level);
+    } else if (r->session->is_named) {
+        cw_mcp_keeper_init(&keeper, r->item->turn->opts.view, r->port);
+        rc = cw_mcp_memory_set_level(&r->door->memory, &keeper, r->session, level);
+    }
     if (rc)
-        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_mcp_fail(r->item, rc == CW_LIMIT ? 200 : 500, CW_RPC_INTERNAL,
+                    rc == CW_LIMIT ? CW_MCP_TOO_MUCH : "out of memory");
     else
         cw_mcp_answer_empty(r);
 }

@@ -31,7 +31,11 @@ static void leave(listener *l)
         atomic_fetch_sub(&l->door->n_streams, 1);
     cw_bridge_watch_remove(&l->watch);
     cw_mcp_link_remove(&l->link);
+    if (l->holds_session)
+        cw_mcp_memory_release(&l->door->memory, l->session, cw_clock_wall_ms());
+    l->holds_session = false;
     cw_mcp_expiry_remove(&l->expiry);
+    cw_session_watch_remove(&l->opened_by);
 }
 
 static void close_stream(listener *l)
@@ -92,9 +96,50 @@ static bool tell_lists(listener *l, unsigned changed)
     return true;
 }
 
+/* As the caller sees things now. */
+static cw_view *view_of(listener *l)
+{
+    return l->view ? l->view : cw_bridge_anonymous(l->watch.bl);
+}
+
+/* Whether the caller sees this resource, still: it may have asked long ago. CW_DECLINED: it does
+ * not; CW_NOMEM. */
+static cw_code look_for(listener *l, cw_str uri)
+{
+    const cw_entry *entry;
+    cw_str variables;
+    cw_arena scratch;
+    cw_arena_init(&scratch, SIZE_MAX / 2);
+    cw_code rc = cw_mcp_find_resource(view_of(l), uri, &scratch, &entry, &variables);
+    cw_arena_done(&scratch);
+    return rc;
+}
+
 static bool tell_uri(listener *l, cw_str uri)
 {
-    return tell(l, CW_STR("notifications/resources/updated"), uri);
+    cw_code rc = look_for(l, uri);
+    if (rc == CW_DECLINED)
+        return true;
+    if (!rc)
+        return tell(l, CW_STR("notifications/resources/updated"), uri);
+    close_stream(l);
+    return false;
+}
+
+static void end(listener *l);
+
+/* Credentials may no longer be good when accounts have changed, and whoever may not list anything
+ * is not told that lists change. Whoever comes back is asked for everything again. False: it is
+ * not told anything, and but for lines it has ended. */
+static bool may_hear(listener *l)
+{
+    bool is_same = !l->view || l->port->session ||
+                   cw_accounts_generation(cw_bridge_accounts(l->watch.bl)) == l->generation;
+    if (is_same && cw_view_discover_verdict(view_of(l)) == CW_VERDICT_ALLOW)
+        return true;
+    if (!l->port->session)
+        end(l);
+    return false;
 }
 
 /* Which addresses were missed is not known: all are told then. A client that reads one once too
@@ -105,7 +150,7 @@ static bool gather_late(listener *l)
     l->next_uri = 0;
     if (!l->session)
         return true;
-    cw_mcp_session_wishes(l->door, l->session, &l->late);
+    cw_mcp_memory_wishes(&l->door->memory, l->session, &l->late);
     if (!l->late.code)
         return true;
     close_stream(l);
@@ -133,7 +178,7 @@ static void catch_up(listener *l)
     unsigned missed = l->missed;
     l->is_full = false;
     l->missed = 0;
-    if (!tell_lists(l, missed))
+    if (!may_hear(l) || !tell_lists(l, missed))
         return;
     while (!l->is_full) {
         cw_str uri = take_late(l);
@@ -157,13 +202,13 @@ static bool wants_uri(const listener *l, cw_str uri)
         if (cw_str_eq(l->uris[i], uri))
             return true;
     }
-    return l->session && cw_mcp_session_wants(l->door, l->session, uri);
+    return l->session && cw_mcp_memory_wants(&l->door->memory, l->session, uri);
 }
 
 static void on_news(cw_bridge_watch *watch, const cw_news *news)
 {
     listener *l = CW_CONTAINER(watch, listener, watch);
-    if (!is_ready(l) || !tell_lists(l, news->lists & l->wants))
+    if (!is_ready(l) || !may_hear(l) || !tell_lists(l, news->lists & l->wants))
         return;
     if (!news->uri.n || !wants_uri(l, news->uri))
         return;
@@ -173,32 +218,27 @@ static void on_news(cw_bridge_watch *watch, const cw_news *news)
         (void)tell_uri(l, news->uri);
 }
 
-/* What somebody who has logged in sees otherwise than before. */
-static unsigned look_again(listener *l)
+/* What somebody who has logged in sees otherwise than before. False: nobody knows, without memory.
+ */
+static bool look_again(listener *l, unsigned *ret_changed)
 {
     cw_view *now = cw_bridge_view(l->watch.bl, cw_view_caller(l->view));
     if (!now)
-        return l->wants; /* asking for the lists once too often does no harm */
-    unsigned changed = cw_view_changes(l->view, now);
+        return false;
+    *ret_changed = cw_view_changes(l->view, now);
     cw_view_unref(l->view);
     l->view = cw_view_ref(now);
-    return changed;
+    return true;
 }
-
-static void end(listener *l);
 
 static void on_change(cw_bridge_watch *watch, unsigned changed)
 {
     listener *l = CW_CONTAINER(watch, listener, watch);
-    /* The credentials may no longer be good: whoever comes back has to show them again. */
-    if (l->view && !l->port->session &&
-        cw_accounts_generation(cw_bridge_accounts(watch->bl)) != l->generation) {
-        end(l);
+    if (!may_hear(l))
         return;
-    }
-    if (l->view)
-        changed = look_again(l);
-    if (is_ready(l))
+    if (l->view && !look_again(l, &changed))
+        end(l); /* what it may hear of is not known */
+    else if (is_ready(l))
         (void)tell_lists(l, changed & l->wants);
 }
 
@@ -242,6 +282,11 @@ static void on_expired(cw_mcp_expiry *expiry)
     end(CW_CONTAINER(expiry, listener, expiry));
 }
 
+static void on_session_end(cw_session_watch *watch)
+{
+    end(CW_CONTAINER(watch, listener, opened_by));
+}
+
 static void on_event(cw_port *port, cw_port_event event, void *ctx)
 {
     listener *l = ctx;
@@ -279,6 +324,7 @@ static void follow_caller(listener *l, cw_bridge_loop *bl, cw_view *view)
     l->generation = accounts ? cw_accounts_generation(accounts) : 0;
     l->expiry.at = cw_caller_expires(cw_view_caller(view));
     l->expiry.on_expired = on_expired;
+    l->opened_by.on_ended = on_session_end;
 }
 
 cw_code cw_mcp_listener_new(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view,
@@ -308,6 +354,8 @@ void cw_mcp_listener_enter(listener *l, cw_bridge_loop *bl)
     cw_bridge_watch_add(bl, &l->watch);
     if (l->expiry.at && !l->port->session)
         cw_mcp_expiry_add(&cw_mcp_desk_of(l->door, l->port->loop)->expiries, &l->expiry);
+    if (l->view && !l->port->session)
+        cw_mcp_watch_session(bl, l->view, &l->opened_by);
 }
 
 cw_code cw_mcp_listen_session(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view,
@@ -317,6 +365,12 @@ cw_code cw_mcp_listen_session(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, c
     cw_code rc = cw_mcp_listener_new(door, port, bl, view, &l);
     if (rc)
         return rc;
+    cw_mcp_keeper keeper;
+    cw_mcp_keeper_init(&keeper, view, port);
+    rc = cw_mcp_memory_hold(&door->memory, &keeper, session);
+    if (rc)
+        return rc;
+    l->holds_session = true;
     l->wants = CW_NEWS_TOOLS | CW_NEWS_PROMPTS | CW_NEWS_RESOURCES;
     l->session = session;
     cw_mcp_listener_enter(l, bl);

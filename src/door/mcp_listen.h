@@ -14,8 +14,9 @@
 
 typedef struct cw_mcp_listener {
     cw_bridge_watch watch;
-    cw_mcp_link link;     /* for those who end it */
-    cw_mcp_expiry expiry; /* of the token that opened it */
+    cw_mcp_link link;           /* for those who end it */
+    cw_mcp_expiry expiry;       /* of the token that opened it */
+    cw_session_watch opened_by; /* the session of a browser, if it was one */
     cw_mcp *door;
     cw_port *port;
     cw_turn_item *item;            /* modern: the request that waits */
@@ -31,6 +32,7 @@ typedef struct cw_mcp_listener {
     uint8_t missed;    /* to be told when the reader has caught up */
     bool has_missed_uri;
     bool is_full;
+    bool holds_session; /* in what is remembered of it */
 } cw_mcp_listener;
 
 /* Lists that may change. */

@@ -25,8 +25,7 @@ void cw_mcp_ask_drop(cw_mcp_running *call)
     call->n_questions = call->n_open = 0;
 }
 
-/* Take back the questions that are still open, and end the call. */
-static void give_up(cw_mcp_running *call, const char *why)
+void cw_mcp_ask_withdraw(cw_mcp_running *call, const char *why)
 {
     for (size_t i = 0; i < call->n_questions; i++) {
         cw_mcp_question *q = &call->questions[i];
@@ -39,6 +38,11 @@ static void give_up(cw_mcp_running *call, const char *why)
         cw_json_add_string_member(&w, CW_STR("reason"), cw_str_from(why));
         cw_mcp_say_notice(call->item->turn->port, CW_SAID_MESSAGE, &w, &b);
     }
+}
+
+static void give_up(cw_mcp_running *call, const char *why)
+{
+    cw_mcp_ask_withdraw(call, why);
     cw_mcp_call_fail(call, why);
 }
 
@@ -123,9 +127,10 @@ static bool put_question(cw_mcp_running *call, const cw_json *key)
     return say_question(port, q, ask);
 }
 
-static void unref_view(void *view)
+static void release_view(void *ctx)
 {
-    cw_view_unref(view);
+    const cw_mcp_running *call = ctx;
+    cw_view_unref(call->view);
 }
 
 /* The exchange is over when this has returned, and its view with it: keep it. */
@@ -135,7 +140,7 @@ static bool hold_view(cw_mcp_running *call)
     if (call->holds_view)
         return true;
     cw_view_ref(call->view);
-    if (cw_arena_hold(turn->port->arena, call->view, unref_view))
+    if (cw_arena_hold(turn->port->arena, call, release_view))
         return false;
     call->holds_view = true;
     turn->opts.view = call->view;
@@ -174,8 +179,37 @@ void cw_mcp_ask_client(cw_mcp_running *call, const cw_outcome *outcome)
 
 /* ---- the answers of a legacy client ---- */
 
+/* Rights may have been taken away while the client thought: from now on those of the request count
+ * that brought the last answer, and what it does not see is not there. False: the call is answered.
+ */
+static bool look_again(cw_mcp_running *call, cw_view *view)
+{
+    cw_turn_item *item = call->item;
+    cw_view *old = call->view;
+    const cw_entry *entry = call->job.kind->find(view, &call->job);
+    cw_verdict verdict = cw_view_call_verdict(view);
+    if (entry && !cw_str_eq(entry->method->id, call->job.entry->method->id))
+        entry = NULL; /* another one has its name by now */
+    call->view = item->turn->opts.view = cw_view_ref(view);
+    call->job.entry = entry;
+    cw_view_unref(old);
+    if (verdict == CW_VERDICT_ALLOW && entry)
+        return true;
+    cw_mcp_call_close(call);
+    cw_mcp_request r = {.door = call->door,
+                        .port = item->turn->port,
+                        .item = item,
+                        .era = call->era,
+                        .session = &call->session};
+    if (verdict != CW_VERDICT_ALLOW)
+        cw_mcp_refuse(item, verdict, NULL);
+    else
+        call->job.kind->refuse_unknown(&r, call->job.name);
+    return false;
+}
+
 /* All are there: run the method again. */
-static void go_on(cw_mcp_running *call)
+static void go_on(cw_mcp_running *call, cw_view *view)
 {
     cw_arena *arena = call->item->turn->port->arena;
     cw_mcp_answer fresh[CW_MCP_ASKS];
@@ -188,10 +222,10 @@ static void go_on(cw_mcp_running *call)
         answers = cw_mcp_ask_join(old, fresh, n, arena);
     cw_mcp_ask_drop(call);
     call->answers = answers;
-    if (answers.p)
-        cw_mcp_call_run(call);
-    else
+    if (!answers.p)
         cw_mcp_call_fail(call, "There is not enough memory for the answers.");
+    else if (look_again(call, view))
+        cw_mcp_call_run(call);
 }
 
 static void refuse_answer(cw_mcp_question *q, cw_str why)
@@ -203,7 +237,7 @@ static void refuse_answer(cw_mcp_question *q, cw_str why)
     give_up(q->call, text);
 }
 
-static void take_answer(cw_mcp_question *q, const cw_json *message)
+static void take_answer(cw_mcp_question *q, cw_view *view, const cw_json *message)
 {
     cw_mcp_running *call = q->call;
     const cw_json *result = cw_json_get(message, CW_STR("result"));
@@ -223,14 +257,15 @@ static void take_answer(cw_mcp_question *q, const cw_json *message)
     if (!q->answer.p)
         give_up(call, "There is not enough memory for the answer.");
     else if (--call->n_open == 0)
-        go_on(call);
+        go_on(call, view);
 }
 
 /* How an answer travels to the loop that has asked. */
 typedef struct parcel {
     cw_mcp *door;
+    cw_caller *caller;                   /* who answers; NULL: whoever shows no credentials */
     unsigned char number[CW_MCP_NUMBER]; /* of the session it came through */
-    size_t n_id, n_caller;               /* id, caller and message follow */
+    size_t n_id;                         /* id and message follow */
 } parcel;
 
 static void on_parcel(cw_bridge_loop *bl, cw_str bytes)
@@ -238,21 +273,22 @@ static void on_parcel(cw_bridge_loop *bl, cw_str bytes)
     parcel p;
     memcpy(&p, bytes.p, sizeof p);
     cw_str id = cw_str_make(bytes.p + sizeof p, p.n_id);
-    cw_str caller = cw_str_make(id.p + id.n, p.n_caller);
-    cw_str text = cw_str_make(caller.p + caller.n, bytes.n - sizeof p - p.n_id - p.n_caller);
+    cw_str text = cw_str_make(id.p + id.n, bytes.n - sizeof p - p.n_id);
+    cw_caller *caller = p.caller ? p.caller : cw_view_caller(cw_bridge_anonymous(bl));
     cw_mcp_desk *desk = cw_mcp_desk_of(p.door, cw_bridge_loop_of(bl));
     cw_mcp_link *link = cw_mcp_link_find(desk->asks, id, NULL);
     if (!link)
         return; /* too late, or never asked */
     cw_mcp_question *q = CW_CONTAINER(link, cw_mcp_question, link);
     if (memcmp(q->call->session.number, p.number, CW_MCP_NUMBER) != 0 ||
-        !cw_str_eq(caller, cw_mcp_ask_caller(q->call)))
+        !cw_str_eq(cw_caller_id(caller), cw_mcp_ask_caller(q->call)))
         return;
     const cw_json *message;
-    if (cw_json_read(text, NULL, q->call->item->turn->port->arena, &message, NULL, NULL))
+    cw_view *view = p.caller ? cw_bridge_view(bl, caller) : cw_bridge_anonymous(bl);
+    if (!view || cw_json_read(text, NULL, q->call->item->turn->port->arena, &message, NULL, NULL))
         give_up(q->call, "There is not enough memory for the answer.");
     else
-        take_answer(q, message);
+        take_answer(q, view, message);
 }
 
 /* The loop that an id names; false when it is none of ours. */
@@ -278,16 +314,17 @@ void cw_mcp_ask_answer(const cw_mcp_request *r, const cw_json *message)
         return;
     cw_bridge_loop *bl = r->item->turn->opts.bl;
     cw_str name = cw_json_text(id), text = cw_json_span(message);
-    cw_str caller = cw_caller_id(cw_view_caller(r->item->turn->opts.view));
-    parcel p = {.door = r->door, .n_id = name.n, .n_caller = caller.n};
+    const cw_view *view = r->item->turn->opts.view;
+    parcel p = {.door = r->door, .n_id = name.n};
+    if (view != cw_bridge_anonymous(bl) && !cw_caller_is_anonymous(cw_view_caller(view)))
+        p.caller = cw_view_caller(view);
     memcpy(p.number, r->session->number, CW_MCP_NUMBER);
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_buf_add(&b, cw_str_make((const char *)&p, sizeof p));
     cw_buf_add(&b, name);
-    cw_buf_add(&b, caller);
     cw_buf_add(&b, text);
     if (!b.code)
-        cw_bridge_tell_one(bl, loop, on_parcel, cw_buf_str(&b));
+        cw_bridge_tell_one(bl, loop, p.caller, on_parcel, cw_buf_str(&b));
     cw_buf_done(&b);
 }

@@ -9,7 +9,7 @@
  *     expiry u64 | abilities u24, profile u8 | number 16 | n u8, version | caller
  *
  * What changes later (the level of log lines, that it has ended) is remembered by
- * the process, for a bounded number of sessions.
+ * the process (mcp_memory.h).
  */
 #include "base/random.h"
 #include "door/mcp_int.h"
@@ -17,10 +17,6 @@
 #define PURPOSE CW_STR("mcp session")
 #define PROFILE_SHIFT 24u
 #define FIXED (8u + 4u + CW_MCP_NUMBER + 1u)
-
-/* Addresses of resources that are subscribed to: bytes of one session, and of all. */
-#define SESSION_URIS (64u * 1024u)
-#define ALL_URIS (16u * 1024u * 1024u)
 
 /* ---- abilities ---- */
 
@@ -87,153 +83,13 @@ cw_str cw_mcp_number(const cw_mcp_session *session)
     return cw_str_make((const char *)session->number, CW_MCP_NUMBER);
 }
 
-/* The one of this session, made when it is not there: the oldest one goes. NULL without memory. */
-static cw_mcp_known *note(cw_mcp *door, const cw_mcp_session *session)
+void cw_mcp_keeper_init(cw_mcp_keeper *keeper, const cw_view *view, const cw_port *port)
 {
-    cw_mcp_known *known = cw_map_find(&door->known, cw_mcp_number(session));
-    if (known)
-        return known;
-    known = &door->ring[door->at];
-    cw_str key = cw_str_make((const char *)known->number, CW_MCP_NUMBER);
-    if (known->is_used)
-        (void)cw_map_remove(&door->known, key);
-    door->uri_bytes -= known->uris.n;
-    cw_buf_done(&known->uris);
-    *known = (cw_mcp_known){.level = CW_LOG_OFF};
-    cw_buf_init(&known->uris, SESSION_URIS);
-    memcpy(known->number, session->number, CW_MCP_NUMBER);
-    if (cw_map_put(&door->known, key, known, NULL))
-        return NULL;
-    known->is_used = true;
-    door->at = (door->at + 1) % CW_MCP_KNOWN;
-    atomic_store(&door->n_known, (unsigned)door->known.n);
-    return known;
-}
-
-cw_code cw_mcp_session_end(cw_mcp *door, const cw_mcp_session *session)
-{
-    pthread_mutex_lock(&door->lock);
-    cw_mcp_known *known = note(door, session);
-    if (known) {
-        known->is_ended = true;
-        door->uri_bytes -= known->uris.n;
-        cw_buf_release(&known->uris);
-    }
-    pthread_mutex_unlock(&door->lock);
-    return known ? CW_OK : CW_NOMEM;
-}
-
-cw_code cw_mcp_session_set_level(cw_mcp *door, const cw_mcp_session *session, cw_log_level level)
-{
-    pthread_mutex_lock(&door->lock);
-    cw_mcp_known *known = note(door, session);
-    if (known)
-        known->level = level;
-    pthread_mutex_unlock(&door->lock);
-    return known ? CW_OK : CW_NOMEM;
-}
-
-/* ---- subscriptions ---- */
-
-/* Where the address stands among those of a session, or its length when it does not. */
-static size_t find_uri(const cw_mcp_known *known, cw_str uri)
-{
-    const cw_buf *b = &known->uris;
-    for (size_t at = 0; at < b->n;) {
-        size_t n = strlen(b->p + at);
-        if (cw_str_eq(cw_str_make(b->p + at, n), uri))
-            return at;
-        at += n + 1;
-    }
-    return b->n;
-}
-
-cw_code cw_mcp_session_subscribe(cw_mcp *door, const cw_mcp_session *session, cw_str uri)
-{
-    cw_code rc = CW_OK;
-    if (memchr(uri.p, 0, uri.n))
-        return CW_LIMIT; /* nothing has such an address */
-    pthread_mutex_lock(&door->lock);
-    cw_mcp_known *known = note(door, session);
-    if (!known) {
-        rc = CW_NOMEM;
-    } else if (find_uri(known, uri) == known->uris.n) {
-        size_t n = uri.n + 1;
-        if (n > ALL_URIS - door->uri_bytes || n > SESSION_URIS - known->uris.n)
-            rc = CW_LIMIT;
-        else if (!cw_buf_reserve(&known->uris, n))
-            rc = CW_NOMEM;
-        if (!rc) {
-            cw_buf_add(&known->uris, uri);
-            cw_buf_add_char(&known->uris, 0);
-            door->uri_bytes += n;
-        }
-        known->uris.code = CW_OK; /* what was there stays */
-    }
-    pthread_mutex_unlock(&door->lock);
-    return rc;
-}
-
-static cw_mcp_known *look_up(cw_mcp *door, const cw_mcp_session *session)
-{
-    return cw_map_find(&door->known, cw_mcp_number(session));
-}
-
-void cw_mcp_session_unsubscribe(cw_mcp *door, const cw_mcp_session *session, cw_str uri)
-{
-    pthread_mutex_lock(&door->lock);
-    cw_mcp_known *known = look_up(door, session);
-    size_t at = known ? find_uri(known, uri) : 0;
-    if (known && at < known->uris.n) {
-        size_t n = uri.n + 1;
-        memmove(known->uris.p + at, known->uris.p + at + n, known->uris.n - at - n);
-        known->uris.n -= n;
-        door->uri_bytes -= n;
-    }
-    pthread_mutex_unlock(&door->lock);
-}
-
-bool cw_mcp_session_wants(cw_mcp *door, const cw_mcp_session *session, cw_str uri)
-{
-    if (atomic_load(&door->n_known) == 0)
-        return false;
-    pthread_mutex_lock(&door->lock);
-    const cw_mcp_known *known = look_up(door, session);
-    bool wants = known && find_uri(known, uri) < known->uris.n;
-    pthread_mutex_unlock(&door->lock);
-    return wants;
-}
-
-void cw_mcp_session_wishes(cw_mcp *door, const cw_mcp_session *session, cw_buf *out)
-{
-    pthread_mutex_lock(&door->lock);
-    const cw_mcp_known *known = look_up(door, session);
-    if (known)
-        cw_buf_add(out, cw_buf_str(&known->uris));
-    pthread_mutex_unlock(&door->lock);
-}
-
-void cw_mcp_session_forget_all(cw_mcp *door)
-{
-    for (size_t i = 0; i < CW_MCP_KNOWN; i++)
-        cw_buf_done(&door->ring[i].uris);
-}
-
-/* False when it has ended. */
-static bool recall(cw_mcp *door, cw_mcp_session *session)
-{
-    cw_str number = cw_mcp_number(session);
-    bool is_ended = false;
-    if (atomic_load(&door->n_known) == 0)
-        return true;
-    pthread_mutex_lock(&door->lock);
-    const cw_mcp_known *known = cw_map_find(&door->known, number);
-    if (known) {
-        session->level = known->level;
-        is_ended = known->is_ended;
-    }
-    pthread_mutex_unlock(&door->lock);
-    return !is_ended;
+    const cw_caller *caller = cw_view_caller(view);
+    keeper->now = cw_clock_wall_ms();
+    keeper->is_anonymous = cw_caller_is_anonymous(caller);
+    keeper->owner = keeper->is_anonymous ? cw_throttle_network(cw_port_peer(port), keeper->network)
+                                         : cw_caller_id(caller);
 }
 
 /* ---- the name ---- */
@@ -291,13 +147,15 @@ bool cw_mcp_session_open(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, const 
     cw_str caller = cw_str_make(plain.p + FIXED + n_version, plain.n - FIXED - n_version);
     memcpy(&expiry, plain.p, 8);
     memcpy(&bits, plain.p + 8, 4);
-    if (expiry <= (uint64_t)cw_clock_wall_ms() ||
+    int64_t now = cw_clock_wall_ms();
+    if (expiry <= (uint64_t)now || expiry > INT64_MAX ||
         !cw_str_eq(caller, cw_caller_id(cw_view_caller(view))))
         return false;
     ret->is_named = true;
+    ret->expires = (int64_t)expiry;
     ret->abilities = bits & ((1u << PROFILE_SHIFT) - 1);
     ret->profile = bits >> PROFILE_SHIFT;
     ret->version = cw_str_make(plain.p + FIXED, n_version);
     memcpy(ret->number, plain.p + 12, CW_MCP_NUMBER);
-    return recall(door, ret);
+    return cw_mcp_memory_recall(&door->memory, ret, now);
 }

@@ -81,6 +81,12 @@ void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri)
     cw_mcp_error_of(r->item, 200, r->era->no_resource, &text, &data);
 }
 
+void cw_mcp_refuse_resource(const cw_mcp_request *r, cw_str uri)
+{
+    cw_mcp_note(r->item, uri, CW_STR(""), CW_VERDICT_HIDDEN);
+    cw_mcp_fail_resource(r, uri);
+}
+
 /* ---- arguments ---- */
 
 /* The text of a string, when its param wants a number or a boolean and that is what it says. */
@@ -156,9 +162,23 @@ static cw_str wanted(const cw_mcp_request *r, cw_str name, const char *problem)
     return (cw_str){NULL, 0};
 }
 
+static const cw_entry *find_again(const cw_view *view, const cw_mcp_job *job)
+{
+    const cw_shown *shown = job->entry->method->shown;
+    return cw_view_find_shown(view, shown->kind, shown->address);
+}
+
+static void refuse_prompt(const cw_mcp_request *r, cw_str name)
+{
+    cw_mcp_refuse_unknown(r, "prompt", name);
+}
+
 void cw_mcp_get_prompt(const cw_mcp_request *r)
 {
-    static const cw_mcp_kind kind = {.write = cw_mcp_write_prompt, .refuse = cw_mcp_refuse_plainly};
+    static const cw_mcp_kind kind = {.write = cw_mcp_write_prompt,
+                                     .refuse = cw_mcp_refuse_plainly,
+                                     .find = find_again,
+                                     .refuse_unknown = refuse_prompt};
     const cw_json *arguments = cw_json_get(r->params, CW_STR("arguments"));
     cw_str name = wanted(r, CW_STR("name"), "name must be a string");
     if (!name.p)
@@ -169,17 +189,18 @@ void cw_mcp_get_prompt(const cw_mcp_request *r)
     }
     const cw_entry *entry = cw_view_find_shown(r->item->turn->opts.view, CW_SHOWN_PROMPT, name);
     if (!entry) {
-        cw_mcp_note(r->item, name, CW_VERDICT_HIDDEN);
-        cw_mcp_fail_unknown(r, "prompt", name);
+        refuse_prompt(r, name);
         return;
     }
-    start(r, &(cw_mcp_job){.kind = &kind, .entry = entry}, arguments);
+    start(r, &(cw_mcp_job){.kind = &kind, .entry = entry, .name = name}, arguments);
 }
 
 void cw_mcp_read_resource(const cw_mcp_request *r)
 {
     static const cw_mcp_kind kind = {.write = cw_mcp_write_resource,
-                                     .refuse = cw_mcp_refuse_plainly};
+                                     .refuse = cw_mcp_refuse_plainly,
+                                     .find = find_again,
+                                     .refuse_unknown = cw_mcp_refuse_resource};
     const cw_entry *entry;
     const cw_json *given = NULL;
     cw_str variables;
@@ -189,8 +210,7 @@ void cw_mcp_read_resource(const cw_mcp_request *r)
     cw_code rc =
         cw_mcp_find_resource(r->item->turn->opts.view, uri, r->port->arena, &entry, &variables);
     if (rc == CW_DECLINED) {
-        cw_mcp_note(r->item, uri, CW_VERDICT_HIDDEN);
-        cw_mcp_fail_resource(r, uri);
+        cw_mcp_refuse_resource(r, uri);
         return;
     }
     if (!rc && variables.n)
@@ -199,5 +219,5 @@ void cw_mcp_read_resource(const cw_mcp_request *r)
         cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
-    start(r, &(cw_mcp_job){.kind = &kind, .entry = entry, .address = uri}, given);
+    start(r, &(cw_mcp_job){.kind = &kind, .entry = entry, .name = uri, .address = uri}, given);
 }

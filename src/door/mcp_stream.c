@@ -39,16 +39,30 @@ static cw_mcp_session *open_session(cw_mcp *door, cw_http_req *req, cw_port *por
     return NULL;
 }
 
+/* As a message would be that asks for the same. */
+static void refuse(cw_port *port, cw_bridge_loop *bl, cw_view *view, cw_verdict verdict)
+{
+    cw_turn_opts opts = {.bl = bl, .view = view, .n = 1, .failure = CW_STR(CW_MCP_FAILURE)};
+    cw_turn *turn = cw_turn_new(port, &opts);
+    if (turn)
+        cw_mcp_refuse(turn->items, verdict, NULL);
+}
+
 static void open_stream(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
     cw_port *port = cw_port_of(req);
     cw_mcp_session *session = NULL;
+    cw_verdict verdict = cw_view_discover_verdict(view);
     if (!port)
         cw_turn_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
     else
         session = open_session(self, req, port, bl, view);
     if (!session)
         return;
+    if (verdict != CW_VERDICT_ALLOW) {
+        refuse(port, bl, view, verdict);
+        return;
+    }
     if (!port->can_say) {
         cw_mcp_fail_all(port, 406, CW_MCP_TRANSPORT, "Accept must allow text/event-stream");
         return;
@@ -71,8 +85,15 @@ static void end_session(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, voi
         session = open_session(self, req, port, bl, view);
     if (!session)
         return;
-    if (cw_mcp_session_end(self, session)) {
-        cw_mcp_fail_all(port, 500, CW_RPC_INTERNAL, "out of memory");
+    cw_mcp *door = self;
+    cw_mcp_keeper keeper;
+    cw_mcp_keeper_init(&keeper, view, port);
+    cw_code rc = cw_mcp_memory_end(&door->memory, &keeper, session);
+    if (rc) {
+        cw_mcp_fail_all(port, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
+                        rc == CW_LIMIT ? "Too many sessions of this caller were ended: this one "
+                                         "ends when its time is over"
+                                       : "out of memory");
         return;
     }
     cw_mcp_close_streams(self, bl, session, NULL);
@@ -113,20 +134,22 @@ void cw_mcp_subscribe(const cw_mcp_request *r)
 {
     const cw_entry *entry;
     cw_str variables;
+    cw_mcp_keeper keeper;
     cw_str uri = read_uri(r);
     if (!uri.p)
         return;
     cw_code rc =
         cw_mcp_find_resource(r->item->turn->opts.view, uri, r->port->arena, &entry, &variables);
+    cw_mcp_keeper_init(&keeper, r->item->turn->opts.view, r->port);
     if (!rc)
-        rc = cw_mcp_session_subscribe(r->door, r->session, uri);
+        rc = cw_mcp_memory_subscribe(&r->door->memory, &keeper, r->session, uri);
     if (rc == CW_OK)
         cw_mcp_answer_empty(r);
     else if (rc == CW_DECLINED)
-        cw_mcp_fail_resource(r, uri);
+        cw_mcp_refuse_resource(r, uri);
     else
         cw_mcp_fail(r->item, rc == CW_LIMIT ? 200 : 500, CW_RPC_INTERNAL,
-                    rc == CW_LIMIT ? "Too many subscriptions" : "out of memory");
+                    rc == CW_LIMIT ? CW_MCP_TOO_MUCH : "out of memory");
 }
 
 void cw_mcp_unsubscribe(const cw_mcp_request *r)
@@ -134,6 +157,6 @@ void cw_mcp_unsubscribe(const cw_mcp_request *r)
     cw_str uri = read_uri(r);
     if (!uri.p)
         return;
-    cw_mcp_session_unsubscribe(r->door, r->session, uri);
+    cw_mcp_memory_unsubscribe(&r->door->memory, r->session, uri);
     cw_mcp_answer_empty(r);
 }

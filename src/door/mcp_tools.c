@@ -20,6 +20,16 @@ static void answer_problem(cw_turn_item *item, const cw_mcp_era *era, cw_code rc
     cw_turn_answer(item, 200, &b, CW_STR(""));
 }
 
+static const cw_entry *find_again(const cw_view *view, const cw_mcp_job *job)
+{
+    return cw_view_find_tool(view, job->entry->tool_name);
+}
+
+static void refuse_unknown(const cw_mcp_request *r, cw_str name)
+{
+    cw_mcp_refuse_unknown(r, "tool", name);
+}
+
 /* By its name, or by the alias that some clients know it by. */
 static const cw_entry *find_tool(const cw_turn_opts *opts, cw_str name)
 {
@@ -33,7 +43,10 @@ static const cw_entry *find_tool(const cw_turn_opts *opts, cw_str name)
 
 void cw_mcp_call_tool(const cw_mcp_request *r)
 {
-    static const cw_mcp_kind kind = {.write = cw_mcp_write_outcome, .refuse = answer_problem};
+    static const cw_mcp_kind kind = {.write = cw_mcp_write_outcome,
+                                     .refuse = answer_problem,
+                                     .find = find_again,
+                                     .refuse_unknown = refuse_unknown};
     const cw_turn_opts *opts = &r->item->turn->opts;
     const cw_json *name = cw_json_get(r->params, CW_STR("name"));
     const cw_json *arguments = cw_json_get(r->params, CW_STR("arguments"));
@@ -53,12 +66,15 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
     }
     const cw_entry *entry = find_tool(opts, cw_json_text(name));
     if (!entry) {
-        cw_mcp_note(r->item, cw_json_text(name), CW_VERDICT_HIDDEN);
-        cw_mcp_fail_unknown(r, "tool", cw_json_text(name));
+        refuse_unknown(r, cw_json_text(name));
         return;
     }
+    /* Whom the gate refuses hears that first. */
     if (entry->is_mirrored && r->era->has_mirrors &&
+        cw_view_verdict(opts->view, entry) == CW_VERDICT_ALLOW &&
         !cw_mcp_check_mirrors(r, entry->method, arguments))
         return;
-    cw_mcp_start(r, &(cw_mcp_job){.kind = &kind, .entry = entry, .params = arguments});
+    cw_mcp_start(
+        r, &(cw_mcp_job){
+               .kind = &kind, .entry = entry, .params = arguments, .name = cw_json_text(name)});
 }

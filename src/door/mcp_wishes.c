@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mcp_wishes.c - subscriptions/listen: what a modern client wants to be told of, as far as it is
  * there. */
+#include <stdio.h>
+
 #include "door/mcp_listen.h"
 #include "json/write.h"
 
@@ -9,9 +11,22 @@
 
 typedef cw_mcp_listener listener;
 
+/* One record for all that is not there: a thousand would push others out of the audit. */
+static void note_hidden(const cw_mcp_request *r, cw_str first, uint32_t n)
+{
+    char more[32] = "";
+    if (n == 0)
+        return;
+    if (n > 1)
+        snprintf(more, sizeof more, "and %u more", n - 1);
+    cw_mcp_note(r->item, first, cw_str_from(more), CW_VERDICT_HIDDEN);
+}
+
 /* The resources that the caller sees of those that it named. CW_PARAMS: too many. */
 static cw_code take_uris(const cw_mcp_request *r, listener *l, const cw_json *named)
 {
+    cw_str hidden = {NULL, 0};
+    uint32_t n_hidden = 0;
     uint32_t n = cw_json_is(named, CW_JSON_ARRAY) ? cw_json_count(named) : 0, found = 0;
     if (n > URIS_MAX)
         return CW_PARAMS;
@@ -31,8 +46,11 @@ static cw_code take_uris(const cw_mcp_request *r, listener *l, const cw_json *na
                                   &variables);
         if (rc == CW_OK)
             uris[found++] = cw_json_text(v);
+        else if (rc == CW_DECLINED && n_hidden++ == 0)
+            hidden = cw_json_text(v);
     }
     cw_arena_done(&scratch);
+    note_hidden(r, hidden, n_hidden);
     l->uris = uris;
     l->n_uris = l->next_uri = found;
     return rc == CW_NOMEM ? CW_NOMEM : CW_OK;

@@ -22,6 +22,8 @@ void cw_channel_opened(cw_channel *ch)
 {
     uv_timer_stop(&ch->timer);
     ch->state = CHANNEL_OPEN;
+    if (ch->opts.websocket.n)
+        cw_channel_ws_guard(ch);
     cw_channel_watch(ch);
     ch->opts.ops->on_open(ch, ch->opts.ctx);
 }
@@ -89,6 +91,7 @@ void cw_channel_close(cw_channel *ch)
         cw_channel_stop_program(ch);
     else
         cw_channel_close_end(&ch->in);
+    cw_channel_unsecure(ch);
     cw_channel_settle(ch);
 }
 
@@ -155,6 +158,19 @@ static bool is_target(cw_str path)
     return path.p[0] == '/';
 }
 
+static cw_code check_websocket(const cw_channel_opts *o, cw_err *err)
+{
+    if (o->websocket.n && (o->command || !is_target(o->websocket)))
+        return cw_fail(err, CW_PARAMS, "not the path of a WebSocket");
+    if (o->is_tls && (!o->websocket.n || !o->host.n))
+        return cw_fail(err, CW_PARAMS, "TLS is for a WebSocket at a host");
+    for (size_t i = 0; i < o->n_headers; i++) {
+        if (!cw_http_is_token(o->headers[i].name) || !cw_http_is_value(o->headers[i].value))
+            return cw_fail(err, CW_PARAMS, "a header that would break the request");
+    }
+    return CW_OK;
+}
+
 static cw_code check(const cw_channel_opts *o, cw_err *err)
 {
     if ((o->unix_path.n != 0) + (o->host.n != 0) + (o->command != NULL) != 1)
@@ -163,11 +179,9 @@ static cw_code check(const cw_channel_opts *o, cw_err *err)
         return cw_fail(err, CW_PARAMS, "a NUL in the name of a host or socket");
     if (o->command && (!o->command[0] || !o->spawner))
         return cw_fail(err, CW_PARAMS, "a command without a program");
-    if (o->websocket.n && (o->command || !is_target(o->websocket)))
-        return cw_fail(err, CW_PARAMS, "not the path of a WebSocket");
     if (o->max_message == 0 || o->max_message > UINT32_MAX - CW_FRAMING_ROOM)
         return cw_fail(err, CW_PARAMS, "no such size of a message");
-    return CW_OK;
+    return check_websocket(o, err);
 }
 
 /* A copy with a NUL behind it; sets *failed. */
@@ -197,6 +211,24 @@ static const char *const *copy_list(cw_arena *a, const char *const *list, bool *
     return strings;
 }
 
+static void copy_websocket(cw_channel *ch, const cw_channel_opts *o, bool *failed)
+{
+    cw_arena *a = &ch->texts;
+    cw_http_header *headers = cw_arena_calloc(a, o->n_headers + 1, sizeof *headers);
+    *failed |= !headers;
+    for (size_t i = 0; i < o->n_headers && !*failed; i++)
+        headers[i] = (cw_http_header){copy(a, o->headers[i].name, failed),
+                                      copy(a, o->headers[i].value, failed)};
+    ch->opts.headers = headers;
+    ch->opts.websocket = copy(a, o->websocket, failed);
+    ch->opts.tls =
+        (cw_client_tls){copy(a, o->tls.ca_file, failed), copy(a, o->tls.certificate, failed),
+                        copy(a, o->tls.key, failed), copy(a, o->tls.server_name, failed)};
+    ch->opts.ping_ms = o->ping_ms ? o->ping_ms : CW_CHANNEL_PING_MS;
+    ch->authority = cw_channel_ws_authority(ch);
+    *failed |= !ch->authority.p;
+}
+
 static cw_code copy_opts(cw_channel *ch, const cw_channel_opts *o, cw_err *err)
 {
     bool failed = false;
@@ -204,7 +236,8 @@ static cw_code copy_opts(cw_channel *ch, const cw_channel_opts *o, cw_err *err)
     ch->opts = *o;
     ch->opts.unix_path = copy(a, o->unix_path, &failed);
     ch->opts.host = copy(a, o->host, &failed);
-    ch->opts.websocket = copy(a, o->websocket, &failed);
+    if (o->websocket.n)
+        copy_websocket(ch, o, &failed);
     ch->opts.name = copy(a, o->name, &failed);
     if (o->command) {
         ch->opts.command = copy_list(a, o->command, &failed);
@@ -216,7 +249,7 @@ static cw_code copy_opts(cw_channel *ch, const cw_channel_opts *o, cw_err *err)
         ch->opts.connect_ms = CONNECT_MS;
     if (!failed)
         return CW_OK;
-    return a->failed == CW_LIMIT ? cw_fail(err, CW_LIMIT, "the command is too long")
+    return a->failed == CW_LIMIT ? cw_fail(err, CW_LIMIT, "the command or the headers are too long")
                                  : cw_fail_nomem(err);
 }
 
@@ -249,6 +282,8 @@ cw_code cw_channel_open(cw_loop *loop, const cw_channel_opts *opts, cw_channel *
     rc = copy_opts(ch, opts, err);
     if (!rc)
         rc = cw_channel_find(ch, err);
+    if (!rc && ch->opts.is_tls)
+        rc = cw_channel_secure(ch, err);
     if (rc) {
         release(ch);
         return rc;

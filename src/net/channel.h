@@ -14,7 +14,9 @@
  * and at most 20 lines a minute; the others are counted.
  *
  * A WebSocket's binary messages are messages like its texts; pings are answered. The client's Host
- * is the name that was given. There is no TLS.
+ * is the name that was given. With TLS it is wss: secure.h makes the connection. Where nothing came
+ * for `ping_ms` and nothing waits to be sent, it is pinged; where nothing comes then for
+ * `connect_ms`, it has ended.
  *
  * Ownership: what opts point to is copied. A message that is handed out lives until on_message
  *            returns. The channel is freed behind on_closed.
@@ -24,10 +26,14 @@
 #ifndef CW_NET_CHANNEL_H
 #define CW_NET_CHANNEL_H
 
+#include "base/secrets.h"
 #include "net/child.h"
 #include "net/framing.h"
+#include "net/http1.h"
+#include "net/secure.h"
 
 #define CW_CHANNEL_GRACE_MS 500u
+#define CW_CHANNEL_PING_MS 30000u
 
 typedef struct cw_channel cw_channel;
 
@@ -38,8 +44,8 @@ typedef struct cw_channel_ops {
     void (*on_message)(cw_channel *ch, cw_str message, void *ctx);
     /* There is no channel any more, or never was: CW_IO (not reached, not started; nothing was
      * sent), CW_GONE (it ended), CW_LIMIT (a message too large), CW_INVALID (no such framing, no
-     * WebSocket), CW_TIMEOUT (connecting), CW_NOMEM. `why` is a text for logs. Once; close it
-     * then. */
+     * WebSocket, or none for us), CW_TIMEOUT (connecting), CW_NOMEM. `why` is a text for logs.
+     * Once; close it then. */
     void (*on_end)(cw_channel *ch, cw_code code, const char *why, void *ctx);
     /* After cw_channel_close; the channel is gone. */
     void (*on_closed)(void *ctx);
@@ -54,19 +60,26 @@ typedef struct cw_channel_opts {
     uint16_t port;
     cw_framing framing; /* not for a WebSocket: a text message is a message */
     cw_str websocket;   /* path of a WebSocket (RFC 6455) on the socket; empty: a plain stream */
+    const cw_http_header *headers; /* of its handshake, beside those that make it one */
+    size_t n_headers;
+    bool is_tls; /* for a WebSocket at a host */
+    cw_client_tls tls;
+    uint32_t ping_ms;               /* 0: CW_CHANNEL_PING_MS */
     const char *const *environment; /* of the program: NAME=VALUE, NULL-terminated, all of it */
     const char *folder;  /* it works in, where a relative path of it begins; NULL: ours */
     cw_spawner *spawner; /* for a program; outlives the channel */
     size_t max_message;
     size_t max_queue;
-    uint32_t connect_ms; /* for all of it: name, addresses, handshake; 0: 5000 */
-    cw_str name;         /* for the log: of the source */
+    uint32_t connect_ms;       /* for all of it: name, addresses, handshakes; 0: 5000 */
+    cw_str name;               /* for the log: of the source */
+    const cw_secrets *secrets; /* what the log does not repeat; outlives the channel, may be NULL */
     const cw_channel_ops *ops;
     void *ctx;
 } cw_channel_opts;
 
-/* Begin; callbacks come later, never before this returns. CW_PARAMS: opts that cannot be; CW_NOMEM,
- * CW_LIMIT: over a megabyte of texts. Whatever else goes wrong is told by on_end. */
+/* Begin; callbacks come later, never before this returns. CW_PARAMS: opts that cannot be; CW_IO:
+ * TLS, and libcurl is not there; CW_NOMEM, CW_LIMIT: over a megabyte of texts. Whatever else goes
+ * wrong is told by on_end. */
 CW_MUST_USE cw_code cw_channel_open(cw_loop *loop, const cw_channel_opts *opts, cw_channel **ret,
                                     cw_err *err);
 /* Send one message made of pieces, after on_open; it leaves at the end of this turn. CW_LIMIT: too

@@ -2,6 +2,7 @@
 /* channel_connect.c - the way to a socket: a name is looked up, its addresses are tried one after
  * another, each with its share of the time that is left. */
 #include <errno.h>
+#include <sys/socket.h>
 
 #include "net/channel_int.h"
 
@@ -37,11 +38,15 @@ static void not_reached(cw_channel *ch, int errnum)
     cw_channel_close_end(&ch->in);
 }
 
+void cw_channel_not_reached(cw_channel *ch, int errnum)
+{
+    not_reached(ch, errnum);
+    try_next(ch);
+}
+
 static void on_late(uv_timer_t *timer)
 {
-    cw_channel *ch = timer->data;
-    not_reached(ch, ETIMEDOUT);
-    try_next(ch);
+    cw_channel_not_reached(timer->data, ETIMEDOUT);
 }
 
 static void connected(cw_channel *ch)
@@ -52,50 +57,62 @@ static void connected(cw_channel *ch)
         cw_channel_opened(ch);
 }
 
+/* Begin with an address. CW_AGAIN: the rest follows; CW_DECLINED: it is not reached. */
+static cw_code dial(cw_channel *ch, const cw_address *to)
+{
+    bool is_pending = false;
+    int fd = ch->secure ? socket(to->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+                        : cw_connect_open(to, &is_pending);
+    if (fd < 0) {
+        not_reached(ch, errno);
+        return CW_DECLINED;
+    }
+    cw_code rc = cw_channel_add_end(ch, fd, &ch->in, &ch->why);
+    if (rc)
+        return rc;
+    ch->out = ch->in;
+    if (ch->secure) {
+        ch->state = CHANNEL_SECURING;
+        rc = cw_secure_begin(ch->secure, fd, to, ch, &ch->link, &ch->why);
+        return rc ? rc : CW_AGAIN;
+    }
+    if (!is_pending)
+        return CW_OK;
+    ch->state = CHANNEL_CONNECTING;
+    cw_channel_watch(ch);
+    return CW_AGAIN;
+}
+
 static void try_next(cw_channel *ch)
 {
-    while (ch->next_address < ch->n_addresses) {
+    cw_code rc = CW_DECLINED;
+    while (rc == CW_DECLINED && ch->next_address < ch->n_addresses) {
         uint64_t share = time_left(ch) / (ch->n_addresses - ch->next_address);
-        bool is_pending = false;
-        int fd = cw_connect_open(&ch->addresses[ch->next_address++], &is_pending);
-        if (fd < 0) {
-            not_reached(ch, errno);
-            continue;
-        }
-        cw_code rc = cw_channel_add_end(ch, fd, &ch->in, &ch->why);
-        if (rc)
-            break;
-        ch->out = ch->in;
-        if (!is_pending) {
-            connected(ch);
-            return;
-        }
-        ch->state = CHANNEL_CONNECTING;
-        cw_channel_watch(ch);
-        cw_channel_wait(ch, on_late, share);
-        return;
+        rc = dial(ch, &ch->addresses[ch->next_address++]);
+        if (rc == CW_AGAIN)
+            cw_channel_wait(ch, on_late, share);
     }
-    cw_channel_ended(ch, ch->why.code, ch->why.msg);
+    if (rc == CW_OK)
+        connected(ch);
+    else if (rc != CW_AGAIN)
+        cw_channel_ended(ch, ch->why.code, ch->why.msg);
 }
 
 void cw_channel_on_connected(cw_channel *ch)
 {
     int errnum = cw_connect_result(ch->in->fd);
-    if (!errnum) {
+    if (errnum)
+        cw_channel_not_reached(ch, errnum);
+    else
         connected(ch);
-        return;
-    }
-    not_reached(ch, errnum);
-    try_next(ch);
 }
 
-static void on_found(void *ctx, int status, const struct addrinfo *found)
+static void on_found(void *ctx, const char *why, const struct addrinfo *found)
 {
     cw_channel *ch = ctx;
     ch->lookup = NULL;
     ch->n_addresses = cw_lookup_take(found, ch->opts.port, ch->addresses, CW_CHANNEL_ADDRESSES);
-    cw_fail(&ch->why, CW_IO, "look up '%s': %s", ch->opts.host.p,
-            status ? uv_strerror(status) : "no address");
+    cw_fail(&ch->why, CW_IO, "look up '%s': %s", ch->opts.host.p, why ? why : "no address");
     try_next(ch);
 }
 

@@ -2,6 +2,7 @@
 /* channel_int.h - what the files of a channel share; nobody else includes it.
  *
  *     socket     BEGIN ─► NAMING ─► CONNECTING ─► (GREETING) ─► OPEN ─► ENDED
+ *     with TLS   BEGIN ─► NAMING ─► SECURING ─► GREETING ─► OPEN ─► ENDED
  *     program    BEGIN ─► STARTING ─► OPEN ─► ENDED
  *
  * `closing` may come in any state; the channel is freed when its ends are closed, its program is
@@ -16,6 +17,7 @@
 #include "net/channel.h"
 #include "net/connect.h"
 #include "net/http1.h"
+#include "net/lookup.h"
 #include "net/websocket.h"
 
 #define CW_CHANNEL_ADDRESSES 8u /* of a name, at most */
@@ -25,6 +27,7 @@ typedef enum cw_channel_state {
     CHANNEL_BEGIN,
     CHANNEL_NAMING,
     CHANNEL_CONNECTING,
+    CHANNEL_SECURING, /* libcurl connects and makes the handshake */
     CHANNEL_GREETING, /* a WebSocket's handshake */
     CHANNEL_STARTING,
     CHANNEL_OPEN,
@@ -57,7 +60,7 @@ struct cw_channel {
     bool closing;
     bool is_deaf;     /* the other side reads no more */
     bool is_released; /* the timer is being closed, and then all is over */
-    unsigned n_ends;  /* that libuv holds */
+    unsigned n_ends;  /* that libuv holds; TLS is one more */
 
     cw_channel_end *in, *out; /* of a socket: the same */
     cw_buf input;             /* the begin of a message */
@@ -72,9 +75,15 @@ struct cw_channel {
     cw_lookup *lookup;
     uint64_t until;      /* ms: connecting */
     cw_err why;          /* the last address was not reached */
+    cw_str authority;    /* of a WebSocket: for the Host field */
     char key[CW_WS_KEY]; /* of the handshake */
     cw_http1_head head;
     cw_ws_reader frames;
+    uint64_t heard_at, pinged_at; /* ms */
+    cw_secure *secure;            /* NULL: without TLS */
+    cw_secure_link *link;
+    char *record; /* that is being sent with TLS */
+    size_t n_record;
 
     /* A program. */
     cw_spawn job;
@@ -119,11 +128,26 @@ CW_MUST_USE cw_code cw_channel_find(cw_channel *ch, cw_err *err);
 void cw_channel_connect(cw_channel *ch);
 /* The socket is writable: connecting has ended. */
 void cw_channel_on_connected(cw_channel *ch);
+/* This address does not work: try the next, or give up. */
+void cw_channel_not_reached(cw_channel *ch, int errnum);
+
+/* ---- channel_tls.c ---- */
+
+/* Make ch->secure, of the channel's own copy of its options. */
+CW_MUST_USE cw_code cw_channel_secure(cw_channel *ch, cw_err *err);
+/* When the socket is closed; fine without TLS. */
+void cw_channel_unsecure(cw_channel *ch);
+/* As send. After EAGAIN: the same bytes again, and maybe more behind them. */
+ssize_t cw_channel_tls_send(cw_channel *ch, const char *p, size_t n);
 
 /* ---- channel_ws.c ---- */
 
+/* The text of the Host field, in the channel's arena; .p is NULL: no memory. */
+cw_str cw_channel_ws_authority(cw_channel *ch);
 /* Send the request of the handshake. */
 void cw_channel_greet(cw_channel *ch);
+/* It is open: look from time to time whether it still is. */
+void cw_channel_ws_guard(cw_channel *ch);
 /* Take from `bytes` what can be taken, hand a message out. CW_AGAIN: more is needed. */
 CW_MUST_USE cw_code cw_channel_ws_take(cw_channel *ch, cw_str bytes, cw_str *ret_message,
                                        size_t *ret_used);

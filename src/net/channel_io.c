@@ -17,6 +17,10 @@
 #define KEEP_BYTES (64u * 1024u)
 /* Reads of one event: who writes without end must not starve the others. */
 #define TURN_READS 4u
+/* With TLS a read gives a record at most. It takes all of one, so what is left is in the socket,
+ * which tells again. */
+#define TURN_RECORDS (TURN_READS * CW_LOOP_SCRATCH / CW_SECURE_RECORD)
+_Static_assert(CW_LOOP_SCRATCH >= CW_SECURE_RECORD, "room for a record");
 
 /* ---- ends ---- */
 
@@ -59,6 +63,8 @@ void cw_channel_close_end(cw_channel_end **at)
     if (ch->out == end)
         ch->out = NULL;
     *at = NULL;
+    cw_secure_end(ch->link);
+    ch->link = NULL;
     uv_close((uv_handle_t *)&end->poll, on_end_closed);
     close(end->fd);
 }
@@ -127,15 +133,17 @@ static void take_input(cw_channel *ch, size_t n)
 
 static void come_to_end(cw_channel *ch, int errnum)
 {
-    char why[128];
+    char why[256];
     if (ch->opts.command) {
         cw_channel_close_end(&ch->in);
         cw_channel_fade(ch);
         return;
     }
+    const char *problem = cw_secure_problem(ch->link);
+    if (!problem)
+        problem = errnum ? strerror(errnum) : "";
     snprintf(why, sizeof why, "the connection was closed%s%s%s",
-             ch->input.n ? " inside a message" : "", errnum ? ": " : "",
-             errnum ? strerror(errnum) : "");
+             ch->input.n ? " inside a message" : "", *problem ? ": " : "", problem);
     /* Nothing of the caller's was sent before a WebSocket was agreed on. */
     cw_channel_ended(ch, ch->state == CHANNEL_GREETING ? CW_IO : CW_GONE, why);
 }
@@ -151,7 +159,8 @@ static size_t read_once(cw_channel *ch)
     }
     ssize_t n;
     do
-        n = read(ch->in->fd, room, CW_LOOP_SCRATCH);
+        n = ch->link ? cw_secure_recv(ch->link, room, CW_LOOP_SCRATCH)
+                     : read(ch->in->fd, room, CW_LOOP_SCRATCH);
     while (n < 0 && errno == EINTR);
     if (n < 0 && errno == EAGAIN)
         return 0;
@@ -159,6 +168,7 @@ static size_t read_once(cw_channel *ch)
         come_to_end(ch, n < 0 ? errno : 0);
         return 0;
     }
+    ch->heard_at = cw_loop_now(ch->loop);
     /* A program that is told to end may still write: that is read, so that it does not wait, and
      * dropped. */
     if (is_part)
@@ -198,12 +208,14 @@ static void drop_sent(cw_channel *ch)
         cw_buf_release(&ch->output);
 }
 
-static ssize_t write_some(const cw_channel *ch)
+static ssize_t write_some(cw_channel *ch)
 {
     const char *p = ch->output.p + ch->sent;
     size_t n = ch->output.n - ch->sent;
     if (ch->opts.command)
         return write(ch->out->fd, p, n);
+    if (ch->link)
+        return cw_channel_tls_send(ch, p, n);
     return send(ch->out->fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -257,6 +269,14 @@ cw_code cw_channel_queue(cw_channel *ch, cw_str before, const cw_str *pieces, si
 
 /* ---- events ---- */
 
+static void read_turn(cw_channel *ch)
+{
+    size_t most = ch->link ? TURN_RECORDS : TURN_READS;
+    size_t full = ch->link ? 1 : CW_LOOP_SCRATCH; /* there may be more */
+    for (size_t i = 0; i < most && can_read(ch) && read_once(ch) >= full; i++)
+        ;
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     cw_channel_end *end = poll->data;
@@ -272,8 +292,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         cw_channel_flush(ch);
     if (end != ch->in || !can_read(ch) || !(status < 0 || events & UV_READABLE))
         return;
-    for (unsigned i = 0; i < TURN_READS && can_read(ch) && read_once(ch) == CW_LOOP_SCRATCH; i++)
-        ;
+    read_turn(ch);
     /* A broken descriptor is not watched again by itself. */
     if (status < 0 && can_read(ch))
         come_to_end(ch, EIO);

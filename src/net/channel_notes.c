@@ -37,8 +37,11 @@ static void tell(cw_channel *ch)
         return;
     }
     notes->told++;
+    CW_CLEANUP(cw_buf_done) cw_buf shown;
+    cw_buf_init(&shown, SIZE_MAX / 2);
+    cw_secrets_write(ch->opts.secrets, text, &shown);
     cw_log(CW_LOG_INFO, COMPONENT, "standard error", CW_KV("source", ch->opts.name),
-           CW_KV("text", text));
+           CW_KV("text", cw_buf_str(&shown)));
 }
 
 static void add(cw_channel_notes *notes, char c)

@@ -12,33 +12,30 @@ static void on_late(uv_timer_t *timer)
     cw_channel_ended(timer->data, CW_TIMEOUT, "no answer to the WebSocket's handshake");
 }
 
-/* The Host field. */
-static void write_authority(cw_buf *b, const cw_channel_opts *o)
+cw_str cw_channel_ws_authority(cw_channel *ch)
 {
+    const cw_channel_opts *o = &ch->opts;
+    char port[8] = "";
+    if (o->unix_path.n)
+        return CW_STR("localhost");
+    if (o->port != (o->is_tls ? 443 : 80))
+        snprintf(port, sizeof port, ":%u", o->port);
     bool is_v6 = memchr(o->host.p, ':', o->host.n) != NULL;
-    if (o->unix_path.n) {
-        cw_buf_add(b, CW_STR("localhost"));
-        return;
-    }
-    cw_buf_printf(b, is_v6 ? "[%s]" : "%s", o->host.p);
-    if (o->port != 80)
-        cw_buf_printf(b, ":%u", o->port);
+    char *text =
+        cw_arena_printf(&ch->texts, is_v6 ? "[%.*s]%s" : "%.*s%s", CW_STR_ARG(o->host), port);
+    return text ? cw_str_from(text) : (cw_str){NULL, 0};
 }
 
 void cw_channel_greet(cw_channel *ch)
 {
-    cw_buf authority;
+    const cw_channel_opts *o = &ch->opts;
     uint64_t now = cw_loop_now(ch->loop);
-    cw_buf_init(&authority, CW_HTTP_MAX_HEAD);
-    write_authority(&authority, &ch->opts);
-    cw_code rc = authority.code;
-    if (!rc)
-        rc = cw_ws_make_key(ch->key, NULL);
+    cw_code rc = cw_ws_make_key(ch->key, NULL);
     if (!rc) {
-        cw_ws_write_request(&ch->output, ch->opts.websocket, cw_buf_str(&authority), ch->key);
+        cw_ws_write_request(&ch->output, o->websocket, ch->authority, ch->key, o->headers,
+                            o->n_headers);
         rc = ch->output.code;
     }
-    cw_buf_done(&authority);
     if (rc) {
         cw_channel_ended(ch, rc, cw_code_text(rc));
         return;
@@ -105,6 +102,48 @@ cw_code cw_channel_ws_take(cw_channel *ch, cw_str bytes, cw_str *ret_message, si
     }
     return CW_OK;
 }
+
+/* ---- whether it is still there ---- */
+
+static void on_quiet(uv_timer_t *timer);
+
+static void on_no_pong(uv_timer_t *timer)
+{
+    cw_channel *ch = timer->data;
+    char why[64];
+    if (ch->heard_at >= ch->pinged_at) {
+        on_quiet(timer);
+        return;
+    }
+    snprintf(why, sizeof why, "no answer to a ping within %u ms", ch->opts.connect_ms);
+    cw_channel_ended(ch, CW_GONE, why);
+}
+
+/* Whatever comes is as good as a pong. */
+static void on_quiet(uv_timer_t *timer)
+{
+    cw_channel *ch = timer->data;
+    uint64_t now = cw_loop_now(ch->loop), quiet = now - ch->heard_at;
+    if (quiet < ch->opts.ping_ms) {
+        cw_channel_wait(ch, on_quiet, ch->opts.ping_ms - quiet);
+        return;
+    }
+    /* A ping would wait behind what is being sent, and that may take its time. */
+    if (ch->sent < ch->output.n || cw_channel_ws_send(ch, CW_WS_PING, NULL, 0)) {
+        cw_channel_wait(ch, on_quiet, ch->opts.ping_ms);
+        return;
+    }
+    ch->pinged_at = now;
+    cw_channel_wait(ch, on_no_pong, ch->opts.connect_ms);
+}
+
+void cw_channel_ws_guard(cw_channel *ch)
+{
+    ch->heard_at = cw_loop_now(ch->loop);
+    cw_channel_wait(ch, on_quiet, ch->opts.ping_ms);
+}
+
+/* ---- frames ---- */
 
 cw_code cw_channel_ws_send(cw_channel *ch, cw_ws_kind kind, const cw_str *pieces, size_t n)
 {

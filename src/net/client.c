@@ -218,7 +218,7 @@ cw_code cw_client_new(cw_loop *loop, const cw_client_opts *opts, cw_client **ret
     set_defaults(&c->opts);
     cw_code rc = cw_client_make_texts(c, opts, err);
     if (!rc && c->opts.url.is_tls)
-        rc = cw_secure_new(c, err);
+        rc = cw_client_secure(c, err);
     if (rc) {
         free(c->text);
         free(c);
@@ -289,6 +289,6 @@ void cw_client_close(cw_client *c, void (*on_closed)(void *ctx), void *ctx)
     while (c->idle.next != &c->idle)
         cw_link_close(c->idle.next);
     if (c->secure)
-        cw_secure_close(c);
+        cw_client_unsecure(c);
     destroy_if_over(c);
 }

@@ -9,14 +9,14 @@
  * seen before anything was sent, another one is taken without a word. Where it is
  * seen afterwards and no byte of an answer came, the server may or may not have
  * acted on the request: it is sent once more, on a fresh connection, only if that
- * does no harm (`may_repeat`, or a method that is idempotent by RFC 9110).
+ * does no harm (`may_repeat`).
  *
  * https: libcurl makes the connection (handshake, certificate, a proxy's tunnel), of TLS 1.2
- * or 1.3; what goes over it is ours as without TLS (client_tls.c says why), HTTP/1.1. It is loaded
+ * or 1.3; what goes over it is ours as without TLS (secure.h says why), HTTP/1.1. It is loaded
  * with the first such client.
  *
- * A host name is looked up in libuv's thread pool and believed for
- * CW_CLIENT_NAME_MS; its addresses are tried one after another, beginning with
+ * A host name is looked up (lookup.h) and believed for CW_CLIENT_NAME_MS; its addresses
+ * are tried one after another, beginning with
  * the one that was reached last.
  *
  *     cw_client *c;
@@ -35,6 +35,7 @@
 
 #include "base/buf.h"
 #include "net/http.h"
+#include "net/secure.h"
 
 #define CW_CLIENT_NAME_MS 30000u
 #define CW_CLIENT_ADDRESSES 8u /* of a name, at most */
@@ -58,14 +59,6 @@ typedef struct cw_client_url {
  * fragment, bytes that may not stand in a request line. */
 CW_MUST_USE cw_code cw_client_url_parse(cw_str text, cw_client_url *ret, cw_err *err);
 
-/* For https; texts are copied. The certificate is always checked. Files are PEM; one that cannot be
- * read is told when a connection is made. */
-typedef struct cw_client_tls {
-    cw_str ca_file;          /* empty: the system's authorities */
-    cw_str certificate, key; /* ours, files; an empty key: it is in the certificate's file */
-    cw_str server_name;      /* whose certificate it must be; empty: the URL's host */
-} cw_client_tls;
-
 typedef struct cw_client_opts {
     cw_client_url url;             /* strings are copied */
     uint32_t connections;          /* at most, 0: 64 */
@@ -78,7 +71,7 @@ typedef struct cw_client_opts {
     size_t n_headers;
     const cw_str *kept; /* names of headers of answers that are wanted; copied */
     size_t n_kept;      /* <= CW_CLIENT_KEPT */
-    cw_client_tls tls;
+    cw_client_tls tls;  /* for https; texts are copied */
     cw_str proxy; /* "http://host:port", which also looks the URL's name up; empty: none, whatever
                      the environment says */
 } cw_client_opts;
@@ -92,6 +85,8 @@ typedef struct cw_client_answer {
     cw_str cookies; /* "a=1; b=2" of all Set-Cookie, as they are to be sent back: without those with
                        Max-Age=0, of one name the last, up to CW_CLIENT_KEPT_MAX bytes (what has no
                        room is left out); only where "Set-Cookie" is among the wanted */
+    bool *is_spoiled; /* on_done sets it where this is no answer to the request: what comes behind
+                         it is none either, and the connection is closed. NULL: there is none */
 } cw_client_answer;
 
 /* Why there is no answer, for on_done. */
@@ -131,8 +126,7 @@ CW_MUST_USE cw_code cw_client_send(cw_client *c, cw_client_req *req, cw_err *err
 /* on_done will not be called. Nothing happens when it was already. */
 void cw_client_cancel(cw_client *c, cw_client_req *req);
 /* Drop what runs without a call of on_done, close the connections, then call on_closed(ctx), which
- * may be before this returns. A name that is being looked up keeps the loop, not the client, alive.
- */
+ * may be before this returns. */
 void cw_client_close(cw_client *c, void (*on_closed)(void *ctx), void *ctx);
 
 #endif

@@ -34,8 +34,7 @@ static void keep(cw_link *l)
     cw_client *c = l->client;
     tidy(&l->in);
     tidy(&l->answer);
-    if (l->secure)
-        tidy(cw_secure_out(l));
+    tidy(&l->out);
     l->state = LINK_IDLE;
     l->kept = true;
     l->idle_since = cw_loop_now(c->loop);
@@ -48,8 +47,11 @@ static void complete(cw_link *l, cw_str body, bool more)
 {
     cw_client *c = l->client;
     cw_client_req *req = l->req;
-    cw_client_answer answer = {
-        .status = l->head.code, .type = {l->type, l->type_len}, .body = body};
+    bool is_spoiled = false;
+    cw_client_answer answer = {.status = l->head.code,
+                               .type = {l->type, l->type_len},
+                               .body = body,
+                               .is_spoiled = &is_spoiled};
     if (c->opts.n_kept)
         cw_link_show_headers(l, &answer);
     if (more || l->unsent)
@@ -60,7 +62,7 @@ static void complete(cw_link *l, cw_str body, bool more)
     cw_client_tell(req, CW_CLIENT_OK, &answer, "");
     /* The client may have been closed meanwhile. */
     if (l->state == LINK_TELL) {
-        if (l->broken)
+        if (l->broken || is_spoiled || cw_loop_now(c->loop) < c->wary_until)
             cw_link_close(l);
         else
             keep(l);
@@ -229,7 +231,7 @@ void cw_link_end(cw_link *l, int errnum)
         return;
     }
     char why[256];
-    const char *problem = cw_secure_problem(l);
+    const char *problem = cw_secure_problem(l->secure);
     if (!problem)
         problem = errnum ? strerror(errnum) : "";
     snprintf(why, sizeof why, "%s%s%s",
@@ -294,7 +296,7 @@ bool cw_link_read(cw_link *l)
     }
     ssize_t n;
     do
-        n = l->secure ? cw_secure_recv(l, p, room) : recv(l->fd, p, room, 0);
+        n = l->secure ? cw_secure_recv(l->secure, p, room) : recv(l->fd, p, room, 0);
     while (n < 0 && errno == EINTR);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return false;

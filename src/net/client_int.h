@@ -14,13 +14,12 @@
 #include <netinet/in.h>
 
 #include "net/client.h"
-#include "net/connect.h"
+#include "net/lookup.h"
+#include "net/secure.h"
 
 #define CW_LINK_TYPE_MAX 127u
 
 typedef struct cw_link cw_link;
-typedef struct cw_secure cw_secure;           /* client_tls.c: what TLS needs for a client */
-typedef struct cw_secure_link cw_secure_link; /* and for a connection */
 
 typedef enum cw_link_state {
     LINK_CONNECT,
@@ -65,6 +64,7 @@ struct cw_link {
     cw_buf kept_text;
     cw_link_place values[CW_CLIENT_KEPT], cookies;
     cw_secure_link *secure; /* NULL: without TLS */
+    cw_buf out;             /* of TLS: the same bytes in the same place until they are sent */
     char type[CW_LINK_TYPE_MAX + 1];
     uint8_t type_len;
     cw_http1_body body;
@@ -87,7 +87,8 @@ struct cw_client {
     uint32_t n_links; /* not closed */
     uint32_t n_open;  /* handles that libuv still holds */
     uint32_t depth;   /* of functions that call back and go on with the client */
-    size_t n_waiting; /* requests */
+    uint64_t wary_until; /* no connection is used twice; ms of the loop */
+    size_t n_waiting;    /* requests */
     cw_client_req *first, *last;
     cw_later later;    /* serve who waits */
     cw_secure *secure; /* NULL: without TLS */
@@ -164,21 +165,13 @@ void cw_link_show_headers(const cw_link *l, cw_client_answer *answer);
 /* ---- client_tls.c ---- */
 
 /* Make c->secure, of the client's own copy of its options. */
-CW_MUST_USE cw_code cw_secure_new(cw_client *c, cw_err *err);
+CW_MUST_USE cw_code cw_client_secure(cw_client *c, cw_err *err);
 /* When all links are closed; n_open counts until it is done. */
-void cw_secure_close(cw_client *c);
-/* Room for `req`, so that sending cannot fail for want of memory; the first time, l->secure too. */
-CW_MUST_USE bool cw_secure_reserve(cw_link *l, const cw_client_req *req);
-cw_buf *cw_secure_out(const cw_link *l);
-/* Begin to connect the link's socket, which ends with cw_link_secured, cw_link_not_reached or the
- * link's failure, never before this returns. */
-CW_MUST_USE cw_code cw_secure_begin(cw_link *l, const cw_address *to, cw_err *err);
-/* As recv and send: -1 with errno; EAGAIN is the only number that means something. */
-ssize_t cw_secure_recv(const cw_link *l, void *p, size_t n);
-ssize_t cw_secure_send(cw_link *l, const void *p, size_t n);
-/* What libcurl said, or NULL. */
-const char *cw_secure_problem(const cw_link *l);
-void cw_secure_end(cw_link *l);
+void cw_client_unsecure(cw_client *c);
+/* Room for `req`, so that sending cannot fail for want of memory. */
+CW_MUST_USE bool cw_link_reserve(cw_link *l, const cw_client_req *req);
+/* As cw_secure_send; notes what may have arrived. */
+ssize_t cw_link_send_secure(cw_link *l, const void *p, size_t n);
 
 /* ---- client_link.c ---- */
 

@@ -11,9 +11,10 @@
 
 #include "net/client_int.h"
 
-/* Servers keep connections for seconds at least: one that was used this lately need not be looked
- * at before it is used again. */
-#define FRESH_MS 500u
+/* A server that closes a connection so soon after an answer, or under a request, does not keep
+ * connections, whatever it says: for a while each is used once. */
+#define HASTE_MS 100u
+#define WARY_MS 10000u
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
@@ -61,8 +62,9 @@ void cw_link_close(cw_link *l)
     cw_buf_done(&l->in);
     cw_buf_done(&l->answer);
     cw_buf_done(&l->kept_text);
-    if (l->secure)
-        cw_secure_end(l);
+    cw_buf_done(&l->out);
+    cw_secure_end(l->secure);
+    l->secure = NULL;
     uv_close((uv_handle_t *)&l->poll, on_handle_closed);
     close(l->fd);
     l->client->n_links--;
@@ -79,14 +81,16 @@ void cw_link_fail(cw_link *l, cw_client_end end, const char *why)
     cw_client_leave(c);
 }
 
-static bool may_repeat(const cw_client_req *req)
+static void be_wary(cw_client *c)
 {
-    return req->may_repeat || (req->method != CW_HTTP_POST && req->method != CW_HTTP_PATCH);
+    c->wary_until = cw_loop_now(c->loop) + WARY_MS;
 }
 
 void cw_link_lost(cw_link *l, const char *why)
 {
-    if (!l->kept || l->answered || l->again || !may_repeat(l->req)) {
+    if (l->kept && !l->answered)
+        be_wary(l->client);
+    if (!l->kept || l->answered || l->again || !l->req->may_repeat) {
         cw_link_fail(l, CW_CLIENT_LOST, why);
         return;
     }
@@ -133,8 +137,8 @@ static void begin(cw_link *l)
 static bool is_quiet(const cw_link *l)
 {
     char byte;
-    ssize_t n =
-        l->secure ? cw_secure_recv(l, &byte, 1) : recv(l->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t n = l->secure ? cw_secure_recv(l->secure, &byte, 1)
+                          : recv(l->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return n < 0 && errno == EAGAIN;
 }
 
@@ -143,9 +147,8 @@ static bool may_reuse(cw_link *l, const cw_client_req *req)
     uint64_t now = cw_loop_now(l->client->loop);
     if (now >= l->idle_until)
         return false;
-    if (l->secure)
-        return is_quiet(l) && cw_secure_reserve(l, req);
-    return now - l->idle_since < FRESH_MS || is_quiet(l);
+    /* What nobody asked for would be taken for the answer to this request. */
+    return is_quiet(l) && (!l->secure || cw_link_reserve(l, req));
 }
 
 bool cw_link_reuse(cw_link *l, cw_client_req *req)
@@ -224,8 +227,11 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     }
     if (l->state == LINK_IDLE) {
         /* Closed by the server, or bytes that nobody asked for. */
-        if (status < 0 || !l->secure || !is_quiet(l))
+        if (status < 0 || !l->secure || !is_quiet(l)) {
+            if (cw_loop_now(l->client->loop) - l->idle_since < HASTE_MS)
+                be_wary(l->client);
             cw_link_close(l);
+        }
         return;
     }
     if (status < 0) {
@@ -250,8 +256,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
 static void discard(cw_link *l)
 {
-    if (l->secure)
-        cw_secure_end(l);
+    cw_secure_end(l->secure);
+    cw_buf_done(&l->out);
     if (l->fd >= 0)
         close(l->fd);
     free(l);
@@ -264,6 +270,7 @@ static cw_code open_one(cw_client *c, const cw_address *a, const cw_client_req *
     if (!l)
         return cw_fail_nomem(err);
     l->client = c;
+    cw_buf_init(&l->out, SIZE_MAX / 2);
     l->fd = c->secure ? socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
                       : cw_connect_open(a, pending);
     if (l->fd < 0) {
@@ -274,7 +281,9 @@ static cw_code open_one(cw_client *c, const cw_address *a, const cw_client_req *
         return cw_fail_errno(err, errnum, "connect to %s", text);
     }
     if (c->secure) {
-        cw_code rc = cw_secure_reserve(l, req) ? cw_secure_begin(l, a, err) : cw_fail_nomem(err);
+        cw_code rc = cw_link_reserve(l, req)
+                         ? cw_secure_begin(c->secure, l->fd, a, l, &l->secure, err)
+                         : cw_fail_nomem(err);
         if (rc) {
             discard(l);
             return rc;

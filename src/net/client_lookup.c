@@ -14,7 +14,7 @@ void cw_client_find_address(cw_client *c)
         c->is_name = !url->unix_path.n;
 }
 
-static void on_found(void *ctx, int status, const struct addrinfo *found)
+static void on_found(void *ctx, const char *why, const struct addrinfo *found)
 {
     cw_client *c = ctx;
     c->lookup = NULL;
@@ -28,15 +28,15 @@ static void on_found(void *ctx, int status, const struct addrinfo *found)
         c->best = 0;
     }
     c->looked_up = cw_loop_now(c->loop);
-    cw_client_looked_up(c, status ? uv_strerror(status) : "no address");
+    cw_client_looked_up(c, why ? why : "no address");
 }
 
 cw_code cw_client_look_up(cw_client *c, cw_err *err)
 {
-    if (c->lookup)
-        return CW_OK;
-    cw_code rc = cw_lookup_start(c->loop, c->dial_host.p, on_found, c, &c->lookup, err);
-    if (!rc)
+    /* One that others have given up may still find something; a second one would hang as well. */
+    cw_code rc =
+        c->lookup ? CW_OK : cw_lookup_start(c->loop, c->dial_host.p, on_found, c, &c->lookup, err);
+    if (!rc && !c->lookup_deadline.list)
         cw_loop_set_deadline(c->loop, &c->lookup_deadline, &c->naming);
     return rc;
 }
@@ -51,7 +51,6 @@ void cw_client_forget_lookup(cw_client *c)
 void cw_client_on_name_deadline(cw_deadline *d)
 {
     cw_client *c = CW_CONTAINER(d, cw_client, lookup_deadline);
-    cw_client_forget_lookup(c);
     c->looked_up = cw_loop_now(c->loop);
     /* Not from here: who is told may close the client, and with it this list of deadlines. */
     c->lookup_late = true;

@@ -231,7 +231,7 @@ static ssize_t send_ranges(cw_link *l, cw_str out)
     struct iovec iov[RANGES] = {{0}};
     struct msghdr msg = {.msg_iov = iov};
     msg.msg_iovlen = (size_t)make_ranges(l->req, out, l->sent, iov);
-    return l->secure ? cw_secure_send(l, iov[0].iov_base, iov[0].iov_len)
+    return l->secure ? cw_link_send_secure(l, iov[0].iov_base, iov[0].iov_len)
                      : sendmsg(l->fd, &msg, MSG_NOSIGNAL);
 }
 
@@ -239,15 +239,15 @@ static ssize_t send_whole(cw_link *l, cw_str out)
 {
     const char *p = out.p + l->sent;
     size_t n = out.n - l->sent;
-    return l->secure ? cw_secure_send(l, p, n) : send(l->fd, p, n, MSG_NOSIGNAL);
+    return l->secure ? cw_link_send_secure(l, p, n) : send(l->fd, p, n, MSG_NOSIGNAL);
 }
 
 /* The head, with the body behind it where that is `whole`. TLS has the same bytes in the same place
  * until they are out. */
-static cw_str make_out(const cw_link *l, size_t body, bool whole)
+static cw_str make_out(cw_link *l, size_t body, bool whole)
 {
     const cw_client_req *req = l->req;
-    cw_buf *out = l->secure ? cw_secure_out(l) : &l->client->out;
+    cw_buf *out = l->secure ? &l->out : &l->client->out;
     if (l->secure && l->unsent)
         return cw_buf_str(out);
     cw_buf_clear(out);

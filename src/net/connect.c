@@ -5,72 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-struct cw_lookup {
-    uv_getaddrinfo_t req;
-    cw_lookup_fn fn; /* NULL: nobody wants to know any more */
-    void *ctx;
-};
-
-static void on_found(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
-{
-    cw_lookup *lookup = req->data;
-    cw_lookup_fn fn = lookup->fn;
-    void *ctx = lookup->ctx;
-    free(lookup);
-    if (fn)
-        fn(ctx, status, status ? NULL : found);
-    uv_freeaddrinfo(found);
-}
-
-cw_code cw_lookup_start(cw_loop *loop, const char *host, cw_lookup_fn fn, void *ctx,
-                        cw_lookup **ret, cw_err *err)
-{
-    cw_lookup *lookup = calloc(1, sizeof *lookup);
-    if (!lookup)
-        return cw_fail_nomem(err);
-    lookup->fn = fn;
-    lookup->ctx = ctx;
-    lookup->req.data = lookup;
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    int rc = uv_getaddrinfo(&loop->uv, &lookup->req, on_found, host, NULL, &hints);
-    if (rc) {
-        free(lookup);
-        return rc == UV_ENOMEM ? cw_fail_nomem(err)
-                               : cw_fail(err, CW_IO, "look up '%s': %s", host, uv_strerror(rc));
-    }
-    *ret = lookup;
-    return CW_OK;
-}
-
-void cw_lookup_forget(cw_lookup *lookup)
-{
-    if (!lookup)
-        return;
-    lookup->fn = NULL;
-    uv_cancel((uv_req_t *)&lookup->req); /* where it has not begun; else it ends by itself */
-}
-
-size_t cw_lookup_take(const struct addrinfo *found, uint16_t port, cw_address *out, size_t max)
-{
-    size_t n = 0;
-    for (; found && n < max; found = found->ai_next) {
-        cw_address *a = &out[n];
-        if (found->ai_family != AF_INET && found->ai_family != AF_INET6)
-            continue;
-        memset(&a->sa, 0, sizeof a->sa);
-        memcpy(&a->sa, found->ai_addr, found->ai_addrlen);
-        a->len = found->ai_addrlen;
-        if (found->ai_family == AF_INET)
-            ((struct sockaddr_in *)&a->sa)->sin_port = htons(port);
-        else
-            ((struct sockaddr_in6 *)&a->sa)->sin6_port = htons(port);
-        n++;
-    }
-    return n;
-}
 
 bool cw_connect_unix(cw_str path, cw_address *ret)
 {

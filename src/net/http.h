@@ -49,6 +49,8 @@ cw_str cw_http_req_param(const cw_http_req *req);
 cw_str cw_http_req_header(const cw_http_req *req, cw_str name);
 /* The same, and whether more than one field has this name. */
 cw_str cw_http_req_header_once(const cw_http_req *req, cw_str name, bool *ret_repeats);
+/* The fields of this name one after another; begin with *at 0. .p is NULL behind the last. */
+cw_str cw_http_req_header_next(const cw_http_req *req, cw_str name, size_t *at);
 cw_str cw_http_req_body(const cw_http_req *req);
 /* The client's address as text, without port: the peer's, or what a trusted proxy says. */
 cw_str cw_http_req_peer(const cw_http_req *req);
@@ -64,11 +66,6 @@ cw_arena *cw_http_req_arena(cw_http_req *req);
 cw_loop *cw_http_req_loop(cw_http_req *req);
 /* Whether the server is stopping: it still answers, but wants no new long work. */
 bool cw_http_req_is_stopping(const cw_http_req *req);
-
-typedef struct cw_http_header {
-    cw_str name;
-    cw_str value;
-} cw_http_header;
 
 typedef struct cw_http_answer {
     unsigned status;

@@ -52,6 +52,12 @@ typedef struct cw_http1_limits {
     uint32_t fields; /* 431 beyond; at most CW_HTTP_MAX_FIELDS */
 } cw_http1_limits;
 
+/* One header field that is to be written. */
+typedef struct cw_http_header {
+    cw_str name;
+    cw_str value;
+} cw_http_header;
+
 /* One header field as offsets into the head. The value is trimmed. */
 typedef struct cw_http1_field {
     uint16_t name, name_len;

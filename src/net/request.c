@@ -412,6 +412,15 @@ cw_str cw_http_req_header_once(const cw_http_req *req, cw_str name, bool *ret_re
     return cw_http1_value(&req->head, req->bytes, i);
 }
 
+cw_str cw_http_req_header_next(const cw_http_req *req, cw_str name, size_t *at)
+{
+    size_t i = cw_http1_find(&req->head, req->bytes, name, *at);
+    if (i == CW_HTTP1_NONE)
+        return (cw_str){NULL, 0};
+    *at = i + 1;
+    return cw_http1_value(&req->head, req->bytes, i);
+}
+
 cw_str cw_http_req_body(const cw_http_req *req)
 {
     return cw_buf_str(&req->body);
@@ -432,6 +441,31 @@ bool cw_http_req_allows_host(const cw_http_req *req, cw_str host)
     return cw_host_is_valid(host) && cw_hostlist_allows_host(req->c->sl->settings->hosts, host);
 }
 
+/* Fields of one name are one list, in their order (RFC 9110, 5.3): the last is by the proxy that is
+ * nearest. .p is NULL where there is none, or no memory. */
+static cw_str join_forwarded(const cw_http_req *req, cw_arena *arena)
+{
+    const cw_str name = CW_STR("X-Forwarded-For");
+    bool repeats;
+    cw_str list = cw_http_req_header_once(req, name, &repeats);
+    size_t at = 0, n = 0;
+    if (!repeats)
+        return list;
+    for (cw_str v; (v = cw_http_req_header_next(req, name, &at)).p;)
+        n += v.n + 1;
+    char *to = cw_arena_alloc(arena, n);
+    if (!to)
+        return (cw_str){NULL, 0};
+    list = cw_str_make(to, n - 1);
+    at = 0;
+    for (cw_str v; (v = cw_http_req_header_next(req, name, &at)).p;) {
+        memcpy(to, v.p, v.n);
+        to += v.n;
+        *to++ = ',';
+    }
+    return list;
+}
+
 void cw_req_client(const cw_http_req *req, cw_address *ret)
 {
     cw_conn_peer_address(req->c, ret);
@@ -439,10 +473,8 @@ void cw_req_client(const cw_http_req *req, cw_address *ret)
                   !cw_http_req_is_proxied(req)))
         return;
     CW_UNINIT cw_address client;
-    bool repeats;
-    cw_str list = cw_http_req_header_once(req, CW_STR("X-Forwarded-For"), &repeats);
-    /* Of several fields only the last one is by the proxy; which that is, is not known here. */
-    if (list.n && !repeats && cw_proxies_client(req->c->sl->settings->proxies, list, &client))
+    cw_str list = join_forwarded(req, &((cw_http_req *)(uintptr_t)req)->arena);
+    if (list.n && cw_proxies_client(req->c->sl->settings->proxies, list, &client))
         *ret = client;
 }
 
@@ -468,11 +500,12 @@ bool cw_http_req_is_private(const cw_http_req *req)
     cw_address peer;
     if (cw_http_req_is_tls(req))
         return true;
+    bool repeats = false;
     cw_str proto = cw_http_req_is_proxied(req)
-                       ? cw_http_req_header(req, CW_STR("X-Forwarded-Proto"))
+                       ? cw_http_req_header_once(req, CW_STR("X-Forwarded-Proto"), &repeats)
                        : (cw_str){NULL, 0};
     if (proto.p)
-        return cw_str_ieq(proto, CW_STR("https"));
+        return !repeats && cw_str_ieq(proto, CW_STR("https"));
     cw_conn_peer_address(req->c, &peer);
     return cw_address_is_loopback(&peer);
 }

@@ -33,7 +33,8 @@ cw_code cw_ws_make_key(char key[CW_WS_KEY], cw_err *err)
     return rc;
 }
 
-void cw_ws_write_request(cw_buf *out, cw_str path, cw_str authority, const char key[CW_WS_KEY])
+void cw_ws_write_request(cw_buf *out, cw_str path, cw_str authority, const char key[CW_WS_KEY],
+                         const cw_http_header *headers, size_t n_headers)
 {
     cw_buf_add(out, CW_STR("GET "));
     cw_buf_add(out, path);
@@ -42,7 +43,11 @@ void cw_ws_write_request(cw_buf *out, cw_str path, cw_str authority, const char 
     cw_buf_add(out, CW_STR("\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "));
     cw_buf_add_bytes(out, key, CW_WS_KEY);
-    cw_buf_add(out, CW_STR("\r\n\r\n"));
+    cw_buf_add(out, CW_STR("\r\n"));
+    for (size_t i = 0; i < n_headers; i++)
+        cw_buf_printf(out, "%.*s: %.*s\r\n", CW_STR_ARG(headers[i].name),
+                      CW_STR_ARG(headers[i].value));
+    cw_buf_add(out, CW_STR("\r\n"));
 }
 
 /* The one field of this name, or an empty string. */
@@ -82,6 +87,12 @@ static bool is_accepted(cw_str accept, const char key[CW_WS_KEY])
 cw_code cw_ws_check_answer(const cw_http1_head *h, const char *p, const char key[CW_WS_KEY],
                            cw_err *err)
 {
+    if (h->code == 401 || h->code == 403)
+        return cw_fail(err, CW_INVALID, "the service refuses our secret, or wants one: HTTP %u",
+                       h->code);
+    if (h->code >= 300 && h->code < 400)
+        return cw_fail(err, CW_INVALID, "the WebSocket is elsewhere: HTTP %u is not followed",
+                       h->code);
     if (h->code != 101)
         return cw_fail(err, CW_INVALID, "no WebSocket there: HTTP %u", h->code);
     if (!lists(h, p, CW_STR("Upgrade"), CW_STR("websocket")) ||

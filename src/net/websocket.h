@@ -7,7 +7,7 @@
  * message is a message like a text, since some services send JSON that way; whether
  * it is JSON is for its reader to judge.
  *
- *     cw_ws_make_key(key, err); cw_ws_write_request(&out, path, host, key);
+ *     cw_ws_make_key(key, err); cw_ws_write_request(&out, path, host, key, headers, n);
  *     … cw_http1_parse_answer (may_switch) … cw_ws_check_answer(&head, bytes, key, err)
  *     … while ((rc = cw_ws_next(&r, bytes, &kind, &message, &used)) == CW_OK) …
  *
@@ -47,8 +47,9 @@ enum {
 /* ---- the handshake ---- */
 
 CW_MUST_USE cw_code cw_ws_make_key(char key[CW_WS_KEY], cw_err *err);
-/* `path` and `authority` must be fit for a request: see cw_client_url. */
-void cw_ws_write_request(cw_buf *out, cw_str path, cw_str authority, const char key[CW_WS_KEY]);
+/* `path` and `authority` must be fit for a request (see cw_client_url), as must `headers`. */
+void cw_ws_write_request(cw_buf *out, cw_str path, cw_str authority, const char key[CW_WS_KEY],
+                         const cw_http_header *headers, size_t n_headers);
 /* Whether a head, whose bytes are at `p`, is the answer to this key. CW_INVALID with a reason. */
 CW_MUST_USE cw_code cw_ws_check_answer(const cw_http1_head *h, const char *p,
                                        const char key[CW_WS_KEY], cw_err *err);

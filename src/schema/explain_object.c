@@ -141,8 +141,8 @@ cw_str cw_schema_nearest(const cw_json *names, const cw_json *taken, cw_str name
         cw_str candidate = cw_json_text(k);
         if (!cw_json_is(k, CW_JSON_STRING) || (taken && cw_json_get(taken, candidate)))
             continue;
-        unsigned distance = cw_str_distance(name, candidate, NEAR);
-        if (distance < best_distance && distance < candidate.n) {
+        unsigned distance = cw_str_near(name, candidate, NEAR);
+        if (distance < best_distance) {
             best = candidate;
             best_distance = distance;
         }

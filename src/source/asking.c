@@ -42,6 +42,7 @@ struct cw_asking {
     cw_later later; /* the next step: nothing is told from within a callback of the describer */
     bool is_done;
     bool is_unreachable; /* nobody was there for the last question */
+    bool wants_login;    /* a call was answered with 401 */
     cw_code code;
     cw_str openrpc;
 };
@@ -52,10 +53,11 @@ static cw_asking *asking_of(cw_describing *d)
 }
 
 /* One line: it may quote what the service sent. */
-static void add_line(cw_buf *to, const char *what, cw_str text)
+static void add_line(const cw_asking *job, cw_buf *to, const char *what, cw_str text)
 {
     size_t from = to->n;
-    cw_buf_printf(to, "%s%s%s%.*s", to->n ? "\n" : "", what, *what ? ": " : "", CW_STR_ARG(text));
+    cw_buf_printf(to, "%s%s%s", to->n ? "\n" : "", what, *what ? ": " : "");
+    cw_secrets_write(&job->service->secrets, text, to);
     for (size_t i = from + (from ? 1 : 0); i < to->n; i++) {
         if ((unsigned char)to->p[i] < ' ')
             to->p[i] = ' ';
@@ -103,6 +105,8 @@ static void finish(cw_asking *job)
         .describer = job->describer ? job->describer->name : "file",
         .warnings = cw_buf_str(&job->warnings),
         .problem = cw_buf_str(&job->problems),
+        .wants_login = job->wants_login,
+        .is_unreachable = job->is_unreachable,
     };
     if (job->code && asked.problem.n == 0)
         asked.problem = cw_str_from(cw_code_text(job->code));
@@ -177,6 +181,9 @@ static void on_answer(cw_way_req *req, const cw_reply *reply)
     cw_outcome outcome;
     q->job->n_answers += reply->end == CW_CLIENT_OK;
     q->job->is_unreachable = reply->end == CW_CLIENT_CONNECT;
+    /* All calls go to the same place; a document may be open all the same. */
+    if (reply->end == CW_CLIENT_OK && q->path.n == 0 && reply->answer->status == 401)
+        q->job->wants_login = true;
     if (q->path.n)
         judge_document(q, reply, &outcome);
     else
@@ -209,6 +216,7 @@ static void send_question(question *q)
     job->n_running++;
     cw_code rc = cw_way_send(job->way, &q->req, &err);
     if (rc) {
+        job->is_unreachable = rc != CW_NOMEM; /* such as a socket that is not there */
         fail_question(q, CW_FAULT_UNAVAILABLE, err.msg);
         return;
     }
@@ -291,7 +299,8 @@ static cw_code get(cw_describing *d, cw_str path, unsigned tag, cw_err *err)
 
 static void warn(cw_describing *d, const char *text)
 {
-    add_line(&asking_of(d)->warnings, "", cw_str_from(text));
+    cw_asking *job = asking_of(d);
+    add_line(job, &job->warnings, "", cw_str_from(text));
 }
 
 static void done(cw_describing *d, cw_str openrpc)
@@ -308,10 +317,12 @@ static void fail(cw_describing *d, cw_code rc, const char *why)
 {
     cw_asking *job = asking_of(d);
     drop_questions(job);
-    add_line(&job->problems, job->describer->name, cw_str_from(why));
+    add_line(job, &job->problems, job->describer->name, cw_str_from(why));
     job->code = rc ? rc : CW_IO;
-    /* The next one, for `auto`; without memory, or nobody there, none would do better. */
-    job->is_done = job->service->words.describer || rc == CW_NOMEM || job->is_unreachable;
+    /* The next one, for `auto`; without memory, with nobody there or let in, none would do better,
+     * and each more is a failed login. */
+    job->is_done =
+        job->service->words.describer || rc == CW_NOMEM || job->is_unreachable || job->wants_login;
     job->describer = NULL;
     cw_loop_do_later(job->loop, &job->later);
 }
@@ -390,7 +401,7 @@ static void on_file(cw_later *later)
     cw_err err = {0};
     job->code = read_description(job, &err);
     if (job->code)
-        add_line(&job->problems, job->service->config.openrpc.p, cw_str_from(err.msg));
+        add_line(job, &job->problems, job->service->config.openrpc.p, cw_str_from(err.msg));
     finish(job);
 }
 

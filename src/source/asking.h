@@ -25,6 +25,8 @@ typedef struct cw_asked {
     const char *describer; /* that made it; "file" */
     cw_str warnings;       /* each line one */
     cw_str problem;        /* else: each line one */
+    bool wants_login;      /* it answered a call with 401: no other question would do better */
+    bool is_unreachable;   /* nobody was there for the last question */
 } cw_asked;
 
 typedef void (*cw_asked_fn)(const cw_asked *asked, void *ctx);

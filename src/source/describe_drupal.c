@@ -80,16 +80,17 @@ static cw_code get_tools(cw_describing *d, cw_err *err)
                      : d->ops->get(d, cw_buf_str(&path), TAG_TOOLS, err);
 }
 
-static bool is_required(const cw_json *schema, cw_str name)
+/* The names in `required`, which may be as many as there are properties. */
+static void find_required(site *s, const cw_json *schema, cw_map *ret)
 {
     const cw_json *list = cw_json_get(schema, CW_STR("required"));
-    if (!cw_json_is(list, CW_JSON_ARRAY))
-        return false;
-    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
-        if (cw_json_is(v, CW_JSON_STRING) && cw_str_eq(cw_json_text(v), name))
-            return true;
+    bool is_list = cw_json_is(list, CW_JSON_ARRAY);
+    cw_map_init(ret, SIZE_MAX);
+    for (const cw_json *v = is_list ? cw_json_first(list) : NULL; v && !s->doc.text.code;
+         v = cw_json_next(v)) {
+        if (cw_json_is(v, CW_JSON_STRING) && cw_map_put(ret, cw_json_text(v), s, NULL))
+            s->doc.text.code = CW_NOMEM;
     }
-    return false;
 }
 
 /* What PHP wrote, as it is meant. */
@@ -104,14 +105,16 @@ static cw_str schema_text(site *s, const cw_json *schema)
 static void write_schema_params(site *s, const cw_json *schema)
 {
     const cw_json *properties = object_of(schema, "properties");
+    CW_CLEANUP(cw_map_done) cw_map required;
+    find_required(s, schema, &required);
     for (const cw_json *k = properties ? cw_json_first(properties) : NULL; k;
          k = cw_json_next_key(k)) {
         const cw_json *v = cw_json_value(k);
-        cw_document_param(
-            &s->doc, &(cw_document_param_opts){.name = cw_json_text(k),
-                                               .description = cw_describe_text(v, "description"),
-                                               .schema = schema_text(s, v),
-                                               .required = is_required(schema, cw_json_text(k))});
+        cw_document_param(&s->doc, &(cw_document_param_opts){
+                                       .name = cw_json_text(k),
+                                       .description = cw_describe_text(v, "description"),
+                                       .schema = schema_text(s, v),
+                                       .required = cw_map_find(&required, cw_json_text(k))});
     }
 }
 

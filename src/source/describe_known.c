@@ -145,6 +145,10 @@ static void write_all(cw_describing *d, const known *rows)
         if (row->kind == READS)
             cw_document_member(&doc, "x-mcp-tool",
                                CW_STR("{\"annotations\":{\"readOnlyHint\":true}}"));
+        /* Said, so that nobody guesses by the name. */
+        if (row->kind == CHANGES)
+            cw_document_member(&doc, "x-mcp-tool",
+                               CW_STR("{\"annotations\":{\"readOnlyHint\":false}}"));
         if (row->kind == DESTROYS)
             cw_document_member(&doc, "x-mcp-tool",
                                CW_STR("{\"annotations\":{\"destructiveHint\":true}}"));

@@ -6,6 +6,8 @@
  */
 #include "source/describe_int.h"
 
+#include "base/map.h"
+
 #define MAX_DBS 32u
 
 typedef struct databases {
@@ -32,29 +34,26 @@ static void write_names(cw_json_writer *w, const databases *all)
     cw_json_close(w);
 }
 
-static bool has_table(const databases *all, size_t n, cw_str name)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (cw_json_get(cw_json_get(all->schemas[i], CW_STR("tables")), name))
-            return true;
-    }
-    return false;
-}
-
-/* Every table once. */
+/* Every table once; there may be many, so those that are written are looked up by their names. */
 static void write_tables(cw_json_writer *w, const databases *all)
 {
+    cw_map seen;
+    cw_map_init(&seen, SIZE_MAX);
     cw_json_open_array(w);
     for (size_t i = 0; i < all->n; i++) {
         const cw_json *tables = cw_json_get(all->schemas[i], CW_STR("tables"));
         bool is_object = cw_json_is(tables, CW_JSON_OBJECT);
-        for (const cw_json *k = is_object ? cw_json_first(tables) : NULL; k;
+        for (const cw_json *k = is_object ? cw_json_first(tables) : NULL; k && !w->out->code;
              k = cw_json_next_key(k)) {
-            if (!has_table(all, i, cw_json_text(k)))
+            void *other = NULL;
+            if (cw_map_put(&seen, cw_json_text(k), (void *)(uintptr_t)k, &other))
+                w->out->code = CW_NOMEM;
+            else if (!other)
                 cw_json_add_string(w, cw_json_text(k));
         }
     }
     cw_json_close(w);
+    cw_map_done(&seen);
 }
 
 /* One operation of a transaction: what it is, on which table; the rest is free. */

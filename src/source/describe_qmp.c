@@ -6,17 +6,33 @@
  *
  * Types become JSON Schemas, written out as deep as DEPTH; what lies deeper, and what names itself,
  * is left open. What a command returns is told by its kind alone.
+ *
+ * A type that has many members of types that have many is a few lines there and gigabytes written
+ * out. So writing has a price, a command and all of them together have a budget, and a param that
+ * is beyond it accepts anything.
  */
 #include "source/describe_int.h"
+
+#include <stdio.h>
 
 #include "base/map.h"
 
 #define DEPTH 5u
 #define TYPES_MAX 20000u
+/* Entries of the answer that are looked at; the dearest command of QEMU 7.2 takes 2,000 of them,
+ * all together 21,000. */
+#define COMMAND_MAX 100000u
+#define ALL_MAX 4000000u
+#define SCHEMA_MAX ((size_t)1 << 20)                /* bytes of one param */
+#define TEXT_MAX (CW_DESCRIBE_DOCUMENT_MAX / 4 * 3) /* with room for what accepts anything */
 
 typedef struct types {
     cw_map by_name; /* to cw_json */
     cw_document doc;
+    size_t left, left_of_all; /* of the command's budget, and of all of them */
+    bool is_cut;              /* what is being written is beyond it */
+    cw_str first_cut;         /* the first command with such a param */
+    size_t n_cut;
 } types;
 
 static const cw_json *list_of(const cw_json *object, const char *key)
@@ -30,7 +46,25 @@ static const cw_json *find(const types *t, cw_str name)
     return cw_map_find(&t->by_name, name);
 }
 
-static void write_type(const types *t, cw_json_writer *w, cw_str name, unsigned depth);
+/* False: there is nothing left, or no room; whoever writes stops at once. */
+static bool pay(types *t, const cw_json_writer *w, size_t price)
+{
+    t->is_cut = t->is_cut || w->code || t->doc.text.n > TEXT_MAX || price > t->left ||
+                price > t->left_of_all;
+    if (t->is_cut)
+        return false;
+    t->left -= price;
+    t->left_of_all -= price;
+    return true;
+}
+
+/* Members are found one after another. */
+static size_t price_of(const cw_json *object)
+{
+    return 1 + (object ? cw_json_count(object) : 0);
+}
+
+static void write_type(types *t, cw_json_writer *w, cw_str name, unsigned depth);
 
 static void write_builtin(cw_json_writer *w, cw_str kind)
 {
@@ -43,21 +77,22 @@ static void write_builtin(cw_json_writer *w, cw_str kind)
     }
 }
 
-static void write_object(const types *t, cw_json_writer *w, const cw_json *type, unsigned depth)
+static void write_object(types *t, cw_json_writer *w, const cw_json *type, unsigned depth)
 {
     cw_json_add_string_member(w, CW_STR("type"), CW_STR("object"));
     if (depth == 0)
         return;
     cw_json_add_key(w, CW_STR("properties"));
     cw_json_open_object(w);
-    for (const cw_json *m = list_of(type, "members"); m; m = cw_json_next(m)) {
+    for (const cw_json *m = list_of(type, "members"); m && pay(t, w, price_of(m));
+         m = cw_json_next(m)) {
         cw_json_add_key(w, cw_describe_text(m, "name"));
         write_type(t, w, cw_describe_text(m, "type"), depth - 1);
     }
     cw_json_close(w);
     cw_json_add_key(w, CW_STR("required"));
     cw_json_open_array(w);
-    for (const cw_json *m = list_of(type, "members"); m; m = cw_json_next(m)) {
+    for (const cw_json *m = list_of(type, "members"); m && !t->is_cut; m = cw_json_next(m)) {
         if (!cw_json_get(m, CW_STR("default")))
             cw_json_add_string(w, cw_describe_text(m, "name"));
     }
@@ -65,30 +100,41 @@ static void write_object(const types *t, cw_json_writer *w, const cw_json *type,
 }
 
 /* One of several types. */
-static void write_alternate(const types *t, cw_json_writer *w, const cw_json *type, unsigned depth)
+static void write_alternate(types *t, cw_json_writer *w, const cw_json *type, unsigned depth)
 {
     if (depth == 0)
         return;
     cw_json_add_key(w, CW_STR("anyOf"));
     cw_json_open_array(w);
-    for (const cw_json *m = list_of(type, "members"); m; m = cw_json_next(m))
+    for (const cw_json *m = list_of(type, "members"); m && pay(t, w, price_of(m));
+         m = cw_json_next(m))
         write_type(t, w, cw_describe_text(m, "type"), depth - 1);
     cw_json_close(w);
 }
 
-static void write_type(const types *t, cw_json_writer *w, cw_str name, unsigned depth)
+static void write_enum(types *t, cw_json_writer *w, const cw_json *values)
+{
+    if (!cw_json_is(values, CW_JSON_ARRAY))
+        return;
+    if (!pay(t, w, (size_t)(cw_json_after(values) - values)))
+        return;
+    cw_json_add_key(w, CW_STR("enum"));
+    cw_json_add_value(w, values);
+}
+
+static void write_type(types *t, cw_json_writer *w, cw_str name, unsigned depth)
 {
     const cw_json *type = find(t, name);
+    if (!pay(t, w, price_of(type))) {
+        cw_json_add_bool(w, true);
+        return;
+    }
     cw_str kind = cw_describe_text(type, "meta-type");
     cw_json_open_object(w);
     if (cw_str_is(kind, "builtin")) {
         write_builtin(w, cw_describe_text(type, "json-type"));
     } else if (cw_str_is(kind, "enum")) {
-        const cw_json *values = cw_json_get(type, CW_STR("values"));
-        if (cw_json_is(values, CW_JSON_ARRAY)) {
-            cw_json_add_key(w, CW_STR("enum"));
-            cw_json_add_value(w, values);
-        }
+        write_enum(t, w, cw_json_get(type, CW_STR("values")));
     } else if (cw_str_is(kind, "array")) {
         cw_json_add_string_member(w, CW_STR("type"), CW_STR("array"));
         if (depth) {
@@ -103,29 +149,53 @@ static void write_type(const types *t, cw_json_writer *w, cw_str name, unsigned 
     cw_json_close(w);
 }
 
-static void write_param(types *t, const cw_json *member)
+/* False: it accepts anything now. */
+static bool write_param(types *t, const cw_json *member)
 {
     CW_CLEANUP(cw_buf_done) cw_buf schema;
-    cw_buf_init(&schema, CW_DESCRIBE_DOCUMENT_MAX);
+    cw_buf_init(&schema, SCHEMA_MAX);
     cw_json_writer w;
     cw_json_writer_init(&w, &schema, CW_JSON_COMPACT);
+    t->is_cut = false;
     write_type(t, &w, cw_describe_text(member, "type"), DEPTH);
-    if (schema.code)
-        t->doc.text.code = schema.code;
+    bool is_cut = t->is_cut || schema.code;
+    if (schema.code == CW_NOMEM)
+        t->doc.text.code = CW_NOMEM;
     cw_document_param(
         &t->doc, &(cw_document_param_opts){.name = cw_describe_text(member, "name"),
-                                           .schema = cw_buf_str(&schema),
+                                           .schema = is_cut ? CW_STR("") : cw_buf_str(&schema),
                                            .required = !cw_json_get(member, CW_STR("default"))});
+    return !is_cut;
 }
 
 /* A union has other members for each value of its tag, which params cannot say. */
-static bool has_variants(const types *t, const cw_json *args)
+static bool has_variants(types *t, const cw_json *args)
 {
     for (const cw_json *v = list_of(args, "variants"); v; v = cw_json_next(v)) {
-        if (list_of(find(t, cw_describe_text(v, "type")), "members"))
+        const cw_json *type = find(t, cw_describe_text(v, "type"));
+        if (!pay(t, &t->doc.w, price_of(v) + price_of(type)) || list_of(type, "members"))
             return true;
     }
     return false;
+}
+
+/* False: not all of them could be told. */
+static bool write_params(types *t, const cw_json *args)
+{
+    const cw_json *members = cw_json_get(args, CW_STR("members"));
+    bool is_list = cw_json_is(members, CW_JSON_ARRAY), is_whole = true;
+    t->left = COMMAND_MAX;
+    t->is_cut = false;
+    /* A param that is not there would be refused, so it is all of them or none. */
+    bool is_any = has_variants(t, args) ||
+                  (is_list && !pay(t, &t->doc.w, (size_t)(cw_json_after(members) - members)));
+    if (is_any) {
+        cw_document_any_params(&t->doc);
+        return !t->is_cut;
+    }
+    for (const cw_json *m = is_list ? cw_json_first(members) : NULL; m; m = cw_json_next(m))
+        is_whole = write_param(t, m) && is_whole;
+    return is_whole;
 }
 
 static void write_command(types *t, const cw_json *command)
@@ -134,12 +204,8 @@ static void write_command(types *t, const cw_json *command)
     const cw_json *result = find(t, cw_describe_text(command, "ret-type"));
     cw_str name = cw_describe_text(command, "name");
     cw_document_method(&t->doc, name, CW_STR(""));
-    if (has_variants(t, args)) {
-        cw_document_any_params(&t->doc);
-    } else {
-        for (const cw_json *m = list_of(args, "members"); m; m = cw_json_next(m))
-            write_param(t, m);
-    }
+    if (!write_params(t, args) && t->n_cut++ == 0)
+        t->first_cut = name;
     cw_str kind = cw_describe_text(result, "meta-type");
     if (cw_str_is(kind, "object"))
         cw_document_result(&t->doc, CW_STR("{\"type\":\"object\"}"));
@@ -158,10 +224,19 @@ static cw_code begin(cw_describing *d, cw_err *err)
 
 static void write_all(cw_describing *d, types *t, const cw_json *list)
 {
+    t->left_of_all = ALL_MAX;
     cw_document_open(&t->doc, d->service, CW_STR(""));
     for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
         if (cw_str_is(cw_describe_text(v, "meta-type"), "command"))
             write_command(t, v);
+    }
+    if (t->n_cut) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "query-qmp-schema: params of %zu commands are too large to be written out and "
+                 "accept anything; the first is '%.*s'",
+                 t->n_cut, CW_STR_ARG(t->first_cut));
+        d->ops->warn(d, text);
     }
     cw_document_finish(&t->doc, d);
 }
@@ -178,7 +253,7 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
         d->ops->fail(d, CW_PARAMS, "query-qmp-schema: expected a list");
         return;
     }
-    types t;
+    types t = {0};
     cw_map_init(&t.by_name, TYPES_MAX);
     cw_code rc = CW_OK;
     for (const cw_json *v = cw_json_first(list); v && !rc; v = cw_json_next(v)) {

@@ -27,6 +27,7 @@
 #define CW_SOURCE_DIALECT_H
 
 #include "base/arena.h"
+#include "base/secrets.h"
 #include "base/sink.h"
 #include "net/client.h"
 #include "json/json.h"
@@ -54,6 +55,7 @@ typedef struct cw_speech {
     bool by_exchange;
     cw_str secret_first;  /* JSON: goes before all positional params; empty: none */
     cw_str secret_member; /* JSON: a member of named params, with its key: "auth":"x"; or empty */
+    const cw_secrets *secrets; /* ours: not to be repeated when the service does; may be NULL */
 } cw_speech;
 
 /* ---- out ---- */
@@ -107,10 +109,11 @@ typedef struct cw_reply {
     cw_client_end end;
     const cw_client_answer *answer; /* with CW_CLIENT_OK; its status is 0 where there was no HTTP */
     const char *why;
+    const cw_secrets *session; /* as those of the speech, of this connection only; may be NULL */
 } cw_reply;
 
 /* The outcome of request `id` to the service of this name; its texts and documents are in the
- * arena. */
+ * arena. Of an error nothing has one of our secrets; a result is what it is. */
 void cw_dialect_judge(const cw_speech *speech, cw_str service, uint64_t id, const cw_reply *reply,
                       cw_arena *arena, cw_outcome *ret);
 

@@ -5,6 +5,7 @@
 
 #define DETAIL_BODY 200u
 #define DETAIL_MESSAGE 2000u
+#define SHOWN_MESSAGE (4u * CW_REMOTE_MESSAGE_MAX) /* of which one line is shown */
 
 /* Texts in the arena; where it is full, one that needs no memory. */
 #define TEXT(arena, ...) text_or(cw_arena_printf((arena), __VA_ARGS__))
@@ -18,6 +19,21 @@ static void fail(cw_outcome *ret, cw_fault fault, cw_str message, cw_str detail)
 {
     *ret = (cw_outcome){
         .kind = CW_OUTCOME_FAILED, .fault = fault, .message = message, .detail = detail};
+}
+
+/* Who answered what, and what is not to be repeated of it. */
+typedef struct judging {
+    const cw_speech *speech;
+    cw_str service;
+    const cw_reply *reply;
+    cw_arena *arena;
+} judging;
+
+/* The service's words without our secrets; .p is NULL without memory. */
+static cw_str hide(const judging *j, cw_str text, size_t max)
+{
+    cw_str shown = cw_secrets_hide_begin(j->speech->secrets, text, max, j->arena);
+    return shown.p ? cw_secrets_hide_begin(j->reply->session, shown, max, j->arena) : shown;
 }
 
 static void fail_nomem(cw_outcome *ret)
@@ -59,25 +75,28 @@ static void judge_end(cw_str service, const cw_reply *reply, cw_arena *arena, cw
         break;
     }
     fail(ret, CW_FAULT_PROTOCOL,
-         TEXT(arena, "The service '%.*s' answered with something that is no HTTP.", n, service.p),
+         TEXT(arena, "The service '%.*s' sent something that cannot be read.", n, service.p),
          detail);
 }
 
 /* ---- an answer that is no JSON-RPC ---- */
 
-static cw_str quote(const cw_client_answer *answer, const char *reason, cw_arena *arena)
+static cw_str quote(const judging *j, const char *reason)
 {
-    size_t n = answer->body.n < DETAIL_BODY ? answer->body.n : DETAIL_BODY;
+    const cw_client_answer *answer = j->reply->answer;
+    cw_str begin = hide(j, answer->body, DETAIL_BODY);
     if (answer->status == 0)
-        return TEXT(arena, "%s; the message begins with: %.*s", reason, (int)n, answer->body.p);
-    return TEXT(arena, "HTTP status %u, %s; the body begins with: %.*s", answer->status, reason,
-                (int)n, answer->body.p);
+        return TEXT(j->arena, "%s; the message begins with: %.*s", reason, CW_STR_ARG(begin));
+    return TEXT(j->arena, "HTTP status %u, %s; the body begins with: %.*s", answer->status, reason,
+                CW_STR_ARG(begin));
 }
 
-static void fail_protocol(cw_str service, const cw_client_answer *answer, const char *reason,
-                          cw_arena *arena, cw_outcome *ret)
+static void fail_protocol(const judging *j, const char *reason, cw_outcome *ret)
 {
-    cw_str detail = quote(answer, reason, arena);
+    const cw_client_answer *answer = j->reply->answer;
+    cw_arena *arena = j->arena;
+    cw_str service = j->service;
+    cw_str detail = quote(j, reason);
     bool is_fine = answer->status == 0 || (answer->status >= 200 && answer->status < 300);
     if (is_fine) {
         fail(ret, CW_FAULT_PROTOCOL,
@@ -99,6 +118,15 @@ static void fail_protocol(cw_str service, const cw_client_answer *answer, const 
 static const cw_json *member(const cw_json *object, const char *name)
 {
     return cw_json_get(object, cw_str_from(name));
+}
+
+/* By exchange ids mean nothing; but one that we gave to an earlier request says that the connection
+ * is out of step. */
+static bool is_late(const cw_speech *speech, const cw_json *root, uint64_t id)
+{
+    const cw_json *v = member(root, speech->dialect->id);
+    uint64_t got;
+    return speech->by_exchange && v && cw_dialect_id(speech, v, &got) && got < id;
 }
 
 /* NULL, or what is wrong. */
@@ -232,35 +260,49 @@ static cw_str add_reason(const said *s, cw_arena *arena)
     return s->message.n ? cw_str_from(both) : reason;
 }
 
-static void judge_error(const cw_speech *speech, cw_str service, const cw_json *error,
-                        cw_arena *arena, cw_outcome *ret)
+/* For the log: what the service said, or where that has a secret, however it is spelled there, no
+ * more than its message without it. */
+static cw_str original_of(const judging *j, const cw_json *error, const said *s)
+{
+    bool is_clean = cw_remote_is_free_of(j->speech->secrets, error) &&
+                    cw_remote_is_free_of(j->reply->session, error);
+    if (!is_clean)
+        return hide(j, s->message, DETAIL_MESSAGE);
+    cw_str all = cw_json_span(error);
+    return cw_str_make(all.p, all.n < DETAIL_MESSAGE ? all.n : DETAIL_MESSAGE);
+}
+
+static void judge_error(const judging *j, const cw_json *error, cw_outcome *ret)
 {
     said s;
-    read_error(speech->dialect, error, &s);
-    bool drop = s.data && !cw_remote_is_fit(s.data);
+    read_error(j->speech->dialect, error, &s);
+    bool drop =
+        s.data && !(cw_remote_is_fit(s.data) && cw_remote_is_free_of(j->speech->secrets, s.data) &&
+                    cw_remote_is_free_of(j->reply->session, s.data));
     if (drop)
-        s.message = add_reason(&s, arena);
-    cw_str message = cw_remote_scrub_message(s.message, arena);
+        s.message = add_reason(&s, j->arena);
+    cw_str message = hide(j, s.message, SHOWN_MESSAGE);
+    if (message.p)
+        message = cw_remote_scrub_message(message, j->arena);
     if (!message.p) {
         fail_nomem(ret);
         return;
     }
     bool is_changed = message.p != s.message.p || message.n != s.message.n;
     if (message.n == 0)
-        message = TEXT(arena, "The service '%.*s' reported an error.", CW_STR_ARG(service));
+        message = TEXT(j->arena, "The service '%.*s' reported an error.", CW_STR_ARG(j->service));
     *ret = (cw_outcome){.kind = CW_OUTCOME_ERROR,
                         .code = s.code,
                         .message = message,
                         .data = drop || cw_dialect_is_null(s.data) ? NULL : s.data};
     if (drop || is_changed)
-        ret->detail = cw_json_span(error);
-    if (ret->detail.n > DETAIL_MESSAGE)
-        ret->detail.n = DETAIL_MESSAGE;
+        ret->detail = original_of(j, error, &s);
 }
 
 void cw_dialect_judge(const cw_speech *speech, cw_str service, uint64_t id, const cw_reply *reply,
                       cw_arena *arena, cw_outcome *ret)
 {
+    const judging j = {speech, service, reply, arena};
     const cw_client_answer *answer = reply->answer;
     if (reply->end != CW_CLIENT_OK) {
         judge_end(service, reply, arena, ret);
@@ -277,13 +319,16 @@ void cw_dialect_judge(const cw_speech *speech, cw_str service, uint64_t id, cons
         return;
     }
     const char *wrong = rc ? err.msg : check(speech, root, id);
+    bool is_fine = answer->status < 300;
+    if (answer->is_spoiled && ((wrong && is_fine) || (!wrong && is_late(speech, root, id))))
+        *answer->is_spoiled = true;
     if (wrong) {
-        fail_protocol(service, answer, wrong, arena, ret);
+        fail_protocol(&j, wrong, ret);
         return;
     }
     const cw_json *error = member(root, speech->dialect->error);
     if (says_error(speech->dialect, error))
-        judge_error(speech, service, error, arena, ret);
+        judge_error(&j, error, ret);
     else
         *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT,
                             .result = member(root, speech->dialect->result)};

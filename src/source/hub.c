@@ -5,16 +5,19 @@
 #include "source/hub_int.h"
 
 #define STUCK_MS 5u
+#define LEAVING_MS 100u
 
 /* ---- the hub ---- */
 
 static void on_stuck(cw_deadline *d);
+static void on_look(cw_deadline *d);
 
 static void watch_lists(cw_hub *hub)
 {
     cw_loop_watch(hub->opts.loop, &hub->limit);
     cw_loop_watch(hub->opts.loop, &hub->first);
     cw_loop_watch(hub->opts.loop, &hub->stuck);
+    cw_loop_watch(hub->opts.loop, &hub->leaving);
 }
 
 cw_code cw_hub_new(cw_service *s, const cw_hub_opts *opts, cw_hub **ret, cw_err *err)
@@ -23,6 +26,7 @@ cw_code cw_hub_new(cw_service *s, const cw_hub_opts *opts, cw_hub **ret, cw_err 
     if (!hub)
         return cw_fail_nomem(err);
     atomic_init(&hub->refs, 1);
+    atomic_init(&hub->users, 0);
     atomic_init(&hub->last_id, 0);
     pthread_mutex_init(&hub->lock, NULL);
     hub->service = cw_service_ref(s);
@@ -31,9 +35,11 @@ cw_code cw_hub_new(cw_service *s, const cw_hub_opts *opts, cw_hub **ret, cw_err 
     hub->waiting.prev = hub->waiting.next = &hub->waiting;
     hub->pending.prev = hub->pending.next = &hub->pending;
     cw_arena_init(&hub->scratch, opts->answer_size * 16 + 65536);
+    cw_bearer_init(&hub->bearer, s, opts->loop, cw_hub_on_token);
     cw_deadline_list_init(&hub->limit, s->config.timeout_ms, cw_hub_on_limit);
     cw_deadline_list_init(&hub->stuck, STUCK_MS, on_stuck);
     cw_deadline_list_init(&hub->first, s->config.timeout_ms, cw_hub_on_silence);
+    cw_deadline_list_init(&hub->leaving, LEAVING_MS, on_look);
     watch_lists(hub);
     *ret = hub;
     return CW_OK;
@@ -53,6 +59,21 @@ void cw_hub_unref(cw_hub *hub)
     cw_arena_done(&hub->scratch);
     pthread_mutex_destroy(&hub->lock);
     free(hub);
+}
+
+void cw_hub_use(cw_hub *hub)
+{
+    atomic_fetch_add(&hub->users, 1);
+}
+
+void cw_hub_leave(cw_hub *hub)
+{
+    atomic_fetch_sub(&hub->users, 1);
+}
+
+bool cw_hub_fits(const cw_hub *hub, const cw_service *s, size_t answer_size)
+{
+    return hub->opts.answer_size == answer_size && cw_service_is_same_way(hub->service, s);
 }
 
 cw_service *cw_hub_service(const cw_hub *hub)
@@ -111,7 +132,7 @@ static void on_home(void *arg)
     if (req) {
         cw_client_answer answer = {.type = CW_STR("application/json"),
                                    .body = cw_str_make(call->answer, call->n_answer)};
-        cw_reply reply = {call->end, call->end == CW_CLIENT_OK ? &answer : NULL, call->why};
+        cw_reply reply = {call->end, call->end == CW_CLIENT_OK ? &answer : NULL, call->why, NULL};
         req->hub_call = NULL;
         cw_way_tell(req, &reply);
     }
@@ -139,6 +160,7 @@ static void end_if_over(cw_hub *hub)
     cw_loop_unwatch(hub->opts.loop, &hub->limit);
     cw_loop_unwatch(hub->opts.loop, &hub->first);
     cw_loop_unwatch(hub->opts.loop, &hub->stuck);
+    cw_loop_unwatch(hub->opts.loop, &hub->leaving);
     cw_hub_unref(hub);
 }
 
@@ -190,6 +212,9 @@ static cw_hub_call *make_call(cw_hub *hub, cw_loop *loop, cw_way_req *req)
     call->req = req;
     call->id = req->id;
     call->is_notice = req->is_notice;
+    atomic_init(&call->is_cancelled, false);
+    uint32_t usual = hub->service->config.timeout_ms;
+    call->limit_ms = req->limit_ms > usual ? req->limit_ms : usual;
     for (size_t i = 0; i < req->n_body; i++) {
         if (req->body[i].n)
             memcpy(call->body + call->n_body, req->body[i].p, req->body[i].n);
@@ -220,9 +245,11 @@ cw_code cw_hub_send(cw_hub *hub, cw_loop *loop, cw_way_req *req, cw_err *err)
 void cw_hub_cancel(cw_way_req *req)
 {
     cw_hub_call *call = req->hub_call;
-    if (call)
-        call->req = NULL;
     req->hub_call = NULL;
+    if (!call)
+        return;
+    call->req = NULL;
+    atomic_store(&call->is_cancelled, true);
 }
 
 /* ---- the end ---- */
@@ -233,6 +260,8 @@ static void drop_all(cw_hub *hub)
     while (hub->all.all_next != &hub->all) {
         cw_hub_call *call = hub->all.all_next;
         cw_deadline_clear(&call->deadline);
+        if (call->req) /* whoever has it has not closed its way yet */
+            call->req->hub_call = NULL;
         drop_call(call);
         atomic_fetch_sub(&hub->refs, 1); /* not the last: whoever closes it has one */
     }
@@ -246,8 +275,37 @@ void cw_hub_close(cw_hub *hub, bool loops_ended)
     if (!hub)
         return;
     hub->is_closing = true;
+    cw_deadline_clear(&hub->next_look);
+    cw_loop_remove_hook(&hub->hook);
     if (loops_ended)
         drop_all(hub);
     cw_hub_hang_up(hub, CW_CLIENT_LOST, "the source was taken away");
+    cw_bearer_done(&hub->bearer);
     end_if_over(hub);
+}
+
+/* Looked at now and then: its last user leaves on a loop of its own, whose message might find no
+ * room. */
+static void on_look(cw_deadline *d)
+{
+    cw_hub *hub = CW_CONTAINER(d, cw_hub, next_look);
+    if (atomic_load(&hub->users))
+        cw_loop_set_deadline(hub->opts.loop, &hub->next_look, &hub->leaving);
+    else
+        cw_hub_close(hub, /* loops_ended= */ false);
+}
+
+static void on_loop_end(cw_loop_hook *hook)
+{
+    cw_hub_close(CW_CONTAINER(hook, cw_hub, hook), /* loops_ended= */ true);
+}
+
+void cw_hub_retire(cw_hub *hub)
+{
+    if (!hub)
+        return;
+    hub->opts.announced = NULL;
+    hub->hook.on_end = on_loop_end;
+    cw_loop_add_hook(hub->opts.loop, &hub->hook);
+    on_look(&hub->next_look);
 }

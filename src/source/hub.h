@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hub.h - the only connection of a service that is reached by a stream, on the main loop.
  *
- *     loop 1 ─ call ─┐                  ┌─ prelude, then calls ─► channel ─► service
+ *     loop 1 ─ call ─┐                  ┌─ (token) prelude, then calls ─► channel ─► service
  *     loop 2 ─ call ─┴─► mailbox ─► hub ┤
  *          ▲                            └◄─ answers by id; requests of the service are answered;
  *          └────────── mailbox ◄───────────  announcements are told
@@ -10,10 +10,14 @@
  * growing pauses. Calls that were sent when it ended have failed (LOST); those that were not are
  * sent when it is open again.
  *
- * Ownership: reference counted; each call has a reference of its own. cw_hub_close ends the
- *            connection, memory goes with the last reference.
- * Threads:   cw_hub_number, cw_hub_send and cw_hub_cancel on the loop of the call; new, close and
- *            the callbacks on the main loop's thread.
+ * A call that is cancelled before it was sent is not sent any more. One that gets no answer is
+ * forgotten when its time is up; where nothing at all came for as long as the most patient of those
+ * who wait would have waited, the connection is dead and is ended.
+ *
+ * Ownership: reference counted; each call has a reference of its own. cw_hub_close and
+ *            cw_hub_retire end the connection, memory goes with the last reference.
+ * Threads:   cw_hub_number, cw_hub_send and cw_hub_cancel on the loop of the call; use and leave
+ *            anywhere; new, close, retire and the callbacks on the main loop's thread.
  * Limits:    `queue` calls under way; the channel's sizes.
  */
 #ifndef CW_SOURCE_HUB_H
@@ -36,6 +40,14 @@ void cw_hub_unref(cw_hub *hub);
 /* End the connection and give the reference back. What is under way fails, or, where the loops have
  * ended and nobody hears of it, is dropped; later calls fail. NULL is fine. */
 void cw_hub_close(cw_hub *hub, bool loops_ended);
+/* The same as soon as nobody uses it any more, at the latest when the main loop ends: what is under
+ * way goes on till then. From now on nothing is announced. NULL is fine. */
+void cw_hub_retire(cw_hub *hub);
+/* Whoever makes calls by it says so, and says when it will make no more. */
+void cw_hub_use(cw_hub *hub);
+void cw_hub_leave(cw_hub *hub);
+/* Whether it is what cw_hub_new would make of these. */
+bool cw_hub_fits(const cw_hub *hub, const cw_service *s, size_t answer_size);
 cw_service *cw_hub_service(const cw_hub *hub);
 /* Why it is not open, for logs; empty where it is, or nobody has tried. */
 cw_str cw_hub_problem(const cw_hub *hub);

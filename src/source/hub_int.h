@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "source/bearer.h"
 #include "source/hub.h"
 
 #define CW_HUB_BUCKETS 256u
@@ -21,9 +22,12 @@ struct cw_hub_call {
     cw_hub_call *same;                /* the next one of its bucket */
     cw_hub *hub;                      /* a reference */
     cw_loop *loop;
-    cw_way_req *req; /* NULL: cancelled */
+    cw_way_req *req;          /* NULL: cancelled */
+    atomic_bool is_cancelled; /* the same, for the main loop */
     uint64_t id;
     bool is_notice;
+    uint32_t limit_ms; /* its time; the list of its deadline may have a shorter one */
+    uint64_t until;
     cw_deadline deadline;
     cw_client_end end;
     char *answer;
@@ -35,7 +39,7 @@ struct cw_hub_call {
 
 typedef enum cw_hub_state {
     CW_HUB_CLOSED,
-    CW_HUB_OPENING,
+    CW_HUB_OPENING,  /* also while a token is asked for: there is no channel then */
     CW_HUB_GREETING, /* it speaks first */
     CW_HUB_PRELUDE,
     CW_HUB_READY,
@@ -43,6 +47,7 @@ typedef enum cw_hub_state {
 
 struct cw_hub {
     atomic_uint refs;
+    atomic_uint users;
     cw_service *service; /* a reference */
     cw_hub_opts opts;
     _Atomic uint64_t last_id;
@@ -54,16 +59,21 @@ struct cw_hub {
     cw_channel *channel;
     cw_hub_call waiting, pending; /* rings */
     cw_hub_call *buckets[CW_HUB_BUCKETS];
-    size_t n_prelude; /* that were said */
+    cw_bearer bearer;
+    bool has_old_token; /* the token of this opening is not a new one */
+    size_t n_prelude;   /* that were said */
     uint64_t prelude_id;
     cw_arena scratch;       /* of one message */
     cw_deadline_list limit; /* of calls */
     cw_deadline_list first; /* of what is said first */
     cw_deadline prelude_deadline;
-    cw_deadline_list stuck; /* calls whose loop has no room for the answer just now */
-    unsigned failures;      /* in a row, to open it */
-    uint64_t retry_at;      /* not before */
-    uint64_t heard_at;      /* when the last message came */
+    cw_deadline_list stuck;   /* calls whose loop has no room for the answer just now */
+    cw_deadline_list leaving; /* of a retired one: look whether it is used */
+    cw_deadline next_look;
+    cw_loop_hook hook;
+    unsigned failures; /* in a row, to open it */
+    uint64_t retry_at; /* not before */
+    uint64_t heard_at; /* when the last message came */
     bool is_closing;
     bool is_over;   /* closed, and its lists are not watched any more */
     bool was_noted; /* that it speaks nonsense */
@@ -79,6 +89,7 @@ void cw_hub_finish(cw_hub_call *call, cw_client_end end, cw_str answer, const ch
 
 /* A call came: send it, now or when the connection is there. */
 void cw_hub_take(cw_hub *hub, cw_hub_call *call);
+void cw_hub_on_token(cw_bearer *b, const char *why);
 void cw_hub_hang_up(cw_hub *hub, cw_client_end end, const char *why);
 void cw_hub_on_limit(cw_deadline *d);
 void cw_hub_on_silence(cw_deadline *d);

@@ -13,6 +13,7 @@
 
 #define PAUSE_MIN_MS 250u
 #define PAUSE_MAX_MS 15000u
+#define NOTED_MAX 65536u /* of a message that makes no sense */
 
 static void go_on(cw_hub *hub);
 
@@ -82,6 +83,7 @@ static void close_channel(cw_hub *hub)
     hub->state = CW_HUB_CLOSED;
     hub->n_prelude = 0;
     hub->was_noted = false;
+    cw_bearer_cancel(&hub->bearer);
     cw_deadline_clear(&hub->prelude_deadline);
     if (hub->channel)
         cw_channel_close(hub->channel);
@@ -102,12 +104,23 @@ static void pause_next(cw_hub *hub)
     hub->retry_at = cw_loop_now(hub->opts.loop) + (ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS);
 }
 
+/* Somebody else's words without our secrets, which are looked for before anything is cut. */
+static void hide(const cw_hub *hub, cw_str words, char ret[CW_HUB_WHY])
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_secrets_write(&hub->service->secrets, words, &text);
+    snprintf(ret, CW_HUB_WHY, "%.*s", text.code ? 0 : (int)text.n, text.n ? text.p : "");
+}
+
 /* It could not be opened, or what it said first was not what it should be. */
 static void give_up(cw_hub *hub, cw_client_end end, const char *why)
 {
-    snprintf(hub->problem, sizeof hub->problem, "%s", why);
+    char problem[CW_HUB_WHY];
+    hide(hub, cw_str_from(why), problem);
+    memcpy(hub->problem, problem, sizeof problem);
     pause_next(hub);
-    cw_hub_hang_up(hub, end, why);
+    cw_hub_hang_up(hub, end, problem);
 }
 
 static void on_end(cw_channel *ch, cw_code code, const char *why, void *ctx)
@@ -115,23 +128,42 @@ static void on_end(cw_channel *ch, cw_code code, const char *why, void *ctx)
     (void)ch;
     cw_hub *hub = ctx;
     bool was_ready = hub->state == CW_HUB_READY;
+    bool is_refused = hub->state == CW_HUB_OPENING && code == CW_INVALID;
+    char problem[CW_HUB_WHY];
+    hide(hub, cw_str_from(why), problem);
     cw_log(CW_LOG_INFO, "source", "connection ended", CW_KV("source", hub->service->config.name),
-           CW_KV("problem", cw_str_from(why)));
-    if (!was_ready) {
-        give_up(hub, CW_CLIENT_CONNECT, why);
+           CW_KV("problem", cw_str_from(problem)));
+    if (is_refused)
+        cw_bearer_drop(&hub->bearer);
+    if (is_refused && hub->has_old_token) {
+        close_channel(hub);
+        go_on(hub); /* with another one */
         return;
     }
-    snprintf(hub->problem, sizeof hub->problem, "%s", why);
+    if (!was_ready) {
+        give_up(hub, CW_CLIENT_CONNECT, problem);
+        return;
+    }
+    memcpy(hub->problem, problem, sizeof problem);
     close_channel(hub);
     fail_ring(hub, &hub->pending,
               code == CW_LIMIT     ? CW_CLIENT_TOO_LARGE
               : code == CW_INVALID ? CW_CLIENT_GARBAGE
                                    : CW_CLIENT_LOST,
-              why);
+              problem);
     go_on(hub);
 }
 
 /* ---- what is said first ---- */
+
+/* A call that was cancelled goes home without having been sent. */
+static bool is_unwanted(cw_hub_call *call)
+{
+    if (!atomic_load(&call->is_cancelled))
+        return false;
+    cw_hub_finish(call, CW_CLIENT_LOST, CW_STR(""), "it was cancelled");
+    return true;
+}
 
 static void flush(cw_hub *hub)
 {
@@ -139,6 +171,8 @@ static void flush(cw_hub *hub)
         cw_hub_call *call = hub->waiting.next;
         cw_str body = cw_str_make(call->body, call->n_body);
         take_out(call);
+        if (is_unwanted(call))
+            continue;
         cw_code rc = cw_channel_send(hub->channel, &body, 1);
         if (rc == CW_OK && call->is_notice)
             cw_hub_finish(call, CW_CLIENT_OK, CW_STR(""), "");
@@ -198,7 +232,7 @@ static void say_prelude(cw_hub *hub)
 static void on_prelude_answer(cw_hub *hub, uint64_t id, cw_str message)
 {
     cw_client_answer answer = {.type = CW_STR("application/json"), .body = message};
-    cw_reply reply = {CW_CLIENT_OK, &answer, ""};
+    cw_reply reply = {CW_CLIENT_OK, &answer, "", NULL};
     cw_outcome outcome;
     cw_deadline_clear(&hub->prelude_deadline);
     cw_dialect_judge(&hub->service->speech, hub->service->config.name, id, &reply, &hub->scratch,
@@ -267,10 +301,11 @@ static void note_nonsense(cw_hub *hub, const char *why, cw_str message)
     if (hub->was_noted)
         return;
     hub->was_noted = true;
-    cw_str begin = cw_str_make(message.p, message.n < CW_HUB_WHY ? message.n : CW_HUB_WHY);
+    char begin[CW_HUB_WHY];
+    hide(hub, cw_str_make(message.p, message.n < NOTED_MAX ? message.n : NOTED_MAX), begin);
     cw_log(CW_LOG_WARN, "source", "a message that makes no sense is ignored, as are others like it",
            CW_KV("source", hub->service->config.name), CW_KV("problem", cw_str_from(why)),
-           CW_KV("message", begin));
+           CW_KV("message", cw_str_from(begin)));
 }
 
 static void on_message(cw_channel *ch, cw_str message, void *ctx)
@@ -331,19 +366,47 @@ static void open_channel(cw_hub *hub)
 {
     static const cw_channel_ops ops = {on_open, on_message, on_end, on_channel_closed};
     cw_channel_opts opts = hub->service->channel;
+    cw_http_header headers[CW_SERVICE_HEADERS + 1];
     cw_err err = {0};
+    if (hub->bearer.token) {
+        memcpy(headers, opts.headers, opts.n_headers * sizeof *headers);
+        headers[opts.n_headers++] =
+            (cw_http_header){CW_STR("Authorization"), cw_str_from(hub->bearer.token)};
+        opts.headers = headers;
+    }
     opts.spawner = hub->opts.spawner;
     opts.max_message = hub->opts.answer_size;
     opts.max_queue = 4 * hub->opts.answer_size;
     opts.ops = &ops;
     opts.ctx = hub;
-    hub->state = CW_HUB_OPENING;
     cw_hub_ref(hub); /* until on_channel_closed */
     if (cw_channel_open(hub->opts.loop, &opts, &hub->channel, &err) == CW_OK)
         return;
     hub->channel = NULL;
     give_up(hub, CW_CLIENT_CONNECT, err.msg);
     cw_hub_unref(hub);
+}
+
+void cw_hub_on_token(cw_bearer *b, const char *why)
+{
+    cw_hub *hub = CW_CONTAINER(b, cw_hub, bearer);
+    char text[CW_HUB_WHY];
+    if (!why) {
+        open_channel(hub);
+        return;
+    }
+    snprintf(text, sizeof text, "token: %s", why);
+    give_up(hub, CW_CLIENT_CONNECT, text);
+}
+
+static void begin(cw_hub *hub)
+{
+    hub->state = CW_HUB_OPENING;
+    hub->has_old_token = hub->bearer.token && !cw_bearer_is_due(&hub->bearer);
+    if (cw_bearer_is_due(&hub->bearer))
+        cw_bearer_ask(&hub->bearer);
+    else
+        open_channel(hub);
 }
 
 /* See to those who wait. */
@@ -354,7 +417,7 @@ static void go_on(cw_hub *hub)
     if (hub->state == CW_HUB_READY)
         flush(hub);
     else if (hub->state == CW_HUB_CLOSED && cw_loop_now(hub->opts.loop) >= hub->retry_at)
-        open_channel(hub);
+        begin(hub);
     else if (hub->state == CW_HUB_CLOSED)
         fail_ring(hub, &hub->waiting, CW_CLIENT_CONNECT, hub->problem);
 }
@@ -365,24 +428,44 @@ void cw_hub_take(cw_hub *hub, cw_hub_call *call)
         cw_hub_finish(call, CW_CLIENT_CONNECT, CW_STR(""), "the source was taken away");
         return;
     }
+    if (is_unwanted(call))
+        return;
     put(&hub->waiting, call);
+    call->until = cw_loop_now(hub->opts.loop) + call->limit_ms;
     cw_loop_set_deadline(hub->opts.loop, &call->deadline, &hub->limit);
     go_on(hub);
 }
 
-/* Time is up for a call. A connection on which nothing came in all that time is dead. */
+/* Nothing came for so long that even the most patient of those who wait would have given up. */
+static bool is_dead(const cw_hub *hub, uint32_t limit_ms)
+{
+    uint64_t silent = cw_loop_now(hub->opts.loop) - hub->heard_at;
+    if (silent < limit_ms)
+        return false;
+    for (const cw_hub_call *call = hub->pending.next; call != &hub->pending; call = call->next) {
+        if (silent < call->limit_ms)
+            return false;
+    }
+    return true;
+}
+
+/* The time of the service is up for a call; its own may be longer. */
 void cw_hub_on_limit(cw_deadline *d)
 {
     cw_hub_call *call = CW_CONTAINER(d, cw_hub_call, deadline);
     cw_hub *hub = call->hub;
+    uint32_t limit_ms = call->limit_ms;
+    if (cw_loop_now(hub->opts.loop) < call->until && !atomic_load(&call->is_cancelled)) {
+        cw_loop_set_deadline(hub->opts.loop, &call->deadline, &hub->limit);
+        return;
+    }
     bool was_sent = find(hub, call->id) == call;
     if (was_sent)
         forget(hub, call);
     else
         take_out(call);
     cw_hub_finish(call, CW_CLIENT_SLOW, CW_STR(""), "no answer in time");
-    uint64_t silent = cw_loop_now(hub->opts.loop) - hub->heard_at;
-    if (was_sent && silent >= hub->limit.ms)
+    if (was_sent && is_dead(hub, limit_ms))
         cw_hub_hang_up(hub, CW_CLIENT_LOST, "nothing came for too long");
 }
 

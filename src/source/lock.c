@@ -82,15 +82,34 @@ static void add_param(cw_json_writer *w, const cw_param *p, cw_arena *scratch)
     cw_json_close(w);
 }
 
-void cw_lock_define(const cw_method *m, cw_buf *out)
+static void add_flag(cw_json_writer *w, const char *key, bool is_set)
 {
+    if (is_set)
+        cw_json_add_bool_member(w, cw_str_from(key), true);
+}
+
+/* Title, annotations and what it asks of callers: shown as it is, or trusted. */
+static void add_mark(cw_json_writer *w, const cw_json *mark, cw_arena *scratch)
+{
+    if (!mark)
+        return;
+    cw_json_add_key(w, CW_STR("mark"));
+    add_canonical(w, mark, scratch);
+}
+
+void cw_lock_define(const cw_method *m, const cw_json *described, cw_buf *out)
+{
+    const cw_json *notice = cw_json_get(described, CW_STR("x-notification"));
     cw_arena scratch;
     cw_json_writer w;
     cw_arena_init(&scratch, (size_t)16 * CW_LOCK_MAX_BYTES);
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
+    add_flag(&w, "by_position", m->by_position);
     cw_json_add_string_member(&w, CW_STR("id"), m->id);
     add_json(&w, "input", m->input, &scratch);
+    add_mark(&w, cw_json_get(described, CW_STR("x-mcp-tool")), &scratch);
+    add_flag(&w, "notification", cw_json_is(notice, CW_JSON_TRUE));
     add_json(&w, "output", m->output, &scratch);
     cw_json_add_key(&w, CW_STR("params"));
     cw_json_open_array(&w);
@@ -125,7 +144,8 @@ void cw_lock_hash(cw_str definition, char ret[CW_LOCK_HASH + 1])
 static cw_code parse(cw_lock *lock, cw_str text, cw_err *err)
 {
     const cw_json *root;
-    const cw_json_opts opts = {.max_bytes = text.n + 1};
+    /* A definition stands deeper here than in its document. */
+    const cw_json_opts opts = {.max_bytes = text.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
     cw_str copy = cw_arena_dup_str(&lock->arena, text);
     if (!copy.p)
         return cw_arena_fail(&lock->arena, err);
@@ -141,6 +161,21 @@ static cw_code parse(cw_lock *lock, cw_str text, cw_err *err)
     return CW_OK;
 }
 
+/* On success *ret has a copy of it. */
+static cw_code make(cw_str text, cw_lock **ret, cw_err *err)
+{
+    cw_lock *lock = calloc(1, sizeof *lock);
+    if (!lock)
+        return cw_fail_nomem(err);
+    cw_arena_init(&lock->arena, (size_t)16 * CW_LOCK_MAX_BYTES);
+    cw_code rc = parse(lock, text, err);
+    if (rc)
+        cw_lock_free(lock);
+    else
+        *ret = lock;
+    return rc;
+}
+
 cw_code cw_lock_read(const char *path, cw_lock **ret, cw_err *err)
 {
     struct stat st;
@@ -152,17 +187,8 @@ cw_code cw_lock_read(const char *path, cw_lock **ret, cw_err *err)
     cw_code rc = cw_file_read(path, CW_FILE_PLAIN, &text, err);
     if (rc)
         return rc;
-    cw_lock *lock = calloc(1, sizeof *lock);
-    if (!lock)
-        return cw_fail_nomem(err);
-    cw_arena_init(&lock->arena, (size_t)16 * CW_LOCK_MAX_BYTES);
-    rc = parse(lock, cw_buf_str(&text), err);
-    if (rc) {
-        cw_lock_free(lock);
-        return cw_wrap(err, rc, "lock '%s'", path);
-    }
-    *ret = lock;
-    return CW_OK;
+    rc = make(cw_buf_str(&text), ret, err);
+    return rc ? cw_wrap(err, rc, "lock '%s'", path) : CW_OK;
 }
 
 void cw_lock_free(cw_lock *lock)
@@ -263,5 +289,10 @@ cw_code cw_lock_write(const char *path, const cw_lock *old, const cw_str *replac
     cw_json_close(&w);
     cw_buf_add_char(&out, '\n');
     cw_code rc = cw_json_writer_end(&w, err);
+    /* A file that cannot be read withholds the tools of every source: better the old one. */
+    cw_lock *again = NULL;
+    if (!rc)
+        rc = cw_wrap(err, make(cw_buf_str(&out), &again, err), "the lock could not be read again");
+    cw_lock_free(again);
     return rc ? rc : cw_file_replace(path, cw_buf_str(&out), 0644, CW_REPLACE_SYNC, err);
 }

@@ -13,6 +13,11 @@
 #include "json/write.h"
 
 #define PIECE 8192u
+/* What is referred to is copied to everyone who does: of a small document a large one could be
+ * made. */
+#define REFERRED_BASE ((size_t)16 << 20)
+#define REFERRED_TIMES 4u               /* the document's own size */
+#define BUNDLED_MAX ((size_t)256 << 20) /* one copy, read */
 
 /* What one document is read with. */
 typedef struct reader {
@@ -20,9 +25,13 @@ typedef struct reader {
     const cw_openrpc_opts *opts;
     cw_arena *arena;
     cw_arena scratch; /* of one method */
+    cw_arena bundled; /* of one schema */
+    size_t left;      /* bytes that references may still add to the document */
+    bool is_shared;   /* the param or result that is read stands elsewhere */
     cw_buf text;      /* likewise */
     cw_map seen;      /* method names */
     cw_needs last;    /* of the method before */
+    cw_str method;    /* id of the one that is read */
     char *room;       /* of the piece that texts go to */
     size_t n_room;
 } reader;
@@ -32,6 +41,24 @@ void cw_openrpc_write(const cw_json *v, cw_buf *out)
     cw_json_writer w;
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_add_value(&w, v);
+}
+
+/* Whether a fault in one part is passed over. What has its own ceiling may be too large, too. */
+static bool is_tolerated(const reader *r, cw_code rc, bool has_ceiling)
+{
+    return r->opts->warnings &&
+           (rc == CW_PARAMS || (has_ceiling && (rc == CW_LIMIT || rc == CW_PARSE)));
+}
+
+/* Say so, and forget the fault. `err` names it, but for its method. */
+static void leave_out(const reader *r, const char *what, cw_err *err)
+{
+    cw_buf *lines = r->opts->warnings;
+    if (r->method.n)
+        cw_wrap(err, err->code, "method '%.*s'", CW_STR_ARG(r->method));
+    cw_wrap(err, err->code, "a %s that cannot be used is left out", what);
+    cw_buf_printf(lines, "%s%s", lines->n ? "\n" : "", err->msg);
+    *err = (cw_err){0};
 }
 
 /* Put a copy of it in its place. */
@@ -196,23 +223,51 @@ static cw_code read_flag(const cw_json *object, cw_str member, bool *ret, cw_err
     return CW_OK;
 }
 
+/* A schema that stands elsewhere is about to be copied here. */
+static cw_code take_copy(reader *r, const cw_json *schema, cw_err *err)
+{
+    size_t n = cw_json_span(schema).n;
+    if (n > r->left)
+        return cw_fail(err, CW_LIMIT, "what schemas refer to is too much for one document");
+    r->left -= n;
+    return CW_OK;
+}
+
 /* The schema of a parameter or result, with everything that it refers to inside it. */
-static cw_code read_schema(reader *r, const cw_json *object, bool may_be_boolean,
+static cw_code find_schema(reader *r, const cw_json *object, bool may_be_boolean,
                            const cw_json **ret, cw_err *err)
 {
-    const cw_json *schema = cw_json_get(object, CW_STR("schema"));
+    const cw_json *own = cw_json_get(object, CW_STR("schema")), *schema = own;
     if (!schema)
         return CW_OK;
     cw_code rc = cw_openrpc_follow(r->doc, &schema, err);
+    if (!rc && (schema != own || r->is_shared))
+        rc = take_copy(r, schema, err);
     if (rc)
         return cw_wrap(err, rc, "schema");
     bool is_boolean = cw_json_is(schema, CW_JSON_TRUE) || cw_json_is(schema, CW_JSON_FALSE);
     if (!cw_json_is(schema, CW_JSON_OBJECT) && !(is_boolean && may_be_boolean))
         return cw_wrap(err, cw_openrpc_wrong(err, "an object", schema), "schema");
-    rc = cw_openrpc_bundle(r->doc, &schema, &r->scratch, err);
+    cw_arena_reset(&r->bundled); /* the one before is kept as text by now */
+    rc = cw_openrpc_bundle(r->doc, &schema, &r->bundled, &r->left, err);
     if (rc)
         return cw_wrap(err, rc, "schema");
     *ret = schema;
+    return CW_OK;
+}
+
+/* That of a param, or (NULL) of the result; *ret stays NULL where it is left out. */
+static cw_code read_schema(reader *r, const cw_json *object, const cw_param *param,
+                           const cw_json **ret, cw_err *err)
+{
+    cw_code rc = find_schema(r, object, /* may_be_boolean= */ param != NULL, ret, err);
+    if (!is_tolerated(r, rc, /* has_ceiling= */ true))
+        return rc;
+    if (param)
+        cw_wrap(err, rc, "param '%.*s'", CW_STR_ARG(param->name));
+    else
+        cw_wrap(err, rc, "result");
+    leave_out(r, "schema", err);
     return CW_OK;
 }
 
@@ -220,10 +275,13 @@ static cw_code read_param_parts(reader *r, const cw_json *v, cw_param *param, cw
 {
     const cw_json *schema = NULL;
     cw_code rc = read_description(v, &param->description, err);
+    if (r->is_shared && param->description.n > r->left)
+        param->description = CW_STR("");
+    r->left -= r->is_shared ? param->description.n : 0;
     if (!rc)
         rc = read_flag(v, CW_STR("required"), &param->is_required, err);
     if (!rc)
-        rc = read_schema(r, v, /* may_be_boolean= */ true, &schema, err);
+        rc = read_schema(r, v, param, &schema, err);
     if (!rc && schema)
         rc = keep_json(r, schema, &param->schema, err);
     const cw_json *initial = cw_json_get(schema, CW_STR("default"));
@@ -237,7 +295,9 @@ static cw_code read_param_parts(reader *r, const cw_json *v, cw_param *param, cw
 static cw_code read_param(reader *r, const cw_json *v, cw_method *method, cw_err *err)
 {
     cw_param param = {0};
+    const cw_json *entry = v;
     cw_code rc = cw_openrpc_follow(r->doc, &v, err);
+    r->is_shared = v != entry;
     if (!rc)
         rc = read_name(v, &param.name, err);
     if (rc)
@@ -269,26 +329,46 @@ static cw_code read_params(reader *r, const cw_json *object, cw_method *method, 
     method->params = cw_arena_calloc(r->arena, n, sizeof *method->params);
     if (!method->params)
         return cw_arena_fail(r->arena, err);
+    const cw_json *structure = cw_json_get(object, CW_STR("paramStructure"));
+    bool is_named =
+        cw_json_is(structure, CW_JSON_STRING) && cw_str_is(cw_json_text(structure), "by-name");
+    bool lacks_one = false;
     cw_code rc = CW_OK;
-    for (const cw_json *v = cw_json_first(list); v && !rc; v = cw_json_next(v))
+    for (const cw_json *v = cw_json_first(list); v && !rc; v = cw_json_next(v)) {
         rc = read_param(r, v, method, err);
+        if (!rc && lacks_one && !is_named)
+            return cw_fail(err, CW_PARAMS, "a param before '%.*s' cannot be used",
+                           CW_STR_ARG(method->params[method->n_params - 1].name));
+        if (!is_tolerated(r, rc, /* has_ceiling= */ false))
+            continue;
+        leave_out(r, "param", err);
+        lacks_one = true;
+        rc = CW_OK;
+    }
     return rc;
 }
 
 static cw_code read_result(reader *r, const cw_json *object, cw_method *method, cw_err *err)
 {
     const cw_json *schema = NULL;
-    const cw_json *result = cw_json_get(object, CW_STR("result"));
+    const cw_json *entry = cw_json_get(object, CW_STR("result")), *result = entry;
     if (!result)
         return CW_OK;
     cw_code rc = cw_openrpc_follow(r->doc, &result, err);
+    r->is_shared = result != entry;
     if (!rc && !cw_json_is(result, CW_JSON_OBJECT))
         rc = cw_openrpc_wrong(err, "an object", result);
     if (!rc)
-        rc = read_schema(r, result, /* may_be_boolean= */ false, &schema, err);
+        rc = read_schema(r, result, /* param= */ NULL, &schema, err);
     if (!rc && schema)
         rc = keep_json(r, schema, &method->output, err);
-    return rc ? cw_wrap(err, rc, "result") : CW_OK;
+    if (!rc)
+        return CW_OK;
+    cw_wrap(err, rc, "result");
+    if (!is_tolerated(r, rc, /* has_ceiling= */ false))
+        return rc;
+    leave_out(r, "result", err);
+    return CW_OK;
 }
 
 static cw_code read_structure(const cw_json *object, cw_method *method, cw_err *err)
@@ -343,9 +423,9 @@ static cw_code read_parts(reader *r, const cw_json *object, cw_method *method, c
 static cw_code read_method(reader *r, const cw_json *v, size_t index, cw_method *method,
                            cw_err *err)
 {
-    method->index = (uint32_t)index;
     method->source = r->opts->source;
     method->is_callable = r->opts->callable;
+    r->method = CW_STR("");
     cw_arena_reset(&r->scratch);
     cw_code rc = cw_openrpc_follow(r->doc, &v, err);
     if (!rc)
@@ -354,6 +434,7 @@ static cw_code read_method(reader *r, const cw_json *v, size_t index, cw_method 
         rc = keep(r, &method->id, err);
     if (rc)
         return cw_wrap(err, rc, "methods[%zu]", index);
+    r->method = method->id;
     void *other = NULL;
     rc = cw_map_put(&r->seen, method->id, method, &other);
     if (rc)
@@ -365,18 +446,39 @@ static cw_code read_method(reader *r, const cw_json *v, size_t index, cw_method 
     return rc ? cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(method->id)) : CW_OK;
 }
 
-static cw_code read_methods(reader *r, const cw_json *list, cw_method *methods, cw_err *err)
+static cw_code read_methods(reader *r, const cw_json *list, cw_method *methods, size_t *ret_n,
+                            cw_err *err)
 {
-    size_t i = 0;
-    cw_code rc = CW_OK;
-    for (const cw_json *v = cw_json_first(list); v && !rc; v = cw_json_next(v), i++)
-        rc = read_method(r, v, i, &methods[i], err);
-    return rc;
+    size_t n = 0, i = 0;
+    cw_err first = {0};
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v), i++) {
+        cw_code rc = read_method(r, v, i, &methods[n], err);
+        if (rc && !is_tolerated(r, rc, /* has_ceiling= */ false))
+            return rc;
+        if (!rc) {
+            methods[n].index = (uint32_t)n;
+            n++;
+            continue;
+        }
+        methods[n] = (cw_method){0};
+        if (!first.code)
+            first = *err;
+        r->method = CW_STR(""); /* it is named already */
+        leave_out(r, "method", err);
+    }
+    if (n == 0 && first.code) {
+        *err = first;
+        return cw_wrap(err, CW_PARAMS, "none of its methods can be used");
+    }
+    *ret_n = n;
+    return CW_OK;
 }
 
 cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts, cw_arena *arena,
                         cw_method **ret, size_t *ret_n, cw_err *err)
 {
+    cw_err unwanted;
+    err = err ? err : &unwanted;
     if (!cw_json_is(doc, CW_JSON_OBJECT))
         return cw_wrap(err, cw_openrpc_wrong(err, "an object", doc), "OpenRPC document");
     const cw_json *list = cw_json_get(doc, CW_STR("methods"));
@@ -393,10 +495,13 @@ cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts, cw_aren
         return cw_arena_fail(arena, err);
     reader r = {.doc = doc, .opts = opts, .arena = arena};
     cw_map_init(&r.seen, CW_OPENRPC_MAX_METHODS);
+    r.left = REFERRED_BASE + REFERRED_TIMES * cw_json_span(doc).n;
     cw_arena_init(&r.scratch, SIZE_MAX);
+    cw_arena_init(&r.bundled, BUNDLED_MAX);
     cw_buf_init(&r.text, SIZE_MAX / 2);
-    cw_code rc = read_methods(&r, list, methods, err);
+    cw_code rc = read_methods(&r, list, methods, &n, err);
     cw_buf_done(&r.text);
+    cw_arena_done(&r.bundled);
     cw_arena_done(&r.scratch);
     cw_map_done(&r.seen);
     if (rc)

@@ -29,11 +29,10 @@ CW_MUST_USE cw_code cw_openrpc_input(const cw_json *object, cw_arena *scratch, c
 CW_MUST_USE cw_code cw_openrpc_shown(const cw_json *object, cw_arena *arena, cw_method *method,
                                      cw_err *err);
 
-/* While *v is an object with a "$ref" and nothing else: put what it names in its place. */
-CW_MUST_USE cw_code cw_openrpc_follow(const cw_json *doc, const cw_json **v, cw_err *err);
 /* Make a schema stand alone: whatever it refers to elsewhere in the document is copied into its
- * "$defs". One without such references stays what it is. */
+ * "$defs". One without such references stays what it is. What is written comes out of *left bytes,
+ * also where it was in vain; CW_LIMIT where that is not enough. */
 CW_MUST_USE cw_code cw_openrpc_bundle(const cw_json *doc, const cw_json **schema, cw_arena *arena,
-                                      cw_err *err);
+                                      size_t *left, cw_err *err);
 
 #endif

@@ -175,8 +175,9 @@ static const char *choose_container(const cw_json *root)
     return NULL;
 }
 
-static cw_code bundle(bundler *b, const cw_json **schema, cw_arena *arena)
+static cw_code bundle(bundler *b, const cw_json **schema, cw_arena *arena, size_t *left)
 {
+    size_t max = *left < BUNDLE_MAX ? *left : BUNDLE_MAX;
     b->container = choose_container(*schema);
     if (!b->container)
         return cw_fail(b->err, CW_PARAMS, "$defs, definitions and x-definitions are all taken");
@@ -186,8 +187,11 @@ static cw_code bundle(bundler *b, const cw_json **schema, cw_arena *arena)
     b->targets[0] = (target){.schema = *schema, .place = CW_STR("")};
     b->n_targets = 1;
     CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, BUNDLE_MAX);
+    cw_buf_init(&text, max);
     cw_code rc = copy_targets(b, &text);
+    *left -= text.code ? max : text.n;
+    if (text.code == CW_LIMIT && max < BUNDLE_MAX)
+        return cw_fail(b->err, CW_LIMIT, "what schemas refer to is too much for one document");
     if (text.code == CW_LIMIT)
         return cw_fail(b->err, CW_LIMIT, "longer than %zu bytes with all it refers to", BUNDLE_MAX);
     if (text.code)
@@ -202,15 +206,18 @@ static cw_code bundle(bundler *b, const cw_json **schema, cw_arena *arena)
     return cw_json_read(copy, &opts, arena, schema, NULL, b->err);
 }
 
-cw_code cw_openrpc_bundle(const cw_json *doc, const cw_json **schema, cw_arena *arena, cw_err *err)
+cw_code cw_openrpc_bundle(const cw_json *doc, const cw_json **schema, cw_arena *arena, size_t *left,
+                          cw_err *err)
 {
     if (!mentions_refs(*schema))
         return CW_OK;
+    if (*left == 0) /* at once: there may be very many of them */
+        return cw_fail(err, CW_LIMIT, "what schemas refer to is too much for one document");
     bundler b = {.doc = doc, .err = err};
     cw_arena_init(&b.scratch, SCRATCH_MAX);
     cw_map_init(&b.names, TARGETS_MAX);
     cw_map_init(&b.places, TARGETS_MAX);
-    cw_code rc = bundle(&b, schema, arena);
+    cw_code rc = bundle(&b, schema, arena, left);
     cw_map_done(&b.places);
     cw_map_done(&b.names);
     cw_arena_done(&b.scratch);

@@ -46,26 +46,29 @@ static cw_code make_key(const making *x, cw_str name, cw_str *ret, cw_err *err)
     return b.code ? cw_fail_nomem(err) : keep(x, cw_buf_str(&b), ret, err);
 }
 
-/* The schema with the operator's default in it, for whoever reads it. */
-static cw_code show_default(const making *x, cw_str initial, cw_param *p, cw_err *err)
+/* The schema with another value of a member, for whoever reads it; empty: without the member. */
+static cw_code change_schema(const making *x, const char *member, cw_str value, cw_param *p,
+                             cw_err *err)
 {
     const cw_json *schema = NULL;
     cw_code rc = p->schema.n ? cw_json_read(p->schema, NULL, x->arena, &schema, NULL, err) : CW_OK;
     if (rc || (schema && !cw_json_is(schema, CW_JSON_OBJECT)))
         return rc;
     CW_CLEANUP(cw_buf_done) cw_buf b;
-    cw_buf_init(&b, 8 * (p->schema.n + initial.n) + 64);
+    cw_buf_init(&b, 8 * (p->schema.n + value.n) + 64);
     cw_json_writer w;
     cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     for (const cw_json *k = schema ? cw_json_first(schema) : NULL; k; k = cw_json_next_key(k)) {
-        if (cw_str_is(cw_json_text(k), "default"))
+        if (cw_str_is(cw_json_text(k), member))
             continue;
         cw_json_add_key(&w, cw_json_text(k));
         cw_json_add_value(&w, cw_json_value(k));
     }
-    cw_json_add_key(&w, CW_STR("default"));
-    cw_json_add_span(&w, initial);
+    if (value.n) {
+        cw_json_add_key(&w, cw_str_from(member));
+        cw_json_add_span(&w, value);
+    }
     cw_json_close(&w);
     rc = cw_json_writer_end(&w, err);
     return rc ? rc : keep(x, cw_buf_str(&b), &p->schema, err);
@@ -87,7 +90,7 @@ static cw_code show(making *x, const cw_config_param *o, cw_param *p, cw_err *er
         if (!rc)
             rc = cw_json_read(text, NULL, x->arena, &p->initial, NULL, err);
         if (!rc)
-            rc = show_default(x, text, p, err);
+            rc = change_schema(x, "default", text, p, err);
         p->is_required = false;
     }
     for (size_t i = 0; i < x->n_shown && !rc; i++) {
@@ -128,7 +131,7 @@ static cw_code add_declared(making *x, const cw_config_param *o, cw_err *err)
 static cw_code unknown(const cw_method *m, const cw_config_param *o, cw_err *err)
 {
     for (size_t i = 0; i < m->n_params; i++) {
-        if (cw_str_distance(m->params[i].name, o->name, NEAR) <= NEAR)
+        if (cw_str_near(m->params[i].name, o->name, NEAR) <= NEAR)
             return cw_fail(err, CW_PARAMS,
                            "params: the method has no '%.*s'; did you mean '%.*s'? A schema would "
                            "declare it",
@@ -220,8 +223,11 @@ static cw_code fill(making *x, cw_plan *plan, cw_method *m, cw_err *err)
         return nomem(x, err);
     plan->spreads = was_spread && o->params.n == 0;
     cw_code rc = plan->spreads ? CW_OK : add_all(x, m, was_spread, err);
-    if (plan->spreads)
-        x->shown[x->n_shown++] = m->params[0];
+    if (plan->spreads) {
+        cw_param *all = &x->shown[x->n_shown++];
+        *all = m->params[0];
+        rc = change_schema(x, "x-spread", CW_STR(""), all, err); /* nobody else needs to know */
+    }
     if (!rc)
         rc = show_result(x, plan, m, err);
     if (rc)

@@ -136,7 +136,7 @@ static cw_str nearest(const char *names, cw_str text)
     unsigned least = NEAR + 1;
     for (cw_str rest = cw_str_from(names); rest.p;) {
         cw_str name = cw_str_trim(cw_str_cut(rest, ',', &rest));
-        unsigned d = cw_str_distance(name, text, NEAR);
+        unsigned d = cw_str_near(name, text, NEAR);
         if (d < least) {
             least = d;
             best = name;
@@ -223,20 +223,25 @@ static cw_code read_others(const cw_config_remote *c, cw_preset_words *ret, cw_e
 
 /* ---- what does not go together ---- */
 
-static bool is_http(const cw_config_remote *c)
+static bool has_scheme(const cw_config_remote *c, const char *scheme)
 {
-    static const char *const schemes[] = {"http://", "https://"};
-    for (size_t i = 0; i < CW_COUNT(schemes); i++) {
-        cw_str s = cw_str_from(schemes[i]);
-        if (c->url.n >= s.n && cw_str_ieq(cw_str_make(c->url.p, s.n), s))
-            return true;
-    }
-    static const cw_str socket = CW_STR_INIT("unix:");
-    return c->url.n > socket.n && cw_str_ieq(cw_str_make(c->url.p, socket.n), socket) &&
-           memchr(c->url.p + socket.n, ':', c->url.n - socket.n);
+    cw_str s = cw_str_from(scheme);
+    return c->url.n >= s.n && cw_str_ieq(cw_str_make(c->url.p, s.n), s);
 }
 
-static cw_code check_secret(const cw_config_remote *c, bool http, cw_err *err)
+static bool is_http(const cw_config_remote *c)
+{
+    const size_t n = sizeof "unix:" - 1;
+    return has_scheme(c, "http://") || has_scheme(c, "https://") ||
+           (has_scheme(c, "unix:") && memchr(c->url.p + n, ':', c->url.n - n));
+}
+
+static bool is_websocket(const cw_config_remote *c)
+{
+    return has_scheme(c, "ws://") || has_scheme(c, "wss://");
+}
+
+static cw_code check_secret(const cw_config_remote *c, bool has_head, cw_err *err)
 {
     static const word kinds[] = {{"bearer", 1}, {"basic", 1},  {"header", 2},
                                  {"first", 3},  {"member", 4}, {0}};
@@ -247,9 +252,10 @@ static cw_code check_secret(const cw_config_remote *c, bool http, cw_err *err)
         return rc;
     if (c->secret.file.n && c->secret.environment.n)
         return cw_fail(err, CW_CONFIG, "secret: there are both a file and an environment");
-    if (kind <= 2 && !http)
+    if (kind <= 2 && !has_head)
         return cw_fail(err, CW_CONFIG,
-                       "secret.as: \"%s\" is for HTTP; others take \"first\" or \"member\"",
+                       "secret.as: \"%s\" is for HTTP and WebSocket; others take \"first\" or "
+                       "\"member\"",
                        c->secret.as.p);
     if ((kind == 2 || kind == 4) && c->secret.name.n == 0)
         return cw_fail(err, CW_CONFIG, "secret.name: missing; \"%s\" needs one", c->secret.as.p);
@@ -260,23 +266,25 @@ static cw_code check_secret(const cw_config_remote *c, bool http, cw_err *err)
 
 static cw_code check(const cw_config_remote *c, cw_err *err)
 {
-    bool http = is_http(c);
+    bool http = is_http(c), has_head = http || is_websocket(c);
     if ((c->url.n != 0) == (c->command.n != 0))
         return cw_fail(err, CW_CONFIG, "exactly one of url and command says where it is");
     if (!http && !cw_str_is(c->http_method, "POST"))
         return cw_fail(err, CW_CONFIG, "http_method: only for HTTP");
     if (!http && c->call_path.n)
         return cw_fail(err, CW_CONFIG, "call_path: only for HTTP");
-    if (!http && c->headers.n)
-        return cw_fail(err, CW_CONFIG, "headers: only for HTTP");
-    if (!http && c->oauth.token_url.n)
-        return cw_fail(err, CW_CONFIG, "oauth: only for HTTP");
+    if (!http && c->proxy.n)
+        return cw_fail(err, CW_CONFIG, "proxy: only for HTTP");
+    if (!has_head && c->headers.n)
+        return cw_fail(err, CW_CONFIG, "headers: only for HTTP and WebSocket");
+    if (!has_head && c->oauth.token_url.n)
+        return cw_fail(err, CW_CONFIG, "oauth: only for HTTP and WebSocket");
     if (!http && cw_str_is(c->correlate, "exchange"))
         return cw_fail(err, CW_CONFIG, "correlate: a stream has no exchanges; answers need ids");
     if (c->oauth.token_url.n && (c->secret.file.n || c->secret.environment.n) &&
         cw_str_is(c->secret.as, "bearer"))
         return cw_fail(err, CW_CONFIG, "oauth: there is a secret that goes to the same header");
-    return check_secret(c, http, err);
+    return check_secret(c, has_head, err);
 }
 
 cw_code cw_preset_apply(cw_config_remote *config, cw_preset_words *ret, cw_err *err)

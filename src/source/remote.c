@@ -122,7 +122,7 @@ static void drop_flight(flight *f)
     drop_ops(&f->ops);
     cw_deadline_clear(&f->retry);
     cw_way_cancel(f->part->way, &f->req);
-    cw_breaker_neutral(&f->part->remote->breaker, f->trial);
+    cw_breaker_neutral(f->part->remote->breaker, f->trial);
     unlink_flight(f);
     if (f->is_shared)
         free(f);
@@ -216,11 +216,11 @@ static bool is_away(const cw_reply *reply)
 static void tell_breaker(cw_remote *r, const flight *f, cw_client_end end)
 {
     if (end == CW_CLIENT_CONNECT || end == CW_CLIENT_SLOW)
-        cw_breaker_failure(&r->breaker, f->trial, cw_loop_now(f->part->loop));
+        cw_breaker_failure(r->breaker, f->trial, cw_loop_now(f->part->loop));
     else if (end == CW_CLIENT_LOST || end == CW_CLIENT_NOMEM)
-        cw_breaker_neutral(&r->breaker, f->trial);
+        cw_breaker_neutral(r->breaker, f->trial);
     else
-        cw_breaker_success(&r->breaker, f->trial);
+        cw_breaker_success(r->breaker, f->trial);
 }
 
 static void keep(const flight *f, const cw_client_answer *answer)
@@ -287,6 +287,7 @@ static cw_code launch(flight *f, cw_err *err)
         .body = f->body,
         .n_body = CW_WIRE_PIECES,
         .path = f->tool->path,
+        .limit_ms = p->remote->base.methods[f->method].call_ms,
         .may_repeat = f->tool->may_repeat,
         .reads = f->tool->reads,
         .is_notice = f->tool->is_notice,
@@ -309,7 +310,7 @@ static void on_retry(cw_deadline *d)
     if (!rc)
         return;
     f->n_tries = UINT32_MAX;
-    cw_reply reply = {rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg};
+    cw_reply reply = {rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg, NULL};
     on_done(&f->req, &reply);
 }
 
@@ -331,7 +332,7 @@ static void on_kept(cw_later *later)
     cw_source_call *call = o->call;
     cw_remote_part *p = o->part;
     cw_client_answer answer = {.status = o->kept_status, .body = o->kept};
-    cw_reply reply = {CW_CLIENT_OK, &answer, ""};
+    cw_reply reply = {CW_CLIENT_OK, &answer, "", NULL};
     cw_outcome outcome;
     judge(p->remote, &p->remote->tools[call->method->index], o, o->kept_id, &reply, &outcome);
     unlink_op(o);
@@ -424,7 +425,7 @@ static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_
                      (tool->reads && join(p, call, params, o));
     if (is_served)
         return CW_OK;
-    if (!cw_breaker_allow(&r->breaker, cw_loop_now(call->loop), trial)) {
+    if (!cw_breaker_allow(r->breaker, cw_loop_now(call->loop), trial)) {
         close_if_over(p);
         return CW_DECLINED;
     }
@@ -467,9 +468,9 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
                        CW_STR_ARG(r->base.name));
     }
     if (rc == CW_IO)
-        cw_breaker_failure(&r->breaker, trial, cw_loop_now(call->loop));
+        cw_breaker_failure(r->breaker, trial, cw_loop_now(call->loop));
     else
-        cw_breaker_neutral(&r->breaker, trial);
+        cw_breaker_neutral(r->breaker, trial);
     return refuse(r, rc, fault, err);
 }
 
@@ -493,7 +494,7 @@ static void cancel(cw_source *s, cw_source_call *call)
     uint64_t now = cw_loop_now(call->loop), ms = now - f->started;
     uint32_t limit = call->method->call_ms ? call->method->call_ms : s->call_ms;
     if (ms + ms / 8 >= limit) {
-        cw_breaker_failure(&r->breaker, f->trial, now);
+        cw_breaker_failure(r->breaker, f->trial, now);
         f->trial = false;
     }
     drop_flight(f);
@@ -516,7 +517,10 @@ void cw_remote_free(cw_remote *r)
 {
     if (!r)
         return;
+    if (r->hub)
+        cw_hub_leave(r->hub);
     cw_hub_unref(r->hub);
+    cw_breaker_unref(r->breaker);
     cw_service_unref(r->service);
     cw_arena_done(&r->arena);
     free(r);
@@ -527,12 +531,16 @@ static void free_source(cw_source *s)
     cw_remote_free(remote_of(s));
 }
 
+const cw_remote *cw_remote_of(const cw_source *s)
+{
+    /* `base` is its begin. */
+    return s && s->ops == &cw_remote_ops ? (const cw_remote *)(const void *)s : NULL;
+}
+
 const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms)
 {
-    if (s->ops != &cw_remote_ops)
-        return NULL;
-    const cw_remote *r = (const cw_remote *)(const void *)s; /* `base` is its begin */
-    return atomic_load(&r->breaker.open_until) > now_ms
+    const cw_remote *r = cw_remote_of(s);
+    return r && atomic_load(&r->breaker->open_until) > now_ms
                ? "it could not be reached several times in a row"
                : NULL;
 }

@@ -20,14 +20,14 @@
  *     or callstack (case, '_' and '-' ignored), or a text that looks like a stack
  *     trace or has the path of a file in it.
  *
- * Breaker, shared by all loops. After CW_REMOTE_FAILURES calls in a row that could
- * not connect, or got no answer in their time, calls are refused at once for
- * CW_REMOTE_PAUSE_MIN_MS. Then one is let through: an answer ends it, another
- * failure doubles the pause, up to CW_REMOTE_PAUSE_MAX_MS.
+ * Breaker, shared by all loops, and by a source and the one that takes its place. After
+ * CW_REMOTE_FAILURES calls in a row that could not connect, or got no answer in their time, calls
+ * are refused at once for CW_REMOTE_PAUSE_MIN_MS. Then one is let through: an answer ends it,
+ * another failure doubles the pause, up to CW_REMOTE_PAUSE_MAX_MS.
  *
  * Sending again. A call that was lost without an answer, did not reach the service or was answered
- * 502, 503 or 504 is sent again, up to config.retries times, only where the operator (or the
- * service of its own tool) says that it is read only or idempotent.
+ * 502, 503 or 504 is sent again, up to config.retries times, only where the operator says that it
+ * is read only or idempotent; what the service says of itself is a hint for clients.
  *
  * Merging. Calls of a read-only tool with equal arguments that are under way on one loop become
  * one; with `cache` its result is given to those who come later.
@@ -56,6 +56,7 @@ typedef struct cw_remote_opts {
     size_t answer_size; /* largest answer */
     cw_spawner *spawner;
     cw_hub *hub;               /* of the source before, used where it leads to the same; or NULL */
+    cw_source *before;         /* that this one takes the place of, or NULL; for the call only */
     cw_str state;              /* folder, or empty */
     cw_str lock;               /* file, or empty */
     cw_contract_policy policy; /* how schemas are read */
@@ -76,6 +77,7 @@ typedef struct cw_remote_loaded {
     cw_str name;
     cw_str problem;  /* each line one; with a source: why its description is an old one */
     cw_str warnings; /* each line one */
+    cw_str missing;  /* those of them that are about methods that are named and not there */
     size_t n_found;  /* methods in the description */
     size_t n_withheld;
     const cw_remote_definition *definitions; /* where they are wanted; live as long as the source */
@@ -91,7 +93,8 @@ typedef struct cw_remote_job cw_remote_job;
 CW_MUST_USE cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts,
                                    cw_remote_loaded_fn fn, void *ctx, cw_remote_job **ret_job,
                                    cw_err *err);
-void cw_remote_load_cancel(cw_remote_job *job);
+/* NULL is fine; `loops_ended` as of cw_hub_close. */
+void cw_remote_load_cancel(cw_remote_job *job, bool loops_ended);
 
 /* How it is, for people: NULL where it is well, else why calls are refused at the moment. */
 const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms);

@@ -4,7 +4,29 @@
  * The variables are read and written one by one. What two loops may do to each
  * other in between is to let a call more through, or to pause a little longer.
  */
+#include <stdlib.h>
+
 #include "source/remote_int.h"
+
+cw_breaker *cw_breaker_new(void)
+{
+    cw_breaker *b = calloc(1, sizeof *b);
+    if (b)
+        atomic_init(&b->refs, 1);
+    return b;
+}
+
+cw_breaker *cw_breaker_ref(cw_breaker *b)
+{
+    atomic_fetch_add(&b->refs, 1);
+    return b;
+}
+
+void cw_breaker_unref(cw_breaker *b)
+{
+    if (b && atomic_fetch_sub(&b->refs, 1) == 1)
+        free(b);
+}
 
 bool cw_breaker_allow(cw_breaker *b, uint64_t now, bool *ret_trial)
 {

@@ -7,6 +7,7 @@
  * direction and variation selectors belong to many languages and to emoji; they
  * count where several stand in a row, which spells nothing but can hide a message.
  */
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "source/remote_int.h"
 
@@ -41,15 +42,40 @@ static bool is_helper(uint32_t cp)
            is_between(cp, 0xe0100, 0xe01ef) || cp == 0x61c || cp == 0x34f;
 }
 
-/* A control character in JSON text: our writer has left only \b, \f and \u00XX of them. */
-static unsigned escaped_control(cw_str rest, uint32_t *ret_cp)
+/* "\u12ab" at the begin; false: something else. */
+static bool read_unit(cw_str s, uint32_t *ret)
 {
+    uint32_t unit = 0;
+    if (s.n < 6 || s.p[0] != '\\' || s.p[1] != 'u')
+        return false;
+    for (size_t i = 2; i < 6; i++) {
+        int digit = cw_hex_value(s.p[i]);
+        if (digit < 0)
+            return false;
+        unit = unit << 4 | (uint32_t)digit;
+    }
+    *ret = unit;
+    return true;
+}
+
+/* An escape of JSON text, which keeps the spelling of its source: how long it is, and what it
+ * stands for; 0: there is none. */
+static unsigned escaped(cw_str rest, uint32_t *ret_cp)
+{
+    uint32_t high, low;
     *ret_cp = ' ';
     if (rest.n < 2 || rest.p[0] != '\\')
         return 0;
-    if (rest.p[1] == 'b' || rest.p[1] == 'f' || rest.p[1] == 'u')
+    if (rest.p[1] == 'b' || rest.p[1] == 'f')
         *ret_cp = 0;
-    return 2;
+    if (!read_unit(rest, &high))
+        return 2;
+    *ret_cp = high;
+    if (!is_between(high, 0xd800, 0xdbff) ||
+        !read_unit(cw_str_make(rest.p + 6, rest.n - 6), &low) || !is_between(low, 0xdc00, 0xdfff))
+        return 6;
+    *ret_cp = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+    return 12;
 }
 
 /* The first such character; false: none. */
@@ -58,7 +84,7 @@ static bool find_hidden(cw_str s, bool is_json, uint32_t *ret_cp)
     unsigned row = 0;
     for (size_t i = 0; i < s.n;) {
         uint32_t cp = 0;
-        unsigned n = is_json ? escaped_control(cw_str_make(s.p + i, s.n - i), &cp) : 0;
+        unsigned n = is_json ? escaped(cw_str_make(s.p + i, s.n - i), &cp) : 0;
         if (n == 0)
             n = cw_utf8_decode(s.p + i, s.n - i, &cp);
         row = is_helper(cp) ? row + 1 : 0;
@@ -76,7 +102,7 @@ static cw_code check(cw_str text, bool is_json, const char *what, cw_err *err)
     uint32_t cp;
     if (!find_hidden(text, is_json, &cp))
         return CW_OK;
-    if (cp == 0)
+    if (cp < ' ')
         return cw_fail(err, CW_PARAMS, "%s: has a control character", what);
     return cw_fail(err, CW_PARAMS, "%s: has U+%04X, which is not shown to people", what,
                    (unsigned)cp);
@@ -97,6 +123,10 @@ cw_code cw_remote_check_hidden(const cw_method *m, cw_err *err)
         rc = check(m->usage, false, "the description", err);
     for (size_t i = 0; i < m->n_params && !rc; i++)
         rc = check_param(&m->params[i], err);
+    if (!rc && m->mark)
+        rc = check(m->mark->title, false, "the title", err);
+    if (!rc && m->mark)
+        rc = check(m->mark->annotations, true, "the annotations", err);
     if (!rc)
         rc = check(m->input, true, "the schema of the arguments", err);
     return rc ? rc : check(m->output, true, "the schema of the result", err);

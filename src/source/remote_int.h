@@ -10,12 +10,18 @@
 
 /* Times are milliseconds of a loop's clock: the same clock for all of them. */
 typedef struct cw_breaker {
+    atomic_uint refs;
     atomic_uint failures; /* in a row */
     atomic_uint pause_ms;
     _Atomic uint64_t open_until; /* 0: closed */
     atomic_bool trial;           /* one call is under way to see whether it is over */
 } cw_breaker;
 
+/* Closed; NULL without memory. */
+cw_breaker *cw_breaker_new(void);
+cw_breaker *cw_breaker_ref(cw_breaker *b);
+/* NULL is fine. */
+void cw_breaker_unref(cw_breaker *b);
 /* Whether a call may be made; *ret_trial is to be given back with what became of it. */
 bool cw_breaker_allow(cw_breaker *b, uint64_t now, bool *ret_trial);
 /* It was answered. */
@@ -50,12 +56,14 @@ typedef struct cw_remote {
     size_t n_found, n_withheld; /* methods of the description; tools that the lock keeps back */
     const cw_remote_definition *definitions; /* of all that are exposed, where they are wanted */
     size_t n_definitions;
-    cw_breaker breaker;
+    cw_breaker *breaker; /* a reference */
 } cw_remote;
 
 /* ---- remote.c ---- */
 
 extern const cw_source_ops cw_remote_ops;
+/* NULL: it is none. */
+const cw_remote *cw_remote_of(const cw_source *s);
 void cw_remote_free(cw_remote *r);
 
 /* ---- remote_kept.c: results of one loop that are good for a while ---- */
@@ -91,6 +99,9 @@ void cw_kepts_add(cw_kepts *k, const cw_kept *head, cw_str params, cw_str body);
  * when there is no memory. */
 cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena);
 bool cw_remote_is_fit(const cw_json *data);
+/* Whether none of our secrets (NULL: there are none) is in a text of it, or in how it is written.
+ */
+bool cw_remote_is_free_of(const cw_secrets *secrets, const cw_json *data);
 
 /* remote_hidden.c: CW_PARAMS where a model would read in the method's texts what people do not see.
  */
@@ -106,13 +117,15 @@ typedef struct cw_remote_reading {
     bool defines;     /* fill cw_remote.definitions */
     cw_buf *problems; /* lines that keep it from being used */
     cw_buf *warnings; /* lines that do not */
+    cw_buf *missing;  /* one for each method that is named and not there, also in one of the two */
 } cw_remote_reading;
 
 /* Whether a text has wildcards ('*' any text, '?' any byte), and whether another one fits it. */
 bool cw_overlay_is_pattern(cw_str text);
 bool cw_overlay_fits(cw_str pattern, cw_str text);
 
-/* From the document to the methods that the operator wants. CW_PARAMS: there are problems. */
+/* From the document to the methods that the operator wants. CW_PARAMS: there are problems. A method
+ * that is named and not there is a warning, where anything else that is named is there. */
 CW_MUST_USE cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *reading,
                                    const cw_json *doc);
 

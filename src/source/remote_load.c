@@ -2,8 +2,9 @@
 /* remote_load.c - making a remote source.
  *
  *     service ─► hub? ─► asking ─► description ─► overlay, lock ─► source
- *                           │ it cannot be asked
- *                           └─► the last good description, from the state's folder
+ *                           │ it cannot be asked         │ nothing of it can be used
+ *                           └────────────────────────────┴─► the last good description, from the
+ *                                                            state's folder
  */
 #include <stdlib.h>
 
@@ -20,10 +21,11 @@ struct cw_remote_job {
     cw_remote_opts opts;
     cw_service *service; /* a reference */
     cw_hub *hub;         /* likewise, or NULL */
+    cw_breaker *breaker; /* likewise */
     cw_asking *asking;
     cw_remote_loaded_fn fn;
     void *ctx;
-    cw_buf problems, warnings;
+    cw_buf problems, warnings, missing;
     cw_arena scratch; /* for the description; the source keeps nothing of it */
     cw_config_overlay_file *overlay;
     cw_lock *lock;
@@ -31,29 +33,53 @@ struct cw_remote_job {
 
 /* ---- the end of a job ---- */
 
-static void free_job(cw_remote_job *job)
+/* A hub that nobody has seen yet ends with the job that made it. */
+static void free_job(cw_remote_job *job, bool loops_ended)
 {
     cw_asking_cancel(job->asking);
-    cw_hub_unref(job->hub);
+    if (job->hub && job->hub == job->opts.hub)
+        cw_hub_unref(job->hub);
+    else
+        cw_hub_close(job->hub, loops_ended);
+    cw_breaker_unref(job->breaker);
     cw_service_unref(job->service);
     cw_config_overlay_free(job->overlay);
     cw_lock_free(job->lock);
     cw_arena_done(&job->scratch);
     cw_buf_done(&job->problems);
     cw_buf_done(&job->warnings);
+    cw_buf_done(&job->missing);
     cw_config_unref(job->opts.owner);
     free(job);
+}
+
+/* Lines about a description quote it. Without memory nothing is told. */
+static void hide_secrets(const cw_remote_job *job, cw_buf *lines)
+{
+    cw_buf shown;
+    if (!cw_secrets_are_in(&job->service->secrets, cw_buf_str(lines)))
+        return;
+    cw_buf_init(&shown, SIZE_MAX / 2);
+    cw_secrets_write(&job->service->secrets, cw_buf_str(lines), &shown);
+    cw_buf_done(lines);
+    *lines = shown;
+    if (shown.code)
+        cw_buf_release(lines);
 }
 
 /* Hand the source over (NULL: there is none). The job is gone afterwards. */
 static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
 {
+    hide_secrets(job, &job->problems);
+    hide_secrets(job, &job->warnings);
+    hide_secrets(job, &job->missing);
     cw_remote_loaded loaded = {
         .source = r ? &r->base : NULL,
         .hub = job->hub,
         .name = job->service->config.name,
         .problem = cw_buf_str(&job->problems),
         .warnings = cw_buf_str(&job->warnings),
+        .missing = cw_buf_str(&job->missing),
         .n_found = r ? r->n_found : 0,
         .n_withheld = r ? r->n_withheld : 0,
         .definitions = r ? r->definitions : NULL,
@@ -63,7 +89,7 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
         loaded.problem = cw_str_from(cw_code_text(rc));
     job->hub = NULL; /* its reference goes with it */
     job->fn(&loaded, job->ctx);
-    free_job(job);
+    free_job(job, /* loops_ended= */ false);
 }
 
 /* ---- from a description to a source ---- */
@@ -75,7 +101,10 @@ static cw_code new_remote(cw_remote_job *job, cw_remote **ret, cw_err *err)
         return cw_fail_nomem(err);
     cw_arena_init(&r->arena, ARENA_MAX);
     r->service = cw_service_ref(job->service);
-    r->hub = job->hub ? cw_hub_ref(job->hub) : NULL;
+    if (job->hub) {
+        r->hub = cw_hub_ref(job->hub);
+        cw_hub_use(r->hub);
+    }
     r->n_loops = job->opts.n_loops;
     r->answer_size = job->opts.answer_size;
     r->base.ops = &cw_remote_ops;
@@ -83,6 +112,7 @@ static cw_code new_remote(cw_remote_job *job, cw_remote **ret, cw_err *err)
     r->base.call_ms = job->service->config.timeout_ms;
     atomic_init(&r->base.refs, 1);
     r->parts = cw_arena_calloc(&r->arena, job->opts.n_loops, sizeof *r->parts);
+    r->breaker = cw_breaker_ref(job->breaker);
     if (!r->parts) {
         cw_remote_free(r);
         return cw_fail_nomem(err);
@@ -113,6 +143,7 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, cw_remote **ret)
         .defines = job->opts.defines,
         .problems = &job->problems,
         .warnings = &job->warnings,
+        .missing = &job->missing,
     };
     rc = cw_remote_read(r, &reading, doc);
     if (rc)
@@ -122,7 +153,7 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, cw_remote **ret)
     return rc;
 }
 
-/* The service cannot be asked: what it said when it last could. */
+/* What the service said when it last could be asked, and made sense. */
 static cw_code use_last(cw_remote_job *job, cw_remote **ret)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
@@ -144,10 +175,21 @@ static void on_asked(const cw_asked *asked, void *ctx)
         finish(job, r, rc ? asked->code : CW_OK);
         return;
     }
+    size_t n_warnings = job->warnings.n;
     cw_code rc = make_source(job, asked->openrpc, &r);
     bool is_file = job->service->config.openrpc.n;
-    if (!rc && !is_file &&
-        cw_state_save_description(job->opts.state, job->service->config.name, asked->openrpc, &err))
+    if (rc && rc != CW_NOMEM && !is_file) {
+        size_t n_problems = job->problems.n;
+        job->warnings.n = n_warnings;
+        cw_buf_clear(&job->missing);
+        /* Where that is of no use either, the first reason is the one to tell. */
+        if (use_last(job, &r))
+            job->problems.n = n_problems;
+        else
+            rc = CW_OK;
+    } else if (!rc && !is_file &&
+               cw_state_save_description(job->opts.state, job->service->config.name, asked->openrpc,
+                                         &err))
         cw_buf_printf(&job->warnings, "%sthe description could not be kept: %s",
                       job->warnings.n ? "\n" : "", err.msg);
     finish(job, r, rc);
@@ -155,12 +197,22 @@ static void on_asked(const cw_asked *asked, void *ctx)
 
 /* ---- the begin of a job ---- */
 
+/* What the source before has found out of the service holds for this one too. */
+static cw_code find_breaker(cw_remote_job *job, cw_err *err)
+{
+    const cw_remote *before = cw_remote_of(job->opts.before);
+    job->breaker = before && cw_service_is_same_place(before->service, job->service)
+                       ? cw_breaker_ref(before->breaker)
+                       : cw_breaker_new();
+    return job->breaker ? CW_OK : cw_fail_nomem(err);
+}
+
 static cw_code find_hub(cw_remote_job *job, cw_err *err)
 {
     const cw_remote_opts *o = &job->opts;
     if (job->service->kind == CW_SERVICE_HTTP)
         return CW_OK;
-    if (o->hub && cw_service_is_same_way(cw_hub_service(o->hub), job->service)) {
+    if (o->hub && cw_hub_fits(o->hub, job->service, o->answer_size)) {
         job->hub = cw_hub_ref(o->hub);
         return CW_OK;
     }
@@ -183,6 +235,8 @@ static cw_code begin(cw_remote_job *job, cw_err *err)
     if (!rc && job->opts.lock.n)
         rc = cw_lock_read(job->opts.lock.p, &job->lock, err);
     if (!rc)
+        rc = find_breaker(job, err);
+    if (!rc)
         rc = find_hub(job, err);
     return rc ? rc
               : cw_asking_start(job->loop, job->service, job->hub, on_asked, job, &job->asking,
@@ -203,10 +257,11 @@ cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_load
     job->ctx = ctx;
     cw_buf_init(&job->problems, LINES_MAX);
     cw_buf_init(&job->warnings, LINES_MAX);
+    cw_buf_init(&job->missing, LINES_MAX);
     cw_arena_init(&job->scratch, ARENA_MAX);
     cw_code rc = begin(job, err);
     if (rc) {
-        free_job(job);
+        free_job(job, /* loops_ended= */ false);
         return rc;
     }
     if (ret_job)
@@ -214,8 +269,8 @@ cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_load
     return CW_OK;
 }
 
-void cw_remote_load_cancel(cw_remote_job *job)
+void cw_remote_load_cancel(cw_remote_job *job, bool loops_ended)
 {
     if (job)
-        free_job(job);
+        free_job(job, loops_ended);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* remote_mark.c - a mark made of two: the operator's goes before the service's, member by member.
+ *
+ * Hints of the service are shown to clients and open nothing: a service that says of a tool that it
+ * only reads would have it called by GET, sent again and merged on its own word.
  */
 #include "source/remote_mark.h"
 
@@ -119,6 +122,26 @@ static cw_code write_mark(const cw_config_overlay *o, const cw_json *own, const 
     return cw_json_writer_end(&w, err);
 }
 
+static bool says(const cw_json *own, cw_str hint)
+{
+    return own && cw_json_is(cw_json_get(own, hint), CW_JSON_TRUE);
+}
+
+/* What calls may do with it, by the operator alone. */
+static cw_code trust(cw_remote *r, const cw_config_overlay *o, const cw_json *own, cw_method *m,
+                     cw_err *err)
+{
+    cw_mark *mark = cw_arena_alloc(&r->arena, sizeof *mark);
+    if (!mark)
+        return cw_arena_fail(&r->arena, err);
+    *mark = *m->mark;
+    bool has_hint = own && cw_json_get(own, CW_STR("readOnlyHint"));
+    mark->is_read_only = has_hint ? says(own, CW_STR("readOnlyHint")) : o->read_only;
+    mark->is_idempotent = says(own, CW_STR("idempotentHint"));
+    m->mark = mark;
+    return CW_OK;
+}
+
 static cw_code make(cw_remote *r, const cw_config_overlay *o, const cw_json *its, cw_arena *scratch,
                     cw_method *m, cw_err *err)
 {
@@ -135,8 +158,10 @@ static cw_code make(cw_remote *r, const cw_config_overlay *o, const cw_json *its
         rc = write_mark(o, own, its, &text, err);
     if (!rc)
         rc = cw_json_read(cw_buf_str(&text), NULL, scratch, &mark, NULL, err);
-    return rc ? cw_wrap(err, rc, "annotations")
-              : cw_openrpc_mark(mark, "overlay", &r->arena, &m->mark, &m->needs, err);
+    if (rc)
+        return cw_wrap(err, rc, "annotations");
+    rc = cw_openrpc_mark(mark, "overlay", &r->arena, &m->mark, &m->needs, err);
+    return rc ? rc : trust(r, o, own, m, err);
 }
 
 cw_code cw_remote_mark(cw_remote *r, const cw_config_overlay *o, const cw_json *described,

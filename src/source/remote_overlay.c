@@ -6,7 +6,7 @@
  * A method that no overlay names is not there at all. Entries with wildcards name all that fit
  * and that no entry before them, and none without wildcards, has named. What the service says of
  * its own tools (title, annotations, scopes) is taken where the operator says nothing; it can ask
- * for more of callers, and is never a reason to show anything.
+ * for more of callers, and is never a reason to show anything, nor to call anything twice.
  */
 #include "source/remote_mark.h"
 
@@ -29,6 +29,7 @@ typedef struct reading {
     cw_method *offer;
     cw_remote_tool *tools;
     size_t n;
+    size_t n_met, n_missing; /* entries that expose something, and that name what is not there */
     cw_remote_definition *definitions; /* NULL where they are not wanted */
     size_t n_definitions;
 } reading;
@@ -73,23 +74,33 @@ bool cw_overlay_fits(cw_str pattern, cw_str text)
     return p == pattern.n;
 }
 
-static cw_code unknown_method(const reading *x, cw_str id, cw_err *err)
+static void say_unknown(const reading *x, cw_str id, cw_err *err)
 {
     cw_str nearest = {NULL, 0};
     unsigned best = NEAR + 1;
     for (size_t i = 0; i < x->n_found; i++) {
-        unsigned d = cw_str_distance(x->found[i].id, id, NEAR);
+        unsigned d = cw_str_near(x->found[i].id, id, NEAR);
         if (d < best) {
             best = d;
             nearest = x->found[i].id;
         }
     }
-    if (!nearest.p)
-        return cw_fail(err, CW_PARAMS, "method '%.*s': the service has no such method",
-                       CW_STR_ARG(id));
-    return cw_fail(err, CW_PARAMS,
-                   "method '%.*s': the service has no such method; did you mean '%.*s'?",
-                   CW_STR_ARG(id), CW_STR_ARG(nearest));
+    if (nearest.p)
+        cw_fail(err, CW_PARAMS,
+                "method '%.*s': the service has no such method; did you mean '%.*s'?",
+                CW_STR_ARG(id), CW_STR_ARG(nearest));
+    else
+        cw_fail(err, CW_PARAMS, "method '%.*s': the service has no such method", CW_STR_ARG(id));
+}
+
+/* A service may drop a method at any time, or show our account fewer of them: that is no reason to
+ * lose the others. Whether it is a warning or a problem is known when all entries are through. */
+static void miss_method(reading *x, cw_str id)
+{
+    cw_err text;
+    x->n_missing++;
+    say_unknown(x, id, &text);
+    add_line(x->given->missing, text.msg);
 }
 
 /* The id here: its own name, or with the prefix before it. */
@@ -120,14 +131,14 @@ static cw_code keep_definition(reading *x, const cw_method *found, cw_str text)
 }
 
 /* Whether a tool may be shown; what is to be said about it is added to the warnings. */
-static bool may_show(reading *x, const cw_method *found, cw_code *ret)
+static bool may_show(reading *x, const cw_method *found, const cw_json *described, cw_code *ret)
 {
     const cw_remote_reading *given = x->given;
     if (!given->lock && !given->defines)
         return true;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, CW_LOCK_MAX_BYTES);
-    cw_lock_define(found, &text);
+    cw_lock_define(found, described, &text);
     *ret = text.code;
     if (!*ret && given->defines)
         *ret = keep_definition(x, found, cw_buf_str(&text));
@@ -256,9 +267,11 @@ static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json
         if (!m->usage.p)
             return nomem(x, err);
     }
-    cw_code rc = cw_remote_check_hidden(m, err);
-    if (rc == CW_OK && o->tool)
+    cw_code rc = CW_OK;
+    if (o->tool)
         rc = cw_remote_mark(x->remote, o, described, &x->scratch, x->given->warnings, m, err);
+    if (rc == CW_OK)
+        rc = cw_remote_check_hidden(m, err);
     if (rc == CW_OK)
         rc = read_permissions(x, o, m, err);
     if (rc == CW_OK)
@@ -275,7 +288,7 @@ static cw_code offer_method(reading *x, const cw_config_overlay *o, size_t index
     x->is_named[index] = true;
     if (!o->tool && !o->rpc)
         return CW_OK;
-    if (!may_show(x, found, &rc)) {
+    if (!may_show(x, found, x->described[index], &rc)) {
         x->remote->n_withheld++;
         return rc ? cw_fail_nomem(err) : CW_OK;
     }
@@ -308,11 +321,15 @@ static cw_code index_methods(reading *x, cw_err *err)
             return cw_fail_nomem(err);
     }
     const cw_json *methods = cw_json_get(x->doc, CW_STR("methods"));
-    for (const cw_json *m = cw_json_first(methods); m; m = cw_json_next(m)) {
+    for (const cw_json *entry = cw_json_first(methods); entry; entry = cw_json_next(entry)) {
+        const cw_json *m = entry;
+        if (cw_openrpc_follow(x->doc, &m, NULL))
+            continue;
         const cw_json *name = cw_json_get(m, CW_STR("name"));
         const cw_method *found =
             cw_json_is(name, CW_JSON_STRING) ? cw_map_find(&x->by_id, cw_json_text(name)) : NULL;
-        if (found)
+        /* Of two with the same name the first was taken. */
+        if (found && !x->described[found - x->found])
             x->described[found - x->found] = m;
     }
     return CW_OK;
@@ -325,8 +342,12 @@ static cw_code apply_name(reading *x, const cw_config_overlay *o, cw_err *err)
     if (!o->tool && o->hides)
         return cw_fail(err, CW_PARAMS, "method '%.*s': visibility: only a tool can be hidden",
                        CW_STR_ARG(o->method));
-    if (!found)
-        return o->tool || o->rpc ? unknown_method(x, o->method, err) : CW_OK;
+    if (!found) {
+        if (o->tool || o->rpc)
+            miss_method(x, o->method);
+        return CW_OK;
+    }
+    x->n_met += o->tool || o->rpc;
     size_t index = (size_t)(found - x->found);
     return x->is_named[index] ? CW_OK : offer_method(x, o, index, err);
 }
@@ -342,6 +363,7 @@ static cw_code apply_pattern(reading *x, const cw_config_overlay *o, cw_err *err
         if (rc)
             return rc;
     }
+    x->n_met += any && (o->tool || o->rpc);
     if (any)
         return CW_OK;
     cw_err text;
@@ -369,6 +391,18 @@ static cw_code apply_list(reading *x, const cw_config_overlays *list, bool patte
     return CW_OK;
 }
 
+/* Where nothing of what is named is there, it is most likely another service, or a mistake. */
+static cw_code judge_missing(const reading *x, cw_code worst)
+{
+    const cw_remote_reading *given = x->given;
+    if (x->n_missing == 0)
+        return worst;
+    bool is_problem = worst || x->n_met == 0;
+    cw_buf *lines = is_problem ? given->problems : given->warnings;
+    cw_buf_printf(lines, "%s%.*s", lines->n ? "\n" : "", CW_STR_ARG(cw_buf_str(given->missing)));
+    return worst ? worst : is_problem ? CW_PARAMS : CW_OK;
+}
+
 static cw_code apply(reading *x, cw_err *err)
 {
     const cw_config_overlays *lists[] = {&x->given->config->methods, &x->given->more};
@@ -378,14 +412,14 @@ static cw_code apply(reading *x, cw_err *err)
         for (size_t i = 0; i < CW_COUNT(lists) && !rc; i++)
             rc = apply_list(x, lists[i], patterns, &worst, err);
     }
-    return rc ? rc : worst;
+    return rc ? rc : judge_missing(x, worst);
 }
 
 cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_json *doc)
 {
     reading x = {.remote = r, .given = given, .doc = doc};
-    cw_openrpc_opts opts = {.trust_marks = false, .callable = false, .source = &r->base};
-    cw_err err;
+    cw_openrpc_opts opts = {.source = &r->base, .warnings = given->warnings};
+    cw_err err = {0};
     cw_code rc = cw_openrpc_read(doc, &opts, &r->arena, &x.found, &x.n_found, &err);
     if (rc) {
         add_line(given->problems, err.msg);

@@ -241,3 +241,16 @@ bool cw_remote_is_fit(const cw_json *data)
     }
     return true;
 }
+
+bool cw_remote_is_free_of(const cw_secrets *secrets, const cw_json *data)
+{
+    if (!secrets || secrets->n == 0)
+        return true;
+    if (cw_secrets_are_in(secrets, cw_json_span(data)))
+        return false;
+    for (const cw_json *v = data, *end = cw_json_after(data); v < end; v++) {
+        if ((v->meta & CW_JSON_DECODED) && cw_secrets_are_in(secrets, cw_json_text(v)))
+            return false;
+    }
+    return true;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* service.c - from an entry of the configuration to a service that can be spoken to. */
-#include "source/service.h"
+#include "source/service_int.h"
 
 #include <stdlib.h>
 
@@ -106,14 +106,18 @@ static cw_code place_secret(cw_service *s, cw_str secret, cw_err *err)
         return quote(s, name, text, &s->speech.secret_member, err);
     if (cw_str_is(as, "header"))
         return add_header(s, name, text, err);
-    cw_str value = cw_str_is(as, "basic") ? basic(s, text) : join(s, CW_STR("Bearer "), text);
-    return add_header(s, CW_STR("Authorization"), value, err);
+    bool is_basic = cw_str_is(as, "basic");
+    cw_str value = is_basic ? basic(s, text) : join(s, CW_STR("Bearer "), text);
+    cw_code rc = add_header(s, CW_STR("Authorization"), value, err);
+    return rc || !is_basic ? rc : cw_service_hide_basic(s, text, value, err);
 }
 
 static cw_code take_secret(cw_service *s, cw_err *err)
 {
     cw_str secret;
     cw_code rc = read_secret(s, s->config.secret.file, s->config.secret.environment, &secret, err);
+    if (!rc && secret.p)
+        rc = cw_service_hide(s, secret, err);
     if (!rc && secret.p)
         rc = place_secret(s, secret, err);
     return rc ? cw_wrap(err, rc, "secret") : CW_OK;
@@ -155,7 +159,10 @@ static cw_code take_oauth(cw_service *s, cw_err *err)
     add_form(&form, "scope", s->config.oauth.scope);
     add_form(&form, "audience", s->config.oauth.audience);
     s->oauth_form = form.code ? (cw_str){NULL, 0} : cw_arena_dup_str(&s->arena, cw_buf_str(&form));
-    return s->oauth_basic.p && s->oauth_form.p ? CW_OK : nomem(s, err);
+    if (!s->oauth_basic.p || !s->oauth_form.p)
+        return nomem(s, err);
+    rc = cw_service_hide(s, secret, err);
+    return rc ? rc : cw_service_hide_basic(s, CW_STR(""), s->oauth_basic, err);
 }
 
 /* ---- where it is ---- */
@@ -166,11 +173,12 @@ static bool has_scheme(cw_str url, const char *scheme)
     return url.n >= s.n && cw_str_ieq(cw_str_make(url.p, s.n), s);
 }
 
-/* The same host and port by the rules of http://, which are the same. */
-static cw_code parse_as_http(cw_service *s, size_t scheme, cw_client_url *url, cw_err *err)
+/* The same host and port by the rules of `as`, which are the same. */
+static cw_code parse_as(cw_service *s, const char *as, cw_client_url *url, cw_err *err)
 {
-    cw_str rest = cw_str_make(s->config.url.p + scheme, s->config.url.n - scheme);
-    char *text = cw_arena_printf(&s->arena, "http://%.*s", CW_STR_ARG(rest));
+    cw_str rest = s->config.url;
+    cw_str_cut(rest, ':', &rest);
+    char *text = cw_arena_printf(&s->arena, "%s:%.*s", as, CW_STR_ARG(rest));
     return text ? cw_client_url_parse(cw_str_from(text), url, err) : nomem(s, err);
 }
 
@@ -184,13 +192,14 @@ static cw_code find_kind(cw_service *s, cw_err *err)
     } else if (has_scheme(url, "unix:") && !memchr(url.p + 5, ':', url.n - 5)) {
         s->kind = CW_SERVICE_STREAM;
         s->channel.unix_path = cw_str_make(url.p + 5, url.n - 5);
-    } else if (has_scheme(url, "tcp://") || has_scheme(url, "ws://")) {
-        bool is_ws = has_scheme(url, "ws://");
+    } else if (has_scheme(url, "tcp://") || has_scheme(url, "ws://") || has_scheme(url, "wss://")) {
+        bool is_ws = !has_scheme(url, "tcp://");
         s->kind = is_ws ? CW_SERVICE_WEBSOCKET : CW_SERVICE_STREAM;
-        rc = parse_as_http(s, is_ws ? 5 : 6, &at, err);
+        rc = parse_as(s, has_scheme(url, "wss://") ? "https" : "http", &at, err);
         s->channel.host = at.host;
         s->channel.port = at.port;
         s->channel.websocket = is_ws ? at.path : CW_STR("");
+        s->channel.is_tls = at.is_tls;
     } else {
         s->kind = CW_SERVICE_HTTP;
         rc = cw_client_url_parse(url, &s->url, err);
@@ -237,11 +246,14 @@ static cw_code make_command(cw_service *s, cw_err *err)
     return make_environment(s, err);
 }
 
+/* A handshake has no content, and wants none. */
 static cw_code make_headers(cw_service *s, cw_err *err)
 {
-    cw_code rc = add_header(s, CW_STR("Content-Type"), CW_STR("application/json"), err);
-    if (!rc)
-        rc = add_header(s, CW_STR("Accept"), CW_STR("application/json"), err);
+    bool is_http = s->kind == CW_SERVICE_HTTP;
+    const cw_str json = CW_STR("application/json");
+    cw_code rc = is_http ? add_header(s, CW_STR("Content-Type"), json, err) : CW_OK;
+    if (!rc && is_http)
+        rc = add_header(s, CW_STR("Accept"), json, err);
     if (!rc)
         rc = add_header(s, CW_STR("User-Agent"), CW_STR("causeway"), err);
     const cw_config_pairs *own = &s->config.headers;
@@ -265,16 +277,27 @@ static cw_code resolve(cw_service *s, cw_err *err)
         return rc;
     s->speech = s->words.speech;
     s->speech.secret_first = s->speech.secret_member = CW_STR("");
-    s->oauth_basic = CW_STR("");
+    s->speech.secrets = &s->secrets;
+    s->oauth_basic = s->oauth_form = CW_STR("");
     s->channel = (cw_channel_opts){
-        .framing = s->words.framing, .connect_ms = s->config.connect_ms, .name = s->config.name};
+        .framing = s->words.framing,
+        .connect_ms = s->config.connect_ms,
+        .name = s->config.name,
+        .secrets = &s->secrets,
+        .tls = {s->config.tls.ca_file, s->config.tls.certificate, s->config.tls.key,
+                s->config.tls.server_name},
+    };
     rc = find_kind(s, err);
     if (!rc && s->kind == CW_SERVICE_PROGRAM)
         rc = make_command(s, err);
-    if (!rc && s->kind == CW_SERVICE_HTTP)
+    if (!rc && (s->kind == CW_SERVICE_HTTP || s->kind == CW_SERVICE_WEBSOCKET))
         rc = make_headers(s, err);
     if (!rc)
         rc = take_secret(s, err);
+    if (!rc)
+        rc = cw_service_hide_config(s, err);
+    s->channel.headers = s->headers;
+    s->channel.n_headers = s->n_headers;
     if (!rc)
         rc = take_oauth(s, err);
     return rc ? rc : read_replies(s, err);
@@ -336,19 +359,60 @@ static bool same_preludes(const cw_config_preludes *a, const cw_config_preludes 
     return same;
 }
 
+static bool same_tls(const cw_client_tls *a, const cw_client_tls *b)
+{
+    return cw_str_eq(a->ca_file, b->ca_file) && cw_str_eq(a->certificate, b->certificate) &&
+           cw_str_eq(a->key, b->key) && cw_str_eq(a->server_name, b->server_name);
+}
+
+/* Who we are there. */
+static bool same_credentials(const cw_service *a, const cw_service *b)
+{
+    bool same = a->n_headers == b->n_headers;
+    for (size_t i = 0; i < a->n_headers && same; i++)
+        same = cw_str_eq(a->headers[i].name, b->headers[i].name) &&
+               cw_str_eq(a->headers[i].value, b->headers[i].value);
+    return same && cw_str_eq(a->speech.secret_first, b->speech.secret_first) &&
+           cw_str_eq(a->speech.secret_member, b->speech.secret_member) &&
+           same_tls(&a->channel.tls, &b->channel.tls) &&
+           cw_str_eq(a->config.oauth.token_url, b->config.oauth.token_url) &&
+           cw_str_eq(a->oauth_basic, b->oauth_basic) && cw_str_eq(a->oauth_form, b->oauth_form);
+}
+
+static bool same_strings(const cw_config_strings *a, const cw_config_strings *b)
+{
+    bool same = a->n == b->n;
+    for (size_t i = 0; i < a->n && same; i++)
+        same = cw_str_eq(a->items[i], b->items[i]);
+    return same;
+}
+
+/* What a hub does of its own accord, and how much it takes. */
+static bool same_manners(const cw_config_remote *a, const cw_config_remote *b)
+{
+    return a->queue == b->queue && a->connections == b->connections &&
+           cw_str_eq(a->replies, b->replies) && cw_str_eq(a->greeting, b->greeting) &&
+           same_strings(&a->announcements, &b->announcements) &&
+           same_preludes(&a->prelude, &b->prelude);
+}
+
+bool cw_service_is_same_place(const cw_service *a, const cw_service *b)
+{
+    return a->kind == b->kind && cw_str_eq(a->config.url, b->config.url) &&
+           same_list(a->channel.command, b->channel.command);
+}
+
 bool cw_service_is_same_way(const cw_service *a, const cw_service *b)
 {
-    return a->kind == b->kind && a->config.timeout_ms == b->config.timeout_ms &&
-           cw_str_eq(a->config.url, b->config.url) &&
-           same_list(a->channel.command, b->channel.command) &&
+    return cw_service_is_same_place(a, b) && a->config.timeout_ms == b->config.timeout_ms &&
+           a->channel.connect_ms == b->channel.connect_ms &&
            same_list(a->channel.environment, b->channel.environment) &&
            cw_str_eq(a->config.folder, b->config.folder) &&
            a->channel.framing == b->channel.framing && a->speech.dialect == b->speech.dialect &&
-           a->speech.string_ids == b->speech.string_ids &&
-           cw_str_eq(a->speech.secret_first, b->speech.secret_first) &&
-           cw_str_eq(a->speech.secret_member, b->speech.secret_member) &&
-           same_preludes(&a->config.prelude, &b->config.prelude) &&
-           cw_str_eq(a->config.greeting, b->config.greeting);
+           a->speech.params == b->speech.params && a->speech.string_ids == b->speech.string_ids &&
+           a->speech.sends_empty == b->speech.sends_empty &&
+           a->speech.by_exchange == b->speech.by_exchange && same_credentials(a, b) &&
+           same_manners(&a->config, &b->config);
 }
 
 cw_code cw_service_call_path(const cw_service *s, cw_str method, cw_arena *arena, cw_str *ret,

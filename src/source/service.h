@@ -5,7 +5,7 @@
  *     config entry ─► preset ─► words ─► secrets ─► cw_service ─► ways (one per loop), or a hub
  *
  * Secrets are read when a service is made, so a reload reads them again. They are never logged,
- * shown or written anywhere.
+ * shown or written anywhere, also where the service says them again (base/secrets.h).
  *
  * A service that is reached by one stream (socket, WebSocket, program) has a hub: its only
  * connection, on the main loop. The hub outlives a service that is made anew from an equal
@@ -39,10 +39,11 @@ typedef struct cw_service {
     cw_arena arena;          /* of all other texts below */
     cw_config_remote config; /* with its preset applied */
     cw_preset_words words;
-    cw_speech speech; /* with the secret */
+    cw_speech speech;   /* with the secret */
+    cw_secrets secrets; /* all that are not to be repeated when the service does */
     cw_service_kind kind;
-    /* HTTP */
-    cw_client_url url;
+    cw_client_url url; /* HTTP */
+    /* HTTP, and the handshake of a WebSocket */
     cw_http_header headers[CW_SERVICE_HEADERS];
     size_t n_headers;
     cw_str oauth_basic; /* "Basic …" for the token endpoint; empty: no OAuth */
@@ -59,7 +60,9 @@ CW_MUST_USE cw_code cw_service_new(const cw_config_remote *config, cw_config *ow
 cw_service *cw_service_ref(cw_service *s);
 /* NULL is fine. */
 void cw_service_unref(cw_service *s);
-/* Whether both are reached in the same way, so that the hub of one serves the other. */
+/* Whether both are the same service, however it is spoken to. */
+bool cw_service_is_same_place(const cw_service *a, const cw_service *b);
+/* Whether both are reached and served in the same way, so that the hub of one serves the other. */
 bool cw_service_is_same_way(const cw_service *a, const cw_service *b);
 /* The path of calls to `method`, empty where all go to that of the URL. */
 CW_MUST_USE cw_code cw_service_call_path(const cw_service *s, cw_str method, cw_arena *arena,

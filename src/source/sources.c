@@ -27,7 +27,11 @@ static void free_item(cw_item *item)
     cw_sources_cancel_load(item);
     cw_source_unref(item->source);
     cw_source_unref(item->published);
-    cw_hub_close(item->hub, item->all->is_closing);
+    /* The loops end before this does; else calls may still be under way. */
+    if (item->all->is_closing)
+        cw_hub_close(item->hub, /* loops_ended= */ true);
+    else
+        cw_hub_retire(item->hub);
     free(item->name);
     free(item->path);
     free(item->problem);
@@ -103,6 +107,7 @@ static void ref_source(cw_source *source)
 typedef struct draft {
     cw_offer *offers;
     cw_item **items; /* of the offers */
+    bool *yields;    /* likewise: services do, plugins are taken whole or not at all */
     size_t n;
     cw_source **retired;
     size_t n_retired;
@@ -114,6 +119,7 @@ static void draft_done(draft *d)
     cw_snapshot_unref(d->snapshot);
     free(d->offers);
     free(d->items);
+    free(d->yields);
     free(d->retired);
 }
 
@@ -121,6 +127,13 @@ cw_contract_policy cw_sources_policy(const cw_config *config)
 {
     return (cw_contract_policy){.draft = config->schema.default_draft,
                                 .annotate_formats = !config->schema.assert_formats};
+}
+
+cw_review_opts cw_sources_review_opts(const cw_config *config)
+{
+    return (cw_review_opts){.policy = cw_sources_policy(config),
+                            .scopes = config->access.scopes.items,
+                            .n_scopes = config->access.scopes.n};
 }
 
 static cw_code build(cw_sources *s, draft *d, cw_err *err)
@@ -133,10 +146,12 @@ static cw_code build(cw_sources *s, draft *d, cw_err *err)
         if (!item->source)
             continue;
         d->items[d->n] = item;
+        d->yields[d->n] = !item->path;
         d->offers[d->n++] = (cw_offer){cw_str_from(item->name), item->source->methods,
                                        item->source->n_methods, item->source};
     }
-    cw_snapshot_opts opts = {.policy = cw_sources_policy(s->config), .previous = s->last};
+    cw_snapshot_opts opts = {
+        .policy = cw_sources_policy(s->config), .previous = s->last, .yields = d->yields};
     return cw_snapshot_build(d->offers, d->n, &ops, &opts, &d->snapshot, err);
 }
 
@@ -149,6 +164,8 @@ static bool put_back(const draft *d)
     const cw_snapshot_problem *problems = cw_snapshot_problems(d->snapshot, &n);
     for (size_t i = 0; i < n; i++) {
         cw_item *item = d->items[problems[i].offer];
+        if (problems[i].is_partial)
+            continue;
         bool older = item->published && item->published != item->source && !item->must_replace;
         cw_log(CW_LOG_ERROR, "sources", older ? "left out, the older version stays" : "left out",
                CW_KV("source", cw_str_from(item->name)), CW_KV("problem", problems[i].text));
@@ -166,8 +183,9 @@ static cw_code make_draft(cw_sources *s, draft *d, cw_err *err)
     size_t n = count_items(s) + 1; /* never an allocation of nothing */
     d->offers = calloc(n, sizeof *d->offers);
     d->items = calloc(n, sizeof *d->items);
+    d->yields = calloc(n, sizeof *d->yields);
     d->retired = calloc(n, sizeof *d->retired);
-    if (!d->offers || !d->items || !d->retired)
+    if (!d->offers || !d->items || !d->yields || !d->retired)
         return cw_fail_nomem(err);
     do {
         cw_code rc = build(s, d, err);
@@ -177,9 +195,22 @@ static cw_code make_draft(cw_sources *s, draft *d, cw_err *err)
     return CW_OK;
 }
 
+static void log_partial(const draft *d)
+{
+    size_t n;
+    const cw_snapshot_problem *problems = cw_snapshot_problems(d->snapshot, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (problems[i].is_partial)
+            cw_log(CW_LOG_WARN, "sources", "methods are left out",
+                   CW_KV("source", cw_str_from(d->items[problems[i].offer]->name)),
+                   CW_KV("problem", problems[i].text));
+    }
+}
+
 static void log_publish(cw_sources *s, const draft *d)
 {
     size_t n_methods, n_tools;
+    log_partial(d);
     cw_snapshot_entries(d->snapshot, &n_methods);
     cw_snapshot_tools(d->snapshot, &n_tools);
     /* A server that has no sources and never had any says nothing about them. */
@@ -369,6 +400,8 @@ static void update_remote(cw_item *item, const cw_config_remote *fresh)
     item->remote = fresh;
     if (!same && item->source)
         item->must_replace = true;
+    if (!same)
+        cw_sources_cancel_load(item); /* of what the configuration was before */
     if (same && same_document && item->source)
         return;
     item->pause_ms = 0;

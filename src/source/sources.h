@@ -16,6 +16,7 @@
 #ifndef CW_SOURCE_SOURCES_H
 #define CW_SOURCE_SOURCES_H
 
+#include "catalogue/review.h"
 #include "config/config.h"
 #include "source/plugin.h"
 #include "source/remote.h"
@@ -46,12 +47,15 @@ typedef struct cw_sources_opts {
 
 /* How the configuration wants schemas to be read. */
 cw_contract_policy cw_sources_policy(const cw_config *config);
+/* And what it knows, for cw_review. Borrows. */
+cw_review_opts cw_sources_review_opts(const cw_config *config);
 
 CW_MUST_USE cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *err);
 /* Of the plugin folder take the file of this name and no other, from the next configuration on.
  * `file` must live as long. */
 void cw_sources_set_only(cw_sources *s, const char *file);
-/* Leave the files alone that tell how the services are: they are those of whoever serves. */
+/* Leave the files alone that tell how the services are: they are those of whoever serves. And do
+ * not tell what may be meant otherwise (cw_review). */
 void cw_sources_set_quiet(cw_sources *s);
 /* Begin, or go on with another configuration: compare, load what is new or changed, retire what is
  * gone. Takes a reference to config. */

@@ -80,10 +80,11 @@ static void count(cw_sources *s)
     atomic_store(&s->opts.health->down, down);
 }
 
-void cw_health_loaded(cw_item *item, cw_str problem)
+void cw_health_loaded(cw_item *item, cw_str problem, cw_str missing)
 {
+    cw_str told = problem.n ? problem : missing;
     free(item->problem);
-    item->problem = problem.n ? cw_str_dup(problem) : NULL;
+    item->problem = told.n ? cw_str_dup(told) : NULL;
     if (!problem.n)
         item->refreshed_ms = cw_clock_wall_ms();
     item->tried = true;

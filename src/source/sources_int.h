@@ -49,8 +49,8 @@ typedef struct cw_item {
     uint32_t pause_ms; /* before the next try, doubled each time */
     uint64_t retry_at; /* on the loop's clock; 0: no try is due */
     /* How a service is. */
-    bool is_stale;        /* it could not be asked: its last description is used */
-    char *problem;        /* of the last load, or NULL */
+    bool is_stale;        /* the last load failed: what was known before is used */
+    char *problem;        /* of the last load, or what the service lacks; or NULL */
     const char *state;    /* as it was told last */
     int64_t since_ms;     /* of that, since 1970 */
     int64_t refreshed_ms; /* when it was last asked */
@@ -84,7 +84,7 @@ struct cw_sources {
     bool is_dirty;   /* the items differ from what is published */
     bool is_settled; /* and opts.settled was called */
     bool was_logged; /* a snapshot with something in it was */
-    bool is_quiet;   /* writes no states */
+    bool is_quiet;   /* writes no states, reviews nothing */
     bool is_closing;
 };
 
@@ -111,8 +111,9 @@ bool cw_stamp_equal(const cw_stamp *a, const cw_stamp *b);
 
 /* ---- sources_health.c ---- */
 
-/* The last load of a service ended: with a problem, or without (empty). */
-void cw_health_loaded(cw_item *item, cw_str problem);
+/* The last load of a service ended: with a problem, or without (empty). `missing`: lines about what
+ * it lacks, told in the place of a problem. */
+void cw_health_loaded(cw_item *item, cw_str problem, cw_str missing);
 /* Look at all of them now, and again and again. */
 void cw_health_look(cw_sources *s);
 

@@ -103,6 +103,7 @@ static void failed(cw_item *item, cw_str problem, bool try_again)
         item->source = NULL;
         cw_sources_changed(item->all);
     }
+    item->is_stale = item->source != NULL;
     log_problem(item, problem);
     if (try_again)
         retry_later(item);
@@ -139,10 +140,9 @@ static bool on_note(const cw_review_note *note, void *ctx)
 static void log_notes(const cw_item *item, const cw_source *source)
 {
     noting x = {.item = item};
-    const cw_config *config = item->all->config;
-    cw_review_opts opts = {.policy = cw_sources_policy(config),
-                           .scopes = config->access.scopes.items,
-                           .n_scopes = config->access.scopes.n};
+    cw_review_opts opts = cw_sources_review_opts(item->all->config);
+    if (item->all->is_quiet)
+        return;
     (void)!cw_review(source->methods, source->n_methods, &opts, on_note, &x);
     if (x.n > NOTES_MAX)
         cw_log(CW_LOG_WARN, "sources", "and more of these",
@@ -208,7 +208,7 @@ static void take_hub(cw_item *item, cw_hub *hub)
         cw_hub_unref(hub);
         return;
     }
-    cw_hub_close(item->hub, /* loops_ended= */ false);
+    cw_hub_retire(item->hub); /* what runs goes on until the source that uses it is gone */
     item->hub = hub;
 }
 
@@ -226,18 +226,18 @@ static void on_remote(const cw_remote_loaded *loaded, void *ctx)
 {
     cw_item *item = ctx;
     item->remote_job = NULL;
-    item->is_stale = loaded->source && loaded->problem.n;
-    item->n_found = (uint32_t)loaded->n_found;
-    item->n_withheld = (uint32_t)loaded->n_withheld;
     take_hub(item, loaded->hub);
     log_warnings(item, loaded->warnings);
     if (!loaded->source) {
         failed(item, loaded->problem, /* try_again= */ true);
     } else {
         uint32_t pause_ms = item->pause_ms;
+        item->n_found = (uint32_t)loaded->n_found;
+        item->n_withheld = (uint32_t)loaded->n_withheld;
+        item->is_stale = loaded->problem.n;
         succeeded(item, loaded->source);
         if (item->is_stale) {
-            cw_log(CW_LOG_WARN, "sources", "could not be asked, its last description is used",
+            cw_log(CW_LOG_WARN, "sources", "its last description is used",
                    CW_KV("source", cw_str_from(item->name)), CW_KV("problem", loaded->problem));
             item->pause_ms = pause_ms;
             retry_later(item);
@@ -245,7 +245,7 @@ static void on_remote(const cw_remote_loaded *loaded, void *ctx)
             refresh_later(item);
         }
     }
-    cw_health_loaded(item, loaded->problem);
+    cw_health_loaded(item, loaded->problem, loaded->source ? loaded->missing : CW_STR(""));
     after_load(item);
 }
 
@@ -279,6 +279,7 @@ static cw_code begin(cw_item *item, cw_err *err)
         .answer_size = s->config->limits.answer_size,
         .spawner = s->opts.spawner,
         .hub = item->hub,
+        .before = item->source,
         .state = s->config->state.folder,
         .lock = s->config->state.lock,
         .policy = cw_sources_policy(s->config),
@@ -306,7 +307,7 @@ void cw_sources_load(cw_item *item)
      * before. */
     failed(item, cw_str_from(err.msg), item->remote || rc == CW_NOMEM || rc == CW_LIMIT);
     if (item->remote)
-        cw_health_loaded(item, cw_str_from(err.msg));
+        cw_health_loaded(item, cw_str_from(err.msg), CW_STR(""));
 }
 
 void cw_sources_cancel_load(cw_item *item)
@@ -315,7 +316,7 @@ void cw_sources_cancel_load(cw_item *item)
     if (item->plugin_job)
         cw_plugin_load_cancel(item->plugin_job);
     if (item->remote_job)
-        cw_remote_load_cancel(item->remote_job);
+        cw_remote_load_cancel(item->remote_job, item->all->is_closing);
     item->plugin_job = NULL;
     item->remote_job = NULL;
     item->again = item->is_waiting = false;

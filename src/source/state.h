@@ -24,7 +24,7 @@ typedef struct cw_source_status {
     int64_t pid;
     int64_t at_ms, since_ms, refreshed_ms; /* since 1970; 0: never */
     uint32_t tools, methods, withheld;
-    cw_str problem; /* empty: none */
+    cw_str problem; /* of the last load, or named methods that the service lacks; empty: none */
 } cw_source_status;
 
 /* `folder` may be empty: then nothing is kept, and nothing is found (CW_GONE). */

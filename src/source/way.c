@@ -49,19 +49,30 @@ void cw_way_tell(cw_way_req *req, const cw_reply *reply)
 
 static void fail(cw_way_req *req, cw_client_end end, const char *why)
 {
-    cw_reply reply = {end, NULL, why};
+    cw_reply reply = {end, NULL, why, NULL};
     cw_way_tell(req, &reply);
+}
+
+static void end_way(cw_way *way);
+
+static void leave(cw_way *way)
+{
+    if (--way->depth == 0 && way->is_closing)
+        end_way(way);
 }
 
 void cw_way_fail_waiting(cw_way *way, cw_client_end end, const char *why)
 {
+    way->depth++;
     /* No more than there are: who is told may ask again, and waits for the next login then. */
     for (size_t n = way->n_waiting; n && way->waiting.next != &way->waiting; n--)
         fail(way->waiting.next, end, why);
+    leave(way);
 }
 
 void cw_way_send_waiting(cw_way *way)
 {
+    way->depth++;
     while (way->waiting.next != &way->waiting && cw_way_is_logged_in(way)) {
         cw_way_req *req = way->waiting.next;
         cw_err err = {0};
@@ -71,6 +82,7 @@ void cw_way_send_waiting(cw_way *way)
         if (rc)
             fail(req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, err.msg);
     }
+    leave(way);
 }
 
 uint64_t cw_way_number(cw_way *way)
@@ -131,9 +143,9 @@ static void free_way(cw_way *way)
     cw_service_unref(way->service);
     cw_hub_unref(way->hub);
     cw_arena_done(&way->scratch);
+    cw_arena_done(&way->session_texts);
     free(way->cookies);
     free(way->handshake);
-    free(way->token);
     free(way);
 }
 
@@ -149,6 +161,7 @@ cw_code cw_way_open(cw_service *s, cw_hub *hub, cw_loop *loop, size_t answer_siz
     way->running.prev = way->running.next = &way->running;
     way->waiting.prev = way->waiting.next = &way->waiting;
     cw_arena_init(&way->scratch, SCRATCH_MAX);
+    cw_arena_init(&way->session_texts, SCRATCH_MAX);
     cw_way_login_init(way);
     cw_code rc = hub ? CW_OK : cw_way_open_http(way, answer_size, err);
     if (rc) {
@@ -170,6 +183,14 @@ static void on_client_closed(void *ctx)
         on_closed(closed_ctx);
 }
 
+static void end_way(cw_way *way)
+{
+    if (way->client)
+        cw_client_close(way->client, on_client_closed, way);
+    else
+        on_client_closed(way);
+}
+
 void cw_way_close(cw_way *way, void (*on_closed)(void *ctx), void *ctx)
 {
     while (way->running.next != &way->running)
@@ -179,8 +200,7 @@ void cw_way_close(cw_way *way, void (*on_closed)(void *ctx), void *ctx)
     cw_way_login_done(way);
     way->on_closed = on_closed;
     way->closed_ctx = ctx;
-    if (way->client)
-        cw_client_close(way->client, on_client_closed, way);
-    else
-        on_client_closed(way);
+    way->is_closing = true;
+    if (way->depth == 0)
+        end_way(way);
 }

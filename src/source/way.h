@@ -35,6 +35,8 @@ struct cw_way_req {
     const cw_str *body;
     size_t n_body; /* pieces of one message; none: a GET of `path` */
     cw_str path;   /* of the same server; HTTP only; empty: the URL's */
+    /* How long its caller waits. Only a hub asks, where that is longer than the service's time. */
+    uint32_t limit_ms;
     bool may_repeat;
     bool reads;     /* changes nothing: may go as GET */
     bool is_notice; /* nobody answers: it is over when it was sent */

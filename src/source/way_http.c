@@ -37,7 +37,7 @@ static void send_again(cw_way *way, cw_way_req *req)
     cw_code rc = cw_way_transmit(way, req, &err);
     if (!rc)
         return;
-    cw_reply reply = {rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg};
+    cw_reply reply = {rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg, NULL};
     cw_way_tell(req, &reply);
 }
 
@@ -80,7 +80,7 @@ static void on_done(cw_client_req *http, cw_client_end end, const cw_client_answ
     req->is_sent = false;
     if (end == CW_CLIENT_OK && retry(way, req, answer))
         return;
-    cw_reply reply = {end, answer, why};
+    cw_reply reply = {end, answer, why, &way->session};
     cw_way_tell(req, &reply);
 }
 
@@ -111,7 +111,7 @@ cw_code cw_way_headers_make(const cw_way *way, cw_way_headers *ret, cw_err *err)
     const cw_http_header all[] = {
         {CW_STR("Cookie"), cw_str_from(way->cookies)},
         {way->service->config.handshake_header, cw_str_from(way->handshake)},
-        {CW_STR("Authorization"), cw_str_from(way->token)},
+        {CW_STR("Authorization"), cw_str_from(way->bearer.token)},
     };
     size_t size = 0;
     cw_way_headers_done(ret);

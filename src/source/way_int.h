@@ -4,7 +4,7 @@
 #ifndef CW_SOURCE_WAY_INT_H
 #define CW_SOURCE_WAY_INT_H
 
-#include "net/fetch.h"
+#include "source/bearer.h"
 #include "source/hub.h"
 
 #define CW_WAY_QUERY_MAX 2000u /* a longer GET goes as POST */
@@ -38,10 +38,12 @@ struct cw_way {
     cw_later later;          /* begin to log in */
     cw_deadline_list limits; /* of one call of the prelude */
     cw_deadline limit;
-    cw_fetcher *fetcher;
-    cw_fetch fetch;
-    uint64_t token_until; /* ms of the loop */
-    char *cookies, *handshake, *token;
+    cw_bearer bearer;
+    char *cookies, *handshake;
+    cw_secrets session;     /* what the login gave us */
+    cw_arena session_texts; /* its texts */
+    unsigned depth;         /* of loops over those who wait: who is told may close the way */
+    bool is_closing;
     void (*on_closed)(void *ctx);
     void *closed_ctx;
 };
@@ -51,7 +53,8 @@ struct cw_way {
 void cw_way_move(cw_way_req *req, cw_way_req *ring);
 /* Have it wait for a login. */
 void cw_way_wait(cw_way *way, cw_way_req *req);
-/* Those who wait have nothing to wait for any more: send them, or fail them all. */
+/* Those who wait have nothing to wait for any more: send them, or fail them all. The way may be
+ * gone afterwards. */
 void cw_way_send_waiting(cw_way *way);
 void cw_way_fail_waiting(cw_way *way, cw_client_end end, const char *why);
 

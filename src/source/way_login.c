@@ -11,23 +11,15 @@
 
 #include "source/way_int.h"
 
-#define TOKEN_MAX 16384u
-#define TOKEN_MS 300000u   /* of one that does not say how long it is good */
-#define TOKEN_MIN_MS 1000u /* of one that is over at once: it is asked for once per login */
 #define WHY_MAX 300u
 
 static void go_on(cw_way *way);
-
-static bool wants_token(const cw_way *way)
-{
-    return way->service->oauth_basic.n && cw_loop_now(way->loop) >= way->token_until;
-}
 
 bool cw_way_is_logged_in(const cw_way *way)
 {
     const cw_service *s = way->service;
     bool says_nothing = s->config.prelude.n == 0 && s->oauth_basic.n == 0;
-    return says_nothing || (way->login == CW_LOGIN_DONE && !wants_token(way));
+    return says_nothing || (way->login == CW_LOGIN_DONE && !cw_bearer_is_due(&way->bearer));
 }
 
 bool cw_way_log_out(cw_way *way, unsigned status)
@@ -39,7 +31,7 @@ bool cw_way_log_out(cw_way *way, unsigned status)
         return false;
     if (way->login == CW_LOGIN_DONE) {
         way->login = CW_LOGIN_NONE;
-        way->token_until = 0;
+        cw_bearer_drop(&way->bearer);
     }
     return true;
 }
@@ -52,70 +44,13 @@ static void give_up(cw_way *way, const char *what, cw_str why)
     cw_way_fail_waiting(way, CW_CLIENT_CONNECT, text);
 }
 
-/* ---- the token ---- */
-
-/* "Bearer TOKEN", and until when it is good. */
-static cw_code take_token(cw_way *way, cw_str body, cw_err *err)
+static void on_token(cw_bearer *b, const char *why)
 {
-    const cw_json *root;
-    cw_arena_reset(&way->scratch);
-    cw_code rc = cw_json_read(body, NULL, &way->scratch, &root, NULL, err);
-    if (rc)
-        return rc;
-    const cw_json *token = cw_json_get(root, CW_STR("access_token"));
-    const cw_json *life = cw_json_get(root, CW_STR("expires_in"));
-    uint64_t seconds = 0, ms = TOKEN_MS;
-    if (!cw_json_is(token, CW_JSON_STRING) || token->n == 0 || token->n > TOKEN_MAX)
-        return cw_fail(err, CW_PARAMS, "no access_token in the answer");
-    if (life && cw_json_to_u64(life, &seconds) && seconds < UINT32_MAX)
-        ms = seconds ? seconds * 1000 : TOKEN_MIN_MS;
-    char *text = malloc(token->n + sizeof "Bearer ");
-    if (!text)
-        return cw_fail_nomem(err);
-    memcpy(text, "Bearer ", 7);
-    memcpy(text + 7, cw_json_text(token).p, token->n);
-    text[7 + token->n] = 0;
-    free(way->token);
-    way->token = text;
-    /* Renewed a little earlier than it ends: clocks differ, and a call takes its time. */
-    way->token_until = cw_loop_now(way->loop) + ms - ms / 10;
-    return CW_OK;
-}
-
-static void on_token(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
-{
-    cw_way *way = CW_CONTAINER(f, cw_way, fetch);
-    cw_err err = {0};
-    if (!answer) {
+    cw_way *way = CW_CONTAINER(b, cw_way, bearer);
+    if (why)
         give_up(way, "token", cw_str_from(why));
-        return;
-    }
-    cw_code rc = answer->status == 200
-                     ? take_token(way, answer->body, &err)
-                     : cw_fail(&err, CW_IO, "the token endpoint answered %u", answer->status);
-    if (rc)
-        give_up(way, "token", cw_str_from(err.msg));
     else
         go_on(way);
-}
-
-static void ask_token(cw_way *way)
-{
-    const cw_service *s = way->service;
-    cw_err err = {0};
-    cw_code rc = way->fetcher ? CW_OK : cw_fetcher_new(way->loop, &way->fetcher, &err);
-    way->fetch = (cw_fetch){
-        .url = s->config.oauth.token_url,
-        .allow_private = true, /* it is named in the configuration */
-        .ca_file = s->config.tls.ca_file.n ? s->config.tls.ca_file.p : NULL,
-        .form = s->oauth_form,
-        .authorization = s->oauth_basic,
-        .on_done = on_token,
-    };
-    if (!rc)
-        rc = cw_fetcher_start(way->fetcher, &way->fetch, &err);
-    if (rc)
-        give_up(way, "token", cw_str_from(err.msg));
 }
 
 /* ---- the prelude ---- */
@@ -133,7 +68,7 @@ static void on_prelude(cw_client_req *http, cw_client_end end, const cw_client_a
                        const char *why)
 {
     cw_way *way = http->ctx;
-    cw_reply reply = {end, answer, why};
+    cw_reply reply = {end, answer, why, NULL};
     cw_deadline_clear(&way->limit);
     cw_outcome outcome;
     cw_dialect_judge(&way->service->speech, way->service->config.name, way->prelude_id, &reply,
@@ -189,14 +124,36 @@ static void say_prelude(cw_way *way)
         cw_loop_set_deadline(way->loop, &way->limit, &way->limits);
 }
 
+/* The token and the values of the cookies are as secret as what they were given for. */
+static cw_code note_session(cw_way *way)
+{
+    cw_str token = {NULL, 0}, rest = cw_str_from(way->cookies);
+    way->session.n = 0;
+    cw_arena_reset(&way->session_texts);
+    if (way->bearer.token)
+        cw_str_cut(cw_str_from(way->bearer.token), ' ', &token);
+    cw_code rc = cw_secrets_add(&way->session, token, &way->session_texts);
+    while (rest.n && !rc) {
+        cw_str value, pair = cw_str_cut(rest, ';', &rest);
+        cw_str_cut(pair, '=', &value);
+        if (value.p)
+            rc = cw_secrets_add(&way->session, value, &way->session_texts);
+    }
+    return rc == CW_LIMIT ? CW_OK : rc; /* so many cookies: the first ones */
+}
+
 static void go_on(cw_way *way)
 {
-    if (wants_token(way)) {
-        ask_token(way);
+    if (cw_bearer_is_due(&way->bearer)) {
+        cw_bearer_ask(&way->bearer);
         return;
     }
     if (way->n_prelude < way->service->config.prelude.n) {
         say_prelude(way);
+        return;
+    }
+    if (note_session(way)) {
+        give_up(way, "login", CW_STR("not enough memory"));
         return;
     }
     way->login = CW_LOGIN_DONE;
@@ -227,6 +184,7 @@ void cw_way_login_init(cw_way *way)
 {
     cw_deadline_list_init(&way->limits, way->service->config.timeout_ms, on_limit);
     cw_loop_watch(way->loop, &way->limits);
+    cw_bearer_init(&way->bearer, way->service, way->loop, on_token);
 }
 
 void cw_way_login_done(cw_way *way)
@@ -234,9 +192,7 @@ void cw_way_login_done(cw_way *way)
     cw_deadline_clear(&way->limit);
     cw_loop_unwatch(way->loop, &way->limits);
     cw_loop_forget_later(&way->later);
-    cw_fetch_cancel(&way->fetch);
-    cw_fetcher_close(way->fetcher);
-    way->fetcher = NULL;
+    cw_bearer_done(&way->bearer);
     if (way->client && way->prelude.ctx)
         cw_client_cancel(way->client, &way->prelude);
     cw_way_headers_done(&way->prelude_headers);

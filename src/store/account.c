@@ -13,19 +13,46 @@ cw_account cw_query_account(cw_query *q, int column)
     };
 }
 
-cw_account *cw_query_copy_account(cw_query *q, int column, cw_arena *arena)
+void *cw_query_alloc(cw_query *q, cw_arena *arena, size_t n)
 {
-    cw_account *copy = cw_arena_alloc(arena, sizeof *copy);
-    if (!copy) {
+    void *p = cw_arena_alloc(arena, n);
+    if (!p) {
         cw_err err;
         cw_query_fail(q, cw_arena_fail(arena, &err), &err);
-        return NULL;
     }
+    return p;
+}
+
+cw_account *cw_query_copy_account(cw_query *q, int column, cw_arena *arena)
+{
+    cw_account *copy = cw_query_alloc(q, arena, sizeof *copy);
+    if (!copy)
+        return NULL;
     *copy = cw_query_account(q, column);
     copy->name = cw_query_dup(q, arena, copy->name);
     copy->password = cw_query_dup(q, arena, copy->password);
     copy->language = cw_query_dup(q, arena, copy->language);
     return copy;
+}
+
+cw_code cw_query_find_owned(cw_db *db, const cw_owned *what, const unsigned char hash[CW_DB_HASH],
+                            cw_arena *arena, cw_account **ret_account, void **ret, cw_err *err)
+{
+    cw_query q;
+    void *row = NULL;
+    cw_account *account = NULL;
+    cw_query_open(&q, db, what->sql);
+    cw_query_bind_hash(&q, 1, hash);
+    if (cw_query_step(&q)) {
+        row = what->copy(&q, arena);
+        account = cw_query_copy_account(&q, what->n_columns, arena);
+    }
+    cw_code rc = cw_query_close(&q, err);
+    if (!rc) {
+        *ret = row;
+        *ret_account = account;
+    }
+    return rc;
 }
 
 static cw_code insert(cw_db *db, const cw_account *account, int64_t *ret_id, cw_err *err)

@@ -83,14 +83,11 @@ cw_code cw_db_add_session(cw_db *db, const cw_session *session, cw_str password,
 
 /* ---- using ---- */
 
-static cw_session *copy_session(cw_query *q, cw_arena *arena)
+static void *copy_session(cw_query *q, cw_arena *arena)
 {
-    cw_session *copy = cw_arena_alloc(arena, sizeof *copy);
-    if (!copy) {
-        cw_err err;
-        cw_query_fail(q, cw_arena_fail(arena, &err), &err);
+    cw_session *copy = cw_query_alloc(q, arena, sizeof *copy);
+    if (!copy)
         return NULL;
-    }
     *copy = session_of(q);
     copy->account_name = cw_query_dup(q, arena, copy->account_name);
     return copy;
@@ -99,23 +96,29 @@ static cw_session *copy_session(cw_query *q, cw_arena *arena)
 cw_code cw_db_find_session(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_arena *arena,
                            cw_session **ret, cw_account **ret_account, cw_err *err)
 {
-    cw_query q;
-    cw_session *session = NULL;
-    cw_account *account = NULL;
-    cw_query_open(&q, db,
-                  "SELECT " COLUMNS ", " CW_ACCOUNT_COLUMNS
-                  " FROM session s JOIN account a ON a.id = s.account WHERE s.hash = ?1");
-    cw_query_bind_hash(&q, 1, hash);
-    if (cw_query_step(&q)) {
-        session = copy_session(&q, arena);
-        account = cw_query_copy_account(&q, N_COLUMNS, arena);
-    }
-    cw_code rc = cw_query_close(&q, err);
-    if (!rc) {
-        *ret = session;
-        *ret_account = account;
-    }
+    static const cw_owned what = {
+        "SELECT " COLUMNS ", " CW_ACCOUNT_COLUMNS
+        " FROM session s JOIN account a ON a.id = s.account WHERE s.hash = ?1",
+        N_COLUMNS, copy_session};
+    void *found = NULL;
+    cw_code rc = cw_query_find_owned(db, &what, hash, arena, ret_account, &found, err);
+    if (!rc)
+        *ret = found;
     return rc;
+}
+
+cw_code cw_db_date_sessions(cw_db *db, cw_session *sessions, size_t n, cw_err *err)
+{
+    cw_query q;
+    cw_query_open(&q, db, "SELECT created, used FROM session WHERE hash = ?1");
+    for (size_t i = 0; i < n; i++) {
+        cw_query_bind_hash(&q, 1, sessions[i].hash);
+        bool is_there = cw_query_step(&q);
+        sessions[i].created = is_there ? cw_query_i64(&q, 0) : 0;
+        sessions[i].used = is_there ? cw_query_i64(&q, 1) : 0;
+        cw_query_again(&q);
+    }
+    return cw_query_close(&q, err);
 }
 
 cw_code cw_db_touch_session(cw_db *db, int64_t id, int64_t when, cw_err *err)

@@ -73,5 +73,19 @@ cw_account cw_query_account(cw_query *q, int column);
 /* A copy in the arena; NULL without memory, which the query keeps. */
 cw_account *cw_query_copy_account(cw_query *q, int column, cw_arena *arena);
 cw_str cw_query_dup(cw_query *q, cw_arena *arena, cw_str text);
+/* Memory for a copy; NULL without, which the query keeps. */
+void *cw_query_alloc(cw_query *q, cw_arena *arena, size_t n);
+
+/* A row that belongs to an account, and is found by its hash. */
+typedef struct cw_owned {
+    const char *sql; /* selects its n_columns columns and then CW_ACCOUNT_COLUMNS, by ?1 */
+    int n_columns;
+    void *(*copy)(cw_query *q, cw_arena *arena); /* as cw_query_copy_account does */
+} cw_owned;
+
+/* The row and its account, both NULL when there is none. */
+CW_MUST_USE cw_code cw_query_find_owned(cw_db *db, const cw_owned *what,
+                                        const unsigned char hash[CW_DB_HASH], cw_arena *arena,
+                                        cw_account **ret_account, void **ret, cw_err *err);
 
 #endif

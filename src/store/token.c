@@ -69,14 +69,11 @@ cw_code cw_db_add_token(cw_db *db, const cw_token *token, const cw_str *scopes, 
     return rc;
 }
 
-static cw_token *copy_token(cw_query *q, cw_arena *arena)
+static void *copy_token(cw_query *q, cw_arena *arena)
 {
-    cw_token *copy = cw_arena_alloc(arena, sizeof *copy);
-    if (!copy) {
-        cw_err err;
-        cw_query_fail(q, cw_arena_fail(arena, &err), &err);
+    cw_token *copy = cw_query_alloc(q, arena, sizeof *copy);
+    if (!copy)
         return NULL;
-    }
     *copy = token_of(q);
     copy->account_name = cw_query_dup(q, arena, copy->account_name);
     copy->name = cw_query_dup(q, arena, copy->name);
@@ -86,22 +83,14 @@ static cw_token *copy_token(cw_query *q, cw_arena *arena)
 cw_code cw_db_find_token(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_arena *arena,
                          cw_token **ret, cw_account **ret_account, cw_err *err)
 {
-    cw_query q;
-    cw_token *token = NULL;
-    cw_account *account = NULL;
-    cw_query_open(&q, db,
-                  "SELECT " COLUMNS ", " CW_ACCOUNT_COLUMNS
-                  " FROM token t JOIN account a ON a.id = t.account WHERE t.hash = ?1");
-    cw_query_bind_hash(&q, 1, hash);
-    if (cw_query_step(&q)) {
-        token = copy_token(&q, arena);
-        account = cw_query_copy_account(&q, N_COLUMNS, arena);
-    }
-    cw_code rc = cw_query_close(&q, err);
-    if (!rc) {
-        *ret = token;
-        *ret_account = account;
-    }
+    static const cw_owned what = {
+        "SELECT " COLUMNS ", " CW_ACCOUNT_COLUMNS
+        " FROM token t JOIN account a ON a.id = t.account WHERE t.hash = ?1",
+        N_COLUMNS, copy_token};
+    void *found = NULL;
+    cw_code rc = cw_query_find_owned(db, &what, hash, arena, ret_account, &found, err);
+    if (!rc)
+        *ret = found;
     return rc;
 }
 

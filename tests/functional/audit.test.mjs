@@ -8,8 +8,18 @@ import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, discover, roles, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { callTool, legacy, modern, post, rpc } from "./support/mcp.mjs";
-import { binary, Program, runCauseway, writeConfig } from "./support/programs.mjs";
+import {
+    assertRpcError,
+    callTool,
+    EventStream,
+    initialize,
+    legacy,
+    metaKey,
+    modern,
+    post,
+    rpc,
+} from "./support/mcp.mjs";
+import { binary, Program, root, runCauseway, writeConfig } from "./support/programs.mjs";
 import { invoke } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
 import { StdioClient } from "./support/stdio.mjs";
@@ -152,6 +162,59 @@ suite("threat-D11: every decision has one record", () => {
             assert.deepEqual([record.kind, record.door, record.outcome, record.method],
                 ["refusal", door, outcome, method]);
             assert.equal(record.caller, "alice");
+        }
+    });
+
+    test("threat-D11: names that are asked for without a call", async () => {
+        const { headers } = await initialize(server, "2025-11-25", alice);
+        const session = { headers: { ...alice, "Mcp-Session-Id": headers.get("mcp-session-id") } };
+        const complete = (ref) =>
+            legacy(server, "completion/complete", { ref, argument: { name: "a", value: "" } }, session);
+        const listen = async (...resourceSubscriptions) => {
+            const params = { notifications: { resourceSubscriptions } };
+            const stream = await EventStream.open(server, "subscriptions/listen", params, { headers: alice });
+            await stream.next();
+            stream.close();
+        };
+        const cases = [
+            ["mcp", "no.such", () => complete({ type: "ref/prompt", name: "no.such" })],
+            ["mcp", "no://such", () => complete({ type: "ref/resource", uri: "no://such" })],
+            ["mcp", "no://such", () => legacy(server, "resources/subscribe", { uri: "no://such" }, session)],
+            ["rest", "test.admin", () => fetch(`${server.url}/jsonrpc/methods/test.admin`, { headers: alice })],
+            ["mcp", "no://such", () => listen("no://such")],
+            // One record for one request, however many it names.
+            ["mcp", "no://1", () => listen("no://1", "no://2", 5, "no://3"), "and 2 more"],
+        ];
+        for (const [door, method, work, detail] of cases) {
+            const [record] = await recorded(server, 1, work);
+            assert.deepEqual(
+                [record.kind, record.door, record.outcome, record.method, record.detail, record.caller],
+                ["refusal", door, "hidden", method, detail, "alice"],
+            );
+        }
+    });
+
+    test("threat-D11: the gate comes before all that is wrong with a request", async () => {
+        const bad = [
+            { meta: { progressToken: {} } },
+            { meta: { [metaKey("logLevel")]: "loud" } },
+            { requestState: "A".repeat(90) },
+            { requestState: 7 },
+        ];
+        for (const { meta, ...more } of bad) {
+            const send = (name) => modern(server, "tools/call", { name, arguments: {}, ...more },
+                { meta, headers: alice });
+            const [refused] = await recorded(server, 1, async () => {
+                const answer = await send("test.scoped");
+                assert.equal(answer.status, 401, answer.text);
+                assert.ok(answer.headers.get("www-authenticate"));
+            });
+            assert.deepEqual([refused.kind, refused.outcome, refused.method],
+                ["refusal", "login", "test.scoped"]);
+            const [invalid] = await recorded(server, 1,
+                async () => assertRpcError(await send("test.caller"), 200, -32602, 1));
+            assert.deepEqual([invalid.kind, invalid.outcome, invalid.method],
+                ["call", "invalid", "test.caller"]);
         }
     });
 
@@ -306,6 +369,22 @@ suite("causeway audit", () => {
         const all = await lines();
         assert.equal(all.filter(({ method }) => method === "test.echo").length, 30);
         assert.deepEqual(all.map(({ time }) => time), all.map(({ time }) => time).sort());
+    });
+
+    test("refuses words that no record has, and takes all that are explained", async () => {
+        for (const [option, word] of [["--kind", "foo"], ["--outcome", "okk"], ["--outcome", "ok,"]]) {
+            const { code, stdout, stderr } = await runCauseway(["audit", option, word, "--config", server.config]);
+            assert.deepEqual([code, stdout], [2, ""]);
+            assert.match(stderr, new RegExp(`${option} takes one of .*, not "${word}"`));
+        }
+        const page = readFileSync(path.join(root, "docs", "audit.md"), "utf8");
+        const rows = [...page.matchAll(/^\| (?:`(\w+)`)? ?\| (`[^|]*`) \| /gm)];
+        const words = rows.flatMap(([, , cell]) => [...cell.matchAll(/`(\w+)`/g)].map(([, word]) => word));
+        assert.ok(words.length >= 16, words.join());
+        for (const word of new Set(words)) {
+            const { code, stderr } = await runCauseway(["audit", "--outcome", word, "--config", server.config]);
+            assert.equal(code, 0, stderr);
+        }
     });
 
     test("filters by caller, tool, outcome, kind and time", async () => {

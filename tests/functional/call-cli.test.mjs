@@ -1,7 +1,8 @@
 // causeway call, list and describe: tools from a terminal, by the rules that clients have.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { suite, test } from "node:test";
+import { promisify } from "node:util";
 import { call, cli, databasePath, discover } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { makePluginFolder, permissions } from "./support/mcp.mjs";
@@ -45,9 +46,36 @@ suite("call", { concurrency: true }, () => {
         const config = configure();
         const { stdout } = await run(config, "call", "shop.add", "--json", '{"a":1,"b":2}');
         assert.equal(stdout, "3\n");
-        for (const words of [["--json", "{}", "-a", "a=1"], ["--json", "{"], ["--json", "3"]]) {
-            assert.equal((await run(config, "call", "shop.add", ...words)).code, 2, words.join(" "));
+        for (const [words, pattern] of [
+            [["--json", "{}", "-a", "a=1"], /not with both/],
+            [["--json", '{"a":1'], /^causeway: --json: /],
+            [["--json", "3"], /arguments are an object/],
+        ]) {
+            const { code, stderr } = await run(config, "call", "shop.add", ...words);
+            assert.equal(code, 2, words.join(" "));
+            assert.match(stderr, pattern);
         }
+    });
+
+    test("takes as many arguments as a tool could have, up to a ceiling", async () => {
+        const pairs = (n) => Array.from({ length: n }, (_, i) => [`p${i}`, i]);
+        const wide = await startService();
+        const echo = wide.document.methods.find(({ name }) => name === "echo");
+        echo.params = pairs(1_024).map(([name]) => ({ name, schema: { type: "integer" } }));
+        echo.paramStructure = "by-name";
+        const config = configure({ sources: [shop({ url: wide.url })] });
+        const words = (n) => pairs(n).flatMap(([name, value]) => ["-a", `${name}=${value}`]);
+        for (const n of [17, 1_024]) {
+            const { code, stdout, stderr } = await run(config, "call", "shop.echo", ...words(n));
+            assert.equal(code, 0, stderr);
+            assert.deepEqual(JSON.parse(stdout), Object.fromEntries(pairs(n)));
+        }
+        const { code, stdout, stderr } = await run(config, "call", "shop.echo", ...words(1_025));
+        assert.deepEqual([code, stdout], [2, ""]);
+        assert.equal(stderr, 'causeway: option "--arg" may be given 1024 times; --json takes them all at once\n');
+        const twice = await run(config, "call", "shop.echo", ...words(1_023), "-a", "p7=1");
+        assert.equal(twice.code, 2);
+        assert.match(twice.stderr, /--arg "p7": it stands there twice/);
     });
 
     test("reports what goes wrong on standard error, and ends with 1", async () => {
@@ -85,7 +113,7 @@ suite("call", { concurrency: true }, () => {
         const words = ["call", "shop.add", "-a", "a=1", "-a", "b=2"];
         const refused = await run(config, ...words);
         assert.deepEqual([refused.code, refused.stdout], [1, ""]);
-        assert.match(refused.stderr, /logged in: name an account with --as/);
+        assert.match(refused.stderr, /anonymous may not call tools: .*'use jsonrpc services'.*; or name an account with --as/);
         assert.equal((await run(config, ...words, "--as", "alice")).stdout, "3\n");
         const nobody = await run(config, ...words, "--as", "mallory");
         assert.equal(nobody.code, 1);
@@ -99,6 +127,44 @@ suite("call", { concurrency: true }, () => {
         ]);
         const without = configure({ roles });
         assert.equal((await run(without, ...words, "--as", "alice")).code, 2);
+    });
+
+    test("says what is missing, and only what would help", async () => {
+        const auth = (more) => ({ method: "add", annotations: { auth: more } });
+        const scoped = [auth({ scopes: ["stock:read"] })];
+        const closed = [auth({ level: "required" })];
+        const roles = { anonymous: permissions };
+        const store = { path: databasePath() };
+        const words = ["call", "shop.add", "-a", "a=1", "-a", "b=2"];
+        const token = /shop\.add asks for scopes, which only a client with a token has; see "causeway why shop\.add /;
+        const known = configure({ roles: { ...roles, authenticated: permissions }, store, sources: [shop({ methods: scoped })] });
+        await cli(known, "account", "add", "alice", { input: "s3cret" });
+        for (const [config, more, pattern] of [
+            [known, ["--as", "alice"], new RegExp(`${token.source}--as NAME"`)],
+            [known, [], new RegExp(`${token.source}--anonymous"`)],
+            [configure({ roles: { anonymous: [discover] } }), [], /anonymous may not call tools: .*'use jsonrpc services', under `roles` of the configuration\n$/],
+            [configure({ roles, sources: [shop({ methods: closed })] }), [], /for those who have logged in: .*store\.path/],
+            [configure({ roles, store, sources: [shop({ methods: closed })] }), [], /for those who have logged in: name an account with --as\n$/],
+        ]) {
+            const { code, stdout, stderr } = await run(config, ...words, ...more);
+            assert.deepEqual([code, stdout], [1, ""]);
+            assert.match(stderr, pattern);
+        }
+    });
+
+    test("sends no other text than it was given", async () => {
+        const config = configure();
+        // Node writes words as UTF-8: the shell makes the byte.
+        const line = `exec "$0" call shop.echo --arg message="$(printf 'a\\377')" --config "$1"`;
+        const { code, stdout, stderr } = await promisify(execFile)("sh", ["-c", line, binary, config]).catch((e) => e);
+        assert.deepEqual([code, stdout], [2, ""]);
+        assert.match(stderr, /--arg "message": not UTF-8/);
+    });
+
+    test("names another tool only where it is nearly the same", async () => {
+        const config = configure({ sources: [shop({ prefix: "", methods: [{ method: "add", name: "n" }] })] });
+        const { stderr } = await run(config, "call", "zz");
+        assert.match(stderr, /there is no tool "zz" for anonymous; see "causeway list"/);
     });
 
     test("runs tools of plugins too", async () => {
@@ -160,12 +226,20 @@ suite("list and describe", { concurrency: true }, () => {
         assert.equal((await run(config, "describe")).code, 2);
     });
 
+    test("leave what is odd about sources to those who check them", async () => {
+        const env = { CAUSEWAY_CONFIG: "" };
+        for (const words of [["list"], ["describe", "examples.articles.list"], ["call", "examples.articles.list"]]) {
+            const { code, stderr } = await runCauseway(words, { env });
+            assert.deepEqual([code, stderr], [0, ""], words.join(" "));
+        }
+    });
+
     test("show nothing to those who may not look", async () => {
         const config = configure({ roles: { anonymous: [call] } });
         for (const words of [["list"], ["describe", "shop.add"]]) {
             const { code, stdout, stderr } = await run(config, ...words);
             assert.deepEqual([code, stdout], [1, ""]);
-            assert.match(stderr, /anonymous may not look at tools: .*'access mcp tool discovery'/);
+            assert.match(stderr, /anonymous may not look at tools: .*'access mcp tool discovery', under `roles` of the configuration\n$/);
         }
         const { stderr } = await run(config, "call", "shop.ad");
         assert.ok(!stderr.includes("did you mean"), stderr);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import http from "node:http";
 import path from "node:path";
 import { suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
@@ -54,7 +55,8 @@ suite("an overlay", { concurrency: true }, () => {
         }
         assert.match(overlay, /^ {2}# Adds two numbers\n {2}- method: add$/m);
 
-        const config = configOf(stdout);
+        // What it prints is all that is needed.
+        const config = stdout.slice(stdout.indexOf("\nroles:") + 1);
         const closed = await startCauseway({ config });
         assert.deepEqual(await toolNames(closed), []);
         await closed.stop();
@@ -109,6 +111,24 @@ suite("an overlay", { concurrency: true }, () => {
             "    tool: false",
             "",
         ]);
+    });
+
+    test("leaves out what cannot be used, and says so", async () => {
+        const broken = { $ref: "#/components/schemas/None" };
+        const params = [{ name: "x", schema: broken }];
+        const file = writeOpenRpc(document([
+            describe("user.get", { params }),
+            describe("user.setStatus", { params: [{ name: "x", schema: "string" }] }),
+            { $ref: "other.json#/methods/x" },
+        ]));
+        const { code, stdout, stderr } = await run(makeFolder(), file, "--name", "u", "--json");
+        assert.equal(code, 0, stderr);
+        const { methods } = JSON.parse(stdout);
+        assert.deepEqual(methods.map(({ name, guess }) => [name, guess]),
+            [["user.get", "reads"], ["user.setStatus", "changes"]]);
+        assert.match(stderr, /method 'user\.get': param 'x': schema: \$ref '#\/components\/schemas\/None' leads nowhere/);
+        assert.match(stderr, /method 'user\.setStatus': param 'x': schema: expected an object, got string/);
+        assert.match(stderr, /methods\[2\]: \$ref 'other\.json#\/methods\/x': only/);
     });
 
     test("cannot be made to expose anything by what a service says", async () => {
@@ -166,6 +186,120 @@ const program = `
         process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, ...answer }) + "\\n");
     });`;
 
+// A service that answers whom it lets in; `shown` has the credentials of all requests.
+async function startGuarded(t, letsIn, status = 401) {
+    const shown = [];
+    const server = http.createServer(async (request, response) => {
+        const texts = [];
+        for await (const piece of request) {
+            texts.push(piece);
+        }
+        const { id, method } = texts.length ? JSON.parse(texts.join("")) : {};
+        shown.push(request.headers.authorization);
+        if (!letsIn(request.headers)) {
+            response.writeHead(status).end("no");
+            return;
+        }
+        const found = { result: openRpc() };
+        const other = { error: { code: -32601, message: "Method not found" } };
+        response.end(JSON.stringify({ jsonrpc: "2.0", id, ...(method === "rpc.discover" ? found : other) }));
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.after(() => server.close());
+    return { url: `http://127.0.0.1:${server.address().port}/`, shown };
+}
+
+suite("a secret", { concurrency: true }, () => {
+    const basic = `Basic ${Buffer.from("bob:pw").toString("base64")}`;
+    const env = { PAIR: "bob:pw", TOKEN: "t0ken" };
+    const importWith = (folder, url, ...words) =>
+        runCauseway(["import", url, "--name", "g", "--force", ...words], { cwd: folder, env });
+
+    test("that is missing is asked for with one failed login", async (t) => {
+        const { url, shown } = await startGuarded(t, () => false);
+        const { code, stderr } = await importWith(makeFolder(), url);
+        assert.equal(code, 1);
+        assert.deepEqual(shown, [undefined]);
+        assert.match(stderr, /it wants a login: name the secret with --secret-env or --secret-file\n$/);
+        assert.ok(!stderr.includes("--preset"), stderr);
+        assert.equal(stderr.trim().split("\n").length, 2, stderr);
+    });
+
+    test("with a colon is shown as Basic, and the entry says so", async (t) => {
+        const { url, shown } = await startGuarded(t, ({ authorization }) => authorization === basic);
+        const { code, stdout, stderr } = await importWith(makeFolder(), url, "--secret-env", "PAIR");
+        assert.equal(code, 0, stderr);
+        assert.deepEqual([...new Set(shown)], [basic]);
+        assert.match(stdout, /secret:\n {6}as: basic\n {6}environment: PAIR\n/);
+        const config = writeConfig(configOf(stdout));
+        const checked = await runCauseway(["source", "check", "--config", config], { env });
+        assert.equal(checked.code, 0, checked.stdout);
+    });
+
+    test("that is refused is shown once, and in no other way", async (t) => {
+        for (const [variable, name, authorization] of [
+            ["PAIR", "basic", basic],
+            ["TOKEN", "bearer", "Bearer t0ken"],
+        ]) {
+            const { url, shown } = await startGuarded(t, () => false);
+            const { code, stderr } = await importWith(makeFolder(), url, "--secret-env", variable);
+            assert.equal(code, 1);
+            assert.deepEqual(shown, [authorization]);
+            assert.match(stderr, new RegExp(`does not take the secret, shown as ${name}; --secret-as says how`));
+            assert.ok(!stderr.includes(env[variable]), stderr);
+        }
+    });
+
+    test("is shown as --secret-as says, and the entry says it where it must", async (t) => {
+        const key = (headers) => headers["x-key"] === "t0ken" && headers.authorization === undefined;
+        for (const [words, letsIn, entry] of [
+            [["--secret-as", "basic"], ({ authorization }) => authorization === basic, /as: basic\n/],
+            [["--secret-as=bearer"], ({ authorization }) => authorization === "Bearer bob:pw", /secret:\n {6}environment/],
+            [["--secret-as", "header:X-Key"], key, /as: header\n {6}name: X-Key\n/],
+        ]) {
+            const { url } = await startGuarded(t, letsIn);
+            const variable = words.join().includes("header") ? "TOKEN" : "PAIR";
+            const { code, stdout, stderr } = await importWith(makeFolder(), url, "--secret-env", variable, ...words);
+            assert.equal(code, 0, stderr);
+            assert.match(stdout, entry);
+            const config = writeConfig(configOf(stdout));
+            const checked = await runCauseway(["source", "check", "--config", config], { env });
+            assert.equal(checked.code, 0, checked.stdout);
+        }
+        const service = await startService();
+        for (const [how, entry, params] of [
+            ["first", /params: positional\n[^]*as: first\n/, ["t0ken", "hi"]],
+            ["member:auth", /as: member\n {6}name: auth\n/, { auth: "t0ken", message: "hi" }],
+        ]) {
+            const folder = makeFolder();
+            const words = ["--secret-env", "TOKEN", "--secret-as", how];
+            const { code, stdout, stderr } = await importWith(folder, service.url, ...words);
+            assert.equal(code, 0, stderr);
+            assert.match(stdout, entry);
+            const overlay = path.join(folder, "g.overlay.yaml");
+            writeFileSync(overlay, "methods: [echo]");
+            const config = writeConfig(configOf(stdout));
+            await runCauseway(["call", "echo", "--arg", "message=hi", "--config", config], { env });
+            assert.deepEqual(service.calls.at(-1), { method: "echo", params });
+        }
+    });
+
+    test("needs to be told how where there are no headers", async () => {
+        const folder = makeFolder();
+        for (const [words, pattern] of [
+            [["ws://127.0.0.1:1/", "--secret-env", "TOKEN"], /--secret-as first or member:NAME, or --preset/],
+            [["http://x/", "--secret-as", "basic"], /--secret-as needs --secret-env or --secret-file/],
+            [["http://x/", "--secret-env", "TOKEN", "--secret-as", "cookie"], /--secret-as takes bearer, .*not "cookie"/],
+            [["http://x/", "--secret-env", "TOKEN", "--secret-as", "header"], /--secret-as header needs a name: header:NAME/],
+            [["http://x/", "--secret-env", "TOKEN", "--secret-as", "basic:x"], /--secret-as takes/],
+        ]) {
+            const { code, stderr } = await runCauseway(["import", ...words], { cwd: folder, env });
+            assert.equal(code, 2, `${words}: ${stderr}`);
+            assert.match(stderr, pattern);
+        }
+    });
+});
+
 suite("what is imported", { concurrency: true }, () => {
     test("may be a file, with the place that it names", async () => {
         const folder = makeFolder();
@@ -204,15 +338,36 @@ suite("what is imported", { concurrency: true }, () => {
         assert.ok(!`${stdout}${stderr}${overlay}`.includes("hunter2"));
     });
 
-    test("is nothing that is known: it says what was tried, and writes nothing", async () => {
+    test("is nothing that is known: it says what was tried, and writes nothing", async (t) => {
         const folder = makeFolder();
-        const url = `http://127.0.0.1:${await deadPort()}/`;
+        const { url } = await startGuarded(t, () => false, 404);
         const { code, stdout, stderr } = await run(folder, url, "--name", "n");
         assert.equal(code, 1);
         assert.equal(stdout, "");
-        assert.match(stderr, /Connection refused/);
+        assert.match(stderr, /HTTP status 404/);
         assert.match(stderr, /nothing that is known answers there.*--preset \(aria2, /);
         assert.ok(!existsSync(path.join(folder, "n.overlay.yaml")));
+    });
+
+    test("is not there: it says that alone", async () => {
+        const folder = makeFolder();
+        const dead = await deadPort();
+        const none = "http://127.0.0.1:1/";
+        for (const [words, pattern] of [
+            [[`http://127.0.0.1:${dead}/`], /Connection refused/],
+            [[`tcp://127.0.0.1:${dead}`], /Connection refused/i],
+            [["http://no-such-host.invalid/"], /no-such-host\.invalid|name|host/i],
+            [["unix:missing.sock"], /No such file/i],
+            [["unix:missing.sock:/rpc"], /No such file/i],
+            [["--exec", "/no/such/program"], /No such file/i],
+            [[none, "--secret-env", "CAUSEWAY_UNSET"], /the variable CAUSEWAY_UNSET is not set/],
+            [[none, "--secret-file", "missing.txt"], /missing\.txt.*No such file/],
+        ]) {
+            const { code, stdout, stderr } = await run(folder, ...words);
+            assert.deepEqual([code, stdout], [1, ""], words.join(" "));
+            assert.match(stderr, pattern);
+            assert.equal(stderr.trim().split("\n").length, 1, stderr);
+        }
     });
 
     test("must be said rightly", async () => {

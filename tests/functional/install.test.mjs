@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
+import { databasePath } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { pluginFile } from "./support/mcp.mjs";
 import { binary, runCauseway, writeConfig } from "./support/programs.mjs";
@@ -111,7 +112,7 @@ suite("install", { concurrency: true }, () => {
     test("a second time with the same changes nothing, with another it replaces", async () => {
         const home = makeHome();
         home.write("cursor", "{}");
-        const config = writeConfig({});
+        const config = writeConfig({ store: { path: databasePath() } });
         await installWell(home, "cursor");
         assert.match(await installWell(home, "cursor"), /Nothing has to be changed/);
         await installWell(home, "cursor", "--config", config, "--as", "alice");
@@ -191,6 +192,38 @@ suite("install", { concurrency: true }, () => {
             assert.match(stderr, pattern);
         });
     }
+
+    test("what stdio would refuse is not written", async () => {
+        const home = makeHome();
+        const bad = writeConfig({ limits: { header_sise: 1 } });
+        for (const [words, pattern] of [
+            [["--config", bad], /limits\.header_sise: unknown key; did you mean "header_size"/],
+            [["--config", "/no/such/file.yaml"], /No such file/],
+            [["--config", writeConfig({}), "--as", "alice"], /--as needs a database: set store\.path/],
+            [["--as", "alice"], /--as needs a database/],
+        ]) {
+            const { code, stdout, stderr } = await home.install("cursor", "--yes", ...words);
+            assert.deepEqual([code, stdout], [2, ""], stderr);
+            assert.match(stderr, pattern);
+        }
+        assert.deepEqual(readdirSync(home.home), []);
+        // A configuration that has gone bad since is no reason to keep the entry.
+        await installWell(home, "cursor");
+        const undone = await home.install("cursor", "--undo", "--yes", "--config", bad);
+        assert.equal(undone.code, 0, undone.stderr);
+    });
+
+    test("variables that the client must set are named once", async () => {
+        const source = (name, more) => ({ name, url: "http://127.0.0.1:9/", ...more });
+        const secret = { environment: "SHOP_TOKEN" };
+        const oauth = { token_url: "https://x.example/", client_id: "c", client_secret_environment: "SHOP_OAUTH" };
+        const sources = [source("a", { secret }), source("b", { secret }), source("c", { oauth })];
+        const home = makeHome();
+        const { code, stderr } = await home.install("cursor", "--yes", "--config", writeConfig({ sources }));
+        assert.equal(code, 0, stderr);
+        const named = stderr.trim().split("\n").map((line) => line.match(/^warning: .*variable (\w+): Cursor must/)?.[1]);
+        assert.deepEqual(named, ["SHOP_TOKEN", "SHOP_OAUTH"]);
+    });
 
     test("there is nothing to take back", async () => {
         const { code, stderr } = await makeHome().install("cursor", "--undo", "--yes");

@@ -12,8 +12,11 @@ import {
     cookiesOf, formCookie, hiddenField, logIn, openForm, proofOf, sameOrigin, sendForm, session,
     sessionCookie, visit,
 } from "./support/login.mjs";
-import { EventStream, initialize, modern, modernParts, rpc, startBridge } from "./support/mcp.mjs";
+import {
+    both, EventStream, initialize, legacy, modern, modernParts, permissions, rpc, startBridge,
+} from "./support/mcp.mjs";
 import { runCauseway, slowness, writeConfig } from "./support/programs.mjs";
+import { rawExchange } from "./support/raw.mjs";
 import { post, send } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
 
@@ -302,6 +305,19 @@ suite("a session", () => {
         assert.notEqual(listed.status, 403);
     });
 
+    test("is found among the cookies of others, and refused where it comes twice", async () => {
+        const ask = async (...cookies) => {
+            const fields = [`Host: 127.0.0.1:${server.port}`, "Connection: close"];
+            fields.push(...cookies.map((cookie) => `Cookie: ${cookie}`));
+            const head = `GET /mcp/tools/list HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`;
+            const { bytes } = await rawExchange(server.port, head);
+            return Number(bytes.toString().split(" ")[1]);
+        };
+        assert.equal(await ask("a=1", "b=2"), 200);
+        assert.equal(await ask("a=1", alice.cookie, "b=2"), 200);
+        assert.equal(await ask(alice.cookie, alice.cookie), 401);
+    });
+
     test("threat-A2: simple requests of other sites are refused whatever their type", async () => {
         const headers = { Cookie: alice.cookie };
         for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]) {
@@ -530,6 +546,136 @@ suite("the end of a session", () => {
         assert.equal((await stream.next()).method, "notifications/subscriptions/acknowledged");
         await server.cli("account", "password", "alice", { input: "s3cret" });
         await stream.rest(soon);
+    });
+});
+
+suite("what a session has opened", { concurrency: true }, () => {
+    const isOver = "The call was ended: its caller's session is over.";
+    const progress = { name: "test.progress", arguments: { steps: 200, ms: 50 * slowness } };
+    const start = async (t, config = {}) => {
+        const server = await startAccounts({
+            plugins: ["echo", "conformance"],
+            config: { loops: 2, roles: { ...roles, authenticated: permissions }, ...config },
+        });
+        t.after(() => server.stop());
+        return server;
+    };
+
+    async function listen(server, headers) {
+        const wishes = { notifications: { toolsListChanged: true } };
+        const stream = await EventStream.open(server, "subscriptions/listen", wishes, { headers });
+        assert.equal((await stream.next()).method, "notifications/subscriptions/acknowledged");
+        return stream;
+    }
+
+    async function get(server, headers) {
+        const begun = await initialize(server, "2025-11-25", headers);
+        const id = begun.headers.get("mcp-session-id");
+        const stream = await EventStream.get(server, { ...headers, "Mcp-Session-Id": id });
+        assert.equal(stream.status, 200);
+        return stream;
+    }
+
+    async function callSlowly(server, headers) {
+        const meta = { progressToken: 1 };
+        const stream = await EventStream.open(server, "tools/call", progress, { headers, meta });
+        assert.equal((await stream.next()).method, "notifications/progress");
+        return stream;
+    }
+
+    // A legacy call that waits for an answer to its question.
+    async function ask(server, headers) {
+        const hello = {
+            protocolVersion: "2025-11-25",
+            capabilities: { elicitation: {} },
+            clientInfo: { name: "test", version: "1" },
+        };
+        const begun = await legacy(server, "initialize", hello, { headers });
+        const own = { ...both, ...headers, "Mcp-Session-Id": begun.headers.get("mcp-session-id") };
+        const params = { name: "test_elicitation", arguments: { message: "Who?" } };
+        const stream = await EventStream.of(server, {
+            method: "POST",
+            headers: { "Content-Type": "application/json", ...own },
+            body: JSON.stringify({ jsonrpc: "2.0", id: 5, method: "tools/call", params }),
+        });
+        assert.equal((await stream.next()).method, "elicitation/create");
+        return stream;
+    }
+
+    const openAll = async (server, headers) => ({
+        listening: await listen(server, headers),
+        got: await get(server, headers),
+        running: await callSlowly(server, headers),
+        asking: await ask(server, headers),
+    });
+
+    async function assertEnd({ listening, got, running, asking }) {
+        assert.equal((await listening.rest(soon))[0].result.resultType, "complete");
+        assert.deepEqual(await got.rest(soon), []);
+        for (const stream of [running, asking]) {
+            const last = (await stream.rest(soon)).at(-1);
+            assert.equal(last.result.isError, true);
+            assert.equal(last.result.content[0].text, isOver);
+        }
+        assert.ok(asking.events.some(({ json }) => json.method === "notifications/cancelled"));
+    }
+
+    test("threat-C13: ends within a second when its owner logs out, and what others have does not", async (t) => {
+        const server = await start(t);
+        const alice = await logIn(server, "alice", "s3cret");
+        const others = [
+            session(server, await logIn(server, "alice", "s3cret")),
+            session(server, await logIn(server, "bob", "b0b")),
+            basic("alice", "s3cret"),
+            {},
+        ];
+        const kept = [];
+        for (const headers of others) {
+            kept.push(await listen(server, headers), await get(server, headers));
+        }
+        kept.push(await callSlowly(server, others[0]));
+        const streams = await openAll(server, session(server, alice));
+        const { cookie, csrf } = alice;
+        assert.equal((await sendForm(server, { path: "/logout", cookie, csrf })).status, 303);
+        await assertEnd(streams);
+        const again = await rpc(server, caller, session(server, alice));
+        assert.equal(again.status, 401);
+        await pause(600);
+        assert.ok(kept.every((stream) => !stream.ended));
+    });
+
+    test("threat-C13: ends when it is revoked, or its account changes", async (t) => {
+        const server = await start(t);
+        const revoke = async () => {
+            const [{ id }] = JSON.parse(await server.cli("session", "list", "alice", "--json"));
+            await server.cli("session", "revoke", `${id}`);
+        };
+        const change = async () => await server.cli("account", "password", "alice", { input: "s3cret" });
+        for (const end of [revoke, change]) {
+            const bob = await callSlowly(server, session(server, await logIn(server, "bob", "b0b")));
+            const alice = await logIn(server, "alice", "s3cret");
+            const streams = await openAll(server, session(server, alice));
+            await end();
+            await assertEnd(streams);
+            assert.ok(!bob.ended, "a call of somebody else goes on");
+            bob.close();
+        }
+    });
+
+    test("threat-C13: ends when the browser logs in anew, or was not used for access.login.idle", async (t) => {
+        const idle = 3 * slowness;
+        const server = await start(t, { access: { login: { idle: `${idle}s` } } });
+        const alice = await logIn(server, "alice", "s3cret");
+        const first = await openAll(server, session(server, alice));
+        const form = await openForm(server);
+        const cookie = `${form.cookie}; ${alice.cookie}`;
+        const answer = await sendForm(server, { ...form, cookie, name: "alice", password: "s3cret" });
+        assert.equal(answer.status, 303);
+        await assertEnd(first);
+        const fresh = await logIn(server, "alice", "s3cret");
+        const stream = await listen(server, session(server, fresh));
+        await stream.rest(idle * 1_000 + soon);
+        assert.equal(await statusOf(server, session(server, fresh)), 401);
     });
 });
 

@@ -599,6 +599,10 @@ test("behind a proxy that is trusted, its word counts where public_url is not se
     assert.equal(status, 200);
     await get(server, "/healthz", { "X-Forwarded-For": "203.0.113.9, 127.0.0.5" });
     await eventually(() => server.stderr.includes("203.0.113.9"), "the client in the log");
+    // A client that has written the header itself, and a proxy that adds a line of its own.
+    await get(server, "/healthz", { "X-Forwarded-For": ["198.51.100.1", "203.0.113.77"] });
+    await eventually(() => server.stderr.includes("203.0.113.77"), "what the proxy says");
+    assert.doesNotMatch(server.stderr, /198\.51\.100\.1/);
     await server.stop();
     await close(forger.server);
 });

@@ -134,6 +134,53 @@ suite("a service described by a file", { concurrency: true }, () => {
         assertRpcError(await callTool(server, "shop.echo", { message: "" }), 200, -32602, 1);
     });
 
+    test("threat-D2, threat-A3: a service's own word that a tool only reads is shown, and opens nothing", async (t) => {
+        const document = openRpc();
+        const hints = { readOnlyHint: true, idempotentHint: true };
+        for (const method of document.methods) {
+            method["x-mcp-tool"] = { title: "Mine", annotations: hints };
+        }
+        const methods = ["add", { method: "echo", read_only: true, rpc: true }];
+        const service = await startService();
+        const server = await start(t, service, { methods, openrpc: writeOpenRpc(document) });
+        const { json } = await modern(server, "tools/list");
+        const [add] = json.result.tools.filter(({ name }) => name === "shop.add");
+        assert.deepEqual([add.title, add.annotations], ["Mine", hints]);
+        const get = (method, params) => {
+            const query = encodeURIComponent(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
+            return fetch(`${server.url}/jsonrpc?query=${query}`);
+        };
+        assert.equal((await get("shop.add", { a: 1, b: 2 })).status, 405);
+        assert.equal(service.calls.length, 0);
+        const answer = await get("shop.echo", { message: "x" });
+        assert.deepEqual((await answer.json()).result, { message: "x" });
+    });
+
+    test("keeps its other methods where the document has references that lead nowhere", async (t) => {
+        const document = openRpc();
+        const [add, echo, fail] = document.methods;
+        add.params[1].schema = { $ref: "#/components/schemas/None" };
+        add.result.schema = "integer";
+        echo.params[0].schema = { items: { $ref: "https://example.org/schema.json" } };
+        fail.params = [{ $ref: "#/components/contentDescriptors/None" }];
+        document.methods.push({ $ref: "#/components/methods/None" });
+        const service = await startService();
+        const server = await start(t, service, { openrpc: writeOpenRpc(document) });
+        const names = (await toolNames(server)).filter((name) => name.startsWith("shop."));
+        assert.deepEqual(names, ["shop.add", "shop.echo", "shop.fail", "shop.wait"]);
+        await callToolWell(server, "shop.add", { a: 1, b: 2 });
+        assertToolError(await callTool(server, "shop.add", { a: "x", b: 2 }));
+        for (const line of [
+            /method 'add': param 'b': schema: \$ref '#\/components\/schemas\/None' leads nowhere/,
+            /method 'add': result: schema: expected an object, got string/,
+            /method 'echo'.*https:\/\/example\.org\/schema\.json/,
+            /a param that cannot be used is left out: method 'fail': params\[0\]: \$ref/,
+            /a method that cannot be used is left out: methods\[5\]: \$ref/,
+        ]) {
+            await server.untilLogged(line);
+        }
+    });
+
     test("may be down when the server starts", async (t) => {
         const url = `http://127.0.0.1:${await deadPort()}/rpc`;
         const server = await start(t, { url });

@@ -1,14 +1,23 @@
 // What goes to a service and what comes back: calls that are repeated, merged and kept, params and
 // results that the operator has changed, and our credentials there.
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import path from "node:path";
 import { after, suite, test } from "node:test";
 import { basic, bearer, startAccounts } from "./support/accounts.mjs";
 import { startProxy } from "./support/fault-proxy.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { assertToolError, callTool, callToolWell, modern, startBridge, timed, untilTool } from "./support/mcp.mjs";
+import {
+    assertToolError,
+    callTool,
+    callToolWell,
+    modern,
+    reloadBridge,
+    startBridge,
+    timed,
+    untilTool,
+} from "./support/mcp.mjs";
 import { slowness } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
 import { openRpc, startService, writeOpenRpc } from "./support/service.mjs";
@@ -204,12 +213,35 @@ suite("ceilings", { concurrency: true }, () => {
         assert.ok(ms >= short - 20 && ms <= short + 100 * slowness, `${ms} ms`);
     });
 
-    test("a tool may take longer than the others of its source", async (t) => {
-        const { server } = await start(t, {
-            timeout: `${200 * slowness}ms`,
-            methods: [{ method: "wait", timeout: "20s" }],
+    for (const framing of [undefined, "lines"]) {
+        const over = framing ? "a stream" : "HTTP";
+        test(`a tool may take longer than the others of its source, over ${over}`, async (t) => {
+            const more = {
+                framing,
+                timeout: `${200 * slowness}ms`,
+                methods: [{ method: "wait", timeout: "20s" }, "echo"],
+            };
+            const { proxy, server } = await start(t, more, { proxy: { framing } });
+            const slow = callToolWell(server, "s.wait", { ms: 900 * slowness });
+            await eventually(() => proxy.requests.length === 1, "it is under way");
+            // Nothing else came meanwhile: that is no reason to hang up.
+            proxy.fault = "silence";
+            assertToolError(await callTool(server, "s.echo", { message: "" }));
+            await slow;
         });
-        await callToolWell(server, "s.wait", { ms: 600 * slowness });
+    }
+
+    test("a call that was given up before it was sent is not sent", async (t) => {
+        const more = {
+            framing: "lines",
+            timeout: "20s",
+            prelude: [{ method: "wait", params: { ms: 800 * slowness } }],
+            methods: [{ method: "add", timeout: `${250 * slowness}ms` }, "echo"],
+        };
+        const { proxy, server } = await start(t, more, { proxy: { framing: "lines" } });
+        assertToolError(await callTool(server, "s.add", numbers));
+        await callToolWell(server, "s.echo", { message: "after the prelude" });
+        assert.deepEqual(methodsOf(proxy), ["wait", "echo"]);
     });
 
     test("an answer that does not begin is given up earlier, where that is said", async (t) => {
@@ -451,14 +483,16 @@ suite("our secret there", { concurrency: true }, () => {
 
 // A token endpoint: counts, and hands out token-1, token-2, …
 async function startTokens({ expires_in } = {}) {
-    const self = { seen: [], status: 200 };
+    const self = { seen: [], status: 200, ms: 0 };
     const server = http.createServer(async (request, response) => {
         let body = "";
         for await (const chunk of request.setEncoding("utf8")) {
             body += chunk;
         }
         self.seen.push({ headers: request.headers, form: new URLSearchParams(body) });
-        const token = { access_token: `token-${self.seen.length}`, token_type: "Bearer", expires_in };
+        const access_token = self.token ?? `token-${self.seen.length}`;
+        const token = { access_token, token_type: "Bearer", expires_in };
+        await pause(self.ms);
         response.writeHead(self.status, { "Content-Type": "application/json" });
         response.end(JSON.stringify(self.status === 200 ? token : { error: "invalid_client" }));
     });
@@ -526,6 +560,23 @@ suite("a token of an authorization server", { concurrency: true }, () => {
         assertToolError(await callTool(server, "s.add", numbers), /HTTP status 401/);
         assert.equal(proxy.requests.length, 2);
         assert.equal(tokens.seen.length, 2);
+    });
+
+    test("that cannot be sent is an error, also of a source that was replaced meanwhile", async (t) => {
+        const tokens = await startTokens({ expires_in: 3600 });
+        tokens.token = "a\nb";
+        tokens.ms = 400 * slowness;
+        const { proxy, server } = await start(t, { oauth: oauthOf(tokens), retries: 0 });
+        const [source] = JSON.parse(readFileSync(server.config, "utf8")).sources;
+        const calls = [1, 2].map((a) => callTool(server, "s.add", { a, b: 1 }));
+        await eventually(() => tokens.seen.length > 0, "a token is asked for");
+        await reloadBridge(server, { sources: [{ ...source, timeout: `${3000 * slowness}ms` }] });
+        for (const answer of await Promise.all(calls)) {
+            assertToolError(answer, /cannot be reached/);
+        }
+        assert.equal(proxy.requests.length, 0);
+        tokens.token = undefined;
+        await callToolWell(server, "s.add", numbers);
     });
 
     test("that is not given is a clear error in time, and asked for again later", async (t) => {

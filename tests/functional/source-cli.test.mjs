@@ -202,7 +202,46 @@ suite("the services", { concurrency: true }, () => {
         assert.match(stdout, /^shop +unknown$/m);
     });
 
-    test("are checked: problems end with 1, warnings do not", async () => {
+    test("keep the tools that are left when a service drops one, and say which is gone", async (t) => {
+        const service = await startService();
+        const { file } = configure(service);
+        const whole = service.document;
+        const without = (...names) => {
+            service.document = { ...whole, methods: whole.methods.filter(({ name }) => !names.includes(name)) };
+        };
+        await cli(file, "source", "approve");
+        const server = await serve(t, file);
+        assert.deepEqual(await toolNames(server), ["add", "echo"]);
+        without("echo");
+        await cli(file, "source", "refresh");
+        await untilTool(server, "echo", false);
+        await server.untilLogged(/loaded with a warning source="shop" warning="method 'echo': the service has no/);
+        assert.deepEqual(await toolNames(server), ["add"]);
+        const [row] = JSON.parse((await run(file, "list", "--json")).stdout);
+        assert.deepEqual([row.state, row.tools], ["ready", 1]);
+        assert.match(row.problem, /^method 'echo': the service has no such method/);
+        const checked = await run(file, "check");
+        assert.equal(checked.code, 1);
+        assert.match(checked.stdout, /^shop: 4 methods, 1 tools, 0 withheld\n {2}warning: method 'echo': the service has no such/);
+        const { code, stdout } = await run(file, "diff");
+        assert.deepEqual([code, stdout], [1, "shop: echo: gone\n"]);
+        // None is left: what was known stays, and is stale; after a restart too.
+        without("echo", "add");
+        await cli(file, "source", "refresh");
+        const state = async () => JSON.parse((await run(file, "list", "--json")).stdout)[0].state;
+        await eventually(async () => (await state()) === "stale", "it is stale");
+        const ready = await (await fetch(`${server.url}/readyz`)).json();
+        assert.deepEqual([ready.sources.ready, ready.sources.stale], [0, 1]);
+        assert.deepEqual(await toolNames(server), ["add"]);
+        await server.stop();
+        const again = await serve(t, file);
+        await untilTool(again, "add");
+        assert.deepEqual(await toolNames(again), ["add"]);
+        assert.equal(await state(), "stale");
+        assert.equal((await run(file, "check")).code, 1);
+    });
+
+    test("are checked: problems and missing methods end with 1, warnings do not", async () => {
         const service = await startService();
         const good = configure(service, { methods: ["add", "nix.*"] });
         const checked = await run(good.file, "check");
@@ -217,6 +256,17 @@ suite("the services", { concurrency: true }, () => {
         const dead = configure({ url: `http://127.0.0.1:${await deadPort()}/` });
         assert.equal((await run(dead.file, "check")).code, 1);
         assert.ok(!existsSync(path.join(good.folder, "kept")), "nothing is kept of a check");
+    });
+
+    test("are checked for what the server would warn of", async () => {
+        const service = await startService();
+        const add = { method: "add", annotations: { auth: { scopes: ["stock:nix"] } } };
+        const { file } = configure(service, { methods: [add] });
+        const { code, stdout } = await run(file, "check");
+        assert.equal(code, 0);
+        assert.match(stdout, /^ {2}warning: method 'add': scope 'stock:nix' /m);
+        const [{ warnings }] = JSON.parse((await run(file, "check", "--json")).stdout);
+        assert.equal(warnings.length, 1);
     });
 
     test("are asked again by a running server when that is ordered", async (t) => {

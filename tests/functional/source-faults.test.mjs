@@ -2,13 +2,24 @@
 // time with a clear error, and whoever is next to them does not notice.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import path from "node:path";
 import { suite, test } from "node:test";
 import { faults, startBrokenTls, startProxy, streamFaults, tlsFaults } from "./support/fault-proxy.mjs";
-import { assertToolError, callTool, callToolWell, startBridge, timed, untilTool } from "./support/mcp.mjs";
+import { keepFolder } from "./support/kept.mjs";
+import {
+    assertToolError,
+    callTool,
+    callToolWell,
+    reloadBridge,
+    startBridge,
+    timed,
+    toolNames,
+    untilTool,
+} from "./support/mcp.mjs";
 import { slowness } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
-import { eventually, makeCertificate, residentKb } from "./support/server.mjs";
-import { deadPort, startService, writeOpenRpc } from "./support/service.mjs";
+import { eventually, makeCertificate, pause, residentKb } from "./support/server.mjs";
+import { deadPort, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
 
 // Sanitizers keep what was freed.
 const isSanitized = slowness > 1;
@@ -261,7 +272,163 @@ test("a service that fails again and again", async (t) => {
     });
 });
 
+test("what is known of a dead service outlives the source that is made anew of its last description", async (t) => {
+    const service = await startService();
+    const more = { openrpc: undefined, describe: "openrpc", refresh: "1h" };
+    const config = { state: { folder: path.join(keepFolder(), "state-breaker") } };
+    const server = await start([sourceOf("bad", service.url, more)], config);
+    t.after(() => server.stop());
+    await untilTool(server, "bad.add");
+    await service.stop();
+    const call = async () => assertToolError(await callTool(server, "bad.add", numbers));
+    for (let i = 0; i < 5; i += 1) {
+        assert.match(await call(), /cannot be reached/);
+    }
+    await reloadBridge(server);
+    await server.untilLogged(/its last description is used/);
+    const said = [await call(), await call(), await call(), await call(), await call()];
+    await service.start(); // for whoever stops it
+    // One may have been let through to see whether it is there.
+    assert.ok(said.filter((text) => /cannot be reached/.test(text)).length <= 1, said.join());
+});
+
+// ---- reloads ----
+
+suite("a reload", { concurrency: true }, () => {
+    const lines = { framing: "lines" };
+    const asked = { openrpc: undefined, describe: "openrpc" };
+    const openStreams = (proxy) => [...proxy.sockets].filter(({ destroyed }) => !destroyed).length;
+    const published = (server) => server.stderr.split("catalogue published").length;
+
+    test("that takes a source away while it is asked what it offers ends its connection", async (t) => {
+        const proxy = await startProxy(await startService(), lines);
+        proxy.fault = "silence";
+        const bad = sourceOf("bad", proxy.url, { ...lines, ...asked });
+        const server = await start([]);
+        t.after(() => server.stop());
+        for (let i = 0; i < 2; i += 1) {
+            await reloadBridge(server, { sources: [{ ...bad, timeout: `${3000 * slowness}ms` }] });
+            await eventually(() => openStreams(proxy) === 1, "it is asked");
+            await reloadBridge(server, { sources: [] });
+            await eventually(() => openStreams(proxy) === 0, "its connection has ended", 1_000);
+        }
+        await reloadBridge(server, { sources: [bad] });
+        await eventually(() => openStreams(proxy) === 1, "it is asked");
+        await server.stop();
+        assert.ok(await eventually(() => openStreams(proxy) === 0, "the connection has ended"));
+    });
+
+    test("that takes a tool away does so whatever became of the load before", async (t) => {
+        const proxy = await startProxy(await startService());
+        const bad = sourceOf("bad", proxy.url, asked);
+        const server = await start([bad]);
+        t.after(() => server.stop());
+        await untilTool(server, "bad.add");
+        let count = 0;
+        proxy.gate = async (_, response, message) => {
+            count += message?.method === "rpc.discover";
+            if (message?.method !== "rpc.discover" || count > 1) {
+                response.writeHead(500).end();
+                return true;
+            }
+            await pause(300 * slowness);
+            return false;
+        };
+        await reloadBridge(server);
+        await eventually(() => count === 1, "it is asked again");
+        await reloadBridge(server, { sources: [{ ...bad, methods: ["echo"] }] });
+        await eventually(() => count > 1, "it is asked with the new configuration");
+        await pause(500 * slowness);
+        assert.ok(!(await toolNames(server)).includes("bad.add"));
+    });
+
+    test("lets calls end that run on a stream, and takes new ones all the while", async (t) => {
+        const proxy = await startProxy(await startService(), lines);
+        const more = { ...lines, timeout: "20s" };
+        const server = await start([sourceOf("s", proxy.url, more)]);
+        t.after(() => server.stop());
+        const running = callToolWell(server, "s.wait", { ms: 800 * slowness });
+        await eventually(() => proxy.requests.length === 1, "it is under way");
+        for (const timeout of ["21s", "22s"]) {
+            const before = published(server);
+            await reloadBridge(server, { sources: [sourceOf("s", proxy.url, { ...more, timeout })] });
+            while (published(server) === before) {
+                assert.equal((await callToolWell(server, "s.add", numbers)).structuredContent, 42);
+            }
+        }
+        await callToolWell(server, "s.add", numbers);
+        const taken = callToolWell(server, "s.wait", { ms: 400 * slowness });
+        await eventually(() => proxy.requests.at(-1).message.method === "wait", "it is under way");
+        await reloadBridge(server, { sources: [] });
+        await running;
+        await taken;
+        await eventually(() => openStreams(proxy) === 0, "the connections have ended");
+    });
+
+    test("changes what a stream answers to requests of the service, and what it hears", async (t) => {
+        const proxy = await startProxy(await startService(), lines);
+        const more = { ...lines, ...asked };
+        const server = await start([sourceOf("s", proxy.url, { ...more, replies: { ping: "old" } })]);
+        t.after(() => server.stop());
+        await callToolWell(server, "s.add", numbers);
+        const changed = { ...more, replies: { ping: "new" }, announcements: ["changed"] };
+        await reloadBridge(server, { sources: [sourceOf("s", proxy.url, changed)] });
+        await eventually(() => openStreams(proxy) === 1 && proxy.sockets.size === 2, "it has another connection");
+        await callToolWell(server, "s.add", numbers);
+        const socket = [...proxy.sockets].at(-1);
+        const count = proxy.requests.length;
+        socket.write('{"jsonrpc":"2.0","id":"p","method":"ping"}\n');
+        await eventually(() => proxy.requests.length > count, "an answer");
+        assert.deepEqual(proxy.requests[count].message, { jsonrpc: "2.0", id: "p", result: "new" });
+        socket.write('{"jsonrpc":"2.0","method":"changed"}\n');
+        const isAsked = () => proxy.requests.slice(count).some(({ message }) => message.method === "rpc.discover");
+        await eventually(isAsked, "it is asked what has changed");
+    });
+});
+
 // ---- sources next to each other ----
+
+suite("two services with one name", { concurrency: true }, () => {
+    const discovered = { openrpc: undefined, describe: "openrpc" };
+    const b = (service) => sourceOf("b", service.url, { ...discovered, methods: ["add", "echo"] });
+    const a = (service) => sourceOf("a", service.url, { ...discovered, prefix: undefined, methods: ["*"] });
+    // It offers what is the other one's.
+    function take(service) {
+        const [add] = openRpc().methods;
+        service.document.methods = [
+            { ...add, name: "a.own" },
+            { ...add, name: "b.add" },
+        ];
+    }
+
+    test("threat-D4: keep what each had first", async (t) => {
+        const [taker, owner] = [await startService(), await startService()];
+        taker.document.methods = [{ ...openRpc().methods[0], name: "a.first" }];
+        const server = await start([a(taker), b(owner)]);
+        t.after(() => server.stop());
+        await untilTool(server, "b.add");
+        await untilTool(server, "a.first");
+        take(taker);
+        await reloadBridge(server);
+        await untilTool(server, "a.own");
+        await server.untilLogged(/methods are left out source="a" problem="method 'b\.add': also offered by 'b'"/);
+        assert.deepEqual((await toolNames(server)).sort(), ["a.own", "b.add", "b.echo"]);
+        await callToolWell(server, "b.add", numbers);
+        assert.equal(owner.calls.at(-1).method, "add");
+        assert.ok(!taker.calls.some(({ method }) => method === "b.add"));
+    });
+
+    test("lose no other method when they start together", async (t) => {
+        const [taker, owner] = [await startService(), await startService()];
+        take(taker);
+        const server = await start([a(taker), b(owner)]);
+        t.after(() => server.stop());
+        await untilTool(server, "a.own");
+        await untilTool(server, "b.echo");
+        assert.deepEqual((await toolNames(server)).sort(), ["a.own", "b.add", "b.echo"]);
+        await server.untilLogged(/methods are left out source="[ab]" problem="method 'b\.add': also offered by '[ab]'"/);
+    });
+});
 
 suite("sources next to a dead one", () => {
     test("are there, and it is counted", async (t) => {

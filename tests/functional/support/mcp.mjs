@@ -4,7 +4,7 @@
 //     const { status, json } = await modern(server, "tools/list");
 //     const answer = await rpc(server, { method: "test.echo", params: {…}, id: 1 });
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after } from "node:test";
 import { keepFolder } from "./kept.mjs";
@@ -65,6 +65,16 @@ export async function startBridge({ plugins = ["echo"], config = {}, roles, ...o
         }
     }
     return server;
+}
+
+// Put `more` over the configuration that it was started with, and wait until it was read again.
+export async function reloadBridge(server, more = {}) {
+    const count = () => server.stderr.split("configuration read again").length;
+    const before = count();
+    const config = JSON.parse(readFileSync(server.config, "utf8"));
+    writeFileSync(server.config, JSON.stringify({ ...config, ...more }));
+    server.child.kill("SIGHUP");
+    await server.until(() => count() > before, "a reload");
 }
 
 export async function toolNames(server) {

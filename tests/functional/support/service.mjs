@@ -66,7 +66,7 @@ export function writeOpenRpc(document = openRpc()) {
     return file;
 }
 
-async function answerTo({ jsonrpc, id, method, params = {} }, service) {
+export async function answerTo({ jsonrpc, id, method, params = {} }, service) {
     service.calls.push({ method, params });
     if (method === "rpc.discover") {
         return { jsonrpc, id, result: service.document };

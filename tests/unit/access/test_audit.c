@@ -207,6 +207,26 @@ static void names_are_cut_at_a_character(void **state)
     assert_int_equal(cw_json_text(cw_json_get(lines[0], CW_STR("caller"))).n, CW_AUDIT_MAX_NAME);
 }
 
+static void threat_B10_what_drives_a_terminal_is_escaped(void **state)
+{
+    (void)state;
+    const cw_json *lines[1];
+    static const char hostile[] = "A\xC2\x9B"
+                                  "31m\xE2\x80\xAE"
+                                  "B\xE2\x80\xA8\xC3\xA4\x7F";
+    cw_audit_opts opts = options();
+    opts.arguments = 256;
+    cw_audit *a = start(&opts);
+    cw_audit_record r = call_of(hostile);
+    r.arguments = CW_STR("{\"x\":\"\xE2\x81\xA6\"}");
+    cw_audit_add(a, &r);
+    assert_int_equal(cw_audit_free(a), 0);
+    assert_int_equal(read_lines(path, lines, 1), 1);
+    assert_member(lines[0], "method", hostile);
+    assert_non_null(memmem(text.p, text.n, "\"A\\u009b31m\\u202eB\\u2028\xC3\xA4\\u007f\"", 33));
+    assert_non_null(memmem(text.p, text.n, "{\"x\":\"\\u2066\"}", 14));
+}
+
 static void arguments_are_recorded_without_what_is_redacted(void **state)
 {
     (void)state;
@@ -708,6 +728,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_record_becomes_one_line_with_everything_that_is_known),
         TEST(names_are_cut_at_a_character),
+        TEST(threat_B10_what_drives_a_terminal_is_escaped),
         TEST(arguments_are_recorded_without_what_is_redacted),
         TEST(a_wrong_pointer_is_refused),
         TEST(nothing_is_recorded_while_it_is_off),

@@ -5,6 +5,7 @@
 
 #include "access/secret.h"
 #include "access/session.h"
+#include "access/session_watch.h"
 #include "base/clock.h"
 #include "oom.h"
 
@@ -310,6 +311,205 @@ static void a_proof_is_of_one_secret(void **state)
     assert_false(cw_session_is_secret(cw_str_from(one)));
 }
 
+/* ---- what ends with a session ---- */
+
+typedef struct stream {
+    cw_session_watch watch;
+    bool is_ended;
+    struct stream *removes, *adds; /* when it ends */
+} stream;
+
+static cw_caller *watched; /* of the last visitor who opened a stream */
+
+static void on_ended(cw_session_watch *w)
+{
+    stream *s = CW_CONTAINER(w, stream, watch);
+    assert_null(w->next);
+    assert_false(s->is_ended);
+    s->is_ended = true;
+    if (s->removes)
+        cw_session_watch_remove(&s->removes->watch);
+    if (s->adds)
+        cw_session_watch_add(accounts, &loop, watched, &s->adds->watch);
+}
+
+static void watch(stream *s, const cw_caller *caller)
+{
+    s->watch.on_ended = on_ended;
+    cw_session_watch_add(accounts, &loop, caller, &s->watch);
+}
+
+static void on_stream(cw_login_waiter *w, const cw_login *login)
+{
+    keep(CW_CONTAINER(w, visitor, waiter), login);
+    watched = login->caller ? cw_caller_ref(login->caller) : NULL;
+}
+
+/* Who shows this session; a reference. */
+static cw_caller *identify(const char *session)
+{
+    visitor v = {.waiter = {.peer = peer_of, .fn = on_stream}};
+    watched = NULL;
+    assert_int_equal(resume(&v, session), CW_LOGIN_OK);
+    return watched ? watched : cw_caller_ref(v.login.caller);
+}
+
+static void open_stream(stream *s, const char *session)
+{
+    cw_caller *caller = identify(session);
+    watch(s, caller);
+    cw_caller_unref(caller);
+}
+
+static bool ends(const stream *s, int ms)
+{
+    int64_t start = cw_clock_wall_ms();
+    while (!s->is_ended && cw_clock_wall_ms() - start < ms)
+        turn();
+    return s->is_ended;
+}
+
+static void what_a_session_has_opened_ends_with_it_and_nothing_else_does(void **state)
+{
+    (void)state;
+    visitor a = stranger(), b = stranger(), v = stranger();
+    stream of_a = {0}, again = {0}, of_b = {0}, removed = {0};
+    assert_int_equal(open_session(&a, "alice", "s3cret", ""), CW_LOGIN_OK);
+    assert_int_equal(open_session(&b, "alice", "s3cret", ""), CW_LOGIN_OK);
+    open_stream(&of_a, a.session);
+    open_stream(&again, a.session);
+    open_stream(&of_b, b.session);
+    open_stream(&removed, a.session);
+    assert_false(ends(&of_a, 600));
+    cw_session_watch_remove(&removed.watch);
+    cw_session_watch_remove(&removed.watch);
+    assert_int_equal(end(&v, a.session), CW_LOGIN_OK);
+    assert_true(ends(&of_a, 1000));
+    assert_true(ends(&again, 100));
+    assert_false(ends(&of_b, 600) || removed.is_ended);
+    /* Another login of the same browser ends it too. */
+    assert_int_equal(open_session(&v, "alice", "s3cret", b.session), CW_LOGIN_OK);
+    assert_true(ends(&of_b, 1000));
+}
+
+static void what_a_session_has_opened_ends_when_others_end_it(void **state)
+{
+    (void)state;
+    visitor v = stranger();
+    stream s = {0};
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    open_stream(&s, v.session);
+    assert_false(ends(&s, 300));
+    assert_int_equal(cw_db_remove_session(db, 1, &err), CW_OK);
+    assert_true(ends(&s, 1500));
+}
+
+static void what_a_session_has_opened_ends_when_its_time_is_over(void **state)
+{
+    (void)state;
+    visitor v = stranger(), w = stranger();
+    stream s = {0};
+    cw_session_rules rules = hour;
+    rules.idle_ms = 800;
+    cw_accounts_set_sessions(accounts, &rules);
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    open_stream(&s, v.session);
+    int64_t start = cw_clock_wall_ms();
+    while (cw_clock_wall_ms() - start < 1500) {
+        assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
+        assert_false(ends(&s, 50)); /* in use */
+    }
+    assert_true(ends(&s, 2000));
+    /* And when there are no sessions any more. */
+    cw_accounts_set_sessions(accounts, &hour);
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    s = (stream){0};
+    open_stream(&s, v.session);
+    rules.per_account = 0;
+    cw_accounts_set_sessions(accounts, &rules);
+    assert_true(ends(&s, 1000));
+}
+
+static void a_session_that_has_ended_before_is_noticed(void **state)
+{
+    (void)state;
+    visitor v = stranger(), w = stranger();
+    stream s = {0};
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    cw_caller *caller = identify(v.session);
+    assert_int_equal(end(&w, v.session), CW_LOGIN_OK);
+    watch(&s, caller);
+    assert_false(s.is_ended); /* not from inside */
+    assert_true(ends(&s, 1000));
+    cw_caller_unref(caller);
+}
+
+static void whoever_is_told_may_add_and_remove_others(void **state)
+{
+    (void)state;
+    visitor v = stranger(), w = stranger();
+    enum { MANY = 300 }; /* more than one look holds */
+    static stream many[MANY];
+    stream added = {.watch.on_ended = on_ended};
+    memset(many, 0, sizeof many);
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    watched = identify(v.session);
+    for (int i = 0; i < MANY; i++)
+        watch(&many[i], watched);
+    many[0].removes = &many[1];
+    many[0].adds = &added;
+    assert_int_equal(end(&w, v.session), CW_LOGIN_OK);
+    assert_true(ends(&many[MANY - 1], 1500));
+    assert_true(ends(&added, 1000));
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(many[i].is_ended, i != 1);
+    cw_caller_unref(watched);
+}
+
+static void whoever_shows_something_else_has_no_session_to_end(void **state)
+{
+    (void)state;
+    visitor v = {.waiter = {.peer = peer_of, .fn = on_stream}};
+    stream s = {0};
+    cw_str header = CW_STR("Basic YWxpY2U6czNjcmV0");
+    assert_int_equal(finish(&v, cw_accounts_login(accounts, &loop, header, &v.waiter)),
+                     CW_LOGIN_OK);
+    assert_int_equal(cw_caller_session(watched).n, 0);
+    watch(&s, watched);
+    assert_null(s.watch.next);
+    cw_session_watch_remove(&s.watch);
+    cw_caller_unref(watched);
+}
+
+static cw_caller *oom_caller;
+
+static void end_one_stream(void *ctx)
+{
+    stream s = {0};
+    (void)ctx;
+    watch(&s, oom_caller);
+    assert_true(ends(&s, 1500) || oom_was_hit());
+    cw_session_watch_remove(&s.watch);
+}
+
+/* Where all allocations fail it goes on; where one fails the next look finds out. */
+static void looking_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    visitor v = stranger(), w = stranger();
+    stream s = {0};
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    oom_caller = identify(v.session);
+    assert_int_equal(end(&w, v.session), CW_LOGIN_OK);
+    assert_true(oom_each(end_one_stream, NULL) >= 1);
+    oom_fail_at(1);
+    watch(&s, oom_caller);
+    assert_true(ends(&s, 1500));
+    assert_true(oom_was_hit());
+    oom_reset();
+    cw_caller_unref(oom_caller);
+}
+
 static char known[CW_SESSION_LEN + 1];
 
 static void resume_once(void *ctx)
@@ -346,6 +546,13 @@ int main(void)
         T(use_is_written_down_now_and_then),
         T(a_visitor_may_leave),
         T(a_proof_is_of_one_secret),
+        T(what_a_session_has_opened_ends_with_it_and_nothing_else_does),
+        T(what_a_session_has_opened_ends_when_others_end_it),
+        T(what_a_session_has_opened_ends_when_its_time_is_over),
+        T(a_session_that_has_ended_before_is_noticed),
+        T(whoever_is_told_may_add_and_remove_others),
+        T(whoever_shows_something_else_has_no_session_to_end),
+        T(looking_survives_every_failed_allocation),
         T(resuming_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

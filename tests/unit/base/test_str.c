@@ -183,6 +183,34 @@ static void distance_of_long_strings_is_too_far(void **state)
     assert_int_equal(cw_str_distance(cw_str_make(text, 64), CW_STR(""), 64), 64);
 }
 
+static void near_is_at_most_a_third_away(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        unsigned expected; /* of at most 3 */
+    } cases[] = {
+        {"", "", 0},
+        {"zz", "n", 4}, /* nothing of it is left */
+        {"x", "n", 4},
+        {"aa", "a", 1},
+        {"sa", "as", 1},
+        {"ad", "add", 1},
+        {"list", "ls", 4}, /* two of four */
+        {"conf", "config", 2},
+        {"kitten", "sitting", 4}, /* three of seven */
+        {"shop.added", "shop.a", 4},
+        {"positional", "poistinal", 2},
+        {"positional", "positixxx", 4},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        cw_str a = cw_str_from(cases[i].a);
+        cw_str b = cw_str_from(cases[i].b);
+        assert_int_equal(cw_str_near(a, b, 3), cases[i].expected);
+        assert_int_equal(cw_str_near(b, a, 3), cases[i].expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +226,7 @@ int main(void)
         cmocka_unit_test(to_u64_takes_digits_up_to_the_largest_number),
         cmocka_unit_test(distance_counts_edits_and_transpositions),
         cmocka_unit_test(distance_of_long_strings_is_too_far),
+        cmocka_unit_test(near_is_at_most_a_third_away),
     };
     return cmocka_run_group_tests_name("str", tests, NULL, NULL);
 }

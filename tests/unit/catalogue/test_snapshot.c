@@ -206,6 +206,130 @@ static void threat_D4_a_tool_name_is_taken_once(void **state)
     cw_snapshot_unref(s);
 }
 
+/* ---- offers that yield ---- */
+
+static cw_offer service(const char *name, const cw_method *methods, size_t n, unsigned i)
+{
+    return (cw_offer){cw_str_from(name), methods, n, source(i)};
+}
+
+static const bool all_yield[8] = {true, true, true, true, true, true, true, true};
+
+static cw_snapshot *build_after(const cw_offer *offers, size_t n, cw_snapshot *previous)
+{
+    const cw_snapshot_opts opts = {.previous = previous, .yields = all_yield};
+    cw_snapshot *s = NULL;
+    assert_int_equal(cw_snapshot_build(offers, n, &ops, &opts, &s, NULL), CW_OK);
+    return s;
+}
+
+static void assert_partial(const cw_snapshot *s, size_t offer, const char *text)
+{
+    size_t n;
+    const cw_snapshot_problem *problems = cw_snapshot_problems(s, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(problems[0].offer, offer);
+    assert_true(problems[0].is_partial);
+    assert_text(problems[0].text, text);
+}
+
+static void threat_D4_who_yields_loses_only_what_another_has(void **state)
+{
+    (void)state;
+    const cw_method a[] = {method("a.x", true), method("b.y", true)};
+    const cw_method b[] = {method("b.y", true), method("b.z", true)};
+    const cw_method c[] = {method("b/z", true), method("c", true)}; /* the tool name of b.z */
+    const cw_offer offers[] = {service("a", a, 2, 0), service("b", b, 2, 1), service("c", c, 2, 2)};
+    cw_snapshot *s = build_after(offers, 2, NULL);
+    assert_partial(s, 1, "method 'b.y': also offered by 'a'");
+    assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("b.y"))->method, &a[1]);
+    assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("b.z"))->method, &b[1]);
+    cw_snapshot_unref(s);
+    s = build_after(&offers[1], 2, NULL);
+    assert_partial(s, 1, "method 'b/z': method 'b.z' of 'b' has its tool name or address");
+    assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("b.z"))->method, &b[1]);
+    assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("c"))->method, &c[1]);
+    cw_snapshot_unref(s);
+}
+
+static void threat_D4_what_was_published_first_stays_whose_it_is(void **state)
+{
+    (void)state;
+    const cw_method a1[] = {method("a.x", true)};
+    const cw_method a2[] = {method("a.x", true), method("b.y", true), method("b/z", true)};
+    cw_method b1[] = {method("b.z", true), method("b.y", true)};
+    cw_method b2[] = {method("b.new", true), method("b.y", true), method("b.z", true)};
+    const cw_method b3[] = {method("b.new", true)};
+    b1[1].index = b2[1].index = 1;
+    b2[2].index = 2;
+    const cw_offer before[] = {service("a", a1, 1, 0), service("b", b1, 2, 1)};
+    /* The newcomer comes first, both with sources of their own, and one of them later than that. */
+    const cw_offer unchanged[] = {service("a", a2, 3, 2), service("b", b1, 2, 1)};
+    const cw_offer renewed[] = {service("a", a2, 3, 2), service("b", b2, 3, 3)};
+    const cw_offer given_up[] = {service("a", a2, 3, 2), service("b", b3, 1, 3)};
+    const struct {
+        const cw_offer *offers;
+        const cw_method *y, *z;
+    } rows[] = {{unchanged, &b1[1], &b1[0]}, {renewed, &b2[1], &b2[2]}};
+    cw_snapshot *first = build_after(before, 2, NULL);
+    for (size_t i = 0; i < CW_COUNT(rows); i++) {
+        cw_snapshot *s = build_after(rows[i].offers, 2, first);
+        size_t n;
+        const cw_snapshot_problem *problems = cw_snapshot_problems(s, &n);
+        assert_int_equal(n, 2);
+        assert_text(problems[0].text, "method 'b.y': also offered by 'b'");
+        assert_text(problems[1].text,
+                    "method 'b/z': method 'b.z' of 'b' has its tool name or address");
+        assert_true(problems[0].offer == 0 && problems[1].offer == 0);
+        assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("b.y"))->method, rows[i].y);
+        assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("b.z"))->method, rows[i].z);
+        assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("a.x"))->method, &a2[0]);
+        cw_snapshot_unref(s);
+    }
+    cw_snapshot *s = build_after(given_up, 2, first);
+    assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("b.y"))->method, &a2[1]);
+    assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("b.z"))->method, &a2[2]);
+    cw_snapshot_unref(s);
+    cw_snapshot_unref(first);
+}
+
+static void an_offer_that_yields_is_taken_whole_or_not_in_all_else(void **state)
+{
+    (void)state;
+    const cw_method a[] = {method("a", true)};
+    const cw_method twice[] = {method("a", true), method("own", true), method("own", true)};
+    const cw_offer offers[] = {service("one", a, 1, 0), service("two", twice, 3, 1)};
+    cw_snapshot *s = build_after(offers, 2, NULL);
+    size_t n;
+    const cw_snapshot_problem *problems = cw_snapshot_problems(s, &n);
+    assert_int_equal(n, 2);
+    assert_true(problems[0].is_partial && !problems[1].is_partial);
+    assert_text(problems[1].text, "method 'own': also offered by 'two'");
+    assert_null(cw_snapshot_find_method(s, CW_STR("own")));
+    cw_snapshot_unref(s);
+}
+
+static void of_very_many_that_are_left_out_some_are_named(void **state)
+{
+    (void)state;
+    enum { N = CW_SNAPSHOT_MAX_PARTIAL + 3 };
+    static char ids[N][8];
+    cw_method a[N];
+    for (unsigned i = 0; i < N; i++) {
+        snprintf(ids[i], sizeof ids[i], "m%u", i);
+        a[i] = method(ids[i], true);
+    }
+    const cw_offer offers[] = {service("one", a, N, 0), service("two", a, N, 1)};
+    cw_snapshot *s = build_after(offers, 2, NULL);
+    size_t n;
+    const cw_snapshot_problem *problems = cw_snapshot_problems(s, &n);
+    assert_int_equal(n, CW_SNAPSHOT_MAX_PARTIAL + 1);
+    assert_text(problems[n - 1].text, "3 more methods that others offer");
+    (void)cw_snapshot_entries(s, &n);
+    assert_int_equal(n, N);
+    cw_snapshot_unref(s);
+}
+
 static void a_method_that_cannot_be_published_is_named(void **state)
 {
     (void)state;
@@ -415,13 +539,15 @@ static void build_once(void *ctx)
 typedef struct offers_list {
     const cw_offer *items;
     size_t n;
+    const bool *yields;
 } offers_list;
 
 static void build_offers_once(void *ctx)
 {
     const offers_list *list = ctx;
     cw_snapshot *s = NULL;
-    cw_code rc = cw_snapshot_build(list->items, list->n, &ops, NULL, &s, NULL);
+    const cw_snapshot_opts opts = {.yields = list->yields};
+    cw_code rc = cw_snapshot_build(list->items, list->n, &ops, &opts, &s, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_snapshot_unref(s);
 }
@@ -433,7 +559,7 @@ static void every_failed_allocation_is_reported(void **state)
     /* So many that every list has an allocation of its own. */
     many m = make_many(150, true);
     const cw_offer offer = {CW_STR("many"), m.methods, m.n, source(0)};
-    offers_list list = {&offer, 1};
+    offers_list list = {&offer, 1, all_yield};
     assert_true(oom_each(build_offers_once, &list) >= 15);
     free_many(&m);
 }
@@ -454,7 +580,9 @@ static void every_failed_allocation_of_a_problem_is_reported(void **state)
     (void)cw_snapshot_problems(s, &n);
     assert_int_equal(n, 7);
     cw_snapshot_unref(s);
-    offers_list list = {offers, CW_COUNT(offers)};
+    offers_list list = {offers, CW_COUNT(offers), NULL};
+    assert_true(oom_each(build_offers_once, &list) >= 4);
+    list.yields = all_yield;
     assert_true(oom_each(build_offers_once, &list) >= 4);
 }
 
@@ -467,6 +595,10 @@ int main(void)
         cmocka_unit_test(the_tools_of_the_same_source_stay_the_same),
         cmocka_unit_test(threat_D4_an_id_is_offered_once),
         cmocka_unit_test(threat_D4_a_tool_name_is_taken_once),
+        cmocka_unit_test(threat_D4_who_yields_loses_only_what_another_has),
+        cmocka_unit_test(threat_D4_what_was_published_first_stays_whose_it_is),
+        cmocka_unit_test(an_offer_that_yields_is_taken_whole_or_not_in_all_else),
+        cmocka_unit_test(of_very_many_that_are_left_out_some_are_named),
         cmocka_unit_test(a_method_that_cannot_be_published_is_named),
         cmocka_unit_test(equal_needs_share_a_class),
         cmocka_unit_test(ten_thousand_methods_build_quickly),

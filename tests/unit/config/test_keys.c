@@ -375,10 +375,10 @@ static void wrong_sources_and_roles_are_explained(void **state)
          "f:1:18: sources[0].name: expected a name of a-z, 0-9, '_' and '-', got nothing"},
         {"sources: [{name: \"\", url: \"http://a\"}]",
          "f:1:18: sources[0].name: expected a name of a-z, 0-9, '_' and '-', got \"\""},
-        {"sources: [{name: a, url: \"wss://a\"}]",
+        {"sources: [{name: a, url: \"wss://u@a\"}]",
          "f:1:26: sources[0].url: expected a URL such as \"http://HOST:PORT/PATH\", "
          "\"tcp://HOST:PORT\" or "
-         "\"unix:SOCKET\", got \"wss://a\" (wss:// is not spoken; use ws:// and a local proxy)"},
+         "\"unix:SOCKET\", got \"wss://u@a\" (a user name or password does not belong into a URL)"},
         {"sources: [{name: a, url: 5}]", "f:1:26: sources[0].url: expected a URL such as "
                                          "\"http://HOST:PORT/PATH\", \"tcp://HOST:PORT\" or "
                                          "\"unix:SOCKET\", got 5"},

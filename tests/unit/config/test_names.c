@@ -227,6 +227,8 @@ static const char *const urls[] = {
     /* not for the HTTP client */
     "ws://a",
     "ws://a:81/socket?x=1",
+    "wss://a",
+    "wss://[::1]:8443/socket",
     "tcp://a:1",
     "tcp://[::1]:65535",
     /* and wrong ones */
@@ -266,13 +268,16 @@ static const char *const urls[] = {
     "tcp://",
     "ws://",
     "ws://a/#x",
-    "wss://a",
+    "wss:a",
+    "wss://",
+    "wss://u@a/",
+    "wss://a/#x",
     "https://",
     "https://u@a/",
     "HTTP://a",
 };
 #define HTTP_URLS 10u
-#define RIGHT_URLS 14u
+#define RIGHT_URLS 16u
 
 static void urls_are_what_net_takes(void **state)
 {
@@ -293,8 +298,6 @@ static void urls_are_what_net_takes(void **state)
     assert_true(cw_str_is(socket, "a.sock"));
     assert_null(cw_names_check_url(CW_STR("http://a"), &socket));
     assert_int_equal(socket.n, 0);
-    assert_string_equal(cw_names_check_url(CW_STR("wss://a"), &socket),
-                        "wss:// is not spoken; use ws:// and a local proxy");
     assert_string_equal(cw_names_check_url(CW_STR("tcp://[::1]"), &socket), "no port");
     assert_string_equal(cw_names_check_url(CW_STR("tcp://a:1/x"), &socket), "a stream has no path");
 }

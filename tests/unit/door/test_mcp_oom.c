@@ -113,9 +113,10 @@ static void set_level_once(void *ctx)
     (void)ctx;
     if (cw_mcp_new(NULL, 1, &seal, &door, &err))
         return;
-    cw_code rc = cw_mcp_session_set_level(door, &session, CW_LOG_INFO);
+    cw_mcp_keeper alice = {.owner = CW_STR("1")};
+    cw_code rc = cw_mcp_memory_set_level(&door->memory, &alice, &session, CW_LOG_INFO);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
-    assert_int_equal(atomic_load(&door->n_known), rc ? 0 : 1);
+    assert_int_equal(atomic_load(&door->memory.n), rc ? 0 : 1);
     cw_mcp_free(door);
 }
 

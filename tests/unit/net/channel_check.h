@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* channel_check.h - a channel on a loop of this thread that remembers what it was told, and the
- * other side of a socket. */
+ * other side of a socket; with OVER_TLS, of one with TLS. */
 #ifndef CW_TESTS_CHANNEL_CHECK_H
 #define CW_TESTS_CHANNEL_CHECK_H
 
@@ -20,6 +20,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#ifdef OVER_TLS
+#include <openssl/err.h>
+
+#include "fake_tls.h"
+#endif
 #include "net/channel.h"
 #include "oom.h"
 
@@ -188,17 +193,89 @@ static inline int listen_tcp(uint16_t *ret_port)
     return fd;
 }
 
+#ifdef OVER_TLS
+
+static SSL_CTX *peer_context; /* NULL: a good one */
+static SSL *peer_tls;         /* of the peer that was accepted last */
+
+static inline ssize_t peer_result(int rc)
+{
+    int error = SSL_get_error(peer_tls, rc);
+    errno = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? EAGAIN : ECONNRESET;
+    ERR_clear_error();
+    return rc > 0 ? rc : error == SSL_ERROR_ZERO_RETURN ? 0 : -1;
+}
+
+static inline ssize_t peer_put(int fd, const void *p, size_t n)
+{
+    (void)fd;
+    return peer_result(SSL_write(peer_tls, p, (int)n));
+}
+
+static inline ssize_t peer_take(int fd, void *p, size_t n)
+{
+    (void)fd;
+    return peer_result(SSL_read(peer_tls, p, (int)n));
+}
+
+static inline void peer_close(int fd)
+{
+    SSL_shutdown(peer_tls);
+    SSL_free(peer_tls);
+    peer_tls = NULL;
+    close(fd);
+}
+
+/* -1: nobody comes, or not yet. The handshake is made by whatever comes first, reading or writing.
+ */
+static inline int accept_now(int listening)
+{
+    int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return -1;
+    fake_tls_ready();
+    peer_tls = SSL_new(peer_context ? peer_context : fake_pki.context);
+    assert_true(peer_tls && SSL_set_fd(peer_tls, fd));
+    SSL_set_mode(peer_tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_set_accept_state(peer_tls);
+    return fd;
+}
+
+#else
+
+static inline ssize_t peer_put(int fd, const void *p, size_t n)
+{
+    return send(fd, p, n, MSG_NOSIGNAL);
+}
+
+static inline ssize_t peer_take(int fd, void *p, size_t n)
+{
+    return recv(fd, p, n, 0);
+}
+
+static inline void peer_close(int fd)
+{
+    close(fd);
+}
+
+static inline int accept_now(int listening)
+{
+    return accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+#endif
+
 static inline int accept_one(int listening)
 {
     int fd = -1;
-    run_until((fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0);
+    run_until((fd = accept_now(listening)) >= 0);
     return fd;
 }
 
 static inline void peer_send(int fd, const void *p, size_t n)
 {
     for (size_t at = 0; at < n;) {
-        ssize_t k = send(fd, (const char *)p + at, n - at, MSG_NOSIGNAL);
+        ssize_t k = peer_put(fd, (const char *)p + at, n - at);
         if (k > 0)
             at += (size_t)k;
         else
@@ -217,7 +294,7 @@ static inline void peer_read(int fd, char *out, size_t n)
 {
     uint64_t until = cw_clock_ms() + PATIENCE_MS;
     for (size_t at = 0; at < n;) {
-        ssize_t k = recv(fd, out + at, n - at, 0);
+        ssize_t k = peer_take(fd, out + at, n - at);
         if (k > 0)
             at += (size_t)k;
         else if (k == 0 || errno != EAGAIN || cw_clock_ms() > until)
@@ -236,7 +313,7 @@ static inline void assert_peer_gets(int fd, const char *text)
 static inline bool peer_is_closed(int fd)
 {
     char byte;
-    ssize_t n = recv(fd, &byte, 1, 0);
+    ssize_t n = peer_take(fd, &byte, 1);
     assert_true(n <= 0);
     return n == 0 || errno != EAGAIN;
 }

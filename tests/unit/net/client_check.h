@@ -42,6 +42,7 @@ typedef struct asked {
     char kept[CW_CLIENT_KEPT][64];
     bool has_kept[CW_CLIENT_KEPT];
     char cookies[CW_CLIENT_KEPT_MAX + 1];
+    bool spoils;                   /* says that the answer is none */
     void (*then)(struct asked *a); /* within on_done */
 } asked;
 
@@ -61,6 +62,8 @@ static inline void on_asked(cw_client_req *req, cw_client_end end, const cw_clie
     snprintf(a->why, sizeof a->why, "%s", why);
     if (end == CW_CLIENT_OK) {
         a->status = answer->status;
+        if (a->spoils)
+            *answer->is_spoiled = true;
         a->n = answer->body.n;
         snprintf(a->type, sizeof a->type, "%.*s", CW_STR_ARG(answer->type));
         memcpy(a->body, answer->body.p, a->n < sizeof a->body ? a->n : sizeof a->body);

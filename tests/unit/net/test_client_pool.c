@@ -166,6 +166,69 @@ static void unasked_bytes_close_an_idle_connection(void **state)
     fake_stop(&s);
 }
 
+/* Two requests at once over one connection, of which `first` is the script. */
+static void ask_two(const fake_step *first, asked *a, asked *again)
+{
+    fake_server s;
+    bench b;
+    serve(&s, SCRIPTS(first, always), 2);
+    bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
+    assert_int_equal(begin_ask(&b, a), CW_OK);
+    assert_int_equal(begin_ask(&b, again), CW_OK);
+    run_until(&b, a->calls && again->calls);
+    assert_int_equal(s.accepted, 2);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
+static void an_answer_too_many_is_not_given_to_who_waits(void **state)
+{
+    (void)state;
+    static const fake_step script[] = {
+        DO_READ, DO_SEND(OK_HEAD "Content-Length: 4\r\n\r\nho"), DO_PAUSE(30),
+        DO_SEND("ho" OK_HEAD "Content-Length: 3\r\n\r\nbad"), DO_END};
+    asked a = {0}, again = {0};
+    ask_two(script, &a, &again);
+    assert_answer(&a, 200, "hoho");
+    assert_answer(&again, 200, "hi");
+}
+
+static void who_waits_gets_another_connection_where_the_server_has_closed_it(void **state)
+{
+    (void)state;
+    static const fake_step script[] = {DO_READ,      DO_SEND(OK_HEAD "Content-Length: 4\r\n\r\nho"),
+                                       DO_PAUSE(30), DO_SEND("ho"),
+                                       DO_CLOSE,     DO_END};
+    asked a = {0}, again = {0};
+    ask_two(script, &a, &again);
+    assert_answer(&again, 200, "hi");
+}
+
+static void an_answer_that_is_none_ends_its_connection(void **state)
+{
+    (void)state;
+    asked a = {.spoils = true}, again = {0};
+    ask_two(always, &a, &again);
+    assert_answer(&again, 200, "hi");
+}
+
+static void connections_of_a_server_that_keeps_none_are_used_once(void **state)
+{
+    (void)state;
+    fake_server s;
+    bench b;
+    asked a = {0}, again = {0};
+    serve(&s, SCRIPTS(once_then_close, always), 2);
+    bench_open(&b, s.port);
+    ask(&b, &a);
+    run_for(&b, 50);
+    ask(&b, &again);
+    assert_answer(&again, 200, "hi");
+    assert_int_equal(b.client->n_links, 0);
+    bench_close(&b);
+    fake_stop(&s);
+}
+
 /* ---- sending again ---- */
 
 static const fake_step second_lost[] = {DO_READ, DO_SEND(OK_HI), DO_READ, DO_CLOSE, DO_END};
@@ -191,9 +254,10 @@ static void a_request_that_may_not_be_repeated_is_not(void **state)
 {
     (void)state;
     const fake_step *const scripts[] = {second_lost, second_reset};
-    for (size_t i = 0; i < 2; i++) {
-        asked again = {0};
-        ask_again(scripts[i], always, &again, 2);
+    static const cw_http_method methods[] = {CW_HTTP_POST, CW_HTTP_GET};
+    for (size_t i = 0; i < 4; i++) {
+        asked again = {.req.method = methods[i / 2]};
+        ask_again(scripts[i % 2], always, &again, 2);
         assert_int_equal(again.end, CW_CLIENT_LOST);
     }
 }
@@ -213,7 +277,7 @@ static void a_request_is_never_sent_three_times(void **state)
 {
     (void)state;
     static const fake_step lost[] = {DO_READ, DO_CLOSE, DO_END};
-    asked again = {.req.method = CW_HTTP_GET};
+    asked again = {.req.may_repeat = true};
     ask_again(second_lost, lost, &again, 3);
     assert_int_equal(again.end, CW_CLIENT_LOST);
 }
@@ -607,6 +671,10 @@ int main(void)
         cmocka_unit_test(unasked_bytes_close_an_idle_connection),
         cmocka_unit_test(a_request_that_may_not_be_repeated_is_not),
         cmocka_unit_test(a_request_that_may_be_repeated_is_sent_once_more),
+        cmocka_unit_test(an_answer_too_many_is_not_given_to_who_waits),
+        cmocka_unit_test(who_waits_gets_another_connection_where_the_server_has_closed_it),
+        cmocka_unit_test(an_answer_that_is_none_ends_its_connection),
+        cmocka_unit_test(connections_of_a_server_that_keeps_none_are_used_once),
         cmocka_unit_test(a_request_is_never_sent_three_times),
         cmocka_unit_test(what_was_answered_in_part_is_not_sent_again),
         cmocka_unit_test(requests_beyond_the_ceiling_wait_in_order),

@@ -86,7 +86,7 @@ static void a_request_has_a_fresh_key(void **state)
     assert_memory_not_equal(a, b, CW_WS_KEY);
     assert_memory_equal(a + 22, "==", 2);
     cw_buf_init(&out, 4096);
-    cw_ws_write_request(&out, CW_STR("/jsonrpc?x=1"), CW_STR("[::1]:6800"), KEY);
+    cw_ws_write_request(&out, CW_STR("/jsonrpc?x=1"), CW_STR("[::1]:6800"), KEY, NULL, 0);
     cw_buf_add_char(&out, 0);
     assert_string_equal(out.p, "GET /jsonrpc?x=1 HTTP/1.1\r\nHost: [::1]:6800\r\n"
                                "Upgrade: websocket\r\nConnection: Upgrade\r\n"

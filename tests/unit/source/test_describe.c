@@ -106,7 +106,7 @@ static void open_job(job *j, const char *url, const said *table, size_t n)
 {
     memset(j, 0, sizeof *j);
     cw_arena_init(&j->arena, 64 << 20);
-    cw_arena_init(&j->answers, 16 << 20);
+    cw_arena_init(&j->answers, 256 << 20);
     j->table = table;
     j->n_table = n;
     j->d = (cw_describing){
@@ -364,6 +364,162 @@ static void qmp_says_types_by_number(void **state)
     END(j);
 }
 
+/* ---- answers that say more than they weigh ---- */
+
+typedef struct grown {
+    job j;
+    cw_buf text;
+    said table[2];
+} grown;
+
+/* A job whose service gives `text` to this question, and the second to another one. */
+static grown *run_grown(cw_buf *text, const char *name, const char *what, const said *other)
+{
+    grown *g = calloc(1, sizeof *g);
+    assert_int_equal(text->code, CW_OK);
+    cw_buf_add_char(text, '\0');
+    g->text = *text;
+    g->table[0] = (said){what, NULL, text->p, 0};
+    if (other)
+        g->table[1] = *other;
+    open_job(&g->j, "http://x/jsonrpc", g->table, other ? 2 : 1);
+    run_job(&g->j, name);
+    return g;
+}
+
+static void end_grown(grown *g)
+{
+    close_job(&g->j);
+    cw_buf_done(&g->text);
+    free(g);
+}
+
+static void add_members(cw_buf *text, unsigned n, const char *type)
+{
+    for (unsigned i = 0; i < n; i++)
+        cw_buf_printf(text, "%s{\"name\":\"m%u\",\"type\":\"%s\"}", i ? "," : "", i, type);
+}
+
+/* 300 members of the same type are 300^5 schemas where it is written out: 8 KB, and an hour. */
+static void a_qmp_type_that_explodes_is_left_open(void **state)
+{
+    (void)state;
+    cw_buf text;
+    cw_buf_init(&text, 1 << 20);
+    cw_buf_add(&text,
+               CW_STR("[{\"name\":\"eject\",\"meta-type\":\"command\",\"arg-type\":\"A\"},"
+                      "{\"name\":\"quit\",\"meta-type\":\"command\",\"arg-type\":\"B\"},"
+                      "{\"name\":\"A\",\"meta-type\":\"object\",\"members\":[{\"name\":"
+                      "\"big\",\"type\":\"T\"},{\"name\":\"id\",\"type\":\"str\"}]},"
+                      "{\"name\":\"B\",\"meta-type\":\"object\",\"members\":[{\"name\":"
+                      "\"id\",\"type\":\"str\"}]},{\"name\":\"str\",\"meta-type\":\"builtin\","
+                      "\"json-type\":\"string\"},"
+                      "{\"name\":\"T\",\"meta-type\":\"object\",\"members\":["));
+    add_members(&text, 300, "T");
+    cw_buf_add(&text, CW_STR("]}]"));
+    grown *g = run_grown(&text, "qmp", "query-qmp-schema", NULL);
+    shown all = read_back(&g->j);
+    const cw_method *eject = find(all, "eject");
+    assert_int_equal(eject->n_params, 2);
+    assert_str(eject->params[0].schema, "{}");
+    assert_true(eject->params[0].is_required);
+    assert_str(find(all, "quit")->params[0].schema, "{\"type\":\"string\"}");
+    assert_int_equal(g->j.warnings, 1);
+    assert_non_null(strstr(g->j.warned, "1 commands"));
+    assert_non_null(strstr(g->j.warned, "'eject'"));
+    end_grown(g);
+}
+
+/* Many commands with many params each: the list of params itself is what grows. */
+static void many_qmp_commands_of_a_large_type_end(void **state)
+{
+    (void)state;
+    cw_buf text;
+    cw_buf_init(&text, 8 << 20);
+    cw_buf_add_char(&text, '[');
+    for (unsigned i = 0; i < 5000; i++)
+        cw_buf_printf(&text, "{\"name\":\"c%u\",\"meta-type\":\"command\",\"arg-type\":\"T\"},", i);
+    cw_buf_add(&text, CW_STR("{\"name\":\"E\",\"meta-type\":\"enum\",\"values\":[\"a\",\"b\"]},"
+                             "{\"name\":\"T\",\"meta-type\":\"object\",\"members\":["));
+    add_members(&text, 200, "E");
+    cw_buf_add(&text, CW_STR("]}]"));
+    grown *g = run_grown(&text, "qmp", "query-qmp-schema", NULL);
+    shown all = read_back(&g->j);
+    assert_int_equal(all.n, 5000);
+    assert_str(find(all, "c0")->params[199].schema, "{\"enum\":[\"a\",\"b\"]}");
+    assert_true(is_spread(find(all, "c4999")));
+    assert_int_equal(g->j.warnings, 1);
+    end_grown(g);
+}
+
+/* More than one text of 1 MB: of one param. */
+static void a_qmp_param_has_a_size(void **state)
+{
+    (void)state;
+    cw_buf text;
+    cw_buf_init(&text, 8 << 20);
+    cw_buf_add(&text, CW_STR("[{\"name\":\"a\",\"meta-type\":\"command\",\"arg-type\":\"A\"},"
+                             "{\"name\":\"A\",\"meta-type\":\"object\",\"members\":[{\"name\":"
+                             "\"x\",\"type\":\"T\"},{\"name\":\"y\",\"type\":\"E\"}]},"
+                             "{\"name\":\"E\",\"meta-type\":\"enum\",\"values\":[\""));
+    for (unsigned i = 0; i < 300000; i++)
+        cw_buf_add_char(&text, 'e');
+    cw_buf_add(&text, CW_STR("\"]},{\"name\":\"T\",\"meta-type\":\"object\",\"members\":["));
+    add_members(&text, 4, "E");
+    cw_buf_add(&text, CW_STR("]}]"));
+    grown *g = run_grown(&text, "qmp", "query-qmp-schema", NULL);
+    const cw_method *a = find(read_back(&g->j), "a");
+    assert_str(a->params[0].schema, "{}");
+    assert_int_equal(a->params[1].schema.n, 300000 + sizeof "{\"enum\":[\"\"]}" - 1);
+    assert_int_equal(g->j.warnings, 1);
+    end_grown(g);
+}
+
+/* Every table of every database is compared with those before it: by its name, not one by one. */
+static void many_databases_with_many_tables_end(void **state)
+{
+    (void)state;
+    static const said names = {
+        "list_dbs", NULL,
+        "[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"a\",\"b\",\"c\",\"d\","
+        "\"e\","
+        "\"f\",\"g\",\"h\",\"i\",\"j\",\"k\",\"l\",\"m\",\"n\",\"o\",\"p\",\"q\",\"r\",\"s\",\"t\","
+        "\"u\",\"v\",\"one more than are asked\"]",
+        0};
+    cw_buf text;
+    cw_buf_init(&text, 1 << 20);
+    cw_buf_add(&text, CW_STR("{\"tables\":{"));
+    for (unsigned i = 0; i < 10000; i++)
+        cw_buf_printf(&text, "%s\"t%u\":1", i ? "," : "", i);
+    cw_buf_add(&text, CW_STR("}}"));
+    grown *g = run_grown(&text, "ovsdb", "get_schema", &names);
+    cw_str schema = find(read_back(&g->j), "transact")->params[1].schema;
+    assert_true(str_has(schema, "\"t9999\""));
+    assert_true(schema.n < 100000); /* each is there once */
+    end_grown(g);
+}
+
+static void a_tool_that_requires_much_ends(void **state)
+{
+    (void)state;
+    cw_buf text;
+    cw_buf_init(&text, 8 << 20);
+    cw_buf_add(&text, CW_STR("{\"tools\":[{\"name\":\"a\",\"description\":\"b\",\"inputSchema\":{"
+                             "\"properties\":{\"x\":{}"));
+    for (unsigned i = 0; i < 255; i++)
+        cw_buf_printf(&text, ",\"p%u\":{}", i);
+    cw_buf_add(&text, CW_STR("},\"required\":[1"));
+    for (unsigned i = 0; i < 200000; i++)
+        cw_buf_printf(&text, ",\"p%u\"", i);
+    cw_buf_add(&text, CW_STR("]}}]}"));
+    grown *g = run_grown(&text, "drupal-tools", "/mcp/tools/list", NULL);
+    const cw_method *a = find(read_back(&g->j), "a");
+    assert_int_equal(a->n_params, 256);
+    assert_false(a->params[0].is_required);
+    assert_true(a->params[255].is_required);
+    end_grown(g);
+}
+
 static void ovsdb_says_databases_and_tables(void **state)
 {
     (void)state;
@@ -439,7 +595,9 @@ static void some_are_known_without_being_asked(void **state)
     assert_true(find(all, "torrent-get")->params[0].is_required);
     assert_true(find(all, "torrent-get")->mark->is_read_only);
     assert_true(str_has(find(all, "torrent-remove")->mark->annotations, "destructiveHint"));
-    assert_null(find(all, "torrent-start")->mark);
+    /* Said, so that nobody guesses by the name. */
+    assert_str(find(all, "torrent-verify")->mark->annotations, "{\"readOnlyHint\":false}");
+    assert_false(find(all, "torrent-verify")->mark->is_read_only);
     END(j);
 }
 
@@ -642,18 +800,146 @@ static void names_are_guessed_at(void **state)
         const char *name;
         cw_guess guess;
     } cases[] = {
+        {"aria2.tellStatus", CW_GUESS_READS},
+        {"aria2.getVersion", CW_GUESS_READS},
+        {"aria2.getGlobalStat", CW_GUESS_READS},
+        {"aria2.tellStopped", CW_GUESS_READS},
+        {"system.listMethods", CW_GUESS_READS},
+        {"JSONRPC.Introspect", CW_GUESS_READS},
+        {"JSONRPC.Ping", CW_GUESS_READS},
+        {"JSONRPC.Version", CW_GUESS_READS},
+        {"Player.GetItem", CW_GUESS_READS},
+        {"Player.GetActivePlayers", CW_GUESS_READS},
+        {"AudioLibrary.GetRecentlyAddedAlbums", CW_GUESS_READS},
+        {"Addons.GetAddons", CW_GUESS_READS},
+        {"Settings.GetSettings", CW_GUESS_READS},
+        {"Application.GetProperties", CW_GUESS_READS},
+        {"core.get_version", CW_GUESS_READS},
+        {"core.library.browse", CW_GUESS_READS},
+        {"core.library.lookup", CW_GUESS_READS},
+        {"core.library.search", CW_GUESS_READS},
+        {"core.mixer.get_volume", CW_GUESS_READS},
+        {"core.playback.get_current_tl_track", CW_GUESS_READS},
+        {"core.tracklist.get_repeat", CW_GUESS_READS},
+        {"query-status", CW_GUESS_READS},
+        {"query-block", CW_GUESS_READS},
+        {"query-version", CW_GUESS_READS},
+        {"query-cpus-fast", CW_GUESS_READS},
+        {"help", CW_GUESS_READS},
+        {"ping", CW_GUESS_READS},
+        {"eth_getBalance", CW_GUESS_READS},
+        {"eth_getBlockByNumber", CW_GUESS_READS},
+        {"eth_estimateGas", CW_GUESS_READS},
+        {"txpool_getStatus", CW_GUESS_READS},
+        {"plugins.list", CW_GUESS_READS},
+        {"user_permissions.list", CW_GUESS_READS},
+        {"maintenance_mode.isEnabled", CW_GUESS_READS},
+        {"node_types.list", CW_GUESS_READS},
+        {"getDeleted", CW_GUESS_READS},
+        {"tellStatus", CW_GUESS_READS},
+        {"list", CW_GUESS_READS},
+        {"server.info", CW_GUESS_READS},
+        {"server.version", CW_GUESS_READS},
+        {"getURLList", CW_GUESS_READS},
+        {"listHTTPHeaders", CW_GUESS_READS},
+        {"rpc/get_methods", CW_GUESS_READS},
+        {"get_schema", CW_GUESS_READS},
+        {"list_dbs", CW_GUESS_READS},
+        {"user.hasRole", CW_GUESS_READS},
+        {"users:find", CW_GUESS_READS},
+        {"aria2.addUri", CW_GUESS_CHANGES},
+        {"aria2.pause", CW_GUESS_CHANGES},
+        {"aria2.changePosition", CW_GUESS_CHANGES},
+        {"aria2.saveSession", CW_GUESS_CHANGES},
+        {"system.multicall", CW_GUESS_CHANGES},
+        {"Player.PlayPause", CW_GUESS_CHANGES},
+        {"Player.SetVolume", CW_GUESS_CHANGES},
+        {"Input.ExecuteAction", CW_GUESS_CHANGES},
+        {"VideoLibrary.Scan", CW_GUESS_CHANGES},
+        {"JSONRPC.NotifyAll", CW_GUESS_CHANGES},
+        {"Addons.SetAddonEnabled", CW_GUESS_CHANGES},
+        {"Files.SetFileDetails", CW_GUESS_CHANGES},
+        {"GUI.ShowNotificationAndMark", CW_GUESS_CHANGES},
+        {"Playlist.Add", CW_GUESS_CHANGES},
+        {"core.playback.play", CW_GUESS_CHANGES},
+        {"core.mixer.set_volume", CW_GUESS_CHANGES},
+        {"core.tracklist.shuffle", CW_GUESS_CHANGES},
+        {"core.playlists.as_list", CW_GUESS_CHANGES},
+        {"core.playlists.save", CW_GUESS_CHANGES},
+        {"core.tracklist.slice", CW_GUESS_CHANGES},
+        {"dump-guest-memory", CW_GUESS_CHANGES},
+        {"client_migrate_info", CW_GUESS_CHANGES},
+        {"ringbuf-read", CW_GUESS_CHANGES},
+        {"set_link", CW_GUESS_CHANGES},
+        {"migrate", CW_GUESS_CHANGES},
+        {"cont", CW_GUESS_CHANGES},
+        {"screendump", CW_GUESS_CHANGES},
+        {"block_resize", CW_GUESS_CHANGES},
+        {"human-monitor-command", CW_GUESS_CHANGES},
+        {"add_client", CW_GUESS_CHANGES},
+        {"change-vnc-password", CW_GUESS_CHANGES},
+        {"input-send-event", CW_GUESS_CHANGES},
+        {"trace-event-get-state", CW_GUESS_CHANGES},
+        {"torrent-verify", CW_GUESS_CHANGES},
+        {"torrent-add", CW_GUESS_CHANGES},
+        {"torrent-reannounce", CW_GUESS_CHANGES},
+        {"sendtoaddress", CW_GUESS_CHANGES},
+        {"getnewaddress", CW_GUESS_CHANGES},
+        {"walletpassphrase", CW_GUESS_CHANGES},
+        {"importprivkey", CW_GUESS_CHANGES},
+        {"generatetoaddress", CW_GUESS_CHANGES},
+        {"eth_sendTransaction", CW_GUESS_CHANGES},
+        {"eth_sign", CW_GUESS_CHANGES},
+        {"eth_newFilter", CW_GUESS_CHANGES},
+        {"personal_newAccount", CW_GUESS_CHANGES},
+        {"wallet_setInfo", CW_GUESS_CHANGES},
+        {"eth_call", CW_GUESS_CHANGES},
+        {"user_permissions.add_permission_to_role", CW_GUESS_CHANGES},
+        {"route_builder.rebuild", CW_GUESS_CHANGES},
+        {"order.setStatus", CW_GUESS_CHANGES},
+        {"user.updateInfo", CW_GUESS_CHANGES},
+        {"todo.createList", CW_GUESS_CHANGES},
+        {"db.execute_query", CW_GUESS_CHANGES},
+        {"wallet.sendAndVerify", CW_GUESS_CHANGES},
+        {"mail.markRead", CW_GUESS_CHANGES},
+        {"firmware.setVersion", CW_GUESS_CHANGES},
+        {"wallet.getNewAddress", CW_GUESS_CHANGES},
+        {"cache.getOrCreate", CW_GUESS_CHANGES},
+        {"doc.findAndModify", CW_GUESS_CHANGES},
+        {"queue.fetchAndAck", CW_GUESS_CHANGES},
+        {"addUri", CW_GUESS_CHANGES},
+        {"island", CW_GUESS_CHANGES},
+        {"model.train", CW_GUESS_CHANGES},
+        {"status_page", CW_GUESS_CHANGES},
+        {"version_bump", CW_GUESS_CHANGES},
+        {"info_push", CW_GUESS_CHANGES},
+        {"x_status", CW_GUESS_CHANGES},
+        {"refresh_status", CW_GUESS_CHANGES},
+        {"transact", CW_GUESS_CHANGES},
+        {"echo", CW_GUESS_CHANGES},
+        {"do_list", CW_GUESS_CHANGES},
+        {"sort_list", CW_GUESS_CHANGES},
         {"node.delete", CW_GUESS_DESTROYS},
         {"deleteAll", CW_GUESS_DESTROYS},
         {"del_item", CW_GUESS_DESTROYS},
         {"forceRemove", CW_GUESS_DESTROYS},
-        {"getDeleted", CW_GUESS_READS},
-        {"tellStatus", CW_GUESS_READS},
-        {"query-status", CW_GUESS_READS},
-        {"addUri", CW_GUESS_CHANGES},
-        {"island", CW_GUESS_CHANGES},
-        {"model.train", CW_GUESS_CHANGES},
+        {"aria2.purgeDownloadResult", CW_GUESS_DESTROYS},
+        {"aria2.shutdown", CW_GUESS_DESTROYS},
+        {"VideoLibrary.Clean", CW_GUESS_DESTROYS},
+        {"core.playlists.delete", CW_GUESS_DESTROYS},
+        {"core.tracklist.clear", CW_GUESS_DESTROYS},
+        {"blockdev-del", CW_GUESS_DESTROYS},
+        {"device_del", CW_GUESS_DESTROYS},
+        {"system_reset", CW_GUESS_DESTROYS},
+        {"quit", CW_GUESS_DESTROYS},
+        {"eject", CW_GUESS_DESTROYS},
+        {"torrent-remove", CW_GUESS_DESTROYS},
+        {"cache.flush", CW_GUESS_DESTROYS},
+        {"get_and_delete", CW_GUESS_DESTROYS},
+        {"System.Reboot", CW_GUESS_DESTROYS},
         {"", CW_GUESS_CHANGES},
-        {"list", CW_GUESS_READS},
+        {"...", CW_GUESS_CHANGES},
+        {"_", CW_GUESS_CHANGES},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         if (cw_describe_guess(cw_str_from(cases[i].name)) != cases[i].guess)
@@ -736,6 +1022,11 @@ int main(void)
         cmocka_unit_test(mopidy_says_params_and_defaults),
         cmocka_unit_test(kodi_says_draft_03),
         cmocka_unit_test(qmp_says_types_by_number),
+        cmocka_unit_test(a_qmp_type_that_explodes_is_left_open),
+        cmocka_unit_test(many_qmp_commands_of_a_large_type_end),
+        cmocka_unit_test(a_qmp_param_has_a_size),
+        cmocka_unit_test(many_databases_with_many_tables_end),
+        cmocka_unit_test(a_tool_that_requires_much_ends),
         cmocka_unit_test(ovsdb_says_databases_and_tables),
         cmocka_unit_test(no_database_is_fine_too),
         cmocka_unit_test(help_is_read_from_lines_and_lists),

@@ -221,7 +221,7 @@ static void requests_of_a_service_are_answered_in_its_dialect(void **state)
 static cw_outcome judge_as(const cw_speech *s, unsigned status, const char *body)
 {
     cw_client_answer answer = {.status = status, .body = cw_str_from(body)};
-    cw_reply r = {CW_CLIENT_OK, &answer, ""};
+    cw_reply r = {CW_CLIENT_OK, &answer, "", NULL};
     cw_outcome o;
     cw_dialect_judge(s, CW_STR("shop"), 7, &r, &arena, &o);
     return o;
@@ -346,12 +346,12 @@ static void every_end_without_an_answer_has_its_fault(void **state)
         {CW_CLIENT_LOST, CW_FAULT_DIED, "closed the connection"},
         {CW_CLIENT_SLOW, CW_FAULT_TIMEOUT, "in time"},
         {CW_CLIENT_TOO_LARGE, CW_FAULT_PROTOCOL, "too large"},
-        {CW_CLIENT_GARBAGE, CW_FAULT_PROTOCOL, "no HTTP"},
+        {CW_CLIENT_GARBAGE, CW_FAULT_PROTOCOL, "cannot be read"},
         {CW_CLIENT_NOMEM, CW_FAULT_NOMEM, "memory"},
     };
     cw_speech s = speech_of("2.0");
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        cw_reply r = {cases[i].end, NULL, "why so"};
+        cw_reply r = {cases[i].end, NULL, "why so", NULL};
         cw_outcome o;
         cw_dialect_judge(&s, CW_STR("shop"), 7, &r, &arena, &o);
         assert_int_equal(o.kind, CW_OUTCOME_FAILED);
@@ -388,6 +388,31 @@ static void make_once(void *ctx)
     cw_arena_done(&a);
 }
 
+static bool spoils(const cw_speech *s, unsigned status, const char *body)
+{
+    bool is_spoiled = false;
+    cw_client_answer answer = {
+        .status = status, .body = cw_str_from(body), .is_spoiled = &is_spoiled};
+    cw_reply r = {CW_CLIENT_OK, &answer, "", NULL};
+    cw_outcome o;
+    cw_dialect_judge(s, CW_STR("shop"), 7, &r, &arena, &o);
+    return is_spoiled;
+}
+
+static void an_answer_to_somebody_else_spoils_its_connection(void **state)
+{
+    (void)state;
+    cw_speech s = speech_of("2.0");
+    assert_false(spoils(&s, 200, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":1}"));
+    assert_true(spoils(&s, 200, "{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":1}"));
+    assert_true(spoils(&s, 200, "<html>"));
+    assert_false(spoils(&s, 503, "<html>"));
+    s.by_exchange = true;
+    assert_false(spoils(&s, 200, "{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":1}"));
+    assert_false(spoils(&s, 200, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":1}"));
+    assert_true(spoils(&s, 200, "{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":1}"));
+}
+
 static void judge_once(void *ctx)
 {
     cw_arena a;
@@ -395,7 +420,7 @@ static void judge_once(void *ctx)
     cw_arena_init(&a, 1 << 20);
     cw_speech s = speech_of("2.0");
     cw_client_answer answer = {.status = 200, .body = cw_str_from(ctx)};
-    cw_reply r = {CW_CLIENT_OK, &answer, ""};
+    cw_reply r = {CW_CLIENT_OK, &answer, "", NULL};
     cw_dialect_judge(&s, CW_STR("shop"), 7, &r, &a, &o);
     assert_true(o.kind == CW_OUTCOME_FAILED || !oom_was_hit() || o.kind == CW_OUTCOME_ERROR);
     if (o.kind == CW_OUTCOME_ERROR)
@@ -438,6 +463,7 @@ int main(void)
         cmocka_unit_test(the_reason_beside_a_traceback_is_kept),
         cmocka_unit_test(every_end_without_an_answer_has_its_fault),
         cmocka_unit_test(what_is_no_answer_is_quoted_for_the_log),
+        cmocka_unit_test(an_answer_to_somebody_else_spoils_its_connection),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, make_arena, free_arena);

@@ -24,7 +24,7 @@ static int tear_down(void **state)
 static cw_str define(const cw_method *m, cw_buf *out)
 {
     cw_buf_clear(out);
-    cw_lock_define(m, out);
+    cw_lock_define(m, NULL, out);
     assert_int_equal(out->code, CW_OK);
     return cw_buf_str(out);
 }
@@ -109,7 +109,7 @@ static void what_is_too_deep_is_no_definition(void **state)
     cw_buf_init(&out, 100000);
     cw_method m = example();
     m.output = cw_str_make(deep, n);
-    cw_lock_define(&m, &out);
+    cw_lock_define(&m, NULL, &out);
     assert_int_equal(out.code, CW_LIMIT);
     /* A text that is no JSON stands for itself. */
     cw_buf_clear(&out);

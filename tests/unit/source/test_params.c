@@ -237,6 +237,7 @@ static void a_method_of_which_nothing_is_known_takes_anything(void **state)
     cw_method m = method_of(spread, 1);
     const cw_plan *plan = plan_of(&s, &nothing, &m);
     assert_int_equal(m.n_params, 1);
+    assert_str(m.params[0].schema, "{\"type\":[\"array\",\"object\"]}"); /* our mark is not shown */
     assert_sent(plan, "{\"params\":[1,{}]}", "[\"f\",1,{}]");
     assert_sent(plan, "{}", "[\"f\"]");
     assert_sent(plan, "{\"params\":{\"a\\\"\":1,\"b\":2}}", "{\"a\\\"\":1,\"b\":2}");

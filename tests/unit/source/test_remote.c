@@ -110,7 +110,7 @@ static cw_outcome judge(unsigned status, const char *body)
 {
     cw_client_answer answer = {
         .status = status, .type = CW_STR("application/json"), .body = cw_str_from(body)};
-    cw_reply reply = {CW_CLIENT_OK, &answer, ""};
+    cw_reply reply = {CW_CLIENT_OK, &answer, "", NULL};
     cw_outcome o;
     cw_arena_reset(&judge_arena);
     cw_speech speech = {.dialect = cw_dialect_find(CW_STR("2.0"))};
@@ -261,7 +261,7 @@ static void the_breaker_opens_tries_and_closes(void **state)
 typedef struct load {
     unsigned calls;
     cw_source *source;
-    char problem[1024];
+    char problem[1024], warnings[1024], missing[1024];
 } load;
 
 static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
@@ -271,6 +271,8 @@ static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
     l->source = loaded->source;
     assert_true(cw_str_is(loaded->name, "shop"));
     snprintf(l->problem, sizeof l->problem, "%.*s", CW_STR_ARG(loaded->problem));
+    snprintf(l->warnings, sizeof l->warnings, "%.*s", CW_STR_ARG(loaded->warnings));
+    snprintf(l->missing, sizeof l->missing, "%.*s", CW_STR_ARG(loaded->missing));
 }
 
 static char folder[64], file[96];
@@ -418,8 +420,113 @@ static void every_mistake_in_an_overlay_is_named(void **state)
     assert_non_null(
         strstr(l.problem, "'ehco': the service has no such method; did you mean 'echo'?"));
     assert_non_null(strstr(l.problem, "\nmethod 'something.entirely.different': the service has"));
-    assert_non_null(strstr(l.problem, "\nmethod 'add': "));
+    assert_non_null(strstr(l.problem, "method 'add': "));
     assert_non_null(strstr(l.problem, "\nmethod 'wipe': annotations"));
+    bench_close(&b);
+}
+
+static void a_method_that_is_not_there_keeps_no_other_out(void **state)
+{
+    (void)state;
+    static const char missing[] =
+        "method 'ehco': the service has no such method; did you mean 'echo'?";
+    write_file(DOCUMENT);
+    cw_config_overlay items[] = {
+        {.method = CW_STR("ehco"), .tool = true},
+        {.method = CW_STR("add"), .tool = true},
+        {.method = CW_STR("gone.entirely")}, /* not wanted: nothing is said */
+    };
+    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 3);
+    bench b;
+    load l;
+    bench_loop(&b);
+    load_all(&b, &l, &config);
+    assert_non_null(l.source);
+    assert_string_equal(l.problem, "");
+    assert_string_equal(l.warnings, missing);
+    assert_string_equal(l.missing, missing);
+    assert_int_equal(l.source->n_methods, 1);
+    assert_true(cw_str_is(l.source->methods[0].id, "shop.add"));
+    cw_source_unref(l.source);
+    /* A pattern that fits something is enough, too. */
+    items[1].method = CW_STR("wi*");
+    load_all(&b, &l, &config);
+    assert_non_null(l.source);
+    assert_string_equal(l.missing, missing);
+    cw_source_unref(l.source);
+    bench_close(&b);
+}
+
+static void a_service_without_any_of_the_methods_is_a_problem(void **state)
+{
+    (void)state;
+    write_file(DOCUMENT);
+    cw_config_overlay items[] = {
+        {.method = CW_STR("gone.one"), .tool = true},
+        {.method = CW_STR("gone.two"), .rpc = true},
+        {.method = CW_STR("nix.*"), .tool = true},
+        {.method = CW_STR("add")}, /* there, and not wanted */
+    };
+    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 4);
+    bench b;
+    load l;
+    bench_loop(&b);
+    load_all(&b, &l, &config);
+    assert_null(l.source);
+    assert_string_equal(l.problem, "method 'gone.one': the service has no such method\n"
+                                   "method 'gone.two': the service has no such method");
+    bench_close(&b);
+}
+
+static void hints_of_the_service_are_shown_and_open_nothing(void **state)
+{
+    (void)state;
+    write_file("{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":{"
+               "\"annotations\":{\"readOnlyHint\":true,"
+               "\"idempotentHint\":true}}},{\"name\":\"b\"}]}");
+    static const struct {
+        cw_config_overlay overlay;
+        const char *annotations;
+        bool reads, repeats;
+    } rows[] = {
+        {{.method = CW_STR_INIT("a"), .tool = true},
+         "{\"readOnlyHint\":true,\"idempotentHint\":true}",
+         false,
+         false},
+        {{.method = CW_STR_INIT("a"), .tool = true, .read_only = true},
+         "{\"readOnlyHint\":true,\"idempotentHint\":true}",
+         true,
+         true},
+        {{.method = CW_STR_INIT("a"),
+          .tool = true,
+          .annotations = CW_STR_INIT("{\"idempotentHint\":true}")},
+         "{\"idempotentHint\":true,\"readOnlyHint\":true}",
+         false,
+         true},
+        {{.method = CW_STR_INIT("b"),
+          .tool = true,
+          .annotations = CW_STR_INIT("{\"readOnlyHint\":true}")},
+         "{\"readOnlyHint\":true}",
+         true,
+         true},
+    };
+    bench b;
+    bench_loop(&b);
+    for (size_t i = 0; i < CW_COUNT(rows); i++) {
+        load l;
+        cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, &rows[i].overlay, 1);
+        load_all(&b, &l, &config);
+        assert_non_null(l.source);
+        const cw_remote *r = (const cw_remote *)l.source;
+        const cw_mark *mark = l.source->methods[0].mark;
+        char shown[200];
+        snprintf(shown, sizeof shown, "%.*s", CW_STR_ARG(mark->annotations));
+        assert_string_equal(shown, rows[i].annotations);
+        assert_int_equal(mark->is_read_only, rows[i].reads);
+        assert_int_equal(r->tools[0].reads, rows[i].reads);
+        assert_int_equal(r->tools[0].may_repeat, rows[i].repeats);
+        cw_source_unref(l.source);
+    }
     bench_close(&b);
 }
 
@@ -559,7 +666,7 @@ static void a_service_may_describe_itself(void **state)
     assert_non_null(strstr(l.problem, "in time"));
     cw_remote_job *job;
     assert_int_equal(begin_load(&b, &l, &config, &job, NULL), CW_OK);
-    cw_remote_load_cancel(job);
+    cw_remote_load_cancel(job, false);
     run_for(&b, 80);
     assert_int_equal(l.calls, 0);
     bench_close(&b);
@@ -709,7 +816,7 @@ static void what_a_service_does_instead_has_its_fault(void **state)
     assert_string_equal(h.text, "The service 'shop' closed the connection without an answer.");
     h = call_script(garbage);
     assert_int_equal(h.fault, CW_FAULT_PROTOCOL);
-    assert_string_equal(h.text, "The service 'shop' answered with something that is no HTTP.");
+    assert_string_equal(h.text, "The service 'shop' sent something that cannot be read.");
     h = call_script(large);
     assert_int_equal(h.fault, CW_FAULT_PROTOCOL);
     assert_string_equal(h.text, "The answer of the service 'shop' is too large.");
@@ -894,6 +1001,9 @@ int main(void)
         cmocka_unit_test(methods_come_from_the_file_and_the_overlay),
         cmocka_unit_test(nothing_is_offered_by_default),
         cmocka_unit_test(every_mistake_in_an_overlay_is_named),
+        cmocka_unit_test(a_method_that_is_not_there_keeps_no_other_out),
+        cmocka_unit_test(a_service_without_any_of_the_methods_is_a_problem),
+        cmocka_unit_test(hints_of_the_service_are_shown_and_open_nothing),
         cmocka_unit_test(a_protection_that_is_misspelt_keeps_the_tool_out),
         cmocka_unit_test(an_overlay_may_hide_a_tool_that_challenges),
         cmocka_unit_test(a_bad_file_or_url_is_said),

@@ -88,8 +88,9 @@ void cw_plugin_load_cancel(cw_plugin_job *job)
     cancel(job);
 }
 
-void cw_remote_load_cancel(cw_remote_job *job)
+void cw_remote_load_cancel(cw_remote_job *job, bool loops_ended)
 {
+    (void)loops_ended;
     cancel(job);
 }
 
@@ -98,6 +99,11 @@ void cw_remote_load_cancel(cw_remote_job *job)
 void cw_hub_close(cw_hub *hub, bool loops_ended)
 {
     (void)loops_ended;
+    assert_null(hub);
+}
+
+void cw_hub_retire(cw_hub *hub)
+{
     assert_null(hub);
 }
 
@@ -638,6 +644,50 @@ static void a_service_configured_otherwise_goes_when_its_load_fails(void **state
     assert_int_equal(n_retired, 1);
 }
 
+static void a_load_of_the_configuration_before_is_not_waited_for(void **state)
+{
+    (void)state;
+    configure(SERVICE("http://127.0.0.1:1/"));
+    end_load(0, "far.away", "");
+    run_for(20);
+    configure(SERVICE("http://127.0.0.1:1/")); /* asked again */
+    configure(SERVICE("http://127.0.0.1:2/"));
+    assert_int_equal(n_cancelled, 1);
+    assert_int_equal(n_loads, 3);
+    end_load(2, NULL, "nobody there");
+    run_for(20);
+    assert_false(has("far.away"));
+    assert_int_equal(n_retired, 1);
+}
+
+static cw_source *owner_of(const char *id)
+{
+    const cw_entry *entry = cw_snapshot_find_method(latest, cw_str_from(id));
+    return entry ? entry->method->source : NULL;
+}
+
+static void a_service_does_not_take_what_another_has(void **state)
+{
+    (void)state;
+    configure("sources: [{name: far, url: \"http://127.0.0.1:1/\"}, "
+              "{name: near, url: \"http://127.0.0.1:2/\"}]\n");
+    end_load(0, "far.x", "");
+    end_load(1, "near.x", "");
+    run_for(20);
+    cw_source *near = owner_of("near.x");
+    assert_true(has("far.x") && near);
+    assert_true(cw_sources_refresh(sources, CW_STR("far")));
+    end_load(2, "near.x", "");
+    run_for(20);
+    assert_false(has("far.x")); /* it does not offer that any more */
+    assert_ptr_equal(owner_of("near.x"), near);
+    /* What nobody else wants any more can be had. */
+    assert_true(cw_sources_refresh(sources, CW_STR("near")));
+    end_load(3, "near.y", "");
+    run_for(20);
+    assert_true(has("near.x") && has("near.y"));
+}
+
 static void a_service_that_is_not_configured_any_more_goes(void **state)
 {
     (void)state;
@@ -829,6 +879,8 @@ int main(void)
         TEST(a_service_is_tried_again_after_growing_pauses),
         TEST(an_unchanged_service_is_asked_again_by_a_reload_and_kept_when_it_fails),
         TEST(a_service_configured_otherwise_goes_when_its_load_fails),
+        TEST(a_load_of_the_configuration_before_is_not_waited_for),
+        TEST(a_service_does_not_take_what_another_has),
         TEST(a_service_that_is_not_configured_any_more_goes),
         TEST(other_limits_load_all_plugins_anew),
         TEST(another_folder_replaces_the_plugins),

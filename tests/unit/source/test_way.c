@@ -446,6 +446,60 @@ static void those_who_wait_are_counted_and_may_leave(void **state)
     fake_stop(&f);
 }
 
+/* Who is told may end the way: a source that was replaced closes with its last call. */
+static road *ending;
+
+static void end_road(sent *s)
+{
+    (void)s;
+    cw_way_close(ending->way, on_way_closed, ending);
+    ending->way = NULL;
+}
+
+static void finish_road(road *r)
+{
+    run_until(&r->b, r->closed);
+    cw_service_unref(r->service);
+    bench_close(&r->b);
+}
+
+static void a_way_may_end_when_the_login_fails(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        road r;
+        sent s[2] = {0};
+        ending = &r;
+        s[i].then = end_road; /* the first of two, or the last */
+        open_road(&r, (cw_config_remote){.prelude = {login, 1}}, fake_free_port());
+        ask_for(&r, &s[0]);
+        ask_for(&r, &s[1]);
+        finish_road(&r);
+        assert_int_equal(s[0].calls, 1);
+        assert_int_equal(s[1].calls, i); /* the other was dropped without a word */
+    }
+}
+
+static void a_way_may_end_when_the_login_has_succeeded(void **state)
+{
+    (void)state;
+    static const fake_step script[] = {DO_READ, DO_SEND(LOGIN(3, "sid=abc")), DO_END};
+    fake_server f;
+    road r;
+    /* The first of them cannot be sent, and whoever is told ends the way. */
+    sent s[2] = {{.req.path = CW_STR("/a\nb"), .then = end_road}};
+    ending = &r;
+    fake_start(&f, SCRIPTS(script), 1);
+    open_road(&r, (cw_config_remote){.prelude = {login, 1}}, f.port);
+    ask_for(&r, &s[0]);
+    ask_for(&r, &s[1]);
+    finish_road(&r);
+    assert_int_equal(s[0].calls, 1);
+    assert_int_equal(s[0].end, CW_CLIENT_CONNECT);
+    assert_int_equal(s[1].calls, 0);
+    fake_stop(&f);
+}
+
 /* ---- a token ---- */
 
 static cw_config_remote with_token(fake_server *f, char url[64])
@@ -554,6 +608,8 @@ static void a_token_that_is_none_is_told(void **state)
         {{DO_READ, DO_SEND(TOKEN(2, "{}")), DO_CLOSE}, "token: no access_token in the answer"},
         {{DO_READ, DO_SEND(TOKEN(19, "{\"access_token\":\"\"}")), DO_CLOSE}, "token: no access"},
         {{DO_READ, DO_SEND(TOKEN(4, "what")), DO_CLOSE}, "token: "},
+        {{DO_READ, DO_SEND(TOKEN(23, "{\"access_token\":\"a\\nb\"}")), DO_CLOSE},
+         "token: an access_token that cannot be sent"},
         {{DO_READ, DO_SEND(JSON("400 Bad Request", "", 2) "{}"), DO_CLOSE},
          "token: the token endpoint answered 400"},
         {{DO_READ, DO_CLOSE, DO_END}, "token: "},
@@ -657,6 +713,8 @@ int main(void)
         cmocka_unit_test(a_login_that_cannot_be_made_fails_all_who_wait),
         cmocka_unit_test(those_who_wait_are_counted_and_may_leave),
         cmocka_unit_test(a_token_is_got_used_and_renewed),
+        cmocka_unit_test(a_way_may_end_when_the_login_fails),
+        cmocka_unit_test(a_way_may_end_when_the_login_has_succeeded),
         cmocka_unit_test(a_token_goes_with_the_login_too),
         cmocka_unit_test(a_token_that_is_over_at_once_is_not_asked_for_for_ever),
         cmocka_unit_test(a_token_that_is_none_is_told),

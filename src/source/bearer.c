@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/bearer.h"
+
+#include <stdlib.h>
+
+#include "net/http1.h"
+
+#define TOKEN_MAX 16384u
+#define TOKEN_MS 300000u   /* of one that does not say how long it is good */
+#define TOKEN_MIN_MS 1000u /* of one that is over at once: it is asked for once per login */
+#define ANSWER_MAX (1024u * 1024u)
+
+bool cw_bearer_is_due(const cw_bearer *b)
+{
+    return b->service->oauth_basic.n && cw_loop_now(b->loop) >= b->until;
+}
+
+/* "Bearer TOKEN", and until when it is good. */
+static cw_code take_token(cw_bearer *b, cw_str body, cw_arena *arena, cw_err *err)
+{
+    const cw_json *root;
+    cw_code rc = cw_json_read(body, NULL, arena, &root, NULL, err);
+    if (rc)
+        return rc;
+    const cw_json *token = cw_json_get(root, CW_STR("access_token"));
+    const cw_json *life = cw_json_get(root, CW_STR("expires_in"));
+    uint64_t seconds = 0, ms = TOKEN_MS;
+    if (!cw_json_is(token, CW_JSON_STRING) || token->n == 0 || token->n > TOKEN_MAX)
+        return cw_fail(err, CW_PARAMS, "no access_token in the answer");
+    if (!cw_http_is_value(cw_json_text(token)))
+        return cw_fail(err, CW_PARAMS, "an access_token that cannot be sent");
+    if (life && cw_json_to_u64(life, &seconds) && seconds < UINT32_MAX)
+        ms = seconds ? seconds * 1000 : TOKEN_MIN_MS;
+    char *text = malloc(token->n + sizeof "Bearer ");
+    if (!text)
+        return cw_fail_nomem(err);
+    memcpy(text, "Bearer ", 7);
+    memcpy(text + 7, cw_json_text(token).p, token->n);
+    text[7 + token->n] = 0;
+    free(b->token);
+    b->token = text;
+    /* Renewed a little earlier than it ends: clocks differ, and a call takes its time. */
+    b->until = cw_loop_now(b->loop) + ms - ms / 10;
+    return CW_OK;
+}
+
+static void on_answer(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
+{
+    cw_bearer *b = CW_CONTAINER(f, cw_bearer, fetch);
+    cw_err err = {0};
+    if (!answer) {
+        b->on_done(b, why);
+        return;
+    }
+    cw_arena arena;
+    cw_arena_init(&arena, ANSWER_MAX);
+    cw_code rc = answer->status == 200
+                     ? take_token(b, answer->body, &arena, &err)
+                     : cw_fail(&err, CW_IO, "the token endpoint answered %u", answer->status);
+    cw_arena_done(&arena);
+    b->on_done(b, rc ? err.msg : NULL);
+}
+
+void cw_bearer_ask(cw_bearer *b)
+{
+    const cw_service *s = b->service;
+    cw_err err = {0};
+    cw_code rc = b->fetcher ? CW_OK : cw_fetcher_new(b->loop, &b->fetcher, &err);
+    b->fetch = (cw_fetch){
+        .url = s->config.oauth.token_url,
+        .allow_private = true, /* it is named in the configuration */
+        .ca_file = s->config.tls.ca_file.n ? s->config.tls.ca_file.p : NULL,
+        .form = s->oauth_form,
+        .authorization = s->oauth_basic,
+        .on_done = on_answer,
+    };
+    if (!rc)
+        rc = cw_fetcher_start(b->fetcher, &b->fetch, &err);
+    if (rc)
+        b->on_done(b, err.msg);
+}
+
+void cw_bearer_cancel(cw_bearer *b)
+{
+    cw_fetch_cancel(&b->fetch);
+}
+
+void cw_bearer_drop(cw_bearer *b)
+{
+    b->until = 0;
+}
+
+void cw_bearer_init(cw_bearer *b, const cw_service *s, cw_loop *loop,
+                    void (*on_done)(cw_bearer *b, const char *why))
+{
+    *b = (cw_bearer){.service = s, .loop = loop, .on_done = on_done};
+}
+
+void cw_bearer_done(cw_bearer *b)
+{
+    cw_bearer_cancel(b);
+    cw_fetcher_close(b->fetcher);
+    b->fetcher = NULL;
+    free(b->token);
+    b->token = NULL;
+}

@@ -1,0 +1,220 @@
+// Services on a WebSocket, with TLS and without: what they are shown, what they may refuse, and
+// what becomes of calls when the connection ends.
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import http from "node:http";
+import path from "node:path";
+import { after, suite, test } from "node:test";
+import { keepFolder } from "./support/kept.mjs";
+import { assertToolError, callTool, callToolWell, startBridge, timed } from "./support/mcp.mjs";
+import { slowness } from "./support/programs.mjs";
+import { eventually, makeCertificate } from "./support/server.mjs";
+import { deadPort, writeOpenRpc } from "./support/service.mjs";
+import { startWebSocket } from "./support/websocket.mjs";
+
+const numbers = { a: 40, b: 2 };
+const certificate = makeCertificate("wss-server");
+const ours = makeCertificate("wss-client");
+const trust = { ca_file: certificate.certificate };
+const secret = "s3cret+of/ours";
+
+let files = 0;
+function secretFile() {
+    const file = path.join(keepFolder(), `websocket-secret-${(files += 1)}`);
+    writeFileSync(file, `${secret}\n`);
+    return file;
+}
+
+// A causeway with the service as source "s" with the prefix "s.".
+async function start(t, service, more = {}) {
+    const source = {
+        name: "s",
+        url: service.url,
+        openrpc: writeOpenRpc(),
+        prefix: "s.",
+        timeout: `${3000 * slowness}ms`,
+        methods: ["*"],
+        ...more,
+    };
+    const config = { loops: 2, log: { level: "debug" }, sources: [source] };
+    const server = await startBridge({ plugins: [], config });
+    t.after(() => server.stop());
+    return server;
+}
+
+const sum = async (server) => (await callToolWell(server, "s.add", numbers)).structuredContent;
+
+for (const [scheme, options, more] of [
+    ["ws", {}, {}],
+    ["wss", { tls: certificate }, { tls: trust }],
+]) {
+    suite(`a service at ${scheme}://`, { concurrency: true }, () => {
+        test("is asked what it offers, and is called", async (t) => {
+            const service = await startWebSocket(options);
+            const server = await start(t, service, { ...more, openrpc: null, describe: "openrpc" });
+            const sums = await Promise.all(
+                Array.from({ length: 50 }, (_, a) => callToolWell(server, "s.add", { a, b: 1 })),
+            );
+            assert.deepEqual(sums.map((result) => result.structuredContent), [...sums.keys()].map((a) => a + 1));
+            assert.equal(service.handshakes.length, 1);
+        });
+
+        test("takes and gives large messages", async (t) => {
+            const service = await startWebSocket(options);
+            const server = await start(t, service, more);
+            for (const size of [100, 70_000, 900_000]) {
+                const message = "x".repeat(size);
+                const result = await callToolWell(server, "s.echo", { message });
+                assert.equal(result.structuredContent.message.length, size);
+            }
+        });
+
+        test("gets our headers and the secret with the handshake", async (t) => {
+            const service = await startWebSocket(options);
+            service.gate = ({ headers }) => (headers.authorization === `Bearer ${secret}` ? undefined : 401);
+            const server = await start(t, service, {
+                ...more,
+                headers: { "X-Tenant": "7" },
+                secret: { file: secretFile() },
+            });
+            assert.equal(await sum(server), 42);
+            assert.equal(service.handshakes[0].headers["x-tenant"], "7");
+            assert.equal(service.handshakes[0].url, "/rpc");
+            assert.ok(!server.stderr.includes(secret));
+        });
+
+        for (const status of [401, 403, 404, 302, 503]) {
+            test(`that answers ${status} says so in the log, without the secret`, async (t) => {
+                const service = await startWebSocket(options);
+                service.gate = () => status;
+                const server = await start(t, service, { ...more, secret: { file: secretFile() } });
+                const answer = await callTool(server, "s.add", numbers);
+                assertToolError(answer, /The service 's' cannot be reached/);
+                const said = status === 401 || status === 403 ? /refuses our secret/ : /WebSocket/;
+                await eventually(() => server.stderr.includes(`HTTP ${status}`), `the ${status}`);
+                assert.match(server.stderr, said);
+                assert.ok(!server.stderr.includes(secret) && !answer.text.includes(secret));
+            });
+        }
+
+        test("that tells the secret in its farewell is not heard", async (t) => {
+            const service = await startWebSocket(options);
+            const server = await start(t, service, { ...more, secret: { file: secretFile() } });
+            await sum(server);
+            service.mode = "closes";
+            service.reason = `not ${secret}`;
+            const answer = await callTool(server, "s.add", numbers);
+            assertToolError(answer);
+            await eventually(() => server.stderr.includes("the WebSocket was closed: 1008"), "the end");
+            assert.ok(!server.stderr.includes(secret) && !answer.text.includes(secret));
+        });
+
+        test("that is gone fails the calls on their way, and is found again", async (t) => {
+            const service = await startWebSocket(options);
+            const server = await start(t, service, more);
+            await sum(server);
+            const waiting = callTool(server, "s.wait", { ms: 60_000 });
+            await eventually(() => service.calls.some(({ method }) => method === "wait"), "the call");
+            service.cut();
+            assertToolError(await waiting, /closed the connection/);
+            assert.equal(await sum(server), 42);
+            assert.equal(service.handshakes.length, 2);
+        });
+    });
+}
+
+suite("TLS of a WebSocket", { concurrency: true }, () => {
+    for (const [what, tls, said] of [
+        ["an authority that we do not know", {}, /TLS with '127\.0\.0\.1': .*self-signed/],
+        ["another name", { ...trust, server_name: "other.example" }, /other\.example/],
+        ["a file that is not there", { ca_file: "/nowhere/ca.pem" }, /\/nowhere\/ca\.pem/],
+    ]) {
+        test(`ends before a byte of ours is sent: ${what}`, async (t) => {
+            const service = await startWebSocket({ tls: certificate });
+            const server = await start(t, service, { tls, secret: { file: secretFile() } });
+            assertToolError(await callTool(server, "s.add", numbers), /cannot be reached/);
+            assert.match(server.stderr, said);
+            assert.equal(service.handshakes.length, 0);
+        });
+    }
+
+    test("shows a certificate of ours, and fails without", async (t) => {
+        const service = await startWebSocket({ tls: certificate, ca: ours.certificate });
+        const server = await start(t, service, { tls: { ...trust, ...ours } });
+        assert.equal(await sum(server), 42);
+        const other = await start(t, service, { tls: trust });
+        assertToolError(await callTool(other, "s.add", numbers), /cannot be reached/);
+        assert.equal(service.handshakes.length, 1);
+    });
+
+    test("has the same limits: nobody there, nobody who answers", async (t) => {
+        const port = await deadPort();
+        const refused = await start(t, { url: `wss://127.0.0.1:${port}/` }, { tls: trust });
+        assertToolError(await callTool(refused, "s.add", numbers), /cannot be reached/);
+        assert.match(refused.stderr, /connect to 127\.0\.0\.1:\d+: Connection refused/);
+        const mute = http.createServer();
+        mute.on("connection", (socket) => socket.on("error", () => {}));
+        await new Promise((resolve) => mute.listen(0, "127.0.0.1", resolve));
+        after(() => mute.closeAllConnections() ?? mute.close());
+        const silent = await startWebSocket({ tls: certificate });
+        silent.server.removeAllListeners("upgrade");
+        silent.server.on("upgrade", () => {});
+        const server = await start(t, silent, { tls: trust, connect_timeout: "300ms" });
+        const { value, ms } = await timed(() => callTool(server, "s.add", numbers));
+        assertToolError(value, /cannot be reached/);
+        assert.ok(ms < 2000 * slowness, `${ms} ms`);
+        assert.match(server.stderr, /no answer to the WebSocket's handshake/);
+    });
+});
+
+suite("a token for a WebSocket", { concurrency: true }, () => {
+    // Hands out token-1, token-2, …
+    async function startTokens() {
+        const self = { count: 0 };
+        const server = http.createServer((request, response) => {
+            request.resume();
+            self.count += 1;
+            response.writeHead(200, { "Content-Type": "application/json" });
+            response.end(JSON.stringify({ access_token: `token-${self.count}`, expires_in: 3600 }));
+        });
+        await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+        after(() => server.closeAllConnections() ?? server.close());
+        self.oauth = {
+            token_url: `http://127.0.0.1:${server.address().port}/token`,
+            client_id: "us",
+            client_secret_file: secretFile(),
+        };
+        return self;
+    }
+    const shown = (service) => service.handshakes.map(({ headers }) => headers.authorization);
+
+    test("goes with the handshake, is kept, and is renewed when it is refused", async (t) => {
+        const tokens = await startTokens();
+        const service = await startWebSocket();
+        const server = await start(t, service, { oauth: tokens.oauth });
+        assert.equal(await sum(server), 42);
+        service.cut();
+        await eventually(() => service.sockets.size === 0, "the end");
+        assert.equal(await sum(server), 42);
+        assert.deepEqual(shown(service), ["Bearer token-1", "Bearer token-1"]);
+        service.gate = ({ headers }) => (headers.authorization === "Bearer token-1" ? 401 : undefined);
+        service.cut();
+        await eventually(() => service.sockets.size === 0, "the end");
+        assert.equal(await sum(server), 42, "the call waits for the other token");
+        assert.deepEqual(shown(service).slice(2), ["Bearer token-1", "Bearer token-2"]);
+        assert.equal(tokens.count, 2);
+        assert.doesNotMatch(server.stderr, /token-\d/);
+        assert.ok(!server.stderr.includes(secret));
+    });
+
+    test("that is never taken is an error, not a loop", async (t) => {
+        const tokens = await startTokens();
+        const service = await startWebSocket();
+        service.gate = () => 401;
+        const server = await start(t, service, { oauth: tokens.oauth });
+        assertToolError(await callTool(server, "s.add", numbers), /cannot be reached/);
+        assert.equal(service.handshakes.length, tokens.count);
+        assert.ok(tokens.count <= 2, `${tokens.count} tokens`);
+        assert.doesNotMatch(server.stderr, /token-\d/);
+    });
+});
