@@ -41,10 +41,10 @@ typedef struct cw_call_request {
     /* What the door finds wrong with the request, beside its arguments; NULL: nothing. The gate
      * comes first: then this is CW_PARAMS. Static. */
     const char *problem;
-    cw_str extras;      /* cw_source_call.extras; copied */
-    cw_sink *sink;      /* lives until done, leave or detach */
-    const char *door;   /* static: its name for the audit */
-    cw_str peer;        /* address of whoever asks; empty: none */
+    cw_str extras;    /* cw_source_call.extras; copied */
+    cw_sink *sink;    /* lives until done, leave or detach */
+    const char *door; /* static: its name for the audit */
+    cw_str peer;      /* address of whoever asks; empty: none */
 } cw_call_request;
 
 /* Why a call was not begun. */

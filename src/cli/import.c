@@ -17,7 +17,8 @@
 
 /* ---- names ---- */
 
-/* Letters, digits and dashes of a text, as the name of a source; empty where there are none. */
+/* Letters, digits and dashes of a text, as the name of a source; empty where there are none, .p is
+ * NULL without memory. */
 static cw_str slug(cw_import *im, cw_str text)
 {
     char *out = cw_arena_alloc(&im->arena, NAME_MAX_BYTES + 1);
@@ -34,8 +35,8 @@ static cw_str slug(cw_import *im, cw_str text)
     }
     while (n && out[n - 1] == '-')
         n--;
-    if (!out || n == 0)
-        return CW_STR("");
+    if (!out)
+        return (cw_str){NULL, 0};
     out[n] = 0;
     return cw_str_make(out, n);
 }
@@ -47,14 +48,17 @@ static cw_str base_name(const char *path)
     return cw_str_cut(base, '.', &rest);
 }
 
-static void choose_name(cw_import *im)
+static cw_code choose_name(cw_import *im)
 {
     cw_str name = im->name ? cw_str_from(im->name) : im->config.preset;
     if (name.n == 0 && im->is_file)
         name = slug(im, base_name(im->target));
     if (name.n == 0 && im->command.n)
         name = slug(im, base_name(im->command.items[0].p));
+    if (!name.p)
+        return CW_NOMEM;
     im->config.name = name.n ? name : CW_STR("service");
+    return CW_OK;
 }
 
 cw_str cw_import_absolute(cw_import *im, const char *path)
@@ -114,7 +118,9 @@ static void print_warnings(const cw_import *im)
         CW_CLEANUP(cw_buf_done) cw_buf line;
         cw_buf_init(&line, CW_ACCESS_MAX_BYTES);
         cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
-        if (!line.code && line.n)
+        if (line.code)
+            cw_cli_failure("a warning is not shown: %s", cw_code_text(line.code));
+        else if (line.n)
             fprintf(stderr, "warning: %.*s\n", (int)line.n, line.p);
     }
 }
@@ -146,7 +152,8 @@ static int import(cw_import *im)
         code = cw_import_try(im);
     if (code >= 0)
         return code;
-    choose_name(im);
+    if (choose_name(im))
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
     code = write_overlay(im);
     return code >= 0 ? code : print_found(im);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* import_try.c - finding out what speaks there: one attempt after another, the harmless and the
  * likely ones first. Whatever is asked only reads. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -58,13 +59,23 @@ static void add_problem(trying *t, cw_str text)
     cw_buf_printf(&t->problems, "%s%.*s", t->problems.n ? "\n" : "", CW_STR_ARG(text));
 }
 
-static cw_str keep(trying *t, cw_str text)
-{
-    cw_str kept = cw_arena_dup_str(&t->im->arena, text);
-    return kept.p ? kept : CW_STR("");
-}
-
 static cw_code read_methods(cw_import *im, cw_str text, cw_buf *warnings, cw_err *err);
+
+static cw_code take(cw_import *im, const cw_asked *asked, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf warnings;
+    cw_buf_init(&warnings, PROBLEMS_MAX);
+    cw_buf_add(&warnings, asked->warnings);
+    im->describer = asked->describer;
+    cw_str text = cw_arena_dup_str(&im->arena, asked->openrpc);
+    cw_code rc = text.p ? read_methods(im, text, &warnings, err) : cw_arena_fail(&im->arena, err);
+    if (rc)
+        return rc;
+    if (warnings.code == CW_NOMEM)
+        return cw_fail_nomem(err);
+    im->warnings = cw_arena_dup_str(&im->arena, cw_buf_str(&warnings));
+    return im->warnings.p ? CW_OK : cw_arena_fail(&im->arena, err);
+}
 
 static void on_asked(const cw_asked *asked, void *ctx)
 {
@@ -78,18 +89,10 @@ static void on_asked(const cw_asked *asked, void *ctx)
     /* This may come just before the loop waits for events: it must not wait any more. */
     uv_stop(&t->loop.uv);
     cw_code rc = asked->code;
-    if (!rc) {
-        CW_CLEANUP(cw_buf_done) cw_buf warnings;
-        cw_buf_init(&warnings, PROBLEMS_MAX);
-        cw_buf_add(&warnings, asked->warnings);
-        t->im->describer = asked->describer;
-        rc = read_methods(t->im, keep(t, asked->openrpc), &warnings, &err);
-        t->im->warnings = keep(t, cw_buf_str(&warnings));
-        if (rc)
-            add_problem(t, cw_str_from(err.msg));
-    } else {
-        add_problem(t, asked->problem);
-    }
+    if (!rc)
+        rc = take(t->im, asked, &err);
+    if (rc)
+        add_problem(t, asked->code ? asked->problem : cw_str_from(err.msg));
     t->is_found = rc == CW_OK;
 }
 
@@ -231,13 +234,16 @@ static void name_preset(cw_import *im)
 
 /* ---- where it is ---- */
 
-/* Without links where there is such a file. */
+/* Without links where there is such a file, as it is without a current folder; .p is NULL without
+ * memory. */
 static cw_str absolute(cw_import *im, const char *path)
 {
     char *real = realpath(path, NULL);
+    errno = ENOMEM; /* unless it is the folder */
     cw_str text = cw_import_absolute(im, real ? real : path);
+    bool has_memory = text.p || errno != ENOMEM;
     free(real);
-    return text.p ? text : cw_str_from(path);
+    return text.p || !has_memory ? text : cw_str_from(path);
 }
 
 static bool is_url(cw_str target)
@@ -248,8 +254,9 @@ static bool is_url(cw_str target)
     return has_scheme || cw_str_starts(target, CW_STR("unix:"));
 }
 
-/* The first server of a document that says where that is. */
-static void find_server(cw_import *im)
+/* The first server of a document that says where that is. Whoever reads it for use says what is
+ * wrong with it: only CW_NOMEM is one here. */
+static cw_code find_server(cw_import *im)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, CW_DESCRIBE_DOCUMENT_MAX);
@@ -257,21 +264,28 @@ static void find_server(cw_import *im)
     cw_str socket = CW_STR("");
     im->config.url = CW_STR(NO_URL);
     im->lacks_url = true;
-    if (cw_file_read(im->target, CW_FILE_PLAIN, &text, NULL))
-        return;
-    cw_str copy = cw_arena_dup_str(&im->arena, cw_buf_str(&text));
+    cw_code rc = cw_file_read(im->target, CW_FILE_PLAIN, &text, NULL);
+    cw_str copy = {NULL, 0};
+    if (!rc) {
+        copy = cw_arena_dup_str(&im->arena, cw_buf_str(&text));
+        rc = copy.p ? CW_OK : cw_arena_code(&im->arena);
+    }
     const cw_json_opts opts = {.max_bytes = CW_DESCRIBE_DOCUMENT_MAX};
-    if (!copy.p || cw_json_read(copy, &opts, &im->arena, &root, NULL, NULL))
-        return; /* whoever reads it says why */
+    if (!rc)
+        rc = cw_json_read(copy, &opts, &im->arena, &root, NULL, NULL);
+    if (rc)
+        return rc == CW_NOMEM ? rc : CW_OK;
     const cw_json *server = cw_json_at(cw_json_get(root, CW_STR("servers")), 0);
     const cw_json *url = cw_json_get(server, CW_STR("url"));
     if (!cw_json_is(url, CW_JSON_STRING) || memchr(url->p, 0, url->n) ||
         cw_names_check_url(cw_json_text(url), &socket))
-        return;
-    im->config.url = cw_arena_dup_str(&im->arena, cw_json_text(url));
-    im->lacks_url = !im->config.url.p;
-    if (im->lacks_url)
-        im->config.url = CW_STR(NO_URL);
+        return CW_OK;
+    cw_str found = cw_arena_dup_str(&im->arena, cw_json_text(url));
+    if (!found.p)
+        return CW_NOMEM;
+    im->config.url = found;
+    im->lacks_url = false;
+    return CW_OK;
 }
 
 static int place(cw_import *im)
@@ -285,7 +299,8 @@ static int place(cw_import *im)
     if (!is_url(target)) {
         im->is_file = true;
         im->config.openrpc = absolute(im, im->target);
-        find_server(im);
+        if (!im->config.openrpc.p || find_server(im))
+            return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
         return -1;
     }
     const char *wrong = cw_names_check_url(target, &socket);
@@ -296,12 +311,12 @@ static int place(cw_import *im)
     if (!socket.n || socket.p[0] == '/')
         return -1;
     cw_str file = cw_arena_dup_str(&im->arena, socket);
-    if (!file.p)
-        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
-    cw_str real = absolute(im, file.p);
+    cw_str real = file.p ? absolute(im, file.p) : file;
     cw_str rest =
         cw_str_make(socket.p + socket.n, target.n - (size_t)(socket.p + socket.n - target.p));
-    char *url = cw_arena_printf(&im->arena, "unix:%.*s%.*s", CW_STR_ARG(real), CW_STR_ARG(rest));
+    char *url =
+        real.p ? cw_arena_printf(&im->arena, "unix:%.*s%.*s", CW_STR_ARG(real), CW_STR_ARG(rest))
+               : NULL;
     if (!url)
         return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
     im->config.url = cw_str_from(url);
@@ -342,12 +357,16 @@ static bool was_said(cw_str before, cw_str line)
 static int report(const trying *t)
 {
     cw_str all = cw_buf_str(&t->problems);
+    if (t->problems.code == CW_NOMEM)
+        cw_cli_failure("%s", cw_code_text(t->problems.code));
     for (cw_str rest = all; rest.p && all.n;) {
         cw_str line = cw_str_cut(rest, '\n', &rest);
         CW_CLEANUP(cw_buf_done) cw_buf shown;
         cw_buf_init(&shown, 8 * PROBLEMS_MAX);
         cw_quote_shown(&shown, line);
-        if (!shown.code && !was_said(cw_str_make(all.p, (size_t)(line.p - all.p)), line))
+        if (shown.code)
+            cw_cli_failure("%s", cw_code_text(shown.code));
+        else if (!was_said(cw_str_make(all.p, (size_t)(line.p - all.p)), line))
             cw_cli_failure("%.*s", (int)shown.n, shown.n ? shown.p : "");
     }
     if (t->wants_login)
@@ -406,6 +425,8 @@ int cw_import_try(cw_import *im)
     im->config = cw_config_default_remote;
     im->config.name = CW_STR("service");
     im->config.secret.file = im->secret_file ? absolute(im, im->secret_file) : CW_STR("");
+    if (!im->config.secret.file.p)
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
     im->config.secret.environment = im->secret_env ? cw_str_from(im->secret_env) : CW_STR("");
     if (!im->preset) {
         im->config.timeout_ms = TRY_MS;

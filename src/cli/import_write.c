@@ -175,7 +175,7 @@ static void add_padding(cw_buf *out, size_t from, size_t width)
     cw_buf_add(out, CW_STR("  "));
 }
 
-static void measure(const cw_import *im, size_t *ret_name, size_t *ret_params)
+static void measure(const cw_import *im, cw_buf *out, size_t *ret_name, size_t *ret_params)
 {
     *ret_name = sizeof "METHOD" - 1;
     *ret_params = sizeof "PARAMS" - 1;
@@ -183,6 +183,8 @@ static void measure(const cw_import *im, size_t *ret_name, size_t *ret_params)
         CW_CLEANUP(cw_buf_done) cw_buf text;
         cw_buf_init(&text, CW_ACCESS_MAX_BYTES);
         add_params(&text, &im->methods[i]);
+        if (text.code && !out->code)
+            out->code = text.code;
         if (text.n > *ret_params)
             *ret_params = text.n;
         if (im->methods[i].id.n > *ret_name)
@@ -197,7 +199,7 @@ static void measure(const cw_import *im, size_t *ret_name, size_t *ret_params)
 void cw_import_write_table(const cw_import *im, cw_buf *out)
 {
     size_t name_width, params_width;
-    measure(im, &name_width, &params_width);
+    measure(im, out, &name_width, &params_width);
     cw_buf_add(out, cw_str_from(cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD)));
     cw_buf_printf(out, "%-*s  %-*s  GUESS     DESCRIPTION", (int)name_width, "METHOD",
                   (int)params_width, "PARAMS");

@@ -329,16 +329,16 @@ static bool was_before(const cw_config *config, size_t at)
 }
 
 /* A client starts us with an environment of its own, not with that of this terminal. */
-static void warn_of_variables(const order *o, const cw_config *config)
+static void warn_of_variables(const cw_config *config)
 {
     const char *name;
     for (size_t i = 0; (name = variable_at(config, i)); i++) {
         if (name[0] && !was_before(config, i))
             fprintf(stderr,
-                    "warning: the configuration reads the variable %s: %s must have it when it "
-                    "starts this server (\"env\" of the entry sets it), or the secret be in a "
-                    "file\n",
-                    name, o->client->title);
+                    "warning: the configuration reads the variable %s: the client must have it "
+                    "when it starts this server (\"env\" of the entry sets it), or the secret be "
+                    "in a file\n",
+                    name);
     }
 }
 
@@ -354,7 +354,7 @@ static int check_config(const order *o)
     if (o->account && (!config || config->store.path.n == 0))
         code = cw_cli_usage("--as needs a database: set store.path in the configuration");
     if (code < 0 && config)
-        warn_of_variables(o, config);
+        warn_of_variables(config);
     cw_config_unref(config);
     return code;
 }

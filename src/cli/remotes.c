@@ -247,7 +247,9 @@ void cw_remotes_report(const cw_remote_item *item)
         CW_CLEANUP(cw_buf_done) cw_buf line;
         cw_buf_init(&line, CW_ACCESS_MAX_BYTES);
         cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
-        if (!line.code)
+        if (line.code)
+            cw_cli_failure("%s: %s", item->config->name.p, cw_code_text(line.code));
+        else
             cw_cli_failure("%s: %.*s", item->config->name.p, (int)line.n, line.n ? line.p : "");
     }
 }

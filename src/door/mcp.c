@@ -205,11 +205,12 @@ static kind classify(const cw_json *v, cw_mcp_request *r, const char **ret_probl
     const cw_json *version = found[VERSION], *method = found[METHOD], *id = found[ID];
     bool is_answer = found[RESULT] || found[ERROR];
     r->params = found[PARAMS];
+    r->id = id && is_id(id) ? id : NULL;
     r->meta = read_envelope(r->params);
     *ret_problem = "A message must be an object with jsonrpc \"2.0\" and a method";
     if (!cw_json_is(v, CW_JSON_OBJECT))
         return INVALID;
-    if (id && is_id(id))
+    if (r->id)
         r->item->id = cw_json_span(id);
     if (!cw_json_is(version, CW_JSON_STRING) || !cw_str_is(cw_json_text(version), "2.0"))
         return INVALID;
@@ -218,7 +219,7 @@ static kind classify(const cw_json *v, cw_mcp_request *r, const char **ret_probl
     if (!cw_json_is(method, CW_JSON_STRING))
         return INVALID;
     *ret_problem = "id must be a string or an integer";
-    if (id && !is_id(id))
+    if (id && !r->id)
         return INVALID;
     *ret_problem = "params must be an object";
     if (r->params && !cw_json_is(r->params, CW_JSON_OBJECT))
@@ -254,7 +255,8 @@ static void route(cw_mcp_request *r)
                      CW_STR("MCP-Protocol-Version names a version without initialize"), CW_STR(""));
     } else if (r->meta.claim && !is_handshake) {
         r->era = &cw_mcp_modern;
-        r->item->turn->opts.detaches = r->era->detaches;
+        if (!r->era->detaches)
+            cw_turn_attach(r->item->turn);
         cw_mcp_run_modern(r);
     } else if (has_modern_header(r->port)) {
         fail_envelope(r);
@@ -273,7 +275,7 @@ static void take_legacy_news(cw_mcp_request *r, const cw_json *v)
     if (!r->method.p)
         cw_mcp_ask_answer(r, v);
     else if (cw_str_is(r->method, "notifications/cancelled") && id && is_id(id) && session.is_named)
-        cw_mcp_cancel(r, cw_json_span(id));
+        cw_mcp_cancel(r, id);
     cw_turn_skip(r->item);
 }
 
@@ -316,15 +318,19 @@ static const cw_mcp_session nobody = {.level = CW_LOG_OFF};
 
 /* The header says which version it is, else what the session has agreed upon. */
 static const char *check_batch(const cw_port *port, const cw_mcp_session *session,
-                               const cw_json *list, uint32_t most)
+                               const cw_json *list, uint32_t most, char text[64])
 {
     cw_str version = cw_port_header(port, CW_STR("MCP-Protocol-Version"));
     if (!version.p && (session->version.n || port->session))
         version = session->version; /* of lines it is not assumed before the handshake */
     if (!cw_mcp_allows_batch(version))
         return "This protocol version has no batches";
-    if (cw_json_count(list) == 0 || cw_json_count(list) > most)
-        return "A batch must not be empty or too long";
+    if (cw_json_count(list) == 0)
+        return "A batch must not be empty";
+    if (cw_json_count(list) > most) {
+        snprintf(text, 64, "A batch has at most %u messages", most);
+        return text;
+    }
     for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
         if (cw_mcp_meta(cw_json_get(v, CW_STR("params")), CW_STR(CW_MCP_CLAIM)))
             return "This protocol version has no batches";
@@ -345,7 +351,9 @@ static void take_batch(cw_mcp *door, cw_port *port, cw_turn_opts *opts, const cw
         cw_mcp_fail_all(port, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
         return;
     }
-    const char *problem = check_batch(port, &session, list, cw_bridge_settings_of(opts->bl)->batch);
+    char text[64];
+    const char *problem =
+        check_batch(port, &session, list, cw_bridge_settings_of(opts->bl)->batch, text);
     if (problem) {
         cw_mcp_fail_all(port, 400, CW_RPC_INVALID, problem);
         return;
@@ -440,5 +448,6 @@ cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path)
             return rc;
     }
     cw_router_open(router, door->card_path);
+    cw_router_set_ways(router, door->path, &cw_mcp_ways, door);
     return CW_OK;
 }

@@ -148,19 +148,18 @@ cw_str cw_mcp_ask_join(const cw_json *old, const cw_mcp_answer *fresh, size_t n,
 
 /* ---- the modern era: the client brings everything back ---- */
 
-/* The arguments that the state belongs to. */
+/* The arguments that the state belongs to, whatever their spelling; none are the same as no
+ * members. */
 static bool digest_params(const cw_mcp_running *call, char out[2 * CW_SEAL_DIGEST + 1])
 {
     unsigned char digest[CW_SEAL_DIGEST];
     cw_buf b;
-    cw_json_writer w;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
     if (call->job.params)
-        cw_json_add_value(&w, call->job.params);
+        cw_json_add_canonical(&b, call->job.params);
     else
-        cw_json_add_null(&w);
-    bool is_ok = !cw_json_writer_end(&w, NULL);
+        cw_buf_add(&b, CW_STR("{}"));
+    bool is_ok = !b.code;
     if (is_ok)
         cw_seal_digest(cw_buf_str(&b), digest);
     cw_buf_done(&b);

@@ -107,6 +107,7 @@ void cw_mcp_call_cancel(cw_mcp_link *link)
     cw_turn_item *item = call->item;
     cw_call_handle handle = item->call;
     cw_bridge_loop *bl = item->turn->opts.bl;
+    cw_mcp_ask_withdraw(call, "The call was cancelled.");
     cw_mcp_call_close(call);
     cw_call_leave(bl, handle);
     cw_turn_skip(item);
@@ -220,11 +221,12 @@ void cw_mcp_call_run(cw_mcp_running *call)
 }
 
 /* Have the call known by its request's id, for a client that may take it back. */
-static bool enter(cw_mcp_running *call, cw_port *port)
+static bool enter(cw_mcp_running *call, const cw_mcp_request *r)
 {
-    if (!call->session.is_named || !call->item->id.p)
+    cw_port *port = r->port;
+    if (!call->session.is_named || !r->id)
         return true;
-    cw_str key = cw_mcp_call_key(&call->session, call->item->id, port->arena);
+    cw_str key = cw_mcp_call_key(&call->session, r->id, port->arena);
     if (!key.p)
         return false;
     call->link.cancel = cw_mcp_call_cancel;
@@ -295,7 +297,7 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_job *job)
     r->item->on_gone = on_gone;
     if (r->era->is_stamped && !problem && !cw_mcp_ask_resume(r, call))
         return;
-    if (!enter(call, r->port)) {
+    if (!enter(call, r)) {
         cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }

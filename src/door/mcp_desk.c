@@ -65,15 +65,33 @@ cw_mcp_link *cw_mcp_link_find(cw_mcp_link *buckets, cw_str key, const cw_mcp_lin
 
 /* ---- cancels ---- */
 
-/* The session's number, then the id as it was sent. */
-cw_str cw_mcp_call_key(const cw_mcp_session *session, cw_str id, cw_arena *arena)
+static cw_str make_key(const cw_mcp_session *session, char kind, cw_str id, cw_arena *arena)
 {
-    char *p = cw_arena_alloc(arena, CW_MCP_NUMBER + id.n);
+    size_t n = CW_MCP_NUMBER + 1 + id.n;
+    char *p = cw_arena_alloc(arena, n);
     if (!p)
         return (cw_str){NULL, 0};
     memcpy(p, session->number, CW_MCP_NUMBER);
-    memcpy(p + CW_MCP_NUMBER, id.p, id.n);
-    return cw_str_make(p, CW_MCP_NUMBER + id.n);
+    p[CW_MCP_NUMBER] = kind;
+    if (id.n)
+        memcpy(p + CW_MCP_NUMBER + 1, id.p, id.n);
+    return cw_str_make(p, n);
+}
+
+/* The session's number, then the id: a text, an integer, or a number that is none of C. */
+cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_arena *arena)
+{
+    int64_t number;
+    cw_buf b;
+    if (cw_json_is(id, CW_JSON_STRING))
+        return make_key(session, 's', cw_json_text(id), arena);
+    if (cw_json_to_i64(id, &number))
+        return make_key(session, 'i', cw_str_make((const char *)&number, sizeof number), arena);
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_json_add_canonical(&b, id);
+    cw_str key = b.code ? (cw_str){NULL, 0} : make_key(session, 'n', cw_buf_str(&b), arena);
+    cw_buf_done(&b);
+    return key;
 }
 
 /* The door's address, then the key. */
@@ -93,7 +111,7 @@ static void on_cancel(cw_bridge_loop *bl, cw_str bytes)
     }
 }
 
-void cw_mcp_cancel(const cw_mcp_request *r, cw_str id)
+void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id)
 {
     cw_str key = cw_mcp_call_key(r->session, id, r->port->arena);
     char *bytes = key.p ? cw_arena_alloc(r->port->arena, sizeof r->door + key.n) : NULL;

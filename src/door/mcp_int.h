@@ -135,6 +135,7 @@ typedef struct cw_mcp_request {
     const cw_mcp_era *era;
     const cw_mcp_session *session; /* what is known of the client; never NULL */
     cw_str method;
+    const cw_json *id;     /* a string or a whole number, or NULL */
     const cw_json *params; /* an object, or NULL */
     cw_mcp_envelope meta;
 } cw_mcp_request;
@@ -204,11 +205,11 @@ void cw_mcp_watch_session(cw_bridge_loop *bl, const cw_view *view, cw_session_wa
 cw_mcp_link *cw_mcp_link_find(cw_mcp_link *buckets, cw_str key, const cw_mcp_link *after);
 /* The bytes that tell this session from others. */
 cw_str cw_mcp_number(const cw_mcp_session *session);
-/* A client takes back a request that it has sent: of this session, with this id (as it was sent).
- * Every loop looks for it. */
-void cw_mcp_cancel(const cw_mcp_request *r, cw_str id);
-/* The key of a request; .p is NULL without memory. */
-cw_str cw_mcp_call_key(const cw_mcp_session *session, cw_str id, cw_arena *arena);
+/* A client takes back a request that it has sent: of this session, with this id. Every loop looks
+ * for it. */
+void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id);
+/* The key of a request, the same for every spelling of its id; .p is NULL without memory. */
+cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_arena *arena);
 
 /* mcp_session.c */
 unsigned cw_mcp_abilities(const cw_json *capabilities);
@@ -373,6 +374,8 @@ CW_MUST_USE cw_code cw_mcp_listen_session(cw_mcp *door, cw_port *port, cw_bridge
 /* mcp_stream.c */
 void cw_mcp_subscribe(const cw_mcp_request *r);
 void cw_mcp_unsubscribe(const cw_mcp_request *r);
+/* What HTTP itself says at the endpoint, as JSON-RPC. */
+extern const cw_route_ways cw_mcp_ways;
 /* GET and DELETE at the endpoint. */
 void cw_mcp_on_get(cw_http_req *req, void *self);
 void cw_mcp_on_delete(cw_http_req *req, void *self);

@@ -168,13 +168,18 @@ static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool
 
 static bool check_name(const cw_mcp_request *r)
 {
+    const cw_str header = CW_STR("Mcp-Name");
     for (size_t i = 0; i < CW_COUNT(named); i++) {
         if (!cw_str_eq(named[i].method, r->method))
             continue;
         const cw_json *name = cw_json_get(r->params, named[i].param);
-        /* Without a name in the body there is nothing to repeat; the method says what is wrong. */
-        return !cw_json_is(name, CW_JSON_STRING) ||
-               check_header(r, CW_STR("Mcp-Name"), cw_json_text(name), /* may_be_encoded= */ true);
+        if (cw_json_is(name, CW_JSON_STRING))
+            return check_header(r, header, cw_json_text(name), /* may_be_encoded= */ true);
+        /* There is nothing to repeat. Without a header too, the method says what is wrong. */
+        cw_str value = r->port->has_headers ? cw_port_header(r->port, header) : cw_str_make(NULL, 0);
+        if (value.p)
+            cw_mcp_fail_header(r, header, value, CW_STR(""), "is not in the body");
+        return !value.p;
     }
     return true;
 }

@@ -6,14 +6,27 @@
 
 /* ---- GET and DELETE ---- */
 
-static void answer_status(cw_http_req *req, unsigned status)
+/* Whether the request may be for a session: the version of its header has them, and they are on. */
+static bool has_sessions(const cw_http_req *req, const cw_bridge_loop *bl)
 {
-    cw_http_header headers[] = {{CW_STR("Cache-Control"), CW_STR("no-store")},
-                                {CW_STR("Allow"), CW_STR("POST, OPTIONS")}};
-    cw_http_reply(req, &(cw_http_answer){.status = status,
-                                         .headers = headers,
-                                         .n_headers = status == 405 ? 2 : 1});
+    cw_str version = cw_http_req_header(req, CW_STR("MCP-Protocol-Version"));
+    return cw_bridge_settings_of(bl)->legacy_sessions && !(version.p && cw_mcp_is_modern(version));
 }
+
+static const char *methods_of(cw_http_req *req, void *self)
+{
+    const cw_mcp *door = self;
+    const cw_bridge_loop *bl = cw_bridge_at(door->bridge, cw_http_req_loop(req));
+    return has_sessions(req, bl) ? "GET, POST, DELETE, OPTIONS" : "POST, OPTIONS";
+}
+
+static void write_error(cw_buf *out, unsigned status, cw_str message)
+{
+    cw_message_error(out, status < 500 ? CW_MCP_TRANSPORT : CW_RPC_INTERNAL, message, CW_STR(""),
+                     (cw_str){NULL, 0});
+}
+
+const cw_route_ways cw_mcp_ways = {write_error, methods_of};
 
 /* The session of a request without a message, in the arena. NULL: the request is answered. */
 static cw_mcp_session *open_session(cw_mcp *door, cw_http_req *req, cw_port *port,
@@ -23,9 +36,8 @@ static cw_mcp_session *open_session(cw_mcp *door, cw_http_req *req, cw_port *por
     cw_mcp_session *session = cw_arena_alloc(port->arena, sizeof *session);
     if (!session)
         cw_turn_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
-    else if (!cw_bridge_settings_of(bl)->legacy_sessions ||
-             cw_http_req_method(req) == CW_HTTP_HEAD || (version.p && cw_mcp_is_modern(version)))
-        answer_status(req, 405);
+    else if (!has_sessions(req, bl))
+        cw_http_reply_not_allowed(req);
     else if (version.p && !cw_mcp_is_legacy(version))
         cw_mcp_fail_all(port, 400, CW_MCP_TRANSPORT, "Unsupported protocol version");
     else if (!cw_port_header(port, CW_STR("Mcp-Session-Id")).p)
@@ -97,7 +109,7 @@ static void end_session(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, voi
         return;
     }
     cw_mcp_close_streams(self, bl, session, NULL);
-    answer_status(req, 204);
+    cw_turn_reply(req, 204, CW_STR(""), CW_STR(""));
 }
 
 void cw_mcp_on_get(cw_http_req *req, void *self)

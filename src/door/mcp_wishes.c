@@ -22,22 +22,22 @@ static void note_hidden(const cw_mcp_request *r, cw_str first, uint32_t n)
     cw_mcp_note(r->item, first, cw_str_from(more), CW_VERDICT_HIDDEN);
 }
 
-/* The resources that the caller sees of those that it named. CW_PARAMS: too many. */
+/* The resources that the caller sees of the first that it named. */
 static cw_code take_uris(const cw_mcp_request *r, listener *l, const cw_json *named)
 {
     cw_str hidden = {NULL, 0};
     uint32_t n_hidden = 0;
     uint32_t n = cw_json_is(named, CW_JSON_ARRAY) ? cw_json_count(named) : 0, found = 0;
     if (n > URIS_MAX)
-        return CW_PARAMS;
+        n = URIS_MAX;
     cw_str *uris = n ? cw_arena_calloc(r->port->arena, n, sizeof *uris) : NULL;
     if (n && !uris)
         return CW_NOMEM;
     cw_arena scratch;
     cw_arena_init(&scratch, SIZE_MAX / 2);
     cw_code rc = CW_OK;
-    for (const cw_json *v = n ? cw_json_first(named) : NULL; v && rc != CW_NOMEM;
-         v = cw_json_next(v)) {
+    const cw_json *v = n ? cw_json_first(named) : NULL;
+    for (uint32_t i = 0; i < n && rc != CW_NOMEM; i++, v = cw_json_next(v)) {
         const cw_entry *entry;
         cw_str variables;
         if (!cw_json_is(v, CW_JSON_STRING))
@@ -107,7 +107,7 @@ static cw_code enter_by_id(const cw_mcp_request *r, listener *l)
 {
     if (!r->session->is_named)
         return CW_OK;
-    cw_str key = cw_mcp_call_key(r->session, r->item->id, r->port->arena);
+    cw_str key = cw_mcp_call_key(r->session, r->id, r->port->arena);
     if (!key.p)
         return CW_NOMEM;
     cw_mcp_link_add(cw_mcp_desk_of(r->door, r->port->loop)->calls, &l->link, key);
@@ -117,7 +117,7 @@ static cw_code enter_by_id(const cw_mcp_request *r, listener *l)
 static void refuse(const cw_mcp_request *r, cw_code rc)
 {
     if (rc == CW_PARAMS)
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "resourceSubscriptions are too many or too long");
+        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "resourceSubscriptions are too long");
     else if (rc == CW_LIMIT)
         cw_mcp_fail(r->item, 503, CW_RPC_INTERNAL, "Too many subscriptions are open");
     else

@@ -50,6 +50,7 @@ typedef struct cw_port_ops {
     void (*end)(cw_port *p);
     cw_str (*header)(const cw_port *p, cw_str name, bool *ret_repeats);
     cw_str (*peer)(const cw_port *p); /* NULL: none has an address */
+    void (*mind_end)(cw_port *p);     /* NULL: there is but one end */
 } cw_port_ops;
 
 struct cw_port {
@@ -106,6 +107,13 @@ static inline bool cw_port_repeats(const cw_port *p, cw_str name)
     bool repeats;
     (void)p->ops->header(p, name, &repeats);
     return repeats;
+}
+
+/* The end of what the client sends is CW_PORT_GONE from now on (cw_http_mind_end). */
+static inline void cw_port_mind_end(cw_port *p)
+{
+    if (p->ops->mind_end)
+        p->ops->mind_end(p);
 }
 
 /* Line breaks in JSON are white space; where they would end a line they become spaces. In place:

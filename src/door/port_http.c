@@ -239,9 +239,14 @@ static cw_str on_peer(const cw_port *p)
     return cw_http_req_peer(http_of(p)->req);
 }
 
+static void on_mind_end(cw_port *p)
+{
+    cw_http_mind_end(http_of(p)->req);
+}
+
 cw_port *cw_port_of(cw_http_req *req)
 {
-    static const cw_port_ops ops = {on_reply, on_say, on_end, on_header, on_peer};
+    static const cw_port_ops ops = {on_reply, on_say, on_end, on_header, on_peer, on_mind_end};
     http_port *h = cw_arena_alloc(cw_http_req_arena(req), sizeof *h);
     if (!h)
         return NULL;

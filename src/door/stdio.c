@@ -260,7 +260,7 @@ static void on_drained(cw_lines *l)
 
 static line_port *take_port(cw_stdio *s)
 {
-    static const cw_port_ops ops = {on_reply, on_say, on_port_end, on_header, NULL};
+    static const cw_port_ops ops = {on_reply, on_say, on_port_end, on_header, NULL, NULL};
     line_port *p = s->pool;
     if (p) {
         s->pool = p->next;

@@ -74,7 +74,15 @@ cw_turn *cw_turn_new(cw_port *port, const cw_turn_opts *opts)
         turn->items[i].turn = turn;
     port->on_event = on_event;
     port->ctx = turn;
+    if (!opts->detaches)
+        cw_port_mind_end(port);
     return turn;
+}
+
+void cw_turn_attach(cw_turn *turn)
+{
+    turn->opts.detaches = false;
+    cw_port_mind_end(turn->port);
 }
 
 cw_turn *cw_turn_of(cw_http_req *req, const cw_turn_opts *opts)

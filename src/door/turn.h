@@ -63,6 +63,8 @@ struct cw_turn {
 cw_turn *cw_turn_new(cw_port *port, const cw_turn_opts *opts);
 /* The same with a new port for the request. */
 cw_turn *cw_turn_of(cw_http_req *req, const cw_turn_opts *opts);
+/* Calls of a turn that was to detach end with the client after all. */
+void cw_turn_attach(cw_turn *turn);
 /* Answer one message. Takes over what `body` holds; a buffer that failed becomes a 500. The
  * challenge (WWW-Authenticate, empty: none) and the status count for a single message only. */
 void cw_turn_answer(cw_turn_item *item, unsigned status, cw_buf *body, cw_str challenge);

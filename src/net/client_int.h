@@ -82,11 +82,11 @@ struct cw_client {
     cw_str common; /* " HTTP/1.1", Host and the fixed headers */
     cw_buf out;    /* the request that is being sent, within one function */
     cw_deadline_list connecting, answering, idling, naming;
-    cw_link links;    /* ring: all that are not idle */
-    cw_link idle;     /* ring, newest first */
-    uint32_t n_links; /* not closed */
-    uint32_t n_open;  /* handles that libuv still holds */
-    uint32_t depth;   /* of functions that call back and go on with the client */
+    cw_link links;       /* ring: all that are not idle */
+    cw_link idle;        /* ring, newest first */
+    uint32_t n_links;    /* not closed */
+    uint32_t n_open;     /* handles that libuv still holds */
+    uint32_t depth;      /* of functions that call back and go on with the client */
     uint64_t wary_until; /* no connection is used twice; ms of the loop */
     size_t n_waiting;    /* requests */
     cw_client_req *first, *last;

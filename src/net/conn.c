@@ -159,6 +159,9 @@ static int events_for(const cw_conn *c)
     case CONN_BODY:
         return UV_READABLE | UV_DISCONNECT | write;
     case CONN_RUN:
+        /* Without anything to wait for the poll still tells of a connection that broke. */
+        if (c->input_over && !c->req->minds_end)
+            return UV_PRIORITIZED;
         /* Left as it is: most clients send nothing now, and changing costs two system calls. */
         return (c->events & UV_READABLE) | UV_DISCONNECT;
     case CONN_SEND:
@@ -413,6 +416,19 @@ static void on_writable(cw_conn *c)
         cw_conn_settle(c);
 }
 
+/* True when that is all that the event means. */
+static bool on_disconnect(cw_conn *c, int events)
+{
+    if (c->state != CONN_RUN && c->state != CONN_STREAM)
+        return false;
+    c->input_over = true;
+    if (c->state == CONN_RUN && !c->req->minds_end && !(events & UV_PRIORITIZED))
+        cw_conn_settle(c);
+    else
+        cw_conn_lost(c);
+    return true;
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     cw_conn *c = poll->data;
@@ -424,10 +440,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         on_writable(c);
     if (c->state == CONN_CLOSED)
         return;
-    if ((events & UV_DISCONNECT) && (c->state == CONN_RUN || c->state == CONN_STREAM)) {
-        cw_conn_lost(c);
+    if ((events & (UV_DISCONNECT | UV_PRIORITIZED)) && on_disconnect(c, events))
         return;
-    }
     bool reads = (takes_input(c) && !(c->state == CONN_IDLE && c->in.n)) || c->state == CONN_LINGER;
     if (reads) {
         read_input(c);

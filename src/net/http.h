@@ -69,7 +69,7 @@ bool cw_http_req_is_stopping(const cw_http_req *req);
 
 typedef struct cw_http_answer {
     unsigned status;
-    cw_str type; /* empty: application/json */
+    cw_str type; /* empty: application/json, of a body that is not */
     cw_str body;
     const cw_http_header *headers; /* beside Date, Content-Type, Content-Length and Connection */
     size_t n_headers;
@@ -79,8 +79,11 @@ typedef struct cw_http_answer {
 /* Answer, exactly once. A header that would break the response (control bytes, bad name) turns the
  * answer into a 500. */
 void cw_http_reply(cw_http_req *req, const cw_http_answer *answer);
-/* {"error":{"code":…,"message":…}} with a status: every error that is not a protocol's own. */
+/* {"error":{"code":…,"message":…}} with a status: every error that is not a protocol's own. At a
+ * path of another protocol (cw_route_ways) it is that protocol's. */
 void cw_http_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message);
+/* 405, with the methods that there are. */
+void cw_http_reply_not_allowed(cw_http_req *req);
 
 /* Answering later. */
 typedef struct cw_http_handle {
@@ -100,6 +103,10 @@ typedef enum cw_http_event {
 
 typedef void (*cw_http_listener)(cw_http_req *req, cw_http_event event, void *ctx);
 void cw_http_listen(cw_http_req *req, cw_http_listener fn, void *ctx);
+/* A client that has closed looks like one that has only ended its side and still reads, until
+ * something is sent to it. So the end of its input alone is not CW_HTTP_GONE before the answer has
+ * begun: who would cancel what runs asks for that. Of a stream it always is. */
+void cw_http_mind_end(cw_http_req *req);
 
 /* Streams: a response of unknown length (chunked for 1.1, up to the close for 1.0). */
 void cw_http_stream_open(cw_http_req *req, const cw_http_answer *answer);

@@ -96,6 +96,15 @@ static void drop_line(cw_lines *l, cw_code why)
     l->ops->on_dropped(l, why);
 }
 
+/* Nothing but what JSON may have between its values. */
+static bool is_blank(cw_str text)
+{
+    size_t i = 0;
+    while (i < text.n && (text.p[i] == ' ' || text.p[i] == '\t' || text.p[i] == '\r'))
+        i++;
+    return i == text.n;
+}
+
 static void hand_out(cw_lines *l, cw_str text)
 {
     if (l->is_skipping) {
@@ -106,7 +115,7 @@ static void hand_out(cw_lines *l, cw_str text)
         text.n--;
     if (text.n > l->max_line)
         l->ops->on_dropped(l, CW_LIMIT);
-    else if (text.n)
+    else if (!is_blank(text))
         l->ops->on_line(l, text);
 }
 

@@ -78,7 +78,7 @@ size_t cw_reply_head(cw_http_req *req, const cw_http_answer *a, const char *fram
     ADD(&w, "\r\n");
     if (!is_bodyless(a->status) && a->type.n)
         add_header(&w, CW_STR("Content-Type"), a->type);
-    else if (!is_bodyless(a->status))
+    else if (a->body.n && !is_bodyless(a->status))
         ADD(&w, "Content-Type: application/json\r\n");
     if (framing) {
         add(&w, framing, strlen(framing));
@@ -197,12 +197,10 @@ void cw_http_reply(cw_http_req *req, const cw_http_answer *answer)
     send_answer(req, n, body);
 }
 
-void cw_http_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message)
+static void write_error(cw_buf *out, const char *code, cw_str message)
 {
-    cw_buf buf;
     cw_json_writer w;
-    cw_buf_init(&buf, 4096);
-    cw_json_writer_init(&w, &buf, CW_JSON_COMPACT);
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     cw_json_add_key(&w, CW_STR("error"));
     cw_json_open_object(&w);
@@ -210,15 +208,29 @@ void cw_http_reply_error(cw_http_req *req, unsigned status, const char *code, cw
     cw_json_add_string_member(&w, CW_STR("message"), message);
     cw_json_close(&w);
     cw_json_close(&w);
-    cw_http_answer answer = {
-        .status = status, .body = CW_STR("{}"), .headers = &cw_reply_no_store, .n_headers = 1};
-    if (!cw_json_writer_end(&w, NULL)) {
-        cw_str copy = cw_arena_dup_str(&req->arena, cw_buf_str(&buf));
-        if (copy.p)
-            answer.body = copy;
-    }
+    (void)cw_json_writer_end(&w, NULL);
+}
+
+void cw_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message,
+                    const cw_http_header *headers, size_t n_headers)
+{
+    cw_buf buf;
+    cw_buf_init(&buf, 4096);
+    if (req->route && req->route->ways)
+        req->route->ways->write_error(&buf, status, message);
+    else
+        write_error(&buf, code, message);
+    cw_str body = buf.code ? (cw_str){NULL, 0} : cw_arena_dup_str(&req->arena, cw_buf_str(&buf));
     cw_buf_done(&buf);
-    cw_http_reply(req, &answer);
+    cw_http_reply(req, &(cw_http_answer){.status = status,
+                                         .body = body.p ? body : CW_STR("{}"),
+                                         .headers = headers,
+                                         .n_headers = n_headers});
+}
+
+void cw_http_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message)
+{
+    cw_reply_error(req, status, code, message, &cw_reply_no_store, 1);
 }
 
 static const char *code_of(unsigned status)

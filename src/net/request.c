@@ -54,6 +54,7 @@ cw_http_req *cw_request_new(cw_conn *c)
     req->body.max = (size_t)opts->body_size;
     cw_buf_init(&req->out, opts->stream_queue);
     req->param = CW_STR("");
+    req->route = NULL;
     req->bytes = NULL;
     req->head_left = req->body_left = CW_STR("");
     req->listener = NULL;
@@ -61,7 +62,7 @@ cw_http_req *cw_request_new(cw_conn *c)
     req->sent = 0;
     req->charged = 0;
     req->from_page = false;
-    req->answered = req->stream_sse = req->stream_full = req->ending = false;
+    req->answered = req->stream_sse = req->stream_full = req->ending = req->minds_end = false;
     req->started_ns = opts->access_log ? cw_clock_ns() : 0;
     cw_http1_head_init(&req->head, &opts->head);
     return req;
@@ -130,6 +131,14 @@ void cw_http_listen(cw_http_req *req, cw_http_listener fn, void *ctx)
 {
     req->listener = fn;
     req->listener_ctx = ctx;
+}
+
+void cw_http_mind_end(cw_http_req *req)
+{
+    req->minds_end = true;
+    /* One that came already is announced again. */
+    if (CW_UNLIKELY(req->c->input_over))
+        cw_conn_settle(req->c);
 }
 
 void cw_request_tell(cw_http_req *req, cw_http_event event)
@@ -226,19 +235,34 @@ static bool check_host(cw_http_req *req)
     return false;
 }
 
-static void answer_allow(cw_http_req *req, unsigned status, const char *allow)
+static const char *methods_of(cw_http_req *req)
 {
-    cw_http_header headers[2 + CW_CORS_MAX] = {{CW_STR("Allow"), cw_str_from(allow)},
-                                               cw_reply_no_store};
-    cw_http_answer answer = {
-        .status = status, .headers = headers, .n_headers = status == 405 ? 2 : 1};
-    if (status == 204)
-        answer.n_headers += cw_cors_preflight(req, allow, headers + 1);
-    if (status == 405)
-        answer.body = CW_STR("{\"error\":{\"code\":\"method_not_allowed\","
-                             "\"message\":\"This resource does not have that method\"}}");
+    const cw_route *route = req->route;
+    return route->ways ? route->ways->allow(req, route->ways_self) : route->allow;
+}
+
+static void answer_options(cw_http_req *req, const char *allow)
+{
+    cw_http_header headers[1 + CW_CORS_MAX] = {{CW_STR("Allow"), cw_str_from(allow)}};
+    cw_http_answer answer = {.status = 204, .headers = headers, .n_headers = 1};
+    answer.n_headers += cw_cors_preflight(req, allow, headers + 1);
     leave_body(req);
     cw_http_reply(req, &answer);
+}
+
+void cw_http_reply_not_allowed(cw_http_req *req)
+{
+    const cw_http_header headers[] = {{CW_STR("Allow"), cw_str_from(methods_of(req))},
+                                      cw_reply_no_store};
+    cw_reply_error(req, 405, "method_not_allowed",
+                   CW_STR("This resource does not have that method"), headers, CW_COUNT(headers));
+}
+
+/* HEAD is GET without the body, where there is no protocol of its own. */
+static bool has_handler(const cw_route *route, cw_http_method method)
+{
+    return route->handlers[method] ||
+           (method == CW_HTTP_HEAD && route->handlers[CW_HTTP_GET] && !route->ways);
 }
 
 static bool find_handler(cw_http_req *req)
@@ -249,7 +273,7 @@ static bool find_handler(cw_http_req *req)
         return false;
     }
     if (method == CW_HTTP_OPTIONS && cw_str_is(req->target.path, "*")) {
-        answer_allow(req, 204, "GET, HEAD, POST, OPTIONS");
+        answer_options(req, "GET, HEAD, POST, OPTIONS");
         return false;
     }
     req->route = cw_router_match(req->c->sl->server->router, req->target.path, &req->param);
@@ -257,10 +281,14 @@ static bool find_handler(cw_http_req *req)
         refuse(req, 404, "not_found", "There is nothing at this path");
         return false;
     }
-    if (req->route->handlers[method] ||
-        (method == CW_HTTP_HEAD && req->route->handlers[CW_HTTP_GET]))
+    if (CW_LIKELY(has_handler(req->route, method)))
         return true;
-    answer_allow(req, method == CW_HTTP_OPTIONS ? 204 : 405, req->route->allow);
+    if (method == CW_HTTP_OPTIONS) {
+        answer_options(req, methods_of(req));
+        return false;
+    }
+    leave_body(req);
+    cw_http_reply_not_allowed(req);
     return false;
 }
 

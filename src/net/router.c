@@ -81,6 +81,15 @@ void cw_router_open(cw_router *r, const char *path)
         route->is_open = true;
 }
 
+void cw_router_set_ways(cw_router *r, const char *path, const cw_route_ways *ways, void *self)
+{
+    cw_route *route = find_same(r, cw_str_from(path), /* variable= */ false);
+    if (!route)
+        return;
+    route->ways = ways;
+    route->ways_self = self;
+}
+
 const cw_route *cw_router_match(const cw_router *r, cw_str path, cw_str *ret_param)
 {
     *ret_param = CW_STR("");

@@ -15,7 +15,8 @@
  *
  * Only IDLE, HEAD and BODY take input. In the others bytes that were already
  * read wait in conn.in (less than one scratch buffer) and the rest waits in the
- * kernel; that the client leaves is still noticed, through EPOLLRDHUP.
+ * kernel; that the client leaves is still noticed, through EPOLLRDHUP. That alone
+ * says only that nothing more will come: RUN asks the request what it means.
  */
 #ifndef CW_NET_SERVER_INT_H
 #define CW_NET_SERVER_INT_H
@@ -70,6 +71,7 @@ struct cw_conn {
     bool tls_more : 1;    /* TLS has read more than it gave us */
     bool closing : 1;     /* answer with Connection: close */
     bool client_done : 1; /* the client asked for the close: nothing more will come */
+    bool input_over : 1;  /* it has ended its side; the answer may still be wanted */
 };
 
 struct cw_http_req {
@@ -96,6 +98,7 @@ struct cw_http_req {
     bool stream_sse : 1;    /* events: comments may go in between */
     bool stream_full : 1;   /* somebody waits for CW_HTTP_DRAINED */
     bool ending : 1;        /* stream: close when the queue is empty */
+    bool minds_end : 1;     /* the end of the client's input counts as its leaving */
     cw_http1_body reader;
     cw_http1_head head;
 };
@@ -206,6 +209,9 @@ size_t cw_cors_preflight(cw_http_req *req, const char *allow, cw_http_header out
 /* reply.c */
 /* No error may be stored. */
 extern const cw_http_header cw_reply_no_store;
+/* cw_http_reply_error with these headers. */
+void cw_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message,
+                    const cw_http_header *headers, size_t n_headers);
 /* Answer an error of the HTTP layer itself and close. */
 void cw_reply_refuse(cw_http_req *req, unsigned status, const char *reason);
 void cw_reply_continue(cw_conn *c);

@@ -26,7 +26,8 @@
  *     "x-notification": true                        the method is sent without an id; nobody
  * answers A method of whose params nothing is known has the one param
  *     {"name":"params","schema":{"type":["array","object"],"x-spread":true}}
- * A method whose schemas make no sense is kept with schemas that allow anything, and a warning.
+ * A method whose schemas make no sense, or are too large to be written out, is kept with schemas
+ * that allow anything, and a warning.
  *
  * Ownership: what a describer makes lives in d->arena, which ends with the job.
  * Threads:   the loop of the job.

@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "base/map.h"
+#include "source/openrpc.h"
 
 #define DEPTH 5u
 #define TYPES_MAX 20000u
@@ -184,14 +185,15 @@ static bool write_params(types *t, const cw_json *args)
 {
     const cw_json *members = cw_json_get(args, CW_STR("members"));
     bool is_list = cw_json_is(members, CW_JSON_ARRAY), is_whole = true;
+    bool is_long = is_list && cw_json_count(members) > CW_OPENRPC_MAX_PARAMS;
     t->left = COMMAND_MAX;
     t->is_cut = false;
     /* A param that is not there would be refused, so it is all of them or none. */
-    bool is_any = has_variants(t, args) ||
+    bool is_any = is_long || has_variants(t, args) ||
                   (is_list && !pay(t, &t->doc.w, (size_t)(cw_json_after(members) - members)));
     if (is_any) {
         cw_document_any_params(&t->doc);
-        return !t->is_cut;
+        return !is_long && !t->is_cut;
     }
     for (const cw_json *m = is_list ? cw_json_first(members) : NULL; m; m = cw_json_next(m))
         is_whole = write_param(t, m) && is_whole;

@@ -18,7 +18,9 @@
  *   - data is dropped when it is larger than CW_REMOTE_DATA_MAX bytes, or when there
  *     is anywhere in it a member named trace, traceback, stack, stacktrace, backtrace
  *     or callstack (case, '_' and '-' ignored), or a text that looks like a stack
- *     trace or has the path of a file in it.
+ *     trace or has the path of a file in it;
+ *   - our secrets there (service.h) become "[secret]" in messages, data that has one is
+ *     dropped; in logs, states and listings they are not either.
  *
  * Breaker, shared by all loops, and by a source and the one that takes its place. After
  * CW_REMOTE_FAILURES calls in a row that could not connect, or got no answer in their time, calls

@@ -3,7 +3,8 @@
  *
  * Stack traces and file paths tell an attacker how a service is built and a
  * language model nothing that it can use. Found by what they look like, so some
- * will pass and some harmless text will be cut; the log has the original.
+ * will pass and some harmless text will be cut; the log has the original, but for our
+ * secrets.
  */
 #include "base/utf8.h"
 #include "source/remote_int.h"

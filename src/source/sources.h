@@ -9,7 +9,8 @@
  * version of it runs, that one stays. A remote service that does not answer is
  * tried again with growing pauses, one that does is asked again now and then
  * (`refresh`, some earlier and some later), and at once when it says that its
- * methods have changed.
+ * methods have changed. What another source has already is left out of what a
+ * service offers, method by method, and logged.
  *
  * Threads: the main loop's thread.
  */

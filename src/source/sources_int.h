@@ -39,7 +39,7 @@ typedef struct cw_item {
     cw_source *source, *published;
     cw_plugin_job *plugin_job; /* at most one of the two is not NULL: a load runs */
     cw_remote_job *remote_job;
-    cw_hub *hub;          /* of a service that has one; outlives the sources that use it */
+    cw_hub *hub;          /* of a service that has one; retired when another takes its place */
     bool again;           /* it changed while it was loaded */
     bool is_waiting;      /* to be loaded when others are through */
     bool tried;           /* at least once */

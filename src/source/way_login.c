@@ -12,6 +12,7 @@
 #include "source/way_int.h"
 
 #define WHY_MAX 300u
+#define COOKIE_MIN 8u /* bytes of a value that can be a secret, and no word of a language */
 
 static void go_on(cw_way *way);
 
@@ -136,7 +137,7 @@ static cw_code note_session(cw_way *way)
     while (rest.n && !rc) {
         cw_str value, pair = cw_str_cut(rest, ';', &rest);
         cw_str_cut(pair, '=', &value);
-        if (value.p)
+        if (value.p && value.n >= COOKIE_MIN)
             rc = cw_secrets_add(&way->session, value, &way->session_texts);
     }
     return rc == CW_LIMIT ? CW_OK : rc; /* so many cookies: the first ones */

@@ -285,6 +285,21 @@ suite("threat-D11: every decision has one record", () => {
     });
 });
 
+test("a call that comes too often, and one that takes too long, have a record that says so", async (t) => {
+    const server = await startAudited({}, {
+        limits: { tools: [{ name: "test.caller", rate: "1/h" }] },
+        plugins: { timeout: "300ms", grace: "100ms" },
+    });
+    t.after(() => server.stop());
+    const send = (method, params) => rpc(server, { method, params, id: 1 }, alice);
+    await recorded(server, 1, () => send("test.caller"));
+    const [refused] = await recorded(server, 1, () => send("test.caller"));
+    assert.deepEqual([refused.kind, refused.outcome, refused.caller], ["refusal", "too_many", "alice"]);
+    assert.match(refused.detail, /^Too many calls of test\.caller: try again in \d+ s$/);
+    const [late] = await recorded(server, 1, () => send("test.sleep", { ms: 20_000 }));
+    assert.deepEqual([late.kind, late.outcome, late.detail], ["call", "failed", "timeout"]);
+});
+
 test("standard input is a door too", async () => {
     const audit = auditPath();
     const source = await startAccounts({ accounts: true });

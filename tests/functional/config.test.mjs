@@ -45,6 +45,47 @@ test("the schema is a complete 2020-12 schema", () => {
     }
 });
 
+// The configuration takes them as texts; only those who speak to services know them.
+test("words of sources that are not known are reported with the line of their source", async () => {
+    const file = write(`sources:
+  - name: a
+    url: http://127.0.0.1:1/
+    preset: arai2
+    dialect: "3.0"
+    params: name
+    ids: text
+    http_method: PUT
+    secret: {as: berer}
+    describe: opnrpc
+  - name: b
+    url: tcp://127.0.0.1:1
+    framing: line
+    correlate: exchange
+    greeting: true
+  - {name: c, command: d, http_method: GET}
+  - {name: e, command: f, greeting: true}
+`);
+    const problems = [
+        `2: sources[0].preset: there is no "arai2"; did you mean "aria2"?`,
+        `2: sources[0].dialect: there is no "3.0"; did you mean "2.0"?`,
+        `2: sources[0].params: there is no "name"; did you mean "named"?`,
+        `2: sources[0].ids: there is no "text"; there are number, string`,
+        `2: sources[0].http_method: there is no "PUT"; there are POST, GET, AUTO`,
+        `2: sources[0].describe: there is no "opnrpc"; did you mean "openrpc"?`,
+        `2: sources[0].secret.as: there is no "berer"; did you mean "bearer"?`,
+        `11: sources[1].framing: there is no "line"; did you mean "lines"?`,
+        `11: sources[1].correlate: a stream has no exchanges; answers need ids`,
+        `16: sources[2].http_method: only for HTTP`,
+    ].map((line) => `${file}:${line}\n`);
+    const all = `${problems.join("")}causeway: the configuration has ${problems.length} problems\n`;
+    const { code, stdout, stderr } = await check(file);
+    assert.deepEqual([code, stdout, stderr], [2, "", all]);
+    for (const command of ["serve", "stdio"]) {
+        const started = await runCauseway([command, "--config", file]);
+        assert.deepEqual([started.code, started.stderr], [2, all]);
+    }
+});
+
 test("docs/configuration.md has a row with the right default for every key", () => {
     const rows = new Map(
         [...docs.matchAll(/^\| `([^`]+)` \| (.*) \|$/gm)].map(([, key, rest]) => [key, rest]),
@@ -409,7 +450,6 @@ const values = {
             null,
             [],
             ...[
-                { dialect: 2.0 },
                 { dialect: "2.0" },
                 { dialect: null },
                 { greeting: true },
@@ -426,7 +466,7 @@ const values = {
                 { methods: { method: "m", params: { a: null, b: { value: 0 } } } },
                 { methods: { method: "m", output: {} } },
                 { refresh: 0 },
-            ].map((keys) => ({ name: "a", url: "unix:a", ...keys })),
+            ].map((keys) => ({ name: "a", url: "unix:a:/b", ...keys })),
             ...["https://a", "ws://a/b", "wss://a/b", "tcp://a:1", "unix:a:/b"].map((url) => ({ name: "a", url })),
             { name: "a", command: "b" },
             { name: "a", url: null, command: ["b", ""] },

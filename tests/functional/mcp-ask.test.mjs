@@ -13,15 +13,19 @@ import {
     modernParts,
     permissions,
     post,
+    rpc,
     startBridge,
+    untilTool,
 } from "./support/mcp.mjs";
+import { compilePlugin, newFolder } from "./support/plugins.mjs";
+import { invoke } from "./support/rest.mjs";
 import { Connection, inParallel, pause, request } from "./support/server.mjs";
 
 const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 const accept = { action: "accept", content: { username: "u", email: "e@example.org" } };
 
-async function start(t, config = {}) {
-    const server = await startBridge({ plugins: ["conformance"], config: { loops: 2, ...config } });
+async function start(t, config = {}, plugins = ["conformance"]) {
+    const server = await startBridge({ plugins, config: { loops: 2, ...config } });
     t.after(() => server.stop());
     return server;
 }
@@ -129,6 +133,26 @@ suite("a legacy client", { concurrency: true }, () => {
         }
     });
 
+    test("that takes its call back has the question taken back", async (t) => {
+        const server = await start(t);
+        const session = await openSession(server);
+        for (const id of [7, "x"]) {
+            const stream = await elicit(server, session, id);
+            const question = await stream.next();
+            const taken = {
+                jsonrpc: "2.0",
+                method: "notifications/cancelled",
+                params: { requestId: id },
+            };
+            const { status } = await post(server, "/mcp", taken, { ...both, ...session });
+            assert.equal(status, 202);
+            const [last, ...more] = await stream.rest();
+            assert.deepEqual(more, []);
+            assert.equal(last?.method, "notifications/cancelled");
+            assert.equal(last.params.requestId, question.id);
+        }
+    });
+
     test("may vanish while it is asked, or read nothing at all", async (t) => {
         const server = await start(t);
         const session = await openSession(server);
@@ -208,6 +232,55 @@ suite("a modern client", { concurrency: true }, () => {
         }
     });
 
+    test("threat-C4: cannot use what was given to another caller, or for another tool", async (t) => {
+        const server = await startAccounts({
+            plugins: ["conformance"],
+            config: { roles: { ...roles, authenticated: permissions } },
+        });
+        t.after(() => server.stop());
+        const [alice, bob] = [basic("alice", "s3cret"), basic("bob", "b0b")];
+        const [mine, other] = ["elicitation", "sampling"].map((name) => `test_input_required_result_${name}`);
+        const send = (headers, name, more) => {
+            const parts = modernParts("tools/call", { name, arguments: {}, ...more }, { meta, headers });
+            return post(server, "/mcp", parts.body, parts.headers);
+        };
+        const { requestState } = (await send(alice, mine)).json.result;
+        const inputResponses = { user_name: { action: "accept", content: { name: "Ada" } } };
+        for (const [headers, name] of [[bob, mine], [alice, other]]) {
+            assertRpcError(await send(headers, name, { requestState, inputResponses }), 200, -32602, 1);
+        }
+        const good = await send(alice, mine, { requestState, inputResponses });
+        assert.equal(good.json.result.content[0].text, "Hello, Ada!", good.text);
+    });
+
+    test("may spell its arguments in another way when it comes back", async (t) => {
+        const server = await start(t);
+        const ask = async (tool, args, more = {}) => {
+            const params = { name: tool, ...more };
+            const { body, headers } = modernParts("tools/call", params, { id: 2, meta });
+            const text = JSON.stringify(body).replace('"params":{', `"params":{${args}`);
+            return await post(server, "/mcp", text, headers);
+        };
+        const rows = [
+            [
+                "test_elicitation",
+                '"arguments":{"message":"hi"},',
+                String.raw`"arguments":{"message":"h\u0069"},`,
+                { user: accept },
+            ],
+            ["test_input_required_result_elicitation", "", '"arguments":{},', undefined],
+            ["test_input_required_result_elicitation", '"arguments":{},', "", undefined],
+        ];
+        for (const [tool, first, second, given] of rows) {
+            const asked = await ask(tool, first);
+            const { requestState, inputRequests } = asked.json.result;
+            const keys = Object.keys(inputRequests);
+            const inputResponses = given ?? Object.fromEntries(keys.map((key) => [key, accept]));
+            const done = await ask(tool, second, { requestState, inputResponses });
+            assert.equal(done.json.error, undefined, done.text);
+        }
+    });
+
     test("is told which capability it lacks", async (t) => {
         const server = await start(t);
         const refused = await callTool(server, "test_elicitation", { message: "x" });
@@ -241,4 +314,62 @@ test("a method that asks is an error where nobody can be asked", async (t) => {
         arguments: { message: "x" },
     });
     assertToolError(plain, /asks something/);
+});
+
+test("doors that cannot ask say how the method can be called", async (t) => {
+    const server = await start(t);
+    const params = { message: "x" };
+    const own = assertRpcError(await rpc(server, { method: "test_elicitation", params, id: 1 }), 200, -32021, 1);
+    assert.match(own.message, /Call it as a tool through MCP/);
+    const rest = await invoke(server, "test_elicitation", params);
+    assert.match(rest.text, /Call it as a tool through MCP/);
+});
+
+// The library refuses the 33rd question: a plugin that is not honest writes to the socket itself.
+const manyQuestions = String.raw`#include <causeway/mcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+CW_PLUGIN("many", "1.0");
+static void many(cw_call *call)
+{
+    static uint64_t id;
+    char frame[8192];
+    int n = snprintf(frame + 12, sizeof frame - 12, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"asks\":{", (int)++id);
+    for (int64_t i = 0; i < cw_arg_int(call, "n", 0); i++)
+        n += snprintf(frame + 12 + n, sizeof frame - 12 - n,
+                      "%s\"q%d\":{\"method\":\"roots/list\",\"params\":{}}", i ? "," : "", (int)i);
+    uint32_t length = n + snprintf(frame + 12 + n, sizeof frame - 12 - n, "}}");
+    memcpy(frame, &length, 4);
+    memcpy(frame + 4, &id, 8);
+    if (write(3, frame, 12 + length) < 0)
+        cw_result_text(call, "nothing was asked");
+}
+CW_METHOD(many, "many.ask", .usage = "Asks much.",
+          .params = {{"n", .schema = CW_JSON({"type": "integer"}), .required = true}});
+CW_TOOL(many);
+`;
+
+test("a method may ask 32 questions at once, and no more", async (t) => {
+    const folder = newFolder("questions");
+    compilePlugin(folder, "many", manyQuestions);
+    const config = { loops: 1, log: { level: "debug" }, plugins: { folder } };
+    const server = await start(t, config, []);
+    await untilTool(server, "many.ask");
+    const meta = { [metaKey("clientCapabilities")]: capabilities };
+    // Its second answer to the same call costs it its worker: the next call waits for that.
+    let ended = 0;
+    const untilEnded = async () => {
+        ended += 1;
+        const all = () => server.stderr.split("a call that it does not have").length > ended;
+        await server.until(all, "the end of the worker");
+    };
+    const { result } = (await callTool(server, "many.ask", { n: 32 }, { meta })).json;
+    assert.equal(Object.keys(result.inputRequests).length, 32);
+    await untilEnded();
+    assertToolError(await callTool(server, "many.ask", { n: 33 }, { meta }), /asks too much/);
+    await untilEnded();
+    const params = { name: "many.ask", arguments: { n: 33 } };
+    const headers = await openSession(server);
+    assertToolError(await legacy(server, "tools/call", params, { headers }), /asks too much/);
 });

@@ -93,6 +93,36 @@ suite("a cancelled request", { concurrency: true }, () => {
         }
     });
 
+    test("is found whatever the spelling of its id", async (t) => {
+        const server = await start(t);
+        const session = await openSession(server);
+        const spellings = [
+            ['"a"', String.raw`"\u0061"`],
+            [String.raw`"\u00e4\/"`, '"ä/"'],
+            ["1.0", "1"],
+            ["12", "1.2e1"],
+            ["123456789012345678901234567890", "12345678901234567890123456789e1"],
+        ];
+        const params = '{"name":"test.sleep","arguments":{"ms":20000}}';
+        for (const [id, requestId] of spellings) {
+            const running = post(
+                server,
+                "/mcp",
+                `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`,
+                { ...both, ...session },
+            );
+            let done = false;
+            running.finally(() => (done = true));
+            const begin = performance.now();
+            while (!done && performance.now() - begin < 5_000 * slowness) {
+                const taken = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${requestId}}}`;
+                assert.equal((await post(server, "/mcp", taken, { ...both, ...session })).status, 202);
+            }
+            assert.ok(done, `${requestId} ends ${id}`);
+            assert.equal((await running).status, 202);
+        }
+    });
+
     test("takes all with it that use its id in the same session", async (t) => {
         const server = await start(t);
         const session = await openSession(server);

@@ -12,6 +12,7 @@ import {
     post,
     startBridge,
 } from "./support/mcp.mjs";
+import { Connection, request } from "./support/server.mjs";
 
 const codes = { parse: -32700, invalid: -32600, method: -32601, params: -32602 };
 const newest = legacyVersions[0];
@@ -187,8 +188,72 @@ suite("batches", { concurrency: true }, () => {
         });
     }
 
-    test("that are empty are refused", async () => {
-        assertRpcError(await post(server, "/mcp", [], both), 400, codes.invalid, undefined);
+    test("that are empty or too long are refused, and told why", async () => {
+        const empty = await post(server, "/mcp", [], both);
+        assert.match(assertRpcError(empty, 400, codes.invalid, undefined).data, /empty/);
+        const long = Array.from({ length: 101 }, (_, id) => ping(id));
+        const refused = await post(server, "/mcp", long, both);
+        assert.match(assertRpcError(refused, 400, codes.invalid, undefined).data, /at most 100 /);
+        assert.equal((await post(server, "/mcp", long.slice(1), both)).status, 200);
+    });
+});
+
+suite("what HTTP refuses is said in JSON-RPC", { concurrency: true }, () => {
+    const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+
+    test("too much, in a coding, or by another method", async (t) => {
+        const small = await startBridge({ config: { limits: { body_size: "1KB" } } });
+        t.after(() => small.stop());
+        const large = { ...ping, params: { x: "x".repeat(2_000) } };
+        assertRpcError(await post(small, "/mcp", large, both), 413, -32000, undefined);
+        const coded = { ...both, "Content-Encoding": "gzip" };
+        assertRpcError(await post(small, "/mcp", ping, coded), 415, -32000, undefined);
+        for (const method of ["PUT", "PATCH"]) {
+            const answer = await post(small, "/mcp", ping, both, { method });
+            assertRpcError(answer, 405, -32000, undefined);
+        }
+        // Other paths have their own form, also on the same connection.
+        const c = await Connection.open(small);
+        for (const [path, member] of [["/mcp", "jsonrpc"], ["/healthz", "error"], ["/mcp", "jsonrpc"]]) {
+            await c.send(request("PUT", path));
+            const { status, text } = await c.response();
+            assert.equal(status, 405);
+            assert.equal(Object.keys(JSON.parse(text))[0], member, text);
+        }
+        c.close();
+    });
+
+    test("a body that does not come", async (t) => {
+        const config = { timeouts: { body: "300ms" } };
+        const slow = await startBridge({ config });
+        t.after(() => slow.stop());
+        const c = await Connection.open(slow);
+        const head = request("POST", "/mcp", { "Content-Type": "application/json" }, "x".repeat(100));
+        await c.send(head.slice(0, -50));
+        const { status, headers, text } = await c.response();
+        assertRpcError({ status, headers, text, json: JSON.parse(text) }, 408, -32000, undefined);
+        c.close();
+    });
+
+    test("and Allow is the same everywhere", async (t) => {
+        const none = await startBridge({ config: { mcp: { legacy_sessions: false } } });
+        t.after(() => none.stop());
+        for (const [to, expected] of [[server, "GET, POST, DELETE, OPTIONS"], [none, "POST, OPTIONS"]]) {
+            for (const method of ["OPTIONS", "HEAD", "PUT", "PATCH"]) {
+                const answer = await fetch(`${to.url}/mcp`, { method });
+                await answer.text();
+                assert.equal(answer.status, method === "OPTIONS" ? 204 : 405);
+                assert.equal(answer.headers.get("allow"), expected, method);
+            }
+        }
+    });
+
+    test("an answer without a body has no type", async () => {
+        const note = { jsonrpc: "2.0", method: "notifications/initialized" };
+        const answer = await post(server, "/mcp", note, both);
+        assert.equal(answer.status, 202);
+        assert.equal(answer.headers.get("content-type"), null);
+        assert.equal(answer.headers.get("content-length"), "0");
     });
 });
 

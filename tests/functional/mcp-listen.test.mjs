@@ -125,10 +125,14 @@ suite("a modern subscription", { concurrency: true }, () => {
         const many = (n, of) => Array.from({ length: n }, (_, i) => of(i));
         const most = await listen(server, { resourceSubscriptions: many(1_000, (i) => uri(i)) });
         assert.equal(most.honoured.resourceSubscriptions.length, 1_000);
+        // Of more than that the first are honoured.
+        const more = await listen(server, { resourceSubscriptions: many(1_500, (i) => uri(i)) });
+        assert.deepEqual(more.honoured, most.honoured);
+        for (const of of [(i) => `test://nothing/${i}`, () => 5]) {
+            const none = await listen(server, { resourceSubscriptions: [...many(1_000, of), uri(1)] });
+            assert.deepEqual(none.honoured, {});
+        }
         for (const named of [
-            many(1_001, (i) => uri(i)),
-            many(1_001, (i) => `test://nothing/${i}`),
-            many(1_001, () => 5),
             many(40, (i) => uri(i, 4_000)),
             // A quotation mark is said with two bytes.
             many(20, (i) => `test://template/${i}${'"'.repeat(4_000)}/data`),

@@ -102,6 +102,21 @@ suite("the rows of the protocol notes", { concurrency: true }, () => {
         assertRpcError(await callTool(server, "test.nothing", {}), 200, codes.params, 1);
     });
 
+    test("Mcp-Name without a name in the body is 400 and -32020", async () => {
+        for (const [method, params] of [
+            ["tools/call", { arguments: {} }],
+            ["tools/call", { name: 5, arguments: {} }],
+            ["prompts/get", {}],
+            ["resources/read", {}],
+        ]) {
+            const named = { headers: { "Mcp-Name": "test.echo" } };
+            const { data } = assertRpcError(await modern(server, method, params, named), 400, -32020, 1);
+            assert.deepEqual(data, { mismatch: { header: "test.echo", body: "" } });
+            const plain = { headers: { "Mcp-Name": undefined } };
+            assertRpcError(await modern(server, method, params, plain), 200, -32602, 1);
+        }
+    });
+
     test("M6: Mcp-Name that differs from the name in the body is 400 and -32020", async () => {
         const options = { headers: { "Mcp-Name": "test.other" } };
         assertRpcError(await callTool(server, "test.echo", { message }, options), 400, mismatch, 1);
@@ -365,13 +380,20 @@ suite("messages", { concurrency: true }, () => {
         }
     });
 
-    for (const method of ["GET", "DELETE", "PUT"]) {
+    for (const method of ["GET", "DELETE", "PUT", "HEAD"]) {
         test(`cannot come by ${method}`, async () => {
             const headers = { Accept: "text/event-stream", "MCP-Protocol-Version": modernVersion };
             const answer = await fetch(`${server.url}/mcp`, { method, headers });
+            const text = await answer.text();
             assert.equal(answer.status, 405);
-            assert.match(answer.headers.get("allow"), /POST/);
-            await answer.body.cancel();
+            assert.equal(answer.headers.get("allow"), "POST, OPTIONS");
+            if (method !== "HEAD") {
+                const { status, headers: got } = answer;
+                const read = { status, headers: got, text, json: JSON.parse(text) };
+                assertRpcError(read, 405, -32000, undefined);
+            }
+            const options = await fetch(`${server.url}/mcp`, { method: "OPTIONS", headers });
+            assert.equal(options.headers.get("allow"), "POST, OPTIONS");
         });
     }
 

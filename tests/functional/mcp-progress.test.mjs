@@ -13,6 +13,7 @@ import {
     workersOf,
 } from "./support/mcp.mjs";
 import { slowness } from "./support/programs.mjs";
+import { rawExchange, splitResponses } from "./support/raw.mjs";
 import { Connection, eventually, inParallel, pause, request, residentKb } from "./support/server.mjs";
 
 async function start(t, { plugins, ...config } = {}) {
@@ -251,6 +252,27 @@ suite("a caller that leaves", { concurrency: true }, () => {
         c.close();
         const { ms } = await timed(() => callToolWell(server, "test.echo", { message: "x" }));
         assert.ok(ms >= 300, `the sleep went on: ${ms} ms`);
+    });
+
+    test("of the legacy era may end its side and is answered, then the connection ends", async (t) => {
+        const server = await start(t);
+        const params = { name: "test.sleep", arguments: { ms: 20 } };
+        const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+        for (const body of [message, [message, { ...message, id: 2 }]]) {
+            const text = request(
+                "POST",
+                "/mcp",
+                { "Content-Type": "application/json" },
+                JSON.stringify(body),
+            );
+            for (let i = 0; i < 10; i += 1) {
+                const { bytes, closed } = await rawExchange(server.port, text, { halfClose: true });
+                const [answer] = splitResponses(bytes);
+                assert.equal(answer?.status, 200);
+                assert.ok(JSON.parse(answer.body));
+                assert.ok(closed);
+            }
+        }
     });
 
     test("at any moment of a call leaves nothing behind", async (t) => {

@@ -672,6 +672,106 @@ test("an issuer that does not introspect is named in the log, once a minute", as
     await close(forger.server);
 });
 
+// Introspection that knows tokens with this in them, or says what a function says, and takes its
+// time. Whatever it says, the claims are good.
+function introspect(forger, known, ms = 0) {
+    const asked = [];
+    forger.metadata.introspection_endpoint = `${forger.url}/introspect`;
+    forger.paths["/introspect"] = async (req, res) => {
+        let form = "";
+        for await (const chunk of req) {
+            form += chunk;
+        }
+        const token = new URLSearchParams(form).get("token");
+        asked.push(token);
+        await pause(ms);
+        const active = typeof known === "function" ? known(token) : token.includes(known);
+        res.setHeader("Content-Type", "application/json");
+        res.end(JSON.stringify({ ...forger.claims(), active }));
+    };
+    return asked;
+}
+
+test("an opaque token counts only where its issuer says that it is active", async () => {
+    const said = { good: true, ended: false, text: "true", number: 1, nothing: undefined };
+    let forger;
+    const server = await startResource(async (url) => {
+        forger = await startForger({ audience: url });
+        introspect(forger, (token) => said[token]);
+        return [issuerOf(forger, { client_id: "us", client_secret_file: secretFile })];
+    });
+    for (const [token, active] of Object.entries(said)) {
+        const { status } = await rpc(server, { method: "test.caller", id: 1 }, bearer(token));
+        assert.equal(status, active === true ? 200 : 401, token);
+    }
+    await server.stop();
+    await close(forger.server);
+});
+
+test("made-up opaque tokens of one network do not shut out those of others", async () => {
+    let forger;
+    const server = await startResource(
+        async (url) => {
+            forger = await startForger({ audience: url });
+            introspect(forger, "good", 100);
+            return [issuerOf(forger, { client_id: "us", client_secret_file: secretFile })];
+        },
+        { config: { trusted_proxies: ["127.0.0.0/8"] } },
+    );
+    const from = async (address, token) =>
+        await rpc(server, { method: "test.caller", id: 1 }, {
+            ...bearer(token), "X-Forwarded-For": address,
+        });
+    assert.equal((await from("203.0.113.5", "good-before")).status, 200);
+    const flood = Array.from({ length: 300 }, (_, i) => from("203.0.113.5", `made-up-${i}`));
+    await pause(20);
+    const others = Array.from({ length: 10 }, (_, i) => from("198.51.100.7", `good-${i}`));
+    for (const { status, text } of await Promise.all(others)) {
+        assert.equal(status, 200, text);
+    }
+    for (const { status } of await Promise.all(flood)) {
+        assert.ok([401, 429, 503].includes(status), String(status));
+    }
+    // One after another they are all asked about, until there were too many.
+    let answer;
+    for (let i = 0; i < 300 && answer?.status !== 429; i += 1) {
+        answer = await from("203.0.113.5", `again-${i}`);
+    }
+    assert.equal(answer.status, 429);
+    assert.ok(Number(answer.headers["retry-after"]) >= 1);
+    assert.equal((await from("203.0.113.5", "good-before")).status, 200);
+    assert.equal((await from("198.51.100.7", "good-after")).status, 200);
+    await server.stop();
+    await close(forger.server);
+});
+
+test("an opaque token is shown to its own issuer only", async () => {
+    const forgers = [];
+    const asked = [];
+    const server = await startResource(async (url) => {
+        const issuers = [];
+        for (const prefix of ["red_", "blue_"]) {
+            const forger = await startForger({ audience: url });
+            forgers.push(forger);
+            asked.push(introspect(forger, "good"));
+            const login = { client_id: "us", client_secret_file: secretFile, token_prefix: prefix };
+            issuers.push(issuerOf(forger, login));
+        }
+        return issuers;
+    });
+    assert.equal((await caller(server, "blue_good")).name, "sam");
+    const statusOf = async (token) =>
+        (await rpc(server, { method: "test.caller", id: 1 }, bearer(token))).status;
+    assert.equal(await statusOf("red_unknown"), 401);
+    assert.equal(await statusOf("green_good"), 401);
+    await close(forgers[0].server); // one that is down is no matter for the other's
+    assert.equal(await statusOf("blue_unknown"), 401);
+    const shown = asked.map((tokens) => [...new Set(tokens)]);
+    assert.deepEqual(shown, [["red_unknown"], ["blue_good", "blue_unknown"]]);
+    await server.stop();
+    await close(forgers[1].server);
+});
+
 for (const store of [false, true]) {
     test(`a token has one login record when it is accepted first (database: ${store})`, async () => {
         const file = path.join(keepFolder(), `logins-${store}.jsonl`);

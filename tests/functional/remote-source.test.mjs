@@ -156,6 +156,34 @@ suite("a service described by a file", { concurrency: true }, () => {
         assert.deepEqual((await answer.json()).result, { message: "x" });
     });
 
+    test("threat-A3: asks for the scopes that a method has elsewhere in its document", async (t) => {
+        const document = openRpc();
+        const [add, echo] = document.methods;
+        const auth = { scopes: ["admin"], level: "required" };
+        const marked = { ...add, "x-mcp-tool": { title: "Mine", annotations: { auth } } };
+        document.components = { methods: { marked, again: { $ref: "#/components/methods/marked" } } };
+        document.methods = [{ $ref: "#/components/methods/again" }, echo];
+        const openrpc = writeOpenRpc(document);
+        const service = await startService();
+        const server = await start(t, service, { methods: ["add", "echo"], openrpc });
+        await callTool(server, "shop.add", { a: 1, b: 2 });
+        assert.equal(service.calls.length, 0);
+        await callToolWell(server, "shop.echo", { message: "x" });
+    });
+
+    test("threat-D8: is read at once however often its document repeats a large part", async (t) => {
+        const document = openRpc();
+        const large = { enum: Array.from({ length: 100_000 }, (_, i) => i) };
+        document.components = { schemas: { large } };
+        const schema = { allOf: [{ $ref: "#/components/schemas/large" }] };
+        const params = Array.from({ length: 250 }, (_, i) => ({ name: `p${i}`, schema }));
+        document.methods.push({ name: "large", params, result: { name: "r", schema: {} } });
+        const openrpc = writeOpenRpc(document);
+        const server = await start(t, await startService(), { openrpc });
+        await callToolWell(server, "shop.add", { a: 1, b: 2 });
+        await server.untilLogged(/method 'large': param 'p\d+': schema: .*too much for one document/);
+    });
+
     test("keeps its other methods where the document has references that lead nowhere", async (t) => {
         const document = openRpc();
         const [add, echo, fail] = document.methods;
@@ -246,11 +274,19 @@ suite("a service that describes itself", { concurrency: true }, () => {
         assert.match(server.stderr, /shop/);
     });
 
-    test("with an overlay that names a method it does not have is left out and said", async (t) => {
+    test("with an overlay that names a method it does not have has the others, and it is said", async (t) => {
         const methods = [{ method: "add" }, { method: "sum" }];
         const server = await start(t, await startService(), { methods });
+        const names = (await toolNames(server)).filter((name) => name.startsWith("shop."));
+        assert.deepEqual(names, ["shop.add"]);
+        assert.match(server.stderr, /loaded with a warning source="shop" warning="method 'sum': the service has no such/);
+    });
+
+    test("with an overlay that names nothing but methods it does not have is left out and said", async (t) => {
+        const methods = [{ method: "plus" }, { method: "sum" }];
+        const server = await start(t, await startService(), { methods });
         assert.ok(!(await toolNames(server)).some((name) => name.startsWith("shop.")));
-        assert.match(server.stderr, /sum/);
+        assert.match(server.stderr, /not loaded source="shop" problem="method 'sum': the service has no such/);
     });
 
     test("keeps every keyword of its schemas", async (t) => {

@@ -1,7 +1,7 @@
 // What goes to a service and what comes back: calls that are repeated, merged and kept, params and
 // results that the operator has changed, and our credentials there.
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import path from "node:path";
 import { after, suite, test } from "node:test";
@@ -18,7 +18,7 @@ import {
     timed,
     untilTool,
 } from "./support/mcp.mjs";
-import { slowness } from "./support/programs.mjs";
+import { runCauseway, slowness } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
 import { openRpc, startService, writeOpenRpc } from "./support/service.mjs";
 
@@ -444,19 +444,78 @@ suite("our secret there", { concurrency: true }, () => {
             proxy.fault = "garbage for JSON";
             const spoiled = await callTool(server, "s.add", numbers);
             proxy.fault = null;
-            proxy.gate = (request, response, { id, params }) => {
-                const error = { code: 1, message: `no: ${request.headers.authorization}`, data: params };
-                response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
-                return true;
+            const told = [];
+            const says = async (answer) => {
+                proxy.gate = (request, response, message) => {
+                    const all = JSON.stringify([request.headers, message.params]);
+                    response.end(answer({ ...message, all }));
+                    return true;
+                };
+                const { text: shown } = await callTool(server, "s.fail", {});
+                assert.match(shown, /"isError":true/);
+                told.push(shown);
             };
-            await callTool(server, "s.fail", {});
+            const refuse = (id, error) => JSON.stringify({ jsonrpc: "2.0", id, error: { code: 1, ...error } });
+            await says(({ id, params }) => refuse(id, { message: "no", data: params }));
+            await says(({ id, all }) => refuse(id, { message: `Invalid: ${all}` }));
+            await says(({ id, all }) => refuse(id, { message: "no", data: { message: all, traceback: all } }));
+            await says(({ all }) => `<h1>${all}</h1>`);
+            await server.untilLogged(/\[secret\]/);
             const { text: list } = await modern(server, "tools/list");
-            for (const text of [server.stderr, server.stdout, spoiled.text, list]) {
+            for (const text of [server.stderr, server.stdout, spoiled.text, list, ...told]) {
                 assert.ok(!text.includes(secret), text);
                 assert.ok(!text.includes(Buffer.from(`robot:${secret}`).toString("base64")));
             }
         });
     }
+
+    test("threat-C5: is in no log, state or listing when the service repeats it", async () => {
+        const folder = path.join(keepFolder(), "repeats");
+        const service = http.createServer((request, response) => {
+            const error = { code: 1, message: `Unauthorized: ${request.headers.authorization}` };
+            response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, error }));
+        });
+        await new Promise((resolve) => service.listen(0, "127.0.0.1", resolve));
+        after(() => service.close());
+        const url = `http://127.0.0.1:${service.address().port}/`;
+        const given = { as: "bearer", environment };
+        const source = { name: "w", url, describe: "system", secret: given, methods: ["x"] };
+        const config = { state: { folder }, sources: [source] };
+        const server = await startBridge({ plugins: [], env, config });
+        after(() => server.stop());
+        await server.untilLogged(/Unauthorized: Bearer \[secret\]/);
+        const status = path.join(folder, "w.status.json");
+        const said = /Unauthorized: Bearer \[secret\]/;
+        await eventually(() => existsSync(status) && said.test(readFileSync(status, "utf8")));
+        assert.ok(!(readFileSync(status, "utf8") + server.stderr).includes(secret));
+        const words = ["import", url, "--secret-env", environment, "--secret-as", "bearer"];
+        const { stdout, stderr } = await runCauseway(words, { env });
+        assert.match(stderr, /\[secret\]/);
+        assert.ok(!(stdout + stderr).includes(secret), stderr);
+    });
+
+    test("threat-C5: is not in the log when a program repeats it", async (t) => {
+        const script = path.join(keepFolder(), "repeats.mjs");
+        writeFileSync(script, `
+            import { createInterface } from "node:readline";
+            for await (const line of createInterface({ input: process.stdin })) {
+                const { id, params } = JSON.parse(line);
+                console.error("bad login: " + line);
+                console.log(JSON.stringify({ nonsense: params }));
+                console.log(JSON.stringify({ jsonrpc: "2.0", id, error: { code: 1, message: line } }));
+            }`);
+        const { server } = await start(t, {
+            url: undefined,
+            command: [process.execPath, script],
+            params: "positional",
+            secret: { as: "first", prefix: "token:", environment },
+        }, { env });
+        const { text: shown } = await callTool(server, "s.fail", {});
+        assert.match(shown, /token:\[secret\]/);
+        await server.untilLogged(/standard error.*token:\[secret\]/);
+        await server.untilLogged(/makes no sense.*token:\[secret\]/);
+        assert.ok(!(server.stderr + shown).includes(secret), server.stderr);
+    });
 
     test("that is not there keeps the source away, and says which", async (t) => {
         const { server } = await start(t, { secret: { as: "bearer", environment: "NO_SUCH_VARIABLE" } });
@@ -528,6 +587,18 @@ suite("a token of an authorization server", { concurrency: true }, () => {
             scope: "read write",
             audience: "https://service.example",
         });
+        assert.doesNotMatch(server.stderr, /token-1|s3cret/);
+    });
+
+    test("threat-C5: is not passed on when the service repeats it", async (t) => {
+        const tokens = await startTokens({ expires_in: 3600 });
+        const { proxy, server } = await start(t, { oauth: oauthOf(tokens) });
+        proxy.gate = ({ headers }, response, { id }) => {
+            const error = { code: 1, message: `bad ${headers.authorization}`, data: headers };
+            response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+            return true;
+        };
+        assertToolError(await callTool(server, "s.add", numbers), /bad Bearer \[secret\]/);
         assert.doesNotMatch(server.stderr, /token-1|s3cret/);
     });
 
@@ -628,6 +699,21 @@ suite("a login before the first call", { concurrency: true }, () => {
         assert.equal((await callToolWell(server, "s.add", numbers)).structuredContent, 42);
         assert.equal(guarded.logins, 2);
         assert.doesNotMatch(server.stderr, /pass-1234|session=/);
+    });
+
+    test("threat-C5: is not passed on when the service repeats it", async (t) => {
+        const { proxy, server } = await start(t, { prelude: [login] });
+        proxy.gate = (request, response, { id, method }) => {
+            const cookies = ["session=0123456789abcdef; Path=/", "language=cs"];
+            const error = { code: 1, message: `bad ${request.headers.cookie}, pass-1234` };
+            const body = method === "login" ? { result: 1 } : { error };
+            response.writeHead(200, { "Set-Cookie": cookies });
+            response.end(JSON.stringify({ jsonrpc: "2.0", id, ...body }));
+            return true;
+        };
+        const answer = await callTool(server, "s.add", numbers);
+        assertToolError(answer, /bad session=\[secret\]; language=cs, \[secret\]/);
+        assert.doesNotMatch(server.stderr, /pass-1234|0123456789abcdef/);
     });
 
     test("that is refused is a clear error", async (t) => {

@@ -96,6 +96,66 @@ suite("the lock", { concurrency: true }, () => {
         assert.match(readFileSync(lock, "utf8"), /"sha256": "[0-9a-f]{64}"/);
     });
 
+    test("threat-D3: withholds a tool that was never approved", async () => {
+        const { file } = configure(await startService(), { methods: ["add"] });
+        await cli(file, "source", "approve");
+        const config = JSON.parse(readFileSync(file, "utf8"));
+        config.sources[0].methods.push("echo");
+        writeFileSync(file, JSON.stringify(config));
+        const { code, stdout, stderr } = await run(file, "check");
+        assert.equal(code, 0, stderr);
+        assert.match(stdout, /^shop: 5 methods, 1 tools, 1 withheld\n {2}warning: method 'echo': it was never approved; it is withheld/);
+    });
+
+    test("threat-D3: withholds a tool of which the service says something else", async (t) => {
+        const service = await startService();
+        const { file } = configure(service);
+        const mark = (annotations, title = "Sum") => ({ "x-mcp-tool": { title, annotations } });
+        const approved = mark({ destructiveHint: true });
+        const changes = [
+            [mark({ destructiveHint: true }, "Sums"), /\/mark\/title: "Sum" → "Sums"/],
+            [mark({ readOnlyHint: true }), /\/mark\/annotations/],
+            [mark({ destructiveHint: true, auth: { scopes: [] } }), /\/mark\/annotations\/auth/],
+            [{ ...approved, paramStructure: "by-position" }, /\/by_position: \(none\) → true/],
+            [{ ...approved, "x-notification": true }, /\/notification: \(none\) → true/],
+            [{}, /\/mark: \{.*\} → \(none\)/],
+            // Withheld in any case, and refused with the reason.
+            [mark({ destructiveHint: true }, "Read\u{e0049} only"), /the title: has U\+E0049/],
+        ];
+        const { methods } = service.document;
+        const plain = methods[0];
+        const say = (more) => (methods[0] = { ...plain, ...more });
+        say(approved);
+        await cli(file, "source", "approve");
+        const server = await serve(t, file);
+        assert.deepEqual(await toolNames(server), ["add", "echo"]);
+        for (const [more, expected] of changes) {
+            say(more);
+            await cli(file, "source", "refresh");
+            await untilTool(server, "add", false);
+            const { code, stdout, stderr } = await run(file, "diff");
+            assert.equal(code, 1);
+            assert.match(stdout + stderr, expected);
+            say(approved);
+            await cli(file, "source", "refresh");
+            await untilTool(server, "add");
+        }
+    });
+
+    test("is read again however deep a definition is", async (t) => {
+        const service = await startService();
+        const { file } = configure(service, { methods: ["*"] });
+        let deep = { type: ["string"] };
+        for (let i = 0; i < 28; i += 1) {
+            deep = { type: "object", properties: { a: deep } };
+        }
+        methodOf(service, "echo").params[0].schema = deep;
+        await cli(file, "source", "approve");
+        assert.deepEqual(await run(file, "diff"), { code: 0, stdout: "", stderr: "" });
+        const server = await serve(t, file);
+        assert.ok((await toolNames(server)).includes("echo"));
+    });
+
     test("only warns where that is wanted", async (t) => {
         const service = await startService();
         const { file } = configure(service, { more: { on_change: "warn" } });

@@ -232,6 +232,22 @@ suite("what comes unasked", { concurrency: true }, () => {
         assert.equal(client.messages.at(-1).id, id, "the stream ends in good order");
     });
 
+    test("a question goes with the call that is taken back", async () => {
+        const client = startStdio({ plugin: "conformance" });
+        await client.initialize("2025-11-25", { elicitation: {} });
+        const id = client.begin("tools/call", {
+            name: "test_elicitation",
+            arguments: { message: "Who?" },
+        });
+        const question = await client.until(({ method }) => method === "elicitation/create", "it");
+        client.notify("notifications/cancelled", { requestId: id });
+        const taken = await client.until(({ method }) => method === "notifications/cancelled", "its end");
+        assert.equal(taken.params.requestId, question.id);
+        assert.deepEqual((await client.ask("ping")).result, {});
+        assert.equal(client.messages.some((one) => one.id === id && !one.method), false);
+        await client.end();
+    });
+
     test("a legacy client is asked by a request, and its answer is heard", async () => {
         const client = startStdio({ plugin: "conformance" });
         await client.initialize("2025-11-25", { elicitation: {} });
@@ -295,7 +311,7 @@ suite("bad input", { concurrency: true }, () => {
 
     test("empty lines mean nothing, and a line may end in CR LF", async () => {
         const client = startStdio();
-        client.write("\n\r\n\n");
+        client.write("\n\r\n\n  \n \t \r\n");
         client.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" })}\r\n`);
         assert.deepEqual((await client.answer(1)).result, {});
         await client.end();

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { slowness } from "./support/programs.mjs";
+import { rawExchange, splitResponses } from "./support/raw.mjs";
 import {
     Connection,
     eventually,
@@ -10,6 +11,7 @@ import {
     getJson,
     openFiles,
     pause,
+    processorMs,
     request,
     residentKb,
     startTestServer,
@@ -247,6 +249,18 @@ suite("a client that leaves", () => {
         }
     }
 
+    test("a call that minds it only later is ended then", async () => {
+        const { gone } = await getJson(server, "/gone");
+        const c = await Connection.open(server, { stays: true });
+        await c.send(get("/mind-later?300"));
+        await pause(50);
+        c.socket.end();
+        await pause(50);
+        assert.equal((await getJson(server, "/gone")).gone, gone, "it is not gone yet");
+        await eventually(async () => (await getJson(server, "/gone")).gone > gone, "it is noticed");
+        await c.closed();
+    });
+
     test("a call with pipelined requests behind it is noticed at once", async () => {
         await assertNoticedSoon("/later?60000", async (c) => {
             await c.send(get("/canary/never"));
@@ -271,5 +285,48 @@ suite("a client that leaves", () => {
             async () => (await getJson(server, "/gone")).gone >= gone + 990,
             "those that ran were told",
         );
+    });
+});
+
+suite("a client that has sent everything and ends its side", () => {
+    const options = { halfClose: true, timeoutMs: 10_000 };
+
+    test("is answered by whom it is all the same to, then the connection is closed", async () => {
+        const { gone } = await getJson(server, "/gone");
+        for (const delay of [0, 1, 20, 200]) {
+            const { bytes, closed, reset } = await rawExchange(
+                server.port,
+                get(`/later-anyway?${delay}`),
+                options,
+            );
+            const [answer] = splitResponses(bytes);
+            assert.deepEqual({ status: answer?.status, closed, reset }, { status: 200, closed: true, reset: false });
+        }
+        assert.equal((await getJson(server, "/gone")).gone, gone);
+    });
+
+    test("gets the answers to all that it has sent ahead", async () => {
+        const three = get("/later-anyway?50") + get("/later-anyway?0") + get("/2k");
+        const { bytes, closed } = await rawExchange(server.port, three, options);
+        assert.deepEqual(splitResponses(bytes).map(({ status }) => status), [200, 200, 200]);
+        assert.equal(closed, true);
+    });
+
+    test("costs nothing while it waits", async () => {
+        const spent = () => processorMs(server.pid);
+        const before = spent();
+        const { bytes } = await rawExchange(server.port, get("/later-anyway?1500"), options);
+        assert.equal(splitResponses(bytes)[0]?.status, 200);
+        assert.ok(spent() - before < 700, `${spent() - before} ms of processor time`);
+    });
+
+    test("and then breaks the connection is gone", async () => {
+        const { gone } = await getJson(server, "/gone");
+        const c = await Connection.open(server, { stays: true });
+        await c.send(get("/later-anyway?60000"));
+        c.socket.end();
+        await pause(100);
+        c.socket.resetAndDestroy();
+        await eventually(async () => (await getJson(server, "/gone")).gone > gone, "it is noticed");
     });
 });

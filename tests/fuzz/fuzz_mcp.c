@@ -201,7 +201,7 @@ static cw_str expand(cw_str line, cw_arena *arena)
 
 static void take(fuzz_port *p, cw_str line, bool is_http)
 {
-    static const cw_port_ops ops = {on_reply, on_say, on_end, on_header, NULL};
+    static const cw_port_ops ops = {on_reply, on_say, on_end, on_header, NULL, NULL};
     cw_bridge_loop *bl = cw_bridge_at(world.bridge, &world.loop);
     *p = (fuzz_port){.base = {.ops = &ops,
                               .loop = &world.loop,

@@ -13,6 +13,7 @@
 #include "source/openrpc.h"
 
 #define ARENA_MAX ((size_t)256 << 20)
+#define WARNINGS_MAX 65536u
 
 static void nothing(cw_source *source)
 {
@@ -98,7 +99,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         cw_arena_reset(&arena);
         if (cw_json_read(src, NULL, &arena, &doc, NULL, NULL))
             break;
-        const cw_openrpc_opts opts = {.trust_marks = trusted, .callable = true};
+        /* A stranger's document loses what cannot be used, a plugin's is refused. */
+        CW_CLEANUP(cw_buf_done) cw_buf warnings;
+        cw_buf_init(&warnings, WARNINGS_MAX);
+        const cw_openrpc_opts opts = {
+            .trust_marks = trusted, .callable = true, .warnings = trusted ? NULL : &warnings};
         cw_method *methods = NULL;
         size_t n = 0;
         cw_err err = {0};

@@ -117,12 +117,42 @@ static void on_later(uv_timer_t *timer)
     job_end(j);
 }
 
+static void start_later(cw_http_req *req, uv_timer_cb then)
+{
+    job *j = job_new(req);
+    if (j)
+        uv_timer_start(&j->timer, then, query_number(req, 100), 0);
+}
+
 static void later(cw_http_req *req, void *self)
 {
     (void)self;
-    job *j = job_new(req);
-    if (j)
-        uv_timer_start(&j->timer, on_later, query_number(req, 100), 0);
+    cw_http_mind_end(req);
+    start_later(req, on_later);
+}
+
+/* Also for a client that has ended its side. */
+static void later_anyway(cw_http_req *req, void *self)
+{
+    (void)self;
+    start_later(req, on_later);
+}
+
+static void on_mind(uv_timer_t *timer)
+{
+    job *j = timer->data;
+    cw_http_req *req = cw_http_find(j->loop, j->handle);
+    if (!req)
+        return; /* on_job_event has ended the job */
+    cw_http_mind_end(req);
+    uv_timer_start(timer, on_later, 60000, 0);
+}
+
+/* Thinks first and then wants to know of a client that has left meanwhile. */
+static void mind_later(cw_http_req *req, void *self)
+{
+    (void)self;
+    start_later(req, on_mind);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -356,6 +386,8 @@ cw_code test_routes_add(cw_router *router)
         {CW_HTTP_POST, "/echo", echo},
         {CW_HTTP_PUT, "/echo", echo},
         {CW_HTTP_GET, "/later", later},
+        {CW_HTTP_GET, "/later-anyway", later_anyway},
+        {CW_HTTP_GET, "/mind-later", mind_later},
         {CW_HTTP_GET, "/gone", get_gone},
         {CW_HTTP_GET, "/events", events},
         {CW_HTTP_GET, "/flood", flood},

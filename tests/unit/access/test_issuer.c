@@ -252,6 +252,44 @@ static void closing_tells_whoever_waits(void **state)
     rig_close(&r);
 }
 
+static void keys_that_may_not_be_kept_are_not_fetched_without_end(void **state)
+{
+    rig r;
+    (void)state;
+    rig_open(&r, "");
+    r.opts.jwks_uri = cw_str_from(r.url);
+    r.scripts[0] = r.scripts[1];
+    snprintf(r.keys, sizeof r.keys,
+             "HTTP/1.1 200 OK\r\nConnection: close\r\nCache-Control: max-age=0\r\n"
+             "Content-Length: 11\r\n\r\n{\"keys\":[]}");
+    configure(&r);
+    uint64_t before = cw_issuers_generation(r.issuers);
+    run_until(&r.b, cw_issuers_generation(r.issuers) > before);
+    run_for(&r.b, 200);
+    assert_int_equal(atomic_load(&r.s.requests), 1);
+    rig_close(&r);
+}
+
+static void so_many_may_ask_at_once(void **state)
+{
+    rig r;
+    asking *all = calloc(CW_ISSUER_MAX_ASKS + 1, sizeof *all);
+    (void)state;
+    assert_non_null(all);
+    rig_open(&r, "");
+    configure(&r);
+    for (size_t i = 0; i < CW_ISSUER_MAX_ASKS; i++)
+        assert_int_equal(ask_about(&r, &all[i], token), CW_OK);
+    assert_int_equal(ask_about(&r, &all[CW_ISSUER_MAX_ASKS], token), CW_LIMIT);
+    cw_issuers_close(r.issuers);
+    for (size_t i = 0; i <= CW_ISSUER_MAX_ASKS; i++) {
+        assert_int_equal(all[i].calls, i < CW_ISSUER_MAX_ASKS);
+        cw_arena_done(&all[i].arena);
+    }
+    free(all);
+    rig_close(&r);
+}
+
 static void bearer_tokens_have_few_characters(void **state)
 {
     static const char *const good[] = {"a", "A-Z.a_z~0+9/=", "a==", "eyJ.eyJ.x"};
@@ -307,6 +345,8 @@ int main(void)
         cmocka_unit_test(metadata_of_another_issuer_gives_no_keys),
         cmocka_unit_test(tokens_of_nobody_are_refused_at_once),
         cmocka_unit_test(closing_tells_whoever_waits),
+        cmocka_unit_test(keys_that_may_not_be_kept_are_not_fetched_without_end),
+        cmocka_unit_test(so_many_may_ask_at_once),
         cmocka_unit_test(bearer_tokens_have_few_characters),
         cmocka_unit_test(fetching_keys_survives_every_failed_allocation),
     };

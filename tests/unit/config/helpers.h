@@ -57,6 +57,8 @@ static inline bool are_beyond_schema(const char *problems)
         ": the same method as ",
         " more than limits.",
         " less than limits.",
+        " has a client_id too: ",
+        ": token_prefix needs client_id",
         /* Keys of a service that do not go together. */
         ": missing key \"url\" or \"command\"",
         ": there is a url already",

@@ -46,6 +46,33 @@ static void a_target_fits_its_header(void **state)
     cw_config_unref(config_of("limits: {header_size: 8KB}\n"));
 }
 
+#define ISSUER(name, more)                                                                         \
+    "    - {issuer: https://" name ", client_id: us, client_secret_file: /f" more "}\n"
+
+static void an_opaque_token_belongs_to_one_issuer(void **state)
+{
+    (void)state;
+    static const char begin[] = "public_url: https://x\naccess:\n  issuers:\n";
+    static const char problem[] =
+        "f:5:7: access.issuers[1]: issuers[0] has a client_id too: give "
+        "each a token_prefix, so that a token is shown to one of them only";
+    static const char *const bad[] = {
+        ISSUER("a", "") ISSUER("b", ""),
+        ISSUER("a", "") ISSUER("b", ", token_prefix: x"),
+        ISSUER("a", ", token_prefix: xy") ISSUER("b", ", token_prefix: x"),
+    };
+    char text[600];
+    for (size_t i = 0; i < CW_COUNT(bad); i++) {
+        snprintf(text, sizeof text, "%s%s", begin, bad[i]);
+        assert_problems(text, problem);
+    }
+    snprintf(text, sizeof text, "%s%s", begin,
+             ISSUER("a", ", token_prefix: x") ISSUER("b", ", token_prefix: y"));
+    cw_config_unref(config_of(text));
+    snprintf(text, sizeof text, "%s    - {issuer: https://a, token_prefix: x}\n", begin);
+    assert_problems(text, "f:4:7: access.issuers[0]: token_prefix needs client_id");
+}
+
 static void connections_per_address_fit_the_connections(void **state)
 {
     (void)state;
@@ -103,6 +130,7 @@ int main(void)
         cmocka_unit_test(certificate_and_key_belong_together),
         cmocka_unit_test(an_address_is_listed_once),
         cmocka_unit_test(a_target_fits_its_header),
+        cmocka_unit_test(an_opaque_token_belongs_to_one_issuer),
         cmocka_unit_test(connections_per_address_fit_the_connections),
         cmocka_unit_test(sources_have_names_of_their_own),
         cmocka_unit_test(a_method_is_listed_once),

@@ -150,7 +150,7 @@ static void lines_come_one_by_one(void **state)
 {
     (void)state;
     open_pipes();
-    come("one\ntwo\r\n\n\r\nthr");
+    come("one\ntwo\r\n\n\r\n  \n \t\r\nthr");
     assert_got("[one][two]");
     come("ee");
     assert_got("[one][two]");

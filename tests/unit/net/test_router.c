@@ -84,6 +84,20 @@ static void allow_names_every_method_once_and_head_with_get(void **state)
                         "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, CONNECT, TRACE");
 }
 
+static void ways_are_those_of_one_path(void **state)
+{
+    static const cw_route_ways ways;
+    int self;
+    (void)state;
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_OK);
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a/{name}", handler_a, NULL), CW_OK);
+    cw_router_set_ways(&router, "/a", &ways, &self);
+    cw_router_set_ways(&router, "/b", &ways, &self);
+    assert_ptr_equal(match("/a", "")->ways, &ways);
+    assert_ptr_equal(match("/a", "")->ways_self, &self);
+    assert_null(match("/a/b", "b")->ways);
+}
+
 static void the_same_method_and_path_twice_is_refused(void **state)
 {
     (void)state;
@@ -128,6 +142,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_exact_path_wins_over_a_variable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(allow_names_every_method_once_and_head_with_get, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(ways_are_those_of_one_path, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_same_method_and_path_twice_is_refused, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_full_router_says_so, set_up, tear_down),

@@ -413,6 +413,80 @@ static void an_answer_to_somebody_else_spoils_its_connection(void **state)
     assert_true(spoils(&s, 200, "{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":1}"));
 }
 
+static const cw_secrets ours = {
+    .items = {CW_STR_INIT("pass\\\"word"), CW_STR_INIT("pass\"word"), CW_STR_INIT("87654321")},
+    .n = 3};
+static const cw_secrets session = {.items = {CW_STR_INIT("cookie-7")}, .n = 1};
+
+static cw_outcome judge_secret(unsigned status, const char *body)
+{
+    cw_speech s = speech_of("2.0");
+    s.secrets = &ours;
+    cw_client_answer answer = {.status = status, .body = cw_str_from(body)};
+    cw_reply r = {CW_CLIENT_OK, &answer, "", &session};
+    cw_outcome o;
+    cw_dialect_judge(&s, CW_STR("shop"), 7, &r, &arena, &o);
+    assert_false(cw_secrets_are_in(&ours, o.message) || cw_secrets_are_in(&session, o.message));
+    assert_false(cw_secrets_are_in(&ours, o.detail) || cw_secrets_are_in(&session, o.detail));
+    return o;
+}
+
+#define ERROR(rest) "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":1,\"message\":" rest "}}"
+
+static void threat_C5_a_service_that_repeats_our_secret_is_not_heard(void **state)
+{
+    (void)state;
+    cw_outcome o = judge_secret(200, ERROR("\"no: pass\\\"word cookie-7\",\"data\":{\"a\":1}"));
+    assert_int_equal(o.kind, CW_OUTCOME_ERROR);
+    assert_str(o.message, "no: [secret] [secret]");
+    assert_str(o.detail, "no: [secret] [secret]");
+    assert_str(cw_json_span(o.data), "{\"a\":1}");
+    /* As JSON within a text. */
+    o = judge_secret(200, ERROR("\"params: [\\\"pass\\\\\\\"word\\\"]\""));
+    assert_str(o.message, "params: [\"[secret]\"]");
+    /* In data: as a text however it is spelled, as a key, as a number. */
+    static const char *const data[] = {"[\"pass\\u0022word\"]", "{\"xpass\\\"word\":1}",
+                                       "[87654321]", "{\"x\":{\"y\":[\"cookie-7\"]}}"};
+    for (size_t i = 0; i < CW_COUNT(data); i++) {
+        char body[300];
+        snprintf(body, sizeof body, ERROR("\"no\",\"data\":%s"), data[i]);
+        o = judge_secret(500, body);
+        assert_null(o.data);
+        assert_str(o.message, "no");
+        assert_str(o.detail, "no");
+    }
+    /* What is kept of dropped data. */
+    o = judge_secret(200, ERROR("\"no\",\"data\":{\"message\":\"bad 87654321\"}"));
+    assert_str(o.message, "no: bad [secret]");
+    /* In something that is no answer. */
+    o = judge_secret(401, "<p>bad pass\"word</p>");
+    assert_true(str_has(o.detail, "<p>bad [secret]</p>"));
+    /* Where it is cut. */
+    char body[400];
+    memset(body, 'x', 195);
+    snprintf(body + 195, sizeof body - 195, "pass\"word");
+    o = judge_secret(500, body);
+    assert_false(str_has(o.detail, "pass"));
+    /* A result is what it is. */
+    o = judge_secret(200, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"87654321\"}");
+    assert_str(cw_json_text(o.result), "87654321");
+}
+
+static void judge_secret_once(void *ctx)
+{
+    cw_arena a;
+    cw_outcome o;
+    cw_arena_init(&a, 1 << 20);
+    cw_speech s = speech_of("2.0");
+    s.secrets = &ours;
+    cw_client_answer answer = {.status = 200, .body = cw_str_from(ctx)};
+    cw_reply r = {CW_CLIENT_OK, &answer, "", &session};
+    cw_dialect_judge(&s, CW_STR("shop"), 7, &r, &a, &o);
+    assert_true(o.message.n > 0);
+    assert_false(cw_secrets_are_in(&ours, o.message) || cw_secrets_are_in(&ours, o.detail));
+    cw_arena_done(&a);
+}
+
 static void judge_once(void *ctx)
 {
     cw_arena a;
@@ -435,6 +509,10 @@ static void every_failed_allocation_is_survived(void **state)
     char good[] = "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[1,2]}", bad[] = "not at all";
     assert_true(oom_each(judge_once, good) >= 1);
     assert_true(oom_each(judge_once, bad) >= 1);
+    char told[] = ERROR("\"no: 87654321\",\"data\":{\"trace\":\"cookie-7\"}");
+    assert_true(oom_each(judge_secret_once, told) >= 2);
+    char page[] = "<p>87654321</p>";
+    assert_true(oom_each(judge_secret_once, page) >= 2);
     char large[3000];
     snprintf(
         large, sizeof large,
@@ -464,6 +542,7 @@ int main(void)
         cmocka_unit_test(every_end_without_an_answer_has_its_fault),
         cmocka_unit_test(what_is_no_answer_is_quoted_for_the_log),
         cmocka_unit_test(an_answer_to_somebody_else_spoils_its_connection),
+        cmocka_unit_test(threat_C5_a_service_that_repeats_our_secret_is_not_heard),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, make_arena, free_arena);

@@ -95,6 +95,50 @@ static void whatever_a_model_sees_changes_it(void **state)
         assert_false(cw_str_eq(define(&changed[i], &b), was));
 }
 
+/* What the service says of itself is shown, trusted or decides how it is called. */
+static void threat_D3_what_a_service_says_of_itself_changes_it(void **state)
+{
+    (void)state;
+    static const char *const said[] = {
+        "{}",
+        "{\"x-mcp-tool\":{\"title\":\"Delete\"}}",
+        "{\"x-mcp-tool\":{\"title\":\"Read\"}}",
+        "{\"x-mcp-tool\":{\"annotations\":{\"destructiveHint\":true}}}",
+        "{\"x-mcp-tool\":{\"annotations\":{\"destructiveHint\":false}}}",
+        "{\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[\"admin\"]}}}}",
+        "{\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[]}}}}",
+        "{\"x-notification\":true}",
+    };
+    cw_arena arena;
+    cw_arena_init(&arena, 1 << 20);
+    cw_buf texts[CW_COUNT(said) + 1];
+    cw_method m = example();
+    for (size_t i = 0; i < CW_COUNT(texts); i++) {
+        m.by_position = i == CW_COUNT(said);
+        cw_buf_init(&texts[i], 10000);
+        cw_lock_define(&m, json_of(&arena, said[m.by_position ? 0 : i]), &texts[i]);
+        assert_int_equal(texts[i].code, CW_OK);
+        for (size_t k = 0; k < i; k++)
+            assert_false(cw_str_eq(cw_buf_str(&texts[i]), cw_buf_str(&texts[k])));
+    }
+    /* One spelling of it, too. */
+    cw_buf again;
+    cw_buf_init(&again, 10000);
+    m = example();
+    cw_lock_define(&m, json_of(&arena, "{ \"name\":1,\"x-mcp-tool\" : { \"title\":\"Read\" } }"),
+                   &again);
+    assert_true(cw_str_eq(cw_buf_str(&again), cw_buf_str(&texts[2])));
+    assert_true(str_has(cw_buf_str(&again), "\"mark\":{\"title\":\"Read\"},\"output\""));
+    /* Who says nothing of it has the definition that was written before it was part of one. */
+    CW_CLEANUP(cw_buf_done) cw_buf before;
+    cw_buf_init(&before, 10000);
+    assert_true(cw_str_eq(define(&m, &before), cw_buf_str(&texts[0])));
+    for (size_t i = 0; i < CW_COUNT(texts); i++)
+        cw_buf_done(&texts[i]);
+    cw_buf_done(&again);
+    cw_arena_done(&arena);
+}
+
 static void what_is_too_deep_is_no_definition(void **state)
 {
     (void)state;
@@ -267,15 +311,53 @@ static void no_file_is_no_lock_and_no_lock_file_is_told(void **state)
     cw_lock_free(NULL);
 }
 
+/* A description may be 64 levels deep, and is deeper in the file. */
+static void a_deep_definition_is_read_again(void **state)
+{
+    (void)state;
+    char deep[2000];
+    size_t n = 0;
+    for (unsigned i = 0; i < 110; i++)
+        n += (size_t)snprintf(deep + n, sizeof deep - n, "{\"a\":");
+    n += (size_t)snprintf(deep + n, sizeof deep - n, "1");
+    for (unsigned i = 0; i < 110; i++)
+        deep[n++] = '}';
+    cw_method m = example();
+    m.output = cw_str_make(deep, n);
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, 10000);
+    const cw_lock_entry entry = {shop, CW_STR("deep"), define(&m, &text)};
+    assert_int_equal(cw_lock_write(path, NULL, &shop, 1, &entry, 1, NULL), CW_OK);
+    cw_lock *lock = read_lock();
+    assert_int_equal(cw_lock_judge(lock, shop, CW_STR("deep"), entry.definition, NULL),
+                     CW_LOCK_SAME);
+    cw_lock_free(lock);
+}
+
+static void what_could_not_be_read_again_is_not_written(void **state)
+{
+    (void)state;
+    const cw_lock_entry entry = {site, CW_STR("read"), CW_STR("{nonsense")};
+    cw_err err = {0};
+    write_two_sources();
+    cw_lock *old = read_lock();
+    assert_int_equal(cw_lock_write(path, old, &site, 1, &entry, 1, &err), CW_PARSE);
+    assert_non_null(strstr(err.msg, "could not be read again"));
+    cw_lock_free(old);
+    cw_lock *lock = read_lock();
+    assert_int_equal(cw_lock_judge(lock, site, CW_STR("read"), CW_STR("{\"id\":\"read\"}"), NULL),
+                     CW_LOCK_SAME);
+    cw_lock_free(lock);
+}
+
 /* ---- without memory ---- */
 
 static void define_once(void *ctx)
 {
-    (void)ctx;
     cw_buf out;
     cw_method m = example();
     cw_buf_init(&out, 10000);
-    cw_lock_define(&m, &out);
+    cw_lock_define(&m, ctx, &out);
     assert_int_equal(out.code, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_buf_done(&out);
 }
@@ -296,6 +378,11 @@ static void every_failed_allocation_is_survived(void **state)
 {
     (void)state;
     assert_true(oom_each(define_once, NULL) >= 2);
+    cw_arena arena;
+    cw_arena_init(&arena, 1 << 20);
+    const cw_json *described = json_of(&arena, "{\"x-mcp-tool\":{\"title\":\"t\"}}");
+    assert_true(oom_each(define_once, (void *)(uintptr_t)described) >= 2);
+    cw_arena_done(&arena);
     write_two_sources();
     assert_true(oom_each(read_and_write_once, NULL) >= 4);
 }
@@ -305,7 +392,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_definition_has_one_spelling),
         cmocka_unit_test(whatever_a_model_sees_changes_it),
+        cmocka_unit_test(threat_D3_what_a_service_says_of_itself_changes_it),
         cmocka_unit_test(what_is_too_deep_is_no_definition),
+        cmocka_unit_test(a_deep_definition_is_read_again),
+        cmocka_unit_test(what_could_not_be_read_again_is_not_written),
         cmocka_unit_test(hashes_are_those_of_sha256),
         cmocka_unit_test(tools_are_the_same_new_or_changed),
         cmocka_unit_test(one_source_is_replaced_and_others_stay),

@@ -1,46 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "base/buf.h"
-#include "oom.h"
-#include "source/openrpc.h"
-
-/* A document that was read; `rc` and `err` when it could not be. */
-typedef struct reading {
-    cw_arena arena;
-    cw_method *methods;
-    size_t n;
-    cw_code rc;
-    cw_err err;
-} reading;
-
-static const cw_openrpc_opts plugin = {.trust_marks = true, .callable = true};
-static const cw_openrpc_opts remote = {0};
-
-static reading read_with(const cw_openrpc_opts *opts, const char *text)
-{
-    reading r = {0};
-    const cw_json *doc = NULL;
-    cw_err err = {0};
-    cw_arena_init(&r.arena, (size_t)256 << 20);
-    cw_str copy = cw_arena_dup_str(&r.arena, cw_str_from(text));
-    if (cw_json_read(copy, NULL, &r.arena, &doc, NULL, &err))
-        fail_msg("%s: %s", text, err.msg);
-    r.rc = cw_openrpc_read(doc, opts, &r.arena, &r.methods, &r.n, &r.err);
-    return r;
-}
-
-static void done(reading *r)
-{
-    cw_arena_done(&r->arena);
-}
+#include "openrpc_check.h"
 
 /* The only method of a plugin's document {"methods":[{"name":"a",REST}]}. */
 static reading read_method(const char *rest)
@@ -52,15 +11,6 @@ static reading read_method(const char *rest)
         fail_msg("%s: %s", rest, r.err.msg);
     assert_int_equal(r.n, 1);
     return r;
-}
-
-static void assert_text(cw_str text, const char *expected)
-{
-    char *copy = malloc(text.n + 1);
-    memcpy(copy, text.n ? text.p : "", text.n);
-    copy[text.n] = '\0';
-    assert_string_equal(copy, expected);
-    free(copy);
 }
 
 static void assert_span(const cw_json *v, const char *expected)
@@ -417,15 +367,6 @@ static void a_mark_of_the_operator_is_read_alike(void **state)
 
 /* ---- references ---- */
 
-#define COMPONENTS                                                                                 \
-    "\"components\":{\"contentDescriptors\":{\"Id\":{\"name\":\"id\",\"schema\":{\"$ref\":\"#/"    \
-    "components/schemas/Id\"}},\"Again\":{\"$ref\":\"#/components/contentDescriptors/Id\"}},"      \
-    "\"schemas\":{\"Id\":{\"type\":\"integer\",\"default\":7},\"Tree\":{\"type\":\"object\","      \
-    "\"properties\":{\"kids\":{\"items\":{\"$ref\":\"#/components/schemas/Tree\"}},\"id\":{"       \
-    "\"$ref\":\"#/components/schemas/Id\"}}},\"Loop\":{\"$ref\":\"#/components/schemas/Loop\"},"   \
-    "\"Own\":{\"$defs\":{\"x\":{\"type\":\"null\"}},\"anyOf\":[{\"$ref\":\"#/$defs/x\"},{"         \
-    "\"$ref\":\"#\"}]}},\"other\":{\"Id\":{\"type\":\"string\"},\"a/b\":false}},"
-
 /* The schema of the only param of a method, as the document has it and as it is read. */
 static void assert_schema(const char *schema, const char *expected)
 {
@@ -619,174 +560,6 @@ static void references_that_lead_nowhere_are_named(void **state)
     done(&r);
 }
 
-/* ---- what is left out of a service's document ---- */
-
-static char *repeat(const char *front, const char *item, size_t n, const char *back)
-{
-    cw_buf b;
-    cw_buf_init(&b, (size_t)64 << 20);
-    cw_buf_add(&b, cw_str_from(front));
-    for (size_t i = 0; i < n; i++) {
-        const char *gap = strstr(item, "%");
-        cw_buf_printf(&b, "%s%.*s%zu%s", i ? "," : "", (int)(gap - item), item, i, gap + 1);
-    }
-    cw_buf_add(&b, cw_str_from(back));
-    return cw_buf_take(&b, NULL);
-}
-
-typedef struct tolerant {
-    cw_buf warnings;
-    cw_openrpc_opts opts;
-} tolerant;
-
-static void tolerant_init(tolerant *t)
-{
-    cw_buf_init(&t->warnings, 65536);
-    t->opts = (cw_openrpc_opts){.warnings = &t->warnings};
-}
-
-static reading read_tolerant(tolerant *t, const char *text)
-{
-    cw_buf_clear(&t->warnings);
-    reading r = read_with(&t->opts, text);
-    if (r.rc)
-        fail_msg("%s: %s", text, r.err.msg);
-    return r;
-}
-
-static void schemas_that_cannot_be_used_are_left_out_with_a_warning(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *schema, *message;
-    } cases[] = {
-        {"{\"$ref\":\"#/nope\"}", "$ref '#/nope' leads nowhere"},
-        {"{\"items\":{\"$ref\":\"#/nope\"}}", "$ref '#/nope' leads nowhere"},
-        {"{\"$ref\":\"other.json#/x\"}", "$ref 'other.json#/x': only \"#/...\" is followed"},
-        {"{\"$ref\":\"#/components/schemas/Loop\"}", "$ref leads to more than 16 others"},
-        {"\"string\"", "expected an object, got string"},
-        {"[]", "expected an object, got array"},
-        {"7", "expected an object, got number"},
-    };
-    tolerant t;
-    tolerant_init(&t);
-    for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        char text[3000], warnings[600];
-        snprintf(text, sizeof text,
-                 "{" COMPONENTS "\"methods\":[{\"name\":\"a\",\"params\":[{\"name\":\"x\","
-                 "\"required\":true,\"schema\":%s},{\"name\":\"y\",\"schema\":{\"type\":\"null\"}}]"
-                 ",\"result\":{\"schema\":%s}},{\"name\":\"b\"}]}",
-                 cases[i].schema, cases[i].schema);
-        snprintf(warnings, sizeof warnings,
-                 "a schema that cannot be used is left out: method 'a': param 'x': schema: %s\n"
-                 "a schema that cannot be used is left out: method 'a': result: schema: %s",
-                 cases[i].message, cases[i].message);
-        reading r = read_tolerant(&t, text);
-        assert_text(cw_buf_str(&t.warnings), warnings);
-        assert_int_equal(r.n, 2);
-        assert_int_equal(r.methods[0].n_params, 2);
-        assert_int_equal(r.methods[0].params[0].schema.n, 0);
-        assert_true(r.methods[0].params[0].is_required);
-        assert_text(r.methods[0].params[1].schema, "{\"type\":\"null\"}");
-        assert_int_equal(r.methods[0].output.n, 0);
-        done(&r);
-    }
-    cw_buf_done(&t.warnings);
-}
-
-static void a_schema_that_grows_beyond_all_bounds_is_left_out_alone(void **state)
-{
-    (void)state;
-    /* More definitions than one schema may have. */
-    char *many =
-        repeat("{\"c\":{", "\"d%\":{}", 1100, "},\"methods\":[{\"name\":\"a\",\"params\":[");
-    char *refs = repeat("{\"name\":\"x\",\"schema\":{\"anyOf\":[", "{\"$ref\":\"#/c/d%\"}", 1100,
-                        "]}},{\"name\":\"y\",\"schema\":{\"type\":\"string\"}}]}]}");
-    cw_buf text;
-    cw_buf_init(&text, 1 << 20);
-    cw_buf_printf(&text, "%s%s", many, refs);
-    cw_buf_add_char(&text, 0);
-    tolerant t;
-    tolerant_init(&t);
-    reading r = read_tolerant(&t, text.p);
-    assert_text(cw_buf_str(&t.warnings), "a schema that cannot be used is left out: method 'a': "
-                                         "param 'x': schema: more than 999 references");
-    assert_text(r.methods[0].params[1].schema, "{\"type\":\"string\"}");
-    done(&r);
-    r = read_with(&remote, text.p);
-    assert_int_equal(r.rc, CW_LIMIT);
-    done(&r);
-    free(many);
-    free(refs);
-    cw_buf_done(&text);
-    cw_buf_done(&t.warnings);
-}
-
-static void parts_that_cannot_be_read_are_left_out_with_a_warning(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *methods, *left, *warnings;
-    } cases[] = {
-        {"{\"$ref\":\"#/x\"},{\"name\":\"b\"}", "b",
-         "a method that cannot be used is left out: methods[0]: $ref '#/x' leads nowhere"},
-        {"{\"name\":\"b\",\"params\":[{\"name\":\"p\"},{\"$ref\":\"#/x\"}]}", "b(p)",
-         "a param that cannot be used is left out: method 'b': params[1]: $ref '#/x' leads "
-         "nowhere"},
-        {"{\"name\":\"b\",\"paramStructure\":\"by-name\",\"params\":[{\"$ref\":\"x.json\"},"
-         "{\"name\":\"p\"}]}",
-         "b(p)",
-         "a param that cannot be used is left out: method 'b': params[0]: $ref 'x.json': only "
-         "\"#/...\" is followed"},
-        /* Behind it others would be sent in its place. */
-        {"{\"name\":\"a\",\"params\":[{\"$ref\":\"#/x\"},{\"name\":\"p\"}]},{\"name\":\"b\"}", "b",
-         "a param that cannot be used is left out: method 'a': params[0]: $ref '#/x' leads "
-         "nowhere\n"
-         "a method that cannot be used is left out: method 'a': a param before 'p' cannot be "
-         "used"},
-        {"{\"name\":\"b\",\"result\":{\"$ref\":\"#/x\"}}", "b",
-         "a result that cannot be used is left out: method 'b': result: $ref '#/x' leads "
-         "nowhere"},
-        {"{\"name\":\"b\"},{\"name\":\"c\",\"params\":7},{\"name\":\"b\"}", "b",
-         "a method that cannot be used is left out: method 'c': params: expected an array, got "
-         "number\n"
-         "a method that cannot be used is left out: method 'b': declared twice"},
-    };
-    tolerant t;
-    tolerant_init(&t);
-    for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        char text[3000], left[64];
-        snprintf(text, sizeof text, "{\"methods\":[%s]}", cases[i].methods);
-        reading r = read_tolerant(&t, text);
-        assert_text(cw_buf_str(&t.warnings), cases[i].warnings);
-        assert_int_equal(r.n, 1);
-        assert_int_equal(r.methods[0].index, 0);
-        snprintf(left, sizeof left, r.methods[0].n_params ? "%.*s(%.*s)" : "%.*s",
-                 CW_STR_ARG(r.methods[0].id),
-                 CW_STR_ARG(r.methods[0].n_params ? r.methods[0].params[0].name : CW_STR("")));
-        assert_string_equal(left, cases[i].left);
-        assert_true(r.methods[0].n_params <= 1);
-        done(&r);
-    }
-    cw_buf_done(&t.warnings);
-}
-
-static void a_document_of_which_nothing_is_left_is_refused(void **state)
-{
-    (void)state;
-    tolerant t;
-    tolerant_init(&t);
-    reading r = read_with(&t.opts, "{\"methods\":[{\"$ref\":\"#/x\"},{\"name\":7}]}");
-    assert_int_equal(r.rc, CW_PARAMS);
-    assert_string_equal(r.err.msg,
-                        "none of its methods can be used: methods[0]: $ref '#/x' leads nowhere");
-    done(&r);
-    r = read_tolerant(&t, "{\"methods\":[]}");
-    assert_int_equal(r.n, 0);
-    done(&r);
-    cw_buf_done(&t.warnings);
-}
-
 /* ---- ceilings ---- */
 
 static void documents_have_a_number_of_methods(void **state)
@@ -949,40 +722,6 @@ static void read_once(void *ctx)
     cw_arena_done(&arena);
 }
 
-/* A line that there is no memory for is lost; nothing else is. */
-static void read_tolerant_once(void *ctx)
-{
-    cw_arena arena;
-    cw_arena_init(&arena, 1 << 20);
-    tolerant t;
-    tolerant_init(&t);
-    cw_method *methods = NULL;
-    size_t n = 0;
-    cw_err err = {0};
-    cw_code rc = cw_openrpc_read(ctx, &t.opts, &arena, &methods, &n, &err);
-    assert_true(rc == CW_OK || (rc == CW_NOMEM && oom_was_hit()));
-    assert_true(rc || n == 10);
-    assert_true(rc || t.warnings.code == CW_NOMEM || t.warnings.n > 0);
-    cw_buf_done(&t.warnings);
-    cw_arena_done(&arena);
-}
-
-static void every_failed_allocation_is_reported_when_parts_are_left_out(void **state)
-{
-    (void)state;
-    cw_arena docs;
-    cw_arena_init(&docs, 1 << 20);
-    char *text = repeat("{" COMPONENTS "\"methods\":[{\"$ref\":\"#/x\"},",
-                        "{\"name\":\"m%\",\"params\":[{\"name\":\"x\",\"schema\":{\"anyOf\":[{"
-                        "\"$ref\":\"#/components/schemas/Tree\"},{\"$ref\":\"#/nope\"}]}}]}",
-                        10, "]}");
-    const cw_json *doc = NULL;
-    assert_int_equal(cw_json_read(cw_str_from(text), NULL, &docs, &doc, NULL, NULL), CW_OK);
-    assert_true(oom_each(read_tolerant_once, (void *)(uintptr_t)doc) >= 20);
-    free(text);
-    cw_arena_done(&docs);
-}
-
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
@@ -1050,11 +789,6 @@ int main(void)
         cmocka_unit_test(a_full_arena_is_reported),
         cmocka_unit_test(no_permissions_are_fine),
         cmocka_unit_test(every_failed_allocation_is_reported),
-        cmocka_unit_test(every_failed_allocation_is_reported_when_parts_are_left_out),
-        cmocka_unit_test(schemas_that_cannot_be_used_are_left_out_with_a_warning),
-        cmocka_unit_test(a_schema_that_grows_beyond_all_bounds_is_left_out_alone),
-        cmocka_unit_test(parts_that_cannot_be_read_are_left_out_with_a_warning),
-        cmocka_unit_test(a_document_of_which_nothing_is_left_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

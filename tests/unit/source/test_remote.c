@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A JSON-RPC service as a source: its description, calls, and all that it may do instead of
  * answering. */
-#include <fcntl.h>
-
-#include "../net/client_check.h"
-#include "access/caller.h"
-#include "source/remote_int.h"
+#include "remote_check.h"
 
 #define HEAD(n)                                                                                    \
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " #n "\r\n\r\n"
-#define DOCUMENT                                                                                   \
-    "{\"openrpc\":\"1.3.2\",\"info\":{\"title\":\"t\",\"version\":\"1\"},\"methods\":["            \
-    "{\"name\":\"echo\",\"summary\":\"Says it again\",\"params\":[{\"name\":\"text\","             \
-    "\"required\":true,\"schema\":{\"type\":\"string\"}}],"                                        \
-    "\"result\":{\"name\":\"r\",\"schema\":{\"type\":\"string\"}},"                                \
-    "\"x-mcp-tool\":{\"title\":\"I mark myself\"}},"                                               \
-    "{\"name\":\"add\",\"params\":[{\"name\":\"a\",\"schema\":{\"type\":\"number\"}}],"            \
-    "\"paramStructure\":\"by-position\"},"                                                         \
-    "{\"name\":\"wipe\",\"params\":[]}]}"
-
 /* ---- scrubbing ---- */
 
 static void messages_lose_what_callers_must_not_see(void **state)
@@ -258,50 +244,6 @@ static void the_breaker_opens_tries_and_closes(void **state)
 
 /* ---- loading ---- */
 
-typedef struct load {
-    unsigned calls;
-    cw_source *source;
-    char problem[1024], warnings[1024], missing[1024];
-} load;
-
-static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
-{
-    load *l = ctx;
-    l->calls++;
-    l->source = loaded->source;
-    assert_true(cw_str_is(loaded->name, "shop"));
-    snprintf(l->problem, sizeof l->problem, "%.*s", CW_STR_ARG(loaded->problem));
-    snprintf(l->warnings, sizeof l->warnings, "%.*s", CW_STR_ARG(loaded->warnings));
-    snprintf(l->missing, sizeof l->missing, "%.*s", CW_STR_ARG(loaded->missing));
-}
-
-static char folder[64], file[96];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "%s/cw-remote-XXXXXX", P_tmpdir);
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(file, sizeof file, "%s/openrpc.json", folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    unlink(file);
-    return rmdir(folder);
-}
-
-static void write_file(const char *text)
-{
-    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-    close(fd);
-}
-
 static const cw_str edit = CW_STR_INIT("edit things");
 
 static cw_config_overlay marked_echo(void)
@@ -314,38 +256,6 @@ static cw_config_overlay marked_echo(void)
         .annotations = CW_STR("{\"readOnlyHint\":true,\"auth\":{\"scopes\":[\"b\",\"a\"]}}"),
         .permissions = {&edit, 1},
     };
-}
-
-static cw_config_remote config_of(const char *url, const char *openrpc,
-                                  const cw_config_overlay *items, size_t n)
-{
-    return (cw_config_remote){
-        .name = CW_STR("shop"),
-        .url = cw_str_from(url),
-        .openrpc = cw_str_from(openrpc),
-        .prefix = CW_STR("shop."),
-        .timeout_ms = 2000,
-        .connections = 2,
-        .methods = {items, n},
-    };
-}
-
-static cw_code begin_load(bench *b, load *l, const cw_config_remote *config, cw_remote_job **job,
-                          cw_err *err)
-{
-    cw_remote_opts opts = {.config = config, .n_loops = 1, .answer_size = ANSWER_MAX};
-    *l = (load){0};
-    return cw_remote_load(&b->loop, &opts, on_loaded, l, job, err);
-}
-
-static void load_all(bench *b, load *l, const cw_config_remote *config)
-{
-    cw_err err = {0};
-    cw_code rc = begin_load(b, l, config, NULL, &err);
-    if (rc)
-        fail_msg("%s", err.msg);
-    assert_int_equal(l->calls, 0);
-    run_until(b, l->calls);
 }
 
 static void methods_come_from_the_file_and_the_overlay(void **state)
@@ -398,164 +308,6 @@ static void nothing_is_offered_by_default(void **state)
     assert_non_null(l.source);
     assert_int_equal(l.source->n_methods, 0);
     cw_source_unref(l.source);
-    bench_close(&b);
-}
-
-static void every_mistake_in_an_overlay_is_named(void **state)
-{
-    (void)state;
-    write_file(DOCUMENT);
-    cw_config_overlay items[] = {
-        {.method = CW_STR("ehco"), .tool = true},
-        {.method = CW_STR("something.entirely.different"), .tool = true},
-        {.method = CW_STR("add"), .tool = true, .annotations = CW_STR("[1]")},
-        {.method = CW_STR("wipe"), .tool = true, .annotations = CW_STR("{nonsense")},
-    };
-    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 4);
-    bench b;
-    load l;
-    bench_loop(&b);
-    load_all(&b, &l, &config);
-    assert_null(l.source);
-    assert_non_null(
-        strstr(l.problem, "'ehco': the service has no such method; did you mean 'echo'?"));
-    assert_non_null(strstr(l.problem, "\nmethod 'something.entirely.different': the service has"));
-    assert_non_null(strstr(l.problem, "method 'add': "));
-    assert_non_null(strstr(l.problem, "\nmethod 'wipe': annotations"));
-    bench_close(&b);
-}
-
-static void a_method_that_is_not_there_keeps_no_other_out(void **state)
-{
-    (void)state;
-    static const char missing[] =
-        "method 'ehco': the service has no such method; did you mean 'echo'?";
-    write_file(DOCUMENT);
-    cw_config_overlay items[] = {
-        {.method = CW_STR("ehco"), .tool = true},
-        {.method = CW_STR("add"), .tool = true},
-        {.method = CW_STR("gone.entirely")}, /* not wanted: nothing is said */
-    };
-    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 3);
-    bench b;
-    load l;
-    bench_loop(&b);
-    load_all(&b, &l, &config);
-    assert_non_null(l.source);
-    assert_string_equal(l.problem, "");
-    assert_string_equal(l.warnings, missing);
-    assert_string_equal(l.missing, missing);
-    assert_int_equal(l.source->n_methods, 1);
-    assert_true(cw_str_is(l.source->methods[0].id, "shop.add"));
-    cw_source_unref(l.source);
-    /* A pattern that fits something is enough, too. */
-    items[1].method = CW_STR("wi*");
-    load_all(&b, &l, &config);
-    assert_non_null(l.source);
-    assert_string_equal(l.missing, missing);
-    cw_source_unref(l.source);
-    bench_close(&b);
-}
-
-static void a_service_without_any_of_the_methods_is_a_problem(void **state)
-{
-    (void)state;
-    write_file(DOCUMENT);
-    cw_config_overlay items[] = {
-        {.method = CW_STR("gone.one"), .tool = true},
-        {.method = CW_STR("gone.two"), .rpc = true},
-        {.method = CW_STR("nix.*"), .tool = true},
-        {.method = CW_STR("add")}, /* there, and not wanted */
-    };
-    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 4);
-    bench b;
-    load l;
-    bench_loop(&b);
-    load_all(&b, &l, &config);
-    assert_null(l.source);
-    assert_string_equal(l.problem, "method 'gone.one': the service has no such method\n"
-                                   "method 'gone.two': the service has no such method");
-    bench_close(&b);
-}
-
-static void hints_of_the_service_are_shown_and_open_nothing(void **state)
-{
-    (void)state;
-    write_file("{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":{"
-               "\"annotations\":{\"readOnlyHint\":true,"
-               "\"idempotentHint\":true}}},{\"name\":\"b\"}]}");
-    static const struct {
-        cw_config_overlay overlay;
-        const char *annotations;
-        bool reads, repeats;
-    } rows[] = {
-        {{.method = CW_STR_INIT("a"), .tool = true},
-         "{\"readOnlyHint\":true,\"idempotentHint\":true}",
-         false,
-         false},
-        {{.method = CW_STR_INIT("a"), .tool = true, .read_only = true},
-         "{\"readOnlyHint\":true,\"idempotentHint\":true}",
-         true,
-         true},
-        {{.method = CW_STR_INIT("a"),
-          .tool = true,
-          .annotations = CW_STR_INIT("{\"idempotentHint\":true}")},
-         "{\"idempotentHint\":true,\"readOnlyHint\":true}",
-         false,
-         true},
-        {{.method = CW_STR_INIT("b"),
-          .tool = true,
-          .annotations = CW_STR_INIT("{\"readOnlyHint\":true}")},
-         "{\"readOnlyHint\":true}",
-         true,
-         true},
-    };
-    bench b;
-    bench_loop(&b);
-    for (size_t i = 0; i < CW_COUNT(rows); i++) {
-        load l;
-        cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, &rows[i].overlay, 1);
-        load_all(&b, &l, &config);
-        assert_non_null(l.source);
-        const cw_remote *r = (const cw_remote *)l.source;
-        const cw_mark *mark = l.source->methods[0].mark;
-        char shown[200];
-        snprintf(shown, sizeof shown, "%.*s", CW_STR_ARG(mark->annotations));
-        assert_string_equal(shown, rows[i].annotations);
-        assert_int_equal(mark->is_read_only, rows[i].reads);
-        assert_int_equal(r->tools[0].reads, rows[i].reads);
-        assert_int_equal(r->tools[0].may_repeat, rows[i].repeats);
-        cw_source_unref(l.source);
-    }
-    bench_close(&b);
-}
-
-static void a_protection_that_is_misspelt_keeps_the_tool_out(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *annotations, *problem;
-    } rows[] = {
-        {"{\"auth\":{\"scope\":[\"a\"]}}", "auth: unknown member 'scope'"},
-        {"{\"auth\":{\"scopes\":\"a\"}}", "auth: scopes"},
-        {"{\"auth\":{\"scopes\":[7]}}", "auth: scopes"},
-        {"{\"auth\":{\"scopes\":[\"a\"],\"level\":\"needed\"}}", "auth: level"},
-        {"{\"auth\":\"required\"}", "auth: expected an object"},
-    };
-    write_file(DOCUMENT);
-    bench b;
-    bench_loop(&b);
-    for (size_t i = 0; i < CW_COUNT(rows); i++) {
-        cw_config_overlay echo = {.method = CW_STR("echo"),
-                                  .tool = true,
-                                  .annotations = cw_str_from(rows[i].annotations)};
-        cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, &echo, 1);
-        load l;
-        load_all(&b, &l, &config);
-        assert_null(l.source);
-        if (!strstr(l.problem, rows[i].problem))
-            fail_msg("%s: %s", rows[i].annotations, l.problem);
-    }
     bench_close(&b);
 }
 
@@ -735,8 +487,9 @@ static void call(bench *b, cw_source *s, heard *h)
     assert_int_equal(h->calls, 1);
 }
 
-/* A source for the service at `port`, and the loop that it is used on. */
-static cw_source *open_source(bench *b, uint16_t port)
+/* A source for the service at `port`, and the loop that it is used on. first_byte_ms 0: it may take
+ * its time. */
+static cw_source *open_impatient(bench *b, uint16_t port, uint32_t first_byte_ms)
 {
     static char url[64]; /* outlives the source */
     load l;
@@ -745,10 +498,16 @@ static cw_source *open_source(bench *b, uint16_t port)
     write_file(DOCUMENT);
     snprintf(url, sizeof url, "http://127.0.0.1:%u/rpc", port);
     cw_config_remote config = config_of(url, file, &echo, 1);
+    config.first_byte_ms = first_byte_ms;
     bench_loop(b);
     load_all(b, &l, &config);
     assert_non_null(l.source);
     return l.source;
+}
+
+static cw_source *open_source(bench *b, uint16_t port)
+{
+    return open_impatient(b, port, 0);
 }
 
 static void close_source(bench *b, cw_source *s)
@@ -869,6 +628,27 @@ static void calls_that_hang_open_the_breaker_and_those_given_up_early_do_not(voi
     assert_int_equal(begin_call(&b, source, &h, &fault), CW_IO);
     assert_int_equal(fault, CW_FAULT_UNAVAILABLE);
     run_until(&b, atomic_load(&s.gone) == 3 * CW_REMOTE_FAILURES);
+    close_source(&b, source);
+    fake_stop(&s);
+}
+
+static void a_service_that_is_mute_is_left_alone(void **state)
+{
+    (void)state;
+    static const fake_step hang[] = {DO_READ, DO_END};
+    fake_server s;
+    bench b;
+    heard h;
+    cw_fault fault;
+    fake_start(&s, SCRIPTS(hang), 1);
+    cw_source *source = open_impatient(&b, s.port, 10);
+    for (unsigned i = 0; i < CW_REMOTE_FAILURES; i++) {
+        call(&b, source, &h);
+        assert_int_equal(h.fault, CW_FAULT_TIMEOUT);
+    }
+    assert_int_equal(begin_call(&b, source, &h, &fault), CW_IO);
+    assert_int_equal(fault, CW_FAULT_UNAVAILABLE);
+    assert_int_equal(s.accepted, CW_REMOTE_FAILURES);
     close_source(&b, source);
     fake_stop(&s);
 }
@@ -1000,11 +780,6 @@ int main(void)
         cmocka_unit_test(the_breaker_opens_tries_and_closes),
         cmocka_unit_test(methods_come_from_the_file_and_the_overlay),
         cmocka_unit_test(nothing_is_offered_by_default),
-        cmocka_unit_test(every_mistake_in_an_overlay_is_named),
-        cmocka_unit_test(a_method_that_is_not_there_keeps_no_other_out),
-        cmocka_unit_test(a_service_without_any_of_the_methods_is_a_problem),
-        cmocka_unit_test(hints_of_the_service_are_shown_and_open_nothing),
-        cmocka_unit_test(a_protection_that_is_misspelt_keeps_the_tool_out),
         cmocka_unit_test(an_overlay_may_hide_a_tool_that_challenges),
         cmocka_unit_test(a_bad_file_or_url_is_said),
         cmocka_unit_test(a_service_may_describe_itself),
@@ -1012,6 +787,7 @@ int main(void)
         cmocka_unit_test(what_a_service_does_instead_has_its_fault),
         cmocka_unit_test(a_service_that_is_not_there_is_left_alone),
         cmocka_unit_test(calls_that_hang_open_the_breaker_and_those_given_up_early_do_not),
+        cmocka_unit_test(a_service_that_is_mute_is_left_alone),
         cmocka_unit_test(a_retired_source_closes_with_its_last_call),
         cmocka_unit_test(a_loop_that_ends_drops_its_calls),
         cmocka_unit_test(every_failed_allocation_is_survived),

@@ -83,6 +83,22 @@ static void controls_are_found_in_json_and_escapes_are_not(void **state)
     assert_int_equal(check_usage(CW_STR("C:\\bin \\u001b")), CW_OK);
 }
 
+/* Many write all that is not ASCII so: that alone says nothing. */
+static void escapes_stand_for_what_they_say(void **state)
+{
+    (void)state;
+    assert_int_equal(check_schema("{\"title\":\"Gr\\u00fc\\u00DFe \\ud83d\\ude00\"}"), CW_OK);
+    assert_int_equal(check_schema("{\"title\":\"a\\u200bb\"}"), CW_PARAMS);
+    assert_string_equal(err.msg,
+                        "the schema of a parameter: has U+200B, which is not shown to people");
+    assert_int_equal(check_schema("{\"title\":\"\\udb40\\udc49\"}"), CW_PARAMS);
+    assert_string_equal(err.msg,
+                        "the schema of a parameter: has U+E0049, which is not shown to people");
+    assert_int_equal(check_schema("{\"title\":\"\\u200d\\u200d\"}"), CW_OK);
+    assert_int_equal(check_schema("{\"title\":\"\\u200d\\u200d\\u200d\"}"), CW_PARAMS);
+    assert_int_equal(check_schema("{\"title\":\"\\\\u200b\"}"), CW_OK);
+}
+
 static void every_text_of_a_method_is_looked_at(void **state)
 {
     (void)state;
@@ -91,8 +107,11 @@ static void every_text_of_a_method_is_looked_at(void **state)
     cw_param params[2] = {{.name = CW_STR("a")}, {.name = CW_STR("b")}};
     cw_method m = {.id = CW_STR("m"), .params = params, .n_params = 2};
     assert_int_equal(cw_remote_check_hidden(&m, &err), CW_OK);
-    cw_str *const plain[] = {&m.id, &m.usage, &params[1].name, &params[1].description};
-    cw_str *const json[] = {&m.input, &m.output, &params[1].schema};
+    cw_mark mark = {.title = CW_STR("t"), .annotations = CW_STR("{}")};
+    m.mark = &mark;
+    assert_int_equal(cw_remote_check_hidden(&m, &err), CW_OK);
+    cw_str *const plain[] = {&m.id, &m.usage, &params[1].name, &params[1].description, &mark.title};
+    cw_str *const json[] = {&m.input, &m.output, &params[1].schema, &mark.annotations};
     for (size_t i = 0; i < CW_COUNT(plain) + CW_COUNT(json); i++) {
         bool is_json = i >= CW_COUNT(plain);
         cw_str *text = is_json ? json[i - CW_COUNT(plain)] : plain[i];
@@ -110,6 +129,7 @@ int main(void)
         cmocka_unit_test(threat_D2_hidden_characters_are_refused_up_to_the_edges),
         cmocka_unit_test(threat_D2_helpers_in_a_row_are_refused),
         cmocka_unit_test(controls_are_found_in_json_and_escapes_are_not),
+        cmocka_unit_test(escapes_stand_for_what_they_say),
         cmocka_unit_test(every_text_of_a_method_is_looked_at),
     };
     return cmocka_run_group_tests_name("source/remote_hidden", tests, NULL, NULL);

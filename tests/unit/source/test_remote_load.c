@@ -184,7 +184,7 @@ static void the_breaker_is_that_of_the_source_before(void **state)
     cw_remote_job *job = NULL;
     cw_config_remote config = described();
     config.describe = CW_STR("");
-    char file[] = "/tmp/cw-load-XXXXXX";
+    char file[] = P_tmpdir "/cw-load-XXXXXX";
     int fd = mkstemp(file);
     assert_int_equal(write(fd, DOCUMENT, sizeof DOCUMENT - 1), sizeof DOCUMENT - 1);
     close(fd);

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What an operator says of the methods of a service: what is wrong, what is not there, and what the
+ * service's own word does not do. */
+#include "remote_check.h"
+
+static void every_mistake_in_an_overlay_is_named(void **state)
+{
+    (void)state;
+    write_file(DOCUMENT);
+    cw_config_overlay items[] = {
+        {.method = CW_STR("ehco"), .tool = true},
+        {.method = CW_STR("something.entirely.different"), .tool = true},
+        {.method = CW_STR("add"), .tool = true, .annotations = CW_STR("[1]")},
+        {.method = CW_STR("wipe"), .tool = true, .annotations = CW_STR("{nonsense")},
+    };
+    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 4);
+    bench b;
+    load l;
+    bench_loop(&b);
+    load_all(&b, &l, &config);
+    assert_null(l.source);
+    assert_non_null(
+        strstr(l.problem, "'ehco': the service has no such method; did you mean 'echo'?"));
+    assert_non_null(strstr(l.problem, "\nmethod 'something.entirely.different': the service has"));
+    assert_non_null(strstr(l.problem, "method 'add': "));
+    assert_non_null(strstr(l.problem, "\nmethod 'wipe': annotations"));
+    bench_close(&b);
+}
+
+static void a_method_that_is_not_there_keeps_no_other_out(void **state)
+{
+    (void)state;
+    static const char missing[] =
+        "method 'ehco': the service has no such method; did you mean 'echo'?";
+    write_file(DOCUMENT);
+    cw_config_overlay items[] = {
+        {.method = CW_STR("ehco"), .tool = true},
+        {.method = CW_STR("add"), .tool = true},
+        {.method = CW_STR("gone.entirely")}, /* not wanted: nothing is said */
+    };
+    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 3);
+    bench b;
+    load l;
+    bench_loop(&b);
+    load_all(&b, &l, &config);
+    assert_non_null(l.source);
+    assert_string_equal(l.problem, "");
+    assert_string_equal(l.warnings, missing);
+    assert_string_equal(l.missing, missing);
+    assert_int_equal(l.source->n_methods, 1);
+    assert_true(cw_str_is(l.source->methods[0].id, "shop.add"));
+    cw_source_unref(l.source);
+    /* A pattern that fits something is enough, too. */
+    items[1].method = CW_STR("wi*");
+    load_all(&b, &l, &config);
+    assert_non_null(l.source);
+    assert_string_equal(l.missing, missing);
+    cw_source_unref(l.source);
+    bench_close(&b);
+}
+
+static void a_service_without_any_of_the_methods_is_a_problem(void **state)
+{
+    (void)state;
+    write_file(DOCUMENT);
+    cw_config_overlay items[] = {
+        {.method = CW_STR("gone.one"), .tool = true},
+        {.method = CW_STR("gone.two"), .rpc = true},
+        {.method = CW_STR("nix.*"), .tool = true},
+        {.method = CW_STR("add")}, /* there, and not wanted */
+    };
+    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 4);
+    bench b;
+    load l;
+    bench_loop(&b);
+    load_all(&b, &l, &config);
+    assert_null(l.source);
+    assert_string_equal(l.problem, "method 'gone.one': the service has no such method\n"
+                                   "method 'gone.two': the service has no such method");
+    bench_close(&b);
+}
+
+static void hints_of_the_service_are_shown_and_open_nothing(void **state)
+{
+    (void)state;
+    write_file("{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":{"
+               "\"annotations\":{\"readOnlyHint\":true,"
+               "\"idempotentHint\":true}}},{\"name\":\"b\"}]}");
+    static const struct {
+        cw_config_overlay overlay;
+        const char *annotations;
+        bool reads, repeats;
+    } rows[] = {
+        {{.method = CW_STR_INIT("a"), .tool = true},
+         "{\"readOnlyHint\":true,\"idempotentHint\":true}",
+         false,
+         false},
+        {{.method = CW_STR_INIT("a"), .tool = true, .read_only = true},
+         "{\"readOnlyHint\":true,\"idempotentHint\":true}",
+         true,
+         true},
+        {{.method = CW_STR_INIT("a"),
+          .tool = true,
+          .annotations = CW_STR_INIT("{\"idempotentHint\":true}")},
+         "{\"idempotentHint\":true,\"readOnlyHint\":true}",
+         false,
+         true},
+        {{.method = CW_STR_INIT("b"),
+          .tool = true,
+          .annotations = CW_STR_INIT("{\"readOnlyHint\":true}")},
+         "{\"readOnlyHint\":true}",
+         true,
+         true},
+    };
+    bench b;
+    bench_loop(&b);
+    for (size_t i = 0; i < CW_COUNT(rows); i++) {
+        load l;
+        cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, &rows[i].overlay, 1);
+        load_all(&b, &l, &config);
+        assert_non_null(l.source);
+        const cw_remote *r = (const cw_remote *)l.source;
+        const cw_mark *mark = l.source->methods[0].mark;
+        char shown[200];
+        snprintf(shown, sizeof shown, "%.*s", CW_STR_ARG(mark->annotations));
+        assert_string_equal(shown, rows[i].annotations);
+        assert_int_equal(mark->is_read_only, rows[i].reads);
+        assert_int_equal(r->tools[0].reads, rows[i].reads);
+        assert_int_equal(r->tools[0].may_repeat, rows[i].repeats);
+        cw_source_unref(l.source);
+    }
+    bench_close(&b);
+}
+
+static void a_protection_that_is_misspelt_keeps_the_tool_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *annotations, *problem;
+    } rows[] = {
+        {"{\"auth\":{\"scope\":[\"a\"]}}", "auth: unknown member 'scope'"},
+        {"{\"auth\":{\"scopes\":\"a\"}}", "auth: scopes"},
+        {"{\"auth\":{\"scopes\":[7]}}", "auth: scopes"},
+        {"{\"auth\":{\"scopes\":[\"a\"],\"level\":\"needed\"}}", "auth: level"},
+        {"{\"auth\":\"required\"}", "auth: expected an object"},
+    };
+    write_file(DOCUMENT);
+    bench b;
+    bench_loop(&b);
+    for (size_t i = 0; i < CW_COUNT(rows); i++) {
+        cw_config_overlay echo = {.method = CW_STR("echo"),
+                                  .tool = true,
+                                  .annotations = cw_str_from(rows[i].annotations)};
+        cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, &echo, 1);
+        load l;
+        load_all(&b, &l, &config);
+        assert_null(l.source);
+        if (!strstr(l.problem, rows[i].problem))
+            fail_msg("%s: %s", rows[i].annotations, l.problem);
+    }
+    bench_close(&b);
+}
+
+/* Better nobody than everybody, where it is the service that cannot be understood, too. */
+static void a_protection_that_the_service_misspells_keeps_the_tool_out(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "{\"level\":\"sometimes\"}",
+        "{\"scopes\":\"admin\"}",
+        "\"required\"",
+    };
+    cw_config_overlay echo = {.method = CW_STR("echo"), .tool = true};
+    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, &echo, 1);
+    bench b;
+    bench_loop(&b);
+    for (size_t i = 0; i < CW_COUNT(rows); i++) {
+        char text[256];
+        load l;
+        snprintf(text, sizeof text,
+                 "{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"echo\",\"x-mcp-tool\":"
+                 "{\"annotations\":{\"auth\":%s}}}]}",
+                 rows[i]);
+        write_file(text);
+        load_all(&b, &l, &config);
+        assert_null(l.source);
+        if (!strstr(l.problem, "method 'echo': what the service says of it: ") ||
+            !strstr(l.problem, "auth"))
+            fail_msg("%s: %s", rows[i], l.problem);
+    }
+    bench_close(&b);
+}
+
+static void load_once(void *ctx)
+{
+    const cw_config_remote *config = ctx;
+    bench b;
+    load l = {0};
+    cw_err err = {0};
+    memset(&b, 0, sizeof b);
+    if (cw_loop_init(&b.loop, 64, NULL))
+        return;
+    uv_timer_init(&b.loop.uv, &b.tick);
+    uv_timer_start(&b.tick, on_tick, 1, 1);
+    cw_code rc = begin_load(&b, &l, config, NULL, &err);
+    if (rc)
+        assert_int_equal(rc, CW_NOMEM);
+    else
+        run_until(&b, l.calls);
+    if (!rc && !l.source)
+        assert_true(*l.problem);
+    cw_source_unref(l.source);
+    bench_close(&b);
+}
+
+static void every_failed_allocation_is_survived_with_methods_that_are_not_there(void **state)
+{
+    (void)state;
+    write_file(DOCUMENT);
+    cw_config_overlay items[] = {
+        {.method = CW_STR("ehco"), .tool = true},
+        {.method = CW_STR("add"), .tool = true, .read_only = true},
+    };
+    cw_config_remote some = config_of("http://127.0.0.1:1/rpc", file, items, 2);
+    assert_true(oom_each(load_once, &some) > 10);
+    cw_config_remote none = config_of("http://127.0.0.1:1/rpc", file, items, 1);
+    assert_true(oom_each(load_once, &none) > 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_mistake_in_an_overlay_is_named),
+        cmocka_unit_test(a_method_that_is_not_there_keeps_no_other_out),
+        cmocka_unit_test(a_service_without_any_of_the_methods_is_a_problem),
+        cmocka_unit_test(hints_of_the_service_are_shown_and_open_nothing),
+        cmocka_unit_test(every_failed_allocation_is_survived_with_methods_that_are_not_there),
+        cmocka_unit_test(a_protection_that_is_misspelt_keeps_the_tool_out),
+        cmocka_unit_test(a_protection_that_the_service_misspells_keeps_the_tool_out),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
