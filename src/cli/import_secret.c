@@ -15,17 +15,22 @@ bool cw_import_has_secret(const cw_import *im)
     return im->secret_env || im->secret_file;
 }
 
-/* NAME:PASSWORD is for Basic. What cannot be read is reported by whoever reads it for use. */
-static bool has_colon(const cw_import *im)
+/* NAME:PASSWORD is for Basic. What cannot be read is reported by whoever reads it for use; without
+ * memory there is no guess, which could be wrong. */
+static cw_code has_colon(const cw_import *im, bool *ret)
 {
+    cw_code rc = CW_OK;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, SECRET_MAX);
     const char *value = im->secret_env ? getenv(im->secret_env) : NULL;
     if (value)
         cw_buf_add(&text, cw_str_from(value));
-    else if (im->secret_file && cw_file_read(im->secret_file, CW_FILE_PLAIN, &text, NULL))
-        return false;
-    return !text.code && text.n && memchr(text.p, ':', text.n);
+    else if (im->secret_file)
+        rc = cw_file_read(im->secret_file, CW_FILE_PLAIN, &text, NULL);
+    if (rc == CW_NOMEM || text.code == CW_NOMEM)
+        return CW_NOMEM;
+    *ret = !rc && !text.code && text.n && memchr(text.p, ':', text.n);
+    return CW_OK;
 }
 
 static int read_how(cw_import *im)
@@ -52,6 +57,7 @@ static int read_how(cw_import *im)
 
 int cw_import_place_secret(cw_import *im, bool is_http)
 {
+    bool is_basic = false;
     if (im->secret_as && !cw_import_has_secret(im))
         return cw_cli_usage("--secret-as needs --secret-env or --secret-file");
     if (im->secret_as)
@@ -62,7 +68,9 @@ int cw_import_place_secret(cw_import *im, bool is_http)
     if (!is_http)
         return cw_cli_usage("say how it is shown the secret: --secret-as first or member:NAME, or "
                             "--preset with its kind");
-    im->config.secret.as = has_colon(im) ? CW_STR("basic") : CW_STR("bearer");
+    if (has_colon(im, &is_basic))
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    im->config.secret.as = is_basic ? CW_STR("basic") : CW_STR("bearer");
     return -1;
 }
 

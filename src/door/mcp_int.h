@@ -223,7 +223,8 @@ bool cw_mcp_session_open(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, const 
                          cw_mcp_session *ret);
 /* Who wants something of a session to be remembered. */
 void cw_mcp_keeper_init(cw_mcp_keeper *keeper, const cw_view *view, const cw_port *port);
-#define CW_MCP_TOO_MUCH "Too much is remembered of this caller's sessions: end some of them"
+/* Answer that nothing more could be: the caller's share is used up (CW_LIMIT), or all memory. */
+void cw_mcp_fail_memory(cw_turn_item *item, cw_code rc);
 /* "debug" to "emergency"; false otherwise. */
 bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
 cw_str cw_mcp_level_name(cw_log_level level);

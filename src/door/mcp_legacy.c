@@ -88,8 +88,7 @@ static void set_level(const cw_mcp_request *r)
         rc = cw_mcp_memory_set_level(&r->door->memory, &keeper, r->session, level);
     }
     if (rc)
-        cw_mcp_fail(r->item, rc == CW_LIMIT ? 200 : 500, CW_RPC_INTERNAL,
-                    rc == CW_LIMIT ? CW_MCP_TOO_MUCH : "out of memory");
+        cw_mcp_fail_memory(r->item, rc);
     else
         cw_mcp_answer_empty(r);
 }

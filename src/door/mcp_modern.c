@@ -176,7 +176,8 @@ static bool check_name(const cw_mcp_request *r)
         if (cw_json_is(name, CW_JSON_STRING))
             return check_header(r, header, cw_json_text(name), /* may_be_encoded= */ true);
         /* There is nothing to repeat. Without a header too, the method says what is wrong. */
-        cw_str value = r->port->has_headers ? cw_port_header(r->port, header) : cw_str_make(NULL, 0);
+        cw_str value =
+            r->port->has_headers ? cw_port_header(r->port, header) : cw_str_make(NULL, 0);
         if (value.p)
             cw_mcp_fail_header(r, header, value, CW_STR(""), "is not in the body");
         return !value.p;

@@ -92,6 +92,16 @@ void cw_mcp_keeper_init(cw_mcp_keeper *keeper, const cw_view *view, const cw_por
                                          : cw_caller_id(caller);
 }
 
+void cw_mcp_fail_memory(cw_turn_item *item, cw_code rc)
+{
+    const cw_str text =
+        CW_STR("Too much is remembered of this caller's sessions: end some of them");
+    if (rc == CW_LIMIT)
+        cw_mcp_error(item, 200, CW_REFUSAL_CODE, text, CW_STR(""));
+    else
+        cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
+}
+
 /* ---- the name ---- */
 
 cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned abilities,

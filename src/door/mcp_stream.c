@@ -160,8 +160,7 @@ void cw_mcp_subscribe(const cw_mcp_request *r)
     else if (rc == CW_DECLINED)
         cw_mcp_refuse_resource(r, uri);
     else
-        cw_mcp_fail(r->item, rc == CW_LIMIT ? 200 : 500, CW_RPC_INTERNAL,
-                    rc == CW_LIMIT ? CW_MCP_TOO_MUCH : "out of memory");
+        cw_mcp_fail_memory(r->item, rc);
 }
 
 void cw_mcp_unsubscribe(const cw_mcp_request *r)

@@ -71,9 +71,9 @@ void cw_json_add_string_member(cw_json_writer *w, cw_str name, cw_str text);
 void cw_json_add_i64_member(cw_json_writer *w, cw_str name, int64_t value);
 void cw_json_add_bool_member(cw_json_writer *w, cw_str name, bool value);
 
-/* Append `v` in the one spelling of all values that are equal to it (cw_json_equal), for digests and
- * keys: members by name, 1.0 and 10e-1 as 1e0. Numbers with an exponent of more than 16 digits keep
- * their own. As deep as the document. */
+/* Append `v` in the one spelling of all values that are equal to it (cw_json_equal), for digests
+ * and keys: members by name, 1.0 and 10e-1 as 1e0. Numbers with an exponent of more than 16 digits
+ * keep their own. As deep as the document. */
 void cw_json_add_canonical(cw_buf *out, const cw_json *v);
 /* Append `text` as a JSON string with quotes to any buffer. */
 void cw_json_escape(cw_buf *out, cw_str text);

@@ -283,6 +283,8 @@ suite("a session", () => {
             ["an empty token", { ...good, "X-CSRF-Token": "" }],
             ["a wrong token", { ...good, "X-CSRF-Token": unknown }],
             ["another session's token", { ...good, "X-CSRF-Token": bob.csrf }],
+            ["two tokens", { ...good, "X-CSRF-Token": [alice.csrf, unknown] }],
+            ["the token twice", { ...good, "X-CSRF-Token": [alice.csrf, alice.csrf] }],
             ["another site", { ...good, "Sec-Fetch-Site": "cross-site" }],
             ["another host of the site", { ...good, "Sec-Fetch-Site": "same-site" }],
             ["no page", { ...good, "Sec-Fetch-Site": "none" }],

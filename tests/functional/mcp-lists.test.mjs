@@ -12,12 +12,13 @@ import {
     legacy,
     metaKey,
     modern,
+    modernParts,
     permissions,
     post,
     startBridge,
     untilTool,
 } from "./support/mcp.mjs";
-import { get, startMany, toolName } from "./support/rest.mjs";
+import { get, send, startMany, toolName } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
 
@@ -329,6 +330,13 @@ suite("x-mcp-header", { concurrency: true }, () => {
             { ...right, "Mcp-Param-Dry": "1" },
         ]) {
             assertRpcError(await call(server, args, headers), 400, -32020, 1);
+        }
+        // Twice: who routes by it may have read either.
+        for (const regions of [["eu", "us"], ["eu", "eu"]]) {
+            const { body, headers } = modernParts("tools/call", { name: "echo", arguments: args });
+            const all = { ...headers, ...right, "Mcp-Param-Region": regions, "Content-Type": "application/json" };
+            const { status, json } = await send(server, "POST", "/mcp", { headers: all, body: JSON.stringify(body) });
+            assert.deepEqual([status, json.error.code], [400, -32020]);
         }
     });
 

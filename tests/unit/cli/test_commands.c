@@ -202,7 +202,8 @@ static void approve_before(void)
 static void diff_survives_every_failed_allocation(void **state)
 {
     (void)state;
-    static expected e = {cw_cli_source_diff, {"diff", "-c", "config.yaml", "one"}};
+    static expected e = {.command = cw_cli_source_diff,
+                         .words = {"diff", "-c", "config.yaml", "one"}};
     approve_before();
     assert_survives(&e);
     assert_int_equal(e.good.code, CW_EXIT_FAILURE);
@@ -215,7 +216,8 @@ static void diff_survives_every_failed_allocation(void **state)
 static void diff_as_json_survives_every_failed_allocation(void **state)
 {
     (void)state;
-    static expected e = {cw_cli_source_diff, {"diff", "-c", "config.yaml", "--json", "one"}};
+    static expected e = {.command = cw_cli_source_diff,
+                         .words = {"diff", "-c", "config.yaml", "--json", "one"}};
     approve_before();
     assert_survives(&e);
     assert_non_null(strstr(e.good.out, "\"change\": \"gone\""));
