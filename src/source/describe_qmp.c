@@ -20,8 +20,8 @@
 
 #define DEPTH 5u
 #define TYPES_MAX 20000u
-/* Entries of the answer that are looked at; the dearest command of QEMU 7.2 takes 2,000 of them,
- * all together 21,000. */
+/* Entries of the answer that are looked at; the dearest command of QEMU 7.2 takes 431 of them, all
+ * together 5,742. */
 #define COMMAND_MAX 100000u
 #define ALL_MAX 4000000u
 #define SCHEMA_MAX ((size_t)1 << 20)                /* bytes of one param */

@@ -390,7 +390,7 @@ suite("a list of methods", { concurrency: true }, () => {
         assert.equal(json.tool.outputSchema.items.properties.nid.description, "Node ID");
     });
 
-    for (const linksTo of [undefined, "http://site.example"]) {
+    for (const linksTo of [undefined, "http://site.example", "http://site.example/x", "http://127.0.0.1:1/x"]) {
         test(`has each method's own page asked for where params are left out (links to ${linksTo ?? "itself"})`, async (t) => {
             const site = await startSite({ hidesParams: true, linksTo });
             const server = await start(t, site);

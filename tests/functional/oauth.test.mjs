@@ -716,7 +716,7 @@ test("made-up opaque tokens of one network do not shut out those of others", asy
             introspect(forger, "good", 100);
             return [issuerOf(forger, { client_id: "us", client_secret_file: secretFile })];
         },
-        { config: { trusted_proxies: ["127.0.0.0/8"] } },
+        { config: { loops: 1, trusted_proxies: ["127.0.0.0/8"] } },
     );
     const from = async (address, token) =>
         await rpc(server, { method: "test.caller", id: 1 }, {

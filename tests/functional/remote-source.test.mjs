@@ -16,7 +16,7 @@ import {
     untilTool,
 } from "./support/mcp.mjs";
 import { slowness } from "./support/programs.mjs";
-import { eventually, pause } from "./support/server.mjs";
+import { eventually } from "./support/server.mjs";
 import { deadPort, modes, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
 
 const timeout = 500 * slowness;
@@ -326,15 +326,37 @@ suite("a service that misbehaves", () => {
         });
     }
 
-    test("by closing kept connections is asked once more without a word", async (t) => {
-        const service = await startService();
-        const server = await start(t, service, {}, { loops: 1 });
-        for (let i = 0; i < 5; i += 1) {
-            await callToolWell(server, "shop.add", { a: 1, b: 2 });
-            service.http.closeAllConnections();
-            await pause(20);
-        }
-    });
+    for (const read_only of [true, false]) {
+        const what = read_only ? "is asked once more without a word" : "is not asked for a change once more";
+        test(`by closing kept connections ${what}`, async (t) => {
+            const service = await startService();
+            const used = new Set();
+            let closed = 0;
+            const serve = service.on.bind(service);
+            service.on = (request, response) => {
+                if (used.has(request.socket)) {
+                    closed += 1;
+                    request.socket.destroy();
+                    return undefined;
+                }
+                used.add(request.socket);
+                return serve(request, response);
+            };
+            const methods = [{ method: "add", read_only }];
+            const server = await start(t, service, { methods, retries: 0 }, { loops: 1 });
+            const call = () => callTool(server, "shop.add", { a: 40, b: 2 });
+            assert.equal((await call()).json.result.structuredContent, 42);
+            const second = await call();
+            assert.equal(closed, 1);
+            if (read_only) {
+                assert.equal(second.json.result.structuredContent, 42);
+            } else {
+                assertToolError(second, /closed the connection without an answer/);
+            }
+            assert.equal(service.calls.length, read_only ? 2 : 1);
+            assert.equal((await call()).json.result.structuredContent, 42);
+        });
+    }
 
     test("by going away answers with an error and recovers when it comes back", async (t) => {
         const service = await startService();

@@ -1,6 +1,7 @@
 // causeway source list|check|refresh|diff|approve, and the lock file from end to end.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import http from "node:http";
 import path from "node:path";
 import { suite, test } from "node:test";
 import { cli, databasePath } from "./support/accounts.mjs";
@@ -358,4 +359,23 @@ suite("the services", { concurrency: true }, () => {
         assert.equal(code, 2);
         assert.match(stderr, /there is no database: set store.path/);
     });
+});
+
+test("threat-D8: a service whose list of methods leads to too many questions is left alone", async (t) => {
+    const names = ["system.methodHelp", ...Array.from({ length: 20_000 }, (_, i) => `m${i}`)];
+    let asked = 0;
+    const server = http.createServer(async (request, response) => {
+        asked += 1;
+        const { id, method } = JSON.parse((await request.toArray()).join(""));
+        const result = method === "system.listMethods" ? names : "helps";
+        response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.after(() => server.close());
+    const url = `http://127.0.0.1:${server.address().port}/`;
+    const { file } = configure({ url }, { methods: ["*"], more: { describe: "system" } });
+    const { code, stdout, stderr } = await run(file, "check");
+    assert.equal(code, 1);
+    assert.match(stdout + stderr, /more than 20000 questions/);
+    assert.ok(asked < 100, `${asked} questions`);
 });

@@ -186,6 +186,30 @@ static void addresses_have_ceilings(void **state)
     assert_false(cw_mcp_memory_wants(&memory, &session, cw_str_from(uri)));
 }
 
+static void addresses_of_all_have_a_ceiling(void **state)
+{
+    (void)state;
+    static char uri[CW_MCP_URIS_SESSION]; /* fills a session */
+    unsigned at = 0, n_kept = 0;
+    cw_code rc = CW_OK;
+    memset(uri, 'x', sizeof uri - 1);
+    for (unsigned account = 0; !rc && account < 20; account++) {
+        char name[16];
+        snprintf(name, sizeof name, "a%u", account);
+        cw_mcp_keeper by = keeper(name, false, 0);
+        for (unsigned i = 0; !rc && i < CW_MCP_URIS_SHARE / sizeof uri; i++) {
+            cw_mcp_session session = session_of(at++);
+            rc = cw_mcp_memory_subscribe(&memory, &by, &session, cw_str_from(uri));
+            n_kept += rc == CW_OK;
+        }
+    }
+    assert_int_equal(rc, CW_LIMIT);
+    assert_int_equal(n_kept, CW_MCP_URIS / sizeof uri);
+    cw_mcp_keeper first = keeper("a0", false, 0);
+    cw_mcp_session session = session_of(0);
+    assert_int_equal(cw_mcp_memory_subscribe(&memory, &first, &session, CW_STR("a")), CW_LIMIT);
+}
+
 static void what_says_nothing_is_not_kept(void **state)
 {
     (void)state;
@@ -244,6 +268,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_idle_session_gives_way_unless_it_has_a_stream, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(addresses_have_ceilings, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(addresses_of_all_have_a_ceiling, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_says_nothing_is_not_kept, set_up, tear_down),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a service must not say again: collected when it is made. */
+/* What a service must not say again, and what a program is told of us: found when it is made. */
 #include "source_check.h"
 
 #include "source/service.h"
@@ -98,6 +98,25 @@ static void one_without_secrets_hides_nothing(void **state)
     cw_service_unref(s);
 }
 
+static void a_program_gets_the_usual_environment_and_what_is_configured(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"PATH=/bin", "HOME=/home", "TMPDIR=/tmp", "OWN=1"};
+    static const cw_str command[] = {CW_STR_INIT("cat")};
+    static const cw_config_pair own[] = {{CW_STR_INIT("OWN"), CW_STR_INIT("1")}};
+    const cw_config_remote config = {.command = {command, 1}, .environment = {own, 1}};
+    assert_int_equal(setenv("PATH", "/bin", 1), 0);
+    assert_int_equal(setenv("HOME", "/home", 1), 0);
+    assert_int_equal(setenv("TMPDIR", "/tmp", 1), 0);
+    assert_int_equal(unsetenv("LANG"), 0);
+    assert_int_equal(setenv("CHECK_SECRET", "client-12345", 1), 0);
+    cw_service *s = make(&config);
+    for (size_t i = 0; i < CW_COUNT(expected); i++)
+        assert_string_equal(s->channel.environment[i], expected[i]);
+    assert_null(s->channel.environment[CW_COUNT(expected)]);
+    cw_service_unref(s);
+}
+
 static void make_once(void *ctx)
 {
     cw_service *s = NULL;
@@ -119,6 +138,7 @@ int main(void)
         cmocka_unit_test(a_secret_is_known_in_every_spelling),
         cmocka_unit_test(the_configuration_has_some_too),
         cmocka_unit_test(one_without_secrets_hides_nothing),
+        cmocka_unit_test(a_program_gets_the_usual_environment_and_what_is_configured),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 
 #include "base/log.h"
 #include "oom.h"
-#include "source/sources.h"
+#include "source/sources_int.h"
 #include "source/state.h"
 
 /* ---- loaders ---- */
@@ -688,6 +688,29 @@ static void a_service_does_not_take_what_another_has(void **state)
     assert_true(has("near.x") && has("near.y"));
 }
 
+static void services_are_not_asked_again_all_at_once(void **state)
+{
+    (void)state;
+    enum { SERVICES = 8, HOUR = 3600 * 1000 };
+    char text[1024] = "sources:\n";
+    for (int i = 0; i < SERVICES; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "  - {name: s%d, url: \"http://127.0.0.1:1/\", refresh: 1h}\n", i);
+    configure(text);
+    uint64_t now = cw_loop_now(&loop), first = UINT64_MAX, last = 0;
+    for (int i = 0; i < SERVICES; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "s%d.x", i);
+        end_load((size_t)i, id, "");
+    }
+    for (const cw_item *item = sources->items; item; item = item->next) {
+        assert_in_range(item->retry_at - now, HOUR * 9 / 10, HOUR * 11 / 10 + 1000);
+        first = item->retry_at < first ? item->retry_at : first;
+        last = item->retry_at > last ? item->retry_at : last;
+    }
+    assert_true(last - first > 1000);
+}
+
 static void a_service_that_is_not_configured_any_more_goes(void **state)
 {
     (void)state;
@@ -881,6 +904,7 @@ int main(void)
         TEST(a_service_configured_otherwise_goes_when_its_load_fails),
         TEST(a_load_of_the_configuration_before_is_not_waited_for),
         TEST(a_service_does_not_take_what_another_has),
+        TEST(services_are_not_asked_again_all_at_once),
         TEST(a_service_that_is_not_configured_any_more_goes),
         TEST(other_limits_load_all_plugins_anew),
         TEST(another_folder_replaces_the_plugins),
