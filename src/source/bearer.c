@@ -104,3 +104,15 @@ void cw_bearer_done(cw_bearer *b)
     free(b->token);
     b->token = NULL;
 }
+
+void cw_bearer_mask(const cw_bearer *b, char *text, size_t n)
+{
+    cw_str token = {NULL, 0};
+    if (b->token)
+        cw_str_cut(cw_str_from(b->token), ' ', &token);
+    if (token.n < CW_SECRETS_SHORTEST)
+        return;
+    char *end = text + n;
+    for (char *p = text; (p = memmem(p, (size_t)(end - p), token.p, token.n)); p += token.n)
+        memset(p, '*', token.n);
+}

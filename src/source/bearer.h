@@ -38,6 +38,8 @@ bool cw_bearer_is_due(const cw_bearer *b);
 void cw_bearer_ask(cw_bearer *b);
 /* on_done will not be called. */
 void cw_bearer_cancel(cw_bearer *b);
+/* Put asterisks over the token wherever it stands in somebody else's words. */
+void cw_bearer_mask(const cw_bearer *b, char *text, size_t n);
 /* The service refuses the token. */
 void cw_bearer_drop(cw_bearer *b);
 

@@ -180,6 +180,7 @@ void cw_hub_finish(cw_hub_call *call, cw_client_end end, cw_str answer, const ch
         call->answer = malloc(answer.n + 1);
         if (call->answer) {
             memcpy(call->answer, answer.p, answer.n);
+            cw_bearer_mask(&call->hub->bearer, call->answer, answer.n);
             call->n_answer = answer.n;
         } else {
             call->end = CW_CLIENT_NOMEM;

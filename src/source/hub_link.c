@@ -110,6 +110,8 @@ static void hide(const cw_hub *hub, cw_str words, char ret[CW_HUB_WHY])
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, SIZE_MAX / 2);
     cw_secrets_write(&hub->service->secrets, words, &text);
+    if (!text.code)
+        cw_bearer_mask(&hub->bearer, text.p, text.n);
     snprintf(ret, CW_HUB_WHY, "%.*s", text.code ? 0 : (int)text.n, text.n ? text.p : "");
 }
 

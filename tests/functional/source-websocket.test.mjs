@@ -203,6 +203,14 @@ suite("a token for a WebSocket", { concurrency: true }, () => {
         assert.ok(!server.stderr.includes(secret));
     });
 
+    test("that the service says again is covered before callers see it", async (t) => {
+        const tokens = await startTokens();
+        const server = await start(t, await startWebSocket(), { oauth: tokens.oauth });
+        await sum(server);
+        const { structuredContent } = await callToolWell(server, "s.echo", { message: "it is token-1!" });
+        assert.equal(structuredContent.message, "it is *******!");
+    });
+
     test("that is never taken is an error, not a loop", async (t) => {
         const tokens = await startTokens();
         const service = await startWebSocket();
