@@ -33,7 +33,7 @@ bool cw_names_is_origin(cw_str entry);
  */
 const char *cw_names_check_url(cw_str text, cw_str *ret_socket);
 #define CW_NAMES_URL_PATTERN                                                                       \
-    "^((https?|wss?)://[^/?#@]+(/[!-~]*)?|tcp://[^/?#@]+:[0-9]{1,5}|"                                \
+    "^((https?|wss?)://[^/?#@]+(/[!-~]*)?|tcp://[^/?#@]+:[0-9]{1,5}|"                              \
     "unix:[^:\\u0000-\\u001f\\u007f]+(:/[!-~]*)?)$"
 /* "http://HOST:PORT" (https, socks5, socks5h). */
 bool cw_names_is_proxy(cw_str text);

@@ -156,7 +156,7 @@ suite("a service described by a file", { concurrency: true }, () => {
         assert.deepEqual((await answer.json()).result, { message: "x" });
     });
 
-    test("threat-A3: asks for the scopes that a method has elsewhere in its document", async (t) => {
+    test("asks for the scopes that a method has elsewhere in its document", async (t) => {
         const document = openRpc();
         const [add, echo] = document.methods;
         const auth = { scopes: ["admin"], level: "required" };

@@ -196,8 +196,10 @@ static const row modern_rows[] = {
     {"an unmarked method", "/mcp", CALL("plain"),
      RPC "\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"plain\"," M "}}", 200,
      RPC_ERROR("-32602", "Unknown tool: plain", "", "5"), NULL},
-    {"no name", "/mcp", CALL("x"), RPC "\"id\":5,\"method\":\"tools/call\",\"params\":{" M "}}",
-     200, "~\"code\":-32602,", NULL},
+    {"no name", "/mcp", MODERN "Mcp-Method: tools/call\r\n",
+     RPC "\"id\":5,\"method\":\"tools/call\",\"params\":{" M "}}", 200, "~\"code\":-32602,", NULL},
+    {"no name to repeat in Mcp-Name", "/mcp", CALL("x"),
+     RPC "\"id\":5,\"method\":\"tools/call\",\"params\":{" M "}}", 400, "~\"code\":-32020,", NULL},
     {"arguments that are a list", "/mcp", CALL("text"),
      RPC "\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"text\",\"arguments\":[]," M
          "}}",
