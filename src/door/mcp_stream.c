@@ -51,13 +51,27 @@ static cw_mcp_session *open_session(cw_mcp *door, cw_http_req *req, cw_port *por
     return NULL;
 }
 
-/* As a message would be that asks for the same. */
-static void refuse(cw_port *port, cw_bridge_loop *bl, cw_view *view, cw_verdict verdict)
+/* Who may list nothing has no stream. Not 401: clients open one by themselves, give up silently
+ * where it is refused so, and would never hear of the challenge that their next request gets. */
+static void decline(cw_http_req *req, cw_port *port, cw_bridge_loop *bl, cw_view *view,
+                    cw_verdict verdict)
 {
-    cw_turn_opts opts = {.bl = bl, .view = view, .n = 1, .failure = CW_STR(CW_MCP_FAILURE)};
-    cw_turn *turn = cw_turn_new(port, &opts);
-    if (turn)
-        cw_mcp_refuse(turn->items, verdict, NULL);
+    static const cw_http_header headers[] = {
+        {CW_STR_INIT("Allow"), CW_STR_INIT("POST, DELETE, OPTIONS")},
+        {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
+    };
+    cw_call_note(bl, &(cw_call_refused){.view = view,
+                                        .door = cw_mcp_door_name(port),
+                                        .peer = cw_port_peer(port),
+                                        .name = CW_STR(""),
+                                        .detail = CW_STR(""),
+                                        .verdict = verdict});
+    cw_http_reply(req, &(cw_http_answer){.status = 405,
+                                         .body = CW_STR("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":"
+                                                        "-32000,\"message\":\"There is no stream "
+                                                        "for this caller\"}}"),
+                                         .headers = headers,
+                                         .n_headers = CW_COUNT(headers)});
 }
 
 static void open_stream(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
@@ -72,7 +86,7 @@ static void open_stream(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, voi
     if (!session)
         return;
     if (verdict != CW_VERDICT_ALLOW) {
-        refuse(port, bl, view, verdict);
+        decline(req, port, bl, view, verdict);
         return;
     }
     if (!port->can_say) {
