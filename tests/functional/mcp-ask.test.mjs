@@ -18,6 +18,7 @@ import {
     untilTool,
 } from "./support/mcp.mjs";
 import { compilePlugin, newFolder } from "./support/plugins.mjs";
+import { slowness } from "./support/programs.mjs";
 import { invoke } from "./support/rest.mjs";
 import { Connection, inParallel, pause, request } from "./support/server.mjs";
 
@@ -110,7 +111,7 @@ suite("a legacy client", { concurrency: true }, () => {
     });
 
     test("that answers nonsense, with an error or not at all is told what was missing", async (t) => {
-        const server = await start(t, { mcp: { ask_timeout: "1s" } });
+        const server = await start(t, { mcp: { ask_timeout: `${2 * slowness}s` } });
         const session = await openSession(server);
         const rows = [
             [{ result: { action: "accept", content: { username: 1, email: "e" } } }, /username/],
