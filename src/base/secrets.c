@@ -2,6 +2,7 @@
 #include "base/secrets.h"
 
 #define HIDDEN CW_STR("[secret]")
+#define SEARCHED_MAX 65536u /* beyond what is wanted: secrets make a text shorter */
 
 cw_code cw_secrets_add(cw_secrets *s, cw_str text, cw_arena *arena)
 {
@@ -68,14 +69,26 @@ cw_str cw_secrets_hide(const cw_secrets *s, cw_str text, cw_arena *arena)
     return out.code ? (cw_str){NULL, 0} : cw_arena_dup_str(arena, cw_buf_str(&out));
 }
 
-cw_str cw_secrets_hide_begin(const cw_secrets *s, cw_str text, size_t max, cw_arena *arena)
+size_t cw_secrets_cut(const cw_secrets *s, cw_str text)
 {
     size_t longest = s && s->n ? s->items[0].n : 0;
-    bool is_cut = text.n > max;
-    if (text.n > max + longest)
-        text.n = max + longest;
+    for (size_t n = longest < text.n ? longest : text.n; n >= CW_SECRETS_SHORTEST; n--) {
+        for (size_t i = 0; i < s->n && s->items[i].n >= n; i++) {
+            if (memcmp(text.p + text.n - n, s->items[i].p, n) == 0)
+                return text.n - n;
+        }
+    }
+    return text.n;
+}
+
+cw_str cw_secrets_hide_begin(const cw_secrets *s, cw_str text, size_t max, cw_arena *arena)
+{
+    if (text.n > max + SEARCHED_MAX) {
+        text.n = max + SEARCHED_MAX;
+        text.n = cw_secrets_cut(s, text);
+    }
     cw_str shown = cw_secrets_hide(s, text, arena);
-    if (is_cut && shown.n > max)
+    if (shown.n > max)
         shown.n = max;
     return shown;
 }
@@ -94,16 +107,45 @@ void cw_secrets_hide_in(const cw_secrets *s, char *field, size_t size)
     field[n] = 0;
 }
 
+static bool is_lower(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+static bool is_letter(char c)
+{
+    return is_lower(c) || (c >= 'A' && c <= 'Z');
+}
+
+/* Whether a word ends, and another one may begin, between these: "api_key", "apiKey". */
+static bool is_between(char a, char b)
+{
+    return !is_letter(a) || !is_letter(b) || (is_lower(a) && !is_lower(b));
+}
+
+static bool has_word(cw_str name, cw_str word)
+{
+    for (size_t at = 0; at + word.n <= name.n; at++) {
+        size_t end = at + word.n;
+        if (!cw_str_ieq(cw_str_make(name.p + at, word.n), word))
+            continue;
+        if (end < name.n && (name.p[end] == 's' || name.p[end] == 'S'))
+            end++;
+        if ((at == 0 || is_between(name.p[at - 1], name.p[at])) &&
+            (end == name.n || is_between(name.p[end - 1], name.p[end])))
+            return true;
+    }
+    return false;
+}
+
 bool cw_secrets_is_name(cw_str name)
 {
-    static const char *const words[] = {"auth",   "cookie",   "credential", "key",
-                                        "passwd", "password", "secret",     "token"};
+    static const char *const words[] = {"apikey",     "auth",   "authorization", "cookie",
+                                        "credential", "key",    "passphrase",    "passwd",
+                                        "password",   "secret", "token"};
     for (size_t i = 0; i < CW_COUNT(words); i++) {
-        cw_str word = cw_str_from(words[i]);
-        for (size_t at = 0; at + word.n <= name.n; at++) {
-            if (cw_str_ieq(cw_str_make(name.p + at, word.n), word))
-                return true;
-        }
+        if (has_word(name, cw_str_from(words[i])))
+            return true;
     }
     return false;
 }

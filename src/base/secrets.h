@@ -22,7 +22,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-#define CW_SECRETS_MAX 64u
+#define CW_SECRETS_MAX 256u
 #define CW_SECRETS_SHORTEST 4u
 
 typedef struct cw_secrets {
@@ -39,7 +39,9 @@ bool cw_secrets_are_in(const cw_secrets *s, cw_str text);
 void cw_secrets_write(const cw_secrets *s, cw_str text, cw_buf *out);
 /* The same in the arena; `text` itself where there was none, .p NULL without memory. */
 cw_str cw_secrets_hide(const cw_secrets *s, cw_str text, cw_arena *arena);
-/* Of the first `max` bytes only; one that is cut there is found as well. */
+/* How much of a text that was cut can be shown: not the beginning of one at its end. */
+size_t cw_secrets_cut(const cw_secrets *s, cw_str text);
+/* The same as hide, and of what comes out the first `max` bytes only. */
 cw_str cw_secrets_hide_begin(const cw_secrets *s, cw_str text, size_t max, cw_arena *arena);
 /* The same in a field of `size` bytes, NUL included, cut where it grows too long; empty without
  * memory. */

@@ -24,6 +24,8 @@ static void tell(cw_channel *ch)
     uint64_t now = cw_loop_now(ch->loop);
     cw_str text = {notes->line, notes->n};
     text.n = cw_utf8_cut(text, CW_CHANNEL_NOTE);
+    if (text.n < notes->n)
+        text.n = cw_secrets_cut(ch->opts.secrets, text);
     text = cw_str_trim(text);
     notes->n = 0;
     if (text.n == 0)

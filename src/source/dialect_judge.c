@@ -3,6 +3,8 @@
 #include "source/dialect_int.h"
 #include "source/remote_int.h"
 
+#define LATE_MAX 64u
+#define LOOKED_AT 65536u /* for what a session has, before the rest is cut off */
 #define DETAIL_BODY 200u
 #define DETAIL_MESSAGE 2000u
 #define SHOWN_MESSAGE (4u * CW_REMOTE_MESSAGE_MAX) /* of which one line is shown */
@@ -32,7 +34,7 @@ typedef struct judging {
 /* The service's words without our secrets; .p is NULL without memory. */
 static cw_str hide(const judging *j, cw_str text, size_t max)
 {
-    cw_str shown = cw_secrets_hide_begin(j->speech->secrets, text, max, j->arena);
+    cw_str shown = cw_secrets_hide_begin(j->speech->secrets, text, max + LOOKED_AT, j->arena);
     return shown.p ? cw_secrets_hide_begin(j->reply->session, shown, max, j->arena) : shown;
 }
 
@@ -120,13 +122,14 @@ static const cw_json *member(const cw_json *object, const char *name)
     return cw_json_get(object, cw_str_from(name));
 }
 
-/* By exchange ids mean nothing; but one that we gave to an earlier request says that the connection
- * is out of step. */
+/* By exchange ids mean nothing; but one that we gave to a request shortly before says that the
+ * connection is out of step. (There are services that say 1 whatever they are asked.) */
 static bool is_late(const cw_speech *speech, const cw_json *root, uint64_t id)
 {
     const cw_json *v = member(root, speech->dialect->id);
     uint64_t got;
-    return speech->by_exchange && v && cw_dialect_id(speech, v, &got) && got < id;
+    return speech->by_exchange && v && cw_dialect_id(speech, v, &got) && got < id &&
+           id - got <= LATE_MAX;
 }
 
 /* NULL, or what is wrong. */

@@ -5,6 +5,7 @@
 #include "json/write.h"
 
 #define SPELLED_MAX (1024u * 1024u)
+#define NAMED_MIN 6u /* bytes of a value that only its name makes a secret: "true" is none */
 
 static cw_code add(cw_service *s, cw_str text, cw_err *err)
 {
@@ -47,7 +48,8 @@ static cw_code hide_value(cw_service *s, cw_str value, cw_err *err)
     cw_str first = cw_str_cut(value, ' ', &rest);
     bool has_scheme =
         rest.p && (cw_str_ieq(first, CW_STR("Bearer")) || cw_str_ieq(first, CW_STR("Basic")));
-    return cw_service_hide(s, has_scheme ? rest : value, err);
+    value = has_scheme ? rest : value;
+    return value.n < NAMED_MIN ? CW_OK : cw_service_hide(s, value, err);
 }
 
 static cw_code hide_pairs(cw_service *s, const cw_config_pairs *pairs, cw_err *err)
@@ -72,7 +74,7 @@ static cw_code hide_members(cw_service *s, cw_str json, cw_err *err)
     for (const cw_json *v = root, *end = cw_json_after(root); v < end && !rc; v++) {
         bool is_key = v->meta & CW_JSON_KEY;
         if (is_key && cw_json_is(v + 1, CW_JSON_STRING) && cw_secrets_is_name(cw_json_text(v)))
-            rc = cw_service_hide(s, cw_json_text(v + 1), err);
+            rc = hide_value(s, cw_json_text(v + 1), err);
     }
     return rc;
 }

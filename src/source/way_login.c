@@ -69,7 +69,7 @@ static void on_prelude(cw_client_req *http, cw_client_end end, const cw_client_a
                        const char *why)
 {
     cw_way *way = http->ctx;
-    cw_reply reply = {end, answer, why, NULL};
+    cw_reply reply = {end, answer, why, &way->session};
     cw_deadline_clear(&way->limit);
     cw_outcome outcome;
     cw_dialect_judge(&way->service->speech, way->service->config.name, way->prelude_id, &reply,
@@ -149,12 +149,12 @@ static void go_on(cw_way *way)
         cw_bearer_ask(&way->bearer);
         return;
     }
-    if (way->n_prelude < way->service->config.prelude.n) {
-        say_prelude(way);
-        return;
-    }
     if (note_session(way)) {
         give_up(way, "login", CW_STR("not enough memory"));
+        return;
+    }
+    if (way->n_prelude < way->service->config.prelude.n) {
+        say_prelude(way);
         return;
     }
     way->login = CW_LOGIN_DONE;

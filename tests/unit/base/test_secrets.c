@@ -82,7 +82,7 @@ static void there_is_a_ceiling(void **state)
     }
     assert_int_equal(cw_secrets_add(&j.all, CW_STR("one more"), &j.arena), CW_LIMIT);
     assert_int_equal(cw_secrets_add(&j.all, CW_STR("secret7"), &j.arena), CW_OK);
-    hides_as(&j, "secret63", "[secret]");
+    hides_as(&j, "secret255", "[secret]");
     cw_arena_done(&j.arena);
 }
 
@@ -98,6 +98,41 @@ static void one_that_is_cut_is_found(void **state)
     assert_true(cw_str_is(cw_secrets_hide_begin(&j.all, text, 3, &j.arena), "the"));
     assert_true(cw_str_is(cw_secrets_hide_begin(NULL, text, 3, &j.arena), "the"));
     assert_true(cw_str_is(cw_secrets_hide_begin(&j.all, CW_STR("short"), 9, &j.arena), "short"));
+    cw_arena_done(&j.arena);
+}
+
+/* A text becomes shorter by what is hidden in it: what was behind the cut is before it then. */
+static void a_second_one_is_hidden_as_the_first(void **state)
+{
+    (void)state;
+    job j;
+    char secret[301], text[700];
+    memset(secret, 'x', 300);
+    secret[300] = 0;
+    open_job(&j, (const char *const[]){secret, NULL});
+    snprintf(text, sizeof text, "token %s is not %s", secret, secret);
+    assert_true(cw_str_is(cw_secrets_hide_begin(&j.all, cw_str_from(text), 200, &j.arena),
+                          "token [secret] is not [secret]"));
+    cw_arena_done(&j.arena);
+}
+
+static void the_begin_of_one_at_a_cut_is_left_out(void **state)
+{
+    (void)state;
+    job j;
+    open_job(&j, (const char *const[]){"hunter2hunter2", "hunger", NULL});
+    static const struct {
+        const char *text;
+        size_t n;
+    } rows[] = {{"the token hunter2hun", 10},
+                {"the token hunter2hunter2", 10},
+                {"hunge", 0},
+                {"the token hun", 13},
+                {"clean", 5},
+                {"", 0}};
+    for (size_t i = 0; i < CW_COUNT(rows); i++)
+        assert_int_equal(cw_secrets_cut(&j.all, cw_str_from(rows[i].text)), rows[i].n);
+    assert_int_equal(cw_secrets_cut(NULL, CW_STR("any")), 3);
     cw_arena_done(&j.arena);
 }
 
@@ -118,9 +153,11 @@ static void a_field_stays_in_its_bounds(void **state)
 static void names_say_what_they_hold(void **state)
 {
     (void)state;
-    static const char *const yes[] = {"Authorization", "X-API-Key",    "cookie",
-                                      "db_password",   "clientSecret", "token"};
-    static const char *const no[] = {"Accept", "user", "", "X-Trace", "LANG"};
+    static const char *const yes[] = {
+        "Authorization",         "X-API-Key", "cookie",     "db_password", "clientSecret", "token",
+        "AWS_SECRET_ACCESS_KEY", "authToken", "API_TOKENS", "apikey"};
+    static const char *const no[] = {"Accept",          "user",     "",         "X-Trace", "LANG",
+                                     "GIT_AUTHOR_NAME", "KEYBOARD", "keyspace", "monkey"};
     for (size_t i = 0; i < CW_COUNT(yes); i++)
         assert_true(cw_secrets_is_name(cw_str_from(yes[i])));
     for (size_t i = 0; i < CW_COUNT(no); i++)
@@ -158,6 +195,8 @@ int main(void)
         cmocka_unit_test(short_ones_and_doubles_are_left_out),
         cmocka_unit_test(there_is_a_ceiling),
         cmocka_unit_test(one_that_is_cut_is_found),
+        cmocka_unit_test(a_second_one_is_hidden_as_the_first),
+        cmocka_unit_test(the_begin_of_one_at_a_cut_is_left_out),
         cmocka_unit_test(a_field_stays_in_its_bounds),
         cmocka_unit_test(names_say_what_they_hold),
         cmocka_unit_test(every_failed_allocation_is_survived),
