@@ -15,8 +15,8 @@
  *
  * A WebSocket's binary messages are messages like its texts; pings are answered. The client's Host
  * is the name that was given. With TLS it is wss: secure.h makes the connection. Where nothing came
- * for `ping_ms` and nothing waits to be sent, it is pinged; where nothing comes then for
- * `connect_ms`, it has ended.
+ * for `ping_ms`, nothing waits to be sent and no answer is awaited, it is pinged; where nothing
+ * comes then for `connect_ms`, it has ended.
  *
  * Ownership: what opts point to is copied. A message that is handed out lives until on_message
  *            returns. The channel is freed behind on_closed.
@@ -49,6 +49,9 @@ typedef struct cw_channel_ops {
     void (*on_end)(cw_channel *ch, cw_code code, const char *why, void *ctx);
     /* After cw_channel_close; the channel is gone. */
     void (*on_closed)(void *ctx);
+    /* Whether an answer is awaited, by somebody who has a limit for that: then it is not pinged.
+     * NULL: never. */
+    bool (*is_awaited)(void *ctx);
 } cw_channel_ops;
 
 typedef struct cw_channel_opts {

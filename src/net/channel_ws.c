@@ -107,11 +107,18 @@ cw_code cw_channel_ws_take(cw_channel *ch, cw_str bytes, cw_str *ret_message, si
 
 static void on_quiet(uv_timer_t *timer);
 
+/* A service that works on a call may have no thread left for a pong; who waits for the answer knows
+ * how long that may take. */
+static bool is_awaited(const cw_channel *ch)
+{
+    return ch->opts.ops->is_awaited && ch->opts.ops->is_awaited(ch->opts.ctx);
+}
+
 static void on_no_pong(uv_timer_t *timer)
 {
     cw_channel *ch = timer->data;
     char why[64];
-    if (ch->heard_at >= ch->pinged_at) {
+    if (ch->heard_at >= ch->pinged_at || is_awaited(ch)) {
         on_quiet(timer);
         return;
     }
@@ -124,8 +131,9 @@ static void on_quiet(uv_timer_t *timer)
 {
     cw_channel *ch = timer->data;
     uint64_t now = cw_loop_now(ch->loop), quiet = now - ch->heard_at;
-    if (quiet < ch->opts.ping_ms) {
-        cw_channel_wait(ch, on_quiet, ch->opts.ping_ms - quiet);
+    if (quiet < ch->opts.ping_ms || is_awaited(ch)) {
+        bool is_early = quiet < ch->opts.ping_ms;
+        cw_channel_wait(ch, on_quiet, is_early ? ch->opts.ping_ms - quiet : ch->opts.ping_ms);
         return;
     }
     /* A ping would wait behind what is being sent, and that may take its time. */

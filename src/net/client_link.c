@@ -145,7 +145,7 @@ static bool is_quiet(const cw_link *l)
 static bool may_reuse(cw_link *l, const cw_client_req *req)
 {
     uint64_t now = cw_loop_now(l->client->loop);
-    if (now >= l->idle_until)
+    if (now >= l->idle_until || now < l->client->wary_until)
         return false;
     /* What nobody asked for would be taken for the answer to this request. */
     return is_quiet(l) && (!l->secure || cw_link_reserve(l, req));

@@ -364,9 +364,16 @@ static void on_open(cw_channel *ch, void *ctx)
     cw_loop_set_deadline(hub->opts.loop, &hub->prelude_deadline, &hub->first);
 }
 
+/* Calls have their own limits, and silence beyond them ends it (cw_hub_on_limit). */
+static bool is_awaited(void *ctx)
+{
+    const cw_hub *hub = ctx;
+    return hub->pending.next != &hub->pending;
+}
+
 static void open_channel(cw_hub *hub)
 {
-    static const cw_channel_ops ops = {on_open, on_message, on_end, on_channel_closed};
+    static const cw_channel_ops ops = {on_open, on_message, on_end, on_channel_closed, is_awaited};
     cw_channel_opts opts = hub->service->channel;
     cw_http_header headers[CW_SERVICE_HEADERS + 1];
     cw_err err = {0};

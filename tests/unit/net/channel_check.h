@@ -37,6 +37,7 @@ typedef struct seen {
     char why[256];
     char text[SEEN_TEXT]; /* messages, '|' behind each; of a long one its length */
     cw_channel *channel;
+    bool is_awaiting; /* an answer */
     /* Within a callback. */
     void (*on_open)(struct seen *s);
     void (*on_message)(struct seen *s);
@@ -94,7 +95,13 @@ static inline void seen_closed(void *ctx)
     s->channel = NULL;
 }
 
-static const cw_channel_ops seen_ops = {seen_open, seen_message, seen_end, seen_closed};
+static inline bool seen_awaited(void *ctx)
+{
+    return ((seen *)ctx)->is_awaiting;
+}
+
+static const cw_channel_ops seen_ops = {seen_open, seen_message, seen_end, seen_closed,
+                                        seen_awaited};
 
 static inline void on_tick(uv_timer_t *timer)
 {

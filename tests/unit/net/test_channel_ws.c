@@ -354,6 +354,19 @@ static void without_any_answer_to_a_ping_it_has_ended(void **state)
     assert_frame(0x89, "");
 }
 
+static void who_works_on_an_answer_is_not_pinged(void **state)
+{
+    (void)state;
+    open_ws((cw_channel_opts){.ping_ms = 30, .connect_ms = 50});
+    s.is_awaiting = true;
+    uint64_t until = cw_clock_ms() + 300;
+    run_until(cw_clock_ms() >= until);
+    assert_int_equal(s.ends, 0);
+    s.is_awaiting = false;
+    run_until(s.ends);
+    assert_ended(&s, CW_GONE, "no answer to a ping within 50 ms");
+}
+
 static void any_message_answers_a_ping(void **state)
 {
     (void)state;
@@ -489,6 +502,7 @@ int main(void)
         TEST(headers_that_would_break_the_handshake_are_refused),
         TEST(a_quiet_connection_is_pinged_and_a_pong_keeps_it),
         TEST(who_speaks_is_not_pinged),
+        TEST(who_works_on_an_answer_is_not_pinged),
         TEST(without_any_answer_to_a_ping_it_has_ended),
         TEST(any_message_answers_a_ping),
         TEST(who_is_slow_to_take_a_message_is_left_in_peace),

@@ -229,6 +229,27 @@ static void connections_of_a_server_that_keeps_none_are_used_once(void **state)
     fake_stop(&s);
 }
 
+static void idle_connections_are_not_used_where_the_server_keeps_none(void **state)
+{
+    (void)state;
+    static const fake_step lost[] = {DO_READ, DO_SEND(OK_HI), DO_READ, DO_CLOSE, DO_END};
+    fake_server s;
+    bench b;
+    asked all[3] = {{.calls = 0}}, again[3] = {{.calls = 0}};
+    serve(&s, SCRIPTS(lost, lost, lost, always), 4);
+    bench_open(&b, s.port);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(begin_ask(&b, &all[i]), CW_OK);
+    run_until(&b, all[0].calls && all[1].calls && all[2].calls);
+    for (size_t i = 0; i < 3; i++)
+        ask(&b, &again[i]);
+    assert_int_equal(again[0].end, CW_CLIENT_LOST);
+    assert_answer(&again[1], 200, "hi");
+    assert_answer(&again[2], 200, "hi");
+    bench_close(&b);
+    fake_stop(&s);
+}
+
 /* ---- sending again ---- */
 
 static const fake_step second_lost[] = {DO_READ, DO_SEND(OK_HI), DO_READ, DO_CLOSE, DO_END};
@@ -675,6 +696,7 @@ int main(void)
         cmocka_unit_test(who_waits_gets_another_connection_where_the_server_has_closed_it),
         cmocka_unit_test(an_answer_that_is_none_ends_its_connection),
         cmocka_unit_test(connections_of_a_server_that_keeps_none_are_used_once),
+        cmocka_unit_test(idle_connections_are_not_used_where_the_server_keeps_none),
         cmocka_unit_test(a_request_is_never_sent_three_times),
         cmocka_unit_test(what_was_answered_in_part_is_not_sent_again),
         cmocka_unit_test(requests_beyond_the_ceiling_wait_in_order),
