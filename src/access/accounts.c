@@ -162,6 +162,12 @@ void cw_attempt_unlink(cw_attempt *t, cw_login_waiter *w)
     t->next->prev = t->prev;
 }
 
+cw_login cw_login_after(uint64_t wait)
+{
+    return (cw_login){.status = wait ? CW_LOGIN_TOO_MANY : CW_LOGIN_PENDING,
+                      .retry_s = (uint32_t)((wait + 999) / 1000)};
+}
+
 cw_login cw_attempt_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w)
 {
     uint64_t now = cw_clock_ms();
@@ -173,8 +179,7 @@ cw_login cw_attempt_throttled(cw_accounts *a, const cw_credentials *c, cw_login_
         wait = cw_throttle_wait(&a->by_account, cw_str_make(c->name, c->n_name), now);
         wait = wait > address ? wait : address;
     }
-    return (cw_login){.status = wait ? CW_LOGIN_TOO_MANY : CW_LOGIN_PENDING,
-                      .retry_s = (uint32_t)((wait + 999) / 1000)};
+    return cw_login_after(wait);
 }
 
 cw_login cw_attempt_begin(cw_attempt *t, cw_login_waiter *w)

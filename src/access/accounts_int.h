@@ -153,6 +153,8 @@ void cw_attempt_wait(cw_attempt *t, cw_login_waiter *w);
 cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop);
 /* Have it run, with somebody who waits. Frees it and answers at once when it cannot. */
 cw_login cw_attempt_begin(cw_attempt *t, cw_login_waiter *w);
+/* TOO_MANY for so many ms; PENDING where that is none. */
+cw_login cw_login_after(uint64_t wait);
 /* How long nothing is tried with these credentials: TOO_MANY; or PENDING, not at all. */
 cw_login cw_attempt_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w);
 

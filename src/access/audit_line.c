@@ -231,7 +231,7 @@ static void open_line(cw_json_writer *w, cw_buf *out, int64_t when, const char *
     cw_json_add_string_member(w, CW_STR("kind"), cw_str_from(kind));
 }
 
-/* The bytes from `from` on with controls beyond ASCII as \\uXXXX: they stand in texts only, and
+/* The bytes from `from` on with controls beyond ASCII as \uXXXX: they stand in texts only, and
  * JSON lets them stand there as they are. */
 static void escape_controls(cw_buf *out, size_t from, cw_arena *scratch)
 {

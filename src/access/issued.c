@@ -196,7 +196,7 @@ static cw_login begin(cw_accounts_loop *al, cw_attempt *t, cw_login_waiter *w)
                                             : 0;
     if (wait) {
         cw_attempt_free(t);
-        return (cw_login){.status = CW_LOGIN_TOO_MANY, .retry_s = (uint32_t)((wait + 999) / 1000)};
+        return cw_login_after(wait);
     }
     /* From here on others may end it before we are back. */
     cw_attempt_link(t, w);
