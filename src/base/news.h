@@ -18,6 +18,9 @@ enum {
 typedef struct cw_news {
     unsigned lists; /* CW_NEWS_… */
     cw_str uri;     /* of a resource whose contents have changed; empty: none */
+    /* Whose lists they are: a listener learns nothing of a source that it does not see. Compared,
+     * never looked into. NULL: of no source, told to all. */
+    const void *source;
 } cw_news;
 
 /* Embedded in whoever wants to know. `news` lives for the call only. */

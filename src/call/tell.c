@@ -104,11 +104,19 @@ void cw_letters_done(cw_letters *letters)
 
 /* ---- news ---- */
 
-/* A byte of lists, then the address of the resource. */
+/* In front of the address of the resource. */
+typedef struct news_head {
+    unsigned lists;
+    const void *source;
+} news_head;
+
 static void on_news(cw_bridge_loop *bl, cw_str bytes)
 {
-    cw_news news = {.lists = (unsigned char)bytes.p[0],
-                    .uri = cw_str_make(bytes.p + 1, bytes.n - 1)};
+    news_head head;
+    memcpy(&head, bytes.p, sizeof head);
+    cw_news news = {.lists = head.lists,
+                    .uri = cw_str_make(bytes.p + sizeof head, bytes.n - sizeof head),
+                    .source = head.source};
     cw_bridge_tell_watches(bl, &news, 0);
 }
 
@@ -116,15 +124,16 @@ void cw_bridge_on_news(cw_news_port *port, const cw_news *news)
 {
     cw_bridge *b = cw_bridge_of_news(port);
     char small[512];
-    size_t n = news->uri.n + 1;
+    news_head head = {news->lists, news->source};
+    size_t n = news->uri.n + sizeof head;
     char *bytes = n <= sizeof small ? small : malloc(n);
     if (!bytes) {
         cw_log(CW_LOG_WARN, "call", "no memory to pass news on");
         return;
     }
-    bytes[0] = (char)news->lists;
+    memcpy(bytes, &head, sizeof head);
     if (news->uri.n)
-        memcpy(bytes + 1, news->uri.p, news->uri.n);
+        memcpy(bytes + sizeof head, news->uri.p, news->uri.n);
     for (uint32_t i = 0; cw_bridge_loop_at(b, i); i++)
         post(cw_bridge_loop_at(b, i), NULL, on_news, cw_str_make(bytes, n));
     if (bytes != small)

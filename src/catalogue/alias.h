@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* alias.h - other names for tools, for clients whose models take [A-Za-z0-9_-]{1,64} only.
+/* alias.h - other names for tools, for clients whose models take [A-Za-z][A-Za-z0-9_-]* only.
  *
- *     examples.contentTypes.list  ->  examples_contentTypes_list
+ *     echo                        ->  echo
+ *     examples.contentTypes.list  ->  examples__contentTypes__list
+ *     a._b                        ->  a__b___1f0c44d2a7
  *
- * A name within that set is its own alias. In any other '.' becomes '_', and what is
- * too long is cut. Where that gives the name of another tool, where two tools would
- * get the same alias, and behind what was cut, a digest of the name follows
- * ("a_b_1f0c44d2"): so no alias leads to two tools, and which one it leads to never
- * depends on the order of anything. A tool for which even that is taken keeps its
- * name.
+ * An alias follows from the tool's own name alone. No other tool changes it, so it
+ * tells nothing about tools that a caller may not see, and replicas agree on it.
  *
- * Ownership: belongs to its snapshot (cw_snapshot_aliases).
+ * A name of at most 48 such characters without "__" is its own alias. Where only dots are in the
+ * way, each between letters, digits or '-', a dot becomes "__". Any other name is cut to 35
+ * characters, and "___" and ten digits of its digest follow. No alias of one kind is one of
+ * another. Two aliases of the last kind can be equal when an author computed it: such an alias
+ * leads to no tool for a caller who sees both (cw_view_find_alias).
+ *
+ * Ownership: a table belongs to its snapshot (cw_snapshot_aliases).
  * Threads:   immutable.
  */
 #ifndef CW_CATALOGUE_ALIAS_H
@@ -18,17 +22,22 @@
 
 #include "catalogue/snapshot.h"
 
-#define CW_ALIAS_MAX 64u
+#define CW_ALIAS_MAX 48u
+
+/* The alias of a tool of this name: `name` itself, or a text in `room`. */
+cw_str cw_alias_of(cw_str name, char room[CW_ALIAS_MAX]);
+
+/* A tool that has an alias other than its name, and the others that have the same. */
+typedef struct cw_alias {
+    const cw_entry *tool;
+    const struct cw_alias *next;
+} cw_alias;
 
 /* NULL without memory. Borrows the snapshot. */
 cw_aliases *cw_aliases_new(const cw_snapshot *snapshot);
 /* NULL is fine. */
 void cw_aliases_free(cw_aliases *a);
-
-/* What a tool is called: its alias, which is its name where that will do. Lives in `room`, or as
- * long as the entry. */
-cw_str cw_alias_of(const cw_aliases *a, const cw_entry *tool, char room[CW_ALIAS_MAX]);
-/* The tool that has this alias and another name, or NULL. */
-const cw_entry *cw_alias_find(const cw_aliases *a, cw_str alias);
+/* The tools with this alias, or NULL. */
+const cw_alias *cw_aliases_find(const cw_aliases *a, cw_str alias);
 
 #endif

@@ -152,8 +152,8 @@ static void add_schema(shaper *s, const cw_json *schema)
 static void add_name(shaper *s, const cw_json *name)
 {
     char room[CW_ALIAS_MAX];
-    if (s->shape->aliases)
-        cw_json_escape(s->out, cw_alias_of(s->shape->aliases, s->tool, room));
+    if (s->shape->is_aliased)
+        cw_json_escape(s->out, cw_alias_of(s->tool->tool_name, room));
     else
         cw_buf_add(s->out, cw_json_span(name));
 }
@@ -202,7 +202,7 @@ static bool is_plain(const shaper *s)
 {
     cw_str text = cw_buf_str(&s->plain);
     bool has_mirrors = !s->tool->is_mirrored && cw_mirror_may_be_in(text);
-    return !s->tool->method->mark->annotations.n && !has_mirrors && !s->shape->aliases &&
+    return !s->tool->method->mark->annotations.n && !has_mirrors && !s->shape->is_aliased &&
            !(s->shape->is_inlined && cw_refs_may_be_in(text));
 }
 

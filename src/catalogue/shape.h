@@ -28,7 +28,7 @@
 typedef struct cw_shape {
     cw_tool_form form;
     const cw_language *language; /* NULL: as it was written */
-    const cw_aliases *aliases;   /* NULL: tools go by their names */
+    bool is_aliased;             /* tools go by their aliases */
     bool is_inlined;             /* no references in schemas */
     cw_schema_draft draft;       /* of schemas that do not say */
 } cw_shape;

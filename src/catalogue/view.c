@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "catalogue/alias.h"
+
 #define BLOCK 64u /* entries that are counted together */
 
 struct cw_view {
@@ -12,8 +14,10 @@ struct cw_view {
     cw_verdict discover, call;
     uint32_t *counts[CW_VIEW_LISTS]; /* visible ones before each block, and in all; NULL: not wanted
                                         yet */
-    enum { UNKNOWN, COMMON, OWN } kinds[CW_VIEW_LISTS]; /* whether all callers see the same */
-    uint64_t number;                                    /* of the cache */
+    uint64_t number;                 /* of the cache */
+    const void *asked;               /* of cw_view_lists_of: the source */
+    unsigned asked_for;              /* and the lists */
+    unsigned answer;
     size_t n_classes;
     unsigned char verdicts[]; /* cw_verdict of each class, then a bit for each */
 };
@@ -91,6 +95,21 @@ const cw_entry *cw_view_find_tool(const cw_view *v, cw_str name)
 {
     const cw_entry *entry = cw_snapshot_find_tool(v->snapshot, name);
     return is_visible(v, entry) ? entry : NULL;
+}
+
+const cw_entry *cw_view_find_alias(const cw_view *v, cw_str alias)
+{
+    const cw_entry *found = NULL;
+    const cw_aliases *aliases = cw_snapshot_aliases(v->snapshot);
+    const cw_alias *one = aliases ? cw_aliases_find(aliases, alias) : NULL;
+    for (; one; one = one->next) {
+        if (!is_visible(v, one->tool))
+            continue;
+        if (found)
+            return NULL;
+        found = one->tool;
+    }
+    return found;
 }
 
 const cw_entry *cw_view_find_method(const cw_view *v, cw_str id)
@@ -232,26 +251,6 @@ void cw_view_after(const cw_view *v, cw_view_list list, cw_str name, const cw_en
     *ret_n = found;
 }
 
-/* Whether nobody can be without what it takes to see it. */
-static bool is_for_all(const cw_needs *needs)
-{
-    return needs->n_permissions == 0 && !(needs->hides && needs->level == CW_AUTH_REQUIRED);
-}
-
-bool cw_view_is_common(cw_view *v, cw_view_list list)
-{
-    size_t n = count_all(v, list), n_classes;
-    const cw_needs *classes = cw_snapshot_classes(v->snapshot, &n_classes);
-    if (v->kinds[list] == UNKNOWN) {
-        v->kinds[list] = COMMON;
-        for (size_t i = 0; i < n; i++) {
-            if (!is_for_all(&classes[at_index(v, list, i)->class_index]))
-                v->kinds[list] = OWN;
-        }
-    }
-    return v->kinds[list] == COMMON;
-}
-
 cw_str cw_view_bits(const cw_view *v)
 {
     return cw_str_make((const char *)v->verdicts + v->n_classes, (v->n_classes + 7) / 8);
@@ -278,6 +277,39 @@ static const cw_entry *next_visible(const cw_view *v, cw_view_list list, size_t 
             return entry;
     }
     return NULL;
+}
+
+static bool sees_any(const cw_view *v, cw_view_list list, const void *source)
+{
+    size_t at = 0;
+    const cw_entry *entry;
+    while ((entry = next_visible(v, list, &at))) {
+        if (entry->method->source == source)
+            return true;
+    }
+    return false;
+}
+
+unsigned cw_view_lists_of(cw_view *v, const void *source, unsigned lists)
+{
+    static const struct {
+        cw_view_list list;
+        unsigned news;
+    } all[] = {{CW_VIEW_TOOLS, CW_NEWS_TOOLS},
+               {CW_VIEW_PROMPTS, CW_NEWS_PROMPTS},
+               {CW_VIEW_RESOURCES, CW_NEWS_RESOURCES},
+               {CW_VIEW_TEMPLATES, CW_NEWS_RESOURCES}};
+    if (v->asked == source && v->asked_for == lists)
+        return v->answer;
+    v->asked = source;
+    v->asked_for = lists;
+    v->answer = 0;
+    for (size_t i = 0; i < CW_COUNT(all); i++) {
+        unsigned news = all[i].news & lists & ~v->answer;
+        if (news && sees_any(v, all[i].list, source))
+            v->answer |= news;
+    }
+    return v->answer;
 }
 
 static bool lists_equal(const cw_view *a, const cw_view *b, cw_view_list list)

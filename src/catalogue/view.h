@@ -32,6 +32,9 @@ cw_verdict cw_view_call_verdict(const cw_view *v);
  * method that is neither marked nor callable is unknown too. */
 const cw_entry *cw_view_find_tool(const cw_view *v, cw_str name);
 const cw_entry *cw_view_find_method(const cw_view *v, cw_str id);
+/* Likewise the tool of this alias (alias.h). NULL also when the caller sees two of them, or without
+ * memory. */
+const cw_entry *cw_view_find_alias(const cw_view *v, cw_str alias);
 /* Likewise the resource, template or prompt with this address. */
 const cw_entry *cw_view_find_shown(const cw_view *v, cw_shown_kind kind, cw_str address);
 
@@ -60,15 +63,14 @@ void cw_view_after(const cw_view *v, cw_view_list list, cw_str name, const cw_en
 /* Under what name a list has an entry. */
 cw_str cw_view_name(cw_view_list list, const cw_entry *entry);
 
-/* Whether a list is the same for every caller, whoever that is: nothing in it needs a permission,
- * or hides from those who have not logged in. Found out once. */
-bool cw_view_is_common(cw_view *v, cw_view_list list);
-
 /* A bit for each access class, set where it is visible: what decides who sees what. */
 cw_str cw_view_bits(const cw_view *v);
 /* What a cache has noted for it (cache.h); 0: nothing yet. */
 uint64_t cw_view_number(const cw_view *v);
 void cw_view_set_number(cw_view *v, uint64_t number);
+/* In which of the `lists` (CW_NEWS_…) the caller sees something of a source. The answer for the
+ * last source is kept. */
+unsigned cw_view_lists_of(cw_view *v, const void *source, unsigned lists);
 /* Which lists are not the same in both views, byte for byte: CW_NEWS_…; templates count as
  * resources. */
 unsigned cw_view_changes(const cw_view *a, const cw_view *b);

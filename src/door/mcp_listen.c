@@ -205,10 +205,17 @@ static bool wants_uri(const listener *l, cw_str uri)
     return l->session && cw_mcp_memory_wants(&l->door->memory, l->session, uri);
 }
 
+/* The lists that are news for this listener. */
+static unsigned lists_of(listener *l, const cw_news *news)
+{
+    unsigned lists = news->lists & l->wants;
+    return lists && news->source ? cw_view_lists_of(view_of(l), news->source, lists) : lists;
+}
+
 static void on_news(cw_bridge_watch *watch, const cw_news *news)
 {
     listener *l = CW_CONTAINER(watch, listener, watch);
-    if (!is_ready(l) || !may_hear(l) || !tell_lists(l, news->lists & l->wants))
+    if (!is_ready(l) || !may_hear(l) || !tell_lists(l, lists_of(l, news)))
         return;
     if (!news->uri.n || !wants_uri(l, news->uri))
         return;

@@ -13,13 +13,6 @@
 
 static const cw_str versions[] = {CW_STR_INIT(VERSION)};
 
-/* Capabilities tell which of these there are. */
-static bool is_same_for_all(const cw_mcp_request *r)
-{
-    return cw_mcp_is_common(r, CW_VIEW_PROMPTS) && cw_mcp_is_common(r, CW_VIEW_RESOURCES) &&
-           cw_mcp_is_common(r, CW_VIEW_TEMPLATES);
-}
-
 static void discover(const cw_mcp_request *r)
 {
     cw_buf b;
@@ -29,8 +22,9 @@ static void discover(const cw_mcp_request *r)
     cw_mcp_add_abilities(&b, r);
     cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
     cw_buf_add_i64(&b, cw_bridge_settings_of(r->item->turn->opts.bl)->list_ttl_ms);
-    cw_buf_add(&b, is_same_for_all(r) ? CW_STR(",\"cacheScope\":\"public\"," CW_MCP_STAMP "}")
-                                      : CW_STR(",\"cacheScope\":\"private\"," CW_MCP_STAMP "}"));
+    cw_buf_add(&b, CW_STR(",\"cacheScope\":\""));
+    cw_buf_add(&b, cw_mcp_scope(r, /* reads_same= */ true));
+    cw_buf_add(&b, CW_STR("\"," CW_MCP_STAMP "}"));
     cw_message_close(&b, r->item->id);
     cw_turn_answer(r->item, 200, &b, CW_STR(""));
 }

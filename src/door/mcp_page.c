@@ -55,6 +55,16 @@ static bool read_cursor(page *p)
 
 /* ---- the page ---- */
 
+/* False for a tool whose alias another one has too: a call by it would reach neither. */
+static bool has_own_alias(const page *p, const cw_entry *entry)
+{
+    char room[CW_ALIAS_MAX];
+    if (!p->reader.is_aliased || p->list->list != CW_VIEW_TOOLS)
+        return true;
+    cw_str alias = cw_alias_of(entry->tool_name, room);
+    return alias.p != room || cw_view_find_alias(p->view, alias) == entry;
+}
+
 /* "tools":[…],"nextCursor":"…" */
 static void write_page(cw_buf *out, void *ctx)
 {
@@ -71,10 +81,12 @@ static void write_page(cw_buf *out, void *ctx)
         cw_view_after(p->view, p->list->list, last, entries, left < CHUNK ? left : CHUNK, &n,
                       &has_more);
         for (size_t i = 0; i < n && !out->code; i++) {
+            last = cw_view_name(p->list->list, entries[i]);
+            if (!has_own_alias(p, entries[i]))
+                continue;
             cw_buf_add_char(out, separator);
             separator = ',';
             p->list->write(out, entries[i], &p->reader);
-            last = cw_view_name(p->list->list, entries[i]);
         }
         left -= n;
     } while (has_more && left && !out->code);
@@ -109,24 +121,21 @@ static cw_code get_page(page *p, cw_document **ret)
 
 /* ---- the answer ---- */
 
-bool cw_mcp_is_common(const cw_mcp_request *r, cw_view_list list)
+/* Decided by the configuration alone. If the catalogue had a say, "private" would tell of tools
+ * that the caller does not see. */
+cw_str cw_mcp_scope(const cw_mcp_request *r, bool reads_same)
 {
-    const cw_turn_opts *opts = &r->item->turn->opts;
     /* Without accounts all are one caller. */
-    if (!cw_bridge_accounts(opts->bl))
-        return true;
-    /* What is shared must not tell those who may not look more than they get by logging out. */
-    return cw_view_discover_verdict(opts->view) == CW_VERDICT_ALLOW &&
-           cw_view_discover_verdict(cw_bridge_anonymous(opts->bl)) == CW_VERDICT_ALLOW &&
-           cw_view_is_common(opts->view, list);
+    bool is_one_caller = !cw_bridge_accounts(r->item->turn->opts.bl);
+    return reads_same && is_one_caller ? CW_STR("public") : CW_STR("private");
 }
 
-cw_str cw_mcp_scope(const cw_mcp_request *r, cw_view_list list)
+static cw_str scope_of_list(const cw_mcp_request *r)
 {
     const cw_bridge_loop *bl = r->item->turn->opts.bl;
-    /* Who asks in another language, or is another client, reads something else. */
-    bool reads_same = !cw_bridge_settings_of(bl)->translations && !cw_mcp_config(bl)->mcp.clients.n;
-    return reads_same && cw_mcp_is_common(r, list) ? CW_STR("public") : CW_STR("private");
+    /* A client with another language or another name reads something else. */
+    return cw_mcp_scope(r, !cw_bridge_settings_of(bl)->translations &&
+                               !cw_mcp_config(bl)->mcp.clients.n);
 }
 
 static void answer(page *p, const cw_document *d)
@@ -143,7 +152,7 @@ static void answer(page *p, const cw_document *d)
         cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
         cw_buf_add_i64(&b, cw_bridge_settings_of(opts->bl)->list_ttl_ms);
         cw_buf_add(&b, CW_STR(",\"cacheScope\":\""));
-        cw_buf_add(&b, cw_mcp_scope(r, p->list->list));
+        cw_buf_add(&b, scope_of_list(r));
         cw_buf_add(&b, CW_STR("\"," CW_MCP_STAMP));
     }
     cw_buf_add_char(&b, '}');
@@ -167,6 +176,7 @@ void cw_mcp_answer_list(const cw_mcp_request *r, const cw_mcp_list *list)
               .view = opts->view,
               .reader = {.form = r->era->form,
                          .language = cw_mcp_language(r->port, opts),
+                         .is_aliased = (r->session->profile & CW_MCP_STRICT_NAMES) != 0,
                          .is_inlined = (r->session->profile & CW_MCP_INLINE_REFS) != 0,
                          .draft = config->schema.default_draft},
               .after = CW_STR("")};
@@ -176,9 +186,7 @@ void cw_mcp_answer_list(const cw_mcp_request *r, const cw_mcp_list *list)
     }
     if (!read_cursor(&p))
         return;
-    if (r->session->profile & CW_MCP_STRICT_NAMES)
-        p.reader.aliases = cw_snapshot_aliases(cw_view_snapshot(p.view));
-    bool is_short = (r->session->profile & CW_MCP_STRICT_NAMES) && !p.reader.aliases;
+    bool is_short = p.reader.is_aliased && !cw_snapshot_aliases(cw_view_snapshot(p.view));
     if (is_short || get_page(&p, &d)) {
         cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
         return;

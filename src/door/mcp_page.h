@@ -39,9 +39,7 @@ typedef struct cw_mcp_list {
  * cursor that is not one of this list with -32602. */
 void cw_mcp_answer_list(const cw_mcp_request *r, const cw_mcp_list *list);
 
-/* Whether all callers see the same of a list. */
-bool cw_mcp_is_common(const cw_mcp_request *r, cw_view_list list);
-/* "public" when every caller gets the same list, else "private". */
-cw_str cw_mcp_scope(const cw_mcp_request *r, cw_view_list list);
+/* A cacheScope: "public" where no caller can log in and `reads_same`, else "private". */
+cw_str cw_mcp_scope(const cw_mcp_request *r, bool reads_same);
 
 #endif

@@ -30,15 +30,18 @@ static void refuse_unknown(const cw_mcp_request *r, cw_str name)
     cw_mcp_refuse_unknown(r, "tool", name);
 }
 
-/* By its name, or by the alias that some clients know it by. */
-static const cw_entry *find_tool(const cw_turn_opts *opts, cw_str name)
+/* By its name, or by the alias that some clients know it by. One text can be both, of two tools:
+ * the client means what its list has. */
+static const cw_entry *find_tool(const cw_mcp_request *r, cw_str name)
 {
-    const cw_entry *entry = cw_view_find_tool(opts->view, name);
-    if (entry || !cw_mcp_has_aliases(cw_mcp_config(opts->bl)))
+    const cw_turn_opts *opts = &r->item->turn->opts;
+    bool is_alias = (r->session->profile & CW_MCP_STRICT_NAMES) != 0;
+    const cw_entry *entry = is_alias ? cw_view_find_alias(opts->view, name) : NULL;
+    if (!entry)
+        entry = cw_view_find_tool(opts->view, name);
+    if (entry || is_alias || !cw_mcp_has_aliases(cw_mcp_config(opts->bl)))
         return entry;
-    const cw_aliases *aliases = cw_snapshot_aliases(cw_view_snapshot(opts->view));
-    const cw_entry *other = aliases ? cw_alias_find(aliases, name) : NULL;
-    return other ? cw_view_find_tool(opts->view, other->tool_name) : NULL;
+    return cw_view_find_alias(opts->view, name);
 }
 
 void cw_mcp_call_tool(const cw_mcp_request *r)
@@ -64,7 +67,7 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, problem);
         return;
     }
-    const cw_entry *entry = find_tool(opts, cw_json_text(name));
+    const cw_entry *entry = find_tool(r, cw_json_text(name));
     if (!entry) {
         refuse_unknown(r, cw_json_text(name));
         return;

@@ -192,7 +192,7 @@ static bool tell_changed(const cw_plugin *p, const cw_json *params)
         {CW_STR_INIT("resources"), CW_NEWS_RESOURCES},
     };
     const cw_json *names = cw_json_get(params, CW_STR("lists"));
-    cw_news news = {0};
+    cw_news news = {.source = &p->base};
     if (!cw_json_is(names, CW_JSON_ARRAY))
         return false;
     for (const cw_json *v = cw_json_first(names); v; v = cw_json_next(v)) {

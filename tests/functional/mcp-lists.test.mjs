@@ -22,11 +22,11 @@ import { get, send, startMany, toolName } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
 
-const strict = /^[A-Za-z0-9_-]{1,64}$/;
+const strict = /^[A-Za-z][A-Za-z0-9_-]{0,47}$/;
 
 // A server with tools that all give back their arguments: { name, params, result, mark }.
-async function startEcho(t, tools, config = {}) {
-    const service = await startService();
+async function startEcho(t, tools, config = {}, given = undefined) {
+    const service = given ?? (await startService());
     const methods = tools.map(({ name = "echo", params = [], result = { type: "object" } }) => ({
         name,
         summary: `Tool ${name}`,
@@ -160,7 +160,7 @@ suite("cacheScope", { concurrency: true }, () => {
     test("threat-C2: is private where somebody else may see other tools", async (t) => {
         const server = await startAccounts();
         t.after(() => server.stop());
-        assert.deepEqual(await scopes(server), ["public", "private"]);
+        assert.deepEqual(await scopes(server), ["private", "private"]);
     });
 
     test("is private where clients read different names", async (t) => {
@@ -217,15 +217,15 @@ suite("names", { concurrency: true }, () => {
     test("fault-B27: strict names are taken by every model API, and calls by them work", async (t) => {
         const server = await startBridge({ config: { mcp: { names: "strict" } }, roles: { anonymous: permissions } });
         t.after(() => server.stop());
-        await untilTool(server, "test_echo");
+        await untilTool(server, "test__echo");
         for (const name of await names(server)) {
             assert.match(name, strict);
         }
-        for (const name of ["test_echo", "test.echo"]) {
+        for (const name of ["test__echo", "test.echo"]) {
             const { structuredContent } = await callToolWell(server, name, { message: "hi" });
             assert.ok(JSON.stringify(structuredContent).includes("hi"));
         }
-        assertRpcError(await callTool(server, "test_nothing", {}), 200, -32602, 1);
+        assertRpcError(await callTool(server, "test__nothing", {}), 200, -32602, 1);
         // The doors of the original keep the original's names.
         const { json } = await get(server, "/mcp/tools/describe?name=test.echo");
         assert.equal(json.tool.name, "test.echo");
@@ -235,20 +235,20 @@ suite("names", { concurrency: true }, () => {
         const server = await startBridge();
         t.after(() => server.stop());
         assert.ok((await names(server)).includes("test.echo"));
-        assertRpcError(await callTool(server, "test_echo", { message: "x" }), 200, -32602, 1);
+        assertRpcError(await callTool(server, "test__echo", { message: "x" }), 200, -32602, 1);
     });
 
     test("a client is known by what it calls itself, in both eras", async (t) => {
         const clients = [{ name: "Picky*", names: "strict" }];
         const server = await startBridge({ config: { mcp: { clients } } });
         t.after(() => server.stop());
-        assert.ok((await names(server, about("picky-client"))).includes("test_echo"));
+        assert.ok((await names(server, about("picky-client"))).includes("test__echo"));
         assert.ok((await names(server, about("other"))).includes("test.echo"));
         assert.ok((await names(server)).includes("test.echo"));
 
         const params = { protocolVersion: "2025-11-25", capabilities: {} };
         for (const [name, expected] of [
-            ["PICKY", "test_echo"],
+            ["PICKY", "test__echo"],
             ["other", "test.echo"],
         ]) {
             const clientInfo = { name, version: "1" };
@@ -262,16 +262,41 @@ suite("names", { concurrency: true }, () => {
 
     test("two tools never share one, and long names are cut", async (t) => {
         const long = `deep.${"x".repeat(100)}`;
-        const tools = ["a.b_c", "a_b.c", "d.e", "d_e", long].map((name) => ({ name }));
-        const server = await startEcho(t, tools, { mcp: { names: "strict" } });
+        const all = ["a.b_c", "a_b.c", "d.e", "d_e", "d__e", "1.x", "x..y", long];
+        const tools = all.map((name) => ({ name }));
+        const service = await startService();
+        const server = await startEcho(t, tools, { mcp: { names: "strict" } }, service);
         const shown = await names(server);
         assert.equal(new Set(shown).size, tools.length);
         for (const name of shown) {
             assert.match(name, strict);
         }
-        assert.ok(shown.includes("d_e"));
-        assert.ok(!shown.includes("a_b_c"));
+        assert.deepEqual(
+            shown.filter((name) => !name.includes("___")).toSorted(),
+            ["a__b_c", "a_b__c", "d__e", "d_e"],
+        );
+        for (const name of shown) {
+            await callTool(server, name, {});
+        }
+        assert.deepEqual(service.calls.map(({ method }) => method).toSorted(), all.toSorted());
+        await callTool(server, "1.x", {});
+        assert.equal(service.calls.at(-1).method, "1.x");
         assertRpcError(await callTool(server, "a_b_c", {}), 200, -32602, 1);
+    });
+
+    test("a text that is a name and an alias means what the client's list has", async (t) => {
+        const tools = ["d.e", "d__e"].map((name) => ({ name }));
+        const service = await startService();
+        const clients = [{ name: "picky", names: "strict" }];
+        const server = await startEcho(t, tools, { mcp: { clients } }, service);
+        for (const [client, method] of [
+            ["picky", "d.e"],
+            ["other", "d__e"],
+        ]) {
+            service.calls.length = 0;
+            await callTool(server, "d__e", {}, about(client));
+            assert.deepEqual(service.calls.map((one) => one.method), [method], client);
+        }
     });
 });
 

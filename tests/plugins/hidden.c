@@ -25,3 +25,13 @@ static void member(cw_call *call)
 }
 CW_METHOD(member, "hidden.member", .usage = "Only those who have logged in know of it.");
 CW_TOOL(member, .auth_level = "required", .visibility = "hide");
+
+/* All see a tool of this plugin, and nobody a prompt. */
+static void announce(cw_call *call)
+{
+    cw_lists_changed(call, "prompts");
+    cw_lists_changed(call, "tools");
+    cw_result_text(call, "announced");
+}
+CW_METHOD(announce, "hidden.announce", .usage = "Announces other lists to those who see them.");
+CW_TOOL(announce, .auth_level = "required", .visibility = "hide");

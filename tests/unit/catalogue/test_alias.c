@@ -26,86 +26,102 @@ static cw_snapshot *snapshot_of(const char *const *ids)
     return s;
 }
 
-static void assert_alias(const cw_snapshot *s, const char *name, const char *expected)
+static void assert_alias(const char *name, const char *expected)
 {
     char room[CW_ALIAS_MAX];
-    const cw_aliases *a = cw_snapshot_aliases(s);
-    const cw_entry *tool = cw_snapshot_find_tool(s, cw_str_from(name));
-    assert_non_null(a);
-    assert_non_null(tool);
-    cw_str alias = cw_alias_of(a, tool, room);
-    assert_text(alias, expected);
-    /* It leads back, unless it is the name itself. */
-    if (strcmp(name, expected))
-        assert_ptr_equal(cw_alias_find(a, alias), tool);
-    else
-        assert_null(cw_alias_find(a, alias));
-}
-
-static void dots_become_underscores(void **state)
-{
-    (void)state;
-    const char *const ids[] = {"examples.contentTypes.list", "echo", "with-dash_1", NULL};
-    cw_snapshot *s = snapshot_of(ids);
-    assert_alias(s, "examples.contentTypes.list", "examples_contentTypes_list");
-    assert_alias(s, "echo", "echo");
-    assert_alias(s, "with-dash_1", "with-dash_1");
-    assert_null(cw_alias_find(cw_snapshot_aliases(s), CW_STR("nothing")));
-    assert_null(cw_alias_find(cw_snapshot_aliases(s), CW_STR("")));
-    cw_snapshot_unref(s);
+    assert_text(cw_alias_of(cw_str_from(name), room), expected);
 }
 
 #define TEN "abcdefghij"
+#define FORTY TEN TEN TEN TEN
 
-static void long_names_are_cut_and_told_apart(void **state)
+static void names_that_will_do_stay(void **state)
 {
     (void)state;
-    const char *const ids[] = {
-        TEN TEN TEN TEN TEN TEN "abcd",  /* 64: as it is */
-        TEN TEN TEN TEN TEN TEN "abcde", /* 65 */
-        TEN TEN TEN TEN TEN TEN "abcdf",
-        TEN TEN TEN TEN TEN TEN "ab.d", /* 64, with a dot */
-        NULL,
-    };
-    cw_snapshot *s = snapshot_of(ids);
-    char room[2][CW_ALIAS_MAX];
-    const cw_aliases *a = cw_snapshot_aliases(s);
-    assert_alias(s, ids[0], ids[0]);
-    assert_alias(s, ids[3], TEN TEN TEN TEN TEN TEN "ab_d");
-    cw_str one = cw_alias_of(a, cw_snapshot_find_tool(s, cw_str_from(ids[1])), room[0]);
-    cw_str two = cw_alias_of(a, cw_snapshot_find_tool(s, cw_str_from(ids[2])), room[1]);
-    assert_int_equal(one.n, CW_ALIAS_MAX);
-    assert_int_equal(two.n, CW_ALIAS_MAX);
-    assert_false(cw_str_eq(one, two));
-    assert_memory_equal(one.p, two.p, CW_ALIAS_MAX - 8);
-    cw_snapshot_unref(s);
+    const char *const names[] = {"echo", "a", "with-dash_1", "Upper_Case_", "a-", FORTY "abcdefgh"};
+    for (size_t i = 0; i < CW_COUNT(names); i++)
+        assert_alias(names[i], names[i]);
 }
 
-static void names_win_and_doubles_lose(void **state)
+static void a_dot_between_words_becomes_two_underscores(void **state)
 {
     (void)state;
-    /* "a_b" is a tool of its own; two others would both be "x_y_z". */
-    const char *const ids[] = {"a.b", "a_b", "x.y_z", "x_y.z", NULL};
-    cw_snapshot *s = snapshot_of(ids);
-    char room[CW_ALIAS_MAX];
-    const cw_aliases *a = cw_snapshot_aliases(s);
-    assert_alias(s, "a_b", "a_b");
-    assert_null(cw_alias_find(a, CW_STR("a_b")));
-    assert_null(cw_alias_find(a, CW_STR("x_y_z")));
-    for (size_t i = 0; ids[i]; i++) {
-        const cw_entry *tool = cw_snapshot_find_tool(s, cw_str_from(ids[i]));
-        cw_str alias = cw_alias_of(a, tool, room);
-        if (i == 1)
-            continue;
-        assert_int_equal(alias.n, strlen(ids[i]) + 9);
-        assert_ptr_equal(cw_alias_find(a, alias), tool);
-    }
-    cw_snapshot_unref(s);
+    assert_alias("pub.get", "pub__get");
+    assert_alias("examples.contentTypes.list", "examples__contentTypes__list");
+    assert_alias("a.1.-", "a__1__-");
+    assert_alias("x_y.z", "x_y__z");
+    assert_alias("x.y_z", "x__y_z");
+    assert_alias(FORTY "abcde.f", FORTY "abcde__f"); /* 48 with both */
+}
 
-    /* Alone it is what it always is: the digest depends on nothing else. */
-    const char *const alone[] = {"x.y_z", NULL};
-    s = snapshot_of(alone);
-    assert_alias(s, "x.y_z", "x_y_z");
+static bool is_portable(cw_str alias)
+{
+    bool is_right = alias.n && alias.n <= 48 && ((alias.p[0] | 0x20) >= 'a');
+    for (size_t i = 0; i < alias.n; i++)
+        is_right = is_right && alias.p[i] != '.';
+    return is_right;
+}
+
+static void any_other_name_gets_its_digest(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        ".",
+        "..",
+        "_",
+        "-",
+        "1",
+        "1.a",
+        "a.",
+        ".a",
+        "a..b",
+        "a._b",
+        "a_.b",
+        "a__b",
+        "a___b",
+        FORTY "abcdefghi",
+        FORTY "abcdef.h",
+        FORTY FORTY FORTY "1",
+        FORTY FORTY FORTY "2",
+        "a__b___1f0c44d2a7",
+    };
+    char rooms[CW_COUNT(names)][CW_ALIAS_MAX];
+    cw_str aliases[CW_COUNT(names)];
+    for (size_t i = 0; i < CW_COUNT(names); i++) {
+        aliases[i] = cw_alias_of(cw_str_from(names[i]), rooms[i]);
+        assert_true(is_portable(aliases[i]));
+        assert_true(aliases[i].n > 13);
+        assert_memory_equal(aliases[i].p + aliases[i].n - 13, "___", 3);
+        for (size_t j = 0; j < i; j++)
+            assert_false(cw_str_eq(aliases[i], aliases[j]));
+    }
+    /* As sha256sum says. */
+    assert_alias("a.", "a____5ab640fad5");
+    assert_alias("1", "t1___6b86b273ff");
+}
+
+static void assert_leads_back(const cw_aliases *a, const char *alias, const char *name)
+{
+    const cw_alias *one = cw_aliases_find(a, cw_str_from(alias));
+    assert_non_null(one);
+    assert_text(one->tool->tool_name, name);
+    assert_null(one->next);
+}
+
+static void an_alias_leads_back(void **state)
+{
+    (void)state;
+    const char *const ids[] = {"pub.get", "pub_get", "pub__get", "x.y_z", "x_y.z", "1", NULL};
+    cw_snapshot *s = snapshot_of(ids);
+    const cw_aliases *a = cw_snapshot_aliases(s);
+    assert_non_null(a);
+    assert_leads_back(a, "pub__get", "pub.get");
+    assert_leads_back(a, "x__y_z", "x.y_z");
+    assert_leads_back(a, "x_y__z", "x_y.z");
+    assert_leads_back(a, "t1___6b86b273ff", "1");
+    /* A name that is its own alias is looked up as a name. */
+    assert_null(cw_aliases_find(a, CW_STR("pub_get")));
+    assert_null(cw_aliases_find(a, CW_STR("")));
     cw_snapshot_unref(s);
 }
 
@@ -141,9 +157,10 @@ static void every_failed_allocation_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dots_become_underscores),
-        cmocka_unit_test(long_names_are_cut_and_told_apart),
-        cmocka_unit_test(names_win_and_doubles_lose),
+        cmocka_unit_test(names_that_will_do_stay),
+        cmocka_unit_test(a_dot_between_words_becomes_two_underscores),
+        cmocka_unit_test(any_other_name_gets_its_digest),
+        cmocka_unit_test(an_alias_leads_back),
         cmocka_unit_test(aliases_are_made_once),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };

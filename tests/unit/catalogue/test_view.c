@@ -132,32 +132,36 @@ static void tools_are_listed_by_name(void **state)
     tear_down(&f);
 }
 
-static void a_list_is_common_when_nothing_in_it_depends_on_the_caller(void **state)
+/* Two names with one alias: their digests begin alike. */
+#define TWIN "shadow.tool.with.a.name.that.is.long.enough."
+#define TWINS_ALIAS "shadow_tool_with_a_name_that_is_lon___5d71d2fb58"
+
+static void an_alias_leads_to_what_the_caller_sees(void **state)
 {
     (void)state;
-    fixture f;
-    set_up(&f);
-    cw_view *v = view_of(f.snapshot, &edit, 1);
-    /* One needs a permission, whether this caller has it or not. */
-    assert_false(cw_view_is_common(v, CW_VIEW_TOOLS));
-    assert_false(cw_view_is_common(v, CW_VIEW_TOOLS));
-    assert_true(cw_view_is_common(v, CW_VIEW_PROMPTS)); /* there are none */
-    cw_view_unref(v);
-
-    cw_method methods[] = {f.methods[OPEN], f.methods[LOGIN]};
-    cw_snapshot *s = snapshot_of(methods, 2);
-    v = view_of(s, NULL, 0);
-    assert_true(cw_view_is_common(v, CW_VIEW_TOOLS)); /* all see what asks for a login */
-    cw_view_unref(v);
+    cw_method methods[] = {
+        {.id = CW_STR("pub.get"), .mark = &plain},     {.id = CW_STR("pub_get"), .mark = &plain},
+        {.id = CW_STR("pub__get"), .mark = &plain},    {.id = CW_STR(TWIN "9a431"), .mark = &plain},
+        {.id = CW_STR(TWIN "25bebd"), .mark = &plain}, {.id = CW_STR("hidden.get"), .mark = &plain},
+    };
+    for (size_t i = 1; i < CW_COUNT(methods); i++) {
+        if (i != 3)
+            methods[i].needs = (cw_needs){.permissions = &edit, .n_permissions = 1};
+    }
+    cw_snapshot *s = snapshot_of(methods, CW_COUNT(methods));
+    cw_view *few = view_of(s, NULL, 0);
+    cw_view *all = view_of(s, &edit, 1);
+    assert_text(cw_view_find_alias(few, CW_STR("pub__get"))->method->id, "pub.get");
+    assert_text(cw_view_find_alias(all, CW_STR("pub__get"))->method->id, "pub.get");
+    assert_null(cw_view_find_alias(all, CW_STR("pub_get"))); /* a name, not an alias */
+    assert_null(cw_view_find_alias(few, CW_STR("hidden__get")));
+    assert_non_null(cw_view_find_alias(all, CW_STR("hidden__get")));
+    /* A twin counts for the caller who sees both. */
+    assert_text(cw_view_find_alias(few, CW_STR(TWINS_ALIAS))->method->id, TWIN "9a431");
+    assert_null(cw_view_find_alias(all, CW_STR(TWINS_ALIAS)));
+    cw_view_unref(few);
+    cw_view_unref(all);
     cw_snapshot_unref(s);
-
-    methods[1].needs.hides = true;
-    s = snapshot_of(methods, 2);
-    v = view_of(s, NULL, 0);
-    assert_false(cw_view_is_common(v, CW_VIEW_TOOLS));
-    cw_view_unref(v);
-    cw_snapshot_unref(s);
-    tear_down(&f);
 }
 
 static void a_view_keeps_what_it_shows(void **state)
@@ -263,7 +267,7 @@ int main(void)
         cmocka_unit_test(a_view_shows_what_the_gate_lets_through),
         cmocka_unit_test(unmarked_methods_are_no_tools_and_may_be_callable),
         cmocka_unit_test(tools_are_listed_by_name),
-        cmocka_unit_test(a_list_is_common_when_nothing_in_it_depends_on_the_caller),
+        cmocka_unit_test(an_alias_leads_to_what_the_caller_sees),
         cmocka_unit_test(a_view_keeps_what_it_shows),
         cmocka_unit_test(lists_are_equal_when_their_bytes_are),
         cmocka_unit_test(every_failed_allocation_is_reported),
