@@ -172,9 +172,9 @@ cw_login cw_attempt_throttled(cw_accounts *a, const cw_credentials *c, cw_login_
 {
     uint64_t now = cw_clock_ms();
     uint64_t wait = 0;
-    char network[CW_THROTTLE_NETWORK];
+    char network[CW_NETWORK_TEXT];
     if (c->kind == CW_CREDENTIALS_PASSWORD) {
-        cw_str from = cw_throttle_network(w->peer(w), network);
+        cw_str from = cw_network_text(w->peer(w), 0, network);
         uint64_t address = cw_throttle_wait(&a->by_address, from, now);
         wait = cw_throttle_wait(&a->by_account, cw_str_make(c->name, c->n_name), now);
         wait = wait > address ? wait : address;
@@ -199,8 +199,8 @@ static cw_login begin(cw_accounts_loop *al, cw_credentials *credentials,
                       cw_login_waiter *w)
 {
     const cw_login unavailable = {.status = CW_LOGIN_UNAVAILABLE};
-    char network[CW_THROTTLE_NETWORK];
-    cw_attempt *t = cw_attempt_new(al, credentials, cw_throttle_network(w->peer(w), network));
+    char network[CW_NETWORK_TEXT];
+    cw_attempt *t = cw_attempt_new(al, credentials, cw_network_text(w->peer(w), 0, network));
     if (!t)
         return unavailable;
     memcpy(t->key, key, CW_DIGEST);

@@ -21,6 +21,7 @@
 #include "access/throttle.h"
 #include "access/token_cache.h"
 #include "access/workers.h"
+#include "net/network.h"
 
 typedef struct cw_attempt cw_attempt;
 typedef struct cw_accounts_loop cw_accounts_loop;

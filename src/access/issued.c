@@ -151,7 +151,7 @@ void cw_issued_settle(cw_accounts_loop *al, cw_attempt *t, bool is_told)
 static cw_attempt *new_attempt(cw_accounts_loop *al, cw_str token,
                                const unsigned char key[CW_DIGEST], cw_login_waiter *w)
 {
-    char network[CW_THROTTLE_NETWORK];
+    char network[CW_NETWORK_TEXT];
     cw_attempt *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
@@ -161,7 +161,7 @@ static cw_attempt *new_attempt(cw_accounts_loop *al, cw_str token,
     t->waiters.prev = t->waiters.next = &t->waiters;
     t->generation = cw_accounts_generation(al->accounts);
     memcpy(t->key, key, CW_DIGEST);
-    snprintf(t->peer, sizeof t->peer, "%.*s", CW_STR_ARG(cw_throttle_network(w->peer(w), network)));
+    snprintf(t->peer, sizeof t->peer, "%.*s", CW_STR_ARG(cw_network_text(w->peer(w), 0, network)));
     cw_arena_init(&t->arena, ISSUED_MAX_BYTES);
     t->ask.token = cw_arena_dup_str(&t->arena, token);
     if (t->ask.token.p)

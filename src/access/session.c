@@ -175,8 +175,8 @@ bool cw_session_is_on(const cw_accounts *a)
 static cw_attempt *new_attempt(cw_accounts_loop *al, cw_credentials *credentials,
                                cw_attempt_kind kind, cw_login_waiter *w)
 {
-    char network[CW_THROTTLE_NETWORK];
-    cw_attempt *t = cw_attempt_new(al, credentials, cw_throttle_network(w->peer(w), network));
+    char network[CW_NETWORK_TEXT];
+    cw_attempt *t = cw_attempt_new(al, credentials, cw_network_text(w->peer(w), 0, network));
     if (t)
         t->kind = kind;
     return t;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "access/throttle.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -17,19 +16,6 @@ cw_code cw_throttle_init(cw_throttle *t, uint32_t free_failures, cw_err *err)
         return cw_fail_nomem(err);
     pthread_mutex_init(&t->lock, NULL);
     return CW_OK;
-}
-
-cw_str cw_throttle_network(cw_str address, char out[CW_THROTTLE_NETWORK])
-{
-    struct in6_addr ip;
-    if (address.n >= CW_THROTTLE_NETWORK)
-        return address;
-    memcpy(out, address.p, address.n);
-    out[address.n] = 0;
-    if (inet_pton(AF_INET6, out, &ip) != 1 || IN6_IS_ADDR_V4MAPPED(&ip))
-        return address;
-    memset(ip.s6_addr + 8, 0, 8);
-    return cw_str_from(inet_ntop(AF_INET6, &ip, out, CW_THROTTLE_NETWORK));
 }
 
 void cw_throttle_done(cw_throttle *t)

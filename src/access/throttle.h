@@ -23,7 +23,6 @@
 #define CW_THROTTLE_FIRST_MS 1000u
 #define CW_THROTTLE_LONGEST_MS 60000u
 #define CW_THROTTLE_FORGET_MS 900000u
-#define CW_THROTTLE_NETWORK 64u /* bytes of a network as text */
 
 typedef struct cw_throttle_entry {
     uint64_t hash;
@@ -38,9 +37,6 @@ typedef struct cw_throttle {
 } cw_throttle;
 
 CW_MUST_USE cw_code cw_throttle_init(cw_throttle *t, uint32_t free_failures, cw_err *err);
-/* Who guesses behind an address: whoever has one of IPv6 has 2^64 of them, so those of one network
- * are one. Other texts are given back as they are. */
-cw_str cw_throttle_network(cw_str address, char out[CW_THROTTLE_NETWORK]);
 /* A zeroed struct is fine. */
 void cw_throttle_done(cw_throttle *t);
 /* How many ms are left to wait; 0: go on. `now` is the monotonic clock. */

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "access/throttle.h"
 #include "call/call.h"
+#include "net/network.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 /* When a place will be free nobody knows. */
@@ -195,7 +195,7 @@ cw_code cw_limiter_enter(cw_limiter *l, const cw_call_limits *limits,
                          const cw_call_request *request, uint64_t now, cw_limiter_place *ret,
                          uint32_t *ret_retry_s, cw_err *err)
 {
-    char network[CW_THROTTLE_NETWORK];
+    char network[CW_NETWORK_TEXT];
     const cw_caller *caller = cw_view_caller(request->view);
     counted c = count(l, limits, request->entry);
     tokens t = {.n = 0};
@@ -208,7 +208,7 @@ cw_code cw_limiter_enter(cw_limiter *l, const cw_call_limits *limits,
         add_token(&t, cw_buckets_find(&l->callers, cw_caller_id(caller)), limits->caller,
                   "by this caller");
     if (limits->address.interval_ns && request->peer.n)
-        add_token(&t, cw_buckets_find(&l->addresses, cw_throttle_network(request->peer, network)),
+        add_token(&t, cw_buckets_find(&l->addresses, cw_network_text(request->peer, 0, network)),
                   limits->address, "from this address");
     add_token(&t, &l->global, limits->global, "to this server");
     rc = take_tokens(&t, c.method->id, now, ret_retry_s, err);

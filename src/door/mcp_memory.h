@@ -23,10 +23,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "access/throttle.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "net/network.h"
 
 #define CW_MCP_STATES 4096u /* sessions with a level or subscriptions */
 #define CW_MCP_STATES_SHARE 256u
@@ -46,7 +46,7 @@ typedef struct cw_mcp_keeper {
     cw_str owner; /* id of the account, or the network */
     bool is_anonymous;
     int64_t now; /* wall clock, ms */
-    char network[CW_THROTTLE_NETWORK];
+    char network[CW_NETWORK_TEXT];
 } cw_mcp_keeper;
 
 /* What there is a certain amount of. */

@@ -88,7 +88,7 @@ void cw_mcp_keeper_init(cw_mcp_keeper *keeper, const cw_view *view, const cw_por
     const cw_caller *caller = cw_view_caller(view);
     keeper->now = cw_clock_wall_ms();
     keeper->is_anonymous = cw_caller_is_anonymous(caller);
-    keeper->owner = keeper->is_anonymous ? cw_throttle_network(cw_port_peer(port), keeper->network)
+    keeper->owner = keeper->is_anonymous ? cw_network_text(cw_port_peer(port), 0, keeper->network)
                                          : cw_caller_id(caller);
 }
 

@@ -69,27 +69,6 @@ static void success_and_time_forget(void **state)
     assert_int_equal(cw_throttle_wait(&t, bob, 1000000 + CW_THROTTLE_FORGET_MS), 0);
 }
 
-static void a_network_of_ipv6_is_one(void **state)
-{
-    static const char *const cases[][2] = {
-        {"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"},
-        {"2001:db8:1:2::", "2001:db8:1:2::"},
-        {"::1", "::"},
-        {"::ffff:10.0.0.1", "::ffff:10.0.0.1"},
-        {"10.0.0.1", "10.0.0.1"},
-        {"fe80::1%eth0", "fe80::1%eth0"},
-        {"", ""},
-    };
-    char out[CW_THROTTLE_NETWORK], longer[100];
-    (void)state;
-    for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        cw_str network = cw_throttle_network(cw_str_from(cases[i][0]), out);
-        assert_true(cw_str_is(network, cases[i][1]));
-    }
-    memset(longer, 'a', sizeof longer);
-    assert_int_equal(cw_throttle_network(cw_str_make(longer, sizeof longer), out).n, sizeof longer);
-}
-
 static void very_many_names_do_not_grow_it(void **state)
 {
     (void)state;
@@ -106,8 +85,9 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(some_failures_are_free),         T(each_further_one_doubles_the_wait_up_to_a_minute),
-        T(success_and_time_forget),        T(a_network_of_ipv6_is_one),
+        T(some_failures_are_free),
+        T(each_further_one_doubles_the_wait_up_to_a_minute),
+        T(success_and_time_forget),
         T(very_many_names_do_not_grow_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
