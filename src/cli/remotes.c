@@ -144,9 +144,9 @@ static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
     item->all->n_loading--;
     item->source = loaded->source;
     item->hub = loaded->hub;
-    item->problem = copy(loaded->problem);
+    item->problem = copy(loaded->problem.n ? loaded->problem : loaded->lock);
     item->warnings = warnings_of(item, loaded);
-    item->is_lacking = loaded->missing.n > 0;
+    item->is_lacking = loaded->missing.n > 0 || loaded->lock.n > 0;
     item->n_found = loaded->n_found;
     item->n_withheld = loaded->n_withheld;
     item->definitions = loaded->definitions;

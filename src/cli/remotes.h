@@ -27,7 +27,7 @@ typedef struct cw_remote_item {
     cw_hub *hub;
     char *problem;   /* lines, or NULL */
     char *warnings;  /* likewise */
-    bool is_lacking; /* methods that the configuration names; warnings say which */
+    bool is_lacking; /* methods that the configuration names, or the lock: warnings say which */
     size_t n_found, n_withheld;
     const cw_remote_definition *definitions;
     size_t n_definitions;

@@ -286,8 +286,13 @@ static cw_code open_listeners(service *sv, cw_err *err)
 
 static cw_code add_routes(service *sv, cw_err *err)
 {
-    sv->health = (cw_health){sv->backend.audit, &sv->backend.health.ready,
-                             &sv->backend.health.stale, &sv->backend.health.down};
+    const cw_sources_health *sources = &sv->backend.health;
+    sv->health = (cw_health){.audit = sv->backend.audit,
+                             .ready = &sources->ready,
+                             .stale = &sources->stale,
+                             .down = &sources->down,
+                             .withheld = &sources->withheld,
+                             .plugins = &sources->plugins};
     cw_code rc = cw_health_add_routes(&sv->router, &sv->health);
     if (!rc)
         rc = cw_jsonrpc_add_routes(&sv->router, sv->backend.bridge);

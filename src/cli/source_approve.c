@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* source approve: write the definitions of tools, as the services give them, to the lock file.
  *
- * A source that is named (or all) is approved as a whole; where a tool is named, the others of its
- * source stay as they were approved, or not approved.
+ * Without the name of a tool, a source that is named (or all) is approved as a whole. With one,
+ * exactly the named tools are approved, of the named sources or of any; the other tools stay as
+ * they were approved, or not approved.
  */
 #include <stdlib.h>
 
@@ -14,7 +15,8 @@ typedef struct approving {
     bool json;
     char **tools; /* named, by their ids in the services */
     size_t n_tools;
-    const bool *is_whole; /* by source: named itself */
+    const bool *is_whole; /* by source: all of its tools */
+    bool has_sources;     /* sources are named: tools are looked for in these only */
     const cw_lock *lock;
     cw_lock_entry *entries;
     size_t n, cap;
@@ -123,23 +125,51 @@ static cw_code approve_source(approving *a, const cw_remote_item *item)
     return rc ? rc : cw_lock_each(a->lock, item->config->name, on_approved, a);
 }
 
-/* A name that fits nothing is a mistake, and nothing is written. */
-static int check_tools(const approving *a, const cw_remotes *all)
+static int report_unknown(const approving *a, const cw_remotes *all, const char *tool)
 {
     char shown[CW_EXCERPT_SIZE];
+    for (size_t j = 0; j < all->n; j++) {
+        if (all->items[j].is_wanted && !all->items[j].source)
+            cw_remotes_report(&all->items[j]);
+    }
+    cw_excerpt(cw_str_from(tool), shown);
+    return a->has_sources
+               ? cw_cli_failure("no source is called %s, and the named ones expose no such method",
+                                shown)
+               : cw_cli_failure("no source is called %s, and none exposes such a method", shown);
+}
+
+/* With tools, a source only says where they are: one that has none of them is a mistake, and so is
+ * the name of a source that is also a tool of another one. */
+static int check_sources(const approving *a, const cw_remotes *all)
+{
+    for (size_t i = 0; i < all->n && a->has_sources; i++) {
+        const cw_remote_item *item = &all->items[i];
+        if (item->is_wanted && a->n_tools && !is_meant(a, item))
+            return cw_cli_usage("none of the named methods is exposed by source \"%s\"",
+                                item->config->name.p);
+        for (size_t j = 0; j < all->n && item->is_wanted; j++) {
+            const cw_remote_item *other = &all->items[j];
+            if (j != i && other->is_wanted && is_found(other, item->config->name))
+                return cw_cli_usage("\"%s\" is a source, and a method of source \"%s\": name one "
+                                    "source at a time",
+                                    item->config->name.p, other->config->name.p);
+        }
+    }
+    return -1;
+}
+
+/* A name that fits nothing is a mistake, and nothing is written. */
+static int check_names(const approving *a, const cw_remotes *all)
+{
     for (size_t i = 0; i < a->n_tools; i++) {
         bool any = false;
         for (size_t j = 0; j < all->n && !any; j++)
             any = is_found(&all->items[j], cw_str_from(a->tools[i]));
-        for (size_t j = 0; j < all->n && !any; j++) {
-            if (all->items[j].is_wanted && !all->items[j].source)
-                cw_remotes_report(&all->items[j]);
-        }
         if (!any)
-            return cw_cli_failure("no source is called %s, and none exposes such a method",
-                                  cw_excerpt(cw_str_from(a->tools[i]), shown));
+            return report_unknown(a, all, a->tools[i]);
     }
-    return -1;
+    return check_sources(a, all);
 }
 
 static cw_code gather(approving *a, cw_remotes *all, bool *ret_whole)
@@ -192,7 +222,7 @@ static int approve_all(cw_remotes *all, void *ctx)
     approving *a = ctx;
     cw_err err = {0};
     bool is_whole = true;
-    int code = check_tools(a, all);
+    int code = check_names(a, all);
     if (code >= 0)
         return code;
     cw_json_writer_init(&a->w, &a->out, CW_JSON_INDENT);
@@ -214,7 +244,7 @@ static int approve_all(cw_remotes *all, void *ctx)
     return code == CW_EXIT_OK && !is_whole ? CW_EXIT_FAILURE : code;
 }
 
-static int approve(cw_remotes *all, char **tools, size_t n_tools, bool json)
+static int approve(cw_remotes *all, size_t n_sources, char **tools, size_t n_tools, bool json)
 {
     cw_lock *lock = NULL;
     int code = cw_remotes_read_lock(all, &lock);
@@ -224,14 +254,15 @@ static int approve(cw_remotes *all, char **tools, size_t n_tools, bool json)
     cw_str *replaced = calloc(all->n + 1, sizeof *replaced);
     if (is_whole && replaced) {
         for (size_t i = 0; i < all->n; i++)
-            is_whole[i] = all->items[i].is_wanted;
+            is_whole[i] = all->items[i].is_wanted && n_tools == 0;
         /* Any of them may have a tool of that name. */
-        if (n_tools)
+        if (n_sources == 0)
             cw_remotes_want_all(all);
         approving a = {.json = json,
                        .tools = tools,
                        .n_tools = n_tools,
                        .is_whole = is_whole,
+                       .has_sources = n_sources > 0,
                        .lock = lock,
                        .replaced = replaced};
         cw_buf_init(&a.out, CW_ACCESS_MAX_BYTES);
@@ -254,10 +285,11 @@ int cw_cli_source_approve(int argc, char **argv)
     size_t n_tools = 0;
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
-        "source approve", "[NAME...]",
-        "Accept the tools of every source as the services describe them now, or those of\n"
-        "the sources, or the methods, that are named; the lock file (state.lock) keeps\n"
-        "them. Look at \"causeway source diff\" first.",
+        "source approve", "[SOURCE...] [METHOD...]",
+        "Accept the tools of every source as the services describe them now, or of the\n"
+        "named sources. Where methods are named, exactly these are accepted, of the\n"
+        "named sources or of any. The lock file (state.lock) keeps them. Look at\n"
+        "\"causeway source diff\" first.",
         options, SIZE_MAX};
     cw_cli_args args = {0};
     cw_remotes all;
@@ -266,7 +298,7 @@ int cw_cli_source_approve(int argc, char **argv)
         return code;
     code = cw_remotes_open(config, args.items, args.n, &n_tools, &all);
     if (code < 0)
-        code = approve(&all, args.items, n_tools, json);
+        code = approve(&all, args.n - n_tools, args.items, n_tools, json);
     cw_remotes_done(&all);
     return code;
 }

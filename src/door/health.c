@@ -34,18 +34,20 @@ static void readyz(cw_http_req *req, void *self)
         return;
     }
     unsigned ready = atomic_load(health->ready), stale = atomic_load(health->stale);
-    unsigned down = atomic_load(health->down);
+    unsigned down = atomic_load(health->down), withheld = atomic_load(health->withheld);
     bool failing = is_failing(health);
-    char text[160];
-    size_t n =
-        (size_t)snprintf(text, sizeof text, "{\"status\":\"%s\"%s", failing ? "degraded" : "ready",
-                         failing ? ",\"audit\":\"failing\"" : "");
+    bool is_useless = down && ready + stale + atomic_load(health->plugins) == 0;
+    const char *status = is_useless ? "unavailable" : failing || withheld ? "degraded" : "ready";
+    char text[200];
+    size_t n = (size_t)snprintf(text, sizeof text, "{\"status\":\"%s\"%s%s", status,
+                                failing ? ",\"audit\":\"failing\"" : "",
+                                withheld ? ",\"lock\":\"unusable\"" : "");
     if (ready + stale + down)
         n += (size_t)snprintf(text + n, sizeof text - n,
                               ",\"sources\":{\"ready\":%u,\"stale\":%u,\"down\":%u}", ready, stale,
                               down);
     n += (size_t)snprintf(text + n, sizeof text - n, "}");
-    answer(req, 200, cw_str_make(text, n));
+    answer(req, is_useless ? 503 : 200, cw_str_make(text, n));
 }
 
 cw_code cw_health_add_routes(cw_router *router, cw_health *health)

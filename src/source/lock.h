@@ -14,8 +14,8 @@
  * service does not say is left out, so an entry that was written before the last three were part of
  * it is as good as ever for a tool without them, and else counts as changed.
  *
- * Where there is no file nothing is withheld; where there is one, a tool that is not in it is
- * withheld too.
+ * A tool that the file does not have is withheld. Where a configured file does not exist or cannot
+ * be read, every tool is withheld: only `causeway source approve` makes the file.
  *
  * Ownership: a lock owns its texts.
  * Threads:   immutable once read.
@@ -32,7 +32,7 @@
 
 typedef struct cw_lock cw_lock;
 
-/* *ret is NULL where there is no file. CW_PARAMS: not a lock file. */
+/* *ret is NULL where the file does not exist. CW_PARAMS: not a lock file. */
 CW_MUST_USE cw_code cw_lock_read(const char *path, cw_lock **ret, cw_err *err);
 void cw_lock_free(cw_lock *lock);
 

@@ -82,6 +82,7 @@ typedef struct cw_remote_loaded {
     cw_str missing;  /* those of them that are about methods that are named and not there */
     size_t n_found;  /* methods in the description */
     size_t n_withheld;
+    cw_str lock; /* why the lock file withholds every tool, also without a source; else empty */
     const cw_remote_definition *definitions; /* where they are wanted; live as long as the source */
     size_t n_definitions;
 } cw_remote_loaded;

@@ -112,7 +112,8 @@ CW_MUST_USE cw_code cw_remote_check_hidden(const cw_method *m, cw_err *err);
 typedef struct cw_remote_reading {
     const cw_config_remote *config;
     cw_config_overlays more; /* of the overlay file */
-    const cw_lock *lock;     /* NULL: nothing is withheld */
+    const cw_lock *lock;     /* NULL: nothing is compared with it */
+    bool withholds_all;      /* a lock is configured and cannot be used */
     cw_contract_policy policy;
     bool defines;     /* fill cw_remote.definitions */
     cw_buf *problems; /* lines that keep it from being used */

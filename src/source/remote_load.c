@@ -29,6 +29,7 @@ struct cw_remote_job {
     cw_arena scratch; /* for the description; the source keeps nothing of it */
     cw_config_overlay_file *overlay;
     cw_lock *lock;
+    cw_buf lost; /* why the configured lock cannot be used; empty: it can, or there is none */
 };
 
 /* ---- the end of a job ---- */
@@ -49,6 +50,7 @@ static void free_job(cw_remote_job *job, bool loops_ended)
     cw_buf_done(&job->problems);
     cw_buf_done(&job->warnings);
     cw_buf_done(&job->missing);
+    cw_buf_done(&job->lost);
     cw_config_unref(job->opts.owner);
     free(job);
 }
@@ -82,6 +84,7 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
         .missing = cw_buf_str(&job->missing),
         .n_found = r ? r->n_found : 0,
         .n_withheld = r ? r->n_withheld : 0,
+        .lock = cw_buf_str(&job->lost),
         .definitions = r ? r->definitions : NULL,
         .n_definitions = r ? r->n_definitions : 0,
     };
@@ -139,6 +142,7 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, cw_remote **ret)
         .config = &job->service->config,
         .more = cw_config_overlay_methods(job->overlay),
         .lock = job->lock,
+        .withholds_all = job->lost.n > 0,
         .policy = job->opts.policy,
         .defines = job->opts.defines,
         .problems = &job->problems,
@@ -226,14 +230,34 @@ static cw_code find_hub(cw_remote_job *job, cw_err *err)
     return cw_hub_new(job->service, &opts, &job->hub, err);
 }
 
+/* A lock that is lost protects nothing: without it every tool is withheld. */
+static cw_code read_lock(cw_remote_job *job, cw_err *err)
+{
+    const char *path = job->opts.lock.p;
+    cw_code rc = job->opts.lock.n ? cw_lock_read(path, &job->lock, err) : CW_OK;
+    if (rc == CW_NOMEM || !job->opts.lock.n || job->lock)
+        return rc;
+    if (rc)
+        cw_buf_printf(&job->lost,
+                      "%s; every tool is withheld until the file is repaired, or removed and made "
+                      "anew by `causeway source approve`",
+                      err->msg);
+    else
+        cw_buf_printf(&job->lost,
+                      "lock '%s' does not exist; every tool is withheld until `causeway source "
+                      "approve`",
+                      path);
+    return job->lost.code ? cw_fail_nomem(err) : CW_OK;
+}
+
 static cw_code begin(cw_remote_job *job, cw_err *err)
 {
     const cw_config_remote *config = job->opts.config;
     cw_code rc = cw_service_new(config, job->opts.owner, &job->service, err);
     if (!rc && config->overlay.n)
         rc = cw_config_overlay_read(config->overlay.p, &job->overlay, err);
-    if (!rc && job->opts.lock.n)
-        rc = cw_lock_read(job->opts.lock.p, &job->lock, err);
+    if (!rc)
+        rc = read_lock(job, err);
     if (!rc)
         rc = find_breaker(job, err);
     if (!rc)
@@ -258,6 +282,7 @@ cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_load
     cw_buf_init(&job->problems, LINES_MAX);
     cw_buf_init(&job->warnings, LINES_MAX);
     cw_buf_init(&job->missing, LINES_MAX);
+    cw_buf_init(&job->lost, LINES_MAX);
     cw_arena_init(&job->scratch, ARENA_MAX);
     cw_code rc = begin(job, err);
     if (rc) {

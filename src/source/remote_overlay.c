@@ -134,6 +134,8 @@ static cw_code keep_definition(reading *x, const cw_method *found, cw_str text)
 static bool may_show(reading *x, const cw_method *found, const cw_json *described, cw_code *ret)
 {
     const cw_remote_reading *given = x->given;
+    if (given->withholds_all)
+        return false;
     if (!given->lock && !given->defines)
         return true;
     CW_CLEANUP(cw_buf_done) cw_buf text;

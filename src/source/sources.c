@@ -244,6 +244,7 @@ static void commit(cw_sources *s, draft *d)
     for (size_t i = 0; i < d->n_retired; i++)
         cw_source_unref(d->retired[i]);
     free_gone(s);
+    cw_health_look(s);
 }
 
 static void on_publish(uv_timer_t *timer);

@@ -24,11 +24,13 @@
 
 typedef struct cw_sources cw_sources;
 
-/* How many services are how; written by the main thread, read by any. */
+/* How many services are in which state; written by the main thread, read by any. */
 typedef struct cw_sources_health {
     atomic_uint ready;
-    atomic_uint stale; /* used by their last description */
-    atomic_uint down;  /* nothing is known of them, or calls are refused for now */
+    atomic_uint stale;    /* used by their last description */
+    atomic_uint down;     /* nothing is known of them, their calls are refused, or withheld */
+    atomic_uint withheld; /* of those: the lock file is lost, so that every tool is withheld */
+    atomic_uint plugins;  /* plugins that are loaded */
 } cw_sources_health;
 
 typedef struct cw_sources_opts {

@@ -3,6 +3,7 @@
  * source list`, and a count for whoever asks whether the server is well.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +17,8 @@ static const char *state_of(const cw_item *item, uint64_t now)
 {
     if (!item->source)
         return item->tried ? "down" : "loading";
+    if (item->is_withheld)
+        return "withheld";
     if (cw_remote_trouble(item->source, now))
         return "broken";
     return item->is_stale ? "stale" : "ready";
@@ -65,24 +68,30 @@ static void note(cw_item *item, bool must_save)
 
 static void count(cw_sources *s)
 {
-    unsigned ready = 0, stale = 0, down = 0;
+    unsigned ready = 0, stale = 0, down = 0, withheld = 0, plugins = 0;
     for (const cw_item *item = s->items; item; item = item->next) {
+        plugins += item->path && item->source;
         if (!item->remote || item->is_gone || !item->state)
             continue;
-        ready += item->state[0] == 'r';
-        stale += item->state[0] == 's';
-        down += item->state[0] == 'd' || item->state[0] == 'b';
+        bool is_ready = strcmp(item->state, "ready") == 0;
+        bool is_stale = strcmp(item->state, "stale") == 0;
+        ready += is_ready;
+        stale += is_stale;
+        down += !is_ready && !is_stale && strcmp(item->state, "loading") != 0;
+        withheld += item->is_withheld;
     }
     if (!s->opts.health)
         return;
     atomic_store(&s->opts.health->ready, ready);
     atomic_store(&s->opts.health->stale, stale);
     atomic_store(&s->opts.health->down, down);
+    atomic_store(&s->opts.health->withheld, withheld);
+    atomic_store(&s->opts.health->plugins, plugins);
 }
 
-void cw_health_loaded(cw_item *item, cw_str problem, cw_str missing)
+void cw_health_loaded(cw_item *item, cw_str problem, cw_str others)
 {
-    cw_str told = problem.n ? problem : missing;
+    cw_str told = problem.n ? problem : others;
     free(item->problem);
     item->problem = told.n ? cw_str_dup(told) : NULL;
     if (!problem.n)

@@ -50,6 +50,7 @@ typedef struct cw_item {
     uint64_t retry_at; /* on the loop's clock; 0: no try is due */
     /* How a service is. */
     bool is_stale;        /* the last load failed: what was known before is used */
+    bool is_withheld;     /* the lock file is lost: no tool is shown */
     char *problem;        /* of the last load, or what the service lacks; or NULL */
     const char *state;    /* as it was told last */
     int64_t since_ms;     /* of that, since 1970 */
@@ -111,9 +112,9 @@ bool cw_stamp_equal(const cw_stamp *a, const cw_stamp *b);
 
 /* ---- sources_health.c ---- */
 
-/* The last load of a service ended: with a problem, or without (empty). `missing`: lines about what
- * it lacks, told in the place of a problem. */
-void cw_health_loaded(cw_item *item, cw_str problem, cw_str missing);
+/* The last load of a service ended: with a problem, or without (empty). `others`: lines that are
+ * shown in the place of a problem, such as methods that the service lacks. */
+void cw_health_loaded(cw_item *item, cw_str problem, cw_str others);
 /* Look at all of them now, and again and again. */
 void cw_health_look(cw_sources *s);
 

@@ -222,12 +222,31 @@ static void log_warnings(const cw_item *item, cw_str lines)
     }
 }
 
+/* What was approved is not known any more: what runs goes too where nothing takes its place. */
+static void check_lock(cw_item *item, const cw_remote_loaded *loaded)
+{
+    item->is_withheld = loaded->lock.n > 0;
+    if (!item->is_withheld)
+        return;
+    cw_log(CW_LOG_ERROR, "sources", "every tool is withheld",
+           CW_KV("source", cw_str_from(item->name)), CW_KV("problem", loaded->lock));
+    item->must_replace = item->must_replace || (!loaded->source && item->source);
+}
+
+static cw_str other_lines(const cw_remote_loaded *loaded)
+{
+    if (loaded->lock.n)
+        return loaded->lock;
+    return loaded->source ? loaded->missing : CW_STR("");
+}
+
 static void on_remote(const cw_remote_loaded *loaded, void *ctx)
 {
     cw_item *item = ctx;
     item->remote_job = NULL;
     take_hub(item, loaded->hub);
     log_warnings(item, loaded->warnings);
+    check_lock(item, loaded);
     if (!loaded->source) {
         failed(item, loaded->problem, /* try_again= */ true);
     } else {
@@ -245,7 +264,7 @@ static void on_remote(const cw_remote_loaded *loaded, void *ctx)
             refresh_later(item);
         }
     }
-    cw_health_loaded(item, loaded->problem, loaded->source ? loaded->missing : CW_STR(""));
+    cw_health_loaded(item, loaded->problem, other_lines(loaded));
     after_load(item);
 }
 

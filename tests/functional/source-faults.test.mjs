@@ -446,6 +446,30 @@ suite("sources next to a dead one", () => {
         assert.deepEqual(json, { status: "ready", sources: { ready: 1, stale: 0, down: 1 } });
     });
 
+    test("are not there when every one is dead: not ready, unless a plugin is loaded", async (t) => {
+        const service = await startService();
+        const named = (name) => sourceOf(name, service.url, { openrpc: undefined, describe: "openrpc" });
+        await service.stop();
+        const server = await start([named("one"), named("two")]);
+        t.after(() => server.stop());
+        const ready = async () => {
+            const { status, json } = await get(server, "/readyz");
+            return [status, json];
+        };
+        const isDown = async () => (await ready())[1].sources?.down === 2;
+        await eventually(isDown, "both are down");
+        const sources = { ready: 0, stale: 0, down: 2 };
+        assert.deepEqual(await ready(), [503, { status: "unavailable", sources }]);
+        assert.equal((await get(server, "/healthz")).status, 200);
+        const other = await startBridge({ config: { sources: [named("one"), named("two")] } });
+        t.after(() => other.stop());
+        const answer = await get(other, "/readyz");
+        assert.deepEqual([answer.status, answer.json.status], [200, "ready"]);
+        await service.start();
+        await eventually(async () => (await ready())[0] === 200, "one is back");
+        assert.equal((await ready())[1].status, "ready");
+    });
+
     test("are there while one does not answer when it is asked what it offers", async (t) => {
         const service = await startService();
         const proxy = await startProxy(service);
