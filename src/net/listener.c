@@ -15,11 +15,29 @@
 #define KEEPALIVE_INTERVAL 15
 #define KEEPALIVE_COUNT 4
 
+/* What to do about a failure, or "". */
+static const char *remedy_of(const cw_address *a, int errnum)
+{
+    bool is_unix = a->sa.ss_family == AF_UNIX;
+    if (errnum == EADDRINUSE)
+        return is_unix ? "; another program has this file: end it, or choose another path"
+                       : "; another program listens there: end it, or choose another address, "
+                         "for example with --listen 127.0.0.1:0";
+    if (errnum == EACCES || errnum == EPERM)
+        return is_unix ? "; let this user write to the folder, or choose another path"
+                       : "; ports below 1024 need CAP_NET_BIND_SERVICE: choose a higher one";
+    if (errnum == EADDRNOTAVAIL)
+        return "; this machine has no such address";
+    return errnum == ENOENT && is_unix ? "; make the folder first" : "";
+}
+
 static cw_code fail_listen(cw_err *err, const cw_address *a, int errnum)
 {
     char text[CW_ADDRESS_TEXT];
+    cw_err why = {0};
     cw_address_format(a, text, sizeof text);
-    return cw_fail_errno(err, errnum, "cannot listen on %s", text);
+    cw_code rc = cw_fail_errno(&why, errnum, "cannot listen on %s", text);
+    return cw_fail(err, rc, "%s%s", why.msg, remedy_of(a, errnum));
 }
 
 /* What accepted connections inherit. Keep-alive probes find peers that vanished without a word,

@@ -48,7 +48,7 @@ typedef struct cw_listener {
 } cw_listener;
 
 /* Bind and listen `n` times. An address that somebody else listens on is an error, SO_REUSEPORT or
- * not. Fails with CW_IO naming the address. */
+ * not. Fails with CW_IO naming the address and a remedy. */
 CW_MUST_USE cw_code cw_listener_open(cw_listener *l, cw_str address, size_t n, cw_err *err);
 /* Take over a listening socket that this process inherited: on success there are `n` duplicates of
  * it, and `fd` itself is closed. */

@@ -4,18 +4,10 @@
 #include <openssl/err.h>
 #include <string.h>
 
+#include "net/tls_files.h"
+
 /* What one record holds; a head and a small body are gathered into one record. */
 #define RECORD_MAX 16384
-
-static cw_code fail_tls(cw_err *err, const char *what, const char *path)
-{
-    char text[120];
-    unsigned long code = ERR_get_error();
-    ERR_error_string_n(code, text, sizeof text);
-    ERR_clear_error();
-    const char *reason = ERR_reason_error_string(code);
-    return cw_fail(err, CW_PARAMS, "%s '%s': %s", what, path, reason ? reason : text);
-}
 
 static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *out_len,
                            const unsigned char *in, unsigned in_len, void *ctx)
@@ -29,19 +21,8 @@ static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *o
     return rc == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/* A key with a passphrase is refused: there is nobody at the terminal to ask. */
-static int no_passphrase(char *buf, int size, int writing, void *ctx)
-{
-    (void)writing;
-    (void)ctx;
-    if (size > 0)
-        buf[0] = 0;
-    return 0;
-}
-
 static void set_up(SSL_CTX *c, bool tls13_only)
 {
-    SSL_CTX_set_default_passwd_cb(c, no_passphrase);
     SSL_CTX_set_min_proto_version(c, tls13_only ? TLS1_3_VERSION : TLS1_2_VERSION);
     SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
@@ -55,17 +36,6 @@ static void set_up(SSL_CTX *c, bool tls13_only)
     SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);
 }
 
-static cw_code load_files(SSL_CTX *c, const char *certificate, const char *key, cw_err *err)
-{
-    if (SSL_CTX_use_certificate_chain_file(c, certificate) != 1)
-        return fail_tls(err, "TLS certificate", certificate);
-    if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1)
-        return fail_tls(err, "TLS key", key);
-    if (SSL_CTX_check_private_key(c) != 1)
-        return fail_tls(err, "TLS key", key);
-    return CW_OK;
-}
-
 cw_code cw_tls_context_new(const char *certificate, const char *key, bool tls13_only, SSL_CTX **ret,
                            cw_err *err)
 {
@@ -74,7 +44,8 @@ cw_code cw_tls_context_new(const char *certificate, const char *key, bool tls13_
     if (!c)
         return cw_fail_nomem(err);
     set_up(c, tls13_only);
-    cw_code rc = load_files(c, certificate, key, err);
+    cw_tls_file wrong;
+    cw_code rc = cw_tls_load_files(c, certificate, key, &wrong, err);
     if (rc) {
         SSL_CTX_free(c);
         return rc;

@@ -23,8 +23,8 @@
 #define CW_TLS_WANT_WRITE (-2)
 #define CW_TLS_FAILED (-3)
 
-/* Read certificate chain and key (PEM). Fails with CW_PARAMS naming the file, also when the two do
- * not belong together. */
+/* Read certificate chain and key (PEM). Fails with CW_PARAMS naming the file, its line and a remedy
+ * (tls_files.h), also when the two do not belong together. */
 CW_MUST_USE cw_code cw_tls_context_new(const char *certificate, const char *key, bool tls13_only,
                                        SSL_CTX **ret, cw_err *err);
 /* A server-side connection on `fd`; NULL when out of memory. */
