@@ -27,6 +27,7 @@ struct cw_caller {
     list scopes;
     bool has_language;
     bool has_token;
+    bool cannot_log_in;
     int64_t expires;
     cw_str session;
     cw_str json;
@@ -103,6 +104,7 @@ static cw_code fill(cw_caller *caller, const cw_caller_opts *opts, cw_err *err)
     cw_str language = opts->language.n ? opts->language : cw_str_from(CW_CALLER_DEFAULT_LANGUAGE);
     caller->has_language = opts->language.n > 0;
     caller->has_token = opts->has_token;
+    caller->cannot_log_in = opts->cannot_log_in;
     caller->expires = opts->expires;
     cw_code rc = copy_text(caller, opts->id, &caller->id, err);
     if (!rc)
@@ -140,13 +142,25 @@ cw_code cw_caller_new(const cw_caller_opts *opts, cw_caller **ret, cw_err *err)
     return CW_OK;
 }
 
-cw_code cw_caller_new_anonymous(const cw_str *permissions, size_t n, cw_caller **ret, cw_err *err)
+static cw_code new_anonymous(const cw_str *permissions, size_t n, bool cannot_log_in,
+                             cw_caller **ret, cw_err *err)
 {
     cw_caller_opts opts = {.id = CW_STR("0"),
                            .name = cw_str_from(CW_ROLE_ANONYMOUS),
                            .permissions = permissions,
-                           .n_permissions = n};
+                           .n_permissions = n,
+                           .cannot_log_in = cannot_log_in};
     return cw_caller_new(&opts, ret, err);
+}
+
+cw_code cw_caller_new_anonymous(const cw_str *permissions, size_t n, cw_caller **ret, cw_err *err)
+{
+    return new_anonymous(permissions, n, /* cannot_log_in= */ false, ret, err);
+}
+
+cw_code cw_caller_new_confined(const cw_str *permissions, size_t n, cw_caller **ret, cw_err *err)
+{
+    return new_anonymous(permissions, n, /* cannot_log_in= */ true, ret, err);
 }
 
 cw_caller *cw_caller_ref(cw_caller *caller)
@@ -181,6 +195,16 @@ cw_str cw_caller_language(const cw_caller *caller)
 bool cw_caller_is_anonymous(const cw_caller *caller)
 {
     return cw_str_is(caller->id, "0");
+}
+
+size_t cw_caller_n_permissions(const cw_caller *caller)
+{
+    return caller->permissions.n;
+}
+
+bool cw_caller_cannot_log_in(const cw_caller *caller)
+{
+    return caller->cannot_log_in;
 }
 
 bool cw_caller_has_language(const cw_caller *caller)

@@ -38,8 +38,9 @@ typedef struct cw_caller_opts {
     bool has_token;
     const cw_str *scopes; /* of the token */
     size_t n_scopes;
-    int64_t expires; /* of the token or session, wall clock in ms; 0: never */
-    cw_str session;  /* the SHA-256 that it is known by; empty: there is none */
+    int64_t expires;    /* of the token or session, wall clock in ms; 0: never */
+    cw_str session;     /* the SHA-256 that it is known by; empty: there is none */
+    bool cannot_log_in; /* where nobody can: what asks for a login is hidden, not challenged */
 } cw_caller_opts;
 
 /* Somebody who has proved who they are. */
@@ -48,16 +49,22 @@ CW_MUST_USE cw_code cw_caller_new(const cw_caller_opts *opts, cw_caller **ret, c
  * copied, sorted, duplicates dropped. */
 CW_MUST_USE cw_code cw_caller_new_anonymous(const cw_str *permissions, size_t n, cw_caller **ret,
                                             cw_err *err);
+/* The same where there is no login to be had. */
+CW_MUST_USE cw_code cw_caller_new_confined(const cw_str *permissions, size_t n, cw_caller **ret,
+                                           cw_err *err);
 cw_caller *cw_caller_ref(cw_caller *caller);
 /* NULL is fine. */
 void cw_caller_unref(cw_caller *caller);
 
 bool cw_caller_is_anonymous(const cw_caller *caller);
+/* Whether a challenge would be of no use: there is no login to be had. */
+bool cw_caller_cannot_log_in(const cw_caller *caller);
 cw_str cw_caller_id(const cw_caller *caller);
 cw_str cw_caller_name(const cw_caller *caller);
 /* What the account chose, else CW_CALLER_DEFAULT_LANGUAGE. */
 cw_str cw_caller_language(const cw_caller *caller);
 bool cw_caller_has_language(const cw_caller *caller);
+size_t cw_caller_n_permissions(const cw_caller *caller);
 /* Binary search. */
 bool cw_caller_may(const cw_caller *caller, cw_str permission);
 /* Whether a token named the caller: only then can it have scopes. */

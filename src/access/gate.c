@@ -147,8 +147,8 @@ cw_verdict cw_gate_explain(const cw_caller *caller, const cw_needs *needs, cw_ga
     cw_verdict verdict = judge_auth(caller, needs, trace);
     if (verdict == CW_VERDICT_ALLOW)
         return verdict;
-    bool shows = step(trace, "visibility", needs->hides ? CW_STR("hide") : CW_STR("challenge"),
-                      !needs->hides);
+    bool hides = needs->hides || cw_caller_cannot_log_in(caller);
+    bool shows = step(trace, "visibility", hides ? CW_STR("hide") : CW_STR("challenge"), !hides);
     return shows ? verdict : CW_VERDICT_HIDDEN;
 }
 

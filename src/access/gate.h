@@ -43,7 +43,7 @@ cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission);
 /* Whether this method exists for the caller, and may be called: HIDDEN when one of its permissions
  * is missing. With the level REQUIRED: LOGIN for the anonymous, and for an account without a token
  * when there are scopes (a password never satisfies them); SCOPES when the token lacks one; where
- * needs->hides, both are HIDDEN. Else ALLOW. */
+ * needs->hides, and for a caller who cannot log in, both are HIDDEN. Else ALLOW. */
 cw_verdict cw_gate_judge(const cw_caller *caller, const cw_needs *needs);
 
 /* Told of each rule as it is applied, in order: the same code that decides. */

@@ -333,8 +333,12 @@ static cw_code new_anonymous(const cw_backend *b, const cw_config *config, cw_ca
     bool is_other = b->account || b->is_owner;
     for (size_t i = 0; !is_other && i < config->roles.n; i++) {
         const cw_config_role *role = &config->roles.items[i];
-        if (cw_str_is(role->name, "anonymous"))
-            return cw_caller_new_anonymous(role->permissions.items, role->permissions.n, ret, err);
+        if (!cw_str_is(role->name, "anonymous"))
+            continue;
+        return b->is_demo
+                   ? cw_caller_new_confined(role->permissions.items, role->permissions.n, ret, err)
+                   : cw_caller_new_anonymous(role->permissions.items, role->permissions.n, ret,
+                                             err);
     }
     return cw_caller_new_anonymous(NULL, 0, ret, err);
 }
@@ -521,6 +525,11 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
 void cw_backend_set_account(cw_backend *b, const char *name)
 {
     b->account = name;
+}
+
+void cw_backend_set_demo(cw_backend *b)
+{
+    b->is_demo = true;
 }
 
 void cw_backend_set_looking(cw_backend *b)

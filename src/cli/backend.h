@@ -43,6 +43,7 @@ typedef struct cw_backend {
     bool has_read;
     const char *account;           /* stands for the anonymous; NULL: none does */
     bool is_owner;                 /* whoever shows nothing may do everything */
+    bool is_demo;                  /* there is no configuration, and no login to be had */
     cw_orders orders;              /* of the cache commands */
     cw_translations *translations; /* NULL: none */
     cw_bridge_settings settings;
@@ -60,6 +61,9 @@ CW_MUST_USE cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned 
  * started it; before configure. The name is borrowed. */
 void cw_backend_set_account(cw_backend *b, const char *name);
 void cw_backend_set_owner(cw_backend *b);
+/* There is no configuration: what asks for a login is hidden, since nobody can log in. Before
+ * configure. */
+void cw_backend_set_demo(cw_backend *b);
 /* Nothing will be done for anybody: leave the audit alone. */
 void cw_backend_set_looking(cw_backend *b);
 /* Use a configuration: the first time, and again for a reload. On failure the old one stays. */

@@ -2,20 +2,47 @@
 /* config: check files, print the schema, show what is in force. */
 #include "config/config.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/config_files.h"
+#include "config/check.h"
 
 #define OUTPUT_MAX_BYTES (64u * 1024u * 1024u)
 #define FILES_MAX 1000u
 
-static int check_file(const char *path)
+/* Open what the configuration names. Returns -1 when all of it can be used; warnings are printed.
+ */
+static int check_named(const char *path, const cw_config *config)
+{
+    cw_err err = {0};
+    cw_config_problems problems, warnings;
+    cw_config_problems_init(&problems);
+    cw_config_problems_init(&warnings);
+    cw_code rc = cw_cli_check_files(path, config, &problems);
+    if (!rc)
+        rc = cw_cli_check_exposure(path, config, &warnings);
+    for (size_t i = 0; i < warnings.n; i++)
+        fprintf(stderr, "%s\n", warnings.items[i].text);
+    if (!rc && problems.total)
+        rc = cw_check_fail(&problems, &err);
+    int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
+    cw_config_problems_done(&problems);
+    cw_config_problems_done(&warnings);
+    return code;
+}
+
+static int check_file(const char *path, bool no_files)
 {
     cw_config *config = NULL;
     int code = cw_cli_load_checked(path, &config);
     if (code >= 0)
         return code;
+    code = no_files ? -1 : check_named(path, config);
     cw_config_unref(config);
+    if (code >= 0)
+        return code;
     cw_buf out;
     cw_buf_init(&out, OUTPUT_MAX_BYTES);
     cw_buf_printf(&out, "%s: %sok%s\n", path, cw_cli_escape(STDOUT_FILENO, CW_CLI_GREEN),
@@ -26,11 +53,19 @@ static int check_file(const char *path)
 static int run_check(int argc, char **argv)
 {
     const char *path = NULL;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&path), {0}};
+    bool no_files = false;
+    const cw_cli_option options[] = {
+        CW_CLI_CONFIG_OPTION(&path),
+        {"no-files", 0, CW_CLI_FLAG, &no_files, NULL,
+         "check the text alone, for a server on another machine"},
+        {0},
+    };
     const cw_cli_spec spec = {
         "config check", "[FILE...]",
         "Check configuration files and report every mistake with its line and column.\n"
-        "Files that a configuration names, such as certificates, are not opened.",
+        "What a configuration names is opened and checked too: certificates and keys,\n"
+        "secrets, overlays and their schemas, descriptions, folders, the database.\n"
+        "Nothing is changed, and no service is asked.",
         options, FILES_MAX};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);
@@ -40,9 +75,9 @@ static int run_check(int argc, char **argv)
         path = cw_cli_config_path(path);
     if (args.n == 0 && !path)
         return cw_cli_usage("name a file to check, or set CAUSEWAY_CONFIG");
-    int worst = path ? check_file(path) : CW_EXIT_OK;
+    int worst = path ? check_file(path, no_files) : CW_EXIT_OK;
     for (size_t i = 0; i < args.n; i++) {
-        code = check_file(args.items[i]);
+        code = check_file(args.items[i], no_files);
         worst = code > worst ? code : worst;
     }
     return worst;

@@ -74,7 +74,8 @@ cw_code cw_examples_config(cw_buf *out, cw_err *err)
     char folder[PATH_BYTES], data[PATH_BYTES];
     bool is_built = false;
     cw_buf_add(out, CW_STR("roles:\n  anonymous:\n    - access content\n"
-                           "    - access mcp tool discovery\n    - use jsonrpc services\n"));
+                           "    - access mcp tool discovery\n    - use jsonrpc services\n"
+                           "access:\n  scopes: [\"tutorial:read\", \"tutorial:search\"]\n"));
     if (find_plugins(folder, sizeof folder, &is_built) && has_host()) {
         /* A string of JSON is one of YAML. */
         cw_buf_add(out, CW_STR("plugins:\n  folder: "));
@@ -86,6 +87,47 @@ cw_code cw_examples_config(cw_buf *out, cw_err *err)
         cw_buf_add(out, CW_STR("\n"));
     }
     return out->code ? cw_fail(err, out->code, "%s", cw_code_text(out->code)) : CW_OK;
+}
+
+/* A wildcard is no address to connect to. */
+static void format_base(const cw_listener *listener, char *out, size_t n)
+{
+    char address[CW_ADDRESS_TEXT];
+    cw_address_format(&listener->address, address, sizeof address);
+    const char *port = strrchr(address, ':');
+    cw_str text = cw_str_from(address);
+    if (cw_str_starts(text, CW_STR("0.0.0.0:")))
+        snprintf(out, n, "http://127.0.0.1%s", port);
+    else if (cw_str_starts(text, CW_STR("[::]:")))
+        snprintf(out, n, "http://[::1]%s", port);
+    else
+        snprintf(out, n, "http://%s", address);
+}
+
+void cw_examples_print_hints(const cw_listener *listener, cw_buf *out)
+{
+    char base[CW_ADDRESS_TEXT + sizeof "http://"];
+    if (listener->address.sa.ss_family == AF_UNIX)
+        return;
+    format_base(listener, base, sizeof base);
+    /* What can be pasted has lines of its own. */
+    cw_buf_printf(
+        out,
+        "\nThe example plugin is served; Ctrl-C stops it. Try, in another terminal:\n\n"
+        "  curl %s/mcp --json '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}'\n"
+        "  curl %s/mcp/tools/invoke --json "
+        "'{\"name\":\"examples.article.toMarkdown\",\"arguments\":{\"nid\":2}}'\n"
+        "  curl %s/jsonrpc --json "
+        "'{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"examples.articles.list\"}'\n",
+        base, base, base);
+    cw_buf_printf(out,
+                  "\nThe MCP Inspector:\n\n"
+                  "  npx -y @modelcontextprotocol/inspector@2.12.0 --cli %s/mcp --transport http "
+                  "--method tools/list\n"
+                  "\nClaude Desktop, in claude_desktop_config.json:\n\n"
+                  "  {\"mcpServers\":{\"causeway\":{\"command\":\"npx\",\"args\":[\"-y\","
+                  "\"mcp-remote\",\"%s/mcp\"]}}}\n\n",
+                  base, base);
 }
 
 static void announce_roles(const cw_config *config)

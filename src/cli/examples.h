@@ -10,11 +10,15 @@
 
 #include "base/buf.h"
 #include "config/config.h"
+#include "net/listener.h"
 
 /* Append the configuration, for cw_config_source.text. Where the example plugins, or the program
  * that runs them, are neither in the build tree nor installed, it has none. Installed ones keep
  * their content in the user's folder for such things, which is made. */
 CW_MUST_USE cw_code cw_examples_config(cw_buf *out, cw_err *err);
+/* Append what to try with a server that listens there: lines to paste. Nothing for a unix socket.
+ */
+void cw_examples_print_hints(const cw_listener *listener, cw_buf *out);
 /* Log what it opens, one line each. */
 void cw_examples_announce(const cw_config *config);
 

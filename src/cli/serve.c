@@ -11,7 +11,9 @@
 
 #include "base/log.h"
 #include "cli/backend.h"
+#include "cli/config_files.h"
 #include "cli/examples.h"
+#include "config/check.h"
 #include "door/health.h"
 #include "door/jsonrpc.h"
 #include "door/login.h"
@@ -162,6 +164,10 @@ static void reload(service *sv)
     cw_config_problems problems;
     cw_config_problems_init(&problems);
     cw_code rc = load_config(sv, &fresh, &problems, &err);
+    if (!rc)
+        rc = cw_cli_check_tls(sv->config_path, fresh, &problems);
+    if (!rc && problems.total)
+        rc = cw_check_fail(&problems, &err);
     if (!rc)
         rc = apply(sv, fresh, &err);
     if (rc) {
@@ -327,6 +333,8 @@ static cw_code prepare(service *sv, cw_err *err)
     if (!rc)
         rc = cw_backend_open(&sv->backend, &sv->main_loop, cw_server_n_loops(sv->server),
                              sv->config, err);
+    if (!rc && !sv->config_path)
+        cw_backend_set_demo(&sv->backend);
     if (!rc)
         rc = add_routes(sv, err);
     if (!rc)
@@ -361,6 +369,25 @@ static void warn_clear_text(const service *sv, const cw_listener *l)
            CW_KV("address", cw_str_from(address)));
 }
 
+static bool is_near(const cw_listener *l)
+{
+    return l->address.sa.ss_family == AF_UNIX || cw_address_is_loopback(&l->address);
+}
+
+/* Rights that need no login are meant for this machine, unless the operator knows otherwise. */
+static void warn_open(const service *sv, const cw_listener *l)
+{
+    char address[CW_ADDRESS_TEXT];
+    if (!sv->config_path || is_near(l) || !sv->backend.anonymous ||
+        cw_caller_n_permissions(sv->backend.anonymous) == 0)
+        return;
+    cw_address_format(&l->address, address, sizeof address);
+    cw_log(CW_LOG_WARN, "serve",
+           "other machines have the rights of the anonymous role, without a login",
+           CW_KV("address", cw_str_from(address)),
+           CW_KN("permissions", cw_caller_n_permissions(sv->backend.anonymous)));
+}
+
 /* Without a configuration the only listener is on loopback, unless somebody wanted another. */
 static void tell_who_can_call(const service *sv, const cw_listener *l)
 {
@@ -368,10 +395,9 @@ static void tell_who_can_call(const service *sv, const cw_listener *l)
     if (sv->config_path)
         return;
     cw_address_format(&l->address, address, sizeof address);
-    bool is_near = l->address.sa.ss_family == AF_UNIX || cw_address_is_loopback(&l->address);
-    cw_log(is_near ? CW_LOG_INFO : CW_LOG_WARN, "serve",
-           is_near ? "no configuration file: only this machine can connect"
-                   : "no configuration file: other machines can connect and call the examples",
+    cw_log(is_near(l) ? CW_LOG_INFO : CW_LOG_WARN, "serve",
+           is_near(l) ? "no configuration file: only this machine can connect"
+                      : "no configuration file: other machines can connect and call the examples",
            CW_KV("address", cw_str_from(address)));
 }
 
@@ -386,10 +412,13 @@ static int announce(const service *sv)
         cw_address_format(&listeners[i].address, address, sizeof address);
         bool is_unix = listeners[i].address.sa.ss_family == AF_UNIX;
         warn_clear_text(sv, &listeners[i]);
+        warn_open(sv, &listeners[i]);
         tell_who_can_call(sv, &listeners[i]);
         cw_buf_printf(&text, "causeway: listening on %s%s\n",
                       is_unix ? "" : (listeners[i].tls ? "https://" : "http://"), address);
     }
+    if (!sv->config_path && sv->config->plugins.folder.n && n)
+        cw_examples_print_hints(&listeners[0], &text);
     int code = cw_cli_print(cw_buf_str(&text));
     cw_buf_done(&text);
     return code;
@@ -476,11 +505,15 @@ int cw_cli_serve(int argc, char **argv)
         cw_config_problems_done(&problems);
         return code;
     }
+    code = cw_cli_try_tls(sv.config_path, sv.config, &problems);
+    if (code < 0)
+        code = cw_cli_try_store(sv.config_path, sv.config, &problems);
     cw_config_problems_done(&problems);
-    rc = cw_cli_configure_log(sv.config, &err);
-    if (rc) {
+    if (code < 0 && cw_cli_configure_log(sv.config, &err))
+        code = cw_cli_failure("%s", err.msg);
+    if (code >= 0) {
         cw_config_unref(sv.config);
-        return cw_cli_failure("%s", err.msg);
+        return code;
     }
     cw_router_init(&sv.router);
     code = run(&sv);

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "cli/backend.h"
+#include "cli/config_files.h"
 #include "cli/examples.h"
 #include "door/stdio.h"
 #include "json/write.h"
@@ -74,8 +75,10 @@ static int read_config(program *p)
     cw_config_problems_init(&problems);
     cw_code rc = load_config(p, &problems, &err);
     int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
+    if (!rc)
+        code = cw_cli_try_store(p->config_path, p->config, &problems);
     cw_config_problems_done(&problems);
-    if (rc)
+    if (code >= 0)
         return code;
     if (p->account && p->config->store.path.n == 0)
         return cw_cli_usage("--as needs a database: set store.path in the configuration");
@@ -180,6 +183,8 @@ static cw_code open_backend(program *p, cw_err *err)
     cw_bridge_attach(p->backend.bridge, loops);
     if (p->account)
         cw_backend_set_account(&p->backend, p->account);
+    if (!p->plugin && !p->config_path)
+        cw_backend_set_demo(&p->backend);
     if (!p->plugin)
         return CW_OK;
     const char *slash = strrchr(p->plugin, '/');

@@ -21,33 +21,34 @@ static cw_code fill(cw_checker *c, cw_str text, cw_arena *arena, cw_config_overl
 {
     const cw_place root = {0};
     cw_yaml doc;
+    size_t before = c->problems->total;
     cw_code rc = cw_check_read(c, text, arena, &doc);
     if (rc)
         return rc;
     c->doc = &doc;
     rc = cw_type_section.read(c, &file_root, &root, doc.root, ret);
     /* Rules are for values that are all right by themselves. */
-    if (!rc && !c->problems->total)
+    if (!rc && c->problems->total == before)
         rc = cw_rules_check_methods(c, ret, &root, doc.root);
     return rc;
 }
 
-static cw_code read_text(cw_str text, const char *path, cw_config_overlay_file *file, cw_err *err)
+static cw_code read_text(cw_str text, const char *path, cw_config_overlay_file *file,
+                         cw_config_problems *problems, cw_err *err)
 {
-    cw_config_problems problems;
     cw_arena arena;
-    cw_config_problems_init(&problems);
     cw_arena_init(&arena, CW_CHECK_DOCUMENT_BYTES);
-    cw_checker c = {.file = path, .arena = &file->arena, .problems = &problems, .err = err};
+    size_t before = problems->total;
+    cw_checker c = {.file = path, .arena = &file->arena, .problems = problems, .err = err};
     cw_code rc = fill(&c, cw_str_make(text.n ? text.p : "", text.n), &arena, &file->methods);
-    if (rc == CW_CONFIG || (!rc && problems.total))
-        rc = cw_check_fail(&problems, err);
+    if (rc == CW_CONFIG || (!rc && problems->total > before))
+        rc = cw_check_fail(problems, err);
     cw_arena_done(&arena);
-    cw_config_problems_done(&problems);
     return rc;
 }
 
-cw_code cw_config_overlay_read(const char *path, cw_config_overlay_file **ret, cw_err *err)
+cw_code cw_config_overlay_load(const char *path, cw_config_overlay_file **ret,
+                               cw_config_problems *problems, cw_err *err)
 {
     cw_config_overlay_file *file = calloc(1, sizeof *file);
     if (!file)
@@ -58,13 +59,22 @@ cw_code cw_config_overlay_read(const char *path, cw_config_overlay_file **ret, c
     cw_code rc = cw_file_read(path, CW_FILE_ANY, &text, err);
     /* A file that is too large is a mistake like any other: the byte too many shows it. */
     if (!rc || rc == CW_LIMIT)
-        rc = read_text(cw_buf_str(&text), path, file, err);
+        rc = read_text(cw_buf_str(&text), path, file, problems, err);
     if (rc) {
         cw_config_overlay_free(file);
         return rc;
     }
     *ret = file;
     return CW_OK;
+}
+
+cw_code cw_config_overlay_read(const char *path, cw_config_overlay_file **ret, cw_err *err)
+{
+    cw_config_problems problems;
+    cw_config_problems_init(&problems);
+    cw_code rc = cw_config_overlay_load(path, ret, &problems, err);
+    cw_config_problems_done(&problems);
+    return rc;
 }
 
 cw_config_overlays cw_config_overlay_methods(const cw_config_overlay_file *file)

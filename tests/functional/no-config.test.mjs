@@ -1,14 +1,14 @@
 // Without a configuration file: the example plugins, for everybody on this machine, and it says so.
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, readdirSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { rpc, toolNames } from "./support/mcp.mjs";
 import { host, newFolder } from "./support/plugins.mjs";
-import { binary, buildFolder, Program, startCauseway, startProgram } from "./support/programs.mjs";
+import { binary, buildFolder, Program, root, startCauseway, startProgram } from "./support/programs.mjs";
 
 const env = { CAUSEWAY_CONFIG: "" };
-const examples = ["examples.article.toMarkdown", "examples.articles.list", "examples.contentTypes.list"];
+const examples = ["examples.article.toMarkdown", "examples.articles.list"];
 const count = (server, pattern) => server.stderr.split("\n").filter((line) => pattern.test(line)).length;
 
 test("everybody may list and call the examples, and the log says what is open", async () => {
@@ -22,6 +22,29 @@ test("everybody may list and call the examples, and the log says what is open", 
     const permissions = "access content, access mcp tool discovery, use jsonrpc services";
     assert.equal(count(server, new RegExp(`no configuration file: .* permissions="${permissions}"`)), 1);
     await server.stop();
+});
+
+// The third one needs a token, and there is no login to be had.
+test("every tool that is listed can be called by whoever sees it, on every door", async () => {
+    const server = await startCauseway({ env });
+    const listed = await (await fetch(`${server.url}/mcp/tools/list`)).json();
+    assert.deepEqual(listed.tools.map(({ name }) => name), examples);
+    for (const name of examples) {
+        const params = name.endsWith("toMarkdown") ? { nid: 2 } : {};
+        const { status, json } = await rpc(server, { id: 1, method: name, params });
+        assert.equal(status, 200, name);
+        assert.ok(json.result.length > 0, name);
+    }
+    const { json } = await rpc(server, { id: 1, method: "examples.contentTypes.list" });
+    assert.equal(json.error.code, -32601);
+    await server.stop();
+});
+
+test("the first start has nothing to warn of", async () => {
+    const server = await startCauseway({ env });
+    await server.untilLogged(/only this machine can connect/);
+    await server.stop();
+    assert.equal(count(server, / (warn|error) /), 0, server.stderr);
 });
 
 test("what changes something is not open", async () => {
@@ -42,7 +65,7 @@ test("it listens on 127.0.0.1:8080 and nowhere else", async () => {
         assert.match(said(), /127\.0\.0\.1:8080.*in use/);
         return;
     }
-    assert.equal(server.stdout, "causeway: listening on http://127.0.0.1:8080\n");
+    assert.match(server.stdout, /^causeway: listening on http:\/\/127\.0\.0\.1:8080\n\n/);
     await server.stop();
 });
 
@@ -93,4 +116,13 @@ test("HUP without a configuration changes nothing", async () => {
     await server.untilLogged(/configuration read again/);
     assert.deepEqual(await toolNames(server), examples);
     await server.stop();
+});
+
+test("no command of the README writes over a file that a section before has named", () => {
+    const readme = readFileSync(path.join(root, "README.md"), "utf8");
+    const written = [...readme.matchAll(/^[^#\n]* > ([\w./-]+\.yaml)/gm)];
+    assert.ok(written.length > 0);
+    for (const { 1: file, index } of written) {
+        assert.ok(!new RegExp(`(?<![\\w-])${file}`).test(readme.slice(0, index)), file);
+    }
 });

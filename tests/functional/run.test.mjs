@@ -17,12 +17,14 @@ async function freePort() {
     return port;
 }
 
-async function startRun(port) {
-    const script = path.join(root, "scripts", "run.sh");
-    const program = new Program(script, ["--listen", `127.0.0.1:${port}`], {
-        env: { CAUSEWAY_BUILD: buildFolder },
+const runScript = (port) =>
+    new Program(path.join(root, "scripts", "run.sh"), ["--listen", `127.0.0.1:${port}`], {
+        env: { CAUSEWAY_BUILD: buildFolder, CAUSEWAY_CONFIG: "" },
     });
-    await program.until(() => /^causeway: listening on /m.test(program.stdout), "its URL");
+
+async function startRun(port) {
+    const program = runScript(port);
+    await program.until(() => /mcpServers.*\n/.test(program.stdout), "what to try");
     return program;
 }
 
@@ -45,7 +47,7 @@ test("the printed curl lines list and call the example tools", async () => {
     }
     assert.deepEqual(
         answers[0].result.tools.map(({ name }) => name),
-        ["examples.article.toMarkdown", "examples.articles.list", "examples.contentTypes.list"],
+        ["examples.article.toMarkdown", "examples.articles.list"],
     );
     assert.match(answers[1].result, /^# Reading the tide table\n\n/);
     assert.equal(answers[2].result[0].nid, 8);
@@ -77,5 +79,23 @@ test("the printed snippet for Claude Desktop is JSON that names this server", as
             causeway: { command: "npx", args: ["-y", "mcp-remote", `http://127.0.0.1:${port}/mcp`] },
         },
     });
+    await program.stop();
+});
+
+test("a busy port is one line, before anything else is printed", async () => {
+    const holder = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => holder.once("listening", resolve));
+    const { port } = holder.address();
+    const program = runScript(port);
+    assert.deepEqual(await program.exited, { code: 1, signal: null });
+    assert.equal(program.stdout, "");
+    assert.match(program.stderr, /^causeway: cannot listen on 127\.0\.0\.1:\d+: .* in use; .*--listen.*\n$/);
+    holder.close();
+});
+
+test("the lines that are printed name the address that was bound", async () => {
+    const program = await startRun(0);
+    const [, url] = /^causeway: listening on (\S+)/.exec(program.stdout);
+    assert.equal(printed(program, "curl ").filter((line) => line.includes(` ${url}/`)).length, 3);
     await program.stop();
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { suite, test } from "node:test";
 import { basic, bearer, startAccounts } from "./support/accounts.mjs";
 import { assertRpcError, rpc } from "./support/mcp.mjs";
@@ -80,19 +80,6 @@ suite("a database", { concurrency: true }, () => {
         copyFileSync(other.database, server.database);
         await untilStatus(server, () => basic("new", "n"), 200);
         await server.stop();
-    });
-
-    test("that is in a folder which is not there yet is waited for", async () => {
-        const server = await startAccounts();
-        await server.stop();
-        const path = `${server.database}.d/a.db`;
-        const late = await startAccounts({ config: { store: { path } }, accounts: false });
-        await assertDown(late);
-        await assert.rejects(late.cli("account", "list"));
-        renameSync(server.database, `${server.database}.new`);
-        mkdirSync(`${server.database}.d`);
-        renameSync(`${server.database}.new`, path);
-        await assertHealed(late);
     });
 
     test("that somebody locks is waited for", async () => {

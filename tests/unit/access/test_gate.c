@@ -55,6 +55,13 @@ static void the_anonymous_caller_is_judged_by_permissions_then_level(void **stat
         needs.hides = true;
         bool is_open = cases[i].verdict == CW_VERDICT_ALLOW;
         assert_int_equal(cw_gate_judge(c, &needs), is_open ? CW_VERDICT_ALLOW : CW_VERDICT_HIDDEN);
+        /* A challenge is of no use where there is no login to be had. */
+        cw_caller *confined = NULL;
+        assert_int_equal(cw_caller_new_confined(ab, cases[i].has, &confined, NULL), CW_OK);
+        needs.hides = false;
+        assert_int_equal(cw_gate_judge(confined, &needs),
+                         is_open ? CW_VERDICT_ALLOW : CW_VERDICT_HIDDEN);
+        cw_caller_unref(confined);
         cw_caller_unref(c);
     }
 }

@@ -1,0 +1,284 @@
+// `config check` opens what a configuration names, and says for each mistake where it stands and what
+// to do; what a server cannot do without stops its start with the same words.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { before, suite, test } from "node:test";
+import { keepFolder } from "./support/kept.mjs";
+import { Program, binary, runCauseway, startCauseway } from "./support/programs.mjs";
+import { makeCertificate } from "./support/server.mjs";
+
+let written = 0;
+function write(text, name = `${(written += 1)}.yaml`) {
+    const file = path.join(keepFolder(), name);
+    writeFileSync(file, text);
+    return file;
+}
+
+const check = async (text) => {
+    const file = write(text);
+    return { file, ...(await runCauseway(["config", "check", file])) };
+};
+
+// Each line that is expected, behind the name of the file.
+async function assertProblems(text, expected) {
+    const { file, code, stdout, stderr } = await check(text);
+    const lines = stderr.trimEnd().split("\n");
+    const last = lines.pop();
+    assert.equal(lines.length, expected.length, stderr);
+    for (const [i, pattern] of expected.entries()) {
+        assert.ok(lines[i].startsWith(`${file}:`), lines[i]);
+        assert.match(lines[i].slice(file.length + 1), pattern);
+    }
+    assert.match(last, /^causeway: the configuration has \d+ problems?$/);
+    assert.deepEqual([code, stdout], [2, ""]);
+}
+
+let own;
+before(() => {
+    own = makeCertificate("localhost");
+});
+
+suite("config check", () => {
+    test("names certificates and keys that are wrong, with line and remedy", async () => {
+        const other = makeCertificate("other");
+        const broken = write(
+            `${readFileSync(own.certificate, "utf8")}-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n`,
+            "broken.pem",
+        );
+        const text = write("not PEM at all\n", "text.pem");
+        const locked = path.join(keepFolder(), "locked.pem");
+        execFileSync("openssl", ["pkey", "-in", own.key, "-aes128", "-passout", "pass:x", "-out", locked]);
+        const line = readFileSync(own.certificate, "utf8").trimEnd().split("\n").length + 1;
+        const tls = (certificate, key) => `tls:\n  certificate: ${certificate}\n  key: ${key}\n`;
+        for (const [certificate, key, expected] of [
+            ["/no/such.crt", own.key, /^2:16: tls\.certificate: TLS certificate '\/no\/such\.crt': No such file .*; check the path/],
+            [own.certificate, "/no/such.key", /^3:8: tls\.key: TLS key '\/no\/such\.key': No such file .*; check the path/],
+            [broken, own.key, new RegExp(`^2:16: tls\\.certificate: .*broken\\.pem' line ${line}: the block is damaged \\(.*\\); copy`)],
+            [text, own.key, /^2:16: tls\.certificate: .*text\.pem': has no line "-----BEGIN .*; convert it to PEM: openssl x509/],
+            [own.key, own.key, /^2:16: tls\.certificate: .* line 1: has a PRIVATE KEY and no CERTIFICATE; name another file/],
+            [own.certificate, own.certificate, /^3:8: tls\.key: .* line 1: has a CERTIFICATE and no PRIVATE KEY; name another/],
+            [own.certificate, other.key, /^3:8: tls\.key: .*is not the key of the first certificate in '.*'; name the files/],
+            [own.certificate, locked, /^3:8: tls\.key: .*locked\.pem' line 1: has a passphrase; remove it: openssl pkey/],
+        ]) {
+            await assertProblems(tls(certificate, key), [expected]);
+        }
+    });
+
+    test("opens secrets, and variables that hold them", async () => {
+        const empty = write("\n", "empty.secret");
+        await assertProblems(
+            `mcp:
+  secret_file: ${empty}
+access:
+  issuers:
+    - issuer: https://login.example
+      audience: me
+      client_id: me
+      client_secret_file: /no/client.secret
+      ca_file: ${empty}
+sources:
+  - {name: a, url: "http://127.0.0.1:1/", secret: {as: bearer, file: /no/such.secret}}
+  - name: b
+    url: http://127.0.0.1:1/
+    secret: {as: bearer, file: ${empty}}
+  - name: c
+    url: http://127.0.0.1:1/
+    secret:
+      as: bearer
+      environment: CAUSEWAY_NO_SUCH_VARIABLE
+`,
+            [
+                /^2:16: mcp\.secret_file: .*fewer than 32 bytes; write 32 random bytes/,
+                /^8:27: access\.issuers\[0\]\.client_secret_file: cannot open '\/no\/client\.secret': .*; write/,
+                /^9:16: access\.issuers\[0\]\.ca_file: .*empty\.secret': has no line/,
+                /^11:\d+: sources\[0\]\.secret: cannot open '\/no\/such\.secret': No such file .*; write the secret/,
+                /^14:13: sources\[1\]\.secret: the secret is empty or too long; write/,
+                /^18:7: sources\[2\]\.secret: the variable CAUSEWAY_NO_SUCH_VARIABLE is not set; write/,
+            ],
+        );
+    });
+
+    test("opens overlays, descriptions and certificates of services, and compiles schemas", async () => {
+        const overlay = write(
+            "methods:\n  - method: a\n    ttitle: A\n  - method: b\n    tool: 7\n",
+            "typo.overlay.yaml",
+        );
+        const odd = write(
+            "methods:\n  - method: a\n    params:\n      x.y:\n        schema: {type: strin}\n    output: {minimum: low}\n",
+            "odd.overlay.yaml",
+        );
+        const document = write("{]", "openrpc.json");
+        const { code, stderr } = await check(`sources:
+  - name: a
+    url: https://127.0.0.1:1/
+    tls: {ca_file: /no/ca.pem}
+    openrpc: ${document}
+    overlay: ${overlay}
+  - name: b
+    url: http://127.0.0.1:1/
+    overlay: ${odd}
+    methods:
+      - {method: c, output: {pattern: "("}}
+  - {name: d, url: "http://127.0.0.1:1/", overlay: /no/d.yaml, openrpc: /no/d.json}
+`);
+        assert.equal(code, 2);
+        for (const expected of [
+            /\.yaml:4:20: sources\[0\]\.tls\.ca_file: TLS certificate '\/no\/ca\.pem': No such file/,
+            /\.yaml:5:14: sources\[0\]\.openrpc: '.*openrpc\.json': .*; save an OpenRPC document/,
+            /typo\.overlay\.yaml:3:5: methods\[0\]\.ttitle: unknown key; did you mean "title"\?/,
+            /typo\.overlay\.yaml:5:11: methods\[1\]\.tool: expected true or false, got 7/,
+            /\.yaml:11:29: sources\[1\]\.methods\[0\]\.output: .*; correct the schema$/m,
+            /odd\.overlay\.yaml:5:17: methods\[0\]\.params\."x\.y"\.schema: .*; correct the schema$/m,
+            /odd\.overlay\.yaml:6:13: methods\[0\]\.output: \/minimum: .*; correct the schema$/m,
+            /\.yaml:12:\d+: sources\[2\]\.overlay: cannot open '\/no\/d\.yaml': .*; causeway import writes one$/m,
+            /\.yaml:12:\d+: sources\[2\]\.openrpc: cannot open '\/no\/d\.json': .*; save/,
+        ]) {
+            assert.match(stderr, expected);
+        }
+        assert.match(stderr, /^causeway: the configuration has 9 problems$/m);
+    });
+
+    test("looks at folders, logs and the database, and changes none of them", async () => {
+        const garbage = write("no database ".repeat(100), "garbage.db");
+        await assertProblems(
+            `store: {path: ${garbage}}
+log: {file: /no/folder/log}
+audit: {path: /no/folder/audit}
+plugins: {folder: /no/plugins}
+`,
+            [
+                /^1:15: store\.path: '.*garbage\.db' is not a database; name a database/,
+                /^2:13: log\.file: cannot make a file in '\/no\/folder': .*; make the folder/,
+                /^3:15: audit\.path: cannot make a file in '\/no\/folder': .*; make the folder/,
+                /^4:19: plugins\.folder: there is no folder '\/no\/plugins'; make it/,
+            ],
+        );
+        const fresh = path.join(keepFolder(), "fresh.db");
+        const { code, stderr } = await check(`store: {path: ${fresh}}\n`);
+        assert.deepEqual([code, stderr], [0, ""]);
+        assert.ok(!existsSync(fresh));
+    });
+
+    test("has nothing to say where everything is in order", async () => {
+        const secret = write("s3cret\n", "right.secret");
+        const overlay = write("methods:\n  - {method: a, output: {type: string}}\n", "right.overlay.yaml");
+        const { code, stdout, stderr } = await check(`tls: {certificate: ${own.certificate}, key: ${own.key}}
+sources:
+  - name: a
+    url: https://127.0.0.1:1/
+    tls: {ca_file: ${own.certificate}}
+    secret: {as: bearer, file: ${secret}}
+    overlay: ${overlay}
+`);
+        assert.deepEqual([code, stderr], [0, ""]);
+        assert.match(stdout, /: ok\n$/);
+    });
+});
+
+const anonymous = "roles:\n  anonymous:\n    - use jsonrpc services\n";
+
+test("rights without a login on an address of other machines are a warning of config check", async () => {
+    for (const [listen, is] of [
+        ["0.0.0.0:1", true],
+        ["[::]:1", true],
+        ["192.0.2.1:1", true],
+        ["127.0.0.1:1", false],
+        ["127.8.8.8:1", false],
+        ["[::1]:1", false],
+        ["localhost:1", false],
+        ["unix:/tmp/x.sock", false],
+    ]) {
+        const { file, code, stderr } = await check(`listen: [{address: "${listen}"}]\n${anonymous}`);
+        assert.equal(code, 0);
+        const where = `${file}:4:5: roles.anonymous: warning: other machines reach ${listen} `;
+        assert.equal(stderr.startsWith(where), is, stderr);
+        assert.equal(/; listen on 127\.0\.0\.1, or /.test(stderr), is);
+    }
+    const { stderr } = await check("listen: 0.0.0.0:1\nroles: {editor: [x]}\n");
+    assert.equal(stderr, "");
+});
+
+test("the same is a warning of the start, whether configuration or database gives the rights", async () => {
+    const warning = /warn serve: other machines have the rights of the anonymous role.* address="0\.0\.0\.0:\d+"/;
+    const args = ["--listen", "0.0.0.0:0"];
+    const database = path.join(keepFolder(), "open.db");
+    const config = `store: {path: ${database}}\n`;
+    const closed = await startCauseway({ config, args });
+    await closed.stop();
+    assert.doesNotMatch(closed.stderr, warning);
+    const near = await startCauseway({ config: anonymous });
+    await near.stop();
+    assert.doesNotMatch(near.stderr, /warn/);
+    const far = await startCauseway({ config: anonymous, args });
+    await far.untilLogged(warning);
+    await far.stop();
+    const file = write(config);
+    await runCauseway(["role", "allow", "anonymous", "use jsonrpc services", "--config", file]);
+    const given = await startCauseway({ config, args });
+    await given.untilLogged(warning);
+    await given.stop();
+});
+
+test("a database that cannot be used stops the start and names the key", async () => {
+    const garbage = write("no database ".repeat(1_000), "start.db");
+    const folder = path.join(keepFolder(), "folder.db");
+    mkdirSync(folder);
+    for (const [store, expected] of [
+        ["/no/folder/a.db", /create database '\/no\/folder\/a\.db': No such file or directory; name a database/],
+        [garbage, /start\.db.*not a database; name a database/],
+        [folder, /folder\.db.*; name a database/],
+    ]) {
+        const file = write(`store:\n  path: ${store}\n`);
+        for (const command of ["serve", "stdio"]) {
+            const { code, stdout, stderr } = await runCauseway([command, "--config", file]);
+            assert.deepEqual([code, stdout], [1, ""], stderr);
+            assert.ok(stderr.startsWith(`causeway: ${file}:2:9: store.path: `), stderr);
+            assert.match(stderr, expected);
+            assert.equal(stderr.split("\n").length, 2, stderr);
+        }
+    }
+});
+
+test("a reload with a wrong certificate keeps the old one and says which line", async () => {
+    const files = { certificate: path.join(keepFolder(), "mine.pem"), key: own.key };
+    writeFileSync(files.certificate, readFileSync(own.certificate));
+    const config = { listen: [{ address: "127.0.0.1:0", tls: true }], tls: files };
+    const server = await startCauseway({ config, listen: false });
+    writeFileSync(files.certificate, "gone\n");
+    server.child.kill("SIGHUP");
+    await server.untilLogged(/configuration refused, the old one stays problem=".*:\d+:\d+: tls\.certificate: .*mine\.pem/);
+    await server.stop();
+});
+
+test("a key that this user may not read is reported as such", { skip: process.getuid() === 0 && "root reads everything" }, async () => {
+    const key = write(readFileSync(own.key, "utf8"), "private.key");
+    chmodSync(key, 0);
+    await assertProblems(`tls: {certificate: ${own.certificate}, key: ${key}}\n`, [/Permission denied; check the path and who may read/]);
+});
+
+test("a busy address is one line with what to do, and nothing else", async () => {
+    const first = await startCauseway({ config: {} });
+    for (const args of [["--config", write("{}")], []]) {
+        const second = new Program(binary, ["serve", ...args, "--listen", `127.0.0.1:${first.port}`], {
+            env: { CAUSEWAY_CONFIG: "" },
+        });
+        assert.deepEqual(await second.exited, { code: 1, signal: null });
+        assert.equal(second.stdout, "");
+        assert.equal(
+            second.stderr,
+            `causeway: cannot listen on 127.0.0.1:${first.port}: Address already in use; another program listens ` +
+                "there: end it, or choose another address, for example with --listen 127.0.0.1:0\n",
+        );
+    }
+    await first.stop();
+});
+
+test("other addresses that cannot be had say why and what to do", async () => {
+    const { code, stderr } = await runCauseway(["serve", "--listen", "192.0.2.1:8080"]);
+    assert.equal(code, 1);
+    assert.match(stderr, /^causeway: cannot listen on 192\.0\.2\.1:8080: .*; this machine has no such address\n$/);
+    const socket = await runCauseway(["serve", "--listen", "unix:/no/such/folder/x.sock"]);
+    assert.match(socket.stderr, /; make the folder first\n$/);
+});
