@@ -47,12 +47,11 @@ void cw_document_unref(void *document)
 }
 
 /* The same bytes have the same tag on every replica and after every restart. */
-static void make_etags(cw_document *d)
+static void make_etags(cw_document *d, cw_str body)
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char hash[SHA256_DIGEST_LENGTH];
     char text[ETAG_BYTES * 2 + 1];
-    cw_str body = cw_buf_str(&d->body);
     SHA256((const unsigned char *)body.p, body.n, hash);
     for (size_t i = 0; i < ETAG_BYTES; i++) {
         text[i * 2] = digits[hash[i] >> 4];
@@ -87,14 +86,14 @@ static cw_document *new_document(cw_str key, cw_cache_writer write, void *ctx)
 cw_str cw_document_etag(cw_document *d)
 {
     if (!d->etag[0])
-        make_etags(d);
+        make_etags(d, cw_buf_str(&d->body));
     return cw_str_from(d->etag);
 }
 
 cw_str cw_document_packed_etag(cw_document *d)
 {
     if (!d->packed_etag[0])
-        make_etags(d);
+        make_etags(d, cw_buf_str(&d->body));
     return cw_str_from(d->packed_etag);
 }
 
@@ -327,14 +326,54 @@ static void pack(cw_document *d)
 
 cw_str cw_document_pack(cw_document *d)
 {
-    if (!d->is_pack_tried) {
+    if (!d->is_pack_tried && d->cache) {
         size_t before = weight(d);
         d->is_pack_tried = true;
         pack(d);
-        if (d->cache) {
-            d->cache->bytes += weight(d) - before;
-            shrink(d->cache);
-        }
+        d->cache->bytes += weight(d) - before;
+        shrink(d->cache);
     }
     return cw_buf_str(&d->packed);
+}
+
+/* ---- marks ---- */
+
+typedef struct filling {
+    cw_str body, text;
+    char mark;
+} filling;
+
+static size_t count_marks(const filling *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->body.n; i++)
+        n += f->body.p[i] == f->mark;
+    return n;
+}
+
+static void write_filled(cw_buf *out, void *ctx)
+{
+    const filling *f = ctx;
+    (void)cw_buf_reserve(out, f->body.n + count_marks(f) * f->text.n);
+    for (cw_str rest = f->body; rest.p;) {
+        cw_buf_add(out, cw_str_cut(rest, f->mark, &rest));
+        if (rest.p)
+            cw_buf_add(out, f->text);
+    }
+}
+
+cw_document *cw_document_fill(cw_document *d, char mark, cw_str text)
+{
+    filling f = {cw_buf_str(&d->body), text, mark};
+    cw_buf seed;
+    cw_buf_init(&seed, SIZE_MAX / 2);
+    cw_buf_add(&seed, cw_document_etag(d));
+    cw_buf_add(&seed, text);
+    cw_document *filled = seed.code ? NULL : new_document(CW_STR(""), write_filled, &f);
+    if (filled) {
+        make_etags(filled, cw_buf_str(&seed));
+        filled->tags = d->tags;
+    }
+    cw_buf_done(&seed);
+    return filled;
 }

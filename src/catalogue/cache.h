@@ -103,8 +103,13 @@ void cw_cache_drop(cw_cache *c, unsigned tags);
  * whether it was there. CW_NOMEM. */
 CW_MUST_USE cw_code cw_cache_get(cw_cache *c, const cw_cache_key *key, cw_cache_writer write,
                                  void *ctx, cw_document **ret, bool *ret_hit);
-/* The gzip form, made when it is first wanted; empty when it does not pay or there is no memory. */
+/* The gzip form, made when it is first wanted; empty when it does not pay or there is no memory.
+ * Only a document that is kept is compressed: for any other the work is lost with the answer. */
 cw_str cw_document_pack(cw_document *d);
+/* A document with `text` in place of each `mark`, for what many texts can stand in. It is not kept,
+ * and its tags follow from those of `d` and the text. The caller holds the reference. NULL without
+ * memory. */
+cw_document *cw_document_fill(cw_document *d, char mark, cw_str text);
 /* NULL is fine. */
 void cw_document_unref(void *document);
 

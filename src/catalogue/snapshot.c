@@ -639,6 +639,39 @@ const cw_snapshot_problem *cw_snapshot_problems(const cw_snapshot *s, size_t *re
     return s->problems;
 }
 
+static bool params_same(const cw_param *a, const cw_param *b)
+{
+    return cw_str_eq(a->name, b->name) && cw_str_eq(a->description, b->description) &&
+           cw_str_eq(a->schema, b->schema) && a->is_required == b->is_required;
+}
+
+static bool methods_same(const cw_method *a, const cw_method *b)
+{
+    bool is_same = cw_str_eq(a->id, b->id) && cw_str_eq(a->usage, b->usage) &&
+                   cw_str_eq(a->input, b->input) && cw_str_eq(a->output, b->output) &&
+                   a->is_callable == b->is_callable && a->n_params == b->n_params &&
+                   cw_needs_equal(&a->needs, &b->needs);
+    for (size_t i = 0; is_same && i < a->n_params; i++)
+        is_same = params_same(&a->params[i], &b->params[i]);
+    return is_same;
+}
+
+static bool entries_same(const cw_entry *a, const cw_entry *b)
+{
+    return cw_str_eq(a->tool_name, b->tool_name) && a->tool_hash == b->tool_hash &&
+           cw_str_eq(a->shown_json, b->shown_json) && methods_same(a->method, b->method);
+}
+
+bool cw_snapshot_same(const cw_snapshot *a, const cw_snapshot *b)
+{
+    bool is_same = a->n_entries == b->n_entries && a->n_problems == b->n_problems;
+    for (size_t i = 0; is_same && i < a->n_problems; i++)
+        is_same = cw_str_eq(a->problems[i].text, b->problems[i].text);
+    for (size_t i = 0; is_same && i < a->n_entries; i++)
+        is_same = entries_same(&a->entries[i], &b->entries[i]);
+    return is_same;
+}
+
 const cw_entry *cw_snapshot_entries(const cw_snapshot *s, size_t *ret_n)
 {
     *ret_n = s->n_entries;

@@ -79,6 +79,9 @@ cw_snapshot *cw_snapshot_ref(cw_snapshot *s);
 void cw_snapshot_unref(cw_snapshot *s);
 
 const cw_snapshot_problem *cw_snapshot_problems(const cw_snapshot *s, size_t *ret_n);
+/* Whether both offer the same to the same callers: methods, what lists show of them, their needs,
+ * and what was left out. */
+bool cw_snapshot_same(const cw_snapshot *a, const cw_snapshot *b);
 /* Sorted by method id. */
 const cw_entry *cw_snapshot_entries(const cw_snapshot *s, size_t *ret_n);
 /* Pointers to the entries that are tools, sorted by tool name. */

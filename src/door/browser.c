@@ -61,7 +61,7 @@ bool cw_browser_is_ours(cw_http_req *req, const cw_bridge_loop *bl, bool may_be_
         return cw_str_is(site, "same-origin") || (may_be_silent && cw_str_is(site, "none"));
     if (!origin.p)
         return may_be_silent;
-    cw_str base = cw_resource_base(req, bl);
+    cw_str base = cw_resource_base(req, bl, NULL);
     return base.n && cw_str_ieq(origin, origin_of(base));
 }
 

@@ -14,7 +14,6 @@
 #include "base/digits.h"
 #include "catalogue/cursor.h"
 #include "catalogue/translate.h"
-#include "door/resource.h"
 #include "door/rest_int.h"
 #include "door/turn.h"
 #include "json/write.h"
@@ -52,19 +51,18 @@ static void add_segment(cw_buf *out, cw_str id)
 /* "name":"base/jsonrpc/methods" and an id or query behind it. */
 static void add_link(cw_json_writer *w, cw_str name, cw_str base, cw_str id, cw_str query)
 {
-    cw_buf url;
-    cw_buf_init(&url, SIZE_MAX / 2);
-    cw_buf_add(&url, base);
-    cw_buf_add(&url, CW_STR(PATH));
+    cw_buf path;
+    cw_buf_init(&path, SIZE_MAX / 2);
+    cw_buf_add(&path, CW_STR(PATH));
     if (id.n) {
-        cw_buf_add_char(&url, '/');
-        add_segment(&url, id);
+        cw_buf_add_char(&path, '/');
+        add_segment(&path, id);
     }
-    cw_buf_add(&url, query);
-    if (url.code && !w->out->code)
-        w->out->code = url.code;
-    cw_json_add_string_member(w, name, cw_buf_str(&url));
-    cw_buf_done(&url);
+    cw_buf_add(&path, query);
+    if (path.code && !w->out->code)
+        w->out->code = path.code;
+    cw_rest_add_url(w, name, base, cw_buf_str(&path));
+    cw_buf_done(&path);
 }
 
 static void add_schema(cw_json_writer *w, cw_str schema)
@@ -250,11 +248,13 @@ static bool read_offset(cw_http_req *req, page *p)
 
 static void answer(cw_http_req *req, cw_bridge_loop *bl, page *p, cw_rest_document *doc)
 {
+    if (!cw_rest_set_base(req, bl, doc))
+        return;
+    p->base = doc->key.base;
     doc->key.view = p->view;
     p->language = cw_rest_language(req, bl, p->view);
     doc->language = p->language;
     doc->key.language = cw_language_tag(p->language);
-    doc->key.base = p->base;
     doc->ctx = p;
     cw_rest_send(req, bl, doc);
 }
@@ -262,14 +262,10 @@ static void answer(cw_http_req *req, cw_bridge_loop *bl, page *p, cw_rest_docume
 static void methods(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
     (void)self;
-    page p = {.view = view, .base = cw_resource_base(req, bl)};
+    page p = {.view = view};
     char offset[CW_DIGITS_SIZE];
     if (!may_ask(req, bl, view) || !read_offset(req, &p))
         return;
-    if (!p.base.p) {
-        fail_nomem(req);
-        return;
-    }
     answer(req, bl, &p,
            &(cw_rest_document){
                .key = {.kind = CW_STR("methods"), .name = cw_digits_u64(p.offset, offset)},
@@ -280,7 +276,7 @@ static void methods(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *s
 static void method(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
 {
     (void)self;
-    page p = {.view = view, .base = cw_resource_base(req, bl)};
+    page p = {.view = view};
     if (!may_ask(req, bl, view))
         return;
     p.entry = cw_view_find_method(view, cw_http_req_param(req));
@@ -289,10 +285,6 @@ static void method(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *se
     if (!p.entry) {
         cw_rest_note(req, bl, view, cw_http_req_param(req), CW_VERDICT_HIDDEN);
         cw_rest_fail(req, 404, "method_not_found", "Method not found or access denied");
-        return;
-    }
-    if (!p.base.p) {
-        fail_nomem(req);
         return;
     }
     answer(req, bl, &p,

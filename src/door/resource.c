@@ -31,11 +31,14 @@ static cw_str first_of(const cw_http_req *req, cw_str name)
     return value.p ? cw_str_trim(cw_str_cut(value, ',', &rest)) : value;
 }
 
-cw_str cw_resource_base(cw_http_req *req, const cw_bridge_loop *bl)
+cw_str cw_resource_base(cw_http_req *req, const cw_bridge_loop *bl, bool *ret_known)
 {
+    bool unused;
+    bool *is_known = ret_known ? ret_known : &unused;
     const char *public_url = cw_bridge_settings_of(bl)->public_url;
     cw_str host = cw_http_req_header(req, CW_STR("Host"));
     const char *scheme = cw_http_req_is_tls(req) ? "https" : "http";
+    *is_known = true;
     if (public_url[0])
         return cw_arena_dup_str(cw_http_req_arena(req), cw_str_from(public_url));
     if (cw_http_req_is_proxied(req)) {
@@ -48,6 +51,7 @@ cw_str cw_resource_base(cw_http_req *req, const cw_bridge_loop *bl)
     }
     if (!host.n)
         return CW_STR("");
+    *is_known = cw_http_req_is_own_host(req, host);
     char *text = cw_arena_printf(cw_http_req_arena(req), "%s://%.*s", scheme, CW_STR_ARG(host));
     return text ? cw_str_from(text) : (cw_str){NULL, 0};
 }
@@ -64,7 +68,7 @@ void cw_resource_add_link(cw_buf *out, cw_http_req *req, const cw_bridge_loop *b
 {
     if (!req || !has_issuers(bl))
         return;
-    cw_str base = cw_resource_base(req, bl);
+    cw_str base = cw_resource_base(req, bl, NULL);
     if (!base.n)
         return;
     cw_str path = cw_resource_path(base);
@@ -174,17 +178,11 @@ static void write_document(cw_buf *out, void *ctx)
 {
     const about *a = ctx;
     const cw_config *config = config_of(a->bl);
-    cw_buf resource;
-    cw_buf_init(&resource, SIZE_MAX / 2);
-    cw_buf_add(&resource, a->base);
-    if (a->is_endpoint)
-        cw_buf_add(&resource, config->mcp.path);
-    if (resource.code)
-        out->code = resource.code;
     cw_json_writer w;
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
-    cw_json_add_string_member(&w, CW_STR("resource"), cw_buf_str(&resource));
+    cw_rest_add_url(&w, CW_STR("resource"), a->base,
+                    a->is_endpoint ? config->mcp.path : CW_STR(""));
     write_issuers(&w, config);
     write_scopes(&w, a->bl);
     cw_json_add_key(&w, CW_STR("bearer_methods_supported"));
@@ -197,7 +195,6 @@ static void write_document(cw_buf *out, void *ctx)
     cw_code rc = cw_json_writer_end(&w, NULL);
     if (rc && !out->code)
         out->code = rc;
-    cw_buf_done(&resource);
 }
 
 static void on_get(cw_http_req *req, void *self)
@@ -209,22 +206,17 @@ static void on_get(cw_http_req *req, void *self)
         cw_rest_fail(req, 404, "not_found", "There is no authorization server");
         return;
     }
-    a.base = cw_resource_base(req, bl);
-    if (!a.base.p) {
-        cw_rest_fail(req, 503, "unavailable", "out of memory");
+    cw_rest_document doc = {.key = {.kind = CW_STR("oauth-protected-resource"),
+                                    .name = a.is_endpoint ? CW_STR("mcp") : CW_STR("")},
+                            .write = write_document,
+                            .ctx = &a,
+                            .contexts = "url.site",
+                            .is_public = true,
+                            .is_open = true};
+    if (!cw_rest_set_base(req, bl, &doc))
         return;
-    }
-    cw_rest_send(req, bl,
-                 &(cw_rest_document){
-                     .key = {.kind = CW_STR("oauth-protected-resource"),
-                             .base = a.base,
-                             .name = a.is_endpoint ? CW_STR("mcp") : CW_STR("")},
-                     .write = write_document,
-                     .ctx = &a,
-                     .contexts = "url.site",
-                     .is_public = true,
-                     .is_open = true,
-                 });
+    a.base = doc.key.base;
+    cw_rest_send(req, bl, &doc);
 }
 
 /* ---- routes ---- */

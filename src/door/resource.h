@@ -38,8 +38,9 @@ CW_MUST_USE cw_code cw_resource_add_routes(cw_router *router, cw_resource *r, cw
                                            const cw_config *config);
 
 /* Where clients reach us, without a final slash; empty for a client of HTTP/1.0 that names no host.
- * .p is NULL without memory. */
-cw_str cw_resource_base(cw_http_req *req, const cw_bridge_loop *bl);
+ * .p is NULL without memory. *ret_known (may be NULL) tells whether it is one of few, which the
+ * configuration decides; any other is one of many that clients can make up. */
+cw_str cw_resource_base(cw_http_req *req, const cw_bridge_loop *bl, bool *ret_known);
 /* The path of such an address, behind scheme and host; may be empty. Borrowed. */
 cw_str cw_resource_path(cw_str url);
 /* Append ', resource_metadata="…"' where there is something to find. */

@@ -3,11 +3,12 @@
 
 #include "base/utf8.h"
 #include "door/negotiate.h"
+#include "door/resource.h"
 #include "door/rest_int.h"
 #include "door/turn.h"
-#include "json/write.h"
 
 #define MAX_HEADERS 10
+#define MARK 1 /* a byte that no JSON text has */
 
 /* ---- errors ---- */
 
@@ -110,10 +111,7 @@ static void answer(cw_http_req *req, const cw_bridge_loop *bl, const cw_rest_doc
     header_list headers = {.n = 0};
     cw_http_answer answer = {.status = 200, .type = doc->type, .body = cw_buf_str(&d->body)};
     cw_str etag = cw_document_etag(d), packed_etag = cw_document_packed_etag(d);
-    /* A page that nobody will ask for again is not worth the time. */
-    cw_str packed = CW_STR("");
-    if (!doc->key.is_transient && cw_negotiate_gzip(req))
-        packed = cw_document_pack(d);
+    cw_str packed = cw_negotiate_gzip(req) ? cw_document_pack(d) : CW_STR("");
     cw_str other = packed.n ? etag : packed_etag;
     if (packed.n)
         etag = packed_etag;
@@ -152,11 +150,60 @@ const cw_language *cw_rest_language(const cw_http_req *req, const cw_bridge_loop
                                  cw_bridge_settings_of(bl)->translations, cw_view_caller(view));
 }
 
+/* ---- addresses in documents ---- */
+
+static bool is_mark(cw_str base)
+{
+    return base.n == 1 && base.p[0] == MARK;
+}
+
+bool cw_rest_set_base(cw_http_req *req, cw_bridge_loop *bl, cw_rest_document *doc)
+{
+    static const char mark = MARK;
+    bool is_known;
+    doc->base = cw_resource_base(req, bl, &is_known);
+    doc->key.base = is_known ? doc->base : cw_str_make(&mark, 1);
+    if (!doc->base.p)
+        cw_rest_fail(req, 503, "unavailable", "out of memory");
+    return doc->base.p;
+}
+
+void cw_rest_add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path)
+{
+    cw_buf url;
+    cw_buf_init(&url, SIZE_MAX / 2);
+    cw_buf_add(&url, is_mark(base) ? CW_STR("?") : base);
+    cw_buf_add(&url, path);
+    if (url.code && !w->out->code)
+        w->out->code = url.code;
+    cw_json_add_key(w, name);
+    size_t at = w->out->n;
+    cw_json_add_string(w, cw_buf_str(&url));
+    if (is_mark(base) && w->out->n > at + 1)
+        w->out->p[at + 1] = MARK; /* behind the quote; the writer would escape it */
+    cw_buf_done(&url);
+}
+
+/* The document for this request. *ret holds a reference. */
+static cw_code find_document(cw_bridge_loop *bl, const cw_rest_document *doc, cw_document **ret,
+                             bool *ret_hit)
+{
+    cw_document *d;
+    cw_code rc = cw_cache_get(cw_bridge_cache(bl), &doc->key, doc->write, doc->ctx, &d, ret_hit);
+    if (rc || !is_mark(doc->key.base)) {
+        *ret = d;
+        return rc;
+    }
+    *ret = cw_document_fill(d, MARK, doc->base);
+    cw_document_unref(d);
+    return *ret ? CW_OK : CW_NOMEM;
+}
+
 void cw_rest_send(cw_http_req *req, cw_bridge_loop *bl, const cw_rest_document *doc)
 {
     cw_document *d;
     bool is_hit;
-    cw_code rc = cw_cache_get(cw_bridge_cache(bl), &doc->key, doc->write, doc->ctx, &d, &is_hit);
+    cw_code rc = find_document(bl, doc, &d, &is_hit);
     /* The bytes must live until they are sent, whatever becomes of the cache. */
     if (!rc)
         rc = cw_arena_hold(cw_http_req_arena(req), d, cw_document_unref);

@@ -6,6 +6,7 @@
 #include "door/identify.h"
 #include "door/query.h"
 #include "net/router.h"
+#include "json/write.h"
 
 #define CW_REST_FAILURE                                                                            \
     "{\"error\":{\"code\":\"internal_error\",\"message\":\"The answer could not be written\"}}"
@@ -34,11 +35,18 @@ typedef struct cw_rest_document {
     bool is_public;              /* the same for everybody */
     bool is_open;                /* also for pages of every origin, and kept for an hour */
     cw_str type;                 /* empty: application/json */
+    cw_str base;                 /* where its addresses begin; cw_rest_set_base */
 } cw_rest_document;
 
 /* In which language the caller reads (door/negotiate.h). */
 const cw_language *cw_rest_language(const cw_http_req *req, const cw_bridge_loop *bl,
                                     const cw_view *view);
+/* Set where the addresses in a document begin, for this request: `base`, and key.base for its
+ * writer. A base that is one of many does not get a document of its own: key.base is a mark then,
+ * and cw_rest_send puts the base in its place. False: no memory, and the request is answered. */
+bool cw_rest_set_base(cw_http_req *req, cw_bridge_loop *bl, cw_rest_document *doc);
+/* A member "name":"<base><path>"; `base` is a document's key.base. */
+void cw_rest_add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path);
 /* Find or write it and answer: 200 or 304, gzip or not. */
 void cw_rest_send(cw_http_req *req, cw_bridge_loop *bl, const cw_rest_document *doc);
 

@@ -3,7 +3,6 @@
  * GET /.well-known/mcp.json, the server card below the endpoint, and the entry of a registry. */
 #include "config/keys.h"
 #include "door/mcp_int.h"
-#include "door/resource.h"
 #include "door/rest_int.h"
 #include "json/write.h"
 
@@ -16,18 +15,6 @@ typedef struct about {
     cw_str path, card_path;
     cw_view *view; /* of the anonymous caller */
 } about;
-
-static void add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path)
-{
-    cw_buf url;
-    cw_buf_init(&url, SIZE_MAX / 2);
-    cw_buf_add(&url, base);
-    cw_buf_add(&url, path);
-    if (url.code && !w->out->code)
-        w->out->code = url.code;
-    cw_json_add_string_member(w, name, cw_buf_str(&url));
-    cw_buf_done(&url);
-}
 
 static void add_versions(cw_json_writer *w, cw_str name)
 {
@@ -75,7 +62,7 @@ static void write_document(cw_buf *out, void *ctx)
     cw_json_add_key(&w, CW_STR("endpoints"));
     cw_json_open_object(&w);
     for (size_t i = 0; i < CW_COUNT(endpoints); i++)
-        add_url(&w, endpoints[i].name, a->base, endpoints[i].path);
+        cw_rest_add_url(&w, endpoints[i].name, a->base, endpoints[i].path);
     cw_json_close(&w);
     end(&w);
 }
@@ -100,7 +87,7 @@ static void open_card(cw_json_writer *w, const about *a, cw_str schema)
     cw_json_open_array(w);
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("type"), CW_STR("streamable-http"));
-    add_url(w, CW_STR("url"), a->base, a->path);
+    cw_rest_add_url(w, CW_STR("url"), a->base, a->path);
 }
 
 static void close_card(cw_json_writer *w)
@@ -138,16 +125,13 @@ cw_code cw_mcp_write_registry(const cw_config *config, cw_buf *out, cw_err *err)
 static void send_about(cw_http_req *req, const cw_mcp *door, cw_rest_document *doc)
 {
     cw_bridge_loop *bl = cw_bridge_at(door->bridge, cw_http_req_loop(req));
+    if (!cw_rest_set_base(req, bl, doc))
+        return;
     about a = {.config = cw_mcp_config(bl),
-               .base = cw_resource_base(req, bl),
+               .base = doc->key.base,
                .path = cw_str_from(door->path),
                .card_path = cw_str_from(door->card_path),
                .view = doc->key.view};
-    if (!a.base.p) {
-        cw_rest_fail(req, 503, "unavailable", "out of memory");
-        return;
-    }
-    doc->key.base = a.base;
     doc->ctx = &a;
     doc->contexts = "url.site";
     doc->is_public = true;

@@ -334,6 +334,35 @@ static bool is_same_site(const cw_hostlist *list, const hostport *from, int32_t 
     return to.port == from->port && name_eq(&to, from);
 }
 
+static bool has_port(const uint16_t *ports, size_t n, int32_t port)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (ports[i] == port)
+            return true;
+    }
+    return false;
+}
+
+bool cw_hostlist_spells(const cw_hostlist *list, cw_str host, const uint16_t *ports, size_t n_ports)
+{
+    hostport hp;
+
+    if (!parse_hostport(host, &hp))
+        return false;
+    /* Nothing but ":port" without leading zeros may follow: a trailing dot is another spelling. */
+    cw_str rest = {host.p + hp.name.n, host.n - hp.name.n};
+    if (rest.n && (rest.p[0] != ':' || rest.p[1] == '0'))
+        return false;
+    for (size_t i = 0; i < list->n_hosts; i++) {
+        const host_entry *e = &list->hosts[i];
+
+        if (!e->below && cw_str_eq(e->at.name, hp.name) &&
+            (hp.port == ANY_PORT || hp.port == e->at.port || has_port(ports, n_ports, hp.port)))
+            return true;
+    }
+    return false;
+}
+
 bool cw_hostlist_allows_origin(const cw_hostlist *list, cw_str origin, cw_str host)
 {
     cw_str scheme, rest;

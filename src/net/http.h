@@ -59,6 +59,9 @@ bool cw_http_req_is_tls(const cw_http_req *req);
 bool cw_http_req_is_proxied(const cw_http_req *req);
 /* Whether requests may be for this host: what such a proxy says is checked as well. */
 bool cw_http_req_allows_host(const cw_http_req *req, cw_str host);
+/* Whether this host is spelt as in the configuration, without a port or with one that we listen on:
+ * one of few (cw_hostlist_spells). */
+bool cw_http_req_is_own_host(const cw_http_req *req, cw_str host);
 /* Whether nobody on the way can listen: TLS, here or up to a trusted proxy, or a client on this
  * machine. */
 bool cw_http_req_is_private(const cw_http_req *req);

@@ -469,6 +469,24 @@ bool cw_http_req_allows_host(const cw_http_req *req, cw_str host)
     return cw_host_is_valid(host) && cw_hostlist_allows_host(req->c->sl->settings->hosts, host);
 }
 
+static uint16_t port_of(const cw_address *a)
+{
+    if (a->sa.ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)&a->sa)->sin_port);
+    if (a->sa.ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)&a->sa)->sin6_port);
+    return 0;
+}
+
+bool cw_http_req_is_own_host(const cw_http_req *req, cw_str host)
+{
+    uint16_t ports[CW_SERVER_MAX_LISTENERS];
+    const cw_server *s = req->c->sl->server;
+    for (size_t i = 0; i < s->n_listeners; i++)
+        ports[i] = port_of(&s->listeners[i].address);
+    return cw_hostlist_spells(req->c->sl->settings->hosts, host, ports, s->n_listeners);
+}
+
 /* Fields of one name are one list, in their order (RFC 9110, 5.3): the last is by the proxy that is
  * nearest. .p is NULL where there is none, or no memory. */
 static cw_str join_forwarded(const cw_http_req *req, cw_arena *arena)

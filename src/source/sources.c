@@ -210,6 +210,10 @@ static void log_partial(const draft *d)
 static void log_publish(cw_sources *s, const draft *d)
 {
     size_t n_methods, n_tools;
+    /* A service that was asked again and offers the same. */
+    if (!s->is_news && s->last && cw_snapshot_same(s->last, d->snapshot))
+        return;
+    s->is_news = false;
     log_partial(d);
     cw_snapshot_entries(d->snapshot, &n_methods);
     cw_snapshot_tools(d->snapshot, &n_tools);
@@ -299,7 +303,7 @@ static bool is_loading(const cw_sources *s)
 }
 
 /* At the end of this turn when nothing else is being loaded, else after a short while. */
-void cw_sources_changed(cw_sources *s)
+void cw_sources_renewed(cw_sources *s)
 {
     s->is_dirty = true;
     if (s->is_closing)
@@ -309,6 +313,12 @@ void cw_sources_changed(cw_sources *s)
     uint64_t pause = is_loading(s) ? wait : 0;
     if (pause == 0 || !uv_is_active((uv_handle_t *)&s->publish))
         uv_timer_start(&s->publish, on_publish, pause, 0);
+}
+
+void cw_sources_changed(cw_sources *s)
+{
+    s->is_news = true;
+    cw_sources_renewed(s);
 }
 
 void cw_sources_check_settled(cw_sources *s)

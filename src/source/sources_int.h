@@ -83,6 +83,7 @@ struct cw_sources {
     uint64_t build_ms; /* that the last snapshot took */
     unsigned open_handles;
     bool is_dirty;   /* the items differ from what is published */
+    bool is_news;    /* not only because services were asked again: the log has a line for it */
     bool is_settled; /* and opts.settled was called */
     bool was_logged; /* a snapshot with something in it was */
     bool is_quiet;   /* writes no states, reviews nothing */
@@ -93,6 +94,8 @@ struct cw_sources {
 
 /* A source came or went: publish, soon after the last of several. */
 void cw_sources_changed(cw_sources *s);
+/* The same for a service that was asked again and may offer what it did before. */
+void cw_sources_renewed(cw_sources *s);
 /* Call opts.settled when every item was tried. */
 void cw_sources_check_settled(cw_sources *s);
 /* Put a new item into its place. NULL without memory. */

@@ -152,12 +152,17 @@ static void log_notes(const cw_item *item, const cw_source *source)
 /* Takes the reference. One that was never published has no part open and is just freed. */
 static void succeeded(cw_item *item, cw_source *source)
 {
+    /* The file of a plugin or the configuration of a service has changed, or it is there again. */
+    bool is_news = item->path || item->must_replace || !item->source;
     log_notes(item, source);
     cw_source_unref(item->source);
     item->source = source;
     item->must_replace = false;
     item->pause_ms = 0;
-    cw_sources_changed(item->all);
+    if (is_news)
+        cw_sources_changed(item->all);
+    else
+        cw_sources_renewed(item->all);
 }
 
 static unsigned count_loads(const cw_sources *s)

@@ -304,6 +304,11 @@ static void a_large_body_is_packed_once_and_counts(void **state)
     inflateEnd(&z);
     (void)get(&f, NULL, "small", "x", &small);
     assert_int_equal(cw_document_pack(small).n, 0);
+    /* Without a place in the cache it does not pay. */
+    cw_document_unref(d);
+    cw_cache_limit(&f.cache, 0);
+    (void)get(&f, NULL, "large", "*0123456789", &d);
+    assert_int_equal(cw_document_pack(d).n, 0);
     cw_document_unref(d);
     cw_document_unref(small);
     tear_down(&f);
@@ -387,6 +392,36 @@ static void a_page_of_many_tools_takes_no_longer(void **state)
     free(names);
 }
 
+static void marks_are_filled(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *text, *expected;
+    } cases[] = {
+        {"a#b##c", "xy", "axybxyxyc"}, {"#", "x", "x"}, {"##", "", ""},
+        {"none", "x", "none"},         {"", "x", ""},
+    };
+    fixture f;
+    set_up(&f);
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        cw_document *d;
+        (void)get(&f, NULL, cases[i].body, cases[i].body, &d);
+        cw_document *one = cw_document_fill(d, '#', cw_str_from(cases[i].text));
+        cw_document *same = cw_document_fill(d, '#', cw_str_from(cases[i].text));
+        cw_document *other = cw_document_fill(d, '#', CW_STR("other"));
+        assert_text(cw_buf_str(&one->body), cases[i].expected);
+        assert_int_equal(one->tags, d->tags);
+        assert_true(cw_str_eq(cw_document_etag(one), cw_document_etag(same)));
+        assert_false(cw_str_eq(cw_document_etag(one), cw_document_etag(other)));
+        assert_false(cw_str_eq(cw_document_etag(one), cw_document_etag(d)));
+        cw_document_unref(one);
+        cw_document_unref(same);
+        cw_document_unref(other);
+        cw_document_unref(d);
+    }
+    tear_down(&f);
+}
+
 static void work(void *ctx)
 {
     fixture *f = ctx;
@@ -407,7 +442,11 @@ static void work(void *ctx)
         rc = cw_cache_get(&f->cache, &key, write_text, (void *)(uintptr_t) "*text", &d, NULL);
         if (!rc)
             (void)cw_document_pack(d);
-        cw_document_unref(rc ? NULL : d);
+        cw_document *filled = rc ? NULL : cw_document_fill(d, 't', CW_STR("longer"));
+        if (!rc && !filled)
+            rc = CW_NOMEM;
+        cw_document_unref(filled);
+        cw_document_unref(d);
     }
     assert_true(rc == CW_OK || (rc == CW_NOMEM && oom_was_hit()));
     cw_view_unref(view);
@@ -428,6 +467,7 @@ static void the_cache_survives_every_failed_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(marks_are_filled),
         cmocka_unit_test(callers_who_see_the_same_share_a_document),
         cmocka_unit_test(every_part_of_a_key_counts),
         cmocka_unit_test(what_is_cleared_is_written_anew_and_sent_to_its_end),

@@ -307,6 +307,25 @@ static void a_list_keeps_its_own_copy(void **state)
     cw_hostlist_free(NULL);
 }
 
+static void few_texts_are_spelt_as_listed(void **state)
+{
+    (void)state;
+    static const uint16_t ports[] = {8080, 8443};
+    static const char *const good[] = {"localhost", "localhost:8080", "localhost:8443",
+                                       "[::1]",     "[::1]:8080",     "a.org:81",
+                                       "a.org",     "a.org:8443"};
+    static const char *const bad[] = {
+        "localhost:81", "localhost:08080", "localhost.", "localhost.:8080", "LOCALHOST", "[0::1]",
+        "[::1]:1",      "localhost:0",     "x.b.org",    "b.org",           "a.org:82",  "",
+        "c.org"};
+    cw_hostlist *list = list_of("localhost,[::1],a.org:81,*.b.org", NULL);
+    for (size_t i = 0; i < CW_COUNT(good); i++)
+        assert_true(cw_hostlist_spells(list, cw_str_from(good[i]), ports, CW_COUNT(ports)));
+    for (size_t i = 0; i < CW_COUNT(bad); i++)
+        assert_false(cw_hostlist_spells(list, cw_str_from(bad[i]), ports, CW_COUNT(ports)));
+    cw_hostlist_free(list);
+}
+
 static void make_once(void *ctx)
 {
     (void)ctx;
@@ -327,6 +346,7 @@ static void a_failed_allocation_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_texts_are_spelt_as_listed),
         cmocka_unit_test(host_values_have_a_strict_syntax),
         cmocka_unit_test(equal_hosts_are_found_equal),
         cmocka_unit_test(only_loopback_passes_by_default),
