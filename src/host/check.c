@@ -97,9 +97,11 @@ static void check_auth(const cw_check_place *at, const cw_json *auth)
         return;
     }
     const cw_json *scopes = cw_json_get(auth, CW_STR("scopes"));
-    if (!is_string_array(scopes))
-        cw_check_problem(at, "annotations.auth.scopes", "must be an array of strings");
     const cw_json *level = cw_json_get(auth, CW_STR("level"));
+    if (!scopes && !level)
+        cw_check_problem(at, "annotations.auth", "scopes or level is needed");
+    if (scopes && !is_string_array(scopes))
+        cw_check_problem(at, "annotations.auth.scopes", "must be an array of strings");
     if (level)
         cw_check_level(at, "annotations.auth.level",
                        cw_json_is(level, CW_JSON_STRING) ? cw_json_text(level) : CW_STR(""));
@@ -112,11 +114,9 @@ static void check_annotations(const cw_check_place *at, cw_hosted_method *m)
 {
     const cw_plugin_tool *tool = m->tool;
     const cw_json *map = cw_check_object(at, "annotations", tool->annotations);
-    if (!map)
+    if (!map || cw_json_count(map) == 0)
         return;
-    if (cw_json_count(map) == 0)
-        cw_check_problem(at, "annotations", "must not be empty; leave them out");
-    else if (is_list_shaped(map))
+    if (is_list_shaped(map))
         cw_check_problem(at, "annotations", "must be a map, not a list: the keys are 0, 1, …");
     m->annotations = map;
     const cw_json *auth = cw_json_get(map, CW_STR("auth"));

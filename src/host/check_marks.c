@@ -171,6 +171,8 @@ static void check_resource(const cw_check_place *at, cw_hosted_method *m)
     const char *bad = m->mark_annotations ? cw_annotations_problem(m->mark_annotations) : NULL;
     if (bad)
         cw_check_problem(at, "annotations", bad);
+    if (m->mark_annotations && cw_json_count(m->mark_annotations) == 0)
+        m->mark_annotations = NULL;
     check_icons(at, r->icons, m);
     check_auth(at, m, CW_HOSTED_AUTH(r));
 }
@@ -308,8 +310,6 @@ const char *cw_annotations_problem(const cw_json *annotations)
 {
     if (!cw_json_is(annotations, CW_JSON_OBJECT))
         return "must be an object";
-    if (cw_json_count(annotations) == 0)
-        return "must not be empty; leave them out";
     if (cw_json_get(annotations, CW_STR("auth")))
         return "\"auth\" is no annotation of content";
     if (!is_audience(cw_json_get(annotations, CW_STR("audience"))))

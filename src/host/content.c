@@ -213,9 +213,11 @@ void cw_content_annotate(cw_call *call, const char *json)
     }
     if (!root || call->misuse)
         return;
+    call->is_annotated = true;
+    if (cw_json_count(root) == 0)
+        return;
     cw_buf_add(&call->wire->content, CW_STR(",\"annotations\":"));
     cw_buf_add(&call->wire->content, cw_json_span(root));
-    call->is_annotated = true;
     call->needs_check = true;
 }
 

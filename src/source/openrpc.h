@@ -47,9 +47,10 @@ CW_MUST_USE cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *o
 CW_MUST_USE cw_code cw_openrpc_follow(const cw_json *doc, const cw_json **v, cw_err *err);
 
 /* Check and read a mark {"title":…, "annotations":…, "visibility":…}: annotations must be a map (a
- * list, an empty one, or keys "0","1",… in order are refused), auth as in annotations.auth of the
- * original, visibility "challenge" or, where the level is "required", "hide". Fills *ret_mark and
- * the level, scopes and hides of *needs, with nothing of `mark` kept. `where` begins the message.
+ * list, or keys "0","1",… in order are refused; an empty one is left out), auth as in
+ * annotations.auth of the original (scopes, level, or both), visibility "challenge" or, where the
+ * level is "required", "hide". Fills *ret_mark and the level, scopes and hides of *needs, with
+ * nothing of `mark` kept. `where` begins the message.
  */
 CW_MUST_USE cw_code cw_openrpc_mark(const cw_json *mark, const char *where, cw_arena *arena,
                                     const cw_mark **ret_mark, cw_needs *needs, cw_err *err);

@@ -100,6 +100,22 @@ static cw_code read_level(const cw_json *auth, cw_needs *needs, cw_err *err)
     return CW_OK;
 }
 
+static cw_code read_scopes(const cw_json *scopes, cw_arena *arena, cw_needs *needs, cw_err *err)
+{
+    cw_str *items = NULL;
+    size_t n = 0;
+    cw_code rc = read_list(scopes, cw_scope_is_token,
+                           "a scope (printable ASCII without spaces, '\"' and '\\')", arena, &items,
+                           &n, err);
+    if (!rc)
+        rc = drop_doubles(items, &n, arena, err);
+    if (rc)
+        return rc;
+    needs->scopes = items;
+    needs->n_scopes = n;
+    return CW_OK;
+}
+
 static cw_code read_auth(const cw_json *auth, cw_arena *arena, cw_needs *needs, cw_err *err)
 {
     static const char *const known[] = {"scopes", "level", "description", NULL};
@@ -107,19 +123,11 @@ static cw_code read_auth(const cw_json *auth, cw_arena *arena, cw_needs *needs, 
     if (rc)
         return rc;
     const cw_json *scopes = cw_json_get(auth, CW_STR("scopes"));
-    if (!scopes)
-        return cw_fail(err, CW_PARAMS, "scopes: missing; write [] for none");
-    cw_str *items = NULL;
-    size_t n = 0;
-    rc = read_list(scopes, cw_scope_is_token,
-                   "a scope (printable ASCII without spaces, '\"' and '\\')", arena, &items, &n,
-                   err);
-    if (!rc)
-        rc = drop_doubles(items, &n, arena, err);
+    if (!scopes && !cw_json_get(auth, CW_STR("level")))
+        return cw_fail(err, CW_PARAMS, "scopes or level is needed");
+    rc = scopes ? read_scopes(scopes, arena, needs, err) : CW_OK;
     if (rc)
         return cw_wrap(err, rc, "scopes");
-    needs->scopes = items;
-    needs->n_scopes = n;
     const cw_json *description = cw_json_get(auth, CW_STR("description"));
     if (description && !cw_json_is(description, CW_JSON_STRING))
         return cw_wrap(err, cw_openrpc_wrong(err, "a string", description), "description");
@@ -140,13 +148,16 @@ static bool is_list_shaped(const cw_json *object)
     return true;
 }
 
+static bool is_empty(const cw_json *annotations)
+{
+    return cw_json_is(annotations, CW_JSON_OBJECT) && cw_json_count(annotations) == 0;
+}
+
 static cw_code read_annotations(const cw_json *annotations, cw_arena *arena, cw_needs *needs,
                                 cw_err *err)
 {
     if (!cw_json_is(annotations, CW_JSON_OBJECT))
         return cw_openrpc_wrong(err, "an object", annotations);
-    if (cw_json_count(annotations) == 0)
-        return cw_fail(err, CW_PARAMS, "empty; leave them out");
     if (is_list_shaped(annotations))
         return cw_fail(err, CW_PARAMS, "expected an object with names, got a list");
     const cw_json *auth = cw_json_get(annotations, CW_STR("auth"));
@@ -227,7 +238,7 @@ static cw_code read_mark(const cw_json *v, cw_arena *arena, cw_mark *mark, cw_ne
     if (!mark->title.p)
         return cw_arena_fail(arena, err);
     const cw_json *annotations = cw_json_get(v, CW_STR("annotations"));
-    if (!annotations || cw_json_is(annotations, CW_JSON_NULL))
+    if (!annotations || cw_json_is(annotations, CW_JSON_NULL) || is_empty(annotations))
         return read_visibility(v, needs, err);
     rc = read_annotations(annotations, arena, needs, err);
     if (!rc)

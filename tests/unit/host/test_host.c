@@ -555,8 +555,6 @@ static void check_reports_the_mistakes_of_a_file(void **state)
          "method 'a.b': annotations.auth.scopes: must be an array of strings\n"
          "broken-annotations-auth: method 'a.b': annotations.auth.level: must be \"none\", "
          "\"optional\" or \"required\""},
-        {"broken-annotations-empty",
-         "method 'a.b': annotations: must not be empty; leave them out"},
         {"broken-annotations-json",
          "method 'a.b': annotations: line 1, column 2: expected a key or '}', found 'r'"},
         {"broken-annotations-keys",

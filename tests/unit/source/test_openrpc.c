@@ -142,6 +142,7 @@ static void the_effective_level_follows_the_table(void **state)
         {"{\"scopes\":[\"s\"],\"level\":\"optional\"}", CW_AUTH_OPTIONAL, 1},
         {"{\"scopes\":[\"s\"],\"level\":\"required\"}", CW_AUTH_REQUIRED, 1},
         {"{\"scopes\":[],\"level\":\"required\"}", CW_AUTH_REQUIRED, 0},
+        {"{\"level\":\"required\"}", CW_AUTH_REQUIRED, 0},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         char text[200];
@@ -279,7 +280,6 @@ static void mistakes_of_a_method_are_named(void **state)
          "x-mcp-tool: annotations: expected an object, got array"},
         {"\"x-mcp-tool\":{\"annotations\":[]}",
          "x-mcp-tool: annotations: expected an object, got array"},
-        {"\"x-mcp-tool\":{\"annotations\":{}}", "x-mcp-tool: annotations: empty; leave them out"},
         {"\"x-mcp-tool\":{\"annotations\":{\"0\":1,\"1\":2,\"2\":3}}",
          "x-mcp-tool: annotations: expected an object with names, got a list"},
         {"\"x-mcp-tool\":{\"visibility\":\"hidden\"}",
@@ -291,7 +291,7 @@ static void mistakes_of_a_method_are_named(void **state)
         {"\"x-mcp-tool\":{\"annotations\":{\"auth\":[]}}",
          "x-mcp-tool: annotations: auth: expected an object, got array"},
         {"\"x-mcp-tool\":{\"annotations\":{\"auth\":{}}}",
-         "x-mcp-tool: annotations: auth: scopes: missing; write [] for none"},
+         "x-mcp-tool: annotations: auth: scopes or level is needed"},
         {"\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":\"s\"}}}",
          "x-mcp-tool: annotations: auth: scopes: expected an array, got string"},
         {"\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[\"a b\"]}}}",
