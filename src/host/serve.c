@@ -210,6 +210,8 @@ int cw_host_serve(const cw_host_opts *opts)
     /* A reset keeps the first block only: a large one, so that a warm call asks for no memory. */
     s.arena.next_block = CW_ARENA_BLOCK_MAX;
     cw_report_use(&s.wire);
+    /* A pipe to the log: what a plugin prints before it crashes is worth most. */
+    (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     cw_code rc = cw_hosted_load(&s.plugin, opts->file, opts->name);
     (void)close(CW_HOST_OBJECT);
     announce(&s, rc);

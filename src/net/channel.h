@@ -7,9 +7,10 @@
  *
  * A program gets a process group of its own, is told to end by the end of its input, then by
  * SIGTERM to its group after CW_CHANNEL_GRACE_MS and by SIGKILL after as long again; what is left
- * of its group when it has ended is killed. It is reaped before on_closed. Should this process die,
- * the program sees the end of its input and a broken output, and no more than that: posix_spawn has
- * no parent-death signal. One that heeds neither goes on, as does what has left its group (setsid).
+ * of its group when it has ended is killed, and what has left the group (stray.h). It is reaped
+ * before on_closed. Should this process die, the program sees the end of its input and a broken
+ * output, and no more than that: posix_spawn has no parent-death signal. One that heeds neither
+ * goes on.
  * What it writes to its standard error goes to the log ("source"), line by line, cut at 500 bytes
  * and at most 20 lines a minute; the others are counted.
  *

@@ -17,22 +17,13 @@
 
 /* ---- standard error ---- */
 
-static void read_errors(cw_channel *ch)
+static void close_errors(cw_channel *ch)
 {
-    char *scratch = ch->loop->scratch;
-    ssize_t n = read(ch->errors->fd, scratch, CW_LOOP_SCRATCH);
-    if (n > 0)
-        cw_channel_note(ch, cw_str_make(scratch, (size_t)n));
-    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        cw_channel_close_end(&ch->errors);
-}
-
-static void on_errors(uv_poll_t *poll, int status, int events)
-{
-    cw_channel_end *end = poll->data;
-    (void)status;
-    (void)events;
-    read_errors(end->channel);
+    cw_output_close(ch->errors);
+    ch->errors = NULL;
+    if (ch->log.component)
+        cw_output_log_done(&ch->log);
+    ch->log.component = NULL;
 }
 
 /* ---- the exit ---- */
@@ -42,8 +33,10 @@ static void on_child_closed(cw_child *child, void *ctx)
     cw_channel *ch = ctx;
     (void)child;
     ch->has_child = false;
+    cw_spawner_sweep(ch->opts.spawner, ch->job.mark);
+    cw_spawner_unref(ch->opts.spawner);
     cw_channel_close_end(&ch->in);
-    cw_channel_close_end(&ch->errors);
+    close_errors(ch);
     cw_channel_settle(ch);
 }
 
@@ -53,9 +46,7 @@ static void on_exit_of(cw_child *child, int status, void *ctx)
     char why[64];
     /* What it wrote before it died counts. */
     cw_channel_drain(ch);
-    if (ch->errors)
-        read_errors(ch);
-    cw_channel_end_notes(ch);
+    close_errors(ch);
     if (ch->closing)
         cw_child_close(child, on_child_closed);
     else
@@ -99,6 +90,8 @@ static void on_started(cw_spawn *job)
         rc = cw_child_watch_group(&ch->child, ch->loop, job->pid, job->pidfd, on_exit_of, ch, &err);
         ch->has_child = !rc;
     }
+    if (!rc)
+        (void)cw_spawner_ref(ch->opts.spawner);
     if (ch->closing)
         cw_channel_stop_program(ch);
     else if (rc)
@@ -125,8 +118,10 @@ void cw_channel_start_program(cw_channel *ch)
     cw_code rc = add_pipe(ch, STDIN_FILENO, &ch->out, &err);
     if (!rc)
         rc = add_pipe(ch, STDOUT_FILENO, &ch->in, &err);
+    cw_output_log_init(&ch->log, "source", "standard error", ch->opts.name, ch->opts.secrets,
+                       CW_CHANNEL_LINES);
     if (!rc)
-        rc = add_pipe(ch, STDERR_FILENO, &ch->errors, &err);
+        rc = cw_output_open(&ch->log, ch->loop, &ch->errors, &ch->job_fds[STDERR_FILENO], &err);
     ch->job = (cw_spawn){.path = ch->opts.command[0],
                          .argv = ch->opts.command,
                          .env = ch->opts.environment,
@@ -139,10 +134,8 @@ void cw_channel_start_program(cw_channel *ch)
                          .ctx = ch};
     if (!rc)
         rc = cw_spawner_ask(ch->opts.spawner, &ch->job, &err);
-    if (!rc) {
-        uv_poll_start(&ch->errors->poll, UV_READABLE, on_errors);
+    if (!rc)
         return;
-    }
     close_job_fds(ch);
     cw_channel_ended(ch, rc == CW_NOMEM ? rc : CW_IO, err.msg);
 }
@@ -169,7 +162,7 @@ void cw_channel_stop_program(cw_channel *ch)
         return; /* on_started goes on */
     if (!ch->has_child) {
         cw_channel_close_end(&ch->in);
-        cw_channel_close_end(&ch->errors);
+        close_errors(ch);
         cw_channel_settle(ch);
         return;
     }

@@ -18,10 +18,11 @@
 #include "net/connect.h"
 #include "net/http1.h"
 #include "net/lookup.h"
+#include "net/output.h"
 #include "net/websocket.h"
 
 #define CW_CHANNEL_ADDRESSES 8u /* of a name, at most */
-#define CW_CHANNEL_NOTE 500u    /* bytes of a line of standard error */
+#define CW_CHANNEL_LINES 20u    /* of standard error, a minute */
 
 typedef enum cw_channel_state {
     CHANNEL_BEGIN,
@@ -41,14 +42,6 @@ typedef struct cw_channel_end {
     int fd;
     int events;
 } cw_channel_end;
-
-/* What a program writes to its standard error. */
-typedef struct cw_channel_notes {
-    uint64_t since; /* ms: when the minute began */
-    unsigned told, left_out;
-    size_t n;
-    char line[CW_CHANNEL_NOTE + 4]; /* so that the last character can be seen whole */
-} cw_channel_notes;
 
 struct cw_channel {
     cw_loop *loop;
@@ -90,8 +83,8 @@ struct cw_channel {
     int job_fds[3]; /* its standard descriptors, until it has them */
     cw_child child;
     bool has_child;
-    cw_channel_end *errors;
-    cw_channel_notes notes;
+    cw_output_log log; /* of its standard error; .component NULL: not begun */
+    cw_output *errors;
 };
 
 /* ---- channel.c ---- */
@@ -166,11 +159,5 @@ void cw_channel_fade(cw_channel *ch);
 void cw_channel_stop_program(cw_channel *ch);
 /* The loop ends, and hears no more of a start that is under way. */
 void cw_channel_cancel_start(cw_channel *ch);
-
-/* ---- channel_notes.c ---- */
-
-void cw_channel_note(cw_channel *ch, cw_str bytes);
-/* No more comes: tell the unfinished line and what was left out. */
-void cw_channel_end_notes(cw_channel *ch);
 
 #endif

@@ -5,8 +5,8 @@
  * the spawner's thread, which lives as long as the process (a child's parent-death
  * signal comes when the *thread* that made it ends), and hear of it in their
  * mailbox. Nothing of ours runs between fork and exec (posix_spawn). A child has
- * the environment and descriptors it is given and no others: every descriptor of
- * ours is close-on-exec.
+ * the environment and descriptors it is given and no others, except the mark of stray.h: every
+ * descriptor of ours is close-on-exec.
  *
  * A child is known by a pidfd, so that a signal can never hit a stranger who got
  * the same number.
@@ -56,11 +56,12 @@ struct cw_spawn {
     cw_err err;
     pid_t pid;
     int pidfd;
+    uint64_t mark;                  /* of it and of what it starts, for cw_spawner_sweep */
     struct cw_spawn_ticket *ticket; /* the spawner's; NULL: not asked for, or done */
 };
 
 CW_MUST_USE cw_code cw_spawner_new(cw_spawner **ret, cw_err *err);
-/* End the thread; jobs that wait are dropped. NULL is fine. */
+/* End the thread and drop the first reference; jobs that wait are dropped. NULL is fine. */
 void cw_spawner_free(cw_spawner *s);
 /* Never blocks. CW_NOMEM; CW_GONE when the spawner is ending. */
 CW_MUST_USE cw_code cw_spawner_ask(cw_spawner *s, cw_spawn *job, cw_err *err);
@@ -68,6 +69,13 @@ CW_MUST_USE cw_code cw_spawner_ask(cw_spawner *s, cw_spawn *job, cw_err *err);
  * wait a moment for a start that is under way; for the end of a loop, which hears nothing more in
  * its mailbox. Nothing happens when the job is not waiting. */
 void cw_spawner_cancel(cw_spawner *s, cw_spawn *job);
+/* The memory of a spawner whose thread may have ended, for cw_spawner_sweep. Any thread. */
+cw_spawner *cw_spawner_ref(cw_spawner *s);
+void cw_spawner_unref(cw_spawner *s);
+/* A child has exited: kill what it started and left behind, outside its group too. Never blocks:
+ * the spawner's thread does it when nothing waits to be started, of at most 256 children. When that
+ * thread has ended it is done here. Any thread. */
+void cw_spawner_sweep(cw_spawner *s, uint64_t mark);
 
 /* A running child: told when it has exited. */
 typedef struct cw_child cw_child;

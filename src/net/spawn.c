@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/pidfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,9 +21,12 @@
 #include "base/thread.h"
 #include "net/child.h"
 #include "net/child_int.h"
+#include "net/stray.h"
 
 /* How soon a full mailbox is tried again. */
 #define RETRY_NS 1000000L
+/* Children that exit while /proc is read. */
+#define MARKS_MAX 256u
 
 typedef enum ticket_state { QUEUED, STARTING, STARTED, POSTED } ticket_state;
 
@@ -38,10 +42,17 @@ struct cw_spawn_ticket {
 struct cw_spawner {
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t work;    /* for the thread */
-    pthread_cond_t started; /* a ticket left STARTING */
-    ticket tickets;         /* ring, all states, in the order they came */
+    pthread_cond_t work;       /* for the thread */
+    pthread_cond_t started;    /* a ticket left STARTING */
+    ticket tickets;            /* ring, all states, in the order they came */
+    uint64_t marks[MARKS_MAX]; /* of children whose strays are to be killed */
+    size_t n_marks;
+    unsigned refs;
     bool ending;
+    bool ended; /* the thread uses nothing any more */
+    /* The thread's. */
+    uint64_t last_mark;
+    cw_stray_space space;
 };
 
 static void unlink_ticket(ticket *t)
@@ -127,6 +138,34 @@ static char *const *plain(const char *const *strings)
     return (char *const *)(uintptr_t)strings;
 }
 
+/* The environment of the job behind its mark, in memory that the caller frees. */
+static const char **marked(const cw_spawn *job, const char *mark)
+{
+    size_t n = 0;
+    while (job->env[n])
+        n++;
+    const char **env = calloc(n + 2, sizeof *env);
+    if (!env)
+        return NULL;
+    env[0] = mark;
+    for (size_t i = 0; i < n; i++)
+        env[i + 1] = job->env[i];
+    return env;
+}
+
+static int spawn_marked(cw_spawn *job, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attr)
+{
+    char mark[CW_STRAY_MARK];
+    const char **env = marked(job, cw_stray_mark(job->mark, mark));
+    if (!env)
+        return ENOMEM;
+    int rc = (job->searches_path ? posix_spawnp : posix_spawn)(&job->pid, job->path, actions, attr,
+                                                               plain(job->argv), plain(env));
+    free(env);
+    return rc;
+}
+
 static int spawn_with(cw_spawn *job, const int *fds)
 {
     posix_spawn_file_actions_t actions;
@@ -143,8 +182,7 @@ static int spawn_with(cw_spawn *job, const int *fds)
     if (!rc)
         rc = set_attributes(&attr, job->has_own_group);
     if (!rc)
-        rc = (job->searches_path ? posix_spawnp : posix_spawn)(
-            &job->pid, job->path, &actions, &attr, plain(job->argv), plain(job->env));
+        rc = spawn_marked(job, &actions, &attr);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
     return rc;
@@ -241,22 +279,42 @@ static void wait_for_work(cw_spawner *s, bool soon)
     pthread_cond_timedwait(&s->work, &s->lock, &at);
 }
 
+/* With the lock, which is released meanwhile. */
+static void start_one(cw_spawner *s, ticket *t)
+{
+    t->state = STARTING;
+    t->job->mark = ++s->last_mark;
+    pthread_mutex_unlock(&s->lock);
+    start(t->job);
+    pthread_mutex_lock(&s->lock);
+    t->state = STARTED;
+    pthread_cond_broadcast(&s->started);
+}
+
+/* Likewise. */
+static void sweep_all(cw_spawner *s)
+{
+    uint64_t marks[MARKS_MAX];
+    size_t n = s->n_marks;
+    memcpy(marks, s->marks, n * sizeof marks[0]);
+    s->n_marks = 0;
+    pthread_mutex_unlock(&s->lock);
+    cw_stray_kill(marks, n, &s->space);
+    pthread_mutex_lock(&s->lock);
+}
+
 static void *spawner_main(void *arg)
 {
     cw_spawner *s = arg;
     pthread_mutex_lock(&s->lock);
     while (!s->ending) {
         ticket *t = first_queued(s);
-        if (t) {
-            t->state = STARTING;
-            pthread_mutex_unlock(&s->lock);
-            start(t->job);
-            pthread_mutex_lock(&s->lock);
-            t->state = STARTED;
-            pthread_cond_broadcast(&s->started);
-        }
+        if (t)
+            start_one(s, t);
         bool full = post_started(s);
-        if (!s->ending && !first_queued(s))
+        if (!full && s->n_marks && !first_queued(s))
+            sweep_all(s);
+        if (!s->ending && !first_queued(s) && (full || !s->n_marks))
             wait_for_work(s, full);
     }
     pthread_mutex_unlock(&s->lock);
@@ -270,6 +328,7 @@ cw_code cw_spawner_new(cw_spawner **ret, cw_err *err)
     cw_spawner *s = calloc(1, sizeof *s);
     if (!s)
         return cw_fail_nomem(err);
+    s->refs = 1;
     s->tickets.prev = s->tickets.next = &s->tickets;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
@@ -301,6 +360,28 @@ void cw_spawner_free(cw_spawner *s)
             t->job->ticket = NULL;
         free(t);
     }
+    pthread_mutex_lock(&s->lock);
+    s->ended = true;
+    cw_stray_kill(s->marks, s->n_marks, &s->space);
+    pthread_mutex_unlock(&s->lock);
+    cw_spawner_unref(s);
+}
+
+cw_spawner *cw_spawner_ref(cw_spawner *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->refs++;
+    pthread_mutex_unlock(&s->lock);
+    return s;
+}
+
+void cw_spawner_unref(cw_spawner *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool is_last = --s->refs == 0;
+    pthread_mutex_unlock(&s->lock);
+    if (!is_last)
+        return;
     pthread_cond_destroy(&s->started);
     pthread_cond_destroy(&s->work);
     pthread_mutex_destroy(&s->lock);
@@ -352,6 +433,19 @@ void cw_spawner_cancel(cw_spawner *s, cw_spawn *job)
     if (!posted)
         free(t);
     job->ticket = NULL;
-    if (has_child)
-        cw_child_end(job->pid, job->pidfd, job->has_own_group);
+    if (!has_child)
+        return;
+    cw_child_end(job->pid, job->pidfd, job->has_own_group);
+    cw_spawner_sweep(s, job->mark);
+}
+
+void cw_spawner_sweep(cw_spawner *s, uint64_t mark)
+{
+    pthread_mutex_lock(&s->lock);
+    if (s->ended)
+        cw_stray_kill(&mark, 1, &s->space);
+    else if (s->n_marks < MARKS_MAX)
+        s->marks[s->n_marks++] = mark;
+    pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->lock);
 }

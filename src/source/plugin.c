@@ -184,6 +184,7 @@ static void free_plugin(cw_source *s)
 {
     cw_plugin *p = CW_CONTAINER(s, cw_plugin, base);
     cw_breaker_done(&p->breaker);
+    cw_output_log_done(&p->output);
     if (p->file >= 0)
         close(p->file);
     free(p->parts);

@@ -114,7 +114,8 @@ static void on_frame(cw_worker *w, uint64_t id, cw_str body)
         return;
     }
     const cw_source_call *call = op == w->sent.next ? op->call : NULL;
-    if (cw_plugin_read_notice(part->plugin, body, call, &part->arena) != CW_OK)
+    cw_str method = part->plugin->base.methods[op->method].id;
+    if (cw_plugin_read_notice(part->plugin, body, call, method, &part->arena) != CW_OK)
         cw_worker_fail(w, "sent a notification that means nothing");
 }
 

@@ -158,7 +158,10 @@ static bool tell_progress(const cw_source_call *call, const cw_json *params)
     return true;
 }
 
-static bool tell_log(const cw_source_call *call, const cw_json *params)
+/* The call gives its line to its sink. Without one (`call` is NULL: cancelled, or none at all) the
+ * line is for the log alone. */
+static bool tell_log(const cw_plugin *p, const cw_source_call *call, cw_str method,
+                     const cw_json *params)
 {
     const cw_json *name = cw_json_get(params, CW_STR("level"));
     const cw_json *message = cw_json_get(params, CW_STR("message"));
@@ -166,8 +169,16 @@ static bool tell_log(const cw_source_call *call, const cw_json *params)
     if (!cw_json_is(message, CW_JSON_STRING) || !cw_json_is(name, CW_JSON_STRING) ||
         !cw_log_level_parse(cw_json_text(name), &level))
         return false;
-    if (call && level != CW_LOG_OFF)
+    if (level == CW_LOG_OFF)
+        return true;
+    if (call)
         call->sink->ops->log(call->sink, level, cw_json_text(message));
+    else if (method.n)
+        cw_log(level, "source", "logged", CW_KV("source", p->base.name), CW_KV("method", method),
+               CW_KV("text", cw_json_text(message)));
+    else
+        cw_log(level, "source", "logged", CW_KV("source", p->base.name),
+               CW_KV("text", cw_json_text(message)));
     return true;
 }
 
@@ -208,6 +219,8 @@ static bool tell_changed(const cw_plugin *p, const cw_json *params)
 
 bool cw_plugin_read_news(const cw_plugin *p, cw_str name, const cw_json *params)
 {
+    if (cw_str_is(name, "$/log"))
+        return tell_log(p, NULL, (cw_str){0}, params);
     if (cw_str_is(name, "$/updated"))
         return tell_updated(p, params);
     if (cw_str_is(name, "$/changed"))
@@ -216,7 +229,7 @@ bool cw_plugin_read_news(const cw_plugin *p, cw_str name, const cw_json *params)
 }
 
 cw_code cw_plugin_read_notice(const cw_plugin *p, cw_str body, const cw_source_call *call,
-                              cw_arena *arena)
+                              cw_str method, cw_arena *arena)
 {
     /* The most frequent one says nothing that the order of the answers does not. */
     if (cw_str_eq(body, CW_STR(STARTED)))
@@ -226,12 +239,12 @@ cw_code cw_plugin_read_notice(const cw_plugin *p, cw_str body, const cw_source_c
     cw_code rc = cw_json_read(body, NULL, arena, &root, NULL, NULL);
     if (rc)
         return rc == CW_PARSE ? rc : CW_OK; /* one report less */
-    const cw_json *method = cw_json_get(root, CW_STR("method"));
+    const cw_json *kind = cw_json_get(root, CW_STR("method"));
     const cw_json *params = cw_json_get(root, CW_STR("params"));
-    cw_str name = method ? cw_json_text(method) : CW_STR("");
+    cw_str name = kind ? cw_json_text(kind) : CW_STR("");
     if (cw_str_is(name, "$/progress"))
         return tell_progress(call, params) ? CW_OK : CW_PARSE;
     if (cw_str_is(name, "$/log"))
-        return tell_log(call, params) ? CW_OK : CW_PARSE;
+        return tell_log(p, call, method, params) ? CW_OK : CW_PARSE;
     return cw_plugin_read_news(p, name, params) ? CW_OK : CW_PARSE;
 }

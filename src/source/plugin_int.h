@@ -15,6 +15,7 @@
 #include <pthread.h>
 
 #include "net/frame.h"
+#include "net/output.h"
 #include "source/plugin.h"
 
 /* Quick calls that are sent to one worker at once, and how long they may take together: the last
@@ -26,6 +27,8 @@
 #define CW_PLUGIN_QUICK_CALLS 8u
 /* From the end of a worker's socket to its exit: half of the 50 ms that a failed call may take. */
 #define CW_PLUGIN_LINGER_MS 25u
+/* Lines of output of all its workers that reach the log in a minute. */
+#define CW_PLUGIN_LINES 100u
 
 typedef struct cw_plugin cw_plugin;
 typedef struct cw_plugin_part cw_plugin_part;
@@ -73,6 +76,7 @@ struct cw_plugin {
     const char *const *argv, *const *env;
     const cw_str *heads; /* per method: ,"method":"a.b","params": */
     cw_breaker breaker;
+    cw_output_log output;   /* of its workers */
     cw_plugin_part **parts; /* by loop; each touched by its loop only */
 };
 
@@ -130,6 +134,9 @@ struct cw_worker {
     cw_worker_state state;
     cw_spawn spawn;
     int host_fd;
+    int stdio[3]; /* its standard descriptors, until it has them */
+    cw_output *output;
+    cw_spawner *spawner; /* with has_child: a reference */
     cw_frames frames;
     cw_child child;
     bool is_spawning, has_frames, has_child;
@@ -208,11 +215,12 @@ bool cw_plugin_is_notice(cw_str body);
 CW_MUST_USE cw_code cw_plugin_read_answer(cw_str body, cw_arena *arena, cw_outcome *ret);
 /* The same without a copy of the body, which must live as long as the outcome. */
 CW_MUST_USE cw_code cw_plugin_look_at_answer(cw_str body, cw_arena *arena, cw_outcome *ret);
-/* Hand a notification to the sink, as far as the call wants it (NULL: none does). CW_PARSE: it is
- * none. `arena` is reset. */
+/* Hand a notification to the sink, as far as the call wants it. NULL: the call was cancelled, and
+ * only its log lines count. `method` is its id. CW_PARSE: it is none. `arena` is reset. */
 CW_MUST_USE cw_code cw_plugin_read_notice(const cw_plugin *p, cw_str body,
-                                          const cw_source_call *call, cw_arena *arena);
-/* Pass on a notification that concerns everybody. False when it is none that makes sense. */
+                                          const cw_source_call *call, cw_str method,
+                                          cw_arena *arena);
+/* Pass on a notification that belongs to no call: a log line, a change. False when it is none. */
 bool cw_plugin_read_news(const cw_plugin *p, cw_str name, const cw_json *params);
 
 #endif

@@ -177,6 +177,7 @@ static cw_code fill_plugin(cw_plugin *p, cw_str name, cw_err *err)
     if (!p->base.name.p || !host)
         return cw_arena_fail(&p->arena, err);
     p->opts.host = host;
+    p->output.name = p->base.name;
     p->opts.data = cw_arena_dup_str(&p->arena, p->opts.data);
     if (!p->opts.data.p)
         return cw_arena_fail(&p->arena, err);
@@ -199,6 +200,7 @@ static cw_code new_plugin(const cw_plugin_opts *opts, cw_str name, cw_plugin **r
     p->file = -1;
     cw_arena_init(&p->arena, ARENA_FACTOR * opts->frame_size + 1024u * 1024u);
     cw_breaker_init(&p->breaker, NULL, 0);
+    cw_output_log_init(&p->output, "plugin", "output", (cw_str){0}, NULL, CW_PLUGIN_LINES);
     cw_code rc = fill_plugin(p, name, err);
     if (rc)
         cw_source_unref(&p->base);

@@ -50,10 +50,27 @@ CW_PRINTF(2, 3) static void die(cw_worker *w, const char *fmt, ...)
 
 /* ---- the process ---- */
 
+/* The descriptors that the process has by now, or never will. */
+static void close_given(cw_worker *w)
+{
+    close(w->host_fd);
+    close(w->stdio[STDOUT_FILENO]);
+    w->host_fd = -1;
+}
+
+static void close_output(cw_worker *w)
+{
+    cw_output_close(w->output);
+    w->output = NULL;
+}
+
 static void on_child_closed(cw_child *child, void *ctx)
 {
     (void)child;
     cw_worker *w = ctx;
+    close_output(w);
+    cw_spawner_sweep(w->spawner, w->spawn.mark);
+    cw_spawner_unref(w->spawner);
     w->has_child = false;
     check_closed(w);
 }
@@ -61,6 +78,7 @@ static void on_child_closed(cw_child *child, void *ctx)
 static void on_child_exit(cw_child *child, int status, void *ctx)
 {
     cw_worker *w = ctx;
+    close_output(w);
     if (w->state == CW_WORKER_CLOSED) {
         cw_deadline_clear(&w->wait);
         cw_child_close(child, on_child_closed);
@@ -77,16 +95,19 @@ static void on_spawned(cw_spawn *job)
 {
     cw_worker *w = job->ctx;
     w->is_spawning = false;
-    close(w->host_fd);
-    w->host_fd = -1;
+    close_given(w);
     cw_err err;
     cw_code rc = job->code;
     if (rc) {
         err = job->err;
     } else {
-        rc = cw_child_watch(&w->child, w->loop, job->pid, job->pidfd, on_child_exit, w, &err);
+        rc = cw_child_watch_group(&w->child, w->loop, job->pid, job->pidfd, on_child_exit, w, &err);
         w->has_child = !rc;
     }
+    if (rc)
+        close_output(w);
+    else
+        w->spawner = cw_spawner_ref(w->plugin->opts.spawner);
     if (w->state == CW_WORKER_CLOSED) {
         if (w->has_child)
             cw_child_close(&w->child, on_child_closed);
@@ -144,10 +165,8 @@ static void on_message(cw_worker *w, cw_str body)
         on_ready(w);
     else if (starting && cw_str_is(name, "$/failed"))
         tell_problems(w, params);
-    else if (cw_str_is(name, "$/log"))
-        cw_log(CW_LOG_DEBUG, "plugin", "log line of a worker",
-               CW_KV("plugin", w->plugin->base.name), CW_KV("line", cw_json_span(root)));
-    else if (starting || !cw_plugin_read_news(w->plugin, name, params))
+    else if ((starting && !cw_str_is(name, "$/log")) ||
+             !cw_plugin_read_news(w->plugin, name, params))
         die(w, "sent a frame that means nothing");
     cw_arena_done(&arena);
 }
@@ -260,12 +279,22 @@ cw_code cw_worker_start(cw_worker *w, cw_plugin *p, cw_loop *loop, cw_worker_tim
     cw_code rc = make_pair(&ours, &w->host_fd, err);
     if (rc)
         return rc;
+    w->stdio[STDIN_FILENO] = -1;
+    rc = cw_output_open(&p->output, loop, &w->output, &w->stdio[STDOUT_FILENO], err);
+    if (rc) {
+        close(ours);
+        close(w->host_fd);
+        return rc;
+    }
+    w->stdio[STDERR_FILENO] = w->stdio[STDOUT_FILENO];
     w->spawn = (cw_spawn){
         .path = p->opts.host,
         .argv = p->argv,
         .env = p->env,
         .fds = {w->host_fd, p->file},
         .n_fds = 2,
+        .stdio = w->stdio,
+        .has_own_group = true,
         .loop = loop,
         .done = on_spawned,
         .ctx = w,
@@ -273,14 +302,16 @@ cw_code cw_worker_start(cw_worker *w, cw_plugin *p, cw_loop *loop, cw_worker_tim
     rc = cw_spawner_ask(p->opts.spawner, &w->spawn, err);
     if (rc) {
         close(ours);
-        close(w->host_fd);
+        close_given(w);
+        close_output(w);
         return rc;
     }
     rc = cw_frames_open(&w->frames, loop, ours, p->opts.frame_size,
                         p->opts.frame_size + QUEUE_BYTES, &frames_ops, err);
     if (rc) {
         cw_spawner_cancel(p->opts.spawner, &w->spawn);
-        close(w->host_fd);
+        close_given(w);
+        close_output(w);
         return rc;
     }
     w->has_frames = w->is_spawning = true;
@@ -303,7 +334,8 @@ void cw_worker_close(cw_worker *w, bool now)
         cw_frames_close(&w->frames);
     if (now && w->is_spawning) {
         cw_spawner_cancel(w->plugin->opts.spawner, &w->spawn);
-        close(w->host_fd);
+        close_given(w);
+        close_output(w);
         w->is_spawning = false;
     }
     if (w->has_child && (now || w->child.exited))

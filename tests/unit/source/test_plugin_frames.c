@@ -177,19 +177,19 @@ static void notices_reach_the_sink(void **state)
     assert_true(cw_plugin_is_notice(started));
     assert_false(cw_plugin_is_notice(CW_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":true}")));
     assert_false(cw_plugin_is_notice(CW_STR("{\"jsonrpc\":\"2.0\"")));
-    assert_int_equal(cw_plugin_read_notice(&plugin, started, &call, &arena), CW_OK);
+    assert_int_equal(cw_plugin_read_notice(&plugin, started, &call, CW_STR("a.b"), &arena), CW_OK);
     cw_str progress = NOTICE("progress\",\"params\":{\"progress\":1,\"message\":\"hi\"}");
-    assert_int_equal(cw_plugin_read_notice(&plugin, progress, &call, &arena), CW_OK);
+    assert_int_equal(cw_plugin_read_notice(&plugin, progress, &call, CW_STR("a.b"), &arena), CW_OK);
     assert_int_equal(n_progress, 1);
     assert_true(isnan(total));
     assert_string_equal(text, "hi");
     cw_str log = NOTICE("log\",\"params\":{\"level\":\"debug\",\"message\":\"line\"}");
-    assert_int_equal(cw_plugin_read_notice(&plugin, log, &call, &arena), CW_OK);
+    assert_int_equal(cw_plugin_read_notice(&plugin, log, &call, CW_STR("a.b"), &arena), CW_OK);
     assert_string_equal(text, "3 line");
     call.wants_progress = false;
-    assert_int_equal(cw_plugin_read_notice(&plugin, progress, &call, &arena), CW_OK);
-    assert_int_equal(cw_plugin_read_notice(&plugin, progress, NULL, &arena), CW_OK);
-    assert_int_equal(cw_plugin_read_notice(&plugin, log, NULL, &arena), CW_OK);
+    assert_int_equal(cw_plugin_read_notice(&plugin, progress, &call, CW_STR("a.b"), &arena), CW_OK);
+    assert_int_equal(cw_plugin_read_notice(&plugin, progress, NULL, CW_STR("a.b"), &arena), CW_OK);
+    assert_int_equal(cw_plugin_read_notice(&plugin, log, NULL, CW_STR("a.b"), &arena), CW_OK);
     assert_int_equal(n_progress, 1);
     assert_int_equal(n_log, 1);
 }
@@ -207,7 +207,8 @@ static void notices_that_mean_nothing_are_told_apart(void **state)
         CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"$/log\","),
     };
     for (size_t i = 0; i < CW_COUNT(wrong); i++)
-        assert_int_equal(cw_plugin_read_notice(&plugin, wrong[i], &call, &arena), CW_PARSE);
+        assert_int_equal(cw_plugin_read_notice(&plugin, wrong[i], &call, CW_STR("a.b"), &arena),
+                         CW_PARSE);
     assert_int_equal(n_progress + n_log, 0);
 }
 
@@ -228,7 +229,7 @@ static cw_code announce(size_t n)
     for (size_t i = 0; i < n; i++)
         cw_buf_add_char(&b, 'u');
     cw_buf_add(&b, CW_STR("\"}}"));
-    cw_code rc = cw_plugin_read_notice(&listened, cw_buf_str(&b), NULL, &arena);
+    cw_code rc = cw_plugin_read_notice(&listened, cw_buf_str(&b), NULL, CW_STR("a.b"), &arena);
     cw_buf_done(&b);
     return rc;
 }
