@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { basic, call, cli, databasePath, discover, startAccounts } from "./support/accounts.mjs";
 import { permissions } from "./support/mcp.mjs";
-import { runCauseway, slowness, writeConfig } from "./support/programs.mjs";
+import { runCauseway, patience, writeConfig } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
 
@@ -18,7 +18,7 @@ const documents = [
 const card = "/mcp/server-card";
 const roles = { anonymous: permissions, authenticated: permissions };
 const state = async (server, target) => (await get(server, target)).headers["x-causeway-cache"];
-const quickly = 1_000 * slowness;
+const quickly = patience(1_000);
 
 function start(t, config = {}) {
     const all = { debug_headers: true, loops: 1, roles, ...config };

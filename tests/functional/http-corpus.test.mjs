@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import net from "node:net";
 import { after, before, test } from "node:test";
 import { readCorpus } from "./support/corpus.mjs";
-import { slowness } from "./support/programs.mjs";
+import { patience } from "./support/programs.mjs";
 import { splitResponses } from "./support/raw.mjs";
 import {
     eventually,
@@ -19,7 +19,7 @@ import {
 
 const corpus = readCorpus();
 const longest = 3_000; // longer requests are cut at every 101st byte only
-const patienceMs = 5_000 * slowness;
+const patienceMs = patience(5_000);
 
 let server;
 let sent = 0; // canaries

@@ -15,13 +15,13 @@ import {
 import {
     both, EventStream, initialize, legacy, modern, modernParts, permissions, rpc, startBridge,
 } from "./support/mcp.mjs";
-import { runCauseway, slowness, writeConfig } from "./support/programs.mjs";
+import { runCauseway, patience, slowness, writeConfig } from "./support/programs.mjs";
 import { rawExchange } from "./support/raw.mjs";
 import { post, send } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
 
 const caller = { method: "test.caller", id: 1 };
-const soon = 1_000 * slowness;
+const soon = patience(1_000);
 const unknown = "A".repeat(43);
 
 async function callerOf(server, headers) {

@@ -4,11 +4,11 @@ import { suite, test } from "node:test";
 import { basic, bearer, call, discover, startAccounts } from "./support/accounts.mjs";
 import { close, freePort, startForger } from "./support/issuer.mjs";
 import { EventStream, initialize, metaKey, startBridge } from "./support/mcp.mjs";
-import { slowness } from "./support/programs.mjs";
+import { patience, slowness } from "./support/programs.mjs";
 import { pause } from "./support/server.mjs";
 
 const lifetime = 2 * slowness; // seconds
-const late = 1_000 * slowness;
+const late = patience(1_000);
 
 async function listen(server, headers) {
     const params = { notifications: { toolsListChanged: true } };

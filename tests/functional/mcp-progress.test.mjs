@@ -12,7 +12,7 @@ import {
     timed,
     workersOf,
 } from "./support/mcp.mjs";
-import { slowness } from "./support/programs.mjs";
+import { patience, slowness } from "./support/programs.mjs";
 import { rawExchange, splitResponses } from "./support/raw.mjs";
 import { Connection, eventually, inParallel, pause, request, residentKb } from "./support/server.mjs";
 
@@ -320,7 +320,7 @@ suite("a call", { concurrency: true }, () => {
             const { value, ms } = await timed(() => callTool(server, name, { ms: 20_000 }));
             assert.equal(value.json.result.isError, true);
             assert.match(value.json.result.content[0].text, /longer than/);
-            assert.ok(ms >= timeout - 5 && ms <= timeout + 100 * slowness, `${ms} ms`);
+            assert.ok(ms >= timeout - 5 && ms <= timeout + patience(100), `${ms} ms`);
             await callToolWell(server, "test.echo", { message: "x" });
         }
     });

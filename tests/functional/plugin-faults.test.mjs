@@ -15,7 +15,7 @@ import {
     timed,
     workersOf,
 } from "./support/mcp.mjs";
-import { buildFolder, slowness } from "./support/programs.mjs";
+import { buildFolder, patience, slowness } from "./support/programs.mjs";
 import { eventually, inParallel, openFiles, pause } from "./support/server.mjs";
 
 const times = 100;
@@ -28,8 +28,8 @@ const memory = slowness > 1 ? 0 : "64MB";
 
 // What a faulty method may take before its caller hears of it. A crash is heard of 50 ms after the
 // death; starting the worker that dies, and this machine's other work, come on top.
-const crash = 500 * slowness;
-const hang = timeout + 1_000 * slowness;
+const crash = patience(500);
+const hang = timeout + patience(1_000);
 const kinds = {
     segv: crash,
     abort: crash,
@@ -226,7 +226,7 @@ suite("a worker", { concurrency: true }, () => {
         await callToolWell(server, "test.echo", { message: "untouched" });
         for (const { value, ms } of await Promise.all(calls)) {
             assertToolError(value);
-            assert.ok(ms < 2_000 * slowness, `${ms} ms`);
+            assert.ok(ms < patience(2_000), `${ms} ms`);
         }
         renameSync(hidden, host);
         await eventually(async () => {

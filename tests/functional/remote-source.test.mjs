@@ -15,7 +15,7 @@ import {
     toolNames,
     untilTool,
 } from "./support/mcp.mjs";
-import { slowness } from "./support/programs.mjs";
+import { patience, slowness } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import { deadPort, modes, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
 
@@ -315,7 +315,7 @@ suite("a service that misbehaves", () => {
             for (const { value, ms } of await Promise.all(calls)) {
                 const text = assertToolError(value);
                 assert.doesNotMatch(text, /Traceback|main\.py|127\.0\.0\.1/);
-                assert.ok(ms <= timeout + 100 * slowness, `${ms} ms`);
+                assert.ok(ms <= timeout + patience(100), `${ms} ms`);
             }
             service.mode = null;
             await eventually(async () => {
@@ -365,7 +365,7 @@ suite("a service that misbehaves", () => {
         await service.stop();
         const { value, ms } = await timed(() => callTool(server, "shop.add", { a: 1, b: 2 }));
         assertToolError(value);
-        assert.ok(ms <= timeout + 100 * slowness);
+        assert.ok(ms <= timeout + patience(100));
         const rpcAnswer = await rpc(server, { method: "shop.add", params: [1, 2], id: 1 });
         assertRpcError(rpcAnswer, 500, -32603, 1);
         await service.start();

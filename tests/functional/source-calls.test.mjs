@@ -18,7 +18,7 @@ import {
     timed,
     untilTool,
 } from "./support/mcp.mjs";
-import { runCauseway, slowness } from "./support/programs.mjs";
+import { runCauseway, patience, slowness } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
 import { openRpc, startService, writeOpenRpc } from "./support/service.mjs";
 
@@ -107,7 +107,7 @@ suite("a call that was lost", { concurrency: true }, () => {
         proxy.fault = "a reset";
         const { value, ms } = await timed(() => callTool(server, "s.add", numbers));
         assertToolError(value);
-        assert.ok(ms <= 450 * slowness, `${ms} ms`);
+        assert.ok(ms <= patience(450), `${ms} ms`);
         const asked = proxy.requests.length;
         await pause(400);
         assert.equal(proxy.requests.length, asked);
@@ -210,7 +210,7 @@ suite("ceilings", { concurrency: true }, () => {
         });
         const { value, ms } = await timed(() => callTool(server, "s.wait", { ms: 10_000 }));
         assertToolError(value);
-        assert.ok(ms >= short - 20 && ms <= short + 100 * slowness, `${ms} ms`);
+        assert.ok(ms >= short - 20 && ms <= short + patience(100), `${ms} ms`);
     });
 
     for (const framing of [undefined, "lines"]) {
@@ -249,7 +249,7 @@ suite("ceilings", { concurrency: true }, () => {
         proxy.fault = "silence";
         const { value, ms } = await timed(() => callTool(server, "s.add", numbers));
         assertToolError(value, /did not begin to answer in time/);
-        assert.ok(ms <= 350 * slowness, `${ms} ms`);
+        assert.ok(ms <= patience(350), `${ms} ms`);
     });
 
     test("who finds the queue full is told at once", async (t) => {
@@ -259,7 +259,7 @@ suite("ceilings", { concurrency: true }, () => {
         await pause(100);
         const { value, ms } = await timed(() => callTool(server, "s.wait", { ms: 1 }));
         assertToolError(value, /Too many calls wait for the service 's'/);
-        assert.ok(ms < 200 * slowness, `${ms} ms`);
+        assert.ok(ms < patience(200), `${ms} ms`);
         const answers = await Promise.all(calls);
         const worked = answers.filter(({ json }) => !json.result.isError);
         assert.ok(worked.length >= 2, `${worked.length} of 3`);
@@ -734,7 +734,7 @@ suite("a login before the first call", { concurrency: true }, () => {
         for (let i = 0; i < 2; i += 1) {
             const { value, ms } = await timed(() => callTool(server, "s.add", numbers));
             assertToolError(value);
-            assert.ok(ms <= 400 * slowness, `${ms} ms`);
+            assert.ok(ms <= patience(400), `${ms} ms`);
         }
         const guarded = guard(proxy);
         await eventually(async () => {

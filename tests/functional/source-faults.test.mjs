@@ -16,7 +16,7 @@ import {
     toolNames,
     untilTool,
 } from "./support/mcp.mjs";
-import { slowness } from "./support/programs.mjs";
+import { patience, slowness } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
 import { eventually, makeCertificate, pause, residentKb } from "./support/server.mjs";
 import { deadPort, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
@@ -73,7 +73,7 @@ function assertUnnoticed(times) {
     const [middle, last] = [times[Math.floor(times.length / 2)], times.at(-1)];
     const text = `a healthy service took ${middle} to ${last} ms`;
     assert.ok(last <= timeout / 2, text);
-    assert.ok(middle <= 50 * slowness || times.length < 5, text);
+    assert.ok(middle <= patience(50) || times.length < 5, text);
 }
 
 // Several calls at once, all of which must fail in time with a text that says something.
@@ -83,7 +83,7 @@ async function assertAllFail(server, tool, args, count = 4) {
         const text = assertToolError(value, /./);
         assert.match(text, /service|in time|within|timed out|took/i);
         assert.doesNotMatch(text, /Traceback|main\.py|127\.0\.0\.1|<|Oops/);
-        assert.ok(ms <= timeout + 100 * slowness, `${ms} ms`);
+        assert.ok(ms <= timeout + patience(100), `${ms} ms`);
     }
 }
 
@@ -248,7 +248,7 @@ test("a service that fails again and again", async (t) => {
         const asked = proxy.requests.length;
         const { value, ms } = await call();
         assertToolError(value, /'bad' is not available at the moment/);
-        assert.ok(ms < 100 * slowness, `${ms} ms`);
+        assert.ok(ms < patience(100), `${ms} ms`);
         assert.equal(proxy.requests.length, asked);
         await callToolWell(server, "well.add", numbers);
         await eventually(() => counts().then(({ down }) => down === 1), "it is said to be down");
@@ -436,7 +436,7 @@ suite("sources next to a dead one", () => {
         const dead = sourceOf("dead", `http://127.0.0.1:${await deadPort()}/rpc`, { openrpc: undefined });
         const { value: server, ms } = await timed(() => start([dead, sourceOf("well", service.url)]));
         t.after(() => server.stop());
-        assert.ok(ms < 3000 * slowness, `${ms} ms to start`);
+        assert.ok(ms < patience(3000), `${ms} ms to start`);
         await untilTool(server, "well.add");
         await callToolWell(server, "well.add", numbers);
         const isCounted = async () => (await get(server, "/readyz")).json.sources?.down === 1;
@@ -477,7 +477,7 @@ suite("sources next to a dead one", () => {
         const slow = sourceOf("slow", proxy.url, { openrpc: undefined, timeout: "20s" });
         const { value: server, ms } = await timed(() => start([slow, sourceOf("well", service.url)]));
         t.after(() => server.stop());
-        assert.ok(ms < 8000 * slowness, `${ms} ms to start`);
+        assert.ok(ms < patience(8000), `${ms} ms to start`);
         await untilTool(server, "well.add");
         await callToolWell(server, "well.add", numbers);
     });

@@ -7,7 +7,7 @@ import path from "node:path";
 import { after, suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
 import { assertToolError, callTool, callToolWell, startBridge, timed } from "./support/mcp.mjs";
-import { slowness } from "./support/programs.mjs";
+import { patience, slowness } from "./support/programs.mjs";
 import { eventually, makeCertificate } from "./support/server.mjs";
 import { deadPort, writeOpenRpc } from "./support/service.mjs";
 import { startWebSocket } from "./support/websocket.mjs";
@@ -158,7 +158,7 @@ suite("TLS of a WebSocket", { concurrency: true }, () => {
         const server = await start(t, silent, { tls: trust, connect_timeout: "300ms" });
         const { value, ms } = await timed(() => callTool(server, "s.add", numbers));
         assertToolError(value, /cannot be reached/);
-        assert.ok(ms < 2000 * slowness, `${ms} ms`);
+        assert.ok(ms < patience(2000), `${ms} ms`);
         await untilLogged(server, /no answer to the WebSocket's handshake/);
     });
 });

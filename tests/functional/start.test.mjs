@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { test } from "node:test";
-import { binary, Program, slowness, startCauseway, startProgram } from "./support/programs.mjs";
+import { binary, Program, patience, startCauseway, startProgram } from "./support/programs.mjs";
 import { exchange, get } from "./support/server.mjs";
 
 test("the first line names the URL, and nothing else is printed", async () => {
@@ -39,7 +39,7 @@ test("the line comes when the server answers, within half a second", async () =>
         await server.stop();
     }
     const best = Math.min(...times);
-    assert.ok(best < 500 * slowness, `${times.map(Math.round)} ms`);
+    assert.ok(best < patience(500), `${times.map(Math.round)} ms`);
 });
 
 test("the line comes at once into a pipe, not when a buffer is full", async () => {

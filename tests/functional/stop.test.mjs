@@ -1,7 +1,7 @@
 // Stopping: what runs is finished, what idles is closed, nobody new is taken, and it ends in time.
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { slowness, startCauseway } from "./support/programs.mjs";
+import { patience, slowness, startCauseway } from "./support/programs.mjs";
 import { Connection, eventually, get, pause, request, startTestServer } from "./support/server.mjs";
 
 // Wait for the end and check that it was clean; returns how long it took.
@@ -12,7 +12,7 @@ async function assertEnds(server, { within = 1_500, from = Date.now() } = {}) {
     const ms = Date.now() - from;
     server.assertNoReports();
     assert.deepEqual(end, { code: 0, signal: null });
-    assert.ok(ms < within * slowness, `took ${ms} ms`);
+    assert.ok(ms < patience(within), `took ${ms} ms`);
     return ms;
 }
 

@@ -1,7 +1,7 @@
 // Time limits: each slow client is cut off in time, and no client that is quick enough.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { slowness } from "./support/programs.mjs";
+import { patience, slowness } from "./support/programs.mjs";
 import {
     assertError,
     Connection,
@@ -16,7 +16,7 @@ import {
 } from "./support/server.mjs";
 
 const limit = 400 * slowness;
-const late = limit + 1_500 * slowness; // what a busy machine may add
+const late = limit + patience(1_500); // what a busy machine may add
 
 // How long `work` took; must lie between the limit (less a timer's grain) and `late`.
 async function assertTakesTheLimit(work, from = Date.now()) {

@@ -7,7 +7,7 @@ import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import nodeTls from "node:tls";
 import { keepFolder } from "./support/kept.mjs";
-import { Program, runCauseway, slowness, startCauseway } from "./support/programs.mjs";
+import { Program, runCauseway, patience, slowness, startCauseway } from "./support/programs.mjs";
 import {
     Connection,
     eventually,
@@ -358,7 +358,7 @@ suite("time limits over TLS", { concurrency: true }, () => {
                 await c.closed(5_000);
                 const ms = Date.now() - from;
                 assert.ok(ms >= limit - 20, `${where}: already after ${ms} ms`);
-                assert.ok(ms < limit + 1_500 * slowness, `${where}: only after ${ms} ms`);
+                assert.ok(ms < limit + patience(1_500), `${where}: only after ${ms} ms`);
             }),
         );
         await eventually(() => openFiles(slow.pid) === slow.files, "nothing left");
@@ -376,7 +376,7 @@ suite("time limits over TLS", { concurrency: true }, () => {
         assert.equal((await half.response()).status, 408);
         await Promise.all([silent.closed(), half.closed()]);
         const ms = Date.now() - from;
-        assert.ok(ms >= limit - 20 && ms < limit + 1_500 * slowness, `after ${ms} ms`);
+        assert.ok(ms >= limit - 20 && ms < limit + patience(1_500), `after ${ms} ms`);
         await slow.stop();
     });
 
@@ -389,7 +389,7 @@ suite("time limits over TLS", { concurrency: true }, () => {
         await c.closed();
         assert.ok(c.closedCleanly, String(c.error));
         const ms = Date.now() - from;
-        assert.ok(ms >= limit - 20 && ms < limit + 1_500 * slowness, `after ${ms} ms`);
+        assert.ok(ms >= limit - 20 && ms < limit + patience(1_500), `after ${ms} ms`);
         await idle.stop();
     });
 });

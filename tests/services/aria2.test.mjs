@@ -10,7 +10,7 @@ import {
     described,
     eventually,
     makeFolder,
-    slowness,
+    patience,
     startRecipe,
     startService,
     statusOf,
@@ -145,7 +145,7 @@ test("aria2: is gone, and comes back", async (t) => {
     const { value, ms } = await timed(() =>
         callFails(client, "aria2.getGlobalStat", {}, /'aria2' (cannot be reached|closed)/),
     );
-    assert.ok(ms < 2_100 * slowness, `${ms} ms: ${value}`);
+    assert.ok(ms < patience(2_100), `${ms} ms: ${value}`);
     await startAria2(first.port);
     await eventually(() => works(bridge, "aria2.getVersion"), "it works again", 10_000);
 });

@@ -8,7 +8,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFi
 import path from "node:path";
 import { after } from "node:test";
 import { keepFolder } from "./kept.mjs";
-import { buildFolder, slowness, startCauseway, writeConfig } from "./programs.mjs";
+import { buildFolder, patience, startCauseway, writeConfig } from "./programs.mjs";
 import { eventually } from "./server.mjs";
 
 export const modernVersion = "2026-07-28";
@@ -310,5 +310,6 @@ export async function timed(work) {
 }
 
 export function assertWithin(ms, limit, what) {
-    assert.ok(ms <= limit * slowness, `${what}: ${ms.toFixed(0)} ms, not ${limit * slowness}`);
+    const most = patience(limit);
+    assert.ok(ms <= most, `${what}: ${ms.toFixed(0)} ms, not ${most}`);
 }

@@ -5,7 +5,7 @@
 //     assert.equal(first.status, 400);
 import net from "node:net";
 import tls from "node:tls";
-import { slowness } from "./programs.mjs";
+import { patience, slowness } from "./programs.mjs";
 import { transcribe } from "./kept.mjs";
 
 let exchanges = 0;
@@ -52,7 +52,7 @@ export function connect(to, tlsOptions) {
 // Returns { bytes, closed, reset, timedOut }: closed when the server ended the connection.
 export async function rawExchange(to, request, options = {}) {
     const { delayMs = 0, responses, methods, settleMs = 25, halfClose = false } = options;
-    const timeoutMs = (options.timeoutMs ?? 5_000) * slowness;
+    const timeoutMs = patience(options.timeoutMs ?? 5_000);
     const input = Buffer.from(request, "latin1");
     const label = `#${(exchanges += 1)}`;
     const received = [];

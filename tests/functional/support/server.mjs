@@ -11,7 +11,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { after } from "node:test";
 import { keepFolder } from "./kept.mjs";
-import { buildFolder, slowness, startProgram } from "./programs.mjs";
+import { buildFolder, patience, startProgram } from "./programs.mjs";
 import { connect, splitResponses } from "./raw.mjs";
 
 export const testServer = path.join(buildFolder, "tests", "kernel", "testserver");
@@ -34,7 +34,7 @@ export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // Wait until `check()` gives something true, and return that.
 export async function eventually(check, what, timeoutMs = 5_000) {
-    const deadline = Date.now() + timeoutMs * slowness;
+    const deadline = Date.now() + patience(timeoutMs);
     for (;;) {
         const found = await check();
         if (found) {
@@ -147,7 +147,7 @@ export class Connection {
 
     // Wait until `check()` is true; looks after each piece that comes, and at the end.
     async until(check, what, timeoutMs = 5_000) {
-        const deadline = Date.now() + timeoutMs * slowness;
+        const deadline = Date.now() + patience(timeoutMs);
         while (!check()) {
             const left = deadline - Date.now();
             assert.ok(left > 0, `not in time: ${what}; got ${shown(this.buffer)}`);

@@ -13,11 +13,11 @@ import { after, test } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { keepFolder } from "../../functional/support/kept.mjs";
 import { callTool } from "../../functional/support/mcp.mjs";
-import { Program, root, slowness, startCauseway } from "../../functional/support/programs.mjs";
+import { patience, Program, root, slowness, startCauseway } from "../../functional/support/programs.mjs";
 import { eventually } from "../../functional/support/server.mjs";
 import { deadPort } from "../../functional/support/service.mjs";
 
-export { deadPort, eventually, slowness };
+export { deadPort, eventually, patience, slowness };
 export { rpc, timed } from "../../functional/support/mcp.mjs";
 export { pause } from "../../functional/support/server.mjs";
 
