@@ -3,8 +3,7 @@
 //   scripts/node.sh scripts/test.mjs VARIANT [--suite NAME] [--file PATH] [--test NAME]
 //
 // A suite is a folder of tests/: the programs that Meson builds below it, and its *.test.mjs files.
-// The variant is built already. One case is one cmocka function, one node:test test, or, for a
-// program that reports no cases, the program.
+// The variant is built already. counts.mjs says what is counted.
 import { spawnSync } from "node:child_process";
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -12,6 +11,7 @@ import path from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { parseArgs } from "node:util";
+import { Counts } from "./counts.mjs";
 
 const root = path.resolve(import.meta.dirname, "..");
 const { values: options, positionals } = parseArgs({
@@ -27,17 +27,7 @@ const build = path.join(root, "build", variant);
 const kept = path.join(root, "build", "test-out", variant);
 const slowness = { asan: 3, tsan: 6, coverage: 2 }[variant] ?? 1;
 
-const total = { passed: 0, failed: 0, skipped: 0 };
-const failures = [];
-
-function count(name, { passed = 0, failed = 0, skipped = 0 }) {
-    total.passed += passed;
-    total.failed += failed;
-    total.skipped += skipped;
-    if (failed > 0) {
-        failures.push(name);
-    }
-}
+const total = new Counts();
 
 function setEnvironment() {
     Object.assign(process.env, {
@@ -66,32 +56,6 @@ function mesonTests() {
     });
 }
 
-// What a cmocka program says it did, or null where the output is not cmocka's.
-function cmockaCounts(output) {
-    if (!/^\[={10}\]/m.test(output)) {
-        return null;
-    }
-    const sum = (pattern) =>
-        [...output.matchAll(pattern)].reduce((all, match) => all + Number(match[1]), 0);
-    return {
-        passed: sum(/^\[  PASSED  \] (\d+) test/gm),
-        failed: sum(/^\[  FAILED  \] (?:.*: )?(\d+) test/gm),
-        skipped: sum(/^\[  SKIPPED \] (?:.*: )?(\d+) test/gm),
-    };
-}
-
-function countMesonTest({ name, result, stdout = "", stderr = "" }) {
-    const counts = cmockaCounts(`${stdout}\n${stderr}`) ?? {};
-    if (result === "SKIP") {
-        count(name, { skipped: 1 });
-    } else if (result !== "OK" && result !== "EXPECTEDFAIL") {
-        // A crash, a leak or a timeout fails the program even where every case passed.
-        count(name, { ...counts, failed: Math.max(1, counts.failed ?? 0) });
-    } else {
-        count(name, counts.passed > 0 ? counts : { passed: 1 });
-    }
-}
-
 function runMesonTests(names) {
     if (names.length === 0) {
         return;
@@ -103,11 +67,11 @@ function runMesonTests(names) {
         stdio: "inherit",
     });
     const lines = existsSync(log) ? readFileSync(log, "utf8").split("\n").filter(Boolean) : [];
-    lines.map((line) => JSON.parse(line)).forEach(countMesonTest);
+    lines.forEach((line) => total.addProgram(JSON.parse(line)));
     if (lines.length < names.length) {
-        count(`meson test ran ${lines.length} of ${names.length} programs`, { failed: 1 });
+        total.add(`meson test ran ${lines.length} of ${names.length} programs`, { failed: 1 });
     } else if (status !== 0 && total.failed === 0) {
-        count(`meson test ended with ${status}`, { failed: 1 });
+        total.add(`meson test ended with ${status}`, { failed: 1 });
     }
 }
 
@@ -118,28 +82,12 @@ async function runNodeTests(files) {
     const stream = run({
         files,
         concurrency: Math.max(2, availableParallelism() - 1),
-        timeout: 120_000 * slowness,
+        timeout: 300_000 * slowness, // ends what hangs; a busy machine must not reach it
     });
-    let summary = null;
-    stream.on("test:fail", ({ file, name, details }) => {
-        // A file whose subtests failed is reported too; the subtests say enough.
-        if (details.type !== "suite" && details.error?.failureType !== "subtestsFailed") {
-            failures.push(`${path.relative(root, file ?? "")}: ${name}`);
-        }
-    });
-    stream.on("test:summary", (data) => {
-        summary = data.file === undefined ? data : summary;
-    });
+    total.addRun(stream);
     const text = stream.compose(spec);
     for await (const chunk of text) {
         process.stdout.write(chunk);
-    }
-    const { passed, failed, cancelled, skipped, todo } = summary.counts;
-    total.passed += passed;
-    total.failed += failed + cancelled;
-    total.skipped += skipped + todo;
-    if (!summary.success && failed + cancelled === 0) {
-        count("node tests", { failed: 1 });
     }
 }
 
@@ -173,15 +121,16 @@ function select() {
 }
 
 function printEnd() {
-    if (failures.length > 0) {
-        console.log(`\nFailed:\n${failures.map((name) => `  ${name}`).join("\n")}`);
+    if (total.failures.length > 0) {
+        const names = total.failures.map((name) => `  ${name.replace(`${root}/`, "")}`);
+        console.log(`\nFailed:\n${names.join("\n")}`);
     }
     const folders = existsSync(kept) ? readdirSync(kept) : [];
     if (total.failed > 0 && folders.length > 0) {
         const where = folders.map((name) => `  ${path.relative(root, path.join(kept, name))}`);
         console.log(`\nTranscripts and logs of failed tests:\n${where.join("\n")}`);
     }
-    console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+    console.log(`\n${total}`);
 }
 
 process.chdir(root);
@@ -196,4 +145,4 @@ if (names.length + files.length === 0) {
 runMesonTests(names);
 await runNodeTests(files);
 printEnd();
-process.exitCode = total.failed === 0 ? 0 : 1;
+process.exitCode = total.isGood ? 0 : 1;
