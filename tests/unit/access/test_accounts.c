@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <stdatomic.h>
 
+#include "../support/patience.h"
 #include "access/accounts_int.h"
 #include "base/clock.h"
 #include "oom.h"
@@ -236,12 +237,12 @@ static void a_change_makes_the_loop_ask_again_but_not_hash_again(void **state)
     int seen = atomic_load(&changes);
     assert_int_equal(cw_db_allow(db, CW_STR("authenticated"), CW_STR("new"), true, &err), CW_OK);
     wait_for_change(seen);
-    uint64_t before = cw_clock_ms();
+    uint64_t before = processor_ms();
     attempt a = {0};
     begin(&a, basic("alice", "s3cret"));
     assert_int_equal(a.login.status, CW_LOGIN_PENDING);
     finish(&a);
-    assert_true(cw_clock_ms() - before < 40); /* a hash takes longer */
+    assert_true(processor_ms() - before < 40); /* a hash takes longer */
     assert_true(cw_caller_may(a.caller, CW_STR("new")));
     cw_caller_unref(a.caller);
     /* Another password is hashed, and the old one is wrong. */
@@ -358,7 +359,7 @@ static void equal_credentials_wait_for_one_answer(void **state)
         assert_int_equal(all[i].login.status, CW_LOGIN_OK);
         cw_caller_unref(all[i].caller);
     }
-    assert_true(cw_clock_ms() - before < 5000); /* and not 200 hashes */
+    assert_true(cw_clock_ms() - before < patience(5000)); /* and not 200 hashes */
     assert_int_equal(all[7].login.status, CW_LOGIN_PENDING);
 }
 

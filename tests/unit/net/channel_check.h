@@ -25,6 +25,7 @@
 
 #include "fake_tls.h"
 #endif
+#include "../support/patience.h"
 #include "net/channel.h"
 #include "oom.h"
 
@@ -167,7 +168,7 @@ static inline void close_channel(seen *s)
     cw_channel_close(ch);
     assert_int_equal(s->closes, 0);
     cw_channel_close(ch);
-    assert_true(cw_clock_ms() - began < 100);
+    assert_true(cw_clock_ms() - began < patience(100));
     run_until(s->closes);
     assert_int_equal(s->opens + s->messages + s->ends, before);
 }

@@ -147,7 +147,7 @@ static void an_exit_is_told_though_others_hold_its_output(void **state)
     uint64_t began = cw_clock_ms();
     run_until(s.ends);
     assert_ended(&s, CW_GONE, "exited with 4");
-    assert_true(cw_clock_ms() - began < 1500);
+    assert_true(cw_clock_ms() - began < patience(1500));
 }
 
 static void a_program_that_closes_its_output_is_at_its_end(void **state)

@@ -5,10 +5,11 @@
 #include "base/limits.h"
 #include "schema_test.h"
 
+/* Processor time: other programs do not count. */
 static double now_ms(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 

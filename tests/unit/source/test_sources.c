@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../support/patience.h"
 #include "base/log.h"
 #include "oom.h"
 #include "source/sources_int.h"
@@ -254,14 +255,6 @@ static void configure(const char *more)
     cw_config_unref(config);
 }
 
-/* Sanitizer builds and busy machines are slower. */
-static unsigned slow(unsigned ms)
-{
-    const char *factor = getenv("CAUSEWAY_TEST_SLOWNESS");
-    unsigned long n = factor ? strtoul(factor, NULL, 10) : 1;
-    return ms * (unsigned)(n ? n : 1);
-}
-
 static void on_time(uv_timer_t *timer)
 {
     uv_stop(timer->loop);
@@ -282,7 +275,7 @@ static void run_for(uint64_t ms)
 /* Until `*count` is at least `wanted`; fails after `ms`. */
 static void run_until(const size_t *count, size_t wanted, unsigned ms)
 {
-    for (unsigned waited = 0; *count < wanted && waited < slow(ms); waited += 10)
+    for (unsigned waited = 0; *count < wanted && waited < patience(ms); waited += 10)
         run_for(10);
     assert_true(*count >= wanted);
 }
@@ -420,14 +413,14 @@ static void a_change_is_acted_on_within_half_a_second(void **state)
     uint64_t before = cw_clock_ms();
     write_file("a.so", "1");
     run_until(&n_loads, 1, 2000);
-    assert_in_range(cw_clock_ms() - before, 0, slow(500));
+    assert_in_range(cw_clock_ms() - before, 0, patience(500));
     /* Also when it is written to all the time. */
     before = cw_clock_ms();
     while (n_loads == 1 && cw_clock_ms() - before < 2000) {
         write_file("b.so", "more");
         run_for(20);
     }
-    assert_in_range(cw_clock_ms() - before, 0, slow(500));
+    assert_in_range(cw_clock_ms() - before, 0, patience(500));
 }
 
 static void a_replaced_file_gives_a_new_version_and_retires_the_old(void **state)
@@ -606,11 +599,11 @@ static void a_service_is_tried_again_after_growing_pauses(void **state)
     assert_int_equal(n_settled, 1);
     uint64_t before = cw_clock_ms();
     run_until(&n_loads, 2, 3000);
-    assert_in_range(cw_clock_ms() - before, 900, slow(1500));
+    assert_in_range(cw_clock_ms() - before, 900, patience(1500));
     end_load(1, NULL, "nobody there");
     before = cw_clock_ms();
     run_until(&n_loads, 3, 4000);
-    assert_in_range(cw_clock_ms() - before, 1900, slow(2600));
+    assert_in_range(cw_clock_ms() - before, 1900, patience(2600));
     end_load(2, "far.away", "");
     run_for(20);
     assert_true(has("far.away"));
