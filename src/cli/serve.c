@@ -38,6 +38,7 @@ typedef struct service {
     cw_loop main_loop;
     uv_signal_t term, intr, hup;
     bool started, stopping;
+    bool has_hints; /* print what to try */
 } service;
 
 /* ---- configuration ---- */
@@ -417,7 +418,7 @@ static int announce(const service *sv)
         cw_buf_printf(&text, "causeway: listening on %s%s\n",
                       is_unix ? "" : (listeners[i].tls ? "https://" : "http://"), address);
     }
-    if (!sv->config_path && sv->config->plugins.folder.n && n)
+    if (sv->has_hints && !sv->config_path && sv->config->plugins.folder.n && n)
         cw_examples_print_hints(&listeners[0], &text);
     int code = cw_cli_print(cw_buf_str(&text));
     cw_buf_done(&text);
@@ -478,6 +479,8 @@ int cw_cli_serve(int argc, char **argv)
         {"listen", 'l', CW_CLI_TEXTS, &sv.listen, "HOST:PORT",
          "listen there instead of where the configuration says;\n"
          "port 0 picks a free one; may be repeated"},
+        {"hints", 0, CW_CLI_FLAG, &sv.has_hints, NULL,
+         "print what to try, where there is no configuration"},
         {"core-dumps", 0, CW_CLI_FLAG, &may_dump, NULL,
          "leave a core dump after a crash, and let debuggers of\n"
          "the same user in; secrets are in both"},

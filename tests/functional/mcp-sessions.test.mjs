@@ -1,5 +1,7 @@
 // Sessions of the handshake: whose they are, how long they last, and what clients send in them.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { suite, test } from "node:test";
 import { basic, databasePath, roles, startAccounts } from "./support/accounts.mjs";
 import {
@@ -109,8 +111,15 @@ suite("a session", { concurrency: true }, () => {
     });
 });
 
-test("a database that cannot be used costs nothing but sessions after a restart", async (t) => {
-    const server = await start(t, { store: { path: `${databasePath()}/not/there.db` } });
+test("a database that somebody has locked costs nothing but sessions after a restart", async (t) => {
+    const path = databasePath();
+    await (await startBridge({ config: { store: { path } } })).stop();
+    const locker = spawn("sqlite3", ["-batch", path], { stdio: ["pipe", "pipe", "inherit"] });
+    t.after(() => locker.kill());
+    locker.stdin.write("PRAGMA locking_mode=EXCLUSIVE;\nBEGIN EXCLUSIVE;\n");
+    locker.stdin.write("INSERT INTO role(name) VALUES ('locker');\nSELECT 'locked';\n");
+    await once(locker.stdout, "data");
+    const server = await start(t, { store: { path } });
     const session = await openSession(server);
     assert.equal((await ping(server, session)).status, 200);
     assert.match(server.stderr, /sessions of clients end with this process/);
