@@ -186,7 +186,7 @@ suite("lines for machines", () => {
         log.mark();
         const c = await Connection.open(server);
         await c.send(get("/events"));
-        await c.text(/(tick[^]*){10}/);
+        await c.text(/(tick[\s\S]*){10}/);
         c.close();
         const [{ status, bytes, target }] = await log.wait(1);
         assert.equal(status, 200);

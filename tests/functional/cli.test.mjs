@@ -204,14 +204,14 @@ test("closed standard input and standard error do no harm", () => {
 });
 
 test("colours are for terminals", async (t) => {
-    const escape = "\u001b[";
+    const colour = "\u001b[";
     for (const args of [["help"], ["--color=auto", "help"], ["--color=never", "help"]]) {
-        assert.ok(!(await runCauseway(args)).stdout.includes(escape));
+        assert.ok(!(await runCauseway(args)).stdout.includes(colour));
     }
-    assert.ok((await runCauseway(["--color=always", "--help"])).stdout.includes(escape));
-    assert.ok((await runCauseway(["serve", "--help", "--color=always"])).stdout.includes(escape));
+    assert.ok((await runCauseway(["--color=always", "--help"])).stdout.includes(colour));
+    assert.ok((await runCauseway(["serve", "--help", "--color=always"])).stdout.includes(colour));
     const mistake = await runCauseway(["--color", "always", "frobnicate"]);
-    assert.ok(mistake.stderr.startsWith(`${escape}1;31mcauseway:${escape}0m unknown`));
+    assert.ok(mistake.stderr.startsWith(`${colour}1;31mcauseway:${colour}0m unknown`));
 
     if (spawnSync("script", ["--version"]).error) {
         t.skip("script(1), which gives a program a terminal, is missing");
@@ -219,8 +219,8 @@ test("colours are for terminals", async (t) => {
     }
     const onTerminal = (env, args) =>
         shell(`script -qec "'$0' ${args}" /dev/null </dev/null`, { TERM: "xterm", NO_COLOR: "", ...env });
-    assert.ok(onTerminal({}, "help").stdout.includes(escape));
-    assert.ok(onTerminal({}, "frobnicate").stdout.includes(escape));
+    assert.ok(onTerminal({}, "help").stdout.includes(colour));
+    assert.ok(onTerminal({}, "frobnicate").stdout.includes(colour));
     for (const [env, args] of [
         [{ NO_COLOR: "1" }, "help"],
         [{ TERM: "dumb" }, "help"],
@@ -228,6 +228,6 @@ test("colours are for terminals", async (t) => {
     ]) {
         const { stdout } = onTerminal(env, args);
         assert.ok(stdout.includes("Usage: causeway"), stdout);
-        assert.ok(!stdout.includes(escape), `${JSON.stringify(env)} ${args}`);
+        assert.ok(!stdout.includes(colour), `${JSON.stringify(env)} ${args}`);
     }
 });

@@ -239,7 +239,7 @@ for (const [name, kind] of Object.entries(kinds)) {
             const all = await client.callTool({
                 name: "test_input_required_result_multiple_inputs",
             });
-            assert.match(textOf(all), /Ada[^]*Paris[^]*home\/ada/);
+            assert.match(textOf(all), /Ada[\s\S]*Paris[\s\S]*home\/ada/);
             const twice = await client.callTool({ name: "test_input_required_result_multi_round" });
             assert.equal(twice.isError ?? false, false, textOf(twice));
             assert.equal(client.asked.length, 8);

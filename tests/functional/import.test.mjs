@@ -268,7 +268,7 @@ suite("a secret", { concurrency: true }, () => {
         }
         const service = await startService();
         for (const [how, entry, params] of [
-            ["first", /params: positional\n[^]*as: first\n/, ["t0ken", "hi"]],
+            ["first", /params: positional\n[\s\S]*as: first\n/, ["t0ken", "hi"]],
             ["member:auth", /as: member\n {6}name: auth\n/, { auth: "t0ken", message: "hi" }],
         ]) {
             const folder = makeFolder();

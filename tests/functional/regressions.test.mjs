@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import net from "node:net";
 import path from "node:path";
-import { after, before, suite, test } from "node:test";
+import { before, suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
 import { binary, Program, patience, slowness, startCauseway, writeConfig } from "./support/programs.mjs";
 import { splitResponses } from "./support/raw.mjs";

@@ -165,7 +165,7 @@ test("threat-B7: two hundred clients with one id and calls that overlap, each ge
             const { status, text } = await ways[(client + i) % ways.length](own);
             assert.equal(status, 200, text);
             const payloads = text.match(/<\d+\.\d+>/g);
-            assert.ok(payloads !== null && payloads.every((one) => one === own), `${own}: ${text}`);
+            assert.ok(payloads?.every((one) => one === own), `${own}: ${text}`);
         }
     });
     assert.ok(service.calls.length >= clients.length * calls, `${service.calls.length} calls`);

@@ -138,7 +138,7 @@ test("bitcoin-core: described by its help", async (t) => {
 test("geth: described by the manifest of its page", async (t) => {
     const page = readFileSync(path.join(folder, "geth.md"), "utf8");
     const manifest = path.join(makeFolder("geth"), "geth.json");
-    writeFileSync(manifest, /^```json\n([^]*?)^```$/m.exec(page)[1]);
+    writeFileSync(manifest, /^```json\n([\s\S]*?)^```$/m.exec(page)[1]);
     const answer = answerFrom({
         eth_blockNumber: (params) => {
             assert.equal(params, undefined);

@@ -5,7 +5,7 @@ import path from "node:path";
 const folder = path.resolve(import.meta.dirname, "..", "http-corpus");
 const escapes = { r: "\r", n: "\n", t: "\t", "\\": "\\" };
 
-function unescape(text) {
+function decode(text) {
     return text.replace(/\\(x([0-9a-fA-F]{2})|.)/g, (_, letter, hex) => {
         if (hex !== undefined) {
             return String.fromCharCode(Number.parseInt(hex, 16));
@@ -32,7 +32,7 @@ function readAnswers(text) {
 
 function readSeen(text) {
     const [, method, target, body = ""] = /^(\S+) (\S+)(?: (.*))?$/s.exec(text);
-    return { method, path: unescape(target), body: unescape(body) };
+    return { method, path: decode(target), body: decode(body) };
 }
 
 function readFile(name) {
@@ -48,11 +48,11 @@ function readFile(name) {
                 cases.push({ file: name, name: text, bytes: "", seen: [], unseen: [] });
                 break;
             case ">":
-                one.bytes += unescape(text);
+                one.bytes += decode(text);
                 break;
             case "*":
-                one.bytes += unescape(text.slice(text.indexOf(" ") + 1)).repeat(
-                    Number.parseInt(text),
+                one.bytes += decode(text.slice(text.indexOf(" ") + 1)).repeat(
+                    Number.parseInt(text, 10),
                 );
                 break;
             case "=":

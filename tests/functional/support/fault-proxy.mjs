@@ -121,7 +121,7 @@ export const streamFaults = {
     "1 GB": ({ socket }) => flood(socket, giga),
 };
 
-class Proxy {
+class FaultProxy {
     constructor(service, { tls, framing } = {}) {
         Object.assign(this, { service, tls, framing });
         this.fault = null;
@@ -222,7 +222,7 @@ class Proxy {
 }
 
 export async function startProxy(service, options) {
-    const proxy = await new Proxy(service, options).start();
+    const proxy = await new FaultProxy(service, options).start();
     after(() => proxy.stop());
     return proxy;
 }

@@ -113,7 +113,7 @@ export const modes = {
         response.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":"`);
         const more = () => {
             while (!response.destroyed && response.write("x".repeat(65_536))) {
-                continue;
+                // As much as it takes.
             }
         };
         response.on("drain", more);

@@ -113,7 +113,7 @@ export async function startService(program, args, { ready, env, cwd } = {}) {
 // The configuration that the page of a service shows.
 export function recipe(name) {
     const file = path.join(root, "docs", "recipes", `${name}.md`);
-    const block = /^```yaml\n([^]*?)^```$/m.exec(readFileSync(file, "utf8"));
+    const block = /^```yaml\n([\s\S]*?)^```$/m.exec(readFileSync(file, "utf8"));
     assert.ok(block, `${file} has no block of YAML`);
     return block[1];
 }
