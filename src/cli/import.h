@@ -27,6 +27,7 @@ typedef struct cw_import {
     bool is_file;            /* the description is one */
     bool lacks_url;          /* and does not say where the service is */
     const char *describer;
+    bool is_partial; /* a richer description cannot be read with these credentials */
     cw_str warnings;
     const cw_method *methods;
     const cw_guess *guesses; /* one for each */

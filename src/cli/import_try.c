@@ -67,6 +67,7 @@ static cw_code take(cw_import *im, const cw_asked *asked, cw_err *err)
     cw_buf_init(&warnings, PROBLEMS_MAX);
     cw_buf_add(&warnings, asked->warnings);
     im->describer = asked->describer;
+    im->is_partial = asked->is_partial;
     cw_str text = cw_arena_dup_str(&im->arena, asked->openrpc);
     cw_code rc = text.p ? read_methods(im, text, &warnings, err) : cw_arena_fail(&im->arena, err);
     if (rc)

@@ -73,6 +73,10 @@ static void write_overlay(const cw_import *im, cw_buf *out, bool with_texts)
                   im->config.name.p);
     cw_buf_add(out, CW_STR("# `read_only` is a guess by the names: calls may be repeated and "
                            "merged. Check it.\n"));
+    if (im->is_partial)
+        cw_buf_add(out, CW_STR("# warning: the site does not show its list of tools to these "
+                               "credentials. Scopes are not known:\n"
+                               "# say `scopes` or `permissions` where a method needs them.\n"));
     cw_buf_printf(out, "methods:%s\n", n_named ? "" : " []");
     for (size_t i = 0; i < im->n; i++)
         add_method(out, &im->methods[i], im->guesses[i], with_texts);

@@ -146,6 +146,7 @@ static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
     item->hub = loaded->hub;
     item->problem = copy(loaded->problem.n ? loaded->problem : loaded->lock);
     item->warnings = warnings_of(item, loaded);
+    item->widened = copy(loaded->widened);
     item->is_lacking = loaded->missing.n > 0 || loaded->lock.n > 0;
     item->n_found = loaded->n_found;
     item->n_withheld = loaded->n_withheld;
@@ -159,6 +160,7 @@ static void begin(cw_remote_item *item, cw_loop *loop, cw_spawner *spawner, cw_r
 {
     const cw_config *config = item->all->config;
     cw_err err = {0};
+    bool accepts = mode == CW_REMOTES_ACCEPT;
     /* Without a folder: what a service said some other time is not what it says. */
     cw_remote_opts opts = {
         .config = item->config,
@@ -167,9 +169,10 @@ static void begin(cw_remote_item *item, cw_loop *loop, cw_spawner *spawner, cw_r
         .answer_size = config->limits.answer_size,
         .spawner = spawner,
         .policy = cw_sources_policy(config),
-        .state = CW_STR(""),
-        .lock = mode == CW_REMOTES_CHECK ? config->state.lock : CW_STR(""),
+        .state = accepts ? config->state.folder : CW_STR(""),
+        .lock = mode == CW_REMOTES_DEFINE ? CW_STR("") : config->state.lock,
         .defines = mode == CW_REMOTES_DEFINE,
+        .accepts = accepts,
     };
     if (cw_remote_load(loop, &opts, on_loaded, item, &item->job, &err))
         item->problem = copy(cw_str_from(err.msg));
@@ -210,9 +213,10 @@ static void release(cw_remotes *all)
         cw_hub_close(item->hub, /* loops_ended= */ false);
         free(item->problem);
         free(item->warnings);
+        free(item->widened);
         item->source = NULL;
         item->hub = NULL;
-        item->problem = item->warnings = NULL;
+        item->problem = item->warnings = item->widened = NULL;
         item->definitions = NULL;
         item->n_definitions = 0;
     }

@@ -27,6 +27,7 @@ typedef struct cw_remote_item {
     cw_hub *hub;
     char *problem;   /* lines, or NULL */
     char *warnings;  /* likewise */
+    char *widened;   /* likewise: what was accepted of it */
     bool is_lacking; /* methods that the configuration names, or the lock: warnings say which */
     size_t n_found, n_withheld;
     const cw_remote_definition *definitions;
@@ -59,6 +60,7 @@ void cw_remotes_done(cw_remotes *all);
 typedef enum cw_remotes_mode {
     CW_REMOTES_CHECK,  /* as the server does, with the lock file */
     CW_REMOTES_DEFINE, /* whatever the lock file says, with definitions */
+    CW_REMOTES_ACCEPT, /* as the server does, and its description is kept for the server */
 } cw_remotes_mode;
 
 /* Load those that are wanted, call fn, end everything. Returns what fn does. */
@@ -80,5 +82,6 @@ int cw_cli_source_check(int argc, char **argv);
 int cw_cli_source_refresh(int argc, char **argv);
 int cw_cli_source_diff(int argc, char **argv);
 int cw_cli_source_approve(int argc, char **argv);
+int cw_cli_source_accept(int argc, char **argv);
 
 #endif

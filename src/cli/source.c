@@ -10,6 +10,7 @@ int cw_cli_source(int argc, char **argv)
         {"refresh", "have a running server ask services again", cw_cli_source_refresh},
         {"diff", "show which tools are not as they were approved", cw_cli_source_diff},
         {"approve", "accept the tools as the services describe them", cw_cli_source_approve},
+        {"accept", "accept a description that asks less of callers", cw_cli_source_accept},
         {0},
     };
     static const cw_cli_group group = {

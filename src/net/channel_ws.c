@@ -58,8 +58,9 @@ static cw_code take_answer(cw_channel *ch, cw_str bytes, size_t *ret_used)
     else
         rc = cw_ws_check_answer(&ch->head, bytes.p, ch->key, &err);
     *ret_used = ch->head.size;
+    bool is_refused = ch->head.code == 401 || ch->head.code == 403;
     if (rc)
-        cw_channel_ended(ch, CW_INVALID, err.msg);
+        cw_channel_ended(ch, is_refused ? CW_DECLINED : CW_INVALID, err.msg);
     else
         cw_channel_opened(ch);
     return CW_OK;

@@ -98,6 +98,7 @@ typedef enum cw_client_end {
     CW_CLIENT_TOO_LARGE,
     CW_CLIENT_SLOW, /* no byte of an answer in first_byte_ms; the request was sent */
     CW_CLIENT_NOMEM,
+    CW_CLIENT_REFUSED, /* of ways and hubs only: a login before the request was refused */
 } cw_client_end;
 
 struct cw_client_req {

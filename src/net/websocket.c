@@ -88,8 +88,8 @@ cw_code cw_ws_check_answer(const cw_http1_head *h, const char *p, const char key
                            cw_err *err)
 {
     if (h->code == 401 || h->code == 403)
-        return cw_fail(err, CW_INVALID, "the service refuses our secret, or wants one: HTTP %u",
-                       h->code);
+        return cw_fail(err, CW_INVALID,
+                       "the service refuses our credentials, or asks for some: HTTP %u", h->code);
     if (h->code >= 300 && h->code < 400)
         return cw_fail(err, CW_INVALID, "the WebSocket is elsewhere: HTTP %u is not followed",
                        h->code);

@@ -42,7 +42,8 @@ struct cw_asking {
     cw_later later; /* the next step: nothing is told from within a callback of the describer */
     bool is_done;
     bool is_unreachable; /* nobody was there for the last question */
-    bool wants_login;    /* a call was answered with 401 */
+    bool wants_login;    /* a call was refused: 401, or 403 with a page */
+    bool is_refused;     /* the last question was: 401, 403, or a login before it */
     cw_code code;
     cw_str openrpc;
 };
@@ -103,11 +104,14 @@ static void finish(cw_asking *job)
         .code = job->code,
         .openrpc = job->openrpc,
         .describer = job->describer ? job->describer->name : "file",
+        .is_partial = job->d.is_partial,
         .warnings = cw_buf_str(&job->warnings),
         .problem = cw_buf_str(&job->problems),
         .wants_login = job->wants_login,
+        .is_refused = job->code && job->is_refused,
         .is_unreachable = job->is_unreachable,
     };
+    asked.kind = job->d.kind ? job->d.kind : asked.describer;
     if (job->code && asked.problem.n == 0)
         asked.problem = cw_str_from(cw_code_text(job->code));
     job->fn(&asked, job->ctx);
@@ -163,8 +167,9 @@ static void judge_document(question *q, const cw_reply *reply, cw_outcome *ret)
     cw_code rc =
         body.p ? cw_json_read(body, &opts, &job->arena, &root, NULL, &err) : cw_fail_nomem(&err);
     const char *text =
-        cw_arena_printf(&job->arena, "GET %.*s: HTTP status %u%s%s", CW_STR_ARG(q->path),
-                        answer->status, rc ? ", no JSON: " : "", rc ? err.msg : "");
+        cw_arena_printf(&job->arena, "GET %.*s: HTTP status %u%s%s%s", CW_STR_ARG(q->path),
+                        answer->status, cw_dialect_refusal(&job->service->speech, answer->status),
+                        rc ? ", no JSON: " : "", rc ? err.msg : "");
     ret->message = cw_str_from(text);
     ret->code = answer->status;
     if (rc) {
@@ -175,15 +180,26 @@ static void judge_document(question *q, const cw_reply *reply, cw_outcome *ret)
     ret->result = ret->data = root;
 }
 
+/* Whether credentials were refused. All calls go to the same place, so each further one would be
+ * another failed login; a document may be open all the same. A 403 without a body is of services
+ * that allow some methods and no others. */
+static void note_refusal(const question *q, const cw_reply *reply)
+{
+    cw_asking *job = q->job;
+    unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
+    bool is_login = reply->end == CW_CLIENT_REFUSED;
+    bool is_page = status == 401 || (status == 403 && reply->answer->body.n);
+    job->is_refused = is_login || status == 401 || status == 403;
+    job->wants_login = job->wants_login || is_login || (is_page && q->path.n == 0);
+}
+
 static void on_answer(cw_way_req *req, const cw_reply *reply)
 {
     question *q = req->ctx;
     cw_outcome outcome;
     q->job->n_answers += reply->end == CW_CLIENT_OK;
     q->job->is_unreachable = reply->end == CW_CLIENT_CONNECT;
-    /* All calls go to the same place; a document may be open all the same. */
-    if (reply->end == CW_CLIENT_OK && q->path.n == 0 && reply->answer->status == 401)
-        q->job->wants_login = true;
+    note_refusal(q, reply);
     if (q->path.n)
         judge_document(q, reply, &outcome);
     else
@@ -352,6 +368,8 @@ static void begin_next(cw_asking *job)
         return;
     }
     job->d.state = NULL;
+    job->d.kind = NULL;
+    job->d.is_partial = false;
     cw_code rc = job->describer->begin(&job->d, &err);
     if (rc)
         fail(&job->d, rc, err.msg);

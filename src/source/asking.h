@@ -23,9 +23,12 @@ typedef struct cw_asked {
     cw_code code;
     cw_str openrpc;        /* CW_OK: the document */
     const char *describer; /* that made it; "file" */
+    const char *kind;      /* of the description: the describer's name, or one of several it has */
+    bool is_partial;       /* there is a richer one, which our credentials may not read */
     cw_str warnings;       /* each line one */
     cw_str problem;        /* else: each line one */
-    bool wants_login;      /* it answered a call with 401: no other question would do better */
+    bool wants_login;      /* it refused a call: no other question would do better */
+    bool is_refused;       /* it refuses our credentials, or wants some: 401 or 403 */
     bool is_unreachable;   /* nobody was there for the last question */
 } cw_asked;
 

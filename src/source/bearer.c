@@ -48,15 +48,18 @@ static void on_answer(cw_fetch *f, const cw_fetch_answer *answer, const char *wh
 {
     cw_bearer *b = CW_CONTAINER(f, cw_bearer, fetch);
     cw_err err = {0};
+    unsigned status = answer ? answer->status : 0;
+    /* RFC 6749, 5.2: an unknown client, or a wrong secret, is 400 or 401. */
+    b->is_refused = status == 400 || status == 401 || status == 403;
     if (!answer) {
         b->on_done(b, why);
         return;
     }
     cw_arena arena;
     cw_arena_init(&arena, ANSWER_MAX);
-    cw_code rc = answer->status == 200
-                     ? take_token(b, answer->body, &arena, &err)
-                     : cw_fail(&err, CW_IO, "the token endpoint answered %u", answer->status);
+    cw_code rc = status == 200 ? take_token(b, answer->body, &arena, &err)
+                               : cw_fail(&err, CW_IO, "the token endpoint answered %u%s", status,
+                                         b->is_refused ? ": it refuses our credentials" : "");
     cw_arena_done(&arena);
     b->on_done(b, rc ? err.msg : NULL);
 }
@@ -65,6 +68,7 @@ void cw_bearer_ask(cw_bearer *b)
 {
     const cw_service *s = b->service;
     cw_err err = {0};
+    b->is_refused = false;
     cw_code rc = b->fetcher ? CW_OK : cw_fetcher_new(b->loop, &b->fetcher, &err);
     b->fetch = (cw_fetch){
         .url = s->config.oauth.token_url,

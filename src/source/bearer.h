@@ -22,6 +22,7 @@ struct cw_bearer {
     char *token; /* the value of the header; NULL: there is none */
     /* `why` is NULL where there is a token now. May ask anew, and may end this. */
     void (*on_done)(cw_bearer *b, const char *why);
+    bool is_refused; /* with `why`: the authorization server refuses our credentials */
     /* Its own. */
     uint64_t until; /* ms of the loop: it is good */
     cw_fetcher *fetcher;

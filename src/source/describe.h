@@ -53,6 +53,11 @@ struct cw_describing {
     cw_str service; /* name of the source, for texts */
     cw_str url;     /* of the service; empty where it has none */
     void *state;    /* the describer's own */
+    /* Set by a describer that knows several kinds of descriptions: which one it read. NULL: that of
+     * its own name. */
+    const char *kind;
+    /* Set by it too: there is a richer description, which these credentials may not read. */
+    bool is_partial;
     const struct cw_describe_ops *ops;
 };
 

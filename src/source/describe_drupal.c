@@ -356,6 +356,7 @@ static cw_code begin_with(cw_describing *d, bool tools, bool may_fall, cw_err *e
 
 static cw_code begin_any(cw_describing *d, cw_err *err)
 {
+    d->kind = cw_describe_drupal_tools.name;
     return begin_with(d, true, true, err);
 }
 
@@ -369,8 +370,9 @@ static cw_code begin_methods(cw_describing *d, cw_err *err)
     return begin_with(d, false, false, err);
 }
 
-/* The site has no list of tools, or none for this account. A list that fails in another way is no
- * reason: methods have no scopes, so tools would lose theirs while the site is ill. */
+/* The site has no list of tools, or none for these credentials. A list that fails in another way is
+ * no reason: methods have no scopes, so tools would lose theirs while the site is ill. The caller
+ * decides what a description of the poorer kind is good for. */
 static bool fall_back(cw_describing *d, int64_t status)
 {
     site *s = d->state;
@@ -378,8 +380,11 @@ static bool fall_back(cw_describing *d, int64_t status)
     if (!s->may_fall || s->n_pages || (status != 401 && status != 403 && status != 404))
         return false;
     if (status != 404)
-        d->ops->warn(d, "the site does not show its list of tools to this account: their titles, "
-                        "annotations and scopes are not known");
+        d->ops->warn(d, "the site does not show its list of tools to these credentials (it never "
+                        "does with Basic): titles, annotations and scopes are not known, and "
+                        "methods that are no tools are listed too");
+    d->is_partial = status != 404;
+    d->kind = cw_describe_drupal_methods.name;
     s->may_fall = false;
     return get_methods(d, &err) == CW_OK;
 }

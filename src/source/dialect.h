@@ -55,6 +55,7 @@ typedef struct cw_speech {
     bool by_exchange;
     cw_str secret_first;  /* JSON: goes before all positional params; empty: none */
     cw_str secret_member; /* JSON: a member of named params, with its key: "auth":"x"; or empty */
+    bool has_credentials; /* requests carry some */
     const cw_secrets *secrets; /* ours: not to be repeated when the service does; may be NULL */
 } cw_speech;
 
@@ -116,5 +117,8 @@ typedef struct cw_reply {
  * arena. Of an error nothing has one of our secrets; a result is what it is. */
 void cw_dialect_judge(const cw_speech *speech, cw_str service, uint64_t id, const cw_reply *reply,
                       cw_arena *arena, cw_outcome *ret);
+/* The end of a sentence about an HTTP status: of 401 and 403 that it is about credentials; else
+ * empty. */
+const char *cw_dialect_refusal(const cw_speech *speech, unsigned status);
 
 #endif

@@ -69,6 +69,10 @@ static void judge_end(cw_str service, const cw_reply *reply, cw_arena *arena, cw
         fail(ret, CW_FAULT_PROTOCOL,
              TEXT(arena, "The answer of the service '%.*s' is too large.", n, service.p), detail);
         return;
+    case CW_CLIENT_REFUSED:
+        fail(ret, CW_FAULT_UNAVAILABLE,
+             TEXT(arena, "The service '%.*s' refuses our credentials.", n, service.p), detail);
+        return;
     case CW_CLIENT_NOMEM:
         fail_nomem(ret);
         return;
@@ -82,6 +86,13 @@ static void judge_end(cw_str service, const cw_reply *reply, cw_arena *arena, cw
 }
 
 /* ---- an answer that is no JSON-RPC ---- */
+
+const char *cw_dialect_refusal(const cw_speech *speech, unsigned status)
+{
+    if (status != 401 && status != 403)
+        return "";
+    return speech->has_credentials ? ": it refuses our credentials" : ": it asks for credentials";
+}
 
 static cw_str quote(const judging *j, const char *reason)
 {
@@ -110,8 +121,8 @@ static void fail_protocol(const judging *j, const char *reason, cw_outcome *ret)
     /* These say that it did not look at the request; the others leave that open. */
     bool away = answer->status == 429 || answer->status == 503;
     fail(ret, away ? CW_FAULT_UNAVAILABLE : CW_FAULT_PROTOCOL,
-         TEXT(arena, "The service '%.*s' answered with HTTP status %u.", CW_STR_ARG(service),
-              answer->status),
+         TEXT(arena, "The service '%.*s' answered with HTTP status %u%s.", CW_STR_ARG(service),
+              answer->status, cw_dialect_refusal(j->speech, answer->status)),
          detail);
 }
 

@@ -130,7 +130,7 @@ static void on_end(cw_channel *ch, cw_code code, const char *why, void *ctx)
     (void)ch;
     cw_hub *hub = ctx;
     bool was_ready = hub->state == CW_HUB_READY;
-    bool is_refused = hub->state == CW_HUB_OPENING && code == CW_INVALID;
+    bool is_refused = hub->state == CW_HUB_OPENING && code == CW_DECLINED;
     char problem[CW_HUB_WHY];
     hide(hub, cw_str_from(why), problem);
     cw_log(CW_LOG_INFO, "source", "connection ended", CW_KV("source", hub->service->config.name),
@@ -143,7 +143,7 @@ static void on_end(cw_channel *ch, cw_code code, const char *why, void *ctx)
         return;
     }
     if (!was_ready) {
-        give_up(hub, CW_CLIENT_CONNECT, problem);
+        give_up(hub, is_refused ? CW_CLIENT_REFUSED : CW_CLIENT_CONNECT, problem);
         return;
     }
     memcpy(hub->problem, problem, sizeof problem);
@@ -405,7 +405,7 @@ void cw_hub_on_token(cw_bearer *b, const char *why)
         return;
     }
     snprintf(text, sizeof text, "token: %s", why);
-    give_up(hub, CW_CLIENT_CONNECT, text);
+    give_up(hub, b->is_refused ? CW_CLIENT_REFUSED : CW_CLIENT_CONNECT, text);
 }
 
 static void begin(cw_hub *hub)

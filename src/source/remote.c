@@ -217,10 +217,24 @@ static void tell_breaker(cw_remote *r, const flight *f, cw_client_end end)
 {
     if (end == CW_CLIENT_CONNECT || end == CW_CLIENT_SLOW)
         cw_breaker_failure(r->breaker, f->trial, cw_loop_now(f->part->loop));
-    else if (end == CW_CLIENT_LOST || end == CW_CLIENT_NOMEM)
+    else if (end == CW_CLIENT_LOST || end == CW_CLIENT_NOMEM || end == CW_CLIENT_REFUSED)
         cw_breaker_neutral(r->breaker, f->trial);
     else
         cw_breaker_success(r->breaker, f->trial);
+}
+
+static void note_credentials(cw_remote *r, const flight *f, const cw_reply *reply)
+{
+    unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
+    bool is_refused = status == 401 || status == 403 || reply->end == CW_CLIENT_REFUSED;
+    bool has_load = r->service->config.openrpc.n == 0;
+    if (!r->service->speech.has_credentials)
+        return;
+    /* With a file, a 403 is more likely about one method than about our login. */
+    if (is_refused && (has_load || status != 403))
+        cw_breaker_refused(r->breaker, cw_loop_now(f->part->loop), has_load);
+    else if (!is_refused && reply->end == CW_CLIENT_OK)
+        cw_breaker_accepted(r->breaker);
 }
 
 static void keep(const flight *f, const cw_client_answer *answer)
@@ -268,6 +282,7 @@ static void on_done(cw_way_req *req, const cw_reply *reply)
         return;
     }
     tell_breaker(r, f, reply->end);
+    note_credentials(r, f, reply);
     unlink_flight(f);
     cw_source_ref(&r->base);
     tell(r, f, reply);
@@ -409,7 +424,8 @@ static cw_code make_params(const cw_remote *r, const cw_source_call *call, cw_st
     return CW_OK;
 }
 
-/* CW_DECLINED: the breaker is open. Who can be served without the service is served all the same.
+/* CW_DECLINED: the breaker is open; CW_INVALID: our credentials are refused. Who can be served
+ * without the service is served all the same.
  */
 static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_err *err)
 {
@@ -425,6 +441,10 @@ static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_
                      (tool->reads && join(p, call, params, o));
     if (is_served)
         return CW_OK;
+    if (cw_breaker_is_refused(r->breaker, cw_loop_now(call->loop))) {
+        close_if_over(p);
+        return CW_INVALID;
+    }
     if (!cw_breaker_allow(r->breaker, cw_loop_now(call->loop), trial)) {
         close_if_over(p);
         return CW_DECLINED;
@@ -443,6 +463,9 @@ static cw_code refuse(const cw_remote *r, cw_code rc, cw_fault *fault, cw_err *e
         return cw_fail_nomem(err);
     if (rc == CW_PARAMS)
         return rc; /* what is wrong with the arguments */
+    if (rc == CW_INVALID)
+        return cw_fail(err, CW_IO, "The service '%.*s' refuses our credentials.",
+                       CW_STR_ARG(r->base.name));
     if (rc == CW_LIMIT)
         return cw_fail(err, rc, "Too many calls wait for the service '%.*s'.",
                        CW_STR_ARG(r->base.name));
@@ -537,9 +560,33 @@ const cw_remote *cw_remote_of(const cw_source *s)
     return s && s->ops == &cw_remote_ops ? (const cw_remote *)(const void *)s : NULL;
 }
 
+void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials credentials)
+{
+    const cw_remote *r = cw_remote_of(s);
+    if (!r)
+        return;
+    cw_breaker *b = r->breaker;
+    atomic_store(&b->is_doubted, false);
+    if (credentials == CW_CREDENTIALS_UNTOLD)
+        return;
+    atomic_store(&b->load_refused, credentials == CW_CREDENTIALS_REFUSED);
+    if (credentials != CW_CREDENTIALS_NEW)
+        return;
+    atomic_store(&b->doubted_at, 0);
+    cw_breaker_accepted(b);
+}
+
+bool cw_remote_is_doubted(const cw_source *s)
+{
+    const cw_remote *r = cw_remote_of(s);
+    return r && atomic_load(&r->breaker->is_doubted);
+}
+
 const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms)
 {
     const cw_remote *r = cw_remote_of(s);
+    if (r && cw_breaker_is_refused(r->breaker, now_ms))
+        return "it refuses our credentials";
     return r && atomic_load(&r->breaker->open_until) > now_ms
                ? "it could not be reached several times in a row"
                : NULL;

@@ -9,7 +9,8 @@
  *     lock.h      definitions that the operator has approved
  *     way.h       calls, with params.h before and behind
  *
- * Where the service cannot be asked, its last good description is used (state.h).
+ * Where the service cannot be asked, or its description asks less of callers than before
+ * (require.h), the last good description is used (state.h).
  *
  * Errors of the service are passed on with code, message and data, but scrubbed:
  *   - a message ends at its first line break and after CW_REMOTE_MESSAGE_MAX bytes;
@@ -26,6 +27,11 @@
  * CW_REMOTE_FAILURES calls in a row that could not connect, or got no answer in their time, calls
  * are refused at once for CW_REMOTE_PAUSE_MIN_MS. Then one is let through: an answer ends it,
  * another failure doubles the pause, up to CW_REMOTE_PAUSE_MAX_MS.
+ *
+ * Credentials. A call that is answered 401 or 403 raises a doubt: calls are refused until a load
+ * has asked the service. Where the load is refused too, nothing is sent any more: the description
+ * is asked for again after CW_REMOTE_REFUSED_MS, and calls go on when it is answered. Where the
+ * description is a file, CW_REMOTE_REFUSALS refused calls in a row have the same effect.
  *
  * Sending again. A call that was lost without an answer, did not reach the service or was answered
  * 502, 503 or 504 is sent again, up to config.retries times, only where the operator says that it
@@ -50,6 +56,11 @@
 #define CW_REMOTE_FAILURES 5u
 #define CW_REMOTE_PAUSE_MIN_MS 1000u
 #define CW_REMOTE_PAUSE_MAX_MS 30000u
+/* Credentials that were refused. Drupal locks an account after 5 failed logins in 6 hours. */
+#define CW_REMOTE_REFUSED_MS (3u * 60u * 60u * 1000u) /* nothing is sent */
+#define CW_REMOTE_REFUSALS 3u /* calls in a row, of a service whose description is a file */
+#define CW_REMOTE_DOUBT_MS (15u * 60u * 1000u) /* between two loads because of refused calls */
+#define CW_REMOTE_SETTLE_MS 30000u             /* calls wait no longer for such a load */
 
 typedef struct cw_remote_opts {
     const cw_config_remote *config;
@@ -63,6 +74,7 @@ typedef struct cw_remote_opts {
     cw_str lock;               /* file, or empty */
     cw_contract_policy policy; /* how schemas are read */
     bool defines;              /* wants the definitions of what is exposed */
+    bool accepts; /* the operator accepts a description that is poorer, or asks less of callers */
     /* The service said that its methods have changed; of the hub, while that lives. */
     void (*announced)(void *ctx);
 } cw_remote_opts;
@@ -73,6 +85,13 @@ typedef struct cw_remote_definition {
     cw_str definition;
 } cw_remote_definition;
 
+typedef enum cw_remote_credentials {
+    CW_CREDENTIALS_UNTOLD, /* it could not be asked */
+    CW_CREDENTIALS_ACCEPTED,
+    CW_CREDENTIALS_REFUSED,
+    CW_CREDENTIALS_NEW, /* by an operator's order: what was refused before does not count */
+} cw_remote_credentials;
+
 typedef struct cw_remote_loaded {
     cw_source *source; /* one reference, or NULL */
     cw_hub *hub;       /* that it uses, one reference; or NULL. Also where there is no source. */
@@ -82,6 +101,9 @@ typedef struct cw_remote_loaded {
     cw_str missing;  /* those of them that are about methods that are named and not there */
     size_t n_found;  /* methods in the description */
     size_t n_withheld;
+    cw_str notice;  /* something about the description that the operator must know, or empty */
+    cw_str widened; /* with `accepts`: lines about what was accepted */
+    cw_remote_credentials credentials;
     cw_str lock; /* why the lock file withholds every tool, also without a source; else empty */
     const cw_remote_definition *definitions; /* where they are wanted; live as long as the source */
     size_t n_definitions;
@@ -98,6 +120,12 @@ CW_MUST_USE cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts,
                                    cw_err *err);
 /* NULL is fine; `loops_ended` as of cw_hub_close. */
 void cw_remote_load_cancel(cw_remote_job *job, bool loops_ended);
+
+/* What a load found of our credentials, for the calls. NULL, and a source of another kind, are
+ * fine. */
+void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials credentials);
+/* Whether a load should find out. */
+bool cw_remote_is_doubted(const cw_source *s);
 
 /* How it is, for people: NULL where it is well, else why calls are refused at the moment. */
 const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms);

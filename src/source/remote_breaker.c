@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* remote_breaker.c - when to leave a service alone that cannot be reached.
+/* remote_breaker.c - when to leave a service alone: it cannot be reached, or it refuses our
+ * credentials, and each further attempt may lock the account.
  *
  * The variables are read and written one by one. What two loops may do to each
  * other in between is to let a call more through, or to pause a little longer.
@@ -79,4 +80,40 @@ void cw_breaker_neutral(cw_breaker *b, bool trial)
 {
     if (trial)
         atomic_store(&b->trial, false);
+}
+
+/* ---- credentials ---- */
+
+void cw_breaker_refused(cw_breaker *b, uint64_t now, bool has_load)
+{
+    uint64_t last = atomic_load(&b->doubted_at);
+    atomic_store(&b->call_refused, true);
+    if (!has_load) {
+        if (atomic_fetch_add(&b->refusals, 1) + 1 >= CW_REMOTE_REFUSALS)
+            atomic_store(&b->refused_until, now + CW_REMOTE_REFUSED_MS);
+        return;
+    }
+    if (atomic_load(&b->load_refused) || (last && now - last < CW_REMOTE_DOUBT_MS))
+        return;
+    atomic_store(&b->doubted_at, now ? now : 1);
+    atomic_store(&b->is_doubted, true);
+}
+
+void cw_breaker_accepted(cw_breaker *b)
+{
+    /* Read first, as above. */
+    if (atomic_load_explicit(&b->call_refused, memory_order_relaxed)) {
+        atomic_store(&b->call_refused, false);
+        atomic_store(&b->refusals, 0);
+        atomic_store(&b->refused_until, 0);
+    }
+}
+
+bool cw_breaker_is_refused(const cw_breaker *b, uint64_t now)
+{
+    if (CW_LIKELY(!atomic_load_explicit(&b->call_refused, memory_order_relaxed)))
+        return false;
+    bool is_doubted =
+        atomic_load(&b->is_doubted) && now - atomic_load(&b->doubted_at) < CW_REMOTE_SETTLE_MS;
+    return is_doubted || atomic_load(&b->load_refused) || now < atomic_load(&b->refused_until);
 }

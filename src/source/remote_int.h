@@ -7,6 +7,7 @@
 #include "source/lock.h"
 #include "source/params.h"
 #include "source/remote.h"
+#include "source/state.h"
 
 /* Times are milliseconds of a loop's clock: the same clock for all of them. */
 typedef struct cw_breaker {
@@ -15,6 +16,13 @@ typedef struct cw_breaker {
     atomic_uint pause_ms;
     _Atomic uint64_t open_until; /* 0: closed */
     atomic_bool trial;           /* one call is under way to see whether it is over */
+    /* Credentials. A call that is refused raises a doubt, which the next load settles: a service
+     * may refuse one method, and accept our credentials. */
+    atomic_bool call_refused, load_refused; /* the last one */
+    atomic_uint refusals;                   /* calls in a row, where no load can settle it */
+    _Atomic uint64_t doubted_at;            /* 0: never */
+    atomic_bool is_doubted;
+    _Atomic uint64_t refused_until; /* by refusals in a row */
 } cw_breaker;
 
 /* Closed; NULL without memory. */
@@ -30,6 +38,13 @@ void cw_breaker_success(cw_breaker *b, bool trial);
 void cw_breaker_failure(cw_breaker *b, bool trial, uint64_t now);
 /* It says nothing either way. */
 void cw_breaker_neutral(cw_breaker *b, bool trial);
+
+/* A call was answered: with 401 or 403 to our credentials, or otherwise. `has_load`: the service
+ * is asked for its description, with the same credentials. */
+void cw_breaker_refused(cw_breaker *b, uint64_t now, bool has_load);
+void cw_breaker_accepted(cw_breaker *b);
+/* Whether calls would be refused by the service: then none is sent. */
+bool cw_breaker_is_refused(const cw_breaker *b, uint64_t now);
 
 typedef struct cw_remote_part cw_remote_part;
 
@@ -56,7 +71,8 @@ typedef struct cw_remote {
     size_t n_found, n_withheld; /* methods of the description; tools that the lock keeps back */
     const cw_remote_definition *definitions; /* of all that are exposed, where they are wanted */
     size_t n_definitions;
-    cw_breaker *breaker; /* a reference */
+    cw_state_description said; /* what it was made of, without the document; .kind.n 0: a file */
+    cw_breaker *breaker;       /* a reference */
 } cw_remote;
 
 /* ---- remote.c ---- */
@@ -115,10 +131,13 @@ typedef struct cw_remote_reading {
     const cw_lock *lock;     /* NULL: nothing is compared with it */
     bool withholds_all;      /* a lock is configured and cannot be used */
     cw_contract_policy policy;
+    const cw_json *requires; /* what the last good description asked of callers, or NULL */
+    bool is_partial;  /* the service has a list of tools that was not read: wildcards fit nothing */
     bool defines;     /* fill cw_remote.definitions */
     cw_buf *problems; /* lines that keep it from being used */
     cw_buf *warnings; /* lines that do not */
     cw_buf *missing;  /* one for each method that is named and not there, also in one of the two */
+    cw_buf *widened;  /* one for each method that asks less of callers than before */
 } cw_remote_reading;
 
 /* Whether a text has wildcards ('*' any text, '?' any byte), and whether another one fits it. */

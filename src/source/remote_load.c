@@ -2,7 +2,8 @@
 /* remote_load.c - making a remote source.
  *
  *     service ─► hub? ─► asking ─► description ─► overlay, lock ─► source
- *                           │ it cannot be asked         │ nothing of it can be used
+ *                           │ it cannot be asked         │ it cannot be used, or asks less of
+ *                           │                            │ callers than before
  *                           └────────────────────────────┴─► the last good description, from the
  *                                                            state's folder
  */
@@ -11,10 +12,13 @@
 #include "config/overlay.h"
 #include "source/asking.h"
 #include "source/remote_int.h"
-#include "source/state.h"
+#include "source/require.h"
 
 #define ARENA_MAX (512u * 1024u * 1024u)
 #define LINES_MAX 65536u
+#define PARTIAL                                                                                    \
+    "the list of tools cannot be read with these credentials: titles, annotations and scopes are " \
+    "not known"
 
 struct cw_remote_job {
     cw_loop *loop;
@@ -30,6 +34,14 @@ struct cw_remote_job {
     cw_config_overlay_file *overlay;
     cw_lock *lock;
     cw_buf lost; /* why the configured lock cannot be used; empty: it can, or there is none */
+    /* The last good description; .kind is empty where there is none of this service. */
+    cw_state_description last;
+    const cw_json *requires; /* of it */
+    cw_arena known;          /* its texts */
+    cw_remote_credentials credentials;
+    cw_buf damaged;     /* why it cannot be read; empty: it can */
+    cw_buf widened;     /* lines: how the new one asks less of callers */
+    const cw_json *doc; /* that was read last, in scratch */
 };
 
 /* ---- the end of a job ---- */
@@ -47,6 +59,9 @@ static void free_job(cw_remote_job *job, bool loops_ended)
     cw_config_overlay_free(job->overlay);
     cw_lock_free(job->lock);
     cw_arena_done(&job->scratch);
+    cw_arena_done(&job->known);
+    cw_buf_done(&job->damaged);
+    cw_buf_done(&job->widened);
     cw_buf_done(&job->problems);
     cw_buf_done(&job->warnings);
     cw_buf_done(&job->missing);
@@ -75,6 +90,7 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
     hide_secrets(job, &job->problems);
     hide_secrets(job, &job->warnings);
     hide_secrets(job, &job->missing);
+    hide_secrets(job, &job->widened);
     cw_remote_loaded loaded = {
         .source = r ? &r->base : NULL,
         .hub = job->hub,
@@ -84,6 +100,9 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
         .missing = cw_buf_str(&job->missing),
         .n_found = r ? r->n_found : 0,
         .n_withheld = r ? r->n_withheld : 0,
+        .notice = r && r->said.is_partial ? CW_STR(PARTIAL) : CW_STR(""),
+        .widened = cw_buf_str(&job->widened),
+        .credentials = job->credentials,
         .lock = cw_buf_str(&job->lost),
         .definitions = r ? r->definitions : NULL,
         .n_definitions = r ? r->n_definitions : 0,
@@ -124,7 +143,7 @@ static cw_code new_remote(cw_remote_job *job, cw_remote **ret, cw_err *err)
     return CW_OK;
 }
 
-static cw_code make_source(cw_remote_job *job, cw_str openrpc, cw_remote **ret)
+static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, cw_remote **ret)
 {
     cw_err err = {0};
     const cw_json *doc = NULL;
@@ -132,6 +151,7 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, cw_remote **ret)
     const cw_json_opts opts = {.max_bytes = CW_DESCRIBE_DOCUMENT_MAX};
     cw_arena_reset(&job->scratch);
     cw_code rc = cw_json_read(openrpc, &opts, &job->scratch, &doc, NULL, &err);
+    job->doc = doc;
     if (!rc)
         rc = new_remote(job, &r, &err);
     if (rc) {
@@ -143,11 +163,14 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, cw_remote **ret)
         .more = cw_config_overlay_methods(job->overlay),
         .lock = job->lock,
         .withholds_all = job->lost.n > 0,
+        .requires = job->requires,
+        .is_partial = is_partial,
         .policy = job->opts.policy,
         .defines = job->opts.defines,
         .problems = &job->problems,
         .warnings = &job->warnings,
         .missing = &job->missing,
+        .widened = &job->widened,
     };
     rc = cw_remote_read(r, &reading, doc);
     if (rc)
@@ -157,22 +180,179 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, cw_remote **ret)
     return rc;
 }
 
-/* What the service said when it last could be asked, and made sense. */
+/* ---- the last good description ---- */
+
+/* A text of the arena; .p is NULL without memory. */
+static cw_str place_of(const cw_service *service, cw_arena *arena)
+{
+    const cw_config_strings *command = &service->config.command;
+    if (command->n == 0)
+        return cw_arena_dup_str(arena, service->config.url);
+    char *text = cw_arena_printf(arena, "%s", command->items[0].p);
+    for (size_t i = 1; i < command->n && text; i++)
+        text = cw_arena_printf(arena, "%s %s", text, command->items[i].p);
+    return text ? cw_str_from(text) : (cw_str){NULL, 0};
+}
+
+static bool copy_text(cw_str *text, cw_arena *arena)
+{
+    *text = cw_arena_dup_str(arena, *text);
+    return text->p;
+}
+
+/* All but the document. */
+static cw_code copy_said(const cw_state_description *from, cw_arena *arena,
+                         cw_state_description *to)
+{
+    *to = *from;
+    to->openrpc = CW_STR("");
+    bool is_copied = copy_text(&to->at, arena) && copy_text(&to->describe, arena) &&
+                     copy_text(&to->kind, arena) && copy_text(&to->requires, arena);
+    return is_copied ? CW_OK : CW_NOMEM;
+}
+
+/* That of the file, or of the source before where there is no file. One of another service, or that
+ * was asked for otherwise, says nothing: the operator has changed the configuration. */
+static cw_code find_last(cw_remote_job *job, cw_err *err)
+{
+    const cw_config_remote *config = &job->service->config;
+    const cw_remote *before = cw_remote_of(job->opts.before);
+    cw_state_description *last = &job->last;
+    if (config->openrpc.n)
+        return CW_OK;
+    cw_code rc = cw_state_load_description(job->opts.state, config->name, &job->known, last, err);
+    if (rc == CW_GONE && before && before->said.kind.n)
+        rc = copy_said(&before->said, &job->known, last);
+    if (rc == CW_NOMEM)
+        return cw_fail_nomem(err);
+    if (rc && rc != CW_GONE)
+        cw_buf_printf(&job->damaged, "%s", err->msg);
+    cw_str at = place_of(job->service, &job->known);
+    if (!at.p)
+        return cw_fail_nomem(err);
+    if (rc || !cw_str_eq(last->at, at) || !cw_str_eq(last->describe, config->describe)) {
+        *last = (cw_state_description){0};
+        return CW_OK;
+    }
+    const cw_json_opts opts = {.max_bytes = last->requires.n + 1, .max_members = (1u << 24) - 1};
+    return cw_json_read(last->requires, &opts, &job->known, &job->requires, NULL, err);
+}
+
+/* What the service said when it last could be asked, and was used. */
 static cw_code use_last(cw_remote_job *job, cw_remote **ret)
 {
-    CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, CW_DESCRIBE_DOCUMENT_MAX);
-    cw_code rc = cw_state_load_description(job->opts.state, job->service->config.name, &text, NULL);
-    return rc ? rc : make_source(job, cw_buf_str(&text), ret);
+    if (job->last.openrpc.n == 0)
+        return CW_GONE;
+    cw_code rc = make_source(job, job->last.openrpc, job->last.is_partial, ret);
+    if (rc)
+        return rc;
+    if (copy_said(&job->last, &(*ret)->arena, &(*ret)->said) == CW_OK)
+        return CW_OK;
+    cw_remote_free(*ret);
+    *ret = NULL;
+    return CW_NOMEM;
+}
+
+/* ---- a new description ---- */
+
+static void add_line(cw_buf *lines, const char *text)
+{
+    cw_buf_printf(lines, "%s%s", lines->n ? "\n" : "", text);
+}
+
+/* Remember what was said, for the next load and the next start. */
+static cw_code keep(cw_remote_job *job, const cw_asked *asked, cw_remote *r, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf requires;
+    cw_buf_init(&requires, CW_DESCRIBE_DOCUMENT_MAX);
+    cw_require_write(job->doc, job->requires, &requires);
+    if (requires.code)
+        return cw_fail(err, requires.code, "what it asks of callers cannot be kept");
+    cw_state_description said = {
+        .at = place_of(job->service, &r->arena),
+        .describe = job->service->config.describe,
+        .kind = cw_str_from(asked->kind),
+        .is_partial = asked->is_partial,
+        .requires = cw_buf_str(&requires),
+        .openrpc = asked->openrpc,
+    };
+    if (!said.at.p || copy_said(&said, &r->arena, &r->said))
+        return cw_fail_nomem(err);
+    const cw_state_description *last = &job->last;
+    bool is_same = last->openrpc.n && cw_str_eq(last->kind, said.kind) &&
+                   last->is_partial == said.is_partial &&
+                   cw_str_eq(last->requires, said.requires) &&
+                   cw_str_eq(last->openrpc, said.openrpc);
+    if (is_same)
+        return CW_OK;
+    cw_err why = {0};
+    cw_str name = job->service->config.name;
+    if (cw_state_save_description(job->opts.state, name, &said, &why)) {
+        cw_buf_printf(&job->warnings, "%sthe description could not be kept: %s",
+                      job->warnings.n ? "\n" : "", why.msg);
+    }
+    return CW_OK;
+}
+
+/* Whether nothing is known to be lost. What is lost is added to the lines of `widened`. */
+static bool is_as_rich(cw_remote_job *job, const cw_asked *asked)
+{
+    cw_err text;
+    cw_str last = job->last.kind;
+    if (job->damaged.n) {
+        cw_fail(&text, CW_PARSE, "what the service asked of callers is not known: %.*s",
+                CW_STR_ARG(cw_buf_str(&job->damaged)));
+        add_line(&job->widened, text.msg);
+    } else if (last.n && cw_require_is_poorer(last, cw_str_from(asked->kind))) {
+        cw_fail(&text, CW_PARAMS,
+                "the description is '%s' and was '%.*s': scopes may be missing, and methods that "
+                "are no tools may be in it",
+                asked->kind, CW_STR_ARG(last));
+        add_line(&job->widened, text.msg);
+    } else {
+        return true;
+    }
+    return job->opts.accepts;
+}
+
+static cw_code refuse_new(cw_remote_job *job)
+{
+    cw_buf_printf(&job->problems, "%s%.*s\nit is not used until `causeway source accept %.*s`",
+                  job->problems.n ? "\n" : "", CW_STR_ARG(cw_buf_str(&job->widened)),
+                  CW_STR_ARG(job->service->config.name));
+    return CW_PARAMS;
+}
+
+static cw_code use_new(cw_remote_job *job, const cw_asked *asked, cw_remote **ret)
+{
+    cw_err err = {0};
+    if (!is_as_rich(job, asked))
+        return refuse_new(job);
+    cw_code rc = make_source(job, asked->openrpc, asked->is_partial, ret);
+    if (rc)
+        return rc;
+    if (job->widened.n && !job->opts.accepts)
+        rc = refuse_new(job);
+    else if (job->service->config.openrpc.n == 0)
+        rc = keep(job, asked, *ret, &err);
+    if (!rc)
+        return CW_OK;
+    if (err.msg[0])
+        add_line(&job->problems, err.msg);
+    cw_remote_free(*ret);
+    *ret = NULL;
+    return rc;
 }
 
 static void on_asked(const cw_asked *asked, void *ctx)
 {
     cw_remote_job *job = ctx;
     cw_remote *r = NULL;
-    cw_err err = {0};
     job->asking = NULL;
     cw_buf_add(&job->warnings, asked->warnings);
+    job->credentials = asked->is_refused ? CW_CREDENTIALS_REFUSED
+                       : asked->code     ? CW_CREDENTIALS_UNTOLD
+                                         : CW_CREDENTIALS_ACCEPTED;
     if (asked->code) {
         cw_buf_add(&job->problems, asked->problem);
         cw_code rc = use_last(job, &r);
@@ -180,9 +360,8 @@ static void on_asked(const cw_asked *asked, void *ctx)
         return;
     }
     size_t n_warnings = job->warnings.n;
-    cw_code rc = make_source(job, asked->openrpc, &r);
-    bool is_file = job->service->config.openrpc.n;
-    if (rc && rc != CW_NOMEM && !is_file) {
+    cw_code rc = use_new(job, asked, &r);
+    if (rc && rc != CW_NOMEM && !job->opts.accepts) {
         size_t n_problems = job->problems.n;
         job->warnings.n = n_warnings;
         cw_buf_clear(&job->missing);
@@ -191,11 +370,7 @@ static void on_asked(const cw_asked *asked, void *ctx)
             job->problems.n = n_problems;
         else
             rc = CW_OK;
-    } else if (!rc && !is_file &&
-               cw_state_save_description(job->opts.state, job->service->config.name, asked->openrpc,
-                                         &err))
-        cw_buf_printf(&job->warnings, "%sthe description could not be kept: %s",
-                      job->warnings.n ? "\n" : "", err.msg);
+    }
     finish(job, r, rc);
 }
 
@@ -259,6 +434,8 @@ static cw_code begin(cw_remote_job *job, cw_err *err)
     if (!rc)
         rc = read_lock(job, err);
     if (!rc)
+        rc = find_last(job, err);
+    if (!rc)
         rc = find_breaker(job, err);
     if (!rc)
         rc = find_hub(job, err);
@@ -283,7 +460,10 @@ cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_load
     cw_buf_init(&job->warnings, LINES_MAX);
     cw_buf_init(&job->missing, LINES_MAX);
     cw_buf_init(&job->lost, LINES_MAX);
+    cw_buf_init(&job->damaged, LINES_MAX);
+    cw_buf_init(&job->widened, LINES_MAX);
     cw_arena_init(&job->scratch, ARENA_MAX);
+    cw_arena_init(&job->known, ARENA_MAX);
     cw_code rc = begin(job, err);
     if (rc) {
         free_job(job, /* loops_ended= */ false);

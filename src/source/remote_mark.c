@@ -42,6 +42,15 @@ static void add_scopes(cw_json_writer *w, const cw_json *auth)
         cw_json_add_value(w, s);
 }
 
+/* A level that asks for less than a login: where the operator asks for scopes, a service must not
+ * open what they protect. */
+static bool is_lower(const cw_json *auth)
+{
+    const cw_json *level = cw_json_get(auth, CW_STR("level"));
+    return cw_json_is(level, CW_JSON_STRING) &&
+           (cw_str_is(cw_json_text(level), "none") || cw_str_is(cw_json_text(level), "optional"));
+}
+
 /* Scopes of both: a service that asks for more is not talked out of it by an overlay that does not
  * speak of it. All else is the operator's where he says it; members that nobody knows are kept, so
  * that they are refused. */
@@ -51,6 +60,7 @@ static void add_auth(cw_json_writer *w, const cw_config_overlay *o, const cw_jso
     static const char *const merged[] = {"scopes", NULL};
     static const char *const merged_and_level[] = {"scopes", "level", NULL};
     bool has_level = levels[o->level] != NULL;
+    bool drops_level = has_level || ((own || o->scopes.n) && is_lower(its));
     cw_json_add_key(w, CW_STR("auth"));
     cw_json_open_object(w);
     cw_json_add_key(w, CW_STR("scopes"));
@@ -63,7 +73,7 @@ static void add_auth(cw_json_writer *w, const cw_config_overlay *o, const cw_jso
     if (has_level)
         cw_json_add_string_member(w, CW_STR("level"), cw_str_from(levels[o->level]));
     add_members(w, own, NULL, has_level ? merged_and_level : merged);
-    add_members(w, its, own, has_level ? merged_and_level : merged);
+    add_members(w, its, own, drops_level ? merged_and_level : merged);
     cw_json_close(w);
 }
 

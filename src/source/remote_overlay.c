@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "catalogue/contract.h"
 #include "source/openrpc.h"
+#include "source/require.h"
 
 #define NEAR 8u /* edits, for "did you mean" */
 
@@ -25,6 +26,7 @@ typedef struct reading {
     size_t n_found;
     bool *is_named; /* by an entry */
     cw_map by_id;
+    cw_map requires;  /* by method: what it asked before */
     cw_arena scratch; /* of one mark */
     cw_method *offer;
     cw_remote_tool *tools;
@@ -283,6 +285,39 @@ static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json
     return rc ? rc : rename_method(x, o, m, err);
 }
 
+/* ---- what it asked of callers before ---- */
+
+/* A definition that the lock has approved is the operator's word, whatever was asked before. */
+static bool is_approved(const reading *x)
+{
+    return x->given->lock && !x->given->config->warns_only;
+}
+
+static cw_code compare_needs(reading *x, const cw_config_overlay *o, const cw_method *found,
+                             const cw_method *m, cw_err *err)
+{
+    const cw_json *before = cw_map_find(&x->requires, found->id);
+    if (!before || !o->tool || is_approved(x))
+        return CW_OK;
+    CW_CLEANUP(cw_buf_done) cw_buf unused;
+    cw_buf_init(&unused, CW_CONFIG_MAX_BYTES);
+    cw_method was = *found;
+    cw_str scope = CW_STR("");
+    was.needs = (cw_needs){0};
+    cw_code rc = cw_remote_mark(x->remote, o, before, &x->scratch, &unused, &was, err);
+    if (rc == CW_NOMEM || (!rc && cw_require_covers(&m->needs, &was.needs, &scope)))
+        return rc;
+    cw_err text;
+    if (scope.n)
+        cw_fail(&text, CW_PARAMS, "method '%.*s': the service no longer asks for scope '%.*s'",
+                CW_STR_ARG(found->id), CW_STR_ARG(scope));
+    else
+        cw_fail(&text, CW_PARAMS, "method '%.*s': the service no longer asks for a login",
+                CW_STR_ARG(found->id));
+    add_line(x->given->widened, text.msg);
+    return CW_OK;
+}
+
 static cw_code offer_method(reading *x, const cw_config_overlay *o, size_t index, cw_err *err)
 {
     const cw_method *found = &x->found[index];
@@ -299,10 +334,22 @@ static cw_code offer_method(reading *x, const cw_config_overlay *o, size_t index
     if (rc)
         return cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(found->id));
     x->offer[x->n++] = m;
-    return CW_OK;
+    return compare_needs(x, o, found, &m, err);
 }
 
 /* ---- all of them ---- */
+
+static cw_code index_requires(reading *x, cw_err *err)
+{
+    const cw_json *all = x->given->requires;
+    bool is_map = cw_json_is(all, CW_JSON_OBJECT);
+    for (const cw_json *k = is_map ? cw_json_first(all) : NULL; k; k = cw_json_next_key(k)) {
+        void *value = (void *)(uintptr_t)cw_json_value(k); /* read only, as the map cannot say */
+        if (cw_map_put(&x->requires, cw_json_text(k), value, NULL))
+            return cw_fail_nomem(err);
+    }
+    return CW_OK;
+}
 
 static cw_code index_methods(reading *x, cw_err *err)
 {
@@ -354,9 +401,25 @@ static cw_code apply_name(reading *x, const cw_config_overlay *o, cw_err *err)
     return x->is_named[index] ? CW_OK : offer_method(x, o, index, err);
 }
 
+/* Methods that nobody named one by one, and whose scopes are not known, are not exposed. */
+static void refuse_pattern(reading *x, cw_str pattern)
+{
+    cw_err text;
+    x->n_missing++;
+    cw_fail(&text, CW_PARAMS,
+            "methods: '%.*s' fits nothing, since the list of tools cannot be read with these "
+            "credentials: name the methods, or set `describe: drupal-methods`",
+            CW_STR_ARG(pattern));
+    add_line(x->given->missing, text.msg);
+}
+
 static cw_code apply_pattern(reading *x, const cw_config_overlay *o, cw_err *err)
 {
     bool any = false;
+    if (x->given->is_partial && (o->tool || o->rpc)) {
+        refuse_pattern(x, o->method);
+        return CW_OK;
+    }
     for (size_t i = 0; i < x->n_found; i++) {
         if (!cw_overlay_fits(o->method, x->found[i].id))
             continue;
@@ -410,6 +473,8 @@ static cw_code apply(reading *x, cw_err *err)
     const cw_config_overlays *lists[] = {&x->given->config->methods, &x->given->more};
     cw_code worst = CW_OK;
     cw_code rc = index_methods(x, err);
+    if (!rc)
+        rc = index_requires(x, err);
     for (int patterns = 0; patterns < 2; patterns++) {
         for (size_t i = 0; i < CW_COUNT(lists) && !rc; i++)
             rc = apply_list(x, lists[i], patterns, &worst, err);
@@ -428,10 +493,12 @@ cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_js
         return rc;
     }
     cw_map_init(&x.by_id, x.n_found ? x.n_found : 1);
+    cw_map_init(&x.requires, SIZE_MAX);
     cw_arena_init(&x.scratch, SIZE_MAX);
     rc = apply(&x, &err);
     cw_arena_done(&x.scratch);
     cw_map_done(&x.by_id);
+    cw_map_done(&x.requires);
     if (rc && given->problems->n == 0)
         add_line(given->problems, err.msg);
     if (rc)

@@ -270,6 +270,13 @@ static cw_code read_replies(cw_service *s, cw_err *err)
     return rc ? cw_wrap(err, rc, "replies") : CW_OK;
 }
 
+/* Something that a service can refuse. */
+static bool has_credentials(const cw_config_remote *c)
+{
+    return c->secret.file.n || c->secret.environment.n || c->oauth.token_url.n || c->prelude.n ||
+           c->headers.n;
+}
+
 static cw_code resolve(cw_service *s, cw_err *err)
 {
     cw_code rc = cw_preset_apply(&s->config, &s->words, err);
@@ -278,6 +285,7 @@ static cw_code resolve(cw_service *s, cw_err *err)
     s->speech = s->words.speech;
     s->speech.secret_first = s->speech.secret_member = CW_STR("");
     s->speech.secrets = &s->secrets;
+    s->speech.has_credentials = has_credentials(&s->config);
     s->oauth_basic = s->oauth_form = CW_STR("");
     s->channel = (cw_channel_opts){
         .framing = s->words.framing,

@@ -402,7 +402,8 @@ static void update_remote(cw_item *item, const cw_config_remote *fresh)
 {
     bool same = item->remote && cw_config_remote_equal(item->remote, fresh);
     cw_stamp stamp = {0};
-    bool has_others = fresh->overlay.n || item->all->config->state.lock.n;
+    bool has_secret = fresh->secret.file.n || fresh->oauth.client_secret_file.n;
+    bool has_others = has_secret || fresh->overlay.n || item->all->config->state.lock.n;
     bool same_document = fresh->openrpc.n && !has_others &&
                          cw_stamp_read(fresh->openrpc.p, &stamp) &&
                          cw_stamp_equal(&stamp, &item->stamp);
@@ -413,10 +414,11 @@ static void update_remote(cw_item *item, const cw_config_remote *fresh)
         item->must_replace = true;
     if (!same)
         cw_sources_cancel_load(item); /* of what the configuration was before */
-    if (same && same_document && item->source)
+    if (same && same_document && item->source) {
+        cw_remote_set_credentials(item->source, CW_CREDENTIALS_NEW);
         return;
-    item->pause_ms = 0;
-    cw_sources_load(item);
+    }
+    cw_sources_load_anew(item);
 }
 
 static void update_remotes(cw_sources *s)
@@ -453,8 +455,7 @@ bool cw_sources_refresh(cw_sources *s, cw_str name)
     cw_item *item = find_remote(s, name);
     if (!item)
         return false;
-    item->pause_ms = 0;
-    cw_sources_load(item);
+    cw_sources_load_anew(item);
     return true;
 }
 
@@ -466,7 +467,7 @@ void cw_sources_rebuild(cw_sources *s)
         item->stamp = (cw_stamp){0}; /* of a plugin: loaded by the look at the folder */
         item->pause_ms = 0;
         if (!item->path && !item->is_gone)
-            cw_sources_load(item);
+            cw_sources_load_anew(item);
     }
     cw_folder_close(s);
     cw_folder_open(s);

@@ -113,6 +113,8 @@ void cw_health_look(cw_sources *s)
         if (!item->remote || item->is_gone)
             continue;
         any = true;
+        if (cw_remote_is_doubted(item->source) && !item->remote_job)
+            cw_sources_load(item);
         note(item, /* must_save= */ false);
     }
     count(s);

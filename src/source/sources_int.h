@@ -50,6 +50,7 @@ typedef struct cw_item {
     uint64_t retry_at; /* on the loop's clock; 0: no try is due */
     /* How a service is. */
     bool is_stale;        /* the last load failed: what was known before is used */
+    bool is_refused;      /* the last load was, since our credentials are */
     bool is_withheld;     /* the lock file is lost: no tool is shown */
     char *problem;        /* of the last load, or what the service lacks; or NULL */
     const char *state;    /* as it was told last */
@@ -107,6 +108,8 @@ void cw_sources_drop(cw_sources *s, cw_item *item);
 
 /* Load, or load once more when the load that runs has ended. */
 void cw_sources_load(cw_item *item);
+/* The same by an operator's order: pauses that came of failures are over. */
+void cw_sources_load_anew(cw_item *item);
 void cw_sources_cancel_load(cw_item *item);
 void cw_sources_on_retry(uv_timer_t *timer);
 /* False when there is no such file (or it cannot be looked at). */

@@ -77,6 +77,9 @@ static void retry_later(cw_item *item)
     if (pause > CW_SOURCES_RETRY_MAX_MS)
         pause = CW_SOURCES_RETRY_MAX_MS;
     item->pause_ms = pause;
+    /* Each more would be another failed login. */
+    if (item->is_refused)
+        pause = CW_REMOTE_REFUSED_MS;
     item->retry_at = cw_loop_now(item->all->opts.loop) + pause;
     arm_retry(item->all);
 }
@@ -238,11 +241,12 @@ static void check_lock(cw_item *item, const cw_remote_loaded *loaded)
     item->must_replace = item->must_replace || (!loaded->source && item->source);
 }
 
+/* The one that matters most, for people. */
 static cw_str other_lines(const cw_remote_loaded *loaded)
 {
-    if (loaded->lock.n)
+    if (loaded->lock.n || !loaded->source)
         return loaded->lock;
-    return loaded->source ? loaded->missing : CW_STR("");
+    return loaded->missing.n ? loaded->missing : loaded->notice;
 }
 
 static void on_remote(const cw_remote_loaded *loaded, void *ctx)
@@ -252,6 +256,8 @@ static void on_remote(const cw_remote_loaded *loaded, void *ctx)
     take_hub(item, loaded->hub);
     log_warnings(item, loaded->warnings);
     check_lock(item, loaded);
+    item->is_refused = loaded->credentials == CW_CREDENTIALS_REFUSED;
+    cw_remote_set_credentials(item->source, loaded->credentials);
     if (!loaded->source) {
         failed(item, loaded->problem, /* try_again= */ true);
     } else {
@@ -278,7 +284,8 @@ static void on_announced(void *ctx)
 {
     cw_item *item = ctx;
     uint64_t soon = cw_loop_now(item->all->opts.loop) + ANNOUNCED_MS;
-    if (item->is_gone || item->all->is_closing || (item->retry_at && item->retry_at < soon))
+    if (item->is_gone || item->is_refused || item->all->is_closing ||
+        (item->retry_at && item->retry_at < soon))
         return;
     item->retry_at = soon;
     arm_retry(item->all);
@@ -327,11 +334,20 @@ void cw_sources_load(cw_item *item)
     if (!rc)
         return;
     item->tried = true;
+    cw_remote_set_credentials(item->source, CW_CREDENTIALS_UNTOLD);
     /* A plugin's file is tried again when it changes; a lack of memory or of descriptors may pass
      * before. */
     failed(item, cw_str_from(err.msg), item->remote || rc == CW_NOMEM || rc == CW_LIMIT);
     if (item->remote)
         cw_health_loaded(item, cw_str_from(err.msg), CW_STR(""));
+}
+
+void cw_sources_load_anew(cw_item *item)
+{
+    item->pause_ms = 0;
+    item->is_refused = false;
+    cw_remote_set_credentials(item->source, CW_CREDENTIALS_NEW);
+    cw_sources_load(item);
 }
 
 void cw_sources_cancel_load(cw_item *item)

@@ -5,14 +5,25 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/replace.h"
+#include "source/describe.h"
+#include "source/require.h"
 #include "json/write.h"
 
 #define PATH_SIZE 4096u
+#define DESCRIPTION_MAX (CW_DESCRIBE_DOCUMENT_MAX + CW_REQUIRE_MAX + 65536u)
 #define STATUS_MAX 65536u
+#define MEMBERS_MAX ((1u << 24) - 1) /* of what json.h can hold */
+
+static cw_str text_of(const cw_json *root, const char *key)
+{
+    const cw_json *v = cw_json_get(root, cw_str_from(key));
+    return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
+}
 
 static cw_code path_of(cw_str folder, cw_str name, const char *kind, char out[PATH_SIZE],
                        cw_err *err)
@@ -24,8 +35,20 @@ static cw_code path_of(cw_str folder, cw_str name, const char *kind, char out[PA
     return n > 0 && (size_t)n < PATH_SIZE ? CW_OK : cw_fail(err, CW_LIMIT, "the path is too long");
 }
 
+/* A command that root runs must not take a file away from the server that runs as another user. */
+static cw_code give_to_owner(cw_str folder, const char *path, cw_err *err)
+{
+    struct stat st;
+    if (geteuid() != 0)
+        return CW_OK;
+    if (stat(folder.p, &st) || lchown(path, st.st_uid, st.st_gid))
+        return cw_fail_errno(err, errno, "set the owner of '%s'", path);
+    return CW_OK;
+}
+
 /* The folder is made when it is first needed. */
-static cw_code save(cw_str folder, cw_str name, const char *kind, cw_str bytes, cw_err *err)
+static cw_code save(cw_str folder, cw_str name, const char *kind, cw_str bytes,
+                    cw_replace_sync sync, cw_err *err)
 {
     char path[PATH_SIZE];
     cw_code rc = path_of(folder, name, kind, path, err);
@@ -33,19 +56,84 @@ static cw_code save(cw_str folder, cw_str name, const char *kind, cw_str bytes, 
         return rc;
     if (mkdir(folder.p, 0700) && errno != EEXIST)
         return cw_fail_errno(err, errno, "make '%s'", folder.p);
-    return cw_file_replace(path, bytes, 0600, CW_REPLACE_FAST, err);
+    rc = cw_file_replace(path, bytes, 0600, sync, err);
+    return rc ? rc : give_to_owner(folder, path, err);
 }
 
-cw_code cw_state_save_description(cw_str folder, cw_str name, cw_str openrpc, cw_err *err)
+/* ---- the description ---- */
+
+cw_code cw_state_save_description(cw_str folder, cw_str name, const cw_state_description *d,
+                                  cw_err *err)
 {
-    return folder.n ? save(folder, name, "openrpc", openrpc, err) : CW_OK;
+    if (folder.n == 0)
+        return CW_OK;
+    CW_CLEANUP(cw_buf_done) cw_buf out;
+    cw_buf_init(&out, DESCRIPTION_MAX);
+    cw_json_writer w;
+    cw_json_writer_init(&w, &out, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    cw_json_add_i64_member(&w, CW_STR("version"), 1);
+    cw_json_add_string_member(&w, CW_STR("at"), d->at);
+    cw_json_add_string_member(&w, CW_STR("describe"), d->describe);
+    cw_json_add_string_member(&w, CW_STR("kind"), d->kind);
+    cw_json_add_bool_member(&w, CW_STR("partial"), d->is_partial);
+    cw_json_add_key(&w, CW_STR("requires"));
+    cw_json_add_span(&w, d->requires);
+    cw_json_add_key(&w, CW_STR("openrpc"));
+    cw_json_add_span(&w, d->openrpc);
+    cw_json_close(&w);
+    cw_code rc = cw_json_writer_end(&w, err);
+    return rc ? rc : save(folder, name, "description", cw_buf_str(&out), CW_REPLACE_SYNC, err);
 }
 
-cw_code cw_state_load_description(cw_str folder, cw_str name, cw_buf *out, cw_err *err)
+static cw_code read_description(const cw_json *root, cw_state_description *ret, cw_err *err)
+{
+    const cw_json *version = cw_json_get(root, CW_STR("version"));
+    const cw_json *partial = cw_json_get(root, CW_STR("partial"));
+    const cw_json *requires = cw_json_get(root, CW_STR("requires"));
+    const cw_json *openrpc = cw_json_get(root, CW_STR("openrpc"));
+    uint64_t number = 0;
+    bool is_known = version && cw_json_to_u64(version, &number) && number == 1;
+    bool is_partial = cw_json_is(partial, CW_JSON_TRUE);
+    *ret = (cw_state_description){
+        .at = text_of(root, "at"),
+        .describe = text_of(root, "describe"),
+        .kind = text_of(root, "kind"),
+        .is_partial = is_partial,
+    };
+    if (!is_known || ret->kind.n == 0 || !(is_partial || cw_json_is(partial, CW_JSON_FALSE)) ||
+        !cw_json_is(requires, CW_JSON_OBJECT) || !cw_json_is(openrpc, CW_JSON_OBJECT))
+        return cw_fail(err, CW_PARSE, "not a kept description of version 1");
+    ret->requires = cw_json_span(requires);
+    ret->openrpc = cw_json_span(openrpc);
+    return CW_OK;
+}
+
+cw_code cw_state_load_description(cw_str folder, cw_str name, cw_arena *arena,
+                                  cw_state_description *ret, cw_err *err)
 {
     char path[PATH_SIZE];
-    cw_code rc = path_of(folder, name, "openrpc", path, err);
-    return rc ? rc : cw_file_read(path, CW_FILE_PLAIN, out, err);
+    struct stat st;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, DESCRIPTION_MAX);
+    cw_code rc = path_of(folder, name, "description", path, err);
+    if (rc)
+        return rc;
+    if (stat(path, &st) && errno == ENOENT)
+        return cw_fail(err, CW_GONE, "'%s' does not exist", path);
+    rc = cw_file_read(path, CW_FILE_PLAIN, &text, err);
+    if (rc)
+        return rc;
+    const cw_json *root = NULL;
+    /* The document stands deeper here than by itself. */
+    const cw_json_opts opts = {.max_bytes = DESCRIPTION_MAX,
+                               .max_depth = CW_JSON_DEPTH_CEILING,
+                               .max_members = MEMBERS_MAX};
+    cw_str copy = cw_arena_dup_str(arena, cw_buf_str(&text));
+    rc = copy.p ? cw_json_read(copy, &opts, arena, &root, NULL, err) : cw_arena_fail(arena, err);
+    if (!rc)
+        rc = read_description(root, ret, err);
+    return rc ? cw_wrap(err, rc, "'%s'", path) : CW_OK;
 }
 
 /* ---- the status ---- */
@@ -96,13 +184,7 @@ cw_code cw_state_save_status(cw_str folder, const cw_source_status *s, cw_err *e
     cw_json_close(&w);
     cw_buf_add_char(&out, '\n');
     cw_code rc = cw_json_writer_end(&w, err);
-    return rc ? rc : save(folder, s->name, "status", cw_buf_str(&out), err);
-}
-
-static cw_str text_of(const cw_json *root, const char *key)
-{
-    const cw_json *v = cw_json_get(root, cw_str_from(key));
-    return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
+    return rc ? rc : save(folder, s->name, "status", cw_buf_str(&out), CW_REPLACE_FAST, err);
 }
 
 static int64_t number_of(const cw_json *root, const char *key)

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* state.h - what is known of a source beyond this process: files in state.folder.
  *
- *     NAME.openrpc.json   the last good description; used when the service cannot be asked
- *     NAME.status.json    how it is, for `causeway source list`
+ *     NAME.description.json   the last good description, and what it asked of callers
+ *     NAME.status.json        its state, for `causeway source list`
+ *
+ *     {"version":1,"at":"http://…","describe":"drupal","kind":"drupal-tools","partial":false,
+ *      "requires":{"METHOD":{"x-mcp-tool":{"annotations":{"auth":{…}}}}},"openrpc":{…}}
+ *
+ * The first file is used when the service cannot be asked, and each new description is compared
+ * with it (require.h). One that exists and cannot be read counts as lost, never as none.
  *
  *     {"name":"aria2","pid":4711,"at":"2026-11-15T10:00:00Z","state":"ready","since":…,
  *      "tools":3,"methods":36,"withheld":0,"refreshed":…,"problem":null}
  *
  * state: "ready", "stale" (an older description is used), "down" (nothing is known of it),
- * "broken" (breaker is open). Files are replaced atomically and have mode 0600.
+ * "withheld" (the lock file is lost), "broken" (breaker is open). Files are replaced atomically,
+ * have mode 0600, and belong to the owner of the folder where root writes them.
  *
- * Threads: the main loop's thread (files are small; writes are not waited for: no fsync).
+ * Threads: the main loop's thread. A description that differs is synced to the disk.
  */
 #ifndef CW_SOURCE_STATE_H
 #define CW_SOURCE_STATE_H
@@ -27,10 +34,22 @@ typedef struct cw_source_status {
     cw_str problem; /* of the last load, or named methods that the service lacks; empty: none */
 } cw_source_status;
 
-/* `folder` may be empty: then nothing is kept, and nothing is found (CW_GONE). */
-CW_MUST_USE cw_code cw_state_save_description(cw_str folder, cw_str name, cw_str openrpc,
-                                              cw_err *err);
-CW_MUST_USE cw_code cw_state_load_description(cw_str folder, cw_str name, cw_buf *out, cw_err *err);
+typedef struct cw_state_description {
+    cw_str at;       /* URL or command of the service that gave it */
+    cw_str describe; /* the configuration's word for how it is asked */
+    cw_str kind;     /* of the description: cw_asked.kind */
+    bool is_partial; /* likewise */
+    cw_str requires; /* a JSON object, as require.h writes it */
+    cw_str openrpc;  /* a JSON document; empty: not kept */
+} cw_state_description;
+
+/* `folder` may be empty: then nothing is kept, and nothing is found. */
+CW_MUST_USE cw_code cw_state_save_description(cw_str folder, cw_str name,
+                                              const cw_state_description *d, cw_err *err);
+/* Texts of *ret are in the arena. CW_GONE: there is none. Anything else: there is one, and it
+ * cannot be used. */
+CW_MUST_USE cw_code cw_state_load_description(cw_str folder, cw_str name, cw_arena *arena,
+                                              cw_state_description *ret, cw_err *err);
 CW_MUST_USE cw_code cw_state_save_status(cw_str folder, const cw_source_status *status,
                                          cw_err *err);
 /* Texts of *ret are in the arena. */

@@ -37,19 +37,25 @@ bool cw_way_log_out(cw_way *way, unsigned status)
     return true;
 }
 
-static void give_up(cw_way *way, const char *what, cw_str why)
+static void end_login(cw_way *way, cw_client_end end, const char *what, cw_str why)
 {
     char text[WHY_MAX];
     snprintf(text, sizeof text, "%s: %.*s", what, CW_STR_ARG(why));
     way->login = CW_LOGIN_NONE;
-    cw_way_fail_waiting(way, CW_CLIENT_CONNECT, text);
+    cw_way_fail_waiting(way, end, text);
+}
+
+static void give_up(cw_way *way, const char *what, cw_str why)
+{
+    end_login(way, CW_CLIENT_CONNECT, what, why);
 }
 
 static void on_token(cw_bearer *b, const char *why)
 {
     cw_way *way = CW_CONTAINER(b, cw_way, bearer);
     if (why)
-        give_up(way, "token", cw_str_from(why));
+        end_login(way, b->is_refused ? CW_CLIENT_REFUSED : CW_CLIENT_CONNECT, "token",
+                  cw_str_from(why));
     else
         go_on(way);
 }
@@ -76,7 +82,8 @@ static void on_prelude(cw_client_req *http, cw_client_end end, const cw_client_a
                      &way->scratch, &outcome);
     bool is_notice = way->service->config.prelude.items[way->n_prelude].notify;
     if (outcome.kind != CW_OUTCOME_RESULT && !(is_notice && end == CW_CLIENT_OK)) {
-        give_up(way, "login", outcome.message);
+        end_login(way, end == CW_CLIENT_OK ? CW_CLIENT_REFUSED : CW_CLIENT_CONNECT, "login",
+                  outcome.message);
         return;
     }
     keep_cookies(way, answer);

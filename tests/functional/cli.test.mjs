@@ -48,6 +48,7 @@ const commands = [
     "source refresh",
     "source diff",
     "source approve",
+    "source accept",
     "list",
     "describe",
     "call",

@@ -371,16 +371,6 @@ suite("a list of methods", { concurrency: true }, () => {
         assert.equal(site.asked("/mcp/tools/list").length, 1);
     });
 
-    test("is used where the list of tools is not for this account, and that is said", async (t) => {
-        const site = await startSite({ kind: "tools" });
-        site.front = ({ target }, response) =>
-            target.startsWith("/mcp/") && (site.showPage(response, 403, "Access denied"), true);
-        const server = await start(t, site);
-        await untilTool(server, examples[0]);
-        await server.untilLogged(/does not show its list of tools to this account/);
-        assert.equal((await toolOf(server, examples[0])).title, undefined);
-    });
-
     test("with its own name is asked for at once, and gives output schemas where it has them", async (t) => {
         const site = await startSite({ kind: "tools" });
         const server = await start(t, site, { describe: "drupal-methods" });

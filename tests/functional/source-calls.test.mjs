@@ -654,7 +654,7 @@ suite("a token of an authorization server", { concurrency: true }, () => {
         const tokens = await startTokens();
         tokens.status = 401;
         const { proxy, server } = await start(t, { oauth: oauthOf(tokens) });
-        assertToolError(await callTool(server, "s.add", numbers), /cannot be reached/);
+        assertToolError(await callTool(server, "s.add", numbers), /'s' refuses our credentials/);
         assert.equal(proxy.requests.length, 0);
         tokens.status = 200;
         await callToolWell(server, "s.add", numbers);
@@ -723,7 +723,7 @@ suite("a login before the first call", { concurrency: true }, () => {
             response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
             return true;
         };
-        assertToolError(await callTool(server, "s.add", numbers), /cannot be reached/);
+        assertToolError(await callTool(server, "s.add", numbers), /'s' refuses our credentials/);
         assert.deepEqual([...new Set(methodsOf(proxy))], ["login"]);
     });
 
@@ -765,6 +765,21 @@ suite("a login before the first call", { concurrency: true }, () => {
         assertToolError(await callTool(server, "s.add", numbers), /HTTP status 409/);
         assert.equal(proxy.requests.length, 7, "once, not for ever");
     });
+});
+
+test("a secret that is wrong is sent a few times, then after a reload only", async (t) => {
+    const wrong = secretFile("wrong");
+    const { proxy, server } = await start(t, { secret: { file: wrong } });
+    const isRight = ({ headers }) => headers.authorization === "Bearer right";
+    proxy.gate = (request, response) => !isRight(request) && (response.writeHead(401).end("no"), true);
+    for (let i = 0; i < 6; i += 1) {
+        assertToolError(await callTool(server, "s.add", numbers), /credentials/);
+    }
+    assert.equal(proxy.requests.length, 3);
+    writeFileSync(wrong, "right");
+    server.child.kill("SIGHUP");
+    const isWell = async () => (await callTool(server, "s.add", numbers)).json.result?.structuredContent === 42;
+    await eventually(isWell, "the new secret is used");
 });
 
 test("a description is asked for with the same credentials", async (t) => {

@@ -90,8 +90,10 @@ for (const [scheme, options, more] of [
                 service.gate = () => status;
                 const server = await start(t, service, { ...more, secret: { file: secretFile() } });
                 const answer = await callTool(server, "s.add", numbers);
-                assertToolError(answer, /The service 's' cannot be reached/);
-                const said = status === 401 || status === 403 ? "refuses our secret, or wants one" : "WebSocket";
+                const isRefused = status === 401 || status === 403;
+                const told = isRefused ? /The service 's' refuses our credentials/ : /The service 's' cannot be reached/;
+                assertToolError(answer, told);
+                const said = isRefused ? "refuses our credentials, or asks for some" : "WebSocket";
                 await untilLogged(server, new RegExp(`${said}.*HTTP ${status}`));
                 assert.ok(!server.stderr.includes(secret) && !answer.text.includes(secret));
             });
@@ -216,7 +218,7 @@ suite("a token for a WebSocket", { concurrency: true }, () => {
         const service = await startWebSocket();
         service.gate = () => 401;
         const server = await start(t, service, { oauth: tokens.oauth });
-        assertToolError(await callTool(server, "s.add", numbers), /cannot be reached/);
+        assertToolError(await callTool(server, "s.add", numbers), /refuses our credentials/);
         assert.equal(service.handshakes.length, tokens.count);
         assert.ok(tokens.count <= 2, `${tokens.count} tokens`);
         assert.doesNotMatch(server.stderr, /token-\d/);

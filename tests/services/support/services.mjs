@@ -202,6 +202,6 @@ export const statusOf = (bridge, source) => stateFile(bridge, `${source}.status.
 
 // The methods that discovery found, by name, as the description that is kept says.
 export function described(bridge, source) {
-    const { methods } = stateFile(bridge, `${source}.openrpc.json`);
+    const { methods } = stateFile(bridge, `${source}.description.json`).openrpc;
     return Object.fromEntries(methods.map((method) => [method.name, method]));
 }

@@ -230,9 +230,10 @@ static void what_is_no_websocket_is_told(void **state)
         {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", CW_INVALID,
          "no WebSocket there: HTTP 200"},
         {"HTTP/1.1 503 X\r\n\r\n", CW_INVALID, "no WebSocket there: HTTP 503"},
-        {"HTTP/1.1 401 X\r\nWWW-Authenticate: Basic\r\n\r\n", CW_INVALID,
-         "refuses our secret, or wants one: HTTP 401"},
-        {"HTTP/1.1 403 X\r\n\r\n", CW_INVALID, "refuses our secret, or wants one: HTTP 403"},
+        {"HTTP/1.1 401 X\r\nWWW-Authenticate: Basic\r\n\r\n", CW_DECLINED,
+         "refuses our credentials, or asks for some: HTTP 401"},
+        {"HTTP/1.1 403 X\r\n\r\n", CW_DECLINED,
+         "refuses our credentials, or asks for some: HTTP 403"},
         {"HTTP/1.1 302 X\r\nLocation: wss://elsewhere/\r\n\r\n", CW_INVALID,
          "elsewhere: HTTP 302 is not followed"},
         {"HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

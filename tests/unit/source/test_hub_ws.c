@@ -89,13 +89,13 @@ static cw_code ask_for(line *l, sent *s)
     return cw_way_send(l->way, &s->req, NULL);
 }
 
-/* It fails, and says why. */
+/* Our credentials are refused, and it says why. */
 static void assert_fails(line *l, const char *part)
 {
     sent s = {0};
     assert_int_equal(ask_for(l, &s), CW_OK);
     run_until(&l->b, s.calls);
-    assert_int_equal(s.end, CW_CLIENT_CONNECT);
+    assert_int_equal(s.end, CW_CLIENT_REFUSED);
     if (!strstr(s.why, part))
         fail_msg("\"%s\" instead of \"%s\"", s.why, part);
     static const char *const secrets[] = {"aaa", "bbb", "s3cret"};
@@ -135,7 +135,7 @@ static void headers_and_the_secret_are_shown_and_may_be_refused(void **state)
                                               .environment = CW_STR("HUB_SECRET")}};
         fake_start(&f, SCRIPTS(refuses), 1);
         open_line(&l, config, f.port);
-        assert_fails(&l, "the service refuses our secret, or wants one: HTTP 401");
+        assert_fails(&l, "the service refuses our credentials, or asks for some: HTTP 401");
         const char *request = fake_last(&f);
         assert_memory_equal(request, "GET /rpc HTTP/1.1\r\n", 19);
         assert_non_null(strstr(request, cases[i].line));

@@ -36,6 +36,10 @@ static load loads[MAX_LOADS];
 static bool may_pass; /* what is wrong with plugins */
 static size_t n_loads;
 static size_t n_cancelled;
+/* Of services: what loads end with, what calls were told last, and how often a call raises a doubt.
+ */
+static cw_remote_credentials found, credentials;
+static int doubts;
 static cw_code refuse_with; /* of the next load */
 static int live_sources;
 
@@ -113,6 +117,19 @@ void cw_hub_unref(cw_hub *hub)
     assert_null(hub);
 }
 
+void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials now)
+{
+    (void)s;
+    credentials = now;
+}
+
+bool cw_remote_is_doubted(const cw_source *s)
+{
+    bool is_doubted = s && doubts > 0;
+    doubts -= is_doubted;
+    return is_doubted;
+}
+
 const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms)
 {
     (void)s;
@@ -176,7 +193,10 @@ static void end_load(size_t index, const char *id, const char *problem)
     if (l->on_plugin)
         l->on_plugin(&(cw_plugin_loaded){source, name, why, may_pass}, l->ctx);
     else
-        l->on_remote(&(cw_remote_loaded){.source = source, .name = name, .problem = why}, l->ctx);
+        l->on_remote(
+            &(cw_remote_loaded){
+                .source = source, .name = name, .problem = why, .credentials = found},
+            l->ctx);
 }
 
 /* ---- the fixture ---- */
@@ -609,6 +629,40 @@ static void a_service_is_tried_again_after_growing_pauses(void **state)
     assert_true(has("far.away"));
 }
 
+static void a_service_that_refuses_our_credentials_is_asked_again_by_order_only(void **state)
+{
+    (void)state;
+    configure(SERVICE("http://127.0.0.1:1/"));
+    end_load(0, "far.away", "");
+    found = CW_CREDENTIALS_REFUSED;
+    assert_true(cw_sources_refresh(sources, CW_STR("far")));
+    assert_int_equal(credentials, CW_CREDENTIALS_NEW);
+    end_load(1, NULL, "HTTP status 401: it refuses our credentials");
+    assert_int_equal(credentials, CW_CREDENTIALS_REFUSED);
+    run_for(1500);
+    assert_int_equal(n_loads, 2);
+    configure(SERVICE("http://127.0.0.1:1/"));
+    assert_int_equal(n_loads, 3);
+    end_load(2, NULL, "HTTP status 401: it refuses our credentials");
+    found = CW_CREDENTIALS_UNTOLD;
+    assert_true(cw_sources_refresh(sources, CW_STR("far")));
+    end_load(3, NULL, "nobody there");
+    run_until(&n_loads, 5, 3000);
+    end_load(4, "far.away", "");
+}
+
+static void a_call_that_was_refused_has_the_service_asked(void **state)
+{
+    (void)state;
+    configure(SERVICE("http://127.0.0.1:1/"));
+    end_load(0, "far.away", "");
+    doubts = 1;
+    run_until(&n_loads, 2, 3000);
+    end_load(1, "far.away", "");
+    run_for(1200);
+    assert_int_equal(n_loads, 2);
+}
+
 static void an_unchanged_service_is_asked_again_by_a_reload_and_kept_when_it_fails(void **state)
 {
     (void)state;
@@ -893,6 +947,8 @@ int main(void)
         TEST(two_plugins_with_one_method_leave_the_second_out),
         TEST(a_version_that_cannot_be_published_leaves_the_old_one),
         TEST(a_service_is_tried_again_after_growing_pauses),
+        TEST(a_service_that_refuses_our_credentials_is_asked_again_by_order_only),
+        TEST(a_call_that_was_refused_has_the_service_asked),
         TEST(an_unchanged_service_is_asked_again_by_a_reload_and_kept_when_it_fails),
         TEST(a_service_configured_otherwise_goes_when_its_load_fails),
         TEST(a_load_of_the_configuration_before_is_not_waited_for),

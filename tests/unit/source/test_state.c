@@ -14,7 +14,7 @@ static int make_state(void **state)
 
 static int remove_state(void **state)
 {
-    unlink(check_path("state/aria2.openrpc.json"));
+    unlink(check_path("state/aria2.description.json"));
     unlink(check_path("state/aria2.status.json"));
     rmdir(folder);
     return remove_check_folder(state);
@@ -35,24 +35,81 @@ static cw_source_status example(void)
     };
 }
 
+static cw_state_description described(void)
+{
+    return (cw_state_description){
+        .at = CW_STR("http://h/"),
+        .describe = CW_STR("auto"),
+        .kind = CW_STR("openrpc"),
+        .is_partial = true,
+        .requires = CW_STR("{\"m\":{}}"),
+        .openrpc = CW_STR("{\"a\": 1}"),
+    };
+}
+
 static void a_description_comes_back_as_it_was(void **state)
 {
     (void)state;
-    CW_CLEANUP(cw_buf_done) cw_buf out;
+    cw_arena arena;
     struct stat st;
-    cw_buf_init(&out, 1000);
-    assert_int_equal(
-        cw_state_save_description(cw_str_from(folder), CW_STR("aria2"), CW_STR("{\"a\":1}"), NULL),
-        CW_OK);
+    const cw_state_description d = described();
+    cw_state_description got;
+    cw_arena_init(&arena, 1 << 20);
+    assert_int_equal(cw_state_save_description(cw_str_from(folder), CW_STR("aria2"), &d, NULL),
+                     CW_OK);
     assert_int_equal(stat(folder, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
-    assert_int_equal(stat(check_path("state/aria2.openrpc.json"), &st), 0);
+    assert_int_equal(stat(check_path("state/aria2.description.json"), &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    assert_int_equal(cw_state_load_description(cw_str_from(folder), CW_STR("aria2"), &out, NULL),
+    assert_int_equal(
+        cw_state_load_description(cw_str_from(folder), CW_STR("aria2"), &arena, &got, NULL), CW_OK);
+    assert_str(got.at, "http://h/");
+    assert_str(got.describe, "auto");
+    assert_str(got.kind, "openrpc");
+    assert_true(got.is_partial);
+    assert_str(got.requires, "{\"m\":{}}");
+    assert_str(got.openrpc, "{\"a\": 1}");
+    assert_int_equal(
+        cw_state_load_description(cw_str_from(folder), CW_STR("other"), &arena, &got, NULL),
+        CW_GONE);
+    cw_arena_done(&arena);
+}
+
+/* Never taken for one that does not exist: what it asked of callers would be forgotten. */
+static void a_description_that_is_damaged_is_not_gone(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        "{",
+        "[]",
+        "{\"version\":1}",
+        "{\"version\":2,\"kind\":\"k\",\"partial\":false,\"requires\":{},\"openrpc\":{}}",
+        "{\"version\":1,\"kind\":\"\",\"partial\":false,\"requires\":{},\"openrpc\":{}}",
+        "{\"version\":1,\"kind\":\"k\",\"requires\":{},\"openrpc\":{}}",
+        "{\"version\":1,\"kind\":\"k\",\"partial\":false,\"requires\":[],\"openrpc\":{}}",
+        "{\"version\":1,\"kind\":\"k\",\"partial\":false,\"requires\":{},\"openrpc\":null}",
+    };
+    cw_arena arena;
+    cw_err err = {0};
+    cw_state_description d = described();
+    cw_arena_init(&arena, 1 << 20);
+    assert_int_equal(cw_state_save_description(cw_str_from(folder), CW_STR("aria2"), &d, NULL),
                      CW_OK);
-    assert_str(cw_buf_str(&out), "{\"a\":1}");
-    assert_int_equal(cw_state_load_description(cw_str_from(folder), CW_STR("other"), &out, NULL),
-                     CW_IO);
+    for (size_t i = 0; i < CW_COUNT(bad); i++) {
+        write_check_file("state/aria2.description.json", bad[i]);
+        assert_int_equal(
+            cw_state_load_description(cw_str_from(folder), CW_STR("aria2"), &arena, &d, &err),
+            CW_PARSE);
+        assert_non_null(strstr(err.msg, "aria2.description.json"));
+    }
+    unlink(check_path("state/aria2.description.json"));
+    assert_int_equal(mkdir(check_path("state/aria2.description.json"), 0700), 0);
+    cw_code rc = cw_state_load_description(cw_str_from(folder), CW_STR("aria2"), &arena, &d, &err);
+    assert_int_not_equal(rc, CW_OK);
+    assert_int_not_equal(rc, CW_GONE);
+    rmdir(check_path("state/aria2.description.json"));
+    cw_arena_done(&arena);
 }
 
 static void a_status_comes_back_as_it_was(void **state)
@@ -113,13 +170,12 @@ static void without_a_folder_nothing_is_kept_or_found(void **state)
     (void)state;
     cw_arena arena;
     cw_source_status s = example();
-    CW_CLEANUP(cw_buf_done) cw_buf out;
-    cw_buf_init(&out, 1000);
+    cw_state_description d = described();
     cw_arena_init(&arena, 1 << 20);
     cw_str none = CW_STR("");
-    assert_int_equal(cw_state_save_description(none, CW_STR("a"), CW_STR("{}"), NULL), CW_OK);
+    assert_int_equal(cw_state_save_description(none, CW_STR("a"), &d, NULL), CW_OK);
     assert_int_equal(cw_state_save_status(none, &s, NULL), CW_OK);
-    assert_int_equal(cw_state_load_description(none, CW_STR("a"), &out, NULL), CW_GONE);
+    assert_int_equal(cw_state_load_description(none, CW_STR("a"), &arena, &d, NULL), CW_GONE);
     assert_int_equal(cw_state_load_status(none, CW_STR("a"), &arena, &s, NULL), CW_GONE);
     cw_arena_done(&arena);
 }
@@ -136,8 +192,9 @@ static void what_cannot_be_read_or_written_is_named(void **state)
     assert_int_equal(cw_state_save_status(cw_str_from(deep), &s, &err), CW_IO);
     assert_non_null(strstr(err.msg, deep));
     memset(name, 'x', 5000);
+    const cw_state_description d = described();
     assert_int_equal(
-        cw_state_save_description(cw_str_from(folder), cw_str_make(name, 5000), CW_STR("{}"), &err),
+        cw_state_save_description(cw_str_from(folder), cw_str_make(name, 5000), &d, &err),
         CW_LIMIT);
     free(name);
     assert_int_equal(cw_state_save_status(cw_str_from(folder), &s, NULL), CW_OK);
@@ -163,6 +220,11 @@ static void keep_once(void *ctx)
     cw_code rc = cw_state_save_status(cw_str_from(folder), &s, NULL);
     if (!rc)
         rc = cw_state_load_status(cw_str_from(folder), CW_STR("aria2"), &arena, &s, NULL);
+    cw_state_description d = described();
+    if (!rc)
+        rc = cw_state_save_description(cw_str_from(folder), CW_STR("aria2"), &d, NULL);
+    if (!rc)
+        rc = cw_state_load_description(cw_str_from(folder), CW_STR("aria2"), &arena, &d, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_arena_done(&arena);
 }
@@ -177,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_description_comes_back_as_it_was),
+        cmocka_unit_test(a_description_that_is_damaged_is_not_gone),
         cmocka_unit_test(a_status_comes_back_as_it_was),
         cmocka_unit_test(times_are_also_there_for_people),
         cmocka_unit_test(a_long_problem_is_cut_and_fits),

@@ -395,7 +395,7 @@ static void a_login_that_fails_fails_all_who_wait(void **state)
     ask_for(&r, &a);
     ask_for(&r, &b);
     run_until(&r.b, a.calls && b.calls);
-    assert_int_equal(a.end, CW_CLIENT_CONNECT);
+    assert_int_equal(a.end, CW_CLIENT_REFUSED);
     assert_string_equal(a.why, "login: who is joe");
     assert_string_equal(b.why, "login: who is joe");
     see(&r, &f);
@@ -611,7 +611,7 @@ static void a_token_that_is_none_is_told(void **state)
         {{DO_READ, DO_SEND(TOKEN(23, "{\"access_token\":\"a\\nb\"}")), DO_CLOSE},
          "token: an access_token that cannot be sent"},
         {{DO_READ, DO_SEND(JSON("400 Bad Request", "", 2) "{}"), DO_CLOSE},
-         "token: the token endpoint answered 400"},
+         "token: the token endpoint answered 400: it refuses our credentials"},
         {{DO_READ, DO_CLOSE, DO_END}, "token: "},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
@@ -623,7 +623,8 @@ static void a_token_that_is_none_is_told(void **state)
         open_road(&r, with_token(&t, url), fake_free_port());
         ask_for(&r, &a);
         run_until(&r.b, a.calls);
-        assert_int_equal(a.end, CW_CLIENT_CONNECT);
+        bool is_refused = strstr(cases[i].why, "credentials");
+        assert_int_equal(a.end, is_refused ? CW_CLIENT_REFUSED : CW_CLIENT_CONNECT);
         if (strncmp(a.why, cases[i].why, strlen(cases[i].why)) != 0)
             fail_msg("%s", a.why);
         close_road(&r);

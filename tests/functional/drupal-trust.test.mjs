@@ -1,0 +1,286 @@
+// A Drupal site that stops showing what protects its tools, never showed it, or refuses our credentials.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { suite, test } from "node:test";
+import { basic, databasePath } from "./support/accounts.mjs";
+import { startSite } from "./support/drupal.mjs";
+import { keepFolder } from "./support/kept.mjs";
+import {
+    assertToolError,
+    callTool,
+    callToolWell,
+    modern,
+    startBridge,
+    toolNames,
+    untilTool,
+} from "./support/mcp.mjs";
+import { runCauseway, slowness } from "./support/programs.mjs";
+import { get } from "./support/rest.mjs";
+import { eventually, pause } from "./support/server.mjs";
+
+const timeout = 1000 * slowness;
+const login = basic("robot", "pa ss:word").Authorization;
+const examples = ["examples.article.toMarkdown", "examples.articles.list", "examples.contentTypes.list"];
+
+async function start(t, site, more = {}, { config, ...options } = {}) {
+    const source = { name: "site", preset: "drupal", url: site.url, timeout: `${timeout}ms`, methods: ["*"], ...more };
+    const server = await startBridge({ plugins: [], ...options, config: { ...config, sources: [source] } });
+    t.after(() => server.stop());
+    return server;
+}
+
+async function toolOf(server, name) {
+    const { json } = await modern(server, "tools/list");
+    return json.result.tools.find((tool) => tool.name === name);
+}
+
+let folders = 0;
+const stateFolder = () => path.join(keepFolder(), `drupal-state-${(folders += 1)}`);
+
+// The list of tools is refused, all else is as it was.
+const refuseTools = (site, status) => ({ target }, response) =>
+    target.startsWith("/mcp/tools/list") && (site.showPage(response, status, "Access denied"), true);
+
+async function listSources(server) {
+    const { stdout } = await runCauseway(["source", "list", "--json", "--config", server.config]);
+    return JSON.parse(stdout);
+}
+
+async function untilState(server, state) {
+    await eventually(async () => (await listSources(server))[0].state === state, `it is ${state}`);
+    return (await listSources(server))[0];
+}
+
+const scoped = examples[2];
+const withPlain = (site) => (site.methods["no.tool"] = { usage: "Is no tool.", run: () => "ran" });
+
+suite("a description that loses something", { concurrency: 3 }, () => {
+    test("or never had it: the list of methods is used for what is named, and that is said", async (t) => {
+        const site = await startSite({ kind: "tools" });
+        site.front = refuseTools(site, 403);
+        const config = { state: { folder: stateFolder() } };
+        const server = await start(t, site, { methods: [examples[0]] }, { config });
+        await untilTool(server, examples[0]);
+        await server.untilLogged(/does not show its list of tools to these credentials/);
+        assert.equal((await toolOf(server, examples[0])).title, undefined);
+        const [row] = await listSources(server);
+        assert.equal(row.state, "ready");
+        assert.match(row.problem, /the list of tools cannot be read with these credentials: .*scopes are not known/);
+    });
+
+    for (const status of [401, 403, 404]) {
+        test(`threat-D3: by ${status} keeps scopes and tools as they were, also after a restart, until it is accepted`, async (t) => {
+            const site = await startSite({ kind: "tools" });
+            withPlain(site);
+            const config = { state: { folder: stateFolder() }, store: { path: databasePath() } };
+            const server = await start(t, site, { refresh: "300ms" }, { config });
+            await untilTool(server, scoped);
+            assert.equal((await callTool(server, scoped, {})).status, 401);
+            const names = await toolNames(server);
+            site.front = refuseTools(site, status);
+            const row = await untilState(server, "stale");
+            assert.match(row.problem, /the description is 'drupal-methods' and was 'drupal-tools'/);
+            assert.match(row.problem, /`causeway source accept site`/);
+            const isAsBefore = async (one) => {
+                assert.deepEqual(await toolNames(one), names);
+                assert.equal((await callTool(one, scoped, {})).status, 401);
+            };
+            await isAsBefore(server);
+            assert.deepEqual((await get(server, "/readyz")).json.sources, { ready: 0, stale: 1, down: 0 });
+            await server.stop();
+            const again = await startBridge({ plugins: [], args: [], config: JSON.parse(readFileSync(server.config)) });
+            t.after(() => again.stop());
+            await untilTool(again, scoped);
+            await untilState(again, "stale");
+            await isAsBefore(again);
+            const accepted = await runCauseway(["source", "accept", "site", "--config", again.config]);
+            assert.equal(accepted.code, status === 404 ? 0 : 1, accepted.stderr);
+            if (status !== 404) {
+                assert.match(accepted.stderr, /'\*' fits nothing.*credentials.*describe: drupal-methods/);
+                return isAsBefore(again);
+            }
+            assert.match(accepted.stdout, /^site: the description is 'drupal-methods'[^]*\nsite: accepted/);
+            await untilTool(again, "no.tool");
+            assert.equal((await callTool(again, scoped, {})).status, 200);
+            await untilState(again, "ready");
+        });
+    }
+
+    test("threat-D3: without a state folder the running server keeps the last good one", async (t) => {
+        const site = await startSite({ kind: "tools" });
+        withPlain(site);
+        const server = await start(t, site, { refresh: "300ms", methods: ["*", scoped] });
+        await untilTool(server, scoped);
+        const names = await toolNames(server);
+        site.front = refuseTools(site, 403);
+        await server.untilLogged(/the older version stays.*the description is 'drupal-methods'/);
+        assert.deepEqual(await toolNames(server), names);
+        assert.equal((await callTool(server, scoped, {})).status, 401);
+        site.front = null;
+        const ready = async () => (await get(server, "/readyz")).json.sources.ready === 1;
+        await eventually(ready, "it is ready again");
+    });
+
+    for (const [what, auth] of [
+        ["scopes", { scopes: ["tutorial:read"], level: "required" }],
+        ["the level", { scopes: ["tutorial:read", "tutorial:search"], level: "optional" }],
+        ["everything", undefined],
+    ]) {
+        test(`threat-D3: that drops ${what} of a tool is not used until it is accepted`, async (t) => {
+            const site = await startSite({ kind: "tools" });
+            const config = { state: { folder: stateFolder() }, store: { path: databasePath() } };
+            const server = await start(t, site, { refresh: "300ms" }, { config });
+            await untilTool(server, scoped);
+            const { tool, ...method } = site.methods[scoped];
+            site.methods = { ...site.methods, [scoped]: { ...method, tool: { title: "New", annotations: { auth } } } };
+            const { problem } = await untilState(server, "stale");
+            assert.match(problem, /method 'examples\.contentTypes\.list': the service no longer asks for/);
+            assert.equal((await callTool(server, scoped, {})).status, 401);
+            assert.equal((await toolOf(server, scoped)).title, tool.title);
+            const { code, stdout } = await runCauseway(["source", "accept", "site", "--config", server.config]);
+            assert.equal(code, 0);
+            assert.match(stdout, /no longer asks for .*\nsite: accepted/);
+            await untilState(server, "ready");
+            await eventually(async () => (await toolOf(server, scoped)).title === "New", "it is used");
+        });
+    }
+
+    test("threat-D3: a tool that goes and comes back asks for what it asked", async (t) => {
+        const site = await startSite({ kind: "tools" });
+        const config = { state: { folder: stateFolder() } };
+        const server = await start(t, site, { refresh: "300ms" }, { config });
+        await untilTool(server, scoped);
+        const { [scoped]: gone, ...others } = site.methods;
+        site.methods = others;
+        await untilTool(server, scoped, false);
+        site.methods = { ...others, [scoped]: { ...gone, tool: { title: "Back" } } };
+        await untilState(server, "stale");
+        assert.ok(!(await toolNames(server)).includes(scoped));
+    });
+
+    test("threat-D3: a kept description that is damaged is not taken for none", async (t) => {
+        const site = await startSite({ kind: "tools" });
+        const folder = stateFolder();
+        const config = { state: { folder }, store: { path: databasePath() } };
+        const server = await start(t, site, {}, { config });
+        await untilTool(server, scoped);
+        await server.stop();
+        const file = path.join(folder, "site.description.json");
+        writeFileSync(file, readFileSync(file, "utf8").slice(0, 100));
+        const again = await startBridge({ plugins: [], config: JSON.parse(readFileSync(server.config)) });
+        t.after(() => again.stop());
+        const { problem } = await untilState(again, "down");
+        assert.match(problem, /what the service asked of callers is not known: .*site\.description\.json/);
+        assert.deepEqual(await toolNames(again), []);
+        assert.equal((await runCauseway(["source", "accept", "site", "--config", again.config])).code, 0);
+        await untilTool(again, scoped);
+        assert.equal((await callTool(again, scoped, {})).status, 401);
+    });
+
+    test("threat-D2: a list that cannot be read gives wildcards nothing; the other list is asked for by its name", async (t) => {
+        const site = await startSite({ kind: "tools" });
+        withPlain(site);
+        site.front = refuseTools(site, 403);
+        const folder = stateFolder();
+        const config = { state: { folder } };
+        const server = await start(t, site, { methods: ["*", examples[0]] }, { config });
+        await untilTool(server, examples[0]);
+        assert.deepEqual(await toolNames(server), [examples[0]]);
+        const [row] = await listSources(server);
+        assert.match(row.problem, /'\*' fits nothing, since the list of tools cannot be read with these credentials/);
+        await server.stop();
+        // What is kept does not open it either, while the site is away.
+        await site.stop();
+        const away = await startBridge({ plugins: [], config: JSON.parse(readFileSync(server.config)) });
+        await untilTool(away, examples[0]);
+        assert.deepEqual(await toolNames(away), [examples[0]]);
+        await away.stop();
+        await site.start();
+        const wide = await start(t, site, { methods: ["*"], describe: "drupal-methods" }, { config });
+        await untilTool(wide, "no.tool");
+    });
+
+    test("threat-D2: what cannot be read is said by an import", async () => {
+        const site = await startSite({ kind: "tools" });
+        site.front = refuseTools(site, 403);
+        const output = path.join(keepFolder(), `import-${(folders += 1)}.yaml`);
+        const { code, stderr } = await runCauseway(["import", site.url, "--preset", "drupal", "--output", output]);
+        assert.equal(code, 0, stderr);
+        assert.match(stderr, /warning: the site does not show its list of tools to these credentials \(it never does with Basic\)/);
+        assert.match(readFileSync(output, "utf8"), /^# warning: the site does not show its list of tools/m);
+    });
+
+    test("threat-D2: a service does not lower the level of what the operator protects", async (t) => {
+        const open = { usage: "Open", run: () => "ran", tool: { annotations: { auth: { level: "none" } } } };
+        const site = await startSite({ kind: "tools", methods: { "is.open": open, "is.scoped": open } });
+        const methods = ["is.open", { method: "is.scoped", scopes: ["own:scope"] }];
+        const server = await start(t, site, { methods });
+        await untilTool(server, "is.open");
+        assert.equal((await callTool(server, "is.open", {})).status, 200);
+        assert.equal((await callTool(server, "is.scoped", {})).status, 401);
+    });
+});
+
+// ---- credentials that are refused ----
+
+suite("credentials that the site refuses", { concurrency: 3 }, () => {
+    const wrong = { secret: { environment: "SITE_LOGIN" } };
+    const env = { SITE_LOGIN: "robot:wrong" };
+
+    for (const status of [401, 403]) {
+        test(`by ${status} are tried once, then by order only, and every message says so`, async (t) => {
+            const site = await startSite({ login });
+            site.front = ({ headers }, response) =>
+                headers.authorization !== login && (site.showPage(response, status, "Refused"), true);
+            const config = { state: { folder: stateFolder() }, store: { path: databasePath() } };
+            const server = await start(t, site, wrong, { config, env });
+            await server.untilLogged(/error sources: not loaded .*it refuses our credentials/);
+            const tried = site.seen.length;
+            assert.ok(tried <= 2, `${tried} requests`);
+            await pause(3500);
+            assert.equal(site.seen.length, tried);
+            const row = await untilState(server, "down");
+            assert.match(row.problem, /credentials/);
+            await runCauseway(["source", "refresh", "--config", server.config]);
+            await eventually(() => site.seen.length > tried, "it is asked by order");
+            assert.equal((await get(server, "/readyz")).status, 503);
+        });
+    }
+
+    test("while it runs are not tried by calls either, until they are right", async (t) => {
+        const site = await startSite({ login });
+        const config = { state: { folder: stateFolder() }, store: { path: databasePath() } };
+        const good = { SITE_LOGIN: "robot:pa ss:word" };
+        const server = await start(t, site, wrong, { config, env: good });
+        await untilTool(server, "echo");
+        await callToolWell(server, "echo", { input: "x" });
+        site.login = basic("robot", "another").Authorization;
+        site.seen.length = 0;
+        for (let i = 0; i < 12; i += 1) {
+            assertToolError(await callTool(server, "echo", { input: "x" }), /credentials/);
+            await pause(200);
+        }
+        assert.ok(site.seen.length <= 3, `${site.seen.length} requests`);
+        await server.untilLogged(/its last description is used.*credentials/);
+        site.login = login;
+        await runCauseway(["source", "refresh", "--config", server.config]);
+        await untilState(server, "ready");
+        await callToolWell(server, "echo", { input: "x" });
+    });
+
+    test("that are refused for one method only leave the others alone", async (t) => {
+        const site = await startSite({ login });
+        const server = await start(t, site, wrong, { env: { SITE_LOGIN: "robot:pa ss:word" } });
+        await untilTool(server, "echo");
+        site.front = ({ rpc }, response) =>
+            rpc?.method === "list" && (site.showPage(response, 403, "Not this one"), true);
+        assertToolError(await callTool(server, "list", {}), /HTTP status 403: it refuses our credentials/);
+        const isWell = async () => (await callTool(server, "echo", { input: "x" })).json.result?.isError !== true;
+        await eventually(isWell, "others work");
+        for (let i = 0; i < 5; i += 1) {
+            assertToolError(await callTool(server, "list", {}), /403/);
+            await callToolWell(server, "echo", { input: "x" });
+        }
+    });
+});
