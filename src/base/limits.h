@@ -19,6 +19,8 @@
 #define CW_SCHEMA_MAX_REFS 64u        /* references that lead straight to references */
 #define CW_SCHEMA_MAX_RECURSION 2000u /* subschemas being evaluated inside each other */
 #define CW_SCHEMA_MAX_STEPS 10000000u
+#define CW_SCHEMA_STEPS_PER_MS 100000u /* of CPU, about */
+#define CW_SCHEMA_PROBLEM_BYTES (24u * 1024u)
 #define CW_SCHEMA_MAX_PROBLEMS 1000u
 
 /* HTTP server (limits.* in config) */
@@ -44,6 +46,8 @@
 /* Calls (limits.* in config) */
 #define CW_CALL_MAX_RUNNING 10000u /* of all loops together */
 #define CW_CALL_MAX_BATCH 100u
+/* Work to validate one request, one batch or one result: about 50 ms of CPU */
+#define CW_CALL_MAX_STEPS (50u * CW_SCHEMA_STEPS_PER_MS)
 #define CW_CALL_MAX_ANSWER (16u * 1024u * 1024u)
 #define CW_CACHE_MAX_BYTES (32u * 1024u * 1024u) /* of lists and descriptions, per loop */
 #define CW_PAGE_SIZE 50u

@@ -34,12 +34,13 @@ typedef struct cw_bridge cw_bridge;
 typedef struct cw_bridge_loop cw_bridge_loop;
 
 typedef struct cw_bridge_settings {
-    uint64_t revision;      /* grows when any of this changes: documents are written anew */
-    uint32_t calls;         /* running at once, per loop */
-    uint32_t batch;         /* calls in one JSON-RPC batch */
-    uint32_t subscriptions; /* MCP streams that are told of changes, of all loops */
-    uint32_t list_ttl_ms;   /* for how long a client may keep a list */
-    cw_call_limits limits;  /* of `config` */
+    uint64_t revision;         /* grows when any of this changes: documents are written anew */
+    uint32_t calls;            /* running at once, per loop */
+    uint32_t batch;            /* calls in one JSON-RPC batch */
+    uint32_t validation_steps; /* of one request, batch or result; 0: the default */
+    uint32_t subscriptions;    /* MCP streams that are told of changes, of all loops */
+    uint32_t list_ttl_ms;      /* for how long a client may keep a list */
+    cw_call_limits limits;     /* of `config` */
     bool ignore_unknown_arguments;
     bool clear_text_passwords; /* taken over connections that others can listen to */
     bool debug_headers;

@@ -29,6 +29,14 @@ static cw_code keep_extras(cw_exchange *ex, cw_str extras, cw_err *err)
     return ex->call.extras.p ? CW_OK : cw_arena_fail(&ex->arena, err);
 }
 
+static cw_code validate(cw_exchange *ex, const cw_call_request *request, const cw_bound *bound,
+                        cw_err *err)
+{
+    int64_t own = cw_call_steps(ex->bl);
+    int64_t *steps = request->steps ? request->steps : &own;
+    return cw_validate_arguments(ex, request->entry, bound, steps, err);
+}
+
 /* Fill the exchange; what it has then is given back by cw_exchange_put. */
 static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_refusal *refusal)
 {
@@ -46,7 +54,7 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
         rc = cw_bind(method, request->params, ignore_unknown, &ex->arena, &bound, &refusal->err);
     refusal->lacks_required = bound.lacks_required;
     if (!rc && !request->is_completion)
-        rc = cw_validate_arguments(ex, request->entry, &bound, &refusal->err);
+        rc = validate(ex, request, &bound, &refusal->err);
     /* Now rather than later, so that nothing is run whose result could not be checked. */
     if (!rc && !request->is_completion)
         rc = cw_contract_result(request->entry->contracts, method, &ex->output, &refusal->err);

@@ -18,7 +18,7 @@
  *
  * Ownership: an outcome and what it points to live until done returns.
  * Threads:   the loop of the cw_bridge_loop.
- * Limits:    cw_bridge_settings.calls; the source's call_ms.
+ * Limits:    cw_bridge_settings.calls and .validation_steps; the source's call_ms.
  */
 #ifndef CW_CALL_CALL_H
 #define CW_CALL_CALL_H
@@ -41,6 +41,9 @@ typedef struct cw_call_request {
     /* What the door finds wrong with the request, beside its arguments; NULL: nothing. The gate
      * comes first: then this is CW_PARAMS. Static. */
     const char *problem;
+    /* What is left of the work that validation may cost (cw_call_steps), shared by all calls of a
+     * batch; NULL: this call has a whole ceiling of its own. */
+    int64_t *steps;
     cw_str extras;    /* cw_source_call.extras; copied */
     cw_sink *sink;    /* lives until done, leave or detach */
     const char *door; /* static: its name for the audit */
@@ -56,6 +59,10 @@ typedef struct cw_call_refusal {
     cw_err err;          /* CW_PARAMS: "Missing required parameter: nid"; CW_IO, CW_LIMIT: for the
                             caller */
 } cw_call_refusal;
+
+/* How much work it may be to validate one request, one batch or one result, in steps of
+ * schema/schema.h. */
+int64_t cw_call_steps(const cw_bridge_loop *bl);
 
 /* Begin. CW_OK: *ret names the running call, and the sink's done comes later, never before this
  * returns. Else the sink hears nothing: CW_DECLINED (gate), CW_LIMIT (too often, or too many of

@@ -166,10 +166,11 @@ cw_limiter *cw_bridge_limiter(const cw_bridge_loop *bl);
 
 /* validate.c */
 /* Every bound value against its parameter's schema. CW_PARAMS with "/nid: expected integer, got
- * string"; CW_NOMEM. */
+ * string", also where there are too few steps (cw_call_request.steps); CW_NOMEM. */
 CW_MUST_USE cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry,
-                                          const cw_bound *bound, cw_err *err);
-/* CW_PARAMS with what is wrong, for the log; CW_NOMEM. */
+                                          const cw_bound *bound, int64_t *steps, cw_err *err);
+/* CW_PARAMS with what is wrong, for the log; CW_LIMIT where that cannot be found out with the steps
+ * of one result; CW_NOMEM. */
 CW_MUST_USE cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err);
 
 /* used.c */

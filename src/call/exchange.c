@@ -19,6 +19,7 @@
 #define ARENA_MAX ((size_t)16 * CW_JSON_MAX_BYTES)
 
 #define CANNOT_ASK (-32021) /* a capability of the client is missing */
+#define HARD_RESULT "The method returned a result that is too much work to validate."
 #define BAD_RESULT "The method returned a result that does not match its declared schema."
 
 /* ---- slots ---- */
@@ -240,6 +241,8 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
                           .fault = CW_FAULT_SCHEMA,
                           .message = CW_STR(BAD_RESULT),
                           .detail = cw_str_from(why.msg)};
+    if (rc == CW_LIMIT)
+        refused.message = CW_STR(HARD_RESULT);
     if (rc == CW_NOMEM) {
         refused.fault = CW_FAULT_NOMEM;
         refused.message = CW_STR("There is not enough memory to check the result.");

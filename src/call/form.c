@@ -2,11 +2,11 @@
 /* form.c - what people have filled in, against the schema of the form. */
 #include "call/call_int.h"
 
-static cw_code explain(const cw_schema *schema, const cw_json *content, cw_arena *arena,
-                       cw_err *err)
+static cw_code explain(const cw_schema *schema, const cw_json *content, int64_t *steps,
+                       cw_arena *arena, cw_err *err)
 {
     cw_schema_report report;
-    const cw_schema_explain_opts opts = {.max_problems = 1};
+    const cw_schema_explain_opts opts = {.max_problems = 1, .steps = steps};
     cw_code rc = cw_schema_explain(schema, content, &opts, arena, &report, err);
     if (rc == CW_NOMEM)
         return rc;
@@ -33,9 +33,10 @@ cw_code cw_form_check(cw_bridge_loop *bl, cw_str form, const cw_json *content, c
         cw_log_err(CW_LOG_WARN, "call", "a form that cannot be checked", err);
         return CW_OK;
     }
-    rc = cw_schema_validate(schema, content, &bl->scratch);
+    int64_t steps = cw_call_steps(bl);
+    rc = cw_schema_validate_within(schema, content, &bl->scratch, &steps);
     if (rc == CW_PARAMS || rc == CW_LIMIT)
-        rc = explain(schema, content, arena, err);
+        rc = explain(schema, content, &steps, arena, err);
     cw_schema_unref(schema);
     return rc == CW_NOMEM ? cw_fail_nomem(err) : rc;
 }

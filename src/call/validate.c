@@ -10,14 +10,22 @@
 #define SHOWN 3u                    /* problems in one message */
 #define ROOM (CW_ERR_MSG_MAX - 32u) /* bytes for them when there is more than one */
 #define TEXT_MAX (SIZE_MAX / 2)     /* as long as names in the request may be */
-#define TOO_HARD "too much work to validate"
+#define TOO_HARD "too much work to validate (limits.validation_steps)"
 
 /* What is wrong with the values of one call, as one text. */
 typedef struct complaint {
     cw_buf text;
     uint64_t total;
     size_t shown;
+    bool is_limit; /* there were not enough steps to find out */
+    int64_t *steps;
 } complaint;
+
+int64_t cw_call_steps(const cw_bridge_loop *bl)
+{
+    uint32_t steps = cw_bridge_settings_of(bl)->validation_steps;
+    return steps ? steps : CW_CALL_MAX_STEPS;
+}
 
 /* `name` is the parameter's, or empty for a result. The first problem is always there; a further
  * one only as a whole. */
@@ -49,17 +57,18 @@ static void add_limit(complaint *c, const cw_exchange *ex, cw_str name)
            CW_KV("method", method->id), CW_KV("value", name.n ? name : CW_STR("result")));
     add_problem(c, name, &(cw_schema_problem){.message = CW_STR(TOO_HARD)});
     c->total++;
+    c->is_limit = true;
 }
 
 /* CW_OK when the value is valid or its problems are in the complaint. */
 static cw_code judge(cw_exchange *ex, const cw_schema *schema, const cw_json *v, cw_str name,
                      complaint *c)
 {
-    cw_code rc = cw_schema_validate(schema, v, &ex->bl->scratch);
+    cw_code rc = cw_schema_validate_within(schema, v, &ex->bl->scratch, c->steps);
     if (CW_LIKELY(rc == CW_OK))
         return CW_OK;
     cw_schema_report report;
-    const cw_schema_explain_opts opts = {.max_problems = SHOWN};
+    const cw_schema_explain_opts opts = {.max_problems = SHOWN, .steps = c->steps};
     if (rc == CW_PARAMS)
         rc = cw_schema_explain(schema, v, &opts, &ex->arena, &report, NULL);
     if (rc == CW_NOMEM)
@@ -82,8 +91,7 @@ static cw_code conclude(complaint *c, cw_code rc, cw_err *err)
     if (rc)
         rc = cw_fail_nomem(err);
     else if (c->total > c->shown)
-        rc = cw_fail(err, CW_PARAMS, "%.*s (and %llu more)", CW_STR_ARG(cw_buf_str(&c->text)),
-                     (unsigned long long)(c->total - c->shown));
+        rc = cw_fail(err, CW_PARAMS, "%.*s (and more)", CW_STR_ARG(cw_buf_str(&c->text)));
     else if (c->total)
         rc = cw_fail(err, CW_PARAMS, "%.*s", CW_STR_ARG(cw_buf_str(&c->text)));
     cw_buf_done(&c->text);
@@ -104,13 +112,13 @@ static cw_code judge_together(cw_exchange *ex, const cw_entry *entry, cw_str arg
 }
 
 cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_bound *bound,
-                              cw_err *err)
+                              int64_t *steps, cw_err *err)
 {
     const cw_method *method = entry->method;
-    complaint c = {0};
+    complaint c = {.steps = steps};
     cw_code rc = CW_OK;
     cw_buf_init(&c.text, TEXT_MAX);
-    for (size_t i = 0; i < method->n_params && !rc; i++) {
+    for (size_t i = 0; i < method->n_params && !rc && c.total <= SHOWN; i++) {
         const cw_schema *schema;
         if (!bound->values[i])
             continue;
@@ -125,7 +133,9 @@ cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_b
 
 cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err)
 {
-    complaint c = {0};
+    int64_t steps = cw_call_steps(ex->bl);
+    complaint c = {.steps = &steps};
     cw_buf_init(&c.text, TEXT_MAX);
-    return conclude(&c, judge(ex, ex->output, result, CW_STR(""), &c), err);
+    cw_code rc = conclude(&c, judge(ex, ex->output, result, CW_STR(""), &c), err);
+    return rc == CW_PARAMS && c.is_limit ? CW_LIMIT : rc;
 }

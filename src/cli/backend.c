@@ -369,6 +369,7 @@ static cw_bridge_settings settings_of(const cw_backend *b, const cw_config *conf
     cw_bridge_settings settings = {
         .calls = (config->limits.calls + b->n_loops - 1) / b->n_loops,
         .batch = config->limits.batch,
+        .validation_steps = config->limits.validation_steps,
         .subscriptions = config->limits.subscriptions,
         .list_ttl_ms = LIST_TTL_MS,
         .limits = cw_call_limits_of(config),

@@ -177,13 +177,14 @@ typedef struct cw_config {
         size_t body_memory; /* at least one body of body_size always fits */
         uint32_t pipelined_requests;
         size_t stream_queue;
-        uint32_t min_body_rate; /* bytes per second; 0: no minimum */
-        uint32_t calls;         /* running at once, all loops together */
-        uint32_t batch;         /* calls in one JSON-RPC batch */
-        size_t answer_size;     /* result of a method */
-        size_t cache_size;      /* lists and descriptions kept, per loop */
-        uint32_t subscriptions; /* MCP streams that are told of changes */
-        uint32_t tokens;        /* of issuers that are remembered, per loop */
+        uint32_t min_body_rate;    /* bytes per second; 0: no minimum */
+        uint32_t calls;            /* running at once, all loops together */
+        uint32_t batch;            /* calls in one JSON-RPC batch */
+        uint32_t validation_steps; /* of one request, batch or result */
+        size_t answer_size;        /* result of a method */
+        size_t cache_size;         /* lists and descriptions kept, per loop */
+        uint32_t subscriptions;    /* MCP streams that are told of changes */
+        uint32_t tokens;           /* of issuers that are remembered, per loop */
         struct {
             cw_config_rate global, address, caller, tool;
         } rates;

@@ -16,6 +16,8 @@
 #define MAX_CALLS 1000000u
 #define MAX_SOURCES 100u
 #define MAX_CLIENTS 100u
+#define MAX_CLIENT_PATTERN 256u
+#define MAX_STEPS 1000000000u
 #define MAX_LIMITED 100u /* tools or sources with ceilings of their own */
 #define MAX_ROLES 100u
 #define MAX_ISSUERS 16u /* CW_ISSUERS_MAX of access */
@@ -77,6 +79,7 @@ const cw_config cw_config_defaults = {
                .min_body_rate = CW_HTTP_MIN_RATE,
                .calls = CW_CALL_MAX_RUNNING,
                .batch = CW_CALL_MAX_BATCH,
+               .validation_steps = CW_CALL_MAX_STEPS,
                .answer_size = CW_CALL_MAX_ANSWER,
                .cache_size = CW_CACHE_MAX_BYTES,
                .subscriptions = CW_MCP_MAX_STREAMS,
@@ -222,6 +225,9 @@ static const cw_key limits_keys[] = {
      .max = MAX_CALLS},
     {"batch", &cw_type_integer, "Calls in one JSON-RPC batch", FIELD(limits.batch), .min = 1,
      .max = 10000},
+    {"validation_steps", &cw_type_integer,
+     "Work to validate one request, batch or result; 100000 are about 1 ms",
+     FIELD(limits.validation_steps), .min = 1000, .max = MAX_STEPS},
     {"answer_size", &cw_type_size, "Result of a method", FIELD(limits.answer_size), .min = KB,
      .max = GB},
     {"cache_size", &cw_type_size, "Lists and descriptions kept ready, for each event loop",
@@ -325,10 +331,16 @@ static const cw_key translations_keys[] = {
     {0},
 };
 
+/* It is compared with a name of as many bytes (door/mcp_int.h). */
+static bool is_client_pattern(cw_str text)
+{
+    return text.n <= MAX_CLIENT_PATTERN && cw_check_is_clean(text);
+}
+
 static const cw_key client_keys[] = {
     {"name", &cw_type_text, "What they call themselves; * stands for any text",
-     AT(cw_config_client, name), .is_required = true, .is_valid = cw_check_is_clean,
-     .expected = CW_NAMES_LINE_EXPECTED, .pattern = CW_NAMES_LINE_PATTERN},
+     AT(cw_config_client, name), .is_required = true, .is_valid = is_client_pattern,
+     .expected = "a line of 1 to 256 bytes", .pattern = CW_NAMES_LINE_PATTERN},
     {"names", &cw_type_enum, "Names of tools as they see them", AT(cw_config_client, names),
      .choices = tool_names},
     {"inline_refs", &cw_type_bool, "Show them schemas without \"$ref\"",

@@ -120,10 +120,11 @@ static const char *door_of(const cw_jsonrpc_in *in)
 
 static cw_call_request request_of(const message *m, const cw_entry *entry, cw_sink *sink)
 {
-    const cw_turn *turn = m->item->turn;
+    cw_turn *turn = m->item->turn;
     return (cw_call_request){.view = turn->opts.view,
                              .entry = entry,
                              .params = m->params,
+                             .steps = &turn->steps,
                              .sink = sink,
                              .door = door_of(m->in),
                              .peer = cw_port_peer(turn->port)};

@@ -208,6 +208,7 @@ void cw_mcp_call_run(cw_mcp_running *call)
                                .can_ask = !call->job.is_completion,
                                .is_completion = call->job.is_completion,
                                .problem = call->problem,
+                               .steps = &item->turn->steps,
                                .extras = cw_buf_str(&extras),
                                .wants_progress = call->token.n > 0,
                                .sink = &call->sink,

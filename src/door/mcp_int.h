@@ -230,6 +230,10 @@ bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
 cw_str cw_mcp_level_name(cw_log_level level);
 
 /* mcp_profile.c */
+/* Why this clientInfo (or NULL) is not taken: its name is compared with the patterns of the
+ * configuration. Static; NULL: it is. */
+#define CW_MCP_CLIENT_NAME 256u
+const char *cw_mcp_client_problem(const cw_json *client);
 /* What the client of this name (clientInfo, or NULL) needs. */
 unsigned cw_mcp_profile(const cw_config *config, const cw_json *client);
 /* Whether any client may know tools by aliases. */

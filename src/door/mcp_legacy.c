@@ -24,6 +24,11 @@ static void initialize(const cw_mcp_request *r)
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "protocolVersion must be a string");
         return;
     }
+    const char *problem = cw_mcp_client_problem(cw_json_get(r->params, CW_STR("clientInfo")));
+    if (problem) {
+        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, problem);
+        return;
+    }
     cw_str version = cw_json_text(asked);
     if (!cw_mcp_is_legacy(version))
         version = cw_mcp_newest_legacy();

@@ -181,6 +181,14 @@ static bool check_name(const cw_mcp_request *r)
 
 /* ---- the envelope ---- */
 
+static bool check_client(const cw_mcp_request *r)
+{
+    const char *problem = cw_mcp_client_problem(r->meta.client);
+    if (problem)
+        cw_mcp_fail(r->item, 400, CW_RPC_PARAMS, problem);
+    return !problem;
+}
+
 static bool check_envelope(const cw_mcp_request *r)
 {
     const cw_json *abilities = r->meta.capabilities;
@@ -192,7 +200,7 @@ static bool check_envelope(const cw_mcp_request *r)
     else if (!cw_json_is(abilities, CW_JSON_OBJECT))
         data = CW_STR("{\"envelope\":{\"invalid\":[\"" CW_MCP_META("clientCapabilities") "\"]}}");
     else
-        return true;
+        return check_client(r);
     cw_mcp_error(r->item, 400, CW_RPC_PARAMS,
                  CW_STR("Invalid params: a required member of _meta is missing or wrong"), data);
     return false;

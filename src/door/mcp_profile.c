@@ -42,6 +42,14 @@ static unsigned bits_of(cw_config_names names, bool inline_refs)
            (inline_refs ? CW_MCP_INLINE_REFS : 0u);
 }
 
+const char *cw_mcp_client_problem(const cw_json *client)
+{
+    const cw_json *name = cw_json_get(client, CW_STR("name"));
+    if (cw_json_is(name, CW_JSON_STRING) && cw_json_text(name).n > CW_MCP_CLIENT_NAME)
+        return "clientInfo.name is longer than 256 bytes";
+    return NULL;
+}
+
 unsigned cw_mcp_profile(const cw_config *config, const cw_json *client)
 {
     const cw_json *name = cw_json_get(client, CW_STR("name"));

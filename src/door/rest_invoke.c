@@ -118,6 +118,7 @@ static void start(cw_turn_item *item, const cw_entry *entry, const cw_json *argu
     cw_call_request request = {.view = opts->view,
                                .entry = entry,
                                .params = arguments,
+                               .steps = &item->turn->steps,
                                .sink = &call->sink,
                                .door = "rest",
                                .peer = cw_port_peer(item->turn->port)};

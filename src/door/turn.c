@@ -70,6 +70,7 @@ cw_turn *cw_turn_new(cw_port *port, const cw_turn_opts *opts)
     turn->port = port;
     turn->n_open = opts->n;
     turn->is_starting = true;
+    turn->steps = opts->bl ? cw_call_steps(opts->bl) : 0;
     for (uint32_t i = 0; i < opts->n; i++)
         turn->items[i].turn = turn;
     port->on_event = on_event;

@@ -13,7 +13,7 @@
  * Ownership: a turn and its items live in the port's arena, and so end with the answer: after
  *            cw_turn_answer or _skip on a single message neither may be touched.
  * Threads:   the request's loop.
- * Limits:    CW_TURN_MAX_BYTES of answers in one batch.
+ * Limits:    CW_TURN_MAX_BYTES of answers in one batch; cw_call_steps of validation.
  */
 #ifndef CW_DOOR_TURN_H
 #define CW_DOOR_TURN_H
@@ -38,7 +38,7 @@ typedef struct cw_turn_item {
 } cw_turn_item;
 
 typedef struct cw_turn_opts {
-    cw_bridge_loop *bl;
+    cw_bridge_loop *bl;   /* NULL: no call is made */
     cw_view *view;        /* borrowed, for this callback */
     uint32_t n;           /* messages */
     bool is_batch;        /* answer with an array */
@@ -56,6 +56,7 @@ struct cw_turn {
     bool is_starting;
     bool is_too_large;
     size_t bytes;
+    int64_t steps; /* left of what validating the arguments of all messages may cost */
     cw_turn_item items[];
 };
 

@@ -7,12 +7,19 @@
 #define PUT(b, op) cw_schema_put((b), &(op), sizeof(op))
 #define BITS_MAX 64u /* required names that fit a mask */
 
+/* Hashes of names are no secret: names can be chosen so that all share a slot. Lookups in all
+ * tables of a schema that are more than this are refused, and a table of such names charges them.
+ */
+#define LOOKED_MAX 4000000u
+#define LOOKED_PER_STEP 4u
+
 /* A table while it is filled. */
 typedef struct table {
     slot *slots; /* NULL: no memory, or no names */
     uint32_t shift, mask;
     uint32_t required;
-    bool undeclared; /* something is required that `properties` does not name */
+    uint32_t longest; /* slots that were looked at for one name */
+    bool undeclared;  /* something is required that `properties` does not name */
 } table;
 
 static void fail(builder *b)
@@ -50,8 +57,12 @@ static slot *table_slot(builder *b, table *t, cw_str text)
 {
     uint32_t hash = cw_json_key_hash(text);
     uint32_t i = hash << 8 >> t->shift;
-    for (;; i = (i + 1) & t->mask) {
+    for (uint32_t looked = 1;; i = (i + 1) & t->mask, looked++) {
         slot *s = &t->slots[i];
+        if (looked > t->longest)
+            t->longest = looked;
+        if (++b->looked > LOOKED_MAX && !b->s->code.code)
+            b->s->code.code = CW_LIMIT;
         if (!s->hash) {
             *s = (slot){.hash = hash | SLOT_USED, .n = (uint32_t)text.n, .to = {TYPE_ANY, 0}};
             s->at = cw_schema_put_bytes(b, text);
@@ -63,6 +74,11 @@ static slot *table_slot(builder *b, table *t, cw_str text)
         if (b->s->code.code)
             return s;
     }
+}
+
+static uint32_t lookup_steps(const table *t)
+{
+    return 1 + t->longest / LOOKED_PER_STEP;
 }
 
 static uint32_t table_put(builder *b, table *t)
@@ -85,6 +101,7 @@ op_strings cw_schema_emit_strings(builder *b, const cw_json *list)
     }
     op.shift = t.shift;
     op.mask = t.mask;
+    op.lookup = lookup_steps(&t);
     op.slots = table_put(b, &t);
     return op;
 }
@@ -176,6 +193,7 @@ static void emit_table(builder *b, uint32_t index, const facts *f, op_object *op
     }
     op->shift = t.shift;
     op->mask = t.mask;
+    op->lookup = lookup_steps(&t);
     op->slots = table_put(b, &t);
     if (!many && !t.undeclared)
         op->flags |= OBJECT_SIMPLE;
@@ -204,7 +222,7 @@ static void emit_patterns(builder *b, uint32_t index, const facts *f, op_object 
 /* properties, patternProperties, additionalProperties and required in one pass over the members. */
 static void emit_members(builder *b, uint32_t index, const facts *f)
 {
-    op_object op = {.op = OP_OBJECT};
+    op_object op = {.op = OP_OBJECT, .lookup = 1};
     emit_table(b, index, f, &op);
     emit_patterns(b, index, f, &op);
     if (f->has & KW_BIT(KW_ADDITIONAL_PROPERTIES)) {

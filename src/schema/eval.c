@@ -53,12 +53,6 @@ CW_INLINE bool child_inline(run *r, target t, const cw_json *v, const scope *sc,
     return cw_schema_run_leaf(r, op, v);
 }
 
-/* `n` steps at once, for a loop. */
-CW_INLINE bool charge(run *r, uint32_t n)
-{
-    return CW_LIKELY((r->steps -= n) >= 0) || cw_schema_run_stop(r, CW_LIMIT);
-}
-
 /* ------------------------------------------------------------------ marks */
 
 CW_INLINE bool marks_init(run *r, marks *m, const cw_json *v)
@@ -68,6 +62,8 @@ CW_INLINE bool marks_init(run *r, marks *m, const cw_json *v)
     m->bits = &m->few;
     if (CW_LIKELY(m->words <= 1))
         return true;
+    if (!charge(r, m->words))
+        return false;
     m->bits = cw_schema_scratch_push(r->scratch, m->words * sizeof m->bits[0]);
     if (!m->bits)
         return cw_schema_run_stop(r, CW_NOMEM);
@@ -149,13 +145,13 @@ static bool needs_ok(run *r, const op_needs *op, const cw_json *v)
 }
 
 /* With more than 64 required names the distinct ones are counted, which needs distinct members. */
-static bool many_required(const run *r, const op_object *op, const cw_json *v, uint32_t counted)
+static bool many_required(run *r, const op_object *op, const cw_json *v, uint32_t counted)
 {
     if (!(v->meta & CW_JSON_UNCHECKED))
         return counted == op->required[0];
     const cw_json *n = cw_json_first(r->s->consts[op->required_const]);
     for (; n; n = cw_json_next(n)) {
-        if (!cw_json_get(v, cw_json_text(n)))
+        if (!charge(r, cw_json_count(v) / 4) || !cw_json_get(v, cw_json_text(n)))
             return false;
     }
     return true;
@@ -192,7 +188,7 @@ CW_INLINE uint64_t load_bits(const uint32_t pair[2])
 CW_INLINE bool table_ok(run *r, const op_object *op, const cw_json *v, marks *seen, const scope *sc,
                         const bool full)
 {
-    if (!charge(r, v->meta >> 8))
+    if (!charge(r, (uint64_t)(v->meta >> 8) * op->lookup))
         return false;
     const uint32_t *code = r->code;
     const slot *table = (const slot *)(const void *)(code + op->slots);
@@ -235,7 +231,7 @@ CW_INLINE bool other_ok(run *r, const op_object *op, const cw_json *k, bool *kno
 CW_INLINE bool members_ok(run *r, const op_object *op, const cw_json *v, marks *seen,
                           const scope *sc, const bool full)
 {
-    if (!charge(r, v->meta >> 8))
+    if (!charge(r, (uint64_t)(v->meta >> 8) * op->lookup))
         return false;
     static const slot empty = {0};
     const slot *table = (const slot *)(const void *)(r->code + op->slots);
@@ -350,6 +346,8 @@ CW_INLINE bool any_ok(run *r, const op_list *op, const cw_json *v, marks *seen, 
 {
     const target *t = (const target *)(const void *)(op + 1);
     bool any = false;
+    if (!charge(r, op->n))
+        return false;
     for (uint32_t i = 0; i < op->n; i++) {
         if (branch(r, t[i], v, seen, sc, full)) {
             /* Where marks count, the other branches have theirs to add. */
@@ -368,6 +366,8 @@ CW_INLINE bool one_ok(run *r, const op_list *op, const cw_json *v, marks *seen, 
 {
     const target *t = (const target *)(const void *)(op + 1);
     uint32_t held = 0;
+    if (!charge(r, op->n))
+        return false;
     for (uint32_t i = 0; i < op->n && held < 2; i++) {
         if (branch(r, t[i], v, seen, sc, full))
             held++;
@@ -413,6 +413,8 @@ static bool rest_ok(run *r, target t, const cw_json *v, marks *seen, const scope
     uint32_t n = cw_json_count(v);
     if (n < 64 && seen->bits[0] + 1 == UINT64_C(1) << n)
         return true;
+    if (!charge(r, n))
+        return false;
     for (uint32_t i = 0; i < n; i++, c = cw_json_after(c + object)) {
         if (is_marked(seen, i))
             continue;
@@ -525,7 +527,7 @@ CW_INLINE bool run_list(run *r, const uint32_t *op, const cw_json *v, marks *see
     }
     while (*op != OP_END) {
         size_t words = 0;
-        if (!run_op(r, op, v, seen, sc, full, &words))
+        if (!charge(r, 1) || !run_op(r, op, v, seen, sc, full, &words))
             return false;
         op += words;
     }
@@ -597,13 +599,15 @@ static bool eval_full(run *r, uint32_t at, const cw_json *v, marks *seen, const 
     return ok;
 }
 
-cw_code cw_schema_validate(const cw_schema *s, const cw_json *instance, cw_schema_scratch *scratch)
+/* *steps is how many there are, then how many are left. */
+CW_INLINE cw_code evaluate(const cw_schema *s, const cw_json *instance, cw_schema_scratch *scratch,
+                           int64_t *steps)
 {
     cw_schema_scratch own = {0};
     run r = {
         .code = (const uint32_t *)(const void *)s->code.p,
         .s = s,
-        .steps = s->max_steps,
+        .steps = *steps,
         .depth = s->max_recursion,
         .scratch = scratch ? scratch : &own,
     };
@@ -611,7 +615,24 @@ cw_code cw_schema_validate(const cw_schema *s, const cw_json *instance, cw_schem
                       : eval_plain(&r, s->entry, instance);
     if (!scratch)
         cw_schema_scratch_done(&own);
+    *steps = r.steps;
     if (ok)
         return CW_OK;
     return r.stop ? r.stop : CW_PARAMS;
+}
+
+cw_code cw_schema_validate(const cw_schema *s, const cw_json *instance, cw_schema_scratch *scratch)
+{
+    int64_t steps = s->max_steps;
+    return evaluate(s, instance, scratch, &steps);
+}
+
+cw_code cw_schema_validate_within(const cw_schema *s, const cw_json *instance,
+                                  cw_schema_scratch *scratch, int64_t *steps)
+{
+    int64_t most = *steps < s->max_steps ? *steps : s->max_steps;
+    int64_t left = most;
+    cw_code rc = evaluate(s, instance, scratch, &left);
+    *steps -= most - left;
+    return rc;
 }

@@ -20,6 +20,12 @@ bool cw_schema_run_stop(run *r, cw_code code);
 bool cw_schema_run_leaf(run *r, const uint32_t *op, const cw_json *v);
 bool cw_schema_run_pattern(run *r, uint32_t index, const cw_json *text);
 
+/* `n` steps at once. */
+CW_INLINE bool charge(run *r, uint64_t n)
+{
+    return CW_LIKELY((r->steps -= (int64_t)n) >= 0) || cw_schema_run_stop(r, CW_LIMIT);
+}
+
 /* memcmp for names, most of which are short. */
 CW_INLINE bool same_bytes(const char *a, const char *b, uint32_t n)
 {

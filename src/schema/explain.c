@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* explain.c - the exhaustive evaluator: walks the resolved schema, keyword by keyword as they stand
- * in the document, and records every problem.
+/* explain.c - the evaluator that says why: walks the resolved schema, keyword by keyword as they
+ * stand in the document, and records problems until there are as many as are wanted.
  *
  * It shares no evaluation code with the program (eval.c), so that a test can hold
  * the two against each other. Recursion is bounded by cw_schema_opts.max_recursion.
  */
 #include "schema/explain_int.h"
+
+/* This evaluator is slower than the program, but its steps are of the same size. */
+#define WALK_STEPS 3u
+#define KEYWORD_STEPS 2u
 
 bool cw_schema_walk_stop(walk *w, cw_code code)
 {
@@ -30,13 +34,34 @@ void cw_schema_mark(marks *seen, uint32_t index)
         seen->bits[index / 64] |= UINT64_C(1) << index % 64;
 }
 
+bool cw_schema_walk_enough(const walk *w)
+{
+    return w->stop || w->is_full || w->quiet || (w->level > 0 && !w->nested);
+}
+
+bool cw_schema_walk_charge(walk *w, uint64_t steps)
+{
+    w->steps -= (int64_t)steps;
+    return w->steps >= 0 || cw_schema_walk_stop(w, CW_LIMIT);
+}
+
+/* False, with nothing to be done about it, when they cannot be had. */
 static bool marks_init(walk *w, marks *m, const cw_json *v)
 {
     m->words = (cw_json_count(v) + 63) / 64;
-    m->bits = cw_arena_calloc(w->arena, m->words ? m->words : 1, sizeof m->bits[0]);
+    size_t bytes = (m->words ? m->words : 1) * sizeof m->bits[0];
+    if (!cw_schema_walk_charge(w, m->words))
+        return false;
+    m->bits = cw_schema_scratch_push(&w->scratch, bytes);
     if (!m->bits)
-        cw_schema_walk_stop(w, cw_arena_code(w->arena));
-    return m->bits;
+        return cw_schema_walk_stop(w, CW_NOMEM);
+    memset(m->bits, 0, bytes);
+    return true;
+}
+
+static void marks_done(walk *w)
+{
+    cw_schema_scratch_pop(&w->scratch);
 }
 
 static void marks_merge(marks *into, const marks *from)
@@ -64,6 +89,7 @@ static bool walk_branch(walk *w, const site *at, const cw_json *value, int64_t i
     bool ok = cw_schema_walk_child(w, at, value, at->v, NULL, index, &own);
     if (ok)
         marks_merge(at->seen, &own);
+    marks_done(w);
     return ok;
 }
 
@@ -79,8 +105,11 @@ static bool walk_all_of(walk *w, const site *at)
 {
     bool ok = true;
     int64_t i = 0;
-    for (const cw_json *c = cw_json_first(at->key + 1); c; c = cw_json_next(c), i++)
+    for (const cw_json *c = cw_json_first(at->key + 1); c; c = cw_json_next(c), i++) {
         ok &= cw_schema_walk_child(w, at, c, at->v, NULL, i, at->seen);
+        if (!ok && cw_schema_walk_enough(w))
+            return false;
+    }
     return ok;
 }
 
@@ -149,7 +178,8 @@ static uint32_t dynamic_target(walk *w, const site *at, uint32_t target)
     cw_str name = cw_schema_dynamic_at(s, target)->name;
     uint32_t found = target;
     for (const scope *sc = at->scope; sc; sc = sc->up) {
-        w->steps -= s->n_dynamics;
+        if (!cw_schema_walk_charge(w, s->n_dynamics))
+            return target;
         for (uint32_t i = 0; i < s->n_dynamics; i++) {
             if (s->dynamics[i].resource == sc->resource && cw_str_eq(s->dynamics[i].name, name))
                 found = s->dynamics[i].sub;
@@ -178,6 +208,8 @@ static bool walk_unevaluated(walk *w, const site *at, bool objects)
             continue;
         ok &= cw_schema_walk_child(w, at, at->key + 1, c + objects, NULL, -1, NULL);
         cw_schema_mark(at->seen, i);
+        if (!ok && cw_schema_walk_enough(w))
+            return false;
     }
     return ok;
 }
@@ -226,19 +258,38 @@ static bool has_unevaluated(const cw_schema *s, const sub *here)
     return false;
 }
 
-/* All keywords; those that ask what others have seen come last. */
+/* When a keyword's turn is: what is wrong with the value itself is found before what is wrong
+ * inside it, and those that ask what others have seen come last. */
+static int round_of(kw_id id)
+{
+    switch (id) {
+    case KW_PROPERTIES:
+    case KW_PATTERN_PROPERTIES:
+    case KW_ADDITIONAL_PROPERTIES:
+    case KW_PROPERTY_NAMES:
+    case KW_PREFIX_ITEMS:
+    case KW_ITEMS:
+    case KW_ADDITIONAL_ITEMS:
+        return 1;
+    default:
+        return is_unevaluated(id) ? 2 : 0;
+    }
+}
+
 static bool walk_keywords(walk *w, site *at)
 {
     const cw_schema *s = w->s;
     const sub *here = &s->subs[at->sub];
     bool ok = true;
-    for (int late = 0; late < 2; late++) {
+    for (int round = 0; round < 3; round++) {
         for (uint32_t i = 0; i < here->count && !w->stop; i++) {
             const keyword *k = &s->keywords[here->first + i];
-            if (is_unevaluated(k->id) != late)
+            if (round_of(k->id) != round)
                 continue;
             at->key = k->key;
             ok &= walk_keyword(w, at, k->id);
+            if (!ok && cw_schema_walk_enough(w))
+                return false;
         }
     }
     return ok && !w->stop;
@@ -262,16 +313,20 @@ static bool walk_object_schema(walk *w, const site *at)
     bool ok = walk_keywords(w, &here);
     if (tracks && at->seen && ok)
         marks_merge(at->seen, &own);
+    if (tracks)
+        marks_done(w);
     return ok;
 }
 
 bool cw_schema_walk(walk *w, uint32_t sub_index, const cw_json *v, marks *seen, const scope *sc,
                     const frame *up)
 {
-    if (w->stop)
+    if (w->stop || w->is_full)
         return false;
-    if (--w->steps < 0 || w->depth == 0)
+    if (w->depth == 0)
         return cw_schema_walk_stop(w, CW_LIMIT);
+    if (!cw_schema_walk_charge(w, WALK_STEPS + w->s->subs[sub_index].count * KEYWORD_STEPS))
+        return false;
     site at = {.sub = sub_index, .v = v, .seen = seen, .scope = sc, .frame = up};
     const cw_json *schema = w->s->subs[sub_index].value;
     if (cw_json_is(schema, CW_JSON_TRUE))
@@ -289,7 +344,9 @@ cw_code cw_schema_explain(const cw_schema *s, const cw_json *instance,
                           cw_schema_report *ret, cw_err *err)
 {
     walk w = {.s = s, .root = instance, .arena = arena};
-    w.steps = s->max_steps;
+    int64_t *left = opts ? opts->steps : NULL;
+    int64_t most = left && *left < s->max_steps ? *left : s->max_steps;
+    w.steps = most;
     w.depth = s->max_recursion;
     w.max = opts && opts->max_problems ? opts->max_problems : 16;
     if (w.max > CW_SCHEMA_MAX_PROBLEMS)
@@ -301,6 +358,11 @@ cw_code cw_schema_explain(const cw_schema *s, const cw_json *instance,
     cw_schema_scratch_init(&w.scratch);
     bool ok = cw_schema_walk(&w, s->root, instance, NULL, NULL, NULL);
     cw_schema_scratch_done(&w.scratch);
+    if (left)
+        *left -= most - w.steps;
+    /* What was found before a limit is wrong all the same. */
+    if (w.stop == CW_LIMIT && w.total > 0)
+        w.stop = CW_OK;
     if (w.stop)
         return cw_fail(err, w.stop, "validating: %s", cw_code_text(w.stop));
     *ret = (cw_schema_report){ok, w.problems, w.n, w.total};

@@ -35,10 +35,12 @@ static bool walk_unique(walk *w, const site *at)
     const cw_json *a = NULL;
     const cw_json *b = NULL;
     int unique = cw_schema_all_unique(at->v, &w->scratch, &w->steps, &a, &b);
-    if (unique > 0)
-        return true;
     if (unique < 0)
         return cw_schema_walk_stop(w, CW_NOMEM);
+    if (w->steps < 0)
+        return cw_schema_walk_stop(w, CW_LIMIT);
+    if (unique > 0)
+        return true;
     int i = 0;
     int j = 0;
     int n = 0;
@@ -60,6 +62,8 @@ static bool walk_rest(walk *w, const site *at, uint32_t skip)
             continue;
         ok &= cw_schema_walk_child(w, at, at->key + 1, c, NULL, -1, NULL);
         cw_schema_mark(at->seen, i);
+        if (!ok && cw_schema_walk_enough(w))
+            return false;
     }
     return ok;
 }
@@ -73,6 +77,8 @@ static bool walk_prefix(walk *w, const site *at)
     for (const cw_json *c = cw_json_first(at->v); c && schema; c = cw_json_next(c), i++) {
         ok &= cw_schema_walk_child(w, at, schema, c, NULL, i, NULL);
         cw_schema_mark(at->seen, i);
+        if (!ok && cw_schema_walk_enough(w))
+            return false;
         schema = cw_json_next(schema);
     }
     return ok;

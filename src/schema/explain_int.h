@@ -26,6 +26,7 @@ typedef struct walk {
     int64_t steps;
     uint32_t depth; /* left */
     cw_code stop;   /* not CW_OK: no verdict any more */
+    bool is_full;   /* more problems were found than are reported: the verdict is known */
     uint32_t quiet; /* inside something whose failure is no problem */
     uint32_t level;
     bool nested;
@@ -55,8 +56,9 @@ bool cw_schema_problem_add(walk *w, const site *at, cw_str nearest, const char *
 bool cw_schema_problem_wanted(const walk *w, const cw_json *v);
 /* "string", "integer", ... for messages. */
 const char *cw_schema_type_text(const cw_json *v);
-/* A value in a few words, in the arena; "" without memory. */
-cw_str cw_schema_shorten(walk *w, const cw_json *v);
+/* A value of schema or instance in a few words, in the arena; "" without memory, and where a
+ * problem with `at->v` would not be kept. */
+cw_str cw_schema_shorten(walk *w, const site *at, const cw_json *v);
 
 /* The walk. */
 bool cw_schema_walk(walk *w, uint32_t sub_index, const cw_json *v, marks *seen, const scope *scope,
@@ -66,6 +68,11 @@ bool cw_schema_walk_object(walk *w, const site *at, kw_id id);
 bool cw_schema_walk_array(walk *w, const site *at, kw_id id);
 bool cw_schema_walk_scalar(walk *w, const site *at, kw_id id);
 
+/* Whether a failure here is all there is to find out: nothing of it will be reported, or all that
+ * will be is known. Loops end with it. */
+bool cw_schema_walk_enough(const walk *w);
+/* Steps for something beside the walk itself; false when none are left. */
+bool cw_schema_walk_charge(walk *w, uint64_t steps);
 /* A sub's keyword, or NULL. */
 const keyword *cw_schema_find_keyword(const cw_schema *s, uint32_t sub_index, kw_id id);
 bool cw_schema_walk_stop(walk *w, cw_code code);
@@ -76,7 +83,7 @@ void cw_schema_mark(marks *seen, uint32_t index);
 /* -1, 0 or 1: a count against a number of any size and spelling. */
 int cw_schema_compare_count(uint32_t n, const cw_json *limit);
 /* The string nearest to `name` among the keys or items of `names` (may be NULL) that `taken` (may
- * be NULL) does not have; empty when none is near. */
-cw_str cw_schema_nearest(const cw_json *names, const cw_json *taken, cw_str name);
+ * be NULL) does not have; empty when none is near, and when looking for it would cost too much. */
+cw_str cw_schema_nearest(walk *w, const cw_json *names, const cw_json *taken, cw_str name);
 
 #endif

@@ -3,15 +3,17 @@
 #include "schema/explain_int.h"
 
 /* Names are searched for, one after the other; many cost a step. */
-#define SEARCHED_PER_STEP 64u
+#define SEARCHED_PER_STEP 4u
 
 #define NEAR 3u /* edits that still make a name the one that was meant */
+#define NEAR_BYTES 256u
+#define NEAR_STEPS 16u /* to compare two names */
+#define NEAR_STEPS_MAX 100000u
 
 static const cw_json *find(walk *w, const cw_json *object, const cw_json *name)
 {
-    w->steps -= cw_json_count(object) / SEARCHED_PER_STEP;
-    if (w->steps < 0)
-        cw_schema_walk_stop(w, CW_LIMIT);
+    if (!cw_schema_walk_charge(w, 1 + cw_json_count(object) / SEARCHED_PER_STEP))
+        return NULL;
     return cw_json_get(object, cw_json_text(name));
 }
 
@@ -32,6 +34,8 @@ static bool walk_required(walk *w, const site *at, const cw_json *list, const cw
     for (const cw_json *name = cw_json_first(list); name; name = cw_json_next(name)) {
         if (find(w, at->v, name))
             continue;
+        if (w->stop)
+            return false;
         cw_str text = cw_json_text(name);
         if (because)
             ok = cw_schema_problem_add(w, at, CW_STR(""),
@@ -40,6 +44,8 @@ static bool walk_required(walk *w, const site *at, const cw_json *list, const cw
         else
             ok = cw_schema_problem_add(w, at, CW_STR(""), "missing required property '%.*s'",
                                        CW_STR_ARG(text));
+        if (cw_schema_walk_enough(w))
+            return false;
     }
     return ok;
 }
@@ -54,8 +60,10 @@ static bool walk_dependent(walk *w, const site *at)
         ok &= cw_json_is(k + 1, CW_JSON_ARRAY)
                   ? walk_required(w, at, k + 1, k)
                   : cw_schema_walk_child(w, at, k + 1, at->v, k, -1, at->seen);
+        if (!ok && cw_schema_walk_enough(w))
+            return false;
     }
-    return ok;
+    return ok && !w->stop;
 }
 
 static bool walk_properties(walk *w, const site *at)
@@ -68,15 +76,16 @@ static bool walk_properties(walk *w, const site *at)
             continue;
         ok &= cw_schema_walk_child(w, at, schema, k + 1, k, -1, NULL);
         cw_schema_mark(at->seen, i);
+        if (!ok && cw_schema_walk_enough(w))
+            return false;
     }
-    return ok;
+    return ok && !w->stop;
 }
 
 static bool matches(walk *w, const site *at, const cw_json *pattern, const cw_json *name)
 {
     uint32_t index = cw_schema_link(w->s, &w->s->subs[at->sub], pattern);
-    cw_pattern_match m = cw_pattern_test(w->s->patterns[index], cw_json_text(name));
-    w->steps--;
+    cw_pattern_match m = cw_pattern_test(w->s->patterns[index], cw_json_text(name), &w->steps);
     if (m == CW_PATTERN_TOO_HARD)
         cw_schema_walk_stop(w, CW_LIMIT);
     return m == CW_PATTERN_YES;
@@ -88,10 +97,12 @@ static bool walk_patterns(walk *w, const site *at)
     uint32_t i = 0;
     for (const cw_json *k = cw_json_first(at->v); k; k = cw_json_next_key(k), i++) {
         for (const cw_json *p = cw_json_first(at->key + 1); p; p = cw_json_next_key(p)) {
-            if (!matches(w, at, p, k))
+            if (w->stop || !matches(w, at, p, k))
                 continue;
             ok &= cw_schema_walk_child(w, at, p + 1, k + 1, p, -1, NULL);
             cw_schema_mark(at->seen, i);
+            if (!ok && cw_schema_walk_enough(w))
+                return false;
         }
     }
     return ok && !w->stop;
@@ -105,7 +116,7 @@ static bool is_declared(walk *w, const site *at, const cw_json *name)
     k = cw_schema_find_keyword(w->s, at->sub, KW_PATTERN_PROPERTIES);
     const cw_json *p = k ? cw_json_first(k->key + 1) : NULL;
     for (; p; p = cw_json_next_key(p)) {
-        if (matches(w, at, p, name))
+        if (w->stop || matches(w, at, p, name))
             return true;
     }
     return false;
@@ -120,6 +131,8 @@ static bool walk_additional(walk *w, const site *at)
             continue;
         ok &= cw_schema_walk_child(w, at, at->key + 1, k + 1, NULL, -1, NULL);
         cw_schema_mark(at->seen, i);
+        if (!ok && cw_schema_walk_enough(w))
+            return false;
     }
     return ok && !w->stop;
 }
@@ -127,14 +140,22 @@ static bool walk_additional(walk *w, const site *at)
 static bool walk_names(walk *w, const site *at)
 {
     bool ok = true;
-    for (const cw_json *k = cw_json_first(at->v); k; k = cw_json_next_key(k))
+    for (const cw_json *k = cw_json_first(at->v); k; k = cw_json_next_key(k)) {
         ok &= cw_schema_walk_child(w, at, at->key + 1, k, NULL, -1, NULL);
+        if (!ok && cw_schema_walk_enough(w))
+            return false;
+    }
     return ok;
 }
 
-cw_str cw_schema_nearest(const cw_json *names, const cw_json *taken, cw_str name)
+cw_str cw_schema_nearest(walk *w, const cw_json *names, const cw_json *taken, cw_str name)
 {
     cw_str best = CW_STR("");
+    uint64_t each = NEAR_STEPS + (taken ? cw_json_count(taken) / SEARCHED_PER_STEP : 0);
+    uint64_t steps = names ? cw_json_count(names) * each : 0;
+    if (name.n > NEAR_BYTES || steps > NEAR_STEPS_MAX || (int64_t)steps > w->steps)
+        return best;
+    w->steps -= (int64_t)steps;
     unsigned best_distance = NEAR + 1;
     bool object = cw_json_is(names, CW_JSON_OBJECT);
     for (const cw_json *k = names ? cw_json_first(names) : NULL; k; k = cw_json_next(k + object)) {

@@ -28,13 +28,14 @@ static bool walk_type(walk *w, const site *at)
 
 static bool walk_const(walk *w, const site *at)
 {
-    w->steps -= at->v->n / 16;
+    if (!cw_schema_walk_charge(w, cw_schema_equal_steps(at->key + 1, at->v)))
+        return false;
     if (cw_json_equal(at->key + 1, at->v))
         return true;
     if (!cw_schema_problem_wanted(w, at->v))
         return cw_schema_problem_add(w, at, CW_STR(""), "no");
-    cw_str expected = cw_schema_shorten(w, at->key + 1);
-    cw_str got = cw_schema_shorten(w, at->v);
+    cw_str expected = cw_schema_shorten(w, at, at->key + 1);
+    cw_str got = cw_schema_shorten(w, at, at->v);
     return cw_schema_problem_add(w, at, CW_STR(""), "expected %.*s, got %.*s", CW_STR_ARG(expected),
                                  CW_STR_ARG(got));
 }
@@ -43,7 +44,8 @@ static bool walk_enum(walk *w, const site *at)
 {
     const cw_json *list = at->key + 1;
     for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
-        w->steps--;
+        if (!cw_schema_walk_charge(w, cw_schema_equal_steps(v, at->v)))
+            return false;
         if (cw_json_equal(v, at->v))
             return true;
     }
@@ -54,13 +56,13 @@ static bool walk_enum(walk *w, const site *at)
     for (const cw_json *v = cw_json_first(list); v && b.n < LIST_MAX / 2; v = cw_json_next(v)) {
         if (b.n)
             cw_buf_add(&b, CW_STR(", "));
-        cw_buf_add(&b, cw_schema_shorten(w, v));
+        cw_buf_add(&b, cw_schema_shorten(w, at, v));
     }
     cw_str nearest = CW_STR("");
     if (cw_json_is(at->v, CW_JSON_STRING))
-        nearest = cw_schema_nearest(list, NULL, cw_json_text(at->v));
+        nearest = cw_schema_nearest(w, list, NULL, cw_json_text(at->v));
     cw_str values = cw_buf_str(&b);
-    cw_str got = cw_schema_shorten(w, at->v);
+    cw_str got = cw_schema_shorten(w, at, at->v);
     cw_schema_problem_add(w, at, nearest, "expected one of %.*s, got %.*s", CW_STR_ARG(values),
                           CW_STR_ARG(got));
     cw_buf_done(&b);
@@ -70,6 +72,8 @@ static bool walk_enum(walk *w, const site *at)
 static bool walk_bound(walk *w, const site *at, kw_id id)
 {
     const cw_json *limit = at->key + 1;
+    if (!cw_schema_walk_charge(w, ((uint64_t)at->v->n + limit->n) / 8))
+        return false;
     int order = cw_json_compare_numbers(at->v, limit);
     const char *text;
     bool ok;
@@ -88,7 +92,7 @@ static bool walk_bound(walk *w, const site *at, kw_id id)
     }
     if (ok)
         return true;
-    cw_str got = cw_schema_shorten(w, at->v);
+    cw_str got = cw_schema_shorten(w, at, at->v);
     return cw_schema_problem_add(w, at, CW_STR(""), "expected %s %.*s, got %.*s", text,
                                  CW_STR_ARG(cw_json_text(limit)), CW_STR_ARG(got));
 }
@@ -100,13 +104,15 @@ static bool walk_multiple(walk *w, const site *at)
         return cw_schema_walk_stop(w, CW_LIMIT);
     if (ok)
         return true;
-    cw_str got = cw_schema_shorten(w, at->v);
+    cw_str got = cw_schema_shorten(w, at, at->v);
     return cw_schema_problem_add(w, at, CW_STR(""), "expected a multiple of %.*s, got %.*s",
                                  CW_STR_ARG(cw_json_text(at->key + 1)), CW_STR_ARG(got));
 }
 
 static bool walk_length(walk *w, const site *at, bool maximum)
 {
+    if (!cw_schema_walk_charge(w, at->v->n / 32))
+        return false;
     size_t n = cw_schema_code_points(cw_json_text(at->v));
     int order = cw_schema_compare_count((uint32_t)n, at->key + 1);
     if (maximum ? order <= 0 : order >= 0)
@@ -119,12 +125,12 @@ static bool walk_length(walk *w, const site *at, bool maximum)
 static bool walk_pattern(walk *w, const site *at)
 {
     uint32_t index = cw_schema_link(w->s, &w->s->subs[at->sub], at->key + 1);
-    cw_pattern_match m = cw_pattern_test(w->s->patterns[index], cw_json_text(at->v));
+    cw_pattern_match m = cw_pattern_test(w->s->patterns[index], cw_json_text(at->v), &w->steps);
     if (m == CW_PATTERN_YES)
         return true;
     if (m == CW_PATTERN_TOO_HARD)
         return cw_schema_walk_stop(w, CW_LIMIT);
-    cw_str got = cw_schema_shorten(w, at->v);
+    cw_str got = cw_schema_shorten(w, at, at->v);
     return cw_schema_problem_add(w, at, CW_STR(""), "expected text that matches '%.*s', got %.*s",
                                  CW_STR_ARG(cw_json_text(at->key + 1)), CW_STR_ARG(got));
 }
@@ -134,10 +140,12 @@ static bool walk_format(walk *w, const site *at)
     const cw_schema *s = w->s;
     if (!s->resources[s->subs[at->sub].resource].assert_format)
         return true;
-    cw_format_fn check = cw_format_find(cw_json_text(at->key + 1));
-    if (!check || check(cw_json_text(at->v)))
+    const cw_schema_format *format = cw_format_find(cw_json_text(at->key + 1));
+    if (!format || cw_format_test(format, cw_json_text(at->v), &w->steps))
         return true;
-    cw_str got = cw_schema_shorten(w, at->v);
+    if (w->steps < 0)
+        return cw_schema_walk_stop(w, CW_LIMIT);
+    cw_str got = cw_schema_shorten(w, at, at->v);
     return cw_schema_problem_add(w, at, CW_STR(""), "expected the format '%.*s', got %.*s",
                                  CW_STR_ARG(cw_json_text(at->key + 1)), CW_STR_ARG(got));
 }
@@ -150,6 +158,10 @@ static bool walk_false(walk *w, const site *at)
                        cw_str_is(f->keyword, "unevaluatedProperties"));
     if (!names || !cw_schema_problem_wanted(w, at->v))
         return cw_schema_problem_add(w, at, CW_STR(""), "no value is allowed here");
+    /* Both searches go over a document once. */
+    if (!cw_schema_walk_charge(
+            w, (w->root->n + cw_schema_document_of(w->s, w->s->subs[at->sub].value)->count) / 4))
+        return false;
     /* A member's value stands behind its name, both behind the object. */
     const cw_json *key = at->v - 1;
     const cw_json *object = key;
@@ -170,7 +182,7 @@ static bool walk_false(walk *w, const site *at)
             cw_json_get(owner, f->keyword) == s->subs[at->sub].value)
             names_of = cw_json_get(owner, CW_STR("properties"));
     }
-    cw_str nearest = cw_schema_nearest(names_of, object, cw_json_text(key));
+    cw_str nearest = cw_schema_nearest(w, names_of, object, cw_json_text(key));
     return cw_schema_problem_add(w, at, nearest, "unknown property '%.*s'",
                                  CW_STR_ARG(cw_json_text(key)));
 }

@@ -188,16 +188,19 @@ static bool is_name(cw_str s, bool idn, int flags)
     cw_str rest = s;
     do {
         cw_str label = take_label(&rest, idn);
+        length += label.n + 1;
+        /* In time: what libidn2 does costs far more than a comparison. */
+        if (length - 1 > NAME_MAX_LEN)
+            return false;
         bool ascii = is_ascii(label);
         if (ascii ? !is_ldh_label(label) : !idn)
             return false;
         if ((!ascii || is_alabel(label)) && !is_idn_label(label, flags, &rtl))
             return false;
         digit_first |= cw_format_is_digit(label.p[0]);
-        length += label.n + 1;
     } while (rest.p);
     /* RFC 5893: in a bidirectional name every label follows the rule, and begins with a letter. */
-    return length - 1 <= NAME_MAX_LEN && !(rtl && digit_first);
+    return !(rtl && digit_first);
 }
 
 bool cw_format_hostname(cw_str s)

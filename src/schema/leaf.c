@@ -9,13 +9,13 @@ CW_NOINLINE bool cw_schema_run_stop(run *r, cw_code code)
     return false;
 }
 
-CW_INLINE bool length_ok(const op_length *op, const cw_json *v)
+CW_INLINE bool length_ok(run *r, const op_length *op, const cw_json *v)
 {
     uint32_t n = v->n;
     if (CW_LIKELY(length_sure(op, v)))
         return true;
     /* A character is 1 to 4 bytes long. */
-    if (n < op->min || n / 4 > op->max)
+    if (n < op->min || n / 4 > op->max || !charge(r, n / 32))
         return false;
     size_t points = cw_schema_code_points(cw_str_make(v->p, n));
     return points >= op->min && points <= op->max;
@@ -41,10 +41,20 @@ CW_INLINE bool whole_parts(const cw_json *v, int64_t *ret_floor, int64_t *ret_ce
     return true;
 }
 
-static bool range_slowly(const run *r, const op_range *op, const cw_json *v)
+/* Digits of the value and of a bound are compared one by one. */
+static bool charge_digits(run *r, const cw_json *v, const cw_json *bound)
+{
+    return charge(r, 1 + ((uint64_t)v->n + bound->n) / 8);
+}
+
+static bool range_slowly(run *r, const op_range *op, const cw_json *v)
 {
     const cw_json *const *consts = r->s->consts;
     const uint32_t *at = op->consts;
+    for (unsigned i = 0; i < CW_COUNT(op->consts); i++) {
+        if (at[i] && !charge_digits(r, v, consts[at[i]]))
+            return false;
+    }
     return (!at[0] || cw_json_compare_numbers(v, consts[at[0]]) >= 0) &&
            (!at[1] || cw_json_compare_numbers(v, consts[at[1]]) > 0) &&
            (!at[2] || cw_json_compare_numbers(v, consts[at[2]]) <= 0) &&
@@ -58,7 +68,7 @@ CW_INLINE int64_t bound(const op_range *op, int i)
     return x;
 }
 
-static bool range_ok(const run *r, const op_range *op, const cw_json *v)
+static bool range_ok(run *r, const op_range *op, const cw_json *v)
 {
     int64_t floor;
     int64_t ceiling;
@@ -68,8 +78,10 @@ static bool range_ok(const run *r, const op_range *op, const cw_json *v)
            floor <= bound(op, 3);
 }
 
-static bool bound_ok(const run *r, const op_bound *op, const cw_json *v)
+static bool bound_ok(run *r, const op_bound *op, const cw_json *v)
 {
+    if (!charge_digits(r, v, r->s->consts[op->index]))
+        return false;
     int order = cw_json_compare_numbers(v, r->s->consts[op->index]);
     switch (op->keyword) {
     case KW_MINIMUM:
@@ -91,11 +103,11 @@ static bool multiple_ok(run *r, const op_index *op, const cw_json *v)
 
 static bool consts_ok(run *r, const op_consts *op, const cw_json *v)
 {
-    uint32_t size = v->n / 16 + 1;
     for (uint32_t i = 0; i < op->n; i++) {
-        if ((r->steps -= size) < 0)
-            return cw_schema_run_stop(r, CW_LIMIT);
-        if (cw_json_equal(r->s->consts[op->first + i], v))
+        const cw_json *c = r->s->consts[op->first + i];
+        if (!charge(r, cw_schema_equal_steps(c, v)))
+            return false;
+        if (cw_json_equal(c, v))
             return true;
     }
     return false;
@@ -103,21 +115,31 @@ static bool consts_ok(run *r, const op_consts *op, const cw_json *v)
 
 bool cw_schema_run_pattern(run *r, uint32_t index, const cw_json *text)
 {
-    cw_pattern_match m = cw_pattern_test(r->s->patterns[index], cw_str_make(text->p, text->n));
+    cw_str t = cw_str_make(text->p, text->n);
+    cw_pattern_match m = cw_pattern_test(r->s->patterns[index], t, &r->steps);
     if (CW_UNLIKELY(m == CW_PATTERN_TOO_HARD))
         return cw_schema_run_stop(r, CW_LIMIT);
     return m == CW_PATTERN_YES;
 }
 
-CW_INLINE bool strings_ok(const run *r, const op_strings *op, const cw_json *v)
+static bool format_ok(run *r, const op_index *op, const cw_json *v)
 {
+    bool ok = cw_format_test(r->s->formats[op->index], cw_str_make(v->p, v->n), &r->steps);
+    return r->steps < 0 ? cw_schema_run_stop(r, CW_LIMIT) : ok;
+}
+
+CW_INLINE bool strings_ok(run *r, const op_strings *op, const cw_json *v)
+{
+    if (!charge(r, op->lookup))
+        return false;
     uint32_t hash = cw_json_key_hash(cw_str_make(v->p, v->n)) << 8;
     const slot *table = (const slot *)(const void *)(r->code + op->slots);
     return find_slot(r->code, table, op->shift, op->mask, hash, v)->hash;
 }
 
-CW_INLINE bool same_ok(const run *r, const op_same *op, const cw_json *v)
+CW_INLINE bool same_ok(run *r, const op_same *op, const cw_json *v)
 {
+    r->steps -= op->n / 128;
     return v->n == op->n && same_bytes((const char *)(r->code + op->at), v->p, op->n);
 }
 
@@ -126,9 +148,11 @@ bool cw_schema_run_leaf(run *r, const uint32_t *op, const cw_json *v)
     for (;;) {
         bool ok;
         size_t words;
+        if (!charge(r, 1))
+            return false;
         switch ((op_code)*op) {
         case OP_LENGTH:
-            ok = length_ok(OPERAND(op_length), v);
+            ok = length_ok(r, OPERAND(op_length), v);
             words = WORDS(op_length);
             break;
         case OP_PATTERN:
@@ -136,7 +160,7 @@ bool cw_schema_run_leaf(run *r, const uint32_t *op, const cw_json *v)
             words = WORDS(op_index);
             break;
         case OP_FORMAT:
-            ok = r->s->formats[op[1]](cw_str_make(v->p, v->n));
+            ok = format_ok(r, OPERAND(op_index), v);
             words = WORDS(op_index);
             break;
         case OP_SAME:

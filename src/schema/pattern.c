@@ -8,6 +8,8 @@
 /* A tree takes a few nodes of 80 bytes for each byte of the pattern. */
 #define TREE_BYTES (4u * 1024u * 1024u)
 
+#define DFA_BYTES_PER_STEP 4u
+
 struct cw_pattern {
     cw_dfa *dfa; /* exactly one of the two */
     cw_pcre *pcre;
@@ -52,11 +54,14 @@ void cw_pattern_free(cw_pattern *pattern)
     free(pattern);
 }
 
-cw_pattern_match cw_pattern_test(const cw_pattern *pattern, cw_str text)
+cw_pattern_match cw_pattern_test(const cw_pattern *pattern, cw_str text, int64_t *steps)
 {
-    if (pattern->dfa)
-        return cw_dfa_test(pattern->dfa, text) ? CW_PATTERN_YES : CW_PATTERN_NO;
-    return cw_pcre_test(pattern->pcre, text);
+    if (!pattern->dfa)
+        return cw_pcre_test(pattern->pcre, text, steps);
+    *steps -= 1 + (int64_t)(text.n / DFA_BYTES_PER_STEP);
+    if (CW_UNLIKELY(*steps < 0))
+        return CW_PATTERN_TOO_HARD;
+    return cw_dfa_test(pattern->dfa, text) ? CW_PATTERN_YES : CW_PATTERN_NO;
 }
 
 bool cw_pattern_is_simple(const cw_pattern *pattern)

@@ -13,7 +13,7 @@
  * Threads:   a compiled pattern is immutable and may be shared; matching uses scratch space of the
  *            thread.
  * Limits:    CW_PATTERN_MAX bytes of pattern, CW_PATTERN_SUBJECT bytes of text that reach PCRE2,
- *            CW_PATTERN_MATCHES steps.
+ *            CW_PATTERN_MATCHES backtracking points of one match, and the caller's steps.
  */
 #ifndef CW_SCHEMA_PATTERN_H
 #define CW_SCHEMA_PATTERN_H
@@ -41,8 +41,10 @@ typedef enum cw_pattern_match {
 } cw_pattern_match;
 
 /* Whether the pattern matches anywhere in `text`, which must be valid UTF-8 (it came through the
- * JSON reader). No allocation when warm. */
-cw_pattern_match cw_pattern_test(const cw_pattern *pattern, cw_str text);
+ * JSON reader). No allocation when warm. *steps is what the match may cost, in steps of about 10 ns
+ * (schema.h). It is reduced by what the match did cost; below 0 the outcome is
+ * CW_PATTERN_TOO_HARD. */
+cw_pattern_match cw_pattern_test(const cw_pattern *pattern, cw_str text, int64_t *steps);
 /* Whether we match it ourselves, without PCRE2. For tests. */
 bool cw_pattern_is_simple(const cw_pattern *pattern);
 

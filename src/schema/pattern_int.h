@@ -110,6 +110,7 @@ bool cw_dfa_test(const cw_dfa *dfa, cw_str text);
 typedef struct cw_pcre cw_pcre;
 CW_MUST_USE cw_code cw_pcre_build(const cw_node *tree, cw_pcre **ret, cw_err *err);
 void cw_pcre_free(cw_pcre *pcre);
-cw_pattern_match cw_pcre_test(const cw_pcre *pcre, cw_str text);
+/* *steps as cw_pattern_test. */
+cw_pattern_match cw_pcre_test(const cw_pcre *pcre, cw_str text, int64_t *steps);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* problem.c - records of what is wrong, kept in the order of the instance, and their texts. */
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "base/utf8.h"
 #include "schema/explain_int.h"
@@ -8,6 +9,7 @@
 
 #define SHORT_MAX 60u
 #define PATH_MAX_BYTES 4096u
+#define MESSAGE_MAX 6144u /* a pattern fits */
 
 const char *cw_schema_type_text(const cw_json *v)
 {
@@ -16,8 +18,10 @@ const char *cw_schema_type_text(const cw_json *v)
     return cw_json_type_name(v);
 }
 
-cw_str cw_schema_shorten(walk *w, const cw_json *v)
+cw_str cw_schema_shorten(walk *w, const site *at, const cw_json *v)
 {
+    if (!cw_schema_problem_wanted(w, at->v))
+        return CW_STR("");
     cw_str span = cw_json_span(v);
     if (span.n <= SHORT_MAX) {
         cw_str copy = cw_arena_dup_str(w->arena, span);
@@ -101,26 +105,43 @@ static void fill(walk *w, cw_schema_problem *p, const site *at)
     p->keyword = at->key     ? cw_json_text(at->key)
                  : at->frame ? at->frame->keyword
                              : CW_STR("false schema");
-    p->found = cw_schema_shorten(w, at->v);
+    p->found = cw_schema_shorten(w, at, at->v);
     p->level = w->level;
     p->order = w->order++;
 }
 
+/* Names and values in it may be as long as the instance; a message is not. */
+CW_PRINTF(2, 0) static cw_str message_of(walk *w, const char *fmt, va_list args)
+{
+    char text[MESSAGE_MAX];
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    if (n < 0)
+        return CW_STR("");
+    if ((size_t)n < sizeof text)
+        return cw_arena_dup_str(w->arena, cw_str_make(text, (size_t)n));
+    size_t cut = cw_utf8_cut(cw_str_make(text, sizeof text - 1), sizeof text - 4);
+    memcpy(text + cut, "...", 3);
+    return cw_arena_dup_str(w->arena, cw_str_make(text, cut + 3));
+}
+
 bool cw_schema_problem_add(walk *w, const site *at, cw_str nearest, const char *fmt, ...)
 {
-    if (!w->quiet && w->level == 0)
+    if (!w->quiet && w->level == 0) {
+        w->is_full = w->total == w->max;
         w->total++;
+    }
+    if (w->is_full)
+        return false;
     if (!cw_schema_problem_wanted(w, at->v))
         return false;
     cw_schema_problem p = {.nearest = nearest};
     fill(w, &p, at);
     va_list args;
     va_start(args, fmt);
-    char *text = cw_arena_vprintf(w->arena, fmt, args);
+    p.message = message_of(w, fmt, args);
     va_end(args);
-    if (!text || !p.found.p)
+    if (!p.message.p)
         return cw_schema_walk_stop(w, cw_arena_code(w->arena));
-    p.message = cw_str_from(text);
     cw_str got = CW_STR(", got ");
     p.expected = p.message;
     for (size_t i = 0; i + got.n <= p.message.n; i++) {

@@ -104,6 +104,7 @@ typedef struct op_consts {
 /* One of the strings in a table. */
 typedef struct op_strings {
     uint32_t op, slots, shift, mask;
+    uint32_t lookup; /* steps */
 } op_strings;
 
 /* Bounds that are whole numbers of 64 bits, for the floor and the ceiling of the value:
@@ -192,6 +193,7 @@ typedef struct op_object {
     uint32_t op, flags;
     uint32_t slots; /* 0: no names */
     uint32_t shift, mask;
+    uint32_t lookup;      /* steps that a member costs */
     uint32_t required[2]; /* the bits, or how many */
     uint32_t required_const;
     uint32_t patterns; /* pairs of pattern index and target */

@@ -23,6 +23,9 @@
  *            Problems are allocated in the caller's arena and borrow from schema and instance.
  * Threads:   a compiled schema may be shared by all; a scratch belongs to one thread.
  * Limits:    cw_schema_opts. What exceeds one is CW_LIMIT: never valid, also not under `not`.
+ *            Work is counted in steps of about 10 ns (CW_SCHEMA_STEPS_PER_MS). Patterns, formats,
+ *            comparisons and both evaluators are charged, so a number of steps is an amount of
+ *            time, and the same input always costs the same number.
  */
 #ifndef CW_SCHEMA_SCHEMA_H
 #define CW_SCHEMA_SCHEMA_H
@@ -93,6 +96,11 @@ void cw_schema_scratch_done(cw_schema_scratch *scratch);
 CW_MUST_USE cw_code cw_schema_validate(const cw_schema *s, const cw_json *instance,
                                        cw_schema_scratch *scratch);
 
+/* The same with a ceiling that several validations share: *steps is reduced by what this one cost.
+ * Below 0 it is CW_LIMIT. The schema's own max_steps holds too. */
+CW_MUST_USE cw_code cw_schema_validate_within(const cw_schema *s, const cw_json *instance,
+                                              cw_schema_scratch *scratch, int64_t *steps);
+
 /* One thing that is wrong. Text is in the arena. */
 typedef struct cw_schema_problem {
     const cw_json *instance;   /* the value, or the key whose name is refused */
@@ -114,16 +122,19 @@ typedef struct cw_schema_report {
     bool valid;
     cw_schema_problem *problems; /* in the order of the instance, then of the schema */
     size_t n;
-    uint64_t total; /* found, of which the first n are kept */
+    uint64_t total; /* found: above max_problems when there are more than were looked for */
 } cw_schema_report;
 
 typedef struct cw_schema_explain_opts {
     size_t max_problems; /* 0: 16; at most CW_SCHEMA_MAX_PROBLEMS */
     bool nested;         /* also those of the alternatives of a failed anyOf or oneOf */
+    int64_t *steps;      /* as for cw_schema_validate_within; NULL: only the schema's own */
 } cw_schema_explain_opts;
 
-/* Run the exhaustive evaluator. The verdict is that of cw_schema_validate; `ret` is filled for
- * CW_OK and CW_PARAMS. */
+/* Find the first problems, and stop when one more than max_problems was found. The verdict is that
+ * of cw_schema_validate; `ret` is filled for CW_OK and CW_PARAMS. Where a limit comes after a first
+ * problem, the problems until then are reported. The memory in the arena is at most
+ * CW_SCHEMA_PROBLEM_BYTES for each problem, whatever the size of the instance. */
 CW_MUST_USE cw_code cw_schema_explain(const cw_schema *s, const cw_json *instance,
                                       const cw_schema_explain_opts *opts, cw_arena *arena,
                                       cw_schema_report *ret, cw_err *err);

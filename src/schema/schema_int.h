@@ -71,7 +71,7 @@ struct cw_schema {
     bool full;      /* needs the evaluator that tracks members and dynamic scope */
     const cw_json **consts;
     uint32_t n_consts, cap_consts;
-    cw_format_fn *formats;
+    const cw_schema_format **formats;
     uint32_t n_formats, cap_formats;
     cw_pattern **patterns; /* [0] is NULL */
     uint32_t n_patterns, cap_patterns;
@@ -103,8 +103,9 @@ typedef struct builder {
     cw_buf leaf;        /* the same while a leaf is made in between */
     uint32_t merged[8]; /* subs whose tables are part of the one being made */
     uint32_t n_merged;
-    bool mixed;  /* more than one dialect in one document */
-    bool custom; /* a meta-schema of somebody's own */
+    uint32_t looked; /* slots of tables that names were compared with */
+    bool mixed;      /* more than one dialect in one document */
+    bool custom;     /* a meta-schema of somebody's own */
     uint32_t meta_depth;
     cw_err *err;
 } builder;
@@ -191,7 +192,10 @@ CW_INLINE bool cw_schema_has_type(uint32_t types, const cw_json *v)
 /* scratch.c */
 void *cw_schema_scratch_push(cw_schema_scratch *scratch, size_t bytes);
 void cw_schema_scratch_pop(cw_schema_scratch *scratch);
-/* unique.c: 1 all different, 0 not, -1 no memory. `steps` is reduced by the work. */
+/* unique.c: what it costs at most to find out whether two values are equal. */
+uint64_t cw_schema_equal_steps(const cw_json *a, const cw_json *b);
+/* 1 all different, 0 not, -1 no memory. `steps` is reduced by the work; below 0 nothing was
+ * compared. */
 int cw_schema_all_unique(const cw_json *array, cw_schema_scratch *scratch, int64_t *steps,
                          const cw_json **ret_first, const cw_json **ret_second);
 

@@ -3,6 +3,7 @@
 #include "schema/schema_int.h"
 
 #define PAIRS_MAX 6u
+#define ENTRY_STEPS 4 /* to compare or hash an entry of a tape */
 
 typedef struct slot {
     uint64_t hash;
@@ -41,11 +42,29 @@ static bool hashed(const cw_json *array, slot *slots, size_t mask, const cw_json
     return true;
 }
 
+uint64_t cw_schema_equal_steps(const cw_json *a, const cw_json *b)
+{
+    cw_json_type type = cw_json_type_of(a);
+    if (type != cw_json_type_of(b))
+        return 1;
+    if (type != CW_JSON_ARRAY && type != CW_JSON_OBJECT)
+        return 1 + (uint64_t)(a->n < b->n ? a->n : b->n) / 16;
+    if (cw_json_count(a) != cw_json_count(b))
+        return 1;
+    size_t bytes = cw_json_span(a).n;
+    size_t other = cw_json_span(b).n;
+    return (uint64_t)(a->n < b->n ? a->n : b->n) * ENTRY_STEPS +
+           (bytes < other ? bytes : other) / 16;
+}
+
 int cw_schema_all_unique(const cw_json *array, cw_schema_scratch *scratch, int64_t *steps,
                          const cw_json **ret_first, const cw_json **ret_second)
 {
     size_t n = cw_json_count(array);
-    *steps -= array->n; /* every entry below it is looked at a few times */
+    /* Each entry below it is looked at a few times, and so is each byte. */
+    *steps -= (int64_t)array->n * ENTRY_STEPS + (int64_t)(cw_json_span(array).n / 16);
+    if (*steps < 0)
+        return true;
     if (n <= PAIRS_MAX)
         return pairs(array, ret_first, ret_second);
     size_t cap = 16;

@@ -246,3 +246,137 @@ CW_TOOL(run);
         assert.ok((await toolNames(server)).includes("bad.run"));
     });
 });
+
+// Validation costs steps, and steps are time. The server's own CPU is what is measured, so that a
+// busy machine does not matter.
+suite("work that validation may cost", () => {
+    const catastrophe = String.raw`^(?!x)(\w+\s?)*$`;
+    const words = (n, text) => Array.from({ length: n }, () => text);
+    const tooMuch = /too much work to validate/;
+
+    // "echo" of a service, with these schemas.
+    const startEcho = async (t, argument, result, config = {}) => {
+        const service = await startService();
+        const document = {
+            openrpc: "1.3.2",
+            info: { title: "work", version: "1" },
+            methods: [
+                {
+                    name: "echo",
+                    params: [{ name: "message", schema: argument }],
+                    result: { name: "echo", schema: { properties: { message: result } } },
+                },
+            ],
+        };
+        const bridge = await start({
+            sources: [{ name: "work", url: service.url, openrpc: writeOpenRpc(document), methods: ["echo"] }],
+            ...config,
+        });
+        t.after(() => bridge.stop());
+        await untilTool(bridge, "echo");
+        return bridge;
+    };
+
+    const cpuMs = (bridge) => {
+        const stat = readFileSync(`/proc/${bridge.child.pid}/stat`, "utf8");
+        const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+        return (Number(fields[11]) + Number(fields[12])) * 10;
+    };
+
+    const assertCheap = async (bridge, run) => {
+        const before = cpuMs(bridge);
+        await run();
+        const ms = cpuMs(bridge) - before;
+        assert.ok(ms < 1500, `it took ${ms} ms of CPU`);
+    };
+
+    test("threat_B5: a pattern and 1.1 MB of arguments", async (t) => {
+        const bridge = await startEcho(t, { items: { not: { pattern: catastrophe } } }, {});
+        for (const [door, refusal] of Object.entries(doors)) {
+            await assertCheap(bridge, async () => {
+                for (const n of [14, 40, 60_000]) {
+                    const text = `${"a".repeat(n)}!`;
+                    const message = words(Math.floor(1_100_000 / text.length), text);
+                    assert.match(await refusal("echo", { message }, bridge), tooMuch, door);
+                }
+            });
+        }
+    });
+
+    test("threat_B5: a pattern and a result of 1.1 MB", async (t) => {
+        const bridge = await startEcho(t, {}, { items: { not: { pattern: catastrophe } } });
+        await assertCheap(bridge, async () => {
+            const message = words(70_000, `${"a".repeat(14)}!`);
+            assert.match(assertToolError(await callTool(bridge, "echo", { message })), tooMuch);
+        });
+        const line = /fault="schema".*too much work to validate \(limits.validation_steps\)/;
+        await eventually(() => line.test(bridge.stderr), "the reason in the log");
+        await callToolWell(bridge, "echo", { message: ["!"] });
+    });
+
+    test("threat_B5: the problems of 1.1 MB that do not match", async (t) => {
+        const bridge = await startEcho(t, { items: { pattern: catastrophe } }, {});
+        await assertCheap(bridge, async () => {
+            const message = words(70_000, `${"a".repeat(14)}!`);
+            const text = assertToolError(await callTool(bridge, "echo", { message }));
+            assert.match(text, /^\/message\/0: expected text that matches .* \(and more\)$/);
+        });
+    });
+
+    test("a run that PCRE2 does not count is counted", async (t) => {
+        const bridge = await startEcho(t, { items: { not: { pattern: "(?=a)a+b" } } }, {});
+        await assertCheap(bridge, async () => {
+            const message = words(18, `${"a".repeat(60_000)}cb`);
+            assert.match(assertToolError(await callTool(bridge, "echo", { message })), tooMuch);
+        });
+    });
+
+    test("the problems of a large array are found until there are enough", async (t) => {
+        const anyOf = [{ items: { type: "string" } }, { items: { minimum: 5 } }];
+        const bridge = await startEcho(t, { anyOf: [{ type: "null" }, { items: { type: "string" } }], allOf: anyOf }, {});
+        await assertCheap(bridge, async () => {
+            const text = assertToolError(await callTool(bridge, "echo", { message: words(1_000_000, 1) }));
+            assert.match(text, /^\/message: expected one of 2 alternatives.* \(and more\)$/);
+        });
+    });
+
+    test("names with xn--", async (t) => {
+        const bridge = await startEcho(t, { items: { format: "hostname" } }, {});
+        await assertCheap(bridge, async () => {
+            const name = `${"xn--bcher-kva.".repeat(17)}example`;
+            const message = words(10_000, name);
+            assert.match(assertToolError(await callTool(bridge, "echo", { message })), tooMuch);
+        });
+        await assertCheap(bridge, async () => {
+            const message = ["xn--bcher-kva.".repeat(200_000)];
+            assert.match(assertToolError(await callTool(bridge, "echo", { message })), /expected the format 'hostname'/);
+        });
+    });
+
+    test("is shared by the calls of a batch", async (t) => {
+        const config = { limits: { validation_steps: 5000 } };
+        const bridge = await startEcho(t, { items: { type: "integer" } }, {}, config);
+        const call = (id) => ({ jsonrpc: "2.0", id, method: "echo", params: { message: words(2000, 1) } });
+        const { json } = await rpc(bridge, [1, 2, 3].map(call));
+        assert.deepEqual(json.map(({ error }) => error?.code), [undefined, undefined, -32602]);
+        assert.equal(json[2].error.data, "/message: too much work to validate (limits.validation_steps)");
+        // The next request has its own.
+        assert.ok((await rpc(bridge, call(4))).json.result);
+        const text = assertToolError(await callTool(bridge, "echo", { message: words(6000, 1) }));
+        assert.match(text, tooMuch);
+    });
+
+    test("a client's name has a length", async () => {
+        const clientInfo = { name: "x".repeat(257), version: "1" };
+        const problem = /clientInfo.name is longer than 256 bytes/;
+        const old = await legacy(server, "initialize", {
+            protocolVersion: legacyVersions[0],
+            capabilities: {},
+            clientInfo,
+        });
+        assert.match(JSON.stringify(old.json.error), problem);
+        const meta = { "io.modelcontextprotocol/clientInfo": clientInfo };
+        const { json } = await modern(server, "tools/list", {}, { meta });
+        assert.match(JSON.stringify(json.error), problem);
+    });
+});

@@ -11,13 +11,15 @@
 #include "schema/pattern_int.h"
 
 #define TREE_BYTES (4u * 1024u * 1024u)
+#define STEPS 1000000
 
 static void compare(const cw_node *tree, cw_str text)
 {
     cw_dfa *dfa = NULL;
     cw_pcre *pcre = NULL;
     if (cw_dfa_build(tree, &dfa, NULL) == CW_OK && cw_pcre_build(tree, &pcre, NULL) == CW_OK) {
-        cw_pattern_match m = cw_pcre_test(pcre, text);
+        int64_t steps = STEPS;
+        cw_pattern_match m = cw_pcre_test(pcre, text, &steps);
         CHECK(m == CW_PATTERN_TOO_HARD || cw_dfa_test(dfa, text) == (m == CW_PATTERN_YES));
     }
     free(dfa);
@@ -44,7 +46,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(rc != CW_OK || legal);
     CHECK(legal || !cw_pattern_is_valid(pattern));
     if (rc == CW_OK) {
-        cw_pattern_test(p, text);
+        int64_t steps = STEPS;
+        cw_pattern_match m = cw_pattern_test(p, text, &steps);
+        CHECK(steps >= 0 || m == CW_PATTERN_TOO_HARD);
         compare(tree, text);
     }
     cw_pattern_free(p);

@@ -46,7 +46,7 @@ static inline cw_schema *must_compile(const char *text, const cw_schema_opts *op
     cw_schema *s = NULL;
     cw_err err = {0};
     if (cw_schema_compile_text(cw_str_from(text), opts, &s, &err))
-        fail_msg("%s: %s", text, err.msg);
+        fail_msg("%.200s: %s", text, err.msg);
     return s;
 }
 

@@ -19,7 +19,8 @@ static cw_pattern_match match(const char *pattern, cw_str text)
     cw_err err = {0};
     if (cw_pattern_compile(cw_str_from(pattern), &p, &err))
         fail_msg("%s: %s", pattern, err.msg);
-    cw_pattern_match m = cw_pattern_test(p, text);
+    int64_t steps = INT64_MAX;
+    cw_pattern_match m = cw_pattern_test(p, text, &steps);
     cw_pattern_free(p);
     return m;
 }
@@ -324,7 +325,8 @@ static void compare_engines(cw_str pattern, cw_buf *text)
     assert_int_equal(cw_pcre_build(tree, &pcre, NULL), CW_OK);
     for (unsigned i = 0; i < 20 && dfa; i++) {
         random_text(text);
-        cw_pattern_match m = cw_pcre_test(pcre, cw_buf_str(text));
+        int64_t steps = INT64_MAX;
+        cw_pattern_match m = cw_pcre_test(pcre, cw_buf_str(text), &steps);
         if (m != CW_PATTERN_TOO_HARD && cw_dfa_test(dfa, cw_buf_str(text)) != (m == CW_PATTERN_YES))
             fail_msg("\"%.*s\" on \"%.*s\": PCRE2 says %d", CW_STR_ARG(pattern),
                      CW_STR_ARG(cw_buf_str(text)), m);
