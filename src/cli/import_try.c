@@ -209,6 +209,8 @@ static cw_code read_methods(cw_import *im, cw_str text, cw_buf *warnings, cw_err
     const cw_openrpc_opts opts = {.warnings = warnings};
     cw_code rc = cw_json_read(text, &json, &im->arena, &root, NULL, err);
     if (!rc)
+        rc = cw_openrpc_modernise(&root, &im->arena, err);
+    if (!rc)
         rc = cw_openrpc_read(root, &opts, &im->arena, &methods, &im->n, err);
     im->methods = methods;
     return rc ? rc : guess_all(im, root, err);

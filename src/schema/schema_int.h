@@ -21,6 +21,7 @@
 #include "schema/format.h"
 #include "schema/keyword.h"
 #include "schema/pattern.h"
+#include "json/index.h"
 
 typedef struct document {
     const cw_json *root;
@@ -96,6 +97,7 @@ struct cw_schema {
 typedef struct builder {
     cw_schema *s;
     cw_schema_opts opts; /* with defaults filled in */
+    cw_json_index index; /* of what pointers lead through */
     cw_map ids;          /* "uri" and "uri#anchor" to sub * 2 + dynamic */
     uint32_t *work;      /* subs whose node is not filled yet */
     uint32_t n_work, cap_work;

@@ -22,6 +22,7 @@
 /* What one document is read with. */
 typedef struct reader {
     const cw_json *doc;
+    cw_json_index index; /* of it */
     const cw_openrpc_opts *opts;
     cw_arena *arena;
     cw_arena scratch; /* of one method */
@@ -240,7 +241,7 @@ static cw_code find_schema(reader *r, const cw_json *object, bool may_be_boolean
     const cw_json *own = cw_json_get(object, CW_STR("schema")), *schema = own;
     if (!schema)
         return CW_OK;
-    cw_code rc = cw_openrpc_follow(r->doc, &schema, err);
+    cw_code rc = cw_openrpc_follow(r->doc, &r->index, &schema, err);
     if (!rc && (schema != own || r->is_shared))
         rc = take_copy(r, schema, err);
     if (rc)
@@ -249,7 +250,7 @@ static cw_code find_schema(reader *r, const cw_json *object, bool may_be_boolean
     if (!cw_json_is(schema, CW_JSON_OBJECT) && !(is_boolean && may_be_boolean))
         return cw_wrap(err, cw_openrpc_wrong(err, "an object", schema), "schema");
     cw_arena_reset(&r->bundled); /* the one before is kept as text by now */
-    rc = cw_openrpc_bundle(r->doc, &schema, &r->bundled, &r->left, err);
+    rc = cw_openrpc_bundle(r->doc, &r->index, &schema, &r->bundled, &r->left, err);
     if (rc)
         return cw_wrap(err, rc, "schema");
     *ret = schema;
@@ -296,7 +297,7 @@ static cw_code read_param(reader *r, const cw_json *v, cw_method *method, cw_err
 {
     cw_param param = {0};
     const cw_json *entry = v;
-    cw_code rc = cw_openrpc_follow(r->doc, &v, err);
+    cw_code rc = cw_openrpc_follow(r->doc, &r->index, &v, err);
     r->is_shared = v != entry;
     if (!rc)
         rc = read_name(v, &param.name, err);
@@ -354,7 +355,7 @@ static cw_code read_result(reader *r, const cw_json *object, cw_method *method, 
     const cw_json *entry = cw_json_get(object, CW_STR("result")), *result = entry;
     if (!result)
         return CW_OK;
-    cw_code rc = cw_openrpc_follow(r->doc, &result, err);
+    cw_code rc = cw_openrpc_follow(r->doc, &r->index, &result, err);
     r->is_shared = result != entry;
     if (!rc && !cw_json_is(result, CW_JSON_OBJECT))
         rc = cw_openrpc_wrong(err, "an object", result);
@@ -427,7 +428,7 @@ static cw_code read_method(reader *r, const cw_json *v, size_t index, cw_method 
     method->is_callable = r->opts->callable;
     r->method = CW_STR("");
     cw_arena_reset(&r->scratch);
-    cw_code rc = cw_openrpc_follow(r->doc, &v, err);
+    cw_code rc = cw_openrpc_follow(r->doc, &r->index, &v, err);
     if (!rc)
         rc = read_name(v, &method->id, err);
     if (!rc)
@@ -495,6 +496,7 @@ cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts, cw_aren
         return cw_arena_fail(arena, err);
     reader r = {.doc = doc, .opts = opts, .arena = arena};
     cw_map_init(&r.seen, CW_OPENRPC_MAX_METHODS);
+    cw_json_index_init(&r.index);
     r.left = REFERRED_BASE + REFERRED_TIMES * cw_json_span(doc).n;
     cw_arena_init(&r.scratch, SIZE_MAX);
     cw_arena_init(&r.bundled, BUNDLED_MAX);
@@ -504,6 +506,7 @@ cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts, cw_aren
     cw_arena_done(&r.bundled);
     cw_arena_done(&r.scratch);
     cw_map_done(&r.seen);
+    cw_json_index_done(&r.index);
     if (rc)
         return rc;
     *ret = methods;

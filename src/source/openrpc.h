@@ -25,6 +25,7 @@
 
 #include "base/buf.h"
 #include "catalogue/method.h"
+#include "json/index.h"
 
 #define CW_OPENRPC_MAX_METHODS 10000u
 #define CW_OPENRPC_MAX_PARAMS 256u
@@ -36,6 +37,10 @@ typedef struct cw_openrpc_opts {
     cw_buf *warnings; /* what is left out, a line each; NULL: nothing is, the document is refused */
 } cw_openrpc_opts;
 
+/* Say bounds of draft-04 ("exclusiveMinimum": true) as later drafts do, everywhere in *doc; where
+ * there are none it stays as it is. What is new lives in `arena`. CW_NOMEM, CW_LIMIT. */
+CW_MUST_USE cw_code cw_openrpc_modernise(const cw_json **doc, cw_arena *arena, cw_err *err);
+
 /* Read `doc`. Fails with CW_PARAMS and a message that names the member ("method 'a.b': param 'x':
  * schema: not an object"); CW_LIMIT, CW_NOMEM. */
 CW_MUST_USE cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts,
@@ -43,8 +48,9 @@ CW_MUST_USE cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *o
 
 /* While *v is an object with a "$ref" and nothing else: put what it names in its place, as is done
  * with every entry of `methods`. CW_PARAMS: it leads nowhere, in a circle or out of the document.
- */
-CW_MUST_USE cw_code cw_openrpc_follow(const cw_json *doc, const cw_json **v, cw_err *err);
+ * `index` is one of `doc`, or NULL: then it is searched for. */
+CW_MUST_USE cw_code cw_openrpc_follow(const cw_json *doc, cw_json_index *index, const cw_json **v,
+                                      cw_err *err);
 
 /* Check and read a mark {"title":…, "annotations":…, "visibility":…}: annotations must be a map (a
  * list, or keys "0","1",… in order are refused; an empty one is left out), auth as in

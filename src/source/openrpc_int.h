@@ -32,7 +32,8 @@ CW_MUST_USE cw_code cw_openrpc_shown(const cw_json *object, cw_arena *arena, cw_
 /* Make a schema stand alone: whatever it refers to elsewhere in the document is copied into its
  * "$defs". One without such references stays what it is. What is written comes out of *left bytes,
  * also where it was in vain; CW_LIMIT where that is not enough. */
-CW_MUST_USE cw_code cw_openrpc_bundle(const cw_json *doc, const cw_json **schema, cw_arena *arena,
-                                      size_t *left, cw_err *err);
+CW_MUST_USE cw_code cw_openrpc_bundle(const cw_json *doc, cw_json_index *index,
+                                      const cw_json **schema, cw_arena *arena, size_t *left,
+                                      cw_err *err);
 
 #endif

@@ -31,6 +31,7 @@ typedef struct target {
 
 typedef struct bundler {
     const cw_json *doc;
+    cw_json_index *index;  /* of the document */
     const char *container; /* the root's member that gets the definitions: "$defs" if it is free */
     cw_arena scratch;
     cw_map names;    /* of definitions */
@@ -41,12 +42,13 @@ typedef struct bundler {
     cw_err *err;
 } bundler;
 
-static const cw_json *resolve(const cw_json *from, cw_str ref)
+static const cw_json *resolve(cw_json_index *index, const cw_json *from, cw_str ref)
 {
-    return cw_json_pointer(from, cw_str_make(ref.p + 1, ref.n - 1));
+    cw_str pointer = cw_str_make(ref.p + 1, ref.n - 1);
+    return index ? cw_json_index_pointer(index, from, pointer) : cw_json_pointer(from, pointer);
 }
 
-cw_code cw_openrpc_follow(const cw_json *doc, const cw_json **v, cw_err *err)
+cw_code cw_openrpc_follow(const cw_json *doc, cw_json_index *index, const cw_json **v, cw_err *err)
 {
     for (unsigned i = 0; i < FOLLOW_MAX; i++) {
         const cw_json *ref = cw_json_get(*v, CW_STR("$ref"));
@@ -56,7 +58,7 @@ cw_code cw_openrpc_follow(const cw_json *doc, const cw_json **v, cw_err *err)
         if (!cw_str_starts(text, CW_STR("#/")))
             return cw_fail(err, CW_PARAMS, "$ref '%.*s': only \"#/...\" is followed",
                            CW_STR_ARG(text));
-        *v = resolve(doc, text);
+        *v = resolve(index, doc, text);
         if (!*v)
             return cw_fail(err, CW_PARAMS, "$ref '%.*s' leads nowhere", CW_STR_ARG(text));
     }
@@ -124,11 +126,17 @@ static cw_code add_target(bundler *b, const cw_json *schema, cw_str ref)
     return CW_OK;
 }
 
+/* What is not part of the document does not live as long as its index. */
+static cw_json_index *index_for(const bundler *b, const cw_json *v)
+{
+    return v >= b->doc && v < cw_json_after(b->doc) ? b->index : NULL;
+}
+
 static cw_code on_ref(void *ctx, cw_str ref, cw_buf *out)
 {
     bundler *b = ctx;
-    const cw_json *schema = ref.n > 1 ? resolve(b->doc, ref) : NULL;
-    if (!schema && resolve(b->at.schema, ref))
+    const cw_json *schema = ref.n > 1 ? resolve(b->index, b->doc, ref) : NULL;
+    if (!schema && resolve(index_for(b, b->at.schema), b->at.schema, ref))
         return cw_refs_move(&b->at.place, ref, out);
     if (!schema)
         return cw_fail(b->err, CW_PARAMS, "$ref '%.*s' leads nowhere", CW_STR_ARG(ref));
@@ -206,14 +214,14 @@ static cw_code bundle(bundler *b, const cw_json **schema, cw_arena *arena, size_
     return cw_json_read(copy, &opts, arena, schema, NULL, b->err);
 }
 
-cw_code cw_openrpc_bundle(const cw_json *doc, const cw_json **schema, cw_arena *arena, size_t *left,
-                          cw_err *err)
+cw_code cw_openrpc_bundle(const cw_json *doc, cw_json_index *index, const cw_json **schema,
+                          cw_arena *arena, size_t *left, cw_err *err)
 {
     if (!mentions_refs(*schema))
         return CW_OK;
     if (*left == 0) /* at once: there may be very many of them */
         return cw_fail(err, CW_LIMIT, "what schemas refer to is too much for one document");
-    bundler b = {.doc = doc, .err = err};
+    bundler b = {.doc = doc, .index = index, .err = err};
     cw_arena_init(&b.scratch, SCRATCH_MAX);
     cw_map_init(&b.names, TARGETS_MAX);
     cw_map_init(&b.places, TARGETS_MAX);

@@ -11,6 +11,7 @@
 
 #include "config/overlay.h"
 #include "source/asking.h"
+#include "source/openrpc.h"
 #include "source/remote_int.h"
 #include "source/require.h"
 
@@ -152,6 +153,8 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, 
     cw_arena_reset(&job->scratch);
     cw_code rc = cw_json_read(openrpc, &opts, &job->scratch, &doc, NULL, &err);
     job->doc = doc;
+    if (!rc)
+        rc = cw_openrpc_modernise(&doc, &job->scratch, &err);
     if (!rc)
         rc = new_remote(job, &r, &err);
     if (rc) {

@@ -351,6 +351,26 @@ static cw_code index_requires(reading *x, cw_err *err)
     return CW_OK;
 }
 
+/* Where the document describes each method. */
+static void find_described(reading *x)
+{
+    cw_json_index index;
+    cw_json_index_init(&index);
+    const cw_json *methods = cw_json_get(x->doc, CW_STR("methods"));
+    for (const cw_json *entry = cw_json_first(methods); entry; entry = cw_json_next(entry)) {
+        const cw_json *m = entry;
+        if (cw_openrpc_follow(x->doc, &index, &m, NULL))
+            continue;
+        const cw_json *name = cw_json_get(m, CW_STR("name"));
+        const cw_method *found =
+            cw_json_is(name, CW_JSON_STRING) ? cw_map_find(&x->by_id, cw_json_text(name)) : NULL;
+        /* Of two with the same name the first was taken. */
+        if (found && !x->described[found - x->found])
+            x->described[found - x->found] = m;
+    }
+    cw_json_index_done(&index);
+}
+
 static cw_code index_methods(reading *x, cw_err *err)
 {
     cw_arena *arena = &x->remote->arena;
@@ -369,18 +389,7 @@ static cw_code index_methods(reading *x, cw_err *err)
         if (cw_map_put(&x->by_id, x->found[i].id, &x->found[i], NULL))
             return cw_fail_nomem(err);
     }
-    const cw_json *methods = cw_json_get(x->doc, CW_STR("methods"));
-    for (const cw_json *entry = cw_json_first(methods); entry; entry = cw_json_next(entry)) {
-        const cw_json *m = entry;
-        if (cw_openrpc_follow(x->doc, &m, NULL))
-            continue;
-        const cw_json *name = cw_json_get(m, CW_STR("name"));
-        const cw_method *found =
-            cw_json_is(name, CW_JSON_STRING) ? cw_map_find(&x->by_id, cw_json_text(name)) : NULL;
-        /* Of two with the same name the first was taken. */
-        if (found && !x->described[found - x->found])
-            x->described[found - x->found] = m;
-    }
+    find_described(x);
     return CW_OK;
 }
 

@@ -32,9 +32,11 @@ static void add_methods(cw_json_writer *w, const cw_json *doc, cw_map *names)
 {
     const cw_json *methods = cw_json_get(doc, CW_STR("methods"));
     bool is_list = cw_json_is(methods, CW_JSON_ARRAY);
+    CW_CLEANUP(cw_json_index_done) cw_json_index index;
+    cw_json_index_init(&index);
     for (const cw_json *v = is_list ? cw_json_first(methods) : NULL; v; v = cw_json_next(v)) {
         const cw_json *m = v;
-        if (cw_openrpc_follow(doc, &m, NULL))
+        if (cw_openrpc_follow(doc, &index, &m, NULL))
             continue;
         const cw_json *name = cw_json_get(m, CW_STR("name"));
         /* Of two with the same name the first is taken. */

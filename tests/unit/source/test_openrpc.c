@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <time.h>
+
 #include "openrpc_check.h"
 
 /* The only method of a plugin's document {"methods":[{"name":"a",REST}]}. */
@@ -562,6 +564,79 @@ static void references_that_lead_nowhere_are_named(void **state)
 
 /* ---- ceilings ---- */
 
+static double cpu_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* Each of many schemas refers to the end of a very large object. */
+static void references_into_a_large_object_are_found_in_time(void **state)
+{
+    (void)state;
+    cw_buf b;
+    cw_buf_init(&b, 64u << 20);
+    cw_buf_add(&b, CW_STR("{\"components\":{\"schemas\":{"));
+    for (int i = 0; i < 9990; i++)
+        cw_buf_printf(&b, "%s\"s%d\":{}", i ? "," : "", i);
+    cw_buf_add(&b, CW_STR("}},\"methods\":["));
+    for (int i = 0; i < 400; i++) {
+        cw_buf_printf(&b, "%s{\"name\":\"m%d\",\"params\":[{\"name\":\"x\",\"schema\":{\"anyOf\":[",
+                      i ? "," : "", i);
+        for (int k = 0; k < 500; k++)
+            cw_buf_printf(&b, "%s{\"$ref\":\"#/components/schemas/s%d\"}", k ? "," : "", 9989 - k);
+        cw_buf_add(&b, CW_STR("]}}]}"));
+    }
+    cw_buf_add(&b, CW_STR("]}"));
+    char *text = cw_buf_take(&b, NULL);
+    double start = cpu_ms();
+    reading r = read_with(&remote, text);
+    double ms = cpu_ms() - start;
+    assert_int_equal(r.rc, CW_OK);
+    assert_int_equal(r.n, 400);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    if (ms > 1500)
+        fail_msg("%.0f ms of CPU", ms);
+#endif
+    (void)ms;
+    done(&r);
+    free(text);
+}
+
+/* Draft-04 has booleans where later drafts have the bound itself. */
+static void old_bounds_keep_their_meaning(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *old, *now;
+    } cases[] = {
+        {"{\"minimum\":5,\"exclusiveMinimum\":true}", "{\"exclusiveMinimum\":5}"},
+        {"{\"exclusiveMaximum\":true,\"type\":\"number\",\"maximum\":1.50}",
+         "{\"type\":\"number\",\"exclusiveMaximum\":1.50}"},
+        {"{\"minimum\":5,\"exclusiveMinimum\":false}", "{\"minimum\":5}"},
+        {"{\"type\":\"integer\",\"exclusiveMinimum\":false}", "{\"type\":\"integer\"}"},
+        {"{\"items\":[{\"maximum\":9,\"exclusiveMaximum\":true}]}",
+         "{\"items\":[{\"exclusiveMaximum\":9}]}"},
+        /* Later drafts, properties of that name, and data. */
+        {"{\"exclusiveMinimum\":5}", "{\"exclusiveMinimum\":5}"},
+        {"{\"properties\":{\"exclusiveMinimum\":true,\"minimum\":{}}}",
+         "{\"properties\":{\"exclusiveMinimum\":true,\"minimum\":{}}}"},
+        {"{\"default\":{\"minimum\":5,\"exclusiveMinimum\":true}}",
+         "{\"default\":{\"minimum\":5,\"exclusiveMinimum\":true}}"},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        cw_arena arena;
+        const cw_json *doc;
+        cw_arena_init(&arena, 1u << 20);
+        assert_int_equal(cw_json_read(cw_str_from(cases[i].old), NULL, &arena, &doc, NULL, NULL),
+                         CW_OK);
+        assert_int_equal(cw_openrpc_modernise(&doc, &arena, NULL), CW_OK);
+        assert_span(doc, cases[i].now);
+        cw_arena_done(&arena);
+    }
+}
+
 static void documents_have_a_number_of_methods(void **state)
 {
     (void)state;
@@ -781,6 +856,8 @@ int main(void)
         cmocka_unit_test(params_keep_their_references_and_descriptions_among_all_arguments),
         cmocka_unit_test(the_dialect_of_a_param_holds_for_all_arguments),
         cmocka_unit_test(references_that_lead_nowhere_are_named),
+        cmocka_unit_test(references_into_a_large_object_are_found_in_time),
+        cmocka_unit_test(old_bounds_keep_their_meaning),
         cmocka_unit_test(documents_have_a_number_of_methods),
         cmocka_unit_test(methods_have_a_number_of_params),
         cmocka_unit_test(a_schema_has_a_number_of_references),
