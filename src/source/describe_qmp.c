@@ -24,6 +24,7 @@
  * together 5,742. */
 #define COMMAND_MAX 100000u
 #define ALL_MAX 4000000u
+#define LOOKED_PER_ENTRY 8u /* members that are compared with a name at the price of an entry */
 #define SCHEMA_MAX ((size_t)1 << 20)                /* bytes of one param */
 #define TEXT_MAX (CW_DESCRIBE_DOCUMENT_MAX / 4 * 3) /* with room for what accepts anything */
 
@@ -78,23 +79,38 @@ static void write_builtin(cw_json_writer *w, cw_str kind)
     }
 }
 
+/* Whether a member of that name stands before `member`; of two the first counts. */
+static bool is_repeated(const cw_json *first, const cw_json *member)
+{
+    cw_str name = cw_describe_text(member, "name");
+    for (const cw_json *m = first; m != member; m = cw_json_next(m)) {
+        if (cw_str_eq(cw_describe_text(m, "name"), name))
+            return true;
+    }
+    return false;
+}
+
 static void write_object(types *t, cw_json_writer *w, const cw_json *type, unsigned depth)
 {
     cw_json_add_string_member(w, CW_STR("type"), CW_STR("object"));
     if (depth == 0)
         return;
+    const cw_json *first = list_of(type, "members");
+    size_t before = 0;
     cw_json_add_key(w, CW_STR("properties"));
     cw_json_open_object(w);
-    for (const cw_json *m = list_of(type, "members"); m && pay(t, w, price_of(m));
-         m = cw_json_next(m)) {
+    for (const cw_json *m = first; m && pay(t, w, price_of(m) + before / LOOKED_PER_ENTRY);
+         m = cw_json_next(m), before++) {
+        if (is_repeated(first, m))
+            continue;
         cw_json_add_key(w, cw_describe_text(m, "name"));
         write_type(t, w, cw_describe_text(m, "type"), depth - 1);
     }
     cw_json_close(w);
     cw_json_add_key(w, CW_STR("required"));
     cw_json_open_array(w);
-    for (const cw_json *m = list_of(type, "members"); m && !t->is_cut; m = cw_json_next(m)) {
-        if (!cw_json_get(m, CW_STR("default")))
+    for (const cw_json *m = first; m && !t->is_cut; m = cw_json_next(m)) {
+        if (!is_repeated(first, m) && !cw_json_get(m, CW_STR("default")))
             cw_json_add_string(w, cw_describe_text(m, "name"));
     }
     cw_json_close(w);
@@ -195,8 +211,11 @@ static bool write_params(types *t, const cw_json *args)
         cw_document_any_params(&t->doc);
         return !is_long && !t->is_cut;
     }
-    for (const cw_json *m = is_list ? cw_json_first(members) : NULL; m; m = cw_json_next(m))
-        is_whole = write_param(t, m) && is_whole;
+    const cw_json *first = is_list ? cw_json_first(members) : NULL;
+    for (const cw_json *m = first; m; m = cw_json_next(m)) {
+        if (!is_repeated(first, m))
+            is_whole = write_param(t, m) && is_whole;
+    }
     return is_whole;
 }
 

@@ -320,6 +320,29 @@ static void kodi_says_draft_03(void **state)
     END(j);
 }
 
+static void qmp_members_that_stand_twice_count_once(void **state)
+{
+    (void)state;
+    RUN(j, "qmp", "",
+        {"query-qmp-schema", "",
+         "[{\"name\":\"go\",\"meta-type\":\"command\",\"arg-type\":\"1\",\"ret-type\":\"0\"},"
+         "{\"name\":\"0\",\"meta-type\":\"object\",\"members\":[]},"
+         "{\"name\":\"1\",\"meta-type\":\"object\",\"members\":[{\"name\":\"a\",\"type\":\"2\"},"
+         "{\"name\":\"a\",\"type\":\"str\"}]},"
+         "{\"name\":\"2\",\"meta-type\":\"object\",\"members\":[{\"name\":\"b\",\"type\":\"str\"},"
+         "{\"name\":\"c\",\"type\":\"str\"},{\"name\":\"b\",\"type\":\"0\"}]},"
+         "{\"name\":\"str\",\"meta-type\":\"builtin\",\"json-type\":\"string\"}]",
+         0});
+    shown all = read_back(j);
+    assert_int_equal(all.n, 1);
+    const cw_method *go = find(all, "go");
+    assert_int_equal(go->n_params, 1);
+    assert_str(go->params[0].schema,
+               "{\"type\":\"object\",\"properties\":{\"b\":{\"type\":\"string\"},"
+               "\"c\":{\"type\":\"string\"}},\"required\":[\"b\",\"c\"]}");
+    END(j);
+}
+
 static void qmp_says_types_by_number(void **state)
 {
     (void)state;
@@ -867,6 +890,7 @@ int main(void)
         cmocka_unit_test(spdk_says_names),
         cmocka_unit_test(mopidy_says_params_and_defaults),
         cmocka_unit_test(kodi_says_draft_03),
+        cmocka_unit_test(qmp_members_that_stand_twice_count_once),
         cmocka_unit_test(qmp_says_types_by_number),
         cmocka_unit_test(a_qmp_type_that_explodes_is_left_open),
         cmocka_unit_test(many_qmp_commands_of_a_large_type_end),
