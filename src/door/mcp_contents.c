@@ -62,11 +62,18 @@ void cw_mcp_add_block(cw_buf *out, const cw_mcp_job *job, const cw_json *block)
 
 void cw_mcp_add_text(cw_buf *out, const cw_json *result)
 {
-    cw_str span = cw_json_span(result);
-    if (cw_json_is(result, CW_JSON_STRING))
-        cw_buf_add(out, span);
-    else
-        cw_json_escape(out, span);
+    /* A string is its own text; anything else is shown as the JSON that it is. */
+    if (cw_json_is(result, CW_JSON_STRING) || cw_json_is_compact(result)) {
+        cw_json_escape(out, cw_json_text(result));
+        return;
+    }
+    cw_buf text;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_json_add_compact(&text, result);
+    cw_json_escape(out, cw_buf_str(&text));
+    if (text.code && !out->code)
+        out->code = text.code;
+    cw_buf_done(&text);
 }
 
 static void close_result(cw_buf *out, const cw_mcp_era *era, cw_str id)

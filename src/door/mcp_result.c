@@ -78,7 +78,10 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_outcome *ou
     cw_buf_add_char(&text, ')');
     if (outcome->data && !cw_json_is(outcome->data, CW_JSON_NULL)) {
         cw_buf_add(&text, CW_STR(": "));
-        cw_buf_add(&text, cw_json_text(outcome->data));
+        if (cw_json_is(outcome->data, CW_JSON_STRING))
+            cw_buf_add(&text, cw_json_text(outcome->data));
+        else
+            cw_json_add_compact(&text, outcome->data);
     }
     cw_mcp_write_problem(out, era, cw_buf_str(&text), id);
     if (text.code && !out->code)

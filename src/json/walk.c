@@ -146,3 +146,50 @@ void cw_json_walk(cw_buf *out, const cw_json *v, cw_json_style style, uint32_t d
     else
         walk(&s, v, /* indent= */ true, depth);
 }
+
+/* ---- compact, with strings as they read ---- */
+CW_INLINE bool needs_comma(after last, const cw_json *v)
+{
+    return last == AFTER_VALUE && (v->meta & 7u) != CW_JSON_END;
+}
+
+CW_INLINE after after_entry(const cw_json *v)
+{
+    uint32_t type = v->meta & 7u;
+    if (v->meta & CW_JSON_KEY)
+        return AFTER_KEY;
+    return type == CW_JSON_ARRAY || type == CW_JSON_OBJECT ? AFTER_OPENING : AFTER_VALUE;
+}
+
+void cw_json_add_compact(cw_buf *out, const cw_json *root)
+{
+    const cw_json *stop = cw_json_after(root);
+    after last = AFTER_NOTHING;
+    for (const cw_json *v = root; v < stop; v++) {
+        if (needs_comma(last, v))
+            cw_buf_add_char(out, ',');
+        if ((v->meta & 7u) == CW_JSON_STRING && (v->meta & CW_JSON_DECODED))
+            cw_json_escape(out, cw_json_text(v));
+        else
+            cw_buf_add(out, entry_text(v, v->meta & 7u));
+        last = after_entry(v);
+        if (last == AFTER_KEY)
+            cw_buf_add_char(out, ':');
+    }
+}
+
+bool cw_json_is_compact(const cw_json *root)
+{
+    const cw_json *stop = cw_json_after(root);
+    after last = AFTER_NOTHING;
+    size_t n = 0;
+    for (const cw_json *v = root; v < stop; v++) {
+        uint32_t type = v->meta & 7u;
+        if (type == CW_JSON_STRING && (v->meta & CW_JSON_DECODED))
+            return false;
+        n += needs_comma(last, v) + entry_text(v, type).n;
+        last = after_entry(v);
+        n += last == AFTER_KEY;
+    }
+    return n == cw_json_span(root).n;
+}

@@ -75,6 +75,10 @@ void cw_json_add_bool_member(cw_json_writer *w, cw_str name, bool value);
  * and keys: members by name, 1.0 and 10e-1 as 1e0. Numbers with an exponent of more than 16 digits
  * keep their own. As deep as the document. */
 void cw_json_add_canonical(cw_buf *out, const cw_json *v);
+/* Append `v` without white space, and its strings as UTF-8 without escapes that are not needed. */
+void cw_json_add_compact(cw_buf *out, const cw_json *v);
+/* Whether its source is written so, and has no escapes at all. */
+bool cw_json_is_compact(const cw_json *v);
 /* Append `text` as a JSON string with quotes to any buffer. */
 void cw_json_escape(cw_buf *out, cw_str text);
 /* A name as a token of a JSON pointer (RFC 6901), without the '/' in front of it. */

@@ -380,3 +380,59 @@ suite("work that validation may cost", () => {
         assert.match(JSON.stringify(json.error), problem);
     });
 });
+
+suite("what services say their own way", () => {
+    const bound = { type: "integer", minimum: 5, exclusiveMinimum: true };
+    let bridge;
+    before(async () => {
+        const service = await startService();
+        const methods = [
+            {
+                name: "echo",
+                params: [{ name: "message", schema: {} }, { name: "n", schema: bound }],
+                result: { name: "echo", schema: {} },
+            },
+        ];
+        const document = { openrpc: "1.3.2", info: { title: "old", version: "1" }, methods };
+        bridge = await start({
+            sources: [{ name: "old", url: service.url, openrpc: writeOpenRpc(document), methods: ["echo"] }],
+        });
+        await untilTool(bridge, "echo");
+    });
+    after(() => bridge?.stop());
+
+    test("draft-04's exclusiveMinimum: true keeps its meaning", async () => {
+        const { json } = await modern(bridge, "tools/list");
+        const { inputSchema } = json.result.tools.find(({ name }) => name === "echo");
+        assert.deepEqual(inputSchema.properties.n, { type: "integer", exclusiveMinimum: 5 });
+        await callToolWell(bridge, "echo", { message: "x", n: 6 });
+        assert.equal(
+            assertToolError(await callTool(bridge, "echo", { message: "x", n: 5 })),
+            "/n: expected a number greater than 5, got 5",
+        );
+        assert.ok(!bridge.stderr.includes("a schema that cannot be used"));
+    });
+
+    test("JSON in content.text is compact UTF-8", async () => {
+        // Bytes of our own: JSON.stringify would write neither the space nor the escapes.
+        const body = String.raw`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":
+            {"message" : { "k\u00e9y" : [ 1 , "\u4f60\ud83d\ude00\n\u0022" , {} , [ ] ] } },"_meta":{
+            "io.modelcontextprotocol/protocolVersion":"${modernVersion}",
+            "io.modelcontextprotocol/clientCapabilities":{}}}}`;
+        const answer = await fetch(`${bridge.url}/mcp`, {
+            method: "POST",
+            headers: {
+                "Content-Type": "application/json",
+                Accept: "application/json, text/event-stream",
+                "MCP-Protocol-Version": modernVersion,
+                "Mcp-Method": "tools/call",
+                "Mcp-Name": "echo",
+            },
+            body,
+        });
+        const { result } = await answer.json();
+        const value = { message: { "k\u00e9y": [1, "\u4f60\u{1f600}\n\"", {}, []] } };
+        assert.equal(result.content[0].text, JSON.stringify(value));
+        assert.deepEqual(result.structuredContent, value);
+    });
+});
