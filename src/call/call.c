@@ -32,9 +32,16 @@ static cw_code keep_extras(cw_exchange *ex, cw_str extras, cw_err *err)
 static cw_code validate(cw_exchange *ex, const cw_call_request *request, const cw_bound *bound,
                         cw_err *err)
 {
-    int64_t own = cw_call_steps(ex->bl);
-    int64_t *steps = request->steps ? request->steps : &own;
-    return cw_validate_arguments(ex, request->entry, bound, steps, err);
+    int64_t most = cw_waste_ceiling(ex->bl, request->peer);
+    if (request->steps && *request->steps < most)
+        most = *request->steps;
+    int64_t left = most;
+    cw_code rc = cw_validate_arguments(ex, request->entry, bound, &left, err);
+    if (request->steps)
+        *request->steps -= most - left;
+    if (CW_UNLIKELY(rc == CW_PARAMS))
+        cw_waste_add(ex->bl, request->peer, most - left);
+    return rc;
 }
 
 /* Fill the exchange; what it has then is given back by cw_exchange_put. */

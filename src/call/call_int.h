@@ -85,6 +85,13 @@ typedef struct cw_kept_view {
     uint64_t used; /* tick of the last use */
 } cw_kept_view;
 
+/* waste.c: validation that was expensive and failed, of all who share a slot. */
+#define CW_WASTE_SLOTS 256u
+typedef struct cw_waste {
+    uint64_t since_ns;
+    uint32_t halvings; /* of the ceiling */
+} cw_waste;
+
 struct cw_bridge_loop {
     cw_bridge *bridge;
     cw_loop *loop;
@@ -93,6 +100,8 @@ struct cw_bridge_loop {
     cw_bridge_watch watches; /* ring */
     size_t n_watches;
     cw_schema_scratch scratch;
+    cw_waste waste[CW_WASTE_SLOTS];
+    bool has_waste; /* some slot was used */
     cw_cache cache;
     atomic_uint dropping; /* tags whose documents are to go, from the main thread */
     cw_loop_hook hook;
@@ -163,6 +172,13 @@ const char *cw_note_verdict(cw_verdict verdict);
 
 /* bridge.c */
 cw_limiter *cw_bridge_limiter(const cw_bridge_loop *bl);
+
+/* waste.c */
+/* cw_call_steps, or less for the network of an address, or for a source by its name, that has
+ * wasted them. */
+int64_t cw_waste_ceiling(cw_bridge_loop *bl, cw_str who);
+/* A validation of so many steps has failed. */
+void cw_waste_add(cw_bridge_loop *bl, cw_str who, int64_t used);
 
 /* validate.c */
 /* Every bound value against its parameter's schema. CW_PARAMS with "/nid: expected integer, got

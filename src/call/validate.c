@@ -133,9 +133,13 @@ cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_b
 
 cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err)
 {
-    int64_t steps = cw_call_steps(ex->bl);
+    cw_str who = ex->entry->method->source->name;
+    int64_t most = cw_waste_ceiling(ex->bl, who);
+    int64_t steps = most;
     complaint c = {.steps = &steps};
     cw_buf_init(&c.text, TEXT_MAX);
     cw_code rc = conclude(&c, judge(ex, ex->output, result, CW_STR(""), &c), err);
+    if (CW_UNLIKELY(rc == CW_PARAMS))
+        cw_waste_add(ex->bl, who, most - steps);
     return rc == CW_PARAMS && c.is_limit ? CW_LIMIT : rc;
 }

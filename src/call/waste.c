@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* waste.c - work in vain: who causes it again and again gets less of it.
+ *
+ * A request may cost limits.validation_steps, and a flood of requests that all fail
+ * would still take a whole loop. So each failure that was expensive halves the
+ * ceiling of its network (of its source, for results), down to 1/64, and each
+ * second doubles it again. Few others share a slot, and 1/64 is still ten times
+ * more than an ordinary request needs.
+ *
+ * What is valid never looks here, except while somebody on this loop wastes work.
+ */
+#include "base/clock.h"
+#include "base/map.h"
+#include "call/call_int.h"
+#include "net/network.h"
+
+#define HALVINGS 6u
+#define NS_PER_S UINT64_C(1000000000)
+
+/* An address by its largest network; names of sources are no addresses and stay as they are. */
+static cw_waste *slot_of(cw_bridge_loop *bl, cw_str who)
+{
+    char text[CW_NETWORK_TEXT];
+    cw_str network = cw_network_text(who, CW_NETWORK_LEVELS - 1, text);
+    return &bl->waste[cw_hash(network) % CW_WASTE_SLOTS];
+}
+
+/* One halving less for each second that went by. */
+static void recover(cw_waste *w, uint64_t now)
+{
+    uint64_t seconds = (now - w->since_ns) / NS_PER_S;
+    if (seconds == 0)
+        return;
+    w->halvings = seconds < w->halvings ? w->halvings - (uint32_t)seconds : 0;
+    w->since_ns = now;
+}
+
+int64_t cw_waste_ceiling(cw_bridge_loop *bl, cw_str who)
+{
+    int64_t steps = cw_call_steps(bl);
+    if (CW_LIKELY(!bl->has_waste))
+        return steps;
+    cw_waste *w = slot_of(bl, who);
+    if (w->halvings)
+        recover(w, cw_clock_ns());
+    return steps >> w->halvings;
+}
+
+void cw_waste_add(cw_bridge_loop *bl, cw_str who, int64_t used)
+{
+    if (used < cw_call_steps(bl) >> HALVINGS)
+        return;
+    uint64_t now = cw_clock_ns();
+    cw_waste *w = slot_of(bl, who);
+    recover(w, now);
+    if (w->halvings == 0)
+        w->since_ns = now;
+    if (w->halvings < HALVINGS)
+        w->halvings++;
+    bl->has_waste = true;
+}
