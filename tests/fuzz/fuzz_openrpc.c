@@ -2,7 +2,7 @@
 /* fuzz_openrpc.c - whatever a plugin or a service says about itself, these hold:
  *
  *   - reading ends with methods, CW_PARAMS or CW_LIMIT, and a failure has a message
- *   - ids are unique and not empty, lists of needs are sorted and without doubles
+ *   - ids are unique and not empty, permissions are sorted, no list of needs has doubles
  *   - every schema reads back from its own bytes
  *   - a catalogue can be built of what was read, or says why not
  *   - every tool is one line of JSON with the right members, in both forms
@@ -28,6 +28,16 @@ static void check_sorted(const cw_str *items, size_t n)
     }
 }
 
+/* Scopes keep the order that they were declared in. */
+static void check_distinct(const cw_str *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        CHECK(items[i].n > 0);
+        for (size_t k = 0; k < i; k++)
+            CHECK(!cw_str_eq(items[k], items[i]));
+    }
+}
+
 static const cw_json *read_again(cw_arena *a, cw_str text)
 {
     const cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
@@ -40,7 +50,7 @@ static void check_method(cw_arena *a, const cw_method *m)
 {
     CHECK(m->id.n > 0);
     check_sorted(m->needs.permissions, m->needs.n_permissions);
-    check_sorted(m->needs.scopes, m->needs.n_scopes);
+    check_distinct(m->needs.scopes, m->needs.n_scopes);
     for (size_t i = 0; i < m->n_params; i++) {
         cw_str schema = m->params[i].schema;
         CHECK(m->params[i].name.n > 0);
