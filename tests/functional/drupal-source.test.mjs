@@ -19,12 +19,12 @@ import {
     toolNames,
     untilTool,
 } from "./support/mcp.mjs";
-import { runCauseway, slowness, writeConfig } from "./support/programs.mjs";
+import { patience, runCauseway, writeConfig } from "./support/programs.mjs";
 import { haveRecordings, readRecordings, replay } from "./support/recordings.mjs";
 import { get, invoke } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
 
-const timeout = 1000 * slowness;
+const timeout = patience(1_000);
 const login = basic("robot", "pa ss:word").Authorization;
 const examples = ["examples.article.toMarkdown", "examples.articles.list", "examples.contentTypes.list"];
 

@@ -19,8 +19,8 @@ import { buildFolder, patience, slowness } from "./support/programs.mjs";
 import { eventually, inParallel, openFiles, pause } from "./support/server.mjs";
 
 const times = 100;
-const timeout = 300 * slowness;
-const grace = 100 * slowness;
+const timeout = Math.min(patience(300), 900 * slowness);
+const grace = Math.min(patience(100), 300 * slowness);
 // More than hang or die at once, so that healthy calls of the same plugin find one.
 const workers = 12;
 // Sanitizers map far more than any limit allows; there the method gives up by itself.

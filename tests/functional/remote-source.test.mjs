@@ -15,11 +15,11 @@ import {
     toolNames,
     untilTool,
 } from "./support/mcp.mjs";
-import { patience, slowness } from "./support/programs.mjs";
+import { patience } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import { deadPort, modes, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
 
-const timeout = 500 * slowness;
+const timeout = patience(500);
 
 function source(service, more = {}) {
     return {
@@ -214,7 +214,7 @@ suite("a service described by a file", { concurrency: true }, () => {
         const server = await start(t, { url });
         const { value, ms } = await timed(() => callTool(server, "shop.add", { a: 1, b: 2 }));
         assertToolError(value);
-        assertWithin(ms, timeout / slowness + 100, "refused");
+        assertWithin(ms, 600, "refused");
     });
 });
 

@@ -35,7 +35,7 @@ async function start(t, more = {}, { document, config, ...options } = {}) {
         url: proxy.url,
         openrpc: writeOpenRpc(document),
         prefix: "s.",
-        timeout: `${2000 * slowness}ms`,
+        timeout: `${patience(2_000)}ms`,
         methods: ["*"],
         ...more,
     };

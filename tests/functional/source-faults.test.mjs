@@ -23,7 +23,7 @@ import { deadPort, openRpc, startService, writeOpenRpc } from "./support/service
 
 // Sanitizers keep what was freed.
 const isSanitized = slowness > 1;
-const timeout = 500 * slowness;
+const timeout = patience(500);
 const answerSize = 4; // MB
 const numbers = { a: 40, b: 2 };
 

@@ -7,7 +7,7 @@ import path from "node:path";
 import { after, suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
 import { assertToolError, callTool, callToolWell, startBridge, timed } from "./support/mcp.mjs";
-import { patience, slowness } from "./support/programs.mjs";
+import { patience } from "./support/programs.mjs";
 import { eventually, makeCertificate } from "./support/server.mjs";
 import { deadPort, writeOpenRpc } from "./support/service.mjs";
 import { startWebSocket } from "./support/websocket.mjs";
@@ -32,7 +32,7 @@ async function start(t, service, more = {}) {
         url: service.url,
         openrpc: writeOpenRpc(),
         prefix: "s.",
-        timeout: `${3000 * slowness}ms`,
+        timeout: `${patience(3_000)}ms`,
         methods: ["*"],
         ...more,
     };

@@ -21,7 +21,7 @@ import {
     startTestServer,
 } from "./support/server.mjs";
 
-const limit = 400 * slowness;
+const limit = patience(400);
 const tls = {};
 let certificate;
 let server;
