@@ -56,9 +56,10 @@ lint: ## formatting, clang-tidy, layers, spelling and the other checks of script
 	@scripts/deps.sh lint
 	@scripts/lint.sh
 
-format: ## format all C files
+format: ## format all C and JavaScript files
 	@scripts/deps.sh lint
 	@scripts/lint/format.sh --fix
+	@scripts/lint/javascript.sh --fix
 
 coverage: ## run the tests and show which lines they reach, file by file
 	@scripts/deps.sh coverage
