@@ -118,7 +118,7 @@ async function makeJwtCallers({ accounts, claims }) {
         "a JWT without a role": await byClaims([], all),
         "a JWT for somebody else": await wrong({ aud: foreign }),
         "an expired JWT": await wrong({ exp: now - 120 }),
-        "a JWT that is not valid yet": await wrong({ nbf: now + 120 }),
+        "a JWT that is not valid yet": await wrong({ nbf: now + 3_600, exp: now + 7_200 }),
         "a JWT of another issuer's key": await wrong({}, {}, claims.pair.privateKey),
         "a JWT of an account that is not there": await wrong({ preferred_username: "nobody" }),
         "a JWT that nobody signed": {
