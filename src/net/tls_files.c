@@ -96,10 +96,10 @@ static cw_code fail_block(const file_kind *kind, const char *path, const block *
     if (is_encrypted(b))
         return cw_fail(
             err, CW_PARAMS,
-            "%s '%s' line %u: has a passphrase; remove it: openssl pkey -in FILE -out NEW",
+            "%s '%s': line %u: has a passphrase; remove it: openssl pkey -in FILE -out NEW",
             kind->name, path, b->line);
     return cw_fail(err, CW_PARAMS,
-                   "%s '%s' line %u: the block is damaged (%s); copy the file again", kind->name,
+                   "%s '%s': line %u: the block is damaged (%s); copy the file again", kind->name,
                    path, b->line, take_reason());
 }
 
@@ -121,7 +121,7 @@ static cw_code check_blocks(const file_kind *kind, const char *path, cw_str text
     if (n)
         return CW_OK;
     if (other.line)
-        return cw_fail(err, CW_PARAMS, "%s '%s' line %u: has a %.*s and no %s; name another file",
+        return cw_fail(err, CW_PARAMS, "%s '%s': line %u: has a %.*s and no %s; name another file",
                        kind->name, path, other.line, CW_STR_ARG(other.label), kind->label);
     return cw_fail(err, CW_PARAMS, "%s '%s': has no line \"" BEGIN "...\"; convert it to PEM: %s",
                    kind->name, path, kind->convert);

@@ -55,12 +55,12 @@ suite("config check", () => {
         for (const [certificate, key, expected] of [
             ["/no/such.crt", own.key, /^2:16: tls\.certificate: TLS certificate '\/no\/such\.crt': No such file .*; check the path/],
             [own.certificate, "/no/such.key", /^3:8: tls\.key: TLS key '\/no\/such\.key': No such file .*; check the path/],
-            [broken, own.key, new RegExp(`^2:16: tls\\.certificate: .*broken\\.pem' line ${line}: the block is damaged \\(.*\\); copy`)],
+            [broken, own.key, new RegExp(`^2:16: tls\\.certificate: .*broken\\.pem': line ${line}: the block is damaged \\(.*\\); copy`)],
             [text, own.key, /^2:16: tls\.certificate: .*text\.pem': has no line "-----BEGIN .*; convert it to PEM: openssl x509/],
-            [own.key, own.key, /^2:16: tls\.certificate: .* line 1: has a PRIVATE KEY and no CERTIFICATE; name another file/],
-            [own.certificate, own.certificate, /^3:8: tls\.key: .* line 1: has a CERTIFICATE and no PRIVATE KEY; name another/],
+            [own.key, own.key, /^2:16: tls\.certificate: .*: line 1: has a PRIVATE KEY and no CERTIFICATE; name another file/],
+            [own.certificate, own.certificate, /^3:8: tls\.key: .*: line 1: has a CERTIFICATE and no PRIVATE KEY; name another/],
             [own.certificate, other.key, /^3:8: tls\.key: .*is not the key of the first certificate in '.*'; name the files/],
-            [own.certificate, locked, /^3:8: tls\.key: .*locked\.pem' line 1: has a passphrase; remove it: openssl pkey/],
+            [own.certificate, locked, /^3:8: tls\.key: .*locked\.pem': line 1: has a passphrase; remove it: openssl pkey/],
         ]) {
             await assertProblems(tls(certificate, key), [expected]);
         }
