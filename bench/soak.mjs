@@ -87,9 +87,7 @@ function sample(server, begin) {
 // The median of the slopes between all pairs of samples (Theil and Sen): a single step or a few
 // outliers do not move it. In bytes per hour.
 function slopeOf(samples) {
-    const slopes = samples.flatMap((a, i) =>
-        samples.slice(i + 1).map((b) => (b.rss - a.rss) / (b.at - a.at)),
-    );
+    const slopes = samples.flatMap((a, i) => samples.slice(i + 1).map((b) => (b.rss - a.rss) / (b.at - a.at)));
     return median(slopes) * 3600;
 }
 
@@ -166,7 +164,11 @@ async function main() {
     const requests = await Promise.all(loads.map(checkLoad));
 
     console.log(`${reloads} reloads; requests by wrk ${requests.join(" and ")}; visits:`);
-    console.log(`   ${Object.entries(visits).map((pair) => pair.join(" ")).join(", ")}`);
+    console.log(
+        `   ${Object.entries(visits)
+            .map((pair) => pair.join(" "))
+            .join(", ")}`,
+    );
     const verdicts = servers.map(({ name }, i) => judgeMemory(name, samples[i]));
     for (const [i, server] of servers.entries()) {
         await untilFilesBack(server, files[i]);

@@ -54,11 +54,7 @@ export function callFile(name, more = {}) {
 export const listFile = () => writeRequest("POST", "/mcp", list);
 export const lineFile = () => write("line", `${list.body}\n`);
 export const listenFile = () =>
-    writeRequest(
-        "POST",
-        "/mcp",
-        mcpRequest("subscriptions/listen", { notifications: { toolsListChanged: true } }),
-    );
+    writeRequest("POST", "/mcp", mcpRequest("subscriptions/listen", { notifications: { toolsListChanged: true } }));
 export const getFile = (target = "/") => writeRequest("GET", target, {});
 
 async function ask(server, { headers, body }) {

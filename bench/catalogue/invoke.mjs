@@ -49,10 +49,7 @@ export async function run({ quick, say }) {
     await server.said(/catalogue published tools=100 /);
     const files = requests();
     const side = (kind) => ({ server, file: files[kind], expected });
-    const measured = await runPairs(
-        { invoke: side("invoke"), jsonrpc: side("jsonrpc") },
-        { pairs, seconds, say },
-    );
+    const measured = await runPairs({ invoke: side("invoke"), jsonrpc: side("jsonrpc") }, { pairs, seconds, say });
     await server.stop();
     const ratio = median(measured.ratios);
     return {

@@ -46,10 +46,7 @@ export async function run({ quick, say }) {
     if ((await fetchPage(large)) !== page) {
         throw new Error("the two pages are not the same");
     }
-    const sizes = await runPairs(
-        { large: { server: large, file, expected }, small: side },
-        { pairs, seconds, say },
-    );
+    const sizes = await runPairs({ large: { server: large, file, expected }, small: side }, { pairs, seconds, say });
     await ours.stop();
     await large.stop();
     return {
@@ -57,16 +54,8 @@ export async function run({ quick, say }) {
         bytes: page.length,
         sizes,
         figures: [
-            figure(
-                "GET /mcp/tools/list, 50 tools: CPU, times nginx sending a file",
-                median(measured.ratios),
-                1,
-            ),
-            figure(
-                "the same page out of 100,000 tools: CPU, times out of 100",
-                median(sizes.ratios),
-                1.1,
-            ),
+            figure("GET /mcp/tools/list, 50 tools: CPU, times nginx sending a file", median(measured.ratios), 1),
+            figure("the same page out of 100,000 tools: CPU, times out of 100", median(sizes.ratios), 1.1),
         ],
     };
 }

@@ -29,9 +29,7 @@ function ask(url, { method = "GET", body, agent, onData = () => true } = {}) {
                     resolve({ status: answer.statusCode, left: true });
                 }
             });
-            answer.on("end", () =>
-                resolve({ status: answer.statusCode, body: Buffer.concat(parts) }),
-            );
+            answer.on("end", () => resolve({ status: answer.statusCode, body: Buffer.concat(parts) }));
             answer.on("error", reject);
         });
         asked.on("timeout", () => asked.destroy(new Error("no answer in time")));
@@ -211,9 +209,7 @@ export async function visitAll(where, until, onFailure) {
             await sleep(restMs / 2 + below(restMs));
         }
     };
-    await Promise.all(
-        kinds.flatMap((kind) => Array.from({ length: kind.clients }, () => client(kind))),
-    );
+    await Promise.all(kinds.flatMap((kind) => Array.from({ length: kind.clients }, () => client(kind))));
     Object.values(keepAlive).forEach((agent) => agent.destroy());
     return visits;
 }

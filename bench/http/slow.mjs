@@ -8,11 +8,7 @@ export async function run({ quick, say }) {
     const bytes = 200_000;
     const server = await startOurs();
     const files = countFiles(server);
-    const slow = new Process(
-        "load",
-        program("slow"),
-        [server.address, each, each, each, bytes].map(String),
-    );
+    const slow = new Process("load", program("slow"), [server.address, each, each, each, bytes].map(String));
     await slow.line(0);
     await sleep(1000);
     say(`${3 * each} slow clients are connected, the server has ${countFiles(server)} files open`);

@@ -71,9 +71,7 @@ function measure(rounds) {
         ours: () => JSON.parse(output(program, "--json")),
         ajv: () => JSON.parse(output(process.execPath, path.join(here, "ajv.mjs"), folder)),
         blaze: () =>
-            Object.fromEntries(
-                Object.keys(targets).map((name) => [name, { validate: measureBlaze(folder, name) }]),
-            ),
+            Object.fromEntries(Object.keys(targets).map((name) => [name, { validate: measureBlaze(folder, name) }])),
     };
     try {
         output(program, "--write", folder);

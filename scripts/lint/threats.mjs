@@ -7,9 +7,7 @@ import path from "node:path";
 process.chdir(path.resolve(import.meta.dirname, "..", ".."));
 const page = "docs/security.md";
 const last = { A: 12, B: 10, C: 13, D: 12 };
-const all = Object.entries(last).flatMap(([letter, n]) =>
-    Array.from({ length: n }, (_, i) => `${letter}${i + 1}`),
-);
+const all = Object.entries(last).flatMap(([letter, n]) => Array.from({ length: n }, (_, i) => `${letter}${i + 1}`));
 
 function report(text) {
     console.log(`${page}: ${text}`);
@@ -31,9 +29,7 @@ function shortName(file) {
 function nodeNames(text) {
     const called = /\b(?:test|suite)\(\s*(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`)/g;
     return [...text.matchAll(called)].map(([, plain, template]) =>
-        plain === undefined
-            ? template.replace(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, "…")
-            : plain.replaceAll('\\"', '"'),
+        plain === undefined ? template.replace(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, "…") : plain.replaceAll('\\"', '"'),
     );
 }
 

@@ -31,11 +31,7 @@ const runs = {
 // and no stream, since nothing is said before the answer.
 const remarks = {
     "server-sse-multiple-streams": ["server-sse-streams-functional INFO"],
-    "server-sse-polling": [
-        "incoming-response INFO",
-        "outgoing-request INFO",
-        "server-sse-content-type INFO",
-    ],
+    "server-sse-polling": ["incoming-response INFO", "outgoing-request INFO", "server-sse-content-type INFO"],
 };
 
 // An extension of its own that is not offered; its scenarios do not ask whether it is.

@@ -33,9 +33,7 @@ class AccessLog {
         const text = this.server.stderr.slice(this.from);
         const whole = text.slice(0, text.lastIndexOf("\n") + 1);
         const all = whole.split("\n").filter((line) => line !== "");
-        return all
-            .map((line) => JSON.parse(line))
-            .filter(({ component }) => component === "access");
+        return all.map((line) => JSON.parse(line)).filter(({ component }) => component === "access");
     }
 
     async wait(count) {
@@ -69,10 +67,7 @@ suite("lines for machines", () => {
         const { time, level, component, message, us, peer, ...rest } = line;
         assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
         assert.ok(Math.abs(Date.parse(time) - from) < 10_000);
-        assert.deepEqual(
-            { level, component, message },
-            { level: "info", component: "access", message: "request" },
-        );
+        assert.deepEqual({ level, component, message }, { level: "info", component: "access", message: "request" });
         assert.equal(peer, "127.0.0.1");
         assert.ok(Number.isInteger(us) && us >= 0 && us < 60_000_000, String(us));
         assert.deepEqual(rest, expected);
@@ -282,8 +277,7 @@ test("lines for people have the same fields", async () => {
     await server.untilLogged(/nothing/);
     const [first, second] = server.stderr.split("\n").filter((l) => l.includes(" access: "));
     const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
-    const line = (rest) =>
-        new RegExp(`^${time} info access: request peer="127\\.0\\.0\\.1" ${rest} us=\\d+$`);
+    const line = (rest) => new RegExp(`^${time} info access: request peer="127\\.0\\.0\\.1" ${rest} us=\\d+$`);
     assert.match(first, line('method="GET" target="/healthz" status=200 bytes=15'));
     assert.match(second, line('method="GET" target="/nothing\\?" status=404 bytes=\\d+'));
     await server.stop();
@@ -310,14 +304,10 @@ test("a log file gets the same lines, and only whole ones", async () => {
     const file = path.join(keepFolder(), "access.log");
     const server = await startCauseway({ config: { log: { file, format: "json" }, loops: 4 } });
     const count = 400;
-    await inParallel(Array.from({ length: count }), 20, (_, i) =>
-        exchange(server, get(`/healthz/${i}?${i}`)),
-    );
+    await inParallel(Array.from({ length: count }), 20, (_, i) => exchange(server, get(`/healthz/${i}?${i}`)));
     await server.stop();
     const lines = readFileSync(file, "utf8").trim().split("\n");
-    const targets = lines
-        .map((line) => JSON.parse(line))
-        .filter(({ component }) => component === "access");
+    const targets = lines.map((line) => JSON.parse(line)).filter(({ component }) => component === "access");
     // What a client asks behind the question mark is its own.
     assert.ok(targets.every(({ target }) => /^\/healthz\/\d+\?$/.test(target)));
     assert.equal(new Set(targets.map(({ target }) => target)).size, count);
@@ -326,11 +316,7 @@ test("a log file gets the same lines, and only whole ones", async () => {
 });
 
 test("no line is written where the access log is off", async () => {
-    for (const config of [
-        { access_log: false },
-        { log: { levels: { access: "off" } } },
-        { log: { level: "warn" } },
-    ]) {
+    for (const config of [{ access_log: false }, { log: { levels: { access: "off" } } }, { log: { level: "warn" } }]) {
         const server = await startCauseway({ config });
         await exchange(server, get("/healthz"));
         await server.stop();

@@ -1,9 +1,7 @@
 // The audit: each call, refusal, login and change once, whatever becomes of disk and files.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-    appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync,
-} from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, discover, roles, startAccounts } from "./support/accounts.mjs";
@@ -36,12 +34,14 @@ function auditPath() {
 
 const recordsOf = (file) =>
     existsSync(file)
-        ? readFileSync(file, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line))
+        ? readFileSync(file, "utf8")
+              .split("\n")
+              .filter(Boolean)
+              .map((line) => JSON.parse(line))
         : [];
 
 // A login is verified again whenever the database has changed.
-const isRepeated = ({ kind, outcome, caller }) =>
-    kind === "login" && outcome === "ok" && caller === "alice";
+const isRepeated = ({ kind, outcome, caller }) => kind === "login" && outcome === "ok" && caller === "alice";
 
 // The records that come while `work` runs, once there are `n` of them and no more follow.
 async function recorded(server, n, work) {
@@ -80,11 +80,27 @@ suite("threat-D11: every decision has one record", () => {
             ["jsonrpc", () => rpc(server, { method: "test.echo", params: { message: "x" }, id: 1 }, alice)],
             ["jsonrpc", () => rpc(server, { method: "test.echo", params: { message: "x" } }, alice)],
             ["rest", () => invoke(server, "test.echo", { message: "x" }, alice)],
-            ["rest", () => post(server, "/mcp/tools/test.echo",
-                { jsonrpc: "2.0", id: 1, method: "test.echo", params: { message: "x" } }, alice)],
+            [
+                "rest",
+                () =>
+                    post(
+                        server,
+                        "/mcp/tools/test.echo",
+                        { jsonrpc: "2.0", id: 1, method: "test.echo", params: { message: "x" } },
+                        alice,
+                    ),
+            ],
             ["mcp", () => callTool(server, "test.echo", { message: "x" }, { headers: alice })],
-            ["mcp", () => legacy(server, "tools/call", { name: "test.echo", arguments: { message: "x" } },
-                { version: "2025-06-18", headers: alice })],
+            [
+                "mcp",
+                () =>
+                    legacy(
+                        server,
+                        "tools/call",
+                        { name: "test.echo", arguments: { message: "x" } },
+                        { version: "2025-06-18", headers: alice },
+                    ),
+            ],
         ];
         const hash = execFileSync("b2sum", ["-l", "256"], { input: '{"message":"x"}' });
         for (const [door, work] of doors) {
@@ -108,7 +124,10 @@ suite("threat-D11: every decision has one record", () => {
     test("each message of a batch", async () => {
         const messages = [1, 2, 3].map((id) => ({ jsonrpc: "2.0", method: "test.caller", id }));
         const all = await recorded(server, 3, () => rpc(server, messages, alice));
-        assert.deepEqual(all.map(({ outcome }) => outcome), ["ok", "ok", "ok"]);
+        assert.deepEqual(
+            all.map(({ outcome }) => outcome),
+            ["ok", "ok", "ok"],
+        );
     });
 
     test("what came of a call", async () => {
@@ -139,28 +158,35 @@ suite("threat-D11: every decision has one record", () => {
         const scoped = { name: "test.scoped", arguments: {} };
         const cases = [
             ["jsonrpc", "login", "test.scoped", () => rpc(server, { method: "test.scoped", id: 1 }, alice)],
-            ["jsonrpc", "scopes", "test.scoped",
-                () => rpc(server, { method: "test.scoped", id: 1 }, bearer(token))],
+            ["jsonrpc", "scopes", "test.scoped", () => rpc(server, { method: "test.scoped", id: 1 }, bearer(token))],
             ["jsonrpc", "hidden", "test.admin", () => rpc(server, { method: "test.admin", id: 1 }, alice)],
             ["jsonrpc", "hidden", "no.such", () => rpc(server, { method: "no.such", id: 1 }, alice)],
             ["jsonrpc", "hidden", "test.admin", () => rpc(server, { method: "test.admin" }, alice)],
             ["rest", "login", "test.scoped", () => invoke(server, "test.scoped", {}, alice)],
             ["rest", "hidden", "test.admin", () => invoke(server, "test.admin", {}, alice)],
             ["rest", "hidden", "test.admin", () => post(server, "/mcp/tools/test.admin", "{}", alice)],
-            ["rest", "scopes", "test.scoped",
-                () => post(server, "/mcp/tools/test.scoped", "{}", bearer(token))],
-            ["mcp", "scopes", "test.scoped",
-                () => modern(server, "tools/call", scoped, { headers: bearer(token) })],
-            ["mcp", "hidden", "test.admin",
-                () => callTool(server, "test.admin", {}, { headers: alice })],
-            ["mcp", "hidden", "no.such",
-                () => legacy(server, "tools/call", { name: "no.such", arguments: {} },
-                    { version: "2025-06-18", headers: alice })],
+            ["rest", "scopes", "test.scoped", () => post(server, "/mcp/tools/test.scoped", "{}", bearer(token))],
+            ["mcp", "scopes", "test.scoped", () => modern(server, "tools/call", scoped, { headers: bearer(token) })],
+            ["mcp", "hidden", "test.admin", () => callTool(server, "test.admin", {}, { headers: alice })],
+            [
+                "mcp",
+                "hidden",
+                "no.such",
+                () =>
+                    legacy(
+                        server,
+                        "tools/call",
+                        { name: "no.such", arguments: {} },
+                        { version: "2025-06-18", headers: alice },
+                    ),
+            ],
         ];
         for (const [door, outcome, method, work] of cases) {
             const [record] = await recorded(server, 1, work);
-            assert.deepEqual([record.kind, record.door, record.outcome, record.method],
-                ["refusal", door, outcome, method]);
+            assert.deepEqual(
+                [record.kind, record.door, record.outcome, record.method],
+                ["refusal", door, outcome, method],
+            );
             assert.equal(record.caller, "alice");
         }
     });
@@ -202,19 +228,18 @@ suite("threat-D11: every decision has one record", () => {
             { requestState: 7 },
         ];
         for (const { meta, ...more } of bad) {
-            const send = (name) => modern(server, "tools/call", { name, arguments: {}, ...more },
-                { meta, headers: alice });
+            const send = (name) =>
+                modern(server, "tools/call", { name, arguments: {}, ...more }, { meta, headers: alice });
             const [refused] = await recorded(server, 1, async () => {
                 const answer = await send("test.scoped");
                 assert.equal(answer.status, 401, answer.text);
                 assert.ok(answer.headers.get("www-authenticate"));
             });
-            assert.deepEqual([refused.kind, refused.outcome, refused.method],
-                ["refusal", "login", "test.scoped"]);
-            const [invalid] = await recorded(server, 1,
-                async () => assertRpcError(await send("test.caller"), 200, -32602, 1));
-            assert.deepEqual([invalid.kind, invalid.outcome, invalid.method],
-                ["call", "invalid", "test.caller"]);
+            assert.deepEqual([refused.kind, refused.outcome, refused.method], ["refusal", "login", "test.scoped"]);
+            const [invalid] = await recorded(server, 1, async () =>
+                assertRpcError(await send("test.caller"), 200, -32602, 1),
+            );
+            assert.deepEqual([invalid.kind, invalid.outcome, invalid.method], ["call", "invalid", "test.caller"]);
         }
     });
 
@@ -223,16 +248,24 @@ suite("threat-D11: every decision has one record", () => {
         const carol = basic("carol", "c");
         const ask = (headers) => rpc(server, { method: "test.caller", id: 1 }, headers);
         const first = await recorded(server, 2, () => ask(carol));
-        assert.deepEqual(first.map(({ kind, outcome, caller }) => [kind, outcome, caller]),
-            [["login", "ok", "carol"], ["call", "ok", "carol"]]);
+        assert.deepEqual(
+            first.map(({ kind, outcome, caller }) => [kind, outcome, caller]),
+            [
+                ["login", "ok", "carol"],
+                ["call", "ok", "carol"],
+            ],
+        );
         assert.equal(first[0].detail, "password");
         const [wrong] = await recorded(server, 1, () => ask(basic("carol", "sw0rdfish")));
-        assert.deepEqual([wrong.kind, wrong.outcome, wrong.caller, wrong.address],
-            ["login", "wrong", "carol", "127.0.0.1"]);
+        assert.deepEqual(
+            [wrong.kind, wrong.outcome, wrong.caller, wrong.address],
+            ["login", "wrong", "carol", "127.0.0.1"],
+        );
         const [unknown] = await recorded(server, 1, () => ask(bearer("cw_" + "A".repeat(43))));
         assert.deepEqual([unknown.kind, unknown.outcome, unknown.detail], ["login", "wrong", "token"]);
-        const [mcp] = await recorded(server, 1,
-            () => modern(server, "tools/list", {}, { headers: basic("carol", "sw0rdfish") }));
+        const [mcp] = await recorded(server, 1, () =>
+            modern(server, "tools/list", {}, { headers: basic("carol", "sw0rdfish") }),
+        );
         assert.equal(mcp.door, "mcp");
         assert.ok(!readFileSync(server.audit, "utf8").includes("sw0rdfish"));
     });
@@ -256,8 +289,10 @@ suite("threat-D11: every decision has one record", () => {
         ];
         for (const [words, method, detail, options = {}] of steps) {
             const [record] = await recorded(server, 1, () => server.cli(...words, options));
-            assert.deepEqual([record.kind, record.door, record.outcome, record.method, record.detail],
-                ["change", "cli", "ok", method, detail]);
+            assert.deepEqual(
+                [record.kind, record.door, record.outcome, record.method, record.detail],
+                ["change", "cli", "ok", method, detail],
+            );
             assert.equal(record.caller_id, `uid:${process.getuid()}`);
         }
         const [failed] = await recorded(server, 1, async () => {
@@ -278,18 +313,20 @@ suite("threat-D11: every decision has one record", () => {
         await server.stop();
         server = await startAudited({}, { roles: { ...roles, anonymous: [call] } });
         const [rest] = await recorded(server, 1, () => fetch(`${server.url}/mcp/tools/list`));
-        assert.deepEqual([rest.kind, rest.door, rest.outcome, rest.caller],
-            ["refusal", "rest", "login", "anonymous"]);
+        assert.deepEqual([rest.kind, rest.door, rest.outcome, rest.caller], ["refusal", "rest", "login", "anonymous"]);
         const [mcp] = await recorded(server, 1, () => modern(server, "tools/list"));
         assert.deepEqual([mcp.kind, mcp.door, mcp.outcome], ["refusal", "mcp", "login"]);
     });
 });
 
 test("a call that comes too often, and one that takes too long, have a record that says so", async (t) => {
-    const server = await startAudited({}, {
-        limits: { tools: [{ name: "test.caller", rate: "1/h" }] },
-        plugins: { timeout: "300ms", grace: "100ms" },
-    });
+    const server = await startAudited(
+        {},
+        {
+            limits: { tools: [{ name: "test.caller", rate: "1/h" }] },
+            plugins: { timeout: "300ms", grace: "100ms" },
+        },
+    );
     t.after(() => server.stop());
     const send = (method, params) => rpc(server, { method, params, id: 1 }, alice);
     await recorded(server, 1, () => send("test.caller"));
@@ -314,8 +351,10 @@ test("standard input is a door too", async () => {
     await client.modern("tools/call", { name: "test.caller", arguments: {} });
     await client.end();
     const [record] = recordsOf(audit);
-    assert.deepEqual([record.kind, record.door, record.caller, record.outcome, record.address],
-        ["call", "stdio", "alice", "ok", undefined]);
+    assert.deepEqual(
+        [record.kind, record.door, record.caller, record.outcome, record.address],
+        ["call", "stdio", "alice", "ok", undefined],
+    );
 });
 
 test("threat-C11: arguments are recorded when the configuration asks, without what it redacts", async () => {
@@ -370,8 +409,10 @@ suite("causeway audit", () => {
         }
         await rpc(server, { method: "test.fail", id: 1 }, alice);
         await rpc(server, { method: "test.scoped", id: 1 }, alice);
-        await eventually(() => recordsOf(server.audit).some(({ method }) => method === "test.scoped"),
-            "the last record");
+        await eventually(
+            () => recordsOf(server.audit).some(({ method }) => method === "test.scoped"),
+            "the last record",
+        );
     });
     after(() => server?.stop());
 
@@ -383,11 +424,18 @@ suite("causeway audit", () => {
         assert.ok(statSync(`${server.audit}.1`).size <= 4096);
         const all = await lines();
         assert.equal(all.filter(({ method }) => method === "test.echo").length, 30);
-        assert.deepEqual(all.map(({ time }) => time), all.map(({ time }) => time).sort());
+        assert.deepEqual(
+            all.map(({ time }) => time),
+            all.map(({ time }) => time).sort(),
+        );
     });
 
     test("refuses words that no record has, and takes all that are explained", async () => {
-        for (const [option, word] of [["--kind", "foo"], ["--outcome", "okk"], ["--outcome", "ok,"]]) {
+        for (const [option, word] of [
+            ["--kind", "foo"],
+            ["--outcome", "okk"],
+            ["--outcome", "ok,"],
+        ]) {
             const { code, stdout, stderr } = await runCauseway(["audit", option, word, "--config", server.config]);
             assert.deepEqual([code, stdout], [2, ""]);
             assert.match(stderr, new RegExp(`${option} takes one of .*, not "${word}"`));
@@ -417,7 +465,10 @@ suite("causeway audit", () => {
 
     test("prints lines for people", async () => {
         const text = await server.cli("audit", "--tool", "test.fail");
-        assert.match(text, /^\S+Z {2}call {5}error {8}jsonrpc {2}alice {13}test\.fail {2}\d+\.\d+ ms {2}code -32000 {2}127\.0\.0\.1\n$/);
+        assert.match(
+            text,
+            /^\S+Z {2}call {5}error {8}jsonrpc {2}alice {13}test\.fail {2}\d+\.\d+ ms {2}code -32000 {2}127\.0\.0\.1\n$/,
+        );
     });
 
     test("leaves damaged lines out and says how many", async () => {
@@ -432,7 +483,11 @@ suite("causeway audit", () => {
     test("follows across rotations", async () => {
         const words = ["audit", "--follow", "--json", "--tool", "test.progress", "--config", server.config];
         const follower = new Program(binary, words, { name: "follow" });
-        const seen = () => follower.stdout.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+        const seen = () =>
+            follower.stdout
+                .split("\n")
+                .filter(Boolean)
+                .map((line) => JSON.parse(line));
         for (let i = 1; i <= 60; i += 1) {
             const params = { steps: i, ms: 0 };
             await rpc(server, { method: "test.progress", params, id: i }, alice);

@@ -2,15 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { rawExchange, splitResponses } from "./support/raw.mjs";
-import {
-    assertError,
-    Connection,
-    exchange,
-    get,
-    pause,
-    request,
-    startTestServer,
-} from "./support/server.mjs";
+import { assertError, Connection, exchange, get, pause, request, startTestServer } from "./support/server.mjs";
 
 let server;
 before(async () => (server = await startTestServer()));
@@ -23,9 +15,7 @@ const echoed = ({ status, text }) => {
 };
 
 test("a body comes back byte for byte", async () => {
-    for (const size of [
-        0, 1, 2, 1_000, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537, 1_000_000,
-    ]) {
+    for (const size of [0, 1, 2, 1_000, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537, 1_000_000]) {
         const body = Array.from({ length: 64 }, (_, i) => String.fromCharCode(48 + i)).join("");
         const sent = body.repeat(Math.ceil(size / 64)).slice(0, size);
         const answer = await exchange(server, request("POST", "/echo", {}, sent));
@@ -78,10 +68,7 @@ test("a chunked body may be cut at any byte", async () => {
 
 test("trailers do not reach the handler as headers", async () => {
     const body = "1\r\na\r\n0\r\nX-Trailer: injected\r\nX-Test: injected\r\n\r\n";
-    const answer = await exchange(
-        server,
-        request("POST", "/echo", { ...chunked, "X-Test": "real" }, body),
-    );
+    const answer = await exchange(server, request("POST", "/echo", { ...chunked, "X-Test": "real" }, body));
     const seen = echoed(answer);
     assert.equal(seen["x-trailer"], undefined);
     assert.equal(seen["x-test"], "real");

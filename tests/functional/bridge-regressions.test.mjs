@@ -1,15 +1,7 @@
 // Faults of the bridge that were found by reading and trying: each has its test here.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-    copyFileSync,
-    existsSync,
-    mkdirSync,
-    readFileSync,
-    renameSync,
-    unlinkSync,
-    writeFileSync,
-} from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
 import {
@@ -208,7 +200,10 @@ test("the answers of a batch that will not be sent are not kept", async (t) => {
     t.after(() => server.stop());
     const bytes = 15_000_000;
     const one = (id) => ({ jsonrpc: "2.0", id, method: "test.large", params: { bytes } });
-    const { status, json } = await rpc(server, Array.from({ length: 40 }, (_, id) => one(id)));
+    const { status, json } = await rpc(
+        server,
+        Array.from({ length: 40 }, (_, id) => one(id)),
+    );
     assert.equal(status, 500);
     assert.equal(json.error.code, -32603);
     const most = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${server.pid}/status`))[1]);
@@ -243,7 +238,7 @@ __attribute__((constructor)) static void now(void)
 {
     ${code}
 }`;
-        const lines = "for (int i = 0; i < 2000000; i++) puts(\"0123456789012345678901234567890123456789\");";
+        const lines = 'for (int i = 0; i < 2000000; i++) puts("0123456789012345678901234567890123456789");';
         compilePlugin(folder, "loud", loud(lines));
         compilePlugin(folder, "ends", loud("exit(0);"));
         compilePlugin(folder, "good", versionSource("good", "2.0", "good.tell"));
@@ -256,8 +251,7 @@ __attribute__((constructor)) static void now(void)
         assert.match(list.stdout, /lost while it was loaded: exited with 0/);
     });
 
-    const limitFiles = (server, n) =>
-        execFileSync("prlimit", ["--pid", String(server.pid), `--nofile=${n}:`]);
+    const limitFiles = (server, n) => execFileSync("prlimit", ["--pid", String(server.pid), `--nofile=${n}:`]);
 
     test("one for which there was no descriptor is tried again", async (t) => {
         const server = await startBridge();

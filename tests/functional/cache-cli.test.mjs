@@ -8,12 +8,7 @@ import { get } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
 
 const list = "/mcp/tools/list";
-const documents = [
-    list,
-    "/mcp/tools/describe?name=test.echo",
-    "/jsonrpc/methods",
-    "/jsonrpc/methods/test.echo",
-];
+const documents = [list, "/mcp/tools/describe?name=test.echo", "/jsonrpc/methods", "/jsonrpc/methods/test.echo"];
 // The same whatever anybody may do.
 const card = "/mcp/server-card";
 const roles = { anonymous: permissions, authenticated: permissions };
@@ -174,7 +169,10 @@ test("fault-B19: what a role may do now shows in the list within a second", asyn
     const tools = async (headers) => (await get(server, list, headers)).json.tools.length;
     const bob = basic("bob", "b0b");
     const [anonymous, before] = [await tools({}), await tools(bob)];
-    for (const [word, shown] of [["allow", true], ["deny", false]]) {
+    for (const [word, shown] of [
+        ["allow", true],
+        ["deny", false],
+    ]) {
         await server.cli("role", word, "anonymous", "access content");
         await server.cli("role", word, "authenticated", "access content");
         const begun = performance.now();

@@ -116,7 +116,10 @@ suite("call", { concurrency: true }, () => {
         const words = ["call", "shop.add", "-a", "a=1", "-a", "b=2"];
         const refused = await run(config, ...words);
         assert.deepEqual([refused.code, refused.stdout], [1, ""]);
-        assert.match(refused.stderr, /anonymous may not call tools: .*'use jsonrpc services'.*; or name an account with --as/);
+        assert.match(
+            refused.stderr,
+            /anonymous may not call tools: .*'use jsonrpc services'.*; or name an account with --as/,
+        );
         assert.equal((await run(config, ...words, "--as", "alice")).stdout, "3\n");
         const nobody = await run(config, ...words, "--as", "mallory");
         assert.equal(nobody.code, 1);
@@ -124,10 +127,13 @@ suite("call", { concurrency: true }, () => {
         const records = (await cli(config, "audit", "--json")).trim().split("\n").map(JSON.parse);
         const calls = records.filter(({ method }) => method === "shop.add");
         assert.ok(calls.every(({ door }) => door === "cli"));
-        assert.deepEqual(calls.map(({ caller, method, outcome }) => [caller, method, outcome]), [
-            ["anonymous", "shop.add", "login"],
-            ["alice", "shop.add", "ok"],
-        ]);
+        assert.deepEqual(
+            calls.map(({ caller, method, outcome }) => [caller, method, outcome]),
+            [
+                ["anonymous", "shop.add", "login"],
+                ["alice", "shop.add", "ok"],
+            ],
+        );
         const without = configure({ roles });
         assert.equal((await run(without, ...words, "--as", "alice")).code, 2);
     });
@@ -140,14 +146,30 @@ suite("call", { concurrency: true }, () => {
         const store = { path: databasePath() };
         const words = ["call", "shop.add", "-a", "a=1", "-a", "b=2"];
         const token = /shop\.add asks for scopes, which only a client with a token has; see "causeway why shop\.add /;
-        const known = configure({ roles: { ...roles, authenticated: permissions }, store, sources: [shop({ methods: scoped })] });
+        const known = configure({
+            roles: { ...roles, authenticated: permissions },
+            store,
+            sources: [shop({ methods: scoped })],
+        });
         await cli(known, "account", "add", "alice", { input: "s3cret" });
         for (const [config, more, pattern] of [
             [known, ["--as", "alice"], new RegExp(`${token.source}--as NAME"`)],
             [known, [], new RegExp(`${token.source}--anonymous"`)],
-            [configure({ roles: { anonymous: [discover] } }), [], /anonymous may not call tools: .*'use jsonrpc services', under `roles` of the configuration\n$/],
-            [configure({ roles, sources: [shop({ methods: closed })] }), [], /for those who have logged in: .*store\.path/],
-            [configure({ roles, store, sources: [shop({ methods: closed })] }), [], /for those who have logged in: name an account with --as\n$/],
+            [
+                configure({ roles: { anonymous: [discover] } }),
+                [],
+                /anonymous may not call tools: .*'use jsonrpc services', under `roles` of the configuration\n$/,
+            ],
+            [
+                configure({ roles, sources: [shop({ methods: closed })] }),
+                [],
+                /for those who have logged in: .*store\.path/,
+            ],
+            [
+                configure({ roles, store, sources: [shop({ methods: closed })] }),
+                [],
+                /for those who have logged in: name an account with --as\n$/,
+            ],
         ]) {
             const { code, stdout, stderr } = await run(config, ...words, ...more);
             assert.deepEqual([code, stdout], [1, ""]);
@@ -215,14 +237,17 @@ suite("list and describe", { concurrency: true }, () => {
 
     test("print a tool with its parameters", async () => {
         const config = configure();
-        assert.equal((await run(config, "describe", "shop.add")).stdout, [
-            "shop.add of shop",
-            "Adds two numbers",
-            "parameters:",
-            "  a  required  integer",
-            "  b  required  integer",
-            "",
-        ].join("\n"));
+        assert.equal(
+            (await run(config, "describe", "shop.add")).stdout,
+            [
+                "shop.add of shop",
+                "Adds two numbers",
+                "parameters:",
+                "  a  required  integer",
+                "  b  required  integer",
+                "",
+            ].join("\n"),
+        );
         const tool = JSON.parse((await run(config, "describe", "shop.add", "--json")).stdout);
         assert.deepEqual(tool.inputSchema.required, ["a", "b"]);
         assert.equal((await run(config, "describe", "shop.nix")).code, 1);
@@ -242,7 +267,10 @@ suite("list and describe", { concurrency: true }, () => {
         for (const words of [["list"], ["describe", "shop.add"]]) {
             const { code, stdout, stderr } = await run(config, ...words);
             assert.deepEqual([code, stdout], [1, ""]);
-            assert.match(stderr, /anonymous may not look at tools: .*'access mcp tool discovery', under `roles` of the configuration\n$/);
+            assert.match(
+                stderr,
+                /anonymous may not look at tools: .*'access mcp tool discovery', under `roles` of the configuration\n$/,
+            );
         }
         const { stderr } = await run(config, "call", "shop.ad");
         assert.ok(!stderr.includes("did you mean"), stderr);

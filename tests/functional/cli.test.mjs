@@ -113,7 +113,11 @@ test("docs/cli.md and the help name the same options, commands and exit codes", 
     }
     const { code, stdout } = await runCauseway(["help", "exit-codes"]);
     assert.equal(code, 0);
-    const words = (text) => text.replaceAll("`", "").replace(/[\s|]+/g, " ").trim();
+    const words = (text) =>
+        text
+            .replaceAll("`", "")
+            .replace(/[\s|]+/g, " ")
+            .trim();
     const described = [...stdout.matchAll(/^ {2}(\d) {2}((?:.|\n {5})*)/gm)];
     assert.deepEqual(
         described.map((match) => match[1]),

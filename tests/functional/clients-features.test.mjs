@@ -156,8 +156,7 @@ for (const [name, kind] of Object.entries(kinds)) {
         test(`${name}: hears what a tool logs`, async (t) => {
             const client = await connect(t, kind);
             const params = { name: "test_tool_with_logging" };
-            const lines = () =>
-                heardOf(client, "notifications/message").map((notice) => notice.params.data);
+            const lines = () => heardOf(client, "notifications/message").map((notice) => notice.params.data);
             if (isModern) {
                 await client.callTool(params);
                 assert.deepEqual(lines(), []); // nobody asked for them

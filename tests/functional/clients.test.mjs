@@ -62,7 +62,10 @@ suite("the SDK 2.4.0", { concurrency: true }, () => {
         assert.equal(result.isError ?? false, false);
         assert.ok(seen.length >= 1);
         const values = seen.map(({ progress }) => progress);
-        assert.deepEqual(values, values.toSorted((a, b) => a - b));
+        assert.deepEqual(
+            values,
+            values.toSorted((a, b) => a - b),
+        );
     });
 
     test("can leave a call", async (t) => {
@@ -106,10 +109,7 @@ suite("the SDK 1.32.2", { concurrency: true }, () => {
 });
 
 suite("the Inspector 2.12.0", { concurrency: 2 }, () => {
-    const launcher = path.join(
-        root,
-        "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
-    );
+    const launcher = path.join(root, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     const inspect = ({ url, endpoint = "/mcp" }, ...args) =>
         new Promise((resolve) => {
             const fixed = ["--cli", `${url}${endpoint}`, "--transport", "http", "--format", "json"];
@@ -151,19 +151,13 @@ suite("the Inspector 2.12.0", { concurrency: 2 }, () => {
 
         test(`calls a tool in its ${era} era`, async () => {
             const call = ["--method", "tools/call", "--tool-name", "test.echo"];
-            assert.match(
-                await read(server, ...chosen, ...call, "--tool-arg", `message=${message}`),
-                /hello/,
-            );
+            assert.match(await read(server, ...chosen, ...call, "--tool-arg", `message=${message}`), /hello/);
         });
 
         test(`reads prompts and resources in its ${era} era`, async () => {
             const prompt = ["prompts/get", "--prompt-name", "test_prompt_with_arguments"];
             const args = ["--prompt-args", "arg1=one", "arg2=two"];
-            assert.match(
-                await read(fixtures, ...chosen, "--method", ...prompt, ...args),
-                /arg1='one', arg2='two'/,
-            );
+            assert.match(await read(fixtures, ...chosen, "--method", ...prompt, ...args), /arg1='one', arg2='two'/);
             const resource = ["resources/read", "--uri", "test://static-text"];
             assert.match(await read(fixtures, ...chosen, "--method", ...resource), /static text/);
         });

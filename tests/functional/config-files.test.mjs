@@ -53,14 +53,48 @@ suite("config check", () => {
         const line = readFileSync(own.certificate, "utf8").trimEnd().split("\n").length + 1;
         const tls = (certificate, key) => `tls:\n  certificate: ${certificate}\n  key: ${key}\n`;
         for (const [certificate, key, expected] of [
-            ["/no/such.crt", own.key, /^2:16: tls\.certificate: TLS certificate '\/no\/such\.crt': No such file .*; check the path/],
-            [own.certificate, "/no/such.key", /^3:8: tls\.key: TLS key '\/no\/such\.key': No such file .*; check the path/],
-            [broken, own.key, new RegExp(`^2:16: tls\\.certificate: .*broken\\.pem': line ${line}: the block is damaged \\(.*\\); copy`)],
-            [text, own.key, /^2:16: tls\.certificate: .*text\.pem': has no line "-----BEGIN .*; convert it to PEM: openssl x509/],
-            [own.key, own.key, /^2:16: tls\.certificate: .*: line 1: has a PRIVATE KEY and no CERTIFICATE; name another file/],
-            [own.certificate, own.certificate, /^3:8: tls\.key: .*: line 1: has a CERTIFICATE and no PRIVATE KEY; name another/],
-            [own.certificate, other.key, /^3:8: tls\.key: .*is not the key of the first certificate in '.*'; name the files/],
-            [own.certificate, locked, /^3:8: tls\.key: .*locked\.pem': line 1: has a passphrase; remove it: openssl pkey/],
+            [
+                "/no/such.crt",
+                own.key,
+                /^2:16: tls\.certificate: TLS certificate '\/no\/such\.crt': No such file .*; check the path/,
+            ],
+            [
+                own.certificate,
+                "/no/such.key",
+                /^3:8: tls\.key: TLS key '\/no\/such\.key': No such file .*; check the path/,
+            ],
+            [
+                broken,
+                own.key,
+                new RegExp(
+                    `^2:16: tls\\.certificate: .*broken\\.pem': line ${line}: the block is damaged \\(.*\\); copy`,
+                ),
+            ],
+            [
+                text,
+                own.key,
+                /^2:16: tls\.certificate: .*text\.pem': has no line "-----BEGIN .*; convert it to PEM: openssl x509/,
+            ],
+            [
+                own.key,
+                own.key,
+                /^2:16: tls\.certificate: .*: line 1: has a PRIVATE KEY and no CERTIFICATE; name another file/,
+            ],
+            [
+                own.certificate,
+                own.certificate,
+                /^3:8: tls\.key: .*: line 1: has a CERTIFICATE and no PRIVATE KEY; name another/,
+            ],
+            [
+                own.certificate,
+                other.key,
+                /^3:8: tls\.key: .*is not the key of the first certificate in '.*'; name the files/,
+            ],
+            [
+                own.certificate,
+                locked,
+                /^3:8: tls\.key: .*locked\.pem': line 1: has a passphrase; remove it: openssl pkey/,
+            ],
         ]) {
             await assertProblems(tls(certificate, key), [expected]);
         }
@@ -248,14 +282,20 @@ test("a reload with a wrong certificate keeps the old one and says which line", 
     const server = await startCauseway({ config, listen: false });
     writeFileSync(files.certificate, "gone\n");
     server.child.kill("SIGHUP");
-    await server.untilLogged(/configuration refused, the old one stays problem=".*:\d+:\d+: tls\.certificate: .*mine\.pem/);
+    await server.untilLogged(
+        /configuration refused, the old one stays problem=".*:\d+:\d+: tls\.certificate: .*mine\.pem/,
+    );
     await server.stop();
 });
 
-test("a key that this user may not read is reported as such", { skip: process.getuid() === 0 && "root reads everything" }, async () => {
+test("a key that this user may not read is reported as such", {
+    skip: process.getuid() === 0 && "root reads everything",
+}, async () => {
     const key = write(readFileSync(own.key, "utf8"), "private.key");
     chmodSync(key, 0);
-    await assertProblems(`tls: {certificate: ${own.certificate}, key: ${key}}\n`, [/Permission denied; check the path and who may read/]);
+    await assertProblems(`tls: {certificate: ${own.certificate}, key: ${key}}\n`, [
+        /Permission denied; check the path and who may read/,
+    ]);
 });
 
 test("a busy address is one line with what to do, and nothing else", async () => {

@@ -87,9 +87,7 @@ test("words of sources that are not known are reported with the line of their so
 });
 
 test("docs/configuration.md has a row with the right default for every key", () => {
-    const rows = new Map(
-        [...docs.matchAll(/^\| `([^`]+)` \| (.*) \|$/gm)].map(([, key, rest]) => [key, rest]),
-    );
+    const rows = new Map([...docs.matchAll(/^\| `([^`]+)` \| (.*) \|$/gm)].map(([, key, rest]) => [key, rest]));
     const service = schema.properties.sources.anyOf[0];
     const { methods, prelude } = service.properties;
     const method = methods.anyOf[1];
@@ -213,18 +211,12 @@ test("check explains mistakes in the keys of a service", async () => {
 test("check says where keys of a service do not go together", async () => {
     const cases = [
         [`prefix: x`, `2:5: sources[0]: missing key "url" or "command"`],
-        [
-            `url: "unix:/a", command: [b]`,
-            `2:40: sources[0].command: there is a url already; it is one or the other`,
-        ],
+        [`url: "unix:/a", command: [b]`, `2:40: sources[0].command: there is a url already; it is one or the other`],
         [
             `command: clangd --log=error`,
             `2:24: sources[0].command: the program and each of its arguments are entries of a list`,
         ],
-        [
-            `url: "http://a", headers: {Host: b}`,
-            `2:48: sources[0].headers.Host: this header is set by Causeway itself`,
-        ],
+        [`url: "http://a", headers: {Host: b}`, `2:48: sources[0].headers.Host: this header is set by Causeway itself`],
         [
             `url: "https://a", secret: {file: s, environment: S}`,
             `2:64: sources[0].secret.environment: there is a file already`,
@@ -258,7 +250,11 @@ test("check goes on after a wrong file", async () => {
 });
 
 test("a file that cannot be read is exit code 2, for every command", async () => {
-    for (const args of [["config", "check", folder], ["config", "show", "-c", folder], ["serve", "-c", folder]]) {
+    for (const args of [
+        ["config", "check", folder],
+        ["config", "show", "-c", folder],
+        ["serve", "-c", folder],
+    ]) {
         const { code, stderr } = await runCauseway(args);
         assert.equal(stderr, `causeway: cannot read '${folder}': Is a directory\n`);
         assert.equal(code, 2);
@@ -303,7 +299,7 @@ test("what show prints reads back as the same configuration", async () => {
                             annotations: { a: [[1, []], {}, "x"], "": null, auth: { scopes: ["1e5"] } },
                             permissions: "p",
                             level: "none",
-                            params: { "0": { value: { a: [] }, hidden: true }, b: null },
+                            params: { 0: { value: { a: [] }, hidden: true }, b: null },
                             output: {},
                         },
                     ],
@@ -381,8 +377,7 @@ function matches(node, value) {
         title: () => true,
         description: () => true,
         default: () => true,
-        type: (types) =>
-            [types].flat().some((t) => t === type || (t === "integer" && Number.isInteger(value))),
+        type: (types) => [types].flat().some((t) => t === type || (t === "integer" && Number.isInteger(value))),
         enum: (values) => values.includes(value),
         anyOf: (nodes) => nodes.some((sub) => matches(sub, value)),
         pattern: (text) => type !== "string" || new RegExp(text, "u").test(value),
@@ -393,14 +388,10 @@ function matches(node, value) {
         maxItems: (n) => type !== "array" || value.length <= n,
         items: (sub) => type !== "array" || value.every((item) => matches(sub, item)),
         required: (names) => !isObject || names.every((name) => name in value),
-        properties: (subs) =>
-            !isObject ||
-            Object.entries(value).every(([k, v]) => !subs[k] || matches(subs[k], v)),
+        properties: (subs) => !isObject || Object.entries(value).every(([k, v]) => !subs[k] || matches(subs[k], v)),
         additionalProperties: (sub) =>
             !isObject ||
-            Object.entries(value).every(
-                ([k, v]) => node.properties?.[k] || (sub !== false && matches(sub, v)),
-            ),
+            Object.entries(value).every(([k, v]) => node.properties?.[k] || (sub !== false && matches(sub, v))),
         propertyNames: (sub) => !isObject || Object.keys(value).every((k) => matches(sub, k)),
         maxProperties: (n) => !isObject || Object.keys(value).length <= n,
     };
@@ -502,12 +493,10 @@ const values = {
 
 test("the schema and the checker judge alike", async () => {
     const cases = Object.entries(values).flatMap(([key, { right, wrong }]) =>
-        [...right.map((v) => [key, v, true]), ...wrong.map((v) => [key, v, false])].map(
-            ([name, value, ok]) => {
-                const [top, below] = name.split(".");
-                return [below ? { [top]: { [below]: value } } : { [top]: value }, ok];
-            },
-        ),
+        [...right.map((v) => [key, v, true]), ...wrong.map((v) => [key, v, false])].map(([name, value, ok]) => {
+            const [top, below] = name.split(".");
+            return [below ? { [top]: { [below]: value } } : { [top]: value }, ok];
+        }),
     );
     const files = cases.map(([config]) => write(config));
     const { stdout } = await check(...files);

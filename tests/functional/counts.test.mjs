@@ -41,7 +41,11 @@ stream.on("end", () => console.log(String(total), total.isGood)).resume();
 
 test("a program whose cases were all skipped has passed nothing", () => {
     const total = new Counts();
-    total.addProgram({ name: "a", result: "OK", stdout: cmocka("[  PASSED  ] 0 test(s).", "[  SKIPPED ] tests: 3 test(s), listed below:") });
+    total.addProgram({
+        name: "a",
+        result: "OK",
+        stdout: cmocka("[  PASSED  ] 0 test(s).", "[  SKIPPED ] tests: 3 test(s), listed below:"),
+    });
     assert.equal(String(total), "0 passed, 0 failed, 3 skipped");
     total.addProgram({ name: "b", result: "SKIP" });
     assert.equal(String(total), "0 passed, 0 failed, 4 skipped");

@@ -106,9 +106,10 @@ suite("recorded requests", { skip }, () => {
             const other = anybody.find((one) => one.name === name).ours;
             return ours.status !== other.status || ours.text !== other.text;
         });
-        assert.deepEqual(more.map(({ name }) => name).filter((name) => !/list|methods/.test(name)), [
-            "79-rpc-access-denied-method",
-        ]);
+        assert.deepEqual(
+            more.map(({ name }) => name).filter((name) => !/list|methods/.test(name)),
+            ["79-rpc-access-denied-method"],
+        );
     });
 
     test("with tokens of every sort", async () => {

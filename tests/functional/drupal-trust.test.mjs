@@ -6,15 +6,7 @@ import { suite, test } from "node:test";
 import { basic, databasePath } from "./support/accounts.mjs";
 import { startSite } from "./support/drupal.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import {
-    assertToolError,
-    callTool,
-    callToolWell,
-    modern,
-    startBridge,
-    toolNames,
-    untilTool,
-} from "./support/mcp.mjs";
+import { assertToolError, callTool, callToolWell, modern, startBridge, toolNames, untilTool } from "./support/mcp.mjs";
 import { runCauseway, slowness } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
@@ -39,8 +31,10 @@ let folders = 0;
 const stateFolder = () => path.join(keepFolder(), `drupal-state-${(folders += 1)}`);
 
 // The list of tools is refused, all else is as it was.
-const refuseTools = (site, status) => ({ target }, response) =>
-    target.startsWith("/mcp/tools/list") && (site.showPage(response, status, "Access denied"), true);
+const refuseTools =
+    (site, status) =>
+    ({ target }, response) =>
+        target.startsWith("/mcp/tools/list") && (site.showPage(response, status, "Access denied"), true);
 
 async function listSources(server) {
     const { stdout } = await runCauseway(["source", "list", "--json", "--config", server.config]);
@@ -207,7 +201,10 @@ suite("a description that loses something", { concurrency: 3 }, () => {
         const output = path.join(keepFolder(), `import-${(folders += 1)}.yaml`);
         const { code, stderr } = await runCauseway(["import", site.url, "--preset", "drupal", "--output", output]);
         assert.equal(code, 0, stderr);
-        assert.match(stderr, /warning: the site does not show its list of tools to these credentials \(it never does with Basic\)/);
+        assert.match(
+            stderr,
+            /warning: the site does not show its list of tools to these credentials \(it never does with Basic\)/,
+        );
         assert.match(readFileSync(output, "utf8"), /^# warning: the site does not show its list of tools/m);
     });
 

@@ -37,8 +37,7 @@ function call(folder, method, params) {
 const query = (folder, sql) =>
     execFileSync("sqlite3", ["-bail", path.join(folder, "examples.db"), sql], { encoding: "utf8" });
 
-const list = (folder, params) =>
-    call(folder, "examples.articles.list", params).result?.map(({ nid }) => nid);
+const list = (folder, params) => call(folder, "examples.articles.list", params).result?.map(({ nid }) => nid);
 
 test("check-91, check-92: content types with id and label", () => {
     const { result } = call(examplesWith(), "examples.contentTypes.list");
@@ -131,9 +130,7 @@ const conversions = [
 ];
 
 test("check-98: HTML becomes Markdown", () => {
-    const rows = conversions.map(
-        ([html], i) => `(${100 + i}, 'article', 'T', 1, 0, ${quoted(html)})`,
-    );
+    const rows = conversions.map(([html], i) => `(${100 + i}, 'article', 'T', 1, 0, ${quoted(html)})`);
     const folder = examplesWith(`INSERT INTO nodes VALUES ${rows.join(",")};`);
     conversions.forEach(([html, markdown], i) => {
         const { result } = call(folder, "examples.article.toMarkdown", { nid: 100 + i });
@@ -160,7 +157,11 @@ test("content that is missing is made, once, whoever asks for it first", async (
     const ask = () => rpc(server, { id: 1, method: "examples.articles.list" });
     const answers = await Promise.all(Array.from({ length: 40 }, ask));
     for (const { json } of answers) {
-        assert.deepEqual(json.result?.map(({ nid }) => nid), [8, 6, 3, 2, 1], JSON.stringify(json));
+        assert.deepEqual(
+            json.result?.map(({ nid }) => nid),
+            [8, 6, 3, 2, 1],
+            JSON.stringify(json),
+        );
     }
     await server.stop();
     assert.deepEqual(readdirSync(folder), ["examples.so"]);

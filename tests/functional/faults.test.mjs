@@ -29,9 +29,7 @@ suite("no descriptors left", () => {
             const script = 'ulimit -n 60; exec "$@"';
             const server = await startProgram("sh", ["-c", script, "sh", testServer, ...args]);
             const files = openFiles(server.pid);
-            const clients = await Promise.all(
-                Array.from({ length: 100 }, () => Connection.open(server)),
-            );
+            const clients = await Promise.all(Array.from({ length: 100 }, () => Connection.open(server)));
             clients.forEach((c) => c.send(get("/item/x")));
             // Every descriptor is in use, some clients are served, the others wait in the kernel.
             await eventually(() => openFiles(server.pid) >= 55, "descriptors are used up");
@@ -53,10 +51,7 @@ suite("no descriptors left", () => {
                 "all are served in the end",
                 20_000,
             );
-            await eventually(
-                () => openFiles(server.pid) <= files,
-                "all descriptors are free again",
-            );
+            await eventually(() => openFiles(server.pid) <= files, "all descriptors are free again");
             assert.equal((await exchange(server, get("/item/y"))).text, "y");
             await server.stop();
         });
@@ -71,10 +66,7 @@ suite("a log that cannot be written", () => {
             assert.equal((await exchange(server, get("/healthz"))).status, 200);
         }
         await pause(300);
-        assert.ok(
-            processorMs(server.pid) - before_ < 3_000,
-            "it does not try again without a pause",
-        );
+        assert.ok(processorMs(server.pid) - before_ < 3_000, "it does not try again without a pause");
         await server.stop();
     });
 
@@ -144,8 +136,7 @@ suite("standard output that cannot be written", () => {
 // The process id of the server that a shell has started.
 function serverBelow(pid) {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim().split(" ");
-    const isServer = (child) =>
-        readFileSync(`/proc/${child}/cmdline`, "latin1").includes("serve\0");
+    const isServer = (child) => readFileSync(`/proc/${child}/cmdline`, "latin1").includes("serve\0");
     return Number(children.find(isServer));
 }
 

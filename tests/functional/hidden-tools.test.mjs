@@ -3,7 +3,18 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { basic, startAccounts } from "./support/accounts.mjs";
-import { addPlugin, callTool, callToolWell, EventStream, legacy, modern, permissions, reloadBridge, rpc, untilTool } from "./support/mcp.mjs";
+import {
+    addPlugin,
+    callTool,
+    callToolWell,
+    EventStream,
+    legacy,
+    modern,
+    permissions,
+    reloadBridge,
+    rpc,
+    untilTool,
+} from "./support/mcp.mjs";
 import { get, invoke, send } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";

@@ -69,7 +69,9 @@ const bytesOf = (n) => Buffer.from(Array.from({ length: n }, () => below(256)));
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const base64 = (value) => Buffer.from(value, "latin1").toString("base64");
 const escaped = (bytes) =>
-    bytes.toString("latin1").replaceAll(/[^A-Za-z0-9._~-]/g, (c) => `%${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
+    bytes
+        .toString("latin1")
+        .replaceAll(/[^A-Za-z0-9._~-]/g, (c) => `%${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
 
 // ---- what is expected: a function of the answer that throws ----
 
@@ -81,30 +83,37 @@ const rest = (status, code, message) => (answer) => {
     assert.equal(error.message, message ?? error.message);
 };
 
-const rpcError = (status, ...codes) => (answer) => {
-    assert.equal(answer.status, status);
-    assert.ok(codes.includes(JSON.parse(answer.text).error.code), answer.text);
-};
+const rpcError =
+    (status, ...codes) =>
+    (answer) => {
+        assert.equal(answer.status, status);
+        assert.ok(codes.includes(JSON.parse(answer.text).error.code), answer.text);
+    };
 
-const either = (...expected) => (answer) => {
-    const errors = [];
-    for (const check of expected) {
-        try {
-            check(answer);
-            return;
-        } catch (error) {
-            errors.push(error.message);
+const either =
+    (...expected) =>
+    (answer) => {
+        const errors = [];
+        for (const check of expected) {
+            try {
+                check(answer);
+                return;
+            } catch (error) {
+                errors.push(error.message);
+            }
         }
-    }
-    assert.fail(errors.join("; "));
-};
+        assert.fail(errors.join("; "));
+    };
 
 function page(offset) {
     return (answer) => {
         assert.equal(answer.status, 200);
         const { tools: listed, nextCursor } = JSON.parse(answer.text);
         const end = offset + pageSize;
-        assert.deepEqual(listed.map(({ name }) => name), tools.slice(offset, end));
+        assert.deepEqual(
+            listed.map(({ name }) => name),
+            tools.slice(offset, end),
+        );
         assert.equal(nextCursor, end < tools.length ? base64(String(end)) : null);
     };
 }
@@ -133,7 +142,10 @@ function offsetOf(bytes) {
 const cursors = [
     () => Buffer.from(base64(String(below(10 ** below(16))))),
     () => Buffer.from(base64(String(below(20))).replaceAll("=", "")),
-    () => Buffer.from(base64(`${pick(["0", "-", "+", " ", "0x", "1e", ""])}${below(100)}${pick(["", ".0", " ", "\n", "\0"])}`)),
+    () =>
+        Buffer.from(
+            base64(`${pick(["0", "-", "+", " ", "0x", "1e", ""])}${below(100)}${pick(["", ".0", " ", "\n", "\0"])}`),
+        ),
     () => Buffer.from(base64(String(2n ** 63n + BigInt(below(9) - 4)))),
     () => Buffer.from(text(alphabet, below(32) + 1) + "=".repeat(below(4))),
     () => Buffer.from("N".repeat(below(3000))),
@@ -172,7 +184,13 @@ function listedByProtocol() {
 // ---- names ----
 
 const characters = () => {
-    const ranges = [[1, 0x7f], [0x80, 0x7ff], [0x800, 0xd7ff], [0xe000, 0xffff], [0x10000, 0x10ffff]];
+    const ranges = [
+        [1, 0x7f],
+        [0x80, 0x7ff],
+        [0x800, 0xd7ff],
+        [0xe000, 0xffff],
+        [0x10000, 0x10ffff],
+    ];
     const [low, high] = pick(ranges);
     return String.fromCodePoint(low + below(high - low + 1));
 };
@@ -181,7 +199,20 @@ const names = [
     () => Array.from({ length: below(400) + 100 }, characters).join(""),
     () => pick(tools).toUpperCase() + pick(["", " ", ".", "\n"]),
     () => pick([" ", ".", "x", "\t", ""]) + pick(tools) + pick([" ", ".", "x", "\r\n", "'", '"', "\\"]),
-    () => pick(["list ", "0 ", "00", "null", "undefined", "__proto__", "constructor", "' OR 1=1 --", "${x}", "<b>", "%s%n"]),
+    () =>
+        pick([
+            "list ",
+            "0 ",
+            "00",
+            "null",
+            "undefined",
+            "__proto__",
+            "constructor",
+            "' OR 1=1 --",
+            "${x}",
+            "<b>",
+            "%s%n",
+        ]),
     () => "A".repeat(below(3000) + 1),
 ];
 
@@ -270,7 +301,10 @@ function damaged(body) {
     let bytes = Buffer.from(body);
     for (let n = below(4); n >= 0; n -= 1) {
         const at = below(bytes.length + 1);
-        const more = pick([bytesOf(1), Buffer.from(pick(['"', "{", "}", "[", "]", ",", ":", "\\", "0", "-", "\0", "e"]))]);
+        const more = pick([
+            bytesOf(1),
+            Buffer.from(pick(['"', "{", "}", "[", "]", ",", ":", "\\", "0", "-", "\0", "e"])),
+        ]);
         const end = at + pick([0, 1, 1, below(8)]);
         bytes = Buffer.concat([bytes.subarray(0, at), below(3) ? more : bytes.subarray(at, end), bytes.subarray(end)]);
     }
@@ -284,7 +318,9 @@ const isDoubtful = (bytes) => {
 };
 
 function invokedBadly() {
-    const bytes = damaged(JSON.stringify({ name: "no.such.tool", arguments: { a: [1, 2.5e3, null, "ü"], b: { c: true } } }));
+    const bytes = damaged(
+        JSON.stringify({ name: "no.such.tool", arguments: { a: [1, 2.5e3, null, "ü"], b: { c: true } } }),
+    );
     const value = parse(bytes);
     const isContainer = (one) => typeof one === "object" && one !== null;
     let expected;

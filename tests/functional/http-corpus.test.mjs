@@ -7,15 +7,7 @@ import { after, before, test } from "node:test";
 import { readCorpus } from "./support/corpus.mjs";
 import { patience } from "./support/programs.mjs";
 import { splitResponses } from "./support/raw.mjs";
-import {
-    eventually,
-    exchange,
-    get,
-    getJson,
-    inParallel,
-    openFiles,
-    startTestServer,
-} from "./support/server.mjs";
+import { eventually, exchange, get, getJson, inParallel, openFiles, startTestServer } from "./support/server.mjs";
 
 const corpus = readCorpus();
 const longest = 3_000; // longer requests are cut at every 101st byte only

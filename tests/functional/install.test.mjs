@@ -221,7 +221,10 @@ suite("install", { concurrency: true }, () => {
         const home = makeHome();
         const { code, stderr } = await home.install("cursor", "--yes", "--config", writeConfig({ sources }));
         assert.equal(code, 0, stderr);
-        const named = stderr.trim().split("\n").map((line) => line.match(/^warning: .*variable (\w+): the client must/)?.[1]);
+        const named = stderr
+            .trim()
+            .split("\n")
+            .map((line) => line.match(/^warning: .*variable (\w+): the client must/)?.[1]);
         assert.deepEqual(named, ["SHOP_TOKEN", "SHOP_OAUTH"]);
     });
 

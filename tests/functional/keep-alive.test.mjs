@@ -1,14 +1,7 @@
 // Several requests on one connection: one after the other, and sent ahead of the answers.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import {
-    Connection,
-    eventually,
-    get,
-    getJson,
-    request,
-    startTestServer,
-} from "./support/server.mjs";
+import { Connection, eventually, get, getJson, request, startTestServer } from "./support/server.mjs";
 
 let server;
 before(async () => (server = await startTestServer({ idle_ms: 60_000 })));
@@ -138,10 +131,7 @@ test("many more requests than fit one read are all answered, each once", async (
     }
     await c.send(text);
     await c.until(() => c.buffer.includes(`\r\n\r\n${count - 1}`), "the last answer", 20_000);
-    await eventually(
-        async () => (await getJson(other, "/canaries")).canaries === count,
-        "every request was run once",
-    );
+    await eventually(async () => (await getJson(other, "/canaries")).canaries === count, "every request was run once");
     const ids = [...c.buffer.toString("latin1").matchAll(/\r\n\r\n(\d+)(?=HTTP|$)/g)];
     assert.deepEqual(
         ids.map((match) => Number(match[1])),

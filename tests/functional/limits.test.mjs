@@ -104,8 +104,7 @@ test("threat-A8, fault-B10: a declared body above the ceiling is refused before 
 test("threat-A8: a chunked body may have as many bytes as the ceiling says", async () => {
     const headers = { "Transfer-Encoding": "chunked" };
     const chunk = (size) => `${size.toString(16)}\r\n${"c".repeat(size)}\r\n`;
-    const body = (...sizes) =>
-        request("POST", "/echo", headers, sizes.map(chunk).join("") + "0\r\n\r\n");
+    const body = (...sizes) => request("POST", "/echo", headers, sizes.map(chunk).join("") + "0\r\n\r\n");
     await assertServed(body(999));
     await assertServed(body(1000));
     await assertServed(body(500, 499, 1));
@@ -118,8 +117,7 @@ test("threat-A8: a chunked body may have as many bytes as the ceiling says", asy
 
 test("threat-B4: the bodies of all requests together may be as large as the ceiling says", async () => {
     const limited = await startTestServer({ body_size: 200_000, body_memory: 300_000, loops: 2 });
-    const status = async (size) =>
-        (await exchange(limited, request("POST", "/echo", {}, "m".repeat(size)))).status;
+    const status = async (size) => (await exchange(limited, request("POST", "/echo", {}, "m".repeat(size)))).status;
     const held = await Connection.open(limited);
     const hold = async () => {
         const headers = { "Content-Length": 150_001 };
@@ -169,10 +167,7 @@ test("chunk extensions and trailers have ceilings of their own", async () => {
     const send = (body) => request("POST", "/echo", headers, body);
     await assertServed(send(`1;${"e".repeat(200)}\r\na\r\n0\r\n\r\n`));
     await assertServed(send(`1\r\na\r\n0\r\nX-T: ${"t".repeat(4000)}\r\n\r\n`));
-    for (const body of [
-        `1;${"e".repeat(400)}\r\na\r\n0\r\n\r\n`,
-        `1\r\na\r\n0\r\nX-T: ${"t".repeat(9000)}\r\n\r\n`,
-    ]) {
+    for (const body of [`1;${"e".repeat(400)}\r\na\r\n0\r\n\r\n`, `1\r\na\r\n0\r\nX-T: ${"t".repeat(9000)}\r\n\r\n`]) {
         const c = await Connection.open(server);
         await c.send(send(body) + get("/canary/behind"));
         const { status } = await c.response();

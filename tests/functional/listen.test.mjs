@@ -27,18 +27,12 @@ test("one line for each address, in order, the first one with the URL", async ()
     });
     const lines = listeners(server);
     assert.equal(lines.length, 3);
-    const found = lines.map((line) =>
-        /^causeway: listening on http:\/\/([\d.]+):(\d+)$/.exec(line),
-    );
+    const found = lines.map((line) => /^causeway: listening on http:\/\/([\d.]+):(\d+)$/.exec(line));
     assert.deepEqual(
         found.map(([, host]) => host),
         ["127.0.0.1", "127.0.0.2", "127.0.0.1"],
     );
-    assert.equal(
-        new Set(found.map(([, , port]) => port)).size,
-        3,
-        "port 0 is a free port each time",
-    );
+    assert.equal(new Set(found.map(([, , port]) => port)).size, 3, "port 0 is a free port each time");
     for (const [, host, port] of found) {
         await assertHealthy({ host, port: Number(port) });
     }
@@ -50,10 +44,7 @@ test("IPv6 addresses", { skip: !hasIpv6 && "no ::1 here" }, async () => {
     assert.match(server.stdout, /^causeway: listening on http:\/\/\[::1\]:\d+\n$/);
     await assertHealthy({ host: "::1", port: server.port });
     assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
-    const host = await exchange(
-        { host: "::1", port: server.port },
-        get("/healthz", { Host: "[::1]" }),
-    );
+    const host = await exchange({ host: "::1", port: server.port }, get("/healthz", { Host: "[::1]" }));
     assert.equal(host.status, 200);
     await server.stop();
 });
@@ -92,8 +83,7 @@ suite("a unix socket", () => {
     let count = 0;
     const newPath = () => path.join(keepFolder(), `s${(count += 1)}`);
     // The TCP listener comes first, since the first line must name a URL.
-    const start = (socket) =>
-        startCauseway({ args: ["--listen", "127.0.0.1:0", "--listen", `unix:${socket}`] });
+    const start = (socket) => startCauseway({ args: ["--listen", "127.0.0.1:0", "--listen", `unix:${socket}`] });
 
     test("is served like an address, and removed at the end", async () => {
         const socket = newPath();
@@ -266,14 +256,7 @@ test("curl speaks to every kind of listener", async () => {
         args: ["--listen", "127.0.0.1:0", "--listen", `unix:${socket}`],
     });
     const curl = async (...args) => {
-        const program = new Program("curl", [
-            "-sS",
-            "-o",
-            "/dev/null",
-            "-w",
-            "%{http_code}\n",
-            ...args,
-        ]);
+        const program = new Program("curl", ["-sS", "-o", "/dev/null", "-w", "%{http_code}\n", ...args]);
         assert.deepEqual(await program.exited, { code: 0, signal: null }, program.stderr);
         return program.stdout.trim();
     };

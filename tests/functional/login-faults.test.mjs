@@ -11,8 +11,7 @@ import { Connection, eventually, openFiles, request } from "./support/server.mjs
 
 const caller = { method: "test.caller", id: 1 };
 const body = JSON.stringify({ jsonrpc: "2.0", ...caller });
-const asking = (headers) =>
-    request("POST", "/jsonrpc", { "Content-Type": "application/json", ...headers }, body);
+const asking = (headers) => request("POST", "/jsonrpc", { "Content-Type": "application/json", ...headers }, body);
 const isSanitized = slowness > 1;
 
 suite("a login", { concurrency: true }, () => {
@@ -106,8 +105,7 @@ suite("a command", { concurrency: true }, () => {
 
     test("takes a password as long as the ceiling says, and never a part of one", async () => {
         const file = config();
-        const add = async (name, input) =>
-            (await run(file, ["account", "add", name], { input })).code;
+        const add = async (name, input) => (await run(file, ["account", "add", name], { input })).code;
         const longest = "p".repeat(1024);
         for (const end of ["", "\n", "\r\n"]) {
             assert.equal(await add(`a${end.length}`, longest + end), 0);

@@ -9,11 +9,28 @@ import { after, before, suite, test } from "node:test";
 import { basic, bearer, databasePath, roles, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import {
-    cookiesOf, formCookie, hiddenField, logIn, openForm, proofOf, sameOrigin, sendForm, session,
-    sessionCookie, visit,
+    cookiesOf,
+    formCookie,
+    hiddenField,
+    logIn,
+    openForm,
+    proofOf,
+    sameOrigin,
+    sendForm,
+    session,
+    sessionCookie,
+    visit,
 } from "./support/login.mjs";
 import {
-    both, EventStream, initialize, legacy, modern, modernParts, permissions, rpc, startBridge,
+    both,
+    EventStream,
+    initialize,
+    legacy,
+    modern,
+    modernParts,
+    permissions,
+    rpc,
+    startBridge,
 } from "./support/mcp.mjs";
 import { runCauseway, patience, slowness, writeConfig } from "./support/programs.mjs";
 import { rawExchange } from "./support/raw.mjs";
@@ -120,7 +137,11 @@ suite("the login page", () => {
         assert.equal(wrong.status, 403);
         assert.ok(!isSession(wrong));
         for (const [name, password] of [
-            ["nobody", "x"], ["mallory", "m"], ["token-only", "x"], ["a:b", "x"], ["Alice", "s3cret"],
+            ["nobody", "x"],
+            ["mallory", "m"],
+            ["token-only", "x"],
+            ["a:b", "x"],
+            ["Alice", "s3cret"],
         ]) {
             const answer = await sendForm(server, { ...form, name, password });
             assert.deepEqual(shown(answer), shown(wrong), name);
@@ -140,9 +161,13 @@ suite("the login page", () => {
             ["another site", { ...own, headers: { "Sec-Fetch-Site": "cross-site" } }],
             ["another host of the site", { ...own, headers: { "Sec-Fetch-Site": "same-site" } }],
             ["an address that was typed", { ...own, headers: { "Sec-Fetch-Site": "none" } }],
-            ["nothing that says whose page", {
-                ...own, headers: { Origin: undefined, "Sec-Fetch-Site": undefined },
-            }],
+            [
+                "nothing that says whose page",
+                {
+                    ...own,
+                    headers: { Origin: undefined, "Sec-Fetch-Site": undefined },
+                },
+            ],
         ]) {
             const answer = await sendForm(server, { ...good, ...parts });
             assert.equal(answer.status, 403, what);
@@ -188,9 +213,17 @@ suite("the login page", () => {
             assert.equal(await where(next), next);
         }
         for (const next of [
-            "//evil.example", "https://evil.example/", "javascript:alert(1)", "evil.example",
-            "/\\evil.example", "\\\\evil.example", "/\t/evil.example", " //evil.example",
-            `/${"x".repeat(1024)}`, "/caf\u00e9", "",
+            "//evil.example",
+            "https://evil.example/",
+            "javascript:alert(1)",
+            "evil.example",
+            "/\\evil.example",
+            "\\\\evil.example",
+            "/\t/evil.example",
+            " //evil.example",
+            `/${"x".repeat(1024)}`,
+            "/caf\u00e9",
+            "",
         ]) {
             assert.equal(await where(next), "/login", JSON.stringify(next));
         }
@@ -289,9 +322,14 @@ suite("a session", () => {
             ["another host of the site", { ...good, "Sec-Fetch-Site": "same-site" }],
             ["no page", { ...good, "Sec-Fetch-Site": "none" }],
             ["nothing that says whose page", { Cookie: alice.cookie, "X-CSRF-Token": alice.csrf }],
-            ["a page that may call, but not as somebody", {
-                Cookie: alice.cookie, "X-CSRF-Token": alice.csrf, Origin: "https://listed.example",
-            }],
+            [
+                "a page that may call, but not as somebody",
+                {
+                    Cookie: alice.cookie,
+                    "X-CSRF-Token": alice.csrf,
+                    Origin: "https://listed.example",
+                },
+            ],
         ];
         for (const request of requests) {
             for (const [what, headers] of attempts) {
@@ -396,8 +434,11 @@ suite("a session", () => {
 
     test("that is unknown, ill-formed or there twice is 401 and removed", async () => {
         for (const cookie of [
-            `${sessionCookie}=${unknown}`, `${sessionCookie}=`, `${sessionCookie}=x y`,
-            `${sessionCookie}="${alice.cookie.split("=")[1]}"`, `${alice.cookie}; ${alice.cookie}`,
+            `${sessionCookie}=${unknown}`,
+            `${sessionCookie}=`,
+            `${sessionCookie}=x y`,
+            `${sessionCookie}="${alice.cookie.split("=")[1]}"`,
+            `${alice.cookie}; ${alice.cookie}`,
         ]) {
             const answer = await rpc(server, caller, { ...session(server, alice), Cookie: cookie });
             assert.equal(answer.status, 401, cookie);
@@ -427,7 +468,11 @@ suite("a session", () => {
         const begun = await initialize(server, "2025-11-25", headers);
         const id = begun.headers.get("mcp-session-id");
         const list = { jsonrpc: "2.0", id: 2, method: "tools/list" };
-        const more = { "Mcp-Session-Id": id, "MCP-Protocol-Version": "2025-11-25", Accept: "application/json, text/event-stream" };
+        const more = {
+            "Mcp-Session-Id": id,
+            "MCP-Protocol-Version": "2025-11-25",
+            Accept: "application/json, text/event-stream",
+        };
         assert.equal((await post(server, "/mcp", list, { ...more, ...headers })).status, 200);
         const bob = await logIn(server, "bob", "b0b");
         assert.equal((await post(server, "/mcp", list, { ...more, ...session(server, bob) })).status, 404);
@@ -738,7 +783,10 @@ suite("how long a session lasts", () => {
         const answer = await rpc(third, caller, { Cookie: alice.cookie });
         assert.equal(answer.status, 400);
         for (const [method, target] of [
-            ["GET", "/login"], ["POST", "/login"], ["POST", "/logout"], ["GET", "/session/token"],
+            ["GET", "/login"],
+            ["POST", "/login"],
+            ["POST", "/logout"],
+            ["GET", "/session/token"],
         ]) {
             const { status, json } = await send(third, method, target);
             assert.equal(status, 404);
@@ -758,7 +806,10 @@ test("threat-D11: logins, failures, forgeries and logouts have records", async (
     await rpc(server, caller, { Cookie: alice.cookie });
     await sendForm(server, { path: "/logout", cookie: alice.cookie, csrf: alice.csrf });
     await server.stop();
-    const records = readFileSync(audit, "utf8").trim().split("\n").map((line) => JSON.parse(line));
+    const records = readFileSync(audit, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
     const seen = records
         .filter(({ kind }) => kind === "login")
         .map(({ door, outcome, caller: who, detail }) => [door, outcome, who, detail].join(" "));

@@ -53,8 +53,7 @@ const call = (server, headers, name, args, id = 1) =>
         headers: { "Content-Type": "application/json", ...both, ...headers },
     });
 
-const elicit = (server, headers, id, message = "Who?") =>
-    call(server, headers, "test_elicitation", { message }, id);
+const elicit = (server, headers, id, message = "Who?") => call(server, headers, "test_elicitation", { message }, id);
 
 const answer = (server, headers, id, rest) =>
     post(server, "/mcp", { jsonrpc: "2.0", id, ...rest }, { ...both, ...headers });
@@ -64,20 +63,24 @@ suite("a legacy client", { concurrency: true }, () => {
         const server = await start(t);
         const session = await openSession(server);
         // So many that both loops ask and both are answered to.
-        await inParallel(Array.from({ length: 60 }, (_, i) => i), 15, async (i) => {
-            const stream = await elicit(server, session, i, `q${i}`);
-            const question = await stream.next();
-            assert.equal(question.method, "elicitation/create");
-            assert.equal(question.params.message, `q${i}`);
-            const content = { username: `u${i}`, email: "e" };
-            const result = { action: "accept", content };
-            const { status } = await answer(server, session, question.id, { result });
-            assert.equal(status, 202);
-            const [last, ...more] = await stream.rest();
-            assert.deepEqual(more, []);
-            assert.equal(last.id, i);
-            assert.ok(last.result.content[0].text.includes(`u${i}"`), JSON.stringify(last));
-        });
+        await inParallel(
+            Array.from({ length: 60 }, (_, i) => i),
+            15,
+            async (i) => {
+                const stream = await elicit(server, session, i, `q${i}`);
+                const question = await stream.next();
+                assert.equal(question.method, "elicitation/create");
+                assert.equal(question.params.message, `q${i}`);
+                const content = { username: `u${i}`, email: "e" };
+                const result = { action: "accept", content };
+                const { status } = await answer(server, session, question.id, { result });
+                assert.equal(status, 202);
+                const [last, ...more] = await stream.rest();
+                assert.deepEqual(more, []);
+                assert.equal(last.id, i);
+                assert.ok(last.result.content[0].text.includes(`u${i}"`), JSON.stringify(last));
+            },
+        );
     });
 
     test("threat-C4: cannot answer for another session or another caller", async (t) => {
@@ -98,12 +101,9 @@ suite("a legacy client", { concurrency: true }, () => {
             assert.equal(status, 202);
         }
         // My session, shown by nobody in particular.
-        const { status } = await answer(
-            server,
-            { "Mcp-Session-Id": mine["Mcp-Session-Id"] },
-            question.id,
-            { result: accept },
-        );
+        const { status } = await answer(server, { "Mcp-Session-Id": mine["Mcp-Session-Id"] }, question.id, {
+            result: accept,
+        });
         assert.equal(status, 404);
         await answer(server, mine, question.id, { result: accept });
         const [last] = await stream.rest();
@@ -247,7 +247,10 @@ suite("a modern client", { concurrency: true }, () => {
         };
         const { requestState } = (await send(alice, mine)).json.result;
         const inputResponses = { user_name: { action: "accept", content: { name: "Ada" } } };
-        for (const [headers, name] of [[bob, mine], [alice, other]]) {
+        for (const [headers, name] of [
+            [bob, mine],
+            [alice, other],
+        ]) {
             assertRpcError(await send(headers, name, { requestState, inputResponses }), 200, -32602, 1);
         }
         const good = await send(alice, mine, { requestState, inputResponses });

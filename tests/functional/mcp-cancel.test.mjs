@@ -1,16 +1,7 @@
 // Taking a request back: before, while and after it runs; from the same client and from others.
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import {
-    assertWithin,
-    both,
-    callToolWell,
-    initialize,
-    legacy,
-    post,
-    startBridge,
-    timed,
-} from "./support/mcp.mjs";
+import { assertWithin, both, callToolWell, initialize, legacy, post, startBridge, timed } from "./support/mcp.mjs";
 import { patience, slowness } from "./support/programs.mjs";
 import { inParallel } from "./support/server.mjs";
 
@@ -52,14 +43,18 @@ suite("a cancelled request", { concurrency: true }, () => {
     test("ends at once and without an answer, whichever loop hears of it", async (t) => {
         const server = await start(t);
         const session = await openSession(server);
-        await inParallel(Array.from({ length: 20 }, (_, i) => i), 4, async (i) => {
-            const id = i % 2 ? i : `ä"${i}`;
-            const begin = performance.now();
-            const answer = await cancelUntil(server, session, id, sleep(server, session, id, 20_000));
-            assert.equal(answer.text, "");
-            assert.equal(answer.status, 202);
-            assert.ok(performance.now() - begin < patience(5_000));
-        });
+        await inParallel(
+            Array.from({ length: 20 }, (_, i) => i),
+            4,
+            async (i) => {
+                const id = i % 2 ? i : `ä"${i}`;
+                const begin = performance.now();
+                const answer = await cancelUntil(server, session, id, sleep(server, session, id, 20_000));
+                assert.equal(answer.text, "");
+                assert.equal(answer.status, 202);
+                assert.ok(performance.now() - begin < patience(5_000));
+            },
+        );
         // The workers are free again: they would sleep for 20 s otherwise.
         const { ms } = await timed(() => callToolWell(server, "test.echo", { message: "still here" }));
         assertWithin(ms, 1_000, "the echo");

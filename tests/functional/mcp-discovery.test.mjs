@@ -39,10 +39,7 @@ suite("mcp.path", () => {
         const card = await get(server, "/api/v1/mcp/server-card");
         assert.equal(card.json.remotes[0].url, `${server.url}/api/v1/mcp`);
 
-        const client = new sdk2.Client(
-            { name: "test", version: "1" },
-            { versionNegotiation: { mode: "legacy" } },
-        );
+        const client = new sdk2.Client({ name: "test", version: "1" }, { versionNegotiation: { mode: "legacy" } });
         await client.connect(new sdk2.StreamableHTTPClientTransport(new URL(json.endpoints.mcp)));
         t.after(() => client.close());
         assert.ok(await client.listTools());
@@ -211,7 +208,10 @@ suite("pages of other origins", () => {
     test("a request without Origin is told nothing of it", async (t) => {
         const server = await start(t, { origins: [page] });
         const { headers } = await send(server, "OPTIONS", "/mcp");
-        assert.deepEqual(Object.keys(headers).filter((name) => name.startsWith("access-control")), []);
+        assert.deepEqual(
+            Object.keys(headers).filter((name) => name.startsWith("access-control")),
+            [],
+        );
         assert.equal("vary" in headers, false);
     });
 

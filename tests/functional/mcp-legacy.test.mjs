@@ -214,7 +214,11 @@ suite("what HTTP refuses is said in JSON-RPC", { concurrency: true }, () => {
         }
         // Other paths have their own form, also on the same connection.
         const c = await Connection.open(small);
-        for (const [path, member] of [["/mcp", "jsonrpc"], ["/healthz", "error"], ["/mcp", "jsonrpc"]]) {
+        for (const [path, member] of [
+            ["/mcp", "jsonrpc"],
+            ["/healthz", "error"],
+            ["/mcp", "jsonrpc"],
+        ]) {
             await c.send(request("PUT", path));
             const { status, text } = await c.response();
             assert.equal(status, 405);
@@ -238,7 +242,10 @@ suite("what HTTP refuses is said in JSON-RPC", { concurrency: true }, () => {
     test("and Allow is the same everywhere", async (t) => {
         const none = await startBridge({ config: { mcp: { legacy_sessions: false } } });
         t.after(() => none.stop());
-        for (const [to, expected] of [[server, "GET, POST, DELETE, OPTIONS"], [none, "POST, OPTIONS"]]) {
+        for (const [to, expected] of [
+            [server, "GET, POST, DELETE, OPTIONS"],
+            [none, "POST, OPTIONS"],
+        ]) {
             for (const method of ["OPTIONS", "HEAD", "PUT", "PATCH"]) {
                 const answer = await fetch(`${to.url}/mcp`, { method });
                 await answer.text();

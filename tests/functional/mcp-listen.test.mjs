@@ -190,8 +190,7 @@ suite("a modern subscription", { concurrency: true }, () => {
 
 // One after the other: all listen to the same server.
 suite("GET", () => {
-    const status = async (headers, to = server) =>
-        (await EventStream.get(to, headers)).status;
+    const status = async (headers, to = server) => (await EventStream.get(to, headers)).status;
 
     test("needs a session that is there, and an Accept that allows events", async () => {
         const headers = await newSession(server);
@@ -264,12 +263,7 @@ suite("resources/subscribe", { concurrency: true }, () => {
     test("needs a session and a resource that the caller sees", async () => {
         const headers = await newSession(server);
         assertRpcError(await subscribe(server, {}), 200, -32600, 1);
-        const { data } = assertRpcError(
-            await subscribe(server, headers, "test://nothing"),
-            200,
-            -32002,
-            1,
-        );
+        const { data } = assertRpcError(await subscribe(server, headers, "test://nothing"), 200, -32002, 1);
         assert.deepEqual(data, { uri: "test://nothing" });
         for (const uri of [5, null, undefined, ""]) {
             const answer = await legacy(server, "resources/subscribe", { uri }, { headers });

@@ -180,10 +180,7 @@ suite("hints", () => {
             auth: { scopes: [], level: "none" },
         };
         const server = await startEcho(t, [{ mark: { annotations } }]);
-        for (const tools of [
-            (await listTools(server)).tools,
-            (await legacy(server, "tools/list")).json.result.tools,
-        ]) {
+        for (const tools of [(await listTools(server)).tools, (await legacy(server, "tools/list")).json.result.tools]) {
             assert.deepEqual(tools[0].annotations, { destructiveHint: false, readOnlyHint: true });
             const { category, auth } = annotations;
             assert.deepEqual(tools[0]._meta, { "causeway/annotations": { category, auth } });
@@ -211,8 +208,7 @@ suite("hints", () => {
 
 suite("names", { concurrency: true }, () => {
     const about = (name) => ({ meta: { [metaKey("clientInfo")]: { name, version: "1" } } });
-    const names = async (server, options) =>
-        (await listTools(server, {}, options)).tools.map(({ name }) => name);
+    const names = async (server, options) => (await listTools(server, {}, options)).tools.map(({ name }) => name);
 
     test("fault-B27: strict names are taken by every model API, and calls by them work", async (t) => {
         const server = await startBridge({ config: { mcp: { names: "strict" } }, roles: { anonymous: permissions } });
@@ -255,7 +251,10 @@ suite("names", { concurrency: true }, () => {
             const { headers } = await legacy(server, "initialize", { ...params, clientInfo });
             const session = { headers: { "Mcp-Session-Id": headers.get("mcp-session-id") } };
             const { json } = await legacy(server, "tools/list", {}, session);
-            assert.ok(json.result.tools.some((tool) => tool.name === expected), name);
+            assert.ok(
+                json.result.tools.some((tool) => tool.name === expected),
+                name,
+            );
         }
         assert.equal((await initialize(server, "2025-11-25")).status, 200);
     });
@@ -271,10 +270,7 @@ suite("names", { concurrency: true }, () => {
         for (const name of shown) {
             assert.match(name, strict);
         }
-        assert.deepEqual(
-            shown.filter((name) => !name.includes("___")).toSorted(),
-            ["a__b_c", "a_b__c", "d__e", "d_e"],
-        );
+        assert.deepEqual(shown.filter((name) => !name.includes("___")).toSorted(), ["a__b_c", "a_b__c", "d__e", "d_e"]);
         for (const name of shown) {
             await callTool(server, name, {});
         }
@@ -295,7 +291,11 @@ suite("names", { concurrency: true }, () => {
         ]) {
             service.calls.length = 0;
             await callTool(server, "d__e", {}, about(client));
-            assert.deepEqual(service.calls.map((one) => one.method), [method], client);
+            assert.deepEqual(
+                service.calls.map((one) => one.method),
+                [method],
+                client,
+            );
         }
     });
 });
@@ -357,7 +357,10 @@ suite("x-mcp-header", { concurrency: true }, () => {
             assertRpcError(await call(server, args, headers), 400, -32020, 1);
         }
         // Twice: who routes by it may have read either.
-        for (const regions of [["eu", "us"], ["eu", "eu"]]) {
+        for (const regions of [
+            ["eu", "us"],
+            ["eu", "eu"],
+        ]) {
             const { body, headers } = modernParts("tools/call", { name: "echo", arguments: args });
             const all = { ...headers, ...right, "Mcp-Param-Region": regions, "Content-Type": "application/json" };
             const { status, json } = await send(server, "POST", "/mcp", { headers: all, body: JSON.stringify(body) });

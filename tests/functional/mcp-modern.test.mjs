@@ -86,7 +86,10 @@ suite("the rows of the protocol notes", { concurrency: true }, () => {
         assert.equal(last.id, 1);
         assert.equal(last.result.resultType, "complete");
         assert.ok(all.length >= 1);
-        for (const { method, params: { progressToken } } of all) {
+        for (const {
+            method,
+            params: { progressToken },
+        } of all) {
             assert.equal(method, "notifications/progress");
             assert.equal(progressToken, "t");
         }
@@ -127,13 +130,21 @@ suite("the rows of the protocol notes", { concurrency: true }, () => {
         assertRpcError(await modern(server, "server/discover", {}, options), 400, mismatch, 1);
     });
 
-    for (const [row, version] of [["M8", "2099-01-01"], ["M10", "2025-11-25"]]) {
+    for (const [row, version] of [
+        ["M8", "2099-01-01"],
+        ["M10", "2025-11-25"],
+    ]) {
         test(`${row}: version ${version} in header and body is 400 and -32022 with what is supported`, async () => {
             const error = assertRpcError(
-                await modern(server, "server/discover", {}, {
-                    meta: { [metaKey("protocolVersion")]: version },
-                    headers: { "MCP-Protocol-Version": version },
-                }),
+                await modern(
+                    server,
+                    "server/discover",
+                    {},
+                    {
+                        meta: { [metaKey("protocolVersion")]: version },
+                        headers: { "MCP-Protocol-Version": version },
+                    },
+                ),
                 400,
                 unsupported,
                 1,
@@ -249,7 +260,10 @@ suite("headers", { concurrency: true }, () => {
     });
 
     test("have values whose case matters", async () => {
-        for (const [name, value] of [["Mcp-Method", "Tools/Call"], ["Mcp-Name", "TEST.echo"]]) {
+        for (const [name, value] of [
+            ["Mcp-Method", "Tools/Call"],
+            ["Mcp-Name", "TEST.echo"],
+        ]) {
             const answer = await postRaw("tools/call", params, { ...good, [name]: value });
             assertRpcError(answer, 400, mismatch, 1);
         }
@@ -455,7 +469,7 @@ suite("tools", { concurrency: true }, () => {
     });
 
     test("pass every kind of text on unharmed", async () => {
-        for (const text of ["", "\"\\/\b\f\n\r\t\u0001", "漢字 👍🏽 é e\u0301", "x".repeat(100_000)]) {
+        for (const text of ["", '"\\/\b\f\n\r\t\u0001', "漢字 👍🏽 é e\u0301", "x".repeat(100_000)]) {
             const result = await callToolWell(server, "test.echo", { message: text });
             assert.ok(JSON.stringify(result.structuredContent).includes(JSON.stringify(text)));
         }

@@ -210,9 +210,7 @@ suite("a caller that leaves", { concurrency: true }, () => {
         const server = await start(t, single);
         const running = callToolWell(server, "test.sleep", { ms: 500 });
         await pause(50);
-        const gone = Array.from({ length: 20 }, () =>
-            leaveAfter(server, 100, "test.sleep", { ms: 20_000 }),
-        );
+        const gone = Array.from({ length: 20 }, () => leaveAfter(server, 100, "test.sleep", { ms: 20_000 }));
         await Promise.all(gone);
         await running;
         const { ms } = await timed(() => callToolWell(server, "test.echo", { message: "x" }));
@@ -232,12 +230,8 @@ suite("a caller that leaves", { concurrency: true }, () => {
 
     test("does not end what others have called", async (t) => {
         const server = await start(t, { loops: 1, plugins: { workers: 4 } });
-        const staying = Array.from({ length: 4 }, () =>
-            callToolWell(server, "test.sleep", { ms: 400 }),
-        );
-        const leaving = Array.from({ length: 8 }, () =>
-            leaveAfter(server, 100, "test.sleep", { ms: 20_000 }),
-        );
+        const staying = Array.from({ length: 4 }, () => callToolWell(server, "test.sleep", { ms: 400 }));
+        const leaving = Array.from({ length: 8 }, () => leaveAfter(server, 100, "test.sleep", { ms: 20_000 }));
         await Promise.all(leaving);
         await Promise.all(staying);
     });
@@ -259,12 +253,7 @@ suite("a caller that leaves", { concurrency: true }, () => {
         const params = { name: "test.sleep", arguments: { ms: 20 } };
         const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
         for (const body of [message, [message, { ...message, id: 2 }]]) {
-            const text = request(
-                "POST",
-                "/mcp",
-                { "Content-Type": "application/json" },
-                JSON.stringify(body),
-            );
+            const text = request("POST", "/mcp", { "Content-Type": "application/json" }, JSON.stringify(body));
             for (let i = 0; i < 10; i += 1) {
                 const { bytes, closed } = await rawExchange(server.port, text, { halfClose: true });
                 const [answer] = splitResponses(bytes);

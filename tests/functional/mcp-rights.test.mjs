@@ -203,10 +203,7 @@ suite("a listener", { concurrency: true }, () => {
 
     test("threat-C13: of subscriptions/listen neither, and of no list when listing is over", async (t) => {
         const may = (...more) => ({ roles: { anonymous: [call, ...more] } });
-        const server = await withVault(
-            t,
-            await startBridge({ plugins: [], ...may(discover, "open vault") }),
-        );
+        const server = await withVault(t, await startBridge({ plugins: [], ...may(discover, "open vault") }));
         const params = { notifications: { resourceSubscriptions: uris, toolsListChanged: true } };
         const stream = await EventStream.open(server, "subscriptions/listen", params);
         assert.deepEqual((await stream.next()).params.notifications.resourceSubscriptions, uris);
@@ -244,8 +241,7 @@ suite("a listener", { concurrency: true }, () => {
 });
 
 suite("what is remembered of a session", { concurrency: true }, () => {
-    const setLevel = (server, headers) =>
-        legacy(server, "logging/setLevel", { level: "error" }, { headers });
+    const setLevel = (server, headers) => legacy(server, "logging/setLevel", { level: "error" }, { headers });
     const remove = (server, headers) => fetch(`${server.url}/mcp`, { method: "DELETE", headers });
     const ping = async (server, headers) => (await legacy(server, "ping", {}, { headers })).status;
     const from = (address) => ({ "X-Forwarded-For": address });
@@ -264,17 +260,21 @@ suite("what is remembered of a session", { concurrency: true }, () => {
         assert.deepEqual((await setLevel(server, neighbour)).json.result, {});
         assert.equal((await remove(server, ended)).status, 204);
         const seen = { kept: 0, refused: 0, ended: 0, notEnded: 0 };
-        await inParallel(Array.from({ length: 4_200 }, (_, i) => i), 20, async (i) => {
-            const session = await openSession(server, from("203.0.113.66"));
-            const { json, text } = await setLevel(server, session);
-            assert.ok(json.result || json.error?.code === -32000, text);
-            seen[json.result ? "kept" : "refused"] += 1;
-            if (i % 2) {
-                const { status } = await remove(server, session);
-                assert.ok(status === 204 || status === 503, String(status));
-                seen[status === 204 ? "ended" : "notEnded"] += 1;
-            }
-        });
+        await inParallel(
+            Array.from({ length: 4_200 }, (_, i) => i),
+            20,
+            async (i) => {
+                const session = await openSession(server, from("203.0.113.66"));
+                const { json, text } = await setLevel(server, session);
+                assert.ok(json.result || json.error?.code === -32000, text);
+                seen[json.result ? "kept" : "refused"] += 1;
+                if (i % 2) {
+                    const { status } = await remove(server, session);
+                    assert.ok(status === 204 || status === 503, String(status));
+                    seen[status === 204 ? "ended" : "notEnded"] += 1;
+                }
+            },
+        );
         assert.ok(seen.refused > 0, JSON.stringify(seen));
         assert.ok(await hearsLog(server, neighbour));
         assert.equal(await ping(server, ended), 404);

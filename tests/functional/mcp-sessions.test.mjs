@@ -164,15 +164,19 @@ suite("messages in a session", { concurrency: true }, () => {
     test("threat-B7: one id in two sessions and twice in one: everybody gets their own answer", async (t) => {
         const server = await start(t, { loops: 2 });
         const sessions = [await openSession(server), await openSession(server)];
-        await inParallel(Array.from({ length: 200 }, (_, i) => i), 20, async (i) => {
-            const answer = await legacy(
-                server,
-                "tools/call",
-                { name: "test.echo", arguments: { message: `m${i}` } },
-                { id: 1, headers: sessions[i % 2] },
-            );
-            assert.ok(answer.text.includes(`m${i}`), answer.text);
-        });
+        await inParallel(
+            Array.from({ length: 200 }, (_, i) => i),
+            20,
+            async (i) => {
+                const answer = await legacy(
+                    server,
+                    "tools/call",
+                    { name: "test.echo", arguments: { message: `m${i}` } },
+                    { id: 1, headers: sessions[i % 2] },
+                );
+                assert.ok(answer.text.includes(`m${i}`), answer.text);
+            },
+        );
     });
 
     test("bad input ends cleanly: nesting, size, half requests", async (t) => {

@@ -133,10 +133,7 @@ for (const era of Object.keys(eras)) {
                 name: "test_prompt_with_arguments",
                 arguments: { arg1: "one", arg2: 'two "2"' },
             });
-            assert.equal(
-                messages[0].content.text,
-                `Prompt with arguments: arg1='one', arg2='two "2"'`,
-            );
+            assert.equal(messages[0].content.text, `Prompt with arguments: arg1='one', arg2='two "2"'`);
             const picture = await result(era, "prompts/get", { name: "test_prompt_with_image" });
             assert.deepEqual(
                 picture.messages.map(({ role, content }) => [role, content.type, "role" in content]),

@@ -1,14 +1,7 @@
 // Methods, targets and the head of an answer.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import {
-    assertError,
-    Connection,
-    exchange,
-    get,
-    request,
-    startTestServer,
-} from "./support/server.mjs";
+import { assertError, Connection, exchange, get, request, startTestServer } from "./support/server.mjs";
 import { randomFrom } from "./support/statistics.mjs";
 
 let server;
@@ -128,16 +121,7 @@ test("a large body that nobody reads does not destroy the answer that refuses it
 });
 
 test("an unknown path is 404 and names nothing", async () => {
-    for (const target of [
-        "/",
-        "/secret-name",
-        "/item/",
-        "/item/a/b",
-        "/2K",
-        "/2k/",
-        "/echo;x=1",
-        "/?x",
-    ]) {
+    for (const target of ["/", "/secret-name", "/item/", "/item/a/b", "/2K", "/2k/", "/echo;x=1", "/?x"]) {
         const answer = await exchange(server, get(target));
         assertError(answer, 404, "not_found");
         assert.ok(!answer.text.includes("secret"));
@@ -209,10 +193,7 @@ test("the absolute form of a target is served when its host is the Host header's
 test("the Date of an answer is now, in the form of RFC 9110", async () => {
     const { headers } = await exchange(server, get("/2k"));
     const date = headers.get("date");
-    assert.match(
-        date,
-        /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/,
-    );
+    assert.match(date, /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/);
     assert.equal(new Date(date).toUTCString(), date);
     assert.ok(Math.abs(Date.now() - Date.parse(date)) < 5_000, date);
 });
@@ -244,7 +225,22 @@ test("threat-A10: whatever a header is made of, an answer has it whole or is a 5
     const c = await Connection.open(server);
     const random = randomFrom(10);
     const pick = (items) => items[Math.floor(random() * items.length)];
-    const odd = ["\r", "\n", "\r\n", "\r\nSet-Cookie: a=b", "\r\n\r\n", "\0", ":", " ", "\t", "\x7f", "\x80", "\xff", '"', ";"];
+    const odd = [
+        "\r",
+        "\n",
+        "\r\n",
+        "\r\nSet-Cookie: a=b",
+        "\r\n\r\n",
+        "\0",
+        ":",
+        " ",
+        "\t",
+        "\x7f",
+        "\x80",
+        "\xff",
+        '"',
+        ";",
+    ];
     const make = (n) =>
         Array.from({ length: Math.floor(random() * n) }, () =>
             random() < 0.2 ? pick(odd) : String.fromCharCode(0x21 + Math.floor(random() * 0x5e)),
@@ -278,10 +274,7 @@ test("threat-A10: whatever a header is made of, an answer has it whole or is a 5
 });
 
 test("names and values of request headers reach the handler as they were sent", async () => {
-    const { text } = await exchange(
-        server,
-        get("/echo", { "x-TEST": '  a "b"\t, c \u00e4  ', Connection: "close" }),
-    );
+    const { text } = await exchange(server, get("/echo", { "x-TEST": '  a "b"\t, c \u00e4  ', Connection: "close" }));
     assert.equal(Buffer.from(text, "latin1").toString("utf8").includes('a \\"b\\"\\t, c '), true);
 });
 

@@ -28,7 +28,10 @@ test("everybody may list and call the examples, and the log says what is open", 
 test("every tool that is listed can be called by whoever sees it, on every door", async () => {
     const server = await startCauseway({ env });
     const listed = await (await fetch(`${server.url}/mcp/tools/list`)).json();
-    assert.deepEqual(listed.tools.map(({ name }) => name), examples);
+    assert.deepEqual(
+        listed.tools.map(({ name }) => name),
+        examples,
+    );
     for (const name of examples) {
         const params = name.endsWith("toMarkdown") ? { nid: 2 } : {};
         const { status, json } = await rpc(server, { id: 1, method: name, params });

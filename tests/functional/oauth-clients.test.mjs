@@ -92,10 +92,7 @@ for (const [name, [Client, Transport, Unauthorized, givenBack]] of Object.entrie
 }
 
 suite("the Inspector 2.12.0", () => {
-    const launcher = path.join(
-        root,
-        "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
-    );
+    const launcher = path.join(root, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     const inspect = (...args) =>
         new Promise((resolve) => {
             const fixed = [launcher, "--cli", `${server.url}/mcp`, "--transport", "http"];

@@ -37,7 +37,10 @@ suite("documents of OpenRPC", { skip, concurrency: true }, () => {
                 assert.equal(tool.inputSchema.type, "object");
                 const names = method.params.filter((one) => !isReference(one)).map(({ name }) => name);
                 const shown = Object.keys(tool.inputSchema.properties ?? {});
-                assert.ok(names.every((name) => shown.includes(name)), `${method.name}: ${shown}`);
+                assert.ok(
+                    names.every((name) => shown.includes(name)),
+                    `${method.name}: ${shown}`,
+                );
             }
         });
     }

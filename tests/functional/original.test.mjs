@@ -16,8 +16,7 @@ const list = "/mcp/tools/list";
 const describe = (name) => `/mcp/tools/describe?name=${encodeURIComponent(name)}`;
 const address = (name) => `/mcp/tools/${name}`;
 const request = (method, params, id = 1) => ({ jsonrpc: "2.0", method, params, id });
-const rpc = (server, method, params, headers) =>
-    post(server, "/jsonrpc", request(method, params), headers);
+const rpc = (server, method, params, headers) => post(server, "/jsonrpc", request(method, params), headers);
 const namesOf = (answer) => answer.json.tools.map(({ name }) => name);
 const examples = ["examples.article.toMarkdown", "examples.articles.list", "examples.contentTypes.list"];
 
@@ -181,7 +180,10 @@ suite("the list", () => {
         for (const headers of [{}, alice]) {
             const names = namesOf(await get(server, list, headers));
             assert.ok(examples.every((name) => names.includes(name)));
-            assert.equal(names.some((name) => admin.includes(name)), false);
+            assert.equal(
+                names.some((name) => admin.includes(name)),
+                false,
+            );
         }
         const names = namesOf(await get(server, list, root));
         assert.ok(admin.every((name) => names.includes(name)));
@@ -222,8 +224,7 @@ test("check-42, check-53: anybody and an account with both permissions see the t
 test("check-64, check-65, check-66: a plugin that comes or goes is a MISS, for every caller", async (t) => {
     const server = await start({ config: { debug_headers: true, loops: 1 } });
     t.after(() => server.stop());
-    const kept = ({ headers }) =>
-        ["tags", "contexts", "max-age"].map((name) => headers[`x-causeway-cache-${name}`]);
+    const kept = ({ headers }) => ["tags", "contexts", "max-age"].map((name) => headers[`x-causeway-cache-${name}`]);
     assert.deepEqual(kept(await get(server, list, root)), kept(await get(server, list, alice)));
     // The state of the first answer that has, or no longer has, the tool.
     const whenChanged = async (there) => {
@@ -233,7 +234,10 @@ test("check-64, check-65, check-66: a plugin that comes or goes is a MISS, for e
             return namesOf(answer).includes("test.methodWithoutAuth") === there;
         };
         await eventually(look, "the changed list");
-        assert.deepEqual(namesOf(answer).filter((name) => examples.includes(name)), examples);
+        assert.deepEqual(
+            namesOf(answer).filter((name) => examples.includes(name)),
+            examples,
+        );
         return answer.headers["x-causeway-cache"];
     };
     for (const there of [true, false]) {
@@ -279,7 +283,8 @@ suite("a tool that needs scopes", () => {
         const plain = ({ status, text, headers: { date, ...headers } }) => ({ status, text, headers });
         const garbage = plain(await send(bearer("garbage")));
         assert.equal(garbage.status, 401);
-        const text = 'Bearer realm="MCP Tools", error="invalid_token", error_description="The access token is invalid or expired"';
+        const text =
+            'Bearer realm="MCP Tools", error="invalid_token", error_description="The access token is invalid or expired"';
         assert.ok(garbage.headers["www-authenticate"].startsWith(text));
         for (const { token } of [short, revoked]) {
             assert.deepEqual(plain(await send(bearer(token))), garbage);
@@ -413,7 +418,10 @@ suite("the example tools by password", () => {
     });
 
     test("check-88, check-89: what is no article is said to be none", async () => {
-        for (const [nid, word] of [[99_999, "not found"], [2, "article"]]) {
+        for (const [nid, word] of [
+            [99_999, "not found"],
+            [2, "article"],
+        ]) {
             const { json } = await rpc(server, "examples.article.toMarkdown", { nid }, alice);
             assert.ok(`${json.error.message} ${json.error.data}`.includes(word));
         }
@@ -472,18 +480,26 @@ suite("the example tools by password", () => {
             assert.equal(answer.status, status, answer.text);
             assert.deepEqual(invalid(answer.json, id), { error: code, id, expected: id }, answer.text);
         }
-        const { status, json } = await post(server, "/jsonrpc", [
-            good,
-            request("nope", {}, 2),
-            { jsonrpc: "2.0", method: "nope" },
-            { jsonrpc: "2.0", method: article },
-            request(article, {}, 3),
-            { method: article },
-            1,
-        ], alice);
+        const { status, json } = await post(
+            server,
+            "/jsonrpc",
+            [
+                good,
+                request("nope", {}, 2),
+                { jsonrpc: "2.0", method: "nope" },
+                { jsonrpc: "2.0", method: article },
+                request(article, {}, 3),
+                { method: article },
+                1,
+            ],
+            alice,
+        );
         assert.equal(status, 200);
         assert.deepEqual(json[0], one);
-        assert.deepEqual(json.map(({ id }) => id), [1, 2, 3, null, null]);
+        assert.deepEqual(
+            json.map(({ id }) => id),
+            [1, 2, 3, null, null],
+        );
         assert.deepEqual(json[2].error, lacks);
         const nothing = await post(server, "/jsonrpc", [{ jsonrpc: "2.0", method: "nope" }], alice);
         assert.deepEqual([nothing.status, nothing.text], [204, ""]);

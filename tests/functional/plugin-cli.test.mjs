@@ -26,11 +26,7 @@ test("new writes a plugin that builds without a warning, passes its test and can
     const folder = newFolder("new");
     const made = await runCauseway(["plugin", "new", "my-plugin"], { cwd: folder });
     assert.equal(made.code, 0, made.stderr);
-    assert.deepEqual(readdirSync(path.join(folder, "my-plugin")).sort(), [
-        "Makefile",
-        "my-plugin.c",
-        "test.sh",
-    ]);
+    assert.deepEqual(readdirSync(path.join(folder, "my-plugin")).sort(), ["Makefile", "my-plugin.c", "test.sh"]);
     const settings = [`CAUSEWAY_INCLUDE=${include}`, `CAUSEWAY_HOST=${host}`];
     const flags = "CFLAGS=-O2 -Wall -Wextra -Wpedantic -Wconversion -Werror";
     const output = execFileSync("make", ["-C", "my-plugin", ...settings, flags, "test"], {
@@ -154,10 +150,7 @@ __attribute__((constructor)) static void now(void) { abort(); }\n`,
 });
 
 test("threat-B10: what a plugin says of itself cannot drive the terminal", async () => {
-    const source = versionSource("esc", "1\\033[31m", "esc.tell").replace(
-        "Tells its version.",
-        "\\033]0;owned\\007",
-    );
+    const source = versionSource("esc", "1\\033[31m", "esc.tell").replace("Tells its version.", "\\033]0;owned\\007");
     const file = compilePlugin(newFolder("esc"), "esc", source);
     const { stdout, stderr } = await runCauseway(["plugin", "check", file]);
     assert.doesNotMatch(stdout + stderr, /[\u0007\u001b]/);
@@ -240,10 +233,7 @@ test("disable and enable rename the file, and say what is wrong otherwise", asyn
     assert.deepEqual(await run("disable", "alpha"), [1, "causeway: alpha is disabled already\n"]);
     assert.deepEqual(await run("enable", "alpha"), [0, "alpha: enabled\n"]);
     assert.deepEqual(await run("enable", "alpha"), [1, "causeway: alpha is enabled already\n"]);
-    assert.deepEqual(await run("enable", "alhpa"), [
-        1,
-        `causeway: no plugin "alhpa"; did you mean "alpha"?\n`,
-    ]);
+    assert.deepEqual(await run("enable", "alhpa"), [1, `causeway: no plugin "alhpa"; did you mean "alpha"?\n`]);
     assert.match((await run("disable", "nothing-like-it"))[1], /no plugin "nothing-like-it" in/);
     for (const action of ["enable", "disable"]) {
         const [code, text] = await run(action, "both");

@@ -114,8 +114,7 @@ suite("calls", { concurrency: true }, () => {
     test("that wait behind one whose worker is killed are answered", async (t) => {
         const server = await start(t, { loops: 1, plugins: { workers: 1 } });
         await callToolWell(server, "faults.ok", {});
-        const good = () =>
-            Promise.all(Array.from({ length: 20 }, () => callToolWell(server, "faults.ok", {})));
+        const good = () => Promise.all(Array.from({ length: 20 }, () => callToolWell(server, "faults.ok", {})));
         for (const kind of ["segv", "exit", "garbage", "half"]) {
             const bad = callTool(server, `faults.${kind}`, {});
             await Promise.all([good(), bad]);
@@ -134,9 +133,7 @@ suite("calls", { concurrency: true }, () => {
 
     test("that wait longer than their time are answered in time", async (t) => {
         const server = await start(t, { loops: 1, plugins: { workers: 1, queue: 1000 } });
-        const calls = Array.from({ length: 20 }, () =>
-            timed(() => callTool(server, "faults.hang", {})),
-        );
+        const calls = Array.from({ length: 20 }, () => timed(() => callTool(server, "faults.hang", {})));
         for (const { value, ms } of await Promise.all(calls)) {
             assertToolError(value);
             assert.ok(ms <= hang, `${ms.toFixed(0)} ms`);
@@ -147,9 +144,7 @@ suite("calls", { concurrency: true }, () => {
     test("for which there is no room are refused at once", async (t) => {
         const server = await start(t, { loops: 1, plugins: { workers: 1, queue: 4 } });
         await callToolWell(server, "faults.ok", {});
-        const calls = Array.from({ length: 40 }, () =>
-            timed(() => callTool(server, "faults.hang", {})),
-        );
+        const calls = Array.from({ length: 40 }, () => timed(() => callTool(server, "faults.hang", {})));
         const answers = await Promise.all(calls);
         answers.forEach(({ value }) => assertToolError(value));
         assert.ok(answers.filter(({ ms }) => ms < timeout / 2).length >= 20);
@@ -202,9 +197,7 @@ suite("a worker", { concurrency: true }, () => {
         const idle = `${200 * slowness}ms`;
         const plugins = { idle_timeout: idle, timeout: "10s" };
         const server = await start(t, { loops: 1, plugins });
-        const sleeps = Array.from({ length: 6 }, () =>
-            callToolWell(server, "test.sleep", { ms: 300 * slowness }),
-        );
+        const sleeps = Array.from({ length: 6 }, () => callToolWell(server, "test.sleep", { ms: 300 * slowness }));
         await eventually(() => workersOf(server).length >= 6, "six workers");
         await Promise.all(sleeps);
         await eventually(() => workersOf(server).length <= 2, "one for each plugin");
@@ -220,9 +213,7 @@ suite("a worker", { concurrency: true }, () => {
         await callToolWell(server, "test.echo", { message: "x" });
         renameSync(host, hidden);
         assertToolError(await callTool(server, "faults.exit", {}));
-        const calls = Array.from({ length: 100 }, () =>
-            timed(() => callTool(server, "faults.ok", {})),
-        );
+        const calls = Array.from({ length: 100 }, () => timed(() => callTool(server, "faults.ok", {})));
         await callToolWell(server, "test.echo", { message: "untouched" });
         for (const { value, ms } of await Promise.all(calls)) {
             assertToolError(value);

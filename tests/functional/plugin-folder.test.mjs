@@ -147,11 +147,7 @@ test("a broken version leaves the old one running and is logged", async () => {
 test("a plugin with mistakes is left out, with its name and the member, and nothing else", async () => {
     const folder = newFolder("plugins");
     compilePlugin(folder, "good", versionSource("good", "1.0", "good.tell"));
-    compilePlugin(
-        folder,
-        "bad",
-        versionSource("bad", "1.0", "bad.tell").replace(`{"readOnlyHint": true}`, "[1]"),
-    );
+    compilePlugin(folder, "bad", versionSource("bad", "1.0", "bad.tell").replace(`{"readOnlyHint": true}`, "[1]"));
     compilePlugin(folder, "twice", versionSource("twice", "1.0", "good.tell"));
     writeFileSync(path.join(folder, "text.so"), "no plugin");
     const server = await start(folder);
@@ -206,9 +202,7 @@ test("no process is left behind by a stop, not even one that is busy", async () 
     const folder = newFolder("plugins");
     compilePlugin(folder, "one", versionSource("one", "1.0", "one.tell"));
     const server = await start(folder, { top: { timeouts: { drain: "100ms" } } });
-    const calls = Array.from({ length: 6 }, () =>
-        tell(server, "one.tell", { wait: 30_000 }).catch(() => null),
-    );
+    const calls = Array.from({ length: 6 }, () => tell(server, "one.tell", { wait: 30_000 }).catch(() => null));
     await eventually(() => descendants(server.pid).length > 0, "workers");
     await pause(300);
     const children = descendants(server.pid);

@@ -168,10 +168,7 @@ for line in sys.stdin:
         const config = writeConfig({ sources: [{ name: "kids", command, describe: "system", methods: ["a.b"] }] });
         const server = await startCauseway({ args: ["--config", config] });
         t.after(() => server.stop());
-        const [, ...pids] = await eventually(
-            () => /children=(\d+),(\d+)\./.exec(server.stderr),
-            "the children",
-        );
+        const [, ...pids] = await eventually(() => /children=(\d+),(\d+)\./.exec(server.stderr), "the children");
         assert.ok(pids.every(isThere));
         await server.stop();
         for (const pid of pids) {

@@ -9,8 +9,7 @@ import { assertRestError, invoke } from "./support/rest.mjs";
 import { pause } from "./support/server.mjs";
 import { startStdio } from "./support/stdio.mjs";
 
-const echo = (server, headers) =>
-    rpc(server, { method: "test.echo", params: { message: "x" }, id: 7 }, headers);
+const echo = (server, headers) => rpc(server, { method: "test.echo", params: { message: "x" }, id: 7 }, headers);
 const caller = (server, headers) => rpc(server, { method: "test.caller", id: 1 }, headers);
 
 suite("a tool that is called too often", () => {
@@ -43,8 +42,12 @@ suite("a tool that is called too often", () => {
         const answer = await invoke(server, "test.echo", { message: "x" });
         assertRestError(answer, 429, "too_many_requests", text);
         assertRetry(answer.headers);
-        const own = await post(server, "/mcp/tools/test.echo",
-            { jsonrpc: "2.0", id: 7, method: "test.echo", params: { message: "x" } });
+        const own = await post(server, "/mcp/tools/test.echo", {
+            jsonrpc: "2.0",
+            id: 7,
+            method: "test.echo",
+            params: { message: "x" },
+        });
         assertRpcError(own, 429, -32000, 7);
         assertRetry(own.headers);
     });
@@ -61,12 +64,18 @@ suite("a tool that is called too often", () => {
 
     test("cannot hide in a batch, and other tools do not suffer", async () => {
         const messages = [1, 2].map((id) => ({
-            jsonrpc: "2.0", id, method: "test.echo", params: { message: "x" },
+            jsonrpc: "2.0",
+            id,
+            method: "test.echo",
+            params: { message: "x" },
         }));
         messages.push({ jsonrpc: "2.0", id: 3, method: "test.caller" });
         const { status, json } = await rpc(server, messages);
         assert.equal(status, 200);
-        assert.deepEqual(json.map(({ error }) => error?.code), [-32000, -32000, undefined]);
+        assert.deepEqual(
+            json.map(({ error }) => error?.code),
+            [-32000, -32000, undefined],
+        );
     });
 
     test("threat-B8: a notification is refused silently", async () => {
@@ -138,25 +147,34 @@ test("so many calls of a tool, and of a source, run at once", async () => {
     const two = [sleep("test.sleep"), sleep("test.sleep")];
     await pause(200);
     const third = await sleep("test.sleep");
-    assert.match(assertRpcError(third, 429, -32000, 1).message,
-        /^Too many calls of test\.sleep are running: try again in 1 s$/);
+    assert.match(
+        assertRpcError(third, 429, -32000, 1).message,
+        /^Too many calls of test\.sleep are running: try again in 1 s$/,
+    );
     const other = sleep("test.sleep_deaf");
     await pause(100);
     const fourth = await sleep("test.sleep_deaf");
-    assert.match(assertRpcError(fourth, 429, -32000, 1).message,
-        /^Too many calls of the source echo are running: /);
+    assert.match(assertRpcError(fourth, 429, -32000, 1).message, /^Too many calls of the source echo are running: /);
     for (const { status } of await Promise.all([...two, other])) {
         assert.equal(status, 200);
     }
     // Their places are free again, those of a client that left too.
     const stop = new AbortController();
-    const left = post(server, "/jsonrpc",
-        { jsonrpc: "2.0", method: "test.sleep", params: { ms: 9_000 }, id: 1 }, {}, { signal: stop.signal });
+    const left = post(
+        server,
+        "/jsonrpc",
+        { jsonrpc: "2.0", method: "test.sleep", params: { ms: 9_000 }, id: 1 },
+        {},
+        { signal: stop.signal },
+    );
     setTimeout(() => stop.abort(), 100);
     await assert.rejects(left);
     await pause(300);
     const again = await Promise.all([sleep("test.sleep"), sleep("test.sleep")]);
-    assert.deepEqual(again.map(({ status }) => status), [200, 200]);
+    assert.deepEqual(
+        again.map(({ status }) => status),
+        [200, 200],
+    );
     await server.stop();
 });
 

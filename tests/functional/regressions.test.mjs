@@ -137,7 +137,7 @@ suite("TLS", () => {
         const socket = newSocketPath();
         const listen = ["127.0.0.1:0", `tls:unix:${socket}`];
         const server = await startTls({ listen });
-        const expecting = { "Expect": "100-continue", "Connection": "close" };
+        const expecting = { Expect: "100-continue", Connection: "close" };
         const post = request("POST", "/echo", expecting, "hello");
         const seen = new Map();
         // Somewhere in these sizes the answer before fills the socket but for a few bytes.
@@ -235,13 +235,9 @@ suite("requests", () => {
         const server = await startTestServer({ body_size: size, body_memory: 300_000 });
         const body = "b".repeat(size);
         for (let round = 0; round < 4; round++) {
-            const clients = await Promise.all(
-                Array.from({ length: 4 }, () => Connection.open(server)),
-            );
+            const clients = await Promise.all(Array.from({ length: 4 }, () => Connection.open(server)));
             // All but the last byte: two of these are too much.
-            await Promise.all(
-                clients.map((c) => c.send(request("POST", "/echo", {}, body).slice(0, -1))),
-            );
+            await Promise.all(clients.map((c) => c.send(request("POST", "/echo", {}, body).slice(0, -1))));
             const refused = () => clients.filter(({ buffer }) => buffer.length > 0);
             await eventually(() => refused().length === 3, "three are refused");
             for (const c of refused()) {
@@ -279,7 +275,7 @@ suite("requests", () => {
         const half = "x".repeat(150_000);
         for (let i = 0; i < 5; i++) {
             const c = await Connection.open(server, { stays: true });
-            const headers = { "Connection": "close", "Content-Length": 2 * half.length };
+            const headers = { Connection: "close", "Content-Length": 2 * half.length };
             await c.send(request("POST", "/nothing", headers));
             assertError(await c.response(), 404, "not_found");
             for (const part of [half, half]) {

@@ -5,14 +5,7 @@ import path from "node:path";
 import { suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
 import { slowness, startCauseway } from "./support/programs.mjs";
-import {
-    Connection,
-    eventually,
-    exchange,
-    get,
-    makeCertificate,
-    pause,
-} from "./support/server.mjs";
+import { Connection, eventually, exchange, get, makeCertificate, pause } from "./support/server.mjs";
 
 const reloaded = /configuration read again/g;
 const refused = /configuration refused, the old one stays/g;
@@ -22,8 +15,7 @@ const count = (server, pattern) => [...server.stderr.matchAll(pattern)].length;
 // waits until the log says that it was taken (or, with `to: refused`, that it was not).
 async function start(config) {
     const file = path.join(keepFolder(), `reload-${process.hrtime.bigint()}.yaml`);
-    const write = (value) =>
-        writeFileSync(file, typeof value === "string" ? value : JSON.stringify(value));
+    const write = (value) => writeFileSync(file, typeof value === "string" ? value : JSON.stringify(value));
     write(config);
     const server = await startCauseway({ args: ["--config", file] });
     server.file = file;
@@ -163,8 +155,7 @@ suite("a wrong configuration", { concurrency: true }, () => {
         const server = await start(good);
         const c = await Connection.open(server);
         await c.assertAlive("/healthz");
-        const wrong =
-            "hosts: [localhost, b.example]\nlimits:\n  header_sise: 5\ntimeouts:\n  idle: soon\n";
+        const wrong = "hosts: [localhost, b.example]\nlimits:\n  header_sise: 5\ntimeouts:\n  idle: soon\n";
         await server.change(wrong, { to: refused });
         await server.untilLogged(/error config: .*\.yaml:3:3: limits\.header_sise: /);
         await server.untilLogged(/error config: .*\.yaml:5:9: timeouts\.idle: /);

@@ -12,7 +12,11 @@ const gzip = { "Accept-Encoding": "gzip" };
 suite("threat-A7: without public_url", () => {
     let server, own;
     before(async () => {
-        server = await startMany(500, { debug_headers: true, loops: 1, hosts: ["localhost", "127.0.0.1", "[::1]", "*.example.org"] });
+        server = await startMany(500, {
+            debug_headers: true,
+            loops: 1,
+            hosts: ["localhost", "127.0.0.1", "[::1]", "*.example.org"],
+        });
         own = `localhost:${new URL(server.url).port}`;
     });
     after(() => server?.stop());

@@ -4,11 +4,7 @@ import { after, before, suite, test } from "node:test";
 import { permissions, post as postMcp } from "./support/mcp.mjs";
 import { allPages, assertRestError, get, send, startExamples, startMany, toolName } from "./support/rest.mjs";
 
-const examples = [
-    "examples.article.toMarkdown",
-    "examples.articles.list",
-    "examples.contentTypes.list",
-];
+const examples = ["examples.article.toMarkdown", "examples.articles.list", "examples.contentTypes.list"];
 const list = "/mcp/tools/list";
 const describe = (name) => `/mcp/tools/describe?name=${encodeURIComponent(name)}`;
 const base64 = (text) => Buffer.from(text).toString("base64");

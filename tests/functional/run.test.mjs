@@ -60,10 +60,7 @@ test("the printed Inspector line names a method and this server", async () => {
     const [line] = printed(program, "npx ");
     const words = line.split(" ");
     assert.equal(words[2], "@modelcontextprotocol/inspector@2.12.0");
-    const launcher = path.join(
-        root,
-        "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
-    );
+    const launcher = path.join(root, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     // As npx would run it, with the version that is installed here.
     const { stdout } = await run(process.execPath, [launcher, ...words.slice(3)], { cwd: root });
     assert.match(stdout, /examples\.articles\.list/);

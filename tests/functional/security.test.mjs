@@ -2,28 +2,10 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { startCauseway } from "./support/programs.mjs";
-import {
-    assertError,
-    Connection,
-    exchange,
-    get,
-    getJson,
-    request,
-    startTestServer,
-} from "./support/server.mjs";
+import { assertError, Connection, exchange, get, getJson, request, startTestServer } from "./support/server.mjs";
 
 const routes = [
-    ...[
-        "/2k",
-        "/echo",
-        "/later?1",
-        "/gone",
-        "/events?1",
-        "/flood?10",
-        "/piece?1",
-        "/hold?1",
-        "/big?10",
-    ],
+    ...["/2k", "/echo", "/later?1", "/gone", "/events?1", "/flood?10", "/piece?1", "/hold?1", "/big?10"],
     ...["/item/x", "/badheader", "/canary/x", "/canaries"],
     ...["/", "/nothing", "/item/", "/item/a/b", "/ECHO"], // 404
 ];
@@ -159,16 +141,7 @@ suite("a server with the default lists", () => {
     });
 
     test("threat-A1: answers 403 to a foreign or opaque origin on every path", async () => {
-        const origins = [
-            "http://evil.example",
-            "null",
-            "NULL",
-            "*",
-            "",
-            "localhost",
-            "http://",
-            "x",
-        ];
+        const origins = ["http://evil.example", "null", "NULL", "*", "", "localhost", "http://", "x"];
         const c = await Connection.open(server);
         for (const origin of origins) {
             for (const target of routes) {
@@ -201,9 +174,7 @@ suite("a server with the default lists", () => {
             for (const method of ["GET", "OPTIONS"]) {
                 const text = request(method, "/echo", { Origin: origin });
                 const { headers } = await exchange(server, text);
-                const open = [...headers.keys()].filter((name) =>
-                    name.startsWith("access-control"),
-                );
+                const open = [...headers.keys()].filter((name) => name.startsWith("access-control"));
                 assert.deepEqual(open, []);
             }
         }
@@ -233,12 +204,7 @@ suite("a server with lists of its own", () => {
         server = await startCauseway({
             config: {
                 hosts: ["api.example.org", "only.example:8443", "*.wild.example", "[2001:db8::1]"],
-                origins: [
-                    "https://page.example",
-                    "http://dev.example:3000",
-                    "https://*.apps.example",
-                    "null",
-                ],
+                origins: ["https://page.example", "http://dev.example:3000", "https://*.apps.example", "null"],
             },
         });
     });

@@ -188,7 +188,10 @@ suite("somebody who may create content", () => {
     test("sees the tool made from node.create", async () => {
         assertAnswer(await get(server, describe("node.create")), 200, { tool: nodeCreate });
         const { json } = await get(server, list);
-        assert.deepEqual(json.tools.find(({ name }) => name === "node.create"), nodeCreate);
+        assert.deepEqual(
+            json.tools.find(({ name }) => name === "node.create"),
+            nodeCreate,
+        );
     });
 
     test("creates a node and hears its id", async () => {

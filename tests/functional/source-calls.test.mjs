@@ -187,7 +187,12 @@ suite("equal calls", { concurrency: true }, () => {
     });
 
     test("do not get an error that was kept, nor anything of a tool that changes things", async (t) => {
-        const { proxy, server } = await start(t, { methods: [{ ...readOnly, cache: "1h" }, { method: "echo", cache: "1h" }] });
+        const { proxy, server } = await start(t, {
+            methods: [
+                { ...readOnly, cache: "1h" },
+                { method: "echo", cache: "1h" },
+            ],
+        });
         proxy.fault = "garbage for JSON";
         proxy.times = 1;
         assertToolError(await callTool(server, "s.add", numbers));
@@ -333,7 +338,10 @@ suite("results", { concurrency: true }, () => {
         const methods = [{ method: "echo", result: "/message", result_size: "1KB", read_only: true }];
         const { server } = await start(t, { methods }, { document: anything() });
         const message = Array.from({ length: 100 }, (_, i) => i * 1000);
-        const first = await callToolWell(server, "s.echo", { kind: "k", message: [...message, ...message, ...message] });
+        const first = await callToolWell(server, "s.echo", {
+            kind: "k",
+            message: [...message, ...message, ...message],
+        });
         const { continuation } = first.structuredContent;
         assert.ok(continuation);
         assertToolError(await callTool(server, "s.echo", { kind: "k", message: ["other"], continuation }), /changed/);
@@ -391,7 +399,11 @@ suite("params", { concurrency: true }, () => {
     });
 
     test("that the service does not have are told when it is loaded", async (t) => {
-        const { server } = await start(t, { methods: [{ method: "echo", params: { limmit: { value: 1 }, kinds: { hidden: true } } }] }, { document: anything() });
+        const { server } = await start(
+            t,
+            { methods: [{ method: "echo", params: { limmit: { value: 1 }, kinds: { hidden: true } } }] },
+            { document: anything() },
+        );
         await server.untilLogged(/did you mean/);
     });
 });
@@ -412,7 +424,11 @@ suite("our secret there", { concurrency: true }, () => {
     const environment = "SERVICE_SECRET";
     const cases = {
         "as a bearer": [{ as: "bearer", environment }, ({ headers }) => headers.authorization, `Bearer ${secret}`],
-        "from a file": [{ as: "bearer", file: secretFile(secret) }, ({ headers }) => headers.authorization, `Bearer ${secret}`],
+        "from a file": [
+            { as: "bearer", file: secretFile(secret) },
+            ({ headers }) => headers.authorization,
+            `Bearer ${secret}`,
+        ],
         "as name and password": [
             { as: "basic", prefix: "robot:", environment },
             ({ headers }) => headers.authorization,
@@ -496,20 +512,27 @@ suite("our secret there", { concurrency: true }, () => {
 
     test("threat-C5: is not in the log when a program repeats it", async (t) => {
         const script = path.join(keepFolder(), "repeats.mjs");
-        writeFileSync(script, `
+        writeFileSync(
+            script,
+            `
             import { createInterface } from "node:readline";
             for await (const line of createInterface({ input: process.stdin })) {
                 const { id, params } = JSON.parse(line);
                 console.error("bad login: " + line);
                 console.log(JSON.stringify({ nonsense: params }));
                 console.log(JSON.stringify({ jsonrpc: "2.0", id, error: { code: 1, message: line } }));
-            }`);
-        const { server } = await start(t, {
-            url: undefined,
-            command: [process.execPath, script],
-            params: "positional",
-            secret: { as: "first", prefix: "token:", environment },
-        }, { env });
+            }`,
+        );
+        const { server } = await start(
+            t,
+            {
+                url: undefined,
+                command: [process.execPath, script],
+                params: "positional",
+                secret: { as: "first", prefix: "token:", environment },
+            },
+            { env },
+        );
         const { text: shown } = await callTool(server, "s.fail", {});
         assert.match(shown, /token:\[secret\]/);
         await server.untilLogged(/standard error.*token:\[secret\]/);
@@ -694,7 +717,10 @@ suite("a login before the first call", { concurrency: true }, () => {
         await Promise.all([1, 2, 3].map((a) => callToolWell(server, "s.add", { a, b: 1 })));
         assert.equal(guarded.logins, 1);
         assert.deepEqual(guarded.params, login.params);
-        assert.ok(guarded.sent.every((cookie) => cookie === "session=1; language=cs"), guarded.sent.join());
+        assert.ok(
+            guarded.sent.every((cookie) => cookie === "session=1; language=cs"),
+            guarded.sent.join(),
+        );
         guarded.end();
         assert.equal((await callToolWell(server, "s.add", numbers)).structuredContent, 42);
         assert.equal(guarded.logins, 2);

@@ -133,10 +133,14 @@ for (const [name, transport] of Object.entries(transports)) {
                     assert.ok(grown <= 8 * answerSize * 1024 || isSanitized, `${grown} KB for 1 GB`);
                 }
                 proxy.fault = null;
-                await eventually(async () => {
-                    const { json } = await callTool(server, `${proxy.name}.add`, numbers);
-                    return json.result.structuredContent === 42;
-                }, "it is used again", 10_000);
+                await eventually(
+                    async () => {
+                        const { json } = await callTool(server, `${proxy.name}.add`, numbers);
+                        return json.result.structuredContent === 42;
+                    },
+                    "it is used again",
+                    10_000,
+                );
             });
         }
         assert.ok(service.calls.length > proxies.length);
@@ -426,7 +430,9 @@ suite("two services with one name", { concurrency: true }, () => {
         await untilTool(server, "a.own");
         await untilTool(server, "b.echo");
         assert.deepEqual((await toolNames(server)).sort(), ["a.own", "b.add", "b.echo"]);
-        await server.untilLogged(/methods are left out source="[ab]" problem="method 'b\.add': also offered by '[ab]'"/);
+        await server.untilLogged(
+            /methods are left out source="[ab]" problem="method 'b\.add': also offered by '[ab]'"/,
+        );
     });
 });
 

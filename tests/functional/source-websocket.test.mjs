@@ -56,7 +56,10 @@ for (const [scheme, options, more] of [
             const sums = await Promise.all(
                 Array.from({ length: 50 }, (_, a) => callToolWell(server, "s.add", { a, b: 1 })),
             );
-            assert.deepEqual(sums.map((result) => result.structuredContent), [...sums.keys()].map((a) => a + 1));
+            assert.deepEqual(
+                sums.map((result) => result.structuredContent),
+                [...sums.keys()].map((a) => a + 1),
+            );
             assert.equal(service.handshakes.length, 1);
         });
 
@@ -91,7 +94,9 @@ for (const [scheme, options, more] of [
                 const server = await start(t, service, { ...more, secret: { file: secretFile() } });
                 const answer = await callTool(server, "s.add", numbers);
                 const isRefused = status === 401 || status === 403;
-                const told = isRefused ? /The service 's' refuses our credentials/ : /The service 's' cannot be reached/;
+                const told = isRefused
+                    ? /The service 's' refuses our credentials/
+                    : /The service 's' cannot be reached/;
                 assertToolError(answer, told);
                 const said = isRefused ? "refuses our credentials, or asks for some" : "WebSocket";
                 await untilLogged(server, new RegExp(`${said}.*HTTP ${status}`));

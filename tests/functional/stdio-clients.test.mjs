@@ -91,10 +91,7 @@ suite("the SDK 1.32.2 over stdio", { concurrency: true }, () => {
 });
 
 suite("the Inspector 2.12.0 over stdio", { concurrency: true }, () => {
-    const launcher = path.join(
-        root,
-        "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
-    );
+    const launcher = path.join(root, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     const file = writeConfig({ mcpServers: { causeway: { command: binary, args: server.args } } });
     const inspect = (...args) =>
         new Promise((resolve) => {

@@ -88,7 +88,10 @@ suite("both eras on lines", { concurrency: true }, () => {
         await old.initialize("2025-03-26");
         old.send(batch);
         const answers = await old.until(Array.isArray, "the answers of the batch");
-        assert.deepEqual(answers.map(({ id }) => id), ["a", "b"]);
+        assert.deepEqual(
+            answers.map(({ id }) => id),
+            ["a", "b"],
+        );
         await old.end();
         const newer = startStdio();
         newer.send(batch);
@@ -104,7 +107,10 @@ suite("both eras on lines", { concurrency: true }, () => {
         const slow = client.begin("tools/call", { name: "test.sleep", arguments: { ms: 400 } });
         const quick = client.begin("tools/call", { name: "test.echo", arguments: { message: "x" } });
         await client.answer(quick);
-        assert.equal(client.messages.some(({ id }) => id === slow), false);
+        assert.equal(
+            client.messages.some(({ id }) => id === slow),
+            false,
+        );
         await client.answer(slow);
         await client.end();
     });
@@ -154,7 +160,10 @@ suite("cancelling", { concurrency: true }, () => {
             assert.deepEqual(result.isError ?? false, false);
             // The one that told what the plugin has may have ended meanwhile.
             assert.ok(workersOf(client).every((pid) => workers.includes(pid)));
-            assert.equal(client.messages.some((one) => one.id === id), false);
+            assert.equal(
+                client.messages.some((one) => one.id === id),
+                false,
+            );
             await client.end();
         });
 
@@ -190,7 +199,10 @@ suite("cancelling", { concurrency: true }, () => {
         client.notify("notifications/cancelled", { requestId: id, _meta: envelope() });
         await client.modern("tools/list");
         await client.end();
-        assert.equal(client.messages.some((one) => one.id === id), false);
+        assert.equal(
+            client.messages.some((one) => one.id === id),
+            false,
+        );
     });
 });
 
@@ -244,7 +256,10 @@ suite("what comes unasked", { concurrency: true }, () => {
         const taken = await client.until(({ method }) => method === "notifications/cancelled", "its end");
         assert.equal(taken.params.requestId, question.id);
         assert.deepEqual((await client.ask("ping")).result, {});
-        assert.equal(client.messages.some((one) => one.id === id && !one.method), false);
+        assert.equal(
+            client.messages.some((one) => one.id === id && !one.method),
+            false,
+        );
         await client.end();
     });
 
@@ -271,8 +286,7 @@ suite("questions", { concurrency: true }, () => {
         const config = writeConfig({ roles, plugins: { folder }, limits: { calls: 3 } });
         const client = startStdio({ args: ["--config", config] });
         await client.initialize("2025-11-25", { elicitation: {} });
-        const begin = () =>
-            client.begin("tools/call", { name: "test_elicitation", arguments: { message: "Who?" } });
+        const begin = () => client.begin("tools/call", { name: "test_elicitation", arguments: { message: "Who?" } });
         const asked = () => client.messages.filter(({ method }) => method === "elicitation/create");
         const waiting = [begin(), begin(), begin()];
         await eventually(() => asked().length === 3, "three questions");
@@ -472,10 +486,16 @@ suite("the end", { concurrency: true }, () => {
         });
         const code = await new Promise((resolve) => child.on("exit", resolve));
         assert.equal(code, 0);
-        const answers = readFileSync(out, "utf8").trimEnd().split("\n").map((text) => JSON.parse(text));
+        const answers = readFileSync(out, "utf8")
+            .trimEnd()
+            .split("\n")
+            .map((text) => JSON.parse(text));
         assert.equal(answers.length, n + 1);
         assert.equal(new Set(answers.map(({ id }) => id)).size, n + 1);
-        assert.ok(answers.every(({ result }) => result && !result.isError), "no call was refused");
+        assert.ok(
+            answers.every(({ result }) => result && !result.isError),
+            "no call was refused",
+        );
     });
 });
 

@@ -127,12 +127,8 @@ suite("the HTTP layer", { concurrency: true }, () => {
         test(`finishes running calls and takes nobody new, with ${loops} loops`, async () => {
             const server = await startTestServer({ loops });
             const wait = 600 * slowness;
-            const calls = await Promise.all(
-                Array.from({ length: 8 }, () => Connection.open(server)),
-            );
-            const idle = await Promise.all(
-                Array.from({ length: 8 }, () => Connection.open(server)),
-            );
+            const calls = await Promise.all(Array.from({ length: 8 }, () => Connection.open(server)));
+            const idle = await Promise.all(Array.from({ length: 8 }, () => Connection.open(server)));
             await Promise.all(idle.map((c) => c.assertAlive()));
             await Promise.all(calls.map((c) => c.send(get(`/later?${wait}`))));
             await pause(100);
@@ -212,9 +208,7 @@ suite("the HTTP layer", { concurrency: true }, () => {
     test("cuts off calls after the drain time and ends", async () => {
         const server = await startTestServer({ drain_ms: 300 * slowness, loops: 2 });
         const calls = await Promise.all(Array.from({ length: 6 }, () => Connection.open(server)));
-        await Promise.all(
-            calls.map((c, i) => c.send(get(i % 2 ? "/later?60000" : "/flood?500000000"))),
-        );
+        await Promise.all(calls.map((c, i) => c.send(get(i % 2 ? "/later?60000" : "/flood?500000000"))));
         calls.forEach((c) => c.socket.pause());
         await pause(100);
         const from = Date.now();
@@ -253,9 +247,7 @@ suite("the HTTP layer", { concurrency: true }, () => {
                     if (error.code === "ECONNREFUSED") {
                         counts.refused += 1;
                     } else {
-                        counts.other.push(
-                            `${stopped ? "after" : "before"} the stop: ${error.message}`,
-                        );
+                        counts.other.push(`${stopped ? "after" : "before"} the stop: ${error.message}`);
                     }
                 }
                 c.close();

@@ -91,12 +91,17 @@ test(`${cycles} kills lose nothing that was acknowledged`, { timeout: 600_000 },
     }
     const check = execFileSync("sqlite3", [database, "PRAGMA integrity_check"], { encoding: "utf8" });
     assert.equal(check, "ok\n");
-    const names = (kind) => async () =>
-        JSON.parse(await cli(kind, "list", "--json")).map(({ name }) => name);
+    const names = (kind) => async () => JSON.parse(await cli(kind, "list", "--json")).map(({ name }) => name);
     const accounts = new Set(await names("account")());
     const roles = new Set(await names("role")());
-    assert.deepEqual(all.accounts.filter((name) => !accounts.has(name)), []);
-    assert.deepEqual(all.roles.filter((name) => !roles.has(name)), []);
+    assert.deepEqual(
+        all.accounts.filter((name) => !accounts.has(name)),
+        [],
+    );
+    assert.deepEqual(
+        all.roles.filter((name) => !roles.has(name)),
+        [],
+    );
     assert.ok(all.accounts.length >= cycles / 2, `${all.accounts.length} accounts were made`);
     for (const token of all.tokens) {
         const { status } = await rpc(server, { method: "test.caller", id: 1 }, bearer(token));
@@ -107,7 +112,9 @@ test(`${cycles} kills lose nothing that was acknowledged`, { timeout: 600_000 },
     await server.stop();
     starts.sort((a, b) => a.wall - b.wall);
     const shown = ({ wall, own }) => `${wall.toFixed(0)} ms (${own.toFixed(0)} of its own)`;
-    console.log(`# ${all.accounts.length} accounts, ${all.roles.length} roles, ${all.tokens.length} tokens acknowledged`);
+    console.log(
+        `# ${all.accounts.length} accounts, ${all.roles.length} roles, ${all.tokens.length} tokens acknowledged`,
+    );
     console.log(`# serving again: median ${shown(starts[cycles / 2])}, worst ${shown(starts.at(-1))}`);
     const late = starts.filter(({ own }) => own >= limitMs * slowness);
     assert.deepEqual(late.map(shown), [], `serving again took ${limitMs} ms or more`);

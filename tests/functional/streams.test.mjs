@@ -281,10 +281,7 @@ suite("a client that leaves", () => {
         await eventually(() => openFiles(server.pid) >= server.files + 1_000, "all calls run");
         clients.forEach((c) => c.close());
         await eventually(() => openFiles(server.pid) <= server.files, "no connection left");
-        await eventually(
-            async () => (await getJson(server, "/gone")).gone >= gone + 990,
-            "those that ran were told",
-        );
+        await eventually(async () => (await getJson(server, "/gone")).gone >= gone + 990, "those that ran were told");
     });
 });
 
@@ -294,11 +291,7 @@ suite("a client that has sent everything and ends its side", () => {
     test("is answered by whom it is all the same to, then the connection is closed", async () => {
         const { gone } = await getJson(server, "/gone");
         for (const delay of [0, 1, 20, 200]) {
-            const { bytes, closed, reset } = await rawExchange(
-                server.port,
-                get(`/later-anyway?${delay}`),
-                options,
-            );
+            const { bytes, closed, reset } = await rawExchange(server.port, get(`/later-anyway?${delay}`), options);
             const [answer] = splitResponses(bytes);
             assert.deepEqual({ status: answer?.status, closed, reset }, { status: 200, closed: true, reset: false });
         }
@@ -308,7 +301,10 @@ suite("a client that has sent everything and ends its side", () => {
     test("gets the answers to all that it has sent ahead", async () => {
         const three = get("/later-anyway?50") + get("/later-anyway?0") + get("/2k");
         const { bytes, closed } = await rawExchange(server.port, three, options);
-        assert.deepEqual(splitResponses(bytes).map(({ status }) => status), [200, 200, 200]);
+        assert.deepEqual(
+            splitResponses(bytes).map(({ status }) => status),
+            [200, 200, 200],
+        );
         assert.equal(closed, true);
     });
 

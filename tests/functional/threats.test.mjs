@@ -48,8 +48,7 @@ async function startShop(t, service, more, config = {}) {
 }
 
 const message = (method, params = {}, id = 1) => ({ jsonrpc: "2.0", id, method, params });
-const toolMessage = (name, args = {}, id = 1) =>
-    message("tools/call", { name, arguments: args }, id);
+const toolMessage = (name, args = {}, id = 1) => message("tools/call", { name, arguments: args }, id);
 
 // A body for each door that runs test.echo.
 const echo = { message: "hi" };
@@ -113,8 +112,7 @@ suite("what comes compressed unasked", () => {
         const grown = residentKb(server.pid) - before;
         assert.ok(grown < 32 << 10, `${grown} KB more`);
         service.mode = null;
-        const works = async () =>
-            !(await callTool(server, "shop.add", { a: 1, b: 2 })).json.result.isError;
+        const works = async () => !(await callTool(server, "shop.add", { a: 1, b: 2 })).json.result.isError;
         await eventually(works, "the service is used again", 15_000);
         assert.ok(service.headers.every((headers) => headers["accept-encoding"] === undefined));
     });
@@ -143,10 +141,7 @@ suite("what comes compressed unasked", () => {
 test("threat-B7: two hundred clients with one id and calls that overlap, each gets its own", async (t) => {
     const random = randomFrom(7);
     modes["late"] = ({ id, params }, response) =>
-        setTimeout(
-            () => response.end(JSON.stringify({ jsonrpc: "2.0", id, result: params })),
-            random() * 20,
-        );
+        setTimeout(() => response.end(JSON.stringify({ jsonrpc: "2.0", id, result: params })), random() * 20);
     const service = await startService();
     service.mode = "late";
     const server = await startShop(t, service);
@@ -165,7 +160,10 @@ test("threat-B7: two hundred clients with one id and calls that overlap, each ge
             const { status, text } = await ways[(client + i) % ways.length](own);
             assert.equal(status, 200, text);
             const payloads = text.match(/<\d+\.\d+>/g);
-            assert.ok(payloads?.every((one) => one === own), `${own}: ${text}`);
+            assert.ok(
+                payloads?.every((one) => one === own),
+                `${own}: ${text}`,
+            );
         }
     });
     assert.ok(service.calls.length >= clients.length * calls, `${service.calls.length} calls`);
@@ -308,7 +306,20 @@ suite("texts of a service that people do not see", () => {
     const bits = [..."10110010"].map((bit) => (bit === "1" ? "\u200d" : "\u200c")).join("");
     const selectors = [..."obey"].map((c) => String.fromCodePoint(0xe0100 + c.charCodeAt(0))).join("");
     // Hidden in this text, and the places where it can stand.
-    const hidden = ["\0", "\x07", "\x1b[8m", "\x7f", "\x9b8m", "\u200b", "\u202e", "\u2066", "\ufeff", tags, bits, selectors];
+    const hidden = [
+        "\0",
+        "\x07",
+        "\x1b[8m",
+        "\x7f",
+        "\x9b8m",
+        "\u200b",
+        "\u202e",
+        "\u2066",
+        "\ufeff",
+        tags,
+        bits,
+        selectors,
+    ];
     const places = {
         summary: (text) => ({ summary: `Adds${text} numbers` }),
         description: (text) => ({ description: `Adds${text} numbers` }),
@@ -334,9 +345,7 @@ suite("texts of a service that people do not see", () => {
     }
 
     test("threat-D2: each of them keeps its service out, and is named", async (t) => {
-        const cases = Object.entries(places).flatMap(([place, make]) =>
-            hidden.map((text) => ({ place, text, make })),
-        );
+        const cases = Object.entries(places).flatMap(([place, make]) => hidden.map((text) => ({ place, text, make })));
         assert.ok(cases.length > 40);
         const methods = cases.map(({ make, text }, i) => method(`poisoned${i}`, make(text)));
         const server = await startWith(t, [method("harmless", {}), ...methods]);
@@ -368,7 +377,10 @@ suite("texts of a service that people do not see", () => {
         await untilTool(server, `fine${texts.length - 1}`);
         const { json } = await modern(server, "tools/list");
         const shown = json.result.tools.filter(({ name }) => name.startsWith("fine"));
-        assert.deepEqual(shown.map(({ description }) => description), texts);
+        assert.deepEqual(
+            shown.map(({ description }) => description),
+            texts,
+        );
     });
 });
 
@@ -462,9 +474,14 @@ test("threat-D7, threat-D10: no text of a caller becomes a command or the path o
             await get(server, `/mcp/tools/describe?name=${encodeURIComponent(name)}`),
             await invoke(server, name, {}),
             await rpc(server, message(name)),
-            await modern(server, "resources/read", { uri: `file:///${path}` }, {
-                headers: { "Mcp-Name": `file:///${path}` },
-            }),
+            await modern(
+                server,
+                "resources/read",
+                { uri: `file:///${path}` },
+                {
+                    headers: { "Mcp-Name": `file:///${path}` },
+                },
+            ),
         ];
         for (const { status, text } of answers) {
             assert.ok(status >= 400 || /"error"/.test(text), `${name}: ${status} ${text}`);

@@ -265,16 +265,9 @@ suite("the limit for a reader", { concurrency: true }, () => {
     test("threat-A7: a client that reads neither an answer nor a stream is cut off", async () => {
         const one = await startTestServer({ write_ms: limit, min_rate: 100_000 });
         await assertTakesTheLimit(async () => {
-            const stuck = await Promise.all([
-                openStuck(one, `/big?${size}`),
-                openStuck(one, `/flood?${size}`),
-            ]);
+            const stuck = await Promise.all([openStuck(one, `/big?${size}`), openStuck(one, `/flood?${size}`)]);
             await eventually(() => openFiles(one.pid) === one.files + 2, "both connections open");
-            await eventually(
-                () => openFiles(one.pid) === one.files,
-                "both connections closed",
-                late,
-            );
+            await eventually(() => openFiles(one.pid) === one.files, "both connections closed", late);
             stuck.forEach((c) => c.close());
         });
         assert.equal((await getJson(one, "/gone")).gone, 1, "the stream's owner was told");

@@ -109,7 +109,9 @@ test("the measure finds a difference that is there", async () => {
 
 // Accounts have a few free guesses each, and so has an address: there are many of both. A hash takes
 // long, so that those which can differ in one way only are tried less often.
-test("threat-C8: accounts that exist, are blocked or have no password are as unknown ones", { timeout: 180_000 }, async (t) => {
+test("threat-C8: accounts that exist, are blocked or have no password are as unknown ones", {
+    timeout: 180_000,
+}, async (t) => {
     const server = await startAccounts();
     const counts = { existing: 20, unknown: 20, blocked: 5, without: 5 };
     const perName = 4;

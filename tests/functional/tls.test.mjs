@@ -76,18 +76,12 @@ test("1.3 alone where the configuration says so", async () => {
     const c = await Connection.open(strict, { tls });
     assert.equal(c.socket.getProtocol(), "TLSv1.3");
     await c.assertAlive("/healthz");
-    await assert.rejects(
-        Connection.open(strict, { tls: { maxVersion: "TLSv1.2" } }),
-        /alert protocol version/i,
-    );
+    await assert.rejects(Connection.open(strict, { tls: { maxVersion: "TLSv1.2" } }), /alert protocol version/i);
     await strict.stop();
 });
 
 test("a protocol that is not offered is refused", async () => {
-    await assert.rejects(
-        Connection.open(server, { tls: { ALPNProtocols: ["h2"] } }),
-        /no application protocol/i,
-    );
+    await assert.rejects(Connection.open(server, { tls: { ALPNProtocols: ["h2"] } }), /no application protocol/i);
     const both = await Connection.open(server, { tls: { ALPNProtocols: ["h2", "http/1.1"] } });
     assert.equal(both.socket.alpnProtocol, "http/1.1");
     await both.assertAlive();
@@ -144,8 +138,7 @@ test("a request may come in a record for each byte", async () => {
 
 test("records that came together are not forgotten while a call runs", async () => {
     // The server reads ahead, so the second record waits within TLS, where no poll sees it.
-    const text =
-        get("/later?100") + get("/item/behind") + request("POST", "/echo", {}, "0123456789");
+    const text = get("/later?100") + get("/item/behind") + request("POST", "/echo", {}, "0123456789");
     const first = get("/later?100").length;
     const cuts = Array.from({ length: text.length - first }, (_, i) => first + i);
     const runs = cuts.map(async (at) => {
@@ -368,10 +361,7 @@ suite("time limits over TLS", { concurrency: true }, () => {
     test("a client that shakes hands and then says nothing is cut off likewise", async () => {
         const slow = await startTls({ header_ms: limit, idle_ms: 60_000 });
         const from = Date.now();
-        const [silent, half] = await Promise.all([
-            Connection.open(slow, { tls }),
-            Connection.open(slow, { tls }),
-        ]);
+        const [silent, half] = await Promise.all([Connection.open(slow, { tls }), Connection.open(slow, { tls })]);
         await half.send("GET /echo");
         assert.equal((await half.response()).status, 408);
         await Promise.all([silent.closed(), half.closed()]);
@@ -416,14 +406,8 @@ test("files that are wrong are named at the start", async () => {
     const broken = path.join(keepFolder(), "broken.pem");
     writeFileSync(broken, "-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n");
     const cases = [
-        [
-            { certificate: "/no/such.crt", key: certificate.key },
-            /TLS certificate '\/no\/such\.crt'/,
-        ],
-        [
-            { certificate: certificate.certificate, key: "/no/such.key" },
-            /TLS key '\/no\/such\.key'/,
-        ],
+        [{ certificate: "/no/such.crt", key: certificate.key }, /TLS certificate '\/no\/such\.crt'/],
+        [{ certificate: certificate.certificate, key: "/no/such.key" }, /TLS key '\/no\/such\.key'/],
         [{ certificate: broken, key: certificate.key }, /TLS certificate '.*broken\.pem'/],
         [{ certificate: certificate.certificate, key: other.key }, /TLS key '.*other\.key'/],
     ];

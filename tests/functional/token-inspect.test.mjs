@@ -178,7 +178,10 @@ test("with --config the configured issuers decide, by their keys and rules", asy
     }
     // The rules for what may be fetched hold here too.
     const token = await forger.sign();
-    const careful = await inspect(token, configOf({ ...ours, issuer: forger.url, allow_private: true, jwks_uri: "http://169.254.169.254/jwks" }));
+    const careful = await inspect(
+        token,
+        configOf({ ...ours, issuer: forger.url, allow_private: true, jwks_uri: "http://169.254.169.254/jwks" }),
+    );
     assert.deepEqual([careful.code, ...names(careful)], [1, "unreachable"]);
     assert.match(careful.stderr, /keys of an issuer cannot be had.*169\.254\.169\.254/);
     const both = await runCauseway(["token", "inspect", ...config, "--issuer", "x"], { input: token });

@@ -77,8 +77,7 @@ suite("the example tools in three languages", () => {
 
     test("304 is for the language that is asked for", async () => {
         const { headers } = await get(server, list, accept("de"));
-        const ask = (language) =>
-            get(server, list, { ...accept(language), "If-None-Match": headers.etag });
+        const ask = (language) => get(server, list, { ...accept(language), "If-None-Match": headers.etag });
         const same = await ask("de");
         assert.equal(same.status, 304);
         assert.equal(same.headers["content-language"], "de");

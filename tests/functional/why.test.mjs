@@ -28,24 +28,26 @@ suite("causeway why", () => {
     test("prints each rule in order, and ends with 0 when a call is let through", async () => {
         const { code, stdout } = await why("test.echo", "--as", "alice");
         assert.equal(code, 0);
-        assert.equal(stdout, [
-            "test.echo of echo, asked for by alice (credentials: password)",
-            `yes  discover    ${discover}`,
-            `yes  call        ${call}`,
-            "yes  permission  access content",
-            "yes  level       none",
-            "list: it is shown",
-            "call: allowed: the call is let through",
-            "",
-        ].join("\n"));
+        assert.equal(
+            stdout,
+            [
+                "test.echo of echo, asked for by alice (credentials: password)",
+                `yes  discover    ${discover}`,
+                `yes  call        ${call}`,
+                "yes  permission  access content",
+                "yes  level       none",
+                "list: it is shown",
+                "call: allowed: the call is let through",
+                "",
+            ].join("\n"),
+        );
     });
 
     test("says which permission hides a tool", async () => {
         const { code, stdout } = await why("test.admin", "--as", "alice", "--json");
         assert.equal(code, 1);
         const answer = JSON.parse(stdout);
-        assert.deepEqual(answer.rules.at(-1),
-            { rule: "permission", what: "administer site", passes: false });
+        assert.deepEqual(answer.rules.at(-1), { rule: "permission", what: "administer site", passes: false });
         assert.deepEqual([answer.list, answer.call], ["not shown", "hidden"]);
     });
 
@@ -54,16 +56,19 @@ suite("causeway why", () => {
         const { code, stdout } = await why("test.scoped", "--token-file", tokenFile(token), "--json");
         assert.equal(code, 1);
         const { rules, call: outcome, list, credentials } = JSON.parse(stdout);
-        assert.deepEqual(rules.map(({ rule, what, passes }) => [rule, what, passes]), [
-            ["discover", discover, true],
-            ["call", call, true],
-            ["permission", "access content", true],
-            ["level", "required", true],
-            ["token", "scopes need a token", true],
-            ["scope", "content:read", true],
-            ["scope", "content:write", false],
-            ["visibility", "challenge", true],
-        ]);
+        assert.deepEqual(
+            rules.map(({ rule, what, passes }) => [rule, what, passes]),
+            [
+                ["discover", discover, true],
+                ["call", call, true],
+                ["permission", "access content", true],
+                ["level", "required", true],
+                ["token", "scopes need a token", true],
+                ["scope", "content:read", true],
+                ["scope", "content:write", false],
+                ["visibility", "challenge", true],
+            ],
+        );
         assert.deepEqual([outcome, list, credentials], ["scopes", "shown", "token"]);
         const withPassword = JSON.parse((await why("test.scoped", "--as", "alice", "--json")).stdout);
         assert.equal(withPassword.call, "login");

@@ -74,8 +74,7 @@ async function startOvsdb() {
     return Object.assign(server, { socket, log: () => readFileSync(file("log"), "utf8") });
 }
 
-const start = (t, server) =>
-    startRecipe(t, "openvswitch", { "/var/run/openvswitch/db.sock": server.socket });
+const start = (t, server) => startRecipe(t, "openvswitch", { "/var/run/openvswitch/db.sock": server.socket });
 
 const select = (table, where = [], more = {}) => ({ query: { op: "select", table, where, ...more } });
 

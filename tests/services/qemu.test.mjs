@@ -103,9 +103,7 @@ test("qemu: is gone, and comes back", async (t) => {
     const client = await connect(t, bridge);
     await call(client, "vm1.query-status");
     await first.end("SIGKILL");
-    const { ms } = await timed(() =>
-        callFails(client, "vm1.query-status", {}, /'vm1' (cannot be reached|closed)/),
-    );
+    const { ms } = await timed(() => callFails(client, "vm1.query-status", {}, /'vm1' (cannot be reached|closed)/));
     assert.ok(ms < patience(2_100), `${ms} ms`);
     const stopped = await startQemu(first.socket);
     await eventually(() => works(bridge, "vm1.query-status"), "it works again", 20_000);

@@ -6,15 +6,7 @@ import { createServer } from "node:http";
 import path from "node:path";
 import { test } from "node:test";
 import { root, runCauseway, writeConfig } from "../functional/support/programs.mjs";
-import {
-    call,
-    callFails,
-    connect,
-    makeFolder,
-    recipe,
-    startRecipe,
-    toolsOf,
-} from "./support/services.mjs";
+import { call, callFails, connect, makeFolder, recipe, startRecipe, toolsOf } from "./support/services.mjs";
 
 const folder = path.join(root, "docs", "recipes");
 const pages = readdirSync(folder)
@@ -204,7 +196,11 @@ test("kodi: described by its introspection", async (t) => {
                 "ControlPlayback",
                 [
                     { name: "playerid", required: true, $ref: "Player.Id" },
-                    { name: "play", default: "toggle", type: [{ type: "boolean" }, { enums: ["toggle"], type: "string" }] },
+                    {
+                        name: "play",
+                        default: "toggle",
+                        type: [{ type: "boolean" }, { enums: ["toggle"], type: "string" }],
+                    },
                 ],
                 { type: "object" },
             ),

@@ -88,10 +88,7 @@ test("transmission: calls and errors", async (t) => {
     const added = await call(client, "transmission.torrent-add", { filename: magnet("a"), paused: true });
     assert.equal(added["torrent-added"].name, "nothing");
     const [torrent] = await call(client, "transmission.torrent-get", {});
-    assert.deepEqual(
-        [torrent.name, torrent.percentDone, torrent.status],
-        ["nothing", 0, 0],
-    );
+    assert.deepEqual([torrent.name, torrent.percentDone, torrent.status], ["nothing", 0, 0]);
     const named = await call(client, "transmission.torrent-get", { fields: ["hashString"], ids: [torrent.id] });
     assert.deepEqual(named, [{ hashString: "a".repeat(40) }]);
     const { path: where, "size-bytes": free } = await call(client, "transmission.free-space");

@@ -45,8 +45,7 @@ export async function startAccounts({ config = {}, accounts = true, ...options }
     const server = await startBridge({ ...options, roles: all.roles, config: all });
     server.database = database;
     server.cli = (...words) => cli(server.config, ...words);
-    server.token = async (...words) =>
-        JSON.parse(await server.cli("token", "create", "--json", ...words));
+    server.token = async (...words) => JSON.parse(await server.cli("token", "create", "--json", ...words));
     return server;
 }
 

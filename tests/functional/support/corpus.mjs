@@ -51,9 +51,7 @@ function readFile(name) {
                 one.bytes += decode(text);
                 break;
             case "*":
-                one.bytes += decode(text.slice(text.indexOf(" ") + 1)).repeat(
-                    Number.parseInt(text, 10),
-                );
+                one.bytes += decode(text.slice(text.indexOf(" ") + 1)).repeat(Number.parseInt(text, 10));
                 break;
             case "=":
                 Object.assign(one, readAnswers(text));

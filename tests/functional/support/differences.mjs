@@ -70,8 +70,8 @@ const everywhere = [
         covers: [[/^body \/tools?(\/\*)?\/annotations\/readOnlyHint$/, undefined, true]],
     },
     {
-        theirs: "no parameters: `\"properties\": []`",
-        ours: "`\"properties\": {}`",
+        theirs: 'no parameters: `"properties": []`',
+        ours: '`"properties": {}`',
         why: "row D10, fault B17",
         covers: [[/^body \/tools?(\/\*)?\/inputSchema\/properties$/, [], {}]],
     },
@@ -260,9 +260,7 @@ const calls = [
         ours: "one text",
         why: "fault B4",
         in: /4[789]-invoke/,
-        covers: [
-            ["body /error/data", /^(Node|Access)/, /^Node \d+ not found or not an article$/],
-        ],
+        covers: [["body /error/data", /^(Node|Access)/, /^Node \d+ not found or not an article$/]],
     },
     {
         theirs: "any `Content-Type` is read",
@@ -361,7 +359,7 @@ const callers = [
         ],
     },
     {
-        theirs: "401 with an empty page and `Bearer realm=\"MCP Tools\"`",
+        theirs: '401 with an empty page and `Bearer realm="MCP Tools"`',
         ours: "401 with −32000, and the challenge names the scopes",
         why: "row D15",
         in: /41-invoke-auth-tool$|no-auth$/,
@@ -388,7 +386,11 @@ const callers = [
         in: /^bearer.*\/(empty|garbage|tampered)/,
         covers: [
             ["content-type", html, json],
-            ["www-authenticate", /OAuth/, /^Bearer realm="MCP Tools", error="invalid_token", error_description="The access token is invalid or expired"/],
+            [
+                "www-authenticate",
+                /OAuth/,
+                /^Bearer realm="MCP Tools", error="invalid_token", error_description="The access token is invalid or expired"/,
+            ],
             ["body", "page", "error -32000"],
             ["body", "page", "error unauthorized"],
         ],
@@ -448,8 +450,7 @@ function matches(expected, value) {
         : isDeepStrictEqual(expected, value);
 }
 
-const isAt = (expected, where) =>
-    expected instanceof RegExp ? expected.test(where) : expected === where;
+const isAt = (expected, where) => (expected instanceof RegExp ? expected.test(where) : expected === where);
 
 export class Explanations {
     constructor() {
@@ -467,8 +468,7 @@ export class Explanations {
             for (const [i, one] of this.all.entries()) {
                 const applies = (one.in?.test(id) ?? true) && (one.when?.(recording) ?? true);
                 const cover = one.covers.find(
-                    ([at, left, right]) =>
-                        applies && isAt(at, where) && matches(left, theirs) && matches(right, ours),
+                    ([at, left, right]) => applies && isAt(at, where) && matches(left, theirs) && matches(right, ours),
                 );
                 if (cover !== undefined) {
                     this.used.add(cover);

@@ -35,8 +35,7 @@ export const sameOrigin = (server) => ({
     "Sec-Fetch-Site": "same-origin",
 });
 
-export const hiddenField = (text, name) =>
-    new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1];
+export const hiddenField = (text, name) => new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1];
 
 // The fields of the page's form, and the cookie that belongs to them.
 export async function openForm(server, { path = "/login", query = "", headers = {} } = {}) {
@@ -50,8 +49,7 @@ export async function openForm(server, { path = "/login", query = "", headers = 
 // one out.
 export async function sendForm(server, { path = "/login", cookie, headers = {}, ...fields }) {
     const all = { ...sameOrigin(server), Cookie: cookie, ...headers };
-    const present = (object) =>
-        Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
+    const present = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
     return await visit(server, path, {
         method: "POST",
         headers: present(all),

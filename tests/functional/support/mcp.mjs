@@ -295,9 +295,7 @@ export class EventStream {
 // The worker processes that the server has now.
 export function workersOf(server) {
     const tasks = readdirSync(`/proc/${server.pid}/task`);
-    const lists = tasks.map((task) =>
-        readFileSync(`/proc/${server.pid}/task/${task}/children`, "latin1"),
-    );
+    const lists = tasks.map((task) => readFileSync(`/proc/${server.pid}/task/${task}/children`, "latin1"));
     return lists.flatMap((list) => list.split(" ").filter(Boolean).map(Number));
 }
 

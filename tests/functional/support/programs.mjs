@@ -33,8 +33,7 @@ function busyness() {
 // on an idle machine they are as tight as written, on a busy one the scheduler is not what is tested.
 export const patience = (ms) => Math.round(ms * slowness * busyness());
 
-const sanitizerReport =
-    /(Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer|: runtime error: /;
+const sanitizerReport = /(Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer|: runtime error: /;
 const urlLine = /(https?):\/\/(\[[^\]]+\]|[^\s:/]+):(\d+)/;
 
 let started = 0;

@@ -64,7 +64,9 @@ export function readRecordings(folder) {
 // A file of another form: a line for each of some requests that were sent in this order, with the
 // status and the beginning of the body.
 export function readSequence(name) {
-    const lines = readFileSync(path.join(recordings, `${name}.txt`), "utf8").trim().split("\n");
+    const lines = readFileSync(path.join(recordings, `${name}.txt`), "utf8")
+        .trim()
+        .split("\n");
     return lines.map((line, i) => {
         const [, query, status, code] = /^GET describe(\S*) -> (\d+) .*?\{"(?:error":\{"code":")?(\w+)/.exec(line);
         return {

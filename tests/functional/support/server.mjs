@@ -18,9 +18,7 @@ export const testServer = path.join(buildFolder, "tests", "kernel", "testserver"
 
 // Options of the test server as an object; a list repeats its option.
 export function testServerArgs(options) {
-    return Object.entries(options).flatMap(([name, value]) =>
-        [value].flat().map((one) => `${name}=${one}`),
-    );
+    return Object.entries(options).flatMap(([name, value]) => [value].flat().map((one) => `${name}=${one}`));
 }
 
 // `files` of what is returned: how many files the server has open while nobody is connected.

@@ -76,9 +76,7 @@ export async function answerTo({ jsonrpc, id, method, params = {} }, service) {
         return { jsonrpc, id, error: { code: -32601, message: "Method not found" } };
     }
     const names = found.about.params.map(({ name }) => name);
-    const named = Array.isArray(params)
-        ? Object.fromEntries(params.map((value, i) => [names[i], value]))
-        : params;
+    const named = Array.isArray(params) ? Object.fromEntries(params.map((value, i) => [names[i], value])) : params;
     try {
         return { jsonrpc, id, result: await found.run(named, service) };
     } catch (error) {
@@ -94,8 +92,7 @@ export const modes = {
     "garbage for HTTP": (_, response) => response.socket.end("\u0000\u0001garbage\r\n\r\n"),
     "garbage for JSON": (_, response) => response.end("{nonsense"),
     "no JSON-RPC": (_, response) => response.end('{"hello":"world"}'),
-    "another id": ({ id }, response) =>
-        response.end(JSON.stringify({ jsonrpc: "2.0", id: `${id}x`, result: 1 })),
+    "another id": ({ id }, response) => response.end(JSON.stringify({ jsonrpc: "2.0", id: `${id}x`, result: 1 })),
     "an error page": (_, response) => {
         response.writeHead(503, { "Content-Type": "text/html" });
         response.end("<h1>Traceback (most recent call last): /srv/app/main.py</h1>");

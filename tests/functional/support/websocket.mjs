@@ -87,7 +87,9 @@ class WebSocketService {
             return;
         }
         const key = request.headers["sec-websocket-key"];
-        const accept = createHash("sha1").update(key + guid).digest("base64");
+        const accept = createHash("sha1")
+            .update(key + guid)
+            .digest("base64");
         socket.write(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
                 `Sec-WebSocket-Accept: ${accept}\r\n\r\n`,
