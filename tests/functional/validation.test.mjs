@@ -383,25 +383,30 @@ suite("work that validation may cost", () => {
 
 suite("what services say their own way", () => {
     const bound = { type: "integer", minimum: 5, exclusiveMinimum: true };
-    let bridge;
-    before(async () => {
+    // "echo" of a service that describes itself so.
+    const startOld = async (t) => {
         const service = await startService();
         const methods = [
             {
                 name: "echo",
-                params: [{ name: "message", schema: {} }, { name: "n", schema: bound }],
+                params: [
+                    { name: "message", schema: {} },
+                    { name: "n", schema: bound },
+                ],
                 result: { name: "echo", schema: {} },
             },
         ];
         const document = { openrpc: "1.3.2", info: { title: "old", version: "1" }, methods };
-        bridge = await start({
+        const bridge = await start({
             sources: [{ name: "old", url: service.url, openrpc: writeOpenRpc(document), methods: ["echo"] }],
         });
+        t.after(() => bridge.stop());
         await untilTool(bridge, "echo");
-    });
-    after(() => bridge?.stop());
+        return bridge;
+    };
 
-    test("draft-04's exclusiveMinimum: true keeps its meaning", async () => {
+    test("draft-04's exclusiveMinimum: true keeps its meaning", async (t) => {
+        const bridge = await startOld(t);
         const { json } = await modern(bridge, "tools/list");
         const { inputSchema } = json.result.tools.find(({ name }) => name === "echo");
         assert.deepEqual(inputSchema.properties.n, { type: "integer", exclusiveMinimum: 5 });
@@ -413,7 +418,8 @@ suite("what services say their own way", () => {
         assert.ok(!bridge.stderr.includes("a schema that cannot be used"));
     });
 
-    test("JSON in content.text is compact UTF-8", async () => {
+    test("JSON in content.text is compact UTF-8", async (t) => {
+        const bridge = await startOld(t);
         // Bytes of our own: JSON.stringify would write neither the space nor the escapes.
         const body = String.raw`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":
             {"message" : { "k\u00e9y" : [ 1 , "\u4f60\ud83d\ude00\n\u0022" , {} , [ ] ] } },"_meta":{
