@@ -346,8 +346,8 @@ typedef struct filling {
 static size_t count_marks(const filling *f)
 {
     size_t n = 0;
-    for (size_t i = 0; i < f->body.n; i++)
-        n += f->body.p[i] == f->mark;
+    for (cw_str rest = f->body; memchr(rest.p, f->mark, rest.n); n++)
+        (void)cw_str_cut(rest, f->mark, &rest);
     return n;
 }
 

@@ -125,15 +125,12 @@ static void add_method(cw_json_writer *w, const cw_entry *entry, const page *p)
     cw_str base = p->base;
     cw_arena_init(&arena, SIZE_MAX);
     const cw_method *method = cw_translate_method(p->language, entry->method, &arena);
-    if (!method) {
+    if (!method && !w->out->code)
         w->out->code = CW_NOMEM;
-        cw_arena_done(&arena);
-        return;
-    }
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("type"), CW_STR("JsonRpcMethod"));
-    cw_json_add_string_member(w, CW_STR("id"), method->id);
-    add_attributes(w, method);
+    cw_json_add_string_member(w, CW_STR("id"), entry->method->id);
+    add_attributes(w, method ? method : entry->method);
     cw_json_add_key(w, CW_STR("links"));
     cw_json_open_object(w);
     add_link(w, CW_STR("self"), base, address_of(entry), CW_STR(""));
@@ -158,13 +155,9 @@ static void write_methods(cw_buf *out, void *ctx)
     const page *p = ctx;
     const cw_entry *entries[PAGE];
     char query[CW_CURSOR_SIZE + 8];
-    size_t n, total;
+    size_t n = 0, total = 0;
     cw_json_writer w;
-    cw_code rc = cw_view_page(p->view, CW_VIEW_METHODS, p->offset, entries, PAGE, &n, &total);
-    if (rc) {
-        out->code = rc;
-        return;
-    }
+    out->code = cw_view_page(p->view, CW_VIEW_METHODS, p->offset, entries, PAGE, &n, &total);
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     cw_json_add_key(&w, CW_STR("data"));
@@ -180,7 +173,7 @@ static void write_methods(cw_buf *out, void *ctx)
         add_link(&w, CW_STR("next"), p->base, CW_STR(""), cursor_query(p->offset + n, query));
     cw_json_close(&w);
     cw_json_close(&w);
-    rc = cw_json_writer_end(&w, NULL);
+    cw_code rc = cw_json_writer_end(&w, NULL);
     if (rc)
         out->code = rc;
 }

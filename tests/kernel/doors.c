@@ -103,7 +103,7 @@ int doors_connect(const doors *d)
 
 void doors_send(int fd, const char *path, const char *headers, const char *body)
 {
-    char head[2048];
+    char head[8192];
     int n = snprintf(head, sizeof head,
                      "POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s"
                      "Content-Length: %zu\r\n\r\n",
@@ -162,10 +162,10 @@ void doors_post(const doors *d, const char *path, const char *headers, const cha
 
 void doors_get(const doors *d, const char *path, const char *headers, response *ret)
 {
-    char head[2048];
-    int n = snprintf(head, sizeof head,
-                     "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n", path,
-                     headers);
+    char head[8192];
+    const char *host = strncmp(headers, "Host:", 5) ? "Host: localhost\r\n" : "";
+    int n = snprintf(head, sizeof head, "GET %s HTTP/1.1\r\n%sConnection: close\r\n%s\r\n", path,
+                     host, headers);
     assert_true(n > 0 && (size_t)n < sizeof head);
     int fd = doors_connect(d);
     (void)!send(fd, head, (size_t)n, MSG_NOSIGNAL);

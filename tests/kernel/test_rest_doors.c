@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "door/rest.h"
 #include "doors.h"
+#include "mo_file.h"
 #include "oom.h"
 
 static doors d;
@@ -63,6 +65,9 @@ static const scenario scenarios[] = {
     {"/jsonrpc/methods/plain", "", NULL, 200},
     {"/jsonrpc/methods/secret", "", NULL, 404},
     {"/.well-known/mcp.json", "", NULL, 200},
+    {"/jsonrpc/methods", "Host: localhost:7\r\n", NULL, 200},
+    {"/jsonrpc/methods/plain", "Host: localhost:7\r\nAccept-Encoding: gzip\r\n", NULL, 200},
+    {"/.well-known/mcp.json", "Host: localhost:7\r\nIf-None-Match: *\r\n", NULL, 304},
 };
 
 static void ask(const doors *at, const scenario *s, response *ret)
@@ -95,22 +100,22 @@ static bool is_clean(int healthy, int status)
 }
 
 /* Each run finds the cache empty: otherwise nothing but the first would be written. */
-static void run(const scenario *s, bool all_following)
+static void run(doors *at, const scenario *s, bool all_following)
 {
     for (size_t n = 1; n < 2000; n++) {
         response got;
-        doors_publish(&d, 0);
-        doors_get(&d, "/nothing", "", &got); /* the loop has heard of it */
+        doors_publish(at, 0);
+        doors_get(at, "/nothing", "", &got); /* the loop has heard of it */
         if (all_following)
             oom_fail_from(n);
         else
             oom_fail_at(n);
-        ask(&d, s, &got);
+        ask(at, s, &got);
         bool hit = oom_was_hit();
         oom_reset();
         if (!is_clean(s->status, got.status))
             fail_msg("%s, allocation %zu: status %d", s->path, n, got.status);
-        ask(&d, s, &got);
+        ask(at, s, &got);
         assert_int_equal(got.status, s->status);
         if (!hit)
             return;
@@ -122,9 +127,86 @@ static void the_doors_survive_every_failed_allocation(void **state)
 {
     (void)state;
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
-        run(&scenarios[i], /* all_following= */ false);
-        run(&scenarios[i], /* all_following= */ true);
+        run(&d, &scenarios[i], /* all_following= */ false);
+        run(&d, &scenarios[i], /* all_following= */ true);
     }
+}
+
+/* A request begins with a block of memory that the one before left. With a head that nearly fills
+ * it, whatever comes next needs another one. */
+static void run_padded(doors *at, const scenario *s)
+{
+    char headers[4096];
+    for (size_t n = 2700; n <= 3950; n += 25) {
+        char pad[4096] = {0};
+        memset(pad, 'x', n);
+        snprintf(headers, sizeof headers, "%sX-Pad: %s\r\n", s->headers, pad);
+        scenario padded = *s;
+        padded.headers = headers;
+        run(at, &padded, /* all_following= */ false);
+    }
+}
+
+static void a_full_block_is_no_other_case(void **state)
+{
+    (void)state;
+    static const scenario allowed[] = {
+        {"/jsonrpc/methods/plain", "", NULL, 200},
+        {"/mcp/tools/list?cursor=%4Dw", "", NULL, 200},
+        {"/mcp/tools/describe?name=h%69dden", "", NULL, 404},
+        {"/mcp/tools/invoke", JSON, "{\"name\":\"echo\",\"arguments\":{\"x\":1}}", 200},
+    };
+    static const scenario refused = {"/jsonrpc/methods", "", NULL, 401};
+    doors own;
+    for (size_t i = 0; i < CW_COUNT(allowed); i++)
+        run_padded(&d, &allowed[i]);
+    doors_open(&own, 1000, /* may_discover= */ false, /* may_call= */ false);
+    run_padded(&own, &refused);
+    doors_close(&own);
+}
+
+static void a_translation_needs_memory(void **state)
+{
+    (void)state;
+    static const mo_pair pairs[] = {{"", MO_HEADER},
+                                    {"Does echo", "Gibt zur\xc3\xbc"
+                                                  "ck"}};
+    static const scenario methods = {"/jsonrpc/methods/echo", "", NULL, 200};
+    static const scenario tools = {"/mcp/tools/list", "", NULL, 200};
+    char folder[64];
+    cw_translations *t = NULL;
+    response got;
+    doors own;
+    mo_folder(folder);
+    mo_file(folder, "de.mo", pairs, CW_COUNT(pairs));
+    cw_translations_opts opts = {
+        .folder = folder, .original = CW_STR("en"), .initial = CW_STR("de")};
+    assert_int_equal(cw_translations_load(&opts, &t, NULL), CW_OK);
+    mo_remove(folder);
+    doors_open(&own, 1000, true, true);
+    own.settings.translations = t;
+    run(&own, &methods, /* all_following= */ false);
+    run(&own, &tools, /* all_following= */ false);
+    ask(&own, &methods, &got);
+    assert_non_null(strstr(got.body, pairs[1].text));
+    doors_close(&own);
+    cw_translations_unref(t);
+}
+
+static void routes_are_added_or_not(void *ctx)
+{
+    (void)ctx;
+    cw_router router;
+    cw_router_init(&router);
+    cw_code rc = cw_rest_add_routes(&router, d.bridge);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    cw_router_done(&router);
+}
+
+static void routes_need_memory(void **state)
+{
+    (void)state;
+    assert_true(oom_each(routes_are_added_or_not, NULL) >= 1);
 }
 
 static void nothing_is_left_behind(void **state)
@@ -175,6 +257,9 @@ int main(void)
         cmocka_unit_test(every_scenario_has_its_status),
         cmocka_unit_test(without_permission_nothing_is_told),
         cmocka_unit_test(the_doors_survive_every_failed_allocation),
+        cmocka_unit_test(a_full_block_is_no_other_case),
+        cmocka_unit_test(a_translation_needs_memory),
+        cmocka_unit_test(routes_need_memory),
     };
     doors_open(&d, 60000, true, true);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,6 +134,16 @@ static void a_params_description_overwrites_the_schemas(void **state)
                         "\"old\"}}}}");
 }
 
+static void a_schema_of_all_arguments_stands_as_it_is(void **state)
+{
+    (void)state;
+    fixture *f = new_fixture();
+    add_param(f, "a", "{\"type\":\"string\"}", "", true);
+    f->method.input = CW_STR("{\"type\":\"object\",\"oneOf\":[{\"required\":[\"a\"]}]}");
+    assert_tool(f,
+                HEAD "\"inputSchema\":{\"type\":\"object\",\"oneOf\":[{\"required\":[\"a\"]}]}}");
+}
+
 /* check-30, check-34: nothing that a schema or annotation says is read, sorted or re-spelled. */
 static void nested_values_are_copied_to_the_letter(void **state)
 {
@@ -436,6 +446,7 @@ int main(void)
         cmocka_unit_test(fields_come_in_their_order),
         cmocka_unit_test(params_keep_their_order_and_required_only_those_that_are),
         cmocka_unit_test(a_params_description_overwrites_the_schemas),
+        cmocka_unit_test(a_schema_of_all_arguments_stands_as_it_is),
         cmocka_unit_test(nested_values_are_copied_to_the_letter),
         cmocka_unit_test(references_of_a_param_lead_into_its_property),
         cmocka_unit_test(an_empty_title_is_none),
