@@ -151,6 +151,20 @@ suite("on the wire", () => {
         }
     });
 
+    test("a client that has the other form has what it asks for", async () => {
+        const plain = (await get(server, list)).headers.etag;
+        const packed = (await get(server, list, gzip)).headers.etag;
+        assert.notEqual(plain, packed);
+        for (const [etag, more] of [
+            [packed, {}],
+            [plain, gzip],
+        ]) {
+            const { status, headers } = await get(server, list, { "If-None-Match": etag, ...more });
+            assert.equal(status, 304);
+            assert.equal(headers.etag, etag);
+        }
+    });
+
     test("gzip is sent when it is wanted and pays", async () => {
         const plain = await get(server, list);
         const packed = await get(server, list, gzip);

@@ -1,7 +1,7 @@
 // Calling tools: POST /mcp/tools/invoke, GET and POST /mcp/tools/{name}, GET /jsonrpc.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { assertRpcError, permissions } from "./support/mcp.mjs";
+import { assertRpcError, permissions, startBridge } from "./support/mcp.mjs";
 import { assertRestError, get, invoke, post, send, startExamples, startMany } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
 
@@ -106,6 +106,14 @@ suite("POST /mcp/tools/invoke", { concurrency: true }, () => {
     test("threat-D5, fault-B5: a method that cannot be run to its end tells nothing of the inside", async () => {
         const error = assertRestError(await invoke(server, "faults.segv", {}), 500, "execution_error");
         assert.doesNotMatch(error.message, /\.so|\/|signal|0x/i);
+    });
+
+    test("a result that is not what its schema says is 500 internal_error", async (t) => {
+        const own = await startBridge({ plugins: ["checked"] });
+        t.after(() => own.stop());
+        const claim = (result) => invoke(own, "checked.claim", { result });
+        assert.deepEqual((await claim({ id: 1 })).json, { result: { id: 1 } });
+        assertRestError(await claim({ id: "one" }), 500, "internal_error");
     });
 
     test("a tool that needs a login is 401 with a challenge and names the scopes", async () => {

@@ -1,8 +1,10 @@
 // GET /jsonrpc/methods in the shape of Drupal's jsonrpc_discovery, and GET /.well-known/mcp.json.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { legacyVersions, modernVersion } from "./support/mcp.mjs";
+import { legacyVersions, modernVersion, startBridge } from "./support/mcp.mjs";
 import { assertRestError, get, startExamples, startMany, toolName } from "./support/rest.mjs";
+import { eventually } from "./support/server.mjs";
+import { writeOpenRpc } from "./support/service.mjs";
 
 const methods = "/jsonrpc/methods";
 
@@ -160,4 +162,23 @@ suite("/.well-known/mcp.json", () => {
         const { json: method } = await get(named, `${methods}/examples.articles.list`);
         assert.equal(method.links.collection, `${url}${methods}`);
     });
+});
+
+test("an address has what a URL cannot hold escaped", async (t) => {
+    const id = "a b?ü%20";
+    const info = { title: "odd", version: "1" };
+    const described = [{ name: id, params: [], result: { name: "r", schema: {} } }];
+    const source = {
+        name: "odd",
+        url: "http://127.0.0.1:9/",
+        openrpc: writeOpenRpc({ openrpc: "1.3.2", info, methods: described }),
+        methods: [{ method: id, tool: false, rpc: true }],
+    };
+    const server = await startBridge({ plugins: [], config: { sources: [source] } });
+    t.after(() => server.stop());
+    const list = async () => (await get(server, methods)).json.data;
+    await eventually(async () => (await list()).length === 1, "the method");
+    const [{ links }] = await list();
+    assert.equal(links.self, `${server.url}${methods}/a%20b%3F%C3%BC%2520`);
+    assert.equal((await get(server, new URL(links.self).pathname)).json.id, id);
 });
