@@ -26,7 +26,7 @@ help: ## show this list
 	    while IFS='	' read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
 
 # What `make run` needs of a build: the program, the plugin host, the example plugin.
-runnable := causeway src/host/causeway-plugin-host plugins/examples.so plugins/examples.db
+runnable := causeway src/host/causeway-plugin-host src/validator/causeway-plugin-validator.so plugins/examples.so plugins/examples.db
 
 run: ## build and start Causeway with the example plugin on 127.0.0.1:8080 (ARGS=... adds arguments)
 	@scripts/deps.sh run
@@ -80,7 +80,8 @@ fresh: ## try the two README commands in a bare Debian 12 (needs root)
 
 install: ## install the program, the plugin host, the example plugin and the SDK (PREFIX, DESTDIR)
 	@scripts/deps.sh run
-	@CAUSEWAY_PREFIX="$(PREFIX)" scripts/build.sh release causeway src/host/causeway-plugin-host plugins/examples.so
+	@CAUSEWAY_PREFIX="$(PREFIX)" scripts/build.sh release causeway src/host/causeway-plugin-host \
+	    src/validator/causeway-plugin-validator.so plugins/examples.so
 	@meson install -C build/release --no-rebuild --quiet
 
 clean: ## remove everything that was built

@@ -49,6 +49,11 @@ size_t cw_needs_sort(cw_str *items, size_t n)
     return kept;
 }
 
+bool cw_needs_nothing(const cw_needs *needs)
+{
+    return needs->n_permissions == 0 && needs->level != CW_AUTH_REQUIRED;
+}
+
 bool cw_needs_equal(const cw_needs *a, const cw_needs *b)
 {
     return a->level == b->level && a->hides == b->hides &&

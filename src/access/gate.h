@@ -67,6 +67,8 @@ size_t cw_needs_sort(cw_str *items, size_t n);
 /* Whether two methods ask for the same, in the same words and order: permissions are sorted, scopes
  * stay as they were written, since that is how a challenge names them. */
 bool cw_needs_equal(const cw_needs *a, const cw_needs *b);
+/* Whether every caller that may call at all may use it. */
+bool cw_needs_nothing(const cw_needs *needs);
 /* A seeded hash that agrees with cw_needs_equal. */
 uint64_t cw_needs_hash(const cw_needs *needs);
 

@@ -41,6 +41,89 @@ static void look_at_scopes(review *r, const cw_method *m)
     }
 }
 
+/* ---- annotations and permissions ---- */
+
+#define NEAR_MAX 3u
+
+/* The nearest of the list, or an empty text. */
+static cw_str nearest(cw_str name, const cw_str *list, size_t n)
+{
+    unsigned best = NEAR_MAX + 1;
+    cw_str found = CW_STR("");
+    for (size_t i = 0; i < n; i++) {
+        unsigned distance = cw_str_near(name, list[i], NEAR_MAX);
+        if (distance < best && distance < name.n) {
+            best = distance;
+            found = list[i];
+        }
+    }
+    return found;
+}
+
+static bool is_in(cw_str name, const cw_str *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cw_str_eq(list[i], name))
+            return true;
+    }
+    return false;
+}
+
+/* Those of MCP, and ours. The first is a text, the hints are true or false. */
+static const cw_str annotations[] = {
+    CW_STR_INIT("title"),           CW_STR_INIT("auth"),           CW_STR_INIT("readOnlyHint"),
+    CW_STR_INIT("destructiveHint"), CW_STR_INIT("idempotentHint"), CW_STR_INIT("openWorldHint"),
+};
+
+static const char *wrong_type(cw_str name, const cw_json *v)
+{
+    bool is_bool = cw_json_is(v, CW_JSON_TRUE) || cw_json_is(v, CW_JSON_FALSE);
+    if (cw_str_ends(name, CW_STR("Hint")) && !is_bool)
+        return "must be true or false";
+    if (cw_str_is(name, "title") && !cw_json_is(v, CW_JSON_STRING))
+        return "must be a string";
+    return NULL;
+}
+
+static cw_code look_at_annotations(review *r, const cw_method *m)
+{
+    const cw_json *all;
+    if (r->is_over || !r->opts->annotations || !m->mark || !m->mark->annotations.n)
+        return CW_OK;
+    cw_arena_reset(&r->trees);
+    cw_code rc = cw_json_read(m->mark->annotations, NULL, &r->trees, &all, NULL, NULL);
+    if (rc)
+        return rc == CW_NOMEM ? rc : CW_OK;
+    for (const cw_json *k = cw_json_first(all); k && !r->is_over; k = cw_json_next_key(k)) {
+        cw_str name = cw_json_text(k);
+        cw_review_note note = {.method = m->id, .annotation = name};
+        if (is_in(name, annotations, CW_COUNT(annotations))) {
+            note.text = wrong_type(name, cw_json_value(k));
+        } else {
+            note.text = "is not known";
+            note.suggestion = nearest(name, annotations, CW_COUNT(annotations));
+            note.is_minor = note.suggestion.n == 0;
+        }
+        if (note.text)
+            tell(r, &note);
+    }
+    return CW_OK;
+}
+
+static void look_at_permissions(review *r, const cw_method *m)
+{
+    const cw_review_opts *o = r->opts;
+    for (size_t i = 0; o->permissions && i < m->needs.n_permissions && !r->is_over; i++) {
+        cw_str name = m->needs.permissions[i];
+        cw_review_note note = {.method = m->id,
+                               .permission = name,
+                               .text = "is a permission that no role has",
+                               .suggestion = nearest(name, o->permissions, o->n_permissions)};
+        if (!is_in(name, o->permissions, o->n_permissions))
+            tell(r, &note);
+    }
+}
+
 /* ---- schemas ---- */
 
 static bool on_difference(const cw_schema_difference *d, void *ctx)
@@ -155,7 +238,9 @@ cw_code cw_review(const cw_method *methods, size_t n, const cw_review_opts *opts
     cw_arena_init(&r.trees, SIZE_MAX);
     for (size_t i = 0; i < n && !rc && !r.is_over; i++) {
         look_at_scopes(&r, &methods[i]);
-        if (!r.is_over)
+        look_at_permissions(&r, &methods[i]);
+        rc = look_at_annotations(&r, &methods[i]);
+        if (!rc && !r.is_over)
             rc = look_at_schemas(&r, &methods[i]);
         if (!rc)
             rc = look_at_mirrors(&r, &methods[i]);
@@ -169,6 +254,14 @@ void cw_review_write(const cw_review_note *note, cw_buf *out)
     cw_buf_printf(out, "method '%.*s': ", CW_STR_ARG(note->method));
     if (note->scope.n) {
         cw_buf_printf(out, "scope '%.*s' %s", CW_STR_ARG(note->scope), note->text);
+        return;
+    }
+    if (note->annotation.n || note->permission.n) {
+        cw_str name = note->annotation.n ? note->annotation : note->permission;
+        cw_buf_printf(out, "%s '%.*s' %s", note->annotation.n ? "annotation" : "permission",
+                      CW_STR_ARG(name), note->text);
+        if (note->suggestion.n)
+            cw_buf_printf(out, "; did you mean '%.*s'?", CW_STR_ARG(note->suggestion));
         return;
     }
     if (note->is_input)

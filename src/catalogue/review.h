@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* review.h - what a source may say but most likely does not mean.
  *
- * None of it keeps a source from being loaded: scopes that nobody knows, which are
- * often typing errors, schemas that clients may read otherwise than we do
- * (schema/differ.h), and declarations of headers that are not right (mirror.h). The log tells it
- * when a source is loaded, `plugin check` the plugin's author.
+ * None of it keeps a source from being loaded: scopes and annotations that are not known, which
+ * are often typing errors, permissions that no role has, schemas that clients may read otherwise
+ * than we do (schema/differ.h), and declarations of headers that are not right (mirror.h). The log
+ * tells it when a source is loaded, `plugin check` the plugin's author.
  *
  * Ownership: a note lives as long as the call of fn.
  * Threads:   no state.
@@ -16,12 +16,16 @@
 
 typedef struct cw_review_note {
     cw_str method;
-    cw_str scope;  /* empty: it is about a schema */
-    cw_str param;  /* whose schema; empty: the result's */
-    bool is_input; /* it is about all params together */
+    cw_str scope;      /* empty: it is about something else */
+    cw_str annotation; /* likewise */
+    cw_str permission; /* likewise */
+    cw_str param;      /* whose schema; empty: the result's */
+    bool is_input;     /* it is about all params together */
     cw_str pointer;
     cw_str keyword;
-    const char *text; /* "ignored in 2020-12, which has …" */
+    const char *text;  /* "ignored in 2020-12, which has …" */
+    cw_str suggestion; /* of an annotation or permission: the nearest that is known; empty: none */
+    bool is_minor;     /* likely meant: an annotation of its author's own */
 } cw_review_note;
 
 /* False: it has heard enough. */
@@ -31,6 +35,9 @@ typedef struct cw_review_opts {
     cw_contract_policy policy;
     const cw_str *scopes; /* known besides those of access/scopes.h */
     size_t n_scopes;
+    const cw_str *permissions; /* that some role has; NULL: not known, and not asked */
+    size_t n_permissions;
+    bool annotations; /* look at annotations: they are ours to correct */
 } cw_review_opts;
 
 /* Call fn for everything that should be looked at, until it has heard enough. Schemas that cannot

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli/audit_opts.h"
 #include "cli/issuers.h"
+#include "cli/permissions.h"
 #include "cli/plugin.h"
 #include "cli/sealing.h"
 
@@ -115,6 +116,8 @@ static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t
 static void on_settled(void *ctx)
 {
     cw_backend *b = ctx;
+    if (!b->is_settled && !b->is_looking && !b->is_owner && !b->is_demo)
+        cw_permissions_log_unused(b->settings.config, b->snapshot);
     b->is_settled = true;
     /* This may come just before the loop waits for events: it must not wait any more. */
     if (b->is_waiting)
@@ -477,6 +480,20 @@ cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
 
 /* ---- begin and end ---- */
 
+/* Read anew for each source that is loaded: roles may have changed since. */
+static bool list_permissions(const cw_config *config, const cw_str **ret, size_t *ret_n, void *ctx)
+{
+    cw_backend *b = ctx;
+    bool is_known = false;
+    cw_arena_done(&b->permissions.arena);
+    b->permissions = (cw_access_names){0};
+    cw_arena_init(&b->permissions.arena, CW_ACCESS_MAX_BYTES);
+    cw_code rc = cw_permissions_of_roles(config, &b->permissions, &is_known);
+    *ret = b->permissions.items;
+    *ret_n = b->permissions.n;
+    return !rc && is_known && !b->is_owner && !b->is_demo;
+}
+
 static cw_code make_door(cw_backend *b, const cw_config *config, cw_err *err)
 {
     cw_seal seal;
@@ -518,6 +535,7 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
         .settled = on_settled,
         .news = cw_bridge_news(b->bridge),
         .health = &b->health,
+        .permissions = list_permissions,
         .ctx = b,
     };
     return cw_sources_new(&opts, &b->sources, err);
@@ -605,6 +623,7 @@ void cw_backend_done(cw_backend *b)
     pthread_mutex_destroy(&b->lock);
     cw_orders_done(&b->orders);
     cw_spawner_free(b->spawner);
+    cw_arena_done(&b->permissions.arena);
     free(b->host);
     /* The timers stay as they are: the main loop may still have to close them. */
     b->bridge = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* describe: one tool, with its parameters. */
 #include "cli/access.h"
+#include "cli/plugin.h"
 #include "cli/tools.h"
 #include "config/quote.h"
 
@@ -35,6 +36,17 @@ static void add_param(cw_buf *out, const cw_param *p, size_t name_width)
     cw_buf_add_char(out, '\n');
 }
 
+/* What a caller needs besides the right to call at all. */
+static void add_permissions(cw_buf *out, const cw_needs *needs)
+{
+    cw_buf_add(out, CW_STR("permissions: "));
+    for (size_t i = 0; i < needs->n_permissions; i++) {
+        cw_buf_add(out, i ? CW_STR(", ") : CW_STR(""));
+        cw_quote_shown(out, needs->permissions[i]);
+    }
+    cw_buf_printf(out, "%s\n", needs->n_permissions ? "" : cw_plugin_any_caller(needs));
+}
+
 static int print_text(const cw_entry *entry)
 {
     const cw_method *m = entry->method;
@@ -53,6 +65,7 @@ static int print_text(const cw_entry *entry)
         cw_quote_shown(&out, m->mark->annotations);
         cw_buf_add_char(&out, '\n');
     }
+    add_permissions(&out, &m->needs);
     cw_access_add_heading(&out, m->n_params ? "parameters:" : "no parameters");
     for (size_t i = 0; i < m->n_params; i++)
         width = m->params[i].name.n > width ? m->params[i].name.n : width;

@@ -21,15 +21,21 @@ static void add_label(cw_buf *out, const char *label)
 static void add_line(cw_buf *out, const char *label, cw_str text)
 {
     add_label(out, label);
-    cw_quote_bare(out, text);
+    cw_quote_shown(out, text);
     cw_buf_add_char(out, '\n');
+}
+
+static void add_optional_line(cw_buf *out, const char *label, cw_str text)
+{
+    if (text.n)
+        add_line(out, label, text);
 }
 
 static void add_names(cw_buf *out, const cw_str *names, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         cw_buf_add(out, i ? CW_STR(", ") : CW_STR(""));
-        cw_quote_bare(out, names[i]);
+        cw_quote_shown(out, names[i]);
     }
 }
 
@@ -38,7 +44,7 @@ static void add_needs(cw_buf *out, const cw_needs *needs)
     static const char *const levels[] = {"none", "optional", "required"};
     add_label(out, "permissions");
     add_names(out, needs->permissions, needs->n_permissions);
-    cw_buf_printf(out, "%s\n", needs->n_permissions ? "" : "none");
+    cw_buf_printf(out, "%s\n", needs->n_permissions ? "" : cw_plugin_any_caller(needs));
     add_label(out, "auth");
     cw_buf_printf(out, "%s%s", levels[needs->level], needs->n_scopes ? ", scopes " : "");
     add_names(out, needs->scopes, needs->n_scopes);
@@ -57,40 +63,62 @@ static void add_type(cw_buf *out, const cw_param *p)
     if (p->schema.n && cw_json_read(p->schema, &deep, &scratch, &schema, NULL, NULL) == CW_OK)
         type = cw_json_get(schema, CW_STR("type"));
     if (cw_json_is(type, CW_JSON_STRING))
-        cw_quote_bare(out, cw_json_text(type));
+        cw_quote_shown(out, cw_json_text(type));
     else
-        cw_quote_bare(out, p->schema.n ? p->schema : CW_STR("anything"));
+        cw_quote_shown(out, p->schema.n ? p->schema : CW_STR("anything"));
     cw_arena_done(&scratch);
 }
 
 static void add_param(cw_buf *out, const cw_param *p)
 {
-    cw_quote_bare(out, p->name);
+    cw_quote_shown(out, p->name);
     cw_buf_add(out, CW_STR(": "));
     add_type(out, p);
     cw_buf_printf(out, "%s", p->is_required ? ", required" : "");
     if (p->initial) {
         cw_buf_add(out, CW_STR(", default "));
-        cw_quote_bare(out, cw_json_span(p->initial));
+        cw_quote_shown(out, cw_json_span(p->initial));
     }
     if (p->description.n) {
         cw_buf_add(out, CW_STR(" - "));
-        cw_quote_bare(out, p->description);
+        cw_quote_shown(out, p->description);
     }
     cw_buf_add_char(out, '\n');
+}
+
+/* A resource, template or prompt: its address, and a line for everything else that is said of it.
+ */
+static void add_shown(cw_buf *out, const cw_shown *shown)
+{
+    static const char *const labels[] = {"resource", "template", "prompt"};
+    static const char *const addresses[] = {"uri", "uriTemplate", "name"};
+    add_line(out, labels[shown->kind], shown->address);
+    for (const cw_json *k = cw_json_first(shown->json); k; k = cw_json_next_key(k)) {
+        const cw_json *v = cw_json_value(k);
+        if (cw_str_is(cw_json_text(k), addresses[shown->kind]))
+            continue;
+        add_label(out, "");
+        cw_quote_shown(out, cw_json_text(k));
+        cw_buf_add(out, CW_STR(": "));
+        cw_quote_shown(out, cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : cw_json_span(v));
+        cw_buf_add_char(out, '\n');
+    }
 }
 
 static void add_method(cw_buf *out, const cw_entry *e)
 {
     const cw_method *m = e->method;
     cw_buf_printf(out, "\n%s", cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD));
-    cw_quote_bare(out, m->id);
+    cw_quote_shown(out, m->id);
     cw_buf_printf(out, "%s\n", cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
-    if (m->usage.n)
-        add_line(out, "usage", m->usage);
+    add_optional_line(out, "usage", m->usage);
     add_line(out, "tool", e->tool_name.n ? e->tool_name : CW_STR("no"));
-    if (m->mark && m->mark->title.n)
-        add_line(out, "title", m->mark->title);
+    if (m->mark) {
+        add_optional_line(out, "title", m->mark->title);
+        add_optional_line(out, "annotations", m->mark->annotations);
+    }
+    if (m->shown)
+        add_shown(out, m->shown);
     add_needs(out, &m->needs);
     for (size_t i = 0; i < m->n_params; i++) {
         add_label(out, i ? "" : "params");
@@ -98,6 +126,8 @@ static void add_method(cw_buf *out, const cw_entry *e)
     }
     if (m->n_params == 0)
         add_line(out, "params", CW_STR("none"));
+    add_optional_line(out, "input", m->input);
+    add_optional_line(out, "output", m->output);
 }
 
 static void add_warnings(cw_buf *out, cw_str warnings)
@@ -106,7 +136,7 @@ static void add_warnings(cw_buf *out, cw_str warnings)
         cw_buf_add_char(out, '\n');
     for (cw_str rest = warnings; rest.p && rest.n;) {
         cw_buf_add(out, CW_STR("warning: "));
-        cw_quote_bare(out, cw_str_cut(rest, '\n', &rest));
+        cw_quote_shown(out, cw_str_cut(rest, '\n', &rest));
         cw_buf_add_char(out, '\n');
     }
 }
@@ -118,7 +148,7 @@ static int print_text(const char *path, const cw_plugin_report *r)
     size_t n_methods, n_tools;
     cw_plugin_report_count(r, &n_methods, &n_tools);
     cw_buf_printf(&out, "%s: version ", path);
-    cw_quote_bare(&out, r->version.n ? r->version : CW_STR("unknown"));
+    cw_quote_shown(&out, r->version.n ? r->version : CW_STR("unknown"));
     cw_buf_printf(&out, ", %zu method%s, %zu tool%s\n", n_methods, n_methods == 1 ? "" : "s",
                   n_tools, n_tools == 1 ? "" : "s");
     const cw_entry *entries = cw_snapshot_entries(r->snapshot, &n_methods);
@@ -139,12 +169,23 @@ static void write_names(cw_json_writer *w, cw_str key, const cw_str *names, size
     cw_json_close(w);
 }
 
+static void write_text(cw_json_writer *w, cw_str key, cw_str json)
+{
+    if (!json.n)
+        return;
+    cw_json_add_key(w, key);
+    cw_json_add_span(w, json);
+}
+
 static void write_method(cw_json_writer *w, const cw_entry *e)
 {
+    static const cw_str kinds[] = {CW_STR_INIT("resource"), CW_STR_INIT("template"),
+                                   CW_STR_INIT("prompt")};
     const cw_method *m = e->method;
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("method"), m->id);
     write_names(w, CW_STR("permissions"), m->needs.permissions, m->needs.n_permissions);
+    cw_json_add_bool_member(w, CW_STR("any_caller"), cw_needs_nothing(&m->needs));
     cw_json_add_string_member(w, CW_STR("visibility"),
                               m->needs.hides ? CW_STR("hide") : CW_STR("challenge"));
     cw_json_add_key(w, CW_STR("tool"));
@@ -158,6 +199,9 @@ static void write_method(cw_json_writer *w, const cw_entry *e)
     } else {
         cw_json_add_null(w);
     }
+    if (m->shown)
+        write_text(w, kinds[m->shown->kind], e->shown_json);
+    write_text(w, CW_STR("output"), m->output);
     cw_json_close(w);
 }
 

@@ -18,6 +18,7 @@
 #define PATH_BYTES 4096u
 #define OUTPUT_MAX_BYTES (64u * 1024u * 1024u)
 #define READ_BYTES 65536u
+#define LOOK_MS 20u /* how often to look whether the child has exited */
 
 /* ---- where it is ---- */
 
@@ -87,6 +88,23 @@ static void close_pipes(pipes *p)
     }
 }
 
+/* In a process group of its own: what it starts ends with it. */
+static int spawn_group(const char *const *argv, const posix_spawn_file_actions_t *actions,
+                       char *const *env, pid_t *ret_pid)
+{
+    posix_spawnattr_t attr;
+    int errnum = posix_spawnattr_init(&attr);
+    if (errnum)
+        return errnum;
+    errnum = posix_spawnattr_setpgroup(&attr, 0);
+    if (!errnum)
+        errnum = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
+    if (!errnum)
+        errnum = posix_spawn(ret_pid, argv[0], actions, &attr, (char *const *)(uintptr_t)argv, env);
+    posix_spawnattr_destroy(&attr);
+    return errnum;
+}
+
 static cw_code spawn(const char *const *argv, pipes *p, pid_t *ret_pid, cw_err *err)
 {
     /* Code that is not ours gets no secrets: neither our environment nor our descriptors. */
@@ -103,7 +121,7 @@ static cw_code spawn(const char *const *argv, pipes *p, pid_t *ret_pid, cw_err *
     if (!errnum)
         errnum = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
     if (!errnum)
-        errnum = posix_spawn(ret_pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, env);
+        errnum = spawn_group(argv, &actions, env, ret_pid);
     posix_spawn_file_actions_destroy(&actions);
     return errnum ? cw_fail_errno(err, errnum, "start '%s'", argv[0]) : CW_OK;
 }
@@ -121,15 +139,26 @@ static void read_some(int *fd, cw_buf *to)
         cw_buf_commit(to, (size_t)n);
 }
 
-static void read_until(pipes *p, cw_cli_child *child, uint64_t end)
+/* It is not reaped: its number stays that of its group. */
+static bool has_exited(pid_t pid)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+}
+
+/* Until both pipes have ended. A child of the child may hold them for longer than it lives: when it
+ * has exited, so does its group. */
+static void read_until(pipes *p, pid_t pid, cw_cli_child *child, uint64_t end)
 {
     while (p->out[0] >= 0 || p->err[0] >= 0) {
         uint64_t now = cw_clock_ms();
         child->is_late = now >= end;
         if (child->is_late)
             return;
+        if (has_exited(pid))
+            kill(-pid, SIGKILL);
         struct pollfd fds[] = {{p->out[0], POLLIN, 0}, {p->err[0], POLLIN, 0}};
-        if (poll(fds, 2, (int)(end - now)) < 0)
+        if (poll(fds, 2, (int)(end - now < LOOK_MS ? end - now : LOOK_MS)) < 0)
             continue;
         if (fds[0].revents)
             read_some(&p->out[0], &child->out);
@@ -141,15 +170,13 @@ static void read_until(pipes *p, cw_cli_child *child, uint64_t end)
 /* A child may close its output and live on. */
 static void reap(pid_t pid, cw_cli_child *child, uint64_t end)
 {
-    while (!child->is_late && waitpid(pid, &child->status, WNOHANG) == 0) {
+    while (!child->is_late && !has_exited(pid)) {
         if (cw_clock_ms() >= end)
             child->is_late = true;
         else
             usleep(1000);
     }
-    if (!child->is_late)
-        return;
-    kill(pid, SIGKILL);
+    kill(-pid, SIGKILL);
     while (waitpid(pid, &child->status, 0) < 0 && errno == EINTR)
         continue;
 }
@@ -171,7 +198,7 @@ cw_code cw_cli_run_child(const char *const *argv, unsigned ms, cw_cli_child *ret
     close_fd(&p.out[1]);
     close_fd(&p.err[1]);
     if (!rc) {
-        read_until(&p, ret, end);
+        read_until(&p, pid, ret, end);
         close_pipes(&p);
         reap(pid, ret, end);
         if (ret->out.code == CW_NOMEM || ret->err.code == CW_NOMEM)

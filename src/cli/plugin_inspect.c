@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 
 #include "catalogue/review.h"
+#include "cli/permissions.h"
 #include "cli/plugin.h"
 #include "config/quote.h"
 #include "net/child.h"
 #include "source/openrpc.h"
+#include "source/plugin.h"
 #include "source/sources.h"
 
 #define CHECK_MS 10000u
@@ -24,6 +26,13 @@ static void set_problem(cw_plugin_report *r, cw_str text)
     while (text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == ' '))
         text.n--;
     r->problems = cw_arena_dup_str(&r->arena, text);
+}
+
+/* "articles: it took too long to load" */
+static void set_own_problem(cw_plugin_report *r, cw_str name, const char *text)
+{
+    const char *line = cw_arena_printf(&r->arena, "%.*s: %s", CW_STR_ARG(name), text);
+    r->problems = line ? cw_str_from(line) : (cw_str){0};
 }
 
 /* The catalogue may refuse what the host takes: reserved names, two methods with one tool name. */
@@ -46,28 +55,78 @@ static cw_code build(cw_plugin_report *r, cw_str name, cw_err *err)
     return CW_OK;
 }
 
+/* All mistakes that the host found, and those of the description that only we find. */
+static cw_code set_mistakes(cw_plugin_report *r, cw_str name, cw_str found, const cw_json *doc,
+                            cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf lines;
+    cw_buf_init(&lines, REPORT_MAX_BYTES);
+    cw_buf_add(&lines, found);
+    cw_code rc = doc ? cw_plugin_mistakes(name, doc, &r->policy, &lines) : CW_OK;
+    if (rc || lines.code)
+        return cw_fail_nomem(err);
+    set_problem(r, cw_buf_str(&lines));
+    return CW_OK;
+}
+
+static cw_code read_json(cw_plugin_report *r, cw_str text, const cw_json **ret, cw_err *err)
+{
+    cw_str copy = cw_arena_dup_str(&r->arena, text);
+    return copy.p ? cw_json_read(copy, NULL, &r->arena, ret, NULL, err)
+                  : cw_arena_fail(&r->arena, err);
+}
+
 static cw_code read_description(cw_plugin_report *r, cw_str name, cw_str text, cw_err *err)
 {
     cw_err mistake = {0};
     const cw_json *doc;
-    cw_str copy = cw_arena_dup_str(&r->arena, text);
-    if (!copy.p)
-        return cw_arena_fail(&r->arena, err);
-    cw_code rc = cw_json_read(copy, NULL, &r->arena, &doc, NULL, &mistake);
-    cw_method *methods = NULL;
-    const cw_openrpc_opts opts = {.trust_marks = true, .callable = true};
-    if (!rc)
-        rc = cw_openrpc_read(doc, &opts, &r->arena, &methods, &r->n_methods, &mistake);
+    cw_code rc = read_json(r, text, &doc, &mistake);
     if (rc == CW_NOMEM)
         return cw_fail_nomem(err);
     if (rc) {
-        set_problem(r, cw_str_from(mistake.msg));
+        set_own_problem(r, name, mistake.msg);
         return CW_OK;
     }
+    rc = set_mistakes(r, name, CW_STR(""), doc, err);
+    if (rc || r->problems.n)
+        return rc;
+    cw_method *methods = NULL;
+    const cw_openrpc_opts opts = {.trust_marks = true, .callable = true};
+    rc = cw_openrpc_read(doc, &opts, &r->arena, &methods, &r->n_methods, err);
+    if (rc)
+        return rc;
     r->methods = methods;
     const cw_json *version = cw_json_pointer(doc, CW_STR("/info/version"));
     r->version = cw_json_is(version, CW_JSON_STRING) ? cw_json_text(version) : CW_STR("");
     return build(r, name, err);
+}
+
+/* The host has exited and has mistakes to tell. */
+static cw_code read_mistakes(cw_plugin_report *r, cw_str name, const cw_cli_child *child,
+                             cw_err *err)
+{
+    const cw_json *doc = NULL;
+    if (child->out.n && read_json(r, cw_buf_str(&child->out), &doc, NULL) != CW_OK)
+        doc = NULL;
+    return set_mistakes(r, name, cw_buf_str(&child->err), doc, err);
+}
+
+/* It crashed: how, and its last words. */
+static cw_code set_crash(cw_plugin_report *r, cw_str name, const cw_cli_child *child, cw_err *err)
+{
+    char how[64];
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, REPORT_MAX_BYTES);
+    cw_buf_printf(&text, "%.*s: crashed while it was loaded: %s\n", CW_STR_ARG(name),
+                  cw_child_status_text(child->status, how, sizeof how));
+    for (cw_str rest = cw_buf_str(&child->err); rest.p && rest.n;) {
+        cw_str line = cw_str_cut(rest, '\n', &rest);
+        cw_buf_printf(&text, "%.*s: it wrote: %.*s\n", CW_STR_ARG(name), CW_STR_ARG(line));
+    }
+    if (text.code)
+        return cw_fail_nomem(err);
+    set_problem(r, cw_buf_str(&text));
+    return CW_OK;
 }
 
 /* "/a/b/articles.so" and "articles.so.disabled" are "articles". */
@@ -86,25 +145,18 @@ static cw_str name_of(const char *path)
 
 static cw_code judge(cw_plugin_report *r, cw_str name, const cw_cli_child *child, cw_err *err)
 {
-    char how[64];
-    if (child->is_late) {
-        set_problem(r, CW_STR("it took too long to load"));
-        return CW_OK;
-    }
-    if (child->out.code || child->err.code) {
-        set_problem(r, CW_STR("it writes without end while it is loaded"));
-        return CW_OK;
-    }
-    if (WIFEXITED(child->status) && WEXITSTATUS(child->status) == 0 && child->out.n)
+    int exit_status = WIFEXITED(child->status) ? WEXITSTATUS(child->status) : -1;
+    if (child->is_late)
+        set_own_problem(r, name, "it took too long to load");
+    else if (child->out.code || child->err.code)
+        set_own_problem(r, name, "it writes without end while it is loaded");
+    else if (exit_status == 0 && child->out.n)
         return read_description(r, name, cw_buf_str(&child->out), err);
-    if (child->err.n) {
-        set_problem(r, cw_buf_str(&child->err));
-        return CW_OK;
-    }
-    char *text = cw_arena_printf(&r->arena, "its host was lost while it was loaded: %s",
-                                 cw_child_status_text(child->status, how, sizeof how));
-    r->problems = cw_str_from(text);
-    return text ? CW_OK : cw_fail_nomem(err);
+    else if (exit_status == 1 && child->err.n)
+        return read_mistakes(r, name, child, err);
+    else
+        return set_crash(r, name, child, err);
+    return CW_OK;
 }
 
 static bool on_note(const cw_review_note *note, void *ctx)
@@ -118,6 +170,14 @@ static bool on_note(const cw_review_note *note, void *ctx)
 static cw_code add_warnings(cw_plugin_report *r, const cw_config *config, cw_err *err)
 {
     cw_review_opts opts = cw_sources_review_opts(config);
+    cw_access_names roles = {0};
+    bool has_roles = false;
+    opts.annotations = true;
+    cw_arena_init(&roles.arena, REPORT_MAX_BYTES);
+    if (cw_permissions_of_roles(config, &roles, &has_roles) == CW_OK && has_roles) {
+        opts.permissions = roles.items;
+        opts.n_permissions = roles.n;
+    }
     cw_buf text;
     cw_buf_init(&text, REPORT_MAX_BYTES);
     cw_code rc = cw_review(r->methods, r->n_methods, &opts, on_note, &text);
@@ -125,6 +185,7 @@ static cw_code add_warnings(cw_plugin_report *r, const cw_config *config, cw_err
     if (text.code || !r->warnings.p)
         rc = CW_NOMEM;
     cw_buf_done(&text);
+    cw_arena_done(&roles.arena);
     return rc ? cw_fail_nomem(err) : CW_OK;
 }
 
@@ -140,7 +201,7 @@ cw_code cw_plugin_inspect(const cw_config *config, const char *host, const char 
     if (!option)
         return cw_arena_fail(&ret->arena, err);
     /* "--": a file's name may begin with a dash. */
-    const char *const argv[] = {host, "--check", option, "--", path, NULL};
+    const char *const argv[] = {host, "--check", "--partial", option, "--", path, NULL};
     cw_cli_child child;
     cw_code rc = cw_cli_run_child(argv, CHECK_MS, &child, err);
     if (!rc)
@@ -165,7 +226,7 @@ void cw_plugin_print_problems(cw_str problems)
     cw_buf text;
     cw_buf_init(&text, REPORT_MAX_BYTES);
     for (cw_str rest = problems; rest.p && rest.n;) {
-        cw_quote_bare(&text, cw_str_cut(rest, '\n', &rest));
+        cw_quote_shown(&text, cw_str_cut(rest, '\n', &rest));
         cw_buf_add_char(&text, '\n');
     }
     cw_str all = cw_buf_str(&text);
@@ -192,4 +253,9 @@ void cw_plugin_report_count(const cw_plugin_report *report, size_t *ret_methods,
         return;
     cw_snapshot_entries(report->snapshot, ret_methods);
     cw_snapshot_tools(report->snapshot, ret_tools);
+}
+
+const char *cw_plugin_any_caller(const cw_needs *needs)
+{
+    return cw_needs_nothing(needs) ? "none: any caller" : "none: any caller that its auth admits";
 }

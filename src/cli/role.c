@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* role: what accounts may do. */
 #include "cli/access.h"
+#include "cli/permissions.h"
 
 #define NAME_WIDTH 20u
 
@@ -59,6 +60,26 @@ static int run_remove(int argc, char **argv)
     return cw_access_close(&a, rc);
 }
 
+/* A permission that nothing asks for opens nothing: most likely a typing error. */
+static void add_suggestion(cw_access *a, cw_str permission)
+{
+    cw_access_names asked = {0};
+    cw_arena_init(&asked.arena, CW_ACCESS_MAX_BYTES);
+    if (cw_permissions_asked(a->config, &asked) == CW_OK &&
+        !cw_permissions_has(&asked, permission)) {
+        cw_str nearest = cw_permissions_nearest(&asked, permission);
+        cw_buf_add(&a->out, CW_STR("no plugin and no overlay asks for "));
+        cw_access_add_text(&a->out, permission);
+        if (nearest.n) {
+            cw_buf_add(&a->out, CW_STR("; did you mean \""));
+            cw_access_add_text(&a->out, nearest);
+            cw_buf_add(&a->out, CW_STR("\"?"));
+        }
+        cw_buf_add_char(&a->out, '\n');
+    }
+    cw_arena_done(&asked.arena);
+}
+
 static int run_allow(int argc, char **argv, bool may)
 {
     cw_cli_args args = {0};
@@ -75,6 +96,8 @@ static int run_allow(int argc, char **argv, bool may)
                      args.items[0]);
     cw_buf_printf(&a.out, "role %s %s %s%s\n", args.items[0], may ? "may" : "may not",
                   args.items[1], rc == CW_DONE ? " already" : "");
+    if (may && (!rc || rc == CW_DONE))
+        add_suggestion(&a, cw_str_from(args.items[1]));
     return cw_access_close(&a, rc);
 }
 

@@ -312,8 +312,11 @@ cw_code cw_hosted_check(cw_hosted *h, const cw_plugin_entry *entry, const char *
     cw_check_name(&at, "version", entry->version);
     if (h->n == 0)
         cw_check_problem(&at, "methods", "there is no CW_METHOD");
-    for (size_t i = 0; i < h->n; i++)
+    for (size_t i = 0; i < h->n; i++) {
+        size_t before = h->problems.n;
         check_method(at, &tools, &h->methods[i]);
+        h->methods[i].has_problems = h->problems.n > before;
+    }
     qsort(h->by_id, h->n, sizeof(h->by_id[0]), compare_methods);
     check_duplicates(at);
     rc = check_tools(at, entry);

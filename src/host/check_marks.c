@@ -229,15 +229,8 @@ static cw_hosted_method *find_method(const cw_hosted *h, const cw_plugin_mark *m
     return NULL;
 }
 
-/* One mark; completions want those of all other kinds to be known. */
-static void check_mark(cw_check_place at, const cw_plugin_mark *mark)
+static void check_mark_of(cw_check_place at, const cw_plugin_mark *mark, cw_hosted_method *m)
 {
-    at.subject = cw_check_subject(at.h, kinds[mark->kind].noun, mark->function, "");
-    cw_hosted_method *m = find_method(at.h, mark);
-    if (!m) {
-        cw_check_problem(&at, kinds[mark->kind].macro, "there is no CW_METHOD of this function");
-        return;
-    }
     at.subject = cw_check_subject(at.h, "method", m->decl->id, "");
     if (mark->kind == CW_MARK_COMPLETE) {
         at.part = "completion: ";
@@ -258,6 +251,20 @@ static void check_mark(cw_check_place at, const cw_plugin_mark *mark)
     }
     m->resource = (const cw_plugin_resource *)(const void *)mark;
     check_resource(&at, m);
+}
+
+/* One mark; completions want those of all other kinds to be known. */
+static void check_mark(cw_check_place at, const cw_plugin_mark *mark)
+{
+    size_t before = at.h->problems.n;
+    at.subject = cw_check_subject(at.h, kinds[mark->kind].noun, mark->function, "");
+    cw_hosted_method *m = find_method(at.h, mark);
+    if (!m) {
+        cw_check_problem(&at, kinds[mark->kind].macro, "there is no CW_METHOD of this function");
+        return;
+    }
+    check_mark_of(at, mark, m);
+    m->has_problems = m->has_problems || at.h->problems.n > before;
 }
 
 /* Whether this host knows the mark and can read all of it. */

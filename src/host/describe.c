@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* describe.c - the methods of a plugin as an OpenRPC document. */
+#include "base/utf8.h"
 #include "host/hosted.h"
 
 static void add_text(cw_json_writer *w, cw_str name, const char *text)
 {
-    if (text)
+    if (text && cw_utf8_is_valid(cw_str_from(text)))
         cw_json_add_string_member(w, name, cw_str_from(text));
 }
 
@@ -35,7 +36,7 @@ static void add_param(cw_json_writer *w, const cw_hosted_param *p)
     cw_json_add_key(w, CW_STR("schema"));
     cw_json_open_object(w);
     add_members(w, p->schema);
-    if (p->decl->default_value) {
+    if (p->decl->default_value && p->initial && !cw_json_get(p->schema, CW_STR("default"))) {
         cw_json_add_key(w, CW_STR("default"));
         cw_json_add_value(w, p->initial);
     }
@@ -138,17 +139,26 @@ static void add_access(cw_json_writer *w, const cw_hosted_method *m)
     cw_json_close(w);
 }
 
-static void add_method(cw_json_writer *w, const cw_hosted_method *m)
+/* A name that the reader of the document accepts, once. */
+static bool is_first_param(const cw_hosted_method *m, size_t i)
 {
-    cw_json_open_object(w);
-    cw_json_add_string_member(w, CW_STR("name"), m->id);
-    add_text(w, CW_STR("summary"), m->decl->usage);
+    cw_str name = m->params[i].name;
+    for (size_t k = 0; k < i; k++)
+        if (cw_str_eq(m->params[k].name, name))
+            return false;
+    return name.n > 0 && cw_utf8_is_valid(name);
+}
+
+static void add_schemas(cw_json_writer *w, const cw_hosted_method *m)
+{
     cw_json_add_key(w, CW_STR("params"));
     cw_json_open_array(w);
     for (size_t i = 0; i < m->n_params; i++)
-        add_param(w, &m->params[i]);
+        if (is_first_param(m, i))
+            add_param(w, &m->params[i]);
     cw_json_close(w);
-    add_value(w, CW_STR("x-input"), m->input);
+    if (!m->has_problems)
+        add_value(w, CW_STR("x-input"), m->input);
     if (m->output) {
         cw_json_add_key(w, CW_STR("result"));
         cw_json_open_object(w);
@@ -157,6 +167,10 @@ static void add_method(cw_json_writer *w, const cw_hosted_method *m)
         cw_json_add_value(w, m->output);
         cw_json_close(w);
     }
+}
+
+static void add_marks(cw_json_writer *w, const cw_hosted_method *m)
+{
     add_access(w, m);
     if (m->tool)
         add_tool(w, m);
@@ -164,6 +178,16 @@ static void add_method(cw_json_writer *w, const cw_hosted_method *m)
         add_resource(w, m);
     if (m->prompt)
         add_prompt(w, m);
+}
+
+static void add_method(cw_json_writer *w, const cw_hosted_method *m)
+{
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("name"), m->id);
+    add_text(w, CW_STR("summary"), m->decl->usage);
+    add_schemas(w, m);
+    if (!m->has_problems)
+        add_marks(w, m);
     cw_json_close(w);
 }
 
@@ -175,13 +199,18 @@ cw_code cw_hosted_describe(const cw_hosted *h, cw_json_style style, cw_buf *out)
     cw_json_add_string_member(&w, CW_STR("openrpc"), CW_STR("1.2.6"));
     cw_json_add_key(&w, CW_STR("info"));
     cw_json_open_object(&w);
-    cw_json_add_string_member(&w, CW_STR("title"), cw_str_from(h->name));
-    cw_json_add_string_member(&w, CW_STR("version"), cw_str_from(h->version));
+    add_text(&w, CW_STR("title"), h->name);
+    add_text(&w, CW_STR("version"), h->version);
     cw_json_close(&w);
     cw_json_add_key(&w, CW_STR("methods"));
     cw_json_open_array(&w);
-    for (size_t i = 0; i < h->n; i++)
-        add_method(&w, &h->methods[i]);
+    for (size_t i = 0; i < h->n; i++) {
+        const cw_hosted_method *m = &h->methods[i];
+        /* Of two with one id, one is enough. */
+        bool has_name = m->id.n > 0 && cw_utf8_is_valid(m->id) && cw_hosted_find(h, m->id) == m;
+        if (has_name || !h->problems.n)
+            add_method(&w, m);
+    }
     cw_json_close(&w);
     cw_json_close(&w);
     return cw_json_writer_end(&w, NULL);

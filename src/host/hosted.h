@@ -40,6 +40,7 @@ typedef struct cw_hosted_method {
     const cw_json *mark_annotations; /* of the resource, or NULL */
     const cw_json *icons;            /* of either, or NULL */
     cw_plugin_function *completes;   /* for each param a function or NULL; NULL: none at all */
+    bool has_problems;
 } cw_hosted_method;
 
 typedef struct cw_hosted {
@@ -91,7 +92,8 @@ CW_INLINE bool cw_hosted_has_auth(cw_hosted_auth a)
 /* What is wrong with the annotations of content or of a resource, in words, or NULL. */
 const char *cw_annotations_problem(const cw_json *annotations);
 
-/* The OpenRPC document. CW_NOMEM, CW_LIMIT. */
+/* The OpenRPC document. Of a plugin with problems, what else can be checked: methods without a
+ * problem, and the schemas of the others. CW_NOMEM, CW_LIMIT. */
 CW_MUST_USE cw_code cw_hosted_describe(const cw_hosted *h, cw_json_style style, cw_buf *out);
 
 #endif

@@ -19,6 +19,8 @@ static const char help[] =
     "authors of plugins.\n"
     "\n"
     "  --check           print what the plugin would publish (OpenRPC), or its mistakes\n"
+    "  --partial         with --check: print also what else can be checked of a plugin with\n"
+    "                    mistakes\n"
     "  --call METHOD     run one method and print its result or error as JSON; PARAMS is a\n"
     "                    JSON object. The address of a resource or the name of a prompt do as\n"
     "                    well. Content and questions to the client are printed as they are\n"
@@ -53,6 +55,7 @@ enum {
     OPT_CALL,
     OPT_CALLER,
     OPT_WITH,
+    OPT_PARTIAL,
     OPT_NAME,
     OPT_MEMORY,
     OPT_FILES,
@@ -67,6 +70,7 @@ static const struct option options[] = {
     {"call", required_argument, NULL, OPT_CALL},
     {"caller", required_argument, NULL, OPT_CALLER},
     {"with", required_argument, NULL, OPT_WITH},
+    {"partial", no_argument, NULL, OPT_PARTIAL},
     {"name", required_argument, NULL, OPT_NAME},
     {"memory", required_argument, NULL, OPT_MEMORY},
     {"files", required_argument, NULL, OPT_FILES},
@@ -188,6 +192,8 @@ int main(int argc, char **argv)
             opts.caller = optarg;
         else if (c == OPT_WITH)
             opts.with = optarg;
+        else if (c == OPT_PARTIAL)
+            opts.partial = true;
         else if (c == OPT_NAME)
             opts.name = optarg;
         else if (c == '?')

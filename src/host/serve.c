@@ -150,6 +150,18 @@ static void add_problems(cw_json_writer *w, cw_str lines)
     cw_json_close(w);
 }
 
+/* What else can be checked of a plugin with mistakes, as far as a frame has room for it. */
+static void add_partial(const server *s, cw_json_writer *w)
+{
+    cw_buf text;
+    cw_buf_init(&text, s->wire.max_body / 2);
+    if (cw_hosted_describe(&s->plugin, CW_JSON_COMPACT, &text) == CW_OK) {
+        cw_json_add_key(w, CW_STR("partial"));
+        cw_json_add_span(w, cw_buf_str(&text));
+    }
+    cw_buf_done(&text);
+}
+
 /* $/ready or $/failed. */
 static void announce(server *s, cw_code rc)
 {
@@ -164,6 +176,7 @@ static void announce(server *s, cw_code rc)
     cw_json_open_object(&w);
     if (rc == CW_PARAMS) {
         add_problems(&w, cw_buf_str(&s->plugin.problems));
+        add_partial(s, &w);
     } else if (rc) {
         add_problems(&w, CW_STR("out of memory"));
     } else {

@@ -6,6 +6,7 @@
 #ifndef CW_HOST_SERVE_H
 #define CW_HOST_SERVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ typedef struct cw_host_opts {
     const char *params; /* --call: JSON, NULL: none */
     const char *caller; /* --call: JSON, NULL: anonymous */
     const char *with;   /* --call: JSON, other members of the request, NULL: none */
+    bool partial;       /* --check: of a plugin with mistakes, what else can be checked */
     uint64_t memory;    /* bytes; 0: no limit */
     uint64_t files;     /* 0: as it is */
     size_t frame;

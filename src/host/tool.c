@@ -6,6 +6,7 @@
 
 #include "host/call.h"
 #include "host/serve.h"
+#include "host/validator.h"
 
 /* What a plugin prints goes to standard error, so that standard output holds our answer alone. */
 static FILE *take_stdout(void)
@@ -104,57 +105,162 @@ static void write_answer(cw_json_writer *w, const cw_json *root)
     cw_json_close(w);
 }
 
+/* ---- checks of the server ---- */
+
+typedef struct checker {
+    const cw_validator_api *api;
+    void *validator;
+    char problem[CW_VALIDATOR_PROBLEM];
+} checker;
+
+/* What --call runs, and what it needs for it. */
+typedef struct session {
+    const cw_hosted *plugin;
+    const cw_hosted_method *method;
+    const cw_host_opts *opts;
+    cw_arena *arena;
+    FILE *to;
+    checker check;
+} session;
+
+static int print_error(session *s, int code, const char *message, const char *before)
+{
+    cw_buf text;
+    cw_json_writer w;
+    cw_buf_init(&text, 16 * CW_VALIDATOR_PROBLEM);
+    cw_json_writer_init(&w, &text, CW_JSON_INDENT);
+    cw_json_open_object(&w);
+    cw_json_add_i64_member(&w, CW_STR("code"), code);
+    cw_json_add_string_member(&w, CW_STR("message"), cw_str_from(message));
+    const char *data = cw_arena_printf(s->arena, "%s%s", before, s->check.problem);
+    cw_json_add_string_member(&w, CW_STR("data"), cw_str_from(data ? data : ""));
+    cw_json_close(&w);
+    if (cw_json_writer_end(&w, NULL) == CW_OK)
+        (void)print(s->to, &text);
+    cw_buf_done(&text);
+    return 1;
+}
+
+/* Schemas that a server would refuse are mistakes of the plugin. */
+static int open_checker(session *s)
+{
+    checker *c = &s->check;
+    cw_buf text;
+    cw_buf_init(&text, CW_HOST_FRAME_MAX);
+    c->api = cw_validator_load(c->problem, sizeof(c->problem));
+    cw_code rc = c->api ? cw_hosted_describe(s->plugin, CW_JSON_COMPACT, &text) : CW_OK;
+    if (rc)
+        snprintf(c->problem, sizeof(c->problem), "%s", cw_code_text(rc));
+    else if (c->api)
+        c->validator = c->api->open(text.p, s->method->decl->id, c->problem, sizeof(c->problem));
+    cw_buf_done(&text);
+    if (c->validator)
+        return 0;
+    fprintf(stderr, "%s: %s\n", c->api ? s->opts->name : "causeway-plugin-host", c->problem);
+    return 1;
+}
+
+/* The arguments as the server hands them on; NULL with the error that it answers. */
+static const cw_json *bind_params(session *s, const cw_json *params)
+{
+    checker *c = &s->check;
+    const cw_json *bound = NULL;
+    cw_str span = cw_json_span(params);
+    const char *given = cw_arena_dup(s->arena, span.p, span.n);
+    const char *text =
+        given ? c->api->bind(c->validator, given, c->problem, sizeof(c->problem)) : NULL;
+    if (!text)
+        (void)print_error(s, CW_ERROR_PARAMS, "Invalid params", "");
+    else if (cw_json_read(cw_str_from(text), NULL, s->arena, &bound, NULL, NULL))
+        fail("the arguments cannot be read");
+    return bound;
+}
+
+/* Content alone is no result. */
+static bool is_good(session *s, const cw_json *root)
+{
+    checker *c = &s->check;
+    const cw_json *result = cw_json_get(root, CW_STR("result"));
+    bool is_content = cw_json_get(root, CW_STR("content")) && cw_json_is(result, CW_JSON_NULL);
+    if (!c->validator || !result || is_content)
+        return true;
+    cw_str span = cw_json_span(result);
+    const char *text = cw_arena_dup(s->arena, span.p, span.n);
+    return text && c->api->check_result(c->validator, text, c->problem, sizeof(c->problem));
+}
+
+/* ---- one call ---- */
+
 /* Print the answer in `wire`. */
-static int print_answer(const cw_wire *wire, cw_arena *arena, FILE *to)
+static int print_answer(session *s, const cw_wire *wire)
 {
     const cw_json *root;
     cw_err err;
     const cw_json_opts opts = {.max_bytes = wire->max_body};
     cw_str body = cw_str_make(wire->out.p + CW_WIRE_HEAD, wire->out.n - CW_WIRE_HEAD);
-    if (cw_json_read(body, &opts, arena, &root, NULL, &err))
+    if (cw_json_read(body, &opts, s->arena, &root, NULL, &err))
         return fail(err.msg);
+    if (!is_good(s, root))
+        return print_error(s, CW_ERROR_INTERNAL, "Internal error",
+                           "the result does not match .output: ");
     cw_buf text;
     cw_buf_init(&text, 16 * wire->max_body);
     cw_json_writer w;
     cw_json_writer_init(&w, &text, CW_JSON_INDENT);
     write_answer(&w, root);
-    int status = cw_json_writer_end(&w, &err) ? fail(err.msg) : print(to, &text);
+    int status = cw_json_writer_end(&w, &err) ? fail(err.msg) : print(s->to, &text);
     cw_buf_done(&text);
     return cw_json_get(root, CW_STR("error")) ? 1 : status;
 }
 
-static int run_method(const cw_hosted *plugin, const cw_host_opts *opts, cw_arena *arena, FILE *to)
+/* A completion looks at no params. */
+static int run_request(session *s, const cw_json *request)
 {
     cw_err err;
-    const cw_hosted_method *method = cw_hosted_find(plugin, cw_str_from(opts->method));
-    if (!method)
-        method = cw_hosted_find_mark(plugin, cw_str_from(opts->method));
-    if (!method) {
-        fprintf(stderr, "causeway-plugin-host: %s: there is no method '%s'\n", opts->name,
-                opts->method);
-        return 1;
-    }
-    const cw_json *request = make_request(opts, arena);
-    if (!request)
-        return 1;
     const cw_json *with = cw_json_get(request, CW_STR("with"));
+    const cw_json *complete = cw_json_get(with, CW_STR("complete"));
+    const cw_json *params = cw_json_get(request, CW_STR("params"));
+    if (!complete && open_checker(s))
+        return 1;
+    if (!complete)
+        params = bind_params(s, params);
+    if (!params)
+        return 1;
     cw_wire wire;
-    if (cw_wire_init(&wire, /* fd= */ -1, opts->frame, &err))
+    if (cw_wire_init(&wire, /* fd= */ -1, s->opts->frame, &err))
         return fail(err.msg);
     cw_call call = {
         .wire = &wire,
-        .arena = arena,
-        .method = method,
-        .params = cw_json_get(request, CW_STR("params")),
+        .arena = s->arena,
+        .method = s->method,
+        .params = params,
         .caller = cw_json_get(request, CW_STR("caller")),
         .root = with,
-        .complete = cw_json_get(with, CW_STR("complete")),
+        .complete = complete,
         .id = 1,
         .wants_progress = true,
     };
     cw_call_run(&call);
-    int status = print_answer(&wire, arena, to);
+    int status = print_answer(s, &wire);
     cw_wire_done(&wire);
+    return status;
+}
+
+static int run_method(session *s)
+{
+    cw_str name = cw_str_from(s->opts->method);
+    s->method = cw_hosted_find(s->plugin, name);
+    if (!s->method)
+        s->method = cw_hosted_find_mark(s->plugin, name);
+    if (!s->method) {
+        fprintf(stderr, "causeway-plugin-host: %s: there is no method '%s'\n", s->opts->name,
+                s->opts->method);
+        return 1;
+    }
+    const cw_json *request = make_request(s->opts, s->arena);
+    int status = request ? run_request(s, request) : 1;
+    if (s->check.validator)
+        s->check.api->close(s->check.validator);
     return status;
 }
 
@@ -166,11 +272,12 @@ int cw_host_check(const cw_host_opts *opts)
     cw_hosted plugin;
     cw_hosted_init(&plugin);
     int status = load(&plugin, opts);
-    if (!status) {
+    if (!status || (opts->partial && plugin.problems.n > 0)) {
         cw_buf text;
         cw_buf_init(&text, CW_HOST_FRAME_MAX);
         cw_code rc = cw_hosted_describe(&plugin, CW_JSON_INDENT, &text);
-        status = rc ? fail(cw_code_text(rc)) : print(to, &text);
+        int printed = rc ? fail(cw_code_text(rc)) : print(to, &text);
+        status = status ? status : printed;
         cw_buf_done(&text);
     }
     cw_hosted_done(&plugin);
@@ -188,8 +295,9 @@ int cw_host_call(const cw_host_opts *opts)
     cw_hosted_init(&plugin);
     cw_arena_init(&arena, CW_HOST_FRAME_MAX);
     int status = load(&plugin, opts);
+    session s = {.plugin = &plugin, .opts = opts, .arena = &arena, .to = to};
     if (!status)
-        status = run_method(&plugin, opts, &arena, to);
+        status = run_method(&s);
     cw_arena_done(&arena);
     cw_hosted_done(&plugin);
     (void)fclose(to);

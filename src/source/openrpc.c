@@ -33,7 +33,8 @@ typedef struct reader {
     cw_map seen;      /* method names */
     cw_needs last;    /* of the method before */
     cw_str method;    /* id of the one that is read */
-    char *room;       /* of the piece that texts go to */
+    bool has_problems;
+    char *room; /* of the piece that texts go to */
     size_t n_room;
 } reader;
 
@@ -60,6 +61,20 @@ static void leave_out(const reader *r, const char *what, cw_err *err)
     cw_wrap(err, err->code, "a %s that cannot be used is left out", what);
     cw_buf_printf(lines, "%s%s", lines->n ? "\n" : "", err->msg);
     *err = (cw_err){0};
+}
+
+/* A mistake becomes a line of `problems` where they are wanted, and reading goes on. `err` names
+ * it, but for its method. */
+static cw_code collect(reader *r, cw_code rc, cw_err *err)
+{
+    if (!rc || rc == CW_NOMEM || !r->opts->problems)
+        return rc;
+    if (r->method.n)
+        cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(r->method));
+    cw_buf_printf(r->opts->problems, "%s\n", err->msg);
+    *err = (cw_err){0};
+    r->has_problems = true;
+    return CW_OK;
 }
 
 /* Put a copy of it in its place. */
@@ -336,7 +351,7 @@ static cw_code read_params(reader *r, const cw_json *object, cw_method *method, 
     bool lacks_one = false;
     cw_code rc = CW_OK;
     for (const cw_json *v = cw_json_first(list); v && !rc; v = cw_json_next(v)) {
-        rc = read_param(r, v, method, err);
+        rc = collect(r, read_param(r, v, method, err), err);
         if (!rc && lacks_one && !is_named)
             return cw_fail(err, CW_PARAMS, "a param before '%.*s' cannot be used",
                            CW_STR_ARG(method->params[method->n_params - 1].name));
@@ -395,27 +410,29 @@ static cw_code read_trusted(reader *r, const cw_json *object, cw_method *method,
     if (access)
         rc = cw_openrpc_access(access, &r->scratch, &method->needs, err);
     if (rc)
-        return cw_wrap(err, rc, "x-access");
-    if (mark)
-        rc = cw_openrpc_mark(mark, "x-mcp-tool", &r->scratch, &method->mark, &method->needs, err);
+        rc = collect(r, cw_wrap(err, rc, "x-access"), err);
+    if (!rc && mark)
+        rc = collect(
+            r, cw_openrpc_mark(mark, "x-mcp-tool", &r->scratch, &method->mark, &method->needs, err),
+            err);
     if (!rc)
-        rc = cw_openrpc_shown(object, &r->scratch, method, err);
+        rc = collect(r, cw_openrpc_shown(object, &r->scratch, method, err), err);
     return rc ? rc : keep_trusted(r, method, err);
 }
 
 static cw_code read_parts(reader *r, const cw_json *object, cw_method *method, cw_err *err)
 {
-    cw_code rc = read_description(object, &method->usage, err);
+    cw_code rc = collect(r, read_description(object, &method->usage, err), err);
     if (!rc)
         rc = keep(r, &method->usage, err);
     if (!rc)
-        rc = read_params(r, object, method, err);
+        rc = collect(r, read_params(r, object, method, err), err);
     if (!rc)
-        rc = cw_openrpc_input(object, &r->scratch, r->arena, method, err);
+        rc = collect(r, cw_openrpc_input(object, &r->scratch, r->arena, method, err), err);
     if (!rc)
-        rc = read_result(r, object, method, err);
+        rc = collect(r, read_result(r, object, method, err), err);
     if (!rc)
-        rc = read_structure(object, method, err);
+        rc = collect(r, read_structure(object, method, err), err);
     if (!rc)
         rc = read_trusted(r, object, method, err);
     return rc;
@@ -434,14 +451,14 @@ static cw_code read_method(reader *r, const cw_json *v, size_t index, cw_method 
     if (!rc)
         rc = keep(r, &method->id, err);
     if (rc)
-        return cw_wrap(err, rc, "methods[%zu]", index);
+        return collect(r, cw_wrap(err, rc, "methods[%zu]", index), err);
     r->method = method->id;
     void *other = NULL;
     rc = cw_map_put(&r->seen, method->id, method, &other);
     if (rc)
         return cw_fail_nomem(err);
     if (other)
-        rc = cw_fail(err, CW_PARAMS, "declared twice");
+        rc = collect(r, cw_fail(err, CW_PARAMS, "declared twice"), err);
     else
         rc = read_parts(r, v, method, err);
     return rc ? cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(method->id)) : CW_OK;
@@ -511,5 +528,5 @@ cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts, cw_aren
         return rc;
     *ret = methods;
     *ret_n = n;
-    return CW_OK;
+    return r.has_problems ? cw_fail(err, CW_PARAMS, "the document has mistakes") : CW_OK;
 }

@@ -35,6 +35,10 @@ typedef struct cw_openrpc_opts {
     bool callable;     /* unmarked methods may be called on /jsonrpc */
     cw_source *source; /* stored in each method */
     cw_buf *warnings; /* what is left out, a line each; NULL: nothing is, the document is refused */
+    /* Every mistake, a line each with '\n' behind it; the document is refused when there is one,
+     * and the methods that could be read are fit for mistakes.h only. NULL: the first mistake, in
+     * `err`. Not with `warnings`. */
+    cw_buf *problems;
 } cw_openrpc_opts;
 
 /* Say bounds of draft-04 ("exclusiveMinimum": true) as later drafts do, everywhere in *doc; where

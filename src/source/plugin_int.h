@@ -95,8 +95,9 @@ typedef enum cw_worker_state {
 /* None of them is called by cw_worker_start; only on_closed after cw_worker_close. */
 typedef struct cw_worker_ops {
     void (*on_ready)(cw_worker *w);
-    /* It could not load the plugin: one problem a line. on_dead follows. */
-    void (*on_failed)(cw_worker *w, cw_str problems);
+    /* It could not load the plugin: one problem a line, and what else can be checked of its
+     * description (or NULL). on_dead follows. */
+    void (*on_failed)(cw_worker *w, cw_str problems, const cw_json *partial);
     void (*on_frame)(cw_worker *w, uint64_t id, cw_str body);
     /* It is gone, as w->detail says, and all that it wrote before has been heard. It is closed
      * afterwards. */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "catalogue/mistakes.h"
 #include "source/openrpc.h"
 #include "source/plugin_int.h"
 #include "json/write.h"
@@ -20,6 +21,7 @@
 #define DISCOVER_ID 1u
 /* A description is read into 16 times its size at most. */
 #define ARENA_FACTOR 24u
+#define PROBLEMS_MAX (1024u * 1024u)
 
 struct cw_plugin_job {
     cw_worker worker;
@@ -233,6 +235,20 @@ static cw_code make_heads(cw_plugin *p, cw_err *err)
     return CW_OK;
 }
 
+/* Schemas are compiled when the catalogue is built; a call without an argument would find a default
+ * that its schema does not accept. */
+static cw_code check_defaults(const cw_plugin *p, const cw_method *methods, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf lines;
+    cw_buf_init(&lines, PROBLEMS_MAX);
+    cw_code rc =
+        cw_mistakes_list(methods, p->base.n_methods, &p->opts.policy, CW_MISTAKES_DEFAULTS, &lines);
+    if (rc)
+        return cw_fail_nomem(err);
+    return lines.n ? cw_fail(err, CW_PARAMS, "%.*s", CW_STR_ARG(cw_str_trim(cw_buf_str(&lines))))
+                   : CW_OK;
+}
+
 static cw_code read_methods(cw_plugin *p, cw_str body, cw_arena *scratch, cw_err *err)
 {
     cw_outcome answer;
@@ -245,6 +261,8 @@ static cw_code read_methods(cw_plugin *p, cw_str body, cw_arena *scratch, cw_err
     cw_openrpc_opts opts = {.trust_marks = true, .callable = true, .source = &p->base};
     cw_method *methods;
     rc = cw_openrpc_read(answer.result, &opts, &p->arena, &methods, &p->base.n_methods, err);
+    if (!rc)
+        rc = check_defaults(p, methods, err);
     if (!rc)
         p->base.methods = methods;
     return rc;
@@ -293,9 +311,38 @@ static void on_ready(cw_worker *w)
         cw_worker_fail(w, "cannot be asked: out of memory");
 }
 
-static void on_failed(cw_worker *w, cw_str problems)
+static void on_failed(cw_worker *w, cw_str problems, const cw_json *partial)
 {
-    tell(w->owner, NULL, problems);
+    cw_plugin_job *job = w->owner;
+    const cw_plugin *p = job->plugin;
+    CW_CLEANUP(cw_buf_done) cw_buf all;
+    cw_buf_init(&all, PROBLEMS_MAX);
+    cw_buf_add(&all, problems);
+    cw_buf_add_char(&all, '\n');
+    /* Without memory for the others, those of the host are worth telling. */
+    cw_code rc = partial ? cw_plugin_mistakes(p->base.name, partial, &p->opts.policy, &all) : CW_OK;
+    tell(job, NULL, rc || all.code ? problems : cw_buf_str(&all));
+}
+
+/* The description cannot be used, as `err` says: all mistakes in it, or at least that one. */
+static void tell_mistakes(cw_plugin_job *job, cw_str body, const cw_err *err)
+{
+    const cw_plugin *p = job->plugin;
+    cw_arena arena;
+    cw_outcome answer;
+    cw_arena_init(&arena, p->arena.max);
+    CW_CLEANUP(cw_buf_done) cw_buf all;
+    cw_buf_init(&all, PROBLEMS_MAX);
+    cw_code rc =
+        err->code == CW_PARAMS ? cw_plugin_look_at_answer(body, &arena, &answer) : CW_LIMIT;
+    if (!rc && answer.kind == CW_OUTCOME_RESULT)
+        rc = cw_plugin_mistakes(p->base.name, answer.result, &p->opts.policy, &all);
+    if (rc || all.code || !all.n) {
+        cw_buf_clear(&all);
+        cw_buf_printf(&all, "%.*s: %s", CW_STR_ARG(p->base.name), err->msg);
+    }
+    cw_arena_done(&arena);
+    tell(job, NULL, cw_buf_str(&all));
 }
 
 static void on_frame(cw_worker *w, uint64_t id, cw_str body)
@@ -307,13 +354,10 @@ static void on_frame(cw_worker *w, uint64_t id, cw_str body)
     cw_code rc = id == DISCOVER_ID
                      ? read_description(job->plugin, body, &err)
                      : cw_fail(&err, CW_INVALID, "it answers a call that nobody made");
-    if (rc) {
-        char text[CW_ERR_MSG_MAX + 128];
-        snprintf(text, sizeof text, "%.*s: %s", CW_STR_ARG(job->plugin->base.name), err.msg);
-        tell(job, NULL, cw_str_from(text));
-    } else {
+    if (rc)
+        tell_mistakes(job, id == DISCOVER_ID ? body : CW_STR(""), &err);
+    else
         tell(job, cw_source_ref(&job->plugin->base), CW_STR(""));
-    }
     cw_worker_close(w, /* now= */ false);
 }
 

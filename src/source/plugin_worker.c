@@ -134,7 +134,7 @@ static void tell_problems(cw_worker *w, const cw_json *params)
         cw_buf_add(&text, cw_json_text(v));
     }
     if (w->ops->on_failed)
-        w->ops->on_failed(w, cw_buf_str(&text));
+        w->ops->on_failed(w, cw_buf_str(&text), cw_json_get(params, CW_STR("partial")));
     die(w, "cannot load the plugin: %.*s", (int)(text.n < 160 ? text.n : 160),
         text.n ? text.p : "");
     cw_buf_done(&text);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "catalogue/mistakes.h"
 #include "config/overlay.h"
 #include "source/sources_int.h"
 
@@ -17,6 +18,7 @@
 /* By then the loops have let go of the catalogue before. What is freed of many methods lies between
  * other things and is not given back by itself. */
 #define TRIM_MS 1000u
+#define MISTAKES_MAX (256u * 1024u)
 #define TRIM_METHODS 1000u
 #define NOMEM_PAUSE_MS 1000u
 
@@ -155,9 +157,31 @@ static cw_code build(cw_sources *s, draft *d, cw_err *err)
     return cw_snapshot_build(d->offers, d->n, &ops, &opts, &d->snapshot, err);
 }
 
+static void log_left_out(const cw_item *item, bool older, cw_str problem)
+{
+    cw_log(CW_LOG_ERROR, "sources", older ? "left out, the older version stays" : "left out",
+           CW_KV("source", cw_str_from(item->name)), CW_KV("problem", problem));
+}
+
+/* The author of a plugin sees all mistakes at once; the first one is logged already. */
+static void log_other_mistakes(const cw_sources *s, const cw_item *item, bool older, cw_str first)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf lines;
+    cw_contract_policy policy = cw_sources_policy(s->config);
+    cw_buf_init(&lines, MISTAKES_MAX);
+    if (!item->path || cw_mistakes_list(item->source->methods, item->source->n_methods, &policy,
+                                        CW_MISTAKES_ALL, &lines) != CW_OK)
+        return;
+    for (cw_str rest = cw_buf_str(&lines); rest.p && rest.n;) {
+        cw_str line = cw_str_cut(rest, '\n', &rest);
+        if (line.n && !cw_str_eq(line, first))
+            log_left_out(item, older, line);
+    }
+}
+
 /* A version that cannot be published is not better than one that cannot be loaded: the older one
  * stays. Returns whether something was put back, so that a new snapshot must be built. */
-static bool put_back(const draft *d)
+static bool put_back(const cw_sources *s, const draft *d)
 {
     bool any = false;
     size_t n;
@@ -167,8 +191,8 @@ static bool put_back(const draft *d)
         if (problems[i].is_partial)
             continue;
         bool older = item->published && item->published != item->source && !item->must_replace;
-        cw_log(CW_LOG_ERROR, "sources", older ? "left out, the older version stays" : "left out",
-               CW_KV("source", cw_str_from(item->name)), CW_KV("problem", problems[i].text));
+        log_left_out(item, older, problems[i].text);
+        log_other_mistakes(s, item, older, problems[i].text);
         if (!older)
             continue;
         cw_source_unref(item->source);
@@ -191,7 +215,7 @@ static cw_code make_draft(cw_sources *s, draft *d, cw_err *err)
         cw_code rc = build(s, d, err);
         if (rc)
             return rc;
-    } while (put_back(d));
+    } while (put_back(s, d));
     return CW_OK;
 }
 
@@ -355,6 +379,7 @@ static cw_plugin_opts plugin_opts(const cw_sources *s, const cw_config *c)
         .files = c->plugins.files,
         .frame_size = c->limits.answer_size,
         .news = s->opts.news,
+        .policy = cw_sources_policy(c),
     };
 }
 

@@ -45,6 +45,9 @@ typedef struct cw_sources_opts {
     void (*settled)(void *ctx);
     cw_news_port *news;        /* what sources tell of their own accord; may be NULL */
     cw_sources_health *health; /* to be kept up to date; may be NULL */
+    /* The permissions that roles have, for warnings; they live until the next call. False: not
+     * known. May be NULL. */
+    bool (*permissions)(const cw_config *config, const cw_str **ret, size_t *ret_n, void *ctx);
     void *ctx;
 } cw_sources_opts;
 

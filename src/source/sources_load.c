@@ -10,6 +10,7 @@
 #define LOADS_MAX 4u
 /* Notes about one source that are logged; the others are counted. */
 #define NOTES_MAX 100u
+#define OPEN_SHOWN 10u /* methods in one line */
 /* From an announcement of a service to asking it. */
 #define ANNOUNCED_MS 200u
 
@@ -117,6 +118,12 @@ typedef struct noting {
     size_t n;
 } noting;
 
+/* A field, or the end of the fields. */
+static cw_log_field suggestion_of(const cw_review_note *note)
+{
+    return note->suggestion.n ? CW_KV("suggestion", note->suggestion) : (cw_log_field){0};
+}
+
 static bool on_note(const cw_review_note *note, void *ctx)
 {
     noting *x = ctx;
@@ -126,6 +133,15 @@ static bool on_note(const cw_review_note *note, void *ctx)
     if (note->scope.n)
         cw_log(CW_LOG_WARN, "sources", "a method asks for a scope that is not known",
                CW_KV("source", source), CW_KV("method", note->method), CW_KV("scope", note->scope));
+    else if (note->annotation.n)
+        cw_log(note->is_minor ? CW_LOG_INFO : CW_LOG_WARN, "sources",
+               "an annotation that is not right", CW_KV("source", source),
+               CW_KV("method", note->method), CW_KV("annotation", note->annotation),
+               CW_KV("problem", cw_str_from(note->text)), suggestion_of(note));
+    else if (note->permission.n)
+        cw_log(CW_LOG_WARN, "sources", "a method asks for a permission that no role has",
+               CW_KV("source", source), CW_KV("method", note->method),
+               CW_KV("permission", note->permission), suggestion_of(note));
     else if (note->is_input)
         cw_log(CW_LOG_WARN, "sources", "declarations of headers are left out",
                CW_KV("source", source), CW_KV("method", note->method),
@@ -139,6 +155,26 @@ static bool on_note(const cw_review_note *note, void *ctx)
     return true;
 }
 
+/* One line with the methods that every caller may use: nothing in them says so. */
+static void log_open(const cw_item *item, const cw_source *source)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf names;
+    size_t n = 0;
+    cw_buf_init(&names, CW_LOG_FIELD_MAX);
+    for (size_t i = 0; i < source->n_methods; i++) {
+        const cw_method *m = &source->methods[i];
+        bool is_used = m->mark || m->shown || m->is_callable;
+        if (!is_used || !cw_needs_nothing(&m->needs))
+            continue;
+        if (++n <= OPEN_SHOWN)
+            cw_buf_printf(&names, "%s%.*s", n > 1 ? ", " : "", CW_STR_ARG(m->id));
+    }
+    if (n)
+        cw_log(CW_LOG_INFO, "sources", "any caller may use these methods",
+               CW_KV("source", cw_str_from(item->name)), CW_KN("count", n),
+               CW_KV("methods", cw_buf_str(&names)));
+}
+
 /* Once for each load. Without memory for it the source is used all the same. */
 static void log_notes(const cw_item *item, const cw_source *source)
 {
@@ -146,6 +182,12 @@ static void log_notes(const cw_item *item, const cw_source *source)
     cw_review_opts opts = cw_sources_review_opts(item->all->config);
     if (item->all->is_quiet)
         return;
+    const cw_sources_opts *o = &item->all->opts;
+    opts.annotations = item->path != NULL;
+    if (o->permissions &&
+        !o->permissions(item->all->config, &opts.permissions, &opts.n_permissions, o->ctx))
+        opts.permissions = NULL;
+    log_open(item, source);
     (void)!cw_review(source->methods, source->n_methods, &opts, on_note, &x);
     if (x.n > NOTES_MAX)
         cw_log(CW_LOG_WARN, "sources", "and more of these",

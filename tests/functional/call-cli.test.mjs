@@ -242,6 +242,7 @@ suite("list and describe", { concurrency: true }, () => {
             [
                 "shop.add of shop",
                 "Adds two numbers",
+                "permissions: none: any caller",
                 "parameters:",
                 "  a  required  integer",
                 "  b  required  integer",

@@ -1,10 +1,12 @@
 // What the declarations of a plugin mean, and what is reported when one is wrong: by `plugin check`
 // and in the log of a server.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { suite, test } from "node:test";
-import { callTool, modern, permissions, startBridge, untilTool } from "./support/mcp.mjs";
-import { compilePlugin, newFolder } from "./support/plugins.mjs";
-import { runCauseway } from "./support/programs.mjs";
+import { callTool, modern, permissions, rpc, startBridge, untilTool } from "./support/mcp.mjs";
+import { compilePlugin, host, newFolder } from "./support/plugins.mjs";
+import { runCauseway, writeConfig } from "./support/programs.mjs";
+import { eventually } from "./support/server.mjs";
 
 // A plugin with these declarations, in which `run` is a function that can be declared.
 const source = (name, declarations) => `#include <causeway/plugin.h>
@@ -58,5 +60,264 @@ CW_TOOL(a, .annotations = CW_JSON({"auth": {"description": "who knows"}}));`);
         const { code, stderr } = await check(file);
         assert.equal(code, 1);
         assert.match(stderr, /^open: method 'open\.a': annotations\.auth: scopes or level is needed$/m);
+    });
+});
+
+const lines = (server, text) => server.stderr.split("\n").filter((line) => line.includes(text));
+
+async function startWith(t, name, declarations, more = "") {
+    const server = await startBridge({ plugins: ["echo"] });
+    t.after(() => server.stop());
+    compilePlugin(server.plugins, name, source(name, declarations) + more);
+    return server;
+}
+
+suite("mistakes of a plugin", () => {
+    // Some that the host finds, some that only the schema engine does.
+    const declarations = `
+RUN(one) CW_METHOD(one, "wrong.one", .permissions = {"access content"},
+    .params = {{"a", .schema = CW_JSON({"type": "strin"})},
+               {"b", .schema = CW_JSON({"type": "integer"}), .default_value = CW_JSON("ten")},
+               {"c", .schema = CW_JSON({"minimum": "1"})}},
+    .output = CW_JSON({"required": 5}));
+CW_TOOL(one, .auth_level = "sometimes");
+RUN(two) CW_METHOD(two, "wrong.two", .permissions = {"access content"},
+    .params = {{"d", .schema = CW_JSON({"type": "integer", "minimum": 3}), .default_value = "1"}});
+CW_TOOL(two, .scopes = {"two words"});
+`;
+    const expected = [
+        /method 'wrong\.one': auth_level: must be/,
+        /method 'wrong\.one': param 'a': schema: .*\/type/,
+        /method 'wrong\.one': param 'b': default: expected integer/,
+        /method 'wrong\.one': param 'c': schema: .*\/minimum/,
+        /method 'wrong\.one': result: schema: .*\/required/,
+        /method 'wrong\.two': param 'd': default: /,
+        /method 'wrong\.two': x-mcp-tool: annotations: auth: scopes: \[0\]/,
+    ];
+
+    test("are all printed at once by plugin check", async () => {
+        const { code, lines: found } = await check(compile("wrong", declarations));
+        assert.equal(code, 1);
+        for (const pattern of expected) {
+            const matching = found.filter((line) => pattern.test(line));
+            assert.equal(matching.length, 1, `${pattern}\n${found.join("\n")}`);
+            assert.match(matching[0], /^wrong: /);
+        }
+    });
+
+    test("are all in the log of a server at once", async (t) => {
+        const server = await startWith(t, "wrong", declarations);
+        for (const pattern of expected) {
+            await eventually(() => lines(server, "not loaded").some((line) => pattern.test(line)), `${pattern}`);
+        }
+    });
+
+    test("in schemas alone are all in the log, and a wrong default keeps a plugin out", async (t) => {
+        const schemas = `
+RUN(a) CW_METHOD(a, "schemas.a", .params = {{"x", .schema = CW_JSON({"type": 1})}});
+RUN(b) CW_METHOD(b, "schemas.b", .params = {{"y", .schema = CW_JSON({"maximum": []})}});`;
+        const server = await startWith(t, "schemas", schemas);
+        for (const pattern of [/schemas\.a': param 'x': schema/, /schemas\.b': param 'y': schema/]) {
+            await eventually(() => lines(server, "left out").some((line) => pattern.test(line)), `${pattern}`);
+        }
+        const value = `RUN(a) CW_METHOD(a, "value.a",
+            .params = {{"x", .schema = CW_JSON({"type": "string"}), .default_value = "7"}});`;
+        compilePlugin(server.plugins, "value", source("value", value));
+        await eventually(
+            () => lines(server, "not loaded").some((line) => /value\.a': param 'x': default: /.test(line)),
+            "the default",
+        );
+    });
+
+    test("a crash while it is loaded names the plugin and the signal, with its last words", async (t) => {
+        const crash = `
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void now(void) { fputs("last words\\n", stderr); abort(); }
+RUN(a) CW_METHOD(a, "crash.a");`;
+        const { code, stderr } = await check(compile("crash", crash));
+        assert.equal(code, 1);
+        assert.match(stderr, /^crash: crashed while it was loaded: killed by SIGABRT$/m);
+        assert.match(stderr, /^crash: it wrote: last words$/m);
+        const server = await startWith(t, "crash", crash);
+        await eventually(
+            () => lines(server, "not loaded").some((line) => /source="?crash"? .*SIGABRT/.test(line)),
+            "the signal in the log",
+        );
+    });
+
+    test("a child of a plugin that is checked does not hold it up", async () => {
+        const started = performance.now();
+        const file = compile("parent", `
+#include <unistd.h>
+__attribute__((constructor)) static void now(void) { if (fork() == 0) { sleep(60); _exit(0); } }
+RUN(a) CW_METHOD(a, "parent.a");`);
+        assert.equal((await check(file)).code, 0);
+        assert.ok(performance.now() - started < 8000);
+    });
+});
+
+suite("what may be meant otherwise", () => {
+    const declarations = `
+RUN(a) CW_METHOD(a, "odd.a", .permissions = {"access contents"});
+CW_TOOL(a, .annotations = CW_JSON({"readonlyHint": true, "destructiveHint": "no", "colour": "red"}));
+RUN(b) CW_METHOD(b, "odd.b");
+CW_TOOL(b);
+RUN(c) CW_METHOD(c, "odd.c");
+CW_TOOL(c, .auth_level = "required");
+`;
+    test("unknown annotations are named by plugin check", async () => {
+        const { code, stdout } = await check(compile("odd", declarations));
+        assert.equal(code, 0);
+        const warning = (text) => assert.ok(stdout.includes(`warning: method 'odd.a': ${text}\n`), stdout);
+        warning("annotation 'readonlyHint' is not known; did you mean 'readOnlyHint'?");
+        warning("annotation 'destructiveHint' must be true or false");
+        warning("annotation 'colour' is not known");
+    });
+
+    test("and in the log, with the methods that any caller may use", async (t) => {
+        const server = await startWith(t, "odd", declarations);
+        await untilTool(server, "odd.b");
+        await eventually(() => lines(server, "any caller").length > 0, "the open methods");
+        assert.match(
+            lines(server, "any caller")[0],
+            / info sources: any caller may use these methods source="?odd"? count=1 methods="?odd\.b"?$/,
+        );
+        await eventually(() => lines(server, "an annotation that is not right").length === 3, "annotations");
+        const described = await runCauseway(["describe", "odd.b", "--config", server.config]);
+        assert.match(described.stdout, /^permissions: none: any caller$/m);
+        const echo = await runCauseway(["describe", "test.echo", "--config", server.config]);
+        assert.match(echo.stdout, /^permissions: access content$/m);
+    });
+
+    test("plugin check says who may use a method", async () => {
+        const { stdout } = await check(compile("odd", declarations));
+        assert.match(stdout, /^odd\.b\n(?: .*\n)*? {2}permissions {2}none: any caller$/m);
+        assert.match(stdout, /^odd\.c\n(?: .*\n)*? {2}permissions {2}none: any caller that its auth admits$/m);
+        const json = JSON.parse((await check(compile("odd", declarations), "--json")).stdout);
+        assert.deepEqual(json.methods.map(({ any_caller: any }) => any), [false, true, false]);
+    });
+});
+
+test("plugin check prints everything that a plugin publishes, and quotes as they are", async () => {
+    const file = compile("all", `
+RUN(a) CW_METHOD(a, "all.a", .usage = "Says \\"hi\\".", .permissions = {"access content"},
+    .params = {{"x", .schema = CW_JSON({"enum": ["a", "b"]})}},
+    .input = CW_JSON({"minProperties": 1}),
+    .output = CW_JSON({"type": "string", "pattern": "^r"}));
+CW_TOOL(a, .annotations = CW_JSON({"readOnlyHint": true}));
+RUN(b) CW_METHOD(b, "all.b", .usage = "Reads.", .permissions = {"access content"});
+CW_RESOURCE(b, .uri = "test://b", .title = "B", .mime_type = "text/plain",
+            .annotations = CW_JSON({"priority": 1}));
+RUN(c) CW_METHOD(c, "all.c", .permissions = {"access content"},
+    .params = {{"name", .schema = CW_JSON({"type": "string"}), .required = true}});
+CW_RESOURCE_TEMPLATE(c, .uri_template = "test://c/{name}");
+RUN(d) CW_METHOD(d, "all.d", .permissions = {"access content"});
+CW_PROMPT(d, .name = "dee", .title = "Dee");`);
+    const { code, stdout, stderr } = await check(file);
+    assert.equal(code, 0, stderr);
+    for (const line of [
+        '  usage        Says "hi".',
+        '  annotations  {"readOnlyHint":true}',
+        '  params       x: {"enum":["a","b"]}',
+        '  output       {"type":"string","pattern":"^r"}',
+        "  resource     test://b",
+        "               title: B",
+        "               mimeType: text/plain",
+        '               annotations: {"priority":1}',
+        "  template     test://c/{name}",
+        "  prompt       dee",
+        "               title: Dee",
+    ]) {
+        assert.ok(stdout.includes(`\n${line}\n`), `${line}\n${stdout}`);
+    }
+    assert.match(stdout, /^ {2}input {8}\{.*"minProperties":1/m);
+    assert.ok(!stdout.includes("\\"), stdout);
+    const { methods } = JSON.parse((await check(file, "--json")).stdout);
+    assert.equal(methods[1].resource.uri, "test://b");
+    assert.equal(methods[2].template.uriTemplate, "test://c/{name}");
+    assert.equal(methods[3].prompt.name, "dee");
+    assert.deepEqual(methods[0].output, { type: "string", pattern: "^r" });
+});
+
+suite("causeway-plugin-host --call", () => {
+    const declarations = `
+static void echo(cw_call *call) { cw_put_json(call, NULL, cw_value_json(call, cw_arg(call, "x"))); }
+CW_METHOD(echo, "call.echo", .permissions = {"access content"},
+    .params = {{"x", .schema = CW_JSON({"type": "integer", "maximum": 9}), .required = true},
+               {"y", .schema = CW_JSON({"type": "string"}), .default_value = CW_JSON("why")}},
+    .output = CW_JSON({"type": "integer", "maximum": 5}));
+CW_TOOL(echo);
+static void filled(cw_call *call) { cw_result_text(call, cw_arg_text(call, "y", "none")); }
+CW_METHOD(filled, "call.filled", .permissions = {"access content"},
+    .params = {{"y", .schema = CW_JSON({"type": "string"}), .default_value = CW_JSON("why")}});
+`;
+    test("validates arguments and results as the server does", async (t) => {
+        const server = await startWith(t, "call", declarations);
+        await untilTool(server, "call.echo");
+        const file = compile("call", declarations);
+        const run = (method, params) => {
+            const { status, stdout } = spawnSync(host, ["--call", method, file, JSON.stringify(params)], {
+                encoding: "utf8",
+            });
+            return { status, json: JSON.parse(stdout) };
+        };
+        assert.deepEqual(run("call.echo", { x: 3 }), { status: 0, json: 3 });
+        assert.deepEqual(run("call.filled", {}), { status: 0, json: "why" });
+        for (const params of [{}, { x: "a" }, { x: 12 }, { x: 1, z: 2 }, { x: 1.5, y: 7 }]) {
+            const { json } = await rpc(server, { method: "call.echo", params, id: 1 });
+            const own = run("call.echo", params);
+            assert.equal(own.status, 1);
+            assert.deepEqual(own.json, json.error, JSON.stringify(params));
+        }
+        const bad = run("call.echo", { x: 7 });
+        assert.equal(bad.status, 1);
+        assert.equal(bad.json.code, -32603);
+        assert.match(bad.json.data, /^the result does not match \.output: .*5/);
+    });
+});
+
+suite("a permission", () => {
+    const declarations = `
+RUN(a) CW_METHOD(a, "perm.a", .permissions = {"access contents"});
+CW_TOOL(a);`;
+
+    test("that no role has is named with a suggestion, by plugin check and in the log", async (t) => {
+        const file = compile("perm", declarations);
+        const config = writeConfig({ roles: { editor: ["access content"] } });
+        const { stdout } = await check(file, "--config", config);
+        const text = "permission 'access contents' is a permission that no role has; did you mean 'access content'?";
+        assert.ok(stdout.includes(`warning: method 'perm.a': ${text}\n`), stdout);
+        const server = await startWith(t, "perm", declarations);
+        const found = () => lines(server, "permission that no role has").filter((line) => line.includes("perm.a"));
+        await eventually(() => found().length > 0, "the warning");
+        assert.match(
+            found()[0],
+            / warn sources: .*method="?perm\.a"? permission="access contents" suggestion="access content"$/,
+        );
+    });
+
+    test("that nothing asks for is named at the start, and by role allow", async (t) => {
+        const server = await startBridge({
+            plugins: ["echo"],
+            roles: { anonymous: permissions, editor: ["access contents", "entirely different"] },
+        });
+        t.after(() => server.stop());
+        await eventually(() => lines(server, "nothing asks for").length === 2, "both");
+        const [first, second] = lines(server, "nothing asks for");
+        assert.match(first, / warn config: .*permission="access contents" suggestion="access content"$/);
+        assert.match(second, / info config: .*permission="entirely different"$/);
+
+        const config = writeConfig({
+            plugins: { folder: server.plugins },
+            store: { path: `${newFolder("store")}/causeway.db` },
+        });
+        const allow = (permission) =>
+            runCauseway(["role", "allow", "anonymous", permission, "--config", config]);
+        const wrong = await allow("access contents");
+        assert.equal(wrong.code, 0, wrong.stderr);
+        assert.match(wrong.stdout, /asks for .*access contents.*; did you mean "access content"\?$/m);
+        assert.doesNotMatch((await allow("access content")).stdout, /asks for/);
+        assert.doesNotMatch((await allow("use jsonrpc services")).stdout, /asks for/);
     });
 });

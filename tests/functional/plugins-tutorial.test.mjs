@@ -6,7 +6,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { before, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
-import { buildFolder, root, startCauseway } from "./support/programs.mjs";
+import { untilTool } from "./support/mcp.mjs";
+import { buildFolder, root, runCauseway, startCauseway } from "./support/programs.mjs";
 
 const host = path.join(buildFolder, "src", "host", "causeway-plugin-host");
 const page = readFileSync(path.join(root, "docs", "plugins.md"), "utf8");
@@ -105,5 +106,16 @@ test("the page's configuration and requests work", async () => {
         ["hello.greet", "notes.drop", "notes.list", "words.count", "words.shout"],
     );
     assert.equal(answers[2].result.content[0].text, "Hello, Ada!");
+    // Each command as it is printed, in the folder of the configuration.
+    const commands = [...page.matchAll(/^causeway (plugin (disable|enable) .*)$/gm)];
+    assert.deepEqual(commands.map(([, , action]) => action), ["disable", "enable"]);
+    for (const [, words, action] of commands) {
+        const { code, stderr } = await runCauseway(words.split(" "), {
+            cwd: folder,
+            env: { CAUSEWAY_CONFIG: "" },
+        });
+        assert.equal(code, 0, stderr);
+        await untilTool(server, "hello.greet", action === "enable");
+    }
     await server.stop();
 });

@@ -430,7 +430,9 @@ static void a_plugin_with_mistakes_is_announced_as_failed(void **state)
     worker w = start("broken-annotations-list", NULL);
     expect(&w, 0,
            "{\"jsonrpc\":\"2.0\",\"method\":\"$/failed\",\"params\":{\"problems\":["
-           "\"broken-annotations-list: method 'a.b': annotations: must be an object\"]}}");
+           "\"broken-annotations-list: method 'a.b': annotations: must be an object\"],"
+           "\"partial\":{\"openrpc\":\"1.2.6\",\"info\":{\"title\":\"broken\",\"version\":\"1.0\"},"
+           "\"methods\":[{\"name\":\"a.b\",\"params\":[]}]}}}");
     assert_false(read_frame(&w));
     assert_int_equal(WEXITSTATUS(stop(&w)), 1);
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mistakes.h - all that is wrong with the schemas that methods declare, not only the first.
+ *
+ *     method 'a.b': param 'nid': schema: /minimum: expected number, got string
+ *     method 'a.b': param 'limit': default: expected integer, got string
+ *
+ * contract.h refuses a source at its first mistake; this says all of them to the author.
+ *
+ * Threads: no state.
+ */
+#ifndef CW_CATALOGUE_MISTAKES_H
+#define CW_CATALOGUE_MISTAKES_H
+
+#include "catalogue/contract.h"
+
+typedef enum cw_mistakes_of {
+    CW_MISTAKES_ALL,
+    CW_MISTAKES_DEFAULTS, /* only defaults that their schema does not accept */
+} cw_mistakes_of;
+
+/* Append a line for each, with '\n' behind it. CW_NOMEM. */
+CW_MUST_USE cw_code cw_mistakes_list(const cw_method *methods, size_t n,
+                                     const cw_contract_policy *policy, cw_mistakes_of which,
+                                     cw_buf *out);
+
+#endif
