@@ -220,7 +220,7 @@ suite("a secret", { concurrency: true }, () => {
         const { code, stderr } = await importWith(makeFolder(), url);
         assert.equal(code, 1);
         assert.deepEqual(shown, [undefined]);
-        assert.match(stderr, /it wants a login: name the secret with --secret-env or --secret-file\n$/);
+        assert.match(stderr, /it asks for credentials: name the secret with --secret-env or --secret-file\n$/);
         assert.ok(!stderr.includes("--preset"), stderr);
         assert.equal(stderr.trim().split("\n").length, 2, stderr);
     });
@@ -245,7 +245,7 @@ suite("a secret", { concurrency: true }, () => {
             const { code, stderr } = await importWith(makeFolder(), url, "--secret-env", variable);
             assert.equal(code, 1);
             assert.deepEqual(shown, [authorization]);
-            assert.match(stderr, new RegExp(`does not take the secret, shown as ${name}; --secret-as says how`));
+            assert.match(stderr, new RegExp(`refuses our credentials, shown as ${name}; --secret-as says how`));
             assert.ok(!stderr.includes(env[variable]), stderr);
         }
     });
