@@ -8,8 +8,7 @@ const table = (head, rows) =>
 const count = (n) => Math.round(n).toLocaleString("en");
 const kb = (bytes) => `${(bytes / 1024).toFixed(2)} KB`;
 const us = (value) => `${count(value)} µs`;
-const range = (values) =>
-    [Math.min(...values), Math.max(...values)].map((n) => n.toFixed(2)).join(" and ");
+const range = (values) => [Math.min(...values), Math.max(...values)].map((n) => n.toFixed(2)).join(" and ");
 
 // A paragraph, filled to the width of the page whatever its line breaks here.
 function paragraph(text) {
@@ -150,11 +149,7 @@ function idle({ plain, tls, nginx, latency }) {
         ["plain", count(plain.held), kb(plain.each), kb(nginx.plain.each)],
         ["TLS", count(tls.held), kb(tls.each), kb(nginx.tls.each)],
     ];
-    const seen = ["without", "with"].map((name) => [
-        name,
-        us(latency[name].p50),
-        us(latency[name].p99),
-    ]);
+    const seen = ["without", "with"].map((name) => [name, us(latency[name].p50), us(latency[name].p99)]);
     return blocks(
         "## Idle connections",
         paragraph(`
@@ -207,11 +202,7 @@ function start({ runs, median, worst }) {
 const callRows = (servers) =>
     table(
         ["server", "CPU per call, µs", "calls/s"],
-        Object.entries(servers).map(([name, { cpuUs, perSecond }]) => [
-            name,
-            cpuUs.toFixed(2),
-            count(perSecond),
-        ]),
+        Object.entries(servers).map(([name, { cpuUs, perSecond }]) => [name, cpuUs.toFixed(2), count(perSecond)]),
     );
 
 function plugin({ ours, nginx, ratios, pairs, seconds, connections, half }) {

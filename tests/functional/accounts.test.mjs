@@ -62,7 +62,11 @@ suite("a password", () => {
         const challenge = wrong.headers.get("www-authenticate");
         assert.match(challenge, /^Bearer realm="MCP Tools", error="invalid_token"/);
         assert.match(challenge, /, Basic realm="MCP Tools", charset="UTF-8"$/);
-        for (const [name, password] of [["nobody", "x"], ["mallory", "m"], ["Alice", "s3cret"]]) {
+        for (const [name, password] of [
+            ["nobody", "x"],
+            ["mallory", "m"],
+            ["Alice", "s3cret"],
+        ]) {
             const answer = await rpc(server, caller, basic(name, password));
             assert.deepEqual(shown(answer), shown(wrong));
         }
@@ -89,7 +93,10 @@ suite("a password", () => {
     test("is not taken twice in one request", async () => {
         const { status } = await fetch(`${server.url}/jsonrpc`, {
             method: "POST",
-            headers: [["Authorization", alice.Authorization], ["authorization", bob.Authorization]],
+            headers: [
+                ["Authorization", alice.Authorization],
+                ["authorization", bob.Authorization],
+            ],
             body: "{}",
         });
         assert.equal(status, 401);
@@ -226,9 +233,14 @@ suite("a token", () => {
         );
         const both = await server.token("alice", "-s", first, "-s", second);
         assert.equal((await rpc(server, scoped, bearer(both.token))).status, 200);
-        const tools = await modern(server, "tools/call", { name: "test.scoped" }, {
-            headers: bearer(both.token),
-        });
+        const tools = await modern(
+            server,
+            "tools/call",
+            { name: "test.scoped" },
+            {
+                headers: bearer(both.token),
+            },
+        );
         assert.equal(tools.status, 200, tools.text);
     });
 
@@ -328,9 +340,7 @@ suite("failures", () => {
         const server = await startAccounts();
         const { token } = await server.token("alice");
         await assertCalls(server, bearer(token));
-        const flood = Array.from({ length: 300 }, (_, i) =>
-            rpc(server, caller, basic(`nobody ${i}`, "x")),
-        );
+        const flood = Array.from({ length: 300 }, (_, i) => rpc(server, caller, basic(`nobody ${i}`, "x")));
         const times = [];
         for (let i = 0; i < 30; i += 1) {
             const begin = performance.now();
@@ -378,7 +388,11 @@ suite("without a database", () => {
 
     test("the commands say what is missing", async () => {
         const config = writeConfig({});
-        for (const words of [["account", "list"], ["role", "list"], ["token", "list"]]) {
+        for (const words of [
+            ["account", "list"],
+            ["role", "list"],
+            ["token", "list"],
+        ]) {
             const { code, stderr } = await runCauseway([...words, "--config", config]);
             assert.equal(code, 2);
             assert.match(stderr, /set store\.path in the configuration/);
@@ -458,11 +472,14 @@ suite("the commands", () => {
         await run("role", "add", "writers");
         await run("role", "allow", "writers", "write");
         const roles = JSON.parse((await run("role", "list", "--json")).stdout);
-        assert.deepEqual(roles.find(({ name }) => name === "writers"), {
-            name: "writers",
-            from: "database",
-            permissions: ["write"],
-        });
+        assert.deepEqual(
+            roles.find(({ name }) => name === "writers"),
+            {
+                name: "writers",
+                from: "database",
+                permissions: ["write"],
+            },
+        );
         assert.ok(roles.some(({ name, from }) => name === "editor" && from === "configuration"));
         const permissions = JSON.parse((await run("permission", "list", "--json")).stdout);
         assert.deepEqual(permissions, [discover, "edit", "see", call, "write"]);
@@ -470,11 +487,8 @@ suite("the commands", () => {
         assert.equal(scopes.length, 8);
         const labelled = writeConfig({ access: { scopes: { "stock:write": "Change Stock", profile: "x" } } });
         const plain = writeConfig({ access: { scopes: ["stock:read", "profile"] } });
-        const listed = async (file) =>
-            JSON.parse(await cli(file, "scope", "list", "--json")).slice(8);
-        assert.deepEqual(await listed(labelled), [
-            { name: "stock:write", label: "Change Stock", description: "" },
-        ]);
+        const listed = async (file) => JSON.parse(await cli(file, "scope", "list", "--json")).slice(8);
+        assert.deepEqual(await listed(labelled), [{ name: "stock:write", label: "Change Stock", description: "" }]);
         assert.deepEqual(await listed(plain), [{ name: "stock:read", label: "", description: "" }]);
         assert.match(await cli(labelled, "scope", "list"), /^stock:write +Change Stock *$/m);
         const made = await run("token", "create", "zed", "-n", "ci", "-s", "odd", "--expires", "30d");

@@ -262,9 +262,14 @@ suite("a list of tools", { concurrency: true }, () => {
 
     test("check-108: is asked for with a name and a password", async (t) => {
         const site = await startSite({ login });
-        const server = await start(t, site, { secret: { environment: "SITE_LOGIN" } }, {
-            env: { SITE_LOGIN: "robot:pa ss:word" },
-        });
+        const server = await start(
+            t,
+            site,
+            { secret: { environment: "SITE_LOGIN" } },
+            {
+                env: { SITE_LOGIN: "robot:pa ss:word" },
+            },
+        );
         await untilTool(server, "cache.rebuild");
         assert.ok(site.seen.every(({ headers }) => headers.authorization === login));
         assert.doesNotMatch(server.stderr, /pa ss:word/);
@@ -284,7 +289,8 @@ suite("a list of tools", { concurrency: true }, () => {
 });
 
 suite("a list that is faulty", { concurrency: true }, () => {
-    const page = (text, status = 200, type = "application/json") =>
+    const page =
+        (text, status = 200, type = "application/json") =>
         ({ target }, response) => {
             if (!target.startsWith("/mcp/tools/list")) {
                 return false;
@@ -459,7 +465,10 @@ suite("calls", { concurrency: true }, () => {
             response.writeHead(200, { "Content-Type": "application/json" }).end(phpJson(body));
             return true;
         };
-        for (const [name, args] of [["echo", { input: "x" }], ["empty", {}]]) {
+        for (const [name, args] of [
+            ["echo", { input: "x" }],
+            ["empty", {}],
+        ]) {
             assert.match((await callToolWell(server, name, args)).content[0].text, /mine/);
         }
     });
@@ -491,7 +500,11 @@ suite("calls", { concurrency: true }, () => {
         const site = await startSite();
         const openrpc = writeManifest(["null", "bad", "echo"]);
         const server = await start(t, site, { openrpc, methods: [{ method: "*", rpc: true }] });
-        for (const [method, args] of [["null", {}], ["bad", {}], ["echo", { params: { input: 5 } }]]) {
+        for (const [method, args] of [
+            ["null", {}],
+            ["bad", {}],
+            ["echo", { params: { input: 5 } }],
+        ]) {
             const { text } = await callTool(server, method, args);
             const direct = await rpc(server, { method, params: args, id: 1 });
             for (const shown of [text, direct.text]) {
@@ -574,7 +587,10 @@ suite("calls", { concurrency: true }, () => {
         const server = await start(t, site, {
             call_path: "/mcp/tools/{method}",
             http_method: "AUTO",
-            methods: [{ method: examples[0], name: "to_markdown" }, { method: examples[1], read_only: true }],
+            methods: [
+                { method: examples[0], name: "to_markdown" },
+                { method: examples[1], read_only: true },
+            ],
         });
         await untilTool(server, "to_markdown");
         await callToolWell(server, "to_markdown", { nid: 1 });

@@ -116,17 +116,27 @@ suite("an overlay", { concurrency: true }, () => {
     test("leaves out what cannot be used, and says so", async () => {
         const broken = { $ref: "#/components/schemas/None" };
         const params = [{ name: "x", schema: broken }];
-        const file = writeOpenRpc(document([
-            describe("user.get", { params }),
-            describe("user.setStatus", { params: [{ name: "x", schema: "string" }] }),
-            { $ref: "other.json#/methods/x" },
-        ]));
+        const file = writeOpenRpc(
+            document([
+                describe("user.get", { params }),
+                describe("user.setStatus", { params: [{ name: "x", schema: "string" }] }),
+                { $ref: "other.json#/methods/x" },
+            ]),
+        );
         const { code, stdout, stderr } = await run(makeFolder(), file, "--name", "u", "--json");
         assert.equal(code, 0, stderr);
         const { methods } = JSON.parse(stdout);
-        assert.deepEqual(methods.map(({ name, guess }) => [name, guess]),
-            [["user.get", "reads"], ["user.setStatus", "changes"]]);
-        assert.match(stderr, /method 'user\.get': param 'x': schema: \$ref '#\/components\/schemas\/None' leads nowhere/);
+        assert.deepEqual(
+            methods.map(({ name, guess }) => [name, guess]),
+            [
+                ["user.get", "reads"],
+                ["user.setStatus", "changes"],
+            ],
+        );
+        assert.match(
+            stderr,
+            /method 'user\.get': param 'x': schema: \$ref '#\/components\/schemas\/None' leads nowhere/,
+        );
         assert.match(stderr, /method 'user\.setStatus': param 'x': schema: expected an object, got string/);
         assert.match(stderr, /methods\[2\]: \$ref 'other\.json#\/methods\/x': only/);
     });
@@ -254,7 +264,11 @@ suite("a secret", { concurrency: true }, () => {
         const key = (headers) => headers["x-key"] === "t0ken" && headers.authorization === undefined;
         for (const [words, letsIn, entry] of [
             [["--secret-as", "basic"], ({ authorization }) => authorization === basic, /as: basic\n/],
-            [["--secret-as=bearer"], ({ authorization }) => authorization === "Bearer bob:pw", /secret:\n {6}environment/],
+            [
+                ["--secret-as=bearer"],
+                ({ authorization }) => authorization === "Bearer bob:pw",
+                /secret:\n {6}environment/,
+            ],
             [["--secret-as", "header:X-Key"], key, /as: header\n {6}name: X-Key\n/],
         ]) {
             const { url } = await startGuarded(t, letsIn);
@@ -289,8 +303,14 @@ suite("a secret", { concurrency: true }, () => {
         for (const [words, pattern] of [
             [["ws://127.0.0.1:1/", "--secret-env", "TOKEN"], /--secret-as first or member:NAME, or --preset/],
             [["http://x/", "--secret-as", "basic"], /--secret-as needs --secret-env or --secret-file/],
-            [["http://x/", "--secret-env", "TOKEN", "--secret-as", "cookie"], /--secret-as takes bearer, .*not "cookie"/],
-            [["http://x/", "--secret-env", "TOKEN", "--secret-as", "header"], /--secret-as header needs a name: header:NAME/],
+            [
+                ["http://x/", "--secret-env", "TOKEN", "--secret-as", "cookie"],
+                /--secret-as takes bearer, .*not "cookie"/,
+            ],
+            [
+                ["http://x/", "--secret-env", "TOKEN", "--secret-as", "header"],
+                /--secret-as header needs a name: header:NAME/,
+            ],
             [["http://x/", "--secret-env", "TOKEN", "--secret-as", "basic:x"], /--secret-as takes/],
         ]) {
             const { code, stderr } = await runCauseway(["import", ...words], { cwd: folder, env });

@@ -68,10 +68,7 @@ const audience = "https://tools.example/mcp";
 const given = { "m:b": ["q"] }; // permissions that go with a scope of the second
 
 async function startIssuers() {
-    const [accounts, claims] = await Promise.all([
-        startForger({ audience }),
-        startForger({ audience }),
-    ]);
+    const [accounts, claims] = await Promise.all([startForger({ audience }), startForger({ audience })]);
     const common = { audience, allow_private: true };
     const config = [
         { ...common, issuer: accounts.url, account: "/preferred_username" },
@@ -129,8 +126,7 @@ async function makeJwtCallers({ accounts, claims }) {
 }
 
 async function makeCallers(config, issuers) {
-    const add = (name, role) =>
-        cli(config, "account", "add", name, "--role", role, { input: `pw-${name}` });
+    const add = (name, role) => cli(config, "account", "add", name, "--role", role, { input: `pw-${name}` });
     for (const role of ["one", "two", "silent"]) {
         await add(role, role);
     }
@@ -274,9 +270,7 @@ const restAnswers = {
 const inBatch = ({ wrong, forged, ...answers }) => ({
     wrong,
     forged,
-    ...Object.fromEntries(
-        Object.entries(answers).map(([verdict, [, code]]) => [verdict, [200, code]]),
-    ),
+    ...Object.fromEntries(Object.entries(answers).map(([verdict, [, code]]) => [verdict, [200, code]])),
 });
 
 const query = (name) => encodeURIComponent(JSON.stringify(message(name)));
@@ -295,20 +289,17 @@ const doors = [
     {
         name: "POST /mcp/tools/invoke",
         answers: restAnswers,
-        send: (server, { name }, headers) =>
-            post(server, "/mcp/tools/invoke", { name, arguments: {} }, headers),
+        send: (server, { name }, headers) => post(server, "/mcp/tools/invoke", { name, arguments: {} }, headers),
     },
     {
         name: "POST /mcp/tools/{name}",
         answers: toolAnswers,
-        send: (server, { name }, headers) =>
-            post(server, `/mcp/tools/${name}`, message(name), headers),
+        send: (server, { name }, headers) => post(server, `/mcp/tools/${name}`, message(name), headers),
     },
     {
         name: "GET /mcp/tools/{name}",
         answers: toolAnswers,
-        send: (server, { name }, headers) =>
-            get(server, `/mcp/tools/${name}?query=${query(name)}`, headers),
+        send: (server, { name }, headers) => get(server, `/mcp/tools/${name}?query=${query(name)}`, headers),
     },
     {
         name: "POST /jsonrpc",
@@ -323,20 +314,17 @@ const doors = [
     {
         name: "/mcp, 2026-07-28",
         answers: mcpAnswers,
-        send: (server, { name }, headers) =>
-            modern(server, "tools/call", { name, arguments: {} }, { headers }),
+        send: (server, { name }, headers) => modern(server, "tools/call", { name, arguments: {} }, { headers }),
     },
     {
         name: "/mcp/tools/list as the endpoint",
         answers: mcpAnswers,
-        send: (server, tool, headers) =>
-            post(server, "/mcp/tools/list", toolCall(tool.name), { ...both, ...headers }),
+        send: (server, tool, headers) => post(server, "/mcp/tools/list", toolCall(tool.name), { ...both, ...headers }),
     },
     {
         name: "/mcp without a version",
         answers: mcpAnswers,
-        send: (server, tool, headers) =>
-            post(server, "/mcp", toolCall(tool.name), { ...both, ...headers }),
+        send: (server, tool, headers) => post(server, "/mcp", toolCall(tool.name), { ...both, ...headers }),
     },
     {
         name: "a batch to /jsonrpc",
@@ -423,8 +411,7 @@ suite("the model of who may do what", () => {
             if (!isModern) {
                 await client.initialize(version);
             }
-            const ask = (method, params) =>
-                isModern ? client.modern(method, params) : client.ask(method, params);
+            const ask = (method, params) => (isModern ? client.modern(method, params) : client.ask(method, params));
             for (const tool of tools) {
                 const verdict = judge(caller, tool);
                 const answer = await ask("tools/call", { name: tool.name, arguments: {} });
@@ -492,9 +479,14 @@ suite("the model of who may do what", () => {
                 get(server, `/mcp/tools/${open.name}?query=${query(tool.name)}`),
                 post(server, `/mcp/tools/${open.name}`, [message(open.name), message(tool.name, 2)]),
                 // The header names one, the body another.
-                modern(server, "tools/call", { name: tool.name, arguments: {} }, {
-                    headers: { "Mcp-Name": open.name },
-                }),
+                modern(
+                    server,
+                    "tools/call",
+                    { name: tool.name, arguments: {} },
+                    {
+                        headers: { "Mcp-Name": open.name },
+                    },
+                ),
                 // One of several.
                 post(server, "/jsonrpc", [message(open.name), message(tool.name, 2)]),
                 post(server, "/mcp", [toolCall(open.name), toolCall(tool.name, 2)], both),

@@ -167,9 +167,7 @@ suite("opaque tokens", () => {
     before(async () => {
         server = await startResource(async (url) => {
             issuer = await startProvider({ resource: `${url}/mcp`, format: "opaque" });
-            return [
-                issuerOf(issuer, { client_id: "causeway", client_secret_file: secretFile }),
-            ];
+            return [issuerOf(issuer, { client_id: "causeway", client_secret_file: secretFile })];
         });
     });
     after(async () => {
@@ -289,8 +287,7 @@ suite("threat-C7: tokens that are not what they seem", () => {
         "bound to a key": () => forger.sign({ cnf: { jkt: "x" } }),
         "with scopes that are a number": () => forger.sign({ scope: 7 }),
         "with a subject that is a list": () => forger.sign({ sub: ["a"] }),
-        "of three parts that are no JSON": () =>
-            "x".repeat(200) + "." + "y".repeat(11_000) + "." + "z".repeat(200),
+        "of three parts that are no JSON": () => "x".repeat(200) + "." + "y".repeat(11_000) + "." + "z".repeat(200),
     };
 
     for (const door of Object.keys(doors)) {
@@ -420,9 +417,7 @@ suite("whose token it is", () => {
         server = await startResource(
             async (url) => {
                 forger = await startForger({ audience: url });
-                return [
-                    issuerOf(forger, { account: "/preferred_username", roles: ["/realm/roles"] }),
-                ];
+                return [issuerOf(forger, { account: "/preferred_username", roles: ["/realm/roles"] })];
             },
             { config: { store: { path: database } } },
         );
@@ -452,8 +447,7 @@ suite("whose token it is", () => {
         const token = await forger.sign({ preferred_username: "alice" });
         await caller(server, token);
         await server.cli("account", "block", "alice");
-        const refused = async () =>
-            (await get(server, "/mcp/tools/list", bearer(token))).status === 401;
+        const refused = async () => (await get(server, "/mcp/tools/list", bearer(token))).status === 401;
         await eventually(refused, "the refusal", 1_000);
         await server.cli("account", "unblock", "alice");
     });
@@ -569,10 +563,7 @@ test("without an issuer there is no metadata, and challenges stay as they were",
     const server = await startBridge({ roles });
     assert.equal((await get(server, "/.well-known/oauth-protected-resource")).status, 404);
     const answer = await doors.tool(server, {});
-    assert.equal(
-        challengeOf(answer),
-        'Bearer realm="MCP Tools", scope="content:read content:write"',
-    );
+    assert.equal(challengeOf(answer), 'Bearer realm="MCP Tools", scope="content:read content:write"');
     await server.stop();
 });
 
@@ -593,9 +584,14 @@ test("behind a proxy that is trusted, its word counts where public_url is not se
     assert.equal(await ask({}), `${server.url}/mcp`);
     const evil = { ...forwarded, "X-Forwarded-Host": "evil.example" };
     assert.equal(await ask(evil), `${server.url.replace("http", "https")}/mcp`);
-    const { status } = await modern(server, "tools/list", {}, {
-        headers: bearer(await forger.sign()),
-    });
+    const { status } = await modern(
+        server,
+        "tools/list",
+        {},
+        {
+            headers: bearer(await forger.sign()),
+        },
+    );
     assert.equal(status, 200);
     await get(server, "/healthz", { "X-Forwarded-For": "203.0.113.9, 127.0.0.5" });
     await eventually(() => server.stderr.includes("203.0.113.9"), "the client in the log");
@@ -618,8 +614,7 @@ test("an unknown key id waits for the keys that are being fetched", async () => 
     const answer = forger.paths["/jwks"];
     const held = [];
     forger.paths["/jwks"] = (req, res) => held.push(() => answer(req, res));
-    const ask = async () =>
-        (await rpc(server, { method: "test.caller", id: 1 }, bearer(await forger.sign()))).status;
+    const ask = async () => (await rpc(server, { method: "test.caller", id: 1 }, bearer(await forger.sign()))).status;
     const first = ask();
     await eventually(() => held.length === 1, "the refresh");
     const others = [ask(), ask(), ask()];
@@ -719,9 +714,14 @@ test("made-up opaque tokens of one network do not shut out those of others", asy
         { config: { loops: 1, trusted_proxies: ["127.0.0.0/8"] } },
     );
     const from = async (address, token) =>
-        await rpc(server, { method: "test.caller", id: 1 }, {
-            ...bearer(token), "X-Forwarded-For": address,
-        });
+        await rpc(
+            server,
+            { method: "test.caller", id: 1 },
+            {
+                ...bearer(token),
+                "X-Forwarded-For": address,
+            },
+        );
     assert.equal((await from("203.0.113.5", "good-before")).status, 200);
     const flood = Array.from({ length: 300 }, (_, i) => from("203.0.113.5", `made-up-${i}`));
     await pause(20);
@@ -760,8 +760,7 @@ test("an opaque token is shown to its own issuer only", async () => {
         return issuers;
     });
     assert.equal((await caller(server, "blue_good")).name, "sam");
-    const statusOf = async (token) =>
-        (await rpc(server, { method: "test.caller", id: 1 }, bearer(token))).status;
+    const statusOf = async (token) => (await rpc(server, { method: "test.caller", id: 1 }, bearer(token))).status;
     assert.equal(await statusOf("red_unknown"), 401);
     assert.equal(await statusOf("green_good"), 401);
     await close(forgers[0].server); // one that is down is no matter for the other's

@@ -14,8 +14,7 @@ CW_PLUGIN("${name}", "1.0");
 #define RUN(f) static void f(cw_call *call) { cw_result_text(call, "ran"); }
 ${declarations}`;
 
-const compile = (name, declarations) =>
-    compilePlugin(newFolder(name), name, source(name, declarations));
+const compile = (name, declarations) => compilePlugin(newFolder(name), name, source(name, declarations));
 
 async function check(file, ...options) {
     const { code, stdout, stderr } = await runCauseway(["plugin", "check", ...options, file]);
@@ -55,8 +54,11 @@ CW_RESOURCE(page, .uri = "test://page", .annotations = "{}");
     });
 
     test("auth that names neither scopes nor a level is refused", async () => {
-        const file = compile("open", `RUN(a) CW_METHOD(a, "open.a");
-CW_TOOL(a, .annotations = CW_JSON({"auth": {"description": "who knows"}}));`);
+        const file = compile(
+            "open",
+            `RUN(a) CW_METHOD(a, "open.a");
+CW_TOOL(a, .annotations = CW_JSON({"auth": {"description": "who knows"}}));`,
+        );
         const { code, stderr } = await check(file);
         assert.equal(code, 1);
         assert.match(stderr, /^open: method 'open\.a': annotations\.auth: scopes or level is needed$/m);

@@ -13,13 +13,11 @@ const host = path.join(buildFolder, "src", "host", "causeway-plugin-host");
 const page = readFileSync(path.join(root, "docs", "plugins.md"), "utf8");
 
 // The blocks of a language, each with the attributes behind it: ```c file=hello.c
-const blocks = [...page.matchAll(/^```(\w+)([^\n]*)\n([\s\S]*?)^```$/gm)].map(
-    ([, language, rest, text]) => ({
-        language,
-        text,
-        ...Object.fromEntries([...rest.matchAll(/(\w+)=(\S+)/g)].map(([, k, v]) => [k, v])),
-    }),
-);
+const blocks = [...page.matchAll(/^```(\w+)([^\n]*)\n([\s\S]*?)^```$/gm)].map(([, language, rest, text]) => ({
+    language,
+    text,
+    ...Object.fromEntries([...rest.matchAll(/(\w+)=(\S+)/g)].map(([, k, v]) => [k, v])),
+}));
 const sources = blocks.filter(({ language }) => language === "c");
 const consoles = blocks.filter(({ language }) => language === "console");
 const strict = ["-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror"];
@@ -39,11 +37,9 @@ before(() => {
 function compile(file, compiler = "cc") {
     const object = path.join(folder, "plugins", file.replace(/\.c$/, ".so"));
     const include = path.join(root, "include");
-    execFileSync(
-        compiler,
-        [...strict, "-shared", "-fPIC", "-I", include, "-o", object, path.join(folder, file)],
-        { stdio: "pipe" },
-    );
+    execFileSync(compiler, [...strict, "-shared", "-fPIC", "-I", include, "-o", object, path.join(folder, file)], {
+        stdio: "pipe",
+    });
     return object;
 }
 
@@ -73,9 +69,7 @@ for (const { file, call, text } of consoles) {
     test(`the page's call of ${call} prints what the page says: ${command.slice(0, 70)}`, () => {
         const object = compile(file);
         assert.ok(command.includes(`--call ${call} `), command);
-        const line = command
-            .replace("causeway-plugin-host", '"$HOST"')
-            .replace(path.basename(object), '"$OBJECT"');
+        const line = command.replace("causeway-plugin-host", '"$HOST"').replace(path.basename(object), '"$OBJECT"');
         const shell = spawnSync("sh", ["-c", `${line} 2>&1`], {
             encoding: "utf8",
             env: { ...process.env, HOST: host, OBJECT: object },
@@ -101,10 +95,7 @@ test("the page's configuration and requests work", async () => {
     }
     assert.equal(answers[0].result, "Hello, Ada!");
     const names = answers[1].result.tools.map(({ name }) => name);
-    assert.deepEqual(
-        names.sort(),
-        ["hello.greet", "notes.drop", "notes.list", "words.count", "words.shout"],
-    );
+    assert.deepEqual(names.sort(), ["hello.greet", "notes.drop", "notes.list", "words.count", "words.shout"]);
     assert.equal(answers[2].result.content[0].text, "Hello, Ada!");
     // Each command as it is printed, in the folder of the configuration.
     const commands = [...page.matchAll(/^causeway (plugin (disable|enable) .*)$/gm)];

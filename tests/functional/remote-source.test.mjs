@@ -109,7 +109,10 @@ suite("a service described by a file", { concurrency: true }, () => {
     });
 
     test("has a method that may be called but is no tool", async (t) => {
-        const methods = [{ method: "add", tool: false, rpc: true }, { method: "echo", tool: false }];
+        const methods = [
+            { method: "add", tool: false, rpc: true },
+            { method: "echo", tool: false },
+        ];
         const server = await start(t, await startService(), { methods });
         assert.ok(!(await toolNames(server)).some((name) => name.startsWith("shop.")));
         const add = { method: "shop.add", params: { a: 1, b: 2 }, id: 1 };
@@ -258,12 +261,7 @@ suite("a service that describes itself", { concurrency: true }, () => {
         const server = await startBridge({ plugins: [], config: { sources: [source(service)] } });
         t.after(() => server.stop());
         assertWithin(Date.now() - began, 2000, "start");
-        assert.deepEqual(await toolNames(server), [
-            "shop.add",
-            "shop.echo",
-            "shop.fail",
-            "shop.wait",
-        ]);
+        assert.deepEqual(await toolNames(server), ["shop.add", "shop.echo", "shop.fail", "shop.wait"]);
     });
 
     test("in a document that is no OpenRPC is left out", async (t) => {
@@ -279,7 +277,10 @@ suite("a service that describes itself", { concurrency: true }, () => {
         const server = await start(t, await startService(), { methods });
         const names = (await toolNames(server)).filter((name) => name.startsWith("shop."));
         assert.deepEqual(names, ["shop.add"]);
-        assert.match(server.stderr, /loaded with a warning source="shop" warning="method 'sum': the service has no such/);
+        assert.match(
+            server.stderr,
+            /loaded with a warning source="shop" warning="method 'sum': the service has no such/,
+        );
     });
 
     test("with an overlay that names nothing but methods it does not have is left out and said", async (t) => {
@@ -309,9 +310,7 @@ suite("a service that misbehaves", () => {
             const server = await start(t, service);
             await callToolWell(server, "shop.add", { a: 1, b: 2 });
             service.mode = mode;
-            const calls = Array.from({ length: 8 }, () =>
-                timed(() => callTool(server, "shop.add", { a: 1, b: 2 })),
-            );
+            const calls = Array.from({ length: 8 }, () => timed(() => callTool(server, "shop.add", { a: 1, b: 2 })));
             for (const { value, ms } of await Promise.all(calls)) {
                 const text = assertToolError(value);
                 assert.doesNotMatch(text, /Traceback|main\.py|127\.0\.0\.1/);
@@ -414,9 +413,7 @@ suite("a caller that leaves", { concurrency: true }, () => {
         const leaving = aborters.map(({ signal }) =>
             callTool(server, "shop.wait", { ms: 20_000 }, { fetch: { signal } }).catch(() => "left"),
         );
-        const staying = Array.from({ length: 10 }, () =>
-            callToolWell(server, "shop.wait", { ms: 600 }),
-        );
+        const staying = Array.from({ length: 10 }, () => callToolWell(server, "shop.wait", { ms: 600 }));
         await eventually(() => service.open === 20, "all have reached the service");
         aborters.forEach((aborter) => aborter.abort());
         await Promise.all(leaving);

@@ -410,7 +410,12 @@ test("threat-D4, fault-B14: names stay apart, and a tool called list keeps its o
         // The service is away: found, and not run.
         assertRestError(await invoke(many, name, {}), 503, "unavailable");
     }
-    for (const [name, method] of [["a.b", "a.b"], ["a_b", "a_b"], ["x.y", "x/y"], ["x.y", "x.y"]]) {
+    for (const [name, method] of [
+        ["a.b", "a.b"],
+        ["a_b", "a_b"],
+        ["x.y", "x/y"],
+        ["x.y", "x.y"],
+    ]) {
         assertRpc(await post(many, tool(name), call(method)), 500, codes.internal, 1);
     }
     assertRpc(await post(many, tool("a.b"), call("a_b")), 400, codes.invalid, 1);

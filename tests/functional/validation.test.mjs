@@ -42,9 +42,7 @@ const doors = {
         [legacyVersions[0], legacyVersions.at(-1)].map((version) => [
             `/mcp, ${version}`,
             async (method, params, on = server) =>
-                assertToolError(
-                    await legacy(on, "tools/call", { name: method, arguments: params }, { version }),
-                ),
+                assertToolError(await legacy(on, "tools/call", { name: method, arguments: params }, { version })),
         ]),
     ),
 };
@@ -144,7 +142,8 @@ suite("a result that breaks its schema", { concurrency: true }, () => {
 
     test("is logged with its source, its method and what is wrong", async () => {
         await rpc(server, { method: "checked.claim", params: [{ id: "odd" }], id: 1 });
-        const line = /call failed source="checked" method="checked.claim" fault="schema" .*detail="\/id: expected integer, got string"/;
+        const line =
+            /call failed source="checked" method="checked.claim" fault="schema" .*detail="\/id: expected integer, got string"/;
         await eventually(() => line.test(server.stderr), "the line in the log");
     });
 
@@ -209,7 +208,10 @@ suite("the configuration", { concurrency: true }, () => {
         const fresh = await start(config);
         t.after(() => fresh.stop());
         await eventually(
-            () => /source="old" warning="a schema that cannot be used .*param 'message': schema: \/items: /.test(fresh.stderr),
+            () =>
+                /source="old" warning="a schema that cannot be used .*param 'message': schema: \/items: /.test(
+                    fresh.stderr,
+                ),
             "the warning in the log",
         );
         // Better a tool that takes anything than none.
@@ -333,7 +335,11 @@ suite("work that validation may cost", () => {
 
     test("the problems of a large array are found until there are enough", async (t) => {
         const anyOf = [{ items: { type: "string" } }, { items: { minimum: 5 } }];
-        const bridge = await startEcho(t, { anyOf: [{ type: "null" }, { items: { type: "string" } }], allOf: anyOf }, {});
+        const bridge = await startEcho(
+            t,
+            { anyOf: [{ type: "null" }, { items: { type: "string" } }], allOf: anyOf },
+            {},
+        );
         await assertCheap(bridge, async () => {
             const text = assertToolError(await callTool(bridge, "echo", { message: words(1_000_000, 1) }));
             assert.match(text, /^\/message: expected one of 2 alternatives.* \(and more\)$/);
@@ -349,7 +355,10 @@ suite("work that validation may cost", () => {
         });
         await assertCheap(bridge, async () => {
             const message = ["xn--bcher-kva.".repeat(200_000)];
-            assert.match(assertToolError(await callTool(bridge, "echo", { message })), /expected the format 'hostname'/);
+            assert.match(
+                assertToolError(await callTool(bridge, "echo", { message })),
+                /expected the format 'hostname'/,
+            );
         });
     });
 
@@ -358,7 +367,10 @@ suite("work that validation may cost", () => {
         const bridge = await startEcho(t, { items: { type: "integer" } }, {}, config);
         const call = (id) => ({ jsonrpc: "2.0", id, method: "echo", params: { message: words(2000, 1) } });
         const { json } = await rpc(bridge, [1, 2, 3].map(call));
-        assert.deepEqual(json.map(({ error }) => error?.code), [undefined, undefined, -32602]);
+        assert.deepEqual(
+            json.map(({ error }) => error?.code),
+            [undefined, undefined, -32602],
+        );
         assert.equal(json[2].error.data, "/message: too much work to validate (limits.validation_steps)");
         // The next request has its own.
         assert.ok((await rpc(bridge, call(4))).json.result);
@@ -437,7 +449,7 @@ suite("what services say their own way", () => {
             body,
         });
         const { result } = await answer.json();
-        const value = { message: { "k\u00e9y": [1, "\u4f60\u{1f600}\n\"", {}, []] } };
+        const value = { message: { "k\u00e9y": [1, '\u4f60\u{1f600}\n"', {}, []] } };
         assert.equal(result.content[0].text, JSON.stringify(value));
         assert.deepEqual(result.structuredContent, value);
     });

@@ -251,8 +251,7 @@ export async function startForger({ audience, alg = "ES256" } = {}) {
     self.server = server;
     self.url = `http://127.0.0.1:${server.address().port}`;
     self.publish = (name, value) => {
-        self.paths[name] = (req, res) =>
-            res.setHeader("Content-Type", "application/json").end(JSON.stringify(value()));
+        self.paths[name] = (req, res) => res.setHeader("Content-Type", "application/json").end(JSON.stringify(value()));
     };
     self.metadata = { issuer: self.url, jwks_uri: `${self.url}/jwks` };
     self.publish("/.well-known/oauth-authorization-server", () => self.metadata);
@@ -281,7 +280,6 @@ export async function startForger({ audience, alg = "ES256" } = {}) {
     self.sign = (claims = {}, header = {}, key = self.pair.privateKey) =>
         new SignJWT(self.claims(claims)).setProtectedHeader(self.header(header)).sign(key);
     // Parts that nobody signed.
-    self.join = (header, claims, signature = "") =>
-        [base64url(header), base64url(claims), signature].join(".");
+    self.join = (header, claims, signature = "") => [base64url(header), base64url(claims), signature].join(".");
     return self;
 }
