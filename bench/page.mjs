@@ -348,9 +348,29 @@ function catalogue({ runs, tools, definition }) {
     );
 }
 
+function fairness({ seconds, rows }) {
+    const ms = (us) => `${(us / 1000).toFixed(2)} ms`;
+    const cells = rows.map(({ name, about, alone, attacked, ratio }) => [
+        `\`${name}\`: ${about.replaceAll(/\s+/g, " ")}`,
+        ms(alone.p99),
+        ms(attacked.p99),
+        `${ratio.toFixed(2)} ×`,
+        `${count(attacked.failed)} of ${count(attacked.requests)}`,
+    ]);
+    return blocks(
+        "## A hostile client",
+        paragraph(`
+            \`make bench ARGS="--only fairness"\`. A healthy client asks for ${seconds} s alone, and for
+            ${seconds} s while one hostile client of one kind works against it. The hostile client has
+            another address and the lowest priority, so that cores are not the contest; the server has
+            one event loop. Times are those of the healthy client.`),
+        table(["hostile client", "p99 alone", "p99 meanwhile", "ratio", "failed"], cells),
+    );
+}
+
 const sections = {
     ...{ http, json, schema, idle, slow, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, catalogue },
+    ...{ auth, lists, invoke, catalogue, fairness },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

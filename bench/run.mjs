@@ -23,6 +23,7 @@ import * as plugin from "./bridge/plugin.mjs";
 import * as invoke from "./catalogue/invoke.mjs";
 import * as lists from "./catalogue/lists.mjs";
 import * as catalogue from "./catalogue/memory.mjs";
+import * as fairness from "./fairness/fairness.mjs";
 import * as idle from "./http/idle.mjs";
 import { pinning, root } from "./http/servers.mjs";
 import * as slow from "./http/slow.mjs";
@@ -34,7 +35,7 @@ import { mostBusy, writePage } from "./page.mjs";
 
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, catalogue },
+    ...{ auth, lists, invoke, catalogue, fairness },
 };
 const { values: options } = parseArgs({
     options: {

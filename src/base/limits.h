@@ -48,6 +48,8 @@
 #define CW_CALL_MAX_BATCH 100u
 /* Work to validate one request, one batch or one result: about 50 ms of CPU */
 #define CW_CALL_MAX_STEPS (50u * CW_SCHEMA_STEPS_PER_MS)
+#define CW_CALL_MAX_DETACHED 1024u /* running without a waiting client, of all loops */
+#define CW_CALL_MAX_DETACHED_PER_CALLER 256u
 #define CW_CALL_MAX_ANSWER (16u * 1024u * 1024u)
 #define CW_CACHE_MAX_BYTES (32u * 1024u * 1024u) /* of lists and descriptions, per loop */
 #define CW_PAGE_SIZE 50u

@@ -300,6 +300,7 @@ cw_code cw_bridge_new(cw_loop *main_loop, unsigned n_loops, cw_bridge **ret, cw_
         bl->watches.prev = bl->watches.next = &bl->watches;
         bl->hook.on_end = on_loop_end;
         cw_schema_scratch_init(&bl->scratch);
+        cw_places_init(&bl->crowd);
         cw_cache_init(&bl->cache);
     }
     *ret = b;
@@ -399,6 +400,7 @@ void cw_bridge_free(cw_bridge *b)
         cw_cache_done(&b->loops[i].cache);
         cw_exchange_pool_done(&b->loops[i]);
         cw_schema_scratch_done(&b->loops[i].scratch);
+        cw_places_done(&b->loops[i].crowd);
     }
     while (b->states) {
         cw_bridge_state *state = b->states;

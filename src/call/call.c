@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "access/share.h"
 #include "base/clock.h"
 #include "call/bind.h"
 #include "call/call_int.h"
@@ -78,23 +79,51 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
     ex->call.method = method;
     ex->call.params = bound.text;
     ex->call.caller = cw_view_caller(request->view);
+    ex->call.peer = request->peer;
     ex->call.wants_progress = request->wants_progress;
     return CW_OK;
+}
+
+static cw_code detach(cw_exchange *ex, const cw_caller *caller, cw_str peer, uint32_t *retry_s,
+                      cw_err *err)
+{
+    cw_fair_key key = cw_share_key(caller, peer);
+    return cw_limiter_detach(cw_bridge_limiter(ex->bl), &cw_bridge_settings_of(ex->bl)->limits,
+                             &key, &ex->place, retry_s, err);
 }
 
 /* One that comes too often, or of which too many run, is refused before anything is done for it. */
 static cw_code enter(cw_exchange *ex, const cw_call_request *request, cw_call_refusal *refusal)
 {
     const cw_call_limits *limits = &cw_bridge_settings_of(ex->bl)->limits;
-    if (CW_LIKELY(!limits->is_any))
+    if (CW_LIKELY(!limits->is_any && request->sink))
         return CW_OK;
-    cw_code rc = cw_limiter_enter(cw_bridge_limiter(ex->bl), limits, request, cw_clock_ns(),
-                                  &ex->place, &refusal->retry_s, &refusal->err);
+    cw_code rc = CW_OK;
+    if (limits->is_any)
+        rc = cw_limiter_enter(cw_bridge_limiter(ex->bl), limits, request, cw_clock_ns(), &ex->place,
+                              &refusal->retry_s, &refusal->err);
+    if (!rc && !request->sink)
+        rc = detach(ex, cw_view_caller(request->view), request->peer, &refusal->retry_s,
+                    &refusal->err);
     if (rc)
         cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", request->entry->method->id),
                CW_KV("caller", cw_caller_name(cw_view_caller(request->view))),
                CW_KV("verdict", CW_STR("too many")));
     return rc;
+}
+
+/* Whether one more call may run: one caller must not have all places. The call is counted. */
+static bool is_room(cw_exchange *ex, const cw_call_request *request)
+{
+    cw_bridge_loop *bl = ex->bl;
+    uint32_t max = cw_bridge_settings_of(bl)->calls;
+    if (CW_LIKELY(bl->n_running <= max / 2))
+        return true;
+    if (bl->n_running > max)
+        return false;
+    cw_fair_key key = cw_share_key(cw_view_caller(request->view), request->peer);
+    uint32_t left = max - bl->n_running + 1;
+    return cw_limiter_crowd(&bl->crowd, &key, left, &ex->place) == CW_OK;
 }
 
 static cw_code start(cw_bridge_loop *bl, const cw_call_request *request, cw_call_handle *ret,
@@ -106,13 +135,14 @@ static cw_code start(cw_bridge_loop *bl, const cw_call_request *request, cw_call
     if (verdict != CW_VERDICT_ALLOW)
         return decline(verdict, request, refusal);
     refusal->fault = CW_FAULT_UNAVAILABLE;
-    if (bl->n_running >= cw_bridge_settings_of(bl)->calls) {
-        cw_fail(&refusal->err, CW_IO, "Too many calls are running.");
-        return fail_source(CW_IO, request, refusal);
-    }
     cw_exchange *ex = cw_exchange_take(bl);
     if (!ex)
         return cw_fail_nomem(&refusal->err);
+    if (!is_room(ex, request)) {
+        cw_exchange_put(ex);
+        cw_fail(&refusal->err, CW_IO, "Too many calls are running.");
+        return fail_source(CW_IO, request, refusal);
+    }
     cw_code rc = enter(ex, request, refusal);
     if (!rc)
         rc = prepare(ex, request, refusal);
@@ -146,9 +176,17 @@ void cw_call_leave(cw_bridge_loop *bl, cw_call_handle handle)
         cw_exchange_cancel(ex);
 }
 
-void cw_call_detach(cw_bridge_loop *bl, cw_call_handle handle)
+void cw_call_detach(cw_bridge_loop *bl, cw_call_handle handle, cw_str peer)
 {
+    uint32_t retry_s;
     cw_exchange *ex = cw_exchange_find(bl, handle);
-    if (ex)
+    if (!ex || ex->state == CW_EXCHANGE_FINISHING)
+        return;
+    if (detach(ex, ex->call.caller, peer, &retry_s, NULL) == CW_OK) {
         ex->waiter = NULL;
+        return;
+    }
+    cw_log(CW_LOG_INFO, "call", "call cancelled: too many run whose client left",
+           CW_KV("method", ex->call.method->id), CW_KV("caller", cw_caller_name(ex->call.caller)));
+    cw_call_leave(bl, handle);
 }

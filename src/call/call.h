@@ -45,7 +45,7 @@ typedef struct cw_call_request {
      * batch; NULL: this call has a whole ceiling of its own. */
     int64_t *steps;
     cw_str extras;    /* cw_source_call.extras; copied */
-    cw_sink *sink;    /* lives until done, leave or detach */
+    cw_sink *sink;    /* lives until done, leave or detach; NULL: no client waits */
     const char *door; /* static: its name for the audit */
     cw_str peer;      /* address of whoever asks; empty: none */
 } cw_call_request;
@@ -72,8 +72,9 @@ CW_MUST_USE cw_code cw_call_start(cw_bridge_loop *bl, const cw_call_request *req
                                   cw_call_handle *ret, cw_call_refusal *refusal);
 /* Nobody waits any more: the call is cancelled, down to the plugin or the remote service. */
 void cw_call_leave(cw_bridge_loop *bl, cw_call_handle handle);
-/* Nobody listens any more, but the call shall run to its end. */
-void cw_call_detach(cw_bridge_loop *bl, cw_call_handle handle);
+/* The client left, and the call goes on to its end if there is a place for one more call without a
+ * waiting client (call/limits.h); else it is cancelled. `peer` is the address of the client. */
+void cw_call_detach(cw_bridge_loop *bl, cw_call_handle handle, cw_str peer);
 
 /* A call that a door refused before it had a method. */
 typedef struct cw_call_refused {

@@ -112,6 +112,7 @@ struct cw_bridge_loop {
     /* exchange.c */
     cw_exchange **slots;
     uint32_t n_slots, cap_slots, n_running;
+    cw_places crowd; /* of the calls that run beyond half of the ceiling */
     cw_exchange *free_exchanges;
     /* used.c */
     cw_used *used;

@@ -157,12 +157,31 @@ static cw_call_limit *limit_of(const cw_exchange *ex)
     return ex->limit ? ex->limit : ex->used->limit;
 }
 
+/* Whether it was the call that took so long, or those before it. */
+static void describe_timeout(const cw_exchange *ex, cw_err *ret)
+{
+    const cw_source_call *call = &ex->call;
+    cw_str source = ex->used->source->name;
+    double seconds = limit_of(ex)->ms / 1000.0;
+    uint64_t begun = cw_loop_now(ex->bl->loop) - limit_of(ex)->ms;
+    if (call->is_waiting)
+        cw_fail(ret, CW_TIMEOUT,
+                "The call waited in the queue of '%.*s' for %g s and was not started.",
+                CW_STR_ARG(source), seconds);
+    else if (call->left_queue > begun)
+        cw_fail(ret, CW_TIMEOUT,
+                "The call took longer than %g s, of which it waited %g s in the queue of '%.*s'.",
+                seconds, (double)(call->left_queue - begun) / 1000.0, CW_STR_ARG(source));
+    else
+        cw_fail(ret, CW_TIMEOUT, "The call took longer than %g s.", seconds);
+}
+
 void cw_exchange_on_deadline(cw_deadline *d)
 {
     cw_exchange *ex = CW_CONTAINER(d, cw_exchange, deadline);
     cw_source *source = ex->used->source;
     cw_err text;
-    cw_fail(&text, CW_TIMEOUT, "The call took longer than %g s.", limit_of(ex)->ms / 1000.0);
+    describe_timeout(ex, &text);
     source->ops->cancel(source, &ex->call);
     finish(ex, &(cw_outcome){.kind = CW_OUTCOME_FAILED,
                              .fault = CW_FAULT_TIMEOUT,
@@ -270,6 +289,8 @@ cw_code cw_exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault,
     ex->call.arena = &ex->arena;
     ex->call.loop = bl->loop;
     ex->call.op = NULL;
+    ex->call.is_waiting = false;
+    ex->call.left_queue = 0;
     *ret = (cw_call_handle){ex->slot, ex->generation};
     cw_code rc = enter_limit(ex, fault, err);
     if (!rc)

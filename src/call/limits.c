@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "call/call.h"
 #include "net/network.h"
 
@@ -14,6 +15,7 @@ struct cw_limiter {
     cw_bucket global;
     cw_buckets addresses, callers;
     cw_meters tools, sources;
+    cw_places detached;
 };
 
 /* ---- what the configuration says ---- */
@@ -32,6 +34,8 @@ cw_call_limits cw_call_limits_of(const cw_config *config)
         .tool = rate_of(&config->limits.rates.tool),
         .calls_per_tool = config->limits.calls_per_tool,
         .calls_per_source = config->limits.calls_per_source,
+        .detached = config->limits.detached_calls,
+        .detached_per_caller = config->limits.detached_calls_per_caller,
         .tools = config->limits.tools,
         .sources = config->limits.sources,
     };
@@ -61,6 +65,7 @@ void cw_limiter_free(cw_limiter *l)
     cw_buckets_done(&l->callers);
     cw_meters_done(&l->tools);
     cw_meters_done(&l->sources);
+    cw_places_done(&l->detached);
     free(l);
 }
 
@@ -69,6 +74,7 @@ cw_code cw_limiter_new(cw_limiter **ret, cw_err *err)
     cw_limiter *l = calloc(1, sizeof *l);
     if (!l)
         return cw_fail_nomem(err);
+    cw_places_init(&l->detached);
     cw_code rc = cw_buckets_init(&l->addresses, err);
     if (!rc)
         rc = cw_buckets_init(&l->callers, err);
@@ -90,6 +96,8 @@ void cw_limiter_leave(cw_limiter_place *place)
         cw_meter_leave(place->tool);
     if (place->source)
         cw_meter_leave(place->source);
+    cw_places_leave(place->detached_in, place->detached);
+    cw_places_leave(place->crowd_in, place->crowd);
     *place = (cw_limiter_place){0};
 }
 
@@ -141,6 +149,33 @@ static cw_code busy(const char *what, cw_str name, uint32_t *ret_retry_s, cw_err
     *ret_retry_s = BUSY_RETRY_S;
     return cw_fail(err, CW_LIMIT, "Too many calls of %s%.*s are running: try again in %u s", what,
                    CW_STR_ARG(name), BUSY_RETRY_S);
+}
+
+cw_code cw_limiter_detach(cw_limiter *l, const cw_call_limits *limits, const cw_fair_key *key,
+                          cw_limiter_place *ret, uint32_t *ret_retry_s, cw_err *err)
+{
+    uint32_t max = limits->detached ? limits->detached : CW_CALL_MAX_DETACHED;
+    uint32_t each =
+        limits->detached_per_caller ? limits->detached_per_caller : CW_CALL_MAX_DETACHED_PER_CALLER;
+    cw_code rc = cw_places_enter(&l->detached, key, max, each, &ret->detached);
+    ret->detached_in = &l->detached;
+    if (rc == CW_NOMEM)
+        return cw_fail_nomem(err);
+    *ret_retry_s = BUSY_RETRY_S;
+    return rc ? cw_fail(err, rc,
+                        "Too many calls without a waiting client are running: try again "
+                        "in %u s",
+                        BUSY_RETRY_S)
+              : CW_OK;
+}
+
+cw_code cw_limiter_crowd(cw_places *crowd, const cw_fair_key *key, uint32_t left,
+                         cw_limiter_place *ret)
+{
+    /* Calls that began before the crowd have no place there, but what they leave is free too. */
+    uint32_t max = crowd->groups.n + left;
+    ret->crowd_in = crowd;
+    return cw_places_enter(crowd, key, max, /* each= */ 0, &ret->crowd);
 }
 
 /* What counts for one call. */

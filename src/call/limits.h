@@ -5,13 +5,17 @@
  * Counted are calls that the gate lets through, each message of a batch on its own.
  * The anonymous are many callers with one name: for them the address counts alone.
  *
- * Threads: any; atomics.
+ * Calls that run without a waiting client (notifications, and calls whose client left) have places
+ * of their own, in all and for each caller, and each caller has a share of them (base/fair.h).
+ *
+ * Threads: any; atomics, and a lock for calls without a waiting client.
  * Limits:  access/ratelimit.h
  */
 #ifndef CW_CALL_LIMITS_H
 #define CW_CALL_LIMITS_H
 
 #include "access/ratelimit.h"
+#include "base/fair.h"
 #include "config/config.h"
 
 struct cw_call_request;
@@ -21,6 +25,7 @@ typedef struct cw_call_limits {
     bool is_any;
     cw_rate global, address, caller, tool;
     uint32_t calls_per_tool, calls_per_source; /* 0: any number */
+    uint32_t detached, detached_per_caller;    /* 0: the defaults */
     cw_config_limiteds tools, sources;         /* live as long as the configuration */
 } cw_call_limits;
 
@@ -36,6 +41,8 @@ void cw_limiter_free(cw_limiter *l);
 /* What a running call occupies. All zero: nothing. */
 typedef struct cw_limiter_place {
     cw_meter *tool, *source;
+    cw_places *detached_in, *crowd_in;
+    cw_fair_group *detached, *crowd;
 } cw_limiter_place;
 
 /* Let the call begin: CW_OK, and leave follows; or CW_LIMIT with a text for the caller and after
@@ -43,6 +50,14 @@ typedef struct cw_limiter_place {
 CW_MUST_USE cw_code cw_limiter_enter(cw_limiter *l, const cw_call_limits *limits,
                                      const struct cw_call_request *request, uint64_t now,
                                      cw_limiter_place *ret, uint32_t *ret_retry_s, cw_err *err);
+/* The same for running without a waiting client, beside what cw_limiter_enter took. CW_NOMEM. */
+CW_MUST_USE cw_code cw_limiter_detach(cw_limiter *l, const cw_call_limits *limits,
+                                      const cw_fair_key *key, cw_limiter_place *ret,
+                                      uint32_t *ret_retry_s, cw_err *err);
+/* The same for a call of a crowded loop, where only `left` more may run: one caller gets one more
+ * while it holds fewer of these places than are left. CW_LIMIT, CW_NOMEM. */
+CW_MUST_USE cw_code cw_limiter_crowd(cw_places *crowd, const cw_fair_key *key, uint32_t left,
+                                     cw_limiter_place *ret);
 void cw_limiter_leave(cw_limiter_place *place);
 
 #endif

@@ -185,6 +185,7 @@ typedef struct cw_config {
         size_t cache_size;         /* lists and descriptions kept, per loop */
         uint32_t subscriptions;    /* MCP streams that are told of changes */
         uint32_t tokens;           /* of issuers that are remembered, per loop */
+        uint32_t detached_calls, detached_calls_per_caller; /* without a waiting client */
         struct {
             cw_config_rate global, address, caller, tool;
         } rates;

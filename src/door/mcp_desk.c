@@ -173,6 +173,7 @@ cw_code cw_mcp_new(cw_bridge *bridge, unsigned n_loops, const cw_seal *seal, cw_
     door->seal = *seal;
     door->n_loops = n_loops;
     cw_mcp_memory_init(&door->memory);
+    cw_places_init(&door->streams);
     *ret = door;
     return CW_OK;
 }
@@ -182,5 +183,6 @@ void cw_mcp_free(cw_mcp *door)
     if (!door)
         return;
     cw_mcp_memory_done(&door->memory);
+    cw_places_done(&door->streams);
     free(door);
 }

@@ -112,8 +112,8 @@ struct cw_mcp {
     char path[CW_MCP_PATH_MAX + 1];       /* of the endpoint */
     char card_path[CW_MCP_PATH_MAX + 16]; /* of the server card */
     cw_seal seal;
-    cw_mcp_memory memory;  /* of sessions */
-    atomic_uint n_streams; /* that are told of changes, on all loops */
+    cw_mcp_memory memory; /* of sessions */
+    cw_places streams;    /* that are told of changes, on all loops */
     unsigned n_loops;
     cw_mcp_desk desks[];
 };

@@ -10,6 +10,7 @@
  */
 #include "door/mcp_listen.h"
 
+#include "access/share.h"
 #include "json/write.h"
 
 #define SUBSCRIPTION "\"_meta\":{\"" CW_MCP_META("subscriptionId") "\":"
@@ -25,10 +26,15 @@ const cw_mcp_change cw_mcp_changes[CW_MCP_CHANGES] = {
      CW_STR_INIT("notifications/resources/list_changed")},
 };
 
+static void leave_place(listener *l)
+{
+    cw_places_leave(&l->door->streams, l->place);
+    l->place = NULL;
+}
+
 static void leave(listener *l)
 {
-    if (l->watch.next)
-        atomic_fetch_sub(&l->door->n_streams, 1);
+    leave_place(l);
     cw_bridge_watch_remove(&l->watch);
     cw_mcp_link_remove(&l->link);
     if (l->holds_session)
@@ -316,6 +322,7 @@ static void on_event(cw_port *port, cw_port_event event, void *ctx)
 static void release(void *ctx)
 {
     listener *l = ctx;
+    leave_place(l);
     cw_view_unref(l->view);
     cw_buf_done(&l->late);
 }
@@ -337,8 +344,6 @@ static void follow_caller(listener *l, cw_bridge_loop *bl, cw_view *view)
 cw_code cw_mcp_listener_new(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view,
                             listener **ret)
 {
-    if (atomic_load(&door->n_streams) >= cw_bridge_settings_of(bl)->subscriptions)
-        return CW_LIMIT;
     listener *l = cw_arena_calloc(port->arena, 1, sizeof *l);
     if (!l)
         return CW_NOMEM;
@@ -350,14 +355,17 @@ cw_code cw_mcp_listener_new(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_
     cw_buf_init(&l->late, SIZE_MAX / 2);
     follow_caller(l, bl, view);
     *ret = l;
-    return cw_arena_hold(port->arena, l, release) ? CW_NOMEM : CW_OK;
+    if (cw_arena_hold(port->arena, l, release))
+        return CW_NOMEM;
+    cw_fair_key key = cw_share_key(cw_view_caller(view), cw_port_peer(port));
+    return cw_places_enter(&door->streams, &key, cw_bridge_settings_of(bl)->subscriptions,
+                           /* each= */ 0, &l->place);
 }
 
 void cw_mcp_listener_enter(listener *l, cw_bridge_loop *bl)
 {
     l->port->on_event = on_event;
     l->port->ctx = l;
-    atomic_fetch_add(&l->door->n_streams, 1);
     cw_bridge_watch_add(bl, &l->watch);
     if (l->expiry.at && !l->port->session)
         cw_mcp_expiry_add(&cw_mcp_desk_of(l->door, l->port->loop)->expiries, &l->expiry);

@@ -19,6 +19,7 @@ typedef struct cw_mcp_listener {
     cw_session_watch opened_by; /* the session of a browser, if it was one */
     cw_mcp *door;
     cw_port *port;
+    cw_fair_group *place;          /* among the streams of all clients */
     cw_turn_item *item;            /* modern: the request that waits */
     const cw_mcp_session *session; /* legacy */
     cw_view *view; /* of somebody who has logged in: what was listed last; held by the arena */
@@ -45,7 +46,8 @@ typedef struct cw_mcp_change {
 #define CW_MCP_CHANGES 3u
 extern const cw_mcp_change cw_mcp_changes[CW_MCP_CHANGES];
 
-/* One that nobody tells anything yet. CW_NOMEM; CW_LIMIT: too many are told. */
+/* One that nobody tells anything yet. CW_NOMEM; CW_LIMIT: too many are told, or too many of this
+ * caller. */
 CW_MUST_USE cw_code cw_mcp_listener_new(cw_mcp *door, cw_port *port, cw_bridge_loop *bl,
                                         cw_view *view, cw_mcp_listener **ret);
 /* From now on it is told. The port's listener is taken. */

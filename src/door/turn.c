@@ -42,7 +42,7 @@ static void on_gone(cw_turn *turn)
         if (item->on_gone)
             item->on_gone(item);
         if (turn->opts.detaches)
-            cw_call_detach(bl, item->call);
+            cw_call_detach(bl, item->call, cw_port_peer(turn->port));
         else
             cw_call_leave(bl, item->call);
     }

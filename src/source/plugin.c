@@ -57,7 +57,9 @@ cw_plugin_part *cw_plugin_part_get(cw_plugin *p, cw_loop *loop)
         return NULL;
     part->loop = loop;
     part->workers.prev = part->workers.next = &part->workers;
-    part->waiting.prev = part->waiting.next = &part->waiting;
+    part->again.prev = part->again.next = &part->again;
+    part->over_later.fn = cw_plugin_part_on_over;
+    cw_fair_init(&part->waiting);
     part->over.prev = part->over.next = &part->over;
     cw_arena_init(&part->arena, 16u * p->opts.frame_size);
     const cw_plugin_opts *opts = &p->opts;
@@ -84,6 +86,7 @@ static void on_part_closed(uv_handle_t *handle)
         free(op);
     }
     cw_arena_done(&part->arena);
+    cw_fair_done(&part->waiting);
     cw_plugin *p = part->plugin;
     free(part);
     cw_source_unref(&p->base);
@@ -102,15 +105,29 @@ void cw_plugin_part_check_gone(cw_plugin_part *part)
     uv_close((uv_handle_t *)&part->retry, on_part_closed);
 }
 
-/* Forget the calls of a ring without a word to anybody. */
+static void drop_op(cw_plugin_part *part, cw_plugin_op *op)
+{
+    if (op->call)
+        op->call->op = NULL;
+    cw_plugin_op_free(part, op);
+}
+
+/* Forget the calls of a ring without a word to their sinks. */
 static void drop(cw_plugin_part *part, cw_plugin_op *ring)
 {
     while (ring->next != ring) {
         cw_plugin_op *op = ring->next;
         cw_plugin_op_unlink(op);
-        if (op->call)
-            op->call->op = NULL;
-        cw_plugin_op_free(part, op);
+        drop_op(part, op);
+    }
+}
+
+static void drop_waiting(cw_plugin_part *part)
+{
+    cw_fair_item *item;
+    while ((item = cw_fair_first(&part->waiting))) {
+        cw_fair_remove(&part->waiting, item);
+        drop_op(part, CW_CONTAINER(item, cw_plugin_op, place));
     }
 }
 
@@ -119,10 +136,12 @@ void cw_plugin_part_close(cw_plugin_part *part, bool now)
     if (!part->closing) {
         part->closing = true;
         part->plugin->parts[part->loop->index] = NULL;
-        part->n_calls = part->n_waiting = 0;
+        part->n_calls = 0;
         uv_timer_stop(&part->retry);
         cw_deadline_clear(&part->hungry);
-        drop(part, &part->waiting);
+        cw_loop_forget_later(&part->over_later);
+        drop_waiting(part);
+        drop(part, &part->again);
         drop(part, &part->over);
     }
     cw_worker *next;

@@ -143,8 +143,8 @@ static void take_back(cw_plugin_part *part, cw_worker *w)
             cw_plugin_op_free(part, op);
             continue;
         }
-        op_insert(part->waiting.next, op);
-        part->n_waiting++;
+        cw_source_call_wait(op->call);
+        op_insert(part->again.next, op);
     }
     w->n_sent = w->n_slow = 0;
 }

@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 
+#include "access/share.h"
 #include "net/frame.h"
 #include "net/output.h"
 #include "source/plugin.h"
@@ -25,6 +26,11 @@
 /* A method is quick when no call took longer lately, and it was called so often. */
 #define CW_PLUGIN_QUICK_NS 1000000u
 #define CW_PLUGIN_QUICK_CALLS 8u
+/* So long after calls of two callers one worker is kept from the calls of a single caller. */
+#define CW_PLUGIN_OTHERS_MS 600000u
+#define CW_PLUGIN_CALLER_MAX 64u
+/* Callers that are looked at, in turn, for a call that a worker can take, beside one per worker. */
+#define CW_PLUGIN_LOOK 16u
 /* From the end of a worker's socket to its exit: half of the 50 ms that a failed call may take. */
 #define CW_PLUGIN_LINGER_MS 25u
 /* Lines of output of all its workers that reach the log in a minute. */
@@ -113,12 +119,14 @@ typedef struct cw_worker_timers {
 
 /* Calls and waiting calls, oldest first. */
 struct cw_plugin_op {
-    cw_plugin_op *prev, *next;
-    cw_source_call *call; /* NULL: cancelled, its answer is still to come */
-    cw_worker *worker;    /* NULL: not sent */
-    uint64_t id;          /* on the worker's socket */
-    uint64_t began_ns;    /* when it was first in line */
-    uint32_t method;      /* index */
+    cw_plugin_op *prev, *next; /* in the ring of its worker, of part->again or of part->over */
+    cw_fair_item place;        /* in part->waiting */
+    uint64_t owner;            /* the widest group of its caller; 0: a quick call of the only one */
+    cw_source_call *call;      /* NULL: cancelled, its answer is still to come */
+    cw_worker *worker;         /* NULL: not sent */
+    uint64_t id;               /* on the worker's socket */
+    uint64_t began_ns;         /* when it was first in line */
+    uint32_t method;           /* index */
     bool is_quick;
     bool is_over; /* in part->over: only to be told */
     cw_fault fault;
@@ -180,10 +188,14 @@ struct cw_plugin_part {
     cw_worker workers; /* ring, all states */
     uint32_t n_live;   /* not dead */
     uint32_t n_starting;
-    cw_plugin_op waiting; /* ring */
-    cw_plugin_op over;    /* ring: failed, to be told */
-    cw_plugin_op *pool;   /* free ones, through next */
-    uint32_t n_waiting;
+    cw_fair_queue waiting;
+    cw_plugin_op again; /* ring: calls of a worker that died, which come before those that wait */
+    cw_plugin_op over;  /* ring: failed, to be told */
+    cw_later over_later;
+    cw_plugin_op *pool;    /* free ones, through next */
+    uint64_t others_until; /* ms of the loop; 0: all calls were of one caller so far */
+    uint32_t n_last;       /* bytes of `last`, the caller of the last call; 0: there was none */
+    char last[CW_PLUGIN_CALLER_MAX];
     uint32_t n_calls; /* of all states, cancelled ones not counted */
     cw_worker_timers timers;
     cw_deadline_list grace, idle, hunger;

@@ -2,9 +2,13 @@
 /* plugin_part.c - one loop's calls: which worker runs what, and when there is one more.
  *
  *     waiting ──► worker.sent: [runs][behind][behind]  ──► answered
- *        ▲                        │      └────┴── the worker dies: sent again, in front
+ *     again ─────►                │      └────┴── the worker dies: sent again, in front
+ *        ▲                        │           │
  *        └────────────────────────│───────────┘
  *                                 └── the worker dies: fails
+ *
+ * Callers that wait take turns. The last free worker is kept from a caller whose calls run already,
+ * as long as there are other callers.
  *
  * A sink may start and cancel other calls from its `done`. So every function here
  * first brings the part into order and then, last, tells the sinks.
@@ -12,6 +16,8 @@
 #include <stdlib.h>
 
 #include "source/plugin_part_int.h"
+
+#define NS_PER_MS UINT64_C(1000000)
 
 /* ---- rings of calls ---- */
 
@@ -63,6 +69,11 @@ static void set_over(cw_plugin_part *part, cw_plugin_op *op, cw_fault fault, con
     op_insert(&part->over, op);
 }
 
+void cw_plugin_part_on_over(cw_later *later)
+{
+    cw_plugin_part_tell_over(CW_CONTAINER(later, cw_plugin_part, over_later));
+}
+
 void cw_plugin_part_tell_over(cw_plugin_part *part)
 {
     while (!op_ring_is_empty(&part->over)) {
@@ -81,11 +92,15 @@ void cw_plugin_part_tell_over(cw_plugin_part *part)
 
 void cw_plugin_part_fail_waiting(cw_plugin_part *part, const char *message)
 {
-    while (!op_ring_is_empty(&part->waiting)) {
-        cw_plugin_op *op = part->waiting.next;
+    cw_fair_item *item;
+    while (!op_ring_is_empty(&part->again)) {
+        cw_plugin_op *op = part->again.next;
         cw_plugin_op_unlink(op);
-        part->n_waiting--;
         set_over(part, op, CW_FAULT_UNAVAILABLE, message);
+    }
+    while ((item = cw_fair_first(&part->waiting))) {
+        cw_fair_remove(&part->waiting, item);
+        set_over(part, CW_CONTAINER(item, cw_plugin_op, place), CW_FAULT_UNAVAILABLE, message);
     }
 }
 
@@ -101,16 +116,44 @@ static uint32_t depth_of(const cw_plugin_part *part, const cw_plugin_op *op)
     return depth < CW_PLUGIN_DEPTH ? depth : CW_PLUGIN_DEPTH;
 }
 
+/* Whether the call that runs takes much longer than quick ones do. */
+static bool is_stuck(const cw_worker *w)
+{
+    return cw_loop_now(w->loop) * NS_PER_MS > w->sent.next->began_ns + CW_PLUGIN_AHEAD_NS;
+}
+
 /* Whether a quick call may be sent behind those that the worker has. */
 static bool takes_more(const cw_worker *w, uint32_t depth)
 {
-    return w->n_slow == 0 && w->n_sent < depth && !w->grace.list;
+    return w->n_slow == 0 && w->n_sent < depth && !w->grace.list && !is_stuck(w);
+}
+
+/* Whether calls of more than one caller came lately. */
+static bool has_others(const cw_plugin_part *part)
+{
+    return cw_loop_now(part->loop) < part->others_until;
+}
+
+/* Whether the only worker that is free is kept from this caller: its calls run already, and there
+ * are other callers. */
+static bool is_kept_from(const cw_plugin_part *part, uint64_t owner)
+{
+    uint32_t n_busy = 0, n_own = 0;
+    if (CW_LIKELY(!has_others(part)))
+        return false;
+    for (const cw_worker *w = part->workers.next; w != &part->workers; w = w->next) {
+        if (op_ring_is_empty(&w->sent))
+            continue;
+        n_busy++;
+        n_own += w->sent.next->owner == owner;
+    }
+    return n_own > 0 && n_busy + 1 >= part->plugin->opts.workers;
 }
 
 /* The worker for a call, or NULL. A quick call joins a batch that leaves at the end of this turn,
  * because that costs no system call and no wake-up; else the first idle worker takes it (always
  * the same ones, so that the others can end); else a quick one goes behind the fewest. */
-static cw_worker *pick(cw_plugin_part *part, uint32_t depth)
+static cw_worker *pick(cw_plugin_part *part, uint32_t depth, uint64_t owner)
 {
     cw_worker *idle = NULL;
     cw_worker *least = NULL;
@@ -128,7 +171,7 @@ static cw_worker *pick(cw_plugin_part *part, uint32_t depth)
         if (!least || w->n_sent < least->n_sent)
             least = w;
     }
-    return idle ? idle : least;
+    return idle && !is_kept_from(part, owner) ? idle : least;
 }
 
 static cw_code send_to(cw_worker *w, cw_plugin_op *op, bool quick)
@@ -202,31 +245,72 @@ static void want_worker(cw_plugin_part *part)
     start_worker(part);
 }
 
+/* ---- whose turn it is ---- */
+
+/* A call that waits, and the worker that can take it. */
+typedef struct choice {
+    cw_plugin_op *op; /* NULL: none can be sent now */
+    cw_worker *worker;
+    bool is_quick;
+} choice;
+
+static bool choose(cw_plugin_part *part, cw_plugin_op *op, choice *ret)
+{
+    uint32_t depth = depth_of(part, op);
+    *ret = (choice){op, pick(part, depth, op->owner), depth > 0};
+    if (!ret->worker)
+        want_worker(part);
+    return ret->worker != NULL;
+}
+
+static choice next_choice(cw_plugin_part *part)
+{
+    choice found = {.op = NULL};
+    if (!op_ring_is_empty(&part->again))
+        return choose(part, part->again.next, &found) ? found : (choice){.op = NULL};
+    cw_fair_item *item = cw_fair_first(&part->waiting);
+    for (uint32_t n = part->plugin->opts.workers + CW_PLUGIN_LOOK; item && n; n--) {
+        if (choose(part, CW_CONTAINER(item, cw_plugin_op, place), &found))
+            return found;
+        item = cw_fair_next_caller(&part->waiting, item);
+    }
+    return (choice){.op = NULL};
+}
+
+/* Send a call that waits. CW_AGAIN: the worker cannot take it now, and it waits on. */
+static cw_code send_waiting(cw_plugin_part *part, const choice *c)
+{
+    cw_plugin_op *op = c->op;
+    bool is_placed = op->place.group != NULL;
+    if (!is_placed)
+        cw_plugin_op_unlink(op);
+    cw_code rc = send_to(c->worker, op, c->is_quick);
+    if (rc == CW_LIMIT && c->worker->n_sent > 0) {
+        if (!is_placed)
+            op_insert(part->again.next, op);
+        return CW_AGAIN;
+    }
+    if (is_placed)
+        cw_fair_take(&part->waiting, &op->place);
+    cw_source_call_begin(op->call);
+    if (rc) {
+        const char *message;
+        cw_fault fault = fault_of(rc, &message);
+        set_over(part, op, fault, message);
+    }
+    return CW_OK;
+}
+
 /* Send what waits, as far as there are workers for it. */
 void cw_plugin_part_pump(cw_plugin_part *part)
 {
-    while (!op_ring_is_empty(&part->waiting)) {
-        cw_plugin_op *op = part->waiting.next;
-        uint32_t depth = depth_of(part, op);
-        cw_worker *w = pick(part, depth);
-        if (!w) {
-            want_worker(part);
-            return;
-        }
-        cw_plugin_op_unlink(op);
-        cw_code rc = send_to(w, op, depth > 0);
-        if (rc == CW_LIMIT && w->n_sent > 0) {
-            op_insert(part->waiting.next, op);
-            return;
-        }
-        part->n_waiting--;
-        if (rc) {
-            const char *message;
-            cw_fault fault = fault_of(rc, &message);
-            set_over(part, op, fault, message);
-        }
+    for (;;) {
+        choice c = next_choice(part);
+        if (!c.op || send_waiting(part, &c) == CW_AGAIN)
+            break;
     }
-    cw_deadline_clear(&part->hungry);
+    if (nothing_waits(part))
+        cw_deadline_clear(&part->hungry);
 }
 
 void cw_plugin_part_on_retry(uv_timer_t *timer)
@@ -247,6 +331,58 @@ void cw_plugin_part_on_hungry(cw_deadline *d)
 
 /* ---- calls come and go ---- */
 
+/* Whether there are other callers than one; without that nothing has to be kept for them. */
+static void note_caller(cw_plugin_part *part, const cw_source_call *call)
+{
+    cw_str name = cw_share_name(call->caller, call->peer);
+    uint32_t n = name.n < CW_PLUGIN_CALLER_MAX ? (uint32_t)name.n : CW_PLUGIN_CALLER_MAX;
+    if (CW_LIKELY(n == part->n_last && (n == 0 || memcmp(name.p, part->last, n) == 0)))
+        return;
+    if (part->n_last)
+        part->others_until = cw_loop_now(part->loop) + CW_PLUGIN_OTHERS_MS;
+    part->n_last = n;
+    if (n)
+        memcpy(part->last, name.p, n);
+}
+
+static void lose(cw_plugin_part *part, cw_fair_item *item)
+{
+    set_over(part, CW_CONTAINER(item, cw_plugin_op, place), CW_FAULT_UNAVAILABLE,
+             "Too many calls of this caller wait for the plugin.");
+}
+
+/* CW_LIMIT: there is no place; CW_NOMEM. */
+static cw_code enqueue(cw_plugin_part *part, cw_plugin_op *op)
+{
+    cw_fair_item *lost;
+    cw_fair_key key = cw_share_key(op->call->caller, op->call->peer);
+    cw_code rc = cw_fair_push(&part->waiting, &op->place, &key, part->plugin->opts.queue, &lost);
+    if (rc)
+        return rc;
+    op->owner = key.at[0];
+    cw_source_call_wait(op->call);
+    if (lost)
+        lose(part, lost);
+    cw_plugin_part_pump(part);
+    if (!op_ring_is_empty(&part->over))
+        cw_loop_do_later(part->loop, &part->over_later);
+    return CW_OK;
+}
+
+/* Send it at once, where no call waits. CW_LIMIT: it has to wait; CW_INVALID: it is too large for a
+ * worker. */
+static cw_code send_at_once(cw_plugin_part *part, cw_plugin_op *op)
+{
+    uint32_t depth = depth_of(part, op);
+    if (!nothing_waits(part))
+        return CW_LIMIT;
+    if (depth == 0 || has_others(part))
+        op->owner = cw_share_key(op->call->caller, op->call->peer).at[0];
+    cw_worker *w = pick(part, depth, op->owner);
+    cw_code rc = w ? send_to(w, op, depth > 0) : CW_LIMIT;
+    return rc == CW_LIMIT && w && w->n_sent == 0 ? CW_INVALID : rc;
+}
+
 cw_code cw_plugin_part_start(cw_plugin_part *part, cw_source_call *call, cw_fault *fault,
                              cw_err *err)
 {
@@ -257,17 +393,10 @@ cw_code cw_plugin_part_start(cw_plugin_part *part, cw_source_call *call, cw_faul
     }
     op->call = call;
     op->method = call->method->index;
-    uint32_t depth = depth_of(part, op);
-    cw_worker *w = op_ring_is_empty(&part->waiting) ? pick(part, depth) : NULL;
-    cw_code rc = w ? send_to(w, op, depth > 0) : CW_LIMIT;
-    if (rc == CW_LIMIT && w && w->n_sent == 0)
-        rc = CW_INVALID;
-    if (rc == CW_LIMIT && part->n_waiting < part->plugin->opts.queue) {
-        op_insert(&part->waiting, op);
-        part->n_waiting++;
-        want_worker(part);
-        rc = CW_OK;
-    }
+    note_caller(part, call);
+    cw_code rc = send_at_once(part, op);
+    if (rc == CW_LIMIT)
+        rc = enqueue(part, op);
     if (rc == CW_OK) {
         call->op = op;
         part->n_calls++;
@@ -291,10 +420,12 @@ void cw_plugin_part_cancel(cw_plugin_part *part, cw_plugin_op *op)
     op->call = NULL;
     part->n_calls--;
     if (!w) {
-        part->n_waiting -= !op->is_over;
-        cw_plugin_op_unlink(op);
+        if (op->place.group)
+            cw_fair_remove(&part->waiting, &op->place);
+        else
+            cw_plugin_op_unlink(op);
         cw_plugin_op_free(part, op);
-        if (part->n_waiting == 0)
+        if (nothing_waits(part))
             cw_deadline_clear(&part->hungry);
     } else {
         cw_plugin_send_cancel(w, op->id);

@@ -22,6 +22,11 @@ CW_INLINE bool op_ring_is_empty(const cw_plugin_op *ring)
     return ring->next == ring;
 }
 
+CW_INLINE bool nothing_waits(const cw_plugin_part *part)
+{
+    return cw_fair_count(&part->waiting) == 0 && op_ring_is_empty(&part->again);
+}
+
 void cw_plugin_op_unlink(cw_plugin_op *op);
 /* Back to the pool. */
 void cw_plugin_op_free(cw_plugin_part *part, cw_plugin_op *op);
@@ -33,6 +38,8 @@ void cw_plugin_part_tell(cw_plugin_part *part, cw_plugin_op *op, const cw_outcom
 void cw_plugin_part_tell_over(cw_plugin_part *part);
 /* No worker will come: calls that wait have failed. The message is a constant. */
 void cw_plugin_part_fail_waiting(cw_plugin_part *part, const char *message);
+/* Call cw_plugin_part_tell_over at the end of this turn. */
+void cw_plugin_part_on_over(cw_later *later);
 /* Send what waits, as far as there are workers for it, and have more of them. */
 void cw_plugin_part_pump(cw_plugin_part *part);
 /* The next worker is not started at once. */

@@ -2,17 +2,25 @@
 /* remote.c - calls to a JSON-RPC service: one part per loop.
  *
  *     call ─► op ─┐
- *     call ─► op ─┴─► flight ─► way ─► service        equal calls of a read-only tool share one
+ *     call ─► op ─┴─► flight ─► (queue) ─► way ─► service    equal calls of a read-only tool share
+ * one
  *
  * A flight of its own lies in the arena of its call; one that may be shared has memory of its own.
+ *
+ * As many flights are under way as the service may have connections. The others wait, and callers
+ * take turns. The last place is kept from a caller that has flights under way already, as long as
+ * there are other callers.
  */
 #include "source/remote.h"
 
 #include <stdlib.h>
 
+#include "access/share.h"
 #include "source/remote_int.h"
 
 #define RETRY_MS 100u
+#define OTHERS_MS UINT64_C(600000) /* so long after calls of two callers a place is kept */
+#define LOOK 16u /* callers that are looked at beside those that have flights under way */
 
 typedef struct flight flight;
 
@@ -29,14 +37,16 @@ typedef struct op {
     cw_remote_part *part; /* of one that waits for that */
 } op;
 
-/* A request under way, and who waits for it. */
+/* A request that waits or is under way, and the calls that wait for it. */
 struct flight {
-    flight *prev, *next; /* of its part */
+    flight *prev, *next; /* of its part: under way, or refused */
+    cw_fair_item place;  /* in the queue of its part */
+    uint64_t owner;      /* widest group of the caller that made it */
     cw_remote_part *part;
     const cw_remote_tool *tool;
     uint32_t method;
     uint32_t n_tries;
-    uint64_t started; /* ms */
+    uint64_t started; /* ms; 0: it waits */
     op ops;           /* ring */
     cw_way_req req;
     cw_deadline retry;
@@ -53,8 +63,13 @@ struct cw_remote_part {
     cw_loop *loop;
     cw_way *way;
     cw_loop_hook hook;
-    flight flights; /* ring */
-    op later;       /* ring: ops with a kept result */
+    flight flights; /* ring: under way */
+    uint32_t n_flights;
+    cw_fair_queue waiting;
+    flight lost; /* ring: had to give way to flights of other callers, to be told */
+    cw_later pump;
+    uint64_t last_owner, others_until; /* ms; 0: all calls were of one caller so far */
+    op later;                          /* ring: ops with a kept result */
     cw_kepts kept;
     cw_deadline_list retries;
 };
@@ -87,12 +102,22 @@ static void unlink_flight(flight *f)
     f->next->prev = f->prev;
 }
 
-static void link_flight(flight *f, cw_remote_part *p)
+static void link_flight(flight *f, flight *ring)
 {
-    f->next = &p->flights;
-    f->prev = p->flights.prev;
+    f->next = ring;
+    f->prev = ring->prev;
     f->prev->next = f;
-    p->flights.prev = f;
+    ring->prev = f;
+}
+
+static flight *flight_of(cw_fair_item *item)
+{
+    return CW_CONTAINER(item, flight, place);
+}
+
+static bool is_under_way(const flight *f)
+{
+    return f->started != 0;
 }
 
 /* ---- parts ---- */
@@ -117,26 +142,50 @@ static void drop_ops(op *ring)
     ring->prev = ring->next = ring;
 }
 
+/* It is in no list of its part any more. */
+static void leave_part(flight *f)
+{
+    cw_remote_part *p = f->part;
+    if (f->place.group) {
+        cw_fair_remove(&p->waiting, &f->place);
+        return;
+    }
+    unlink_flight(f);
+    if (!is_under_way(f))
+        return;
+    p->n_flights--;
+    if (cw_fair_count(&p->waiting))
+        cw_loop_do_later(p->loop, &p->pump);
+}
+
 static void drop_flight(flight *f)
 {
     drop_ops(&f->ops);
     cw_deadline_clear(&f->retry);
     cw_way_cancel(f->part->way, &f->req);
     cw_breaker_neutral(f->part->remote->breaker, f->trial);
-    unlink_flight(f);
+    leave_part(f);
     if (f->is_shared)
         free(f);
+}
+
+static void drop_flights(flight *ring)
+{
+    while (ring->next != ring)
+        drop_flight(ring->next);
 }
 
 static void close_part(cw_remote_part *p)
 {
     p->remote->parts[p->loop->index] = NULL;
     cw_loop_remove_hook(&p->hook);
-    flight *next;
-    for (flight *f = p->flights.next; f != &p->flights; f = next) {
-        next = f->next;
-        drop_flight(f);
-    }
+    cw_fair_item *item;
+    while ((item = cw_fair_first(&p->waiting)))
+        drop_flight(flight_of(item));
+    drop_flights(&p->flights);
+    drop_flights(&p->lost);
+    cw_fair_done(&p->waiting);
+    cw_loop_forget_later(&p->pump);
     drop_ops(&p->later);
     cw_loop_unwatch(p->loop, &p->retries);
     cw_kepts_done(&p->kept);
@@ -146,7 +195,7 @@ static void close_part(cw_remote_part *p)
 static void close_if_over(cw_remote_part *p)
 {
     if (atomic_load(&p->remote->base.retired) && p->flights.next == &p->flights &&
-        p->later.next == &p->later)
+        p->lost.next == &p->lost && cw_fair_count(&p->waiting) == 0 && p->later.next == &p->later)
         close_part(p);
 }
 
@@ -156,6 +205,7 @@ static void on_loop_end(cw_loop_hook *hook)
 }
 
 static void on_retry(cw_deadline *d);
+static void on_pump(cw_later *later);
 
 static cw_code open_part(cw_remote *r, cw_loop *loop, cw_remote_part **ret, cw_err *err)
 {
@@ -171,7 +221,10 @@ static cw_code open_part(cw_remote *r, cw_loop *loop, cw_remote_part **ret, cw_e
     p->remote = r;
     p->loop = loop;
     p->flights.prev = p->flights.next = &p->flights;
+    p->lost.prev = p->lost.next = &p->lost;
     p->later.prev = p->later.next = &p->later;
+    p->pump.fn = on_pump;
+    cw_fair_init(&p->waiting);
     cw_kepts_init(&p->kept);
     cw_deadline_list_init(&p->retries, RETRY_MS, on_retry);
     cw_loop_watch(loop, &p->retries);
@@ -237,6 +290,14 @@ static void note_credentials(cw_remote *r, const flight *f, const cw_reply *repl
         cw_breaker_accepted(r->breaker);
 }
 
+static void tell_breaker_not_begun(cw_remote *r, cw_code why, bool trial, uint64_t now)
+{
+    if (why == CW_IO)
+        cw_breaker_failure(r->breaker, trial, now);
+    else
+        cw_breaker_neutral(r->breaker, trial);
+}
+
 static void keep(const flight *f, const cw_client_answer *answer)
 {
     cw_kept head = {
@@ -283,7 +344,7 @@ static void on_done(cw_way_req *req, const cw_reply *reply)
     }
     tell_breaker(r, f, reply->end);
     note_credentials(r, f, reply);
-    unlink_flight(f);
+    leave_part(f);
     cw_source_ref(&r->base);
     tell(r, f, reply);
     /* A call that was told may have ended the part: it is looked up again. */
@@ -291,8 +352,6 @@ static void on_done(cw_way_req *req, const cw_reply *reply)
         close_if_over(r->parts[index]);
     cw_source_unref(&r->base);
 }
-
-/* ---- the begin of calls ---- */
 
 static cw_code launch(flight *f, cw_err *err)
 {
@@ -329,6 +388,166 @@ static void on_retry(cw_deadline *d)
     on_done(&f->req, &reply);
 }
 
+/* The text of a call that was not begun; what was in err is for nobody's eyes. */
+static cw_code refuse(const cw_remote *r, cw_code rc, cw_fault *fault, cw_err *err)
+{
+    *fault = rc == CW_NOMEM ? CW_FAULT_NOMEM : CW_FAULT_UNAVAILABLE;
+    if (rc == CW_NOMEM)
+        return cw_fail_nomem(err);
+    if (rc == CW_PARAMS)
+        return rc; /* what is wrong with the arguments */
+    if (rc == CW_INVALID)
+        return cw_fail(err, CW_IO, "The service '%.*s' refuses our credentials.",
+                       CW_STR_ARG(r->base.name));
+    if (rc == CW_LIMIT)
+        return cw_fail(err, rc, "Too many calls wait for the service '%.*s'.",
+                       CW_STR_ARG(r->base.name));
+    return cw_fail(err, rc, "The service '%.*s' cannot be reached.", CW_STR_ARG(r->base.name));
+}
+
+/* ---- the queue ---- */
+
+/* Flights that may be under way at once. */
+static uint32_t places_of(const cw_remote_part *p)
+{
+    uint32_t n = p->remote->service->config.connections;
+    return n ? n : CW_REMOTE_MAX_CONNECTIONS;
+}
+
+/* Whether the only place that is free is kept from this caller. */
+static bool is_kept_from(const cw_remote_part *p, uint64_t owner)
+{
+    if (p->n_flights + 1 < places_of(p) || cw_loop_now(p->loop) >= p->others_until)
+        return false;
+    for (const flight *f = p->flights.next; f != &p->flights; f = f->next) {
+        if (f->owner == owner)
+            return true;
+    }
+    return false;
+}
+
+static bool may_begin(const cw_remote_part *p, uint64_t owner)
+{
+    return p->n_flights < places_of(p) && !is_kept_from(p, owner);
+}
+
+static void note_caller(cw_remote_part *p, uint64_t owner)
+{
+    if (CW_LIKELY(owner == p->last_owner))
+        return;
+    if (p->last_owner)
+        p->others_until = cw_loop_now(p->loop) + OTHERS_MS;
+    p->last_owner = owner;
+}
+
+/* From the queue, or from its call, to the service. */
+static cw_code depart(flight *f, cw_err *err)
+{
+    cw_remote_part *p = f->part;
+    cw_code rc = launch(f, err);
+    if (rc)
+        return rc;
+    f->started = cw_loop_now(p->loop);
+    for (op *o = f->ops.next; o != &f->ops; o = o->next)
+        cw_source_call_begin(o->call);
+    link_flight(f, &p->flights);
+    p->n_flights++;
+    return CW_OK;
+}
+
+static cw_code enqueue(flight *f, const cw_fair_key *key, cw_err *err)
+{
+    cw_remote_part *p = f->part;
+    cw_fair_item *lost;
+    uint32_t most = p->remote->service->config.queue;
+    cw_code rc = cw_fair_push(&p->waiting, &f->place, key, most, &lost);
+    if (rc)
+        return rc == CW_NOMEM ? cw_fail_nomem(err) : cw_fail(err, rc, "too many calls wait");
+    if (lost)
+        link_flight(flight_of(lost), &p->lost);
+    if (lost || p->n_flights < places_of(p))
+        cw_loop_do_later(p->loop, &p->pump);
+    return CW_OK;
+}
+
+/* The flight whose turn it is and that may begin; NULL: none. */
+static flight *next_flight(const cw_remote_part *p)
+{
+    cw_fair_item *item = p->n_flights < places_of(p) ? cw_fair_first(&p->waiting) : NULL;
+    for (uint32_t n = places_of(p) + LOOK; item && n; n--) {
+        if (may_begin(p, flight_of(item)->owner))
+            return flight_of(item);
+        item = cw_fair_next_caller(&p->waiting, item);
+    }
+    return NULL;
+}
+
+/* A flight that is in no list ends before it began: the calls that wait for it are told. */
+static void fail(flight *f, cw_fault fault, cw_str message)
+{
+    bool is_shared = f->is_shared, more = true;
+    f->is_over = true;
+    while (more) {
+        op *o = f->ops.next;
+        cw_source_call *call = o->call;
+        cw_outcome outcome = {.kind = CW_OUTCOME_FAILED, .fault = fault, .message = message};
+        unlink_op(o);
+        call->sink->ops->done(call->sink, &outcome);
+        more = is_shared && f->ops.next != &f->ops;
+    }
+    if (is_shared)
+        free(f);
+}
+
+/* Have flights depart as long as there are places. The next one that ends before it began, and why;
+ * or NULL. */
+static flight *next_end(cw_remote_part *p, cw_code *ret_why)
+{
+    flight *f = p->lost.next;
+    if (f != &p->lost) {
+        unlink_flight(f);
+        *ret_why = CW_LIMIT;
+        return f;
+    }
+    while ((f = next_flight(p))) {
+        cw_err err = {0};
+        cw_fair_take(&p->waiting, &f->place);
+        /* Each attempt with credentials that are refused may lock the account. */
+        bool is_refused = cw_breaker_is_refused(p->remote->breaker, cw_loop_now(p->loop));
+        *ret_why = is_refused ? CW_INVALID : depart(f, &err);
+        if (*ret_why)
+            return f;
+    }
+    return NULL;
+}
+
+/* Sinks that are told may end the part: it is looked up again each time. */
+static void on_pump(cw_later *later)
+{
+    cw_remote_part *p = CW_CONTAINER(later, cw_remote_part, pump);
+    cw_remote *r = p->remote;
+    uint32_t index = p->loop->index;
+    uint64_t now = cw_loop_now(p->loop);
+    cw_code why;
+    flight *f;
+    cw_source_ref(&r->base);
+    while ((p = r->parts[index]) && (f = next_end(p, &why))) {
+        cw_fault fault;
+        cw_err err;
+        tell_breaker_not_begun(r, why, f->trial, now);
+        cw_code rc = refuse(r, why, &fault, &err);
+        (void)rc;
+        fail(f, fault, cw_str_from(err.msg));
+    }
+    if (p)
+        close_if_over(p);
+    cw_source_unref(&r->base);
+}
+
+/* ---- the begin of calls ---- */
+
+/* A call waits for the flight of another one where that is under way. Behind one that waits it
+ * would have the turn of another caller. */
 static bool join(cw_remote_part *p, const cw_source_call *call, cw_str params, op *o)
 {
     for (flight *f = p->flights.next; f != &p->flights; f = f->next) {
@@ -383,7 +602,6 @@ static flight *make_flight(cw_remote_part *p, const cw_source_call *call, cw_str
                   .tool = tool,
                   .method = call->method->index,
                   .params = params,
-                  .started = cw_loop_now(p->loop),
                   .is_shared = is_shared};
     if (is_shared && params.n) {
         f->params.p = memcpy(f + 1, params.p, params.n);
@@ -399,15 +617,20 @@ static cw_code begin_flight(cw_remote_part *p, cw_source_call *call, cw_str para
     if (!f)
         return cw_fail_nomem(err);
     f->trial = trial;
-    cw_code rc = launch(f, err);
+    cw_fair_key key = cw_share_key(call->caller, call->peer);
+    f->owner = key.at[0];
+    note_caller(p, f->owner);
+    bool waits = cw_fair_count(&p->waiting) > 0 || !may_begin(p, f->owner);
+    cw_code rc = waits ? enqueue(f, &key, err) : depart(f, err);
     if (rc) {
         if (f->is_shared)
             free(f);
         return rc;
     }
+    if (waits)
+        cw_source_call_wait(call);
     o->flight = f;
     link_op(o, &f->ops);
-    link_flight(f, p);
     return CW_OK;
 }
 
@@ -455,23 +678,6 @@ static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_
     return rc;
 }
 
-/* The text of a call that was not begun; what was in err is for nobody's eyes. */
-static cw_code refuse(const cw_remote *r, cw_code rc, cw_fault *fault, cw_err *err)
-{
-    *fault = rc == CW_NOMEM ? CW_FAULT_NOMEM : CW_FAULT_UNAVAILABLE;
-    if (rc == CW_NOMEM)
-        return cw_fail_nomem(err);
-    if (rc == CW_PARAMS)
-        return rc; /* what is wrong with the arguments */
-    if (rc == CW_INVALID)
-        return cw_fail(err, CW_IO, "The service '%.*s' refuses our credentials.",
-                       CW_STR_ARG(r->base.name));
-    if (rc == CW_LIMIT)
-        return cw_fail(err, rc, "Too many calls wait for the service '%.*s'.",
-                       CW_STR_ARG(r->base.name));
-    return cw_fail(err, rc, "The service '%.*s' cannot be reached.", CW_STR_ARG(r->base.name));
-}
-
 static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err *err)
 {
     cw_remote *r = remote_of(s);
@@ -490,10 +696,7 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
         return cw_fail(err, CW_IO, "The service '%.*s' is not available at the moment.",
                        CW_STR_ARG(r->base.name));
     }
-    if (rc == CW_IO)
-        cw_breaker_failure(r->breaker, trial, cw_loop_now(call->loop));
-    else
-        cw_breaker_neutral(r->breaker, trial);
+    tell_breaker_not_begun(r, rc, trial, cw_loop_now(call->loop));
     return refuse(r, rc, fault, err);
 }
 
@@ -514,9 +717,9 @@ static void cancel(cw_source *s, cw_source_call *call)
     if (f->is_over || f->ops.next != &f->ops)
         return; /* others wait for it too */
     /* Who gives up near the end of the time had no answer in it; who left early says nothing. */
-    uint64_t now = cw_loop_now(call->loop), ms = now - f->started;
+    uint64_t now = cw_loop_now(call->loop), ms = is_under_way(f) ? now - f->started : 0;
     uint32_t limit = call->method->call_ms ? call->method->call_ms : s->call_ms;
-    if (ms + ms / 8 >= limit) {
+    if (is_under_way(f) && ms + ms / 8 >= limit) {
         cw_breaker_failure(r->breaker, f->trial, now);
         f->trial = false;
     }

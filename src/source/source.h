@@ -32,6 +32,7 @@ typedef struct cw_source_call {
     const cw_method *method;
     cw_str params;           /* a JSON object or array; lives as long as the call */
     const cw_caller *caller; /* whose permissions were checked */
+    cw_str peer;             /* address that it came from, or empty; lives only while start runs */
     bool wants_progress;
     /* Further members of a plugin's request, each with a comma in front (docs/plugin-protocol.md):
      * ,"answers":{…},"state":"…"; lives as long as the call. */
@@ -39,7 +40,9 @@ typedef struct cw_source_call {
     cw_arena *arena; /* for the outcome's result and data, and for the source's own use */
     cw_sink *sink;
     cw_loop *loop;
-    void *op; /* the source's own */
+    bool is_waiting;     /* set by the source: it waits in a queue and has not begun */
+    uint64_t left_queue; /* set by the source: when it began, ms of the loop; 0: at once */
+    void *op;            /* the source's own */
 } cw_source_call;
 
 typedef struct cw_source_ops {
@@ -69,6 +72,18 @@ struct cw_source {
     size_t n_methods;
     cw_news_port *news; /* where it tells what nobody asked for, or NULL */
 };
+
+/* For sources: the call has to wait in a queue, or has left it and begins. */
+CW_INLINE void cw_source_call_wait(cw_source_call *call)
+{
+    call->is_waiting = true;
+}
+
+CW_INLINE void cw_source_call_begin(cw_source_call *call)
+{
+    call->left_queue = call->is_waiting ? cw_loop_now(call->loop) : call->left_queue;
+    call->is_waiting = false;
+}
 
 cw_source *cw_source_ref(cw_source *s);
 /* NULL is fine. */

@@ -77,7 +77,7 @@ static void progress_reaches_only_who_wants_it(void **state)
     assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
     fake_progress(fake_running(w.source), 0.5);
     assert_int_equal(wt.n_progress, 1);
-    cw_call_detach(w.bl, wt.call);
+    cw_call_detach(w.bl, wt.call, CW_STR(""));
     fake_progress(fake_running(w.source), 0.7);
     assert_int_equal(wt.n_progress, 1);
     fake_result(fake_running(w.source), "1");
@@ -159,7 +159,7 @@ static void a_handle_of_nothing_does_nothing(void **state)
     begin(1000);
     cw_call_leave(w.bl, (cw_call_handle){0});
     cw_call_leave(w.bl, (cw_call_handle){99, 1});
-    cw_call_detach(w.bl, (cw_call_handle){99, 1});
+    cw_call_detach(w.bl, (cw_call_handle){99, 1}, CW_STR(""));
     assert_int_equal(w.bl->n_running, 0);
     world_done();
 }
@@ -268,7 +268,7 @@ static void end_it(cw_call_handle call)
         cw_call_leave(w.bl, call);
         break;
     case DETACH:
-        cw_call_detach(w.bl, call);
+        cw_call_detach(w.bl, call, CW_STR(""));
         break;
     case DEADLINE:
         for (uint64_t end = cw_clock_ms() + 15; cw_clock_ms() < end;)
@@ -368,7 +368,7 @@ static void a_detached_call_ends_with_the_loop(void **state)
     begin(60000);
     waiter_init(&wt);
     assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
-    cw_call_detach(w.bl, wt.call);
+    cw_call_detach(w.bl, wt.call, CW_STR(""));
     world_end_loop();
     assert_int_equal(wt.n_done, 0);
     assert_int_equal(atomic_load(&w.source->dropped), 1);

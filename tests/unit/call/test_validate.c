@@ -162,7 +162,7 @@ static void a_result_that_does_not_match_stays_here(void **state)
     (void)read_log();
     waiter_init(&wt);
     assert_int_equal(world_call(&wt, "typed", "{\"id\":101}", &refusal), CW_OK);
-    cw_call_detach(w.bl, wt.call);
+    cw_call_detach(w.bl, wt.call, CW_STR(""));
     world_turn(3);
     assert_int_equal(wt.n_done, 0);
     assert_non_null(strstr(read_log(), "fault=\"schema\""));

@@ -602,14 +602,14 @@ static void wrong_values_are_explained(void **state)
 static void unknown_keys_get_the_nearest_right_one(void **state)
 {
     (void)state;
-    assert_problems(
-        "limits:\n  max: 1\n  header_sise: 1\n",
-        "f:2:3: limits.max: unknown key; known here: connections, "
-        "connections_per_address, header_size, header_fields, target_size, body_size, "
-        "body_memory, pipelined_requests, stream_queue, min_body_rate, calls, batch, "
-        "validation_steps, answer_size, cache_size, subscriptions, tokens, rates, calls_per_tool, "
-        "calls_per_source, tools, sources\n"
-        "f:3:3: limits.header_sise: unknown key; did you mean \"header_size\"?");
+    assert_problems("limits:\n  max: 1\n  header_sise: 1\n",
+                    "f:2:3: limits.max: unknown key; known here: connections, "
+                    "connections_per_address, header_size, header_fields, target_size, body_size, "
+                    "body_memory, pipelined_requests, stream_queue, min_body_rate, calls, batch, "
+                    "validation_steps, detached_calls, detached_calls_per_caller, "
+                    "answer_size, cache_size, subscriptions, tokens, rates, calls_per_tool, "
+                    "calls_per_source, tools, sources\n"
+                    "f:3:3: limits.header_sise: unknown key; did you mean \"header_size\"?");
     assert_problems("lisetn: a:1\n", "f:1:1: lisetn: unknown key; did you mean \"listen\"?");
     assert_problems("LOOPS: 1\n",
                     "f:1:1: LOOPS: unknown key; known here: listen, loops, tls, hosts, origins, "

@@ -1,0 +1,318 @@
+// What callers share is shared fairly: one caller that takes all it can get does not take a plugin,
+// a service or the streams from others. Callers are accounts, and networks of the anonymous: the
+// hostile one is 127.0.0.2 here, the healthy one 127.0.0.1.
+import assert from "node:assert/strict";
+import http from "node:http";
+import { suite, test } from "node:test";
+import { basic, startAccounts } from "./support/accounts.mjs";
+import {
+    callTool,
+    callToolWell,
+    EventStream,
+    initialize,
+    legacy,
+    permissions,
+    rpc,
+    startBridge,
+    timed,
+    untilTool,
+} from "./support/mcp.mjs";
+import { slowness } from "./support/programs.mjs";
+import { Connection, eventually, pause, request } from "./support/server.mjs";
+import { startService, writeOpenRpc } from "./support/service.mjs";
+
+const hostile = "127.0.0.2";
+
+// POST from another address; resolves with { status, text }, or null where there was no answer.
+function postFrom(server, from, target, body, headers = {}) {
+    const options = {
+        ...{ host: "127.0.0.1", port: server.port, localAddress: from, agent: false },
+        ...{ method: "POST", path: target },
+        headers: { "Content-Type": "application/json", ...headers },
+    };
+    return new Promise((resolve) => {
+        const request = http.request(options, (answer) => {
+            let text = "";
+            answer.setEncoding("utf8").on("data", (part) => (text += part));
+            answer.on("end", () => resolve({ status: answer.statusCode, text }));
+        });
+        request.on("error", () => resolve(null));
+        request.end(typeof body === "string" ? body : JSON.stringify(body));
+    });
+}
+
+const message = (method, params, id) => ({ jsonrpc: "2.0", method, params, ...(id && { id }) });
+const batch = (n, one) => Array.from({ length: n }, () => one);
+const sleepFor = (ms, id) => message("test.sleep", { ms }, id);
+const echo = (server, options) => callToolWell(server, "test.echo", { message: "x" }, options);
+
+async function start(t, config = {}) {
+    const server = await startBridge({ config: { loops: 1, ...config } });
+    t.after(() => server.stop());
+    return server;
+}
+
+// How long the slowest of some calls took that come one after another.
+async function slowest(n, call) {
+    let most = 0;
+    for (let i = 0; i < n; i += 1) {
+        most = Math.max(most, (await timed(call)).ms);
+        await pause(20);
+    }
+    return most;
+}
+
+// ---- plugins ----
+
+suite("a plugin", { concurrency: 2 }, () => {
+    test("threat-A7: is not taken from others by 4,000 notifications of a slow method", async (t) => {
+        const server = await start(t);
+        await echo(server);
+        const flood = batch(40, batch(100, sleepFor(200)));
+        const answers = await Promise.all(flood.map((body) => postFrom(server, hostile, "/jsonrpc", body)));
+        assert.ok(answers.every((answer) => answer?.status === 204));
+        const ms = await slowest(10, () => echo(server));
+        assert.ok(ms < 1_000 * slowness, `${ms.toFixed(0)} ms`);
+    });
+
+    test("threat-A7: serves callers in turn, however many calls one of them has", async (t) => {
+        const server = await start(t, { plugins: { workers: 1, queue: 100 } });
+        await echo(server);
+        const flood = postFrom(server, hostile, "/jsonrpc", batch(100, sleepFor(50, 1)));
+        await pause(100);
+        // One call runs and one is next in turn; 98 others wait.
+        const { value, ms } = await timed(() => callToolWell(server, "test.sleep", { ms: 50 }));
+        assert.ok(value);
+        assert.ok(ms < 1_500 * slowness, `${ms.toFixed(0)} ms`);
+        await flood;
+    });
+
+    test("threat-A7: has places in a full queue for callers with few calls", async (t) => {
+        const server = await start(t, { plugins: { workers: 1, queue: 10 } });
+        await echo(server);
+        const flood = postFrom(server, hostile, "/jsonrpc", batch(11, sleepFor(300, 1)));
+        await pause(150);
+        await callToolWell(server, "test.sleep", { ms: 1 });
+        const answers = JSON.parse((await flood).text);
+        const lost = answers.filter(({ error }) => error);
+        assert.equal(lost.length, 1);
+        assert.match(lost[0].error.data, /^Too many calls of this caller wait for the plugin/);
+    });
+
+    test("keeps a worker for others once there are others", async (t) => {
+        const server = await start(t, { plugins: { workers: 2 } });
+        await echo(server);
+        const flood = postFrom(server, hostile, "/jsonrpc", batch(6, sleepFor(1_000, 1)));
+        await pause(200);
+        const { ms } = await timed(() => echo(server));
+        assert.ok(ms < 800 * slowness, `${ms.toFixed(0)} ms`);
+        await flood;
+    });
+
+    test("threat-A7: is not held by calls of a method that seemed to be quick", async (t) => {
+        const server = await start(t, { plugins: { workers: 4 } });
+        await echo(server);
+        // Quick ones are sent to a worker one behind the other.
+        await postFrom(server, hostile, "/jsonrpc", batch(100, sleepFor(0, 1)));
+        const flood = postFrom(server, hostile, "/jsonrpc", batch(100, sleepFor(100, 1)));
+        await pause(300);
+        const ms = await slowest(5, () => echo(server));
+        assert.ok(ms < 500 * slowness, `${ms.toFixed(0)} ms`);
+        await flood;
+    });
+
+    test("has all its workers for a caller alone", async (t) => {
+        const server = await start(t, { plugins: { workers: 2 } });
+        await callToolWell(server, "test.sleep", { ms: 1 });
+        const { ms } = await timed(() =>
+            Promise.all([1, 2].map(() => callToolWell(server, "test.sleep", { ms: 1_500 }))),
+        );
+        assert.ok(ms < 2_900 * slowness, `${ms.toFixed(0)} ms`);
+    });
+
+    test("tells apart accounts of one address", async (t) => {
+        const server = await startAccounts({
+            config: {
+                ...{ loops: 1, plugins: { workers: 1, queue: 50 } },
+                roles: { anonymous: permissions, authenticated: permissions, editor: [] },
+            },
+        });
+        t.after(() => server.stop());
+        const headers = basic("alice", "s3cret");
+        assert.equal((await rpc(server, sleepFor(1, 1), headers)).status, 200);
+        const flood = rpc(server, batch(50, sleepFor(50, 1)));
+        await pause(100);
+        const { ms } = await timed(() => rpc(server, sleepFor(1, 1), headers));
+        assert.ok(ms < 1_200 * slowness, `${ms.toFixed(0)} ms`);
+        await flood;
+    });
+});
+
+suite("calls in all", () => {
+    test("threat-A7: are not all those of one caller", async (t) => {
+        const server = await start(t, { limits: { calls: 100 }, plugins: { workers: 2, queue: 1_000 } });
+        await echo(server);
+        const flood = postFrom(server, hostile, "/jsonrpc", batch(100, sleepFor(100, 1)));
+        await pause(150);
+        const { ms } = await timed(() => echo(server));
+        assert.ok(ms < 1_000 * slowness, `${ms.toFixed(0)} ms`);
+        const refused = JSON.parse((await flood).text).filter(({ error }) => error);
+        assert.equal(refused.length, 25);
+        assert.ok(refused.every(({ error }) => error.data === "Too many calls are running."));
+    });
+});
+
+// ---- what is said of a wait ----
+
+suite("a call that waited too long", { concurrency: true }, () => {
+    const waited = /^The call waited in the queue of 'echo' for 0\.4 s and was not started\.$/;
+
+    test("says that it waited, and one that ran that it took longer", async (t) => {
+        const server = await start(t, { plugins: { workers: 1, timeout: "400ms" } });
+        const [ran, other] = await Promise.all([
+            rpc(server, message("test.sleep_deaf", { ms: 2_000 }, 1)),
+            pause(100).then(() => rpc(server, sleepFor(1, 1))),
+        ]);
+        assert.match(ran.json.error.data, /^The call took longer than 0\.4 s/);
+        assert.match(other.json.error.data, waited);
+    });
+
+    test("says so where a service is the one that it waited for", async (t) => {
+        const service = await startService();
+        t.after(() => service.stop());
+        const methods = [{ method: "wait", timeout: "5s" }, "echo", "add"];
+        const source = { name: "s", url: service.url, openrpc: writeOpenRpc(), prefix: "s.", methods };
+        const server = await startBridge({
+            config: { loops: 1, sources: [{ ...source, connections: 1, timeout: "500ms" }] },
+        });
+        t.after(() => server.stop());
+        await untilTool(server, "s.wait");
+        const first = callTool(server, "s.wait", { ms: 1_500 });
+        await pause(100);
+        const { json } = await callTool(server, "s.echo", { message: "x" });
+        const text = json.result.content[0].text;
+        assert.match(text, /^The call waited in the queue of 's' for 0\.5 s and was not started/);
+        await first;
+    });
+});
+
+// ---- calls without a client that waits ----
+
+suite("calls without a client that waits", { concurrency: true }, () => {
+    const limits = { detached_calls: 100, detached_calls_per_caller: 3 };
+    const counted = (server) => server.stderr.match(/call refused.*too many/g)?.length ?? 0;
+
+    test("have a ceiling for each caller: notifications beyond it are refused", async (t) => {
+        const server = await start(t, { limits });
+        await echo(server);
+        assert.equal((await rpc(server, batch(5, sleepFor(500)))).status, 204);
+        await eventually(() => counted(server) === 2, "two refused notifications in the log");
+        await pause(700);
+        assert.equal((await rpc(server, batch(3, sleepFor(1)))).status, 204);
+        await pause(200);
+        assert.equal(counted(server), 2);
+        await echo(server);
+    });
+
+    test("have a ceiling in all, of which one caller has a share only", async (t) => {
+        const server = await start(t, { limits: { detached_calls: 40, detached_calls_per_caller: 40 } });
+        await echo(server);
+        await postFrom(server, hostile, "/jsonrpc", batch(40, sleepFor(1_500)));
+        await eventually(() => counted(server) === 20, "half of them were refused");
+        assert.equal((await rpc(server, batch(5, sleepFor(1)))).status, 204);
+        await pause(200);
+        assert.equal(counted(server), 20);
+    });
+
+    test("count with those whose client left, which are cancelled beyond it", async (t) => {
+        const server = await start(t, { limits, plugins: { workers: 1, queue: 100 } });
+        const opened = await initialize(server, "2025-11-25");
+        const session = { "Mcp-Session-Id": opened.headers.get("mcp-session-id") };
+        const params = { name: "test.sleep", arguments: { ms: 300 } };
+        const headers = { "Content-Type": "application/json", ...session };
+        const calls = await Promise.all([1, 2, 3, 4, 5, 6].map(() => Connection.open(server)));
+        for (const [id, c] of calls.entries()) {
+            const body = JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params });
+            await c.send(request("POST", "/mcp", headers, body));
+        }
+        await pause(150);
+        // A reset is seen at once; the end of the client's side alone would not mean that it left.
+        calls.forEach((c) => c.socket.resetAndDestroy());
+        const cancelled = () => server.stderr.match(/too many run whose client left/g)?.length ?? 0;
+        await eventually(() => cancelled() === 3, "three are cancelled");
+        // The other three are still run to their end.
+        const { ms } = await timed(() => legacy(server, "tools/call", params, { id: 9, headers: session }));
+        assert.ok(ms > 600, `${ms.toFixed(0)} ms`);
+    });
+});
+
+// ---- services ----
+
+suite("a service", { concurrency: true }, () => {
+    test("threat-A7: is not taken from others by calls that wait for it", async (t) => {
+        const service = await startService();
+        t.after(() => service.stop());
+        const source = { name: "s", url: service.url, openrpc: writeOpenRpc(), prefix: "s.", methods: ["*"] };
+        const server = await startBridge({
+            config: { loops: 1, sources: [{ ...source, connections: 2, queue: 100 }] },
+        });
+        t.after(() => server.stop());
+        await untilTool(server, "s.wait");
+        const one = (ms) => message("s.wait", { ms }, 1);
+        // Each differs from the others: equal calls would be one.
+        const flood = Array.from({ length: 12 }, (_, i) => one(300 + i));
+        const flooded = postFrom(server, hostile, "/jsonrpc", flood);
+        await pause(200);
+        const ms = await slowest(3, () => callToolWell(server, "s.wait", { ms: 1 }));
+        assert.ok(ms < 1_000 * slowness, `${ms.toFixed(0)} ms`);
+        await flooded;
+    });
+});
+
+// ---- streams ----
+
+suite("streams that wait for changes", { concurrency: true }, () => {
+    const config = { loops: 1, trusted_proxies: ["127.0.0.1"], limits: { subscriptions: 100 } };
+    const wishes = { notifications: { toolsListChanged: true } };
+
+    // How many of these addresses get a stream.
+    async function openFrom(server, addresses) {
+        let n = 0;
+        for (const address of addresses) {
+            const headers = { "X-Forwarded-For": address };
+            const stream = await EventStream.open(server, "subscriptions/listen", wishes, { headers });
+            assert.ok([200, 503].includes(stream.status));
+            n += stream.status === 200;
+        }
+        return n;
+    }
+
+    test("threat-A7: are not all held by one client", async (t) => {
+        const server = await start(t, config);
+        assert.equal(await openFrom(server, batch(100, "203.0.113.7")), 50);
+        assert.equal(await openFrom(server, ["203.0.113.8", "2001:db8::1"]), 2);
+        assert.equal(await openFrom(server, ["203.0.113.7"]), 0);
+    });
+
+    test("threat-A7: are not all held by one network of IPv6", async (t) => {
+        const server = await start(t, config);
+        const networks = Array.from({ length: 100 }, (_, i) => `2001:db8:1:${i.toString(16)}00::1`);
+        assert.equal(await openFrom(server, networks), 50);
+        assert.equal(await openFrom(server, ["2001:db8:2::1", "203.0.113.8"]), 2);
+    });
+
+    test("of legacy sessions count as well", async (t) => {
+        const server = await start(t, { ...config, limits: { subscriptions: 20 } });
+        const open = async () => {
+            const { headers } = await initialize(server, "2025-11-25");
+            return await EventStream.get(server, { "Mcp-Session-Id": headers.get("mcp-session-id") });
+        };
+        const statuses = [];
+        for (let i = 0; i < 20; i += 1) {
+            statuses.push((await open()).status);
+        }
+        assert.equal(statuses.filter((status) => status === 200).length, 10);
+        assert.equal(statuses.at(-1), 503);
+        assert.equal(await openFrom(server, ["203.0.113.8"]), 1);
+    });
+});
