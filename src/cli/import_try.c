@@ -161,6 +161,13 @@ static bool try_one(trying *t, const attempt *a)
 
 /* ---- what it offers ---- */
 
+/* A name proves nothing of a method that takes parameters: "isEnabled" with a parameter sets. */
+static cw_guess guess_by_name(const cw_method *m)
+{
+    cw_guess made = cw_describe_guess(m->id);
+    return made == CW_GUESS_READS && m->n_params ? CW_GUESS_CHANGES : made;
+}
+
 static cw_guess guess(const cw_method *m, const cw_json *described)
 {
     const cw_json *mark = cw_json_get(described, CW_STR("x-mcp-tool"));
@@ -170,7 +177,7 @@ static cw_guess guess(const cw_method *m, const cw_json *described)
         return CW_GUESS_DESTROYS;
     if (cw_json_is(reads, CW_JSON_TRUE))
         return CW_GUESS_READS;
-    cw_guess by_name = cw_describe_guess(m->id);
+    cw_guess by_name = guess_by_name(m);
     bool is_denied = cw_json_is(reads, CW_JSON_FALSE) && by_name == CW_GUESS_READS;
     return is_denied ? CW_GUESS_CHANGES : by_name;
 }

@@ -71,8 +71,10 @@ static void write_overlay(const cw_import *im, cw_buf *out, bool with_texts)
         n_named += can_name(im->methods[i].id);
     cw_buf_printf(out, "# Methods of %s. None of them can be used before it says `tool: true`.\n",
                   im->config.name.p);
-    cw_buf_add(out, CW_STR("# `read_only` is a guess by the names: calls may be repeated and "
-                           "merged. Check it.\n"));
+    cw_buf_add(out,
+               CW_STR("# `read_only` is a guess by the service's hints, or by the names of methods "
+                      "without parameters.\n"
+                      "# Such calls may be repeated, merged and sent by GET. Check it.\n"));
     if (im->is_partial)
         cw_buf_add(out, CW_STR("# warning: the site does not show its list of tools to these "
                                "credentials. Scopes are not known:\n"

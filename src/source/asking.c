@@ -221,7 +221,7 @@ static void send_question(question *q)
     cw_err err = {0};
     q->req = (cw_way_req){
         .may_repeat = true, .reads = true, .path = q->path, .on_done = on_answer, .ctx = q};
-    q->req.id = cw_way_number(job->way);
+    q->req.id = cw_way_number(job->way, q->req.reads);
     if (q->path.n == 0) {
         cw_wire_write(&job->service->speech, &q->wire, q->req.id, q->params, q->room, q->body);
         q->req.body = q->body;

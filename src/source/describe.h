@@ -98,7 +98,8 @@ const char *cw_describer_names(void);
 CW_MUST_USE cw_code cw_describe_manifest(const cw_json *manifest, cw_buf *out, cw_err *err);
 
 /* Whether a method's name looks as if it destroyed, or changed, or only read something; for
- * `causeway import`, which marks what looks dangerous. In doubt it changes something. */
+ * `causeway import`, which marks what looks dangerous. In doubt it changes something. The name does
+ * not tell whether a method with parameters only reads: the caller checks that. */
 typedef enum cw_guess { CW_GUESS_READS, CW_GUESS_CHANGES, CW_GUESS_DESTROYS } cw_guess;
 cw_guess cw_describe_guess(cw_str method);
 

@@ -357,7 +357,7 @@ static cw_code launch(flight *f, cw_err *err)
 {
     cw_remote_part *p = f->part;
     f->req = (cw_way_req){
-        .id = cw_way_number(p->way),
+        .id = cw_way_number(p->way, f->tool->reads),
         .body = f->body,
         .n_body = CW_WIRE_PIECES,
         .path = f->tool->path,

@@ -85,9 +85,11 @@ void cw_way_send_waiting(cw_way *way)
     leave(way);
 }
 
-uint64_t cw_way_number(cw_way *way)
+uint64_t cw_way_number(cw_way *way, bool reads)
 {
-    return way->hub ? cw_hub_number(way->hub) : ++way->last_id;
+    if (way->hub)
+        return cw_hub_number(way->hub);
+    return cw_way_gets(way, reads) ? CW_WAY_GET_ID : ++way->last_id;
 }
 
 void cw_way_wait(cw_way *way, cw_way_req *req)

@@ -60,8 +60,12 @@ CW_MUST_USE cw_code cw_way_open(cw_service *s, cw_hub *hub, cw_loop *loop, size_
                                 cw_way **ret, cw_err *err);
 /* Drop what runs without a word, then on_closed(ctx), which may be before this returns. */
 void cw_way_close(cw_way *way, void (*on_closed)(void *ctx), void *ctx);
-/* The number for the next request. */
-uint64_t cw_way_number(cw_way *way);
+/* The id of every request that may be sent by GET: it is part of the URL, and equal requests must
+ * have equal URLs, or each fills a cache with an entry of its own. HTTP does not need the id to
+ * match a response to its request. */
+#define CW_WAY_GET_ID 1u
+/* The number for the next request; `reads` as of the request. */
+uint64_t cw_way_number(cw_way *way, bool reads);
 /* As cw_client_send: CW_LIMIT: too many wait; CW_IO: cannot be reached, known at once; CW_NOMEM. */
 CW_MUST_USE cw_code cw_way_send(cw_way *way, cw_way_req *req, cw_err *err);
 /* on_done will not be called. Fine for one that is over. */

@@ -5,6 +5,12 @@
 #include "base/percent.h"
 #include "source/way_int.h"
 
+bool cw_way_gets(const cw_way *way, bool reads)
+{
+    const cw_preset_words *words = &way->service->words;
+    return words->gets || (words->gets_reads && reads);
+}
+
 cw_code cw_way_open_http(cw_way *way, size_t answer_size, cw_err *err)
 {
     const cw_service *s = way->service;
@@ -135,12 +141,10 @@ cw_code cw_way_headers_make(const cw_way *way, cw_way_headers *ret, cw_err *err)
 
 cw_code cw_way_transmit(cw_way *way, cw_way_req *req, cw_err *err)
 {
-    const cw_preset_words *words = &way->service->words;
-    bool gets = words->gets || (words->gets_reads && req->reads);
     cw_code rc = cw_way_headers_make(way, &req->headers, err);
     if (rc)
         return rc;
-    if (gets && req->n_body && !req->query)
+    if (cw_way_gets(way, req->reads) && req->n_body && !req->query)
         req->query = make_query(way, req);
     req->http = (cw_client_req){
         .method = req->n_body && !req->query ? CW_HTTP_POST : CW_HTTP_GET,

@@ -60,6 +60,8 @@ void cw_way_fail_waiting(cw_way *way, cw_client_end end, const char *why);
 
 /* ---- way_http.c ---- */
 
+/* Whether a request is sent by GET where it fits into a URL. */
+bool cw_way_gets(const cw_way *way, bool reads);
 CW_MUST_USE cw_code cw_way_open_http(cw_way *way, size_t answer_size, cw_err *err);
 CW_MUST_USE cw_code cw_way_transmit(cw_way *way, cw_way_req *req, cw_err *err);
 /* What the way has to say now, in place of what *ret had. */

@@ -575,6 +575,30 @@ suite("calls", { concurrency: true }, () => {
         assert.equal(site.asked("/jsonrpc").at(-1).verb, "POST");
     });
 
+    test("that are equal and go as GET have one URL, so that caches keep one answer", async (t) => {
+        const site = await startSite();
+        const methods = [{ method: "echo", read_only: true }, { method: "true", read_only: true }, "list"];
+        const server = await start(t, site, { http_method: "AUTO", methods });
+        await untilTool(server, "echo");
+        const targets = new Map();
+        for (const input of ["a", "b", "a", "b", "a"]) {
+            await callToolWell(server, "echo", { input });
+            await callToolWell(server, "list", {});
+            const asked = site.asked("/jsonrpc").findLast(({ verb }) => verb === "GET");
+            targets.set(input, (targets.get(input) ?? new Set()).add(asked.target));
+        }
+        assert.deepEqual([...targets.values()].map(({ size }) => size), [1, 1]);
+        // Also with answers that are matched by their id.
+        const checked = await start(t, site, { http_method: "GET", correlate: "id", methods });
+        await untilTool(checked, "true");
+        site.seen.length = 0;
+        await callToolWell(checked, "true", {});
+        await callToolWell(checked, "true", {});
+        const [first, second] = site.asked("/jsonrpc").map(({ target }) => target);
+        assert.match(first, /^\/jsonrpc\?query=/);
+        assert.equal(first, second);
+    });
+
     test("go to the path of each tool where the account may not use /jsonrpc", async (t) => {
         const site = await startSite({ kind: "tools" });
         site.front = ({ target }, response) => {

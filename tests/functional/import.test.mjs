@@ -113,6 +113,34 @@ suite("an overlay", { concurrency: true }, () => {
         ]);
     });
 
+    test("calls nothing read-only by its name alone where it takes parameters", async () => {
+        const takes = (name, schema, more) => describe(name, { params: [{ name: "x", schema }], ...more });
+        const unknown = { type: ["array", "object"], "x-spread": true };
+        const file = writeOpenRpc(
+            document([
+                describe("maintenance_mode.status"),
+                takes("maintenance_mode.isEnabled", { type: "boolean" }), // it sets what it is given
+                takes("user.get", { type: "integer" }),
+                takes("user.info", unknown),
+                takes("user.list", {}, { "x-mcp-tool": { annotations: { readOnlyHint: true } } }),
+                takes("user.purge", {}),
+            ]),
+        );
+        const folder = makeFolder();
+        const { methods } = JSON.parse(await runWell(folder, file, "--name", "u", "--json"));
+        assert.deepEqual(Object.fromEntries(methods.map(({ name, guess }) => [name, guess])), {
+            "maintenance_mode.status": "reads",
+            "maintenance_mode.isEnabled": "changes",
+            "user.get": "changes",
+            "user.info": "changes",
+            "user.list": "reads", // the service says so itself
+            "user.purge": "destroys",
+        });
+        const overlay = readFileSync(path.join(folder, "u.overlay.yaml"), "utf8");
+        assert.equal(overlay.match(/read_only: true/g).length, 2, overlay);
+        assert.match(overlay, /isEnabled\n {4}tool: false\n {2}- /);
+    });
+
     test("leaves out what cannot be used, and says so", async () => {
         const broken = { $ref: "#/components/schemas/None" };
         const params = [{ name: "x", schema: broken }];
@@ -129,7 +157,7 @@ suite("an overlay", { concurrency: true }, () => {
         assert.deepEqual(
             methods.map(({ name, guess }) => [name, guess]),
             [
-                ["user.get", "reads"],
+                ["user.get", "changes"],
                 ["user.setStatus", "changes"],
             ],
         );

@@ -176,7 +176,7 @@ static inline cw_code begin_on(line *l, cw_way *way, sent *s)
 {
     char params[32];
     cw_arena_init(&s->arena, 1 << 20);
-    s->req.id = cw_way_number(way);
+    s->req.id = cw_way_number(way, false);
     snprintf(params, sizeof params, "[%u]", (unsigned)s->req.id);
     cw_str copy = cw_arena_dup_str(&s->arena, cw_str_from(params));
     cw_code rc = copy.p ? cw_wire_make(&l->service->speech, CW_STR("m"), &s->arena, &s->wire, NULL)

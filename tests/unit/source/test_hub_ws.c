@@ -84,8 +84,11 @@ static void on_sent(cw_way_req *req, const cw_reply *reply)
 static cw_code ask_for(line *l, sent *s)
 {
     static const cw_str body = CW_STR_INIT("{}");
-    s->req = (cw_way_req){
-        .id = cw_way_number(l->way), .body = &body, .n_body = 1, .on_done = on_sent, .ctx = s};
+    s->req = (cw_way_req){.id = cw_way_number(l->way, false),
+                          .body = &body,
+                          .n_body = 1,
+                          .on_done = on_sent,
+                          .ctx = s};
     return cw_way_send(l->way, &s->req, NULL);
 }
 

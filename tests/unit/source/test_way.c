@@ -79,7 +79,7 @@ static void close_road(road *r)
 static cw_code begin(road *r, sent *s, const char *body)
 {
     s->body = cw_str_from(body);
-    s->req.id = cw_way_number(r->way);
+    s->req.id = cw_way_number(r->way, false);
     s->req.body = &s->body;
     s->req.n_body = *body ? 1 : 0;
     s->req.on_done = on_sent;
