@@ -76,13 +76,15 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_outcome *ou
     cw_buf_add(&text, CW_STR(" (error "));
     cw_buf_add_i64(&text, outcome->code);
     cw_buf_add_char(&text, ')');
-    if (outcome->data && !cw_json_is(outcome->data, CW_JSON_NULL)) {
+    bool is_text = outcome->data && cw_json_is(outcome->data, CW_JSON_STRING);
+    bool has_data = outcome->data && !cw_json_is(outcome->data, CW_JSON_NULL);
+    cw_str more = cw_message_more(outcome);
+    if (more.n || (has_data && !is_text))
         cw_buf_add(&text, CW_STR(": "));
-        if (cw_json_is(outcome->data, CW_JSON_STRING))
-            cw_buf_add(&text, cw_json_text(outcome->data));
-        else
-            cw_json_add_compact(&text, outcome->data);
-    }
+    if (is_text)
+        cw_buf_add(&text, more);
+    else if (has_data)
+        cw_json_add_compact(&text, outcome->data);
     cw_mcp_write_problem(out, era, cw_buf_str(&text), id);
     if (text.code && !out->code)
         out->code = text.code;

@@ -101,6 +101,14 @@ static void open_error(cw_buf *out, int64_t code, cw_str message)
     cw_json_escape(out, message);
 }
 
+cw_str cw_message_more(const cw_outcome *outcome)
+{
+    if (!outcome->data || !cw_json_is(outcome->data, CW_JSON_STRING))
+        return CW_STR("");
+    cw_str text = cw_json_text(outcome->data);
+    return cw_str_starts(text, outcome->message) ? CW_STR("") : text;
+}
+
 void cw_message_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str id)
 {
     open_error(out, code, message);

@@ -39,6 +39,9 @@ void cw_message_open_result(cw_buf *out);
 void cw_message_close(cw_buf *out, cw_str id);
 /* What a method returned; of one that made content only, that. */
 void cw_message_add_returned(cw_buf *out, const cw_outcome *outcome);
+/* The text beside a method's error message that a reader needs; empty where data is no text, or
+ * repeats the message, as of a service that has only fixed words for a message. */
+cw_str cw_message_more(const cw_outcome *outcome);
 /* A whole error. `data` is JSON, or empty for none. */
 void cw_message_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str id);
 /* The same with the specification's message and a readable string as data; empty: no data. */

@@ -12,25 +12,34 @@ typedef struct invocation {
 
 /* ---- what comes back ---- */
 
-static void fail(cw_turn_item *item, unsigned status, const char *code, cw_str message)
+static void fail_with(cw_turn_item *item, unsigned status, const char *code, cw_str message,
+                      cw_str data)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rest_write_error(&b, code, message, CW_STR(""));
+    cw_rest_write_error(&b, code, message, data);
     cw_turn_answer(item, status, &b, CW_STR(""));
 }
 
-/* The method's message, and what it says beside it when that can be read. */
+static void fail(cw_turn_item *item, unsigned status, const char *code, cw_str message)
+{
+    fail_with(item, status, code, message, CW_STR(""));
+}
+
+/* The method's message with its data: text for people, and as it is for programs. */
 static void fail_method(cw_turn_item *item, const cw_outcome *outcome)
 {
     cw_buf text;
+    cw_str more = cw_message_more(outcome);
+    bool has_data = outcome->data && !cw_json_is(outcome->data, CW_JSON_NULL);
     cw_buf_init(&text, SIZE_MAX / 2);
     cw_buf_add(&text, outcome->message);
-    if (outcome->data && cw_json_is(outcome->data, CW_JSON_STRING)) {
+    if (more.n) {
         cw_buf_add(&text, CW_STR(": "));
-        cw_buf_add(&text, cw_json_text(outcome->data));
+        cw_buf_add(&text, more);
     }
-    fail(item, 500, "execution_error", text.code ? outcome->message : cw_buf_str(&text));
+    fail_with(item, 500, "execution_error", text.code ? outcome->message : cw_buf_str(&text),
+              has_data ? cw_json_span(outcome->data) : CW_STR(""));
     cw_buf_done(&text);
 }
 

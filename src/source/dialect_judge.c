@@ -219,10 +219,8 @@ static void read_object(const cw_json *error, said *ret)
     ret->data = cw_json_get(error, CW_STR("data"));
     if (code)
         cw_json_to_i64(code, &ret->code);
-    if (is_generic(ret->message) && text_of(ret->data).n) {
+    if (is_generic(ret->message) && text_of(ret->data).n)
         ret->message = text_of(ret->data);
-        ret->data = NULL;
-    }
 }
 
 /* Of a dialect that leaves it open: whatever looks like a message. */
@@ -286,14 +284,21 @@ static cw_str original_of(const judging *j, const cw_json *error, const said *s)
     return cw_str_make(all.p, all.n < DETAIL_MESSAGE ? all.n : DETAIL_MESSAGE);
 }
 
+/* The data that callers may see; NULL: nothing of it. */
+static const cw_json *safe_data(const judging *j, const cw_json *data)
+{
+    bool is_free = !cw_dialect_is_null(data) && cw_remote_is_free_of(j->speech->secrets, data) &&
+                   cw_remote_is_free_of(j->reply->session, data);
+    return is_free ? cw_remote_scrub_data(data, j->arena) : NULL;
+}
+
 static void judge_error(const judging *j, const cw_json *error, cw_outcome *ret)
 {
     said s;
     read_error(j->speech->dialect, error, &s);
-    bool drop =
-        s.data && !(cw_remote_is_fit(s.data) && cw_remote_is_free_of(j->speech->secrets, s.data) &&
-                    cw_remote_is_free_of(j->reply->session, s.data));
-    if (drop)
+    const cw_json *data = safe_data(j, s.data);
+    bool is_cut = !cw_dialect_is_null(s.data) && data != s.data;
+    if (is_cut)
         s.message = add_reason(&s, j->arena);
     cw_str message = hide(j, s.message, SHOWN_MESSAGE);
     if (message.p)
@@ -305,11 +310,8 @@ static void judge_error(const judging *j, const cw_json *error, cw_outcome *ret)
     bool is_changed = message.p != s.message.p || message.n != s.message.n;
     if (message.n == 0)
         message = TEXT(j->arena, "The service '%.*s' reported an error.", CW_STR_ARG(j->service));
-    *ret = (cw_outcome){.kind = CW_OUTCOME_ERROR,
-                        .code = s.code,
-                        .message = message,
-                        .data = drop || cw_dialect_is_null(s.data) ? NULL : s.data};
-    if (drop || is_changed)
+    *ret = (cw_outcome){.kind = CW_OUTCOME_ERROR, .code = s.code, .message = message, .data = data};
+    if (is_cut || is_changed)
         ret->detail = original_of(j, error, &s);
 }
 

@@ -16,10 +16,9 @@
  *   - a message ends at its first line break and after CW_REMOTE_MESSAGE_MAX bytes;
  *     control characters become spaces, and what looks like the path of a file
  *     becomes "[path]", like the name of a class with its namespace "[class]";
- *   - data is dropped when it is larger than CW_REMOTE_DATA_MAX bytes, or when there
- *     is anywhere in it a member named trace, traceback, stack, stacktrace, backtrace
- *     or callstack (case, '_' and '-' ignored), or a text that looks like a stack
- *     trace or has the path of a file in it;
+ *   - data larger than CW_REMOTE_DATA_MAX bytes is dropped. Members named trace, traceback,
+ *     stack, stacktrace, backtrace or callstack (case, '_' and '-' ignored) are left out of it,
+ *     with whatever else looks like a stack trace; paths and classes are replaced as in messages;
  *   - our secrets there (service.h) become "[secret]" in messages, data that has one is
  *     dropped; in logs, states and listings they are not either.
  *

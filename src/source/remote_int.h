@@ -114,7 +114,9 @@ void cw_kepts_add(cw_kepts *k, const cw_kept *head, cw_str params, cw_str body);
 /* A message that is fit for callers, `message` itself where nothing had to be changed; .p is NULL
  * when there is no memory. */
 cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena);
-bool cw_remote_is_fit(const cw_json *data);
+/* Data that is fit for callers: `data` itself where nothing had to be changed, else a copy in the
+ * arena. NULL: it is too large, nothing is left of it, or there is no memory. */
+const cw_json *cw_remote_scrub_data(const cw_json *data, cw_arena *arena);
 /* Whether none of our secrets (NULL: there are none) is in a text of it, or in how it is written.
  */
 bool cw_remote_is_free_of(const cw_secrets *secrets, const cw_json *data);

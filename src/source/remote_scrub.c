@@ -8,6 +8,7 @@
  */
 #include "base/utf8.h"
 #include "source/remote_int.h"
+#include "json/write.h"
 
 #define PATH_IS CW_STR("[path]")
 #define CLASS_IS CW_STR("[class]")
@@ -180,29 +181,39 @@ static bool must_change(cw_str s)
     return s.n > CW_REMOTE_MESSAGE_MAX || has_hidden(s);
 }
 
-cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena)
+/* `text` with paths and classes replaced; .p is NULL without memory. Control characters become
+ * spaces where `is_line`. */
+static cw_str replace_hidden(cw_str text, bool is_line, cw_arena *arena)
 {
-    cw_str line = first_line(message);
-    if (!must_change(line))
-        return line;
     /* A path has two bytes at least, a class five. */
-    char *out = cw_arena_alloc(arena, line.n * PATH_IS.n / 2 + CLASS_IS.n);
+    char *out = cw_arena_alloc(arena, text.n * PATH_IS.n / 2 + CLASS_IS.n);
     if (!out)
         return (cw_str){NULL, 0};
     size_t n = 0;
-    for (size_t i = 0; i < line.n;) {
+    for (size_t i = 0; i < text.n;) {
         cw_str as;
-        size_t hidden = hidden_at(line, i, &as);
+        size_t hidden = hidden_at(text, i, &as);
         if (hidden) {
             memcpy(out + n, as.p, as.n);
             n += as.n;
             i += hidden;
             continue;
         }
-        out[n++] = is_control(line.p[i]) ? ' ' : line.p[i];
+        out[n++] = is_line && is_control(text.p[i]) ? ' ' : text.p[i];
         i++;
     }
-    return cw_str_make(out, cw_utf8_cut(cw_str_make(out, n), CW_REMOTE_MESSAGE_MAX));
+    return cw_str_make(out, n);
+}
+
+cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena)
+{
+    cw_str line = first_line(message);
+    if (!must_change(line))
+        return line;
+    cw_str out = replace_hidden(line, /* is_line= */ true, arena);
+    if (!out.p)
+        return out;
+    return cw_str_make(out.p, cw_utf8_cut(out, CW_REMOTE_MESSAGE_MAX));
 }
 
 /* ---- data ---- */
@@ -226,10 +237,9 @@ static bool is_trace_name(cw_str name)
     return false;
 }
 
-bool cw_remote_is_fit(const cw_json *data)
+/* Whether data can be shown as it is. */
+static bool is_fit(const cw_json *data)
 {
-    if (cw_json_span(data).n > CW_REMOTE_DATA_MAX)
-        return false;
     /* The tape of all its values, in order. */
     for (const cw_json *v = data, *end = cw_json_after(data); v < end; v++) {
         if (!cw_json_is(v, CW_JSON_STRING))
@@ -241,6 +251,72 @@ bool cw_remote_is_fit(const cw_json *data)
             return false;
     }
     return true;
+}
+
+static void write_text(cw_json_writer *w, cw_str text, cw_arena *arena)
+{
+    /* A stack trace begins in the next line. */
+    cw_str shown = has_trace(text) ? first_line(text) : text;
+    if (has_trace(shown))
+        shown = CW_STR("");
+    if (has_hidden(shown))
+        shown = replace_hidden(shown, /* is_line= */ false, arena);
+    if (shown.p)
+        cw_json_add_string(w, shown);
+    else
+        w->out->code = CW_NOMEM;
+}
+
+/* The reader has bounded how deep this goes. */
+static void write_scrubbed(cw_json_writer *w, const cw_json *v, cw_arena *arena)
+{
+    if (cw_json_is(v, CW_JSON_STRING)) {
+        write_text(w, cw_json_text(v), arena);
+    } else if (cw_json_is(v, CW_JSON_ARRAY)) {
+        cw_json_open_array(w);
+        for (const cw_json *item = cw_json_first(v); item; item = cw_json_next(item))
+            write_scrubbed(w, item, arena);
+        cw_json_close(w);
+    } else if (cw_json_is(v, CW_JSON_OBJECT)) {
+        cw_json_open_object(w);
+        for (const cw_json *k = cw_json_first(v); k; k = cw_json_next_key(k)) {
+            cw_str key = cw_json_text(k);
+            if (is_trace_name(key) || has_hidden(key) || has_trace(key))
+                continue;
+            cw_json_add_key(w, key);
+            write_scrubbed(w, cw_json_value(k), arena);
+        }
+        cw_json_close(w);
+    } else {
+        cw_json_add_value(w, v);
+    }
+}
+
+static bool is_empty(const cw_json *v)
+{
+    bool has_members = cw_json_is(v, CW_JSON_OBJECT) || cw_json_is(v, CW_JSON_ARRAY);
+    return has_members ? cw_json_count(v) == 0 : cw_json_is(v, CW_JSON_STRING) && v->n == 0;
+}
+
+const cw_json *cw_remote_scrub_data(const cw_json *data, cw_arena *arena)
+{
+    const cw_json *scrubbed = NULL;
+    if (cw_json_span(data).n > CW_REMOTE_DATA_MAX)
+        return NULL;
+    if (is_fit(data))
+        return data;
+    CW_CLEANUP(cw_buf_done) cw_buf out;
+    cw_json_writer w;
+    cw_buf_init(&out, 8u * CW_REMOTE_DATA_MAX);
+    cw_json_writer_init(&w, &out, CW_JSON_COMPACT);
+    write_scrubbed(&w, data, arena);
+    if (cw_json_writer_end(&w, NULL))
+        return NULL;
+    cw_str text = cw_arena_dup_str(arena, cw_buf_str(&out));
+    const cw_json_opts opts = {.max_bytes = text.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
+    if (!text.p || cw_json_read(text, &opts, arena, &scrubbed, NULL, NULL))
+        return NULL;
+    return is_empty(scrubbed) || !is_fit(scrubbed) ? NULL : scrubbed;
 }
 
 bool cw_remote_is_free_of(const cw_secrets *secrets, const cw_json *data)

@@ -1,7 +1,10 @@
 // A remote JSON-RPC service as a source: what of it is exposed, and what a caller hears when the
 // service misbehaves.
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
 import { suite, test } from "node:test";
+import { keepFolder } from "./support/kept.mjs";
 import {
     assertRpcError,
     assertToolError,
@@ -16,6 +19,7 @@ import {
     untilTool,
 } from "./support/mcp.mjs";
 import { patience } from "./support/programs.mjs";
+import { assertRestError, invoke } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
 import { deadPort, modes, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
 
@@ -106,6 +110,32 @@ suite("a service described by a file", { concurrency: true }, () => {
         const error = assertRpcError(answer, 200, 42, 1);
         assert.deepEqual(error, { code: 42, message: "no luck", data: { why: "never" } });
         assertToolError(await callTool(server, "shop.fail", {}), /no luck/);
+        const rest = await invoke(server, "shop.fail", {});
+        assertRestError(rest, 500, "execution_error", /^no luck$/);
+        assert.deepEqual(rest.json.error.data, { why: "never" });
+    });
+
+    test("has of the data of its errors what is safe passed on", async (t) => {
+        const service = await startService();
+        const file = path.join(keepFolder(), "shop-token");
+        writeFileSync(file, "hunter2");
+        const server = await start(t, service, { secret: { file } });
+        await untilTool(server, "shop.fail");
+        const says = async (data) => {
+            modes.fails = ({ jsonrpc, id }, response) =>
+                response.end(JSON.stringify({ jsonrpc, id, error: { code: 7, message: "no", data } }));
+            service.mode = "fails";
+            const { error } = (await rpc(server, { method: "shop.fail", id: 1 })).json;
+            const rest = (await invoke(server, "shop.fail", {})).json.error;
+            assert.deepEqual(rest.data, error.data);
+            return error.data;
+        };
+        const traceback = "Traceback (most recent call last):\n  File \"/srv/app/main.py\", line 3";
+        assert.deepEqual(await says({ field: "nid", traceback, at: "/srv/app/main.py" }), { field: "nid", at: "[path]" });
+        assert.equal(await says({ token: "hunter2" }), undefined);
+        assert.equal(await says({ traceback }), undefined);
+        assert.equal(await says("x".repeat(5000)), undefined);
+        assert.deepEqual(await says([1, { a: null }]), [1, { a: null }]);
     });
 
     test("has a method that may be called but is no tool", async (t) => {

@@ -311,7 +311,7 @@ static void a_text_in_data_goes_before_words_that_say_nothing(void **state)
     (void)state;
     assert_error(judge("2.0", "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32602,\"message\""
                               ":\"Invalid params\",\"data\":\"nid must be a number\"}}"),
-                 -32602, "nid must be a number", "");
+                 -32602, "nid must be a number", "\"nid must be a number\"");
     assert_error(judge("2.0", "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32602,\"message\""
                               ":\"Invalid params\",\"data\":{\"a\":1}}}"),
                  -32602, "Invalid params", "{\"a\":1}");
@@ -327,11 +327,12 @@ static void the_reason_beside_a_traceback_is_kept(void **state)
                                 "\"Application error\",\"data\":{\"type\":\"ValidationError\","
                                 "\"message\":\"Expected a string\",\"traceback\":\"Traceback "
                                 "(most recent call last)\"}}}");
-    assert_error(o, 0, "Application error: Expected a string", "");
+    assert_error(o, 0, "Application error: Expected a string",
+                 "{\"type\":\"ValidationError\",\"message\":\"Expected a string\"}");
     assert_true(str_has(o.detail, "Traceback"));
     o = judge("2.0", "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":0,\"message\":\"\","
                      "\"data\":{\"message\":\"alone\",\"traceback\":\"x\"}}}");
-    assert_error(o, 0, "alone", "");
+    assert_error(o, 0, "alone", "{\"message\":\"alone\"}");
 }
 
 static void every_end_without_an_answer_has_its_fault(void **state)

@@ -53,39 +53,50 @@ static void messages_lose_what_callers_must_not_see(void **state)
     cw_arena_done(&arena);
 }
 
-static bool is_fit(const char *json)
+static void assert_data(const char *json, const char *expected)
 {
     cw_arena arena;
     const cw_json *v;
     cw_arena_init(&arena, 1 << 20);
     assert_int_equal(cw_json_read(cw_str_from(json), NULL, &arena, &v, NULL, NULL), CW_OK);
-    bool fit = cw_remote_is_fit(v);
+    const cw_json *shown = cw_remote_scrub_data(v, &arena);
+    cw_str text = shown ? cw_json_span(shown) : CW_STR("");
+    if (!cw_str_is(text, expected))
+        fail_msg("%s: expected %s, got %.*s", json, expected, CW_STR_ARG(text));
     cw_arena_done(&arena);
-    return fit;
 }
 
-static void data_is_dropped_when_it_is_not_fit(void **state)
+static void data_is_scrubbed_and_dropped_when_nothing_is_left(void **state)
 {
     (void)state;
-    assert_true(is_fit("null"));
-    assert_true(is_fit("{\"field\":\"title\",\"trace_id\":\"abc\",\"list\":[1,{\"a\":\"b\"}]}"));
-    assert_true(is_fit("\"/articles/5\""));
-    assert_false(is_fit("{\"trace\":1}"));
-    assert_false(is_fit("{\"a\":[{\"StackTrace\":[]}]}"));
-    assert_false(is_fit("{\"stack_trace\":\"\"}"));
-    assert_false(is_fit("[\"Traceback (most recent call last):\"]"));
-    assert_false(is_fit("\"Error: x\\n    at foo (bar:1)\""));
-    assert_false(is_fit("{\"file\":\"/usr/share/x/y.php\"}"));
-    assert_false(is_fit("{\"/srv/joe/x\":1}"));
+    static const char *const fit[] = {
+        "null",
+        "{\"field\":\"title\",\"trace_id\":\"abc\",\"list\":[1,{\"a\":\"b\"}]}",
+        "\"/articles/5\"",
+    };
+    for (size_t i = 0; i < CW_COUNT(fit); i++)
+        assert_data(fit[i], fit[i]);
+    assert_data("{\"trace\":1}", "");
+    assert_data("{\"stack_trace\":\"\"}", "");
+    assert_data("{\"/srv/joe/x\":1}", "");
+    assert_data("{\"Traceback (most recent call last)\":1,\"b\":[true,null,2.50]}",
+                "{\"b\":[true,null,2.50]}");
+    assert_data("{\"a\":[{\"StackTrace\":[],\"nid\":5}]}", "{\"a\":[{\"nid\":5}]}");
+    assert_data("[\"Traceback (most recent call last):\",1]", "[\"\",1]");
+    assert_data("\"Traceback (most recent call last):\"", "");
+    assert_data("\"Error: x\\n    at foo (bar:1)\"", "\"Error: x\"");
+    assert_data("{\"file\":\"/usr/share/x/y.php\",\"line\":3}", "{\"file\":\"[path]\",\"line\":3}");
+    assert_data("\"first\\nin /etc/x and\\tDrupal\\\\Core\\\\Url\"",
+                "\"first\\nin [path] and\\t[class]\"");
     char large[CW_REMOTE_DATA_MAX + 8];
     memset(large, 'x', sizeof large);
     large[0] = large[CW_REMOTE_DATA_MAX - 1] = '"';
     large[CW_REMOTE_DATA_MAX] = 0;
-    assert_true(is_fit(large));
+    assert_data(large, large);
     large[CW_REMOTE_DATA_MAX - 1] = 'x';
     large[CW_REMOTE_DATA_MAX] = '"';
     large[CW_REMOTE_DATA_MAX + 1] = 0;
-    assert_false(is_fit(large));
+    assert_data(large, "");
 }
 
 /* ---- judging ---- */
@@ -151,11 +162,11 @@ static void a_scrubbed_error_keeps_its_original_for_the_log(void **state)
     assert_null(o.data);
     assert_non_null(memmem(o.detail.p, o.detail.n, "x.py", 4));
     assert_non_null(memmem(o.detail.p, o.detail.n, "here", 4));
-    /* Of data that is dropped the reason stays. */
+    /* The reason in data that was cut is in the message too. */
     o = judge(200, "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":0,\"message\":\"Failed\","
                    "\"data\":{\"message\":\"no /etc/x\\nline 2\",\"traceback\":\"here\"}}}");
     assert_true(cw_str_is(o.message, "Failed: no [path]"));
-    assert_null(o.data);
+    assert_true(cw_str_is(cw_json_span(o.data), "{\"message\":\"no [path]\\nline 2\"}"));
     cw_arena_done(&judge_arena);
 }
 
@@ -773,7 +784,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_lose_what_callers_must_not_see),
-        cmocka_unit_test(data_is_dropped_when_it_is_not_fit),
+        cmocka_unit_test(data_is_scrubbed_and_dropped_when_nothing_is_left),
         cmocka_unit_test(an_answer_becomes_a_result_or_an_error),
         cmocka_unit_test(a_scrubbed_error_keeps_its_original_for_the_log),
         cmocka_unit_test(all_else_is_a_fault),
