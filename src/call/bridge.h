@@ -42,6 +42,7 @@ typedef struct cw_bridge_settings {
     uint32_t list_ttl_ms;      /* for how long a client may keep a list */
     cw_call_limits limits;     /* of `config` */
     bool ignore_unknown_arguments;
+    bool is_loading; /* a source was not tried yet: unknown methods may be its own (await.h) */
     bool clear_text_passwords; /* taken over connections that others can listen to */
     bool debug_headers;
     bool legacy_sessions;               /* MCP clients of the handshake get a session */

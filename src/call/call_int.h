@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* call_int.h - what the files of the one path share.
  *
+ *     await.c      calls that wait for sources to be loaded
  *     bridge.c     publish a state, install it on the loops
  *     tell.c       from one loop to the others
  *     views.c      the views of callers that a loop keeps
@@ -114,6 +115,8 @@ struct cw_bridge_loop {
     uint32_t n_slots, cap_slots, n_running;
     cw_places crowd; /* of the calls that run beyond half of the ceiling */
     cw_exchange *free_exchanges;
+    /* await.c */
+    uint32_t n_awaiting;
     /* used.c */
     cw_used *used;
     cw_call_limit *limits;

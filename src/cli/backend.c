@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "call/await.h"
 #include "cli/audit_opts.h"
 #include "cli/issuers.h"
 #include "cli/permissions.h"
@@ -122,6 +123,27 @@ static void on_settled(void *ctx)
     /* This may come just before the loop waits for events: it must not wait any more. */
     if (b->is_waiting)
         uv_stop(&b->loop->uv);
+}
+
+/* Sources that take too long keep no call waiting. */
+static void on_loading_late(uv_timer_t *timer)
+{
+    cw_backend *b = timer->data;
+    b->settings.is_loading = false;
+    publish(b, NULL, 0);
+}
+
+static void on_loading(bool is_loading, void *ctx)
+{
+    cw_backend *b = ctx;
+    if (is_loading)
+        uv_timer_start(&b->loading, on_loading_late, CW_AWAIT_MS, 0);
+    else
+        uv_timer_stop(&b->loading);
+    bool is_new = b->settings.is_loading != is_loading;
+    b->settings.is_loading = is_loading;
+    if (is_new)
+        publish(b, NULL, 0);
 }
 
 /* ---- the audit ---- */
@@ -462,6 +484,7 @@ cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
     b->settings.translations = d.translations;
     b->settings.config = cw_config_ref(config);
     b->settings.revision = old.revision + 1;
+    b->settings.is_loading = old.is_loading;
     if (!b->anonymous)
         set_anonymous(b, d.configured); /* sources may publish at once */
     rc = cw_sources_configure(b->sources, config, err);
@@ -513,7 +536,8 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
         return rc;
     uv_timer_init(&main_loop->uv, &b->timer);
     uv_timer_init(&main_loop->uv, &b->again);
-    b->timer.data = b->again.data = b;
+    uv_timer_init(&main_loop->uv, &b->loading);
+    b->timer.data = b->again.data = b->loading.data = b;
     b->is_open = true;
     rc = cw_spawner_new(&b->spawner, err);
     if (!rc)
@@ -533,6 +557,7 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
         .host = b->host,
         .publish = on_snapshot,
         .settled = on_settled,
+        .loading = on_loading,
         .news = cw_bridge_news(b->bridge),
         .health = &b->health,
         .permissions = list_permissions,
@@ -604,6 +629,7 @@ void cw_backend_close(cw_backend *b)
     cw_issuers_close(b->issuers);
     uv_close((uv_handle_t *)&b->timer, NULL);
     uv_close((uv_handle_t *)&b->again, NULL);
+    uv_close((uv_handle_t *)&b->loading, NULL);
 }
 
 void cw_backend_done(cw_backend *b)

@@ -49,9 +49,10 @@ typedef struct cw_backend {
     cw_access_names permissions;   /* of roles, for warnings */
     cw_translations *translations; /* NULL: none */
     cw_bridge_settings settings;
-    uv_timer_t timer; /* the end of waiting; later: publishing again after a failure */
-    uv_timer_t again; /* asking a store again that was too busy */
-    bool is_looking;  /* nothing is recorded */
+    uv_timer_t timer;   /* the end of waiting; later: publishing again after a failure */
+    uv_timer_t again;   /* asking a store again that was too busy */
+    uv_timer_t loading; /* the end of waiting for sources, for calls of methods not there yet */
+    bool is_looking;    /* nothing is recorded */
     bool is_open, is_waiting, is_settled, is_late, is_read;
 } cw_backend;
 

@@ -216,10 +216,38 @@ static const cw_entry *find(const message *m, cw_verdict verdict)
     return cw_view_find_method(m->in->view, m->method);
 }
 
+static void run(const message *m);
+
+typedef struct parked {
+    message m;
+    cw_jsonrpc_in in;
+} parked;
+
+static void run_again(cw_turn_item *item, void *ctx)
+{
+    parked *p = ctx;
+    p->in.view = item->turn->opts.view;
+    run(&p->m);
+}
+
+/* Its source may still be being loaded. */
+static bool wait_for(const message *m)
+{
+    bool is_loading = cw_bridge_settings_of(m->in->bl)->is_loading;
+    parked *p = is_loading ? cw_arena_alloc(m->item->turn->port->arena, sizeof *p) : NULL;
+    if (!p)
+        return false;
+    *p = (parked){.m = *m, .in = *m->in};
+    p->m.in = &p->in;
+    return cw_turn_await(m->item, run_again, p);
+}
+
 static void run(const message *m)
 {
     cw_verdict verdict = cw_view_call_verdict(m->in->view);
     const cw_entry *entry = find(m, verdict);
+    if (!entry && verdict == CW_VERDICT_ALLOW && wait_for(m))
+        return;
     bool is_refused = entry && m->in->is_get && !cw_jsonrpc_is_read_only(entry);
     if (is_refused && !m->is_notification)
         refuse_get(m->item);

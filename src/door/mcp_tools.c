@@ -44,6 +44,30 @@ static const cw_entry *find_tool(const cw_mcp_request *r, cw_str name)
     return cw_view_find_alias(opts->view, name);
 }
 
+typedef struct parked {
+    cw_mcp_request r;
+    cw_mcp_session session;
+} parked;
+
+static void call_again(cw_turn_item *item, void *ctx)
+{
+    const parked *p = ctx;
+    (void)item;
+    cw_mcp_call_tool(&p->r);
+}
+
+/* Its source may still be being loaded. */
+static bool wait_for_tool(const cw_mcp_request *r)
+{
+    bool is_loading = cw_bridge_settings_of(r->item->turn->opts.bl)->is_loading;
+    parked *p = is_loading ? cw_arena_alloc(r->port->arena, sizeof *p) : NULL;
+    if (!p)
+        return false;
+    *p = (parked){.r = *r, .session = *r->session};
+    p->r.session = &p->session;
+    return cw_turn_await(r->item, call_again, p);
+}
+
 void cw_mcp_call_tool(const cw_mcp_request *r)
 {
     static const cw_mcp_kind kind = {.write = cw_mcp_write_outcome,
@@ -68,6 +92,8 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
         return;
     }
     const cw_entry *entry = find_tool(r, cw_json_text(name));
+    if (!entry && wait_for_tool(r))
+        return;
     if (!entry) {
         refuse_unknown(r, cw_json_text(name));
         return;

@@ -61,6 +61,32 @@ void cw_rest_fail_unknown(cw_http_req *req, cw_str name)
     reply_error(req, 404, &b);
 }
 
+typedef struct awaiting {
+    cw_http_req *req;
+    cw_identified_fn fn;
+} awaiting;
+
+/* The turn only waited: `fn` makes another one for the answer. */
+static void run_again(cw_turn_item *item, void *ctx)
+{
+    const awaiting *a = ctx;
+    a->fn(a->req, item->turn->opts.bl, item->turn->opts.view, NULL);
+}
+
+bool cw_rest_await(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_identified_fn fn)
+{
+    if (!cw_bridge_settings_of(bl)->is_loading)
+        return false;
+    cw_turn_opts opts = {
+        .bl = bl, .view = view, .n = 1, .none_status = 204, .failure = CW_STR(CW_REST_FAILURE)};
+    awaiting *a = cw_arena_alloc(cw_http_req_arena(req), sizeof *a);
+    cw_turn *turn = a ? cw_turn_of(req, &opts) : NULL;
+    if (!turn)
+        return a != NULL; /* then it was answered */
+    *a = (awaiting){req, fn};
+    return cw_turn_await(&turn->items[0], run_again, a);
+}
+
 void cw_rest_note(const cw_http_req *req, cw_bridge_loop *bl, const cw_view *view, cw_str name,
                   cw_verdict verdict)
 {

@@ -11,6 +11,10 @@
 #define CW_REST_FAILURE                                                                            \
     "{\"error\":{\"code\":\"internal_error\",\"message\":\"The answer could not be written\"}}"
 
+/* The tool that a request names is not there: have `fn` run anew when there is another catalogue,
+ * as cw_turn_await. False: refuse it now. */
+CW_MUST_USE bool cw_rest_await(cw_http_req *req, cw_bridge_loop *bl, cw_view *view,
+                               cw_identified_fn fn);
 /* {"error":{"code":…,"message":…,"data":…}}; `data` is JSON, or empty for none. */
 void cw_rest_write_error(cw_buf *out, const char *code, cw_str message, cw_str data);
 /* Answer with an error, never to be stored. */

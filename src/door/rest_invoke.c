@@ -196,6 +196,8 @@ static void invoke(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *se
         return;
     }
     const cw_entry *entry = cw_view_find_tool(view, cw_json_text(name));
+    if (!entry && cw_rest_await(req, bl, view, invoke))
+        return;
     if (!entry) {
         cw_rest_note(req, bl, view, cw_json_text(name), CW_VERDICT_HIDDEN);
         cw_rest_fail_unknown(req, cw_json_text(name));

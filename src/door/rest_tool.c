@@ -44,6 +44,8 @@ static void run(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
         return;
     }
     const cw_entry *entry = cw_view_find_tool(view, cw_http_req_param(req));
+    if (!entry && cw_rest_await(req, bl, view, run))
+        return;
     if (!entry) {
         cw_buf b;
         cw_rest_note(req, bl, view, cw_http_req_param(req), CW_VERDICT_HIDDEN);

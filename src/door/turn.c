@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "call/await.h"
+
 static cw_str keep(cw_arena *arena, cw_buf *b)
 {
     size_t n;
@@ -177,4 +179,63 @@ void cw_turn_settle(cw_turn *turn)
     turn->is_starting = false;
     if (turn->n_open == 0)
         send_batch(turn);
+}
+
+/* ---- waiting for sources ---- */
+
+typedef struct parked {
+    cw_await await;
+    cw_turn_item *item;
+    cw_view *view; /* a reference: the one in which the method is missing */
+    cw_turn_again_fn again;
+    void *ctx;
+} parked;
+
+/* `view` NULL: there is no other. The item and what is parked may be gone afterwards. */
+static void resume(parked *p, cw_view *view)
+{
+    cw_turn_item *item = p->item;
+    cw_view *old = p->view;
+    item->on_gone = item->on_stopping = NULL;
+    item->self = NULL;
+    item->turn->opts.view = view ? view : old;
+    p->again(item, p->ctx);
+    cw_view_unref(old);
+}
+
+static void on_ready(cw_await *w, cw_view *view)
+{
+    resume(CW_CONTAINER(w, parked, await), view);
+}
+
+static void on_parked_gone(cw_turn_item *item)
+{
+    parked *p = item->self;
+    cw_await_end(&p->await);
+    cw_view_unref(p->view);
+}
+
+static void on_parked_stopping(cw_turn_item *item)
+{
+    parked *p = item->self;
+    item->turn->is_stopping = true;
+    cw_await_end(&p->await);
+    resume(p, NULL);
+}
+
+bool cw_turn_await(cw_turn_item *item, cw_turn_again_fn again, void *ctx)
+{
+    cw_turn *turn = item->turn;
+    bool may_wait = cw_bridge_settings_of(turn->opts.bl)->is_loading && !turn->is_stopping;
+    parked *p = may_wait && ctx ? cw_arena_calloc(turn->port->arena, 1, sizeof *p) : NULL;
+    if (!p)
+        return false;
+    *p = (parked){.await = {.on_ready = on_ready}, .item = item, .again = again, .ctx = ctx};
+    if (!cw_await_begin(turn->opts.bl, turn->opts.view, &p->await))
+        return false;
+    p->view = cw_view_ref(turn->opts.view);
+    item->on_gone = on_parked_gone;
+    item->on_stopping = on_parked_stopping;
+    item->self = p;
+    return true;
 }

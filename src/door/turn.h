@@ -54,6 +54,7 @@ struct cw_turn {
     cw_port *port;
     uint32_t n_open; /* messages without an answer */
     bool is_starting;
+    bool is_stopping; /* the server is: nothing waits */
     bool is_too_large;
     size_t bytes;
     int64_t steps; /* left of what validating the arguments of all messages may cost */
@@ -73,6 +74,12 @@ void cw_turn_answer(cw_turn_item *item, unsigned status, cw_buf *body, cw_str ch
 void cw_turn_skip(cw_turn_item *item);
 /* All messages of a batch have been looked at. Not for a single message. */
 void cw_turn_settle(cw_turn *turn);
+
+/* The method that an item names is not there. Where sources are still being loaded (call/await.h)
+ * have `again` called when there is another catalogue, with opts.view renewed; the item must not be
+ * touched before. False: refuse it now. `ctx` lives as long as the port. */
+typedef void (*cw_turn_again_fn)(cw_turn_item *item, void *ctx);
+CW_MUST_USE bool cw_turn_await(cw_turn_item *item, cw_turn_again_fn again, void *ctx);
 
 /* Have the bytes of a buffer live as long as the request; .p is NULL when that fails. */
 cw_str cw_turn_keep(cw_http_req *req, cw_buf *b);

@@ -345,18 +345,37 @@ void cw_sources_changed(cw_sources *s)
     cw_sources_renewed(s);
 }
 
-void cw_sources_check_settled(cw_sources *s)
+static bool has_untried(const cw_sources *s)
 {
-    if (s->is_settled || s->is_closing)
-        return;
     for (const cw_item *item = s->items; item; item = item->next) {
         if (!item->tried && !item->is_gone)
-            return;
+            return true;
     }
-    s->is_settled = true;
+    return false;
+}
+
+static void set_loading(cw_sources *s, bool is_loading)
+{
+    if (s->is_loading == is_loading)
+        return;
+    s->is_loading = is_loading;
+    if (s->opts.loading)
+        s->opts.loading(is_loading, s->opts.ctx);
+}
+
+void cw_sources_check_settled(cw_sources *s)
+{
+    if (s->is_closing)
+        return;
+    bool is_loading = has_untried(s);
+    bool is_end = !is_loading && (s->is_loading || !s->is_settled);
     /* Whoever waits for this wants to have the catalogue first. */
-    if (s->is_dirty)
+    if (is_end && s->is_dirty)
         publish_now(s);
+    set_loading(s, is_loading);
+    if (is_loading || s->is_settled)
+        return;
+    s->is_settled = true;
     s->opts.settled(s->opts.ctx);
 }
 

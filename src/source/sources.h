@@ -43,6 +43,9 @@ typedef struct cw_sources_opts {
     void (*publish)(cw_snapshot *snapshot, cw_source *const *retired, size_t n_retired, void *ctx);
     /* Every source has been tried once. */
     void (*settled)(void *ctx);
+    /* Whether some source was never tried: with each change, after the catalogue that goes with it.
+     * May be NULL. */
+    void (*loading)(bool is_loading, void *ctx);
     cw_news_port *news;        /* what sources tell of their own accord; may be NULL */
     cw_sources_health *health; /* to be kept up to date; may be NULL */
     /* The permissions that roles have, for warnings; they live until the next call. False: not

@@ -86,6 +86,7 @@ struct cw_sources {
     bool is_dirty;   /* the items differ from what is published */
     bool is_news;    /* not only because services were asked again: the log has a line for it */
     bool is_settled; /* and opts.settled was called */
+    bool is_loading; /* as opts.loading was told */
     bool was_logged; /* a snapshot with something in it was */
     bool is_quiet;   /* writes no states, reviews nothing */
     bool is_closing;

@@ -21,7 +21,7 @@ import {
 } from "./support/mcp.mjs";
 import { patience, runCauseway, writeConfig } from "./support/programs.mjs";
 import { haveRecordings, readRecordings, replay } from "./support/recordings.mjs";
-import { get, invoke } from "./support/rest.mjs";
+import { get, invoke, post } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
 
 const timeout = patience(1_000);
@@ -739,6 +739,110 @@ suite("a list that was read", { concurrency: true }, () => {
         await site.start();
         await untilTool(server, examples[0]);
         await callToolWell(server, examples[0], { nid: 1 });
+    });
+});
+
+// ---- while it is loaded ----
+
+// Requests to the site wait until `open` is called; `most` have waited at the same time.
+function holdSite(site, isHeld) {
+    const held = [];
+    const gate = { most: 0, isOpen: false };
+    site.front = (asked, response) => {
+        if (gate.isOpen || !isHeld(asked)) {
+            return false;
+        }
+        held.push(() => site.route(asked.verb, new URL(asked.target, site.url), asked.rpc, response));
+        gate.most = Math.max(gate.most, held.length);
+        gate.onHeld?.(held);
+        return true;
+    };
+    gate.open = () => {
+        gate.isOpen = true;
+        held.splice(0).forEach((answer) => answer());
+    };
+    return gate;
+}
+
+suite("a site that is loaded slowly", { concurrency: true }, () => {
+    const slow = { timeout: "60s" };
+
+    test("has the pages of its methods asked for side by side, 8 at most", async (t) => {
+        const site = await startSite({ hidesParams: true, login });
+        const gate = holdSite(site, ({ target }) => target.startsWith("/jsonrpc/methods/"));
+        gate.onHeld = (held) => {
+            clearTimeout(gate.timer); // all that come without an answer have come
+            gate.timer = setTimeout(() => held.splice(0).forEach((answer) => answer()), 100);
+        };
+        const file = path.join(keepFolder(), "side-by-side");
+        writeFileSync(file, "robot:pa ss:word");
+        const server = await start(t, site, { ...slow, secret: { file } });
+        await untilTool(server, "echo");
+        assert.equal(gate.most, 8);
+    });
+
+    test("has calls at every door wait for it, and answered when it is there", async (t) => {
+        const site = await startSite();
+        const gate = holdSite(site, ({ target }) => target.startsWith("/jsonrpc/methods"));
+        const methods = [{ method: "*", rpc: true }];
+        const server = await start(t, site, { ...slow, methods });
+        let answered = 0;
+        const calls = [
+            callTool(server, "true", {}),
+            invoke(server, "true", {}),
+            rpc(server, { method: "true", id: 7 }),
+            rpc(server, [{ jsonrpc: "2.0", method: "true", id: 1 }, { jsonrpc: "2.0", method: "nope", id: 2 }]),
+            post(server, "/mcp/tools/true", { jsonrpc: "2.0", method: "true", id: 9 }),
+            callTool(server, "nope", {}),
+            post(server, "/mcp/tools/nope", { jsonrpc: "2.0", method: "nope", id: 9 }),
+        ].map((call) => call.finally(() => (answered += 1)));
+        assert.equal((await modern(server, "tools/list")).json.result.tools.length, 0); // lists do not wait
+        await pause(300);
+        assert.equal(answered, 0);
+        gate.open();
+        const [tool, rest, one, batch, address, unknown, nowhere] = await Promise.all(calls);
+        assert.equal(tool.json.result.structuredContent, true, tool.text);
+        assert.equal(rest.json.result, true, rest.text);
+        assert.deepEqual(one.json, { jsonrpc: "2.0", result: true, id: 7 });
+        assert.deepEqual([batch.json[0].result, batch.json[1].error.code], [true, -32601]);
+        assert.equal(address.json.result, true, address.text);
+        assertRpcError(unknown, 200, -32602, 1);
+        assert.equal(nowhere.status, 404);
+    });
+
+    test("keeps no call waiting that its client took back, nor a server from stopping", async () => {
+        const site = await startSite();
+        const gate = holdSite(site, ({ target }) => target.startsWith("/jsonrpc/methods"));
+        const server = await startBridge({ plugins: [], config: { sources: [sourceOf(site, slow)] } });
+        const leaving = new AbortController();
+        const left = fetch(`${server.url}/mcp/tools/invoke`, {
+            method: "POST",
+            signal: leaving.signal,
+            headers: { "Content-Type": "application/json" },
+            body: JSON.stringify({ name: "true", arguments: {} }),
+        });
+        const kept = callTool(server, "true", {});
+        await pause(200);
+        leaving.abort();
+        await assert.rejects(left, { name: "AbortError" });
+        const stopped = server.stop();
+        assertRpcError(await kept, 200, -32602, 1);
+        await stopped;
+        gate.open();
+        assert.equal(site.asked("/jsonrpc").filter(({ rpc }) => rpc?.method === "true").length, 0);
+    });
+
+    test("keeps calls waiting for 10 seconds at most", { timeout: 60_000 * slowness }, async (t) => {
+        const site = await startSite();
+        holdSite(site, ({ target }) => target.startsWith("/jsonrpc/methods"));
+        const server = await start(t, site, slow);
+        const begun = performance.now();
+        assertRpcError(await callTool(server, "true", {}), 200, -32602, 1);
+        const ms = performance.now() - begun;
+        assert.ok(ms > 3000 && ms < 10_500 * slowness, `${ms} ms`);
+        const again = performance.now();
+        assertRpcError(await callTool(server, "true", {}), 200, -32602, 1);
+        assert.ok(performance.now() - again < 1000 * slowness);
     });
 });
 
