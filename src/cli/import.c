@@ -48,6 +48,28 @@ static cw_str base_name(const char *path)
     return cw_str_cut(base, '.', &rest);
 }
 
+/* "host:80" of "http://host:80/path", the whole of what has no host. */
+static cw_str host_of(cw_str url)
+{
+    cw_str rest;
+    const char *p = memmem(url.p, url.n, "://", 3);
+    if (!p)
+        return url;
+    cw_str after = cw_str_make(p + 3, url.n - (size_t)(p + 3 - url.p));
+    return cw_str_cut(after, '/', &rest);
+}
+
+cw_str cw_import_own_name(const cw_import *im)
+{
+    if (im->name)
+        return cw_str_from(im->name);
+    if (im->command.n) {
+        const char *path = im->command.items[0].p, *slash = strrchr(path, '/');
+        return cw_str_from(slash ? slash + 1 : path);
+    }
+    return im->is_file ? cw_str_from(im->target) : host_of(im->config.url);
+}
+
 static cw_code choose_name(cw_import *im)
 {
     cw_str name = im->name ? cw_str_from(im->name) : im->config.preset;
@@ -220,8 +242,8 @@ int cw_cli_import(int argc, char **argv)
     const cw_cli_spec spec = {
         "import", "URL|FILE|--exec PROGRAM [ARGUMENT...]",
         "Find out what speaks at a URL (http://, https://, tcp://, ws://, wss://,\n"
-        "unix:SOCKET or unix:SOCKET:/PATH), behind a program, or in a description\n"
-        "(OpenRPC or a manifest), print a table of its methods, and write an overlay in\n"
+        "unix:SOCKET or unix:SOCKET:/PATH), at HOST:PORT (HTTP, then lines), behind a\n"
+        "program, or in a description (OpenRPC or a manifest), print a table of its methods, and write an overlay in\n"
         "which every method is listed and none is a tool. Nothing is called but what\n"
         "describes it.",
         options, 1};

@@ -24,6 +24,7 @@ typedef struct cw_import {
     /* What was found. */
     cw_arena arena;
     cw_config_remote config; /* of what answered; texts are in the arena, or live as long */
+    cw_str place;            /* HOST:PORT[/PATH] without a scheme, or empty */
     bool is_file;            /* the description is one */
     bool lacks_url;          /* and does not say where the service is */
     const char *describer;
@@ -38,6 +39,10 @@ typedef struct cw_import {
 /* A path from the root, whether there is such a file or not; .p is NULL without memory or a current
  * folder. */
 cw_str cw_import_absolute(cw_import *im, const char *path);
+
+/* The name of the service in messages while it is asked: what the operator calls it, its program,
+ * or where it is. */
+cw_str cw_import_own_name(const cw_import *im);
 
 /* Ask until something answers, and fill what was found. Returns -1, or reports and returns the exit
  * code. */

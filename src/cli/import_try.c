@@ -3,6 +3,7 @@
  * likely ones first. Whatever is asked only reads. */
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -48,6 +49,8 @@ typedef struct trying {
     cw_buf problems;
     bool is_over, is_found;
     bool is_there;    /* somebody answered, or at least listened */
+    bool speaks;      /* JSON-RPC, whether it describes itself or not */
+    bool was_started; /* the program was, at least once */
     bool wants_login; /* but lets nobody in */
     bool is_hopeless; /* other attempts would fail in the same way */
 } trying;
@@ -83,6 +86,8 @@ static void on_asked(const cw_asked *asked, void *ctx)
     trying *t = ctx;
     cw_err err = {0};
     t->is_there = t->is_there || cw_asking_answers(t->asking);
+    t->speaks = t->speaks || asked->speaks;
+    t->was_started = t->was_started || !asked->is_unreachable;
     t->wants_login = asked->wants_login;
     t->is_hopeless = asked->wants_login || asked->is_unreachable;
     t->asking = NULL;
@@ -108,7 +113,7 @@ static void on_look(uv_timer_t *timer)
     cw_asking_cancel(t->asking);
     t->asking = NULL;
     t->is_over = true;
-    t->is_there = true;
+    t->is_there = t->was_started = true;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, PROBLEMS_MAX);
     cw_buf_printf(&text, "%s: no answer", t->now->preset ? t->now->preset : "JSON-RPC 2.0");
@@ -264,6 +269,42 @@ static bool is_url(cw_str target)
     return has_scheme || cw_str_starts(target, CW_STR("unix:"));
 }
 
+/* "localhost:8080", "[::1]:80/rpc": digits behind the last colon, up to a path. */
+static bool is_place(cw_str target)
+{
+    const char *slash = memchr(target.p, '/', target.n);
+    cw_str host = cw_str_make(target.p, slash ? (size_t)(slash - target.p) : target.n);
+    const char *colon = host.n ? memrchr(host.p, ':', host.n) : NULL;
+    if (!colon || colon == host.p || colon + 1 == host.p + host.n)
+        return false;
+    for (const char *p = colon + 1; p < host.p + host.n; p++) {
+        if (*p < '0' || *p > '9')
+            return false;
+    }
+    return true;
+}
+
+/* The URLs that a place may have, the likely ones first. A service that reads lines can do less
+ * with HTTP than a web server with lines, but is rarer. */
+static const struct {
+    const char *scheme, *path;
+} place_urls[] = {{"http", "/"}, {"http", "/jsonrpc"}, {"tcp", ""}};
+
+/* Set the i-th of them; false: there is no further one. */
+static bool use_place(cw_import *im, size_t i)
+{
+    bool has_path = memchr(im->place.p, '/', im->place.n);
+    /* With a path it is HTTP; a secret is not shown in another way than was said. */
+    size_t n = has_path ? 1 : cw_import_has_secret(im) ? 2 : CW_COUNT(place_urls);
+    if (i >= n)
+        return false;
+    const char *url = cw_arena_printf(&im->arena, "%s://%.*s%s", place_urls[i].scheme,
+                                      CW_STR_ARG(im->place), has_path ? "" : place_urls[i].path);
+    if (url)
+        im->config.url = cw_str_from(url);
+    return url;
+}
+
 /* The first server of a document that says where that is. Whoever reads it for use says what is
  * wrong with it: only CW_NOMEM is one here. */
 static cw_code find_server(cw_import *im)
@@ -305,6 +346,12 @@ static int place(cw_import *im)
     if (!im->target) {
         im->config.command = im->command;
         return -1;
+    }
+    if (!is_url(target) && is_place(target) && access(im->target, F_OK) != 0) {
+        im->place = target;
+        if (!use_place(im, 0))
+            return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+        target = im->config.url;
     }
     if (!is_url(target)) {
         im->is_file = true;
@@ -364,8 +411,23 @@ static bool was_said(cw_str before, cw_str line)
     return false;
 }
 
+/* Nothing of what was tried is of use for a program that speaks something else. */
+static int report_program(const trying *t)
+{
+    char shown[CW_EXCERPT_SIZE];
+    cw_str rest, first = cw_str_cut(cw_buf_str(&t->problems), '\n', &rest);
+    cw_str cause = cause_of(first);
+    bool has_cause = cause.n && cause.p[0] == '(';
+    return cw_cli_failure("this program does not speak JSON-RPC: %s%s%.*s",
+                          cw_excerpt(t->im->command.items[0], shown), has_cause ? " " : "",
+                          has_cause ? (int)cause.n : 0, cause.p ? cause.p : "");
+}
+
 static int report(const trying *t)
 {
+    bool is_program = t->im->command.n && !t->im->preset;
+    if (is_program && t->was_started && !t->speaks)
+        return report_program(t);
     cw_str all = cw_buf_str(&t->problems);
     if (t->problems.code == CW_NOMEM)
         cw_cli_failure("%s", cw_code_text(t->problems.code));
@@ -383,9 +445,30 @@ static int report(const trying *t)
         return cw_import_report_login(t->im);
     if (t->im->is_file || t->im->preset || !t->is_there)
         return CW_EXIT_FAILURE;
+    if (t->speaks)
+        return cw_cli_failure("it speaks JSON-RPC, but does not describe itself in a way that is "
+                              "known; import an OpenRPC document or a manifest of it, or name its "
+                              "kind with --preset (%s)",
+                              cw_preset_names());
     return cw_cli_failure("nothing that is known answers there; where you know what it is, name it "
                           "with --preset (%s)",
                           cw_preset_names());
+}
+
+/* Whether other attempts are of use. Who speaks JSON-RPC gets nothing else to read. */
+static bool is_open(const trying *t)
+{
+    return !t->is_found && !t->is_hopeless && !t->speaks;
+}
+
+static void try_each(trying *t, const attempt *a)
+{
+    /* The row that ends a list has no time to wait. */
+    bool is_more = true;
+    while (is_more && !try_one(t, a)) {
+        a++;
+        is_more = is_open(t) && (a->preset || a->silence_ms);
+    }
 }
 
 static int try_all(trying *t)
@@ -395,12 +478,9 @@ static int try_all(trying *t)
     const attempt *a = t->im->preset || t->im->is_file ? only : attempts_for(t->im);
     cw_cli_progress_start(&t->progress, &t->loop.uv, write_progress, t);
     uv_timer_start(&t->timer, on_look, LOOK_MS, LOOK_MS);
-    /* The row that ends a list has no time to wait. */
-    bool is_more = true;
-    while (is_more && !try_one(t, a)) {
-        a++;
-        is_more = !t->is_hopeless && (a->preset || a->silence_ms);
-    }
+    try_each(t, a);
+    for (size_t i = 1; is_open(t) && t->im->place.n && use_place(t->im, i); i++)
+        try_each(t, t->im->preset ? only : attempts_for(t->im));
     t->now = NULL;
     cw_cli_progress_stop(&t->progress);
     if (!t->is_found)
@@ -433,7 +513,6 @@ int cw_import_try(cw_import *im)
 {
     trying t = {.im = im};
     im->config = cw_config_default_remote;
-    im->config.name = CW_STR("service");
     im->config.secret.file = im->secret_file ? absolute(im, im->secret_file) : CW_STR("");
     if (!im->config.secret.file.p)
         return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
@@ -443,6 +522,7 @@ int cw_import_try(cw_import *im)
         im->config.connect_ms = CONNECT_MS;
     }
     int code = place(im);
+    im->config.name = cw_import_own_name(im);
     if (code < 0)
         code = cw_import_place_secret(im, attempts_for(im) == of_http);
     if (code >= 0)

@@ -85,8 +85,9 @@ static void refuse(cw_channel *ch, cw_code rc)
     if (rc == CW_LIMIT)
         snprintf(why, sizeof why, "a message has more than %zu bytes", ch->opts.max_message);
     else if (rc == CW_INVALID)
-        snprintf(why, sizeof why, "what came is not framed as %s",
-                 is_ws ? "a WebSocket" : "agreed");
+        snprintf(why, sizeof why, "%s",
+                 is_ws ? "what came is not framed as a WebSocket"
+                       : "it sent something that is no JSON-RPC message in this framing");
     else
         snprintf(why, sizeof why, "%s", cw_code_text(rc));
     cw_channel_ended(ch, rc, why);

@@ -44,6 +44,7 @@ struct cw_asking {
     bool is_unreachable; /* nobody was there for the last question */
     bool wants_login;    /* a call was refused: 401, or 403 with a page */
     bool is_refused;     /* the last question was: 401, 403, or a login before it */
+    bool speaks;         /* a call was answered in the dialect */
     cw_code code;
     cw_str openrpc;
 };
@@ -110,6 +111,7 @@ static void finish(cw_asking *job)
         .wants_login = job->wants_login,
         .is_refused = job->code && job->is_refused,
         .is_unreachable = job->is_unreachable,
+        .speaks = job->speaks,
     };
     asked.kind = job->d.kind ? job->d.kind : asked.describer;
     if (job->code && asked.problem.n == 0)
@@ -205,6 +207,7 @@ static void on_answer(cw_way_req *req, const cw_reply *reply)
     else
         cw_dialect_judge(&q->job->service->speech, q->job->service->config.name, req->id, reply,
                          &q->job->arena, &outcome);
+    q->job->speaks = q->job->speaks || (q->path.n == 0 && outcome.kind != CW_OUTCOME_FAILED);
     hear(q, &outcome);
 }
 

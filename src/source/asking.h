@@ -30,6 +30,7 @@ typedef struct cw_asked {
     bool wants_login;      /* it refused a call: no other question would do better */
     bool is_refused;       /* it refuses our credentials, or wants some: 401 or 403 */
     bool is_unreachable;   /* nobody was there for the last question */
+    bool speaks;           /* a call was answered in the service's dialect, if with an error */
 } cw_asked;
 
 typedef void (*cw_asked_fn)(const cw_asked *asked, void *ctx);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
+import net from "node:net";
 import path from "node:path";
 import { suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
@@ -395,6 +396,91 @@ suite("what is imported", { concurrency: true }, () => {
         assert.match(stderr, /HTTP status 404/);
         assert.match(stderr, /nothing that is known answers there.*--preset \(aria2, /);
         assert.ok(!existsSync(path.join(folder, "n.overlay.yaml")));
+    });
+
+    test("may be named by host and port alone: HTTP at / and /jsonrpc, then lines", async (t) => {
+        const paths = [];
+        const answer = ({ id, method }) =>
+            method === "rpc.discover"
+                ? { jsonrpc: "2.0", id, result: openRpc() }
+                : { jsonrpc: "2.0", id, error: { code: -32601, message: "no" } };
+        const web = http.createServer(async (request, response) => {
+            paths.push(request.url);
+            const body = (await request.setEncoding("utf8").toArray()).join("");
+            const isHere = request.url === "/jsonrpc" && request.method === "POST";
+            response.writeHead(isHere ? 200 : 404).end(isHere ? JSON.stringify(answer(JSON.parse(body))) : "none");
+        });
+        const lines = net.createServer((socket) => {
+            socket.on("error", () => {});
+            socket.setEncoding("utf8").on("data", (text) => {
+                if (text.startsWith("{")) {
+                    socket.write(`${JSON.stringify(answer(JSON.parse(text.split("\n")[0])))}\n`);
+                } else {
+                    socket.end("what?\n");
+                }
+            });
+        });
+        for (const server of [web, lines]) {
+            await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+            t.after(() => server.close());
+        }
+        const place = (server) => `127.0.0.1:${server.address().port}`;
+        const folder = makeFolder();
+        const overHttp = await runWell(folder, place(web), "--name", "w");
+        assert.match(overHttp, new RegExp(`url: "http://${place(web)}/jsonrpc"`));
+        assert.equal(paths[0], "/");
+        assert.match(await runWell(folder, `${place(web)}/jsonrpc`, "--name", "x"), /5 methods/);
+        assert.match(await runWell(folder, place(lines), "--name", "l"), new RegExp(`url: "tcp://${place(lines)}"`));
+        // A file of that name is a file.
+        writeFileSync(path.join(folder, "local:80"), JSON.stringify(openRpc()));
+        assert.match(await runWell(folder, "local:80", "--name", "f"), /found by file/);
+    });
+
+    test("is called by its own name in messages", async () => {
+        const folder = makeFolder();
+        const place = `127.0.0.1:${await deadPort()}`;
+        for (const [words, name] of [
+            [[place], place],
+            [[`http://${place}/rpc`], place],
+            [[`tcp://${place}`], place],
+            [["--exec", "/no/such/program"], "program"],
+            [[place, "--name", "shop"], "shop"],
+        ]) {
+            const { code, stderr } = await run(folder, ...words);
+            assert.equal(code, 1);
+            assert.ok(stderr.includes(`The service '${name}' cannot be reached.`), stderr);
+        }
+    });
+
+    test("may be a program that does not speak JSON-RPC: one line says so", async () => {
+        const folder = makeFolder();
+        for (const [words, cause] of [
+            [["echo", "hello"], / \(exited with 0\)/],
+            [["sh", "-c", "echo hello; exec cat >/dev/null"], / \(it sent something that is no JSON-RPC message[^)]*\)/],
+            [["false"], / \(exited with 1\)/],
+        ]) {
+            const { code, stdout, stderr } = await run(folder, "--exec", ...words);
+            assert.deepEqual([code, stdout], [1, ""]);
+            assert.match(stderr, new RegExp(`^causeway: this program does not speak JSON-RPC: "${words[0]}"${cause.source}\n$`));
+        }
+    });
+
+    test("gets nothing else to read when it speaks JSON-RPC but does not describe itself", async () => {
+        const folder = makeFolder();
+        const log = path.join(folder, "read.log");
+        const program = `
+            const { appendFileSync } = require("node:fs");
+            require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+                appendFileSync(${JSON.stringify(log)}, line + "\\n");
+                const { id } = JSON.parse(line); // a traceback for whatever is no JSON
+                console.log(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "no" } }));
+            });`;
+        const { code, stderr } = await run(folder, "--exec", process.execPath, "-e", program);
+        assert.equal(code, 1);
+        assert.match(stderr, /it speaks JSON-RPC, but does not describe itself.*OpenRPC document.*--preset/);
+        const read = readFileSync(log, "utf8").trim().split("\n");
+        assert.ok(read.length >= 5);
+        read.forEach((line) => assert.equal(JSON.parse(line).jsonrpc, "2.0", line));
     });
 
     test("is not there: it says that alone", async () => {

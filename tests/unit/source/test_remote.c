@@ -86,8 +86,8 @@ static void data_is_scrubbed_and_dropped_when_nothing_is_left(void **state)
     assert_data("\"Traceback (most recent call last):\"", "");
     assert_data("\"Error: x\\n    at foo (bar:1)\"", "\"Error: x\"");
     assert_data("{\"file\":\"/usr/share/x/y.php\",\"line\":3}", "{\"file\":\"[path]\",\"line\":3}");
-    assert_data("\"first\\nin /etc/x and\\tDrupal\\\\Core\\\\Url\"",
-                "\"first\\nin [path] and\\t[class]\"");
+    assert_data("\"first\\n in /etc/x and\\tDrupal\\\\Core\\\\Url\"",
+                "\"first\\n in [path] and\\t[class]\"");
     char large[CW_REMOTE_DATA_MAX + 8];
     memset(large, 'x', sizeof large);
     large[0] = large[CW_REMOTE_DATA_MAX - 1] = '"';
