@@ -215,6 +215,7 @@ static cw_code read_others(const cw_config_remote *c, cw_preset_words *ret, cw_e
     ret->framing = (cw_framing)framing;
     ret->gets = verb == 1;
     ret->gets_reads = verb == 2;
+    ret->is_php = cw_str_is(c->preset, "drupal");
     if (rc || cw_str_is(c->describe, "auto"))
         return rc;
     ret->describer = cw_describer_find(c->describe);

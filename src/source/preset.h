@@ -31,6 +31,7 @@ typedef struct cw_preset_words {
     const cw_describer *describer; /* NULL: auto */
     bool gets;                     /* GET for everything */
     bool gets_reads;               /* GET for what is read only */
+    bool is_php;                   /* writes an object without members as [] */
 } cw_preset_words;
 
 /* Fill what `config` leaves open, from its preset and then from what is usual, and read its words.

@@ -236,14 +236,19 @@ static cw_code open_part(cw_remote *r, cw_loop *loop, cw_remote_part **ret, cw_e
 
 /* ---- the end of calls ---- */
 
+static void fail_nomem(cw_outcome *ret)
+{
+    *ret = (cw_outcome){.kind = CW_OUTCOME_FAILED,
+                        .fault = CW_FAULT_NOMEM,
+                        .message = CW_STR("There is not enough memory.")};
+}
+
 /* Nobody answers; that it was sent is all that can be said. */
 static void judge_notice(cw_arena *arena, cw_outcome *ret)
 {
     *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT};
     if (cw_json_read(CW_STR("null"), NULL, arena, &ret->result, NULL, NULL))
-        *ret = (cw_outcome){.kind = CW_OUTCOME_FAILED,
-                            .fault = CW_FAULT_NOMEM,
-                            .message = CW_STR("There is not enough memory.")};
+        fail_nomem(ret);
 }
 
 static void judge(const cw_remote *r, const cw_remote_tool *tool, const op *o, uint64_t id,
@@ -257,6 +262,9 @@ static void judge(const cw_remote *r, const cw_remote_tool *tool, const op *o, u
     cw_dialect_judge(&r->service->speech, r->base.name, id, reply, call->arena, ret);
     if (tool->plan && ret->kind == CW_OUTCOME_RESULT)
         cw_plan_result(tool->plan, call->params, call->arena, ret);
+    if (tool->output && ret->kind == CW_OUTCOME_RESULT &&
+        cw_remote_php_result(tool->output, call->arena, &ret->result))
+        fail_nomem(ret);
 }
 
 static bool is_away(const cw_reply *reply)

@@ -51,12 +51,13 @@ typedef struct cw_remote_part cw_remote_part;
 /* What is known of a method, by its index. */
 typedef struct cw_remote_tool {
     cw_wire wire;
-    cw_str path;         /* of its calls; empty: the service's */
-    const cw_plan *plan; /* NULL: arguments and results stay what they are */
-    bool may_repeat;     /* sending it twice does no harm */
-    bool reads;          /* changes nothing: equal calls are merged */
-    bool is_notice;      /* sent without an id; nobody answers */
-    uint32_t cache_ms;   /* how long a result is kept; 0: not at all */
+    cw_str path;           /* of its calls; empty: the service's */
+    const cw_plan *plan;   /* NULL: arguments and results stay what they are */
+    bool may_repeat;       /* sending it twice does no harm */
+    bool reads;            /* changes nothing: equal calls are merged */
+    bool is_notice;        /* sent without an id; nobody answers */
+    uint32_t cache_ms;     /* how long a result is kept; 0: not at all */
+    const cw_json *output; /* of a service that writes {} as []: the result's schema; or NULL */
 } cw_remote_tool;
 
 typedef struct cw_remote {
@@ -120,6 +121,11 @@ const cw_json *cw_remote_scrub_data(const cw_json *data, cw_arena *arena);
 /* Whether none of our secrets (NULL: there are none) is in a text of it, or in how it is written.
  */
 bool cw_remote_is_free_of(const cw_secrets *secrets, const cw_json *data);
+
+/* remote_php.c: have {} in a result where its schema declares an object and the service, written in
+ * PHP, has []. *result is replaced where that is so, by a copy in the arena. CW_NOMEM. */
+CW_MUST_USE cw_code cw_remote_php_result(const cw_json *schema, cw_arena *arena,
+                                         const cw_json **result);
 
 /* remote_hidden.c: CW_PARAMS where a model would read in the method's texts what people do not see.
  */

@@ -258,6 +258,15 @@ static cw_code tolerate(reading *x, cw_method *m, cw_err *err)
     return rc == CW_PARAMS ? CW_OK : rc;
 }
 
+/* The schema of the result, for services whose results it corrects. */
+static cw_code keep_output(reading *x, const cw_method *m, cw_remote_tool *tool, cw_err *err)
+{
+    const cw_json_opts opts = {.max_bytes = m->output.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
+    if (!x->remote->service->words.is_php || m->output.n == 0)
+        return CW_OK;
+    return cw_json_read(m->output, &opts, &x->remote->arena, &tool->output, NULL, err);
+}
+
 static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json *described,
                            cw_method *m, cw_err *err)
 {
@@ -282,6 +291,8 @@ static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json
         rc = make_tool(x, o, described, m, &x->tools[x->n], err);
     if (rc == CW_OK)
         rc = tolerate(x, m, err);
+    if (rc == CW_OK)
+        rc = keep_output(x, m, &x->tools[x->n], err);
     return rc ? rc : rename_method(x, o, m, err);
 }
 

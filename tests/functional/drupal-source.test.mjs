@@ -232,7 +232,7 @@ suite("a list of tools", { concurrency: true }, () => {
         const none = await toolOf(server, examples[2]);
         assert.deepEqual(none.inputSchema.properties, {});
         const { inputSchema, outputSchema } = await toolOf(server, "empty.nested");
-        assert.deepEqual(inputSchema.properties.a, { type: "object", properties: {}, default: [] });
+        assert.deepEqual(inputSchema.properties.a, { type: "object", properties: {}, default: {} });
         assert.deepEqual(inputSchema.properties.b, { items: {}, enum: [[]] });
         assert.deepEqual(outputSchema.properties, {});
         assert.doesNotMatch(server.stderr, /cannot be used/);
@@ -606,6 +606,59 @@ suite("calls", { concurrency: true }, () => {
         const [first, second] = site.asked("/jsonrpc").map(({ target }) => target);
         assert.match(first, /^\/jsonrpc\?query=/);
         assert.equal(first, second);
+    });
+
+    test("give objects where the schema declares one and PHP has an empty list", async (t) => {
+        const map = { type: "object", additionalProperties: { $ref: "#/definitions/names" } };
+        const output = {
+            type: "object",
+            properties: {
+                settings: { type: "object" },
+                maybe: { anyOf: [{ type: "object" }, { type: "null" }] },
+                either: { type: ["object", "array"] },
+                list: { type: "array", items: { type: ["object", "null"], properties: { inner: { type: "object" } } } },
+                map,
+                open: {},
+            },
+            definitions: { names: { type: "object" } },
+        };
+        const written = {
+            settings: [],
+            maybe: [],
+            either: [],
+            list: [[], { inner: [], other: [] }, null],
+            map: { a: [], b: { c: [] } },
+            open: [],
+            more: [],
+            text: "[]",
+        };
+        const methods = {
+            filled: { usage: "Has some.", output, run: () => written },
+            nothing: { usage: "Has none.", output: { type: "object" }, run: () => [] },
+            listed: { usage: "Lists.", output: { type: "array" }, run: () => [] },
+            open: { usage: "Does not say.", run: () => [] },
+        };
+        const site = await startSite({ methods });
+        const server = await start(t, site, { methods: [{ method: "*", rpc: true }] });
+        await untilTool(server, "filled");
+        const result = async (method) => (await rpc(server, { method, id: 1 })).json.result;
+        assert.deepEqual(await result("filled"), {
+            settings: {},
+            maybe: {},
+            either: [],
+            list: [{}, { inner: {}, other: [] }, null],
+            map: { a: {}, b: { c: [] } },
+            open: [],
+            more: [],
+            text: "[]",
+        });
+        assert.deepEqual((await callToolWell(server, "nothing", {})).structuredContent, {});
+        assert.deepEqual(await result("listed"), []);
+        assert.deepEqual(await result("open"), []);
+        // Another service means what it says.
+        const plain = await start(t, site, { preset: undefined, describe: "drupal-methods", correlate: "exchange" });
+        await untilTool(plain, "nothing");
+        assertToolError(await callTool(plain, "nothing", {}), /schema|declared/);
     });
 
     test("go to the path of each tool where the account may not use /jsonrpc", async (t) => {
