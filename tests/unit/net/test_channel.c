@@ -250,7 +250,7 @@ static void another_framing_is_the_end(void **state)
     open_tcp((cw_channel_opts){.framing = CW_FRAMING_CONTENT_LENGTH});
     peer_say(peer, "HTTP/1.1 400 Bad Request\r\n\r\n");
     run_until(s.ends);
-    assert_ended(&s, CW_INVALID, "not framed");
+    assert_ended(&s, CW_INVALID, "no JSON-RPC message in this framing");
 }
 
 static void large_messages_go_both_ways(void **state)
