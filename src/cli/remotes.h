@@ -16,6 +16,7 @@
 #define CW_CLI_REMOTES_H
 
 #include "cli/access.h"
+#include "source/asking.h"
 #include "source/lock.h"
 #include "source/remote.h"
 
@@ -28,12 +29,14 @@ typedef struct cw_remote_item {
     char *problem;   /* lines, or NULL */
     char *warnings;  /* likewise */
     char *widened;   /* likewise: what was accepted of it */
+    bool is_faulty;  /* problems that keep no server from using it: credentials, clashes of names */
     bool is_lacking; /* methods that the configuration names, or the lock: warnings say which */
     size_t n_found, n_withheld;
     const cw_remote_definition *definitions;
     size_t n_definitions;
     struct cw_remotes *all;
     cw_remote_job *job;
+    cw_asking *probe; /* of its credentials */
 } cw_remote_item;
 
 typedef struct cw_remotes {

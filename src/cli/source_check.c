@@ -1,7 +1,138 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* source check: load the services as the server would, and say what is wrong. */
+#include <stdlib.h>
+
+#include "catalogue/snapshot.h"
 #include "cli/remotes.h"
 #include "config/quote.h"
+#include "source/sources.h"
+
+#define PROBLEMS_MAX 65536u
+
+/* ---- what loading does not show ---- */
+
+/* One more line. Without memory the check fails without it. */
+static void add_problem(cw_remote_item *item, cw_str text)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf lines;
+    cw_buf_init(&lines, PROBLEMS_MAX);
+    cw_buf_printf(&lines, "%s%s%.*s%c", item->problem ? item->problem : "",
+                  item->problem ? "\n" : "", CW_STR_ARG(text), 0);
+    item->is_faulty = true;
+    if (lines.code)
+        return;
+    free(item->problem);
+    item->problem = cw_buf_take(&lines, NULL);
+}
+
+static bool has_credentials(const cw_config_remote *c)
+{
+    return c->secret.file.n || c->secret.environment.n || c->oauth.token_url.n || c->prelude.n;
+}
+
+/* Of a service that has the secret among the params of a call. */
+static bool says_refused(cw_str message)
+{
+    static const char *const words[] = {"unauthorized",          "not authorized",
+                                        "authentication failed", "access denied",
+                                        "permission denied",     "invalid token"};
+    for (size_t i = 0; i < CW_COUNT(words); i++) {
+        cw_str word = cw_str_from(words[i]);
+        for (size_t at = 0; at + word.n <= message.n; at++) {
+            if (cw_str_ieq(cw_str_make(message.p + at, word.n), word))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void on_probed(const cw_asked *asked, void *ctx)
+{
+    cw_remote_item *item = ctx;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, PROBLEMS_MAX);
+    /* An account may lack the right to the address that all calls share, where each has its own. */
+    bool is_forbidden = asked->status == 403 && item->config->call_path.n == 0;
+    if (asked->code)
+        cw_buf_printf(&text, "the credentials could not be tried: %.*s",
+                      CW_STR_ARG(asked->problem));
+    else if (asked->status == 401 || is_forbidden)
+        cw_buf_printf(&text, "the service rejects the credentials: HTTP status %u", asked->status);
+    else if (says_refused(asked->openrpc))
+        cw_buf_printf(&text, "the service rejects the credentials: %.*s",
+                      CW_STR_ARG(asked->openrpc));
+    if (text.n)
+        add_problem(item, cw_buf_str(&text));
+    item->probe = NULL;
+    item->all->n_loading--;
+    uv_stop(&item->all->loop->uv); /* it must not wait any more */
+}
+
+static void begin_probe(cw_remote_item *item)
+{
+    cw_service *service = NULL;
+    cw_err err = {0};
+    cw_code rc = cw_service_new(item->config, item->all->config, &service, &err);
+    if (!rc)
+        rc = cw_asking_probe(item->all->loop, service, item->hub, on_probed, item, &item->probe,
+                             &err);
+    cw_service_unref(service);
+    if (rc)
+        add_problem(item, cw_str_from(err.msg));
+    else
+        item->all->n_loading++;
+}
+
+/* A description may be a file, or open to everybody: only a call shows whether credentials count.
+ */
+static void try_credentials(cw_remotes *all)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        if (all->items[i].source && has_credentials(all->items[i].config))
+            begin_probe(&all->items[i]);
+    }
+    while (all->n_loading)
+        uv_run(&all->loop->uv, UV_RUN_ONCE);
+}
+
+static void ref_source(cw_source *source)
+{
+    cw_source_ref(source);
+}
+
+/* Methods that two of them offer: a server leaves out those of the later one. */
+static cw_code find_clashes(cw_remotes *all)
+{
+    static const cw_offer_ops ops = {.ref = ref_source, .unref = cw_source_unref};
+    cw_offer *offers = calloc(all->n + 1, sizeof *offers);
+    cw_remote_item **items = calloc(all->n + 1, sizeof *items);
+    bool *yields = calloc(all->n + 1, sizeof *yields);
+    cw_snapshot *snapshot = NULL;
+    size_t n = 0, n_problems = 0;
+    for (size_t i = 0; offers && items && yields && i < all->n; i++) {
+        cw_remote_item *item = &all->items[i];
+        if (!item->source)
+            continue;
+        items[n] = item;
+        yields[n] = true;
+        offers[n++] = (cw_offer){item->config->name, item->source->methods, item->source->n_methods,
+                                 item->source};
+    }
+    const cw_snapshot_opts opts = {.policy = cw_sources_policy(all->config), .yields = yields};
+    cw_code rc = offers && items && yields
+                     ? cw_snapshot_build(offers, n, &ops, &opts, &snapshot, NULL)
+                     : CW_NOMEM;
+    const cw_snapshot_problem *problems = rc ? NULL : cw_snapshot_problems(snapshot, &n_problems);
+    for (size_t i = 0; i < n_problems; i++)
+        add_problem(items[problems[i].offer], problems[i].text);
+    cw_snapshot_unref(snapshot);
+    free(offers);
+    free(items);
+    free(yields);
+    return rc;
+}
+
+/* ---- printing ---- */
 
 static size_t count_tools(const cw_remote_item *item)
 {
@@ -39,7 +170,7 @@ static void write_json(cw_json_writer *w, const cw_remote_item *item)
     const char *problem = item->problem || item->source ? item->problem : "not enough memory";
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("name"), item->config->name);
-    cw_json_add_bool_member(w, CW_STR("ok"), item->source != NULL);
+    cw_json_add_bool_member(w, CW_STR("ok"), item->source && !item->is_faulty);
     cw_json_add_i64_member(w, CW_STR("methods"), (int64_t)item->n_found);
     cw_json_add_i64_member(w, CW_STR("tools"), (int64_t)count_tools(item));
     cw_json_add_i64_member(w, CW_STR("withheld"), (int64_t)item->n_withheld);
@@ -52,7 +183,8 @@ static void write_json(cw_json_writer *w, const cw_remote_item *item)
 static int print_checked(cw_remotes *all, void *ctx)
 {
     bool json = *(const bool *)ctx;
-    bool is_good = true;
+    try_credentials(all);
+    bool is_good = find_clashes(all) == CW_OK;
     cw_buf out;
     cw_json_writer w;
     cw_buf_init(&out, CW_ACCESS_MAX_BYTES);
@@ -63,7 +195,7 @@ static int print_checked(cw_remotes *all, void *ctx)
         const cw_remote_item *item = &all->items[i];
         if (!item->is_wanted)
             continue;
-        is_good = is_good && item->source && !item->is_lacking;
+        is_good = is_good && item->source && !item->is_lacking && !item->is_faulty;
         if (json)
             write_json(&w, item);
         else
@@ -88,7 +220,9 @@ int cw_cli_source_check(int argc, char **argv)
     return cw_remotes_command(
         argc, argv, "source check",
         "Ask each service (or those that are named) what it offers, read its overlay\n"
-        "and the lock file, and print what a server would complain about. It ends with\n"
-        "1 when one of them cannot be used, or lacks a method that is named.",
+        "and the lock file, try the credentials with one call that changes nothing, and\n"
+        "print what a server would complain about. It ends with 1 when one of them\n"
+        "cannot be used, lacks a method that is named, rejects the credentials, or has\n"
+        "a method whose name another one has.",
         check);
 }

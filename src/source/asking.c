@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "source/describe_int.h"
 
 #define ARENA_MAX (512u * 1024u * 1024u)
 #define TEXTS_MAX 65536u
@@ -27,8 +28,9 @@ typedef struct question {
 struct cw_asking {
     cw_describing d;
     cw_loop *loop;
-    cw_service *service; /* a reference */
-    cw_way *way;         /* NULL: a file is read */
+    cw_service *service;      /* a reference */
+    cw_way *way;              /* NULL: a file is read */
+    const cw_describer *only; /* NULL: one after the other */
     cw_arena arena;
     cw_asked_fn fn;
     void *ctx;
@@ -42,6 +44,7 @@ struct cw_asking {
     cw_later later; /* the next step: nothing is told from within a callback of the describer */
     bool is_done;
     bool is_unreachable; /* nobody was there for the last question */
+    unsigned status;     /* of the last call */
     bool wants_login;    /* a call was refused: 401, or 403 with a page */
     bool is_refused;     /* the last question was: 401, 403, or a login before it */
     bool speaks;         /* a call was answered in the dialect */
@@ -108,6 +111,7 @@ static void finish(cw_asking *job)
         .is_partial = job->d.is_partial,
         .warnings = cw_buf_str(&job->warnings),
         .problem = cw_buf_str(&job->problems),
+        .status = job->status,
         .wants_login = job->wants_login,
         .is_refused = job->code && job->is_refused,
         .is_unreachable = job->is_unreachable,
@@ -201,6 +205,8 @@ static void on_answer(cw_way_req *req, const cw_reply *reply)
     cw_outcome outcome;
     q->job->n_answers += reply->end == CW_CLIENT_OK;
     q->job->is_unreachable = reply->end == CW_CLIENT_CONNECT;
+    if (reply->end == CW_CLIENT_OK && q->path.n == 0)
+        q->job->status = reply->answer->status;
     note_refusal(q, reply);
     if (q->path.n)
         judge_document(q, reply, &outcome);
@@ -340,17 +346,15 @@ static void fail(cw_describing *d, cw_code rc, const char *why)
     job->code = rc ? rc : CW_IO;
     /* The next one, for `auto`; without memory, with nobody there or let in, none would do better,
      * and each more is a failed login. */
-    job->is_done =
-        job->service->words.describer || rc == CW_NOMEM || job->is_unreachable || job->wants_login;
+    job->is_done = job->only || rc == CW_NOMEM || job->is_unreachable || job->wants_login;
     job->describer = NULL;
     cw_loop_do_later(job->loop, &job->later);
 }
 
 static const cw_describer *next_describer(cw_asking *job)
 {
-    const cw_describer *only = job->service->words.describer;
-    if (only)
-        return job->n_tried++ ? NULL : only;
+    if (job->only)
+        return job->n_tried++ ? NULL : job->only;
     bool is_http = job->service->kind == CW_SERVICE_HTTP;
     const cw_describer *next = cw_describers[job->n_tried];
     while (next && (!next->is_quick || (next->is_http && !is_http)))
@@ -428,18 +432,16 @@ static void on_file(cw_later *later)
 
 /* ---- begin ---- */
 
-cw_code cw_asking_start(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn fn, void *ctx,
-                        cw_asking **ret, cw_err *err)
+static cw_code start(cw_loop *loop, cw_service *s, cw_hub *hub, const cw_describer *only,
+                     bool is_file, cw_asking **ret, cw_err *err)
 {
     static const cw_describe_ops ops = {ask, get, warn, done, fail};
     cw_asking *job = calloc(1, sizeof *job);
     if (!job)
         return cw_fail_nomem(err);
-    bool is_file = s->config.openrpc.n;
     job->loop = loop;
     job->service = cw_service_ref(s);
-    job->fn = fn;
-    job->ctx = ctx;
+    job->only = only;
     job->last = &job->first;
     job->later.fn = is_file ? on_file : on_step;
     cw_arena_init(&job->arena, ARENA_MAX);
@@ -457,5 +459,48 @@ cw_code cw_asking_start(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn f
     }
     cw_loop_do_later(loop, &job->later);
     *ret = job;
+    return CW_OK;
+}
+
+cw_code cw_asking_start(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn fn, void *ctx,
+                        cw_asking **ret, cw_err *err)
+{
+    bool is_file = s->config.openrpc.n;
+    cw_code rc = start(loop, s, hub, s->words.describer, is_file, ret, err);
+    if (rc)
+        return rc;
+    (*ret)->fn = fn;
+    (*ret)->ctx = ctx;
+    return CW_OK;
+}
+
+/* ---- a probe ---- */
+
+static cw_code begin_probe(cw_describing *d, cw_err *err)
+{
+    return d->ops->ask(d, CW_STR("rpc.discover"), CW_STR(""), 0, err);
+}
+
+static void hear_probe(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+{
+    (void)tag;
+    /* Any answer will do, also that there is no such method. */
+    bool is_answer = outcome->kind != CW_OUTCOME_FAILED || outcome->fault == CW_FAULT_PROTOCOL;
+    if (is_answer)
+        d->ops->done(d, outcome->kind == CW_OUTCOME_ERROR ? outcome->message : CW_STR(""));
+    else
+        cw_describe_refused(d, "credentials", outcome);
+}
+
+static const cw_describer probe = {.name = "probe", .begin = begin_probe, .heard = hear_probe};
+
+cw_code cw_asking_probe(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn fn, void *ctx,
+                        cw_asking **ret, cw_err *err)
+{
+    cw_code rc = start(loop, s, hub, &probe, /* is_file= */ false, ret, err);
+    if (rc)
+        return rc;
+    (*ret)->fn = fn;
+    (*ret)->ctx = ctx;
     return CW_OK;
 }

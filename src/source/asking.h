@@ -27,6 +27,7 @@ typedef struct cw_asked {
     bool is_partial;       /* there is a richer one, which our credentials may not read */
     cw_str warnings;       /* each line one */
     cw_str problem;        /* else: each line one */
+    unsigned status;       /* HTTP, of the last call; 0: there was none */
     bool wants_login;      /* it refused a call: no other question would do better */
     bool is_refused;       /* it refuses our credentials, or wants some: 401 or 403 */
     bool is_unreachable;   /* nobody was there for the last question */
@@ -37,6 +38,10 @@ typedef void (*cw_asked_fn)(const cw_asked *asked, void *ctx);
 
 /* Begin; fn is called once, never before this returns. `hub` as of way.h. */
 CW_MUST_USE cw_code cw_asking_start(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn fn,
+                                    void *ctx, cw_asking **ret, cw_err *err);
+/* Ask one question that changes nothing, whatever the service is said to offer: whether it accepts
+ * our credentials. `status` of what fn gets tells; the code is CW_OK where it answered at all. */
+CW_MUST_USE cw_code cw_asking_probe(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn fn,
                                     void *ctx, cw_asking **ret, cw_err *err);
 /* How many answers have come, of whatever kind: for whoever shows that something goes on, or waits
  * for a sign of life. */

@@ -9,7 +9,7 @@ import { keepFolder } from "./support/kept.mjs";
 import { callToolWell, permissions, toolNames, untilTool } from "./support/mcp.mjs";
 import { runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
-import { deadPort, startService } from "./support/service.mjs";
+import { deadPort, startService, writeOpenRpc } from "./support/service.mjs";
 
 let folders = 0;
 
@@ -446,6 +446,53 @@ suite("the services", { concurrency: true }, () => {
         const dead = configure({ url: `http://127.0.0.1:${await deadPort()}/` });
         assert.equal((await run(dead.file, "check")).code, 1);
         assert.ok(!existsSync(path.join(good.folder, "kept")), "nothing is kept of a check");
+    });
+
+    test("are checked: credentials are tried, also where a file describes the service", async (t) => {
+        const seen = [];
+        const server = http.createServer(async (request, response) => {
+            const message = JSON.parse((await request.setEncoding("utf8").toArray()).join(""));
+            seen.push(message.method);
+            const isOk = request.headers.authorization === "Bearer right";
+            response.writeHead(isOk ? 200 : 401, { "Content-Type": isOk ? "application/json" : "text/html" });
+            const { id } = message;
+            const error = { code: -32601, message: "no" };
+            response.end(isOk ? JSON.stringify({ jsonrpc: "2.0", id, error }) : "<h1>Log in</h1>");
+        });
+        await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+        t.after(() => server.close());
+        const service = { url: `http://127.0.0.1:${server.address().port}/` };
+        const check = async (text) => {
+            const secret = { file: path.join(makeFolder(), "secret") };
+            writeFileSync(secret.file, text);
+            const { file } = configure(service, { more: { openrpc: writeOpenRpc(), secret }, state: { lock: null } });
+            return await run(file, "check");
+        };
+        const right = await check("right");
+        assert.equal(right.code, 0, right.stdout);
+        const wrong = await check("wrong");
+        assert.equal(wrong.code, 1);
+        assert.match(wrong.stdout, /^shop: 5 methods, 2 tools.*\n {2}problem: the service rejects the credentials: HTTP status 401\n/);
+        assert.ok(!wrong.stdout.includes("wrong"));
+        assert.deepEqual(seen, ["rpc.discover", "rpc.discover"]); // one try each, and nothing else
+    });
+
+    test("are checked: a name that two of them have ends with 1", async () => {
+        const service = await startService();
+        const entry = (name, methods) => ({ name, url: service.url, methods });
+        const checkAll = async (...sources) => {
+            const file = writeConfig({ roles: { anonymous: permissions }, sources });
+            return JSON.parse((await run(file, "check", "--json")).stdout);
+        };
+        const [shop, other] = await checkAll(entry("shop", ["add", "echo"]), entry("other", ["add", "wait"]));
+        assert.deepEqual([shop.ok, shop.problems], [true, []]);
+        assert.equal(other.ok, false);
+        assert.match(other.problems.join(), /method 'add'.*'shop'/);
+        const file = writeConfig({ sources: [entry("shop", ["add"]), entry("other", ["add"])] });
+        assert.equal((await run(file, "check")).code, 1);
+        assert.equal((await run(file, "check", "other")).code, 0);
+        const apart = writeConfig({ sources: [entry("shop", ["add"]), { ...entry("other", ["add"]), prefix: "o." }] });
+        assert.equal((await run(apart, "check")).code, 0);
     });
 
     test("are checked for what the server would warn of", async () => {
