@@ -331,8 +331,8 @@ const calls = [
     },
     {
         theirs: "the metadata of RFC 9728",
-        ours: "404: comes with OAuth",
-        why: "issue 7; without the names of tools (fault B9)",
+        ours: "404 without `access.issuers`, as here; with them the metadata, without the names of tools",
+        why: "without an issuer there is none to name; fault B9",
         in: /^anon.*95-resource-metadata$/,
         covers: [
             ["status", 200, 404],
@@ -503,6 +503,40 @@ function requestText({ method, target }) {
 
 // docs/drupal-differences.md: explanations by number, then each recording with its numbers. Nothing
 // of a recorded answer stands there.
+// What no recording shows; drupal-replay.test.mjs holds each against the program.
+export const beyond = [
+    [
+        "an argument that the method does not declare is ignored",
+        "refused with -32602 and the nearest right name; `unknown_arguments: ignore` leaves it out",
+        "decision 10",
+    ],
+    [
+        "schemas are read as draft 4 to 7 by the site's validator",
+        "2020-12, unless `$schema` names draft-07; all other dialects are refused by name",
+        "decision 27",
+    ],
+    [
+        "annotations are in the tool as they were written",
+        "the same on `/mcp/tools/list`; on `/mcp` the five hints of MCP alone, all others in `_meta`, under `causeway/annotations`",
+        "MCP clients reject others",
+    ],
+    [
+        "a result is any JSON value",
+        'the same on JSON-RPC and REST; on `/mcp` legacy clients get a value that is no object as `{"result": …}`, with an output schema to match',
+        "`structuredContent` is an object in these versions",
+    ],
+    [
+        "pages of 50 tools",
+        "50 on `/mcp/tools/list` (`page_size`); 1,000 on `/mcp` (`mcp.page_size`)",
+        "MCP clients that read one page only",
+    ],
+    [
+        "`/.well-known/mcp.json` was announced and never there",
+        "it is there, with the tags `jsonrpc_mcp:discovery` and `user.permissions`",
+        "decision 17",
+    ],
+];
+
 export function writePage({ all, recordings }) {
     const lines = ["# Where answers differ from Drupal's", ""];
     lines.push(
@@ -522,6 +556,11 @@ export function writePage({ all, recordings }) {
         }
         lines.push("");
     }
+    lines.push("## Beyond the recordings", "", "| theirs | ours | why |", "| --- | --- | --- |");
+    for (const [theirs, ours, why] of beyond) {
+        lines.push(`| ${cell(theirs)} | ${cell(ours)} | ${cell(why)} |`);
+    }
+    lines.push("");
     lines.push("## Request by request", "", "| recording | request | differences |", "| --- | --- | --- |");
     for (const { folder, name, request, numbers } of recordings) {
         const found = numbers.join(", ") || "none";
