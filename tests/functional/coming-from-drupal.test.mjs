@@ -104,7 +104,10 @@ suite("docs/drupal-differences.md, beyond the recordings", { concurrency: true }
     test("the well-known document is there, with both tags", async () => {
         const { status, headers } = await get(server, "/.well-known/mcp.json");
         assert.equal(status, 200);
-        assert.deepEqual(headers["x-causeway-cache-tags"].split(/[ ,]+/), ["jsonrpc_mcp:discovery", "user.permissions"]);
+        assert.deepEqual(headers["x-causeway-cache-tags"].split(/[ ,]+/), [
+            "jsonrpc_mcp:discovery",
+            "user.permissions",
+        ]);
     });
 
     test("a schema is 2020-12 unless it says otherwise", async () => {

@@ -461,7 +461,10 @@ suite("what is imported", { concurrency: true }, () => {
         ]) {
             const { code, stdout, stderr } = await run(folder, "--exec", ...words);
             assert.deepEqual([code, stdout], [1, ""]);
-            assert.match(stderr, new RegExp(`^causeway: this program does not speak JSON-RPC: "${words[0]}"${cause.source}\n$`));
+            assert.match(
+                stderr,
+                new RegExp(`^causeway: this program does not speak JSON-RPC: "${words[0]}"${cause.source}\n$`),
+            );
         }
     });
 

@@ -130,8 +130,11 @@ suite("a service described by a file", { concurrency: true }, () => {
             assert.deepEqual(rest.data, error.data);
             return error.data;
         };
-        const traceback = "Traceback (most recent call last):\n  File \"/srv/app/main.py\", line 3";
-        assert.deepEqual(await says({ field: "nid", traceback, at: "/srv/app/main.py" }), { field: "nid", at: "[path]" });
+        const traceback = 'Traceback (most recent call last):\n  File "/srv/app/main.py", line 3';
+        assert.deepEqual(await says({ field: "nid", traceback, at: "/srv/app/main.py" }), {
+            field: "nid",
+            at: "[path]",
+        });
         assert.equal(await says({ token: "hunter2" }), undefined);
         assert.equal(await says({ traceback }), undefined);
         assert.equal(await says("x".repeat(5000)), undefined);

@@ -472,7 +472,10 @@ suite("the services", { concurrency: true }, () => {
         assert.equal(right.code, 0, right.stdout);
         const wrong = await check("wrong");
         assert.equal(wrong.code, 1);
-        assert.match(wrong.stdout, /^shop: 5 methods, 2 tools.*\n {2}problem: the service rejects the credentials: HTTP status 401\n/);
+        assert.match(
+            wrong.stdout,
+            /^shop: 5 methods, 2 tools.*\n {2}problem: the service rejects the credentials: HTTP status 401\n/,
+        );
         assert.ok(!wrong.stdout.includes("wrong"));
         assert.deepEqual(seen, ["rpc.discover", "rpc.discover"]); // one try each, and nothing else
     });
