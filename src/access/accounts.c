@@ -116,8 +116,6 @@ static void on_loop_end(cw_loop_hook *hook)
         cw_remember_drop(&al->remembered[i]);
     cw_token_cache_free(al->tokens);
     al->tokens = NULL;
-    cw_caller_unref(al->kept);
-    al->kept = NULL;
 }
 
 cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop)
@@ -168,18 +166,18 @@ cw_login cw_login_after(uint64_t wait)
                       .retry_s = (uint32_t)((wait + 999) / 1000)};
 }
 
+void cw_login_network(cw_login_waiter *w, cw_network *ret)
+{
+    cw_network_of(w->peer(w), ret);
+}
+
 cw_login cw_attempt_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w)
 {
-    uint64_t now = cw_clock_ms();
-    uint64_t wait = 0;
-    char network[CW_NETWORK_TEXT];
-    if (c->kind == CW_CREDENTIALS_PASSWORD) {
-        cw_str from = cw_network_text(w->peer(w), 0, network);
-        uint64_t address = cw_throttle_wait(&a->by_address, from, now);
-        wait = cw_throttle_wait(&a->by_account, cw_str_make(c->name, c->n_name), now);
-        wait = wait > address ? wait : address;
-    }
-    return cw_login_after(wait);
+    cw_network network;
+    if (c->kind != CW_CREDENTIALS_PASSWORD)
+        return cw_login_after(0);
+    cw_login_network(w, &network);
+    return cw_login_after(cw_attempt_wait_ms(a, cw_str_make(c->name, c->n_name), &network));
 }
 
 cw_login cw_attempt_begin(cw_attempt *t, cw_login_waiter *w)
@@ -194,59 +192,75 @@ cw_login cw_attempt_begin(cw_attempt *t, cw_login_waiter *w)
     return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
 }
 
-static cw_login begin(cw_accounts_loop *al, cw_credentials *credentials,
-                      const unsigned char key[CW_DIGEST], const cw_remembered *before,
-                      cw_login_waiter *w)
+/* What was verified: here before, or on another loop. */
+typedef struct proof {
+    bool is_known;
+    unsigned char digest[CW_DIGEST]; /* of the hash that the credentials satisfied */
+} proof;
+
+static proof find_proof(cw_accounts_loop *al, const unsigned char key[CW_DIGEST],
+                        const cw_remembered *before)
 {
-    const cw_login unavailable = {.status = CW_LOGIN_UNAVAILABLE};
-    char network[CW_NETWORK_TEXT];
-    cw_attempt *t = cw_attempt_new(al, credentials, cw_network_text(w->peer(w), 0, network));
+    proof p = {.is_known = before != NULL};
+    if (before)
+        memcpy(p.digest, before->proof, CW_DIGEST);
+    else
+        p.is_known = cw_verified_find(&al->accounts->verified, key, p.digest);
+    return p;
+}
+
+static cw_login begin(cw_accounts_loop *al, cw_credentials *credentials,
+                      const unsigned char key[CW_DIGEST], const proof *known, cw_login_waiter *w)
+{
+    cw_attempt *t = cw_attempt_new(al, credentials, w);
     if (!t)
-        return unavailable;
+        return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
     memcpy(t->key, key, CW_DIGEST);
-    if (before) {
-        memcpy(t->proof, before->proof, CW_DIGEST);
-        t->has_proof = true;
-    }
+    memcpy(t->proof, known->digest, CW_DIGEST);
+    t->has_proof = known->is_known;
     return cw_attempt_begin(t, w);
 }
 
-static cw_login login_anew(cw_accounts_loop *al, cw_str header, const unsigned char key[CW_DIGEST],
-                           const cw_remembered *before, cw_login_waiter *w)
+static cw_login login_anew(cw_accounts_loop *al, cw_credentials *credentials,
+                           const unsigned char key[CW_DIGEST], const cw_remembered *before,
+                           cw_login_waiter *w)
 {
-    cw_credentials credentials = {0};
     cw_attempt *same = cw_attempt_find(al, key);
     if (same) {
         cw_attempt_wait(same, w);
         return (cw_login){.status = CW_LOGIN_PENDING};
     }
-    if (!al->accounts->store || !cw_credentials_parse(header, &credentials)) {
-        cw_credentials_wipe(&credentials);
-        return (cw_login){.status = CW_LOGIN_WRONG};
-    }
-    /* Whoever was right before need not wait for others who guess. */
-    cw_login login = before ? (cw_login){.status = CW_LOGIN_PENDING}
-                            : cw_attempt_throttled(al->accounts, &credentials, w);
-    if (login.status == CW_LOGIN_PENDING)
-        return begin(al, &credentials, key, before, w);
-    cw_credentials_wipe(&credentials);
-    return login;
+    /* Credentials that were right before do not wait because of wrong guesses. */
+    proof known = find_proof(al, key, before);
+    cw_login login = known.is_known ? (cw_login){.status = CW_LOGIN_PENDING}
+                                    : cw_attempt_throttled(al->accounts, credentials, w);
+    return login.status == CW_LOGIN_PENDING ? begin(al, credentials, key, &known, w) : login;
+}
+
+static cw_login login_with(cw_accounts_loop *al, cw_credentials *credentials, cw_login_waiter *w)
+{
+    unsigned char key[CW_DIGEST];
+    cw_credentials_key(credentials, key);
+    cw_remembered *r = cw_remember_find(al, key);
+    if (r && cw_remember_is_good(al, r))
+        return (cw_login){.status = CW_LOGIN_OK, .caller = r->caller, .is_remembered = true};
+    return login_anew(al, credentials, key, r, w);
 }
 
 cw_login cw_accounts_login(cw_accounts *a, cw_loop *loop, cw_str header, cw_login_waiter *w)
 {
-    unsigned char key[CW_DIGEST];
+    cw_credentials credentials;
     cw_accounts_loop *al = cw_accounts_at(a, loop);
     if (!al)
         return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
     cw_str token = a->issuers ? cw_credentials_bearer(header) : (cw_str){NULL, 0};
     if (token.p && !cw_str_starts(token, cw_str_from(CW_TOKEN_PREFIX)))
         return cw_issued_login(al, token, w);
-    cw_secret_digest(header, key);
-    cw_remembered *r = cw_remember_find(al, key);
-    if (r && cw_remember_is_good(al, r))
-        return (cw_login){.status = CW_LOGIN_OK, .caller = r->caller, .is_remembered = true};
-    return login_anew(al, header, key, r, w);
+    cw_login login = {.status = CW_LOGIN_WRONG};
+    if (a->store && cw_credentials_parse(header, &credentials))
+        login = login_with(al, &credentials, w);
+    cw_credentials_wipe(&credentials);
+    return login;
 }
 
 void cw_login_cancel(cw_login_waiter *w)
@@ -350,12 +364,16 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
         init_loop(a, &a->loops[i]);
     rc = cw_throttle_init(&a->by_account, CW_ACCOUNTS_FREE_FAILURES, err);
     if (!rc)
-        rc = cw_throttle_init(&a->by_address, CW_ACCOUNTS_FREE_GUESSES, err);
+        rc = cw_network_throttle_init(&a->guesses, CW_ACCOUNTS_FREE_GUESSES, err);
     if (!rc)
-        rc = cw_throttle_init(&a->by_asker, CW_ACCOUNTS_FREE_TOKENS, err);
+        rc = cw_network_throttle_init(&a->tokens_made_up, CW_ACCOUNTS_FREE_TOKENS, err);
+    if (!rc)
+        rc = cw_verified_init(&a->verified, err);
     bool has_store = opts->path && opts->path[0];
     if (!rc && has_store)
         rc = cw_workers_new(CW_ACCOUNTS_HASH_THREADS, CW_ACCOUNTS_MAX_HASHES, &a->workers, err);
+    if (!rc)
+        rc = cw_workers_new(1, CW_ACCOUNTS_MAX_SIGNATURES, &a->verifiers, err);
     cw_store_opts store = {.path = opts->path,
                            .on_status = opts->on_status,
                            .on_change = opts->on_change,
@@ -382,7 +400,6 @@ static void free_loop(cw_accounts_loop *al)
         cw_remember_drop(&al->remembered[i]);
     free(al->remembered);
     cw_token_cache_free(al->tokens);
-    cw_caller_unref(al->kept);
     pthread_mutex_destroy(&al->lock);
 }
 
@@ -392,13 +409,16 @@ void cw_accounts_free(cw_accounts *a)
         return;
     /* Each hands attempts on to the other. After the pool has stopped, the store ends the rest. */
     cw_workers_stop(a->workers);
+    cw_workers_stop(a->verifiers);
     cw_store_free(a->store);
     cw_workers_free(a->workers);
+    cw_workers_free(a->verifiers);
     for (unsigned i = 0; i < a->n_loops; i++)
         free_loop(&a->loops[i]);
     cw_throttle_done(&a->by_account);
-    cw_throttle_done(&a->by_address);
-    cw_throttle_done(&a->by_asker);
+    cw_network_throttle_done(&a->guesses);
+    cw_network_throttle_done(&a->tokens_made_up);
+    cw_verified_done(&a->verified);
     cw_roles_unref(a->roles);
     pthread_mutex_destroy(&a->lock);
     free(a);

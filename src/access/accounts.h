@@ -11,23 +11,27 @@
  *                                                                   │
  *     loop: remember, tell whoever waits ◄───────────────────────────┘
  *
- * What a loop remembers is a keyed digest of the header. When the database has changed
+ * A loop remembers a keyed digest of the parsed credentials. When the database has changed
  * (cw_store_generation) or the minute is over, the account is read again; only when its
- * password is no longer the same, is it hashed again. Equal credentials that come while
- * they are being verified wait for the same answer.
+ * password is no longer the same, is it hashed again, on whatever loop (verified.h). Equal
+ * credentials that come while they are being verified wait for the same answer.
  *
- * A bearer token that is not of our own form is one of an issuer (issuer.h): it is checked here on
- * the loop, or on the main one when the issuer must be asked. Then it acts for an account, or by
- * its claims alone; a loop remembers both outcomes (token_cache.h).
+ * A bearer token that is not of our own form is one of an issuer (issuer.h): a thread checks its
+ * signature. The main loop asks the issuer for keys, or about an opaque token. Then it acts for an
+ * account, or by its claims alone; a loop remembers both outcomes (token_cache.h).
  *
- * Passwords that fail are counted by account and by address (throttle.h). Unknown
- * accounts, blocked ones and wrong passwords take as long and end the same.
+ * Both pools of threads serve networks in turn (workers.h), so that a login waits at most for
+ * those of its own network and one of each other.
+ *
+ * Passwords that fail are counted by account and by network (throttle.h). An account has a
+ * counter of its own in each network that it logged in from. Unknown accounts, blocked ones and
+ * wrong passwords take as long and end the same.
  *
  * Ownership: a waiter belongs to its request and is cancelled when that goes.
  * Threads:   new, set_roles and free on the main thread; login and cancel on the loop; generation
  *            on any.
- * Limits:    CW_ACCOUNTS_REMEMBERED credentials per loop, CW_ACCOUNTS_MAX_HASHES waiting for the
- *            pool.
+ * Limits:    CW_ACCOUNTS_REMEMBERED credentials per loop; CW_ACCOUNTS_MAX_HASHES and
+ *            CW_ACCOUNTS_MAX_SIGNATURES waiting for the threads.
  */
 #ifndef CW_ACCESS_ACCOUNTS_H
 #define CW_ACCESS_ACCOUNTS_H
@@ -41,10 +45,12 @@
 #define CW_ACCOUNTS_REMEMBERED 1024u
 #define CW_ACCOUNTS_REMEMBER_MS 60000u
 #define CW_ACCOUNTS_MAX_HASHES 64u
+#define CW_ACCOUNTS_MAX_SIGNATURES 64u
 #define CW_ACCOUNTS_HASH_THREADS 2u
 #define CW_ACCOUNTS_FREE_FAILURES 5u /* of one account */
-#define CW_ACCOUNTS_FREE_GUESSES 20u /* of one address, over all accounts */
-#define CW_ACCOUNTS_FREE_TOKENS 100u /* opaque ones of one address that no issuer knows */
+#define CW_ACCOUNTS_FREE_GUESSES 20u /* of one network, over all accounts */
+#define CW_ACCOUNTS_FREE_TOKENS                                                                    \
+    100u /* made up in one network: unknown, or with a wrong signature */
 
 typedef struct cw_accounts cw_accounts;
 

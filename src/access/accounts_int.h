@@ -6,7 +6,7 @@
  *     issued.c     a token of an issuer
  *     session.c    a session of a browser
  *     session_watch.c  streams that end with one
- *     remember.c   what a loop has verified
+ *     remember.c   what a loop has verified (verified.h: what all loops have)
  *     gather.c     the permissions of an account
  */
 #ifndef CW_ACCESS_ACCOUNTS_INT_H
@@ -20,6 +20,7 @@
 #include "access/session_watch.h"
 #include "access/throttle.h"
 #include "access/token_cache.h"
+#include "access/verified.h"
 #include "access/workers.h"
 #include "net/network.h"
 
@@ -28,7 +29,7 @@ typedef struct cw_accounts_loop cw_accounts_loop;
 
 /* Verified credentials. */
 typedef struct cw_remembered {
-    unsigned char key[CW_DIGEST];   /* of the header */
+    unsigned char key[CW_DIGEST];   /* of the parsed credentials */
     unsigned char proof[CW_DIGEST]; /* of the password's hash, which these credentials satisfied */
     cw_caller *caller;              /* NULL: free */
     uint64_t generation;
@@ -61,9 +62,8 @@ struct cw_attempt {
     bool has_proof;
     cw_credentials credentials;
     char hash[CW_PASSWORD_HASH]; /* of the account; empty: none */
-    char peer[64];
-    bool is_issued; /* by somebody else: */
-    bool is_opaque; /* its issuer is asked */
+    bool is_issued;              /* by somebody else: */
+    bool is_opaque;              /* its issuer is asked */
     cw_issuer_ask ask;
     cw_issued issued;
     uint64_t generation; /* before the first look */
@@ -103,7 +103,6 @@ struct cw_accounts_loop {
     cw_attempt running; /* ring: only its prev and next are used */
     cw_remembered *remembered;
     cw_token_cache *tokens; /* of issuers; NULL until the first */
-    cw_caller *kept;        /* handed out last, where nothing else keeps it */
     cw_session_watches watches;
     uint64_t tick;
     pthread_mutex_t lock; /* of what follows */
@@ -114,10 +113,13 @@ struct cw_accounts_loop {
 struct cw_accounts {
     cw_store *store;
     cw_workers *workers;
-    cw_issuers *issuers; /* NULL: none */
-    cw_throttle by_account, by_address;
-    cw_throttle by_asker; /* networks that show opaque tokens of nobody */
-    pthread_mutex_t lock; /* of roles and rules */
+    cw_issuers *issuers;   /* NULL: none */
+    cw_workers *verifiers; /* of signatures */
+    cw_verified verified;
+    cw_throttle by_account;      /* an account, or an account and a network it logged in from */
+    cw_network_throttle guesses; /* wrong passwords */
+    cw_network_throttle tokens_made_up; /* unknown opaque tokens, wrong signatures */
+    pthread_mutex_t lock;               /* of roles and rules */
     cw_roles *roles;
     cw_session_rules sessions; /* likewise */
     atomic_bool has_sessions;
@@ -129,8 +131,9 @@ struct cw_accounts {
 };
 
 /* attempt.c */
-/* NULL without memory. Credentials are taken over and wiped. */
-cw_attempt *cw_attempt_new(cw_accounts_loop *al, cw_credentials *credentials, cw_str peer);
+/* NULL without memory. Credentials are taken over and wiped. `w` is asked for its network only;
+ * NULL for an attempt that no client caused. */
+cw_attempt *cw_attempt_new(cw_accounts_loop *al, cw_credentials *credentials, cw_login_waiter *w);
 void cw_attempt_free(cw_attempt *t);
 /* Begin; CW_LIMIT when the store is too busy. */
 CW_MUST_USE cw_code cw_attempt_start(cw_attempt *t);
@@ -156,8 +159,12 @@ cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop);
 cw_login cw_attempt_begin(cw_attempt *t, cw_login_waiter *w);
 /* TOO_MANY for so many ms; PENDING where that is none. */
 cw_login cw_login_after(uint64_t wait);
-/* How long nothing is tried with these credentials: TOO_MANY; or PENDING, not at all. */
+/* For how many ms no password is tried for this account from this network. */
+uint64_t cw_attempt_wait_ms(cw_accounts *a, cw_str account, const cw_network *network);
+/* The same as an answer: TOO_MANY; or PENDING, not at all. */
 cw_login cw_attempt_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w);
+/* The networks of the client that waits. */
+void cw_login_network(cw_login_waiter *w, cw_network *ret);
 
 /* session.c: on the store's thread */
 CW_MUST_USE cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err);

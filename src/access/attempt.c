@@ -18,13 +18,34 @@ static cw_str name_of(const cw_attempt *t)
     return cw_str_make(t->credentials.name, t->credentials.n_name);
 }
 
-/* How long whoever tries must wait, in seconds; 0: not at all. */
-static uint32_t wait_of(cw_attempt *t)
+/* ---- waiting after failures ---- */
+
+/* An account with a network that it logged in from has a counter of its own, so that others'
+ * wrong guesses do not lock it out there. */
+#define PAIR_MAX (CW_DB_MAX_NAME + 1 + sizeof(uint64_t))
+
+static cw_str counter_of(cw_accounts *a, cw_str account, const cw_network *network, bool *is_known,
+                         char pair[PAIR_MAX])
 {
+    *is_known = cw_verified_knows_network(&a->verified, account, network, cw_clock_ms());
+    if (!*is_known)
+        return account;
+    size_t n = account.n;
+    memcpy(pair, account.p, n);
+    pair[n++] = ':'; /* no name of an account has one */
+    memcpy(pair + n, &network->keys[0], sizeof(uint64_t));
+    return cw_str_make(pair, n + sizeof(uint64_t));
+}
+
+uint64_t cw_attempt_wait_ms(cw_accounts *a, cw_str account, const cw_network *network)
+{
+    bool is_known;
+    char pair[PAIR_MAX];
     uint64_t now = cw_clock_ms();
-    uint64_t account = cw_throttle_wait(&t->accounts->by_account, name_of(t), now);
-    uint64_t address = cw_throttle_wait(&t->accounts->by_address, cw_str_from(t->peer), now);
-    return (uint32_t)(((account > address ? account : address) + 999) / 1000);
+    cw_str counter = counter_of(a, account, network, &is_known, pair);
+    uint64_t of_account = cw_throttle_wait(&a->by_account, counter, now);
+    uint64_t of_network = cw_network_throttle_wait(&a->guesses, network, is_known, now);
+    return of_account > of_network ? of_account : of_network;
 }
 
 /* ---- passwords ---- */
@@ -33,20 +54,55 @@ static void look(cw_attempt *t);
 
 static void fail_login(cw_attempt *t)
 {
+    cw_accounts *a = t->accounts;
+    bool is_known;
+    char pair[PAIR_MAX];
     uint64_t now = cw_clock_ms();
-    cw_throttle_fail(&t->accounts->by_account, name_of(t), now);
-    cw_throttle_fail(&t->accounts->by_address, cw_str_from(t->peer), now);
+    cw_throttle_fail(&a->by_account, counter_of(a, name_of(t), &t->work.network, &is_known, pair),
+                     now);
+    cw_network_throttle_fail(&a->guesses, &t->work.network, now);
     cw_attempt_finish(t, CW_LOGIN_WRONG);
 }
 
-static void verify(cw_work *work, bool is_ending)
+static void pass_login(cw_attempt *t)
+{
+    cw_accounts *a = t->accounts;
+    bool is_known;
+    char pair[PAIR_MAX];
+    cw_throttle_forget(&a->by_account,
+                       counter_of(a, name_of(t), &t->work.network, &is_known, pair));
+    t->has_proof = true;
+    look(t);
+}
+
+/* Another loop has verified the same credentials meanwhile. */
+static bool is_verified(cw_attempt *t)
+{
+    unsigned char proof[CW_DIGEST];
+    return t->kind == CW_ATTEMPT_LOGIN && t->account &&
+           cw_verified_find(&t->accounts->verified, t->key, proof) &&
+           cw_secret_equal(proof, t->proof);
+}
+
+static void verify(cw_work *work, cw_work_fate fate)
 {
     cw_attempt *t = CW_CONTAINER(work, cw_attempt, work);
     bool is_right = false;
-    /* Failures of others that waited in front of this one count. */
-    t->retry_s = is_ending ? 0 : wait_of(t);
-    if (is_ending || t->retry_s) {
-        cw_attempt_finish(t, is_ending ? CW_LOGIN_UNAVAILABLE : CW_LOGIN_TOO_MANY);
+    if (fate == CW_WORK_ENDING) {
+        cw_attempt_finish(t, CW_LOGIN_UNAVAILABLE);
+        return;
+    }
+    if (fate == CW_WORK_RUN && is_verified(t)) {
+        pass_login(t);
+        return;
+    }
+    /* Failures of jobs before this one count. */
+    uint64_t wait = fate == CW_WORK_REJECTED
+                        ? 1
+                        : cw_attempt_wait_ms(t->accounts, name_of(t), &t->work.network);
+    if (wait) {
+        t->retry_s = cw_login_after(wait).retry_s;
+        cw_attempt_finish(t, CW_LOGIN_TOO_MANY);
         return;
     }
     cw_str password = cw_str_make(t->credentials.password, t->credentials.n_password);
@@ -58,9 +114,16 @@ static void verify(cw_work *work, bool is_ending)
         fail_login(t);
         return;
     }
-    cw_throttle_forget(&t->accounts->by_account, name_of(t));
-    t->has_proof = true;
-    look(t);
+    pass_login(t);
+}
+
+/* From now on these credentials are known on all loops, and this account in this network. */
+static void note_verified(cw_attempt *t)
+{
+    cw_verified *v = &t->accounts->verified;
+    if (t->kind == CW_ATTEMPT_LOGIN)
+        cw_verified_add(v, t->key, t->proof);
+    cw_verified_add_network(v, name_of(t), &t->work.network, cw_clock_ms());
 }
 
 /* The account as it is now and, when it is proved that the password satisfies its hash, what it may
@@ -82,6 +145,7 @@ static cw_code find_account(cw_store_job *job, cw_db *db, cw_err *err)
     memcpy(t->proof, proof, sizeof proof);
     if (!is_proved)
         return CW_OK;
+    note_verified(t);
     rc = cw_gather_caller(t->accounts, db, t->account, /* token= */ NULL, /* session= */ NULL,
                           &t->caller, err);
     return rc || t->kind != CW_ATTEMPT_OPEN ? rc : cw_session_make(t, db, err);
@@ -138,7 +202,7 @@ static void on_token(cw_store_job *job, cw_code rc)
 
 /* ---- on the loop ---- */
 
-cw_attempt *cw_attempt_new(cw_accounts_loop *al, cw_credentials *credentials, cw_str peer)
+cw_attempt *cw_attempt_new(cw_accounts_loop *al, cw_credentials *credentials, cw_login_waiter *w)
 {
     cw_attempt *t = calloc(1, sizeof *t);
     if (t) {
@@ -146,8 +210,8 @@ cw_attempt *cw_attempt_new(cw_accounts_loop *al, cw_credentials *credentials, cw
         t->al = al;
         t->waiters.prev = t->waiters.next = &t->waiters;
         t->credentials = *credentials;
-        size_t n = peer.n < sizeof t->peer ? peer.n : sizeof t->peer - 1;
-        memcpy(t->peer, peer.p, n);
+        if (w)
+            cw_login_network(w, &t->work.network);
         cw_arena_init(&t->arena, ATTEMPT_MAX_BYTES);
     }
     cw_credentials_wipe(credentials);

@@ -55,12 +55,28 @@ static cw_roles *take_roles(cw_accounts *a)
     return roles;
 }
 
+/* The permissions of a role in the database (which may be NULL) and in the configuration. */
+static cw_code add_role(list *permissions, cw_db *db, cw_str name, cw_err *err)
+{
+    cw_code rc = db ? cw_db_each_permission(db, name, on_text, permissions, err) : CW_OK;
+    return rc ? rc : on_role(name, permissions, err);
+}
+
+/* Logging in takes nothing away, unless the configuration says so. */
+static cw_code add_authenticated(list *permissions, cw_db *db, cw_err *err)
+{
+    cw_code rc = add_role(permissions, db, cw_str_from(CW_ROLE_AUTHENTICATED), err);
+    if (rc || !cw_roles_inherit_anonymous(permissions->roles))
+        return rc;
+    return add_role(permissions, db, cw_str_from(CW_ROLE_ANONYMOUS), err);
+}
+
 static cw_code gather_account(list *permissions, cw_db *db, const cw_account *account, cw_err *err)
 {
     cw_code rc = cw_db_each_permission_of(db, account->id, on_text, permissions, err);
     if (!rc)
         rc = cw_db_each_role_of(db, account->id, on_role, permissions, err);
-    return rc ? rc : on_role(cw_str_from(CW_ROLE_AUTHENTICATED), permissions, err);
+    return rc ? rc : add_authenticated(permissions, db, err);
 }
 
 static cw_code gather(list *permissions, list *scopes, cw_db *db, const cw_account *account,
@@ -114,20 +130,14 @@ static bool has_scope(const cw_jwt *jwt, cw_str scope)
     return false;
 }
 
-static cw_code on_claimed_role(cw_str name, cw_db *db, list *permissions, cw_err *err)
-{
-    cw_code rc = db ? cw_db_each_permission(db, name, on_text, permissions, err) : CW_OK;
-    return rc ? rc : on_role(name, permissions, err);
-}
-
-/* What roles and scopes of a token allow. Nobody becomes anonymous by claiming that role. */
+/* The permissions that roles and scopes of a token give. */
 static cw_code gather_claims(list *permissions, cw_db *db, const cw_issued *issued, cw_err *err)
 {
     const cw_issuer_opts *o = cw_issuer_opts_of(issued->issuer);
     const cw_jwt *jwt = &issued->jwt;
-    cw_code rc = on_claimed_role(cw_str_from(CW_ROLE_AUTHENTICATED), db, permissions, err);
+    cw_code rc = add_authenticated(permissions, db, err);
     for (size_t i = 0; i < jwt->n_roles && !rc; i++)
-        rc = on_claimed_role(jwt->roles[i], db, permissions, err);
+        rc = add_role(permissions, db, jwt->roles[i], err);
     for (size_t i = 0; i < o->n_grants && !rc; i++) {
         const cw_issuer_grant *grant = &o->grants[i];
         bool is_given = has_scope(jwt, grant->scope);
@@ -188,9 +198,7 @@ cw_code cw_gather_anonymous(cw_accounts *a, cw_db *db, cw_caller **ret, cw_err *
     cw_arena_init(&arena, GATHER_MAX_BYTES);
     list permissions = {.arena = &arena, .roles = roles};
     cw_str name = cw_str_from(CW_ROLE_ANONYMOUS);
-    cw_code rc = cw_db_each_permission(db, name, on_text, &permissions, err);
-    if (!rc)
-        rc = on_role(name, &permissions, err);
+    cw_code rc = add_role(&permissions, db, name, err);
     cw_roles_unref(roles);
     return rc ? rc : cw_caller_new_anonymous(permissions.items, permissions.n, ret, err);
 }

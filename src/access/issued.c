@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* issued.c - logging in with a token of an issuer.
  *
- *     loop:   remembered? ─► checked with the keys at hand ─► no database: by its claims, at once
- *                                       │ not enough              │
- *     main:                   the issuer is asked ────────────────┤
- *     store:                                                      └─► permissions of its account,
- *                                                                     or of its roles
+ *     loop:      remembered? ─► issuer and key known? ─────┐
+ *                                  │ no                    │
+ *     main:      keys are fetched, or the token ───────────┤
+ *                is introspected ──────────────┐           │
+ *     verifiers:                               │   signature and claims ─► no database: done
+ *     store:                                   └──► permissions of its account, or of its roles
+ *
+ * Signatures are checked by a thread of their own, in turns by network (workers.h).
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "access/accounts_int.h"
 #include "base/log.h"
 
-/* Checked twice, at most: before and after the issuer was asked. */
-#define ISSUED_MAX_BYTES (2 * CW_JWT_MEMORY + 65536u)
+/* Parsed three times at most: on the loop, and before and after the issuer was asked. */
+#define ISSUED_MAX_BYTES (3 * CW_JWT_MEMORY + 65536u)
 /* A caller in memory beside its texts, for the ceiling of the cache. */
 #define CALLER_BYTES 1024u
 
@@ -88,31 +90,96 @@ static cw_code find_caller(cw_attempt *t, cw_err *err)
     return cw_store_ask(t->accounts->store, &t->job) ? CW_LIMIT : CW_AGAIN;
 }
 
+/* ---- the signature ---- */
+
+static cw_code ask(cw_attempt *t);
+
+static void finish(cw_attempt *t, cw_code rc, const cw_err *err)
+{
+    if (rc == CW_INVALID)
+        tell_why(err);
+    cw_attempt_finish(t, status_of(rc));
+}
+
+static bool is_made_up(const cw_jwt *jwt)
+{
+    return jwt->reason == CW_TOKEN_SIGNATURE || jwt->reason == CW_TOKEN_SIGNATURE_NO_KID;
+}
+
+/* A network that makes up tokens must wait; expired and foreign ones of an issuer do not count. */
+static void note_made_up(cw_attempt *t)
+{
+    cw_network_throttle_fail(&t->accounts->tokens_made_up, &t->work.network, cw_clock_ms());
+}
+
+static void reject(cw_attempt *t)
+{
+    t->retry_s = 1;
+    cw_attempt_finish(t, CW_LOGIN_TOO_MANY);
+}
+
+static void verify(cw_work *work, cw_work_fate fate)
+{
+    cw_attempt *t = CW_CONTAINER(work, cw_attempt, work);
+    cw_err err = {0};
+    if (fate == CW_WORK_REJECTED) {
+        reject(t);
+        return;
+    }
+    if (fate == CW_WORK_ENDING) {
+        cw_attempt_finish(t, CW_LOGIN_UNAVAILABLE);
+        return;
+    }
+    cw_code rc = cw_issued_verify(&t->issued, &t->arena, &err);
+    if (rc == CW_INVALID && is_made_up(&t->issued.jwt))
+        note_made_up(t);
+    /* The keys have changed since its key was found. */
+    if (rc == CW_AGAIN) {
+        if (ask(t))
+            cw_attempt_finish(t, CW_LOGIN_UNAVAILABLE);
+        return;
+    }
+    if (!rc)
+        rc = find_caller(t, &err);
+    if (rc != CW_AGAIN)
+        finish(t, rc, &err);
+}
+
+/* CW_LIMIT: too many wait. */
+static cw_code queue_verify(cw_attempt *t)
+{
+    t->work.run = verify;
+    return cw_workers_ask(t->accounts->verifiers, &t->work);
+}
+
 /* ---- the issuer is asked ---- */
 
 static void on_asked(cw_issuer_ask *ask, cw_code rc)
 {
     cw_attempt *t = CW_CONTAINER(ask, cw_attempt, ask);
-    cw_err err = {0};
+    cw_err err = {.msg = "its issuer does not know it"};
     t->issued = ask->issued;
     ask->issued = (cw_issued){0};
+    if (rc == CW_AGAIN) {
+        if (queue_verify(t))
+            reject(t);
+        return;
+    }
     /* Each one that was made up costs its issuer a request. */
     if (rc == CW_INVALID && t->is_opaque)
-        cw_throttle_fail(&t->accounts->by_asker, cw_str_from(t->peer), cw_clock_ms());
+        note_made_up(t);
     if (!rc)
         rc = find_caller(t, &err);
     if (rc != CW_AGAIN)
-        cw_attempt_finish(t, status_of(rc));
+        finish(t, rc, &err);
 }
 
 static cw_code ask(cw_attempt *t)
 {
     t->is_opaque = !t->issued.issuer;
     cw_issued_done(&t->issued);
-    t->ask = (cw_issuer_ask){.token = t->ask.token,
-                             .network = cw_str_from(t->peer),
-                             .arena = &t->arena,
-                             .done = on_asked};
+    t->ask = (cw_issuer_ask){
+        .token = t->ask.token, .network = t->work.network, .arena = &t->arena, .done = on_asked};
     return cw_issuers_ask(t->accounts->issuers, &t->ask);
 }
 
@@ -139,7 +206,10 @@ void cw_issued_settle(cw_accounts_loop *al, cw_attempt *t, bool is_told)
     /* The loop ends, and the attempt comes after its memory has gone. */
     if (!al->tokens)
         return;
+    static const unsigned char no_hash[CW_DIGEST];
     cw_token_now now = now_of(al, t->generation);
+    if (t->status == CW_LOGIN_OK)
+        cw_verified_add(&al->accounts->verified, t->key, no_hash);
     if (t->status == CW_LOGIN_OK && is_told)
         cw_token_cache_add(al->tokens, t->key, &now, cw_caller_ref(t->caller),
                            CALLER_BYTES + cw_caller_json(t->caller).n * 2,
@@ -149,9 +219,8 @@ void cw_issued_settle(cw_accounts_loop *al, cw_attempt *t, bool is_told)
 }
 
 static cw_attempt *new_attempt(cw_accounts_loop *al, cw_str token,
-                               const unsigned char key[CW_DIGEST], cw_login_waiter *w)
+                               const unsigned char key[CW_DIGEST], const cw_network *network)
 {
-    char network[CW_NETWORK_TEXT];
     cw_attempt *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
@@ -161,7 +230,7 @@ static cw_attempt *new_attempt(cw_accounts_loop *al, cw_str token,
     t->waiters.prev = t->waiters.next = &t->waiters;
     t->generation = cw_accounts_generation(al->accounts);
     memcpy(t->key, key, CW_DIGEST);
-    snprintf(t->peer, sizeof t->peer, "%.*s", CW_STR_ARG(cw_network_text(w->peer(w), 0, network)));
+    t->work.network = *network;
     cw_arena_init(&t->arena, ISSUED_MAX_BYTES);
     t->ask.token = cw_arena_dup_str(&t->arena, token);
     if (t->ask.token.p)
@@ -170,42 +239,36 @@ static cw_attempt *new_attempt(cw_accounts_loop *al, cw_str token,
     return NULL;
 }
 
-/* What can be said at once. The caller is kept for whoever is told now. */
-static cw_login answer_now(cw_accounts_loop *al, cw_attempt *t, cw_code rc)
+/* A refusal that needs no signature check. */
+static cw_login refuse_now(cw_accounts_loop *al, cw_attempt *t, cw_code rc)
 {
     t->status = status_of(rc);
     cw_issued_settle(al, t, /* is_told= */ true);
-    cw_caller_unref(al->kept);
-    al->kept = t->caller;
-    t->caller = NULL;
-    cw_login login = {.status = t->status, .caller = al->kept};
+    cw_login login = {.status = t->status};
     cw_attempt_free(t);
     return login;
 }
 
+/* Ask the issuer, or have the signature checked. */
 static cw_login begin(cw_accounts_loop *al, cw_attempt *t, cw_login_waiter *w)
 {
     cw_err err = {0};
-    cw_code rc = cw_issuers_check(al->accounts->issuers, t->ask.token, &t->arena, &t->issued, &err);
+    cw_code rc = cw_issuers_find(al->accounts->issuers, t->ask.token, &t->arena, &t->issued, &err);
     if (rc == CW_INVALID)
         tell_why(&err);
     if (rc && rc != CW_AGAIN)
-        return answer_now(al, t, rc);
-    uint64_t wait = rc && !t->issued.issuer ? cw_throttle_wait(&al->accounts->by_asker,
-                                                               cw_str_from(t->peer), cw_clock_ms())
-                                            : 0;
-    if (wait) {
-        cw_attempt_free(t);
-        return cw_login_after(wait);
-    }
+        return refuse_now(al, t, rc);
     /* From here on others may end it before we are back. */
     cw_attempt_link(t, w);
     bool is_asked = rc == CW_AGAIN;
-    rc = is_asked ? ask(t) : find_caller(t, &err);
-    if (rc == (is_asked ? CW_OK : CW_AGAIN))
+    rc = is_asked ? ask(t) : queue_verify(t);
+    if (!rc)
         return (cw_login){.status = CW_LOGIN_PENDING};
     cw_attempt_unlink(t, w);
-    return answer_now(al, t, rc);
+    if (is_asked)
+        return refuse_now(al, t, rc);
+    cw_attempt_free(t);
+    return cw_login_after(1);
 }
 
 cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
@@ -233,6 +296,16 @@ cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
         cw_attempt_wait(same, w);
         return (cw_login){.status = CW_LOGIN_PENDING};
     }
-    cw_attempt *t = new_attempt(al, token, key, w);
+    cw_network network;
+    unsigned char unused[CW_DIGEST];
+    cw_login_network(w, &network);
+    /* A token that was good before does not wait because others make some up. */
+    bool was_good = cw_verified_find(&al->accounts->verified, key, unused);
+    uint64_t wait = was_good ? 0
+                             : cw_network_throttle_wait(&al->accounts->tokens_made_up, &network,
+                                                        /* only_narrowest= */ false, cw_clock_ms());
+    if (wait)
+        return cw_login_after(wait);
+    cw_attempt *t = new_attempt(al, token, key, &network);
     return t ? begin(al, t, w) : unavailable;
 }

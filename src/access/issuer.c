@@ -310,24 +310,28 @@ cw_jwks *cw_issuers_keys(cw_issuers *is, cw_str name)
     return keys;
 }
 
-static cw_code check_jwt(cw_issuer *issuer, cw_jwt *jwt, cw_arena *arena, cw_err *err)
+/* Find its key; and with `verifies`, check everything. */
+static cw_code check_jwt(cw_issuer *issuer, cw_jwt *jwt, bool verifies, cw_arena *arena,
+                         cw_err *err)
 {
-    /* Before the keys are taken, and in this order: whoever sees that a refresh was caused sees
-     * that it runs, and whoever sees that it does not run any more takes what it brought. */
+    /* Before the keys are taken, and in this order: a thread that sees that a refresh was caused
+     * sees that it runs, and one that sees that it has ended takes what it brought. */
     bool may_ask = cw_clock_ms() >= atomic_load(&issuer->next_forced);
     may_ask = atomic_load(&issuer->is_fetching) || may_ask;
     cw_jwks *keys = keys_of(issuer);
     if (!keys)
         return CW_AGAIN;
-    cw_code rc = cw_jwt_check(jwt, &issuer->opts.rules, keys, cw_clock_wall_ms(), arena, err);
+    cw_code rc = verifies
+                     ? cw_jwt_check(jwt, &issuer->opts.rules, keys, cw_clock_wall_ms(), arena, err)
+                     : cw_jwt_find_key(jwt, keys, err);
     cw_jwks_unref(keys);
-    /* Perhaps there are new keys; but whoever makes up key ids may not make us ask at will. */
+    /* Perhaps there are new keys; but made-up key ids may not make us ask at will. */
     bool is_new = rc == CW_INVALID && jwt->reason == CW_TOKEN_NO_KEY;
     return is_new && may_ask ? CW_AGAIN : rc;
 }
 
-static cw_code check_in(const cw_issuer_set *set, cw_str token, cw_arena *arena, cw_issued *ret,
-                        cw_err *err)
+static cw_code find_in(const cw_issuer_set *set, cw_str token, cw_arena *arena, cw_issued *ret,
+                       cw_err *err)
 {
     cw_code rc = cw_jwt_parse(token, arena, &ret->jwt, err);
     if (rc)
@@ -336,10 +340,10 @@ static cw_code check_in(const cw_issuer_set *set, cw_str token, cw_arena *arena,
     if (!issuer)
         return cw_fail(err, CW_INVALID, "it comes from another issuer");
     ret->issuer = cw_issuer_ref(issuer);
-    return check_jwt(issuer, &ret->jwt, arena, err);
+    return check_jwt(issuer, &ret->jwt, /* verifies= */ false, arena, err);
 }
 
-cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena, cw_issued *ret, cw_err *err)
+cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *arena, cw_issued *ret, cw_err *err)
 {
     *ret = (cw_issued){0};
     cw_issuer_set *set = cw_issuer_set_of(is);
@@ -349,9 +353,20 @@ cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena, cw_issue
     if (!is_jwt(token))
         rc = any_introspects(set, token) ? CW_AGAIN : cw_fail(err, CW_INVALID, "it is no JWT");
     else
-        rc = check_in(set, token, arena, ret, err);
+        rc = find_in(set, token, arena, ret, err);
     cw_issuer_set_unref(set);
     return rc;
+}
+
+cw_code cw_issued_verify(cw_issued *issued, cw_arena *arena, cw_err *err)
+{
+    return check_jwt(issued->issuer, &issued->jwt, /* verifies= */ true, arena, err);
+}
+
+cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena, cw_issued *ret, cw_err *err)
+{
+    cw_code rc = cw_issuers_find(is, token, arena, ret, err);
+    return rc ? rc : cw_issued_verify(ret, arena, err);
 }
 
 void cw_issued_done(cw_issued *issued)

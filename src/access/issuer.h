@@ -29,6 +29,7 @@
 
 #include "access/jwt.h"
 #include "net/fetch.h"
+#include "net/network.h"
 
 #define CW_ISSUERS_MAX 16u
 #define CW_ISSUER_MAX_ASKS 1024u
@@ -91,8 +92,15 @@ typedef struct cw_issued {
 
 /* What may be a bearer token of an issuer, by its characters and length. */
 bool cw_issued_is_token(cw_str token);
-/* Check with what is known here and now: CW_OK; CW_INVALID: refused; CW_AGAIN: ask; CW_NOMEM or
- * CW_LIMIT. The token must live as long as *ret. */
+/* Take a token apart, and find its issuer and a key: cheap enough for a loop. CW_OK: verify it, it
+ * may still be made up. CW_INVALID: refused; CW_AGAIN: ask; CW_NOMEM or CW_LIMIT. The token must
+ * live as long as *ret. */
+CW_MUST_USE cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *arena, cw_issued *ret,
+                                    cw_err *err);
+/* Check signature and claims of a token that was found. Costs up to a millisecond of CPU: not on a
+ * loop. The same codes; here CW_OK means that it is good. */
+CW_MUST_USE cw_code cw_issued_verify(cw_issued *issued, cw_arena *arena, cw_err *err);
+/* Both. */
 CW_MUST_USE cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena, cw_issued *ret,
                                      cw_err *err);
 /* Give back the issuer. Fine for one without. */
@@ -110,11 +118,13 @@ typedef struct cw_issuer_ask {
     bool is_unreachable; /* one could not say */
     cw_issuer_set *set;
     cw_issuers *issuers;
-    cw_str token;    /* must live until done */
-    cw_str network;  /* of who has shown it; likewise */
-    cw_arena *arena; /* for what comes out; likewise */
+    cw_str token;       /* must live until done */
+    cw_network network; /* of the client that has shown it */
+    cw_arena *arena;    /* for the result; must live until done */
+    bool verifies;      /* signatures are checked here; else the asker does it (CW_AGAIN) */
     cw_issued issued;
-    /* On the main thread, once; rc as of check, or CW_IO: the issuer cannot be asked. */
+    /* On the main thread, once; rc as of check, or CW_IO: the issuer cannot be asked. CW_AGAIN,
+     * only without `verifies`: the keys were fetched, and `issued` is as of cw_issuers_find. */
     void (*done)(struct cw_issuer_ask *ask, cw_code rc);
 } cw_issuer_ask;
 

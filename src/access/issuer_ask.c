@@ -139,10 +139,11 @@ static void on_introspected(cw_fetch *f, const cw_fetch_answer *answer, const ch
 /* One network, and all of them, may not take the fetcher's places: keys need some as well. */
 static bool has_place(const cw_issuer_ask *ask)
 {
+    const unsigned widest = CW_NETWORK_LEVELS - 1;
     unsigned all = 0, near = 0;
     for (const cw_issuer_ask *a = ask->issuers->introspecting; a; a = a->next) {
         all++;
-        near += cw_str_eq(a->network, ask->network);
+        near += a->network.keys[widest] == ask->network.keys[widest];
     }
     return all < CW_ISSUER_MAX_INTROSPECTING && near < CW_ISSUER_MAX_OF_NETWORK;
 }
@@ -213,8 +214,14 @@ static void go_on(cw_issuer_ask *ask, bool is_last)
         ask_next(ask);
         return;
     }
-    cw_code rc = cw_issuers_check(ask->issuers, ask->token, ask->arena, &ask->issued, NULL);
+    cw_code rc = cw_issuers_find(ask->issuers, ask->token, ask->arena, &ask->issued, NULL);
     cw_issuer *issuer = ask->issued.issuer;
+    if (!rc && !ask->verifies) {
+        end(ask, CW_AGAIN);
+        return;
+    }
+    if (!rc)
+        rc = cw_issued_verify(&ask->issued, ask->arena, NULL);
     if (rc != CW_AGAIN) {
         if (rc)
             cw_issued_done(&ask->issued);

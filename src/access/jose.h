@@ -69,6 +69,8 @@ const char *cw_jose_alg_name(cw_jose_alg alg);
     X(KEY_ALG, "key_alg", "the key that it names is not for its algorithm")                        \
     X(SIGNATURE_LENGTH, "signature_length", "its signature has not the length that is due")        \
     X(SIGNATURE, "signature", "its signature is wrong")                                            \
+    X(SIGNATURE_NO_KID, "signature_no_kid",                                                        \
+      "it names no key (\"kid\"), and its signature is not that of the first key that fits")       \
     X(CLAIMS, "claims", "its claims are not a JSON object, or one of them is there twice")         \
     X(NO_ISSUER, "no_issuer", "it names no issuer")                                                \
     X(ISSUER, "issuer", "it comes from another issuer")                                            \

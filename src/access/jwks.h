@@ -18,8 +18,8 @@
  *
  * Ownership: immutable, reference counted; keeps nothing of the text.
  * Threads:   a set may be used by all loops at once.
- * Limits:    CW_JWKS_MAX_BYTES, CW_JWKS_MAX_KEYS; at most CW_JWKS_MAX_TRIES keys are tried for a
- *            token without a key id.
+ * Limits:    CW_JWKS_MAX_BYTES, CW_JWKS_MAX_KEYS; one key is tried for a token, also for one
+ *            without a key id: the first of the set that fits.
  */
 #ifndef CW_ACCESS_JWKS_H
 #define CW_ACCESS_JWKS_H
@@ -28,7 +28,6 @@
 
 #define CW_JWKS_MAX_BYTES 65536u
 #define CW_JWKS_MAX_KEYS 50u
-#define CW_JWKS_MAX_TRIES 4u
 #define CW_JWKS_RSA_MIN_BITS 2048u
 #define CW_JWKS_RSA_MAX_BITS 8192u
 
@@ -54,10 +53,12 @@ const cw_jwks_left_out *cw_jwks_left_out_keys(const cw_jwks *set, size_t *ret_n)
 /* A number that no other set of this process has. */
 uint64_t cw_jwks_generation(const cw_jwks *set);
 
-/* Check a signature. With a key id only the key that has it is used; without one, those that are
- * for the algorithm. CW_OK; CW_INVALID with *reason (CW_TOKEN_NO_KEY: another set may have it);
- * CW_NOMEM: nobody knows. (Where OpenSSL runs out of memory in the middle of a check and does not
- * say so, it is CW_TOKEN_SIGNATURE.) */
+/* Whether a key fits: by its id and algorithm; without an id, by algorithm and length of signature.
+ * Costs no signature check. CW_OK; CW_INVALID with *reason, as of cw_jwks_verify. */
+CW_MUST_USE cw_code cw_jwks_has_key(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason);
+/* Check a signature with the one key that fits. CW_OK; CW_INVALID with *reason (CW_TOKEN_NO_KEY:
+ * another set may have it); CW_NOMEM: nobody knows. (Where OpenSSL runs out of memory in the middle
+ * of a check and does not say so, it is CW_TOKEN_SIGNATURE.) */
 CW_MUST_USE cw_code cw_jwks_verify(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason);
 
 #endif

@@ -108,34 +108,67 @@ static cw_code verify_with(const cw_jwk *key, const cw_jws *jws, cw_token_reason
     return is_right ? CW_OK : cw_token_refuse(reason, CW_TOKEN_SIGNATURE);
 }
 
-static cw_code verify_by_id(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason)
+/* NULL with *reason: none. */
+static const cw_jwk *find_by_id(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason)
 {
-    bool has_id = false;
+    *reason = CW_TOKEN_NO_KEY;
     for (size_t i = 0; i < set->n; i++) {
         const cw_jwk *key = &set->keys[i];
         if (!key->kid.p || !cw_str_eq(key->kid, jws->kid))
             continue;
         if (key->algs & jws->alg)
-            return verify_with(key, jws, reason);
-        has_id = true;
+            return key;
+        *reason = CW_TOKEN_KEY_ALG;
     }
-    return cw_token_refuse(reason, has_id ? CW_TOKEN_KEY_ALG : CW_TOKEN_NO_KEY);
+    return NULL;
+}
+
+/* The first that fits. To try more would let one made-up token cost as much as many. */
+static const cw_jwk *find_first(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason,
+                                bool *ret_is_only)
+{
+    const cw_jwk *first = NULL;
+    *reason = CW_TOKEN_NO_KEY;
+    *ret_is_only = true;
+    for (size_t i = 0; i < set->n; i++) {
+        const cw_jwk *key = &set->keys[i];
+        if (!(key->algs & jws->alg))
+            continue;
+        bool is_fit = key->signature_bytes == jws->signature.n;
+        if (is_fit && first)
+            *ret_is_only = false;
+        if (is_fit && !first)
+            first = key;
+        *reason = CW_TOKEN_SIGNATURE_LENGTH;
+    }
+    return first;
+}
+
+static const cw_jwk *find_key(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason,
+                              bool *ret_is_only)
+{
+    *ret_is_only = true;
+    return jws->kid.p ? find_by_id(set, jws, reason) : find_first(set, jws, reason, ret_is_only);
+}
+
+cw_code cw_jwks_has_key(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason)
+{
+    bool is_only;
+    if (!find_key(set, jws, reason, &is_only))
+        return CW_INVALID;
+    *reason = CW_TOKEN_NONE;
+    return CW_OK;
 }
 
 cw_code cw_jwks_verify(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason)
 {
+    bool is_only;
+    const cw_jwk *key = find_key(set, jws, reason, &is_only);
+    if (!key)
+        return CW_INVALID;
     *reason = CW_TOKEN_NONE;
-    if (jws->kid.p)
-        return verify_by_id(set, jws, reason);
-    cw_code rc = cw_token_refuse(reason, CW_TOKEN_NO_KEY);
-    unsigned tries = 0;
-    for (size_t i = 0; i < set->n && rc == CW_INVALID && tries < CW_JWKS_MAX_TRIES; i++) {
-        if (!(set->keys[i].algs & jws->alg))
-            continue;
-        rc = verify_with(&set->keys[i], jws, reason);
-        tries++;
-    }
-    if (!rc)
-        *reason = CW_TOKEN_NONE;
+    cw_code rc = verify_with(key, jws, reason);
+    if (rc == CW_INVALID && *reason == CW_TOKEN_SIGNATURE && !is_only)
+        *reason = CW_TOKEN_SIGNATURE_NO_KID;
     return rc;
 }

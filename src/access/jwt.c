@@ -296,6 +296,11 @@ cw_code cw_jwt_parse(cw_str token, cw_arena *arena, cw_jwt *ret, cw_err *err)
     return CW_OK;
 }
 
+cw_code cw_jwt_find_key(cw_jwt *jwt, const cw_jwks *keys, cw_err *err)
+{
+    return cw_jwks_has_key(keys, &jwt->jws, &jwt->reason) ? refuse(jwt, jwt->reason, err) : CW_OK;
+}
+
 cw_code cw_jwt_check_signature(cw_jwt *jwt, const cw_jwks *keys, cw_err *err)
 {
     cw_code rc = cw_jwks_verify(keys, &jwt->jws, &jwt->reason);

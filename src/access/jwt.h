@@ -76,6 +76,9 @@ CW_MUST_USE cw_code cw_jwt_parse(cw_str token, cw_arena *arena, cw_jwt *ret, cw_
 CW_MUST_USE cw_code cw_jwt_check(cw_jwt *jwt, const cw_jwt_rules *rules, const cw_jwks *keys,
                                  int64_t wall_ms, cw_arena *arena, cw_err *err);
 
+/* Whether there is a key to check its signature with; cheap, and means nothing else. */
+CW_MUST_USE cw_code cw_jwt_find_key(cw_jwt *jwt, const cw_jwks *keys, cw_err *err);
+
 /* The two halves of cw_jwt_check, for whoever explains a token: neither alone means that it is
  * good. */
 CW_MUST_USE cw_code cw_jwt_check_signature(cw_jwt *jwt, const cw_jwks *keys, cw_err *err);

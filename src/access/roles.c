@@ -14,6 +14,7 @@ struct cw_roles {
     cw_arena arena;
     cw_role *items;
     size_t n;
+    bool authenticated_only_own;
 };
 
 static bool copy_role(cw_arena *arena, const cw_role *from, cw_role *to)
@@ -33,7 +34,8 @@ static bool copy_role(cw_arena *arena, const cw_role *from, cw_role *to)
     return true;
 }
 
-cw_code cw_roles_new(const cw_role *items, size_t n, cw_roles **ret, cw_err *err)
+cw_code cw_roles_new(const cw_role *items, size_t n, bool authenticated_only_own, cw_roles **ret,
+                     cw_err *err)
 {
     cw_roles *roles = calloc(1, sizeof *roles);
     if (!roles)
@@ -50,6 +52,7 @@ cw_code cw_roles_new(const cw_role *items, size_t n, cw_roles **ret, cw_err *err
         return rc;
     }
     roles->n = n;
+    roles->authenticated_only_own = authenticated_only_own;
     *ret = roles;
     return CW_OK;
 }
@@ -75,4 +78,9 @@ const cw_role *cw_roles_find(const cw_roles *roles, cw_str name)
             return &roles->items[i];
     }
     return NULL;
+}
+
+bool cw_roles_inherit_anonymous(const cw_roles *roles)
+{
+    return !roles || !roles->authenticated_only_own;
 }

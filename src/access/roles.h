@@ -18,11 +18,16 @@ typedef struct cw_role {
 
 typedef struct cw_roles cw_roles;
 
-CW_MUST_USE cw_code cw_roles_new(const cw_role *items, size_t n, cw_roles **ret, cw_err *err);
+/* authenticated_only_own: the role "authenticated" does not inherit from "anonymous". */
+CW_MUST_USE cw_code cw_roles_new(const cw_role *items, size_t n, bool authenticated_only_own,
+                                 cw_roles **ret, cw_err *err);
 cw_roles *cw_roles_ref(cw_roles *roles);
 /* NULL is fine. */
 void cw_roles_unref(cw_roles *roles);
 /* NULL when there is none of this name; `roles` may be NULL: none at all. */
 const cw_role *cw_roles_find(const cw_roles *roles, cw_str name);
+
+/* Whether callers who have logged in also have the permissions of "anonymous". True for NULL. */
+bool cw_roles_inherit_anonymous(const cw_roles *roles);
 
 #endif

@@ -176,6 +176,24 @@ bool cw_credentials_parse(cw_str header, cw_credentials *ret)
     return token.p && cw_token_digest(token, ret->token);
 }
 
+void cw_credentials_key(const cw_credentials *c, unsigned char out[CW_DIGEST])
+{
+    crypto_generichash_state state;
+    const unsigned char kind = (unsigned char)c->kind;
+    crypto_generichash_init(&state, digest_key, sizeof digest_key, CW_DIGEST);
+    crypto_generichash_update(&state, &kind, 1);
+    if (c->kind == CW_CREDENTIALS_TOKEN) {
+        crypto_generichash_update(&state, c->token, sizeof c->token);
+    } else {
+        /* No name has a colon, so that two pairs never have the same bytes. */
+        crypto_generichash_update(&state, (const unsigned char *)c->name, c->n_name);
+        crypto_generichash_update(&state, (const unsigned char *)":", 1);
+        crypto_generichash_update(&state, (const unsigned char *)c->password, c->n_password);
+    }
+    crypto_generichash_final(&state, out, CW_DIGEST);
+    sodium_memzero(&state, sizeof state);
+}
+
 void cw_credentials_wipe(cw_credentials *c)
 {
     sodium_memzero(c, sizeof *c);

@@ -53,6 +53,8 @@ bool cw_credentials_parse(cw_str header, cw_credentials *ret);
 cw_str cw_credentials_bearer(cw_str header);
 /* Whether the header begins with the scheme of passwords. */
 bool cw_credentials_is_basic(cw_str header);
+/* A keyed digest of what was parsed, for tables in memory: equal for all spellings of a header. */
+void cw_credentials_key(const cw_credentials *c, unsigned char out[CW_DIGEST]);
 /* Overwrite what is secret. */
 void cw_credentials_wipe(cw_credentials *c);
 

@@ -175,8 +175,7 @@ bool cw_session_is_on(const cw_accounts *a)
 static cw_attempt *new_attempt(cw_accounts_loop *al, cw_credentials *credentials,
                                cw_attempt_kind kind, cw_login_waiter *w)
 {
-    char network[CW_NETWORK_TEXT];
-    cw_attempt *t = cw_attempt_new(al, credentials, cw_network_text(w->peer(w), 0, network));
+    cw_attempt *t = cw_attempt_new(al, credentials, w);
     if (t)
         t->kind = kind;
     return t;
@@ -223,7 +222,7 @@ cw_login cw_session_open(cw_accounts *a, cw_loop *loop, cw_str name, cw_str pass
     return begin(t, w);
 }
 
-/* A line break keeps it apart from the digests of headers: as Authorization it means nothing. */
+/* A line break keeps it apart from the digests of credentials, which begin with their kind. */
 static void make_key(cw_str session, unsigned char key[CW_DIGEST])
 {
     char text[1 + CW_SESSION_LEN] = "\n";

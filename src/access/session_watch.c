@@ -47,7 +47,7 @@ static void look(cw_accounts_loop *al)
         return; /* the last look is not over */
     all->changes = changes_of(al->accounts);
     gather(all, all->changes);
-    cw_attempt *t = all->n ? cw_attempt_new(al, &none, CW_STR("")) : NULL;
+    cw_attempt *t = all->n ? cw_attempt_new(al, &none, NULL) : NULL;
     if (!t)
         return;
     t->kind = CW_ATTEMPT_CHECK;

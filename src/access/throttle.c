@@ -99,3 +99,44 @@ void cw_throttle_forget(cw_throttle *t, cw_str who)
         e->failures = 0;
     pthread_mutex_unlock(&t->lock);
 }
+
+/* ---- networks ---- */
+
+cw_code cw_network_throttle_init(cw_network_throttle *t, uint32_t free_failures, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    *t = (cw_network_throttle){0};
+    for (unsigned i = 0; i < CW_NETWORK_LEVELS && !rc; i++) {
+        rc = cw_throttle_init(&t->levels[i], free_failures, err);
+        free_failures *= CW_THROTTLE_WIDER;
+    }
+    return rc;
+}
+
+void cw_network_throttle_done(cw_network_throttle *t)
+{
+    for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++)
+        cw_throttle_done(&t->levels[i]);
+}
+
+static cw_str name_of(const cw_network *network, unsigned level)
+{
+    return cw_str_make((const char *)&network->keys[level], sizeof network->keys[level]);
+}
+
+uint64_t cw_network_throttle_wait(cw_network_throttle *t, const cw_network *network,
+                                  bool only_narrowest, uint64_t now)
+{
+    uint64_t longest = 0;
+    for (unsigned i = 0; i < (only_narrowest ? 1 : CW_NETWORK_LEVELS); i++) {
+        uint64_t wait = cw_throttle_wait(&t->levels[i], name_of(network, i), now);
+        longest = wait > longest ? wait : longest;
+    }
+    return longest;
+}
+
+void cw_network_throttle_fail(cw_network_throttle *t, const cw_network *network, uint64_t now)
+{
+    for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++)
+        cw_throttle_fail(&t->levels[i], name_of(network, i), now);
+}

@@ -17,7 +17,7 @@
 #include <pthread.h>
 
 #include "base/err.h"
-#include "base/str.h"
+#include "net/network.h"
 
 #define CW_THROTTLE_ENTRIES 4096u
 #define CW_THROTTLE_FIRST_MS 1000u
@@ -43,5 +43,23 @@ void cw_throttle_done(cw_throttle *t);
 uint64_t cw_throttle_wait(cw_throttle *t, cw_str who, uint64_t now);
 void cw_throttle_fail(cw_throttle *t, cw_str who, uint64_t now);
 void cw_throttle_forget(cw_throttle *t, cw_str who);
+
+/* The same for the networks of an address. A wider network holds more clients: each level has
+ * CW_THROTTLE_WIDER times as many free failures as the next narrower one. */
+#define CW_THROTTLE_WIDER 4u
+
+typedef struct cw_network_throttle {
+    cw_throttle levels[CW_NETWORK_LEVELS];
+} cw_network_throttle;
+
+/* `free_failures` of the narrowest level. */
+CW_MUST_USE cw_code cw_network_throttle_init(cw_network_throttle *t, uint32_t free_failures,
+                                             cw_err *err);
+/* A zeroed struct is fine. */
+void cw_network_throttle_done(cw_network_throttle *t);
+/* The longest wait of all levels. only_narrowest: failures of neighbours do not count. */
+uint64_t cw_network_throttle_wait(cw_network_throttle *t, const cw_network *network,
+                                  bool only_narrowest, uint64_t now);
+void cw_network_throttle_fail(cw_network_throttle *t, const cw_network *network, uint64_t now);
 
 #endif

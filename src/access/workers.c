@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "access/workers.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/thread.h"
@@ -8,30 +9,120 @@
 struct cw_workers {
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    cw_work *first, **end;
+    cw_work ring;     /* the waiting jobs in order of arrival: only prev and next are used */
+    uint64_t n_turns; /* jobs that were taken so far */
     uint32_t n_waiting, max_waiting;
     bool is_ending;
     unsigned n_threads;
     pthread_t threads[];
 };
 
+/* ---- the queue; few jobs wait, so all of them are looked at ---- */
+
+static bool is_same(const cw_work *work, const cw_work *other, unsigned level)
+{
+    return level == CW_NETWORK_LEVELS || work->network.keys[level] == other->network.keys[level];
+}
+
+/* Append a job. A network that has no job here joins at the end of the round. */
+static void append(cw_workers *w, cw_work *work)
+{
+    for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++)
+        work->served[i] = w->n_turns;
+    for (const cw_work *o = w->ring.next; o != &w->ring; o = o->next) {
+        for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++) {
+            if (is_same(work, o, i))
+                work->served[i] = o->served[i];
+        }
+    }
+    work->next = &w->ring;
+    work->prev = w->ring.prev;
+    work->prev->next = work;
+    w->ring.prev = work;
+    w->n_waiting++;
+}
+
+static void unlink_work(cw_workers *w, cw_work *work)
+{
+    work->prev->next = work->next;
+    work->next->prev = work->prev;
+    w->n_waiting--;
+}
+
+static cw_work *choose_next(cw_workers *w)
+{
+    cw_work *best = w->ring.next;
+    for (unsigned level = CW_NETWORK_LEVELS; level-- > 0;) {
+        const cw_work *parent = best;
+        for (cw_work *o = w->ring.next; o != &w->ring; o = o->next) {
+            if (is_same(o, parent, level + 1) && o->served[level] < best->served[level])
+                best = o;
+        }
+    }
+    return best;
+}
+
+/* The job whose turn it is; NULL when none waits. */
+static cw_work *take(cw_workers *w)
+{
+    if (!w->n_waiting)
+        return NULL;
+    cw_work *work = choose_next(w);
+    unlink_work(w, work);
+    w->n_turns++;
+    for (cw_work *o = w->ring.next; o != &w->ring; o = o->next) {
+        for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++) {
+            if (is_same(o, work, i))
+                o->served[i] = w->n_turns;
+        }
+    }
+    return work;
+}
+
+static uint32_t count_of(const cw_workers *w, const cw_work *work, unsigned level)
+{
+    uint32_t n = 0;
+    for (const cw_work *o = w->ring.next; o != &w->ring; o = o->next)
+        n += is_same(work, o, level);
+    return n;
+}
+
+/* The last job of the network that has most, if it has more than the network of `work` would have
+ * with it. The widest level at which the two are different networks decides. */
+static cw_work *choose_rejected(const cw_workers *w, const cw_work *work)
+{
+    cw_work *worst = w->ring.prev;
+    for (unsigned level = CW_NETWORK_LEVELS; level-- > 0;) {
+        const cw_work *parent = worst;
+        uint32_t most = 0;
+        for (cw_work *o = w->ring.prev; o != &w->ring; o = o->prev) {
+            uint32_t n = is_same(o, parent, level + 1) ? count_of(w, o, level) : 0;
+            if (n > most) {
+                most = n;
+                worst = o;
+            }
+        }
+        if (!is_same(worst, work, level))
+            return most > count_of(w, work, level) + 1 ? worst : NULL;
+    }
+    return NULL;
+}
+
+/* ---- threads ---- */
+
 static void *run_thread(void *arg)
 {
     cw_workers *w = arg;
     pthread_mutex_lock(&w->lock);
     for (;;) {
-        while (!w->first && !w->is_ending)
+        while (!w->n_waiting && !w->is_ending)
             pthread_cond_wait(&w->wake, &w->lock);
-        cw_work *work = w->first;
+        cw_work *work = take(w);
         if (!work)
             break;
-        w->first = work->next;
-        if (!w->first)
-            w->end = &w->first;
-        w->n_waiting--;
-        bool is_ending = w->is_ending;
+        cw_work_fate fate = w->is_ending ? CW_WORK_ENDING : CW_WORK_RUN;
         pthread_mutex_unlock(&w->lock);
-        work->run(work, is_ending);
+        work->run(work, fate);
         pthread_mutex_lock(&w->lock);
     }
     pthread_mutex_unlock(&w->lock);
@@ -56,7 +147,7 @@ cw_code cw_workers_new(unsigned n_threads, uint32_t max_waiting, cw_workers **re
         return cw_fail_nomem(err);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->wake, NULL);
-    w->end = &w->first;
+    w->ring.prev = w->ring.next = &w->ring;
     w->max_waiting = max_waiting;
     int rc = start_threads(w, n_threads);
     if (rc) {
@@ -93,15 +184,20 @@ void cw_workers_free(cw_workers *w)
 cw_code cw_workers_ask(cw_workers *w, cw_work *work)
 {
     cw_code rc = CW_LIMIT;
+    cw_work *rejected = NULL;
     pthread_mutex_lock(&w->lock);
+    if (w->n_waiting == w->max_waiting && !w->is_ending) {
+        rejected = choose_rejected(w, work);
+        if (rejected)
+            unlink_work(w, rejected);
+    }
     if (w->n_waiting < w->max_waiting && !w->is_ending) {
-        work->next = NULL;
-        *w->end = work;
-        w->end = &work->next;
-        w->n_waiting++;
+        append(w, work);
         rc = CW_OK;
         pthread_cond_signal(&w->wake);
     }
     pthread_mutex_unlock(&w->lock);
+    if (rejected)
+        rejected->run(rejected, CW_WORK_REJECTED);
     return rc;
 }

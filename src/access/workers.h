@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* workers.h - a few threads for work that takes long, with a short queue.
+/* workers.h - a few threads for long work, with a short queue that networks share fairly.
  *
- * Not libuv's pool: that one also looks up names and reads files for everybody.
+ * Networks take turns: the widest first (IPv6 /48), in it the next narrower ones (/56, /64), in
+ * the narrowest first come, first served. A new job waits at most for the jobs of its own
+ * network and one job of each other network.
  *
- * Ownership: a job belongs to whoever asked, until it was run.
+ *     /48 A: 60 jobs   ─┐
+ *     /48 B:  1 job    ─┼─► A B C A C A A …
+ *     address C: 2 jobs ┘
+ *
+ * When the queue is full, a job of a network with fewer jobs replaces the last job of the network
+ * that has most.
+ *
+ * Not libuv's pool: that one also looks up names and reads files.
+ *
+ * Ownership: a job belongs to the caller again when `run` is called.
  * Threads:   cw_workers_ask from any; new and free on one.
  * Limits:    the two given to cw_workers_new.
  */
@@ -11,21 +22,30 @@
 #define CW_ACCESS_WORKERS_H
 
 #include "base/err.h"
-#include "base/str.h"
+#include "net/network.h"
 
 typedef struct cw_workers cw_workers;
 
+typedef enum cw_work_fate {
+    CW_WORK_RUN,
+    CW_WORK_REJECTED, /* the queue was full, and another network had fewer jobs */
+    CW_WORK_ENDING,   /* the threads end: there is no time left for the work itself */
+} cw_work_fate;
+
 typedef struct cw_work {
-    struct cw_work *next; /* the workers' */
-    /* On one of the threads, exactly once. is_ending: there is no time left for the work itself. */
-    void (*run)(struct cw_work *work, bool is_ending);
+    struct cw_work *prev, *next;        /* from here to `served` the workers' */
+    uint64_t served[CW_NETWORK_LEVELS]; /* when the network of each level had its last turn */
+    cw_network network;                 /* set by the caller */
+    /* Exactly once: on one of the threads, or for CW_WORK_REJECTED on the thread of the job that
+     * replaces this one. */
+    void (*run)(struct cw_work *work, cw_work_fate fate);
 } cw_work;
 
 CW_MUST_USE cw_code cw_workers_new(unsigned n_threads, uint32_t max_waiting, cw_workers **ret,
                                    cw_err *err);
-/* Run what waits with is_ending, and end the threads. Twice is fine, and so is NULL. */
+/* Run the waiting jobs with CW_WORK_ENDING, and end the threads. Twice is fine, and so is NULL. */
 void cw_workers_stop(cw_workers *w);
-/* Stop, and free the rest: nobody may ask any more. NULL is fine. */
+/* Stop, and free the rest: no thread may ask any more. NULL is fine. */
 void cw_workers_free(cw_workers *w);
 /* CW_LIMIT when too much waits, or after stop. */
 CW_MUST_USE cw_code cw_workers_ask(cw_workers *w, cw_work *work);

@@ -189,6 +189,14 @@ static cw_code on_role(cw_str role, void *ctx, cw_err *err)
     return rc;
 }
 
+/* Every account inherits from this role, unless the configuration says otherwise. */
+static cw_code add_anonymous(powers *all, cw_err *err)
+{
+    cw_str role = cw_str_from(CW_ROLE_ANONYMOUS);
+    cw_code rc = cw_db_each_permission(all->a->db, role, on_permission, all, err);
+    return rc ? rc : on_role(role, all, err);
+}
+
 static cw_code add_permissions(cw_access *a, const cw_account *account, cw_json_writer *w)
 {
     powers all = {.a = a};
@@ -198,6 +206,8 @@ static cw_code add_permissions(cw_access *a, const cw_account *account, cw_json_
         rc = cw_db_each_role_of(a->db, account->id, on_role, &all, &a->err);
     if (!rc)
         rc = on_role(cw_str_from(CW_ROLE_AUTHENTICATED), &all, &a->err);
+    if (!rc && !a->config->access.authenticated_only_own)
+        rc = add_anonymous(&all, &a->err);
     size_t n = cw_needs_sort(all.names.items, all.names.n);
     cw_json_add_key(w, CW_STR("permissions"));
     cw_json_open_array(w);

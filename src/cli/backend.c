@@ -320,7 +320,8 @@ static cw_code make_roles(const cw_config *config, cw_roles **ret, cw_err *err)
         const cw_config_role *role = &config->roles.items[i];
         items[i] = (cw_role){role->name, role->permissions.items, role->permissions.n};
     }
-    cw_code rc = cw_roles_new(items, config->roles.n, ret, err);
+    cw_code rc =
+        cw_roles_new(items, config->roles.n, config->access.authenticated_only_own, ret, err);
     free(items);
     return rc;
 }

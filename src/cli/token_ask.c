@@ -32,7 +32,8 @@ static void on_done(cw_issuer_ask *ask, cw_code rc)
 static cw_code ask_issuers(cw_token_ask *t, cw_issuers *issuers, cw_loop *loop, cw_str token,
                            cw_arena *arena, cw_err *err)
 {
-    asking a = {.ask = {.token = token, .arena = arena, .done = on_done}, .result = t};
+    asking a = {.ask = {.token = token, .arena = arena, .verifies = true, .done = on_done},
+                .result = t};
     const cw_issuer_opts *items = t->issuer ? t->issuer : t->list.items;
     cw_code rc = cw_issuers_configure(issuers, items, t->issuer ? 1 : t->list.n, err);
     if (rc)

@@ -247,9 +247,10 @@ typedef struct cw_config {
     } store;
 
     struct {
-        bool clear_text_passwords; /* taken from other machines without TLS */
-        cw_config_scopes scopes;   /* known besides our own (access/scopes.h) */
-        bool shows_all_scopes;     /* in the metadata: also of tools that not everybody sees */
+        bool clear_text_passwords;   /* taken from other machines without TLS */
+        cw_config_scopes scopes;     /* known besides our own (access/scopes.h) */
+        bool authenticated_only_own; /* "authenticated" does not inherit from "anonymous" */
+        bool shows_all_scopes;       /* in the metadata: also of tools that not everybody sees */
         cw_config_issuers issuers;
         struct {
             bool enabled; /* browsers may have sessions; needs a store */

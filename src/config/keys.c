@@ -482,6 +482,9 @@ static const cw_key login_keys[] = {
 };
 
 static const cw_key access_keys[] = {
+    {"authenticated_only_own", &cw_type_bool,
+     "The role \"authenticated\" does not have the permissions of \"anonymous\"",
+     FIELD(access.authenticated_only_own)},
     {"clear_text_passwords", &cw_type_bool,
      "Take passwords from other machines over connections without TLS",
      FIELD(access.clear_text_passwords)},

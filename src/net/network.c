@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
+#include "base/map.h"
+
 static const unsigned prefix_bytes[CW_NETWORK_LEVELS] = {8, 7, 6};
 static const char *const suffixes[CW_NETWORK_LEVELS] = {"", "/56", "/48"};
 
@@ -36,4 +38,11 @@ cw_str cw_network_text(cw_str address, unsigned level, char out[CW_NETWORK_TEXT]
     inet_ntop(AF_INET6, &ip, text, sizeof text);
     snprintf(out, CW_NETWORK_TEXT, "%s%s", text, suffixes[level]);
     return cw_str_from(out);
+}
+
+void cw_network_of(cw_str address, cw_network *ret)
+{
+    char text[CW_NETWORK_TEXT];
+    for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++)
+        ret->keys[i] = cw_hash(cw_network_text(address, i, text));
 }

@@ -22,6 +22,13 @@
 /* The network of an address as text; networks of different levels differ. Text that is no IP
  * address is returned as it is, on each level. The result points into `address` or `out`. */
 cw_str cw_network_text(cw_str address, unsigned level, char out[CW_NETWORK_TEXT]);
+/* The same as seeded hashes, for tables and queues. Two addresses with the same key of a level have
+ * the same keys of all higher levels. */
+typedef struct cw_network {
+    uint64_t keys[CW_NETWORK_LEVELS];
+} cw_network;
+
+void cw_network_of(cw_str address, cw_network *ret);
 /* How many levels differ for this address: CW_NETWORK_LEVELS for IPv6, else 1. */
 unsigned cw_network_levels(cw_str address);
 

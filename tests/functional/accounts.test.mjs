@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
+import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, cli, databasePath, discover, startAccounts } from "./support/accounts.mjs";
+import { keepFolder } from "./support/kept.mjs";
 import { assertRpcError, EventStream, modern, rpc, startBridge } from "./support/mcp.mjs";
 import { runCauseway, patience, writeConfig } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
@@ -336,6 +338,47 @@ suite("failures", () => {
         await server.stop();
     });
 
+    const behindProxy = {
+        loops: 1,
+        trusted_proxies: ["127.0.0.0/8"],
+        access: { clear_text_passwords: true },
+    };
+    const from = (server, address, credentials) => rpc(server, caller, { ...credentials, "X-Forwarded-For": address });
+
+    test("threat-C9: guesses of others do not lock out a network that logged in before", async () => {
+        const server = await startAccounts({ config: behindProxy });
+        assert.equal((await from(server, "192.0.2.1", alice)).status, 200);
+        // A new password, so that nothing that is remembered helps.
+        await cli(server.config, "account", "password", "alice", { input: "n3w-s3cret" });
+        const changed = basic("alice", "n3w-s3cret");
+        const isOld = async () => (await from(server, "192.0.2.77", alice)).status === 401;
+        await eventually(isOld, "the new password");
+        let seconds = 0;
+        for (let i = 0; i < 20 && seconds < 4; i += 1) {
+            await pause(seconds * 1_000);
+            const answer = await from(server, `203.0.113.${i}`, basic("alice", `guess ${i}`));
+            seconds = Number(answer.headers.get("retry-after") ?? 0);
+        }
+        assert.equal(seconds, 4);
+        assert.equal((await from(server, "198.51.100.1", changed)).status, 429);
+        assert.equal((await from(server, "192.0.2.1", changed)).status, 200);
+        await server.stop();
+    });
+
+    test("threat-C9: every spelling of a header is one login", async () => {
+        const audit = path.join(keepFolder(), "spellings.jsonl");
+        const server = await startAccounts({ config: { loops: 1, audit: { path: audit } } });
+        const [, secret] = alice.Authorization.split(" ");
+        for (const header of [`Basic ${secret}`, `basic ${secret}`, `BASIC    ${secret}`, `bAsIc ${secret}`]) {
+            await assertCalls(server, { Authorization: header });
+        }
+        await server.stop();
+        const logins = readFileSync(audit, "utf8")
+            .split("\n")
+            .filter((line) => line.includes('"login"'));
+        assert.equal(logins.length, 1, logins.join("\n"));
+    });
+
     test("threat-C9: in a flood leave everybody else alone", async () => {
         const server = await startAccounts();
         const { token } = await server.token("alice");
@@ -424,7 +467,8 @@ suite("the commands", () => {
         assert.equal(account.state, "active");
         assert.match((await run("account", "list")).stdout, /^zoë +active +editor$/m);
         const { permissions } = JSON.parse((await run("account", "show", "zoë")).stdout);
-        assert.deepEqual(permissions, ["edit"]);
+        // "see" is what the role "anonymous" has; every account has it, too.
+        assert.deepEqual(permissions, ["edit", "see"]);
         assert.equal((await run("account", "remove", "zoë")).code, 0);
         assert.deepEqual(JSON.parse((await run("account", "list", "--json")).stdout), []);
     });

@@ -55,13 +55,28 @@ CW_TOOL(${parts.join(", ")});`;
 // ---- the callers ----
 
 const general = [discover, call];
-const roles = {
-    anonymous: general,
-    authenticated: [],
-    one: [...general, "p"],
-    two: [...general, "p", "q"],
-    silent: [discover, "p", "q"], // may look, but not call
+
+// Two configurations. In the first the role "authenticated" has only its own permissions; in the
+// second, the default, it also has those of "anonymous".
+const separate = {
+    name: "authenticated_only_own",
+    access: { authenticated_only_own: true },
+    roles: {
+        anonymous: general,
+        authenticated: [],
+        one: [...general, "p"],
+        two: [...general, "p", "q"],
+        silent: [discover, "p", "q"], // may look, but not call
+    },
+    inherited: [],
 };
+const inheriting = {
+    name: "authenticated inherits",
+    access: {},
+    roles: { anonymous: [...general, "p"], authenticated: [], one: [], two: ["q"], silent: ["q"] },
+    inherited: [...general, "p"],
+};
+const permissionsOf = ({ roles, inherited }, name) => [...roles[name], ...roles.authenticated, ...inherited];
 
 // Tokens of others: one issuer names accounts, of the other the token's own claims count.
 const audience = "https://tools.example/mcp";
@@ -77,22 +92,22 @@ async function startIssuers() {
     return { accounts, claims, config };
 }
 
-async function makeJwtCallers({ accounts, claims }) {
+async function makeJwtCallers(model, { accounts, claims }) {
     const now = Math.floor(Date.now() / 1000);
     const all = ["m:a", "m:b"];
     const known = { isKnown: true, hasToken: true };
     const ofAccount = async (name, scopes) => ({
         ...known,
         headers: bearer(await accounts.sign({ preferred_username: name, scope: scopes.join(" ") })),
-        permissions: roles[name],
+        permissions: permissionsOf(model, name),
         scopes,
     });
     const byClaims = async (names, scopes) => ({
         ...known,
         headers: bearer(await claims.sign({ roles: names, scope: scopes.join(" ") })),
         permissions: [
-            ...roles.authenticated,
-            ...names.flatMap((name) => roles[name]),
+            ...permissionsOf(model, "authenticated"),
+            ...names.flatMap((name) => model.roles[name]),
             ...scopes.flatMap((scope) => given[scope] ?? []),
         ],
         scopes,
@@ -125,7 +140,7 @@ async function makeJwtCallers({ accounts, claims }) {
     };
 }
 
-async function makeCallers(config, issuers) {
+async function makeCallers(model, config, issuers) {
     const add = (name, role) => cli(config, "account", "add", name, "--role", role, { input: `pw-${name}` });
     for (const role of ["one", "two", "silent"]) {
         await add(role, role);
@@ -140,18 +155,18 @@ async function makeCallers(config, issuers) {
     const expired = await token("two", ["m:a", "m:b"], "--expires", "1s");
     const password = (name) => ({
         headers: basic(name, `pw-${name}`),
-        permissions: roles[name],
+        permissions: permissionsOf(model, name),
         isKnown: true,
     });
     const holder = async (name, scopes) => ({
         headers: bearer((await token(name, scopes)).token),
-        permissions: roles[name],
+        permissions: permissionsOf(model, name),
         isKnown: true,
         hasToken: true,
         scopes,
     });
     const callers = {
-        nobody: { headers: {}, permissions: roles.anonymous },
+        nobody: { headers: {}, permissions: model.roles.anonymous },
         "a password, p": password("one"),
         "a password, p and q": password("two"),
         "a password, no calls": password("silent"),
@@ -162,7 +177,7 @@ async function makeCallers(config, issuers) {
         "a revoked token": { headers: bearer(revoked.token), isWrong: true },
         "an expired token": { headers: bearer(expired.token), isWrong: true },
         "a token of nobody": { headers: bearer(`cw_${"A".repeat(43)}`), isWrong: true },
-        ...(await makeJwtCallers(issuers)),
+        ...(await makeJwtCallers(model, issuers)),
     };
     await pause(1100);
     return Object.entries(callers).map(([name, caller]) => ({ name, scopes: [], ...caller }));
@@ -170,18 +185,18 @@ async function makeCallers(config, issuers) {
 
 // Somebody who has logged in on the page of the running server. A browser sends the cookie whoever
 // asks it to: without proof that a page of ours did, nothing is run.
-async function makeSessionCallers(server) {
+async function makeSessionCallers(model, server) {
     const one = await logIn(server, "one", "pw-one");
     const two = await logIn(server, "two", "pw-two");
     const silent = await logIn(server, "silent", "pw-silent");
     const of = (name, login) => ({
         headers: session(server, login),
-        permissions: roles[name],
+        permissions: permissionsOf(model, name),
         isKnown: true,
     });
     const forged = (changes) => ({
         headers: { ...session(server, two), ...changes },
-        permissions: roles.two,
+        permissions: permissionsOf(model, "two"),
         isKnown: true,
         isForged: true,
     });
@@ -362,141 +377,148 @@ function compare(door, caller, tool, answer, verdict) {
     assert.equal(Boolean(challenge), isChallenged, what);
 }
 
-suite("the model of who may do what", () => {
-    let server, callers, issuers;
-    const cases = [];
-    before(async () => {
-        const store = { path: databasePath() };
-        issuers = await startIssuers();
-        callers = await makeCallers(writeConfig({ roles, store }), issuers);
-        const prepare = (folder) => compilePlugin(folder, "model", source());
-        const config = { store, page_size: 1000, access: { issuers: issuers.config } };
-        server = await startExamples({ prepare, roles, config });
-        const isThere = async () =>
-            (await get(server, "/mcp/tools/list")).json?.tools.some(({ name }) => name === "m.t00");
-        await eventually(isThere, "the tools");
-        callers.push(...(await makeSessionCallers(server)));
-        for (const door of doors) {
-            for (const caller of callers) {
-                tools.forEach((tool) => cases.push({ door, caller, tool }));
-            }
-        }
-    });
-    after(async () => {
-        await server?.stop();
-        await Promise.all([issuers.accounts, issuers.claims].map(({ server }) => close(server)));
-    });
-
-    test("threat-C1: every door, version, credential and tool: no case differs", async () => {
-        assert.ok(cases.length > 10_000, `${cases.length} cases`);
-        await inParallel(cases, 32, async ({ door, caller, tool }) => {
-            const answer = await door.send(server, tool, caller.headers);
-            compare(door, caller, tool, answer, judge(caller, tool));
-        });
-    });
-
-    // Whoever started it is the caller: nobody, or the account of --as, which has no token.
-    test("threat-C1: standard input, every version, account and tool: no case differs", async () => {
-        const starts = [undefined, "one", "two", "silent"].flatMap((account) =>
-            [modernVersion, ...legacyVersions].map((version) => ({ account, version })),
-        );
-        const codes = { login: -32000, forbidden: -32000, scopes: -32000, unknown: -32602 };
-        await inParallel(starts, 4, async ({ account, version }) => {
-            const caller = account
-                ? { permissions: roles[account], isKnown: true, scopes: [] }
-                : { permissions: roles.anonymous, scopes: [] };
-            const as = account ? ["--as", account] : [];
-            const client = startStdio({ args: ["--config", server.config, ...as] });
-            const isModern = version === modernVersion;
-            if (!isModern) {
-                await client.initialize(version);
-            }
-            const ask = (method, params) => (isModern ? client.modern(method, params) : client.ask(method, params));
-            for (const tool of tools) {
-                const verdict = judge(caller, tool);
-                const answer = await ask("tools/call", { name: tool.name, arguments: {} });
-                const what = `${version}, ${account}, ${JSON.stringify(tool)}: ${JSON.stringify(answer)}`;
-                assert.equal(answer.error?.code, codes[verdict], `${verdict}: ${what}`);
-                const text = answer.result?.content[0].text;
-                assert.equal(text === `${tool.name} ran`, verdict === "ran", `${verdict}: ${what}`);
-            }
-            const { result } = await ask("tools/list", {});
-            const names = result.tools.map(({ name }) => name).filter((name) => name.startsWith("m.t"));
-            const expected = tools.filter((tool) => sees(caller, tool)).map(({ name }) => name);
-            assert.deepEqual(names, expected, `${version}, ${account}`);
-            await client.end();
-        });
-    });
-
-    test("a wrong password is refused by every door before anything else", async () => {
-        // Each of another account: failures of one are soon too many.
-        for (const [i, door] of doors.entries()) {
-            const caller = { name: "a wrong password", headers: basic(`nobody-${i}`, "nonsense") };
-            const answer = await door.send(server, tools[0], caller.headers);
-            compare(door, caller, tools[0], answer, "wrong");
-        }
-    });
-
-    test("threat-C2: lists and descriptions show what the model lets a caller see", async () => {
-        // A page of another site may not even look; without a word of where it is from, it may.
-        const [stranger] = callers.filter(({ name }) => name.includes("another site"));
-        assert.equal((await get(server, "/mcp/tools/list", stranger.headers)).status, 403);
-        for (const caller of callers.filter((one) => !one.isWrong && one !== stranger)) {
-            const expected = tools.filter((tool) => sees(caller, tool)).map(({ name }) => name);
-            const isOurs = (name) => name.startsWith("m.t");
-            const mayLook = caller.permissions.includes(discover);
-            const listed = await get(server, "/mcp/tools/list", caller.headers);
-            const shown = await modern(server, "tools/list", {}, { headers: caller.headers });
-            if (mayLook) {
-                const ours = (list) => list.map(({ name }) => name).filter(isOurs);
-                assert.deepEqual(ours(listed.json.tools), expected, caller.name);
-                // What is asked for by POST needs the proof, whatever it is.
-                assert.equal(shown.status, caller.isForged ? 403 : 200, caller.name);
-                const seen = caller.isForged ? expected : ours(shown.json.result.tools);
-                assert.deepEqual(seen, expected, caller.name);
-            } else {
-                assert.deepEqual([listed.status, shown.status], [403, 403], caller.name);
-            }
-            for (const { name } of tools) {
-                const target = `/mcp/tools/describe?name=${name}`;
-                const { status } = await get(server, target, caller.headers);
-                const isThere = expected.includes(name) ? 200 : 404;
-                assert.equal(status, mayLook ? isThere : 403, `${caller.name}: ${name}`);
-            }
-        }
-    });
-
-    test("threat-A6: a call that names two tools runs neither that the caller may not call", async () => {
-        const [nobody] = callers;
-        const open = tools[0];
-        const closed = tools.filter((tool) => judge(nobody, tool) !== "ran");
-        assert.ok(closed.length > 20, `${closed.length} tools`);
-        await inParallel(closed, 8, async (tool) => {
-            const tries = [
-                // The address names one, the body another.
-                post(server, `/mcp/tools/${open.name}`, message(tool.name)),
-                post(server, `/mcp/tools/${tool.name}`, message(open.name)),
-                get(server, `/mcp/tools/${open.name}?query=${query(tool.name)}`),
-                post(server, `/mcp/tools/${open.name}`, [message(open.name), message(tool.name, 2)]),
-                // The header names one, the body another.
-                modern(
-                    server,
-                    "tools/call",
-                    { name: tool.name, arguments: {} },
-                    {
-                        headers: { "Mcp-Name": open.name },
-                    },
-                ),
-                // One of several.
-                post(server, "/jsonrpc", [message(open.name), message(tool.name, 2)]),
-                post(server, "/mcp", [toolCall(open.name), toolCall(tool.name, 2)], both),
-                // Twice in one object.
-                post(server, "/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"${open.name}","method":"${tool.name}"}`),
-                post(server, "/mcp/tools/invoke", `{"name":"${open.name}","name":"${tool.name}"}`),
-            ];
-            for (const answer of await Promise.all(tries)) {
-                assert.ok(!hasRun(answer, tool), `${nobody.name}: ${tool.name}: ${answer.text}`);
+for (const model of [separate, inheriting]) {
+    suite(`the model of who may do what: ${model.name}`, () => {
+        let server, callers, issuers;
+        const cases = [];
+        before(async () => {
+            const store = { path: databasePath() };
+            issuers = await startIssuers();
+            const { roles, access } = model;
+            callers = await makeCallers(model, writeConfig({ roles, store, access }), issuers);
+            const prepare = (folder) => compilePlugin(folder, "model", source());
+            const config = { store, page_size: 1000, access: { ...access, issuers: issuers.config } };
+            server = await startExamples({ prepare, roles, config });
+            const isThere = async () =>
+                (await get(server, "/mcp/tools/list")).json?.tools.some(({ name }) => name === "m.t00");
+            await eventually(isThere, "the tools");
+            callers.push(...(await makeSessionCallers(model, server)));
+            for (const door of doors) {
+                for (const caller of callers) {
+                    tools.forEach((tool) => cases.push({ door, caller, tool }));
+                }
             }
         });
+        after(async () => {
+            await server?.stop();
+            await Promise.all([issuers.accounts, issuers.claims].map(({ server }) => close(server)));
+        });
+
+        test("threat-C1: every door, version, credential and tool: no case differs", async () => {
+            assert.ok(cases.length > 10_000, `${cases.length} cases`);
+            await inParallel(cases, 32, async ({ door, caller, tool }) => {
+                const answer = await door.send(server, tool, caller.headers);
+                compare(door, caller, tool, answer, judge(caller, tool));
+            });
+        });
+
+        // Whoever started it is the caller: nobody, or the account of --as, which has no token.
+        test("threat-C1: standard input, every version, account and tool: no case differs", async () => {
+            const starts = [undefined, "one", "two", "silent"].flatMap((account) =>
+                [modernVersion, ...legacyVersions].map((version) => ({ account, version })),
+            );
+            const codes = { login: -32000, forbidden: -32000, scopes: -32000, unknown: -32602 };
+            await inParallel(starts, 4, async ({ account, version }) => {
+                const caller = account
+                    ? { permissions: permissionsOf(model, account), isKnown: true, scopes: [] }
+                    : { permissions: model.roles.anonymous, scopes: [] };
+                const as = account ? ["--as", account] : [];
+                const client = startStdio({ args: ["--config", server.config, ...as] });
+                const isModern = version === modernVersion;
+                if (!isModern) {
+                    await client.initialize(version);
+                }
+                const ask = (method, params) => (isModern ? client.modern(method, params) : client.ask(method, params));
+                for (const tool of tools) {
+                    const verdict = judge(caller, tool);
+                    const answer = await ask("tools/call", { name: tool.name, arguments: {} });
+                    const what = `${version}, ${account}, ${JSON.stringify(tool)}: ${JSON.stringify(answer)}`;
+                    assert.equal(answer.error?.code, codes[verdict], `${verdict}: ${what}`);
+                    const text = answer.result?.content[0].text;
+                    assert.equal(text === `${tool.name} ran`, verdict === "ran", `${verdict}: ${what}`);
+                }
+                const { result } = await ask("tools/list", {});
+                const names = result.tools.map(({ name }) => name).filter((name) => name.startsWith("m.t"));
+                const expected = tools.filter((tool) => sees(caller, tool)).map(({ name }) => name);
+                assert.deepEqual(names, expected, `${version}, ${account}`);
+                await client.end();
+            });
+        });
+
+        test("a wrong password is refused by every door before anything else", async () => {
+            // Each of another account: failures of one are soon too many.
+            for (const [i, door] of doors.entries()) {
+                const caller = { name: "a wrong password", headers: basic(`nobody-${i}`, "nonsense") };
+                const answer = await door.send(server, tools[0], caller.headers);
+                compare(door, caller, tools[0], answer, "wrong");
+            }
+        });
+
+        test("threat-C2: lists and descriptions show what the model lets a caller see", async () => {
+            // A page of another site may not even look; without a word of where it is from, it may.
+            const [stranger] = callers.filter(({ name }) => name.includes("another site"));
+            assert.equal((await get(server, "/mcp/tools/list", stranger.headers)).status, 403);
+            for (const caller of callers.filter((one) => !one.isWrong && one !== stranger)) {
+                const expected = tools.filter((tool) => sees(caller, tool)).map(({ name }) => name);
+                const isOurs = (name) => name.startsWith("m.t");
+                const mayLook = caller.permissions.includes(discover);
+                const listed = await get(server, "/mcp/tools/list", caller.headers);
+                const shown = await modern(server, "tools/list", {}, { headers: caller.headers });
+                if (mayLook) {
+                    const ours = (list) => list.map(({ name }) => name).filter(isOurs);
+                    assert.deepEqual(ours(listed.json.tools), expected, caller.name);
+                    // What is asked for by POST needs the proof, whatever it is.
+                    assert.equal(shown.status, caller.isForged ? 403 : 200, caller.name);
+                    const seen = caller.isForged ? expected : ours(shown.json.result.tools);
+                    assert.deepEqual(seen, expected, caller.name);
+                } else {
+                    assert.deepEqual([listed.status, shown.status], [403, 403], caller.name);
+                }
+                for (const { name } of tools) {
+                    const target = `/mcp/tools/describe?name=${name}`;
+                    const { status } = await get(server, target, caller.headers);
+                    const isThere = expected.includes(name) ? 200 : 404;
+                    assert.equal(status, mayLook ? isThere : 403, `${caller.name}: ${name}`);
+                }
+            }
+        });
+
+        test("threat-A6: a call that names two tools runs neither that the caller may not call", async () => {
+            const [nobody] = callers;
+            const open = tools[0];
+            const closed = tools.filter((tool) => judge(nobody, tool) !== "ran");
+            assert.ok(closed.length > 20, `${closed.length} tools`);
+            await inParallel(closed, 8, async (tool) => {
+                const tries = [
+                    // The address names one, the body another.
+                    post(server, `/mcp/tools/${open.name}`, message(tool.name)),
+                    post(server, `/mcp/tools/${tool.name}`, message(open.name)),
+                    get(server, `/mcp/tools/${open.name}?query=${query(tool.name)}`),
+                    post(server, `/mcp/tools/${open.name}`, [message(open.name), message(tool.name, 2)]),
+                    // The header names one, the body another.
+                    modern(
+                        server,
+                        "tools/call",
+                        { name: tool.name, arguments: {} },
+                        {
+                            headers: { "Mcp-Name": open.name },
+                        },
+                    ),
+                    // One of several.
+                    post(server, "/jsonrpc", [message(open.name), message(tool.name, 2)]),
+                    post(server, "/mcp", [toolCall(open.name), toolCall(tool.name, 2)], both),
+                    // Twice in one object.
+                    post(
+                        server,
+                        "/jsonrpc",
+                        `{"jsonrpc":"2.0","id":1,"method":"${open.name}","method":"${tool.name}"}`,
+                    ),
+                    post(server, "/mcp/tools/invoke", `{"name":"${open.name}","name":"${tool.name}"}`),
+                ];
+                for (const answer of await Promise.all(tries)) {
+                    assert.ok(!hasRun(answer, tool), `${nobody.name}: ${tool.name}: ${answer.text}`);
+                }
+            });
+        });
     });
-});
+}

@@ -6,7 +6,7 @@ import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { exportSPKI, SignJWT } from "jose";
 import { basic, bearer, call, cli, databasePath, discover } from "./support/accounts.mjs";
-import { close, foreign, freePort, secret, startForger, startProvider } from "./support/issuer.mjs";
+import { base64url, close, foreign, freePort, secret, startForger, startProvider } from "./support/issuer.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { callTool, modern, rpc, startBridge } from "./support/mcp.mjs";
 import { writeConfig } from "./support/programs.mjs";
@@ -460,10 +460,13 @@ suite("whose token it is", () => {
 
 test("roles in a claim give their permissions", async () => {
     let forger;
-    const server = await startResource(async (url) => {
-        forger = await startForger({ audience: url });
-        return [issuerOf(forger, { scopes: {}, roles: ["/realm/roles"] })];
-    });
+    const server = await startResource(
+        async (url) => {
+            forger = await startForger({ audience: url });
+            return [issuerOf(forger, { scopes: {}, roles: ["/realm/roles"] })];
+        },
+        { config: { access: { authenticated_only_own: true } } },
+    );
     const ask = async (claims) =>
         (await rpc(server, { method: "test.caller", id: 1 }, bearer(await forger.sign(claims)))).status;
     assert.equal(await ask({ realm: { roles: ["editor"] } }), 200);
@@ -635,7 +638,7 @@ test("permissions that the database gives to everybody who has logged in count f
             forger = await startForger({ audience: url });
             return [issuerOf(forger, { scopes: {} })];
         },
-        { config: { store: { path: database } } },
+        { config: { store: { path: database }, access: { authenticated_only_own: true } } },
     );
     const token = await forger.sign();
     assert.equal((await caller(server, token)).name, "sam");
@@ -741,6 +744,69 @@ test("made-up opaque tokens of one network do not shut out those of others", asy
     assert.ok(Number(answer.headers.get("retry-after")) >= 1);
     assert.equal((await from("203.0.113.5", "good-before")).status, 200);
     assert.equal((await from("198.51.100.7", "good-after")).status, 200);
+    await server.stop();
+    await close(forger.server);
+});
+
+test("threat-C7: a network that makes up signatures must wait; others and known tokens do not", async () => {
+    let forger;
+    const server = await startResource(
+        async (url) => {
+            forger = await startForger({ audience: url });
+            return [issuerOf(forger)];
+        },
+        { config: { loops: 1, trusted_proxies: ["127.0.0.0/8"] } },
+    );
+    const from = async (address, token) =>
+        await rpc(
+            server,
+            { method: "test.caller", id: 1 },
+            {
+                ...bearer(token),
+                "X-Forwarded-For": address,
+            },
+        );
+    const [header, , signature] = (await forger.sign({}, { kid: undefined })).split(".");
+    const madeUp = (i) => `${header}.${base64url(forger.claims({ jti: `made-up ${i}` }))}.${signature}`;
+    const good = await forger.sign();
+    assert.equal((await from("203.0.113.5", good)).status, 200);
+    let answer;
+    for (let i = 0; i < 150 && answer?.status !== 429; i += 1) {
+        answer = await from("203.0.113.5", madeUp(i));
+        assert.ok([401, 429].includes(answer.status), answer.text);
+        assert.ok(i >= 100 || answer.status === 401, `429 after ${i}`);
+    }
+    assert.equal(answer.status, 429);
+    assert.ok(Number(answer.headers.get("retry-after")) >= 1);
+    assert.equal((await from("203.0.113.5", await forger.sign())).status, 429);
+    assert.equal((await from("203.0.113.5", good)).status, 200);
+    assert.equal((await from("198.51.100.7", await forger.sign())).status, 200);
+    // An expired token of the issuer is not made up, however often it comes.
+    for (let i = 0; i < 120; i += 1) {
+        const token = await forger.sign({ exp: Math.floor(Date.now() / 1000) - 120 });
+        assert.equal((await from("192.0.2.1", token)).status, 401);
+    }
+    await server.stop();
+    await close(forger.server);
+});
+
+test("threat-C7: of a token without a key id one key is tried", async () => {
+    let forger;
+    const server = await startResource(async (url) => {
+        forger = await startForger({ audience: url });
+        forger.first = forger.pair.privateKey;
+        const firstKeys = forger.keys;
+        await forger.rotate("key-2");
+        forger.keys = [...firstKeys, ...forger.keys];
+        return [issuerOf(forger)];
+    });
+    const status = async (...signed) =>
+        (await get(server, "/mcp/tools/list", bearer(await forger.sign(...signed)))).status;
+    assert.equal(await status({}, { kid: "key-1" }, forger.first), 200);
+    assert.equal(await status({}, { kid: "key-2" }), 200);
+    assert.equal(await status({}, { kid: undefined }, forger.first), 200);
+    assert.equal(await status({}, { kid: undefined }), 401);
+    await eventually(() => server.stderr.includes("the first key that fits"), "the log says why");
     await server.stop();
     await close(forger.server);
 });

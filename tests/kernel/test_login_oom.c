@@ -98,7 +98,7 @@ static void set_roles(void)
     const cw_role items[] = {{CW_STR_INIT("authenticated"), permissions, 2},
                              {CW_STR_INIT("editor"), permissions, 1}};
     cw_roles *roles;
-    assert_int_equal(cw_roles_new(items, 2, &roles, &err), CW_OK);
+    assert_int_equal(cw_roles_new(items, 2, false, &roles, &err), CW_OK);
     cw_accounts_set_roles(accounts, roles);
     cw_roles_unref(roles);
 }

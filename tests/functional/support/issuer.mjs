@@ -231,7 +231,7 @@ async function login(issuer, { name = "alice", scope = "openid content:read" } =
 
 // ---- by hand ----
 
-const base64url = (value) =>
+export const base64url = (value) =>
     Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
 
 // An issuer whose every word a test can change: `forger.metadata`, `forger.keys`, `forger.paths`

@@ -44,7 +44,7 @@ static void set_roles(const char *permission)
     cw_role items[] = {{CW_STR_INIT("editor"), permissions, 1},
                        {CW_STR_INIT("anonymous"), permissions, 1}};
     cw_roles *roles;
-    assert_int_equal(cw_roles_new(items, 2, &roles, &err), CW_OK);
+    assert_int_equal(cw_roles_new(items, 2, false, &roles, &err), CW_OK);
     cw_accounts_set_roles(accounts, roles);
     cw_roles_unref(roles);
 }
@@ -55,7 +55,7 @@ static int setup(void **state)
         return -1;
     atomic_store(&changes, 0);
     cw_accounts_opts opts = {
-        .path = path, .n_loops = 1, .on_status = on_status, .on_change = on_change};
+        .path = path, .n_loops = 2, .on_status = on_status, .on_change = on_change};
     cw_db_opts db_opts = {.path = path, .may_create = true, .busy_ms = 2000};
     if (cw_secret_init(&err) || cw_db_open(&db_opts, &db, &err))
         return -1;
@@ -317,6 +317,77 @@ static void failures_of_one_account_must_wait(void **state)
     begin(&a, basic("alice", "guess"));
     assert_int_equal(a.login.status, CW_LOGIN_TOO_MANY);
     assert_int_equal(a.login.retry_s, 2);
+}
+
+/* Argon2 takes far longer than a look into the database: how often was it run? */
+static bool is_hashed(const char *header, cw_loop *on)
+{
+    attempt a = {.peer = "10.0.0.1"};
+    a.waiter = (cw_login_waiter){.peer = peer_of, .fn = on_login};
+    struct timespec before, after;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    a.login = cw_accounts_login(accounts, on, cw_str_from(header), &a.waiter);
+    for (int i = 0; i < 20000 && a.login.status == CW_LOGIN_PENDING; i++) {
+        uv_run(&on->uv, UV_RUN_NOWAIT);
+        usleep(1000);
+    }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    assert_int_equal(a.login.status, CW_LOGIN_OK);
+    if (a.caller)
+        cw_caller_unref(a.caller);
+    return (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 > 25;
+}
+
+static void every_spelling_of_a_header_is_one_login(void **state)
+{
+    (void)state;
+    char header[512];
+    assert_true(is_hashed(basic("alice", "s3cret"), &loop));
+    assert_true(is_remembered(basic("alice", "s3cret")));
+    snprintf(header, sizeof header, "bASIC   %s  ", basic("alice", "s3cret") + 6);
+    assert_true(is_remembered(header));
+}
+
+static void success_on_one_loop_counts_on_all(void **state)
+{
+    (void)state;
+    cw_loop other;
+    assert_int_equal(cw_loop_init(&other, 64, &err), CW_OK);
+    other.index = 1;
+    assert_true(is_hashed(basic("alice", "s3cret"), &loop));
+    assert_false(is_hashed(basic("alice", "s3cret"), &other));
+    cw_loop_end(&other);
+    cw_loop_run(&other);
+    cw_loop_done(&other);
+}
+
+static void a_network_that_logged_in_is_not_locked_out_by_others(void **state)
+{
+    (void)state;
+    char hash[CW_PASSWORD_HASH];
+    attempt a;
+    assert_int_equal(try(basic("alice", "s3cret")), CW_LOGIN_OK);
+    /* So many guesses of others that the wait is a minute, however slow this test is. */
+    for (unsigned i = 0; i < 2 * CW_ACCOUNTS_FREE_FAILURES + 5; i++)
+        cw_throttle_fail(&accounts->by_account, CW_STR("alice"), cw_clock_ms());
+    /* A new password: nothing that is remembered helps. */
+    int seen = atomic_load(&changes);
+    assert_int_equal(cw_password_hash(CW_STR("n3w-s3cret"), hash, &err), CW_OK);
+    assert_int_equal(cw_db_set_password(db, CW_STR("alice"), cw_str_from(hash), &err), CW_OK);
+    wait_for_change(seen);
+    a = (attempt){.peer = "10.8.8.8"};
+    begin(&a, basic("alice", "n3w-s3cret"));
+    assert_int_equal(a.login.status, CW_LOGIN_TOO_MANY);
+    assert_int_equal(try(basic("alice", "n3w-s3cret")), CW_LOGIN_OK);
+    /* It did not give the others new guesses, and has a limit of its own. */
+    a = (attempt){.peer = "10.9.9.9"};
+    begin(&a, basic("alice", "guess"));
+    assert_int_equal(a.login.status, CW_LOGIN_TOO_MANY);
+    for (unsigned i = 0; i < CW_ACCOUNTS_FREE_FAILURES; i++)
+        assert_int_equal(try(basic("alice", "guess")), CW_LOGIN_WRONG);
+    a = (attempt){0};
+    begin(&a, basic("alice", "guess"));
+    assert_int_equal(a.login.status, CW_LOGIN_TOO_MANY);
 }
 
 static void guesses_at_once_count_before_they_are_hashed(void **state)
@@ -608,6 +679,9 @@ int main(void)
         T(a_change_makes_the_loop_ask_again_but_not_hash_again),
         T(tokens_have_scopes_expire_and_are_revoked),
         T(failures_of_one_account_must_wait),
+        T(every_spelling_of_a_header_is_one_login),
+        T(success_on_one_loop_counts_on_all),
+        T(a_network_that_logged_in_is_not_locked_out_by_others),
         T(guesses_at_once_count_before_they_are_hashed),
         T(equal_credentials_wait_for_one_answer),
         T(a_change_counts_for_those_who_wait_for_the_pool),

@@ -146,7 +146,9 @@ static void all_five_algorithms_verify(void **state)
     for (size_t i = 0; i < KINDS; i++) {
         const char *alg = cw_jose_alg_name(kinds[i]);
         assert_int_equal(judge(set, token_of(i, alg, names[i])), CW_TOKEN_NONE);
-        assert_int_equal(judge(set, token_of(i, alg, NULL)), CW_TOKEN_NONE);
+        /* The key for RS256 is the first that fits PS256, too. */
+        assert_int_equal(judge(set, token_of(i, alg, NULL)),
+                         kinds[i] == CW_JOSE_PS256 ? CW_TOKEN_SIGNATURE_NO_KID : CW_TOKEN_NONE);
     }
     assert_int_equal(judge(set, token_of(4, "Ed25519", "ed")), CW_TOKEN_NONE);
     cw_jwks_unref(set);
@@ -282,19 +284,46 @@ static void of_two_keys_with_one_id_the_first_counts(void **state)
     cw_jwks_unref(set);
 }
 
-static void without_a_key_id_few_keys_are_tried(void **state)
+static void without_a_key_id_one_key_is_tried(void **state)
 {
     (void)state;
-    signer many[CW_JWKS_MAX_TRIES + 1];
-    static const char *const ids[] = {"0", "1", "2", "3", "4"};
+    signer many[3];
+    static const char *const ids[] = {"0", "1", "2"};
     for (size_t i = 0; i < CW_COUNT(many); i++)
         signer_init(&many[i], CW_JOSE_EDDSA, ids[i]);
     cw_jwks *set = parse(signer_key_set(many, CW_COUNT(many), "", &arena), CW_JOSE_ALL);
     for (size_t i = 0; i < CW_COUNT(many); i++) {
         cw_str token = signer_token(&many[i], header_of("EdDSA", NULL), CW_STR("{}"), &arena);
-        assert_int_equal(judge(set, token),
-                         i < CW_JWKS_MAX_TRIES ? CW_TOKEN_NONE : CW_TOKEN_SIGNATURE);
+        assert_int_equal(judge(set, token), i == 0 ? CW_TOKEN_NONE : CW_TOKEN_SIGNATURE_NO_KID);
         signer_done(&many[i]);
+    }
+    cw_jwks_unref(set);
+}
+
+static void a_key_is_found_without_checking_a_signature(void **state)
+{
+    static const struct {
+        size_t kind;
+        const char *alg, *kid;
+        cw_token_reason reason;
+    } cases[] = {
+        {0, "RS256", "rs", CW_TOKEN_NONE},
+        {0, "RS256", NULL, CW_TOKEN_NONE},
+        {0, "RS256", "unknown", CW_TOKEN_NO_KEY},
+        {0, "EdDSA", "rs", CW_TOKEN_KEY_ALG},
+        {0, "EdDSA", NULL, CW_TOKEN_SIGNATURE_LENGTH},
+    };
+    (void)state;
+    cw_jwks *set = parse(signer_key_set(signers, CW_COUNT(signers), "", &arena), CW_JOSE_ALL);
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        cw_jws jws;
+        cw_token_reason reason;
+        cw_str token = token_of(cases[i].kind, cases[i].alg, cases[i].kid);
+        assert_int_equal(cw_jws_parse(token, &arena, &jws, &reason), CW_OK);
+        memset((char *)(uintptr_t)jws.signature.p, 1, jws.signature.n);
+        cw_code rc = cw_jwks_has_key(set, &jws, &reason);
+        assert_int_equal(rc, cases[i].reason == CW_TOKEN_NONE ? CW_OK : CW_INVALID);
+        assert_int_equal(reason, cases[i].reason);
     }
     cw_jwks_unref(set);
 }
@@ -609,7 +638,8 @@ int main(void)
         T(a_key_is_bound_to_its_algorithms),
         T(key_ids_are_compared_exactly),
         T(of_two_keys_with_one_id_the_first_counts),
-        T(without_a_key_id_few_keys_are_tried),
+        T(without_a_key_id_one_key_is_tried),
+        cmocka_unit_test(a_key_is_found_without_checking_a_signature),
         T(purpose_and_algorithm_of_a_key_are_kept_to),
         T(rsa_keys_have_a_size_and_an_odd_exponent),
         T(strange_keys_are_left_out),

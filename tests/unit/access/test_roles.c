@@ -16,7 +16,7 @@ static void roles_are_found_by_name(void **state)
 {
     (void)state;
     cw_roles *roles;
-    assert_int_equal(cw_roles_new(two, 2, &roles, NULL), CW_OK);
+    assert_int_equal(cw_roles_new(two, 2, false, &roles, NULL), CW_OK);
     cw_roles *same = cw_roles_ref(roles);
     cw_roles_unref(roles);
     const cw_role *editor = cw_roles_find(same, CW_STR("editor"));
@@ -33,7 +33,7 @@ static void make(void *ctx)
 {
     cw_roles *roles = NULL;
     (void)ctx;
-    cw_code rc = cw_roles_new(two, 2, &roles, NULL);
+    cw_code rc = cw_roles_new(two, 2, false, &roles, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_roles_unref(roles);
 }

@@ -81,6 +81,38 @@ static void very_many_names_do_not_grow_it(void **state)
     }
 }
 
+static void wider_networks_have_more_free_failures(void **state)
+{
+    (void)state;
+    cw_network_throttle n;
+    cw_network network;
+    char address[64];
+    assert_int_equal(cw_network_throttle_init(&n, 2, NULL), CW_OK);
+    /* Each /64 of a /56 fails once: 8 are free. */
+    for (unsigned i = 0; i < 8; i++) {
+        snprintf(address, sizeof address, "2001:db8:1:1%02x::1", i);
+        cw_network_of(cw_str_from(address), &network);
+        assert_int_equal(cw_network_throttle_wait(&n, &network, false, 1000000), 0);
+        cw_network_throttle_fail(&n, &network, 1000000);
+    }
+    cw_network_of(CW_STR("2001:db8:1:1ff::1"), &network);
+    assert_int_equal(cw_network_throttle_wait(&n, &network, false, 1000000), 1000);
+    assert_int_equal(cw_network_throttle_wait(&n, &network, true, 1000000), 0);
+    /* Each /56 of the /48 fails once more: 32 are free. */
+    for (unsigned i = 8; i < 32; i++) {
+        snprintf(address, sizeof address, "2001:db8:1:%02x00::1", i);
+        cw_network_of(cw_str_from(address), &network);
+        assert_int_equal(cw_network_throttle_wait(&n, &network, false, 1000000), 0);
+        cw_network_throttle_fail(&n, &network, 1000000);
+    }
+    cw_network_of(CW_STR("2001:db8:1:ff00::1"), &network);
+    assert_int_equal(cw_network_throttle_wait(&n, &network, false, 1000000), 1000);
+    cw_network_of(CW_STR("2001:db8:2::1"), &network);
+    assert_int_equal(cw_network_throttle_wait(&n, &network, false, 1000000), 0);
+    cw_network_throttle_done(&n);
+    cw_network_throttle_done(&n);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -89,6 +121,7 @@ int main(void)
         T(each_further_one_doubles_the_wait_up_to_a_minute),
         T(success_and_time_forget),
         T(very_many_names_do_not_grow_it),
+        cmocka_unit_test(wider_networks_have_more_free_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,11 +48,33 @@ static void other_addresses_are_one_network_on_each_level(void **state)
     assert_int_equal(cw_network_text((cw_str){NULL, 0}, 0, out).n, 0);
 }
 
+static void keys_are_equal_where_networks_are(void **state)
+{
+    (void)state;
+    cw_network a, b, mapped, plain;
+    cw_network_of(CW_STR("2001:db8:1:100::1"), &a);
+    cw_network_of(CW_STR("2001:db8:1:1ff:ffff::1"), &b);
+    assert_int_not_equal(a.keys[0], b.keys[0]);
+    assert_int_equal(a.keys[1], b.keys[1]);
+    assert_int_equal(a.keys[2], b.keys[2]);
+    cw_network_of(CW_STR("2001:db8:1:200::1"), &b);
+    assert_int_not_equal(a.keys[1], b.keys[1]);
+    assert_int_equal(a.keys[2], b.keys[2]);
+    cw_network_of(CW_STR("2001:db8:2:100::1"), &b);
+    assert_int_not_equal(a.keys[2], b.keys[2]);
+    cw_network_of(CW_STR("::ffff:192.0.2.1"), &mapped);
+    cw_network_of(CW_STR("192.0.2.1"), &plain);
+    assert_memory_equal(&mapped, &plain, sizeof plain);
+    cw_network_of(CW_STR("192.0.2.2"), &b);
+    assert_int_not_equal(plain.keys[2], b.keys[2]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ipv6_address_has_three_networks),
         cmocka_unit_test(other_addresses_are_one_network_on_each_level),
+        cmocka_unit_test(keys_are_equal_where_networks_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

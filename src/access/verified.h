@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* verified.h - logins that succeeded, shared by all loops.
+ *
+ * Two tables of fixed size. Only successful logins add entries, so that guessing fills neither.
+ *
+ *     credentials   keyed digest of name and password, and of the hash that they satisfied: while
+ *                   the account has that hash, no loop hashes these credentials again
+ *     networks      an account and a network that it logged in from: others' wrong guesses for
+ *                   this account do not delay logins from there
+ *
+ * Nothing is kept over a restart.
+ *
+ * Threads: any; one lock. Only for the slow path of a login.
+ * Limits:  CW_VERIFIED_ENTRIES of each; the least recently used entry of a set is replaced.
+ */
+#ifndef CW_ACCESS_VERIFIED_H
+#define CW_ACCESS_VERIFIED_H
+
+#include <pthread.h>
+
+#include "access/secret.h"
+#include "net/network.h"
+
+#define CW_VERIFIED_ENTRIES 4096u
+#define CW_VERIFIED_NETWORK_MS (UINT64_C(30) * 24 * 3600 * 1000)
+
+typedef struct cw_verified {
+    pthread_mutex_t lock;
+    struct cw_verified_credentials *credentials;
+    struct cw_verified_network *networks;
+    uint64_t tick;
+} cw_verified;
+
+CW_MUST_USE cw_code cw_verified_init(cw_verified *v, cw_err *err);
+/* A zeroed struct is fine. */
+void cw_verified_done(cw_verified *v);
+
+/* These credentials satisfied the hash with this digest. */
+void cw_verified_add(cw_verified *v, const unsigned char key[CW_DIGEST],
+                     const unsigned char proof[CW_DIGEST]);
+/* The digest of the hash that they satisfied last; false: not known. */
+bool cw_verified_find(cw_verified *v, const unsigned char key[CW_DIGEST],
+                      unsigned char ret_proof[CW_DIGEST]);
+
+/* An account has logged in from here. `now` is the monotonic clock in ms. */
+void cw_verified_add_network(cw_verified *v, cw_str account, const cw_network *network,
+                             uint64_t now);
+/* Whether it has in the last CW_VERIFIED_NETWORK_MS. */
+bool cw_verified_knows_network(cw_verified *v, cw_str account, const cw_network *network,
+                               uint64_t now);
+
+#endif
