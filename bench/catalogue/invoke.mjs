@@ -25,12 +25,12 @@ function configure() {
     config.roles.authenticated = permissions;
     const file = write("accounts.yaml", JSON.stringify(config));
     const add = ["account", "add", "alice", "--role", "reader", "--config", file];
-    execFileSync(causeway, add, { input: "s3cret\n", stdio: ["pipe", "pipe", "inherit"] });
+    execFileSync(causeway, add, { input: "s3cret-pw\n", stdio: ["pipe", "pipe", "inherit"] });
     return file;
 }
 
 const json = { "Content-Type": "application/json" };
-const basic = { Authorization: `Basic ${Buffer.from("alice:s3cret").toString("base64")}` };
+const basic = { Authorization: `Basic ${Buffer.from("alice:s3cret-pw").toString("base64")}` };
 
 const requests = () => ({
     invoke: writeRequest("POST", "/mcp/tools/invoke", {

@@ -175,8 +175,6 @@ cw_code cw_gather_issued(cw_accounts *a, cw_db *db, const cw_account *account,
     if (rc)
         return rc;
     cw_str subject = jwt->subject.p ? jwt->subject : jwt->client;
-    if (!account && !subject.p)
-        return cw_fail(err, CW_INVALID, "it does not say whose it is");
     cw_caller_opts opts = {
         .id = id_of(account, issued, subject, &arena, digits),
         .name = account ? account->name : subject,

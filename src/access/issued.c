@@ -39,11 +39,9 @@ static cw_login_status status_of(cw_code rc)
 
 /* ---- whose it is ---- */
 
-/* The name of the account that the token acts for; .p is NULL when it names none. */
-static cw_str account_of(const cw_issued *issued)
+cw_str cw_issued_account(const cw_jwt *jwt, const cw_issuer_opts *issuer)
 {
-    const cw_json *v =
-        cw_json_pointer(issued->jwt.claims, cw_issuer_opts_of(issued->issuer)->account);
+    const cw_json *v = cw_json_pointer(jwt->claims, issuer->account);
     bool is_name = cw_json_is(v, CW_JSON_STRING) && cw_account_name_is_valid(cw_json_text(v));
     return is_name ? cw_json_text(v) : (cw_str){NULL, 0};
 }
@@ -60,7 +58,9 @@ static cw_code find_rights(cw_store_job *job, cw_db *db, cw_err *err)
     cw_attempt *t = of_job(job);
     cw_account *account = NULL;
     bool is_claimed = cw_issuer_opts_of(t->issued.issuer)->account.n > 0;
-    cw_str name = is_claimed ? account_of(&t->issued) : CW_STR("");
+    cw_str name = is_claimed
+                      ? cw_issued_account(&t->issued.jwt, cw_issuer_opts_of(t->issued.issuer))
+                      : CW_STR("");
     if (is_claimed && !name.p)
         return CW_OK;
     cw_code rc = is_claimed ? cw_db_find_account(db, name, &t->arena, &account, err) : CW_OK;

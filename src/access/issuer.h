@@ -106,6 +106,9 @@ CW_MUST_USE cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *are
 /* Give back the issuer. Fine for one without. */
 void cw_issued_done(cw_issued *issued);
 
+/* The name of the account that a token acts for, by the claim that `account` points to; .p is NULL
+ * when it names none. */
+cw_str cw_issued_account(const cw_jwt *jwt, const cw_issuer_opts *issuer);
 const cw_issuer_opts *cw_issuer_opts_of(const cw_issuer *issuer);
 /* A reference to the keys of the issuer with this name, or NULL: there are none (yet). */
 cw_jwks *cw_issuers_keys(cw_issuers *is, cw_str name);

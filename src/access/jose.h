@@ -85,6 +85,7 @@ const char *cw_jose_alg_name(cw_jose_alg alg);
     X(ID_TOKEN, "id_token", "it looks like an ID token, which is no access token")                 \
     X(MISSING_CLAIM, "missing_claim", "a claim that an access token has (RFC 9068) is missing")    \
     X(SUBJECT, "subject", "its subject (\"sub\") is not a text that can be one, or too long")      \
+    X(NO_SUBJECT, "no_subject", "it does not say whose it is: no \"sub\" and no \"client_id\"")    \
     X(CLIENT, "client", "its client (\"client_id\" or \"azp\") is not a text that can be one")     \
     X(SCOPE, "scope", "its scopes are neither a text nor a list of them, or too many")             \
     X(ROLES, "roles", "a claim with roles is neither a text nor a list of them, or has too many")

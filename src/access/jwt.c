@@ -321,6 +321,8 @@ cw_code cw_jwt_check_claims(cw_jwt *jwt, const cw_jwt_rules *rules, int64_t wall
         rc = read_people(jwt, err);
     if (!rc)
         rc = check_kind(jwt, rules, err);
+    if (!rc && !rules->names_account && !jwt->subject.p && !jwt->client.p)
+        rc = refuse(jwt, CW_TOKEN_NO_SUBJECT, err);
     return rc ? rc : read_rights(jwt, rules, arena, err);
 }
 

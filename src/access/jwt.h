@@ -21,6 +21,7 @@
  *     exp                  there, and not past; nbf and iat not in the future; all with leeway
  *     cnf                  refused: nobody here can check such a binding
  *     sub, client_id, iat, jti    there, unless accept_untyped; azp may stand for client_id
+ *                          sub or client_id in any case, unless names_account
  *     scope, scp           a text with spaces, or a list; both add up
  *
  * Not here: what scopes and roles allow, and remembering results (token_cache.h).
@@ -53,6 +54,7 @@ typedef struct cw_jwt_rules {
     unsigned algs; /* a set of cw_jose_alg */
     uint32_t leeway_s;
     bool accept_untyped;
+    bool names_account; /* another claim says whose it is, so that `sub` may be missing */
 } cw_jwt_rules;
 
 typedef struct cw_jwt {

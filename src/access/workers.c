@@ -3,8 +3,12 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/thread.h"
+
+#define NICENESS 10
 
 struct cw_workers {
     pthread_mutex_t lock;
@@ -113,6 +117,8 @@ static cw_work *choose_rejected(const cw_workers *w, const cw_work *work)
 static void *run_thread(void *arg)
 {
     cw_workers *w = arg;
+    /* Loops go first: logins that are hashed may not delay callers who have logged in. */
+    (void)!setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
     pthread_mutex_lock(&w->lock);
     for (;;) {
         while (!w->n_waiting && !w->is_ending)

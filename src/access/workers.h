@@ -12,6 +12,8 @@
  * When the queue is full, a job of a network with fewer jobs replaces the last job of the network
  * that has most.
  *
+ * The threads have a lower priority than event loops.
+ *
  * Not libuv's pool: that one also looks up names and reads files.
  *
  * Ownership: a job belongs to the caller again when `run` is called.

@@ -190,3 +190,17 @@ void cw_call_detach(cw_bridge_loop *bl, cw_call_handle handle, cw_str peer)
            CW_KV("method", ex->call.method->id), CW_KV("caller", cw_caller_name(ex->call.caller)));
     cw_call_leave(bl, handle);
 }
+
+cw_code cw_call_list(cw_bridge_loop *bl, const cw_view *view, cw_str peer, cw_call_refusal *refusal)
+{
+    const cw_call_limits *limits = &cw_bridge_settings_of(bl)->limits;
+    const cw_caller *caller = cw_view_caller(view);
+    if (CW_LIKELY(!limits->lists.interval_ns))
+        return CW_OK;
+    cw_code rc = cw_limiter_list(cw_bridge_limiter(bl), limits, caller, peer, cw_clock_ns(),
+                                 &refusal->retry_s, &refusal->err);
+    if (rc)
+        cw_log(CW_LOG_INFO, "call", "list refused", CW_KV("caller", cw_caller_name(caller)),
+               CW_KV("address", peer), CW_KV("verdict", CW_STR("too many")));
+    return rc;
+}

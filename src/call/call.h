@@ -76,6 +76,11 @@ void cw_call_leave(cw_bridge_loop *bl, cw_call_handle handle);
  * waiting client (call/limits.h); else it is cancelled. `peer` is the address of the client. */
 void cw_call_detach(cw_bridge_loop *bl, cw_call_handle handle, cw_str peer);
 
+/* Whether a caller may have a list or a description now: CW_OK; CW_LIMIT with a text and retry_s,
+ * and a line in the log. `peer` is the client's address. */
+CW_MUST_USE cw_code cw_call_list(cw_bridge_loop *bl, const cw_view *view, cw_str peer,
+                                 cw_call_refusal *refusal);
+
 /* A call that a door refused before it had a method. */
 typedef struct cw_call_refused {
     const cw_view *view;
@@ -86,7 +91,7 @@ typedef struct cw_call_refused {
     cw_verdict verdict; /* LOGIN or FORBIDDEN: a general permission; HIDDEN: not there for them */
 } cw_call_refused;
 
-/* Have the audit know of it. */
+/* Write it to the log, and to the audit. */
 void cw_call_note(cw_bridge_loop *bl, const cw_call_refused *refused);
 
 /* Whether what a client's people have filled in matches the form's schema (JSON text); a schema

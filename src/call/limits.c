@@ -13,7 +13,7 @@
 
 struct cw_limiter {
     cw_bucket global;
-    cw_buckets addresses, callers;
+    cw_buckets addresses, callers, lists;
     cw_meters tools, sources;
     cw_places detached;
 };
@@ -32,6 +32,7 @@ cw_call_limits cw_call_limits_of(const cw_config *config)
         .address = rate_of(&config->limits.rates.address),
         .caller = rate_of(&config->limits.rates.caller),
         .tool = rate_of(&config->limits.rates.tool),
+        .lists = rate_of(&config->limits.rates.lists),
         .calls_per_tool = config->limits.calls_per_tool,
         .calls_per_source = config->limits.calls_per_source,
         .detached = config->limits.detached_calls,
@@ -63,6 +64,7 @@ void cw_limiter_free(cw_limiter *l)
         return;
     cw_buckets_done(&l->addresses);
     cw_buckets_done(&l->callers);
+    cw_buckets_done(&l->lists);
     cw_meters_done(&l->tools);
     cw_meters_done(&l->sources);
     cw_places_done(&l->detached);
@@ -78,6 +80,8 @@ cw_code cw_limiter_new(cw_limiter **ret, cw_err *err)
     cw_code rc = cw_buckets_init(&l->addresses, err);
     if (!rc)
         rc = cw_buckets_init(&l->callers, err);
+    if (!rc)
+        rc = cw_buckets_init(&l->lists, err);
     if (!rc)
         rc = cw_meters_init(&l->tools, err);
     if (!rc)
@@ -127,6 +131,12 @@ static cw_code refuse(const char *whose, cw_str name, uint32_t seconds, cw_err *
     return cw_fail(err, CW_LIMIT, "Too many calls %s: try again in %u s", whose, seconds);
 }
 
+static uint32_t seconds_of(uint64_t ns)
+{
+    uint64_t seconds = (ns + NS_PER_S - 1) / NS_PER_S;
+    return seconds < UINT32_MAX ? (uint32_t)seconds : UINT32_MAX;
+}
+
 /* All of them, or none. */
 static cw_code take_tokens(const tokens *t, cw_str name, uint64_t now, uint32_t *ret_retry_s,
                            cw_err *err)
@@ -137,8 +147,7 @@ static cw_code take_tokens(const tokens *t, cw_str name, uint64_t now, uint32_t 
             continue;
         for (size_t j = 0; j < i; j++)
             cw_bucket_give(t->items[j].bucket, t->items[j].rate);
-        uint64_t seconds = (wait + NS_PER_S - 1) / NS_PER_S;
-        *ret_retry_s = seconds < UINT32_MAX ? (uint32_t)seconds : UINT32_MAX;
+        *ret_retry_s = seconds_of(wait);
         return refuse(t->items[i].whose, name, *ret_retry_s, err);
     }
     return CW_OK;
@@ -250,4 +259,18 @@ cw_code cw_limiter_enter(cw_limiter *l, const cw_call_limits *limits,
     if (rc)
         cw_limiter_leave(ret);
     return rc;
+}
+
+cw_code cw_limiter_list(cw_limiter *l, const cw_call_limits *limits, const cw_caller *caller,
+                        cw_str peer, uint64_t now, uint32_t *ret_retry_s, cw_err *err)
+{
+    char network[CW_NETWORK_TEXT];
+    bool is_anonymous = cw_caller_is_anonymous(caller);
+    cw_str name = is_anonymous ? cw_network_text(peer, 0, network) : cw_caller_id(caller);
+    uint64_t wait = cw_bucket_take(cw_buckets_find(&l->lists, name), limits->lists, now);
+    if (!wait)
+        return CW_OK;
+    *ret_retry_s = seconds_of(wait);
+    return cw_fail(err, CW_LIMIT, "Too many lists and descriptions %s: try again in %u s",
+                   is_anonymous ? "for this address" : "for this caller", *ret_retry_s);
 }

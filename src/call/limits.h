@@ -2,7 +2,8 @@
 /* limits.h - how often, and how many at once, callers may call: what the configuration says, and
  * where it is counted.
  *
- * Counted are calls that the gate lets through, each message of a batch on its own.
+ * Counted are calls that the gate lets through, each message of a batch on its own; and on
+ * their own, lists and descriptions.
  * The anonymous are many callers with one name: for them the address counts alone.
  *
  * Calls that run without a waiting client (notifications, and calls whose client left) have places
@@ -14,6 +15,7 @@
 #ifndef CW_CALL_LIMITS_H
 #define CW_CALL_LIMITS_H
 
+#include "access/caller.h"
 #include "access/ratelimit.h"
 #include "base/fair.h"
 #include "config/config.h"
@@ -24,6 +26,7 @@ struct cw_call_request;
 typedef struct cw_call_limits {
     bool is_any;
     cw_rate global, address, caller, tool;
+    cw_rate lists; /* of one caller who has logged in, else of one network; not in is_any */
     uint32_t calls_per_tool, calls_per_source; /* 0: any number */
     uint32_t detached, detached_per_caller;    /* 0: the defaults */
     cw_config_limiteds tools, sources;         /* live as long as the configuration */
@@ -59,5 +62,9 @@ CW_MUST_USE cw_code cw_limiter_detach(cw_limiter *l, const cw_call_limits *limit
 CW_MUST_USE cw_code cw_limiter_crowd(cw_places *crowd, const cw_fair_key *key, uint32_t left,
                                      cw_limiter_place *ret);
 void cw_limiter_leave(cw_limiter_place *place);
+/* The same for a list or a description, which occupies nothing. */
+CW_MUST_USE cw_code cw_limiter_list(cw_limiter *l, const cw_call_limits *limits,
+                                    const cw_caller *caller, cw_str peer, uint64_t now,
+                                    uint32_t *ret_retry_s, cw_err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* note.c - what the audit is told of calls: each once, when it is refused or when it ends. */
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "call/call_int.h"
 
 static cw_str name_of(const cw_entry *entry)
@@ -105,9 +106,14 @@ void cw_note_refusal(cw_bridge_loop *bl, const cw_call_request *request, cw_code
 void cw_call_note(cw_bridge_loop *bl, const cw_call_refused *refused)
 {
     cw_audit *audit = cw_bridge_audit(bl);
+    const cw_caller *caller = cw_view_caller(refused->view);
+    cw_str name = cw_str_make(refused->name.p, cw_utf8_cut(refused->name, CW_TOOL_NAME_MAX));
+    cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", name),
+           CW_KV("caller", cw_caller_name(caller)),
+           CW_KV("verdict", cw_str_from(cw_note_verdict(refused->verdict))),
+           CW_KV("door", cw_str_from(refused->door)));
     if (!cw_audit_is_on(audit))
         return;
-    const cw_caller *caller = cw_view_caller(refused->view);
     cw_audit_add(audit, &(cw_audit_record){.kind = CW_AUDIT_REFUSAL,
                                            .door = refused->door,
                                            .outcome = cw_note_verdict(refused->verdict),

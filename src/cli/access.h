@@ -88,8 +88,11 @@ typedef cw_code (*cw_access_pair_fn)(void *ctx, cw_str role, cw_str permission, 
 CW_MUST_USE cw_code cw_access_walk_roles(cw_access *a, cw_access_pair_fn fn, void *ctx);
 
 /* A new password: from `file` ("-": standard input), else asked for twice on a terminal, else from
- * standard input. One line break at its end is not part of it. Its hash is written to `out`. */
-CW_MUST_USE cw_code cw_access_read_password(const char *file, char *out, cw_err *err);
+ * standard input. One line break at its end is not part of it. It must have `min` characters. Its
+ * hash is written to `out`. */
+CW_MUST_USE cw_code cw_access_read_password(const char *file, uint32_t min, char *out, cw_err *err);
+/* Append "Bearer " and the token of a file, without line breaks at its end. */
+CW_MUST_USE cw_code cw_access_read_token(const char *file, cw_buf *header, cw_err *err);
 
 int cw_cli_account(int argc, char **argv);
 int cw_cli_audit(int argc, char **argv);

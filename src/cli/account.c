@@ -80,7 +80,7 @@ static int run_add(int argc, char **argv)
     for (size_t i = 0; i < roles.n && !rc; i++)
         rc = check_role(&a, roles.items[i]);
     if (!rc && !no_password)
-        rc = cw_access_read_password(file, hash, &a.err);
+        rc = cw_access_read_password(file, a.config->access.password_length, hash, &a.err);
     cw_account account = {.name = cw_str_from(args.items[0]),
                           .password = cw_str_from(hash),
                           .language = cw_str_from(language),
@@ -373,7 +373,9 @@ static int run_password(int argc, char **argv)
         return code;
     cw_access_change(&a, spec.name, args.items[0], NULL);
     char hash[CW_PASSWORD_HASH] = "";
-    cw_code rc = no_password ? CW_OK : cw_access_read_password(file, hash, &a.err);
+    cw_code rc =
+        no_password ? CW_OK
+                    : cw_access_read_password(file, a.config->access.password_length, hash, &a.err);
     if (!rc)
         rc = cw_db_set_password(a.db, cw_str_from(args.items[0]), cw_str_from(hash), &a.err);
     cw_buf_printf(&a.out, "password of %s changed\n", args.items[0]);

@@ -257,13 +257,62 @@ static void on_orders_read(void *ctx)
 
 static void on_ask_again(uv_timer_t *timer);
 
+/* ---- a token that stands for the anonymous ---- */
+
+/* While a token cannot be checked, the last answer counts. */
+static void on_token(cw_login_waiter *w, const cw_login *login)
+{
+    cw_backend *b = CW_CONTAINER(w, cw_backend, token_login);
+    bool is_checked = login->status == CW_LOGIN_OK || login->status == CW_LOGIN_WRONG;
+    b->is_read = true;
+    if (!is_checked || login->caller == b->anonymous)
+        return;
+    if (login->status == CW_LOGIN_WRONG && b->anonymous == b->configured)
+        return;
+    if (login->status == CW_LOGIN_WRONG)
+        cw_log(CW_LOG_WARN, "access", "the token of this program is refused");
+    set_anonymous(b, login->caller ? login->caller : b->configured);
+    publish(b, NULL, 0);
+}
+
+static cw_str no_peer(cw_login_waiter *w)
+{
+    (void)w;
+    return CW_STR("");
+}
+
+static void check_token(cw_backend *b)
+{
+    if (b->token_login.next)
+        return;
+    b->token_login = (cw_login_waiter){.peer = no_peer, .fn = on_token};
+    cw_login login = cw_accounts_login(b->accounts, b->loop, b->token, &b->token_login);
+    if (login.status != CW_LOGIN_PENDING)
+        on_token(&b->token_login, &login);
+}
+
+static void on_token_timer(uv_timer_t *timer)
+{
+    cw_backend *b = CW_CONTAINER(timer, cw_backend, token_timer);
+    if (b->is_open)
+        check_token(b);
+}
+
+static cw_code read_caller(cw_backend *b)
+{
+    if (b->token.p) {
+        check_token(b);
+        return CW_OK;
+    }
+    return b->account ? cw_accounts_read_account(b->accounts, cw_str_from(b->account), on_read, b)
+                      : cw_accounts_read_anonymous(b->accounts, on_read, b);
+}
+
 /* What the database says: what the anonymous may do, and what was ordered. */
 static void read_store(cw_backend *b)
 {
     cw_err err = {0};
-    cw_code rc = b->account
-                     ? cw_accounts_read_account(b->accounts, cw_str_from(b->account), on_read, b)
-                     : cw_accounts_read_anonymous(b->accounts, on_read, b);
+    cw_code rc = read_caller(b);
     if (!rc)
         rc = cw_orders_read(&b->orders, cw_accounts_store(b->accounts));
     if (!rc)
@@ -347,6 +396,8 @@ static void use_roles(cw_backend *b, cw_caller *configured, cw_roles *roles)
         cw_accounts_set_roles(b->accounts, roles);
     if (b->has_store)
         read_store(b);
+    else if (b->token.p && b->accounts)
+        check_token(b);
     else if (!b->is_owner || !b->snapshot)
         set_anonymous(b, configured);
 }
@@ -356,7 +407,7 @@ static void use_roles(cw_backend *b, cw_caller *configured, cw_roles *roles)
 static cw_code new_anonymous(const cw_backend *b, const cw_config *config, cw_caller **ret,
                              cw_err *err)
 {
-    bool is_other = b->account || b->is_owner;
+    bool is_other = b->account || b->token.p || b->is_owner;
     for (size_t i = 0; !is_other && i < config->roles.n; i++) {
         const cw_config_role *role = &config->roles.items[i];
         if (!cw_str_is(role->name, "anonymous"))
@@ -538,6 +589,7 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
     uv_timer_init(&main_loop->uv, &b->timer);
     uv_timer_init(&main_loop->uv, &b->again);
     uv_timer_init(&main_loop->uv, &b->loading);
+    uv_timer_init(&main_loop->uv, &b->token_timer);
     b->timer.data = b->again.data = b->loading.data = b;
     b->is_open = true;
     rc = cw_spawner_new(&b->spawner, err);
@@ -577,6 +629,12 @@ void cw_backend_set_demo(cw_backend *b)
     b->is_demo = true;
 }
 
+void cw_backend_set_token(cw_backend *b, cw_str header)
+{
+    b->token = header;
+    uv_timer_start(&b->token_timer, on_token_timer, CW_BACKEND_TOKEN_MS, CW_BACKEND_TOKEN_MS);
+}
+
 void cw_backend_set_looking(cw_backend *b)
 {
     b->is_looking = true;
@@ -599,7 +657,8 @@ void cw_backend_wait(cw_backend *b, uint64_t ms, const bool *stop)
     uv_update_time(&b->loop->uv);
     uv_timer_start(&b->timer, on_late, ms, 0);
     b->is_waiting = true;
-    while ((!b->is_settled || (b->has_store && !b->is_read)) && !b->is_late && !*stop)
+    while ((!b->is_settled || ((b->has_store || b->token.p) && !b->is_read)) && !b->is_late &&
+           !*stop)
         uv_run(&b->loop->uv, UV_RUN_ONCE);
     b->is_waiting = false;
     uv_timer_stop(&b->timer);
@@ -631,6 +690,8 @@ void cw_backend_close(cw_backend *b)
     uv_close((uv_handle_t *)&b->timer, NULL);
     uv_close((uv_handle_t *)&b->again, NULL);
     uv_close((uv_handle_t *)&b->loading, NULL);
+    uv_close((uv_handle_t *)&b->token_timer, NULL);
+    cw_login_cancel(&b->token_login);
 }
 
 void cw_backend_done(cw_backend *b)

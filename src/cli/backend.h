@@ -23,6 +23,8 @@
 #include "net/server.h"
 #include "source/sources.h"
 
+#define CW_BACKEND_TOKEN_MS 5000u
+
 typedef struct cw_backend {
     cw_loop *loop; /* the main one */
     unsigned n_loops;
@@ -43,6 +45,9 @@ typedef struct cw_backend {
     cw_caller *read;          /* the anonymous caller; NULL: there is no database */
     bool has_read;
     const char *account;           /* stands for the anonymous; NULL: none does */
+    cw_str token;                  /* an Authorization header, likewise; .p is NULL without one */
+    cw_login_waiter token_login;   /* while the token is checked */
+    uv_timer_t token_timer;        /* until it is checked again */
     bool is_owner;                 /* whoever shows nothing may do everything */
     bool is_demo;                  /* there is no configuration, and no login to be had */
     cw_orders orders;              /* of the cache commands */
@@ -63,6 +68,9 @@ CW_MUST_USE cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned 
  * nothing. Or let them do everything that the catalogue has. For a program with one user, who has
  * started it; before configure. The name is borrowed. */
 void cw_backend_set_account(cw_backend *b, const char *name);
+/* The same for the caller of a token: "Bearer TOKEN", borrowed. It is checked again each
+ * CW_BACKEND_TOKEN_MS and after each change of the database. */
+void cw_backend_set_token(cw_backend *b, cw_str header);
 void cw_backend_set_owner(cw_backend *b);
 /* There is no configuration: what asks for a login is hidden, since nobody can log in. Before
  * configure. */

@@ -139,8 +139,10 @@ static void add_secret(cw_buf *out, const cw_import *im)
 
 void cw_import_write_roles(cw_buf *out)
 {
-    cw_buf_printf(out, "roles:\n  anonymous: [%s, %s]\n", CW_PERMISSION_DISCOVER.p,
-                  CW_PERMISSION_CALL.p);
+    cw_buf_printf(out,
+                  "roles: # accounts have the permissions of anonymous, too\n"
+                  "  anonymous: [%s, %s]\n",
+                  CW_PERMISSION_DISCOVER.p, CW_PERMISSION_CALL.p);
 }
 
 void cw_import_write_entry(const cw_import *im, cw_buf *out)

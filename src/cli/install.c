@@ -8,10 +8,13 @@
 
 #include "cli/install.h"
 #include "cli/plugin.h"
+#include "store/db.h"
 
 #define PATH_BYTES 4096u
 #define BACKUP_SUFFIX ".causeway-backup"
 #define NAME_MAX_BYTES 64u
+#define BUSY_MS 2000u
+#define ACCOUNT_MAX_BYTES 65536u
 
 /* ---- clients ---- */
 
@@ -74,7 +77,7 @@ static cw_code find_file(const client *c, char *out, size_t n, cw_err *err)
 
 typedef struct order {
     const client *client;
-    const char *name, *config, *plugin, *account, *url;
+    const char *name, *config, *plugin, *account, *token_file, *url;
     bool is_dry, is_sure, is_undo;
     char path[PATH_BYTES];
     char backup[PATH_BYTES + sizeof BACKUP_SUFFIX];
@@ -125,6 +128,8 @@ static cw_code add_command(const order *o, cw_buf *out, cw_err *err)
         cw_buf_add(out, CW_STR(", \"--as\", "));
         cw_json_escape(out, cw_str_from(o->account));
     }
+    if (!rc && o->token_file)
+        rc = add_file(out, "--token-file", o->token_file, err);
     cw_buf_add(out, CW_STR("]\n}"));
     return rc;
 }
@@ -293,14 +298,17 @@ static int check(const order *o, size_t n_args)
 {
     if (n_args != 1 || !o->client)
         return cw_cli_usage("which client? claude-desktop, claude-code, vscode or cursor");
-    if (o->url && (o->config || o->plugin || o->account))
-        return cw_cli_usage("--url names a server that runs: leave out --config, --plugin, --as");
+    if (o->url && (o->config || o->plugin || o->account || o->token_file))
+        return cw_cli_usage("--url names a server that runs: leave out --config, --plugin, --as "
+                            "and --token-file");
     if (o->url && !o->client->takes_url)
         return cw_cli_usage("%s starts its servers itself: leave out --url", o->client->title);
     if (o->url && strncmp(o->url, "http://", 7) != 0 && strncmp(o->url, "https://", 8) != 0)
         return cw_cli_usage("no http:// or https:// address: %s", o->url);
-    if (o->plugin && (o->config || o->account))
-        return cw_cli_usage("--plugin does without --config and --as");
+    if (o->plugin && (o->config || o->account || o->token_file))
+        return cw_cli_usage("--plugin does without --config, --as and --token-file");
+    if (o->account && o->token_file)
+        return cw_cli_usage("--as and --token-file both say who calls: give one of them");
     if (o->is_dry && o->is_sure)
         return cw_cli_usage("--dry-run and --yes exclude each other");
     size_t n = strlen(o->name);
@@ -342,6 +350,27 @@ static void warn_of_variables(const cw_config *config)
     }
 }
 
+/* Returns -1, or the exit code. */
+static int check_account(const order *o, const cw_config *config)
+{
+    cw_err err = {0};
+    cw_db *db = NULL;
+    cw_account *account = NULL;
+    cw_db_opts opts = {.path = config->store.path.p, .busy_ms = BUSY_MS};
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_arena_init(&arena, ACCOUNT_MAX_BYTES);
+    cw_code rc = cw_db_open(&opts, &db, &err);
+    if (!rc)
+        rc = cw_db_find_account(db, cw_str_from(o->account), &arena, &account, &err);
+    if (!rc && !account)
+        rc = cw_fail(&err, CW_NOTFOUND,
+                     "there is no account '%s': add it with causeway account add", o->account);
+    else if (!rc && account->is_blocked)
+        rc = cw_fail(&err, CW_NOTFOUND, "the account '%s' is blocked", o->account);
+    cw_db_close(db);
+    return rc ? cw_cli_failure("%s", err.msg) : -1;
+}
+
 /* What stdio would refuse is not written anywhere. Returns -1, or the exit code. */
 static int check_config(const order *o)
 {
@@ -353,6 +382,8 @@ static int check_config(const order *o)
         return code;
     if (o->account && (!config || config->store.path.n == 0))
         code = cw_cli_usage("--as needs a database: set store.path in the configuration");
+    else if (o->account)
+        code = check_account(o, config);
     if (code < 0 && config)
         warn_of_variables(config);
     cw_config_unref(config);
@@ -382,6 +413,8 @@ int cw_cli_install(int argc, char **argv)
         CW_CLI_CONFIG_OPTION(&o.config),
         {"plugin", 'p', CW_CLI_TEXT, &o.plugin, "FILE.so", "serve this plugin alone"},
         {"as", 0, CW_CLI_TEXT, &o.account, "ACCOUNT", "act as this account of the database"},
+        {"token-file", 0, CW_CLI_TEXT, &o.token_file, "FILE",
+         "act as the caller of the token in FILE, with its scopes"},
         {"url", 0, CW_CLI_TEXT, &o.url, "URL", "use a server that runs, instead of starting one"},
         {"dry-run", 'n', CW_CLI_FLAG, &o.is_dry, NULL, "show the change and leave it at that"},
         {"yes", 'y', CW_CLI_FLAG, &o.is_sure, NULL, "write without asking"},

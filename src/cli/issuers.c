@@ -71,6 +71,7 @@ static cw_code take_issuer(cw_issuer_list *list, const cw_config *config, const 
     }
     *o = (cw_issuer_opts){
         .rules = {.issuer = c->issuer,
+                  .names_account = c->account.n > 0,
                   .audiences = c->audience.items,
                   .n_audiences = c->audience.n,
                   .roles = c->roles.items,

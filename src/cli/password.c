@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* password.c - passwords come from a file, standard input or a terminal, never from an argument. */
+/* password.c - passwords and tokens come from a file, standard input or a terminal, never from an
+ * argument. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -7,6 +8,8 @@
 #include <unistd.h>
 
 #include "access/secret.h"
+#include "base/file.h"
+#include "base/utf8.h"
 #include "cli/access.h"
 
 /* A password, a line break of two, and one byte more to see that it is too long. */
@@ -105,7 +108,27 @@ static cw_code read_file(const char *path, input *in, cw_err *err)
     return rc;
 }
 
-cw_code cw_access_read_password(const char *file, char *out, cw_err *err)
+/* Characters, not bytes; what is no UTF-8 is counted by bytes. */
+static size_t count_characters(cw_str text)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < text.n; n++) {
+        unsigned length = cw_utf8_len(text.p + i, text.n - i);
+        i += length ? length : 1;
+    }
+    return n;
+}
+
+static cw_code check_length(cw_str password, uint32_t min, cw_err *err)
+{
+    if (count_characters(password) >= min)
+        return CW_OK;
+    return cw_fail(err, CW_PARAMS,
+                   "the password is too short: it needs %u characters (access.password_length)",
+                   min);
+}
+
+cw_code cw_access_read_password(const char *file, uint32_t min, char *out, cw_err *err)
 {
     input in = {0};
     cw_code rc;
@@ -116,7 +139,18 @@ cw_code cw_access_read_password(const char *file, char *out, cw_err *err)
     else
         rc = read_all(STDIN_FILENO, /* is_terminal= */ false, &in, err);
     if (!rc)
+        rc = check_length(cw_str_make(in.bytes, in.n), min, err);
+    if (!rc)
         rc = cw_password_hash(cw_str_make(in.bytes, in.n), out, err);
     wipe(&in);
+    return rc;
+}
+
+cw_code cw_access_read_token(const char *file, cw_buf *header, cw_err *err)
+{
+    cw_buf_add(header, CW_STR("Bearer "));
+    cw_code rc = cw_file_read(file, CW_FILE_ANY, header, err);
+    while (!rc && (header->p[header->n - 1] == '\n' || header->p[header->n - 1] == '\r'))
+        header->n--;
     return rc;
 }

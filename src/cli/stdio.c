@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "access/jose.h"
 #include "base/log.h"
+#include "cli/access.h"
 #include "cli/backend.h"
 #include "cli/config_files.h"
 #include "cli/examples.h"
@@ -23,7 +25,8 @@
 #define FILE_SPARE_MS 1000u
 
 typedef struct program {
-    const char *config_path, *plugin, *account;
+    const char *config_path, *plugin, *account, *token_file;
+    cw_buf token; /* an Authorization header; empty: none */
     char *folder; /* of the plugin */
     cw_config *config;
     cw_loop loop;
@@ -32,6 +35,29 @@ typedef struct program {
     uv_signal_t signals[3];
     bool is_over;
 } program;
+
+/* ---- the token ---- */
+
+#define TOKEN_VARIABLE "CAUSEWAY_TOKEN"
+#define TOKEN_MAX_BYTES (CW_JWS_MAX_BYTES + 64u)
+
+/* From the file, else from the environment, where no child program shall find it. Returns -1, or
+ * the exit code. */
+static int read_token(program *p)
+{
+    cw_err err = {0};
+    cw_code rc = CW_OK;
+    const char *variable = getenv(TOKEN_VARIABLE);
+    cw_buf_init(&p->token, TOKEN_MAX_BYTES);
+    if (p->token_file) {
+        rc = cw_access_read_token(p->token_file, &p->token, &err);
+    } else if (variable && *variable && !p->account && !p->plugin) {
+        cw_buf_printf(&p->token, "Bearer %s", variable);
+        rc = p->token.code ? cw_fail(&err, p->token.code, TOKEN_VARIABLE " is too long") : CW_OK;
+    }
+    unsetenv(TOKEN_VARIABLE);
+    return rc ? cw_cli_failure("%s", err.msg) : -1;
+}
 
 /* ---- configuration ---- */
 
@@ -82,6 +108,9 @@ static int read_config(program *p)
         return code;
     if (p->account && p->config->store.path.n == 0)
         return cw_cli_usage("--as needs a database: set store.path in the configuration");
+    if (p->token.n && p->config->store.path.n == 0 && !p->config->access.issuers.n)
+        return cw_cli_usage("a token needs something that it can be checked with: set store.path "
+                            "or access.issuers in the configuration");
     if (cw_cli_configure_log(p->config, &err))
         return cw_cli_failure("%s", err.msg);
     return -1;
@@ -183,6 +212,8 @@ static cw_code open_backend(program *p, cw_err *err)
     cw_bridge_attach(p->backend.bridge, loops);
     if (p->account)
         cw_backend_set_account(&p->backend, p->account);
+    if (p->token.n)
+        cw_backend_set_token(&p->backend, cw_buf_str(&p->token));
     if (!p->plugin && !p->config_path)
         cw_backend_set_demo(&p->backend);
     if (!p->plugin)
@@ -200,6 +231,10 @@ static cw_code check_ready(const program *p, cw_err *err)
         return CW_OK;
     if (p->account && cw_caller_is_anonymous(p->backend.anonymous))
         return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked", p->account);
+    if (p->token.n && cw_caller_is_anonymous(p->backend.anonymous))
+        return cw_fail(err, CW_PARAMS,
+                       "the token is refused, or cannot be checked at the moment: it is unknown, "
+                       "expired or revoked, or its account is blocked");
     size_t n = 0;
     if (p->backend.snapshot)
         (void)cw_snapshot_entries(p->backend.snapshot, &n);
@@ -261,6 +296,9 @@ int cw_cli_stdio(int argc, char **argv)
         {"as", 0, CW_CLI_TEXT, &p.account, "ACCOUNT",
          "act as this account of the database; without it, as\n"
          "the anonymous role"},
+        {"token-file", 0, CW_CLI_TEXT, &p.token_file, "FILE",
+         "act as the caller of this token, with its scopes; else\n"
+         "the variable " TOKEN_VARIABLE " may have one"},
         {0},
     };
     const cw_cli_spec spec = {
@@ -272,15 +310,23 @@ int cw_cli_stdio(int argc, char **argv)
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)
         return code;
-    if (p.plugin && (config || p.account))
+    const char *other = p.account ? "as" : p.token_file ? "token-file" : NULL;
+    if (p.plugin && (config || other))
         return cw_cli_usage("--plugin does without a configuration: leave out --%s",
-                            config ? "config" : "as");
+                            config ? "config" : other);
+    if (p.account && p.token_file)
+        return cw_cli_usage("--as and --token-file both say who calls: give one of them");
     if (p.plugin && !cw_str_ends(cw_str_from(p.plugin), CW_STR(".so")))
         return cw_cli_usage("a plugin is a file that ends in .so: '%s'", p.plugin);
     p.config_path = p.plugin ? NULL : cw_cli_config_path(config);
-    code = read_config(&p);
+    code = read_token(&p);
+    if (code < 0)
+        code = read_config(&p);
     if (code < 0)
         code = run(&p);
+    if (p.token.p)
+        explicit_bzero(p.token.p, p.token.n);
+    cw_buf_done(&p.token);
     cw_config_unref(p.config);
     free(p.folder);
     return code;

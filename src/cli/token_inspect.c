@@ -14,6 +14,7 @@
 
 #define INPUT_MAX_BYTES (2u * CW_JWS_MAX_BYTES)
 #define OUTPUT_MAX_BYTES (1024u * 1024u)
+#define BUSY_MS 2000u
 
 typedef struct inspection {
     const char *config; /* the options; NULL when not given */
@@ -112,6 +113,31 @@ static cw_code note(inspection *in, cw_code rc, const cw_err *err)
     return CW_OK;
 }
 
+/* The account that the token acts for must exist, as for the server. */
+static cw_code check_account(inspection *in, cw_err *err)
+{
+    cw_str name = cw_issued_account(&in->jwt, in->ask.issuer);
+    cw_account *account = NULL;
+    cw_db *db = NULL;
+    cw_db_opts opts = {.path = in->configured->store.path.p, .busy_ms = BUSY_MS};
+    if (!name.p) {
+        add_reason(in, "account", "it names no account in the claim that \"account\" points to");
+        return CW_OK;
+    }
+    if (!opts.path || !opts.path[0]) {
+        add_reason(in, "account", "there is no database with its account: set store.path");
+        return CW_OK;
+    }
+    cw_code rc = cw_db_open(&opts, &db, err);
+    if (!rc)
+        rc = cw_db_find_account(db, name, &in->arena, &account, err);
+    cw_db_close(db);
+    if (!rc && (!account || account->is_blocked))
+        add_reason(in, "account",
+                   account ? "its account is blocked" : "its account does not exist");
+    return rc;
+}
+
 /* By what the configured issuer of the token says, and by the configured rules. */
 static cw_code judge_configured(inspection *in, cw_str token, cw_err *err)
 {
@@ -129,9 +155,10 @@ static cw_code judge_configured(inspection *in, cw_str token, cw_err *err)
         add_reason(in, "unreachable", "the keys of its issuer cannot be had");
     if (rc)
         return rc;
-    return note(
+    rc = note(
         in, cw_jwt_check_claims(&in->jwt, &ask->issuer->rules, cw_clock_wall_ms(), &in->arena, err),
         err);
+    return rc || in->n_reasons || !ask->issuer->account.n ? rc : check_account(in, err);
 }
 
 static cw_code judge_opaque(inspection *in, cw_str token, cw_err *err)

@@ -179,10 +179,7 @@ static cw_code log_in(question *q, cw_err *err)
                        "there is nothing that a token could be checked with: set "
                        "store.path or an issuer in the configuration");
     cw_buf_init(&header, TOKEN_MAX);
-    cw_buf_add(&header, CW_STR("Bearer "));
-    cw_code rc = cw_file_read(q->token_file, CW_FILE_ANY, &header, err);
-    while (!rc && header.n && (header.p[header.n - 1] == '\n' || header.p[header.n - 1] == '\r'))
-        header.n--;
+    cw_code rc = cw_access_read_token(q->token_file, &header, err);
     if (!rc) {
         q->waiter = (cw_login_waiter){.peer = no_peer, .fn = on_login};
         cw_login login =

@@ -187,7 +187,7 @@ typedef struct cw_config {
         uint32_t tokens;           /* of issuers that are remembered, per loop */
         uint32_t detached_calls, detached_calls_per_caller; /* without a waiting client */
         struct {
-            cw_config_rate global, address, caller, tool;
+            cw_config_rate global, address, caller, tool, lists;
         } rates;
         uint32_t calls_per_tool; /* running at once; 0: any number */
         uint32_t calls_per_source;
@@ -249,6 +249,7 @@ typedef struct cw_config {
     struct {
         bool clear_text_passwords;   /* taken from other machines without TLS */
         cw_config_scopes scopes;     /* known besides our own (access/scopes.h) */
+        uint32_t password_length;    /* characters of a new one, at least */
         bool authenticated_only_own; /* "authenticated" does not inherit from "anonymous" */
         bool shows_all_scopes;       /* in the metadata: also of tools that not everybody sees */
         cw_config_issuers issuers;

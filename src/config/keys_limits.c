@@ -38,6 +38,8 @@ const cw_key cw_rates_keys[] = {
      FIELD(limits.rates.address)},
     {"caller", &cw_type_rate, "Calls of one caller who has logged in", FIELD(limits.rates.caller)},
     {"tool", &cw_type_rate, "Calls of one tool or method", FIELD(limits.rates.tool)},
+    {"lists", &cw_type_rate, "Lists and descriptions that one caller, or one network, asks for",
+     FIELD(limits.rates.lists)},
     {0},
 };
 

@@ -184,6 +184,11 @@ void cw_mcp_answer_list(const cw_mcp_request *r, const cw_mcp_list *list)
         cw_mcp_refuse(r->item, verdict, NULL);
         return;
     }
+    cw_call_refusal refusal = {0};
+    if (cw_call_list(opts->bl, opts->view, cw_port_peer(r->port), &refusal)) {
+        cw_mcp_fail_often(r->item, &refusal);
+        return;
+    }
     if (!read_cursor(&p))
         return;
     bool is_short = p.reader.is_aliased && !cw_snapshot_aliases(cw_view_snapshot(p.view));

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "door/rest.h"
 
+#include "base/digits.h"
 #include "base/utf8.h"
+#include "call/call.h"
 #include "door/negotiate.h"
 #include "door/resource.h"
 #include "door/rest_int.h"
@@ -97,11 +99,33 @@ void cw_rest_note(const cw_http_req *req, cw_bridge_loop *bl, const cw_view *vie
                                         .verdict = verdict});
 }
 
+static void fail_often(cw_http_req *req, const cw_call_refusal *refusal)
+{
+    cw_buf b;
+    char seconds[CW_DIGITS_SIZE];
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_rest_write_error(&b, "too_many_requests", cw_str_from(refusal->err.msg), CW_STR(""));
+    cw_str kept = cw_turn_keep(req, &b);
+    cw_http_header headers[] = {
+        {CW_STR("Cache-Control"), CW_STR("no-store")},
+        {CW_STR("Retry-After"), cw_digits_u64(refusal->retry_s, seconds)},
+    };
+    cw_http_reply(req, &(cw_http_answer){.status = kept.p ? 429 : 503,
+                                         .body = kept.p ? kept : CW_STR(CW_REST_FAILURE),
+                                         .headers = headers,
+                                         .n_headers = CW_COUNT(headers)});
+}
+
 bool cw_rest_may_discover(cw_http_req *req, cw_bridge_loop *bl, const cw_view *view)
 {
     cw_verdict verdict = cw_view_discover_verdict(view);
-    if (verdict == CW_VERDICT_ALLOW)
+    cw_call_refusal refusal = {0};
+    if (verdict == CW_VERDICT_ALLOW && !cw_call_list(bl, view, cw_http_req_peer(req), &refusal))
         return true;
+    if (verdict == CW_VERDICT_ALLOW) {
+        fail_often(req, &refusal);
+        return false;
+    }
     cw_rest_note(req, bl, view, CW_STR(""), verdict);
     cw_rest_fail(req, 403, "access_denied",
                  "This needs the permission 'access mcp tool discovery'");

@@ -459,7 +459,7 @@ suite("the commands", () => {
     };
 
     test("add, list, show and remove accounts", async () => {
-        const added = await run("account", "add", "zoë", "--role", "editor", { input: "x\n" });
+        const added = await run("account", "add", "zoë", "--role", "editor", { input: "x-23456 8\n" });
         assert.equal(added.stdout, "account zoë added\n");
         const [account] = JSON.parse((await run("account", "list", "--json")).stdout);
         assert.equal(account.name, "zoë");
@@ -471,6 +471,25 @@ suite("the commands", () => {
         assert.deepEqual(permissions, ["edit", "see"]);
         assert.equal((await run("account", "remove", "zoë")).code, 0);
         assert.deepEqual(JSON.parse((await run("account", "list", "--json")).stdout), []);
+    });
+
+    test("refuse passwords that are too short, by characters", async () => {
+        const add = (name, input, ...more) => run("account", "add", name, ...more, { input });
+        const refused = await add("shorty", "1234567");
+        assert.equal(refused.code, 1);
+        assert.match(refused.stderr, /too short: it needs 8 characters \(access\.password_length\)/);
+        assert.equal((await add("umlaut", "öäüßöäü")).code, 1);
+        assert.equal((await add("umlaut", "öäüßöäüß")).code, 0);
+        const changed = await run("account", "password", "umlaut", { input: "1234567" });
+        assert.equal(changed.code, 1);
+        const strict = writeConfig({
+            roles: { editor: ["edit"] },
+            store: { path: databasePath() },
+            access: { password_length: 12 },
+        });
+        const words = ["account", "add", "ada", "--config", strict];
+        assert.match((await runCauseway(words, { input: "12345678901" })).stderr, /needs 12 characters/);
+        assert.equal((await runCauseway(words, { input: "123456789012" })).code, 0);
     });
 
     test("refuse what makes no sense, and say why", async () => {
@@ -506,7 +525,7 @@ suite("the commands", () => {
         assert.ok(!/--password[ =]/.test(help));
         const file = writeConfig("fr0m-file\n");
         assert.equal((await run("account", "add", "f", "--password-file", file)).code, 0);
-        assert.equal((await run("account", "add", "g", "--password-file", "-", { input: "p" })).code, 0);
+        assert.equal((await run("account", "add", "g", "--password-file", "-", { input: "p-345678" })).code, 0);
         assert.match((await run("account", "add", "h", "--password-file", "/nonexistent")).stderr, /open/);
         const long = { input: "x".repeat(1025) };
         assert.match((await run("account", "add", "i", long)).stderr, /1 to 1024 bytes/);

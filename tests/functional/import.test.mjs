@@ -57,6 +57,7 @@ suite("an overlay", { concurrency: true }, () => {
         assert.match(overlay, /^ {2}# Adds two numbers\n {2}- method: add$/m);
 
         // What it prints is all that is needed.
+        assert.match(stdout, /^roles: # accounts have the permissions of anonymous, too$/m);
         const config = stdout.slice(stdout.indexOf("\nroles:") + 1);
         const closed = await startCauseway({ config });
         assert.deepEqual(await toolNames(closed), []);

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
-import { databasePath } from "./support/accounts.mjs";
+import { cli, databasePath } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { pluginFile } from "./support/mcp.mjs";
 import { binary, runCauseway, writeConfig } from "./support/programs.mjs";
@@ -113,6 +113,7 @@ suite("install", { concurrency: true }, () => {
         const home = makeHome();
         home.write("cursor", "{}");
         const config = writeConfig({ store: { path: databasePath() } });
+        await cli(config, "account", "add", "alice", "--no-password");
         await installWell(home, "cursor");
         assert.match(await installWell(home, "cursor"), /Nothing has to be changed/);
         await installWell(home, "cursor", "--config", config, "--as", "alice");
@@ -120,6 +121,33 @@ suite("install", { concurrency: true }, () => {
         assert.deepEqual(args, ["stdio", "--config", config, "--as", "alice"]);
         await installWell(home, "cursor", "--undo");
         assert.equal(readFileSync(home.at("cursor"), "utf8"), "{}");
+    });
+
+    test("--as an account that does not exist, or is blocked, is refused", async () => {
+        const home = makeHome();
+        const config = writeConfig({ store: { path: databasePath() } });
+        await cli(config, "account", "add", "bob", "--no-password");
+        await cli(config, "account", "block", "bob");
+        for (const [name, pattern] of [
+            ["alice", /there is no account 'alice'/],
+            ["bob", /the account 'bob' is blocked/],
+        ]) {
+            const words = ["cursor", "--yes", "--config", config, "--as", name];
+            const { code, stdout, stderr } = await home.install(...words);
+            assert.deepEqual([code, stdout], [1, ""], stderr);
+            assert.match(stderr, pattern);
+        }
+        assert.deepEqual(readdirSync(home.home), []);
+    });
+
+    test("--token-file stands in the arguments, and the token does not", async () => {
+        const home = makeHome();
+        const config = writeConfig({ store: { path: databasePath() } });
+        const file = path.join(keepFolder(), "install-token");
+        writeFileSync(file, "cw_secret\n", { mode: 0o600 });
+        await installWell(home, "cursor", "--config", config, "--token-file", file);
+        const { args } = home.read("cursor").mcpServers.causeway;
+        assert.deepEqual(args, ["stdio", "--config", config, "--token-file", file]);
     });
 
     test("--plugin and --name", async () => {

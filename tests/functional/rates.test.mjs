@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, startAccounts } from "./support/accounts.mjs";
-import { assertRpcError, callTool, legacy, post, rpc, startBridge } from "./support/mcp.mjs";
+import { assertRpcError, callTool, legacy, modern, post, rpc, startBridge } from "./support/mcp.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
-import { assertRestError, invoke } from "./support/rest.mjs";
+import { assertRestError, get, invoke } from "./support/rest.mjs";
 import { pause } from "./support/server.mjs";
 import { startStdio } from "./support/stdio.mjs";
 
@@ -202,4 +202,66 @@ test("a rate that is none is refused with an example", async () => {
         assert.equal(code, 2, String(rate));
         assert.match(stderr, /limits\.rates\.global: expected a rate such as "10\/s" or "600\/m burst 20"/);
     }
+});
+
+suite("lists and descriptions", () => {
+    test("have a rate of their own: each caller, and each network of those who have not logged in", async () => {
+        const limits = { rates: { lists: "1/h burst 3" } };
+        const config = { limits, trusted_proxies: ["127.0.0.0/8"], access: { clear_text_passwords: true } };
+        const server = await startAccounts({ config });
+        const { token } = await server.token("alice");
+        const doors = {
+            list: (headers) => get(server, "/mcp/tools/list", headers),
+            describe: (headers) => get(server, "/mcp/tools/describe?name=test.none", headers),
+            methods: (headers) => get(server, "/jsonrpc/methods", headers),
+            mcp: (headers) => modern(server, "tools/list", {}, { headers }),
+            prompts: (headers) => modern(server, "prompts/list", {}, { headers }),
+        };
+        const alice = { ...bearer(token), "X-Forwarded-For": "192.0.2.1" };
+        for (const door of ["list", "mcp", "methods"]) {
+            assert.equal((await doors[door](alice)).status, 200, door);
+        }
+        for (const [door, ask] of Object.entries(doors)) {
+            const answer = await ask(alice);
+            assert.equal(answer.status, 429, `${door}: ${answer.text}`);
+            const retryAfter = answer.headers.get?.("retry-after") ?? answer.headers["retry-after"];
+            assert.ok(Number(retryAfter) > 1000, door);
+            assert.match(answer.text, /Too many lists and descriptions for this caller: try again in/);
+        }
+        await server.untilLogged(/list refused caller="?alice"? address="?192\.0\.2\.1"?/);
+        // Calls are counted elsewhere, and others have rates of their own.
+        assert.equal((await caller(server, alice)).status, 200);
+        const from = (address) => doors.list({ "X-Forwarded-For": address });
+        const statuses = [];
+        for (const address of ["192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"]) {
+            statuses.push((await from(address)).status);
+        }
+        assert.deepEqual(statuses, [200, 200, 200, 429, 200]);
+        await server.stop();
+    });
+});
+
+test("a refused call is one line in the log, with caller and tool, on every door", async () => {
+    const server = await startAccounts();
+    const bob = basic("bob", "b0b");
+    const name = "test.nowhere";
+    const refusals = {
+        jsonrpc: () => rpc(server, { method: name, id: 1 }, bob),
+        mcp: () => modern(server, "tools/call", { name, arguments: {} }, { headers: bob }),
+        rest: () => invoke(server, name, {}, bob),
+    };
+    for (const [door, ask] of Object.entries(refusals)) {
+        await ask();
+        const pattern = new RegExp(
+            `call refused method="?${name}"? caller="?bob"? verdict="?hidden"? door="?${door}"?`,
+            "g",
+        );
+        await server.untilLogged(pattern);
+        assert.equal(server.stderr.match(pattern).length, 1, door);
+    }
+    // A name of any length is cut.
+    await rpc(server, { method: "x".repeat(100_000), id: 1 }, bob);
+    await server.untilLogged(/call refused method="?x{100,}/);
+    assert.ok(Math.max(...server.stderr.split("\n").map((line) => line.length)) < 2_000);
+    await server.stop();
 });

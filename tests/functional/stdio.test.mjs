@@ -545,6 +545,39 @@ suite("who asks", { concurrency: true }, () => {
         assert.equal(nobody.program.stdout, "");
     });
 
+    test("--token-file and CAUSEWAY_TOKEN: the caller of a token, with its scopes", async () => {
+        const store = { path: databasePath() };
+        const config = writeConfig({ roles, store, plugins: { folder: folder() } });
+        await cli(config, "account", "add", "alice", "--role", "editor", { input: "s3cret\n" });
+        const create = async (...words) =>
+            JSON.parse(await cli(config, "token", "create", "alice", "--json", ...words));
+        const scoped = await create("--scope", "content:read", "--scope", "content:write");
+        const file = path.join(keepFolder(), "stdio-token");
+        writeFileSync(file, `${scoped.token}\n`, { mode: 0o600 });
+        const plain = startStdio({ args: ["--config", config, "--as", "alice"] });
+        assert.ok((await plain.callTool("test.scoped")).error, "an account alone has no scopes");
+        await plain.end();
+        for (const options of [
+            { args: ["--config", config, "--token-file", file] },
+            { args: ["--config", config], env: { CAUSEWAY_TOKEN: scoped.token } },
+        ]) {
+            const client = startStdio(options);
+            const { result, error } = await client.callTool("test.scoped");
+            assert.ok(result && !result.isError, JSON.stringify(error ?? result));
+            await client.end();
+        }
+        // A revoked token ends what its caller may do.
+        const client = startStdio({ args: ["--config", config, "--token-file", file] });
+        assert.ok((await client.callTool("test.scoped")).result);
+        await cli(config, "token", "revoke", String(scoped.id));
+        await eventually(async () => (await client.callTool("test.scoped")).error, "the refusal");
+        await client.end();
+        const refused = new StdioClient(["--config", config, "--token-file", file]);
+        await refused.end({ code: 1 });
+        assert.match(refused.program.stderr, /the token is refused/);
+        assert.equal(refused.program.stdout, "");
+    });
+
     test("without anything: the example plugins", async () => {
         const client = startStdio({ args: [] });
         const { result } = await client.ask("tools/list");
@@ -558,6 +591,10 @@ suite("who asks", { concurrency: true }, () => {
         [["--plugin", "x.so", "--config", "y"], 2, /leave out --config/],
         [["--plugin", pluginFile("broken-many")], 1, /could not be loaded/],
         [["--as", "x", "--config", "/nowhere.yaml"], 2, /nowhere/],
+        [["--as", "x", "--token-file", "y"], 2, /give one of them/],
+        [["--plugin", "x.so", "--token-file", "y"], 2, /leave out --token-file/],
+        [["--token-file", "/nowhere/token"], 1, /nowhere/],
+        [["--token-file", "/dev/null"], 2, /set store\.path or access\.issuers/],
         [["extra"], 2, /extra/],
     ]) {
         test(`refused: ${args.map((arg) => path.basename(arg)).join(" ")}`, async () => {

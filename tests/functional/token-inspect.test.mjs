@@ -4,7 +4,9 @@ import { constants, createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
+import { bearer, startAccounts } from "./support/accounts.mjs";
 import { close, secret, startForger } from "./support/issuer.mjs";
+import { rpc } from "./support/mcp.mjs";
 import { newFolder } from "./support/plugins.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 
@@ -207,4 +209,37 @@ test("with --config an opaque token is asked about", async () => {
     assert.deepEqual([down.code, ...names(down)], [1, "unreachable"]);
     assert.match(down.stderr, /the answer is 404/);
     await close(forger.server);
+});
+
+test("it and a server agree on whose a token is", async () => {
+    const audience = "https://tools.example/mcp";
+    const [plain, accounts] = await Promise.all([startForger({ audience }), startForger({ audience })]);
+    const common = { audience, allow_private: true, accept_untyped: true };
+    const issuers = [
+        { ...common, issuer: plain.url },
+        { ...common, issuer: accounts.url, account: "/preferred_username" },
+    ];
+    const server = await startAccounts({ config: { access: { issuers } } });
+    await server.cli("account", "block", "bob");
+    const without = { sub: undefined, jti: undefined };
+    const untyped = { typ: undefined };
+    for (const [forger, claims, reasons] of [
+        [plain, {}, []],
+        [plain, without, []],
+        [plain, { ...without, client_id: undefined }, ["no_subject"]],
+        [accounts, { ...without, client_id: undefined, preferred_username: "alice" }, []],
+        [accounts, { preferred_username: "bob" }, ["account"]],
+        [accounts, { preferred_username: "mallory" }, ["account"]],
+        [accounts, {}, ["account"]],
+        [accounts, { preferred_username: 7 }, ["account"]],
+    ]) {
+        const token = await forger.sign(claims, untyped);
+        const told = await inspect(token, ["--config", server.config]);
+        const { status } = await rpc(server, { method: "test.caller", id: 1 }, bearer(token));
+        const what = `${JSON.stringify(claims)}: ${status}, ${JSON.stringify(told.reasons)}`;
+        assert.deepEqual(names(told), reasons, what);
+        assert.equal(status === 401, reasons.length > 0, what);
+    }
+    await server.stop();
+    await Promise.all([plain, accounts].map(({ server: own }) => close(own)));
 });

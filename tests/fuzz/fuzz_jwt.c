@@ -67,7 +67,7 @@ static void check_names(const cw_jwt *jwt)
 
 static void judge(cw_str token, const cw_jwks *keys, cw_arena *arena)
 {
-    const cw_jwt_rules rules = {CW_STR("i"), audiences, 1, roles, 2, CW_JOSE_ALL, 60, true};
+    const cw_jwt_rules rules = {CW_STR("i"), audiences, 1, roles, 2, CW_JOSE_ALL, 60, true, false};
     cw_jwt jwt;
     cw_err err = {0};
     cw_code rc = cw_jwt_parse(token, arena, &jwt, &err);

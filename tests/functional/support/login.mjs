@@ -3,6 +3,7 @@
 //     const { cookie, csrf } = await logIn(server, "alice", "s3cret");
 //     await rpc(server, message, session({ server, cookie, csrf }));
 import assert from "node:assert/strict";
+import { longEnough } from "./accounts.mjs";
 
 export const sessionCookie = "__Host-causeway";
 export const formCookie = "__Host-causeway-login";
@@ -49,6 +50,9 @@ export async function openForm(server, { path = "/login", query = "", headers = 
 // one out.
 export async function sendForm(server, { path = "/login", cookie, headers = {}, ...fields }) {
     const all = { ...sameOrigin(server), Cookie: cookie, ...headers };
+    if (typeof fields.password === "string") {
+        fields.password = longEnough(fields.password);
+    }
     const present = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
     return await visit(server, path, {
         method: "POST",
