@@ -89,7 +89,8 @@ uint64_t cw_way_number(cw_way *way, bool reads)
 {
     if (way->hub)
         return cw_hub_number(way->hub);
-    return cw_way_gets(way, reads) ? CW_WAY_GET_ID : ++way->last_id;
+    uint64_t next = ++way->last_id;
+    return cw_way_gets(way, reads) ? CW_WAY_GET_ID : next;
 }
 
 void cw_way_wait(cw_way *way, cw_way_req *req)

@@ -110,7 +110,7 @@ static void say_prelude(cw_way *way)
     if (!rc)
         rc = cw_way_headers_make(way, &way->prelude_headers, &err);
     if (!rc) {
-        way->prelude_id = cw_way_number(way, /* reads= */ false);
+        way->prelude_id = ++way->last_id; /* by POST, whatever goes by GET */
         cw_wire_write(&s->speech, &wire, way->prelude_id, p->params, way->prelude_room,
                       way->prelude_body);
         if (p->notify)
