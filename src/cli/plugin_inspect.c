@@ -111,13 +111,14 @@ static cw_code read_mistakes(cw_plugin_report *r, cw_str name, const cw_cli_chil
     return set_mistakes(r, name, cw_buf_str(&child->err), doc, err);
 }
 
-/* It crashed: how, and its last words. */
+/* It crashed or exited: how, and the last lines it wrote. */
 static cw_code set_crash(cw_plugin_report *r, cw_str name, const cw_cli_child *child, cw_err *err)
 {
     char how[64];
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, REPORT_MAX_BYTES);
-    cw_buf_printf(&text, "%.*s: crashed while it was loaded: %s\n", CW_STR_ARG(name),
+    cw_buf_printf(&text, "%.*s: %s while it was loaded: %s\n", CW_STR_ARG(name),
+                  WIFSIGNALED(child->status) ? "crashed" : "ended",
                   cw_child_status_text(child->status, how, sizeof how));
     for (cw_str rest = cw_buf_str(&child->err); rest.p && rest.n;) {
         cw_str line = cw_str_cut(rest, '\n', &rest);

@@ -342,7 +342,7 @@ static void tell_mistakes(cw_plugin_job *job, cw_str body, const cw_err *err)
         cw_buf_printf(&all, "%.*s: %s", CW_STR_ARG(p->base.name), err->msg);
     }
     cw_arena_done(&arena);
-    tell(job, NULL, cw_buf_str(&all));
+    tell(job, NULL, all.code ? cw_str_from(err->msg) : cw_buf_str(&all));
 }
 
 static void on_frame(cw_worker *w, uint64_t id, cw_str body)

@@ -248,7 +248,7 @@ __attribute__((constructor)) static void now(void)
         const states = JSON.parse(list.stdout).map(({ name, state }) => [name, state]);
         const expected = { ends: "broken", good: "enabled", loud: "broken" };
         assert.deepEqual(Object.fromEntries(states), expected);
-        assert.match(list.stdout, /lost while it was loaded: exited with 0/);
+        assert.match(list.stdout, /ended while it was loaded: exited with 0/);
     });
 
     const limitFiles = (server, n) => execFileSync("prlimit", ["--pid", String(server.pid), `--nofile=${n}:`]);

@@ -79,7 +79,7 @@ test("pages that make no sense are refused with the member", () => {
 
 test("missing, unpublished and of another type: one text, nobody learns which", () => {
     const folder = examplesWith();
-    for (const nid of [4, 5, 7, 999, 0, -1]) {
+    for (const nid of [4, 5, 7, 999]) {
         const { error } = call(folder, "examples.article.toMarkdown", { nid });
         assert.deepEqual(error, {
             code: -32602,
@@ -87,8 +87,14 @@ test("missing, unpublished and of another type: one text, nobody learns which", 
             data: `Node ${nid} not found or not an article`,
         });
     }
-    const wrong = call(folder, "examples.article.toMarkdown", { nid: "1" });
-    assert.equal(wrong.error.code, -32602);
+    for (const [nid, data] of [
+        [0, "/nid: expected a number of at least 1, got 0"],
+        [-1, "/nid: expected a number of at least 1, got -1"],
+        ["1", "/nid: expected integer, got string"],
+    ]) {
+        const { error } = call(folder, "examples.article.toMarkdown", { nid });
+        assert.deepEqual(error, { code: -32602, message: "Invalid params", data });
+    }
 });
 
 // HTML of a body, and the Markdown behind the title.
@@ -236,7 +242,7 @@ test("a node that makes no sense is refused with the member, and nothing is writ
         ["x", "", "/type: there is no content type ''"],
         ["x", "PAGE", "/type: there is no content type 'PAGE'"],
         ["x", "page' OR 1 --", "/type: there is no content type 'page' OR 1 --'"],
-        [7, "page", "/title: expected string, got number"],
+        [7, "page", "/title: expected string, got integer"],
     ]) {
         const { error } = create(folder, title, type);
         assert.deepEqual(error, { code: -32602, message: "Invalid params", data });

@@ -156,8 +156,8 @@ static const row modern_rows[] = {
      "Cache-Control: no-store"},
     {"a list", "/mcp", CALL("list"),
      RPC "\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"list\"," M "}}", 200,
-     RPC "\"result\":{" TEXT("\"[1, \\\"two\\\"]\"") ",\"structuredContent\":[1, \"two\"]," STAMP
-                                                     "},\"id\":2}",
+     RPC "\"result\":{" TEXT("\"[1,\\\"two\\\"]\"") ",\"structuredContent\":[1, \"two\"]," STAMP
+                                                    "},\"id\":2}",
      NULL},
     {"arguments", "/mcp", CALL("echo"),
      RPC "\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"arguments\":"
@@ -398,7 +398,7 @@ static const row legacy_rows[] = {
     {"a result that is no object", "/mcp", BOTH,
      RPC "\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"list\"}}", 200,
      RPC "\"result\":{" TEXT(
-         "\"[1, \\\"two\\\"]\"") ",\"structuredContent\":{\"result\":[1, \"two\"]}},\"id\":2}",
+         "\"[1,\\\"two\\\"]\"") ",\"structuredContent\":{\"result\":[1, \"two\"]}},\"id\":2}",
      NULL},
     {"a result that is an object", "/mcp", BOTH V("2025-11-25"),
      RPC "\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"arguments\":{\"x\":1},"
@@ -499,12 +499,11 @@ static void progress_turns_the_answer_into_a_stream(void **state)
     assert_non_null(strstr(got.head, "Content-Type: text/event-stream\r\n"));
     assert_non_null(strstr(got.head, "X-Accel-Buffering: no\r\n"));
     assert_non_null(strstr(got.head, "Cache-Control: no-store, no-transform\r\n"));
-    assert_string_equal(got.body,
-                        PROGRESS("\"t\"", "1")
-                            PROGRESS("\"t\"", "3") "event: message\ndata: " RPC "\"result\":{" TEXT(
-                                "\"{\\n\\\"steps\\\":\\r\\n3}\"") ",\"structuredContent\":"
-                                                                  "{ \"steps\":  3}," STAMP
-                                                                  "},\"id\":3}\n\n");
+    assert_string_equal(
+        got.body, PROGRESS("\"t\"", "1")
+                      PROGRESS("\"t\"", "3") "event: message\ndata: " RPC "\"result\":{" TEXT(
+                          "\"{\\\"steps\\\":3}\"") ",\"structuredContent\":"
+                                                   "{ \"steps\":  3}," STAMP "},\"id\":3}\n\n");
 }
 
 static void legacy_progress_is_the_same_stream(void **state)
