@@ -116,6 +116,8 @@ static void healthy_calls_survive_every_failed_allocation(void **state)
                    {.method = "test.sleep", .params = "{\"ms\":5000}", .cancelled = true},
                    {.method = "test.large", .params = "{\"bytes\":200000}"},
                }};
+    /* The first schema that is compiled makes those of the drafts, which stay. */
+    run_play(&pl);
     assert_true(oom_each(run_play, &pl) > 20);
 }
 
