@@ -40,7 +40,9 @@ async function start({ config = {}, ...options } = {}) {
     await add("alice", "s3cret", "--role", "reader");
     await add("root", "r00t", "--role", "administrator");
     await add("stranger", "str4nger");
-    const all = { roles: config.roles ?? roles, ...config, store };
+    // As in the original, an account has only what its own roles give.
+    const access = { authenticated_only_own: true, ...config.access };
+    const all = { roles: config.roles ?? roles, ...config, store, access };
     const server = await startExamples({ ...options, roles: all.roles, config: all });
     server.token = async (account, scopes, ...more) => {
         const words = scopes.flatMap((scope) => ["--scope", scope]);
