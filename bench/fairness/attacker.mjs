@@ -6,6 +6,4 @@ import { kinds } from "./kinds.mjs";
 const [name, given] = process.argv.slice(2);
 os.setPriority(os.constants.priority.PRIORITY_LOW);
 process.stdin.resume().on("end", () => process.exit(0));
-await kinds
-    .find((kind) => kind.name === name)
-    .attack({ ...JSON.parse(given), ready: () => console.log("ready") });
+await kinds.find((kind) => kind.name === name).attack({ ...JSON.parse(given), ready: () => console.log("ready") });

@@ -7,10 +7,13 @@
 //            healthy.mjs), what attack() gets beside the address, and how to end it all
 //   attack({ address, from, ready, … })   runs in a process of its own until it is killed; calls
 //            ready() once the attack is on
+import * as accounts from "./accounts.mjs";
 import * as calls from "./calls.mjs";
 import * as left from "./left.mjs";
 import * as notifications from "./notifications.mjs";
 import * as service from "./service.mjs";
 import * as streams from "./streams.mjs";
+import * as passwords from "./passwords.mjs";
+import * as tokens from "./tokens.mjs";
 
-export const kinds = [notifications, calls, left, service, streams];
+export const kinds = [notifications, calls, left, service, streams, accounts, passwords, tokens];
