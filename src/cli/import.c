@@ -243,10 +243,9 @@ int cw_cli_import(int argc, char **argv)
         "import", "URL|FILE|--exec PROGRAM [ARGUMENT...]",
         "Find out what speaks at a URL (http://, https://, tcp://, ws://, wss://,\n"
         "unix:SOCKET or unix:SOCKET:/PATH), at HOST:PORT (HTTP, then lines), behind a\n"
-        "program, or in a description (OpenRPC or a manifest), print a table of its methods, and "
-        "write an overlay in\n"
-        "which every method is listed and none is a tool. Nothing is called but what\n"
-        "describes it.",
+        "program, or in a description (OpenRPC or a manifest). Print a table of its\n"
+        "methods, and write an overlay which lists every method and exposes none.\n"
+        "Only the calls that describe the service are made.",
         options, 1};
     cw_cli_args args = {0};
     int own = cut_command(argc, argv, &exec, &n_exec);

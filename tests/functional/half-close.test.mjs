@@ -4,21 +4,13 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { basic, startAccounts } from "./support/accounts.mjs";
-import {
-    callToolWell,
-    initialize,
-    modernParts,
-    permissions,
-    startBridge,
-    timed,
-} from "./support/mcp.mjs";
+import { callToolWell, initialize, modernParts, permissions, startBridge, timed } from "./support/mcp.mjs";
 import { slowness } from "./support/programs.mjs";
 import { Connection, get, pause, request } from "./support/server.mjs";
 
 const json = { "Content-Type": "application/json" };
 const rpcOf = (method, params, id = 1) => ({ jsonrpc: "2.0", id, method, params });
-const postOf = (target, body, headers = {}) =>
-    request("POST", target, { ...json, ...headers }, JSON.stringify(body));
+const postOf = (target, body, headers = {}) => request("POST", target, { ...json, ...headers }, JSON.stringify(body));
 
 function modernCall(name, args, meta) {
     const { body, headers } = modernParts("tools/call", { name, arguments: args }, { meta });

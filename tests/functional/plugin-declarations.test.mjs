@@ -150,10 +150,13 @@ RUN(a) CW_METHOD(a, "crash.a");`;
 
     test("a child of a plugin that is checked does not hold it up", async () => {
         const started = performance.now();
-        const file = compile("parent", `
+        const file = compile(
+            "parent",
+            `
 #include <unistd.h>
 __attribute__((constructor)) static void now(void) { if (fork() == 0) { sleep(60); _exit(0); } }
-RUN(a) CW_METHOD(a, "parent.a");`);
+RUN(a) CW_METHOD(a, "parent.a");`,
+        );
         assert.equal((await check(file)).code, 0);
         assert.ok(performance.now() - started < 8000);
     });
@@ -197,12 +200,17 @@ CW_TOOL(c, .auth_level = "required");
         assert.match(stdout, /^odd\.b\n(?: .*\n)*? {2}permissions {2}none: any caller$/m);
         assert.match(stdout, /^odd\.c\n(?: .*\n)*? {2}permissions {2}none: any caller that its auth admits$/m);
         const json = JSON.parse((await check(compile("odd", declarations), "--json")).stdout);
-        assert.deepEqual(json.methods.map(({ any_caller: any }) => any), [false, true, false]);
+        assert.deepEqual(
+            json.methods.map(({ any_caller: any }) => any),
+            [false, true, false],
+        );
     });
 });
 
 test("plugin check prints everything that a plugin publishes, and quotes as they are", async () => {
-    const file = compile("all", `
+    const file = compile(
+        "all",
+        `
 RUN(a) CW_METHOD(a, "all.a", .usage = "Says \\"hi\\".", .permissions = {"access content"},
     .params = {{"x", .schema = CW_JSON({"enum": ["a", "b"]})}},
     .input = CW_JSON({"minProperties": 1}),
@@ -215,7 +223,8 @@ RUN(c) CW_METHOD(c, "all.c", .permissions = {"access content"},
     .params = {{"name", .schema = CW_JSON({"type": "string"}), .required = true}});
 CW_RESOURCE_TEMPLATE(c, .uri_template = "test://c/{name}");
 RUN(d) CW_METHOD(d, "all.d", .permissions = {"access content"});
-CW_PROMPT(d, .name = "dee", .title = "Dee");`);
+CW_PROMPT(d, .name = "dee", .title = "Dee");`,
+    );
     const { code, stdout, stderr } = await check(file);
     assert.equal(code, 0, stderr);
     for (const line of [
@@ -314,8 +323,7 @@ CW_TOOL(a);`;
             plugins: { folder: server.plugins },
             store: { path: `${newFolder("store")}/causeway.db` },
         });
-        const allow = (permission) =>
-            runCauseway(["role", "allow", "anonymous", permission, "--config", config]);
+        const allow = (permission) => runCauseway(["role", "allow", "anonymous", permission, "--config", config]);
         const wrong = await allow("access contents");
         assert.equal(wrong.code, 0, wrong.stderr);
         assert.match(wrong.stdout, /asks for .*access contents.*; did you mean "access content"\?$/m);

@@ -99,7 +99,10 @@ test("the page's configuration and requests work", async () => {
     assert.equal(answers[2].result.content[0].text, "Hello, Ada!");
     // Each command as it is printed, in the folder of the configuration.
     const commands = [...page.matchAll(/^causeway (plugin (disable|enable) .*)$/gm)];
-    assert.deepEqual(commands.map(([, , action]) => action), ["disable", "enable"]);
+    assert.deepEqual(
+        commands.map(([, , action]) => action),
+        ["disable", "enable"],
+    );
     for (const [, words, action] of commands) {
         const { code, stderr } = await runCauseway(words.split(" "), {
             cwd: folder,
