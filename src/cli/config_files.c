@@ -21,7 +21,6 @@
 #define SECRET_MAX 65536u
 #define SEAL_MIN 32u
 #define SQLITE_HEADER "SQLite format 3"
-#define STORE_BUSY_MS 500u
 
 static const cw_place root = {0};
 
@@ -184,8 +183,8 @@ static cw_code open_store(const checking *x)
 {
     cw_err err = {0};
     cw_db *db = NULL;
-    const cw_db_opts opts = {
-        .path = x->config->store.path.p, .may_create = true, .busy_ms = STORE_BUSY_MS};
+    /* A locked database is one that can be used: the store waits for it, the start does not. */
+    const cw_db_opts opts = {.path = x->config->store.path.p, .may_create = true, .busy_ms = 0};
     if (x->config->store.path.n == 0)
         return CW_OK;
     cw_code rc = cw_db_open(&opts, &db, &err);
