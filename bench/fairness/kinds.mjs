@@ -9,11 +9,26 @@
 //            ready() once the attack is on
 import * as accounts from "./accounts.mjs";
 import * as calls from "./calls.mjs";
+import * as hosts from "./hosts.mjs";
 import * as left from "./left.mjs";
 import * as notifications from "./notifications.mjs";
+import * as passwords from "./passwords.mjs";
 import * as service from "./service.mjs";
 import * as streams from "./streams.mjs";
-import * as passwords from "./passwords.mjs";
 import * as tokens from "./tokens.mjs";
+import { explanations, patterns, results } from "./validation.mjs";
 
-export const kinds = [notifications, calls, left, service, streams, accounts, passwords, tokens];
+export const kinds = [
+    notifications,
+    calls,
+    left,
+    service,
+    streams,
+    patterns,
+    results,
+    explanations,
+    hosts,
+    accounts,
+    passwords,
+    tokens,
+];
