@@ -54,7 +54,8 @@ function figureOf({ name, ratio, alone, attacked }) {
 }
 
 export async function run({ quick, say }) {
-    const seconds = quick ? 2 : 10;
+    // Below 10 s: a connection that the pace left unused is closed then (timeouts.header).
+    const seconds = quick ? 2 : 8;
     const wanted = process.env.CAUSEWAY_FAIRNESS?.split(",");
     const rows = [];
     for (const kind of kinds.filter(({ name }) => !wanted || wanted.includes(name))) {
