@@ -6,7 +6,8 @@ static cw_code explain(const cw_schema *schema, const cw_json *content, int64_t 
                        cw_arena *arena, cw_err *err)
 {
     cw_schema_report report;
-    const cw_schema_explain_opts opts = {.max_problems = 1, .steps = steps};
+    cw_schema_explain_opts opts = {.max_problems = 1};
+    opts.steps = steps;
     cw_code rc = cw_schema_explain(schema, content, &opts, arena, &report, err);
     if (rc == CW_NOMEM)
         return rc;

@@ -115,8 +115,9 @@ cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_b
                               int64_t *steps, cw_err *err)
 {
     const cw_method *method = entry->method;
-    complaint c = {.steps = steps};
+    complaint c = {0};
     cw_code rc = CW_OK;
+    c.steps = steps;
     cw_buf_init(&c.text, TEXT_MAX);
     for (size_t i = 0; i < method->n_params && !rc && c.total <= SHOWN; i++) {
         const cw_schema *schema;

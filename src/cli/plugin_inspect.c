@@ -23,7 +23,7 @@ static void keep(cw_source *source)
 
 static void set_problem(cw_plugin_report *r, cw_str text)
 {
-    while (text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == ' '))
+    while (cw_str_ends(text, CW_STR("\n")) || cw_str_ends(text, CW_STR(" ")))
         text.n--;
     r->problems = cw_arena_dup_str(&r->arena, text);
 }
@@ -79,7 +79,7 @@ static cw_code read_json(cw_plugin_report *r, cw_str text, const cw_json **ret, 
 static cw_code read_description(cw_plugin_report *r, cw_str name, cw_str text, cw_err *err)
 {
     cw_err mistake = {0};
-    const cw_json *doc;
+    const cw_json *doc = NULL;
     cw_code rc = read_json(r, text, &doc, &mistake);
     if (rc == CW_NOMEM)
         return cw_fail_nomem(err);

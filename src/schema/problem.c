@@ -120,7 +120,7 @@ CW_PRINTF(2, 0) static cw_str message_of(walk *w, const char *fmt, va_list args)
     if ((size_t)n < sizeof text)
         return cw_arena_dup_str(w->arena, cw_str_make(text, (size_t)n));
     size_t cut = cw_utf8_cut(cw_str_make(text, sizeof text - 1), sizeof text - 4);
-    memcpy(text + cut, "...", 3);
+    memcpy(text + cut, "...", sizeof "...");
     return cw_arena_dup_str(w->arena, cw_str_make(text, cut + 3));
 }
 

@@ -171,8 +171,11 @@ static void drop_flight(flight *f)
 
 static void drop_flights(flight *ring)
 {
-    while (ring->next != ring)
-        drop_flight(ring->next);
+    flight *next;
+    for (flight *f = ring->next; f != ring; f = next) {
+        next = f->next;
+        drop_flight(f);
+    }
 }
 
 static void close_part(cw_remote_part *p)

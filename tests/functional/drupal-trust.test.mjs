@@ -94,7 +94,7 @@ suite("a description that loses something", { concurrency: 3 }, () => {
                 assert.match(accepted.stderr, /'\*' fits nothing.*credentials.*describe: drupal-methods/);
                 return isAsBefore(again);
             }
-            assert.match(accepted.stdout, /^site: the description is 'drupal-methods'[^]*\nsite: accepted/);
+            assert.match(accepted.stdout, /^site: the description is 'drupal-methods'[\s\S]*\nsite: accepted/);
             await untilTool(again, "no.tool");
             assert.equal((await callTool(again, scoped, {})).status, 200);
             await untilState(again, "ready");
