@@ -149,6 +149,8 @@ static int open_checker(session *s)
     cw_buf_init(&text, CW_HOST_FRAME_MAX);
     c->api = cw_validator_load(c->problem, sizeof(c->problem));
     cw_code rc = c->api ? cw_hosted_describe(s->plugin, CW_JSON_COMPACT, &text) : CW_OK;
+    cw_buf_add_char(&text, '\0');
+    rc = rc ? rc : text.code;
     if (rc)
         snprintf(c->problem, sizeof(c->problem), "%s", cw_code_text(rc));
     else if (c->api)
