@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* test_plugin_oom.c - load, call, die, cancel and retire with each allocation failing in turn. */
+#include "../unit/support/patience.h"
 #include "plugin_rig.h"
 
 #include <stdio.h>
@@ -92,7 +93,7 @@ static int set_up(void **state)
 {
     (void)state;
     rig_init(&r);
-    r.opts.load_ms = LOAD_MS;
+    r.opts.load_ms = (uint32_t)patience(LOAD_MS);
     r.opts.workers = 2;
     r.opts.grace_ms = 20;
     return 0;
