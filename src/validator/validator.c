@@ -37,10 +37,10 @@ static void close_validator(void *ctx)
     free(v);
 }
 
-static cw_code read_text(validator *v, const char *text, const cw_json **ret, cw_err *err)
+static cw_code read_text(validator *v, cw_str text, const cw_json **ret, cw_err *err)
 {
     const cw_json_opts opts = {.max_bytes = ARENA_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
-    return cw_json_read(cw_str_from(text), &opts, &v->arena, ret, NULL, err);
+    return cw_json_read(text, &opts, &v->arena, ret, NULL, err);
 }
 
 static cw_code fill(validator *v, const char *description, const char *method, cw_err *err)
@@ -48,7 +48,7 @@ static cw_code fill(validator *v, const char *description, const char *method, c
     const cw_openrpc_opts opts = {.trust_marks = true, .callable = true};
     const cw_contract_policy policy = {0};
     const cw_json *doc;
-    cw_code rc = read_text(v, description, &doc, err);
+    cw_code rc = read_text(v, cw_str_from(description), &doc, err);
     if (!rc)
         rc = cw_openrpc_read(doc, &opts, &v->arena, &v->methods, &v->n_methods, err);
     if (!rc)
@@ -117,7 +117,7 @@ static cw_code check_arguments(validator *v, const cw_bound *bound, cw_buf *out,
         return rc;
     rc = cw_contract_input(v->contracts, v->method, &schema, err);
     if (!rc && schema)
-        rc = read_text(v, bound->text.p, &all, err);
+        rc = read_text(v, bound->text, &all, err);
     if (!rc && schema)
         (void)!explain(v, schema, all, CW_STR(""), out);
     return rc;
@@ -131,15 +131,20 @@ static const char *bind_arguments(void *ctx, const char *params, char *problem, 
     const cw_json *given;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, ARENA_MAX);
-    cw_code rc = read_text(v, params, &given, &err);
+    cw_code rc = read_text(v, cw_str_from(params), &given, &err);
     if (!rc)
         rc = cw_bind(v->method, given, /* ignore_unknown= */ false, &v->arena, &bound, &err);
     if (!rc)
         rc = check_arguments(v, &bound, &text, &err);
-    if (!rc && !text.n)
-        return bound.text.p;
-    set_problem(problem, n, rc ? cw_str_from(err.msg) : cw_buf_str(&text));
-    return NULL;
+    /* Bound arguments end without a NUL. */
+    const char *copy = NULL;
+    if (!rc && !text.n) {
+        copy = cw_arena_dup(&v->arena, bound.text.p, bound.text.n);
+        rc = copy ? CW_OK : cw_arena_fail(&v->arena, &err);
+    }
+    if (!copy)
+        set_problem(problem, n, rc ? cw_str_from(err.msg) : cw_buf_str(&text));
+    return copy;
 }
 
 static bool check_result(void *ctx, const char *result, char *problem, size_t n)
@@ -152,7 +157,7 @@ static bool check_result(void *ctx, const char *result, char *problem, size_t n)
     cw_buf_init(&text, ARENA_MAX);
     cw_code rc = cw_contract_result(v->contracts, v->method, &schema, &err);
     if (!rc && schema)
-        rc = read_text(v, result, &value, &err);
+        rc = read_text(v, cw_str_from(result), &value, &err);
     if (!rc && schema)
         (void)!explain(v, schema, value, CW_STR(""), &text);
     if (!rc && !text.n)

@@ -47,7 +47,7 @@ for (const [how, more, again] of [
         one.service.document = withoutAdd(one.service.document);
         await again(one);
         assert.match((await one.stream.next(10_000)).method, /tools\/list_changed$/);
-        assert.equal(one.published(), before + 1);
+        await eventually(() => one.published() === before + 1, "the line");
         await untilTool(one.server, "add", false);
         assert.equal(one.stream.events.length, 2);
     });
