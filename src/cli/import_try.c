@@ -86,7 +86,8 @@ static void on_asked(const cw_asked *asked, void *ctx)
     trying *t = ctx;
     cw_err err = {0};
     t->is_there = t->is_there || cw_asking_answers(t->asking);
-    t->speaks = t->speaks || asked->speaks;
+    /* Only 2.0 is sure: an error of QMP passes for one of JSON-RPC 1.0. */
+    t->speaks = t->speaks || (asked->speaks && !t->now->preset);
     t->was_started = t->was_started || !asked->is_unreachable;
     t->wants_login = asked->wants_login;
     t->is_hopeless = asked->wants_login || asked->is_unreachable;

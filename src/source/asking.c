@@ -476,9 +476,17 @@ cw_code cw_asking_start(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn f
 
 /* ---- a probe ---- */
 
+/* Where the secret is a param of every call, the call has that one and no other. */
 static cw_code begin_probe(cw_describing *d, cw_err *err)
 {
-    return d->ops->ask(d, CW_STR("rpc.discover"), CW_STR(""), 0, err);
+    const cw_speech *speech = &asking_of(d)->service->speech;
+    cw_str first = speech->secret_first, member = speech->secret_member;
+    const char *params = first.n    ? cw_arena_printf(d->arena, "[%.*s]", CW_STR_ARG(first))
+                         : member.n ? cw_arena_printf(d->arena, "{%.*s}", CW_STR_ARG(member))
+                                    : "";
+    if (!params)
+        return cw_arena_fail(d->arena, err);
+    return d->ops->ask(d, CW_STR("rpc.discover"), cw_str_from(params), 0, err);
 }
 
 static void hear_probe(cw_describing *d, unsigned tag, const cw_outcome *outcome)
