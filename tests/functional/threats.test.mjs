@@ -1,5 +1,5 @@
-// Threats of docs/security.md that no other file is about. Others are beside what they belong to;
-// docs/security.md says where.
+// Threats of docs/security.md that have no test file of their own. docs/security-tests.md lists the tests of
+// every threat.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, readlinkSync, realpathSync } from "node:fs";
