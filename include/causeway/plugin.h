@@ -10,7 +10,7 @@
  *     {
  *         cw_result_format(call, "Hello, %s!", cw_arg_text(call, "name", "world"));
  *     }
- *     CW_METHOD(greet, "hello.greet", .usage = "Greets somebody.",
+ *     CW_METHOD(greet, "hello.greet", .usage = "Greets a person.",
  *               .params = {{"name", .schema = CW_JSON({"type": "string"})}},
  *               .permissions = {"access content"});
  *     CW_TOOL(greet, .title = "Greet");

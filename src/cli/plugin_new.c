@@ -28,7 +28,7 @@ static const char source_text[] =
     "{\n"
     "    cw_result_format(call, \"Hello, %s!\", cw_arg_text(call, \"name\", \"world\"));\n"
     "}\n"
-    "CW_METHOD(greet, \"@NAME@.greet\", .usage = \"Greets somebody.\",\n"
+    "CW_METHOD(greet, \"@NAME@.greet\", .usage = \"Greets a person.\",\n"
     "          .params = {{\"name\", .schema = CW_JSON({\"type\": \"string\"}),\n"
     "                      .description = \"Who is greeted\"}},\n"
     "          .output = CW_JSON({\"type\": \"string\"}),\n"
