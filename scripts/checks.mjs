@@ -1,35 +1,47 @@
-// Writes docs/checks.md: which test shows which behaviour of the system that Causeway re-makes.
+// Writes docs/checks.md: the requirements taken from the Drupal module jsonrpc_mcp, and the tests for each.
 //
 //   scripts/node.sh scripts/checks.mjs            write the page
-//   scripts/node.sh scripts/checks.mjs --check    fail when it is not current, or something has no test
+//   scripts/node.sh scripts/checks.mjs --check    fail if it is stale, or if a requirement has no test
 //
-// A test names what it shows: check-52 (a behaviour), row-D5 (where the old documents disagree),
-// fault-B16 (a weakness that must not come back); "check-93 to check-97" is a range.
+// scripts/checks.txt lists the requirements. A test names those it covers, in its name or in a comment: check-52,
+// row-D5, fault-B16; "check-93 to check-97" is a range.
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
 const root = path.resolve(import.meta.dirname, "..");
 const page = path.join(root, "docs", "checks.md");
+const list = path.join(root, "scripts", "checks.txt");
 
 const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
-const numbers = { "check-": range(1, 115), "row-D": range(1, 21), "fault-B": range(1, 30) };
-// Decided: not carried over.
-const dropped = {
-    "check-36": "not carried over: placeholders in texts",
-    "check-105": "not carried over: response headers that methods declare",
-    "row-D19": "not seen from outside: names of files and services",
-};
-// Not built yet; a test may be there before.
-const later = {
-    "fault-B25": "issue 6",
-    "fault-B26": "issue 6",
-    "fault-B27": "issue 6",
-};
-const titles = {
-    "check-": "Behaviours",
-    "row-D": "Where the documents disagree",
-    "fault-B": "Weaknesses that must not come back",
-};
+const kinds = [
+    {
+        kind: "check-",
+        count: 115,
+        title: "Behaviours",
+        text: "Behaviours of the Drupal modules and of their bridge to MCP that Causeway keeps.",
+    },
+    {
+        kind: "row-D",
+        count: 21,
+        title: "Contradictions",
+        text: "Questions on which the original's documents contradict each other, with the answer that Causeway gives.",
+    },
+    {
+        kind: "fault-B",
+        count: 30,
+        title: "Weaknesses",
+        text: "Weaknesses of the original, each as the rule that prevents it in Causeway.",
+    },
+];
+const idsOf = ({ kind, count }) => range(1, count).map((number) => `${kind}${number}`);
+const allIds = kinds.flatMap(idsOf);
+
+// id -> { text, isDropped }
+function readRequirements() {
+    const lines = readFileSync(list, "utf8").split("\n");
+    const entries = lines.map((line) => /^((?:check-|row-D|fault-B)\d+)(!?) (.+)$/.exec(line)).filter(Boolean);
+    return new Map(entries.map(([, id, mark, text]) => [id, { text, isDropped: mark === "!" }]));
+}
 
 // id -> the files with a test that names it.
 function collect() {
@@ -48,36 +60,52 @@ function collect() {
     return found;
 }
 
-const allIds = Object.entries(numbers).flatMap(([kind, all]) => all.map((number) => `${kind}${number}`));
-const isMissing = (found, id) => !found.has(id) && !(id in dropped) && !(id in later);
-
-function cell(found, id) {
+function row(requirements, found, id) {
     const files = [...(found.get(id) ?? [])].map((file) => `[${path.basename(file)}](../${file})`);
-    return files.join(", ") || dropped[id] || later[id] || "–";
+    const { text, isDropped } = requirements.get(id) ?? { text: "–" };
+    return `| ${id} | ${text} | ${files.join(", ") || (isDropped ? "not carried over" : "–")} |`;
 }
 
-function write(found) {
-    const lines = ["# What is shown by which test", ""];
-    lines.push("Written by `scripts/checks.mjs`; do not edit.", "");
-    for (const [kind, all] of Object.entries(numbers)) {
-        const shown = all.filter((number) => found.has(`${kind}${number}`)).length;
-        lines.push(`## ${titles[kind]}: ${shown} of ${all.length}`, "", "| | test |", "| --- | --- |");
-        lines.push(...all.map((number) => `| ${kind}${number} | ${cell(found, `${kind}${number}`)} |`), "");
+function write(requirements, found) {
+    const lines = [
+        "# Requirements and their tests",
+        "",
+        "Causeway keeps the behaviour of the Drupal module `jsonrpc_mcp`. This page lists the requirements that follow, and the",
+        "tests for each. Tests refer to a requirement by its id. Written by `scripts/checks.mjs`; do not edit.",
+        "",
+    ];
+    for (const group of kinds) {
+        const ids = idsOf(group);
+        const tested = ids.filter((id) => found.has(id)).length;
+        lines.push(`## ${group.title}`, "", `${group.text} Tested: ${tested} of ${ids.length}.`, "");
+        lines.push("| id | requirement | tests |", "| --- | --- | --- |");
+        lines.push(...ids.map((id) => row(requirements, found, id)), "");
     }
-    return lines.join("\n");
+    return lines.join("\n").trimEnd() + "\n";
 }
 
+// What is wrong with the requirements and their tests.
+function findProblems(requirements, found) {
+    const unknown = [...new Set([...requirements.keys(), ...found.keys()])].filter((id) => !allIds.includes(id));
+    const untexted = allIds.filter((id) => !requirements.has(id));
+    const untested = allIds.filter((id) => !found.has(id) && !requirements.get(id)?.isDropped);
+    return [
+        unknown.length > 0 && `unknown ids: ${unknown.join(", ")}`,
+        untexted.length > 0 && `scripts/checks.txt lacks ${untexted.join(", ")}`,
+        untested.length > 0 && `no test covers ${untested.join(", ")}`,
+    ].filter(Boolean);
+}
+
+const requirements = readRequirements();
 const found = collect();
-const text = write(found);
-if (process.argv.includes("--check")) {
-    const old = existsSync(page) ? readFileSync(page, "utf8") : "";
-    const missing = allIds.filter((id) => isMissing(found, id));
-    if (old !== text) {
-        console.error("docs/checks.md is not current: run scripts/node.sh scripts/checks.mjs");
+const text = write(requirements, found);
+if (!process.argv.includes("--check")) {
+    writeFileSync(page, text);
+} else {
+    const problems = findProblems(requirements, found);
+    if (!existsSync(page) || readFileSync(page, "utf8") !== text) {
+        problems.push("docs/checks.md is stale: run scripts/node.sh scripts/checks.mjs");
     }
-    if (missing.length > 0) {
-        console.error(`no test shows ${missing.join(", ")}`);
-    }
-    process.exit(old === text && missing.length === 0 ? 0 : 1);
+    problems.forEach((problem) => console.error(problem));
+    process.exitCode = problems.length > 0 ? 1 : 0;
 }
-writeFileSync(page, text);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every promised behaviour has a test that names it, and docs/checks.md says which.
+# Every requirement of scripts/checks.txt has a test that names it, and docs/checks.md lists both.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
