@@ -1,9 +1,8 @@
-// Why Causeway answers some recorded requests otherwise than the system that it re-makes.
+// Explains why some of Causeway's responses differ from the recorded ones of a Drupal site.
 //
 // An explanation covers differences, each as [where, theirs, ours] (see recordings.mjs), in all
-// recordings or `in` those whose "folder/name" matches. A value is compared, a regular expression
-// tested, a function asked, `any` is anything. `why` names rows (D…), faults (B…) and checks that
-// checks.md maps to their tests, and sections and decisions of the description they are from.
+// recordings or `in` those whose "folder/name" matches. A value must be equal, a regular expression
+// must match, a function must return true; `any` accepts anything. `why` refers to ids of checks.md.
 import { isDeepStrictEqual } from "node:util";
 
 const any = () => true;
@@ -15,8 +14,8 @@ const stored = "must-revalidate, no-cache, private";
 const everywhere = [
     {
         theirs: "`Cache-Control: must-revalidate, no-cache, private`, no `ETag`, `Vary: X-Consumer-ID`",
-        ours: "lists, descriptions and methods: `no-cache, private`, a strong `ETag`, `Vary` with what the answer depends on",
-        why: "row D3",
+        ours: "lists, descriptions and methods: `no-cache, private`, a strong `ETag`, and a `Vary` that names every input of the response",
+        why: "row-D3",
         covers: [
             ["cache-control", stored, "no-cache, private"],
             ["etag", undefined, /^"[0-9a-f]{32}"$/],
@@ -24,9 +23,9 @@ const everywhere = [
         ],
     },
     {
-        theirs: "the same headers on errors and on answers of calls",
+        theirs: "the same headers on errors and on responses of calls",
         ours: "`Cache-Control: no-store`",
-        why: "row D4; no answer of a call is stored (decision 14)",
+        why: "row-D4; responses of calls are never stored",
         covers: [
             ["cache-control", stored, "no-store"],
             ["vary", "X-Consumer-ID", undefined],
@@ -34,29 +33,29 @@ const everywhere = [
     },
     {
         theirs: "messages in title case: `Invalid Params`, `Method Not Found`",
-        ours: "the words of JSON-RPC 2.0: `Invalid params`, `Method not found`",
-        why: "fault B29, decision 12",
+        ours: "the spelling of JSON-RPC 2.0: `Invalid params`, `Method not found`",
+        why: "fault-B29",
         covers: [
             ["body /error/message", "Invalid Params", "Invalid params"],
             ["body /error/message", "Method Not Found", "Method not found"],
         ],
     },
     {
-        theirs: "the `id` of a call that fails in its method or on a wrong argument is lost: `null`",
+        theirs: "a call that fails in its method or on an invalid argument loses its `id`: `null`",
         ours: "the `id` of the request",
-        why: "fault B29",
+        why: "fault-B29",
         covers: [["body /id", null, /^\d+$/]],
     },
     {
-        theirs: "`data` of a wrong argument is a dump of the validator with names of PHP classes",
-        ours: "the place in the arguments and what was expected there",
-        why: "fault B5",
+        theirs: "`data` of an invalid argument is a dump of the validator with PHP class names",
+        ours: "the location in the arguments and the expected value",
+        why: "fault-B5",
         covers: [["body /error/data", /Adaptor Drupal/, /^\/nid: expected /]],
     },
     {
-        theirs: "tools and methods in the order in which they were found",
-        ours: "sorted by name, so other members on a page",
-        why: "row D6, fault B16",
+        theirs: "tools and methods in the order of their discovery",
+        ours: "sorted by name, so pages have other members",
+        why: "row-D6, fault-B16",
         covers: [
             ["body /tools order", any, isSorted],
             ["body /data order", any, isSorted],
@@ -64,21 +63,21 @@ const everywhere = [
         ],
     },
     {
-        theirs: "the example tools do not say that they only read",
+        theirs: "the example tools have no read-only annotation",
         ours: "`annotations.readOnlyHint: true`: only such tools can be called by GET",
-        why: "fault B3, decision 14",
+        why: "fault-B3",
         covers: [[/^body \/tools?(\/\*)?\/annotations\/readOnlyHint$/, undefined, true]],
     },
     {
         theirs: 'no parameters: `"properties": []`',
         ours: '`"properties": {}`',
-        why: "row D10, fault B17",
+        why: "row-D10, fault-B17",
         covers: [[/^body \/tools?(\/\*)?\/inputSchema\/properties$/, [], {}]],
     },
     {
-        theirs: "descriptions in the example tools' output schemas, and of their `auth`",
-        ours: "our own words",
-        why: "section 1.15: the example plugin is our own; names, titles, usages and parameters are the same",
+        theirs: "descriptions in the example tools' output schemas and `auth` blocks",
+        ours: "other texts",
+        why: "the example plugin is Causeway's own; its names, titles, usages and parameters are the same",
         covers: [
             [/\/outputSchema\/(items\/properties\/\w+\/)?description$/, any, any],
             [/\/attributes\/output\/(items\/properties\/\w+\/)?description$/, any, any],
@@ -89,9 +88,9 @@ const everywhere = [
 
 const lists = [
     {
-        theirs: "200; a negative offset counts from the end, other nonsense is page one, `1e1` is 10, ` 7` is 7",
+        theirs: "200; a negative offset counts from the end, other invalid cursors mean page one, `1e1` is 10, ` 7` is 7",
         ours: "400 `invalid_cursor`",
-        why: "row D5, fault B16",
+        why: "row-D5, fault-B16",
         in: /list-cursor-(LTE|garbage)|cursor-(1e1|5abc|huge|neg10|space7)$/,
         covers: [
             ["status", 200, 400],
@@ -99,9 +98,9 @@ const lists = [
         ],
     },
     {
-        theirs: "400 as plain text of the framework",
+        theirs: "400 with the framework's plain text",
         ours: "400 `invalid_cursor`",
-        why: "row D5; errors are JSON (decision 13)",
+        why: "row-D5; errors are JSON",
         in: /09-list-cursor-array$/,
         covers: [
             ["content-type", "text/plain; charset=UTF-8", json],
@@ -110,8 +109,8 @@ const lists = [
     },
     {
         theirs: "200 with the list",
-        ours: "an MCP message is expected: −32600",
-        why: "row D18",
+        ours: "the body must be an MCP message: −32600",
+        why: "row-D18",
         in: /12-list-POST$/,
         covers: [
             ["status", 200, 400],
@@ -119,9 +118,9 @@ const lists = [
         ],
     },
     {
-        theirs: "200: a slash at the end and capitals are the same path",
+        theirs: "200: a trailing slash and capitals name the same path",
         ours: "404 `not_found`",
-        why: "section 1.1: a path has one spelling, so that a rule of a proxy cannot be passed by another one",
+        why: "a path has one spelling, so another one cannot bypass the rules of a proxy",
         in: /(14-list-trailing-slash|15-list-uppercase)$/,
         covers: [
             ["status", 200, 404],
@@ -130,8 +129,8 @@ const lists = [
     },
     {
         theirs: "404 or 400 of an earlier request with another `name`, from a cache",
-        ours: "each name its own answer",
-        why: "fault B18, row D4",
+        ours: "each name has its own response",
+        why: "fault-B18, row-D4",
         in: /^describe-cache-poison/,
         covers: [
             ["status", 404, 200],
@@ -145,9 +144,9 @@ const lists = [
         ],
     },
     {
-        theirs: "a method's parameter made by a factory names a PHP class",
-        ours: "its schema, as for every other parameter",
-        why: "section 5.4: there are no factories, the effective `schema` is the same",
+        theirs: "a parameter made by a factory names a PHP class",
+        ours: "its schema, like every other parameter",
+        why: "Causeway has no factories; the effective `schema` is the same",
         in: /90-methods$/,
         covers: [
             ["body /data/*/attributes/params/page/attributes/factory", any, undefined],
@@ -155,9 +154,9 @@ const lists = [
         ],
     },
     {
-        theirs: "methods of the site's administration, and a `cache.rebuild` of its own",
-        ours: "methods of the example plugin, with the `cache.rebuild` of the documents",
-        why: "section 5.4: another server has other methods",
+        theirs: "methods of the site's administration, and its own `cache.rebuild`",
+        ours: "methods of the example plugin, with the documented `cache.rebuild`",
+        why: "another server has other methods",
         in: /^admin.*90-methods$/,
         covers: [
             ["body /data members", /maintenance_mode/, isSorted],
@@ -170,22 +169,22 @@ const lists = [
 const calls = [
     {
         theirs: "400 with −32603",
-        ours: "400 with −32700: the body, or `query`, is no JSON",
-        why: "fault B29",
+        ours: "400 with −32700: the body, or `query`, is not JSON",
+        why: "fault-B29",
         in: /badjson|emptybody|badquery|rpc-empty$/,
         covers: [["body", "error -32603", "error -32700"]],
     },
     {
         theirs: "400 with −32603",
-        ours: "400 with −32600: no request of JSON-RPC 2.0",
-        why: "fault B29",
+        ours: "400 with −32600: not a JSON-RPC 2.0 request",
+        why: "fault-B29",
         in: /noquery|wrong-version|no-version|scalar-body/,
         covers: [["body", "error -32603", "error -32600"]],
     },
     {
         theirs: "204 for an empty batch",
         ours: "400 with −32600",
-        why: "fault B29",
+        why: "fault-B29",
         in: /72-rpc-empty-batch$/,
         covers: [
             ["status", 204, 400],
@@ -194,9 +193,9 @@ const calls = [
         ],
     },
     {
-        theirs: "one unknown method in a batch: 400 and a single error, nothing is run",
-        ours: "200 and an answer for each",
-        why: "fault B29",
+        theirs: "one unknown method in a batch: 400 and a single error; nothing runs",
+        ours: "200 and a response for each request",
+        why: "fault-B29",
         in: /74-rpc-batch-one-unknown$/,
         covers: [
             ["status", 400, 200],
@@ -204,9 +203,9 @@ const calls = [
         ],
     },
     {
-        theirs: "the address of one tool runs any method that the body names, one that needs scopes too",
+        theirs: "the URL of one tool runs any method that the body names, even one that needs scopes",
         ours: "400 with −32600, for each element of a batch",
-        why: "row D16, fault B1",
+        why: "row-D16, fault-B1",
         in: /33-invoke-othermethod|34-invoke-unknownmethod|43-invoke-batch|53-invoke-scoped/,
         covers: [
             ["status", 200, 400],
@@ -217,8 +216,8 @@ const calls = [
     },
     {
         theirs: "`/jsonrpc` runs a tool that needs scopes without a token",
-        ours: "401 with a challenge, as at every door",
-        why: "fault B2",
+        ours: "401 with a challenge, as on every door",
+        why: "fault-B2",
         in: /(61-rpc-batch|76-rpc-id-zero|77-rpc-extra-params)$/,
         covers: [
             ["status", 200, 401],
@@ -228,9 +227,9 @@ const calls = [
         ],
     },
     {
-        theirs: "an `id` that is `null` is refused: 400 with −32603",
-        ours: "a request as any other; this tool needs scopes: 401",
-        why: "faults B29 and B2",
+        theirs: "an `id` of `null` is rejected: 400 with −32603",
+        ours: "an ordinary request; this tool needs scopes: 401",
+        why: "fault-B29, fault-B2",
         in: /75-rpc-id-null$/,
         covers: [
             ["status", 400, 401],
@@ -239,9 +238,9 @@ const calls = [
         ],
     },
     {
-        theirs: "200 with −32600 that names the missing permission",
-        ours: "400 with −32601, as for a method that is not there",
-        why: "fault B4",
+        theirs: "200 with −32600, which names the missing permission",
+        ours: "400 with −32601, as for an unknown method",
+        why: "fault-B4",
         in: /^anon.*79-rpc-access-denied-method$/,
         covers: [
             ["status", 200, 400],
@@ -249,23 +248,23 @@ const calls = [
         ],
     },
     {
-        theirs: "−32601 repeats the name of the method in `data`",
-        ours: "no `data`: an error never repeats what the client sent",
-        why: "fault B4, decision 1: an unknown and a forbidden method get the same bytes",
+        theirs: "−32601 repeats the method name in `data`",
+        ours: "no `data`: an error never repeats request content",
+        why: "fault-B4; unknown and forbidden methods get the same bytes",
         in: /63-rpc-unknown-method$/,
         covers: [["body /error/data", /nope\.tool/, undefined]],
     },
     {
-        theirs: "three texts tell a missing article, a page and a draft apart",
+        theirs: "three texts distinguish a missing article, a page and a draft",
         ours: "one text",
-        why: "fault B4",
+        why: "fault-B4",
         in: /4[789]-invoke/,
         covers: [["body /error/data", /^(Node|Access)/, /^Node \d+ not found or not an article$/]],
     },
     {
-        theirs: "any `Content-Type` is read",
-        ours: "415: a form of a web page cannot make a call",
-        why: "fault B3; section 1.12, decision 13",
+        theirs: "any `Content-Type` is accepted",
+        ours: "415: a web form cannot make a call",
+        why: "fault-B3",
         in: /50-invoke-textplain$/,
         covers: [
             ["status", 200, 415],
@@ -273,9 +272,9 @@ const calls = [
         ],
     },
     {
-        theirs: "404: `/mcp/tools/invoke` was gone in the recorded version",
+        theirs: "404: the recorded version had no `/mcp/tools/invoke`",
         ours: "200 with the result",
-        why: "row D1",
+        why: "row-D1",
         in: /51-invoke-legacy-path$/,
         covers: [
             ["status", 404, 200],
@@ -284,9 +283,9 @@ const calls = [
         ],
     },
     {
-        theirs: "an unknown tool's address is 404 with a page",
+        theirs: "the URL of an unknown tool returns 404 with a page",
         ours: "404 with −32601",
-        why: "errors are JSON (decision 13)",
+        why: "errors are JSON",
         in: /40-invoke-unknown-tool$/,
         covers: [
             ["content-type", html, json],
@@ -296,7 +295,7 @@ const calls = [
     {
         theirs: "200 with an empty page; `/jsonrpc` without `query` 400",
         ours: "204 with `Allow`",
-        why: "fault B15",
+        why: "fault-B15",
         in: /OPTIONS(-query)?$/,
         covers: [
             ["status", 200, 204],
@@ -310,8 +309,8 @@ const calls = [
     },
     {
         theirs: "405 with a page",
-        ours: "405 `method_not_allowed`; `Allow` has `OPTIONS` too",
-        why: "fault B15; errors are JSON (decision 13)",
+        ours: "405 `method_not_allowed`; `Allow` includes `OPTIONS`",
+        why: "fault-B15; errors are JSON",
         in: /DELETE$|PUT$/,
         covers: [
             ["allow", any, "GET, HEAD, POST, OPTIONS"],
@@ -320,9 +319,9 @@ const calls = [
         ],
     },
     {
-        theirs: "an unknown method is 404 with a page",
+        theirs: "an unknown method returns 404 with a page",
         ours: "404 `method_not_found`",
-        why: "errors are JSON (decision 13)",
+        why: "errors are JSON",
         in: /92-method-unknown$/,
         covers: [
             ["content-type", html, json],
@@ -331,8 +330,8 @@ const calls = [
     },
     {
         theirs: "the metadata of RFC 9728",
-        ours: "404 without `access.issuers`, as here; with them the metadata, without the names of tools",
-        why: "without an issuer there is none to name; fault B9",
+        ours: "404 without `access.issuers`, as in the replay; otherwise the metadata, without tool names",
+        why: "the metadata must name an issuer; fault-B9",
         in: /^anon.*95-resource-metadata$/,
         covers: [
             ["status", 200, 404],
@@ -345,9 +344,9 @@ const calls = [
 
 const callers = [
     {
-        theirs: "HTTP Basic is no way to log in at `/mcp/tools/…`: 403 with a page",
-        ours: "one way to log in at every door: the answer that anybody gets who may do the same",
-        why: "row D14",
+        theirs: "HTTP Basic is not accepted at `/mcp/tools/…`: 403 with a page",
+        ours: "every door accepts the same credentials; the response depends on the caller's rights only",
+        why: "row-D14",
         in: /^admin/,
         when: ({ theirs }) => theirs.status === 403,
         covers: [
@@ -361,7 +360,7 @@ const callers = [
     {
         theirs: '401 with an empty page and `Bearer realm="MCP Tools"`',
         ours: "401 with −32000, and the challenge names the scopes",
-        why: "row D15",
+        why: "row-D15",
         in: /41-invoke-auth-tool$|no-auth$/,
         covers: [
             ["content-type", html, json],
@@ -372,7 +371,7 @@ const callers = [
     {
         theirs: "403 with an empty page",
         ours: "403 with −32000 and the scopes; the header is the same",
-        why: "row D15",
+        why: "row-D15",
         in: /partial-contentTypesscoped$/,
         covers: [
             ["content-type", html, json],
@@ -380,9 +379,9 @@ const callers = [
         ],
     },
     {
-        theirs: "401 with a page; realm `OAuth`, `access_denied`, and what is wrong with the token",
-        ours: "401 in JSON; realm `MCP Tools`, `invalid_token`, one text for every cause",
-        why: "checks 78 to 80; one realm (fault B6)",
+        theirs: "401 with a page; realm `OAuth`, `access_denied`, and the reason",
+        ours: "401 in JSON; realm `MCP Tools`, `invalid_token`, one text for every reason",
+        why: "check-78 to check-80; one realm (fault-B6)",
         in: /^bearer.*\/(empty|garbage|tampered)/,
         covers: [
             ["content-type", html, json],
@@ -398,7 +397,7 @@ const callers = [
     {
         theirs: "403 with a page",
         ours: "403 `access_denied`",
-        why: "errors are JSON (decision 13)",
+        why: "errors are JSON",
         in: /^bearer.*-list$/,
         covers: [
             ["content-type", html, json],
@@ -406,9 +405,9 @@ const callers = [
         ],
     },
     {
-        theirs: "`use jsonrpc services` is asked for at `/jsonrpc` only, where this account lacks it: 403",
-        ours: "asked for at every door that calls; the account has it here: 200, or 403 for the scopes",
-        why: "section 1.8, decision 2",
+        theirs: "only `/jsonrpc` requires `use jsonrpc services`; this account lacks it there: 403",
+        ours: "every door that calls requires it; in the replay the account has it: 200, or 403 for the scopes",
+        why: "one permission to call, on every door",
         in: /^bearer.*(full|partial)-jsonrpc$/,
         covers: [
             ["status", 403, 200],
@@ -419,9 +418,9 @@ const callers = [
         ],
     },
     {
-        theirs: "`bearer` in small letters is no token: 401",
+        theirs: "`bearer` in lower case is not a token: 401",
         ours: "200",
-        why: "section 1.7, step 3: schemes have no case (RFC 9110, 11.1)",
+        why: "authentication schemes are case-insensitive (RFC 9110, 11.1)",
         in: /lowercase-scheme$/,
         covers: [
             ["status", 401, 200],
@@ -436,7 +435,7 @@ const sections = [
     ["Everywhere", everywhere],
     ["Lists and descriptions", lists],
     ["Calls", calls],
-    ["Who asks", callers],
+    ["Callers", callers],
 ];
 
 // ---- explaining ----
@@ -501,67 +500,66 @@ function requestText({ method, target }) {
     return `\`${method} ${short}\``;
 }
 
-// docs/drupal-differences.md: explanations by number, then each recording with its numbers. Nothing
-// of a recorded answer stands there.
-// What no recording shows; drupal-replay.test.mjs holds each against the program.
+// Differences that no recording shows; coming-from-drupal.test.mjs checks each against the program.
 export const beyond = [
     [
-        "an argument that the method does not declare is ignored",
-        "refused with -32602 and the nearest right name; `unknown_arguments: ignore` leaves it out",
-        "decision 10",
+        "undeclared arguments are ignored",
+        "rejected with −32602 and the nearest declared name; `unknown_arguments: ignore` drops them",
+        "a misspelt argument must not be lost without an error",
     ],
     [
-        "schemas are read as draft 4 to 7 by the site's validator",
-        "2020-12, unless `$schema` names draft-07; all other dialects are refused by name",
-        "decision 27",
+        "the site's validator reads schemas as draft 4 to 7",
+        "2020-12, unless `$schema` names draft-07; all other dialects are rejected by name",
+        "2020-12 is the default dialect of MCP",
     ],
     [
-        "annotations are in the tool as they were written",
-        "the same on `/mcp/tools/list`; on `/mcp` the five hints of MCP alone, all others in `_meta`, under `causeway/annotations`",
-        "MCP clients reject others",
+        "annotations are part of the tool as declared",
+        "the same on `/mcp/tools/list`; on `/mcp` only MCP's five hints, the others in `_meta` under `causeway/annotations`",
+        "MCP clients reject other annotations",
     ],
     [
         "a result is any JSON value",
-        'the same on JSON-RPC and REST; on `/mcp` legacy clients get a value that is no object as `{"result": …}`, with an output schema to match',
+        'the same on JSON-RPC and REST; on `/mcp` legacy clients get a non-object value as `{"result": …}`, with a matching output schema',
         "`structuredContent` is an object in these versions",
     ],
     [
         "pages of 50 tools",
         "50 on `/mcp/tools/list` (`page_size`); 1,000 on `/mcp` (`mcp.page_size`)",
-        "MCP clients that read one page only",
+        "some MCP clients read one page only",
     ],
     [
-        "`/.well-known/mcp.json` was announced and never there",
-        "it is there, with the tags `jsonrpc_mcp:discovery` and `user.permissions`",
-        "decision 17",
+        "`/.well-known/mcp.json` was announced and never built",
+        "it exists, with the tags `jsonrpc_mcp:discovery` and `user.permissions`",
+        "row-D21",
     ],
 ];
 
+// docs/drupal-differences.md: numbered explanations, then each recording with its numbers. The page contains no recorded
+// response.
 export function writePage({ all, recordings }) {
-    const lines = ["# Where answers differ from Drupal's", ""];
+    const lines = ["# Differences from Drupal's responses", ""];
     lines.push(
-        "Causeway grew out of a Drupal module that showed JSON-RPC methods as tools. Requests to a site with that",
-        "module were recorded, and `tests/functional/drupal-replay.test.mjs` sends each of them to Causeway: status,",
-        "content type, headers and body are the same, or the difference is in this list. The test writes this page.",
+        "Causeway grew out of a Drupal module that published JSON-RPC methods as tools. Requests to a site with that",
+        "module were recorded. `tests/functional/drupal-replay.test.mjs` sends each of them to Causeway and compares status,",
+        "content type, headers and body. This page explains every difference. The test writes it; do not edit it.",
         "",
-        "Sections, decisions, rows (D), faults (B) and checks are those of the description that Causeway was built from;",
-        "[checks.md](checks.md) names the tests of the last three.",
+        "Ids such as row-D3, fault-B29 and check-78 refer to [checks.md](checks.md).",
         "",
     );
     for (const [title, list] of sections) {
-        lines.push(`## ${title}`, "", "| | theirs | ours | why |", "| --- | --- | --- | --- |");
+        lines.push(`## ${title}`, "", "| | Drupal | Causeway | reason |", "| --- | --- | --- | --- |");
         for (const one of list) {
             const number = all.indexOf(one) + 1;
             lines.push(`| ${number} | ${cell(one.theirs)} | ${cell(one.ours)} | ${cell(one.why)} |`);
         }
         lines.push("");
     }
-    lines.push("## Beyond the recordings", "", "| theirs | ours | why |", "| --- | --- | --- |");
+    lines.push("## Beyond the recordings", "", "| Drupal | Causeway | reason |", "| --- | --- | --- |");
     for (const [theirs, ours, why] of beyond) {
         lines.push(`| ${cell(theirs)} | ${cell(ours)} | ${cell(why)} |`);
     }
     lines.push("");
-    lines.push("## Request by request", "", "| recording | request | differences |", "| --- | --- | --- |");
+    lines.push("## Requests", "", "| recording | request | differences |", "| --- | --- | --- |");
     for (const { folder, name, request, numbers } of recordings) {
         const found = numbers.join(", ") || "none";
         lines.push(`| ${folder}/${name} | ${cell(requestText(request))} | ${found} |`);
