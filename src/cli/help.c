@@ -4,7 +4,7 @@
 
 static const char exit_codes[] =
     "Exit codes of every command:\n"
-    "  0  success; for serve: it was told to stop and has finished its work\n"
+    "  0  success; for serve: stopped by a signal, with all work finished\n"
     "  1  a failure at run time: an address in use, a file that cannot be written,\n"
     "     no memory; trying again later may help\n"
     "  2  a wrong command line, or a configuration that cannot be read or is wrong;\n"
