@@ -16,8 +16,8 @@
 #include <time.h>
 
 #include "docs.h"
-#include "schema/schema.h"
 #include "json/write.h"
+#include "schema/schema.h"
 
 #define COPIES 64
 #define BATCHES 300

@@ -3,8 +3,8 @@
 
 #include "catalogue/mirror.h"
 #include "catalogue/refs.h"
-#include "schema/project.h"
 #include "json/write.h"
+#include "schema/project.h"
 
 #define META "causeway/annotations"
 

@@ -20,8 +20,8 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/plugin.h"
-#include "store/db.h"
 #include "json/write.h"
+#include "store/db.h"
 
 typedef struct cw_access {
     cw_config *config;

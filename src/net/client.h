@@ -27,8 +27,10 @@
  * Cancelling closes the connection: that is how the server learns of it.
  *
  * Ownership: the request struct and what it points to stay the caller's, unchanged, until on_done
- * is called or cancel has returned. The answer lives until on_done returns, or until it closes the
- * client. Threads:   one loop. Limits:    cw_client_opts; heads as for the server.
+ *            is called or cancel has returned. The answer lives until on_done returns, or until it
+ *            closes the client.
+ * Threads:   one loop.
+ * Limits:    cw_client_opts; heads as for the server.
  */
 #ifndef CW_NET_CLIENT_H
 #define CW_NET_CLIENT_H

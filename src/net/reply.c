@@ -4,8 +4,8 @@
 
 #include "base/digits.h"
 #include "base/log.h"
-#include "net/server_int.h"
 #include "json/write.h"
+#include "net/server_int.h"
 
 const cw_http_header cw_reply_no_store = {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")};
 

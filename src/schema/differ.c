@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "schema/differ.h"
 
-#include "schema/schema_int.h"
 #include "json/write.h"
+#include "schema/schema_int.h"
 
 /* One step of the way from the root to a keyword. */
 typedef struct step {

@@ -4,9 +4,9 @@
  * The document is copied value by value; where a subschema has a reference, what it
  * leads to is copied in its place. Siblings that count go into an allOf with it.
  */
+#include "json/write.h"
 #include "schema/explain_int.h"
 #include "schema/project.h"
-#include "json/write.h"
 
 typedef struct inliner {
     const cw_schema *s;

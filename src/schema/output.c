@@ -4,8 +4,8 @@
  * Detailed nests a problem under the nearest one whose keyword path leads to it,
  * so that the failures of alternatives stand below their anyOf or oneOf.
  */
-#include "schema/schema.h"
 #include "json/write.h"
+#include "schema/schema.h"
 
 static void add_location(cw_json_writer *w, const cw_schema_problem *p)
 {

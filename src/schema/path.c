@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
-#include "schema/schema_int.h"
 #include "json/write.h"
+#include "schema/schema_int.h"
 
 #define PLACE_MAX 120u /* bytes of a pointer in a message, which has to have room besides */
 

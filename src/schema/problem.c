@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
-#include "schema/explain_int.h"
 #include "json/write.h"
+#include "schema/explain_int.h"
 
 #define SHORT_MAX 60u
 #define PATH_MAX_BYTES 4096u

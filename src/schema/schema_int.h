@@ -18,10 +18,10 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
+#include "json/index.h"
 #include "schema/format.h"
 #include "schema/keyword.h"
 #include "schema/pattern.h"
-#include "json/index.h"
 
 typedef struct document {
     const cw_json *root;

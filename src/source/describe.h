@@ -23,8 +23,8 @@
  * What a description says beyond OpenRPC goes to members that the reader knows:
  *     "x-mcp-tool": {"title":…, "annotations":{readOnlyHint, destructiveHint, …, "auth":{…}}}
  *     "x-access":   {"permissions":[…]}             never taken as permission to show anything
- *     "x-notification": true                        the method is sent without an id; nobody
- * answers A method of whose params nothing is known has the one param
+ *     "x-notification": true                        sent without an id, so without an answer
+ * A method whose params are not described has the one param
  *     {"name":"params","schema":{"type":["array","object"],"x-spread":true}}
  * A method whose schemas make no sense, or are too large to be written out, is kept with schemas
  * that allow anything, and a warning.

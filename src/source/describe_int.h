@@ -15,8 +15,8 @@
 #ifndef CW_SOURCE_DESCRIBE_INT_H
 #define CW_SOURCE_DESCRIBE_INT_H
 
-#include "source/describe.h"
 #include "json/write.h"
+#include "source/describe.h"
 
 extern const cw_describer cw_describe_openrpc, cw_describe_drupal, cw_describe_drupal_tools,
     cw_describe_drupal_methods, cw_describe_system, cw_describe_mopidy, cw_describe_kodi,

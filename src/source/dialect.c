@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* dialect.c - the table, requests as bytes, and what a message of a stream is. */
 #include "base/digits.h"
-#include "source/dialect_int.h"
 #include "json/write.h"
+#include "source/dialect_int.h"
 
 static const cw_dialect dialects[] = {
     {.name = "2.0",

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* dialect.h - how a service wants to be spoken to: the one table of JSON-RPC dialects.
  *
- *     name            request                                                answer
- *     2.0             {"jsonrpc":"2.0","id":7,"method":M,"params":P}
- * {"jsonrpc":"2.0","id":7,"result":R} 1.0             {"id":7,"method":M,"params":[…]}
- * {"id":7,"result":R,"error":null} qmp             {"id":7,"execute":M,"arguments":P}
- * {"id":7,"return":R} transmission    {"tag":7,"method":M,"arguments":P}
- * {"tag":7,"result":"success","arguments":R}
+ *     name          request, and below it the answer
+ *     2.0           {"jsonrpc":"2.0","id":7,"method":M,"params":P}
+ *                   {"jsonrpc":"2.0","id":7,"result":R}
+ *     1.0           {"id":7,"method":M,"params":[…]}
+ *                   {"id":7,"result":R,"error":null}
+ *     qmp           {"id":7,"execute":M,"arguments":P}
+ *                   {"id":7,"return":R}
+ *     transmission  {"tag":7,"method":M,"arguments":P}
+ *                   {"tag":7,"result":"success","arguments":R}
  *
  * A request is a head with its number in it, a text made ready for each method,
  * and the params as the call brings them (params.h).
@@ -29,8 +32,8 @@
 #include "base/arena.h"
 #include "base/secrets.h"
 #include "base/sink.h"
-#include "net/client.h"
 #include "json/json.h"
+#include "net/client.h"
 
 typedef struct cw_dialect cw_dialect;
 

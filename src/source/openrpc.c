@@ -9,8 +9,8 @@
 #include "source/openrpc.h"
 
 #include "base/map.h"
-#include "source/openrpc_int.h"
 #include "json/write.h"
+#include "source/openrpc_int.h"
 
 #define PIECE 8192u
 /* What is referred to is copied to everyone who does: of a small document a large one could be

@@ -7,8 +7,8 @@
  * Many services describe themselves so, whatever draft they name. Later drafts
  * refuse a boolean there, and the schema would be lost.
  */
-#include "source/openrpc.h"
 #include "json/write.h"
+#include "source/openrpc.h"
 
 #define TEXT_MAX (SIZE_MAX / 2)
 

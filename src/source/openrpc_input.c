@@ -6,8 +6,8 @@
  * once, at the root.
  */
 #include "catalogue/refs.h"
-#include "source/openrpc_int.h"
 #include "json/write.h"
+#include "source/openrpc_int.h"
 
 typedef struct maker {
     cw_json_writer w;

@@ -15,8 +15,8 @@
  */
 #include "base/map.h"
 #include "catalogue/refs.h"
-#include "source/openrpc_int.h"
 #include "json/write.h"
+#include "source/openrpc_int.h"
 
 #define FOLLOW_MAX 16u    /* references that name references */
 #define TARGETS_MAX 1000u /* definitions of one schema */

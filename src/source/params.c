@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* params.c - making a plan: what is shown and what is sent, from one overlay. */
-#include "source/params_int.h"
 #include "json/write.h"
+#include "source/params_int.h"
 
 #define NEAR 3u /* edits, for "did you mean" */
 

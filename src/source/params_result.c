@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
-#include "source/params_int.h"
 #include "json/write.h"
+#include "source/params_int.h"
 
 #define WORD "next-"
 #define CHARACTER_MAX 4u

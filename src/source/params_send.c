@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* params_send.c - what is sent for the arguments of a call. */
-#include "source/params_int.h"
 #include "json/write.h"
+#include "source/params_int.h"
 
 /* What goes out, in the call's arena: as large as the arguments and what the plan adds. */
 typedef struct sending {

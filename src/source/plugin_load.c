@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "catalogue/mistakes.h"
+#include "json/write.h"
 #include "source/openrpc.h"
 #include "source/plugin_int.h"
-#include "json/write.h"
 
 /* Linux 6.3 wants to be told that this memory is to be executed; older ones do not know it. */
 #ifndef MFD_EXEC

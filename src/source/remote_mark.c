@@ -6,8 +6,8 @@
  */
 #include "source/remote_mark.h"
 
-#include "source/openrpc.h"
 #include "json/write.h"
+#include "source/openrpc.h"
 
 static const char *const levels[] = {NULL, "none", "optional", "required"};
 

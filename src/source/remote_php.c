@@ -4,8 +4,8 @@
  * An empty list becomes an object where the schema of the result declares an object and no list.
  * Everything else stays what it is.
  */
-#include "source/remote_int.h"
 #include "json/write.h"
+#include "source/remote_int.h"
 
 #define REFS_MAX 16u      /* that lead to each other */
 #define STEPS_MAX 200000u /* schemas that are looked at for one result */

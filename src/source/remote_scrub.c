@@ -7,8 +7,8 @@
  * secrets.
  */
 #include "base/utf8.h"
-#include "source/remote_int.h"
 #include "json/write.h"
+#include "source/remote_int.h"
 
 #define PATH_IS CW_STR("[path]")
 #define CLASS_IS CW_STR("[class]")

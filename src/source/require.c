@@ -3,8 +3,8 @@
 #include "source/require.h"
 
 #include "base/map.h"
-#include "source/openrpc.h"
 #include "json/write.h"
+#include "source/openrpc.h"
 
 static const cw_json *auth_of(const cw_json *method)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* service_secrets.c - what we tell a service and nobody is to hear from it again. */
 #include "base/percent.h"
-#include "source/service_int.h"
 #include "json/write.h"
+#include "source/service_int.h"
 
 #define SPELLED_MAX (1024u * 1024u)
 #define NAMED_MIN 6u /* bytes of a value that only its name makes a secret: "true" is none */

@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/replace.h"
+#include "json/write.h"
 #include "source/describe.h"
 #include "source/require.h"
-#include "json/write.h"
 
 #define PATH_SIZE 4096u
 #define DESCRIPTION_MAX (CW_DESCRIBE_DOCUMENT_MAX + CW_REQUIRE_MAX + 65536u)

@@ -12,12 +12,13 @@
  * A role that an account has need not be in the table of roles: the configuration
  * may define it. "anonymous" and "authenticated" are always there.
  *
- * Secrets: passwords come as hashes, tokens and sessions as SHA-256. Only keys of our own are
- * stored as they are: the file is readable by its owner alone. Ownership: what a callback or
- * `arena` is given lives as long as the callback or the arena. Threads:   one thread uses a cw_db
- * at a time. Limits:    names CW_DB_MAX_NAME bytes. Failures:  CW_IO (the file is missing, full,
- * damaged: open it anew), CW_TIMEOUT (locked by somebody else), CW_NOMEM, CW_NOTFOUND, CW_PARAMS
- * (such a one exists already).
+ * Secrets:   passwords come as hashes, tokens and sessions as SHA-256. Only keys of our own are
+ *            stored as they are: the file is readable by its owner alone.
+ * Ownership: what a callback or `arena` is given lives as long as the callback or the arena.
+ * Threads:   one thread uses a cw_db at a time.
+ * Limits:    names CW_DB_MAX_NAME bytes.
+ * Failures:  CW_IO (the file is missing, full or damaged: open it again), CW_TIMEOUT (locked by
+ *            another process), CW_NOMEM, CW_NOTFOUND, CW_PARAMS (it exists already).
  */
 #ifndef CW_STORE_DB_H
 #define CW_STORE_DB_H

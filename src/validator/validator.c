@@ -7,8 +7,8 @@
 
 #include "call/bind.h"
 #include "catalogue/contract.h"
-#include "source/openrpc.h"
 #include "json/write.h"
+#include "source/openrpc.h"
 
 #define ARENA_MAX ((size_t)1 << 30)
 #define SHOWN 3u
