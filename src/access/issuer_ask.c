@@ -276,7 +276,8 @@ static cw_issuer_ask *take_asked(cw_issuers *is)
     return asked;
 }
 
-void cw_issuers_on_asked(void *arg)
+/* On the main loop: what was asked. */
+static void on_asked(void *arg)
 {
     cw_issuer_ask *ask = take_asked(arg);
     while (ask) {
@@ -325,7 +326,7 @@ cw_code cw_issuers_ask(cw_issuers *is, cw_issuer_ask *ask)
     else if (is->n_asks == CW_ISSUER_MAX_ASKS)
         rc = CW_LIMIT;
     else if (!is->is_posted)
-        rc = cw_loop_post(is->loop, cw_issuers_on_asked, is);
+        rc = cw_loop_post(is->loop, on_asked, is);
     if (!rc) {
         is->is_posted = true;
         is->n_asks++;

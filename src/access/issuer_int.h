@@ -81,8 +81,6 @@ cw_str cw_issuer_introspection(const cw_issuer *issuer);
 /* issuer_ask.c */
 /* Go on with those who waited for this issuer. */
 void cw_issuer_tell(cw_issuer *issuer);
-/* On the main loop: what was asked. */
-void cw_issuers_on_asked(void *arg);
 /* Close: everybody who waits in the queue, or for introspection, is told. */
 void cw_issuers_end_asks(cw_issuers *is);
 void cw_issuers_end_introspections(cw_issuers *is);

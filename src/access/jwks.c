@@ -89,14 +89,12 @@ static cw_code read_set(cw_jwks *set, cw_str text, unsigned allowed, cw_arena *s
 
 cw_code cw_jwks_parse(cw_str text, unsigned allowed, cw_jwks **ret, cw_err *err)
 {
-    static atomic_uint_least64_t generations;
     CW_CLEANUP(cw_arena_done) cw_arena scratch;
     cw_arena_init(&scratch, SCRATCH_MAX_BYTES);
     cw_jwks *set = calloc(1, sizeof *set);
     if (!set)
         return cw_fail_nomem(err);
     atomic_init(&set->refs, 1);
-    set->generation = atomic_fetch_add(&generations, 1) + 1;
     cw_arena_init(&set->arena, SET_MAX_BYTES);
     ERR_clear_error();
     cw_code rc = read_set(set, text, allowed, &scratch, err);
@@ -133,9 +131,4 @@ const cw_jwks_left_out *cw_jwks_left_out_keys(const cw_jwks *set, size_t *ret_n)
 {
     *ret_n = set->n_left_out;
     return set->left_out;
-}
-
-uint64_t cw_jwks_generation(const cw_jwks *set)
-{
-    return set->generation;
 }

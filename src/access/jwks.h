@@ -50,8 +50,6 @@ void cw_jwks_unref(cw_jwks *set);
 /* How many keys can be used; the others. */
 size_t cw_jwks_count(const cw_jwks *set);
 const cw_jwks_left_out *cw_jwks_left_out_keys(const cw_jwks *set, size_t *ret_n);
-/* A number that no other set of this process has. */
-uint64_t cw_jwks_generation(const cw_jwks *set);
 
 /* Whether a key fits: by its id and algorithm; without an id, by algorithm and length of signature.
  * Costs no signature check. CW_OK; CW_INVALID with *reason, as of cw_jwks_verify. */

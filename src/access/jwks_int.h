@@ -25,7 +25,6 @@ CW_MUST_USE cw_code cw_jwk_make(const cw_json *source, unsigned allowed, cw_aren
 
 struct cw_jwks {
     atomic_uint refs;
-    uint64_t generation;
     cw_arena arena;
     cw_jwk *keys;
     size_t n;

@@ -199,13 +199,6 @@ void cw_token_cache_free(cw_token_cache *c)
     free(c);
 }
 
-void cw_token_cache_clear(cw_token_cache *c)
-{
-    while (c->oldest)
-        drop(c, c->oldest);
-    memset(c->refused, 0, sizeof c->refused);
-}
-
 cw_token_found cw_token_cache_find(cw_token_cache *c, const unsigned char key[CW_DIGEST],
                                    const cw_token_now *now, void **ret)
 {

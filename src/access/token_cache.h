@@ -73,8 +73,6 @@ void cw_token_cache_add(cw_token_cache *cache, const unsigned char key[CW_DIGEST
 /* Remember a refusal. Only where the token itself is to blame: not when keys could not be had. */
 void cw_token_cache_refuse(cw_token_cache *cache, const unsigned char key[CW_DIGEST],
                            const cw_token_now *now);
-/* Forget everything. */
-void cw_token_cache_clear(cw_token_cache *cache);
 
 /* What it holds at the moment. */
 size_t cw_token_cache_count(const cw_token_cache *cache);

@@ -19,21 +19,11 @@ typedef struct draft {
     size_t n;
 } draft;
 
-static const struct facts {
-    const char *text;
-    int rpc;
-    int http;
-} facts[] = {
-#define CW_X(name, text, rpc, http) {text, rpc, http},
+static const char *const texts[] = {
+#define CW_X(name, text) text,
     CW_CODES(CW_X)
 #undef CW_X
 };
-
-/* A number that is no code is a bug, and reads like one. */
-static const struct facts *facts_of(cw_code code)
-{
-    return &facts[(size_t)code < CW_COUNT(facts) ? code : CW_INTERNAL];
-}
 
 static bool is_outcome(cw_code code)
 {
@@ -115,15 +105,6 @@ cw_code cw_fail_nomem(cw_err *err)
 
 const char *cw_code_text(cw_code code)
 {
-    return facts_of(code)->text;
-}
-
-int cw_code_rpc(cw_code code)
-{
-    return facts_of(code)->rpc;
-}
-
-int cw_code_http(cw_code code)
-{
-    return facts_of(code)->http;
+    /* A number that is no code is a bug, and reads like one. */
+    return texts[(size_t)code < CW_COUNT(texts) ? code : CW_INTERNAL];
 }

@@ -22,26 +22,26 @@
 
 #include "base/attr.h"
 
-/* name, text, JSON-RPC code, HTTP status */
+/* name, text */
 #define CW_CODES(X)                                                                                \
-    X(OK, "ok", 0, 200)                                                                            \
-    X(AGAIN, "try again", 0, 200)                                                                  \
-    X(DECLINED, "declined", 0, 200)                                                                \
-    X(DONE, "done", 0, 200)                                                                        \
-    X(NOMEM, "out of memory", -32603, 503)                                                         \
-    X(LIMIT, "limit exceeded", -32600, 413)                                                        \
-    X(PARSE, "syntax error", -32700, 400)                                                          \
-    X(INVALID, "invalid request", -32600, 400)                                                     \
-    X(PARAMS, "invalid value", -32602, 400)                                                        \
-    X(NOTFOUND, "not found", -32601, 404)                                                          \
-    X(CONFIG, "invalid configuration", -32603, 500)                                                \
-    X(IO, "input/output error", -32603, 500)                                                       \
-    X(TIMEOUT, "timed out", -32603, 504)                                                           \
-    X(GONE, "peer is gone", -32603, 499)                                                           \
-    X(INTERNAL, "internal error", -32603, 500)
+    X(OK, "ok")                                                                                    \
+    X(AGAIN, "try again")                                                                          \
+    X(DECLINED, "declined")                                                                        \
+    X(DONE, "done")                                                                                \
+    X(NOMEM, "out of memory")                                                                      \
+    X(LIMIT, "limit exceeded")                                                                     \
+    X(PARSE, "syntax error")                                                                       \
+    X(INVALID, "invalid request")                                                                  \
+    X(PARAMS, "invalid value")                                                                     \
+    X(NOTFOUND, "not found")                                                                       \
+    X(CONFIG, "invalid configuration")                                                             \
+    X(IO, "input/output error")                                                                    \
+    X(TIMEOUT, "timed out")                                                                        \
+    X(GONE, "peer is gone")                                                                        \
+    X(INTERNAL, "internal error")
 
 typedef enum cw_code {
-#define CW_X(name, text, rpc, http) CW_##name,
+#define CW_X(name, text) CW_##name,
     CW_CODES(CW_X)
 #undef CW_X
 } cw_code;
@@ -67,9 +67,7 @@ CW_PRINTF(3, 4) cw_code cw_wrap(cw_err *err, cw_code code, const char *fmt, ...)
 /* CW_NOMEM with its standard text. */
 cw_code cw_fail_nomem(cw_err *err);
 
-/* Short English text, the JSON-RPC error code and the HTTP status of a code. */
+/* Short English text of a code. */
 const char *cw_code_text(cw_code code);
-int cw_code_rpc(cw_code code);
-int cw_code_http(cw_code code);
 
 #endif

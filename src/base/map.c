@@ -19,7 +19,6 @@
 static struct {
     pthread_once_t once;
     uint64_t k0, k1;
-    uint64_t seed;
 } secret = {.once = PTHREAD_ONCE_INIT};
 
 typedef struct sip {
@@ -79,20 +78,18 @@ static uint64_t siphash13(uint64_t k0, uint64_t k1, cw_str bytes)
 
 static void make_secret(void)
 {
-    uint64_t words[3];
+    uint64_t words[2];
     if (cw_random_bytes(words, sizeof(words), NULL) != CW_OK) {
         /* A kernel without getrandom: what an outsider does not know is when we started, to the
          * nanosecond, and where the loader put us. Worse than random, better than a constant. */
         words[0] = cw_clock_ns();
         words[1] = (uint64_t)(uintptr_t)words ^ rotl((uint64_t)cw_clock_wall_ms(), 32);
-        words[2] = (uint64_t)(uintptr_t)&secret;
-        for (unsigned i = 0; i < 3; i++)
-            words[i] = siphash13(words[i], words[(i + 1) % 3],
+        for (unsigned i = 0; i < 2; i++)
+            words[i] = siphash13(words[i], words[(i + 1) % 2] ^ (uint64_t)(uintptr_t)&secret,
                                  cw_str_make((const char *)words, sizeof(words)));
     }
     secret.k0 = words[0];
     secret.k1 = words[1];
-    secret.seed = words[2];
 }
 
 /* The slot of `key`, or the empty slot where it would go. There always is an empty one. */
@@ -212,10 +209,4 @@ uint64_t cw_hash(cw_str bytes)
 {
     (void)pthread_once(&secret.once, make_secret);
     return siphash13(secret.k0, secret.k1, bytes);
-}
-
-uint64_t cw_hash_seed(void)
-{
-    (void)pthread_once(&secret.once, make_secret);
-    return secret.seed;
 }

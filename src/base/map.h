@@ -43,7 +43,5 @@ const cw_map_entry *cw_map_next(const cw_map *m, size_t *pos);
 
 /* The process's seeded hash of some bytes. */
 uint64_t cw_hash(cw_str bytes);
-/* A second, independent 64-bit secret for cheaper mixers that need a seed. */
-uint64_t cw_hash_seed(void);
 
 #endif

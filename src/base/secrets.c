@@ -93,20 +93,6 @@ cw_str cw_secrets_hide_begin(const cw_secrets *s, cw_str text, size_t max, cw_ar
     return shown;
 }
 
-void cw_secrets_hide_in(const cw_secrets *s, char *field, size_t size)
-{
-    cw_str text = cw_str_from(field);
-    if (!cw_secrets_are_in(s, text))
-        return;
-    CW_CLEANUP(cw_buf_done) cw_buf out;
-    cw_buf_init(&out, SIZE_MAX / 2);
-    cw_secrets_write(s, text, &out);
-    size_t n = out.code ? 0 : out.n < size ? out.n : size - 1;
-    if (n)
-        memcpy(field, out.p, n);
-    field[n] = 0;
-}
-
 static bool is_lower(char c)
 {
     return c >= 'a' && c <= 'z';

@@ -43,9 +43,6 @@ cw_str cw_secrets_hide(const cw_secrets *s, cw_str text, cw_arena *arena);
 size_t cw_secrets_cut(const cw_secrets *s, cw_str text);
 /* The same as hide, and of what comes out the first `max` bytes only. */
 cw_str cw_secrets_hide_begin(const cw_secrets *s, cw_str text, size_t max, cw_arena *arena);
-/* The same in a field of `size` bytes, NUL included, cut where it grows too long; empty without
- * memory. */
-void cw_secrets_hide_in(const cw_secrets *s, char *field, size_t size);
 
 /* Whether something of this name, a header or a member, is likely to hold one. */
 bool cw_secrets_is_name(cw_str name);

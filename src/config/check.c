@@ -172,7 +172,8 @@ cw_code cw_check_expected(cw_checker *c, const cw_place *place, const cw_json *g
     return keep(c, pos, &line);
 }
 
-cw_code cw_check_syntax(cw_checker *c, cw_yaml_pos pos, const char *message)
+/* The same at a known position and without a path: a text that is no document at all. */
+static cw_code report_syntax(cw_checker *c, cw_yaml_pos pos, const char *message)
 {
     if (is_enough(c))
         return CW_OK;
@@ -189,7 +190,7 @@ cw_code cw_check_read(cw_checker *c, cw_str text, cw_arena *arena, cw_yaml *ret)
     cw_code rc = cw_yaml_read(text, arena, ret, &pos, &syntax);
     if (rc != CW_PARSE && rc != CW_LIMIT)
         return rc ? cw_fail(c->err, rc, "%s", syntax.msg) : CW_OK;
-    rc = cw_check_syntax(c, pos, syntax.msg);
+    rc = report_syntax(c, pos, syntax.msg);
     return rc ? rc : CW_CONFIG;
 }
 

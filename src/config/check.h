@@ -42,8 +42,6 @@ CW_MUST_USE cw_code cw_check_problem(cw_checker *c, const cw_place *place, const
 /* Report "expected EXPECTED, got VALUE", followed by " (WHY)" unless `why` is NULL. */
 CW_MUST_USE cw_code cw_check_expected(cw_checker *c, const cw_place *place, const cw_json *got,
                                       const char *expected, const char *why);
-/* The same at a known position and without a path: a text that is no document at all. */
-CW_MUST_USE cw_code cw_check_syntax(cw_checker *c, cw_yaml_pos pos, const char *message);
 
 /* The text as a document in `arena`, which may be as large as CW_CHECK_DOCUMENT_BYTES: a mistake in
  * the syntax is reported, CW_CONFIG. */

@@ -117,7 +117,6 @@ void cw_choice_describe(cw_json_writer *w, const cw_choice *choices);
 const char *cw_key_help(const cw_key *key, char out[CW_KEY_HELP_SIZE]);
 
 /* The field of `key` in the struct at `base`. */
-void *cw_key_field(const cw_key *key, void *base);
 const void *cw_key_const_field(const cw_key *key, const void *base);
 
 #endif

@@ -5,7 +5,7 @@
 /* A name farther than this, or farther than half its length, is no slip of the finger. */
 #define NEAR_MAX 3u
 
-void *cw_key_field(const cw_key *key, void *base)
+static void *key_field(const cw_key *key, void *base)
 {
     return (char *)base + key->offset;
 }
@@ -99,7 +99,7 @@ static cw_code read_members(cw_checker *c, const cw_key *keys, const cw_place *p
         cw_place inner = {.up = place, .name = cw_json_text(name)};
         const cw_key *key = find_key(keys, inner.name);
         cw_code rc =
-            key ? key->type->read(c, key, &inner, cw_json_value(name), cw_key_field(key, base))
+            key ? key->type->read(c, key, &inner, cw_json_value(name), key_field(key, base))
                 : unknown_key(c, keys, &inner, name);
         if (rc)
             return rc;
@@ -205,7 +205,7 @@ static cw_code read_item(cw_checker *c, const cw_key *key, const cw_place *place
     const cw_key *child = key->shorthand;
     if (!child)
         return cw_check_expected(c, place, v, cw_type_section.name, NULL);
-    return child->type->read(c, child, place, v, cw_key_field(child, item));
+    return child->type->read(c, child, place, v, key_field(child, item));
 }
 
 static cw_code read_items(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,

@@ -242,13 +242,15 @@ static bool wait_for(const message *m)
     return cw_turn_await(m->item, run_again, p);
 }
 
+static bool may_run_by_get(const cw_entry *entry);
+
 static void run(const message *m)
 {
     cw_verdict verdict = cw_view_call_verdict(m->in->view);
     const cw_entry *entry = find(m, verdict);
     if (!entry && verdict == CW_VERDICT_ALLOW && wait_for(m))
         return;
-    bool is_refused = entry && m->in->is_get && !cw_jsonrpc_is_read_only(entry);
+    bool is_refused = entry && m->in->is_get && !may_run_by_get(entry);
     if (is_refused && !m->is_notification)
         refuse_get(m->item);
     else if (is_refused)
@@ -360,7 +362,8 @@ static bool read_query(cw_http_req *req, cw_str *ret)
     return false;
 }
 
-bool cw_jsonrpc_is_read_only(const cw_entry *entry)
+/* Whether a GET may run it: annotations.readOnlyHint is true. */
+static bool may_run_by_get(const cw_entry *entry)
 {
     const cw_mark *mark = entry->method->mark;
     return mark && mark->is_read_only;

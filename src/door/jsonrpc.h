@@ -27,7 +27,5 @@ typedef struct cw_jsonrpc_in {
 
 /* Read what the request carries, run it and answer. */
 void cw_jsonrpc_take(cw_http_req *req, const cw_jsonrpc_in *in);
-/* Whether a GET may run it: annotations.readOnlyHint is true. */
-bool cw_jsonrpc_is_read_only(const cw_entry *entry);
 
 #endif

@@ -69,8 +69,6 @@ void cw_mcp_call_run(cw_mcp_running *call);
 void cw_mcp_call_fail(cw_mcp_running *call, const char *text);
 /* It is over: nobody can reach it any more, and its item can be answered. */
 void cw_mcp_call_close(cw_mcp_running *call);
-/* The client has taken its request back; the link is that of a running call. */
-void cw_mcp_call_cancel(cw_mcp_link *link);
 
 /* An answer, by the method's name for the question. */
 typedef struct cw_mcp_answer {

@@ -101,7 +101,8 @@ static void on_gone(cw_turn_item *item)
     cw_mcp_call_close(item->self);
 }
 
-void cw_mcp_call_cancel(cw_mcp_link *link)
+/* The client has taken its request back; the link is that of a running call. */
+static void cancel_call(cw_mcp_link *link)
 {
     cw_mcp_running *call = CW_CONTAINER(link, cw_mcp_running, link);
     cw_turn_item *item = call->item;
@@ -230,7 +231,7 @@ static bool enter(cw_mcp_running *call, const cw_mcp_request *r)
     cw_str key = cw_mcp_call_key(&call->session, r->id, port->arena);
     if (!key.p)
         return false;
-    call->link.cancel = cw_mcp_call_cancel;
+    call->link.cancel = cancel_call;
     cw_mcp_link_add(cw_mcp_desk_of(call->door, port->loop)->calls, &call->link, key);
     return true;
 }

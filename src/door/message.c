@@ -50,7 +50,8 @@ bool cw_message_takes_events(const cw_http_req *req)
     return false;
 }
 
-cw_str cw_message_text(int64_t code)
+/* The specification's message for one of its codes, else "Server error". */
+static cw_str text_of(int64_t code)
 {
     switch (code) {
     case CW_RPC_PARSE:
@@ -122,7 +123,7 @@ void cw_message_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw
 
 void cw_message_fail(cw_buf *out, int64_t code, cw_str text, cw_str id)
 {
-    open_error(out, code, cw_message_text(code));
+    open_error(out, code, text_of(code));
     if (text.n) {
         cw_buf_add(out, CW_STR(",\"data\":"));
         cw_json_escape(out, text);

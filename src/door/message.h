@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "base/sink.h"
-#include "net/http.h"
 #include "json/json.h"
+#include "net/http.h"
 
 enum {
     CW_RPC_PARSE = -32700,
@@ -29,9 +29,6 @@ bool cw_message_is_json(const cw_http_req *req);
 bool cw_message_is_refused(cw_str params);
 /* Whether the client takes an event stream; without Accept it takes everything. */
 bool cw_message_takes_events(const cw_http_req *req);
-
-/* The specification's message for one of its codes, else "Server error". */
-cw_str cw_message_text(int64_t code);
 
 /* {"jsonrpc":"2.0","result": … ,"id":…}: the caller writes the result between the two. An id
  * without .p is left out. */

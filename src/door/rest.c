@@ -41,7 +41,8 @@ void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const cha
     reply_error(req, status, &b);
 }
 
-void cw_rest_write_unknown(cw_buf *out, cw_str name)
+/* "Tool 'x' not found or access denied"; a name that no tool can have is cut. */
+static void write_unknown(cw_buf *out, cw_str name)
 {
     size_t n = cw_utf8_cut(name, CW_TOOL_NAME_MAX);
     cw_buf_add(out, CW_STR("Tool '"));
@@ -55,7 +56,7 @@ void cw_rest_fail_unknown(cw_http_req *req, cw_str name)
     cw_buf text, b;
     cw_buf_init(&text, SIZE_MAX / 2);
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rest_write_unknown(&text, name);
+    write_unknown(&text, name);
     cw_rest_write_error(&b, "tool_not_found", cw_buf_str(&text), CW_STR(""));
     if (text.code)
         b.code = text.code;

@@ -5,8 +5,8 @@
 
 #include "door/identify.h"
 #include "door/query.h"
-#include "net/router.h"
 #include "json/write.h"
+#include "net/router.h"
 
 #define CW_REST_FAILURE                                                                            \
     "{\"error\":{\"code\":\"internal_error\",\"message\":\"The answer could not be written\"}}"
@@ -21,8 +21,6 @@ void cw_rest_write_error(cw_buf *out, const char *code, cw_str message, cw_str d
 void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const char *message);
 /* 404: unknown and forbidden are the same bytes. */
 void cw_rest_fail_unknown(cw_http_req *req, cw_str name);
-/* "Tool 'x' not found or access denied"; a name that no tool can have is cut. */
-void cw_rest_write_unknown(cw_buf *out, cw_str name);
 /* Whether the caller may list and describe; answers 403 otherwise. */
 bool cw_rest_may_discover(cw_http_req *req, cw_bridge_loop *bl, const cw_view *view);
 /* Have the audit know of a refusal. */

@@ -19,7 +19,7 @@ enum {
     WAITS, /* not NULL: in the queue */
 };
 
-cw_link *cw_client_link_of(const cw_client_req *req)
+static cw_link *link_of(const cw_client_req *req)
 {
     return req->internal[LINK];
 }
@@ -262,7 +262,7 @@ cw_code cw_client_send(cw_client *c, cw_client_req *req, cw_err *err)
 
 void cw_client_cancel(cw_client *c, cw_client_req *req)
 {
-    cw_link *l = cw_client_link_of(req);
+    cw_link *l = link_of(req);
     if (!req->internal[WAITS] && !l)
         return;
     if (!l) {

@@ -111,7 +111,6 @@ struct cw_client {
 /* ---- client.c ---- */
 
 /* The request's place: a connection, the queue, or neither. */
-cw_link *cw_client_link_of(const cw_client_req *req);
 void cw_client_set_link(cw_client_req *req, cw_link *link);
 /* Around whatever may call on_done: the client stays until the last leave. */
 void cw_client_enter(cw_client *c);

@@ -70,12 +70,14 @@ static void marks_merge(marks *into, const marks *from)
         into->bits[i] |= from->bits[i];
 }
 
+static bool walk_sub(walk *w, uint32_t sub_index, const cw_json *v, marks *seen, const scope *sc,
+                     const frame *up);
+
 bool cw_schema_walk_child(walk *w, const site *at, const cw_json *value, const cw_json *v,
                           const cw_json *name, int64_t index, marks *seen)
 {
     const frame f = {at->frame, cw_json_text(at->key), name, index};
-    return cw_schema_walk(w, cw_schema_link(w->s, &w->s->subs[at->sub], value), v, seen, at->scope,
-                          &f);
+    return walk_sub(w, cw_schema_link(w->s, &w->s->subs[at->sub], value), v, seen, at->scope, &f);
 }
 
 /* A branch that may fail: what it has looked at counts only when it holds. */
@@ -194,7 +196,7 @@ static bool walk_reference(walk *w, const site *at, kw_id id)
     uint32_t target = cw_schema_link(w->s, &w->s->subs[at->sub], at->key + 1);
     if (id == KW_DYNAMIC_REF)
         target = dynamic_target(w, at, target);
-    return cw_schema_walk(w, target, at->v, at->seen, at->scope, &f);
+    return walk_sub(w, target, at->v, at->seen, at->scope, &f);
 }
 
 static bool walk_unevaluated(walk *w, const site *at, bool objects)
@@ -318,8 +320,9 @@ static bool walk_object_schema(walk *w, const site *at)
     return ok;
 }
 
-bool cw_schema_walk(walk *w, uint32_t sub_index, const cw_json *v, marks *seen, const scope *sc,
-                    const frame *up)
+/* The walk. */
+static bool walk_sub(walk *w, uint32_t sub_index, const cw_json *v, marks *seen, const scope *sc,
+                     const frame *up)
 {
     if (w->stop || w->is_full)
         return false;
@@ -356,7 +359,7 @@ cw_code cw_schema_explain(const cw_schema *s, const cw_json *instance,
     if (!w.problems)
         return cw_arena_fail(arena, err);
     cw_schema_scratch_init(&w.scratch);
-    bool ok = cw_schema_walk(&w, s->root, instance, NULL, NULL, NULL);
+    bool ok = walk_sub(&w, s->root, instance, NULL, NULL, NULL);
     cw_schema_scratch_done(&w.scratch);
     if (left)
         *left -= most - w.steps;

@@ -60,9 +60,6 @@ const char *cw_schema_type_text(const cw_json *v);
  * problem with `at->v` would not be kept. */
 cw_str cw_schema_shorten(walk *w, const site *at, const cw_json *v);
 
-/* The walk. */
-bool cw_schema_walk(walk *w, uint32_t sub_index, const cw_json *v, marks *seen, const scope *scope,
-                    const frame *up);
 /* explain_object.c, explain_array.c, explain_scalar.c: one keyword each. */
 bool cw_schema_walk_object(walk *w, const site *at, kw_id id);
 bool cw_schema_walk_array(walk *w, const site *at, kw_id id);

@@ -149,12 +149,6 @@ cw_code cw_schema_compile(const cw_json *doc, const cw_schema_opts *opts, cw_sch
     return cw_schema_compile_text(cw_json_span(doc), opts, ret, err);
 }
 
-cw_schema *cw_schema_ref(cw_schema *s)
-{
-    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-    return s;
-}
-
 void cw_schema_unref(cw_schema *s)
 {
     if (s && atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1)
@@ -169,27 +163,4 @@ const cw_json *cw_schema_root(const cw_schema *s)
 cw_schema_draft cw_schema_draft_of(const cw_schema *s)
 {
     return (cw_schema_draft)s->resources[s->subs[s->root].resource].draft;
-}
-
-const cw_json *cw_schema_default(const cw_schema *s, cw_str property)
-{
-    const cw_json *properties = cw_json_get(cw_schema_root(s), CW_STR("properties"));
-    const cw_json *v = cw_json_get(properties, property);
-    uint32_t at = 0;
-    if (cw_json_is(v, CW_JSON_OBJECT))
-        at = s->docs[0].links[v - s->docs[0].root];
-    /* As many steps as compilation allows references in a row at most. */
-    for (uint32_t steps = 0; at && steps < CW_SCHEMA_MAX_REFS; steps++) {
-        const sub *here = &s->subs[at];
-        const cw_json *found = cw_json_get(here->value, CW_STR("default"));
-        if (found)
-            return found;
-        at = 0;
-        for (uint32_t i = 0; i < here->count; i++) {
-            const keyword *k = &s->keywords[here->first + i];
-            if (k->id == KW_REF)
-                at = cw_schema_link(s, here, k->key + 1);
-        }
-    }
-    return NULL;
 }

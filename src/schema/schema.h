@@ -70,15 +70,12 @@ CW_MUST_USE cw_code cw_schema_compile(const cw_json *doc, const cw_schema_opts *
 /* The same from text, which is read strictly; also CW_PARSE. */
 CW_MUST_USE cw_code cw_schema_compile_text(cw_str text, const cw_schema_opts *opts, cw_schema **ret,
                                            cw_err *err);
-cw_schema *cw_schema_ref(cw_schema *s);
 /* NULL is fine. */
 void cw_schema_unref(cw_schema *s);
 
 /* The schema's own copy of its document, for defaults and annotations. */
 const cw_json *cw_schema_root(const cw_schema *s);
 cw_schema_draft cw_schema_draft_of(const cw_schema *s);
-/* The `default` of a property that the root declares, or NULL. References are followed. */
-const cw_json *cw_schema_default(const cw_schema *s, cw_str property);
 
 /* Memory that validation uses again and again. */
 typedef struct cw_schema_scratch {

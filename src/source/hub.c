@@ -76,11 +76,6 @@ bool cw_hub_fits(const cw_hub *hub, const cw_service *s, size_t answer_size)
     return hub->opts.answer_size == answer_size && cw_service_is_same_way(hub->service, s);
 }
 
-cw_service *cw_hub_service(const cw_hub *hub)
-{
-    return hub->service;
-}
-
 cw_str cw_hub_problem(const cw_hub *hub)
 {
     return cw_str_from(hub->problem);

@@ -48,7 +48,6 @@ void cw_hub_use(cw_hub *hub);
 void cw_hub_leave(cw_hub *hub);
 /* Whether it is what cw_hub_new would make of these. */
 bool cw_hub_fits(const cw_hub *hub, const cw_service *s, size_t answer_size);
-cw_service *cw_hub_service(const cw_hub *hub);
 /* Why it is not open, for logs; empty where it is, or nobody has tried. */
 cw_str cw_hub_problem(const cw_hub *hub);
 

@@ -47,7 +47,8 @@ static void watch(cw_plugin_part *part, cw_deadline_list *list, uint64_t ms,
     cw_loop_watch(part->loop, list);
 }
 
-cw_plugin_part *cw_plugin_part_get(cw_plugin *p, cw_loop *loop)
+/* The part of this loop, made when there is none. NULL: out of memory. */
+static cw_plugin_part *part_get(cw_plugin *p, cw_loop *loop)
 {
     cw_plugin_part *part = p->parts[loop->index];
     if (CW_LIKELY(part != NULL))
@@ -173,7 +174,7 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
         return cw_fail(err, CW_INTERNAL, "The plugin '%.*s' does not run here.",
                        CW_STR_ARG(s->name));
     }
-    cw_plugin_part *part = cw_plugin_part_get(p, call->loop);
+    cw_plugin_part *part = part_get(p, call->loop);
     if (!part) {
         *fault = CW_FAULT_NOMEM;
         return cw_fail_nomem(err);

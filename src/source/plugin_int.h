@@ -207,8 +207,6 @@ struct cw_plugin_part {
     cw_plugin_stat stats[];
 };
 
-/* The part of this loop, made when there is none. NULL: out of memory. */
-cw_plugin_part *cw_plugin_part_get(cw_plugin *p, cw_loop *loop);
 /* Send the call to a worker, or queue it. Never calls a sink. */
 CW_MUST_USE cw_code cw_plugin_part_start(cw_plugin_part *part, cw_source_call *call,
                                          cw_fault *fault, cw_err *err);

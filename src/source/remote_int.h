@@ -148,10 +148,6 @@ typedef struct cw_remote_reading {
     cw_buf *widened;  /* one for each method that asks less of callers than before */
 } cw_remote_reading;
 
-/* Whether a text has wildcards ('*' any text, '?' any byte), and whether another one fits it. */
-bool cw_overlay_is_pattern(cw_str text);
-bool cw_overlay_fits(cw_str pattern, cw_str text);
-
 /* From the document to the methods that the operator wants. CW_PARAMS: there are problems. A method
  * that is named and not there is a warning, where anything else that is named is there. */
 CW_MUST_USE cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *reading,

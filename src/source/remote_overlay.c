@@ -48,13 +48,13 @@ static cw_code nomem(const reading *x, cw_err *err)
 
 /* ---- names ---- */
 
-bool cw_overlay_is_pattern(cw_str text)
+static bool is_pattern(cw_str text)
 {
     return memchr(text.p, '*', text.n) || memchr(text.p, '?', text.n);
 }
 
 /* '*' stands for any text, '?' for one byte. The last star is the only one to go back to. */
-bool cw_overlay_fits(cw_str pattern, cw_str text)
+static bool fits_pattern(cw_str pattern, cw_str text)
 {
     size_t p = 0, t = 0, star = SIZE_MAX, behind = 0;
     while (t < text.n) {
@@ -441,7 +441,7 @@ static cw_code apply_pattern(reading *x, const cw_config_overlay *o, cw_err *err
         return CW_OK;
     }
     for (size_t i = 0; i < x->n_found; i++) {
-        if (!cw_overlay_fits(o->method, x->found[i].id))
+        if (!fits_pattern(o->method, x->found[i].id))
             continue;
         any = true;
         cw_code rc = x->is_named[i] ? CW_OK : offer_method(x, o, i, err);
@@ -463,7 +463,7 @@ static cw_code apply_list(reading *x, const cw_config_overlays *list, bool patte
 {
     for (size_t i = 0; i < list->n; i++) {
         const cw_config_overlay *o = &list->items[i];
-        if (cw_overlay_is_pattern(o->method) != patterns)
+        if (is_pattern(o->method) != patterns)
             continue;
         cw_code rc = patterns ? apply_pattern(x, o, err) : apply_name(x, o, err);
         if (rc == CW_NOMEM)

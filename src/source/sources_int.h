@@ -112,7 +112,6 @@ void cw_sources_load(cw_item *item);
 /* The same by an operator's order: pauses that came of failures are over. */
 void cw_sources_load_anew(cw_item *item);
 void cw_sources_cancel_load(cw_item *item);
-void cw_sources_on_retry(uv_timer_t *timer);
 /* False when there is no such file (or it cannot be looked at). */
 bool cw_stamp_read(const char *path, cw_stamp *ret);
 bool cw_stamp_equal(const cw_stamp *a, const cw_stamp *b);

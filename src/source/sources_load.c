@@ -29,6 +29,8 @@ bool cw_stamp_equal(const cw_stamp *a, const cw_stamp *b)
            a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec;
 }
 
+static void on_retry(uv_timer_t *timer);
+
 /* ---- trying again ---- */
 
 static void arm_retry(cw_sources *s)
@@ -41,10 +43,10 @@ static void arm_retry(cw_sources *s)
     if (next == UINT64_MAX)
         uv_timer_stop(&s->retry);
     else
-        uv_timer_start(&s->retry, cw_sources_on_retry, next > now ? next - now : 0, 0);
+        uv_timer_start(&s->retry, on_retry, next > now ? next - now : 0, 0);
 }
 
-void cw_sources_on_retry(uv_timer_t *timer)
+static void on_retry(uv_timer_t *timer)
 {
     cw_sources *s = timer->data;
     uint64_t now = cw_loop_now(s->opts.loop);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/sqlite_int.h"
 
-cw_account cw_query_account(cw_query *q, int column)
+static cw_account account_of(cw_query *q, int column)
 {
     return (cw_account){
         .id = cw_query_i64(q, column),
@@ -23,12 +23,12 @@ void *cw_query_alloc(cw_query *q, cw_arena *arena, size_t n)
     return p;
 }
 
-cw_account *cw_query_copy_account(cw_query *q, int column, cw_arena *arena)
+static cw_account *copy_account(cw_query *q, int column, cw_arena *arena)
 {
     cw_account *copy = cw_query_alloc(q, arena, sizeof *copy);
     if (!copy)
         return NULL;
-    *copy = cw_query_account(q, column);
+    *copy = account_of(q, column);
     copy->name = cw_query_dup(q, arena, copy->name);
     copy->password = cw_query_dup(q, arena, copy->password);
     copy->language = cw_query_dup(q, arena, copy->language);
@@ -45,7 +45,7 @@ cw_code cw_query_find_owned(cw_db *db, const cw_owned *what, const unsigned char
     cw_query_bind_hash(&q, 1, hash);
     if (cw_query_step(&q)) {
         row = what->copy(&q, arena);
-        account = cw_query_copy_account(&q, what->n_columns, arena);
+        account = copy_account(&q, what->n_columns, arena);
     }
     cw_code rc = cw_query_close(&q, err);
     if (!rc) {
@@ -112,7 +112,7 @@ cw_code cw_db_find_account(cw_db *db, cw_str name, cw_arena *arena, cw_account *
     cw_query_open(&q, db, "SELECT " CW_ACCOUNT_COLUMNS " FROM account a WHERE a.name = ?1");
     cw_query_bind_text(&q, 1, name);
     if (cw_query_step(&q))
-        found = cw_query_copy_account(&q, 0, arena);
+        found = copy_account(&q, 0, arena);
     cw_code rc = cw_query_close(&q, err);
     if (!rc)
         *ret = found;
@@ -125,7 +125,7 @@ cw_code cw_db_each_account(cw_db *db, cw_db_account_fn fn, void *ctx, cw_err *er
     cw_query_open(&q, db, "SELECT " CW_ACCOUNT_COLUMNS " FROM account a ORDER BY a.name");
     while (cw_query_step(&q)) {
         cw_err problem = {0};
-        cw_account account = cw_query_account(&q, 0);
+        cw_account account = account_of(&q, 0);
         cw_code rc = q.code ? CW_OK : fn(&account, ctx, &problem);
         cw_query_fail(&q, rc, &problem);
     }

@@ -69,9 +69,7 @@ CW_MUST_USE cw_code cw_query_change(cw_query *q, cw_err *err);
  * blocked. */
 #define CW_ACCOUNT_COLUMNS "a.id, a.name, a.password, a.language, a.created, a.blocked"
 #define CW_ACCOUNT_N_COLUMNS 6
-cw_account cw_query_account(cw_query *q, int column);
 /* A copy in the arena; NULL without memory, which the query keeps. */
-cw_account *cw_query_copy_account(cw_query *q, int column, cw_arena *arena);
 cw_str cw_query_dup(cw_query *q, cw_arena *arena, cw_str text);
 /* Memory for a copy; NULL without, which the query keeps. */
 void *cw_query_alloc(cw_query *q, cw_arena *arena, size_t n);

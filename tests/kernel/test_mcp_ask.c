@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "doors.h"
-#include "oom.h"
 #include "json/write.h"
+#include "oom.h"
 
 /* The server that clients talk to; a test may have one of its own. */
 static doors shared, own;

@@ -20,8 +20,8 @@
 #include "access/audit_time.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "oom.h"
 #include "json/json.h"
+#include "oom.h"
 
 #define ROOM (64u * 1024u)
 

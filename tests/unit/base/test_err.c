@@ -103,17 +103,12 @@ static void long_messages_are_cut_between_characters(void **state)
     assert_string_equal(err.msg, text);
 }
 
-static void codes_have_text_and_numbers(void **state)
+static void codes_have_text(void **state)
 {
     (void)state;
     assert_string_equal(cw_code_text(CW_OK), "ok");
     assert_string_equal(cw_code_text(CW_INTERNAL), "internal error");
     assert_string_equal(cw_code_text((cw_code)999), "internal error");
-    assert_int_equal(cw_code_rpc(CW_PARSE), -32700);
-    assert_int_equal(cw_code_rpc((cw_code)999), -32603);
-    assert_int_equal(cw_code_http(CW_LIMIT), 413);
-    assert_int_equal(cw_code_http(CW_NOMEM), 503);
-    assert_int_equal(cw_code_http((cw_code)999), 500);
 }
 
 int main(void)
@@ -125,7 +120,7 @@ int main(void)
         cmocka_unit_test(wrap_puts_context_in_front),
         cmocka_unit_test(arguments_may_point_into_the_old_message),
         cmocka_unit_test(long_messages_are_cut_between_characters),
-        cmocka_unit_test(codes_have_text_and_numbers),
+        cmocka_unit_test(codes_have_text),
     };
     return cmocka_run_group_tests_name("err", tests, NULL, NULL);
 }

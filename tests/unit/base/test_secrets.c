@@ -136,20 +136,6 @@ static void the_begin_of_one_at_a_cut_is_left_out(void **state)
     cw_arena_done(&j.arena);
 }
 
-static void a_field_stays_in_its_bounds(void **state)
-{
-    (void)state;
-    job j;
-    open_job(&j, (const char *const[]){"abcd", NULL});
-    char field[12] = "x abcd y";
-    cw_secrets_hide_in(&j.all, field, sizeof field);
-    assert_string_equal(field, "x [secret] ");
-    snprintf(field, sizeof field, "clean");
-    cw_secrets_hide_in(&j.all, field, sizeof field);
-    assert_string_equal(field, "clean");
-    cw_arena_done(&j.arena);
-}
-
 static void names_say_what_they_hold(void **state)
 {
     (void)state;
@@ -168,15 +154,12 @@ static void hide_once(void *ctx)
 {
     (void)ctx;
     job j = {.all = {.n = 0}};
-    char field[20] = "hunter2";
     cw_arena_init(&j.arena, 1 << 20);
     cw_code rc = cw_secrets_add(&j.all, CW_STR("hunter2"), &j.arena);
     assert_true(rc == CW_OK || (oom_was_hit() && rc == CW_NOMEM && j.all.n == 0));
     if (!rc) {
-        cw_str shown = cw_secrets_hide(&j.all, cw_str_from(field), &j.arena);
-        cw_secrets_hide_in(&j.all, field, sizeof field);
+        cw_str shown = cw_secrets_hide(&j.all, CW_STR("hunter2"), &j.arena);
         assert_true(cw_str_is(shown, "[secret]") || (oom_was_hit() && !shown.p));
-        assert_true(strcmp(field, "[secret]") == 0 || (oom_was_hit() && field[0] == 0));
     }
     cw_arena_done(&j.arena);
 }
@@ -184,7 +167,7 @@ static void hide_once(void *ctx)
 static void every_failed_allocation_is_survived(void **state)
 {
     (void)state;
-    assert_true(oom_each(hide_once, NULL) >= 3);
+    assert_true(oom_each(hide_once, NULL) >= 2);
 }
 
 int main(void)
@@ -197,7 +180,6 @@ int main(void)
         cmocka_unit_test(one_that_is_cut_is_found),
         cmocka_unit_test(a_second_one_is_hidden_as_the_first),
         cmocka_unit_test(the_begin_of_one_at_a_cut_is_left_out),
-        cmocka_unit_test(a_field_stays_in_its_bounds),
         cmocka_unit_test(names_say_what_they_hold),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };

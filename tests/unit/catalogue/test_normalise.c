@@ -2,8 +2,8 @@
 #include "helpers.h"
 
 #include "catalogue/normalise.h"
-#include "oom.h"
 #include "json/write.h"
+#include "oom.h"
 
 typedef struct fixture {
     cw_arena arena;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "catalogue/shown.h"
-#include "oom.h"
 #include "json/json.h"
+#include "oom.h"
 
 static cw_err err;
 

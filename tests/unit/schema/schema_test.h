@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "schema/schema.h"
 #include "json/json.h"
+#include "schema/schema.h"
 
 /* All of a file, in the arena. */
 static inline cw_str load_file(cw_arena *a, const char *path)

@@ -18,8 +18,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "oom.h"
 #include "json/json.h"
+#include "oom.h"
 
 static inline void assert_str(cw_str text, const char *expected)
 {
