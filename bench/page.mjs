@@ -49,18 +49,16 @@ function http({ ours, nginx, ratios, pairs, seconds, connections }) {
         count(perSecond),
     ]);
     return blocks(
-        "## A 2 KB answer from memory",
+        "## A 2 KB response from memory",
         paragraph(`
-            ${connections} keep-alive connections, one server thread, \`wrk -t1\`; nginx with one
-            worker answers the same bytes by \`return 200\`; no access log on either. ${pairs} pairs
-            of ${seconds} s after a warm-up, the order turned round in every other pair. Processor
-            time is what the scheduler counted for all threads of the server (\`schedstat\`), kernel
-            time included, divided by the answers that wrk counted. The ratios of the pairs lie
-            between ${range(ratios)}.`),
+            ${connections} keep-alive connections, one server thread, \`wrk -t1\`. nginx with one worker
+            returns the same bytes by \`return 200\`. Neither writes an access log. ${pairs} pairs of
+            ${seconds} s after a warm-up; every other pair runs in reverse order. CPU is the time that
+            the scheduler counted for all threads of the server (\`schedstat\`), including kernel time,
+            divided by the number of responses. The ratios of the pairs are between ${range(ratios)}.`),
         table(["server", "CPU per request, µs", "requests/s"], rows),
         paragraph(`
-            Requests per second depend on the load generator as much as on the server; processor time
-            per request does not.`),
+            Requests per second also depend on the load generator; CPU per request does not.`),
     );
 }
 
@@ -77,15 +75,15 @@ function json({ results, instructions }) {
         times(t.cJSON),
         times(t.jansson),
     ]);
-    const head = ["document", "bytes", "what", "ours, ns", "cJSON, ns", "jansson, ns"];
+    const head = ["document", "bytes", "operation", "Causeway, ns", "cJSON, ns", "jansson, ns"];
     const counted = instructions.map(({ document, perByte }) => `${document} ${perByte.toFixed(2)}`);
     return blocks(
         "## JSON",
         paragraph(`
-            Our reader checks UTF-8 and refuses duplicate keys; jansson is asked to refuse them too,
-            cJSON cannot. Medians of nine rounds in which the libraries take turns.`),
-        table([...head, "as fast as cJSON", "as jansson"], rows),
-        paragraph(`Instructions per byte of a read, by callgrind: ${counted.join(", ")}.`),
+            Causeway's parser checks UTF-8 and rejects duplicate keys. jansson is configured to reject
+            them too; cJSON cannot. Medians of nine rounds; in each round the libraries take turns.`),
+        table([...head, "times cJSON", "times jansson"], rows),
+        paragraph(`Instructions per byte, measured with callgrind: ${counted.join(", ")}.`),
     );
 }
 
@@ -100,21 +98,21 @@ function auth({ token, none, ratios, pairs, seconds, connections: held, bytes, .
     return blocks(
         "## Bearer tokens",
         paragraph(`
-            \`make bench ARGS="--only auth"\`. The echo tool called through \`/mcp\` with a JWT
-            (RS256, ${count(bytes)} bytes) that an earlier request has shown, and without a token, on
-            the same server. Processor time is that of the server and its workers together. ${held}
-            connections, ${pairs} pairs of ${seconds} s; the ratios lie between ${range(ratios)}.`),
+            \`make bench ARGS="--only auth"\`. The echo tool is called through \`/mcp\`, with a JWT
+            (RS256, ${count(bytes)} bytes) of an earlier request and without a token, on the same
+            server. CPU includes the plugin workers. ${held} connections, ${pairs} pairs of
+            ${seconds} s; the ratios are between ${range(ratios)}.`),
         callRows({ "JWT in the cache": token, "no token": none }),
         paragraph(`
-            Then ${count(memory.count)} calls on a fresh server, each with another valid JWT (ES256)
-            of another subject. A loop remembers at most ${count(cache.entries)} tokens and
-            ${mb(cache.bytes)} of what is known about their callers. The first
-            ${count(memory.first)} made its resident set grow by ${mb(memory.filling)}, all others by
-            ${mb(memory.rest)}.`),
+            Then ${count(memory.count)} calls on a new server, each with another valid JWT (ES256) of
+            another subject. A loop caches at most ${count(cache.entries)} tokens and
+            ${mb(cache.bytes)} of data about their callers. The resident set grew by
+            ${mb(memory.filling)} with the first ${count(memory.first)}, and by ${mb(memory.rest)} with
+            all others.`),
         paragraph(`
-            The check alone, by \`bench_jwt\`: taking a token apart, its signature and its claims, in
-            processor time of one thread; the median of nine rounds. RSA keys have 2048 bits. What is
-            in the cache costs a keyed digest of the token and a lookup among 5,000.`),
+            \`bench_jwt\` measures the check alone: parsing, signature and claims, as CPU of one thread.
+            Medians of nine rounds. RSA keys have 2048 bits. A cached token costs a keyed digest and a
+            lookup among 5,000.`),
         table(["algorithm", "bytes", "µs"], rows),
     );
 }
@@ -135,11 +133,11 @@ function schema({ results: { ours, ajv, blaze } }) {
     return blocks(
         "## JSON Schema",
         paragraph(`
-            Four schemas of 2020-12 with one valid document each: five flat parameters, three nested
-            levels with references and patterns, an array of 1,000 objects, and unevaluated
-            properties. Times are the best of many batches, in rounds in which the three take turns;
-            ajv is warmed up and works on parsed data, Blaze is \`jsonschema validate --fast
-            --benchmark\`, its mean. Compiling includes the check against the meta-schema.`),
+            Four 2020-12 schemas with one valid document each: five flat parameters, three nested levels
+            with references and patterns, an array of 1,000 objects, and unevaluated properties. Times are
+            the best of many batches; the three validators take turns. ajv is warmed up and validates
+            parsed data. Blaze is the mean of \`jsonschema validate --fast --benchmark\`. Compile time
+            includes validation against the meta-schema.`),
         table([...head, "JSON.parse and ajv", "compile, µs"], rows),
     );
 }
@@ -153,13 +151,13 @@ function idle({ plain, tls, nginx, latency }) {
     return blocks(
         "## Idle connections",
         paragraph(`
-            Each connection has had one request and its answer. Memory is the growth of the server's
-            resident set divided by the connections; what the kernel keeps for a socket is not in it.`),
+            Each connection has served one request. Memory is the growth of the server's resident set
+            divided by the number of connections, without the kernel's socket buffers.`),
         table(["", "connections", "Causeway, each", "nginx, each"], weights),
         paragraph(`
-            A healthy client (200 requests a second, every fourth on a new connection) asks a server
-            with the idle connections and one without in turn. Medians of ${latency.ratios.length}
-            rounds; the ratios of p99 lie between ${range(latency.ratios)}.`),
+            A healthy client sends 200 requests per second, every fourth on a new connection. It alternates
+            between a server with the idle connections and one without. Medians of
+            ${latency.ratios.length} rounds; the ratios of p99 are between ${range(latency.ratios)}.`),
         table(["idle connections", "p50", "p99"], seen),
     );
 }
@@ -174,18 +172,15 @@ function slow({ each, seconds, bytes, healthy, thrownOut, rss, stillOpen }) {
     return blocks(
         "## Slow clients",
         paragraph(`
-            ${count(each)} clients of each kind at once for ${seconds} s: a head without end, a body
-            without end (one byte a second each), and readers of ${count(bytes)} bytes that take four
-            bytes a second. Who is thrown out comes back within a second. Meanwhile the healthy
-            client's p50 was ${us(healthy.p50)}, its p99 ${us(healthy.p99)}, its slowest answer took
-            ${us(healthy.max)}, and ${count(healthy.ok)} of ${count(healthy.requests)} requests were
-            answered. The server used up to ${count(rss / 2 ** 20)} MB, nearly all of it answers that
-            the slow readers do not take; at the end it had ${count(stillOpen)} of the
-            ${count(3 * each)} connections open.`),
-        table(["kind", "saw that it was thrown out", "longest stay"], rows),
+            ${count(each)} clients of each kind run at once for ${seconds} s. They send an endless head,
+            send an endless body (one byte per second each), or read ${count(bytes)} bytes at four bytes
+            per second. A disconnected client reconnects within a second. Meanwhile the healthy client
+            measured a p50 of ${us(healthy.p50)}, a p99 of ${us(healthy.p99)} and a maximum of ${us(healthy.max)}. ${count(healthy.ok)} of ${count(healthy.requests)} requests succeeded. The
+            server used at most ${count(rss / 2 ** 20)} MB, mostly for unread responses. At the end
+            ${count(stillOpen)} of ${count(3 * each)} connections were open.`),
+        table(["kind", "observed disconnections", "longest connection"], rows),
         paragraph(`
-            A slow reader may not see that it was given up: the kernel can go on delivering what it
-            has of the answer.`),
+            A slow reader may miss its disconnection, because the kernel still delivers buffered data.`),
     );
 }
 
@@ -193,9 +188,8 @@ function start({ runs, median, worst }) {
     return blocks(
         "## Start",
         paragraph(`
-            \`causeway serve --listen 127.0.0.1:0\`, from starting the process to the last byte of the
-            answer to its first request: median of ${runs} runs ${median.toFixed(1)} ms, worst
-            ${worst.toFixed(1)} ms.`),
+            \`causeway serve --listen 127.0.0.1:0\`, from the start of the process to the last byte of the
+            first response: median of ${runs} runs ${median.toFixed(1)} ms, worst ${worst.toFixed(1)} ms.`),
     );
 }
 
@@ -207,118 +201,114 @@ const callRows = (servers) =>
 
 function plugin({ ours, nginx, ratios, pairs, seconds, connections, half }) {
     return blocks(
-        "## A tool of a plugin",
+        "## Plugin tools",
         paragraph(`
             \`tools/call\` of an echo tool (2026-07-28, a message of 57 bytes) over ${connections}
-            keep-alive connections, one loop; nginx answers a GET with 2 KB by \`return\`. Processor
-            time is that of the server and its workers together. ${pairs} pairs of ${seconds} s; the
-            ratios lie between ${range(ratios)}. At half the full rate (${count(half.rate)} calls a
-            second, evenly spaced, each timed from when it was due) p50 is ${us(half.p50)} and p99
-            ${us(half.p99)}; nginx at the same rate, in turn: ${us(half.nginx.p50)} and
-            ${us(half.nginx.p99)}. Medians of ${half.rounds} rounds of a second.`),
+            keep-alive connections and one loop. nginx returns 2 KB for a GET. CPU includes the plugin
+            workers. ${pairs} pairs of ${seconds} s; the ratios are between ${range(ratios)}. Then
+            ${count(half.rate)} calls per second, half the full rate, are evenly spaced, and each is timed
+            from its due time. p50 is ${us(half.p50)} and p99 ${us(half.p99)}; nginx at the same rate has
+            ${us(half.nginx.p50)} and ${us(half.nginx.p99)}. Medians of ${half.rounds} rounds of one
+            second.`),
         callRows({ Causeway: ours, nginx }),
     );
 }
 
 function forward({ ours, nginx, ratios, pairs, seconds, connections, time, secure, slow: busy }) {
     return blocks(
-        "## A forwarded call",
+        "## Forwarded calls",
         paragraph(`
-            \`make bench ARGS="--only forward"\`. The same \`tools/call\`, forwarded as JSON-RPC
-            to a service that is a small C program; arguments and result are validated by the schemas
-            of an OpenRPC file. nginx passes the request as it is on to the same service
-            (\`proxy_pass\` with keep-alive). One loop, one worker, ${connections} connections,
-            ${pairs} pairs of ${seconds} s; the ratios lie between ${range(ratios)}.`),
+            \`make bench ARGS="--only forward"\`. The same \`tools/call\`, forwarded as JSON-RPC to a
+            small C program. Arguments and result are validated with the schemas of an OpenRPC file. nginx
+            forwards the request unchanged to the same service (\`proxy_pass\` with keep-alive). One loop,
+            one worker, ${connections} connections, ${pairs} pairs of ${seconds} s; the ratios are between
+            ${range(ratios)}.`),
         callRows({ Causeway: ours, "nginx proxy_pass": nginx }),
         paragraph(`
-            At ${count(time.rate)} calls a second, evenly spaced, p50 is ${us(time.ours)}, with nginx
-            ${us(time.nginx)}, and ${us(time.service)} when the service is asked without anybody
-            between: Causeway adds ${us(time.added)}. Medians of ${time.rounds} rounds of a second, in
-            turn; in them what it adds is between ${range(time.ratios)} times nginx's p50.`),
+            At ${count(time.rate)} evenly spaced calls per second, p50 is ${us(time.ours)} with Causeway,
+            ${us(time.nginx)} with nginx, and ${us(time.service)} without a gateway. Causeway adds
+            ${us(time.added)}, between ${range(time.ratios)} times nginx's p50. Medians of
+            ${time.rounds} rounds of one second; the servers take turns.`),
         paragraph(`
-            Over https another nginx, which is not counted, takes TLS off in front of the same
-            service. Causeway and nginx both verify its certificate and keep their connections; the
-            ratios lie between ${range(secure.ratios)}.`),
+            For https, another nginx terminates TLS in front of the same service; its CPU is not counted.
+            Causeway and nginx both verify its certificate and reuse connections. The ratios are between
+            ${range(secure.ratios)}.`),
         callRows({ "Causeway, https": secure.ours, "nginx proxy_pass, https": secure.nginx }),
         paragraph(`
-            ${count(busy.calls)} calls at once of a service that answers after a second
-            (\`connections: ${busy.calls}\`, all opened for them): the last answer came after
-            ${count(busy.ms)} ms, the median of ${busy.runs} runs, at worst after
-            ${count(busy.worst)} ms, and the server's resident set was
-            ${(busy.peak / 2 ** 20).toFixed(1)} MB at most.`),
+            ${count(busy.calls)} concurrent calls of a service that answers after one second
+            (\`connections: ${busy.calls}\`, all newly opened). The last response arrived after
+            ${count(busy.ms)} ms, the median of ${busy.runs} runs; the worst run took
+            ${count(busy.worst)} ms. The
+            server's resident set was at most ${(busy.peak / 2 ** 20).toFixed(1)} MB.`),
     );
 }
 
 function mcp({ ours, sdk: peer, ratios, pairs, seconds, connections, list, memory, first }) {
     const mb = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
     return blocks(
-        "## The official SDK",
+        "## TypeScript SDK",
         paragraph(`
             The same echo tool on a server made with the TypeScript SDK 2.4.0
-            (\`bench/bridge/sdk-server.mjs\`, Node 22). Arguments are validated and permissions
-            checked, and the processes of the plugin are counted. ${connections} connections,
-            ${pairs} pairs of ${seconds} s. \`tools/call\`: calls per second of processor time are
-            between ${range(ratios)} times the SDK's.`),
+            (\`bench/bridge/sdk-server.mjs\`, Node 22). Causeway validates arguments and checks permissions,
+            and its CPU includes the plugin workers. ${connections} connections, ${pairs} pairs of
+            ${seconds} s. \`tools/call\`: Causeway serves between ${range(ratios)} times as many calls per
+            second of CPU.`),
         callRows({ Causeway: ours, "TypeScript SDK": peer }),
-        paragraph(`\`tools/list\`: between ${range(list.ratios)} times.`),
+        paragraph(`\`tools/list\`: between ${range(list.ratios)} times as many.`),
         callRows({ Causeway: list.ours, "TypeScript SDK": list.sdk }),
         paragraph(`
-            Idle after one call, all processes have a proportional set size of ${mb(memory.ours)}, the
-            SDK's server ${mb(memory.sdk)}. On stdio, from starting the program to the end of its
-            first answer to \`tools/list\`: ${first.ours.toFixed(1)} ms, SDK ${first.sdk.toFixed(1)} ms
-            (medians of rounds in turn; the ratios lie between ${range(first.ratios)}).`),
+            Idle after one call, the proportional set size of all processes is ${mb(memory.ours)}; the SDK's
+            server has ${mb(memory.sdk)}. On stdio, the time from the start of the program to the first
+            response to \`tools/list\` is ${first.ours.toFixed(1)} ms; the SDK takes
+            ${first.sdk.toFixed(1)} ms. These are medians; the ratios are between ${range(first.ratios)}.`),
     );
 }
 
 function listen({ count: held, runs, each, ms, worst }) {
     return blocks(
-        "## Streams that wait for changes",
+        "## Subscriptions",
         paragraph(`
-            ${count(held)} connections with an open \`subscriptions/listen\` at one loop:
-            ${kb(each)} each, the growth of the server's memory divided by the streams. Then a plugin
-            with 100 tools is put into the folder: all of them have been told after
-            ${ms.toFixed(0)} ms, at worst ${worst.toFixed(0)} ms, loading of the plugin included.
-            Medians of ${runs} runs.`),
+            ${count(held)} connections with an open \`subscriptions/listen\` on one loop take ${kb(each)} each (the growth of the server's memory). Then a plugin with 100
+            tools is added. All streams are notified after ${ms.toFixed(0)} ms, at worst
+            ${worst.toFixed(0)} ms, including the load of the plugin. Medians of ${runs} runs.`),
     );
 }
 
 function examples({ processes, pss, rss, runs, median, worst }) {
     const mb = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
     return blocks(
-        "## With the example plugins",
+        "## Example plugin",
         paragraph(`
-            What \`make run\` starts, after a few calls and idle since: ${processes}
-            processes with a proportional set size of ${mb(pss)} together (resident sets: ${mb(rss)},
-            shared pages counted in each). From starting the program to the end of the first answer
-            to \`tools/list\`: median of ${runs} runs ${median.toFixed(1)} ms, worst
-            ${worst.toFixed(1)} ms.`),
+            \`make run\`, idle after a few calls: ${processes} processes with a proportional set size of
+            ${mb(pss)} together (resident sets: ${mb(rss)}, with shared pages counted in each). From the
+            start of the program to the first response to \`tools/list\`: median of ${runs} runs
+            ${median.toFixed(1)} ms, worst ${worst.toFixed(1)} ms.`),
     );
 }
 
 function lists({ ours, nginx, ratios, pairs, seconds, connections, bytes, sizes }) {
     return blocks(
-        "## A page of tools",
+        "## Tool lists",
         paragraph(`
-            \`GET /mcp/tools/list\` of an anonymous caller, 50 tools, ${count(bytes)} bytes, warm;
-            nginx sends the same bytes as a file (\`sendfile\`, \`open_file_cache\`). ${connections}
-            connections, ${pairs} pairs of ${seconds} s; the ratios lie between ${range(ratios)}.`),
+            \`GET /mcp/tools/list\` of an anonymous caller: 50 tools, ${count(bytes)} bytes, cached. nginx
+            sends the same bytes from a file (\`sendfile\`, \`open_file_cache\`). ${connections}
+            connections, ${pairs} pairs of ${seconds} s; the ratios are between ${range(ratios)}.`),
         callRows({ Causeway: ours, nginx }),
         paragraph(`
-            The same page of a server with 100,000 tools, in turn with the one that has 100; the
-            ratios lie between ${range(sizes.ratios)}.`),
+            The same page from a server with 100,000 tools and from one with 100 tools; the ratios are
+            between ${range(sizes.ratios)}.`),
         callRows({ "100,000 tools": sizes.large, "100 tools": sizes.small }),
     );
 }
 
 function invoke({ invoke: account, jsonrpc, ratios, pairs, seconds, connections }) {
     return blocks(
-        "## A call by an account",
+        "## Authenticated calls",
         paragraph(`
-            The same tool with the same arguments, which are validated as its result is: through
-            \`/mcp/tools/invoke\` by an account (HTTP Basic, the password known from an earlier
-            request; one role gives the permission that the tool wants), and through \`/jsonrpc\`
-            without an account. Processor time is that of the server and its workers together.
-            ${connections} connections, ${pairs} pairs of ${seconds} s; the ratios lie between
+            The same tool with the same arguments is called in two ways. An account calls it through
+            \`/mcp/tools/invoke\` (HTTP Basic with a cached login; one role grants the permission). An
+            anonymous caller uses \`/jsonrpc\`. Arguments and result are validated in both. CPU includes the
+            plugin workers. ${connections} connections, ${pairs} pairs of ${seconds} s; the ratios are between
             ${range(ratios)}.`),
         callRows({ "account, /mcp/tools/invoke": account, "anonymous, /jsonrpc": jsonrpc }),
     );
@@ -327,16 +317,15 @@ function invoke({ invoke: account, jsonrpc, ratios, pairs, seconds, connections 
 function catalogue({ runs, tools, definition }) {
     const mb = (n) => `${(n / 2 ** 20).toFixed(1)} MB`;
     return blocks(
-        "## A large catalogue",
+        "## Large catalogue",
         paragraph(`
-            ${count(tools)} tools, no two alike, of ten plugins; a tool is ${Math.round(definition)}
-            bytes as clients read it, with three parameters and a result, each with a schema of its
-            own that is checked. Processor time is the server's, from its start until everything is
-            published, less that of a server with 100 tools; memory is the growth of its resident
-            set against that server. Then all ten plugins are replaced at once. Limit of the memory:
-            1 KB and 1.5 times the bytes of the tool.`),
+            ${count(tools)} different tools of ten plugins. The definition of a tool has
+            ${Math.round(definition)} bytes, with three parameters and a result, each with its own validated
+            schema. CPU is the server's, from its start until all tools are published, minus that of a server
+            with 100 tools. Memory is the growth of the resident set against that server. Then all ten plugins
+            are replaced at once. The memory limit is 1 KB plus 1.5 times the bytes of the tool.`),
         table(
-            ["built in", "memory of a tool", "after the reload", "steady", "peak of the reload"],
+            ["build time", "memory per tool", "after a reload", "steady state", "peak of the reload"],
             runs.map((one) => [
                 `${(one.buildMs / 1000).toFixed(2)} s`,
                 `${Math.round(one.bytes)} B`,
@@ -358,7 +347,7 @@ function fairness({ seconds, rows }) {
         `${count(attacked.failed)} of ${count(attacked.requests)}`,
     ]);
     return blocks(
-        "## A hostile client",
+        "## Hostile clients",
         paragraph(`
             \`make bench ARGS="--only fairness"\`. A healthy client asks for ${seconds} s alone, and for
             ${seconds} s while one hostile client of one kind works against it. The hostile client has
@@ -385,9 +374,9 @@ function origin(parts) {
     const busiest = Math.max(...parts.map(([, { busy }]) => busy));
     if (one && plain(first) && busiest <= mostBusy) {
         return paragraph(`
-            Last run: ${first.began.slice(0, 10)}, \`${first.command}\`; load average at its begin
-            ${first.load.toFixed(2)}, at most ${percent(busiest)} of the machine used by other programs
-            during a part.`);
+            Last run: ${first.began.slice(0, 10)}, \`${first.command}\`. The load average at its start was
+            ${first.load.toFixed(2)}. Other programs used at most ${percent(busiest)} of the machine during a
+            part.`);
     }
     const rows = parts.map(([name, { run, busy }]) => [
         name,
@@ -398,9 +387,9 @@ function origin(parts) {
     ]);
     return blocks(
         paragraph(`
-            **Preliminary:** these figures do not come from one run on a quiet machine at normal
-            priority. Times and tails are off; ratios within a part are less so.`),
-        table(["part", "begun (UTC)", "command", "priority", "used by others"], rows),
+            **Preliminary:** these figures do not come from one run on a quiet machine at normal priority.
+            Times and tails are inaccurate; ratios within a part are less affected.`),
+        table(["part", "start (UTC)", "command", "priority", "used by other programs"], rows),
     );
 }
 
@@ -410,12 +399,11 @@ export function writePage(file, { machine: where, parts }) {
         "# Benchmarks",
         "<!-- Written by bench/run.mjs --write-docs; the text is in bench/page.mjs. -->",
         paragraph(`
-            \`make bench\` measures Causeway and its peers in the same run, in turn: on a shared
-            machine only ratios within one run mean much. \`make bench ARGS="--only http,json"\`
-            measures a part, \`ARGS=--quick\` only tries whether everything works, and
-            \`ARGS=--write-docs\` writes this page. The raw results are in
-            \`build/bench/results.json\`. \`make soak\` is the long run that watches memory and
-            descriptors.`),
+            \`make bench\` measures Causeway and its peers in the same run, in turn. On a shared machine only
+            ratios within one run are meaningful. \`make bench ARGS="--only http,json"\` measures a part.
+            \`ARGS=--quick\` only checks that everything works, and \`ARGS=--write-docs\` writes this page.
+            The raw results are in \`build/bench/results.json\`. \`make soak\` runs for a long time and checks
+            memory and descriptors.`),
         origin(present.map((name) => [name, parts[name]])),
         machine(where),
         figures(present.map((name) => parts[name])),

@@ -163,7 +163,7 @@ export async function run({ quick, say }) {
                 ok: slow.ms < 1500,
             },
             {
-                name: `${many} calls at once of a service that takes 1 s: most memory (VmHWM)`,
+                name: `${many} calls at once of a service that takes 1 s: peak memory (VmHWM)`,
                 target: "< 60 MB",
                 shown: `${(slow.peak / mb).toFixed(1)} MB`,
                 ok: slow.peak < 60 * mb,

@@ -42,7 +42,7 @@ export async function run({ quick, say }) {
         },
         figures: [
             {
-                name: "call of a plugin's echo tool: CPU, times nginx's 2 KB answer",
+                name: "call of a plugin's echo tool: CPU, times nginx's 2 KB response",
                 target: "≤ 2.5 ×",
                 shown: `${ratio.toFixed(2)} ×`,
                 ok: ratio <= 2.5,

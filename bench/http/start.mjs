@@ -13,7 +13,7 @@ export async function run({ quick }) {
         worst,
         figures: [
             {
-                name: "start to the first answer",
+                name: "start to the first response",
                 target: "< 20 ms",
                 shown: `${middle.toFixed(1)} ms (worst ${worst.toFixed(1)} ms)`,
                 ok: middle < 20,

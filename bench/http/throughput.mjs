@@ -69,7 +69,7 @@ export async function run({ quick, say }) {
         ratios,
         figures: [
             {
-                name: "2 KB answer: CPU per request, times nginx",
+                name: "2 KB response: CPU per request, times nginx",
                 target: "≤ 1.0 ×",
                 shown: `${ratio.toFixed(2)} ×`,
                 ok: ratio <= 1,
