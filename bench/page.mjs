@@ -82,7 +82,7 @@ function json({ results, instructions }) {
         paragraph(`
             Causeway's parser checks UTF-8 and rejects duplicate keys. jansson is configured to reject
             them too; cJSON cannot. Medians of nine rounds; in each round the libraries take turns.`),
-        table([...head, "times cJSON", "times jansson"], rows),
+        table([...head, "speed, times cJSON", "speed, times jansson"], rows),
         paragraph(`Instructions per byte, measured with callgrind: ${counted.join(", ")}.`),
     );
 }

@@ -50,16 +50,15 @@ static int run_add(int argc, char **argv)
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&config),
         PASSWORD_OPTION(&file),
-        {"no-password", 0, CW_CLI_FLAG, &no_password, NULL, "only tokens can be used to log in"},
-        {"role", 'r', CW_CLI_TEXTS, &roles, "ROLE", "give it this role; may be repeated"},
-        {"language", 0, CW_CLI_TEXT, &language, "CODE", "its language, such as \"de\""},
+        {"no-password", 0, CW_CLI_FLAG, &no_password, NULL, "allow logins with tokens only"},
+        {"role", 'r', CW_CLI_TEXTS, &roles, "ROLE", "grant this role; may be repeated"},
+        {"language", 0, CW_CLI_TEXT, &language, "CODE", "language of the account, such as \"de\""},
         {0},
     };
     const cw_cli_spec spec = {
         "account add", "NAME",
-        "Add an account. Its password is asked for on a terminal, else read from\n"
-        "standard input.",
-        options, 1};
+        "Add an account. The password is read from the terminal or from standard input.", options,
+        1};
     cw_cli_args args = {0};
     cw_access a = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
@@ -244,18 +243,17 @@ static cw_code show(cw_access *a, const char *name)
 /* ---- the others: a name, perhaps a role, one change ---- */
 
 static const cw_cli_spec show_spec = {
-    "account show", "NAME", "Print an account as JSON, with its roles and what they allow.", NULL,
+    "account show", "NAME", "Print an account as JSON, with its roles and their permissions.", NULL,
     1};
 static const cw_cli_spec remove_spec = {"account remove", "NAME",
                                         "Remove an account and its tokens.", NULL, 1};
 static const cw_cli_spec block_spec = {
-    "account block", "NAME", "Refuse an account, with its password and its tokens.", NULL, 1};
-static const cw_cli_spec unblock_spec = {"account unblock", "NAME",
-                                         "Let a blocked account log in again.", NULL, 1};
-static const cw_cli_spec grant_spec = {"account grant", "NAME ROLE", "Give an account a role.",
+    "account block", "NAME", "Block an account: reject its password and its tokens.", NULL, 1};
+static const cw_cli_spec unblock_spec = {"account unblock", "NAME", "Unblock an account.", NULL, 1};
+static const cw_cli_spec grant_spec = {"account grant", "NAME ROLE", "Grant a role to an account.",
                                        NULL, 2};
 static const cw_cli_spec revoke_spec = {"account revoke", "NAME ROLE",
-                                        "Take a role from an account.", NULL, 2};
+                                        "Revoke a role from an account.", NULL, 2};
 
 /* Read the command line of one of these and open the database. */
 static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *args, cw_access *a)
@@ -354,12 +352,12 @@ static int run_password(int argc, char **argv)
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&config),
         PASSWORD_OPTION(&file),
-        {"no-password", 0, CW_CLI_FLAG, &no_password, NULL, "only tokens can be used to log in"},
+        {"no-password", 0, CW_CLI_FLAG, &no_password, NULL, "allow logins with tokens only"},
         {0},
     };
     const cw_cli_spec spec = {
         "account password", "NAME",
-        "Change the password of an account: asked for on a terminal, else read from\n"
+        "Change the password of an account. It is read from the terminal or from\n"
         "standard input.",
         options, 1};
     cw_cli_args args = {0};
@@ -387,11 +385,11 @@ static const cw_cli_command commands[] = {
     {"list", "list the accounts", run_list},
     {"show", "print an account", run_show},
     {"remove", "remove an account", run_remove},
-    {"block", "refuse an account", run_block_on},
-    {"unblock", "let a blocked account log in again", run_unblock},
+    {"block", "block an account", run_block_on},
+    {"unblock", "unblock an account", run_unblock},
     {"password", "change a password", run_password},
-    {"grant", "give an account a role", run_grant},
-    {"revoke", "take a role from an account", run_revoke},
+    {"grant", "grant a role to an account", run_grant},
+    {"revoke", "revoke a role from an account", run_revoke},
     {0},
 };
 
@@ -399,7 +397,7 @@ int cw_cli_account(int argc, char **argv)
 {
     static const cw_cli_group group = {
         "causeway account",
-        "Accounts: who can log in. A running server sees a change within a second.",
+        "Manage accounts. Changes take effect in a running server within a second.",
         "\"causeway help account COMMAND\" explains a command.",
         commands,
     };

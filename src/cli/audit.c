@@ -217,23 +217,25 @@ int cw_cli_audit(int argc, char **argv)
     bool follow = false;
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&path),
-        {"follow", 'f', CW_CLI_FLAG, &follow, NULL, "go on with what is recorded from now on"},
+        {"follow", 'f', CW_CLI_FLAG, &follow, NULL, "wait for new records and print them"},
         {"since", 's', CW_CLI_TEXT, &since, "TIME",
-         "from then on: 2026-11-15T08:00:00Z, or how long ago,\n"
+         "only newer records: 2026-11-15T08:00:00Z, or an age\n"
          "such as 90m or 7d"},
-        {"caller", 0, CW_CLI_TEXT, &s.filter.caller, "NAME", "of this caller, by name or id"},
-        {"tool", 0, CW_CLI_TEXT, &s.filter.tool, "NAME", "of this tool or method"},
+        {"caller", 0, CW_CLI_TEXT, &s.filter.caller, "NAME",
+         "only records of this caller, by name or id"},
+        {"tool", 0, CW_CLI_TEXT, &s.filter.tool, "NAME", "only records of this tool or method"},
         {"outcome", 0, CW_CLI_TEXT, &s.filter.outcome, "WORD",
-         "that ended so: ok, error, failed, cancelled, invalid,\n"
-         "hidden, login, scopes, too_many, wrong, ..."},
-        {"kind", 0, CW_CLI_TEXT, &s.filter.kind, "WORD", "call, refusal, login, change or lost"},
-        {"json", 0, CW_CLI_FLAG, &s.json, NULL, "print the lines as they were recorded"},
+         "only this outcome: ok, error, failed, cancelled,\n"
+         "invalid, hidden, login, scopes, too_many, wrong, ..."},
+        {"kind", 0, CW_CLI_TEXT, &s.filter.kind, "WORD",
+         "only this kind: call, refusal, login, change or lost"},
+        {"json", 0, CW_CLI_FLAG, &s.json, NULL, "print the records as JSON lines"},
         {0},
     };
     const cw_cli_spec spec = {
         "audit", "",
-        "Print what was recorded of calls, refusals, logins and changes, the oldest\n"
-        "first, from the file that audit.path names and those that it was rotated to.",
+        "Print the records of calls, refusals, logins and changes, oldest first, from\n"
+        "the file named by audit.path and its rotated files.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)

@@ -29,8 +29,8 @@ static int run_rebuild(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
     const cw_cli_spec spec = {
         "cache rebuild", "",
-        "Have the running server load every plugin and ask every service again, and empty\n"
-        "its caches. What cannot be loaded stays as it is.",
+        "Make the running server load all plugins and read all descriptions again, and\n"
+        "clear its caches. Sources that cannot be loaded stay unchanged.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     return code >= 0 ? code : order(config, CW_STR(CW_ORDER_REBUILD), "rebuild ordered");
@@ -51,9 +51,9 @@ static int run_invalidate(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
     const cw_cli_spec spec = {
         "cache invalidate", "TAG",
-        "Have the running server forget the documents with a tag: jsonrpc_mcp:discovery\n"
-        "(all of them) or user.permissions (those that depend on who asks). They are\n"
-        "written anew when somebody asks for them.",
+        "Make the running server drop the cached documents with a tag:\n"
+        "jsonrpc_mcp:discovery (all documents) or user.permissions (those that depend on\n"
+        "the caller). They are built again on the next request.",
         options, 1};
     cw_cli_args args = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
@@ -69,13 +69,13 @@ static int run_invalidate(int argc, char **argv)
 int cw_cli_cache(int argc, char **argv)
 {
     static const cw_cli_command commands[] = {
-        {"rebuild", "discover everything anew and empty the caches", run_rebuild},
-        {"invalidate", "forget the documents with a tag", run_invalidate},
+        {"rebuild", "reload all sources and clear the caches", run_rebuild},
+        {"invalidate", "drop the cached documents with a tag", run_invalidate},
         {0},
     };
     static const cw_cli_group group = {
         "causeway cache",
-        "The documents that a running server keeps: lists and descriptions.",
+        "Clear a running server's cache of lists and descriptions.",
         "\"causeway help cache COMMAND\" explains a command.",
         commands,
     };

@@ -228,18 +228,18 @@ int cw_cli_call(int argc, char **argv)
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&opts.config),
         {"as", 0, CW_CLI_TEXT, &opts.account, "ACCOUNT",
-         "act as this account of the database; without it, as\n"
-         "the anonymous role"},
+         "act as this account of the database; default: the\n"
+         "anonymous role"},
         {"arg", 'a', CW_CLI_TEXTS, &texts, "NAME=VALUE",
-         "an argument; JSON where the parameter is no text"},
+         "an argument; JSON unless the parameter is text"},
         {"json", 0, CW_CLI_TEXT, &c.json, "TEXT", "all arguments as one JSON object"},
         {0},
     };
     const cw_cli_spec spec = {
         "call", "TOOL",
-        "Call a tool and print its result as JSON. The sources are loaded as the server\n"
-        "would load them, and the same rules decide who may call what. An error of the\n"
-        "tool goes to standard error, and the exit code is 1.",
+        "Call a tool and print its result as JSON. Sources are loaded as in the\n"
+        "server, and the same access rules apply. An error of the tool is printed on\n"
+        "standard error, and the exit code is 1.",
         options, 1};
     cw_cli_args args = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);

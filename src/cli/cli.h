@@ -71,8 +71,8 @@ typedef struct cw_cli_spec {
 #define CW_CLI_CONFIG_OPTION(target)                                                               \
     {                                                                                              \
         "config", 'c', CW_CLI_TEXT, target, "FILE",                                                \
-            "read the configuration from FILE; without it, from\n"                                 \
-            "the file that $CAUSEWAY_CONFIG names, if any"                                         \
+            "read the configuration from FILE; default: the file\n"                                \
+            "named by $CAUSEWAY_CONFIG, if any"                                                    \
     }
 #define CW_CLI_JSON_OPTION(target)                                                                 \
     {                                                                                              \

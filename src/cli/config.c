@@ -57,15 +57,15 @@ static int run_check(int argc, char **argv)
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&path),
         {"no-files", 0, CW_CLI_FLAG, &no_files, NULL,
-         "check the text alone, for a server on another machine"},
+         "check only the text, for a server on another machine"},
         {0},
     };
     const cw_cli_spec spec = {
         "config check", "[FILE...]",
-        "Check configuration files and report every mistake with its line and column.\n"
-        "What a configuration names is opened and checked too: certificates and keys,\n"
-        "secrets, overlays and their schemas, descriptions, folders, the database.\n"
-        "Nothing is changed, and no service is asked.",
+        "Check configuration files and report each error with its line and column. All\n"
+        "files that a configuration names are opened and checked too: certificates and\n"
+        "keys, secrets, overlays and their schemas, descriptions, directories, the\n"
+        "database. Nothing is changed, and no service is contacted.",
         options, FILES_MAX};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);
@@ -106,8 +106,8 @@ static int run_show(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&path), {0}};
     const cw_cli_spec spec = {
         "config show", "",
-        "Print the configuration that would be in force, defaults included, as a YAML\n"
-        "file with comments. Relative paths are printed as absolute ones.",
+        "Print the effective configuration, including defaults, as YAML with comments.\n"
+        "Relative paths are printed as absolute ones.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)
@@ -126,7 +126,7 @@ static int run_show(int argc, char **argv)
 static const cw_cli_command commands[] = {
     {"check", "check configuration files", run_check},
     {"schema", "print the JSON Schema of configuration files", run_schema},
-    {"show", "print the configuration in force", run_show},
+    {"show", "print the effective configuration", run_show},
     {0},
 };
 

@@ -123,9 +123,9 @@ int cw_cli_describe(int argc, char **argv)
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&opts.config),
         {"as", 0, CW_CLI_TEXT, &opts.account, "ACCOUNT",
-         "show what this account of the database sees; without\n"
-         "it, what the anonymous role does"},
-        {"json", 0, CW_CLI_FLAG, &d.json, NULL, "print the tool as MCP clients get it"},
+         "print what this account of the database can see;\n"
+         "default: the anonymous role"},
+        {"json", 0, CW_CLI_FLAG, &d.json, NULL, "print the tool as MCP clients receive it"},
         {0},
     };
     const cw_cli_spec spec = {"describe", "TOOL", "Print a tool with its parameters.", options, 1};

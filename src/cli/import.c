@@ -223,29 +223,30 @@ int cw_cli_import(int argc, char **argv)
     size_t n_exec = 0;
     const cw_cli_option options[] = {
         {"exec", 0, CW_CLI_FLAG, &has_exec, NULL,
-         "all that follows is a program, with its arguments,\n"
-         "that speaks on standard input and output"},
-        {"preset", 'p', CW_CLI_TEXT, &im.preset, "KIND", "it is of this kind: ask nothing else"},
-        {"name", 0, CW_CLI_TEXT, &im.name, "NAME", "call the source so"},
+         "the rest of the line is a program with arguments,\n"
+         "which speaks on standard input and output"},
+        {"preset", 'p', CW_CLI_TEXT, &im.preset, "KIND",
+         "the kind of service; do not probe for others"},
+        {"name", 0, CW_CLI_TEXT, &im.name, "NAME", "name of the source"},
         {"secret-env", 0, CW_CLI_TEXT, &im.secret_env, "VARIABLE",
-         "show it the secret in this variable"},
-        {"secret-file", 0, CW_CLI_TEXT, &im.secret_file, "FILE", "show it the secret in FILE"},
+         "send the secret in this environment variable"},
+        {"secret-file", 0, CW_CLI_TEXT, &im.secret_file, "FILE", "send the secret in FILE"},
         {"secret-as", 0, CW_CLI_TEXT, &im.secret_as, "HOW",
          "bearer, basic, header:NAME, first or member:NAME;\n"
-         "else as its kind says, or basic where it has a colon"},
+         "default: from the preset, or basic if it has a colon"},
         {"output", 'o', CW_CLI_TEXT, &im.output, "FILE",
-         "write the overlay to FILE; else to NAME.overlay.yaml"},
-        {"force", 0, CW_CLI_FLAG, &im.force, NULL, "replace a file that is there"},
+         "write the overlay to FILE; default: NAME.overlay.yaml"},
+        {"force", 0, CW_CLI_FLAG, &im.force, NULL, "overwrite an existing file"},
         CW_CLI_JSON_OPTION(&im.json),
         {0},
     };
     const cw_cli_spec spec = {
         "import", "URL|FILE|--exec PROGRAM [ARGUMENT...]",
-        "Find out what speaks at a URL (http://, https://, tcp://, ws://, wss://,\n"
-        "unix:SOCKET or unix:SOCKET:/PATH), at HOST:PORT (HTTP, then lines), behind a\n"
+        "Detect the service at a URL (http://, https://, tcp://, ws://, wss://,\n"
+        "unix:SOCKET or unix:SOCKET:/PATH), at HOST:PORT (HTTP, then lines), in a\n"
         "program, or in a description (OpenRPC or a manifest). Print a table of its\n"
-        "methods, and write an overlay which lists every method and exposes none.\n"
-        "Only the calls that describe the service are made.",
+        "methods, and write an overlay that lists every method and exposes none. Only\n"
+        "calls that describe the service are made.",
         options, 1};
     cw_cli_args args = {0};
     int own = cut_command(argc, argv, &exec, &n_exec);

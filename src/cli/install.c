@@ -409,23 +409,25 @@ int cw_cli_install(int argc, char **argv)
 {
     order o = {0};
     const cw_cli_option options[] = {
-        {"name", 0, CW_CLI_TEXT, &o.name, "NAME", "call the server so there; else \"causeway\""},
+        {"name", 0, CW_CLI_TEXT, &o.name, "NAME",
+         "name of the server in that file; default: \"causeway\""},
         CW_CLI_CONFIG_OPTION(&o.config),
-        {"plugin", 'p', CW_CLI_TEXT, &o.plugin, "FILE.so", "serve this plugin alone"},
+        {"plugin", 'p', CW_CLI_TEXT, &o.plugin, "FILE.so", "serve only this plugin"},
         {"as", 0, CW_CLI_TEXT, &o.account, "ACCOUNT", "act as this account of the database"},
         {"token-file", 0, CW_CLI_TEXT, &o.token_file, "FILE",
-         "act as the caller of the token in FILE, with its scopes"},
-        {"url", 0, CW_CLI_TEXT, &o.url, "URL", "use a server that runs, instead of starting one"},
-        {"dry-run", 'n', CW_CLI_FLAG, &o.is_dry, NULL, "show the change and leave it at that"},
+         "act as the owner of the token in FILE, with its\n"
+         "scopes"},
+        {"url", 0, CW_CLI_TEXT, &o.url, "URL", "use a running server instead of starting one"},
+        {"dry-run", 'n', CW_CLI_FLAG, &o.is_dry, NULL, "print the change without writing it"},
         {"yes", 'y', CW_CLI_FLAG, &o.is_sure, NULL, "write without asking"},
-        {"undo", 0, CW_CLI_FLAG, &o.is_undo, NULL, "take the entry back"},
+        {"undo", 0, CW_CLI_FLAG, &o.is_undo, NULL, "remove the entry"},
         {0},
     };
     const cw_cli_spec spec = {
         "install", "CLIENT",
-        "Write this server into the configuration file of an MCP client: claude-desktop,\n"
-        "claude-code, vscode or cursor. The change is shown first; other entries,\n"
-        "comments and the order stay, and the file before is kept beside it.",
+        "Add this server to the configuration file of an MCP client: claude-desktop,\n"
+        "claude-code, vscode or cursor. The change is printed first. Other entries,\n"
+        "comments and their order are kept, and the old file is saved as a backup.",
         options, 1};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);

@@ -102,15 +102,15 @@ int cw_cli_list(int argc, char **argv)
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&opts.config),
         {"as", 0, CW_CLI_TEXT, &opts.account, "ACCOUNT",
-         "list what this account of the database sees; without\n"
-         "it, what the anonymous role does"},
+         "list the tools of this account of the database;\n"
+         "default: of the anonymous role"},
         CW_CLI_JSON_OPTION(&l.json),
         {0},
     };
     const cw_cli_spec spec = {
         "list", "",
-        "List the tools that somebody sees. The sources are loaded as the server would\n"
-        "load them; what cannot be loaded is told on standard error and left out.",
+        "List the tools that a caller can see. Sources are loaded as in the server.\n"
+        "Sources that cannot be loaded are reported on standard error and omitted.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     return code >= 0 ? code : cw_tools_run(&opts, list_tools, &l);

@@ -58,8 +58,8 @@ static int run_permissions(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "permission list", "",
-        "List the permissions that Causeway itself asks for and those that a role has.\n"
-        "\"plugin check\" shows what the methods of a plugin ask for.",
+        "List the permissions that Causeway itself requires, and those of the roles.\n"
+        "\"plugin check\" prints the permissions that a plugin's methods require.",
         options, 0};
     cw_access a = {0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
@@ -71,12 +71,12 @@ static int run_permissions(int argc, char **argv)
 int cw_cli_permission(int argc, char **argv)
 {
     static const cw_cli_command commands[] = {
-        {"list", "list the permissions that are known", run_permissions},
+        {"list", "list permissions", run_permissions},
         {0},
     };
     static const cw_cli_group group = {
         "causeway permission",
-        "Permissions: what roles allow and methods ask for.",
+        "Permissions, which roles grant and methods require.",
         "\"causeway help permission COMMAND\" explains a command.",
         commands,
     };

@@ -3,11 +3,11 @@
 #include "cli/plugin.h"
 
 static const cw_cli_command commands[] = {
-    {"new", "write the skeleton of a plugin", cw_cli_plugin_new},
-    {"check", "print what a plugin would publish", cw_cli_plugin_check},
-    {"list", "list the plugins of the plugin folder", cw_cli_plugin_list},
-    {"enable", "switch a plugin on", cw_cli_plugin_enable},
-    {"disable", "switch a plugin off", cw_cli_plugin_disable},
+    {"new", "create the skeleton of a plugin", cw_cli_plugin_new},
+    {"check", "print what a plugin publishes", cw_cli_plugin_check},
+    {"list", "list the plugins in the plugin directory", cw_cli_plugin_list},
+    {"enable", "enable a plugin", cw_cli_plugin_enable},
+    {"disable", "disable a plugin", cw_cli_plugin_disable},
     {0},
 };
 
@@ -15,7 +15,7 @@ int cw_cli_plugin(int argc, char **argv)
 {
     static const cw_cli_group group = {
         "causeway plugin",
-        "Make, check, list and switch plugins.",
+        "Create, check, list, enable and disable plugins.",
         "\"causeway help plugin COMMAND\" explains a command.",
         commands,
     };

@@ -254,9 +254,9 @@ int cw_cli_plugin_check(int argc, char **argv)
         CW_CLI_CONFIG_OPTION(&config_path), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "plugin check", "FILE.so",
-        "Load a plugin in a process of its own and print what it would publish, or every\n"
-        "mistake in its declarations. Of the configuration only plugins.host and schema\n"
-        "are used.",
+        "Load a plugin in a separate process and print what it publishes, or every error\n"
+        "in its declarations. Only plugins.host and schema of the configuration are\n"
+        "used.",
         options, 1};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);

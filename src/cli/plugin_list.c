@@ -243,9 +243,9 @@ int cw_cli_plugin_list(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&path), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "plugin list", "",
-        "List the plugins of the plugin folder with their state (enabled, disabled or\n"
-        "broken), version, methods and tools. Each is loaded in a process of its own to\n"
-        "find that out.",
+        "List the plugins in the plugin directory with their state (enabled, disabled or\n"
+        "broken), version, methods and tools. Each plugin is loaded in a separate\n"
+        "process.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)
@@ -317,10 +317,9 @@ static int run_switch(int argc, char **argv, bool on)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&path), {0}};
     const cw_cli_spec spec = {
         on ? "plugin enable" : "plugin disable", "NAME",
-        on ? "Switch a plugin on: NAME.so.disabled becomes NAME.so. A running server loads\n"
-             "it."
-           : "Switch a plugin off: NAME.so becomes NAME.so.disabled. A running server lets\n"
-             "go of it; calls that run are finished.",
+        on ? "Enable a plugin: rename NAME.so.disabled to NAME.so. A running server loads it."
+           : "Disable a plugin: rename NAME.so to NAME.so.disabled. A running server unloads\n"
+             "it after its running calls.",
         options, 1};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);

@@ -253,8 +253,8 @@ int cw_cli_plugin_new(int argc, char **argv)
     const cw_cli_spec spec = {
         .name = "plugin new",
         .args = "NAME",
-        .about = "Write a folder NAME with the source of a working plugin, a Makefile and a test.\n"
-                 "NAME begins with a letter and has only a-z, 0-9, '_' and '-'.",
+        .about = "Create a directory NAME with the source of a working plugin, a Makefile and a\n"
+                 "test. NAME starts with a letter and contains only a-z, 0-9, '_' and '-'.",
         .max_args = 1,
     };
     cw_cli_args args;

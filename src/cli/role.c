@@ -6,16 +6,16 @@
 #define NAME_WIDTH 20u
 
 static const cw_cli_spec add_spec = {"role add", "ROLE", "Add a role.", NULL, 1};
-static const cw_cli_spec remove_spec = {
-    "role remove", "ROLE", "Remove a role, also from the accounts that have it.", NULL, 1};
+static const cw_cli_spec remove_spec = {"role remove", "ROLE",
+                                        "Remove a role, and revoke it from all accounts.", NULL, 1};
 static const cw_cli_spec allow_spec = {
     "role allow", "ROLE PERMISSION",
-    "Let a role do something. The roles \"anonymous\" and \"authenticated\" are always\n"
-    "there: they are who has not logged in, and who has.",
+    "Add a permission to a role. The roles \"anonymous\" (callers without a login) and\n"
+    "\"authenticated\" (callers with one) always exist.",
     NULL, 2};
 static const cw_cli_spec deny_spec = {
     "role deny", "ROLE PERMISSION",
-    "Take a permission from a role. What the configuration allows, it still allows.", NULL, 2};
+    "Remove a permission from a role. Permissions from the configuration remain.", NULL, 2};
 
 static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *args, cw_access *a)
 {
@@ -217,7 +217,7 @@ static int run_list(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "role list", "",
-        "List the roles of the database and of the configuration with what they allow.", options,
+        "List the roles of the database and of the configuration with their permissions.", options,
         0};
     cw_access a = {0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
@@ -230,8 +230,8 @@ static const cw_cli_command role_commands[] = {
     {"add", "add a role", run_add},
     {"list", "list the roles", run_list},
     {"remove", "remove a role", run_remove},
-    {"allow", "give a role a permission", run_allow_on},
-    {"deny", "take a permission from a role", run_deny},
+    {"allow", "add a permission to a role", run_allow_on},
+    {"deny", "remove a permission from a role", run_deny},
     {0},
 };
 
@@ -239,7 +239,7 @@ int cw_cli_role(int argc, char **argv)
 {
     static const cw_cli_group group = {
         "causeway role",
-        "Roles: what accounts may do. A running server sees a change within a second.",
+        "Manage roles. Changes take effect in a running server within a second.",
         "\"causeway help role COMMAND\" explains a command.",
         role_commands,
     };

@@ -25,7 +25,7 @@ typedef struct settings {
 #define DRAFT_OPTION(target)                                                                       \
     {                                                                                              \
         "draft", 'd', CW_CLI_TEXT, target, "DRAFT",                                                \
-            "of schemas without $schema: 7 or 2020-12 (default)"                                   \
+            "dialect without $schema: 7 or 2020-12 (default)"                                      \
     }
 
 /* The options as words. Returns -1, or reports a wrong one and returns the exit code. */
@@ -201,10 +201,10 @@ static int run_validate(int argc, char **argv)
     bool lines = false;
     const cw_cli_option options[] = {
         DRAFT_OPTION(&draft),
-        {"format-assertion", 'f', CW_CLI_FLAG, &formats, NULL,
-         "refuse what does not have its format"},
+        {"format-assertion", 'f', CW_CLI_FLAG, &formats, NULL, "treat \"format\" as an assertion"},
         {"output", 'o', CW_CLI_TEXT, &output, "FORMAT",
-         "print the standard's output: flag, basic or detailed"},
+         "print a standard output format: flag, basic or\n"
+         "detailed"},
         {"jsonl", 0, CW_CLI_FLAG, &lines, NULL,
          "read lines {\"schema\":...,\"instance\":...} from\n"
          "standard input; print true, false or an error"},
@@ -212,9 +212,9 @@ static int run_validate(int argc, char **argv)
     };
     const cw_cli_spec spec = {
         "schema validate", "SCHEMA INSTANCE...",
-        "Check instances against a JSON Schema, draft-07 or 2020-12. \"-\" is standard\n"
-        "input. Exits with 0 when all are valid, 1 when one is not, 2 when the schema or\n"
-        "an instance cannot be read. Nothing is ever fetched.",
+        "Validate instances against a JSON Schema (draft-07 or 2020-12). \"-\" is standard\n"
+        "input. The exit code is 0 if all are valid, 1 if one is invalid, and 2 if the\n"
+        "schema or an instance cannot be read. Nothing is fetched.",
         options, FILES_MAX};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);
@@ -277,9 +277,9 @@ static int run_check(int argc, char **argv)
     const cw_cli_option options[] = {DRAFT_OPTION(&draft), {0}};
     const cw_cli_spec spec = {
         "schema check", "SCHEMA...",
-        "Check that JSON Schemas are valid for their dialect and can be compiled: every\n"
-        "keyword's value, every reference, every pattern. Exits with 0 or 2. Warns where\n"
-        "a draft-07 schema would mean something else in 2020-12.",
+        "Check that JSON Schemas are valid in their dialect and can be compiled: keyword\n"
+        "values, references, patterns. The exit code is 0 or 2. Warn if a draft-07\n"
+        "schema has another meaning in 2020-12.",
         options, FILES_MAX};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);
@@ -299,7 +299,7 @@ static int run_check(int argc, char **argv)
 }
 
 static const cw_cli_command commands[] = {
-    {"validate", "check instances against a schema", run_validate},
+    {"validate", "validate instances against a schema", run_validate},
     {"check", "check schemas", run_check},
     {0},
 };
@@ -308,7 +308,7 @@ int cw_cli_schema(int argc, char **argv)
 {
     static const cw_cli_group group = {
         "causeway schema",
-        "Check JSON Schemas, and instances against them.",
+        "Check JSON Schemas, and validate instances.",
         "\"causeway help schema COMMAND\" explains a command.",
         commands,
     };

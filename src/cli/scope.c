@@ -46,8 +46,8 @@ static int run_scopes(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&path), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "scope list", "",
-        "List the scopes that are known by name: our own, and those of access.scopes in\n"
-        "the configuration. Tools may ask for others.",
+        "List the scopes in the catalogue: the built-in ones, and those of access.scopes\n"
+        "in the configuration. Tools may require others.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code < 0)
@@ -76,12 +76,12 @@ static int run_scopes(int argc, char **argv)
 int cw_cli_scope(int argc, char **argv)
 {
     static const cw_cli_command commands[] = {
-        {"list", "list the scopes that are known by name", run_scopes},
+        {"list", "list the scopes in the catalogue", run_scopes},
         {0},
     };
     static const cw_cli_group group = {
         "causeway scope",
-        "Scopes: what a token may be used for.",
+        "Scopes, which limit the use of a token.",
         "\"causeway help scope COMMAND\" explains a command.",
         commands,
     };

@@ -477,20 +477,20 @@ int cw_cli_serve(int argc, char **argv)
     const cw_cli_option options[] = {
         {"config", 'c', CW_CLI_TEXT, &config, "FILE", "read the configuration from FILE"},
         {"listen", 'l', CW_CLI_TEXTS, &sv.listen, "HOST:PORT",
-         "listen there instead of where the configuration says;\n"
-         "port 0 picks a free one; may be repeated"},
+         "listen on this address instead of the configured\n"
+         "ones; port 0 selects a free one; may be repeated"},
         {"hints", 0, CW_CLI_FLAG, &sv.has_hints, NULL,
-         "print what to try, where there is no configuration"},
+         "without a configuration, print commands to try"},
         {"core-dumps", 0, CW_CLI_FLAG, &may_dump, NULL,
-         "leave a core dump after a crash, and let debuggers of\n"
-         "the same user in; secrets are in both"},
+         "allow core dumps, and debuggers of the same user;\n"
+         "both can read secrets"},
         {0},
     };
     const cw_cli_spec spec = {
         "serve", "",
-        "Start the server and print where it listens. TERM and INT stop it gracefully,\n"
-        "HUP makes it read its configuration again. Without a configuration it serves\n"
-        "the example plugins to everybody on this machine.",
+        "Start the server and print its addresses. TERM and INT stop it gracefully; HUP\n"
+        "reloads the configuration. Without a configuration it serves the example plugin\n"
+        "to every caller on this machine.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code < 0 && !may_dump)

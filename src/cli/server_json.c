@@ -21,9 +21,9 @@ int cw_cli_server_json(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&path), {0}};
     const cw_cli_spec spec = {
         "server-json", "",
-        "Print the server.json that describes this server to the MCP registry. Name,\n"
-        "title, description and website are those of the configuration (mcp), the\n"
-        "address is public_url and mcp.path.",
+        "Print the server.json for the MCP registry. Name, title, description and\n"
+        "website come from the configuration (mcp), the URL from public_url and\n"
+        "mcp.path.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)

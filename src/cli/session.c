@@ -86,7 +86,8 @@ static cw_code list(cw_access *a, const char *account, bool json)
 static int run_list(int argc, char **argv)
 {
     return cw_access_run_list(argc, argv, "session list",
-                              "List the sessions of browsers, or those of one account.", list);
+                              "List the browser sessions of all accounts, or of one account.",
+                              list);
 }
 
 /* ---- revoke ---- */
@@ -106,14 +107,14 @@ static int run_revoke(int argc, char **argv)
 int cw_cli_session(int argc, char **argv)
 {
     static const cw_cli_command commands[] = {
-        {"list", "list the sessions", run_list},
+        {"list", "list sessions", run_list},
         {"revoke", "end a session", run_revoke},
         {0},
     };
     static const cw_cli_group group = {
         "causeway session",
-        "Sessions of browsers: people who have logged in on the page. A running server sees\n"
-        "a change within a second.",
+        "Manage the sessions of users who logged in with a browser. Changes take effect\n"
+        "in a running server within a second.",
         "\"causeway help session COMMAND\" explains a command.",
         commands,
     };

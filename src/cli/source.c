@@ -5,17 +5,17 @@
 int cw_cli_source(int argc, char **argv)
 {
     static const cw_cli_command commands[] = {
-        {"list", "print how the services are", cw_cli_source_list},
-        {"check", "ask the services, and say what is wrong", cw_cli_source_check},
-        {"refresh", "have a running server ask services again", cw_cli_source_refresh},
-        {"diff", "show which tools are not as they were approved", cw_cli_source_diff},
-        {"approve", "accept the tools as the services describe them", cw_cli_source_approve},
-        {"accept", "accept a description that asks less of callers", cw_cli_source_accept},
+        {"list", "show the status of each service", cw_cli_source_list},
+        {"check", "contact the services and report problems", cw_cli_source_check},
+        {"refresh", "make a running server read descriptions again", cw_cli_source_refresh},
+        {"diff", "show tools that differ from their approved version", cw_cli_source_diff},
+        {"approve", "approve the current definitions of tools", cw_cli_source_approve},
+        {"accept", "accept a description that requires less of callers", cw_cli_source_accept},
         {0},
     };
     static const cw_cli_group group = {
         "causeway source",
-        "The services of the configuration whose methods become tools.",
+        "Configured services whose methods become tools.",
         "\"causeway help source COMMAND\" explains a command.",
         commands,
     };

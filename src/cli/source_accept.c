@@ -52,9 +52,9 @@ int cw_cli_source_accept(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
     const cw_cli_spec spec = {
         "source accept", "NAME...",
-        "Ask the named services, and keep their descriptions as the last good ones even\n"
-        "where these ask less of callers than before, are of a poorer kind, or where the\n"
-        "kept description is damaged. A running server uses them from then on. Look at\n"
+        "Read the descriptions of the named services and store them as the last good\n"
+        "ones, even if they require less of callers than before, are of a poorer kind,\n"
+        "or replace a damaged one. A running server uses them from then on. Run\n"
         "\"causeway source list\" first.",
         options, SIZE_MAX};
     cw_cli_args args = {0};

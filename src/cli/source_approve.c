@@ -286,10 +286,9 @@ int cw_cli_source_approve(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "source approve", "[SOURCE...] [METHOD...]",
-        "Accept the tools of every source as the services describe them now, or of the\n"
-        "named sources. Where methods are named, exactly these are accepted, of the\n"
-        "named sources or of any. The lock file (state.lock) keeps them. Look at\n"
-        "\"causeway source diff\" first.",
+        "Approve the current definitions of the tools of all sources, or of the named\n"
+        "ones. If methods are named, approve exactly these, in the named sources or in\n"
+        "any. The lock file (state.lock) records them. Run \"causeway source diff\" first.",
         options, SIZE_MAX};
     cw_cli_args args = {0};
     cw_remotes all;

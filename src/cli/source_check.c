@@ -219,10 +219,10 @@ int cw_cli_source_check(int argc, char **argv)
 {
     return cw_remotes_command(
         argc, argv, "source check",
-        "Ask each service (or those that are named) what it offers, read its overlay\n"
-        "and the lock file, try the credentials with one call that changes nothing, and\n"
-        "print what a server would complain about. It ends with 1 when one of them\n"
-        "cannot be used, lacks a method that is named, rejects the credentials, or has\n"
-        "a method whose name another one has.",
+        "Read the description, overlay and lock file of each service (or of the named\n"
+        "ones), test the credentials with one call that changes nothing, and print the\n"
+        "problems a server would report. The exit code is 1 if a service is unusable,\n"
+        "lacks a listed method, rejects the credentials, or shares a method name with\n"
+        "another one.",
         check);
 }

@@ -250,9 +250,9 @@ int cw_cli_source_diff(int argc, char **argv)
 {
     return cw_remotes_command(
         argc, argv, "source diff",
-        "Ask each service (or those that are named), and show which of the tools that\n"
-        "the configuration exposes are not as the lock file says: what changed, by JSON\n"
-        "pointers, which were never approved, and which are gone. It ends with 1 when\n"
-        "something differs, or a service cannot be asked.",
+        "Read the description of each service (or of the named ones) and compare the\n"
+        "exposed tools with the lock file. Print changed tools with JSON Pointers, tools\n"
+        "that were never approved, and removed tools. The exit code is 1 if something\n"
+        "differs or a service cannot be reached.",
         diff);
 }

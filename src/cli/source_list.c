@@ -124,9 +124,9 @@ int cw_cli_source_list(int argc, char **argv)
 {
     return cw_remotes_command(
         argc, argv, "source list",
-        "Print how the services are: ready, stale (the service does not answer, or what\n"
-        "it says cannot be used: its last description is), down or broken (calls are\n"
-        "refused for a while). A running server writes this to state.folder; without one\n"
-        "it is unknown.",
+        "Show the status of each service: ready, stale (the service is unavailable or\n"
+        "its description unusable, so the last good description is used), down, or\n"
+        "broken (calls are rejected for a while). A running server writes the status to\n"
+        "state.folder; without one it is unknown.",
         print_all);
 }

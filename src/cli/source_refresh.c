@@ -22,8 +22,8 @@ int cw_cli_source_refresh(int argc, char **argv)
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
     const cw_cli_spec spec = {
         "source refresh", "[NAME...]",
-        "Have the running server ask every service, or those that are named, again what\n"
-        "it offers. One that does not answer stays as it is.",
+        "Make the running server read the descriptions of all services, or of the named\n"
+        "ones, again. A service that does not answer keeps its description.",
         options, SIZE_MAX};
     cw_cli_args args = {0};
     cw_remotes all;

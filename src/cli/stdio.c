@@ -291,21 +291,21 @@ int cw_cli_stdio(int argc, char **argv)
     const cw_cli_option options[] = {
         {"config", 'c', CW_CLI_TEXT, &config, "FILE", "read the configuration from FILE"},
         {"plugin", 'p', CW_CLI_TEXT, &p.plugin, "FILE.so",
-         "serve this plugin alone; needs no configuration, and\n"
-         "whoever starts it may call everything"},
+         "serve only this plugin, without a configuration; the\n"
+         "client may call all its methods"},
         {"as", 0, CW_CLI_TEXT, &p.account, "ACCOUNT",
-         "act as this account of the database; without it, as\n"
-         "the anonymous role"},
+         "act as this account of the database; default: the\n"
+         "anonymous role"},
         {"token-file", 0, CW_CLI_TEXT, &p.token_file, "FILE",
-         "act as the caller of this token, with its scopes; else\n"
-         "the variable " TOKEN_VARIABLE " may have one"},
+         "act as the owner of this token, with its scopes;\n"
+         "default: the token in $" TOKEN_VARIABLE ", if any"},
         {0},
     };
     const cw_cli_spec spec = {
         "stdio", "",
-        "Serve one MCP client: each line of standard input is a message, each line of\n"
-        "standard output too; the log goes to standard error. It ends when the input\n"
-        "does. Without a configuration it serves the example plugins.",
+        "Serve one MCP client. Each line of standard input and output is a message; the\n"
+        "log goes to standard error. The server exits at the end of the input. Without a\n"
+        "configuration it serves the example plugin.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)

@@ -127,17 +127,17 @@ static int run_create(int argc, char **argv)
     const char *given_name = NULL, *given_expires = NULL;
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&config),
-        {"name", 'n', CW_CLI_TEXT, &given_name, "TEXT", "what it is for"},
-        {"scope", 's', CW_CLI_TEXTS, &scopes, "SCOPE", "let it do this; may be repeated"},
+        {"name", 'n', CW_CLI_TEXT, &given_name, "TEXT", "purpose of the token"},
+        {"scope", 's', CW_CLI_TEXTS, &scopes, "SCOPE", "grant this scope; may be repeated"},
         {"expires", 'e', CW_CLI_TEXT, &given_expires, "TIME",
-         "for how long it is good, such as 12h or 30d;\n\"never\" (the default): for ever"},
+         "lifetime, such as 12h or 30d; default: \"never\""},
         CW_CLI_JSON_OPTION(&json),
         {0},
     };
     const cw_cli_spec spec = {
         "token create", "ACCOUNT",
-        "Make a token that names an account, and print it. It is shown this once: only a\n"
-        "hash of it is kept.",
+        "Create a token for an account and print it. It is printed only once, because\n"
+        "only its hash is stored.",
         options, 1};
     cw_cli_args args = {0};
     cw_access a = {0};
@@ -259,8 +259,7 @@ static int run_revoke(int argc, char **argv)
 {
     cw_access a = {0};
     int64_t id = 0;
-    int code =
-        cw_access_open_id(argc, argv, "token revoke", "Refuse a token from now on.", &a, &id);
+    int code = cw_access_open_id(argc, argv, "token revoke", "Revoke a token.", &a, &id);
     if (code >= 0)
         return code;
     cw_code rc = cw_db_revoke_token(a.db, id, cw_clock_wall_ms(), &a.err);
@@ -272,15 +271,16 @@ static int run_revoke(int argc, char **argv)
 int cw_cli_token(int argc, char **argv)
 {
     static const cw_cli_command commands[] = {
-        {"create", "make a token and print it", run_create},
+        {"create", "create a token and print it", run_create},
         {"list", "list the tokens", run_list},
-        {"revoke", "refuse a token from now on", run_revoke},
-        {"inspect", "say whether a JWT would be accepted", cw_cli_token_inspect},
+        {"revoke", "revoke a token", run_revoke},
+        {"inspect", "check whether a JWT would be accepted", cw_cli_token_inspect},
         {0},
     };
     static const cw_cli_group group = {
         "causeway token",
-        "API tokens: credentials for programs. A running server sees a change within a\nsecond.",
+        "Manage API tokens, the credentials of programs. Changes take effect in a\n"
+        "running server within a second.",
         "\"causeway help token COMMAND\" explains a command.",
         commands,
     };

@@ -337,22 +337,24 @@ int cw_cli_token_inspect(int argc, char **argv)
     inspection in = {0};
     const cw_cli_option options[] = {
         {"config", 'c', CW_CLI_TEXT, &in.config, "FILE",
-         "judge by the issuers of this configuration, and ask\nthem as the server does"},
-        {"jwks", 0, CW_CLI_TEXT, &in.jwks, "FILE", "the issuer's keys, as its jwks_uri has them"},
-        {"issuer", 0, CW_CLI_TEXT, &in.issuer, "URL", "the issuer that it must come from"},
+         "use the issuers of this configuration, and contact\n"
+         "them as the server does"},
+        {"jwks", 0, CW_CLI_TEXT, &in.jwks, "FILE",
+         "the issuer's keys, as returned by its jwks_uri"},
+        {"issuer", 0, CW_CLI_TEXT, &in.issuer, "URL", "required issuer"},
         {"audience", 0, CW_CLI_TEXTS, &in.audiences, "URL",
-         "what it must be for; may be repeated, one is enough"},
+         "accepted audience; may be repeated, one is enough"},
         {"accept-untyped", 0, CW_CLI_FLAG, &in.accept_untyped, NULL,
-         "do not insist on the type \"at+jwt\" and the claims\nthat come with it"},
+         "do not require the type \"at+jwt\" and its claims"},
         CW_CLI_JSON_OPTION(&in.json),
         {0},
     };
     const cw_cli_spec spec = {
         "token inspect", "",
-        "Read an access token of another issuer from standard input and say whether it\n"
-        "would be accepted, and why not. With --config the issuers that it names decide,\n"
-        "and their keys are fetched; else nothing is. Nothing of the token is kept. The\n"
-        "exit code is 0 when it would be accepted, else 1.",
+        "Read an access token of another issuer from standard input and print whether it\n"
+        "would be accepted, and the reason if not. With --config the configured issuers\n"
+        "decide, and their keys are fetched. Without it nothing is fetched. The token is\n"
+        "not stored. The exit code is 0 if it would be accepted, otherwise 1.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)

@@ -277,16 +277,15 @@ static int extract(int argc, char **argv)
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&path),
         {"contexts", 0, CW_CLI_FLAG, &with_contexts, NULL,
-         "write a text once for each method, with the method's\n"
-         "id as its context, so that each can be translated in\n"
-         "its own way"},
+         "write a text once per method, with the method's id as\n"
+         "its context, so that each has its own translation"},
         {0},
     };
     const cw_cli_spec spec = {
         "translations extract", "",
-        "Print a template (.pot) with every title, usage and description of a parameter\n"
-        "that the configured sources offer, for msginit and msgmerge. What cannot be\n"
-        "loaded is told on standard error and left out.",
+        "Print a template (.pot) for msginit and msgmerge with the titles, usages and\n"
+        "parameter descriptions of all configured sources. Sources that cannot be loaded\n"
+        "are reported on standard error and omitted.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)
@@ -303,7 +302,7 @@ static int extract(int argc, char **argv)
 }
 
 static const cw_cli_command commands[] = {
-    {"extract", "print a template of everything that can be translated", extract},
+    {"extract", "print a template with all translatable texts", extract},
     {0},
 };
 
@@ -311,7 +310,7 @@ int cw_cli_translations(int argc, char **argv)
 {
     static const cw_cli_group group = {
         "causeway translations",
-        "Titles and descriptions of tools in other languages.",
+        "Translate titles and descriptions of tools.",
         "\"causeway help translations COMMAND\" explains a command.",
         commands,
     };

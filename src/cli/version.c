@@ -11,7 +11,7 @@ int cw_cli_version(int argc, char **argv)
     const cw_cli_spec spec = {
         .name = "version",
         .args = "",
-        .about = "Print the version of the program and of the libraries it runs with.",
+        .about = "Print the versions of the program and of its libraries.",
     };
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)

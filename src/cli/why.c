@@ -265,18 +265,19 @@ int cw_cli_why(int argc, char **argv)
     bool is_anonymous = false;
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&path),
-        {"as", 0, CW_CLI_TEXT, &q.account, "ACCOUNT", "ask for this account, with its password"},
+        {"as", 0, CW_CLI_TEXT, &q.account, "ACCOUNT",
+         "explain for this account, logged in with its password"},
         {"token-file", 0, CW_CLI_TEXT, &q.token_file, "FILE",
-         "ask for whoever shows the token in FILE"},
-        {"anonymous", 0, CW_CLI_FLAG, &is_anonymous, NULL, "ask for whoever shows nothing"},
+         "explain for the owner of the token in FILE"},
+        {"anonymous", 0, CW_CLI_FLAG, &is_anonymous, NULL, "explain for an anonymous caller"},
         CW_CLI_JSON_OPTION(&q.json),
         {0},
     };
     const cw_cli_spec spec = {
         "why", "TOOL",
-        "Print each rule that decides whether somebody may see and call a tool, in the\n"
-        "order in which the server applies them. It ends with 0 when a call is let\n"
-        "through, and with 1 when it is not.",
+        "Print each rule that decides whether a caller can see and call a tool, in the\n"
+        "order in which the server applies them. The exit code is 0 if the call is\n"
+        "allowed, otherwise 1.",
         options, 1};
     cw_cli_args args = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
