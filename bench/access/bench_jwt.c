@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../../tests/unit/access/signer.h"
 #include "access/jwt.h"
 #include "access/token_cache.h"
 #include "json/write.h"
+#include "support/token_signer.h"
 
 #define ROUNDS 9
 #define ROUND_NS 50000000.0
@@ -119,18 +119,18 @@ static cw_token_cache *fill(cw_str token)
     return cache;
 }
 
-static void start(cw_jose_alg alg, signer *key, subject *ret)
+static void start(cw_jose_alg alg, token_signer *key, subject *ret)
 {
-    signer_init(key, alg, "key-1");
-    cw_str header = signer_text(&arena, "{\"alg\":\"%s\",\"kid\":\"key-1\",\"typ\":\"at+jwt\"}",
-                                cw_jose_alg_name(alg));
+    token_signer_init(key, alg, "key-1");
+    cw_str header = token_signer_text(
+        &arena, "{\"alg\":\"%s\",\"kid\":\"key-1\",\"typ\":\"at+jwt\"}", cw_jose_alg_name(alg));
     cw_str claims =
         CW_STR("{\"iss\":\"https://as.example\",\"aud\":\"https://mcp.example/mcp\","
                "\"sub\":\"7c0e2a52-6f0d-4b1c-9a55-0d6f3a4d9b11\",\"client_id\":\"inspector\","
                "\"iat\":1799999990,\"exp\":1800000600,\"jti\":\"mYk2hN3Y0k1y2u\","
                "\"scope\":\"profile content:read content:write\"}");
-    ret->token = signer_token(key, header, claims, &arena);
-    if (cw_jwks_parse(signer_key_set(key, 1, "", &arena), CW_JOSE_ALL, &ret->keys, NULL))
+    ret->token = token_signer_token(key, header, claims, &arena);
+    if (cw_jwks_parse(token_signer_key_set(key, 1, "", &arena), CW_JOSE_ALL, &ret->keys, NULL))
         give_up("no keys");
     ret->cache = fill(ret->token);
 }
@@ -146,7 +146,7 @@ static void add_result(cw_json_writer *w, const char *name, size_t bytes, double
 
 static void run_one(cw_jose_alg alg, bool as_json, cw_json_writer *w)
 {
-    signer key;
+    token_signer key;
     subject s;
     start(alg, &key, &s);
     double ns = measure(cold, &s);
@@ -161,7 +161,7 @@ static void run_one(cw_jose_alg alg, bool as_json, cw_json_writer *w)
     }
     cw_token_cache_free(s.cache);
     cw_jwks_unref(s.keys);
-    signer_done(&key);
+    token_signer_done(&key);
 }
 
 int main(int argc, char **argv)

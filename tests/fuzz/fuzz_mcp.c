@@ -13,7 +13,7 @@
 #include "fuzz.h"
 
 #include "door/mcp_int.h"
-#include "fake.h"
+#include "support/fake_source.h"
 
 #define PORTS 16u
 #define TEXT_MAX 65536u
@@ -125,7 +125,7 @@ static bool act(fake_op *op)
     if (cw_json_read(call->params, &deep, call->arena, &params, NULL, NULL) ||
         !cw_json_is(x = cw_json_get(params, CW_STR("x")), CW_JSON_OBJECT))
         return false;
-    fake_done(op, &(cw_outcome){.kind = CW_OUTCOME_ASKS, .asks = x, .state = CW_STR("s")});
+    fake_op_finish(op, &(cw_outcome){.kind = CW_OUTCOME_ASKS, .asks = x, .state = CW_STR("s")});
     return true;
 }
 
@@ -141,10 +141,11 @@ static void set_up(void)
     is_up = true;
     (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_OFF}, NULL);
     CHECK(!cw_loop_init(&world.loop, 64, &err));
-    fake *source = fake_new(0);
+    fake_source *source = fake_source_new(0);
     CHECK(source);
     source->on_act = act;
-    CHECK(!fake_caller(true, true, &caller, &err) && !fake_snapshot(source, &snapshot, &err));
+    CHECK(!fake_caller(true, true, &caller, &err) &&
+          !fake_source_snapshot(source, &snapshot, &err));
     CHECK(!cw_bridge_new(&world.loop, 1, &world.bridge, &err));
     cw_loop *loops[] = {&world.loop};
     cw_bridge_attach(world.bridge, loops);

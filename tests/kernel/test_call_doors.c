@@ -11,9 +11,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "doors.h"
+#include "support/door_fixture.h"
 
-static doors d;
+static door_fixture d;
 
 #define JSON "Content-Type: application/json\r\n"
 #define BOTH JSON "Accept: application/json, text/event-stream\r\n"
@@ -412,8 +412,8 @@ static const row legacy_rows[] = {
 
 static void check(const row *r)
 {
-    response got;
-    doors_post(&d, r->path, r->headers, r->body, &got);
+    http_response got;
+    door_fixture_post(&d, r->path, r->headers, r->body, &got);
     bool fits = got.status == r->status;
     if (fits && r->expected && r->expected[0] == '~')
         fits = got.body && strstr(got.body, r->expected + 1);
@@ -452,8 +452,8 @@ static void legacy_requests_are_answered_as_specified(void **state)
 static void only_visible_tools_are_listed(void **state)
 {
     (void)state;
-    response got;
-    doors_post(&d, "/mcp", BOTH, RPC "\"id\":2,\"method\":\"tools/list\"}", &got);
+    http_response got;
+    door_fixture_post(&d, "/mcp", BOTH, RPC "\"id\":2,\"method\":\"tools/list\"}", &got);
     assert_int_equal(got.status, 200);
     assert_non_null(strstr(got.body, "\"name\":\"echo\""));
     assert_non_null(strstr(got.body, "\"name\":\"guarded\""));
@@ -470,10 +470,10 @@ static void get_and_delete_need_a_session(void **state)
         "DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     };
     for (size_t i = 0; i < CW_COUNT(requests); i++) {
-        response got;
-        int fd = doors_connect(&d);
+        http_response got;
+        int fd = door_fixture_connect(&d);
         assert_int_equal(send(fd, requests[i], strlen(requests[i]), 0), strlen(requests[i]));
-        doors_read(fd, &got);
+        door_fixture_read(fd, &got);
         assert_int_equal(got.status, 400);
         assert_non_null(strstr(got.body, "Mcp-Session-Id"));
     }
@@ -493,8 +493,8 @@ static void get_and_delete_need_a_session(void **state)
 static void progress_turns_the_answer_into_a_stream(void **state)
 {
     (void)state;
-    response got;
-    doors_post(&d, "/mcp", CALL("steps"), WITH_TOKEN("steps", "\"t\""), &got);
+    http_response got;
+    door_fixture_post(&d, "/mcp", CALL("steps"), WITH_TOKEN("steps", "\"t\""), &got);
     assert_int_equal(got.status, 200);
     assert_non_null(strstr(got.head, "Content-Type: text/event-stream\r\n"));
     assert_non_null(strstr(got.head, "X-Accel-Buffering: no\r\n"));
@@ -509,11 +509,11 @@ static void progress_turns_the_answer_into_a_stream(void **state)
 static void legacy_progress_is_the_same_stream(void **state)
 {
     (void)state;
-    response got;
-    doors_post(&d, "/mcp", BOTH,
-               RPC "\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"steps\","
-                   "\"_meta\":{\"progressToken\":7}}}",
-               &got);
+    http_response got;
+    door_fixture_post(&d, "/mcp", BOTH,
+                      RPC "\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"steps\","
+                          "\"_meta\":{\"progressToken\":7}}}",
+                      &got);
     assert_non_null(strstr(got.head, "Content-Type: text/event-stream\r\n"));
     assert_non_null(strstr(got.body, PROGRESS("7", "1") PROGRESS("7", "3")));
     assert_non_null(strstr(got.body, "\"structuredContent\":{ \"steps\":  3}},\"id\":3}\n\n"));
@@ -522,10 +522,10 @@ static void legacy_progress_is_the_same_stream(void **state)
 static void without_token_or_accept_the_answer_is_plain(void **state)
 {
     (void)state;
-    response got;
-    doors_post(&d, "/mcp", CALL("steps"),
-               RPC "\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"steps\"," M "}}",
-               &got);
+    http_response got;
+    door_fixture_post(
+        &d, "/mcp", CALL("steps"),
+        RPC "\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"steps\"," M "}}", &got);
     assert_non_null(strstr(got.head, "Content-Type: application/json\r\n"));
     static const char *const accepts[] = {"application/json", "application/json, text/html",
                                           "text/event-stream;q=0, */html"};
@@ -534,26 +534,26 @@ static void without_token_or_accept_the_answer_is_plain(void **state)
         snprintf(headers, sizeof headers,
                  JSON V("2026-07-28") "Mcp-Method: tools/call\r\nMcp-Name: steps\r\nAccept: %s\r\n",
                  accepts[i]);
-        doors_post(&d, "/mcp", headers, WITH_TOKEN("steps", "1"), &got);
+        door_fixture_post(&d, "/mcp", headers, WITH_TOKEN("steps", "1"), &got);
         assert_int_equal(got.status, 200);
         assert_non_null(strstr(got.head, "Content-Type: application/json\r\n"));
     }
     /* A tool that reports nothing needs no stream. */
-    doors_post(&d, "/mcp", CALL("text"), WITH_TOKEN("text", "1"), &got);
+    door_fixture_post(&d, "/mcp", CALL("text"), WITH_TOKEN("text", "1"), &got);
     assert_non_null(strstr(got.head, "Content-Type: application/json\r\n"));
 }
 
 static void a_slow_reader_gets_the_newest_progress_and_the_whole_answer(void **state)
 {
     (void)state;
-    response got;
+    http_response got;
     unsigned done = atomic_load(&d.source->done);
-    int fd = doors_connect(&d);
+    int fd = door_fixture_connect(&d);
     int small = 1 << 17; /* not below a loopback segment: the kernel would send at a crawl */
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
-    doors_send(fd, "/mcp", CALL("flood"), WITH_TOKEN("flood", "1"));
-    doors_wait(&d.source->done, done + 1);
-    doors_read(fd, &got);
+    door_fixture_send(fd, "/mcp", CALL("flood"), WITH_TOKEN("flood", "1"));
+    door_fixture_wait(&d.source->done, done + 1);
+    door_fixture_read(fd, &got);
     assert_int_equal(got.status, 200);
     /* The answer is there once as text and once as structured content. */
     assert_true(got.n > 2 << 20);
@@ -585,11 +585,11 @@ static void a_client_that_leaves_cancels_its_call(void **state)
         unsigned n = (unsigned)rows[i].status;
         unsigned started = atomic_load(&d.source->started);
         unsigned cancelled = atomic_load(&d.source->cancelled);
-        int fd = doors_connect(&d);
-        doors_send(fd, rows[i].path, rows[i].headers, rows[i].body);
-        doors_wait(&d.source->started, started + n);
+        int fd = door_fixture_connect(&d);
+        door_fixture_send(fd, rows[i].path, rows[i].headers, rows[i].body);
+        door_fixture_wait(&d.source->started, started + n);
         close(fd);
-        doors_wait(&d.source->cancelled, cancelled + n);
+        door_fixture_wait(&d.source->cancelled, cancelled + n);
     }
 }
 
@@ -598,14 +598,14 @@ static void a_legacy_client_that_leaves_does_not_cancel(void **state)
     (void)state;
     unsigned started = atomic_load(&d.source->started);
     unsigned cancelled = atomic_load(&d.source->cancelled);
-    int fd = doors_connect(&d);
-    doors_send(fd, "/mcp", BOTH,
-               RPC "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\"}}");
-    doors_wait(&d.source->started, started + 1);
+    int fd = door_fixture_connect(&d);
+    door_fixture_send(fd, "/mcp", BOTH,
+                      RPC "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\"}}");
+    door_fixture_wait(&d.source->started, started + 1);
     close(fd);
     usleep(50000);
     assert_int_equal(atomic_load(&d.source->cancelled), cancelled);
-    assert_non_null(fake_running(d.source)); /* and ends with the server */
+    assert_non_null(fake_source_newest(d.source)); /* and ends with the server */
 }
 
 /* ---- subscriptions ---- */
@@ -633,22 +633,22 @@ static void a_listener_hears_of_changes_of_the_list(void **state)
     (void)state;
     static char all[65536], other[65536];
     all[0] = other[0] = 0;
-    int fd = doors_connect(&d), deaf = doors_connect(&d);
-    doors_send(fd, "/mcp", LISTEN_HEADERS,
-               LISTEN("13", "\"toolsListChanged\":true,\"promptsListChanged\":true"));
+    int fd = door_fixture_connect(&d), deaf = door_fixture_connect(&d);
+    door_fixture_send(fd, "/mcp", LISTEN_HEADERS,
+                      LISTEN("13", "\"toolsListChanged\":true,\"promptsListChanged\":true"));
     read_until(fd, all, sizeof all,
                "data: " RPC "\"method\":\"notifications/subscriptions/acknowledged\",\"params\":"
                "{\"notifications\":{\"toolsListChanged\":true,\"promptsListChanged\":true},"
                "\"_meta\":{\"" META "subscriptionId\":13}}}\n\n");
-    doors_send(deaf, "/mcp", LISTEN_HEADERS, LISTEN("\"x\"", "\"toolsListChanged\":false"));
+    door_fixture_send(deaf, "/mcp", LISTEN_HEADERS, LISTEN("\"x\"", "\"toolsListChanged\":false"));
     read_until(deaf, other, sizeof other,
                "\"params\":{\"notifications\":{},\"_meta\":{\"" META "subscriptionId\":\"x\"}}}");
-    doors_publish(&d, 0); /* nothing changed */
-    doors_publish(&d, 3);
+    door_fixture_publish(&d, 0); /* nothing changed */
+    door_fixture_publish(&d, 3);
     read_until(fd, all, sizeof all,
                "data: " RPC "\"method\":\"notifications/tools/list_changed\",\"params\":"
                "{\"_meta\":{\"" META "subscriptionId\":13}}}\n\n");
-    doors_publish(&d, 0);
+    door_fixture_publish(&d, 0);
     const char *first = strstr(all, "list_changed");
     while (!strstr(first + 1, "list_changed")) {
         size_t n = strlen(all);
@@ -664,14 +664,14 @@ static void a_listener_hears_of_changes_of_the_list(void **state)
 static void a_stopping_server_ends_a_subscription_with_its_result(void **state)
 {
     (void)state;
-    static doors own;
+    static door_fixture own;
     static char all[65536];
     all[0] = 0;
-    doors_open(&own, 1000, true, true);
-    int fd = doors_connect(&own);
-    doors_send(fd, "/mcp", LISTEN_HEADERS, LISTEN("13", "\"toolsListChanged\":true"));
+    door_fixture_open(&own, 1000, true, true);
+    int fd = door_fixture_connect(&own);
+    door_fixture_send(fd, "/mcp", LISTEN_HEADERS, LISTEN("13", "\"toolsListChanged\":true"));
     read_until(fd, all, sizeof all, "acknowledged");
-    doors_close(&own);
+    door_fixture_close(&own);
     read_until(fd, all, sizeof all,
                RPC "\"result\":{\"resultType\":\"complete\",\"_meta\":{\"" META
                    "subscriptionId\":13,");
@@ -685,21 +685,21 @@ static void too_many_listeners_are_refused(void **state)
     enum { MOST = 25 }; /* half of those of doors.c: more are not for one client */
     static int fds[MOST];
     static char all[65536];
-    response got;
+    http_response got;
     for (int i = 0; i < MOST; i++) {
-        fds[i] = doors_connect(&d);
-        doors_send(fds[i], "/mcp", LISTEN_HEADERS, LISTEN("1", "\"toolsListChanged\":true"));
+        fds[i] = door_fixture_connect(&d);
+        door_fixture_send(fds[i], "/mcp", LISTEN_HEADERS, LISTEN("1", "\"toolsListChanged\":true"));
         all[0] = 0;
         read_until(fds[i], all, sizeof all, "acknowledged");
     }
-    doors_post(&d, "/mcp", LISTEN_HEADERS, LISTEN("2", "\"toolsListChanged\":true"), &got);
+    door_fixture_post(&d, "/mcp", LISTEN_HEADERS, LISTEN("2", "\"toolsListChanged\":true"), &got);
     assert_int_equal(got.status, 503);
     assert_non_null(strstr(got.body, "Too many subscriptions"));
     for (int i = 0; i < MOST; i++)
         close(fds[i]);
     usleep(50000);
-    int fd = doors_connect(&d);
-    doors_send(fd, "/mcp", LISTEN_HEADERS, LISTEN("3", "\"toolsListChanged\":true"));
+    int fd = door_fixture_connect(&d);
+    door_fixture_send(fd, "/mcp", LISTEN_HEADERS, LISTEN("3", "\"toolsListChanged\":true"));
     all[0] = 0;
     read_until(fd, all, sizeof all, "acknowledged");
     close(fd);
@@ -710,47 +710,48 @@ static void too_many_listeners_are_refused(void **state)
 static void without_permissions_everything_looks_the_same(void **state)
 {
     (void)state;
-    static doors own;
-    response got;
-    doors_open(&own, 1000, false, false);
+    static door_fixture own;
+    http_response got;
+    door_fixture_open(&own, 1000, false, false);
     static const char *const names[] = {"echo", "hidden", "nope"};
     for (size_t i = 0; i < CW_COUNT(names); i++) {
         char body[256];
         snprintf(body, sizeof body, RPC "\"id\":1,\"method\":\"%s\"}", names[i]);
-        doors_post(&own, "/jsonrpc", JSON, body, &got);
+        door_fixture_post(&own, "/jsonrpc", JSON, body, &got);
         assert_int_equal(got.status, 401);
         assert_string_equal(got.body, RPC "\"error\":{\"code\":-32000,\"message\":\"Authentication "
                                           "required\",\"data\":{\"required_scopes\":[],"
                                           "\"missing_scopes\":[]}},\"id\":1}");
         snprintf(body, sizeof body,
                  RPC "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"}}", names[i]);
-        doors_post(&own, "/mcp", BOTH, body, &got);
+        door_fixture_post(&own, "/mcp", BOTH, body, &got);
         assert_int_equal(got.status, 401);
         assert_non_null(strstr(got.head, "WWW-Authenticate: Bearer realm=\"MCP Tools\"\r\n"));
     }
-    doors_post(&own, "/mcp", BOTH, RPC "\"id\":1,\"method\":\"tools/list\"}", &got);
+    door_fixture_post(&own, "/mcp", BOTH, RPC "\"id\":1,\"method\":\"tools/list\"}", &got);
     assert_int_equal(got.status, 401);
-    doors_post(&own, "/mcp", LISTEN_HEADERS, LISTEN("2", "\"toolsListChanged\":true"), &got);
+    door_fixture_post(&own, "/mcp", LISTEN_HEADERS, LISTEN("2", "\"toolsListChanged\":true"), &got);
     assert_int_equal(got.status, 401);
-    doors_post(&own, "/mcp", BOTH, RPC "\"id\":1,\"method\":\"ping\"}", &got);
+    door_fixture_post(&own, "/mcp", BOTH, RPC "\"id\":1,\"method\":\"ping\"}", &got);
     assert_int_equal(got.status, 200);
-    doors_close(&own);
+    door_fixture_close(&own);
 }
 
 static void a_call_that_takes_too_long_is_answered(void **state)
 {
     (void)state;
-    static doors own;
-    response got;
-    doors_open(&own, 50, true, true);
-    doors_post(&own, "/jsonrpc", JSON, RPC "\"id\":1,\"method\":\"hold\"}", &got);
+    static door_fixture own;
+    http_response got;
+    door_fixture_open(&own, 50, true, true);
+    door_fixture_post(&own, "/jsonrpc", JSON, RPC "\"id\":1,\"method\":\"hold\"}", &got);
     assert_int_equal(got.status, 500);
     assert_non_null(strstr(got.body, "\"data\":\"The call took longer than 0.05 s.\""));
-    doors_post(&own, "/mcp", BOTH,
-               RPC "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\"}}", &got);
+    door_fixture_post(&own, "/mcp", BOTH,
+                      RPC "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\"}}",
+                      &got);
     assert_int_equal(got.status, 200);
     assert_non_null(strstr(got.body, "\"isError\":true"));
-    doors_close(&own);
+    door_fixture_close(&own);
 }
 
 static int set_up(void **state)
@@ -758,14 +759,14 @@ static int set_up(void **state)
     (void)state;
     signal(SIGPIPE, SIG_IGN);
     (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_OFF}, NULL);
-    doors_open(&d, 60000, true, true);
+    door_fixture_open(&d, 60000, true, true);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    doors_close(&d);
+    door_fixture_close(&d);
     return 0;
 }
 

@@ -10,10 +10,10 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "doors.h"
-#include "oom.h"
+#include "support/door_fixture.h"
+#include "support/oom.h"
 
-static doors d;
+static door_fixture d;
 
 #define JSON "Content-Type: application/json\r\n"
 #define MODERN JSON "MCP-Protocol-Version: 2026-07-28\r\n"
@@ -75,18 +75,18 @@ static bool is_clean(int healthy, int status)
 static void run(const scenario *s, int healthy, bool all_following)
 {
     for (size_t n = 1; n < 2000; n++) {
-        response got;
+        http_response got;
         if (all_following)
             oom_fail_from(n);
         else
             oom_fail_at(n);
-        doors_post(&d, s->path, s->headers, s->body, &got);
+        door_fixture_post(&d, s->path, s->headers, s->body, &got);
         bool hit = oom_was_hit();
         oom_reset();
         /* Without memory a tool's call may also be a 200 that says so. */
         if (!is_clean(healthy, got.status) && got.status != 200)
             fail_msg("%s, allocation %zu: status %d", s->body, n, got.status);
-        doors_post(&d, "/jsonrpc", JSON, RPC "\"method\":\"number\",\"id\":1}", &got);
+        door_fixture_post(&d, "/jsonrpc", JSON, RPC "\"method\":\"number\",\"id\":1}", &got);
         assert_int_equal(got.status, 200);
         if (!hit)
             return;
@@ -98,8 +98,8 @@ static void the_doors_survive_every_failed_allocation(void **state)
 {
     (void)state;
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
-        response got;
-        doors_post(&d, scenarios[i].path, scenarios[i].headers, scenarios[i].body, &got);
+        http_response got;
+        door_fixture_post(&d, scenarios[i].path, scenarios[i].headers, scenarios[i].body, &got);
         int healthy = got.status;
         assert_true(healthy >= 200);
         run(&scenarios[i], healthy, /* all_following= */ false);
@@ -111,13 +111,13 @@ static void nothing_is_left_behind(void **state)
 {
     (void)state;
     size_t before = oom_live();
-    doors own;
-    doors_open(&own, 1000, true, true);
+    door_fixture own;
+    door_fixture_open(&own, 1000, true, true);
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
-        response got;
-        doors_post(&own, scenarios[i].path, scenarios[i].headers, scenarios[i].body, &got);
+        http_response got;
+        door_fixture_post(&own, scenarios[i].path, scenarios[i].headers, scenarios[i].body, &got);
     }
-    doors_close(&own);
+    door_fixture_close(&own);
     assert_int_equal(oom_live(), before);
 }
 
@@ -129,8 +129,8 @@ int main(void)
         cmocka_unit_test(nothing_is_left_behind),
         cmocka_unit_test(the_doors_survive_every_failed_allocation),
     };
-    doors_open(&d, 60000, true, true);
+    door_fixture_open(&d, 60000, true, true);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    doors_close(&d);
+    door_fixture_close(&d);
     return failed;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The whole path of a call to a plugin with a real worker: what its schemas let through. */
-#include "plugin_rig.h"
+#include "support/plugin_fixture.h"
 
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ typedef struct waiter {
 } waiter;
 
 typedef struct world {
-    rig r;
+    plugin_fixture r;
     cw_bridge *bridge;
     cw_bridge_loop *bl;
     cw_caller *caller;
@@ -58,8 +58,8 @@ static void open_world(world *w)
 {
     const cw_str permissions[] = {CW_PERMISSION_CALL, CW_STR("access content")};
     cw_loop *loops[] = {&w->r.loop};
-    rig_init(&w->r);
-    rig_load(&w->r, "checked");
+    plugin_fixture_init(&w->r);
+    plugin_fixture_load(&w->r, "checked");
     assert_int_equal(cw_caller_new_anonymous(permissions, 2, &w->caller, NULL), CW_OK);
     assert_int_equal(cw_bridge_new(&w->r.loop, 1, &w->bridge, NULL), CW_OK);
     cw_bridge_attach(w->bridge, loops);
@@ -98,7 +98,7 @@ static cw_code call(world *w, waiter *wt, const char *method, const char *params
     cw_code rc = cw_call_start(w->bl, &request, &handle, refusal);
     cw_arena_done(&arena);
     if (rc == CW_OK)
-        rig_until(&w->r, &wt->n_done, 1, 5000 * RIG_SLOW);
+        plugin_fixture_until(&w->r, &wt->n_done, 1, 5000 * SANITIZER_SLOWNESS);
     return rc;
 }
 
@@ -137,7 +137,7 @@ static void arguments_that_break_their_schema_start_nothing(void **state)
                      CW_PARAMS);
     assert_string_equal(refusal.err.msg, "/id: expected a number of at least 1, got 0; "
                                          "/day: expected the format 'date', got \"x\"");
-    assert_int_equal(rig_count_workers(NULL), 0);
+    assert_int_equal(plugin_fixture_count_workers(NULL), 0);
     assert_int_equal(call(&w, &wt, "checked.order", "[1]", &refusal), CW_OK);
     assert_string_equal(wt.text, "{\"id\":1,\"size\":\"small\"}");
     close_world(&w);
@@ -149,6 +149,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_result_that_breaks_its_schema_never_arrives),
         cmocka_unit_test(arguments_that_break_their_schema_start_nothing),
     };
-    RIG_MAIN(argc, argv);
+    PLUGIN_FIXTURE_MAIN(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

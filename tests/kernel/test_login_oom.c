@@ -2,7 +2,7 @@
 /* Logging in through the server with each allocation failing in turn: ours, libuv's and SQLite's.
  * Right credentials may then not be judged, but never found wrong, and wrong ones never right; the
  * next login works, and nothing leaks. */
-#include "../unit/store/folder.h"
+#include "support/temp_db.h"
 
 #include <malloc.h>
 #include <signal.h>
@@ -13,14 +13,14 @@
 #include "access/secret.h"
 #include "access/session.h"
 #include "base/clock.h"
-#include "doors.h"
-#include "oom.h"
+#include "support/door_fixture.h"
+#include "support/oom.h"
 
 #define JSON "Content-Type: application/json\r\n"
 #define NUMBER "{\"jsonrpc\":\"2.0\",\"method\":\"number\",\"id\":1}"
 #define LIST "{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\",\"id\":1}"
 
-static doors d;
+static door_fixture d;
 static cw_accounts *accounts;
 static cw_err err;
 static atomic_int changes;
@@ -124,7 +124,7 @@ static void fill_database(void)
     cw_token made = {.name = CW_STR("t")};
     int64_t id;
     cw_db *db;
-    cw_db_opts opts = {.path = path, .may_create = true, .busy_ms = 1000};
+    cw_db_opts opts = {.path = temp_db_path, .may_create = true, .busy_ms = 1000};
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_OK);
     /* One that is quick to verify. */
     assert_int_equal(crypto_pwhash_argon2id_str(hash, "s3cret", 6,
@@ -146,7 +146,7 @@ static void fill_database(void)
 static void open_all(void)
 {
     cw_accounts_opts opts = {
-        .path = path, .n_loops = 1, .on_status = on_status, .on_change = on_change};
+        .path = temp_db_path, .n_loops = 1, .on_status = on_status, .on_change = on_change};
     atomic_store(&changes, 0);
     assert_int_equal(cw_accounts_new(&opts, &accounts, &err), CW_OK);
     set_roles();
@@ -154,12 +154,12 @@ static void open_all(void)
     for (int i = 0; i < 5000 && !atomic_load(&changes); i++)
         usleep(1000);
     assert_true(atomic_load(&changes) > 0);
-    doors_open_accounts(&d, 60000, accounts);
+    door_fixture_open_accounts(&d, 60000, accounts);
 }
 
 static void close_all(void)
 {
-    doors_close(&d);
+    door_fixture_close(&d);
     cw_accounts_free(accounts);
 }
 
@@ -211,16 +211,16 @@ static int ask(const scenario *s)
 {
     static size_t fresh;
     char headers[2048];
-    response got;
+    http_response got;
     int spaces = s->is_known ? 1 : (int)(++fresh % 1000 + 2);
     snprintf(headers, sizeof headers, JSON "Authorization: %s%*s%s\r\n", s->scheme ? s->scheme : "",
              spaces, "", s->secret);
     if (!s->scheme)
         add_browser_headers(s, headers, sizeof headers);
     if (s->body)
-        doors_post(&d, s->path, headers, s->body, &got);
+        door_fixture_post(&d, s->path, headers, s->body, &got);
     else
-        doors_get(&d, s->path, headers, &got);
+        door_fixture_get(&d, s->path, headers, &got);
     return got.status;
 }
 
@@ -283,7 +283,7 @@ int main(void)
     signal(SIGPIPE, SIG_IGN);
     (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_OFF}, NULL);
     count_sqlite();
-    if (cw_secret_init(&err) || folder_setup(NULL))
+    if (cw_secret_init(&err) || temp_db_setup(NULL))
         return 1;
     fill_database();
     const struct CMUnitTest tests[] = {
@@ -291,5 +291,5 @@ int main(void)
         cmocka_unit_test(nothing_is_left_behind),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return folder_teardown(NULL) || failed;
+    return temp_db_teardown(NULL) || failed;
 }

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "doors.h"
 #include "json/write.h"
-#include "oom.h"
+#include "support/door_fixture.h"
+#include "support/oom.h"
 
 /* The server that clients talk to; a test may have one of its own. */
-static doors shared, own;
-static doors *now = &shared;
+static door_fixture shared, own;
+static door_fixture *now = &shared;
 
 #define JSON "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
 #define META "io.modelcontextprotocol/"
@@ -57,7 +57,7 @@ static void answer_extras(fake_op *op)
     char *text = cw_arena_alloc(call->arena, call->extras.n + 16);
     if (text)
         snprintf(text, call->extras.n + 16, "{\"x\":1%.*s}", CW_STR_ARG(call->extras));
-    fake_result(op, text ? text : "null");
+    fake_op_result(op, text ? text : "null");
 }
 
 static bool act(fake_op *op)
@@ -78,9 +78,9 @@ static bool act(fake_op *op)
     if (!ask)
         answer_extras(op);
     else
-        fake_done(op, &(cw_outcome){.kind = CW_OUTCOME_ASKS,
-                                    .asks = ask,
-                                    .state = cw_str_from(states[round < 4 ? round : 3])});
+        fake_op_finish(op, &(cw_outcome){.kind = CW_OUTCOME_ASKS,
+                                         .asks = ask,
+                                         .state = cw_str_from(states[round < 4 ? round : 3])});
     return true;
 }
 
@@ -94,12 +94,12 @@ typedef struct client {
 static bool open_client(client *c, const char *version, const char *abilities)
 {
     char body[600];
-    response got;
+    http_response got;
     snprintf(body, sizeof body,
              RPC "\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\","
                  "\"capabilities\":%s}}",
              version, abilities);
-    doors_post(now, "/mcp", JSON, body, &got);
+    door_fixture_post(now, "/mcp", JSON, body, &got);
     const char *at = strstr(got.head, "Mcp-Session-Id: ");
     if (got.status != 200 || !at || sscanf(at, "Mcp-Session-Id: %255s", c->session) != 1)
         return false;
@@ -125,12 +125,12 @@ static char *read_to(int fd, const char *text)
 static int call_echo(const client *c, const char *id, const char *x)
 {
     char body[4096];
-    int fd = doors_connect(now);
+    int fd = door_fixture_connect(now);
     snprintf(body, sizeof body,
              RPC "\"id\":%s,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"arguments\":"
                  "{\"x\":%s}}}",
              id, x);
-    doors_send(fd, "/mcp", c->headers, body);
+    door_fixture_send(fd, "/mcp", c->headers, body);
     return fd;
 }
 
@@ -146,9 +146,9 @@ static bool find_id(const char *all, int i, char *ret)
 static int post_answer(const client *c, const char *id, const char *rest)
 {
     char body[2048];
-    response got;
+    http_response got;
     snprintf(body, sizeof body, RPC "\"id\":\"%s\",%s}", id, rest);
-    doors_post(now, "/mcp", c->headers, body, &got);
+    door_fixture_post(now, "/mcp", c->headers, body, &got);
     return got.status;
 }
 
@@ -273,7 +273,7 @@ static void nobody_else_can_answer_or_cancel(void **state)
     (void)state;
     client c, other;
     char id[80];
-    response got;
+    http_response got;
     assert_true(open_client(&c, "2025-11-25", ABLE));
     assert_true(open_client(&other, "2025-11-25", ABLE));
     int fd = call_echo(&c, "\"same\"", "[" FORM "]");
@@ -285,9 +285,9 @@ static void nobody_else_can_answer_or_cancel(void **state)
     assert_int_equal(post_answer(&c, "causeway-9-00", yes), 202);
     assert_int_equal(post_answer(&c, "causeway-4294967296-00", yes), 202);
     assert_int_equal(post_answer(&c, "causeway-", yes), 202);
-    doors_post(now, "/mcp", other.headers,
-               RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"same\"}}",
-               &got);
+    door_fixture_post(
+        now, "/mcp", other.headers,
+        RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"same\"}}", &got);
     assert_int_equal(got.status, 202);
     /* It still waits, for its own client. */
     assert_int_equal(post_answer(&c, id, yes), 202);
@@ -318,40 +318,44 @@ static void a_call_can_be_cancelled_while_it_runs_and_while_it_waits(void **stat
 {
     (void)state;
     client c;
-    response got;
+    http_response got;
     char id[80];
     assert_true(open_client(&c, "2025-11-25", ABLE));
     /* Before: nothing to cancel. */
-    doors_post(now, "/mcp", c.headers,
-               RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}", &got);
+    door_fixture_post(now, "/mcp", c.headers,
+                      RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}",
+                      &got);
     assert_int_equal(got.status, 202);
     unsigned started = atomic_load(&now->source->started);
     unsigned cancelled = atomic_load(&now->source->cancelled);
-    int fd = doors_connect(now);
-    doors_send(fd, "/mcp", c.headers,
-               RPC "\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\"}}");
-    doors_wait(&now->source->started, started + 1);
-    doors_post(now, "/mcp", c.headers,
-               RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}", &got);
-    doors_wait(&now->source->cancelled, cancelled + 1);
+    int fd = door_fixture_connect(now);
+    door_fixture_send(fd, "/mcp", c.headers,
+                      RPC "\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\"}}");
+    door_fixture_wait(&now->source->started, started + 1);
+    door_fixture_post(now, "/mcp", c.headers,
+                      RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}",
+                      &got);
+    door_fixture_wait(&now->source->cancelled, cancelled + 1);
     assert_null(strstr(read_to(fd, NULL), "jsonrpc"));
     close(fd);
     /* While it waits for an answer; which comes too late then. */
     fd = call_echo(&c, "6", "[" FORM "]");
     assert_true(find_id(read_to(fd, "\n\n"), 0, id));
-    doors_post(now, "/mcp", c.headers,
-               RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":6}}", &got);
+    door_fixture_post(now, "/mcp", c.headers,
+                      RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":6}}",
+                      &got);
     assert_null(strstr(read_to(fd, NULL), "\"id\":6"));
     close(fd);
     assert_int_equal(post_answer(&c, id, "\"result\":{\"action\":\"decline\"}"), 202);
     /* In one batch with the call itself. */
     client old;
     assert_true(open_client(&old, "2025-03-26", ABLE));
-    doors_post(now, "/mcp", old.headers,
-               "[" RPC "\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\"}}," RPC
-               "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}," RPC
-               "\"id\":8,\"method\":\"ping\"}]",
-               &got);
+    door_fixture_post(now, "/mcp", old.headers,
+                      "[" RPC
+                      "\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\"}}," RPC
+                      "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}," RPC
+                      "\"id\":8,\"method\":\"ping\"}]",
+                      &got);
     assert_string_equal(got.body, "[" RPC "\"result\":{},\"id\":8}]");
 }
 
@@ -361,15 +365,15 @@ static void a_batch_is_taken_by_the_version_of_its_session(void **state)
     static const char batch[] = "[" RPC "\"id\":1,\"method\":\"ping\"}]";
     char headers[700];
     client old, newer;
-    response got;
+    http_response got;
     assert_true(open_client(&old, "2025-03-26", "{}"));
     assert_true(open_client(&newer, "2025-11-25", "{}"));
-    doors_post(now, "/mcp", old.headers, batch, &got);
+    door_fixture_post(now, "/mcp", old.headers, batch, &got);
     assert_int_equal(got.status, 200);
-    doors_post(now, "/mcp", newer.headers, batch, &got);
+    door_fixture_post(now, "/mcp", newer.headers, batch, &got);
     assert_int_equal(got.status, 400);
     snprintf(headers, sizeof headers, "%sMCP-Protocol-Version: 2025-06-18\r\n", old.headers);
-    doors_post(now, "/mcp", headers, batch, &got);
+    door_fixture_post(now, "/mcp", headers, batch, &got);
     assert_int_equal(got.status, 400);
 }
 
@@ -377,21 +381,22 @@ static void a_session_cannot_be_made_up(void **state)
 {
     (void)state;
     client c;
-    response got;
+    http_response got;
     assert_true(open_client(&c, "2025-11-25", "{}"));
     size_t n = strlen(c.session);
     for (size_t i = 0; i < n; i++) {
         client wrong = c;
         wrong.session[i] = wrong.session[i] == 'A' ? 'B' : 'A';
         snprintf(wrong.headers, sizeof wrong.headers, JSON "Mcp-Session-Id: %s\r\n", wrong.session);
-        doors_post(now, "/mcp", wrong.headers, RPC "\"id\":1,\"method\":\"ping\"}", &got);
+        door_fixture_post(now, "/mcp", wrong.headers, RPC "\"id\":1,\"method\":\"ping\"}", &got);
         assert_int_equal(got.status, 404);
     }
-    doors_post(now, "/mcp", c.headers, RPC "\"id\":1,\"method\":\"ping\"}", &got);
+    door_fixture_post(now, "/mcp", c.headers, RPC "\"id\":1,\"method\":\"ping\"}", &got);
     assert_int_equal(got.status, 200);
     /* A modern request does not look at it. */
-    doors_post(now, "/mcp", JSON "Mcp-Session-Id: x\r\nMCP-Protocol-Version: 2026-07-28\r\n",
-               RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}", &got);
+    door_fixture_post(now, "/mcp", JSON "Mcp-Session-Id: x\r\nMCP-Protocol-Version: 2026-07-28\r\n",
+                      RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}",
+                      &got);
     assert_int_equal(got.status, 202);
 }
 
@@ -399,7 +404,7 @@ static void a_session_cannot_be_made_up(void **state)
 
 /* params behind arguments, as `rest`. */
 static void call_modern(const char *arguments, const char *rest, const char *abilities,
-                        response *ret)
+                        http_response *ret)
 {
     static char body[65536];
     snprintf(body, sizeof body,
@@ -408,10 +413,10 @@ static void call_modern(const char *arguments, const char *rest, const char *abi
              "\"_meta\":{\"" META "protocolVersion\":\"2026-07-28\",\"" META
              "clientCapabilities\":%s}%s}}",
              arguments, abilities, rest);
-    doors_post(now, "/mcp", CALL_HEADERS, body, ret);
+    door_fixture_post(now, "/mcp", CALL_HEADERS, body, ret);
 }
 
-static bool find_state(const response *got, char *ret, size_t room)
+static bool find_state(const http_response *got, char *ret, size_t room)
 {
     const char *at = got->body ? strstr(got->body, "\"requestState\":\"") : NULL;
     const char *end = at ? strchr(at + 16, '"') : NULL;
@@ -427,7 +432,7 @@ static bool find_state(const response *got, char *ret, size_t room)
 static void a_modern_client_brings_everything_back(void **state)
 {
     (void)state;
-    response got;
+    http_response got;
     char sealed[4000], rest[4500];
     call_modern(FORM_ARGUMENTS, "", ABLE, &got);
     assert_int_equal(got.status, 200);
@@ -463,7 +468,7 @@ static void a_modern_client_brings_everything_back(void **state)
 static void a_modern_client_without_the_ability_is_refused(void **state)
 {
     (void)state;
-    response got;
+    http_response got;
     call_modern(FORM_ARGUMENTS, "", "{\"roots\":{}}", &got);
     assert_int_equal(got.status, 400);
     assert_non_null(strstr(got.body, "\"code\":-32021"));
@@ -480,7 +485,7 @@ static void a_modern_client_without_the_ability_is_refused(void **state)
 static void questions_without_end_come_to_an_end(void **state)
 {
     (void)state;
-    response got;
+    http_response got;
     char sealed[16000], rest[16500] = "";
     int rounds = 0;
     for (; rounds < 40; rounds++) {
@@ -501,7 +506,7 @@ static void a_client_may_leave_in_every_state(void **state)
     (void)state;
     client c;
     char id[80];
-    response got;
+    http_response got;
     assert_true(open_client(&c, "2025-11-25", ABLE));
     int fd = call_echo(&c, "1", "[" FORM "]"); /* before it is asked */
     close(fd);
@@ -513,12 +518,12 @@ static void a_client_may_leave_in_every_state(void **state)
     fd = call_echo(&c, "1", "[" FORM "," FORM "]"); /* when the answer is on its way */
     assert_true(find_id(read_to(fd, "\n\n"), 0, id));
     char body[300];
-    int other = doors_connect(now);
+    int other = door_fixture_connect(now);
     snprintf(body, sizeof body, RPC "\"id\":\"%s\",\"result\":{\"action\":\"decline\"}}", id);
-    doors_send(other, "/mcp", c.headers, body);
+    door_fixture_send(other, "/mcp", c.headers, body);
     close(fd);
     close(other);
-    doors_post(now, "/mcp", c.headers, RPC "\"id\":1,\"method\":\"ping\"}", &got);
+    door_fixture_post(now, "/mcp", c.headers, RPC "\"id\":1,\"method\":\"ping\"}", &got);
     assert_int_equal(got.status, 200);
 }
 
@@ -527,13 +532,13 @@ static void nobody_waits_for_people_while_the_server_stops(void **state)
     (void)state;
     client c;
     now = &own;
-    doors_open(now, 60000, true, true);
+    door_fixture_open(now, 60000, true, true);
     now->source->on_act = act;
     assert_true(open_client(&c, "2025-11-25", ABLE));
     int fd = call_echo(&c, "1", "[" FORM "]");
     char id[80];
     assert_true(find_id(read_to(fd, "\n\n"), 0, id));
-    doors_close(now);
+    door_fixture_close(now);
     now = &shared;
     char *all = read_to(fd, NULL);
     close(fd);
@@ -546,7 +551,7 @@ static void late_answers_are_not_waited_for(void **state)
     (void)state;
     client c;
     now->settings.ask_s = 1;
-    doors_publish(now, 0);
+    door_fixture_publish(now, 0);
     usleep(50000);
     assert_true(open_client(&c, "2025-11-25", ABLE));
     int fd = call_echo(&c, "1", "[" FORM "]");
@@ -554,7 +559,7 @@ static void late_answers_are_not_waited_for(void **state)
     close(fd);
     assert_non_null(strstr(all, "did not answer in time"));
     now->settings.ask_s = 60;
-    doors_publish(now, 0);
+    door_fixture_publish(now, 0);
 }
 
 /* ---- memory ---- */
@@ -584,7 +589,7 @@ static bool converse(void)
 
 static bool converse_modern(void)
 {
-    response got;
+    http_response got;
     char sealed[4000], rest[4500];
     call_modern(FORM_ARGUMENTS, "", ABLE, &got);
     if (!find_state(&got, sealed, sizeof sealed))
@@ -616,7 +621,7 @@ static void every_allocation_may_fail(void **state)
     assert_true(converse_modern());
     /* A question that could not be read is waited for until then. */
     now->settings.ask_s = 1;
-    doors_publish(now, 0);
+    door_fixture_publish(now, 0);
     fail_each_allocation_of(converse_modern);
     fail_each_allocation_of(converse);
 }
@@ -626,14 +631,14 @@ static void nothing_is_left_behind(void **state)
     (void)state;
     size_t before = oom_live();
     now = &own;
-    doors_open(now, 1000, true, true);
+    door_fixture_open(now, 1000, true, true);
     now->source->on_act = act;
     bool went_well = converse() && converse_modern();
     client c;
     went_well = went_well && open_client(&c, "2025-11-25", ABLE);
     int fd = call_echo(&c, "1", "[" FORM "]");
     (void)read_to(fd, "\n\n"); /* it waits until the end */
-    doors_close(now);
+    door_fixture_close(now);
     close(fd);
     now = &shared;
     assert_true(went_well);
@@ -643,7 +648,7 @@ static void nothing_is_left_behind(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    doors_open(now, 60000, true, true);
+    door_fixture_open(now, 60000, true, true);
     now->source->on_act = act;
     return 0;
 }
@@ -651,7 +656,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    doors_close(now);
+    door_fixture_close(now);
     return 0;
 }
 

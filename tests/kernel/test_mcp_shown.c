@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "doors.h"
-#include "oom.h"
+#include "support/door_fixture.h"
+#include "support/oom.h"
 
-static doors d;
+static door_fixture d;
 
 #define JSON "Content-Type: application/json\r\n"
 #define MODERN JSON "MCP-Protocol-Version: 2026-07-28\r\n"
@@ -95,8 +95,8 @@ static void answers_are_what_they_should_be(void **state)
 {
     (void)state;
     for (size_t i = 0; i < CW_COUNT(rows); i++) {
-        response got;
-        doors_post(&d, "/mcp", rows[i].headers, rows[i].body, &got);
+        http_response got;
+        door_fixture_post(&d, "/mcp", rows[i].headers, rows[i].body, &got);
         assert_int_equal(got.status, 200);
         if (!strstr(got.body, rows[i].expected))
             fail_msg("%s\ngot      %s\nexpected %s", rows[i].body, got.body, rows[i].expected);
@@ -123,8 +123,9 @@ static bool read_until(int fd, char *all, size_t size, const char *text)
 /* The header line of a new session. */
 static void new_session(char *out, size_t size)
 {
-    response got;
-    doors_post(&d, "/mcp", JSON, ASK("initialize", "\"protocolVersion\":\"2025-11-25\""), &got);
+    http_response got;
+    door_fixture_post(&d, "/mcp", JSON, ASK("initialize", "\"protocolVersion\":\"2025-11-25\""),
+                      &got);
     const char *line = strstr(got.head, "Mcp-Session-Id: ");
     assert_non_null(line);
     int n = (int)(strstr(line, "\r\n") - line) + 2;
@@ -135,7 +136,7 @@ static void new_session(char *out, size_t size)
 static int send_get(const char *headers)
 {
     char head[2048];
-    int fd = doors_connect(&d);
+    int fd = door_fixture_connect(&d);
     int n = snprintf(head, sizeof head,
                      "GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                      "Accept: text/event-stream\r\n%s\r\n",
@@ -153,7 +154,7 @@ static int send_get(const char *headers)
 
 static void tell(unsigned lists, const char *uri)
 {
-    cw_news_port *news = cw_bridge_news(d.bridge);
+    cw_news_port *news = cw_bridge_news(d.runtime);
     news->tell(news, &(cw_news){.lists = lists, .uri = cw_str_from(uri)});
 }
 
@@ -162,16 +163,16 @@ static void both_kinds_of_streams_hear_the_news(void **state)
     (void)state;
     static char modern[65536], legacy[65536];
     char session[1024], headers[2048];
-    response got;
+    http_response got;
     modern[0] = legacy[0] = 0;
     new_session(session, sizeof session);
     snprintf(headers, sizeof headers, "%s%s", JSON, session);
-    int a = doors_connect(&d), b = send_get(session);
-    doors_send(a, "/mcp", LISTEN_HEADERS, LISTEN);
+    int a = door_fixture_connect(&d), b = send_get(session);
+    door_fixture_send(a, "/mcp", LISTEN_HEADERS, LISTEN);
     assert_true(read_until(a, modern, sizeof modern,
                            "\"resourceSubscriptions\":[\"fake://text\",\"fake://item/1/of/x\"]"));
     assert_true(read_until(b, legacy, sizeof legacy, "\r\n\r\n"));
-    doors_post(&d, "/mcp", headers, SUBSCRIBE, &got);
+    door_fixture_post(&d, "/mcp", headers, SUBSCRIBE, &got);
     assert_string_equal(got.body, RPC "\"result\":{},\"id\":1}");
 
     tell(CW_NEWS_PROMPTS, "");
@@ -189,10 +190,10 @@ static void both_kinds_of_streams_hear_the_news(void **state)
     assert_null(strstr(modern, "fake://other"));
     assert_null(strstr(legacy, "fake://other"));
 
-    doors_publish(&d, 3); /* there are no resources any more */
+    door_fixture_publish(&d, 3); /* there are no resources any more */
     assert_true(read_until(a, modern, sizeof modern, "resources/list_changed"));
     assert_true(read_until(b, legacy, sizeof legacy, "resources/list_changed"));
-    doors_publish(&d, 0);
+    door_fixture_publish(&d, 0);
     close(a);
     close(b);
 }
@@ -202,8 +203,8 @@ static void a_reader_who_reads_nothing_is_told_later_or_disconnected(void **stat
     (void)state;
     static char all[16 << 20];
     all[0] = 0;
-    int fd = doors_connect(&d);
-    doors_send(fd, "/mcp", LISTEN_HEADERS, LISTEN);
+    int fd = door_fixture_connect(&d);
+    door_fixture_send(fd, "/mcp", LISTEN_HEADERS, LISTEN);
     assert_true(read_until(fd, all, sizeof all, "acknowledged"));
     /* More than the kernel takes and the queue holds. */
     for (int i = 0; i < 40000; i++) {
@@ -225,12 +226,12 @@ static void stream_without_memory(const char *session)
 {
     static char all[65536];
     for (size_t n = 1; n < 2000; n++) {
-        response got;
+        http_response got;
         all[0] = 0;
         oom_fail_at(n);
-        int fd = session ? send_get(session) : doors_connect(&d);
+        int fd = session ? send_get(session) : door_fixture_connect(&d);
         if (!session)
-            doors_send(fd, "/mcp", LISTEN_HEADERS, LISTEN);
+            door_fixture_send(fd, "/mcp", LISTEN_HEADERS, LISTEN);
         bool is_open = read_until(fd, all, sizeof all, session ? "event-stream" : "acknowledged");
         if (is_open) {
             tell(CW_NEWS_TOOLS, "fake://text");
@@ -244,7 +245,7 @@ static void stream_without_memory(const char *session)
             (void)read_until(fd, all, sizeof all, "list_changed");
         }
         close(fd);
-        doors_post(&d, "/mcp", JSON, ASK("ping", ""), &got);
+        door_fixture_post(&d, "/mcp", JSON, ASK("ping", ""), &got);
         assert_int_equal(got.status, 200);
         if (!hit)
             return;
@@ -265,12 +266,12 @@ static void subscriptions_survive_every_failed_allocation(void **state)
 {
     (void)state;
     char session[1024], headers[2048];
-    response got;
+    http_response got;
     for (size_t n = 1; n < 2000; n++) {
         new_session(session, sizeof session);
         snprintf(headers, sizeof headers, "%s%s", JSON, session);
         oom_fail_at(n);
-        doors_post(&d, "/mcp", headers, SUBSCRIBE, &got);
+        door_fixture_post(&d, "/mcp", headers, SUBSCRIBE, &got);
         bool hit = oom_was_hit();
         oom_reset();
         assert_true(got.status == 0 || got.status == 200 || got.status == 404 ||
@@ -284,14 +285,14 @@ static void subscriptions_survive_every_failed_allocation(void **state)
 static void nothing_is_left_behind(void **state)
 {
     (void)state;
-    doors_close(&d);
+    door_fixture_close(&d);
     size_t before = oom_live();
-    doors_open(&d, 60000, true, true);
+    door_fixture_open(&d, 60000, true, true);
     answers_are_what_they_should_be(NULL);
     both_kinds_of_streams_hear_the_news(NULL);
-    doors_close(&d);
+    door_fixture_close(&d);
     assert_int_equal(oom_live(), before);
-    doors_open(&d, 60000, true, true);
+    door_fixture_open(&d, 60000, true, true);
 }
 
 int main(void)
@@ -306,8 +307,8 @@ int main(void)
         cmocka_unit_test(subscriptions_survive_every_failed_allocation),
         cmocka_unit_test(nothing_is_left_behind),
     };
-    doors_open(&d, 60000, true, true);
+    door_fixture_open(&d, 60000, true, true);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    doors_close(&d);
+    door_fixture_close(&d);
     return failed;
 }

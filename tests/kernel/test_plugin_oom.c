@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* test_plugin_oom.c - load, call, die, cancel and retire with each allocation failing in turn. */
-#include "../unit/support/patience.h"
-#include "plugin_rig.h"
+#include "support/patience.h"
+#include "support/plugin_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "oom.h"
+#include "support/oom.h"
 
 /* How long a call waits for a worker that cannot be started. */
-#define LOAD_MS (100u * RIG_SLOW)
+#define LOAD_MS (100u * SANITIZER_SLOWNESS)
 
-static rig r;
+static plugin_fixture r;
 
 typedef struct step {
     const char *method, *params;
@@ -23,7 +23,7 @@ typedef struct play {
     step steps[6];
 } play;
 
-static void check(const probe *p, const step *st)
+static void check(const plugin_call *p, const step *st)
 {
     if (p->n_done > 1)
         fail_msg("%s: told twice", st->method);
@@ -36,34 +36,34 @@ static void check(const probe *p, const step *st)
 
 static void run_steps(const play *pl)
 {
-    probe probes[CW_COUNT(pl->steps)] = {0};
+    plugin_call probes[CW_COUNT(pl->steps)] = {0};
     bool runs[CW_COUNT(pl->steps)] = {false};
     int wanted = 0;
     int told = 0;
     for (size_t i = 0; i < CW_COUNT(probes) && pl->steps[i].method; i++) {
         probes[i].total = &told;
         probes[i].call.wants_progress = true;
-        cw_code rc =
-            probe_start(&probes[i], &r.loop, r.source, pl->steps[i].method, pl->steps[i].params);
+        cw_code rc = plugin_call_start(&probes[i], &r.loop, r.source, pl->steps[i].method,
+                                       pl->steps[i].params);
         if (rc)
             assert_int_equal(probes[i].fault, CW_FAULT_NOMEM);
         runs[i] = !rc;
         wanted += runs[i] && !pl->steps[i].cancelled;
     }
-    rig_for(&r, 5);
+    plugin_fixture_for(&r, 5);
     for (size_t i = 0; i < CW_COUNT(probes) && pl->steps[i].method; i++) {
         if (!runs[i] || !pl->steps[i].cancelled)
             continue;
         if (probes[i].n_done) /* it failed before */
             told--;
         else
-            probe_cancel(&probes[i]);
+            plugin_call_cancel(&probes[i]);
     }
-    rig_until(&r, &told, wanted, 5000 * RIG_SLOW);
+    plugin_fixture_until(&r, &told, wanted, 5000 * SANITIZER_SLOWNESS);
     for (size_t i = 0; i < CW_COUNT(probes) && pl->steps[i].method; i++) {
         if (runs[i])
             check(&probes[i], &pl->steps[i]);
-        probe_done(&probes[i]);
+        plugin_call_done(&probes[i]);
     }
 }
 
@@ -71,19 +71,19 @@ static void run_play(void *ctx)
 {
     const play *pl = ctx;
     char path[1024];
-    snprintf(path, sizeof path, "%s/%s.so", rig_folder, pl->plugin);
+    snprintf(path, sizeof path, "%s/%s.so", plugin_fixture_folder, pl->plugin);
     r.source = NULL;
-    rig_load_file(&r, pl->plugin, path);
+    plugin_fixture_load_file(&r, pl->plugin, path);
     if (!r.source) {
         assert_true(oom_was_hit());
         assert_true(strlen(r.problem) > 0);
-        rig_settle(&r);
+        plugin_fixture_settle(&r);
         return;
     }
     run_steps(pl);
     cw_source_retire(r.source);
     r.source->ops->sweep(r.source, &r.loop, false);
-    rig_settle(&r);
+    plugin_fixture_settle(&r);
     assert_int_equal(atomic_load(&r.source->refs), 1);
     cw_source_unref(r.source);
     r.source = NULL;
@@ -92,7 +92,7 @@ static void run_play(void *ctx)
 static int set_up(void **state)
 {
     (void)state;
-    rig_init(&r);
+    plugin_fixture_init(&r);
     r.opts.load_ms = (uint32_t)patience(LOAD_MS);
     r.opts.workers = 2;
     r.opts.grace_ms = 20;
@@ -102,7 +102,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    rig_done(&r);
+    plugin_fixture_done(&r);
     return 0;
 }
 
@@ -139,7 +139,7 @@ static void deaths_survive_every_failed_allocation(void **state)
 
 int main(int argc, char **argv)
 {
-    RIG_MAIN(argc, argv);
+    PLUGIN_FIXTURE_MAIN(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(healthy_calls_survive_every_failed_allocation, set_up,
                                         tear_down),

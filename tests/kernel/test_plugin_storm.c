@@ -2,7 +2,7 @@
 /* test_plugin_storm.c - hundreds of calls at once on two loops, with deaths of every kind among
  * them. Every call hears of its end exactly once, and only those fail that were meant to.
  */
-#include "plugin_rig.h"
+#include "support/plugin_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #define SLOTS 48u
 #define N_LOOPS 2u
 /* Of each kind, on all loops together. */
-#define FAULTS (RIG_SLOW > 1 ? 20u : 100u)
-#define HEALTHY (RIG_SLOW > 1 ? 1000u : 10000u)
+#define FAULTS (SANITIZER_SLOWNESS > 1 ? 20u : 100u)
+#define HEALTHY (SANITIZER_SLOWNESS > 1 ? 1000u : 10000u)
 
 typedef enum ends { LIVES, DIES, HANGS } ends;
 
@@ -30,7 +30,7 @@ static const struct kind {
 typedef struct storm storm;
 
 typedef struct slot {
-    probe probe;
+    plugin_call call;
     storm *storm;
     size_t kind;
     cw_deadline deadline;
@@ -75,7 +75,7 @@ static bool choose(storm *s, size_t *ret)
 
 static void next_call(slot *sl);
 
-static void check(const probe *p, const struct kind *kind, storm *s, size_t i)
+static void check(const plugin_call *p, const struct kind *kind, storm *s, size_t i)
 {
     if (p->n_done != 1)
         problem = "told twice";
@@ -99,9 +99,9 @@ static void end_if_last(storm *s)
         cw_loop_end(&s->loop);
 }
 
-static void on_done(probe *p)
+static void on_done(plugin_call *p)
 {
-    slot *sl = CW_CONTAINER(p, slot, probe);
+    slot *sl = CW_CONTAINER(p, slot, call);
     storm *s = sl->storm;
     cw_deadline_clear(&sl->deadline);
     check(p, &kinds[sl->kind], s, sl->kind);
@@ -115,7 +115,7 @@ static void on_impatient(cw_deadline *d)
 {
     slot *sl = CW_CONTAINER(d, slot, deadline);
     storm *s = sl->storm;
-    probe_cancel(&sl->probe);
+    plugin_call_cancel(&sl->call);
     s->cancelled[sl->kind]++;
     s->running--;
     next_call(sl);
@@ -128,11 +128,11 @@ static void next_call(slot *sl)
     size_t i;
     while (choose(s, &i)) {
         s->left[i]--;
-        cw_arena_reset(&sl->probe.arena);
-        cw_arena arena = sl->probe.arena;
-        sl->probe = (probe){.on_done = on_done, .arena = arena};
+        cw_arena_reset(&sl->call.arena);
+        cw_arena arena = sl->call.arena;
+        sl->call = (plugin_call){.on_done = on_done, .arena = arena};
         sl->kind = i;
-        cw_code rc = probe_start(&sl->probe, &s->loop, s->source, kinds[i].method, "{}");
+        cw_code rc = plugin_call_start(&sl->call, &s->loop, s->source, kinds[i].method, "{}");
         if (rc == CW_OK) {
             s->running++;
             /* Some that would live are left, too, at any moment. */
@@ -141,7 +141,7 @@ static void next_call(slot *sl)
             return;
         }
         if (kinds[i].ends == LIVES) {
-            fprintf(stderr, "refused: %s\n", sl->probe.message);
+            fprintf(stderr, "refused: %s\n", sl->call.message);
             problem = "a healthy call was refused";
         }
         s->refused[i]++;
@@ -153,7 +153,7 @@ static void begin(void *arg)
     storm *s = arg;
     for (size_t i = 0; i < SLOTS; i++) {
         s->slots[i].storm = s;
-        cw_arena_init(&s->slots[i].probe.arena, 1 << 20);
+        cw_arena_init(&s->slots[i].call.arena, 1 << 20);
         next_call(&s->slots[i]);
     }
 }
@@ -165,7 +165,7 @@ static void prepare(storm *s, unsigned index, cw_source *source)
     s->loop.index = index;
     for (size_t i = 0; i < N_KINDS; i++)
         s->left[i] = (kinds[i].ends == LIVES ? HEALTHY : FAULTS) / N_LOOPS;
-    if (RIG_SLOW > 1)
+    if (SANITIZER_SLOWNESS > 1)
         s->left[7] = 0; /* sanitizers do not live with a memory limit */
     cw_deadline_list_init(&s->patience, 10, on_impatient);
     cw_loop_watch(&s->loop, &s->patience);
@@ -175,12 +175,12 @@ static void prepare(storm *s, unsigned index, cw_source *source)
 static void only_those_fail_that_were_meant_to(void **state)
 {
     (void)state;
-    static rig r;
-    rig_init(&r);
+    static plugin_fixture r;
+    plugin_fixture_init(&r);
     r.opts.n_loops = N_LOOPS;
     r.opts.grace_ms = 20;
     r.opts.memory = 64u << 20;
-    rig_load(&r, "faults");
+    plugin_fixture_load(&r, "faults");
     for (unsigned i = 0; i < N_LOOPS; i++)
         prepare(&storms[i], i, r.source);
     uint64_t began = cw_clock_ms();
@@ -194,18 +194,18 @@ static void only_those_fail_that_were_meant_to(void **state)
             print_message("loop %u %-16s ended %u (died %u) cancelled %u refused %u\n", i,
                           kinds[k].method, s->ended[k], s->died[k], s->cancelled[k], s->refused[k]);
         for (size_t k = 0; k < SLOTS; k++)
-            cw_arena_done(&s->slots[k].probe.arena);
+            cw_arena_done(&s->slots[k].call.arena);
         cw_loop_done(&s->loop);
     }
     print_message("%u ms\n", (unsigned)(cw_clock_ms() - began));
-    rig_done(&r);
+    plugin_fixture_done(&r);
     if (problem)
         fail_msg("%s", problem);
 }
 
 int main(int argc, char **argv)
 {
-    RIG_MAIN(argc, argv);
+    PLUGIN_FIXTURE_MAIN(argc, argv);
     const struct CMUnitTest tests[] = {cmocka_unit_test(only_those_fail_that_were_meant_to)};
     return cmocka_run_group_tests_name("kernel/plugin_storm", tests, NULL, NULL);
 }

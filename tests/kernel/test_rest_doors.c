@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "door/rest.h"
-#include "doors.h"
-#include "mo_file.h"
-#include "oom.h"
+#include "support/door_fixture.h"
+#include "support/mo_file.h"
+#include "support/oom.h"
 
-static doors d;
+static door_fixture d;
 
 #define JSON "Content-Type: application/json\r\n"
 #define RPC "{\"jsonrpc\":\"2.0\","
@@ -70,19 +70,19 @@ static const scenario scenarios[] = {
     {"/.well-known/mcp.json", "Host: localhost:7\r\nIf-None-Match: *\r\n", NULL, 304},
 };
 
-static void ask(const doors *at, const scenario *s, response *ret)
+static void ask(const door_fixture *at, const scenario *s, http_response *ret)
 {
     if (s->body)
-        doors_post(at, s->path, s->headers, s->body, ret);
+        door_fixture_post(at, s->path, s->headers, s->body, ret);
     else
-        doors_get(at, s->path, s->headers, ret);
+        door_fixture_get(at, s->path, s->headers, ret);
 }
 
 static void every_scenario_has_its_status(void **state)
 {
     (void)state;
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
-        response got;
+        http_response got;
         ask(&d, &scenarios[i], &got);
         if (got.status != scenarios[i].status)
             fail_msg("%s %s: %d %s", scenarios[i].path, scenarios[i].body ? scenarios[i].body : "",
@@ -100,12 +100,12 @@ static bool is_clean(int healthy, int status)
 }
 
 /* Each run finds the cache empty: otherwise nothing but the first would be written. */
-static void run(doors *at, const scenario *s, bool all_following)
+static void run(door_fixture *at, const scenario *s, bool all_following)
 {
     for (size_t n = 1; n < 2000; n++) {
-        response got;
-        doors_publish(at, 0);
-        doors_get(at, "/nothing", "", &got); /* the loop has heard of it */
+        http_response got;
+        door_fixture_publish(at, 0);
+        door_fixture_get(at, "/nothing", "", &got); /* the loop has heard of it */
         if (all_following)
             oom_fail_from(n);
         else
@@ -134,7 +134,7 @@ static void the_doors_survive_every_failed_allocation(void **state)
 
 /* A request begins with a block of memory that the one before left. With a head that nearly fills
  * it, whatever comes next needs another one. */
-static void run_padded(doors *at, const scenario *s)
+static void run_padded(door_fixture *at, const scenario *s)
 {
     char headers[4096];
     for (size_t n = 2700; n <= 3950; n += 8) {
@@ -160,12 +160,12 @@ static void a_full_block_is_no_other_case(void **state)
         {"/mcp/tools/invoke", JSON, "{\"name\":\"echo\",\"arguments\":{\"x\":1}}", 200},
     };
     static const scenario refused = {"/jsonrpc/methods", "", NULL, 401};
-    doors own;
+    door_fixture own;
     for (size_t i = 0; i < CW_COUNT(allowed); i++)
         run_padded(&d, &allowed[i]);
-    doors_open(&own, 1000, /* may_discover= */ false, /* may_call= */ false);
+    door_fixture_open(&own, 1000, /* may_discover= */ false, /* may_call= */ false);
     run_padded(&own, &refused);
-    doors_close(&own);
+    door_fixture_close(&own);
 }
 
 static void a_translation_needs_memory(void **state)
@@ -178,21 +178,21 @@ static void a_translation_needs_memory(void **state)
     static const scenario tools = {"/mcp/tools/list", "", NULL, 200};
     char folder[64];
     cw_translations *t = NULL;
-    response got;
-    doors own;
-    mo_folder(folder);
-    mo_file(folder, "de.mo", pairs, CW_COUNT(pairs));
+    http_response got;
+    door_fixture own;
+    mo_dir_create(folder);
+    mo_dir_add(folder, "de.mo", pairs, CW_COUNT(pairs));
     cw_translations_opts opts = {
         .folder = folder, .original = CW_STR("en"), .initial = CW_STR("de")};
     assert_int_equal(cw_translations_load(&opts, &t, NULL), CW_OK);
-    mo_remove(folder);
-    doors_open(&own, 1000, true, true);
+    mo_dir_remove(folder);
+    door_fixture_open(&own, 1000, true, true);
     own.settings.translations = t;
     run(&own, &methods, /* all_following= */ false);
     run(&own, &tools, /* all_following= */ false);
     ask(&own, &methods, &got);
     assert_non_null(strstr(got.body, pairs[1].text));
-    doors_close(&own);
+    door_fixture_close(&own);
     cw_translations_unref(t);
 }
 
@@ -201,7 +201,7 @@ static void routes_are_added_or_not(void *ctx)
     (void)ctx;
     cw_router router;
     cw_router_init(&router);
-    cw_code rc = cw_rest_add_routes(&router, d.bridge);
+    cw_code rc = cw_rest_add_routes(&router, d.runtime);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_router_done(&router);
 }
@@ -216,22 +216,22 @@ static void nothing_is_left_behind(void **state)
 {
     (void)state;
     size_t before = oom_live();
-    doors own;
-    doors_open(&own, 1000, true, true);
+    door_fixture own;
+    door_fixture_open(&own, 1000, true, true);
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
-        response got;
+        http_response got;
         ask(&own, &scenarios[i], &got);
     }
-    doors_close(&own);
+    door_fixture_close(&own);
     assert_int_equal(oom_live(), before);
 }
 
 static void without_permission_nothing_is_told(void **state)
 {
     (void)state;
-    doors own;
-    response got;
-    doors_open(&own, 1000, /* may_discover= */ false, /* may_call= */ false);
+    door_fixture own;
+    http_response got;
+    door_fixture_open(&own, 1000, /* may_discover= */ false, /* may_call= */ false);
     static const scenario all[] = {
         {"/mcp/tools/list", "", NULL, 403},
         {"/mcp/tools/list?cursor=x", "", NULL, 403},
@@ -248,7 +248,7 @@ static void without_permission_nothing_is_told(void **state)
         ask(&own, &all[i], &got);
         assert_int_equal(got.status, all[i].status);
     }
-    doors_close(&own);
+    door_fixture_close(&own);
 }
 
 int main(void)
@@ -264,8 +264,8 @@ int main(void)
         cmocka_unit_test(a_translation_needs_memory),
         cmocka_unit_test(routes_need_memory),
     };
-    doors_open(&d, 60000, true, true);
+    door_fixture_open(&d, 60000, true, true);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    doors_close(&d);
+    door_fixture_close(&d);
     return failed;
 }

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "net/server.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define BIG_BODY 200000
 

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../unit/support/patience.h"
 #include "door/stdio.h"
-#include "oom.h"
-#include "world.h"
+#include "support/oom.h"
+#include "support/patience.h"
+#include "support/runtime_fixture.h"
 
 #define LINE_SIZE 8192u
 #define QUEUE_SIZE 16384u
@@ -64,18 +64,18 @@ static cw_code begin(cw_err *err)
     assert_int_equal(pipe2(out, O_CLOEXEC | O_NONBLOCK), 0);
     to_us = in[1];
     from_us = out[0];
-    cw_code rc = world_init(60000, true, err);
-    w.settings.subscriptions = 4;
-    w.settings.mcp_page = 100;
+    cw_code rc = runtime_fixture_init(60000, true, err);
+    fixture.settings.subscriptions = 4;
+    fixture.settings.mcp_page = 100;
     if (!rc)
-        rc = world_publish(NULL, NULL, err);
+        rc = runtime_fixture_publish(NULL, NULL, err);
     if (!rc)
         rc = cw_seal_init(&seal, err);
     if (!rc)
-        rc = cw_mcp_new(w.bridge, 1, &seal, &door, err);
+        rc = cw_mcp_new(fixture.runtime, 1, &seal, &door, err);
     cw_stdio_opts opts = {.door = door,
-                          .bridge = w.bridge,
-                          .loop = &w.loop,
+                          .bridge = fixture.runtime,
+                          .loop = &fixture.loop,
                           .in = in[0],
                           .out = out[1],
                           .line_size = LINE_SIZE,
@@ -86,7 +86,7 @@ static cw_code begin(cw_err *err)
     if (!rc)
         rc = cw_stdio_new(&opts, &client, err);
     if (!rc) {
-        world_turn(3); /* the publish above */
+        runtime_fixture_turn(3); /* the publish above */
         cw_stdio_go(client);
     }
     close(in[0]);
@@ -97,9 +97,9 @@ static cw_code begin(cw_err *err)
 static void finish(void)
 {
     cw_stdio_close(client);
-    world_end_loop();
+    runtime_fixture_end_loop();
     cw_mcp_free(door);
-    world_done();
+    runtime_fixture_done();
     close_fd(&to_us);
     close_fd(&from_us);
 }
@@ -123,7 +123,7 @@ static int tear_down(void **state)
 static void come(const char *text)
 {
     assert_int_equal(write(to_us, text, strlen(text)), (ssize_t)strlen(text));
-    world_turn(20);
+    runtime_fixture_turn(20);
 }
 
 static void take(void)
@@ -145,7 +145,7 @@ static void until(const char *text)
     while (!has(text)) {
         if (cw_clock_ms() > end)
             fail_msg("'%s' did not come", text);
-        world_turn(1);
+        runtime_fixture_turn(1);
     }
 }
 
@@ -163,7 +163,7 @@ static void a_call_is_answered_while_another_runs(void **state)
     come(CALL("1", "hold") CALL("2", "echo"));
     until("\"id\":2}\n");
     assert_false(has("\"id\":1}"));
-    fake_result(fake_running(w.source), "{\"a\":\n1}");
+    fake_op_result(fake_source_newest(fixture.source), "{\"a\":\n1}");
     until("\"id\":1}\n");
     assert_true(has("{\"a\": 1}")); /* a line break in a result */
     assert_int_equal(count("\n"), 2);
@@ -173,12 +173,12 @@ static void a_cancelled_call_is_not_answered(void **state)
 {
     (void)state;
     come(CALL("1", "hold"));
-    assert_int_equal(atomic_load(&w.source->started), 1);
+    assert_int_equal(atomic_load(&fixture.source->started), 1);
     come(CANCEL("\"1\"") CANCEL("7"));
-    assert_int_equal(atomic_load(&w.source->cancelled), 0);
+    assert_int_equal(atomic_load(&fixture.source->cancelled), 0);
     come(CANCEL("1") PING("2"));
     until("\"id\":2}\n");
-    assert_int_equal(atomic_load(&w.source->cancelled), 1);
+    assert_int_equal(atomic_load(&fixture.source->cancelled), 1);
     assert_false(has("\"id\":1}"));
 }
 
@@ -186,16 +186,16 @@ static void one_cancel_is_for_all_requests_of_an_id(void **state)
 {
     (void)state;
     come(CALL("1", "hold") CALL("1", "hold") CANCEL("1"));
-    assert_int_equal(atomic_load(&w.source->cancelled), 2);
+    assert_int_equal(atomic_load(&fixture.source->cancelled), 2);
 }
 
 static void what_is_more_than_may_run_waits_on_the_input(void **state)
 {
     (void)state;
     come(CALL("1", "hold") CALL("2", "hold") CALL("3", "hold") CALL("4", "hold") PING("5"));
-    assert_int_equal(atomic_load(&w.source->started), 4);
+    assert_int_equal(atomic_load(&fixture.source->started), 4);
     assert_false(has("\"id\":5}"));
-    fake_result(fake_running(w.source), "{}");
+    fake_op_result(fake_source_newest(fixture.source), "{}");
     until("\"id\":5}\n");
 }
 
@@ -222,11 +222,11 @@ static void nobody_who_does_not_read_is_listened_to(void **state)
     for (int i = 0; i < 100; i++)
         come(CALL("2", "echo"));
     /* One answer is 1 MB: nothing else was begun. */
-    assert_int_equal(atomic_load(&w.source->started), 1);
+    assert_int_equal(atomic_load(&fixture.source->started), 1);
     until("\"id\":1}\n");
     uint64_t end = cw_clock_ms() + 5000;
     while (count("\"id\":2}") < 100 && cw_clock_ms() < end) {
-        world_turn(5);
+        runtime_fixture_turn(5);
         take();
     }
     assert_int_equal(count("\"id\":2}"), 100);
@@ -237,10 +237,10 @@ static void the_end_of_the_input_waits_a_little_for_what_runs(void **state)
     (void)state;
     come(CALL("1", "hold"));
     close_fd(&to_us);
-    world_turn(10);
+    runtime_fixture_turn(10);
     assert_int_equal(n_ended, 0);
-    fake_result(fake_running(w.source), "{}");
-    world_until(&n_ended, 1);
+    fake_op_result(fake_source_newest(fixture.source), "{}");
+    runtime_fixture_until(&n_ended, 1);
     assert_true(has("\"id\":1}\n"));
 }
 
@@ -250,7 +250,7 @@ static void what_runs_for_too_long_is_left(void **state)
     uint64_t began = cw_clock_ms();
     come(CALL("1", "hold"));
     close_fd(&to_us);
-    world_until(&n_ended, 1);
+    runtime_fixture_until(&n_ended, 1);
     assert_in_range(cw_clock_ms() - began, CW_STDIO_END_MS - 50, patience(1000));
     assert_false(has("\"id\":1}"));
 }
@@ -260,10 +260,10 @@ static void a_second_stop_does_not_wait(void **state)
     (void)state;
     come(CALL("1", "hold"));
     cw_stdio_stop(client);
-    world_turn(5);
+    runtime_fixture_turn(5);
     assert_int_equal(n_ended, 0);
     cw_stdio_stop(client);
-    world_turn(5);
+    runtime_fixture_turn(5);
     assert_int_equal(n_ended, 1);
 }
 
@@ -273,7 +273,7 @@ static void a_reader_that_is_gone_ends_it(void **state)
     come(CALL("1", "hold"));
     close_fd(&from_us);
     come(PING("2"));
-    world_until(&n_ended, 1);
+    runtime_fixture_until(&n_ended, 1);
 }
 
 static void it_can_be_closed_in_every_state(void **state)
@@ -325,22 +325,22 @@ static void talking_survives_every_failed_allocation(void **state)
     free(read_bytes);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define STDIO_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_call_is_answered_while_another_runs),
-        TEST(a_cancelled_call_is_not_answered),
-        TEST(one_cancel_is_for_all_requests_of_an_id),
-        TEST(what_is_more_than_may_run_waits_on_the_input),
-        TEST(a_slow_reader_gets_the_newest_progress_and_every_answer),
-        TEST(nobody_who_does_not_read_is_listened_to),
-        TEST(the_end_of_the_input_waits_a_little_for_what_runs),
-        TEST(what_runs_for_too_long_is_left),
-        TEST(a_second_stop_does_not_wait),
-        TEST(a_reader_that_is_gone_ends_it),
-        TEST(it_can_be_closed_in_every_state),
+        STDIO_TEST(a_call_is_answered_while_another_runs),
+        STDIO_TEST(a_cancelled_call_is_not_answered),
+        STDIO_TEST(one_cancel_is_for_all_requests_of_an_id),
+        STDIO_TEST(what_is_more_than_may_run_waits_on_the_input),
+        STDIO_TEST(a_slow_reader_gets_the_newest_progress_and_every_answer),
+        STDIO_TEST(nobody_who_does_not_read_is_listened_to),
+        STDIO_TEST(the_end_of_the_input_waits_a_little_for_what_runs),
+        STDIO_TEST(what_runs_for_too_long_is_left),
+        STDIO_TEST(a_second_stop_does_not_wait),
+        STDIO_TEST(a_reader_that_is_gone_ends_it),
+        STDIO_TEST(it_can_be_closed_in_every_state),
         cmocka_unit_test(talking_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

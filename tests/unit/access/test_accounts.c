@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "../store/folder.h"
+#include "support/temp_db.h"
 
 #include <sodium.h>
 #include <stdatomic.h>
 
-#include "../support/patience.h"
 #include "access/accounts_int.h"
 #include "base/clock.h"
-#include "oom.h"
+#include "support/oom.h"
+#include "support/patience.h"
 
 /* The test is the loop: it runs it in turns while it waits. */
 static cw_loop loop;
@@ -51,12 +51,12 @@ static void set_roles(const char *permission)
 
 static int setup(void **state)
 {
-    if (folder_setup(state) || cw_loop_init(&loop, 64, &err))
+    if (temp_db_setup(state) || cw_loop_init(&loop, 64, &err))
         return -1;
     atomic_store(&changes, 0);
     cw_accounts_opts opts = {
-        .path = path, .n_loops = 2, .on_status = on_status, .on_change = on_change};
-    cw_db_opts db_opts = {.path = path, .may_create = true, .busy_ms = 2000};
+        .path = temp_db_path, .n_loops = 2, .on_status = on_status, .on_change = on_change};
+    cw_db_opts db_opts = {.path = temp_db_path, .may_create = true, .busy_ms = 2000};
     if (cw_secret_init(&err) || cw_db_open(&db_opts, &db, &err))
         return -1;
     add_account("alice", "s3cret");
@@ -79,7 +79,7 @@ static int teardown(void **state)
     cw_accounts_free(accounts);
     cw_loop_done(&loop);
     cw_db_close(db);
-    return folder_teardown(state);
+    return temp_db_teardown(state);
 }
 
 /* ---- logging in ---- */
@@ -237,12 +237,12 @@ static void a_change_makes_the_loop_ask_again_but_not_hash_again(void **state)
     int seen = atomic_load(&changes);
     assert_int_equal(cw_db_allow(db, CW_STR("authenticated"), CW_STR("new"), true, &err), CW_OK);
     wait_for_change(seen);
-    uint64_t before = processor_ms();
+    uint64_t before = cpu_time_ms();
     attempt a = {0};
     begin(&a, basic("alice", "s3cret"));
     assert_int_equal(a.login.status, CW_LOGIN_PENDING);
     finish(&a);
-    assert_true(processor_ms() - before < 40); /* a hash takes longer */
+    assert_true(cpu_time_ms() - before < 40); /* a hash takes longer */
     assert_true(cw_caller_may(a.caller, CW_STR("new")));
     cw_caller_unref(a.caller);
     /* Another password is hashed, and the old one is wrong. */
@@ -528,14 +528,14 @@ static void without_a_database_nobody_is_wrong(void **state)
     (void)state;
     char away[128];
     assert_int_equal(try(basic("alice", "s3cret")), CW_LOGIN_OK);
-    snprintf(away, sizeof away, "%s.away", path);
-    assert_int_equal(rename(path, away), 0);
+    snprintf(away, sizeof away, "%s.away", temp_db_path);
+    assert_int_equal(rename(temp_db_path, away), 0);
     for (int i = 0; i < 200 && try(basic("alice", "x")) != CW_LOGIN_UNAVAILABLE; i++)
         usleep(10000);
     assert_int_equal(try(basic("alice", "x")), CW_LOGIN_UNAVAILABLE);
     assert_true(is_remembered(basic("alice", "s3cret")));
     int seen = atomic_load(&changes);
-    assert_int_equal(rename(away, path), 0);
+    assert_int_equal(rename(away, temp_db_path), 0);
     wait_for_change(seen);
     assert_int_equal(try(basic("alice", "s3cret")), CW_LOGIN_OK);
 }
@@ -595,7 +595,7 @@ static void make(void *ctx)
     cw_accounts *a = NULL;
     (void)ctx;
     cw_accounts_opts opts = {
-        .path = path, .n_loops = 2, .on_status = on_status, .on_change = on_change};
+        .path = temp_db_path, .n_loops = 2, .on_status = on_status, .on_change = on_change};
     cw_code rc = cw_accounts_new(&opts, &a, &err);
     assert_true(rc == CW_OK || rc == CW_NOMEM);
     cw_accounts_free(a);

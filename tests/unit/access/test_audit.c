@@ -21,7 +21,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "json/json.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define ROOM (64u * 1024u)
 
@@ -725,33 +725,33 @@ static int group_teardown(void **state)
     return rmdir(folder);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define AUDIT_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_record_becomes_one_line_with_everything_that_is_known),
-        TEST(names_are_cut_at_a_character),
-        TEST(threat_B10_what_drives_a_terminal_is_escaped),
-        TEST(arguments_are_recorded_without_what_is_redacted),
-        TEST(a_wrong_pointer_is_refused),
-        TEST(nothing_is_recorded_while_it_is_off),
-        TEST(records_stand_in_the_order_they_came),
-        TEST(threat_D11_a_full_disk_is_reported_and_loses_no_security_record),
-        TEST(the_reserved_room_has_an_end_and_says_so),
-        TEST(a_full_file_is_rotated_and_the_oldest_goes),
-        TEST(an_old_file_is_rotated),
-        TEST(an_unfinished_line_does_not_swallow_the_next),
-        TEST(a_file_that_was_moved_away_is_made_again),
-        TEST(another_path_is_used_from_the_next_record_on),
-        TEST(what_is_no_plain_file_is_refused),
-        TEST(a_record_survives_every_failed_allocation),
-        TEST(starting_survives_every_failed_allocation),
-        TEST(what_a_dead_disk_has_not_taken_is_counted),
-        TEST(a_file_is_on_the_disk_before_it_is_left),
-        TEST(a_file_that_cannot_be_moved_is_reported_and_nothing_is_lost),
-        TEST(what_is_prepared_counts_only_when_it_is_used),
-        TEST(times_are_read),
+        AUDIT_TEST(a_record_becomes_one_line_with_everything_that_is_known),
+        AUDIT_TEST(names_are_cut_at_a_character),
+        AUDIT_TEST(threat_B10_what_drives_a_terminal_is_escaped),
+        AUDIT_TEST(arguments_are_recorded_without_what_is_redacted),
+        AUDIT_TEST(a_wrong_pointer_is_refused),
+        AUDIT_TEST(nothing_is_recorded_while_it_is_off),
+        AUDIT_TEST(records_stand_in_the_order_they_came),
+        AUDIT_TEST(threat_D11_a_full_disk_is_reported_and_loses_no_security_record),
+        AUDIT_TEST(the_reserved_room_has_an_end_and_says_so),
+        AUDIT_TEST(a_full_file_is_rotated_and_the_oldest_goes),
+        AUDIT_TEST(an_old_file_is_rotated),
+        AUDIT_TEST(an_unfinished_line_does_not_swallow_the_next),
+        AUDIT_TEST(a_file_that_was_moved_away_is_made_again),
+        AUDIT_TEST(another_path_is_used_from_the_next_record_on),
+        AUDIT_TEST(what_is_no_plain_file_is_refused),
+        AUDIT_TEST(a_record_survives_every_failed_allocation),
+        AUDIT_TEST(starting_survives_every_failed_allocation),
+        AUDIT_TEST(what_a_dead_disk_has_not_taken_is_counted),
+        AUDIT_TEST(a_file_is_on_the_disk_before_it_is_left),
+        AUDIT_TEST(a_file_that_cannot_be_moved_is_reported_and_nothing_is_lost),
+        AUDIT_TEST(what_is_prepared_counts_only_when_it_is_used),
+        AUDIT_TEST(times_are_read),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "access/caller.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static void the_anonymous_caller_has_a_name(void **state)
 {

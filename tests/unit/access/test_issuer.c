@@ -3,8 +3,8 @@
  * not signed here (test_jwt.c, and the functional tests): a key that is not there is enough. */
 #include "access/issuer.h"
 
-#include "../net/client_check.h"
 #include "access/secret.h"
+#include "support/client_fixture.h"
 
 #define OK_HEAD "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: "
 
@@ -36,7 +36,7 @@ static void make_token(const char *issuer)
 }
 
 typedef struct rig {
-    bench b;
+    client_fixture b;
     fake_server s;
     cw_issuers *issuers;
     char url[64];
@@ -65,7 +65,7 @@ static void rig_open(rig *r, const char *name_format)
     assert_int_equal(cw_secret_init(NULL), CW_OK);
     rig_script(r, 0, r->metadata);
     rig_script(r, 1, r->keys);
-    fake_start(&r->s, r->scripts, 2);
+    fake_server_start(&r->s, r->scripts, 2);
     snprintf(r->url, sizeof r->url, "http://127.0.0.1:%u", r->s.port);
     int n = snprintf(body, sizeof body,
                      "{\"issuer\":\"http://127.0.0.1:%u%s\",\"jwks_uri\":\"%s/jwks\"}", r->s.port,
@@ -73,7 +73,7 @@ static void rig_open(rig *r, const char *name_format)
     snprintf(r->metadata, sizeof r->metadata, OK_HEAD "%d\r\n\r\n%s", n, body);
     snprintf(r->keys, sizeof r->keys, OK_HEAD "11\r\n\r\n{\"keys\":[]}");
     make_token(r->url);
-    bench_loop(&r->b);
+    client_fixture_init(&r->b);
     r->opts = (cw_issuer_opts){
         .rules = {.issuer = cw_str_from(r->url),
                   .audiences = &audience,
@@ -86,9 +86,9 @@ static void rig_open(rig *r, const char *name_format)
 static void rig_close(rig *r)
 {
     cw_issuers_close(r->issuers);
-    bench_close(&r->b);
+    client_fixture_done(&r->b);
     cw_issuers_free(r->issuers);
-    fake_stop(&r->s);
+    fake_server_stop(&r->s);
 }
 
 typedef struct asking {
@@ -143,7 +143,7 @@ static void who_asks_while_keys_are_fetched_waits_for_them(void **state)
     assert_int_equal(check(&r, token), CW_AGAIN);
     assert_int_equal(ask_about(&r, &a, token), CW_OK);
     assert_int_equal(ask_about(&r, &b, token), CW_OK);
-    run_until(&r.b, a.calls && b.calls);
+    client_run_until(&r.b, a.calls && b.calls);
     /* No key of the set is it. One refresh is allowed for that, and then none for a minute. */
     assert_int_equal(a.rc, CW_INVALID);
     assert_int_equal(b.rc, CW_INVALID);
@@ -152,14 +152,14 @@ static void who_asks_while_keys_are_fetched_waits_for_them(void **state)
     cw_arena_done(&b.arena);
     assert_int_equal(check(&r, token), CW_AGAIN);
     assert_int_equal(ask_about(&r, &a, token), CW_OK);
-    run_until(&r.b, a.calls);
+    client_run_until(&r.b, a.calls);
     assert_int_equal(a.rc, CW_INVALID);
     cw_arena_done(&a.arena);
     unsigned requests = atomic_load(&r.s.requests);
     assert_int_equal(requests, 3); /* metadata, keys, keys */
     assert_int_equal(check(&r, token), CW_INVALID);
     assert_int_equal(ask_about(&r, &a, token), CW_OK);
-    run_until(&r.b, a.calls);
+    client_run_until(&r.b, a.calls);
     cw_arena_done(&a.arena);
     assert_int_equal(atomic_load(&r.s.requests), requests);
     rig_close(&r);
@@ -177,17 +177,17 @@ static void an_unknown_key_waits_for_the_refresh_that_runs(void **state)
     memcpy(r.steps[1], held, sizeof held);
     configure(&r);
     assert_int_equal(ask_about(&r, &a, token), CW_OK);
-    run_until(&r.b, a.calls);
+    client_run_until(&r.b, a.calls);
     cw_arena_done(&a.arena);
     assert_int_equal(ask_about(&r, &a, token), CW_OK);
-    run_until(&r.b, atomic_load(&r.s.held) == 1);
+    client_run_until(&r.b, atomic_load(&r.s.held) == 1);
     /* The minute has begun, but what comes may have the key. */
     assert_int_equal(check(&r, token), CW_AGAIN);
     assert_int_equal(ask_about(&r, &b, token), CW_OK);
-    run_for(&r.b, 30);
+    client_run_for(&r.b, 30);
     assert_int_equal(a.calls + b.calls, 0);
-    fake_let_go(&r.s);
-    run_until(&r.b, a.calls && b.calls);
+    fake_server_release(&r.s);
+    client_run_until(&r.b, a.calls && b.calls);
     assert_int_equal(b.rc, CW_INVALID);
     assert_int_equal(check(&r, token), CW_INVALID);
     assert_int_equal(atomic_load(&r.s.requests), 2);
@@ -204,7 +204,7 @@ static void metadata_of_another_issuer_gives_no_keys(void **state)
     rig_open(&r, "/");
     configure(&r);
     assert_int_equal(ask_about(&r, &a, token), CW_OK);
-    run_until(&r.b, a.calls);
+    client_run_until(&r.b, a.calls);
     assert_int_equal(a.rc, CW_IO);
     cw_arena_done(&a.arena);
     assert_int_equal(atomic_load(&r.s.requests), 1);
@@ -264,8 +264,8 @@ static void keys_that_may_not_be_kept_are_not_fetched_without_end(void **state)
              "Content-Length: 11\r\n\r\n{\"keys\":[]}");
     configure(&r);
     uint64_t before = cw_issuers_generation(r.issuers);
-    run_until(&r.b, cw_issuers_generation(r.issuers) > before);
-    run_for(&r.b, 200);
+    client_run_until(&r.b, cw_issuers_generation(r.issuers) > before);
+    client_run_for(&r.b, 200);
     assert_int_equal(atomic_load(&r.s.requests), 1);
     rig_close(&r);
 }
@@ -309,20 +309,19 @@ static void bearer_tokens_have_few_characters(void **state)
 static void configure_once(void *ctx)
 {
     rig *r = ctx;
-    bench b;
+    client_fixture b;
     cw_issuers *issuers = NULL;
     memset(&b, 0, sizeof b);
     if (cw_loop_init(&b.loop, 1024, NULL))
         return;
-    uv_timer_init(&b.loop.uv, &b.tick);
-    uv_timer_start(&b.tick, on_tick, 1, 1);
+    client_fixture_start_tick(&b);
     cw_code rc = cw_issuers_new(&b.loop, &issuers, NULL);
     if (!rc)
         rc = cw_issuers_configure(issuers, &r->opts, 1, NULL);
     assert_true(rc == CW_OK || rc == CW_NOMEM);
-    run_for(&b, 30); /* metadata and keys, or not */
+    client_run_for(&b, 30); /* metadata and keys, or not */
     cw_issuers_close(issuers);
-    bench_close(&b);
+    client_fixture_done(&b);
     cw_issuers_free(issuers);
 }
 

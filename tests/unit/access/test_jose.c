@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "../support/oom.h"
-#include "signer.h"
+#include "support/oom.h"
+#include "support/token_signer.h"
 
 /* {"alg":"RS256"} and {} */
 #define HEADER "eyJhbGciOiJSUzI1NiJ9"
@@ -42,8 +42,8 @@ static cw_token_reason judge(cw_str token)
 /* A token with this header. */
 static cw_token_reason judge_header(cw_str header)
 {
-    cw_str first = signer_base64url(header, &arena);
-    return judge(signer_text(&arena, "%s." PAYLOAD ".AAAA", first.p));
+    cw_str first = token_signer_base64url(header, &arena);
+    return judge(token_signer_text(&arena, "%s." PAYLOAD ".AAAA", first.p));
 }
 
 static void parts_come_out_as_they_went_in(void **state)
@@ -52,8 +52,8 @@ static void parts_come_out_as_they_went_in(void **state)
     cw_jws jws;
     cw_token_reason reason;
     cw_str header = CW_STR("{\"alg\":\"ES256\",\"kid\":\"k\\u0031\",\"typ\":\"at+jwt\"}");
-    cw_str first = signer_base64url(header, &arena);
-    cw_str token = signer_text(&arena, "%s.AAH_.-_8", first.p);
+    cw_str first = token_signer_base64url(header, &arena);
+    cw_str token = token_signer_text(&arena, "%s.AAH_.-_8", first.p);
     assert_int_equal(cw_jws_parse(token, &arena, &jws, &reason), CW_OK);
     assert_int_equal(jws.alg, CW_JOSE_ES256);
     assert_true(cw_str_is(jws.kid, "k1"));
@@ -182,7 +182,7 @@ static void extensions_and_tokens_inside_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < CW_COUNT(crit); i++) {
         cw_str header =
-            signer_text(&arena, "{\"alg\":\"RS256\",\"b64\":true,\"crit\":%s}", crit[i]);
+            token_signer_text(&arena, "{\"alg\":\"RS256\",\"b64\":true,\"crit\":%s}", crit[i]);
         assert_int_equal(judge_header(header), CW_TOKEN_CRIT);
     }
     assert_int_equal(judge_header(CW_STR("{\"alg\":\"RS256\",\"cty\":\"jwt\"}")), CW_TOKEN_NESTED);
@@ -196,11 +196,13 @@ static void key_ids_are_short_texts(void **state)
     assert_int_equal(judge_header(CW_STR("{\"alg\":\"RS256\",\"kid\":1}")), CW_TOKEN_KID);
     assert_int_equal(judge_header(CW_STR("{\"alg\":\"RS256\",\"kid\":null}")), CW_TOKEN_KID);
     memset(id, 'k', CW_JWS_MAX_KID);
-    assert_int_equal(judge_header(signer_text(&arena, "{\"alg\":\"RS256\",\"kid\":\"%s\"}", id)),
-                     CW_TOKEN_NONE);
+    assert_int_equal(
+        judge_header(token_signer_text(&arena, "{\"alg\":\"RS256\",\"kid\":\"%s\"}", id)),
+        CW_TOKEN_NONE);
     id[CW_JWS_MAX_KID] = 'k';
-    assert_int_equal(judge_header(signer_text(&arena, "{\"alg\":\"RS256\",\"kid\":\"%s\"}", id)),
-                     CW_TOKEN_KID);
+    assert_int_equal(
+        judge_header(token_signer_text(&arena, "{\"alg\":\"RS256\",\"kid\":\"%s\"}", id)),
+        CW_TOKEN_KID);
 }
 
 /* `n` bytes: a header, a payload of nothing, and as many A as are left. */

@@ -10,17 +10,17 @@
 #include <openssl/err.h>
 #include <pthread.h>
 
-#include "../support/oom.h"
 #include "access/jwks.h"
 #include "base/buf.h"
-#include "signer.h"
+#include "support/oom.h"
+#include "support/token_signer.h"
 
 #define KINDS 5u
 
 static const cw_jose_alg kinds[KINDS] = {CW_JOSE_RS256, CW_JOSE_PS256, CW_JOSE_ES256, CW_JOSE_ES384,
                                          CW_JOSE_EDDSA};
 static const char *const names[KINDS] = {"rs", "ps", "es2", "es3", "ed"};
-static signer signers[KINDS];
+static token_signer signers[KINDS];
 static cw_arena arena;
 
 /* OpenSSL allocates through these, past the wrappers of oom.h: its caches would be counted. */
@@ -65,7 +65,7 @@ static int make_keys(void **state)
     (void)state;
     cw_arena_init(&arena, 16u << 20);
     for (size_t i = 0; i < KINDS; i++)
-        signer_init(&signers[i], kinds[i], names[i]);
+        token_signer_init(&signers[i], kinds[i], names[i]);
     return 0;
 }
 
@@ -73,7 +73,7 @@ static int drop_keys(void **state)
 {
     (void)state;
     for (size_t i = 0; i < KINDS; i++)
-        signer_done(&signers[i]);
+        token_signer_done(&signers[i]);
     cw_arena_done(&arena);
     return 0;
 }
@@ -96,13 +96,13 @@ static cw_jwks *parse(cw_str text, unsigned allowed)
 
 static cw_str header_of(const char *alg, const char *kid)
 {
-    return kid ? signer_text(&arena, "{\"alg\":\"%s\",\"kid\":\"%s\"}", alg, kid)
-               : signer_text(&arena, "{\"alg\":\"%s\"}", alg);
+    return kid ? token_signer_text(&arena, "{\"alg\":\"%s\",\"kid\":\"%s\"}", alg, kid)
+               : token_signer_text(&arena, "{\"alg\":\"%s\"}", alg);
 }
 
 static cw_str token_of(size_t kind, const char *alg, const char *kid)
 {
-    return signer_token(&signers[kind], header_of(alg, kid), CW_STR("{}"), &arena);
+    return token_signer_token(&signers[kind], header_of(alg, kid), CW_STR("{}"), &arena);
 }
 
 /* The same with another character in its signature. */
@@ -130,7 +130,7 @@ static cw_token_reason judge(const cw_jwks *set, cw_str token)
 static const char *why_not(cw_str jwk, unsigned allowed)
 {
     size_t n;
-    cw_jwks *set = parse(signer_text(&arena, "{\"keys\":[%.*s]}", CW_STR_ARG(jwk)), allowed);
+    cw_jwks *set = parse(token_signer_text(&arena, "{\"keys\":[%.*s]}", CW_STR_ARG(jwk)), allowed);
     const cw_jwks_left_out *left_out = cw_jwks_left_out_keys(set, &n);
     const char *why = n ? left_out[0].why : NULL;
     assert_int_equal(cw_jwks_count(set) + n, 1);
@@ -141,7 +141,7 @@ static const char *why_not(cw_str jwk, unsigned allowed)
 static void all_five_algorithms_verify(void **state)
 {
     (void)state;
-    cw_jwks *set = parse(signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
+    cw_jwks *set = parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
     assert_int_equal(cw_jwks_count(set), KINDS);
     for (size_t i = 0; i < KINDS; i++) {
         const char *alg = cw_jose_alg_name(kinds[i]);
@@ -157,7 +157,7 @@ static void all_five_algorithms_verify(void **state)
 static void every_changed_byte_is_noticed(void **state)
 {
     (void)state;
-    cw_jwks *set = parse(signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
+    cw_jwks *set = parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
     for (size_t i = 0; i < KINDS; i++) {
         cw_str token = token_of(i, cw_jose_alg_name(kinds[i]), names[i]);
         char *copy = cw_arena_dup(&arena, token.p, token.n);
@@ -174,11 +174,12 @@ static void every_changed_byte_is_noticed(void **state)
 static void signatures_have_one_length(void **state)
 {
     (void)state;
-    cw_jwks *set = parse(signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
+    cw_jwks *set = parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
     for (size_t i = 0; i < KINDS; i++) {
-        cw_str first = signer_base64url(header_of(cw_jose_alg_name(kinds[i]), names[i]), &arena);
-        cw_str text = signer_text(&arena, "%s.e30", first.p);
-        cw_str right = signer_sign(&signers[i], text, &arena);
+        cw_str first =
+            token_signer_base64url(header_of(cw_jose_alg_name(kinds[i]), names[i]), &arena);
+        cw_str text = token_signer_text(&arena, "%s.e30", first.p);
+        cw_str right = token_signer_sign(&signers[i], text, &arena);
         char longer[2 + 256] = {0};
         memcpy(longer + 1, right.p, right.n);
         const cw_str wrong[] = {
@@ -186,8 +187,8 @@ static void signatures_have_one_length(void **state)
             {longer + 1, right.n - 1}, {longer + 1, 1},           {longer, 0},
         };
         for (size_t k = 0; k < CW_COUNT(wrong); k++) {
-            cw_str last = signer_base64url(wrong[k], &arena);
-            cw_str token = signer_text(&arena, "%s.%s", text.p, last.p);
+            cw_str last = token_signer_base64url(wrong[k], &arena);
+            cw_str token = token_signer_text(&arena, "%s.%s", text.p, last.p);
             assert_int_equal(judge(set, token), CW_TOKEN_SIGNATURE_LENGTH);
         }
     }
@@ -204,14 +205,14 @@ static void curve_signatures_out_of_range_are_wrong(void **state)
     static const unsigned char zero[32], one[32] = {[31] = 1};
     const unsigned char *const values[] = {zero, one, order};
     (void)state;
-    cw_jwks *set = parse(signer_key_set(&signers[2], 1, "", &arena), CW_JOSE_ALL);
-    cw_str first = signer_base64url(header_of("ES256", "es2"), &arena);
+    cw_jwks *set = parse(token_signer_key_set(&signers[2], 1, "", &arena), CW_JOSE_ALL);
+    cw_str first = token_signer_base64url(header_of("ES256", "es2"), &arena);
     for (size_t i = 0; i < 9; i++) {
         char both[64];
         memcpy(both, values[i / 3], 32);
         memcpy(both + 32, values[i % 3], 32);
-        cw_str last = signer_base64url(cw_str_make(both, sizeof both), &arena);
-        cw_str token = signer_text(&arena, "%s.e30.%s", first.p, last.p);
+        cw_str last = token_signer_base64url(cw_str_make(both, sizeof both), &arena);
+        cw_str token = token_signer_text(&arena, "%s.e30.%s", first.p, last.p);
         assert_int_equal(judge(set, token), CW_TOKEN_SIGNATURE);
     }
     cw_jwks_unref(set);
@@ -220,7 +221,7 @@ static void curve_signatures_out_of_range_are_wrong(void **state)
 static void a_key_is_bound_to_its_algorithms(void **state)
 {
     (void)state;
-    cw_jwks *set = parse(signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
+    cw_jwks *set = parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
     /* An RSA key without `alg` is for both paddings, but not one's signature for the other's. */
     assert_int_equal(judge(set, token_of(0, "PS256", "rs")), CW_TOKEN_SIGNATURE);
     for (size_t i = 0; i < KINDS; i++) {
@@ -231,11 +232,11 @@ static void a_key_is_bound_to_its_algorithms(void **state)
         }
     }
     cw_jwks_unref(set);
-    set = parse(signer_key_set(&signers[1], 1, ",\"alg\":\"RS256\"", &arena), CW_JOSE_ALL);
+    set = parse(token_signer_key_set(&signers[1], 1, ",\"alg\":\"RS256\"", &arena), CW_JOSE_ALL);
     assert_int_equal(judge(set, token_of(1, "PS256", "ps")), CW_TOKEN_KEY_ALG);
     assert_int_equal(judge(set, token_of(1, "PS256", NULL)), CW_TOKEN_NO_KEY);
     cw_jwks_unref(set);
-    set = parse(signer_key_set(&signers[1], 1, "", &arena), CW_JOSE_RS256 | CW_JOSE_ES256);
+    set = parse(token_signer_key_set(&signers[1], 1, "", &arena), CW_JOSE_RS256 | CW_JOSE_ES256);
     assert_int_equal(judge(set, token_of(1, "PS256", "ps")), CW_TOKEN_KEY_ALG);
     cw_jwks_unref(set);
 }
@@ -244,16 +245,17 @@ static void key_ids_are_compared_exactly(void **state)
 {
     (void)state;
     static const char *const others[] = {"", "RS", "rs ", "r", "rs\\u0000", "../rs", "ps", "*"};
-    cw_jwks *set = parse(signer_key_set(signers, 1, "", &arena), CW_JOSE_ALL);
+    cw_jwks *set = parse(token_signer_key_set(signers, 1, "", &arena), CW_JOSE_ALL);
     for (size_t i = 0; i < CW_COUNT(others); i++)
         assert_int_equal(judge(set, token_of(0, "RS256", others[i])), CW_TOKEN_NO_KEY);
     assert_int_equal(judge(set, token_of(0, "RS256", "r\\u0073")), CW_TOKEN_NONE);
     cw_jwks_unref(set);
     /* A key without an id is not the key of a token that names one. */
-    cw_str jwk = signer_jwk(&signers[4], "", &arena);
+    cw_str jwk = token_signer_jwk(&signers[4], "", &arena);
     const char *x = strstr(jwk.p, "\"x\"");
-    set = parse(signer_text(&arena, "{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\",%s]}", x),
-                CW_JOSE_ALL);
+    set =
+        parse(token_signer_text(&arena, "{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\",%s]}", x),
+              CW_JOSE_ALL);
     assert_int_equal(cw_jwks_count(set), 1);
     assert_int_equal(judge(set, token_of(4, "EdDSA", "ed")), CW_TOKEN_NO_KEY);
     assert_int_equal(judge(set, token_of(4, "EdDSA", NULL)), CW_TOKEN_NONE);
@@ -264,10 +266,10 @@ static void of_two_keys_with_one_id_the_first_counts(void **state)
 {
     (void)state;
     size_t n;
-    signer twins[3] = {signers[2], signers[4], {CW_JOSE_ES256, "es2", NULL}};
-    signer_init(&twins[2], CW_JOSE_ES256, "es2");
+    token_signer twins[3] = {signers[2], signers[4], {CW_JOSE_ES256, "es2", NULL}};
+    token_signer_init(&twins[2], CW_JOSE_ES256, "es2");
     twins[1].kid = "es2";
-    cw_jwks *set = parse(signer_key_set(twins, 3, "", &arena), CW_JOSE_ALL);
+    cw_jwks *set = parse(token_signer_key_set(twins, 3, "", &arena), CW_JOSE_ALL);
     const cw_jwks_left_out *left_out = cw_jwks_left_out_keys(set, &n);
     assert_int_equal(cw_jwks_count(set), 2);
     assert_int_equal(n, 1);
@@ -278,24 +280,24 @@ static void of_two_keys_with_one_id_the_first_counts(void **state)
     assert_int_equal(judge(set, token_of(2, "ES256", "es2")), CW_TOKEN_NONE);
     assert_int_equal(judge(set, token_of(4, "EdDSA", "es2")), CW_TOKEN_NONE);
     cw_str header = header_of("ES256", "es2");
-    assert_int_equal(judge(set, signer_token(&twins[2], header, CW_STR("{}"), &arena)),
+    assert_int_equal(judge(set, token_signer_token(&twins[2], header, CW_STR("{}"), &arena)),
                      CW_TOKEN_SIGNATURE);
-    signer_done(&twins[2]);
+    token_signer_done(&twins[2]);
     cw_jwks_unref(set);
 }
 
 static void without_a_key_id_one_key_is_tried(void **state)
 {
     (void)state;
-    signer many[3];
+    token_signer many[3];
     static const char *const ids[] = {"0", "1", "2"};
     for (size_t i = 0; i < CW_COUNT(many); i++)
-        signer_init(&many[i], CW_JOSE_EDDSA, ids[i]);
-    cw_jwks *set = parse(signer_key_set(many, CW_COUNT(many), "", &arena), CW_JOSE_ALL);
+        token_signer_init(&many[i], CW_JOSE_EDDSA, ids[i]);
+    cw_jwks *set = parse(token_signer_key_set(many, CW_COUNT(many), "", &arena), CW_JOSE_ALL);
     for (size_t i = 0; i < CW_COUNT(many); i++) {
-        cw_str token = signer_token(&many[i], header_of("EdDSA", NULL), CW_STR("{}"), &arena);
+        cw_str token = token_signer_token(&many[i], header_of("EdDSA", NULL), CW_STR("{}"), &arena);
         assert_int_equal(judge(set, token), i == 0 ? CW_TOKEN_NONE : CW_TOKEN_SIGNATURE_NO_KID);
-        signer_done(&many[i]);
+        token_signer_done(&many[i]);
     }
     cw_jwks_unref(set);
 }
@@ -314,7 +316,7 @@ static void a_key_is_found_without_checking_a_signature(void **state)
         {0, "EdDSA", NULL, CW_TOKEN_SIGNATURE_LENGTH},
     };
     (void)state;
-    cw_jwks *set = parse(signer_key_set(signers, CW_COUNT(signers), "", &arena), CW_JOSE_ALL);
+    cw_jwks *set = parse(token_signer_key_set(signers, CW_COUNT(signers), "", &arena), CW_JOSE_ALL);
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_jws jws;
         cw_token_reason reason;
@@ -357,10 +359,10 @@ static void purpose_and_algorithm_of_a_key_are_kept_to(void **state)
     (void)state;
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         const char *why =
-            why_not(signer_jwk(&signers[cases[i].kind], cases[i].more, &arena), CW_JOSE_ALL);
+            why_not(token_signer_jwk(&signers[cases[i].kind], cases[i].more, &arena), CW_JOSE_ALL);
         assert_string_equal(why ? why : "", cases[i].why ? cases[i].why : "");
     }
-    assert_string_equal(why_not(signer_jwk(&signers[2], "", &arena), CW_JOSE_RS256),
+    assert_string_equal(why_not(token_signer_jwk(&signers[2], "", &arena), CW_JOSE_RS256),
                         "its algorithm is not accepted for this issuer");
 }
 
@@ -370,8 +372,8 @@ static cw_str rsa_of_bits(unsigned bits, const char *e)
     size_t n = (bits + 7) / 8;
     memset(number, 0xFF, sizeof number);
     number[0] = (char)(0xFF >> (n * 8 - bits));
-    cw_str text = signer_base64url(cw_str_make(number, n), &arena);
-    return signer_text(&arena, "{\"kty\":\"RSA\",\"n\":\"%s\",\"e\":\"%s\"}", text.p, e);
+    cw_str text = token_signer_base64url(cw_str_make(number, n), &arena);
+    return token_signer_text(&arena, "{\"kty\":\"RSA\",\"n\":\"%s\",\"e\":\"%s\"}", text.p, e);
 }
 
 static void rsa_keys_have_a_size_and_an_odd_exponent(void **state)
@@ -389,8 +391,8 @@ static void rsa_keys_have_a_size_and_an_odd_exponent(void **state)
     /* One number has one spelling: no zero bytes in front. */
     char number[257] = {0};
     memset(number + 1, 0xFF, 256);
-    cw_str text = signer_base64url(cw_str_make(number, sizeof number), &arena);
-    cw_str jwk = signer_text(&arena, "{\"kty\":\"RSA\",\"n\":\"%s\",\"e\":\"AQAB\"}", text.p);
+    cw_str text = token_signer_base64url(cw_str_make(number, sizeof number), &arena);
+    cw_str jwk = token_signer_text(&arena, "{\"kty\":\"RSA\",\"n\":\"%s\",\"e\":\"AQAB\"}", text.p);
     assert_non_null(why_not(jwk, CW_JOSE_ALL));
 }
 
@@ -427,18 +429,18 @@ static void strange_keys_are_left_out(void **state)
     for (size_t i = 0; i < CW_COUNT(strange); i++)
         assert_non_null(why_not(cw_str_from(strange[i]), CW_JOSE_ALL));
     /* They do not cost the others. */
-    cw_jwks *set = parse(signer_text(&arena, "{\"keys\":[%s,%s]}", strange[5],
-                                     signer_jwk(&signers[4], "", &arena).p),
+    cw_jwks *set = parse(token_signer_text(&arena, "{\"keys\":[%s,%s]}", strange[5],
+                                           token_signer_jwk(&signers[4], "", &arena).p),
                          CW_JOSE_ALL);
     assert_int_equal(judge(set, token_of(4, "EdDSA", "ed")), CW_TOKEN_NONE);
     cw_jwks_unref(set);
     char *id = cw_arena_alloc(&arena, CW_JWS_MAX_KID + 2);
     memset(id, 'k', CW_JWS_MAX_KID + 1);
     id[CW_JWS_MAX_KID + 1] = 0;
-    signer longer = {CW_JOSE_EDDSA, id, signers[4].key};
-    assert_non_null(why_not(signer_jwk(&longer, "", &arena), CW_JOSE_ALL));
+    token_signer longer = {CW_JOSE_EDDSA, id, signers[4].key};
+    assert_non_null(why_not(token_signer_jwk(&longer, "", &arena), CW_JOSE_ALL));
     longer.kid = id + 1;
-    assert_null(why_not(signer_jwk(&longer, "", &arena), CW_JOSE_ALL));
+    assert_null(why_not(token_signer_jwk(&longer, "", &arena), CW_JOSE_ALL));
 }
 
 static void what_is_no_key_set_is_refused(void **state)
@@ -529,7 +531,7 @@ static void *verify_many(void *arg)
 static void one_set_serves_all_threads(void **state)
 {
     (void)state;
-    shared s = {parse(signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL), {{0}}, {{0}}};
+    shared s = {parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL), {{0}}, {{0}}};
     pthread_t threads[THREADS];
     for (size_t i = 0; i < KINDS; i++) {
         s.good[i] = token_of(i, cw_jose_alg_name(kinds[i]), names[i]);
@@ -570,7 +572,7 @@ static void parse_and_verify(void *ctx)
 
 static void prepare_oom(void)
 {
-    oom_text = signer_key_set(signers, KINDS, "", &arena);
+    oom_text = token_signer_key_set(signers, KINDS, "", &arena);
     for (size_t i = 0; i < KINDS; i++)
         oom_tokens[i] = token_of(i, cw_jose_alg_name(kinds[i]), names[i]);
 }

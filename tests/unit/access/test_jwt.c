@@ -10,10 +10,10 @@
 #include <openssl/hmac.h>
 #include <openssl/pem.h>
 
-#include "../support/oom.h"
 #include "access/jwt.h"
 #include "base/buf.h"
-#include "signer.h"
+#include "support/oom.h"
+#include "support/token_signer.h"
 
 #define ISSUER "https://as.example"
 #define RESOURCE "https://mcp.example/mcp"
@@ -28,7 +28,7 @@
 static const cw_str audiences[] = {CW_STR_INIT(RESOURCE), CW_STR_INIT("urn:causeway")};
 static const cw_str pointers[] = {CW_STR_INIT("/realm_access/roles"), CW_STR_INIT("/role")};
 static cw_jwt_rules rules;
-static signer ed, rsa;
+static token_signer ed, rsa;
 static cw_jwks *keys;
 static cw_arena arena;
 static cw_jwt jwt;
@@ -38,18 +38,18 @@ static int make_keys(void **state)
 {
     (void)state;
     cw_arena_init(&arena, 4u << 20);
-    signer_init(&ed, CW_JOSE_EDDSA, "ed");
-    signer_init(&rsa, CW_JOSE_RS256, "rs");
-    const signer both[] = {ed, rsa};
-    return cw_jwks_parse(signer_key_set(both, 2, "", &arena), CW_JOSE_ALL, &keys, NULL);
+    token_signer_init(&ed, CW_JOSE_EDDSA, "ed");
+    token_signer_init(&rsa, CW_JOSE_RS256, "rs");
+    const token_signer both[] = {ed, rsa};
+    return cw_jwks_parse(token_signer_key_set(both, 2, "", &arena), CW_JOSE_ALL, &keys, NULL);
 }
 
 static int drop_keys(void **state)
 {
     (void)state;
     cw_jwks_unref(keys);
-    signer_done(&ed);
-    signer_done(&rsa);
+    token_signer_done(&ed);
+    token_signer_done(&rsa);
     cw_arena_done(&arena);
     return 0;
 }
@@ -79,7 +79,7 @@ static cw_token_reason judge_token(cw_str token)
 
 static cw_token_reason judge_as(const char *header, cw_str claims)
 {
-    return judge_token(signer_token(&ed, cw_str_from(header), claims, &arena));
+    return judge_token(token_signer_token(&ed, cw_str_from(header), claims, &arena));
 }
 
 static cw_token_reason judge(const char *claims)
@@ -98,9 +98,9 @@ static cw_str claims_with(const char *without, const char *more)
     cw_str text = CW_STR("{");
     for (size_t i = 0; i < CW_COUNT(all); i++) {
         if (strncmp(all[i] + 1, without, strlen(without)) != 0 || !without[0])
-            text = signer_text(&arena, "%.*s%s,", CW_STR_ARG(text), all[i]);
+            text = token_signer_text(&arena, "%.*s%s,", CW_STR_ARG(text), all[i]);
     }
-    return signer_text(&arena, "%.*s%s}", CW_STR_ARG(text), more);
+    return token_signer_text(&arena, "%.*s%s}", CW_STR_ARG(text), more);
 }
 
 static cw_token_reason judge_with(const char *without, const char *more)
@@ -134,7 +134,7 @@ static void the_issuer_is_exact(void **state)
     };
     (void)state;
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
-        cw_str more = signer_text(&arena, "\"iss\":%s", bad[i]);
+        cw_str more = token_signer_text(&arena, "\"iss\":%s", bad[i]);
         assert_int_equal(judge_with("iss", more.p), CW_TOKEN_ISSUER);
     }
     assert_int_equal(judge_with("iss", "\"x\":1"), CW_TOKEN_NO_ISSUER);
@@ -162,10 +162,10 @@ static void threat_C5_the_audience_has_one_of_ours(void **state)
     };
     (void)state;
     for (size_t i = 0; i < CW_COUNT(good); i++)
-        assert_int_equal(judge_with("aud", signer_text(&arena, "\"aud\":%s", good[i]).p),
+        assert_int_equal(judge_with("aud", token_signer_text(&arena, "\"aud\":%s", good[i]).p),
                          CW_TOKEN_NONE);
     for (size_t i = 0; i < CW_COUNT(bad); i++)
-        assert_int_equal(judge_with("aud", signer_text(&arena, "\"aud\":%s", bad[i]).p),
+        assert_int_equal(judge_with("aud", token_signer_text(&arena, "\"aud\":%s", bad[i]).p),
                          CW_TOKEN_AUDIENCE);
     assert_int_equal(judge_with("aud", "\"x\":1"), CW_TOKEN_NO_AUDIENCE);
 }
@@ -175,8 +175,8 @@ static cw_str many(size_t n, const char *last)
 {
     cw_str text = CW_STR("[");
     for (size_t i = 0; i < n; i++)
-        text = signer_text(&arena, "%.*s\"%zu\",", CW_STR_ARG(text), i);
-    return signer_text(&arena, "%.*s\"%s\"]", CW_STR_ARG(text), last);
+        text = token_signer_text(&arena, "%.*s\"%zu\",", CW_STR_ARG(text), i);
+    return token_signer_text(&arena, "%.*s\"%s\"]", CW_STR_ARG(text), last);
 }
 
 static void lists_have_ceilings(void **state)
@@ -197,10 +197,12 @@ static void lists_have_ceilings(void **state)
     for (size_t i = 0; i < CW_COUNT(lists); i++) {
         cw_str fits = many(lists[i].max - 1, RESOURCE), more = many(lists[i].max, RESOURCE);
         assert_int_equal(
-            judge_with(lists[i].name, signer_text(&arena, "\"%s\":%s", lists[i].name, fits.p).p),
+            judge_with(lists[i].name,
+                       token_signer_text(&arena, "\"%s\":%s", lists[i].name, fits.p).p),
             CW_TOKEN_NONE);
         assert_int_equal(
-            judge_with(lists[i].name, signer_text(&arena, "\"%s\":%s", lists[i].name, more.p).p),
+            judge_with(lists[i].name,
+                       token_signer_text(&arena, "\"%s\":%s", lists[i].name, more.p).p),
             lists[i].reason);
     }
 }
@@ -265,7 +267,7 @@ static void the_type_is_that_of_an_access_token(void **state)
     };
     (void)state;
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        cw_str header = signer_text(&arena, "{\"alg\":\"EdDSA\"%s}", cases[i].typ);
+        cw_str header = token_signer_text(&arena, "{\"alg\":\"EdDSA\"%s}", cases[i].typ);
         rules.accept_untyped = false;
         assert_int_equal(judge_as(header.p, CW_STR("{" BASE "}")), cases[i].strict);
         rules.accept_untyped = true;
@@ -318,19 +320,20 @@ static void names_are_texts_of_some_length(void **state)
     char name[CW_JWT_MAX_CLIENT + 2] = {0};
     (void)state;
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
-        assert_int_equal(judge_with("sub", signer_text(&arena, "\"sub\":%s", bad[i]).p),
+        assert_int_equal(judge_with("sub", token_signer_text(&arena, "\"sub\":%s", bad[i]).p),
                          CW_TOKEN_SUBJECT);
-        cw_str client = signer_text(&arena, "\"azp\":\"ok\",\"client_id\":%s", bad[i]);
+        cw_str client = token_signer_text(&arena, "\"azp\":\"ok\",\"client_id\":%s", bad[i]);
         assert_int_equal(judge_with("client_id", client.p), CW_TOKEN_CLIENT);
     }
     memset(name, 'a', CW_JWT_MAX_CLIENT + 1);
-    assert_int_equal(judge_with("sub", signer_text(&arena, "\"sub\":\"%.256s\"", name).p),
+    assert_int_equal(judge_with("sub", token_signer_text(&arena, "\"sub\":\"%.256s\"", name).p),
                      CW_TOKEN_NONE);
-    assert_int_equal(judge_with("sub", signer_text(&arena, "\"sub\":\"%.257s\"", name).p),
+    assert_int_equal(judge_with("sub", token_signer_text(&arena, "\"sub\":\"%.257s\"", name).p),
                      CW_TOKEN_SUBJECT);
-    assert_int_equal(judge_with("client_id", signer_text(&arena, "\"azp\":\"%.512s\"", name).p),
-                     CW_TOKEN_NONE);
-    assert_int_equal(judge_with("client_id", signer_text(&arena, "\"azp\":\"%s\"", name).p),
+    assert_int_equal(
+        judge_with("client_id", token_signer_text(&arena, "\"azp\":\"%.512s\"", name).p),
+        CW_TOKEN_NONE);
+    assert_int_equal(judge_with("client_id", token_signer_text(&arena, "\"azp\":\"%s\"", name).p),
                      CW_TOKEN_CLIENT);
 }
 
@@ -368,7 +371,7 @@ static void scopes_come_as_text_or_list(void **state)
     for (size_t i = 0; i < CW_COUNT(bad); i++)
         assert_int_equal(judge_with("", bad[i]), CW_TOKEN_SCOPE);
     memset(longer, 's', 129);
-    assert_int_equal(judge_with("", signer_text(&arena, "\"scope\":\"%s\"", longer).p),
+    assert_int_equal(judge_with("", token_signer_text(&arena, "\"scope\":\"%s\"", longer).p),
                      CW_TOKEN_SCOPE);
 }
 
@@ -386,7 +389,7 @@ static void roles_are_found_by_pointer(void **state)
     assert_int_equal(judge_with("", "\"realm_access\":1"), CW_TOKEN_NONE);
     assert_int_equal(jwt.n_roles, 0);
     for (size_t i = 0; i < CW_COUNT(bad); i++)
-        assert_int_equal(judge_with("", signer_text(&arena, "\"role\":%s", bad[i]).p),
+        assert_int_equal(judge_with("", token_signer_text(&arena, "\"role\":%s", bad[i]).p),
                          CW_TOKEN_ROLES);
 }
 
@@ -432,17 +435,17 @@ static void a_public_key_is_no_shared_secret(void **state)
     PEM_write_bio_PUBKEY(memory, rsa.key);
     long n_pem = BIO_get_mem_data(memory, &pem);
     int n_der = i2d_PUBKEY(rsa.key, &der);
-    cw_str jwk = signer_jwk(&rsa, "", &arena);
+    cw_str jwk = token_signer_jwk(&rsa, "", &arena);
     const cw_str secrets[] = {{pem, (size_t)n_pem}, {(char *)der, (size_t)n_der}, jwk, CW_STR("")};
-    cw_str first =
-        signer_base64url(CW_STR("{\"alg\":\"HS256\",\"kid\":\"rs\",\"typ\":\"at+jwt\"}"), &arena);
-    cw_str text =
-        signer_text(&arena, "%s.%s", first.p, signer_base64url(CW_STR("{" BASE "}"), &arena).p);
+    cw_str first = token_signer_base64url(
+        CW_STR("{\"alg\":\"HS256\",\"kid\":\"rs\",\"typ\":\"at+jwt\"}"), &arena);
+    cw_str text = token_signer_text(&arena, "%s.%s", first.p,
+                                    token_signer_base64url(CW_STR("{" BASE "}"), &arena).p);
     for (size_t i = 0; i < CW_COUNT(secrets); i++) {
         HMAC(EVP_sha256(), secrets[i].p, (int)secrets[i].n, (const unsigned char *)text.p, text.n,
              mac, &n);
-        cw_str last = signer_base64url(cw_str_make((const char *)mac, n), &arena);
-        assert_int_equal(judge_token(signer_text(&arena, "%s.%s", text.p, last.p)),
+        cw_str last = token_signer_base64url(cw_str_make((const char *)mac, n), &arena);
+        assert_int_equal(judge_token(token_signer_text(&arena, "%s.%s", text.p, last.p)),
                          CW_TOKEN_ALG_SYMMETRIC);
     }
     OPENSSL_free(der);
@@ -453,42 +456,44 @@ static void a_public_key_is_no_shared_secret(void **state)
 static void a_token_brings_no_key(void **state)
 {
     (void)state;
-    signer evil;
-    signer_init(&evil, CW_JOSE_EDDSA, "ed");
-    cw_str jwk = signer_jwk(&evil, "", &arena);
+    token_signer evil;
+    token_signer_init(&evil, CW_JOSE_EDDSA, "ed");
+    cw_str jwk = token_signer_jwk(&evil, "", &arena);
     static const char *const ids[] = {",\"kid\":\"ed\"", "", ",\"kid\":\"other\""};
     static const cw_token_reason reasons[] = {CW_TOKEN_SIGNATURE, CW_TOKEN_SIGNATURE,
                                               CW_TOKEN_NO_KEY};
     for (size_t i = 0; i < CW_COUNT(ids); i++) {
-        cw_str header = signer_text(&arena,
-                                    "{\"alg\":\"EdDSA\",\"typ\":\"at+jwt\",\"jwk\":%s,"
-                                    "\"jku\":\"https://evil.example\",\"x5u\":\"https://evil\"%s}",
-                                    jwk.p, ids[i]);
-        cw_str token = signer_token(&evil, header, CW_STR("{" BASE "}"), &arena);
+        cw_str header =
+            token_signer_text(&arena,
+                              "{\"alg\":\"EdDSA\",\"typ\":\"at+jwt\",\"jwk\":%s,"
+                              "\"jku\":\"https://evil.example\",\"x5u\":\"https://evil\"%s}",
+                              jwk.p, ids[i]);
+        cw_str token = token_signer_token(&evil, header, CW_STR("{" BASE "}"), &arena);
         assert_int_equal(judge_token(token), reasons[i]);
     }
-    signer_done(&evil);
+    token_signer_done(&evil);
 }
 
 static void signatures_are_not_optional(void **state)
 {
     (void)state;
-    cw_str token = signer_token(&ed, CW_STR(AT_HEADER), CW_STR("{" BASE "}"), &arena);
+    cw_str token = token_signer_token(&ed, CW_STR(AT_HEADER), CW_STR("{" BASE "}"), &arena);
     size_t n = token.n;
     while (token.p[n - 1] != '.')
         n--;
     assert_int_equal(judge_token(cw_str_make(token.p, n)), CW_TOKEN_SIGNATURE_LENGTH);
     assert_int_equal(judge_token(cw_str_make(token.p, n - 1)), CW_TOKEN_NOT_COMPACT);
-    assert_int_equal(judge_token(signer_text(&arena, "%s.", token.p)), CW_TOKEN_NOT_COMPACT);
-    cw_str none = signer_base64url(CW_STR("{\"alg\":\"none\",\"typ\":\"at+jwt\"}"), &arena);
-    cw_str claims = signer_base64url(CW_STR("{" BASE "}"), &arena);
-    assert_int_equal(judge_token(signer_text(&arena, "%s.%s.", none.p, claims.p)),
+    assert_int_equal(judge_token(token_signer_text(&arena, "%s.", token.p)), CW_TOKEN_NOT_COMPACT);
+    cw_str none = token_signer_base64url(CW_STR("{\"alg\":\"none\",\"typ\":\"at+jwt\"}"), &arena);
+    cw_str claims = token_signer_base64url(CW_STR("{" BASE "}"), &arena);
+    assert_int_equal(judge_token(token_signer_text(&arena, "%s.%s.", none.p, claims.p)),
                      CW_TOKEN_ALG_NONE);
     /* The claims of one token with the signature of another. */
-    cw_str other = signer_base64url(CW_STR("{" BASE ",\"scope\":\"admin\"}"), &arena);
-    cw_str first = signer_base64url(CW_STR(AT_HEADER), &arena);
-    assert_int_equal(judge_token(signer_text(&arena, "%s.%s.%s", first.p, other.p, token.p + n)),
-                     CW_TOKEN_SIGNATURE);
+    cw_str other = token_signer_base64url(CW_STR("{" BASE ",\"scope\":\"admin\"}"), &arena);
+    cw_str first = token_signer_base64url(CW_STR(AT_HEADER), &arena);
+    assert_int_equal(
+        judge_token(token_signer_text(&arena, "%s.%s.%s", first.p, other.p, token.p + n)),
+        CW_TOKEN_SIGNATURE);
 }
 
 /* Whoever explains a refused token wants to see what is in it. */
@@ -513,7 +518,7 @@ static void the_largest_token_fits_its_memory(void **state)
     while (claims.n < 11000)
         cw_buf_add(&claims, CW_STR("[],"));
     cw_buf_add(&claims, CW_STR("1]}"));
-    cw_str token = signer_token(&ed, CW_STR(AT_HEADER), cw_buf_str(&claims), &arena);
+    cw_str token = token_signer_token(&ed, CW_STR(AT_HEADER), cw_buf_str(&claims), &arena);
     assert_true(token.n < CW_JWS_MAX_BYTES && token.n > CW_JWS_MAX_BYTES - 2000);
     cw_arena_init(&own, CW_JWT_MEMORY);
     assert_int_equal(cw_jwt_parse(token, &own, &jwt, &err), CW_OK);
@@ -541,7 +546,7 @@ static void failed_allocations_are_no_refusals(void **state)
     (void)state;
     rules.roles = pointers;
     rules.n_roles = 2;
-    cw_str token = signer_token(&ed, CW_STR(AT_HEADER), CW_STR("{" BASE "}"), &arena);
+    cw_str token = token_signer_token(&ed, CW_STR(AT_HEADER), CW_STR("{" BASE "}"), &arena);
     assert_true(oom_each(check_once, &token) >= 3);
 }
 

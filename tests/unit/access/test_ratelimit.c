@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "access/ratelimit.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define S UINT64_C(1000000000)
 #define THREADS 4

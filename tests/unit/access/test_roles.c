@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "access/roles.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static const cw_str editing[] = {CW_STR_INIT("edit"), CW_STR_INIT("publish")};
 static const cw_role two[] = {{CW_STR_INIT("editor"), editing, 2}, {CW_STR_INIT("none"), NULL, 0}};

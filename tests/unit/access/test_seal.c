@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "access/seal.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static cw_err err;
 static cw_seal seal;

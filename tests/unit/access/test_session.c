@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "../store/folder.h"
+#include "support/temp_db.h"
 
 #include <stdatomic.h>
 
@@ -7,7 +7,7 @@
 #include "access/session.h"
 #include "access/session_watch.h"
 #include "base/clock.h"
-#include "oom.h"
+#include "support/oom.h"
 
 /* The test is the loop: it runs it in turns while it waits. */
 static cw_loop loop;
@@ -40,12 +40,12 @@ static void add_account(const char *name, const char *password)
 
 static int setup(void **state)
 {
-    if (folder_setup(state) || cw_loop_init(&loop, 64, &err))
+    if (temp_db_setup(state) || cw_loop_init(&loop, 64, &err))
         return -1;
     atomic_store(&changes, 0);
     cw_accounts_opts opts = {
-        .path = path, .n_loops = 1, .on_status = on_status, .on_change = on_change};
-    cw_db_opts db_opts = {.path = path, .may_create = true, .busy_ms = 2000};
+        .path = temp_db_path, .n_loops = 1, .on_status = on_status, .on_change = on_change};
+    cw_db_opts db_opts = {.path = temp_db_path, .may_create = true, .busy_ms = 2000};
     if (cw_secret_init(&err) || cw_db_open(&db_opts, &db, &err))
         return -1;
     add_account("alice", "s3cret");
@@ -64,7 +64,7 @@ static int teardown(void **state)
     cw_accounts_free(accounts);
     cw_loop_done(&loop);
     cw_db_close(db);
-    return folder_teardown(state);
+    return temp_db_teardown(state);
 }
 
 /* ---- asking ---- */

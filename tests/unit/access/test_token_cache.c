@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../support/oom.h"
 #include "access/token_cache.h"
+#include "support/oom.h"
 
 #define WALL INT64_C(1800000000000)
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "access/verified.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static cw_verified v;
 

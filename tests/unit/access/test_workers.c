@@ -12,7 +12,7 @@
 
 #include "access/workers.h"
 #include "base/attr.h"
-#include "oom.h"
+#include "support/oom.h"
 
 typedef struct job {
     cw_work work;

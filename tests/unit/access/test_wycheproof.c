@@ -12,7 +12,7 @@
 
 #include "access/jwks.h"
 #include "base/file.h"
-#include "signer.h"
+#include "support/token_signer.h"
 
 #define LEAST_TESTS 400u
 
@@ -69,7 +69,7 @@ static void run_group(const cw_json *group, cw_arena *arena, counts *c)
     key = key ? key : cw_json_get(group, CW_STR("private"));
     cw_str span = cw_json_span(key);
     cw_jwks *set;
-    cw_str text = signer_text(arena, "{\"keys\":[%.*s]}", CW_STR_ARG(span));
+    cw_str text = token_signer_text(arena, "{\"keys\":[%.*s]}", CW_STR_ARG(span));
     assert_int_equal(cw_jwks_parse(text, CW_JOSE_ALL, &set, NULL), CW_OK);
     const cw_json *t = cw_json_first(cw_json_get(group, CW_STR("tests")));
     for (; t; t = cw_json_next(t)) {

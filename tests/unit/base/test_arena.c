@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define MIB (1024u * 1024u)
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static void appends_grow_the_buffer(void **state)
 {

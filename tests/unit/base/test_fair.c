@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/fair.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static cw_fair_queue queue;
 static cw_fair_item items[64];

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static char folder[64];
 static char path[96];

@@ -17,10 +17,10 @@
 
 #include <cmocka.h>
 
-#include "../support/patience.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "oom.h"
+#include "support/oom.h"
+#include "support/patience.h"
 
 ssize_t __real_write(int fd, const void *p, size_t n);
 ssize_t __wrap_write(int fd, const void *p, size_t n);

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/map.c" /* NOLINT(bugprone-suspicious-include) */
-#include "oom.h"
+#include "support/oom.h"
 
 /* Expected values: SipHash-1-3 with a zero key from another implementation. */
 static void hash_is_siphash13(void **state)

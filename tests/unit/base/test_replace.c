@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/replace.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static char folder[64], path[96];
 

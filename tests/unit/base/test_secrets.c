@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/secrets.h"
-#include "oom.h"
+#include "support/oom.h"
 
 typedef struct job {
     cw_arena arena;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "call/bind.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static const cw_json seven = {.p = "7", .n = 1, .meta = CW_JSON_NUMBER};
 static const cw_param params[] = {

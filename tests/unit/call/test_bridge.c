@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "oom.h"
-#include "world.h"
+#include "support/oom.h"
+#include "support/runtime_fixture.h"
 
 static cw_err err;
 static cw_call_refusal refusal;
@@ -31,13 +31,13 @@ static void on_change(cw_bridge_watch *watch, unsigned lists)
 
 static void begin(void)
 {
-    assert_int_equal(world_init(1000, /* may_call= */ true, &err), CW_OK);
+    assert_int_equal(runtime_fixture_init(1000, /* may_call= */ true, &err), CW_OK);
 }
 
 /* A source that offers fewer methods. */
-static fake *smaller(atomic_uint *freed)
+static fake_source *smaller(atomic_uint *freed)
 {
-    fake *f = fake_new(1000);
+    fake_source *f = fake_source_new(1000);
     assert_non_null(f);
     f->base.n_methods = 3;
     f->freed = freed;
@@ -48,45 +48,45 @@ static void a_published_state_is_in_force_after_the_loop_turns(void **state)
 {
     (void)state;
     begin();
-    fake *f = smaller(NULL);
-    cw_view *before = cw_bridge_anonymous(w.bl);
+    fake_source *f = smaller(NULL);
+    cw_view *before = cw_bridge_anonymous(fixture.bl);
     assert_non_null(cw_view_find_tool(before, CW_STR("fail")));
-    w.settings.batch = 77;
-    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
-    assert_ptr_equal(cw_bridge_anonymous(w.bl), before);
-    world_turn(2);
-    assert_ptr_not_equal(cw_bridge_anonymous(w.bl), before);
-    assert_null(cw_view_find_tool(cw_bridge_anonymous(w.bl), CW_STR("fail")));
-    assert_int_equal(cw_bridge_settings_of(w.bl)->batch, 77);
+    fixture.settings.batch = 77;
+    assert_int_equal(runtime_fixture_publish(f, NULL, &err), CW_OK);
+    assert_ptr_equal(cw_bridge_anonymous(fixture.bl), before);
+    runtime_fixture_turn(2);
+    assert_ptr_not_equal(cw_bridge_anonymous(fixture.bl), before);
+    assert_null(cw_view_find_tool(cw_bridge_anonymous(fixture.bl), CW_STR("fail")));
+    assert_int_equal(cw_bridge_settings_of(fixture.bl)->batch, 77);
     cw_source_unref(&f->base);
-    world_done();
+    runtime_fixture_done();
 }
 
 static void before_the_start_it_is_in_force_at_once(void **state)
 {
     (void)state;
-    assert_int_equal(cw_loop_init(&w.loop, 64, &err), CW_OK);
+    assert_int_equal(cw_loop_init(&fixture.loop, 64, &err), CW_OK);
     cw_bridge *b;
     cw_caller *caller;
-    fake *f = fake_new(1);
-    cw_loop *loops[] = {&w.loop};
+    fake_source *f = fake_source_new(1);
+    cw_loop *loops[] = {&fixture.loop};
     assert_int_equal(fake_caller(true, true, &caller, &err), CW_OK);
-    assert_int_equal(cw_bridge_new(&w.loop, 1, &b, &err), CW_OK);
+    assert_int_equal(cw_bridge_new(&fixture.loop, 1, &b, &err), CW_OK);
     cw_bridge_attach(b, loops);
     for (uint32_t i = 1; i <= 3; i++) {
         cw_snapshot *snapshot;
         cw_bridge_settings settings = {.calls = i};
-        assert_int_equal(fake_snapshot(f, &snapshot, &err), CW_OK);
+        assert_int_equal(fake_source_snapshot(f, &snapshot, &err), CW_OK);
         assert_int_equal(cw_bridge_publish(b, snapshot, caller, &settings, NULL, 0, &err), CW_OK);
-        assert_int_equal(cw_bridge_settings_of(cw_bridge_at(b, &w.loop))->calls, i);
+        assert_int_equal(cw_bridge_settings_of(cw_bridge_at(b, &fixture.loop))->calls, i);
     }
-    cw_loop_end(&w.loop);
-    cw_loop_run(&w.loop);
+    cw_loop_end(&fixture.loop);
+    cw_loop_run(&fixture.loop);
     cw_bridge_free(b);
     cw_caller_unref(caller);
     cw_source_unref(&f->base);
-    cw_loop_done(&w.loop);
-    w = (world){0};
+    cw_loop_done(&fixture.loop);
+    fixture = (runtime_fixture){0};
 }
 
 static void watchers_are_told_of_a_changed_list_only(void **state)
@@ -94,31 +94,31 @@ static void watchers_are_told_of_a_changed_list_only(void **state)
     (void)state;
     watcher a = {.watch = {.on_change = on_change}}, b = a, c = a;
     begin();
-    fake *f = smaller(NULL);
+    fake_source *f = smaller(NULL);
     b.removes = &b;
     a.removes = &c;
-    cw_bridge_watch_add(w.bl, &a.watch);
-    cw_bridge_watch_add(w.bl, &b.watch);
-    cw_bridge_watch_add(w.bl, &c.watch);
-    assert_int_equal(cw_bridge_watching(w.bl), 3);
-    assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
-    world_turn(2);
+    cw_bridge_watch_add(fixture.bl, &a.watch);
+    cw_bridge_watch_add(fixture.bl, &b.watch);
+    cw_bridge_watch_add(fixture.bl, &c.watch);
+    assert_int_equal(cw_bridge_watching(fixture.bl), 3);
+    assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
+    runtime_fixture_turn(2);
     assert_int_equal(a.n + b.n + c.n, 0);
-    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
-    world_turn(2);
+    assert_int_equal(runtime_fixture_publish(f, NULL, &err), CW_OK);
+    runtime_fixture_turn(2);
     assert_int_equal(a.n, 1);
     assert_int_equal(b.n, 1);
     assert_int_equal(c.n, 0);
-    assert_int_equal(cw_bridge_watching(w.bl), 1);
-    assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
-    world_turn(2);
+    assert_int_equal(cw_bridge_watching(fixture.bl), 1);
+    assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
+    runtime_fixture_turn(2);
     assert_int_equal(a.n, 2);
     assert_int_equal(b.n, 1);
     cw_bridge_watch_remove(&a.watch);
     cw_bridge_watch_remove(&a.watch);
-    assert_int_equal(cw_bridge_watching(w.bl), 0);
+    assert_int_equal(cw_bridge_watching(fixture.bl), 0);
     cw_source_unref(&f->base);
-    world_done();
+    runtime_fixture_done();
 }
 
 static void write_nothing(cw_buf *out, void *ctx)
@@ -133,7 +133,7 @@ static bool is_kept(cw_view *view)
     cw_document *d;
     bool hit;
     cw_cache_key key = {.kind = CW_STR("test"), .view = view};
-    assert_int_equal(cw_cache_get(cw_bridge_cache(w.bl), &key, write_nothing, NULL, &d, &hit),
+    assert_int_equal(cw_cache_get(cw_bridge_cache(fixture.bl), &key, write_nothing, NULL, &d, &hit),
                      CW_OK);
     cw_document_unref(d);
     return hit;
@@ -142,102 +142,103 @@ static bool is_kept(cw_view *view)
 static void keep_both(void)
 {
     (void)is_kept(NULL);
-    (void)is_kept(cw_bridge_anonymous(w.bl));
+    (void)is_kept(cw_bridge_anonymous(fixture.bl));
     assert_true(is_kept(NULL));
-    assert_true(is_kept(cw_bridge_anonymous(w.bl)));
+    assert_true(is_kept(cw_bridge_anonymous(fixture.bl)));
 }
 
 static cw_code publish_again(void)
 {
-    cw_snapshot *snapshot =
-        cw_snapshot_ref((cw_snapshot *)(uintptr_t)cw_view_snapshot(cw_bridge_anonymous(w.bl)));
-    return cw_bridge_publish(w.bridge, snapshot, w.caller, &w.settings, NULL, 0, &err);
+    cw_snapshot *snapshot = cw_snapshot_ref(
+        (cw_snapshot *)(uintptr_t)cw_view_snapshot(cw_bridge_anonymous(fixture.bl)));
+    return cw_bridge_publish(fixture.runtime, snapshot, fixture.caller, &fixture.settings, NULL, 0,
+                             &err);
 }
 
 static void a_publish_drops_what_follows_from_what_it_replaces(void **state)
 {
     (void)state;
     begin();
-    w.settings.cache_size = 1 << 20;
-    w.settings.revision = 1;
+    fixture.settings.cache_size = 1 << 20;
+    fixture.settings.revision = 1;
     assert_int_equal(publish_again(), CW_OK);
-    world_turn(2);
+    runtime_fixture_turn(2);
     keep_both();
     /* Other callers: what everybody gets stays. */
     assert_int_equal(publish_again(), CW_OK);
-    world_turn(2);
+    runtime_fixture_turn(2);
     assert_true(is_kept(NULL));
-    assert_false(is_kept(cw_bridge_anonymous(w.bl)));
+    assert_false(is_kept(cw_bridge_anonymous(fixture.bl)));
     /* Other settings, or another catalogue: nothing does. */
     keep_both();
-    w.settings.revision = 2;
+    fixture.settings.revision = 2;
     assert_int_equal(publish_again(), CW_OK);
-    world_turn(2);
+    runtime_fixture_turn(2);
     assert_false(is_kept(NULL));
     keep_both();
-    assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
-    world_turn(2);
+    assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
+    runtime_fixture_turn(2);
     assert_false(is_kept(NULL));
-    world_done();
+    runtime_fixture_done();
 }
 
 static void documents_are_dropped_on_order(void **state)
 {
     (void)state;
     begin();
-    w.settings.cache_size = 1 << 20;
-    assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
-    world_turn(2);
+    fixture.settings.cache_size = 1 << 20;
+    assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
+    runtime_fixture_turn(2);
     keep_both();
-    cw_bridge_drop(w.bridge, CW_CACHE_PERMISSIONS);
-    world_turn(2);
+    cw_bridge_drop(fixture.runtime, CW_CACHE_PERMISSIONS);
+    runtime_fixture_turn(2);
     assert_true(is_kept(NULL));
-    assert_false(is_kept(cw_bridge_anonymous(w.bl)));
+    assert_false(is_kept(cw_bridge_anonymous(fixture.bl)));
     keep_both();
     /* Several at once are one. */
-    cw_bridge_drop(w.bridge, CW_CACHE_PERMISSIONS);
-    cw_bridge_drop(w.bridge, CW_CACHE_DISCOVERY);
-    world_turn(2);
+    cw_bridge_drop(fixture.runtime, CW_CACHE_PERMISSIONS);
+    cw_bridge_drop(fixture.runtime, CW_CACHE_DISCOVERY);
+    runtime_fixture_turn(2);
     assert_false(is_kept(NULL));
-    assert_false(is_kept(cw_bridge_anonymous(w.bl)));
-    world_done();
+    assert_false(is_kept(cw_bridge_anonymous(fixture.bl)));
+    runtime_fixture_done();
 }
 
 static void a_retired_source_goes_with_its_last_call(void **state)
 {
     (void)state;
     static atomic_uint freed;
-    waiter wt;
+    call_waiter wt;
     begin();
-    fake *f = smaller(&freed);
-    waiter_init(&wt);
-    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
-    world_turn(2);
-    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
+    fake_source *f = smaller(&freed);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_publish(f, NULL, &err), CW_OK);
+    runtime_fixture_turn(2);
+    assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
     cw_source_retire(&f->base);
-    assert_int_equal(world_publish(NULL, &f->base, &err), CW_OK);
-    world_turn(2);
+    assert_int_equal(runtime_fixture_publish(NULL, &f->base, &err), CW_OK);
+    runtime_fixture_turn(2);
     assert_int_equal(atomic_load(&f->sweeps), 1);
-    fake_op *op = fake_running(f);
+    fake_op *op = fake_source_newest(f);
     cw_source_unref(&f->base);
     assert_int_equal(atomic_load(&freed), 0);
-    fake_result(op, "1");
+    fake_op_result(op, "1");
     assert_int_equal(wt.n_done, 1);
     assert_int_equal(atomic_load(&freed), 1);
-    world_done();
+    runtime_fixture_done();
 }
 
 /* A world whose source has answered a call and is retired. */
-static fake *begin_retired(atomic_uint *freed)
+static fake_source *begin_retired(atomic_uint *freed)
 {
-    waiter wt;
+    call_waiter wt;
     begin();
-    fake *f = smaller(freed);
-    waiter_init(&wt);
-    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
-    world_turn(2);
-    assert_int_equal(world_call(&wt, "echo", NULL, &refusal), CW_OK);
-    world_until(&wt.n_done, 1);
+    fake_source *f = smaller(freed);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_publish(f, NULL, &err), CW_OK);
+    runtime_fixture_turn(2);
+    assert_int_equal(runtime_fixture_call(&wt, "echo", NULL, &refusal), CW_OK);
+    runtime_fixture_until(&wt.n_done, 1);
     cw_source_retire(&f->base);
     return f;
 }
@@ -246,26 +247,26 @@ static void a_retired_source_without_calls_goes_with_the_sweep(void **state)
 {
     (void)state;
     static atomic_uint freed;
-    fake *f = begin_retired(&freed);
-    assert_int_equal(world_publish(NULL, &f->base, &err), CW_OK);
+    fake_source *f = begin_retired(&freed);
+    assert_int_equal(runtime_fixture_publish(NULL, &f->base, &err), CW_OK);
     cw_source_unref(&f->base);
     assert_int_equal(atomic_load(&freed), 0);
-    world_turn(2);
+    runtime_fixture_turn(2);
     assert_int_equal(atomic_load(&freed), 1);
-    world_done();
+    runtime_fixture_done();
 }
 
 static void what_a_lost_state_retired_is_swept_by_the_next(void **state)
 {
     (void)state;
     static atomic_uint freed;
-    fake *f = begin_retired(&freed);
-    assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
-    world_turn(2);
+    fake_source *f = begin_retired(&freed);
+    assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
+    runtime_fixture_turn(2);
     assert_int_equal(atomic_load(&f->sweeps), 1);
     cw_source_unref(&f->base);
     assert_int_equal(atomic_load(&freed), 1);
-    world_done();
+    runtime_fixture_done();
 }
 
 static void do_nothing(void *arg)
@@ -277,20 +278,20 @@ static void a_full_mailbox_is_tried_again_in_order(void **state)
 {
     (void)state;
     begin();
-    fake *f = smaller(NULL);
-    while (!cw_loop_post(&w.loop, do_nothing, NULL))
+    fake_source *f = smaller(NULL);
+    while (!cw_loop_post(&fixture.loop, do_nothing, NULL))
         continue;
-    w.settings.batch = 1;
-    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
-    w.settings.batch = 2;
-    assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
+    fixture.settings.batch = 1;
+    assert_int_equal(runtime_fixture_publish(f, NULL, &err), CW_OK);
+    fixture.settings.batch = 2;
+    assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
     uint64_t end = cw_clock_ms() + 2000;
-    while (cw_bridge_settings_of(w.bl)->batch != 2 && cw_clock_ms() < end)
-        world_turn(1);
-    assert_int_equal(cw_bridge_settings_of(w.bl)->batch, 2);
-    assert_non_null(cw_view_find_tool(cw_bridge_anonymous(w.bl), CW_STR("fail")));
+    while (cw_bridge_settings_of(fixture.bl)->batch != 2 && cw_clock_ms() < end)
+        runtime_fixture_turn(1);
+    assert_int_equal(cw_bridge_settings_of(fixture.bl)->batch, 2);
+    assert_non_null(cw_view_find_tool(cw_bridge_anonymous(fixture.bl), CW_STR("fail")));
     cw_source_unref(&f->base);
-    world_done();
+    runtime_fixture_done();
 }
 
 static void a_state_that_no_loop_took_is_freed(void **state)
@@ -298,10 +299,10 @@ static void a_state_that_no_loop_took_is_freed(void **state)
     (void)state;
     static atomic_uint freed;
     begin();
-    fake *f = smaller(&freed);
-    assert_int_equal(world_publish(f, NULL, &err), CW_OK);
+    fake_source *f = smaller(&freed);
+    assert_int_equal(runtime_fixture_publish(f, NULL, &err), CW_OK);
     cw_source_unref(&f->base);
-    world_done();
+    runtime_fixture_done();
     assert_int_equal(atomic_load(&freed), 1);
 }
 
@@ -309,16 +310,16 @@ static void publish_once(void *ctx)
 {
     (void)ctx;
     watcher a = {.watch = {.on_change = on_change}};
-    cw_code rc = world_init(1000, true, &err);
+    cw_code rc = runtime_fixture_init(1000, true, &err);
     if (!rc) {
-        cw_bridge_watch_add(w.bl, &a.watch);
-        rc = world_publish(NULL, NULL, &err);
-        world_turn(2);
+        cw_bridge_watch_add(fixture.bl, &a.watch);
+        rc = runtime_fixture_publish(NULL, NULL, &err);
+        runtime_fixture_turn(2);
         cw_bridge_watch_remove(&a.watch);
     }
     if (rc)
         assert_int_equal(rc, CW_NOMEM);
-    world_done();
+    runtime_fixture_done();
 }
 
 static void publish_survives_every_failed_allocation(void **state)
@@ -348,10 +349,10 @@ static void states_reach_all_loops_in_their_threads(void **state)
     cw_bridge_attach(b, both);
     cw_source *old = NULL;
     for (int i = 0; i < 50; i++) {
-        fake *f = smaller(&freed);
+        fake_source *f = smaller(&freed);
         cw_snapshot *snapshot;
         cw_bridge_settings settings = {.calls = 1};
-        assert_int_equal(fake_snapshot(f, &snapshot, &err), CW_OK);
+        assert_int_equal(fake_source_snapshot(f, &snapshot, &err), CW_OK);
         if (old)
             cw_source_retire(old);
         assert_int_equal(cw_bridge_publish(b, snapshot, caller, &settings, &old, old ? 1 : 0, &err),
@@ -390,12 +391,12 @@ static void what_nobody_reads_any_more_is_freed(void **state)
     (void)state;
     size_t before = oom_live();
     begin();
-    cw_news_port *port = cw_bridge_news(w.bridge);
+    cw_news_port *port = cw_bridge_news(fixture.runtime);
     port->tell(port, &(cw_news){.lists = CW_NEWS_TOOLS, .uri = CW_STR("a://b")});
-    world_turn(2);
+    runtime_fixture_turn(2);
     port->tell(port, &(cw_news){.lists = CW_NEWS_TOOLS});
     port->tell(port, &(cw_news){.uri = CW_STR("a://b")});
-    world_done();
+    runtime_fixture_done();
     assert_int_equal(oom_live(), before);
 }
 

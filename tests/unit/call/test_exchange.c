@@ -8,15 +8,15 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "oom.h"
-#include "world.h"
+#include "support/oom.h"
+#include "support/runtime_fixture.h"
 
 static cw_err err;
 static cw_call_refusal refusal;
 
 static void begin(uint32_t call_ms)
 {
-    assert_int_equal(world_init(call_ms, /* may_call= */ true, &err), CW_OK);
+    assert_int_equal(runtime_fixture_init(call_ms, /* may_call= */ true, &err), CW_OK);
 }
 
 /* ---- the ordinary ways ---- */
@@ -24,182 +24,182 @@ static void begin(uint32_t call_ms)
 static void a_result_reaches_the_waiter(void **state)
 {
     (void)state;
-    waiter wt;
+    call_waiter wt;
     begin(1000);
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "echo", "{\"x\":[1]}", &refusal), CW_OK);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "echo", "{\"x\":[1]}", &refusal), CW_OK);
     assert_int_equal(wt.n_done, 0);
-    assert_int_equal(w.bl->n_running, 1);
-    world_until(&wt.n_done, 1);
+    assert_int_equal(fixture.bl->n_running, 1);
+    runtime_fixture_until(&wt.n_done, 1);
     assert_int_equal(wt.kind, CW_OUTCOME_RESULT);
     assert_string_equal(wt.text, "{\"x\":[1]}");
-    assert_int_equal(w.bl->n_running, 0);
-    world_done();
+    assert_int_equal(fixture.bl->n_running, 0);
+    runtime_fixture_done();
 }
 
 static void errors_and_failures_reach_the_waiter(void **state)
 {
     (void)state;
-    waiter wt;
+    call_waiter wt;
     begin(1000);
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "fail", NULL, &refusal), CW_OK);
-    world_until(&wt.n_done, 1);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "fail", NULL, &refusal), CW_OK);
+    runtime_fixture_until(&wt.n_done, 1);
     assert_int_equal(wt.kind, CW_OUTCOME_ERROR);
     assert_string_equal(wt.text, "Invalid params");
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "broken", NULL, &refusal), CW_OK);
-    world_until(&wt.n_done, 1);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "broken", NULL, &refusal), CW_OK);
+    runtime_fixture_until(&wt.n_done, 1);
     assert_int_equal(wt.kind, CW_OUTCOME_FAILED);
     assert_int_equal(wt.fault, CW_FAULT_DIED);
-    world_done();
+    runtime_fixture_done();
 }
 
 static void a_result_may_come_right_after_start(void **state)
 {
     (void)state;
-    waiter wt;
+    call_waiter wt;
     begin(1000);
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
-    fake_result(fake_running(w.source), "1");
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
+    fake_op_result(fake_source_newest(fixture.source), "1");
     assert_int_equal(wt.n_done, 1);
-    assert_int_equal(w.bl->n_running, 0);
-    world_done();
+    assert_int_equal(fixture.bl->n_running, 0);
+    runtime_fixture_done();
 }
 
 static void progress_reaches_only_who_wants_it(void **state)
 {
     (void)state;
-    waiter wt;
+    call_waiter wt;
     begin(1000);
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
-    fake_progress(fake_running(w.source), 0.5);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
+    fake_op_progress(fake_source_newest(fixture.source), 0.5);
     assert_int_equal(wt.n_progress, 1);
-    cw_call_detach(w.bl, wt.call, CW_STR(""));
-    fake_progress(fake_running(w.source), 0.7);
+    cw_call_detach(fixture.bl, wt.call, CW_STR(""));
+    fake_op_progress(fake_source_newest(fixture.source), 0.7);
     assert_int_equal(wt.n_progress, 1);
-    fake_result(fake_running(w.source), "1");
+    fake_op_result(fake_source_newest(fixture.source), "1");
     assert_int_equal(wt.n_done, 0);
-    assert_int_equal(atomic_load(&w.source->cancelled), 0);
-    world_done();
+    assert_int_equal(atomic_load(&fixture.source->cancelled), 0);
+    runtime_fixture_done();
 }
 
 static void a_source_that_refuses_is_reported(void **state)
 {
     (void)state;
-    waiter wt;
+    call_waiter wt;
     begin(1000);
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "refuse", NULL, &refusal), CW_IO);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "refuse", NULL, &refusal), CW_IO);
     assert_int_equal(refusal.fault, CW_FAULT_UNAVAILABLE);
     assert_string_equal(refusal.err.msg, "Nobody is there.");
     assert_int_equal(wt.call.generation, 0);
-    assert_int_equal(w.bl->n_running, 0);
-    world_done();
+    assert_int_equal(fixture.bl->n_running, 0);
+    runtime_fixture_done();
 }
 
 static void wrong_arguments_never_reach_the_source(void **state)
 {
     (void)state;
-    waiter wt;
+    call_waiter wt;
     begin(1000);
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "strict", "{\"b\":1}", &refusal), CW_PARAMS);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "strict", "{\"b\":1}", &refusal), CW_PARAMS);
     assert_string_equal(refusal.err.msg, "Missing required parameter: a");
-    assert_int_equal(atomic_load(&w.source->started), 0);
-    assert_int_equal(world_call(&wt, "strict", "{\"a\":1}", &refusal), CW_OK);
-    world_until(&wt.n_done, 1);
+    assert_int_equal(atomic_load(&fixture.source->started), 0);
+    assert_int_equal(runtime_fixture_call(&wt, "strict", "{\"a\":1}", &refusal), CW_OK);
+    runtime_fixture_until(&wt.n_done, 1);
     assert_string_equal(wt.text, "{\"a\":1,\"b\":5}");
-    world_done();
+    runtime_fixture_done();
 }
 
 static void the_gate_comes_before_arguments_and_source(void **state)
 {
     (void)state;
-    waiter wt;
+    call_waiter wt;
     begin(1000);
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "guarded", "{\"q\":1}", &refusal), CW_DECLINED);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "guarded", "{\"q\":1}", &refusal), CW_DECLINED);
     assert_int_equal(refusal.verdict, CW_VERDICT_LOGIN);
-    assert_null(cw_view_find_method(cw_bridge_anonymous(w.bl), CW_STR("hidden")));
-    assert_null(cw_view_find_method(cw_bridge_anonymous(w.bl), CW_STR("secret")));
-    world_done();
-    assert_int_equal(world_init(1000, /* may_call= */ false, &err), CW_OK);
-    assert_int_equal(world_call(&wt, "echo", "{\"q\":1}", &refusal), CW_DECLINED);
+    assert_null(cw_view_find_method(cw_bridge_anonymous(fixture.bl), CW_STR("hidden")));
+    assert_null(cw_view_find_method(cw_bridge_anonymous(fixture.bl), CW_STR("secret")));
+    runtime_fixture_done();
+    assert_int_equal(runtime_fixture_init(1000, /* may_call= */ false, &err), CW_OK);
+    assert_int_equal(runtime_fixture_call(&wt, "echo", "{\"q\":1}", &refusal), CW_DECLINED);
     assert_int_equal(refusal.verdict, CW_VERDICT_LOGIN);
-    assert_int_equal(atomic_load(&w.source->started), 0);
-    world_done();
+    assert_int_equal(atomic_load(&fixture.source->started), 0);
+    runtime_fixture_done();
 }
 
 static void the_ceiling_of_running_calls_is_kept(void **state)
 {
     (void)state;
-    waiter wt[5];
+    call_waiter wt[5];
     begin(1000);
     for (size_t i = 0; i < 4; i++) {
-        waiter_init(&wt[i]);
-        assert_int_equal(world_call(&wt[i], "hold", NULL, &refusal), CW_OK);
+        call_waiter_init(&wt[i]);
+        assert_int_equal(runtime_fixture_call(&wt[i], "hold", NULL, &refusal), CW_OK);
     }
-    waiter_init(&wt[4]);
-    assert_int_equal(world_call(&wt[4], "hold", NULL, &refusal), CW_IO);
+    call_waiter_init(&wt[4]);
+    assert_int_equal(runtime_fixture_call(&wt[4], "hold", NULL, &refusal), CW_IO);
     assert_string_equal(refusal.err.msg, "Too many calls are running.");
-    cw_call_leave(w.bl, wt[1].call);
-    assert_int_equal(world_call(&wt[4], "hold", NULL, &refusal), CW_OK);
+    cw_call_leave(fixture.bl, wt[1].call);
+    assert_int_equal(runtime_fixture_call(&wt[4], "hold", NULL, &refusal), CW_OK);
     assert_int_equal(wt[4].call.slot, wt[1].call.slot);
-    cw_call_leave(w.bl, wt[1].call); /* an old handle of a slot that is in use again */
-    assert_int_equal(w.bl->n_running, 4);
-    world_done();
+    cw_call_leave(fixture.bl, wt[1].call); /* an old handle of a slot that is in use again */
+    assert_int_equal(fixture.bl->n_running, 4);
+    runtime_fixture_done();
 }
 
 static void a_handle_of_nothing_does_nothing(void **state)
 {
     (void)state;
     begin(1000);
-    cw_call_leave(w.bl, (cw_call_handle){0});
-    cw_call_leave(w.bl, (cw_call_handle){99, 1});
-    cw_call_detach(w.bl, (cw_call_handle){99, 1}, CW_STR(""));
-    assert_int_equal(w.bl->n_running, 0);
-    world_done();
+    cw_call_leave(fixture.bl, (cw_call_handle){0});
+    cw_call_leave(fixture.bl, (cw_call_handle){99, 1});
+    cw_call_detach(fixture.bl, (cw_call_handle){99, 1}, CW_STR(""));
+    assert_int_equal(fixture.bl->n_running, 0);
+    runtime_fixture_done();
 }
 
 static void a_call_that_takes_too_long_is_cancelled(void **state)
 {
     (void)state;
-    waiter wt;
+    call_waiter wt;
     begin(20);
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
-    world_until(&wt.n_done, 1);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
+    runtime_fixture_until(&wt.n_done, 1);
     assert_int_equal(wt.kind, CW_OUTCOME_FAILED);
     assert_int_equal(wt.fault, CW_FAULT_TIMEOUT);
     assert_string_equal(wt.text, "The call took longer than 0.02 s.");
-    assert_int_equal(atomic_load(&w.source->cancelled), 1);
-    world_done();
+    assert_int_equal(atomic_load(&fixture.source->cancelled), 1);
+    runtime_fixture_done();
 }
 
-static void call_again(waiter *wt)
+static void call_again(call_waiter *wt)
 {
-    static waiter second;
-    waiter_init(&second);
-    assert_int_equal(world_call(&second, "hold", NULL, &refusal), CW_OK);
+    static call_waiter second;
+    call_waiter_init(&second);
+    assert_int_equal(runtime_fixture_call(&second, "hold", NULL, &refusal), CW_OK);
     assert_int_not_equal(second.call.slot, wt->call.slot);
-    cw_call_leave(w.bl, second.call);
+    cw_call_leave(fixture.bl, second.call);
 }
 
 static void a_waiter_may_call_again_while_it_is_told(void **state)
 {
     (void)state;
-    waiter wt;
+    call_waiter wt;
     begin(1000);
-    waiter_init(&wt);
+    call_waiter_init(&wt);
     wt.on_done = call_again;
-    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
-    fake_result(fake_running(w.source), "1");
+    assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
+    fake_op_result(fake_source_newest(fixture.source), "1");
     assert_int_equal(wt.n_done, 1);
-    assert_int_equal(w.bl->n_running, 0);
-    world_done();
+    assert_int_equal(fixture.bl->n_running, 0);
+    runtime_fixture_done();
 }
 
 /* With room for one call only: the one that is over does not count. */
@@ -210,38 +210,38 @@ static void a_waiter_may_call_again_in_the_place_of_its_call(void **state)
     } rows[] = {{1, 0, 0}, {4, 1, 0}, {4, 0, 1}};
     (void)state;
     for (size_t i = 0; i < CW_COUNT(rows); i++) {
-        waiter wt;
+        call_waiter wt;
         begin(1000);
-        w.settings.calls = rows[i].calls;
-        w.settings.limits = (cw_call_limits){.is_any = true,
-                                             .calls_per_tool = rows[i].per_tool,
-                                             .calls_per_source = rows[i].per_source};
-        assert_int_equal(world_publish(NULL, NULL, &err), CW_OK);
-        world_turn(3);
-        waiter_init(&wt);
+        fixture.settings.calls = rows[i].calls;
+        fixture.settings.limits = (cw_call_limits){.is_any = true,
+                                                   .calls_per_tool = rows[i].per_tool,
+                                                   .calls_per_source = rows[i].per_source};
+        assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
+        runtime_fixture_turn(3);
+        call_waiter_init(&wt);
         wt.on_done = call_again;
-        assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
-        fake_result(fake_running(w.source), "1");
+        assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
+        fake_op_result(fake_source_newest(fixture.source), "1");
         assert_int_equal(wt.n_done, 1);
-        assert_int_equal(w.bl->n_running, 0);
-        world_done();
+        assert_int_equal(fixture.bl->n_running, 0);
+        runtime_fixture_done();
     }
 }
 
 static void a_warm_call_allocates_nothing_in_the_exchange(void **state)
 {
     (void)state;
-    waiter wt;
+    call_waiter wt;
     begin(1000);
     for (int i = 0; i < 3; i++) {
-        waiter_init(&wt);
+        call_waiter_init(&wt);
         oom_reset();
-        assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
+        assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
         if (i == 2)
             assert_int_equal(oom_count(), 1); /* the fake source's own */
-        cw_call_leave(w.bl, wt.call);
+        cw_call_leave(fixture.bl, wt.call);
     }
-    world_done();
+    runtime_fixture_done();
 }
 
 /* ---- every end in every state ---- */
@@ -265,17 +265,17 @@ static void end_it(cw_call_handle call)
 {
     switch (how) {
     case LEAVE:
-        cw_call_leave(w.bl, call);
+        cw_call_leave(fixture.bl, call);
         break;
     case DETACH:
-        cw_call_detach(w.bl, call, CW_STR(""));
+        cw_call_detach(fixture.bl, call, CW_STR(""));
         break;
     case DEADLINE:
         for (uint64_t end = cw_clock_ms() + 15; cw_clock_ms() < end;)
-            world_turn(1);
+            runtime_fixture_turn(1);
         break;
     case LOOP_END:
-        world_end_loop();
+        runtime_fixture_end_loop();
         break;
     case N_ENDINGS:
         break;
@@ -295,21 +295,21 @@ static void end_in_start(cw_source_call *call)
     end_it((cw_call_handle){0, 1}); /* nobody else knows it yet: the first slot, first use */
 }
 
-static void end_in_progress(waiter *wt)
+static void end_in_progress(call_waiter *wt)
 {
     end_it(wt->call);
 }
 
-static void run_to_the_end(waiter *wt)
+static void run_to_the_end(call_waiter *wt)
 {
     if (now_at == WAITING)
         end_it(wt->call);
-    if (fake_running(w.source) && w.loop_runs)
-        fake_progress(fake_running(w.source), 1);
+    if (fake_source_newest(fixture.source) && fixture.loop_runs)
+        fake_op_progress(fake_source_newest(fixture.source), 1);
     if (now_at == AFTER_PROGRESS)
         end_it(wt->call);
-    if (fake_running(w.source) && w.loop_runs)
-        fake_result(fake_running(w.source), "1");
+    if (fake_source_newest(fixture.source) && fixture.loop_runs)
+        fake_op_result(fake_source_newest(fixture.source), "1");
     if (now_at == AFTER_DONE)
         end_it(wt->call);
 }
@@ -323,29 +323,29 @@ static unsigned expected_done(void)
 
 static void end_once(void)
 {
-    waiter wt;
+    call_waiter wt;
     begin(10);
-    waiter_init(&wt);
+    call_waiter_init(&wt);
     if (now_at == IN_START)
-        w.source->on_start = end_in_start;
+        fixture.source->on_start = end_in_start;
     if (now_at == IN_PROGRESS)
         wt.on_progress = end_in_progress;
     if (now_at == IN_DONE)
         wt.on_done = end_in_progress;
-    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
+    assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
     run_to_the_end(&wt);
     assert_int_equal(wt.n_done, expected_done());
-    assert_int_equal(w.bl->n_running, 0);
-    assert_null(fake_running(w.source));
+    assert_int_equal(fixture.bl->n_running, 0);
+    assert_null(fake_source_newest(fixture.source));
     /* Exactly one end for the source. */
-    assert_int_equal(atomic_load(&w.source->done) + atomic_load(&w.source->cancelled) +
-                         atomic_load(&w.source->dropped),
+    assert_int_equal(atomic_load(&fixture.source->done) + atomic_load(&fixture.source->cancelled) +
+                         atomic_load(&fixture.source->dropped),
                      1);
     if (how == LEAVE && now_at < IN_DONE)
-        assert_int_equal(atomic_load(&w.source->cancelled), 1);
+        assert_int_equal(atomic_load(&fixture.source->cancelled), 1);
     if (how == LOOP_END && now_at < IN_DONE)
-        assert_int_equal(atomic_load(&w.source->dropped), 1);
-    world_done();
+        assert_int_equal(atomic_load(&fixture.source->dropped), 1);
+    runtime_fixture_done();
 }
 
 static void every_end_in_every_state_is_clean(void **state)
@@ -364,15 +364,15 @@ static void every_end_in_every_state_is_clean(void **state)
 static void a_detached_call_ends_with_the_loop(void **state)
 {
     (void)state;
-    waiter wt;
+    call_waiter wt;
     begin(60000);
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "hold", NULL, &refusal), CW_OK);
-    cw_call_detach(w.bl, wt.call, CW_STR(""));
-    world_end_loop();
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
+    cw_call_detach(fixture.bl, wt.call, CW_STR(""));
+    runtime_fixture_end_loop();
     assert_int_equal(wt.n_done, 0);
-    assert_int_equal(atomic_load(&w.source->dropped), 1);
-    world_done();
+    assert_int_equal(atomic_load(&fixture.source->dropped), 1);
+    runtime_fixture_done();
 }
 
 /* ---- without memory ---- */
@@ -380,21 +380,21 @@ static void a_detached_call_ends_with_the_loop(void **state)
 static void call_once(void *ctx)
 {
     const char *method = ctx;
-    waiter wt;
-    waiter_init(&wt);
-    cw_code rc = world_init(1000, true, &err);
+    call_waiter wt;
+    call_waiter_init(&wt);
+    cw_code rc = runtime_fixture_init(1000, true, &err);
     if (!rc) {
-        rc = world_call(&wt, method, "{\"x\":1}", &refusal);
+        rc = runtime_fixture_call(&wt, method, "{\"x\":1}", &refusal);
         if (!rc)
-            world_turn(3);
+            runtime_fixture_turn(3);
         if (!rc && wt.n_done == 0)
-            cw_call_leave(w.bl, wt.call);
+            cw_call_leave(fixture.bl, wt.call);
     }
     if (rc)
         assert_int_equal(rc, CW_NOMEM);
     if (!oom_was_hit())
         assert_int_equal(rc, CW_OK);
-    world_done();
+    runtime_fixture_done();
 }
 
 static void a_call_survives_every_failed_allocation(void **state)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "world.h"
+#include "support/runtime_fixture.h"
 
 static cw_err err;
 static cw_limiter *limiter;
@@ -16,20 +16,22 @@ static uint32_t retry_s;
 static int begin(void **state)
 {
     (void)state;
-    return world_init(1000, /* may_call= */ true, &err) || cw_limiter_new(&limiter, &err) ? -1 : 0;
+    return runtime_fixture_init(1000, /* may_call= */ true, &err) || cw_limiter_new(&limiter, &err)
+               ? -1
+               : 0;
 }
 
 static int end(void **state)
 {
     (void)state;
     cw_limiter_free(limiter);
-    world_done();
+    runtime_fixture_done();
     return 0;
 }
 
 static cw_code enter(const cw_call_limits *limits, const char *method, cw_limiter_place *place)
 {
-    cw_view *view = cw_bridge_anonymous(w.bl);
+    cw_view *view = cw_bridge_anonymous(fixture.bl);
     cw_call_request request = {.view = view,
                                .entry = cw_view_find_method(view, cw_str_from(method))};
     assert_non_null(request.entry);

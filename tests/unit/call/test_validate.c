@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "oom.h"
-#include "world.h"
+#include "support/oom.h"
+#include "support/runtime_fixture.h"
 
 static cw_err err;
 static cw_call_refusal refusal;
@@ -47,7 +47,7 @@ static int remove_log(void **state)
 
 static void begin(void)
 {
-    assert_int_equal(world_init(1000, /* may_call= */ true, &err), CW_OK);
+    assert_int_equal(runtime_fixture_init(1000, /* may_call= */ true, &err), CW_OK);
 }
 
 static void arguments_that_do_not_match_are_refused(void **state)
@@ -81,15 +81,16 @@ static void arguments_that_do_not_match_are_refused(void **state)
     };
     begin();
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        waiter wt;
-        waiter_init(&wt);
-        assert_int_equal(world_call(&wt, cases[i].method, cases[i].params, &refusal), CW_PARAMS);
+        call_waiter wt;
+        call_waiter_init(&wt);
+        assert_int_equal(runtime_fixture_call(&wt, cases[i].method, cases[i].params, &refusal),
+                         CW_PARAMS);
         assert_string_equal(refusal.err.msg, cases[i].problem);
         assert_int_equal(wt.n_done, 0);
-        assert_int_equal(w.bl->n_running, 0);
+        assert_int_equal(fixture.bl->n_running, 0);
     }
-    assert_int_equal(atomic_load(&w.source->started), 0);
-    world_done();
+    assert_int_equal(atomic_load(&fixture.source->started), 0);
+    runtime_fixture_done();
 }
 
 static void a_long_complaint_keeps_whole_problems(void **state)
@@ -102,13 +103,13 @@ static void a_long_complaint_keeps_whole_problems(void **state)
     snprintf(params, sizeof params, "{\"id\":\"%s\",\"when\":\"%s\",\"a/b~c\":[{\"%s\":1},2]}",
              name, name, name);
     begin();
-    waiter wt;
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "typed", params, &refusal), CW_PARAMS);
+    call_waiter wt;
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "typed", params, &refusal), CW_PARAMS);
     assert_non_null(strstr(refusal.err.msg, "/id: expected integer, got string; /when: expected "));
     size_t n = strlen(refusal.err.msg);
     assert_true(n < CW_ERR_MSG_MAX - 1);
-    world_done();
+    runtime_fixture_done();
 }
 
 static void arguments_that_match_travel_on_as_they_came(void **state)
@@ -124,14 +125,15 @@ static void arguments_that_match_travel_on_as_they_came(void **state)
     };
     begin();
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        waiter wt;
-        waiter_init(&wt);
-        assert_int_equal(world_call(&wt, cases[i].method, cases[i].params, &refusal), CW_OK);
-        world_until(&wt.n_done, 1);
+        call_waiter wt;
+        call_waiter_init(&wt);
+        assert_int_equal(runtime_fixture_call(&wt, cases[i].method, cases[i].params, &refusal),
+                         CW_OK);
+        runtime_fixture_until(&wt.n_done, 1);
         assert_int_equal(wt.kind, CW_OUTCOME_RESULT);
         assert_string_equal(wt.text, cases[i].sent);
     }
-    world_done();
+    runtime_fixture_done();
 }
 
 static void a_result_that_does_not_match_stays_here(void **state)
@@ -139,12 +141,13 @@ static void a_result_that_does_not_match_stays_here(void **state)
     (void)state;
     static const char text[] =
         "The method returned a result that does not match its declared schema.";
-    waiter wt;
+    call_waiter wt;
     begin();
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "typed", "{\"id\":101,\"when\":\"2024-01-01\"}", &refusal),
-                     CW_OK);
-    world_until(&wt.n_done, 1);
+    call_waiter_init(&wt);
+    assert_int_equal(
+        runtime_fixture_call(&wt, "typed", "{\"id\":101,\"when\":\"2024-01-01\"}", &refusal),
+        CW_OK);
+    runtime_fixture_until(&wt.n_done, 1);
     assert_int_equal(wt.kind, CW_OUTCOME_FAILED);
     assert_int_equal(wt.fault, CW_FAULT_SCHEMA);
     assert_string_equal(wt.text, text);
@@ -152,41 +155,41 @@ static void a_result_that_does_not_match_stays_here(void **state)
     assert_non_null(strstr(logged, "error"));
     assert_non_null(strstr(logged, "source=\"fake\" method=\"typed\" fault=\"schema\""));
     assert_non_null(strstr(logged, "detail=\"/id: expected a number of at most 100, got 101\""));
-    assert_int_equal(w.bl->n_running, 0);
+    assert_int_equal(fixture.bl->n_running, 0);
     /* Of another type than the schema's. */
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "listed", "[1]", &refusal), CW_OK);
-    world_until(&wt.n_done, 1);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "listed", "[1]", &refusal), CW_OK);
+    runtime_fixture_until(&wt.n_done, 1);
     assert_int_equal(wt.fault, CW_FAULT_SCHEMA);
     /* Nobody listens: it is logged all the same. */
     (void)read_log();
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "typed", "{\"id\":101}", &refusal), CW_OK);
-    cw_call_detach(w.bl, wt.call, CW_STR(""));
-    world_turn(3);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "typed", "{\"id\":101}", &refusal), CW_OK);
+    cw_call_detach(fixture.bl, wt.call, CW_STR(""));
+    runtime_fixture_turn(3);
     assert_int_equal(wt.n_done, 0);
     assert_non_null(strstr(read_log(), "fault=\"schema\""));
-    world_done();
+    runtime_fixture_done();
 }
 
 static int64_t ceiling_of(const char *who)
 {
-    return cw_waste_ceiling(w.bl, cw_str_from(who));
+    return cw_waste_ceiling(fixture.bl, cw_str_from(who));
 }
 
 static void work_in_vain_lowers_the_ceiling_of_a_network(void **state)
 {
     (void)state;
     begin();
-    int64_t whole = cw_call_steps(w.bl);
+    int64_t whole = cw_call_steps(fixture.bl);
     assert_int_equal(ceiling_of("203.0.113.9"), whole);
-    cw_waste_add(w.bl, CW_STR("203.0.113.9"), whole / 100);
+    cw_waste_add(fixture.bl, CW_STR("203.0.113.9"), whole / 100);
     assert_int_equal(ceiling_of("203.0.113.9"), whole);
-    cw_waste_add(w.bl, CW_STR("203.0.113.9"), whole);
+    cw_waste_add(fixture.bl, CW_STR("203.0.113.9"), whole);
     assert_int_equal(ceiling_of("203.0.113.9"), whole / 2);
     for (int i = 0; i < 10; i++) {
-        cw_waste_add(w.bl, CW_STR("203.0.113.9"), whole);
-        cw_waste_add(w.bl, CW_STR("2001:db8:1:2::9"), whole);
+        cw_waste_add(fixture.bl, CW_STR("203.0.113.9"), whole);
+        cw_waste_add(fixture.bl, CW_STR("2001:db8:1:2::9"), whole);
     }
     assert_int_equal(ceiling_of("203.0.113.9"), whole / 64);
     assert_int_equal(ceiling_of("2001:db8:1:ff::1"), whole / 64);
@@ -198,26 +201,26 @@ static void work_in_vain_lowers_the_ceiling_of_a_network(void **state)
         n += ceiling_of(others[i]) == whole;
     assert_true(n >= CW_COUNT(others) - 2);
     for (size_t i = 0; i < CW_WASTE_SLOTS; i++)
-        w.bl->waste[i].since_ns -= UINT64_C(2000000000);
+        fixture.bl->waste[i].since_ns -= UINT64_C(2000000000);
     assert_int_equal(ceiling_of("203.0.113.9"), whole / 16);
     for (size_t i = 0; i < CW_WASTE_SLOTS; i++)
-        w.bl->waste[i].since_ns -= UINT64_C(60000000000);
+        fixture.bl->waste[i].since_ns -= UINT64_C(60000000000);
     assert_int_equal(ceiling_of("203.0.113.9"), whole);
-    world_done();
+    runtime_fixture_done();
 }
 
 static void too_much_work_is_not_valid(void **state)
 {
     (void)state;
-    waiter wt;
+    call_waiter wt;
     begin();
-    waiter_init(&wt);
-    assert_int_equal(world_call(&wt, "bomb", "{\"x\":{}}", &refusal), CW_PARAMS);
+    call_waiter_init(&wt);
+    assert_int_equal(runtime_fixture_call(&wt, "bomb", "{\"x\":{}}", &refusal), CW_PARAMS);
     assert_string_equal(refusal.err.msg, "/x: too much work to validate (limits.validation_steps)");
     assert_non_null(strstr(read_log(), "too much work to validate"));
     assert_non_null(strstr(logged, "method=\"bomb\" value=\"x\""));
-    assert_int_equal(atomic_load(&w.source->started), 0);
-    world_done();
+    assert_int_equal(atomic_load(&fixture.source->started), 0);
+    runtime_fixture_done();
 }
 
 /* ---- memory ---- */
@@ -230,37 +233,38 @@ static void a_valid_call_allocates_nothing_for_it(void **state)
     begin();
     for (int i = 0; i < 4; i++) {
         const char *method = i % 2 ? "typed" : "strict";
-        waiter wt;
-        waiter_init(&wt);
+        call_waiter wt;
+        call_waiter_init(&wt);
         oom_reset();
-        assert_int_equal(
-            world_call(&wt, method, i % 2 ? params : "{\"a\":1,\"b\":[1,2,3,4]}", &refusal), CW_OK);
-        world_until(&wt.n_done, 1);
+        assert_int_equal(runtime_fixture_call(
+                             &wt, method, i % 2 ? params : "{\"a\":1,\"b\":[1,2,3,4]}", &refusal),
+                         CW_OK);
+        runtime_fixture_until(&wt.n_done, 1);
         counts[i % 2] = oom_count();
         assert_int_equal(wt.kind, CW_OUTCOME_RESULT);
     }
     /* The second time: as many as a call without schemas. */
     assert_int_equal(counts[1], counts[0]);
-    world_done();
+    runtime_fixture_done();
 }
 
 static void call_once(void *ctx)
 {
     const char *params = ctx;
-    waiter wt;
-    waiter_init(&wt);
-    cw_code rc = world_init(1000, /* may_call= */ true, &err);
+    call_waiter wt;
+    call_waiter_init(&wt);
+    cw_code rc = runtime_fixture_init(1000, /* may_call= */ true, &err);
     if (!rc)
-        rc = world_call(&wt, "typed", params, &refusal);
+        rc = runtime_fixture_call(&wt, "typed", params, &refusal);
     if (!rc) {
-        world_until(&wt.n_done, 1);
+        runtime_fixture_until(&wt.n_done, 1);
         assert_true(wt.kind == CW_OUTCOME_RESULT || wt.kind == CW_OUTCOME_FAILED);
         if (oom_was_hit() && wt.kind == CW_OUTCOME_FAILED)
             assert_true(wt.fault == CW_FAULT_NOMEM || wt.fault == CW_FAULT_SCHEMA);
     } else if (!oom_was_hit()) {
         assert_int_equal(rc, CW_PARAMS);
     }
-    world_done();
+    runtime_fixture_done();
 }
 
 static void every_failed_allocation_ends_in_an_answer(void **state)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include "catalogue/alias.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static void nothing(cw_source *source)
 {
@@ -29,7 +30,7 @@ static cw_snapshot *snapshot_of(const char *const *ids)
 static void assert_alias(const char *name, const char *expected)
 {
     char room[CW_ALIAS_MAX];
-    assert_text(cw_alias_of(cw_str_from(name), room), expected);
+    assert_str(cw_alias_of(cw_str_from(name), room), expected);
 }
 
 #define TEN "abcdefghij"
@@ -104,7 +105,7 @@ static void assert_leads_back(const cw_aliases *a, const char *alias, const char
 {
     const cw_alias *one = cw_aliases_find(a, cw_str_from(alias));
     assert_non_null(one);
-    assert_text(one->tool->tool_name, name);
+    assert_str(one->tool->tool_name, name);
     assert_null(one->next);
 }
 

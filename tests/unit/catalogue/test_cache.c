@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include <zlib.h>
 
 #include "base/clock.h"
 #include "catalogue/cache.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define N_METHODS 300
 
@@ -148,10 +149,10 @@ static void what_is_cleared_is_written_anew_and_sent_to_its_end(void **state)
     assert_false(get(&f, view, "0", "old", &held));
     cw_cache_clear(&f.cache);
     assert_int_equal(f.cache.bytes, 0);
-    assert_text(cw_buf_str(&held->body), "old");
+    assert_str(cw_buf_str(&held->body), "old");
     cw_document *fresh;
     assert_false(get(&f, view, "0", "new", &fresh));
-    assert_text(cw_buf_str(&fresh->body), "new");
+    assert_str(cw_buf_str(&fresh->body), "new");
     assert_false(cw_str_eq(cw_document_etag(held), cw_document_etag(fresh)));
     cw_document_unref(held);
     cw_document_unref(fresh);
@@ -327,7 +328,7 @@ static void assert_page(cw_view *view, size_t offset, size_t n, size_t step, siz
     for (size_t i = 0; i < found; i++) {
         char name[8];
         snprintf(name, sizeof name, "m%05zu", first + (offset + i) * step);
-        assert_text(entries[i]->tool_name, name);
+        assert_str(entries[i]->tool_name, name);
     }
 }
 
@@ -409,7 +410,7 @@ static void marks_are_filled(void **state)
         cw_document *one = cw_document_fill(d, '#', cw_str_from(cases[i].text));
         cw_document *same = cw_document_fill(d, '#', cw_str_from(cases[i].text));
         cw_document *other = cw_document_fill(d, '#', CW_STR("other"));
-        assert_text(cw_buf_str(&one->body), cases[i].expected);
+        assert_str(cw_buf_str(&one->body), cases[i].expected);
         assert_int_equal(one->tags, d->tags);
         assert_true(cw_str_eq(cw_document_etag(one), cw_document_etag(same)));
         assert_false(cw_str_eq(cw_document_etag(one), cw_document_etag(other)));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The schemas of methods: which sources are left out for theirs, and what becomes of the others. */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include <pthread.h>
 
 #include "catalogue/normalise.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static int refs_of[2];
 
@@ -67,7 +68,7 @@ static void assert_problem(const fixture *f, const cw_snapshot_opts *opts, const
         fail_msg("%.*s", CW_STR_ARG(problems[0].text));
     assert_int_equal(n, expected ? 1 : 0);
     if (expected)
-        assert_text(problems[0].text, expected);
+        assert_str(problems[0].text, expected);
     assert_int_equal(n_entries, expected ? 0 : 1);
     assert_int_equal(refs_of[0], expected ? 0 : 1);
     cw_snapshot_unref(s);
@@ -171,7 +172,7 @@ static void what_is_published_is_valid_as_a_whole(void **state)
     cw_buf_add_char(&text, 0);
     const cw_json *tool = json_of(&f.arena, text.p);
     const cw_json *dialect = cw_json_pointer(tool, CW_STR("/inputSchema/$schema"));
-    assert_text(cw_json_text(dialect), "http://json-schema.org/draft-07/schema#");
+    assert_str(cw_json_text(dialect), "http://json-schema.org/draft-07/schema#");
     cw_buf_done(&text);
     cw_snapshot_unref(s);
     cw_arena_done(&f.arena);

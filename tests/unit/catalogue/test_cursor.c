@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include "catalogue/cursor.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include "catalogue/mirror.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define MARK(name) "\"x-mcp-header\":\"" name "\""
 
@@ -44,11 +45,11 @@ static void declarations_are_found_with_their_values(void **state)
     const cw_json *arguments = json_of(&arena, "{\"a\":\"eu\",\"b\":{\"x-mcp-header\":true}}");
     assert_int_equal(cw_mirror_find(&method, arguments, &arena, &mirrors, &n, NULL), CW_OK);
     assert_int_equal(n, 3);
-    assert_text(mirrors[0].header, "Region");
-    assert_text(cw_json_text(mirrors[0].value), "eu");
-    assert_text(mirrors[1].header, "C");
+    assert_str(mirrors[0].header, "Region");
+    assert_str(cw_json_text(mirrors[0].value), "eu");
+    assert_str(mirrors[1].header, "C");
     assert_null(mirrors[1].value);
-    assert_text(mirrors[2].header, "D");
+    assert_str(mirrors[2].header, "D");
     assert_true(cw_json_is(mirrors[2].value, CW_JSON_TRUE));
     cw_arena_done(&arena);
 }
@@ -66,7 +67,7 @@ static void one_schema_for_all_arguments_counts_alone(void **state)
     cw_arena_init(&arena, 1 << 20);
     assert_int_equal(cw_mirror_find(&method, NULL, &arena, &mirrors, &n, NULL), CW_OK);
     assert_int_equal(n, 1);
-    assert_text(mirrors[0].header, "New");
+    assert_str(mirrors[0].header, "New");
     cw_arena_done(&arena);
 }
 
@@ -145,8 +146,8 @@ static void a_schema_is_written_without_the_keyword(void **state)
         json_of(&arena,
                 "{" MARK("A") ",\"properties\":{\"x-mcp-header\":{" MARK("B") ",\"enum\":[{" MARK(
                     "C") "}]},\"b\":true},\"allOf\":[{" MARK("D") "},{\"minimum\":1.50}]}"));
-    assert_text(cw_buf_str(&out), "{\"properties\":{\"x-mcp-header\":{\"enum\":[{" MARK(
-                                      "C") "}]},\"b\":true},\"allOf\":[{},{\"minimum\":1.50}]}");
+    assert_str(cw_buf_str(&out), "{\"properties\":{\"x-mcp-header\":{\"enum\":[{" MARK(
+                                     "C") "}]},\"b\":true},\"allOf\":[{},{\"minimum\":1.50}]}");
     cw_buf_done(&out);
     cw_arena_done(&arena);
 }

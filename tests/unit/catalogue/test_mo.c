@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include "catalogue/mo.h"
-#include "mo_file.h"
+#include "support/mo_file.h"
 
 #define NONE ((cw_str){NULL, 0})
 
@@ -34,11 +35,11 @@ static void texts_are_found_in_both_byte_orders(void **state)
     for (unsigned flags = 0; flags <= MO_OTHER_ORDER; flags++) {
         char bytes[MO_MAX];
         cw_mo mo;
-        cw_str file = cw_str_make(bytes, mo_write(bytes, pairs, N_PAIRS, flags));
+        cw_str file = cw_str_make(bytes, mo_build(bytes, pairs, N_PAIRS, flags));
         assert_int_equal(cw_mo_open(file, &mo, NULL), CW_OK);
-        assert_text(cw_mo_find(&mo, NONE, CW_STR("List")), "Liste");
-        assert_text(cw_mo_find(&mo, NONE, CW_STR("List all")), "Komplett");
-        assert_text(cw_mo_find(&mo, NONE, CW_STR("Zoo")), "Zoo ü");
+        assert_str(cw_mo_find(&mo, NONE, CW_STR("List")), "Liste");
+        assert_str(cw_mo_find(&mo, NONE, CW_STR("List all")), "Komplett");
+        assert_str(cw_mo_find(&mo, NONE, CW_STR("Zoo")), "Zoo ü");
         assert_null(cw_mo_find(&mo, NONE, CW_STR("Lis")).p);
         assert_null(cw_mo_find(&mo, NONE, CW_STR("zoo")).p);
     }
@@ -51,13 +52,13 @@ static void a_context_is_part_of_the_text(void **state)
                             {"ab\4List", "4"}, {"abc", "5"},  {"b\4List", "6"}};
     char bytes[MO_MAX];
     cw_mo mo;
-    cw_str file = cw_str_make(bytes, mo_write(bytes, some, CW_COUNT(some), 0));
+    cw_str file = cw_str_make(bytes, mo_build(bytes, some, CW_COUNT(some), 0));
     assert_int_equal(cw_mo_open(file, &mo, NULL), CW_OK);
-    assert_text(cw_mo_find(&mo, NONE, CW_STR("List")), "1");
-    assert_text(cw_mo_find(&mo, CW_STR("a"), CW_STR("List")), "2");
-    assert_text(cw_mo_find(&mo, CW_STR("a"), CW_STR("Lists")), "3");
-    assert_text(cw_mo_find(&mo, CW_STR("ab"), CW_STR("List")), "4");
-    assert_text(cw_mo_find(&mo, CW_STR("b"), CW_STR("List")), "6");
+    assert_str(cw_mo_find(&mo, NONE, CW_STR("List")), "1");
+    assert_str(cw_mo_find(&mo, CW_STR("a"), CW_STR("List")), "2");
+    assert_str(cw_mo_find(&mo, CW_STR("a"), CW_STR("Lists")), "3");
+    assert_str(cw_mo_find(&mo, CW_STR("ab"), CW_STR("List")), "4");
+    assert_str(cw_mo_find(&mo, CW_STR("b"), CW_STR("List")), "6");
     assert_null(cw_mo_find(&mo, CW_STR("abc"), CW_STR("List")).p);
     assert_null(cw_mo_find(&mo, CW_STR("c"), CW_STR("List")).p);
     assert_null(cw_mo_find(&mo, CW_STR(""), CW_STR("List")).p);
@@ -71,7 +72,7 @@ static void the_header_and_empty_translations_are_not_texts(void **state)
     const mo_pair some[] = {{"", MO_HEADER}, {"one", ""}};
     char bytes[MO_MAX];
     cw_mo mo;
-    cw_str file = cw_str_make(bytes, mo_write(bytes, some, CW_COUNT(some), 0));
+    cw_str file = cw_str_make(bytes, mo_build(bytes, some, CW_COUNT(some), 0));
     assert_int_equal(cw_mo_open(file, &mo, NULL), CW_OK);
     assert_null(cw_mo_find(&mo, NONE, CW_STR("")).p);
     assert_null(cw_mo_find(&mo, NONE, CW_STR("one")).p);
@@ -83,11 +84,11 @@ static void the_first_plural_form_counts(void **state)
     const mo_pair some[] = {{"one page", "eine Seite"}, {"two", "zwei"}};
     char bytes[MO_MAX];
     cw_mo mo;
-    cw_str file = cw_str_make(bytes, mo_write(bytes, some, CW_COUNT(some), 0));
+    cw_str file = cw_str_make(bytes, mo_build(bytes, some, CW_COUNT(some), 0));
     memcpy(strstr(bytes + 28 + 32, "one page") + 3, "", 1); /* "one\0page" */
     memcpy(bytes + file.n - strlen("eine Seite") - strlen("zwei") - 2 + 4, "", 1);
     assert_int_equal(cw_mo_open(file, &mo, NULL), CW_OK);
-    assert_text(cw_mo_find(&mo, NONE, CW_STR("one")), "eine");
+    assert_str(cw_mo_find(&mo, NONE, CW_STR("one")), "eine");
     assert_null(cw_mo_find(&mo, NONE, CW_STR("one page")).p);
 }
 
@@ -96,7 +97,7 @@ static void a_file_without_texts_is_fine(void **state)
     (void)state;
     char bytes[MO_MAX];
     cw_mo mo;
-    assert_int_equal(cw_mo_open(cw_str_make(bytes, mo_write(bytes, NULL, 0, 0)), &mo, NULL), CW_OK);
+    assert_int_equal(cw_mo_open(cw_str_make(bytes, mo_build(bytes, NULL, 0, 0)), &mo, NULL), CW_OK);
     assert_null(cw_mo_find(&mo, NONE, CW_STR("List")).p);
 }
 
@@ -104,7 +105,7 @@ static void what_is_no_mo_file_is_refused(void **state)
 {
     (void)state;
     char bytes[MO_MAX];
-    size_t n = mo_write(bytes, pairs, 1, 0);
+    size_t n = mo_build(bytes, pairs, 1, 0);
     assert_refused("", 0, "no .mo file");
     assert_refused("msgid \"\"\nmsgstr \"\"\n# a .po file is text", 40, "no .mo file");
     assert_refused(bytes, 27, "no .mo file");
@@ -132,7 +133,7 @@ static void what_leads_out_of_the_file_is_refused(void **state)
     const mo_pair some[] = {{"", MO_HEADER}, {"abc", "x"}, {"abd", "y"}};
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         char bytes[MO_MAX];
-        size_t n = mo_write(bytes, some, CW_COUNT(some), 0);
+        size_t n = mo_build(bytes, some, CW_COUNT(some), 0);
         mo_put(bytes + cases[i].at, cases[i].value, 0);
         assert_refused(bytes, n, cases[i].why);
     }
@@ -142,7 +143,7 @@ static void a_file_that_was_cut_is_refused(void **state)
 {
     (void)state;
     char bytes[MO_MAX];
-    size_t n = mo_write(bytes, (mo_pair[]){{"", MO_HEADER}, {"a", "b"}}, 2, 0);
+    size_t n = mo_build(bytes, (mo_pair[]){{"", MO_HEADER}, {"a", "b"}}, 2, 0);
     for (size_t cut = 0; cut < n; cut++)
         assert_refused(bytes, cut, "");
 }
@@ -154,7 +155,7 @@ static void strings_on_top_of_each_other_are_refused(void **state)
     const mo_pair some[] = {
         {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "x"}, {"b", "y"}, {"c", "z"}};
     char bytes[MO_MAX];
-    size_t n = mo_write(bytes, some, 3, 0);
+    size_t n = mo_build(bytes, some, 3, 0);
     for (size_t row = 1; row < 6; row++)
         memcpy(bytes + 28 + 8 * row, bytes + 28, 8);
     assert_refused(bytes, n, "share bytes");
@@ -164,9 +165,9 @@ static void ids_out_of_order_are_refused(void **state)
 {
     (void)state;
     char bytes[MO_MAX];
-    size_t n = mo_write(bytes, (mo_pair[]){{"b", "x"}, {"a", "y"}}, 2, 0);
+    size_t n = mo_build(bytes, (mo_pair[]){{"b", "x"}, {"a", "y"}}, 2, 0);
     assert_refused(bytes, n, "not sorted");
-    n = mo_write(bytes, (mo_pair[]){{"a", "x"}, {"a", "y"}}, 2, 0);
+    n = mo_build(bytes, (mo_pair[]){{"a", "x"}, {"a", "y"}}, 2, 0);
     assert_refused(bytes, n, "not sorted");
 }
 
@@ -174,12 +175,12 @@ static void what_is_not_utf8_is_refused(void **state)
 {
     (void)state;
     char bytes[MO_MAX];
-    size_t n = mo_write(bytes, (mo_pair[]){{"a", "gr\xFC\xDF"}}, 1, 0);
+    size_t n = mo_build(bytes, (mo_pair[]){{"a", "gr\xFC\xDF"}}, 1, 0);
     assert_refused(bytes, n, "not UTF-8");
-    n = mo_write(bytes, (mo_pair[]){{"", "Content-Type: text/plain; charset=ISO-8859-1\n"}}, 1, 0);
+    n = mo_build(bytes, (mo_pair[]){{"", "Content-Type: text/plain; charset=ISO-8859-1\n"}}, 1, 0);
     assert_refused(bytes, n, "'ISO-8859-1'");
     cw_mo mo;
-    n = mo_write(bytes, (mo_pair[]){{"", "X: charset=x\nContent-Type: text/plain; charset=utf-8"}},
+    n = mo_build(bytes, (mo_pair[]){{"", "X: charset=x\nContent-Type: text/plain; charset=utf-8"}},
                  1, 0);
     assert_int_equal(cw_mo_open(cw_str_make(bytes, n), &mo, NULL), CW_OK);
 }
@@ -191,7 +192,7 @@ static void every_changed_byte_is_survived(void **state)
     static const unsigned char values[] = {0, 1, 4, 0x7F, 0x80, 0xFF};
     char bytes[MO_MAX];
     const mo_pair some[] = {{"", MO_HEADER}, {"List", "Liste"}, {"a\4List", "A"}};
-    size_t n = mo_write(bytes, some, CW_COUNT(some), 0);
+    size_t n = mo_build(bytes, some, CW_COUNT(some), 0);
     for (size_t at = 0; at < n; at++) {
         for (size_t i = 0; i < CW_COUNT(values); i++) {
             char *copy = malloc(n);

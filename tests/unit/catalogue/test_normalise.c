@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include "catalogue/normalise.h"
 #include "json/write.h"
-#include "oom.h"
+#include "support/oom.h"
 
 typedef struct fixture {
     cw_arena arena;
@@ -71,14 +72,14 @@ static void assert_written(fixture *f, cw_tool_form form, const char *expected)
     cw_buf_add(&f->text, CW_STR("["));
     cw_tool_write(&f->entry, form, &f->text);
     assert_int_equal(f->text.code, CW_OK);
-    assert_text(cw_str_make(f->text.p + 1, f->text.n - 1), expected);
+    assert_str(cw_str_make(f->text.p + 1, f->text.n - 1), expected);
 }
 
 /* The tool of `f`, which is freed; the same in both forms. */
 static void assert_tool(fixture *f, const char *expected)
 {
     normalise(f);
-    assert_text(cw_buf_str(&f->text), expected);
+    assert_str(cw_buf_str(&f->text), expected);
     assert_false(f->entry.wraps_output);
     assert_written(f, CW_TOOL_ANY_OUTPUT, expected);
     assert_written(f, CW_TOOL_OBJECT_OUTPUT, expected);
@@ -332,7 +333,7 @@ static void assert_name(const char *id, const char *expected)
     cw_arena_init(&arena, 1 << 16);
     cw_str name = {0};
     assert_int_equal(cw_tool_name(cw_str_from(id), &arena, &name, NULL), CW_OK);
-    assert_text(name, expected);
+    assert_str(name, expected);
     cw_arena_done(&arena);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include "catalogue/refs.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static cw_str place = CW_STR_INIT("/x");
 
@@ -13,7 +14,7 @@ static void assert_copied(const cw_refs *refs, const char *schema, const char *e
     cw_arena_init(&arena, 1 << 20);
     cw_buf_init(&out, 1 << 20);
     assert_int_equal(cw_refs_copy(refs, json_of(&arena, schema), &out), CW_OK);
-    assert_text(cw_buf_str(&out), expected);
+    assert_str(cw_buf_str(&out), expected);
     cw_buf_done(&out);
     cw_arena_done(&arena);
 }
@@ -121,10 +122,10 @@ static void tokens_of_a_place_are_escaped(void **state)
     cw_buf out;
     cw_buf_init(&out, 100);
     cw_refs_add_token(&out, CW_STR("a-b_c.$0~/ \"%\xc3\xa9"));
-    assert_text(cw_buf_str(&out), "/a-b_c.$0~0~1%20%22%25%C3%A9");
+    assert_str(cw_buf_str(&out), "/a-b_c.$0~0~1%20%22%25%C3%A9");
     cw_buf_clear(&out);
     cw_refs_add_token(&out, CW_STR(""));
-    assert_text(cw_buf_str(&out), "/");
+    assert_str(cw_buf_str(&out), "/");
     cw_buf_done(&out);
 }
 

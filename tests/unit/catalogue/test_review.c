@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "catalogue/review.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define OLD "{\"$schema\":\"http://json-schema.org/draft-07/schema#\","
 #define MIXED                                                                                      \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include "catalogue/shape.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static void nothing(cw_source *source)
 {
@@ -46,7 +47,7 @@ static void assert_shape(const fixture *f, const cw_shape *shape, const char *ex
     cw_buf_init(&out, 1 << 24);
     cw_shape_tool(&out, tool_of(f), shape);
     assert_int_equal(out.code, CW_OK);
-    assert_text(cw_buf_str(&out), expected);
+    assert_str(cw_buf_str(&out), expected);
     cw_buf_done(&out);
 }
 

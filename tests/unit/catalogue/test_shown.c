@@ -10,7 +10,7 @@
 
 #include "catalogue/shown.h"
 #include "json/json.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static cw_err err;
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include <pthread.h>
 #include <time.h>
 
 #include "catalogue/normalise.h"
-#include "oom.h"
+#include "support/oom.h"
 
 /* A source is whatever counts its references. */
 static int refs_of[4];
@@ -78,14 +79,14 @@ static void entries_are_sorted_and_found(void **state)
     const cw_entry *entries = cw_snapshot_entries(s, &n);
     assert_int_equal(n, 6);
     for (size_t i = 0; i < n; i++) {
-        assert_text(entries[i].method->id, ids[i]);
+        assert_str(entries[i].method->id, ids[i]);
         assert_ptr_equal(cw_snapshot_find_method(s, cw_str_from(ids[i])), &entries[i]);
     }
     static const char *const names[] = {"b", "b.a", "b.b", "z"};
     const cw_entry *const *tools = cw_snapshot_tools(s, &n);
     assert_int_equal(n, 4);
     for (size_t i = 0; i < n; i++) {
-        assert_text(tools[i]->tool_name, names[i]);
+        assert_str(tools[i]->tool_name, names[i]);
         assert_ptr_equal(cw_snapshot_find_tool(s, cw_str_from(names[i])), tools[i]);
         assert_true(tools[i] >= entries && tools[i] < entries + 6);
         assert_true(tools[i]->tool_hash != 0);
@@ -136,7 +137,7 @@ static void the_tools_of_the_same_source_stay_the_same(void **state)
     const cw_entry *c = cw_snapshot_find_tool(second, CW_STR("c"));
     assert_true(c->tool_hash == hash);
     assert_true(c->wraps_output);
-    assert_text(cw_snapshot_find_method(second, CW_STR("a/b"))->tool_name, "a.b");
+    assert_str(cw_snapshot_find_method(second, CW_STR("a/b"))->tool_name, "a.b");
     opts.previous = second;
     assert_int_equal(cw_snapshot_build(&other_offer, 1, &ops, &opts, &third, NULL), CW_OK);
     c = cw_snapshot_find_tool(third, CW_STR("c"));
@@ -159,7 +160,7 @@ static void assert_left_out(const cw_method *taken, size_t n_taken, const cw_met
     const cw_snapshot_problem *problems = cw_snapshot_problems(s, &n);
     assert_int_equal(n, 1);
     assert_int_equal(problems[0].offer, 1);
-    assert_text(problems[0].text, text);
+    assert_str(problems[0].text, text);
     (void)cw_snapshot_entries(s, &n);
     assert_int_equal(n, n_taken);
     for (size_t i = 0; i < n_taken; i++)
@@ -230,7 +231,7 @@ static void assert_partial(const cw_snapshot *s, size_t offer, const char *text)
     assert_int_equal(n, 1);
     assert_int_equal(problems[0].offer, offer);
     assert_true(problems[0].is_partial);
-    assert_text(problems[0].text, text);
+    assert_str(problems[0].text, text);
 }
 
 static void threat_D4_who_yields_loses_only_what_another_has(void **state)
@@ -277,9 +278,9 @@ static void threat_D4_what_was_published_first_stays_whose_it_is(void **state)
         size_t n;
         const cw_snapshot_problem *problems = cw_snapshot_problems(s, &n);
         assert_int_equal(n, 2);
-        assert_text(problems[0].text, "method 'b.y': also offered by 'b'");
-        assert_text(problems[1].text,
-                    "method 'b/z': method 'b.z' of 'b' has its tool name or address");
+        assert_str(problems[0].text, "method 'b.y': also offered by 'b'");
+        assert_str(problems[1].text,
+                   "method 'b/z': method 'b.z' of 'b' has its tool name or address");
         assert_true(problems[0].offer == 0 && problems[1].offer == 0);
         assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("b.y"))->method, rows[i].y);
         assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("b.z"))->method, rows[i].z);
@@ -304,7 +305,7 @@ static void an_offer_that_yields_is_taken_whole_or_not_in_all_else(void **state)
     const cw_snapshot_problem *problems = cw_snapshot_problems(s, &n);
     assert_int_equal(n, 2);
     assert_true(problems[0].is_partial && !problems[1].is_partial);
-    assert_text(problems[1].text, "method 'own': also offered by 'two'");
+    assert_str(problems[1].text, "method 'own': also offered by 'two'");
     assert_null(cw_snapshot_find_method(s, CW_STR("own")));
     cw_snapshot_unref(s);
 }
@@ -324,7 +325,7 @@ static void of_very_many_that_are_left_out_some_are_named(void **state)
     size_t n;
     const cw_snapshot_problem *problems = cw_snapshot_problems(s, &n);
     assert_int_equal(n, CW_SNAPSHOT_MAX_PARTIAL + 1);
-    assert_text(problems[n - 1].text, "3 more methods that others offer");
+    assert_str(problems[n - 1].text, "3 more methods that others offer");
     (void)cw_snapshot_entries(s, &n);
     assert_int_equal(n, N);
     cw_snapshot_unref(s);
@@ -480,7 +481,7 @@ static void the_catalogue_has_a_ceiling(void **state)
     const cw_snapshot_problem *problems = cw_snapshot_problems(s, &n);
     assert_int_equal(n, 1);
     assert_int_equal(problems[0].offer, 1);
-    assert_text(problems[0].text, "the catalogue would have more than 100000 methods");
+    assert_str(problems[0].text, "the catalogue would have more than 100000 methods");
     cw_snapshot_unref(s);
     const cw_offer turned[] = {offers[1], offers[0]};
     s = build(turned, 2);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include "catalogue/translate.h"
-#include "mo_file.h"
-#include "oom.h"
+#include "support/mo_file.h"
+#include "support/oom.h"
 
 static const cw_param params[] = {
     {.name = CW_STR_INIT("nid"), .description = CW_STR_INIT("The node"), .is_required = true},
@@ -22,12 +23,12 @@ static cw_translations *german(const mo_pair *pairs, uint32_t n)
 {
     char folder[64];
     cw_translations *t = NULL;
-    mo_folder(folder);
-    mo_file(folder, "de.mo", pairs, n);
+    mo_dir_create(folder);
+    mo_dir_add(folder, "de.mo", pairs, n);
     cw_translations_opts opts = {
         .folder = folder, .original = CW_STR("en"), .initial = CW_STR("de")};
     assert_int_equal(cw_translations_load(&opts, &t, NULL), CW_OK);
-    mo_remove(folder);
+    mo_dir_remove(folder);
     return t;
 }
 
@@ -47,7 +48,7 @@ static void assert_tool(const cw_language *language, const char *expected)
     for (unsigned form = CW_TOOL_ANY_OUTPUT; form <= CW_TOOL_OBJECT_OUTPUT; form++) {
         cw_buf_clear(&out);
         cw_translate_tool(&out, &entry, (cw_tool_form)form, language);
-        assert_text(cw_buf_str(&out), expected);
+        assert_str(cw_buf_str(&out), expected);
     }
     cw_buf_done(&out);
 }
@@ -95,11 +96,11 @@ static void a_method_without_mark_is_translated_too(void **state)
     const cw_method *translated = cw_translate_method(cw_translations_initial(t), &plain, &arena);
     assert_non_null(translated);
     assert_null(translated->mark);
-    assert_text(translated->usage, "Zählt \"komplett\" auf");
-    assert_text(translated->params[0].description, "Der Knoten");
+    assert_str(translated->usage, "Zählt \"komplett\" auf");
+    assert_str(translated->params[0].description, "Der Knoten");
     assert_true(translated->params[0].is_required);
-    assert_text(translated->params[1].description, "");
-    assert_text(translated->id, "a.list");
+    assert_str(translated->params[1].description, "");
+    assert_str(translated->id, "a.list");
     cw_translations_unref(t);
     cw_arena_done(&arena);
 }
@@ -110,14 +111,14 @@ static void phrases_come_in_order_without_empty_ones(void **state)
     cw_phrase phrase;
     size_t at = 0;
     assert_true(cw_phrase_next(&method, &at, &phrase));
-    assert_text(phrase.text, "List");
+    assert_str(phrase.text, "List");
     assert_true(phrase.is_title);
     assert_true(cw_phrase_next(&method, &at, &phrase));
-    assert_text(phrase.text, "Lists all");
+    assert_str(phrase.text, "Lists all");
     assert_false(phrase.is_title);
     assert_true(cw_phrase_next(&method, &at, &phrase));
-    assert_text(phrase.text, "The node");
-    assert_text(phrase.param, "nid");
+    assert_str(phrase.text, "The node");
+    assert_str(phrase.param, "nid");
     assert_false(cw_phrase_next(&method, &at, &phrase));
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include "base/limits.h"
 #include "catalogue/translations.h"
-#include "mo_file.h"
-#include "oom.h"
+#include "support/mo_file.h"
+#include "support/oom.h"
 
 static const mo_pair german[] = {{"", MO_HEADER}, {"List", "Liste"}, {"a\4List", "Liste von a"}};
 
@@ -35,65 +36,65 @@ static void assert_refused(const cw_translations_opts *opts, cw_code code, const
 
 static void assert_match(const cw_translations *t, const char *range, const char *tag)
 {
-    assert_text(cw_language_tag(cw_translations_match(t, cw_str_from(range))), tag);
+    assert_str(cw_language_tag(cw_translations_match(t, cw_str_from(range))), tag);
 }
 
 static void every_layout_of_gettext_is_read(void **state)
 {
     char folder[64];
     (void)state;
-    mo_folder(folder);
-    mo_file(folder, "de.mo", german, CW_COUNT(german));
-    mo_file(folder, "pt_br.mo", german, CW_COUNT(german));
-    mo_make_folder(folder, "fr");
-    mo_make_folder(folder, "fr/LC_MESSAGES");
-    mo_file(folder, "fr/a.mo", (mo_pair[]){{"List", "Liste (a)"}}, 1);
-    mo_file(folder, "fr/b.mo", (mo_pair[]){{"List", "Liste (b)"}, {"Zoo", "Zoo (b)"}}, 2);
-    mo_file(folder, "fr/LC_MESSAGES/c.mo", (mo_pair[]){{"Zoo", "Zoo (c)"}}, 1);
-    mo_save(folder, "README", "none of ours", 12);
-    mo_save(folder, ".hidden.mo", "none of ours", 12);
-    mo_make_folder(folder, "templates");
-    mo_make_folder(folder, "nl");
+    mo_dir_create(folder);
+    mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
+    mo_dir_add(folder, "pt_br.mo", german, CW_COUNT(german));
+    mo_dir_add_subdir(folder, "fr");
+    mo_dir_add_subdir(folder, "fr/LC_MESSAGES");
+    mo_dir_add(folder, "fr/a.mo", (mo_pair[]){{"List", "Liste (a)"}}, 1);
+    mo_dir_add(folder, "fr/b.mo", (mo_pair[]){{"List", "Liste (b)"}, {"Zoo", "Zoo (b)"}}, 2);
+    mo_dir_add(folder, "fr/LC_MESSAGES/c.mo", (mo_pair[]){{"Zoo", "Zoo (c)"}}, 1);
+    mo_dir_save(folder, "README", "none of ours", 12);
+    mo_dir_save(folder, ".hidden.mo", "none of ours", 12);
+    mo_dir_add_subdir(folder, "templates");
+    mo_dir_add_subdir(folder, "nl");
     cw_translations_opts opts = opts_of(folder);
     cw_translations *t = load(&opts);
     static const char *const tags[] = {"de", "en", "fr", "pt-BR"};
     for (size_t i = 0; i < CW_COUNT(tags); i++)
-        assert_text(cw_language_tag(cw_translations_at(t, i)), tags[i]);
+        assert_str(cw_language_tag(cw_translations_at(t, i)), tags[i]);
     assert_null(cw_translations_at(t, CW_COUNT(tags)));
     const cw_language *french = cw_translations_match(t, CW_STR("fr"));
-    assert_text(cw_language_text(french, CW_STR("x"), CW_STR("List")), "Liste (a)");
-    assert_text(cw_language_text(french, CW_STR("x"), CW_STR("Zoo")), "Zoo (c)");
+    assert_str(cw_language_text(french, CW_STR("x"), CW_STR("List")), "Liste (a)");
+    assert_str(cw_language_text(french, CW_STR("x"), CW_STR("Zoo")), "Zoo (c)");
     cw_translations_unref(t);
-    mo_remove(folder);
+    mo_dir_remove(folder);
 }
 
 static void a_text_for_its_method_goes_before_the_general_one(void **state)
 {
     char folder[64];
     (void)state;
-    mo_folder(folder);
-    mo_file(folder, "de.mo", german, CW_COUNT(german));
+    mo_dir_create(folder);
+    mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
     cw_translations_opts opts = opts_of(folder);
     cw_translations *t = load(&opts);
     const cw_language *de = cw_translations_match(t, CW_STR("de"));
-    assert_text(cw_language_text(de, CW_STR("a"), CW_STR("List")), "Liste von a");
-    assert_text(cw_language_text(de, CW_STR("b"), CW_STR("List")), "Liste");
-    assert_text(cw_language_text(de, CW_STR("a"), CW_STR("Zoo")), "Zoo");
-    assert_text(cw_language_text(NULL, CW_STR("a"), CW_STR("List")), "List");
+    assert_str(cw_language_text(de, CW_STR("a"), CW_STR("List")), "Liste von a");
+    assert_str(cw_language_text(de, CW_STR("b"), CW_STR("List")), "Liste");
+    assert_str(cw_language_text(de, CW_STR("a"), CW_STR("Zoo")), "Zoo");
+    assert_str(cw_language_text(NULL, CW_STR("a"), CW_STR("List")), "List");
     const cw_language *en = cw_translations_initial(t);
-    assert_text(cw_language_text(en, CW_STR("a"), CW_STR("List")), "List");
+    assert_str(cw_language_text(en, CW_STR("a"), CW_STR("List")), "List");
     cw_translations_unref(t);
-    mo_remove(folder);
+    mo_dir_remove(folder);
 }
 
 static void a_language_is_found_wider_and_narrower(void **state)
 {
     char folder[64];
     (void)state;
-    mo_folder(folder);
-    mo_file(folder, "de.mo", german, CW_COUNT(german));
-    mo_file(folder, "pt_BR.mo", german, CW_COUNT(german));
-    mo_file(folder, "zh_Hant_TW.mo", german, CW_COUNT(german));
+    mo_dir_create(folder);
+    mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
+    mo_dir_add(folder, "pt_BR.mo", german, CW_COUNT(german));
+    mo_dir_add(folder, "zh_Hant_TW.mo", german, CW_COUNT(german));
     cw_translations_opts opts = opts_of(folder);
     cw_translations *t = load(&opts);
     assert_match(t, "de", "de");
@@ -107,23 +108,23 @@ static void a_language_is_found_wider_and_narrower(void **state)
     assert_match(t, "deu", "");
     assert_match(t, "", "");
     cw_translations_unref(t);
-    mo_remove(folder);
+    mo_dir_remove(folder);
 }
 
 static void the_default_must_be_there(void **state)
 {
     char folder[64];
     (void)state;
-    mo_folder(folder);
-    mo_file(folder, "de.mo", german, CW_COUNT(german));
+    mo_dir_create(folder);
+    mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
     cw_translations_opts opts = opts_of(folder);
     opts.initial = CW_STR("de");
     cw_translations *t = load(&opts);
-    assert_text(cw_language_tag(cw_translations_initial(t)), "de");
+    assert_str(cw_language_tag(cw_translations_initial(t)), "de");
     cw_translations_unref(t);
     opts.initial = CW_STR("fr");
     assert_refused(&opts, CW_PARAMS, "there is no language 'fr'");
-    mo_remove(folder);
+    mo_dir_remove(folder);
     assert_refused(&opts, CW_IO, folder);
 }
 
@@ -131,51 +132,51 @@ static void a_file_that_is_not_right_is_named(void **state)
 {
     char folder[64];
     (void)state;
-    mo_folder(folder);
+    mo_dir_create(folder);
     cw_translations_opts opts = opts_of(folder);
-    mo_save(folder, "de.mo", "msgid", 5);
+    mo_dir_save(folder, "de.mo", "msgid", 5);
     assert_refused(&opts, CW_PARAMS, "de.mo': it is no .mo file");
-    mo_file(folder, "de.mo", german, CW_COUNT(german));
-    mo_file(folder, "examples.mo", german, CW_COUNT(german));
+    mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
+    mo_dir_add(folder, "examples.mo", german, CW_COUNT(german));
     assert_refused(&opts, CW_PARAMS, "'examples.mo': its name is no language");
-    mo_remove(folder);
-    mo_folder(folder);
-    mo_make_folder(folder, "de.mo");
+    mo_dir_remove(folder);
+    mo_dir_create(folder);
+    mo_dir_add_subdir(folder, "de.mo");
     assert_refused(&opts, CW_IO, "de.mo' is not a file");
-    mo_remove(folder);
+    mo_dir_remove(folder);
 }
 
 static void bytes_and_files_have_ceilings(void **state)
 {
     char folder[64], bytes[MO_MAX], name[32];
     (void)state;
-    size_t n = mo_write(bytes, german, CW_COUNT(german), 0);
-    mo_folder(folder);
-    mo_file(folder, "de.mo", german, CW_COUNT(german));
-    mo_file(folder, "fr.mo", german, CW_COUNT(german));
+    size_t n = mo_build(bytes, german, CW_COUNT(german), 0);
+    mo_dir_create(folder);
+    mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
+    mo_dir_add(folder, "fr.mo", german, CW_COUNT(german));
     cw_translations_opts opts = opts_of(folder);
     opts.max_bytes = 2 * n;
     cw_translations_unref(load(&opts));
     opts.max_bytes = 2 * n - 1;
     assert_refused(&opts, CW_LIMIT, "fr.mo': with it the files have more than");
-    mo_make_folder(folder, "it");
+    mo_dir_add_subdir(folder, "it");
     opts.max_bytes = 0;
     for (unsigned i = 2; i < CW_TRANSLATIONS_MAX_FILES; i++) {
         snprintf(name, sizeof name, "it/%u.mo", i);
-        mo_file(folder, name, NULL, 0);
+        mo_dir_add(folder, name, NULL, 0);
     }
     cw_translations_unref(load(&opts));
-    mo_file(folder, "it/more.mo", NULL, 0);
+    mo_dir_add(folder, "it/more.mo", NULL, 0);
     assert_refused(&opts, CW_LIMIT, "more than 1000 files");
-    mo_remove(folder);
+    mo_dir_remove(folder);
 }
 
 static void what_was_read_twice_is_equal(void **state)
 {
     char folder[64];
     (void)state;
-    mo_folder(folder);
-    mo_file(folder, "de.mo", german, CW_COUNT(german));
+    mo_dir_create(folder);
+    mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
     cw_translations_opts opts = opts_of(folder);
     cw_translations *a = load(&opts), *b = load(&opts);
     assert_true(cw_translations_equal(a, b));
@@ -187,12 +188,12 @@ static void what_was_read_twice_is_equal(void **state)
     assert_false(cw_translations_equal(a, b));
     cw_translations_unref(b);
     opts.initial = CW_STR("en");
-    mo_file(folder, "de.mo", (mo_pair[]){{"List", "Die Liste"}}, 1);
+    mo_dir_add(folder, "de.mo", (mo_pair[]){{"List", "Die Liste"}}, 1);
     b = load(&opts);
     assert_false(cw_translations_equal(a, b));
     cw_translations_unref(b);
     cw_translations_unref(a);
-    mo_remove(folder);
+    mo_dir_remove(folder);
 }
 
 static void load_once(void *ctx)
@@ -208,13 +209,13 @@ static void loading_survives_every_failed_allocation(void **state)
 {
     char folder[64];
     (void)state;
-    mo_folder(folder);
-    mo_file(folder, "de.mo", german, CW_COUNT(german));
-    mo_make_folder(folder, "fr");
-    mo_file(folder, "fr/a.mo", german, CW_COUNT(german));
+    mo_dir_create(folder);
+    mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
+    mo_dir_add_subdir(folder, "fr");
+    mo_dir_add(folder, "fr/a.mo", german, CW_COUNT(german));
     cw_translations_opts opts = opts_of(folder);
     assert_true(oom_each(load_once, &opts) >= 4);
-    mo_remove(folder);
+    mo_dir_remove(folder);
 }
 
 int main(void)

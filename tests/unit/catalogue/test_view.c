@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include "catalogue/view.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static void nothing(cw_source *source)
 {
@@ -127,7 +128,7 @@ static void tools_are_listed_by_name(void **state)
     assert_int_equal(n, CW_COUNT(names));
     assert_false(has_more);
     for (size_t i = 0; i < n; i++)
-        assert_text(cw_view_name(CW_VIEW_TOOLS, entries[i]), names[i]);
+        assert_str(cw_view_name(CW_VIEW_TOOLS, entries[i]), names[i]);
     cw_view_unref(v);
     tear_down(&f);
 }
@@ -151,13 +152,13 @@ static void an_alias_leads_to_what_the_caller_sees(void **state)
     cw_snapshot *s = snapshot_of(methods, CW_COUNT(methods));
     cw_view *few = view_of(s, NULL, 0);
     cw_view *all = view_of(s, &edit, 1);
-    assert_text(cw_view_find_alias(few, CW_STR("pub__get"))->method->id, "pub.get");
-    assert_text(cw_view_find_alias(all, CW_STR("pub__get"))->method->id, "pub.get");
+    assert_str(cw_view_find_alias(few, CW_STR("pub__get"))->method->id, "pub.get");
+    assert_str(cw_view_find_alias(all, CW_STR("pub__get"))->method->id, "pub.get");
     assert_null(cw_view_find_alias(all, CW_STR("pub_get"))); /* a name, not an alias */
     assert_null(cw_view_find_alias(few, CW_STR("hidden__get")));
     assert_non_null(cw_view_find_alias(all, CW_STR("hidden__get")));
     /* A twin counts for the caller who sees both. */
-    assert_text(cw_view_find_alias(few, CW_STR(TWINS_ALIAS))->method->id, TWIN "9a431");
+    assert_str(cw_view_find_alias(few, CW_STR(TWINS_ALIAS))->method->id, TWIN "9a431");
     assert_null(cw_view_find_alias(all, CW_STR(TWINS_ALIAS)));
     cw_view_unref(few);
     cw_view_unref(all);

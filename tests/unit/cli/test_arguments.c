@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "cli/arguments.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define BYTES_MAX 65536u
 

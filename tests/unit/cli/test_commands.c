@@ -15,7 +15,7 @@
 
 #include "cli/import.h"
 #include "cli/remotes.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define TEXT_MAX 16384u
 #define METHOD(name, summary, param)                                                               \

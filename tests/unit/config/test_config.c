@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files, the command line's addresses, problems and references. */
-#include "helpers.h"
+#include "support/config_fixture.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static char folder[] = "/tmp/cw-test-config-XXXXXX";
 

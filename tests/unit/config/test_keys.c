@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Every key: that its value arrives in its field, and what is said of a wrong one. */
-#include "helpers.h"
+#include "support/config_fixture.h"
 
 #include "base/limits.h"
 #include "config/keys.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "support/config_fixture.h"
 
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "config/overlay.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static char path[] = "/tmp/causeway-overlay-XXXXXX";
 

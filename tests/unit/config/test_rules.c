@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "support/config_fixture.h"
 
 static void a_listener_with_tls_needs_a_certificate(void **state)
 {

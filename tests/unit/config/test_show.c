@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helpers.h"
+#include "support/config_fixture.h"
 
 #include "config/keys.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static char *show(const cw_config *config)
 {

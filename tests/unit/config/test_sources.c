@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Every key of a service: that its value arrives, what is said of a wrong one, and that none is
  * forgotten when two services are compared. */
-#include "helpers.h"
+#include "support/config_fixture.h"
 
 #include "config/keys.h"
 #include "config/overlay.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static void the_ways_to_a_service_fill_their_fields(void **state)
 {

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "config/yaml.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define ARENA_MAX (64u << 20)
 

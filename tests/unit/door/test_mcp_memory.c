@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is remembered of sessions: shares, what gives way, and each allocation failing in turn. */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include "door/mcp_int.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define HOUR INT64_C(3600000)
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What clients are told when memory is short: something that is true, and JSON. */
-#include "helpers.h"
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
 
 #include "door/mcp_int.h"
-#include "oom.h"
+#include "support/oom.h"
 
 /* A port that keeps what is replied. */
 static struct {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "door/negotiate.h"
-#include "mo_file.h"
+#include "support/mo_file.h"
 
 /* de, en (the original), fr, pt-BR, zh-Hant. */
 static cw_translations *world(const char *initial)
@@ -15,16 +15,16 @@ static cw_translations *world(const char *initial)
     char folder[64];
     cw_translations *t = NULL;
     cw_err err = {0};
-    mo_folder(folder);
-    mo_file(folder, "de.mo", NULL, 0);
-    mo_file(folder, "fr.mo", NULL, 0);
-    mo_file(folder, "pt_BR.mo", NULL, 0);
-    mo_file(folder, "zh_Hant.mo", NULL, 0);
+    mo_dir_create(folder);
+    mo_dir_add(folder, "de.mo", NULL, 0);
+    mo_dir_add(folder, "fr.mo", NULL, 0);
+    mo_dir_add(folder, "pt_BR.mo", NULL, 0);
+    mo_dir_add(folder, "zh_Hant.mo", NULL, 0);
     cw_translations_opts opts = {
         .folder = folder, .original = CW_STR("en"), .initial = cw_str_from(initial)};
     if (cw_translations_load(&opts, &t, &err))
         fail_msg("%s", err.msg);
-    mo_remove(folder);
+    mo_dir_remove(folder);
     return t;
 }
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "host/call.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define MAX_BODY 8192u
 

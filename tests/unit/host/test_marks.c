@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "host/hosted.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static void run(cw_call *call)
 {

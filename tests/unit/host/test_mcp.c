@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "host/call.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define MAX_BODY 32768u
 #define INTERNAL "error\":{\"code\":-32603,\"message\":\"Internal error\"}}"

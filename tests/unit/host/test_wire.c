@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "host/wire.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define CANCEL "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel\"}"
 #define MAX_BODY 200000u

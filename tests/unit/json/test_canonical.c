@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "json_test.h"
-#include "oom.h"
+#include "support/json_fixture.h"
+#include "support/oom.h"
 
 static cw_str canonical(cw_arena *a, const char *text)
 {

@@ -2,7 +2,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "json_test.h"
+#include "support/json_fixture.h"
 
 static cw_str format(cw_buf *b, double value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "json/index.h"
 
-#include "json_test.h"
+#include "support/json_fixture.h"
 
 /* {"o":{"k0":0,…,"a/b":1,"m~n":2},"a":[[0],[1],…]} */
 static const cw_json *large(cw_arena *a)

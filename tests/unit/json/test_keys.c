@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <time.h>
 
-#include "json_test.h"
-#include "oom.h"
+#include "support/json_fixture.h"
+#include "support/oom.h"
 
 /* {"k0":0,"k1":1,...} with `again` once more at the end, unless it is negative. */
 static void write_object(cw_buf *b, int members, int again)
@@ -145,7 +145,7 @@ static void threat_B3_chosen_collisions_cost_nothing(void **state)
     }
     assert_int_equal(cw_json_count(root), N);
     print_message("[          ] %d colliding keys: %.1f ms\n", N, best);
-    assert_true(best < (TEST_IS_SLOW ? 500 : 50));
+    assert_true(best < (IS_SANITIZED ? 500 : 50));
 }
 
 static void read_large_object(void *ctx)

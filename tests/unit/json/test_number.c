@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "json_test.h"
+#include "support/json_fixture.h"
 
 /* `head`, `n` times `fill`, `tail`. */
 static const char *digits(cw_arena *a, const char *head, char fill, size_t n, const char *tail)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
 
-#include "json_test.h"
+#include "support/json_fixture.h"
 
 typedef struct failure {
     const char *text;

@@ -4,7 +4,7 @@
 #define MEMBERS_CEILING 1000u
 #include "json/read.c"
 
-#include "json_test.h"
+#include "support/json_fixture.h"
 
 static cw_code read_array(cw_arena *a, size_t elements, cw_err *err)
 {

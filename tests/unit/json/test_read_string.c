@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/utf8.h"
-#include "json_test.h"
+#include "support/json_fixture.h"
 
 static void escapes_are_decoded_and_their_source_is_kept(void **state)
 {

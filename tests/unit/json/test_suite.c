@@ -4,7 +4,7 @@
 #include <dirent.h>
 #include <stdio.h>
 
-#include "json_test.h"
+#include "support/json_fixture.h"
 
 /* The suite leaves these open. Numbers of any size are kept as text; everything that is not UTF-8,
  * half a surrogate pair, a byte order mark or too deep is refused. docs/json.md says the same. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "json_test.h"
+#include "support/json_fixture.h"
 
 static void types_have_the_names_of_json_schema(void **state)
 {

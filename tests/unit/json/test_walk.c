@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "json_test.h"
+#include "support/json_fixture.h"
 
 static void check(cw_arena *a, const char *text, cw_json_style style, const char *want)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <math.h>
 
-#include "json_test.h"
-#include "oom.h"
+#include "support/json_fixture.h"
+#include "support/oom.h"
 
 static void add_sample(cw_json_writer *w)
 {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "net/addrcount.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static cw_addrcount count;
 

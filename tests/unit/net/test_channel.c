@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* test_channel.c - channels over sockets. */
-#include "channel_check.h"
+#include "support/channel_fixture.h"
 
 #include <time.h>
 
@@ -8,14 +8,14 @@
 
 static int listening, peer;
 static uint16_t port;
-static seen s;
+static channel_record s;
 
 static int set_up(void **state)
 {
     memset(&s, 0, sizeof s);
-    listening = listen_tcp(&port);
+    listening = peer_listen(&port);
     peer = -1;
-    return set_up_loop(state);
+    return channel_fixture_setup(state);
 }
 
 static int tear_down(void **state)
@@ -25,7 +25,7 @@ static int tear_down(void **state)
     if (peer >= 0)
         close(peer);
     close(listening);
-    return tear_down_loop(state);
+    return channel_fixture_teardown(state);
 }
 
 static void open_tcp(cw_channel_opts opts)
@@ -33,8 +33,8 @@ static void open_tcp(cw_channel_opts opts)
     opts.host = CW_STR("127.0.0.1");
     opts.port = port;
     assert_int_equal(open_channel(&s, opts), CW_OK);
-    peer = accept_one(listening);
-    run_until(s.opens);
+    peer = peer_accept(listening);
+    channel_run_until(s.opens);
 }
 
 static void messages_go_both_ways_in_every_framing(void **state)
@@ -54,19 +54,19 @@ static void messages_go_both_ways_in_every_framing(void **state)
         open_tcp((cw_channel_opts){.framing = cases[i].framing});
         cw_str pieces[] = {CW_STR("{\"a\""), CW_STR(""), CW_STR(":1}")};
         assert_int_equal(cw_channel_send(s.channel, pieces, CW_COUNT(pieces)), CW_OK);
-        assert_peer_gets(peer, cases[i].go);
-        peer_say(peer, cases[i].come);
-        run_until(s.messages == 2);
+        assert_peer_reads(peer, cases[i].go);
+        peer_send_text(peer, cases[i].come);
+        channel_run_until(s.messages == 2);
         assert_string_equal(s.text, "{1}|{2}|");
         /* And byte by byte. */
         for (const char *p = cases[i].come; *p; p++) {
             peer_send(peer, p, 1);
-            turn();
+            channel_turn();
         }
-        run_until(s.messages == 4);
+        channel_run_until(s.messages == 4);
         assert_string_equal(s.text, "{1}|{2}|{1}|{2}|");
         close_channel(&s);
-        run_until(peer_is_closed(peer));
+        channel_run_until(peer_is_closed(peer));
         close(peer);
         memset(&s, 0, sizeof s);
     }
@@ -78,11 +78,11 @@ static void a_length_is_written_before_each_message(void **state)
     (void)state;
     char got[6];
     open_tcp((cw_channel_opts){.framing = CW_FRAMING_LENGTH});
-    assert_int_equal(send_text(&s, "{}"), CW_OK);
+    assert_int_equal(channel_send_text(&s, "{}"), CW_OK);
     peer_read(peer, got, sizeof got);
     assert_memory_equal(got, "\0\0\0\2{}", sizeof got);
     peer_send(peer, "\0\0\0\0\0\0\0\3[1]", 11);
-    run_until(s.messages == 1);
+    channel_run_until(s.messages == 1);
     assert_string_equal(s.text, "[1]|");
 }
 
@@ -99,12 +99,12 @@ static void a_socket_may_be_a_path(void **state)
     assert_int_equal(listen(fd, 8), 0);
     assert_int_equal(open_channel(&s, (cw_channel_opts){.unix_path = cw_str_from(path)}), CW_OK);
     memset(path, 'x', 3); /* it was copied */
-    peer = accept_one(fd);
-    run_until(s.opens);
-    peer_say(peer, "{1}\n");
-    run_until(s.messages);
-    assert_int_equal(send_text(&s, "{}"), CW_OK);
-    assert_peer_gets(peer, "{}\n");
+    peer = peer_accept(fd);
+    channel_run_until(s.opens);
+    peer_send_text(peer, "{1}\n");
+    channel_run_until(s.messages);
+    assert_int_equal(channel_send_text(&s, "{}"), CW_OK);
+    assert_peer_reads(peer, "{}\n");
     close_channel(&s);
     close(fd);
     unlink(un.sun_path);
@@ -112,8 +112,8 @@ static void a_socket_may_be_a_path(void **state)
     /* Nobody is there now. */
     assert_int_equal(open_channel(&s, (cw_channel_opts){.unix_path = cw_str_from(un.sun_path)}),
                      CW_OK);
-    run_until(s.ends);
-    assert_ended(&s, CW_IO, "No such file");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_IO, "No such file");
     rmdir(folder);
 }
 
@@ -122,10 +122,10 @@ static void a_host_may_be_a_name(void **state)
     (void)state;
     assert_int_equal(open_channel(&s, (cw_channel_opts){.host = CW_STR("localhost"), .port = port}),
                      CW_OK);
-    peer = accept_one(listening); /* also where ::1, where nobody listens, is tried before */
-    run_until(s.opens);
-    peer_say(peer, "1\n");
-    run_until(s.messages);
+    peer = peer_accept(listening); /* also where ::1, where nobody listens, is tried before */
+    channel_run_until(s.opens);
+    peer_send_text(peer, "1\n");
+    channel_run_until(s.messages);
 }
 
 static void a_name_that_is_none_is_told(void **state)
@@ -133,8 +133,8 @@ static void a_name_that_is_none_is_told(void **state)
     (void)state;
     assert_int_equal(
         open_channel(&s, (cw_channel_opts){.host = CW_STR("no such name"), .port = port}), CW_OK);
-    run_until(s.ends);
-    assert_ended(&s, CW_IO, "look up 'no such name'");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_IO, "look up 'no such name'");
 }
 
 static void who_does_not_listen_is_told(void **state)
@@ -144,16 +144,16 @@ static void who_does_not_listen_is_told(void **state)
     listening = -1;
     assert_int_equal(open_channel(&s, (cw_channel_opts){.host = CW_STR("127.0.0.1"), .port = port}),
                      CW_OK);
-    run_until(s.ends);
-    assert_ended(&s, CW_IO, "Connection refused");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_IO, "Connection refused");
     assert_int_equal(s.opens, 0);
-    assert_int_equal(send_text(&s, "{}"), CW_GONE);
+    assert_int_equal(channel_send_text(&s, "{}"), CW_GONE);
 }
 
 static void who_never_answers_is_given_up(void **state)
 {
     (void)state;
-    int hole = listen_tcp(&port), fillers[4];
+    int hole = peer_listen(&port), fillers[4];
     struct sockaddr_in in = {
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
     assert_int_equal(listen(hole, 0), 0);
@@ -167,8 +167,8 @@ static void who_never_answers_is_given_up(void **state)
         open_channel(
             &s, (cw_channel_opts){.host = CW_STR("127.0.0.1"), .port = port, .connect_ms = 150}),
         CW_OK);
-    run_until(s.ends);
-    assert_ended(&s, CW_TIMEOUT, "timed out");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_TIMEOUT, "timed out");
     assert_in_range(cw_clock_ms() - began, 140, patience(1000));
     for (size_t i = 0; i < CW_COUNT(fillers); i++)
         close(fillers[i]);
@@ -207,14 +207,14 @@ static void the_end_of_the_other_side_is_told_once(void **state)
 {
     (void)state;
     open_tcp((cw_channel_opts){0});
-    peer_say(peer, "{1}\n{2");
+    peer_send_text(peer, "{1}\n{2");
     shutdown(peer, SHUT_WR);
-    run_until(s.ends);
+    channel_run_until(s.ends);
     assert_string_equal(s.text, "{1}|");
-    assert_ended(&s, CW_GONE, "closed inside a message");
-    assert_int_equal(send_text(&s, "{}"), CW_GONE);
+    assert_channel_ended(&s, CW_GONE, "closed inside a message");
+    assert_int_equal(channel_send_text(&s, "{}"), CW_GONE);
     for (int i = 0; i < 20; i++)
-        turn();
+        channel_turn();
     assert_int_equal(s.ends, 1);
 }
 
@@ -226,8 +226,8 @@ static void a_reset_is_an_end(void **state)
     setsockopt(peer, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     close(peer);
     peer = -1;
-    run_until(s.ends);
-    assert_ended(&s, CW_GONE, "reset");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_GONE, "reset");
 }
 
 static void a_message_that_is_too_large_is_the_end(void **state)
@@ -237,20 +237,20 @@ static void a_message_that_is_too_large_is_the_end(void **state)
     memset(line, '1', sizeof line);
     open_tcp((cw_channel_opts){.max_message = 100});
     peer_send(peer, line, 100);
-    peer_say(peer, "\n");
-    run_until(s.messages);
+    peer_send_text(peer, "\n");
+    channel_run_until(s.messages);
     peer_send(peer, line, 102);
-    run_until(s.ends);
-    assert_ended(&s, CW_LIMIT, "more than 100 bytes");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_LIMIT, "more than 100 bytes");
 }
 
 static void another_framing_is_the_end(void **state)
 {
     (void)state;
     open_tcp((cw_channel_opts){.framing = CW_FRAMING_CONTENT_LENGTH});
-    peer_say(peer, "HTTP/1.1 400 Bad Request\r\n\r\n");
-    run_until(s.ends);
-    assert_ended(&s, CW_INVALID, "no JSON-RPC message in this framing");
+    peer_send_text(peer, "HTTP/1.1 400 Bad Request\r\n\r\n");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_INVALID, "no JSON-RPC message in this framing");
 }
 
 static void large_messages_go_both_ways(void **state)
@@ -263,13 +263,13 @@ static void large_messages_go_both_ways(void **state)
     open_tcp((cw_channel_opts){0});
     cw_str piece = {text, n};
     assert_int_equal(cw_channel_send(s.channel, &piece, 1), CW_OK);
-    assert_int_equal(send_text(&s, "{}"), CW_OK);
+    assert_int_equal(channel_send_text(&s, "{}"), CW_OK);
     peer_read(peer, got, n + 1);
     assert_memory_equal(got, text, n + 1);
-    assert_peer_gets(peer, "{}\n");
+    assert_peer_reads(peer, "{}\n");
     peer_send(peer, text, n + 1);
-    peer_say(peer, "{}\n");
-    run_until(s.messages == 2);
+    peer_send_text(peer, "{}\n");
+    channel_run_until(s.messages == 2);
     assert_string_equal(s.text, "3145728|{}|");
     free(text);
     free(got);
@@ -288,14 +288,14 @@ static void what_waits_to_be_sent_has_a_ceiling(void **state)
     while (cw_channel_send(s.channel, pieces, 1) == CW_OK) {
         sent++;
         for (int i = 0; i < 3; i++)
-            turn();
+            channel_turn();
         assert_true(sent < 1000);
     }
     assert_true(sent >= 2);
     /* Nothing of the refused ones is sent, and there is room again when the others are. */
     for (unsigned i = 0; i < sent; i++) {
         peer_read(peer, text, n);
-        assert_peer_gets(peer, "\n");
+        assert_peer_reads(peer, "\n");
     }
     memset(text, '2', n);
     assert_int_equal(cw_channel_send(s.channel, pieces, 1), CW_OK);
@@ -309,8 +309,8 @@ static void a_message_cannot_end_its_line(void **state)
 {
     (void)state;
     open_tcp((cw_channel_opts){0});
-    assert_int_equal(send_text(&s, "{\n\"a\":\r\n1}"), CW_OK);
-    assert_peer_gets(peer, "{ \"a\":  1}\n");
+    assert_int_equal(channel_send_text(&s, "{\n\"a\":\r\n1}"), CW_OK);
+    assert_peer_reads(peer, "{ \"a\":  1}\n");
 }
 
 static void messages_of_one_turn_leave_together(void **state)
@@ -319,13 +319,13 @@ static void messages_of_one_turn_leave_together(void **state)
     char got[64];
     open_tcp((cw_channel_opts){0});
     for (int i = 0; i < 3; i++)
-        assert_int_equal(send_text(&s, "{}"), CW_OK);
+        assert_int_equal(channel_send_text(&s, "{}"), CW_OK);
     assert_int_equal(recv(peer, got, sizeof got, 0), -1);
-    turn();
+    channel_turn();
     assert_int_equal(recv(peer, got, sizeof got, 0), 9);
 }
 
-static void close_it(seen *which)
+static void close_it(channel_record *which)
 {
     cw_channel_close(which->channel);
 }
@@ -336,14 +336,14 @@ static void it_may_be_closed_within_any_callback(void **state)
     cw_channel_opts opts = {.host = CW_STR("127.0.0.1"), .port = port};
     s.on_open = close_it;
     assert_int_equal(open_channel(&s, opts), CW_OK);
-    run_until(s.closes);
+    channel_run_until(s.closes);
     memset(&s, 0, sizeof s);
-    close(accept_one(listening));
+    close(peer_accept(listening));
 
     s.on_message = close_it;
     open_tcp((cw_channel_opts){0});
-    peer_say(peer, "1\n2\n3\n");
-    run_until(s.closes);
+    peer_send_text(peer, "1\n2\n3\n");
+    channel_run_until(s.closes);
     assert_int_equal(s.messages, 1);
     memset(&s, 0, sizeof s);
     close(peer);
@@ -352,7 +352,7 @@ static void it_may_be_closed_within_any_callback(void **state)
     open_tcp((cw_channel_opts){0});
     close(peer);
     peer = -1;
-    run_until(s.closes);
+    channel_run_until(s.closes);
     assert_int_equal(s.ends, 1);
     memset(&s, 0, sizeof s);
 
@@ -362,8 +362,8 @@ static void it_may_be_closed_within_any_callback(void **state)
     opts.host = CW_STR("localhost");
     memset(&s, 0, sizeof s);
     assert_int_equal(open_channel(&s, opts), CW_OK);
-    turn();
-    turn();
+    channel_turn();
+    channel_turn();
     close_channel(&s);
 }
 
@@ -371,20 +371,20 @@ static void what_was_sent_leaves_before_the_close(void **state)
 {
     (void)state;
     open_tcp((cw_channel_opts){0});
-    assert_int_equal(send_text(&s, "{\"method\":\"exit\"}"), CW_OK);
+    assert_int_equal(channel_send_text(&s, "{\"method\":\"exit\"}"), CW_OK);
     close_channel(&s);
-    assert_peer_gets(peer, "{\"method\":\"exit\"}\n");
-    run_until(peer_is_closed(peer));
+    assert_peer_reads(peer, "{\"method\":\"exit\"}\n");
+    channel_run_until(peer_is_closed(peer));
 }
 
 static void the_end_of_the_loop_closes_it(void **state)
 {
     (void)state;
     open_tcp((cw_channel_opts){0});
-    uv_close((uv_handle_t *)&tick, NULL);
-    cw_loop_end(&loop);
+    uv_close((uv_handle_t *)&channel_tick, NULL);
+    cw_loop_end(&channel_loop);
     assert_int_equal(s.closes, 0);
-    cw_loop_run(&loop);
+    cw_loop_run(&channel_loop);
     assert_int_equal(s.closes, 1);
     assert_int_equal(s.ends, 0);
 }
@@ -403,15 +403,15 @@ static void talk_once(void *ctx)
         assert_true(oom_was_hit());
         return;
     }
-    run_until(s.opens || s.ends);
+    channel_run_until(s.opens || s.ends);
     if (s.opens) {
-        fd = accept_one(listening);
-        rc = send_text(&s, "{}");
+        fd = peer_accept(listening);
+        rc = channel_send_text(&s, "{}");
         assert_true(rc == CW_OK || rc == CW_NOMEM);
-        peer_say(fd, "{1}\n{2");
-        turn();
-        peer_say(fd, "}\n");
-        run_until(s.messages == 2 || s.ends);
+        peer_send_text(fd, "{1}\n{2");
+        channel_turn();
+        peer_send_text(fd, "}\n");
+        channel_run_until(s.messages == 2 || s.ends);
     }
     if (s.ends) {
         assert_int_equal(s.code, CW_NOMEM);
@@ -428,34 +428,34 @@ static void no_failed_allocation_does_harm(void **state)
 {
     (void)state;
     assert_true(oom_each(talk_once, NULL) >= 4);
-    assert_true(oom_each(talk_once, &loop) >= 5);
+    assert_true(oom_each(talk_once, &channel_loop) >= 5);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+#define CHANNEL_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(messages_go_both_ways_in_every_framing),
-        TEST(a_length_is_written_before_each_message),
-        TEST(a_socket_may_be_a_path),
-        TEST(a_host_may_be_a_name),
-        TEST(a_name_that_is_none_is_told),
-        TEST(who_does_not_listen_is_told),
-        TEST(who_never_answers_is_given_up),
-        TEST(opts_that_cannot_be_are_refused),
-        TEST(the_end_of_the_other_side_is_told_once),
-        TEST(a_reset_is_an_end),
-        TEST(a_message_that_is_too_large_is_the_end),
-        TEST(another_framing_is_the_end),
-        TEST(large_messages_go_both_ways),
-        TEST(what_waits_to_be_sent_has_a_ceiling),
-        TEST(a_message_cannot_end_its_line),
-        TEST(messages_of_one_turn_leave_together),
-        TEST(it_may_be_closed_within_any_callback),
-        TEST(what_was_sent_leaves_before_the_close),
-        TEST(the_end_of_the_loop_closes_it),
-        TEST(no_failed_allocation_does_harm),
+        CHANNEL_TEST(messages_go_both_ways_in_every_framing),
+        CHANNEL_TEST(a_length_is_written_before_each_message),
+        CHANNEL_TEST(a_socket_may_be_a_path),
+        CHANNEL_TEST(a_host_may_be_a_name),
+        CHANNEL_TEST(a_name_that_is_none_is_told),
+        CHANNEL_TEST(who_does_not_listen_is_told),
+        CHANNEL_TEST(who_never_answers_is_given_up),
+        CHANNEL_TEST(opts_that_cannot_be_are_refused),
+        CHANNEL_TEST(the_end_of_the_other_side_is_told_once),
+        CHANNEL_TEST(a_reset_is_an_end),
+        CHANNEL_TEST(a_message_that_is_too_large_is_the_end),
+        CHANNEL_TEST(another_framing_is_the_end),
+        CHANNEL_TEST(large_messages_go_both_ways),
+        CHANNEL_TEST(what_waits_to_be_sent_has_a_ceiling),
+        CHANNEL_TEST(a_message_cannot_end_its_line),
+        CHANNEL_TEST(messages_of_one_turn_leave_together),
+        CHANNEL_TEST(it_may_be_closed_within_any_callback),
+        CHANNEL_TEST(what_was_sent_leaves_before_the_close),
+        CHANNEL_TEST(the_end_of_the_loop_closes_it),
+        CHANNEL_TEST(no_failed_allocation_does_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

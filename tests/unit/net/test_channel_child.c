@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* test_channel_child.c - channels to programs that we start. */
-#include "channel_check.h"
+#include "support/channel_fixture.h"
 
 #include <sys/wait.h>
 
 #include "base/log.h"
 
-static seen s;
+static channel_record s;
 static char log_path[] = "/tmp/cw-channel-log-XXXXXX";
 
 static int set_up(void **state)
 {
     memset(&s, 0, sizeof s);
-    assert_int_equal(cw_spawner_new(&spawner, NULL), CW_OK);
-    return set_up_loop(state);
+    assert_int_equal(cw_spawner_new(&channel_spawner, NULL), CW_OK);
+    return channel_fixture_setup(state);
 }
 
 static int tear_down(void **state)
 {
     if (s.channel)
         close_channel(&s);
-    tear_down_loop(state);
-    cw_spawner_free(spawner);
+    channel_fixture_teardown(state);
+    cw_spawner_free(channel_spawner);
     /* Nobody was left behind. */
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
@@ -67,17 +67,17 @@ static void messages_go_to_a_program_and_back(void **state)
     (void)state;
     static const char *const cat[] = {"cat", NULL};
     assert_int_equal(start(cat), CW_OK);
-    run_until(s.opens);
-    assert_int_equal(send_text(&s, "{1}"), CW_OK);
-    assert_int_equal(send_text(&s, "{2}"), CW_OK);
-    run_until(s.messages == 2);
+    channel_run_until(s.opens);
+    assert_int_equal(channel_send_text(&s, "{1}"), CW_OK);
+    assert_int_equal(channel_send_text(&s, "{2}"), CW_OK);
+    channel_run_until(s.messages == 2);
     assert_string_equal(s.text, "{1}|{2}|");
     size_t n = 3u << 20;
     char *text = malloc(n);
     memset(text, '1', n);
     cw_str piece = {text, n};
     assert_int_equal(cw_channel_send(s.channel, &piece, 1), CW_OK);
-    run_until(s.messages == 3);
+    channel_run_until(s.messages == 3);
     assert_string_equal(s.text, "{1}|{2}|3145728|");
     free(text);
     /* The end of its input is enough for this one. */
@@ -101,7 +101,7 @@ static void threat_D7_a_program_gets_its_environment_folder_and_three_descriptor
                                                         .environment = environment,
                                                         .folder = folder}),
                      CW_OK);
-    run_until(s.messages == 5);
+    channel_run_until(s.messages == 5);
     /* PATH, ONLY, PWD and perhaps _ and OLDPWD: the shell's own. The fourth descriptor is that of
      * ls itself. */
     snprintf(want, sizeof want, "%s|this ; echo $HOME|", folder);
@@ -118,14 +118,14 @@ static void a_program_that_is_not_there_is_told(void **state)
     static const char *const none[] = {"no-such-program-anywhere", NULL};
     static const char *const cat[] = {"cat", NULL};
     assert_int_equal(start(none), CW_OK);
-    run_until(s.ends);
-    assert_ended(&s, CW_IO, "start 'no-such-program-anywhere': No such file");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_IO, "start 'no-such-program-anywhere': No such file");
     close_channel(&s);
     memset(&s, 0, sizeof s);
     assert_int_equal(open_channel(&s, (cw_channel_opts){.command = cat, .folder = "/nonexistent"}),
                      CW_OK);
-    run_until(s.ends);
-    assert_ended(&s, CW_IO, "start 'cat' in /nonexistent: No such file");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_IO, "start 'cat' in /nonexistent: No such file");
     assert_int_equal(s.opens, 0);
 }
 
@@ -133,9 +133,9 @@ static void what_it_wrote_before_its_exit_counts(void **state)
 {
     (void)state;
     assert_int_equal(start_shell("echo '{1}'; echo '{2}'; exit 3"), CW_OK);
-    run_until(s.ends);
+    channel_run_until(s.ends);
     assert_string_equal(s.text, "{1}|{2}|");
-    assert_ended(&s, CW_GONE, "exited with 3");
+    assert_channel_ended(&s, CW_GONE, "exited with 3");
     assert_true(time_to_close() < 200);
 }
 
@@ -145,8 +145,8 @@ static void an_exit_is_told_though_others_hold_its_output(void **state)
     /* Not of its group, so that it lives on. */
     assert_int_equal(start_shell("setsid sleep 2 & sleep 0.05; exit 4"), CW_OK);
     uint64_t began = cw_clock_ms();
-    run_until(s.ends);
-    assert_ended(&s, CW_GONE, "exited with 4");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_GONE, "exited with 4");
     assert_true(cw_clock_ms() - began < patience(1500));
 }
 
@@ -154,8 +154,8 @@ static void a_program_that_closes_its_output_is_at_its_end(void **state)
 {
     (void)state;
     assert_int_equal(start_shell("exec >&-; exec sleep 1000"), CW_OK);
-    run_until(s.ends);
-    assert_ended(&s, CW_GONE, "closed its output");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_GONE, "closed its output");
     /* It heeds the first signal only. */
     assert_in_range(time_to_close(), CW_CHANNEL_GRACE_MS - 50, 2 * CW_CHANNEL_GRACE_MS - 50);
 }
@@ -164,10 +164,10 @@ static void a_program_that_closes_its_input_is_at_its_end(void **state)
 {
     (void)state;
     assert_int_equal(start_shell("exec <&-; echo 1; exec sleep 1000"), CW_OK);
-    run_until(s.messages);
-    assert_int_equal(send_text(&s, "{}"), CW_OK);
-    run_until(s.ends);
-    assert_ended(&s, CW_GONE, "closed its input");
+    channel_run_until(s.messages);
+    assert_int_equal(channel_send_text(&s, "{}"), CW_OK);
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_GONE, "closed its input");
 }
 
 static void a_program_that_heeds_nothing_is_killed(void **state)
@@ -175,7 +175,7 @@ static void a_program_that_heeds_nothing_is_killed(void **state)
     (void)state;
     assert_int_equal(start_shell("trap '' TERM; echo $$; while :; do sleep 0.02; echo x; done"),
                      CW_OK);
-    run_until(s.messages);
+    channel_run_until(s.messages);
     int pid = (int)strtol(s.text, NULL, 10);
     assert_true(runs(pid));
     s.text[0] = 0;
@@ -187,22 +187,22 @@ static void a_close_takes_the_whole_group(void **state)
 {
     (void)state;
     assert_int_equal(start_shell("(trap '' TERM; sleep 1000) & echo $!; cat"), CW_OK);
-    run_until(s.messages);
+    channel_run_until(s.messages);
     int pid = (int)strtol(s.text, NULL, 10);
     assert_true(pid > 1 && runs(pid));
     /* The shell ends with its input, the other is killed when it has. */
     assert_true(time_to_close() < CW_CHANNEL_GRACE_MS - 50);
-    run_until(!runs(pid));
+    channel_run_until(!runs(pid));
 }
 
 static void an_exit_takes_the_rest_of_the_group(void **state)
 {
     (void)state;
     assert_int_equal(start_shell("sleep 1000 & echo $!; exit 0"), CW_OK);
-    run_until(s.ends);
+    channel_run_until(s.ends);
     int pid = (int)strtol(s.text, NULL, 10);
     assert_true(pid > 1);
-    run_until(!runs(pid));
+    channel_run_until(!runs(pid));
 }
 
 static void it_may_be_closed_while_it_starts(void **state)
@@ -212,9 +212,9 @@ static void it_may_be_closed_while_it_starts(void **state)
         memset(&s, 0, sizeof s);
         assert_int_equal(start_shell("exec cat"), CW_OK);
         for (int i = 0; i < turns; i++)
-            uv_run(&loop.uv, UV_RUN_NOWAIT);
+            uv_run(&channel_loop.uv, UV_RUN_NOWAIT);
         cw_channel_close(s.channel);
-        run_until(s.closes);
+        channel_run_until(s.closes);
         assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     }
 }
@@ -223,12 +223,12 @@ static void end_loop_after(int turns, bool closes)
 {
     assert_int_equal(start_shell("exec cat"), CW_OK);
     for (int i = 0; i < turns; i++)
-        uv_run(&loop.uv, UV_RUN_NOWAIT);
+        uv_run(&channel_loop.uv, UV_RUN_NOWAIT);
     if (closes)
         cw_channel_close(s.channel);
-    uv_close((uv_handle_t *)&tick, NULL);
-    cw_loop_end(&loop);
-    cw_loop_run(&loop);
+    uv_close((uv_handle_t *)&channel_tick, NULL);
+    cw_loop_end(&channel_loop);
+    cw_loop_run(&channel_loop);
     assert_int_equal(s.closes, 1);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
@@ -237,9 +237,9 @@ static void the_end_of_the_loop_ends_it(void **state)
 {
     for (int turns = 0; turns < 5; turns++) {
         end_loop_after(turns, turns % 2);
-        cw_loop_done(&loop);
+        cw_loop_done(&channel_loop);
         memset(&s, 0, sizeof s);
-        set_up_loop(state);
+        channel_fixture_setup(state);
     }
     end_loop_after(0, /* closes= */ false);
 }
@@ -287,7 +287,7 @@ static void standard_error_goes_to_the_log_line_by_line(void **state)
                                  "head -c 498 /dev/zero | tr '\\0' x >&2;"
                                  "printf '\\303\\244\\303\\244behind\\nlast' >&2; exit 1"),
                      CW_OK);
-    run_until(s.ends);
+    channel_run_until(s.ends);
     const char *text = read_log();
     assert_non_null(strstr(text, "info source: standard error source=\"probe\" text=\"one\""));
     assert_non_null(strstr(text, "text=\"[31mtwo\""));
@@ -305,7 +305,7 @@ static void standard_error_has_so_many_lines_a_minute(void **state)
     assert_int_equal(start_shell("i=0; while [ $i -lt 50 ]; do i=$((i+1)); echo line $i. >&2;"
                                  " done; echo 1; cat"),
                      CW_OK);
-    run_until(s.messages);
+    channel_run_until(s.messages);
     close_channel(&s);
     const char *text = read_log();
     assert_int_equal(count(text, "standard error source="), 20);
@@ -319,11 +319,11 @@ static void standard_error_has_so_many_lines_a_minute(void **state)
 /* In a process of its own: start a program and die. */
 static void die_with_a_program(int out)
 {
-    set_up_loop(NULL);
-    if (cw_spawner_new(&spawner, NULL) || start_shell("echo $$; exec cat"))
+    channel_fixture_setup(NULL);
+    if (cw_spawner_new(&channel_spawner, NULL) || start_shell("echo $$; exec cat"))
         _exit(1);
     while (!s.messages)
-        turn();
+        channel_turn();
     if (write(out, s.text, strlen(s.text)) < 0)
         _exit(1);
     raise(SIGKILL);
@@ -345,7 +345,7 @@ static void a_program_sees_the_end_of_its_input_when_we_die(void **state)
     assert_true(WIFSIGNALED(status));
     int pid = (int)strtol(text, NULL, 10);
     assert_true(pid > 1);
-    run_until(!runs(pid));
+    channel_run_until(!runs(pid));
 }
 
 static void talk_once(void *ctx)
@@ -358,12 +358,12 @@ static void talk_once(void *ctx)
         assert_int_equal(rc, CW_NOMEM);
         return;
     }
-    run_until(s.opens || s.ends);
+    channel_run_until(s.opens || s.ends);
     if (s.opens) {
-        rc = send_text(&s, "{}");
+        rc = channel_send_text(&s, "{}");
         assert_true(rc == CW_OK || rc == CW_NOMEM);
         if (rc == CW_OK)
-            run_until(s.messages || s.ends);
+            channel_run_until(s.messages || s.ends);
     }
     if (s.ends) {
         assert_int_equal(s.code, CW_NOMEM);
@@ -379,29 +379,29 @@ static void no_failed_allocation_leaves_a_program_behind(void **state)
     assert_true(oom_each(talk_once, NULL) >= 5);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+#define CHANNEL_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* First: no thread may run where a process is copied. */
         cmocka_unit_test_setup_teardown(a_program_sees_the_end_of_its_input_when_we_die,
-                                        set_up_loop, tear_down_loop),
-        TEST(messages_go_to_a_program_and_back),
-        TEST(threat_D7_a_program_gets_its_environment_folder_and_three_descriptors),
-        TEST(a_program_that_is_not_there_is_told),
-        TEST(what_it_wrote_before_its_exit_counts),
-        TEST(an_exit_is_told_though_others_hold_its_output),
-        TEST(a_program_that_closes_its_output_is_at_its_end),
-        TEST(a_program_that_closes_its_input_is_at_its_end),
-        TEST(a_program_that_heeds_nothing_is_killed),
-        TEST(a_close_takes_the_whole_group),
-        TEST(an_exit_takes_the_rest_of_the_group),
-        TEST(it_may_be_closed_while_it_starts),
-        TEST(the_end_of_the_loop_ends_it),
-        TEST(standard_error_goes_to_the_log_line_by_line),
-        TEST(standard_error_has_so_many_lines_a_minute),
-        TEST(no_failed_allocation_leaves_a_program_behind),
+                                        channel_fixture_setup, channel_fixture_teardown),
+        CHANNEL_TEST(messages_go_to_a_program_and_back),
+        CHANNEL_TEST(threat_D7_a_program_gets_its_environment_folder_and_three_descriptors),
+        CHANNEL_TEST(a_program_that_is_not_there_is_told),
+        CHANNEL_TEST(what_it_wrote_before_its_exit_counts),
+        CHANNEL_TEST(an_exit_is_told_though_others_hold_its_output),
+        CHANNEL_TEST(a_program_that_closes_its_output_is_at_its_end),
+        CHANNEL_TEST(a_program_that_closes_its_input_is_at_its_end),
+        CHANNEL_TEST(a_program_that_heeds_nothing_is_killed),
+        CHANNEL_TEST(a_close_takes_the_whole_group),
+        CHANNEL_TEST(an_exit_takes_the_rest_of_the_group),
+        CHANNEL_TEST(it_may_be_closed_while_it_starts),
+        CHANNEL_TEST(the_end_of_the_loop_ends_it),
+        CHANNEL_TEST(standard_error_goes_to_the_log_line_by_line),
+        CHANNEL_TEST(standard_error_has_so_many_lines_a_minute),
+        CHANNEL_TEST(no_failed_allocation_leaves_a_program_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

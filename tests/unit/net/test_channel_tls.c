@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* test_channel_tls.c - what channels do about TLS itself. All else is in test_channel_ws.c, which
  * is built for both. The server is fake_server.h, in threads of its own. */
-#define OVER_TLS
-#include "channel_check.h"
+#include "support/channel_fixture.h"
 
 static const fake_step refuse[] = {DO_READ, DO_SEND("HTTP/1.1 404 X\r\n\r\n"), DO_END};
 static const fake_step *const scripts[] = {refuse};
 
-static seen s;
+static channel_record s;
 
 static int set_up(void **state)
 {
-    fake_tls_ready();
+    fake_tls_init();
     memset(&s, 0, sizeof s);
-    return set_up_loop(state);
+    return channel_fixture_setup(state);
 }
 
 static cw_channel_opts wss(uint16_t port)
@@ -30,24 +29,24 @@ static cw_channel_opts wss(uint16_t port)
 static unsigned end_of(SSL_CTX *context, cw_channel_opts opts)
 {
     static fake_server server;
-    fake_start_with(&server, NULL, &fake_tls_wire, context, scripts, 1);
+    fake_server_start_with(&server, NULL, &fake_tls_transport, context, scripts, 1);
     opts.port = server.port;
     memset(&s, 0, sizeof s);
     assert_int_equal(open_channel(&s, opts), CW_OK);
-    run_until(s.ends);
+    channel_run_until(s.ends);
     close_channel(&s);
-    fake_stop(&server);
+    fake_server_stop(&server);
     return server.requests;
 }
 
 static void a_certificate_must_be_right(void **state)
 {
     (void)state;
-    const fake_identity *ca = &fake_pki.authority;
-    fake_identity stranger;
-    fake_issue(&(fake_wish){0}, &stranger);
+    const fake_cert *ca = &fake_pki.authority;
+    fake_cert stranger;
+    fake_cert_issue(&(fake_cert_opts){0}, &stranger);
     const struct {
-        fake_wish wish;
+        fake_cert_opts wish;
         const char *why;
     } cases[] = {
         {{.names = "IP:127.0.0.1"}, "self-signed certificate"},
@@ -56,19 +55,19 @@ static void a_certificate_must_be_right(void **state)
         {{.names = "DNS:localhost", .issuer = ca}, "127.0.0.1"},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        fake_identity id;
-        fake_issue(&cases[i].wish, &id);
+        fake_cert id;
+        fake_cert_issue(&cases[i].wish, &id);
         SSL_CTX *context = fake_tls_context(&id);
         /* Not a byte of ours goes to whoever that is. */
         assert_int_equal(end_of(context, wss(0)), 0);
-        assert_ended(&s, CW_IO, "TLS with '127.0.0.1': ");
-        assert_ended(&s, CW_IO, cases[i].why);
+        assert_channel_ended(&s, CW_IO, "TLS with '127.0.0.1': ");
+        assert_channel_ended(&s, CW_IO, cases[i].why);
         SSL_CTX_free(context);
-        fake_forget(&id);
+        fake_cert_free(&id);
     }
     assert_int_equal(end_of(fake_pki.context, wss(0)), 1);
-    assert_ended(&s, CW_INVALID, "HTTP 404");
-    fake_forget(&stranger);
+    assert_channel_ended(&s, CW_INVALID, "HTTP 404");
+    fake_cert_free(&stranger);
 }
 
 static void the_systems_authorities_do_not_know_ours(void **state)
@@ -77,7 +76,7 @@ static void the_systems_authorities_do_not_know_ours(void **state)
     cw_channel_opts opts = wss(0);
     opts.tls.ca_file = CW_STR("");
     assert_int_equal(end_of(fake_pki.context, opts), 0);
-    assert_ended(&s, CW_IO, "TLS with '127.0.0.1'");
+    assert_channel_ended(&s, CW_IO, "TLS with '127.0.0.1'");
 }
 
 static void a_file_that_is_not_there_is_said(void **state)
@@ -86,27 +85,28 @@ static void a_file_that_is_not_there_is_said(void **state)
     cw_channel_opts opts = wss(0);
     opts.tls.ca_file = CW_STR("/nowhere/ca.pem");
     assert_int_equal(end_of(fake_pki.context, opts), 0);
-    assert_ended(&s, CW_IO, "/nowhere/ca.pem");
+    assert_channel_ended(&s, CW_IO, "/nowhere/ca.pem");
     opts = wss(0);
     opts.tls.certificate = CW_STR("/nowhere/client.pem");
     assert_int_equal(end_of(fake_pki.context, opts), 0);
-    assert_ended(&s, CW_IO, "/nowhere/client.pem");
+    assert_channel_ended(&s, CW_IO, "/nowhere/client.pem");
 }
 
 static void another_server_name_can_be_asked_for(void **state)
 {
     (void)state;
-    fake_identity id;
+    fake_cert id;
     cw_channel_opts opts = wss(0);
-    fake_issue(&(fake_wish){.names = "DNS:other.example", .issuer = &fake_pki.authority}, &id);
+    fake_cert_issue(&(fake_cert_opts){.names = "DNS:other.example", .issuer = &fake_pki.authority},
+                    &id);
     SSL_CTX *context = fake_tls_context(&id);
     opts.tls.server_name = CW_STR("other.example");
     assert_int_equal(end_of(context, opts), 1);
     opts.tls.server_name = CW_STR("others.example");
     assert_int_equal(end_of(context, opts), 0);
-    assert_ended(&s, CW_IO, "others.example");
+    assert_channel_ended(&s, CW_IO, "others.example");
     SSL_CTX_free(context);
-    fake_forget(&id);
+    fake_cert_free(&id);
     memset(&s, 0, sizeof s);
     opts.tls.server_name = CW_STR("a b");
     assert_int_equal(open_channel(&s, opts), CW_PARAMS);
@@ -125,11 +125,11 @@ static void a_certificate_of_ours_can_be_shown(void **state)
         opts.tls.certificate = cw_str_from(fake_pki.certificate);
         opts.tls.key = cw_str_from(fake_pki.key);
         assert_int_equal(end_of(context, opts), 1);
-        assert_ended(&s, CW_INVALID, "HTTP 404");
+        assert_channel_ended(&s, CW_INVALID, "HTTP 404");
         /* With TLS 1.3 the server says so after we have begun to send; its reset may overtake its
          * alert then. */
         assert_int_equal(end_of(context, wss(0)), 0);
-        assert_ended(&s, CW_IO, version == TLS1_2_VERSION ? "alert" : "closed");
+        assert_channel_ended(&s, CW_IO, version == TLS1_2_VERSION ? "alert" : "closed");
         SSL_CTX_free(context);
     }
 }
@@ -137,10 +137,10 @@ static void a_certificate_of_ours_can_be_shown(void **state)
 static void who_is_not_there_is_told_as_without_tls(void **state)
 {
     (void)state;
-    assert_int_equal(open_channel(&s, wss(fake_free_port())), CW_OK);
-    run_until(s.ends);
-    assert_ended(&s, CW_IO, "connect to 127.0.0.1:");
-    assert_ended(&s, CW_IO, "refused");
+    assert_int_equal(open_channel(&s, wss(unused_port())), CW_OK);
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_IO, "connect to 127.0.0.1:");
+    assert_channel_ended(&s, CW_IO, "refused");
     close_channel(&s);
 }
 
@@ -150,12 +150,12 @@ static void who_speaks_no_tls_is_told(void **state)
     static const fake_step plain[] = {DO_SEND("HTTP/1.1 400 Bad Request\r\n\r\n"), DO_CLOSE};
     static const fake_step *const plains[] = {plain};
     fake_server server;
-    fake_start(&server, plains, 1);
+    fake_server_start(&server, plains, 1);
     assert_int_equal(open_channel(&s, wss(server.port)), CW_OK);
-    run_until(s.ends);
-    assert_ended(&s, CW_IO, "TLS with '127.0.0.1'");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_IO, "TLS with '127.0.0.1'");
     close_channel(&s);
-    fake_stop(&server);
+    fake_server_stop(&server);
 }
 
 /* "localhost" may be ::1 first, where nobody listens. */
@@ -165,28 +165,28 @@ static void a_name_leads_there_too(void **state)
     cw_channel_opts opts = wss(0);
     opts.host = CW_STR("localhost");
     assert_int_equal(end_of(fake_pki.context, opts), 1);
-    assert_ended(&s, CW_INVALID, "HTTP 404");
+    assert_channel_ended(&s, CW_INVALID, "HTTP 404");
 }
 
 static void a_handshake_can_be_given_up_at_any_time(void **state)
 {
     (void)state;
     uint16_t port;
-    int listening = listen_tcp(&port);
+    int listening = peer_listen(&port);
     for (int turns = 0; turns < 6; turns++) {
         memset(&s, 0, sizeof s);
         assert_int_equal(open_channel(&s, wss(port)), CW_OK);
         for (int i = 0; i < turns; i++)
-            turn();
+            channel_turn();
         close_channel(&s);
     }
     /* And the end of the loop is one. */
     memset(&s, 0, sizeof s);
     assert_int_equal(open_channel(&s, wss(port)), CW_OK);
-    turn();
-    uv_close((uv_handle_t *)&tick, NULL);
-    cw_loop_end(&loop);
-    cw_loop_run(&loop);
+    channel_turn();
+    uv_close((uv_handle_t *)&channel_tick, NULL);
+    cw_loop_end(&channel_loop);
+    cw_loop_run(&channel_loop);
     assert_int_equal(s.closes, 1);
     close(listening);
 }
@@ -203,21 +203,22 @@ static void tls_is_for_websockets_at_a_host(void **state)
     assert_int_equal(open_channel(&s, opts), CW_PARAMS);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down_loop)
+#define CHANNEL_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, channel_fixture_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_certificate_must_be_right),
-        TEST(the_systems_authorities_do_not_know_ours),
-        TEST(a_file_that_is_not_there_is_said),
-        TEST(another_server_name_can_be_asked_for),
-        TEST(a_certificate_of_ours_can_be_shown),
-        TEST(who_is_not_there_is_told_as_without_tls),
-        TEST(who_speaks_no_tls_is_told),
-        TEST(a_name_leads_there_too),
-        TEST(a_handshake_can_be_given_up_at_any_time),
-        TEST(tls_is_for_websockets_at_a_host),
+        CHANNEL_TEST(a_certificate_must_be_right),
+        CHANNEL_TEST(the_systems_authorities_do_not_know_ours),
+        CHANNEL_TEST(a_file_that_is_not_there_is_said),
+        CHANNEL_TEST(another_server_name_can_be_asked_for),
+        CHANNEL_TEST(a_certificate_of_ours_can_be_shown),
+        CHANNEL_TEST(who_is_not_there_is_told_as_without_tls),
+        CHANNEL_TEST(who_speaks_no_tls_is_told),
+        CHANNEL_TEST(a_name_leads_there_too),
+        CHANNEL_TEST(a_handshake_can_be_given_up_at_any_time),
+        CHANNEL_TEST(tls_is_for_websockets_at_a_host),
     };
+    peer_uses_tls = true;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

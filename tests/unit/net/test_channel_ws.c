@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* test_channel_ws.c - channels that are WebSockets; with OVER_TLS, wss. */
-#include "channel_check.h"
+#include "support/channel_fixture.h"
 
 #include <openssl/sha.h>
 
@@ -9,7 +9,7 @@
 
 static int listening, peer;
 static uint16_t port;
-static seen s;
+static channel_record s;
 
 #ifdef OVER_TLS
 static const bool is_tls = true;
@@ -20,9 +20,9 @@ static const bool is_tls = false;
 static int set_up(void **state)
 {
     memset(&s, 0, sizeof s);
-    listening = listen_tcp(&port);
+    listening = peer_listen(&port);
     peer = -1;
-    return set_up_loop(state);
+    return channel_fixture_setup(state);
 }
 
 static int tear_down(void **state)
@@ -32,7 +32,7 @@ static int tear_down(void **state)
     if (peer >= 0)
         peer_close(peer);
     close(listening);
-    return tear_down_loop(state);
+    return channel_fixture_teardown(state);
 }
 
 /* Nothing comes behind it before it is answered. */
@@ -43,7 +43,7 @@ static void read_request(int fd, char *out, size_t size)
     while (!strstr(out, "\r\n\r\n")) {
         ssize_t k = -1;
         assert_true(n + 1 < size);
-        run_until((k = peer_take(fd, out + n, size - 1 - n)) >= 0 || errno != EAGAIN);
+        channel_run_until((k = peer_recv(fd, out + n, size - 1 - n)) >= 0 || errno != EAGAIN);
         assert_true(k > 0);
         n += (size_t)k;
         out[n] = 0;
@@ -67,9 +67,8 @@ static cw_code begin(cw_channel_opts opts)
     opts.port = port;
     opts.websocket = CW_STR("/jsonrpc");
     opts.is_tls = is_tls;
-#ifdef OVER_TLS
-    opts.tls.ca_file = cw_str_from(fake_tls_ca());
-#endif
+    if (is_tls)
+        opts.tls.ca_file = cw_str_from(fake_tls_ca());
     return open_channel(&s, opts);
 }
 
@@ -79,7 +78,7 @@ static char request[2048];
 static void greet(const char *rest, size_t n)
 {
     char accept[29], answer[512], want[64];
-    peer = accept_one(listening);
+    peer = peer_accept(listening);
     read_request(peer, request, sizeof request);
     snprintf(want, sizeof want, "GET /jsonrpc HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n", port);
     assert_memory_equal(request, want, strlen(want));
@@ -96,7 +95,7 @@ static void open_ws(cw_channel_opts opts)
 {
     assert_int_equal(begin(opts), CW_OK);
     greet("", 0);
-    run_until(s.opens);
+    channel_run_until(s.opens);
 }
 
 /* A frame of the channel's with less than 126 bytes. */
@@ -120,7 +119,7 @@ static void messages_go_both_ways(void **state)
               "1\x80\1"
               "2",
               4);
-    run_until(s.messages == 3);
+    channel_run_until(s.messages == 3);
     assert_string_equal(s.text, "{}|[1]|12|");
     cw_str pieces[] = {CW_STR("{\"a\":\n"), CW_STR("1}")};
     assert_int_equal(cw_channel_send(s.channel, pieces, 2), CW_OK);
@@ -142,7 +141,7 @@ static void large_messages_go_both_ways(void **state)
     assert_memory_equal(got + 14, text, n);
     memcpy(text, "\x81\x7f\0\0\0\0\0\x10\0\0", 10);
     peer_send(peer, text, n + 10);
-    run_until(s.messages);
+    channel_run_until(s.messages);
     assert_string_equal(s.text, "1048576|");
     free(text);
     free(got);
@@ -170,7 +169,7 @@ static void pings_do_not_fill_the_queue_without_end(void **state)
     for (int i = 0; i < 1000; i++)
         peer_send(peer, pings, sizeof pings);
     peer_send(peer, "\x81\2{}", 4);
-    run_until(s.messages);
+    channel_run_until(s.messages);
     assert_int_equal(s.ends, 0);
 }
 
@@ -182,8 +181,8 @@ static void a_close_is_answered_and_told(void **state)
               "\x88\6\x03\xe9"
               "away\x81\2{}",
               12);
-    run_until(s.ends);
-    assert_ended(&s, CW_GONE, "1001 away");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_GONE, "1001 away");
     assert_int_equal(s.messages, 0);
     assert_frame(0x88, "\x03\xe9");
 }
@@ -192,11 +191,11 @@ static void our_close_is_said(void **state)
 {
     (void)state;
     open_ws((cw_channel_opts){0});
-    assert_int_equal(send_text(&s, "{}"), CW_OK);
+    assert_int_equal(channel_send_text(&s, "{}"), CW_OK);
     close_channel(&s);
     assert_frame(0x81, "{}");
     assert_frame(0x88, "\x03\xe8");
-    run_until(peer_is_closed(peer));
+    channel_run_until(peer_is_closed(peer));
 }
 
 static void what_is_refused_is_closed_with_its_status(void **state)
@@ -204,16 +203,16 @@ static void what_is_refused_is_closed_with_its_status(void **state)
     (void)state;
     open_ws((cw_channel_opts){0});
     peer_send(peer, "\x81\1\xff", 3);
-    run_until(s.ends);
-    assert_ended(&s, CW_INVALID, "not framed as a WebSocket");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_INVALID, "not framed as a WebSocket");
     assert_frame(0x88, "\x03\xef");
     close_channel(&s);
     peer_close(peer);
     memset(&s, 0, sizeof s);
     open_ws((cw_channel_opts){.max_message = 10});
     peer_send(peer, "\x81\x0b", 2);
-    run_until(s.ends);
-    assert_ended(&s, CW_LIMIT, "more than 10 bytes");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_LIMIT, "more than 10 bytes");
     assert_frame(0x88, "\x03\xf1");
 }
 
@@ -246,12 +245,12 @@ static void what_is_no_websocket_is_told(void **state)
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         memset(&s, 0, sizeof s);
         assert_int_equal(begin((cw_channel_opts){0}), CW_OK);
-        peer = accept_one(listening);
+        peer = peer_accept(listening);
         read_request(peer, request, sizeof request);
-        peer_say(peer, cases[i].answer);
+        peer_send_text(peer, cases[i].answer);
         peer_close(peer);
-        run_until(s.ends);
-        assert_ended(&s, cases[i].code, cases[i].why);
+        channel_run_until(s.ends);
+        assert_channel_ended(&s, cases[i].code, cases[i].why);
         assert_int_equal(s.opens, 0);
         close_channel(&s);
     }
@@ -263,22 +262,21 @@ static void an_answer_that_does_not_come_is_not_waited_for(void **state)
     (void)state;
     uint64_t began = cw_clock_ms();
     assert_int_equal(begin((cw_channel_opts){.connect_ms = 100}), CW_OK);
-    run_until(s.ends);
+    channel_run_until(s.ends);
     /* With TLS nobody has answered that one's handshake either. */
-    assert_ended(&s, CW_TIMEOUT, is_tls ? "connect to 127.0.0.1:" : "handshake");
+    assert_channel_ended(&s, CW_TIMEOUT, is_tls ? "connect to 127.0.0.1:" : "handshake");
     assert_in_range(cw_clock_ms() - began, 90, patience(1000));
     close_channel(&s);
     memset(&s, 0, sizeof s);
     assert_int_equal(begin((cw_channel_opts){.connect_ms = 300}), CW_OK);
-    run_until(accept_now(listening) >= 0); /* that of before */
+    channel_run_until(peer_try_accept(listening) >= 0); /* that of before */
     peer = -1;
-#ifdef OVER_TLS
-    SSL_free(peer_tls);
-#endif
-    peer = accept_one(listening);
+    if (is_tls)
+        SSL_free(peer_tls);
+    peer = peer_accept(listening);
     read_request(peer, request, sizeof request);
-    run_until(s.ends);
-    assert_ended(&s, CW_TIMEOUT, "handshake");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_TIMEOUT, "handshake");
 }
 
 static void headers_go_with_the_handshake(void **state)
@@ -291,7 +289,7 @@ static void headers_go_with_the_handshake(void **state)
     memset(secret, 'x', 6); /* it has a copy */
     memset(headers, 0, sizeof headers);
     greet("", 0);
-    run_until(s.opens);
+    channel_run_until(s.opens);
     assert_non_null(strstr(request, "\r\nAuthorization: Bearer s3cret\r\nX-Tenant: 7\r\n\r\n"));
 }
 
@@ -323,7 +321,7 @@ static void a_quiet_connection_is_pinged_and_a_pong_keeps_it(void **state)
         peer_send(peer, "\x8a\0", 2);
     }
     assert_int_equal(s.ends + s.messages, 0);
-    assert_int_equal(send_text(&s, "{}"), CW_OK);
+    assert_int_equal(channel_send_text(&s, "{}"), CW_OK);
     assert_frame(0x81, "{}");
 }
 
@@ -336,12 +334,12 @@ static void who_speaks_is_not_pinged(void **state)
     while (cw_clock_ms() < until) {
         uint64_t next = cw_clock_ms() + 20;
         peer_send(peer, "\x81\2{}", 4);
-        run_until(cw_clock_ms() >= next);
+        channel_run_until(cw_clock_ms() >= next);
         n++;
     }
-    run_until(s.messages == n);
+    channel_run_until(s.messages == n);
     char byte;
-    assert_true(peer_take(peer, &byte, 1) < 0 && errno == EAGAIN);
+    assert_true(peer_recv(peer, &byte, 1) < 0 && errno == EAGAIN);
 }
 
 static void without_any_answer_to_a_ping_it_has_ended(void **state)
@@ -349,8 +347,8 @@ static void without_any_answer_to_a_ping_it_has_ended(void **state)
     (void)state;
     uint64_t began = cw_clock_ms();
     open_ws((cw_channel_opts){.ping_ms = 50, .connect_ms = 100});
-    run_until(s.ends);
-    assert_ended(&s, CW_GONE, "no answer to a ping within 100 ms");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_GONE, "no answer to a ping within 100 ms");
     assert_in_range(cw_clock_ms() - began, 140, patience(1500));
     assert_frame(0x89, "");
 }
@@ -361,11 +359,11 @@ static void who_works_on_an_answer_is_not_pinged(void **state)
     open_ws((cw_channel_opts){.ping_ms = 300, .connect_ms = 500});
     s.is_awaiting = true;
     uint64_t until = cw_clock_ms() + 1000;
-    run_until(cw_clock_ms() >= until);
+    channel_run_until(cw_clock_ms() >= until);
     assert_int_equal(s.ends, 0);
     s.is_awaiting = false;
-    run_until(s.ends);
-    assert_ended(&s, CW_GONE, "no answer to a ping within 500 ms");
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_GONE, "no answer to a ping within 500 ms");
 }
 
 static void any_message_answers_a_ping(void **state)
@@ -377,7 +375,7 @@ static void any_message_answers_a_ping(void **state)
         peer_send(peer, "\x81\2{}", 4);
     }
     uint64_t until = cw_clock_ms() + 20;
-    run_until(cw_clock_ms() >= until);
+    channel_run_until(cw_clock_ms() >= until);
     assert_int_equal(s.ends, 0);
     assert_int_equal(s.messages, 3);
 }
@@ -393,7 +391,7 @@ static void who_is_slow_to_take_a_message_is_left_in_peace(void **state)
     cw_str piece = {text, n};
     assert_int_equal(cw_channel_send(s.channel, &piece, 1), CW_OK);
     uint64_t until = cw_clock_ms() + 700;
-    run_until(cw_clock_ms() >= until);
+    channel_run_until(cw_clock_ms() >= until);
     assert_int_equal(s.ends, 0);
     peer_read(peer, text, n + 14);
     assert_frame(0x89, "");
@@ -410,7 +408,7 @@ static void what_waits_is_joined_by_more(void **state)
         memset(text, 'a' + i, SIZE);
         cw_str piece = {text, SIZE};
         assert_int_equal(cw_channel_send(s.channel, &piece, 1), CW_OK);
-        turn();
+        channel_turn();
     }
     for (int i = 0; i < TIMES; i++) {
         peer_read(peer, text, SIZE + 14);
@@ -439,12 +437,12 @@ static void talk_once(void *ctx)
     }
     size_t n = 0;
     bool is_answered = false;
-    uint64_t until = cw_clock_ms() + PATIENCE_MS;
+    uint64_t until = cw_clock_ms() + CHANNEL_WAIT_MS;
     while (s.messages < 2 && !s.ends && cw_clock_ms() < until) {
-        turn();
+        channel_turn();
         if (peer < 0)
-            peer = accept_now(listening);
-        ssize_t k = peer < 0 ? -1 : peer_take(peer, request + n, sizeof request - 1 - n);
+            peer = peer_try_accept(listening);
+        ssize_t k = peer < 0 ? -1 : peer_recv(peer, request + n, sizeof request - 1 - n);
         n += k > 0 ? (size_t)k : 0;
         if (is_answered || !strstr(request, "\r\n\r\n"))
             continue;
@@ -454,7 +452,7 @@ static void talk_once(void *ctx)
                  "Sec-WebSocket-Accept: %s\r\n\r\n",
                  accept);
         peer_send(peer, answer, 30);
-        peer_say(peer, answer + 30);
+        peer_send_text(peer, answer + 30);
         peer_send(peer, "\x81\2{}\x01\1", 6);
         peer_send(peer,
                   "1\x80\1"
@@ -468,12 +466,12 @@ static void talk_once(void *ctx)
         assert_true(oom_was_hit());
     } else {
         assert_string_equal(s.text, "{}|12|");
-        rc = send_text(&s, "{}");
+        rc = channel_send_text(&s, "{}");
         assert_true(rc == CW_OK || rc == CW_NOMEM);
     }
     close_channel(&s);
     if (peer < 0)
-        peer = accept_now(listening);
+        peer = peer_try_accept(listening);
     if (peer >= 0)
         peer_close(peer);
     peer = -1;
@@ -485,30 +483,31 @@ static void no_failed_allocation_does_harm(void **state)
     assert_true(oom_each(talk_once, NULL) >= 6);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+#define CHANNEL_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(messages_go_both_ways),
-        TEST(large_messages_go_both_ways),
-        TEST(a_ping_is_answered),
-        TEST(pings_do_not_fill_the_queue_without_end),
-        TEST(a_close_is_answered_and_told),
-        TEST(our_close_is_said),
-        TEST(what_is_refused_is_closed_with_its_status),
-        TEST(what_is_no_websocket_is_told),
-        TEST(an_answer_that_does_not_come_is_not_waited_for),
-        TEST(headers_go_with_the_handshake),
-        TEST(headers_that_would_break_the_handshake_are_refused),
-        TEST(a_quiet_connection_is_pinged_and_a_pong_keeps_it),
-        TEST(who_speaks_is_not_pinged),
-        TEST(who_works_on_an_answer_is_not_pinged),
-        TEST(without_any_answer_to_a_ping_it_has_ended),
-        TEST(any_message_answers_a_ping),
-        TEST(who_is_slow_to_take_a_message_is_left_in_peace),
-        TEST(what_waits_is_joined_by_more),
-        TEST(no_failed_allocation_does_harm),
+        CHANNEL_TEST(messages_go_both_ways),
+        CHANNEL_TEST(large_messages_go_both_ways),
+        CHANNEL_TEST(a_ping_is_answered),
+        CHANNEL_TEST(pings_do_not_fill_the_queue_without_end),
+        CHANNEL_TEST(a_close_is_answered_and_told),
+        CHANNEL_TEST(our_close_is_said),
+        CHANNEL_TEST(what_is_refused_is_closed_with_its_status),
+        CHANNEL_TEST(what_is_no_websocket_is_told),
+        CHANNEL_TEST(an_answer_that_does_not_come_is_not_waited_for),
+        CHANNEL_TEST(headers_go_with_the_handshake),
+        CHANNEL_TEST(headers_that_would_break_the_handshake_are_refused),
+        CHANNEL_TEST(a_quiet_connection_is_pinged_and_a_pong_keeps_it),
+        CHANNEL_TEST(who_speaks_is_not_pinged),
+        CHANNEL_TEST(who_works_on_an_answer_is_not_pinged),
+        CHANNEL_TEST(without_any_answer_to_a_ping_it_has_ended),
+        CHANNEL_TEST(any_message_answers_a_ping),
+        CHANNEL_TEST(who_is_slow_to_take_a_message_is_left_in_peace),
+        CHANNEL_TEST(what_waits_is_joined_by_more),
+        CHANNEL_TEST(no_failed_allocation_does_harm),
     };
+    peer_uses_tls = is_tls;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

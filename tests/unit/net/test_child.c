@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "net/child.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static cw_loop loop;
 static cw_spawner *spawner;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the HTTP client makes of all that a server may do to one request. */
-#include "../support/patience.h"
-#include "client_check.h"
+#include "support/client_fixture.h"
+#include "support/patience.h"
 
 #define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 #define OK_HI OK_HEAD "Content-Length: 2\r\n\r\nhi"
@@ -83,20 +83,20 @@ static void urls_that_mean_something_else_are_refused(void **state)
 /* ---- answers ---- */
 
 /* One request to a server with this script. */
-static asked ask_script(const fake_step *script, cw_http_method method)
+static client_exchange ask_script(const fake_step *script, cw_http_method method)
 {
     fake_server s;
-    bench b;
-    asked a = {.req.method = method};
+    client_fixture b;
+    client_exchange a = {.req.method = method};
     serve(&s, SCRIPTS(script), 1);
-    bench_open(&b, s.port);
-    ask(&b, &a);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_open(&b, s.port);
+    client_request(&b, &a);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
     return a;
 }
 
-static asked ask_text(const char *text)
+static client_exchange ask_text(const char *text)
 {
     fake_step script[] = {DO_READ, DO_SEND(text), DO_CLOSE, DO_END};
     return ask_script(script, CW_HTTP_POST);
@@ -110,27 +110,27 @@ static void a_request_is_what_it_should_be(void **state)
     static const cw_http_header own[] = {{CW_STR_INIT("X-Own"), CW_STR_INIT("1")}};
     static const cw_str pieces[] = {CW_STR_INIT("{"), CW_STR_INIT(""), CW_STR_INIT("}")};
     fake_server s;
-    bench b;
+    client_fixture b;
     serve(&s, SCRIPTS(script), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.headers = fixed, .n_headers = 1});
-    asked a = {.req = {.headers = own, .n_headers = 1, .body = pieces, .n_body = 3}};
-    ask(&b, &a);
-    assert_answer(&a, 200, "hi");
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.headers = fixed, .n_headers = 1});
+    client_exchange a = {.req = {.headers = own, .n_headers = 1, .body = pieces, .n_body = 3}};
+    client_request(&b, &a);
+    assert_response(&a, 200, "hi");
     assert_string_equal(a.type, "application/json");
     char want[256];
     snprintf(want, sizeof want,
              "POST /rpc HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nAccept: a/b\r\nX-Own: 1\r\n"
              "Content-Length: 2\r\n\r\n{}",
              s.port);
-    assert_string_equal(fake_last(&s), want);
-    asked get = {.req = {.method = CW_HTTP_GET, .path = CW_STR("/other?x")}};
-    ask(&b, &get);
+    assert_string_equal(fake_server_last_request(&s), want);
+    client_exchange get = {.req = {.method = CW_HTTP_GET, .path = CW_STR("/other?x")}};
+    client_request(&b, &get);
     snprintf(want, sizeof want,
              "GET /other?x HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nAccept: a/b\r\n\r\n", s.port);
-    assert_string_equal(fake_last(&s), want);
+    assert_string_equal(fake_server_last_request(&s), want);
     assert_int_equal(s.accepted, 1);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_request_that_would_break_is_refused(void **state)
@@ -142,52 +142,52 @@ static void a_request_that_would_break_is_refused(void **state)
         {CW_STR_INIT(""), CW_STR_INIT("a")},
     };
     static const char *const paths[] = {"x", "/a b", "/a\r\n", "*"};
-    bench b;
-    bench_open(&b, 1);
+    client_fixture b;
+    client_fixture_open(&b, 1);
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
-        asked a = {.req = {.headers = &bad[i], .n_headers = 1}};
-        assert_int_equal(begin_ask(&b, &a), CW_PARAMS);
+        client_exchange a = {.req = {.headers = &bad[i], .n_headers = 1}};
+        assert_int_equal(client_send(&b, &a), CW_PARAMS);
         cw_client *c;
         cw_client_opts opts = {.headers = &bad[i], .n_headers = 1};
         assert_int_equal(cw_client_url_parse(CW_STR("http://a/"), &opts.url, NULL), CW_OK);
         assert_int_equal(cw_client_new(&b.loop, &opts, &c, NULL), CW_PARAMS);
     }
     for (size_t i = 0; i < CW_COUNT(paths); i++) {
-        asked a = {.req = {.path = cw_str_from(paths[i])}};
-        assert_int_equal(begin_ask(&b, &a), CW_PARAMS);
+        client_exchange a = {.req = {.path = cw_str_from(paths[i])}};
+        assert_int_equal(client_send(&b, &a), CW_PARAMS);
     }
     static char long_value[40000];
     memset(long_value, 'a', sizeof long_value);
     cw_http_header large = {CW_STR("X"), {long_value, sizeof long_value}};
-    asked a = {.req = {.headers = &large, .n_headers = 1}};
-    assert_int_equal(begin_ask(&b, &a), CW_PARAMS);
-    assert_int_equal(requests_of(b.client), 0);
-    bench_close(&b);
+    client_exchange a = {.req = {.headers = &large, .n_headers = 1}};
+    assert_int_equal(client_send(&b, &a), CW_PARAMS);
+    assert_int_equal(count_requests(b.client), 0);
+    client_fixture_done(&b);
 }
 
 static void bodies_come_in_every_framing(void **state)
 {
     (void)state;
-    asked a = ask_text(OK_HEAD "Content-Length: 5\r\n\r\nhello");
-    assert_answer(&a, 200, "hello");
+    client_exchange a = ask_text(OK_HEAD "Content-Length: 5\r\n\r\nhello");
+    assert_response(&a, 200, "hello");
     a = ask_text(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x\r\nllo\r\n0\r\n\r\n");
-    assert_answer(&a, 200, "hello");
+    assert_response(&a, 200, "hello");
     a = ask_text(OK_HEAD "\r\nhello");
-    assert_answer(&a, 200, "hello");
+    assert_response(&a, 200, "hello");
     a = ask_text("HTTP/1.0 500 Oh\r\n\r\nhello");
-    assert_answer(&a, 500, "hello");
+    assert_response(&a, 500, "hello");
     assert_string_equal(a.type, "");
     a = ask_text(OK_HEAD "\r\n");
-    assert_answer(&a, 200, "");
+    assert_response(&a, 200, "");
     a = ask_text(OK_HEAD "Content-Length: 0\r\n\r\n");
-    assert_answer(&a, 200, "");
+    assert_response(&a, 200, "");
     a = ask_text("HTTP/1.1 204 No Content\r\n\r\n");
-    assert_answer(&a, 204, "");
+    assert_response(&a, 204, "");
     a = ask_text("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n");
-    assert_answer(&a, 304, "");
+    assert_response(&a, 304, "");
     static const fake_step head[] = {DO_READ, DO_SEND(OK_HEAD "Content-Length: 9\r\n\r\n"), DO_END};
     a = ask_script(head, CW_HTTP_HEAD);
-    assert_answer(&a, 200, "");
+    assert_response(&a, 200, "");
 }
 
 static void bytes_may_come_one_by_one(void **state)
@@ -201,8 +201,8 @@ static void bytes_may_come_one_by_one(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(texts); i++) {
         fake_step script[] = {DO_READ, DO_BYTES(texts[i]), DO_CLOSE, DO_END};
-        asked a = ask_script(script, CW_HTTP_POST);
-        assert_answer(&a, 200, "hello");
+        client_exchange a = ask_script(script, CW_HTTP_POST);
+        assert_response(&a, 200, "hello");
         assert_string_equal(a.type, "application/json");
     }
 }
@@ -212,8 +212,8 @@ static void interim_answers_are_skipped_up_to_a_few(void **state)
     (void)state;
 #define WAIT "HTTP/1.1 102 Wait\r\nA: b\r\n\r\n"
 #define EIGHT WAIT WAIT WAIT WAIT WAIT WAIT WAIT WAIT
-    asked a = ask_text(EIGHT OK_HI);
-    assert_answer(&a, 200, "hi");
+    client_exchange a = ask_text(EIGHT OK_HI);
+    assert_response(&a, 200, "hi");
     a = ask_text(EIGHT WAIT OK_HI);
     assert_int_equal(a.end, CW_CLIENT_GARBAGE);
 }
@@ -233,13 +233,13 @@ static void garbage_is_no_answer(void **state)
         OK_HEAD "Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n",
     };
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
-        asked a = ask_text(bad[i]);
+        client_exchange a = ask_text(bad[i]);
         if (a.end != CW_CLIENT_GARBAGE)
             fail_msg("%s: %d %s", bad[i], a.end, a.why);
     }
     static char head[20000] = "HTTP/1.1 200 OK\r\nA: ";
     memset(head + strlen(head), 'a', sizeof head - 1 - strlen(head));
-    asked a = ask_text(head);
+    client_exchange a = ask_text(head);
     assert_int_equal(a.end, CW_CLIENT_GARBAGE);
 }
 
@@ -248,7 +248,7 @@ static void an_answer_has_a_largest_size(void **state)
     (void)state;
     static const fake_step exact[] = {DO_READ, DO_SEND(OK_HEAD "Content-Length: 100000\r\n\r\n"),
                                       DO_FILL(100000), DO_END};
-    asked a = ask_script(exact, CW_HTTP_POST);
+    client_exchange a = ask_script(exact, CW_HTTP_POST);
     assert_int_equal(a.end, CW_CLIENT_OK);
     assert_int_equal(a.n, 100000);
     static const fake_step exact_close[] = {DO_READ, DO_SEND(OK_HEAD "\r\n"), DO_FILL(100000),
@@ -291,7 +291,7 @@ static void half_an_answer_is_lost(void **state)
         OK_HEAD "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n",
     };
     for (size_t i = 0; i < CW_COUNT(halves); i++) {
-        asked a = ask_text(halves[i]);
+        client_exchange a = ask_text(halves[i]);
         if (a.end != CW_CLIENT_LOST)
             fail_msg("%s: %d %s", halves[i], a.end, a.why);
         fake_step script[] = {DO_READ, DO_SEND(halves[i]), DO_PAUSE(2), DO_RESET};
@@ -301,7 +301,7 @@ static void half_an_answer_is_lost(void **state)
     }
     /* Up to the close, an error is no end. */
     static const fake_step reset[] = {DO_READ, DO_SEND(OK_HEAD "\r\nhel"), DO_PAUSE(2), DO_RESET};
-    asked a = ask_script(reset, CW_HTTP_POST);
+    client_exchange a = ask_script(reset, CW_HTTP_POST);
     assert_int_equal(a.end, CW_CLIENT_LOST);
     static const fake_step at_once[] = {DO_RESET};
     a = ask_script(at_once, CW_HTTP_POST);
@@ -314,36 +314,37 @@ static void half_an_answer_is_lost(void **state)
 static void nobody_there_is_said(void **state)
 {
     (void)state;
-    bench b;
-    asked a = {0};
-    bench_open(&b, fake_free_port());
-    ask(&b, &a);
+    client_fixture b;
+    client_exchange a = {0};
+    client_fixture_open(&b, unused_port());
+    client_request(&b, &a);
     assert_int_equal(a.end, CW_CLIENT_CONNECT);
-    assert_int_equal(requests_of(b.client), 0);
-    bench_close(&b);
-    bench_loop(&b);
-    assert_int_equal(bench_client(&b, "unix:/nowhere/at.all:/", (cw_client_opts){0}), CW_OK);
-    asked u = {0};
-    ask(&b, &u);
+    assert_int_equal(count_requests(b.client), 0);
+    client_fixture_done(&b);
+    client_fixture_init(&b);
+    assert_int_equal(client_fixture_new_client(&b, "unix:/nowhere/at.all:/", (cw_client_opts){0}),
+                     CW_OK);
+    client_exchange u = {0};
+    client_request(&b, &u);
     assert_int_equal(u.end, CW_CLIENT_CONNECT);
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void a_connection_has_its_time(void **state)
 {
     (void)state;
-    fake_hole hole;
-    bench b;
-    asked a = {0};
-    fake_hole_open(&hole);
-    bench_open_with(&b, hole.port, (cw_client_opts){.connect_ms = 60});
+    blackhole hole;
+    client_fixture b;
+    client_exchange a = {0};
+    blackhole_open(&hole);
+    client_fixture_open_with(&b, hole.port, (cw_client_opts){.connect_ms = 60});
     uint64_t start = cw_clock_ms();
-    ask(&b, &a);
+    client_request(&b, &a);
     uint64_t took = cw_clock_ms() - start;
     assert_int_equal(a.end, CW_CLIENT_CONNECT);
     assert_true(took >= 50 && took < patience(1000));
-    bench_close(&b);
-    fake_hole_close(&hole);
+    client_fixture_done(&b);
+    blackhole_close(&hole);
 }
 
 static void a_name_is_looked_up_and_each_address_tried(void **state)
@@ -351,41 +352,42 @@ static void a_name_is_looked_up_and_each_address_tried(void **state)
     (void)state;
     static const fake_step script[] = {DO_READ, DO_SEND(OK_HI), DO_REPEAT};
     fake_server s;
-    bench b;
+    client_fixture b;
     char url[64];
     serve(&s, SCRIPTS(script), 1);
     /* On most machines this is ::1 too, where nobody listens. */
     snprintf(url, sizeof url, SCHEME "://localhost:%u/", s.port);
-    bench_loop(&b);
-    assert_int_equal(bench_client(&b, url, (cw_client_opts){0}), CW_OK);
-    asked first = {0}, second = {0};
-    assert_int_equal(begin_ask(&b, &first), CW_OK);
-    assert_int_equal(begin_ask(&b, &second), CW_OK);
-    run_until(&b, first.calls && second.calls);
-    assert_answer(&first, 200, "hi");
-    assert_answer(&second, 200, "hi");
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_init(&b);
+    assert_int_equal(client_fixture_new_client(&b, url, (cw_client_opts){0}), CW_OK);
+    client_exchange first = {0}, second = {0};
+    assert_int_equal(client_send(&b, &first), CW_OK);
+    assert_int_equal(client_send(&b, &second), CW_OK);
+    client_run_until(&b, first.calls && second.calls);
+    assert_response(&first, 200, "hi");
+    assert_response(&second, 200, "hi");
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_name_that_leads_nowhere_is_said_to_all(void **state)
 {
     (void)state;
-    bench b;
-    bench_loop(&b);
-    assert_int_equal(bench_client(&b, SCHEME "://no-such-name.invalid/", (cw_client_opts){0}),
-                     CW_OK);
-    asked a[3] = {0};
+    client_fixture b;
+    client_fixture_init(&b);
+    assert_int_equal(
+        client_fixture_new_client(&b, SCHEME "://no-such-name.invalid/", (cw_client_opts){0}),
+        CW_OK);
+    client_exchange a[3] = {0};
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
-    run_until(&b, a[0].calls && a[1].calls && a[2].calls);
+        assert_int_equal(client_send(&b, &a[i]), CW_OK);
+    client_run_until(&b, a[0].calls && a[1].calls && a[2].calls);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(a[i].end, CW_CLIENT_CONNECT);
     assert_non_null(strstr(a[0].why, "no-such-name.invalid"));
     /* Closed while a lookup is under way. */
-    asked last = {0};
-    assert_int_equal(begin_ask(&b, &last), CW_OK);
-    bench_close(&b);
+    client_exchange last = {0};
+    assert_int_equal(client_send(&b, &last), CW_OK);
+    client_fixture_done(&b);
     assert_int_equal(last.calls, 0);
 }
 
@@ -399,19 +401,20 @@ static void unix_sockets_work(void **state)
     snprintf(path, sizeof path, "%s/s", folder);
     snprintf(url, sizeof url, "unix:%s:/rpc", path);
     fake_server s;
-    bench b;
-    asked a = {0}, again = {0};
-    fake_start_at(&s, path, SCRIPTS(script), 1);
-    bench_loop(&b);
-    assert_int_equal(bench_client(&b, url, (cw_client_opts){0}), CW_OK);
-    ask(&b, &a);
-    ask(&b, &again);
-    assert_answer(&a, 200, "hi");
-    assert_answer(&again, 200, "hi");
+    client_fixture b;
+    client_exchange a = {0}, again = {0};
+    fake_server_start_unix(&s, path, SCRIPTS(script), 1);
+    client_fixture_init(&b);
+    assert_int_equal(client_fixture_new_client(&b, url, (cw_client_opts){0}), CW_OK);
+    client_request(&b, &a);
+    client_request(&b, &again);
+    assert_response(&a, 200, "hi");
+    assert_response(&again, 200, "hi");
     assert_int_equal(s.accepted, 1);
-    assert_non_null(strstr(fake_last(&s), "POST /rpc HTTP/1.1\r\nHost: localhost\r\n"));
-    bench_close(&b);
-    fake_stop(&s);
+    assert_non_null(
+        strstr(fake_server_last_request(&s), "POST /rpc HTTP/1.1\r\nHost: localhost\r\n"));
+    client_fixture_done(&b);
+    fake_server_stop(&s);
     rmdir(folder);
 }
 
@@ -428,15 +431,15 @@ static void a_large_request_goes_out_in_many_parts(void **state)
     for (size_t i = 0; i < 40; i++)
         pieces[i] = cw_str_make(bytes, i ? LARGE / 40 : 1);
     fake_server s;
-    bench b;
-    asked a = {.req = {.body = pieces, .n_body = 40}};
+    client_fixture b;
+    client_exchange a = {.req = {.body = pieces, .n_body = 40}};
     serve(&s, SCRIPTS(script), 1);
-    bench_open(&b, s.port);
-    ask(&b, &a);
-    assert_answer(&a, 200, "hi");
+    client_fixture_open(&b, s.port);
+    client_request(&b, &a);
+    assert_response(&a, 200, "hi");
     assert_int_equal(s.body_bytes, 1 + 39 * (size_t)(LARGE / 40));
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void an_answer_before_the_request_is_out_counts(void **state)
@@ -447,19 +450,19 @@ static void an_answer_before_the_request_is_out_counts(void **state)
     static char bytes[LARGE];
     cw_str body = {bytes, LARGE};
     fake_server s;
-    bench b;
-    asked a = {.req = {.body = &body, .n_body = 1}};
+    client_fixture b;
+    client_exchange a = {.req = {.body = &body, .n_body = 1}};
     serve(&s, SCRIPTS(script), 1);
-    bench_open(&b, s.port);
-    ask(&b, &a);
-    assert_answer(&a, 413, "no");
+    client_fixture_open(&b, s.port);
+    client_request(&b, &a);
+    assert_response(&a, 413, "no");
     /* Half a request is on that connection: it is of no use. */
-    run_until(&b, atomic_load(&s.accepted) == 1);
-    asked next = {0};
-    ask(&b, &next);
+    client_run_until(&b, atomic_load(&s.accepted) == 1);
+    client_exchange next = {0};
+    client_request(&b, &next);
     assert_int_equal(s.accepted, 2);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 /* ---- time ---- */
@@ -470,37 +473,37 @@ static void an_answer_must_begin_in_time(void **state)
     static const fake_step silent[] = {DO_READ, DO_END};
     static const fake_step fine[] = {DO_READ, DO_SEND(OK_HI), DO_REPEAT};
     fake_server s;
-    bench b;
-    asked first = {0}, late = {.req.may_repeat = true}, next = {0};
+    client_fixture b;
+    client_exchange first = {0}, late = {.req.may_repeat = true}, next = {0};
     static const fake_step once[] = {DO_READ, DO_SEND(OK_HI), DO_READ, DO_END};
     serve(&s, SCRIPTS(once, fine), 2);
-    bench_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 150});
-    ask(&b, &first);
-    assert_answer(&first, 200, "hi");
-    run_for(&b, 200); /* an idle connection owes nothing */
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 150});
+    client_request(&b, &first);
+    assert_response(&first, 200, "hi");
+    client_run_for(&b, 200); /* an idle connection owes nothing */
     uint64_t start = cw_clock_ms();
-    ask(&b, &late);
+    client_request(&b, &late);
     uint64_t took = cw_clock_ms() - start;
     assert_int_equal(late.end, CW_CLIENT_SLOW);
     assert_non_null(strstr(late.why, "150 ms"));
     assert_true(took >= 140 && took < patience(2000));
     /* It is not sent again, and its connection is of no use. */
     assert_int_equal(s.requests, 2);
-    run_until(&b, atomic_load(&s.gone) == 1);
-    ask(&b, &next);
-    assert_answer(&next, 200, "hi");
+    client_run_until(&b, atomic_load(&s.gone) == 1);
+    client_request(&b, &next);
+    assert_response(&next, 200, "hi");
     assert_int_equal(s.accepted, 2);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
     /* Closed while it is waited for. */
-    asked dropped = {0};
+    client_exchange dropped = {0};
     serve(&s, SCRIPTS(silent), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 30});
-    assert_int_equal(begin_ask(&b, &dropped), CW_OK);
-    run_until(&b, atomic_load(&s.requests) == 1);
-    bench_close(&b);
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 30});
+    assert_int_equal(client_send(&b, &dropped), CW_OK);
+    client_run_until(&b, atomic_load(&s.requests) == 1);
+    client_fixture_done(&b);
     assert_true(dropped.calls == 0 || dropped.end == CW_CLIENT_SLOW);
-    fake_stop(&s);
+    fake_server_stop(&s);
 }
 
 static void an_answer_that_has_begun_may_take_its_time(void **state)
@@ -509,14 +512,14 @@ static void an_answer_that_has_begun_may_take_its_time(void **state)
     static const fake_step slow[] = {DO_READ, DO_SEND("H"), DO_PAUSE(400), DO_SEND(&OK_HI[1]),
                                      DO_END};
     fake_server s;
-    bench b;
-    asked a = {0};
+    client_fixture b;
+    client_exchange a = {0};
     serve(&s, SCRIPTS(slow), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 250});
-    ask(&b, &a);
-    assert_answer(&a, 200, "hi");
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 250});
+    client_request(&b, &a);
+    assert_response(&a, 200, "hi");
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void the_time_for_an_answer_begins_when_the_request_is_out(void **state)
@@ -526,14 +529,14 @@ static void the_time_for_an_answer_begins_when_the_request_is_out(void **state)
     static char bytes[2 * LARGE];
     cw_str body = {bytes, sizeof bytes};
     fake_server s;
-    bench b;
-    asked a = {.req = {.body = &body, .n_body = 1}};
+    client_fixture b;
+    client_exchange a = {.req = {.body = &body, .n_body = 1}};
     serve(&s, SCRIPTS(slow), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 800});
-    ask(&b, &a);
-    assert_answer(&a, 200, "hi");
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.first_byte_ms = 800});
+    client_request(&b, &a);
+    assert_response(&a, 200, "hi");
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 /* ---- headers of answers ---- */
@@ -541,7 +544,7 @@ static void the_time_for_an_answer_begins_when_the_request_is_out(void **state)
 static const cw_str wanted[] = {CW_STR_INIT("x-session"), CW_STR_INIT("Set-Cookie"),
                                 CW_STR_INIT("X-None"), CW_STR_INIT("X-Empty")};
 
-static asked ask_wanting(const char *head)
+static client_exchange ask_wanting(const char *head)
 {
     /* The body comes when the head is gone. */
     fake_step script[] = {DO_READ,       DO_SEND("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"),
@@ -549,21 +552,23 @@ static asked ask_wanting(const char *head)
                           DO_PAUSE(5),   DO_SEND("hi"),
                           DO_END};
     fake_server s;
-    bench b;
-    asked a = {0};
+    client_fixture b;
+    client_exchange a = {0};
     serve(&s, SCRIPTS(script), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.kept = wanted, .n_kept = CW_COUNT(wanted)});
-    ask(&b, &a);
-    assert_answer(&a, 200, "hi");
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_open_with(&b, s.port,
+                             (cw_client_opts){.kept = wanted, .n_kept = CW_COUNT(wanted)});
+    client_request(&b, &a);
+    assert_response(&a, 200, "hi");
+    client_fixture_done(&b);
+    fake_server_stop(&s);
     return a;
 }
 
 static void wanted_headers_come_with_the_answer(void **state)
 {
     (void)state;
-    asked a = ask_wanting("X-Empty:\r\nX-Other: 1\r\nX-Session:  first \r\nX-SESSION: second\r\n");
+    client_exchange a =
+        ask_wanting("X-Empty:\r\nX-Other: 1\r\nX-Session:  first \r\nX-SESSION: second\r\n");
     assert_string_equal(a.kept[0], "first");
     assert_true(a.has_kept[0] && a.has_kept[3] && !a.has_kept[1] && !a.has_kept[2]);
     assert_string_equal(a.kept[3], "");
@@ -585,14 +590,14 @@ static void headers_of_interim_answers_do_not_count(void **state)
         DO_READ, DO_SEND("HTTP/1.1 103 Soon\r\nX-Session: early\r\nSet-Cookie: a=1\r\n\r\n" OK_HI),
         DO_REPEAT};
     fake_server s;
-    bench b;
-    asked a = {0};
+    client_fixture b;
+    client_exchange a = {0};
     serve(&s, SCRIPTS(script), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.kept = wanted, .n_kept = 2});
-    ask(&b, &a);
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.kept = wanted, .n_kept = 2});
+    client_request(&b, &a);
     assert_true(!a.has_kept[0] && !a.has_kept[1] && !*a.cookies);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void only_so_many_headers_can_be_wanted(void **state)
@@ -600,26 +605,26 @@ static void only_so_many_headers_can_be_wanted(void **state)
     (void)state;
     static const cw_str many[CW_CLIENT_KEPT + 1] = {
         CW_STR_INIT("A"), CW_STR_INIT("B"), CW_STR_INIT("C"), CW_STR_INIT("D"), CW_STR_INIT("E")};
-    bench b;
-    bench_loop(&b);
+    client_fixture b;
+    client_fixture_init(&b);
     cw_client_opts opts = {.kept = many, .n_kept = CW_COUNT(many)};
-    assert_int_equal(bench_client(&b, SCHEME "://localhost/", opts), CW_PARAMS);
+    assert_int_equal(client_fixture_new_client(&b, SCHEME "://localhost/", opts), CW_PARAMS);
     b.client = NULL;
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void cookies_come_as_they_are_to_be_sent_back(void **state)
 {
     (void)state;
-    asked a = ask_wanting("Set-Cookie: sid=old; Path=/\r\n"
-                          "Set-Cookie: theme = dark ;HttpOnly\r\n"
-                          "set-cookie: sid=a=b\"c\"; Secure; Max-Age=10\r\n"
-                          "Set-Cookie: nothing\r\n"
-                          "Set-Cookie: =nameless\r\n"
-                          "Set-Cookie:\r\n"
-                          "Set-Cookie: gone=x; max-age=0\r\n"
-                          "Set-Cookie: past=x; Max-Age=-1; Path=/\r\n"
-                          "Set-Cookie: empty=; Path=/\r\n");
+    client_exchange a = ask_wanting("Set-Cookie: sid=old; Path=/\r\n"
+                                    "Set-Cookie: theme = dark ;HttpOnly\r\n"
+                                    "set-cookie: sid=a=b\"c\"; Secure; Max-Age=10\r\n"
+                                    "Set-Cookie: nothing\r\n"
+                                    "Set-Cookie: =nameless\r\n"
+                                    "Set-Cookie:\r\n"
+                                    "Set-Cookie: gone=x; max-age=0\r\n"
+                                    "Set-Cookie: past=x; Max-Age=-1; Path=/\r\n"
+                                    "Set-Cookie: empty=; Path=/\r\n");
     assert_string_equal(a.cookies, "theme = dark; sid=a=b\"c\"; empty=");
     assert_string_equal(a.kept[1], "sid=old; Path=/");
     /* One that was set and taken back in one answer is gone. */
@@ -635,7 +640,7 @@ static void cookies_have_a_largest_size(void **state)
     memset(head + n, 'v', CW_CLIENT_KEPT_MAX - 8);
     snprintf(head + n + CW_CLIENT_KEPT_MAX - 8, 100,
              "\r\nSet-Cookie: long=v\r\nSet-Cookie: b=1\r\n");
-    asked a = ask_wanting(head);
+    client_exchange a = ask_wanting(head);
     /* The long one has no room; the next one has. */
     assert_int_equal(strlen(a.cookies), CW_CLIENT_KEPT_MAX - 8 + 2 + 5);
     assert_null(strstr(a.cookies, "long"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How the HTTP client keeps, shares, replaces and drops its connections. */
-#include "client_check.h"
+#include "support/client_fixture.h"
 
 #define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 #define OK_HI OK_HEAD "Content-Length: 2\r\n\r\nhi"
@@ -15,20 +15,20 @@ static void a_kept_connection_is_used_again(void **state)
 {
     (void)state;
     fake_server s;
-    bench b;
+    client_fixture b;
     serve(&s, SCRIPTS(always), 1);
-    bench_open(&b, s.port);
+    client_fixture_open(&b, s.port);
     for (unsigned i = 0; i < 10; i++) {
-        asked a = {0};
-        ask(&b, &a);
-        assert_answer(&a, 200, "hi");
+        client_exchange a = {0};
+        client_request(&b, &a);
+        assert_response(&a, 200, "hi");
     }
     assert_int_equal(s.accepted, 1);
     assert_int_equal(s.requests, 10);
-    close_client(&b);
-    run_until(&b, atomic_load(&s.gone) == 1);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_close_client(&b);
+    client_run_until(&b, atomic_load(&s.gone) == 1);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_warm_request_allocates_nothing(void **state)
@@ -39,19 +39,19 @@ static void a_warm_request_allocates_nothing(void **state)
                                       DO_PAUSE(5), DO_SEND("hello"),
                                       DO_REPEAT};
     fake_server s;
-    bench b;
+    client_fixture b;
     serve(&s, SCRIPTS(split), 1);
-    bench_open(&b, s.port);
+    client_fixture_open(&b, s.port);
     for (unsigned i = 0; i < 8; i++) {
-        asked a = {0};
+        client_exchange a = {0};
         if (i == 4)
             oom_reset();
-        ask(&b, &a);
-        assert_answer(&a, 200, "hellohello");
+        client_request(&b, &a);
+        assert_response(&a, 200, "hellohello");
     }
     assert_int_equal(oom_count(), 0);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_connection_that_must_not_be_kept_is_not(void **state)
@@ -67,16 +67,16 @@ static void a_connection_that_must_not_be_kept_is_not(void **state)
     for (size_t i = 0; i < CW_COUNT(answers); i++) {
         const fake_step script[] = {DO_READ, DO_SEND(answers[i]), DO_END};
         fake_server s;
-        bench b;
-        asked a = {0}, again = {0};
+        client_fixture b;
+        client_exchange a = {0}, again = {0};
         serve(&s, SCRIPTS(script), 1);
-        bench_open(&b, s.port);
-        ask(&b, &a);
-        ask(&b, &again);
+        client_fixture_open(&b, s.port);
+        client_request(&b, &a);
+        client_request(&b, &again);
         assert_int_equal(again.end, CW_CLIENT_OK);
         assert_int_equal(s.accepted, 2);
-        bench_close(&b);
-        fake_stop(&s);
+        client_fixture_done(&b);
+        fake_server_stop(&s);
     }
 }
 
@@ -84,14 +84,14 @@ static void an_idle_connection_is_closed_after_its_time(void **state)
 {
     (void)state;
     fake_server s;
-    bench b;
-    asked a = {0};
+    client_fixture b;
+    client_exchange a = {0};
     serve(&s, SCRIPTS(always), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.idle_ms = 30});
-    ask(&b, &a);
-    run_until(&b, atomic_load(&s.gone) == 1);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.idle_ms = 30});
+    client_request(&b, &a);
+    client_run_until(&b, atomic_load(&s.gone) == 1);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_server_says_how_long_it_keeps_a_connection(void **state)
@@ -101,33 +101,33 @@ static void a_server_says_how_long_it_keeps_a_connection(void **state)
         DO_READ, DO_SEND(OK_HEAD "Keep-Alive: max=9, timeout=0\r\nContent-Length: 2\r\n\r\nhi"),
         DO_REPEAT};
     fake_server s;
-    bench b;
-    asked a = {0}, again = {0};
+    client_fixture b;
+    client_exchange a = {0}, again = {0};
     serve(&s, SCRIPTS(script), 1);
-    bench_open(&b, s.port);
-    ask(&b, &a);
-    ask(&b, &again);
+    client_fixture_open(&b, s.port);
+    client_request(&b, &a);
+    client_request(&b, &again);
     assert_int_equal(s.accepted, 2);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_connection_that_the_server_closed_is_replaced(void **state)
 {
     (void)state;
     fake_server s;
-    bench b;
+    client_fixture b;
     serve(&s, SCRIPTS(once_then_close), 1);
-    bench_open(&b, s.port);
+    client_fixture_open(&b, s.port);
     for (unsigned i = 0; i < 3; i++) {
-        asked a = {0};
-        ask(&b, &a);
-        assert_answer(&a, 200, "hi");
-        run_for(&b, 20); /* the end of the connection comes by */
+        client_exchange a = {0};
+        client_request(&b, &a);
+        assert_response(&a, 200, "hi");
+        client_run_for(&b, 20); /* the end of the connection comes by */
     }
     assert_int_equal(s.accepted, 3);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 /* Also where nobody looked at the socket meanwhile: it is looked at before it is used. */
@@ -135,19 +135,19 @@ static void a_closed_connection_is_seen_before_it_is_used(void **state)
 {
     (void)state;
     fake_server s;
-    bench b;
-    asked a = {0}, again = {0};
+    client_fixture b;
+    client_exchange a = {0}, again = {0};
     serve(&s, SCRIPTS(once_then_close), 1);
-    bench_open(&b, s.port);
-    ask(&b, &a);
+    client_fixture_open(&b, s.port);
+    client_request(&b, &a);
     usleep(600 * 1000);
     uv_update_time(&b.loop.uv);
-    assert_int_equal(begin_ask(&b, &again), CW_OK);
-    run_until(&b, again.calls);
-    assert_answer(&again, 200, "hi");
+    assert_int_equal(client_send(&b, &again), CW_OK);
+    client_run_until(&b, again.calls);
+    assert_response(&again, 200, "hi");
     assert_int_equal(s.accepted, 2);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void unasked_bytes_close_an_idle_connection(void **state)
@@ -155,30 +155,30 @@ static void unasked_bytes_close_an_idle_connection(void **state)
     (void)state;
     static const fake_step script[] = {DO_READ, DO_SEND(OK_HI), DO_HOLD, DO_SEND(OK_HI), DO_END};
     fake_server s;
-    bench b;
-    asked a = {0};
+    client_fixture b;
+    client_exchange a = {0};
     serve(&s, SCRIPTS(script), 1);
-    bench_open(&b, s.port);
-    ask(&b, &a);
-    fake_let_go(&s);
-    run_until(&b, atomic_load(&s.gone) == 1);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_open(&b, s.port);
+    client_request(&b, &a);
+    fake_server_release(&s);
+    client_run_until(&b, atomic_load(&s.gone) == 1);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 /* Two requests at once over one connection, of which `first` is the script. */
-static void ask_two(const fake_step *first, asked *a, asked *again)
+static void ask_two(const fake_step *first, client_exchange *a, client_exchange *again)
 {
     fake_server s;
-    bench b;
+    client_fixture b;
     serve(&s, SCRIPTS(first, always), 2);
-    bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
-    assert_int_equal(begin_ask(&b, a), CW_OK);
-    assert_int_equal(begin_ask(&b, again), CW_OK);
-    run_until(&b, a->calls && again->calls);
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.connections = 1});
+    assert_int_equal(client_send(&b, a), CW_OK);
+    assert_int_equal(client_send(&b, again), CW_OK);
+    client_run_until(&b, a->calls && again->calls);
     assert_int_equal(s.accepted, 2);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void an_answer_too_many_is_not_given_to_who_waits(void **state)
@@ -187,10 +187,10 @@ static void an_answer_too_many_is_not_given_to_who_waits(void **state)
     static const fake_step script[] = {
         DO_READ, DO_SEND(OK_HEAD "Content-Length: 4\r\n\r\nho"), DO_PAUSE(30),
         DO_SEND("ho" OK_HEAD "Content-Length: 3\r\n\r\nbad"), DO_END};
-    asked a = {0}, again = {0};
+    client_exchange a = {0}, again = {0};
     ask_two(script, &a, &again);
-    assert_answer(&a, 200, "hoho");
-    assert_answer(&again, 200, "hi");
+    assert_response(&a, 200, "hoho");
+    assert_response(&again, 200, "hi");
 }
 
 static void who_waits_gets_another_connection_where_the_server_has_closed_it(void **state)
@@ -199,34 +199,34 @@ static void who_waits_gets_another_connection_where_the_server_has_closed_it(voi
     static const fake_step script[] = {DO_READ,      DO_SEND(OK_HEAD "Content-Length: 4\r\n\r\nho"),
                                        DO_PAUSE(30), DO_SEND("ho"),
                                        DO_CLOSE,     DO_END};
-    asked a = {0}, again = {0};
+    client_exchange a = {0}, again = {0};
     ask_two(script, &a, &again);
-    assert_answer(&again, 200, "hi");
+    assert_response(&again, 200, "hi");
 }
 
 static void an_answer_that_is_none_ends_its_connection(void **state)
 {
     (void)state;
-    asked a = {.spoils = true}, again = {0};
+    client_exchange a = {.spoils = true}, again = {0};
     ask_two(always, &a, &again);
-    assert_answer(&again, 200, "hi");
+    assert_response(&again, 200, "hi");
 }
 
 static void connections_of_a_server_that_keeps_none_are_used_once(void **state)
 {
     (void)state;
     fake_server s;
-    bench b;
-    asked a = {0}, again = {0};
+    client_fixture b;
+    client_exchange a = {0}, again = {0};
     serve(&s, SCRIPTS(once_then_close, always), 2);
-    bench_open(&b, s.port);
-    ask(&b, &a);
-    run_for(&b, 50);
-    ask(&b, &again);
-    assert_answer(&again, 200, "hi");
+    client_fixture_open(&b, s.port);
+    client_request(&b, &a);
+    client_run_for(&b, 50);
+    client_request(&b, &again);
+    assert_response(&again, 200, "hi");
     assert_int_equal(b.client->n_links, 0);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void idle_connections_are_not_used_where_the_server_keeps_none(void **state)
@@ -234,20 +234,20 @@ static void idle_connections_are_not_used_where_the_server_keeps_none(void **sta
     (void)state;
     static const fake_step lost[] = {DO_READ, DO_SEND(OK_HI), DO_READ, DO_CLOSE, DO_END};
     fake_server s;
-    bench b;
-    asked all[3] = {{.calls = 0}}, again[3] = {{.calls = 0}};
+    client_fixture b;
+    client_exchange all[3] = {{.calls = 0}}, again[3] = {{.calls = 0}};
     serve(&s, SCRIPTS(lost, lost, lost, always), 4);
-    bench_open(&b, s.port);
+    client_fixture_open(&b, s.port);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(begin_ask(&b, &all[i]), CW_OK);
-    run_until(&b, all[0].calls && all[1].calls && all[2].calls);
+        assert_int_equal(client_send(&b, &all[i]), CW_OK);
+    client_run_until(&b, all[0].calls && all[1].calls && all[2].calls);
     for (size_t i = 0; i < 3; i++)
-        ask(&b, &again[i]);
+        client_request(&b, &again[i]);
     assert_int_equal(again[0].end, CW_CLIENT_LOST);
-    assert_answer(&again[1], 200, "hi");
-    assert_answer(&again[2], 200, "hi");
-    bench_close(&b);
-    fake_stop(&s);
+    assert_response(&again[1], 200, "hi");
+    assert_response(&again[2], 200, "hi");
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 /* ---- sending again ---- */
@@ -257,18 +257,19 @@ static const fake_step second_reset[] = {DO_READ, DO_SEND(OK_HI), DO_READ, DO_RE
 
 /* A request that is answered, then another on the same connection; `second` is the script of the
  * connection after that. `requests` is how many the servers have read in the end. */
-static void ask_again(const fake_step *first, const fake_step *second, asked *again, int requests)
+static void ask_again(const fake_step *first, const fake_step *second, client_exchange *again,
+                      int requests)
 {
     fake_server s;
-    bench b;
-    asked a = {0};
+    client_fixture b;
+    client_exchange a = {0};
     serve(&s, SCRIPTS(first, second), 2);
-    bench_open(&b, s.port);
-    ask(&b, &a);
-    ask(&b, again);
+    client_fixture_open(&b, s.port);
+    client_request(&b, &a);
+    client_request(&b, again);
     assert_int_equal(s.requests, requests);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_request_that_may_not_be_repeated_is_not(void **state)
@@ -277,7 +278,7 @@ static void a_request_that_may_not_be_repeated_is_not(void **state)
     const fake_step *const scripts[] = {second_lost, second_reset};
     static const cw_http_method methods[] = {CW_HTTP_POST, CW_HTTP_GET};
     for (size_t i = 0; i < 4; i++) {
-        asked again = {.req.method = methods[i / 2]};
+        client_exchange again = {.req.method = methods[i / 2]};
         ask_again(scripts[i % 2], always, &again, 2);
         assert_int_equal(again.end, CW_CLIENT_LOST);
     }
@@ -288,9 +289,9 @@ static void a_request_that_may_be_repeated_is_sent_once_more(void **state)
     (void)state;
     const fake_step *const scripts[] = {second_lost, second_reset};
     for (size_t i = 0; i < 2; i++) {
-        asked again = {.req.may_repeat = true};
+        client_exchange again = {.req.may_repeat = true};
         ask_again(scripts[i], always, &again, 3);
-        assert_answer(&again, 200, "hi");
+        assert_response(&again, 200, "hi");
     }
 }
 
@@ -298,7 +299,7 @@ static void a_request_is_never_sent_three_times(void **state)
 {
     (void)state;
     static const fake_step lost[] = {DO_READ, DO_CLOSE, DO_END};
-    asked again = {.req.may_repeat = true};
+    client_exchange again = {.req.may_repeat = true};
     ask_again(second_lost, lost, &again, 3);
     assert_int_equal(again.end, CW_CLIENT_LOST);
 }
@@ -308,7 +309,7 @@ static void what_was_answered_in_part_is_not_sent_again(void **state)
     (void)state;
     static const fake_step half[] = {DO_READ,  DO_SEND(OK_HI), DO_READ, DO_SEND("HTTP/1.1 2"),
                                      DO_CLOSE, DO_END};
-    asked again = {.req.may_repeat = true};
+    client_exchange again = {.req.may_repeat = true};
     ask_again(half, always, &again, 2);
     assert_int_equal(again.end, CW_CLIENT_LOST);
 }
@@ -320,29 +321,30 @@ static void requests_beyond_the_ceiling_wait_in_order(void **state)
     (void)state;
     static const fake_step held[] = {DO_READ, DO_HOLD, DO_SEND(OK_HI), DO_REPEAT};
     fake_server s;
-    bench b;
-    asked a[6] = {0};
+    client_fixture b;
+    client_exchange a[6] = {0};
     serve(&s, SCRIPTS(held), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.connections = 2, .waiting = 4});
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.connections = 2, .waiting = 4});
     for (size_t i = 0; i < 6; i++)
-        assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
-    asked more = {0};
-    assert_int_equal(begin_ask(&b, &more), CW_LIMIT);
-    assert_int_equal(requests_of(b.client), 6);
-    run_until(&b, atomic_load(&s.held) == 2);
+        assert_int_equal(client_send(&b, &a[i]), CW_OK);
+    client_exchange more = {0};
+    assert_int_equal(client_send(&b, &more), CW_LIMIT);
+    assert_int_equal(count_requests(b.client), 6);
+    client_run_until(&b, atomic_load(&s.held) == 2);
     for (size_t i = 0; i < 6; i++) {
-        fake_let_go(&s);
-        run_until(&b, a[0].calls + a[1].calls + a[2].calls + a[3].calls + a[4].calls + a[5].calls ==
-                          i + 1);
+        fake_server_release(&s);
+        client_run_until(
+            &b,
+            a[0].calls + a[1].calls + a[2].calls + a[3].calls + a[4].calls + a[5].calls == i + 1);
         /* Two run at a time; nobody is two places ahead of its turn. */
         for (size_t j = i + 2; j < 6; j++)
             assert_int_equal(a[j].calls, 0);
     }
     assert_int_equal(s.accepted, 2);
-    assert_int_equal(requests_of(b.client), 0);
+    assert_int_equal(count_requests(b.client), 0);
     assert_int_equal(more.calls, 0);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_waiting_request_gets_the_place_of_a_lost_one(void **state)
@@ -350,17 +352,17 @@ static void a_waiting_request_gets_the_place_of_a_lost_one(void **state)
     (void)state;
     static const fake_step lost[] = {DO_READ, DO_RESET, DO_END};
     fake_server s;
-    bench b;
-    asked a[2] = {0};
+    client_fixture b;
+    client_exchange a[2] = {0};
     serve(&s, SCRIPTS(lost, always), 2);
-    bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
-    assert_int_equal(begin_ask(&b, &a[0]), CW_OK);
-    assert_int_equal(begin_ask(&b, &a[1]), CW_OK);
-    run_until(&b, a[0].calls && a[1].calls);
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.connections = 1});
+    assert_int_equal(client_send(&b, &a[0]), CW_OK);
+    assert_int_equal(client_send(&b, &a[1]), CW_OK);
+    client_run_until(&b, a[0].calls && a[1].calls);
     assert_int_equal(a[0].end, CW_CLIENT_LOST);
-    assert_answer(&a[1], 200, "hi");
-    bench_close(&b);
-    fake_stop(&s);
+    assert_response(&a[1], 200, "hi");
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void those_who_wait_hear_when_nobody_is_there_any_more(void **state)
@@ -368,21 +370,21 @@ static void those_who_wait_hear_when_nobody_is_there_any_more(void **state)
     (void)state;
     static const fake_step held[] = {DO_READ, DO_HOLD, DO_RESET, DO_END};
     fake_server s;
-    bench b;
-    asked a[3] = {0};
+    client_fixture b;
+    client_exchange a[3] = {0};
     serve(&s, SCRIPTS(held), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.connections = 1});
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
-    run_until(&b, atomic_load(&s.held) == 1);
+        assert_int_equal(client_send(&b, &a[i]), CW_OK);
+    client_run_until(&b, atomic_load(&s.held) == 1);
     shutdown(s.fd, SHUT_RDWR); /* refuses from now on */
-    fake_let_go(&s);
-    run_until(&b, a[0].calls && a[1].calls && a[2].calls);
+    fake_server_release(&s);
+    client_run_until(&b, a[0].calls && a[1].calls && a[2].calls);
     assert_int_equal(a[0].end, CW_CLIENT_LOST);
     assert_int_equal(a[1].end, CW_CLIENT_CONNECT);
     assert_int_equal(a[2].end, CW_CLIENT_CONNECT);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 /* ---- cancelling ---- */
@@ -398,41 +400,41 @@ static void a_cancelled_request_closes_its_connection(void **state)
     const fake_step *const scripts[] = {hang, half_head, half_body, half_chunk};
     for (size_t i = 0; i < CW_COUNT(scripts); i++) {
         fake_server s;
-        bench b;
-        asked a = {0}, next = {0};
+        client_fixture b;
+        client_exchange a = {0}, next = {0};
         serve(&s, SCRIPTS(scripts[i], always), 2);
-        bench_open(&b, s.port);
-        assert_int_equal(begin_ask(&b, &a), CW_OK);
-        run_until(&b, atomic_load(&s.requests) == 1);
-        run_for(&b, 10);
+        client_fixture_open(&b, s.port);
+        assert_int_equal(client_send(&b, &a), CW_OK);
+        client_run_until(&b, atomic_load(&s.requests) == 1);
+        client_run_for(&b, 10);
         cw_client_cancel(b.client, &a.req);
-        assert_int_equal(requests_of(b.client), 0);
+        assert_int_equal(count_requests(b.client), 0);
         cw_client_cancel(b.client, &a.req); /* nothing happens */
-        assert_int_equal(requests_of(b.client), 0);
-        run_until(&b, atomic_load(&s.gone) == 1);
-        ask(&b, &next);
-        assert_answer(&next, 200, "hi");
+        assert_int_equal(count_requests(b.client), 0);
+        client_run_until(&b, atomic_load(&s.gone) == 1);
+        client_request(&b, &next);
+        assert_response(&next, 200, "hi");
         assert_int_equal(a.calls, 0);
-        bench_close(&b);
-        fake_stop(&s);
+        client_fixture_done(&b);
+        fake_server_stop(&s);
     }
 }
 
 static void a_request_can_be_cancelled_while_it_connects(void **state)
 {
     (void)state;
-    fake_hole hole;
-    bench b;
-    asked a = {0};
-    fake_hole_open(&hole);
-    bench_open(&b, hole.port);
-    assert_int_equal(begin_ask(&b, &a), CW_OK);
-    run_for(&b, 10);
+    blackhole hole;
+    client_fixture b;
+    client_exchange a = {0};
+    blackhole_open(&hole);
+    client_fixture_open(&b, hole.port);
+    assert_int_equal(client_send(&b, &a), CW_OK);
+    client_run_for(&b, 10);
     cw_client_cancel(b.client, &a.req);
-    run_for(&b, 10);
+    client_run_for(&b, 10);
     assert_int_equal(a.calls, 0);
-    bench_close(&b);
-    fake_hole_close(&hole);
+    client_fixture_done(&b);
+    blackhole_close(&hole);
 }
 
 static void a_request_can_be_cancelled_while_it_is_sent(void **state)
@@ -442,17 +444,17 @@ static void a_request_can_be_cancelled_while_it_is_sent(void **state)
     static char bytes[16u << 20];
     cw_str body = {bytes, sizeof bytes};
     fake_server s;
-    bench b;
-    asked a = {.req = {.body = &body, .n_body = 1}};
+    client_fixture b;
+    client_exchange a = {.req = {.body = &body, .n_body = 1}};
     serve(&s, SCRIPTS(deaf), 1);
-    bench_open(&b, s.port);
-    assert_int_equal(begin_ask(&b, &a), CW_OK);
-    run_for(&b, 10);
+    client_fixture_open(&b, s.port);
+    assert_int_equal(client_send(&b, &a), CW_OK);
+    client_run_for(&b, 10);
     cw_client_cancel(b.client, &a.req);
-    run_for(&b, 10);
+    client_run_for(&b, 10);
     assert_int_equal(a.calls, 0);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_waiting_request_can_be_cancelled(void **state)
@@ -460,69 +462,70 @@ static void a_waiting_request_can_be_cancelled(void **state)
     (void)state;
     static const fake_step held[] = {DO_READ, DO_HOLD, DO_SEND(OK_HI), DO_REPEAT};
     fake_server s;
-    bench b;
-    asked a[4] = {0};
+    client_fixture b;
+    client_exchange a[4] = {0};
     serve(&s, SCRIPTS(held), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.connections = 1});
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
+        assert_int_equal(client_send(&b, &a[i]), CW_OK);
     cw_client_cancel(b.client, &a[2].req);
     cw_client_cancel(b.client, &a[3].req);
-    assert_int_equal(requests_of(b.client), 2);
-    fake_let_go(&s);
-    fake_let_go(&s);
-    run_until(&b, a[0].calls && a[1].calls);
+    assert_int_equal(count_requests(b.client), 2);
+    fake_server_release(&s);
+    fake_server_release(&s);
+    client_run_until(&b, a[0].calls && a[1].calls);
     assert_int_equal(a[2].calls + a[3].calls, 0);
     assert_int_equal(s.requests, 2);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_request_can_be_cancelled_while_its_name_is_looked_up(void **state)
 {
     (void)state;
-    bench b;
-    asked a = {0};
-    bench_loop(&b);
-    assert_int_equal(bench_client(&b, SCHEME "://no-such-name.invalid/", (cw_client_opts){0}),
-                     CW_OK);
-    assert_int_equal(begin_ask(&b, &a), CW_OK);
+    client_fixture b;
+    client_exchange a = {0};
+    client_fixture_init(&b);
+    assert_int_equal(
+        client_fixture_new_client(&b, SCHEME "://no-such-name.invalid/", (cw_client_opts){0}),
+        CW_OK);
+    assert_int_equal(client_send(&b, &a), CW_OK);
     cw_client_cancel(b.client, &a.req);
-    run_for(&b, 50);
+    client_run_for(&b, 50);
     assert_int_equal(a.calls, 0);
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 /* ---- from within on_done ---- */
 
-static bench *shared;
-static asked *other;
+static client_fixture *shared;
+static client_exchange *other;
 
-static void ask_other(asked *a)
+static void ask_other(client_exchange *a)
 {
     (void)a;
-    assert_int_equal(begin_ask(shared, other), CW_OK);
+    assert_int_equal(client_send(shared, other), CW_OK);
 }
 
 static void a_request_can_be_made_from_within_another_end(void **state)
 {
     (void)state;
     fake_server s;
-    bench b;
-    asked a = {.then = ask_other}, next = {0};
+    client_fixture b;
+    client_exchange a = {.then = ask_other}, next = {0};
     shared = &b;
     other = &next;
     serve(&s, SCRIPTS(always), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.connections = 1});
-    ask(&b, &a);
-    run_until(&b, next.calls);
-    assert_answer(&next, 200, "hi");
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.connections = 1});
+    client_request(&b, &a);
+    client_run_until(&b, next.calls);
+    assert_response(&next, 200, "hi");
     assert_int_equal(s.accepted, 1);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
-static void cancel_other(asked *a)
+static void cancel_other(client_exchange *a)
 {
     (void)a;
     cw_client_cancel(shared->client, &other->req);
@@ -532,26 +535,26 @@ static void a_request_can_be_cancelled_from_within_another_end(void **state)
 {
     (void)state;
     fake_server s;
-    bench b;
-    asked a = {.then = cancel_other}, running = {0};
+    client_fixture b;
+    client_exchange a = {.then = cancel_other}, running = {0};
     shared = &b;
     other = &running;
     serve(&s, SCRIPTS(hang, always), 2);
-    bench_open(&b, s.port);
-    assert_int_equal(begin_ask(&b, &running), CW_OK);
-    run_until(&b, atomic_load(&s.requests) == 1);
-    ask(&b, &a);
-    assert_int_equal(requests_of(b.client), 0);
-    run_until(&b, atomic_load(&s.gone) == 1);
+    client_fixture_open(&b, s.port);
+    assert_int_equal(client_send(&b, &running), CW_OK);
+    client_run_until(&b, atomic_load(&s.requests) == 1);
+    client_request(&b, &a);
+    assert_int_equal(count_requests(b.client), 0);
+    client_run_until(&b, atomic_load(&s.gone) == 1);
     assert_int_equal(running.calls, 0);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
-static void close_all(asked *a)
+static void close_all(client_exchange *a)
 {
     (void)a;
-    cw_client_close(shared->client, on_client_closed, shared);
+    cw_client_close(shared->client, client_fixture_on_closed, shared);
 }
 
 static void a_client_can_be_closed_from_within_an_end(void **state)
@@ -562,19 +565,19 @@ static void a_client_can_be_closed_from_within_an_end(void **state)
     const fake_step *const scripts[] = {always, lost, to_close};
     for (size_t i = 0; i < CW_COUNT(scripts); i++) {
         fake_server s;
-        bench b;
-        asked a = {.then = close_all}, running = {0};
+        client_fixture b;
+        client_exchange a = {.then = close_all}, running = {0};
         shared = &b;
         serve(&s, SCRIPTS(hang, scripts[i]), 2);
-        bench_open(&b, s.port);
-        assert_int_equal(begin_ask(&b, &running), CW_OK);
-        run_until(&b, atomic_load(&s.requests) == 1);
-        ask(&b, &a);
-        run_until(&b, b.closed);
+        client_fixture_open(&b, s.port);
+        assert_int_equal(client_send(&b, &running), CW_OK);
+        client_run_until(&b, atomic_load(&s.requests) == 1);
+        client_request(&b, &a);
+        client_run_until(&b, b.closed);
         b.client = NULL;
         assert_int_equal(running.calls, 0);
-        bench_close(&b);
-        fake_stop(&s);
+        client_fixture_done(&b);
+        fake_server_stop(&s);
     }
 }
 
@@ -583,20 +586,21 @@ static void a_client_without_connections_can_be_closed_from_within_an_end(void *
 {
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
-        bench b;
-        asked a = {.then = close_all}, waiting = {0};
+        client_fixture b;
+        client_exchange a = {.then = close_all}, waiting = {0};
         cw_client_opts opts = {.connect_ms = i ? 1 : 0};
         shared = &b;
-        bench_loop(&b);
-        assert_int_equal(bench_client(&b, SCHEME "://no-such-name.invalid/", opts), CW_OK);
-        assert_int_equal(begin_ask(&b, &a), CW_OK);
-        assert_int_equal(begin_ask(&b, &waiting), CW_OK);
-        run_until(&b, a.calls);
-        run_until(&b, b.closed);
+        client_fixture_init(&b);
+        assert_int_equal(client_fixture_new_client(&b, SCHEME "://no-such-name.invalid/", opts),
+                         CW_OK);
+        assert_int_equal(client_send(&b, &a), CW_OK);
+        assert_int_equal(client_send(&b, &waiting), CW_OK);
+        client_run_until(&b, a.calls);
+        client_run_until(&b, b.closed);
         assert_int_equal(a.end, CW_CLIENT_CONNECT);
         assert_int_equal(waiting.calls, 0);
         b.client = NULL;
-        bench_close(&b);
+        client_fixture_done(&b);
     }
 }
 
@@ -604,16 +608,16 @@ static void closing_drops_what_runs_and_waits(void **state)
 {
     (void)state;
     fake_server s;
-    bench b;
-    asked a[5] = {0};
+    client_fixture b;
+    client_exchange a[5] = {0};
     serve(&s, SCRIPTS(always, hang), 2);
-    bench_open_with(&b, s.port, (cw_client_opts){.connections = 2});
-    ask(&b, &a[0]);
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.connections = 2});
+    client_request(&b, &a[0]);
     for (size_t i = 1; i < 5; i++)
-        assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
-    bench_close(&b);
+        assert_int_equal(client_send(&b, &a[i]), CW_OK);
+    client_fixture_done(&b);
     assert_int_equal(a[3].calls + a[4].calls, 0);
-    fake_stop(&s);
+    fake_server_stop(&s);
 }
 
 /* ---- without memory ---- */
@@ -624,34 +628,33 @@ static void ask_with_failures(void *ctx)
 {
     const char *host = ctx;
     char text[64];
-    bench b;
+    client_fixture b;
     snprintf(text, sizeof text, SCHEME "://%s:%u/", host, oom_port);
     memset(&b, 0, sizeof b);
     /* The loop has tests of its own. */
     if (cw_loop_init(&b.loop, 64, NULL))
         return;
-    uv_timer_init(&b.loop.uv, &b.tick);
-    uv_timer_start(&b.tick, on_tick, 1, 1);
+    client_fixture_start_tick(&b);
     static const cw_str kept[] = {CW_STR_INIT("Set-Cookie")};
-    cw_code rc = bench_client(
+    cw_code rc = client_fixture_new_client(
         &b, text, (cw_client_opts){.connect_ms = 300, .kept = kept, .n_kept = CW_COUNT(kept)});
     if (rc) {
         assert_int_equal(rc, CW_NOMEM);
         assert_true(oom_was_hit());
         b.client = NULL;
-        bench_close(&b);
+        client_fixture_done(&b);
         return;
     }
     for (unsigned i = 0; i < 3; i++) {
-        asked a = {0};
+        client_exchange a = {0};
         bool hit = oom_was_hit();
-        rc = begin_ask(&b, &a);
+        rc = client_send(&b, &a);
         if (rc) {
             assert_int_equal(rc, CW_NOMEM);
             assert_true(oom_was_hit());
             continue;
         }
-        run_until(&b, a.calls);
+        client_run_until(&b, a.calls);
         if (a.end != CW_CLIENT_OK) {
             /* A handshake that nobody can watch takes too long. */
             assert_true(a.end == CW_CLIENT_NOMEM ||
@@ -659,7 +662,7 @@ static void ask_with_failures(void *ctx)
             assert_true(hit || oom_was_hit());
         }
     }
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void every_failed_allocation_ends_one_request_cleanly(void **state)
@@ -676,7 +679,7 @@ static void every_failed_allocation_ends_one_request_cleanly(void **state)
     oom_port = s.port;
     assert_true(oom_each(ask_with_failures, by_number) >= 6);
     assert_true(oom_each(ask_with_failures, by_name) >= 7);
-    fake_stop(&s);
+    fake_server_stop(&s);
 }
 
 int main(void)

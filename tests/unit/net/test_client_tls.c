@@ -2,8 +2,10 @@
 /* What the HTTP client does about TLS itself, and about proxies. All else is in test_client.c and
  * test_client_pool.c, which are built for both. */
 #define OVER_TLS
-#include "../support/patience.h"
-#include "client_check.h"
+#include <poll.h>
+
+#include "support/client_fixture.h"
+#include "support/patience.h"
 
 #define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 #define OK_HI OK_HEAD "Content-Length: 2\r\n\r\nhi"
@@ -14,40 +16,41 @@ static const fake_step hang[] = {DO_READ, DO_END};
 /* ---- certificates ---- */
 
 /* One request to a server with this certificate; `s` is stopped. */
-static asked ask_server(fake_server *s, SSL_CTX *context, cw_client_opts opts)
+static client_exchange ask_server(fake_server *s, SSL_CTX *context, cw_client_opts opts)
 {
-    bench b;
-    asked a = {0};
-    fake_start_with(s, NULL, &fake_tls_wire, context, SCRIPTS(always), 1);
-    bench_open_with(&b, s->port, opts);
-    ask(&b, &a);
-    bench_close(&b);
-    fake_stop(s);
+    client_fixture b;
+    client_exchange a = {0};
+    fake_server_start_with(s, NULL, &fake_tls_transport, context, SCRIPTS(always), 1);
+    client_fixture_open_with(&b, s->port, opts);
+    client_request(&b, &a);
+    client_fixture_done(&b);
+    fake_server_stop(s);
     return a;
 }
 
-static asked ask_identity(const fake_wish *wish, cw_client_opts opts, unsigned *handshakes)
+static client_exchange ask_identity(const fake_cert_opts *wish, cw_client_opts opts,
+                                    unsigned *handshakes)
 {
-    fake_identity id;
+    fake_cert id;
     fake_server s;
-    fake_issue(wish, &id);
+    fake_cert_issue(wish, &id);
     SSL_CTX *context = fake_tls_context(&id);
-    asked a = ask_server(&s, context, opts);
+    client_exchange a = ask_server(&s, context, opts);
     *handshakes = s.requests;
     SSL_CTX_free(context);
-    fake_forget(&id);
+    fake_cert_free(&id);
     return a;
 }
 
 static void a_certificate_must_be_right(void **state)
 {
     (void)state;
-    fake_tls_ready();
-    const fake_identity *ca = &fake_pki.authority;
-    fake_identity stranger;
-    fake_issue(&(fake_wish){0}, &stranger);
+    fake_tls_init();
+    const fake_cert *ca = &fake_pki.authority;
+    fake_cert stranger;
+    fake_cert_issue(&(fake_cert_opts){0}, &stranger);
     const struct {
-        fake_wish wish;
+        fake_cert_opts wish;
         const char *why;
     } cases[] = {
         {{.names = "IP:127.0.0.1"}, "self-signed certificate"},
@@ -59,37 +62,37 @@ static void a_certificate_must_be_right(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         unsigned requests;
-        asked a = ask_identity(&cases[i].wish, (cw_client_opts){0}, &requests);
+        client_exchange a = ask_identity(&cases[i].wish, (cw_client_opts){0}, &requests);
         assert_int_equal(a.end, CW_CLIENT_CONNECT);
         assert_int_equal(requests, 0); /* not a byte of ours goes to whoever that is */
         if (!strstr(a.why, cases[i].why) || !strstr(a.why, "TLS with '127.0.0.1'"))
             fail_msg("%zu: %s", i, a.why);
     }
     unsigned requests;
-    asked good = ask_identity(&(fake_wish){.names = "IP:127.0.0.1", .issuer = ca},
-                              (cw_client_opts){0}, &requests);
-    assert_answer(&good, 200, "hi");
-    fake_forget(&stranger);
+    client_exchange good = ask_identity(&(fake_cert_opts){.names = "IP:127.0.0.1", .issuer = ca},
+                                        (cw_client_opts){0}, &requests);
+    assert_response(&good, 200, "hi");
+    fake_cert_free(&stranger);
 }
 
 static void the_systems_authorities_do_not_know_ours(void **state)
 {
     (void)state;
     fake_server s;
-    bench b;
-    asked a = {0};
+    client_fixture b;
+    client_exchange a = {0};
     char url[64];
-    fake_start_tls(&s, SCRIPTS(always), 1);
+    fake_server_start_tls(&s, SCRIPTS(always), 1);
     snprintf(url, sizeof url, "https://127.0.0.1:%u/", s.port);
-    cw_client_opts opts = {.answer_size = ANSWER_MAX};
+    cw_client_opts opts = {.answer_size = CLIENT_BODY_MAX};
     assert_int_equal(cw_client_url_parse(cw_str_from(url), &opts.url, NULL), CW_OK);
-    bench_loop(&b);
+    client_fixture_init(&b);
     assert_int_equal(cw_client_new(&b.loop, &opts, &b.client, NULL), CW_OK);
-    ask(&b, &a);
+    client_request(&b, &a);
     assert_int_equal(a.end, CW_CLIENT_CONNECT);
     assert_int_equal(s.requests, 0);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_file_that_is_not_there_is_said(void **state)
@@ -101,8 +104,8 @@ static void a_file_that_is_not_there_is_said(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         fake_server s;
-        fake_tls_ready();
-        asked a = ask_server(&s, fake_pki.context, cases[i]);
+        fake_tls_init();
+        client_exchange a = ask_server(&s, fake_pki.context, cases[i]);
         assert_int_equal(a.end, CW_CLIENT_CONNECT);
         if (!strstr(a.why, "/nowhere/"))
             fail_msg("%s", a.why);
@@ -121,41 +124,42 @@ static int on_server_name(SSL *tls, int *alert, void *ctx)
 static void another_server_name_can_be_asked_for(void **state)
 {
     (void)state;
-    fake_identity id;
+    fake_cert id;
     fake_server s;
-    bench b;
+    client_fixture b;
     char name[64] = "?", want[64];
-    fake_tls_ready();
-    fake_issue(&(fake_wish){.names = "DNS:other.example", .issuer = &fake_pki.authority}, &id);
+    fake_tls_init();
+    fake_cert_issue(&(fake_cert_opts){.names = "DNS:other.example", .issuer = &fake_pki.authority},
+                    &id);
     SSL_CTX *context = fake_tls_context(&id);
     SSL_CTX_set_tlsext_servername_callback(context, on_server_name);
     SSL_CTX_set_tlsext_servername_arg(context, name);
     cw_client_opts opts = {.tls.server_name = CW_STR("other.example")};
-    asked a = ask_server(&s, context, opts);
-    assert_answer(&a, 200, "hi");
+    client_exchange a = ask_server(&s, context, opts);
+    assert_response(&a, 200, "hi");
     assert_string_equal(name, "other.example");
     /* The request is for the URL's host all the same. */
     snprintf(want, sizeof want, "\r\nHost: 127.0.0.1:%u\r\n", s.port);
-    assert_non_null(strstr(fake_last(&s), want));
+    assert_non_null(strstr(fake_server_last_request(&s), want));
     opts.tls.server_name = CW_STR("others.example");
     a = ask_server(&s, context, opts);
     assert_int_equal(a.end, CW_CLIENT_CONNECT);
     static const char *const bad[] = {"a b", "a/b", "a:1", "a@b", "[::1]", "a\r\nb", "a#"};
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
-        bench_loop(&b);
+        client_fixture_init(&b);
         opts.tls.server_name = cw_str_from(bad[i]);
-        assert_int_equal(bench_client(&b, "https://127.0.0.1/", opts), CW_PARAMS);
+        assert_int_equal(client_fixture_new_client(&b, "https://127.0.0.1/", opts), CW_PARAMS);
         b.client = NULL;
-        bench_close(&b);
+        client_fixture_done(&b);
     }
     SSL_CTX_free(context);
-    fake_forget(&id);
+    fake_cert_free(&id);
 }
 
 static void a_client_can_show_a_certificate(void **state)
 {
     (void)state;
-    fake_tls_ready();
+    fake_tls_init();
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
         fake_server s;
         SSL_CTX *context = fake_tls_context(&fake_pki.server);
@@ -165,8 +169,8 @@ static void a_client_can_show_a_certificate(void **state)
         assert_true(SSL_CTX_load_verify_locations(context, fake_pki.ca, NULL));
         cw_client_opts opts = {.tls = {.certificate = cw_str_from(fake_pki.certificate),
                                        .key = cw_str_from(fake_pki.key)}};
-        asked a = ask_server(&s, context, opts);
-        assert_answer(&a, 200, "hi");
+        client_exchange a = ask_server(&s, context, opts);
+        assert_response(&a, 200, "hi");
         /* With TLS 1.3 the server says so after the client has begun to send; its reset may
          * overtake its alert then. */
         a = ask_server(&s, context, (cw_client_opts){0});
@@ -183,12 +187,12 @@ static void old_versions_are_refused(void **state)
 {
     (void)state;
     fake_server s;
-    fake_tls_ready();
+    fake_tls_init();
     SSL_CTX *context = fake_tls_context(&fake_pki.server);
     SSL_CTX_set_security_level(context, 0);
     SSL_CTX_set_min_proto_version(context, TLS1_VERSION);
     SSL_CTX_set_max_proto_version(context, TLS1_1_VERSION);
-    asked a = ask_server(&s, context, (cw_client_opts){0});
+    client_exchange a = ask_server(&s, context, (cw_client_opts){0});
     assert_int_equal(a.end, CW_CLIENT_CONNECT);
     assert_int_equal(s.handshakes, 0);
     SSL_CTX_free(context);
@@ -211,11 +215,11 @@ static void a_server_is_told_that_it_is_http_1_1(void **state)
     (void)state;
     fake_server s;
     char offered[64] = "";
-    fake_tls_ready();
+    fake_tls_init();
     SSL_CTX *context = fake_tls_context(&fake_pki.server);
     SSL_CTX_set_alpn_select_cb(context, pick_http2, offered);
-    asked a = ask_server(&s, context, (cw_client_opts){0});
-    assert_answer(&a, 200, "hi");
+    client_exchange a = ask_server(&s, context, (cw_client_opts){0});
+    assert_response(&a, 200, "hi");
     assert_string_equal(offered, "\x08http/1.1");
     SSL_CTX_free(context);
 }
@@ -230,16 +234,16 @@ static void a_server_without_tls_is_not_reached(void **state)
     const fake_step *const scripts[] = {polite, closes, resets};
     for (size_t i = 0; i < CW_COUNT(scripts); i++) {
         fake_server s;
-        bench b;
-        asked a = {.req.may_repeat = true};
-        fake_start(&s, &scripts[i], 1);
-        bench_open(&b, s.port);
-        ask(&b, &a);
+        client_fixture b;
+        client_exchange a = {.req.may_repeat = true};
+        fake_server_start(&s, &scripts[i], 1);
+        client_fixture_open(&b, s.port);
+        client_request(&b, &a);
         assert_int_equal(a.end, CW_CLIENT_CONNECT);
         assert_non_null(strstr(a.why, "TLS with '127.0.0.1': "));
         assert_int_equal(s.accepted, 1);
-        bench_close(&b);
-        fake_stop(&s);
+        client_fixture_done(&b);
+        fake_server_stop(&s);
     }
 }
 
@@ -250,46 +254,46 @@ static void a_handshake_has_its_time(void **state)
     (void)state;
     static const fake_step deaf[] = {DO_END};
     fake_server s;
-    bench b;
-    asked a = {0};
-    fake_start(&s, SCRIPTS(hang, deaf), 2);
-    bench_open_with(&b, s.port, (cw_client_opts){.connect_ms = 80});
+    client_fixture b;
+    client_exchange a = {0};
+    fake_server_start(&s, SCRIPTS(hang, deaf), 2);
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.connect_ms = 80});
     uint64_t start = cw_clock_ms();
-    ask(&b, &a);
+    client_request(&b, &a);
     uint64_t took = cw_clock_ms() - start;
     assert_int_equal(a.end, CW_CLIENT_CONNECT);
     assert_true(took >= 70 && took < patience(2000));
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_request_can_be_cancelled_within_the_handshake(void **state)
 {
     (void)state;
     fake_server s;
-    bench b;
-    asked a = {0}, other = {0};
-    fake_start(&s, SCRIPTS(hang), 1);
-    bench_open(&b, s.port);
-    assert_int_equal(begin_ask(&b, &a), CW_OK);
-    assert_int_equal(begin_ask(&b, &other), CW_OK);
-    run_until(&b, atomic_load(&s.accepted) == 2);
-    run_for(&b, 20);
+    client_fixture b;
+    client_exchange a = {0}, other = {0};
+    fake_server_start(&s, SCRIPTS(hang), 1);
+    client_fixture_open(&b, s.port);
+    assert_int_equal(client_send(&b, &a), CW_OK);
+    assert_int_equal(client_send(&b, &other), CW_OK);
+    client_run_until(&b, atomic_load(&s.accepted) == 2);
+    client_run_for(&b, 20);
     cw_client_cancel(b.client, &a.req);
-    assert_int_equal(requests_of(b.client), 1);
+    assert_int_equal(count_requests(b.client), 1);
     cw_client_cancel(b.client, &a.req);
-    run_for(&b, 20);
-    bench_close(&b); /* the other one is in its handshake still */
+    client_run_for(&b, 20);
+    client_fixture_done(&b); /* the other one is in its handshake still */
     assert_int_equal(a.calls + other.calls, 0);
-    fake_stop(&s);
+    fake_server_stop(&s);
 }
 
-static bench *shared;
+static client_fixture *shared;
 
-static void close_all(asked *a)
+static void close_all(client_exchange *a)
 {
     (void)a;
-    cw_client_close(shared->client, on_client_closed, shared);
+    cw_client_close(shared->client, client_fixture_on_closed, shared);
 }
 
 static void a_client_can_be_closed_when_a_handshake_fails(void **state)
@@ -297,39 +301,39 @@ static void a_client_can_be_closed_when_a_handshake_fails(void **state)
     (void)state;
     static const fake_step garbage[] = {DO_SEND("no TLS here"), DO_END};
     fake_server s;
-    bench b;
-    asked a[3] = {{.then = close_all}, {.then = close_all}, {.then = close_all}};
+    client_fixture b;
+    client_exchange a[3] = {{.then = close_all}, {.then = close_all}, {.then = close_all}};
     shared = &b;
-    fake_start(&s, SCRIPTS(garbage), 1);
-    bench_open(&b, s.port);
+    fake_server_start(&s, SCRIPTS(garbage), 1);
+    client_fixture_open(&b, s.port);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
-    run_until(&b, b.closed);
+        assert_int_equal(client_send(&b, &a[i]), CW_OK);
+    client_run_until(&b, b.closed);
     assert_int_equal(a[0].calls + a[1].calls + a[2].calls, 1);
     b.client = NULL;
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_handshake_is_made_once_for_many_requests(void **state)
 {
     (void)state;
     fake_server s;
-    bench b;
-    fake_start_tls(&s, SCRIPTS(always), 1);
-    bench_open_with(&b, s.port, (cw_client_opts){.connections = 3});
+    client_fixture b;
+    fake_server_start_tls(&s, SCRIPTS(always), 1);
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.connections = 3});
     for (unsigned i = 0; i < 20; i++) {
-        asked a[3] = {0};
+        client_exchange a[3] = {0};
         for (size_t k = 0; k < 3; k++)
-            assert_int_equal(begin_ask(&b, &a[k]), CW_OK);
-        run_until(&b, a[0].calls && a[1].calls && a[2].calls);
+            assert_int_equal(client_send(&b, &a[k]), CW_OK);
+        client_run_until(&b, a[0].calls && a[1].calls && a[2].calls);
         for (size_t k = 0; k < 3; k++)
-            assert_answer(&a[k], 200, "hi");
+            assert_response(&a[k], 200, "hi");
     }
     assert_int_equal(s.handshakes, 3);
     assert_int_equal(s.requests, 60);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 /* Where a server keeps no connections, its next handshake is a short one. */
@@ -341,18 +345,18 @@ static void a_session_is_resumed(void **state)
                                                      "Content-Length: 2\r\n\r\nhi"),
                                      DO_CLOSE, DO_END};
     fake_server s;
-    bench b;
-    fake_start_tls(&s, SCRIPTS(once), 1);
-    bench_open(&b, s.port);
+    client_fixture b;
+    fake_server_start_tls(&s, SCRIPTS(once), 1);
+    client_fixture_open(&b, s.port);
     for (unsigned i = 0; i < 3; i++) {
-        asked a = {0};
-        ask(&b, &a);
-        assert_answer(&a, 200, "hi");
+        client_exchange a = {0};
+        client_request(&b, &a);
+        assert_response(&a, 200, "hi");
     }
     assert_int_equal(s.handshakes, 3);
     assert_int_equal(s.resumed, 2);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 /* ---- answers ---- */
@@ -364,16 +368,16 @@ static void an_answer_that_was_cut_is_lost(void **state)
     static const fake_step cut[] = {DO_READ, DO_SEND(OK_HEAD "\r\nhel"), DO_CUT, DO_END};
     static const fake_step whole[] = {DO_READ, DO_SEND(OK_HEAD "\r\nhel"), DO_CLOSE, DO_END};
     fake_server s;
-    bench b;
-    asked a = {0}, good = {0};
-    fake_start_tls(&s, SCRIPTS(cut, whole), 2);
-    bench_open(&b, s.port);
-    ask(&b, &a);
+    client_fixture b;
+    client_exchange a = {0}, good = {0};
+    fake_server_start_tls(&s, SCRIPTS(cut, whole), 2);
+    client_fixture_open(&b, s.port);
+    client_request(&b, &a);
     assert_int_equal(a.end, CW_CLIENT_LOST);
-    ask(&b, &good);
-    assert_answer(&good, 200, "hel");
-    bench_close(&b);
-    fake_stop(&s);
+    client_request(&b, &good);
+    assert_response(&good, 200, "hel");
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static int renew_keys(SSL *tls)
@@ -391,22 +395,22 @@ static ssize_t send_with_new_keys(const struct fake_conn *c, const void *p, size
 static void messages_of_tls_do_not_end_an_idle_connection(void **state)
 {
     (void)state;
-    static const fake_wire wire = {fake_tls_open, fake_tls_recv, send_with_new_keys,
-                                   fake_tls_has_more, fake_tls_close};
+    static const fake_transport wire = {fake_tls_open, fake_tls_recv, send_with_new_keys,
+                                        fake_tls_has_more, fake_tls_close};
     fake_server s;
-    bench b;
-    fake_tls_ready();
-    fake_start_with(&s, NULL, &wire, fake_pki.context, SCRIPTS(always), 1);
-    bench_open(&b, s.port);
+    client_fixture b;
+    fake_tls_init();
+    fake_server_start_with(&s, NULL, &wire, fake_pki.context, SCRIPTS(always), 1);
+    client_fixture_open(&b, s.port);
     for (unsigned i = 0; i < 3; i++) {
-        asked a = {0};
-        ask(&b, &a);
-        assert_answer(&a, 200, "hi");
-        run_for(&b, 20);
+        client_exchange a = {0};
+        client_request(&b, &a);
+        assert_response(&a, 200, "hi");
+        client_run_for(&b, 20);
     }
     assert_int_equal(s.handshakes, 1);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 #define PIECE 3000000u
@@ -419,11 +423,11 @@ static void large_requests_do_not_mix(void **state)
     static char bytes[4][PIECE];
     static const cw_http_header own = {CW_STR_INIT("X-Own"), CW_STR_INIT("1")};
     fake_server s;
-    bench b;
-    asked a[4] = {0};
+    client_fixture b;
+    client_exchange a[4] = {0};
     cw_str pieces[4][3];
-    fake_start_tls(&s, SCRIPTS(slow), 1);
-    bench_open(&b, s.port);
+    fake_server_start_tls(&s, SCRIPTS(slow), 1);
+    client_fixture_open(&b, s.port);
     for (size_t i = 0; i < 4; i++) {
         memset(bytes[i], 'a' + (int)i, PIECE);
         pieces[i][0] = cw_str_make(bytes[i], 10);
@@ -433,14 +437,14 @@ static void large_requests_do_not_mix(void **state)
         a[i].req.n_headers = 1;
         a[i].req.body = pieces[i];
         a[i].req.n_body = 3;
-        assert_int_equal(begin_ask(&b, &a[i]), CW_OK);
+        assert_int_equal(client_send(&b, &a[i]), CW_OK);
     }
-    run_until(&b, a[0].calls && a[1].calls && a[2].calls && a[3].calls);
+    client_run_until(&b, a[0].calls && a[1].calls && a[2].calls && a[3].calls);
     for (size_t i = 0; i < 4; i++)
-        assert_answer(&a[i], 200, "hi");
+        assert_response(&a[i], 200, "hi");
     assert_int_equal(s.body_bytes, 4 * (2 * PIECE + 9));
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 /* ---- proxies ---- */
@@ -471,7 +475,7 @@ static void pump(int from, int to)
 /* The proxy's part of a connection; the script has nothing left to do. */
 static bool tunnel(struct fake_conn *c)
 {
-    fake_proxy *p = c->server->wire_ctx;
+    fake_proxy *p = c->server->transport_ctx;
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
                              .sin_port = htons(p->port)};
@@ -493,11 +497,11 @@ static bool tunnel(struct fake_conn *c)
 
 static void fake_proxy_start(fake_proxy *p, uint16_t port)
 {
-    static const fake_wire wire = {.open = tunnel};
+    static const fake_transport wire = {.open = tunnel};
     static const fake_step *const scripts[] = {hang};
     memset(p, 0, sizeof *p);
     p->port = port;
-    fake_start_with(&p->s, NULL, &wire, p, scripts, 1);
+    fake_server_start_with(&p->s, NULL, &wire, p, scripts, 1);
 }
 
 static void a_proxy_makes_a_tunnel(void **state)
@@ -505,74 +509,75 @@ static void a_proxy_makes_a_tunnel(void **state)
     (void)state;
     fake_server s;
     fake_proxy proxy;
-    bench b;
+    client_fixture b;
     char url[64], want[128];
-    fake_start_tls(&s, SCRIPTS(always), 1);
+    fake_server_start_tls(&s, SCRIPTS(always), 1);
     fake_proxy_start(&proxy, s.port);
     snprintf(url, sizeof url, "http://localhost:%u", proxy.s.port);
     /* Nobody but the proxy could find that name, and its certificate is the other's. */
     cw_client_opts opts = {.proxy = cw_str_from(url), .tls.server_name = CW_STR("localhost")};
-    bench_loop(&b);
-    assert_int_equal(bench_client(&b, "https://far.invalid:77/rpc", opts), CW_OK);
+    client_fixture_init(&b);
+    assert_int_equal(client_fixture_new_client(&b, "https://far.invalid:77/rpc", opts), CW_OK);
     for (unsigned i = 0; i < 3; i++) {
-        asked a = {0};
-        ask(&b, &a);
-        assert_answer(&a, 200, "hi");
+        client_exchange a = {0};
+        client_request(&b, &a);
+        assert_response(&a, 200, "hi");
     }
     assert_int_equal(s.handshakes, 1);
     snprintf(want, sizeof want, "CONNECT far.invalid:77 HTTP/1.1\r\nHost: far.invalid:77\r\n");
     assert_memory_equal(proxy.asked_for, want, strlen(want));
-    assert_non_null(strstr(fake_last(&s), "POST /rpc HTTP/1.1\r\nHost: far.invalid:77\r\n"));
-    bench_close(&b);
-    fake_stop(&proxy.s);
-    fake_stop(&s);
+    assert_non_null(
+        strstr(fake_server_last_request(&s), "POST /rpc HTTP/1.1\r\nHost: far.invalid:77\r\n"));
+    client_fixture_done(&b);
+    fake_server_stop(&proxy.s);
+    fake_server_stop(&s);
 }
 
 static void a_proxy_that_refuses_is_said(void **state)
 {
     (void)state;
     fake_proxy proxy;
-    bench b;
-    asked a = {0};
+    client_fixture b;
+    client_exchange a = {0};
     char url[64];
     fake_proxy_start(&proxy, 1);
     proxy.refuses = true;
     snprintf(url, sizeof url, "http://127.0.0.1:%u", proxy.s.port);
-    bench_loop(&b);
-    assert_int_equal(
-        bench_client(&b, "https://far.invalid/", (cw_client_opts){.proxy = cw_str_from(url)}),
-        CW_OK);
-    ask(&b, &a);
+    client_fixture_init(&b);
+    assert_int_equal(client_fixture_new_client(&b, "https://far.invalid/",
+                                               (cw_client_opts){.proxy = cw_str_from(url)}),
+                     CW_OK);
+    client_request(&b, &a);
     assert_int_equal(a.end, CW_CLIENT_CONNECT);
     if (!strstr(a.why, "403") || !strstr(a.why, "far.invalid"))
         fail_msg("%s", a.why);
-    bench_close(&b);
-    fake_stop(&proxy.s);
+    client_fixture_done(&b);
+    fake_server_stop(&proxy.s);
 }
 
 static void a_proxy_is_told_the_whole_url_without_tls(void **state)
 {
     (void)state;
     fake_server s;
-    bench b;
-    asked a = {0}, other = {.req = {.method = CW_HTTP_GET, .path = CW_STR("/b?c")}};
+    client_fixture b;
+    client_exchange a = {0}, other = {.req = {.method = CW_HTTP_GET, .path = CW_STR("/b?c")}};
     char url[64];
-    fake_start(&s, SCRIPTS(always), 1);
+    fake_server_start(&s, SCRIPTS(always), 1);
     snprintf(url, sizeof url, "http://localhost:%u/", s.port);
-    bench_loop(&b);
-    assert_int_equal(
-        bench_client(&b, "http://far.invalid:77/a", (cw_client_opts){.proxy = cw_str_from(url)}),
-        CW_OK);
-    ask(&b, &a);
-    assert_answer(&a, 200, "hi");
+    client_fixture_init(&b);
+    assert_int_equal(client_fixture_new_client(&b, "http://far.invalid:77/a",
+                                               (cw_client_opts){.proxy = cw_str_from(url)}),
+                     CW_OK);
+    client_request(&b, &a);
+    assert_response(&a, 200, "hi");
     const char *want = "POST http://far.invalid:77/a HTTP/1.1\r\nHost: far.invalid:77\r\n";
-    assert_memory_equal(fake_last(&s), want, strlen(want));
-    ask(&b, &other);
+    assert_memory_equal(fake_server_last_request(&s), want, strlen(want));
+    client_request(&b, &other);
     want = "GET http://far.invalid:77/b?c HTTP/1.1\r\nHost: far.invalid:77\r\n";
-    assert_memory_equal(fake_last(&s), want, strlen(want));
+    assert_memory_equal(fake_server_last_request(&s), want, strlen(want));
     assert_int_equal(s.accepted, 1);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_proxy_is_an_http_url(void **state)
@@ -588,13 +593,13 @@ static void a_proxy_is_an_http_url(void **state)
         {"https://a/", "http://b:0/"},
     };
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
-        bench b;
-        bench_loop(&b);
+        client_fixture b;
+        client_fixture_init(&b);
         cw_client_opts opts = {.proxy = cw_str_from(bad[i].proxy)};
-        if (bench_client(&b, bad[i].url, opts) != CW_PARAMS)
+        if (client_fixture_new_client(&b, bad[i].url, opts) != CW_PARAMS)
             fail_msg("%s by way of %s", bad[i].url, bad[i].proxy);
         b.client = NULL;
-        bench_close(&b);
+        client_fixture_done(&b);
     }
 }
 
@@ -604,27 +609,27 @@ static void the_environment_has_no_say(void **state)
     static const char *const names[] = {"https_proxy", "http_proxy", "ALL_PROXY"};
     fake_server s;
     fake_proxy proxy;
-    bench b;
-    asked a = {0}, proxied = {0};
+    client_fixture b;
+    client_exchange a = {0}, proxied = {0};
     char url[64];
     for (size_t i = 0; i < CW_COUNT(names); i++)
         setenv(names[i], "http://127.0.0.1:9", 1);
     setenv("no_proxy", "*", 1);
     setenv("SSL_CERT_FILE", "/nowhere/ca.pem", 1);
-    fake_start_tls(&s, SCRIPTS(always), 1);
-    bench_open(&b, s.port);
-    ask(&b, &a);
-    assert_answer(&a, 200, "hi");
-    bench_close(&b);
+    fake_server_start_tls(&s, SCRIPTS(always), 1);
+    client_fixture_open(&b, s.port);
+    client_request(&b, &a);
+    assert_response(&a, 200, "hi");
+    client_fixture_done(&b);
     fake_proxy_start(&proxy, s.port);
     snprintf(url, sizeof url, "http://127.0.0.1:%u", proxy.s.port);
-    bench_open_with(&b, s.port, (cw_client_opts){.proxy = cw_str_from(url)});
-    ask(&b, &proxied);
-    assert_answer(&proxied, 200, "hi");
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.proxy = cw_str_from(url)});
+    client_request(&b, &proxied);
+    assert_response(&proxied, 200, "hi");
     assert_int_equal(proxy.s.accepted, 1);
-    bench_close(&b);
-    fake_stop(&proxy.s);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&proxy.s);
+    fake_server_stop(&s);
     for (size_t i = 0; i < CW_COUNT(names); i++)
         unsetenv(names[i]);
     unsetenv("no_proxy");

@@ -5,7 +5,7 @@
  * the order of the real one. Every case is fed to it whole, cut in two at every
  * byte, and byte by byte; the answers must be the same.
  */
-#include "http1_check.h"
+#include "support/http1_splits.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -107,7 +107,7 @@ static void begin(toy *t)
     }
     cw_buf_consume(&t->in, t->head.size);
     if (status)
-        cw_http1_head_init(&t->head, &usual_limits);
+        cw_http1_head_init(&t->head, &http1_usual_limits);
 }
 
 static void read_body(toy *t)
@@ -130,7 +130,7 @@ static void read_body(toy *t)
     cw_buf_add_char(&t->seen, '\n');
     cw_buf_clear(&t->body);
     answer(t, 200, false);
-    cw_http1_head_init(&t->head, &usual_limits);
+    cw_http1_head_init(&t->head, &http1_usual_limits);
 }
 
 static void take_head(toy *t)
@@ -159,7 +159,7 @@ static void feed(toy *t, cw_str bytes)
 static void toy_init(toy *t)
 {
     *t = (toy){0};
-    cw_http1_head_init(&t->head, &usual_limits);
+    cw_http1_head_init(&t->head, &http1_usual_limits);
     cw_arena_init(&t->arena, 1u << 20);
     cw_buf_init(&t->in, 1u << 20);
     cw_buf_init(&t->body, 1u << 20);

@@ -3,8 +3,8 @@
 
 #include <arpa/inet.h>
 
-#include "../support/patience.h"
-#include "client_check.h"
+#include "support/client_fixture.h"
+#include "support/patience.h"
 
 /* ---- addresses ---- */
 
@@ -220,19 +220,19 @@ static cw_code start(cw_fetcher *fr, got *g, const char *host, uint16_t port)
 static void fetch(const fake_step *script, got *g)
 {
     fake_server s;
-    bench b;
+    client_fixture b;
     cw_fetcher *fr;
-    fake_start(&s, &script, 1);
-    bench_loop(&b);
+    fake_server_start(&s, &script, 1);
+    client_fixture_init(&b);
     assert_int_equal(cw_fetcher_new(&b.loop, &fr, NULL), CW_OK);
     g->fetch.allow_private = true;
     assert_int_equal(start(fr, g, "127.0.0.1", s.port), CW_OK);
-    run_until(&b, g->calls);
-    run_for(&b, 20);
+    client_run_until(&b, g->calls);
+    client_run_for(&b, 20);
     assert_int_equal(g->calls, 1);
     cw_fetcher_close(fr);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_document_is_fetched(void **state)
@@ -297,11 +297,11 @@ static void nobody_is_asked_who_may_not_be(void **state)
                                         "0x7f000001", "0177.0.0.1", "localhost",
                                         "localhost.", "0.0.0.0",    "0"};
     fake_server s;
-    bench b;
+    client_fixture b;
     cw_fetcher *fr;
     (void)state;
-    fake_start(&s, scripts, 1);
-    bench_loop(&b);
+    fake_server_start(&s, scripts, 1);
+    client_fixture_init(&b);
     assert_int_equal(cw_fetcher_new(&b.loop, &fr, NULL), CW_OK);
     for (size_t i = 0; i < CW_COUNT(hosts); i++) {
         got g = {0};
@@ -309,13 +309,13 @@ static void nobody_is_asked_who_may_not_be(void **state)
         g.fetch = (cw_fetch){.url = cw_str_from(g.url), .on_done = on_got};
         if (cw_fetcher_start(fr, &g.fetch, NULL))
             continue;
-        run_until(&b, g.calls);
+        client_run_until(&b, g.calls);
         assert_true(g.why[0]);
     }
     assert_int_equal(atomic_load(&s.accepted), 0);
     cw_fetcher_close(fr);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void proxies_of_the_environment_do_not_count(void **state)
@@ -336,25 +336,25 @@ static void a_form_is_sent_with_its_authorization(void **state)
     static const fake_step script[] = {DO_READ, SAY("Content-Length: 2", "{}"), DO_END};
     static const fake_step *const scripts[] = {script};
     fake_server s;
-    bench b;
+    client_fixture b;
     cw_fetcher *fr;
     got g = {.fetch = {.allow_private = true,
                        .form = CW_STR("token=x"),
                        .authorization = CW_STR("Basic eA==")}};
     (void)state;
-    fake_start(&s, scripts, 1);
-    bench_loop(&b);
+    fake_server_start(&s, scripts, 1);
+    client_fixture_init(&b);
     assert_int_equal(cw_fetcher_new(&b.loop, &fr, NULL), CW_OK);
     assert_int_equal(start(fr, &g, "127.0.0.1", s.port), CW_OK);
-    run_until(&b, g.calls);
-    const char *last = fake_last(&s);
+    client_run_until(&b, g.calls);
+    const char *last = fake_server_last_request(&s);
     assert_non_null(strstr(last, "POST /doc HTTP/1.1\r\n"));
     assert_non_null(strstr(last, "Authorization: Basic eA==\r\n"));
     assert_non_null(strstr(last, "application/x-www-form-urlencoded"));
     assert_non_null(strstr(last, "\r\n\r\ntoken=x"));
     cw_fetcher_close(fr);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void what_is_cancelled_or_closed_is_not_told(void **state)
@@ -363,26 +363,26 @@ static void what_is_cancelled_or_closed_is_not_told(void **state)
     static const fake_step good[] = {DO_READ, SAY("Content-Length: 2", "{}"), DO_END};
     static const fake_step *const scripts[] = {silent, silent, good};
     fake_server s;
-    bench b;
+    client_fixture b;
     cw_fetcher *fr;
     got a = {.fetch = {.allow_private = true}}, c = a, d = a;
     (void)state;
-    fake_start(&s, scripts, 3);
-    bench_loop(&b);
+    fake_server_start(&s, scripts, 3);
+    client_fixture_init(&b);
     assert_int_equal(cw_fetcher_new(&b.loop, &fr, NULL), CW_OK);
     assert_int_equal(start(fr, &a, "127.0.0.1", s.port), CW_OK);
-    run_until(&b, atomic_load(&s.requests) == 1);
+    client_run_until(&b, atomic_load(&s.requests) == 1);
     cw_fetch_cancel(&a.fetch);
     cw_fetch_cancel(&a.fetch);
     assert_int_equal(start(fr, &c, "127.0.0.1", s.port), CW_OK);
-    run_until(&b, atomic_load(&s.requests) == 2);
+    client_run_until(&b, atomic_load(&s.requests) == 2);
     d.closes = &fr;
     assert_int_equal(start(fr, &d, "127.0.0.1", s.port), CW_OK);
-    run_until(&b, d.calls);
-    run_for(&b, 20);
+    client_run_until(&b, d.calls);
+    client_run_for(&b, 20);
     assert_int_equal(a.calls + c.calls, 0);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void only_so_many_run_at_once(void **state)
@@ -391,11 +391,11 @@ static void only_so_many_run_at_once(void **state)
     static const fake_step *const scripts[] = {silent};
     static got all[CW_FETCH_MAX_RUNNING + 1];
     fake_server s;
-    bench b;
+    client_fixture b;
     cw_fetcher *fr;
     (void)state;
-    fake_start(&s, scripts, 1);
-    bench_loop(&b);
+    fake_server_start(&s, scripts, 1);
+    client_fixture_init(&b);
     assert_int_equal(cw_fetcher_new(&b.loop, &fr, NULL), CW_OK);
     for (size_t i = 0; i < CW_COUNT(all); i++) {
         all[i].fetch.allow_private = true;
@@ -403,30 +403,29 @@ static void only_so_many_run_at_once(void **state)
         assert_int_equal(rc, i < CW_FETCH_MAX_RUNNING ? CW_OK : CW_LIMIT);
     }
     cw_fetcher_close(fr);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void fetch_once(void *ctx)
 {
     const fake_server *s = ctx;
-    bench b;
+    client_fixture b;
     cw_fetcher *fr = NULL;
     got g = {.fetch = {.allow_private = true, .timeout_ms = 500, .authorization = CW_STR("x")}};
     memset(&b, 0, sizeof b);
     if (cw_loop_init(&b.loop, 1024, NULL))
         return;
-    uv_timer_init(&b.loop.uv, &b.tick);
-    uv_timer_start(&b.tick, on_tick, 1, 1);
+    client_fixture_start_tick(&b);
     cw_code rc = cw_fetcher_new(&b.loop, &fr, NULL);
     assert_true(rc == CW_OK || rc == CW_NOMEM);
     if (!rc)
         rc = start(fr, &g, "127.0.0.1", s->port);
     assert_true(rc == CW_OK || rc == CW_NOMEM);
     if (!rc)
-        run_until(&b, g.calls);
+        client_run_until(&b, g.calls);
     cw_fetcher_close(fr);
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void fetching_survives_every_failed_allocation(void **state)
@@ -435,9 +434,9 @@ static void fetching_survives_every_failed_allocation(void **state)
     static const fake_step *const scripts[] = {script};
     fake_server s;
     (void)state;
-    fake_start(&s, scripts, 1);
+    fake_server_start(&s, scripts, 1);
     assert_true(oom_each(fetch_once, &s) >= 5);
-    fake_stop(&s);
+    fake_server_stop(&s);
 }
 
 int main(void)

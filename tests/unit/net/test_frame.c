@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "net/frame.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define MAX_BODY (256u * 1024u)
 #define MAX_QUEUE (512u * 1024u)

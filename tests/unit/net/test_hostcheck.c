@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "net/hostcheck.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define LENGTH_63 "abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0"
 

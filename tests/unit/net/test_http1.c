@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "http1_check.h"
+#include "support/http1_splits.h"
 
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 static void refused(unsigned status, cw_str text)
 {
     cw_http1_head h;
-    cw_code rc = parse_all_ways(&h, text, &usual_limits);
+    cw_code rc = http1_parse_all_splits(&h, text, &http1_usual_limits);
     if (rc != CW_INVALID)
         fail_msg("accepted (%d): %.*s", rc, CW_STR_ARG(text));
     if (h.status != status)
@@ -21,7 +21,7 @@ static void refused(unsigned status, cw_str text)
 
 static void accepted(cw_str text, cw_http1_head *h)
 {
-    if (parse_all_ways(h, text, &usual_limits) != CW_OK)
+    if (http1_parse_all_splits(h, text, &http1_usual_limits) != CW_OK)
         fail_msg("%u (%s): %.*s", h->status, h->reason, CW_STR_ARG(text));
     assert_int_equal(h->size, text.n);
     assert_int_equal(h->status, 0);
@@ -99,7 +99,7 @@ static void bytes_behind_the_head_are_left_alone(void **state)
     (void)state;
     static const char text[] = "GET / HTTP/1.1\r\n" HOST "\r\nGET \x01";
     cw_http1_head h;
-    assert_int_equal(parse_all_ways(&h, TEXT(text), &usual_limits), CW_OK);
+    assert_int_equal(http1_parse_all_splits(&h, TEXT(text), &http1_usual_limits), CW_OK);
     assert_int_equal(h.size, sizeof text - 1 - 5);
 }
 
@@ -109,8 +109,8 @@ static void every_proper_prefix_asks_for_more(void **state)
     static const char text[] = "\r\nGET /a HTTP/1.1\r\n" HOST "Empty:\r\nX:  y \t\r\n\r\n";
     for (size_t n = 0; n < sizeof text - 1; n++) {
         cw_http1_head h;
-        cw_http1_head_init(&h, &usual_limits);
-        assert_int_equal(parse_prefix(&h, TEXT(text), n), CW_AGAIN);
+        cw_http1_head_init(&h, &http1_usual_limits);
+        assert_int_equal(http1_parse_prefix(&h, TEXT(text), n), CW_AGAIN);
         assert_int_equal(h.pos, n);
     }
 }
@@ -185,7 +185,7 @@ static void other_protocols_are_told_early(void **state)
 {
     (void)state;
     cw_http1_head h;
-    cw_http1_head_init(&h, &usual_limits);
+    cw_http1_head_init(&h, &http1_usual_limits);
     assert_int_equal(cw_http1_parse_head(&h, "\x16\x03\x01", 3), CW_INVALID);
     assert_int_equal(h.status, 400);
     assert_non_null(strstr(h.reason, "TLS"));
@@ -287,7 +287,7 @@ static void values_take_all_but_controls(void **state)
             char text[] = "GET / HTTP/1.1\r\n" HOST "a:abcdefghijklm\xff~\xff~rstuv\r\n\r\n";
             strstr(text, "abcdef")[1 + at] = (char)c;
             cw_http1_head h;
-            cw_http1_head_init(&h, &usual_limits);
+            cw_http1_head_init(&h, &http1_usual_limits);
             cw_code rc = cw_http1_parse_head(&h, text, sizeof text - 1);
             assert_int_equal(rc, good ? CW_OK : CW_INVALID);
             assert_int_equal(h.status, good ? 0 : 400);
@@ -558,7 +558,7 @@ static cw_buf fill(const char *before, const char *piece, size_t times, const ch
 static unsigned status_of(cw_buf b, const cw_http1_limits *limits)
 {
     cw_http1_head h;
-    cw_code rc = parse_all_ways(&h, cw_buf_str(&b), limits);
+    cw_code rc = http1_parse_all_splits(&h, cw_buf_str(&b), limits);
     cw_buf_done(&b);
     assert_int_not_equal(rc, CW_AGAIN);
     return h.status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "http1_check.h"
+#include "support/http1_splits.h"
 
 #include <stdio.h>
 

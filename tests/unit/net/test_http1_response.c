@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "http1_check.h"
+#include "support/http1_splits.h"
 
 #define MAX 20u
 
@@ -17,21 +17,21 @@ static cw_code parse_piece(cw_http1_head *h, cw_str text, size_t n)
 static cw_code parse_answer(cw_http1_head *h, cw_str text)
 {
     cw_http1_head other;
-    cw_http1_answer_init(h, &usual_limits);
+    cw_http1_answer_init(h, &http1_usual_limits);
     cw_code rc = parse_piece(h, text, text.n);
     for (size_t cut = 0; cut <= text.n; cut++) {
-        cw_http1_answer_init(&other, &usual_limits);
+        cw_http1_answer_init(&other, &http1_usual_limits);
         parse_piece(&other, text, cut);
         assert_int_equal(parse_piece(&other, text, text.n), rc);
-        assert_same_head(h, &other);
+        assert_same_http1_head(h, &other);
         assert_int_equal(h->code, other.code);
     }
-    cw_http1_answer_init(&other, &usual_limits);
+    cw_http1_answer_init(&other, &http1_usual_limits);
     cw_code last = CW_AGAIN;
     for (size_t n = 1; n <= text.n && last == CW_AGAIN; n++)
         last = parse_piece(&other, text, n);
     assert_int_equal(last, rc);
-    assert_same_head(h, &other);
+    assert_same_http1_head(h, &other);
     return rc;
 }
 
@@ -160,7 +160,7 @@ static collected collect(cw_str head, cw_http_method method, cw_str in, size_t s
     collected c = {.rc = CW_AGAIN};
     cw_http1_head h;
     cw_http1_body b;
-    cw_http1_answer_init(&h, &usual_limits);
+    cw_http1_answer_init(&h, &http1_usual_limits);
     assert_int_equal(cw_http1_parse_answer(&h, head.p, head.n), CW_OK);
     c.rc = cw_http1_answer_body_init(&b, &h, method, MAX);
     if (c.rc)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "net/lines.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define MAX_LINE 1000u
 #define MAX_QUEUE 4096u

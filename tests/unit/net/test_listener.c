@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "net/listener.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static void formats_as(const char *text, const char *expected, const char *host)
 {

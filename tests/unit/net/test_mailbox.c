@@ -9,7 +9,7 @@
 #include <sched.h>
 
 #include "net/mailbox.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static cw_mailbox box;
 static uintptr_t got[64];

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "oom.h"
+#include "support/oom.h"
 
 static cw_address address(const char *text)
 {

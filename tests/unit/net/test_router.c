@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "net/router.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static cw_router router;
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "net/target.h"
-#include "oom.h"
+#include "support/oom.h"
 
 static cw_arena arena;
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "net/websocket.h"
-#include "oom.h"
+#include "support/oom.h"
 
 #define MAX 300u
 

@@ -13,7 +13,7 @@
 
 #include "html.h"
 #include "markdown.h"
-#include "oom.h"
+#include "support/oom.h"
 
 typedef struct pair {
     const char *html, *markdown;

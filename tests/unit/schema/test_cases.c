@@ -2,7 +2,7 @@
 /* Our own cases for every keyword, in cases/: lists of schemas with values that are valid and
  * values that are not, or with the error that compiling must give. Both evaluators run all of them.
  */
-#include "schema_test.h"
+#include "support/schema_fixture.h"
 
 static cw_schema_opts opts_of(const cw_json *entry)
 {
@@ -20,7 +20,7 @@ static unsigned run_values(const cw_schema *s, const cw_json *entry, const char 
     cw_schema_scratch_init(&scratch);
     const cw_json *v = cw_json_first(cw_json_get(entry, cw_str_from(name)));
     for (; v; v = cw_json_next(v), n++) {
-        cw_code got = verdict(s, v, &scratch);
+        cw_code got = schema_verdict(s, v, &scratch);
         if (got != want) {
             cw_str about = cw_json_text(cw_json_get(entry, CW_STR("about")));
             cw_str text = cw_json_span(v);
@@ -69,7 +69,7 @@ static void run_file(void **state)
     snprintf(path, sizeof path, "%s/%s.json", folder ? folder : CASES, name);
     cw_arena a;
     cw_arena_init(&a, 64u << 20);
-    const cw_json *entries = must_read(&a, load_file(&a, path));
+    const cw_json *entries = read_deep_json(&a, load_file(&a, path));
     unsigned n = 0;
     for (const cw_json *e = cw_json_first(entries); e; e = cw_json_next(e)) {
         const cw_json *error = cw_json_get(e, CW_STR("error"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "oom.h"
 #include "schema/differ.h"
-#include "schema_test.h"
+#include "support/oom.h"
+#include "support/schema_fixture.h"
 
 #define OLD "\"$schema\":\"http://json-schema.org/draft-07/schema#\","
 
@@ -17,7 +17,7 @@ static bool join(const cw_schema_difference *d, void *ctx)
 static void differs(const char *schema, const char *expected)
 {
     char found[500] = "";
-    cw_schema *s = must_compile(schema, NULL);
+    cw_schema *s = must_compile_schema(schema, NULL);
     assert_int_equal(cw_schema_differences(s, join, found), CW_OK);
     assert_string_equal(found, expected);
     if (expected[0])
@@ -91,7 +91,7 @@ static void whoever_has_heard_enough_is_told_no_more(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(schemas); i++) {
         int n = 0;
-        cw_schema *s = must_compile(schemas[i], NULL);
+        cw_schema *s = must_compile_schema(schemas[i], NULL);
         assert_int_equal(cw_schema_differences(s, take_two, &n), CW_OK);
         assert_int_equal(n, 2);
         cw_schema_unref(s);
@@ -118,7 +118,7 @@ static void many_differences_are_found(void **state)
         cw_buf_add(&text, CW_STR(",{\"dependencies\":{}}"));
     cw_buf_add(&text, CW_STR("]}"));
     cw_buf_add_char(&text, '\0');
-    cw_schema *s = must_compile(text.p, NULL);
+    cw_schema *s = must_compile_schema(text.p, NULL);
     assert_int_equal(cw_schema_differences(s, count_one, &n), CW_OK);
     assert_int_equal(n, 9000);
     cw_schema_unref(s);

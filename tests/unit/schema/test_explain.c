@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is said about values that are not valid. */
-#include "schema_test.h"
+#include "support/schema_fixture.h"
 
 /* All problems as lines. */
 static void explain(const char *schema, const char *instance, const cw_schema_explain_opts *opts,
@@ -8,10 +8,10 @@ static void explain(const char *schema, const char *instance, const cw_schema_ex
 {
     cw_arena a;
     cw_arena_init(&a, 16u << 20);
-    cw_schema *s = must_compile(schema, NULL);
+    cw_schema *s = must_compile_schema(schema, NULL);
     cw_schema_report report = {0};
     cw_code rc =
-        cw_schema_explain(s, must_read(&a, cw_str_from(instance)), opts, &a, &report, NULL);
+        cw_schema_explain(s, read_deep_json(&a, cw_str_from(instance)), opts, &a, &report, NULL);
     assert_true(rc == CW_OK || rc == CW_PARAMS);
     assert_int_equal(report.valid, rc == CW_OK);
     cw_buf b;
@@ -112,11 +112,12 @@ static void a_problem_knows_where_it_comes_from(void **state)
     (void)state;
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
-    cw_schema *s = must_compile("{\"$id\":\"http://example.com/s\",\"properties\":{\"list\":{"
-                                "\"items\":{\"$ref\":\"#/$defs/n\"}}},"
-                                "\"$defs\":{\"n\":{\"minimum\":5}}}",
-                                NULL);
-    const cw_json *v = must_read(&a, CW_STR("{\"list\":[7,3]}"));
+    cw_schema *s =
+        must_compile_schema("{\"$id\":\"http://example.com/s\",\"properties\":{\"list\":{"
+                            "\"items\":{\"$ref\":\"#/$defs/n\"}}},"
+                            "\"$defs\":{\"n\":{\"minimum\":5}}}",
+                            NULL);
+    const cw_json *v = read_deep_json(&a, CW_STR("{\"list\":[7,3]}"));
     cw_schema_report report;
     cw_err err = {0};
     assert_int_equal(cw_schema_explain(s, v, NULL, &a, &report, &err), CW_PARAMS);
@@ -152,10 +153,11 @@ static void output(const char *schema, const char *instance, cw_schema_output fo
 {
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
-    cw_schema *s = must_compile(schema, NULL);
+    cw_schema *s = must_compile_schema(schema, NULL);
     cw_schema_report report = {0};
     const cw_schema_explain_opts opts = {.nested = true};
-    (void)!cw_schema_explain(s, must_read(&a, cw_str_from(instance)), &opts, &a, &report, NULL);
+    (void)!cw_schema_explain(s, read_deep_json(&a, cw_str_from(instance)), &opts, &a, &report,
+                             NULL);
     cw_buf b;
     cw_buf_init(&b, 1 << 16);
     cw_schema_write_output(&report, format, &b);

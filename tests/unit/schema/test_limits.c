@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "base/limits.h"
-#include "schema_test.h"
+#include "support/schema_fixture.h"
 
 /* Processor time: other programs do not count. */
 static double now_ms(void)
@@ -35,12 +35,12 @@ static void threat_B6_schemas_nest_only_so_deep(void **state)
     char *fits = nested("{\"not\":", "{}", "}", CW_SCHEMA_MAX_DEPTH);
     char *deep = nested("{\"not\":", "{}", "}", CW_SCHEMA_MAX_DEPTH + 1);
     char *deeper = nested("{\"not\":", "{}", "}", 500);
-    assert_int_equal(compile_error(fits, NULL, &err), CW_OK);
-    assert_int_equal(compile_error(deep, NULL, &err), CW_LIMIT);
+    assert_int_equal(schema_compile_error(fits, NULL, &err), CW_OK);
+    assert_int_equal(schema_compile_error(deep, NULL, &err), CW_LIMIT);
     assert_non_null(strstr(err.msg, "nested deeper than 64"));
-    assert_int_equal(compile_error(deeper, NULL, &err), CW_LIMIT);
+    assert_int_equal(schema_compile_error(deeper, NULL, &err), CW_LIMIT);
     const cw_schema_opts more = {.max_depth = 100};
-    assert_int_equal(compile_error(deep, &more, &err), CW_OK);
+    assert_int_equal(schema_compile_error(deep, &more, &err), CW_OK);
     free(fits);
     free(deep);
     free(deeper);
@@ -66,13 +66,13 @@ static void threat_B6_subschemas_are_counted(void **state)
     char *fits = many_properties(CW_SCHEMA_MAX_SUBSCHEMAS - 1, "{\"type\":\"null\"}");
     char *more = many_properties(CW_SCHEMA_MAX_SUBSCHEMAS, "{\"type\":\"null\"}");
     double start = now_ms();
-    assert_int_equal(compile_error(fits, NULL, &err), CW_OK);
-    assert_int_equal(compile_error(more, NULL, &err), CW_LIMIT);
+    assert_int_equal(schema_compile_error(fits, NULL, &err), CW_OK);
+    assert_int_equal(schema_compile_error(more, NULL, &err), CW_LIMIT);
     assert_non_null(strstr(err.msg, "more than 10000 subschemas"));
     assert_true(now_ms() - start < 2000);
     const cw_schema_opts few = {.max_subschemas = 3};
-    assert_int_equal(compile_error("{\"anyOf\":[{},{}]}", &few, &err), CW_OK);
-    assert_int_equal(compile_error("{\"anyOf\":[{},{},{}]}", &few, &err), CW_LIMIT);
+    assert_int_equal(schema_compile_error("{\"anyOf\":[{},{}]}", &few, &err), CW_OK);
+    assert_int_equal(schema_compile_error("{\"anyOf\":[{},{},{}]}", &few, &err), CW_LIMIT);
     free(fits);
     free(more);
 }
@@ -82,8 +82,8 @@ static void documents_have_a_size(void **state)
     (void)state;
     cw_err err;
     const cw_schema_opts small = {.max_bytes = 20};
-    assert_int_equal(compile_error("{\"type\":\"string\"}", &small, &err), CW_OK);
-    assert_int_equal(compile_error("{\"type\":\"string\"    }", &small, &err), CW_LIMIT);
+    assert_int_equal(schema_compile_error("{\"type\":\"string\"}", &small, &err), CW_OK);
+    assert_int_equal(schema_compile_error("{\"type\":\"string\"    }", &small, &err), CW_LIMIT);
 }
 
 static void references_in_a_row_are_counted(void **state)
@@ -97,11 +97,11 @@ static void references_in_a_row_are_counted(void **state)
     cw_buf_add(&b, CW_STR("\"70\":{\"type\":\"null\"}}}"));
     char *text = cw_buf_take(&b, NULL);
     cw_err err;
-    assert_int_equal(compile_error(text, NULL, &err), CW_LIMIT);
+    assert_int_equal(schema_compile_error(text, NULL, &err), CW_LIMIT);
     assert_non_null(strstr(err.msg, "more than 64 references in a row"));
     const cw_schema_opts more = {.max_refs = 100};
-    assert_int_equal(check_text(text, "null", &more), CW_OK);
-    assert_int_equal(check_text(text, "1", &more), CW_PARAMS);
+    assert_int_equal(schema_check_text(text, "null", &more), CW_OK);
+    assert_int_equal(schema_check_text(text, "1", &more), CW_PARAMS);
     free(text);
 }
 
@@ -119,7 +119,8 @@ static void threat_B6_endless_recursion_is_neither_valid_nor_invalid(void **stat
         "{\"dependentSchemas\":{\"a\":{\"$ref\":\"#\"}},\"unevaluatedProperties\":false}",
     };
     for (size_t i = 0; i < CW_COUNT(loops); i++) {
-        cw_code rc = check_text(loops[i], i == CW_COUNT(loops) - 1 ? "{\"a\":1}" : "5", NULL);
+        cw_code rc =
+            schema_check_text(loops[i], i == CW_COUNT(loops) - 1 ? "{\"a\":1}" : "5", NULL);
         if (rc != CW_LIMIT)
             fail_msg("%s: %s", loops[i], cw_code_text(rc));
     }
@@ -139,8 +140,8 @@ static void a_limit_under_not_is_not_valid(void **state)
     for (size_t i = 0; i < CW_COUNT(schemas); i++) {
         cw_arena a;
         cw_arena_init(&a, 1 << 20);
-        cw_schema *s = must_compile(schemas[i], &few);
-        cw_code rc = cw_schema_validate(s, must_read(&a, cw_str_from(instance)), NULL);
+        cw_schema *s = must_compile_schema(schemas[i], &few);
+        cw_code rc = cw_schema_validate(s, read_deep_json(&a, cw_str_from(instance)), NULL);
         if (rc != CW_LIMIT)
             fail_msg("%s: %s", schemas[i], cw_code_text(rc));
         cw_schema_unref(s);
@@ -162,7 +163,7 @@ static void threat_B6_a_bomb_of_references_ends_in_time(void **state)
     cw_buf_add(&b, CW_STR("\"40\":{\"minimum\":0}}}"));
     char *text = cw_buf_take(&b, NULL);
     double start = now_ms();
-    assert_int_equal(check_text(text, "5", NULL), CW_LIMIT);
+    assert_int_equal(schema_check_text(text, "5", NULL), CW_LIMIT);
     assert_true(now_ms() - start < 10000);
     free(text);
 }
@@ -172,9 +173,10 @@ static void threat_B5_hostile_patterns_end_in_time_and_are_not_valid(void **stat
     (void)state;
     const char *text = "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\"";
     double start = now_ms();
-    cw_code rc = check_text("{\"pattern\":\"^(?=x*)((a+)\\\\2?)+$\"}", text, NULL);
+    cw_code rc = schema_check_text("{\"pattern\":\"^(?=x*)((a+)\\\\2?)+$\"}", text, NULL);
     assert_true(rc == CW_LIMIT || rc == CW_PARAMS);
-    cw_code under = check_text("{\"not\":{\"pattern\":\"^(?=x*)((a+)\\\\2?)+$\"}}", text, NULL);
+    cw_code under =
+        schema_check_text("{\"not\":{\"pattern\":\"^(?=x*)((a+)\\\\2?)+$\"}}", text, NULL);
     if (rc == CW_LIMIT)
         assert_int_equal(under, CW_LIMIT);
     assert_true(now_ms() - start < 1000);
@@ -199,16 +201,16 @@ static void ten_thousand_properties_and_required_names_are_fine(void **state)
     cw_buf_add_char(&instance, '}');
     char *schema_text = cw_buf_take(&schema, NULL);
     char *text = cw_buf_take(&instance, NULL);
-    cw_schema *s = must_compile(schema_text, NULL);
+    cw_schema *s = must_compile_schema(schema_text, NULL);
     cw_arena a;
     cw_arena_init(&a, 64u << 20);
-    const cw_json *v = must_read(&a, cw_str_from(text));
+    const cw_json *v = read_deep_json(&a, cw_str_from(text));
     double start = now_ms();
     assert_int_equal(cw_schema_validate(s, v, NULL), CW_OK);
     assert_true(now_ms() - start < 200);
     /* One is missing, another is there instead of it. */
     memcpy(strstr(text, "name77\""), "nama77", 6);
-    assert_int_equal(cw_schema_validate(s, must_read(&a, cw_str_from(text)), NULL), CW_PARAMS);
+    assert_int_equal(cw_schema_validate(s, read_deep_json(&a, cw_str_from(text)), NULL), CW_PARAMS);
     cw_arena_done(&a);
     cw_schema_unref(s);
     free(schema_text);
@@ -226,8 +228,8 @@ static void long_arrays_are_unique_in_time(void **state)
     char *text = cw_buf_take(&b, NULL);
     cw_arena a;
     cw_arena_init(&a, 256u << 20);
-    cw_schema *s = must_compile("{\"uniqueItems\":true}", NULL);
-    const cw_json *v = must_read(&a, cw_str_from(text));
+    cw_schema *s = must_compile_schema("{\"uniqueItems\":true}", NULL);
+    const cw_json *v = read_deep_json(&a, cw_str_from(text));
     double start = now_ms();
     assert_int_equal(cw_schema_validate(s, v, NULL), CW_OK);
     assert_true(now_ms() - start < 2000);
@@ -242,10 +244,10 @@ static void deep_instances_are_followed_to_the_limit(void **state)
     const char *tree = "{\"properties\":{\"a\":{\"$ref\":\"#\"}},\"type\":\"object\"}";
     char *deep = nested("{\"a\":", "{}", "}", 900);
     char *wrong = nested("{\"a\":", "5", "}", 900);
-    assert_int_equal(check_text(tree, deep, NULL), CW_OK);
-    assert_int_equal(check_text(tree, wrong, NULL), CW_PARAMS);
+    assert_int_equal(schema_check_text(tree, deep, NULL), CW_OK);
+    assert_int_equal(schema_check_text(tree, wrong, NULL), CW_PARAMS);
     const cw_schema_opts few = {.max_recursion = 800};
-    assert_int_equal(check_text(tree, deep, &few), CW_LIMIT);
+    assert_int_equal(schema_check_text(tree, deep, &few), CW_LIMIT);
     free(deep);
     free(wrong);
 }
@@ -258,10 +260,10 @@ static void divisors_have_a_size(void **state)
     memcpy(text, "{\"multipleOf\":", 14);
     memcpy(text + sizeof text - 2, "}", 2);
     cw_err err;
-    assert_int_equal(compile_error(text, NULL, &err), CW_LIMIT);
+    assert_int_equal(schema_compile_error(text, NULL, &err), CW_LIMIT);
     memcpy(text + 300, "}", 2);
-    assert_int_equal(check_text(text, "1e600", NULL), CW_PARAMS);
-    assert_int_equal(check_text(text, "0", NULL), CW_OK);
+    assert_int_equal(schema_check_text(text, "1e600", NULL), CW_PARAMS);
+    assert_int_equal(schema_check_text(text, "0", NULL), CW_OK);
 }
 
 int main(void)

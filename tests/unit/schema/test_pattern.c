@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "oom.h"
 #include "schema/pattern_int.h"
+#include "support/oom.h"
 
 #define TREE_BYTES (1024u * 1024u)
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Schemas without references. */
-#include "oom.h"
 #include "schema/project.h"
-#include "schema_test.h"
+#include "support/oom.h"
+#include "support/schema_fixture.h"
 
 typedef cw_code (*writer)(const cw_schema *s, cw_buf *out, cw_err *err);
 
 static void writes(writer fn, const char *schema, const char *expected)
 {
-    cw_schema *s = must_compile(schema, NULL);
+    cw_schema *s = must_compile_schema(schema, NULL);
     cw_buf b;
     cw_err err = {0};
     cw_buf_init(&b, 1 << 20);
@@ -17,7 +17,7 @@ static void writes(writer fn, const char *schema, const char *expected)
     cw_buf_add_char(&b, '\0');
     assert_string_equal(b.p, expected);
     /* It is a schema itself. */
-    cw_schema_unref(must_compile(b.p, NULL));
+    cw_schema_unref(must_compile_schema(b.p, NULL));
     cw_buf_done(&b);
     cw_schema_unref(s);
 }
@@ -47,7 +47,7 @@ static void references_are_replaced(void **state)
 
 static cw_code inline_error(const char *schema, size_t max, cw_err *err)
 {
-    cw_schema *s = must_compile(schema, NULL);
+    cw_schema *s = must_compile_schema(schema, NULL);
     cw_buf b;
     cw_buf_init(&b, max);
     *err = (cw_err){0};
@@ -91,9 +91,10 @@ static void inline_once(void *ctx)
 static void inlining_survives_every_failed_allocation(void **state)
 {
     (void)state;
-    cw_schema *s = must_compile("{\"properties\":{\"a\":{\"$ref\":\"#/$defs/x\"},"
-                                "\"b\":{\"default\":1}},\"$defs\":{\"x\":{\"type\":\"integer\"}}}",
-                                NULL);
+    cw_schema *s =
+        must_compile_schema("{\"properties\":{\"a\":{\"$ref\":\"#/$defs/x\"},"
+                            "\"b\":{\"default\":1}},\"$defs\":{\"x\":{\"type\":\"integer\"}}}",
+                            NULL);
     assert_true(oom_each(inline_once, s) >= 1);
     cw_schema_unref(s);
 }

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The life of a compiled schema: options, documents, defaults, memory. */
-#include "oom.h"
-#include "schema_test.h"
+#include "support/oom.h"
+#include "support/schema_fixture.h"
 
 static void the_default_dialect_is_2020_12_and_can_be_changed(void **state)
 {
     (void)state;
     const char *schema = "{\"prefixItems\":[{\"type\":\"string\"}]}";
     const cw_schema_opts old = {.draft = CW_SCHEMA_DRAFT_07};
-    assert_int_equal(check_text(schema, "[1]", NULL), CW_PARAMS);
-    assert_int_equal(check_text(schema, "[1]", &old), CW_OK);
-    cw_schema *s = must_compile("{\"$schema\":\"http://json-schema.org/draft-07/schema#\"}", NULL);
+    assert_int_equal(schema_check_text(schema, "[1]", NULL), CW_PARAMS);
+    assert_int_equal(schema_check_text(schema, "[1]", &old), CW_OK);
+    cw_schema *s =
+        must_compile_schema("{\"$schema\":\"http://json-schema.org/draft-07/schema#\"}", NULL);
     assert_int_equal(cw_schema_draft_of(s), CW_SCHEMA_DRAFT_07);
     cw_schema_unref(s);
-    s = must_compile("{\"$schema\":\"http://json-schema.org/draft-06/schema#\"}", NULL);
+    s = must_compile_schema("{\"$schema\":\"http://json-schema.org/draft-06/schema#\"}", NULL);
     assert_int_equal(cw_schema_draft_of(s), CW_SCHEMA_DRAFT_07);
     cw_schema_unref(s);
-    s = must_compile("{\"$schema\":\"https://json-schema.org/draft/2020-12/schema#\"}", &old);
+    s = must_compile_schema("{\"$schema\":\"https://json-schema.org/draft/2020-12/schema#\"}",
+                            &old);
     assert_int_equal(cw_schema_draft_of(s), CW_SCHEMA_2020_12);
     cw_schema_unref(s);
 }
@@ -25,8 +27,8 @@ static void formats_assert_unless_told_otherwise(void **state)
 {
     (void)state;
     const cw_schema_opts quiet = {.annotate_formats = true};
-    assert_int_equal(check_text("{\"format\":\"uuid\"}", "\"x\"", NULL), CW_PARAMS);
-    assert_int_equal(check_text("{\"format\":\"uuid\"}", "\"x\"", &quiet), CW_OK);
+    assert_int_equal(schema_check_text("{\"format\":\"uuid\"}", "\"x\"", NULL), CW_PARAMS);
+    assert_int_equal(schema_check_text("{\"format\":\"uuid\"}", "\"x\"", &quiet), CW_OK);
 }
 
 static void a_schema_keeps_nothing_of_its_text(void **state)
@@ -35,13 +37,15 @@ static void a_schema_keeps_nothing_of_its_text(void **state)
     char *text = malloc(64);
     assert_non_null(text);
     snprintf(text, 64, "{\"properties\":{\"name\":{\"enum\":[\"a\\u0062c\",1]}}}");
-    cw_schema *s = must_compile(text, NULL);
+    cw_schema *s = must_compile_schema(text, NULL);
     memset(text, 'x', 64);
     free(text);
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
-    assert_int_equal(verdict(s, must_read(&a, CW_STR("{\"name\":\"abc\"}")), NULL), CW_OK);
-    assert_int_equal(verdict(s, must_read(&a, CW_STR("{\"name\":\"abd\"}")), NULL), CW_PARAMS);
+    assert_int_equal(schema_verdict(s, read_deep_json(&a, CW_STR("{\"name\":\"abc\"}")), NULL),
+                     CW_OK);
+    assert_int_equal(schema_verdict(s, read_deep_json(&a, CW_STR("{\"name\":\"abd\"}")), NULL),
+                     CW_PARAMS);
     cw_arena_done(&a);
     cw_schema_unref(s);
     cw_schema_unref(NULL);
@@ -60,19 +64,19 @@ static void registered_documents_can_be_referred_to(void **state)
     };
     const cw_schema_opts opts = {.documents = documents, .n_documents = CW_COUNT(documents)};
     const char *first = "{\"$ref\":\"http://example.com/int.json\"}";
-    assert_int_equal(check_text(first, "1", &opts), CW_OK);
-    assert_int_equal(check_text(first, "\"x\"", &opts), CW_PARAMS);
-    assert_int_equal(check_text("{\"$ref\":\"http://example.com/moved.json\"}", "2", &opts),
+    assert_int_equal(schema_check_text(first, "1", &opts), CW_OK);
+    assert_int_equal(schema_check_text(first, "\"x\"", &opts), CW_PARAMS);
+    assert_int_equal(schema_check_text("{\"$ref\":\"http://example.com/moved.json\"}", "2", &opts),
                      CW_PARAMS);
     const cw_schema_opts based = {.documents = documents,
                                   .n_documents = CW_COUNT(documents),
                                   .base_uri = CW_STR("http://example.com/here.json")};
-    assert_int_equal(check_text("{\"$ref\":\"int.json\"}", "\"x\"", &based), CW_PARAMS);
+    assert_int_equal(schema_check_text("{\"$ref\":\"int.json\"}", "\"x\"", &based), CW_PARAMS);
     cw_err err;
-    assert_int_equal(compile_error("{\"$ref\":\"http://example.com/bad.json\"}", &opts, &err),
-                     CW_PARAMS);
+    assert_int_equal(
+        schema_compile_error("{\"$ref\":\"http://example.com/bad.json\"}", &opts, &err), CW_PARAMS);
     assert_non_null(strstr(err.msg, "http://example.com/bad.json/type: "));
-    assert_int_equal(compile_error("{\"$ref\":\"http://example.com/no.json\"}", &opts, &err),
+    assert_int_equal(schema_compile_error("{\"$ref\":\"http://example.com/no.json\"}", &opts, &err),
                      CW_PARSE);
 }
 
@@ -93,13 +97,14 @@ static void vocabularies_of_a_registered_meta_schema_count(void **state)
     const cw_schema_opts opts = {.documents = documents, .n_documents = CW_COUNT(documents)};
     const char *loose = "{\"$schema\":\"http://example.com/loose\",\"minimum\":5,"
                         "\"properties\":{\"a\":false}}";
-    assert_int_equal(check_text(loose, "1", &opts), CW_OK);
-    assert_int_equal(check_text(loose, "{\"a\":1}", &opts), CW_PARAMS);
+    assert_int_equal(schema_check_text(loose, "1", &opts), CW_OK);
+    assert_int_equal(schema_check_text(loose, "{\"a\":1}", &opts), CW_PARAMS);
     cw_err err;
-    assert_int_equal(compile_error("{\"$schema\":\"http://example.com/strange\"}", &opts, &err),
-                     CW_PARAMS);
+    assert_int_equal(
+        schema_compile_error("{\"$schema\":\"http://example.com/strange\"}", &opts, &err),
+        CW_PARAMS);
     assert_non_null(strstr(err.msg, "unknown vocabulary 'http://example.com/mine'"));
-    assert_int_equal(compile_error("{\"$schema\":\"http://example.com/loop\"}", &opts, &err),
+    assert_int_equal(schema_compile_error("{\"$schema\":\"http://example.com/loop\"}", &opts, &err),
                      CW_PARAMS);
 }
 
@@ -108,8 +113,8 @@ static void the_meta_check_can_be_skipped_but_shapes_are_always_checked(void **s
     (void)state;
     const cw_schema_opts trust = {.skip_meta = true};
     cw_err err;
-    assert_int_equal(compile_error("{\"title\":5}", NULL, &err), CW_PARAMS);
-    assert_int_equal(compile_error("{\"title\":5}", &trust, &err), CW_OK);
+    assert_int_equal(schema_compile_error("{\"title\":5}", NULL, &err), CW_PARAMS);
+    assert_int_equal(schema_compile_error("{\"title\":5}", &trust, &err), CW_OK);
     static const char *const wrong[] = {
         "{\"minimum\":\"5\"}",
         "{\"type\":\"x\"}",
@@ -132,7 +137,7 @@ static void the_meta_check_can_be_skipped_but_shapes_are_always_checked(void **s
         "5",
     };
     for (size_t i = 0; i < CW_COUNT(wrong); i++) {
-        if (compile_error(wrong[i], &trust, &err) != CW_PARAMS)
+        if (schema_compile_error(wrong[i], &trust, &err) != CW_PARAMS)
             fail_msg("accepted: %s", wrong[i]);
         assert_true(err.msg[0]);
     }
@@ -165,7 +170,7 @@ static void compiling_survives_every_failed_allocation(void **state)
 {
     (void)state;
     /* The meta-schema is made once for the process. */
-    cw_schema_unref(must_compile("{}", NULL));
+    cw_schema_unref(must_compile_schema("{}", NULL));
     assert_true(oom_each(compile_once, NULL) >= 20);
 }
 
@@ -202,9 +207,10 @@ static void validating_survives_every_failed_allocation(void **state)
     (void)state;
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
-    prepared p = {.s = must_compile(big_schema, NULL)};
-    p.good = must_read(&a, CW_STR("{\"a\":[1,2,3,4,5,6,7,8,9],\"b\":\"aa\"}"));
-    p.bad = must_read(&a, CW_STR("{\"a\":[1,\"x\",3,4,5,6,7,8,1],\"b\":\"b\",\"d\":2,\"q\":1}"));
+    prepared p = {.s = must_compile_schema(big_schema, NULL)};
+    p.good = read_deep_json(&a, CW_STR("{\"a\":[1,2,3,4,5,6,7,8,9],\"b\":\"aa\"}"));
+    p.bad =
+        read_deep_json(&a, CW_STR("{\"a\":[1,\"x\",3,4,5,6,7,8,1],\"b\":\"b\",\"d\":2,\"q\":1}"));
     assert_true(oom_each(validate_once, &p) >= 2);
     assert_true(oom_each(explain_once, &p) >= 2);
     cw_schema_unref(p.s);
@@ -216,8 +222,8 @@ static void a_warm_validation_allocates_nothing(void **state)
     (void)state;
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
-    cw_schema *s = must_compile(big_schema, NULL);
-    const cw_json *v = must_read(
+    cw_schema *s = must_compile_schema(big_schema, NULL);
+    const cw_json *v = read_deep_json(
         &a, CW_STR("{\"a\":[1,2,3,4,5,6,7,8,9],\"b\":\"aa\",\"c\":1,\"d\":5,\"p1\":2.0}"));
     cw_schema_scratch scratch;
     cw_schema_scratch_init(&scratch);

@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "schema_test.h"
+#include "support/schema_fixture.h"
 
 #define DOCUMENTS_MAX 200
 #define PATH_MAX_LEN 1024
@@ -88,7 +88,7 @@ static void run_group(const cw_json *group, const cw_schema_opts *opts, const ch
         bool valid = cw_json_is(cw_json_get(t, CW_STR("valid")), CW_JSON_TRUE);
         bool right = false;
         if (!rc) {
-            cw_code got = verdict(schema, cw_json_get(t, CW_STR("data")), &scratch);
+            cw_code got = schema_verdict(schema, cw_json_get(t, CW_STR("data")), &scratch);
             right = got == (valid ? CW_OK : CW_PARAMS);
         }
         c->passed += right;
@@ -121,7 +121,7 @@ static void run_file(const suite *s, const char *draft, const char *file, bool f
     snprintf(path, sizeof path, "%s/tests/%s", s->folder, file);
     cw_arena a;
     cw_arena_init(&a, 64u << 20);
-    const cw_json *groups = must_read(&a, load_file(&a, path));
+    const cw_json *groups = read_deep_json(&a, load_file(&a, path));
     counts c = {0};
     for (const cw_json *g = cw_json_first(groups); g; g = cw_json_next(g))
         run_group(g, &opts, file, &c);

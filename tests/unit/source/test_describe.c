@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Every way a service can tell what it offers: questions are answered by this test, and what is
  * made of the answers is read as any description is. */
-#include "source_check.h"
+#include "support/json_fixture.h"
+#include "support/oom.h"
+#include "support/temp_dir.h"
 
 #include "source/describe.h"
 #include "source/openrpc.h"

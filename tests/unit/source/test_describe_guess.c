@@ -2,7 +2,9 @@
 /* What the names of methods promise: those of aria2, Kodi, Mopidy, QMP, Transmission, Bitcoin Core,
  * geth and Drupal, and others that mislead. */
 #include "source/describe.h"
-#include "source_check.h"
+#include "support/json_fixture.h"
+#include "support/oom.h"
+#include "support/temp_dir.h"
 
 static const char reads[] =
     "aria2.tellStatus aria2.getVersion aria2.getGlobalStat aria2.tellStopped system.listMethods "

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests as bytes, what a message is, and what answers mean, in every dialect. (Answers of 2.0
  * over HTTP: test_remote.c.) */
-#include "source_check.h"
+#include "support/json_fixture.h"
+#include "support/oom.h"
+#include "support/temp_dir.h"
 
 #include "source/dialect.h"
 

@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The only connection of a service: calls of several loops on it, and all that can happen to it. */
-#include "hub_check.h"
+#include "support/shared_conn_fixture.h"
 
 /* ---- what is said first ---- */
 
 static void nothing_is_opened_before_the_first_call(void **state)
 {
     (void)state;
-    line l;
-    sent s = {0};
-    open_line(&l, usual());
-    listen_at_path(&l);
-    run_for(&l.b, 20);
-    assert_false(take_peer(&l));
-    begin(&l, &s);
-    hear(&l, CALL(1));
-    say(&l, REPLY(1));
-    wait_for(&l, &s, CW_CLIENT_OK, "\"result\":1");
-    assert_int_equal(cw_hub_problem(l.hub).n, 0);
-    close_line(&l);
+    shared_conn_fixture l;
+    shared_conn_call s = {0};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
+    client_run_for(&l.client, 20);
+    assert_false(service_accept(&l));
+    shared_conn_send(&l, &s);
+    service_expect(&l, CALL(1));
+    service_send(&l, REPLY(1));
+    shared_conn_expect(&l, &s, CW_CLIENT_OK, "\"result\":1");
+    assert_int_equal(cw_hub_problem(l.conn).n, 0);
+    shared_conn_close(&l);
 }
 
 static void a_greeting_is_waited_for_and_the_prelude_goes_first(void **state)
 {
     (void)state;
-    line l;
-    sent s = {0};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call s = {0};
+    cw_config_remote config = shared_conn_config();
     config.preset = CW_STR("qmp");
-    open_line(&l, config);
-    listen_at_path(&l);
-    begin(&l, &s);
-    run_until(&l.b, take_peer(&l));
-    run_for(&l.b, 20);
-    assert_null(next_line(&l));
-    say(&l, "{\"QMP\":{\"version\":{}}}\n");
-    hear(&l, "{\"id\":2,\"execute\":\"qmp_capabilities\"}");
-    run_for(&l.b, 20);
-    assert_null(next_line(&l));
-    say(&l, "{\"event\":\"STOP\"}\n{\"return\":{},\"id\":2}\n");
-    hear(&l, "{\"id\":1,\"execute\":\"m\",\"arguments\":[1]}");
-    say(&l, "{\"QMP\":{}}\n{\"return\":5,\"id\":1}\n"); /* one greeting too many */
-    wait_for(&l, &s, CW_CLIENT_OK, "\"return\":5");
-    close_line(&l);
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    shared_conn_send(&l, &s);
+    client_run_until(&l.client, service_accept(&l));
+    client_run_for(&l.client, 20);
+    assert_null(service_next_line(&l));
+    service_send(&l, "{\"QMP\":{\"version\":{}}}\n");
+    service_expect(&l, "{\"id\":2,\"execute\":\"qmp_capabilities\"}");
+    client_run_for(&l.client, 20);
+    assert_null(service_next_line(&l));
+    service_send(&l, "{\"event\":\"STOP\"}\n{\"return\":{},\"id\":2}\n");
+    service_expect(&l, "{\"id\":1,\"execute\":\"m\",\"arguments\":[1]}");
+    service_send(&l, "{\"QMP\":{}}\n{\"return\":5,\"id\":1}\n"); /* one greeting too many */
+    shared_conn_expect(&l, &s, CW_CLIENT_OK, "\"return\":5");
+    shared_conn_close(&l);
 }
 
 static const cw_config_prelude three[] = {
@@ -54,76 +54,77 @@ static const cw_config_prelude three[] = {
 static void a_prelude_is_said_anew_on_every_connection(void **state)
 {
     (void)state;
-    line l;
-    sent s[2] = {0};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call s[2] = {0};
+    cw_config_remote config = shared_conn_config();
     config.prelude = (cw_config_preludes){three, 3};
-    open_line(&l, config);
-    listen_at_path(&l);
+    shared_conn_open(&l, config);
+    service_listen(&l);
     for (unsigned i = 0; i < 2; i++) {
         char text[128];
         unsigned first = i == 0 ? 2 : 5;
-        begin(&l, &s[i]);
+        shared_conn_send(&l, &s[i]);
         snprintf(text, sizeof text,
                  "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"initialize\",\"params\":{}}", first);
-        hear(&l, text);
+        service_expect(&l, text);
         snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"result\":{}}\n", first);
-        say(&l, text);
-        hear(&l, "{\"jsonrpc\":\"2.0\",\"method\":\"initialized\"}");
+        service_send(&l, text);
+        service_expect(&l, "{\"jsonrpc\":\"2.0\",\"method\":\"initialized\"}");
         snprintf(text, sizeof text,
                  "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"login\",\"params\":[1]}", first + 1);
-        hear(&l, text);
+        service_expect(&l, text);
         snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"result\":{}}\n", first + 1);
-        say(&l, text);
-        hear(&l, i == 0 ? CALL(1) : CALL(4));
-        say(&l, i == 0 ? REPLY(1) : REPLY(4));
-        wait_for(&l, &s[i], CW_CLIENT_OK, "result");
-        hang_up(&l);
-        run_until(&l.b, l.hub->state == CW_HUB_CLOSED);
+        service_send(&l, text);
+        service_expect(&l, i == 0 ? CALL(1) : CALL(4));
+        service_send(&l, i == 0 ? REPLY(1) : REPLY(4));
+        shared_conn_expect(&l, &s[i], CW_CLIENT_OK, "result");
+        service_hang_up(&l);
+        client_run_until(&l.client, l.conn->state == CW_HUB_CLOSED);
     }
-    close_line(&l);
+    shared_conn_close(&l);
 }
 
 static void a_prelude_that_is_refused_fails_those_who_wait(void **state)
 {
     (void)state;
-    line l;
-    sent a = {0}, b = {0};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call a = {0}, b = {0};
+    cw_config_remote config = shared_conn_config();
     config.prelude = (cw_config_preludes){three, 1};
-    open_line(&l, config);
-    listen_at_path(&l);
-    begin(&l, &a);
-    begin(&l, &b);
-    run_until(&l.b, take_peer(&l));
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    shared_conn_send(&l, &a);
+    shared_conn_send(&l, &b);
+    client_run_until(&l.client, service_accept(&l));
     /* Without an id: while it is being said an error can be of nothing else. */
-    say(&l, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"no way\"}}\n");
-    wait_for(&l, &a, CW_CLIENT_CONNECT, "prelude 'initialize': no way");
-    wait_for(&l, &b, CW_CLIENT_CONNECT, "no way");
-    assert_non_null(strstr(cw_hub_problem(l.hub).p, "no way"));
-    close_line(&l);
+    service_send(
+        &l, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"no way\"}}\n");
+    shared_conn_expect(&l, &a, CW_CLIENT_CONNECT, "prelude 'initialize': no way");
+    shared_conn_expect(&l, &b, CW_CLIENT_CONNECT, "no way");
+    assert_non_null(strstr(cw_hub_problem(l.conn).p, "no way"));
+    shared_conn_close(&l);
 }
 
 static void a_service_that_does_not_begin_is_given_up(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
-        line l;
-        sent s = {0};
-        cw_config_remote config = usual();
+        shared_conn_fixture l;
+        shared_conn_call s = {0};
+        cw_config_remote config = shared_conn_config();
         config.timeout_ms = 60;
         config.prelude = (cw_config_preludes){three, i};
         config.greeting = i ? CW_STR("no") : CW_STR("yes");
         config.dialect = i ? CW_STR("2.0") : CW_STR("qmp");
-        open_line(&l, config);
-        listen_at_path(&l);
-        begin(&l, &s);
-        run_until(&l.b, take_peer(&l));
-        run_until(&l.b, s.calls);
+        shared_conn_open(&l, config);
+        service_listen(&l);
+        shared_conn_send(&l, &s);
+        client_run_until(&l.client, service_accept(&l));
+        client_run_until(&l.client, s.calls);
         assert_true(s.end == CW_CLIENT_CONNECT || s.end == CW_CLIENT_SLOW);
-        run_until(&l.b, l.hub->state == CW_HUB_CLOSED);
-        assert_non_null(strstr(cw_hub_problem(l.hub).p, "say first"));
-        close_line(&l);
+        client_run_until(&l.client, l.conn->state == CW_HUB_CLOSED);
+        assert_non_null(strstr(cw_hub_problem(l.conn).p, "say first"));
+        shared_conn_close(&l);
     }
 }
 
@@ -132,125 +133,126 @@ static void a_service_that_does_not_begin_is_given_up(void **state)
 static void answers_out_of_order_reach_who_asked(void **state)
 {
     (void)state;
-    line l;
-    sent s[3] = {0};
-    open_line(&l, usual());
-    listen_at_path(&l);
+    shared_conn_fixture l;
+    shared_conn_call s[3] = {0};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
     for (unsigned i = 0; i < 3; i++)
-        begin(&l, &s[i]);
-    hear(&l, CALL(1));
-    hear(&l, CALL(2));
-    hear(&l, CALL(3));
-    say(&l, REPLY(3) REPLY(1) REPLY(99));
-    wait_for(&l, &s[2], CW_CLIENT_OK, "\"result\":3");
-    wait_for(&l, &s[0], CW_CLIENT_OK, "\"result\":1");
+        shared_conn_send(&l, &s[i]);
+    service_expect(&l, CALL(1));
+    service_expect(&l, CALL(2));
+    service_expect(&l, CALL(3));
+    service_send(&l, REPLY(3) REPLY(1) REPLY(99));
+    shared_conn_expect(&l, &s[2], CW_CLIENT_OK, "\"result\":3");
+    shared_conn_expect(&l, &s[0], CW_CLIENT_OK, "\"result\":1");
     assert_int_equal(s[1].calls, 0);
-    say(&l, REPLY(2) REPLY(2));
-    wait_for(&l, &s[1], CW_CLIENT_OK, "\"result\":2");
-    run_for(&l.b, 10);
+    service_send(&l, REPLY(2) REPLY(2));
+    shared_conn_expect(&l, &s[1], CW_CLIENT_OK, "\"result\":2");
+    client_run_for(&l.client, 10);
     assert_int_equal(s[1].calls, 1);
-    close_line(&l);
+    shared_conn_close(&l);
 }
 
 static void many_calls_share_buckets(void **state)
 {
     (void)state;
     enum { N = 600 };
-    static sent s[N];
-    line l;
-    cw_config_remote config = usual();
+    static shared_conn_call s[N];
+    shared_conn_fixture l;
+    cw_config_remote config = shared_conn_config();
     config.queue = N;
-    open_line(&l, config);
-    listen_at_path(&l);
+    shared_conn_open(&l, config);
+    service_listen(&l);
     memset(s, 0, sizeof s);
     for (unsigned i = 0; i < N; i++)
-        begin(&l, &s[i]);
-    run_until(&l.b, take_peer(&l));
+        shared_conn_send(&l, &s[i]);
+    client_run_until(&l.client, service_accept(&l));
     for (unsigned n = 0; n < N;) {
-        turn(&l.b);
-        n += next_line(&l) != NULL;
+        client_fixture_turn(&l.client);
+        n += service_next_line(&l) != NULL;
     }
     for (unsigned i = N; i > 0; i--) {
         char text[80];
         snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"result\":\"r%u\"}\n", i, i);
-        say(&l, text);
+        service_send(&l, text);
         if (i % 50 == 0)
-            turn(&l.b);
+            client_fixture_turn(&l.client);
     }
     for (unsigned i = 0; i < N; i++) {
         char text[16];
         snprintf(text, sizeof text, "\"r%u\"", i + 1);
-        wait_for(&l, &s[i], CW_CLIENT_OK, text);
+        shared_conn_expect(&l, &s[i], CW_CLIENT_OK, text);
     }
-    close_line(&l);
+    shared_conn_close(&l);
 }
 
 static void the_service_may_ask_tell_and_talk_nonsense(void **state)
 {
     (void)state;
     static const cw_str changed[] = {CW_STR_INIT("methods_changed")};
-    line l;
-    sent s = {0};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call s = {0};
+    cw_config_remote config = shared_conn_config();
     config.replies = CW_STR("{\"echo\":\"$params\",\"fixed\":{\"a\":1}}");
     config.announcements = (cw_config_strings){changed, 1};
-    open_line(&l, config);
-    listen_at_path(&l);
-    begin(&l, &s);
-    hear(&l, CALL(1));
-    say(&l, "{\"jsonrpc\":\"2.0\",\"id\":\"e\",\"method\":\"echo\",\"params\":[1,{}]}\n"
-            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}\n"
-            "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"fixed\"}\n"
-            "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"other\"}\n");
-    hear(&l, "{\"jsonrpc\":\"2.0\",\"id\":\"e\",\"result\":[1,{}]}");
-    hear(&l, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[]}");
-    hear(&l, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\":1}}");
-    hear(&l, "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-32601,\"message\":\"Method not "
-             "found\"}}");
-    say(&l, "{\"jsonrpc\":\"2.0\",\"method\":\"other\"}\n"
-            "{\"jsonrpc\":\"2.0\",\"method\":\"methods_changed\"}\n");
-    run_until(&l.b, l.announced);
-    say(&l, "nonsense\n[]\n{}\n" REPLY(1));
-    wait_for(&l, &s, CW_CLIENT_OK, "\"result\":1");
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    shared_conn_send(&l, &s);
+    service_expect(&l, CALL(1));
+    service_send(&l, "{\"jsonrpc\":\"2.0\",\"id\":\"e\",\"method\":\"echo\",\"params\":[1,{}]}\n"
+                     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}\n"
+                     "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"fixed\"}\n"
+                     "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"other\"}\n");
+    service_expect(&l, "{\"jsonrpc\":\"2.0\",\"id\":\"e\",\"result\":[1,{}]}");
+    service_expect(&l, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[]}");
+    service_expect(&l, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\":1}}");
+    service_expect(
+        &l, "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-32601,\"message\":\"Method not "
+            "found\"}}");
+    service_send(&l, "{\"jsonrpc\":\"2.0\",\"method\":\"other\"}\n"
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"methods_changed\"}\n");
+    client_run_until(&l.client, l.announced);
+    service_send(&l, "nonsense\n[]\n{}\n" REPLY(1));
+    shared_conn_expect(&l, &s, CW_CLIENT_OK, "\"result\":1");
     assert_int_equal(l.announced, 1);
-    close_line(&l);
+    shared_conn_close(&l);
 }
 
 static void an_error_without_an_id_is_that_of_the_only_call(void **state)
 {
     (void)state;
     static const char lost[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1}}\n";
-    line l;
-    sent a = {0}, b = {0};
-    open_line(&l, usual());
-    listen_at_path(&l);
-    begin(&l, &a);
-    begin(&l, &b);
-    hear(&l, CALL(1));
-    hear(&l, CALL(2));
-    say(&l, lost);
-    run_for(&l.b, 20);
+    shared_conn_fixture l;
+    shared_conn_call a = {0}, b = {0};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
+    shared_conn_send(&l, &a);
+    shared_conn_send(&l, &b);
+    service_expect(&l, CALL(1));
+    service_expect(&l, CALL(2));
+    service_send(&l, lost);
+    client_run_for(&l.client, 20);
     assert_int_equal(a.calls + b.calls, 0);
-    say(&l, REPLY(1));
-    wait_for(&l, &a, CW_CLIENT_OK, "result");
-    say(&l, lost);
-    wait_for(&l, &b, CW_CLIENT_OK, "\"error\"");
-    say(&l, lost); /* of nobody at all */
-    run_for(&l.b, 10);
-    close_line(&l);
+    service_send(&l, REPLY(1));
+    shared_conn_expect(&l, &a, CW_CLIENT_OK, "result");
+    service_send(&l, lost);
+    shared_conn_expect(&l, &b, CW_CLIENT_OK, "\"error\"");
+    service_send(&l, lost); /* of nobody at all */
+    client_run_for(&l.client, 10);
+    shared_conn_close(&l);
 }
 
 static void a_notice_is_over_when_it_was_sent(void **state)
 {
     (void)state;
-    line l;
-    sent s = {.req.is_notice = true};
-    open_line(&l, usual());
-    listen_at_path(&l);
-    begin(&l, &s);
-    hear(&l, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":[1]}");
-    wait_for(&l, &s, CW_CLIENT_OK, "");
-    close_line(&l);
+    shared_conn_fixture l;
+    shared_conn_call s = {.req.is_notice = true};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
+    shared_conn_send(&l, &s);
+    service_expect(&l, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":[1]}");
+    shared_conn_expect(&l, &s, CW_CLIENT_OK, "");
+    shared_conn_close(&l);
 }
 
 /* ---- ends ---- */
@@ -258,143 +260,143 @@ static void a_notice_is_over_when_it_was_sent(void **state)
 static void what_ran_when_the_connection_ended_is_lost(void **state)
 {
     (void)state;
-    line l;
-    sent a = {0}, b = {0}, c = {0};
-    open_line(&l, usual());
-    listen_at_path(&l);
-    begin(&l, &a);
-    begin(&l, &b);
-    hear(&l, CALL(1));
-    hear(&l, CALL(2));
-    hang_up(&l);
-    wait_for(&l, &a, CW_CLIENT_LOST, "");
-    wait_for(&l, &b, CW_CLIENT_LOST, "");
-    begin(&l, &c); /* at once */
-    hear(&l, CALL(3));
-    say(&l, REPLY(3));
-    wait_for(&l, &c, CW_CLIENT_OK, "result");
-    close_line(&l);
+    shared_conn_fixture l;
+    shared_conn_call a = {0}, b = {0}, c = {0};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
+    shared_conn_send(&l, &a);
+    shared_conn_send(&l, &b);
+    service_expect(&l, CALL(1));
+    service_expect(&l, CALL(2));
+    service_hang_up(&l);
+    shared_conn_expect(&l, &a, CW_CLIENT_LOST, "");
+    shared_conn_expect(&l, &b, CW_CLIENT_LOST, "");
+    shared_conn_send(&l, &c); /* at once */
+    service_expect(&l, CALL(3));
+    service_send(&l, REPLY(3));
+    shared_conn_expect(&l, &c, CW_CLIENT_OK, "result");
+    shared_conn_close(&l);
 }
 
 static void pauses_grow_while_it_cannot_be_reached(void **state)
 {
     (void)state;
-    line l;
-    open_line(&l, usual());
+    shared_conn_fixture l;
+    shared_conn_open(&l, shared_conn_config());
     uint64_t last = 0;
     for (unsigned i = 0; i < 10; i++) {
-        sent s = {0}, early = {0};
-        l.hub->retry_at = 0; /* as if that time had passed */
-        begin(&l, &s);
-        wait_for(&l, &s, CW_CLIENT_CONNECT, "");
-        assert_true(cw_hub_problem(l.hub).n > 0);
-        uint64_t pause = l.hub->retry_at - cw_loop_now(&l.b.loop);
+        shared_conn_call s = {0}, early = {0};
+        l.conn->retry_at = 0; /* as if that time had passed */
+        shared_conn_send(&l, &s);
+        shared_conn_expect(&l, &s, CW_CLIENT_CONNECT, "");
+        assert_true(cw_hub_problem(l.conn).n > 0);
+        uint64_t pause = l.conn->retry_at - cw_loop_now(&l.client.loop);
         assert_true(pause + 5 >= last && pause <= 15000);
         last = pause;
-        begin(&l, &early);
-        wait_for(&l, &early, CW_CLIENT_CONNECT, cw_hub_problem(l.hub).p);
-        assert_int_equal(l.hub->failures, i + 1);
+        shared_conn_send(&l, &early);
+        shared_conn_expect(&l, &early, CW_CLIENT_CONNECT, cw_hub_problem(l.conn).p);
+        assert_int_equal(l.conn->failures, i + 1);
     }
     assert_true(last > 14000);
     /* Then it is there. */
-    sent s = {0};
-    listen_at_path(&l);
-    l.hub->retry_at = 0;
-    begin(&l, &s);
-    hear(&l, CALL(21));
-    say(&l, REPLY(21));
-    wait_for(&l, &s, CW_CLIENT_OK, "result");
-    assert_int_equal(l.hub->failures, 0);
-    assert_int_equal(cw_hub_problem(l.hub).n, 0);
-    close_line(&l);
+    shared_conn_call s = {0};
+    service_listen(&l);
+    l.conn->retry_at = 0;
+    shared_conn_send(&l, &s);
+    service_expect(&l, CALL(21));
+    service_send(&l, REPLY(21));
+    shared_conn_expect(&l, &s, CW_CLIENT_OK, "result");
+    assert_int_equal(l.conn->failures, 0);
+    assert_int_equal(cw_hub_problem(l.conn).n, 0);
+    shared_conn_close(&l);
 }
 
 static void a_call_has_its_time_and_silence_ends_the_connection(void **state)
 {
     (void)state;
-    line l;
-    sent a = {0}, b = {0}, c = {0};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call a = {0}, b = {0}, c = {0};
+    cw_config_remote config = shared_conn_config();
     config.timeout_ms = 150;
-    open_line(&l, config);
-    listen_at_path(&l);
-    begin(&l, &a);
-    hear(&l, CALL(1));
-    run_for(&l.b, 60);
-    say(&l, "{\"jsonrpc\":\"2.0\",\"method\":\"alive\"}\n");
-    begin(&l, &b);
-    hear(&l, CALL(2));
-    wait_for(&l, &a, CW_CLIENT_SLOW, "in time");
-    assert_int_equal(l.hub->state, CW_HUB_READY); /* it spoke meanwhile */
-    say(&l, REPLY(1));                            /* too late */
-    say(&l, REPLY(2));
-    wait_for(&l, &b, CW_CLIENT_OK, "result");
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    shared_conn_send(&l, &a);
+    service_expect(&l, CALL(1));
+    client_run_for(&l.client, 60);
+    service_send(&l, "{\"jsonrpc\":\"2.0\",\"method\":\"alive\"}\n");
+    shared_conn_send(&l, &b);
+    service_expect(&l, CALL(2));
+    shared_conn_expect(&l, &a, CW_CLIENT_SLOW, "in time");
+    assert_int_equal(l.conn->state, CW_HUB_READY); /* it spoke meanwhile */
+    service_send(&l, REPLY(1));                    /* too late */
+    service_send(&l, REPLY(2));
+    shared_conn_expect(&l, &b, CW_CLIENT_OK, "result");
     assert_int_equal(a.calls, 1);
-    begin(&l, &c);
-    hear(&l, CALL(3));
-    sent d = {0};
-    run_for(&l.b, 60);
-    begin(&l, &d);
-    wait_for(&l, &c, CW_CLIENT_SLOW, "in time");
-    wait_for(&l, &d, CW_CLIENT_LOST, "nothing came for too long");
-    run_until(&l.b, next_line(&l) == NULL && l.ended);
-    close_line(&l);
+    shared_conn_send(&l, &c);
+    service_expect(&l, CALL(3));
+    shared_conn_call d = {0};
+    client_run_for(&l.client, 60);
+    shared_conn_send(&l, &d);
+    shared_conn_expect(&l, &c, CW_CLIENT_SLOW, "in time");
+    shared_conn_expect(&l, &d, CW_CLIENT_LOST, "nothing came for too long");
+    client_run_until(&l.client, service_next_line(&l) == NULL && l.ended);
+    shared_conn_close(&l);
 }
 
 static void a_connection_that_has_just_opened_is_not_silent(void **state)
 {
     (void)state;
-    line l;
-    sent a = {0}, b = {0};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call a = {0}, b = {0};
+    cw_config_remote config = shared_conn_config();
     config.timeout_ms = 200;
     config.greeting = CW_STR("yes");
     config.dialect = CW_STR("qmp");
-    open_line(&l, config);
-    listen_at_path(&l);
-    begin(&l, &a);
-    run_until(&l.b, take_peer(&l));
-    run_for(&l.b, 120);
-    begin(&l, &b);
-    say(&l, "{\"QMP\":{}}\n");
-    wait_for(&l, &a, CW_CLIENT_SLOW, "in time"); /* most of its time had gone before */
-    assert_int_equal(l.hub->state, CW_HUB_READY);
-    say(&l, "{\"return\":1,\"id\":2}\n");
-    wait_for(&l, &b, CW_CLIENT_OK, "return");
-    close_line(&l);
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    shared_conn_send(&l, &a);
+    client_run_until(&l.client, service_accept(&l));
+    client_run_for(&l.client, 120);
+    shared_conn_send(&l, &b);
+    service_send(&l, "{\"QMP\":{}}\n");
+    shared_conn_expect(&l, &a, CW_CLIENT_SLOW, "in time"); /* most of its time had gone before */
+    assert_int_equal(l.conn->state, CW_HUB_READY);
+    service_send(&l, "{\"return\":1,\"id\":2}\n");
+    shared_conn_expect(&l, &b, CW_CLIENT_OK, "return");
+    shared_conn_close(&l);
 }
 
 static void a_message_that_is_too_large_ends_it(void **state)
 {
     (void)state;
-    static char large[ANSWER_SIZE + 1000];
-    line l;
-    sent s = {0};
+    static char large[SHARED_CONN_BODY_MAX + 1000];
+    shared_conn_fixture l;
+    shared_conn_call s = {0};
     memset(large, 'x', sizeof large - 1);
-    open_line(&l, usual());
-    listen_at_path(&l);
-    begin(&l, &s);
-    hear(&l, CALL(1));
-    say(&l, large);
-    wait_for(&l, &s, CW_CLIENT_TOO_LARGE, "");
-    close_line(&l);
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
+    shared_conn_send(&l, &s);
+    service_expect(&l, CALL(1));
+    service_send(&l, large);
+    shared_conn_expect(&l, &s, CW_CLIENT_TOO_LARGE, "");
+    shared_conn_close(&l);
 }
 
 static void what_is_no_framing_ends_it(void **state)
 {
     (void)state;
-    line l;
-    sent s = {0};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call s = {0};
+    cw_config_remote config = shared_conn_config();
     config.framing = CW_STR("content-length");
-    open_line(&l, config);
-    listen_at_path(&l);
-    begin(&l, &s);
-    run_until(&l.b, take_peer(&l));
-    run_until(&l.b, l.hub->pending.next != &l.hub->pending);
-    say(&l, "no header at all\r\n\r\n");
-    wait_for(&l, &s, CW_CLIENT_GARBAGE, "");
-    close_line(&l);
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    shared_conn_send(&l, &s);
+    client_run_until(&l.client, service_accept(&l));
+    client_run_until(&l.client, l.conn->pending.next != &l.conn->pending);
+    service_send(&l, "no header at all\r\n\r\n");
+    shared_conn_expect(&l, &s, CW_CLIENT_GARBAGE, "");
+    shared_conn_close(&l);
 }
 
 /* ---- whoever leaves ---- */
@@ -402,90 +404,90 @@ static void what_is_no_framing_ends_it(void **state)
 static void one_who_has_left_is_told_nothing(void **state)
 {
     (void)state;
-    line l;
-    sent a = {0}, b = {0};
-    open_line(&l, usual());
-    listen_at_path(&l);
-    begin(&l, &a);
-    begin(&l, &b);
-    hear(&l, CALL(1));
-    cw_way_cancel(l.way, &a.req);
-    cw_way_cancel(l.way, &a.req);
-    say(&l, REPLY(1) REPLY(2));
-    wait_for(&l, &b, CW_CLIENT_OK, "result");
+    shared_conn_fixture l;
+    shared_conn_call a = {0}, b = {0};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
+    shared_conn_send(&l, &a);
+    shared_conn_send(&l, &b);
+    service_expect(&l, CALL(1));
+    cw_way_cancel(l.upstream, &a.req);
+    cw_way_cancel(l.upstream, &a.req);
+    service_send(&l, REPLY(1) REPLY(2));
+    shared_conn_expect(&l, &b, CW_CLIENT_OK, "result");
     assert_int_equal(a.calls, 0);
-    close_line(&l);
+    shared_conn_close(&l);
 }
 
 static void too_many_calls_are_refused(void **state)
 {
     (void)state;
-    line l;
-    sent s[4] = {0};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call s[4] = {0};
+    cw_config_remote config = shared_conn_config();
     config.queue = 2;
-    open_line(&l, config);
-    listen_at_path(&l);
+    shared_conn_open(&l, config);
+    service_listen(&l);
     for (unsigned i = 0; i < 3; i++)
-        begin(&l, &s[i]);
-    assert_int_equal(begin_on(&l, l.way, &s[3]), CW_LIMIT);
-    close_line(&l);
+        shared_conn_send(&l, &s[i]);
+    assert_int_equal(shared_conn_send_on(&l, l.upstream, &s[3]), CW_LIMIT);
+    shared_conn_close(&l);
 }
 
 static void a_hub_that_closes_fails_what_runs_and_what_comes(void **state)
 {
     (void)state;
-    line l;
-    sent a = {0}, b = {0}, c = {0};
-    open_line(&l, usual());
-    listen_at_path(&l);
-    begin(&l, &a);
-    hear(&l, CALL(1));
-    begin(&l, &b); /* is still on its way */
-    cw_hub_ref(l.hub);
-    cw_hub_close(l.hub, false);
-    begin(&l, &c);
-    wait_for(&l, &a, CW_CLIENT_LOST, "taken away");
-    wait_for(&l, &b, CW_CLIENT_CONNECT, "taken away");
-    wait_for(&l, &c, CW_CLIENT_CONNECT, "taken away");
-    cw_hub_unref(l.hub);
-    l.hub = NULL;
-    close_line(&l);
+    shared_conn_fixture l;
+    shared_conn_call a = {0}, b = {0}, c = {0};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
+    shared_conn_send(&l, &a);
+    service_expect(&l, CALL(1));
+    shared_conn_send(&l, &b); /* is still on its way */
+    cw_hub_ref(l.conn);
+    cw_hub_close(l.conn, false);
+    shared_conn_send(&l, &c);
+    shared_conn_expect(&l, &a, CW_CLIENT_LOST, "taken away");
+    shared_conn_expect(&l, &b, CW_CLIENT_CONNECT, "taken away");
+    shared_conn_expect(&l, &c, CW_CLIENT_CONNECT, "taken away");
+    cw_hub_unref(l.conn);
+    l.conn = NULL;
+    shared_conn_close(&l);
 }
 
 static void a_hub_can_close_while_it_opens(void **state)
 {
     (void)state;
-    line l;
-    sent s = {0};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call s = {0};
+    cw_config_remote config = shared_conn_config();
     config.greeting = CW_STR("yes");
-    open_line(&l, config);
-    listen_at_path(&l);
-    begin(&l, &s);
-    run_until(&l.b, take_peer(&l));
-    cw_hub_close(l.hub, false);
-    l.hub = NULL;
-    wait_for(&l, &s, CW_CLIENT_LOST, "taken away");
-    close_line(&l);
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    shared_conn_send(&l, &s);
+    client_run_until(&l.client, service_accept(&l));
+    cw_hub_close(l.conn, false);
+    l.conn = NULL;
+    shared_conn_expect(&l, &s, CW_CLIENT_LOST, "taken away");
+    shared_conn_close(&l);
 }
 
 static void when_the_loops_have_ended_nobody_is_told(void **state)
 {
     (void)state;
-    line l;
-    sent a = {0}, b = {0};
-    open_line(&l, usual());
-    listen_at_path(&l);
-    begin(&l, &a);
-    begin(&l, &b);
-    hear(&l, CALL(1));
-    hear(&l, CALL(2));
-    cw_way_close(l.way, NULL, NULL);
-    l.way = NULL;
-    cw_hub_close(l.hub, true);
-    l.hub = NULL;
-    close_line(&l);
+    shared_conn_fixture l;
+    shared_conn_call a = {0}, b = {0};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
+    shared_conn_send(&l, &a);
+    shared_conn_send(&l, &b);
+    service_expect(&l, CALL(1));
+    service_expect(&l, CALL(2));
+    cw_way_close(l.upstream, NULL, NULL);
+    l.upstream = NULL;
+    cw_hub_close(l.conn, true);
+    l.conn = NULL;
+    shared_conn_close(&l);
     assert_int_equal(a.calls + b.calls, 0);
 }
 
@@ -493,9 +495,9 @@ static void when_the_loops_have_ended_nobody_is_told(void **state)
 
 typedef struct other {
     cw_loop loop;
-    line *line;
+    shared_conn_fixture *fixture;
     cw_way *way;
-    sent calls[20];
+    shared_conn_call calls[20];
 } other;
 
 static void nothing(void *arg)
@@ -508,12 +510,13 @@ static void turn_other(other *o)
     uv_run(&o->loop.uv, UV_RUN_NOWAIT);
 }
 
-static void open_other(other *o, line *l)
+static void open_other(other *o, shared_conn_fixture *l)
 {
     memset(o, 0, sizeof *o);
-    o->line = l;
+    o->fixture = l;
     assert_int_equal(cw_loop_init(&o->loop, 1024, NULL), CW_OK);
-    assert_int_equal(cw_way_open(l->service, l->hub, &o->loop, ANSWER_SIZE, &o->way, NULL), CW_OK);
+    assert_int_equal(
+        cw_way_open(l->endpoint, l->conn, &o->loop, SHARED_CONN_BODY_MAX, &o->way, NULL), CW_OK);
 }
 
 static void close_other(other *o)
@@ -527,21 +530,21 @@ static void close_other(other *o)
 static void calls_of_several_loops_come_home(void **state)
 {
     (void)state;
-    line l;
+    shared_conn_fixture l;
     static other o[2];
-    sent s = {0};
-    open_line(&l, usual());
-    listen_at_path(&l);
+    shared_conn_call s = {0};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
     open_other(&o[0], &l);
     open_other(&o[1], &l);
-    begin(&l, &s);
-    assert_int_equal(begin_on(&l, o[0].way, &o[0].calls[0]), CW_OK);
-    assert_int_equal(begin_on(&l, o[1].way, &o[1].calls[0]), CW_OK);
-    hear(&l, CALL(1));
-    hear(&l, CALL(2));
-    hear(&l, CALL(3));
-    say(&l, REPLY(2) REPLY(3) REPLY(1));
-    wait_for(&l, &s, CW_CLIENT_OK, "\"result\":1");
+    shared_conn_send(&l, &s);
+    assert_int_equal(shared_conn_send_on(&l, o[0].way, &o[0].calls[0]), CW_OK);
+    assert_int_equal(shared_conn_send_on(&l, o[1].way, &o[1].calls[0]), CW_OK);
+    service_expect(&l, CALL(1));
+    service_expect(&l, CALL(2));
+    service_expect(&l, CALL(3));
+    service_send(&l, REPLY(2) REPLY(3) REPLY(1));
+    shared_conn_expect(&l, &s, CW_CLIENT_OK, "\"result\":1");
     assert_int_equal(o[0].calls[0].calls, 0); /* their own loops tell them */
     turn_other(&o[0]);
     turn_other(&o[1]);
@@ -549,7 +552,7 @@ static void calls_of_several_loops_come_home(void **state)
     assert_non_null(strstr(o[1].calls[0].text, "\"result\":3"));
     close_other(&o[0]);
     close_other(&o[1]);
-    close_line(&l);
+    shared_conn_close(&l);
 }
 
 static void fill_mailbox(other *o)
@@ -561,50 +564,50 @@ static void fill_mailbox(other *o)
 static void an_answer_waits_until_its_loop_has_room(void **state)
 {
     (void)state;
-    line l;
+    shared_conn_fixture l;
     static other o;
-    open_line(&l, usual());
-    listen_at_path(&l);
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
     open_other(&o, &l);
-    assert_int_equal(begin_on(&l, o.way, &o.calls[0]), CW_OK);
-    hear(&l, CALL(1));
+    assert_int_equal(shared_conn_send_on(&l, o.way, &o.calls[0]), CW_OK);
+    service_expect(&l, CALL(1));
     fill_mailbox(&o);
-    say(&l, REPLY(1));
-    run_until(&l.b, l.hub->stuck.root.next != &l.hub->stuck.root);
-    run_for(&l.b, 20);
+    service_send(&l, REPLY(1));
+    client_run_until(&l.client, l.conn->stuck.root.next != &l.conn->stuck.root);
+    client_run_for(&l.client, 20);
     turn_other(&o);
     assert_int_equal(o.calls[0].calls, 0);
-    run_until(&l.b, (turn_other(&o), o.calls[0].calls));
+    client_run_until(&l.client, (turn_other(&o), o.calls[0].calls));
     assert_int_equal(o.calls[0].end, CW_CLIENT_OK);
     close_other(&o);
-    close_line(&l);
+    shared_conn_close(&l);
 }
 
 static void a_hub_that_closes_waits_for_room_too(void **state)
 {
     (void)state;
-    line l;
+    shared_conn_fixture l;
     static other o;
-    open_line(&l, usual());
-    listen_at_path(&l);
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
     open_other(&o, &l);
-    assert_int_equal(begin_on(&l, o.way, &o.calls[0]), CW_OK);
-    hear(&l, CALL(1));
+    assert_int_equal(shared_conn_send_on(&l, o.way, &o.calls[0]), CW_OK);
+    service_expect(&l, CALL(1));
     fill_mailbox(&o);
-    cw_hub_close(l.hub, false);
-    l.hub = NULL;
-    assert_int_equal(begin_on(&l, o.way, &o.calls[1]), CW_OK); /* comes after the end */
-    run_for(&l.b, 30);
-    run_until(&l.b, (turn_other(&o), o.calls[0].calls && o.calls[1].calls));
+    cw_hub_close(l.conn, false);
+    l.conn = NULL;
+    assert_int_equal(shared_conn_send_on(&l, o.way, &o.calls[1]), CW_OK); /* comes after the end */
+    client_run_for(&l.client, 30);
+    client_run_until(&l.client, (turn_other(&o), o.calls[0].calls && o.calls[1].calls));
     assert_int_equal(o.calls[0].end, CW_CLIENT_LOST);
     assert_int_equal(o.calls[1].end, CW_CLIENT_CONNECT);
     /* And one for which the lists are watched again. */
     fill_mailbox(&o);
-    assert_int_equal(begin_on(&l, o.way, &o.calls[2]), CW_OK);
-    run_for(&l.b, 30);
-    run_until(&l.b, (turn_other(&o), o.calls[2].calls));
+    assert_int_equal(shared_conn_send_on(&l, o.way, &o.calls[2]), CW_OK);
+    client_run_for(&l.client, 30);
+    client_run_until(&l.client, (turn_other(&o), o.calls[2].calls));
     close_other(&o);
-    close_line(&l);
+    shared_conn_close(&l);
 }
 
 /* From threads of their own, each with many calls. */
@@ -614,8 +617,8 @@ static void on_threaded(cw_way_req *req, const cw_reply *reply)
 {
     char expected[32];
     snprintf(expected, sizeof expected, "\"result\":%u}", (unsigned)req->id);
-    on_sent(req, reply);
-    assert_non_null(strstr(((sent *)req->ctx)->text, expected));
+    shared_conn_on_done(req, reply);
+    assert_non_null(strstr(((shared_conn_call *)req->ctx)->text, expected));
     atomic_fetch_add(&n_told, 1);
 }
 
@@ -623,8 +626,8 @@ static void begin_many(void *arg)
 {
     other *o = arg;
     for (size_t i = 0; i < CW_COUNT(o->calls); i++) {
-        sent *s = &o->calls[i];
-        assert_int_equal(begin_on(o->line, o->way, s), CW_OK);
+        shared_conn_call *s = &o->calls[i];
+        assert_int_equal(shared_conn_send_on(o->fixture, o->way, s), CW_OK);
         s->req.on_done = on_threaded; /* nobody is told before this returns */
     }
 }
@@ -639,58 +642,58 @@ static void end_other(void *arg)
 static void loops_of_other_threads_call_at_once(void **state)
 {
     (void)state;
-    line l;
+    shared_conn_fixture l;
     static other o[3];
-    cw_config_remote config = usual();
+    cw_config_remote config = shared_conn_config();
     config.queue = 100;
-    open_line(&l, config);
-    listen_at_path(&l);
+    shared_conn_open(&l, config);
+    service_listen(&l);
     atomic_store(&n_told, 0);
     for (unsigned i = 0; i < 3; i++) {
         open_other(&o[i], &l);
         assert_int_equal(cw_loop_start(&o[i].loop, NULL), CW_OK);
         assert_int_equal(cw_loop_post(&o[i].loop, begin_many, &o[i]), CW_OK);
     }
-    run_until(&l.b, take_peer(&l));
+    client_run_until(&l.client, service_accept(&l));
     while (atomic_load(&n_told) < 3 * CW_COUNT(o[0].calls)) {
-        turn(&l.b);
-        const char *got = next_line(&l);
+        client_fixture_turn(&l.client);
+        const char *got = service_next_line(&l);
         unsigned id;
         char text[64];
         if (!got || sscanf(got, "{\"jsonrpc\":\"2.0\",\"id\":%u", &id) != 1)
             continue;
         snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"result\":%u}\n", id, id);
-        say(&l, text);
+        service_send(&l, text);
     }
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(cw_loop_post(&o[i].loop, end_other, &o[i]), CW_OK);
         pthread_join(o[i].loop.thread, NULL);
         cw_loop_done(&o[i].loop);
     }
-    close_line(&l);
+    shared_conn_close(&l);
 }
 
 /* ---- without memory ---- */
 
 static void call_once(void *ctx)
 {
-    line *l = ctx;
-    sent s = {0};
+    shared_conn_fixture *l = ctx;
+    shared_conn_call s = {0};
     cw_hub *hub = NULL;
-    cw_hub_opts opts = {.loop = &l->b.loop, .answer_size = ANSWER_SIZE};
+    cw_hub_opts opts = {.loop = &l->client.loop, .answer_size = SHARED_CONN_BODY_MAX};
     cw_way *way = NULL;
-    cw_code rc = cw_hub_new(l->service, &opts, &hub, NULL);
+    cw_code rc = cw_hub_new(l->endpoint, &opts, &hub, NULL);
     if (!rc)
-        rc = cw_way_open(l->service, hub, &l->b.loop, ANSWER_SIZE, &way, NULL);
+        rc = cw_way_open(l->endpoint, hub, &l->client.loop, SHARED_CONN_BODY_MAX, &way, NULL);
     if (!rc)
-        rc = begin_on(l, way, &s);
+        rc = shared_conn_send_on(l, way, &s);
     while (!rc && !s.calls) {
-        turn(&l->b);
-        const char *got = take_peer(l) ? next_line(l) : NULL;
+        client_fixture_turn(&l->client);
+        const char *got = service_accept(l) ? service_next_line(l) : NULL;
         if (l->peer >= 0 && l->ended)
-            hang_up(l);
+            service_hang_up(l);
         if (got)
-            say(l, strstr(got, "initialize") ? REPLY(2) : REPLY(1));
+            service_send(l, strstr(got, "initialize") ? REPLY(2) : REPLY(1));
     }
     cw_arena_done(&s.arena);
     if (rc)
@@ -700,22 +703,22 @@ static void call_once(void *ctx)
     if (way)
         cw_way_close(way, NULL, NULL);
     cw_hub_close(hub, false);
-    run_for(&l->b, 5);
-    if (take_peer(l))
-        hang_up(l);
+    client_run_for(&l->client, 5);
+    if (service_accept(l))
+        service_hang_up(l);
 }
 
 static void every_failed_allocation_is_survived(void **state)
 {
     (void)state;
-    line l;
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    cw_config_remote config = shared_conn_config();
     config.timeout_ms = 50; /* where the answer itself could not be read */
     config.prelude = (cw_config_preludes){three, 1};
-    open_line(&l, config);
-    listen_at_path(&l);
+    shared_conn_open(&l, config);
+    service_listen(&l);
     assert_true(oom_each(call_once, &l) >= 6);
-    close_line(&l);
+    shared_conn_close(&l);
 }
 
 int main(void)
@@ -748,5 +751,5 @@ int main(void)
         cmocka_unit_test(loops_of_other_threads_call_at_once),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };
-    return cmocka_run_group_tests(tests, make_path, NULL);
+    return cmocka_run_group_tests(tests, service_path_setup, NULL);
 }

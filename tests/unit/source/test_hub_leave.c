@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls that are cancelled, calls with more time than others, and hubs that somebody else takes the
  * place of. */
-#include "hub_check.h"
+#include "support/shared_conn_fixture.h"
 
 static const cw_config_prelude hello[] = {
     {.method = CW_STR_INIT("hello"), .params = CW_STR_INIT("")},
@@ -13,86 +13,86 @@ static const cw_config_prelude hello[] = {
 static void a_call_that_was_cancelled_is_not_sent(void **state)
 {
     (void)state;
-    line l;
-    sent a = {0}, b = {0};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call a = {0}, b = {0};
+    cw_config_remote config = shared_conn_config();
     config.prelude = (cw_config_preludes){hello, 1};
-    open_line(&l, config);
-    listen_at_path(&l);
-    begin(&l, &a);
-    hear(&l, HELLO(2));
-    begin(&l, &b);
-    run_until(&l.b, l.hub->waiting.next->next != &l.hub->waiting);
-    cw_way_cancel(l.way, &a.req);
-    say(&l, REPLY(2));
-    hear(&l, CALL(3));
-    say(&l, REPLY(3));
-    wait_for(&l, &b, CW_CLIENT_OK, "result");
-    run_for(&l.b, 20);
-    assert_null(next_line(&l));
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    shared_conn_send(&l, &a);
+    service_expect(&l, HELLO(2));
+    shared_conn_send(&l, &b);
+    client_run_until(&l.client, l.conn->waiting.next->next != &l.conn->waiting);
+    cw_way_cancel(l.upstream, &a.req);
+    service_send(&l, REPLY(2));
+    service_expect(&l, CALL(3));
+    service_send(&l, REPLY(3));
+    shared_conn_expect(&l, &b, CW_CLIENT_OK, "result");
+    client_run_for(&l.client, 20);
+    assert_null(service_next_line(&l));
     assert_int_equal(a.calls, 0);
-    assert_int_equal(l.hub->n_all, 0);
-    close_line(&l);
+    assert_int_equal(l.conn->n_all, 0);
+    shared_conn_close(&l);
 }
 
 static void nothing_is_opened_for_a_call_that_was_cancelled(void **state)
 {
     (void)state;
-    line l;
-    sent s = {0};
-    open_line(&l, usual());
-    listen_at_path(&l);
-    begin(&l, &s);
-    cw_way_cancel(l.way, &s.req); /* it is still in the mailbox */
-    run_for(&l.b, 20);
-    assert_false(take_peer(&l));
-    assert_int_equal(l.hub->n_all, 0);
-    close_line(&l);
+    shared_conn_fixture l;
+    shared_conn_call s = {0};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
+    shared_conn_send(&l, &s);
+    cw_way_cancel(l.upstream, &s.req); /* it is still in the mailbox */
+    client_run_for(&l.client, 20);
+    assert_false(service_accept(&l));
+    assert_int_equal(l.conn->n_all, 0);
+    shared_conn_close(&l);
 }
 
 static void a_call_may_have_more_time_than_the_service(void **state)
 {
     (void)state;
-    line l;
-    sent patient = {.req.limit_ms = 5000}, usual_one = {0};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call patient = {.req.limit_ms = 5000}, usual_one = {0};
+    cw_config_remote config = shared_conn_config();
     config.timeout_ms = 60;
-    open_line(&l, config);
-    listen_at_path(&l);
-    begin(&l, &patient);
-    begin(&l, &usual_one);
-    hear(&l, CALL(1));
-    hear(&l, CALL(2));
-    wait_for(&l, &usual_one, CW_CLIENT_SLOW, "in time");
-    run_for(&l.b, 150);
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    shared_conn_send(&l, &patient);
+    shared_conn_send(&l, &usual_one);
+    service_expect(&l, CALL(1));
+    service_expect(&l, CALL(2));
+    shared_conn_expect(&l, &usual_one, CW_CLIENT_SLOW, "in time");
+    client_run_for(&l.client, 150);
     assert_int_equal(patient.calls, 0);
-    assert_int_equal(l.hub->state, CW_HUB_READY); /* silent, but not for as long as that */
-    say(&l, REPLY(1));
-    wait_for(&l, &patient, CW_CLIENT_OK, "result");
-    close_line(&l);
+    assert_int_equal(l.conn->state, CW_HUB_READY); /* silent, but not for as long as that */
+    service_send(&l, REPLY(1));
+    shared_conn_expect(&l, &patient, CW_CLIENT_OK, "result");
+    shared_conn_close(&l);
 }
 
 static void patience_ends_too_and_with_it_the_connection(void **state)
 {
     (void)state;
-    line l;
-    sent patient = {.req.limit_ms = 150}, quick = {.req.limit_ms = 1};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call patient = {.req.limit_ms = 150}, quick = {.req.limit_ms = 1};
+    cw_config_remote config = shared_conn_config();
     config.timeout_ms = 60;
-    open_line(&l, config);
-    listen_at_path(&l);
-    begin(&l, &patient);
-    hear(&l, CALL(1));
-    uint64_t began = cw_loop_now(&l.b.loop);
-    wait_for(&l, &patient, CW_CLIENT_SLOW, "in time");
-    assert_true(cw_loop_now(&l.b.loop) - began >= 150);
-    run_until(&l.b, next_line(&l) == NULL && l.ended);
-    hang_up(&l);
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    shared_conn_send(&l, &patient);
+    service_expect(&l, CALL(1));
+    uint64_t began = cw_loop_now(&l.client.loop);
+    shared_conn_expect(&l, &patient, CW_CLIENT_SLOW, "in time");
+    assert_true(cw_loop_now(&l.client.loop) - began >= 150);
+    client_run_until(&l.client, service_next_line(&l) == NULL && l.ended);
+    service_hang_up(&l);
     /* Who has less time is cancelled by whoever gave it. */
-    begin(&l, &quick);
-    hear(&l, CALL(2));
-    wait_for(&l, &quick, CW_CLIENT_SLOW, "in time");
-    close_line(&l);
+    shared_conn_send(&l, &quick);
+    service_expect(&l, CALL(2));
+    shared_conn_expect(&l, &quick, CW_CLIENT_SLOW, "in time");
+    shared_conn_close(&l);
 }
 
 /* ---- hubs ---- */
@@ -101,92 +101,92 @@ static void a_retired_hub_serves_those_who_use_it(void **state)
 {
     (void)state;
     static const cw_str changed[] = {CW_STR_INIT("changed")};
-    line l;
-    sent a = {0}, b = {0};
-    cw_config_remote config = usual();
+    shared_conn_fixture l;
+    shared_conn_call a = {0}, b = {0};
+    cw_config_remote config = shared_conn_config();
     config.announcements = (cw_config_strings){changed, 1};
-    open_line(&l, config);
-    listen_at_path(&l);
-    cw_hub_use(l.hub);
-    begin(&l, &a);
-    hear(&l, CALL(1));
-    cw_hub_ref(l.hub);
-    cw_hub_retire(l.hub);
-    run_for(&l.b, 250);
-    say(&l, "{\"jsonrpc\":\"2.0\",\"method\":\"changed\"}\n" REPLY(1));
-    wait_for(&l, &a, CW_CLIENT_OK, "result");
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    cw_hub_use(l.conn);
+    shared_conn_send(&l, &a);
+    service_expect(&l, CALL(1));
+    cw_hub_ref(l.conn);
+    cw_hub_retire(l.conn);
+    client_run_for(&l.client, 250);
+    service_send(&l, "{\"jsonrpc\":\"2.0\",\"method\":\"changed\"}\n" REPLY(1));
+    shared_conn_expect(&l, &a, CW_CLIENT_OK, "result");
     assert_int_equal(l.announced, 0); /* whoever was told may be gone */
-    begin(&l, &b);
-    hear(&l, CALL(2));
-    say(&l, REPLY(2));
-    wait_for(&l, &b, CW_CLIENT_OK, "result");
-    cw_hub_leave(l.hub);
-    run_until(&l.b, next_line(&l) == NULL && l.ended);
-    assert_true(l.hub->is_over);
-    cw_hub_unref(l.hub);
-    l.hub = NULL;
-    close_line(&l);
+    shared_conn_send(&l, &b);
+    service_expect(&l, CALL(2));
+    service_send(&l, REPLY(2));
+    shared_conn_expect(&l, &b, CW_CLIENT_OK, "result");
+    cw_hub_leave(l.conn);
+    client_run_until(&l.client, service_next_line(&l) == NULL && l.ended);
+    assert_true(l.conn->is_over);
+    cw_hub_unref(l.conn);
+    l.conn = NULL;
+    shared_conn_close(&l);
 }
 
 static void a_retired_hub_that_nobody_uses_ends_at_once(void **state)
 {
     (void)state;
-    line l;
-    sent a = {0};
-    open_line(&l, usual());
-    listen_at_path(&l);
-    begin(&l, &a);
-    hear(&l, CALL(1));
-    cw_hub_retire(l.hub);
-    l.hub = NULL;
-    wait_for(&l, &a, CW_CLIENT_LOST, "taken away");
+    shared_conn_fixture l;
+    shared_conn_call a = {0};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
+    shared_conn_send(&l, &a);
+    service_expect(&l, CALL(1));
+    cw_hub_retire(l.conn);
+    l.conn = NULL;
+    shared_conn_expect(&l, &a, CW_CLIENT_LOST, "taken away");
     cw_hub_retire(NULL);
-    close_line(&l);
+    shared_conn_close(&l);
 }
 
 static void a_retired_hub_ends_with_its_loop(void **state)
 {
     (void)state;
-    line l;
-    sent a = {0}, b = {0};
-    open_line(&l, usual());
-    listen_at_path(&l);
-    cw_hub_use(l.hub);
-    begin(&l, &a);
-    hear(&l, CALL(1));
-    begin(&l, &b); /* in the mailbox, which nobody empties */
-    cw_way_close(l.way, NULL, NULL);
-    l.way = NULL;
-    cw_hub_retire(l.hub);
-    l.hub = NULL;
-    cw_service_unref(l.service);
-    bench_close(&l.b); /* with the last reference */
-    assert_null(next_line(&l));
+    shared_conn_fixture l;
+    shared_conn_call a = {0}, b = {0};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
+    cw_hub_use(l.conn);
+    shared_conn_send(&l, &a);
+    service_expect(&l, CALL(1));
+    shared_conn_send(&l, &b); /* in the mailbox, which nobody empties */
+    cw_way_close(l.upstream, NULL, NULL);
+    l.upstream = NULL;
+    cw_hub_retire(l.conn);
+    l.conn = NULL;
+    cw_service_unref(l.endpoint);
+    client_fixture_done(&l.client); /* with the last reference */
+    assert_null(service_next_line(&l));
     assert_true(l.ended);
     close(l.peer);
     close(l.listener);
-    unlink(path);
+    unlink(service_path);
     assert_int_equal(a.calls + b.calls, 0);
 }
 
 static void a_way_may_outlive_a_hub_that_was_dropped(void **state)
 {
     (void)state;
-    line l;
-    sent a = {0}, b = {0};
-    open_line(&l, usual());
-    listen_at_path(&l);
-    begin(&l, &a);
-    hear(&l, CALL(1));
-    begin(&l, &b);
-    cw_hub_close(l.hub, /* loops_ended= */ true);
-    cw_way_cancel(l.way, &a.req);
-    cw_way_close(l.way, NULL, NULL);
-    cw_service_unref(l.service);
-    bench_close(&l.b);
+    shared_conn_fixture l;
+    shared_conn_call a = {0}, b = {0};
+    shared_conn_open(&l, shared_conn_config());
+    service_listen(&l);
+    shared_conn_send(&l, &a);
+    service_expect(&l, CALL(1));
+    shared_conn_send(&l, &b);
+    cw_hub_close(l.conn, /* loops_ended= */ true);
+    cw_way_cancel(l.upstream, &a.req);
+    cw_way_close(l.upstream, NULL, NULL);
+    cw_service_unref(l.endpoint);
+    client_fixture_done(&l.client);
     close(l.peer);
     close(l.listener);
-    unlink(path);
+    unlink(service_path);
     assert_int_equal(a.calls + b.calls, 0);
 }
 
@@ -205,7 +205,7 @@ static void a_hub_fits_what_it_would_be_made_of(void **state)
 {
     (void)state;
     static const cw_str changed[] = {CW_STR_INIT("changed")}, other[] = {CW_STR_INIT("other")};
-    cw_config_remote from = usual();
+    cw_config_remote from = shared_conn_config();
     from.announcements = (cw_config_strings){changed, 1};
     from.replies = CW_STR("{\"ping\":1}");
     from.connect_ms = 1000;
@@ -221,22 +221,22 @@ static void a_hub_fits_what_it_would_be_made_of(void **state)
     configs[7].timeout_ms++;
     configs[8].prelude = (cw_config_preludes){hello, 1};
     configs[9].params = CW_STR("positional");
-    line l;
-    open_line(&l, from);
+    shared_conn_fixture l;
+    shared_conn_open(&l, from);
     for (size_t i = 0; i < CW_COUNT(configs); i++) {
         cw_service *s = service_of(configs[i]);
-        if (cw_hub_fits(l.hub, s, ANSWER_SIZE) != (i == 0))
+        if (cw_hub_fits(l.conn, s, SHARED_CONN_BODY_MAX) != (i == 0))
             fail_msg("row %zu", i);
-        assert_true(cw_service_is_same_place(l.service, s));
+        assert_true(cw_service_is_same_place(l.endpoint, s));
         cw_service_unref(s);
     }
-    assert_false(cw_hub_fits(l.hub, l.service, ANSWER_SIZE + 1));
+    assert_false(cw_hub_fits(l.conn, l.endpoint, SHARED_CONN_BODY_MAX + 1));
     from.url = CW_STR("unix:/elsewhere");
     cw_service *s = service_of(from);
-    assert_false(cw_hub_fits(l.hub, s, ANSWER_SIZE));
-    assert_false(cw_service_is_same_place(l.service, s));
+    assert_false(cw_hub_fits(l.conn, s, SHARED_CONN_BODY_MAX));
+    assert_false(cw_service_is_same_place(l.endpoint, s));
     cw_service_unref(s);
-    close_line(&l);
+    shared_conn_close(&l);
 }
 
 int main(void)
@@ -252,5 +252,5 @@ int main(void)
         cmocka_unit_test(a_way_may_outlive_a_hub_that_was_dropped),
         cmocka_unit_test(a_hub_fits_what_it_would_be_made_of),
     };
-    return cmocka_run_group_tests(tests, make_path, NULL);
+    return cmocka_run_group_tests(tests, service_path_setup, NULL);
 }

@@ -3,8 +3,8 @@
  * is a WebSocket afterwards is for tests/functional. */
 #include <signal.h>
 
-#include "../net/client_check.h"
 #include "source/hub_int.h"
+#include "support/client_fixture.h"
 
 #define ANSWER_SIZE 20000u
 #define REFUSED "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
@@ -13,7 +13,7 @@
     "{\"access_token\":\"" name "\"}"
 
 typedef struct line {
-    bench b;
+    client_fixture b;
     cw_service *service;
     cw_hub *hub;
     cw_way *way;
@@ -51,7 +51,7 @@ static cw_code try_line(line *l, cw_config_remote config, uint16_t port)
 static void open_line(line *l, cw_config_remote config, uint16_t port)
 {
     memset(l, 0, sizeof *l);
-    bench_loop(&l->b);
+    client_fixture_init(&l->b);
     assert_int_equal(try_line(l, config, port), CW_OK);
 }
 
@@ -64,13 +64,13 @@ static void leave_line(line *l)
     l->way = NULL;
     l->hub = NULL;
     l->service = NULL;
-    run_for(&l->b, 20); /* whoever is on the way comes home */
+    client_run_for(&l->b, 20); /* whoever is on the way comes home */
 }
 
 static void close_line(line *l)
 {
     leave_line(l);
-    bench_close(&l->b);
+    client_fixture_done(&l->b);
 }
 
 static void on_sent(cw_way_req *req, const cw_reply *reply)
@@ -97,7 +97,7 @@ static void assert_fails(line *l, const char *part)
 {
     sent s = {0};
     assert_int_equal(ask_for(l, &s), CW_OK);
-    run_until(&l->b, s.calls);
+    client_run_until(&l->b, s.calls);
     assert_int_equal(s.end, CW_CLIENT_REFUSED);
     if (!strstr(s.why, part))
         fail_msg("\"%s\" instead of \"%s\"", s.why, part);
@@ -136,17 +136,17 @@ static void headers_and_the_secret_are_shown_and_may_be_refused(void **state)
                                    .secret = {.as = cw_str_from(cases[i].as),
                                               .name = cw_str_from(cases[i].name),
                                               .environment = CW_STR("HUB_SECRET")}};
-        fake_start(&f, SCRIPTS(refuses), 1);
+        fake_server_start(&f, SCRIPTS(refuses), 1);
         open_line(&l, config, f.port);
         assert_fails(&l, "the service refuses our credentials, or asks for some: HTTP 401");
-        const char *request = fake_last(&f);
+        const char *request = fake_server_last_request(&f);
         assert_memory_equal(request, "GET /rpc HTTP/1.1\r\n", 19);
         assert_non_null(strstr(request, cases[i].line));
         assert_non_null(strstr(request, "\r\nX-Tenant: 7\r\n"));
         assert_non_null(strstr(request, "\r\nUser-Agent: causeway\r\n"));
         assert_null(strstr(request, "Content-Type"));
         close_line(&l);
-        fake_stop(&f);
+        fake_server_stop(&f);
     }
 }
 
@@ -155,19 +155,19 @@ static void a_token_is_shown_and_one_that_is_refused_is_not_shown_again(void **s
     (void)state;
     fake_server f, t;
     line l;
-    fake_start(&f, SCRIPTS(refuses), 1);
-    fake_start(&t, SCRIPTS(gives_aaa, gives_bbb), 2);
+    fake_server_start(&f, SCRIPTS(refuses), 1);
+    fake_server_start(&t, SCRIPTS(gives_aaa, gives_bbb), 2);
     open_line(&l, with_token(&t), f.port);
     assert_fails(&l, "HTTP 401");
-    assert_non_null(strstr(fake_last(&f), "\r\nAuthorization: Bearer aaa\r\n"));
+    assert_non_null(strstr(fake_server_last_request(&f), "\r\nAuthorization: Bearer aaa\r\n"));
     assert_int_equal(f.requests, 1); /* it was a new one: another one is no better */
-    run_for(&l.b, 300);
+    client_run_for(&l.b, 300);
     assert_fails(&l, "HTTP 401");
-    assert_non_null(strstr(fake_last(&f), "\r\nAuthorization: Bearer bbb\r\n"));
+    assert_non_null(strstr(fake_server_last_request(&f), "\r\nAuthorization: Bearer bbb\r\n"));
     assert_int_equal(t.requests, 2);
     close_line(&l);
-    fake_stop(&f);
-    fake_stop(&t);
+    fake_server_stop(&f);
+    fake_server_stop(&t);
 }
 
 static void without_a_token_nobody_is_asked(void **state)
@@ -175,14 +175,14 @@ static void without_a_token_nobody_is_asked(void **state)
     (void)state;
     fake_server f, t;
     line l;
-    fake_start(&f, SCRIPTS(refuses), 1);
-    fake_start(&t, SCRIPTS(gives_none), 1);
+    fake_server_start(&f, SCRIPTS(refuses), 1);
+    fake_server_start(&t, SCRIPTS(gives_none), 1);
     open_line(&l, with_token(&t), f.port);
     assert_fails(&l, "token: the token endpoint answered 400");
     assert_int_equal(f.accepted, 0);
     close_line(&l);
-    fake_stop(&f);
-    fake_stop(&t);
+    fake_server_stop(&f);
+    fake_server_stop(&t);
 }
 
 static void a_hub_can_close_while_it_waits_for_a_token(void **state)
@@ -191,16 +191,16 @@ static void a_hub_can_close_while_it_waits_for_a_token(void **state)
     fake_server t;
     line l;
     sent s = {0};
-    fake_start(&t, SCRIPTS(hangs), 1);
-    open_line(&l, with_token(&t), fake_free_port());
+    fake_server_start(&t, SCRIPTS(hangs), 1);
+    open_line(&l, with_token(&t), unused_port());
     assert_int_equal(ask_for(&l, &s), CW_OK);
-    run_until(&l.b, t.requests);
+    client_run_until(&l.b, t.requests);
     cw_hub_close(l.hub, false);
     l.hub = NULL;
-    run_until(&l.b, s.calls);
+    client_run_until(&l.b, s.calls);
     assert_string_equal(s.why, "the source was taken away");
     close_line(&l);
-    fake_stop(&t);
+    fake_server_stop(&t);
 }
 
 static void the_way_is_another_one_with_other_credentials(void **state)
@@ -250,7 +250,7 @@ static void fail_once(void *ctx)
     if (!rc)
         rc = ask_for(l, &s);
     if (!rc)
-        run_until(&l->b, s.calls);
+        client_run_until(&l->b, s.calls);
     assert_true(!rc || (oom_was_hit() && rc == CW_NOMEM));
     assert_true(s.end != CW_CLIENT_OK || !s.calls);
     leave_line(l);
@@ -260,14 +260,14 @@ static void no_failed_allocation_does_harm(void **state)
 {
     (void)state;
     static scene all;
-    fake_start(&all.f, SCRIPTS(refuses), 1);
-    fake_start(&all.t, SCRIPTS(gives_aaa), 1);
-    bench_loop(&all.l.b);
+    fake_server_start(&all.f, SCRIPTS(refuses), 1);
+    fake_server_start(&all.t, SCRIPTS(gives_aaa), 1);
+    client_fixture_init(&all.l.b);
     fail_once(&all); /* what is made once is made */
     assert_true(oom_each(fail_once, &all) >= 10);
-    bench_close(&all.l.b);
-    fake_stop(&all.f);
-    fake_stop(&all.t);
+    client_fixture_done(&all.l.b);
+    fake_server_stop(&all.f);
+    fake_server_stop(&all.t);
 }
 
 int main(void)

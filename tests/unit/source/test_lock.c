@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source_check.h"
+#include "support/json_fixture.h"
+#include "support/oom.h"
+#include "support/temp_dir.h"
 
 #include "source/lock.h"
 
@@ -7,9 +9,9 @@ static const char *path;
 
 static int set_up(void **state)
 {
-    int rc = make_check_folder(state);
+    int rc = temp_dir_setup(state);
     static char text[128];
-    snprintf(text, sizeof text, "%s/lock", check_folder);
+    snprintf(text, sizeof text, "%s/lock", temp_dir);
     path = text;
     return rc;
 }
@@ -17,7 +19,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     unlink(path);
-    return remove_check_folder(state);
+    return temp_dir_teardown(state);
 }
 
 /* Definitions are made anew for each, so that nothing but texts is compared. */
@@ -294,20 +296,20 @@ static void no_file_is_no_lock_and_no_lock_file_is_told(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
         err = (cw_err){0};
-        write_check_file("lock", bad[i].text);
+        temp_dir_write("lock", bad[i].text);
         assert_int_equal(cw_lock_read(path, &lock, &err), bad[i].rc);
         assert_non_null(strstr(err.msg, "lock"));
         assert_null(lock);
     }
     /* Entries of other shapes are no approval. */
-    write_check_file("lock", "{\"version\":1,\"sources\":{\"shop\":{\"a\":5,\"b\":{\"sha256\":5}},"
-                             "\"site\":[]}}");
+    temp_dir_write("lock", "{\"version\":1,\"sources\":{\"shop\":{\"a\":5,\"b\":{\"sha256\":5}},"
+                           "\"site\":[]}}");
     lock = read_lock();
     assert_int_equal(cw_lock_judge(lock, shop, CW_STR("a"), CW_STR("{}"), NULL), CW_LOCK_NEW);
     assert_int_equal(cw_lock_judge(lock, shop, CW_STR("b"), CW_STR("{}"), NULL), CW_LOCK_NEW);
     assert_int_equal(cw_lock_judge(lock, site, CW_STR("a"), CW_STR("{}"), NULL), CW_LOCK_NEW);
     cw_lock_free(lock);
-    assert_int_equal(cw_lock_read(check_folder, &lock, &err), CW_IO);
+    assert_int_equal(cw_lock_read(temp_dir, &lock, &err), CW_IO);
     cw_lock_free(NULL);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <time.h>
 
-#include "openrpc_check.h"
+#include "support/openrpc_fixture.h"
 
 /* The only method of a plugin's document {"methods":[{"name":"a",REST}]}. */
-static reading read_method(const char *rest)
+static openrpc_result read_method(const char *rest)
 {
     char text[4000];
     snprintf(text, sizeof text, "{\"methods\":[{\"name\":\"a\"%s%s}]}", *rest ? "," : "", rest);
-    reading r = read_with(&plugin, text);
+    openrpc_result r = openrpc_read_text(&openrpc_plugin_opts, text);
     if (r.rc)
         fail_msg("%s: %s", rest, r.err.msg);
     assert_int_equal(r.n, 1);
@@ -18,7 +18,7 @@ static reading read_method(const char *rest)
 static void assert_span(const cw_json *v, const char *expected)
 {
     assert_non_null(v);
-    assert_text(cw_json_span(v), expected);
+    assert_str(cw_json_span(v), expected);
 }
 
 static void a_method_needs_a_name_only(void **state)
@@ -26,14 +26,15 @@ static void a_method_needs_a_name_only(void **state)
     (void)state;
     cw_source *source = (cw_source *)(void *)&source;
     const cw_openrpc_opts opts = {.callable = true, .source = source};
-    reading r = read_with(&opts, "{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"a\"},{\"name\":"
+    openrpc_result r =
+        openrpc_read_text(&opts, "{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"a\"},{\"name\":"
                                  "\"b/c d\"}]}");
     assert_int_equal(r.rc, CW_OK);
     assert_int_equal(r.n, 2);
     for (uint32_t i = 0; i < 2; i++) {
         const cw_method *m = &r.methods[i];
-        assert_text(m->id, i ? "b/c d" : "a");
-        assert_text(m->usage, "");
+        assert_str(m->id, i ? "b/c d" : "a");
+        assert_str(m->usage, "");
         assert_int_equal(m->n_params, 0);
         assert_int_equal(m->output.n, 0);
         assert_null(m->mark);
@@ -45,18 +46,18 @@ static void a_method_needs_a_name_only(void **state)
         assert_ptr_equal(m->source, source);
         assert_int_equal(m->index, i);
     }
-    done(&r);
-    r = read_with(&remote, "{\"methods\":[]}");
+    openrpc_result_done(&r);
+    r = openrpc_read_text(&openrpc_remote_opts, "{\"methods\":[]}");
     assert_int_equal(r.rc, CW_OK);
     assert_int_equal(r.n, 0);
-    done(&r);
+    openrpc_result_done(&r);
 }
 
 /* check-1, check-3: what a mark says is kept unchanged, with the method that it marks. */
 static void a_whole_method_is_read(void **state)
 {
     (void)state;
-    reading r = read_method(
+    openrpc_result r = read_method(
         "\"summary\":\"short\",\"description\":\"long\",\"paramStructure\":\"by-position\","
         "\"params\":[{\"name\":\"x\",\"description\":\"dx\",\"required\":true,\"schema\":{\"type\":"
         "\"integer\",\"default\":5}},{\"name\":\"y\",\"summary\":\"sy\",\"schema\":true},"
@@ -66,67 +67,68 @@ static void a_whole_method_is_read(void **state)
         "\"x-mcp-tool\":{\"title\":\"T\",\"annotations\":{\"k\":1,\"auth\":{\"scopes\":[\"s:b\","
         "\"s:a\",\"s:a\"],\"description\":\"why\"}}}");
     const cw_method *m = r.methods;
-    assert_text(m->usage, "long");
+    assert_str(m->usage, "long");
     assert_true(m->by_position);
     assert_int_equal(m->n_params, 3);
-    assert_text(m->params[0].name, "x");
-    assert_text(m->params[0].description, "dx");
+    assert_str(m->params[0].name, "x");
+    assert_str(m->params[0].description, "dx");
     assert_true(m->params[0].is_required);
-    assert_text(m->params[0].schema, "{\"type\":\"integer\",\"default\":5}");
+    assert_str(m->params[0].schema, "{\"type\":\"integer\",\"default\":5}");
     assert_span(m->params[0].initial, "5");
-    assert_text(m->params[1].description, "sy");
+    assert_str(m->params[1].description, "sy");
     assert_false(m->params[1].is_required);
-    assert_text(m->params[1].schema, "true");
+    assert_str(m->params[1].schema, "true");
     assert_null(m->params[1].initial);
     assert_int_equal(m->params[2].schema.n, 0);
     assert_false(m->params[2].is_required);
-    assert_text(m->output, "{\"type\":\"string\"}");
+    assert_str(m->output, "{\"type\":\"string\"}");
     assert_int_equal(m->needs.n_permissions, 2);
-    assert_text(m->needs.permissions[0], "p");
-    assert_text(m->needs.permissions[1], "q");
+    assert_str(m->needs.permissions[0], "p");
+    assert_str(m->needs.permissions[1], "q");
     assert_int_equal(m->needs.n_scopes, 2);
-    assert_text(m->needs.scopes[0], "s:b"); /* check-22: as they were written */
-    assert_text(m->needs.scopes[1], "s:a");
+    assert_str(m->needs.scopes[0], "s:b"); /* check-22: as they were written */
+    assert_str(m->needs.scopes[1], "s:a");
     assert_int_equal(m->needs.level, CW_AUTH_REQUIRED);
-    assert_text(m->mark->title, "T");
-    assert_text(m->mark->annotations, "{\"k\":1,\"auth\":{\"scopes\":[\"s:b\",\"s:a\",\"s:a\"],"
-                                      "\"description\":\"why\"}}");
-    done(&r);
+    assert_str(m->mark->title, "T");
+    assert_str(m->mark->annotations, "{\"k\":1,\"auth\":{\"scopes\":[\"s:b\",\"s:a\",\"s:a\"],"
+                                     "\"description\":\"why\"}}");
+    openrpc_result_done(&r);
 }
 
 static void a_summary_stands_in_for_a_description(void **state)
 {
     (void)state;
-    reading r = read_method("\"summary\":\"short\",\"description\":\"\"");
-    assert_text(r.methods->usage, "short");
-    done(&r);
+    openrpc_result r = read_method("\"summary\":\"short\",\"description\":\"\"");
+    assert_str(r.methods->usage, "short");
+    openrpc_result_done(&r);
     r = read_method("\"summary\":null,\"description\":\"long\"");
-    assert_text(r.methods->usage, "long");
-    done(&r);
+    assert_str(r.methods->usage, "long");
+    openrpc_result_done(&r);
 }
 
 static void structures_are_three_words(void **state)
 {
     (void)state;
-    reading r = read_method("\"paramStructure\":\"by-name\"");
+    openrpc_result r = read_method("\"paramStructure\":\"by-name\"");
     assert_false(r.methods->by_position);
-    done(&r);
+    openrpc_result_done(&r);
     r = read_method("\"paramStructure\":\"either\"");
     assert_false(r.methods->by_position);
-    done(&r);
+    openrpc_result_done(&r);
 }
 
 /* Somebody else's service does not decide what is a tool here, nor who may call it. */
 static void marks_of_strangers_are_not_read(void **state)
 {
     (void)state;
-    reading r = read_with(&remote, "{\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":5,\"x-access\":"
-                                   "[]}]}");
+    openrpc_result r = openrpc_read_text(
+        &openrpc_remote_opts, "{\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":5,\"x-access\":"
+                              "[]}]}");
     assert_int_equal(r.rc, CW_OK);
     assert_null(r.methods->mark);
     assert_false(r.methods->is_callable);
     assert_int_equal(r.methods->needs.n_permissions, 0);
-    done(&r);
+    openrpc_result_done(&r);
 }
 
 /* check-16 to check-20 */
@@ -150,14 +152,14 @@ static void the_effective_level_follows_the_table(void **state)
         char text[200];
         snprintf(text, sizeof text, "\"x-mcp-tool\":{\"annotations\":{\"auth\":%s}}",
                  cases[i].auth);
-        reading r = read_method(text);
+        openrpc_result r = read_method(text);
         assert_int_equal(r.methods->needs.level, cases[i].level);
         assert_int_equal(r.methods->needs.n_scopes, cases[i].n_scopes);
-        done(&r);
+        openrpc_result_done(&r);
     }
-    reading r = read_method("\"x-mcp-tool\":{\"annotations\":{\"a\":1}}");
+    openrpc_result r = read_method("\"x-mcp-tool\":{\"annotations\":{\"a\":1}}");
     assert_int_equal(r.methods->needs.level, CW_AUTH_NONE);
-    done(&r);
+    openrpc_result_done(&r);
 }
 
 static void a_mark_may_hide_its_tool(void **state)
@@ -175,9 +177,9 @@ static void a_mark_may_hide_its_tool(void **state)
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         char text[200];
         snprintf(text, sizeof text, "\"x-mcp-tool\":%s", cases[i].mark);
-        reading r = read_method(text);
+        openrpc_result r = read_method(text);
         assert_int_equal(r.methods->needs.hides, cases[i].hides);
-        done(&r);
+        openrpc_result_done(&r);
     }
 }
 
@@ -192,20 +194,20 @@ static void annotations_are_maps_with_names(void **state)
     for (size_t i = 0; i < CW_COUNT(right); i++) {
         char text[200];
         snprintf(text, sizeof text, "\"x-mcp-tool\":{\"annotations\":%s}", right[i]);
-        reading r = read_method(text);
-        assert_text(r.methods->mark->annotations, right[i]);
-        done(&r);
+        openrpc_result r = read_method(text);
+        assert_str(r.methods->mark->annotations, right[i]);
+        openrpc_result_done(&r);
     }
     static const char *const none[] = {"{}", "{\"annotations\":null}", "{\"title\":null}",
                                        "{\"title\":\"\"}"}; /* check-6 */
     for (size_t i = 0; i < CW_COUNT(none); i++) {
         char text[200];
         snprintf(text, sizeof text, "\"x-mcp-tool\":%s", none[i]);
-        reading r = read_method(text);
+        openrpc_result r = read_method(text);
         assert_non_null(r.methods->mark);
         assert_int_equal(r.methods->mark->annotations.n, 0);
         assert_int_equal(r.methods->mark->title.n, 0);
-        done(&r);
+        openrpc_result_done(&r);
     }
 }
 
@@ -225,11 +227,11 @@ static void mistakes_are_named(void **state)
         {"{\"methods\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "method 'a': declared twice"},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        reading r = read_with(&plugin, cases[i].text);
+        openrpc_result r = openrpc_read_text(&openrpc_plugin_opts, cases[i].text);
         assert_string_equal(r.err.msg, cases[i].message);
         assert_int_equal(r.rc, CW_PARAMS);
         assert_null(r.methods);
-        done(&r);
+        openrpc_result_done(&r);
     }
 }
 
@@ -313,10 +315,10 @@ static void mistakes_of_a_method_are_named(void **state)
         char message[CW_ERR_MSG_MAX + 20];
         snprintf(text, sizeof text, "{\"methods\":[{\"name\":\"a.b\",%s}]}", cases[i].rest);
         snprintf(message, sizeof message, "method 'a.b': %s", cases[i].message);
-        reading r = read_with(&plugin, text);
+        openrpc_result r = openrpc_read_text(&openrpc_plugin_opts, text);
         assert_string_equal(r.err.msg, message);
         assert_int_equal(r.rc, CW_PARAMS);
-        done(&r);
+        openrpc_result_done(&r);
     }
 }
 
@@ -331,14 +333,14 @@ static void scopes_are_fit_for_a_challenge(void **state)
                  "{\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":{\"annotations\":{\"auth\":{"
                  "\"scopes\":[%s]}}}}]}",
                  wrong[i]);
-        reading r = read_with(&plugin, text);
+        openrpc_result r = openrpc_read_text(&openrpc_plugin_opts, text);
         assert_int_equal(r.rc, CW_PARAMS);
-        done(&r);
+        openrpc_result_done(&r);
     }
-    reading r =
+    openrpc_result r =
         read_method("\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[\"!#[]^~\"]}}}");
-    assert_text(r.methods->needs.scopes[0], "!#[]^~");
-    done(&r);
+    assert_str(r.methods->needs.scopes[0], "!#[]^~");
+    openrpc_result_done(&r);
 }
 
 static void a_mark_of_the_operator_is_read_alike(void **state)
@@ -355,7 +357,7 @@ static void a_mark_of_the_operator_is_read_alike(void **state)
                                   NULL, &arena, &v, NULL, NULL),
                      CW_OK);
     assert_int_equal(cw_openrpc_mark(v, "source 'x'", &arena, &mark, &needs, &err), CW_OK);
-    assert_text(mark->title, "T");
+    assert_str(mark->title, "T");
     assert_int_equal(needs.level, CW_AUTH_REQUIRED);
     assert_int_equal(needs.n_permissions, 7); /* not the mark's business */
     assert_int_equal(cw_json_read(CW_STR("{\"annotations\":5}"), NULL, &arena, &v, NULL, NULL),
@@ -374,15 +376,16 @@ static void assert_schema(const char *schema, const char *expected)
 {
     char text[4000];
     snprintf(text, sizeof text,
-             "{" COMPONENTS "\"methods\":[{\"name\":\"a\",\"params\":[{\"name\":\"x\",\"schema\":%s"
+             "{" OPENRPC_COMPONENTS
+             "\"methods\":[{\"name\":\"a\",\"params\":[{\"name\":\"x\",\"schema\":%s"
              "}],\"result\":{\"schema\":%s}}]}",
              schema, schema);
-    reading r = read_with(&remote, text);
+    openrpc_result r = openrpc_read_text(&openrpc_remote_opts, text);
     if (r.rc)
         fail_msg("%s: %s", schema, r.err.msg);
-    assert_text(r.methods->params[0].schema, expected);
-    assert_text(r.methods->output, expected);
-    done(&r);
+    assert_str(r.methods->params[0].schema, expected);
+    assert_str(r.methods->output, expected);
+    openrpc_result_done(&r);
 }
 
 #define ID "{\"type\":\"integer\",\"default\":7}"
@@ -394,17 +397,18 @@ static void assert_schema(const char *schema, const char *expected)
 static void params_methods_and_results_may_be_references(void **state)
 {
     (void)state;
-    reading r = read_with(
-        &remote, "{" COMPONENTS "\"x-all\":{\"m\":{\"name\":\"a\",\"params\":[{\"$ref\":\"#/"
-                 "components/contentDescriptors/Again\"}],\"result\":{\"$ref\":\"#/components/"
-                 "contentDescriptors/Id\"}}},\"methods\":[{\"$ref\":\"#/x-all/m\"}]}");
+    openrpc_result r = openrpc_read_text(
+        &openrpc_remote_opts,
+        "{" OPENRPC_COMPONENTS "\"x-all\":{\"m\":{\"name\":\"a\",\"params\":[{\"$ref\":\"#/"
+        "components/contentDescriptors/Again\"}],\"result\":{\"$ref\":\"#/components/"
+        "contentDescriptors/Id\"}}},\"methods\":[{\"$ref\":\"#/x-all/m\"}]}");
     assert_int_equal(r.rc, CW_OK);
-    assert_text(r.methods->id, "a");
-    assert_text(r.methods->params[0].name, "id");
-    assert_text(r.methods->params[0].schema, ID);
+    assert_str(r.methods->id, "a");
+    assert_str(r.methods->params[0].name, "id");
+    assert_str(r.methods->params[0].schema, ID);
     assert_span(r.methods->params[0].initial, "7");
-    assert_text(r.methods->output, ID);
-    done(&r);
+    assert_str(r.methods->output, ID);
+    openrpc_result_done(&r);
 }
 
 static void a_schema_takes_along_what_it_refers_to(void **state)
@@ -470,36 +474,37 @@ static void references_inside_a_schema_stay_inside_it(void **state)
 static void what_holds_for_all_arguments_has_the_params_inside(void **state)
 {
     (void)state;
-    reading r = read_method("\"params\":[{\"name\":\"x\",\"required\":true,\"schema\":{\"type\":"
-                            "\"string\"}},{\"name\":\"y\"}],\"x-input\":{\"maxProperties\":1}");
-    assert_text(r.methods[0].input, "{\"maxProperties\":1,\"type\":\"object\",\"properties\":{"
-                                    "\"x\":{\"type\":\"string\"},\"y\":{}},\"required\":[\"x\"]}");
-    done(&r);
+    openrpc_result r =
+        read_method("\"params\":[{\"name\":\"x\",\"required\":true,\"schema\":{\"type\":"
+                    "\"string\"}},{\"name\":\"y\"}],\"x-input\":{\"maxProperties\":1}");
+    assert_str(r.methods[0].input, "{\"maxProperties\":1,\"type\":\"object\",\"properties\":{"
+                                   "\"x\":{\"type\":\"string\"},\"y\":{}},\"required\":[\"x\"]}");
+    openrpc_result_done(&r);
     r = read_method("\"x-input\":{}");
-    assert_text(r.methods[0].input, "{\"type\":\"object\",\"properties\":{}}");
-    done(&r);
+    assert_str(r.methods[0].input, "{\"type\":\"object\",\"properties\":{}}");
+    openrpc_result_done(&r);
     r = read_method("\"params\":[{\"name\":\"x\",\"schema\":{\"type\":\"string\"}}]");
     assert_int_equal(r.methods[0].input.n, 0);
-    done(&r);
+    openrpc_result_done(&r);
 }
 
 static void params_keep_their_references_and_descriptions_among_all_arguments(void **state)
 {
     (void)state;
-    reading r = read_method(
+    openrpc_result r = read_method(
         "\"params\":[{\"name\":\"a/b\",\"description\":\"Who.\",\"schema\":{\"$ref\":"
         "\"#/$defs/n\",\"$defs\":{\"n\":{\"type\":\"integer\"}}}},{\"name\":\"c\",\"description\":"
         "\"All.\",\"schema\":true}],\"x-input\":{\"anyOf\":[{\"$ref\":\"#/$defs/o\"}],\"$defs\":"
         "{\"o\":{}}}");
-    assert_text(
+    assert_str(
         r.methods[0].input,
         "{\"anyOf\":[{\"$ref\":\"#/$defs/o\"}],\"$defs\":{\"o\":{}},\"type\":\"object\","
         "\"properties\":{\"a/b\":{\"$ref\":\"#/properties/a~1b/$defs/n\",\"$defs\":{\"n\":"
         "{\"type\":\"integer\"}},\"description\":\"Who.\"},\"c\":{\"description\":\"All.\"}}}");
     /* What the param itself says is untouched: it is a root of its own. */
-    assert_text(r.methods[0].params[0].schema,
-                "{\"$ref\":\"#/$defs/n\",\"$defs\":{\"n\":{\"type\":\"integer\"}}}");
-    done(&r);
+    assert_str(r.methods[0].params[0].schema,
+               "{\"$ref\":\"#/$defs/n\",\"$defs\":{\"n\":{\"type\":\"integer\"}}}");
+    openrpc_result_done(&r);
 }
 
 static void the_dialect_of_a_param_holds_for_all_arguments(void **state)
@@ -510,16 +515,16 @@ static void the_dialect_of_a_param_holds_for_all_arguments(void **state)
         "\"http://json-schema.org/draft-07/schema#\"}}],";
     char text[512];
     snprintf(text, sizeof text, "%s\"x-input\":{}", params);
-    reading r = read_method(text);
-    assert_text(r.methods[0].input,
-                "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"type\":\"object\","
-                "\"properties\":{\"x\":{},\"y\":{}}}");
-    done(&r);
+    openrpc_result r = read_method(text);
+    assert_str(r.methods[0].input,
+               "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"type\":\"object\","
+               "\"properties\":{\"x\":{},\"y\":{}}}");
+    openrpc_result_done(&r);
     snprintf(text, sizeof text, "%s\"x-input\":{\"$schema\":\"u:v\"}", params);
     r = read_method(text);
-    assert_text(r.methods[0].input, "{\"$schema\":\"u:v\",\"type\":\"object\","
-                                    "\"properties\":{\"x\":{},\"y\":{}}}");
-    done(&r);
+    assert_str(r.methods[0].input, "{\"$schema\":\"u:v\",\"type\":\"object\","
+                                   "\"properties\":{\"x\":{},\"y\":{}}}");
+    openrpc_result_done(&r);
 }
 
 static void references_that_lead_nowhere_are_named(void **state)
@@ -546,20 +551,21 @@ static void references_that_lead_nowhere_are_named(void **state)
         char text[2000];
         char message[CW_ERR_MSG_MAX + 20];
         snprintf(text, sizeof text,
-                 "{" COMPONENTS "\"methods\":[{\"name\":\"a\",\"params\":[%s]}]}", cases[i].param);
+                 "{" OPENRPC_COMPONENTS "\"methods\":[{\"name\":\"a\",\"params\":[%s]}]}",
+                 cases[i].param);
         snprintf(message, sizeof message, "method 'a': %s", cases[i].message);
-        reading r = read_with(&plugin, text);
+        openrpc_result r = openrpc_read_text(&openrpc_plugin_opts, text);
         assert_string_equal(r.err.msg, message);
         assert_int_equal(r.rc, CW_PARAMS);
-        done(&r);
+        openrpc_result_done(&r);
     }
-    reading r =
-        read_with(&plugin, "{\"methods\":[{\"name\":\"a\",\"result\":{\"$ref\":\"#/x\"}}]}");
+    openrpc_result r = openrpc_read_text(
+        &openrpc_plugin_opts, "{\"methods\":[{\"name\":\"a\",\"result\":{\"$ref\":\"#/x\"}}]}");
     assert_string_equal(r.err.msg, "method 'a': result: $ref '#/x' leads nowhere");
-    done(&r);
-    r = read_with(&plugin, "{\"methods\":[{\"$ref\":\"#/x\"}]}");
+    openrpc_result_done(&r);
+    r = openrpc_read_text(&openrpc_plugin_opts, "{\"methods\":[{\"$ref\":\"#/x\"}]}");
     assert_string_equal(r.err.msg, "methods[0]: $ref '#/x' leads nowhere");
-    done(&r);
+    openrpc_result_done(&r);
 }
 
 /* ---- ceilings ---- */
@@ -591,7 +597,7 @@ static void references_into_a_large_object_are_found_in_time(void **state)
     cw_buf_add(&b, CW_STR("]}"));
     char *text = cw_buf_take(&b, NULL);
     double start = cpu_ms();
-    reading r = read_with(&remote, text);
+    openrpc_result r = openrpc_read_text(&openrpc_remote_opts, text);
     double ms = cpu_ms() - start;
     assert_int_equal(r.rc, CW_OK);
     assert_int_equal(r.n, 400);
@@ -600,7 +606,7 @@ static void references_into_a_large_object_are_found_in_time(void **state)
         fail_msg("%.0f ms of CPU", ms);
 #endif
     (void)ms;
-    done(&r);
+    openrpc_result_done(&r);
     free(text);
 }
 
@@ -640,18 +646,18 @@ static void old_bounds_keep_their_meaning(void **state)
 static void documents_have_a_number_of_methods(void **state)
 {
     (void)state;
-    char *text = repeat("{\"methods\":[", "{\"name\":\"m%\",\"params\":[{\"name\":\"x\"}]}",
-                        CW_OPENRPC_MAX_METHODS, "]}");
-    reading r = read_with(&plugin, text);
+    char *text = repeat_item("{\"methods\":[", "{\"name\":\"m%\",\"params\":[{\"name\":\"x\"}]}",
+                             CW_OPENRPC_MAX_METHODS, "]}");
+    openrpc_result r = openrpc_read_text(&openrpc_plugin_opts, text);
     assert_int_equal(r.rc, CW_OK);
     assert_int_equal(r.n, CW_OPENRPC_MAX_METHODS);
-    done(&r);
+    openrpc_result_done(&r);
     free(text);
-    text = repeat("{\"methods\":[", "{\"name\":\"m%\"}", CW_OPENRPC_MAX_METHODS + 1, "]}");
-    r = read_with(&plugin, text);
+    text = repeat_item("{\"methods\":[", "{\"name\":\"m%\"}", CW_OPENRPC_MAX_METHODS + 1, "]}");
+    r = openrpc_read_text(&openrpc_plugin_opts, text);
     assert_int_equal(r.rc, CW_LIMIT);
     assert_string_equal(r.err.msg, "OpenRPC document: 10001 methods, the limit is 10000");
-    done(&r);
+    openrpc_result_done(&r);
     free(text);
 }
 
@@ -659,30 +665,30 @@ static void methods_have_a_number_of_params(void **state)
 {
     (void)state;
     const char *front = "{\"methods\":[{\"name\":\"a\",\"params\":[";
-    char *text = repeat(front, "{\"name\":\"p%\"}", CW_OPENRPC_MAX_PARAMS, "]}]}");
-    reading r = read_with(&plugin, text);
+    char *text = repeat_item(front, "{\"name\":\"p%\"}", CW_OPENRPC_MAX_PARAMS, "]}]}");
+    openrpc_result r = openrpc_read_text(&openrpc_plugin_opts, text);
     assert_int_equal(r.rc, CW_OK);
     assert_int_equal(r.methods->n_params, CW_OPENRPC_MAX_PARAMS);
-    done(&r);
+    openrpc_result_done(&r);
     free(text);
-    text = repeat(front, "{\"name\":\"p%\"}", CW_OPENRPC_MAX_PARAMS + 1, "]}]}");
-    r = read_with(&plugin, text);
+    text = repeat_item(front, "{\"name\":\"p%\"}", CW_OPENRPC_MAX_PARAMS + 1, "]}]}");
+    r = openrpc_read_text(&openrpc_plugin_opts, text);
     assert_int_equal(r.rc, CW_LIMIT);
     assert_string_equal(r.err.msg, "method 'a': params: 257 of them, the limit is 256");
-    done(&r);
+    openrpc_result_done(&r);
     free(text);
 }
 
 /* A schema that refers to `n` others. */
-static reading read_references(size_t n)
+static openrpc_result read_references(size_t n)
 {
-    char *defs = repeat("{\"c\":{", "\"d%\":{}", n, "},");
-    char *refs = repeat("\"methods\":[{\"name\":\"a\",\"result\":{\"schema\":{\"anyOf\":[",
-                        "{\"$ref\":\"#/c/d%\"}", n, "]}}}]}");
+    char *defs = repeat_item("{\"c\":{", "\"d%\":{}", n, "},");
+    char *refs = repeat_item("\"methods\":[{\"name\":\"a\",\"result\":{\"schema\":{\"anyOf\":[",
+                             "{\"$ref\":\"#/c/d%\"}", n, "]}}}]}");
     cw_buf b;
     cw_buf_init(&b, 1 << 20);
     cw_buf_printf(&b, "%s%s%c", defs, refs, '\0');
-    reading r = read_with(&plugin, b.p);
+    openrpc_result r = openrpc_read_text(&openrpc_plugin_opts, b.p);
     cw_buf_done(&b);
     free(defs);
     free(refs);
@@ -692,16 +698,16 @@ static reading read_references(size_t n)
 static void a_schema_has_a_number_of_references(void **state)
 {
     (void)state;
-    reading r = read_references(999);
+    openrpc_result r = read_references(999);
     assert_int_equal(r.rc, CW_OK);
     const cw_json *output;
     assert_int_equal(cw_json_read(r.methods->output, NULL, &r.arena, &output, NULL, NULL), CW_OK);
     assert_int_equal(cw_json_count(cw_json_get(output, CW_STR("$defs"))), 999);
-    done(&r);
+    openrpc_result_done(&r);
     r = read_references(1000);
     assert_int_equal(r.rc, CW_LIMIT);
     assert_string_equal(r.err.msg, "method 'a': result: schema: more than 999 references");
-    done(&r);
+    openrpc_result_done(&r);
 }
 
 static void a_schema_has_a_size_with_all_it_refers_to(void **state)
@@ -717,12 +723,12 @@ static void a_schema_has_a_size_with_all_it_refers_to(void **state)
                CW_STR("\"]},\"methods\":[{\"name\":\"a\",\"result\":{\"schema\":{\"not\":{\"$ref\":"
                       "\"#/big\"}}}}]}"));
     cw_buf_add_char(&b, '\0');
-    reading r = read_with(&plugin, b.p);
+    openrpc_result r = openrpc_read_text(&openrpc_plugin_opts, b.p);
     assert_int_equal(r.rc, CW_LIMIT);
     assert_string_equal(r.err.msg,
                         "method 'a': result: schema: longer than 16777216 bytes with all "
                         "it refers to");
-    done(&r);
+    openrpc_result_done(&r);
     cw_buf_done(&b);
 }
 
@@ -739,9 +745,9 @@ static void names_of_references_have_a_ceiling(void **state)
                   "{\"%.*s\":{},\"methods\":[{\"name\":\"a\",\"result\":{\"schema\":{\"not\":{"
                   "\"$ref\":\"#/%.*s\"}}}}]}%c",
                   (int)n, name, (int)n, name, '\0');
-    reading r = read_with(&plugin, b.p);
+    openrpc_result r = openrpc_read_text(&openrpc_plugin_opts, b.p);
     assert_int_equal(r.rc, CW_LIMIT);
-    done(&r);
+    openrpc_result_done(&r);
     free(name);
     cw_buf_done(&b);
 }
@@ -764,7 +770,8 @@ static void a_full_arena_is_reported(void **state)
         cw_method *methods = NULL;
         size_t n = 0;
         cw_err err = {0};
-        assert_int_equal(cw_openrpc_read(doc, &plugin, &arena, &methods, &n, &err), CW_LIMIT);
+        assert_int_equal(cw_openrpc_read(doc, &openrpc_plugin_opts, &arena, &methods, &n, &err),
+                         CW_LIMIT);
         assert_true(err.msg[0]);
         cw_arena_done(&arena);
     }
@@ -776,9 +783,9 @@ static void no_permissions_are_fine(void **state)
     (void)state;
     static const char *const none[] = {"\"x-access\":{}", "\"x-access\":{\"permissions\":[]}"};
     for (size_t i = 0; i < CW_COUNT(none); i++) {
-        reading r = read_method(none[i]);
+        openrpc_result r = read_method(none[i]);
         assert_int_equal(r.methods->needs.n_permissions, 0);
-        done(&r);
+        openrpc_result_done(&r);
     }
 }
 
@@ -791,7 +798,7 @@ static void read_once(void *ctx)
     cw_method *methods = NULL;
     size_t n = 0;
     cw_err err = {0};
-    cw_code rc = cw_openrpc_read(ctx, &plugin, &arena, &methods, &n, &err);
+    cw_code rc = cw_openrpc_read(ctx, &openrpc_plugin_opts, &arena, &methods, &n, &err);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     assert_int_equal(err.code, rc);
     cw_arena_done(&arena);
@@ -802,8 +809,8 @@ static void every_failed_allocation_is_reported(void **state)
     (void)state;
     cw_arena docs;
     cw_arena_init(&docs, 1 << 20);
-    char *text = repeat(
-        "{" COMPONENTS "\"methods\":[",
+    char *text = repeat_item(
+        "{" OPENRPC_COMPONENTS "\"methods\":[",
         "{\"name\":\"m%\",\"params\":[{\"name\":\"x\",\"schema\":{\"anyOf\":[{\"$ref\":\"#/"
         "components/schemas/Tree\"},{\"$ref\":\"#/components/other/Id\"},{\"$ref\":\"#/components/"
         "schemas/"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is left out of a service's document, and that nothing else is. */
-#include "openrpc_check.h"
+#include "support/openrpc_fixture.h"
 
 typedef struct tolerant {
     cw_buf warnings;
@@ -13,10 +13,10 @@ static void tolerant_init(tolerant *t)
     t->opts = (cw_openrpc_opts){.warnings = &t->warnings};
 }
 
-static reading read_tolerant(tolerant *t, const char *text)
+static openrpc_result read_tolerant(tolerant *t, const char *text)
 {
     cw_buf_clear(&t->warnings);
-    reading r = read_with(&t->opts, text);
+    openrpc_result r = openrpc_read_text(&t->opts, text);
     if (r.rc)
         fail_msg("%s: %s", text, r.err.msg);
     return r;
@@ -41,7 +41,7 @@ static void schemas_that_cannot_be_used_are_left_out_with_a_warning(void **state
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         char text[3000], warnings[600];
         snprintf(text, sizeof text,
-                 "{" COMPONENTS "\"methods\":[{\"name\":\"a\",\"params\":[{\"name\":\"x\","
+                 "{" OPENRPC_COMPONENTS "\"methods\":[{\"name\":\"a\",\"params\":[{\"name\":\"x\","
                  "\"required\":true,\"schema\":%s},{\"name\":\"y\",\"schema\":{\"type\":\"null\"}}]"
                  ",\"result\":{\"schema\":%s}},{\"name\":\"b\"}]}",
                  cases[i].schema, cases[i].schema);
@@ -49,15 +49,15 @@ static void schemas_that_cannot_be_used_are_left_out_with_a_warning(void **state
                  "a schema that cannot be used is left out: method 'a': param 'x': schema: %s\n"
                  "a schema that cannot be used is left out: method 'a': result: schema: %s",
                  cases[i].message, cases[i].message);
-        reading r = read_tolerant(&t, text);
-        assert_text(cw_buf_str(&t.warnings), warnings);
+        openrpc_result r = read_tolerant(&t, text);
+        assert_str(cw_buf_str(&t.warnings), warnings);
         assert_int_equal(r.n, 2);
         assert_int_equal(r.methods[0].n_params, 2);
         assert_int_equal(r.methods[0].params[0].schema.n, 0);
         assert_true(r.methods[0].params[0].is_required);
-        assert_text(r.methods[0].params[1].schema, "{\"type\":\"null\"}");
+        assert_str(r.methods[0].params[1].schema, "{\"type\":\"null\"}");
         assert_int_equal(r.methods[0].output.n, 0);
-        done(&r);
+        openrpc_result_done(&r);
     }
     cw_buf_done(&t.warnings);
 }
@@ -67,23 +67,23 @@ static void a_schema_that_grows_beyond_all_bounds_is_left_out_alone(void **state
     (void)state;
     /* More definitions than one schema may have. */
     char *many =
-        repeat("{\"c\":{", "\"d%\":{}", 1100, "},\"methods\":[{\"name\":\"a\",\"params\":[");
-    char *refs = repeat("{\"name\":\"x\",\"schema\":{\"anyOf\":[", "{\"$ref\":\"#/c/d%\"}", 1100,
-                        "]}},{\"name\":\"y\",\"schema\":{\"type\":\"string\"}}]}]}");
+        repeat_item("{\"c\":{", "\"d%\":{}", 1100, "},\"methods\":[{\"name\":\"a\",\"params\":[");
+    char *refs = repeat_item("{\"name\":\"x\",\"schema\":{\"anyOf\":[", "{\"$ref\":\"#/c/d%\"}",
+                             1100, "]}},{\"name\":\"y\",\"schema\":{\"type\":\"string\"}}]}]}");
     cw_buf text;
     cw_buf_init(&text, 1 << 20);
     cw_buf_printf(&text, "%s%s", many, refs);
     cw_buf_add_char(&text, 0);
     tolerant t;
     tolerant_init(&t);
-    reading r = read_tolerant(&t, text.p);
-    assert_text(cw_buf_str(&t.warnings), "a schema that cannot be used is left out: method 'a': "
-                                         "param 'x': schema: more than 999 references");
-    assert_text(r.methods[0].params[1].schema, "{\"type\":\"string\"}");
-    done(&r);
-    r = read_with(&remote, text.p);
+    openrpc_result r = read_tolerant(&t, text.p);
+    assert_str(cw_buf_str(&t.warnings), "a schema that cannot be used is left out: method 'a': "
+                                        "param 'x': schema: more than 999 references");
+    assert_str(r.methods[0].params[1].schema, "{\"type\":\"string\"}");
+    openrpc_result_done(&r);
+    r = openrpc_read_text(&openrpc_remote_opts, text.p);
     assert_int_equal(r.rc, CW_LIMIT);
-    done(&r);
+    openrpc_result_done(&r);
     free(many);
     free(refs);
     cw_buf_done(&text);
@@ -92,8 +92,8 @@ static void a_schema_that_grows_beyond_all_bounds_is_left_out_alone(void **state
 
 /* A text of half a megabyte in `large`, then `front`, n times `item` with its number in the place
  * of '%', and `back`. */
-static reading read_large(tolerant *t, const char *front, const char *item, size_t n,
-                          const char *back)
+static openrpc_result read_large(tolerant *t, const char *front, const char *item, size_t n,
+                                 const char *back)
 {
     enum { LARGE = 1 << 19 };
     cw_buf text;
@@ -101,17 +101,17 @@ static reading read_large(tolerant *t, const char *front, const char *item, size
     cw_buf_add(&text, CW_STR("{\"c\":{\"large\":{\"enum\":[\""));
     for (size_t i = 0; i < LARGE; i++)
         cw_buf_add_char(&text, 'e');
-    char *items = repeat(front, item, n, back);
+    char *items = repeat_item(front, item, n, back);
     cw_buf_printf(&text, "\"]}},%s", items);
     cw_buf_add_char(&text, 0);
     free(items);
     cw_buf_clear(&t->warnings);
-    reading r = read_with(&t->opts, text.p);
+    openrpc_result r = openrpc_read_text(&t->opts, text.p);
     cw_buf_done(&text);
     return r;
 }
 
-static size_t count_open(const reading *r)
+static size_t count_open(const openrpc_result *r)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++) {
@@ -142,23 +142,23 @@ static void threat_D8_what_many_refer_to_is_not_copied_without_end(void **state)
     tolerant t;
     tolerant_init(&t);
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        reading r = read_large(&t, cases[i].front, cases[i].item, 200, cases[i].back);
+        openrpc_result r = read_large(&t, cases[i].front, cases[i].item, 200, cases[i].back);
         if (r.rc)
             fail_msg("%zu: %s", i, r.err.msg);
         size_t n_open = count_open(&r);
         assert_true(n_open >= 150 && n_open <= 170); /* 16 MB and four times the document fit */
         assert_true(r.arena.used < (size_t)32 << 20);
         const cw_method *last = &r.methods[r.n - 1];
-        assert_text(last->params[0].schema, "{\"type\":\"string\"}");
+        assert_str(last->params[0].schema, "{\"type\":\"string\"}");
         assert_non_null(memmem(t.warnings.p, t.warnings.n, "is too much for one document", 28));
-        done(&r);
+        openrpc_result_done(&r);
         /* Of whoever must know better it is refused. */
         cw_buf *warnings = t.opts.warnings;
         t.opts.warnings = NULL;
         r = read_large(&t, cases[i].front, cases[i].item, 200, cases[i].back);
         assert_int_equal(r.rc, CW_LIMIT);
         t.opts.warnings = warnings;
-        done(&r);
+        openrpc_result_done(&r);
     }
     cw_buf_done(&t.warnings);
 }
@@ -170,7 +170,7 @@ static void threat_D8_shared_params_have_the_same_ceiling(void **state)
     enum { LARGE = 1 << 19 };
     tolerant t;
     tolerant_init(&t);
-    char *methods = repeat("", "{\"name\":\"m%\",\"params\":[{\"$ref\":\"#/p\"}]}", 200, "]}");
+    char *methods = repeat_item("", "{\"name\":\"m%\",\"params\":[{\"$ref\":\"#/p\"}]}", 200, "]}");
     char *large = calloc(1, LARGE + 1);
     memset(large, 'e', LARGE);
     static const char *const shared[] = {
@@ -185,13 +185,13 @@ static void threat_D8_shared_params_have_the_same_ceiling(void **state)
         cw_buf_printf(&text, "%.*s%s%s,\"methods\":[%s", (int)(gap - shared[i]), shared[i], large,
                       gap + 2, methods);
         cw_buf_add_char(&text, 0);
-        reading r = read_tolerant(&t, text.p);
+        openrpc_result r = read_tolerant(&t, text.p);
         assert_int_equal(r.n, 200);
         assert_true(r.arena.used < (size_t)32 << 20);
         assert_int_equal(r.methods[199].params[0].description.n, 0);
         assert_true(r.methods[0].params[0].schema.n > LARGE ||
                     r.methods[0].params[0].description.n == LARGE);
-        done(&r);
+        openrpc_result_done(&r);
     }
     free(methods);
     free(large);
@@ -233,8 +233,8 @@ static void parts_that_cannot_be_read_are_left_out_with_a_warning(void **state)
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         char text[3000], left[64];
         snprintf(text, sizeof text, "{\"methods\":[%s]}", cases[i].methods);
-        reading r = read_tolerant(&t, text);
-        assert_text(cw_buf_str(&t.warnings), cases[i].warnings);
+        openrpc_result r = read_tolerant(&t, text);
+        assert_str(cw_buf_str(&t.warnings), cases[i].warnings);
         assert_int_equal(r.n, 1);
         assert_int_equal(r.methods[0].index, 0);
         snprintf(left, sizeof left, r.methods[0].n_params ? "%.*s(%.*s)" : "%.*s",
@@ -242,7 +242,7 @@ static void parts_that_cannot_be_read_are_left_out_with_a_warning(void **state)
                  CW_STR_ARG(r.methods[0].n_params ? r.methods[0].params[0].name : CW_STR("")));
         assert_string_equal(left, cases[i].left);
         assert_true(r.methods[0].n_params <= 1);
-        done(&r);
+        openrpc_result_done(&r);
     }
     cw_buf_done(&t.warnings);
 }
@@ -252,14 +252,15 @@ static void a_document_of_which_nothing_is_left_is_refused(void **state)
     (void)state;
     tolerant t;
     tolerant_init(&t);
-    reading r = read_with(&t.opts, "{\"methods\":[{\"$ref\":\"#/x\"},{\"name\":7}]}");
+    openrpc_result r =
+        openrpc_read_text(&t.opts, "{\"methods\":[{\"$ref\":\"#/x\"},{\"name\":7}]}");
     assert_int_equal(r.rc, CW_PARAMS);
     assert_string_equal(r.err.msg,
                         "none of its methods can be used: methods[0]: $ref '#/x' leads nowhere");
-    done(&r);
+    openrpc_result_done(&r);
     r = read_tolerant(&t, "{\"methods\":[]}");
     assert_int_equal(r.n, 0);
-    done(&r);
+    openrpc_result_done(&r);
     cw_buf_done(&t.warnings);
 }
 
@@ -288,10 +289,10 @@ static void every_failed_allocation_is_reported_when_parts_are_left_out(void **s
     (void)state;
     cw_arena docs;
     cw_arena_init(&docs, 1 << 20);
-    char *text = repeat("{" COMPONENTS "\"methods\":[{\"$ref\":\"#/x\"},",
-                        "{\"name\":\"m%\",\"params\":[{\"name\":\"x\",\"schema\":{\"anyOf\":[{"
-                        "\"$ref\":\"#/components/schemas/Tree\"},{\"$ref\":\"#/nope\"}]}}]}",
-                        10, "]}");
+    char *text = repeat_item("{" OPENRPC_COMPONENTS "\"methods\":[{\"$ref\":\"#/x\"},",
+                             "{\"name\":\"m%\",\"params\":[{\"name\":\"x\",\"schema\":{\"anyOf\":[{"
+                             "\"$ref\":\"#/components/schemas/Tree\"},{\"$ref\":\"#/nope\"}]}}]}",
+                             10, "]}");
     const cw_json *doc = NULL;
     assert_int_equal(cw_json_read(cw_str_from(text), NULL, &docs, &doc, NULL, NULL), CW_OK);
     assert_true(oom_each(read_tolerant_once, (void *)(uintptr_t)doc) >= 20);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is shown of a method's params, what is sent for them, and which part of a result counts. */
-#include "source_check.h"
+#include "support/json_fixture.h"
+#include "support/oom.h"
+#include "support/temp_dir.h"
 
 #include "source/params.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source_check.h"
+#include "support/json_fixture.h"
+#include "support/oom.h"
+#include "support/temp_dir.h"
 
 #include "source/preset.h"
 

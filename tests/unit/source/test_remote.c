@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A JSON-RPC service as a source: its description, calls, and all that it may do instead of
  * answering. */
-#include "remote_check.h"
+#include "support/remote_fixture.h"
 
 #define HEAD(n)                                                                                    \
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " #n "\r\n\r\n"
@@ -272,17 +272,17 @@ static cw_config_overlay marked_echo(void)
 static void methods_come_from_the_file_and_the_overlay(void **state)
 {
     (void)state;
-    write_file(DOCUMENT);
+    write_openrpc(REMOTE_OPENRPC);
     cw_config_overlay items[] = {
         marked_echo(),
         {.method = CW_STR("add"), .rpc = true},
         {.method = CW_STR("wipe")}, /* neither: as if it were not named */
     };
-    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 3);
-    bench b;
-    load l;
-    bench_loop(&b);
-    load_all(&b, &l, &config);
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, items, 3);
+    client_fixture b;
+    remote_load_result l;
+    client_fixture_init(&b);
+    remote_load_wait(&b, &l, &config);
     assert_string_equal(l.problem, "");
     assert_non_null(l.source);
     assert_true(cw_str_is(l.source->name, "shop"));
@@ -304,81 +304,81 @@ static void methods_come_from_the_file_and_the_overlay(void **state)
     assert_true(cw_str_is(add->id, "shop.add"));
     assert_int_equal(add->index, 1);
     cw_source_unref(l.source);
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void nothing_is_offered_by_default(void **state)
 {
     (void)state;
-    write_file(DOCUMENT);
-    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, NULL, 0);
-    bench b;
-    load l;
-    bench_loop(&b);
-    load_all(&b, &l, &config);
+    write_openrpc(REMOTE_OPENRPC);
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, NULL, 0);
+    client_fixture b;
+    remote_load_result l;
+    client_fixture_init(&b);
+    remote_load_wait(&b, &l, &config);
     assert_non_null(l.source);
     assert_int_equal(l.source->n_methods, 0);
     cw_source_unref(l.source);
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void an_overlay_may_hide_a_tool_that_challenges(void **state)
 {
     (void)state;
-    write_file(DOCUMENT);
+    write_openrpc(REMOTE_OPENRPC);
     cw_config_overlay items[] = {
         marked_echo(),
         {.method = CW_STR("add"), .rpc = true, .hides = true},
         {.method = CW_STR("wipe"), .tool = true, .hides = true},
     };
     items[0].hides = true;
-    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 1);
-    bench b;
-    load l;
-    bench_loop(&b);
-    load_all(&b, &l, &config);
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, items, 1);
+    client_fixture b;
+    remote_load_result l;
+    client_fixture_init(&b);
+    remote_load_wait(&b, &l, &config);
     assert_non_null(l.source);
     assert_true(l.source->methods[0].needs.hides);
     cw_source_unref(l.source);
     config.methods.n = 3;
-    load_all(&b, &l, &config);
+    remote_load_wait(&b, &l, &config);
     assert_null(l.source);
     assert_non_null(strstr(l.problem, "method 'add': visibility: only a tool can be hidden"));
     assert_non_null(strstr(l.problem, "method 'wipe': overlay: visibility: \"hide\" needs scopes"));
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void a_bad_file_or_url_is_said(void **state)
 {
     (void)state;
-    bench b;
-    load l;
+    client_fixture b;
+    remote_load_result l;
     cw_err err;
-    bench_loop(&b);
-    cw_config_remote config = config_of("http://127.0.0.1:1/", "/nowhere/at.all", NULL, 0);
-    load_all(&b, &l, &config);
+    client_fixture_init(&b);
+    cw_config_remote config = remote_config("http://127.0.0.1:1/", "/nowhere/at.all", NULL, 0);
+    remote_load_wait(&b, &l, &config);
     assert_null(l.source);
     assert_non_null(strstr(l.problem, "/nowhere/at.all"));
-    config = config_of("gopher://example.org/", file, NULL, 0);
-    assert_int_equal(begin_load(&b, &l, &config, NULL, &err), CW_PARAMS);
-    config = config_of("http://127.0.0.1:1/", folder, NULL, 0);
-    load_all(&b, &l, &config);
+    config = remote_config("gopher://example.org/", openrpc_path, NULL, 0);
+    assert_int_equal(remote_load_start(&b, &l, &config, NULL, &err), CW_PARAMS);
+    config = remote_config("http://127.0.0.1:1/", temp_dir, NULL, 0);
+    remote_load_wait(&b, &l, &config);
     assert_null(l.source);
-    config = config_of("http://127.0.0.1:1/", file, NULL, 0);
-    write_file("{\"methods\":");
-    load_all(&b, &l, &config);
+    config = remote_config("http://127.0.0.1:1/", openrpc_path, NULL, 0);
+    write_openrpc("{\"methods\":");
+    remote_load_wait(&b, &l, &config);
     assert_null(l.source);
     assert_non_null(strstr(l.problem, "line 1"));
-    write_file("{\"methods\":7}");
-    load_all(&b, &l, &config);
+    write_openrpc("{\"methods\":7}");
+    remote_load_wait(&b, &l, &config);
     assert_null(l.source);
     assert_true(*l.problem);
-    write_file("");
-    assert_int_equal(truncate(file, CW_DESCRIBE_DOCUMENT_MAX + 1), 0);
-    load_all(&b, &l, &config);
+    write_openrpc("");
+    assert_int_equal(truncate(openrpc_path, CW_DESCRIBE_DOCUMENT_MAX + 1), 0);
+    remote_load_wait(&b, &l, &config);
     assert_null(l.source);
     assert_non_null(strstr(l.problem, "larger"));
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void a_service_may_describe_itself(void **state)
@@ -386,7 +386,8 @@ static void a_service_may_describe_itself(void **state)
     (void)state;
     static const fake_step good[] = {
         DO_READ,
-        DO_SEND("HTTP/1.0 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" DOCUMENT "}"),
+        DO_SEND("HTTP/1.0 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" REMOTE_OPENRPC
+                "}"),
         DO_CLOSE, DO_END};
     static const fake_step bad[] = {
         DO_READ,
@@ -405,35 +406,35 @@ static void a_service_may_describe_itself(void **state)
         DO_CLOSE, DO_END};
     static const fake_step hang[] = {DO_READ, DO_END};
     fake_server s;
-    bench b;
-    load l;
+    client_fixture b;
+    remote_load_result l;
     char url[64];
     cw_config_overlay echo = marked_echo();
-    fake_start(&s, SCRIPTS(good, bad, bad2, bad3, hang), 5);
+    fake_server_start(&s, SCRIPTS(good, bad, bad2, bad3, hang), 5);
     snprintf(url, sizeof url, "http://127.0.0.1:%u/rpc", s.port);
-    cw_config_remote config = config_of(url, "", &echo, 1);
+    cw_config_remote config = remote_config(url, "", &echo, 1);
     config.describe = CW_STR("openrpc");
-    bench_loop(&b);
-    load_all(&b, &l, &config);
+    client_fixture_init(&b);
+    remote_load_wait(&b, &l, &config);
     assert_string_equal(l.problem, "");
     assert_int_equal(l.source->n_methods, 1);
-    assert_non_null(strstr(fake_last(&s), "\"method\":\"rpc.discover\""));
+    assert_non_null(strstr(fake_server_last_request(&s), "\"method\":\"rpc.discover\""));
     cw_source_unref(l.source);
-    load_all(&b, &l, &config);
+    remote_load_wait(&b, &l, &config);
     assert_null(l.source);
     assert_string_equal(l.problem, "openrpc: rpc.discover: Method not found");
     config.timeout_ms = 50;
-    load_all(&b, &l, &config);
+    remote_load_wait(&b, &l, &config);
     assert_null(l.source);
     assert_non_null(strstr(l.problem, "openrpc: rpc.discover: "));
     assert_non_null(strstr(l.problem, "in time"));
     cw_remote_job *job;
-    assert_int_equal(begin_load(&b, &l, &config, &job, NULL), CW_OK);
+    assert_int_equal(remote_load_start(&b, &l, &config, &job, NULL), CW_OK);
     cw_remote_load_cancel(job, false);
-    run_for(&b, 80);
+    client_run_for(&b, 80);
     assert_int_equal(l.calls, 0);
-    bench_close(&b);
-    fake_stop(&s);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 /* ---- calls ---- */
@@ -463,7 +464,7 @@ static void on_outcome(cw_sink *sink, const cw_outcome *o)
 
 static const cw_sink_ops sink_ops = {.done = on_outcome};
 
-static cw_code begin_call(bench *b, cw_source *s, heard *h, cw_fault *fault)
+static cw_code begin_call(client_fixture *b, cw_source *s, heard *h, cw_fault *fault)
 {
     memset(h, 0, sizeof *h);
     h->sink.ops = &sink_ops;
@@ -484,7 +485,7 @@ static cw_code begin_call(bench *b, cw_source *s, heard *h, cw_fault *fault)
     return rc;
 }
 
-static void call(bench *b, cw_source *s, heard *h)
+static void call(client_fixture *b, cw_source *s, heard *h)
 {
     cw_fault fault = CW_FAULT_NONE;
     if (begin_call(b, s, h, &fault)) {
@@ -494,39 +495,39 @@ static void call(bench *b, cw_source *s, heard *h)
         return;
     }
     assert_int_equal(h->calls, 0);
-    run_until(b, h->calls);
+    client_run_until(b, h->calls);
     assert_int_equal(h->calls, 1);
 }
 
 /* A source for the service at `port`, and the loop that it is used on. first_byte_ms 0: it may take
  * its time. */
-static cw_source *open_impatient(bench *b, uint16_t port, uint32_t first_byte_ms)
+static cw_source *open_impatient(client_fixture *b, uint16_t port, uint32_t first_byte_ms)
 {
     static char url[64]; /* outlives the source */
-    load l;
+    remote_load_result l;
     cw_config_overlay echo = marked_echo();
     echo.annotations = CW_STR("");
-    write_file(DOCUMENT);
+    write_openrpc(REMOTE_OPENRPC);
     snprintf(url, sizeof url, "http://127.0.0.1:%u/rpc", port);
-    cw_config_remote config = config_of(url, file, &echo, 1);
+    cw_config_remote config = remote_config(url, openrpc_path, &echo, 1);
     config.first_byte_ms = first_byte_ms;
-    bench_loop(b);
-    load_all(b, &l, &config);
+    client_fixture_init(b);
+    remote_load_wait(b, &l, &config);
     assert_non_null(l.source);
     return l.source;
 }
 
-static cw_source *open_source(bench *b, uint16_t port)
+static cw_source *open_source(client_fixture *b, uint16_t port)
 {
     return open_impatient(b, port, 0);
 }
 
-static void close_source(bench *b, cw_source *s)
+static void close_source(client_fixture *b, cw_source *s)
 {
     cw_source_retire(s);
     s->ops->sweep(s, &b->loop, /* now= */ false);
     cw_source_unref(s);
-    bench_close(b);
+    client_fixture_done(b);
 }
 
 #define RESULT(id) HEAD(38) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"result\":\"hi\"}"
@@ -537,16 +538,16 @@ static void a_call_goes_out_and_its_answer_comes_back(void **state)
     static const fake_step script[] = {DO_READ, DO_SEND(RESULT(1)), DO_READ, DO_SEND(RESULT(2)),
                                        DO_READ, DO_SEND(RESULT(1)), DO_END};
     fake_server s;
-    bench b;
+    client_fixture b;
     heard h;
-    fake_start(&s, SCRIPTS(script), 1);
+    fake_server_start(&s, SCRIPTS(script), 1);
     cw_source *source = open_source(&b, s.port);
     call(&b, source, &h);
     assert_int_equal(h.kind, CW_OUTCOME_RESULT);
     assert_string_equal(h.text, "\"hi\"");
-    const char *body = strstr(fake_last(&s), "\r\n\r\n");
-    assert_non_null(strstr(fake_last(&s), "\r\nContent-Type: application/json\r\n"));
-    assert_non_null(strstr(fake_last(&s), "\r\nAccept: application/json\r\n"));
+    const char *body = strstr(fake_server_last_request(&s), "\r\n\r\n");
+    assert_non_null(strstr(fake_server_last_request(&s), "\r\nContent-Type: application/json\r\n"));
+    assert_non_null(strstr(fake_server_last_request(&s), "\r\nAccept: application/json\r\n"));
     assert_string_equal(body + 4, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\","
                                   "\"params\":{\"text\":\"hi\"}}");
     call(&b, source, &h);
@@ -556,19 +557,19 @@ static void a_call_goes_out_and_its_answer_comes_back(void **state)
     assert_int_equal(h.fault, CW_FAULT_PROTOCOL);
     assert_int_equal(s.accepted, 1);
     close_source(&b, source);
-    fake_stop(&s);
+    fake_server_stop(&s);
 }
 
 static heard call_script(const fake_step *script)
 {
     fake_server s;
-    bench b;
+    client_fixture b;
     heard h;
-    fake_start(&s, SCRIPTS(script), 1);
+    fake_server_start(&s, SCRIPTS(script), 1);
     cw_source *source = open_source(&b, s.port);
     call(&b, source, &h);
     close_source(&b, source);
-    fake_stop(&s);
+    fake_server_stop(&s);
     return h;
 }
 
@@ -598,9 +599,9 @@ static void what_a_service_does_instead_has_its_fault(void **state)
 static void a_service_that_is_not_there_is_left_alone(void **state)
 {
     (void)state;
-    bench b;
+    client_fixture b;
     heard h;
-    cw_source *source = open_source(&b, fake_free_port());
+    cw_source *source = open_source(&b, unused_port());
     for (unsigned i = 0; i < CW_REMOTE_FAILURES; i++) {
         call(&b, source, &h);
         assert_int_equal(h.fault, CW_FAULT_UNAVAILABLE);
@@ -617,30 +618,30 @@ static void calls_that_hang_open_the_breaker_and_those_given_up_early_do_not(voi
     (void)state;
     static const fake_step hang[] = {DO_READ, DO_END};
     fake_server s;
-    bench b;
+    client_fixture b;
     heard h;
     cw_fault fault;
-    fake_start(&s, SCRIPTS(hang), 1);
+    fake_server_start(&s, SCRIPTS(hang), 1);
     cw_source *source = open_source(&b, s.port);
     for (unsigned i = 0; i < 2 * CW_REMOTE_FAILURES; i++) {
         assert_int_equal(begin_call(&b, source, &h, &fault), CW_OK);
-        run_for(&b, 2);
+        client_run_for(&b, 2);
         source->ops->cancel(source, &h.call);
         cw_arena_done(&h.arena);
     }
     source->call_ms = 20;
     for (unsigned i = 0; i < CW_REMOTE_FAILURES; i++) {
         assert_int_equal(begin_call(&b, source, &h, &fault), CW_OK);
-        run_for(&b, 25);
+        client_run_for(&b, 25);
         source->ops->cancel(source, &h.call);
         assert_int_equal(h.calls, 0);
         cw_arena_done(&h.arena);
     }
     assert_int_equal(begin_call(&b, source, &h, &fault), CW_IO);
     assert_int_equal(fault, CW_FAULT_UNAVAILABLE);
-    run_until(&b, atomic_load(&s.gone) == 3 * CW_REMOTE_FAILURES);
+    client_run_until(&b, atomic_load(&s.gone) == 3 * CW_REMOTE_FAILURES);
     close_source(&b, source);
-    fake_stop(&s);
+    fake_server_stop(&s);
 }
 
 static void a_service_that_is_mute_is_left_alone(void **state)
@@ -648,10 +649,10 @@ static void a_service_that_is_mute_is_left_alone(void **state)
     (void)state;
     static const fake_step hang[] = {DO_READ, DO_END};
     fake_server s;
-    bench b;
+    client_fixture b;
     heard h;
     cw_fault fault;
-    fake_start(&s, SCRIPTS(hang), 1);
+    fake_server_start(&s, SCRIPTS(hang), 1);
     cw_source *source = open_impatient(&b, s.port, 10);
     for (unsigned i = 0; i < CW_REMOTE_FAILURES; i++) {
         call(&b, source, &h);
@@ -661,7 +662,7 @@ static void a_service_that_is_mute_is_left_alone(void **state)
     assert_int_equal(fault, CW_FAULT_UNAVAILABLE);
     assert_int_equal(s.accepted, CW_REMOTE_FAILURES);
     close_source(&b, source);
-    fake_stop(&s);
+    fake_server_stop(&s);
 }
 
 static void a_retired_source_closes_with_its_last_call(void **state)
@@ -669,22 +670,22 @@ static void a_retired_source_closes_with_its_last_call(void **state)
     (void)state;
     static const fake_step held[] = {DO_READ, DO_HOLD, DO_SEND(RESULT(1)), DO_END};
     fake_server s;
-    bench b;
+    client_fixture b;
     heard h;
     cw_fault fault;
-    fake_start(&s, SCRIPTS(held), 1);
+    fake_server_start(&s, SCRIPTS(held), 1);
     cw_source *source = open_source(&b, s.port);
     assert_int_equal(begin_call(&b, source, &h, &fault), CW_OK);
-    run_until(&b, atomic_load(&s.held) == 1);
+    client_run_until(&b, atomic_load(&s.held) == 1);
     cw_source_retire(source);
     source->ops->sweep(source, &b.loop, /* now= */ false);
     cw_source_unref(source); /* the part has the last reference */
-    fake_let_go(&s);
-    run_until(&b, h.calls);
+    fake_server_release(&s);
+    client_run_until(&b, h.calls);
     assert_int_equal(h.kind, CW_OUTCOME_RESULT);
-    run_until(&b, atomic_load(&s.gone) == 1);
-    bench_close(&b);
-    fake_stop(&s);
+    client_run_until(&b, atomic_load(&s.gone) == 1);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 static void a_loop_that_ends_drops_its_calls(void **state)
@@ -693,22 +694,22 @@ static void a_loop_that_ends_drops_its_calls(void **state)
     static const fake_step hang[] = {DO_READ, DO_END};
     for (unsigned i = 0; i < 2; i++) {
         fake_server s;
-        bench b;
+        client_fixture b;
         heard h;
         cw_fault fault;
-        fake_start(&s, SCRIPTS(hang), 1);
+        fake_server_start(&s, SCRIPTS(hang), 1);
         cw_source *source = open_source(&b, s.port);
         assert_int_equal(begin_call(&b, source, &h, &fault), CW_OK);
-        run_until(&b, atomic_load(&s.requests) == 1);
+        client_run_until(&b, atomic_load(&s.requests) == 1);
         if (i) {
             source->ops->sweep(source, &b.loop, /* now= */ true);
             source->ops->cancel(source, &h.call); /* too late, and harmless */
         }
-        bench_close(&b);
+        client_fixture_done(&b);
         assert_int_equal(h.calls, 0);
         cw_arena_done(&h.arena);
         cw_source_unref(source);
-        fake_stop(&s);
+        fake_server_stop(&s);
     }
 }
 
@@ -720,22 +721,21 @@ static void load_and_call(void *ctx)
 {
     const char *openrpc = ctx; /* empty: the service is asked, and not called */
     char url[64];
-    bench b;
-    load l = {0};
+    client_fixture b;
+    remote_load_result l = {0};
     cw_err err;
     cw_config_overlay echo = marked_echo();
     memset(&b, 0, sizeof b);
     if (cw_loop_init(&b.loop, 64, NULL))
         return;
-    uv_timer_init(&b.loop.uv, &b.tick);
-    uv_timer_start(&b.tick, on_tick, 1, 1);
+    client_fixture_start_tick(&b);
     snprintf(url, sizeof url, "http://127.0.0.1:%u/rpc", oom_port);
-    cw_config_remote config = config_of(url, openrpc, &echo, 1);
-    cw_code rc = begin_load(&b, &l, &config, NULL, &err);
+    cw_config_remote config = remote_config(url, openrpc, &echo, 1);
+    cw_code rc = remote_load_start(&b, &l, &config, NULL, &err);
     if (rc) {
         assert_int_equal(rc, CW_NOMEM);
     } else {
-        run_until(&b, l.calls);
+        client_run_until(&b, l.calls);
         if (!l.source)
             assert_true(oom_was_hit() && *l.problem);
     }
@@ -752,7 +752,7 @@ static void load_and_call(void *ctx)
         l.source->ops->sweep(l.source, &b.loop, /* now= */ false);
     }
     cw_source_unref(l.source);
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void every_failed_allocation_is_survived(void **state)
@@ -765,19 +765,20 @@ static void every_failed_allocation_is_survived(void **state)
         DO_CLOSE, DO_END};
     static const fake_step document[] = {
         DO_READ,
-        DO_SEND("HTTP/1.0 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" DOCUMENT "}"),
+        DO_SEND("HTTP/1.0 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" REMOTE_OPENRPC
+                "}"),
         DO_CLOSE, DO_END};
     static char none[] = "";
     fake_server s;
-    write_file(DOCUMENT);
-    fake_start(&s, SCRIPTS(error), 1);
+    write_openrpc(REMOTE_OPENRPC);
+    fake_server_start(&s, SCRIPTS(error), 1);
     oom_port = s.port;
-    assert_true(oom_each(load_and_call, file) > 10);
-    fake_stop(&s);
-    fake_start(&s, SCRIPTS(document), 1);
+    assert_true(oom_each(load_and_call, openrpc_path) > 10);
+    fake_server_stop(&s);
+    fake_server_start(&s, SCRIPTS(document), 1);
     oom_port = s.port;
     assert_true(oom_each(load_and_call, none) > 10);
-    fake_stop(&s);
+    fake_server_stop(&s);
 }
 
 int main(void)
@@ -803,5 +804,5 @@ int main(void)
         cmocka_unit_test(a_loop_that_ends_drops_its_calls),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, remote_fixture_setup, remote_fixture_teardown);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Loads of services that have a hub, which end in every way, and what a source takes over from the
  * one before. */
-#include "hub_check.h"
 #include "source/remote_int.h"
+#include "support/shared_conn_fixture.h"
 
 #define DOCUMENT                                                                                   \
     "{\"openrpc\":\"1.3.2\",\"info\":{\"title\":\"t\",\"version\":\"1\"},\"methods\":[{"           \
@@ -30,41 +30,41 @@ static const cw_config_overlay m[] = {{.method = CW_STR_INIT("m"), .rpc = true}}
 
 static cw_config_remote described(void)
 {
-    cw_config_remote config = usual();
+    cw_config_remote config = shared_conn_config();
     config.describe = CW_STR("openrpc");
     config.methods = (cw_config_overlays){m, 1};
     return config;
 }
 
 /* Only the listener and the loop: loads make hubs of their own. */
-static void open_service(line *l)
+static void open_service(shared_conn_fixture *l)
 {
     memset(l, 0, sizeof *l);
     l->peer = l->listener = -1;
-    bench_loop(&l->b);
-    listen_at_path(l);
+    client_fixture_init(&l->client);
+    service_listen(l);
 }
 
-static void close_service(line *l)
+static void close_service(shared_conn_fixture *l)
 {
-    run_for(&l->b, 20);
-    bench_close(&l->b);
+    client_run_for(&l->client, 20);
+    client_fixture_done(&l->client);
     if (l->peer >= 0)
         close(l->peer);
     close(l->listener);
-    unlink(path);
+    unlink(service_path);
 }
 
-static cw_code start(line *l, load *x, const cw_config_remote *config, const load *before,
-                     cw_remote_job **job)
+static cw_code start(shared_conn_fixture *l, load *x, const cw_config_remote *config,
+                     const load *before, cw_remote_job **job)
 {
     cw_remote_opts opts = {.config = config,
                            .n_loops = 1,
-                           .answer_size = ANSWER_SIZE,
+                           .answer_size = SHARED_CONN_BODY_MAX,
                            .hub = before ? before->hub : NULL,
                            .before = before ? before->source : NULL};
     *x = (load){0};
-    return cw_remote_load(&l->b.loop, &opts, on_loaded, x, job, NULL);
+    return cw_remote_load(&l->client.loop, &opts, on_loaded, x, job, NULL);
 }
 
 static void release(load *x)
@@ -83,17 +83,17 @@ static const cw_remote *remote_of(const load *x)
 static void a_load_that_is_cancelled_ends_its_connection(void **state)
 {
     (void)state;
-    line l;
+    shared_conn_fixture l;
     load x;
     cw_remote_job *job = NULL;
     cw_config_remote config = described();
     config.timeout_ms = 60;
     open_service(&l);
     assert_int_equal(start(&l, &x, &config, NULL, &job), CW_OK);
-    hear(&l, DISCOVER(1));
+    service_expect(&l, DISCOVER(1));
     cw_remote_load_cancel(job, false);
-    run_until(&l.b, next_line(&l) == NULL && l.ended);
-    run_for(&l.b, 150); /* past the time of the call */
+    client_run_until(&l.client, service_next_line(&l) == NULL && l.ended);
+    client_run_for(&l.client, 150); /* past the time of the call */
     assert_int_equal(x.calls, 0);
     cw_remote_load_cancel(NULL, false);
     close_service(&l);
@@ -103,49 +103,49 @@ static void a_load_may_be_cancelled_at_the_end_of_the_loop(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
-        line l;
+        shared_conn_fixture l;
         load x;
         cw_remote_job *job = NULL;
         cw_config_remote config = described();
         open_service(&l);
         assert_int_equal(start(&l, &x, &config, NULL, &job), CW_OK);
         if (i == 1)
-            run_until(&l.b, take_peer(&l));
+            client_run_until(&l.client, service_accept(&l));
         if (i == 2)
-            hear(&l, DISCOVER(1));
+            service_expect(&l, DISCOVER(1));
         cw_remote_load_cancel(job, true);
-        bench_close(&l.b); /* no turn of the loop in between */
+        client_fixture_done(&l.client); /* no turn of the loop in between */
         assert_int_equal(x.calls, 0);
         if (l.peer >= 0)
             close(l.peer);
         close(l.listener);
-        unlink(path);
+        unlink(service_path);
     }
 }
 
 static void a_load_that_is_cancelled_leaves_a_hub_that_was_there_before(void **state)
 {
     (void)state;
-    line l;
+    shared_conn_fixture l;
     load first, second;
     cw_remote_job *job = NULL;
     cw_config_remote config = described();
     open_service(&l);
     assert_int_equal(start(&l, &first, &config, NULL, &job), CW_OK);
-    hear(&l, DISCOVER(1));
-    say(&l, DESCRIBED(1));
-    run_until(&l.b, first.calls);
+    service_expect(&l, DISCOVER(1));
+    service_send(&l, DESCRIBED(1));
+    client_run_until(&l.client, first.calls);
     assert_non_null(first.source);
     assert_int_equal(start(&l, &second, &config, &first, &job), CW_OK);
-    hear(&l, DISCOVER(2));
+    service_expect(&l, DISCOVER(2));
     cw_remote_load_cancel(job, false);
-    run_for(&l.b, 20);
-    assert_null(next_line(&l));
+    client_run_for(&l.client, 20);
+    assert_null(service_next_line(&l));
     assert_false(l.ended);
     assert_int_equal(start(&l, &second, &config, &first, &job), CW_OK);
-    hear(&l, DISCOVER(3));
-    say(&l, DESCRIBED(3));
-    run_until(&l.b, second.calls);
+    service_expect(&l, DISCOVER(3));
+    service_send(&l, DESCRIBED(3));
+    client_run_until(&l.client, second.calls);
     assert_ptr_equal(second.hub, first.hub);
     cw_hub_unref(second.hub);
     cw_source_unref(second.source);
@@ -158,28 +158,28 @@ static void a_load_that_is_cancelled_leaves_a_hub_that_was_there_before(void **s
 static void a_source_counts_as_a_user_of_its_hub(void **state)
 {
     (void)state;
-    line l;
+    shared_conn_fixture l;
     load x;
     cw_remote_job *job = NULL;
     cw_config_remote config = described();
     open_service(&l);
     assert_int_equal(start(&l, &x, &config, NULL, &job), CW_OK);
-    hear(&l, DISCOVER(1));
-    say(&l, DESCRIBED(1));
-    run_until(&l.b, x.calls);
+    service_expect(&l, DISCOVER(1));
+    service_send(&l, DESCRIBED(1));
+    client_run_until(&l.client, x.calls);
     cw_hub_retire(x.hub);
-    run_for(&l.b, 150);
-    assert_null(next_line(&l));
+    client_run_for(&l.client, 150);
+    assert_null(service_next_line(&l));
     assert_false(l.ended);
     cw_source_unref(x.source);
-    run_until(&l.b, next_line(&l) == NULL && l.ended);
+    client_run_until(&l.client, service_next_line(&l) == NULL && l.ended);
     close_service(&l);
 }
 
 static void the_breaker_is_that_of_the_source_before(void **state)
 {
     (void)state;
-    line l;
+    shared_conn_fixture l;
     load first, second, third;
     cw_remote_job *job = NULL;
     cw_config_remote config = described();
@@ -191,7 +191,7 @@ static void the_breaker_is_that_of_the_source_before(void **state)
     config.openrpc = cw_str_from(file);
     open_service(&l);
     assert_int_equal(start(&l, &first, &config, NULL, &job), CW_OK);
-    run_until(&l.b, first.calls);
+    client_run_until(&l.client, first.calls);
     for (unsigned i = 0; i < CW_REMOTE_FAILURES; i++)
         cw_breaker_failure(remote_of(&first)->breaker, false, 1000);
     assert_non_null(cw_remote_trouble(first.source, 1001));
@@ -199,11 +199,11 @@ static void the_breaker_is_that_of_the_source_before(void **state)
     config.timeout_ms++;
     assert_int_equal(start(&l, &second, &config, &first, &job), CW_OK);
     release(&first);
-    run_until(&l.b, second.calls);
+    client_run_until(&l.client, second.calls);
     assert_non_null(cw_remote_trouble(second.source, 1001));
     config.url = CW_STR("unix:/elsewhere");
     assert_int_equal(start(&l, &third, &config, &second, &job), CW_OK);
-    run_until(&l.b, third.calls);
+    client_run_until(&l.client, third.calls);
     assert_null(cw_remote_trouble(third.source, 1001));
     release(&second);
     release(&third);
@@ -215,31 +215,31 @@ static void the_breaker_is_that_of_the_source_before(void **state)
 
 static void load_once(void *ctx)
 {
-    line *l = ctx;
+    shared_conn_fixture *l = ctx;
     load x;
     cw_remote_job *job = NULL;
     cw_config_remote config = described();
     config.timeout_ms = 50;
     cw_code rc = start(l, &x, &config, NULL, &job);
     while (!rc && !x.calls) {
-        turn(&l->b);
-        if (take_peer(l) && next_line(l))
-            say(l, DESCRIBED(1));
+        client_fixture_turn(&l->client);
+        if (service_accept(l) && service_next_line(l))
+            service_send(l, DESCRIBED(1));
         if (l->peer >= 0 && l->ended)
-            hang_up(l);
+            service_hang_up(l);
     }
     if (rc || !x.source)
         assert_true(oom_was_hit());
     release(&x);
-    run_for(&l->b, 5);
-    if (take_peer(l))
-        hang_up(l);
+    client_run_for(&l->client, 5);
+    if (service_accept(l))
+        service_hang_up(l);
 }
 
 static void every_failed_allocation_is_survived(void **state)
 {
     (void)state;
-    line l;
+    shared_conn_fixture l;
     open_service(&l);
     assert_true(oom_each(load_once, &l) >= 20);
     close_service(&l);
@@ -255,5 +255,5 @@ int main(void)
         cmocka_unit_test(the_breaker_is_that_of_the_source_before),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };
-    return cmocka_run_group_tests(tests, make_path, NULL);
+    return cmocka_run_group_tests(tests, service_path_setup, NULL);
 }

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What an operator says of the methods of a service: what is wrong, what is not there, and what the
  * service's own word does not do. */
-#include "remote_check.h"
+#include "support/remote_fixture.h"
 
 static void every_mistake_in_an_overlay_is_named(void **state)
 {
     (void)state;
-    write_file(DOCUMENT);
+    write_openrpc(REMOTE_OPENRPC);
     cw_config_overlay items[] = {
         {.method = CW_STR("ehco"), .tool = true},
         {.method = CW_STR("something.entirely.different"), .tool = true},
         {.method = CW_STR("add"), .tool = true, .annotations = CW_STR("[1]")},
         {.method = CW_STR("wipe"), .tool = true, .annotations = CW_STR("{nonsense")},
     };
-    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 4);
-    bench b;
-    load l;
-    bench_loop(&b);
-    load_all(&b, &l, &config);
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, items, 4);
+    client_fixture b;
+    remote_load_result l;
+    client_fixture_init(&b);
+    remote_load_wait(&b, &l, &config);
     assert_null(l.source);
     assert_non_null(
         strstr(l.problem, "'ehco': the service has no such method; did you mean 'echo'?"));
     assert_non_null(strstr(l.problem, "\nmethod 'something.entirely.different': the service has"));
     assert_non_null(strstr(l.problem, "method 'add': "));
     assert_non_null(strstr(l.problem, "\nmethod 'wipe': annotations"));
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void a_method_that_is_not_there_keeps_no_other_out(void **state)
@@ -32,17 +32,17 @@ static void a_method_that_is_not_there_keeps_no_other_out(void **state)
     (void)state;
     static const char missing[] =
         "method 'ehco': the service has no such method; did you mean 'echo'?";
-    write_file(DOCUMENT);
+    write_openrpc(REMOTE_OPENRPC);
     cw_config_overlay items[] = {
         {.method = CW_STR("ehco"), .tool = true},
         {.method = CW_STR("add"), .tool = true},
         {.method = CW_STR("gone.entirely")}, /* not wanted: nothing is said */
     };
-    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 3);
-    bench b;
-    load l;
-    bench_loop(&b);
-    load_all(&b, &l, &config);
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, items, 3);
+    client_fixture b;
+    remote_load_result l;
+    client_fixture_init(&b);
+    remote_load_wait(&b, &l, &config);
     assert_non_null(l.source);
     assert_string_equal(l.problem, "");
     assert_string_equal(l.warnings, missing);
@@ -52,40 +52,40 @@ static void a_method_that_is_not_there_keeps_no_other_out(void **state)
     cw_source_unref(l.source);
     /* A pattern that fits something is enough, too. */
     items[1].method = CW_STR("wi*");
-    load_all(&b, &l, &config);
+    remote_load_wait(&b, &l, &config);
     assert_non_null(l.source);
     assert_string_equal(l.missing, missing);
     cw_source_unref(l.source);
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void a_service_without_any_of_the_methods_is_a_problem(void **state)
 {
     (void)state;
-    write_file(DOCUMENT);
+    write_openrpc(REMOTE_OPENRPC);
     cw_config_overlay items[] = {
         {.method = CW_STR("gone.one"), .tool = true},
         {.method = CW_STR("gone.two"), .rpc = true},
         {.method = CW_STR("nix.*"), .tool = true},
         {.method = CW_STR("add")}, /* there, and not wanted */
     };
-    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, items, 4);
-    bench b;
-    load l;
-    bench_loop(&b);
-    load_all(&b, &l, &config);
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, items, 4);
+    client_fixture b;
+    remote_load_result l;
+    client_fixture_init(&b);
+    remote_load_wait(&b, &l, &config);
     assert_null(l.source);
     assert_string_equal(l.problem, "method 'gone.one': the service has no such method\n"
                                    "method 'gone.two': the service has no such method");
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void hints_of_the_service_are_shown_and_open_nothing(void **state)
 {
     (void)state;
-    write_file("{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":{"
-               "\"annotations\":{\"readOnlyHint\":true,"
-               "\"idempotentHint\":true}}},{\"name\":\"b\"}]}");
+    write_openrpc("{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":{"
+                  "\"annotations\":{\"readOnlyHint\":true,"
+                  "\"idempotentHint\":true}}},{\"name\":\"b\"}]}");
     static const struct {
         cw_config_overlay overlay;
         const char *annotations;
@@ -112,12 +112,13 @@ static void hints_of_the_service_are_shown_and_open_nothing(void **state)
          true,
          true},
     };
-    bench b;
-    bench_loop(&b);
+    client_fixture b;
+    client_fixture_init(&b);
     for (size_t i = 0; i < CW_COUNT(rows); i++) {
-        load l;
-        cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, &rows[i].overlay, 1);
-        load_all(&b, &l, &config);
+        remote_load_result l;
+        cw_config_remote config =
+            remote_config("http://127.0.0.1:1/rpc", openrpc_path, &rows[i].overlay, 1);
+        remote_load_wait(&b, &l, &config);
         assert_non_null(l.source);
         const cw_remote *r = (const cw_remote *)l.source;
         const cw_mark *mark = l.source->methods[0].mark;
@@ -129,7 +130,7 @@ static void hints_of_the_service_are_shown_and_open_nothing(void **state)
         assert_int_equal(r->tools[0].may_repeat, rows[i].repeats);
         cw_source_unref(l.source);
     }
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void a_protection_that_is_misspelt_keeps_the_tool_out(void **state)
@@ -144,21 +145,21 @@ static void a_protection_that_is_misspelt_keeps_the_tool_out(void **state)
         {"{\"auth\":{\"scopes\":[\"a\"],\"level\":\"needed\"}}", "auth: level"},
         {"{\"auth\":\"required\"}", "auth: expected an object"},
     };
-    write_file(DOCUMENT);
-    bench b;
-    bench_loop(&b);
+    write_openrpc(REMOTE_OPENRPC);
+    client_fixture b;
+    client_fixture_init(&b);
     for (size_t i = 0; i < CW_COUNT(rows); i++) {
         cw_config_overlay echo = {.method = CW_STR("echo"),
                                   .tool = true,
                                   .annotations = cw_str_from(rows[i].annotations)};
-        cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, &echo, 1);
-        load l;
-        load_all(&b, &l, &config);
+        cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, &echo, 1);
+        remote_load_result l;
+        remote_load_wait(&b, &l, &config);
         assert_null(l.source);
         if (!strstr(l.problem, rows[i].problem))
             fail_msg("%s: %s", rows[i].annotations, l.problem);
     }
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 /* Better nobody than everybody, where it is the service that cannot be understood, too. */
@@ -171,59 +172,58 @@ static void a_protection_that_the_service_misspells_keeps_the_tool_out(void **st
         "\"required\"",
     };
     cw_config_overlay echo = {.method = CW_STR("echo"), .tool = true};
-    cw_config_remote config = config_of("http://127.0.0.1:1/rpc", file, &echo, 1);
-    bench b;
-    bench_loop(&b);
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, &echo, 1);
+    client_fixture b;
+    client_fixture_init(&b);
     for (size_t i = 0; i < CW_COUNT(rows); i++) {
         char text[256];
-        load l;
+        remote_load_result l;
         snprintf(text, sizeof text,
                  "{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"echo\",\"x-mcp-tool\":"
                  "{\"annotations\":{\"auth\":%s}}}]}",
                  rows[i]);
-        write_file(text);
-        load_all(&b, &l, &config);
+        write_openrpc(text);
+        remote_load_wait(&b, &l, &config);
         assert_null(l.source);
         if (!strstr(l.problem, "method 'echo': what the service says of it: ") ||
             !strstr(l.problem, "auth"))
             fail_msg("%s: %s", rows[i], l.problem);
     }
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void load_once(void *ctx)
 {
     const cw_config_remote *config = ctx;
-    bench b;
-    load l = {0};
+    client_fixture b;
+    remote_load_result l = {0};
     cw_err err = {0};
     memset(&b, 0, sizeof b);
     if (cw_loop_init(&b.loop, 64, NULL))
         return;
-    uv_timer_init(&b.loop.uv, &b.tick);
-    uv_timer_start(&b.tick, on_tick, 1, 1);
-    cw_code rc = begin_load(&b, &l, config, NULL, &err);
+    client_fixture_start_tick(&b);
+    cw_code rc = remote_load_start(&b, &l, config, NULL, &err);
     if (rc)
         assert_int_equal(rc, CW_NOMEM);
     else
-        run_until(&b, l.calls);
+        client_run_until(&b, l.calls);
     if (!rc && !l.source)
         assert_true(*l.problem);
     cw_source_unref(l.source);
-    bench_close(&b);
+    client_fixture_done(&b);
 }
 
 static void every_failed_allocation_is_survived_with_methods_that_are_not_there(void **state)
 {
     (void)state;
-    write_file(DOCUMENT);
+    write_openrpc(REMOTE_OPENRPC);
     cw_config_overlay items[] = {
         {.method = CW_STR("ehco"), .tool = true},
         {.method = CW_STR("add"), .tool = true, .read_only = true},
     };
-    cw_config_remote some = config_of("http://127.0.0.1:1/rpc", file, items, 2);
+    cw_config_remote some = remote_config("http://127.0.0.1:1/rpc", openrpc_path, items, 2);
     assert_true(oom_each(load_once, &some) > 10);
-    cw_config_remote none = config_of("http://127.0.0.1:1/rpc", file, items, 1);
+    cw_config_remote none = remote_config("http://127.0.0.1:1/rpc", openrpc_path, items, 1);
     assert_true(oom_each(load_once, &none) > 10);
 }
 
@@ -238,5 +238,5 @@ int main(void)
         cmocka_unit_test(a_protection_that_is_misspelt_keeps_the_tool_out),
         cmocka_unit_test(a_protection_that_the_service_misspells_keeps_the_tool_out),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, remote_fixture_setup, remote_fixture_teardown);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a service must not say again, and what a program is told of us: found when it is made. */
-#include "source_check.h"
+#include "support/json_fixture.h"
+#include "support/oom.h"
+#include "support/temp_dir.h"
 
 #include "source/service.h"
 

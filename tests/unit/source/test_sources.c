@@ -14,11 +14,11 @@
 
 #include <cmocka.h>
 
-#include "../support/patience.h"
 #include "base/log.h"
-#include "oom.h"
 #include "source/sources_int.h"
 #include "source/state.h"
+#include "support/oom.h"
+#include "support/patience.h"
 
 /* ---- loaders ---- */
 
@@ -926,43 +926,43 @@ static void every_failed_allocation_is_survived(void **state)
     cw_config_unref(config);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define REGISTRY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(without_sources_it_settles_at_once_with_an_empty_catalogue),
-        TEST(plugins_of_the_folder_are_loaded_and_others_are_not),
-        TEST(a_slow_source_does_not_keep_the_others_back),
-        TEST(a_new_file_is_loaded_and_a_removed_one_is_retired),
-        TEST(a_change_is_acted_on_within_half_a_second),
-        TEST(a_replaced_file_gives_a_new_version_and_retires_the_old),
-        TEST(a_version_that_cannot_be_loaded_leaves_the_old_one),
-        TEST(a_file_that_was_only_touched_elsewhere_is_not_loaded_again),
-        TEST(a_change_while_loading_waits_for_the_end_of_the_load),
-        TEST(a_file_that_goes_while_it_is_loaded_is_cancelled),
-        TEST(disabling_and_enabling_is_renaming),
-        TEST(a_folder_that_comes_later_is_found),
-        TEST(a_folder_that_is_replaced_is_watched_again),
-        TEST(two_plugins_with_one_method_leave_the_second_out),
-        TEST(a_version_that_cannot_be_published_leaves_the_old_one),
-        TEST(a_service_is_tried_again_after_growing_pauses),
-        TEST(a_service_that_refuses_our_credentials_is_asked_again_by_order_only),
-        TEST(a_call_that_was_refused_has_the_service_asked),
-        TEST(an_unchanged_service_is_asked_again_by_a_reload_and_kept_when_it_fails),
-        TEST(a_service_configured_otherwise_goes_when_its_load_fails),
-        TEST(a_load_of_the_configuration_before_is_not_waited_for),
-        TEST(a_service_does_not_take_what_another_has),
-        TEST(services_are_not_asked_again_all_at_once),
-        TEST(a_service_that_is_not_configured_any_more_goes),
-        TEST(other_limits_load_all_plugins_anew),
-        TEST(another_folder_replaces_the_plugins),
-        TEST(a_load_that_cannot_begin_for_lack_of_memory_is_tried_again),
-        TEST(a_plugin_whose_process_could_not_be_started_is_tried_again),
-        TEST(few_of_many_plugins_are_loaded_at_once),
-        TEST(a_file_that_cannot_be_read_waits_for_its_next_change),
-        TEST(freeing_in_the_middle_of_a_load_cancels_it),
-        TEST(every_failed_allocation_is_survived),
+        REGISTRY_TEST(without_sources_it_settles_at_once_with_an_empty_catalogue),
+        REGISTRY_TEST(plugins_of_the_folder_are_loaded_and_others_are_not),
+        REGISTRY_TEST(a_slow_source_does_not_keep_the_others_back),
+        REGISTRY_TEST(a_new_file_is_loaded_and_a_removed_one_is_retired),
+        REGISTRY_TEST(a_change_is_acted_on_within_half_a_second),
+        REGISTRY_TEST(a_replaced_file_gives_a_new_version_and_retires_the_old),
+        REGISTRY_TEST(a_version_that_cannot_be_loaded_leaves_the_old_one),
+        REGISTRY_TEST(a_file_that_was_only_touched_elsewhere_is_not_loaded_again),
+        REGISTRY_TEST(a_change_while_loading_waits_for_the_end_of_the_load),
+        REGISTRY_TEST(a_file_that_goes_while_it_is_loaded_is_cancelled),
+        REGISTRY_TEST(disabling_and_enabling_is_renaming),
+        REGISTRY_TEST(a_folder_that_comes_later_is_found),
+        REGISTRY_TEST(a_folder_that_is_replaced_is_watched_again),
+        REGISTRY_TEST(two_plugins_with_one_method_leave_the_second_out),
+        REGISTRY_TEST(a_version_that_cannot_be_published_leaves_the_old_one),
+        REGISTRY_TEST(a_service_is_tried_again_after_growing_pauses),
+        REGISTRY_TEST(a_service_that_refuses_our_credentials_is_asked_again_by_order_only),
+        REGISTRY_TEST(a_call_that_was_refused_has_the_service_asked),
+        REGISTRY_TEST(an_unchanged_service_is_asked_again_by_a_reload_and_kept_when_it_fails),
+        REGISTRY_TEST(a_service_configured_otherwise_goes_when_its_load_fails),
+        REGISTRY_TEST(a_load_of_the_configuration_before_is_not_waited_for),
+        REGISTRY_TEST(a_service_does_not_take_what_another_has),
+        REGISTRY_TEST(services_are_not_asked_again_all_at_once),
+        REGISTRY_TEST(a_service_that_is_not_configured_any_more_goes),
+        REGISTRY_TEST(other_limits_load_all_plugins_anew),
+        REGISTRY_TEST(another_folder_replaces_the_plugins),
+        REGISTRY_TEST(a_load_that_cannot_begin_for_lack_of_memory_is_tried_again),
+        REGISTRY_TEST(a_plugin_whose_process_could_not_be_started_is_tried_again),
+        REGISTRY_TEST(few_of_many_plugins_are_loaded_at_once),
+        REGISTRY_TEST(a_file_that_cannot_be_read_waits_for_its_next_change),
+        REGISTRY_TEST(freeing_in_the_middle_of_a_load_cancels_it),
+        REGISTRY_TEST(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source_check.h"
+#include "support/json_fixture.h"
+#include "support/oom.h"
+#include "support/temp_dir.h"
 
 #include "source/state.h"
 
@@ -7,17 +9,17 @@ static char folder[96];
 
 static int make_state(void **state)
 {
-    int rc = make_check_folder(state);
-    snprintf(folder, sizeof folder, "%s/state", check_folder); /* is made when it is needed */
+    int rc = temp_dir_setup(state);
+    snprintf(folder, sizeof folder, "%s/state", temp_dir); /* is made when it is needed */
     return rc;
 }
 
 static int remove_state(void **state)
 {
-    unlink(check_path("state/aria2.description.json"));
-    unlink(check_path("state/aria2.status.json"));
+    unlink(temp_dir_path("state/aria2.description.json"));
+    unlink(temp_dir_path("state/aria2.status.json"));
     rmdir(folder);
-    return remove_check_folder(state);
+    return temp_dir_teardown(state);
 }
 
 static cw_source_status example(void)
@@ -59,7 +61,7 @@ static void a_description_comes_back_as_it_was(void **state)
                      CW_OK);
     assert_int_equal(stat(folder, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
-    assert_int_equal(stat(check_path("state/aria2.description.json"), &st), 0);
+    assert_int_equal(stat(temp_dir_path("state/aria2.description.json"), &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_int_equal(
         cw_state_load_description(cw_str_from(folder), CW_STR("aria2"), &arena, &got, NULL), CW_OK);
@@ -97,18 +99,18 @@ static void a_description_that_is_damaged_is_not_gone(void **state)
     assert_int_equal(cw_state_save_description(cw_str_from(folder), CW_STR("aria2"), &d, NULL),
                      CW_OK);
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
-        write_check_file("state/aria2.description.json", bad[i]);
+        temp_dir_write("state/aria2.description.json", bad[i]);
         assert_int_equal(
             cw_state_load_description(cw_str_from(folder), CW_STR("aria2"), &arena, &d, &err),
             CW_PARSE);
         assert_non_null(strstr(err.msg, "aria2.description.json"));
     }
-    unlink(check_path("state/aria2.description.json"));
-    assert_int_equal(mkdir(check_path("state/aria2.description.json"), 0700), 0);
+    unlink(temp_dir_path("state/aria2.description.json"));
+    assert_int_equal(mkdir(temp_dir_path("state/aria2.description.json"), 0700), 0);
     cw_code rc = cw_state_load_description(cw_str_from(folder), CW_STR("aria2"), &arena, &d, &err);
     assert_int_not_equal(rc, CW_OK);
     assert_int_not_equal(rc, CW_GONE);
-    rmdir(check_path("state/aria2.description.json"));
+    rmdir(temp_dir_path("state/aria2.description.json"));
     cw_arena_done(&arena);
 }
 
@@ -141,7 +143,7 @@ static void times_are_also_there_for_people(void **state)
     CW_CLEANUP(cw_buf_done) cw_buf out;
     cw_buf_init(&out, 10000);
     assert_int_equal(cw_state_save_status(cw_str_from(folder), &s, NULL), CW_OK);
-    FILE *f = fopen(check_path("state/aria2.status.json"), "re");
+    FILE *f = fopen(temp_dir_path("state/aria2.status.json"), "re");
     char text[2000] = "";
     assert_true(fread(text, 1, sizeof text - 1, f) > 0);
     fclose(f);
@@ -188,7 +190,7 @@ static void what_cannot_be_read_or_written_is_named(void **state)
     cw_err err = {0};
     char deep[160], *name = malloc(5000);
     cw_arena_init(&arena, 1 << 20);
-    snprintf(deep, sizeof deep, "%s/no/such", check_folder);
+    snprintf(deep, sizeof deep, "%s/no/such", temp_dir);
     assert_int_equal(cw_state_save_status(cw_str_from(deep), &s, &err), CW_IO);
     assert_non_null(strstr(err.msg, deep));
     memset(name, 'x', 5000);
@@ -200,7 +202,7 @@ static void what_cannot_be_read_or_written_is_named(void **state)
     assert_int_equal(cw_state_save_status(cw_str_from(folder), &s, NULL), CW_OK);
     static const char *const bad[] = {"", "{", "[]", "{\"name\":5,\"pid\":\"x\"}"};
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
-        write_check_file("state/aria2.status.json", bad[i]);
+        temp_dir_write("state/aria2.status.json", bad[i]);
         cw_code rc = cw_state_load_status(cw_str_from(folder), CW_STR("aria2"), &arena, &s, &err);
         assert_int_equal(rc, i < 2 ? CW_PARSE : CW_OK);
         if (rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests over HTTP, and what a service wants first: a login, a token, a header repeated. */
-#include "../net/client_check.h"
 #include "source/way_int.h"
+#include "support/client_fixture.h"
 
 #define JSON(status, headers, n)                                                                   \
     "HTTP/1.1 " status "\r\nContent-Type: application/json\r\n" headers "Content-Length: " #n      \
@@ -26,7 +26,7 @@ typedef struct sent {
 } sent;
 
 typedef struct road {
-    bench b;
+    client_fixture b;
     cw_service *service;
     cw_way *way;
     bool closed;
@@ -57,23 +57,23 @@ static void open_road(road *r, cw_config_remote config, uint16_t port)
     cw_err err = {0};
     snprintf(url, sizeof url, "http://127.0.0.1:%u/rpc", port);
     memset(r, 0, sizeof *r);
-    bench_loop(&r->b);
+    client_fixture_init(&r->b);
     config.name = CW_STR("shop");
     config.url = cw_str_from(url);
     config.timeout_ms = 5000;
     config.connections = config.connections ? config.connections : 1;
     config.queue = config.queue ? config.queue : 10;
     if (cw_service_new(&config, NULL, &r->service, &err) ||
-        cw_way_open(r->service, NULL, &r->b.loop, ANSWER_MAX, &r->way, &err))
+        cw_way_open(r->service, NULL, &r->b.loop, CLIENT_BODY_MAX, &r->way, &err))
         fail_msg("%s", err.msg);
 }
 
 static void close_road(road *r)
 {
     cw_way_close(r->way, on_way_closed, r);
-    run_until(&r->b, r->closed);
+    client_run_until(&r->b, r->closed);
     cw_service_unref(r->service);
-    bench_close(&r->b);
+    client_fixture_done(&r->b);
 }
 
 static cw_code begin(road *r, sent *s, const char *body)
@@ -95,7 +95,7 @@ static void ask_for(road *r, sent *s)
 
 static void wait_for(road *r, sent *s, unsigned status)
 {
-    run_until(&r->b, s->calls);
+    client_run_until(&r->b, s->calls);
     assert_int_equal(s->calls, 1);
     if (s->end != CW_CLIENT_OK)
         fail_msg("%d: %s", s->end, s->why);
@@ -108,8 +108,8 @@ static unsigned n_seen;
 static const char *see(road *r, fake_server *f)
 {
     n_seen++;
-    run_until(&r->b, atomic_load(&f->held) == n_seen);
-    return fake_last(f);
+    client_run_until(&r->b, atomic_load(&f->held) == n_seen);
+    return fake_server_last_request(f);
 }
 
 static const cw_config_prelude login[] = {
@@ -130,21 +130,21 @@ static void a_request_is_posted_and_a_path_is_got(void **state)
     road r;
     sent a = {0}, b = {.req.path = CW_STR("/methods?page=1")};
     n_seen = 0;
-    fake_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
     open_road(&r, (cw_config_remote){0}, f.port);
     ask_for(&r, &a);
     assert_non_null(strstr(see(&r, &f), "POST /rpc HTTP/1.1\r\n"));
-    assert_non_null(strstr(fake_last(&f), "\r\n\r\n{\"q\":1}"));
-    fake_let_go(&f);
+    assert_non_null(strstr(fake_server_last_request(&f), "\r\n\r\n{\"q\":1}"));
+    fake_server_release(&f);
     wait_for(&r, &a, 200);
     assert_non_null(strstr(a.text, "\"result\":\"r\""));
     assert_int_equal(begin(&r, &b, ""), CW_OK);
     assert_non_null(strstr(see(&r, &f), "GET /methods?page=1 HTTP/1.1\r\n"));
-    fake_let_go(&f);
+    fake_server_release(&f);
     wait_for(&r, &b, 200);
     cw_way_cancel(r.way, &b.req); /* fine for one that is over */
     close_road(&r);
-    fake_stop(&f);
+    fake_server_stop(&f);
 }
 
 static void a_service_may_want_requests_in_the_query(void **state)
@@ -157,25 +157,25 @@ static void a_service_may_want_requests_in_the_query(void **state)
     sent s[5] = {0};
     n_seen = 0;
     memset(large, 'x', sizeof large - 1);
-    fake_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
     open_road(&r, (cw_config_remote){.http_method = CW_STR("GET")}, f.port);
     ask_for(&r, &s[0]);
     assert_non_null(strstr(see(&r, &f), "GET /rpc?query=%7B%22q%22%3A1%7D HTTP/1.1\r\n"));
-    fake_let_go(&f);
+    fake_server_release(&f);
     wait_for(&r, &s[0], 200);
     /* One that is too long goes as POST. */
     assert_int_equal(begin(&r, &s[1], large), CW_OK);
     assert_non_null(strstr(see(&r, &f), "POST /rpc HTTP/1.1\r\n"));
-    fake_let_go(&f);
+    fake_server_release(&f);
     wait_for(&r, &s[1], 200);
     close_road(&r);
-    fake_stop(&f);
+    fake_server_stop(&f);
     n_seen = 0;
-    fake_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
     open_road(&r, (cw_config_remote){.http_method = CW_STR("AUTO")}, f.port);
     ask_for(&r, &s[2]);
     assert_non_null(strstr(see(&r, &f), "POST /rpc HTTP/1.1\r\n"));
-    fake_let_go(&f);
+    fake_server_release(&f);
     wait_for(&r, &s[2], 200);
     s[3].req.reads = true;
     ask_for(&r, &s[3]);
@@ -189,7 +189,7 @@ static void a_service_may_want_requests_in_the_query(void **state)
     }
     close_road(&r);
     assert_int_equal(s[3].calls + s[4].calls, 0); /* dropped without a word */
-    fake_stop(&f);
+    fake_server_stop(&f);
 }
 
 static void what_cannot_be_queued_leaves_nothing_behind(void **state)
@@ -199,14 +199,14 @@ static void what_cannot_be_queued_leaves_nothing_behind(void **state)
     fake_server f;
     road r;
     sent s[3] = {0};
-    fake_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
     open_road(&r, (cw_config_remote){.http_method = CW_STR("GET"), .queue = 1}, f.port);
     ask_for(&r, &s[0]);
     ask_for(&r, &s[1]);
     assert_int_equal(begin(&r, &s[2], "{}"), CW_LIMIT);
     assert_null(s[2].req.query);
     close_road(&r);
-    fake_stop(&f);
+    fake_server_stop(&f);
 }
 
 /* ---- a header that is to be repeated ---- */
@@ -234,7 +234,7 @@ static void a_handshake_header_is_repeated(void **state)
     road r;
     sent s[3] = {0};
     n_seen = 0;
-    fake_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
     open_road(&r, config, f.port);
     static const char *const values[] = {"one", "one", "two"};
     for (unsigned i = 0; i < 3; i++) {
@@ -242,12 +242,12 @@ static void a_handshake_header_is_repeated(void **state)
         ask_for(&r, &s[i]);
         snprintf(line, sizeof line, "\r\nX-Session: %s\r\n", values[i]);
         assert_non_null(strstr(see(&r, &f), line));
-        assert_non_null(strstr(fake_last(&f), "{\"q\":1}"));
-        fake_let_go(&f);
+        assert_non_null(strstr(fake_server_last_request(&f), "{\"q\":1}"));
+        fake_server_release(&f);
         wait_for(&r, &s[i], i == 2 ? 409 : 200); /* once, not for ever */
     }
     close_road(&r);
-    fake_stop(&f);
+    fake_server_stop(&f);
 }
 
 /* ---- a login ---- */
@@ -271,27 +271,27 @@ static void the_login_goes_first_and_its_cookies_with_every_request(void **state
     road r;
     sent a = {0}, b = {0};
     n_seen = 0;
-    fake_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
     open_road(&r, (cw_config_remote){.prelude = {two, 2}}, f.port);
     ask_for(&r, &a);
     ask_for(&r, &b);
     assert_int_equal(r.way->n_waiting, 2);
     assert_non_null(strstr(see(&r, &f),
                            "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"login\",\"params\":[\"joe"));
-    assert_null(strstr(fake_last(&f), "Cookie:"));
-    fake_let_go(&f);
+    assert_null(strstr(fake_server_last_request(&f), "Cookie:"));
+    fake_server_release(&f);
     /* The second call of a prelude belongs to the session of the first. */
     assert_non_null(strstr(see(&r, &f), "\"method\":\"select\"}"));
-    assert_non_null(strstr(fake_last(&f), "\r\nCookie: sid=abc\r\n"));
-    fake_let_go(&f);
+    assert_non_null(strstr(fake_server_last_request(&f), "\r\nCookie: sid=abc\r\n"));
+    fake_server_release(&f);
     assert_non_null(strstr(see(&r, &f), "{\"q\":1}"));
-    assert_non_null(strstr(fake_last(&f), "\r\nCookie: sid=abc\r\n"));
-    fake_let_go(&f);
+    assert_non_null(strstr(fake_server_last_request(&f), "\r\nCookie: sid=abc\r\n"));
+    fake_server_release(&f);
     wait_for(&r, &a, 200);
     wait_for(&r, &b, 200);
     assert_int_equal(r.way->n_waiting, 0);
     close_road(&r);
-    fake_stop(&f);
+    fake_server_stop(&f);
 }
 
 static void who_is_not_known_any_more_logs_in_again(void **state)
@@ -318,20 +318,20 @@ static void who_is_not_known_any_more_logs_in_again(void **state)
     road r;
     sent a = {0}, b = {0};
     n_seen = 0;
-    fake_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
     open_road(&r, (cw_config_remote){.prelude = {login, 1}}, f.port);
     ask_for(&r, &a);
     assert_non_null(strstr(see(&r, &f), "\"method\":\"login\""));
-    assert_null(strstr(fake_last(&f), "Cookie:")); /* not as who it was */
-    fake_let_go(&f);
+    assert_null(strstr(fake_server_last_request(&f), "Cookie:")); /* not as who it was */
+    fake_server_release(&f);
     assert_non_null(strstr(see(&r, &f), "\r\nCookie: sid=two\r\n"));
-    fake_let_go(&f);
+    fake_server_release(&f);
     wait_for(&r, &a, 200);
     ask_for(&r, &b);
     wait_for(&r, &b, 401);
     assert_int_equal(r.way->n_waiting, 0);
     close_road(&r);
-    fake_stop(&f);
+    fake_server_stop(&f);
 }
 
 static void one_that_waits_for_a_connection_outlives_the_session(void **state)
@@ -353,17 +353,17 @@ static void one_that_waits_for_a_connection_outlives_the_session(void **state)
     road r;
     sent a = {0}, b = {0};
     n_seen = 0;
-    fake_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
     open_road(&r, (cw_config_remote){.prelude = {login, 1}}, f.port);
     ask_for(&r, &a);
     ask_for(&r, &b);
     /* The first was denied; the second is sent with what it had then, and not with freed bytes. */
     assert_non_null(strstr(see(&r, &f), "\r\nCookie: sid=one\r\n"));
-    fake_let_go(&f);
+    fake_server_release(&f);
     wait_for(&r, &a, 200);
     wait_for(&r, &b, 200);
     close_road(&r);
-    fake_stop(&f);
+    fake_server_stop(&f);
 }
 
 static road *again_road;
@@ -387,14 +387,14 @@ static void a_login_that_fails_fails_all_who_wait(void **state)
     road r;
     sent a = {0}, b = {0}, c = {0};
     n_seen = 0;
-    fake_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
     open_road(&r, (cw_config_remote){.prelude = {login, 1}}, f.port);
     again_road = &r;
     again = &c;
     a.then = ask_again; /* which must wait for the next login and not fail with this one */
     ask_for(&r, &a);
     ask_for(&r, &b);
-    run_until(&r.b, a.calls && b.calls);
+    client_run_until(&r.b, a.calls && b.calls);
     assert_int_equal(a.end, CW_CLIENT_REFUSED);
     assert_string_equal(a.why, "login: who is joe");
     assert_string_equal(b.why, "login: who is joe");
@@ -403,7 +403,7 @@ static void a_login_that_fails_fails_all_who_wait(void **state)
     assert_int_equal(r.way->n_waiting, 1);
     close_road(&r); /* while it logs in */
     assert_int_equal(c.calls, 0);
-    fake_stop(&f);
+    fake_server_stop(&f);
 }
 
 static void a_login_that_cannot_be_made_fails_all_who_wait(void **state)
@@ -411,9 +411,9 @@ static void a_login_that_cannot_be_made_fails_all_who_wait(void **state)
     (void)state;
     road r;
     sent a = {0};
-    open_road(&r, (cw_config_remote){.prelude = {login, 1}}, fake_free_port());
+    open_road(&r, (cw_config_remote){.prelude = {login, 1}}, unused_port());
     ask_for(&r, &a);
-    run_until(&r.b, a.calls);
+    client_run_until(&r.b, a.calls);
     assert_int_equal(a.end, CW_CLIENT_CONNECT);
     assert_true(strncmp(a.why, "login: ", 7) == 0);
     close_road(&r);
@@ -428,7 +428,7 @@ static void those_who_wait_are_counted_and_may_leave(void **state)
     road r;
     sent s[4] = {0};
     n_seen = 0;
-    fake_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
     open_road(&r, (cw_config_remote){.prelude = {login, 1}, .queue = 2}, f.port);
     ask_for(&r, &s[0]);
     ask_for(&r, &s[1]);
@@ -439,11 +439,11 @@ static void those_who_wait_are_counted_and_may_leave(void **state)
     assert_int_equal(r.way->n_waiting, 0);
     see(&r, &f);
     ask_for(&r, &s[3]);
-    fake_let_go(&f);
+    fake_server_release(&f);
     wait_for(&r, &s[3], 200);
     assert_int_equal(s[0].calls + s[1].calls + s[2].calls, 0);
     close_road(&r);
-    fake_stop(&f);
+    fake_server_stop(&f);
 }
 
 /* Who is told may end the way: a source that was replaced closes with its last call. */
@@ -458,9 +458,9 @@ static void end_road(sent *s)
 
 static void finish_road(road *r)
 {
-    run_until(&r->b, r->closed);
+    client_run_until(&r->b, r->closed);
     cw_service_unref(r->service);
-    bench_close(&r->b);
+    client_fixture_done(&r->b);
 }
 
 static void a_way_may_end_when_the_login_fails(void **state)
@@ -471,7 +471,7 @@ static void a_way_may_end_when_the_login_fails(void **state)
         sent s[2] = {0};
         ending = &r;
         s[i].then = end_road; /* the first of two, or the last */
-        open_road(&r, (cw_config_remote){.prelude = {login, 1}}, fake_free_port());
+        open_road(&r, (cw_config_remote){.prelude = {login, 1}}, unused_port());
         ask_for(&r, &s[0]);
         ask_for(&r, &s[1]);
         finish_road(&r);
@@ -489,7 +489,7 @@ static void a_way_may_end_when_the_login_has_succeeded(void **state)
     /* The first of them cannot be sent, and whoever is told ends the way. */
     sent s[2] = {{.req.path = CW_STR("/a\nb"), .then = end_road}};
     ending = &r;
-    fake_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
     open_road(&r, (cw_config_remote){.prelude = {login, 1}}, f.port);
     ask_for(&r, &s[0]);
     ask_for(&r, &s[1]);
@@ -497,7 +497,7 @@ static void a_way_may_end_when_the_login_has_succeeded(void **state)
     assert_int_equal(s[0].calls, 1);
     assert_int_equal(s[0].end, CW_CLIENT_CONNECT);
     assert_int_equal(s[1].calls, 0);
-    fake_stop(&f);
+    fake_server_stop(&f);
 }
 
 /* ---- a token ---- */
@@ -529,23 +529,25 @@ static void a_token_is_got_used_and_renewed(void **state)
     char url[64];
     sent a = {0}, b = {0};
     n_seen = 0;
-    fake_start(&f, SCRIPTS(script), 1);
-    fake_start(&t, SCRIPTS(tokens, renewed), 2);
+    fake_server_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&t, SCRIPTS(tokens, renewed), 2);
     open_road(&r, with_token(&t, url), f.port);
     ask_for(&r, &a);
     assert_non_null(strstr(see(&r, &f), "\r\nAuthorization: Bearer aaa\r\n"));
-    assert_non_null(strstr(fake_last(&t), "grant_type=client_credentials&scope=read%20write"));
-    assert_non_null(strstr(fake_last(&t), "Basic bWU6czMlM0Fjcg==")); /* me:s3%3Acr */
-    fake_let_go(&f);
+    assert_non_null(
+        strstr(fake_server_last_request(&t), "grant_type=client_credentials&scope=read%20write"));
+    assert_non_null(
+        strstr(fake_server_last_request(&t), "Basic bWU6czMlM0Fjcg==")); /* me:s3%3Acr */
+    fake_server_release(&f);
     wait_for(&r, &a, 200);
     ask_for(&r, &b);
     assert_non_null(strstr(see(&r, &f), "\r\nAuthorization: Bearer bbb\r\n"));
-    fake_let_go(&f);
+    fake_server_release(&f);
     wait_for(&r, &b, 200);
     assert_int_equal(atomic_load(&t.requests), 2);
     close_road(&r);
-    fake_stop(&f);
-    fake_stop(&t);
+    fake_server_stop(&f);
+    fake_server_stop(&t);
 }
 
 static void a_token_goes_with_the_login_too(void **state)
@@ -560,19 +562,19 @@ static void a_token_goes_with_the_login_too(void **state)
     char url[64];
     sent a = {0};
     n_seen = 0;
-    fake_start(&f, SCRIPTS(script), 1);
-    fake_start(&t, SCRIPTS(tokens), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&t, SCRIPTS(tokens), 1);
     cw_config_remote config = with_token(&t, url);
     config.prelude = (cw_config_preludes){login, 1};
     open_road(&r, config, f.port);
     ask_for(&r, &a);
     assert_non_null(strstr(see(&r, &f), "\r\nAuthorization: Bearer aaa\r\n"));
-    assert_non_null(strstr(fake_last(&f), "\"method\":\"login\""));
-    fake_let_go(&f);
+    assert_non_null(strstr(fake_server_last_request(&f), "\"method\":\"login\""));
+    fake_server_release(&f);
     wait_for(&r, &a, 200);
     close_road(&r);
-    fake_stop(&f);
-    fake_stop(&t);
+    fake_server_stop(&f);
+    fake_server_stop(&t);
 }
 
 static void a_token_that_is_over_at_once_is_not_asked_for_for_ever(void **state)
@@ -587,15 +589,15 @@ static void a_token_that_is_over_at_once_is_not_asked_for_for_ever(void **state)
     road r;
     char url[64];
     sent a = {0};
-    fake_start(&f, SCRIPTS(script), 1);
-    fake_start(&t, SCRIPTS(tokens), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&t, SCRIPTS(tokens), 1);
     open_road(&r, with_token(&t, url), f.port);
     ask_for(&r, &a);
     wait_for(&r, &a, 200);
     assert_int_equal(atomic_load(&t.requests), 1);
     close_road(&r);
-    fake_stop(&f);
-    fake_stop(&t);
+    fake_server_stop(&f);
+    fake_server_stop(&t);
 }
 
 static void a_token_that_is_none_is_told(void **state)
@@ -619,16 +621,16 @@ static void a_token_that_is_none_is_told(void **state)
         road r;
         char url[64];
         sent a = {0};
-        fake_start(&t, SCRIPTS(cases[i].script), 1);
-        open_road(&r, with_token(&t, url), fake_free_port());
+        fake_server_start(&t, SCRIPTS(cases[i].script), 1);
+        open_road(&r, with_token(&t, url), unused_port());
         ask_for(&r, &a);
-        run_until(&r.b, a.calls);
+        client_run_until(&r.b, a.calls);
         bool is_refused = strstr(cases[i].why, "credentials");
         assert_int_equal(a.end, is_refused ? CW_CLIENT_REFUSED : CW_CLIENT_CONNECT);
         if (strncmp(a.why, cases[i].why, strlen(cases[i].why)) != 0)
             fail_msg("%s", a.why);
         close_road(&r);
-        fake_stop(&t);
+        fake_server_stop(&t);
     }
 }
 
@@ -640,19 +642,19 @@ static void a_way_can_close_while_it_waits_for_a_token(void **state)
     road r;
     char url[64];
     sent a = {0};
-    fake_start(&t, SCRIPTS(silent), 1);
-    open_road(&r, with_token(&t, url), fake_free_port());
+    fake_server_start(&t, SCRIPTS(silent), 1);
+    open_road(&r, with_token(&t, url), unused_port());
     ask_for(&r, &a);
-    run_until(&r.b, atomic_load(&t.requests));
+    client_run_until(&r.b, atomic_load(&t.requests));
     close_road(&r);
     assert_int_equal(a.calls, 0);
-    fake_stop(&t);
+    fake_server_stop(&t);
 }
 
 /* ---- without memory ---- */
 
 typedef struct trip {
-    bench b;
+    client_fixture b;
     cw_service *service;
 } trip;
 
@@ -661,13 +663,13 @@ static void travel_once(void *ctx)
     trip *t = ctx;
     road r = {.service = t->service};
     sent s = {0};
-    cw_code rc = cw_way_open(t->service, NULL, &t->b.loop, ANSWER_MAX, &r.way, NULL);
+    cw_code rc = cw_way_open(t->service, NULL, &t->b.loop, CLIENT_BODY_MAX, &r.way, NULL);
     if (!rc) {
         rc = begin(&r, &s, "{\"q\":1}");
         if (!rc)
-            run_until(&t->b, s.calls);
+            client_run_until(&t->b, s.calls);
         cw_way_close(r.way, on_way_closed, &r);
-        run_until(&t->b, r.closed);
+        client_run_until(&t->b, r.closed);
     }
     if (rc)
         assert_true(oom_was_hit() && rc == CW_NOMEM);
@@ -689,15 +691,15 @@ static void every_failed_allocation_is_survived(void **state)
     fake_server f;
     trip t;
     char url[64];
-    fake_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&f, SCRIPTS(script), 1);
     snprintf(url, sizeof url, "http://127.0.0.1:%u/rpc", f.port);
     config.url = cw_str_from(url);
-    bench_loop(&t.b);
+    client_fixture_init(&t.b);
     assert_int_equal(cw_service_new(&config, NULL, &t.service, NULL), CW_OK);
     assert_true(oom_each(travel_once, &t) >= 4);
     cw_service_unref(t.service);
-    bench_close(&t.b);
-    fake_stop(&f);
+    client_fixture_done(&t.b);
+    fake_server_stop(&f);
 }
 
 int main(void)

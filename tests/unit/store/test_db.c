@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "folder.h"
+#include "support/temp_db.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -7,15 +7,15 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "oom.h"
 #include "store/db.h"
+#include "support/oom.h"
 
 static cw_err err;
 
 static cw_db *open_db(void)
 {
     cw_db *db = NULL;
-    cw_db_opts opts = {.path = path, .may_create = true, .busy_ms = 50};
+    cw_db_opts opts = {.path = temp_db_path, .may_create = true, .busy_ms = 50};
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_OK);
     return db;
 }
@@ -42,7 +42,7 @@ static cw_code join(cw_str text, void *ctx, cw_err *e)
 static void run_sql(const char *sql)
 {
     sqlite3 *raw;
-    assert_int_equal(sqlite3_open(path, &raw), SQLITE_OK);
+    assert_int_equal(sqlite3_open(temp_db_path, &raw), SQLITE_OK);
     assert_int_equal(sqlite3_exec(raw, sql, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(raw);
 }
@@ -56,8 +56,8 @@ static void a_new_database_is_for_its_owner_alone(void **state)
     cw_db *db = open_db();
     add_account(db, "alice");
     char wal[128];
-    snprintf(wal, sizeof wal, "%s-wal", path);
-    assert_int_equal(stat(path, &st), 0);
+    snprintf(wal, sizeof wal, "%s-wal", temp_db_path);
+    assert_int_equal(stat(temp_db_path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_int_equal(stat(wal, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
@@ -357,10 +357,10 @@ static void without_a_file_nothing_is_opened(void **state)
 {
     (void)state;
     cw_db *db = NULL;
-    cw_db_opts opts = {.path = path, .busy_ms = 50};
+    cw_db_opts opts = {.path = temp_db_path, .busy_ms = 50};
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_NOTFOUND);
     assert_null(db);
-    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_not_equal(access(temp_db_path, F_OK), 0);
     opts.path = "/nonexistent/a.db";
     opts.may_create = true;
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_IO);
@@ -370,7 +370,7 @@ static void a_file_of_somebody_else_is_left_alone(void **state)
 {
     (void)state;
     cw_db *db = NULL;
-    cw_db_opts opts = {.path = path, .busy_ms = 50};
+    cw_db_opts opts = {.path = temp_db_path, .busy_ms = 50};
     run_sql("CREATE TABLE theirs (x)");
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_IO);
     assert_non_null(strstr(err.msg, "belongs to another program"));
@@ -383,7 +383,7 @@ static void a_newer_database_is_refused(void **state)
     cw_db *db = open_db();
     cw_db_close(db);
     run_sql("PRAGMA user_version = 1000");
-    cw_db_opts opts = {.path = path, .busy_ms = 50};
+    cw_db_opts opts = {.path = temp_db_path, .busy_ms = 50};
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_IO);
     assert_non_null(strstr(err.msg, "newer version"));
 }
@@ -392,12 +392,12 @@ static void garbage_is_refused(void **state)
 {
     (void)state;
     cw_db *db = NULL;
-    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    int fd = open(temp_db_path, O_WRONLY | O_CREAT, 0600);
     char junk[8192];
     memset(junk, 'x', sizeof junk);
     assert_int_equal(write(fd, junk, sizeof junk), sizeof junk);
     close(fd);
-    cw_db_opts opts = {.path = path, .may_create = true, .busy_ms = 50};
+    cw_db_opts opts = {.path = temp_db_path, .may_create = true, .busy_ms = 50};
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_IO);
     assert_non_null(strstr(err.msg, "not a database"));
 }
@@ -412,14 +412,14 @@ static void a_damaged_page_is_an_error(void **state)
         add_account(db, name);
     }
     cw_db_close(db);
-    int fd = open(path, O_RDWR);
+    int fd = open(temp_db_path, O_RDWR);
     char junk[4096];
     memset(junk, 0xA5, sizeof junk);
     off_t size = lseek(fd, 0, SEEK_END);
     for (off_t at = 4096; at < size; at += 4096)
         assert_int_equal(pwrite(fd, junk, sizeof junk, at), sizeof junk);
     close(fd);
-    cw_db_opts opts = {.path = path, .busy_ms = 50};
+    cw_db_opts opts = {.path = temp_db_path, .busy_ms = 50};
     cw_arena arena;
     cw_account *found;
     cw_arena_init(&arena, 65536);
@@ -437,13 +437,13 @@ static void a_removed_or_replaced_file_is_noticed(void **state)
     (void)state;
     char away[128];
     cw_db *db = open_db();
-    snprintf(away, sizeof away, "%s.away", path);
+    snprintf(away, sizeof away, "%s.away", temp_db_path);
     assert_true(cw_db_is_current(db));
-    assert_int_equal(rename(path, away), 0);
+    assert_int_equal(rename(temp_db_path, away), 0);
     assert_false(cw_db_is_current(db));
-    close(open(path, O_WRONLY | O_CREAT, 0600));
+    close(open(temp_db_path, O_WRONLY | O_CREAT, 0600));
     assert_false(cw_db_is_current(db));
-    assert_int_equal(rename(away, path), 0);
+    assert_int_equal(rename(away, temp_db_path), 0);
     assert_true(cw_db_is_current(db));
     cw_db_close(db);
 }
@@ -458,7 +458,7 @@ static void a_writer_holds_up_writers_only(void **state)
     sqlite3 *other;
     cw_arena_init(&arena, 65536);
     add_account(db, "alice");
-    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_open(temp_db_path, &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     cw_account bob = {.name = CW_STR("bob")};
     assert_int_equal(cw_db_add_account(db, &bob, NULL, 0, &id, &err), CW_TIMEOUT);
@@ -519,7 +519,7 @@ static void use_all(void *ctx)
     cw_account *found = NULL;
     (void)ctx;
     cw_arena_init(&arena, 65536);
-    cw_db_opts opts = {.path = path, .busy_ms = 50};
+    cw_db_opts opts = {.path = temp_db_path, .busy_ms = 50};
     cw_code rc = cw_db_open(&opts, &db, &err);
     if (!rc)
         rc = cw_db_find_account(db, CW_STR("alice"), &arena, &found, &err);
@@ -628,7 +628,7 @@ int main(void)
     mine.xMalloc = failing_malloc;
     mine.xRealloc = failing_realloc;
     sqlite3_config(SQLITE_CONFIG_MALLOC, &mine);
-#define T(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, temp_db_setup, temp_db_teardown)
     const struct CMUnitTest tests[] = {
         T(a_new_database_is_for_its_owner_alone),
         T(an_account_is_found_by_its_exact_name),

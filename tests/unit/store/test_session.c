@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "folder.h"
+#include "support/temp_db.h"
 
-#include "oom.h"
 #include "store/db.h"
+#include "support/oom.h"
 
 static cw_err err;
 static cw_db *db;
@@ -19,10 +19,10 @@ static int64_t add_account(const char *name)
 
 static int setup(void **state)
 {
-    cw_db_opts opts = {.path = path, .may_create = true, .busy_ms = 50};
-    if (folder_setup(state))
+    cw_db_opts opts = {.path = temp_db_path, .may_create = true, .busy_ms = 50};
+    if (temp_db_setup(state))
         return -1;
-    opts.path = path;
+    opts.path = temp_db_path;
     if (cw_db_open(&opts, &db, &err))
         return -1;
     alice = add_account("alice");
@@ -32,7 +32,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     cw_db_close(db);
-    return folder_teardown(state);
+    return temp_db_teardown(state);
 }
 
 static cw_session make(int64_t account, unsigned char number, int64_t created)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "folder.h"
+#include "support/temp_db.h"
 
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-#include "../support/patience.h"
 #include "base/clock.h"
-#include "oom.h"
 #include "store/store.h"
+#include "support/oom.h"
+#include "support/patience.h"
 
 static cw_err err;
 static atomic_int downs, ups, changes;
@@ -50,7 +50,7 @@ static void on_done(cw_store_job *job, cw_code rc)
 static cw_store *start(void)
 {
     cw_store *s = NULL;
-    cw_store_opts opts = {.path = path, .on_status = on_status, .on_change = on_change};
+    cw_store_opts opts = {.path = temp_db_path, .on_status = on_status, .on_change = on_change};
     atomic_store(&downs, 0);
     atomic_store(&ups, 0);
     atomic_store(&changes, 0);
@@ -91,7 +91,7 @@ static void it_makes_the_database_when_it_starts(void **state)
     (void)state;
     cw_store *s = start();
     assert_int_equal(ask(s), CW_OK);
-    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(access(temp_db_path, F_OK), 0);
     assert_int_equal(atomic_load(&downs), 0);
     cw_store_free(s);
 }
@@ -104,7 +104,7 @@ static void a_change_of_somebody_else_raises_the_generation(void **state)
     assert_int_equal(ask(s), CW_OK);
     uint64_t before = cw_store_generation(s);
     int seen = atomic_load(&changes);
-    cw_db_opts opts = {.path = path, .busy_ms = 1000};
+    cw_db_opts opts = {.path = temp_db_path, .busy_ms = 1000};
     assert_int_equal(cw_db_open(&opts, &other, &err), CW_OK);
     assert_int_equal(cw_db_add_role(other, CW_STR("x"), &err), CW_OK);
     uint64_t asked_at = cw_clock_ms();
@@ -122,14 +122,14 @@ static void a_database_that_vanishes_is_missed_and_not_made_anew(void **state)
     cw_store *s = start();
     assert_int_equal(ask(s), CW_OK);
     uint64_t before = cw_store_generation(s);
-    snprintf(away, sizeof away, "%s.away", path);
-    assert_int_equal(rename(path, away), 0);
+    snprintf(away, sizeof away, "%s.away", temp_db_path);
+    assert_int_equal(rename(temp_db_path, away), 0);
     ask_until(s, CW_NOTFOUND);
     usleep(600000);
     assert_int_equal(ask(s), CW_NOTFOUND);
-    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_not_equal(access(temp_db_path, F_OK), 0);
     assert_int_equal(atomic_load(&downs), 1);
-    assert_int_equal(rename(away, path), 0);
+    assert_int_equal(rename(away, temp_db_path), 0);
     ask_until(s, CW_OK);
     assert_int_equal(atomic_load(&ups), 1);
     assert_true(cw_store_generation(s) > before);
@@ -139,16 +139,16 @@ static void a_database_that_vanishes_is_missed_and_not_made_anew(void **state)
 static void a_broken_database_heals(void **state)
 {
     (void)state;
-    FILE *f = fopen(path, "w");
+    FILE *f = fopen(temp_db_path, "w");
     for (int i = 0; i < 1000; i++)
         fputs("this is no database", f);
     fclose(f);
     cw_store *s = start();
     ask_until(s, CW_IO);
     assert_int_equal(atomic_load(&downs), 1);
-    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(temp_db_path), 0);
     cw_db *made;
-    cw_db_opts opts = {.path = path, .may_create = true, .busy_ms = 1000};
+    cw_db_opts opts = {.path = temp_db_path, .may_create = true, .busy_ms = 1000};
     assert_int_equal(cw_db_open(&opts, &made, &err), CW_OK);
     cw_db_close(made);
     ask_until(s, CW_OK);
@@ -164,7 +164,7 @@ static void a_locked_database_is_waited_for(void **state)
     assert_int_equal(ask(s), CW_OK);
     cw_store_free(s);
     sqlite3 *other;
-    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_open(temp_db_path, &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other,
                                   "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;"
                                   "INSERT INTO role (name) VALUES ('x')",
@@ -208,7 +208,7 @@ static void begin_once(void *ctx)
 {
     cw_store *s = NULL;
     (void)ctx;
-    cw_store_opts opts = {.path = path, .on_status = on_status, .on_change = on_change};
+    cw_store_opts opts = {.path = temp_db_path, .on_status = on_status, .on_change = on_change};
     cw_code rc = cw_store_new(&opts, &s, &err);
     assert_true(rc == CW_OK || rc == CW_NOMEM);
     if (!rc)
@@ -224,7 +224,7 @@ static void every_failed_allocation_is_survived(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, temp_db_setup, temp_db_teardown)
     const struct CMUnitTest tests[] = {
         T(it_makes_the_database_when_it_starts),
         T(a_change_of_somebody_else_raises_the_generation),

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "oom.h"
+#include "support/oom.h"
 
 /* The compiler must not see that the memory is never used. */
 static void *volatile kept;
