@@ -1,5 +1,5 @@
 // POST /mcp in the modern era (2026-07-28): what every request must carry, what every answer has,
-// and which mistake gets which status and code. Rows M1 to M15 are those of the protocol notes.
+// and which mistake gets which status and code.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import {
@@ -61,18 +61,18 @@ async function postRaw(method, params, headers) {
 }
 
 suite("the rows of the protocol notes", { concurrency: true }, () => {
-    test("M1: server/discover names version, capabilities, identity and how long it holds", async () => {
+    test("server/discover names version, capabilities, identity and how long it holds", async () => {
         assertDiscovered(await modern(server, "server/discover"));
     });
 
-    test("M2: tools/call without arguments is a call with none", async () => {
+    test("tools/call without arguments is a call with none", async () => {
         const answer = await modern(server, "tools/call", { name: "test.caller" });
         const result = assertComplete(answer);
         assert.equal(result.content[0].type, "text");
         assert.equal("isError" in result && result.isError, false);
     });
 
-    test("M3: tools/call with a progress token is answered by a stream that ends with the result", async () => {
+    test("tools/call with a progress token is answered by a stream that ends with the result", async () => {
         const params = { name: "test.progress", arguments: { steps: 3 } };
         const stream = await EventStream.open(server, "tools/call", params, {
             meta: { progressToken: "t" },
@@ -97,11 +97,11 @@ suite("the rows of the protocol notes", { concurrency: true }, () => {
         assert.ok(!lines.some((line) => line.startsWith("id:")), "events have no ids");
     });
 
-    test("M4: an unknown method is 404 and -32601", async () => {
+    test("an unknown method is 404 and -32601", async () => {
         assertRpcError(await modern(server, "tools/lust"), 404, codes.method, 1);
     });
 
-    test("M5: an unknown tool is 200 and -32602", async () => {
+    test("an unknown tool is 200 and -32602", async () => {
         assertRpcError(await callTool(server, "test.nothing", {}), 200, codes.params, 1);
     });
 
@@ -120,12 +120,12 @@ suite("the rows of the protocol notes", { concurrency: true }, () => {
         }
     });
 
-    test("M6: Mcp-Name that differs from the name in the body is 400 and -32020", async () => {
+    test("Mcp-Name that differs from the name in the body is 400 and -32020", async () => {
         const options = { headers: { "Mcp-Name": "test.other" } };
         assertRpcError(await callTool(server, "test.echo", { message }, options), 400, mismatch, 1);
     });
 
-    test("M7: no MCP-Protocol-Version header is 400 and -32020", async () => {
+    test("no MCP-Protocol-Version header is 400 and -32020", async () => {
         const options = { headers: { "MCP-Protocol-Version": undefined } };
         assertRpcError(await modern(server, "server/discover", {}, options), 400, mismatch, 1);
     });
@@ -153,7 +153,7 @@ suite("the rows of the protocol notes", { concurrency: true }, () => {
         });
     }
 
-    test("M9: the modern header without _meta is 400 and -32602", async () => {
+    test("the modern header without _meta is 400 and -32602", async () => {
         const { headers } = modernParts("tools/list");
         for (const params of [undefined, {}, { _meta: {} }, { _meta: { progressToken: 1 } }]) {
             const body = { jsonrpc: "2.0", id: 9, method: "tools/list", params };
@@ -161,7 +161,7 @@ suite("the rows of the protocol notes", { concurrency: true }, () => {
         }
     });
 
-    test("M11: a notification with the modern header and no envelope is 202 without a body", async () => {
+    test("a notification with the modern header and no envelope is 202 without a body", async () => {
         const body = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 5 } };
         const headers = { ...both, "MCP-Protocol-Version": modernVersion };
         const { status, text } = await post(server, "/mcp", body, headers);
@@ -169,12 +169,12 @@ suite("the rows of the protocol notes", { concurrency: true }, () => {
         assert.equal(text, "");
     });
 
-    test("M12: Accept with JSON only is enough for what is answered with JSON", async () => {
+    test("Accept with JSON only is enough for what is answered with JSON", async () => {
         const options = { headers: { Accept: "application/json" } };
         assertDiscovered(await modern(server, "server/discover", {}, options));
     });
 
-    test("M13: subscriptions/listen is acknowledged first, with the id of the request", async () => {
+    test("subscriptions/listen is acknowledged first, with the id of the request", async () => {
         const wanted = { notifications: { toolsListChanged: true } };
         const stream = await EventStream.open(server, "subscriptions/listen", wanted, { id: 13 });
         assert.equal(stream.status, 200);
@@ -187,13 +187,13 @@ suite("the rows of the protocol notes", { concurrency: true }, () => {
         stream.close();
     });
 
-    test("M14: an array with a modern request is 400 and -32600 without an id", async () => {
+    test("an array with a modern request is 400 and -32600 without an id", async () => {
         const { body, headers } = modernParts("server/discover");
         assertRpcError(await post(server, "/mcp", [body], headers), 400, codes.invalid, undefined);
         assertRpcError(await post(server, "/mcp", [body, body], headers), 400, codes.invalid);
     });
 
-    test("M15: a stale session id and a last event id are ignored", async () => {
+    test("a stale session id and a last event id are ignored", async () => {
         const headers = { "Mcp-Session-Id": "stale", "Last-Event-ID": "7" };
         assertDiscovered(await modern(server, "server/discover", {}, { headers }));
     });

@@ -1,5 +1,5 @@
-// Every request and answer that the documents of the original system print, compared whole. Where we
-// answer something else, the decision that says so is named.
+// Every request and response that the documents of the original system print, compared as a whole. A comment gives
+// the reason where a response differs.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -106,7 +106,7 @@ suite("somebody who sees cache.rebuild alone", () => {
         assertRpcResult(answer, 1, true);
     });
 
-    // DECISIONS 14: it is not marked as one that only reads.
+    // GET calls only tools with readOnlyHint, and this one has none.
     test("does not call it with GET", async () => {
         assert.equal((await get(server, ofGet)).status, 405);
     });
@@ -140,7 +140,7 @@ suite("somebody who sees cache.rebuild alone", () => {
     test("cannot list from a cursor that is none", async () => {
         const answer = await get(server, `${list}?cursor=!!!`);
         assert.equal(answer.status, 400);
-        assert.equal(answer.json.error.code, "invalid_cursor"); // DECISIONS 13
+        assert.equal(answer.json.error.code, "invalid_cursor"); // a code of our own
     });
 
     test("asks for the head of the list", async () => {
@@ -154,7 +154,7 @@ suite("somebody who sees cache.rebuild alone", () => {
         }
     });
 
-    // DECISIONS 24: the command of the documents, with the installed version.
+    // The command of the documents, with the installed version.
     test("points the Inspector at the list", async () => {
         const launcher = path.join(
             root,
@@ -276,7 +276,7 @@ test("cache.rebuild with scopes wants a token that has both", async () => {
 test("who may not list is refused", async () => {
     const server = await startExamples({ roles: { anonymous: [mayCall, "access content"] } });
     const answer = await get(server, list);
-    assert.equal(answer.status, 403); // DECISIONS 3: without permission; 401 is for bad credentials
+    assert.equal(answer.status, 403); // 401 is for invalid credentials only
     assert.equal(answer.json.error.code, "access_denied");
     const bad = await get(server, list, bearer("nonsense"));
     assert.equal(bad.status, 401);

@@ -197,7 +197,7 @@ static void refusals_are_short(void **state)
     assert_int_equal(live, 0);
 }
 
-/* issue 7: 100,000 different tokens do not grow memory past the ceiling. */
+/* 100,000 different tokens do not grow memory past the ceiling. */
 static void very_many_tokens_do_not_grow_it(void **state)
 {
     (void)state;
