@@ -78,7 +78,7 @@ function write(requirements, found) {
         const ids = idsOf(group);
         const tested = ids.filter((id) => found.has(id)).length;
         lines.push(`## ${group.title}`, "", `${group.text} Tested: ${tested} of ${ids.length}.`, "");
-        lines.push("| id | requirement | tests |", "| --- | --- | --- |");
+        lines.push("| Id | Requirement | Tests |", "| --- | --- | --- |");
         lines.push(...ids.map((id) => row(requirements, found, id)), "");
     }
     return lines.join("\n").trimEnd() + "\n";

@@ -547,19 +547,19 @@ export function writePage({ all, recordings }) {
         "",
     );
     for (const [title, list] of sections) {
-        lines.push(`## ${title}`, "", "| | Drupal | Causeway | reason |", "| --- | --- | --- | --- |");
+        lines.push(`## ${title}`, "", "| | Drupal | Causeway | Reason |", "| --- | --- | --- | --- |");
         for (const one of list) {
             const number = all.indexOf(one) + 1;
             lines.push(`| ${number} | ${cell(one.theirs)} | ${cell(one.ours)} | ${cell(one.why)} |`);
         }
         lines.push("");
     }
-    lines.push("## Beyond the recordings", "", "| Drupal | Causeway | reason |", "| --- | --- | --- |");
+    lines.push("## Beyond the recordings", "", "| Drupal | Causeway | Reason |", "| --- | --- | --- |");
     for (const [theirs, ours, why] of beyond) {
         lines.push(`| ${cell(theirs)} | ${cell(ours)} | ${cell(why)} |`);
     }
     lines.push("");
-    lines.push("## Requests", "", "| recording | request | differences |", "| --- | --- | --- |");
+    lines.push("## Requests", "", "| Recording | Request | Differences |", "| --- | --- | --- |");
     for (const { folder, name, request, numbers } of recordings) {
         const found = numbers.join(", ") || "none";
         lines.push(`| ${folder}/${name} | ${cell(requestText(request))} | ${found} |`);
