@@ -133,11 +133,11 @@ function schema({ results: { ours, ajv, blaze } }) {
     return blocks(
         "## JSON Schema",
         paragraph(`
-            Four 2020-12 schemas with one valid document each: five flat parameters, three nested levels
-            with references and patterns, an array of 1,000 objects, and unevaluated properties. Times are
-            the best of many batches; the three validators take turns. ajv is warmed up and validates
-            parsed data. Blaze is the mean of \`jsonschema validate --fast --benchmark\`. Compile time
-            includes validation against the meta-schema.`),
+            Four 2020-12 schemas with one valid document each. They have five flat parameters, three nested
+            levels with references and patterns, an array of 1,000 objects, and unevaluated properties. Times
+            are the best of many batches; the three validators take turns. ajv is warmed up and validates parsed
+            data. Blaze is the mean of \`jsonschema validate --fast --benchmark\`. Compile time includes
+            validation against the meta-schema.`),
         table([...head, "JSON.parse and ajv", "compile, µs"], rows),
     );
 }
@@ -280,7 +280,7 @@ function examples({ processes, pss, rss, runs, median, worst }) {
         "## Example plugin",
         paragraph(`
             \`make run\`, idle after a few calls: ${processes} processes with a proportional set size of
-            ${mb(pss)} together (resident sets: ${mb(rss)}, with shared pages counted in each). From the
+            ${mb(pss)} together. Their resident sets, which count shared pages in each, are ${mb(rss)}. From the
             start of the program to the first response to \`tools/list\`: median of ${runs} runs
             ${median.toFixed(1)} ms, worst ${worst.toFixed(1)} ms.`),
     );
