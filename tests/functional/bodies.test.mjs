@@ -154,3 +154,21 @@ test("a second Content-Encoding is not overlooked behind an identity", async () 
     const text = request("POST", "/echo", { "Content-Encoding": ["identity", "gzip"] }, "\x1f\x8b");
     assertError(await exchange(server, text), 415, "unsupported_media_type");
 });
+
+test("a body that nobody wanted is no reason to reset the connection", async () => {
+    const own = await startTestServer();
+    const half = "x".repeat(150_000);
+    for (let i = 0; i < 5; i++) {
+        const c = await Connection.open(server, { stays: true });
+        const headers = { Connection: "close", "Content-Length": 2 * half.length };
+        await c.send(request("POST", "/nothing", headers));
+        assertError(await c.response(), 404, "not_found");
+        for (const part of [half, half]) {
+            await c.send(part);
+            await pause(10);
+        }
+        assert.equal(c.error, null);
+        c.close();
+    }
+    await own.stop();
+});

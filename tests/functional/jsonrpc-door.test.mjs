@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { assertRpcError, post, rpc, startBridge, timed } from "./support/mcp.mjs";
 import { eventually, pause } from "./support/server.mjs";
+import { readFileSync } from "node:fs";
+import { slowness } from "./support/programs.mjs";
 
 const codes = { parse: -32700, invalid: -32600, method: -32601, params: -32602, internal: -32603 };
 const messages = {
@@ -285,6 +287,22 @@ suite("a batch", { concurrency: true }, () => {
         const batch = (n) => Array.from({ length: n }, (_, id) => full({ ...echo, id }));
         assert.equal((await rpc(small, batch(3))).json.length, 3);
         assertStandard(await rpc(small, batch(4)), 400, codes.invalid, null, /3/);
+    });
+
+    test("whose answers will not be sent does not keep them", async (t) => {
+        const own = await startBridge({ config: { loops: 1, plugins: { workers: 2 } } });
+        t.after(() => own.stop());
+        const bytes = 15_000_000;
+        const one = (id) => ({ jsonrpc: "2.0", id, method: "test.large", params: { bytes } });
+        const { status, json } = await rpc(
+            own,
+            Array.from({ length: 40 }, (_, id) => one(id)),
+        );
+        assert.equal(status, 500);
+        assert.equal(json.error.code, -32603);
+        const most = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${own.pid}/status`))[1]);
+        // A sanitizer keeps what was freed.
+        assert.ok(most < 300_000 || slowness > 1, `${most} KB at most`);
     });
 });
 

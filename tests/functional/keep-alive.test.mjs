@@ -1,7 +1,19 @@
 // Several requests on one connection: one after the other, and sent ahead of the answers.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Connection, eventually, get, getJson, request, startTestServer } from "./support/server.mjs";
+import {
+    Connection,
+    eventually,
+    exchange,
+    get,
+    getJson,
+    paddedGet,
+    pause,
+    request,
+    startTestServer,
+} from "./support/server.mjs";
+import { splitResponses } from "./support/raw.mjs";
+import { slowness } from "./support/programs.mjs";
 
 let server;
 before(async () => (server = await startTestServer({ idle_ms: 60_000 })));
@@ -191,4 +203,51 @@ test("a client that ends its side after the request still gets the answer", asyn
     assert.equal((await c.response()).text, "half");
     await c.closed();
     assert.ok(c.closedCleanly);
+});
+
+test("the ceiling of pipelined ones is reached by small ones in many reads", async () => {
+    const own = await startTestServer({ pipelined: 20 });
+    const all = paddedGet("/item/x", 100).repeat(100);
+    const c = await Connection.open(own);
+    // No read ends where a request does.
+    for (let at = 0; at < 9 * 930 && !c.ended; at += 930) {
+        await c.send(all.slice(at, at + 930));
+        await pause(10);
+    }
+    await c.closed();
+    const answers = splitResponses(c.buffer);
+    assert.equal(answers.length, 21);
+    assert.ok(answers.every(({ status }) => status === 200));
+    assert.equal(answers.at(-1).headers.get("connection"), "close");
+    await own.stop();
+});
+
+test("a handle finds nothing while the answer is still being sent", async () => {
+    const own = await startTestServer();
+    const size = 12_000_000; // more than the kernel takes at once
+    const slow = await Connection.open(own);
+    slow.socket.pause();
+    await slow.send(get(`/late-find?${size}`));
+    await pause(200 * slowness);
+    assert.deepEqual(await getJson(own, "/late-finds"), { found: 0 });
+    slow.socket.resume();
+    assert.equal((await slow.response({ timeoutMs: 20_000 })).body.length, size);
+    await slow.assertAlive();
+    slow.close();
+    await own.stop();
+});
+
+test("a server that was stopped and continued by its shell serves on", async () => {
+    const own = await startTestServer({ loops: 2 });
+    const kept = await Connection.open(own);
+    await kept.assertAlive();
+    own.child.kill("SIGSTOP");
+    const waiting = Array.from({ length: 20 }, () => exchange(own, get("/item/w")));
+    await pause(200);
+    own.child.kill("SIGCONT");
+    for (const { text } of await Promise.all(waiting)) {
+        assert.equal(text, "w");
+    }
+    await kept.assertAlive();
+    await own.stop();
 });

@@ -1,6 +1,6 @@
 // Every ceiling of the HTTP server, just below it, on it and just above it.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, suite, test } from "node:test";
 import {
     assertError,
     Connection,
@@ -9,10 +9,13 @@ import {
     get,
     openFiles,
     pause,
+    processorMs,
     request,
     startTestServer,
+    testServer,
+    testServerArgs,
 } from "./support/server.mjs";
-import { slowness } from "./support/programs.mjs";
+import { slowness, startProgram } from "./support/programs.mjs";
 
 let server;
 before(async () => {
@@ -256,4 +259,80 @@ test("without a ceiling of its own the loopback address is not counted", async (
     assert.ok(openFiles(server.pid) >= server.files + 600);
     open.forEach((c) => c.close());
     await eventually(() => openFiles(server.pid) <= server.files, "all connections closed");
+});
+
+test("large bodies at once get 503 above the ceiling of their memory", async () => {
+    const size = 200_000;
+    const own = await startTestServer({ body_size: size, body_memory: 300_000 });
+    const body = "b".repeat(size);
+    for (let round = 0; round < 4; round++) {
+        const clients = await Promise.all(Array.from({ length: 4 }, () => Connection.open(own)));
+        // All but the last byte: two of these are too much.
+        await Promise.all(clients.map((c) => c.send(request("POST", "/echo", {}, body).slice(0, -1))));
+        const refused = () => clients.filter(({ buffer }) => buffer.length > 0);
+        await eventually(() => refused().length === 3, "three are refused");
+        for (const c of refused()) {
+            assertError(await c.response(), 503, "unavailable");
+            await c.closed();
+        }
+        const last = clients.find(({ ended }) => !ended);
+        if (round % 2) {
+            await last.send("b");
+            const { status, text } = await last.response();
+            assert.equal(status, 200);
+            assert.equal(JSON.parse(text).body, body);
+            await last.assertAlive();
+        }
+        clients.forEach((c) => c.close());
+        await pause(20);
+    }
+    await own.stop();
+});
+
+test("one body of the greatest size always fits", async () => {
+    const size = 200_000;
+    const own = await startTestServer({ body_size: size, body_memory: 1 });
+    const c = await Connection.open(own);
+    for (let i = 0; i < 5; i++) {
+        await c.send(request("POST", "/echo", {}, "b".repeat(size)));
+        assert.equal((await c.response()).status, 200);
+    }
+    c.close();
+    await own.stop();
+});
+
+suite("no descriptors left", () => {
+    for (const loops of [1, 2]) {
+        test(`those who wait are served when others leave, with ${loops} loops`, async () => {
+            const args = testServerArgs({ loops, idle_ms: 60_000, header_ms: 60_000 });
+            const script = 'ulimit -n 60; exec "$@"';
+            const own = await startProgram("sh", ["-c", script, "sh", testServer, ...args]);
+            const files = openFiles(own.pid);
+            const clients = await Promise.all(Array.from({ length: 100 }, () => Connection.open(own)));
+            clients.forEach((c) => c.send(get("/item/x")));
+            // Every descriptor is in use, some clients are served, the others wait in the kernel.
+            await eventually(() => openFiles(own.pid) >= 55, "descriptors are used up");
+            const served = () => clients.filter((c) => c.total > 0);
+            await eventually(() => served().length >= 60 - files - 5, "the first ones are served");
+            const before_ = processorMs(own.pid);
+            await pause(1_000);
+            const used = processorMs(own.pid) - before_;
+            assert.ok(used < 200 * slowness, `${used} ms of processor time while waiting`);
+            assert.ok(served().length < 100);
+            // Each one that leaves makes room for one that waits.
+            await eventually(
+                () => {
+                    for (const c of clients.filter(({ total }) => total > 0)) {
+                        c.close();
+                    }
+                    return served().length === 100;
+                },
+                "all are served in the end",
+                20_000,
+            );
+            await eventually(() => openFiles(own.pid) <= files, "all descriptors are free again");
+            assert.equal((await exchange(own, get("/item/y"))).text, "y");
+            await own.stop();
+        });
+    }
 });

@@ -6,9 +6,9 @@ import net from "node:net";
 import { networkInterfaces } from "node:os";
 import path from "node:path";
 import { suite, test } from "node:test";
-import { keepFolder } from "./support/kept.mjs";
-import { binary, Program, runCauseway, startCauseway } from "./support/programs.mjs";
-import { eventually, exchange, get } from "./support/server.mjs";
+import { keepFolder, newSocketPath } from "./support/kept.mjs";
+import { binary, Program, runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
+import { eventually, exchange, get, makeCertificate, soonEnded } from "./support/server.mjs";
 
 const hasIpv6 = Object.values(networkInterfaces())
     .flat()
@@ -153,6 +153,37 @@ suite("a unix socket", () => {
         await assertHealthy({ path: path.join(folder, "s") });
         await server.stop();
     });
+
+    // A listening socket that nobody accepts from, since its process is busy.
+    const deafListener = `
+        require("node:net").createServer().listen({ path: process.argv[1], backlog: 1 }, () => {
+            require("node:fs").writeSync(1, "ready\\n");
+            Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60000);
+        });`;
+
+    test("with a full queue does not make the start wait", async (t) => {
+        const socket = newSocketPath();
+        const deaf = new Program(process.execPath, ["-e", deafListener, socket], { name: "deaf" });
+        await deaf.until(() => deaf.stdout.includes("ready"), "its socket");
+        const waiting = [];
+        t.after(() => waiting.forEach((c) => c.destroy()));
+        const connects = () =>
+            new Promise((resolve) => {
+                const c = net.connect({ path: socket }, () => resolve(true));
+                c.on("error", () => resolve(false));
+                waiting.push(c);
+            });
+        while (await connects()) {
+            assert.ok(waiting.length < 10, "its queue is never full");
+        }
+        const program = new Program(binary, ["serve", "--listen", `unix:${socket}`]);
+        const { code, stderr } = await soonEnded(program, 2_000);
+        assert.equal(code, 1);
+        assert.match(stderr, /cannot listen on unix:.*: Address already in use/);
+        assert.ok(existsSync(socket));
+        deaf.child.kill("SIGKILL");
+        await deaf.exited;
+    });
 });
 
 suite("sockets from a supervisor", () => {
@@ -247,6 +278,22 @@ suite("sockets from a supervisor", () => {
         assert.deepEqual(await program.exited, { code: 0, signal: null });
         program.assertNoReports();
         assert.deepEqual(failures, []);
+    });
+
+    test("of which it is not known which have TLS are refused", async () => {
+        const listen = ["127.0.0.1:0", { address: "127.0.0.1:0", tls: true }];
+        const config = writeConfig({ listen, tls: makeCertificate("inherited") });
+        const socket = net.createServer();
+        await new Promise((resolve) => socket.listen(0, "127.0.0.1", resolve));
+        const script = 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"';
+        const args = ["-c", script, "sh", binary, "serve", "--config", config];
+        const stdio = ["ignore", "pipe", "pipe", socket._handle];
+        const program = new Program("sh", args, { name: "inheriting", leads: true, stdio });
+        await new Promise((resolve) => socket.close(resolve));
+        const { code, stdout, stderr } = await soonEnded(program, 3_000);
+        assert.equal(code, 1);
+        assert.equal(stdout, "");
+        assert.match(stderr, /1 sockets were inherited for 2 entries of listen/);
     });
 });
 

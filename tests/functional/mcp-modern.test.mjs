@@ -16,8 +16,9 @@ import {
     modernVersion,
     post,
     startBridge,
+    toolRequest,
 } from "./support/mcp.mjs";
-import { exchange, request } from "./support/server.mjs";
+import { Connection, exchange, request } from "./support/server.mjs";
 
 const codes = { parse: -32700, invalid: -32600, method: -32601, params: -32602 };
 const mismatch = -32020;
@@ -318,6 +319,40 @@ suite("headers", { concurrency: true }, () => {
     test("with unknown Mcp-Param names are ignored", async () => {
         const headers = { ...good, "Mcp-Param-Nothing": "=?base64?!?=" };
         assertComplete(await postRaw("tools/call", params, headers));
+    });
+
+    const doubled = {
+        "Mcp-Name twice": "Mcp-Name: test.echo",
+        "another Mcp-Name behind the right one": "mcp-name: test.fail",
+        "Mcp-Method twice": "Mcp-Method: tools/call",
+        "MCP-Protocol-Version twice": "MCP-Protocol-Version: 2026-07-28",
+        "a legacy version beside the modern one": "MCP-Protocol-Version: 2025-06-18",
+    };
+    for (const [name, line] of Object.entries(doubled)) {
+        test(`${name} is refused as a mismatch`, async () => {
+            const text = toolRequest("test.echo", { message: "x" });
+            const twice = text.replace("\r\n\r\n", `\r\n${line}\r\n\r\n`);
+            const answer = await exchange(server, twice);
+            assertRpcError({ ...answer, json: JSON.parse(answer.text) }, 400, -32020, 1);
+        });
+    }
+
+    test("two legacy versions are refused", async () => {
+        const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+        const version = { "MCP-Protocol-Version": "2025-06-18", "mcp-protocol-version": "2025-11-25" };
+        const headers = { "Content-Type": "application/json", ...version };
+        const answer = await exchange(server, request("POST", "/mcp", headers, body));
+        assertRpcError({ ...answer, json: JSON.parse(answer.text) }, 400, -32020, 1);
+    });
+
+    test("a stream says Cache-Control once", async () => {
+        const client = await Connection.open(server);
+        await client.send(toolRequest("test.progress", {}, { meta: { progressToken: 1 } }));
+        const head = await client.text(/\r\n\r\n/);
+        assert.match(head, /^content-type: text\/event-stream\r$/im);
+        const lines = head.match(/^cache-control: .*$/gim);
+        assert.deepEqual(lines, ["Cache-Control: no-store, no-transform"]);
+        client.close();
     });
 });
 

@@ -259,3 +259,42 @@ test("a host that is not there is named, with the key that says where it is", as
         assert.match(stderr, /no-host: No such file or directory; plugins\.host says where/);
     }
 });
+
+test("list and check do not wait for a pipe, nor show a name as it is", async () => {
+    const folder = newFolder("odd");
+    execFileSync("mkfifo", [path.join(folder, "pipe.so")]);
+    mkdirSync(path.join(folder, "folder.so"));
+    const source = versionSource("odd", "1.0", "odd.tell");
+    compilePlugin(folder, "odd", source, { as: "a\u001b[31m\nb.so" });
+    const config = writeConfig({ plugins: { folder } });
+    const list = await runCauseway(["plugin", "list", "--config", config]);
+    assert.equal(list.code, 0, list.stderr);
+    assert.equal(list.stdout.trimEnd().split("\n").length, 2, list.stdout);
+    assert.ok(list.stdout.includes("a\\u001b[31m\\u000ab"), list.stdout);
+    assert.ok(!list.stdout.includes("\u001b[31m"));
+    const check = await runCauseway(["plugin", "check", path.join(folder, "pipe.so")]);
+    assert.equal(check.code, 1);
+    assert.match(check.stderr, /pipe\.so: not a file/);
+});
+
+test("a plugin that writes too much, or ends, while it is loaded spoils only itself", async () => {
+    const folder = newFolder("loud");
+    const loud = (code) => `#include <stdio.h>
+#include <stdlib.h>
+${versionSource("loud", "1.0", "loud.tell")}
+__attribute__((constructor)) static void now(void)
+{
+${code}
+}`;
+    const lines = 'for (int i = 0; i < 2000000; i++) puts("0123456789012345678901234567890123456789");';
+    compilePlugin(folder, "loud", loud(lines));
+    compilePlugin(folder, "ends", loud("exit(0);"));
+    compilePlugin(folder, "good", versionSource("good", "2.0", "good.tell"));
+    const config = writeConfig({ plugins: { folder } });
+    const list = await runCauseway(["plugin", "list", "--config", config, "--json"]);
+    assert.equal(list.code, 0, list.stderr);
+    const states = JSON.parse(list.stdout).map(({ name, state }) => [name, state]);
+    const expected = { ends: "broken", good: "enabled", loud: "broken" };
+    assert.deepEqual(Object.fromEntries(states), expected);
+    assert.match(list.stdout, /ended while it was loaded: exited with 0/);
+});

@@ -17,6 +17,7 @@ import {
 } from "./support/mcp.mjs";
 import { buildFolder, patience, slowness } from "./support/programs.mjs";
 import { eventually, inParallel, openFiles, pause } from "./support/server.mjs";
+import { startHostile } from "./support/hostile-plugin.mjs";
 
 const times = 100;
 const timeout = Math.min(patience(300), 900 * slowness);
@@ -244,4 +245,23 @@ suite("a worker", { concurrency: true }, () => {
         };
         await eventually(() => workers.every(gone), "no worker outlives the server");
     });
+});
+
+suite("a worker that writes without end", { concurrency: 2 }, () => {
+    for (const params of [{ call: true }, { call: false }, { call: false, fork: true }]) {
+        test(`does not keep its loop from others: ${JSON.stringify(params)}`, async (t) => {
+            const server = await startHostile(t, {
+                loops: 1,
+                plugins: { timeout: `${300 * slowness}ms`, grace: `${100 * slowness}ms` },
+            });
+            const flood = rpc(server, { method: "hostile.flood", params, id: 1 });
+            const until = performance.now() + 1_000 * slowness;
+            while (performance.now() < until) {
+                const fetch = { signal: AbortSignal.timeout(2_000 * slowness) };
+                await callToolWell(server, "test.echo", { message: "x" }, { fetch });
+                await pause(20);
+            }
+            assert.equal((await flood).status, 500);
+        });
+    }
 });

@@ -1,13 +1,15 @@
 // The plugin folder of a running server: plugins come, go and change without a restart.
 import assert from "node:assert/strict";
-import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { rpc, toolNames } from "./support/mcp.mjs";
+import { addPlugin, callToolWell, rpc, startBridge, toolNames, untilTool } from "./support/mcp.mjs";
 import { compilePlugin, newFolder, permissions, versionSource } from "./support/plugins.mjs";
 import { binary, buildFolder, Program, runCauseway } from "./support/programs.mjs";
 import { patience, slowness, startCauseway, writeConfig } from "./support/programs.mjs";
-import { eventually, pause } from "./support/server.mjs";
+import { eventually, openFiles, pause } from "./support/server.mjs";
+import { execFileSync } from "node:child_process";
+import { startHostile } from "./support/hostile-plugin.mjs";
 
 const roles = { anonymous: permissions };
 
@@ -253,4 +255,51 @@ test("with the examples the first list comes soon after the start, in little mem
         assert.ok(pss <= 15 * 1024, `${pss} KB`);
     }
     await server.stop();
+});
+
+test("a call whose plugin is gone ends at its time limit", async (t) => {
+    const timeout = `${600 * slowness}ms`;
+    const server = await startHostile(t, { plugins: { timeout, grace: "50ms" } });
+    const nap = { method: "hostile.nap", params: { ms: 60_000 }, id: 1 };
+    const calls = [1, 2, 3].map(() => rpc(server, nap));
+    await pause(50);
+    unlinkSync(path.join(server.plugins, "hostile.so"));
+    for (const { status } of await Promise.all(calls)) {
+        assert.equal(status, 500);
+    }
+    await callToolWell(server, "test.echo", { message: "x" });
+});
+
+const limitFiles = (server, n) => execFileSync("prlimit", ["--pid", String(server.pid), `--nofile=${n}:`]);
+
+test("a plugin for which there was no descriptor is tried again", async (t) => {
+    const server = await startBridge();
+    t.after(() => server.stop());
+    const usual = 1_000;
+    limitFiles(server, openFiles(server.pid) + 1); // for looking at the folder
+    addPlugin(server.plugins, "faults");
+    await server.untilLogged(/not loaded source="faults" problem=".*Too many open files/);
+    limitFiles(server, usual);
+    await untilTool(server, "faults.ok");
+});
+
+test("many plugins at once are loaded with few descriptors", async (t) => {
+    const many = 60;
+    const folder = newFolder("many");
+    const file = compilePlugin(folder, "p00", versionSource("p00", "1.0", "p00.tell"));
+    const bytes = readFileSync(file).toString("latin1");
+    const config = { plugins: { folder }, roles: { anonymous: permissions } };
+    const server = await startBridge({ plugins: [], config });
+    t.after(() => server.stop());
+    await untilTool(server, "p00.tell");
+    // One for each that is loaded, and some for those that are being loaded.
+    limitFiles(server, openFiles(server.pid) + many + 60);
+    for (let i = 1; i < many; i++) {
+        const name = `p${String(i).padStart(2, "0")}`;
+        writeFileSync(path.join(folder, `.${name}`), bytes.replaceAll("p00", name), "latin1");
+        renameSync(path.join(folder, `.${name}`), path.join(folder, `${name}.so`));
+    }
+    await untilTool(server, `p${many - 1}.tell`);
+    await untilTool(server, "p30.tell");
+    assert.doesNotMatch(server.stderr, /not loaded/);
 });

@@ -6,6 +6,9 @@ import { suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
 import { slowness, startCauseway } from "./support/programs.mjs";
 import { Connection, eventually, exchange, get, makeCertificate, pause } from "./support/server.mjs";
+import { startHostile } from "./support/hostile-plugin.mjs";
+import { addPlugin, callToolWell, untilTool, workersOf } from "./support/mcp.mjs";
+import { startService } from "./support/service.mjs";
 
 const reloaded = /configuration read again/g;
 const refused = /configuration refused, the old one stays/g;
@@ -257,4 +260,40 @@ test("a renewed certificate is used for new connections, old ones go on", async 
     assert.equal(await subject(), "second");
     await old.assertAlive("/healthz");
     await server.stop();
+});
+
+test("reloads and new files all the time: no call fails, nothing is left behind", async (t) => {
+    const service = await startService();
+    const server = await startHostile(t, {
+        sources: [{ name: "shop", url: service.url, methods: [{ method: "add", tool: true }] }],
+    });
+    await untilTool(server, "add");
+    let go = true;
+    const kinds = [
+        () => callToolWell(server, "test.echo", { message: "x" }),
+        () => callToolWell(server, "add", { a: 1, b: 2 }),
+        () => callToolWell(server, "hostile.nap", { ms: 5 }),
+    ];
+    const run = async (i) => {
+        for (let n = 0; go; n++) {
+            await kinds[(i + n) % kinds.length]();
+        }
+        return true;
+    };
+    const callers = Promise.all([0, 1, 2, 3, 4, 5].map(run));
+    callers.catch(() => (go = false));
+    const hostileFile = path.join(server.plugins, "hostile.so");
+    for (let i = 0; i < 25 && go; i++) {
+        process.kill(server.pid, "SIGHUP");
+        copyFileSync(hostileFile, `${hostileFile}.part`);
+        renameSync(`${hostileFile}.part`, hostileFile);
+        addPlugin(server.plugins, "echo");
+        await pause(100);
+    }
+    go = false;
+    await callers;
+    const workers = workersOf(server);
+    await server.stop();
+    const left = () => workers.filter((pid) => existsSync(`/proc/${pid}`));
+    await eventually(() => left().length === 0, "the end of all workers");
 });

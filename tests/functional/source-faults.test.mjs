@@ -19,7 +19,7 @@ import {
 import { patience, slowness } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
 import { eventually, makeCertificate, pause, residentKb } from "./support/server.mjs";
-import { deadPort, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+import { deadPort, modes, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
 
 // Sanitizers keep what was freed.
 const isSanitized = slowness > 1;
@@ -504,4 +504,21 @@ suite("sources next to a dead one", () => {
         proxy.fault = null;
         await callToolWell(server, "bad.add", numbers);
     });
+});
+
+test("what is scrubbed from the error of a service is in the log", async (t) => {
+    const service = await startService();
+    const server = await startBridge({
+        config: {
+            sources: [{ name: "shop", url: service.url, methods: [{ method: "fail", tool: true }] }],
+        },
+    });
+    t.after(() => server.stop());
+    await untilTool(server, "fail");
+    const error = { code: 5, message: "no such table in /srv/shop/data.db", data: { trace: "line 7" } };
+    modes.telling = ({ id }, response) => response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+    service.mode = "telling";
+    const { text } = await callTool(server, "fail", {});
+    assert.doesNotMatch(text, /srv|line 7/);
+    await server.untilLogged(/without its details source="shop" method="fail".*\/srv\/shop.*line 7/);
 });

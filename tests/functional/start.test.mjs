@@ -1,9 +1,9 @@
 // The start: one line, at once, and an answer right behind it.
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
-import { test } from "node:test";
+import { suite, test } from "node:test";
 import { binary, Program, patience, startCauseway, startProgram } from "./support/programs.mjs";
-import { exchange, get } from "./support/server.mjs";
+import { exchange, get, pause } from "./support/server.mjs";
 
 test("the first line names the URL, and nothing else is printed", async () => {
     const server = await startCauseway({ config: {} });
@@ -76,3 +76,42 @@ test("threat-C11: the memory of a server is in no core dump and open to no other
         await server.stop();
     }
 });
+
+suite("standard output that cannot be written", () => {
+    const listen = ["serve", "--listen", "127.0.0.1:0"];
+
+    test("is an error with a message, not a signal", async () => {
+        const full = new Program("sh", ["-c", 'exec "$@" >/dev/full', "sh", binary, ...listen]);
+        assert.deepEqual(await full.exited, { code: 1, signal: null });
+        assert.notEqual(full.stderr, "");
+        full.assertNoReports();
+        // The reader of the pipe has ended before the line is written.
+        const script = '{ sleep 0.3; "$@"; echo "code $?" >&2; } | true';
+        const broken = new Program("sh", ["-c", script, "sh", binary, ...listen], { leads: true });
+        await broken.exited;
+        assert.match(broken.stderr, /^code 1$/m);
+        broken.assertNoReports();
+    });
+
+    test("after the line does not matter", async () => {
+        const script = '"$@" | head -n 1 >&2';
+        const args = ["-c", `trap "" TERM; ${script}`, "sh", binary, ...listen];
+        const piped = new Program("sh", args, { leads: true });
+        await piped.until(() => /http:\/\/[\d.]+:(\d+)/.test(piped.stderr), "the line");
+        const port = Number(/http:\/\/[\d.]+:(\d+)/.exec(piped.stderr)[1]);
+        await pause(100);
+        assert.equal((await exchange(port, get("/healthz"))).status, 200);
+        assert.equal((await exchange(port, get("/healthz"))).status, 200);
+        const pid = serverBelow(piped.pid);
+        process.kill(pid, "SIGTERM");
+        await piped.exited;
+        piped.assertNoReports();
+    });
+});
+
+// The process id of the server that a shell has started.
+function serverBelow(pid) {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim().split(" ");
+    const isServer = (child) => readFileSync(`/proc/${child}/cmdline`, "latin1").includes("serve\0");
+    return Number(children.find(isServer));
+}

@@ -2,7 +2,20 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { patience, slowness, startCauseway } from "./support/programs.mjs";
-import { Connection, eventually, get, pause, request, startTestServer } from "./support/server.mjs";
+import {
+    Connection,
+    eventually,
+    exchange,
+    get,
+    pause,
+    request,
+    soonEnded,
+    startTestServer,
+} from "./support/server.mjs";
+import { newSocketPath } from "./support/kept.mjs";
+import { existsSync } from "node:fs";
+import { startHostile } from "./support/hostile-plugin.mjs";
+import { toolRequest } from "./support/mcp.mjs";
 
 // Wait for the end and check that it was clean; returns how long it took.
 async function assertEnds(server, { within = 1_500, from = Date.now() } = {}) {
@@ -267,4 +280,60 @@ suite("the HTTP layer", { concurrency: true }, () => {
             counts.other.join("\n"),
         );
     });
+});
+
+test("a draining server leaves the unix socket of its successor alone", async () => {
+    const socket = newSocketPath();
+    const start = () => startTestServer({ listen: ["127.0.0.1:0", `unix:${socket}`] });
+    const old = await start();
+    const c = await Connection.open({ path: socket });
+    await c.send(get(`/later?${800 * slowness}`));
+    await pause(100 * slowness);
+    old.child.kill("SIGTERM");
+    await pause(100 * slowness);
+    const successor = await start();
+    assert.equal((await exchange({ path: socket }, get("/item/new"))).text, "new");
+    assert.equal(old.child.exitCode, null, "it still drains");
+    assert.equal((await c.response()).text, '{"later":true}');
+    assert.equal((await soonEnded(old)).code, 0);
+    assert.ok(existsSync(socket));
+    assert.equal((await exchange({ path: socket }, get("/item/still"))).text, "still");
+    await successor.stop();
+    assert.equal(existsSync(socket), false);
+});
+
+test("signals in the last phase of a stop do not kill", async () => {
+    for (let i = 0; i < 12; i++) {
+        const server = await startCauseway();
+        server.child.kill("SIGTERM");
+        // Without a pause, until it has surely ended.
+        const until = Date.now() + 60 * slowness;
+        while (Date.now() < until) {
+            ["SIGTERM", "SIGINT", "SIGHUP"].forEach((name) => server.child.kill(name));
+        }
+        assert.equal((await soonEnded(server)).code, 0);
+    }
+});
+
+test("a stream that begins after the order to stop hears of it", async () => {
+    const server = await startTestServer({ drain_ms: 60_000 });
+    const fresh = await Connection.open(server);
+    await pause(50);
+    server.child.kill("SIGTERM");
+    await pause(200 * slowness);
+    await fresh.send(get("/events"));
+    const { status, complete } = await fresh.response();
+    assert.equal(status, 200);
+    assert.ok(complete);
+    assert.equal((await soonEnded(server, 4_000)).code, 0);
+});
+
+test("the last answer of a call is sent before the end", async (t) => {
+    const server = await startHostile(t);
+    const client = await Connection.open(server);
+    await client.send(toolRequest("hostile.nap", { ms: 400 }, { lines: "Connection: close\r\n" }));
+    await pause(150);
+    const stopped = server.stop();
+    assert.equal((await client.response()).status, 200);
+    await stopped;
 });

@@ -326,3 +326,13 @@ suite("a client that has sent everything and ends its side", () => {
         await eventually(async () => (await getJson(server, "/gone")).gone > gone, "it is noticed");
     });
 });
+
+test("HEAD on a stream says that the connection will close", async () => {
+    const c = await Connection.open(server);
+    await c.send(request("HEAD", "/events?3"));
+    const { status, headers } = await c.response({ method: "HEAD" });
+    assert.equal(status, 200);
+    assert.equal(headers.get("connection"), "close");
+    await c.closed();
+    assert.equal(c.buffer.length, 0);
+});

@@ -10,6 +10,7 @@ import {
     get,
     getJson,
     openFiles,
+    paddedGet,
     pause,
     request,
     startTestServer,
@@ -129,6 +130,25 @@ suite("the limit for a head", { concurrency: true }, () => {
         assert.equal((await c.response()).status, 200);
         await c.assertAlive();
         c.close();
+    });
+
+    test("heads that are cut across reads have their own time each", async () => {
+        const own = await startTestServer({ header_ms: 400 * slowness });
+        const text = paddedGet("/item/x", 200);
+        const half = text.length / 2;
+        const c = await Connection.open(own);
+        await c.send(text.slice(0, half));
+        for (let i = 0; i < 12; i++) {
+            await pause(100 * slowness);
+            await c.send(text.slice(half) + text.slice(0, half));
+            assert.equal((await c.response()).status, 200);
+        }
+        await c.send(text.slice(half));
+        assert.equal((await c.response()).status, 200);
+        // One that is slow by itself is still refused.
+        await c.send(text.slice(0, half));
+        assertError(await c.response(), 408, "request_timeout");
+        await own.stop();
     });
 });
 

@@ -6,20 +6,27 @@ import net from "node:net";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import nodeTls from "node:tls";
-import { keepFolder } from "./support/kept.mjs";
-import { Program, runCauseway, patience, slowness, startCauseway } from "./support/programs.mjs";
+import { keepFolder, newSocketPath } from "./support/kept.mjs";
+import { binary, patience, Program, runCauseway, slowness, startCauseway, writeConfig } from "./support/programs.mjs";
 import {
     Connection,
     eventually,
     exchange,
     get,
     getJson,
+    inParallel,
     makeCertificate,
     openFiles,
+    paddedGet,
     pause,
+    processorMs,
     request,
+    soonEnded,
     startTestServer,
 } from "./support/server.mjs";
+import { execFileSync } from "node:child_process";
+import { splitResponses } from "./support/raw.mjs";
+import { handshakeMessage, RecordConnection } from "./support/records.mjs";
 
 const limit = patience(400);
 const tls = {};
@@ -419,4 +426,124 @@ test("files that are wrong are named at the start", async () => {
         assert.equal(code, 1);
         assert.match(stderr, expected);
     }
+});
+
+test("an answer given from another connection's handler leaves its bytes alone", async () => {
+    const own = await startTls();
+    const secret = get("/item/SECRET-OF-B");
+    const b = await RecordConnection.open(own);
+    // The second record lies in the TLS library while the first request waits.
+    await b.sendRecords(b.seal(get("/park")), b.seal(secret.repeat(20)));
+    await pause(100 * slowness);
+    const a = await Connection.open(plainPort(own));
+    // Where B's bytes would overwrite A's, a request of B would begin where one of A does.
+    const release = paddedGet("/release", secret.length, { multiple: true });
+    await a.send(release + get("/item/aaaa").repeat(6));
+    assert.equal((await a.response()).text, '"released"');
+    for (let i = 0; i < 6; i++) {
+        assert.equal((await a.response()).text, "aaaa");
+    }
+    assert.equal((await b.response()).text, '"parked"');
+    for (let i = 0; i < 20; i++) {
+        assert.equal((await b.response()).text, "SECRET-OF-B");
+    }
+    await a.assertAlive();
+    assert.equal(a.buffer.length + b.buffer.length, 0);
+    a.close();
+    b.close();
+    await own.stop();
+});
+
+test("a client that pipelines without a break leaves time to the others", async () => {
+    const own = await startTls({ pipelined: 4_000_000_000 });
+    const greedy = await RecordConnection.open(own);
+    greedy.discardInput();
+    // Fewer requests in a record than are served in a row.
+    const record = paddedGet("/item/a", 950).repeat(17);
+    let records = 0;
+    const flood = () => {
+        // So much ahead that the server always finds more when it has served a record.
+        while (!greedy.raw.destroyed && greedy.raw.writableLength < 8_000_000) {
+            greedy.sendRecords(greedy.seal(record)).then(flood);
+            records += 1;
+        }
+    };
+    flood();
+    await eventually(() => records > 500, "the flood runs");
+    const begun = records;
+    const until = Date.now() + 1_500;
+    let longest = 0;
+    let answered = 0;
+    while (Date.now() < until) {
+        const from = Date.now();
+        assert.equal((await exchange(plainPort(own), get("/item/x"))).text, "x");
+        longest = Math.max(longest, Date.now() - from);
+        answered += 1;
+        await pause(20);
+    }
+    assert.ok(records > begun, "the flood ran all the time");
+    greedy.close();
+    assert.ok(longest < patience(500), `an answer took ${longest} ms, of ${answered}`);
+    await own.stop();
+});
+
+test("half a handshake message behind half a head burns no processor time", async () => {
+    const times = { header_ms: 300 * slowness, write_ms: 1_500 * slowness };
+    const own = await startTls(times);
+    const c = await RecordConnection.open(own);
+    await c.sendRecords(c.seal("GET /2k HTT"));
+    await pause(50);
+    // A KeyUpdate without its last byte: the answer 408 cannot be written before it came.
+    const keyUpdate = Buffer.from([24, 0, 0, 1]);
+    await c.sendRecords(c.seal(keyUpdate, handshakeMessage));
+    const before = processorMs(own.pid);
+    await pause(1_200 * slowness);
+    const used = processorMs(own.pid) - before;
+    assert.ok(used < 150 * slowness, `${used} ms of processor time`);
+    await c.closed();
+    await own.stop();
+});
+
+test("100 Continue on a full socket never spoils an answer", async () => {
+    const socket = newSocketPath();
+    const listen = ["127.0.0.1:0", `tls:unix:${socket}`];
+    const own = await startTls({ listen });
+    const expecting = { Expect: "100-continue", Connection: "close" };
+    const post = request("POST", "/echo", expecting, "hello");
+    const seen = new Map();
+    // Somewhere in these sizes the answer before fills the socket but for a few bytes.
+    const sizes = Array.from({ length: 90 }, (_, i) => 20_000 + 4_096 * i);
+    await inParallel(sizes, 12, async (size) => {
+        const c = await RecordConnection.open({ path: socket });
+        c.raw.pause();
+        await c.sendRecords(c.seal(get(`/big?${size}`) + post));
+        await pause(60 * slowness);
+        c.raw.resume();
+        await c.closed();
+        const [first, ...rest] = splitResponses(c.buffer);
+        assert.equal(first.body.length, size);
+        const statuses = rest.map(({ status }) => status).join(" ");
+        // A connection that could not say it whole is closed.
+        assert.ok(["100 200", "200", ""].includes(statuses), statuses);
+        seen.set(statuses, (seen.get(statuses) ?? 0) + 1);
+        c.close();
+    });
+    assert.ok(seen.get("100 200") > 0);
+    await own.stop();
+});
+
+test("an encrypted key is refused at the start, and nobody is asked", async () => {
+    const key = path.join(keepFolder(), "encrypted.key");
+    const args = ["pkey", "-in", certificate.key, "-aes256", "-passout", "pass:sesame"];
+    execFileSync("openssl", [...args, "-out", key], { stdio: "pipe" });
+    const listen = [{ address: "127.0.0.1:0", tls: true }];
+    const config = writeConfig({ listen, tls: { certificate: certificate.certificate, key } });
+    // Without a terminal the question would be put to standard input, where the answer lies.
+    const program = new Program(binary, ["serve", "--config", config], { leads: true });
+    program.child.stdin.on("error", () => {}).write("sesame\n");
+    const { code, stdout, stderr } = await soonEnded(program, 3_000);
+    assert.equal(code, 1);
+    assert.equal(stdout, "");
+    assert.match(stderr, /TLS key '[^']*encrypted\.key': /);
+    assert.doesNotMatch(stderr, /pass ?phrase:/i);
 });

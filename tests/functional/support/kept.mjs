@@ -30,3 +30,8 @@ function finish(code) {
         console.error(`Transcript and logs of this failed test: ${folder}`);
     }
 }
+
+let sockets = 0;
+
+// A path for a unix socket of this test file, short enough for its address.
+export const newSocketPath = () => path.join(keepFolder(), `s${(sockets += 1)}`);

@@ -9,7 +9,7 @@ import path from "node:path";
 import { after } from "node:test";
 import { keepFolder } from "./kept.mjs";
 import { buildFolder, patience, startCauseway, writeConfig } from "./programs.mjs";
-import { eventually } from "./server.mjs";
+import { eventually, request } from "./server.mjs";
 
 export const modernVersion = "2026-07-28";
 export const legacyVersions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -136,6 +136,14 @@ export function modernParts(method, params = {}, { id = 1, meta, headers = {} } 
             ...headers,
         },
     };
+}
+
+// A call of a tool as bytes for a raw connection; `lines` are put among the headers.
+export function toolRequest(name, args, { lines = "", meta } = {}) {
+    const { body, headers } = modernParts("tools/call", { name, arguments: args }, { meta });
+    const all = { "Content-Type": "application/json", ...headers };
+    const text = request("POST", "/mcp", all, JSON.stringify(body));
+    return text.replace("\r\n", `\r\n${lines}`);
 }
 
 export async function modern(server, method, params, options = {}) {

@@ -70,6 +70,13 @@ export function request(method, target, headers = {}, body) {
 
 export const get = (target, headers) => request("GET", target, headers);
 
+// A GET whose head has a length that is `size` or, with `multiple`, a multiple of it.
+export function paddedGet(target, size, { multiple = false } = {}) {
+    const bare = get(target, { "X-Pad": "" }).length;
+    const missing = multiple ? (size - (bare % size)) % size : size - bare;
+    return get(target, { "X-Pad": "x".repeat(missing) });
+}
+
 // ---- a connection that stays open ----
 
 // Those that a failed test left open must not keep its file from ending.
@@ -270,6 +277,16 @@ export function processorMs(pid) {
     const text = readFileSync(`/proc/${pid}/stat`, "latin1");
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
     return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+// A program that must end by itself, soon: { code, stdout, stderr }.
+export async function soonEnded(program, withinMs) {
+    let end;
+    program.exited.then((how) => (end = how));
+    await eventually(() => end !== undefined, `the end of ${program.name}`, withinMs);
+    program.assertNoReports();
+    assert.equal(end.signal, null);
+    return { code: end.code, stderr: program.stderr, stdout: program.stdout };
 }
 
 // ---- certificates ----
