@@ -101,10 +101,19 @@ static struct timespec now(clockid_t id)
     return t;
 }
 
+static uint64_t ns_of(struct timespec t)
+{
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
 uint64_t cw_clock_ns(void)
 {
-    struct timespec t = now(CLOCK_MONOTONIC);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+    return ns_of(now(CLOCK_MONOTONIC));
+}
+
+uint64_t cw_clock_thread_ns(void)
+{
+    return ns_of(now(CLOCK_THREAD_CPUTIME_ID));
 }
 
 uint64_t cw_clock_ms(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* clock.h - two clocks: one for durations, one for dates.
+/* clock.h - the clocks: one for durations, one for dates, one for work.
  *
  * Deadlines and durations use the monotonic clock only, so a jump of the wall
  * clock moves nothing. The wall clock is for dates that people and headers see.
@@ -15,6 +15,8 @@
 /* Nanoseconds and milliseconds of CLOCK_MONOTONIC. */
 uint64_t cw_clock_ns(void);
 uint64_t cw_clock_ms(void);
+/* Nanoseconds of processor time that this thread has used. It costs a system call. */
+uint64_t cw_clock_thread_ns(void);
 /* Milliseconds since 1970, UTC. */
 int64_t cw_clock_wall_ms(void);
 

@@ -98,7 +98,7 @@ void cw_conn_close(cw_conn *c, bool clean)
         cw_request_free(c->req);
     c->req = NULL;
     cw_deadline_clear(&c->deadline);
-    cw_deadline_clear(&c->turn);
+    cw_ready_remove(c);
     cw_buf_done(&c->in);
     cw_tls_free(c->tls, clean);
     c->tls = NULL;
@@ -150,10 +150,12 @@ static int events_for(const cw_conn *c)
 {
     int write = c->tls_write ? UV_WRITABLE : 0;
     int flush = c->tls_read ? UV_READABLE : UV_WRITABLE;
+    if (cw_ready_has(c))
+        return 0; /* its turn comes by itself */
     switch ((cw_conn_state)c->state) {
     case CONN_IDLE:
         if (c->in.n)
-            return 0; /* its turn comes by itself */
+            return 0;
         return UV_READABLE | UV_DISCONNECT | write;
     case CONN_HEAD:
     case CONN_BODY:
@@ -206,8 +208,7 @@ static cw_deadline_list *list_for(const cw_conn *c)
     return NULL;
 }
 
-/* Bytes that were read, by us or by TLS, and that no poll will announce again. */
-static bool has_waiting_input(const cw_conn *c)
+bool cw_conn_has_input(const cw_conn *c)
 {
     if (!takes_input(c))
         return false;
@@ -220,8 +221,8 @@ void cw_conn_settle(cw_conn *c)
 {
     if (c->state == CONN_CLOSED || c->taking)
         return;
-    if (has_waiting_input(c) && !c->turn.list)
-        cw_loop_set_deadline(&c->sl->loop, &c->turn, &c->sl->turn);
+    if (cw_conn_has_input(c))
+        cw_ready_add(c);
     int events = events_for(c);
     if (events != c->events)
         poll_for(c, events);
@@ -378,14 +379,11 @@ static void read_input(cw_conn *c)
     cw_conn_settle(c);
 }
 
-/* Always from the loop itself, never from under another connection's handler: the scratch buffer is
- * the loop's, and so is its time. */
-void cw_conn_on_turn(cw_deadline *d)
+void cw_conn_read(cw_conn *c)
 {
-    cw_conn *c = CW_CONTAINER(d, cw_conn, turn);
     if (c->state == CONN_IDLE && c->in.n)
         take_held(c, /* waited= */ true);
-    else if (takes_input(c))
+    else if (takes_input(c) || c->state == CONN_LINGER)
         read_input(c);
     cw_conn_settle(c);
 }
@@ -444,7 +442,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         return;
     bool reads = (takes_input(c) && !(c->state == CONN_IDLE && c->in.n)) || c->state == CONN_LINGER;
     if (reads) {
-        read_input(c);
+        cw_ready_read(c);
         return;
     }
     /* Pipelined bytes during a call: they wait in the kernel until the answer is out. */

@@ -11,6 +11,10 @@
 
 #include "base/thread.h"
 
+/* A block is smaller than what malloc maps by itself. */
+#define HEAP_BLOCK (64 * 1024)
+#define HEAP_BLOCKS 32
+
 static void on_mail(uv_poll_t *poll, int status, int events)
 {
     (void)status;
@@ -32,11 +36,30 @@ static void arm_timer(cw_loop *loop, uint64_t at)
     uv_timer_start(&loop->timer, on_timer, at > now ? at - now : 0, 0);
 }
 
+/* Run a ring of deferred calls until it is empty. */
+static void run_ring(cw_later *ring)
+{
+    while (ring->next != ring) {
+        cw_later *later = ring->next;
+        cw_loop_forget_later(later);
+        later->fn(later);
+    }
+}
+
 static void on_again(uv_idle_t *again)
 {
     cw_loop *loop = again->data;
     uv_idle_stop(again);
-    arm_timer(loop, loop->timer_at);
+    if (loop->timer_at <= uv_now(&loop->uv))
+        arm_timer(loop, loop->timer_at);
+    if (loop->next.next == &loop->next)
+        return;
+    /* What the calls defer again belongs to the next turn, so this turn's have a ring of their
+     * own. */
+    cw_later now = loop->next;
+    now.prev->next = now.next->prev = &now;
+    loop->next.prev = loop->next.next = &loop->next;
+    run_ring(&now);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -71,11 +94,8 @@ static void on_timer(uv_timer_t *timer)
 static void before_wait(uv_prepare_t *prepare)
 {
     cw_loop *loop = prepare->data;
-    while (loop->later.next != &loop->later) {
-        cw_later *later = loop->later.next;
-        cw_loop_forget_later(later);
-        later->fn(later);
-    }
+    loop->turns++;
+    run_ring(&loop->later);
 }
 
 /* libuv has written zeros to all of the array, and most of it will never be anything else: such
@@ -135,9 +155,25 @@ static cw_code init_handles(cw_loop *loop, int max_fd, cw_err *err)
     return CW_OK;
 }
 
+/* A heap that grows needs the lock of the address space, which other threads may hold for 50 ms:
+ * hashing a password maps and fills 64 MB. So the heap of a loop's thread is grown at its start.
+ * Returns its last block: while that is in use, the heap does not shrink. Pages that are not
+ * touched cost no memory. */
+static void *grow_heap(void)
+{
+    void *blocks[HEAP_BLOCKS];
+    for (size_t i = 0; i < HEAP_BLOCKS; i++)
+        blocks[i] = malloc(HEAP_BLOCK);
+    for (size_t i = 0; i < HEAP_BLOCKS - 1; i++)
+        free(blocks[i]);
+    return blocks[HEAP_BLOCKS - 1];
+}
+
 static void *thread_main(void *arg)
 {
+    void *last = grow_heap();
     cw_loop_run(arg);
+    free(last);
     return NULL;
 }
 
@@ -146,6 +182,7 @@ cw_code cw_loop_init(cw_loop *loop, int max_fd, cw_err *err)
     *loop = (cw_loop){.timer_at = UINT64_MAX, .date_second = -1};
     loop->hooks.prev = loop->hooks.next = &loop->hooks;
     loop->later.prev = loop->later.next = &loop->later;
+    loop->next.prev = loop->next.next = &loop->next;
     loop->scratch = malloc(CW_LOOP_SCRATCH);
     if (!loop->scratch)
         return cw_fail_nomem(err);
@@ -250,14 +287,26 @@ void cw_loop_remove_hook(cw_loop_hook *hook)
     hook->prev = hook->next = NULL;
 }
 
-void cw_loop_do_later(cw_loop *loop, cw_later *later)
+static void add_to_ring(cw_later *ring, cw_later *later)
 {
     if (later->next)
         return;
-    later->next = &loop->later;
-    later->prev = loop->later.prev;
+    later->next = ring;
+    later->prev = ring->prev;
     later->prev->next = later;
-    loop->later.prev = later;
+    ring->prev = later;
+}
+
+void cw_loop_do_later(cw_loop *loop, cw_later *later)
+{
+    add_to_ring(&loop->later, later);
+}
+
+void cw_loop_do_next(cw_loop *loop, cw_later *later)
+{
+    add_to_ring(&loop->next, later);
+    if (!uv_is_closing((uv_handle_t *)&loop->again))
+        uv_idle_start(&loop->again, on_again);
 }
 
 void cw_loop_forget_later(cw_later *later)

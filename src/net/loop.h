@@ -39,14 +39,16 @@ typedef struct cw_loop {
     uv_loop_t uv;
     uv_poll_t mail_poll;
     uv_timer_t timer;
-    uv_idle_t again; /* starts `timer` when it is due at once */
+    uv_idle_t again; /* in the next turn: starts `timer` when it is due at once, runs `next` */
     uv_prepare_t before_wait;
     uint64_t timer_at; /* when `timer` fires; UINT64_MAX: not set */
     cw_mailbox mail;
     cw_deadline_list *lists;  /* all that are watched, through their next_list */
     cw_deadline_list *walked; /* the one that on_timer looks at next */
     cw_loop_hook hooks;       /* ring */
-    cw_later later;           /* ring */
+    cw_later later;           /* ring: at the end of this turn */
+    cw_later next;            /* ring: in the next turn */
+    uint32_t turns;           /* counts the loop's turns */
     uint32_t index;           /* of this loop among its server's; 0 for the main thread's */
     char *scratch;            /* CW_LOOP_SCRATCH bytes, free for use within one callback */
     int64_t date_second;
@@ -80,6 +82,8 @@ void cw_loop_set_deadline(cw_loop *loop, cw_deadline *d, cw_deadline_list *list)
 
 /* Call later->fn once, at the end of this turn; asking twice is asking once. */
 void cw_loop_do_later(cw_loop *loop, cw_later *later);
+/* The same in the next turn, before the loop looks at its descriptors; the loop does not wait. */
+void cw_loop_do_next(cw_loop *loop, cw_later *later);
 void cw_loop_forget_later(cw_later *later);
 
 /* Milliseconds of the monotonic clock at the start of this iteration. */

@@ -46,3 +46,15 @@ void cw_network_of(cw_str address, cw_network *ret)
     for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++)
         ret->keys[i] = cw_hash(cw_network_text(address, i, text));
 }
+
+cw_fair_key cw_network_share(cw_str address)
+{
+    char text[CW_NETWORK_TEXT];
+    uint64_t hash = cw_hash(cw_network_text(address, 0, text));
+    cw_fair_key key = {{hash, hash, hash}};
+    if (cw_network_levels(address) == 1)
+        return key;
+    for (unsigned level = 1; level < CW_NETWORK_LEVELS; level++)
+        key.at[CW_FAIR_LEVELS - 1 - level] = cw_hash(cw_network_text(address, level, text));
+    return key;
+}

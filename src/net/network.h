@@ -14,7 +14,7 @@
 #ifndef CW_NET_NETWORK_H
 #define CW_NET_NETWORK_H
 
-#include "base/str.h"
+#include "base/fair.h"
 
 #define CW_NETWORK_LEVELS 3u
 #define CW_NETWORK_TEXT 64u /* bytes of a network as text */
@@ -29,6 +29,8 @@ typedef struct cw_network {
 } cw_network;
 
 void cw_network_of(cw_str address, cw_network *ret);
+/* The place of an address among those who share something: its networks. */
+cw_fair_key cw_network_share(cw_str address);
 /* How many levels differ for this address: CW_NETWORK_LEVELS for IPv6, else 1. */
 unsigned cw_network_levels(cw_str address);
 

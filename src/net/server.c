@@ -9,6 +9,7 @@
 #include "net/server_int.h"
 
 #define LINGER_MS 2000u
+#define READY_WAKE_MS 2u
 #define ACCEPT_PAUSE_MS 100u
 #define STOP_TRIES 10000 /* a millisecond apart */
 
@@ -145,11 +146,11 @@ static void init_lists(cw_server_loop *sl)
     cw_deadline_list_init(&sl->write, 0, cw_conn_on_write_window);
     cw_deadline_list_init(&sl->linger, LINGER_MS, cw_conn_on_deadline);
     cw_deadline_list_init(&sl->ping, 0, cw_conn_on_ping);
-    cw_deadline_list_init(&sl->turn, 0, cw_conn_on_turn);
     cw_deadline_list_init(&sl->pause, ACCEPT_PAUSE_MS, cw_acceptor_on_pause_over);
+    cw_deadline_list_init(&sl->wake, READY_WAKE_MS, cw_ready_on_wake);
     cw_deadline_list_init(&sl->drain, 0, on_drain_end);
     cw_deadline_list *all[] = {&sl->header, &sl->body, &sl->idle,  &sl->write, &sl->linger,
-                               &sl->ping,   &sl->turn, &sl->pause, &sl->drain};
+                               &sl->ping,   &sl->wake, &sl->pause, &sl->drain};
     for (size_t i = 0; i < CW_COUNT(all); i++)
         cw_loop_watch(&sl->loop, all[i]);
 }
@@ -166,6 +167,7 @@ static cw_code init_loop(cw_server *s, cw_server_loop *sl, cw_err *err)
     sl->settings = s->settings;
     atomic_fetch_add(&s->settings->refs, 1);
     init_lists(sl);
+    cw_ready_init(sl);
     apply_durations(sl);
     return CW_OK;
 }
@@ -196,6 +198,7 @@ static void discard_loop(cw_server_loop *sl)
 static void free_loop(cw_server_loop *sl)
 {
     cw_request_pool_done(sl);
+    cw_ready_done(sl);
     cw_loop_done(&sl->loop);
     settings_unref(sl->settings);
 }

@@ -3,6 +3,7 @@
  *
  *     accept.c    a listener has a new connection
  *     conn.c      a connection: bytes in, states, deadlines, the end
+ *     ready.c     connections with input take turns
  *     request.c   a request: slots, checks before routing, dispatch, the handler's view
  *     reply.c     a response: head, body, what could not be sent at once
  *     stream.c    a response without a length, and server-sent events
@@ -24,6 +25,7 @@
 #include <stdatomic.h>
 
 #include "base/buf.h"
+#include "base/fair.h"
 #include "net/addrcount.h"
 #include "net/proxies.h"
 #include "net/server.h"
@@ -47,7 +49,7 @@ typedef enum cw_conn_state {
 struct cw_conn {
     uv_poll_t poll;
     cw_deadline deadline;
-    cw_deadline turn;     /* set: input waits that no poll announces */
+    cw_fair_item ready;   /* in the loop's queue: it has input, which is read when its turn comes */
     cw_conn *prev, *next; /* ring of the loop's connections */
     cw_server_loop *sl;
     SSL *tls; /* NULL: plain */
@@ -121,6 +123,24 @@ typedef struct cw_settings {
     SSL_CTX *tls;
 } cw_settings;
 
+/* Connections of one loop that have input; see ready.c. */
+#define CW_READY_PAUSES 64u
+typedef struct cw_ready {
+    cw_fair_queue queue;
+    cw_later run;            /* asked for while the queue has somebody to serve */
+    cw_deadline wake;        /* set while all of the queue is paused */
+    uint32_t turn;           /* of the loop, in which slice_began */
+    uint64_t slice_began_ns; /* when this turn read its first input */
+    uint64_t contested_ns;   /* when two peers last followed each other */
+    uint64_t measured_ns;    /* until then the processor time of each read is measured */
+    uint64_t paused_ns;      /* no pause is longer than until then */
+    struct {
+        uint64_t network, until_ns;
+    } pauses[CW_READY_PAUSES]; /* by hash of the network */
+    unsigned char last_peer[16];
+    bool missed; /* a connection could not be queued */
+} cw_ready;
+
 struct cw_server_loop {
     cw_loop loop;
     cw_server *server;
@@ -132,8 +152,9 @@ struct cw_server_loop {
     uint32_t n_slots, cap_slots;
     uint32_t *free_slots;
     uint32_t n_free;
-    cw_deadline_list header, body, idle, write, linger, ping, turn, pause, drain;
+    cw_deadline_list header, body, idle, write, linger, ping, pause, wake, drain;
     cw_deadline drain_end;
+    cw_ready ready;
     bool stopping;
     bool ended;
     char head[CW_HTTP_ANSWER_HEAD];
@@ -179,12 +200,29 @@ void cw_conn_on_deadline(cw_deadline *d);
 void cw_conn_on_body_window(cw_deadline *d);
 void cw_conn_on_write_window(cw_deadline *d);
 void cw_conn_on_ping(cw_deadline *d);
-void cw_conn_on_turn(cw_deadline *d);
+/* Its turn has come: read and take input. */
+void cw_conn_read(cw_conn *c);
+/* Whether it has input that was read, by us or by TLS, and that no poll will announce again. */
+bool cw_conn_has_input(const cw_conn *c);
 /* The client: the peer, or whom a trusted proxy speaks for. */
 void cw_req_client(const cw_http_req *req, cw_address *ret);
 void cw_conn_peer_address(const cw_conn *c, cw_address *ret);
 /* The server stops: close when idle, else after the answer. */
 void cw_conn_stop(cw_conn *c);
+
+/* ready.c */
+void cw_ready_init(cw_server_loop *sl);
+void cw_ready_done(cw_server_loop *sl);
+/* Read input, which a poll has announced: now, or when it is the turn of this connection. */
+void cw_ready_read(cw_conn *c);
+/* The connection has input that no poll announces: read it when its turn comes. */
+void cw_ready_add(cw_conn *c);
+void cw_ready_on_wake(cw_deadline *d);
+void cw_ready_remove(cw_conn *c);
+CW_INLINE bool cw_ready_has(const cw_conn *c)
+{
+    return c->ready.group != NULL;
+}
 
 /* request.c */
 cw_http_req *cw_request_new(cw_conn *c);

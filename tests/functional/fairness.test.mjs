@@ -2,7 +2,9 @@
 // a service or the streams from others. Callers are accounts, and networks of the anonymous: the
 // hostile one is 127.0.0.2 here, the healthy one 127.0.0.1.
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import http from "node:http";
+import net from "node:net";
 import { suite, test } from "node:test";
 import { basic, startAccounts } from "./support/accounts.mjs";
 import {
@@ -61,6 +63,46 @@ async function slowest(n, call) {
     }
     return most;
 }
+
+// ---- event loops ----
+
+// A connection from another address on which a request is complete but for its last byte.
+async function openAlmost(server, from, body) {
+    const socket = net.connect({ host: "127.0.0.1", port: server.port, localAddress: from });
+    await once(socket, "connect");
+    const head = [
+        "POST /jsonrpc HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: application/json",
+        `Content-Length: ${body.length}`,
+    ];
+    socket.write(`${head.join("\r\n")}\r\n\r\n${body.slice(0, -1)}`);
+    const answered = once(socket, "data");
+    return { finish: () => socket.write(body.slice(-1)), answered, close: () => socket.destroy() };
+}
+
+suite("an event loop", () => {
+    test("threat-A7: answers a client before it has served all connections of another network", async (t) => {
+        const server = await start(t);
+        await echo(server);
+        const large = JSON.stringify(
+            message("test.echo", { message: "x".repeat(900_000), numbers: batch(50_000, 1) }, 1),
+        );
+        const small = JSON.stringify(message("test.echo", { message: "x" }, 1));
+        const crowd = await Promise.all(batch(24, large).map((body) => openAlmost(server, hostile, body)));
+        const client = await openAlmost(server, "127.0.0.1", small);
+        t.after(() => [...crowd, client].forEach((one) => one.close()));
+        // What was sent is read before the last bytes come.
+        await pause(300 * slowness);
+        let before = 0;
+        const all = crowd.map(({ answered }) => answered.then(() => (before += 1)));
+        crowd.forEach(({ finish }) => finish());
+        client.finish();
+        await client.answered;
+        assert.ok(before <= 8, `${before} of ${crowd.length} were answered first`);
+        await Promise.all(all);
+    });
+});
 
 // ---- plugins ----
 

@@ -136,6 +136,31 @@ static void later_is_after_all_events_of_a_turn_and_before_the_wait(void **state
     assert_string_equal(trace, "mmabe");
 }
 
+static void do_a_again_once(cw_later *later)
+{
+    do_a(later);
+    later->fn = do_a;
+    cw_loop_do_next(&loop, later);
+}
+
+static void next_is_once_in_each_turn_and_the_loop_does_not_wait(void **state)
+{
+    (void)state;
+    later_a = (cw_later){.fn = do_a_again_once};
+    later_b = (cw_later){.fn = do_b};
+    cw_loop_do_next(&loop, &later_a);
+    cw_loop_do_next(&loop, &later_a);
+    cw_loop_do_next(&loop, &later_b);
+    uv_run(&loop.uv, UV_RUN_ONCE);
+    assert_string_equal(trace, "ab");
+    uv_run(&loop.uv, UV_RUN_ONCE);
+    assert_string_equal(trace, "aba");
+    cw_loop_do_next(&loop, &later_b);
+    cw_loop_forget_later(&later_b);
+    uv_run(&loop.uv, UV_RUN_NOWAIT);
+    assert_string_equal(trace, "aba");
+}
+
 static void what_is_forgotten_is_not_done(void **state)
 {
     (void)state;
@@ -213,6 +238,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_end_calls_hooks_in_order_and_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_removed_hook_is_not_called, set_up, tear_down),
         cmocka_unit_test_setup_teardown(later_is_after_all_events_of_a_turn_and_before_the_wait,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(next_is_once_in_each_turn_and_the_loop_does_not_wait,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_forgotten_is_not_done, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_list_may_be_taken_back_while_the_lists_are_walked, set_up,
