@@ -32,9 +32,9 @@ function nodeNames(text) {
 
 // Test functions: TEST(name), or functions that main() registers.
 function cNames(text) {
-    const defined = [...text.matchAll(/^static void (\w+)\(void \*\*/gm)].map(([, name]) => name);
-    const registered = defined.filter((name) => text.match(new RegExp(`\\b${name}\\b`, "g")).length > 1);
-    return [...registered, ...[...text.matchAll(/^TEST\((\w+)\)/gm)].map(([, name]) => name)];
+    const defined = [...text.matchAll(/^(?:static void |TEST\(|TEST_WITH\()(\w+)(?:\(void \*\*|[,)])/gm)];
+    const names = defined.map(([, name]) => name);
+    return names.filter((name) => text.match(new RegExp(`\\b${name}\\b`, "g")).length > 1);
 }
 
 function readTests() {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* test.h - the one header that every C test includes first: cmocka, and the TEST macro.
+/* test.h - cmocka with the headers that it needs, and macros that declare tests.
  *
  *     #include "support/test.h"
  *
@@ -52,5 +52,9 @@
         name##_with(*state);                                                                       \
     }                                                                                              \
     static void name##_with(fixture)
+
+/* A setup or teardown that stores no fixture; the body follows. Returns 0 on success. */
+#define SETUP(name) static int name(__attribute__((unused)) void **state)
+#define TEARDOWN(name) SETUP(name)
 
 #endif
