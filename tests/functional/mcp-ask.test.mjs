@@ -55,6 +55,39 @@ const call = (server, headers, name, args, id = 1) =>
 
 const elicit = (server, headers, id, message = "Who?") => call(server, headers, "test_elicitation", { message }, id);
 
+// Two questions one after the other, and two at once.
+const questions = String.raw`#include <causeway/mcp.h>
+CW_PLUGIN("questions", "1.0");
+static void rounds(cw_call *call)
+{
+    const cw_value *name = cw_ask_form(call, "name", "Who?",
+        CW_JSON({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}));
+    if (!name)
+        return;
+    const cw_value *where = cw_ask_roots(call, "where");
+    if (where)
+        cw_content_format(call, "%s %s", cw_value_json(call, name), cw_value_json(call, where));
+}
+CW_METHOD(rounds, "questions.rounds", .usage = "Asks twice.", .permissions = {"access content"});
+CW_TOOL(rounds);
+static void together(cw_call *call)
+{
+    const cw_value *a = cw_ask_roots(call, "a");
+    const cw_value *b = cw_ask_url(call, "b", "Go", "https://example.org/");
+    if (a && b)
+        cw_content_format(call, "%s %s", cw_value_json(call, a), cw_value_json(call, b));
+}
+CW_METHOD(together, "questions.together", .usage = "Asks two things.", .permissions = {"access content"});
+CW_TOOL(together);
+`;
+
+async function startQuestions(t) {
+    const server = await start(t);
+    compilePlugin(server.plugins, "questions", questions);
+    await untilTool(server, "questions.together");
+    return server;
+}
+
 const answer = (server, headers, id, rest) =>
     post(server, "/mcp", { jsonrpc: "2.0", id, ...rest }, { ...both, ...headers });
 
@@ -83,6 +116,68 @@ suite("a legacy client", { concurrency: true }, () => {
         );
     });
 
+    test("is asked again in the same call, and every answer reaches the method", async (t) => {
+        const server = await startQuestions(t);
+        const session = await openSession(server);
+        const stream = await call(server, session, "questions.rounds", {});
+        const first = await stream.next();
+        assert.equal(first.method, "elicitation/create");
+        assert.equal(first.params.message, "Who?");
+        await answer(server, session, first.id, { result: { action: "accept", content: { n: 1 } } });
+        const second = await stream.next();
+        assert.equal(second.method, "roots/list");
+        assert.equal((await answer(server, session, second.id, { result: { roots: [] } })).status, 202);
+        const [last, ...more] = await stream.rest();
+        assert.deepEqual(more, []);
+        assert.equal(last.id, 1);
+        assert.equal(last.result.content[0].text, '{"action":"accept","content":{"n":1}} {"roots":[]}');
+    });
+
+    // Both questions of `questions.together`, in the order of their keys.
+    async function askTwo(server, session) {
+        const stream = await call(server, session, "questions.together", {});
+        const both = [await stream.next(), await stream.next()];
+        assert.deepEqual(
+            both.map(({ method }) => method),
+            ["roots/list", "elicitation/create"],
+        );
+        assert.equal(both[1].params.url, "https://example.org/");
+        assert.match(both[1].params.elicitationId, /^causeway-/);
+        return { stream, ids: both.map(({ id }) => id) };
+    }
+
+    test("is asked two things at once; the first answer to each counts", async (t) => {
+        const server = await startQuestions(t);
+        const session = await openSession(server);
+        const { stream, ids } = await askTwo(server, session);
+        await answer(server, session, ids[1], { result: { action: "accept" } });
+        const { status } = await answer(server, session, ids[1], { result: { action: "decline" } });
+        assert.equal(status, 202);
+        await answer(server, session, ids[0], { result: { roots: [] } });
+        const [last] = await stream.rest();
+        assert.equal(last.result.content[0].text, '{"roots":[]} {"action":"accept"}');
+    });
+
+    test("has an open question taken back when another one fails", async (t) => {
+        const server = await startQuestions(t);
+        const session = await openSession(server);
+        const { stream, ids } = await askTwo(server, session);
+        await answer(server, session, ids[1], { result: {} });
+        const all = await stream.rest();
+        assert.equal(all.pop().result.isError, true);
+        const taken = all.map(({ method, params }) => [method, params.requestId]);
+        assert.deepEqual(taken, [["notifications/cancelled", ids[0]]]);
+    });
+
+    test("that lacks the capability is not asked", async (t) => {
+        const server = await start(t);
+        const params = { protocolVersion: "2025-11-25", capabilities: { roots: {} }, clientInfo: {} };
+        const { headers } = await legacy(server, "initialize", params);
+        const session = { "Mcp-Session-Id": headers.get("mcp-session-id") };
+        const plain = { name: "test_elicitation", arguments: { message: "x" } };
+        assertToolError(await legacy(server, "tools/call", plain, { headers: session }), /elicitation/);
+    });
+
     test("threat-C4: cannot answer for another session or another caller", async (t) => {
         const server = await startAccounts({
             plugins: ["conformance"],
@@ -100,6 +195,12 @@ suite("a legacy client", { concurrency: true }, () => {
             });
             assert.equal(status, 202);
         }
+        // Nor take the call back, nor guess a question.
+        const taken = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };
+        assert.equal((await post(server, "/mcp", taken, { ...both, ...others[0] })).status, 202);
+        for (const id of ["causeway-9-00", "causeway-4294967296-00", "causeway-"]) {
+            assert.equal((await answer(server, mine, id, { result: accept })).status, 202);
+        }
         // My session, shown by nobody in particular.
         const { status } = await answer(server, { "Mcp-Session-Id": mine["Mcp-Session-Id"] }, question.id, {
             result: accept,
@@ -115,8 +216,15 @@ suite("a legacy client", { concurrency: true }, () => {
         const session = await openSession(server);
         const rows = [
             [{ result: { action: "accept", content: { username: 1, email: "e" } } }, /username/],
+            [{ result: { action: "accept", content: {} } }, /'username'/],
+            [{ result: { action: "accept" } }, /has no content/],
             [{ result: {} }, /makes no sense/],
-            [{ error: { code: -1, message: "User said no" } }, /User said no/],
+            [{ result: 7 }, /makes no sense/],
+            [{ result: { action: "maybe" } }, /makes no sense/],
+            [{ error: { code: -1, message: "User said no" } }, /elicitation\/create': User said no/],
+            [{ error: {} }, /says nothing/],
+            // Cut where a character ends.
+            [{ error: { code: -1, message: `${"ä".repeat(86)}x${"ä".repeat(50)}` } }, /[^\ufffd]ä$/u],
             [undefined, /did not answer in time/],
         ];
         for (const [reply, pattern] of rows) {
@@ -151,6 +259,8 @@ suite("a legacy client", { concurrency: true }, () => {
             assert.deepEqual(more, []);
             assert.equal(last?.method, "notifications/cancelled");
             assert.equal(last.params.requestId, question.id);
+            // The answer comes too late, and is taken.
+            assert.equal((await answer(server, session, question.id, { result: accept })).status, 202);
         }
     });
 
@@ -187,12 +297,13 @@ suite("a legacy client", { concurrency: true }, () => {
         const server = await start(t);
         const session = await openSession(server);
         const stream = await elicit(server, session, 1);
-        await stream.next();
+        const { id } = await stream.next();
         const begin = performance.now();
         await server.stop();
         assert.ok(performance.now() - begin < patience(3_000));
-        const all = await stream.rest();
-        assert.match(JSON.stringify(all.at(-1)), /The server is stopping/);
+        const [taken, last] = await stream.rest();
+        assert.deepEqual([taken.method, taken.params.requestId], ["notifications/cancelled", id]);
+        assert.match(JSON.stringify(last), /The server is stopping/);
     });
 });
 
@@ -205,6 +316,7 @@ suite("a modern client", { concurrency: true }, () => {
         const first = await callTool(server, "test_elicitation", args, { meta });
         const { resultType, inputRequests, requestState } = first.json.result;
         assert.equal(resultType, "input_required");
+        assert.doesNotMatch(first.text, /elicitationId/);
         assert.deepEqual(Object.keys(inputRequests), ["user"]);
         const send = (more) => {
             const params = { name: "test_elicitation", arguments: args, ...more };
@@ -214,15 +326,19 @@ suite("a modern client", { concurrency: true }, () => {
         const inputResponses = { user: accept, nobodyAsked: { action: "accept" } };
         const good = await send({ requestState, inputResponses });
         assert.match(good.json.result.content[0].text, /action=accept/);
+        assert.doesNotMatch(good.text, /nobodyAsked/);
         // What is missing or does not fit is asked again.
         for (const responses of [{}, { user: { action: "accept", content: { username: 7 } } }]) {
             const again = await send({ requestState, inputResponses: responses });
             assert.equal(again.json.result.resultType, "input_required", again.text);
         }
         // For this call only, unchanged, and of the right types.
+        const other = requestState[20] === "A" ? "B" : "A";
+        const changed = requestState.slice(0, 20) + other + requestState.slice(21);
         const wrong = [
             { requestState: `${requestState}A`, inputResponses },
             { requestState: requestState.slice(1), inputResponses },
+            { requestState: changed, inputResponses },
             { requestState: 7, inputResponses },
             { requestState: "", inputResponses },
             { requestState, inputResponses: [] },

@@ -118,6 +118,20 @@ suite("a cancelled request", { concurrency: true }, () => {
         }
     });
 
+    test("may stand in one batch with its cancel", async (t) => {
+        const server = await start(t);
+        const answer = await initialize(server, "2025-03-26");
+        const session = { "Mcp-Session-Id": answer.headers.get("mcp-session-id") };
+        const params = { name: "test.sleep", arguments: { ms: 20_000 } };
+        const batch = [
+            { jsonrpc: "2.0", id: 7, method: "tools/call", params },
+            { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 7 } },
+            { jsonrpc: "2.0", id: 8, method: "ping" },
+        ];
+        const { json } = await post(server, "/mcp", batch, { ...both, ...session });
+        assert.deepEqual(json, [{ jsonrpc: "2.0", result: {}, id: 8 }]);
+    });
+
     test("takes all with it that use its id in the same session", async (t) => {
         const server = await start(t);
         const session = await openSession(server);

@@ -65,6 +65,17 @@ suite("a session", { concurrency: true }, () => {
         }
     });
 
+    test("threat-C3: cannot be made up: no character of its name may change", async (t) => {
+        const server = await start(t);
+        const session = (await openSession(server))["Mcp-Session-Id"];
+        for (let i = 0; i < session.length; i++) {
+            const other = session[i] === "A" ? "B" : "A";
+            const changed = session.slice(0, i) + other + session.slice(i + 1);
+            assert.equal((await ping(server, { "Mcp-Session-Id": changed })).status, 404, changed);
+        }
+        assert.equal((await ping(server, { "Mcp-Session-Id": session })).status, 200);
+    });
+
     test("ends after its time", async (t) => {
         const server = await start(t, { mcp: { session_lifetime: "1s" } });
         const session = await openSession(server);
@@ -140,6 +151,9 @@ suite("messages in a session", { concurrency: true }, () => {
             const headers = { ...both, ...session, "MCP-Protocol-Version": version };
             assert.equal((await post(server, "/mcp", batch, headers)).status, has ? 200 : 400);
         }
+        const old = await openSession(server, "2025-03-26");
+        const newer = { ...both, ...old, "MCP-Protocol-Version": "2025-06-18" };
+        assert.equal((await post(server, "/mcp", batch, newer)).status, 400);
         const many = Array.from({ length: 10_000 }, (_, id) => ({ jsonrpc: "2.0", id, method: "ping" }));
         const answer = await post(server, "/mcp", many, both);
         assert.equal(answer.json.length, 10_000);
