@@ -171,8 +171,10 @@ static void *grow_heap(void)
 
 static void *thread_main(void *arg)
 {
+    cw_loop *loop = arg;
     void *last = grow_heap();
-    cw_loop_run(arg);
+    uv_sem_post(&loop->is_started);
+    cw_loop_run(loop);
     free(last);
     return NULL;
 }
@@ -221,7 +223,12 @@ void cw_loop_run(cw_loop *loop)
 
 cw_code cw_loop_start(cw_loop *loop, cw_err *err)
 {
+    if (uv_sem_init(&loop->is_started, 0))
+        return cw_fail(err, CW_IO, "start a loop thread: no semaphore");
     int errnum = cw_thread_start(&loop->thread, thread_main, loop);
+    if (!errnum)
+        uv_sem_wait(&loop->is_started);
+    uv_sem_destroy(&loop->is_started);
     return errnum ? cw_fail_errno(err, errnum, "start a loop thread") : CW_OK;
 }
 

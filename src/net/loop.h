@@ -54,6 +54,7 @@ typedef struct cw_loop {
     int64_t date_second;
     char date[CW_CLOCK_HTTP_LEN + 1];
     pthread_t thread;
+    uv_sem_t is_started; /* the thread runs and has grown its heap */
 } cw_loop;
 
 /* Make a loop that can watch descriptors below `max_fd` without allocating. */
