@@ -6,7 +6,7 @@
 
 #include "access/secret.h"
 #include "base/clock.h"
-#include "cli/audit_opts.h"
+#include "cli/record.h"
 #include "config/check.h"
 #include "config/quote.h"
 
@@ -158,21 +158,6 @@ cw_code cw_access_on_text(cw_str text, void *buf, cw_err *err)
 }
 
 /* ---- lists ---- */
-
-cw_code cw_access_add_name(cw_access_names *all, cw_str name)
-{
-    if (all->n == all->cap) {
-        size_t cap = all->cap ? all->cap * 2 : 64;
-        cw_str *items =
-            cw_arena_resize(&all->arena, all->items, all->cap * sizeof *items, cap * sizeof *items);
-        if (!items)
-            return cw_arena_code(&all->arena);
-        all->items = items;
-        all->cap = cap;
-    }
-    all->items[all->n] = cw_arena_dup_str(&all->arena, name);
-    return all->items[all->n++].p ? CW_OK : cw_arena_code(&all->arena);
-}
 
 /* ---- input ---- */
 

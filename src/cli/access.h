@@ -19,7 +19,7 @@
 #include "access/audit.h"
 #include "base/buf.h"
 #include "cli/cli.h"
-#include "cli/plugin.h"
+#include "cli/names.h"
 #include "json/write.h"
 #include "store/db.h"
 
@@ -70,17 +70,8 @@ int cw_access_check_name(const char *what, const char *name);
 cw_code cw_access_on_json(cw_str text, void *writer, cw_err *err);
 cw_code cw_access_on_text(cw_str text, void *buf, cw_err *err);
 
-/* Texts in an arena that the user of this inits and ends. */
-typedef struct cw_access_names {
-    cw_arena arena;
-    cw_str *items;
-    size_t n, cap;
-} cw_access_names;
-
+/* The ceiling of what a command prints or collects. */
 #define CW_ACCESS_MAX_BYTES ((size_t)64 << 20)
-
-/* Add a copy. */
-CW_MUST_USE cw_code cw_access_add_name(cw_access_names *all, cw_str name);
 
 typedef cw_code (*cw_access_pair_fn)(void *ctx, cw_str role, cw_str permission, const char *from);
 /* Every role, once with an empty permission and once with each that it has: those of the database,

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/audit_opts.h"
 
-#include <pwd.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include "cli/cli.h"
-
 cw_audit_opts cw_cli_audit_opts(const cw_config *config)
 {
     return (cw_audit_opts){
@@ -19,24 +13,4 @@ cw_audit_opts cw_cli_audit_opts(const cw_config *config)
         .redact = config->audit.redact.items,
         .n_redact = config->audit.redact.n,
     };
-}
-
-void cw_cli_record(const cw_config *config, const char *what, cw_str target, bool is_done)
-{
-    cw_err err = {0};
-    char id[32];
-    cw_audit_opts opts = cw_cli_audit_opts(config);
-    if (!opts.path)
-        return;
-    const struct passwd *user = getpwuid(getuid());
-    snprintf(id, sizeof id, "uid:%u", (unsigned)getuid());
-    cw_audit_record r = {.kind = CW_AUDIT_CHANGE,
-                         .door = "cli",
-                         .outcome = is_done ? "ok" : "failed",
-                         .caller = user ? cw_str_from(user->pw_name) : CW_STR(""),
-                         .caller_id = cw_str_from(id),
-                         .method = cw_str_from(what),
-                         .detail = target};
-    if (cw_audit_write(&opts, &r, &err))
-        (void)cw_cli_failure("this is not recorded: %s", err.msg);
 }

@@ -11,9 +11,5 @@
 
 /* Borrows from the configuration. */
 cw_audit_opts cw_cli_audit_opts(const cw_config *config);
-/* Record what an administrator has done with a command: what ("account add"), to whom or what, and
- * the details. Whoever runs the command is the caller. A record that cannot be written is told on
- * standard error. */
-void cw_cli_record(const cw_config *config, const char *what, cw_str target, bool is_done);
 
 #endif

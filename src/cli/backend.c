@@ -9,7 +9,7 @@
 #include "cli/audit_opts.h"
 #include "cli/issuers.h"
 #include "cli/permissions.h"
-#include "cli/plugin.h"
+#include "cli/plugin_host.h"
 #include "cli/sealing.h"
 
 /* A client that keeps a list for so long asks rarely enough; those that listen hear of a change. */
@@ -561,8 +561,8 @@ static bool list_permissions(const cw_config *config, const cw_str **ret, size_t
     cw_backend *b = ctx;
     bool is_known = false;
     cw_arena_done(&b->permissions.arena);
-    b->permissions = (cw_access_names){0};
-    cw_arena_init(&b->permissions.arena, CW_ACCESS_MAX_BYTES);
+    b->permissions = (cw_names){0};
+    cw_arena_init(&b->permissions.arena, CW_NAMES_MAX_BYTES);
     cw_code rc = cw_permissions_of_roles(config, &b->permissions, &is_known);
     *ret = b->permissions.items;
     *ret_n = b->permissions.n;

@@ -15,9 +15,8 @@
 #define CW_CLI_BACKEND_H
 
 #include "call/bridge.h"
-#include "cli/access.h"
-#include "cli/cli.h"
 #include "cli/orders.h"
+#include "cli/permissions.h"
 #include "door/mcp.h"
 #include "net/child.h"
 #include "net/server.h"
@@ -51,7 +50,7 @@ typedef struct cw_backend {
     bool is_owner;                 /* whoever shows nothing may do everything */
     bool is_demo;                  /* there is no configuration, and no login to be had */
     cw_orders orders;              /* of the cache commands */
-    cw_access_names permissions;   /* of roles, for warnings */
+    cw_names permissions;          /* of roles, for warnings */
     cw_translations *translations; /* NULL: none */
     cw_bridge_settings settings;
     uv_timer_t timer;   /* the end of waiting; later: publishing again after a failure */

@@ -11,7 +11,7 @@
 #include "catalogue/translations.h"
 #include "cli/cli.h"
 #include "cli/config_sources.h"
-#include "cli/plugin.h"
+#include "cli/plugin_host.h"
 #include "config/report.h"
 #include "net/listener.h"
 #include "net/tls_files.h"

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "cli/paths.h"
-#include "cli/plugin.h"
+#include "cli/plugin_host.h"
 #include "json/write.h"
 
 #define PATH_BYTES 4096u

@@ -6,6 +6,7 @@
 
 #include "catalogue/normalise.h"
 #include "cli/plugin.h"
+#include "cli/plugin_host.h"
 #include "config/quote.h"
 
 #define OUTPUT_MAX_BYTES (64u * 1024u * 1024u)

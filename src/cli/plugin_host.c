@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* plugin_host.c - finding causeway-plugin-host, and running it as a child. */
+#include "cli/plugin_host.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +14,6 @@
 
 #include "base/clock.h"
 #include "cli/paths.h"
-#include "cli/plugin.h"
 
 #define PROGRAM "causeway-plugin-host"
 #define PATH_BYTES 4096u

@@ -7,6 +7,7 @@
 #include "catalogue/review.h"
 #include "cli/permissions.h"
 #include "cli/plugin.h"
+#include "cli/plugin_host.h"
 #include "config/quote.h"
 #include "net/child.h"
 #include "source/openrpc.h"
@@ -171,7 +172,7 @@ static bool on_note(const cw_review_note *note, void *ctx)
 static cw_code add_warnings(cw_plugin_report *r, const cw_config *config, cw_err *err)
 {
     cw_review_opts opts = cw_sources_review_opts(config);
-    cw_access_names roles = {0};
+    cw_names roles = {0};
     bool has_roles = false;
     opts.annotations = true;
     cw_arena_init(&roles.arena, REPORT_MAX_BYTES);

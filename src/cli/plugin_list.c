@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/audit_opts.h"
 #include "cli/plugin.h"
+#include "cli/plugin_host.h"
+#include "cli/record.h"
 #include "config/quote.h"
 
 #define PATH_BYTES 4096u

@@ -10,6 +10,7 @@
 
 #include "cli/paths.h"
 #include "cli/plugin.h"
+#include "cli/plugin_host.h"
 #include "config/quote.h"
 
 #define NAME_MAX_BYTES 64u

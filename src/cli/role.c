@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* role: what accounts may do. */
 #include "cli/access.h"
-#include "cli/permissions.h"
+#include "cli/role_permissions.h"
 
 #define NAME_WIDTH 20u
 
@@ -63,7 +63,7 @@ static int run_remove(int argc, char **argv)
 /* A permission that nothing asks for opens nothing: most likely a typing error. */
 static void add_suggestion(cw_access *a, cw_str permission)
 {
-    cw_access_names asked = {0};
+    cw_names asked = {0};
     cw_arena_init(&asked.arena, CW_ACCESS_MAX_BYTES);
     if (cw_permissions_asked(a->config, &asked) == CW_OK &&
         !cw_permissions_has(&asked, permission)) {

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "cli/backend.h"
+#include "cli/cli.h"
 #include "cli/config_files.h"
 #include "cli/examples.h"
 #include "config/check.h"
@@ -18,7 +19,7 @@
 #include "door/jsonrpc.h"
 #include "door/login.h"
 #include "door/mcp.h"
-#include "door/resource.h"
+#include "door/metadata.h"
 #include "door/rest.h"
 
 /* For this long the start waits for sources, so that the first client finds the tools. */
@@ -33,7 +34,7 @@ typedef struct service {
     cw_health health;
     cw_server *server;
     cw_backend backend;
-    cw_resource resource;
+    cw_metadata resource;
     cw_login_door login;
     cw_loop main_loop;
     uv_signal_t term, intr, hup;
@@ -308,7 +309,7 @@ static cw_code add_routes(service *sv, cw_err *err)
     if (!rc)
         rc = cw_rest_add_routes(&sv->router, sv->backend.bridge);
     if (!rc)
-        rc = cw_resource_add_routes(&sv->router, &sv->resource, sv->backend.bridge, sv->config);
+        rc = cw_metadata_add_routes(&sv->router, &sv->resource, sv->backend.bridge, sv->config);
     if (!rc)
         rc = cw_login_add_routes(&sv->router, &sv->login, sv->backend.bridge,
                                  sv->config->access.login.path);

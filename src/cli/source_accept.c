@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* source accept: keep the description of a service as the last good one, although it is poorer or
  * asks less of callers than the one before. */
-#include "cli/audit_opts.h"
+#include "cli/record.h"
 #include "cli/remotes.h"
 #include "config/quote.h"
 

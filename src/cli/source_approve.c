@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "cli/audit_opts.h"
+#include "cli/record.h"
 #include "cli/remotes.h"
 #include "config/quote.h"
 

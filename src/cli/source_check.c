@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "catalogue/snapshot.h"
+#include "cli/plugin.h"
 #include "cli/remotes.h"
 #include "config/quote.h"
 #include "source/sources.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* source refresh: have a running server ask services again. The order goes through the database. */
-#include "cli/audit_opts.h"
+#include "cli/record.h"
 #include "cli/remotes.h"
 
 static int order(const cw_remotes *all)

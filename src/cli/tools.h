@@ -10,6 +10,7 @@
 #define CW_CLI_TOOLS_H
 
 #include "cli/backend.h"
+#include "cli/cli.h"
 
 typedef struct cw_tools_opts {
     const char *config;  /* --config, or NULL */

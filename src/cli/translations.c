@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "catalogue/translate.h"
 #include "cli/plugin.h"
+#include "cli/plugin_host.h"
 #include "net/child.h"
 #include "source/sources.h"
 

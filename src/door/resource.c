@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "door/resource.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "access/gate.h"
 #include "access/scopes.h"
-#include "door/rest_int.h"
-#include "json/write.h"
-
-#define WELLKNOWN "/.well-known/oauth-protected-resource"
 
 static const cw_config *config_of(const cw_bridge_loop *bl)
 {
     return cw_bridge_settings_of(bl)->config;
 }
 
-static bool has_issuers(const cw_bridge_loop *bl)
+bool cw_resource_has_issuers(const cw_bridge_loop *bl)
 {
     const cw_accounts *accounts = cw_bridge_accounts(bl);
     return config_of(bl) && accounts && cw_accounts_has_issuers(accounts);
@@ -66,7 +62,7 @@ cw_str cw_resource_path(cw_str url)
 
 void cw_resource_add_link(cw_buf *out, cw_http_req *req, const cw_bridge_loop *bl, bool is_endpoint)
 {
-    if (!req || !has_issuers(bl))
+    if (!req || !cw_resource_has_issuers(bl))
         return;
     cw_str base = cw_resource_base(req, bl, NULL);
     if (!base.n)
@@ -74,7 +70,7 @@ void cw_resource_add_link(cw_buf *out, cw_http_req *req, const cw_bridge_loop *b
     cw_str path = cw_resource_path(base);
     cw_buf_add(out, CW_STR(", resource_metadata=\""));
     cw_buf_add(out, cw_str_make(base.p, base.n - path.n));
-    cw_buf_add(out, CW_STR(WELLKNOWN));
+    cw_buf_add(out, CW_STR(CW_RESOURCE_WELLKNOWN));
     cw_buf_add(out, path);
     if (is_endpoint)
         cw_buf_add(out, config_of(bl)->mcp.path);
@@ -83,11 +79,6 @@ void cw_resource_add_link(cw_buf *out, cw_http_req *req, const cw_bridge_loop *b
 
 /* ---- scopes ---- */
 
-typedef struct scope_list {
-    cw_str *items;
-    size_t n;
-} scope_list;
-
 static bool is_shown(cw_str scope)
 {
     /* How long a login lasts is between the client and its authorization server. */
@@ -95,7 +86,7 @@ static bool is_shown(cw_str scope)
 }
 
 /* Those of all tools, or of the ones that everybody sees; a tool that asks for none has no say. */
-static cw_code collect(cw_bridge_loop *bl, scope_list *list)
+cw_code cw_resource_scopes(cw_bridge_loop *bl, cw_resource_scope_list *list)
 {
     cw_view *anonymous = cw_bridge_anonymous(bl);
     const cw_config *config = config_of(bl);
@@ -125,9 +116,9 @@ static cw_code collect(cw_bridge_loop *bl, scope_list *list)
 
 void cw_resource_add_scopes(cw_buf *out, cw_bridge_loop *bl, size_t max)
 {
-    scope_list list;
+    cw_resource_scope_list list;
     size_t used = 0;
-    if (collect(bl, &list)) {
+    if (cw_resource_scopes(bl, &list)) {
         out->code = CW_NOMEM;
         return;
     }
@@ -138,116 +129,4 @@ void cw_resource_add_scopes(cw_buf *out, cw_bridge_loop *bl, size_t max)
         used += list.items[i].n + 1;
     }
     free(list.items);
-}
-
-/* ---- the document ---- */
-
-typedef struct about {
-    cw_bridge_loop *bl;
-    cw_str base;
-    bool is_endpoint;
-} about;
-
-static void write_issuers(cw_json_writer *w, const cw_config *config)
-{
-    cw_json_add_key(w, CW_STR("authorization_servers"));
-    cw_json_open_array(w);
-    for (size_t i = 0; i < config->access.issuers.n; i++)
-        cw_json_add_string(w, config->access.issuers.items[i].issuer);
-    cw_json_close(w);
-}
-
-static void write_scopes(cw_json_writer *w, cw_bridge_loop *bl)
-{
-    scope_list list;
-    if (collect(bl, &list)) {
-        w->out->code = CW_NOMEM;
-        return;
-    }
-    if (list.n) {
-        cw_json_add_key(w, CW_STR("scopes_supported"));
-        cw_json_open_array(w);
-        for (size_t i = 0; i < list.n; i++)
-            cw_json_add_string(w, list.items[i]);
-        cw_json_close(w);
-    }
-    free(list.items);
-}
-
-static void write_document(cw_buf *out, void *ctx)
-{
-    const about *a = ctx;
-    const cw_config *config = config_of(a->bl);
-    cw_json_writer w;
-    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
-    cw_json_open_object(&w);
-    cw_rest_add_url(&w, CW_STR("resource"), a->base,
-                    a->is_endpoint ? config->mcp.path : CW_STR(""));
-    write_issuers(&w, config);
-    write_scopes(&w, a->bl);
-    cw_json_add_key(&w, CW_STR("bearer_methods_supported"));
-    cw_json_open_array(&w);
-    cw_json_add_string(&w, CW_STR("header"));
-    cw_json_close(&w);
-    if (config->mcp.title.n)
-        cw_json_add_string_member(&w, CW_STR("resource_name"), config->mcp.title);
-    cw_json_close(&w);
-    cw_code rc = cw_json_writer_end(&w, NULL);
-    if (rc && !out->code)
-        out->code = rc;
-}
-
-static void on_get(cw_http_req *req, void *self)
-{
-    const cw_resource_route *route = self;
-    cw_bridge_loop *bl = cw_bridge_at(route->bridge, cw_http_req_loop(req));
-    about a = {.bl = bl, .is_endpoint = route->is_endpoint};
-    if (!has_issuers(bl)) {
-        cw_rest_fail(req, 404, "not_found", "There is no authorization server");
-        return;
-    }
-    cw_rest_document doc = {.key = {.kind = CW_STR("oauth-protected-resource"),
-                                    .name = a.is_endpoint ? CW_STR("mcp") : CW_STR("")},
-                            .write = write_document,
-                            .ctx = &a,
-                            .contexts = "url.site",
-                            .is_public = true,
-                            .is_open = true};
-    if (!cw_rest_set_base(req, bl, &doc))
-        return;
-    a.base = doc.key.base;
-    cw_rest_send(req, bl, &doc);
-}
-
-/* ---- routes ---- */
-
-static cw_code add_route(cw_router *router, cw_resource_route *route)
-{
-    cw_code rc = cw_router_add(router, CW_HTTP_GET, route->path, on_get, route);
-    if (!rc)
-        cw_router_open(router, route->path);
-    return rc;
-}
-
-cw_code cw_resource_add_routes(cw_router *router, cw_resource *r, cw_bridge *bridge,
-                               const cw_config *config)
-{
-    cw_str paths[] = {CW_STR(""), cw_resource_path(config->public_url)};
-    size_t n = 0;
-    cw_code rc = CW_OK;
-    for (size_t i = 0; i < CW_COUNT(paths) && !rc && (i == 0 || paths[i].n); i++) {
-        for (int is_endpoint = 0; is_endpoint < 2 && !rc; is_endpoint++) {
-            cw_resource_route *route = &r->routes[n];
-            *route = (cw_resource_route){.bridge = bridge, .is_endpoint = is_endpoint};
-            snprintf(route->path, sizeof route->path, WELLKNOWN "%.*s%s", CW_STR_ARG(paths[i]),
-                     is_endpoint ? config->mcp.path.p : "");
-            /* public_url may have the endpoint's path: then the one that is there says the same. */
-            bool is_known = n == 2 && !strcmp(route->path, r->routes[1].path);
-            if (is_known)
-                continue;
-            rc = add_route(router, route);
-            n++;
-        }
-    }
-    return rc;
 }

@@ -36,7 +36,8 @@
 #define CW_NET_CLIENT_H
 
 #include "base/buf.h"
-#include "net/http.h"
+#include "net/http1.h"
+#include "net/loop.h"
 #include "net/secure.h"
 
 #define CW_CLIENT_NAME_MS 30000u

@@ -139,8 +139,9 @@ cw_code cw_schema_fail_at(builder *b, const cw_json *at, cw_code code, const cha
 CW_MUST_USE cw_code cw_schema_dialect(builder *b, const cw_json *value, resource *ret);
 /* A registered or standard document's text; false when there is none. */
 bool cw_schema_find_document(const builder *b, cw_str uri, cw_str *ret_text);
-/* meta.c */
+/* standard.c */
 bool cw_schema_standard_document(cw_str uri, cw_str *ret_text);
+/* meta.c */
 /* The meta-schema of a draft, compiled once, as one flat schema. Not to be unreferenced. */
 CW_MUST_USE cw_code cw_schema_meta(cw_schema_draft draft, const cw_schema **ret, cw_err *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* dialect_judge.c - what a service answered, as the outcome of a call. */
 #include "source/dialect_int.h"
-#include "source/remote_int.h"
+#include "source/remote_scrub.h"
 
 #define LATE_MAX 64u
 #define LOOKED_AT 65536u /* for what a session has, before the rest is cut off */

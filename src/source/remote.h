@@ -50,8 +50,6 @@
 #include "source/hub.h"
 #include "source/source.h"
 
-#define CW_REMOTE_MESSAGE_MAX 500u
-#define CW_REMOTE_DATA_MAX 4096u
 #define CW_REMOTE_FAILURES 5u
 #define CW_REMOTE_PAUSE_MIN_MS 1000u
 #define CW_REMOTE_PAUSE_MAX_MS 30000u

@@ -110,18 +110,6 @@ const cw_kept *cw_kepts_find(cw_kepts *k, uint32_t method, cw_str params, uint64
 /* Keep a copy; without memory, or where it is too large, nothing is kept. */
 void cw_kepts_add(cw_kepts *k, const cw_kept *head, cw_str params, cw_str body);
 
-/* ---- remote_scrub.c ---- */
-
-/* A message that is fit for callers, `message` itself where nothing had to be changed; .p is NULL
- * when there is no memory. */
-cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena);
-/* Data that is fit for callers: `data` itself where nothing had to be changed, else a copy in the
- * arena. NULL: it is too large, nothing is left of it, or there is no memory. */
-const cw_json *cw_remote_scrub_data(const cw_json *data, cw_arena *arena);
-/* Whether none of our secrets (NULL: there are none) is in a text of it, or in how it is written.
- */
-bool cw_remote_is_free_of(const cw_secrets *secrets, const cw_json *data);
-
 /* remote_php.c: have {} in a result where its schema declares an object and the service, written in
  * PHP, has []. *result is replaced where that is so, by a copy in the arena. CW_NOMEM. */
 CW_MUST_USE cw_code cw_remote_php_result(const cw_json *schema, cw_arena *arena,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* remote_scrub.c - what of a service's error a caller may see; the rule is in remote.h.
+/* remote_scrub.c - stack traces and paths are cut out of errors.
  *
  * Stack traces and file paths tell an attacker how a service is built and a
  * language model nothing that it can use. Found by what they look like, so some
  * will pass and some harmless text will be cut; the log has the original, but for our
  * secrets.
  */
+#include "source/remote_scrub.h"
+
 #include "base/utf8.h"
 #include "json/write.h"
-#include "source/remote_int.h"
 
 #define PATH_IS CW_STR("[path]")
 #define CLASS_IS CW_STR("[class]")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A JSON-RPC service as a source: its description, calls, and all that it may do instead of
  * answering. */
+#include "source/remote_scrub.h"
 #include "support/remote_fixture.h"
 
 #define HEAD(n)                                                                                    \

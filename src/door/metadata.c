@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* metadata.c - the documents of OAuth's protected resource metadata, and their routes. */
+#include "door/metadata.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "door/resource.h"
+#include "door/rest_int.h"
+#include "json/write.h"
+
+typedef struct about {
+    cw_bridge_loop *bl;
+    cw_str base;
+    bool is_endpoint;
+} about;
+
+static void write_issuers(cw_json_writer *w, const cw_config *config)
+{
+    cw_json_add_key(w, CW_STR("authorization_servers"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < config->access.issuers.n; i++)
+        cw_json_add_string(w, config->access.issuers.items[i].issuer);
+    cw_json_close(w);
+}
+
+static void write_scopes(cw_json_writer *w, cw_bridge_loop *bl)
+{
+    cw_resource_scope_list list;
+    if (cw_resource_scopes(bl, &list)) {
+        w->out->code = CW_NOMEM;
+        return;
+    }
+    if (list.n) {
+        cw_json_add_key(w, CW_STR("scopes_supported"));
+        cw_json_open_array(w);
+        for (size_t i = 0; i < list.n; i++)
+            cw_json_add_string(w, list.items[i]);
+        cw_json_close(w);
+    }
+    free(list.items);
+}
+
+static void write_document(cw_buf *out, void *ctx)
+{
+    const about *a = ctx;
+    const cw_config *config = cw_bridge_settings_of(a->bl)->config;
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    cw_rest_add_url(&w, CW_STR("resource"), a->base,
+                    a->is_endpoint ? config->mcp.path : CW_STR(""));
+    write_issuers(&w, config);
+    write_scopes(&w, a->bl);
+    cw_json_add_key(&w, CW_STR("bearer_methods_supported"));
+    cw_json_open_array(&w);
+    cw_json_add_string(&w, CW_STR("header"));
+    cw_json_close(&w);
+    if (config->mcp.title.n)
+        cw_json_add_string_member(&w, CW_STR("resource_name"), config->mcp.title);
+    cw_json_close(&w);
+    cw_code rc = cw_json_writer_end(&w, NULL);
+    if (rc && !out->code)
+        out->code = rc;
+}
+
+static void on_get(cw_http_req *req, void *self)
+{
+    const cw_metadata_route *route = self;
+    cw_bridge_loop *bl = cw_bridge_at(route->bridge, cw_http_req_loop(req));
+    about a = {.bl = bl, .is_endpoint = route->is_endpoint};
+    if (!cw_resource_has_issuers(bl)) {
+        cw_rest_fail(req, 404, "not_found", "There is no authorization server");
+        return;
+    }
+    cw_rest_document doc = {.key = {.kind = CW_STR("oauth-protected-resource"),
+                                    .name = a.is_endpoint ? CW_STR("mcp") : CW_STR("")},
+                            .write = write_document,
+                            .ctx = &a,
+                            .contexts = "url.site",
+                            .is_public = true,
+                            .is_open = true};
+    if (!cw_rest_set_base(req, bl, &doc))
+        return;
+    a.base = doc.key.base;
+    cw_rest_send(req, bl, &doc);
+}
+
+/* ---- routes ---- */
+
+static cw_code add_route(cw_router *router, cw_metadata_route *route)
+{
+    cw_code rc = cw_router_add(router, CW_HTTP_GET, route->path, on_get, route);
+    if (!rc)
+        cw_router_open(router, route->path);
+    return rc;
+}
+
+cw_code cw_metadata_add_routes(cw_router *router, cw_metadata *r, cw_bridge *bridge,
+                               const cw_config *config)
+{
+    cw_str paths[] = {CW_STR(""), cw_resource_path(config->public_url)};
+    size_t n = 0;
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < CW_COUNT(paths) && !rc && (i == 0 || paths[i].n); i++) {
+        for (int is_endpoint = 0; is_endpoint < 2 && !rc; is_endpoint++) {
+            cw_metadata_route *route = &r->routes[n];
+            *route = (cw_metadata_route){.bridge = bridge, .is_endpoint = is_endpoint};
+            snprintf(route->path, sizeof route->path, CW_RESOURCE_WELLKNOWN "%.*s%s",
+                     CW_STR_ARG(paths[i]), is_endpoint ? config->mcp.path.p : "");
+            /* public_url may have the endpoint's path: then the one that is there says the same. */
+            bool is_known = n == 2 && !strcmp(route->path, r->routes[1].path);
+            if (is_known)
+                continue;
+            rc = add_route(router, route);
+            n++;
+        }
+    }
+    return rc;
+}

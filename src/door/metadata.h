@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* metadata.h - OAuth's protected resource metadata (RFC 9728).
+ *
+ *     /.well-known/oauth-protected-resource              all that we serve
+ *     /.well-known/oauth-protected-resource/mcp          the endpoint for MCP clients
+ *
+ * If public_url has a path, both also exist behind that path. They differ in `resource` only.
+ * Without an issuer they are 404.
+ *
+ * Threads: add_routes on the main thread; everything else on the loop of the request.
+ */
+#ifndef CW_DOOR_METADATA_H
+#define CW_DOOR_METADATA_H
+
+#include "call/bridge.h"
+#include "net/router.h"
+
+#define CW_METADATA_PATH_MAX 1024u
+#define CW_METADATA_ROUTES 4u
+
+typedef struct cw_metadata cw_metadata;
+
+typedef struct cw_metadata_route {
+    cw_bridge *bridge;
+    bool is_endpoint; /* of MCP */
+    char path[CW_METADATA_PATH_MAX];
+} cw_metadata_route;
+
+struct cw_metadata {
+    cw_metadata_route routes[CW_METADATA_ROUTES];
+};
+
+/* `r` must outlive the router. */
+CW_MUST_USE cw_code cw_metadata_add_routes(cw_router *router, cw_metadata *r, cw_bridge *bridge,
+                                           const cw_config *config);
+
+#endif
