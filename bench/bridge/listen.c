@@ -56,7 +56,7 @@ static void open_all(const struct sockaddr_in *to, const char *request, unsigned
 }
 
 /* How many have had the news when all have, or nothing comes any more. */
-static unsigned wait_all(int epoll, unsigned n, const char *news)
+static unsigned wait_all(int epoll, unsigned n, const char *change)
 {
     struct epoll_event events[EVENTS];
     unsigned reached = 0;
@@ -65,7 +65,7 @@ static unsigned wait_all(int epoll, unsigned n, const char *news)
         if (got <= 0)
             break;
         for (int i = 0; i < got; i++) {
-            if (!read_until(events[i].data.fd, news))
+            if (!read_until(events[i].data.fd, change))
                 bench_give_up("listen: a stream has ended");
             (void)epoll_ctl(epoll, EPOLL_CTL_DEL, events[i].data.fd, NULL);
             reached++;

@@ -18,7 +18,7 @@ static void unlink_waiter(cw_login_waiter *w)
     w->prev = w->next = NULL;
 }
 
-void cw_attempt_wait(cw_attempt *t, cw_login_waiter *w)
+void cw_login_op_wait(cw_login_op *t, cw_login_waiter *w)
 {
     w->next = &t->waiters;
     w->prev = t->waiters.prev;
@@ -26,25 +26,25 @@ void cw_attempt_wait(cw_attempt *t, cw_login_waiter *w)
     t->waiters.prev = w;
 }
 
-static void remember(cw_accounts_loop *al, const cw_attempt *t, bool is_told)
+static void remember(cw_accounts_loop *al, const cw_login_op *t, bool is_notified)
 {
-    cw_remembered *before = cw_remember_find(al, t->key);
-    if (t->status == CW_LOGIN_OK && is_told)
-        cw_remember_add(al, t);
+    cw_login_cache_entry *before = cw_login_cache_find(al, t->key);
+    if (t->status == CW_LOGIN_OK && is_notified)
+        cw_login_cache_add(al, t);
     else if (t->status == CW_LOGIN_WRONG && before)
-        cw_remember_drop(before);
+        cw_login_cache_drop(before);
 }
 
 /* On the loop: the attempt has ended. */
-static void settle(cw_accounts_loop *al, cw_attempt *t)
+static void settle(cw_accounts_loop *al, cw_login_op *t)
 {
     t->prev->next = t->next;
     t->next->prev = t->prev;
-    bool is_told = t->waiters.next != &t->waiters;
+    bool is_notified = t->waiters.next != &t->waiters;
     if (t->is_issued)
-        cw_issued_settle(al, t, is_told);
-    else if (t->kind == CW_ATTEMPT_LOGIN || t->kind == CW_ATTEMPT_RESUME)
-        remember(al, t, is_told);
+        cw_token_login_finish(al, t, is_notified);
+    else if (t->kind == CW_LOGIN_OP_LOGIN || t->kind == CW_LOGIN_OP_RESUME)
+        remember(al, t, is_notified);
     cw_login login = {.status = t->status,
                       .retry_s = t->retry_s,
                       .caller = t->caller,
@@ -55,13 +55,13 @@ static void settle(cw_accounts_loop *al, cw_attempt *t)
         w->fn(w, &login);
         login.is_remembered = true;
     }
-    cw_attempt_free(t);
+    cw_login_op_free(t);
 }
 
-static cw_attempt *take_done(cw_accounts_loop *al)
+static cw_login_op *take_done(cw_accounts_loop *al)
 {
     pthread_mutex_lock(&al->lock);
-    cw_attempt *done = al->done;
+    cw_login_op *done = al->done;
     al->done = NULL;
     al->done_end = &al->done;
     al->is_posted = false;
@@ -72,9 +72,9 @@ static cw_attempt *take_done(cw_accounts_loop *al)
 static void on_done(void *arg)
 {
     cw_accounts_loop *al = arg;
-    cw_attempt *t = take_done(al);
+    cw_login_op *t = take_done(al);
     while (t) {
-        cw_attempt *next = t->next_done;
+        cw_login_op *next = t->next_done;
         settle(al, t);
         t = next;
     }
@@ -91,7 +91,7 @@ static bool post_done(cw_accounts_loop *al)
     return is_good;
 }
 
-void cw_attempt_finish(cw_attempt *t, cw_login_status status)
+void cw_login_op_finish(cw_login_op *t, cw_login_status status)
 {
     cw_accounts_loop *al = t->al;
     t->status = status;
@@ -113,7 +113,7 @@ static void on_loop_end(cw_loop_hook *hook)
     al->is_ended = true;
     pthread_mutex_unlock(&al->lock);
     for (size_t i = 0; i < CW_ACCOUNTS_REMEMBERED; i++)
-        cw_remember_drop(&al->remembered[i]);
+        cw_login_cache_drop(&al->remembered[i]);
     cw_token_cache_free(al->tokens);
     al->tokens = NULL;
 }
@@ -134,26 +134,26 @@ cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop)
 
 /* ---- login ---- */
 
-cw_attempt *cw_attempt_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST])
+cw_login_op *cw_login_op_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST])
 {
-    for (cw_attempt *t = al->running.next; t != &al->running; t = t->next) {
+    for (cw_login_op *t = al->running.next; t != &al->running; t = t->next) {
         if (cw_secret_equal(t->key, key))
             return t;
     }
     return NULL;
 }
 
-void cw_attempt_link(cw_attempt *t, cw_login_waiter *w)
+void cw_login_op_link(cw_login_op *t, cw_login_waiter *w)
 {
-    cw_attempt *ring = &t->al->running;
+    cw_login_op *ring = &t->al->running;
     t->next = ring;
     t->prev = ring->prev;
     t->prev->next = t;
     ring->prev = t;
-    cw_attempt_wait(t, w);
+    cw_login_op_wait(t, w);
 }
 
-void cw_attempt_unlink(cw_attempt *t, cw_login_waiter *w)
+void cw_login_op_unlink(cw_login_op *t, cw_login_waiter *w)
 {
     unlink_waiter(w);
     t->prev->next = t->next;
@@ -166,29 +166,29 @@ cw_login cw_login_after(uint64_t wait)
                       .retry_s = (uint32_t)((wait + 999) / 1000)};
 }
 
-void cw_login_network(cw_login_waiter *w, cw_network *ret)
+void cw_login_waiter_networks(cw_login_waiter *w, cw_network *ret)
 {
     cw_network_of(w->peer(w), ret);
 }
 
-cw_login cw_attempt_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w)
+cw_login cw_login_op_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w)
 {
     cw_network network;
     if (c->kind != CW_CREDENTIALS_PASSWORD)
         return cw_login_after(0);
-    cw_login_network(w, &network);
-    return cw_login_after(cw_attempt_wait_ms(a, cw_str_make(c->name, c->n_name), &network));
+    cw_login_waiter_networks(w, &network);
+    return cw_login_after(cw_login_op_wait_ms(a, cw_str_make(c->name, c->n_name), &network));
 }
 
-cw_login cw_attempt_begin(cw_attempt *t, cw_login_waiter *w)
+cw_login cw_login_op_begin(cw_login_op *t, cw_login_waiter *w)
 {
     t->generation = cw_accounts_generation(t->accounts);
     t->ended = atomic_load(&t->accounts->n_ended);
-    cw_attempt_link(t, w);
-    if (!cw_attempt_start(t))
+    cw_login_op_link(t, w);
+    if (!cw_login_op_start(t))
         return (cw_login){.status = CW_LOGIN_PENDING};
-    cw_attempt_unlink(t, w);
-    cw_attempt_free(t);
+    cw_login_op_unlink(t, w);
+    cw_login_op_free(t);
     return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
 }
 
@@ -199,41 +199,41 @@ typedef struct proof {
 } proof;
 
 static proof find_proof(cw_accounts_loop *al, const unsigned char key[CW_DIGEST],
-                        const cw_remembered *before)
+                        const cw_login_cache_entry *before)
 {
     proof p = {.is_known = before != NULL};
     if (before)
         memcpy(p.digest, before->proof, CW_DIGEST);
     else
-        p.is_known = cw_verified_find(&al->accounts->verified, key, p.digest);
+        p.is_known = cw_recent_logins_find(&al->accounts->verified, key, p.digest);
     return p;
 }
 
 static cw_login begin(cw_accounts_loop *al, cw_credentials *credentials,
                       const unsigned char key[CW_DIGEST], const proof *known, cw_login_waiter *w)
 {
-    cw_attempt *t = cw_attempt_new(al, credentials, w);
+    cw_login_op *t = cw_login_op_new(al, credentials, w);
     if (!t)
         return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
     memcpy(t->key, key, CW_DIGEST);
     memcpy(t->proof, known->digest, CW_DIGEST);
     t->has_proof = known->is_known;
-    return cw_attempt_begin(t, w);
+    return cw_login_op_begin(t, w);
 }
 
-static cw_login login_anew(cw_accounts_loop *al, cw_credentials *credentials,
-                           const unsigned char key[CW_DIGEST], const cw_remembered *before,
-                           cw_login_waiter *w)
+static cw_login login_again(cw_accounts_loop *al, cw_credentials *credentials,
+                            const unsigned char key[CW_DIGEST], const cw_login_cache_entry *before,
+                            cw_login_waiter *w)
 {
-    cw_attempt *same = cw_attempt_find(al, key);
+    cw_login_op *same = cw_login_op_find(al, key);
     if (same) {
-        cw_attempt_wait(same, w);
+        cw_login_op_wait(same, w);
         return (cw_login){.status = CW_LOGIN_PENDING};
     }
     /* Credentials that were right before do not wait because of wrong guesses. */
     proof known = find_proof(al, key, before);
     cw_login login = known.is_known ? (cw_login){.status = CW_LOGIN_PENDING}
-                                    : cw_attempt_throttled(al->accounts, credentials, w);
+                                    : cw_login_op_throttled(al->accounts, credentials, w);
     return login.status == CW_LOGIN_PENDING ? begin(al, credentials, key, &known, w) : login;
 }
 
@@ -241,10 +241,10 @@ static cw_login login_with(cw_accounts_loop *al, cw_credentials *credentials, cw
 {
     unsigned char key[CW_DIGEST];
     cw_credentials_key(credentials, key);
-    cw_remembered *r = cw_remember_find(al, key);
-    if (r && cw_remember_is_good(al, r))
+    cw_login_cache_entry *r = cw_login_cache_find(al, key);
+    if (r && cw_login_cache_is_good(al, r))
         return (cw_login){.status = CW_LOGIN_OK, .caller = r->caller, .is_remembered = true};
-    return login_anew(al, credentials, key, r, w);
+    return login_again(al, credentials, key, r, w);
 }
 
 cw_login cw_accounts_login(cw_accounts *a, cw_loop *loop, cw_str header, cw_login_waiter *w)
@@ -255,7 +255,7 @@ cw_login cw_accounts_login(cw_accounts *a, cw_loop *loop, cw_str header, cw_logi
         return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
     cw_str token = a->issuers ? cw_credentials_bearer(header) : (cw_str){NULL, 0};
     if (token.p && !cw_str_starts(token, cw_str_from(CW_TOKEN_PREFIX)))
-        return cw_issued_login(al, token, w);
+        return cw_token_login_start(al, token, w);
     cw_login login = {.status = CW_LOGIN_WRONG};
     if (a->store && cw_credentials_parse(header, &credentials))
         login = login_with(al, &credentials, w);
@@ -283,7 +283,7 @@ typedef struct reading {
 static cw_code read_anonymous(cw_store_job *job, cw_db *db, cw_err *err)
 {
     reading *r = CW_CONTAINER(job, reading, job);
-    return cw_gather_anonymous(r->accounts, db, &r->caller, err);
+    return cw_permissions_of_anonymous(r->accounts, db, &r->caller, err);
 }
 
 static cw_code read_account(cw_store_job *job, cw_db *db, cw_err *err)
@@ -295,8 +295,8 @@ static cw_code read_account(cw_store_job *job, cw_db *db, cw_err *err)
     cw_code rc = cw_db_find_account(db, r->name, &arena, &account, err);
     if (rc || !account || account->is_blocked)
         return rc;
-    return cw_gather_caller(r->accounts, db, account, /* token= */ NULL, /* session= */ NULL,
-                            &r->caller, err);
+    return cw_permissions_of_account(r->accounts, db, account, /* token= */ NULL,
+                                     /* session= */ NULL, &r->caller, err);
 }
 
 static void on_read(cw_store_job *job, cw_code rc)
@@ -308,7 +308,7 @@ static void on_read(cw_store_job *job, cw_code rc)
     free(r);
 }
 
-static cw_code ask_reading(const reading *what)
+static cw_code request_reading(const reading *what)
 {
     reading *r = malloc(sizeof *r);
     if (!r)
@@ -322,17 +322,17 @@ static cw_code ask_reading(const reading *what)
 
 cw_code cw_accounts_read_anonymous(cw_accounts *a, cw_anonymous_fn fn, void *ctx)
 {
-    return ask_reading(&(reading){
+    return request_reading(&(reading){
         .job = {.run = read_anonymous, .done = on_read}, .accounts = a, .fn = fn, .ctx = ctx});
 }
 
 cw_code cw_accounts_read_account(cw_accounts *a, cw_str name, cw_anonymous_fn fn, void *ctx)
 {
-    return ask_reading(&(reading){.job = {.run = read_account, .done = on_read},
-                                  .accounts = a,
-                                  .name = name,
-                                  .fn = fn,
-                                  .ctx = ctx});
+    return request_reading(&(reading){.job = {.run = read_account, .done = on_read},
+                                      .accounts = a,
+                                      .name = name,
+                                      .fn = fn,
+                                      .ctx = ctx});
 }
 
 /* ---- begin and end ---- */
@@ -368,12 +368,12 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
     if (!rc)
         rc = cw_network_throttle_init(&a->tokens_made_up, CW_ACCOUNTS_FREE_TOKENS, err);
     if (!rc)
-        rc = cw_verified_init(&a->verified, err);
+        rc = cw_recent_logins_init(&a->verified, err);
     bool has_store = opts->path && opts->path[0];
     if (!rc && has_store)
-        rc = cw_workers_new(CW_ACCOUNTS_HASH_THREADS, CW_ACCOUNTS_MAX_HASHES, &a->workers, err);
+        rc = cw_hash_pool_new(CW_ACCOUNTS_HASH_THREADS, CW_ACCOUNTS_MAX_HASHES, &a->workers, err);
     if (!rc)
-        rc = cw_workers_new(1, CW_ACCOUNTS_MAX_SIGNATURES, &a->verifiers, err);
+        rc = cw_hash_pool_new(1, CW_ACCOUNTS_MAX_SIGNATURES, &a->verifiers, err);
     cw_store_opts store = {.path = opts->path,
                            .on_status = opts->on_status,
                            .on_change = opts->on_change,
@@ -390,14 +390,14 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
 
 static void free_loop(cw_accounts_loop *al)
 {
-    cw_attempt *t = take_done(al);
+    cw_login_op *t = take_done(al);
     while (t) {
-        cw_attempt *next = t->next_done;
-        cw_attempt_free(t);
+        cw_login_op *next = t->next_done;
+        cw_login_op_free(t);
         t = next;
     }
     for (size_t i = 0; al->remembered && i < CW_ACCOUNTS_REMEMBERED; i++)
-        cw_remember_drop(&al->remembered[i]);
+        cw_login_cache_drop(&al->remembered[i]);
     free(al->remembered);
     cw_token_cache_free(al->tokens);
     pthread_mutex_destroy(&al->lock);
@@ -408,17 +408,17 @@ void cw_accounts_free(cw_accounts *a)
     if (!a)
         return;
     /* Each hands attempts on to the other. After the pool has stopped, the store ends the rest. */
-    cw_workers_stop(a->workers);
-    cw_workers_stop(a->verifiers);
+    cw_hash_pool_stop(a->workers);
+    cw_hash_pool_stop(a->verifiers);
     cw_store_free(a->store);
-    cw_workers_free(a->workers);
-    cw_workers_free(a->verifiers);
+    cw_hash_pool_free(a->workers);
+    cw_hash_pool_free(a->verifiers);
     for (unsigned i = 0; i < a->n_loops; i++)
         free_loop(&a->loops[i]);
     cw_throttle_done(&a->by_account);
     cw_network_throttle_done(&a->guesses);
     cw_network_throttle_done(&a->tokens_made_up);
-    cw_verified_done(&a->verified);
+    cw_recent_logins_done(&a->verified);
     cw_roles_unref(a->roles);
     pthread_mutex_destroy(&a->lock);
     free(a);

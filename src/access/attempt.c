@@ -8,12 +8,12 @@
 
 #define ATTEMPT_MAX_BYTES 65536u
 
-static cw_attempt *of_job(cw_store_job *job)
+static cw_login_op *of_job(cw_store_job *job)
 {
-    return CW_CONTAINER(job, cw_attempt, job);
+    return CW_CONTAINER(job, cw_login_op, job);
 }
 
-static cw_str name_of(const cw_attempt *t)
+static cw_str name_of(const cw_login_op *t)
 {
     return cw_str_make(t->credentials.name, t->credentials.n_name);
 }
@@ -27,7 +27,7 @@ static cw_str name_of(const cw_attempt *t)
 static cw_str counter_of(cw_accounts *a, cw_str account, const cw_network *network, bool *is_known,
                          char pair[PAIR_MAX])
 {
-    *is_known = cw_verified_knows_network(&a->verified, account, network, cw_clock_ms());
+    *is_known = cw_recent_logins_has_network(&a->verified, account, network, cw_clock_ms());
     if (!*is_known)
         return account;
     size_t n = account.n;
@@ -37,7 +37,7 @@ static cw_str counter_of(cw_accounts *a, cw_str account, const cw_network *netwo
     return cw_str_make(pair, n + sizeof(uint64_t));
 }
 
-uint64_t cw_attempt_wait_ms(cw_accounts *a, cw_str account, const cw_network *network)
+uint64_t cw_login_op_wait_ms(cw_accounts *a, cw_str account, const cw_network *network)
 {
     bool is_known;
     char pair[PAIR_MAX];
@@ -50,9 +50,9 @@ uint64_t cw_attempt_wait_ms(cw_accounts *a, cw_str account, const cw_network *ne
 
 /* ---- passwords ---- */
 
-static void look(cw_attempt *t);
+static void reread_account(cw_login_op *t);
 
-static void fail_login(cw_attempt *t)
+static void fail_login(cw_login_op *t)
 {
     cw_accounts *a = t->accounts;
     bool is_known;
@@ -61,10 +61,10 @@ static void fail_login(cw_attempt *t)
     cw_throttle_fail(&a->by_account, counter_of(a, name_of(t), &t->work.network, &is_known, pair),
                      now);
     cw_network_throttle_fail(&a->guesses, &t->work.network, now);
-    cw_attempt_finish(t, CW_LOGIN_WRONG);
+    cw_login_op_finish(t, CW_LOGIN_WRONG);
 }
 
-static void pass_login(cw_attempt *t)
+static void pass_login(cw_login_op *t)
 {
     cw_accounts *a = t->accounts;
     bool is_known;
@@ -72,42 +72,42 @@ static void pass_login(cw_attempt *t)
     cw_throttle_forget(&a->by_account,
                        counter_of(a, name_of(t), &t->work.network, &is_known, pair));
     t->has_proof = true;
-    look(t);
+    reread_account(t);
 }
 
 /* Another loop has verified the same credentials meanwhile. */
-static bool is_verified(cw_attempt *t)
+static bool is_verified(cw_login_op *t)
 {
     unsigned char proof[CW_DIGEST];
-    return t->kind == CW_ATTEMPT_LOGIN && t->account &&
-           cw_verified_find(&t->accounts->verified, t->key, proof) &&
+    return t->kind == CW_LOGIN_OP_LOGIN && t->account &&
+           cw_recent_logins_find(&t->accounts->verified, t->key, proof) &&
            cw_secret_equal(proof, t->proof);
 }
 
-static void verify(cw_work *work, cw_work_fate fate)
+static void verify(cw_hash_job *work, cw_hash_job_outcome fate)
 {
-    cw_attempt *t = CW_CONTAINER(work, cw_attempt, work);
+    cw_login_op *t = CW_CONTAINER(work, cw_login_op, work);
     bool is_right = false;
-    if (fate == CW_WORK_ENDING) {
-        cw_attempt_finish(t, CW_LOGIN_UNAVAILABLE);
+    if (fate == CW_HASH_JOB_ENDING) {
+        cw_login_op_finish(t, CW_LOGIN_UNAVAILABLE);
         return;
     }
-    if (fate == CW_WORK_RUN && is_verified(t)) {
+    if (fate == CW_HASH_JOB_RUN && is_verified(t)) {
         pass_login(t);
         return;
     }
     /* Failures of jobs before this one count. */
-    uint64_t wait = fate == CW_WORK_REJECTED
+    uint64_t wait = fate == CW_HASH_JOB_REJECTED
                         ? 1
-                        : cw_attempt_wait_ms(t->accounts, name_of(t), &t->work.network);
+                        : cw_login_op_wait_ms(t->accounts, name_of(t), &t->work.network);
     if (wait) {
         t->retry_s = cw_login_after(wait).retry_s;
-        cw_attempt_finish(t, CW_LOGIN_TOO_MANY);
+        cw_login_op_finish(t, CW_LOGIN_TOO_MANY);
         return;
     }
     cw_str password = cw_str_make(t->credentials.password, t->credentials.n_password);
     if (cw_password_verify(t->hash, password, &is_right)) {
-        cw_attempt_finish(t, CW_LOGIN_UNAVAILABLE);
+        cw_login_op_finish(t, CW_LOGIN_UNAVAILABLE);
         return;
     }
     if (!is_right || !t->account) {
@@ -118,19 +118,19 @@ static void verify(cw_work *work, cw_work_fate fate)
 }
 
 /* From now on these credentials are known on all loops, and this account in this network. */
-static void note_verified(cw_attempt *t)
+static void record_success(cw_login_op *t)
 {
-    cw_verified *v = &t->accounts->verified;
-    if (t->kind == CW_ATTEMPT_LOGIN)
-        cw_verified_add(v, t->key, t->proof);
-    cw_verified_add_network(v, name_of(t), &t->work.network, cw_clock_ms());
+    cw_recent_logins *v = &t->accounts->verified;
+    if (t->kind == CW_LOGIN_OP_LOGIN)
+        cw_recent_logins_add(v, t->key, t->proof);
+    cw_recent_logins_add_network(v, name_of(t), &t->work.network, cw_clock_ms());
 }
 
 /* The account as it is now and, when it is proved that the password satisfies its hash, what it may
  * do. The way through the pool can be long: what was read before it does not count. */
 static cw_code find_account(cw_store_job *job, cw_db *db, cw_err *err)
 {
-    cw_attempt *t = of_job(job);
+    cw_login_op *t = of_job(job);
     unsigned char proof[CW_DIGEST];
     cw_code rc = cw_db_find_account(db, name_of(t), &t->arena, &t->account, err);
     if (rc)
@@ -145,40 +145,40 @@ static cw_code find_account(cw_store_job *job, cw_db *db, cw_err *err)
     memcpy(t->proof, proof, sizeof proof);
     if (!is_proved)
         return CW_OK;
-    note_verified(t);
-    rc = cw_gather_caller(t->accounts, db, t->account, /* token= */ NULL, /* session= */ NULL,
-                          &t->caller, err);
-    return rc || t->kind != CW_ATTEMPT_OPEN ? rc : cw_session_make(t, db, err);
+    record_success(t);
+    rc = cw_permissions_of_account(t->accounts, db, t->account, /* token= */ NULL,
+                                   /* session= */ NULL, &t->caller, err);
+    return rc || t->kind != CW_LOGIN_OP_OPEN ? rc : cw_session_make(t, db, err);
 }
 
 static void on_account(cw_store_job *job, cw_code rc)
 {
-    cw_attempt *t = of_job(job);
+    cw_login_op *t = of_job(job);
     if (rc || t->caller) {
-        cw_attempt_finish(t, rc ? CW_LOGIN_UNAVAILABLE : CW_LOGIN_OK);
+        cw_login_op_finish(t, rc ? CW_LOGIN_UNAVAILABLE : CW_LOGIN_OK);
         return;
     }
     t->work.run = verify;
-    if (cw_workers_ask(t->accounts->workers, &t->work)) {
+    if (cw_hash_pool_ask(t->accounts->workers, &t->work)) {
         t->retry_s = 1;
-        cw_attempt_finish(t, CW_LOGIN_TOO_MANY);
+        cw_login_op_finish(t, CW_LOGIN_TOO_MANY);
     }
 }
 
 /* Read it again. */
-static void look(cw_attempt *t)
+static void reread_account(cw_login_op *t)
 {
     t->job.run = find_account;
     t->job.done = on_account;
     if (cw_store_ask(t->accounts->store, &t->job))
-        cw_attempt_finish(t, CW_LOGIN_UNAVAILABLE);
+        cw_login_op_finish(t, CW_LOGIN_UNAVAILABLE);
 }
 
 /* ---- tokens ---- */
 
 static cw_code find_token(cw_store_job *job, cw_db *db, cw_err *err)
 {
-    cw_attempt *t = of_job(job);
+    cw_login_op *t = of_job(job);
     const unsigned char *digest = t->credentials.token;
     cw_code rc = cw_db_find_token(db, digest, &t->arena, &t->token, &t->account, err);
     if (rc || !t->token)
@@ -188,58 +188,58 @@ static cw_code find_token(cw_store_job *job, cw_db *db, cw_err *err)
                    (token->expires == 0 || cw_clock_wall_ms() < token->expires) &&
                    !t->account->is_blocked;
     if (is_good)
-        return cw_gather_caller(t->accounts, db, t->account, token, /* session= */ NULL, &t->caller,
-                                err);
+        return cw_permissions_of_account(t->accounts, db, t->account, token, /* session= */ NULL,
+                                         &t->caller, err);
     return CW_OK;
 }
 
 static void on_token(cw_store_job *job, cw_code rc)
 {
-    cw_attempt *t = of_job(job);
+    cw_login_op *t = of_job(job);
     cw_login_status found = t->caller ? CW_LOGIN_OK : CW_LOGIN_WRONG;
-    cw_attempt_finish(t, rc ? CW_LOGIN_UNAVAILABLE : found);
+    cw_login_op_finish(t, rc ? CW_LOGIN_UNAVAILABLE : found);
 }
 
 /* ---- on the loop ---- */
 
-cw_attempt *cw_attempt_new(cw_accounts_loop *al, cw_credentials *credentials, cw_login_waiter *w)
+cw_login_op *cw_login_op_new(cw_accounts_loop *al, cw_credentials *credentials, cw_login_waiter *w)
 {
-    cw_attempt *t = calloc(1, sizeof *t);
+    cw_login_op *t = calloc(1, sizeof *t);
     if (t) {
         t->accounts = al->accounts;
         t->al = al;
         t->waiters.prev = t->waiters.next = &t->waiters;
         t->credentials = *credentials;
         if (w)
-            cw_login_network(w, &t->work.network);
+            cw_login_waiter_networks(w, &t->work.network);
         cw_arena_init(&t->arena, ATTEMPT_MAX_BYTES);
     }
     cw_credentials_wipe(credentials);
     return t;
 }
 
-void cw_attempt_free(cw_attempt *t)
+void cw_login_op_free(cw_login_op *t)
 {
     cw_credentials_wipe(&t->credentials);
     memset(t->session, 0, sizeof t->session);
     cw_caller_unref(t->caller);
-    cw_issued_done(&t->issued);
+    cw_verified_token_done(&t->issued);
     cw_arena_done(&t->arena);
     free(t);
 }
 
-cw_code cw_attempt_start(cw_attempt *t)
+cw_code cw_login_op_start(cw_login_op *t)
 {
     bool is_token = t->credentials.kind == CW_CREDENTIALS_TOKEN;
     t->job.run = is_token ? find_token : find_account;
     t->job.done = is_token ? on_token : on_account;
-    if (t->kind == CW_ATTEMPT_RESUME) {
+    if (t->kind == CW_LOGIN_OP_RESUME) {
         t->job.run = cw_session_find;
         t->job.done = cw_session_on_found;
-    } else if (t->kind == CW_ATTEMPT_END) {
+    } else if (t->kind == CW_LOGIN_OP_END) {
         t->job.run = cw_session_remove;
         t->job.done = cw_session_on_removed;
-    } else if (t->kind == CW_ATTEMPT_CHECK) {
+    } else if (t->kind == CW_LOGIN_OP_CHECK) {
         t->job.run = cw_session_check;
         t->job.done = cw_session_on_checked;
     }

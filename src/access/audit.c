@@ -21,7 +21,7 @@
 
 #define RETRY_MS 1000u
 /* How long a first record waits for others, so that many share one fdatasync. */
-#define GATHER_MS 10u
+#define BATCH_MS 10u
 /* Lines are written in pieces of about this size. */
 #define PIECE (256u * 1024u)
 #define PIECE_MAX (PIECE + 8u * CW_AUDIT_MAX_ARGUMENTS)
@@ -38,7 +38,7 @@ typedef struct lane {
     size_t held; /* of the batch: what was not, when the thread looked last */
     size_t room; /* for what is in both */
     atomic_uint_fast64_t lost;
-    uint64_t told; /* of those, in the file */
+    uint64_t reported; /* of those, in the file */
 } lane;
 
 /* What is in force for the thread, and for those who add. */
@@ -128,7 +128,7 @@ static lane *choose(cw_audit *a)
     return number_at(security) < number_at(calls) ? security : calls;
 }
 
-static void tell_status(cw_audit *a, const cw_err *err)
+static void report_status(cw_audit *a, const cw_err *err)
 {
     bool is_failing = err != NULL;
     if (atomic_exchange(&a->is_failing, is_failing) != is_failing && a->on_status)
@@ -140,7 +140,7 @@ static cw_code write_lost(cw_audit *a, cw_err *err)
     uint64_t lost[LANES];
     bool any = false;
     for (int i = 0; i < LANES; i++) {
-        lost[i] = atomic_load(&a->lanes[i].lost) - a->lanes[i].told;
+        lost[i] = atomic_load(&a->lanes[i].lost) - a->lanes[i].reported;
         any = any || lost[i];
     }
     if (!any)
@@ -153,7 +153,7 @@ static cw_code write_lost(cw_audit *a, cw_err *err)
         return cw_fail(err, rc, "%s", cw_code_text(rc));
     rc = cw_audit_file_append(&a->setup->file, cw_buf_str(&a->lines), now, err);
     for (int i = 0; i < LANES && !rc; i++)
-        a->lanes[i].told += lost[i];
+        a->lanes[i].reported += lost[i];
     return rc;
 }
 
@@ -208,7 +208,7 @@ static bool write_batch(cw_audit *a)
         rc = write_lost(a, &err);
     if (!rc)
         rc = cw_audit_file_sync(&a->setup->file, &err);
-    tell_status(a, rc ? &err : NULL);
+    report_status(a, rc ? &err : NULL);
     return !choose(a);
 }
 
@@ -231,7 +231,7 @@ static bool has_work(const cw_audit *a)
 static bool has_loss(const cw_audit *a)
 {
     for (int i = 0; i < LANES; i++) {
-        if (atomic_load(&a->lanes[i].lost) != a->lanes[i].told)
+        if (atomic_load(&a->lanes[i].lost) != a->lanes[i].reported)
             return true;
     }
     return false;
@@ -241,10 +241,10 @@ static bool has_loss(const cw_audit *a)
 static void wait_for_work(cw_audit *a)
 {
     bool is_late = atomic_load(&a->is_failing) || has_loss(a);
-    struct timespec until = in_ms(is_late ? RETRY_MS : GATHER_MS);
+    struct timespec until = in_ms(is_late ? RETRY_MS : BATCH_MS);
     while (!is_late && !has_work(a) && !a->next && !a->is_stopping) {
         pthread_cond_wait(&a->wake, &a->lock);
-        until = in_ms(GATHER_MS);
+        until = in_ms(BATCH_MS);
     }
     while (!a->is_stopping && !a->next &&
            pthread_cond_timedwait(&a->wake, &a->lock, &until) != ETIMEDOUT)

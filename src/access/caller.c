@@ -44,7 +44,7 @@ static cw_code copy_list(cw_caller *caller, const cw_str *items, size_t n, list 
             return cw_arena_fail(&caller->arena, err);
     }
     ret->items = copy;
-    ret->n = cw_needs_sort(copy, n);
+    ret->n = cw_requirements_sort(copy, n);
     return CW_OK;
 }
 

@@ -36,7 +36,7 @@ static int compare(const void *a, const void *b)
     return cw_str_cmp(*(const cw_str *)a, *(const cw_str *)b);
 }
 
-size_t cw_needs_sort(cw_str *items, size_t n)
+size_t cw_requirements_sort(cw_str *items, size_t n)
 {
     if (n == 0)
         return 0;
@@ -49,22 +49,22 @@ size_t cw_needs_sort(cw_str *items, size_t n)
     return kept;
 }
 
-bool cw_needs_nothing(const cw_needs *needs)
+bool cw_requirements_are_empty(const cw_requirements *needs)
 {
     return needs->n_permissions == 0 && needs->level != CW_AUTH_REQUIRED;
 }
 
-bool cw_needs_equal(const cw_needs *a, const cw_needs *b)
+bool cw_requirements_equal(const cw_requirements *a, const cw_requirements *b)
 {
-    return a->level == b->level && a->hides == b->hides &&
+    return a->level == b->level && a->hidden_unless_met == b->hidden_unless_met &&
            lists_equal(a->permissions, a->n_permissions, b->permissions, b->n_permissions) &&
            lists_equal(a->scopes, a->n_scopes, b->scopes, b->n_scopes);
 }
 
-uint64_t cw_needs_hash(const cw_needs *needs)
+uint64_t cw_requirements_hash(const cw_requirements *needs)
 {
-    uint64_t h = hash_list((uint64_t)needs->level * 2 + needs->hides, needs->permissions,
-                           needs->n_permissions);
+    uint64_t h = hash_list((uint64_t)needs->level * 2 + needs->hidden_unless_met,
+                           needs->permissions, needs->n_permissions);
     return hash_list(h, needs->scopes, needs->n_scopes);
 }
 
@@ -81,10 +81,10 @@ bool cw_auth_level_parse(cw_str text, cw_auth_level *ret)
 
 bool cw_visibility_parse(cw_str text, bool *ret_hides)
 {
-    bool hides = cw_str_is(text, "hide");
-    if (!hides && !cw_str_is(text, "challenge"))
+    bool hidden_unless_met = cw_str_is(text, "hide");
+    if (!hidden_unless_met && !cw_str_is(text, "challenge"))
         return false;
-    *ret_hides = hides;
+    *ret_hides = hidden_unless_met;
     return true;
 }
 
@@ -100,7 +100,7 @@ cw_verdict cw_gate_explain_permission(const cw_caller *caller, cw_str permission
 {
     if (step(trace, "permission", permission, cw_caller_may(caller, permission)))
         return CW_VERDICT_ALLOW;
-    return cw_caller_is_anonymous(caller) ? CW_VERDICT_LOGIN : CW_VERDICT_FORBIDDEN;
+    return cw_caller_is_anonymous(caller) ? CW_VERDICT_NEEDS_LOGIN : CW_VERDICT_FORBIDDEN;
 }
 
 cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission)
@@ -109,7 +109,8 @@ cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission)
 }
 
 /* All of them are looked at, so that a trace tells of all; this runs once per class of methods. */
-static bool has_permissions(const cw_caller *caller, const cw_needs *needs, cw_gate_trace *trace)
+static bool has_permissions(const cw_caller *caller, const cw_requirements *needs,
+                            cw_gate_trace *trace)
 {
     bool has_all = true;
     for (size_t i = 0; i < needs->n_permissions; i++) {
@@ -120,7 +121,7 @@ static bool has_permissions(const cw_caller *caller, const cw_needs *needs, cw_g
     return has_all;
 }
 
-static bool has_scopes(const cw_caller *caller, const cw_needs *needs, cw_gate_trace *trace)
+static bool has_scopes(const cw_caller *caller, const cw_requirements *needs, cw_gate_trace *trace)
 {
     bool has_all = true;
     for (size_t i = 0; i < needs->n_scopes; i++) {
@@ -132,32 +133,35 @@ static bool has_scopes(const cw_caller *caller, const cw_needs *needs, cw_gate_t
 }
 
 /* By level and scopes alone. */
-static cw_verdict judge_auth(const cw_caller *caller, const cw_needs *needs, cw_gate_trace *trace)
+static cw_verdict check_auth(const cw_caller *caller, const cw_requirements *needs,
+                             cw_gate_trace *trace)
 {
     bool is_required = needs->level == CW_AUTH_REQUIRED;
     bool passes = !is_required || !cw_caller_is_anonymous(caller);
     if (!step(trace, "level", cw_str_from(level_names[needs->level]), passes))
-        return CW_VERDICT_LOGIN;
+        return CW_VERDICT_NEEDS_LOGIN;
     if (!is_required || needs->n_scopes == 0)
         return CW_VERDICT_ALLOW;
     if (!step(trace, "token", CW_STR("scopes need a token"), cw_caller_has_token(caller)))
-        return CW_VERDICT_LOGIN;
-    return has_scopes(caller, needs, trace) ? CW_VERDICT_ALLOW : CW_VERDICT_SCOPES;
+        return CW_VERDICT_NEEDS_LOGIN;
+    return has_scopes(caller, needs, trace) ? CW_VERDICT_ALLOW : CW_VERDICT_NEEDS_SCOPES;
 }
 
-cw_verdict cw_gate_explain(const cw_caller *caller, const cw_needs *needs, cw_gate_trace *trace)
+cw_verdict cw_gate_explain(const cw_caller *caller, const cw_requirements *needs,
+                           cw_gate_trace *trace)
 {
     if (!has_permissions(caller, needs, trace))
         return CW_VERDICT_HIDDEN;
-    cw_verdict verdict = judge_auth(caller, needs, trace);
+    cw_verdict verdict = check_auth(caller, needs, trace);
     if (verdict == CW_VERDICT_ALLOW)
         return verdict;
-    bool hides = needs->hides || cw_caller_cannot_log_in(caller);
-    bool shows = step(trace, "visibility", hides ? CW_STR("hide") : CW_STR("challenge"), !hides);
+    bool hidden_unless_met = needs->hidden_unless_met || cw_caller_cannot_log_in(caller);
+    bool shows = step(trace, "visibility", hidden_unless_met ? CW_STR("hide") : CW_STR("challenge"),
+                      !hidden_unless_met);
     return shows ? verdict : CW_VERDICT_HIDDEN;
 }
 
-cw_verdict cw_gate_judge(const cw_caller *caller, const cw_needs *needs)
+cw_verdict cw_gate_check(const cw_caller *caller, const cw_requirements *needs)
 {
     return cw_gate_explain(caller, needs, NULL);
 }

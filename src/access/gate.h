@@ -21,21 +21,22 @@ typedef enum cw_auth_level {
 } cw_auth_level;
 
 /* What a method asks of its callers. */
-typedef struct cw_needs {
+typedef struct cw_requirements {
     const cw_str *permissions; /* all of them */
     size_t n_permissions;
     cw_auth_level level; /* the effective one: seed table, scopes without level are REQUIRED */
     const cw_str *scopes;
     size_t n_scopes;
-    bool hides; /* `visibility: hide`: whom a call would ask for more never learns of it */
-} cw_needs;
+    bool
+        hidden_unless_met; /* `visibility: hide`: whom a call would ask for more never learns of it */
+} cw_requirements;
 
 typedef enum cw_verdict {
     CW_VERDICT_ALLOW,
-    CW_VERDICT_HIDDEN,    /* as if it did not exist */
-    CW_VERDICT_LOGIN,     /* listed; a call needs credentials, or others: a token */
-    CW_VERDICT_FORBIDDEN, /* known to exist, not for this caller */
-    CW_VERDICT_SCOPES,    /* listed; a call needs a token with more scopes */
+    CW_VERDICT_HIDDEN,       /* as if it did not exist */
+    CW_VERDICT_NEEDS_LOGIN,  /* listed; a call needs credentials, or others: a token */
+    CW_VERDICT_FORBIDDEN,    /* known to exist, not for this caller */
+    CW_VERDICT_NEEDS_SCOPES, /* listed; a call needs a token with more scopes */
 } cw_verdict;
 
 /* A general permission (discover, call): ALLOW, LOGIN for the anonymous, else FORBIDDEN. */
@@ -44,7 +45,7 @@ cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission);
  * is missing. With the level REQUIRED: LOGIN for the anonymous, and for an account without a token
  * when there are scopes (a password never satisfies them); SCOPES when the token lacks one; where
  * needs->hides, and for a caller who cannot log in, both are HIDDEN. Else ALLOW. */
-cw_verdict cw_gate_judge(const cw_caller *caller, const cw_needs *needs);
+cw_verdict cw_gate_check(const cw_caller *caller, const cw_requirements *needs);
 
 /* Told of each rule as it is applied, in order: the same code that decides. */
 typedef struct cw_gate_trace {
@@ -56,20 +57,21 @@ typedef struct cw_gate_trace {
 /* The two above with a trace; NULL is fine. */
 cw_verdict cw_gate_explain_permission(const cw_caller *caller, cw_str permission,
                                       cw_gate_trace *trace);
-cw_verdict cw_gate_explain(const cw_caller *caller, const cw_needs *needs, cw_gate_trace *trace);
+cw_verdict cw_gate_explain(const cw_caller *caller, const cw_requirements *needs,
+                           cw_gate_trace *trace);
 
 /* "challenge" or "hide"; false and *ret_hides untouched otherwise. */
 bool cw_visibility_parse(cw_str text, bool *ret_hides);
 /* "none", "optional" or "required"; false and *ret untouched otherwise. */
 bool cw_auth_level_parse(cw_str text, cw_auth_level *ret);
 /* Sort a list of permissions and drop what is there twice; returns how many are left. */
-size_t cw_needs_sort(cw_str *items, size_t n);
+size_t cw_requirements_sort(cw_str *items, size_t n);
 /* Whether two methods ask for the same, in the same words and order: permissions are sorted, scopes
  * stay as they were written, since that is how a challenge names them. */
-bool cw_needs_equal(const cw_needs *a, const cw_needs *b);
+bool cw_requirements_equal(const cw_requirements *a, const cw_requirements *b);
 /* Whether every caller that may call at all may use it. */
-bool cw_needs_nothing(const cw_needs *needs);
-/* A seeded hash that agrees with cw_needs_equal. */
-uint64_t cw_needs_hash(const cw_needs *needs);
+bool cw_requirements_are_empty(const cw_requirements *needs);
+/* A seeded hash that agrees with cw_requirements_equal. */
+uint64_t cw_requirements_hash(const cw_requirements *needs);
 
 #endif

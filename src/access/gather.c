@@ -3,7 +3,7 @@
 #include "access/accounts_int.h"
 #include "base/digits.h"
 
-#define GATHER_MAX_BYTES ((size_t)64 << 20)
+#define COLLECT_MAX_BYTES ((size_t)64 << 20)
 
 /* A list that grows in an arena. */
 typedef struct list {
@@ -71,7 +71,7 @@ static cw_code add_authenticated(list *permissions, cw_db *db, cw_err *err)
     return add_role(permissions, db, cw_str_from(CW_ROLE_ANONYMOUS), err);
 }
 
-static cw_code gather_account(list *permissions, cw_db *db, const cw_account *account, cw_err *err)
+static cw_code collect_account(list *permissions, cw_db *db, const cw_account *account, cw_err *err)
 {
     cw_code rc = cw_db_each_permission_of(db, account->id, on_text, permissions, err);
     if (!rc)
@@ -79,24 +79,24 @@ static cw_code gather_account(list *permissions, cw_db *db, const cw_account *ac
     return rc ? rc : add_authenticated(permissions, db, err);
 }
 
-static cw_code gather(list *permissions, list *scopes, cw_db *db, const cw_account *account,
-                      const cw_token *token, cw_err *err)
+static cw_code collector(list *permissions, list *scopes, cw_db *db, const cw_account *account,
+                         const cw_token *token, cw_err *err)
 {
-    cw_code rc = gather_account(permissions, db, account, err);
+    cw_code rc = collect_account(permissions, db, account, err);
     if (!rc && token)
         rc = cw_db_each_scope_of(db, token->id, on_text, scopes, err);
     return rc;
 }
 
-cw_code cw_gather_caller(cw_accounts *a, cw_db *db, const cw_account *account,
-                         const cw_token *token, const cw_session *session, cw_caller **ret,
-                         cw_err *err)
+cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db, const cw_account *account,
+                                  const cw_token *token, const cw_session *session, cw_caller **ret,
+                                  cw_err *err)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_roles *roles = take_roles(a);
-    cw_arena_init(&arena, GATHER_MAX_BYTES);
+    cw_arena_init(&arena, COLLECT_MAX_BYTES);
     list permissions = {.arena = &arena, .roles = roles}, scopes = {.arena = &arena};
-    cw_code rc = gather(&permissions, &scopes, db, account, token, err);
+    cw_code rc = collector(&permissions, &scopes, db, account, token, err);
     cw_roles_unref(roles);
     if (rc)
         return rc;
@@ -131,7 +131,8 @@ static bool has_scope(const cw_jwt *jwt, cw_str scope)
 }
 
 /* The permissions that roles and scopes of a token give. */
-static cw_code gather_claims(list *permissions, cw_db *db, const cw_issued *issued, cw_err *err)
+static cw_code collect_claims(list *permissions, cw_db *db, const cw_verified_token *issued,
+                              cw_err *err)
 {
     const cw_issuer_opts *o = cw_issuer_opts_of(issued->issuer);
     const cw_jwt *jwt = &issued->jwt;
@@ -148,7 +149,7 @@ static cw_code gather_claims(list *permissions, cw_db *db, const cw_issued *issu
 }
 
 /* An issuer's name has a colon before anything else that an id of ours could be. */
-static cw_str id_of(const cw_account *account, const cw_issued *issued, cw_str name,
+static cw_str id_of(const cw_account *account, const cw_verified_token *issued, cw_str name,
                     cw_arena *arena, char digits[CW_DIGITS_SIZE])
 {
     if (account)
@@ -159,18 +160,18 @@ static cw_str id_of(const cw_account *account, const cw_issued *issued, cw_str n
     return id ? cw_str_from(id) : (cw_str){NULL, 0};
 }
 
-cw_code cw_gather_issued(cw_accounts *a, cw_db *db, const cw_account *account,
-                         const cw_issued *issued, cw_caller **ret, cw_err *err)
+cw_code cw_permissions_of_token(cw_accounts *a, cw_db *db, const cw_account *account,
+                                const cw_verified_token *issued, cw_caller **ret, cw_err *err)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     char digits[CW_DIGITS_SIZE];
     const cw_jwt *jwt = &issued->jwt;
     const cw_jwt_rules *rules = &cw_issuer_opts_of(issued->issuer)->rules;
     cw_roles *roles = take_roles(a);
-    cw_arena_init(&arena, GATHER_MAX_BYTES);
+    cw_arena_init(&arena, COLLECT_MAX_BYTES);
     list permissions = {.arena = &arena, .roles = roles};
-    cw_code rc = account ? gather_account(&permissions, db, account, err)
-                         : gather_claims(&permissions, db, issued, err);
+    cw_code rc = account ? collect_account(&permissions, db, account, err)
+                         : collect_claims(&permissions, db, issued, err);
     cw_roles_unref(roles);
     if (rc)
         return rc;
@@ -189,11 +190,11 @@ cw_code cw_gather_issued(cw_accounts *a, cw_db *db, const cw_account *account,
     return opts.id.p ? cw_caller_new(&opts, ret, err) : cw_arena_fail(&arena, err);
 }
 
-cw_code cw_gather_anonymous(cw_accounts *a, cw_db *db, cw_caller **ret, cw_err *err)
+cw_code cw_permissions_of_anonymous(cw_accounts *a, cw_db *db, cw_caller **ret, cw_err *err)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_roles *roles = take_roles(a);
-    cw_arena_init(&arena, GATHER_MAX_BYTES);
+    cw_arena_init(&arena, COLLECT_MAX_BYTES);
     list permissions = {.arena = &arena, .roles = roles};
     cw_str name = cw_str_from(CW_ROLE_ANONYMOUS);
     cw_code rc = add_role(&permissions, db, name, err);

@@ -20,12 +20,12 @@
 /* A caller in memory beside its texts, for the ceiling of the cache. */
 #define CALLER_BYTES 1024u
 
-static cw_attempt *of_job(cw_store_job *job)
+static cw_login_op *of_job(cw_store_job *job)
 {
-    return CW_CONTAINER(job, cw_attempt, job);
+    return CW_CONTAINER(job, cw_login_op, job);
 }
 
-static void tell_why(const cw_err *err)
+static void log_reason(const cw_err *err)
 {
     cw_log(CW_LOG_DEBUG, "access", "a token was refused", CW_KV("why", cw_str_from(err->msg)));
 }
@@ -39,7 +39,7 @@ static cw_login_status status_of(cw_code rc)
 
 /* ---- whose it is ---- */
 
-cw_str cw_issued_account(const cw_jwt *jwt, const cw_issuer_opts *issuer)
+cw_str cw_issuer_account_name(const cw_jwt *jwt, const cw_issuer_opts *issuer)
 {
     const cw_json *v = cw_json_pointer(jwt->claims, issuer->account);
     bool is_name = cw_json_is(v, CW_JSON_STRING) && cw_account_name_is_valid(cw_json_text(v));
@@ -47,7 +47,7 @@ cw_str cw_issued_account(const cw_jwt *jwt, const cw_issuer_opts *issuer)
 }
 
 /* Whoever has a token is in the role "authenticated", and the store may give that permissions. */
-static bool needs_store(const cw_attempt *t)
+static bool needs_store(const cw_login_op *t)
 {
     return t->accounts->store || cw_issuer_opts_of(t->issued.issuer)->account.n;
 }
@@ -55,34 +55,34 @@ static bool needs_store(const cw_attempt *t)
 /* On the store's thread. */
 static cw_code find_rights(cw_store_job *job, cw_db *db, cw_err *err)
 {
-    cw_attempt *t = of_job(job);
+    cw_login_op *t = of_job(job);
     cw_account *account = NULL;
     bool is_claimed = cw_issuer_opts_of(t->issued.issuer)->account.n > 0;
     cw_str name = is_claimed
-                      ? cw_issued_account(&t->issued.jwt, cw_issuer_opts_of(t->issued.issuer))
+                      ? cw_issuer_account_name(&t->issued.jwt, cw_issuer_opts_of(t->issued.issuer))
                       : CW_STR("");
     if (is_claimed && !name.p)
         return CW_OK;
     cw_code rc = is_claimed ? cw_db_find_account(db, name, &t->arena, &account, err) : CW_OK;
     if (rc || (is_claimed && (!account || account->is_blocked)))
         return rc;
-    return cw_gather_issued(t->accounts, db, account, &t->issued, &t->caller, err);
+    return cw_permissions_of_token(t->accounts, db, account, &t->issued, &t->caller, err);
 }
 
 static void on_rights(cw_store_job *job, cw_code rc)
 {
-    cw_attempt *t = of_job(job);
+    cw_login_op *t = of_job(job);
     if (rc)
-        cw_attempt_finish(t, status_of(rc));
+        cw_login_op_finish(t, status_of(rc));
     else
-        cw_attempt_finish(t, t->caller ? CW_LOGIN_OK : CW_LOGIN_WRONG);
+        cw_login_op_finish(t, t->caller ? CW_LOGIN_OK : CW_LOGIN_WRONG);
 }
 
 /* The token is good. CW_AGAIN: the store will say; else t->caller, or why not. */
-static cw_code find_caller(cw_attempt *t, cw_err *err)
+static cw_code find_caller(cw_login_op *t, cw_err *err)
 {
     if (!needs_store(t))
-        return cw_gather_issued(t->accounts, NULL, NULL, &t->issued, &t->caller, err);
+        return cw_permissions_of_token(t->accounts, NULL, NULL, &t->issued, &t->caller, err);
     t->job.run = find_rights;
     t->job.done = on_rights;
     if (!t->accounts->store)
@@ -92,13 +92,13 @@ static cw_code find_caller(cw_attempt *t, cw_err *err)
 
 /* ---- the signature ---- */
 
-static cw_code ask(cw_attempt *t);
+static cw_code check(cw_login_op *t);
 
-static void finish(cw_attempt *t, cw_code rc, const cw_err *err)
+static void finish(cw_login_op *t, cw_code rc, const cw_err *err)
 {
     if (rc == CW_INVALID)
-        tell_why(err);
-    cw_attempt_finish(t, status_of(rc));
+        log_reason(err);
+    cw_login_op_finish(t, status_of(rc));
 }
 
 static bool is_made_up(const cw_jwt *jwt)
@@ -107,36 +107,36 @@ static bool is_made_up(const cw_jwt *jwt)
 }
 
 /* A network that makes up tokens must wait; expired and foreign ones of an issuer do not count. */
-static void note_made_up(cw_attempt *t)
+static void record_invalid(cw_login_op *t)
 {
     cw_network_throttle_fail(&t->accounts->tokens_made_up, &t->work.network, cw_clock_ms());
 }
 
-static void reject(cw_attempt *t)
+static void reject(cw_login_op *t)
 {
     t->retry_s = 1;
-    cw_attempt_finish(t, CW_LOGIN_TOO_MANY);
+    cw_login_op_finish(t, CW_LOGIN_TOO_MANY);
 }
 
-static void verify(cw_work *work, cw_work_fate fate)
+static void verify(cw_hash_job *work, cw_hash_job_outcome fate)
 {
-    cw_attempt *t = CW_CONTAINER(work, cw_attempt, work);
+    cw_login_op *t = CW_CONTAINER(work, cw_login_op, work);
     cw_err err = {0};
-    if (fate == CW_WORK_REJECTED) {
+    if (fate == CW_HASH_JOB_REJECTED) {
         reject(t);
         return;
     }
-    if (fate == CW_WORK_ENDING) {
-        cw_attempt_finish(t, CW_LOGIN_UNAVAILABLE);
+    if (fate == CW_HASH_JOB_ENDING) {
+        cw_login_op_finish(t, CW_LOGIN_UNAVAILABLE);
         return;
     }
-    cw_code rc = cw_issued_verify(&t->issued, &t->arena, &err);
+    cw_code rc = cw_verified_token_check(&t->issued, &t->arena, &err);
     if (rc == CW_INVALID && is_made_up(&t->issued.jwt))
-        note_made_up(t);
+        record_invalid(t);
     /* The keys have changed since its key was found. */
     if (rc == CW_AGAIN) {
-        if (ask(t))
-            cw_attempt_finish(t, CW_LOGIN_UNAVAILABLE);
+        if (check(t))
+            cw_login_op_finish(t, CW_LOGIN_UNAVAILABLE);
         return;
     }
     if (!rc)
@@ -146,20 +146,20 @@ static void verify(cw_work *work, cw_work_fate fate)
 }
 
 /* CW_LIMIT: too many wait. */
-static cw_code queue_verify(cw_attempt *t)
+static cw_code queue_verify(cw_login_op *t)
 {
     t->work.run = verify;
-    return cw_workers_ask(t->accounts->verifiers, &t->work);
+    return cw_hash_pool_ask(t->accounts->verifiers, &t->work);
 }
 
 /* ---- the issuer is asked ---- */
 
-static void on_asked(cw_issuer_ask *ask, cw_code rc)
+static void on_checked(cw_token_check *check, cw_code rc)
 {
-    cw_attempt *t = CW_CONTAINER(ask, cw_attempt, ask);
+    cw_login_op *t = CW_CONTAINER(check, cw_login_op, check);
     cw_err err = {.msg = "its issuer does not know it"};
-    t->issued = ask->issued;
-    ask->issued = (cw_issued){0};
+    t->issued = check->issued;
+    check->issued = (cw_verified_token){0};
     if (rc == CW_AGAIN) {
         if (queue_verify(t))
             reject(t);
@@ -167,27 +167,29 @@ static void on_asked(cw_issuer_ask *ask, cw_code rc)
     }
     /* Each one that was made up costs its issuer a request. */
     if (rc == CW_INVALID && t->is_opaque)
-        note_made_up(t);
+        record_invalid(t);
     if (!rc)
         rc = find_caller(t, &err);
     if (rc != CW_AGAIN)
         finish(t, rc, &err);
 }
 
-static cw_code ask(cw_attempt *t)
+static cw_code check(cw_login_op *t)
 {
     t->is_opaque = !t->issued.issuer;
-    cw_issued_done(&t->issued);
-    t->ask = (cw_issuer_ask){
-        .token = t->ask.token, .network = t->work.network, .arena = &t->arena, .done = on_asked};
-    return cw_issuers_ask(t->accounts->issuers, &t->ask);
+    cw_verified_token_done(&t->issued);
+    t->check = (cw_token_check){.token = t->check.token,
+                                .network = t->work.network,
+                                .arena = &t->arena,
+                                .done = on_checked};
+    return cw_issuers_start_check(t->accounts->issuers, &t->check);
 }
 
 /* ---- on the loop ---- */
 
-static cw_token_now now_of(const cw_accounts_loop *al, uint64_t generation)
+static cw_cache_time now_of(const cw_accounts_loop *al, uint64_t generation)
 {
-    return (cw_token_now){generation, cw_loop_now(al->loop), cw_clock_wall_ms()};
+    return (cw_cache_time){generation, cw_loop_now(al->loop), cw_clock_wall_ms()};
 }
 
 static void unref_caller(void *caller)
@@ -201,16 +203,16 @@ static bool has_cache(cw_accounts_loop *al)
     return al->tokens || !cw_token_cache_new(&opts, &al->tokens, NULL);
 }
 
-void cw_issued_settle(cw_accounts_loop *al, cw_attempt *t, bool is_told)
+void cw_token_login_finish(cw_accounts_loop *al, cw_login_op *t, bool is_notified)
 {
     /* The loop ends, and the attempt comes after its memory has gone. */
     if (!al->tokens)
         return;
     static const unsigned char no_hash[CW_DIGEST];
-    cw_token_now now = now_of(al, t->generation);
+    cw_cache_time now = now_of(al, t->generation);
     if (t->status == CW_LOGIN_OK)
-        cw_verified_add(&al->accounts->verified, t->key, no_hash);
-    if (t->status == CW_LOGIN_OK && is_told)
+        cw_recent_logins_add(&al->accounts->verified, t->key, no_hash);
+    if (t->status == CW_LOGIN_OK && is_notified)
         cw_token_cache_add(al->tokens, t->key, &now, cw_caller_ref(t->caller),
                            CALLER_BYTES + cw_caller_json(t->caller).n * 2,
                            t->issued.jwt.expires_ms);
@@ -218,10 +220,10 @@ void cw_issued_settle(cw_accounts_loop *al, cw_attempt *t, bool is_told)
         cw_token_cache_refuse(al->tokens, t->key, &now);
 }
 
-static cw_attempt *new_attempt(cw_accounts_loop *al, cw_str token,
-                               const unsigned char key[CW_DIGEST], const cw_network *network)
+static cw_login_op *new_attempt(cw_accounts_loop *al, cw_str token,
+                                const unsigned char key[CW_DIGEST], const cw_network *network)
 {
-    cw_attempt *t = calloc(1, sizeof *t);
+    cw_login_op *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
     t->accounts = al->accounts;
@@ -232,46 +234,47 @@ static cw_attempt *new_attempt(cw_accounts_loop *al, cw_str token,
     memcpy(t->key, key, CW_DIGEST);
     t->work.network = *network;
     cw_arena_init(&t->arena, ISSUED_MAX_BYTES);
-    t->ask.token = cw_arena_dup_str(&t->arena, token);
-    if (t->ask.token.p)
+    t->check.token = cw_arena_dup_str(&t->arena, token);
+    if (t->check.token.p)
         return t;
-    cw_attempt_free(t);
+    cw_login_op_free(t);
     return NULL;
 }
 
 /* A refusal that needs no signature check. */
-static cw_login refuse_now(cw_accounts_loop *al, cw_attempt *t, cw_code rc)
+static cw_login refuse_now(cw_accounts_loop *al, cw_login_op *t, cw_code rc)
 {
     t->status = status_of(rc);
-    cw_issued_settle(al, t, /* is_told= */ true);
+    cw_token_login_finish(al, t, /* is_told= */ true);
     cw_login login = {.status = t->status};
-    cw_attempt_free(t);
+    cw_login_op_free(t);
     return login;
 }
 
 /* Ask the issuer, or have the signature checked. */
-static cw_login begin(cw_accounts_loop *al, cw_attempt *t, cw_login_waiter *w)
+static cw_login begin(cw_accounts_loop *al, cw_login_op *t, cw_login_waiter *w)
 {
     cw_err err = {0};
-    cw_code rc = cw_issuers_find(al->accounts->issuers, t->ask.token, &t->arena, &t->issued, &err);
+    cw_code rc =
+        cw_issuers_find(al->accounts->issuers, t->check.token, &t->arena, &t->issued, &err);
     if (rc == CW_INVALID)
-        tell_why(&err);
+        log_reason(&err);
     if (rc && rc != CW_AGAIN)
         return refuse_now(al, t, rc);
     /* From here on others may end it before we are back. */
-    cw_attempt_link(t, w);
-    bool is_asked = rc == CW_AGAIN;
-    rc = is_asked ? ask(t) : queue_verify(t);
+    cw_login_op_link(t, w);
+    bool is_checking = rc == CW_AGAIN;
+    rc = is_checking ? check(t) : queue_verify(t);
     if (!rc)
         return (cw_login){.status = CW_LOGIN_PENDING};
-    cw_attempt_unlink(t, w);
-    if (is_asked)
+    cw_login_op_unlink(t, w);
+    if (is_checking)
         return refuse_now(al, t, rc);
-    cw_attempt_free(t);
+    cw_login_op_free(t);
     return cw_login_after(1);
 }
 
-cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
+cw_login cw_token_login_start(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
 {
     const cw_login unavailable = {.status = CW_LOGIN_UNAVAILABLE};
     unsigned char key[CW_DIGEST];
@@ -279,7 +282,7 @@ cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
     if (!has_cache(al))
         return unavailable;
     cw_secret_tag(token, key);
-    cw_token_now now = now_of(al, cw_accounts_generation(al->accounts));
+    cw_cache_time now = now_of(al, cw_accounts_generation(al->accounts));
     switch (cw_token_cache_find(al->tokens, key, &now, &caller)) {
     case CW_TOKEN_GOOD:
         return (cw_login){.status = CW_LOGIN_OK, .caller = caller, .is_remembered = true};
@@ -289,23 +292,23 @@ cw_login cw_issued_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
         break;
     }
     /* Not before: looking at every character of one that is known costs as much as its digest. */
-    if (!cw_issued_is_token(token))
+    if (!cw_issuer_may_be_token(token))
         return (cw_login){.status = CW_LOGIN_WRONG};
-    cw_attempt *same = cw_attempt_find(al, key);
+    cw_login_op *same = cw_login_op_find(al, key);
     if (same) {
-        cw_attempt_wait(same, w);
+        cw_login_op_wait(same, w);
         return (cw_login){.status = CW_LOGIN_PENDING};
     }
     cw_network network;
     unsigned char unused[CW_DIGEST];
-    cw_login_network(w, &network);
+    cw_login_waiter_networks(w, &network);
     /* A token that was good before does not wait because others make some up. */
-    bool was_good = cw_verified_find(&al->accounts->verified, key, unused);
+    bool was_good = cw_recent_logins_find(&al->accounts->verified, key, unused);
     uint64_t wait = was_good ? 0
                              : cw_network_throttle_wait(&al->accounts->tokens_made_up, &network,
                                                         /* only_narrowest= */ false, cw_clock_ms());
     if (wait)
         return cw_login_after(wait);
-    cw_attempt *t = new_attempt(al, token, key, &network);
+    cw_login_op *t = new_attempt(al, token, key, &network);
     return t ? begin(al, t, w) : unavailable;
 }

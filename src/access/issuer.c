@@ -205,7 +205,7 @@ cw_code cw_issuers_new(cw_loop *main_loop, cw_issuers **ret, cw_err *err)
     if (!is)
         return cw_fail_nomem(err);
     is->loop = main_loop;
-    is->asked_end = &is->asked;
+    is->checks_end = &is->checks;
     atomic_init(&is->generation, 0);
     atomic_init(&is->has_any, false);
     pthread_mutex_init(&is->lock, NULL);
@@ -217,7 +217,7 @@ void cw_issuers_close(cw_issuers *is)
 {
     if (!is || is->is_closed)
         return;
-    cw_issuers_end_asks(is);
+    cw_issuers_end_checks(is);
     for (size_t i = 0; is->set && i < is->set->n; i++)
         cw_issuer_retire(is->set->items[i]);
     cw_issuers_end_introspections(is);
@@ -247,7 +247,7 @@ uint64_t cw_issuers_generation(const cw_issuers *is)
 /* ---- tokens ---- */
 
 /* RFC 6750: b64token. */
-bool cw_issued_is_token(cw_str token)
+bool cw_issuer_may_be_token(cw_str token)
 {
     size_t i = 0;
     for (; i < token.n && token.p[i] != '='; i++) {
@@ -316,8 +316,8 @@ static cw_code check_jwt(cw_issuer *issuer, cw_jwt *jwt, bool verifies, cw_arena
 {
     /* Before the keys are taken, and in this order: a thread that sees that a refresh was caused
      * sees that it runs, and one that sees that it has ended takes what it brought. */
-    bool may_ask = cw_clock_ms() >= atomic_load(&issuer->next_forced);
-    may_ask = atomic_load(&issuer->is_fetching) || may_ask;
+    bool may_query = cw_clock_ms() >= atomic_load(&issuer->next_forced);
+    may_query = atomic_load(&issuer->is_fetching) || may_query;
     cw_jwks *keys = keys_of(issuer);
     if (!keys)
         return CW_AGAIN;
@@ -327,11 +327,11 @@ static cw_code check_jwt(cw_issuer *issuer, cw_jwt *jwt, bool verifies, cw_arena
     cw_jwks_unref(keys);
     /* Perhaps there are new keys; but made-up key ids may not make us ask at will. */
     bool is_new = rc == CW_INVALID && jwt->reason == CW_TOKEN_NO_KEY;
-    return is_new && may_ask ? CW_AGAIN : rc;
+    return is_new && may_query ? CW_AGAIN : rc;
 }
 
-static cw_code find_in(const cw_issuer_set *set, cw_str token, cw_arena *arena, cw_issued *ret,
-                       cw_err *err)
+static cw_code find_in(const cw_issuer_set *set, cw_str token, cw_arena *arena,
+                       cw_verified_token *ret, cw_err *err)
 {
     cw_code rc = cw_jwt_parse(token, arena, &ret->jwt, err);
     if (rc)
@@ -343,9 +343,10 @@ static cw_code find_in(const cw_issuer_set *set, cw_str token, cw_arena *arena, 
     return check_jwt(issuer, &ret->jwt, /* verifies= */ false, arena, err);
 }
 
-cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *arena, cw_issued *ret, cw_err *err)
+cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *arena, cw_verified_token *ret,
+                        cw_err *err)
 {
-    *ret = (cw_issued){0};
+    *ret = (cw_verified_token){0};
     cw_issuer_set *set = cw_issuer_set_of(is);
     if (!set)
         return cw_fail(err, CW_INVALID, "there is no issuer");
@@ -358,18 +359,19 @@ cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *arena, cw_issued
     return rc;
 }
 
-cw_code cw_issued_verify(cw_issued *issued, cw_arena *arena, cw_err *err)
+cw_code cw_verified_token_check(cw_verified_token *issued, cw_arena *arena, cw_err *err)
 {
     return check_jwt(issued->issuer, &issued->jwt, /* verifies= */ true, arena, err);
 }
 
-cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena, cw_issued *ret, cw_err *err)
+cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena, cw_verified_token *ret,
+                         cw_err *err)
 {
     cw_code rc = cw_issuers_find(is, token, arena, ret, err);
-    return rc ? rc : cw_issued_verify(ret, arena, err);
+    return rc ? rc : cw_verified_token_check(ret, arena, err);
 }
 
-void cw_issued_done(cw_issued *issued)
+void cw_verified_token_done(cw_verified_token *issued)
 {
     cw_issuer_unref(issued->issuer);
     issued->issuer = NULL;

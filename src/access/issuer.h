@@ -8,7 +8,7 @@
  *     loop:  cw_issuers_check ──► good, or refused
  *                  │ keys not there yet, key id unknown, or an opaque token
  *                  ▼
- *     main:  cw_issuers_ask ──► metadata ─► keys, or introspection ──► done
+ *     main:  cw_issuers_start_check ──► metadata ─► keys, or introspection ──► done
  *
  *     metadata    RFC 8414, then OpenID Connect; its `issuer` must be ours byte by byte
  *     keys        fetched again before they are old (Cache-Control, 5 minutes to a day) and when
@@ -85,36 +85,37 @@ bool cw_issuers_any(const cw_issuers *is);
 uint64_t cw_issuers_generation(const cw_issuers *is);
 
 /* A token that is good. */
-typedef struct cw_issued {
+typedef struct cw_verified_token {
     cw_issuer *issuer; /* a reference; NULL: none */
     cw_jwt jwt;        /* in the arena */
-} cw_issued;
+} cw_verified_token;
 
 /* What may be a bearer token of an issuer, by its characters and length. */
-bool cw_issued_is_token(cw_str token);
+bool cw_issuer_may_be_token(cw_str token);
 /* Take a token apart, and find its issuer and a key: cheap enough for a loop. CW_OK: verify it, it
  * may still be made up. CW_INVALID: refused; CW_AGAIN: ask; CW_NOMEM or CW_LIMIT. The token must
  * live as long as *ret. */
-CW_MUST_USE cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *arena, cw_issued *ret,
-                                    cw_err *err);
+CW_MUST_USE cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *arena,
+                                    cw_verified_token *ret, cw_err *err);
 /* Check signature and claims of a token that was found. Costs up to a millisecond of CPU: not on a
  * loop. The same codes; here CW_OK means that it is good. */
-CW_MUST_USE cw_code cw_issued_verify(cw_issued *issued, cw_arena *arena, cw_err *err);
+CW_MUST_USE cw_code cw_verified_token_check(cw_verified_token *issued, cw_arena *arena,
+                                            cw_err *err);
 /* Both. */
-CW_MUST_USE cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena, cw_issued *ret,
-                                     cw_err *err);
+CW_MUST_USE cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena,
+                                     cw_verified_token *ret, cw_err *err);
 /* Give back the issuer. Fine for one without. */
-void cw_issued_done(cw_issued *issued);
+void cw_verified_token_done(cw_verified_token *issued);
 
 /* The name of the account that a token acts for, by the claim that `account` points to; .p is NULL
  * when it names none. */
-cw_str cw_issued_account(const cw_jwt *jwt, const cw_issuer_opts *issuer);
+cw_str cw_issuer_account_name(const cw_jwt *jwt, const cw_issuer_opts *issuer);
 const cw_issuer_opts *cw_issuer_opts_of(const cw_issuer *issuer);
 /* A reference to the keys of the issuer with this name, or NULL: there are none (yet). */
 cw_jwks *cw_issuers_keys(cw_issuers *is, cw_str name);
 
-typedef struct cw_issuer_ask {
-    struct cw_issuer_ask *next; /* from here to `issuers` the issuers' */
+typedef struct cw_token_check {
+    struct cw_token_check *next; /* from here to `issuers` the issuers' */
     cw_issuer *issuer;
     cw_fetch fetch;
     size_t at;           /* which issuer is asked about an opaque token */
@@ -125,13 +126,13 @@ typedef struct cw_issuer_ask {
     cw_network network; /* of the client that has shown it */
     cw_arena *arena;    /* for the result; must live until done */
     bool verifies;      /* signatures are checked here; else the asker does it (CW_AGAIN) */
-    cw_issued issued;
+    cw_verified_token issued;
     /* On the main thread, once; rc as of check, or CW_IO: the issuer cannot be asked. CW_AGAIN,
      * only without `verifies`: the keys were fetched, and `issued` is as of cw_issuers_find. */
-    void (*done)(struct cw_issuer_ask *ask, cw_code rc);
-} cw_issuer_ask;
+    void (*done)(struct cw_token_check *check, cw_code rc);
+} cw_token_check;
 
 /* CW_LIMIT when too many ask, CW_IO after close: done is not called then. */
-CW_MUST_USE cw_code cw_issuers_ask(cw_issuers *is, cw_issuer_ask *ask);
+CW_MUST_USE cw_code cw_issuers_start_check(cw_issuers *is, cw_token_check *check);
 
 #endif

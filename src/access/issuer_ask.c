@@ -18,24 +18,24 @@
 #define SECRET_MAX 4096u
 #define COMPLAINT_MS 60000u
 
-static void end(cw_issuer_ask *ask, cw_code rc)
+static void end(cw_token_check *check, cw_code rc)
 {
-    cw_issuers *is = ask->issuers;
+    cw_issuers *is = check->issuers;
     pthread_mutex_lock(&is->lock);
     is->n_asks--;
     pthread_mutex_unlock(&is->lock);
-    cw_issuer_unref(ask->issuer);
-    ask->issuer = NULL;
-    cw_issuer_set_unref(ask->set);
-    ask->set = NULL;
-    ask->done(ask, rc);
+    cw_issuer_unref(check->issuer);
+    check->issuer = NULL;
+    cw_issuer_set_unref(check->set);
+    check->set = NULL;
+    check->done(check, rc);
 }
 
-static void wait_for(cw_issuer *issuer, cw_issuer_ask *ask)
+static void wait_for(cw_issuer *issuer, cw_token_check *check)
 {
-    ask->issuer = cw_issuer_ref(issuer);
-    ask->next = issuer->waiting;
-    issuer->waiting = ask;
+    check->issuer = cw_issuer_ref(issuer);
+    check->next = issuer->waiting;
+    issuer->waiting = check;
 }
 
 /* ---- introspection ---- */
@@ -73,16 +73,16 @@ static void add_basic(cw_buf *out, const cw_issuer_opts *o)
 
 /* What an issuer says about a token is held against the rules for its JWTs; only type and
  * algorithm have nothing to be held against. */
-static cw_code check_answer(cw_issuer_ask *ask, cw_str body)
+static cw_code check_answer(cw_token_check *check, cw_str body)
 {
-    cw_issuer *issuer = ask->issuer;
-    cw_jwt *jwt = &ask->issued.jwt;
+    cw_issuer *issuer = check->issuer;
+    cw_jwt *jwt = &check->issued.jwt;
     cw_jwt_rules rules = issuer->opts.rules;
     *jwt = (cw_jwt){.jws = {.alg = CW_JOSE_RS256, .typ = CW_STR("at+jwt")}};
-    cw_str copy = cw_arena_dup_str(ask->arena, body);
+    cw_str copy = cw_arena_dup_str(check->arena, body);
     if (!copy.p)
-        return cw_arena_code(ask->arena);
-    cw_code rc = cw_jose_read_object(copy, ask->arena, &jwt->claims);
+        return cw_arena_code(check->arena);
+    cw_code rc = cw_jose_read_object(copy, check->arena, &jwt->claims);
     if (rc == CW_PARSE)
         complain(issuer, "the answer is no JSON object");
     if (rc)
@@ -95,71 +95,71 @@ static cw_code check_answer(cw_issuer_ask *ask, cw_str body)
         jwt->issuer = cw_json_is(iss, CW_JSON_STRING) ? cw_json_text(iss) : (cw_str){NULL, 0};
     rules.algs = CW_JOSE_RS256;
     rules.accept_untyped = true;
-    return cw_jwt_check_claims(jwt, &rules, cw_clock_wall_ms(), ask->arena, NULL);
+    return cw_jwt_check_claims(jwt, &rules, cw_clock_wall_ms(), check->arena, NULL);
 }
 
-static void ask_next(cw_issuer_ask *ask);
+static void check_next(cw_token_check *check);
 
-static void forget(cw_issuer_ask *ask)
+static void forget(cw_token_check *check)
 {
-    cw_issuer_ask **at = &ask->issuers->introspecting;
-    while (*at != ask)
+    cw_token_check **at = &check->issuers->introspecting;
+    while (*at != check)
         at = &(*at)->next;
-    *at = ask->next;
+    *at = check->next;
 }
 
-static void on_introspected(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
+static void on_introspected(cw_fetch *f, const cw_fetch_response *answer, const char *why)
 {
-    cw_issuer_ask *ask = CW_CONTAINER(f, cw_issuer_ask, fetch);
+    cw_token_check *check = CW_CONTAINER(f, cw_token_check, fetch);
     char status[64];
     cw_code rc = CW_IO;
-    forget(ask);
+    forget(check);
     if (answer && answer->status == 200) {
-        rc = check_answer(ask, answer->body);
+        rc = check_answer(check, answer->body);
     } else {
         if (answer)
             snprintf(status, sizeof status, "the answer is %u%s", answer->status,
                      answer->status == 401 ? ": client_id or its secret is wrong" : "");
-        complain(ask->issuer, answer ? status : why);
+        complain(check->issuer, answer ? status : why);
     }
     if (rc == CW_OK)
-        ask->issued.issuer = cw_issuer_ref(ask->issuer);
+        check->issued.issuer = cw_issuer_ref(check->issuer);
     if (rc == CW_IO)
-        ask->is_unreachable = true;
+        check->is_unreachable = true;
     if (rc == CW_OK || rc == CW_NOMEM || rc == CW_LIMIT) {
-        end(ask, rc);
+        end(check, rc);
         return;
     }
-    cw_issuer_unref(ask->issuer);
-    ask->issuer = NULL;
-    ask->at++;
-    ask_next(ask);
+    cw_issuer_unref(check->issuer);
+    check->issuer = NULL;
+    check->at++;
+    check_next(check);
 }
 
 /* One network, and all of them, may not take the fetcher's places: keys need some as well. */
-static bool has_place(const cw_issuer_ask *ask)
+static bool has_place(const cw_token_check *check)
 {
     const unsigned widest = CW_NETWORK_LEVELS - 1;
     unsigned all = 0, near = 0;
-    for (const cw_issuer_ask *a = ask->issuers->introspecting; a; a = a->next) {
+    for (const cw_token_check *a = check->issuers->introspecting; a; a = a->next) {
         all++;
-        near += a->network.keys[widest] == ask->network.keys[widest];
+        near += a->network.keys[widest] == check->network.keys[widest];
     }
     return all < CW_ISSUER_MAX_INTROSPECTING && near < CW_ISSUER_MAX_OF_NETWORK;
 }
 
-static cw_code introspect(cw_issuer_ask *ask, cw_issuer *issuer, cw_str url, cw_err *err)
+static cw_code introspect(cw_token_check *check, cw_issuer *issuer, cw_str url, cw_err *err)
 {
-    if (!has_place(ask))
+    if (!has_place(check))
         return cw_fail(err, CW_LIMIT, "too many tokens are asked about at once");
     CW_CLEANUP(cw_buf_done) cw_buf form, authorization;
     cw_buf_init(&form, FORM_MAX);
     cw_buf_init(&authorization, 2 * SECRET_MAX);
     cw_buf_add(&form, CW_STR("token_type_hint=access_token&token="));
-    cw_percent_encode(&form, ask->token);
+    cw_percent_encode(&form, check->token);
     add_basic(&authorization, &issuer->opts);
     cw_code rc = form.code ? form.code : authorization.code;
-    ask->fetch = (cw_fetch){
+    check->fetch = (cw_fetch){
         .url = url,
         .allow_private = issuer->opts.allow_private,
         .ca_file = issuer->opts.ca_file.n ? issuer->opts.ca_file.p : NULL,
@@ -170,11 +170,11 @@ static cw_code introspect(cw_issuer_ask *ask, cw_issuer *issuer, cw_str url, cw_
     if (rc)
         cw_fail(err, rc, "%s", cw_code_text(rc));
     else
-        rc = cw_fetcher_start(ask->issuers->fetcher, &ask->fetch, err);
+        rc = cw_fetcher_start(check->issuers->fetcher, &check->fetch, err);
     if (!rc) {
-        ask->issuer = cw_issuer_ref(issuer);
-        ask->next = ask->issuers->introspecting;
-        ask->issuers->introspecting = ask;
+        check->issuer = cw_issuer_ref(issuer);
+        check->next = check->issuers->introspecting;
+        check->issuers->introspecting = check;
     }
     if (form.p)
         sodium_memzero(form.p, form.n);
@@ -183,57 +183,57 @@ static cw_code introspect(cw_issuer_ask *ask, cw_issuer *issuer, cw_str url, cw_
     return rc;
 }
 
-static void ask_next(cw_issuer_ask *ask)
+static void check_next(cw_token_check *check)
 {
-    for (; ask->at < ask->set->n; ask->at++) {
-        cw_issuer *issuer = ask->set->items[ask->at];
+    for (; check->at < check->set->n; check->at++) {
+        cw_issuer *issuer = check->set->items[check->at];
         cw_str url = cw_issuer_introspection(issuer);
-        if (!cw_issuer_introspects(issuer, ask->token))
+        if (!cw_issuer_introspects(issuer, check->token))
             continue;
         if (!url.n && cw_issuer_is_busy(issuer)) {
-            wait_for(issuer, ask);
+            wait_for(issuer, check);
             return;
         }
         cw_err err = {.msg = "its metadata names no introspection endpoint"};
-        if (ask->issuers->is_closed)
+        if (check->issuers->is_closed)
             break;
-        if (url.n && !introspect(ask, issuer, url, &err))
+        if (url.n && !introspect(check, issuer, url, &err))
             return;
         complain(issuer, err.msg);
-        ask->is_unreachable = true;
+        check->is_unreachable = true;
     }
-    end(ask, ask->is_unreachable || ask->issuers->is_closed ? CW_IO : CW_INVALID);
+    end(check, check->is_unreachable || check->issuers->is_closed ? CW_IO : CW_INVALID);
 }
 
 /* ---- keys ---- */
 
 /* Begin, or after waiting (is_last): the answer now. */
-static void go_on(cw_issuer_ask *ask, bool is_last)
+static void go_on(cw_token_check *check, bool is_last)
 {
-    if (ask->set) {
-        ask_next(ask);
+    if (check->set) {
+        check_next(check);
         return;
     }
-    cw_code rc = cw_issuers_find(ask->issuers, ask->token, ask->arena, &ask->issued, NULL);
-    cw_issuer *issuer = ask->issued.issuer;
-    if (!rc && !ask->verifies) {
-        end(ask, CW_AGAIN);
+    cw_code rc = cw_issuers_find(check->issuers, check->token, check->arena, &check->issued, NULL);
+    cw_issuer *issuer = check->issued.issuer;
+    if (!rc && !check->verifies) {
+        end(check, CW_AGAIN);
         return;
     }
     if (!rc)
-        rc = cw_issued_verify(&ask->issued, ask->arena, NULL);
+        rc = cw_verified_token_check(&check->issued, check->arena, NULL);
     if (rc != CW_AGAIN) {
         if (rc)
-            cw_issued_done(&ask->issued);
-        end(ask, rc);
+            cw_verified_token_done(&check->issued);
+        end(check, rc);
         return;
     }
     if (!issuer) {
-        ask->set = cw_issuer_set_of(ask->issuers);
-        if (ask->set)
-            ask_next(ask);
+        check->set = cw_issuer_set_of(check->issuers);
+        if (check->set)
+            check_next(check);
         else
-            end(ask, CW_INVALID);
+            end(check, CW_INVALID);
         return;
     }
     bool has_keys = issuer->keys != NULL;
@@ -244,94 +244,94 @@ static void go_on(cw_issuer_ask *ask, bool is_last)
         atomic_store(&issuer->next_forced, cw_clock_ms() + CW_ISSUER_FORCED_MS);
     }
     if (may_wait && cw_issuer_is_busy(issuer))
-        wait_for(issuer, ask);
+        wait_for(issuer, check);
     else
         is_last = true;
-    cw_issued_done(&ask->issued);
+    cw_verified_token_done(&check->issued);
     if (is_last)
-        end(ask, has_keys ? CW_INVALID : CW_IO);
+        end(check, has_keys ? CW_INVALID : CW_IO);
 }
 
-void cw_issuer_tell(cw_issuer *issuer)
+void cw_issuer_finish_check(cw_issuer *issuer)
 {
-    cw_issuer_ask *ask = issuer->waiting;
+    cw_token_check *check = issuer->waiting;
     issuer->waiting = NULL;
-    while (ask) {
-        cw_issuer_ask *next = ask->next;
-        cw_issuer_unref(ask->issuer);
-        ask->issuer = NULL;
-        go_on(ask, /* is_last= */ true);
-        ask = next;
+    while (check) {
+        cw_token_check *next = check->next;
+        cw_issuer_unref(check->issuer);
+        check->issuer = NULL;
+        go_on(check, /* is_last= */ true);
+        check = next;
     }
 }
 
-static cw_issuer_ask *take_asked(cw_issuers *is)
+static cw_token_check *take_checks(cw_issuers *is)
 {
     pthread_mutex_lock(&is->lock);
-    cw_issuer_ask *asked = is->asked;
-    is->asked = NULL;
-    is->asked_end = &is->asked;
+    cw_token_check *checks = is->checks;
+    is->checks = NULL;
+    is->checks_end = &is->checks;
     is->is_posted = false;
     pthread_mutex_unlock(&is->lock);
-    return asked;
+    return checks;
 }
 
 /* On the main loop: what was asked. */
-static void on_asked(void *arg)
+static void on_checks(void *arg)
 {
-    cw_issuer_ask *ask = take_asked(arg);
-    while (ask) {
-        cw_issuer_ask *next = ask->next;
-        go_on(ask, /* is_last= */ false);
-        ask = next;
+    cw_token_check *check = take_checks(arg);
+    while (check) {
+        cw_token_check *next = check->next;
+        go_on(check, /* is_last= */ false);
+        check = next;
     }
 }
 
-void cw_issuers_end_asks(cw_issuers *is)
+void cw_issuers_end_checks(cw_issuers *is)
 {
     pthread_mutex_lock(&is->lock);
     is->is_closed = true;
     pthread_mutex_unlock(&is->lock);
-    cw_issuer_ask *ask = take_asked(is);
-    while (ask) {
-        cw_issuer_ask *next = ask->next;
-        end(ask, CW_IO);
-        ask = next;
+    cw_token_check *check = take_checks(is);
+    while (check) {
+        cw_token_check *next = check->next;
+        end(check, CW_IO);
+        check = next;
     }
 }
 
 void cw_issuers_end_introspections(cw_issuers *is)
 {
     while (is->introspecting) {
-        cw_issuer_ask *ask = is->introspecting;
-        is->introspecting = ask->next;
-        cw_fetch_cancel(&ask->fetch);
-        end(ask, CW_IO);
+        cw_token_check *check = is->introspecting;
+        is->introspecting = check->next;
+        cw_fetch_cancel(&check->fetch);
+        end(check, CW_IO);
     }
 }
 
-cw_code cw_issuers_ask(cw_issuers *is, cw_issuer_ask *ask)
+cw_code cw_issuers_start_check(cw_issuers *is, cw_token_check *check)
 {
     cw_code rc = CW_OK;
-    ask->next = NULL;
-    ask->issuer = NULL;
-    ask->set = NULL;
-    ask->at = 0;
-    ask->is_unreachable = false;
-    ask->issuers = is;
-    ask->issued = (cw_issued){0};
+    check->next = NULL;
+    check->issuer = NULL;
+    check->set = NULL;
+    check->at = 0;
+    check->is_unreachable = false;
+    check->issuers = is;
+    check->issued = (cw_verified_token){0};
     pthread_mutex_lock(&is->lock);
     if (is->is_closed)
         rc = CW_IO;
     else if (is->n_asks == CW_ISSUER_MAX_ASKS)
         rc = CW_LIMIT;
     else if (!is->is_posted)
-        rc = cw_loop_post(is->loop, on_asked, is);
+        rc = cw_loop_post(is->loop, on_checks, is);
     if (!rc) {
         is->is_posted = true;
         is->n_asks++;
-        *is->asked_end = ask;
-        is->asked_end = &ask->next;
+        *is->checks_end = check;
+        is->checks_end = &check->next;
     }
     pthread_mutex_unlock(&is->lock);
     return rc;

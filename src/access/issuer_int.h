@@ -36,7 +36,7 @@ struct cw_issuer {
     uint64_t keys_at;
     unsigned failures;
     uint64_t next_complaint; /* when the log may hear again that it does not introspect */
-    cw_issuer_ask *waiting;  /* for keys, or for metadata */
+    cw_token_check *waiting; /* for keys, or for metadata */
     bool is_retired;
 };
 
@@ -52,10 +52,10 @@ struct cw_issuers {
     cw_fetcher *fetcher; /* NULL: no issuer yet */
     atomic_uint_least64_t generation;
     atomic_bool has_any;
-    cw_issuer_ask *introspecting; /* the main thread's */
-    pthread_mutex_t lock;         /* of what follows */
-    cw_issuer_set *set;           /* NULL: none */
-    cw_issuer_ask *asked, **asked_end;
+    cw_token_check *introspecting; /* the main thread's */
+    pthread_mutex_t lock;          /* of what follows */
+    cw_issuer_set *set;            /* NULL: none */
+    cw_token_check *checks, **checks_end;
     unsigned n_asks;
     bool is_posted, is_closed;
 };
@@ -80,9 +80,9 @@ cw_str cw_issuer_introspection(const cw_issuer *issuer);
 
 /* issuer_ask.c */
 /* Go on with those who waited for this issuer. */
-void cw_issuer_tell(cw_issuer *issuer);
+void cw_issuer_finish_check(cw_issuer *issuer);
 /* Close: everybody who waits in the queue, or for introspection, is told. */
-void cw_issuers_end_asks(cw_issuers *is);
+void cw_issuers_end_checks(cw_issuers *is);
 void cw_issuers_end_introspections(cw_issuers *is);
 
 #endif

@@ -58,11 +58,11 @@ static void fail(cw_issuer *issuer, const char *why)
         set_keys(issuer, NULL);
     atomic_store(&issuer->is_fetching, false);
     uv_timer_start(&issuer->timer, on_timer, jitter(ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS), 0);
-    cw_issuer_tell(issuer);
+    cw_issuer_finish_check(issuer);
 }
 
-static void on_metadata(cw_fetch *f, const cw_fetch_answer *answer, const char *why);
-static void on_keys(cw_fetch *f, const cw_fetch_answer *answer, const char *why);
+static void on_metadata(cw_fetch *f, const cw_fetch_response *answer, const char *why);
+static void on_keys(cw_fetch *f, const cw_fetch_response *answer, const char *why);
 
 static void fetch(cw_issuer *issuer, bool is_keys)
 {
@@ -151,7 +151,7 @@ static void fetch_keys(cw_issuer *issuer)
     fetch(issuer, /* is_keys= */ true);
 }
 
-static void on_metadata(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
+static void on_metadata(cw_fetch *f, const cw_fetch_response *answer, const char *why)
 {
     cw_issuer *issuer = CW_CONTAINER(f, cw_issuer, fetch);
     const char *problem = why;
@@ -213,14 +213,14 @@ static const char *take_keys(cw_issuer *issuer, cw_str body, char *problem, size
     return NULL;
 }
 
-static uint64_t refresh_ms(const cw_fetch_answer *answer)
+static uint64_t refresh_ms(const cw_fetch_response *answer)
 {
     uint64_t s = answer->has_max_age ? answer->max_age_s : REFRESH_S;
     s = s < REFRESH_MIN_S ? REFRESH_MIN_S : s;
     return (s > REFRESH_MAX_S ? REFRESH_MAX_S : s) * 1000;
 }
 
-static void on_keys(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
+static void on_keys(cw_fetch *f, const cw_fetch_response *answer, const char *why)
 {
     cw_issuer *issuer = CW_CONTAINER(f, cw_issuer, fetch);
     char text[CW_ERR_MSG_MAX];
@@ -235,7 +235,7 @@ static void on_keys(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
     issuer->failures = 0;
     issuer->keys_at = cw_clock_ms();
     uv_timer_start(&issuer->timer, on_timer, jitter(refresh_ms(answer)), 0);
-    cw_issuer_tell(issuer);
+    cw_issuer_finish_check(issuer);
 }
 
 /* ---- begin and end ---- */
@@ -274,6 +274,6 @@ void cw_issuer_retire(cw_issuer *issuer)
     issuer->is_retired = true;
     cw_fetch_cancel(&issuer->fetch);
     atomic_store(&issuer->is_fetching, false);
-    cw_issuer_tell(issuer);
+    cw_issuer_finish_check(issuer);
     uv_close((uv_handle_t *)&issuer->timer, on_closed);
 }

@@ -105,7 +105,7 @@ cw_code cw_jose_read_object(cw_str text, cw_arena *arena, const cw_json **ret)
 }
 
 /* What is not three parts: with five it is encrypted. */
-static cw_token_reason judge_parts(cw_str token)
+static cw_token_reason check_parts(cw_str token)
 {
     size_t dots = 0;
     for (size_t i = 0; i < token.n; i++)
@@ -171,7 +171,7 @@ cw_code cw_jws_parse(cw_str token, cw_arena *arena, cw_jws *ret, cw_token_reason
     cw_str first = cw_str_cut(token, '.', &rest);
     cw_str second = rest.p ? cw_str_cut(rest, '.', &signature) : rest;
     if (!rest.p || !signature.p || cw_str_cut(signature, '.', &none).n != signature.n || !first.n)
-        return cw_token_refuse(reason, judge_parts(token));
+        return cw_token_refuse(reason, check_parts(token));
     cw_code rc = cw_base64url_decode(first, arena, &header);
     if (rc)
         return blame(rc, reason, CW_TOKEN_BASE64);

@@ -217,7 +217,7 @@ static bool is_for_verifying(const cw_json *source)
 }
 
 /* What is wrong before looking at the numbers, or NULL. */
-static const char *judge_members(const cw_json *source, const cw_jwk *key)
+static const char *check_members(const cw_json *source, const cw_jwk *key)
 {
     const cw_json *kid = cw_json_get(source, CW_STR("kid"));
     if (kid && (!key->kid.p || key->kid.n > CW_JWS_MAX_KID))
@@ -267,7 +267,7 @@ cw_code cw_jwk_make(const cw_json *source, unsigned allowed, cw_arena *scratch, 
     const cw_json *kid = cw_json_get(source, CW_STR("kid"));
     if (cw_json_is(kid, CW_JSON_STRING))
         ret->kid = cw_json_text(kid);
-    *why = judge_members(source, ret);
+    *why = check_members(source, ret);
     if (*why)
         return CW_DECLINED;
     cw_code rc = make_key(source, scratch, ret, why);

@@ -13,11 +13,12 @@
 /* A key id that is not text or longer than one may be is cut: it is shown only. */
 static cw_code add_left_out(cw_jwks *set, size_t index, cw_str kid, const char *why)
 {
-    cw_str shown = cw_str_make(kid.p ? kid.p : "", kid.n < CW_JWS_MAX_KID ? kid.n : CW_JWS_MAX_KID);
-    shown = cw_arena_dup_str(&set->arena, shown);
-    if (!shown.p)
+    cw_str exposed =
+        cw_str_make(kid.p ? kid.p : "", kid.n < CW_JWS_MAX_KID ? kid.n : CW_JWS_MAX_KID);
+    exposed = cw_arena_dup_str(&set->arena, exposed);
+    if (!exposed.p)
         return CW_NOMEM;
-    set->left_out[set->n_left_out++] = (cw_jwks_left_out){index, shown, why};
+    set->left_out[set->n_left_out++] = (cw_jwks_left_out){index, exposed, why};
     return CW_OK;
 }
 

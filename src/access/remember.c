@@ -5,16 +5,16 @@
 #define WAYS 4u
 #define SETS (CW_ACCOUNTS_REMEMBERED / WAYS)
 
-static cw_remembered *set_of(cw_accounts_loop *al, const unsigned char key[CW_DIGEST])
+static cw_login_cache_entry *set_of(cw_accounts_loop *al, const unsigned char key[CW_DIGEST])
 {
     uint32_t hash;
     memcpy(&hash, key, sizeof hash);
     return &al->remembered[hash % SETS * WAYS];
 }
 
-cw_remembered *cw_remember_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST])
+cw_login_cache_entry *cw_login_cache_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST])
 {
-    cw_remembered *set = set_of(al, key);
+    cw_login_cache_entry *set = set_of(al, key);
     for (unsigned i = 0; i < WAYS; i++) {
         if (set[i].caller && cw_secret_equal(set[i].key, key)) {
             set[i].used = ++al->tick;
@@ -24,30 +24,30 @@ cw_remembered *cw_remember_find(cw_accounts_loop *al, const unsigned char key[CW
     return NULL;
 }
 
-bool cw_remember_is_good(const cw_accounts_loop *al, const cw_remembered *r)
+bool cw_login_cache_is_good(const cw_accounts_loop *al, const cw_login_cache_entry *r)
 {
     return r->generation == cw_accounts_generation(al->accounts) &&
            cw_loop_now(al->loop) < r->until && (r->expires == 0 || cw_clock_wall_ms() < r->expires);
 }
 
-void cw_remember_drop(cw_remembered *r)
+void cw_login_cache_drop(cw_login_cache_entry *r)
 {
     cw_caller_unref(r->caller);
-    *r = (cw_remembered){0};
+    *r = (cw_login_cache_entry){0};
 }
 
-void cw_remember_add(cw_accounts_loop *al, const cw_attempt *t)
+void cw_login_cache_add(cw_accounts_loop *al, const cw_login_op *t)
 {
-    cw_remembered *r = cw_remember_find(al, t->key);
+    cw_login_cache_entry *r = cw_login_cache_find(al, t->key);
     if (!r) {
         r = set_of(al, t->key);
-        cw_remembered *set = r;
+        cw_login_cache_entry *set = r;
         for (unsigned i = 1; i < WAYS && r->caller; i++) {
             if (!set[i].caller || set[i].used < r->used)
                 r = &set[i];
         }
     }
-    cw_remember_drop(r);
+    cw_login_cache_drop(r);
     memcpy(r->key, t->key, sizeof r->key);
     memcpy(r->proof, t->proof, sizeof r->proof);
     r->caller = cw_caller_ref(t->caller);

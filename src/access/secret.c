@@ -16,7 +16,7 @@
 #define FORM "$argon2id$v=19$m=65536,t=2,p=1$"
 /* What the password of an account that does not exist is compared with: a hash that no password
  * has. */
-#define NOBODY FORM "AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+#define NO_ACCOUNT FORM "AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 static unsigned char digest_key[crypto_generichash_KEYBYTES];
 static unsigned char tag_key[crypto_shorthash_siphashx24_KEYBYTES];
@@ -74,7 +74,7 @@ static bool split_hash(const char *text, kept_hash *ret)
  * there is no memory. */
 cw_code cw_password_verify(const char *hash, cw_str password, bool *ret)
 {
-    const char *text = hash[0] ? hash : NOBODY;
+    const char *text = hash[0] ? hash : NO_ACCOUNT;
     kept_hash kept;
     unsigned char own[KEPT_BYTES];
     if (!split_hash(text, &kept)) {

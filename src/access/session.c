@@ -12,9 +12,9 @@
 #define TOUCHES 8
 #define PROOF_PREFIX CW_STR("causeway session proof\n")
 
-static cw_attempt *of_job(cw_store_job *job)
+static cw_login_op *of_job(cw_store_job *job)
 {
-    return CW_CONTAINER(job, cw_attempt, job);
+    return CW_CONTAINER(job, cw_login_op, job);
 }
 
 cw_session_rules cw_session_rules_of(cw_accounts *a)
@@ -61,7 +61,7 @@ bool cw_session_is_secret(cw_str text)
     return is_good;
 }
 
-void cw_session_proof(cw_str secret, char out[CW_SESSION_LEN + 1])
+void cw_session_csrf_token(cw_str secret, char out[CW_SESSION_LEN + 1])
 {
     _Static_assert(CW_DIGEST == SECRET_BYTES, "proofs are as long as secrets");
     unsigned char digest[CW_DIGEST];
@@ -74,10 +74,10 @@ void cw_session_proof(cw_str secret, char out[CW_SESSION_LEN + 1])
     encode(digest, out);
 }
 
-bool cw_session_proves(cw_str secret, cw_str proof)
+bool cw_session_csrf_matches(cw_str secret, cw_str proof)
 {
     char own[CW_SESSION_LEN + 1];
-    cw_session_proof(secret, own);
+    cw_session_csrf_token(secret, own);
     return proof.n == CW_SESSION_LEN && sodium_memcmp(own, proof.p, CW_SESSION_LEN) == 0;
 }
 
@@ -89,7 +89,7 @@ static cw_code as_failure(cw_code rc)
     return rc == CW_IO || rc == CW_TIMEOUT ? CW_LIMIT : rc;
 }
 
-cw_code cw_session_make(cw_attempt *t, cw_db *db, cw_err *err)
+cw_code cw_session_make(cw_login_op *t, cw_db *db, cw_err *err)
 {
     cw_session_rules rules = cw_session_rules_of(t->accounts);
     cw_session row = {.account = t->account->id, .created = cw_clock_wall_ms()};
@@ -120,7 +120,7 @@ int64_t cw_session_ends(const cw_session *session, const cw_session_rules *rules
 
 cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err)
 {
-    cw_attempt *t = of_job(job);
+    cw_login_op *t = of_job(job);
     const unsigned char *digest = t->credentials.token;
     cw_session_rules rules = cw_session_rules_of(t->accounts);
     cw_session *session;
@@ -141,15 +141,15 @@ cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err)
     /* Looked at again when its use has to be written down the next time. */
     int64_t next = session->used + idle / TOUCHES;
     t->expires = next < end ? next : end;
-    return cw_gather_caller(t->accounts, db, t->account, /* token= */ NULL, session, &t->caller,
-                            err);
+    return cw_permissions_of_account(t->accounts, db, t->account, /* token= */ NULL, session,
+                                     &t->caller, err);
 }
 
 void cw_session_on_found(cw_store_job *job, cw_code rc)
 {
-    cw_attempt *t = of_job(job);
+    cw_login_op *t = of_job(job);
     cw_login_status found = t->caller ? CW_LOGIN_OK : CW_LOGIN_WRONG;
-    cw_attempt_finish(t, rc ? CW_LOGIN_UNAVAILABLE : found);
+    cw_login_op_finish(t, rc ? CW_LOGIN_UNAVAILABLE : found);
 }
 
 cw_code cw_session_remove(cw_store_job *job, cw_db *db, cw_err *err)
@@ -160,9 +160,9 @@ cw_code cw_session_remove(cw_store_job *job, cw_db *db, cw_err *err)
 
 void cw_session_on_removed(cw_store_job *job, cw_code rc)
 {
-    cw_attempt *t = of_job(job);
+    cw_login_op *t = of_job(job);
     atomic_fetch_add(&t->accounts->n_ended, 1);
-    cw_attempt_finish(t, rc ? CW_LOGIN_UNAVAILABLE : CW_LOGIN_OK);
+    cw_login_op_finish(t, rc ? CW_LOGIN_UNAVAILABLE : CW_LOGIN_OK);
 }
 
 /* ---- on the loop ---- */
@@ -172,18 +172,18 @@ bool cw_session_is_on(const cw_accounts *a)
     return atomic_load(&a->has_sessions);
 }
 
-static cw_attempt *new_attempt(cw_accounts_loop *al, cw_credentials *credentials,
-                               cw_attempt_kind kind, cw_login_waiter *w)
+static cw_login_op *new_attempt(cw_accounts_loop *al, cw_credentials *credentials,
+                                cw_login_op_kind kind, cw_login_waiter *w)
 {
-    cw_attempt *t = cw_attempt_new(al, credentials, w);
+    cw_login_op *t = cw_login_op_new(al, credentials, w);
     if (t)
         t->kind = kind;
     return t;
 }
 
-static cw_login begin(cw_attempt *t, cw_login_waiter *w)
+static cw_login begin(cw_login_op *t, cw_login_waiter *w)
 {
-    return t ? cw_attempt_begin(t, w) : (cw_login){.status = CW_LOGIN_UNAVAILABLE};
+    return t ? cw_login_op_begin(t, w) : (cw_login){.status = CW_LOGIN_UNAVAILABLE};
 }
 
 /* False: nobody can have this name or this password. */
@@ -209,12 +209,12 @@ cw_login cw_session_open(cw_accounts *a, cw_loop *loop, cw_str name, cw_str pass
         return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
     if (!cw_session_is_on(a) || !fill(&credentials, name, password))
         return (cw_login){.status = CW_LOGIN_WRONG};
-    cw_login login = cw_attempt_throttled(a, &credentials, w);
+    cw_login login = cw_login_op_throttled(a, &credentials, w);
     if (login.status != CW_LOGIN_PENDING) {
         cw_credentials_wipe(&credentials);
         return login;
     }
-    cw_attempt *t = new_attempt(al, &credentials, CW_ATTEMPT_OPEN, w);
+    cw_login_op *t = new_attempt(al, &credentials, CW_LOGIN_OP_OPEN, w);
     if (t && cw_session_is_secret(replaced)) {
         t->has_replaced = true;
         digest_secret(replaced, t->replaced);
@@ -247,17 +247,17 @@ cw_login cw_session_resume(cw_accounts *a, cw_loop *loop, cw_str session, cw_log
     if (!cw_session_is_on(a) || !cw_session_is_secret(session))
         return (cw_login){.status = CW_LOGIN_WRONG};
     make_key(session, key);
-    const cw_remembered *r = cw_remember_find(al, key);
-    if (r && cw_remember_is_good(al, r) && r->ended == atomic_load(&a->n_ended))
+    const cw_login_cache_entry *r = cw_login_cache_find(al, key);
+    if (r && cw_login_cache_is_good(al, r) && r->ended == atomic_load(&a->n_ended))
         return (cw_login){.status = CW_LOGIN_OK, .caller = r->caller, .is_remembered = true};
-    cw_attempt *same = cw_attempt_find(al, key);
+    cw_login_op *same = cw_login_op_find(al, key);
     /* One that began before a session was ended may have found it still there. */
     if (same && same->ended == atomic_load(&a->n_ended)) {
-        cw_attempt_wait(same, w);
+        cw_login_op_wait(same, w);
         return (cw_login){.status = CW_LOGIN_PENDING};
     }
     set_token(&credentials, session);
-    cw_attempt *t = new_attempt(al, &credentials, CW_ATTEMPT_RESUME, w);
+    cw_login_op *t = new_attempt(al, &credentials, CW_LOGIN_OP_RESUME, w);
     if (t)
         memcpy(t->key, key, sizeof key);
     return begin(t, w);
@@ -272,5 +272,5 @@ cw_login cw_session_end(cw_accounts *a, cw_loop *loop, cw_str session, cw_login_
     if (!cw_session_is_on(a) || !cw_session_is_secret(session))
         return (cw_login){.status = CW_LOGIN_OK};
     set_token(&credentials, session);
-    return begin(new_attempt(al, &credentials, CW_ATTEMPT_END, w), w);
+    return begin(new_attempt(al, &credentials, CW_LOGIN_OP_END, w), w);
 }

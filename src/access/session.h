@@ -46,7 +46,7 @@ CW_MUST_USE cw_code cw_session_secret(char out[CW_SESSION_LEN + 1], cw_err *err)
 /* Whether it has the form of one. */
 bool cw_session_is_secret(cw_str text);
 /* The proof of a secret, with a NUL; and whether a text is that, in constant time. */
-void cw_session_proof(cw_str secret, char out[CW_SESSION_LEN + 1]);
-bool cw_session_proves(cw_str secret, cw_str proof);
+void cw_session_csrf_token(cw_str secret, char out[CW_SESSION_LEN + 1]);
+bool cw_session_csrf_matches(cw_str secret, cw_str proof);
 
 #endif

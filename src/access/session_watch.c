@@ -23,7 +23,7 @@ static uint64_t changes_of(const cw_accounts *a)
 /* ---- looking ---- */
 
 /* Write down those that may have ended, as many as go in. */
-static void gather(cw_session_watches *all, uint64_t changes)
+static void collect_due(cw_session_watches *all, uint64_t changes)
 {
     int64_t now = cw_clock_wall_ms();
     all->n = 0;
@@ -39,31 +39,32 @@ static void gather(cw_session_watches *all, uint64_t changes)
 }
 
 /* Without memory, and when the store is too busy, the next tick tries again. */
-static void look(cw_accounts_loop *al)
+static void recheck(cw_accounts_loop *al)
 {
     cw_session_watches *all = &al->watches;
     cw_credentials none = {0};
     if (all->waiter.next)
         return; /* the last look is not over */
     all->changes = changes_of(al->accounts);
-    gather(all, all->changes);
-    cw_attempt *t = all->n ? cw_attempt_new(al, &none, NULL) : NULL;
+    collect_due(all, all->changes);
+    cw_login_op *t = all->n ? cw_login_op_new(al, &none, NULL) : NULL;
     if (!t)
         return;
-    t->kind = CW_ATTEMPT_CHECK;
-    (void)cw_attempt_begin(t, &all->waiter);
+    t->kind = CW_LOGIN_OP_CHECK;
+    (void)cw_login_op_begin(t, &all->waiter);
 }
 
 /* On the store's thread, which has `sessions` to itself meanwhile. */
 cw_code cw_session_check(cw_store_job *job, cw_db *db, cw_err *err)
 {
-    cw_session_watches *all = &CW_CONTAINER(job, cw_attempt, job)->al->watches;
+    cw_session_watches *all = &CW_CONTAINER(job, cw_login_op, job)->al->watches;
     return cw_db_date_sessions(db, all->sessions, all->n, err);
 }
 
 void cw_session_on_checked(cw_store_job *job, cw_code rc)
 {
-    cw_attempt_finish(CW_CONTAINER(job, cw_attempt, job), rc ? CW_LOGIN_UNAVAILABLE : CW_LOGIN_OK);
+    cw_login_op_finish(CW_CONTAINER(job, cw_login_op, job),
+                       rc ? CW_LOGIN_UNAVAILABLE : CW_LOGIN_OK);
 }
 
 /* ---- telling ---- */
@@ -104,7 +105,7 @@ static void on_checked(cw_login_waiter *waiter, const cw_login *login)
         cw_session_watch_remove(w);
         w->on_ended(w);
     }
-    look(al); /* the rest, where one look did not hold all */
+    recheck(al); /* the rest, where one look did not hold all */
 }
 
 static void on_tick(cw_deadline *d)
@@ -112,7 +113,7 @@ static void on_tick(cw_deadline *d)
     cw_accounts_loop *al = CW_CONTAINER(d, cw_accounts_loop, watches.tick);
     if (al->watches.ring.next == &al->watches.ring)
         return;
-    look(al);
+    recheck(al);
     cw_loop_set_deadline(al->loop, &al->watches.tick, &al->watches.ticks);
 }
 

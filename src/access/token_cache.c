@@ -104,7 +104,7 @@ static uint32_t find(const cw_token_cache *c, const unsigned char key[CW_DIGEST]
     return i;
 }
 
-static bool is_good(const entry *e, const cw_token_now *now)
+static bool is_good(const entry *e, const cw_cache_time *now)
 {
     return e->generation == now->generation && now->now_ms < e->until_ms &&
            now->wall_ms < e->expires_ms;
@@ -128,14 +128,14 @@ static refused *find_refused(cw_token_cache *c, const unsigned char key[CW_DIGES
 }
 
 static bool is_refused(cw_token_cache *c, const unsigned char key[CW_DIGEST],
-                       const cw_token_now *now)
+                       const cw_cache_time *now)
 {
     const refused *r = find_refused(c, key);
     return r && r->generation == now->generation && now->now_ms < r->until_ms;
 }
 
 void cw_token_cache_refuse(cw_token_cache *c, const unsigned char key[CW_DIGEST],
-                           const cw_token_now *now)
+                           const cw_cache_time *now)
 {
     refused *r = find_refused(c, key);
     if (!r) {
@@ -200,7 +200,7 @@ void cw_token_cache_free(cw_token_cache *c)
 }
 
 cw_token_found cw_token_cache_find(cw_token_cache *c, const unsigned char key[CW_DIGEST],
-                                   const cw_token_now *now, void **ret)
+                                   const cw_cache_time *now, void **ret)
 {
     uint32_t i = find(c, key);
     if (i && is_good(&c->entries[i], now)) {
@@ -225,7 +225,7 @@ static uint32_t take_entry(cw_token_cache *c)
 }
 
 void cw_token_cache_add(cw_token_cache *c, const unsigned char key[CW_DIGEST],
-                        const cw_token_now *now, void *value, size_t bytes, int64_t expires_ms)
+                        const cw_cache_time *now, void *value, size_t bytes, int64_t expires_ms)
 {
     uint32_t old = find(c, key);
     if (old)

@@ -44,11 +44,11 @@ typedef struct cw_token_cache_opts {
 } cw_token_cache_opts;
 
 /* When, and by which keys: any number that changes when keys change. */
-typedef struct cw_token_now {
+typedef struct cw_cache_time {
     uint64_t generation;
     uint64_t now_ms; /* the monotonic clock */
     int64_t wall_ms;
-} cw_token_now;
+} cw_cache_time;
 
 typedef enum cw_token_found {
     CW_TOKEN_UNKNOWN,
@@ -64,15 +64,15 @@ void cw_token_cache_free(cw_token_cache *cache);
 
 /* *ret (borrowed until the next call that may change the cache) is set for CW_TOKEN_GOOD only. */
 cw_token_found cw_token_cache_find(cw_token_cache *cache, const unsigned char key[CW_DIGEST],
-                                   const cw_token_now *now, void **ret);
+                                   const cw_cache_time *now, void **ret);
 /* Keep a value of `bytes` bytes until `expires_ms` (wall clock) at the latest. Takes the caller's
  * reference over in any case; what has expired or is larger than the cache is given back at once.
  */
 void cw_token_cache_add(cw_token_cache *cache, const unsigned char key[CW_DIGEST],
-                        const cw_token_now *now, void *value, size_t bytes, int64_t expires_ms);
+                        const cw_cache_time *now, void *value, size_t bytes, int64_t expires_ms);
 /* Remember a refusal. Only where the token itself is to blame: not when keys could not be had. */
 void cw_token_cache_refuse(cw_token_cache *cache, const unsigned char key[CW_DIGEST],
-                           const cw_token_now *now);
+                           const cw_cache_time *now);
 
 /* What it holds at the moment. */
 size_t cw_token_cache_count(const cw_token_cache *cache);

@@ -6,52 +6,52 @@
 #include "base/map.h"
 
 #define WAYS 4u
-#define SETS (CW_VERIFIED_ENTRIES / WAYS)
+#define SETS (CW_RECENT_LOGINS_ENTRIES / WAYS)
 
-typedef struct cw_verified_credentials {
+typedef struct cw_recent_logins_credentials {
     unsigned char key[CW_DIGEST];
     unsigned char proof[CW_DIGEST];
     uint64_t used; /* tick of the last use; 0: free */
 } credentials;
 
-typedef struct cw_verified_network {
+typedef struct cw_recent_logins_network {
     uint64_t account, network; /* hashes */
     uint64_t at;               /* of the last login */
     uint64_t used;             /* tick of the last use; 0: free */
 } known_network;
 
-cw_code cw_verified_init(cw_verified *v, cw_err *err)
+cw_code cw_recent_logins_init(cw_recent_logins *v, cw_err *err)
 {
-    *v = (cw_verified){0};
+    *v = (cw_recent_logins){0};
     pthread_mutex_init(&v->lock, NULL);
-    v->credentials = calloc(CW_VERIFIED_ENTRIES, sizeof *v->credentials);
-    v->networks = calloc(CW_VERIFIED_ENTRIES, sizeof *v->networks);
+    v->credentials = calloc(CW_RECENT_LOGINS_ENTRIES, sizeof *v->credentials);
+    v->networks = calloc(CW_RECENT_LOGINS_ENTRIES, sizeof *v->networks);
     if (v->credentials && v->networks)
         return CW_OK;
-    cw_verified_done(v);
+    cw_recent_logins_done(v);
     return cw_fail_nomem(err);
 }
 
-void cw_verified_done(cw_verified *v)
+void cw_recent_logins_done(cw_recent_logins *v)
 {
     if (!v->credentials && !v->networks)
         return;
     pthread_mutex_destroy(&v->lock);
     free(v->credentials);
     free(v->networks);
-    *v = (cw_verified){0};
+    *v = (cw_recent_logins){0};
 }
 
 /* ---- credentials ---- */
 
-static credentials *credentials_set(const cw_verified *v, const unsigned char key[CW_DIGEST])
+static credentials *credentials_set(const cw_recent_logins *v, const unsigned char key[CW_DIGEST])
 {
     uint32_t hash;
     memcpy(&hash, key, sizeof hash);
     return &v->credentials[hash % SETS * WAYS];
 }
 
-static credentials *find_credentials(const cw_verified *v, const unsigned char key[CW_DIGEST])
+static credentials *find_credentials(const cw_recent_logins *v, const unsigned char key[CW_DIGEST])
 {
     credentials *set = credentials_set(v, key);
     for (unsigned i = 0; i < WAYS; i++) {
@@ -61,8 +61,8 @@ static credentials *find_credentials(const cw_verified *v, const unsigned char k
     return NULL;
 }
 
-void cw_verified_add(cw_verified *v, const unsigned char key[CW_DIGEST],
-                     const unsigned char proof[CW_DIGEST])
+void cw_recent_logins_add(cw_recent_logins *v, const unsigned char key[CW_DIGEST],
+                          const unsigned char proof[CW_DIGEST])
 {
     pthread_mutex_lock(&v->lock);
     credentials *e = find_credentials(v, key);
@@ -80,8 +80,8 @@ void cw_verified_add(cw_verified *v, const unsigned char key[CW_DIGEST],
     pthread_mutex_unlock(&v->lock);
 }
 
-bool cw_verified_find(cw_verified *v, const unsigned char key[CW_DIGEST],
-                      unsigned char ret_proof[CW_DIGEST])
+bool cw_recent_logins_find(cw_recent_logins *v, const unsigned char key[CW_DIGEST],
+                           unsigned char ret_proof[CW_DIGEST])
 {
     pthread_mutex_lock(&v->lock);
     credentials *e = find_credentials(v, key);
@@ -101,12 +101,12 @@ static uint64_t narrowest(const cw_network *network)
     return network->keys[0];
 }
 
-static known_network *network_set(const cw_verified *v, uint64_t account, uint64_t network)
+static known_network *network_set(const cw_recent_logins *v, uint64_t account, uint64_t network)
 {
     return &v->networks[(account ^ network) % SETS * WAYS];
 }
 
-static known_network *find_network(const cw_verified *v, uint64_t account, uint64_t network)
+static known_network *find_network(const cw_recent_logins *v, uint64_t account, uint64_t network)
 {
     known_network *set = network_set(v, account, network);
     for (unsigned i = 0; i < WAYS; i++) {
@@ -116,8 +116,8 @@ static known_network *find_network(const cw_verified *v, uint64_t account, uint6
     return NULL;
 }
 
-void cw_verified_add_network(cw_verified *v, cw_str account, const cw_network *network,
-                             uint64_t now)
+void cw_recent_logins_add_network(cw_recent_logins *v, cw_str account, const cw_network *network,
+                                  uint64_t now)
 {
     uint64_t hash = cw_hash(account), net = narrowest(network);
     pthread_mutex_lock(&v->lock);
@@ -134,12 +134,12 @@ void cw_verified_add_network(cw_verified *v, cw_str account, const cw_network *n
     pthread_mutex_unlock(&v->lock);
 }
 
-bool cw_verified_knows_network(cw_verified *v, cw_str account, const cw_network *network,
-                               uint64_t now)
+bool cw_recent_logins_has_network(cw_recent_logins *v, cw_str account, const cw_network *network,
+                                  uint64_t now)
 {
     pthread_mutex_lock(&v->lock);
     known_network *e = find_network(v, cw_hash(account), narrowest(network));
-    bool is_known = e && now - e->at < CW_VERIFIED_NETWORK_MS;
+    bool is_known = e && now - e->at < CW_RECENT_LOGINS_NETWORK_MS;
     if (is_known)
         e->used = ++v->tick;
     pthread_mutex_unlock(&v->lock);

@@ -11,7 +11,7 @@
  * Nothing is kept over a restart.
  *
  * Threads: any; one lock. Only for the slow path of a login.
- * Limits:  CW_VERIFIED_ENTRIES of each; the least recently used entry of a set is replaced.
+ * Limits:  CW_RECENT_LOGINS_ENTRIES of each; the least recently used entry of a set is replaced.
  */
 #ifndef CW_ACCESS_VERIFIED_H
 #define CW_ACCESS_VERIFIED_H
@@ -21,32 +21,32 @@
 #include "access/secret.h"
 #include "net/network.h"
 
-#define CW_VERIFIED_ENTRIES 4096u
-#define CW_VERIFIED_NETWORK_MS (UINT64_C(30) * 24 * 3600 * 1000)
+#define CW_RECENT_LOGINS_ENTRIES 4096u
+#define CW_RECENT_LOGINS_NETWORK_MS (UINT64_C(30) * 24 * 3600 * 1000)
 
-typedef struct cw_verified {
+typedef struct cw_recent_logins {
     pthread_mutex_t lock;
-    struct cw_verified_credentials *credentials;
-    struct cw_verified_network *networks;
+    struct cw_recent_logins_credentials *credentials;
+    struct cw_recent_logins_network *networks;
     uint64_t tick;
-} cw_verified;
+} cw_recent_logins;
 
-CW_MUST_USE cw_code cw_verified_init(cw_verified *v, cw_err *err);
+CW_MUST_USE cw_code cw_recent_logins_init(cw_recent_logins *v, cw_err *err);
 /* A zeroed struct is fine. */
-void cw_verified_done(cw_verified *v);
+void cw_recent_logins_done(cw_recent_logins *v);
 
 /* These credentials satisfied the hash with this digest. */
-void cw_verified_add(cw_verified *v, const unsigned char key[CW_DIGEST],
-                     const unsigned char proof[CW_DIGEST]);
+void cw_recent_logins_add(cw_recent_logins *v, const unsigned char key[CW_DIGEST],
+                          const unsigned char proof[CW_DIGEST]);
 /* The digest of the hash that they satisfied last; false: not known. */
-bool cw_verified_find(cw_verified *v, const unsigned char key[CW_DIGEST],
-                      unsigned char ret_proof[CW_DIGEST]);
+bool cw_recent_logins_find(cw_recent_logins *v, const unsigned char key[CW_DIGEST],
+                           unsigned char ret_proof[CW_DIGEST]);
 
 /* An account has logged in from here. `now` is the monotonic clock in ms. */
-void cw_verified_add_network(cw_verified *v, cw_str account, const cw_network *network,
-                             uint64_t now);
-/* Whether it has in the last CW_VERIFIED_NETWORK_MS. */
-bool cw_verified_knows_network(cw_verified *v, cw_str account, const cw_network *network,
-                               uint64_t now);
+void cw_recent_logins_add_network(cw_recent_logins *v, cw_str account, const cw_network *network,
+                                  uint64_t now);
+/* Whether it has in the last CW_RECENT_LOGINS_NETWORK_MS. */
+bool cw_recent_logins_has_network(cw_recent_logins *v, cw_str account, const cw_network *network,
+                                  uint64_t now);
 
 #endif

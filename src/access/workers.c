@@ -10,10 +10,10 @@
 
 #define NICENESS 10
 
-struct cw_workers {
+struct cw_hash_pool {
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    cw_work ring;     /* the waiting jobs in order of arrival: only prev and next are used */
+    cw_hash_job ring; /* the waiting jobs in order of arrival: only prev and next are used */
     uint64_t n_turns; /* jobs that were taken so far */
     uint32_t n_waiting, max_waiting;
     bool is_ending;
@@ -23,17 +23,17 @@ struct cw_workers {
 
 /* ---- the queue; few jobs wait, so all of them are looked at ---- */
 
-static bool is_same(const cw_work *work, const cw_work *other, unsigned level)
+static bool is_same(const cw_hash_job *work, const cw_hash_job *other, unsigned level)
 {
     return level == CW_NETWORK_LEVELS || work->network.keys[level] == other->network.keys[level];
 }
 
 /* Append a job. A network that has no job here joins at the end of the round. */
-static void append(cw_workers *w, cw_work *work)
+static void append(cw_hash_pool *w, cw_hash_job *work)
 {
     for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++)
         work->served[i] = w->n_turns;
-    for (const cw_work *o = w->ring.next; o != &w->ring; o = o->next) {
+    for (const cw_hash_job *o = w->ring.next; o != &w->ring; o = o->next) {
         for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++) {
             if (is_same(work, o, i))
                 work->served[i] = o->served[i];
@@ -46,19 +46,19 @@ static void append(cw_workers *w, cw_work *work)
     w->n_waiting++;
 }
 
-static void unlink_work(cw_workers *w, cw_work *work)
+static void unlink_work(cw_hash_pool *w, cw_hash_job *work)
 {
     work->prev->next = work->next;
     work->next->prev = work->prev;
     w->n_waiting--;
 }
 
-static cw_work *choose_next(cw_workers *w)
+static cw_hash_job *choose_next(cw_hash_pool *w)
 {
-    cw_work *best = w->ring.next;
+    cw_hash_job *best = w->ring.next;
     for (unsigned level = CW_NETWORK_LEVELS; level-- > 0;) {
-        const cw_work *parent = best;
-        for (cw_work *o = w->ring.next; o != &w->ring; o = o->next) {
+        const cw_hash_job *parent = best;
+        for (cw_hash_job *o = w->ring.next; o != &w->ring; o = o->next) {
             if (is_same(o, parent, level + 1) && o->served[level] < best->served[level])
                 best = o;
         }
@@ -67,14 +67,14 @@ static cw_work *choose_next(cw_workers *w)
 }
 
 /* The job whose turn it is; NULL when none waits. */
-static cw_work *take(cw_workers *w)
+static cw_hash_job *take(cw_hash_pool *w)
 {
     if (!w->n_waiting)
         return NULL;
-    cw_work *work = choose_next(w);
+    cw_hash_job *work = choose_next(w);
     unlink_work(w, work);
     w->n_turns++;
-    for (cw_work *o = w->ring.next; o != &w->ring; o = o->next) {
+    for (cw_hash_job *o = w->ring.next; o != &w->ring; o = o->next) {
         for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++) {
             if (is_same(o, work, i))
                 o->served[i] = w->n_turns;
@@ -83,23 +83,23 @@ static cw_work *take(cw_workers *w)
     return work;
 }
 
-static uint32_t count_of(const cw_workers *w, const cw_work *work, unsigned level)
+static uint32_t count_of(const cw_hash_pool *w, const cw_hash_job *work, unsigned level)
 {
     uint32_t n = 0;
-    for (const cw_work *o = w->ring.next; o != &w->ring; o = o->next)
+    for (const cw_hash_job *o = w->ring.next; o != &w->ring; o = o->next)
         n += is_same(work, o, level);
     return n;
 }
 
 /* The last job of the network that has most, if it has more than the network of `work` would have
  * with it. The widest level at which the two are different networks decides. */
-static cw_work *choose_rejected(const cw_workers *w, const cw_work *work)
+static cw_hash_job *choose_rejected(const cw_hash_pool *w, const cw_hash_job *work)
 {
-    cw_work *worst = w->ring.prev;
+    cw_hash_job *worst = w->ring.prev;
     for (unsigned level = CW_NETWORK_LEVELS; level-- > 0;) {
-        const cw_work *parent = worst;
+        const cw_hash_job *parent = worst;
         uint32_t most = 0;
-        for (cw_work *o = w->ring.prev; o != &w->ring; o = o->prev) {
+        for (cw_hash_job *o = w->ring.prev; o != &w->ring; o = o->prev) {
             uint32_t n = is_same(o, parent, level + 1) ? count_of(w, o, level) : 0;
             if (n > most) {
                 most = n;
@@ -116,17 +116,17 @@ static cw_work *choose_rejected(const cw_workers *w, const cw_work *work)
 
 static void *run_thread(void *arg)
 {
-    cw_workers *w = arg;
+    cw_hash_pool *w = arg;
     /* Loops go first: logins that are hashed may not delay callers who have logged in. */
     (void)!setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
     pthread_mutex_lock(&w->lock);
     for (;;) {
         while (!w->n_waiting && !w->is_ending)
             pthread_cond_wait(&w->wake, &w->lock);
-        cw_work *work = take(w);
+        cw_hash_job *work = take(w);
         if (!work)
             break;
-        cw_work_fate fate = w->is_ending ? CW_WORK_ENDING : CW_WORK_RUN;
+        cw_hash_job_outcome fate = w->is_ending ? CW_HASH_JOB_ENDING : CW_HASH_JOB_RUN;
         pthread_mutex_unlock(&w->lock);
         work->run(work, fate);
         pthread_mutex_lock(&w->lock);
@@ -135,7 +135,7 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-static int start_threads(cw_workers *w, unsigned n)
+static int start_threads(cw_hash_pool *w, unsigned n)
 {
     int rc = 0;
     while (w->n_threads < n && !rc) {
@@ -146,9 +146,9 @@ static int start_threads(cw_workers *w, unsigned n)
     return rc;
 }
 
-cw_code cw_workers_new(unsigned n_threads, uint32_t max_waiting, cw_workers **ret, cw_err *err)
+cw_code cw_hash_pool_new(unsigned n_threads, uint32_t max_waiting, cw_hash_pool **ret, cw_err *err)
 {
-    cw_workers *w = calloc(1, sizeof *w + n_threads * sizeof *w->threads);
+    cw_hash_pool *w = calloc(1, sizeof *w + n_threads * sizeof *w->threads);
     if (!w)
         return cw_fail_nomem(err);
     pthread_mutex_init(&w->lock, NULL);
@@ -157,14 +157,14 @@ cw_code cw_workers_new(unsigned n_threads, uint32_t max_waiting, cw_workers **re
     w->max_waiting = max_waiting;
     int rc = start_threads(w, n_threads);
     if (rc) {
-        cw_workers_free(w);
+        cw_hash_pool_free(w);
         return cw_fail_errno(err, rc, "start a thread");
     }
     *ret = w;
     return CW_OK;
 }
 
-void cw_workers_stop(cw_workers *w)
+void cw_hash_pool_stop(cw_hash_pool *w)
 {
     if (!w)
         return;
@@ -177,20 +177,20 @@ void cw_workers_stop(cw_workers *w)
     w->n_threads = 0;
 }
 
-void cw_workers_free(cw_workers *w)
+void cw_hash_pool_free(cw_hash_pool *w)
 {
     if (!w)
         return;
-    cw_workers_stop(w);
+    cw_hash_pool_stop(w);
     pthread_cond_destroy(&w->wake);
     pthread_mutex_destroy(&w->lock);
     free(w);
 }
 
-cw_code cw_workers_ask(cw_workers *w, cw_work *work)
+cw_code cw_hash_pool_ask(cw_hash_pool *w, cw_hash_job *work)
 {
     cw_code rc = CW_LIMIT;
-    cw_work *rejected = NULL;
+    cw_hash_job *rejected = NULL;
     pthread_mutex_lock(&w->lock);
     if (w->n_waiting == w->max_waiting && !w->is_ending) {
         rejected = choose_rejected(w, work);
@@ -204,6 +204,6 @@ cw_code cw_workers_ask(cw_workers *w, cw_work *work)
     }
     pthread_mutex_unlock(&w->lock);
     if (rejected)
-        rejected->run(rejected, CW_WORK_REJECTED);
+        rejected->run(rejected, CW_HASH_JOB_REJECTED);
     return rc;
 }

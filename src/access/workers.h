@@ -17,8 +17,8 @@
  * Not libuv's pool: that one also looks up names and reads files.
  *
  * Ownership: a job belongs to the caller again when `run` is called.
- * Threads:   cw_workers_ask from any; new and free on one.
- * Limits:    the two given to cw_workers_new.
+ * Threads:   cw_hash_pool_ask from any; new and free on one.
+ * Limits:    the two given to cw_hash_pool_new.
  */
 #ifndef CW_ACCESS_WORKERS_H
 #define CW_ACCESS_WORKERS_H
@@ -26,30 +26,31 @@
 #include "base/err.h"
 #include "net/network.h"
 
-typedef struct cw_workers cw_workers;
+typedef struct cw_hash_pool cw_hash_pool;
 
-typedef enum cw_work_fate {
-    CW_WORK_RUN,
-    CW_WORK_REJECTED, /* the queue was full, and another network had fewer jobs */
-    CW_WORK_ENDING,   /* the threads end: there is no time left for the work itself */
-} cw_work_fate;
+typedef enum cw_hash_job_outcome {
+    CW_HASH_JOB_RUN,
+    CW_HASH_JOB_REJECTED, /* the queue was full, and another network had fewer jobs */
+    CW_HASH_JOB_ENDING,   /* the threads end: there is no time left for the work itself */
+} cw_hash_job_outcome;
 
-typedef struct cw_work {
-    struct cw_work *prev, *next;        /* from here to `served` the workers' */
+typedef struct cw_hash_job {
+    struct cw_hash_job *prev, *next;    /* from here to `served` the workers' */
     uint64_t served[CW_NETWORK_LEVELS]; /* when the network of each level had its last turn */
     cw_network network;                 /* set by the caller */
-    /* Exactly once: on one of the threads, or for CW_WORK_REJECTED on the thread of the job that
-     * replaces this one. */
-    void (*run)(struct cw_work *work, cw_work_fate fate);
-} cw_work;
+    /* Exactly once: on one of the threads, or for CW_HASH_JOB_REJECTED on the thread of the job
+     * that replaces this one. */
+    void (*run)(struct cw_hash_job *work, cw_hash_job_outcome fate);
+} cw_hash_job;
 
-CW_MUST_USE cw_code cw_workers_new(unsigned n_threads, uint32_t max_waiting, cw_workers **ret,
-                                   cw_err *err);
-/* Run the waiting jobs with CW_WORK_ENDING, and end the threads. Twice is fine, and so is NULL. */
-void cw_workers_stop(cw_workers *w);
+CW_MUST_USE cw_code cw_hash_pool_new(unsigned n_threads, uint32_t max_waiting, cw_hash_pool **ret,
+                                     cw_err *err);
+/* Run the waiting jobs with CW_HASH_JOB_ENDING, and end the threads. Twice is fine, and so is
+ * NULL. */
+void cw_hash_pool_stop(cw_hash_pool *w);
 /* Stop, and free the rest: no thread may ask any more. NULL is fine. */
-void cw_workers_free(cw_workers *w);
+void cw_hash_pool_free(cw_hash_pool *w);
 /* CW_LIMIT when too much waits, or after stop. */
-CW_MUST_USE cw_code cw_workers_ask(cw_workers *w, cw_work *work);
+CW_MUST_USE cw_code cw_hash_pool_ask(cw_hash_pool *w, cw_hash_job *work);
 
 #endif

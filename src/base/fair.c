@@ -267,13 +267,13 @@ uint64_t cw_fair_widest(const cw_fair_item *item)
 
 /* ---- counted places ---- */
 
-void cw_places_init(cw_places *p)
+void cw_fair_slots_init(cw_fair_slots *p)
 {
     pthread_mutex_init(&p->lock, NULL);
     groups_init(&p->groups);
 }
 
-void cw_places_done(cw_places *p)
+void cw_fair_slots_done(cw_fair_slots *p)
 {
     groups_done(&p->groups);
     pthread_mutex_destroy(&p->lock);
@@ -285,7 +285,7 @@ static bool may_enter(cw_fair_groups *g, const cw_fair_key *key, uint32_t max, u
     if (g->n >= max)
         return false;
     uint32_t left = max - g->n;
-    uint32_t share = left > CW_PLACES_FLOOR ? left : CW_PLACES_FLOOR;
+    uint32_t share = left > CW_FAIR_SLOTS_FLOOR ? left : CW_FAIR_SLOTS_FLOOR;
     for (uint32_t level = 0; level < CW_FAIR_LEVELS; level++) {
         const cw_fair_group *own = *slot_of(g, level, key->at[level]);
         uint32_t held = own ? own->n : 0;
@@ -295,8 +295,8 @@ static bool may_enter(cw_fair_groups *g, const cw_fair_key *key, uint32_t max, u
     return true;
 }
 
-cw_code cw_places_enter(cw_places *p, const cw_fair_key *key, uint32_t max, uint32_t each,
-                        cw_fair_group **ret)
+cw_code cw_fair_slots_enter(cw_fair_slots *p, const cw_fair_key *key, uint32_t max, uint32_t each,
+                            cw_fair_group **ret)
 {
     pthread_mutex_lock(&p->lock);
     cw_code rc = may_enter(&p->groups, key, max, each) ? CW_OK : CW_LIMIT;
@@ -305,7 +305,7 @@ cw_code cw_places_enter(cw_places *p, const cw_fair_key *key, uint32_t max, uint
     return !rc && !*ret ? CW_NOMEM : rc;
 }
 
-void cw_places_leave(cw_places *p, cw_fair_group *place)
+void cw_fair_slots_leave(cw_fair_slots *p, cw_fair_group *place)
 {
     if (!place)
         return;

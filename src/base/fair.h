@@ -14,12 +14,12 @@
  * items loses its newest one. A caller alone may have all places, and each has an equal share of
  * them when many wait.
  *
- * Counted places (cw_places) are held for long, so nothing is taken away: a group may take one more
- * only while it holds fewer than are free, or fewer than CW_PLACES_FLOOR. One group has at most
- * half of many places, a second one half of the rest, and so on; some stay free for others.
+ * Counted places (cw_fair_slots) are held for long, so nothing is taken away: a group may take one
+ * more only while it holds fewer than are free, or fewer than CW_FAIR_SLOTS_FLOOR. One group has
+ * at most half of many places, a second one half of the rest, and so on; some stay free for others.
  *
  * Ownership: items are the user's and are embedded; groups belong to the queue.
- * Threads:   cw_fair_queue one thread at a time; cw_places any, one lock.
+ * Threads:   cw_fair_queue one thread at a time; cw_fair_slots any, one lock.
  * Limits:    the ceiling given with each call; each item needs at most three groups.
  */
 #ifndef CW_BASE_FAIR_H
@@ -32,7 +32,7 @@
 
 #define CW_FAIR_LEVELS 3u
 #define CW_FAIR_BUCKETS 256u
-#define CW_PLACES_FLOOR 8u /* places that one caller may hold while there are any */
+#define CW_FAIR_SLOTS_FLOOR 8u /* places that one caller may hold while there are any */
 
 /* Seeded hashes (cw_hash) of the groups of a caller, the widest first. Callers that share one share
  * all that are wider. */
@@ -88,18 +88,18 @@ uint64_t cw_fair_widest(const cw_fair_item *item);
 
 /* ---- counted places ---- */
 
-typedef struct cw_places {
+typedef struct cw_fair_slots {
     pthread_mutex_t lock;
     cw_fair_groups groups;
-} cw_places;
+} cw_fair_slots;
 
-void cw_places_init(cw_places *p);
-void cw_places_done(cw_places *p);
+void cw_fair_slots_init(cw_fair_slots *p);
+void cw_fair_slots_done(cw_fair_slots *p);
 /* Hold one of `max` places, at most `each` of them by one caller (0: its share). CW_LIMIT,
- * CW_NOMEM. *ret is for cw_places_leave. */
-CW_MUST_USE cw_code cw_places_enter(cw_places *p, const cw_fair_key *key, uint32_t max,
-                                    uint32_t each, cw_fair_group **ret);
+ * CW_NOMEM. *ret is for cw_fair_slots_leave. */
+CW_MUST_USE cw_code cw_fair_slots_enter(cw_fair_slots *p, const cw_fair_key *key, uint32_t max,
+                                        uint32_t each, cw_fair_group **ret);
 /* NULL is fine. */
-void cw_places_leave(cw_places *p, cw_fair_group *place);
+void cw_fair_slots_leave(cw_fair_slots *p, cw_fair_group *place);
 
 #endif

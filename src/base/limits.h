@@ -51,7 +51,7 @@
 #define CW_CALL_MAX_DETACHED 1024u /* running without a waiting client, of all loops */
 #define CW_CALL_MAX_DETACHED_PER_CALLER 256u
 #define CW_CALL_MAX_ANSWER (16u * 1024u * 1024u)
-#define CW_CACHE_MAX_BYTES (32u * 1024u * 1024u) /* of lists and descriptions, per loop */
+#define CW_PAGE_CACHE_MAX_BYTES (32u * 1024u * 1024u) /* of lists and descriptions, per loop */
 #define CW_PAGE_SIZE 50u
 #define CW_PAGE_SIZE_MAX 1000u
 #define CW_PUBLIC_URL_MAX 512u
@@ -100,7 +100,7 @@
 
 /* MCP clients. */
 #define CW_MCP_SESSION_MS (24u * 3600u * 1000u)
-#define CW_MCP_ASK_MS (5u * 60u * 1000u)
+#define CW_MCP_ELICIT_MS (5u * 60u * 1000u)
 #define CW_MCP_PAGE_SIZE 1000u
 #define CW_MCP_PAGE_SIZE_MAX 10000u
 #define CW_MCP_MAX_STREAMS 10000u /* that are told of changes, of all loops together */

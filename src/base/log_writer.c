@@ -26,12 +26,12 @@
 #define PATIENCE_MS 1000u
 /* How often a wait looks up whether the log is being stopped or moved, and how often writing is
  * tried again to report lost lines while no new line comes. */
-#define LOOK_MS 50u
+#define POLL_MS 50u
 #define RETRY_MS 1000u
 /* How long a first line waits for others, so that a busy server pays for one wake-up and one write
  * every few milliseconds and not for each line; and how much is enough to write at once. */
-#define GATHER_MS 2u
-#define GATHER_BYTES (CW_LOG_QUEUE_MAX / 4)
+#define BATCH_MS 2u
+#define BATCH_BYTES (CW_LOG_QUEUE_MAX / 4)
 
 typedef enum writer_state {
     IDLE,
@@ -87,7 +87,7 @@ static bool is_over(uint64_t limit)
 static bool wait_ready(uint64_t limit)
 {
     struct pollfd p = {.fd = out.fd, .events = POLLOUT};
-    while (poll(&p, 1, LOOK_MS) <= 0)
+    while (poll(&p, 1, POLL_MS) <= 0)
         if (is_over(limit))
             return false;
     return true;
@@ -191,10 +191,10 @@ static void wait_for_work(void)
 }
 
 /* With the lock held. */
-static void gather_lines(void)
+static void collect_lines(void)
 {
-    struct timespec until = in_ms(GATHER_MS);
-    while (w.fill_n > 0 && w.fill_n < GATHER_BYTES)
+    struct timespec until = in_ms(BATCH_MS);
+    while (w.fill_n > 0 && w.fill_n < BATCH_BYTES)
         if (pthread_cond_timedwait(&w.wake, &w.lock, &until) == ETIMEDOUT)
             return;
 }
@@ -249,7 +249,7 @@ static void *writer_main(void *arg)
     do {
         w.batch_n = 0;
         wait_for_work();
-        gather_lines();
+        collect_lines();
         take_next_fd();
         swap_buffers();
         pthread_mutex_unlock(&w.lock);
@@ -313,7 +313,7 @@ void cw_log_stop(void)
     pthread_cond_signal(&w.wake);
     /* The thread gives up by itself at stop_by, except within a write that the kernel holds on to:
      * a dead disk. Then the process ends without it. */
-    struct timespec until = in_ms(PATIENCE_MS + 4 * LOOK_MS);
+    struct timespec until = in_ms(PATIENCE_MS + 4 * POLL_MS);
     int rc = 0;
     while (w.state == STOPPING && rc == 0)
         rc = pthread_cond_timedwait(&w.ended, &w.lock, &until);
@@ -338,7 +338,7 @@ void cw_log_put(const char *line, size_t n)
         memcpy(w.fill + w.fill_n, line, n);
         w.fill_n += n;
         /* The thread waits for a first line, and then for this many bytes. */
-        if (w.fill_n == n || (w.fill_n >= GATHER_BYTES && w.fill_n - n < GATHER_BYTES))
+        if (w.fill_n == n || (w.fill_n >= BATCH_BYTES && w.fill_n - n < BATCH_BYTES))
             pthread_cond_signal(&w.wake);
     }
     pthread_mutex_unlock(&w.lock);

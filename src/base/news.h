@@ -10,22 +10,22 @@
 
 /* Lists that clients should ask for again. */
 enum {
-    CW_NEWS_TOOLS = 1,
-    CW_NEWS_PROMPTS = 2,
-    CW_NEWS_RESOURCES = 4,
+    CW_CHANGED_TOOLS = 1,
+    CW_CHANGED_PROMPTS = 2,
+    CW_CHANGED_RESOURCES = 4,
 };
 
-typedef struct cw_news {
-    unsigned lists; /* CW_NEWS_… */
+typedef struct cw_change {
+    unsigned lists; /* CW_CHANGE_… */
     cw_str uri;     /* of a resource whose contents have changed; empty: none */
     /* Whose lists they are: a listener learns nothing of a source that it does not see. Compared,
      * never looked into. NULL: of no source, told to all. */
     const void *source;
-} cw_news;
+} cw_change;
 
 /* Embedded in whoever wants to know. `news` lives for the call only. */
-typedef struct cw_news_port {
-    void (*tell)(struct cw_news_port *port, const cw_news *news);
-} cw_news_port;
+typedef struct cw_change_sink {
+    void (*tell)(struct cw_change_sink *port, const cw_change *change);
+} cw_change_sink;
 
 #endif

@@ -22,19 +22,19 @@ static int write_all(int fd, cw_str bytes)
     return 0;
 }
 
-static int fill(int fd, cw_str bytes, mode_t mode, cw_replace_sync sync)
+static int fill(int fd, cw_str bytes, mode_t mode, cw_file_replace_sync sync)
 {
     int rc = write_all(fd, bytes);
     if (!rc && fchmod(fd, mode))
         rc = errno;
-    if (!rc && sync == CW_REPLACE_SYNC && fsync(fd))
+    if (!rc && sync == CW_FILE_REPLACE_SYNC && fsync(fd))
         rc = errno;
     if (close(fd) && !rc)
         rc = errno;
     return rc;
 }
 
-cw_code cw_file_replace(const char *path, cw_str bytes, mode_t mode, cw_replace_sync sync,
+cw_code cw_file_replace(const char *path, cw_str bytes, mode_t mode, cw_file_replace_sync sync,
                         cw_err *err)
 {
     size_t size = strlen(path) + sizeof ".XXXXXX";

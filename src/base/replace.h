@@ -11,13 +11,13 @@
 #include "base/err.h"
 #include "base/str.h"
 
-typedef enum cw_replace_sync {
-    CW_REPLACE_FAST, /* a crash of the machine may leave the old one, or none of the new bytes */
-    CW_REPLACE_SYNC, /* on the disk before it takes the old one's place */
-} cw_replace_sync;
+typedef enum cw_file_replace_sync {
+    CW_FILE_REPLACE_FAST, /* a crash of the machine may leave the old one, or none of the new bytes */
+    CW_FILE_REPLACE_SYNC, /* on the disk before it takes the old one's place */
+} cw_file_replace_sync;
 
 /* CW_IO with the name of the file; the old one stays then. */
 CW_MUST_USE cw_code cw_file_replace(const char *path, cw_str bytes, mode_t mode,
-                                    cw_replace_sync sync, cw_err *err);
+                                    cw_file_replace_sync sync, cw_err *err);
 
 #endif

@@ -59,7 +59,7 @@ void cw_secrets_write(const cw_secrets *s, cw_str text, cw_buf *out)
     }
 }
 
-cw_str cw_secrets_hide(const cw_secrets *s, cw_str text, cw_arena *arena)
+cw_str cw_secrets_redact(const cw_secrets *s, cw_str text, cw_arena *arena)
 {
     if (!cw_secrets_are_in(s, text))
         return text;
@@ -87,10 +87,10 @@ cw_str cw_secrets_hide_begin(const cw_secrets *s, cw_str text, size_t max, cw_ar
         text.n = max + SEARCHED_MAX;
         text.n = cw_secrets_cut(s, text);
     }
-    cw_str shown = cw_secrets_hide(s, text, arena);
-    if (shown.n > max)
-        shown.n = max;
-    return shown;
+    cw_str exposed = cw_secrets_redact(s, text, arena);
+    if (exposed.n > max)
+        exposed.n = max;
+    return exposed;
 }
 
 static bool is_lower(char c)

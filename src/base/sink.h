@@ -27,10 +27,10 @@ typedef struct cw_progress {
 } cw_progress;
 
 typedef enum cw_outcome_kind {
-    CW_OUTCOME_RESULT, /* the method returned `result` */
-    CW_OUTCOME_ERROR,  /* the method reported an error: code, message, data */
-    CW_OUTCOME_FAILED, /* it could not be run to its end: reason, message */
-    CW_OUTCOME_ASKS,   /* it wants to know something of the client and has ended without doing
+    CW_OUTCOME_RESULT,         /* the method returned `result` */
+    CW_OUTCOME_ERROR,          /* the method reported an error: code, message, data */
+    CW_OUTCOME_FAILED,         /* it could not be run to its end: reason, message */
+    CW_OUTCOME_INPUT_REQUIRED, /* it wants to know something of the client and has ended without doing
                           anything: run it again with the answers */
 } cw_outcome_kind;
 

@@ -162,7 +162,7 @@ unsigned cw_str_distance(cw_str a, cw_str b, unsigned max)
     return d > max ? max + 1 : d;
 }
 
-unsigned cw_str_near(cw_str a, cw_str b, unsigned max)
+unsigned cw_str_distance_within(cw_str a, cw_str b, unsigned max)
 {
     size_t longer = a.n < b.n ? b.n : a.n;
     unsigned d = cw_str_distance(a, b, max);

@@ -72,6 +72,6 @@ bool cw_str_to_u64(cw_str s, uint64_t *ret);
 unsigned cw_str_distance(cw_str a, cw_str b, unsigned max);
 /* The same for "did you mean": also max + 1 where more than a third of the longer one differs. One
  * slip is always near, unless nothing else is left. */
-unsigned cw_str_near(cw_str a, cw_str b, unsigned max);
+unsigned cw_str_distance_within(cw_str a, cw_str b, unsigned max);
 
 #endif

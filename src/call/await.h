@@ -4,40 +4,40 @@
  *
  * The method may be one of theirs: the call waits for the next catalogue instead of being refused.
  *
- *     entry not found ─► cw_await_begin ─► on_ready: look it up again ─┬─► call it
+ *     entry not found ─► cw_catalogue_wait_begin ─► on_ready: look it up again ─┬─► call it
  *            ▲                                                         ├─► refuse it
  *            └─────────────────────────────────────────────────────────┘
  *
  * Hidden methods are not found either, so waiting betrays nothing.
  *
  * Ownership: embedded in its owner, which ends it before it is gone.
- * Threads:   the loop of the cw_bridge_loop.
- * Limits:    CW_AWAIT_MAX calls wait on one loop. The main thread ends all waiting
- *            CW_AWAIT_MS after it began (cw_bridge_settings.is_loading).
+ * Threads:   the loop of the cw_runtime_loop.
+ * Limits:    CW_CATALOGUE_WAIT_MAX calls wait on one loop. The main thread ends all waiting
+ *            CW_CATALOGUE_WAIT_MS after it began (cw_runtime_settings.is_loading).
  */
 #ifndef CW_CALL_AWAIT_H
 #define CW_CALL_AWAIT_H
 
 #include "call/bridge.h"
 
-#define CW_AWAIT_MAX 1024u
-#define CW_AWAIT_MS 10000u
+#define CW_CATALOGUE_WAIT_MAX 1024u
+#define CW_CATALOGUE_WAIT_MS 10000u
 
-typedef struct cw_await cw_await;
-struct cw_await {
+typedef struct cw_catalogue_wait cw_catalogue_wait;
+struct cw_catalogue_wait {
     /* Another catalogue is in force, or nothing is being loaded any more; it is over, and may be
      * begun again. `view` is the caller's, borrowed for this call; NULL without memory. */
-    void (*on_ready)(cw_await *w, cw_view *view);
+    void (*on_ready)(cw_catalogue_wait *w, cw_view *view);
     /* Its own. */
-    cw_bridge_watch watch;
-    cw_later later;
+    cw_runtime_watch watch;
+    cw_deferred later;
     cw_caller *caller; /* a reference; NULL: anonymous, or it does not wait */
 };
 
 /* Wait; `view` is the one in which the method is missing. False: nothing is being loaded, or too
  * many wait. */
-bool cw_await_begin(cw_bridge_loop *bl, const cw_view *view, cw_await *w);
+bool cw_catalogue_wait_begin(cw_runtime_loop *rl, const cw_view *view, cw_catalogue_wait *w);
 /* on_ready is not called any more. Fine for one that does not wait. */
-void cw_await_end(cw_await *w);
+void cw_catalogue_wait_end(cw_catalogue_wait *w);
 
 #endif

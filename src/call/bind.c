@@ -21,17 +21,17 @@ static cw_code fail_unknown(const cw_method *method, cw_str name, cw_err *err)
     const cw_param *nearest = NULL;
     unsigned least = NEAR + 1;
     for (size_t i = 0; i < method->n_params; i++) {
-        unsigned d = cw_str_near(name, method->params[i].name, NEAR);
+        unsigned d = cw_str_distance_within(name, method->params[i].name, NEAR);
         if (d < least) {
             least = d;
             nearest = &method->params[i];
         }
     }
-    int shown = (int)cw_utf8_cut(name, 100);
+    int exposed = (int)cw_utf8_cut(name, 100);
     if (nearest)
-        return cw_fail(err, CW_PARAMS, "Unknown parameter: %.*s; did you mean %.*s?", shown, name.p,
-                       CW_STR_ARG(nearest->name));
-    return cw_fail(err, CW_PARAMS, "Unknown parameter: %.*s", shown, name.p);
+        return cw_fail(err, CW_PARAMS, "Unknown parameter: %.*s; did you mean %.*s?", exposed,
+                       name.p, CW_STR_ARG(nearest->name));
+    return cw_fail(err, CW_PARAMS, "Unknown parameter: %.*s", exposed, name.p);
 }
 
 /* Keys are distinct, so one of the first n_params + 1 is unknown when there are more than that. */
@@ -81,8 +81,8 @@ static cw_code fill(binding *b, cw_err *err)
         const cw_param *param = &b->method->params[i];
         if (b->values[i])
             continue;
-        if (param->initial) {
-            b->values[i] = param->initial;
+        if (param->default_value) {
+            b->values[i] = param->default_value;
             b->is_changed = true;
         } else if (param->is_required) {
             b->lacks_required = true;
@@ -148,8 +148,8 @@ static cw_code write_changed(const binding *b, cw_arena *arena, cw_str *ret, cw_
     return CW_OK;
 }
 
-cw_code cw_bind(const cw_method *method, const cw_json *params, bool ignore_unknown,
-                cw_arena *arena, cw_bound *ret, cw_err *err)
+cw_code cw_arguments_bind(const cw_method *method, const cw_json *params, bool ignore_unknown,
+                          cw_arena *arena, cw_arguments *ret, cw_err *err)
 {
     binding b = {.method = method};
     b.values = cw_arena_calloc(arena, method->n_params + 1, sizeof(cw_json *));

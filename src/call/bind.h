@@ -15,15 +15,16 @@
 
 #include "catalogue/method.h"
 
-typedef struct cw_bound {
+typedef struct cw_arguments {
     cw_str text;                  /* as they will be sent */
     const cw_json *const *values; /* of each declared param; NULL: not given, without default */
     bool lacks_required;          /* CW_PARAMS: a required param was not given */
-} cw_bound;
+} cw_arguments;
 
 /* `params` is an object, an array or NULL. CW_PARAMS with "Missing required parameter: nid",
  * "Unknown parameter: nidd; did you mean nid?", "Too many parameters: …"; CW_NOMEM, CW_LIMIT. */
-CW_MUST_USE cw_code cw_bind(const cw_method *method, const cw_json *params, bool ignore_unknown,
-                            cw_arena *arena, cw_bound *ret, cw_err *err);
+CW_MUST_USE cw_code cw_arguments_bind(const cw_method *method, const cw_json *params,
+                                      bool ignore_unknown, cw_arena *arena, cw_arguments *ret,
+                                      cw_err *err);
 
 #endif

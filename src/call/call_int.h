@@ -23,34 +23,34 @@
 #include "call/call.h"
 
 /* What is in force, for all loops. */
-typedef struct cw_bridge_state cw_bridge_state;
+typedef struct cw_runtime_state cw_runtime_state;
 typedef struct cw_exchange cw_exchange;
 
 /* All calls with one time limit share a deadline list. */
-typedef struct cw_call_limit {
+typedef struct cw_call_timeout {
     cw_deadline_list list;
-    struct cw_call_limit *next;
+    struct cw_call_timeout *next;
     uint32_t ms;
     uint32_t refs; /* sources in use that have this limit, and calls with one of their own */
-} cw_call_limit;
+} cw_call_timeout;
 
 /* A source that this loop has called, until it is retired and nothing runs: who must be swept when
  * the loop ends. */
-typedef struct cw_used {
-    struct cw_used *next;
+typedef struct cw_active_source {
+    struct cw_active_source *next;
     cw_source *source; /* a reference */
-    cw_call_limit *limit;
+    cw_call_timeout *limit;
     uint32_t running;
-} cw_used;
+} cw_active_source;
 
 /* What the audit will be told of a call. */
-typedef struct cw_note {
+typedef struct cw_call_audit {
     bool is_on, has_hash, is_completion;
     const char *door;
     cw_str address;
     uint64_t begun; /* ns */
     unsigned char hash[CW_AUDIT_HASH];
-} cw_note;
+} cw_call_audit;
 
 typedef enum cw_exchange_state {
     CW_EXCHANGE_FREE,
@@ -62,11 +62,11 @@ typedef enum cw_exchange_state {
 struct cw_exchange {
     cw_sink sink; /* the source reports here */
     cw_source_call call;
-    cw_bridge_loop *bl;
+    cw_runtime_loop *rl;
     cw_view *view; /* a reference */
     const cw_entry *entry;
-    cw_used *used;
-    cw_call_limit *limit;    /* where the method's is not that of its source; or NULL */
+    cw_active_source *source_entry;
+    cw_call_timeout *limit;  /* where the method's is not that of its source; or NULL */
     const cw_schema *output; /* of the result, or NULL; lives as long as the view */
     cw_sink *waiter;         /* NULL: nobody listens */
     cw_deadline deadline;
@@ -74,134 +74,134 @@ struct cw_exchange {
     uint32_t slot;
     uint32_t generation;
     cw_exchange_state state;
-    bool was_left; /* while it was starting */
-    bool can_ask;
-    cw_note note;
-    cw_limiter_place place;
+    bool was_cancelled; /* while it was starting */
+    bool can_elicit;
+    cw_call_audit record;
+    cw_limiter_slot place;
     cw_exchange *next_free;
 };
 
-typedef struct cw_kept_view {
-    cw_view *view; /* a reference; NULL: free */
-    uint64_t used; /* tick of the last use */
-} cw_kept_view;
+typedef struct cw_cached_view {
+    cw_view *view;         /* a reference; NULL: free */
+    uint64_t source_entry; /* tick of the last use */
+} cw_cached_view;
 
 /* waste.c: validation that was expensive and failed, of all who share a slot. */
-#define CW_WASTE_SLOTS 256u
-typedef struct cw_waste {
+#define CW_WASTED_WORK_SLOTS 256u
+typedef struct cw_wasted_work {
     uint64_t since_ns;
     uint32_t halvings; /* of the ceiling */
-} cw_waste;
+} cw_wasted_work;
 
-struct cw_bridge_loop {
-    cw_bridge *bridge;
+struct cw_runtime_loop {
+    cw_runtime *runtime;
     cw_loop *loop;
-    cw_bridge_state *state;
+    cw_runtime_state *state;
     cw_view *view;
-    cw_bridge_watch watches; /* ring */
+    cw_runtime_watch watches; /* ring */
     size_t n_watches;
     cw_schema_scratch scratch;
-    cw_waste waste[CW_WASTE_SLOTS];
+    cw_wasted_work waste[CW_WASTED_WORK_SLOTS];
     bool has_waste; /* some slot was used */
-    cw_cache cache;
+    cw_page_cache cache;
     atomic_uint dropping; /* tags whose documents are to go, from the main thread */
     cw_loop_hook hook;
     bool is_begun, has_ended;
     /* views.c */
-    cw_kept_view *views; /* CW_BRIDGE_VIEWS of them, or NULL */
+    cw_cached_view *views; /* CW_RUNTIME_VIEWS of them, or NULL */
     uint64_t views_tick;
     /* exchange.c */
     cw_exchange **slots;
     uint32_t n_slots, cap_slots, n_running;
-    cw_places crowd; /* of the calls that run beyond half of the ceiling */
+    cw_fair_slots crowd; /* of the calls that run beyond half of the ceiling */
     cw_exchange *free_exchanges;
     /* await.c */
     uint32_t n_awaiting;
     /* used.c */
-    cw_used *used;
-    cw_call_limit *limits;
+    cw_active_source *source_entry;
+    cw_call_timeout *limits;
 };
 
 /* bridge.c */
-cw_snapshot *cw_bridge_snapshot(const cw_bridge_loop *bl);
+cw_snapshot *cw_runtime_snapshot(const cw_runtime_loop *rl);
 /* The part of the loop with this index, or NULL. */
-cw_bridge_loop *cw_bridge_loop_at(cw_bridge *b, uint32_t index);
-cw_bridge *cw_bridge_of_news(cw_news_port *port);
+cw_runtime_loop *cw_runtime_loop_at(cw_runtime *b, uint32_t index);
+cw_runtime *cw_runtime_of_changes(cw_change_sink *port);
 /* Tell the watches of this loop: news, or (NULL) that the catalogue was replaced, and which lists
  * of the anonymous caller are others now. */
-void cw_bridge_tell_watches(cw_bridge_loop *bl, const cw_news *news, unsigned lists);
+void cw_runtime_notify_watches(cw_runtime_loop *rl, const cw_change *change, unsigned lists);
 
 /* tell.c */
 /* What is on its way to other loops: a loop that ends does not read all its mail. */
-typedef struct cw_letters {
+typedef struct cw_loop_messages {
     pthread_mutex_t lock;
-    struct cw_letter *first;
-} cw_letters;
+    struct cw_loop_message *first;
+} cw_loop_messages;
 
-void cw_letters_init(cw_letters *letters);
+void cw_loop_messages_init(cw_loop_messages *letters);
 /* After the loops have ended. */
-void cw_letters_done(cw_letters *letters);
+void cw_loop_messages_done(cw_loop_messages *letters);
 /* bridge.c: those of a bridge. */
-cw_letters *cw_bridge_letters(cw_bridge *b);
-void cw_bridge_on_news(cw_news_port *port, const cw_news *news);
+cw_loop_messages *cw_runtime_messages(cw_runtime *b);
+void cw_runtime_on_change(cw_change_sink *port, const cw_change *change);
 
 /* views.c */
 /* The catalogue was replaced, or the loop ends. */
-void cw_views_drop(cw_bridge_loop *bl);
-void cw_views_done(cw_bridge_loop *bl);
+void cw_view_cache_drop(cw_runtime_loop *rl);
+void cw_view_cache_done(cw_runtime_loop *rl);
 
 /* exchange.c */
 /* A free exchange with an empty arena, or NULL without memory. */
-cw_exchange *cw_exchange_take(cw_bridge_loop *bl);
+cw_exchange *cw_exchange_take(cw_runtime_loop *rl);
 void cw_exchange_put(cw_exchange *ex);
 /* Let the source begin; the exchange is put back unless this gives CW_OK. */
 CW_MUST_USE cw_code cw_exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault,
                                       cw_err *err);
 /* The running exchange of a handle, or NULL. */
-cw_exchange *cw_exchange_find(const cw_bridge_loop *bl, cw_call_handle handle);
+cw_exchange *cw_exchange_find(const cw_runtime_loop *rl, cw_call_handle handle);
 void cw_exchange_cancel(cw_exchange *ex);
 /* The loop ends: every exchange with it. The sources have dropped their calls already. */
-void cw_exchange_end_all(cw_bridge_loop *bl);
-void cw_exchange_pool_done(cw_bridge_loop *bl);
+void cw_exchange_end_all(cw_runtime_loop *rl);
+void cw_exchange_pool_done(cw_runtime_loop *rl);
 void cw_exchange_on_deadline(cw_deadline *d);
 const char *cw_exchange_fault_name(cw_fault fault);
 
 /* note.c */
-void cw_note_begin(cw_exchange *ex, const cw_call_request *request);
+void cw_call_audit_begin(cw_exchange *ex, const cw_call_request *request);
 /* NULL: it was cancelled, since nobody waits for it. */
-void cw_note_end(const cw_exchange *ex, const cw_outcome *outcome);
-void cw_note_refusal(cw_bridge_loop *bl, const cw_call_request *request, cw_code rc,
-                     const cw_call_refusal *refusal);
-const char *cw_note_verdict(cw_verdict verdict);
+void cw_call_audit_end(const cw_exchange *ex, const cw_outcome *outcome);
+void cw_call_audit_refusal(cw_runtime_loop *rl, const cw_call_request *request, cw_code rc,
+                           const cw_call_error *refusal);
+const char *cw_call_audit_verdict(cw_verdict verdict);
 
 /* bridge.c */
-cw_limiter *cw_bridge_limiter(const cw_bridge_loop *bl);
+cw_limiter *cw_runtime_limiter(const cw_runtime_loop *rl);
 
 /* waste.c */
 /* cw_call_steps, or less for the network of an address, or for a source by its name, that has
  * wasted them. */
-int64_t cw_waste_ceiling(cw_bridge_loop *bl, cw_str who);
+int64_t cw_wasted_work_ceiling(cw_runtime_loop *rl, cw_str who);
 /* A validation of so many steps has failed. */
-void cw_waste_add(cw_bridge_loop *bl, cw_str who, int64_t used);
+void cw_wasted_work_add(cw_runtime_loop *rl, cw_str who, int64_t source_entry);
 
 /* validate.c */
 /* Every bound value against its parameter's schema. CW_PARAMS with "/nid: expected integer, got
  * string", also where there are too few steps (cw_call_request.steps); CW_NOMEM. */
 CW_MUST_USE cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry,
-                                          const cw_bound *bound, int64_t *steps, cw_err *err);
+                                          const cw_arguments *bound, int64_t *steps, cw_err *err);
 /* CW_PARAMS with what is wrong, for the log; CW_LIMIT where that cannot be found out with the steps
  * of one result; CW_NOMEM. */
 CW_MUST_USE cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err);
 
 /* used.c */
 /* The entry of a source, made when it is not there; one more call runs. NULL without memory. */
-cw_used *cw_used_enter(cw_bridge_loop *bl, cw_source *source);
-void cw_used_leave(cw_bridge_loop *bl, cw_used *used);
+cw_active_source *cw_active_source_enter(cw_runtime_loop *rl, cw_source *source);
+void cw_active_source_leave(cw_runtime_loop *rl, cw_active_source *source_entry);
 /* The list of a time limit, made when it is not there. NULL without memory. */
-cw_call_limit *cw_limit_enter(cw_bridge_loop *bl, uint32_t ms);
-void cw_limit_leave(cw_bridge_loop *bl, cw_call_limit *limit);
+cw_call_timeout *cw_call_timeout_enter(cw_runtime_loop *rl, uint32_t ms);
+void cw_call_timeout_leave(cw_runtime_loop *rl, cw_call_timeout *limit);
 /* Forget retired sources on which nothing runs. */
-void cw_used_tidy(cw_bridge_loop *bl);
-void cw_used_done(cw_bridge_loop *bl);
+void cw_active_sources_tidy(cw_runtime_loop *rl);
+void cw_active_sources_done(cw_runtime_loop *rl);
 
 #endif

@@ -22,8 +22,8 @@ static cw_code explain(const cw_schema *schema, const cw_json *content, int64_t 
     return rc;
 }
 
-cw_code cw_form_check(cw_bridge_loop *bl, cw_str form, const cw_json *content, cw_arena *arena,
-                      cw_err *err)
+cw_code cw_elicitation_check(cw_runtime_loop *rl, cw_str form, const cw_json *content,
+                             cw_arena *arena, cw_err *err)
 {
     cw_schema *schema;
     cw_code rc = cw_schema_compile_text(form, NULL, &schema, err);
@@ -34,8 +34,8 @@ cw_code cw_form_check(cw_bridge_loop *bl, cw_str form, const cw_json *content, c
         cw_log_err(CW_LOG_WARN, "call", "a form that cannot be checked", err);
         return CW_OK;
     }
-    int64_t steps = cw_call_steps(bl);
-    rc = cw_schema_validate_within(schema, content, &bl->scratch, &steps);
+    int64_t steps = cw_call_steps(rl);
+    rc = cw_schema_validate_within(schema, content, &rl->scratch, &steps);
     if (rc == CW_PARAMS || rc == CW_LIMIT)
         rc = explain(schema, content, &steps, arena, err);
     cw_schema_unref(schema);

@@ -15,7 +15,7 @@ struct cw_limiter {
     cw_bucket global;
     cw_buckets addresses, callers, lists;
     cw_meters tools, sources;
-    cw_places detached;
+    cw_fair_slots detached;
 };
 
 /* ---- what the configuration says ---- */
@@ -25,9 +25,9 @@ static cw_rate rate_of(const cw_config_rate *rate)
     return cw_rate_make(rate->n, rate->period_ms, rate->burst);
 }
 
-cw_call_limits cw_call_limits_of(const cw_config *config)
+cw_rate_limits cw_rate_limits_of(const cw_config *config)
 {
-    cw_call_limits limits = {
+    cw_rate_limits limits = {
         .global = rate_of(&config->limits.rates.global),
         .address = rate_of(&config->limits.rates.address),
         .caller = rate_of(&config->limits.rates.caller),
@@ -67,7 +67,7 @@ void cw_limiter_free(cw_limiter *l)
     cw_buckets_done(&l->lists);
     cw_meters_done(&l->tools);
     cw_meters_done(&l->sources);
-    cw_places_done(&l->detached);
+    cw_fair_slots_done(&l->detached);
     free(l);
 }
 
@@ -76,7 +76,7 @@ cw_code cw_limiter_new(cw_limiter **ret, cw_err *err)
     cw_limiter *l = calloc(1, sizeof *l);
     if (!l)
         return cw_fail_nomem(err);
-    cw_places_init(&l->detached);
+    cw_fair_slots_init(&l->detached);
     cw_code rc = cw_buckets_init(&l->addresses, err);
     if (!rc)
         rc = cw_buckets_init(&l->callers, err);
@@ -94,15 +94,15 @@ cw_code cw_limiter_new(cw_limiter **ret, cw_err *err)
     return CW_OK;
 }
 
-void cw_limiter_leave(cw_limiter_place *place)
+void cw_limiter_leave(cw_limiter_slot *place)
 {
     if (place->tool)
         cw_meter_leave(place->tool);
     if (place->source)
         cw_meter_leave(place->source);
-    cw_places_leave(place->detached_in, place->detached);
-    cw_places_leave(place->crowd_in, place->crowd);
-    *place = (cw_limiter_place){0};
+    cw_fair_slots_leave(place->detached_in, place->detached);
+    cw_fair_slots_leave(place->crowd_in, place->crowd);
+    *place = (cw_limiter_slot){0};
 }
 
 /* The tokens that one call takes. */
@@ -160,13 +160,13 @@ static cw_code busy(const char *what, cw_str name, uint32_t *ret_retry_s, cw_err
                    CW_STR_ARG(name), BUSY_RETRY_S);
 }
 
-cw_code cw_limiter_detach(cw_limiter *l, const cw_call_limits *limits, const cw_fair_key *key,
-                          cw_limiter_place *ret, uint32_t *ret_retry_s, cw_err *err)
+cw_code cw_limiter_detach(cw_limiter *l, const cw_rate_limits *limits, const cw_fair_key *key,
+                          cw_limiter_slot *ret, uint32_t *ret_retry_s, cw_err *err)
 {
     uint32_t max = limits->detached ? limits->detached : CW_CALL_MAX_DETACHED;
     uint32_t each =
         limits->detached_per_caller ? limits->detached_per_caller : CW_CALL_MAX_DETACHED_PER_CALLER;
-    cw_code rc = cw_places_enter(&l->detached, key, max, each, &ret->detached);
+    cw_code rc = cw_fair_slots_enter(&l->detached, key, max, each, &ret->detached);
     ret->detached_in = &l->detached;
     if (rc == CW_NOMEM)
         return cw_fail_nomem(err);
@@ -178,13 +178,13 @@ cw_code cw_limiter_detach(cw_limiter *l, const cw_call_limits *limits, const cw_
               : CW_OK;
 }
 
-cw_code cw_limiter_crowd(cw_places *crowd, const cw_fair_key *key, uint32_t left,
-                         cw_limiter_place *ret)
+cw_code cw_limiter_enter_crowded(cw_fair_slots *crowd, const cw_fair_key *key, uint32_t left,
+                                 cw_limiter_slot *ret)
 {
     /* Calls that began before the crowd have no place there, but what they leave is free too. */
     uint32_t max = crowd->groups.n + left;
     ret->crowd_in = crowd;
-    return cw_places_enter(crowd, key, max, /* each= */ 0, &ret->crowd);
+    return cw_fair_slots_enter(crowd, key, max, /* each= */ 0, &ret->crowd);
 }
 
 /* What counts for one call. */
@@ -195,7 +195,7 @@ typedef struct counted {
     uint32_t calls, source_calls;
 } counted;
 
-static counted count(cw_limiter *l, const cw_call_limits *limits, const cw_entry *entry)
+static counted count(cw_limiter *l, const cw_rate_limits *limits, const cw_entry *entry)
 {
     counted c = {.method = entry->method,
                  .rate = limits->tool,
@@ -217,7 +217,7 @@ static counted count(cw_limiter *l, const cw_call_limits *limits, const cw_entry
     return c;
 }
 
-static cw_code take_places(const counted *c, cw_limiter_place *ret, uint32_t *ret_retry_s,
+static cw_code take_places(const counted *c, cw_limiter_slot *ret, uint32_t *ret_retry_s,
                            cw_err *err)
 {
     if (c->tool && c->calls) {
@@ -235,8 +235,8 @@ static cw_code take_places(const counted *c, cw_limiter_place *ret, uint32_t *re
     return CW_OK;
 }
 
-cw_code cw_limiter_enter(cw_limiter *l, const cw_call_limits *limits,
-                         const cw_call_request *request, uint64_t now, cw_limiter_place *ret,
+cw_code cw_limiter_enter(cw_limiter *l, const cw_rate_limits *limits,
+                         const cw_call_request *request, uint64_t now, cw_limiter_slot *ret,
                          uint32_t *ret_retry_s, cw_err *err)
 {
     char network[CW_NETWORK_TEXT];
@@ -261,8 +261,8 @@ cw_code cw_limiter_enter(cw_limiter *l, const cw_call_limits *limits,
     return rc;
 }
 
-cw_code cw_limiter_list(cw_limiter *l, const cw_call_limits *limits, const cw_caller *caller,
-                        cw_str peer, uint64_t now, uint32_t *ret_retry_s, cw_err *err)
+cw_code cw_limiter_may_list(cw_limiter *l, const cw_rate_limits *limits, const cw_caller *caller,
+                            cw_str peer, uint64_t now, uint32_t *ret_retry_s, cw_err *err)
 {
     char network[CW_NETWORK_TEXT];
     bool is_anonymous = cw_caller_is_anonymous(caller);

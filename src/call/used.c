@@ -3,21 +3,21 @@
 
 #include "call/call_int.h"
 
-void cw_limit_leave(cw_bridge_loop *bl, cw_call_limit *limit)
+void cw_call_timeout_leave(cw_runtime_loop *rl, cw_call_timeout *limit)
 {
     if (--limit->refs)
         return;
-    cw_call_limit **at = &bl->limits;
+    cw_call_timeout **at = &rl->limits;
     while (*at != limit)
         at = &(*at)->next;
     *at = limit->next;
-    cw_loop_unwatch(bl->loop, &limit->list);
+    cw_loop_unwatch(rl->loop, &limit->list);
     free(limit);
 }
 
-cw_call_limit *cw_limit_enter(cw_bridge_loop *bl, uint32_t ms)
+cw_call_timeout *cw_call_timeout_enter(cw_runtime_loop *rl, uint32_t ms)
 {
-    cw_call_limit *limit = bl->limits;
+    cw_call_timeout *limit = rl->limits;
     while (limit && limit->ms != ms)
         limit = limit->next;
     if (!limit) {
@@ -26,79 +26,79 @@ cw_call_limit *cw_limit_enter(cw_bridge_loop *bl, uint32_t ms)
             return NULL;
         limit->ms = ms;
         cw_deadline_list_init(&limit->list, ms, cw_exchange_on_deadline);
-        cw_loop_watch(bl->loop, &limit->list);
-        limit->next = bl->limits;
-        bl->limits = limit;
+        cw_loop_watch(rl->loop, &limit->list);
+        limit->next = rl->limits;
+        rl->limits = limit;
     }
     limit->refs++;
     return limit;
 }
 
-static cw_used *make(cw_bridge_loop *bl, cw_source *source)
+static cw_active_source *make(cw_runtime_loop *rl, cw_source *source)
 {
-    cw_used *used = calloc(1, sizeof *used);
-    cw_call_limit *limit = used ? cw_limit_enter(bl, source->call_ms) : NULL;
+    cw_active_source *source_entry = calloc(1, sizeof *source_entry);
+    cw_call_timeout *limit = source_entry ? cw_call_timeout_enter(rl, source->call_ms) : NULL;
     if (!limit) {
-        free(used);
+        free(source_entry);
         return NULL;
     }
-    used->source = cw_source_ref(source);
-    used->limit = limit;
-    return used;
+    source_entry->source = cw_source_ref(source);
+    source_entry->limit = limit;
+    return source_entry;
 }
 
-static void drop(cw_bridge_loop *bl, cw_used **at)
+static void drop(cw_runtime_loop *rl, cw_active_source **at)
 {
-    cw_used *used = *at;
-    *at = used->next;
-    cw_limit_leave(bl, used->limit);
-    cw_source_unref(used->source);
-    free(used);
+    cw_active_source *source_entry = *at;
+    *at = source_entry->next;
+    cw_call_timeout_leave(rl, source_entry->limit);
+    cw_source_unref(source_entry->source);
+    free(source_entry);
 }
 
-cw_used *cw_used_enter(cw_bridge_loop *bl, cw_source *source)
+cw_active_source *cw_active_source_enter(cw_runtime_loop *rl, cw_source *source)
 {
-    cw_used **at = &bl->used;
+    cw_active_source **at = &rl->source_entry;
     while (*at && (*at)->source != source)
         at = &(*at)->next;
-    cw_used *used = *at;
-    if (used)
-        *at = used->next;
+    cw_active_source *source_entry = *at;
+    if (source_entry)
+        *at = source_entry->next;
     else
-        used = make(bl, source);
-    if (!used)
+        source_entry = make(rl, source);
+    if (!source_entry)
         return NULL;
     /* The last one first: most calls in a row go to few sources. */
-    used->next = bl->used;
-    bl->used = used;
-    used->running++;
-    return used;
+    source_entry->next = rl->source_entry;
+    rl->source_entry = source_entry;
+    source_entry->running++;
+    return source_entry;
 }
 
-void cw_used_leave(cw_bridge_loop *bl, cw_used *used)
+void cw_active_source_leave(cw_runtime_loop *rl, cw_active_source *source_entry)
 {
-    bool is_retired = atomic_load_explicit(&used->source->retired, memory_order_relaxed);
-    if (--used->running || !(is_retired || bl->has_ended))
+    bool is_retired = atomic_load_explicit(&source_entry->source->retired, memory_order_relaxed);
+    if (--source_entry->running || !(is_retired || rl->has_ended))
         return;
-    cw_used **at = &bl->used;
-    while (*at != used)
+    cw_active_source **at = &rl->source_entry;
+    while (*at != source_entry)
         at = &(*at)->next;
-    drop(bl, at);
+    drop(rl, at);
 }
 
-void cw_used_tidy(cw_bridge_loop *bl)
+void cw_active_sources_tidy(cw_runtime_loop *rl)
 {
-    cw_used **at = &bl->used;
+    cw_active_source **at = &rl->source_entry;
     while (*at) {
-        if ((*at)->running == 0 && (bl->has_ended || atomic_load(&(*at)->source->retired)))
-            drop(bl, at);
+        if ((*at)->running == 0 && (rl->has_ended || atomic_load(&(*at)->source->retired)))
+            drop(rl, at);
         else
             at = &(*at)->next;
     }
 }
 
-void cw_used_done(cw_bridge_loop *bl)
+void cw_active_sources_done(cw_runtime_loop *rl)
 {
-    bl->has_ended = true;
-    cw_used_tidy(bl);
+    rl->has_ended = true;
+    cw_active_sources_tidy(rl);
 }

@@ -16,14 +16,14 @@
 typedef struct complaint {
     cw_buf text;
     uint64_t total;
-    size_t shown;
+    size_t exposed;
     bool is_limit; /* there were not enough steps to find out */
     int64_t *steps;
 } complaint;
 
-int64_t cw_call_steps(const cw_bridge_loop *bl)
+int64_t cw_call_steps(const cw_runtime_loop *rl)
 {
-    uint32_t steps = cw_bridge_settings_of(bl)->validation_steps;
+    uint32_t steps = cw_runtime_settings_of(rl)->validation_steps;
     return steps ? steps : CW_CALL_MAX_STEPS;
 }
 
@@ -32,9 +32,9 @@ int64_t cw_call_steps(const cw_bridge_loop *bl)
 static void add_problem(complaint *c, cw_str name, const cw_schema_problem *problem)
 {
     size_t before = c->text.n;
-    if (c->shown == SHOWN)
+    if (c->exposed == SHOWN)
         return;
-    if (c->shown)
+    if (c->exposed)
         cw_buf_add(&c->text, CW_STR("; "));
     if (name.n) {
         cw_buf_add_char(&c->text, '/');
@@ -43,10 +43,10 @@ static void add_problem(complaint *c, cw_str name, const cw_schema_problem *prob
     if (name.n && problem->instance_pointer.n == 0)
         cw_buf_add(&c->text, CW_STR(": "));
     cw_schema_problem_text(problem, &c->text);
-    if (c->shown && c->text.n > ROOM)
+    if (c->exposed && c->text.n > ROOM)
         c->text.n = before;
     else
-        c->shown++;
+        c->exposed++;
 }
 
 /* Too hard to say is not valid. */
@@ -61,10 +61,10 @@ static void add_limit(complaint *c, const cw_exchange *ex, cw_str name)
 }
 
 /* CW_OK when the value is valid or its problems are in the complaint. */
-static cw_code judge(cw_exchange *ex, const cw_schema *schema, const cw_json *v, cw_str name,
-                     complaint *c)
+static cw_code check_value(cw_exchange *ex, const cw_schema *schema, const cw_json *v, cw_str name,
+                           complaint *c)
 {
-    cw_code rc = cw_schema_validate_within(schema, v, &ex->bl->scratch, c->steps);
+    cw_code rc = cw_schema_validate_within(schema, v, &ex->rl->scratch, c->steps);
     if (CW_LIKELY(rc == CW_OK))
         return CW_OK;
     cw_schema_report report;
@@ -90,7 +90,7 @@ static cw_code conclude(complaint *c, cw_code rc, cw_err *err)
         rc = c->text.code;
     if (rc)
         rc = cw_fail_nomem(err);
-    else if (c->total > c->shown)
+    else if (c->total > c->exposed)
         rc = cw_fail(err, CW_PARAMS, "%.*s (and more)", CW_STR_ARG(cw_buf_str(&c->text)));
     else if (c->total)
         rc = cw_fail(err, CW_PARAMS, "%.*s", CW_STR_ARG(cw_buf_str(&c->text)));
@@ -99,19 +99,19 @@ static cw_code conclude(complaint *c, cw_code rc, cw_err *err)
 }
 
 /* The arguments as a whole, where the method has a schema for that. */
-static cw_code judge_together(cw_exchange *ex, const cw_entry *entry, cw_str arguments,
+static cw_code check_together(cw_exchange *ex, const cw_entry *entry, cw_str arguments,
                               complaint *c, cw_err *err)
 {
     const cw_schema *schema;
     const cw_json *v;
     cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
-    cw_code rc = cw_contract_input(entry->contracts, entry->method, &schema, err);
+    cw_code rc = cw_method_schemas_input(entry->schemas, entry->method, &schema, err);
     if (!rc && schema)
         rc = cw_json_read(arguments, &deep, &ex->arena, &v, NULL, err);
-    return rc || !schema ? rc : judge(ex, schema, v, CW_STR(""), c);
+    return rc || !schema ? rc : check_value(ex, schema, v, CW_STR(""), c);
 }
 
-cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_bound *bound,
+cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_arguments *bound,
                               int64_t *steps, cw_err *err)
 {
     const cw_method *method = entry->method;
@@ -123,24 +123,24 @@ cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_b
         const cw_schema *schema;
         if (!bound->values[i])
             continue;
-        rc = cw_contract_param(entry->contracts, method, i, &schema, err);
+        rc = cw_method_schemas_param(entry->schemas, method, i, &schema, err);
         if (!rc && schema)
-            rc = judge(ex, schema, bound->values[i], method->params[i].name, &c);
+            rc = check_value(ex, schema, bound->values[i], method->params[i].name, &c);
     }
     if (!rc && method->input.n && !c.total && !c.text.n)
-        rc = judge_together(ex, entry, bound->text, &c, err);
+        rc = check_together(ex, entry, bound->text, &c, err);
     return conclude(&c, rc, err);
 }
 
 cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err)
 {
     cw_str who = ex->entry->method->source->name;
-    int64_t most = cw_waste_ceiling(ex->bl, who);
+    int64_t most = cw_wasted_work_ceiling(ex->rl, who);
     int64_t steps = most;
     complaint c = {.steps = &steps};
     cw_buf_init(&c.text, TEXT_MAX);
-    cw_code rc = conclude(&c, judge(ex, ex->output, result, CW_STR(""), &c), err);
+    cw_code rc = conclude(&c, check_value(ex, ex->output, result, CW_STR(""), &c), err);
     if (CW_UNLIKELY(rc == CW_PARAMS))
-        cw_waste_add(ex->bl, who, most - steps);
+        cw_wasted_work_add(ex->rl, who, most - steps);
     return rc == CW_PARAMS && c.is_limit ? CW_LIMIT : rc;
 }

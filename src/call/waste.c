@@ -18,15 +18,15 @@
 #define NS_PER_S UINT64_C(1000000000)
 
 /* An address by its largest network; names of sources are no addresses and stay as they are. */
-static cw_waste *slot_of(cw_bridge_loop *bl, cw_str who)
+static cw_wasted_work *slot_of(cw_runtime_loop *rl, cw_str who)
 {
     char text[CW_NETWORK_TEXT];
     cw_str network = cw_network_text(who, CW_NETWORK_LEVELS - 1, text);
-    return &bl->waste[cw_hash(network) % CW_WASTE_SLOTS];
+    return &rl->waste[cw_hash(network) % CW_WASTED_WORK_SLOTS];
 }
 
 /* One halving less for each second that went by. */
-static void recover(cw_waste *w, uint64_t now)
+static void recover(cw_wasted_work *w, uint64_t now)
 {
     uint64_t seconds = (now - w->since_ns) / NS_PER_S;
     if (seconds == 0)
@@ -35,27 +35,27 @@ static void recover(cw_waste *w, uint64_t now)
     w->since_ns = now;
 }
 
-int64_t cw_waste_ceiling(cw_bridge_loop *bl, cw_str who)
+int64_t cw_wasted_work_ceiling(cw_runtime_loop *rl, cw_str who)
 {
-    int64_t steps = cw_call_steps(bl);
-    if (CW_LIKELY(!bl->has_waste))
+    int64_t steps = cw_call_steps(rl);
+    if (CW_LIKELY(!rl->has_waste))
         return steps;
-    cw_waste *w = slot_of(bl, who);
+    cw_wasted_work *w = slot_of(rl, who);
     if (w->halvings)
         recover(w, cw_clock_ns());
     return steps >> w->halvings;
 }
 
-void cw_waste_add(cw_bridge_loop *bl, cw_str who, int64_t used)
+void cw_wasted_work_add(cw_runtime_loop *rl, cw_str who, int64_t source_entry)
 {
-    if (used < cw_call_steps(bl) >> HALVINGS)
+    if (source_entry < cw_call_steps(rl) >> HALVINGS)
         return;
     uint64_t now = cw_clock_ns();
-    cw_waste *w = slot_of(bl, who);
+    cw_wasted_work *w = slot_of(rl, who);
     recover(w, now);
     if (w->halvings == 0)
         w->since_ns = now;
     if (w->halvings < HALVINGS)
         w->halvings++;
-    bl->has_waste = true;
+    rl->has_waste = true;
 }

@@ -14,14 +14,14 @@
 
 static const cw_str tag_texts[] = {
     [0] = CW_STR_INIT(""),
-    [CW_CACHE_DISCOVERY] = CW_STR_INIT("jsonrpc_mcp:discovery"),
-    [CW_CACHE_PERMISSIONS] = CW_STR_INIT("user.permissions"),
-    [CW_CACHE_ALL_TAGS] = CW_STR_INIT("jsonrpc_mcp:discovery user.permissions"),
+    [CW_PAGE_CACHE_DISCOVERY] = CW_STR_INIT("jsonrpc_mcp:discovery"),
+    [CW_PAGE_CACHE_PERMISSIONS] = CW_STR_INIT("user.permissions"),
+    [CW_PAGE_CACHE_ALL_TAGS] = CW_STR_INIT("jsonrpc_mcp:discovery user.permissions"),
 };
 
-unsigned cw_cache_tag_find(cw_str name)
+unsigned cw_page_cache_tag_find(cw_str name)
 {
-    static const unsigned tags[] = {CW_CACHE_DISCOVERY, CW_CACHE_PERMISSIONS};
+    static const unsigned tags[] = {CW_PAGE_CACHE_DISCOVERY, CW_PAGE_CACHE_PERMISSIONS};
     for (size_t i = 0; i < CW_COUNT(tags); i++) {
         if (cw_str_eq(tag_texts[tags[i]], name))
             return tags[i];
@@ -29,16 +29,16 @@ unsigned cw_cache_tag_find(cw_str name)
     return 0;
 }
 
-cw_str cw_cache_tags_text(unsigned tags)
+cw_str cw_page_cache_tags_text(unsigned tags)
 {
-    return tag_texts[tags & CW_CACHE_ALL_TAGS];
+    return tag_texts[tags & CW_PAGE_CACHE_ALL_TAGS];
 }
 
 /* ---- documents ---- */
 
-void cw_document_unref(void *document)
+void cw_page_unref(void *document)
 {
-    cw_document *d = document;
+    cw_page *d = document;
     if (!d || --d->refs)
         return;
     cw_buf_done(&d->body);
@@ -47,7 +47,7 @@ void cw_document_unref(void *document)
 }
 
 /* The same bytes have the same tag on every replica and after every restart. */
-static void make_etags(cw_document *d, cw_str body)
+static void make_etags(cw_page *d, cw_str body)
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char hash[SHA256_DIGEST_LENGTH];
@@ -65,9 +65,9 @@ static void make_etags(cw_document *d, cw_str body)
     memcpy(d->packed_etag + 1 + n, "-gz\"", 5);
 }
 
-static cw_document *new_document(cw_str key, cw_cache_writer write, void *ctx)
+static cw_page *new_document(cw_str key, cw_page_cache_writer write, void *ctx)
 {
-    cw_document *d = calloc(1, sizeof *d + key.n);
+    cw_page *d = calloc(1, sizeof *d + key.n);
     if (!d)
         return NULL;
     d->refs = 1;
@@ -77,66 +77,66 @@ static cw_document *new_document(cw_str key, cw_cache_writer write, void *ctx)
     cw_buf_init(&d->packed, SIZE_MAX / 2);
     write(&d->body, ctx);
     if (d->body.code) {
-        cw_document_unref(d);
+        cw_page_unref(d);
         return NULL;
     }
     return d;
 }
 
-cw_str cw_document_etag(cw_document *d)
+cw_str cw_page_etag(cw_page *d)
 {
     if (!d->etag[0])
         make_etags(d, cw_buf_str(&d->body));
     return cw_str_from(d->etag);
 }
 
-cw_str cw_document_packed_etag(cw_document *d)
+cw_str cw_page_packed_etag(cw_page *d)
 {
     if (!d->packed_etag[0])
         make_etags(d, cw_buf_str(&d->body));
     return cw_str_from(d->packed_etag);
 }
 
-static size_t weight(const cw_document *d)
+static size_t weight(const cw_page *d)
 {
     return sizeof *d + d->n_key + d->body.cap + d->packed.cap;
 }
 
 /* ---- the list, newest first ---- */
 
-static void unlink_document(cw_document *d)
+static void unlink_document(cw_page *d)
 {
-    cw_cache *c = d->cache;
+    cw_page_cache *c = d->cache;
     *(d->prev ? &d->prev->next : &c->newest) = d->next;
     *(d->next ? &d->next->prev : &c->oldest) = d->prev;
     d->prev = d->next = NULL;
 }
 
-static void link_newest(cw_document *d)
+static void link_newest(cw_page *d)
 {
-    cw_cache *c = d->cache;
+    cw_page_cache *c = d->cache;
     d->next = c->newest;
     *(d->next ? &d->next->prev : &c->oldest) = d;
     c->newest = d;
 }
 
-static void drop_document(cw_cache *c, cw_document *d)
+static void drop_document(cw_page_cache *c, cw_page *d)
 {
     unlink_document(d);
     c->bytes -= weight(d);
     (void)cw_map_remove(&c->documents, cw_str_make(d->key, d->n_key));
     d->cache = NULL;
-    cw_document_unref(d);
+    cw_page_unref(d);
 }
 
-static void shrink(cw_cache *c)
+static void shrink(cw_page_cache *c)
 {
     while (c->oldest && c->bytes > c->max)
         drop_document(c, c->oldest);
 }
 
 /* Without memory or room for it a document is sent and not kept. */
-static void keep(cw_cache *c, cw_document *d)
+static void keep(cw_page_cache *c, cw_page *d)
 {
     if (weight(d) > c->max || cw_map_put(&c->documents, cw_str_make(d->key, d->n_key), d, NULL))
         return;
@@ -149,20 +149,20 @@ static void keep(cw_cache *c, cw_document *d)
 
 /* ---- sets of visible classes ---- */
 
-static void forget_sets(cw_cache *c)
+static void forget_sets(cw_page_cache *c)
 {
     for (size_t i = 0; i < c->n_sets; i++)
         free((void *)(uintptr_t)c->sets[i].bits.p);
     c->n_sets = 0;
 }
 
-static uint64_t add_set(cw_cache *c, const cw_cache_set *set)
+static uint64_t add_set(cw_page_cache *c, const cw_page_cache_set *set)
 {
-    if (c->n_sets == CW_CACHE_MAX_SETS)
-        cw_cache_clear(c);
+    if (c->n_sets == CW_PAGE_CACHE_MAX_SETS)
+        cw_page_cache_clear(c);
     if (c->n_sets == c->cap_sets) {
         size_t cap = c->cap_sets ? c->cap_sets * 2 : 16;
-        cw_cache_set *sets = realloc(c->sets, cap * sizeof *sets);
+        cw_page_cache_set *sets = realloc(c->sets, cap * sizeof *sets);
         if (!sets)
             return NOT_INTERNED;
         c->sets = sets;
@@ -180,22 +180,23 @@ static uint64_t add_set(cw_cache *c, const cw_cache_set *set)
 
 /* Numbers are never given twice, so one that a view has noted stays right when the sets are
  * forgotten. */
-static uint64_t number_of(cw_cache *c, cw_view *view)
+static uint64_t number_of(cw_page_cache *c, cw_view *view)
 {
-    uint64_t number = cw_view_number(view);
+    uint64_t number = cw_view_cache_id(view);
     if (CW_LIKELY(number))
         return number;
-    cw_cache_set set = {.snapshot = cw_view_snapshot(view), .bits = cw_view_bits(view)};
+    cw_page_cache_set set = {.snapshot = cw_view_snapshot(view),
+                             .bits = cw_view_visibility_key(view)};
     set.hash = cw_hash(set.bits);
     for (size_t i = 0; i < c->n_sets && !number; i++) {
-        const cw_cache_set *s = &c->sets[i];
+        const cw_page_cache_set *s = &c->sets[i];
         if (s->hash == set.hash && s->snapshot == set.snapshot && cw_str_eq(s->bits, set.bits))
             number = s->number;
     }
     if (!number)
         number = add_set(c, &set);
     if (number != NOT_INTERNED)
-        cw_view_set_number(view, number);
+        cw_view_set_cache_id(view, number);
     return number;
 }
 
@@ -203,7 +204,7 @@ static uint64_t number_of(cw_cache *c, cw_view *view)
 
 typedef struct key_text {
     size_t n;
-    char p[CW_CACHE_MAX_KEY];
+    char p[CW_PAGE_CACHE_MAX_KEY];
 } key_text;
 
 static void add_part(key_text *k, const void *p, size_t n)
@@ -215,71 +216,71 @@ static void add_part(key_text *k, const void *p, size_t n)
 
 /* Lengths stand before the parts, so that no two keys are one text. False: too long, or nobody
  * could be named in it. */
-static bool make_key(cw_cache *c, const cw_cache_key *key, key_text *ret)
+static bool make_key(cw_page_cache *c, const cw_page_cache_key *key, key_text *ret)
 {
     const cw_str parts[] = {key->kind, key->language, key->base, key->name};
     uint64_t number = key->view ? number_of(c, key->view) : 0;
     ret->n = 0;
     add_part(ret, &number, sizeof number);
     for (size_t i = 0; i < CW_COUNT(parts); i++) {
-        if (parts[i].n > CW_CACHE_MAX_KEY)
+        if (parts[i].n > CW_PAGE_CACHE_MAX_KEY)
             return false;
         uint16_t n = (uint16_t)parts[i].n;
         add_part(ret, &n, sizeof n);
         add_part(ret, parts[i].p, parts[i].n);
     }
-    return ret->n <= CW_CACHE_MAX_KEY && number != NOT_INTERNED;
+    return ret->n <= CW_PAGE_CACHE_MAX_KEY && number != NOT_INTERNED;
 }
 
 /* ---- public ---- */
 
-void cw_cache_init(cw_cache *c)
+void cw_page_cache_init(cw_page_cache *c)
 {
-    *c = (cw_cache){0};
-    cw_map_init(&c->documents, CW_CACHE_MAX_DOCUMENTS);
+    *c = (cw_page_cache){0};
+    cw_map_init(&c->documents, CW_PAGE_CACHE_MAX_DOCUMENTS);
 }
 
-void cw_cache_done(cw_cache *c)
+void cw_page_cache_done(cw_page_cache *c)
 {
-    cw_cache_clear(c);
+    cw_page_cache_clear(c);
     cw_map_done(&c->documents);
     free(c->sets);
     c->sets = NULL;
     c->cap_sets = 0;
 }
 
-void cw_cache_limit(cw_cache *c, size_t max)
+void cw_page_cache_limit(cw_page_cache *c, size_t max)
 {
     c->max = max;
     shrink(c);
 }
 
-void cw_cache_clear(cw_cache *c)
+void cw_page_cache_clear(cw_page_cache *c)
 {
     while (c->oldest)
         drop_document(c, c->oldest);
     forget_sets(c);
 }
 
-void cw_cache_drop(cw_cache *c, unsigned tags)
+void cw_page_cache_drop(cw_page_cache *c, unsigned tags)
 {
-    cw_document *d = c->oldest;
+    cw_page *d = c->oldest;
     while (d) {
-        cw_document *newer = d->prev;
+        cw_page *newer = d->prev;
         if (d->tags & tags)
             drop_document(c, d);
         d = newer;
     }
 }
 
-cw_code cw_cache_get(cw_cache *c, const cw_cache_key *key, cw_cache_writer write, void *ctx,
-                     cw_document **ret, bool *ret_hit)
+cw_code cw_page_cache_get(cw_page_cache *c, const cw_page_cache_key *key,
+                          cw_page_cache_writer write, void *ctx, cw_page **ret, bool *ret_hit)
 {
     CW_UNINIT key_text text;
     bool is_kept = !key->is_transient && make_key(c, key, &text);
     if (!is_kept)
         text.n = 0;
-    cw_document *d = is_kept ? cw_map_find(&c->documents, cw_str_make(text.p, text.n)) : NULL;
+    cw_page *d = is_kept ? cw_map_find(&c->documents, cw_str_make(text.p, text.n)) : NULL;
     if (ret_hit)
         *ret_hit = d != NULL;
     if (CW_LIKELY(d != NULL)) {
@@ -294,20 +295,20 @@ cw_code cw_cache_get(cw_cache *c, const cw_cache_key *key, cw_cache_writer write
     d = new_document(cw_str_make(text.p, text.n), write, ctx);
     if (!d)
         return CW_NOMEM;
-    d->tags = CW_CACHE_DISCOVERY | (key->view ? CW_CACHE_PERMISSIONS : 0);
+    d->tags = CW_PAGE_CACHE_DISCOVERY | (key->view ? CW_PAGE_CACHE_PERMISSIONS : 0);
     if (is_kept)
         keep(c, d);
     *ret = d;
     return CW_OK;
 }
 
-static void pack(cw_document *d)
+static void pack(cw_page *d)
 {
     z_stream z = {0};
     cw_str body = cw_buf_str(&d->body);
     /* More than that does not pay; larger bodies are beyond what zlib counts. */
     size_t room = body.n - body.n / 8;
-    if (body.n < CW_CACHE_PACK_FROM || body.n > UINT32_MAX)
+    if (body.n < CW_PAGE_CACHE_PACK_FROM || body.n > UINT32_MAX)
         return;
     if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
                      Z_DEFAULT_STRATEGY) != Z_OK)
@@ -324,7 +325,7 @@ static void pack(cw_document *d)
         cw_buf_release(&d->packed);
 }
 
-cw_str cw_document_pack(cw_document *d)
+cw_str cw_page_pack(cw_page *d)
 {
     if (!d->is_pack_tried && d->cache) {
         size_t before = weight(d);
@@ -362,14 +363,14 @@ static void write_filled(cw_buf *out, void *ctx)
     }
 }
 
-cw_document *cw_document_fill(cw_document *d, char mark, cw_str text)
+cw_page *cw_page_fill(cw_page *d, char mark, cw_str text)
 {
     filling f = {cw_buf_str(&d->body), text, mark};
     cw_buf seed;
     cw_buf_init(&seed, SIZE_MAX / 2);
-    cw_buf_add(&seed, cw_document_etag(d));
+    cw_buf_add(&seed, cw_page_etag(d));
     cw_buf_add(&seed, text);
-    cw_document *filled = seed.code ? NULL : new_document(CW_STR(""), write_filled, &f);
+    cw_page *filled = seed.code ? NULL : new_document(CW_STR(""), write_filled, &f);
     if (filled) {
         make_etags(filled, cw_buf_str(&seed));
         filled->tags = d->tags;

@@ -16,8 +16,8 @@
  * Ownership: a document is reference counted; whoever sends it holds one reference. It copies what
  *            it needs: neither views nor catalogues are kept alive.
  * Threads:   one loop.
- * Limits:    the bytes given with cw_cache_limit; CW_CACHE_MAX_SETS sets, then all starts anew;
- *            CW_CACHE_MAX_KEY bytes of a key, longer ones are not kept.
+ * Limits:    the bytes given with cw_page_cache_limit; CW_PAGE_CACHE_MAX_SETS sets, then all
+ *            starts anew; CW_PAGE_CACHE_MAX_KEY bytes of a key, longer ones are not kept.
  */
 #ifndef CW_CATALOGUE_CACHE_H
 #define CW_CATALOGUE_CACHE_H
@@ -26,91 +26,92 @@
 #include "base/map.h"
 #include "catalogue/view.h"
 
-#define CW_CACHE_MAX_SETS 1024u
-#define CW_CACHE_MAX_KEY 1024u
-#define CW_CACHE_MAX_DOCUMENTS 1000000u
-#define CW_CACHE_PACK_FROM 1024u /* bytes of a body; shorter ones are not compressed */
-#define CW_ETAG_SIZE 40u         /* with quotes, suffix and NUL */
+#define CW_PAGE_CACHE_MAX_SETS 1024u
+#define CW_PAGE_CACHE_MAX_KEY 1024u
+#define CW_PAGE_CACHE_MAX_DOCUMENTS 1000000u
+#define CW_PAGE_CACHE_PACK_FROM 1024u /* bytes of a body; shorter ones are not compressed */
+#define CW_ETAG_SIZE 40u              /* with quotes, suffix and NUL */
 
 /* Tags, one bit each. */
-#define CW_CACHE_DISCOVERY 1u   /* jsonrpc_mcp:discovery */
-#define CW_CACHE_PERMISSIONS 2u /* user.permissions */
-#define CW_CACHE_ALL_TAGS (CW_CACHE_DISCOVERY | CW_CACHE_PERMISSIONS)
+#define CW_PAGE_CACHE_DISCOVERY 1u   /* jsonrpc_mcp:discovery */
+#define CW_PAGE_CACHE_PERMISSIONS 2u /* user.permissions */
+#define CW_PAGE_CACHE_ALL_TAGS (CW_PAGE_CACHE_DISCOVERY | CW_PAGE_CACHE_PERMISSIONS)
 
 /* The tag of this name, or 0. */
-unsigned cw_cache_tag_find(cw_str name);
+unsigned cw_page_cache_tag_find(cw_str name);
 /* The names of some tags with a space between them. */
-cw_str cw_cache_tags_text(unsigned tags);
+cw_str cw_page_cache_tags_text(unsigned tags);
 
-typedef struct cw_cache cw_cache;
+typedef struct cw_page_cache cw_page_cache;
 
-typedef struct cw_document {
-    struct cw_document *prev, *next; /* least recently used last; NULL: not in a cache */
-    cw_cache *cache;
+typedef struct cw_page {
+    struct cw_page *prev, *next; /* least recently used last; NULL: not in a cache */
+    cw_page_cache *cache;
     unsigned refs;
     unsigned tags;
     bool is_pack_tried;
     cw_buf body;
     cw_buf packed;                  /* gzip; empty: not wanted yet, or it does not pay */
-    char etag[CW_ETAG_SIZE];        /* empty: nobody has asked; cw_document_etag */
+    char etag[CW_ETAG_SIZE];        /* empty: nobody has asked; cw_page_etag */
     char packed_etag[CW_ETAG_SIZE]; /* the same */
     size_t n_key;
     char key[];
-} cw_document;
+} cw_page;
 
 /* The strong tag of a document's bytes, and that of its packed form. Made when somebody asks: those
  * who send parts of documents need none. */
-cw_str cw_document_etag(cw_document *d);
-cw_str cw_document_packed_etag(cw_document *d);
+cw_str cw_page_etag(cw_page *d);
+cw_str cw_page_packed_etag(cw_page *d);
 
-typedef struct cw_cache_set {
+typedef struct cw_page_cache_set {
     const cw_snapshot *snapshot; /* compared, never looked into */
     uint64_t hash, number;
     cw_str bits; /* a copy */
-} cw_cache_set;
+} cw_page_cache_set;
 
-struct cw_cache {
+struct cw_page_cache {
     cw_map documents;
-    cw_document *newest, *oldest;
+    cw_page *newest, *oldest;
     size_t bytes, max;
-    cw_cache_set *sets;
+    cw_page_cache_set *sets;
     size_t n_sets, cap_sets;
     uint64_t last_number;
 };
 
-typedef struct cw_cache_key {
+typedef struct cw_page_cache_key {
     cw_str kind;
     cw_view *view; /* NULL: the same for everybody */
     cw_str language;
     cw_str base;       /* of the URLs inside; may be empty */
     cw_str name;       /* page or name; may be empty */
     bool is_transient; /* nobody will ask for it again: written, not kept */
-} cw_cache_key;
+} cw_page_cache_key;
 
 /* Write the body. Errors are sticky in `out`. */
-typedef void (*cw_cache_writer)(cw_buf *out, void *ctx);
+typedef void (*cw_page_cache_writer)(cw_buf *out, void *ctx);
 
-void cw_cache_init(cw_cache *c);
-void cw_cache_done(cw_cache *c);
+void cw_page_cache_init(cw_page_cache *c);
+void cw_page_cache_done(cw_page_cache *c);
 /* Bytes that are kept, from now on. */
-void cw_cache_limit(cw_cache *c, size_t max);
+void cw_page_cache_limit(cw_page_cache *c, size_t max);
 /* Forget everything; documents that are being sent live on. */
-void cw_cache_clear(cw_cache *c);
+void cw_page_cache_clear(cw_page_cache *c);
 /* Forget the documents that carry one of these tags. */
-void cw_cache_drop(cw_cache *c, unsigned tags);
+void cw_page_cache_drop(cw_page_cache *c, unsigned tags);
 
 /* The document, written when it is not there. *ret holds a reference; *ret_hit (may be NULL) tells
  * whether it was there. CW_NOMEM. */
-CW_MUST_USE cw_code cw_cache_get(cw_cache *c, const cw_cache_key *key, cw_cache_writer write,
-                                 void *ctx, cw_document **ret, bool *ret_hit);
+CW_MUST_USE cw_code cw_page_cache_get(cw_page_cache *c, const cw_page_cache_key *key,
+                                      cw_page_cache_writer write, void *ctx, cw_page **ret,
+                                      bool *ret_hit);
 /* The gzip form, made when it is first wanted; empty when it does not pay or there is no memory.
  * Only a document that is kept is compressed: for any other the work is lost with the answer. */
-cw_str cw_document_pack(cw_document *d);
+cw_str cw_page_pack(cw_page *d);
 /* A document with `text` in place of each `mark`, for what many texts can stand in. It is not kept,
  * and its tags follow from those of `d` and the text. The caller holds the reference. NULL without
  * memory. */
-cw_document *cw_document_fill(cw_document *d, char mark, cw_str text);
+cw_page *cw_page_fill(cw_page *d, char mark, cw_str text);
 /* NULL is fine. */
-void cw_document_unref(void *document);
+void cw_page_unref(void *document);
 
 #endif

@@ -12,9 +12,9 @@ typedef struct text {
     _Atomic(cw_schema *) compiled; /* NULL: nobody needed it yet */
 } text;
 
-struct cw_contracts {
+struct cw_method_schemas {
     atomic_uint refs;
-    cw_contract_policy policy;
+    cw_schema_policy policy;
     const cw_method *methods;
     size_t n_methods;
     uint32_t *firsts; /* of each method, in places */
@@ -25,14 +25,14 @@ struct cw_contracts {
 
 /* While contracts are made. */
 typedef struct maker {
-    cw_contracts *c;
+    cw_method_schemas *c;
     cw_map seen; /* schema text -> text */
     uint32_t n_places;
     cw_arena trees; /* of the schema that is being checked */
     cw_err *err;
 } maker;
 
-static cw_schema_opts options(const cw_contract_policy *policy)
+static cw_schema_opts options(const cw_schema_policy *policy)
 {
     /* How much work a value may be is for whoever validates it to say. */
     return (cw_schema_opts){.draft = policy->draft,
@@ -70,7 +70,7 @@ static cw_code check(maker *m, cw_str schema)
 
 static cw_code add_place(maker *m, const cw_str *schema)
 {
-    cw_contracts *c = m->c;
+    cw_method_schemas *c = m->c;
     uint32_t *place = &c->places[m->n_places++];
     if (says_nothing(*schema))
         return CW_OK;
@@ -107,7 +107,7 @@ static cw_code add_method(maker *m, const cw_method *method)
 
 static cw_code fill(maker *m)
 {
-    cw_contracts *c = m->c;
+    cw_method_schemas *c = m->c;
     for (size_t i = 0; i < c->n_methods; i++) {
         c->firsts[i] = m->n_places;
         cw_code rc = add_method(m, &c->methods[i]);
@@ -124,13 +124,13 @@ static cw_code fill(maker *m)
     return CW_OK;
 }
 
-cw_code cw_contracts_new(const cw_method *methods, size_t n, const cw_contract_policy *policy,
-                         cw_contracts **ret, cw_err *err)
+cw_code cw_method_schemas_new(const cw_method *methods, size_t n, const cw_schema_policy *policy,
+                              cw_method_schemas **ret, cw_err *err)
 {
     size_t n_places = 2 * n; /* result and input of each */
     for (size_t i = 0; i < n; i++)
         n_places += methods[i].n_params;
-    cw_contracts *c = calloc(1, sizeof *c);
+    cw_method_schemas *c = calloc(1, sizeof *c);
     if (!c)
         return cw_fail_nomem(err);
     atomic_init(&c->refs, 1);
@@ -148,19 +148,19 @@ cw_code cw_contracts_new(const cw_method *methods, size_t n, const cw_contract_p
     cw_arena_done(&m.trees);
     cw_map_done(&m.seen);
     if (rc)
-        cw_contracts_unref(c);
+        cw_method_schemas_unref(c);
     else
         *ret = c;
     return rc;
 }
 
-cw_contracts *cw_contracts_ref(cw_contracts *c)
+cw_method_schemas *cw_method_schemas_ref(cw_method_schemas *c)
 {
     atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
     return c;
 }
 
-void cw_contracts_unref(cw_contracts *c)
+void cw_method_schemas_unref(cw_method_schemas *c)
 {
     if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -172,15 +172,15 @@ void cw_contracts_unref(cw_contracts *c)
     free(c);
 }
 
-bool cw_contracts_fit(const cw_contracts *c, const cw_method *methods, size_t n,
-                      const cw_contract_policy *policy)
+bool cw_method_schemas_fit(const cw_method_schemas *c, const cw_method *methods, size_t n,
+                           const cw_schema_policy *policy)
 {
     return c->methods == methods && c->n_methods == n && c->policy.draft == policy->draft &&
            c->policy.annotate_formats == policy->annotate_formats;
 }
 
 /* Two loops may do this at once: the first one's schema stays. */
-static cw_code compile(const cw_contracts *c, text *t, const cw_schema **ret, cw_err *err)
+static cw_code compile(const cw_method_schemas *c, text *t, const cw_schema **ret, cw_err *err)
 {
     /* Its meta-schema has been asked already. */
     cw_schema_opts opts = options(&c->policy);
@@ -203,7 +203,7 @@ static cw_code compile(const cw_contracts *c, text *t, const cw_schema **ret, cw
     return CW_OK;
 }
 
-static cw_code find(cw_contracts *c, size_t place, const cw_schema **ret, cw_err *err)
+static cw_code find(cw_method_schemas *c, size_t place, const cw_schema **ret, cw_err *err)
 {
     uint32_t index = c->places[place];
     text *t = &c->texts[index];
@@ -211,20 +211,20 @@ static cw_code find(cw_contracts *c, size_t place, const cw_schema **ret, cw_err
     return CW_LIKELY(!index || *ret) ? CW_OK : compile(c, t, ret, err);
 }
 
-cw_code cw_contract_param(cw_contracts *c, const cw_method *method, size_t param,
-                          const cw_schema **ret, cw_err *err)
+cw_code cw_method_schemas_param(cw_method_schemas *c, const cw_method *method, size_t param,
+                                const cw_schema **ret, cw_err *err)
 {
     return find(c, c->firsts[method - c->methods] + param, ret, err);
 }
 
-cw_code cw_contract_result(cw_contracts *c, const cw_method *method, const cw_schema **ret,
-                           cw_err *err)
+cw_code cw_method_schemas_result(cw_method_schemas *c, const cw_method *method,
+                                 const cw_schema **ret, cw_err *err)
 {
     return find(c, c->firsts[method - c->methods] + method->n_params, ret, err);
 }
 
-cw_code cw_contract_input(cw_contracts *c, const cw_method *method, const cw_schema **ret,
-                          cw_err *err)
+cw_code cw_method_schemas_input(cw_method_schemas *c, const cw_method *method,
+                                const cw_schema **ret, cw_err *err)
 {
     return find(c, c->firsts[method - c->methods] + method->n_params + 1, ret, err);
 }

@@ -24,35 +24,35 @@
 #include "catalogue/method.h"
 #include "schema/schema.h"
 
-typedef struct cw_contracts cw_contracts;
+typedef struct cw_method_schemas cw_method_schemas;
 
 /* How schemas are read. All zero: the defaults. */
-typedef struct cw_contract_policy {
+typedef struct cw_schema_policy {
     cw_schema_draft draft; /* of schemas that do not say */
     bool annotate_formats; /* `format` refuses nothing */
-} cw_contract_policy;
+} cw_schema_policy;
 
 /* Compile every schema of the methods. CW_PARAMS with "method 'a.b': param 'x': schema: /minimum:
  * expected number, got string" when one is not valid; CW_NOMEM. */
-CW_MUST_USE cw_code cw_contracts_new(const cw_method *methods, size_t n,
-                                     const cw_contract_policy *policy, cw_contracts **ret,
-                                     cw_err *err);
-cw_contracts *cw_contracts_ref(cw_contracts *c);
+CW_MUST_USE cw_code cw_method_schemas_new(const cw_method *methods, size_t n,
+                                          const cw_schema_policy *policy, cw_method_schemas **ret,
+                                          cw_err *err);
+cw_method_schemas *cw_method_schemas_ref(cw_method_schemas *c);
 /* NULL is fine. */
-void cw_contracts_unref(cw_contracts *c);
+void cw_method_schemas_unref(cw_method_schemas *c);
 /* Whether they were made for these methods and so. */
-bool cw_contracts_fit(const cw_contracts *c, const cw_method *methods, size_t n,
-                      const cw_contract_policy *policy);
+bool cw_method_schemas_fit(const cw_method_schemas *c, const cw_method *methods, size_t n,
+                           const cw_schema_policy *policy);
 
 /* The compiled schema of a parameter; NULL in *ret: anything goes. CW_NOMEM, or what compiling
  * gives. The schema lives as long as the contracts. */
-CW_MUST_USE cw_code cw_contract_param(cw_contracts *c, const cw_method *method, size_t param,
-                                      const cw_schema **ret, cw_err *err);
+CW_MUST_USE cw_code cw_method_schemas_param(cw_method_schemas *c, const cw_method *method,
+                                            size_t param, const cw_schema **ret, cw_err *err);
 /* The same for all arguments together (cw_method.input). */
-CW_MUST_USE cw_code cw_contract_input(cw_contracts *c, const cw_method *method,
-                                      const cw_schema **ret, cw_err *err);
+CW_MUST_USE cw_code cw_method_schemas_input(cw_method_schemas *c, const cw_method *method,
+                                            const cw_schema **ret, cw_err *err);
 /* The same for the result. */
-CW_MUST_USE cw_code cw_contract_result(cw_contracts *c, const cw_method *method,
-                                       const cw_schema **ret, cw_err *err);
+CW_MUST_USE cw_code cw_method_schemas_result(cw_method_schemas *c, const cw_method *method,
+                                             const cw_schema **ret, cw_err *err);
 
 #endif

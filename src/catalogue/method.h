@@ -19,9 +19,9 @@ typedef struct cw_source cw_source;
 
 typedef struct cw_param {
     cw_str name;
-    cw_str description;     /* empty: none */
-    cw_str schema;          /* empty: anything */
-    const cw_json *initial; /* the default, or NULL */
+    cw_str description;           /* empty: none */
+    cw_str schema;                /* empty: anything */
+    const cw_json *default_value; /* the default, or NULL */
     bool is_required;
 } cw_param;
 
@@ -35,21 +35,21 @@ typedef struct cw_mark {
 } cw_mark;
 
 /* What a method can be beside a tool. */
-typedef enum cw_shown_kind {
-    CW_SHOWN_RESOURCE,
-    CW_SHOWN_TEMPLATE, /* of resources: its variables are the method's params */
-    CW_SHOWN_PROMPT,   /* its arguments are the method's params */
-} cw_shown_kind;
+typedef enum cw_exposed_kind {
+    CW_EXPOSED_RESOURCE,
+    CW_EXPOSED_TEMPLATE, /* of resources: its variables are the method's params */
+    CW_EXPOSED_PROMPT,   /* its arguments are the method's params */
+} cw_exposed_kind;
 
-#define CW_SHOWN_KINDS 3
+#define CW_EXPOSED_KINDS 3
 
 /* What makes a method a resource or a prompt. */
-typedef struct cw_shown {
-    cw_shown_kind kind;
+typedef struct cw_exposed {
+    cw_exposed_kind kind;
     cw_str address;           /* URI, template of URIs, or the prompt's name */
     const cw_json *json;      /* an object: what the source says of it, for clients */
     const cw_json *completes; /* names of params that the source can complete; an array, or NULL */
-} cw_shown;
+} cw_exposed;
 
 typedef struct cw_method {
     cw_str id;    /* unique in the catalogue */
@@ -59,13 +59,13 @@ typedef struct cw_method {
     cw_str input;  /* schema of all arguments together, where those of the params do not say it all;
                       empty: they do */
     cw_str output; /* schema of the result; empty: none */
-    cw_needs needs;
-    const cw_mark *mark;   /* NULL: no tool */
-    const cw_shown *shown; /* NULL: neither resource nor prompt */
-    bool is_callable;      /* on /jsonrpc without a mark: plugins' methods, and `rpc: true` */
-    bool by_position;      /* the source takes its params as an array */
-    uint32_t index;        /* in the source's list */
-    uint32_t call_ms;      /* time limit of a call; 0: the source's */
+    cw_requirements needs;
+    const cw_mark *mark;       /* NULL: no tool */
+    const cw_exposed *exposed; /* NULL: neither resource nor prompt */
+    bool is_callable;          /* on /jsonrpc without a mark: plugins' methods, and `rpc: true` */
+    bool by_position;          /* the source takes its params as an array */
+    uint32_t index;            /* in the source's list */
+    uint32_t call_ms;          /* time limit of a call; 0: the source's */
     cw_source *source;
 } cw_method;
 

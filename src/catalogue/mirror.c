@@ -5,14 +5,14 @@
 
 typedef struct finder {
     cw_arena *arena;
-    cw_mirror *items; /* CW_MIRROR_MAX of them; NULL: none found yet */
+    cw_param_headers *items; /* CW_PARAM_HEADERS_MAX of them; NULL: none found yet */
     size_t n;
     cw_err *err;
 } finder;
 
-bool cw_mirror_may_be_in(cw_str schema)
+bool cw_param_headers_may_be_in(cw_str schema)
 {
-    static const char keyword[] = CW_MIRROR_KEYWORD;
+    static const char keyword[] = CW_PARAM_HEADERS_KEYWORD;
     if (!schema.p || !schema.n)
         return false;
     /* A backslash: it may be spelt with escapes. */
@@ -59,15 +59,15 @@ static cw_code add(finder *f, const cw_json *schema, const cw_json *name, const 
         problem = "stands on what is not of type string, integer or boolean";
     else if (is_there(f, cw_json_text(name)))
         problem = "names the same header twice";
-    else if (f->n == CW_MIRROR_MAX)
+    else if (f->n == CW_PARAM_HEADERS_MAX)
         problem = "stands there too often";
     if (problem)
-        return cw_fail(f->err, CW_PARAMS, CW_MIRROR_KEYWORD " %s", problem);
+        return cw_fail(f->err, CW_PARAMS, CW_PARAM_HEADERS_KEYWORD " %s", problem);
     if (!f->items)
-        f->items = cw_arena_calloc(f->arena, CW_MIRROR_MAX, sizeof *f->items);
+        f->items = cw_arena_calloc(f->arena, CW_PARAM_HEADERS_MAX, sizeof *f->items);
     if (!f->items)
         return cw_arena_fail(f->arena, f->err);
-    f->items[f->n++] = (cw_mirror){.header = cw_json_text(name), .value = value};
+    f->items[f->n++] = (cw_param_headers){.header = cw_json_text(name), .value = value};
     return CW_OK;
 }
 
@@ -78,75 +78,75 @@ typedef enum place {
     ELSEWHERE,
 } place;
 
-static cw_code look(finder *f, const cw_json *v, place at, const cw_json *value);
+static cw_code scan_schema(finder *f, const cw_json *v, place at, const cw_json *value);
 
-static cw_code look_at_names(finder *f, const cw_json *names, bool are_properties,
-                             const cw_json *value)
+static cw_code scan_names(finder *f, const cw_json *names, bool are_properties,
+                          const cw_json *value)
 {
     cw_code rc = CW_OK;
     if (!cw_json_is(names, CW_JSON_OBJECT))
         return CW_OK;
     for (const cw_json *k = cw_json_first(names); k && !rc; k = cw_json_next_key(k))
-        rc = look(f, cw_json_value(k), are_properties ? PROPERTY : ELSEWHERE,
-                  are_properties ? cw_json_get(value, cw_json_text(k)) : NULL);
+        rc = scan_schema(f, cw_json_value(k), are_properties ? PROPERTY : ELSEWHERE,
+                         are_properties ? cw_json_get(value, cw_json_text(k)) : NULL);
     return rc;
 }
 
-static cw_code look_at_member(finder *f, const cw_json *schema, const cw_json *key, place at,
-                              const cw_json *value)
+static cw_code scan_member(finder *f, const cw_json *schema, const cw_json *key, place at,
+                           const cw_json *value)
 {
     cw_str keyword = cw_json_text(key);
     const cw_json *v = cw_json_value(key);
     bool are_properties = at != ELSEWHERE && cw_str_is(keyword, "properties");
-    if (cw_str_is(keyword, CW_MIRROR_KEYWORD)) {
+    if (cw_str_is(keyword, CW_PARAM_HEADERS_KEYWORD)) {
         if (at != PROPERTY)
             return cw_fail(f->err, CW_PARAMS,
-                           CW_MIRROR_KEYWORD " stands where `properties` alone do not lead");
+                           CW_PARAM_HEADERS_KEYWORD " stands where `properties` alone do not lead");
         return add(f, schema, v, value);
     }
-    switch (cw_refs_kind_of(keyword)) {
-    case CW_REFS_NAMES:
-        return look_at_names(f, v, are_properties, value);
-    case CW_REFS_SCHEMA:
-        return look(f, v, ELSEWHERE, NULL);
-    case CW_REFS_DATA:
+    switch (cw_bundle_kind_of(keyword)) {
+    case CW_BUNDLE_NAMES:
+        return scan_names(f, v, are_properties, value);
+    case CW_BUNDLE_SCHEMA:
+        return scan_schema(f, v, ELSEWHERE, NULL);
+    case CW_BUNDLE_DATA:
         break;
     }
     return CW_OK;
 }
 
 /* As deep as the document, which has the reader's ceiling. */
-static cw_code look(finder *f, const cw_json *v, place at, const cw_json *value)
+static cw_code scan_schema(finder *f, const cw_json *v, place at, const cw_json *value)
 {
     cw_code rc = CW_OK;
     if (cw_json_is(v, CW_JSON_ARRAY)) {
         for (const cw_json *i = cw_json_first(v); i && !rc; i = cw_json_next(i))
-            rc = look(f, i, ELSEWHERE, NULL);
+            rc = scan_schema(f, i, ELSEWHERE, NULL);
     } else if (cw_json_is(v, CW_JSON_OBJECT)) {
         for (const cw_json *k = cw_json_first(v); k && !rc; k = cw_json_next_key(k))
-            rc = look_at_member(f, v, k, at, value);
+            rc = scan_member(f, v, k, at, value);
     }
     return rc;
 }
 
-static cw_code look_at_text(finder *f, cw_str text, place at, const cw_json *value)
+static cw_code scan_text(finder *f, cw_str text, place at, const cw_json *value)
 {
     const cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
     const cw_json *schema;
-    if (!cw_mirror_may_be_in(text))
+    if (!cw_param_headers_may_be_in(text))
         return CW_OK;
     cw_code rc = cw_json_read(text, &deep, f->arena, &schema, NULL, f->err);
-    return rc ? rc : look(f, schema, at, value);
+    return rc ? rc : scan_schema(f, schema, at, value);
 }
 
-cw_code cw_mirror_find(const cw_method *method, const cw_json *arguments, cw_arena *arena,
-                       const cw_mirror **ret, size_t *ret_n, cw_err *err)
+cw_code cw_param_headers_find(const cw_method *method, const cw_json *arguments, cw_arena *arena,
+                              const cw_param_headers **ret, size_t *ret_n, cw_err *err)
 {
     finder f = {.arena = arena, .err = err};
-    cw_code rc = look_at_text(&f, method->input, ROOT, arguments);
+    cw_code rc = scan_text(&f, method->input, ROOT, arguments);
     for (size_t i = 0; i < method->n_params && !method->input.n && !rc; i++) {
         const cw_param *param = &method->params[i];
-        rc = look_at_text(&f, param->schema, PROPERTY, cw_json_get(arguments, param->name));
+        rc = scan_text(&f, param->schema, PROPERTY, cw_json_get(arguments, param->name));
     }
     if (rc)
         return rc;
@@ -157,34 +157,35 @@ cw_code cw_mirror_find(const cw_method *method, const cw_json *arguments, cw_are
 
 /* ---- leaving out ---- */
 
-static void copy(cw_buf *out, const cw_json *v, cw_refs_kind as);
+static void copy(cw_buf *out, const cw_json *v, cw_bundle_kind as);
 
-static void copy_members(cw_buf *out, const cw_json *object, cw_refs_kind as)
+static void copy_members(cw_buf *out, const cw_json *object, cw_bundle_kind as)
 {
     bool is_first = true;
     for (const cw_json *k = cw_json_first(object); k; k = cw_json_next_key(k)) {
         cw_str name = cw_json_text(k);
-        if (as == CW_REFS_SCHEMA && cw_str_is(name, CW_MIRROR_KEYWORD))
+        if (as == CW_BUNDLE_SCHEMA && cw_str_is(name, CW_PARAM_HEADERS_KEYWORD))
             continue;
         if (!is_first)
             cw_buf_add_char(out, ',');
         is_first = false;
         cw_buf_add(out, cw_json_span(k));
         cw_buf_add_char(out, ':');
-        copy(out, cw_json_value(k), as == CW_REFS_NAMES ? CW_REFS_SCHEMA : cw_refs_kind_of(name));
+        copy(out, cw_json_value(k),
+             as == CW_BUNDLE_NAMES ? CW_BUNDLE_SCHEMA : cw_bundle_kind_of(name));
     }
 }
 
 /* Not by a writer, whose ceiling of depth is lower than the reader's. */
-static void copy(cw_buf *out, const cw_json *v, cw_refs_kind as)
+static void copy(cw_buf *out, const cw_json *v, cw_bundle_kind as)
 {
-    if (as != CW_REFS_DATA && cw_json_is(v, CW_JSON_OBJECT)) {
+    if (as != CW_BUNDLE_DATA && cw_json_is(v, CW_JSON_OBJECT)) {
         cw_buf_add_char(out, '{');
         copy_members(out, v, as);
         cw_buf_add_char(out, '}');
         return;
     }
-    if (as != CW_REFS_DATA && cw_json_is(v, CW_JSON_ARRAY)) {
+    if (as != CW_BUNDLE_DATA && cw_json_is(v, CW_JSON_ARRAY)) {
         cw_buf_add_char(out, '[');
         for (const cw_json *i = cw_json_first(v); i; i = cw_json_next(i)) {
             if (i != cw_json_first(v))
@@ -197,7 +198,7 @@ static void copy(cw_buf *out, const cw_json *v, cw_refs_kind as)
     cw_buf_add(out, cw_json_span(v));
 }
 
-void cw_mirror_write_without(cw_buf *out, const cw_json *schema)
+void cw_param_headers_write_without(cw_buf *out, const cw_json *schema)
 {
-    copy(out, schema, CW_REFS_SCHEMA);
+    copy(out, schema, CW_BUNDLE_SCHEMA);
 }

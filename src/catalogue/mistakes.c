@@ -4,15 +4,15 @@
 
 #define TREES_MAX ((size_t)256 << 20)
 
-typedef struct listing {
+typedef struct error_list {
     cw_schema_opts opts;
     cw_arena trees; /* of one schema */
     cw_str method;
     cw_buf *out;
-} listing;
+} error_list;
 
 /* "method 'a.b': param 'x': " */
-static void begin_line(const listing *l, const cw_param *param, const char *part)
+static void begin_line(const error_list *l, const cw_param *param, const char *part)
 {
     cw_buf_printf(l->out, "method '%.*s': ", CW_STR_ARG(l->method));
     if (param)
@@ -21,7 +21,7 @@ static void begin_line(const listing *l, const cw_param *param, const char *part
 }
 
 /* *ret stays NULL where there is none, or it is not valid and `part` says where it stands. */
-static cw_code compile(listing *l, cw_str text, cw_schema **ret, cw_err *err)
+static cw_code compile(error_list *l, cw_str text, cw_schema **ret, cw_err *err)
 {
     const cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
     const cw_json *tree;
@@ -32,11 +32,11 @@ static cw_code compile(listing *l, cw_str text, cw_schema **ret, cw_err *err)
     return rc ? rc : cw_schema_compile(tree, &l->opts, ret, err);
 }
 
-static cw_code check_default(listing *l, const cw_schema *schema, const cw_param *param)
+static cw_code check_default(error_list *l, const cw_schema *schema, const cw_param *param)
 {
     cw_schema_report report;
     const cw_schema_explain_opts opts = {.max_problems = 1};
-    cw_code rc = cw_schema_explain(schema, param->initial, &opts, &l->trees, &report, NULL);
+    cw_code rc = cw_schema_explain(schema, param->default_value, &opts, &l->trees, &report, NULL);
     if (rc != CW_PARAMS)
         return rc == CW_NOMEM ? rc : CW_OK;
     begin_line(l, param, "default");
@@ -47,46 +47,46 @@ static cw_code check_default(listing *l, const cw_schema *schema, const cw_param
 }
 
 /* `param` NULL: a schema of the method itself. */
-static cw_code check_schema(listing *l, cw_str text, const cw_param *param, const char *part,
-                            cw_mistakes_of which)
+static cw_code check_schema(error_list *l, cw_str text, const cw_param *param, const char *part,
+                            cw_method_errors_of which)
 {
     cw_schema *schema = NULL;
     cw_err err = {0};
     cw_code rc = compile(l, text, &schema, &err);
     if (rc == CW_NOMEM)
         return rc;
-    if (rc && which == CW_MISTAKES_ALL) {
+    if (rc && which == CW_METHOD_ERRORS_ALL) {
         begin_line(l, param, part);
         cw_buf_printf(l->out, "%s\n", err.msg);
     }
     rc = CW_OK;
-    if (schema && param && param->initial)
+    if (schema && param && param->default_value)
         rc = check_default(l, schema, param);
     cw_schema_unref(schema);
     return rc;
 }
 
-static cw_code check_method(listing *l, const cw_method *m, cw_mistakes_of which)
+static cw_code check_method(error_list *l, const cw_method *m, cw_method_errors_of which)
 {
     cw_code rc = CW_OK;
     l->method = m->id;
     for (size_t i = 0; i < m->n_params && !rc; i++) {
         const cw_param *param = &m->params[i];
-        if (which == CW_MISTAKES_ALL || param->initial)
+        if (which == CW_METHOD_ERRORS_ALL || param->default_value)
             rc = check_schema(l, param->schema, param, "schema", which);
     }
-    if (which == CW_MISTAKES_DEFAULTS)
+    if (which == CW_METHOD_ERRORS_DEFAULTS)
         return rc;
     if (!rc)
         rc = check_schema(l, m->output, NULL, "result: schema", which);
     return rc ? rc : check_schema(l, m->input, NULL, "input: schema", which);
 }
 
-cw_code cw_mistakes_list(const cw_method *methods, size_t n, const cw_contract_policy *policy,
-                         cw_mistakes_of which, cw_buf *out)
+cw_code cw_method_errors_list(const cw_method *methods, size_t n, const cw_schema_policy *policy,
+                              cw_method_errors_of which, cw_buf *out)
 {
-    listing l = {.out = out,
-                 .opts = {.draft = policy->draft, .annotate_formats = policy->annotate_formats}};
+    error_list l = {.out = out,
+                    .opts = {.draft = policy->draft, .annotate_formats = policy->annotate_formats}};
     cw_code rc = CW_OK;
     cw_arena_init(&l.trees, TREES_MAX);
     for (size_t i = 0; i < n && !rc; i++)

@@ -13,14 +13,14 @@
 
 #include "catalogue/contract.h"
 
-typedef enum cw_mistakes_of {
-    CW_MISTAKES_ALL,
-    CW_MISTAKES_DEFAULTS, /* only defaults that their schema does not accept */
-} cw_mistakes_of;
+typedef enum cw_method_errors_of {
+    CW_METHOD_ERRORS_ALL,
+    CW_METHOD_ERRORS_DEFAULTS, /* only defaults that their schema does not accept */
+} cw_method_errors_of;
 
 /* Append a line for each, with '\n' behind it. CW_NOMEM. */
-CW_MUST_USE cw_code cw_mistakes_list(const cw_method *methods, size_t n,
-                                     const cw_contract_policy *policy, cw_mistakes_of which,
-                                     cw_buf *out);
+CW_MUST_USE cw_code cw_method_errors_list(const cw_method *methods, size_t n,
+                                          const cw_schema_policy *policy, cw_method_errors_of which,
+                                          cw_buf *out);
 
 #endif

@@ -128,8 +128,8 @@ static const cw_json *read_schema(maker *m, cw_str text)
 static void add_schema(maker *m, cw_str text, const cw_str *description, bool is_root)
 {
     cw_str place = cw_buf_str(&m->place);
-    cw_refs refs = {
-        .on_ref = cw_refs_move,
+    cw_bundle refs = {
+        .on_ref = cw_bundle_move,
         .ctx = &place,
         .description = description,
         .drop_dialect = is_root,
@@ -138,7 +138,7 @@ static void add_schema(maker *m, cw_str text, const cw_str *description, bool is
     cw_buf_clear(&m->schema);
     maker_fail(m, m->place.code);
     if (schema)
-        maker_fail(m, cw_refs_copy(&refs, schema, &m->schema));
+        maker_fail(m, cw_bundle_copy(&refs, schema, &m->schema));
     cw_json_add_span(&m->w, cw_buf_str(&m->schema));
 }
 
@@ -165,7 +165,7 @@ static void add_property(maker *m, const cw_param *param)
 {
     cw_str schema = param->schema.n ? param->schema : CW_STR("{}");
     bool is_described = param->description.n > 0;
-    bool is_plain = !cw_refs_may_be_in(schema);
+    bool is_plain = !cw_bundle_may_be_in(schema);
     cw_json_add_key(&m->w, param->name);
     if (is_plain && !is_described) {
         cw_json_add_span(&m->w, schema);
@@ -177,14 +177,14 @@ static void add_property(maker *m, const cw_param *param)
     }
     cw_buf_clear(&m->place);
     cw_buf_add(&m->place, CW_STR("/properties"));
-    cw_refs_add_token(&m->place, param->name);
+    cw_bundle_add_token(&m->place, param->name);
     add_schema(m, schema, is_described ? &param->description : NULL, /* is_root= */ false);
 }
 
 /* A schema's "$schema", or NULL. */
 static const cw_json *dialect_of(maker *m, cw_str schema)
 {
-    if (!cw_refs_may_be_in(schema))
+    if (!cw_bundle_may_be_in(schema))
         return NULL;
     return cw_json_get(read_schema(m, schema), CW_STR("$schema"));
 }
@@ -299,7 +299,7 @@ void cw_tool_write(const cw_entry *entry, cw_tool_form form, cw_buf *out)
 }
 
 /* Whether the output schema is an object at all, and whether what it describes is one. */
-static cw_code look_at_output(cw_entry *entry, cw_arena *scratch, cw_err *err)
+static cw_code check_output(cw_entry *entry, cw_arena *scratch, cw_err *err)
 {
     cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
     const cw_json *output;
@@ -316,22 +316,22 @@ static cw_code look_at_output(cw_entry *entry, cw_arena *scratch, cw_err *err)
 }
 
 /* Declarations that are not right are as none: review.h tells of them. */
-static cw_code look_at_mirrors(cw_entry *entry, cw_arena *scratch, cw_err *err)
+static cw_code add_param_headers(cw_entry *entry, cw_arena *scratch, cw_err *err)
 {
-    const cw_mirror *mirrors;
+    const cw_param_headers *mirrors;
     size_t n = 0;
-    cw_code rc = cw_mirror_find(entry->method, NULL, scratch, &mirrors, &n, NULL);
+    cw_code rc = cw_param_headers_find(entry->method, NULL, scratch, &mirrors, &n, NULL);
     entry->is_mirrored = n > 0;
     return rc == CW_NOMEM ? cw_fail_nomem(err) : CW_OK;
 }
 
-cw_code cw_normalise(cw_entry *entry, cw_arena *arena, cw_buf *text, cw_err *err)
+cw_code cw_tool_json(cw_entry *entry, cw_arena *arena, cw_buf *text, cw_err *err)
 {
     CW_CLEANUP(cw_arena_done) cw_arena scratch;
     cw_arena_init(&scratch, SIZE_MAX);
-    cw_code rc = entry->method->output.n ? look_at_output(entry, &scratch, err) : CW_OK;
+    cw_code rc = entry->method->output.n ? check_output(entry, &scratch, err) : CW_OK;
     if (!rc)
-        rc = look_at_mirrors(entry, &scratch, err);
+        rc = add_param_headers(entry, &scratch, err);
     if (!rc)
         rc = cw_tool_name(entry->method->id, arena, &entry->tool_name, err);
     if (rc)

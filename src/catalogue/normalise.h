@@ -42,7 +42,7 @@ typedef enum cw_tool_form {
 /* Fill tool_name, wraps_output, is_mirrored and tool_hash of an entry whose method has a mark, and
  * replace what is in `text` by the tool as CW_TOOL_ANY_OUTPUT. CW_PARAMS with a reason; CW_NOMEM.
  */
-CW_MUST_USE cw_code cw_normalise(cw_entry *entry, cw_arena *arena, cw_buf *text, cw_err *err);
+CW_MUST_USE cw_code cw_tool_json(cw_entry *entry, cw_arena *arena, cw_buf *text, cw_err *err);
 
 /* Append the tool object of an entry with a tool name. Errors are sticky in `out`. */
 void cw_tool_write(const cw_entry *entry, cw_tool_form form, cw_buf *out);

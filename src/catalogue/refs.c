@@ -4,12 +4,12 @@
 #include "json/write.h"
 
 /* What an object's members are. */
-typedef cw_refs_kind kind;
-#define SCHEMA CW_REFS_SCHEMA
-#define NAMES CW_REFS_NAMES
-#define DATA CW_REFS_DATA
+typedef cw_bundle_kind kind;
+#define SCHEMA CW_BUNDLE_SCHEMA
+#define NAMES CW_BUNDLE_NAMES
+#define DATA CW_BUNDLE_DATA
 
-cw_refs_kind cw_refs_kind_of(cw_str keyword)
+cw_bundle_kind cw_bundle_kind_of(cw_str keyword)
 {
     static const struct {
         cw_str keyword;
@@ -57,9 +57,9 @@ static void add_verbatim(cw_buf *out, const cw_json *v)
     cw_json_add_value(&w, v);
 }
 
-static cw_code copy(const cw_refs *refs, const cw_json *v, kind as, cw_buf *out);
+static cw_code copy(const cw_bundle *refs, const cw_json *v, kind as, cw_buf *out);
 
-static cw_code copy_member(const cw_refs *refs, const cw_json *key, kind as, cw_buf *out)
+static cw_code copy_member(const cw_bundle *refs, const cw_json *key, kind as, cw_buf *out)
 {
     const cw_json *v = cw_json_value(key);
     cw_str name = cw_json_text(key);
@@ -69,10 +69,10 @@ static cw_code copy_member(const cw_refs *refs, const cw_json *key, kind as, cw_
         return copy(refs, v, as == NAMES ? SCHEMA : DATA, out);
     if (is_pointer_ref(name, v))
         return refs->on_ref(refs->ctx, cw_json_text(v), out);
-    return copy(refs, v, cw_refs_kind_of(name), out);
+    return copy(refs, v, cw_bundle_kind_of(name), out);
 }
 
-static cw_code copy(const cw_refs *refs, const cw_json *v, kind as, cw_buf *out)
+static cw_code copy(const cw_bundle *refs, const cw_json *v, kind as, cw_buf *out)
 {
     bool is_object = cw_json_is(v, CW_JSON_OBJECT);
     bool is_array = cw_json_is(v, CW_JSON_ARRAY);
@@ -95,7 +95,7 @@ static cw_code copy(const cw_refs *refs, const cw_json *v, kind as, cw_buf *out)
     return rc ? rc : out->code;
 }
 
-static void add_description(const cw_refs *refs, char separator, cw_buf *out)
+static void add_description(const cw_bundle *refs, char separator, cw_buf *out)
 {
     cw_buf_add_char(out, separator);
     cw_buf_add(out, CW_STR("\"description\":"));
@@ -103,7 +103,7 @@ static void add_description(const cw_refs *refs, char separator, cw_buf *out)
 }
 
 /* The root's members, with a description that is replaced where it stands or added at the end. */
-static cw_code copy_root(const cw_refs *refs, const cw_json *schema, cw_buf *out)
+static cw_code copy_root(const cw_bundle *refs, const cw_json *schema, cw_buf *out)
 {
     cw_code rc = CW_OK;
     bool own = is_resource(schema);
@@ -132,7 +132,7 @@ static cw_code copy_root(const cw_refs *refs, const cw_json *schema, cw_buf *out
     return rc ? rc : out->code;
 }
 
-cw_code cw_refs_copy(const cw_refs *refs, const cw_json *schema, cw_buf *out)
+cw_code cw_bundle_copy(const cw_bundle *refs, const cw_json *schema, cw_buf *out)
 {
     if (cw_json_is(schema, CW_JSON_OBJECT))
         return copy_root(refs, schema, out);
@@ -147,7 +147,7 @@ cw_code cw_refs_copy(const cw_refs *refs, const cw_json *schema, cw_buf *out)
     return out->code;
 }
 
-cw_code cw_refs_move(void *ctx, cw_str ref, cw_buf *out)
+cw_code cw_bundle_move(void *ctx, cw_str ref, cw_buf *out)
 {
     const cw_str *place = ctx;
     cw_buf_add(out, CW_STR("\"#"));
@@ -162,7 +162,7 @@ cw_code cw_refs_move(void *ctx, cw_str ref, cw_buf *out)
     return CW_OK;
 }
 
-void cw_refs_add_token(cw_buf *out, cw_str name)
+void cw_bundle_add_token(cw_buf *out, cw_str name)
 {
     cw_buf_add_char(out, '/');
     for (size_t i = 0; i < name.n; i++) {

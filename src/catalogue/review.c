@@ -7,22 +7,22 @@
 #include "schema/differ.h"
 
 typedef struct review {
-    const cw_review_opts *opts;
-    cw_review_fn fn;
+    const cw_lint_opts *opts;
+    cw_lint_fn fn;
     void *ctx;
-    cw_review_note note; /* of the schema that is looked at */
-    cw_arena trees;      /* of one method */
+    cw_lint_finding finding; /* of the schema that is looked at */
+    cw_arena trees;          /* of one method */
     bool is_over;
 } review;
 
-static void tell(review *r, const cw_review_note *note)
+static void report(review *r, const cw_lint_finding *finding)
 {
-    r->is_over = !r->fn(note, r->ctx);
+    r->is_over = !r->fn(finding, r->ctx);
 }
 
 /* ---- scopes ---- */
 
-static bool is_known(const cw_review_opts *opts, cw_str scope)
+static bool is_known(const cw_lint_opts *opts, cw_str scope)
 {
     for (size_t i = 0; i < opts->n_scopes; i++) {
         if (cw_str_eq(opts->scopes[i], scope))
@@ -31,13 +31,13 @@ static bool is_known(const cw_review_opts *opts, cw_str scope)
     return cw_scope_find(scope) != NULL;
 }
 
-static void look_at_scopes(review *r, const cw_method *m)
+static void lint_scopes(review *r, const cw_method *m)
 {
     for (size_t i = 0; i < m->needs.n_scopes && !r->is_over; i++) {
-        cw_review_note note = {
+        cw_lint_finding finding = {
             .method = m->id, .scope = m->needs.scopes[i], .text = "is not a known scope"};
-        if (!is_known(r->opts, note.scope))
-            tell(r, &note);
+        if (!is_known(r->opts, finding.scope))
+            report(r, &finding);
     }
 }
 
@@ -51,7 +51,7 @@ static cw_str nearest(cw_str name, const cw_str *list, size_t n)
     unsigned best = NEAR_MAX + 1;
     cw_str found = CW_STR("");
     for (size_t i = 0; i < n; i++) {
-        unsigned distance = cw_str_near(name, list[i], NEAR_MAX);
+        unsigned distance = cw_str_distance_within(name, list[i], NEAR_MAX);
         if (distance < best && distance < name.n) {
             best = distance;
             found = list[i];
@@ -85,7 +85,7 @@ static const char *wrong_type(cw_str name, const cw_json *v)
     return NULL;
 }
 
-static cw_code look_at_annotations(review *r, const cw_method *m)
+static cw_code lint_annotations(review *r, const cw_method *m)
 {
     const cw_json *all;
     if (r->is_over || !r->opts->annotations || !m->mark || !m->mark->annotations.n)
@@ -96,31 +96,31 @@ static cw_code look_at_annotations(review *r, const cw_method *m)
         return rc == CW_NOMEM ? rc : CW_OK;
     for (const cw_json *k = cw_json_first(all); k && !r->is_over; k = cw_json_next_key(k)) {
         cw_str name = cw_json_text(k);
-        cw_review_note note = {.method = m->id, .annotation = name};
+        cw_lint_finding finding = {.method = m->id, .annotation = name};
         if (is_in(name, annotations, CW_COUNT(annotations))) {
-            note.text = wrong_type(name, cw_json_value(k));
+            finding.text = wrong_type(name, cw_json_value(k));
         } else {
-            note.text = "is not known";
-            note.suggestion = nearest(name, annotations, CW_COUNT(annotations));
-            note.is_minor = note.suggestion.n == 0;
+            finding.text = "is not known";
+            finding.suggestion = nearest(name, annotations, CW_COUNT(annotations));
+            finding.is_minor = finding.suggestion.n == 0;
         }
-        if (note.text)
-            tell(r, &note);
+        if (finding.text)
+            report(r, &finding);
     }
     return CW_OK;
 }
 
-static void look_at_permissions(review *r, const cw_method *m)
+static void lint_permissions(review *r, const cw_method *m)
 {
-    const cw_review_opts *o = r->opts;
+    const cw_lint_opts *o = r->opts;
     for (size_t i = 0; o->permissions && i < m->needs.n_permissions && !r->is_over; i++) {
         cw_str name = m->needs.permissions[i];
-        cw_review_note note = {.method = m->id,
-                               .permission = name,
-                               .text = "is a permission that no role has",
-                               .suggestion = nearest(name, o->permissions, o->n_permissions)};
+        cw_lint_finding finding = {.method = m->id,
+                                   .permission = name,
+                                   .text = "is a permission that no role has",
+                                   .suggestion = nearest(name, o->permissions, o->n_permissions)};
         if (!is_in(name, o->permissions, o->n_permissions))
-            tell(r, &note);
+            report(r, &finding);
     }
 }
 
@@ -129,11 +129,11 @@ static void look_at_permissions(review *r, const cw_method *m)
 static bool on_difference(const cw_schema_difference *d, void *ctx)
 {
     review *r = ctx;
-    cw_review_note note = r->note;
-    note.pointer = d->pointer;
-    note.keyword = d->keyword;
-    note.text = d->text;
-    tell(r, &note);
+    cw_lint_finding finding = r->finding;
+    finding.pointer = d->pointer;
+    finding.keyword = d->keyword;
+    finding.text = d->text;
+    report(r, &finding);
     return !r->is_over;
 }
 
@@ -151,7 +151,7 @@ static cw_code read_schema(review *r, cw_str text, const cw_json **ret)
 }
 
 /* `published`: the dialect that the tool names for it. */
-static cw_code look_at_schema(review *r, cw_str text, cw_schema_draft published)
+static cw_code lint_schema(review *r, cw_str text, cw_schema_draft published)
 {
     cw_schema *s;
     const cw_json *schema;
@@ -186,7 +186,7 @@ static cw_code find_published(review *r, const cw_method *m, cw_schema_draft *re
         cw_str text = m->params[i].schema;
         const cw_json *schema = NULL;
         /* The few that can have one, however it is spelt. */
-        if (cw_refs_may_be_in(text))
+        if (cw_bundle_may_be_in(text))
             rc = read_schema(r, text, &schema);
         dialect = cw_json_get(schema, CW_STR("$schema"));
     }
@@ -195,81 +195,81 @@ static cw_code find_published(review *r, const cw_method *m, cw_schema_draft *re
     return rc;
 }
 
-static cw_code look_at_schemas(review *r, const cw_method *m)
+static cw_code lint_schemas(review *r, const cw_method *m)
 {
     cw_schema_draft published;
     cw_arena_reset(&r->trees);
-    r->note = (cw_review_note){.method = m->id};
+    r->finding = (cw_lint_finding){.method = m->id};
     cw_code rc = find_published(r, m, &published);
     if (!rc)
-        rc = look_at_schema(r, m->output, CW_SCHEMA_2020_12);
+        rc = lint_schema(r, m->output, CW_SCHEMA_2020_12);
     for (size_t i = 0; i < m->n_params && !rc; i++) {
-        r->note.param = m->params[i].name;
-        rc = look_at_schema(r, m->params[i].schema, published);
+        r->finding.param = m->params[i].name;
+        rc = lint_schema(r, m->params[i].schema, published);
     }
     return rc;
 }
 
 /* ---- headers ---- */
 
-static cw_code look_at_mirrors(review *r, const cw_method *m)
+static cw_code lint_param_headers(review *r, const cw_method *m)
 {
-    const cw_mirror *mirrors;
+    const cw_param_headers *mirrors;
     size_t n;
     cw_err why = {0};
     if (!m->mark || r->is_over)
         return CW_OK;
-    cw_code rc = cw_mirror_find(m, NULL, &r->trees, &mirrors, &n, &why);
+    cw_code rc = cw_param_headers_find(m, NULL, &r->trees, &mirrors, &n, &why);
     if (rc != CW_PARAMS)
         return rc == CW_NOMEM ? rc : CW_OK;
-    cw_review_note note = {.method = m->id,
-                           .keyword = CW_STR_INIT(CW_MIRROR_KEYWORD),
-                           .is_input = true,
-                           .text = why.msg};
-    tell(r, &note);
+    cw_lint_finding finding = {.method = m->id,
+                               .keyword = CW_STR_INIT(CW_PARAM_HEADERS_KEYWORD),
+                               .is_input = true,
+                               .text = why.msg};
+    report(r, &finding);
     return CW_OK;
 }
 
-cw_code cw_review(const cw_method *methods, size_t n, const cw_review_opts *opts, cw_review_fn fn,
-                  void *ctx)
+cw_code cw_lint(const cw_method *methods, size_t n, const cw_lint_opts *opts, cw_lint_fn fn,
+                void *ctx)
 {
     review r = {.opts = opts, .fn = fn, .ctx = ctx};
     cw_code rc = CW_OK;
     cw_arena_init(&r.trees, SIZE_MAX);
     for (size_t i = 0; i < n && !rc && !r.is_over; i++) {
-        look_at_scopes(&r, &methods[i]);
-        look_at_permissions(&r, &methods[i]);
-        rc = look_at_annotations(&r, &methods[i]);
+        lint_scopes(&r, &methods[i]);
+        lint_permissions(&r, &methods[i]);
+        rc = lint_annotations(&r, &methods[i]);
         if (!rc && !r.is_over)
-            rc = look_at_schemas(&r, &methods[i]);
+            rc = lint_schemas(&r, &methods[i]);
         if (!rc)
-            rc = look_at_mirrors(&r, &methods[i]);
+            rc = lint_param_headers(&r, &methods[i]);
     }
     cw_arena_done(&r.trees);
     return rc;
 }
 
-void cw_review_write(const cw_review_note *note, cw_buf *out)
+void cw_lint_write(const cw_lint_finding *finding, cw_buf *out)
 {
-    cw_buf_printf(out, "method '%.*s': ", CW_STR_ARG(note->method));
-    if (note->scope.n) {
-        cw_buf_printf(out, "scope '%.*s' %s", CW_STR_ARG(note->scope), note->text);
+    cw_buf_printf(out, "method '%.*s': ", CW_STR_ARG(finding->method));
+    if (finding->scope.n) {
+        cw_buf_printf(out, "scope '%.*s' %s", CW_STR_ARG(finding->scope), finding->text);
         return;
     }
-    if (note->annotation.n || note->permission.n) {
-        cw_str name = note->annotation.n ? note->annotation : note->permission;
-        cw_buf_printf(out, "%s '%.*s' %s", note->annotation.n ? "annotation" : "permission",
-                      CW_STR_ARG(name), note->text);
-        if (note->suggestion.n)
-            cw_buf_printf(out, "; did you mean '%.*s'?", CW_STR_ARG(note->suggestion));
+    if (finding->annotation.n || finding->permission.n) {
+        cw_str name = finding->annotation.n ? finding->annotation : finding->permission;
+        cw_buf_printf(out, "%s '%.*s' %s", finding->annotation.n ? "annotation" : "permission",
+                      CW_STR_ARG(name), finding->text);
+        if (finding->suggestion.n)
+            cw_buf_printf(out, "; did you mean '%.*s'?", CW_STR_ARG(finding->suggestion));
         return;
     }
-    if (note->is_input)
+    if (finding->is_input)
         cw_buf_add(out, CW_STR("params: "));
-    else if (note->param.n)
-        cw_buf_printf(out, "param '%.*s': ", CW_STR_ARG(note->param));
+    else if (finding->param.n)
+        cw_buf_printf(out, "param '%.*s': ", CW_STR_ARG(finding->param));
     else
         cw_buf_add(out, CW_STR("result: "));
-    cw_buf_printf(out, "%.*s%s%s", CW_STR_ARG(note->pointer), note->pointer.n ? ": " : "",
-                  note->text);
+    cw_buf_printf(out, "%.*s%s%s", CW_STR_ARG(finding->pointer), finding->pointer.n ? ": " : "",
+                  finding->text);
 }

@@ -14,7 +14,7 @@
 
 #include "catalogue/contract.h"
 
-typedef struct cw_review_note {
+typedef struct cw_lint_finding {
     cw_str method;
     cw_str scope;      /* empty: it is about something else */
     cw_str annotation; /* likewise */
@@ -26,26 +26,26 @@ typedef struct cw_review_note {
     const char *text;  /* "ignored in 2020-12, which has …" */
     cw_str suggestion; /* of an annotation or permission: the nearest that is known; empty: none */
     bool is_minor;     /* likely meant: an annotation of its author's own */
-} cw_review_note;
+} cw_lint_finding;
 
 /* False: it has heard enough. */
-typedef bool (*cw_review_fn)(const cw_review_note *note, void *ctx);
+typedef bool (*cw_lint_fn)(const cw_lint_finding *finding, void *ctx);
 
-typedef struct cw_review_opts {
-    cw_contract_policy policy;
+typedef struct cw_lint_opts {
+    cw_schema_policy policy;
     const cw_str *scopes; /* known besides those of access/scopes.h */
     size_t n_scopes;
     const cw_str *permissions; /* that some role has; NULL: not known, and not asked */
     size_t n_permissions;
     bool annotations; /* look at annotations: they are ours to correct */
-} cw_review_opts;
+} cw_lint_opts;
 
 /* Call fn for everything that should be looked at, until it has heard enough. Schemas that cannot
  * be compiled are passed over: the catalogue refuses them. CW_NOMEM. */
-CW_MUST_USE cw_code cw_review(const cw_method *methods, size_t n, const cw_review_opts *opts,
-                              cw_review_fn fn, void *ctx);
+CW_MUST_USE cw_code cw_lint(const cw_method *methods, size_t n, const cw_lint_opts *opts,
+                            cw_lint_fn fn, void *ctx);
 /* "method 'a.b': param 'tags': /items: an array is not allowed in 2020-12, which has prefixItems"
  */
-void cw_review_write(const cw_review_note *note, cw_buf *out);
+void cw_lint_write(const cw_lint_finding *finding, cw_buf *out);
 
 #endif

@@ -26,7 +26,7 @@ static const struct {
 };
 
 typedef struct shaper {
-    const cw_shape *shape;
+    const cw_tool_mcp_opts *shape;
     const cw_entry *tool;
     cw_buf *out;
     cw_buf plain;   /* as normalise.h writes it */
@@ -136,13 +136,13 @@ static cw_str inline_refs(shaper *s, cw_str schema)
 static void add_schema(shaper *s, const cw_json *schema)
 {
     cw_str text = cw_json_span(schema);
-    if (!s->tool->is_mirrored && cw_mirror_may_be_in(text)) {
+    if (!s->tool->is_mirrored && cw_param_headers_may_be_in(text)) {
         cw_buf_clear(&s->schema);
-        cw_mirror_write_without(&s->schema, schema);
+        cw_param_headers_write_without(&s->schema, schema);
         fail(s, s->schema.code);
         text = cw_buf_str(&s->schema);
     }
-    if (s->shape->is_inlined && cw_refs_may_be_in(text))
+    if (s->shape->is_inlined && cw_bundle_may_be_in(text))
         text = inline_refs(s, text);
     cw_buf_add(s->out, text);
 }
@@ -201,17 +201,17 @@ static void write_shaped(shaper *s)
 static bool is_plain(const shaper *s)
 {
     cw_str text = cw_buf_str(&s->plain);
-    bool has_mirrors = !s->tool->is_mirrored && cw_mirror_may_be_in(text);
+    bool has_mirrors = !s->tool->is_mirrored && cw_param_headers_may_be_in(text);
     return !s->tool->method->mark->annotations.n && !has_mirrors && !s->shape->is_aliased &&
-           !(s->shape->is_inlined && cw_refs_may_be_in(text));
+           !(s->shape->is_inlined && cw_bundle_may_be_in(text));
 }
 
-void cw_shape_tool(cw_buf *out, const cw_entry *tool, const cw_shape *shape)
+void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts *shape)
 {
     CW_CLEANUP(shaper_done) shaper s = {.shape = shape, .tool = tool, .out = out};
     cw_buf_init(&s.plain, SIZE_MAX / 2);
     cw_buf_init(&s.schema, SIZE_MAX / 2);
-    cw_buf_init(&s.inlined, CW_SHAPE_MAX_INLINED);
+    cw_buf_init(&s.inlined, CW_TOOL_MAX_INLINED);
     cw_buf_init(&s.rest, SIZE_MAX / 2);
     cw_arena_init(&s.trees, SIZE_MAX);
     cw_translate_tool(&s.plain, tool, shape->form, shape->language);

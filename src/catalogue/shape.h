@@ -15,7 +15,7 @@
  * one that contains itself cannot, and stays.
  *
  * Threads: no state.
- * Limits:  CW_SHAPE_MAX_INLINED bytes of a schema without references; a longer one stays as it is.
+ * Limits:  CW_TOOL_MAX_INLINED bytes of a schema without references; a longer one stays as it is.
  */
 #ifndef CW_CATALOGUE_SHAPE_H
 #define CW_CATALOGUE_SHAPE_H
@@ -23,17 +23,17 @@
 #include "catalogue/alias.h"
 #include "catalogue/translate.h"
 
-#define CW_SHAPE_MAX_INLINED (1024u * 1024u)
+#define CW_TOOL_MAX_INLINED (1024u * 1024u)
 
-typedef struct cw_shape {
+typedef struct cw_tool_mcp_opts {
     cw_tool_form form;
     const cw_language *language; /* NULL: as it was written */
     bool is_aliased;             /* tools go by their aliases */
     bool is_inlined;             /* no references in schemas */
     cw_schema_draft draft;       /* of schemas that do not say */
-} cw_shape;
+} cw_tool_mcp_opts;
 
 /* Append the tool object. Errors are sticky in `out`. */
-void cw_shape_tool(cw_buf *out, const cw_entry *tool, const cw_shape *shape);
+void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts *shape);
 
 #endif

@@ -8,9 +8,9 @@
 
 /* ---- templates ---- */
 
-cw_code cw_shown_check(const cw_method *method, cw_err *err)
+cw_code cw_exposed_check(const cw_method *method, cw_err *err)
 {
-    cw_str names[CW_SHOWN_MAX_VARIABLES], rest = method->shown->address;
+    cw_str names[CW_EXPOSED_MAX_VARIABLES], rest = method->exposed->address;
     cw_template_part part;
     size_t n = 0;
     while (rest.n) {
@@ -20,8 +20,8 @@ cw_code cw_shown_check(const cw_method *method, cw_err *err)
             break;
         if (n && !part.literal.n)
             return cw_fail(err, CW_PARAMS, "two variables need text between them");
-        if (n == CW_SHOWN_MAX_VARIABLES)
-            return cw_fail(err, CW_LIMIT, "more than %u variables", CW_SHOWN_MAX_VARIABLES);
+        if (n == CW_EXPOSED_MAX_VARIABLES)
+            return cw_fail(err, CW_LIMIT, "more than %u variables", CW_EXPOSED_MAX_VARIABLES);
         if (!cw_method_param(method, part.name))
             return cw_fail(err, CW_PARAMS, "variable '%.*s' is no param of the method",
                            CW_STR_ARG(part.name));
@@ -130,7 +130,7 @@ static cw_buf *new_buf(cw_arena *arena)
     return cw_arena_hold(arena, b, free_buf) ? NULL : b;
 }
 
-bool cw_shown_match(cw_str template, cw_str uri, cw_arena *arena, cw_str *ret)
+bool cw_exposed_match(cw_str template, cw_str uri, cw_arena *arena, cw_str *ret)
 {
     cw_json_writer w;
     *ret = (cw_str){NULL, 0};
@@ -171,16 +171,16 @@ static void write_arguments(cw_json_writer *w, const cw_method *method)
     cw_json_close(w);
 }
 
-cw_code cw_shown_write(const cw_method *method, cw_arena *arena, cw_str *ret, cw_err *err)
+cw_code cw_exposed_write(const cw_method *method, cw_arena *arena, cw_str *ret, cw_err *err)
 {
-    const cw_shown *shown = method->shown;
+    const cw_exposed *exposed = method->exposed;
     cw_json_writer w;
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     bool is_described = false, is_named = false;
-    for (const cw_json *k = cw_json_first(shown->json); k; k = cw_json_next_key(k)) {
+    for (const cw_json *k = cw_json_first(exposed->json); k; k = cw_json_next_key(k)) {
         cw_str name = cw_json_text(k);
         if (cw_str_is(name, "completes"))
             continue; /* between the source and us */
@@ -196,7 +196,7 @@ cw_code cw_shown_write(const cw_method *method, cw_arena *arena, cw_str *ret, cw
     if (!is_described)
         cw_json_add_string_member(&w, CW_STR("description"),
                                   method->usage.n ? method->usage : method->id);
-    if (shown->kind == CW_SHOWN_PROMPT)
+    if (exposed->kind == CW_EXPOSED_PROMPT)
         write_arguments(&w, method);
     cw_json_close(&w);
     cw_code rc = cw_json_writer_end(&w, err);

@@ -7,7 +7,7 @@
  *
  * Ownership: what is returned lives in the arena.
  * Threads:   no state.
- * Limits:    CW_SHOWN_MAX_VARIABLES variables in a template, CW_RESOURCE_MAX_URI bytes of an
+ * Limits:    CW_EXPOSED_MAX_VARIABLES variables in a template, CW_RESOURCE_MAX_URI bytes of an
  * address that it is compared with.
  */
 #ifndef CW_CATALOGUE_SHOWN_H
@@ -15,17 +15,17 @@
 
 #include "catalogue/method.h"
 
-#define CW_SHOWN_MAX_VARIABLES 32u
+#define CW_EXPOSED_MAX_VARIABLES 32u
 
 /* Whether a template can be matched: variables {name} of RFC 6570 level 1, each a param of the
  * method, none twice, none touching another. CW_PARAMS with a reason. */
-CW_MUST_USE cw_code cw_shown_check(const cw_method *method, cw_err *err);
+CW_MUST_USE cw_code cw_exposed_check(const cw_method *method, cw_err *err);
 /* The object that lists show: uri, uriTemplate or name, what the source says, description, and of a
  * prompt its arguments. CW_NOMEM. */
-CW_MUST_USE cw_code cw_shown_write(const cw_method *method, cw_arena *arena, cw_str *ret,
-                                   cw_err *err);
+CW_MUST_USE cw_code cw_exposed_write(const cw_method *method, cw_arena *arena, cw_str *ret,
+                                     cw_err *err);
 /* Whether a URI is one of the template's, which one beyond the limit is not. Then *ret is the
  * object of its variables, as JSON text, percent-decoded; .p is NULL in it without memory. */
-bool cw_shown_match(cw_str template, cw_str uri, cw_arena *arena, cw_str *ret);
+bool cw_exposed_match(cw_str template, cw_str uri, cw_arena *arena, cw_str *ret);
 
 #endif

@@ -29,24 +29,24 @@ struct cw_snapshot {
     atomic_uint refs;
     cw_arena arena;
     cw_offer_ops ops;
-    cw_source **sources;      /* referenced */
-    cw_contracts **contracts; /* of each source; likewise */
-    cw_str *names;            /* of each source */
+    cw_source **sources;         /* referenced */
+    cw_method_schemas **schemas; /* of each source; likewise */
+    cw_str *names;               /* of each source */
     size_t n_sources;
     cw_entry *entries;
     size_t n_entries;
     const cw_entry **tools;
     size_t n_tools;
-    const cw_entry **shown[CW_SHOWN_KINDS];
-    size_t n_shown[CW_SHOWN_KINDS];
-    cw_needs *classes;
+    const cw_entry **exposed[CW_EXPOSED_KINDS];
+    size_t n_shown[CW_EXPOSED_KINDS];
+    cw_requirements *classes;
     size_t n_classes;
     cw_snapshot_problem *problems;
     size_t n_problems;
     table by_id;
     table by_name;
-    cw_map by_address[CW_SHOWN_KINDS]; /* -> cw_entry */
-    _Atomic(cw_aliases *) aliases;     /* NULL: not wanted yet */
+    cw_map by_address[CW_EXPOSED_KINDS]; /* -> cw_entry */
+    _Atomic(cw_aliases *) aliases;       /* NULL: not wanted yet */
 };
 
 /* What is needed while building only. */
@@ -169,15 +169,15 @@ static cw_code claim_name(builder *b, cw_entry *entry, cw_err *why)
 /* A resource, template or prompt. */
 static cw_code claim_address(builder *b, cw_entry *entry, cw_err *why)
 {
-    const cw_shown *shown = entry->method->shown;
-    cw_map *map = &b->s->by_address[shown->kind];
-    const cw_entry *other = cw_map_find(map, shown->address);
+    const cw_exposed *exposed = entry->method->exposed;
+    cw_map *map = &b->s->by_address[exposed->kind];
+    const cw_entry *other = cw_map_find(map, exposed->address);
     if (other)
         return cw_fail(why, CW_PARAMS, "'%.*s' is also offered by method '%.*s' of '%.*s'",
-                       CW_STR_ARG(shown->address), CW_STR_ARG(other->method->id),
+                       CW_STR_ARG(exposed->address), CW_STR_ARG(other->method->id),
                        CW_STR_ARG(owner_of(b, other)));
-    cw_code rc = cw_shown_write(entry->method, &b->s->arena, &entry->shown_json, why);
-    return rc ? rc : cw_map_put(map, shown->address, entry, NULL);
+    cw_code rc = cw_exposed_write(entry->method, &b->s->arena, &entry->exposed_json, why);
+    return rc ? rc : cw_map_put(map, exposed->address, entry, NULL);
 }
 
 /* Whether a schema has a name or a dialect of its own, so that it may be right alone and wrong
@@ -197,7 +197,7 @@ static bool has_identity(const cw_json *schema)
     return false;
 }
 
-static cw_code look_for_identity(builder *b, const cw_method *method, bool *ret, cw_err *why)
+static cw_code find_identity(builder *b, const cw_method *method, bool *ret, cw_err *why)
 {
     cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
     cw_code rc = CW_OK;
@@ -222,7 +222,7 @@ static cw_code check_input(builder *b, const cw_entry *entry, cw_err *why)
     const cw_json *tool;
     bool has_any;
     cw_arena_reset(&b->trees);
-    cw_code rc = look_for_identity(b, entry->method, &has_any, why);
+    cw_code rc = find_identity(b, entry->method, &has_any, why);
     if (rc || !has_any)
         return rc;
     rc = cw_json_read(text, &deep, &b->trees, &tool, NULL, why);
@@ -248,7 +248,7 @@ static cw_code make_tool(builder *b, cw_entry *entry, cw_err *why)
         entry->is_mirrored = known->is_mirrored;
         return cw_tool_name(method->id, &b->s->arena, &entry->tool_name, why);
     }
-    cw_code rc = cw_normalise(entry, &b->s->arena, &b->text, why);
+    cw_code rc = cw_tool_json(entry, &b->s->arena, &b->text, why);
     return rc ? rc : check_input(b, entry, why);
 }
 
@@ -262,10 +262,10 @@ static cw_code add_method(builder *b, const cw_method *method, size_t offer, cw_
     if (rc)
         return rc;
     b->owners[s->n_entries++] = (uint32_t)offer;
-    if (method->shown)
+    if (method->exposed)
         rc = claim_address(b, entry, why);
     if (rc) {
-        entry->shown_json = (cw_str){0};
+        entry->exposed_json = (cw_str){0};
         return cw_wrap(why, rc, "method '%.*s'", CW_STR_ARG(method->id));
     }
     if (!method->mark)
@@ -282,9 +282,9 @@ static void take_back(cw_snapshot *s, size_t first)
 {
     while (s->n_entries > first) {
         const cw_entry *entry = &s->entries[--s->n_entries];
-        if (entry->shown_json.n)
-            (void)cw_map_remove(&s->by_address[entry->method->shown->kind],
-                                entry->method->shown->address);
+        if (entry->exposed_json.n)
+            (void)cw_map_remove(&s->by_address[entry->method->exposed->kind],
+                                entry->method->exposed->address);
     }
     fill_tables(s);
 }
@@ -294,7 +294,7 @@ static void take_back(cw_snapshot *s, size_t first)
 static cw_str source_name(const cw_snapshot *s, const cw_entry *entry)
 {
     size_t i = 0;
-    while (s->contracts[i] != entry->contracts)
+    while (s->schemas[i] != entry->schemas)
         i++;
     return s->names[i];
 }
@@ -332,8 +332,9 @@ static const cw_entry *find_rival(const cw_snapshot *s, const cw_method *method,
         return find_entry(s, &s->by_id, method->id);
     if (what == 1)
         return tool_name.n ? find_entry(s, &s->by_name, tool_name) : NULL;
-    return method->shown ? cw_map_find(&s->by_address[method->shown->kind], method->shown->address)
-                         : NULL;
+    return method->exposed
+               ? cw_map_find(&s->by_address[method->exposed->kind], method->exposed->address)
+               : NULL;
 }
 
 /* Whose it is, and the entry that has it; false: the method may have what it wants. */
@@ -394,33 +395,35 @@ static cw_code count_left(builder *b, size_t index)
 }
 
 /* What the previous catalogue has for a source that is still the same, or NULL. */
-static cw_contracts *find_contracts(const builder *b, const cw_offer *offer)
+static cw_method_schemas *find_contracts(const builder *b, const cw_offer *offer)
 {
     const cw_snapshot *old = b->opts.previous;
     for (size_t i = 0; old && i < old->n_sources; i++) {
         if (old->sources[i] == offer->source &&
-            cw_contracts_fit(old->contracts[i], offer->methods, offer->n_methods, &b->opts.policy))
-            return old->contracts[i];
+            cw_method_schemas_fit(old->schemas[i], offer->methods, offer->n_methods,
+                                  &b->opts.policy))
+            return old->schemas[i];
     }
     return NULL;
 }
 
-static cw_code take_contracts(builder *b, const cw_offer *offer, cw_contracts *known, cw_err *why)
+static cw_code take_contracts(builder *b, const cw_offer *offer, cw_method_schemas *known,
+                              cw_err *why)
 {
-    cw_contracts **ret = &b->s->contracts[b->s->n_sources];
+    cw_method_schemas **ret = &b->s->schemas[b->s->n_sources];
     if (!known)
-        return cw_contracts_new(offer->methods, offer->n_methods, &b->opts.policy, ret, why);
-    *ret = cw_contracts_ref(known);
+        return cw_method_schemas_new(offer->methods, offer->n_methods, &b->opts.policy, ret, why);
+    *ret = cw_method_schemas_ref(known);
     return CW_OK;
 }
 
 static cw_code add_methods(builder *b, const cw_offer *offer, size_t index, cw_err *why)
 {
-    bool yields = b->opts.yields && b->opts.yields[index];
+    bool defers = b->opts.defers && b->opts.defers[index];
     b->n_left = 0;
     for (size_t i = 0; i < offer->n_methods; i++) {
         bool is_left = false;
-        cw_code rc = yields ? yield_method(b, &offer->methods[i], index, &is_left) : CW_OK;
+        cw_code rc = defers ? yield_method(b, &offer->methods[i], index, &is_left) : CW_OK;
         if (!rc && !is_left)
             rc = add_method(b, &offer->methods[i], index, why);
         if (rc)
@@ -434,7 +437,7 @@ static cw_code add_offer(builder *b, size_t index)
     cw_snapshot *s = b->s;
     const cw_offer *offer = &b->offers[index];
     size_t first = s->n_entries;
-    cw_contracts *known = find_contracts(b, offer);
+    cw_method_schemas *known = find_contracts(b, offer);
     cw_err why = {0};
     cw_code rc = CW_OK;
     b->is_known = known != NULL;
@@ -455,7 +458,7 @@ static cw_code add_offer(builder *b, size_t index)
     if (rc)
         return cw_fail_nomem(b->err);
     for (size_t i = first; i < s->n_entries; i++)
-        s->entries[i].contracts = s->contracts[s->n_sources];
+        s->entries[i].schemas = s->schemas[s->n_sources];
     s->ops.ref(offer->source);
     s->names[s->n_sources] = name;
     s->sources[s->n_sources++] = offer->source;
@@ -475,31 +478,31 @@ static int compare_names(const void *a, const void *b)
 
 static int compare_addresses(const void *a, const void *b)
 {
-    return cw_str_cmp((*(const cw_entry *const *)a)->method->shown->address,
-                      (*(const cw_entry *const *)b)->method->shown->address);
+    return cw_str_cmp((*(const cw_entry *const *)a)->method->exposed->address,
+                      (*(const cw_entry *const *)b)->method->exposed->address);
 }
 
 /* The resources, templates and prompts of the sorted entries. */
 static cw_code settle_shown(builder *b)
 {
     cw_snapshot *s = b->s;
-    for (size_t kind = 0; kind < CW_SHOWN_KINDS; kind++) {
+    for (size_t kind = 0; kind < CW_EXPOSED_KINDS; kind++) {
         size_t n = s->by_address[kind].n;
-        s->shown[kind] = cw_arena_calloc(&s->arena, n + 1, sizeof(const cw_entry *));
-        if (!s->shown[kind])
+        s->exposed[kind] = cw_arena_calloc(&s->arena, n + 1, sizeof(const cw_entry *));
+        if (!s->exposed[kind])
             return cw_fail_nomem(b->err);
     }
     for (size_t i = 0; i < s->n_entries; i++) {
         cw_entry *entry = &s->entries[i];
-        if (!entry->shown_json.n)
+        if (!entry->exposed_json.n)
             continue;
-        cw_shown_kind kind = entry->method->shown->kind;
-        (void)!cw_map_put(&s->by_address[kind], entry->method->shown->address, entry, NULL);
-        s->shown[kind][s->n_shown[kind]++] = entry;
+        cw_exposed_kind kind = entry->method->exposed->kind;
+        (void)!cw_map_put(&s->by_address[kind], entry->method->exposed->address, entry, NULL);
+        s->exposed[kind][s->n_shown[kind]++] = entry;
     }
-    for (size_t kind = 0; kind < CW_SHOWN_KINDS; kind++) {
+    for (size_t kind = 0; kind < CW_EXPOSED_KINDS; kind++) {
         if (s->n_shown[kind])
-            qsort(s->shown[kind], s->n_shown[kind], sizeof(const cw_entry *), compare_addresses);
+            qsort(s->exposed[kind], s->n_shown[kind], sizeof(const cw_entry *), compare_addresses);
     }
     return CW_OK;
 }
@@ -527,13 +530,13 @@ static cw_code classify(builder *b)
     while (cap < s->n_entries * 2)
         cap *= 2;
     uint32_t *numbers = cw_arena_calloc(&b->scratch, cap, sizeof *numbers);
-    cw_needs *classes = cw_arena_alloc(&b->scratch, s->n_entries * sizeof *classes);
+    cw_requirements *classes = cw_arena_alloc(&b->scratch, s->n_entries * sizeof *classes);
     if (!numbers || !classes)
         return cw_fail_nomem(b->err);
     for (size_t i = 0; i < s->n_entries; i++) {
-        const cw_needs *needs = &s->entries[i].method->needs;
-        size_t at = (size_t)cw_needs_hash(needs) & (cap - 1);
-        while (numbers[at] && !cw_needs_equal(needs, &classes[numbers[at] - 1]))
+        const cw_requirements *needs = &s->entries[i].method->needs;
+        size_t at = (size_t)cw_requirements_hash(needs) & (cap - 1);
+        while (numbers[at] && !cw_requirements_equal(needs, &classes[numbers[at] - 1]))
             at = (at + 1) & (cap - 1);
         if (!numbers[at]) {
             classes[s->n_classes++] = *needs;
@@ -561,14 +564,14 @@ static cw_code build(builder *b, size_t n)
     s->entries = cw_arena_calloc(&s->arena, room, sizeof *s->entries);
     s->tools = cw_arena_calloc(&s->arena, room, sizeof(const cw_entry *));
     s->sources = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_source *));
-    s->contracts = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_contracts *));
+    s->schemas = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_method_schemas *));
     s->names = cw_arena_calloc(&s->arena, n + 1, sizeof *s->names);
     /* What an offer has yielded, how much more, and why it was left out all the same. */
     s->problems =
         cw_arena_calloc(&s->arena, n * (CW_SNAPSHOT_MAX_PARTIAL + 2) + 1, sizeof *s->problems);
     if (table_init(&s->by_id, room, &s->arena) || table_init(&s->by_name, room, &s->arena))
         return cw_fail_nomem(b->err);
-    if (!b->owners || !s->entries || !s->tools || !s->sources || !s->contracts || !s->names ||
+    if (!b->owners || !s->entries || !s->tools || !s->sources || !s->schemas || !s->names ||
         !s->problems)
         return cw_fail_nomem(b->err);
     for (size_t i = 0; i < n; i++) {
@@ -592,7 +595,7 @@ cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *
     s->ops = *ops;
     /* As large as what the sources offer, which has passed their ceilings. */
     cw_arena_init(&s->arena, SIZE_MAX);
-    for (size_t i = 0; i < CW_SHOWN_KINDS; i++)
+    for (size_t i = 0; i < CW_EXPOSED_KINDS; i++)
         cw_map_init(&s->by_address[i], CW_SNAPSHOT_MAX_METHODS);
     builder b = {.s = s, .offers = offers, .n_offers = n, .err = err};
     if (opts)
@@ -623,10 +626,10 @@ void cw_snapshot_unref(cw_snapshot *s)
     if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
         return;
     for (size_t i = 0; i < s->n_sources; i++) {
-        cw_contracts_unref(s->contracts[i]);
+        cw_method_schemas_unref(s->schemas[i]);
         s->ops.unref(s->sources[i]);
     }
-    for (size_t i = 0; i < CW_SHOWN_KINDS; i++)
+    for (size_t i = 0; i < CW_EXPOSED_KINDS; i++)
         cw_map_done(&s->by_address[i]);
     cw_aliases_free(atomic_load(&s->aliases));
     cw_arena_done(&s->arena);
@@ -650,7 +653,7 @@ static bool methods_same(const cw_method *a, const cw_method *b)
     bool is_same = cw_str_eq(a->id, b->id) && cw_str_eq(a->usage, b->usage) &&
                    cw_str_eq(a->input, b->input) && cw_str_eq(a->output, b->output) &&
                    a->is_callable == b->is_callable && a->n_params == b->n_params &&
-                   cw_needs_equal(&a->needs, &b->needs);
+                   cw_requirements_equal(&a->needs, &b->needs);
     for (size_t i = 0; is_same && i < a->n_params; i++)
         is_same = params_same(&a->params[i], &b->params[i]);
     return is_same;
@@ -659,7 +662,7 @@ static bool methods_same(const cw_method *a, const cw_method *b)
 static bool entries_same(const cw_entry *a, const cw_entry *b)
 {
     return cw_str_eq(a->tool_name, b->tool_name) && a->tool_hash == b->tool_hash &&
-           cw_str_eq(a->shown_json, b->shown_json) && methods_same(a->method, b->method);
+           cw_str_eq(a->exposed_json, b->exposed_json) && methods_same(a->method, b->method);
 }
 
 bool cw_snapshot_same(const cw_snapshot *a, const cw_snapshot *b)
@@ -684,7 +687,7 @@ const cw_entry *const *cw_snapshot_tools(const cw_snapshot *s, size_t *ret_n)
     return s->tools;
 }
 
-const cw_needs *cw_snapshot_classes(const cw_snapshot *s, size_t *ret_n)
+const cw_requirements *cw_snapshot_classes(const cw_snapshot *s, size_t *ret_n)
 {
     *ret_n = s->n_classes;
     return s->classes;
@@ -700,13 +703,14 @@ const cw_entry *cw_snapshot_find_tool(const cw_snapshot *s, cw_str name)
     return find_entry(s, &s->by_name, name);
 }
 
-const cw_entry *const *cw_snapshot_shown(const cw_snapshot *s, cw_shown_kind kind, size_t *ret_n)
+const cw_entry *const *cw_snapshot_exposed(const cw_snapshot *s, cw_exposed_kind kind,
+                                           size_t *ret_n)
 {
     *ret_n = s->n_shown[kind];
-    return s->shown[kind];
+    return s->exposed[kind];
 }
 
-const cw_entry *cw_snapshot_find_shown(const cw_snapshot *s, cw_shown_kind kind, cw_str address)
+const cw_entry *cw_snapshot_find_exposed(const cw_snapshot *s, cw_exposed_kind kind, cw_str address)
 {
     return cw_map_find(&s->by_address[kind], address);
 }

@@ -29,13 +29,13 @@ typedef struct cw_aliases cw_aliases; /* alias.h */
 typedef struct cw_entry {
     const cw_method *method;
     uint32_t class_index;
-    cw_str tool_name;   /* empty: no tool */
-    uint64_t tool_hash; /* of the tool as it is written (normalise.h) */
-    cw_str shown_json;  /* the resource, template or prompt as clients see it; empty: none */
-    bool wraps_output;  /* clients that want outputSchema to be of type object get it wrapped as
+    cw_str tool_name;    /* empty: no tool */
+    uint64_t tool_hash;  /* of the tool as it is written (normalise.h) */
+    cw_str exposed_json; /* the resource, template or prompt as clients see it; empty: none */
+    bool wraps_output;   /* clients that want outputSchema to be of type object get it wrapped as
                            {"result": …} */
-    bool is_mirrored;   /* clients repeat some of its arguments in headers (mirror.h) */
-    cw_contracts *contracts; /* of the source; lives as long as the snapshot */
+    bool is_mirrored;    /* clients repeat some of its arguments in headers (mirror.h) */
+    cw_method_schemas *schemas; /* of the source; lives as long as the snapshot */
 } cw_entry;
 
 /* What one source brings. */
@@ -61,9 +61,9 @@ typedef struct cw_snapshot_problem {
 
 /* All zero: the defaults. */
 typedef struct cw_snapshot_opts {
-    cw_contract_policy policy;
+    cw_schema_policy policy;
     cw_snapshot *previous; /* or NULL; what it knows of sources that are offered again is kept */
-    const bool *yields;    /* by offer: what another has already is left out of it, one by one */
+    const bool *defers;    /* by offer: what another has already is left out of it, one by one */
 } cw_snapshot_opts;
 
 /* Build from all offers, in order: an offer with a problem (an id or tool name that an earlier one
@@ -87,12 +87,14 @@ const cw_entry *cw_snapshot_entries(const cw_snapshot *s, size_t *ret_n);
 /* Pointers to the entries that are tools, sorted by tool name. */
 const cw_entry *const *cw_snapshot_tools(const cw_snapshot *s, size_t *ret_n);
 /* Those that are resources, templates or prompts, sorted by address. */
-const cw_entry *const *cw_snapshot_shown(const cw_snapshot *s, cw_shown_kind kind, size_t *ret_n);
-const cw_needs *cw_snapshot_classes(const cw_snapshot *s, size_t *ret_n);
+const cw_entry *const *cw_snapshot_exposed(const cw_snapshot *s, cw_exposed_kind kind,
+                                           size_t *ret_n);
+const cw_requirements *cw_snapshot_classes(const cw_snapshot *s, size_t *ret_n);
 /* By exact name, or NULL. */
 const cw_entry *cw_snapshot_find_method(const cw_snapshot *s, cw_str id);
 const cw_entry *cw_snapshot_find_tool(const cw_snapshot *s, cw_str name);
-const cw_entry *cw_snapshot_find_shown(const cw_snapshot *s, cw_shown_kind kind, cw_str address);
+const cw_entry *cw_snapshot_find_exposed(const cw_snapshot *s, cw_exposed_kind kind,
+                                         cw_str address);
 
 /* Other names for the tools, made when they are first wanted; NULL without memory. */
 const cw_aliases *cw_snapshot_aliases(const cw_snapshot *s);

@@ -34,7 +34,7 @@ bool cw_translations_equal(const cw_translations *a, const cw_translations *b)
 {
     if (!a || !b)
         return a == b;
-    if (a->n != b->n || a->initial - a->items != b->initial - b->items)
+    if (a->n != b->n || a->default_value - a->items != b->default_value - b->items)
         return false;
     for (size_t i = 0; i < a->n; i++) {
         if (!same_language(&a->items[i], &b->items[i]))
@@ -48,9 +48,9 @@ const cw_language *cw_translations_at(const cw_translations *t, size_t i)
     return t && i < t->n ? &t->items[i] : NULL;
 }
 
-const cw_language *cw_translations_initial(const cw_translations *t)
+const cw_language *cw_translations_default(const cw_translations *t)
 {
-    return t ? t->initial : NULL;
+    return t ? t->default_value : NULL;
 }
 
 const cw_language *cw_translations_match(const cw_translations *t, cw_str range)
@@ -75,7 +75,7 @@ cw_str cw_language_tag(const cw_language *language)
     return language ? language->tag : CW_STR("");
 }
 
-static cw_str look(const cw_language *language, cw_str context, cw_str text)
+static cw_str lookup(const cw_language *language, cw_str context, cw_str text)
 {
     cw_str found = {NULL, 0};
     for (size_t i = 0; i < language->n_files && !found.p; i++)
@@ -87,8 +87,8 @@ cw_str cw_language_text(const cw_language *language, cw_str method, cw_str text)
 {
     if (!language || !language->n_files)
         return text;
-    cw_str found = look(language, method, text);
+    cw_str found = lookup(language, method, text);
     if (!found.p)
-        found = look(language, (cw_str){NULL, 0}, text);
+        found = lookup(language, (cw_str){NULL, 0}, text);
     return found.p ? found : text;
 }

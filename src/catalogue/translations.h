@@ -24,9 +24,9 @@ typedef struct cw_language cw_language;
 
 typedef struct cw_translations_opts {
     const char *folder;
-    cw_str original;  /* what the texts are written in: "en" */
-    cw_str initial;   /* for those who ask for no other; one that is there */
-    size_t max_bytes; /* of all files; 0: CW_TRANSLATIONS_MAX_BYTES */
+    cw_str original;      /* what the texts are written in: "en" */
+    cw_str default_value; /* for those who ask for no other; one that is there */
+    size_t max_bytes;     /* of all files; 0: CW_TRANSLATIONS_MAX_BYTES */
 } cw_translations_opts;
 
 /* CW_IO when the folder or a file cannot be read, CW_PARAMS when a file is not right or there is no
@@ -41,7 +41,7 @@ bool cw_translations_equal(const cw_translations *a, const cw_translations *b);
 
 /* The i-th language by its tag; NULL behind the last. */
 const cw_language *cw_translations_at(const cw_translations *t, size_t i);
-const cw_language *cw_translations_initial(const cw_translations *t);
+const cw_language *cw_translations_default(const cw_translations *t);
 /* For somebody who wants `range`: that language, else a wider one ("pt" for "pt-BR"), else the
  * first that is narrower ("pt-BR" for "pt"); NULL when there is none. */
 const cw_language *cw_translations_match(const cw_translations *t, cw_str range);

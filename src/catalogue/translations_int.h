@@ -20,7 +20,7 @@ struct cw_translations {
     cw_arena arena;
     cw_language *items; /* sorted by tag */
     size_t n;
-    const cw_language *initial;
+    const cw_language *default_value;
 };
 
 #endif

@@ -195,7 +195,7 @@ static cw_code add_original(loader *l)
 static cw_code load(loader *l)
 {
     cw_translations *t = l->t;
-    cw_str initial = l->opts->initial;
+    cw_str default_value = l->opts->default_value;
     l->files = cw_arena_calloc(&l->scratch, CW_TRANSLATIONS_MAX_FILES, sizeof *l->files);
     if (!l->files)
         return fail_nomem(l);
@@ -208,10 +208,10 @@ static cw_code load(loader *l)
         rc = add_original(l);
     if (rc)
         return rc;
-    t->initial = find_language(t, initial);
-    if (!t->initial)
+    t->default_value = find_language(t, default_value);
+    if (!t->default_value)
         return cw_fail(l->err, CW_PARAMS, "there is no language '%.*s' in '%s'",
-                       CW_STR_ARG(initial), l->opts->folder);
+                       CW_STR_ARG(default_value), l->opts->folder);
     return CW_OK;
 }
 

@@ -15,7 +15,7 @@ struct cw_view {
     uint32_t *counts[CW_VIEW_LISTS]; /* visible ones before each block, and in all; NULL: not wanted
                                         yet */
     uint64_t number;                 /* of the cache */
-    const void *asked;               /* of cw_view_lists_of: the source */
+    const void *asked;               /* of cw_view_lists_with_source: the source */
     unsigned asked_for;              /* and the lists */
     unsigned answer;
     size_t n_classes;
@@ -30,7 +30,7 @@ static bool is_visible(const cw_view *v, const cw_entry *entry)
 cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret, cw_err *err)
 {
     size_t n;
-    const cw_needs *classes = cw_snapshot_classes(snapshot, &n);
+    const cw_requirements *classes = cw_snapshot_classes(snapshot, &n);
     cw_view *v = calloc(1, sizeof *v + n + (n + 7) / 8);
     if (!v)
         return cw_fail_nomem(err);
@@ -41,7 +41,7 @@ cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret, cw_
     v->call = cw_gate_permission(caller, CW_PERMISSION_CALL);
     v->n_classes = n;
     for (size_t i = 0; i < n; i++) {
-        v->verdicts[i] = (unsigned char)cw_gate_judge(caller, &classes[i]);
+        v->verdicts[i] = (unsigned char)cw_gate_check(caller, &classes[i]);
         if (v->verdicts[i] != CW_VERDICT_HIDDEN)
             v->verdicts[n + i / 8] |= (unsigned char)(1u << i % 8);
     }
@@ -120,17 +120,17 @@ const cw_entry *cw_view_find_method(const cw_view *v, cw_str id)
     return entry->method->mark || entry->method->is_callable ? entry : NULL;
 }
 
-const cw_entry *cw_view_find_shown(const cw_view *v, cw_shown_kind kind, cw_str address)
+const cw_entry *cw_view_find_exposed(const cw_view *v, cw_exposed_kind kind, cw_str address)
 {
-    const cw_entry *entry = cw_snapshot_find_shown(v->snapshot, kind, address);
+    const cw_entry *entry = cw_snapshot_find_exposed(v->snapshot, kind, address);
     return is_visible(v, entry) ? entry : NULL;
 }
 
 /* ---- pages ---- */
 
-static cw_shown_kind kind_of(cw_view_list list)
+static cw_exposed_kind kind_of(cw_view_list list)
 {
-    return (cw_shown_kind)(list - CW_VIEW_RESOURCES);
+    return (cw_exposed_kind)(list - CW_VIEW_RESOURCES);
 }
 
 static size_t count_all(const cw_view *v, cw_view_list list)
@@ -141,7 +141,7 @@ static size_t count_all(const cw_view *v, cw_view_list list)
     else if (list == CW_VIEW_METHODS)
         (void)cw_snapshot_entries(v->snapshot, &n);
     else
-        (void)cw_snapshot_shown(v->snapshot, kind_of(list), &n);
+        (void)cw_snapshot_exposed(v->snapshot, kind_of(list), &n);
     return n;
 }
 
@@ -153,11 +153,11 @@ static const cw_entry *at_index(const cw_view *v, cw_view_list list, size_t i)
         return cw_snapshot_tools(v->snapshot, &n)[i];
     if (list == CW_VIEW_METHODS)
         return &cw_snapshot_entries(v->snapshot, &n)[i];
-    return cw_snapshot_shown(v->snapshot, kind_of(list), &n)[i];
+    return cw_snapshot_exposed(v->snapshot, kind_of(list), &n)[i];
 }
 
 /* The i-th of all, or NULL when the caller does not see it. */
-static const cw_entry *look(const cw_view *v, cw_view_list list, size_t i)
+static const cw_entry *lookup(const cw_view *v, cw_view_list list, size_t i)
 {
     const cw_entry *entry = at_index(v, list, i);
     if (!is_visible(v, entry))
@@ -172,7 +172,7 @@ static uint32_t *count_blocks(const cw_view *v, cw_view_list list)
     size_t n = count_all(v, list), n_blocks = (n + BLOCK - 1) / BLOCK;
     uint32_t *counts = calloc(n_blocks + 1, sizeof *counts);
     for (size_t i = 0; counts && i < n; i++)
-        counts[i / BLOCK + 1] += look(v, list, i) != NULL;
+        counts[i / BLOCK + 1] += lookup(v, list, i) != NULL;
     for (size_t i = 0; counts && i < n_blocks; i++)
         counts[i + 1] += counts[i];
     return counts;
@@ -209,7 +209,7 @@ cw_code cw_view_page(cw_view *v, cw_view_list list, size_t offset, const cw_entr
             continue; /* nothing here for this caller */
         size_t end = (block + 1) * BLOCK < all ? (block + 1) * BLOCK : all;
         for (size_t i = block * BLOCK; i < end && found < n; i++) {
-            const cw_entry *entry = look(v, list, i);
+            const cw_entry *entry = lookup(v, list, i);
             if (entry && skip)
                 skip--;
             else if (entry)
@@ -224,7 +224,7 @@ cw_str cw_view_name(cw_view_list list, const cw_entry *entry)
 {
     if (list == CW_VIEW_TOOLS)
         return entry->tool_name;
-    return list == CW_VIEW_METHODS ? entry->method->id : entry->method->shown->address;
+    return list == CW_VIEW_METHODS ? entry->method->id : entry->method->exposed->address;
 }
 
 void cw_view_after(const cw_view *v, cw_view_list list, cw_str name, const cw_entry **ret, size_t n,
@@ -240,7 +240,7 @@ void cw_view_after(const cw_view *v, cw_view_list list, cw_str name, const cw_en
     }
     *ret_more = false;
     for (size_t i = low; i < all; i++) {
-        const cw_entry *entry = look(v, list, i);
+        const cw_entry *entry = lookup(v, list, i);
         if (entry && found == n) {
             *ret_more = true;
             break;
@@ -251,17 +251,17 @@ void cw_view_after(const cw_view *v, cw_view_list list, cw_str name, const cw_en
     *ret_n = found;
 }
 
-cw_str cw_view_bits(const cw_view *v)
+cw_str cw_view_visibility_key(const cw_view *v)
 {
     return cw_str_make((const char *)v->verdicts + v->n_classes, (v->n_classes + 7) / 8);
 }
 
-uint64_t cw_view_number(const cw_view *v)
+uint64_t cw_view_cache_id(const cw_view *v)
 {
     return v->number;
 }
 
-void cw_view_set_number(cw_view *v, uint64_t number)
+void cw_view_set_cache_id(cw_view *v, uint64_t number)
 {
     v->number = number;
 }
@@ -272,7 +272,7 @@ static const cw_entry *next_visible(const cw_view *v, cw_view_list list, size_t 
 {
     size_t n = count_all(v, list);
     while (*at < n) {
-        const cw_entry *entry = look(v, list, (*at)++);
+        const cw_entry *entry = lookup(v, list, (*at)++);
         if (entry)
             return entry;
     }
@@ -290,24 +290,24 @@ static bool sees_any(const cw_view *v, cw_view_list list, const void *source)
     return false;
 }
 
-unsigned cw_view_lists_of(cw_view *v, const void *source, unsigned lists)
+unsigned cw_view_lists_with_source(cw_view *v, const void *source, unsigned lists)
 {
     static const struct {
         cw_view_list list;
-        unsigned news;
-    } all[] = {{CW_VIEW_TOOLS, CW_NEWS_TOOLS},
-               {CW_VIEW_PROMPTS, CW_NEWS_PROMPTS},
-               {CW_VIEW_RESOURCES, CW_NEWS_RESOURCES},
-               {CW_VIEW_TEMPLATES, CW_NEWS_RESOURCES}};
+        unsigned change;
+    } all[] = {{CW_VIEW_TOOLS, CW_CHANGED_TOOLS},
+               {CW_VIEW_PROMPTS, CW_CHANGED_PROMPTS},
+               {CW_VIEW_RESOURCES, CW_CHANGED_RESOURCES},
+               {CW_VIEW_TEMPLATES, CW_CHANGED_RESOURCES}};
     if (v->asked == source && v->asked_for == lists)
         return v->answer;
     v->asked = source;
     v->asked_for = lists;
     v->answer = 0;
     for (size_t i = 0; i < CW_COUNT(all); i++) {
-        unsigned news = all[i].news & lists & ~v->answer;
-        if (news && sees_any(v, all[i].list, source))
-            v->answer |= news;
+        unsigned change = all[i].change & lists & ~v->answer;
+        if (change && sees_any(v, all[i].list, source))
+            v->answer |= change;
     }
     return v->answer;
 }
@@ -322,7 +322,7 @@ static bool lists_equal(const cw_view *a, const cw_view *b, cw_view_list list)
         if (!x || !y)
             return x == y;
         bool is_same = list == CW_VIEW_TOOLS ? x->tool_hash == y->tool_hash
-                                             : cw_str_eq(x->shown_json, y->shown_json);
+                                             : cw_str_eq(x->exposed_json, y->exposed_json);
         if (!is_same)
             return false;
     }
@@ -330,10 +330,10 @@ static bool lists_equal(const cw_view *a, const cw_view *b, cw_view_list list)
 
 unsigned cw_view_changes(const cw_view *a, const cw_view *b)
 {
-    unsigned lists = lists_equal(a, b, CW_VIEW_TOOLS) ? 0 : CW_NEWS_TOOLS;
+    unsigned lists = lists_equal(a, b, CW_VIEW_TOOLS) ? 0 : CW_CHANGED_TOOLS;
     if (!lists_equal(a, b, CW_VIEW_PROMPTS))
-        lists |= CW_NEWS_PROMPTS;
+        lists |= CW_CHANGED_PROMPTS;
     if (!lists_equal(a, b, CW_VIEW_RESOURCES) || !lists_equal(a, b, CW_VIEW_TEMPLATES))
-        lists |= CW_NEWS_RESOURCES;
+        lists |= CW_CHANGED_RESOURCES;
     return lists;
 }

@@ -36,7 +36,7 @@ const cw_entry *cw_view_find_method(const cw_view *v, cw_str id);
  * memory. */
 const cw_entry *cw_view_find_alias(const cw_view *v, cw_str alias);
 /* Likewise the resource, template or prompt with this address. */
-const cw_entry *cw_view_find_shown(const cw_view *v, cw_shown_kind kind, cw_str address);
+const cw_entry *cw_view_find_exposed(const cw_view *v, cw_exposed_kind kind, cw_str address);
 
 /* What can be looked at page by page: the visible tools by name, or the visible methods by id
  * (those that are marked or callable). */
@@ -64,14 +64,14 @@ void cw_view_after(const cw_view *v, cw_view_list list, cw_str name, const cw_en
 cw_str cw_view_name(cw_view_list list, const cw_entry *entry);
 
 /* A bit for each access class, set where it is visible: what decides who sees what. */
-cw_str cw_view_bits(const cw_view *v);
+cw_str cw_view_visibility_key(const cw_view *v);
 /* What a cache has noted for it (cache.h); 0: nothing yet. */
-uint64_t cw_view_number(const cw_view *v);
-void cw_view_set_number(cw_view *v, uint64_t number);
-/* In which of the `lists` (CW_NEWS_…) the caller sees something of a source. The answer for the
+uint64_t cw_view_cache_id(const cw_view *v);
+void cw_view_set_cache_id(cw_view *v, uint64_t number);
+/* In which of the `lists` (CW_CHANGE_…) the caller sees something of a source. The answer for the
  * last source is kept. */
-unsigned cw_view_lists_of(cw_view *v, const void *source, unsigned lists);
-/* Which lists are not the same in both views, byte for byte: CW_NEWS_…; templates count as
+unsigned cw_view_lists_with_source(cw_view *v, const void *source, unsigned lists);
+/* Which lists are not the same in both views, byte for byte: CW_CHANGE_…; templates count as
  * resources. */
 unsigned cw_view_changes(const cw_view *a, const cw_view *b);
 

@@ -15,7 +15,7 @@
 
 /* ---- add ---- */
 
-static cw_code add(cw_access *a, const cw_account *account, const cw_cli_texts *roles)
+static cw_code add(cw_cli_db *a, const cw_account *account, const cw_cli_texts *roles)
 {
     cw_str names[CW_CLI_MAX_TEXTS];
     int64_t id;
@@ -28,7 +28,7 @@ static cw_code add(cw_access *a, const cw_account *account, const cw_cli_texts *
 }
 
 /* Whether the database or the configuration knows a role; else CW_NOTFOUND. */
-static cw_code check_role(cw_access *a, const char *role)
+static cw_code check_role(cw_cli_db *a, const char *role)
 {
     bool is_known = false;
     for (size_t i = 0; i < a->config->roles.n && !is_known; i++)
@@ -60,39 +60,39 @@ static int run_add(int argc, char **argv)
         "Add an account. The password is read from the terminal or from standard input.", options,
         1};
     cw_cli_args args = {0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
     if (args.n == 0)
         return cw_cli_usage("name the account to add");
-    code = cw_access_check_account(args.items[0]);
+    code = cw_cli_db_check_account(args.items[0]);
     if (code < 0 && language)
-        code = cw_access_check_name("language", language);
+        code = cw_cli_db_check_name("language", language);
     if (code < 0)
-        code = cw_access_open(config, /* may_create= */ true, &a);
+        code = cw_cli_db_open(config, /* may_create= */ true, &a);
     if (code >= 0)
         return code;
-    cw_access_change(&a, spec.name, args.items[0], NULL);
+    cw_cli_db_change(&a, spec.name, args.items[0], NULL);
     char hash[CW_PASSWORD_HASH] = "";
     cw_code rc = CW_OK;
     for (size_t i = 0; i < roles.n && !rc; i++)
         rc = check_role(&a, roles.items[i]);
     if (!rc && !no_password)
-        rc = cw_access_read_password(file, a.config->access.password_length, hash, &a.err);
+        rc = cw_cli_read_password(file, a.config->access.password_length, hash, &a.err);
     cw_account account = {.name = cw_str_from(args.items[0]),
                           .password = cw_str_from(hash),
                           .language = cw_str_from(language),
                           .created = cw_clock_wall_ms()};
-    return cw_access_close(&a, rc ? rc : add(&a, &account, &roles));
+    return cw_cli_db_close(&a, rc ? rc : add(&a, &account, &roles));
 }
 
 /* ---- list ---- */
 
-typedef struct listing {
-    cw_access *a;
+typedef struct account_table {
+    cw_cli_db *a;
     cw_json_writer json;
-} listing;
+} account_table;
 
 static const char *state_of(const cw_account *account)
 {
@@ -101,14 +101,14 @@ static const char *state_of(const cw_account *account)
 
 static cw_code add_line(const cw_account *account, void *ctx, cw_err *err)
 {
-    cw_access *a = ((listing *)ctx)->a;
+    cw_cli_db *a = ((account_table *)ctx)->a;
     CW_CLEANUP(cw_buf_done) cw_buf roles;
-    cw_buf_init(&roles, CW_ACCESS_MAX_BYTES);
-    cw_code rc = cw_db_each_role_of(a->db, account->id, cw_access_on_text, &roles, err);
+    cw_buf_init(&roles, CW_CLI_DB_MAX_BYTES);
+    cw_code rc = cw_db_each_role_of(a->db, account->id, cw_cli_db_on_text, &roles, err);
     if (rc)
         return rc;
-    cw_access_add_column(&a->out, account->name, NAME_WIDTH);
-    cw_access_add_column(&a->out, cw_str_from(state_of(account)), 7);
+    cw_cli_table_add_column(&a->out, account->name, NAME_WIDTH);
+    cw_cli_table_add_column(&a->out, cw_str_from(state_of(account)), 7);
     cw_buf_add(&a->out, roles.n ? cw_buf_str(&roles) : CW_STR("-"));
     cw_buf_add_char(&a->out, '\n');
     return CW_OK;
@@ -116,7 +116,7 @@ static cw_code add_line(const cw_account *account, void *ctx, cw_err *err)
 
 static cw_code add_object(const cw_account *account, void *ctx, cw_err *err)
 {
-    listing *l = ctx;
+    account_table *l = ctx;
     cw_json_writer *w = &l->json;
     cw_json_open_object(w);
     cw_json_add_i64_member(w, CW_STR("id"), account->id);
@@ -124,20 +124,20 @@ static cw_code add_object(const cw_account *account, void *ctx, cw_err *err)
     cw_json_add_string_member(w, CW_STR("state"), cw_str_from(state_of(account)));
     cw_json_add_bool_member(w, CW_STR("password"), account->password.n > 0);
     cw_json_add_string_member(w, CW_STR("language"), account->language);
-    cw_access_add_date_member(w, CW_STR("created"), account->created);
+    cw_cli_table_add_date_member(w, CW_STR("created"), account->created);
     cw_json_add_key(w, CW_STR("roles"));
     cw_json_open_array(w);
-    cw_code rc = cw_db_each_role_of(l->a->db, account->id, cw_access_on_json, w, err);
+    cw_code rc = cw_db_each_role_of(l->a->db, account->id, cw_cli_db_on_json, w, err);
     cw_json_close(w);
     cw_json_close(w);
     return rc;
 }
 
-static cw_code list(cw_access *a, bool json)
+static cw_code list(cw_cli_db *a, bool json)
 {
-    listing l = {.a = a};
+    account_table l = {.a = a};
     if (!json) {
-        cw_access_add_heading(&a->out, "NAME                  STATE    ROLES");
+        cw_cli_table_add_heading(&a->out, "NAME                  STATE    ROLES");
         return cw_db_each_account(a->db, add_line, &l, &a->err);
     }
     cw_json_writer_init(&l.json, &a->out, CW_JSON_INDENT);
@@ -155,18 +155,18 @@ static int run_list(int argc, char **argv)
     bool json = false;
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {"account list", "", "List the accounts.", options, 0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code < 0)
-        code = cw_access_open(config, /* may_create= */ false, &a);
-    return code >= 0 ? code : cw_access_close(&a, list(&a, json));
+        code = cw_cli_db_open(config, /* may_create= */ false, &a);
+    return code >= 0 ? code : cw_cli_db_close(&a, list(&a, json));
 }
 
 /* ---- show ---- */
 
 /* What an account may do: by its roles in the database and in the configuration. */
 typedef struct powers {
-    cw_access *a;
+    cw_cli_db *a;
     cw_names names;
 } powers;
 
@@ -196,10 +196,10 @@ static cw_code add_anonymous(powers *all, cw_err *err)
     return rc ? rc : on_role(role, all, err);
 }
 
-static cw_code add_permissions(cw_access *a, const cw_account *account, cw_json_writer *w)
+static cw_code add_permissions(cw_cli_db *a, const cw_account *account, cw_json_writer *w)
 {
     powers all = {.a = a};
-    cw_arena_init(&all.names.arena, CW_ACCESS_MAX_BYTES);
+    cw_arena_init(&all.names.arena, CW_CLI_DB_MAX_BYTES);
     cw_code rc = cw_db_each_permission_of(a->db, account->id, on_permission, &all, &a->err);
     if (!rc)
         rc = cw_db_each_role_of(a->db, account->id, on_role, &all, &a->err);
@@ -207,7 +207,7 @@ static cw_code add_permissions(cw_access *a, const cw_account *account, cw_json_
         rc = on_role(cw_str_from(CW_ROLE_AUTHENTICATED), &all, &a->err);
     if (!rc && !a->config->access.authenticated_only_own)
         rc = add_anonymous(&all, &a->err);
-    size_t n = cw_needs_sort(all.names.items, all.names.n);
+    size_t n = cw_requirements_sort(all.names.items, all.names.n);
     cw_json_add_key(w, CW_STR("permissions"));
     cw_json_open_array(w);
     for (size_t i = 0; i < n && !rc; i++)
@@ -217,11 +217,11 @@ static cw_code add_permissions(cw_access *a, const cw_account *account, cw_json_
     return rc;
 }
 
-static cw_code show(cw_access *a, const char *name)
+static cw_code show(cw_cli_db *a, const char *name)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_account *account;
-    listing l = {.a = a};
+    account_table l = {.a = a};
     cw_arena_init(&arena, 65536);
     cw_code rc = cw_db_find_account(a->db, cw_str_from(name), &arena, &account, &a->err);
     if (rc)
@@ -256,7 +256,7 @@ static const cw_cli_spec revoke_spec = {"account revoke", "NAME ROLE",
                                         "Revoke a role from an account.", NULL, 2};
 
 /* Read the command line of one of these and open the database. */
-static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *args, cw_access *a)
+static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *args, cw_cli_db *a)
 {
     const char *config = NULL;
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
@@ -269,42 +269,42 @@ static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *ar
         (void)cw_cli_usage("usage: causeway %s %s", spec->name, spec->args);
         return CW_EXIT_USAGE;
     }
-    return cw_access_open(config, /* may_create= */ false, a);
+    return cw_cli_db_open(config, /* may_create= */ false, a);
 }
 
 static int run_show(int argc, char **argv)
 {
     cw_cli_args args = {0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     int code = begin(&show_spec, argc, argv, &args, &a);
-    return code >= 0 ? code : cw_access_close(&a, show(&a, args.items[0]));
+    return code >= 0 ? code : cw_cli_db_close(&a, show(&a, args.items[0]));
 }
 
 static int run_remove(int argc, char **argv)
 {
     cw_cli_args args = {0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     int code = begin(&remove_spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
-    cw_access_change(&a, remove_spec.name, args.items[0], NULL);
+    cw_cli_db_change(&a, remove_spec.name, args.items[0], NULL);
     cw_code rc = cw_db_remove_account(a.db, cw_str_from(args.items[0]), &a.err);
     cw_buf_printf(&a.out, "account %s removed\n", args.items[0]);
-    return cw_access_close(&a, rc);
+    return cw_cli_db_close(&a, rc);
 }
 
 static int run_block(int argc, char **argv, bool is_blocked)
 {
     cw_cli_args args = {0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     const cw_cli_spec *spec = is_blocked ? &block_spec : &unblock_spec;
     int code = begin(spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
-    cw_access_change(&a, spec->name, args.items[0], NULL);
+    cw_cli_db_change(&a, spec->name, args.items[0], NULL);
     cw_code rc = cw_db_block_account(a.db, cw_str_from(args.items[0]), is_blocked, &a.err);
     cw_buf_printf(&a.out, "account %s is %s\n", args.items[0], is_blocked ? "blocked" : "active");
-    return cw_access_close(&a, rc);
+    return cw_cli_db_close(&a, rc);
 }
 
 static int run_block_on(int argc, char **argv)
@@ -320,19 +320,19 @@ static int run_unblock(int argc, char **argv)
 static int run_role(int argc, char **argv, bool has_it)
 {
     cw_cli_args args = {0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     const cw_cli_spec *spec = has_it ? &grant_spec : &revoke_spec;
     int code = begin(spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
-    cw_access_change(&a, spec->name, args.items[0], args.items[1]);
+    cw_cli_db_change(&a, spec->name, args.items[0], args.items[1]);
     cw_code rc = has_it ? check_role(&a, args.items[1]) : CW_OK;
     if (!rc)
         rc = cw_db_grant(a.db, cw_str_from(args.items[0]), cw_str_from(args.items[1]), has_it,
                          &a.err);
     cw_buf_printf(&a.out, "account %s %s the role %s%s\n", args.items[0],
                   has_it ? "has" : "does not have", args.items[1], rc == CW_DONE ? " already" : "");
-    return cw_access_close(&a, rc);
+    return cw_cli_db_close(&a, rc);
 }
 
 static int run_grant(int argc, char **argv)
@@ -361,23 +361,23 @@ static int run_password(int argc, char **argv)
         "standard input.",
         options, 1};
     cw_cli_args args = {0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code < 0 && args.n == 0)
         code = cw_cli_usage("name the account");
     if (code < 0)
-        code = cw_access_open(config, /* may_create= */ false, &a);
+        code = cw_cli_db_open(config, /* may_create= */ false, &a);
     if (code >= 0)
         return code;
-    cw_access_change(&a, spec.name, args.items[0], NULL);
+    cw_cli_db_change(&a, spec.name, args.items[0], NULL);
     char hash[CW_PASSWORD_HASH] = "";
-    cw_code rc =
-        no_password ? CW_OK
-                    : cw_access_read_password(file, a.config->access.password_length, hash, &a.err);
+    cw_code rc = no_password
+                     ? CW_OK
+                     : cw_cli_read_password(file, a.config->access.password_length, hash, &a.err);
     if (!rc)
         rc = cw_db_set_password(a.db, cw_str_from(args.items[0]), cw_str_from(hash), &a.err);
     cw_buf_printf(&a.out, "password of %s changed\n", args.items[0]);
-    return cw_access_close(&a, rc);
+    return cw_cli_db_close(&a, rc);
 }
 
 static const cw_cli_command commands[] = {

@@ -14,7 +14,7 @@ enum { T_NULL, T_BOOLEAN, T_INTEGER, T_NUMBER, T_STRING, T_ARRAY, T_OBJECT };
 static const char *const names[CW_TYPES_N] = {"null",   "boolean", "integer", "number",
                                               "string", "array",   "object"};
 
-const char *cw_type_name_of(unsigned bit)
+const char *cw_cli_type_name_of(unsigned bit)
 {
     return names[bit];
 }
@@ -122,7 +122,7 @@ static cw_code read_types(cw_str schema, unsigned *ret)
     return rc;
 }
 
-unsigned cw_schema_types(cw_str schema)
+unsigned cw_cli_schema_types(cw_str schema)
 {
     unsigned types;
     (void)!read_types(schema, &types);
@@ -133,7 +133,7 @@ unsigned cw_schema_types(cw_str schema)
 
 static cw_code add_value(cw_json_writer *w, cw_str name, cw_str text, unsigned types, cw_err *err)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     if (!types || types & 1u << T_STRING) {
         cw_json_add_string_member(w, name, text);
         return CW_OK;
@@ -152,7 +152,7 @@ static cw_code add_value(cw_json_writer *w, cw_str name, cw_str text, unsigned t
     if (rc == CW_NOMEM)
         return cw_fail_nomem(err);
     return rc ? cw_fail(err, CW_PARAMS, "--arg %s: its value must be JSON: %s",
-                        cw_excerpt(name, shown), why.msg)
+                        cw_excerpt(name, exposed), why.msg)
               : CW_OK;
 }
 
@@ -174,16 +174,17 @@ static bool stands_before(const char *const *items, size_t at, cw_str name)
 static cw_code add_argument(cw_json_writer *w, const cw_method *method, const char *const *items,
                             size_t i, cw_err *err)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     cw_str value;
     cw_str name = name_of(items[i], &value);
     if (!value.p || name.n == 0)
         return cw_fail(err, CW_PARAMS, "--arg %s: write it as NAME=VALUE",
-                       cw_excerpt(cw_str_from(items[i]), shown));
+                       cw_excerpt(cw_str_from(items[i]), exposed));
     if (!cw_utf8_is_valid(cw_str_from(items[i])))
-        return cw_fail(err, CW_PARAMS, "--arg %s: not UTF-8", cw_excerpt(name, shown));
+        return cw_fail(err, CW_PARAMS, "--arg %s: not UTF-8", cw_excerpt(name, exposed));
     if (stands_before(items, i, name))
-        return cw_fail(err, CW_PARAMS, "--arg %s: it stands there twice", cw_excerpt(name, shown));
+        return cw_fail(err, CW_PARAMS, "--arg %s: it stands there twice",
+                       cw_excerpt(name, exposed));
     const cw_param *param = cw_method_param(method, name);
     unsigned types = 0;
     if (param && read_types(param->schema, &types) == CW_NOMEM)
@@ -191,8 +192,8 @@ static cw_code add_argument(cw_json_writer *w, const cw_method *method, const ch
     return add_value(w, name, value, types, err);
 }
 
-cw_code cw_arguments_make(const cw_method *method, const char *const *items, size_t n, cw_buf *out,
-                          cw_err *err)
+cw_code cw_cli_arguments_make(const cw_method *method, const char *const *items, size_t n,
+                              cw_buf *out, cw_err *err)
 {
     cw_json_writer w;
     cw_code rc = CW_OK;

@@ -18,13 +18,13 @@
 
 /* The types that a schema allows, a bit for each, by `type`, `const`, `enum`, "#/…" references and
  * where all of `anyOf` or `oneOf` have some; 0: it does not say, or cannot be read. */
-unsigned cw_schema_types(cw_str schema);
+unsigned cw_cli_schema_types(cw_str schema);
 /* "null", "boolean", "integer", "number", "string", "array", "object" by bit. */
-const char *cw_type_name_of(unsigned bit);
+const char *cw_cli_type_name_of(unsigned bit);
 
 /* Append the arguments, an object. CW_PARAMS: one has no '=' or name, stands twice, or is no JSON
  * where that is wanted; CW_NOMEM. */
-CW_MUST_USE cw_code cw_arguments_make(const cw_method *method, const char *const *items, size_t n,
-                                      cw_buf *out, cw_err *err);
+CW_MUST_USE cw_code cw_cli_arguments_make(const cw_method *method, const char *const *items,
+                                          size_t n, cw_buf *out, cw_err *err);
 
 #endif

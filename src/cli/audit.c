@@ -63,13 +63,13 @@ static bool is_wanted(const filter *f, const cw_json *record)
 /* A word that no record has would find nothing, and look as if nothing had happened. */
 static int check_word(const char *option, const char *word, const char *known)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     for (cw_str rest = cw_str_from(known); word && rest.p;) {
         if (cw_str_is(cw_str_trim(cw_str_cut(rest, ',', &rest)), word))
             return -1;
     }
     return word ? cw_cli_usage("--%s takes one of %s, not %s", option, known,
-                               cw_excerpt(cw_str_from(word), shown))
+                               cw_excerpt(cw_str_from(word), exposed))
                 : -1;
 }
 
@@ -96,7 +96,7 @@ static bool parse_since(const char *text, char out[CW_CLOCK_ISO_LEN + 1])
 static void add_column(cw_buf *out, const cw_json *record, const char *name, size_t width)
 {
     cw_str text = text_of(record, name);
-    cw_access_add_column(out, text.n ? text : CW_STR("-"), width);
+    cw_cli_table_add_column(out, text.n ? text : CW_STR("-"), width);
 }
 
 static void add_number(cw_buf *out, const cw_json *record, const char *name)
@@ -117,7 +117,7 @@ static void add_line(cw_buf *out, const cw_json *record)
     add_column(out, record, "door", 7);
     add_column(out, record, "caller", 16);
     cw_str method = text_of(record, "method");
-    cw_access_add_text(out, method.n ? method : CW_STR("-"));
+    cw_cli_table_add_text(out, method.n ? method : CW_STR("-"));
     if (took && cw_json_to_double(took, &us))
         cw_buf_printf(out, "  %.3f ms", us / 1000);
     add_number(out, record, "code");
@@ -129,7 +129,7 @@ static void add_line(cw_buf *out, const cw_json *record)
         if (!text.n)
             continue;
         cw_buf_add(out, CW_STR("  "));
-        cw_access_add_text(out, text);
+        cw_cli_table_add_text(out, text);
     }
     cw_buf_add_char(out, '\n');
 }

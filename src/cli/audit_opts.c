@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/audit_opts.h"
 
-cw_audit_opts cw_cli_audit_opts(const cw_config *config)
+cw_audit_opts cw_app_audit_opts(const cw_config *config)
 {
     return (cw_audit_opts){
         .path = config->audit.path.n ? config->audit.path.p : NULL,

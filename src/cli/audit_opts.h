@@ -10,6 +10,6 @@
 #include "config/config.h"
 
 /* Borrows from the configuration. */
-cw_audit_opts cw_cli_audit_opts(const cw_config *config);
+cw_audit_opts cw_app_audit_opts(const cw_config *config);
 
 #endif

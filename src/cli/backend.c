@@ -15,7 +15,7 @@
 /* A client that keeps a list for so long asks rarely enough; those that listen hear of a change. */
 #define LIST_TTL_MS 5000u
 #define PUBLISH_PAUSE_MS 1000u
-#define ASK_PAUSE_MS 100u
+#define RETRY_PAUSE_MS 100u
 #define POST_TRIES 1000 /* a millisecond apart */
 
 /* ---- publishing ---- */
@@ -24,13 +24,13 @@ static void on_publish_again(uv_timer_t *timer);
 
 /* What was published last, with the callers and settings in force. Without success it is tried
  * again: loops must not go on with a catalogue whose sources are retired. */
-static void publish(cw_backend *b, cw_source *const *retired, size_t n_retired)
+static void publish(cw_app *b, cw_source *const *retired, size_t n_retired)
 {
     cw_err err = {0};
     if (!b->snapshot)
         return;
-    cw_code rc = cw_bridge_publish(b->bridge, cw_snapshot_ref(b->snapshot), b->anonymous,
-                                   &b->settings, retired, n_retired, &err);
+    cw_code rc = cw_runtime_publish(b->runtime, cw_snapshot_ref(b->snapshot), b->anonymous,
+                                    &b->settings, retired, n_retired, &err);
     if (!rc)
         return;
     cw_log_err(CW_LOG_ERROR, "serve", "the old catalogue stays for now", &err);
@@ -43,7 +43,7 @@ static void on_publish_again(uv_timer_t *timer)
     publish(timer->data, NULL, 0);
 }
 
-static void set_anonymous(cw_backend *b, cw_caller *caller)
+static void set_anonymous(cw_app *b, cw_caller *caller)
 {
     cw_caller *old = b->anonymous;
     b->anonymous = cw_caller_ref(caller);
@@ -61,7 +61,7 @@ static size_t add_texts(cw_str *to, size_t n, const cw_str *items, size_t n_item
 static cw_code new_owner(const cw_snapshot *snapshot, cw_caller **ret, cw_err *err)
 {
     size_t n_classes, n_permissions = 2, n_scopes = 0;
-    const cw_needs *classes = cw_snapshot_classes(snapshot, &n_classes);
+    const cw_requirements *classes = cw_snapshot_classes(snapshot, &n_classes);
     for (size_t i = 0; i < n_classes; i++) {
         n_permissions += classes[i].n_permissions;
         n_scopes += classes[i].n_scopes;
@@ -82,16 +82,16 @@ static cw_code new_owner(const cw_snapshot *snapshot, cw_caller **ret, cw_err *e
     cw_caller_opts opts = {.id = CW_STR("local"),
                            .name = CW_STR("local"),
                            .permissions = all,
-                           .n_permissions = cw_needs_sort(all, n_permissions),
+                           .n_permissions = cw_requirements_sort(all, n_permissions),
                            .has_token = true,
                            .scopes = scopes,
-                           .n_scopes = cw_needs_sort(scopes, n_scopes)};
+                           .n_scopes = cw_requirements_sort(scopes, n_scopes)};
     cw_code rc = cw_caller_new(&opts, ret, err);
     free(all);
     return rc;
 }
 
-static void use_owner(cw_backend *b)
+static void use_owner(cw_app *b)
 {
     cw_caller *owner = NULL;
     cw_err err = {0};
@@ -106,7 +106,7 @@ static void use_owner(cw_backend *b)
 static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t n_retired,
                         void *ctx)
 {
-    cw_backend *b = ctx;
+    cw_app *b = ctx;
     cw_snapshot_unref(b->snapshot);
     b->snapshot = snapshot;
     if (b->is_owner)
@@ -116,9 +116,9 @@ static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t
 
 static void on_settled(void *ctx)
 {
-    cw_backend *b = ctx;
-    if (!b->is_settled && !b->is_looking && !b->is_owner && !b->is_demo)
-        cw_permissions_log_unused(b->settings.config, b->snapshot);
+    cw_app *b = ctx;
+    if (!b->is_settled && !b->is_read_only && !b->is_owner && !b->is_demo)
+        cw_role_permissions_log_unused(b->settings.config, b->snapshot);
     b->is_settled = true;
     /* This may come just before the loop waits for events: it must not wait any more. */
     if (b->is_waiting)
@@ -128,16 +128,16 @@ static void on_settled(void *ctx)
 /* Sources that take too long keep no call waiting. */
 static void on_loading_late(uv_timer_t *timer)
 {
-    cw_backend *b = timer->data;
+    cw_app *b = timer->data;
     b->settings.is_loading = false;
     publish(b, NULL, 0);
 }
 
 static void on_loading(bool is_loading, void *ctx)
 {
-    cw_backend *b = ctx;
+    cw_app *b = ctx;
     if (is_loading)
-        uv_timer_start(&b->loading, on_loading_late, CW_AWAIT_MS, 0);
+        uv_timer_start(&b->loading, on_loading_late, CW_CATALOGUE_WAIT_MS, 0);
     else
         uv_timer_stop(&b->loading);
     bool is_new = b->settings.is_loading != is_loading;
@@ -157,15 +157,15 @@ static void on_audit_status(void *ctx, const cw_err *err)
         cw_log(CW_LOG_INFO, "audit", "records can be written again");
 }
 
-static cw_code open_audit(cw_backend *b, cw_err *err)
+static cw_code open_audit(cw_app *b, cw_err *err)
 {
     cw_code rc = cw_audit_new(on_audit_status, NULL, &b->audit, err);
     if (!rc)
-        cw_bridge_set_audit(b->bridge, b->audit);
+        cw_runtime_set_audit(b->runtime, b->audit);
     return rc;
 }
 
-static void close_audit(cw_backend *b)
+static void close_audit(cw_app *b)
 {
     uint64_t lost = cw_audit_free(b->audit);
     if (lost)
@@ -177,7 +177,7 @@ static void close_audit(cw_backend *b)
 
 /* From the store's thread. What does not reach the main loop is asked for again with the next
  * change. */
-static void post_to_main(cw_backend *b, cw_message_fn fn)
+static void post_to_main(cw_app *b, cw_message_fn fn)
 {
     for (int tries = 0; tries < POST_TRIES; tries++) {
         if (!cw_loop_post(b->loop, fn, b))
@@ -198,7 +198,7 @@ static void on_status(void *ctx, const cw_err *err)
 /* Also when nothing is new for the anonymous: other callers may see something else now. */
 static void on_anonymous(void *arg)
 {
-    cw_backend *b = arg;
+    cw_app *b = arg;
     pthread_mutex_lock(&b->lock);
     cw_caller *caller = b->read;
     bool is_new = b->has_read;
@@ -215,7 +215,7 @@ static void on_anonymous(void *arg)
 
 static void on_read(cw_caller *caller, void *ctx)
 {
-    cw_backend *b = ctx;
+    cw_app *b = ctx;
     pthread_mutex_lock(&b->lock);
     cw_caller_unref(b->read);
     b->read = caller ? cw_caller_ref(caller) : NULL;
@@ -226,7 +226,7 @@ static void on_read(cw_caller *caller, void *ctx)
 
 static void on_refresh(cw_str name, void *ctx)
 {
-    cw_backend *b = ctx;
+    cw_app *b = ctx;
     bool is_there = cw_sources_refresh(b->sources, name);
     cw_log(CW_LOG_INFO, "serve", is_there ? "source refresh" : "no such source to refresh",
            CW_KV("source", name));
@@ -235,17 +235,17 @@ static void on_refresh(cw_str name, void *ctx)
 /* On the main loop: do what the cache and source commands have ordered. */
 static void on_orders(void *arg)
 {
-    cw_backend *b = arg;
+    cw_app *b = arg;
     unsigned tags;
     if (!b->is_open)
         return;
-    cw_orders_take_refreshes(&b->orders, on_refresh, b);
-    bool is_rebuild = cw_orders_take(&b->orders, &tags);
+    cw_admin_requests_take_refreshes(&b->requests, on_refresh, b);
+    bool is_rebuild = cw_admin_requests_take(&b->requests, &tags);
     if (!tags)
         return;
     cw_log(CW_LOG_INFO, "serve", is_rebuild ? "cache rebuild" : "cache invalidated",
-           CW_KV("tags", cw_cache_tags_text(tags)));
-    cw_bridge_drop(b->bridge, tags);
+           CW_KV("tags", cw_page_cache_tags_text(tags)));
+    cw_runtime_invalidate(b->runtime, tags);
     if (is_rebuild)
         cw_sources_rebuild(b->sources);
 }
@@ -255,14 +255,14 @@ static void on_orders_read(void *ctx)
     post_to_main(ctx, on_orders);
 }
 
-static void on_ask_again(uv_timer_t *timer);
+static void on_retry(uv_timer_t *timer);
 
 /* ---- a token that stands for the anonymous ---- */
 
 /* While a token cannot be checked, the last answer counts. */
 static void on_token(cw_login_waiter *w, const cw_login *login)
 {
-    cw_backend *b = CW_CONTAINER(w, cw_backend, token_login);
+    cw_app *b = CW_CONTAINER(w, cw_app, token_login);
     bool is_checked = login->status == CW_LOGIN_OK || login->status == CW_LOGIN_WRONG;
     b->is_read = true;
     if (!is_checked || login->caller == b->anonymous)
@@ -281,7 +281,7 @@ static cw_str no_peer(cw_login_waiter *w)
     return CW_STR("");
 }
 
-static void check_token(cw_backend *b)
+static void check_token(cw_app *b)
 {
     if (b->token_login.next)
         return;
@@ -293,12 +293,12 @@ static void check_token(cw_backend *b)
 
 static void on_token_timer(uv_timer_t *timer)
 {
-    cw_backend *b = CW_CONTAINER(timer, cw_backend, token_timer);
+    cw_app *b = CW_CONTAINER(timer, cw_app, token_timer);
     if (b->is_open)
         check_token(b);
 }
 
-static cw_code read_caller(cw_backend *b)
+static cw_code read_caller(cw_app *b)
 {
     if (b->token.p) {
         check_token(b);
@@ -309,27 +309,27 @@ static cw_code read_caller(cw_backend *b)
 }
 
 /* What the database says: what the anonymous may do, and what was ordered. */
-static void read_store(cw_backend *b)
+static void read_store(cw_app *b)
 {
     cw_err err = {0};
     cw_code rc = read_caller(b);
     if (!rc)
-        rc = cw_orders_read(&b->orders, cw_accounts_store(b->accounts));
+        rc = cw_admin_requests_read(&b->requests, cw_accounts_store(b->accounts));
     if (!rc)
         return;
     cw_fail(&err, rc, "%s", cw_code_text(rc));
     cw_log_err(CW_LOG_WARN, "serve", "a change of the database is looked at later", &err);
-    uv_timer_start(&b->again, on_ask_again, ASK_PAUSE_MS, 0);
+    uv_timer_start(&b->again, on_retry, RETRY_PAUSE_MS, 0);
 }
 
-static void on_ask_again(uv_timer_t *timer)
+static void on_retry(uv_timer_t *timer)
 {
     read_store(timer->data);
 }
 
 static void on_store_changed(void *arg)
 {
-    cw_backend *b = arg;
+    cw_app *b = arg;
     if (b->has_store && b->is_open)
         read_store(b);
 }
@@ -339,7 +339,7 @@ static void on_change(void *ctx)
     post_to_main(ctx, on_store_changed);
 }
 
-static cw_code open_accounts(cw_backend *b, const cw_config *config, cw_err *err)
+static cw_code open_accounts(cw_app *b, const cw_config *config, cw_err *err)
 {
     cw_accounts_opts opts = {.path = config->store.path.p,
                              .n_loops = b->n_loops,
@@ -356,7 +356,7 @@ static cw_code open_accounts(cw_backend *b, const cw_config *config, cw_err *err
     if (rc)
         return rc;
     cw_accounts_set_issuers(b->accounts, b->issuers);
-    cw_bridge_set_accounts(b->bridge, b->accounts);
+    cw_runtime_set_accounts(b->runtime, b->accounts);
     return CW_OK;
 }
 
@@ -375,7 +375,7 @@ static cw_code make_roles(const cw_config *config, cw_roles **ret, cw_err *err)
     return rc;
 }
 
-static void use_sessions(cw_backend *b, const cw_config *config)
+static void use_sessions(cw_app *b, const cw_config *config)
 {
     cw_session_rules rules = {.idle_ms = config->access.login.idle_ms,
                               .lifetime_ms = config->access.login.lifetime_ms,
@@ -388,7 +388,7 @@ static void use_sessions(cw_backend *b, const cw_config *config)
 
 /* Use the roles of a configuration. With a database the anonymous role is read again, and until
  * then it stays as it is. */
-static void use_roles(cw_backend *b, cw_caller *configured, cw_roles *roles)
+static void use_roles(cw_app *b, cw_caller *configured, cw_roles *roles)
 {
     cw_caller_unref(b->configured);
     b->configured = cw_caller_ref(configured);
@@ -404,8 +404,7 @@ static void use_roles(cw_backend *b, cw_caller *configured, cw_roles *roles)
 
 /* ---- configuration ---- */
 
-static cw_code new_anonymous(const cw_backend *b, const cw_config *config, cw_caller **ret,
-                             cw_err *err)
+static cw_code new_anonymous(const cw_app *b, const cw_config *config, cw_caller **ret, cw_err *err)
 {
     bool is_other = b->account || b->token.p || b->is_owner;
     for (size_t i = 0; !is_other && i < config->roles.n; i++) {
@@ -421,14 +420,15 @@ static cw_code new_anonymous(const cw_backend *b, const cw_config *config, cw_ca
 }
 
 /* Those that are in force where nothing has changed, so that nobody is told of news. */
-static cw_code load_translations(const cw_backend *b, const cw_config *config,
-                                 cw_translations **ret, cw_err *err)
+static cw_code load_translations(const cw_app *b, const cw_config *config, cw_translations **ret,
+                                 cw_err *err)
 {
     cw_translations *fresh = NULL;
-    cw_str initial = config->translations.initial;
+    cw_str default_value = config->translations.default_value;
     cw_translations_opts opts = {.folder = config->translations.folder.p,
                                  .original = config->translations.original,
-                                 .initial = initial.n ? initial : config->translations.original,
+                                 .default_value = default_value.n ? default_value
+                                                                  : config->translations.original,
                                  .max_bytes = config->translations.size};
     if (config->translations.folder.n) {
         cw_code rc = cw_translations_load(&opts, &fresh, err);
@@ -441,22 +441,22 @@ static cw_code load_translations(const cw_backend *b, const cw_config *config,
     return CW_OK;
 }
 
-static cw_bridge_settings settings_of(const cw_backend *b, const cw_config *config)
+static cw_runtime_settings settings_of(const cw_app *b, const cw_config *config)
 {
-    cw_bridge_settings settings = {
+    cw_runtime_settings settings = {
         .calls = (config->limits.calls + b->n_loops - 1) / b->n_loops,
         .batch = config->limits.batch,
         .validation_steps = config->limits.validation_steps,
         .subscriptions = config->limits.subscriptions,
         .list_ttl_ms = LIST_TTL_MS,
-        .limits = cw_call_limits_of(config),
+        .limits = cw_rate_limits_of(config),
         .ignore_unknown_arguments = config->ignore_unknown_arguments,
         .clear_text_passwords = config->access.clear_text_passwords,
         .debug_headers = config->debug_headers,
         .page_size = config->page_size,
         .legacy_sessions = config->mcp.legacy_sessions,
         .session_s = config->mcp.session_ms / 1000,
-        .ask_s = config->mcp.ask_ms / 1000,
+        .elicitation_timeout_s = config->mcp.elicitation_timeout_ms / 1000,
         .mcp_page = config->mcp.page_size,
         .cache_size = config->limits.cache_size,
     };
@@ -473,7 +473,7 @@ typedef struct draft {
     cw_issuer_set *issuers;
 } draft;
 
-static cw_code draft_issuers(cw_backend *b, const cw_config *config, draft *d, cw_err *err)
+static cw_code draft_issuers(cw_app *b, const cw_config *config, draft *d, cw_err *err)
 {
     cw_issuer_list list;
     cw_code rc = cw_issuer_list_init(&list, config, err);
@@ -486,15 +486,15 @@ static cw_code draft_issuers(cw_backend *b, const cw_config *config, draft *d, c
 }
 
 /* Everything that can fail but the sources, which fail before they change anything. */
-static cw_code make_draft(cw_backend *b, const cw_config *config, draft *d, cw_err *err)
+static cw_code make_draft(cw_app *b, const cw_config *config, draft *d, cw_err *err)
 {
-    cw_audit_opts audit = cw_cli_audit_opts(config);
+    cw_audit_opts audit = cw_app_audit_opts(config);
     cw_code rc = new_anonymous(b, config, &d->configured, err);
     if (!rc)
         rc = make_roles(config, &d->roles, err);
     if (!rc)
         rc = load_translations(b, config, &d->translations, err);
-    if (!rc && !b->is_looking)
+    if (!rc && !b->is_read_only)
         rc = cw_audit_prepare(b->audit, &audit, &d->audit, err);
     return rc ? rc : draft_issuers(b, config, d, err);
 }
@@ -508,7 +508,7 @@ static void drop_draft(draft *d)
     cw_issuers_drop(d->issuers);
 }
 
-static void use_draft(cw_backend *b, draft *d)
+static void use_draft(cw_app *b, draft *d)
 {
     cw_translations_unref(b->translations);
     b->translations = d->translations;
@@ -523,10 +523,10 @@ static void use_draft(cw_backend *b, draft *d)
     d->issuers = NULL;
 }
 
-cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
+cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err)
 {
     draft d = {0};
-    cw_bridge_settings old = b->settings;
+    cw_runtime_settings old = b->settings;
     cw_code rc = make_draft(b, config, &d, err);
     if (rc) {
         drop_draft(&d);
@@ -558,32 +558,32 @@ cw_code cw_backend_configure(cw_backend *b, cw_config *config, cw_err *err)
 /* Read anew for each source that is loaded: roles may have changed since. */
 static bool list_permissions(const cw_config *config, const cw_str **ret, size_t *ret_n, void *ctx)
 {
-    cw_backend *b = ctx;
+    cw_app *b = ctx;
     bool is_known = false;
     cw_arena_done(&b->permissions.arena);
     b->permissions = (cw_names){0};
     cw_arena_init(&b->permissions.arena, CW_NAMES_MAX_BYTES);
-    cw_code rc = cw_permissions_of_roles(config, &b->permissions, &is_known);
+    cw_code rc = cw_role_permissions_of_roles(config, &b->permissions, &is_known);
     *ret = b->permissions.items;
     *ret_n = b->permissions.n;
     return !rc && is_known && !b->is_owner && !b->is_demo;
 }
 
-static cw_code make_door(cw_backend *b, const cw_config *config, cw_err *err)
+static cw_code make_door(cw_app *b, const cw_config *config, cw_err *err)
 {
     cw_seal seal;
     cw_store *store = b->accounts ? cw_accounts_store(b->accounts) : NULL;
-    cw_code rc = cw_sealing_make(config, store, &seal, err);
-    return rc ? rc : cw_mcp_new(b->bridge, b->n_loops, &seal, &b->mcp, err);
+    cw_code rc = cw_seal_key_load(config, store, &seal, err);
+    return rc ? rc : cw_mcp_new(b->runtime, b->n_loops, &seal, &b->mcp, err);
 }
 
-cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
-                        const cw_config *config, cw_err *err)
+cw_code cw_app_open(cw_app *b, cw_loop *main_loop, unsigned n_loops, const cw_config *config,
+                    cw_err *err)
 {
-    *b = (cw_backend){.loop = main_loop, .n_loops = n_loops};
+    *b = (cw_app){.loop = main_loop, .n_loops = n_loops};
     pthread_mutex_init(&b->lock, NULL);
-    cw_orders_init(&b->orders, on_orders_read, b);
-    cw_code rc = cw_cli_find_host(config, config->plugins.folder.n > 0, &b->host, err);
+    cw_admin_requests_init(&b->requests, on_orders_read, b);
+    cw_code rc = cw_plugin_host_find(config, config->plugins.folder.n > 0, &b->host, err);
     if (rc)
         return rc;
     uv_timer_init(&main_loop->uv, &b->timer);
@@ -594,7 +594,7 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
     b->is_open = true;
     rc = cw_spawner_new(&b->spawner, err);
     if (!rc)
-        rc = cw_bridge_new(main_loop, n_loops, &b->bridge, err);
+        rc = cw_runtime_new(main_loop, n_loops, &b->runtime, err);
     if (!rc)
         rc = open_audit(b, err);
     if (!rc)
@@ -611,7 +611,7 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
         .publish = on_snapshot,
         .settled = on_settled,
         .loading = on_loading,
-        .news = cw_bridge_news(b->bridge),
+        .change = cw_runtime_changes(b->runtime),
         .health = &b->health,
         .permissions = list_permissions,
         .ctx = b,
@@ -619,40 +619,40 @@ cw_code cw_backend_open(cw_backend *b, cw_loop *main_loop, unsigned n_loops,
     return cw_sources_new(&opts, &b->sources, err);
 }
 
-void cw_backend_set_account(cw_backend *b, const char *name)
+void cw_app_set_account(cw_app *b, const char *name)
 {
     b->account = name;
 }
 
-void cw_backend_set_demo(cw_backend *b)
+void cw_app_set_demo(cw_app *b)
 {
     b->is_demo = true;
 }
 
-void cw_backend_set_token(cw_backend *b, cw_str header)
+void cw_app_set_token(cw_app *b, cw_str header)
 {
     b->token = header;
-    uv_timer_start(&b->token_timer, on_token_timer, CW_BACKEND_TOKEN_MS, CW_BACKEND_TOKEN_MS);
+    uv_timer_start(&b->token_timer, on_token_timer, CW_APP_TOKEN_MS, CW_APP_TOKEN_MS);
 }
 
-void cw_backend_set_looking(cw_backend *b)
+void cw_app_set_read_only(cw_app *b)
 {
-    b->is_looking = true;
+    b->is_read_only = true;
     cw_sources_set_quiet(b->sources);
 }
 
-void cw_backend_set_owner(cw_backend *b)
+void cw_app_set_local_admin(cw_app *b)
 {
     b->is_owner = true;
 }
 
 static void on_late(uv_timer_t *timer)
 {
-    cw_backend *b = timer->data;
+    cw_app *b = timer->data;
     b->is_late = true;
 }
 
-void cw_backend_wait(cw_backend *b, uint64_t ms, const bool *stop)
+void cw_app_wait(cw_app *b, uint64_t ms, const bool *stop)
 {
     uv_update_time(&b->loop->uv);
     uv_timer_start(&b->timer, on_late, ms, 0);
@@ -666,20 +666,20 @@ void cw_backend_wait(cw_backend *b, uint64_t ms, const bool *stop)
         cw_log(CW_LOG_WARN, "serve", "not every source has answered yet; starting without them");
 }
 
-void cw_backend_attach(cw_backend *b, cw_server *server)
+void cw_app_attach(cw_app *b, cw_server *server)
 {
     cw_loop *loops[CW_SERVER_MAX_LOOPS];
     for (unsigned i = 0; i < b->n_loops; i++)
         loops[i] = cw_server_loop_at(server, i);
-    cw_bridge_attach(b->bridge, loops);
+    cw_runtime_attach(b->runtime, loops);
 }
 
-void cw_backend_started(cw_backend *b)
+void cw_app_started(cw_app *b)
 {
-    cw_bridge_started(b->bridge);
+    cw_runtime_started(b->runtime);
 }
 
-void cw_backend_close(cw_backend *b)
+void cw_app_close(cw_app *b)
 {
     if (!b->is_open)
         return;
@@ -694,10 +694,10 @@ void cw_backend_close(cw_backend *b)
     cw_login_cancel(&b->token_login);
 }
 
-void cw_backend_done(cw_backend *b)
+void cw_app_done(cw_app *b)
 {
-    cw_backend_close(b);
-    cw_bridge_free(b->bridge);
+    cw_app_close(b);
+    cw_runtime_free(b->runtime);
     close_audit(b);
     cw_accounts_free(b->accounts); /* its threads end here: nothing comes from them any more */
     cw_issuers_free(b->issuers);
@@ -709,12 +709,12 @@ void cw_backend_done(cw_backend *b)
     cw_translations_unref(b->translations);
     cw_config_unref(b->settings.config);
     pthread_mutex_destroy(&b->lock);
-    cw_orders_done(&b->orders);
+    cw_admin_requests_done(&b->requests);
     cw_spawner_free(b->spawner);
     cw_arena_done(&b->permissions.arena);
     free(b->host);
     /* The timers stay as they are: the main loop may still have to close them. */
-    b->bridge = NULL;
+    b->runtime = NULL;
     b->mcp = NULL;
     b->snapshot = NULL;
     b->accounts = NULL;

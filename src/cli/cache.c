@@ -10,17 +10,17 @@
 
 static int order(const char *config, cw_str what, const char *done)
 {
-    cw_access a = {0};
-    int code = cw_access_open(config, /* may_create= */ true, &a);
+    cw_cli_db a = {0};
+    int code = cw_cli_db_open(config, /* may_create= */ true, &a);
     if (code >= 0)
         return code;
-    cw_access_change(&a, "cache", what.p, NULL);
+    cw_cli_db_change(&a, "cache", what.p, NULL);
     cw_code rc = cw_db_order(a.db, what, cw_clock_wall_ms(), &a.err);
     cw_buf_printf(&a.out,
                   "%s: a running server follows within a second; one that is not running\n"
                   "starts with empty caches anyway\n",
                   done);
-    return cw_access_close(&a, rc);
+    return cw_cli_db_close(&a, rc);
 }
 
 static int run_rebuild(int argc, char **argv)
@@ -38,11 +38,11 @@ static int run_rebuild(int argc, char **argv)
 
 static int unknown_tag(const char *tag)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     return cw_cli_usage("no documents carry the tag %s; those that exist: %s and %s",
-                        cw_excerpt(cw_str_from(tag), shown),
-                        cw_cache_tags_text(CW_CACHE_DISCOVERY).p,
-                        cw_cache_tags_text(CW_CACHE_PERMISSIONS).p);
+                        cw_excerpt(cw_str_from(tag), exposed),
+                        cw_page_cache_tags_text(CW_PAGE_CACHE_DISCOVERY).p,
+                        cw_page_cache_tags_text(CW_PAGE_CACHE_PERMISSIONS).p);
 }
 
 static int run_invalidate(int argc, char **argv)
@@ -61,7 +61,7 @@ static int run_invalidate(int argc, char **argv)
         return code;
     if (args.n < 1)
         return cw_cli_usage("usage: causeway cache invalidate TAG");
-    if (!cw_cache_tag_find(cw_str_from(args.items[0])))
+    if (!cw_page_cache_tag_find(cw_str_from(args.items[0])))
         return unknown_tag(args.items[0]);
     return order(config, cw_str_from(args.items[0]), "invalidation ordered");
 }

@@ -117,7 +117,7 @@ static int refuse_caller(const calling *c, const cw_tools *t, const cw_entry *en
         return cw_cli_failure("%s asks for scopes, which only a client with a token has; see "
                               "\"causeway why %s %s\"",
                               c->tool, c->tool, is_anonymous ? "--anonymous" : "--as NAME");
-    if (is_anonymous && t->backend.has_store)
+    if (is_anonymous && t->app.has_store)
         return cw_cli_failure("%s is for those who have logged in: name an account with --as",
                               c->tool);
     if (is_anonymous)
@@ -146,7 +146,7 @@ static cw_code read_arguments(const calling *c, const cw_entry *entry, cw_buf *t
     if (c->json)
         cw_buf_add(text, cw_str_from(c->json));
     else
-        rc = cw_arguments_make(entry->method, c->texts->items, c->texts->n, text, err);
+        rc = cw_cli_arguments_make(entry->method, c->texts->items, c->texts->n, text, err);
     if (!rc && text->code)
         rc = cw_fail(err, text->code, "%s", cw_code_text(text->code));
     if (!rc)
@@ -164,7 +164,7 @@ static int start(calling *c, cw_tools *t, const cw_entry *entry, const cw_json *
 {
     static const cw_sink_ops ops = {on_progress, on_log, on_done};
     cw_call_handle handle;
-    cw_call_refusal refusal = {0};
+    cw_call_error refusal = {0};
     c->sink.ops = &ops;
     c->loop = &t->loop.uv;
     cw_call_request request = {.view = t->view,
@@ -174,7 +174,7 @@ static int start(calling *c, cw_tools *t, const cw_entry *entry, const cw_json *
                                .sink = &c->sink,
                                .door = DOOR};
     cw_cli_progress_start(&c->line, &t->loop.uv, write_progress, c);
-    cw_code rc = cw_call_start(t->bl, &request, &handle, &refusal);
+    cw_code rc = cw_call_start(t->rl, &request, &handle, &refusal);
     if (rc) {
         cw_cli_progress_stop(&c->line);
         return refuse(c, t, entry, rc, &refusal.err);
@@ -189,19 +189,19 @@ static int start(calling *c, cw_tools *t, const cw_entry *entry, const cw_json *
 static int call_tool(cw_tools *t, void *ctx)
 {
     calling *c = ctx;
-    cw_call_refused refused = {.view = t->view,
-                               .door = DOOR,
-                               .peer = CW_STR(""),
-                               .name = cw_str_from(c->tool),
-                               .verdict = cw_view_call_verdict(t->view)};
+    cw_refusal_record refused = {.view = t->view,
+                                 .door = DOOR,
+                                 .peer = CW_STR(""),
+                                 .name = cw_str_from(c->tool),
+                                 .verdict = cw_view_call_verdict(t->view)};
     if (!cw_tools_may_call(t)) {
-        cw_call_note(t->bl, &refused);
+        cw_call_audit_refused(t->rl, &refused);
         return CW_EXIT_FAILURE;
     }
     const cw_entry *entry = cw_tools_find(t, c->tool);
     if (!entry) {
         refused.verdict = CW_VERDICT_HIDDEN;
-        cw_call_note(t->bl, &refused);
+        cw_call_audit_refused(t->rl, &refused);
         return CW_EXIT_FAILURE;
     }
     cw_err err = {0};

@@ -225,7 +225,7 @@ static cw_code check_translations(const checking *x)
     cw_err err = {0};
     cw_translations_opts opts = {.folder = c->translations.folder.p,
                                  .original = c->translations.original,
-                                 .initial = c->translations.original,
+                                 .default_value = c->translations.original,
                                  .max_bytes = c->translations.size};
     if (c->translations.folder.n == 0)
         return CW_OK;
@@ -244,7 +244,7 @@ static cw_code check_plugins(const checking *x)
     cw_code rc = check_folder(x, "plugins", "folder", x->config->plugins.folder);
     if (!rc)
         rc = check_folder(x, "plugins", "data", x->config->plugins.data);
-    if (!rc && cw_cli_find_host(x->config, is_needed, &host, &err))
+    if (!rc && cw_plugin_host_find(x->config, is_needed, &host, &err))
         rc = report(x, "plugins", "host", err.msg, "name the program causeway-plugin-host");
     free(host);
     return rc;

@@ -34,10 +34,10 @@ static cw_code report(const checking *x, const char *key, const char *message, c
 static cw_code check_service(const checking *x)
 {
     static const char *const keys[] = {"secret", "oauth", "replies"};
-    cw_service *service = NULL;
+    cw_endpoint *service = NULL;
     cw_err err = {0};
-    cw_code rc = cw_service_new(x->source, NULL, &service, &err);
-    cw_service_unref(service);
+    cw_code rc = cw_endpoint_new(x->source, NULL, &service, &err);
+    cw_endpoint_unref(service);
     if (!rc || rc == CW_NOMEM)
         return rc;
     for (size_t i = 0; i < CW_COUNT(keys); i++) {

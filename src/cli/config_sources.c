@@ -78,7 +78,7 @@ static cw_code check_source(const cw_config_remote *source, const char *file, si
     bool is_more = true;
     while (is_more && !rc) {
         cw_config_remote filled = left;
-        cw_preset_words words;
+        cw_preset_values words;
         cw_err err = {0};
         if (!cw_preset_apply(&filled, &words, &err))
             return CW_OK;

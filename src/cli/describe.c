@@ -24,11 +24,11 @@ static void add_lines(cw_buf *out, cw_str text)
 static void add_param(cw_buf *out, const cw_param *p, size_t name_width)
 {
     CW_CLEANUP(cw_buf_done) cw_buf type;
-    cw_buf_init(&type, CW_ACCESS_MAX_BYTES);
+    cw_buf_init(&type, CW_CLI_DB_MAX_BYTES);
     cw_tools_add_type(&type, p->schema);
     cw_buf_add(out, CW_STR("  "));
-    cw_access_add_column(out, p->name, name_width);
-    cw_access_add_column(out, p->is_required ? CW_STR("required") : CW_STR("optional"), 8);
+    cw_cli_table_add_column(out, p->name, name_width);
+    cw_cli_table_add_column(out, p->is_required ? CW_STR("required") : CW_STR("optional"), 8);
     cw_buf_printf(out, "%-14.*s  ", (int)type.n, type.n ? type.p : "");
     cw_tools_add_line(out, p->description);
     while (out->n && out->p[out->n - 1] == ' ')
@@ -37,7 +37,7 @@ static void add_param(cw_buf *out, const cw_param *p, size_t name_width)
 }
 
 /* What a caller needs besides the right to call at all. */
-static void add_permissions(cw_buf *out, const cw_needs *needs)
+static void add_permissions(cw_buf *out, const cw_requirements *needs)
 {
     cw_buf_add(out, CW_STR("permissions: "));
     for (size_t i = 0; i < needs->n_permissions; i++) {
@@ -52,10 +52,10 @@ static int print_text(const cw_entry *entry)
     const cw_method *m = entry->method;
     cw_buf out;
     size_t width = 0;
-    cw_buf_init(&out, CW_ACCESS_MAX_BYTES);
-    cw_access_add_text(&out, entry->tool_name.n ? entry->tool_name : m->id);
+    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
+    cw_cli_table_add_text(&out, entry->tool_name.n ? entry->tool_name : m->id);
     cw_buf_add(&out, CW_STR(" of "));
-    cw_access_add_text(&out, m->source->name);
+    cw_cli_table_add_text(&out, m->source->name);
     cw_buf_add_char(&out, '\n');
     if (m->mark)
         add_lines(&out, m->mark->title);
@@ -66,7 +66,7 @@ static int print_text(const cw_entry *entry)
         cw_buf_add_char(&out, '\n');
     }
     add_permissions(&out, &m->needs);
-    cw_access_add_heading(&out, m->n_params ? "parameters:" : "no parameters");
+    cw_cli_table_add_heading(&out, m->n_params ? "parameters:" : "no parameters");
     for (size_t i = 0; i < m->n_params; i++)
         width = m->params[i].name.n > width ? m->params[i].name.n : width;
     for (size_t i = 0; i < m->n_params; i++)
@@ -83,10 +83,10 @@ static int print_json(const cw_entry *entry)
     const cw_json *tool = NULL;
     cw_buf out;
     CW_CLEANUP(cw_buf_done) cw_buf text;
-    const cw_json_opts opts = {.max_bytes = CW_ACCESS_MAX_BYTES,
+    const cw_json_opts opts = {.max_bytes = CW_CLI_DB_MAX_BYTES,
                                .max_depth = CW_JSON_DEPTH_CEILING};
-    cw_buf_init(&out, CW_ACCESS_MAX_BYTES);
-    cw_buf_init(&text, CW_ACCESS_MAX_BYTES);
+    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
     cw_arena_init(&arena, SCRATCH_MAX);
     cw_tool_write(entry, CW_TOOL_ANY_OUTPUT, &text);
     cw_code rc = text.code ? cw_fail(&err, text.code, "%s", cw_code_text(text.code))
@@ -119,7 +119,7 @@ static int describe_tool(cw_tools *t, void *ctx)
 int cw_cli_describe(int argc, char **argv)
 {
     describing d = {0};
-    cw_tools_opts opts = {.is_looking = true};
+    cw_tools_opts opts = {.is_read_only = true};
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&opts.config),
         {"as", 0, CW_CLI_TEXT, &opts.account, "ACCOUNT",

@@ -26,7 +26,7 @@ static bool is_there(const char *folder)
 static bool find_plugins(char *out, size_t n, bool *ret_built)
 {
     char own[PATH_BYTES - sizeof BUILT_BELOW];
-    if (cw_cli_own_folder(own, sizeof own, NULL) == CW_OK) {
+    if (cw_plugin_host_own_directory(own, sizeof own, NULL) == CW_OK) {
         snprintf(out, n, "%s" BUILT_BELOW, own);
         *ret_built = is_there(out);
         if (*ret_built)
@@ -41,7 +41,7 @@ static bool has_host(void)
 {
     static const cw_config defaults;
     char *host = NULL;
-    bool found = cw_cli_find_host(&defaults, /* is_needed= */ true, &host, NULL) == CW_OK;
+    bool found = cw_plugin_host_find(&defaults, /* is_needed= */ true, &host, NULL) == CW_OK;
     free(host);
     return found;
 }

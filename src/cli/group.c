@@ -23,21 +23,21 @@ static int print_group(const cw_cli_group *group, const cw_cli_option *options)
 
 static int unknown_command(const cw_cli_group *group, cw_str name)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     const char *nearest = NULL;
     unsigned best = NEAR_MAX + 1;
     for (const cw_cli_command *c = group->commands; c->name; c++) {
-        unsigned distance = cw_str_near(name, cw_str_from(c->name), NEAR_MAX);
+        unsigned distance = cw_str_distance_within(name, cw_str_from(c->name), NEAR_MAX);
         if (distance < best) {
             best = distance;
             nearest = c->name;
         }
     }
-    cw_excerpt(name, shown);
+    cw_excerpt(name, exposed);
     if (nearest)
-        return cw_cli_usage("unknown command %s; did you mean \"%s %s\"?", shown, group->name,
+        return cw_cli_usage("unknown command %s; did you mean \"%s %s\"?", exposed, group->name,
                             nearest);
-    return cw_cli_usage("unknown command %s; see \"%s --help\"", shown, group->name);
+    return cw_cli_usage("unknown command %s; see \"%s --help\"", exposed, group->name);
 }
 
 int cw_cli_dispatch(const cw_cli_group *group, int argc, char **argv)

@@ -108,11 +108,11 @@ static cw_code choose_output(cw_import *im, cw_err *err)
 
 static int check_output(const cw_import *im, const char *path)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     if (im->force || access(path, F_OK) != 0)
         return -1;
     return cw_cli_failure("%s is there already; --force replaces it",
-                          cw_excerpt(cw_str_from(path), shown));
+                          cw_excerpt(cw_str_from(path), exposed));
 }
 
 /* ---- what was found ---- */
@@ -121,7 +121,7 @@ static int write_overlay(cw_import *im)
 {
     cw_err err = {0};
     CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, CW_ACCESS_MAX_BYTES);
+    cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
     cw_code rc = choose_output(im, &err);
     if (rc)
         return cw_cli_failure("%s", err.msg);
@@ -129,8 +129,9 @@ static int write_overlay(cw_import *im)
     if (code >= 0)
         return code;
     cw_import_write_overlay(im, &text);
-    rc = text.code ? cw_fail(&err, text.code, "%s", cw_code_text(text.code))
-                   : cw_file_replace(im->overlay.p, cw_buf_str(&text), 0644, CW_REPLACE_SYNC, &err);
+    rc = text.code
+             ? cw_fail(&err, text.code, "%s", cw_code_text(text.code))
+             : cw_file_replace(im->overlay.p, cw_buf_str(&text), 0644, CW_FILE_REPLACE_SYNC, &err);
     return rc ? cw_cli_failure("%s", err.msg) : -1;
 }
 
@@ -138,7 +139,7 @@ static void print_warnings(const cw_import *im)
 {
     for (cw_str rest = im->warnings; rest.p && im->warnings.n;) {
         CW_CLEANUP(cw_buf_done) cw_buf line;
-        cw_buf_init(&line, CW_ACCESS_MAX_BYTES);
+        cw_buf_init(&line, CW_CLI_DB_MAX_BYTES);
         cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
         if (line.code)
             cw_cli_failure("a warning is not shown: %s", cw_code_text(line.code));
@@ -150,7 +151,7 @@ static void print_warnings(const cw_import *im)
 static int print_found(const cw_import *im)
 {
     cw_buf out;
-    cw_buf_init(&out, CW_ACCESS_MAX_BYTES);
+    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
     print_warnings(im);
     if (im->json) {
         cw_import_write_json(im, &out);
@@ -158,7 +159,7 @@ static int print_found(const cw_import *im)
     }
     cw_import_write_table(im, &out);
     cw_buf_printf(&out, "\n%zu methods, found by %s; wrote ", im->n, im->describer);
-    cw_access_add_text(&out, im->overlay);
+    cw_cli_table_add_text(&out, im->overlay);
     cw_buf_add(&out, CW_STR(": say there which are tools.\n"
                             "For the configuration, with everybody allowed to use them:\n\n"));
     cw_import_write_roles(&out);
@@ -201,7 +202,7 @@ static int cut_command(int argc, char **argv, char ***ret, size_t *ret_n)
 
 static int check_words(const cw_import *im, const cw_cli_args *args, bool has_exec, size_t n_exec)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     if (has_exec && (n_exec == 0 || args->n))
         return cw_cli_usage(n_exec ? "name a URL, a file or --exec PROGRAM, one of them"
                                    : "--exec needs a program");
@@ -211,7 +212,7 @@ static int check_words(const cw_import *im, const cw_cli_args *args, bool has_ex
         return cw_cli_usage("one of --secret-env and --secret-file is enough");
     if (im->name && !cw_names_is_source(cw_str_from(im->name)))
         return cw_cli_usage("not the name of a source: %s; it has 1 to 64 of a-z, 0-9, '_' and '-'",
-                            cw_excerpt(cw_str_from(im->name), shown));
+                            cw_excerpt(cw_str_from(im->name), exposed));
     return -1;
 }
 

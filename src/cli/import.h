@@ -31,7 +31,7 @@ typedef struct cw_import {
     bool is_partial; /* a richer description cannot be read with these credentials */
     cw_str warnings;
     const cw_method *methods;
-    const cw_guess *guesses; /* one for each */
+    const cw_risk *guesses; /* one for each */
     size_t n;
     cw_str overlay; /* path of the file */
 } cw_import;

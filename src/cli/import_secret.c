@@ -35,13 +35,13 @@ static cw_code has_colon(const cw_import *im, bool *ret)
 
 static int read_how(cw_import *im)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     cw_str name, how = cw_str_cut(cw_str_from(im->secret_as), ':', &name);
     bool is_named = cw_str_is(how, "header") || cw_str_is(how, "member");
     bool is_plain = cw_str_is(how, "bearer") || cw_str_is(how, "basic") || cw_str_is(how, "first");
     if (!is_named && (!is_plain || name.p))
         return cw_cli_usage("--secret-as takes " HOW ", not %s",
-                            cw_excerpt(cw_str_from(im->secret_as), shown));
+                            cw_excerpt(cw_str_from(im->secret_as), exposed));
     if (is_named && name.n == 0)
         return cw_cli_usage("--secret-as %.*s needs a name: %.*s:NAME", CW_STR_ARG(how),
                             CW_STR_ARG(how));

@@ -35,16 +35,16 @@ static const attempt of_stream[] = {
 static const attempt of_websocket[] = {{NULL, NULL, TRY_MS}, {0}};
 static const attempt of_program[] = {{NULL, "json", 3000}, {"lsp", NULL, TRY_MS}, {0}};
 
-typedef struct trying {
+typedef struct probe {
     cw_import *im;
     cw_loop loop;
     cw_spawner *spawner;
     cw_cli_progress progress;
     uv_timer_t timer;
     const attempt *now;
-    cw_service *service;
-    cw_hub *hub;
-    cw_asking *asking;
+    cw_endpoint *service;
+    cw_shared_conn *shared;
+    cw_discovery *discovery;
     uint64_t begun;
     cw_buf problems;
     bool is_over, is_found;
@@ -53,25 +53,25 @@ typedef struct trying {
     bool was_started; /* the program was, at least once */
     bool wants_login; /* but lets nobody in */
     bool is_hopeless; /* other attempts would fail in the same way */
-} trying;
+} probe;
 
 /* ---- one attempt ---- */
 
-static void add_problem(trying *t, cw_str text)
+static void add_problem(probe *t, cw_str text)
 {
     cw_buf_printf(&t->problems, "%s%.*s", t->problems.n ? "\n" : "", CW_STR_ARG(text));
 }
 
 static cw_code read_methods(cw_import *im, cw_str text, cw_buf *warnings, cw_err *err);
 
-static cw_code take(cw_import *im, const cw_asked *asked, cw_err *err)
+static cw_code take(cw_import *im, const cw_discovery_result *result, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf warnings;
     cw_buf_init(&warnings, PROBLEMS_MAX);
-    cw_buf_add(&warnings, asked->warnings);
-    im->describer = asked->describer;
-    im->is_partial = asked->is_partial;
-    cw_str text = cw_arena_dup_str(&im->arena, asked->openrpc);
+    cw_buf_add(&warnings, result->warnings);
+    im->describer = result->describer;
+    im->is_partial = result->is_partial;
+    cw_str text = cw_arena_dup_str(&im->arena, result->openrpc);
     cw_code rc = text.p ? read_methods(im, text, &warnings, err) : cw_arena_fail(&im->arena, err);
     if (rc)
         return rc;
@@ -81,38 +81,38 @@ static cw_code take(cw_import *im, const cw_asked *asked, cw_err *err)
     return im->warnings.p ? CW_OK : cw_arena_fail(&im->arena, err);
 }
 
-static void on_asked(const cw_asked *asked, void *ctx)
+static void on_discovered(const cw_discovery_result *result, void *ctx)
 {
-    trying *t = ctx;
+    probe *t = ctx;
     cw_err err = {0};
-    t->is_there = t->is_there || cw_asking_answers(t->asking);
+    t->is_there = t->is_there || cw_discovery_responses(t->discovery);
     /* Only 2.0 is sure: an error of QMP passes for one of JSON-RPC 1.0. */
-    t->speaks = t->speaks || (asked->speaks && !t->now->preset);
-    t->was_started = t->was_started || !asked->is_unreachable;
-    t->wants_login = asked->wants_login;
-    t->is_hopeless = asked->wants_login || asked->is_unreachable;
-    t->asking = NULL;
+    t->speaks = t->speaks || (result->speaks && !t->now->preset);
+    t->was_started = t->was_started || !result->is_unreachable;
+    t->wants_login = result->wants_login;
+    t->is_hopeless = result->wants_login || result->is_unreachable;
+    t->discovery = NULL;
     t->is_over = true;
     /* This may come just before the loop waits for events: it must not wait any more. */
     uv_stop(&t->loop.uv);
-    cw_code rc = asked->code;
+    cw_code rc = result->code;
     if (!rc)
-        rc = take(t->im, asked, &err);
+        rc = take(t->im, result, &err);
     if (rc)
-        add_problem(t, asked->code ? asked->problem : cw_str_from(err.msg));
+        add_problem(t, result->code ? result->problem : cw_str_from(err.msg));
     t->is_found = rc == CW_OK;
 }
 
 /* Nothing came at all: it waits for something else. */
-static void on_look(uv_timer_t *timer)
+static void on_retire_poll(uv_timer_t *timer)
 {
-    trying *t = timer->data;
-    bool is_silent = t->asking && cw_asking_answers(t->asking) == 0 && t->now->silence_ms &&
-                     uv_now(timer->loop) - t->begun > t->now->silence_ms;
+    probe *t = timer->data;
+    bool is_silent = t->discovery && cw_discovery_responses(t->discovery) == 0 &&
+                     t->now->silence_ms && uv_now(timer->loop) - t->begun > t->now->silence_ms;
     if (!is_silent)
         return;
-    cw_asking_cancel(t->asking);
-    t->asking = NULL;
+    cw_discovery_cancel(t->discovery);
+    t->discovery = NULL;
     t->is_over = true;
     t->is_there = t->was_started = true;
     CW_CLEANUP(cw_buf_done) cw_buf text;
@@ -123,29 +123,31 @@ static void on_look(uv_timer_t *timer)
 
 static void write_progress(cw_buf *out, void *ctx)
 {
-    const trying *t = ctx;
+    const probe *t = ctx;
     cw_buf_printf(out, "asking as %s, %u answers",
                   t->now && t->now->preset ? t->now->preset : "JSON-RPC 2.0",
-                  t->asking ? cw_asking_answers(t->asking) : 0u);
+                  t->discovery ? cw_discovery_responses(t->discovery) : 0u);
 }
 
-static cw_code begin(trying *t, const attempt *a, cw_err *err)
+static cw_code begin(probe *t, const attempt *a, cw_err *err)
 {
     cw_config_remote *config = &t->im->config;
     config->preset = a->preset ? cw_str_from(a->preset) : CW_STR("");
     config->framing = a->framing ? cw_str_from(a->framing) : CW_STR("");
-    cw_code rc = cw_service_new(config, NULL, &t->service, err);
+    cw_code rc = cw_endpoint_new(config, NULL, &t->service, err);
     if (rc)
         return rc;
-    cw_hub_opts opts = {
+    cw_shared_conn_opts opts = {
         .loop = &t->loop, .spawner = t->spawner, .answer_size = CW_DESCRIBE_DOCUMENT_MAX};
-    if (t->service->kind != CW_SERVICE_HTTP && !t->im->is_file)
-        rc = cw_hub_new(t->service, &opts, &t->hub, err);
-    return rc ? rc : cw_asking_start(&t->loop, t->service, t->hub, on_asked, t, &t->asking, err);
+    if (t->service->kind != CW_ENDPOINT_HTTP && !t->im->is_file)
+        rc = cw_shared_conn_new(t->service, &opts, &t->shared, err);
+    return rc ? rc
+              : cw_discovery_start(&t->loop, t->service, t->shared, on_discovered, t, &t->discovery,
+                                   err);
 }
 
 /* Whether it was this. */
-static bool try_one(trying *t, const attempt *a)
+static bool try_one(probe *t, const attempt *a)
 {
     cw_err err = {0};
     t->now = a;
@@ -158,9 +160,9 @@ static bool try_one(trying *t, const attempt *a)
     else
         while (!t->is_over)
             uv_run(&t->loop.uv, UV_RUN_ONCE);
-    cw_hub_close(t->hub, /* loops_ended= */ false);
-    cw_service_unref(t->service);
-    t->hub = NULL;
+    cw_shared_conn_close(t->shared, /* loops_ended= */ false);
+    cw_endpoint_unref(t->service);
+    t->shared = NULL;
     t->service = NULL;
     return t->is_found;
 }
@@ -168,29 +170,29 @@ static bool try_one(trying *t, const attempt *a)
 /* ---- what it offers ---- */
 
 /* A name proves nothing of a method that takes parameters: "isEnabled" with a parameter sets. */
-static cw_guess guess_by_name(const cw_method *m)
+static cw_risk guess_by_name(const cw_method *m)
 {
-    cw_guess made = cw_describe_guess(m->id);
-    return made == CW_GUESS_READS && m->n_params ? CW_GUESS_CHANGES : made;
+    cw_risk made = cw_describe_risk(m->id);
+    return made == CW_RISK_READS && m->n_params ? CW_RISK_CHANGES : made;
 }
 
-static cw_guess guess(const cw_method *m, const cw_json *described)
+static cw_risk guess(const cw_method *m, const cw_json *described)
 {
     const cw_json *mark = cw_json_get(described, CW_STR("x-mcp-tool"));
     const cw_json *hints = cw_json_get(mark, CW_STR("annotations"));
     const cw_json *reads = cw_json_get(hints, CW_STR("readOnlyHint"));
     if (cw_json_is(cw_json_get(hints, CW_STR("destructiveHint")), CW_JSON_TRUE))
-        return CW_GUESS_DESTROYS;
+        return CW_RISK_DESTROYS;
     if (cw_json_is(reads, CW_JSON_TRUE))
-        return CW_GUESS_READS;
-    cw_guess by_name = guess_by_name(m);
-    bool is_denied = cw_json_is(reads, CW_JSON_FALSE) && by_name == CW_GUESS_READS;
-    return is_denied ? CW_GUESS_CHANGES : by_name;
+        return CW_RISK_READS;
+    cw_risk by_name = guess_by_name(m);
+    bool is_denied = cw_json_is(reads, CW_JSON_FALSE) && by_name == CW_RISK_READS;
+    return is_denied ? CW_RISK_CHANGES : by_name;
 }
 
 static cw_code guess_all(cw_import *im, const cw_json *root, cw_err *err)
 {
-    cw_guess *guesses = cw_arena_calloc(&im->arena, im->n + 1, sizeof *guesses);
+    cw_risk *guesses = cw_arena_calloc(&im->arena, im->n + 1, sizeof *guesses);
     cw_map by_id;
     cw_code rc = CW_OK;
     if (!guesses)
@@ -204,7 +206,7 @@ static cw_code guess_all(cw_import *im, const cw_json *root, cw_err *err)
     const cw_json *list = cw_json_get(root, CW_STR("methods"));
     for (const cw_json *m = list && !rc ? cw_json_first(list) : NULL; m; m = cw_json_next(m)) {
         const cw_json *name = cw_json_get(m, CW_STR("name"));
-        cw_guess *at =
+        cw_risk *at =
             cw_json_is(name, CW_JSON_STRING) ? cw_map_find(&by_id, cw_json_text(name)) : NULL;
         if (at)
             *at = guess(&im->methods[at - guesses], m);
@@ -222,7 +224,7 @@ static cw_code read_methods(cw_import *im, cw_str text, cw_buf *warnings, cw_err
     const cw_openrpc_opts opts = {.warnings = warnings};
     cw_code rc = cw_json_read(text, &json, &im->arena, &root, NULL, err);
     if (!rc)
-        rc = cw_openrpc_modernise(&root, &im->arena, err);
+        rc = cw_openrpc_upgrade_draft4(&root, &im->arena, err);
     if (!rc)
         rc = cw_openrpc_read(root, &opts, &im->arena, &methods, &im->n, err);
     im->methods = methods;
@@ -362,9 +364,9 @@ static int place(cw_import *im)
         return -1;
     }
     const char *wrong = cw_names_check_url(target, &socket);
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     if (wrong)
-        return cw_cli_usage("%s: %s", cw_excerpt(target, shown), wrong);
+        return cw_cli_usage("%s: %s", cw_excerpt(target, exposed), wrong);
     im->config.url = target;
     if (!socket.n || socket.p[0] == '/')
         return -1;
@@ -403,7 +405,7 @@ static cw_str cause_of(cw_str line)
 }
 
 /* Each question may fail for the same reason. */
-static bool was_said(cw_str before, cw_str line)
+static bool was_reported(cw_str before, cw_str line)
 {
     while (before.p && before.n) {
         if (cw_str_eq(cause_of(cw_str_cut(before, '\n', &before)), cause_of(line)))
@@ -413,18 +415,18 @@ static bool was_said(cw_str before, cw_str line)
 }
 
 /* Nothing of what was tried is of use for a program that speaks something else. */
-static int report_program(const trying *t)
+static int report_program(const probe *t)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     cw_str rest, first = cw_str_cut(cw_buf_str(&t->problems), '\n', &rest);
     cw_str cause = cause_of(first);
     bool has_cause = cause.n && cause.p[0] == '(';
     return cw_cli_failure("this program does not speak JSON-RPC: %s%s%.*s",
-                          cw_excerpt(t->im->command.items[0], shown), has_cause ? " " : "",
+                          cw_excerpt(t->im->command.items[0], exposed), has_cause ? " " : "",
                           has_cause ? (int)cause.n : 0, cause.p ? cause.p : "");
 }
 
-static int report(const trying *t)
+static int report(const probe *t)
 {
     bool is_program = t->im->command.n && !t->im->preset;
     if (is_program && t->was_started && !t->speaks)
@@ -434,13 +436,13 @@ static int report(const trying *t)
         cw_cli_failure("%s", cw_code_text(t->problems.code));
     for (cw_str rest = all; rest.p && all.n;) {
         cw_str line = cw_str_cut(rest, '\n', &rest);
-        CW_CLEANUP(cw_buf_done) cw_buf shown;
-        cw_buf_init(&shown, 8 * PROBLEMS_MAX);
-        cw_quote_shown(&shown, line);
-        if (shown.code)
-            cw_cli_failure("%s", cw_code_text(shown.code));
-        else if (!was_said(cw_str_make(all.p, (size_t)(line.p - all.p)), line))
-            cw_cli_failure("%.*s", (int)shown.n, shown.n ? shown.p : "");
+        CW_CLEANUP(cw_buf_done) cw_buf exposed;
+        cw_buf_init(&exposed, 8 * PROBLEMS_MAX);
+        cw_quote_shown(&exposed, line);
+        if (exposed.code)
+            cw_cli_failure("%s", cw_code_text(exposed.code));
+        else if (!was_reported(cw_str_make(all.p, (size_t)(line.p - all.p)), line))
+            cw_cli_failure("%.*s", (int)exposed.n, exposed.n ? exposed.p : "");
     }
     if (t->wants_login)
         return cw_import_report_login(t->im);
@@ -457,12 +459,12 @@ static int report(const trying *t)
 }
 
 /* Whether other attempts are of use. Who speaks JSON-RPC gets nothing else to read. */
-static bool is_open(const trying *t)
+static bool is_open(const probe *t)
 {
     return !t->is_found && !t->is_hopeless && !t->speaks;
 }
 
-static void try_each(trying *t, const attempt *a)
+static void try_each(probe *t, const attempt *a)
 {
     /* The row that ends a list has no time to wait. */
     bool is_more = true;
@@ -472,13 +474,13 @@ static void try_each(trying *t, const attempt *a)
     }
 }
 
-static int try_all(trying *t)
+static int try_all(probe *t)
 {
     /* What a file says is read once: nobody is asked. */
     const attempt only[] = {{t->im->preset, NULL, 0}, {0}};
     const attempt *a = t->im->preset || t->im->is_file ? only : attempts_for(t->im);
     cw_cli_progress_start(&t->progress, &t->loop.uv, write_progress, t);
-    uv_timer_start(&t->timer, on_look, LOOK_MS, LOOK_MS);
+    uv_timer_start(&t->timer, on_retire_poll, LOOK_MS, LOOK_MS);
     try_each(t, a);
     for (size_t i = 1; is_open(t) && t->im->place.n && use_place(t->im, i); i++)
         try_each(t, t->im->preset ? only : attempts_for(t->im));
@@ -490,7 +492,7 @@ static int try_all(trying *t)
     return -1;
 }
 
-static int run(trying *t)
+static int run(probe *t)
 {
     cw_err err = {0};
     cw_code rc = cw_loop_init(&t->loop, MAX_FD, &err);
@@ -512,7 +514,7 @@ static int run(trying *t)
 
 int cw_import_try(cw_import *im)
 {
-    trying t = {.im = im};
+    probe t = {.im = im};
     im->config = cw_config_default_remote;
     im->config.secret.file = im->secret_file ? absolute(im, im->secret_file) : CW_STR("");
     if (!im->config.secret.file.p)

@@ -42,14 +42,14 @@ static bool can_name(cw_str id)
     return id.n && cw_check_is_clean(id) && !memchr(id.p, '*', id.n) && !memchr(id.p, '?', id.n);
 }
 
-static void add_method(cw_buf *out, const cw_method *m, cw_guess guess, bool with_texts)
+static void add_method(cw_buf *out, const cw_method *m, cw_risk guess, bool with_texts)
 {
     if (with_texts && m->usage.n) {
         cw_buf_add(out, CW_STR("  # "));
         cw_tools_add_line(out, m->usage);
         cw_buf_add_char(out, '\n');
     }
-    if (guess == CW_GUESS_DESTROYS)
+    if (guess == CW_RISK_DESTROYS)
         cw_buf_add(out, CW_STR("  # looks destructive\n"));
     if (!can_name(m->id)) {
         cw_buf_add(out, CW_STR("  # cannot be named here: "));
@@ -60,7 +60,7 @@ static void add_method(cw_buf *out, const cw_method *m, cw_guess guess, bool wit
     cw_buf_add(out, CW_STR("  - method: "));
     add_scalar(out, m->id);
     cw_buf_add(out, CW_STR("\n    tool: false\n"));
-    if (guess == CW_GUESS_READS)
+    if (guess == CW_RISK_READS)
         cw_buf_add(out, CW_STR("    read_only: true\n"));
 }
 
@@ -189,7 +189,7 @@ static void measure(const cw_import *im, cw_buf *out, size_t *ret_name, size_t *
     *ret_params = sizeof "PARAMS" - 1;
     for (size_t i = 0; i < im->n; i++) {
         CW_CLEANUP(cw_buf_done) cw_buf text;
-        cw_buf_init(&text, CW_ACCESS_MAX_BYTES);
+        cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
         add_params(&text, &im->methods[i]);
         if (text.code && !out->code)
             out->code = text.code;
@@ -214,8 +214,8 @@ void cw_import_write_table(const cw_import *im, cw_buf *out)
     cw_buf_printf(out, "%s\n", cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
     for (size_t i = 0; i < im->n; i++) {
         const cw_method *m = &im->methods[i];
-        bool destroys = im->guesses[i] == CW_GUESS_DESTROYS;
-        cw_access_add_column(out, m->id, name_width);
+        bool destroys = im->guesses[i] == CW_RISK_DESTROYS;
+        cw_cli_table_add_column(out, m->id, name_width);
         size_t from = out->n;
         add_params(out, m);
         add_padding(out, from, params_width);
@@ -229,7 +229,7 @@ void cw_import_write_table(const cw_import *im, cw_buf *out)
     }
 }
 
-static void add_json_method(cw_json_writer *w, const cw_method *m, cw_guess guess)
+static void add_json_method(cw_json_writer *w, const cw_method *m, cw_risk guess)
 {
     static const char *const names[] = {"reads", "changes", "destroys"};
     cw_json_open_object(w);
@@ -252,7 +252,7 @@ void cw_import_write_json(const cw_import *im, cw_buf *out)
 {
     CW_CLEANUP(cw_buf_done) cw_buf entry;
     cw_json_writer w;
-    cw_buf_init(&entry, CW_ACCESS_MAX_BYTES);
+    cw_buf_init(&entry, CW_CLI_DB_MAX_BYTES);
     cw_import_write_entry(im, &entry);
     cw_json_writer_init(&w, out, CW_JSON_INDENT);
     cw_json_open_object(&w);

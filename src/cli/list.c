@@ -5,12 +5,12 @@
 
 #define PAGE 256u
 
-typedef struct listing {
+typedef struct tool_table {
     bool json;
     cw_buf out;
     cw_json_writer w;
     size_t name_width, source_width;
-} listing;
+} tool_table;
 
 static cw_str usage_of(const cw_entry *entry)
 {
@@ -20,7 +20,7 @@ static cw_str usage_of(const cw_entry *entry)
     return m->mark ? m->mark->title : CW_STR("");
 }
 
-static void measure(listing *l, const cw_entry *entry)
+static void measure(tool_table *l, const cw_entry *entry)
 {
     cw_str source = entry->method->source->name;
     if (entry->tool_name.n > l->name_width)
@@ -29,7 +29,7 @@ static void measure(listing *l, const cw_entry *entry)
         l->source_width = source.n;
 }
 
-static void write_entry(listing *l, const cw_entry *entry)
+static void write_entry(tool_table *l, const cw_entry *entry)
 {
     cw_str source = entry->method->source->name;
     if (l->json) {
@@ -44,13 +44,14 @@ static void write_entry(listing *l, const cw_entry *entry)
         cw_json_close(&l->w);
         return;
     }
-    cw_access_add_column(&l->out, entry->tool_name, l->name_width);
-    cw_access_add_column(&l->out, source, l->source_width);
+    cw_cli_table_add_column(&l->out, entry->tool_name, l->name_width);
+    cw_cli_table_add_column(&l->out, source, l->source_width);
     cw_tools_add_line(&l->out, usage_of(entry));
     cw_buf_add_char(&l->out, '\n');
 }
 
-static void each_tool(listing *l, cw_view *view, void (*fn)(listing *l, const cw_entry *entry))
+static void each_tool(tool_table *l, cw_view *view,
+                      void (*fn)(tool_table *l, const cw_entry *entry))
 {
     const cw_entry *entries[PAGE];
     cw_str last = CW_STR("");
@@ -68,10 +69,10 @@ static void each_tool(listing *l, cw_view *view, void (*fn)(listing *l, const cw
 
 static int list_tools(cw_tools *t, void *ctx)
 {
-    listing *l = ctx;
+    tool_table *l = ctx;
     if (!cw_tools_may_look(t))
         return CW_EXIT_FAILURE;
-    cw_buf_init(&l->out, CW_ACCESS_MAX_BYTES);
+    cw_buf_init(&l->out, CW_CLI_DB_MAX_BYTES);
     if (l->json) {
         cw_json_writer_init(&l->w, &l->out, CW_JSON_INDENT);
         cw_json_open_array(&l->w);
@@ -80,11 +81,11 @@ static int list_tools(cw_tools *t, void *ctx)
         l->source_width = sizeof "SOURCE" - 1;
         each_tool(l, t->view, measure);
         CW_CLEANUP(cw_buf_done) cw_buf heading;
-        cw_buf_init(&heading, CW_ACCESS_MAX_BYTES);
-        cw_access_add_column(&heading, CW_STR("NAME"), l->name_width);
-        cw_access_add_column(&heading, CW_STR("SOURCE"), l->source_width);
+        cw_buf_init(&heading, CW_CLI_DB_MAX_BYTES);
+        cw_cli_table_add_column(&heading, CW_STR("NAME"), l->name_width);
+        cw_cli_table_add_column(&heading, CW_STR("SOURCE"), l->source_width);
         cw_buf_printf(&heading, "DESCRIPTION%c", 0);
-        cw_access_add_heading(&l->out, heading.code ? "" : heading.p);
+        cw_cli_table_add_heading(&l->out, heading.code ? "" : heading.p);
     }
     each_tool(l, t->view, write_entry);
     if (l->json) {
@@ -97,8 +98,8 @@ static int list_tools(cw_tools *t, void *ctx)
 
 int cw_cli_list(int argc, char **argv)
 {
-    listing l = {0};
-    cw_tools_opts opts = {.is_looking = true};
+    tool_table l = {0};
+    cw_tools_opts opts = {.is_read_only = true};
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&opts.config),
         {"as", 0, CW_CLI_TEXT, &opts.account, "ACCOUNT",

@@ -39,7 +39,7 @@ static const char *find_nearest(const cw_cli_reader *r, cw_str name)
     const cw_cli_option *tables[] = {r->own, r->common};
     for (size_t i = 0; i < CW_COUNT(tables); i++) {
         for (const cw_cli_option *o = tables[i]; o && o->name; o++) {
-            unsigned distance = cw_str_near(name, cw_str_from(o->name), NEAR_MAX);
+            unsigned distance = cw_str_distance_within(name, cw_str_from(o->name), NEAR_MAX);
             if (distance < best) {
                 best = distance;
                 nearest = o->name;
@@ -51,11 +51,11 @@ static const char *find_nearest(const cw_cli_reader *r, cw_str name)
 
 static int unknown_option(const cw_cli_reader *r, cw_str word, const char *nearest)
 {
-    char shown[CW_EXCERPT_SIZE];
-    cw_excerpt(word, shown);
+    char exposed[CW_EXCERPT_SIZE];
+    cw_excerpt(word, exposed);
     if (nearest)
-        return cw_cli_usage("unknown option %s; did you mean \"--%s\"?", shown, nearest);
-    return cw_cli_usage("unknown option %s; see \"%s --help\"", shown, r->command);
+        return cw_cli_usage("unknown option %s; did you mean \"--%s\"?", exposed, nearest);
+    return cw_cli_usage("unknown option %s; see \"%s --help\"", exposed, r->command);
 }
 
 static int store(const cw_cli_option *o, const char *value)
@@ -177,11 +177,11 @@ void cw_cli_describe_options(cw_buf *out, const cw_cli_option *own, const cw_cli
 
 int cw_cli_apply_color(const char *when)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     if (!when || cw_cli_set_color(cw_str_from(when)))
         return -1;
     return cw_cli_usage("option \"--color\" takes auto, always or never, not %s",
-                        cw_excerpt(cw_str_from(when), shown));
+                        cw_excerpt(cw_str_from(when), exposed));
 }
 
 static int print_help(const cw_cli_spec *spec, const cw_cli_option *common)
@@ -214,10 +214,10 @@ int cw_cli_parse(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *re
         return code;
     if (wants_help)
         return print_help(spec, common);
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     if ((size_t)r.n_args > spec->max_args)
         return cw_cli_usage("unexpected argument %s; see \"%s --help\"",
-                            cw_excerpt(cw_str_from(argv[1 + spec->max_args]), shown), command);
+                            cw_excerpt(cw_str_from(argv[1 + spec->max_args]), exposed), command);
     if (ret_args)
         *ret_args = (cw_cli_args){argv + 1, (size_t)r.n_args};
     return -1;

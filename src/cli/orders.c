@@ -9,7 +9,7 @@
 /* Kind 0 is the rebuild, kind n the tag with bit n - 1. */
 static bool kind_of(cw_str what, size_t *ret)
 {
-    unsigned tag = cw_cache_tag_find(what);
+    unsigned tag = cw_page_cache_tag_find(what);
     *ret = 0;
     while (tag) {
         (*ret)++;
@@ -19,11 +19,11 @@ static bool kind_of(cw_str what, size_t *ret)
 }
 
 /* Only the store's thread changes the list, so it may read it without the lock. */
-static cw_code on_refresh(cw_orders *o, const cw_order *order, cw_err *err)
+static cw_code on_refresh(cw_admin_requests *o, const cw_order *order, cw_err *err)
 {
     cw_str prefix = CW_STR(CW_ORDER_REFRESH);
     cw_str name = cw_str_make(order->what.p + prefix.n, order->what.n - prefix.n);
-    cw_order_refresh *r = o->refreshes;
+    cw_admin_refresh *r = o->refreshes;
     while (r && !cw_str_is(name, r->name))
         r = r->next;
     if (!r) {
@@ -44,7 +44,7 @@ static cw_code on_refresh(cw_orders *o, const cw_order *order, cw_err *err)
 
 static cw_code on_order(const cw_order *order, void *ctx, cw_err *err)
 {
-    cw_orders *o = ctx;
+    cw_admin_requests *o = ctx;
     size_t kind;
     if (cw_str_starts(order->what, CW_STR(CW_ORDER_REFRESH)))
         return on_refresh(o, order, err);
@@ -59,24 +59,24 @@ static cw_code on_order(const cw_order *order, void *ctx, cw_err *err)
 
 static cw_code read_orders(cw_store_job *job, cw_db *db, cw_err *err)
 {
-    cw_orders *o = CW_CONTAINER(job, cw_orders, job);
-    for (size_t i = 0; i < CW_ORDERS_KINDS; i++)
+    cw_admin_requests *o = CW_CONTAINER(job, cw_admin_requests, job);
+    for (size_t i = 0; i < CW_ADMIN_REQUESTS_KINDS; i++)
         o->fresh[i] = 0;
     return cw_db_each_order(db, on_order, o, err);
 }
 
 static void on_done(cw_store_job *job, cw_code rc)
 {
-    cw_orders *o = CW_CONTAINER(job, cw_orders, job);
+    cw_admin_requests *o = CW_CONTAINER(job, cw_admin_requests, job);
     pthread_mutex_lock(&o->lock);
     o->is_asked = false;
-    for (size_t i = 0; i < CW_ORDERS_KINDS && !rc; i++) {
+    for (size_t i = 0; i < CW_ADMIN_REQUESTS_KINDS && !rc; i++) {
         if (o->fresh[i] != o->n[i])
             o->todo |= 1u << i;
         o->n[i] = o->fresh[i];
     }
     bool has_some = o->todo != 0;
-    for (cw_order_refresh *r = rc ? NULL : o->refreshes; r; r = r->next) {
+    for (cw_admin_refresh *r = rc ? NULL : o->refreshes; r; r = r->next) {
         r->todo = r->todo || r->fresh != r->n;
         r->n = r->fresh;
         has_some = has_some || r->todo;
@@ -87,26 +87,26 @@ static void on_done(cw_store_job *job, cw_code rc)
         o->on_read(o->ctx);
 }
 
-void cw_orders_init(cw_orders *o, void (*on_read)(void *ctx), void *ctx)
+void cw_admin_requests_init(cw_admin_requests *o, void (*on_read)(void *ctx), void *ctx)
 {
-    *o = (cw_orders){.job = {.run = read_orders, .done = on_done},
-                     .on_read = on_read,
-                     .ctx = ctx,
-                     .begun = cw_clock_wall_ms()};
+    *o = (cw_admin_requests){.job = {.run = read_orders, .done = on_done},
+                             .on_read = on_read,
+                             .ctx = ctx,
+                             .begun = cw_clock_wall_ms()};
     pthread_mutex_init(&o->lock, NULL);
 }
 
-void cw_orders_done(cw_orders *o)
+void cw_admin_requests_done(cw_admin_requests *o)
 {
     pthread_mutex_destroy(&o->lock);
     while (o->refreshes) {
-        cw_order_refresh *next = o->refreshes->next;
+        cw_admin_refresh *next = o->refreshes->next;
         free(o->refreshes);
         o->refreshes = next;
     }
 }
 
-cw_code cw_orders_read(cw_orders *o, cw_store *store)
+cw_code cw_admin_requests_read(cw_admin_requests *o, cw_store *store)
 {
     pthread_mutex_lock(&o->lock);
     /* One that has not ended yet runs after the change that we heard of: the store does one thing
@@ -125,21 +125,22 @@ cw_code cw_orders_read(cw_orders *o, cw_store *store)
     return rc;
 }
 
-bool cw_orders_take(cw_orders *o, unsigned *ret_tags)
+bool cw_admin_requests_take(cw_admin_requests *o, unsigned *ret_tags)
 {
     pthread_mutex_lock(&o->lock);
     unsigned todo = o->todo;
     o->todo = 0;
     pthread_mutex_unlock(&o->lock);
     bool is_rebuild = todo & 1u;
-    *ret_tags = is_rebuild ? CW_CACHE_ALL_TAGS : todo >> 1;
+    *ret_tags = is_rebuild ? CW_PAGE_CACHE_ALL_TAGS : todo >> 1;
     return is_rebuild;
 }
 
-void cw_orders_take_refreshes(cw_orders *o, void (*fn)(cw_str name, void *ctx), void *ctx)
+void cw_admin_requests_take_refreshes(cw_admin_requests *o, void (*fn)(cw_str name, void *ctx),
+                                      void *ctx)
 {
     pthread_mutex_lock(&o->lock);
-    for (cw_order_refresh *r = o->refreshes; r; r = r->next) {
+    for (cw_admin_refresh *r = o->refreshes; r; r = r->next) {
         if (r->todo)
             fn(cw_str_from(r->name), ctx);
         r->todo = false;

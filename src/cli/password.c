@@ -128,7 +128,7 @@ static cw_code check_length(cw_str password, uint32_t min, cw_err *err)
                    min);
 }
 
-cw_code cw_access_read_password(const char *file, uint32_t min, char *out, cw_err *err)
+cw_code cw_cli_read_password(const char *file, uint32_t min, char *out, cw_err *err)
 {
     input in = {0};
     cw_code rc;
@@ -146,7 +146,7 @@ cw_code cw_access_read_password(const char *file, uint32_t min, char *out, cw_er
     return rc;
 }
 
-cw_code cw_access_read_token(const char *file, cw_buf *header, cw_err *err)
+cw_code cw_cli_db_read_token(const char *file, cw_buf *header, cw_err *err)
 {
     cw_buf_add(header, CW_STR("Bearer "));
     cw_code rc = cw_file_read(file, CW_FILE_ANY, header, err);

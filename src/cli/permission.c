@@ -11,23 +11,23 @@ static cw_code on_pair(void *ctx, cw_str role, cw_str permission, const char *fr
 }
 
 /* Our own, and those that some role has. */
-static cw_code collect(cw_access *a, cw_names *all)
+static cw_code collect(cw_cli_db *a, cw_names *all)
 {
     cw_code rc = cw_names_add(all, CW_PERMISSION_DISCOVER);
     if (!rc)
         rc = cw_names_add(all, CW_PERMISSION_CALL);
     if (!rc)
-        rc = cw_access_walk_roles(a, on_pair, all);
+        rc = cw_cli_walk_roles(a, on_pair, all);
     if (!rc)
-        all->n = cw_needs_sort(all->items, all->n);
+        all->n = cw_requirements_sort(all->items, all->n);
     return rc;
 }
 
-static cw_code list_permissions(cw_access *a, bool json)
+static cw_code list_permissions(cw_cli_db *a, bool json)
 {
     cw_names all = {0};
     cw_json_writer w;
-    cw_arena_init(&all.arena, CW_ACCESS_MAX_BYTES);
+    cw_arena_init(&all.arena, CW_CLI_DB_MAX_BYTES);
     cw_code rc = collect(a, &all);
     if (rc == CW_NOMEM || rc == CW_LIMIT)
         cw_fail(&a->err, rc, "%s", cw_code_text(rc));
@@ -39,7 +39,7 @@ static cw_code list_permissions(cw_access *a, bool json)
             cw_json_add_string(&w, all.items[i]);
             continue;
         }
-        cw_access_add_text(&a->out, all.items[i]);
+        cw_cli_table_add_text(&a->out, all.items[i]);
         cw_buf_add_char(&a->out, '\n');
     }
     if (json) {
@@ -61,11 +61,11 @@ static int run_permissions(int argc, char **argv)
         "List the permissions that Causeway itself requires, and those of the roles.\n"
         "\"plugin check\" prints the permissions that a plugin's methods require.",
         options, 0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code < 0)
-        code = cw_access_open(config, /* may_create= */ false, &a);
-    return code >= 0 ? code : cw_access_close(&a, list_permissions(&a, json));
+        code = cw_cli_db_open(config, /* may_create= */ false, &a);
+    return code >= 0 ? code : cw_cli_db_close(&a, list_permissions(&a, json));
 }
 
 int cw_cli_permission(int argc, char **argv)

@@ -55,7 +55,7 @@ static cw_code add_database(const cw_config *config, cw_names *all)
     return rc == CW_NOMEM || rc == CW_LIMIT ? rc : CW_OK;
 }
 
-cw_code cw_permissions_of_roles(const cw_config *config, cw_names *all, bool *ret_known)
+cw_code cw_role_permissions_of_roles(const cw_config *config, cw_names *all, bool *ret_known)
 {
     cw_code rc = add_own(all);
     *ret_known = config->roles.n > 0 || config->store.path.n > 0;
@@ -94,13 +94,13 @@ static cw_code add_sources(const cw_config *config, cw_names *all)
     return rc;
 }
 
-cw_code cw_permissions_of_sources(const cw_config *config, cw_names *all)
+cw_code cw_role_permissions_of_sources(const cw_config *config, cw_names *all)
 {
     cw_code rc = add_own(all);
     return rc ? rc : add_sources(config, all);
 }
 
-bool cw_permissions_has(const cw_names *all, cw_str name)
+bool cw_role_permissions_has(const cw_names *all, cw_str name)
 {
     for (size_t i = 0; i < all->n; i++) {
         if (cw_str_eq(all->items[i], name))
@@ -109,12 +109,12 @@ bool cw_permissions_has(const cw_names *all, cw_str name)
     return false;
 }
 
-cw_str cw_permissions_nearest(const cw_names *all, cw_str name)
+cw_str cw_role_permissions_nearest(const cw_names *all, cw_str name)
 {
     unsigned best = NEAR_MAX + 1;
     cw_str found = CW_STR("");
     for (size_t i = 0; i < all->n; i++) {
-        unsigned distance = cw_str_near(name, all->items[i], NEAR_MAX);
+        unsigned distance = cw_str_distance_within(name, all->items[i], NEAR_MAX);
         if (distance < best) {
             best = distance;
             found = all->items[i];
@@ -129,7 +129,7 @@ static cw_code add_catalogue(const cw_snapshot *catalogue, cw_names *all)
     const cw_entry *entries = cw_snapshot_entries(catalogue, &n);
     cw_code rc = CW_OK;
     for (size_t i = 0; i < n && !rc; i++) {
-        const cw_needs *needs = &entries[i].method->needs;
+        const cw_requirements *needs = &entries[i].method->needs;
         rc = add_list(all, needs->permissions, needs->n_permissions);
     }
     return rc;
@@ -139,9 +139,9 @@ static void log_role(const cw_config_role *role, const cw_names *asked)
 {
     for (size_t i = 0; i < role->permissions.n; i++) {
         cw_str permission = role->permissions.items[i];
-        if (cw_permissions_has(asked, permission))
+        if (cw_role_permissions_has(asked, permission))
             continue;
-        cw_str nearest = cw_permissions_nearest(asked, permission);
+        cw_str nearest = cw_role_permissions_nearest(asked, permission);
         cw_log(nearest.n ? CW_LOG_WARN : CW_LOG_INFO, "config",
                "a role has a permission that nothing asks for", CW_KV("role", role->name),
                CW_KV("permission", permission),
@@ -149,14 +149,14 @@ static void log_role(const cw_config_role *role, const cw_names *asked)
     }
 }
 
-void cw_permissions_log_unused(const cw_config *config, const cw_snapshot *catalogue)
+void cw_role_permissions_log_unused(const cw_config *config, const cw_snapshot *catalogue)
 {
     cw_names asked = {0};
     cw_arena_init(&asked.arena, CW_NAMES_MAX_BYTES);
-    cw_code rc = cw_permissions_of_sources(config, &asked);
+    cw_code rc = cw_role_permissions_of_sources(config, &asked);
     if (!rc && catalogue)
         rc = add_catalogue(catalogue, &asked);
-    asked.n = rc ? 0 : cw_needs_sort(asked.items, asked.n);
+    asked.n = rc ? 0 : cw_requirements_sort(asked.items, asked.n);
     for (size_t i = 0; i < config->roles.n && !rc; i++)
         log_role(&config->roles.items[i], &asked);
     cw_arena_done(&asked.arena);

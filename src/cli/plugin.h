@@ -25,7 +25,7 @@ typedef struct cw_plugin_report {
     cw_snapshot *snapshot; /* of this plugin alone; NULL where the plugin has mistakes */
     cw_str problems;       /* its mistakes, one a line; empty: none */
     cw_str warnings;       /* likewise what may be meant otherwise (catalogue/review.h) */
-    cw_contract_policy policy;
+    cw_schema_policy policy;
 } cw_plugin_report;
 
 /* Have the host load the file, and read its schemas as `config` says. Fails (CW_IO, CW_NOMEM) only
@@ -42,7 +42,7 @@ void cw_plugin_write_problems(cw_json_writer *w, cw_str name, cw_str problems);
 void cw_plugin_report_count(const cw_plugin_report *report, size_t *ret_methods, size_t *ret_tools);
 
 /* For a method without permissions: "any caller", or those that its auth admits. */
-const char *cw_plugin_any_caller(const cw_needs *needs);
+const char *cw_plugin_any_caller(const cw_requirements *needs);
 
 /* The commands of the group. */
 int cw_cli_plugin_new(int argc, char **argv);

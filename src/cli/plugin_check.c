@@ -40,7 +40,7 @@ static void add_names(cw_buf *out, const cw_str *names, size_t n)
     }
 }
 
-static void add_needs(cw_buf *out, const cw_needs *needs)
+static void add_needs(cw_buf *out, const cw_requirements *needs)
 {
     static const char *const levels[] = {"none", "optional", "required"};
     add_label(out, "permissions");
@@ -50,7 +50,7 @@ static void add_needs(cw_buf *out, const cw_needs *needs)
     cw_buf_printf(out, "%s%s", levels[needs->level], needs->n_scopes ? ", scopes " : "");
     add_names(out, needs->scopes, needs->n_scopes);
     cw_buf_add_char(out, '\n');
-    if (needs->hides)
+    if (needs->hidden_unless_met)
         add_line(out, "visibility", CW_STR("hide"));
 }
 
@@ -76,9 +76,9 @@ static void add_param(cw_buf *out, const cw_param *p)
     cw_buf_add(out, CW_STR(": "));
     add_type(out, p);
     cw_buf_printf(out, "%s", p->is_required ? ", required" : "");
-    if (p->initial) {
+    if (p->default_value) {
         cw_buf_add(out, CW_STR(", default "));
-        cw_quote_shown(out, cw_json_span(p->initial));
+        cw_quote_shown(out, cw_json_span(p->default_value));
     }
     if (p->description.n) {
         cw_buf_add(out, CW_STR(" - "));
@@ -89,14 +89,14 @@ static void add_param(cw_buf *out, const cw_param *p)
 
 /* A resource, template or prompt: its address, and a line for everything else that is said of it.
  */
-static void add_shown(cw_buf *out, const cw_shown *shown)
+static void add_shown(cw_buf *out, const cw_exposed *exposed)
 {
     static const char *const labels[] = {"resource", "template", "prompt"};
     static const char *const addresses[] = {"uri", "uriTemplate", "name"};
-    add_line(out, labels[shown->kind], shown->address);
-    for (const cw_json *k = cw_json_first(shown->json); k; k = cw_json_next_key(k)) {
+    add_line(out, labels[exposed->kind], exposed->address);
+    for (const cw_json *k = cw_json_first(exposed->json); k; k = cw_json_next_key(k)) {
         const cw_json *v = cw_json_value(k);
-        if (cw_str_is(cw_json_text(k), addresses[shown->kind]))
+        if (cw_str_is(cw_json_text(k), addresses[exposed->kind]))
             continue;
         add_label(out, "");
         cw_quote_shown(out, cw_json_text(k));
@@ -118,8 +118,8 @@ static void add_method(cw_buf *out, const cw_entry *e)
         add_optional_line(out, "title", m->mark->title);
         add_optional_line(out, "annotations", m->mark->annotations);
     }
-    if (m->shown)
-        add_shown(out, m->shown);
+    if (m->exposed)
+        add_shown(out, m->exposed);
     add_needs(out, &m->needs);
     for (size_t i = 0; i < m->n_params; i++) {
         add_label(out, i ? "" : "params");
@@ -186,9 +186,9 @@ static void write_method(cw_json_writer *w, const cw_entry *e)
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("method"), m->id);
     write_names(w, CW_STR("permissions"), m->needs.permissions, m->needs.n_permissions);
-    cw_json_add_bool_member(w, CW_STR("any_caller"), cw_needs_nothing(&m->needs));
+    cw_json_add_bool_member(w, CW_STR("any_caller"), cw_requirements_are_empty(&m->needs));
     cw_json_add_string_member(w, CW_STR("visibility"),
-                              m->needs.hides ? CW_STR("hide") : CW_STR("challenge"));
+                              m->needs.hidden_unless_met ? CW_STR("hide") : CW_STR("challenge"));
     cw_json_add_key(w, CW_STR("tool"));
     if (e->tool_name.n) {
         CW_CLEANUP(cw_buf_done) cw_buf tool;
@@ -200,8 +200,8 @@ static void write_method(cw_json_writer *w, const cw_entry *e)
     } else {
         cw_json_add_null(w);
     }
-    if (m->shown)
-        write_text(w, kinds[m->shown->kind], e->shown_json);
+    if (m->exposed)
+        write_text(w, kinds[m->exposed->kind], e->exposed_json);
     write_text(w, CW_STR("output"), m->output);
     cw_json_close(w);
 }
@@ -279,7 +279,7 @@ int cw_cli_plugin_check(int argc, char **argv)
     cw_err err = {0};
     char *host = NULL;
     cw_plugin_report r = {0};
-    cw_code rc = cw_cli_find_host(config, /* is_needed= */ true, &host, &err);
+    cw_code rc = cw_plugin_host_find(config, /* is_needed= */ true, &host, &err);
     if (!rc)
         rc = cw_plugin_inspect(config, host, path, &r, &err);
     code = rc ? cw_cli_failure("%s", err.msg) : report(path, &r, json);

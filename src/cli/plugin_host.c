@@ -23,7 +23,7 @@
 
 /* ---- where it is ---- */
 
-cw_code cw_cli_own_folder(char *out, size_t n, cw_err *err)
+cw_code cw_plugin_host_own_directory(char *out, size_t n, cw_err *err)
 {
     ssize_t got = readlink("/proc/self/exe", out, n - 1);
     if (got < 0)
@@ -39,7 +39,7 @@ static cw_code look_up(char *out, size_t n, cw_err *err)
 {
     static const char *const below[] = {"", "/src/host"};
     char folder[PATH_BYTES];
-    cw_code rc = cw_cli_own_folder(folder, sizeof folder, err);
+    cw_code rc = cw_plugin_host_own_directory(folder, sizeof folder, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < CW_COUNT(below); i++) {
@@ -51,7 +51,7 @@ static cw_code look_up(char *out, size_t n, cw_err *err)
     return CW_OK;
 }
 
-cw_code cw_cli_find_host(const cw_config *config, bool is_needed, char **ret, cw_err *err)
+cw_code cw_plugin_host_find(const cw_config *config, bool is_needed, char **ret, cw_err *err)
 {
     char path[PATH_BYTES];
     if (config->plugins.host.n) {
@@ -149,7 +149,7 @@ static bool has_exited(pid_t pid)
 
 /* Until both pipes have ended. A child of the child may hold them for longer than it lives: when it
  * has exited, so does its group. */
-static void read_until(pipes *p, pid_t pid, cw_cli_child *child, uint64_t end)
+static void read_until(pipes *p, pid_t pid, cw_plugin_host_child *child, uint64_t end)
 {
     while (p->out[0] >= 0 || p->err[0] >= 0) {
         uint64_t now = cw_clock_ms();
@@ -169,7 +169,7 @@ static void read_until(pipes *p, pid_t pid, cw_cli_child *child, uint64_t end)
 }
 
 /* A child may close its output and live on. */
-static void reap(pid_t pid, cw_cli_child *child, uint64_t end)
+static void reap(pid_t pid, cw_plugin_host_child *child, uint64_t end)
 {
     while (!child->is_late && !has_exited(pid)) {
         if (cw_clock_ms() >= end)
@@ -182,9 +182,10 @@ static void reap(pid_t pid, cw_cli_child *child, uint64_t end)
         continue;
 }
 
-cw_code cw_cli_run_child(const char *const *argv, unsigned ms, cw_cli_child *ret, cw_err *err)
+cw_code cw_plugin_host_run(const char *const *argv, unsigned ms, cw_plugin_host_child *ret,
+                           cw_err *err)
 {
-    *ret = (cw_cli_child){0};
+    *ret = (cw_plugin_host_child){0};
     cw_buf_init(&ret->out, OUTPUT_MAX_BYTES);
     cw_buf_init(&ret->err, OUTPUT_MAX_BYTES);
     pipes p = {{-1, -1}, {-1, -1}};
@@ -209,7 +210,7 @@ cw_code cw_cli_run_child(const char *const *argv, unsigned ms, cw_cli_child *ret
     return rc;
 }
 
-void cw_cli_child_done(cw_cli_child *child)
+void cw_plugin_host_child_done(cw_plugin_host_child *child)
 {
     cw_buf_done(&child->out);
     cw_buf_done(&child->err);

@@ -63,7 +63,7 @@ static cw_code set_mistakes(cw_plugin_report *r, cw_str name, cw_str found, cons
     CW_CLEANUP(cw_buf_done) cw_buf lines;
     cw_buf_init(&lines, REPORT_MAX_BYTES);
     cw_buf_add(&lines, found);
-    cw_code rc = doc ? cw_plugin_mistakes(name, doc, &r->policy, &lines) : CW_OK;
+    cw_code rc = doc ? cw_plugin_declaration_errors(name, doc, &r->policy, &lines) : CW_OK;
     if (rc || lines.code)
         return cw_fail_nomem(err);
     set_problem(r, cw_buf_str(&lines));
@@ -103,7 +103,7 @@ static cw_code read_description(cw_plugin_report *r, cw_str name, cw_str text, c
 }
 
 /* The host has exited and has mistakes to tell. */
-static cw_code read_mistakes(cw_plugin_report *r, cw_str name, const cw_cli_child *child,
+static cw_code read_mistakes(cw_plugin_report *r, cw_str name, const cw_plugin_host_child *child,
                              cw_err *err)
 {
     const cw_json *doc = NULL;
@@ -113,7 +113,8 @@ static cw_code read_mistakes(cw_plugin_report *r, cw_str name, const cw_cli_chil
 }
 
 /* It crashed or exited: how, and the last lines it wrote. */
-static cw_code set_crash(cw_plugin_report *r, cw_str name, const cw_cli_child *child, cw_err *err)
+static cw_code set_crash(cw_plugin_report *r, cw_str name, const cw_plugin_host_child *child,
+                         cw_err *err)
 {
     char how[64];
     CW_CLEANUP(cw_buf_done) cw_buf text;
@@ -145,7 +146,8 @@ static cw_str name_of(const char *path)
     return name;
 }
 
-static cw_code judge(cw_plugin_report *r, cw_str name, const cw_cli_child *child, cw_err *err)
+static cw_code judge(cw_plugin_report *r, cw_str name, const cw_plugin_host_child *child,
+                     cw_err *err)
 {
     int exit_status = WIFEXITED(child->status) ? WEXITSTATUS(child->status) : -1;
     if (child->is_late)
@@ -161,28 +163,28 @@ static cw_code judge(cw_plugin_report *r, cw_str name, const cw_cli_child *child
     return CW_OK;
 }
 
-static bool on_note(const cw_review_note *note, void *ctx)
+static bool on_finding(const cw_lint_finding *finding, void *ctx)
 {
     cw_buf *text = ctx;
-    cw_review_write(note, text);
+    cw_lint_write(finding, text);
     cw_buf_add_char(text, '\n');
     return !text->code;
 }
 
 static cw_code add_warnings(cw_plugin_report *r, const cw_config *config, cw_err *err)
 {
-    cw_review_opts opts = cw_sources_review_opts(config);
+    cw_lint_opts opts = cw_sources_lint_opts(config);
     cw_names roles = {0};
     bool has_roles = false;
     opts.annotations = true;
     cw_arena_init(&roles.arena, REPORT_MAX_BYTES);
-    if (cw_permissions_of_roles(config, &roles, &has_roles) == CW_OK && has_roles) {
+    if (cw_role_permissions_of_roles(config, &roles, &has_roles) == CW_OK && has_roles) {
         opts.permissions = roles.items;
         opts.n_permissions = roles.n;
     }
     cw_buf text;
     cw_buf_init(&text, REPORT_MAX_BYTES);
-    cw_code rc = cw_review(r->methods, r->n_methods, &opts, on_note, &text);
+    cw_code rc = cw_lint(r->methods, r->n_methods, &opts, on_finding, &text);
     r->warnings = cw_arena_dup_str(&r->arena, cw_buf_str(&text));
     if (text.code || !r->warnings.p)
         rc = CW_NOMEM;
@@ -204,13 +206,13 @@ cw_code cw_plugin_inspect(const cw_config *config, const char *host, const char 
         return cw_arena_fail(&ret->arena, err);
     /* "--": a file's name may begin with a dash. */
     const char *const argv[] = {host, "--check", "--partial", option, "--", path, NULL};
-    cw_cli_child child;
-    cw_code rc = cw_cli_run_child(argv, CHECK_MS, &child, err);
+    cw_plugin_host_child child;
+    cw_code rc = cw_plugin_host_run(argv, CHECK_MS, &child, err);
     if (!rc)
         rc = judge(ret, name, &child, err);
     if (!rc)
         rc = add_warnings(ret, config, err);
-    cw_cli_child_done(&child);
+    cw_plugin_host_child_done(&child);
     if (!rc && !ret->problems.p)
         rc = cw_fail_nomem(err);
     return rc;
@@ -257,7 +259,8 @@ void cw_plugin_report_count(const cw_plugin_report *report, size_t *ret_methods,
     cw_snapshot_tools(report->snapshot, ret_tools);
 }
 
-const char *cw_plugin_any_caller(const cw_needs *needs)
+const char *cw_plugin_any_caller(const cw_requirements *needs)
 {
-    return cw_needs_nothing(needs) ? "none: any caller" : "none: any caller that its auth admits";
+    return cw_requirements_are_empty(needs) ? "none: any caller"
+                                            : "none: any caller that its auth admits";
 }

@@ -155,7 +155,7 @@ static const char *state_of(const plugin *p)
 }
 
 /* As it is where a terminal would only show it, else quoted. */
-static const char *shown(const char *text, char out[CW_EXCERPT_SIZE])
+static const char *exposed(const char *text, char out[CW_EXCERPT_SIZE])
 {
     cw_excerpt(cw_str_from(text), out);
     size_t n = strlen(text);
@@ -169,7 +169,7 @@ static int print_text(const plugins *all)
     int width = 4;
     char name[CW_EXCERPT_SIZE];
     for (size_t i = 0; i < all->n; i++) {
-        int n = (int)strlen(shown(all->items[i].name, name));
+        int n = (int)strlen(exposed(all->items[i].name, name));
         width = n > width ? n : width;
     }
     cw_buf_printf(&out, "%s%-*s  %-8s  %-10s  %7s  %5s%s\n",
@@ -178,8 +178,8 @@ static int print_text(const plugins *all)
     for (size_t i = 0; i < all->n; i++) {
         const plugin *p = &all->items[i];
         char version[CW_EXCERPT_SIZE];
-        cw_buf_printf(&out, "%-*s  %-8s  %-10s  ", width, shown(p->name, name), state_of(p),
-                      p->version[0] ? shown(p->version, version) : "-");
+        cw_buf_printf(&out, "%-*s  %-8s  %-10s  ", width, exposed(p->name, name), state_of(p),
+                      p->version[0] ? exposed(p->version, version) : "-");
         if (p->is_broken)
             cw_buf_printf(&out, "%7s  %5s\n", "-", "-");
         else
@@ -224,7 +224,7 @@ static int list_folder(const cw_config *config, bool json)
     char *host = NULL;
     cw_code rc = read_plugins(config->plugins.folder.p, &all, &err);
     if (!rc)
-        rc = cw_cli_find_host(config, /* is_needed= */ all.n > 0, &host, &err);
+        rc = cw_plugin_host_find(config, /* is_needed= */ all.n > 0, &host, &err);
     for (size_t i = 0; i < all.n && !rc; i++)
         rc = inspect(config, host, &all.items[i], &err);
     int code = CW_EXIT_OK;
@@ -266,8 +266,8 @@ static int unknown_plugin(const char *folder, const char *name)
 {
     cw_err err = {0};
     plugins all = {0};
-    char shown[CW_EXCERPT_SIZE];
-    cw_excerpt(cw_str_from(name), shown);
+    char exposed[CW_EXCERPT_SIZE];
+    cw_excerpt(cw_str_from(name), exposed);
     const char *nearest = NULL;
     unsigned best = NEAR_MAX + 1;
     if (read_plugins(folder, &all, &err)) {
@@ -276,14 +276,14 @@ static int unknown_plugin(const char *folder, const char *name)
     }
     for (size_t i = 0; i < all.n; i++) {
         unsigned distance =
-            cw_str_near(cw_str_from(name), cw_str_from(all.items[i].name), NEAR_MAX);
+            cw_str_distance_within(cw_str_from(name), cw_str_from(all.items[i].name), NEAR_MAX);
         if (distance < best) {
             best = distance;
             nearest = all.items[i].name;
         }
     }
-    int code = nearest ? cw_cli_failure("no plugin %s; did you mean \"%s\"?", shown, nearest)
-                       : cw_cli_failure("no plugin %s in '%s'", shown, folder);
+    int code = nearest ? cw_cli_failure("no plugin %s; did you mean \"%s\"?", exposed, nearest)
+                       : cw_cli_failure("no plugin %s in '%s'", exposed, folder);
     plugins_done(&all);
     return code;
 }

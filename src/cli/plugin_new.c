@@ -231,7 +231,7 @@ static int write_skeleton(const char *name)
         return code;
     char include[PATH_BYTES];
     char *host = NULL;
-    cw_code rc = cw_cli_find_host(config, /* is_needed= */ false, &host, &err);
+    cw_code rc = cw_plugin_host_find(config, /* is_needed= */ false, &host, &err);
     cw_config_unref(config);
     if (rc)
         return cw_cli_failure("%s", err.msg);
@@ -264,10 +264,10 @@ int cw_cli_plugin_new(int argc, char **argv)
         return code;
     if (args.n == 0)
         return cw_cli_usage("name the plugin to write");
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     if (!is_name(args.items[0]))
         return cw_cli_usage("not a name for a plugin: %s (a-z, 0-9, '_' and '-', a letter first, "
                             "at most %u)",
-                            cw_excerpt(cw_str_from(args.items[0]), shown), NAME_MAX_BYTES);
+                            cw_excerpt(cw_str_from(args.items[0]), exposed), NAME_MAX_BYTES);
     return write_skeleton(args.items[0]);
 }

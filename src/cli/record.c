@@ -12,7 +12,7 @@ void cw_cli_record(const cw_config *config, const char *what, cw_str target, boo
 {
     cw_err err = {0};
     char id[32];
-    cw_audit_opts opts = cw_cli_audit_opts(config);
+    cw_audit_opts opts = cw_app_audit_opts(config);
     if (!opts.path)
         return;
     const struct passwd *user = getpwuid(getuid());

@@ -18,7 +18,7 @@
 
 /* ---- which ---- */
 
-static cw_remote_item *find(const cw_remotes *all, cw_str name)
+static cw_source_set_item *find(const cw_source_set *all, cw_str name)
 {
     for (size_t i = 0; i < all->n; i++) {
         if (cw_str_eq(all->items[i].config->name, name))
@@ -27,35 +27,36 @@ static cw_remote_item *find(const cw_remotes *all, cw_str name)
     return NULL;
 }
 
-static int unknown(const cw_remotes *all, const char *name)
+static int unknown(const cw_source_set *all, const char *name)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     cw_str nearest = CW_STR("");
     unsigned best = NEAR + 1;
     for (size_t i = 0; i < all->n; i++) {
         cw_str other = all->items[i].config->name;
-        unsigned d = cw_str_near(other, cw_str_from(name), NEAR);
+        unsigned d = cw_str_distance_within(other, cw_str_from(name), NEAR);
         if (d < best) {
             best = d;
             nearest = other;
         }
     }
-    cw_excerpt(cw_str_from(name), shown);
+    cw_excerpt(cw_str_from(name), exposed);
     if (nearest.n)
-        return cw_cli_usage("the configuration has no source %s; did you mean \"%s\"?", shown,
+        return cw_cli_usage("the configuration has no source %s; did you mean \"%s\"?", exposed,
                             nearest.p);
-    return cw_cli_usage("the configuration has no source %s", shown);
+    return cw_cli_usage("the configuration has no source %s", exposed);
 }
 
-void cw_remotes_want_all(cw_remotes *all)
+void cw_source_set_want_all(cw_source_set *all)
 {
     for (size_t i = 0; i < all->n; i++)
         all->items[i].is_wanted = true;
 }
 
-int cw_remotes_open(const char *config, char **names, size_t n, size_t *ret_others, cw_remotes *ret)
+int cw_source_set_open(const char *config, char **names, size_t n, size_t *ret_others,
+                       cw_source_set *ret)
 {
-    *ret = (cw_remotes){0};
+    *ret = (cw_source_set){0};
     int code = cw_cli_load_config(config, &ret->config);
     if (code >= 0)
         return code;
@@ -66,10 +67,10 @@ int cw_remotes_open(const char *config, char **names, size_t n, size_t *ret_othe
     ret->n = sources->n;
     for (size_t i = 0; i < ret->n; i++)
         ret->items[i] =
-            (cw_remote_item){.config = &sources->items[i], .all = ret, .is_wanted = n == 0};
+            (cw_source_set_item){.config = &sources->items[i], .all = ret, .is_wanted = n == 0};
     size_t others = 0;
     for (size_t i = 0; i < n; i++) {
-        cw_remote_item *item = find(ret, cw_str_from(names[i]));
+        cw_source_set_item *item = find(ret, cw_str_from(names[i]));
         if (item)
             item->is_wanted = true;
         else if (ret_others)
@@ -82,29 +83,29 @@ int cw_remotes_open(const char *config, char **names, size_t n, size_t *ret_othe
     return -1;
 }
 
-void cw_remotes_done(cw_remotes *all)
+void cw_source_set_done(cw_source_set *all)
 {
     free(all->items);
     cw_config_unref(all->config);
-    *all = (cw_remotes){0};
+    *all = (cw_source_set){0};
 }
 
-int cw_remotes_command(int argc, char **argv, const char *name, const char *about,
-                       int (*run)(cw_remotes *all, bool json))
+int cw_source_set_command(int argc, char **argv, const char *name, const char *about,
+                          int (*run)(cw_source_set *all, bool json))
 {
     const char *config = NULL;
     bool json = false;
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {name, "[NAME...]", about, options, SIZE_MAX};
     cw_cli_args args = {0};
-    cw_remotes all;
+    cw_source_set all;
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
-    code = cw_remotes_open(config, args.items, args.n, NULL, &all);
+    code = cw_source_set_open(config, args.items, args.n, NULL, &all);
     if (code < 0)
         code = run(&all, json);
-    cw_remotes_done(&all);
+    cw_source_set_done(&all);
     return code;
 }
 
@@ -116,34 +117,35 @@ static char *copy(cw_str text)
     return text.n ? cw_str_dup(text) : NULL;
 }
 
-static bool on_note(const cw_review_note *note, void *ctx)
+static bool on_finding(const cw_lint_finding *finding, void *ctx)
 {
     cw_buf *text = ctx;
     if (text->n)
         cw_buf_add_char(text, '\n');
-    cw_review_write(note, text);
+    cw_lint_write(finding, text);
     return !text->code;
 }
 
 /* Those of the load, and what the server would say of the methods. */
-static char *warnings_of(const cw_remote_item *item, const cw_remote_loaded *loaded)
+static char *warnings_of(const cw_source_set_item *item, const cw_remote_loaded *loaded)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_review_opts opts = cw_sources_review_opts(item->all->config);
-    cw_buf_init(&text, CW_ACCESS_MAX_BYTES);
+    cw_lint_opts opts = cw_sources_lint_opts(item->all->config);
+    cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
     cw_buf_add(&text, loaded->warnings);
     if (loaded->source)
-        (void)!cw_review(loaded->source->methods, loaded->source->n_methods, &opts, on_note, &text);
+        (void)!cw_lint(loaded->source->methods, loaded->source->n_methods, &opts, on_finding,
+                       &text);
     return copy(text.code ? loaded->warnings : cw_buf_str(&text));
 }
 
 static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
 {
-    cw_remote_item *item = ctx;
+    cw_source_set_item *item = ctx;
     item->job = NULL;
     item->all->n_loading--;
     item->source = loaded->source;
-    item->hub = loaded->hub;
+    item->shared = loaded->shared;
     item->problem = copy(loaded->problem.n ? loaded->problem : loaded->lock);
     item->warnings = warnings_of(item, loaded);
     item->widened = copy(loaded->widened);
@@ -156,11 +158,12 @@ static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
     uv_stop(&item->all->loop->uv);
 }
 
-static void begin(cw_remote_item *item, cw_loop *loop, cw_spawner *spawner, cw_remotes_mode mode)
+static void begin(cw_source_set_item *item, cw_loop *loop, cw_spawner *spawner,
+                  cw_source_set_mode mode)
 {
     const cw_config *config = item->all->config;
     cw_err err = {0};
-    bool accepts = mode == CW_REMOTES_ACCEPT;
+    bool accepts = mode == CW_SOURCE_SET_ACCEPT;
     /* Without a folder: what a service said some other time is not what it says. */
     cw_remote_opts opts = {
         .config = item->config,
@@ -170,8 +173,8 @@ static void begin(cw_remote_item *item, cw_loop *loop, cw_spawner *spawner, cw_r
         .spawner = spawner,
         .policy = cw_sources_policy(config),
         .state = accepts ? config->state.folder : CW_STR(""),
-        .lock = mode == CW_REMOTES_DEFINE ? CW_STR("") : config->state.lock,
-        .defines = mode == CW_REMOTES_DEFINE,
+        .lock = mode == CW_SOURCE_SET_DEFINE ? CW_STR("") : config->state.lock,
+        .defines = mode == CW_SOURCE_SET_DEFINE,
         .accepts = accepts,
     };
     if (cw_remote_load(loop, &opts, on_loaded, item, &item->job, &err))
@@ -182,7 +185,7 @@ static void begin(cw_remote_item *item, cw_loop *loop, cw_spawner *spawner, cw_r
 
 static void write_loading(cw_buf *out, void *ctx)
 {
-    const cw_remotes *all = ctx;
+    const cw_source_set *all = ctx;
     cw_buf_add(out, CW_STR("asking"));
     for (size_t i = 0; i < all->n; i++) {
         if (all->items[i].job)
@@ -190,7 +193,7 @@ static void write_loading(cw_buf *out, void *ctx)
     }
 }
 
-static void load(cw_remotes *all, cw_loop *loop, cw_spawner *spawner, cw_remotes_mode mode)
+static void load(cw_source_set *all, cw_loop *loop, cw_spawner *spawner, cw_source_set_mode mode)
 {
     cw_cli_progress progress;
     all->loop = loop;
@@ -205,25 +208,25 @@ static void load(cw_remotes *all, cw_loop *loop, cw_spawner *spawner, cw_remotes
     uv_run(&loop->uv, UV_RUN_NOWAIT); /* closes it */
 }
 
-static void release(cw_remotes *all)
+static void release(cw_source_set *all)
 {
     for (size_t i = 0; i < all->n; i++) {
-        cw_remote_item *item = &all->items[i];
+        cw_source_set_item *item = &all->items[i];
         cw_source_unref(item->source);
-        cw_hub_close(item->hub, /* loops_ended= */ false);
+        cw_shared_conn_close(item->shared, /* loops_ended= */ false);
         free(item->problem);
         free(item->warnings);
         free(item->widened);
         item->source = NULL;
-        item->hub = NULL;
+        item->shared = NULL;
         item->problem = item->warnings = item->widened = NULL;
         item->definitions = NULL;
         item->n_definitions = 0;
     }
 }
 
-int cw_remotes_run(cw_remotes *all, cw_remotes_mode mode, int (*fn)(cw_remotes *all, void *ctx),
-                   void *ctx)
+int cw_source_set_run(cw_source_set *all, cw_source_set_mode mode,
+                      int (*fn)(cw_source_set *all, void *ctx), void *ctx)
 {
     cw_err err = {0};
     cw_loop loop;
@@ -244,12 +247,12 @@ int cw_remotes_run(cw_remotes *all, cw_remotes_mode mode, int (*fn)(cw_remotes *
     return code;
 }
 
-void cw_remotes_report(const cw_remote_item *item)
+void cw_source_set_report(const cw_source_set_item *item)
 {
     cw_str rest = item->problem ? cw_str_from(item->problem) : CW_STR("not enough memory");
     while (rest.p) {
         CW_CLEANUP(cw_buf_done) cw_buf line;
-        cw_buf_init(&line, CW_ACCESS_MAX_BYTES);
+        cw_buf_init(&line, CW_CLI_DB_MAX_BYTES);
         cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
         if (line.code)
             cw_cli_failure("%s: %s", item->config->name.p, cw_code_text(line.code));
@@ -260,7 +263,7 @@ void cw_remotes_report(const cw_remote_item *item)
 
 /* ---- the lock, and orders ---- */
 
-int cw_remotes_read_lock(const cw_remotes *all, cw_lock **ret)
+int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret)
 {
     cw_err err = {0};
     if (all->config->state.lock.n == 0)
@@ -272,14 +275,14 @@ int cw_remotes_read_lock(const cw_remotes *all, cw_lock **ret)
 static cw_code order(cw_db *db, cw_str name, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf what;
-    cw_buf_init(&what, CW_ACCESS_MAX_BYTES);
+    cw_buf_init(&what, CW_CLI_DB_MAX_BYTES);
     cw_buf_add(&what, CW_STR(CW_ORDER_REFRESH));
     cw_buf_add(&what, name);
     return what.code ? cw_fail_nomem(err)
                      : cw_db_order(db, cw_buf_str(&what), cw_clock_wall_ms(), err);
 }
 
-cw_code cw_remotes_order(const cw_remotes *all, cw_err *err)
+cw_code cw_source_set_order(const cw_source_set *all, cw_err *err)
 {
     cw_db *db = NULL;
     cw_db_opts opts = {.path = all->config->store.path.p, .may_create = true, .busy_ms = BUSY_MS};

@@ -17,7 +17,7 @@ static const cw_cli_spec deny_spec = {
     "role deny", "ROLE PERMISSION",
     "Remove a permission from a role. Permissions from the configuration remain.", NULL, 2};
 
-static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *args, cw_access *a)
+static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *args, cw_cli_db *a)
 {
     const char *config = NULL;
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
@@ -28,51 +28,51 @@ static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *ar
         return code;
     if (args->n < spec->max_args)
         return cw_cli_usage("usage: causeway %s \"%s\"", spec->name, spec->args);
-    code = cw_access_check_name("role", args->items[0]);
+    code = cw_cli_db_check_name("role", args->items[0]);
     if (code < 0 && spec->max_args > 1)
-        code = cw_access_check_name("permission", args->items[1]);
-    return code >= 0 ? code : cw_access_open(config, /* may_create= */ true, a);
+        code = cw_cli_db_check_name("permission", args->items[1]);
+    return code >= 0 ? code : cw_cli_db_open(config, /* may_create= */ true, a);
 }
 
 static int run_add(int argc, char **argv)
 {
     cw_cli_args args = {0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     int code = begin(&add_spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
-    cw_access_change(&a, add_spec.name, args.items[0], NULL);
+    cw_cli_db_change(&a, add_spec.name, args.items[0], NULL);
     cw_code rc = cw_db_add_role(a.db, cw_str_from(args.items[0]), &a.err);
     cw_buf_printf(&a.out, "role %s added\n", args.items[0]);
-    return cw_access_close(&a, rc);
+    return cw_cli_db_close(&a, rc);
 }
 
 static int run_remove(int argc, char **argv)
 {
     cw_cli_args args = {0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     int code = begin(&remove_spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
-    cw_access_change(&a, remove_spec.name, args.items[0], NULL);
+    cw_cli_db_change(&a, remove_spec.name, args.items[0], NULL);
     cw_code rc = cw_db_remove_role(a.db, cw_str_from(args.items[0]), &a.err);
     cw_buf_printf(&a.out, "role %s removed\n", args.items[0]);
-    return cw_access_close(&a, rc);
+    return cw_cli_db_close(&a, rc);
 }
 
 /* A permission that nothing asks for opens nothing: most likely a typing error. */
-static void add_suggestion(cw_access *a, cw_str permission)
+static void add_suggestion(cw_cli_db *a, cw_str permission)
 {
     cw_names asked = {0};
-    cw_arena_init(&asked.arena, CW_ACCESS_MAX_BYTES);
-    if (cw_permissions_asked(a->config, &asked) == CW_OK &&
-        !cw_permissions_has(&asked, permission)) {
-        cw_str nearest = cw_permissions_nearest(&asked, permission);
+    cw_arena_init(&asked.arena, CW_CLI_DB_MAX_BYTES);
+    if (cw_required_permissions(a->config, &asked) == CW_OK &&
+        !cw_role_permissions_has(&asked, permission)) {
+        cw_str nearest = cw_role_permissions_nearest(&asked, permission);
         cw_buf_add(&a->out, CW_STR("no plugin and no overlay asks for "));
-        cw_access_add_text(&a->out, permission);
+        cw_cli_table_add_text(&a->out, permission);
         if (nearest.n) {
             cw_buf_add(&a->out, CW_STR("; did you mean \""));
-            cw_access_add_text(&a->out, nearest);
+            cw_cli_table_add_text(&a->out, nearest);
             cw_buf_add(&a->out, CW_STR("\"?"));
         }
         cw_buf_add_char(&a->out, '\n');
@@ -83,12 +83,12 @@ static void add_suggestion(cw_access *a, cw_str permission)
 static int run_allow(int argc, char **argv, bool may)
 {
     cw_cli_args args = {0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     const cw_cli_spec *spec = may ? &allow_spec : &deny_spec;
     int code = begin(spec, argc, argv, &args, &a);
     if (code >= 0)
         return code;
-    cw_access_change(&a, spec->name, args.items[0], args.items[1]);
+    cw_cli_db_change(&a, spec->name, args.items[0], args.items[1]);
     cw_code rc =
         cw_db_allow(a.db, cw_str_from(args.items[0]), cw_str_from(args.items[1]), may, &a.err);
     if (rc == CW_NOTFOUND)
@@ -98,7 +98,7 @@ static int run_allow(int argc, char **argv, bool may)
                   args.items[1], rc == CW_DONE ? " already" : "");
     if (may && (!rc || rc == CW_DONE))
         add_suggestion(&a, cw_str_from(args.items[1]));
-    return cw_access_close(&a, rc);
+    return cw_cli_db_close(&a, rc);
 }
 
 static int run_allow_on(int argc, char **argv)
@@ -114,8 +114,8 @@ static int run_deny(int argc, char **argv)
 /* ---- lists ---- */
 
 typedef struct walk {
-    cw_access *a;
-    cw_access_pair_fn fn;
+    cw_cli_db *a;
+    cw_cli_db_pair_fn fn;
     void *ctx;
     cw_str role;
 } walk;
@@ -135,7 +135,7 @@ static cw_code on_role(cw_str role, void *ctx, cw_err *err)
     return rc ? rc : cw_db_each_permission(w->a->db, role, on_permission, w, err);
 }
 
-cw_code cw_access_walk_roles(cw_access *a, cw_access_pair_fn fn, void *ctx)
+cw_code cw_cli_walk_roles(cw_cli_db *a, cw_cli_db_pair_fn fn, void *ctx)
 {
     walk w = {.a = a, .fn = fn, .ctx = ctx};
     cw_code rc = cw_db_each_role(a->db, on_role, &w, &a->err);
@@ -148,26 +148,26 @@ cw_code cw_access_walk_roles(cw_access *a, cw_access_pair_fn fn, void *ctx)
     return rc;
 }
 
-typedef struct listing {
-    cw_access *a;
+typedef struct role_table {
+    cw_cli_db *a;
     cw_json_writer json;
     bool is_open; /* the object of a role */
-} listing;
+} role_table;
 
 static cw_code add_line(void *ctx, cw_str role, cw_str permission, const char *from)
 {
-    cw_buf *out = &((listing *)ctx)->a->out;
-    cw_access_add_column(out, role, NAME_WIDTH);
-    cw_access_add_column(out, cw_str_from(from), 13);
+    cw_buf *out = &((role_table *)ctx)->a->out;
+    cw_cli_table_add_column(out, role, NAME_WIDTH);
+    cw_cli_table_add_column(out, cw_str_from(from), 13);
     if (permission.n)
-        cw_access_add_text(out, permission);
+        cw_cli_table_add_text(out, permission);
     else
         cw_buf_add_char(out, '-');
     cw_buf_add_char(out, '\n');
     return CW_OK;
 }
 
-static void close_object(listing *l)
+static void close_object(role_table *l)
 {
     if (l->is_open) {
         cw_json_close(&l->json);
@@ -178,7 +178,7 @@ static void close_object(listing *l)
 
 static cw_code add_object(void *ctx, cw_str role, cw_str permission, const char *from)
 {
-    listing *l = ctx;
+    role_table *l = ctx;
     if (permission.n) {
         cw_json_add_string(&l->json, permission);
         return CW_OK;
@@ -193,16 +193,16 @@ static cw_code add_object(void *ctx, cw_str role, cw_str permission, const char 
     return CW_OK;
 }
 
-static cw_code list(cw_access *a, bool json)
+static cw_code list(cw_cli_db *a, bool json)
 {
-    listing l = {.a = a};
+    role_table l = {.a = a};
     if (!json) {
-        cw_access_add_heading(&a->out, "ROLE                  FROM           PERMISSION");
-        return cw_access_walk_roles(a, add_line, &l);
+        cw_cli_table_add_heading(&a->out, "ROLE                  FROM           PERMISSION");
+        return cw_cli_walk_roles(a, add_line, &l);
     }
     cw_json_writer_init(&l.json, &a->out, CW_JSON_INDENT);
     cw_json_open_array(&l.json);
-    cw_code rc = cw_access_walk_roles(a, add_object, &l);
+    cw_code rc = cw_cli_walk_roles(a, add_object, &l);
     close_object(&l);
     cw_json_close(&l.json);
     (void)!cw_json_writer_end(&l.json, NULL); /* sticky in the buffer */
@@ -219,11 +219,11 @@ static int run_list(int argc, char **argv)
         "role list", "",
         "List the roles of the database and of the configuration with their permissions.", options,
         0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code < 0)
-        code = cw_access_open(config, /* may_create= */ false, &a);
-    return code >= 0 ? code : cw_access_close(&a, list(&a, json));
+        code = cw_cli_db_open(config, /* may_create= */ false, &a);
+    return code >= 0 ? code : cw_cli_db_close(&a, list(&a, json));
 }
 
 static const cw_cli_command role_commands[] = {

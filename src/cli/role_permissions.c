@@ -31,7 +31,7 @@ static cw_code add_plugin(const cw_config *config, const char *host, const char 
         return CW_OK;
     cw_code rc = cw_plugin_inspect(config, host, path, &report, &err);
     for (size_t i = 0; !rc && !report.problems.n && i < report.n_methods; i++) {
-        const cw_needs *needs = &report.methods[i].needs;
+        const cw_requirements *needs = &report.methods[i].needs;
         rc = add_list(all, needs->permissions, needs->n_permissions);
     }
     cw_plugin_report_done(&report);
@@ -45,7 +45,7 @@ static cw_code add_plugins(const cw_config *config, cw_names *all)
     DIR *folder = config->plugins.folder.n ? opendir(config->plugins.folder.p) : NULL;
     if (!folder)
         return CW_OK;
-    cw_code rc = cw_cli_find_host(config, /* is_needed= */ true, &host, &err);
+    cw_code rc = cw_plugin_host_find(config, /* is_needed= */ true, &host, &err);
     bool has_host = !rc;
     rc = rc == CW_NOMEM ? rc : CW_OK;
     for (const struct dirent *e = readdir(folder); e && has_host && !rc; e = readdir(folder)) {
@@ -57,8 +57,8 @@ static cw_code add_plugins(const cw_config *config, cw_names *all)
     return rc;
 }
 
-cw_code cw_permissions_asked(const cw_config *config, cw_names *all)
+cw_code cw_required_permissions(const cw_config *config, cw_names *all)
 {
-    cw_code rc = cw_permissions_of_sources(config, all);
+    cw_code rc = cw_role_permissions_of_sources(config, all);
     return rc ? rc : add_plugins(config, all);
 }

@@ -10,8 +10,8 @@
 static void add_scope(cw_buf *out, cw_json_writer *w, const cw_scope *scope)
 {
     if (!w) {
-        cw_access_add_column(out, scope->name, NAME_WIDTH);
-        cw_access_add_column(out, scope->label, scope->description.n ? LABEL_WIDTH : 0);
+        cw_cli_table_add_column(out, scope->name, NAME_WIDTH);
+        cw_cli_table_add_column(out, scope->label, scope->description.n ? LABEL_WIDTH : 0);
         cw_buf_add(out, scope->description);
         cw_buf_add_char(out, '\n');
         return;
@@ -61,7 +61,7 @@ static int run_scopes(int argc, char **argv)
         cw_json_writer_init(&w, &out, CW_JSON_INDENT);
         cw_json_open_array(&w);
     } else {
-        cw_access_add_heading(&out, "SCOPE                 LABEL                  DESCRIPTION");
+        cw_cli_table_add_heading(&out, "SCOPE                 LABEL                  DESCRIPTION");
     }
     add_scopes(&out, json ? &w : NULL, &config->access.scopes);
     if (json) {

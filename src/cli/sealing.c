@@ -13,19 +13,19 @@
 _Static_assert(CW_SEAL_KEY == CW_DB_KEY, "a key fits its column");
 
 /* One question to the store, on the stack of whoever waits. */
-typedef struct asking {
+typedef struct key_request {
     cw_store_job job;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     unsigned char key[CW_SEAL_KEY]; /* ours to offer, then the one that counts */
     bool is_there, is_done;
     cw_err err;
-} asking;
+} key_request;
 
 /* A database that can be read but not written is of use for all else: that is no failure of it. */
 static cw_code run(cw_store_job *job, cw_db *db, cw_err *err)
 {
-    asking *a = CW_CONTAINER(job, asking, job);
+    key_request *a = CW_CONTAINER(job, key_request, job);
     unsigned char key[CW_SEAL_KEY];
     cw_code rc = cw_db_find_key(db, KEY_NAME, key, &a->is_there, err);
     if (!rc && !a->is_there && !cw_db_offer_key(db, KEY_NAME, a->key, &a->err))
@@ -39,7 +39,7 @@ static cw_code run(cw_store_job *job, cw_db *db, cw_err *err)
 
 static void on_done(cw_store_job *job, cw_code rc)
 {
-    asking *a = CW_CONTAINER(job, asking, job);
+    key_request *a = CW_CONTAINER(job, key_request, job);
     pthread_mutex_lock(&a->lock);
     if (rc && !a->err.msg[0])
         cw_fail(&a->err, rc, "%s", cw_code_text(rc));
@@ -51,7 +51,7 @@ static void on_done(cw_store_job *job, cw_code rc)
 
 static void use_store(cw_store *store, cw_seal *seal)
 {
-    asking a = {.job = {.run = run, .done = on_done}};
+    key_request a = {.job = {.run = run, .done = on_done}};
     memcpy(a.key, seal->key, sizeof a.key);
     pthread_mutex_init(&a.lock, NULL);
     pthread_cond_init(&a.wake, NULL);
@@ -85,7 +85,7 @@ static cw_code use_file(const char *path, cw_seal *seal, cw_err *err)
     return cw_wrap(err, rc, "mcp.secret_file");
 }
 
-cw_code cw_sealing_make(const cw_config *config, cw_store *store, cw_seal *ret, cw_err *err)
+cw_code cw_seal_key_load(const cw_config *config, cw_store *store, cw_seal *ret, cw_err *err)
 {
     cw_code rc = cw_seal_init(ret, err);
     if (rc)

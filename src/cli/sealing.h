@@ -16,7 +16,7 @@
 
 /* `store` may be NULL. CW_PARAMS, CW_IO: the file cannot be used; a database that cannot be is
  * logged. */
-CW_MUST_USE cw_code cw_sealing_make(const cw_config *config, cw_store *store, cw_seal *ret,
-                                    cw_err *err);
+CW_MUST_USE cw_code cw_seal_key_load(const cw_config *config, cw_store *store, cw_seal *ret,
+                                     cw_err *err);
 
 #endif

@@ -33,9 +33,9 @@ typedef struct service {
     cw_router router;
     cw_health health;
     cw_server *server;
-    cw_backend backend;
-    cw_metadata resource;
-    cw_login_door login;
+    cw_app app;
+    cw_oauth_metadata resource;
+    cw_login_pages login;
     cw_loop main_loop;
     uv_signal_t term, intr, hup;
     bool started, stopping;
@@ -136,7 +136,7 @@ static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
     cw_code rc = cw_server_configure(sv->server, &opts, err);
     if (rc)
         return rc;
-    rc = cw_backend_configure(&sv->backend, fresh, err);
+    rc = cw_app_configure(&sv->app, fresh, err);
     if (rc) {
         /* Half of a configuration is none. */
         (void)!cw_server_configure(sv->server, &old, NULL);
@@ -180,10 +180,10 @@ static void reload(service *sv)
         sv->config = fresh;
         cw_log(CW_LOG_INFO, "config", "configuration read again");
     }
-    cw_audit_add(sv->backend.audit, &(cw_audit_record){.kind = CW_AUDIT_CHANGE,
-                                                       .door = "signal",
-                                                       .outcome = rc ? "failed" : "ok",
-                                                       .method = CW_STR("config reload")});
+    cw_audit_add(sv->app.audit, &(cw_audit_record){.kind = CW_AUDIT_CHANGE,
+                                                   .door = "signal",
+                                                   .outcome = rc ? "failed" : "ok",
+                                                   .method = CW_STR("config reload")});
     cw_config_problems_done(&problems);
 }
 
@@ -210,7 +210,7 @@ static void close_signals(service *sv)
 static void end_main_loop(void *arg)
 {
     service *sv = arg;
-    cw_backend_close(&sv->backend);
+    cw_app_close(&sv->app);
     close_signals(sv);
     cw_loop_end(&sv->main_loop);
 }
@@ -294,8 +294,8 @@ static cw_code open_listeners(service *sv, cw_err *err)
 
 static cw_code add_routes(service *sv, cw_err *err)
 {
-    const cw_sources_health *sources = &sv->backend.health;
-    sv->health = (cw_health){.audit = sv->backend.audit,
+    const cw_sources_health *sources = &sv->app.health;
+    sv->health = (cw_health){.audit = sv->app.audit,
                              .ready = &sources->ready,
                              .stale = &sources->stale,
                              .down = &sources->down,
@@ -303,16 +303,16 @@ static cw_code add_routes(service *sv, cw_err *err)
                              .plugins = &sources->plugins};
     cw_code rc = cw_health_add_routes(&sv->router, &sv->health);
     if (!rc)
-        rc = cw_jsonrpc_add_routes(&sv->router, sv->backend.bridge);
+        rc = cw_jsonrpc_add_routes(&sv->router, sv->app.runtime);
     if (!rc)
-        rc = cw_mcp_add_routes(&sv->router, sv->backend.mcp, sv->config->mcp.path);
+        rc = cw_mcp_add_routes(&sv->router, sv->app.mcp, sv->config->mcp.path);
     if (!rc)
-        rc = cw_rest_add_routes(&sv->router, sv->backend.bridge);
+        rc = cw_rest_add_routes(&sv->router, sv->app.runtime);
     if (!rc)
-        rc = cw_metadata_add_routes(&sv->router, &sv->resource, sv->backend.bridge, sv->config);
+        rc = cw_oauth_metadata_add_routes(&sv->router, &sv->resource, sv->app.runtime, sv->config);
     if (!rc)
-        rc = cw_login_add_routes(&sv->router, &sv->login, sv->backend.bridge,
-                                 sv->config->access.login.path);
+        rc = cw_login_page_add_routes(&sv->router, &sv->login, sv->app.runtime,
+                                      sv->config->access.login.path);
     return rc ? cw_fail(err, rc, "routes: %s", cw_code_text(rc)) : CW_OK;
 }
 
@@ -333,26 +333,25 @@ static cw_code prepare(service *sv, cw_err *err)
     if (!rc)
         rc = watch_signals(sv, err);
     if (!rc)
-        rc = cw_backend_open(&sv->backend, &sv->main_loop, cw_server_n_loops(sv->server),
-                             sv->config, err);
+        rc = cw_app_open(&sv->app, &sv->main_loop, cw_server_n_loops(sv->server), sv->config, err);
     if (!rc && !sv->config_path)
-        cw_backend_set_demo(&sv->backend);
+        cw_app_set_demo(&sv->app);
     if (!rc)
         rc = add_routes(sv, err);
     if (!rc)
-        rc = cw_backend_configure(&sv->backend, sv->config, err);
+        rc = cw_app_configure(&sv->app, sv->config, err);
     if (!rc)
-        cw_backend_wait(&sv->backend, SETTLE_MS, &sv->stopping);
+        cw_app_wait(&sv->app, SETTLE_MS, &sv->stopping);
     return rc;
 }
 
 static cw_code start(service *sv, cw_err *err)
 {
-    cw_backend_attach(&sv->backend, sv->server);
+    cw_app_attach(&sv->app, sv->server);
     cw_code rc = cw_server_start(sv->server, err);
     if (rc)
         return rc;
-    cw_backend_started(&sv->backend);
+    cw_app_started(&sv->app);
     sv->started = true;
     return CW_OK;
 }
@@ -380,18 +379,18 @@ static bool is_near(const cw_listener *l)
 static void warn_open(const service *sv, const cw_listener *l)
 {
     char address[CW_ADDRESS_TEXT];
-    if (!sv->config_path || is_near(l) || !sv->backend.anonymous ||
-        cw_caller_n_permissions(sv->backend.anonymous) == 0)
+    if (!sv->config_path || is_near(l) || !sv->app.anonymous ||
+        cw_caller_n_permissions(sv->app.anonymous) == 0)
         return;
     cw_address_format(&l->address, address, sizeof address);
     cw_log(CW_LOG_WARN, "serve",
            "other machines have the rights of the anonymous role, without a login",
            CW_KV("address", cw_str_from(address)),
-           CW_KN("permissions", cw_caller_n_permissions(sv->backend.anonymous)));
+           CW_KN("permissions", cw_caller_n_permissions(sv->app.anonymous)));
 }
 
 /* Without a configuration the only listener is on loopback, unless somebody wanted another. */
-static void tell_who_can_call(const service *sv, const cw_listener *l)
+static void log_exposure(const service *sv, const cw_listener *l)
 {
     char address[CW_ADDRESS_TEXT];
     if (sv->config_path)
@@ -415,7 +414,7 @@ static int announce(const service *sv)
         bool is_unix = listeners[i].address.sa.ss_family == AF_UNIX;
         warn_clear_text(sv, &listeners[i]);
         warn_open(sv, &listeners[i]);
-        tell_who_can_call(sv, &listeners[i]);
+        log_exposure(sv, &listeners[i]);
         cw_buf_printf(&text, "causeway: listening on %s%s\n",
                       is_unix ? "" : (listeners[i].tls ? "https://" : "http://"), address);
     }
@@ -452,7 +451,7 @@ static int run(service *sv)
     if (code == CW_EXIT_OK)
         cw_log(CW_LOG_INFO, "serve", "stopped");
     cw_server_free(sv->server);
-    cw_backend_done(&sv->backend);
+    cw_app_done(&sv->app);
     end_main_loop(sv);
     cw_loop_run(&sv->main_loop);
     cw_loop_done(&sv->main_loop);

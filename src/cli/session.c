@@ -7,15 +7,15 @@
 
 /* ---- list ---- */
 
-typedef struct listing {
-    cw_access *a;
+typedef struct session_table {
+    cw_cli_db *a;
     cw_json_writer json;
     bool is_json;
     int64_t now;
     int64_t idle_ms, lifetime_ms;
-} listing;
+} session_table;
 
-static int64_t end_of(const listing *l, const cw_session *s)
+static int64_t end_of(const session_table *l, const cw_session *s)
 {
     int64_t end = s->created + l->lifetime_ms, idle = s->used + l->idle_ms;
     return idle < end ? idle : end;
@@ -23,7 +23,7 @@ static int64_t end_of(const listing *l, const cw_session *s)
 
 static cw_code add_one(const cw_session *s, void *ctx, cw_err *err)
 {
-    listing *l = ctx;
+    session_table *l = ctx;
     cw_buf *out = &l->a->out;
     (void)err;
     /* The next login removes those that are over. */
@@ -33,32 +33,32 @@ static cw_code add_one(const cw_session *s, void *ctx, cw_err *err)
         cw_json_open_object(&l->json);
         cw_json_add_i64_member(&l->json, CW_STR("id"), s->id);
         cw_json_add_string_member(&l->json, CW_STR("account"), s->account_name);
-        cw_access_add_date_member(&l->json, CW_STR("created"), s->created);
-        cw_access_add_date_member(&l->json, CW_STR("used"), s->used);
-        cw_access_add_date_member(&l->json, CW_STR("expires"), end_of(l, s));
+        cw_cli_table_add_date_member(&l->json, CW_STR("created"), s->created);
+        cw_cli_table_add_date_member(&l->json, CW_STR("used"), s->used);
+        cw_cli_table_add_date_member(&l->json, CW_STR("expires"), end_of(l, s));
         cw_json_close(&l->json);
         return CW_OK;
     }
     cw_buf_printf(out, "%5lld  ", (long long)s->id);
-    cw_access_add_column(out, s->account_name, NAME_WIDTH);
-    cw_access_add_date(out, s->created, "-");
+    cw_cli_table_add_column(out, s->account_name, NAME_WIDTH);
+    cw_cli_table_add_date(out, s->created, "-");
     cw_buf_add(out, CW_STR("  "));
-    cw_access_add_date(out, s->used, "-");
+    cw_cli_table_add_date(out, s->used, "-");
     cw_buf_add(out, CW_STR("  "));
-    cw_access_add_date(out, end_of(l, s), "-");
+    cw_cli_table_add_date(out, end_of(l, s), "-");
     cw_buf_add_char(out, '\n');
     return CW_OK;
 }
 
-static cw_code list(cw_access *a, const char *account, bool json)
+static cw_code list(cw_cli_db *a, const char *account, bool json)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_account *found = NULL;
-    listing l = {.a = a,
-                 .is_json = json,
-                 .now = cw_clock_wall_ms(),
-                 .idle_ms = a->config->access.login.idle_ms,
-                 .lifetime_ms = a->config->access.login.lifetime_ms};
+    session_table l = {.a = a,
+                       .is_json = json,
+                       .now = cw_clock_wall_ms(),
+                       .idle_ms = a->config->access.login.idle_ms,
+                       .lifetime_ms = a->config->access.login.lifetime_ms};
     cw_code rc = CW_OK;
     cw_arena_init(&arena, 65536);
     if (account)
@@ -71,8 +71,9 @@ static cw_code list(cw_access *a, const char *account, bool json)
         cw_json_writer_init(&l.json, &a->out, CW_JSON_INDENT);
         cw_json_open_array(&l.json);
     } else {
-        cw_access_add_heading(&a->out, "   ID  ACCOUNT               CREATED                   USED"
-                                       "                      EXPIRES");
+        cw_cli_table_add_heading(&a->out,
+                                 "   ID  ACCOUNT               CREATED                   USED"
+                                 "                      EXPIRES");
     }
     rc = cw_db_each_session(a->db, found ? found->id : 0, add_one, &l, &a->err);
     if (json) {
@@ -85,7 +86,7 @@ static cw_code list(cw_access *a, const char *account, bool json)
 
 static int run_list(int argc, char **argv)
 {
-    return cw_access_run_list(argc, argv, "session list",
+    return cw_cli_db_run_list(argc, argv, "session list",
                               "List the browser sessions of all accounts, or of one account.",
                               list);
 }
@@ -94,14 +95,14 @@ static int run_list(int argc, char **argv)
 
 static int run_revoke(int argc, char **argv)
 {
-    cw_access a = {0};
+    cw_cli_db a = {0};
     int64_t id = 0;
-    int code = cw_access_open_id(argc, argv, "session revoke", "End a session.", &a, &id);
+    int code = cw_cli_db_open_id(argc, argv, "session revoke", "End a session.", &a, &id);
     if (code >= 0)
         return code;
     cw_code rc = cw_db_remove_session(a.db, id, &a.err);
     cw_buf_printf(&a.out, "session %lld is ended\n", (long long)id);
-    return cw_access_close(&a, rc);
+    return cw_cli_db_close(&a, rc);
 }
 
 int cw_cli_session(int argc, char **argv)

@@ -5,7 +5,7 @@
 #include "cli/remotes.h"
 #include "config/quote.h"
 
-static void write_lines(cw_buf *out, const cw_remote_item *item)
+static void write_lines(cw_buf *out, const cw_source_set_item *item)
 {
     for (cw_str rest = cw_str_from(item->widened); rest.n;) {
         cw_buf_printf(out, "%s: ", item->config->name.p);
@@ -16,28 +16,28 @@ static void write_lines(cw_buf *out, const cw_remote_item *item)
                   item->widened ? "accepted" : "nothing to accept: it asks no less than before");
 }
 
-static int accept_all(cw_remotes *all, void *ctx)
+static int accept_all(cw_source_set *all, void *ctx)
 {
     (void)ctx;
     bool is_good = true;
     cw_err err = {0};
     cw_code rc = CW_OK;
     cw_buf out;
-    cw_buf_init(&out, CW_ACCESS_MAX_BYTES);
+    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
     for (size_t i = 0; i < all->n; i++) {
-        cw_remote_item *item = &all->items[i];
+        cw_source_set_item *item = &all->items[i];
         if (!item->is_wanted)
             continue;
         cw_cli_record(all->config, "source accept", item->config->name, item->source != NULL);
         if (item->source)
             write_lines(&out, item);
         else
-            cw_remotes_report(item);
+            cw_source_set_report(item);
         is_good = is_good && item->source;
         item->is_wanted = item->source != NULL;
     }
     if (all->config->store.path.n)
-        rc = cw_remotes_order(all, &err);
+        rc = cw_source_set_order(all, &err);
     else
         cw_buf_add(&out, CW_STR("a running server follows when it asks again (HUP makes it)\n"));
     int code = cw_cli_print_buf(&out);
@@ -58,18 +58,18 @@ int cw_cli_source_accept(int argc, char **argv)
         "\"causeway source list\" first.",
         options, SIZE_MAX};
     cw_cli_args args = {0};
-    cw_remotes all;
+    cw_source_set all;
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
     if (args.n == 0)
         return cw_cli_usage("name the sources whose descriptions are accepted");
-    code = cw_remotes_open(config, args.items, args.n, NULL, &all);
+    code = cw_source_set_open(config, args.items, args.n, NULL, &all);
     if (code < 0 && all.config->state.folder.n == 0)
         code = cw_cli_usage("there is no state.folder in the configuration: nothing is kept, and a "
                             "restart of the server accepts what the services say");
     if (code < 0)
-        code = cw_remotes_run(&all, CW_REMOTES_ACCEPT, accept_all, NULL);
-    cw_remotes_done(&all);
+        code = cw_source_set_run(&all, CW_SOURCE_SET_ACCEPT, accept_all, NULL);
+    cw_source_set_done(&all);
     return code;
 }

@@ -22,7 +22,7 @@ typedef struct approving {
     size_t n, cap;
     cw_str *replaced;
     size_t n_replaced;
-    const cw_remote_item *item;
+    const cw_source_set_item *item;
     cw_buf out;
     cw_json_writer w;
     size_t n_accepted;
@@ -37,7 +37,7 @@ static bool is_named(const approving *a, cw_str method)
     return false;
 }
 
-static void tell(approving *a, cw_str method, const char *what)
+static void print_result(approving *a, cw_str method, const char *what)
 {
     a->n_accepted++;
     cw_str source = a->item->config->name;
@@ -50,7 +50,7 @@ static void tell(approving *a, cw_str method, const char *what)
         return;
     }
     cw_buf_printf(&a->out, "%s: ", source.p);
-    cw_access_add_text(&a->out, method);
+    cw_cli_table_add_text(&a->out, method);
     cw_buf_printf(&a->out, ": %s\n", what);
 }
 
@@ -68,7 +68,7 @@ static cw_code add(approving *a, cw_str method, cw_str definition)
     return CW_OK;
 }
 
-static bool is_found(const cw_remote_item *item, cw_str method)
+static bool is_found(const cw_source_set_item *item, cw_str method)
 {
     for (size_t i = 0; i < item->n_definitions; i++) {
         if (cw_str_eq(item->definitions[i].method, method))
@@ -86,7 +86,7 @@ static cw_code on_approved(cw_str method, void *ctx)
         return CW_OK;
     if (!a->is_whole[a->item - a->item->all->items] && !is_named(a, method))
         return add(a, method, CW_STR(""));
-    tell(a, method, "gone");
+    print_result(a, method, "gone");
     return CW_OK;
 }
 
@@ -94,17 +94,17 @@ static cw_code approve_tool(approving *a, const cw_remote_definition *d)
 {
     cw_str name = a->item->config->name;
     cw_lock_verdict verdict =
-        a->lock ? cw_lock_judge(a->lock, name, d->method, d->definition, NULL) : CW_LOCK_NEW;
+        a->lock ? cw_lock_check(a->lock, name, d->method, d->definition, NULL) : CW_LOCK_NEW;
     bool is_meant = a->is_whole[a->item - a->item->all->items] || is_named(a, d->method);
     if (!is_meant)
         return verdict == CW_LOCK_NEW ? CW_OK : add(a, d->method, CW_STR(""));
     if (verdict != CW_LOCK_SAME)
-        tell(a, d->method, verdict == CW_LOCK_NEW ? "new" : "changed");
+        print_result(a, d->method, verdict == CW_LOCK_NEW ? "new" : "changed");
     return add(a, d->method, d->definition);
 }
 
 /* Whether anything of it is to be written. */
-static bool is_meant(const approving *a, const cw_remote_item *item)
+static bool is_meant(const approving *a, const cw_source_set_item *item)
 {
     if (a->is_whole[item - item->all->items])
         return true;
@@ -115,7 +115,7 @@ static bool is_meant(const approving *a, const cw_remote_item *item)
     return false;
 }
 
-static cw_code approve_source(approving *a, const cw_remote_item *item)
+static cw_code approve_source(approving *a, const cw_source_set_item *item)
 {
     cw_code rc = CW_OK;
     a->item = item;
@@ -125,31 +125,31 @@ static cw_code approve_source(approving *a, const cw_remote_item *item)
     return rc ? rc : cw_lock_each(a->lock, item->config->name, on_approved, a);
 }
 
-static int report_unknown(const approving *a, const cw_remotes *all, const char *tool)
+static int report_unknown(const approving *a, const cw_source_set *all, const char *tool)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     for (size_t j = 0; j < all->n; j++) {
         if (all->items[j].is_wanted && !all->items[j].source)
-            cw_remotes_report(&all->items[j]);
+            cw_source_set_report(&all->items[j]);
     }
-    cw_excerpt(cw_str_from(tool), shown);
+    cw_excerpt(cw_str_from(tool), exposed);
     return a->has_sources
                ? cw_cli_failure("no source is called %s, and the named ones expose no such method",
-                                shown)
-               : cw_cli_failure("no source is called %s, and none exposes such a method", shown);
+                                exposed)
+               : cw_cli_failure("no source is called %s, and none exposes such a method", exposed);
 }
 
 /* With tools, a source only says where they are: one that has none of them is a mistake, and so is
  * the name of a source that is also a tool of another one. */
-static int check_sources(const approving *a, const cw_remotes *all)
+static int check_sources(const approving *a, const cw_source_set *all)
 {
     for (size_t i = 0; i < all->n && a->has_sources; i++) {
-        const cw_remote_item *item = &all->items[i];
+        const cw_source_set_item *item = &all->items[i];
         if (item->is_wanted && a->n_tools && !is_meant(a, item))
             return cw_cli_usage("none of the named methods is exposed by source \"%s\"",
                                 item->config->name.p);
         for (size_t j = 0; j < all->n && item->is_wanted; j++) {
-            const cw_remote_item *other = &all->items[j];
+            const cw_source_set_item *other = &all->items[j];
             if (j != i && other->is_wanted && is_found(other, item->config->name))
                 return cw_cli_usage("\"%s\" is a source, and a method of source \"%s\": name one "
                                     "source at a time",
@@ -160,7 +160,7 @@ static int check_sources(const approving *a, const cw_remotes *all)
 }
 
 /* A name that fits nothing is a mistake, and nothing is written. */
-static int check_names(const approving *a, const cw_remotes *all)
+static int check_names(const approving *a, const cw_source_set *all)
 {
     for (size_t i = 0; i < a->n_tools; i++) {
         bool any = false;
@@ -172,11 +172,11 @@ static int check_names(const approving *a, const cw_remotes *all)
     return check_sources(a, all);
 }
 
-static cw_code gather(approving *a, cw_remotes *all, bool *ret_whole)
+static cw_code collect(approving *a, cw_source_set *all, bool *ret_whole)
 {
     cw_code rc = CW_OK;
     for (size_t i = 0; i < all->n && !rc; i++) {
-        cw_remote_item *item = &all->items[i];
+        cw_source_set_item *item = &all->items[i];
         if (!item->is_wanted)
             continue;
         /* One that was only looked through for tools is of no interest. */
@@ -184,7 +184,7 @@ static cw_code gather(approving *a, cw_remotes *all, bool *ret_whole)
             continue;
         if (!item->source) {
             *ret_whole = false;
-            cw_remotes_report(item);
+            cw_source_set_report(item);
             continue;
         }
         item->is_wanted = is_meant(a, item);
@@ -194,13 +194,13 @@ static cw_code gather(approving *a, cw_remotes *all, bool *ret_whole)
     return rc;
 }
 
-static void record(const approving *a, const cw_remotes *all, bool is_done)
+static void record(const approving *a, const cw_source_set *all, bool is_done)
 {
     for (size_t i = 0; i < a->n_replaced; i++)
         cw_cli_record(all->config, "source approve", a->replaced[i], is_done);
 }
 
-static int finish(approving *a, const cw_remotes *all)
+static int finish(approving *a, const cw_source_set *all)
 {
     if (a->json) {
         cw_json_close(&a->w);
@@ -217,7 +217,7 @@ static int finish(approving *a, const cw_remotes *all)
     return cw_cli_print_buf(&a->out);
 }
 
-static int approve_all(cw_remotes *all, void *ctx)
+static int approve_all(cw_source_set *all, void *ctx)
 {
     approving *a = ctx;
     cw_err err = {0};
@@ -228,7 +228,7 @@ static int approve_all(cw_remotes *all, void *ctx)
     cw_json_writer_init(&a->w, &a->out, CW_JSON_INDENT);
     if (a->json)
         cw_json_open_array(&a->w);
-    cw_code rc = gather(a, all, &is_whole);
+    cw_code rc = collect(a, all, &is_whole);
     if (rc)
         cw_fail(&err, rc, "%s", cw_code_text(rc));
     if (!rc && a->n_replaced) {
@@ -237,17 +237,17 @@ static int approve_all(cw_remotes *all, void *ctx)
         record(a, all, rc == CW_OK);
     }
     if (!rc && a->n_accepted && all->config->store.path.n)
-        rc = cw_remotes_order(all, &err);
+        rc = cw_source_set_order(all, &err);
     if (rc)
         return cw_cli_failure("%s", err.msg);
     code = finish(a, all);
     return code == CW_EXIT_OK && !is_whole ? CW_EXIT_FAILURE : code;
 }
 
-static int approve(cw_remotes *all, size_t n_sources, char **tools, size_t n_tools, bool json)
+static int approve(cw_source_set *all, size_t n_sources, char **tools, size_t n_tools, bool json)
 {
     cw_lock *lock = NULL;
-    int code = cw_remotes_read_lock(all, &lock);
+    int code = cw_source_set_read_lock(all, &lock);
     if (code >= 0)
         return code;
     bool *is_whole = calloc(all->n + 1, sizeof *is_whole);
@@ -257,7 +257,7 @@ static int approve(cw_remotes *all, size_t n_sources, char **tools, size_t n_too
             is_whole[i] = all->items[i].is_wanted && n_tools == 0;
         /* Any of them may have a tool of that name. */
         if (n_sources == 0)
-            cw_remotes_want_all(all);
+            cw_source_set_want_all(all);
         approving a = {.json = json,
                        .tools = tools,
                        .n_tools = n_tools,
@@ -265,8 +265,8 @@ static int approve(cw_remotes *all, size_t n_sources, char **tools, size_t n_too
                        .has_sources = n_sources > 0,
                        .lock = lock,
                        .replaced = replaced};
-        cw_buf_init(&a.out, CW_ACCESS_MAX_BYTES);
-        code = cw_remotes_run(all, CW_REMOTES_DEFINE, approve_all, &a);
+        cw_buf_init(&a.out, CW_CLI_DB_MAX_BYTES);
+        code = cw_source_set_run(all, CW_SOURCE_SET_DEFINE, approve_all, &a);
         cw_buf_done(&a.out);
         free(a.entries);
     } else {
@@ -291,13 +291,13 @@ int cw_cli_source_approve(int argc, char **argv)
         "any. The lock file (state.lock) records them. Run \"causeway source diff\" first.",
         options, SIZE_MAX};
     cw_cli_args args = {0};
-    cw_remotes all;
+    cw_source_set all;
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
-    code = cw_remotes_open(config, args.items, args.n, &n_tools, &all);
+    code = cw_source_set_open(config, args.items, args.n, &n_tools, &all);
     if (code < 0)
         code = approve(&all, args.n - n_tools, args.items, n_tools, json);
-    cw_remotes_done(&all);
+    cw_source_set_done(&all);
     return code;
 }

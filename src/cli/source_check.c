@@ -13,7 +13,7 @@
 /* ---- what loading does not show ---- */
 
 /* One more line. Without memory the check fails without it. */
-static void add_problem(cw_remote_item *item, cw_str text)
+static void add_problem(cw_source_set_item *item, cw_str text)
 {
     CW_CLEANUP(cw_buf_done) cw_buf lines;
     cw_buf_init(&lines, PROBLEMS_MAX);
@@ -28,7 +28,7 @@ static void add_problem(cw_remote_item *item, cw_str text)
 
 static bool has_credentials(const cw_config_remote *c)
 {
-    return c->secret.file.n || c->secret.environment.n || c->oauth.token_url.n || c->prelude.n;
+    return c->secret.file.n || c->secret.environment.n || c->oauth.token_url.n || c->init_calls.n;
 }
 
 /* Of a service that has the secret among the params of a call. */
@@ -47,9 +47,9 @@ static bool says_refused(cw_str message)
     return false;
 }
 
-static void on_probed(const cw_asked *asked, void *ctx)
+static void on_probed(const cw_discovery_result *asked, void *ctx)
 {
-    cw_remote_item *item = ctx;
+    cw_source_set_item *item = ctx;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, PROBLEMS_MAX);
     /* An account may lack the right to the address that all calls share, where each has its own. */
@@ -69,15 +69,15 @@ static void on_probed(const cw_asked *asked, void *ctx)
     uv_stop(&item->all->loop->uv); /* it must not wait any more */
 }
 
-static void begin_probe(cw_remote_item *item)
+static void begin_probe(cw_source_set_item *item)
 {
-    cw_service *service = NULL;
+    cw_endpoint *service = NULL;
     cw_err err = {0};
-    cw_code rc = cw_service_new(item->config, item->all->config, &service, &err);
+    cw_code rc = cw_endpoint_new(item->config, item->all->config, &service, &err);
     if (!rc)
-        rc = cw_asking_probe(item->all->loop, service, item->hub, on_probed, item, &item->probe,
-                             &err);
-    cw_service_unref(service);
+        rc = cw_discovery_probe(item->all->loop, service, item->shared, on_probed, item,
+                                &item->probe, &err);
+    cw_endpoint_unref(service);
     if (rc)
         add_problem(item, cw_str_from(err.msg));
     else
@@ -86,7 +86,7 @@ static void begin_probe(cw_remote_item *item)
 
 /* A description may be a file, or open to everybody: only a call shows whether credentials count.
  */
-static void try_credentials(cw_remotes *all)
+static void try_credentials(cw_source_set *all)
 {
     for (size_t i = 0; i < all->n; i++) {
         if (all->items[i].source && has_credentials(all->items[i].config))
@@ -102,25 +102,25 @@ static void ref_source(cw_source *source)
 }
 
 /* Methods that two of them offer: a server leaves out those of the later one. */
-static cw_code find_clashes(cw_remotes *all)
+static cw_code find_clashes(cw_source_set *all)
 {
     static const cw_offer_ops ops = {.ref = ref_source, .unref = cw_source_unref};
     cw_offer *offers = calloc(all->n + 1, sizeof *offers);
-    cw_remote_item **items = calloc(all->n + 1, sizeof *items);
-    bool *yields = calloc(all->n + 1, sizeof *yields);
+    cw_source_set_item **items = calloc(all->n + 1, sizeof *items);
+    bool *defers = calloc(all->n + 1, sizeof *defers);
     cw_snapshot *snapshot = NULL;
     size_t n = 0, n_problems = 0;
-    for (size_t i = 0; offers && items && yields && i < all->n; i++) {
-        cw_remote_item *item = &all->items[i];
+    for (size_t i = 0; offers && items && defers && i < all->n; i++) {
+        cw_source_set_item *item = &all->items[i];
         if (!item->source)
             continue;
         items[n] = item;
-        yields[n] = true;
+        defers[n] = true;
         offers[n++] = (cw_offer){item->config->name, item->source->methods, item->source->n_methods,
                                  item->source};
     }
-    const cw_snapshot_opts opts = {.policy = cw_sources_policy(all->config), .yields = yields};
-    cw_code rc = offers && items && yields
+    const cw_snapshot_opts opts = {.policy = cw_sources_policy(all->config), .defers = defers};
+    cw_code rc = offers && items && defers
                      ? cw_snapshot_build(offers, n, &ops, &opts, &snapshot, NULL)
                      : CW_NOMEM;
     const cw_snapshot_problem *problems = rc ? NULL : cw_snapshot_problems(snapshot, &n_problems);
@@ -129,13 +129,13 @@ static cw_code find_clashes(cw_remotes *all)
     cw_snapshot_unref(snapshot);
     free(offers);
     free(items);
-    free(yields);
+    free(defers);
     return rc;
 }
 
 /* ---- printing ---- */
 
-static size_t count_tools(const cw_remote_item *item)
+static size_t count_tools(const cw_source_set_item *item)
 {
     size_t n = 0;
     for (size_t i = 0; item->source && i < item->source->n_methods; i++)
@@ -152,7 +152,7 @@ static void add_lines(cw_buf *out, const char *what, const char *lines)
     }
 }
 
-static void write_text(cw_buf *out, const cw_remote_item *item)
+static void write_text(cw_buf *out, const cw_source_set_item *item)
 {
     cw_buf_printf(out, "%s: ", item->config->name.p);
     if (item->source)
@@ -166,7 +166,7 @@ static void write_text(cw_buf *out, const cw_remote_item *item)
     add_lines(out, "warning", item->warnings);
 }
 
-static void write_json(cw_json_writer *w, const cw_remote_item *item)
+static void write_json(cw_json_writer *w, const cw_source_set_item *item)
 {
     const char *problem = item->problem || item->source ? item->problem : "not enough memory";
     cw_json_open_object(w);
@@ -181,19 +181,19 @@ static void write_json(cw_json_writer *w, const cw_remote_item *item)
     cw_json_close(w);
 }
 
-static int print_checked(cw_remotes *all, void *ctx)
+static int print_checked(cw_source_set *all, void *ctx)
 {
     bool json = *(const bool *)ctx;
     try_credentials(all);
     bool is_good = find_clashes(all) == CW_OK;
     cw_buf out;
     cw_json_writer w;
-    cw_buf_init(&out, CW_ACCESS_MAX_BYTES);
+    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
     cw_json_writer_init(&w, &out, CW_JSON_INDENT);
     if (json)
         cw_json_open_array(&w);
     for (size_t i = 0; i < all->n; i++) {
-        const cw_remote_item *item = &all->items[i];
+        const cw_source_set_item *item = &all->items[i];
         if (!item->is_wanted)
             continue;
         is_good = is_good && item->source && !item->is_lacking && !item->is_faulty;
@@ -211,14 +211,14 @@ static int print_checked(cw_remotes *all, void *ctx)
     return code == CW_EXIT_OK && !is_good ? CW_EXIT_FAILURE : code;
 }
 
-static int check(cw_remotes *all, bool json)
+static int check(cw_source_set *all, bool json)
 {
-    return cw_remotes_run(all, CW_REMOTES_CHECK, print_checked, &json);
+    return cw_source_set_run(all, CW_SOURCE_SET_CHECK, print_checked, &json);
 }
 
 int cw_cli_source_check(int argc, char **argv)
 {
-    return cw_remotes_command(
+    return cw_source_set_command(
         argc, argv, "source check",
         "Read the description, overlay and lock file of each service (or of the named\n"
         "ones), test the credentials with one call that changes nothing, and print the\n"

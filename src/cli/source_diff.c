@@ -8,7 +8,7 @@
 typedef struct differing {
     bool json;
     const cw_lock *lock;
-    const cw_remote_item *item;
+    const cw_source_set_item *item;
     cw_arena arena; /* of one tool */
     cw_buf out, pointer;
     cw_json_writer w;
@@ -31,7 +31,7 @@ static void add_text(differing *d, const cw_json *value)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_json_writer w;
-    cw_buf_init(&text, CW_ACCESS_MAX_BYTES);
+    cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
     if (!value) {
         cw_buf_add(&d->out, CW_STR("(none)"));
         return;
@@ -43,7 +43,7 @@ static void add_text(differing *d, const cw_json *value)
     cw_quote_shown(&d->out, cw_buf_str(&text));
 }
 
-static void tell(differing *d, const cw_json *old, const cw_json *now)
+static void print_diff(differing *d, const cw_json *old, const cw_json *now)
 {
     if (d->pointer.code && !d->out.code)
         d->out.code = d->pointer.code;
@@ -115,7 +115,7 @@ static void compare(differing *d, const cw_json *old, const cw_json *now)
     else if (cw_json_is(old, CW_JSON_ARRAY) && cw_json_is(now, CW_JSON_ARRAY))
         compare_arrays(d, old, now);
     else
-        tell(d, old, now);
+        print_diff(d, old, now);
 }
 
 /* ---- one tool ---- */
@@ -133,7 +133,7 @@ static void open_tool(differing *d, cw_str method, const char *change)
         return;
     }
     cw_buf_printf(&d->out, "%s: ", d->item->config->name.p);
-    cw_access_add_text(&d->out, method);
+    cw_cli_table_add_text(&d->out, method);
     cw_buf_printf(&d->out, ": %s\n", change);
 }
 
@@ -157,7 +157,7 @@ static cw_code compare_tool(differing *d, const cw_remote_definition *def)
     const cw_json *was = NULL, *is = NULL;
     cw_lock_verdict verdict = CW_LOCK_NEW;
     if (d->lock)
-        verdict = cw_lock_judge(d->lock, d->item->config->name, def->method, def->definition, &old);
+        verdict = cw_lock_check(d->lock, d->item->config->name, def->method, def->definition, &old);
     if (verdict == CW_LOCK_SAME)
         return CW_OK;
     cw_arena_reset(&d->arena);
@@ -170,7 +170,7 @@ static cw_code compare_tool(differing *d, const cw_remote_definition *def)
     if (was)
         compare(d, was, is);
     else
-        tell(d, NULL, is);
+        print_diff(d, NULL, is);
     close_tool(d);
     return CW_OK;
 }
@@ -187,7 +187,7 @@ static cw_code on_approved(cw_str method, void *ctx)
     return CW_OK;
 }
 
-static cw_code compare_source(differing *d, const cw_remote_item *item)
+static cw_code compare_source(differing *d, const cw_source_set_item *item)
 {
     cw_code rc = CW_OK;
     d->item = item;
@@ -198,7 +198,7 @@ static cw_code compare_source(differing *d, const cw_remote_item *item)
 
 /* ---- all ---- */
 
-static int print_differences(cw_remotes *all, void *ctx)
+static int print_differences(cw_source_set *all, void *ctx)
 {
     differing *d = ctx;
     bool is_whole = true;
@@ -207,14 +207,14 @@ static int print_differences(cw_remotes *all, void *ctx)
     if (d->json)
         cw_json_open_array(&d->w);
     for (size_t i = 0; i < all->n && !rc; i++) {
-        const cw_remote_item *item = &all->items[i];
+        const cw_source_set_item *item = &all->items[i];
         if (!item->is_wanted)
             continue;
         if (item->source) {
             rc = compare_source(d, item);
         } else {
             is_whole = false;
-            cw_remotes_report(item);
+            cw_source_set_report(item);
         }
     }
     if (rc)
@@ -228,17 +228,17 @@ static int print_differences(cw_remotes *all, void *ctx)
     return code == CW_EXIT_OK && (d->n || !is_whole) ? CW_EXIT_FAILURE : code;
 }
 
-static int diff(cw_remotes *all, bool json)
+static int diff(cw_source_set *all, bool json)
 {
     cw_lock *lock = NULL;
-    int code = cw_remotes_read_lock(all, &lock);
+    int code = cw_source_set_read_lock(all, &lock);
     if (code >= 0)
         return code;
     differing d = {.json = json, .lock = lock};
     cw_arena_init(&d.arena, SCRATCH_MAX);
-    cw_buf_init(&d.out, CW_ACCESS_MAX_BYTES);
-    cw_buf_init(&d.pointer, CW_ACCESS_MAX_BYTES);
-    code = cw_remotes_run(all, CW_REMOTES_DEFINE, print_differences, &d);
+    cw_buf_init(&d.out, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&d.pointer, CW_CLI_DB_MAX_BYTES);
+    code = cw_source_set_run(all, CW_SOURCE_SET_DEFINE, print_differences, &d);
     cw_arena_done(&d.arena);
     cw_buf_done(&d.out);
     cw_buf_done(&d.pointer);
@@ -248,7 +248,7 @@ static int diff(cw_remotes *all, bool json)
 
 int cw_cli_source_diff(int argc, char **argv)
 {
-    return cw_remotes_command(
+    return cw_source_set_command(
         argc, argv, "source diff",
         "Read the description of each service (or of the named ones) and compare the\n"
         "exposed tools with the lock file. Print changed tools with JSON Pointers, tools\n"

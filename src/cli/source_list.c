@@ -20,7 +20,7 @@ static bool is_running(int64_t pid)
     return pid > 0 && (pid_t)pid == pid && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
-static row read_row(const cw_remotes *all, const cw_config_remote *config, cw_arena *arena)
+static row read_row(const cw_source_set *all, const cw_config_remote *config, cw_arena *arena)
 {
     row r = {.config = config, .state = "unknown"};
     if (cw_state_load_status(all->config->state.folder, config->name, arena, &r.status, NULL))
@@ -45,8 +45,8 @@ static void write_json(cw_json_writer *w, const row *r)
     cw_json_add_string_member(w, CW_STR("state"), state_of(r));
     if (r->is_known) {
         cw_json_add_i64_member(w, CW_STR("pid"), s->pid);
-        cw_access_add_date_member(w, CW_STR("since"), s->since_ms);
-        cw_access_add_date_member(w, CW_STR("refreshed"), s->refreshed_ms);
+        cw_cli_table_add_date_member(w, CW_STR("since"), s->since_ms);
+        cw_cli_table_add_date_member(w, CW_STR("refreshed"), s->refreshed_ms);
         cw_json_add_i64_member(w, CW_STR("tools"), s->tools);
         cw_json_add_i64_member(w, CW_STR("methods"), s->methods);
         cw_json_add_i64_member(w, CW_STR("withheld"), s->withheld);
@@ -62,11 +62,11 @@ static void write_json(cw_json_writer *w, const row *r)
 static void write_row(cw_buf *out, const row *r, size_t width)
 {
     const cw_source_status *s = &r->status;
-    cw_access_add_column(out, r->config->name, width);
-    cw_access_add_column(out, state_of(r), 11);
+    cw_cli_table_add_column(out, r->config->name, width);
+    cw_cli_table_add_column(out, state_of(r), 11);
     if (r->is_known) {
         cw_buf_printf(out, "%5u  %7u  %8u  ", s->tools, s->methods, s->withheld);
-        cw_access_add_date(out, s->refreshed_ms, "never                   ");
+        cw_cli_table_add_date(out, s->refreshed_ms, "never                   ");
         cw_buf_add(out, CW_STR("  "));
         cw_tools_add_line(out, s->problem);
     }
@@ -78,23 +78,23 @@ static void write_row(cw_buf *out, const row *r, size_t width)
 static void write_heading(cw_buf *out, size_t width)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, CW_ACCESS_MAX_BYTES);
-    cw_access_add_column(&text, CW_STR("NAME"), width);
+    cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
+    cw_cli_table_add_column(&text, CW_STR("NAME"), width);
     cw_buf_printf(&text,
                   "STATE        TOOLS  METHODS  WITHHELD  REFRESHED                 "
                   "PROBLEM%c",
                   0);
-    cw_access_add_heading(out, text.code ? "" : text.p);
+    cw_cli_table_add_heading(out, text.code ? "" : text.p);
 }
 
-static int print_all(cw_remotes *all, bool json)
+static int print_all(cw_source_set *all, bool json)
 {
     cw_arena arena;
     cw_buf out;
     cw_json_writer w;
     size_t width = sizeof "NAME" - 1;
-    cw_arena_init(&arena, CW_ACCESS_MAX_BYTES);
-    cw_buf_init(&out, CW_ACCESS_MAX_BYTES);
+    cw_arena_init(&arena, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
     for (size_t i = 0; i < all->n; i++)
         width = all->items[i].config->name.n > width ? all->items[i].config->name.n : width;
     cw_json_writer_init(&w, &out, CW_JSON_INDENT);
@@ -122,7 +122,7 @@ static int print_all(cw_remotes *all, bool json)
 
 int cw_cli_source_list(int argc, char **argv)
 {
-    return cw_remotes_command(
+    return cw_source_set_command(
         argc, argv, "source list",
         "Show the status of each service: ready, stale (the service is unavailable or\n"
         "its description unusable, so the last good description is used), down, or\n"

@@ -3,10 +3,10 @@
 #include "cli/record.h"
 #include "cli/remotes.h"
 
-static int order(const cw_remotes *all)
+static int order(const cw_source_set *all)
 {
     cw_err err = {0};
-    cw_code rc = cw_remotes_order(all, &err);
+    cw_code rc = cw_source_set_order(all, &err);
     for (size_t i = 0; i < all->n; i++) {
         if (all->items[i].is_wanted)
             cw_cli_record(all->config, "source refresh", all->items[i].config->name, rc == CW_OK);
@@ -26,13 +26,13 @@ int cw_cli_source_refresh(int argc, char **argv)
         "ones, again. A service that does not answer keeps its description.",
         options, SIZE_MAX};
     cw_cli_args args = {0};
-    cw_remotes all;
+    cw_source_set all;
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
-    code = cw_remotes_open(config, args.items, args.n, NULL, &all);
+    code = cw_source_set_open(config, args.items, args.n, NULL, &all);
     if (code < 0)
         code = order(&all);
-    cw_remotes_done(&all);
+    cw_source_set_done(&all);
     return code;
 }

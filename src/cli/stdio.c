@@ -30,7 +30,7 @@ typedef struct program {
     char *folder; /* of the plugin */
     cw_config *config;
     cw_loop loop;
-    cw_backend backend;
+    cw_app app;
     cw_stdio *door;
     uv_signal_t signals[3];
     bool is_over;
@@ -50,7 +50,7 @@ static int read_token(program *p)
     const char *variable = getenv(TOKEN_VARIABLE);
     cw_buf_init(&p->token, TOKEN_MAX_BYTES);
     if (p->token_file) {
-        rc = cw_access_read_token(p->token_file, &p->token, &err);
+        rc = cw_cli_db_read_token(p->token_file, &p->token, &err);
     } else if (variable && *variable && !p->account && !p->plugin) {
         cw_buf_printf(&p->token, "Bearer %s", variable);
         rc = p->token.code ? cw_fail(&err, p->token.code, TOKEN_VARIABLE " is too long") : CW_OK;
@@ -140,7 +140,7 @@ static void end(program *p)
         return;
     p->is_over = true;
     cw_stdio_close(p->door);
-    cw_backend_close(&p->backend);
+    cw_app_close(&p->app);
     close_signals(p);
     cw_loop_end(&p->loop);
 }
@@ -187,8 +187,8 @@ static cw_code open_door(program *p, cw_err *err)
 {
     const cw_config *config = p->config;
     cw_stdio_opts opts = {
-        .door = p->backend.mcp,
-        .bridge = p->backend.bridge,
+        .door = p->app.mcp,
+        .runtime = p->app.runtime,
         .loop = &p->loop,
         .in = STDIN_FILENO,
         .out = STDOUT_FILENO,
@@ -206,21 +206,21 @@ static cw_code open_door(program *p, cw_err *err)
 static cw_code open_backend(program *p, cw_err *err)
 {
     cw_loop *loops[] = {&p->loop};
-    cw_code rc = cw_backend_open(&p->backend, &p->loop, CW_COUNT(loops), p->config, err);
+    cw_code rc = cw_app_open(&p->app, &p->loop, CW_COUNT(loops), p->config, err);
     if (rc)
         return rc;
-    cw_bridge_attach(p->backend.bridge, loops);
+    cw_runtime_attach(p->app.runtime, loops);
     if (p->account)
-        cw_backend_set_account(&p->backend, p->account);
+        cw_app_set_account(&p->app, p->account);
     if (p->token.n)
-        cw_backend_set_token(&p->backend, cw_buf_str(&p->token));
+        cw_app_set_token(&p->app, cw_buf_str(&p->token));
     if (!p->plugin && !p->config_path)
-        cw_backend_set_demo(&p->backend);
+        cw_app_set_demo(&p->app);
     if (!p->plugin)
         return CW_OK;
     const char *slash = strrchr(p->plugin, '/');
-    cw_sources_set_only(p->backend.sources, slash ? slash + 1 : p->plugin);
-    cw_backend_set_owner(&p->backend);
+    cw_sources_set_only(p->app.sources, slash ? slash + 1 : p->plugin);
+    cw_app_set_local_admin(&p->app);
     return CW_OK;
 }
 
@@ -229,15 +229,15 @@ static cw_code check_ready(const program *p, cw_err *err)
 {
     if (p->is_over)
         return CW_OK;
-    if (p->account && cw_caller_is_anonymous(p->backend.anonymous))
+    if (p->account && cw_caller_is_anonymous(p->app.anonymous))
         return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked", p->account);
-    if (p->token.n && cw_caller_is_anonymous(p->backend.anonymous))
+    if (p->token.n && cw_caller_is_anonymous(p->app.anonymous))
         return cw_fail(err, CW_PARAMS,
                        "the token is refused, or cannot be checked at the moment: it is unknown, "
                        "expired or revoked, or its account is blocked");
     size_t n = 0;
-    if (p->backend.snapshot)
-        (void)cw_snapshot_entries(p->backend.snapshot, &n);
+    if (p->app.snapshot)
+        (void)cw_snapshot_entries(p->app.snapshot, &n);
     if (p->plugin && n == 0)
         return cw_fail(err, CW_IO, "'%s' could not be loaded", p->plugin);
     return CW_OK;
@@ -253,12 +253,12 @@ static cw_code prepare(program *p, cw_err *err)
     if (!rc)
         rc = watch_signals(p, err);
     if (!rc)
-        rc = cw_backend_configure(&p->backend, p->config, err);
+        rc = cw_app_configure(&p->app, p->config, err);
     if (rc)
         return rc;
     if (!p->config_path && !p->plugin)
         cw_examples_announce(p->config);
-    cw_backend_wait(&p->backend, SETTLE_MS, &p->is_over);
+    cw_app_wait(&p->app, SETTLE_MS, &p->is_over);
     return check_ready(p, err);
 }
 
@@ -273,11 +273,11 @@ static int run(program *p)
     if (rc) {
         end(p);
     } else if (!p->is_over) {
-        cw_backend_started(&p->backend);
+        cw_app_started(&p->app);
         cw_stdio_go(p->door);
     }
     cw_loop_run(&p->loop);
-    cw_backend_done(&p->backend);
+    cw_app_done(&p->app);
     cw_loop_run(&p->loop);
     cw_loop_done(&p->loop);
     cw_log_stop();

@@ -40,12 +40,12 @@ static bool parse_expiry(const char *text, int64_t now, int64_t *ret)
 
 static int check_scopes(const cw_cli_texts *scopes)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     for (size_t i = 0; i < scopes->n; i++) {
         cw_str scope = cw_str_from(scopes->items[i]);
-        cw_excerpt(scope, shown);
+        cw_excerpt(scope, exposed);
         if (!cw_scope_is_valid(scope))
-            return cw_cli_usage("not a scope: %s", shown);
+            return cw_cli_usage("not a scope: %s", exposed);
     }
     return -1;
 }
@@ -62,20 +62,20 @@ static bool is_known(const cw_config *config, cw_str scope)
 /* Most likely a typing error. */
 static void warn_of_unknown(const cw_config *config, const cw_cli_texts *scopes)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     for (size_t i = 0; i < scopes->n; i++) {
         cw_str scope = cw_str_from(scopes->items[i]);
         if (is_known(config, scope))
             continue;
-        cw_excerpt(scope, shown);
+        cw_excerpt(scope, exposed);
         fprintf(stderr,
                 "causeway: the scope %s is not one of \"causeway scope list\" or "
                 "access.scopes\n",
-                shown);
+                exposed);
     }
 }
 
-static void print_secret(cw_access *a, const cw_token *token, const char *secret, bool json)
+static void print_secret(cw_cli_db *a, const cw_token *token, const char *secret, bool json)
 {
     if (!json) {
         cw_buf_printf(&a->out, "%s\n", secret);
@@ -87,13 +87,13 @@ static void print_secret(cw_access *a, const cw_token *token, const char *secret
     cw_json_open_object(&w);
     cw_json_add_i64_member(&w, CW_STR("id"), token->id);
     cw_json_add_string_member(&w, CW_STR("token"), cw_str_from(secret));
-    cw_access_add_date_member(&w, CW_STR("expires"), token->expires);
+    cw_cli_table_add_date_member(&w, CW_STR("expires"), token->expires);
     cw_json_close(&w);
     (void)!cw_json_writer_end(&w, NULL); /* sticky in the buffer */
     cw_buf_add_char(&a->out, '\n');
 }
 
-static cw_code create(cw_access *a, cw_token *token, const char *account,
+static cw_code create(cw_cli_db *a, cw_token *token, const char *account,
                       const cw_cli_texts *scopes, bool json)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
@@ -140,7 +140,7 @@ static int run_create(int argc, char **argv)
         "only its hash is stored.",
         options, 1};
     cw_cli_args args = {0};
-    cw_access a = {0};
+    cw_cli_db a = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
@@ -151,27 +151,27 @@ static int run_create(int argc, char **argv)
     cw_token token = {.name = cw_str_from(name), .created = cw_clock_wall_ms()};
     if (!parse_expiry(expires, token.created, &token.expires))
         return cw_cli_usage("not a time: %s; write 12h, 30d or never, at most 36500d", expires);
-    code = name[0] ? cw_access_check_name("token", name) : -1;
+    code = name[0] ? cw_cli_db_check_name("token", name) : -1;
     if (code < 0)
         code = check_scopes(&scopes);
     if (code < 0)
-        code = cw_access_open(config, /* may_create= */ false, &a);
+        code = cw_cli_db_open(config, /* may_create= */ false, &a);
     if (code >= 0)
         return code;
     warn_of_unknown(a.config, &scopes);
-    cw_access_change(&a, spec.name, args.items[0], name[0] ? name : NULL);
-    return cw_access_close(&a, create(&a, &token, args.items[0], &scopes, json));
+    cw_cli_db_change(&a, spec.name, args.items[0], name[0] ? name : NULL);
+    return cw_cli_db_close(&a, create(&a, &token, args.items[0], &scopes, json));
 }
 
 /* ---- list ---- */
 
-typedef struct listing {
-    cw_access *a;
+typedef struct token_table {
+    cw_cli_db *a;
     cw_json_writer json;
     int64_t now;
-} listing;
+} token_table;
 
-static const char *state_of(const listing *l, const cw_token *token)
+static const char *state_of(const token_table *l, const cw_token *token)
 {
     if (token->revoked)
         return "revoked";
@@ -180,18 +180,18 @@ static const char *state_of(const listing *l, const cw_token *token)
 
 static cw_code add_line(const cw_token *token, void *ctx, cw_err *err)
 {
-    const listing *l = ctx;
+    const token_table *l = ctx;
     cw_buf *out = &l->a->out;
     CW_CLEANUP(cw_buf_done) cw_buf scopes;
-    cw_buf_init(&scopes, CW_ACCESS_MAX_BYTES);
-    cw_code rc = cw_db_each_scope_of(l->a->db, token->id, cw_access_on_text, &scopes, err);
+    cw_buf_init(&scopes, CW_CLI_DB_MAX_BYTES);
+    cw_code rc = cw_db_each_scope_of(l->a->db, token->id, cw_cli_db_on_text, &scopes, err);
     if (rc)
         return rc;
     cw_buf_printf(out, "%5lld  ", (long long)token->id);
-    cw_access_add_column(out, token->account_name, NAME_WIDTH);
-    cw_access_add_column(out, token->name.n ? token->name : CW_STR("-"), NAME_WIDTH);
-    cw_access_add_column(out, cw_str_from(state_of(l, token)), 7);
-    cw_access_add_date(out, token->expires, "never                   ");
+    cw_cli_table_add_column(out, token->account_name, NAME_WIDTH);
+    cw_cli_table_add_column(out, token->name.n ? token->name : CW_STR("-"), NAME_WIDTH);
+    cw_cli_table_add_column(out, cw_str_from(state_of(l, token)), 7);
+    cw_cli_table_add_date(out, token->expires, "never                   ");
     cw_buf_add(out, CW_STR("  "));
     cw_buf_add(out, scopes.n ? cw_buf_str(&scopes) : CW_STR("-"));
     cw_buf_add_char(out, '\n');
@@ -200,29 +200,29 @@ static cw_code add_line(const cw_token *token, void *ctx, cw_err *err)
 
 static cw_code add_object(const cw_token *token, void *ctx, cw_err *err)
 {
-    listing *l = ctx;
+    token_table *l = ctx;
     cw_json_writer *w = &l->json;
     cw_json_open_object(w);
     cw_json_add_i64_member(w, CW_STR("id"), token->id);
     cw_json_add_string_member(w, CW_STR("account"), token->account_name);
     cw_json_add_string_member(w, CW_STR("name"), token->name);
     cw_json_add_string_member(w, CW_STR("state"), cw_str_from(state_of(l, token)));
-    cw_access_add_date_member(w, CW_STR("created"), token->created);
-    cw_access_add_date_member(w, CW_STR("expires"), token->expires);
-    cw_access_add_date_member(w, CW_STR("revoked"), token->revoked);
+    cw_cli_table_add_date_member(w, CW_STR("created"), token->created);
+    cw_cli_table_add_date_member(w, CW_STR("expires"), token->expires);
+    cw_cli_table_add_date_member(w, CW_STR("revoked"), token->revoked);
     cw_json_add_key(w, CW_STR("scopes"));
     cw_json_open_array(w);
-    cw_code rc = cw_db_each_scope_of(l->a->db, token->id, cw_access_on_json, w, err);
+    cw_code rc = cw_db_each_scope_of(l->a->db, token->id, cw_cli_db_on_json, w, err);
     cw_json_close(w);
     cw_json_close(w);
     return rc;
 }
 
-static cw_code list(cw_access *a, const char *account, bool json)
+static cw_code list(cw_cli_db *a, const char *account, bool json)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_account *found = NULL;
-    listing l = {.a = a, .now = cw_clock_wall_ms()};
+    token_table l = {.a = a, .now = cw_clock_wall_ms()};
     cw_code rc = CW_OK;
     cw_arena_init(&arena, 65536);
     if (account)
@@ -233,9 +233,9 @@ static cw_code list(cw_access *a, const char *account, bool json)
         return cw_fail(&a->err, CW_NOTFOUND, "no account '%s'", account);
     int64_t id = found ? found->id : 0;
     if (!json) {
-        cw_access_add_heading(&a->out,
-                              "   ID  ACCOUNT               NAME                  STATE    "
-                              "EXPIRES                   SCOPES");
+        cw_cli_table_add_heading(&a->out,
+                                 "   ID  ACCOUNT               NAME                  STATE    "
+                                 "EXPIRES                   SCOPES");
         return cw_db_each_token(a->db, id, add_line, &l, &a->err);
     }
     cw_json_writer_init(&l.json, &a->out, CW_JSON_INDENT);
@@ -249,7 +249,7 @@ static cw_code list(cw_access *a, const char *account, bool json)
 
 static int run_list(int argc, char **argv)
 {
-    return cw_access_run_list(argc, argv, "token list", "List the tokens, or those of one account.",
+    return cw_cli_db_run_list(argc, argv, "token list", "List the tokens, or those of one account.",
                               list);
 }
 
@@ -257,15 +257,15 @@ static int run_list(int argc, char **argv)
 
 static int run_revoke(int argc, char **argv)
 {
-    cw_access a = {0};
+    cw_cli_db a = {0};
     int64_t id = 0;
-    int code = cw_access_open_id(argc, argv, "token revoke", "Revoke a token.", &a, &id);
+    int code = cw_cli_db_open_id(argc, argv, "token revoke", "Revoke a token.", &a, &id);
     if (code >= 0)
         return code;
     cw_code rc = cw_db_revoke_token(a.db, id, cw_clock_wall_ms(), &a.err);
     cw_buf_printf(&a.out, "token %lld is revoked%s\n", (long long)id,
                   rc == CW_DONE ? " already" : "");
-    return cw_access_close(&a, rc);
+    return cw_cli_db_close(&a, rc);
 }
 
 int cw_cli_token(int argc, char **argv)

@@ -7,38 +7,38 @@
 #define MAX_FD 1024
 
 /* One question on its way. */
-typedef struct asking {
-    cw_issuer_ask ask;
-    cw_token_ask *result;
+typedef struct introspection {
+    cw_token_check ask;
+    cw_token_introspect *result;
     bool is_done;
-} asking;
+} introspection;
 
-bool cw_token_ask_is_jwt(cw_str token)
+bool cw_token_introspect_is_jwt(cw_str token)
 {
     cw_str rest;
     cw_str_cut(token, '.', &rest);
     return rest.p && memchr(rest.p, '.', rest.n);
 }
 
-static void on_done(cw_issuer_ask *ask, cw_code rc)
+static void on_done(cw_token_check *ask, cw_code rc)
 {
-    asking *a = CW_CONTAINER(ask, asking, ask);
+    introspection *a = CW_CONTAINER(ask, introspection, ask);
     a->result->answer = rc;
     a->result->jwt = ask->issued.jwt;
     a->is_done = true;
-    cw_issued_done(&ask->issued);
+    cw_verified_token_done(&ask->issued);
 }
 
-static cw_code ask_issuers(cw_token_ask *t, cw_issuers *issuers, cw_loop *loop, cw_str token,
+static cw_code ask_issuers(cw_token_introspect *t, cw_issuers *issuers, cw_loop *loop, cw_str token,
                            cw_arena *arena, cw_err *err)
 {
-    asking a = {.ask = {.token = token, .arena = arena, .verifies = true, .done = on_done},
-                .result = t};
+    introspection a = {.ask = {.token = token, .arena = arena, .verifies = true, .done = on_done},
+                       .result = t};
     const cw_issuer_opts *items = t->issuer ? t->issuer : t->list.items;
     cw_code rc = cw_issuers_configure(issuers, items, t->issuer ? 1 : t->list.n, err);
     if (rc)
         return rc;
-    rc = cw_issuers_ask(issuers, &a.ask);
+    rc = cw_issuers_start_check(issuers, &a.ask);
     if (rc)
         return cw_fail(err, rc, "%s", cw_code_text(rc));
     /* Every fetch has an end, so this has one. */
@@ -49,7 +49,7 @@ static cw_code ask_issuers(cw_token_ask *t, cw_issuers *issuers, cw_loop *loop, 
     return CW_OK;
 }
 
-static cw_code run_loop(cw_token_ask *t, cw_str token, cw_arena *arena, cw_err *err)
+static cw_code run_loop(cw_token_introspect *t, cw_str token, cw_arena *arena, cw_err *err)
 {
     cw_loop loop;
     cw_issuers *issuers = NULL;
@@ -67,11 +67,11 @@ static cw_code run_loop(cw_token_ask *t, cw_str token, cw_arena *arena, cw_err *
     return rc;
 }
 
-cw_code cw_token_ask_run(cw_token_ask *ask, const cw_config *config, cw_str token, cw_str named,
-                         cw_arena *arena, cw_err *err)
+cw_code cw_token_introspect_run(cw_token_introspect *ask, const cw_config *config, cw_str token,
+                                cw_str named, cw_arena *arena, cw_err *err)
 {
-    *ask = (cw_token_ask){.answer = CW_INVALID};
-    bool is_jwt = cw_token_ask_is_jwt(token);
+    *ask = (cw_token_introspect){.answer = CW_INVALID};
+    bool is_jwt = cw_token_introspect_is_jwt(token);
     cw_code rc = cw_issuer_list_init(&ask->list, config, err);
     if (!rc)
         rc = cw_secret_init(err);
@@ -84,7 +84,7 @@ cw_code cw_token_ask_run(cw_token_ask *ask, const cw_config *config, cw_str toke
     return run_loop(ask, token, arena, err);
 }
 
-void cw_token_ask_done(cw_token_ask *ask)
+void cw_token_introspect_done(cw_token_introspect *ask)
 {
     cw_jwks_unref(ask->keys);
     cw_issuer_list_done(&ask->list);

@@ -23,8 +23,8 @@ typedef struct inspection {
     cw_cli_texts audiences;
     bool accept_untyped, json;
     cw_arena arena;
-    cw_config *configured; /* what --config names */
-    cw_token_ask ask;      /* what its issuers say */
+    cw_config *configured;   /* what --config names */
+    cw_token_introspect ask; /* what its issuers say */
     cw_jwks *keys;
     cw_jwt jwt;
     struct {
@@ -47,11 +47,11 @@ static void add_reason(inspection *in, const char *name, const char *text)
 static void tell_left_out(const inspection *in)
 {
     size_t n;
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     const cw_jwks_left_out *keys = cw_jwks_left_out_keys(in->keys, &n);
     for (size_t i = 0; i < n; i++)
         fprintf(stderr, "causeway: %s: key %zu (%s) is left out: %s\n", in->jwks, keys[i].index + 1,
-                cw_excerpt(keys[i].kid, shown), keys[i].why);
+                cw_excerpt(keys[i].kid, exposed), keys[i].why);
 }
 
 static cw_code read_keys(inspection *in, cw_err *err)
@@ -116,7 +116,7 @@ static cw_code note(inspection *in, cw_code rc, const cw_err *err)
 /* The account that the token acts for must exist, as for the server. */
 static cw_code check_account(inspection *in, cw_err *err)
 {
-    cw_str name = cw_issued_account(&in->jwt, in->ask.issuer);
+    cw_str name = cw_issuer_account_name(&in->jwt, in->ask.issuer);
     cw_account *account = NULL;
     cw_db *db = NULL;
     cw_db_opts opts = {.path = in->configured->store.path.p, .busy_ms = BUSY_MS};
@@ -141,8 +141,9 @@ static cw_code check_account(inspection *in, cw_err *err)
 /* By what the configured issuer of the token says, and by the configured rules. */
 static cw_code judge_configured(inspection *in, cw_str token, cw_err *err)
 {
-    cw_token_ask *ask = &in->ask;
-    cw_code rc = cw_token_ask_run(ask, in->configured, token, in->jwt.issuer, &in->arena, err);
+    cw_token_introspect *ask = &in->ask;
+    cw_code rc =
+        cw_token_introspect_run(ask, in->configured, token, in->jwt.issuer, &in->arena, err);
     if (rc)
         return rc;
     if (!ask->issuer) {
@@ -163,8 +164,9 @@ static cw_code judge_configured(inspection *in, cw_str token, cw_err *err)
 
 static cw_code judge_opaque(inspection *in, cw_str token, cw_err *err)
 {
-    cw_token_ask *ask = &in->ask;
-    cw_code rc = cw_token_ask_run(ask, in->configured, token, (cw_str){NULL, 0}, &in->arena, err);
+    cw_token_introspect *ask = &in->ask;
+    cw_code rc =
+        cw_token_introspect_run(ask, in->configured, token, (cw_str){NULL, 0}, &in->arena, err);
     if (rc)
         return rc;
     in->jwt.claims = ask->jwt.claims;
@@ -181,7 +183,7 @@ static cw_code judge(inspection *in, cw_str token, cw_err *err)
         add_reason(in, "own", "it is no JWT but a token of \"causeway token create\"");
         return CW_OK;
     }
-    if (in->configured && cw_issued_is_token(token) && !cw_token_ask_is_jwt(token))
+    if (in->configured && cw_issuer_may_be_token(token) && !cw_token_introspect_is_jwt(token))
         return judge_opaque(in, token, err);
     cw_code rc = cw_jwt_parse(token, &in->arena, &in->jwt, err);
     if (rc)
@@ -368,7 +370,7 @@ int cw_cli_token_inspect(int argc, char **argv)
     /* Why an issuer cannot be asked stands on standard error. */
     (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_WARN}, NULL);
     code = run(&in);
-    cw_token_ask_done(&in.ask);
+    cw_token_introspect_done(&in.ask);
     cw_jwks_unref(in.keys);
     cw_arena_done(&in.arena);
     cw_config_unref(in.configured);

@@ -47,25 +47,25 @@ static cw_code prepare(cw_tools *t, const cw_tools_opts *opts, cw_config *config
 {
     static const bool never = false;
     cw_loop *loops[] = {&t->loop};
-    cw_code rc = cw_backend_open(&t->backend, &t->loop, CW_COUNT(loops), config, err);
+    cw_code rc = cw_app_open(&t->app, &t->loop, CW_COUNT(loops), config, err);
     if (rc)
         return rc;
-    cw_bridge_attach(t->backend.bridge, loops);
-    cw_sources_set_quiet(t->backend.sources);
-    if (opts->is_looking)
-        cw_backend_set_looking(&t->backend);
+    cw_runtime_attach(t->app.runtime, loops);
+    cw_sources_set_quiet(t->app.sources);
+    if (opts->is_read_only)
+        cw_app_set_read_only(&t->app);
     if (opts->account)
-        cw_backend_set_account(&t->backend, opts->account);
-    rc = cw_backend_configure(&t->backend, config, err);
+        cw_app_set_account(&t->app, opts->account);
+    rc = cw_app_configure(&t->app, config, err);
     if (rc)
         return rc;
-    cw_backend_wait(&t->backend, SETTLE_MS, &never);
-    if (opts->account && cw_caller_is_anonymous(t->backend.anonymous))
+    cw_app_wait(&t->app, SETTLE_MS, &never);
+    if (opts->account && cw_caller_is_anonymous(t->app.anonymous))
         return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked",
                        opts->account);
-    cw_backend_started(&t->backend);
-    t->bl = cw_bridge_at(t->backend.bridge, &t->loop);
-    t->view = cw_bridge_anonymous(t->bl);
+    cw_app_started(&t->app);
+    t->rl = cw_runtime_at(t->app.runtime, &t->loop);
+    t->view = cw_runtime_anonymous(t->rl);
     return t->view ? CW_OK : cw_fail_nomem(err);
 }
 
@@ -86,10 +86,10 @@ static int run(cw_tools *t, const cw_tools_opts *opts, cw_config *config,
     int code = rc ? cw_cli_failure("%s", err.msg) : fn(t, ctx);
     if (!rc)
         cw_view_unref(t->view);
-    cw_backend_close(&t->backend);
+    cw_app_close(&t->app);
     cw_loop_end(&t->loop);
     cw_loop_run(&t->loop);
-    cw_backend_done(&t->backend);
+    cw_app_done(&t->app);
     cw_loop_run(&t->loop);
     cw_loop_done(&t->loop);
     return code;
@@ -117,13 +117,12 @@ static bool may(const cw_tools *t, cw_verdict verdict, const char *what, cw_str 
     const cw_caller *caller = cw_view_caller(t->view);
     if (verdict == CW_VERDICT_ALLOW)
         return true;
-    cw_cli_failure("%.*s may not %s: that needs the permission '%s', under `roles` of the "
-                   "configuration%s%s",
-                   CW_STR_ARG(cw_caller_name(caller)), what, permission.p,
-                   t->backend.has_store ? " or by \"causeway role allow\"" : "",
-                   t->backend.has_store && cw_caller_is_anonymous(caller)
-                       ? "; or name an account with --as"
-                       : "");
+    cw_cli_failure(
+        "%.*s may not %s: that needs the permission '%s', under `roles` of the "
+        "configuration%s%s",
+        CW_STR_ARG(cw_caller_name(caller)), what, permission.p,
+        t->app.has_store ? " or by \"causeway role allow\"" : "",
+        t->app.has_store && cw_caller_is_anonymous(caller) ? "; or name an account with --as" : "");
     return false;
 }
 
@@ -144,7 +143,7 @@ static cw_str nearest(const cw_view *view, cw_str name)
     size_t n;
     const cw_entry *const *tools = cw_snapshot_tools(cw_view_snapshot(view), &n);
     for (size_t i = 0; i < n; i++) {
-        unsigned d = cw_str_near(tools[i]->tool_name, name, NEAR);
+        unsigned d = cw_str_distance_within(tools[i]->tool_name, name, NEAR);
         if (d < least && cw_view_verdict(view, tools[i]) != CW_VERDICT_HIDDEN) {
             least = d;
             best = tools[i]->tool_name;
@@ -155,7 +154,7 @@ static cw_str nearest(const cw_view *view, cw_str name)
 
 const cw_entry *cw_tools_find(const cw_tools *t, const char *name)
 {
-    char shown[CW_EXCERPT_SIZE], near[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE], near[CW_EXCERPT_SIZE];
     cw_str text = cw_str_from(name);
     const cw_entry *entry = cw_view_find_tool(t->view, text);
     if (!entry)
@@ -163,15 +162,15 @@ const cw_entry *cw_tools_find(const cw_tools *t, const char *name)
     if (entry)
         return entry;
     /* Whoever may not look gets no names to choose from. */
-    bool may_look = cw_view_discover_verdict(t->view) == CW_VERDICT_ALLOW;
-    cw_str other = may_look ? nearest(t->view, text) : CW_STR("");
-    cw_excerpt(text, shown);
+    bool may_list = cw_view_discover_verdict(t->view) == CW_VERDICT_ALLOW;
+    cw_str other = may_list ? nearest(t->view, text) : CW_STR("");
+    cw_excerpt(text, exposed);
     cw_str who = cw_caller_name(cw_view_caller(t->view));
     if (other.n)
-        cw_cli_failure("there is no tool %s for %.*s; did you mean %s?", shown, CW_STR_ARG(who),
+        cw_cli_failure("there is no tool %s for %.*s; did you mean %s?", exposed, CW_STR_ARG(who),
                        cw_excerpt(other, near));
     else
-        cw_cli_failure("there is no tool %s for %.*s; see \"causeway list\"", shown,
+        cw_cli_failure("there is no tool %s for %.*s; see \"causeway list\"", exposed,
                        CW_STR_ARG(who));
     return NULL;
 }
@@ -198,12 +197,12 @@ void cw_tools_add_line(cw_buf *out, cw_str text)
 
 void cw_tools_add_type(cw_buf *out, cw_str schema)
 {
-    unsigned types = cw_schema_types(schema);
+    unsigned types = cw_cli_schema_types(schema);
     bool any = false;
     for (unsigned i = 0; i < CW_TYPES_N; i++) {
         if (!(types & 1u << i))
             continue;
-        cw_buf_printf(out, "%s%s", any ? "|" : "", cw_type_name_of(i));
+        cw_buf_printf(out, "%s%s", any ? "|" : "", cw_cli_type_name_of(i));
         any = true;
     }
     if (!any)

@@ -15,13 +15,13 @@
 typedef struct cw_tools_opts {
     const char *config;  /* --config, or NULL */
     const char *account; /* who asks; NULL: the anonymous role */
-    bool is_looking;     /* nothing is done for anybody: there is nothing to record */
+    bool is_read_only;   /* nothing is done for anybody: there is nothing to record */
 } cw_tools_opts;
 
 typedef struct cw_tools {
     cw_loop loop;
-    cw_backend backend;
-    cw_bridge_loop *bl;
+    cw_app app;
+    cw_runtime_loop *rl;
     cw_view *view; /* of whoever asks */
 } cw_tools;
 

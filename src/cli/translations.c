@@ -251,7 +251,7 @@ static int print_configured(cw_config *config, bool with_contexts)
     cw_err err = {0};
     gatherer g = {0};
     char *host = NULL;
-    cw_code rc = cw_cli_find_host(config, config->plugins.folder.n > 0, &host, &err);
+    cw_code rc = cw_plugin_host_find(config, config->plugins.folder.n > 0, &host, &err);
     if (!rc)
         rc = cw_loop_init(&g.loop, MAX_FD, &err);
     if (rc) {

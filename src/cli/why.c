@@ -19,7 +19,7 @@ typedef struct question {
     const char *tool, *account, *token_file;
     bool json;
     cw_loop loop;
-    cw_backend backend;
+    cw_app app;
     cw_login_waiter waiter;
     cw_caller *caller; /* a reference */
     cw_login_status status;
@@ -51,7 +51,7 @@ static void on_step(cw_gate_trace *trace, const char *rule, cw_str what, bool pa
     cw_buf_printf(
         &a->out, "%s%s%s  %-*s  ", cw_cli_escape(STDOUT_FILENO, passes ? CW_CLI_GREEN : CW_CLI_RED),
         passes ? "yes" : "no ", cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN), RULE_WIDTH, rule);
-    cw_access_add_text(&a->out, what);
+    cw_cli_table_add_text(&a->out, what);
     cw_buf_add_char(&a->out, '\n');
 }
 
@@ -96,11 +96,11 @@ static void begin(answer *a, const cw_entry *entry)
         cw_json_open_array(&a->w);
         return;
     }
-    cw_access_add_text(&a->out, name);
+    cw_cli_table_add_text(&a->out, name);
     cw_buf_add(&a->out, CW_STR(" of "));
-    cw_access_add_text(&a->out, entry->method->source->name);
+    cw_cli_table_add_text(&a->out, entry->method->source->name);
     cw_buf_add(&a->out, CW_STR(", asked for by "));
-    cw_access_add_text(&a->out, cw_caller_name(q->caller));
+    cw_cli_table_add_text(&a->out, cw_caller_name(q->caller));
     cw_buf_printf(&a->out, " (credentials: %s)\n", credentials_of(q).p);
 }
 
@@ -125,7 +125,7 @@ static void end(answer *a, const cw_entry *entry, cw_verdict discover, cw_verdic
 static int explain(const question *q, const cw_entry *entry)
 {
     answer a = {.trace = {on_step}, .q = q};
-    cw_buf_init(&a.out, CW_ACCESS_MAX_BYTES);
+    cw_buf_init(&a.out, CW_CLI_DB_MAX_BYTES);
     begin(&a, entry);
     a.rule = "discover";
     cw_verdict discover = cw_gate_explain_permission(q->caller, CW_PERMISSION_DISCOVER, &a.trace);
@@ -174,16 +174,16 @@ static cw_str no_peer(cw_login_waiter *w)
 static cw_code log_in(question *q, cw_err *err)
 {
     cw_buf header;
-    if (!q->backend.accounts)
+    if (!q->app.accounts)
         return cw_fail(err, CW_CONFIG,
                        "there is nothing that a token could be checked with: set "
                        "store.path or an issuer in the configuration");
     cw_buf_init(&header, TOKEN_MAX);
-    cw_code rc = cw_access_read_token(q->token_file, &header, err);
+    cw_code rc = cw_cli_db_read_token(q->token_file, &header, err);
     if (!rc) {
         q->waiter = (cw_login_waiter){.peer = no_peer, .fn = on_login};
         cw_login login =
-            cw_accounts_login(q->backend.accounts, &q->loop, cw_buf_str(&header), &q->waiter);
+            cw_accounts_login(q->app.accounts, &q->loop, cw_buf_str(&header), &q->waiter);
         if (login.status != CW_LOGIN_PENDING)
             keep_login(q, &login);
         while (!q->has_answer)
@@ -202,9 +202,9 @@ static cw_code find_caller(question *q, cw_err *err)
 {
     if (q->token_file)
         return log_in(q, err);
-    if (q->account && cw_caller_is_anonymous(q->backend.anonymous))
+    if (q->account && cw_caller_is_anonymous(q->app.anonymous))
         return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked", q->account);
-    q->caller = cw_caller_ref(q->backend.anonymous);
+    q->caller = cw_caller_ref(q->app.anonymous);
     return CW_OK;
 }
 
@@ -214,23 +214,23 @@ static cw_code prepare(question *q, cw_config *config, cw_err *err)
 {
     static const bool never = false;
     cw_loop *loops[] = {&q->loop};
-    cw_code rc = cw_backend_open(&q->backend, &q->loop, CW_COUNT(loops), config, err);
+    cw_code rc = cw_app_open(&q->app, &q->loop, CW_COUNT(loops), config, err);
     if (rc)
         return rc;
-    cw_bridge_attach(q->backend.bridge, loops);
-    cw_backend_set_looking(&q->backend);
+    cw_runtime_attach(q->app.runtime, loops);
+    cw_app_set_read_only(&q->app);
     if (q->account)
-        cw_backend_set_account(&q->backend, q->account);
-    rc = cw_backend_configure(&q->backend, config, err);
+        cw_app_set_account(&q->app, q->account);
+    rc = cw_app_configure(&q->app, config, err);
     if (rc)
         return rc;
-    cw_backend_wait(&q->backend, SETTLE_MS, &never);
+    cw_app_wait(&q->app, SETTLE_MS, &never);
     return find_caller(q, err);
 }
 
 static int answer_question(const question *q)
 {
-    const cw_snapshot *snapshot = q->backend.snapshot;
+    const cw_snapshot *snapshot = q->app.snapshot;
     cw_str name = cw_str_from(q->tool);
     const cw_entry *entry = snapshot ? cw_snapshot_find_tool(snapshot, name) : NULL;
     if (!entry && snapshot)
@@ -249,10 +249,10 @@ static int run(question *q, cw_config *config)
     rc = prepare(q, config, &err);
     int code = rc ? cw_cli_failure("%s", err.msg) : answer_question(q);
     cw_caller_unref(q->caller);
-    cw_backend_close(&q->backend);
+    cw_app_close(&q->app);
     cw_loop_end(&q->loop);
     cw_loop_run(&q->loop);
-    cw_backend_done(&q->backend);
+    cw_app_done(&q->app);
     cw_loop_run(&q->loop);
     cw_loop_done(&q->loop);
     return code;

@@ -49,11 +49,11 @@ static void add_path(cw_buf *line, const cw_place *place)
     }
     if (place->up->up)
         cw_buf_add_char(line, '.');
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     if (is_plain_name(place->name))
         cw_buf_add(line, place->name);
     else
-        cw_buf_add(line, cw_str_from(cw_excerpt(place->name, shown)));
+        cw_buf_add(line, cw_str_from(cw_excerpt(place->name, exposed)));
 }
 
 static void add_where(cw_buf *line, const cw_checker *c, cw_yaml_pos pos)
@@ -111,13 +111,13 @@ static void begin(cw_checker *c, const cw_place *place, cw_yaml_pos pos, cw_buf 
 
 static void add_value(cw_buf *line, const cw_json *v)
 {
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     switch (cw_json_type_of(v)) {
     case CW_JSON_NULL:
         cw_buf_add(line, CW_STR("nothing"));
         return;
     case CW_JSON_STRING:
-        cw_buf_add(line, cw_str_from(cw_excerpt(cw_json_text(v), shown)));
+        cw_buf_add(line, cw_str_from(cw_excerpt(cw_json_text(v), exposed)));
         return;
     case CW_JSON_ARRAY:
         cw_buf_add(line, CW_STR("a list"));

@@ -268,19 +268,19 @@ typedef struct cw_config {
     } state;
 
     struct {
-        cw_str folder;   /* with .mo files; empty: none */
-        cw_str initial;  /* language of those who ask for none that is there */
-        cw_str original; /* language that plugins are written in */
-        size_t size;     /* of all files */
+        cw_str folder;        /* with .mo files; empty: none */
+        cw_str default_value; /* language of those who ask for none that is there */
+        cw_str original;      /* language that plugins are written in */
+        size_t size;          /* of all files */
     } translations;
 
     struct {
         cw_str path; /* of the endpoint */
         bool legacy_sessions;
-        uint32_t session_ms; /* how long a session lasts */
-        uint32_t ask_ms;     /* for a client to answer a question */
-        uint32_t page_size;  /* entries on one page of a list */
-        cw_str secret_file;  /* seals what clients carry for us; empty: kept in the store */
+        uint32_t session_ms;             /* how long a session lasts */
+        uint32_t elicitation_timeout_ms; /* for a client to answer a question */
+        uint32_t page_size;              /* entries on one page of a list */
+        cw_str secret_file; /* seals what clients carry for us; empty: kept in the store */
         cw_config_names names;
         bool inline_refs;          /* schemas are shown without references */
         cw_config_clients clients; /* for whom it is otherwise; the first that fits counts */

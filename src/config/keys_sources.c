@@ -24,7 +24,7 @@ static const cw_config_param default_param = {
     .description = NONE,
     .schema = NONE,
     .value = NONE,
-    .initial = NONE,
+    .default_value = NONE,
 };
 
 static const cw_config_overlay default_overlay = {
@@ -39,7 +39,7 @@ static const cw_config_overlay default_overlay = {
     .output = NONE,
 };
 
-static const cw_config_prelude default_prelude = {.method = NONE, .params = NONE};
+static const cw_config_init_call default_prelude = {.method = NONE, .params = NONE};
 
 const cw_config_remote cw_config_default_remote = {
     .name = NONE,
@@ -126,7 +126,8 @@ static const cw_key param_keys[] = {
      PROSE},
     {"schema", &cw_type_mapping, "JSON Schema of it; null is the service's", PARAM(schema)},
     {"value", &cw_type_json, "Sent with every call, and not shown; null is none", PARAM(value)},
-    {"default", &cw_type_json, "Sent where a caller leaves it out; null is none", PARAM(initial)},
+    {"default", &cw_type_json, "Sent where a caller leaves it out; null is none",
+     PARAM(default_value)},
     {"hidden", &cw_type_bool, "Not shown; sent only with its value or default", PARAM(hidden)},
     {"required", &cw_type_bool, "Of one that the service does not describe: it must be given",
      PARAM(required)},
@@ -146,8 +147,8 @@ static const cw_key overlay_keys[] = {
     {"annotations", &cw_type_object, "Annotations of the tool, \"auth\" among them",
      OVERLAY(annotations)},
     {"visibility", &cw_type_enum,
-     "What callers without its scopes get: a challenge, or no sign of it (hide)", OVERLAY(hides),
-     .choices = visibilities},
+     "What callers without its scopes get: a challenge, or no sign of it (hide)",
+     OVERLAY(hidden_unless_met), .choices = visibilities},
     {"permissions", &cw_type_strings, "What a caller needs to see and call it",
      OVERLAY(permissions), .max = MAX_NAMES, .is_valid = cw_check_is_clean,
      .expected = "a permission such as \"access content\"", .pattern = CW_NAMES_CLEAN_PATTERN},
@@ -178,11 +179,11 @@ static const cw_key overlay_keys[] = {
 };
 
 static const cw_key prelude_keys[] = {
-    {"method", &cw_type_text, "What is called", AT(cw_config_prelude, method), .is_required = true,
-     METHOD},
-    {"params", &cw_type_json, "Its params; null is none", AT(cw_config_prelude, params)},
+    {"method", &cw_type_text, "What is called", AT(cw_config_init_call, method),
+     .is_required = true, METHOD},
+    {"params", &cw_type_json, "Its params; null is none", AT(cw_config_init_call, params)},
     {"notify", &cw_type_bool, "It is a notification: no answer comes",
-     AT(cw_config_prelude, notify)},
+     AT(cw_config_init_call, notify)},
     {0},
 };
 
@@ -290,8 +291,8 @@ const cw_key cw_sources_keys[] = {
      "How an answer is found: by its id or its exchange; null is the preset's, or id",
      REMOTE(correlate), WORD("id")},
     {"prelude", &cw_type_items, "Calls that are made before any other; [] are the preset's",
-     REMOTE(prelude), .min = 0, .max = MAX_PRELUDE, .children = prelude_keys,
-     .item_size = sizeof(cw_config_prelude), .item_defaults = &default_prelude,
+     REMOTE(init_calls), .min = 0, .max = MAX_PRELUDE, .children = prelude_keys,
+     .item_size = sizeof(cw_config_init_call), .item_defaults = &default_prelude,
      .shorthand = &prelude_keys[0]},
     {"greeting", &cw_type_yes, "Whether it speaks first; null is the preset's, or no",
      REMOTE(greeting)},

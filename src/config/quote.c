@@ -44,21 +44,21 @@ static size_t escape_next(cw_str *rest, char out[ESCAPED_MAX])
 
 void cw_quote_bare(cw_buf *out, cw_str text)
 {
-    char shown[ESCAPED_MAX];
+    char exposed[ESCAPED_MAX];
     while (text.n) {
-        size_t n = escape_next(&text, shown);
-        cw_buf_add_bytes(out, shown, n);
+        size_t n = escape_next(&text, exposed);
+        cw_buf_add_bytes(out, exposed, n);
     }
 }
 
 void cw_quote_shown(cw_buf *out, cw_str text)
 {
-    char shown[ESCAPED_MAX];
+    char exposed[ESCAPED_MAX];
     while (text.n) {
         bool stands = *text.p == '"' || *text.p == '\\';
         char c = *text.p;
-        size_t n = escape_next(&text, shown);
-        cw_buf_add_bytes(out, stands ? &c : shown, stands ? 1 : n);
+        size_t n = escape_next(&text, exposed);
+        cw_buf_add_bytes(out, stands ? &c : exposed, stands ? 1 : n);
     }
 }
 
@@ -74,9 +74,9 @@ const char *cw_excerpt(cw_str text, char out[CW_EXCERPT_SIZE])
     size_t at = 0;
     out[at++] = '"';
     for (unsigned i = 0; i < CW_EXCERPT_CHARS && text.n; i++) {
-        char shown[ESCAPED_MAX];
-        size_t n = escape_next(&text, shown);
-        memcpy(out + at, shown, n);
+        char exposed[ESCAPED_MAX];
+        size_t n = escape_next(&text, exposed);
+        memcpy(out + at, exposed, n);
         at += n;
     }
     const char *end = text.n ? "...\"" : "\"";

@@ -26,14 +26,14 @@ typedef struct cw_config_pairs {
 
 /* What the operator says about one parameter of a method. JSON values are kept as text. */
 typedef struct cw_config_param {
-    cw_str name;        /* in the service; a position ("0") where params have no names */
-    cw_str rename;      /* here; empty: the same */
-    cw_str description; /* empty: the service's */
-    cw_str schema;      /* JSON; empty: the service's */
-    cw_str value;       /* JSON; sent with every call, never shown; empty: none */
-    cw_str initial;     /* `default`: JSON; sent where a caller leaves it out; empty: none */
-    bool hidden;        /* not shown, and sent only where there is a value or a default */
-    bool required;      /* of one that the service does not describe; its `schema` declares it */
+    cw_str name;          /* in the service; a position ("0") where params have no names */
+    cw_str rename;        /* here; empty: the same */
+    cw_str description;   /* empty: the service's */
+    cw_str schema;        /* JSON; empty: the service's */
+    cw_str value;         /* JSON; sent with every call, never shown; empty: none */
+    cw_str default_value; /* `default`: JSON; sent where a caller leaves it out; empty: none */
+    bool hidden;          /* not shown, and sent only where there is a value or a default */
+    bool required;        /* of one that the service does not describe; its `schema` declares it */
 } cw_config_param;
 
 typedef struct cw_config_params {
@@ -56,9 +56,9 @@ typedef struct cw_config_overlay {
     bool tool;     /* mark it (default) */
     bool rpc;      /* may be called on /jsonrpc (a marked one always may) */
     cw_str title;
-    cw_str description; /* empty: the document's */
-    cw_str annotations; /* a JSON object as text, or empty */
-    bool hides;         /* visibility: hide */
+    cw_str description;     /* empty: the document's */
+    cw_str annotations;     /* a JSON object as text, or empty */
+    bool hidden_unless_met; /* visibility: hide */
     cw_config_strings permissions;
     cw_config_strings scopes; /* beside those in annotations.auth */
     cw_config_auth level;
@@ -77,14 +77,14 @@ typedef struct cw_config_overlays {
 } cw_config_overlays;
 
 /* A call that is made before any other: capabilities, a login. */
-typedef struct cw_config_prelude {
+typedef struct cw_config_init_call {
     cw_str method;
     cw_str params; /* JSON, or empty */
     bool notify;   /* expects no answer */
-} cw_config_prelude;
+} cw_config_init_call;
 
 typedef struct cw_config_preludes {
-    const cw_config_prelude *items;
+    const cw_config_init_call *items;
     size_t n;
 } cw_config_preludes;
 
@@ -121,7 +121,7 @@ typedef struct cw_config_remote {
     cw_str empty_params; /* "omit", "send" */
     cw_str
         correlate; /* "id", "exchange": the answer is that of the HTTP request, whatever its id */
-    cw_config_preludes prelude;
+    cw_config_preludes init_calls;
     cw_str greeting;           /* "yes": it speaks first */
     uint32_t line;             /* where the entry stands in the file; 0: nowhere */
     uint32_t handshake_status; /* an answer with this HTTP status … */

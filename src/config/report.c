@@ -51,12 +51,12 @@ cw_code cw_config_report(cw_config_problems *problems, const char *file, const c
                          const char *fmt, ...)
 {
     char message[MESSAGE_MAX_BYTES];
-    CW_CLEANUP(cw_buf_done) cw_buf shown;
-    cw_buf_init(&shown, 8 * MESSAGE_MAX_BYTES);
+    CW_CLEANUP(cw_buf_done) cw_buf exposed;
+    cw_buf_init(&exposed, 8 * MESSAGE_MAX_BYTES);
     va_list args;
     va_start(args, fmt);
     vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
-    cw_quote_shown(&shown, cw_str_from(message));
-    return shown.code ? shown.code : report(problems, file, place, cw_buf_str(&shown));
+    cw_quote_shown(&exposed, cw_str_from(message));
+    return exposed.code ? exposed.code : report(problems, file, place, cw_buf_str(&exposed));
 }

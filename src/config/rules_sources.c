@@ -36,15 +36,15 @@ static bool has_wildcard(cw_str method)
 }
 
 /* A list of methods, and where it stands. */
-typedef struct listing {
+typedef struct method_list {
     const cw_config_overlays *methods;
     cw_place place;
     const cw_json *v;
-} listing;
+} method_list;
 
 /* `text` of method `i` is in the map already, or is now. */
-static cw_code check_unique(cw_checker *c, const listing *l, cw_map *seen, size_t i, cw_str text,
-                            const char *what)
+static cw_code check_unique(cw_checker *c, const method_list *l, cw_map *seen, size_t i,
+                            cw_str text, const char *what)
 {
     const cw_config_overlay *items = l->methods->items;
     void *other = NULL;
@@ -56,7 +56,7 @@ static cw_code check_unique(cw_checker *c, const listing *l, cw_map *seen, size_
                          (size_t)((const cw_config_overlay *)other - items));
 }
 
-static cw_code check_name(cw_checker *c, const listing *l, cw_map *names, size_t i)
+static cw_code check_name(cw_checker *c, const method_list *l, cw_map *names, size_t i)
 {
     const cw_config_overlay *o = &l->methods->items[i];
     if (!o->name.n)
@@ -73,7 +73,7 @@ cw_code cw_rules_check_methods(cw_checker *c, const cw_config_overlays *methods,
                                const cw_place *source, const cw_json *v)
 {
     const cw_str name = CW_STR("methods");
-    const listing l = {methods, {.up = source, .name = name}, cw_json_get(v, name)};
+    const method_list l = {methods, {.up = source, .name = name}, cw_json_get(v, name)};
     cw_map seen, names;
     cw_map_init(&seen, methods->n);
     cw_map_init(&names, methods->n);
@@ -89,7 +89,7 @@ cw_code cw_rules_check_methods(cw_checker *c, const cw_config_overlays *methods,
 }
 
 /* Where it is. */
-static cw_code check_way(cw_checker *c, const entry *e)
+static cw_code check_protocol(cw_checker *c, const entry *e)
 {
     const cw_config_remote *s = e->source;
     if (!s->url.n && !s->command.n)
@@ -160,7 +160,7 @@ static cw_code check_credentials(cw_checker *c, const entry *e)
 
 static cw_code check_entry(cw_checker *c, const entry *e)
 {
-    cw_code rc = check_way(c, e);
+    cw_code rc = check_protocol(c, e);
     if (!rc)
         rc = check_headers(c, e);
     if (!rc)

@@ -28,7 +28,7 @@ static const cw_key *find_nearest(const cw_key *keys, cw_str name)
     const cw_key *nearest = NULL;
     unsigned best = NEAR_MAX + 1;
     for (; keys->name; keys++) {
-        unsigned distance = cw_str_near(name, cw_str_from(keys->name), NEAR_MAX);
+        unsigned distance = cw_str_distance_within(name, cw_str_from(keys->name), NEAR_MAX);
         if (distance < best) {
             best = distance;
             nearest = keys;

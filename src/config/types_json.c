@@ -4,7 +4,7 @@
 
 /* Strings are spelled anew, so that YAML and JSON files with the same values give the same text. As
  * deep as a file may be. */
-static void add_plainly(cw_json_writer *w, const cw_json *v)
+static void add_plain(cw_json_writer *w, const cw_json *v)
 {
     if (cw_json_is(v, CW_JSON_STRING)) {
         cw_json_add_string(w, cw_json_text(v));
@@ -23,7 +23,7 @@ static void add_plainly(cw_json_writer *w, const cw_json *v)
          i = is_object ? cw_json_next_key(i) : cw_json_next(i)) {
         if (is_object)
             cw_json_add_key(w, cw_json_text(i));
-        add_plainly(w, is_object ? cw_json_value(i) : i);
+        add_plain(w, is_object ? cw_json_value(i) : i);
     }
     cw_json_close(w);
 }
@@ -34,7 +34,7 @@ static cw_code keep(cw_checker *c, const cw_json *v, cw_str *ret)
     cw_buf_init(&text, 8 * CW_CONFIG_MAX_BYTES); /* a byte of the file becomes 6 at most */
     cw_json_writer w;
     cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
-    add_plainly(&w, v);
+    add_plain(&w, v);
     cw_code rc = cw_json_writer_end(&w, c->err);
     return rc ? rc : cw_check_copy(c, cw_buf_str(&text), ret);
 }

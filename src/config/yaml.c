@@ -180,7 +180,7 @@ static bool is_literal(cw_str s)
 static cw_code add_key(reader *r, frame *f, const yaml_event_t *e, cw_str text)
 {
     bool plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    char shown[CW_EXCERPT_SIZE];
+    char exposed[CW_EXCERPT_SIZE];
     cw_err *err = at(r, e->start_mark);
     if (plain && cw_str_is(text, "<<"))
         return cw_fail(err, CW_PARSE, "merge keys are not supported");
@@ -188,12 +188,12 @@ static cw_code add_key(reader *r, frame *f, const yaml_event_t *e, cw_str text)
         return cw_fail(err, CW_PARSE, "a key is missing in front of \":\"");
     if (plain && is_literal(text))
         return cw_fail(err, CW_PARSE, "keys are strings: put %s in quotes",
-                       cw_excerpt(text, shown));
+                       cw_excerpt(text, exposed));
 
     cw_yaml_pos *first = cw_map_find(&f->keys, text);
     if (first)
         return cw_fail(err, CW_PARSE, "key %s appears twice; it is on line %u already",
-                       cw_excerpt(text, shown), first->line);
+                       cw_excerpt(text, exposed), first->line);
     cw_str name = cw_arena_dup_str(r->arena, text);
     cw_yaml_pos *pos = name.p ? cw_arena_alloc(r->arena, sizeof *pos) : NULL;
     if (!pos)

@@ -21,35 +21,35 @@ cw_str cw_browser_cookie(const cw_http_req *req, cw_str name)
     return found;
 }
 
-bool cw_browser_has_login(const cw_bridge_loop *bl)
+bool cw_browser_has_login(const cw_runtime_loop *rl)
 {
-    const cw_accounts *accounts = cw_bridge_accounts(bl);
+    const cw_accounts *accounts = cw_runtime_accounts(rl);
     return accounts && cw_session_is_on(accounts);
 }
 
-cw_str cw_browser_session(const cw_http_req *req, const cw_bridge_loop *bl)
+cw_str cw_browser_session(const cw_http_req *req, const cw_runtime_loop *rl)
 {
-    if (!cw_browser_has_login(bl))
+    if (!cw_browser_has_login(rl))
         return (cw_str){NULL, 0};
     return cw_browser_cookie(req, CW_STR(CW_BROWSER_SESSION));
 }
 
-bool cw_browser_is_private(const cw_http_req *req, const cw_bridge_loop *bl)
+bool cw_browser_is_private(const cw_http_req *req, const cw_runtime_loop *rl)
 {
-    return cw_bridge_settings_of(bl)->clear_text_passwords || cw_http_req_is_private(req);
+    return cw_runtime_settings_of(rl)->clear_text_passwords || cw_http_req_is_private(req);
 }
 
 /* Without a port that browsers leave out. */
 static cw_str origin_of(cw_str url)
 {
-    cw_str origin = cw_str_make(url.p, url.n - cw_resource_path(url).n);
-    cw_str port = cw_str_starts(origin, CW_STR("https:")) ? CW_STR(":443") : CW_STR(":80");
-    if (cw_str_ends(origin, port))
-        origin.n -= port.n;
+    cw_str origin = cw_str_make(url.p, url.n - cw_oauth_resource_path(url).n);
+    cw_str responder = cw_str_starts(origin, CW_STR("https:")) ? CW_STR(":443") : CW_STR(":80");
+    if (cw_str_ends(origin, responder))
+        origin.n -= responder.n;
     return origin;
 }
 
-bool cw_browser_is_ours(cw_http_req *req, const cw_bridge_loop *bl, bool may_be_silent)
+bool cw_browser_is_ours(cw_http_req *req, const cw_runtime_loop *rl, bool may_be_silent)
 {
     bool repeats;
     cw_str site = cw_http_req_header_once(req, CW_STR("Sec-Fetch-Site"), &repeats);
@@ -61,7 +61,7 @@ bool cw_browser_is_ours(cw_http_req *req, const cw_bridge_loop *bl, bool may_be_
         return cw_str_is(site, "same-origin") || (may_be_silent && cw_str_is(site, "none"));
     if (!origin.p)
         return may_be_silent;
-    cw_str base = cw_resource_base(req, bl, NULL);
+    cw_str base = cw_oauth_resource_base(req, rl, NULL);
     return base.n && cw_str_ieq(origin, origin_of(base));
 }
 
@@ -69,5 +69,5 @@ bool cw_browser_has_proof(const cw_http_req *req, cw_str session)
 {
     bool repeats;
     cw_str proof = cw_http_req_header_once(req, CW_STR("X-CSRF-Token"), &repeats);
-    return proof.p && !repeats && cw_session_proves(session, proof);
+    return proof.p && !repeats && cw_session_csrf_matches(session, proof);
 }

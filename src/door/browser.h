@@ -34,14 +34,14 @@
 /* A cookie's value; .p is NULL when there is none, and it is empty when there are several. */
 cw_str cw_browser_cookie(const cw_http_req *req, cw_str name);
 /* Whether people can log in. */
-bool cw_browser_has_login(const cw_bridge_loop *bl);
+bool cw_browser_has_login(const cw_runtime_loop *rl);
 /* The session of the browser; .p is NULL without one, or when there are no sessions. */
-cw_str cw_browser_session(const cw_http_req *req, const cw_bridge_loop *bl);
+cw_str cw_browser_session(const cw_http_req *req, const cw_runtime_loop *rl);
 /* Whether passwords and sessions may be shown on this connection. */
-bool cw_browser_is_private(const cw_http_req *req, const cw_bridge_loop *bl);
+bool cw_browser_is_private(const cw_http_req *req, const cw_runtime_loop *rl);
 /* Whether a page of ours made the request. With `may_be_silent` it is enough that nothing says that
  * another one did. */
-bool cw_browser_is_ours(cw_http_req *req, const cw_bridge_loop *bl, bool may_be_silent);
+bool cw_browser_is_ours(cw_http_req *req, const cw_runtime_loop *rl, bool may_be_silent);
 /* Whether the header has the session's proof. */
 bool cw_browser_has_proof(const cw_http_req *req, cw_str session);
 

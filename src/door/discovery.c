@@ -197,24 +197,24 @@ static void fail_nomem(cw_http_req *req)
 }
 
 /* Calling is what these methods are for: who may not is asked to log in, as on /jsonrpc. */
-static bool may_ask(cw_http_req *req, cw_bridge_loop *bl, cw_view *view)
+static bool may_ask(cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
 {
-    cw_refused refused = {
-        .bl = bl, .req = req, .view = view, .verdict = cw_view_call_verdict(view)};
-    cw_refusal refusal;
+    cw_challenge_input refused = {
+        .rl = rl, .req = req, .view = view, .verdict = cw_view_call_verdict(view)};
+    cw_challenge refusal;
     cw_buf b;
     if (refused.verdict == CW_VERDICT_ALLOW)
-        return cw_rest_may_discover(req, bl, view);
-    cw_rest_note(req, bl, view, CW_STR(""), refused.verdict);
-    if (cw_refusal_make(&refused, cw_http_req_arena(req), &refusal)) {
+        return cw_rest_may_discover(req, rl, view);
+    cw_rest_audit_refusal(req, rl, view, CW_STR(""), refused.verdict);
+    if (cw_challenge_make(&refused, cw_http_req_arena(req), &refusal)) {
         fail_nomem(req);
         return false;
     }
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_rest_write_error(&b, refusal.code, cw_str_from(refusal.message), CW_STR(""));
-    cw_str body = cw_turn_keep(req, &b);
-    cw_turn_reply(req, body.p ? refusal.status : 503, body.p ? body : CW_STR(CW_REST_FAILURE),
-                  body.p ? refusal.challenge : CW_STR(""));
+    cw_str body = cw_rpc_batch_keep(req, &b);
+    cw_rpc_batch_reply(req, body.p ? refusal.status : 503, body.p ? body : CW_STR(CW_REST_FAILURE),
+                       body.p ? refusal.challenge : CW_STR(""));
     return false;
 }
 
@@ -239,59 +239,59 @@ static bool read_offset(cw_http_req *req, page *p)
     return true;
 }
 
-static void answer(cw_http_req *req, cw_bridge_loop *bl, page *p, cw_rest_document *doc)
+static void answer(cw_http_req *req, cw_runtime_loop *rl, page *p, cw_rest_document *doc)
 {
-    if (!cw_rest_set_base(req, bl, doc))
+    if (!cw_rest_set_base(req, rl, doc))
         return;
     p->base = doc->key.base;
     doc->key.view = p->view;
-    p->language = cw_rest_language(req, bl, p->view);
+    p->language = cw_rest_language(req, rl, p->view);
     doc->language = p->language;
     doc->key.language = cw_language_tag(p->language);
     doc->ctx = p;
-    cw_rest_send(req, bl, doc);
+    cw_rest_send(req, rl, doc);
 }
 
-static void methods(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
+static void methods(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
     (void)self;
     page p = {.view = view};
     char offset[CW_DIGITS_SIZE];
-    if (!may_ask(req, bl, view) || !read_offset(req, &p))
+    if (!may_ask(req, rl, view) || !read_offset(req, &p))
         return;
-    answer(req, bl, &p,
+    answer(req, rl, &p,
            &(cw_rest_document){
                .key = {.kind = CW_STR("methods"), .name = cw_digits_u64(p.offset, offset)},
                .write = write_methods,
                .contexts = "user languages url.site url.query_args:cursor"});
 }
 
-static void method(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
+static void method(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
     (void)self;
     page p = {.view = view};
-    if (!may_ask(req, bl, view))
+    if (!may_ask(req, rl, view))
         return;
     p.entry = cw_view_find_method(view, cw_http_req_param(req));
     if (!p.entry)
         p.entry = cw_view_find_tool(view, cw_http_req_param(req));
     if (!p.entry) {
-        cw_rest_note(req, bl, view, cw_http_req_param(req), CW_VERDICT_HIDDEN);
+        cw_rest_audit_refusal(req, rl, view, cw_http_req_param(req), CW_VERDICT_HIDDEN);
         cw_rest_fail(req, 404, "method_not_found", "Method not found or access denied");
         return;
     }
-    answer(req, bl, &p,
+    answer(req, rl, &p,
            &(cw_rest_document){.key = {.kind = CW_STR("method"), .name = p.entry->method->id},
                                .write = write_method,
                                .contexts = "user languages url.site url.path"});
 }
 
-void cw_rest_on_methods(cw_http_req *req, void *bridge)
+void cw_rest_on_methods(cw_http_req *req, void *runtime)
 {
-    cw_identify(req, bridge, &cw_identify_rest, methods, bridge);
+    cw_authenticate(req, runtime, &cw_authenticate_rest, methods, runtime);
 }
 
-void cw_rest_on_method(cw_http_req *req, void *bridge)
+void cw_rest_on_method(cw_http_req *req, void *runtime)
 {
-    cw_identify(req, bridge, &cw_identify_rest, method, bridge);
+    cw_authenticate(req, runtime, &cw_authenticate_rest, method, runtime);
 }

@@ -8,10 +8,10 @@ static void answer(cw_http_req *req, unsigned status, cw_str body)
     static const cw_http_header headers[] = {
         {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
     };
-    cw_http_reply(req, &(cw_http_answer){.status = status,
-                                         .body = body,
-                                         .headers = headers,
-                                         .n_headers = CW_COUNT(headers)});
+    cw_http_reply(req, &(cw_http_response){.status = status,
+                                           .body = body,
+                                           .headers = headers,
+                                           .n_headers = CW_COUNT(headers)});
 }
 
 static bool is_failing(const cw_health *health)

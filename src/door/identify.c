@@ -14,12 +14,12 @@
 #define INVALID                                                                                    \
     BEARER ", error=\"invalid_token\", error_description=\"The access token is invalid or "        \
            "expired\""
-/* Bytes of scopes in a challenge; a head holds CW_HTTP_ANSWER_HEAD. */
+/* Bytes of scopes in a challenge; a head holds CW_HTTP_RESPONSE_HEAD. */
 #define SCOPES_MAX 4096u
 /* For so long the database is not asked for again. */
 #define UNAVAILABLE_S 1u
 
-const cw_identify_texts cw_identify_rest = {
+const cw_auth_error_bodies cw_authenticate_rest = {
     .door = "rest",
     .wrong = CW_STR_INIT("{\"error\":{\"code\":\"unauthorized\",\"message\":"
                          "\"The credentials are invalid or expired.\"}}"),
@@ -40,9 +40,9 @@ const cw_identify_texts cw_identify_rest = {
 typedef struct pending {
     cw_login_waiter waiter;
     cw_http_req *req;
-    cw_bridge *bridge;
-    const cw_identify_texts *texts;
-    cw_identified_fn fn;
+    cw_runtime *runtime;
+    const cw_auth_error_bodies *texts;
+    cw_authenticated_fn fn;
     void *self;
     cw_str session; /* .p is NULL: a header is shown */
 } pending;
@@ -51,32 +51,32 @@ static void reply(cw_http_req *req, unsigned status, cw_str body, cw_str name, c
 {
     cw_http_header headers[] = {{CW_STR("Cache-Control"), CW_STR("no-store")}, {name, value}};
     cw_http_reply(
-        req, &(cw_http_answer){
+        req, &(cw_http_response){
                  .status = status, .body = body, .headers = headers, .n_headers = name.n ? 2 : 1});
 }
 
-static bool offers_basic(const cw_bridge_loop *bl)
+static bool offers_basic(const cw_runtime_loop *rl)
 {
-    cw_accounts *accounts = cw_bridge_accounts(bl);
+    cw_accounts *accounts = cw_runtime_accounts(rl);
     return accounts && cw_accounts_store(accounts);
 }
 
 /* The same bytes whatever is wrong: they tell nobody how near a guess was. */
-static void reply_wrong(cw_http_req *req, cw_bridge_loop *bl, const cw_identify_texts *texts,
+static void reply_wrong(cw_http_req *req, cw_runtime_loop *rl, const cw_auth_error_bodies *texts,
                         bool is_session)
 {
     cw_buf b;
-    cw_accounts *accounts = cw_bridge_accounts(bl);
-    cw_buf_init(&b, CW_HTTP_ANSWER_HEAD);
+    cw_accounts *accounts = cw_runtime_accounts(rl);
+    cw_buf_init(&b, CW_HTTP_RESPONSE_HEAD);
     cw_buf_add(&b, CW_STR(INVALID));
-    cw_resource_add_link(&b, req, bl, texts->is_endpoint);
+    cw_oauth_resource_add_link(&b, req, rl, texts->is_endpoint);
     if (accounts && cw_accounts_has_issuers(accounts)) {
         cw_buf_add(&b, CW_STR(", scope=\""));
-        cw_resource_add_scopes(&b, bl, SCOPES_MAX);
+        cw_oauth_resource_add_scopes(&b, rl, SCOPES_MAX);
         cw_buf_add_char(&b, '"');
     }
     /* Browsers would ask for a password in a window of their own. */
-    if (offers_basic(bl) && !is_session)
+    if (offers_basic(rl) && !is_session)
         cw_buf_add(&b, CW_STR(", " BASIC));
     cw_str kept =
         b.code ? (cw_str){NULL, 0} : cw_arena_dup_str(cw_http_req_arena(req), cw_buf_str(&b));
@@ -84,10 +84,10 @@ static void reply_wrong(cw_http_req *req, cw_bridge_loop *bl, const cw_identify_
     cw_http_header headers[] = {{CW_STR("Cache-Control"), CW_STR("no-store")},
                                 {CW_STR("WWW-Authenticate"), kept.p ? kept : CW_STR(INVALID)},
                                 {CW_STR("Set-Cookie"), CW_STR(CW_BROWSER_NO_SESSION)}};
-    cw_http_reply(req, &(cw_http_answer){.status = 401,
-                                         .body = texts->wrong,
-                                         .headers = headers,
-                                         .n_headers = is_session ? 3 : 2});
+    cw_http_reply(req, &(cw_http_response){.status = 401,
+                                           .body = texts->wrong,
+                                           .headers = headers,
+                                           .n_headers = is_session ? 3 : 2});
 }
 
 static void reply_later(cw_http_req *req, unsigned status, cw_str body, uint32_t seconds)
@@ -98,38 +98,38 @@ static void reply_later(cw_http_req *req, unsigned status, cw_str body, uint32_t
 
 /* Whether it must be asked of the browser that a page of ours wants this; the gate does not know
  * how somebody logged in. */
-static bool is_forged(const pending *p, cw_bridge_loop *bl)
+static bool is_forged(const pending *p, cw_runtime_loop *rl)
 {
     if (!p->session.p)
         return false;
     bool is_safe = !p->texts->calls_by_get && (cw_http_req_method(p->req) == CW_HTTP_GET ||
                                                cw_http_req_method(p->req) == CW_HTTP_HEAD);
-    return !cw_browser_is_ours(p->req, bl, is_safe) ||
+    return !cw_browser_is_ours(p->req, rl, is_safe) ||
            (!is_safe && !cw_browser_has_proof(p->req, p->session));
 }
 
 static void take(const pending *p, const cw_login *login)
 {
     cw_http_req *req = p->req;
-    const cw_identify_texts *texts = p->texts;
-    cw_bridge_loop *bl = cw_bridge_at(p->bridge, cw_http_req_loop(req));
+    const cw_auth_error_bodies *texts = p->texts;
+    cw_runtime_loop *rl = cw_runtime_at(p->runtime, cw_http_req_loop(req));
     cw_view *view = NULL;
-    cw_identify_note(req, bl, texts, login);
-    if (login->status == CW_LOGIN_OK && is_forged(p, bl)) {
-        cw_identify_note_refused(req, bl, texts, "forged");
+    cw_authenticate_audit(req, rl, texts, login);
+    if (login->status == CW_LOGIN_OK && is_forged(p, rl)) {
+        cw_authenticate_audit_refused(req, rl, texts, "forged");
         reply(req, 403, texts->forged, CW_STR(""), CW_STR(""));
         return;
     }
     switch (login->status) {
     case CW_LOGIN_OK:
-        view = cw_bridge_view(bl, login->caller);
+        view = cw_runtime_view(rl, login->caller);
         if (view)
-            p->fn(req, bl, view, p->self);
+            p->fn(req, rl, view, p->self);
         else
             reply_later(req, 503, texts->unavailable, UNAVAILABLE_S);
         return;
     case CW_LOGIN_WRONG:
-        reply_wrong(req, bl, texts, p->session.p != NULL);
+        reply_wrong(req, rl, texts, p->session.p != NULL);
         return;
     case CW_LOGIN_TOO_MANY:
         reply_later(req, 429, texts->too_many, login->retry_s);
@@ -180,30 +180,30 @@ static void log_in(const pending *asked, cw_accounts *accounts, cw_str header)
         take(asked, &login);
 }
 
-void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *texts,
-                 cw_identified_fn fn, void *self)
+void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_bodies *texts,
+                     cw_authenticated_fn fn, void *self)
 {
-    cw_bridge_loop *bl = cw_bridge_at(bridge, cw_http_req_loop(req));
+    cw_runtime_loop *rl = cw_runtime_at(runtime, cw_http_req_loop(req));
     cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
-    cw_str session = header.p ? (cw_str){NULL, 0} : cw_browser_session(req, bl);
+    cw_str session = header.p ? (cw_str){NULL, 0} : cw_browser_session(req, rl);
     if (CW_LIKELY(!header.p && !session.p)) {
-        fn(req, bl, cw_bridge_anonymous(bl), self);
+        fn(req, rl, cw_runtime_anonymous(rl), self);
         return;
     }
-    cw_accounts *accounts = cw_bridge_accounts(bl);
+    cw_accounts *accounts = cw_runtime_accounts(rl);
     if (!accounts) {
-        cw_identify_note(req, bl, texts, &(cw_login){.status = CW_LOGIN_WRONG});
-        reply_wrong(req, bl, texts, /* is_session= */ false);
+        cw_authenticate_audit(req, rl, texts, &(cw_login){.status = CW_LOGIN_WRONG});
+        reply_wrong(req, rl, texts, /* is_session= */ false);
         return;
     }
-    if ((session.p || cw_credentials_is_basic(header)) && !cw_browser_is_private(req, bl)) {
-        cw_identify_note_refused(req, bl, texts, "clear_text");
+    if ((session.p || cw_credentials_is_basic(header)) && !cw_browser_is_private(req, rl)) {
+        cw_authenticate_audit_refused(req, rl, texts, "clear_text");
         reply(req, 403, texts->clear_text, CW_STR(""), CW_STR(""));
         return;
     }
     pending asked = {.waiter = {.peer = peer_of, .fn = on_login},
                      .req = req,
-                     .bridge = bridge,
+                     .runtime = runtime,
                      .self = self,
                      .texts = texts,
                      .session = session,
@@ -213,18 +213,18 @@ void cw_identify(cw_http_req *req, cw_bridge *bridge, const cw_identify_texts *t
 
 /* ---- what a refused caller is told ---- */
 
-static bool is_missing(const cw_refused *r, cw_str scope)
+static bool is_missing(const cw_challenge_input *r, cw_str scope)
 {
     return !cw_caller_has_scope(cw_view_caller(r->view), scope);
 }
 
-static void write_challenge(cw_buf *out, const cw_refused *r)
+static void write_challenge(cw_buf *out, const cw_challenge_input *r)
 {
     bool any = false;
     cw_buf_add(out, CW_STR(BEARER));
-    if (r->verdict == CW_VERDICT_SCOPES)
+    if (r->verdict == CW_VERDICT_NEEDS_SCOPES)
         cw_buf_add(out, CW_STR(", error=\"insufficient_scope\""));
-    cw_resource_add_link(out, r->req, r->bl, r->names_all);
+    cw_oauth_resource_add_link(out, r->req, r->rl, r->names_all);
     for (size_t i = 0; r->needs && i < r->needs->n_scopes && out->n < SCOPES_MAX; i++) {
         cw_str scope = r->needs->scopes[i];
         /* Others cannot be named in a header. */
@@ -238,12 +238,12 @@ static void write_challenge(cw_buf *out, const cw_refused *r)
     if (any)
         cw_buf_add_char(out, '"');
     /* A password never satisfies scopes. */
-    bool can_help = r->verdict == CW_VERDICT_LOGIN && !(r->needs && any);
-    if (can_help && offers_basic(r->bl))
+    bool can_help = r->verdict == CW_VERDICT_NEEDS_LOGIN && !(r->needs && any);
+    if (can_help && offers_basic(r->rl))
         cw_buf_add(out, CW_STR(", " BASIC));
 }
 
-static void write_scopes(cw_buf *out, cw_str name, const cw_refused *r, bool only_missing)
+static void write_scopes(cw_buf *out, cw_str name, const cw_challenge_input *r, bool only_missing)
 {
     bool any = false;
     cw_json_escape(out, name);
@@ -260,7 +260,7 @@ static void write_scopes(cw_buf *out, cw_str name, const cw_refused *r, bool onl
 }
 
 /* What its token has; whoever shows one knows that anyway. */
-static void write_current(cw_buf *out, const cw_refused *r)
+static void write_current(cw_buf *out, const cw_challenge_input *r)
 {
     size_t n;
     const cw_str *scopes = cw_caller_scopes(cw_view_caller(r->view), &n);
@@ -284,27 +284,27 @@ static cw_code keep(cw_buf *b, cw_arena *arena, cw_str *ret)
     return rc;
 }
 
-static cw_refusal describe(cw_verdict verdict)
+static cw_challenge describe(cw_verdict verdict)
 {
     switch (verdict) {
-    case CW_VERDICT_LOGIN:
-        return (cw_refusal){401, "Authentication required", "unauthorized", {0}, {0}};
-    case CW_VERDICT_SCOPES:
-        return (cw_refusal){403, "Insufficient scope", "insufficient_scope", {0}, {0}};
+    case CW_VERDICT_NEEDS_LOGIN:
+        return (cw_challenge){401, "Authentication required", "unauthorized", {0}, {0}};
+    case CW_VERDICT_NEEDS_SCOPES:
+        return (cw_challenge){403, "Insufficient scope", "insufficient_scope", {0}, {0}};
     case CW_VERDICT_ALLOW:
     case CW_VERDICT_HIDDEN:
     case CW_VERDICT_FORBIDDEN:
         break;
     }
-    return (cw_refusal){403, "Access denied", "access_denied", {0}, {0}};
+    return (cw_challenge){403, "Access denied", "access_denied", {0}, {0}};
 }
 
-cw_code cw_refusal_make(const cw_refused *refused, cw_arena *arena, cw_refusal *ret)
+cw_code cw_challenge_make(const cw_challenge_input *refused, cw_arena *arena, cw_challenge *ret)
 {
     cw_buf b;
     *ret = describe(refused->verdict);
-    if (refused->verdict == CW_VERDICT_LOGIN || refused->verdict == CW_VERDICT_SCOPES) {
-        cw_buf_init(&b, CW_HTTP_ANSWER_HEAD * 2);
+    if (refused->verdict == CW_VERDICT_NEEDS_LOGIN || refused->verdict == CW_VERDICT_NEEDS_SCOPES) {
+        cw_buf_init(&b, CW_HTTP_RESPONSE_HEAD * 2);
         write_challenge(&b, refused);
         cw_code rc = keep(&b, arena, &ret->challenge);
         if (rc)
@@ -315,7 +315,7 @@ cw_code cw_refusal_make(const cw_refused *refused, cw_arena *arena, cw_refusal *
     write_scopes(&b, CW_STR("required_scopes"), refused, /* only_missing= */ false);
     cw_buf_add_char(&b, ',');
     write_scopes(&b, CW_STR("missing_scopes"), refused, /* only_missing= */ true);
-    if (refused->verdict == CW_VERDICT_SCOPES)
+    if (refused->verdict == CW_VERDICT_NEEDS_SCOPES)
         write_current(&b, refused);
     cw_buf_add_char(&b, '}');
     return keep(&b, arena, &ret->data);

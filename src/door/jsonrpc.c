@@ -19,7 +19,7 @@
     CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"" text "\"},"       \
                 "\"id\":null}")
 
-const cw_identify_texts cw_identify_jsonrpc = {
+const cw_auth_error_bodies cw_authenticate_jsonrpc = {
     .door = "jsonrpc",
     .wrong = REFUSED("Invalid credentials"),
     .clear_text = REFUSED("Passwords and sessions are only taken over encrypted connections"),
@@ -32,50 +32,50 @@ static const cw_str null_id = CW_STR_INIT("null");
 
 typedef struct rpc_call {
     cw_sink sink;
-    cw_turn_item *item;
+    cw_rpc_item *item;
 } rpc_call;
 
 /* ---- answers ---- */
 
-static void fail(cw_turn_item *item, unsigned status, int64_t code, const char *text)
+static void fail(cw_rpc_item *item, unsigned status, int64_t code, const char *text)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_fail(&b, code, cw_str_from(text), item->id);
-    cw_turn_answer(item, status, &b, CW_STR(""));
+    cw_rpc_fail(&b, code, cw_str_from(text), item->id);
+    cw_rpc_item_reply(item, status, &b, CW_STR(""));
 }
 
-static void refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs)
+static void refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs)
 {
-    const cw_turn_opts *opts = &item->turn->opts;
-    cw_refused refused = {.bl = opts->bl,
-                          .req = cw_port_req(item->turn->port),
-                          .view = opts->view,
-                          .verdict = verdict,
-                          .needs = needs};
-    cw_refusal refusal;
+    const cw_rpc_batch_opts *opts = &item->batch->opts;
+    cw_challenge_input refused = {.rl = opts->rl,
+                                  .req = cw_responder_req(item->batch->responder),
+                                  .view = opts->view,
+                                  .verdict = verdict,
+                                  .needs = needs};
+    cw_challenge refusal;
     cw_buf b;
-    if (cw_refusal_make(&refused, item->turn->port->arena, &refusal)) {
+    if (cw_challenge_make(&refused, item->batch->responder->arena, &refusal)) {
         fail(item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_error(&b, CW_REFUSAL_CODE, cw_str_from(refusal.message), refusal.data, item->id);
-    cw_turn_answer(item, refusal.status, &b, refusal.challenge);
+    cw_rpc_error(&b, CW_CHALLENGE_CODE, cw_str_from(refusal.message), refusal.data, item->id);
+    cw_rpc_item_reply(item, refusal.status, &b, refusal.challenge);
 }
 
-static void fail_often(cw_turn_item *item, const cw_call_refusal *refusal)
+static void fail_rate_limited(cw_rpc_item *item, const cw_call_error *refusal)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_often(&b, refusal->err.msg, refusal->retry_s, item->id);
+    cw_rpc_rate_limited(&b, refusal->err.msg, refusal->retry_s, item->id);
     item->retry_s = refusal->retry_s;
-    cw_turn_answer(item, 429, &b, CW_STR(""));
+    cw_rpc_item_reply(item, 429, &b, CW_STR(""));
 }
 
 static void on_done(cw_sink *sink, const cw_outcome *outcome)
 {
-    cw_turn_item *item = CW_CONTAINER(sink, rpc_call, sink)->item;
+    cw_rpc_item *item = CW_CONTAINER(sink, rpc_call, sink)->item;
     cw_buf b;
     unsigned status = 200;
     cw_buf_init(&b, SIZE_MAX / 2);
@@ -83,29 +83,29 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     case CW_OUTCOME_RESULT: {
         cw_str span = cw_json_span(outcome->result);
         cw_buf_reserve(&b, span.n + item->id.n + 64);
-        cw_message_open_result(&b);
-        cw_message_add_returned(&b, outcome);
-        cw_message_close(&b, item->id);
+        cw_rpc_open_result(&b);
+        cw_rpc_add_returned(&b, outcome);
+        cw_rpc_close(&b, item->id);
         break;
     }
     case CW_OUTCOME_ERROR:
-        cw_message_error(&b, outcome->code, outcome->message,
-                         outcome->data ? cw_json_span(outcome->data) : CW_STR(""), item->id);
+        cw_rpc_error(&b, outcome->code, outcome->message,
+                     outcome->data ? cw_json_span(outcome->data) : CW_STR(""), item->id);
         break;
     case CW_OUTCOME_FAILED:
-    case CW_OUTCOME_ASKS: /* never: request.can_ask is not set */
-        cw_message_fail(&b, CW_RPC_INTERNAL, outcome->message, item->id);
+    case CW_OUTCOME_INPUT_REQUIRED: /* never: request.can_ask is not set */
+        cw_rpc_fail(&b, CW_RPC_INTERNAL, outcome->message, item->id);
         status = 500;
         break;
     }
-    cw_turn_answer(item, status, &b, CW_STR(""));
+    cw_rpc_item_reply(item, status, &b, CW_STR(""));
 }
 
 /* ---- one message ---- */
 
 typedef struct message {
     const cw_jsonrpc_in *in;
-    cw_turn_item *item;
+    cw_rpc_item *item;
     cw_str method;
     const cw_json *params;
     bool is_notification;
@@ -120,14 +120,14 @@ static const char *door_of(const cw_jsonrpc_in *in)
 
 static cw_call_request request_of(const message *m, const cw_entry *entry, cw_sink *sink)
 {
-    cw_turn *turn = m->item->turn;
-    return (cw_call_request){.view = turn->opts.view,
+    cw_rpc_batch *batch = m->item->batch;
+    return (cw_call_request){.view = batch->opts.view,
                              .entry = entry,
                              .params = m->params,
-                             .steps = &turn->steps,
+                             .steps = &batch->steps,
                              .sink = sink,
                              .door = door_of(m->in),
-                             .peer = cw_port_peer(turn->port)};
+                             .peer = cw_responder_peer(batch->responder)};
 }
 
 /* Nobody is told how a notification went, not even that it was refused. */
@@ -135,31 +135,31 @@ static void start_notification(const message *m, const cw_entry *entry)
 {
     cw_call_request request = request_of(m, entry, /* sink= */ NULL);
     cw_call_handle call;
-    cw_call_refusal refusal;
-    cw_code rc = cw_call_start(m->item->turn->opts.bl, &request, &call, &refusal);
+    cw_call_error refusal;
+    cw_code rc = cw_call_start(m->item->batch->opts.rl, &request, &call, &refusal);
     (void)rc;
-    cw_turn_skip(m->item);
+    cw_rpc_item_no_reply(m->item);
 }
 
 static void start_call(const message *m, const cw_entry *entry)
 {
-    cw_turn_item *item = m->item;
-    cw_turn *turn = item->turn;
-    rpc_call *call = cw_arena_alloc(turn->port->arena, sizeof *call);
+    cw_rpc_item *item = m->item;
+    cw_rpc_batch *batch = item->batch;
+    rpc_call *call = cw_arena_alloc(batch->responder->arena, sizeof *call);
     if (!call) {
         fail(item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
     *call = (rpc_call){.sink = {&sink_ops}, .item = item};
     cw_call_request request = request_of(m, entry, &call->sink);
-    cw_call_refusal refusal;
-    cw_code rc = cw_call_start(turn->opts.bl, &request, &item->call, &refusal);
+    cw_call_error refusal;
+    cw_code rc = cw_call_start(batch->opts.rl, &request, &item->call, &refusal);
     if (rc == CW_DECLINED)
         refuse(item, refusal.verdict, &entry->method->needs);
     else if (rc == CW_PARAMS)
         fail(item, 400, CW_RPC_PARAMS, refusal.err.msg);
     else if (rc == CW_LIMIT)
-        fail_often(item, &refusal);
+        fail_rate_limited(item, &refusal);
     else if (rc)
         fail(item, 500, CW_RPC_INTERNAL, refusal.err.msg);
 }
@@ -167,16 +167,16 @@ static void start_call(const message *m, const cw_entry *entry)
 /* There is no such method for this caller, or none at all. */
 static void refuse_name(const message *m, cw_verdict verdict)
 {
-    cw_turn_item *item = m->item;
+    cw_rpc_item *item = m->item;
     bool is_unknown = verdict == CW_VERDICT_ALLOW;
-    cw_call_note(m->in->bl,
-                 &(cw_call_refused){.view = m->in->view,
-                                    .door = door_of(m->in),
-                                    .peer = cw_port_peer(item->turn->port),
-                                    .name = m->method,
-                                    .verdict = is_unknown ? CW_VERDICT_HIDDEN : verdict});
+    cw_call_audit_refused(
+        m->in->rl, &(cw_refusal_record){.view = m->in->view,
+                                        .door = door_of(m->in),
+                                        .peer = cw_responder_peer(item->batch->responder),
+                                        .name = m->method,
+                                        .verdict = is_unknown ? CW_VERDICT_HIDDEN : verdict});
     if (m->is_notification)
-        cw_turn_skip(item);
+        cw_rpc_item_no_reply(item);
     else if (is_unknown)
         fail(item, 400, CW_RPC_METHOD, NULL);
     else
@@ -184,26 +184,26 @@ static void refuse_name(const message *m, cw_verdict verdict)
 }
 
 /* A GET can be made by a link or a picture: it runs only what changes nothing. */
-static void refuse_get(cw_turn_item *item)
+static void refuse_get(cw_rpc_item *item)
 {
     static const char text[] = "This method is not marked as reading only: use POST";
     static const cw_http_header headers[] = {
         {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
         {CW_STR_INIT("Allow"), CW_STR_INIT("POST, OPTIONS")},
     };
-    if (item->turn->opts.is_batch) {
+    if (item->batch->opts.is_batch) {
         fail(item, 405, CW_RPC_INVALID, text);
         return;
     }
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_fail(&b, CW_RPC_INVALID, cw_str_from(text), item->id);
-    cw_str body = cw_turn_keep(cw_port_req(item->turn->port), &b);
-    cw_http_reply(cw_port_req(item->turn->port),
-                  &(cw_http_answer){.status = body.p ? 405 : 500,
-                                    .body = body.p ? body : CW_STR(CW_MESSAGE_FAILURE),
-                                    .headers = headers,
-                                    .n_headers = CW_COUNT(headers)});
+    cw_rpc_fail(&b, CW_RPC_INVALID, cw_str_from(text), item->id);
+    cw_str body = cw_rpc_batch_keep(cw_responder_req(item->batch->responder), &b);
+    cw_http_reply(cw_responder_req(item->batch->responder),
+                  &(cw_http_response){.status = body.p ? 405 : 500,
+                                      .body = body.p ? body : CW_STR(CW_MESSAGE_FAILURE),
+                                      .headers = headers,
+                                      .n_headers = CW_COUNT(headers)});
 }
 
 /* The method that the message names; NULL: there is none for this caller. */
@@ -223,23 +223,23 @@ typedef struct parked {
     cw_jsonrpc_in in;
 } parked;
 
-static void run_again(cw_turn_item *item, void *ctx)
+static void run_again(cw_rpc_item *item, void *ctx)
 {
     parked *p = ctx;
-    p->in.view = item->turn->opts.view;
+    p->in.view = item->batch->opts.view;
     run(&p->m);
 }
 
 /* Its source may still be being loaded. */
 static bool wait_for(const message *m)
 {
-    bool is_loading = cw_bridge_settings_of(m->in->bl)->is_loading;
-    parked *p = is_loading ? cw_arena_alloc(m->item->turn->port->arena, sizeof *p) : NULL;
+    bool is_loading = cw_runtime_settings_of(m->in->rl)->is_loading;
+    parked *p = is_loading ? cw_arena_alloc(m->item->batch->responder->arena, sizeof *p) : NULL;
     if (!p)
         return false;
     *p = (parked){.m = *m, .in = *m->in};
     p->m.in = &p->in;
-    return cw_turn_await(m->item, run_again, p);
+    return cw_rpc_item_wait_catalogue(m->item, run_again, p);
 }
 
 static bool may_run_by_get(const cw_entry *entry);
@@ -254,7 +254,7 @@ static void run(const message *m)
     if (is_refused && !m->is_notification)
         refuse_get(m->item);
     else if (is_refused)
-        cw_turn_skip(m->item);
+        cw_rpc_item_no_reply(m->item);
     else if (entry && m->is_notification)
         start_notification(m, entry);
     else if (entry)
@@ -302,7 +302,7 @@ static const char *check(const cw_json *v, message *ret)
     return NULL;
 }
 
-static void take(const cw_jsonrpc_in *in, cw_turn_item *item, const cw_json *v)
+static void take(const cw_jsonrpc_in *in, cw_rpc_item *item, const cw_json *v)
 {
     message m = {.in = in, .item = item};
     item->id = null_id;
@@ -320,16 +320,16 @@ static void fail_all(cw_http_req *req, unsigned status, int64_t code, const char
 {
     cw_buf b;
     cw_buf_init(&b, 4096);
-    cw_message_fail(&b, code, cw_str_from(text), null_id);
-    cw_str body = cw_turn_keep(req, &b);
-    cw_turn_reply(req, body.p ? status : 500, body.p ? body : CW_STR(CW_MESSAGE_FAILURE),
-                  CW_STR(""));
+    cw_rpc_fail(&b, code, cw_str_from(text), null_id);
+    cw_str body = cw_rpc_batch_keep(req, &b);
+    cw_rpc_batch_reply(req, body.p ? status : 500, body.p ? body : CW_STR(CW_MESSAGE_FAILURE),
+                       CW_STR(""));
 }
 
-static void take_batch(cw_http_req *req, const cw_jsonrpc_in *in, cw_turn_opts *opts,
+static void take_batch(cw_http_req *req, const cw_jsonrpc_in *in, cw_rpc_batch_opts *opts,
                        const cw_json *list)
 {
-    uint32_t most = cw_bridge_settings_of(opts->bl)->batch;
+    uint32_t most = cw_runtime_settings_of(opts->rl)->batch;
     opts->n = cw_json_count(list);
     opts->is_batch = true;
     if (opts->n == 0 || opts->n > most) {
@@ -338,13 +338,13 @@ static void take_batch(cw_http_req *req, const cw_jsonrpc_in *in, cw_turn_opts *
         fail_all(req, 400, CW_RPC_INVALID, text);
         return;
     }
-    cw_turn *turn = cw_turn_of(req, opts);
-    if (!turn)
+    cw_rpc_batch *batch = cw_rpc_batch_of(req, opts);
+    if (!batch)
         return;
     uint32_t i = 0;
     for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v))
-        take(in, &turn->items[i++], v);
-    cw_turn_settle(turn);
+        take(in, &batch->items[i++], v);
+    cw_rpc_batch_finish(batch);
 }
 
 /* What a GET asks for, percent-decoded; false: the request is answered. */
@@ -354,7 +354,7 @@ static bool read_query(cw_http_req *req, cw_str *ret)
     if (state == CW_PARAM_ONCE)
         return true;
     if (state == CW_PARAM_NOMEM)
-        cw_turn_reply(req, 500, CW_STR(CW_MESSAGE_FAILURE), CW_STR(""));
+        cw_rpc_batch_reply(req, 500, CW_STR(CW_MESSAGE_FAILURE), CW_STR(""));
     else
         fail_all(req, 400, CW_RPC_INVALID,
                  state == CW_PARAM_ABSENT ? "Missing query parameter"
@@ -369,12 +369,12 @@ static bool may_run_by_get(const cw_entry *entry)
     return mark && mark->is_read_only;
 }
 
-void cw_jsonrpc_take(cw_http_req *req, const cw_jsonrpc_in *in)
+void cw_jsonrpc_receive(cw_http_req *req, const cw_jsonrpc_in *in)
 {
     cw_str text = cw_http_req_body(req);
     if (in->is_get && !read_query(req, &text))
         return;
-    if (!in->is_get && !cw_message_is_json(req)) {
+    if (!in->is_get && !cw_rpc_is_json(req)) {
         fail_all(req, 415, CW_RPC_INVALID, "Content-Type must be application/json");
         return;
     }
@@ -386,35 +386,35 @@ void cw_jsonrpc_take(cw_http_req *req, const cw_jsonrpc_in *in)
                  err.msg);
         return;
     }
-    cw_turn_opts opts = {.bl = in->bl,
-                         .view = in->view,
-                         .n = 1,
-                         .none_status = 204,
-                         .failure = CW_STR(CW_MESSAGE_FAILURE)};
+    cw_rpc_batch_opts opts = {.rl = in->rl,
+                              .view = in->view,
+                              .n = 1,
+                              .none_status = 204,
+                              .failure = CW_STR(CW_MESSAGE_FAILURE)};
     if (cw_json_is(root, CW_JSON_ARRAY)) {
         take_batch(req, in, &opts, root);
         return;
     }
-    cw_turn *turn = cw_turn_of(req, &opts);
-    if (turn)
-        take(in, &turn->items[0], root);
+    cw_rpc_batch *batch = cw_rpc_batch_of(req, &opts);
+    if (batch)
+        take(in, &batch->items[0], root);
 }
 
-static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
+static void on_identified(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
     (void)self;
-    cw_jsonrpc_take(req, &(cw_jsonrpc_in){.bl = bl,
-                                          .view = view,
-                                          .is_get = cw_http_req_method(req) != CW_HTTP_POST});
+    cw_jsonrpc_receive(req, &(cw_jsonrpc_in){.rl = rl,
+                                             .view = view,
+                                             .is_get = cw_http_req_method(req) != CW_HTTP_POST});
 }
 
 static void on_request(cw_http_req *req, void *self)
 {
-    cw_identify(req, self, &cw_identify_jsonrpc, on_identified, self);
+    cw_authenticate(req, self, &cw_authenticate_jsonrpc, on_identified, self);
 }
 
-cw_code cw_jsonrpc_add_routes(cw_router *router, cw_bridge *bridge)
+cw_code cw_jsonrpc_add_routes(cw_router *router, cw_runtime *runtime)
 {
-    cw_code rc = cw_router_add(router, CW_HTTP_POST, "/jsonrpc", on_request, bridge);
-    return rc ? rc : cw_router_add(router, CW_HTTP_GET, "/jsonrpc", on_request, bridge);
+    cw_code rc = cw_router_add(router, CW_HTTP_POST, "/jsonrpc", on_request, runtime);
+    return rc ? rc : cw_router_add(router, CW_HTTP_GET, "/jsonrpc", on_request, runtime);
 }

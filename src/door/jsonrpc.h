@@ -14,18 +14,18 @@
 #include "net/router.h"
 
 /* Refusals of this door. */
-extern const cw_identify_texts cw_identify_jsonrpc;
+extern const cw_auth_error_bodies cw_authenticate_jsonrpc;
 
-CW_MUST_USE cw_code cw_jsonrpc_add_routes(cw_router *router, cw_bridge *bridge);
+CW_MUST_USE cw_code cw_jsonrpc_add_routes(cw_router *router, cw_runtime *runtime);
 
 typedef struct cw_jsonrpc_in {
-    cw_bridge_loop *bl;
+    cw_runtime_loop *rl;
     cw_view *view;
     const cw_entry *only; /* the one tool of this address; NULL: any method */
     bool is_get;
 } cw_jsonrpc_in;
 
 /* Read what the request carries, run it and answer. */
-void cw_jsonrpc_take(cw_http_req *req, const cw_jsonrpc_in *in);
+void cw_jsonrpc_receive(cw_http_req *req, const cw_jsonrpc_in *in);
 
 #endif

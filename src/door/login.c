@@ -23,8 +23,8 @@
 typedef struct visit {
     cw_login_waiter waiter;
     cw_http_req *req;
-    cw_login_door *door;
-    cw_bridge_loop *bl;
+    cw_login_pages *door;
+    cw_runtime_loop *rl;
     cw_str session;     /* the browser's; .p is NULL: none */
     cw_str form_secret; /* of the form's cookie, which may be new */
     cw_str next;        /* checked; empty: back to the page */
@@ -39,9 +39,9 @@ typedef struct visit {
 /* A path on this server as the browser sees it; .p is NULL without memory. */
 static cw_str path_for_browser(const visit *v, const char *path)
 {
-    cw_str base = cw_str_from(cw_bridge_settings_of(v->bl)->public_url);
+    cw_str base = cw_str_from(cw_runtime_settings_of(v->rl)->public_url);
     char *text = cw_arena_printf(cw_http_req_arena(v->req), "%.*s%s",
-                                 CW_STR_ARG(cw_resource_path(base)), path);
+                                 CW_STR_ARG(cw_oauth_resource_path(base)), path);
     return text ? cw_str_from(text) : (cw_str){NULL, 0};
 }
 
@@ -75,7 +75,7 @@ static void fail_nomem(const visit *v)
 
 static void show_message(const visit *v, unsigned status, const char *problem)
 {
-    cw_login_page_send(v->req, v->bl, &(cw_login_page){.status = status, .problem = problem});
+    cw_login_page_send(v->req, v->rl, &(cw_login_page){.status = status, .problem = problem});
 }
 
 /* The form, with a cookie that it is bound to: the one that the browser has, or a new one. */
@@ -92,7 +92,7 @@ static void show_form(visit *v, unsigned status, const char *problem, uint32_t r
         }
         v->form_secret = cw_str_from(secret);
     }
-    cw_session_proof(v->form_secret, proof);
+    cw_session_csrf_token(v->form_secret, proof);
     page.proof = cw_str_from(proof);
     page.action = path_for_browser(v, v->door->path);
     page.cookies[0] =
@@ -100,7 +100,7 @@ static void show_form(visit *v, unsigned status, const char *problem, uint32_t r
     if (v->session.p)
         page.cookies[1] = CW_STR(CW_BROWSER_NO_SESSION);
     if (page.action.p && page.cookies[0].n)
-        cw_login_page_send(v->req, v->bl, &page);
+        cw_login_page_send(v->req, v->rl, &page);
     else
         fail_nomem(v);
 }
@@ -109,11 +109,11 @@ static void show_account(const visit *v, const cw_caller *caller)
 {
     char proof[CW_SESSION_LEN + 1];
     cw_login_page page = {.status = 200, .account = cw_caller_name(caller)};
-    cw_session_proof(v->session, proof);
+    cw_session_csrf_token(v->session, proof);
     page.proof = cw_str_from(proof);
     page.action = path_for_browser(v, "/logout");
     if (page.action.p)
-        cw_login_page_send(v->req, v->bl, &page);
+        cw_login_page_send(v->req, v->rl, &page);
     else
         fail_nomem(v);
 }
@@ -159,18 +159,18 @@ static void wait_or_go_on(visit *v, const cw_login *login)
 
 static void resume(visit *v, void (*then)(visit *v, const cw_login *login))
 {
-    cw_accounts *accounts = cw_bridge_accounts(v->bl);
+    cw_accounts *accounts = cw_runtime_accounts(v->rl);
     v->then = then;
     cw_login login = cw_session_resume(accounts, cw_http_req_loop(v->req), v->session, &v->waiter);
     wait_or_go_on(v, &login);
 }
 
 /* What all pages begin with; NULL: it is answered. */
-static visit *begin(cw_http_req *req, cw_login_door *door)
+static visit *begin(cw_http_req *req, cw_login_pages *door)
 {
-    cw_bridge_loop *bl = cw_bridge_at(door->bridge, cw_http_req_loop(req));
+    cw_runtime_loop *rl = cw_runtime_at(door->runtime, cw_http_req_loop(req));
     visit *v = cw_arena_calloc(cw_http_req_arena(req), 1, sizeof *v);
-    if (!cw_browser_has_login(bl)) {
+    if (!cw_browser_has_login(rl)) {
         cw_http_reply_error(req, 404, "not_found", CW_STR("There is nothing at this path"));
         return NULL;
     }
@@ -181,12 +181,12 @@ static visit *begin(cw_http_req *req, cw_login_door *door)
     *v = (visit){.waiter = {.peer = peer_of, .fn = on_login},
                  .req = req,
                  .door = door,
-                 .bl = bl,
-                 .session = cw_browser_session(req, bl),
+                 .rl = rl,
+                 .session = cw_browser_session(req, rl),
                  .form_secret = cw_browser_cookie(req, CW_STR(CW_BROWSER_FORM))};
-    if (cw_browser_is_private(req, bl))
+    if (cw_browser_is_private(req, rl))
         return v;
-    cw_identify_note_page(req, bl, "clear_text", NULL, CW_STR(""));
+    cw_authenticate_audit_page(req, rl, "clear_text", NULL, CW_STR(""));
     show_message(v, 403, CLEAR_TEXT);
     return NULL;
 }
@@ -285,8 +285,8 @@ static bool take_form(visit *v)
 static void opened(visit *v, const cw_login *login)
 {
     bool is_ok = login->status == CW_LOGIN_OK;
-    cw_identify_note_page(v->req, v->bl, cw_identify_outcome(login->status),
-                          is_ok ? login->caller : NULL, v->name);
+    cw_authenticate_audit_page(v->req, v->rl, cw_authenticate_outcome(login->status),
+                               is_ok ? login->caller : NULL, v->name);
     /* Whoever tried with a session at hand keeps it. */
     v->session = (cw_str){NULL, 0};
     if (is_ok) {
@@ -309,9 +309,10 @@ static void on_form(cw_http_req *req, void *self)
     visit *v = begin(req, self);
     if (!v || !take_form(v))
         return;
-    if (!cw_browser_is_ours(req, v->bl, /* may_be_silent= */ false) ||
-        !cw_session_is_secret(v->form_secret) || !cw_session_proves(v->form_secret, v->csrf)) {
-        cw_identify_note_page(req, v->bl, "forged", NULL, v->name);
+    if (!cw_browser_is_ours(req, v->rl, /* may_be_silent= */ false) ||
+        !cw_session_is_secret(v->form_secret) ||
+        !cw_session_csrf_matches(v->form_secret, v->csrf)) {
+        cw_authenticate_audit_page(req, v->rl, "forged", NULL, v->name);
         v->session = (cw_str){NULL, 0};
         v->form_secret = (cw_str){NULL, 0};
         show_form(v, 403, EXPIRED, 0);
@@ -322,7 +323,7 @@ static void on_form(cw_http_req *req, void *self)
         return;
     }
     v->then = opened;
-    cw_login login = cw_session_open(cw_bridge_accounts(v->bl), cw_http_req_loop(req), v->name,
+    cw_login login = cw_session_open(cw_runtime_accounts(v->rl), cw_http_req_loop(req), v->name,
                                      v->password, v->session, &v->waiter);
     wait_or_go_on(v, &login);
 }
@@ -344,10 +345,10 @@ static void leave(visit *v, const cw_login *login)
         return;
     }
     if (login->status == CW_LOGIN_OK)
-        cw_identify_note_page(v->req, v->bl, "logout", login->caller, CW_STR(""));
+        cw_authenticate_audit_page(v->req, v->rl, "logout", login->caller, CW_STR(""));
     v->then = ended;
-    cw_login end =
-        cw_session_end(cw_bridge_accounts(v->bl), cw_http_req_loop(v->req), v->session, &v->waiter);
+    cw_login end = cw_session_end(cw_runtime_accounts(v->rl), cw_http_req_loop(v->req), v->session,
+                                  &v->waiter);
     wait_or_go_on(v, &end);
 }
 
@@ -359,13 +360,13 @@ static void on_logout(cw_http_req *req, void *self)
     bool has_proof = v->session.p && cw_browser_has_proof(req, v->session);
     if (!has_proof && !take_form(v))
         return;
-    has_proof = has_proof || (v->session.p && cw_session_proves(v->session, v->csrf));
+    has_proof = has_proof || (v->session.p && cw_session_csrf_matches(v->session, v->csrf));
     if (!v->session.p) {
         go(v, CW_STR(""), CW_STR(""), CW_STR(""));
         return;
     }
-    if (!has_proof || !cw_browser_is_ours(req, v->bl, /* may_be_silent= */ false)) {
-        cw_identify_note_page(req, v->bl, "forged", NULL, CW_STR(""));
+    if (!has_proof || !cw_browser_is_ours(req, v->rl, /* may_be_silent= */ false)) {
+        cw_authenticate_audit_page(req, v->rl, "forged", NULL, CW_STR(""));
         show_message(v, 403, EXPIRED);
         return;
     }
@@ -374,10 +375,10 @@ static void on_logout(cw_http_req *req, void *self)
 
 /* ---- GET /session/token ---- */
 
-static void tell_token(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
+static void send_token(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
     static const cw_http_header no_store = {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")};
-    cw_str session = cw_browser_session(req, bl);
+    cw_str session = cw_browser_session(req, rl);
     char *proof = cw_arena_alloc(cw_http_req_arena(req), CW_SESSION_LEN + 1);
     (void)view;
     (void)self;
@@ -390,28 +391,29 @@ static void tell_token(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void
         cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
         return;
     }
-    cw_session_proof(session, proof);
-    cw_http_reply(req, &(cw_http_answer){.status = 200,
-                                         .type = CW_STR("text/plain; charset=utf-8"),
-                                         .body = cw_str_from(proof),
-                                         .headers = &no_store,
-                                         .n_headers = 1});
+    cw_session_csrf_token(session, proof);
+    cw_http_reply(req, &(cw_http_response){.status = 200,
+                                           .type = CW_STR("text/plain; charset=utf-8"),
+                                           .body = cw_str_from(proof),
+                                           .headers = &no_store,
+                                           .n_headers = 1});
 }
 
 static void on_token(cw_http_req *req, void *self)
 {
-    cw_login_door *door = self;
-    if (cw_browser_has_login(cw_bridge_at(door->bridge, cw_http_req_loop(req))))
-        cw_identify(req, door->bridge, &cw_identify_rest, tell_token, door);
+    cw_login_pages *door = self;
+    if (cw_browser_has_login(cw_runtime_at(door->runtime, cw_http_req_loop(req))))
+        cw_authenticate(req, door->runtime, &cw_authenticate_rest, send_token, door);
     else
         cw_http_reply_error(req, 404, "not_found", CW_STR("There is nothing at this path"));
 }
 
-cw_code cw_login_add_routes(cw_router *router, cw_login_door *door, cw_bridge *bridge, cw_str path)
+cw_code cw_login_page_add_routes(cw_router *router, cw_login_pages *door, cw_runtime *runtime,
+                                 cw_str path)
 {
     if (path.n >= sizeof door->path)
         return CW_LIMIT;
-    door->bridge = bridge;
+    door->runtime = runtime;
     snprintf(door->path, sizeof door->path, "%.*s", CW_STR_ARG(path));
     const struct {
         cw_http_method method;

@@ -25,13 +25,13 @@
 #define CW_LOGIN_MAX_PATH 1024u
 #define CW_LOGIN_MAX_NEXT 1024u /* bytes of where somebody wants to go afterwards */
 
-typedef struct cw_login_door {
-    cw_bridge *bridge;
+typedef struct cw_login_pages {
+    cw_runtime *runtime;
     char path[CW_LOGIN_MAX_PATH]; /* of the page */
-} cw_login_door;
+} cw_login_pages;
 
 /* `door` must outlive the router. CW_LIMIT: the path is too long. */
-CW_MUST_USE cw_code cw_login_add_routes(cw_router *router, cw_login_door *door, cw_bridge *bridge,
-                                        cw_str path);
+CW_MUST_USE cw_code cw_login_page_add_routes(cw_router *router, cw_login_pages *door,
+                                             cw_runtime *runtime, cw_str path);
 
 #endif

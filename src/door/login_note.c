@@ -3,7 +3,7 @@
 #include "access/secret.h"
 #include "door/identify.h"
 
-const char *cw_identify_outcome(cw_login_status status)
+const char *cw_authenticate_outcome(cw_login_status status)
 {
     switch (status) {
     case CW_LOGIN_OK:
@@ -20,8 +20,8 @@ const char *cw_identify_outcome(cw_login_status status)
 }
 
 /* `caller` is NULL: somebody whose credentials were not taken. */
-static void add(const cw_http_req *req, const cw_bridge_loop *bl, const cw_identify_texts *texts,
-                const char *outcome, const cw_caller *caller)
+static void add(const cw_http_req *req, const cw_runtime_loop *rl,
+                const cw_auth_error_bodies *texts, const char *outcome, const cw_caller *caller)
 {
     cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
     bool is_basic = cw_credentials_is_basic(header);
@@ -40,28 +40,28 @@ static void add(const cw_http_req *req, const cw_bridge_loop *bl, const cw_ident
         /* Whom somebody claimed to be. */
         r.caller = cw_str_make(given.name, given.n_name);
     }
-    cw_audit_add(cw_bridge_audit(bl), &r);
+    cw_audit_add(cw_runtime_audit(rl), &r);
     cw_credentials_wipe(&given);
 }
 
-void cw_identify_note(const cw_http_req *req, const cw_bridge_loop *bl,
-                      const cw_identify_texts *texts, const cw_login *login)
+void cw_authenticate_audit(const cw_http_req *req, const cw_runtime_loop *rl,
+                           const cw_auth_error_bodies *texts, const cw_login *login)
 {
     bool is_ok = login->status == CW_LOGIN_OK;
-    if (!cw_audit_is_on(cw_bridge_audit(bl)) || (is_ok && login->is_remembered))
+    if (!cw_audit_is_on(cw_runtime_audit(rl)) || (is_ok && login->is_remembered))
         return;
-    add(req, bl, texts, cw_identify_outcome(login->status), is_ok ? login->caller : NULL);
+    add(req, rl, texts, cw_authenticate_outcome(login->status), is_ok ? login->caller : NULL);
 }
 
-void cw_identify_note_refused(const cw_http_req *req, const cw_bridge_loop *bl,
-                              const cw_identify_texts *texts, const char *outcome)
+void cw_authenticate_audit_refused(const cw_http_req *req, const cw_runtime_loop *rl,
+                                   const cw_auth_error_bodies *texts, const char *outcome)
 {
-    if (cw_audit_is_on(cw_bridge_audit(bl)))
-        add(req, bl, texts, outcome, NULL);
+    if (cw_audit_is_on(cw_runtime_audit(rl)))
+        add(req, rl, texts, outcome, NULL);
 }
 
-void cw_identify_note_page(const cw_http_req *req, const cw_bridge_loop *bl, const char *outcome,
-                           const cw_caller *caller, cw_str name)
+void cw_authenticate_audit_page(const cw_http_req *req, const cw_runtime_loop *rl,
+                                const char *outcome, const cw_caller *caller, cw_str name)
 {
     cw_audit_record r = {.kind = CW_AUDIT_LOGIN,
                          .door = "login",
@@ -71,6 +71,6 @@ void cw_identify_note_page(const cw_http_req *req, const cw_bridge_loop *bl, con
                          .detail = CW_STR("password")};
     if (caller)
         r.caller_id = cw_caller_id(caller);
-    if (cw_audit_is_on(cw_bridge_audit(bl)))
-        cw_audit_add(cw_bridge_audit(bl), &r);
+    if (cw_audit_is_on(cw_runtime_audit(rl)))
+        cw_audit_add(cw_runtime_audit(rl), &r);
 }

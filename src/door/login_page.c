@@ -138,9 +138,9 @@ static header_list common_headers(const cw_str cookies[2])
     return list;
 }
 
-void cw_login_page_send(cw_http_req *req, const cw_bridge_loop *bl, const cw_login_page *page)
+void cw_login_page_send(cw_http_req *req, const cw_runtime_loop *rl, const cw_login_page *page)
 {
-    const cw_config *config = cw_bridge_settings_of(bl)->config;
+    const cw_config *config = cw_runtime_settings_of(rl)->config;
     header_list headers = common_headers(page->cookies);
     char seconds[CW_DIGITS_SIZE];
     cw_buf b;
@@ -148,16 +148,16 @@ void cw_login_page_send(cw_http_req *req, const cw_bridge_loop *bl, const cw_log
         add(&headers, CW_STR("Retry-After"), cw_digits_u64(page->retry_s, seconds));
     cw_buf_init(&b, PAGE_MAX_BYTES);
     write_page(&b, page, config && config->mcp.title.n ? config->mcp.title : CW_STR("Causeway"));
-    cw_str kept = cw_turn_keep(req, &b);
+    cw_str kept = cw_rpc_batch_keep(req, &b);
     if (!kept.p) {
         cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
         return;
     }
-    cw_http_reply(req, &(cw_http_answer){.status = page->status,
-                                         .type = CW_STR("text/html; charset=utf-8"),
-                                         .body = kept,
-                                         .headers = headers.items,
-                                         .n_headers = headers.n});
+    cw_http_reply(req, &(cw_http_response){.status = page->status,
+                                           .type = CW_STR("text/html; charset=utf-8"),
+                                           .body = kept,
+                                           .headers = headers.items,
+                                           .n_headers = headers.n});
 }
 
 void cw_login_page_go(cw_http_req *req, cw_str location, const cw_str cookies[2])
@@ -165,5 +165,5 @@ void cw_login_page_go(cw_http_req *req, cw_str location, const cw_str cookies[2]
     header_list headers = common_headers(cookies);
     add(&headers, CW_STR("Location"), location);
     cw_http_reply(
-        req, &(cw_http_answer){.status = 303, .headers = headers.items, .n_headers = headers.n});
+        req, &(cw_http_response){.status = 303, .headers = headers.items, .n_headers = headers.n});
 }

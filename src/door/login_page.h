@@ -22,7 +22,7 @@ typedef struct cw_login_page {
 } cw_login_page;
 
 /* Answer with it. */
-void cw_login_page_send(cw_http_req *req, const cw_bridge_loop *bl, const cw_login_page *page);
+void cw_login_page_send(cw_http_req *req, const cw_runtime_loop *rl, const cw_login_page *page);
 /* Answer 303 with such cookies. */
 void cw_login_page_go(cw_http_req *req, cw_str location, const cw_str cookies[2]);
 

@@ -18,7 +18,7 @@
 #define REFUSED(text)                                                                              \
     CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"" text "\"}}")
 
-const cw_identify_texts cw_mcp_identify_texts = {
+const cw_auth_error_bodies cw_mcp_auth_error_bodies = {
     .is_endpoint = true,
     .door = "mcp",
     .wrong = REFUSED("Invalid credentials"),
@@ -30,23 +30,23 @@ const cw_identify_texts cw_mcp_identify_texts = {
 
 /* ---- errors ---- */
 
-void cw_mcp_error(cw_turn_item *item, unsigned status, int64_t code, cw_str message, cw_str data)
+void cw_mcp_error(cw_rpc_item *item, unsigned status, int64_t code, cw_str message, cw_str data)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_error(&b, code, message, data, item->id);
-    cw_turn_answer(item, status, &b, CW_STR(""));
+    cw_rpc_error(&b, code, message, data, item->id);
+    cw_rpc_item_reply(item, status, &b, CW_STR(""));
 }
 
-void cw_mcp_fail(cw_turn_item *item, unsigned status, int64_t code, const char *text)
+void cw_mcp_fail(cw_rpc_item *item, unsigned status, int64_t code, const char *text)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_fail(&b, code, cw_str_from(text), item->id);
-    cw_turn_answer(item, status, &b, CW_STR(""));
+    cw_rpc_fail(&b, code, cw_str_from(text), item->id);
+    cw_rpc_item_reply(item, status, &b, CW_STR(""));
 }
 
-void cw_mcp_error_of(cw_turn_item *item, unsigned status, int64_t code, cw_buf *message,
+void cw_mcp_error_of(cw_rpc_item *item, unsigned status, int64_t code, cw_buf *message,
                      cw_buf *data)
 {
     if (message->code || data->code)
@@ -67,78 +67,79 @@ void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name)
     cw_mcp_error_of(r->item, 200, CW_RPC_PARAMS, &text, &data);
 }
 
-const char *cw_mcp_door_name(const cw_port *port)
+const char *cw_mcp_door_name(const cw_responder *responder)
 {
-    return port->session ? "stdio" : "mcp";
+    return responder->session ? "stdio" : "mcp";
 }
 
-void cw_mcp_note(const cw_turn_item *item, cw_str name, cw_str detail, cw_verdict verdict)
+void cw_mcp_audit_refusal(const cw_rpc_item *item, cw_str name, cw_str detail, cw_verdict verdict)
 {
-    const cw_turn *turn = item->turn;
-    cw_call_note(turn->opts.bl, &(cw_call_refused){.view = turn->opts.view,
-                                                   .door = cw_mcp_door_name(turn->port),
-                                                   .peer = cw_port_peer(turn->port),
-                                                   .name = name,
-                                                   .detail = detail,
-                                                   .verdict = verdict});
+    const cw_rpc_batch *batch = item->batch;
+    cw_call_audit_refused(batch->opts.rl,
+                          &(cw_refusal_record){.view = batch->opts.view,
+                                               .door = cw_mcp_door_name(batch->responder),
+                                               .peer = cw_responder_peer(batch->responder),
+                                               .name = name,
+                                               .detail = detail,
+                                               .verdict = verdict});
 }
 
 void cw_mcp_refuse_unknown(const cw_mcp_request *r, const char *what, cw_str name)
 {
-    cw_mcp_note(r->item, name, CW_STR(""), CW_VERDICT_HIDDEN);
+    cw_mcp_audit_refusal(r->item, name, CW_STR(""), CW_VERDICT_HIDDEN);
     cw_mcp_fail_unknown(r, what, name);
 }
 
-void cw_mcp_fail_often(cw_turn_item *item, const cw_call_refusal *refusal)
+void cw_mcp_fail_rate_limited(cw_rpc_item *item, const cw_call_error *refusal)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_often(&b, refusal->err.msg, refusal->retry_s, item->id);
+    cw_rpc_rate_limited(&b, refusal->err.msg, refusal->retry_s, item->id);
     item->retry_s = refusal->retry_s;
-    cw_turn_answer(item, 429, &b, CW_STR(""));
+    cw_rpc_item_reply(item, 429, &b, CW_STR(""));
 }
 
-void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs)
+void cw_mcp_refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs)
 {
-    const cw_turn_opts *opts = &item->turn->opts;
+    const cw_rpc_batch_opts *opts = &item->batch->opts;
     /* Of a method's own needs the call has told. */
     if (!needs)
-        cw_mcp_note(item, CW_STR(""), CW_STR(""), verdict);
-    cw_port *port = item->turn->port;
-    cw_refused refused = {.bl = opts->bl,
-                          .req = port->session ? NULL : cw_port_req(port),
-                          .view = opts->view,
-                          .verdict = verdict,
-                          .needs = needs,
-                          .names_all = true};
-    cw_refusal refusal;
+        cw_mcp_audit_refusal(item, CW_STR(""), CW_STR(""), verdict);
+    cw_responder *responder = item->batch->responder;
+    cw_challenge_input refused = {.rl = opts->rl,
+                                  .req = responder->session ? NULL : cw_responder_req(responder),
+                                  .view = opts->view,
+                                  .verdict = verdict,
+                                  .needs = needs,
+                                  .names_all = true};
+    cw_challenge refusal;
     cw_buf b;
-    if (cw_refusal_make(&refused, item->turn->port->arena, &refusal)) {
+    if (cw_challenge_make(&refused, item->batch->responder->arena, &refusal)) {
         cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_error(&b, CW_REFUSAL_CODE, cw_str_from(refusal.message), refusal.data, item->id);
-    cw_turn_answer(item, refusal.status, &b, refusal.challenge);
+    cw_rpc_error(&b, CW_CHALLENGE_CODE, cw_str_from(refusal.message), refusal.data, item->id);
+    cw_rpc_item_reply(item, refusal.status, &b, refusal.challenge);
 }
 
-void cw_mcp_fail_all(cw_port *port, unsigned status, int64_t code, const char *text)
+void cw_mcp_fail_all(cw_responder *responder, unsigned status, int64_t code, const char *text)
 {
     cw_buf b;
     cw_buf_init(&b, 4096);
-    cw_message_fail(&b, code, cw_str_from(text), (cw_str){NULL, 0});
-    cw_str body = b.code ? (cw_str){NULL, 0} : cw_arena_dup_str(port->arena, cw_buf_str(&b));
+    cw_rpc_fail(&b, code, cw_str_from(text), (cw_str){NULL, 0});
+    cw_str body = b.code ? (cw_str){NULL, 0} : cw_arena_dup_str(responder->arena, cw_buf_str(&b));
     cw_buf_done(&b);
-    cw_port_reply(port, &(cw_port_answer){.status = body.p ? status : 500,
-                                          .body = body.p ? body : CW_STR(CW_MCP_FAILURE)});
+    cw_responder_reply(responder, &(cw_response){.status = body.p ? status : 500,
+                                                 .body = body.p ? body : CW_STR(CW_MCP_FAILURE)});
 }
 
 /* ---- one message ---- */
 
-const cw_language *cw_mcp_language(const cw_port *port, const cw_turn_opts *opts)
+const cw_language *cw_mcp_language(const cw_responder *responder, const cw_rpc_batch_opts *opts)
 {
-    return cw_negotiate_language(cw_port_header(port, CW_STR("Accept-Language")),
-                                 cw_bridge_settings_of(opts->bl)->translations,
+    return cw_negotiate_language(cw_responder_header(responder, CW_STR("Accept-Language")),
+                                 cw_runtime_settings_of(opts->rl)->translations,
                                  cw_view_caller(opts->view));
 }
 
@@ -241,31 +242,31 @@ static void fail_envelope(const cw_mcp_request *r)
                  missing);
 }
 
-static bool has_modern_header(const cw_port *port)
+static bool has_modern_header(const cw_responder *responder)
 {
-    cw_str header = cw_port_header(port, CW_STR("MCP-Protocol-Version"));
+    cw_str header = cw_responder_header(responder, CW_STR("MCP-Protocol-Version"));
     return header.p && cw_mcp_looks_modern(header);
 }
 
 static void route(cw_mcp_request *r)
 {
     bool is_handshake = cw_str_is(r->method, "initialize") && !cw_mcp_has_envelope(r->params);
-    if (is_handshake && has_modern_header(r->port)) {
+    if (is_handshake && has_modern_header(r->responder)) {
         cw_mcp_error(r->item, 400, CW_MCP_HEADER,
                      CW_STR("MCP-Protocol-Version names a version without initialize"), CW_STR(""));
     } else if (r->meta.claim && !is_handshake) {
         r->era = &cw_mcp_modern;
         if (!r->era->detaches)
-            cw_turn_attach(r->item->turn);
+            cw_rpc_batch_cancel_on_disconnect(r->item->batch);
         cw_mcp_run_modern(r);
-    } else if (has_modern_header(r->port)) {
+    } else if (has_modern_header(r->responder)) {
         fail_envelope(r);
     } else {
         cw_mcp_run_legacy(r);
     }
 }
 
-static void take_legacy_news(cw_mcp_request *r, const cw_json *v)
+static void handle_legacy_change(cw_mcp_request *r, const cw_json *v)
 {
     const cw_json *id = cw_json_get(r->params, CW_STR("requestId"));
     cw_mcp_session session;
@@ -273,22 +274,22 @@ static void take_legacy_news(cw_mcp_request *r, const cw_json *v)
         return;
     r->session = &session;
     if (!r->method.p)
-        cw_mcp_ask_answer(r, v);
+        cw_mcp_elicit_answer(r, v);
     else if (cw_str_is(r->method, "notifications/cancelled") && id && is_id(id) && session.is_named)
         cw_mcp_cancel(r, id);
-    cw_turn_skip(r->item);
+    cw_rpc_item_no_reply(r->item);
 }
 
 /* A message that is not answered. Modern ones say nothing to us over HTTP, whatever session
  * header they carry: clients of that era cancel by leaving, and have no answers to send. */
-static void take_quietly(cw_mcp_request *r, const cw_json *v)
+static void handle_notification(cw_mcp_request *r, const cw_json *v)
 {
-    bool is_modern = r->meta.claim || has_modern_header(r->port);
+    bool is_modern = r->meta.claim || has_modern_header(r->responder);
     r->item->id = (cw_str){NULL, 0};
-    if (is_modern && !r->port->session)
-        cw_turn_skip(r->item);
+    if (is_modern && !r->responder->session)
+        cw_rpc_item_no_reply(r->item);
     else
-        take_legacy_news(r, v);
+        handle_legacy_change(r, v);
 }
 
 static void take(cw_mcp_request *r, const cw_json *v)
@@ -300,28 +301,28 @@ static void take(cw_mcp_request *r, const cw_json *v)
         return;
     case NOTIFICATION:
     case RESPONSE:
-        take_quietly(r, v);
+        handle_notification(r, v);
         return;
     case REQUEST:
         break;
     }
-    if (r->item->turn->opts.is_batch)
+    if (r->item->batch->opts.is_batch)
         cw_mcp_run_legacy(r);
     else
         route(r);
 }
 
 /* A client of which nothing is known. */
-static const cw_mcp_session nobody = {.level = CW_LOG_OFF};
+static const cw_mcp_session unknown_client = {.level = CW_LOG_OFF};
 
 /* ---- the request ---- */
 
 /* The header says which version it is, else what the session has agreed upon. */
-static const char *check_batch(const cw_port *port, const cw_mcp_session *session,
+static const char *check_batch(const cw_responder *responder, const cw_mcp_session *session,
                                const cw_json *list, uint32_t most, char text[64])
 {
-    cw_str version = cw_port_header(port, CW_STR("MCP-Protocol-Version"));
-    if (!version.p && (session->version.n || port->session))
+    cw_str version = cw_responder_header(responder, CW_STR("MCP-Protocol-Version"));
+    if (!version.p && (session->version.n || responder->session))
         version = session->version; /* of lines it is not assumed before the handshake */
     if (!cw_mcp_allows_batch(version))
         return "This protocol version has no batches";
@@ -338,88 +339,96 @@ static const char *check_batch(const cw_port *port, const cw_mcp_session *sessio
     return NULL;
 }
 
-static void take_batch(cw_mcp *door, cw_port *port, cw_turn_opts *opts, const cw_json *list)
+static void take_batch(cw_mcp *door, cw_responder *responder, cw_rpc_batch_opts *opts,
+                       const cw_json *list)
 {
     cw_mcp_session session;
     opts->is_batch = true;
     opts->n = cw_json_count(list);
-    if (!cw_mcp_session_open(door, port, opts->bl, opts->view, &session)) {
-        cw_mcp_fail_all(port, 404, CW_MCP_SESSION, "Session not found");
+    if (!cw_mcp_session_open(door, responder, opts->rl, opts->view, &session)) {
+        cw_mcp_fail_all(responder, 404, CW_MCP_SESSION, "Session not found");
         return;
     }
-    if (cw_mcp_contradicts(port, &session)) {
-        cw_mcp_fail_all(port, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
+    if (cw_mcp_contradicts(responder, &session)) {
+        cw_mcp_fail_all(responder, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
         return;
     }
     char text[64];
     const char *problem =
-        check_batch(port, &session, list, cw_bridge_settings_of(opts->bl)->batch, text);
+        check_batch(responder, &session, list, cw_runtime_settings_of(opts->rl)->batch, text);
     if (problem) {
-        cw_mcp_fail_all(port, 400, CW_RPC_INVALID, problem);
+        cw_mcp_fail_all(responder, 400, CW_RPC_INVALID, problem);
         return;
     }
-    cw_turn *turn = cw_turn_new(port, opts);
-    if (!turn)
+    cw_rpc_batch *batch = cw_rpc_batch_new(responder, opts);
+    if (!batch)
         return;
-    cw_mcp_request r = {.door = door, .port = port, .era = &cw_mcp_legacy, .item = turn->items};
+    cw_mcp_request r = {
+        .door = door, .responder = responder, .era = &cw_mcp_legacy, .item = batch->items};
     for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v), r.item++) {
         r.session = &session;
         r.method = (cw_str){NULL, 0};
         take(&r, v);
     }
-    cw_turn_settle(turn);
+    cw_rpc_batch_finish(batch);
 }
 
-static void take_one(cw_mcp *door, cw_port *port, cw_turn_opts *opts, const cw_json *message)
+static void take_one(cw_mcp *door, cw_responder *responder, cw_rpc_batch_opts *opts,
+                     const cw_json *message)
 {
     opts->n = 1;
-    cw_turn *turn = cw_turn_new(port, opts);
-    if (!turn)
+    cw_rpc_batch *batch = cw_rpc_batch_new(responder, opts);
+    if (!batch)
         return;
-    cw_mcp_request r = {
-        .door = door, .port = port, .session = &nobody, .era = &cw_mcp_legacy, .item = turn->items};
+    cw_mcp_request r = {.door = door,
+                        .responder = responder,
+                        .session = &unknown_client,
+                        .era = &cw_mcp_legacy,
+                        .item = batch->items};
     take(&r, message);
 }
 
-void cw_mcp_take(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view, cw_str body)
+void cw_mcp_receive(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl, cw_view *view,
+                    cw_str body)
 {
     const cw_json *root;
     CW_UNINIT cw_err err;
-    cw_code rc = cw_json_read(body, NULL, port->arena, &root, NULL, &err);
+    cw_code rc = cw_json_read(body, NULL, responder->arena, &root, NULL, &err);
     if (rc == CW_NOMEM) {
-        cw_port_reply(port, &(cw_port_answer){.status = 500, .body = CW_STR(CW_MCP_FAILURE)});
+        cw_responder_reply(responder,
+                           &(cw_response){.status = 500, .body = CW_STR(CW_MCP_FAILURE)});
         return;
     }
     if (rc) {
-        cw_mcp_fail_all(port, 400, CW_RPC_PARSE, err.msg);
+        cw_mcp_fail_all(responder, 400, CW_RPC_PARSE, err.msg);
         return;
     }
-    cw_turn_opts opts = {.bl = bl,
-                         .view = view,
-                         .none_status = 202,
-                         .detaches = cw_mcp_legacy.detaches, /* until it claims to be modern */
-                         .failure = CW_STR(CW_MCP_FAILURE)};
+    cw_rpc_batch_opts opts = {.rl = rl,
+                              .view = view,
+                              .none_status = 202,
+                              .detaches = cw_mcp_legacy.detaches, /* until it claims to be modern */
+                              .failure = CW_STR(CW_MCP_FAILURE)};
     if (cw_json_is(root, CW_JSON_ARRAY))
-        take_batch(door, port, &opts, root);
+        take_batch(door, responder, &opts, root);
     else
-        take_one(door, port, &opts, root);
+        take_one(door, responder, &opts, root);
 }
 
-static void on_identified(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
+static void on_identified(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
-    cw_port *port = cw_port_of(req);
-    if (!port)
-        cw_turn_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
-    else if (!cw_message_is_json(req))
-        cw_mcp_fail_all(port, 415, CW_MCP_TRANSPORT, "Content-Type must be application/json");
+    cw_responder *responder = cw_responder_of(req);
+    if (!responder)
+        cw_rpc_batch_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
+    else if (!cw_rpc_is_json(req))
+        cw_mcp_fail_all(responder, 415, CW_MCP_TRANSPORT, "Content-Type must be application/json");
     else
-        cw_mcp_take(self, port, bl, view, cw_http_req_body(req));
+        cw_mcp_receive(self, responder, rl, view, cw_http_req_body(req));
 }
 
 static void on_post(cw_http_req *req, void *self)
 {
     cw_mcp *door = self;
-    cw_identify(req, door->bridge, &cw_mcp_identify_texts, on_identified, door);
+    cw_authenticate(req, door->runtime, &cw_mcp_auth_error_bodies, on_identified, door);
 }
 
 cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path)
@@ -448,6 +457,6 @@ cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path)
             return rc;
     }
     cw_router_open(router, door->card_path);
-    cw_router_set_ways(router, door->path, &cw_mcp_ways, door);
+    cw_router_set_protocol(router, door->path, &cw_mcp_protocol, door);
     return CW_OK;
 }

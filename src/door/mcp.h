@@ -7,8 +7,8 @@
  *
  * Ownership: the door borrows the bridge, which must outlive it.
  * Threads:   new, add_routes and free on the main thread; take on the loop of the port.
- * Limits:    CW_MCP_ASKS questions in one answer; mcp_memory.h says how much is remembered of
- *            sessions.
+ * Limits:    CW_MCP_MAX_ELICITATIONS questions in one answer; mcp_memory.h says how much is
+ *            remembered of sessions.
  */
 #ifndef CW_DOOR_MCP_H
 #define CW_DOOR_MCP_H
@@ -18,27 +18,28 @@
 #include "door/port.h"
 #include "net/router.h"
 
-#define CW_MCP_ASKS 32u
+#define CW_MCP_MAX_ELICITATIONS 32u
 #define CW_MCP_PATH_MAX 128u
 
 typedef struct cw_mcp cw_mcp;
 
 /* The seal is copied. */
-CW_MUST_USE cw_code cw_mcp_new(cw_bridge *bridge, unsigned n_loops, const cw_seal *seal,
+CW_MUST_USE cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal,
                                cw_mcp **ret, cw_err *err);
 /* After the loops have ended. NULL is fine. */
 void cw_mcp_free(cw_mcp *door);
 
 /* Take one message, or a batch, that came through a port for a caller whose view this is. */
-void cw_mcp_take(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view, cw_str body);
+void cw_mcp_receive(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl, cw_view *view,
+                    cw_str body);
 
 /* Tell the client of a port with a session of what changes: lists of its view, resources that it
  * has subscribed to. Once per connection, with a port of its own that lasts as long as the
  * connection; a client of the modern era is told nothing there. The port's listener is taken. It
- * ends with CW_PORT_GONE or CW_PORT_STOPPING; the port is never ended from here unless something
- * that it must not miss cannot be said. CW_NOMEM; CW_LIMIT: too many are told. */
-CW_MUST_USE cw_code cw_mcp_listen_port(cw_mcp *door, cw_port *port, cw_bridge_loop *bl,
-                                       cw_view *view);
+ * ends with CW_RESPONDER_GONE or CW_RESPONDER_STOPPING; the port is never ended from here unless
+ * something that it must not miss cannot be said. CW_NOMEM; CW_LIMIT: too many are told. */
+CW_MUST_USE cw_code cw_mcp_subscribe_responder(cw_mcp *door, cw_responder *responder,
+                                               cw_runtime_loop *rl, cw_view *view);
 
 /* The endpoint at `path` (and at /mcp/tools/list, for clients that were given the address of the
  * list), its server card below it, and /.well-known/mcp.json. */

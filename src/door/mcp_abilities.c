@@ -17,7 +17,7 @@ static bool sees(const cw_view *view, cw_view_list list)
  * for values that are not there gets none. */
 static bool completes(const cw_method *method)
 {
-    const cw_json *names = method->shown->completes;
+    const cw_json *names = method->exposed->completes;
     if (names && cw_json_first(names))
         return true;
     for (size_t i = 0; i < method->n_params; i++) {
@@ -45,28 +45,29 @@ static bool any_completes(cw_view *view, cw_view_list list)
 }
 
 /* What there is beside tools and log lines, which there always are. */
-typedef struct abilities {
+typedef struct client_capabilities {
     bool prompts, resources, completions;
-} abilities;
+} client_capabilities;
 
-static abilities abilities_of(cw_view *view)
+static client_capabilities capabilities_of(cw_view *view)
 {
-    bool may_look = cw_view_discover_verdict(view) == CW_VERDICT_ALLOW;
-    bool has_templates = may_look && sees(view, CW_VIEW_TEMPLATES);
-    abilities a = {.prompts = may_look && sees(view, CW_VIEW_PROMPTS),
-                   .resources = has_templates || (may_look && sees(view, CW_VIEW_RESOURCES))};
+    bool may_list = cw_view_discover_verdict(view) == CW_VERDICT_ALLOW;
+    bool has_templates = may_list && sees(view, CW_VIEW_TEMPLATES);
+    client_capabilities a = {.prompts = may_list && sees(view, CW_VIEW_PROMPTS),
+                             .resources =
+                                 has_templates || (may_list && sees(view, CW_VIEW_RESOURCES))};
     a.completions = (a.prompts && any_completes(view, CW_VIEW_PROMPTS)) ||
                     (has_templates && any_completes(view, CW_VIEW_TEMPLATES));
     return a;
 }
 
-void cw_mcp_add_abilities(cw_buf *out, const cw_mcp_request *r)
+void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
 {
-    const cw_turn_opts *opts = &r->item->turn->opts;
-    abilities a = abilities_of(opts->view);
+    const cw_rpc_batch_opts *opts = &r->item->batch->opts;
+    client_capabilities a = capabilities_of(opts->view);
     /* Who has no stream for it is never told of changes. */
-    bool tells =
-        r->era->is_stamped || r->port->session || cw_bridge_settings_of(opts->bl)->legacy_sessions;
+    bool tells = r->era->is_stamped || r->responder->session ||
+                 cw_runtime_settings_of(opts->rl)->legacy_sessions;
     cw_str changes = tells ? CW_STR("{\"listChanged\":true}") : CW_STR("{}");
     cw_buf_add(out, CW_STR("{\"tools\":"));
     cw_buf_add(out, changes);
@@ -83,9 +84,9 @@ void cw_mcp_add_abilities(cw_buf *out, const cw_mcp_request *r)
     cw_buf_add_char(out, '}');
 }
 
-void cw_mcp_add_ability_names(cw_json_writer *w, cw_view *view)
+void cw_mcp_add_capability_names(cw_json_writer *w, cw_view *view)
 {
-    abilities a = abilities_of(view);
+    client_capabilities a = capabilities_of(view);
     cw_json_open_object(w);
     cw_json_add_bool_member(w, CW_STR("tools"), true);
     cw_json_add_bool_member(w, CW_STR("logging"), true);

@@ -6,18 +6,18 @@
 #define PURPOSE CW_STR("mcp request state")
 
 /* What can be asked, and what an answer has to have. */
-struct cw_mcp_ask_kind {
+struct cw_mcp_elicit_kind {
     cw_str method;
     unsigned ability;
     const char *capability; /* as an object: what the client would have to declare */
     bool (*is_answer)(const cw_json *answer);
 };
 
-typedef cw_mcp_ask_kind ask_kind;
+typedef cw_mcp_elicit_kind elicit_kind;
 
 /* ---- kinds ---- */
 
-cw_str cw_mcp_ask_caller(const cw_mcp_running *call)
+cw_str cw_mcp_elicit_caller(const cw_mcp_call *call)
 {
     return cw_caller_id(cw_view_caller(call->view));
 }
@@ -44,15 +44,15 @@ static bool is_roots(const cw_json *v)
     return cw_json_is(cw_json_get(v, CW_STR("roots")), CW_JSON_ARRAY);
 }
 
-static const ask_kind kinds[] = {
+static const elicit_kind kinds[] = {
     {CW_STR_INIT("elicitation/create"), CW_MCP_CAN_ELICIT, "{\"elicitation\":{}}", is_elicited},
     {CW_STR_INIT("sampling/createMessage"), CW_MCP_CAN_SAMPLE, "{\"sampling\":{}}", is_sampled},
     {CW_STR_INIT("roots/list"), CW_MCP_CAN_ROOTS, "{\"roots\":{}}", is_roots},
 };
 
-const ask_kind *cw_mcp_ask_kind_of(const cw_json *ask)
+const elicit_kind *cw_mcp_elicit_kind_of(const cw_json *elicit)
 {
-    const cw_json *method = cw_json_get(ask, CW_STR("method"));
+    const cw_json *method = cw_json_get(elicit, CW_STR("method"));
     for (size_t i = 0; cw_json_is(method, CW_JSON_STRING) && i < CW_COUNT(kinds); i++) {
         if (cw_str_eq(kinds[i].method, cw_json_text(method)))
             return &kinds[i];
@@ -60,57 +60,57 @@ const ask_kind *cw_mcp_ask_kind_of(const cw_json *ask)
     return NULL;
 }
 
-cw_str cw_mcp_ask_method(const ask_kind *kind)
+cw_str cw_mcp_elicit_method(const elicit_kind *kind)
 {
     return kind->method;
 }
 
-bool cw_mcp_ask_is_url(const cw_json *ask)
+bool cw_mcp_elicit_is_url(const cw_json *elicit)
 {
-    const cw_json *mode = cw_json_get(cw_json_get(ask, CW_STR("params")), CW_STR("mode"));
-    const ask_kind *kind = cw_mcp_ask_kind_of(ask);
+    const cw_json *mode = cw_json_get(cw_json_get(elicit, CW_STR("params")), CW_STR("mode"));
+    const elicit_kind *kind = cw_mcp_elicit_kind_of(elicit);
     return kind && kind->ability == CW_MCP_CAN_ELICIT && cw_json_is(mode, CW_JSON_STRING) &&
            cw_str_is(cw_json_text(mode), "url");
 }
 
-cw_str cw_mcp_ask_form(const cw_json *ask)
+cw_str cw_mcp_elicit_form(const cw_json *elicit)
 {
     const cw_json *form =
-        cw_json_get(cw_json_get(ask, CW_STR("params")), CW_STR("requestedSchema"));
-    const ask_kind *kind = cw_mcp_ask_kind_of(ask);
-    bool has_form = kind && kind->ability == CW_MCP_CAN_ELICIT && !cw_mcp_ask_is_url(ask) &&
+        cw_json_get(cw_json_get(elicit, CW_STR("params")), CW_STR("requestedSchema"));
+    const elicit_kind *kind = cw_mcp_elicit_kind_of(elicit);
+    bool has_form = kind && kind->ability == CW_MCP_CAN_ELICIT && !cw_mcp_elicit_is_url(elicit) &&
                     cw_json_is(form, CW_JSON_OBJECT);
     return has_form ? cw_json_span(form) : CW_STR("");
 }
 
-cw_code cw_mcp_ask_check(const cw_mcp_running *call, const ask_kind *kind, cw_str form,
-                         const cw_json *answer, cw_err *err)
+cw_code cw_mcp_elicit_check(const cw_mcp_call *call, const elicit_kind *kind, cw_str form,
+                            const cw_json *answer, cw_err *err)
 {
     const cw_json *action = cw_json_get(answer, CW_STR("action"));
     const cw_json *content = cw_json_get(answer, CW_STR("content"));
-    const cw_turn *turn = call->item->turn;
+    const cw_rpc_batch *batch = call->item->batch;
     if (!kind->is_answer(answer))
         return cw_fail(err, CW_PARAMS, "its answer makes no sense");
     if (!form.n || !cw_str_is(cw_json_text(action), "accept"))
         return CW_OK;
     if (!cw_json_is(content, CW_JSON_OBJECT))
         return cw_fail(err, CW_PARAMS, "its answer has no content");
-    return cw_form_check(turn->opts.bl, form, content, turn->port->arena, err);
+    return cw_elicitation_check(batch->opts.rl, form, content, batch->responder->arena, err);
 }
 
 /* What the client would have to declare for this question. */
-static unsigned ability_of(const ask_kind *kind, const cw_json *ask)
+static unsigned ability_of(const elicit_kind *kind, const cw_json *elicit)
 {
-    if (cw_mcp_ask_is_url(ask))
+    if (cw_mcp_elicit_is_url(elicit))
         return CW_MCP_CAN_ELICIT_URL;
     bool has_tools = kind->ability == CW_MCP_CAN_SAMPLE &&
-                     cw_json_get(cw_json_get(ask, CW_STR("params")), CW_STR("tools"));
+                     cw_json_get(cw_json_get(elicit, CW_STR("params")), CW_STR("tools"));
     return has_tools ? CW_MCP_CAN_SAMPLE_TOOLS : kind->ability;
 }
 
 /* ---- answers ---- */
 
-static bool is_replaced(cw_str key, const cw_mcp_answer *fresh, size_t n)
+static bool is_replaced(cw_str key, const cw_mcp_elicit_reply *fresh, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (fresh[i].json.n && cw_str_eq(fresh[i].key, key))
@@ -119,7 +119,8 @@ static bool is_replaced(cw_str key, const cw_mcp_answer *fresh, size_t n)
     return false;
 }
 
-cw_str cw_mcp_ask_join(const cw_json *old, const cw_mcp_answer *fresh, size_t n, cw_arena *arena)
+cw_str cw_mcp_elicit_join(const cw_json *old, const cw_mcp_elicit_reply *fresh, size_t n,
+                          cw_arena *arena)
 {
     cw_str ret = {NULL, 0};
     cw_buf b;
@@ -150,7 +151,7 @@ cw_str cw_mcp_ask_join(const cw_json *old, const cw_mcp_answer *fresh, size_t n,
 
 /* The arguments that the state belongs to, whatever their spelling; none are the same as no
  * members. */
-static bool digest_params(const cw_mcp_running *call, char out[2 * CW_SEAL_DIGEST + 1])
+static bool digest_params(const cw_mcp_call *call, char out[2 * CW_SEAL_DIGEST + 1])
 {
     unsigned char digest[CW_SEAL_DIGEST];
     cw_buf b;
@@ -173,11 +174,11 @@ static void write_asks(cw_json_writer *w, const cw_json *asks)
 {
     cw_json_open_object(w);
     for (const cw_json *k = cw_json_first(asks); k; k = cw_json_next_key(k)) {
-        cw_str form = cw_mcp_ask_form(cw_json_value(k));
+        cw_str form = cw_mcp_elicit_form(cw_json_value(k));
         cw_json_add_key(w, cw_json_text(k));
         cw_json_open_object(w);
         cw_json_add_string_member(w, CW_STR("method"),
-                                  cw_mcp_ask_kind_of(cw_json_value(k))->method);
+                                  cw_mcp_elicit_kind_of(cw_json_value(k))->method);
         if (form.n) {
             cw_json_add_key(w, CW_STR("form"));
             cw_json_add_span(w, form);
@@ -189,13 +190,13 @@ static void write_asks(cw_json_writer *w, const cw_json *asks)
 
 /* {"until":…,"caller":…,"method":…,"params":…,"state":…,"answers":{…},
  *  "asks":{key:{"method":…,"form":…}}} */
-static void write_state(cw_json_writer *w, const cw_mcp_running *call, const cw_outcome *outcome,
+static void write_state(cw_json_writer *w, const cw_mcp_call *call, const cw_outcome *outcome,
                         const char *params)
 {
-    uint32_t s = cw_bridge_settings_of(call->item->turn->opts.bl)->ask_s;
+    uint32_t s = cw_runtime_settings_of(call->item->batch->opts.rl)->elicitation_timeout_s;
     cw_json_open_object(w);
     cw_json_add_i64_member(w, CW_STR("until"), cw_clock_wall_ms() + INT64_C(1000) * s);
-    cw_json_add_string_member(w, CW_STR("caller"), cw_mcp_ask_caller(call));
+    cw_json_add_string_member(w, CW_STR("caller"), cw_mcp_elicit_caller(call));
     cw_json_add_string_member(w, CW_STR("method"), call->job.entry->method->id);
     cw_json_add_string_member(w, CW_STR("params"), cw_str_from(params));
     cw_json_add_string_member(w, CW_STR("state"), outcome->state);
@@ -209,7 +210,7 @@ static void write_state(cw_json_writer *w, const cw_mcp_running *call, const cw_
     cw_json_close(w);
 }
 
-static cw_str seal_state(const cw_mcp_running *call, const cw_outcome *outcome)
+static cw_str seal_state(const cw_mcp_call *call, const cw_outcome *outcome)
 {
     char params[2 * CW_SEAL_DIGEST + 1];
     cw_str ret = {NULL, 0};
@@ -221,17 +222,17 @@ static cw_str seal_state(const cw_mcp_running *call, const cw_outcome *outcome)
     if (digest_params(call, params)) {
         write_state(&w, call, outcome, params);
         if (!cw_json_writer_end(&w, NULL) &&
-            cw_seal_close(&call->door->seal, PURPOSE, cw_buf_str(&b), call->item->turn->port->arena,
-                          &ret, &err))
+            cw_seal_close(&call->door->seal, PURPOSE, cw_buf_str(&b),
+                          call->item->batch->responder->arena, &ret, &err))
             ret = (cw_str){NULL, 0};
     }
     cw_buf_done(&b);
     return ret;
 }
 
-static void answer_input_required(cw_mcp_running *call, const cw_outcome *outcome)
+static void answer_input_required(cw_mcp_call *call, const cw_outcome *outcome)
 {
-    cw_turn_item *item = call->item;
+    cw_rpc_item *item = call->item;
     cw_str state = seal_state(call, outcome);
     cw_buf b;
     if (!state.p) {
@@ -239,14 +240,14 @@ static void answer_input_required(cw_mcp_running *call, const cw_outcome *outcom
         return;
     }
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_open_result(&b);
+    cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"resultType\":\"input_required\",\"inputRequests\":"));
     cw_buf_add(&b, cw_json_span(outcome->asks));
     cw_buf_add(&b, CW_STR(",\"requestState\":\""));
     cw_buf_add(&b, state);
     cw_buf_add(&b, CW_STR("\",\"_meta\":{\"" CW_MCP_META("serverInfo") "\":" CW_MCP_SERVER "}}"));
-    cw_message_close(&b, item->id);
-    cw_turn_answer(item, 200, &b, CW_STR(""));
+    cw_rpc_close(&b, item->id);
+    cw_rpc_item_reply(item, 200, &b, CW_STR(""));
 }
 
 static bool has_text(const cw_json *object, cw_str name, cw_str text)
@@ -257,19 +258,19 @@ static bool has_text(const cw_json *object, cw_str name, cw_str text)
 
 /* The state that the client has brought back, or NULL when it is not ours, not for this call, or
  * too old. */
-static const cw_json *open_state(const cw_mcp_request *r, const cw_mcp_running *call, cw_str text)
+static const cw_json *open_state(const cw_mcp_request *r, const cw_mcp_call *call, cw_str text)
 {
     char params[2 * CW_SEAL_DIGEST + 1];
     cw_str plain;
     const cw_json *state;
     int64_t until = 0;
-    if (cw_seal_open(&r->door->seal, PURPOSE, text, r->port->arena, &plain) ||
-        cw_json_read(plain, NULL, r->port->arena, &state, NULL, NULL) ||
+    if (cw_seal_open(&r->door->seal, PURPOSE, text, r->responder->arena, &plain) ||
+        cw_json_read(plain, NULL, r->responder->arena, &state, NULL, NULL) ||
         !digest_params(call, params))
         return NULL;
     const cw_json *v = cw_json_get(state, CW_STR("until"));
     bool is_ours = v && cw_json_to_i64(v, &until) && until > cw_clock_wall_ms() &&
-                   has_text(state, CW_STR("caller"), cw_mcp_ask_caller(call)) &&
+                   has_text(state, CW_STR("caller"), cw_mcp_elicit_caller(call)) &&
                    has_text(state, CW_STR("method"), call->job.entry->method->id) &&
                    has_text(state, CW_STR("params"), cw_str_from(params));
     return is_ours ? state : NULL;
@@ -277,31 +278,31 @@ static const cw_json *open_state(const cw_mcp_request *r, const cw_mcp_running *
 
 /* Earlier answers and those of now, as far as they were asked for and make sense: what is missing
  * will be asked again. .p is NULL without memory. */
-static cw_str join_answers(const cw_mcp_running *call, const cw_json *state,
-                           const cw_json *responses, cw_arena *arena)
+static cw_str join_answers(const cw_mcp_call *call, const cw_json *state, const cw_json *responses,
+                           cw_arena *arena)
 {
-    cw_mcp_answer fresh[CW_MCP_ASKS];
+    cw_mcp_elicit_reply fresh[CW_MCP_MAX_ELICITATIONS];
     size_t n = 0;
     const cw_json *asks = cw_json_get(state, CW_STR("asks"));
     for (const cw_json *k = cw_json_first(asks); k; k = cw_json_next_key(k)) {
-        const cw_json *ask = cw_json_value(k);
+        const cw_json *elicit = cw_json_value(k);
         const cw_json *answer = cw_json_get(responses, cw_json_text(k));
-        const cw_json *form = cw_json_get(ask, CW_STR("form"));
-        const ask_kind *kind = cw_mcp_ask_kind_of(ask);
+        const cw_json *form = cw_json_get(elicit, CW_STR("form"));
+        const elicit_kind *kind = cw_mcp_elicit_kind_of(elicit);
         cw_err err;
         if (!answer || !kind)
             continue;
         cw_code rc =
-            cw_mcp_ask_check(call, kind, form ? cw_json_span(form) : CW_STR(""), answer, &err);
+            cw_mcp_elicit_check(call, kind, form ? cw_json_span(form) : CW_STR(""), answer, &err);
         if (rc == CW_NOMEM)
             return (cw_str){NULL, 0};
         if (!rc)
-            fresh[n++] = (cw_mcp_answer){cw_json_text(k), cw_json_span(answer)};
+            fresh[n++] = (cw_mcp_elicit_reply){cw_json_text(k), cw_json_span(answer)};
     }
-    return cw_mcp_ask_join(cw_json_get(state, CW_STR("answers")), fresh, n, arena);
+    return cw_mcp_elicit_join(cw_json_get(state, CW_STR("answers")), fresh, n, arena);
 }
 
-bool cw_mcp_ask_resume(const cw_mcp_request *r, cw_mcp_running *call)
+bool cw_mcp_elicit_resume(const cw_mcp_request *r, cw_mcp_call *call)
 {
     const cw_json *text = cw_json_get(r->params, CW_STR("requestState"));
     const cw_json *responses = cw_json_get(r->params, CW_STR("inputResponses"));
@@ -318,7 +319,7 @@ bool cw_mcp_ask_resume(const cw_mcp_request *r, cw_mcp_running *call)
         return true;
     }
     call->state = cw_json_text(cw_json_get(state, CW_STR("state")));
-    call->answers = join_answers(call, state, responses, r->port->arena);
+    call->answers = join_answers(call, state, responses, r->responder->arena);
     (void)cw_json_to_i64(cw_json_get(state, CW_STR("rounds")), &rounds);
     call->n_rounds = (unsigned)rounds;
     if (call->answers.p)
@@ -329,26 +330,27 @@ bool cw_mcp_ask_resume(const cw_mcp_request *r, cw_mcp_running *call)
 
 /* Whether the client has answered all that is asked now before it was asked. Nothing else of what
  * it has sent counts. */
-static bool take_early(cw_mcp_running *call, const cw_outcome *outcome)
+static bool take_early(cw_mcp_call *call, const cw_outcome *outcome)
 {
-    cw_arena *arena = call->item->turn->port->arena;
-    cw_mcp_answer fresh[CW_MCP_ASKS];
+    cw_arena *arena = call->item->batch->responder->arena;
+    cw_mcp_elicit_reply fresh[CW_MCP_MAX_ELICITATIONS];
     const cw_json *old = NULL;
     size_t n = 0;
     if (!call->early ||
         (call->answers.n && cw_json_read(call->answers, NULL, arena, &old, NULL, NULL)))
         return false;
     for (const cw_json *k = cw_json_first(outcome->asks); k; k = cw_json_next_key(k)) {
-        const cw_json *ask = cw_json_value(k);
+        const cw_json *elicit = cw_json_value(k);
         const cw_json *answer = cw_json_get(call->early, cw_json_text(k));
         cw_err err;
         /* What it was told already and asks again is not answered by saying it once more. */
         if (!answer || cw_json_get(old, cw_json_text(k)) ||
-            cw_mcp_ask_check(call, cw_mcp_ask_kind_of(ask), cw_mcp_ask_form(ask), answer, &err))
+            cw_mcp_elicit_check(call, cw_mcp_elicit_kind_of(elicit), cw_mcp_elicit_form(elicit),
+                                answer, &err))
             return false;
-        fresh[n++] = (cw_mcp_answer){cw_json_text(k), cw_json_span(answer)};
+        fresh[n++] = (cw_mcp_elicit_reply){cw_json_text(k), cw_json_span(answer)};
     }
-    cw_str answers = n ? cw_mcp_ask_join(old, fresh, n, arena) : (cw_str){NULL, 0};
+    cw_str answers = n ? cw_mcp_elicit_join(old, fresh, n, arena) : (cw_str){NULL, 0};
     cw_str state = cw_arena_dup_str(arena, outcome->state);
     if (!answers.p || !state.p)
         return false;
@@ -360,14 +362,14 @@ static bool take_early(cw_mcp_running *call, const cw_outcome *outcome)
 /* ---- both ---- */
 
 /* NULL: all of it can be asked. Else the capability that is missing, or "": not even we know it. */
-static const char *missing(const cw_mcp_running *call, const cw_json *asks)
+static const char *missing(const cw_mcp_call *call, const cw_json *asks)
 {
     for (const cw_json *k = cw_json_first(asks); k; k = cw_json_next_key(k)) {
-        const ask_kind *kind = cw_mcp_ask_kind_of(cw_json_value(k));
+        const elicit_kind *kind = cw_mcp_elicit_kind_of(cw_json_value(k));
         if (!kind)
             return "";
         unsigned ability = ability_of(kind, cw_json_value(k));
-        if (call->session.abilities & ability)
+        if (call->session.client_capabilities & ability)
             continue;
         if (ability == CW_MCP_CAN_ELICIT_URL)
             return "{\"elicitation\":{\"url\":{}}}";
@@ -377,7 +379,7 @@ static const char *missing(const cw_mcp_running *call, const cw_json *asks)
     return NULL;
 }
 
-static void fail_missing(cw_mcp_running *call, const char *capability)
+static void fail_missing(cw_mcp_call *call, const char *capability)
 {
     char text[160];
     if (!call->era->is_stamped) {
@@ -392,11 +394,12 @@ static void fail_missing(cw_mcp_running *call, const char *capability)
                  cw_str_from(text));
 }
 
-void cw_mcp_ask(cw_mcp_running *call, const cw_outcome *outcome)
+void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome)
 {
     size_t n = cw_json_count(outcome->asks);
     const char *capability = missing(call, outcome->asks);
-    if (n > CW_MCP_ASKS || ++call->n_rounds > CW_MCP_ROUNDS || (capability && !*capability)) {
+    if (n > CW_MCP_MAX_ELICITATIONS || ++call->n_rounds > CW_MCP_ROUNDS ||
+        (capability && !*capability)) {
         cw_mcp_call_fail(call, "The method asks too much of the client.");
         return;
     }
@@ -407,9 +410,9 @@ void cw_mcp_ask(cw_mcp_running *call, const cw_outcome *outcome)
     } else if (call->era->is_stamped) {
         cw_mcp_call_close(call);
         answer_input_required(call, outcome);
-    } else if (n == 0 || !call->may_say || !call->session.is_named) {
+    } else if (n == 0 || !call->may_stream || !call->session.is_named) {
         cw_mcp_call_fail(call, "The method asks something, and the client cannot be asked here.");
     } else {
-        cw_mcp_ask_client(call, outcome);
+        cw_mcp_elicit_client(call, outcome);
     }
 }

@@ -2,7 +2,7 @@
 /* mcp_call.c - a method that runs for an MCP client: as a tool, a prompt, a resource, a completion.
  *
  * What is the same for all of them: progress and log lines on the way, questions,
- * and one answer at the end. What differs is in a cw_mcp_kind.
+ * and one answer at the end. What differs is in a cw_mcp_target_ops.
  */
 #include <math.h>
 
@@ -12,7 +12,7 @@
 
 /* ---- what comes back ---- */
 
-void cw_mcp_open_notice(cw_json_writer *w, cw_buf *b, cw_str method)
+void cw_mcp_open_notification(cw_json_writer *w, cw_buf *b, cw_str method)
 {
     cw_buf_init(b, SIZE_MAX / 2);
     cw_json_writer_init(w, b, CW_JSON_COMPACT);
@@ -23,24 +23,25 @@ void cw_mcp_open_notice(cw_json_writer *w, cw_buf *b, cw_str method)
     cw_json_open_object(w);
 }
 
-void cw_mcp_say_notice(cw_port *port, cw_said kind, cw_json_writer *w, cw_buf *b)
+void cw_mcp_send_notification(cw_responder *responder, cw_send_class kind, cw_json_writer *w,
+                              cw_buf *b)
 {
     cw_json_close(w);
     cw_json_close(w);
     if (!cw_json_writer_end(w, NULL))
-        (void)cw_port_say(port, kind, cw_buf_str(b));
+        (void)cw_responder_send(responder, kind, cw_buf_str(b));
     cw_buf_done(b);
 }
 
 static void on_progress(cw_sink *sink, const cw_progress *progress)
 {
-    cw_mcp_running *call = CW_CONTAINER(sink, cw_mcp_running, sink);
+    cw_mcp_call *call = CW_CONTAINER(sink, cw_mcp_call, sink);
     cw_buf b;
     cw_json_writer w;
     if (!isfinite(progress->progress) || progress->progress <= call->reached)
         return;
     call->reached = progress->progress;
-    cw_mcp_open_notice(&w, &b, CW_STR("notifications/progress"));
+    cw_mcp_open_notification(&w, &b, CW_STR("notifications/progress"));
     cw_json_add_key(&w, CW_STR("progressToken"));
     cw_json_add_span(&w, call->token);
     cw_json_add_key(&w, CW_STR("progress"));
@@ -51,67 +52,67 @@ static void on_progress(cw_sink *sink, const cw_progress *progress)
     }
     if (progress->message.n)
         cw_json_add_string_member(&w, CW_STR("message"), progress->message);
-    cw_mcp_say_notice(call->item->turn->port, CW_SAID_PROGRESS, &w, &b);
+    cw_mcp_send_notification(call->item->batch->responder, CW_SEND_PROGRESS, &w, &b);
 }
 
 static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
 {
-    const cw_mcp_running *call = CW_CONTAINER(sink, cw_mcp_running, sink);
+    const cw_mcp_call *call = CW_CONTAINER(sink, cw_mcp_call, sink);
     cw_buf b;
     cw_json_writer w;
-    if (!call->may_say || level > call->session.level)
+    if (!call->may_stream || level > call->session.level)
         return;
-    cw_mcp_open_notice(&w, &b, CW_STR("notifications/message"));
+    cw_mcp_open_notification(&w, &b, CW_STR("notifications/message"));
     cw_json_add_string_member(&w, CW_STR("level"), cw_mcp_level_name(level));
     cw_json_add_string_member(&w, CW_STR("logger"), call->job.entry->method->id);
     cw_json_add_string_member(&w, CW_STR("data"), message);
-    cw_mcp_say_notice(call->item->turn->port, CW_SAID_LOG, &w, &b);
+    cw_mcp_send_notification(call->item->batch->responder, CW_SEND_LOG, &w, &b);
 }
 
-void cw_mcp_call_close(cw_mcp_running *call)
+void cw_mcp_call_close(cw_mcp_call *call)
 {
-    cw_mcp_link_remove(&call->link);
+    cw_mcp_registry_remove(&call->link);
     cw_session_watch_remove(&call->called_by);
-    cw_mcp_ask_drop(call);
+    cw_mcp_elicit_drop(call);
     call->item->on_gone = NULL;
     call->item->on_stopping = NULL;
 }
 
 static void on_done(cw_sink *sink, const cw_outcome *outcome)
 {
-    cw_mcp_running *call = CW_CONTAINER(sink, cw_mcp_running, sink);
+    cw_mcp_call *call = CW_CONTAINER(sink, cw_mcp_call, sink);
     cw_buf b;
-    if (outcome->kind == CW_OUTCOME_ASKS) {
-        cw_mcp_ask(call, outcome);
+    if (outcome->kind == CW_OUTCOME_INPUT_REQUIRED) {
+        cw_mcp_elicit(call, outcome);
         return;
     }
     cw_buf_init(&b, SIZE_MAX / 2);
     call->job.kind->write(&b, call->era, &call->job, outcome, call->item->id);
     cw_mcp_call_close(call);
-    cw_turn_answer(call->item, 200, &b, CW_STR(""));
+    cw_rpc_item_reply(call->item, 200, &b, CW_STR(""));
 }
 
-void cw_mcp_call_fail(cw_mcp_running *call, const char *text)
+void cw_mcp_call_fail(cw_mcp_call *call, const char *text)
 {
     on_done(&call->sink, &(cw_outcome){.kind = CW_OUTCOME_FAILED, .message = cw_str_from(text)});
 }
 
-static void on_gone(cw_turn_item *item)
+static void on_gone(cw_rpc_item *item)
 {
     cw_mcp_call_close(item->self);
 }
 
 /* The client has taken its request back; the link is that of a running call. */
-static void cancel_call(cw_mcp_link *link)
+static void cancel_call(cw_mcp_registry_entry *link)
 {
-    cw_mcp_running *call = CW_CONTAINER(link, cw_mcp_running, link);
-    cw_turn_item *item = call->item;
+    cw_mcp_call *call = CW_CONTAINER(link, cw_mcp_call, link);
+    cw_rpc_item *item = call->item;
     cw_call_handle handle = item->call;
-    cw_bridge_loop *bl = item->turn->opts.bl;
-    cw_mcp_ask_withdraw(call, "The call was cancelled.");
+    cw_runtime_loop *rl = item->batch->opts.rl;
+    cw_mcp_elicit_withdraw(call, "The call was cancelled.");
     cw_mcp_call_close(call);
-    cw_call_leave(bl, handle);
-    cw_turn_skip(item);
+    cw_call_cancel(rl, handle);
+    cw_rpc_item_no_reply(item);
 }
 
 /* Whoever called has logged out. The answer is written first: what it is about lives as long as the
@@ -119,23 +120,23 @@ static void cancel_call(cw_mcp_link *link)
 static void on_session_end(cw_session_watch *watch)
 {
     static const char why[] = "The call was ended: its caller's session is over.";
-    cw_mcp_running *call = CW_CONTAINER(watch, cw_mcp_running, called_by);
-    cw_turn_item *item = call->item;
+    cw_mcp_call *call = CW_CONTAINER(watch, cw_mcp_call, called_by);
+    cw_rpc_item *item = call->item;
     cw_call_handle handle = item->call;
-    cw_bridge_loop *bl = item->turn->opts.bl;
+    cw_runtime_loop *rl = item->batch->opts.rl;
     cw_outcome outcome = {.kind = CW_OUTCOME_FAILED, .message = cw_str_from(why)};
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
     call->job.kind->write(&b, call->era, &call->job, &outcome, item->id);
-    cw_mcp_ask_withdraw(call, why);
+    cw_mcp_elicit_withdraw(call, why);
     cw_mcp_call_close(call);
-    cw_call_leave(bl, handle);
-    cw_turn_answer(item, 200, &b, CW_STR(""));
+    cw_call_cancel(rl, handle);
+    cw_rpc_item_reply(item, 200, &b, CW_STR(""));
 }
 
 /* ---- the way in ---- */
 
-static void add_client(cw_buf *b, unsigned abilities)
+static void add_client(cw_buf *b, unsigned client_capabilities)
 {
     static const struct {
         unsigned ability;
@@ -146,10 +147,10 @@ static void add_client(cw_buf *b, unsigned abilities)
         {CW_MCP_CAN_ROOTS, "roots"},
     };
     const char *separator = ",\"client\":[\"";
-    if (!abilities)
+    if (!client_capabilities)
         return;
     for (size_t i = 0; i < CW_COUNT(names); i++) {
-        if (!(abilities & names[i].ability))
+        if (!(client_capabilities & names[i].ability))
             continue;
         cw_buf_add(b, cw_str_from(separator));
         cw_buf_add(b, cw_str_from(names[i].name));
@@ -159,10 +160,10 @@ static void add_client(cw_buf *b, unsigned abilities)
 }
 
 /* What the method is told beside its arguments. */
-static void add_extras(cw_buf *b, const cw_mcp_running *call)
+static void add_extras(cw_buf *b, const cw_mcp_call *call)
 {
     static const char *const levels[] = {"error", "warn", "info", "debug"};
-    add_client(b, call->session.abilities);
+    add_client(b, call->session.client_capabilities);
     if (call->session.level != CW_LOG_OFF)
         cw_buf_printf(b, ",\"log\":\"%s\"", levels[call->session.level]);
     if (call->job.address.n) {
@@ -180,14 +181,14 @@ static void add_extras(cw_buf *b, const cw_mcp_running *call)
     cw_buf_add(b, call->job.extras);
 }
 
-static void refuse(cw_mcp_running *call, cw_code rc, const cw_call_refusal *refusal)
+static void refuse(cw_mcp_call *call, cw_code rc, const cw_call_error *refusal)
 {
-    cw_turn_item *item = call->item;
+    cw_rpc_item *item = call->item;
     cw_mcp_call_close(call);
     if (rc == CW_DECLINED)
         cw_mcp_refuse(item, refusal->verdict, &call->job.entry->method->needs);
     else if (rc == CW_LIMIT)
-        cw_mcp_fail_often(item, refusal);
+        cw_mcp_fail_rate_limited(item, refusal);
     else if (rc == CW_PARAMS && call->problem)
         cw_mcp_fail(item, 200, CW_RPC_PARAMS, call->problem);
     else if (rc == CW_PARAMS || rc == CW_IO)
@@ -196,43 +197,43 @@ static void refuse(cw_mcp_running *call, cw_code rc, const cw_call_refusal *refu
         cw_mcp_fail(item, 500, CW_RPC_INTERNAL, refusal->err.msg);
 }
 
-void cw_mcp_call_run(cw_mcp_running *call)
+void cw_mcp_call_run(cw_mcp_call *call)
 {
-    cw_turn_item *item = call->item;
+    cw_rpc_item *item = call->item;
     cw_buf extras;
-    cw_call_refusal refusal;
+    cw_call_error refusal;
     cw_buf_init(&extras, SIZE_MAX / 2);
     add_extras(&extras, call);
     cw_call_request request = {.view = call->view,
                                .entry = call->job.entry,
                                .params = call->job.params,
-                               .can_ask = !call->job.is_completion,
+                               .can_elicit = !call->job.is_completion,
                                .is_completion = call->job.is_completion,
                                .problem = call->problem,
-                               .steps = &item->turn->steps,
+                               .steps = &item->batch->steps,
                                .extras = cw_buf_str(&extras),
                                .wants_progress = call->token.n > 0,
                                .sink = &call->sink,
-                               .door = cw_mcp_door_name(item->turn->port),
-                               .peer = cw_port_peer(item->turn->port)};
+                               .door = cw_mcp_door_name(item->batch->responder),
+                               .peer = cw_responder_peer(item->batch->responder)};
     cw_code rc = extras.code ? cw_fail_nomem(&refusal.err)
-                             : cw_call_start(item->turn->opts.bl, &request, &item->call, &refusal);
+                             : cw_call_start(item->batch->opts.rl, &request, &item->call, &refusal);
     cw_buf_done(&extras);
     if (rc)
         refuse(call, rc, &refusal);
 }
 
 /* Have the call known by its request's id, for a client that may take it back. */
-static bool enter(cw_mcp_running *call, const cw_mcp_request *r)
+static bool enter(cw_mcp_call *call, const cw_mcp_request *r)
 {
-    cw_port *port = r->port;
+    cw_responder *responder = r->responder;
     if (!call->session.is_named || !r->id)
         return true;
-    cw_str key = cw_mcp_call_key(&call->session, r->id, port->arena);
+    cw_str key = cw_mcp_call_key(&call->session, r->id, responder->arena);
     if (!key.p)
         return false;
     call->link.cancel = cancel_call;
-    cw_mcp_link_add(cw_mcp_desk_of(call->door, port->loop)->calls, &call->link, key);
+    cw_mcp_registry_add(cw_mcp_registry_of(call->door, responder->loop)->calls, &call->link, key);
     return true;
 }
 
@@ -264,48 +265,48 @@ static cw_str version_of(const cw_mcp_request *r)
 {
     if (r->session->version.n)
         return r->session->version;
-    cw_str said = cw_port_header(r->port, CW_STR("MCP-Protocol-Version"));
+    cw_str said = cw_responder_header(r->responder, CW_STR("MCP-Protocol-Version"));
     return cw_mcp_static_version(said.p ? said : CW_STR("2025-03-26"));
 }
 
-void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_job *job)
+void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job)
 {
     static const cw_sink_ops ops = {on_progress, on_log, on_done};
     cw_log_level level = CW_LOG_OFF;
     cw_str token;
     /* The gate comes before anything is said about the request. */
     const char *problem = check(r, &level, &token);
-    cw_mcp_running *call = cw_arena_alloc(r->port->arena, sizeof *call);
+    cw_mcp_call *call = cw_arena_alloc(r->responder->arena, sizeof *call);
     if (!call) {
         cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
     /* A batch is answered as one JSON text. */
-    bool may_say = !r->item->turn->opts.is_batch && r->port->can_say;
-    *call = (cw_mcp_running){.sink = {&ops},
-                             .item = r->item,
-                             .door = r->door,
-                             .era = r->era,
-                             .job = *job,
-                             .session = *r->session,
-                             .view = r->item->turn->opts.view,
-                             .token = may_say && !problem ? token : CW_STR(""),
-                             .problem = problem,
-                             .may_say = may_say,
-                             .reached = -HUGE_VAL};
+    bool may_stream = !r->item->batch->opts.is_batch && r->responder->can_stream;
+    *call = (cw_mcp_call){.sink = {&ops},
+                          .item = r->item,
+                          .door = r->door,
+                          .era = r->era,
+                          .job = *job,
+                          .session = *r->session,
+                          .view = r->item->batch->opts.view,
+                          .token = may_stream && !problem ? token : CW_STR(""),
+                          .problem = problem,
+                          .may_stream = may_stream,
+                          .reached = -HUGE_VAL};
     call->session.level = level;
     call->job.version = r->era->is_stamped ? CW_STR("") : version_of(r);
     r->item->self = call;
     r->item->on_gone = on_gone;
-    if (r->era->is_stamped && !problem && !cw_mcp_ask_resume(r, call))
+    if (r->era->is_stamped && !problem && !cw_mcp_elicit_resume(r, call))
         return;
     if (!enter(call, r)) {
         cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
-    if (may_say) {
+    if (may_stream) {
         call->called_by.on_ended = on_session_end;
-        cw_mcp_watch_session(r->item->turn->opts.bl, call->view, &call->called_by);
+        cw_mcp_watch_session(r->item->batch->opts.rl, call->view, &call->called_by);
     }
     cw_mcp_call_run(call);
 }

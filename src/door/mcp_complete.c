@@ -28,7 +28,7 @@ typedef struct values {
 static void open_values(values *v, cw_buf *out)
 {
     *v = (values){.out = out};
-    cw_message_open_result(out);
+    cw_rpc_open_result(out);
     cw_buf_add(out, CW_STR("{\"completion\":{\"values\":["));
 }
 
@@ -46,12 +46,12 @@ static void close_values(values *v, const cw_mcp_era *era, uint64_t total, bool 
     cw_buf_add(v->out, CW_STR("],\"total\":"));
     cw_buf_add_u64(v->out, total);
     cw_buf_add(v->out, has_more ? CW_STR(",\"hasMore\":true}") : CW_STR(",\"hasMore\":false}"));
-    cw_buf_add(v->out, era->is_stamped ? CW_STR("," CW_MCP_STAMP "}") : CW_STR("}"));
-    cw_message_close(v->out, id);
+    cw_buf_add(v->out, era->is_stamped ? CW_STR("," CW_MCP_RESULT_META "}") : CW_STR("}"));
+    cw_rpc_close(v->out, id);
 }
 
 /* What the source proposes: {"values":[…],"total":n,"hasMore":…}. */
-static void write_proposals(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+static void write_proposals(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                             const cw_outcome *outcome, cw_str id)
 {
     values v;
@@ -102,7 +102,7 @@ static void answer_choices(const cw_mcp_request *r, const question *q, const cw_
     for (const cw_json *x = cw_json_first(list); x; x = cw_json_next(x))
         add_matching(&v, is_enum ? x : cw_json_get(x, CW_STR("const")), q->value);
     close_values(&v, r->era, v.n, v.n > VALUES_MAX, r->item->id);
-    cw_turn_answer(r->item, 200, &b, CW_STR(""));
+    cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
 }
 
 static void answer_nothing(const cw_mcp_request *r)
@@ -112,14 +112,14 @@ static void answer_nothing(const cw_mcp_request *r)
     cw_buf_init(&b, SIZE_MAX / 2);
     open_values(&v, &b);
     close_values(&v, r->era, 0, false, r->item->id);
-    cw_turn_answer(r->item, 200, &b, CW_STR(""));
+    cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
 }
 
 /* ---- what the source says ---- */
 
 static bool source_completes(const question *q)
 {
-    const cw_json *names = q->entry->method->shown->completes;
+    const cw_json *names = q->entry->method->exposed->completes;
     for (const cw_json *x = names ? cw_json_first(names) : NULL; x; x = cw_json_next(x)) {
         if (cw_json_is(x, CW_JSON_STRING) && cw_str_eq(cw_json_text(x), q->name))
             return true;
@@ -148,13 +148,14 @@ static cw_str write_extras(const question *q, cw_arena *arena)
 
 static void ask_source(const cw_mcp_request *r, const question *q)
 {
-    static const cw_mcp_kind kind = {.write = write_proposals, .refuse = cw_mcp_refuse_plainly};
-    cw_str extras = write_extras(q, r->port->arena);
+    static const cw_mcp_target_ops kind = {.write = write_proposals,
+                                           .refuse = cw_mcp_refuse_as_error};
+    cw_str extras = write_extras(q, r->responder->arena);
     if (!extras.p) {
         cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
-    cw_mcp_start(r, &(cw_mcp_job){
+    cw_mcp_start(r, &(cw_mcp_target){
                         .kind = &kind, .entry = q->entry, .extras = extras, .is_completion = true});
 }
 
@@ -163,20 +164,20 @@ static void ask_source(const cw_mcp_request *r, const question *q)
 /* What the reference means, or NULL: the message is answered. */
 static const cw_entry *find(const cw_mcp_request *r)
 {
-    const cw_view *view = r->item->turn->opts.view;
+    const cw_view *view = r->item->batch->opts.view;
     const cw_json *ref = cw_json_get(r->params, CW_STR("ref"));
     const cw_json *type = cw_mcp_string(ref, CW_STR("type"));
     const cw_json *name = cw_mcp_string(ref, CW_STR("name"));
     const cw_json *uri = cw_mcp_string(ref, CW_STR("uri"));
     const cw_entry *entry = NULL;
     if (type && name && cw_str_is(cw_json_text(type), "ref/prompt")) {
-        entry = cw_view_find_shown(view, CW_SHOWN_PROMPT, cw_json_text(name));
+        entry = cw_view_find_exposed(view, CW_EXPOSED_PROMPT, cw_json_text(name));
         if (!entry)
             cw_mcp_refuse_unknown(r, "prompt", cw_json_text(name));
     } else if (type && uri && cw_str_is(cw_json_text(type), "ref/resource")) {
-        entry = cw_view_find_shown(view, CW_SHOWN_TEMPLATE, cw_json_text(uri));
+        entry = cw_view_find_exposed(view, CW_EXPOSED_TEMPLATE, cw_json_text(uri));
         if (!entry)
-            entry = cw_view_find_shown(view, CW_SHOWN_RESOURCE, cw_json_text(uri));
+            entry = cw_view_find_exposed(view, CW_EXPOSED_RESOURCE, cw_json_text(uri));
         if (!entry)
             cw_mcp_refuse_resource(r, cw_json_text(uri));
     } else {
@@ -207,7 +208,7 @@ static bool read_question(const cw_mcp_request *r, question *q)
     q->param = name ? cw_method_param(method, q->name) : NULL;
     if (!name || !value)
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "argument must have a name and a value");
-    else if (!q->param && method->shown->kind != CW_SHOWN_RESOURCE)
+    else if (!q->param && method->exposed->kind != CW_EXPOSED_RESOURCE)
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "There is no argument of this name");
     else
         return true;
@@ -216,7 +217,7 @@ static bool read_question(const cw_mcp_request *r, question *q)
 
 void cw_mcp_complete(const cw_mcp_request *r)
 {
-    const cw_view *view = r->item->turn->opts.view;
+    const cw_view *view = r->item->batch->opts.view;
     const cw_json *schema = NULL;
     question q;
     cw_verdict verdict = cw_view_call_verdict(view);
@@ -228,12 +229,12 @@ void cw_mcp_complete(const cw_mcp_request *r)
         return;
     verdict = cw_view_verdict(view, q.entry);
     if (verdict != CW_VERDICT_ALLOW) {
-        cw_mcp_note(r->item, q.entry->method->id, CW_STR(""), verdict);
+        cw_mcp_audit_refusal(r->item, q.entry->method->id, CW_STR(""), verdict);
         cw_mcp_refuse(r->item, verdict, &q.entry->method->needs);
         return;
     }
     if (q.param && q.param->schema.n &&
-        cw_json_read(q.param->schema, NULL, r->port->arena, &schema, NULL, NULL))
+        cw_json_read(q.param->schema, NULL, r->responder->arena, &schema, NULL, NULL))
         schema = NULL; /* the source may still know */
     if (has_choices(schema))
         answer_choices(r, &q, schema);

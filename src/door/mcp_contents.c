@@ -16,30 +16,30 @@
 
 /* Kinds of blocks that older versions do not have: what is shown in their place. */
 static const struct {
-    cw_str type, since, shown;
+    cw_str type, since, exposed;
 } late_blocks[] = {
     {CW_STR_INIT("resource_link"), CW_STR_INIT("2025-06-18"), CW_STR_INIT("uri")},
     {CW_STR_INIT("audio"), CW_STR_INIT("2025-03-26"), CW_STR_INIT("mimeType")},
 };
 
 /* A text instead of a block that the client's version does not know. */
-static bool add_instead(cw_buf *out, const cw_mcp_job *job, const cw_json *block)
+static bool add_instead(cw_buf *out, const cw_mcp_target *job, const cw_json *block)
 {
     const cw_json *type = cw_mcp_string(block, CW_STR("type"));
     for (size_t i = 0; type && job->version.n && i < CW_COUNT(late_blocks); i++) {
-        const cw_json *shown = cw_mcp_string(block, late_blocks[i].shown);
+        const cw_json *exposed = cw_mcp_string(block, late_blocks[i].exposed);
         if (!cw_str_eq(cw_json_text(type), late_blocks[i].type) ||
             cw_str_cmp(job->version, late_blocks[i].since) >= 0)
             continue;
         cw_buf_add(out, CW_STR("{\"type\":\"text\",\"text\":"));
-        cw_buf_add(out, shown ? cw_json_span(shown) : cw_json_span(type));
+        cw_buf_add(out, exposed ? cw_json_span(exposed) : cw_json_span(type));
         cw_buf_add_char(out, '}');
         return true;
     }
     return false;
 }
 
-void cw_mcp_add_block(cw_buf *out, const cw_mcp_job *job, const cw_json *block)
+void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *job, const cw_json *block)
 {
     char separator = '{';
     if (add_instead(out, job, block))
@@ -78,8 +78,8 @@ void cw_mcp_add_text(cw_buf *out, const cw_json *result)
 
 static void close_result(cw_buf *out, const cw_mcp_era *era, cw_str id)
 {
-    cw_buf_add(out, era->is_stamped ? CW_STR("," CW_MCP_STAMP "}") : CW_STR("}"));
-    cw_message_close(out, id);
+    cw_buf_add(out, era->is_stamped ? CW_STR("," CW_MCP_RESULT_META "}") : CW_STR("}"));
+    cw_rpc_close(out, id);
 }
 
 /* ---- errors ---- */
@@ -92,7 +92,7 @@ static int64_t code_of(const cw_mcp_era *era, int64_t code)
     return era->is_stamped && (is_reserved || code == NO_LONGER_USED) ? CW_RPC_INTERNAL : code;
 }
 
-static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                         const cw_outcome *outcome, cw_str id)
 {
     int64_t code = code_of(era, outcome->code);
@@ -102,7 +102,7 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *jo
         cw_buf_add(&data, cw_json_span(outcome->data));
     else if (job->address.n && (code == era->no_resource || code == CW_RPC_PARAMS))
         cw_mcp_add_address(&data, job->address);
-    cw_message_error(out, code, outcome->message, cw_buf_str(&data), id);
+    cw_rpc_error(out, code, outcome->message, cw_buf_str(&data), id);
     if (data.code && !out->code)
         out->code = data.code;
     cw_buf_done(&data);
@@ -115,7 +115,7 @@ void cw_mcp_add_address(cw_buf *out, cw_str uri)
     cw_buf_add_char(out, '}');
 }
 
-bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                           const cw_outcome *outcome, cw_str id)
 {
     switch (outcome->kind) {
@@ -125,14 +125,14 @@ bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *
         write_error(out, era, job, outcome, id);
         break;
     case CW_OUTCOME_FAILED:
-    case CW_OUTCOME_ASKS:
-        cw_message_fail(out, CW_RPC_INTERNAL, outcome->message, id);
+    case CW_OUTCOME_INPUT_REQUIRED:
+        cw_rpc_fail(out, CW_RPC_INTERNAL, outcome->message, id);
         break;
     }
     return true;
 }
 
-void cw_mcp_refuse_plainly(cw_turn_item *item, const cw_mcp_era *era, cw_code rc, const char *text)
+void cw_mcp_refuse_as_error(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text)
 {
     (void)era;
     cw_mcp_fail(item, 200, rc == CW_PARAMS ? CW_RPC_PARAMS : CW_RPC_INTERNAL, text);
@@ -148,7 +148,7 @@ static void open_message(cw_buf *out, const cw_json *role, char separator)
     cw_buf_add(out, CW_STR(",\"content\":"));
 }
 
-static void add_messages(cw_buf *out, const cw_mcp_job *job, const cw_outcome *outcome)
+static void add_messages(cw_buf *out, const cw_mcp_target *job, const cw_outcome *outcome)
 {
     char separator = '[';
     if (!outcome->content) {
@@ -167,14 +167,14 @@ static void add_messages(cw_buf *out, const cw_mcp_job *job, const cw_outcome *o
     cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
 }
 
-void cw_mcp_write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+void cw_mcp_write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                          const cw_outcome *outcome, cw_str id)
 {
     const cw_method *method = job->entry->method;
     if (cw_mcp_write_failure(out, era, job, outcome, id))
         return;
-    const cw_json *description = cw_mcp_string(method->shown->json, CW_STR("description"));
-    cw_message_open_result(out);
+    const cw_json *description = cw_mcp_string(method->exposed->json, CW_STR("description"));
+    cw_rpc_open_result(out);
     cw_buf_add(out, CW_STR("{\"description\":"));
     if (description)
         cw_buf_add(out, cw_json_span(description));
@@ -200,7 +200,7 @@ static void add_content(cw_buf *out, cw_str uri, cw_str mime_type, bool is_blob,
     cw_buf_add_char(out, '}');
 }
 
-static void add_block(cw_buf *out, const cw_mcp_job *job, cw_str mime_type, const cw_json *block)
+static void add_block(cw_buf *out, const cw_mcp_target *job, cw_str mime_type, const cw_json *block)
 {
     const cw_json *resource = cw_json_get(block, CW_STR("resource"));
     const cw_json *data = cw_mcp_string(block, CW_STR("data"));
@@ -219,9 +219,9 @@ static void add_block(cw_buf *out, const cw_mcp_job *job, cw_str mime_type, cons
         add_content(out, job->address, CW_STR("application/json"), false, block);
 }
 
-static void add_contents(cw_buf *out, const cw_mcp_job *job, const cw_outcome *outcome)
+static void add_contents(cw_buf *out, const cw_mcp_target *job, const cw_outcome *outcome)
 {
-    const cw_json *type = cw_mcp_string(job->entry->method->shown->json, CW_STR("mimeType"));
+    const cw_json *type = cw_mcp_string(job->entry->method->exposed->json, CW_STR("mimeType"));
     bool is_text = outcome->content || cw_json_is(outcome->result, CW_JSON_STRING);
     cw_str mime_type = is_text ? CW_STR("text/plain") : CW_STR("application/json");
     char separator = '[';
@@ -241,12 +241,12 @@ static void add_contents(cw_buf *out, const cw_mcp_job *job, const cw_outcome *o
     cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
 }
 
-void cw_mcp_write_resource(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+void cw_mcp_write_resource(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                            const cw_outcome *outcome, cw_str id)
 {
     if (cw_mcp_write_failure(out, era, job, outcome, id))
         return;
-    cw_message_open_result(out);
+    cw_rpc_open_result(out);
     cw_buf_add(out, CW_STR("{\"contents\":"));
     add_contents(out, job, outcome);
     /* A method may say something else the next time, and to somebody else. */

@@ -9,41 +9,41 @@
 #include "door/mcp_ask.h"
 #include "door/mcp_int.h"
 
-static void begin(cw_mcp_desk *desk, cw_loop *loop)
+static void begin(cw_mcp_registry *registry, cw_loop *loop)
 {
     for (size_t i = 0; i < CW_MCP_BUCKETS; i++) {
-        desk->calls[i].prev = desk->calls[i].next = &desk->calls[i];
-        desk->asks[i].prev = desk->asks[i].next = &desk->asks[i];
-        desk->streams[i].prev = desk->streams[i].next = &desk->streams[i];
+        registry->calls[i].prev = registry->calls[i].next = &registry->calls[i];
+        registry->asks[i].prev = registry->asks[i].next = &registry->asks[i];
+        registry->streams[i].prev = registry->streams[i].next = &registry->streams[i];
     }
-    cw_deadline_list_init(&desk->waiting, 0, cw_mcp_ask_on_late);
-    cw_loop_watch(loop, &desk->waiting);
-    cw_mcp_expiries_init(&desk->expiries, loop);
-    desk->is_begun = true;
+    cw_deadline_list_init(&registry->waiting, 0, cw_mcp_elicit_on_late);
+    cw_loop_watch(loop, &registry->waiting);
+    cw_mcp_expiries_init(&registry->expiries, loop);
+    registry->is_begun = true;
 }
 
-cw_mcp_desk *cw_mcp_desk_of(cw_mcp *door, cw_loop *loop)
+cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop)
 {
-    cw_mcp_desk *desk = &door->desks[loop->index];
-    if (CW_UNLIKELY(!desk->is_begun))
-        begin(desk, loop);
-    return desk;
+    cw_mcp_registry *registry = &door->desks[loop->index];
+    if (CW_UNLIKELY(!registry->is_begun))
+        begin(registry, loop);
+    return registry;
 }
 
 /* ---- links ---- */
 
-void cw_mcp_link_add(cw_mcp_link *buckets, cw_mcp_link *link, cw_str key)
+void cw_mcp_registry_add(cw_mcp_registry_entry *buckets, cw_mcp_registry_entry *link, cw_str key)
 {
     link->key = key;
     link->hash = cw_hash(key);
-    cw_mcp_link *root = &buckets[link->hash % CW_MCP_BUCKETS];
+    cw_mcp_registry_entry *root = &buckets[link->hash % CW_MCP_BUCKETS];
     link->next = root;
     link->prev = root->prev;
     link->prev->next = link;
     root->prev = link;
 }
 
-void cw_mcp_link_remove(cw_mcp_link *link)
+void cw_mcp_registry_remove(cw_mcp_registry_entry *link)
 {
     if (!link->next)
         return;
@@ -52,11 +52,12 @@ void cw_mcp_link_remove(cw_mcp_link *link)
     link->prev = link->next = NULL;
 }
 
-cw_mcp_link *cw_mcp_link_find(cw_mcp_link *buckets, cw_str key, const cw_mcp_link *after)
+cw_mcp_registry_entry *cw_mcp_registry_find(cw_mcp_registry_entry *buckets, cw_str key,
+                                            const cw_mcp_registry_entry *after)
 {
     uint64_t hash = cw_hash(key);
-    cw_mcp_link *root = &buckets[hash % CW_MCP_BUCKETS];
-    for (cw_mcp_link *l = after ? after->next : root->next; l != root; l = l->next) {
+    cw_mcp_registry_entry *root = &buckets[hash % CW_MCP_BUCKETS];
+    for (cw_mcp_registry_entry *l = after ? after->next : root->next; l != root; l = l->next) {
         if (l->hash == hash && cw_str_eq(l->key, key))
             return l;
     }
@@ -95,31 +96,32 @@ cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_aren
 }
 
 /* The door's address, then the key. */
-static void on_cancel(cw_bridge_loop *bl, cw_str bytes)
+static void on_cancel(cw_runtime_loop *rl, cw_str bytes)
 {
     cw_mcp *door;
     memcpy(&door, bytes.p, sizeof door);
     cw_str key = cw_str_make(bytes.p + sizeof door, bytes.n - sizeof door);
-    cw_mcp_desk *desk = cw_mcp_desk_of(door, cw_bridge_loop_of(bl));
+    cw_mcp_registry *registry = cw_mcp_registry_of(door, cw_runtime_loop_of(rl));
     /* Whoever uses an id twice at the same time means both. */
     for (;;) {
-        cw_mcp_link *link = cw_mcp_link_find(desk->calls, key, NULL);
+        cw_mcp_registry_entry *link = cw_mcp_registry_find(registry->calls, key, NULL);
         if (!link)
             return;
-        cw_mcp_link_remove(link);
+        cw_mcp_registry_remove(link);
         link->cancel(link);
     }
 }
 
 void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id)
 {
-    cw_str key = cw_mcp_call_key(r->session, id, r->port->arena);
-    char *bytes = key.p ? cw_arena_alloc(r->port->arena, sizeof r->door + key.n) : NULL;
+    cw_str key = cw_mcp_call_key(r->session, id, r->responder->arena);
+    char *bytes = key.p ? cw_arena_alloc(r->responder->arena, sizeof r->door + key.n) : NULL;
     if (!bytes)
         return; /* the call just runs on */
     memcpy(bytes, &r->door, sizeof r->door);
     memcpy(bytes + sizeof r->door, key.p, key.n);
-    cw_bridge_tell(r->item->turn->opts.bl, on_cancel, cw_str_make(bytes, sizeof r->door + key.n));
+    cw_runtime_broadcast(r->item->batch->opts.rl, on_cancel,
+                         cw_str_make(bytes, sizeof r->door + key.n));
 }
 
 /* ---- streams of sessions ---- */
@@ -127,53 +129,53 @@ void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id)
 /* What is told to the loops. */
 typedef struct closing {
     cw_mcp *door;
-    const cw_mcp_link *but;
+    const cw_mcp_registry_entry *but;
     unsigned char number[CW_MCP_NUMBER];
 } closing;
 
-static void on_closing(cw_bridge_loop *bl, cw_str bytes)
+static void on_closing(cw_runtime_loop *rl, cw_str bytes)
 {
     closing c;
     memcpy(&c, bytes.p, sizeof c);
-    cw_mcp_link *streams = cw_mcp_desk_of(c.door, cw_bridge_loop_of(bl))->streams;
+    cw_mcp_registry_entry *streams = cw_mcp_registry_of(c.door, cw_runtime_loop_of(rl))->streams;
     cw_str key = cw_str_make((const char *)c.number, CW_MCP_NUMBER);
-    cw_mcp_link *link = cw_mcp_link_find(streams, key, NULL);
+    cw_mcp_registry_entry *link = cw_mcp_registry_find(streams, key, NULL);
     while (link) {
-        cw_mcp_link *next = cw_mcp_link_find(streams, key, link);
+        cw_mcp_registry_entry *next = cw_mcp_registry_find(streams, key, link);
         if (link != c.but)
             link->cancel(link);
         link = next;
     }
 }
 
-void cw_mcp_close_streams(cw_mcp *door, cw_bridge_loop *bl, const cw_mcp_session *session,
-                          const cw_mcp_link *but)
+void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
+                          const cw_mcp_registry_entry *but)
 {
     closing c = {.door = door, .but = but};
     memcpy(c.number, session->number, CW_MCP_NUMBER);
-    cw_bridge_tell(bl, on_closing, cw_str_make((const char *)&c, sizeof c));
+    cw_runtime_broadcast(rl, on_closing, cw_str_make((const char *)&c, sizeof c));
 }
 
-void cw_mcp_watch_session(cw_bridge_loop *bl, const cw_view *view, cw_session_watch *watch)
+void cw_mcp_watch_session(cw_runtime_loop *rl, const cw_view *view, cw_session_watch *watch)
 {
-    cw_accounts *accounts = cw_bridge_accounts(bl);
+    cw_accounts *accounts = cw_runtime_accounts(rl);
     if (accounts)
-        cw_session_watch_add(accounts, cw_bridge_loop_of(bl), cw_view_caller(view), watch);
+        cw_session_watch_add(accounts, cw_runtime_loop_of(rl), cw_view_caller(view), watch);
 }
 
 /* ---- the door ---- */
 
-cw_code cw_mcp_new(cw_bridge *bridge, unsigned n_loops, const cw_seal *seal, cw_mcp **ret,
+cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal, cw_mcp **ret,
                    cw_err *err)
 {
     cw_mcp *door = calloc(1, sizeof *door + n_loops * sizeof *door->desks);
     if (!door)
         return cw_fail_nomem(err);
-    door->bridge = bridge;
+    door->runtime = runtime;
     door->seal = *seal;
     door->n_loops = n_loops;
-    cw_mcp_memory_init(&door->memory);
-    cw_places_init(&door->streams);
+    cw_mcp_session_store_init(&door->memory);
+    cw_fair_slots_init(&door->streams);
     *ret = door;
     return CW_OK;
 }
@@ -182,7 +184,7 @@ void cw_mcp_free(cw_mcp *door)
 {
     if (!door)
         return;
-    cw_mcp_memory_done(&door->memory);
-    cw_places_done(&door->streams);
+    cw_mcp_session_store_done(&door->memory);
+    cw_fair_slots_done(&door->streams);
     free(door);
 }

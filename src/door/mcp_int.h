@@ -43,7 +43,7 @@
 #define CW_MCP_META(name) "io.modelcontextprotocol/" name
 #define CW_MCP_SERVER "{\"name\":\"Causeway\",\"version\":\"" CW_VERSION "\"}"
 /* Behind the members of a stamped result. */
-#define CW_MCP_STAMP                                                                               \
+#define CW_MCP_RESULT_META                                                                         \
     "\"resultType\":\"complete\",\"_meta\":{\"" CW_MCP_META("serverInfo") "\":" CW_MCP_SERVER "}"
 
 #define CW_MCP_FAILURE                                                                             \
@@ -78,7 +78,7 @@ enum {
 struct cw_mcp_session {
     bool is_named;                       /* `number` means something */
     unsigned char number[CW_MCP_NUMBER]; /* random */
-    unsigned abilities;                  /* CW_MCP_CAN_… */
+    unsigned client_capabilities;        /* CW_MCP_CAN_… */
     unsigned profile;                    /* CW_MCP_STRICT_NAMES, CW_MCP_INLINE_REFS */
     cw_log_level level;                  /* of the lines it wants to see, or CW_LOG_OFF */
     int64_t expires;                     /* wall clock, ms; 0: never */
@@ -87,35 +87,36 @@ struct cw_mcp_session {
 typedef struct cw_mcp_session cw_mcp_session;
 
 /* Something that runs or waits on a loop, found by a key; embedded in its owner. */
-typedef struct cw_mcp_link {
-    struct cw_mcp_link *prev, *next; /* NULL: not there */
-    cw_str key;                      /* lives as long as the owner */
+typedef struct cw_mcp_registry_entry {
+    struct cw_mcp_registry_entry *prev, *next; /* NULL: not there */
+    cw_str key;                                /* lives as long as the owner */
     uint64_t hash;
-    void (*cancel)(struct cw_mcp_link *link); /* of a call or stream: its client takes it back */
-} cw_mcp_link;
+    void (*cancel)(
+        struct cw_mcp_registry_entry *link); /* of a call or stream: its client takes it back */
+} cw_mcp_registry_entry;
 
 #define CW_MCP_BUCKETS 256u
 
 /* The door on one loop. */
-typedef struct cw_mcp_desk {
-    cw_mcp_link calls[CW_MCP_BUCKETS];   /* rings; by session and id of the request */
-    cw_mcp_link asks[CW_MCP_BUCKETS];    /* by the id of the question */
-    cw_mcp_link streams[CW_MCP_BUCKETS]; /* GET; by the session's number */
-    cw_deadline_list waiting;            /* for answers of clients */
-    uint32_t n_waiting;                  /* calls that do */
-    cw_mcp_expiries expiries;            /* of tokens that streams were opened with */
+typedef struct cw_mcp_registry {
+    cw_mcp_registry_entry calls[CW_MCP_BUCKETS];   /* rings; by session and id of the request */
+    cw_mcp_registry_entry asks[CW_MCP_BUCKETS];    /* by the id of the question */
+    cw_mcp_registry_entry streams[CW_MCP_BUCKETS]; /* GET; by the session's number */
+    cw_deadline_list waiting;                      /* for answers of clients */
+    uint32_t n_waiting;                            /* calls that do */
+    cw_mcp_expiries expiries;                      /* of tokens that streams were opened with */
     bool is_begun;
-} cw_mcp_desk;
+} cw_mcp_registry;
 
 struct cw_mcp {
-    cw_bridge *bridge;
+    cw_runtime *runtime;
     char path[CW_MCP_PATH_MAX + 1];       /* of the endpoint */
     char card_path[CW_MCP_PATH_MAX + 16]; /* of the server card */
     cw_seal seal;
-    cw_mcp_memory memory; /* of sessions */
-    cw_places streams;    /* that are told of changes, on all loops */
+    cw_mcp_session_store memory; /* of sessions */
+    cw_fair_slots streams;       /* that are told of changes, on all loops */
     unsigned n_loops;
-    cw_mcp_desk desks[];
+    cw_mcp_registry desks[];
 };
 
 /* What a request says in params._meta, each NULL when it is not there. */
@@ -130,8 +131,8 @@ typedef struct cw_mcp_envelope {
 /* One request on its way through the door; lives for the callback only. */
 typedef struct cw_mcp_request {
     cw_mcp *door;
-    cw_port *port;
-    cw_turn_item *item;
+    cw_responder *responder;
+    cw_rpc_item *item;
     const cw_mcp_era *era;
     const cw_mcp_session *session; /* what is known of the client; never NULL */
     cw_str method;
@@ -163,46 +164,47 @@ extern const cw_mcp_era cw_mcp_modern, cw_mcp_legacy;
 /* Run by name, or answer that the method is unknown. */
 void cw_mcp_dispatch(const cw_mcp_request *r);
 /* An error with the specification's message and `text` as data. */
-void cw_mcp_fail(cw_turn_item *item, unsigned status, int64_t code, const char *text);
+void cw_mcp_fail(cw_rpc_item *item, unsigned status, int64_t code, const char *text);
 /* An error with this message and data (JSON, or empty). */
-void cw_mcp_error(cw_turn_item *item, unsigned status, int64_t code, cw_str message, cw_str data);
+void cw_mcp_error(cw_rpc_item *item, unsigned status, int64_t code, cw_str message, cw_str data);
 /* The same out of buffers, which end here; when one of them has failed, that is the error. */
-void cw_mcp_error_of(cw_turn_item *item, unsigned status, int64_t code, cw_buf *message,
+void cw_mcp_error_of(cw_rpc_item *item, unsigned status, int64_t code, cw_buf *message,
                      cw_buf *data);
 /* -32602: there is no tool or prompt (`what`) of this name. */
 void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name);
 /* The same, with a record. */
 void cw_mcp_refuse_unknown(const cw_mcp_request *r, const char *what, cw_str name);
-void cw_mcp_refuse(cw_turn_item *item, cw_verdict verdict, const cw_needs *needs);
+void cw_mcp_refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs);
 /* Too many calls: 429, and a text that says when to try again. */
-void cw_mcp_fail_often(cw_turn_item *item, const cw_call_refusal *refusal);
+void cw_mcp_fail_rate_limited(cw_rpc_item *item, const cw_call_error *refusal);
 /* Have the audit know that something was refused that no call was begun for. */
-void cw_mcp_note(const cw_turn_item *item, cw_str name, cw_str detail, cw_verdict verdict);
+void cw_mcp_audit_refusal(const cw_rpc_item *item, cw_str name, cw_str detail, cw_verdict verdict);
 /* For the audit: "mcp" or "stdio". */
-const char *cw_mcp_door_name(const cw_port *port);
+const char *cw_mcp_door_name(const cw_responder *responder);
 /* An error of the request as a whole, without id. */
-void cw_mcp_fail_all(cw_port *port, unsigned status, int64_t code, const char *text);
+void cw_mcp_fail_all(cw_responder *responder, unsigned status, int64_t code, const char *text);
 /* The language that the caller wants to read, or NULL. */
-const cw_language *cw_mcp_language(const cw_port *port, const cw_turn_opts *opts);
+const cw_language *cw_mcp_language(const cw_responder *responder, const cw_rpc_batch_opts *opts);
 const cw_json *cw_mcp_meta(const cw_json *params, cw_str name);
 /* A member that is a string, else NULL. */
 const cw_json *cw_mcp_string(const cw_json *object, cw_str name);
 
-extern const cw_identify_texts cw_mcp_identify_texts;
+extern const cw_auth_error_bodies cw_mcp_auth_error_bodies;
 
 /* mcp_desk.c */
 /* The desk of the loop that this runs on. */
-cw_mcp_desk *cw_mcp_desk_of(cw_mcp *door, cw_loop *loop);
-void cw_mcp_link_add(cw_mcp_link *buckets, cw_mcp_link *link, cw_str key);
+cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop);
+void cw_mcp_registry_add(cw_mcp_registry_entry *buckets, cw_mcp_registry_entry *link, cw_str key);
 /* Removing one that was not added is fine. */
-void cw_mcp_link_remove(cw_mcp_link *link);
+void cw_mcp_registry_remove(cw_mcp_registry_entry *link);
 /* End the streams of a session on all loops but (when it is not NULL) this one. */
-void cw_mcp_close_streams(cw_mcp *door, cw_bridge_loop *bl, const cw_mcp_session *session,
-                          const cw_mcp_link *but);
+void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
+                          const cw_mcp_registry_entry *but);
 /* Have it told when the browser's session ends that the caller was identified by, if it was. */
-void cw_mcp_watch_session(cw_bridge_loop *bl, const cw_view *view, cw_session_watch *watch);
+void cw_mcp_watch_session(cw_runtime_loop *rl, const cw_view *view, cw_session_watch *watch);
 /* The first one with this key behind `after` (NULL: from the beginning), or NULL. */
-cw_mcp_link *cw_mcp_link_find(cw_mcp_link *buckets, cw_str key, const cw_mcp_link *after);
+cw_mcp_registry_entry *cw_mcp_registry_find(cw_mcp_registry_entry *buckets, cw_str key,
+                                            const cw_mcp_registry_entry *after);
 /* The bytes that tell this session from others. */
 cw_str cw_mcp_number(const cw_mcp_session *session);
 /* A client takes back a request that it has sent: of this session, with this id. Every loop looks
@@ -212,19 +214,20 @@ void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id);
 cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_arena *arena);
 
 /* mcp_session.c */
-unsigned cw_mcp_abilities(const cw_json *capabilities);
+unsigned cw_mcp_client_capabilities(const cw_json *capabilities);
 /* A name for a new session, in the arena; empty when sessions are off, .p NULL without memory. */
-cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned abilities,
+cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned client_capabilities,
                            unsigned profile);
 /* What the request's Mcp-Session-Id says. False: 404, nobody has such a session (any more). */
 bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret);
 /* The same for a request that is no message. */
-bool cw_mcp_session_open(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, const cw_view *view,
-                         cw_mcp_session *ret);
+bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
+                         const cw_view *view, cw_mcp_session *ret);
 /* Who wants something of a session to be remembered. */
-void cw_mcp_keeper_init(cw_mcp_keeper *keeper, const cw_view *view, const cw_port *port);
+void cw_mcp_session_owner_init(cw_mcp_session_owner *owner, const cw_view *view,
+                               const cw_responder *responder);
 /* Answer that nothing more could be: the caller's share is used up (CW_LIMIT), or all memory. */
-void cw_mcp_fail_memory(cw_turn_item *item, cw_code rc);
+void cw_mcp_fail_session_store(cw_rpc_item *item, cw_code rc);
 /* "debug" to "emergency"; false otherwise. */
 bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
 cw_str cw_mcp_level_name(cw_log_level level);
@@ -239,12 +242,12 @@ unsigned cw_mcp_profile(const cw_config *config, const cw_json *client);
 /* Whether any client may know tools by aliases. */
 bool cw_mcp_has_aliases(const cw_config *config);
 /* The configuration that is in force; never NULL. */
-const cw_config *cw_mcp_config(const cw_bridge_loop *bl);
+const cw_config *cw_mcp_config(const cw_runtime_loop *rl);
 
 /* mcp_mirror.c */
 /* Whether the Mcp-Param headers say what the arguments say; else the request is answered. */
-bool cw_mcp_check_mirrors(const cw_mcp_request *r, const cw_method *method,
-                          const cw_json *arguments);
+bool cw_mcp_check_param_headers(const cw_mcp_request *r, const cw_method *method,
+                                const cw_json *arguments);
 
 /* mcp_modern.c */
 /* A value that no header may carry comes as =?base64?…?=; .p is NULL when that is none. */
@@ -271,36 +274,36 @@ cw_str cw_mcp_static_version(cw_str version);
 bool cw_mcp_allows_batch(cw_str version_header);
 void cw_mcp_run_legacy(const cw_mcp_request *r);
 /* Whether the version header of a request names another version than its session agreed upon. */
-bool cw_mcp_contradicts(const cw_port *port, const cw_mcp_session *session);
+bool cw_mcp_contradicts(const cw_responder *responder, const cw_mcp_session *session);
 #define CW_MCP_CONTRADICTS "MCP-Protocol-Version is not the version of the session"
 /* The session of a message that is not the handshake, after a look at its version header. False:
  * the message is answered, with 400, or 404 when nobody has such a session (any more). */
 bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret);
 /* {} */
-void cw_mcp_answer_empty(const cw_mcp_request *r);
+void cw_mcp_reply_empty(const cw_mcp_request *r);
 
 /* mcp_tools.c */
 void cw_mcp_list_tools(const cw_mcp_request *r);
 void cw_mcp_call_tool(const cw_mcp_request *r);
 
 /* mcp_call.c */
-typedef struct cw_mcp_job cw_mcp_job;
+typedef struct cw_mcp_target cw_mcp_target;
 
 /* What a method runs as. */
-typedef struct cw_mcp_kind {
+typedef struct cw_mcp_target_ops {
     /* The answer. Errors are sticky in `out`. */
-    void (*write)(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+    void (*write)(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                   const cw_outcome *outcome, cw_str id);
     /* Answer that it cannot be run: wrong arguments (CW_PARAMS), no source (CW_IO). */
-    void (*refuse)(cw_turn_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
+    void (*refuse)(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
     /* What a view has in its place, or NULL; and the answer and record when it has nothing. Both
      * NULL for what never asks its client. */
-    const cw_entry *(*find)(const cw_view *view, const cw_mcp_job *job);
+    const cw_entry *(*find)(const cw_view *view, const cw_mcp_target *job);
     void (*refuse_unknown)(const cw_mcp_request *r, cw_str name);
-} cw_mcp_kind;
+} cw_mcp_target_ops;
 
-struct cw_mcp_job {
-    const cw_mcp_kind *kind;
+struct cw_mcp_target {
+    const cw_mcp_target_ops *kind;
     const cw_entry *entry;
     const cw_json *params; /* an object, or NULL */
     cw_str name;           /* what was asked for */
@@ -311,14 +314,15 @@ struct cw_mcp_job {
 };
 
 /* Run it; the message is answered, now or later. */
-void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_job *job);
+void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job);
 /* {"jsonrpc":"2.0","method":…,"params":{ with two objects open. `b` is made. */
-void cw_mcp_open_notice(cw_json_writer *w, cw_buf *b, cw_str method);
+void cw_mcp_open_notification(cw_json_writer *w, cw_buf *b, cw_str method);
 /* Close the two, say it and end the buffer. */
-void cw_mcp_say_notice(cw_port *port, cw_said kind, cw_json_writer *w, cw_buf *b);
+void cw_mcp_send_notification(cw_responder *responder, cw_send_class kind, cw_json_writer *w,
+                              cw_buf *b);
 
 /* mcp_result.c */
-void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                           const cw_outcome *outcome, cw_str id);
 /* A result with isError and this text. */
 void cw_mcp_write_problem(cw_buf *out, const cw_mcp_era *era, cw_str text, cw_str id);
@@ -339,19 +343,19 @@ void cw_mcp_refuse_resource(const cw_mcp_request *r, cw_str uri);
 
 /* mcp_contents.c */
 /* A block of content as clients see it: without its role. */
-void cw_mcp_add_block(cw_buf *out, const cw_mcp_job *job, const cw_json *block);
+void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *job, const cw_json *block);
 /* A result as one JSON string: a string as itself, anything else as JSON. */
 void cw_mcp_add_text(cw_buf *out, const cw_json *result);
 /* {"uri":…} */
 void cw_mcp_add_address(cw_buf *out, cw_str uri);
 /* The error of an outcome that is no result; false when it is one. */
-bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                           const cw_outcome *outcome, cw_str id);
-/* cw_mcp_kind.refuse of all but tools: an error of the protocol. */
-void cw_mcp_refuse_plainly(cw_turn_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
-void cw_mcp_write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+/* cw_mcp_target_ops.refuse of all but tools: an error of the protocol. */
+void cw_mcp_refuse_as_error(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
+void cw_mcp_write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                          const cw_outcome *outcome, cw_str id);
-void cw_mcp_write_resource(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+void cw_mcp_write_resource(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                            const cw_outcome *outcome, cw_str id);
 
 /* mcp_complete.c */
@@ -359,28 +363,29 @@ void cw_mcp_complete(const cw_mcp_request *r);
 
 /* mcp_abilities.c */
 /* The object `capabilities`. */
-void cw_mcp_add_abilities(cw_buf *out, const cw_mcp_request *r);
+void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r);
 /* Their names alone, as this view has them: {"tools":true,…}. */
-void cw_mcp_add_ability_names(cw_json_writer *w, cw_view *view);
+void cw_mcp_add_capability_names(cw_json_writer *w, cw_view *view);
 
 /* wellknown.c */
 void cw_mcp_on_wellknown(cw_http_req *req, void *door);
 void cw_mcp_on_card(cw_http_req *req, void *door);
 
 /* mcp_wishes.c */
-void cw_mcp_listen(const cw_mcp_request *r);
+void cw_mcp_subscriptions_listen(const cw_mcp_request *r);
 
 /* mcp_listen.c */
 /* Tell the client of a session through a port that does nothing else, until it is gone. CW_NOMEM;
  * CW_LIMIT: too many are told. */
-CW_MUST_USE cw_code cw_mcp_listen_session(cw_mcp *door, cw_port *port, cw_bridge_loop *bl,
-                                          cw_view *view, const cw_mcp_session *session);
+CW_MUST_USE cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *responder,
+                                             cw_runtime_loop *rl, cw_view *view,
+                                             const cw_mcp_session *session);
 
 /* mcp_stream.c */
-void cw_mcp_subscribe(const cw_mcp_request *r);
-void cw_mcp_unsubscribe(const cw_mcp_request *r);
+void cw_mcp_resources_subscribe(const cw_mcp_request *r);
+void cw_mcp_resources_unsubscribe(const cw_mcp_request *r);
 /* What HTTP itself says at the endpoint, as JSON-RPC. */
-extern const cw_route_ways cw_mcp_ways;
+extern const cw_route_protocol cw_mcp_protocol;
 /* GET and DELETE at the endpoint. */
 void cw_mcp_on_get(cw_http_req *req, void *self);
 void cw_mcp_on_delete(cw_http_req *req, void *self);

@@ -16,7 +16,7 @@ static const struct {
 static void initialize(const cw_mcp_request *r)
 {
     const cw_json *asked = cw_json_get(r->params, CW_STR("protocolVersion"));
-    if (r->item->turn->opts.is_batch) {
+    if (r->item->batch->opts.is_batch) {
         cw_mcp_fail(r->item, 400, CW_RPC_INVALID, "initialize must not be part of a batch");
         return;
     }
@@ -32,46 +32,47 @@ static void initialize(const cw_mcp_request *r)
     cw_str version = cw_json_text(asked);
     if (!cw_mcp_is_legacy(version))
         version = cw_mcp_newest_legacy();
-    unsigned abilities = cw_mcp_abilities(cw_json_get(r->params, CW_STR("capabilities")));
-    unsigned profile = cw_mcp_profile(cw_mcp_config(r->item->turn->opts.bl),
+    unsigned client_capabilities =
+        cw_mcp_client_capabilities(cw_json_get(r->params, CW_STR("capabilities")));
+    unsigned profile = cw_mcp_profile(cw_mcp_config(r->item->batch->opts.rl),
                                       cw_json_get(r->params, CW_STR("clientInfo")));
-    if (r->port->session) {
-        r->port->session->version = cw_mcp_static_version(version);
-        r->port->session->abilities = abilities;
-        r->port->session->profile = profile;
+    if (r->responder->session) {
+        r->responder->session->version = cw_mcp_static_version(version);
+        r->responder->session->client_capabilities = client_capabilities;
+        r->responder->session->profile = profile;
     } else {
-        cw_str session = cw_mcp_session_make(r, version, abilities, profile);
+        cw_str session = cw_mcp_session_make(r, version, client_capabilities, profile);
         if (!session.p) {
             cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
             return;
         }
-        r->item->turn->opts.session = session;
+        r->item->batch->opts.session = session;
     }
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_open_result(&b);
+    cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"protocolVersion\":\""));
     cw_buf_add(&b, version);
     cw_buf_add(&b, CW_STR("\",\"capabilities\":"));
-    cw_mcp_add_abilities(&b, r);
+    cw_mcp_add_capabilities(&b, r);
     cw_buf_add(&b, CW_STR(",\"serverInfo\":" CW_MCP_SERVER "}"));
-    cw_message_close(&b, r->item->id);
-    cw_turn_answer(r->item, 200, &b, CW_STR(""));
+    cw_rpc_close(&b, r->item->id);
+    cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
 }
 
-void cw_mcp_answer_empty(const cw_mcp_request *r)
+void cw_mcp_reply_empty(const cw_mcp_request *r)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_open_result(&b);
+    cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{}"));
-    cw_message_close(&b, r->item->id);
-    cw_turn_answer(r->item, 200, &b, CW_STR(""));
+    cw_rpc_close(&b, r->item->id);
+    cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
 }
 
 static void ping(const cw_mcp_request *r)
 {
-    cw_mcp_answer_empty(r);
+    cw_mcp_reply_empty(r);
 }
 
 static void set_level(const cw_mcp_request *r)
@@ -85,17 +86,17 @@ static void set_level(const cw_mcp_request *r)
         return;
     }
     cw_code rc = CW_OK;
-    cw_mcp_keeper keeper;
-    if (r->port->session) {
-        r->port->session->level = level;
+    cw_mcp_session_owner owner;
+    if (r->responder->session) {
+        r->responder->session->level = level;
     } else if (r->session->is_named) {
-        cw_mcp_keeper_init(&keeper, r->item->turn->opts.view, r->port);
-        rc = cw_mcp_memory_set_level(&r->door->memory, &keeper, r->session, level);
+        cw_mcp_session_owner_init(&owner, r->item->batch->opts.view, r->responder);
+        rc = cw_mcp_session_store_set_level(&r->door->memory, &owner, r->session, level);
     }
     if (rc)
-        cw_mcp_fail_memory(r->item, rc);
+        cw_mcp_fail_session_store(r->item, rc);
     else
-        cw_mcp_answer_empty(r);
+        cw_mcp_reply_empty(r);
 }
 
 static const cw_mcp_method methods[] = {
@@ -108,8 +109,8 @@ static const cw_mcp_method methods[] = {
     {CW_STR_INIT("resources/templates/list"), cw_mcp_list_templates},
     {CW_STR_INIT("prompts/list"), cw_mcp_list_prompts},
     {CW_STR_INIT("ping"), ping},
-    {CW_STR_INIT("resources/subscribe"), cw_mcp_subscribe},
-    {CW_STR_INIT("resources/unsubscribe"), cw_mcp_unsubscribe},
+    {CW_STR_INIT("resources/subscribe"), cw_mcp_resources_subscribe},
+    {CW_STR_INIT("resources/unsubscribe"), cw_mcp_resources_unsubscribe},
     {CW_STR_INIT("logging/setLevel"), set_level},
     {CW_STR_INIT("initialize"), initialize},
 };
@@ -164,8 +165,8 @@ bool cw_mcp_allows_batch(cw_str version_header)
 /* The handshake comes before any version is agreed upon. */
 static bool check_version(const cw_mcp_request *r, bool is_handshake)
 {
-    cw_str header = cw_port_header(r->port, CW_STR("MCP-Protocol-Version"));
-    if (cw_port_repeats(r->port, CW_STR("MCP-Protocol-Version"))) {
+    cw_str header = cw_responder_header(r->responder, CW_STR("MCP-Protocol-Version"));
+    if (cw_responder_repeats(r->responder, CW_STR("MCP-Protocol-Version"))) {
         cw_mcp_error(r->item, 400, CW_MCP_HEADER,
                      CW_STR("Header mismatch: MCP-Protocol-Version stands more than once"),
                      CW_STR(""));
@@ -180,9 +181,9 @@ static bool check_version(const cw_mcp_request *r, bool is_handshake)
     return false;
 }
 
-bool cw_mcp_contradicts(const cw_port *port, const cw_mcp_session *session)
+bool cw_mcp_contradicts(const cw_responder *responder, const cw_mcp_session *session)
 {
-    cw_str header = cw_port_header(port, CW_STR("MCP-Protocol-Version"));
+    cw_str header = cw_responder_header(responder, CW_STR("MCP-Protocol-Version"));
     return header.p && session->version.n && !cw_str_eq(header, session->version);
 }
 
@@ -190,13 +191,13 @@ bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret)
 {
     if (!check_version(r, /* is_handshake= */ false))
         return false;
-    if (r->item->turn->opts.is_batch) {
+    if (r->item->batch->opts.is_batch) {
         *ret = *r->session; /* read once for all of it */
         return true;
     }
     if (!cw_mcp_session_read(r, ret))
         cw_mcp_error(r->item, 404, CW_MCP_SESSION, CW_STR("Session not found"), CW_STR(""));
-    else if (cw_mcp_contradicts(r->port, ret))
+    else if (cw_mcp_contradicts(r->responder, ret))
         cw_mcp_error(r->item, 400, CW_MCP_TRANSPORT, CW_STR("Bad Request: " CW_MCP_CONTRADICTS),
                      CW_STR(""));
     else

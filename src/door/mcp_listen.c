@@ -15,30 +15,30 @@
 
 #define SUBSCRIPTION "\"_meta\":{\"" CW_MCP_META("subscriptionId") "\":"
 
-typedef cw_mcp_listener listener;
+typedef cw_mcp_subscriber listener;
 
 const cw_mcp_change cw_mcp_changes[CW_MCP_CHANGES] = {
-    {CW_NEWS_TOOLS, CW_STR_INIT("toolsListChanged"),
+    {CW_CHANGED_TOOLS, CW_STR_INIT("toolsListChanged"),
      CW_STR_INIT("notifications/tools/list_changed")},
-    {CW_NEWS_PROMPTS, CW_STR_INIT("promptsListChanged"),
+    {CW_CHANGED_PROMPTS, CW_STR_INIT("promptsListChanged"),
      CW_STR_INIT("notifications/prompts/list_changed")},
-    {CW_NEWS_RESOURCES, CW_STR_INIT("resourcesListChanged"),
+    {CW_CHANGED_RESOURCES, CW_STR_INIT("resourcesListChanged"),
      CW_STR_INIT("notifications/resources/list_changed")},
 };
 
 static void leave_place(listener *l)
 {
-    cw_places_leave(&l->door->streams, l->place);
+    cw_fair_slots_leave(&l->door->streams, l->place);
     l->place = NULL;
 }
 
 static void leave(listener *l)
 {
     leave_place(l);
-    cw_bridge_watch_remove(&l->watch);
-    cw_mcp_link_remove(&l->link);
+    cw_runtime_watch_remove(&l->watch);
+    cw_mcp_registry_remove(&l->link);
     if (l->holds_session)
-        cw_mcp_memory_release(&l->door->memory, l->session, cw_clock_wall_ms());
+        cw_mcp_session_store_release(&l->door->memory, l->session, cw_clock_wall_ms());
     l->holds_session = false;
     cw_mcp_expiry_remove(&l->expiry);
     cw_session_watch_remove(&l->opened_by);
@@ -47,14 +47,15 @@ static void leave(listener *l)
 static void close_stream(listener *l)
 {
     leave(l);
-    cw_port_end(l->port);
+    cw_responder_end(l->responder);
 }
 
 /* ---- telling ---- */
 
-bool cw_mcp_listener_say(listener *l, const cw_buf *b)
+bool cw_mcp_subscriber_send(listener *l, const cw_buf *b)
 {
-    cw_code rc = b->code ? b->code : cw_port_say(l->port, CW_SAID_MESSAGE, cw_buf_str(b));
+    cw_code rc =
+        b->code ? b->code : cw_responder_send(l->responder, CW_SEND_MESSAGE, cw_buf_str(b));
     if (rc == CW_AGAIN)
         l->is_full = true;
     if (rc == CW_OK || rc == CW_AGAIN)
@@ -64,7 +65,7 @@ bool cw_mcp_listener_say(listener *l, const cw_buf *b)
 }
 
 /* `uri` empty: none. */
-static bool tell(listener *l, cw_str method, cw_str uri)
+static bool notify(listener *l, cw_str method, cw_str uri)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
@@ -84,19 +85,19 @@ static bool tell(listener *l, cw_str method, cw_str uri)
     } else {
         cw_buf_add(&b, uri.n ? CW_STR("}}") : CW_STR("}"));
     }
-    bool is_there = cw_mcp_listener_say(l, &b);
+    bool is_there = cw_mcp_subscriber_send(l, &b);
     cw_buf_done(&b);
     return is_there;
 }
 
-static bool tell_lists(listener *l, unsigned changed)
+static bool notify_lists(listener *l, unsigned changed)
 {
     for (size_t i = 0; i < CW_MCP_CHANGES; i++) {
         if (!(changed & cw_mcp_changes[i].list))
             continue;
         if (l->is_full)
             l->missed |= (uint8_t)cw_mcp_changes[i].list;
-        else if (!tell(l, cw_mcp_changes[i].method, CW_STR("")))
+        else if (!notify(l, cw_mcp_changes[i].method, CW_STR("")))
             return false;
     }
     return true;
@@ -105,12 +106,12 @@ static bool tell_lists(listener *l, unsigned changed)
 /* As the caller sees things now. */
 static cw_view *view_of(listener *l)
 {
-    return l->view ? l->view : cw_bridge_anonymous(l->watch.bl);
+    return l->view ? l->view : cw_runtime_anonymous(l->watch.rl);
 }
 
 /* Whether the caller sees this resource, still: it may have asked long ago. CW_DECLINED: it does
  * not; CW_NOMEM. */
-static cw_code look_for(listener *l, cw_str uri)
+static cw_code find_subscriber(listener *l, cw_str uri)
 {
     const cw_entry *entry;
     cw_str variables;
@@ -121,13 +122,13 @@ static cw_code look_for(listener *l, cw_str uri)
     return rc;
 }
 
-static bool tell_uri(listener *l, cw_str uri)
+static bool notify_uri(listener *l, cw_str uri)
 {
-    cw_code rc = look_for(l, uri);
+    cw_code rc = find_subscriber(l, uri);
     if (rc == CW_DECLINED)
         return true;
     if (!rc)
-        return tell(l, CW_STR("notifications/resources/updated"), uri);
+        return notify(l, CW_STR("notifications/resources/updated"), uri);
     close_stream(l);
     return false;
 }
@@ -137,26 +138,26 @@ static void end(listener *l);
 /* Credentials may no longer be good when accounts have changed, and whoever may not list anything
  * is not told that lists change. Whoever comes back is asked for everything again. False: it is
  * not told anything, and but for lines it has ended. */
-static bool may_hear(listener *l)
+static bool is_authorized(listener *l)
 {
-    bool is_same = !l->view || l->port->session ||
-                   cw_accounts_generation(cw_bridge_accounts(l->watch.bl)) == l->generation;
+    bool is_same = !l->view || l->responder->session ||
+                   cw_accounts_generation(cw_runtime_accounts(l->watch.rl)) == l->generation;
     if (is_same && cw_view_discover_verdict(view_of(l)) == CW_VERDICT_ALLOW)
         return true;
-    if (!l->port->session)
+    if (!l->responder->session)
         end(l);
     return false;
 }
 
 /* Which addresses were missed is not known: all are told then. A client that reads one once too
  * often does no harm. False: it is disconnected, without memory. */
-static bool gather_late(listener *l)
+static bool collect_missed(listener *l)
 {
     l->has_missed_uri = false;
     l->next_uri = 0;
     if (!l->session)
         return true;
-    cw_mcp_memory_wishes(&l->door->memory, l->session, &l->late);
+    cw_mcp_session_store_subscriptions(&l->door->memory, l->session, &l->late);
     if (!l->late.code)
         return true;
     close_stream(l);
@@ -179,16 +180,16 @@ static cw_str take_late(listener *l)
 }
 
 /* The reader reads again: tell what was missed, as far as it goes. */
-static void catch_up(listener *l)
+static void send_missed(listener *l)
 {
     unsigned missed = l->missed;
     l->is_full = false;
     l->missed = 0;
-    if (!may_hear(l) || !tell_lists(l, missed))
+    if (!is_authorized(l) || !notify_lists(l, missed))
         return;
     while (!l->is_full) {
         cw_str uri = take_late(l);
-        bool goes_on = uri.p ? tell_uri(l, uri) : l->has_missed_uri && gather_late(l);
+        bool goes_on = uri.p ? notify_uri(l, uri) : l->has_missed_uri && collect_missed(l);
         if (!goes_on)
             return;
     }
@@ -208,34 +209,35 @@ static bool wants_uri(const listener *l, cw_str uri)
         if (cw_str_eq(l->uris[i], uri))
             return true;
     }
-    return l->session && cw_mcp_memory_wants(&l->door->memory, l->session, uri);
+    return l->session && cw_mcp_session_store_is_subscribed(&l->door->memory, l->session, uri);
 }
 
 /* The lists that are news for this listener. */
-static unsigned lists_of(listener *l, const cw_news *news)
+static unsigned lists_of(listener *l, const cw_change *change)
 {
-    unsigned lists = news->lists & l->wants;
-    return lists && news->source ? cw_view_lists_of(view_of(l), news->source, lists) : lists;
+    unsigned lists = change->lists & l->wants;
+    return lists && change->source ? cw_view_lists_with_source(view_of(l), change->source, lists)
+                                   : lists;
 }
 
-static void on_news(cw_bridge_watch *watch, const cw_news *news)
+static void on_change_event(cw_runtime_watch *watch, const cw_change *change)
 {
     listener *l = CW_CONTAINER(watch, listener, watch);
-    if (!is_ready(l) || !may_hear(l) || !tell_lists(l, lists_of(l, news)))
+    if (!is_ready(l) || !is_authorized(l) || !notify_lists(l, lists_of(l, change)))
         return;
-    if (!news->uri.n || !wants_uri(l, news->uri))
+    if (!change->uri.n || !wants_uri(l, change->uri))
         return;
     if (l->is_full)
         l->has_missed_uri = true;
     else
-        (void)tell_uri(l, news->uri);
+        (void)notify_uri(l, change->uri);
 }
 
 /* What somebody who has logged in sees otherwise than before. False: nobody knows, without memory.
  */
-static bool look_again(listener *l, unsigned *ret_changed)
+static bool diff_view(listener *l, unsigned *ret_changed)
 {
-    cw_view *now = cw_bridge_view(l->watch.bl, cw_view_caller(l->view));
+    cw_view *now = cw_runtime_view(l->watch.rl, cw_view_caller(l->view));
     if (!now)
         return false;
     *ret_changed = cw_view_changes(l->view, now);
@@ -244,15 +246,15 @@ static bool look_again(listener *l, unsigned *ret_changed)
     return true;
 }
 
-static void on_change(cw_bridge_watch *watch, unsigned changed)
+static void on_change(cw_runtime_watch *watch, unsigned changed)
 {
     listener *l = CW_CONTAINER(watch, listener, watch);
-    if (!may_hear(l))
+    if (!is_authorized(l))
         return;
-    if (l->view && !look_again(l, &changed))
+    if (l->view && !diff_view(l, &changed))
         end(l); /* what it may hear of is not known */
     else if (is_ready(l))
-        (void)tell_lists(l, changed & l->wants);
+        (void)notify_lists(l, changed & l->wants);
 }
 
 /* ---- the end ---- */
@@ -262,12 +264,12 @@ static void send_result(listener *l)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_open_result(&b);
+    cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"resultType\":\"complete\"," SUBSCRIPTION));
     cw_buf_add(&b, l->item->id);
     cw_buf_add(&b, CW_STR(",\"" CW_MCP_META("serverInfo") "\":" CW_MCP_SERVER "}}"));
-    cw_message_close(&b, l->item->id);
-    cw_turn_answer(l->item, 200, &b, CW_STR(""));
+    cw_rpc_close(&b, l->item->id);
+    cw_rpc_item_reply(l->item, 200, &b, CW_STR(""));
 }
 
 static void end(listener *l)
@@ -275,18 +277,18 @@ static void end(listener *l)
     leave(l);
     if (l->item)
         send_result(l);
-    else if (!l->port->session)
-        cw_port_end(l->port);
+    else if (!l->responder->session)
+        cw_responder_end(l->responder);
 }
 
-static void on_cancel(cw_mcp_link *link)
+static void on_cancel(cw_mcp_registry_entry *link)
 {
     listener *l = CW_CONTAINER(link, listener, link);
     leave(l);
     if (l->item)
-        cw_turn_skip(l->item);
+        cw_rpc_item_no_reply(l->item);
     else
-        cw_port_end(l->port);
+        cw_responder_end(l->responder);
 }
 
 /* The token is no longer good: whoever comes back needs another one. */
@@ -300,18 +302,18 @@ static void on_session_end(cw_session_watch *watch)
     end(CW_CONTAINER(watch, listener, opened_by));
 }
 
-static void on_event(cw_port *port, cw_port_event event, void *ctx)
+static void on_event(cw_responder *responder, cw_responder_event event, void *ctx)
 {
     listener *l = ctx;
-    (void)port;
+    (void)responder;
     switch (event) {
-    case CW_PORT_GONE:
+    case CW_RESPONDER_GONE:
         leave(l);
         break;
-    case CW_PORT_DRAINED:
-        catch_up(l);
+    case CW_RESPONDER_DRAINED:
+        send_missed(l);
         break;
-    case CW_PORT_STOPPING:
+    case CW_RESPONDER_STOPPING:
         end(l);
         break;
     }
@@ -328,11 +330,11 @@ static void release(void *ctx)
 }
 
 /* Somebody who has logged in is told of other things than the anonymous, and not for ever. */
-static void follow_caller(listener *l, cw_bridge_loop *bl, cw_view *view)
+static void follow_caller(listener *l, cw_runtime_loop *rl, cw_view *view)
 {
-    if (view == cw_bridge_anonymous(bl))
+    if (view == cw_runtime_anonymous(rl))
         return;
-    cw_accounts *accounts = cw_bridge_accounts(bl);
+    cw_accounts *accounts = cw_runtime_accounts(rl);
     l->view = cw_view_ref(view);
     l->watch.is_always = true;
     l->generation = accounts ? cw_accounts_generation(accounts) : 0;
@@ -341,63 +343,65 @@ static void follow_caller(listener *l, cw_bridge_loop *bl, cw_view *view)
     l->opened_by.on_ended = on_session_end;
 }
 
-cw_code cw_mcp_listener_new(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view,
-                            listener **ret)
+cw_code cw_mcp_subscriber_new(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
+                              cw_view *view, listener **ret)
 {
-    listener *l = cw_arena_calloc(port->arena, 1, sizeof *l);
+    listener *l = cw_arena_calloc(responder->arena, 1, sizeof *l);
     if (!l)
         return CW_NOMEM;
     l->watch.on_change = on_change;
-    l->watch.on_news = on_news;
+    l->watch.on_change_event = on_change_event;
     l->link.cancel = on_cancel;
     l->door = door;
-    l->port = port;
+    l->responder = responder;
     cw_buf_init(&l->late, SIZE_MAX / 2);
-    follow_caller(l, bl, view);
+    follow_caller(l, rl, view);
     *ret = l;
-    if (cw_arena_hold(port->arena, l, release))
+    if (cw_arena_hold(responder->arena, l, release))
         return CW_NOMEM;
-    cw_fair_key key = cw_share_key(cw_view_caller(view), cw_port_peer(port));
-    return cw_places_enter(&door->streams, &key, cw_bridge_settings_of(bl)->subscriptions,
-                           /* each= */ 0, &l->place);
+    cw_fair_key key = cw_caller_fair_key(cw_view_caller(view), cw_responder_peer(responder));
+    return cw_fair_slots_enter(&door->streams, &key, cw_runtime_settings_of(rl)->subscriptions,
+                               /* each= */ 0, &l->place);
 }
 
-void cw_mcp_listener_enter(listener *l, cw_bridge_loop *bl)
+void cw_mcp_subscriber_enter(listener *l, cw_runtime_loop *rl)
 {
-    l->port->on_event = on_event;
-    l->port->ctx = l;
-    cw_bridge_watch_add(bl, &l->watch);
-    if (l->expiry.at && !l->port->session)
-        cw_mcp_expiry_add(&cw_mcp_desk_of(l->door, l->port->loop)->expiries, &l->expiry);
-    if (l->view && !l->port->session)
-        cw_mcp_watch_session(bl, l->view, &l->opened_by);
+    l->responder->on_event = on_event;
+    l->responder->ctx = l;
+    cw_runtime_watch_add(rl, &l->watch);
+    if (l->expiry.at && !l->responder->session)
+        cw_mcp_expiry_add(&cw_mcp_registry_of(l->door, l->responder->loop)->expiries, &l->expiry);
+    if (l->view && !l->responder->session)
+        cw_mcp_watch_session(rl, l->view, &l->opened_by);
 }
 
-cw_code cw_mcp_listen_session(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view,
-                              const cw_mcp_session *session)
+cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
+                                 cw_view *view, const cw_mcp_session *session)
 {
     listener *l;
-    cw_code rc = cw_mcp_listener_new(door, port, bl, view, &l);
+    cw_code rc = cw_mcp_subscriber_new(door, responder, rl, view, &l);
     if (rc)
         return rc;
-    cw_mcp_keeper keeper;
-    cw_mcp_keeper_init(&keeper, view, port);
-    rc = cw_mcp_memory_hold(&door->memory, &keeper, session);
+    cw_mcp_session_owner owner;
+    cw_mcp_session_owner_init(&owner, view, responder);
+    rc = cw_mcp_session_store_hold(&door->memory, &owner, session);
     if (rc)
         return rc;
     l->holds_session = true;
-    l->wants = CW_NEWS_TOOLS | CW_NEWS_PROMPTS | CW_NEWS_RESOURCES;
+    l->wants = CW_CHANGED_TOOLS | CW_CHANGED_PROMPTS | CW_CHANGED_RESOURCES;
     l->session = session;
-    cw_mcp_listener_enter(l, bl);
-    if (port->session)
+    cw_mcp_subscriber_enter(l, rl);
+    if (responder->session)
         return CW_OK;
     /* A message goes to one stream only: a newer one takes the place of those that are open. */
-    cw_mcp_link_add(cw_mcp_desk_of(door, port->loop)->streams, &l->link, cw_mcp_number(session));
-    cw_mcp_close_streams(door, bl, session, &l->link);
+    cw_mcp_registry_add(cw_mcp_registry_of(door, responder->loop)->streams, &l->link,
+                        cw_mcp_number(session));
+    cw_mcp_close_streams(door, rl, session, &l->link);
     return CW_OK;
 }
 
-cw_code cw_mcp_listen_port(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, cw_view *view)
+cw_code cw_mcp_subscribe_responder(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
+                                   cw_view *view)
 {
-    return cw_mcp_listen_session(door, port, bl, view, port->session);
+    return cw_mcp_subscribe_session(door, responder, rl, view, responder->session);
 }

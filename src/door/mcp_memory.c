@@ -8,7 +8,7 @@
 /* Looking at all that is remembered takes milliseconds: not more often than this. */
 #define SWEEP_MS 1000
 
-typedef struct cw_mcp_known known;
+typedef struct cw_mcp_session_record known;
 
 /* An account, or a network. Goes with the last of its sessions. */
 typedef struct owner {
@@ -20,7 +20,7 @@ typedef struct owner {
     char key[];
 } owner;
 
-struct cw_mcp_known {
+struct cw_mcp_session_record {
     unsigned char number[CW_MCP_NUMBER];
     owner *owner;
     known *prev, *next;         /* of all */
@@ -39,7 +39,7 @@ static const size_t shares[CW_MCP_POOLS] = {CW_MCP_STATES_SHARE, CW_MCP_ENDS_SHA
 /* ---- what there is room for ---- */
 
 /* How much is left of a pool for this owner. */
-static size_t room(const cw_mcp_memory *m, const owner *o, int pool)
+static size_t room(const cw_mcp_session_store *m, const owner *o, int pool)
 {
     size_t own = shares[pool] - o->used[pool], all = most[pool] - m->used[pool];
     size_t others = most[pool] / 2 - m->by_anonymous[pool];
@@ -47,7 +47,7 @@ static size_t room(const cw_mcp_memory *m, const owner *o, int pool)
     return o->is_anonymous && others < n ? others : n;
 }
 
-static bool take(cw_mcp_memory *m, owner *o, int pool, size_t n)
+static bool take(cw_mcp_session_store *m, owner *o, int pool, size_t n)
 {
     if (room(m, o, pool) < n)
         return false;
@@ -58,7 +58,7 @@ static bool take(cw_mcp_memory *m, owner *o, int pool, size_t n)
     return true;
 }
 
-static void give_back(cw_mcp_memory *m, owner *o, int pool, size_t n)
+static void give_back(cw_mcp_session_store *m, owner *o, int pool, size_t n)
 {
     o->used[pool] -= n;
     m->used[pool] -= n;
@@ -68,7 +68,7 @@ static void give_back(cw_mcp_memory *m, owner *o, int pool, size_t n)
 
 /* ---- records ---- */
 
-static known *find(const cw_mcp_memory *m, const cw_mcp_session *session)
+static known *find(const cw_mcp_session_store *m, const cw_mcp_session *session)
 {
     return cw_map_find(&m->sessions, cw_mcp_number(session));
 }
@@ -94,7 +94,7 @@ static void unlink_own(known *k)
 }
 
 /* Neither level nor subscriptions. */
-static void drop_state(cw_mcp_memory *m, known *k)
+static void drop_state(cw_mcp_session_store *m, known *k)
 {
     if (!k->has_state)
         return;
@@ -106,7 +106,7 @@ static void drop_state(cw_mcp_memory *m, known *k)
     k->has_state = false;
 }
 
-static void leave_owner(cw_mcp_memory *m, owner *o)
+static void leave_owner(cw_mcp_session_store *m, owner *o)
 {
     if (o->n_known)
         return;
@@ -114,7 +114,7 @@ static void leave_owner(cw_mcp_memory *m, owner *o)
     free(o);
 }
 
-static void forget(cw_mcp_memory *m, known *k)
+static void forget(cw_mcp_session_store *m, known *k)
 {
     owner *o = k->owner;
     drop_state(m, k);
@@ -133,7 +133,7 @@ static void forget(cw_mcp_memory *m, known *k)
     leave_owner(m, o);
 }
 
-static owner *owner_of(cw_mcp_memory *m, const cw_mcp_keeper *by)
+static owner *owner_of(cw_mcp_session_store *m, const cw_mcp_session_owner *by)
 {
     cw_map *owners = &m->owners[by->is_anonymous];
     owner *o = cw_map_find(owners, by->owner);
@@ -152,7 +152,8 @@ static owner *owner_of(cw_mcp_memory *m, const cw_mcp_keeper *by)
     return NULL;
 }
 
-static known *make(cw_mcp_memory *m, const cw_mcp_keeper *by, const cw_mcp_session *session)
+static known *make(cw_mcp_session_store *m, const cw_mcp_session_owner *by,
+                   const cw_mcp_session *session)
 {
     owner *o = owner_of(m, by);
     known *k = o ? calloc(1, sizeof *k) : NULL;
@@ -180,7 +181,7 @@ static known *make(cw_mcp_memory *m, const cw_mcp_keeper *by, const cw_mcp_sessi
 
 /* ---- making room ---- */
 
-static void sweep(cw_mcp_memory *m, int64_t now)
+static void sweep(cw_mcp_session_store *m, int64_t now)
 {
     known *next;
     if (now >= m->swept && now - m->swept < SWEEP_MS)
@@ -193,7 +194,7 @@ static void sweep(cw_mcp_memory *m, int64_t now)
     }
 }
 
-static bool end_known(cw_mcp_memory *m, known *k)
+static bool end_known(cw_mcp_session_store *m, known *k)
 {
     if (!take(m, k->owner, CW_MCP_POOL_ENDS, 1))
         return false;
@@ -203,7 +204,7 @@ static bool end_known(cw_mcp_memory *m, known *k)
 }
 
 /* Of the owner's sessions the one that nobody has used for longest, when that is long enough. */
-static bool end_idle(cw_mcp_memory *m, const owner *o, int64_t now)
+static bool end_idle(cw_mcp_session_store *m, const owner *o, int64_t now)
 {
     known *oldest = NULL;
     for (known *k = o->first; k; k = k->next_own) {
@@ -213,7 +214,7 @@ static bool end_idle(cw_mcp_memory *m, const owner *o, int64_t now)
     return oldest && end_known(m, oldest);
 }
 
-static cw_code take_state(cw_mcp_memory *m, known *k, int64_t now)
+static cw_code take_state(cw_mcp_session_store *m, known *k, int64_t now)
 {
     if (k->has_state)
         return CW_OK;
@@ -234,7 +235,8 @@ static cw_code take_state(cw_mcp_memory *m, known *k, int64_t now)
 
 /* The record of a session, made when it is not there, and kept until put_back. NULL without
  * memory; else the lock is held. */
-static known *open_known(cw_mcp_memory *m, const cw_mcp_keeper *by, const cw_mcp_session *session)
+static known *open_known(cw_mcp_session_store *m, const cw_mcp_session_owner *by,
+                         const cw_mcp_session *session)
 {
     pthread_mutex_lock(&m->lock);
     known *k = find(m, session);
@@ -250,7 +252,7 @@ static known *open_known(cw_mcp_memory *m, const cw_mcp_keeper *by, const cw_mcp
 }
 
 /* What says nothing goes. */
-static void put_back(cw_mcp_memory *m, known *k)
+static void put_back(cw_mcp_session_store *m, known *k)
 {
     k->holds--;
     if (k->has_state && k->level == CW_LOG_OFF && !k->uris.n)
@@ -261,7 +263,8 @@ static void put_back(cw_mcp_memory *m, known *k)
     pthread_mutex_unlock(&m->lock);
 }
 
-cw_code cw_mcp_memory_end(cw_mcp_memory *m, const cw_mcp_keeper *by, const cw_mcp_session *session)
+cw_code cw_mcp_session_store_end(cw_mcp_session_store *m, const cw_mcp_session_owner *by,
+                                 const cw_mcp_session *session)
 {
     known *k = open_known(m, by, session);
     if (!k)
@@ -275,8 +278,8 @@ cw_code cw_mcp_memory_end(cw_mcp_memory *m, const cw_mcp_keeper *by, const cw_mc
     return rc;
 }
 
-cw_code cw_mcp_memory_set_level(cw_mcp_memory *m, const cw_mcp_keeper *by,
-                                const cw_mcp_session *session, cw_log_level level)
+cw_code cw_mcp_session_store_set_level(cw_mcp_session_store *m, const cw_mcp_session_owner *by,
+                                       const cw_mcp_session *session, cw_log_level level)
 {
     known *k = open_known(m, by, session);
     if (!k)
@@ -307,7 +310,7 @@ static size_t find_uri(const known *k, cw_str uri)
     return b->n;
 }
 
-static cw_code add_uri(cw_mcp_memory *m, known *k, cw_str uri, int64_t now)
+static cw_code add_uri(cw_mcp_session_store *m, known *k, cw_str uri, int64_t now)
 {
     size_t n = uri.n + 1;
     if (k->is_ended || n > CW_MCP_URIS_SESSION - k->uris.n)
@@ -330,8 +333,8 @@ static cw_code add_uri(cw_mcp_memory *m, known *k, cw_str uri, int64_t now)
     return CW_OK;
 }
 
-cw_code cw_mcp_memory_subscribe(cw_mcp_memory *m, const cw_mcp_keeper *by,
-                                const cw_mcp_session *session, cw_str uri)
+cw_code cw_mcp_session_store_subscribe(cw_mcp_session_store *m, const cw_mcp_session_owner *by,
+                                       const cw_mcp_session *session, cw_str uri)
 {
     if (memchr(uri.p, 0, uri.n))
         return CW_LIMIT; /* nothing has such an address */
@@ -345,7 +348,8 @@ cw_code cw_mcp_memory_subscribe(cw_mcp_memory *m, const cw_mcp_keeper *by,
     return rc;
 }
 
-void cw_mcp_memory_unsubscribe(cw_mcp_memory *m, const cw_mcp_session *session, cw_str uri)
+void cw_mcp_session_store_unsubscribe(cw_mcp_session_store *m, const cw_mcp_session *session,
+                                      cw_str uri)
 {
     pthread_mutex_lock(&m->lock);
     known *k = find(m, session);
@@ -363,7 +367,8 @@ void cw_mcp_memory_unsubscribe(cw_mcp_memory *m, const cw_mcp_session *session, 
     put_back(m, k);
 }
 
-bool cw_mcp_memory_wants(cw_mcp_memory *m, const cw_mcp_session *session, cw_str uri)
+bool cw_mcp_session_store_is_subscribed(cw_mcp_session_store *m, const cw_mcp_session *session,
+                                        cw_str uri)
 {
     if (atomic_load(&m->n) == 0)
         return false;
@@ -374,7 +379,8 @@ bool cw_mcp_memory_wants(cw_mcp_memory *m, const cw_mcp_session *session, cw_str
     return wants;
 }
 
-void cw_mcp_memory_wishes(cw_mcp_memory *m, const cw_mcp_session *session, cw_buf *out)
+void cw_mcp_session_store_subscriptions(cw_mcp_session_store *m, const cw_mcp_session *session,
+                                        cw_buf *out)
 {
     pthread_mutex_lock(&m->lock);
     const known *k = find(m, session);
@@ -385,7 +391,7 @@ void cw_mcp_memory_wishes(cw_mcp_memory *m, const cw_mcp_session *session, cw_bu
 
 /* ---- sessions as they come ---- */
 
-bool cw_mcp_memory_recall(cw_mcp_memory *m, cw_mcp_session *session, int64_t now)
+bool cw_mcp_session_store_recall(cw_mcp_session_store *m, cw_mcp_session *session, int64_t now)
 {
     bool is_ended = false;
     if (atomic_load(&m->n) == 0)
@@ -401,7 +407,8 @@ bool cw_mcp_memory_recall(cw_mcp_memory *m, cw_mcp_session *session, int64_t now
     return !is_ended;
 }
 
-cw_code cw_mcp_memory_hold(cw_mcp_memory *m, const cw_mcp_keeper *by, const cw_mcp_session *session)
+cw_code cw_mcp_session_store_hold(cw_mcp_session_store *m, const cw_mcp_session_owner *by,
+                                  const cw_mcp_session *session)
 {
     known *k = open_known(m, by, session);
     if (!k)
@@ -411,7 +418,8 @@ cw_code cw_mcp_memory_hold(cw_mcp_memory *m, const cw_mcp_keeper *by, const cw_m
     return CW_OK;
 }
 
-void cw_mcp_memory_release(cw_mcp_memory *m, const cw_mcp_session *session, int64_t now)
+void cw_mcp_session_store_release(cw_mcp_session_store *m, const cw_mcp_session *session,
+                                  int64_t now)
 {
     pthread_mutex_lock(&m->lock);
     known *k = find(m, session);
@@ -423,7 +431,7 @@ void cw_mcp_memory_release(cw_mcp_memory *m, const cw_mcp_session *session, int6
     put_back(m, k);
 }
 
-void cw_mcp_memory_init(cw_mcp_memory *m)
+void cw_mcp_session_store_init(cw_mcp_session_store *m)
 {
     /* The pools are the ceiling, and the streams that are open. */
     cw_map_init(&m->sessions, SIZE_MAX / 2);
@@ -432,7 +440,7 @@ void cw_mcp_memory_init(cw_mcp_memory *m)
     pthread_mutex_init(&m->lock, NULL);
 }
 
-void cw_mcp_memory_done(cw_mcp_memory *m)
+void cw_mcp_session_store_done(cw_mcp_session_store *m)
 {
     while (m->first)
         forget(m, m->first);

@@ -42,50 +42,60 @@
 struct cw_mcp_session;
 
 /* Who wants something to be remembered, and when. Not to be copied. */
-typedef struct cw_mcp_keeper {
+typedef struct cw_mcp_session_owner {
     cw_str owner; /* id of the account, or the network */
     bool is_anonymous;
     int64_t now; /* wall clock, ms */
     char network[CW_NETWORK_TEXT];
-} cw_mcp_keeper;
+} cw_mcp_session_owner;
 
 /* What there is a certain amount of. */
 enum { CW_MCP_POOL_STATES, CW_MCP_POOL_ENDS, CW_MCP_POOL_URIS, CW_MCP_POOLS };
 
-typedef struct cw_mcp_memory {
+typedef struct cw_mcp_session_store {
     pthread_mutex_t lock;
     cw_map sessions;  /* number -> known */
     cw_map owners[2]; /* accounts, networks */
-    struct cw_mcp_known *first;
+    struct cw_mcp_session_record *first;
     size_t used[CW_MCP_POOLS], by_anonymous[CW_MCP_POOLS];
     int64_t swept;
     atomic_size_t n; /* states and ends, without the lock: most often there are none */
-} cw_mcp_memory;
+} cw_mcp_session_store;
 
-void cw_mcp_memory_init(cw_mcp_memory *m);
-void cw_mcp_memory_done(cw_mcp_memory *m);
+void cw_mcp_session_store_init(cw_mcp_session_store *m);
+void cw_mcp_session_store_done(cw_mcp_session_store *m);
 
 /* What is known of it goes into the session. False: it has ended. */
-bool cw_mcp_memory_recall(cw_mcp_memory *m, struct cw_mcp_session *session, int64_t now);
+bool cw_mcp_session_store_recall(cw_mcp_session_store *m, struct cw_mcp_session *session,
+                                 int64_t now);
 
 /* CW_LIMIT: the owner's share, or all of it, is used up; CW_NOMEM. Then nothing has changed. */
-CW_MUST_USE cw_code cw_mcp_memory_end(cw_mcp_memory *m, const cw_mcp_keeper *by,
-                                      const struct cw_mcp_session *session);
-CW_MUST_USE cw_code cw_mcp_memory_set_level(cw_mcp_memory *m, const cw_mcp_keeper *by,
-                                            const struct cw_mcp_session *session,
-                                            cw_log_level level);
-CW_MUST_USE cw_code cw_mcp_memory_subscribe(cw_mcp_memory *m, const cw_mcp_keeper *by,
-                                            const struct cw_mcp_session *session, cw_str uri);
-void cw_mcp_memory_unsubscribe(cw_mcp_memory *m, const struct cw_mcp_session *session, cw_str uri);
+CW_MUST_USE cw_code cw_mcp_session_store_end(cw_mcp_session_store *m,
+                                             const cw_mcp_session_owner *by,
+                                             const struct cw_mcp_session *session);
+CW_MUST_USE cw_code cw_mcp_session_store_set_level(cw_mcp_session_store *m,
+                                                   const cw_mcp_session_owner *by,
+                                                   const struct cw_mcp_session *session,
+                                                   cw_log_level level);
+CW_MUST_USE cw_code cw_mcp_session_store_subscribe(cw_mcp_session_store *m,
+                                                   const cw_mcp_session_owner *by,
+                                                   const struct cw_mcp_session *session,
+                                                   cw_str uri);
+void cw_mcp_session_store_unsubscribe(cw_mcp_session_store *m, const struct cw_mcp_session *session,
+                                      cw_str uri);
 
 /* Whether it has subscribed to this. */
-bool cw_mcp_memory_wants(cw_mcp_memory *m, const struct cw_mcp_session *session, cw_str uri);
+bool cw_mcp_session_store_is_subscribed(cw_mcp_session_store *m,
+                                        const struct cw_mcp_session *session, cw_str uri);
 /* Append all that it has subscribed to, a NUL behind each. */
-void cw_mcp_memory_wishes(cw_mcp_memory *m, const struct cw_mcp_session *session, cw_buf *out);
+void cw_mcp_session_store_subscriptions(cw_mcp_session_store *m,
+                                        const struct cw_mcp_session *session, cw_buf *out);
 
 /* It has a stream, so that it does not give way; once for each. CW_NOMEM. */
-CW_MUST_USE cw_code cw_mcp_memory_hold(cw_mcp_memory *m, const cw_mcp_keeper *by,
-                                       const struct cw_mcp_session *session);
-void cw_mcp_memory_release(cw_mcp_memory *m, const struct cw_mcp_session *session, int64_t now);
+CW_MUST_USE cw_code cw_mcp_session_store_hold(cw_mcp_session_store *m,
+                                              const cw_mcp_session_owner *by,
+                                              const struct cw_mcp_session *session);
+void cw_mcp_session_store_release(cw_mcp_session_store *m, const struct cw_mcp_session *session,
+                                  int64_t now);
 
 #endif

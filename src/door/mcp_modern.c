@@ -17,16 +17,16 @@ static void discover(const cw_mcp_request *r)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_message_open_result(&b);
+    cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"supportedVersions\":[\"" VERSION "\"],\"capabilities\":"));
-    cw_mcp_add_abilities(&b, r);
+    cw_mcp_add_capabilities(&b, r);
     cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
-    cw_buf_add_i64(&b, cw_bridge_settings_of(r->item->turn->opts.bl)->list_ttl_ms);
+    cw_buf_add_i64(&b, cw_runtime_settings_of(r->item->batch->opts.rl)->list_ttl_ms);
     cw_buf_add(&b, CW_STR(",\"cacheScope\":\""));
     cw_buf_add(&b, cw_mcp_scope(r, /* reads_same= */ true));
-    cw_buf_add(&b, CW_STR("\"," CW_MCP_STAMP "}"));
-    cw_message_close(&b, r->item->id);
-    cw_turn_answer(r->item, 200, &b, CW_STR(""));
+    cw_buf_add(&b, CW_STR("\"," CW_MCP_RESULT_META "}"));
+    cw_rpc_close(&b, r->item->id);
+    cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
 }
 
 static const cw_mcp_method methods[] = {
@@ -39,7 +39,7 @@ static const cw_mcp_method methods[] = {
     {CW_STR_INIT("resources/templates/list"), cw_mcp_list_templates},
     {CW_STR_INIT("prompts/list"), cw_mcp_list_prompts},
     {CW_STR_INIT("server/discover"), discover},
-    {CW_STR_INIT("subscriptions/listen"), cw_mcp_listen},
+    {CW_STR_INIT("subscriptions/listen"), cw_mcp_subscriptions_listen},
 };
 
 const cw_mcp_era cw_mcp_modern = {
@@ -94,9 +94,10 @@ bool cw_mcp_looks_modern(cw_str version)
 bool cw_mcp_has_envelope(const cw_json *params)
 {
     const cw_json *claim = cw_mcp_meta(params, CW_STR(CW_MCP_CLAIM));
-    const cw_json *abilities = cw_mcp_meta(params, CW_STR(CW_MCP_META("clientCapabilities")));
+    const cw_json *client_capabilities =
+        cw_mcp_meta(params, CW_STR(CW_MCP_META("clientCapabilities")));
     return cw_json_is(claim, CW_JSON_STRING) && cw_mcp_is_modern(cw_json_text(claim)) &&
-           cw_json_is(abilities, CW_JSON_OBJECT);
+           cw_json_is(client_capabilities, CW_JSON_OBJECT);
 }
 
 /* ---- headers ---- */
@@ -139,13 +140,13 @@ void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_
 /* True when the header repeats what the body says; else the request is answered. */
 static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool may_be_encoded)
 {
-    if (!r->port->has_headers)
+    if (!r->responder->has_headers)
         return true;
     bool repeats;
-    cw_str raw = cw_port_header_once(r->port, name, &repeats);
+    cw_str raw = cw_responder_header_once(r->responder, name, &repeats);
     cw_str value = raw;
     if (raw.p && may_be_encoded)
-        value = cw_mcp_decode_header(cw_str_trim(raw), r->port->arena);
+        value = cw_mcp_decode_header(cw_str_trim(raw), r->responder->arena);
     else if (raw.p)
         value = cw_str_trim(raw);
     const char *problem = NULL;
@@ -170,8 +171,8 @@ static bool check_name(const cw_mcp_request *r)
         if (cw_json_is(name, CW_JSON_STRING))
             return check_header(r, header, cw_json_text(name), /* may_be_encoded= */ true);
         /* There is nothing to repeat. Without a header too, the method says what is wrong. */
-        cw_str value =
-            r->port->has_headers ? cw_port_header(r->port, header) : cw_str_make(NULL, 0);
+        cw_str value = r->responder->has_headers ? cw_responder_header(r->responder, header)
+                                                 : cw_str_make(NULL, 0);
         if (value.p)
             cw_mcp_fail_header(r, header, value, CW_STR(""), "is not in the body");
         return !value.p;
@@ -191,13 +192,13 @@ static bool check_client(const cw_mcp_request *r)
 
 static bool check_envelope(const cw_mcp_request *r)
 {
-    const cw_json *abilities = r->meta.capabilities;
+    const cw_json *client_capabilities = r->meta.capabilities;
     cw_str data;
     if (!cw_json_is(r->meta.claim, CW_JSON_STRING))
         data = CW_STR("{\"envelope\":{\"invalid\":[\"" CW_MCP_CLAIM "\"]}}");
-    else if (!abilities)
+    else if (!client_capabilities)
         data = CW_STR("{\"envelope\":{\"missing\":[\"" CW_MCP_META("clientCapabilities") "\"]}}");
-    else if (!cw_json_is(abilities, CW_JSON_OBJECT))
+    else if (!cw_json_is(client_capabilities, CW_JSON_OBJECT))
         data = CW_STR("{\"envelope\":{\"invalid\":[\"" CW_MCP_META("clientCapabilities") "\"]}}");
     else
         return check_client(r);
@@ -231,12 +232,13 @@ void cw_mcp_run_modern(const cw_mcp_request *r)
         check_name(r)) {
         cw_mcp_session client = {.level = CW_LOG_OFF};
         cw_mcp_request with = *r;
-        client.abilities = cw_mcp_abilities(r->meta.capabilities);
+        client.client_capabilities = cw_mcp_client_capabilities(r->meta.capabilities);
         client.version = CW_STR(VERSION);
-        client.profile = cw_mcp_profile(cw_mcp_config(r->item->turn->opts.bl), r->meta.client);
-        if (r->port->session) { /* what runs can be taken back by whoever is at the other end */
+        client.profile = cw_mcp_profile(cw_mcp_config(r->item->batch->opts.rl), r->meta.client);
+        if (r->responder
+                ->session) { /* what runs can be taken back by whoever is at the other end */
             client.is_named = true;
-            memcpy(client.number, r->port->session->number, CW_MCP_NUMBER);
+            memcpy(client.number, r->responder->session->number, CW_MCP_NUMBER);
         }
         with.session = &client;
         cw_mcp_dispatch(&with);

@@ -18,7 +18,7 @@ typedef struct page {
 /* list u8 | name */
 static cw_str make_cursor(const page *p, cw_str last)
 {
-    cw_arena *arena = p->r->port->arena;
+    cw_arena *arena = p->r->responder->arena;
     cw_str cursor = {NULL, 0};
     char *plain = cw_arena_alloc(arena, 1 + last.n);
     if (!plain)
@@ -40,7 +40,7 @@ static bool read_cursor(page *p)
         return true;
     cw_code rc = CW_PARSE;
     if (cw_json_is(cursor, CW_JSON_STRING))
-        rc = cw_seal_open(&p->r->door->seal, PURPOSE, cw_json_text(cursor), p->r->port->arena,
+        rc = cw_seal_open(&p->r->door->seal, PURPOSE, cw_json_text(cursor), p->r->responder->arena,
                           &plain);
     if (!rc && plain.n > 1 && (cw_view_list)plain.p[0] == p->list->list) {
         p->after = cw_str_make(plain.p + 1, plain.n - 1);
@@ -70,7 +70,7 @@ static void write_page(cw_buf *out, void *ctx)
 {
     const page *p = ctx;
     const cw_entry *entries[CHUNK];
-    uint32_t size = cw_bridge_settings_of(p->r->item->turn->opts.bl)->mcp_page;
+    uint32_t size = cw_runtime_settings_of(p->r->item->batch->opts.rl)->mcp_page;
     cw_str last = p->after;
     size_t n, left = size ? size : CW_MCP_PAGE_SIZE;
     bool has_more;
@@ -101,9 +101,9 @@ static void write_page(cw_buf *out, void *ctx)
 }
 
 /* Who reads the same way gets the same page. */
-static cw_code get_page(page *p, cw_document **ret)
+static cw_code get_page(page *p, cw_page **ret)
 {
-    const cw_turn_opts *opts = &p->r->item->turn->opts;
+    const cw_rpc_batch_opts *opts = &p->r->item->batch->opts;
     /* One character for each, all small numbers: this is made for every request. */
     const char kind[] = {'m',
                          'c',
@@ -111,12 +111,12 @@ static cw_code get_page(page *p, cw_document **ret)
                          (char)('0' + p->list->list),
                          (char)('0' + p->reader.form),
                          (char)p->r->session->profile};
-    cw_cache_key key = {.kind = cw_str_make(kind, sizeof kind),
-                        .view = p->view,
-                        .language =
-                            p->reader.language ? cw_language_tag(p->reader.language) : CW_STR(""),
-                        .name = p->after};
-    return cw_cache_get(cw_bridge_cache(opts->bl), &key, write_page, p, ret, NULL);
+    cw_page_cache_key key = {.kind = cw_str_make(kind, sizeof kind),
+                             .view = p->view,
+                             .language = p->reader.language ? cw_language_tag(p->reader.language)
+                                                            : CW_STR(""),
+                             .name = p->after};
+    return cw_page_cache_get(cw_runtime_cache(opts->rl), &key, write_page, p, ret, NULL);
 }
 
 /* ---- the answer ---- */
@@ -126,56 +126,56 @@ static cw_code get_page(page *p, cw_document **ret)
 cw_str cw_mcp_scope(const cw_mcp_request *r, bool reads_same)
 {
     /* Without accounts all are one caller. */
-    bool is_one_caller = !cw_bridge_accounts(r->item->turn->opts.bl);
+    bool is_one_caller = !cw_runtime_accounts(r->item->batch->opts.rl);
     return reads_same && is_one_caller ? CW_STR("public") : CW_STR("private");
 }
 
 static cw_str scope_of_list(const cw_mcp_request *r)
 {
-    const cw_bridge_loop *bl = r->item->turn->opts.bl;
+    const cw_runtime_loop *rl = r->item->batch->opts.rl;
     /* A client with another language or another name reads something else. */
-    return cw_mcp_scope(r, !cw_bridge_settings_of(bl)->translations &&
-                               !cw_mcp_config(bl)->mcp.clients.n);
+    return cw_mcp_scope(r, !cw_runtime_settings_of(rl)->translations &&
+                               !cw_mcp_config(rl)->mcp.clients.n);
 }
 
-static void answer(page *p, const cw_document *d)
+static void answer(page *p, const cw_page *d)
 {
     const cw_mcp_request *r = p->r;
-    cw_turn_opts *opts = &r->item->turn->opts;
+    cw_rpc_batch_opts *opts = &r->item->batch->opts;
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_buf_reserve(&b, d->body.n + r->item->id.n + TRAILER);
-    cw_message_open_result(&b);
+    cw_rpc_open_result(&b);
     cw_buf_add_char(&b, '{');
     cw_buf_add(&b, cw_buf_str(&d->body));
     if (r->era->is_stamped) {
         cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
-        cw_buf_add_i64(&b, cw_bridge_settings_of(opts->bl)->list_ttl_ms);
+        cw_buf_add_i64(&b, cw_runtime_settings_of(opts->rl)->list_ttl_ms);
         cw_buf_add(&b, CW_STR(",\"cacheScope\":\""));
         cw_buf_add(&b, scope_of_list(r));
-        cw_buf_add(&b, CW_STR("\"," CW_MCP_STAMP));
+        cw_buf_add(&b, CW_STR("\"," CW_MCP_RESULT_META));
     }
     cw_buf_add_char(&b, '}');
-    cw_message_close(&b, r->item->id);
+    cw_rpc_close(&b, r->item->id);
     if (p->reader.language) {
         /* The rest of a batch may be answered when there are other translations. */
-        cw_str tag = cw_arena_dup_str(r->port->arena, cw_language_tag(p->reader.language));
+        cw_str tag = cw_arena_dup_str(r->responder->arena, cw_language_tag(p->reader.language));
         opts->language = tag.p ? tag : CW_STR("");
     }
-    cw_turn_answer(r->item, 200, &b, CW_STR(""));
+    cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
 }
 
-void cw_mcp_answer_list(const cw_mcp_request *r, const cw_mcp_list *list)
+void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
 {
-    const cw_turn_opts *opts = &r->item->turn->opts;
-    const cw_config *config = cw_mcp_config(opts->bl);
+    const cw_rpc_batch_opts *opts = &r->item->batch->opts;
+    const cw_config *config = cw_mcp_config(opts->rl);
     cw_verdict verdict = cw_view_discover_verdict(opts->view);
-    cw_document *d;
+    cw_page *d;
     page p = {.r = r,
               .list = list,
               .view = opts->view,
               .reader = {.form = r->era->form,
-                         .language = cw_mcp_language(r->port, opts),
+                         .language = cw_mcp_language(r->responder, opts),
                          .is_aliased = (r->session->profile & CW_MCP_STRICT_NAMES) != 0,
                          .is_inlined = (r->session->profile & CW_MCP_INLINE_REFS) != 0,
                          .draft = config->schema.default_draft},
@@ -184,9 +184,9 @@ void cw_mcp_answer_list(const cw_mcp_request *r, const cw_mcp_list *list)
         cw_mcp_refuse(r->item, verdict, NULL);
         return;
     }
-    cw_call_refusal refusal = {0};
-    if (cw_call_list(opts->bl, opts->view, cw_port_peer(r->port), &refusal)) {
-        cw_mcp_fail_often(r->item, &refusal);
+    cw_call_error refusal = {0};
+    if (cw_call_may_list(opts->rl, opts->view, cw_responder_peer(r->responder), &refusal)) {
+        cw_mcp_fail_rate_limited(r->item, &refusal);
         return;
     }
     if (!read_cursor(&p))
@@ -197,5 +197,5 @@ void cw_mcp_answer_list(const cw_mcp_request *r, const cw_mcp_list *list)
         return;
     }
     answer(&p, d);
-    cw_document_unref(d);
+    cw_page_unref(d);
 }

@@ -3,11 +3,11 @@
  *
  *     static void write_prompt(cw_buf *out, const cw_entry *entry, const cw_mcp_reader *reader)
  *     {
- *         cw_buf_add(out, entry->shown_json);
+ *         cw_buf_add(out, entry->exposed_json);
  *     }
  *
  *     static const cw_mcp_list prompts = {CW_VIEW_PROMPTS, CW_STR_INIT("prompts"), write_prompt};
- *     cw_mcp_answer_list(r, &prompts);
+ *     cw_mcp_reply_list(r, &prompts);
  *
  * A page is written once for all callers who see the same and read the same
  * language, and kept with the other documents (catalogue/cache.h). A cursor is sealed
@@ -25,7 +25,7 @@
 #include "door/mcp_int.h"
 
 /* For whom a page is written: which form, language, names. */
-typedef cw_shape cw_mcp_reader;
+typedef cw_tool_mcp_opts cw_mcp_reader;
 
 typedef struct cw_mcp_list {
     cw_view_list list;
@@ -37,7 +37,7 @@ typedef struct cw_mcp_list {
 /* Answer with the page that params.cursor asks for: the array, nextCursor unless it is the last
  * one, and in the modern era ttlMs and cacheScope. Refuses a caller who may not discover, and a
  * cursor that is not one of this list with -32602. */
-void cw_mcp_answer_list(const cw_mcp_request *r, const cw_mcp_list *list);
+void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list);
 
 /* A cacheScope: "public" where no caller can log in and `reads_same`, else "private". */
 cw_str cw_mcp_scope(const cw_mcp_request *r, bool reads_same);

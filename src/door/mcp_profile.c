@@ -69,8 +69,8 @@ bool cw_mcp_has_aliases(const cw_config *config)
     return has;
 }
 
-const cw_config *cw_mcp_config(const cw_bridge_loop *bl)
+const cw_config *cw_mcp_config(const cw_runtime_loop *rl)
 {
-    const cw_config *config = cw_bridge_settings_of(bl)->config;
+    const cw_config *config = cw_runtime_settings_of(rl)->config;
     return config ? config : &cw_config_defaults;
 }

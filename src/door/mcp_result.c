@@ -13,8 +13,8 @@
 
 static void close_result(cw_buf *out, const cw_mcp_era *era, cw_str id)
 {
-    cw_buf_add(out, era->is_stamped ? CW_STR("," CW_MCP_STAMP "}") : CW_STR("}"));
-    cw_message_close(out, id);
+    cw_buf_add(out, era->is_stamped ? CW_STR("," CW_MCP_RESULT_META "}") : CW_STR("}"));
+    cw_rpc_close(out, id);
 }
 
 static void add_structured(cw_buf *out, const cw_mcp_era *era, const cw_entry *entry,
@@ -33,7 +33,7 @@ static void write_result(cw_buf *out, const cw_mcp_era *era, const cw_entry *ent
 {
     size_t n = cw_json_span(result).n;
     cw_buf_reserve(out, 2 * n + n / 8 + id.n + FRAME);
-    cw_message_open_result(out);
+    cw_rpc_open_result(out);
     cw_buf_add(out, CW_STR("{\"content\":[{\"type\":\"text\",\"text\":"));
     cw_mcp_add_text(out, result);
     cw_buf_add(out, CW_STR("}]"));
@@ -42,7 +42,7 @@ static void write_result(cw_buf *out, const cw_mcp_era *era, const cw_entry *ent
 }
 
 /* Blocks take the place of the text; the result stands beside them when there is one. */
-static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                           const cw_outcome *outcome, cw_str id)
 {
     const cw_entry *entry = job->entry;
@@ -54,7 +54,7 @@ static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *
         return;
     }
     cw_buf_reserve(out, cw_json_span(outcome->content).n + id.n + FRAME);
-    cw_message_open_result(out);
+    cw_rpc_open_result(out);
     cw_buf_add(out, CW_STR("{\"content\":"));
     for (const cw_json *b = cw_json_first(outcome->content); b; b = cw_json_next(b)) {
         cw_buf_add_char(out, separator);
@@ -78,7 +78,7 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_outcome *ou
     cw_buf_add_char(&text, ')');
     bool is_text = outcome->data && cw_json_is(outcome->data, CW_JSON_STRING);
     bool has_data = outcome->data && !cw_json_is(outcome->data, CW_JSON_NULL);
-    cw_str more = cw_message_more(outcome);
+    cw_str more = cw_rpc_error_detail(outcome);
     if (more.n || (has_data && !is_text))
         cw_buf_add(&text, CW_STR(": "));
     if (is_text)
@@ -93,14 +93,14 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_outcome *ou
 
 void cw_mcp_write_problem(cw_buf *out, const cw_mcp_era *era, cw_str text, cw_str id)
 {
-    cw_message_open_result(out);
+    cw_rpc_open_result(out);
     cw_buf_add(out, CW_STR("{\"content\":[{\"type\":\"text\",\"text\":"));
     cw_json_escape(out, text);
     cw_buf_add(out, CW_STR("}],\"isError\":true"));
     close_result(out, era, id);
 }
 
-void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *job,
+void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                           const cw_outcome *outcome, cw_str id)
 {
     switch (outcome->kind) {
@@ -114,7 +114,7 @@ void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_job *
         write_error(out, era, outcome, id);
         break;
     case CW_OUTCOME_FAILED:
-    case CW_OUTCOME_ASKS:
+    case CW_OUTCOME_INPUT_REQUIRED:
         cw_mcp_write_problem(out, era, outcome->message, id);
         break;
     }

@@ -25,23 +25,23 @@ static bool has(const cw_json *object, const char *name)
     return cw_json_is(cw_json_get(object, cw_str_from(name)), CW_JSON_OBJECT);
 }
 
-unsigned cw_mcp_abilities(const cw_json *capabilities)
+unsigned cw_mcp_client_capabilities(const cw_json *capabilities)
 {
     const cw_json *elicit = cw_json_get(capabilities, CW_STR("elicitation"));
     const cw_json *sample = cw_json_get(capabilities, CW_STR("sampling"));
-    unsigned abilities = 0;
+    unsigned client_capabilities = 0;
     /* Without saying which kind it means forms. */
     if (cw_json_is(elicit, CW_JSON_OBJECT) && (has(elicit, "form") || !has(elicit, "url")))
-        abilities |= CW_MCP_CAN_ELICIT;
+        client_capabilities |= CW_MCP_CAN_ELICIT;
     if (has(elicit, "url"))
-        abilities |= CW_MCP_CAN_ELICIT_URL;
+        client_capabilities |= CW_MCP_CAN_ELICIT_URL;
     if (cw_json_is(sample, CW_JSON_OBJECT))
-        abilities |= CW_MCP_CAN_SAMPLE;
+        client_capabilities |= CW_MCP_CAN_SAMPLE;
     if (has(sample, "tools"))
-        abilities |= CW_MCP_CAN_SAMPLE_TOOLS;
+        client_capabilities |= CW_MCP_CAN_SAMPLE_TOOLS;
     if (has(capabilities, "roots"))
-        abilities |= CW_MCP_CAN_ROOTS;
-    return abilities;
+        client_capabilities |= CW_MCP_CAN_ROOTS;
+    return client_capabilities;
 }
 
 /* ---- levels ---- */
@@ -83,38 +83,40 @@ cw_str cw_mcp_number(const cw_mcp_session *session)
     return cw_str_make((const char *)session->number, CW_MCP_NUMBER);
 }
 
-void cw_mcp_keeper_init(cw_mcp_keeper *keeper, const cw_view *view, const cw_port *port)
+void cw_mcp_session_owner_init(cw_mcp_session_owner *owner, const cw_view *view,
+                               const cw_responder *responder)
 {
     const cw_caller *caller = cw_view_caller(view);
-    keeper->now = cw_clock_wall_ms();
-    keeper->is_anonymous = cw_caller_is_anonymous(caller);
-    keeper->owner = keeper->is_anonymous ? cw_network_text(cw_port_peer(port), 0, keeper->network)
-                                         : cw_caller_id(caller);
+    owner->now = cw_clock_wall_ms();
+    owner->is_anonymous = cw_caller_is_anonymous(caller);
+    owner->owner = owner->is_anonymous
+                       ? cw_network_text(cw_responder_peer(responder), 0, owner->network)
+                       : cw_caller_id(caller);
 }
 
-void cw_mcp_fail_memory(cw_turn_item *item, cw_code rc)
+void cw_mcp_fail_session_store(cw_rpc_item *item, cw_code rc)
 {
     const cw_str text =
         CW_STR("Too much is remembered of this caller's sessions: end some of them");
     if (rc == CW_LIMIT)
-        cw_mcp_error(item, 200, CW_REFUSAL_CODE, text, CW_STR(""));
+        cw_mcp_error(item, 200, CW_CHALLENGE_CODE, text, CW_STR(""));
     else
         cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
 }
 
 /* ---- the name ---- */
 
-cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned abilities,
+cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned client_capabilities,
                            unsigned profile)
 {
-    const cw_turn_opts *opts = &r->item->turn->opts;
-    const cw_bridge_settings *settings = cw_bridge_settings_of(opts->bl);
+    const cw_rpc_batch_opts *opts = &r->item->batch->opts;
+    const cw_runtime_settings *settings = cw_runtime_settings_of(opts->rl);
     cw_str caller = cw_caller_id(cw_view_caller(opts->view)), name = {NULL, 0};
     if (!settings->legacy_sessions)
         return CW_STR("");
     uint64_t expiry = (uint64_t)cw_clock_wall_ms() + UINT64_C(1000) * settings->session_s;
-    uint32_t bits = abilities | profile << PROFILE_SHIFT;
-    char *p = cw_arena_alloc(r->port->arena, FIXED + version.n + caller.n);
+    uint32_t bits = client_capabilities | profile << PROFILE_SHIFT;
+    char *p = cw_arena_alloc(r->responder->arena, FIXED + version.n + caller.n);
     cw_err err;
     if (!p || cw_random_bytes(p + 12, CW_MCP_NUMBER, &err))
         return name;
@@ -124,33 +126,33 @@ cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned abi
     memcpy(p + FIXED, version.p, version.n);
     memcpy(p + FIXED + version.n, caller.p, caller.n);
     cw_str plain = cw_str_make(p, FIXED + version.n + caller.n);
-    if (cw_seal_close(&r->door->seal, PURPOSE, plain, r->port->arena, &name, &err))
+    if (cw_seal_close(&r->door->seal, PURPOSE, plain, r->responder->arena, &name, &err))
         return (cw_str){NULL, 0};
     return name;
 }
 
 bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret)
 {
-    const cw_turn_opts *opts = &r->item->turn->opts;
-    return cw_mcp_session_open(r->door, r->port, opts->bl, opts->view, ret);
+    const cw_rpc_batch_opts *opts = &r->item->batch->opts;
+    return cw_mcp_session_open(r->door, r->responder, opts->rl, opts->view, ret);
 }
 
-bool cw_mcp_session_open(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, const cw_view *view,
-                         cw_mcp_session *ret)
+bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
+                         const cw_view *view, cw_mcp_session *ret)
 {
-    cw_str name = cw_port_header(port, CW_STR("Mcp-Session-Id")), plain;
+    cw_str name = cw_responder_header(responder, CW_STR("Mcp-Session-Id")), plain;
     *ret = (cw_mcp_session){.level = CW_LOG_OFF};
-    if (port->session)
-        *ret = *port->session;
+    if (responder->session)
+        *ret = *responder->session;
     if (!ret->version.n) /* of a client that has not said who it is */
-        ret->profile = cw_mcp_profile(cw_mcp_config(bl), NULL);
-    if (port->session)
+        ret->profile = cw_mcp_profile(cw_mcp_config(rl), NULL);
+    if (responder->session)
         return true;
-    if (!name.p || !cw_bridge_settings_of(bl)->legacy_sessions)
+    if (!name.p || !cw_runtime_settings_of(rl)->legacy_sessions)
         return true;
     uint64_t expiry;
     uint32_t bits;
-    if (cw_seal_open(&door->seal, PURPOSE, cw_str_trim(name), port->arena, &plain) ||
+    if (cw_seal_open(&door->seal, PURPOSE, cw_str_trim(name), responder->arena, &plain) ||
         plain.n < FIXED || plain.n - FIXED < (unsigned char)plain.p[FIXED - 1])
         return false;
     size_t n_version = (unsigned char)plain.p[FIXED - 1];
@@ -163,9 +165,9 @@ bool cw_mcp_session_open(cw_mcp *door, cw_port *port, cw_bridge_loop *bl, const 
         return false;
     ret->is_named = true;
     ret->expires = (int64_t)expiry;
-    ret->abilities = bits & ((1u << PROFILE_SHIFT) - 1);
+    ret->client_capabilities = bits & ((1u << PROFILE_SHIFT) - 1);
     ret->profile = bits >> PROFILE_SHIFT;
     ret->version = cw_str_make(plain.p + FIXED, n_version);
     memcpy(ret->number, plain.p + 12, CW_MCP_NUMBER);
-    return cw_mcp_memory_recall(&door->memory, ret, now);
+    return cw_mcp_session_store_recall(&door->memory, ret, now);
 }

@@ -10,26 +10,26 @@
 static void write_shown(cw_buf *out, const cw_entry *entry, const cw_mcp_reader *reader)
 {
     (void)reader;
-    cw_buf_add(out, entry->shown_json);
+    cw_buf_add(out, entry->exposed_json);
 }
 
 void cw_mcp_list_prompts(const cw_mcp_request *r)
 {
     static const cw_mcp_list prompts = {CW_VIEW_PROMPTS, CW_STR_INIT("prompts"), write_shown};
-    cw_mcp_answer_list(r, &prompts);
+    cw_mcp_reply_list(r, &prompts);
 }
 
 void cw_mcp_list_resources(const cw_mcp_request *r)
 {
     static const cw_mcp_list resources = {CW_VIEW_RESOURCES, CW_STR_INIT("resources"), write_shown};
-    cw_mcp_answer_list(r, &resources);
+    cw_mcp_reply_list(r, &resources);
 }
 
 void cw_mcp_list_templates(const cw_mcp_request *r)
 {
     static const cw_mcp_list templates = {CW_VIEW_TEMPLATES, CW_STR_INIT("resourceTemplates"),
                                           write_shown};
-    cw_mcp_answer_list(r, &templates);
+    cw_mcp_reply_list(r, &templates);
 }
 
 /* ---- what is there ---- */
@@ -37,10 +37,10 @@ void cw_mcp_list_templates(const cw_mcp_request *r)
 /* Templates are tried in the order of their list, those whose beginning differs not at all. */
 static cw_code match_template(const cw_entry *entry, cw_str uri, cw_arena *arena, cw_str *ret)
 {
-    cw_str template = entry->method->shown->address;
+    cw_str template = entry->method->exposed->address;
     const char *open = memchr(template.p, '{', template.n);
     cw_str literal = cw_str_make(template.p, open ? (size_t)(open - template.p) : template.n);
-    if (!cw_str_starts(uri, literal) || !cw_shown_match(template, uri, arena, ret))
+    if (!cw_str_starts(uri, literal) || !cw_exposed_match(template, uri, arena, ret))
         return CW_DECLINED;
     return ret->p ? CW_OK : CW_NOMEM;
 }
@@ -51,7 +51,7 @@ cw_code cw_mcp_find_resource(cw_view *view, cw_str uri, cw_arena *arena, const c
     const cw_entry *entries[CHUNK];
     size_t n, total, at = 0;
     *ret_variables = CW_STR("");
-    *ret = cw_view_find_shown(view, CW_SHOWN_RESOURCE, uri);
+    *ret = cw_view_find_exposed(view, CW_EXPOSED_RESOURCE, uri);
     if (*ret)
         return CW_OK;
     do {
@@ -83,7 +83,7 @@ void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri)
 
 void cw_mcp_refuse_resource(const cw_mcp_request *r, cw_str uri)
 {
-    cw_mcp_note(r->item, uri, CW_STR(""), CW_VERDICT_HIDDEN);
+    cw_mcp_audit_refusal(r->item, uri, CW_STR(""), CW_VERDICT_HIDDEN);
     cw_mcp_fail_resource(r, uri);
 }
 
@@ -134,10 +134,10 @@ static const cw_json *type_arguments(const cw_method *method, const cw_json *giv
     return ret;
 }
 
-static void start(const cw_mcp_request *r, cw_mcp_job *job, const cw_json *given)
+static void start(const cw_mcp_request *r, cw_mcp_target *job, const cw_json *given)
 {
     if (given) {
-        job->params = type_arguments(job->entry->method, given, r->port->arena);
+        job->params = type_arguments(job->entry->method, given, r->responder->arena);
         if (!job->params) {
             cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
             return;
@@ -152,7 +152,7 @@ static void start(const cw_mcp_request *r, cw_mcp_job *job, const cw_json *given
 static cw_str wanted(const cw_mcp_request *r, cw_str name, const char *problem)
 {
     const cw_json *v = cw_json_get(r->params, name);
-    cw_verdict verdict = cw_view_call_verdict(r->item->turn->opts.view);
+    cw_verdict verdict = cw_view_call_verdict(r->item->batch->opts.view);
     if (verdict != CW_VERDICT_ALLOW)
         cw_mcp_refuse(r->item, verdict, NULL);
     else if (!cw_json_is(v, CW_JSON_STRING))
@@ -162,10 +162,10 @@ static cw_str wanted(const cw_mcp_request *r, cw_str name, const char *problem)
     return (cw_str){NULL, 0};
 }
 
-static const cw_entry *find_again(const cw_view *view, const cw_mcp_job *job)
+static const cw_entry *find_again(const cw_view *view, const cw_mcp_target *job)
 {
-    const cw_shown *shown = job->entry->method->shown;
-    return cw_view_find_shown(view, shown->kind, shown->address);
+    const cw_exposed *exposed = job->entry->method->exposed;
+    return cw_view_find_exposed(view, exposed->kind, exposed->address);
 }
 
 static void refuse_prompt(const cw_mcp_request *r, cw_str name)
@@ -175,10 +175,10 @@ static void refuse_prompt(const cw_mcp_request *r, cw_str name)
 
 void cw_mcp_get_prompt(const cw_mcp_request *r)
 {
-    static const cw_mcp_kind kind = {.write = cw_mcp_write_prompt,
-                                     .refuse = cw_mcp_refuse_plainly,
-                                     .find = find_again,
-                                     .refuse_unknown = refuse_prompt};
+    static const cw_mcp_target_ops kind = {.write = cw_mcp_write_prompt,
+                                           .refuse = cw_mcp_refuse_as_error,
+                                           .find = find_again,
+                                           .refuse_unknown = refuse_prompt};
     const cw_json *arguments = cw_json_get(r->params, CW_STR("arguments"));
     cw_str name = wanted(r, CW_STR("name"), "name must be a string");
     if (!name.p)
@@ -187,37 +187,38 @@ void cw_mcp_get_prompt(const cw_mcp_request *r)
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "arguments must be an object");
         return;
     }
-    const cw_entry *entry = cw_view_find_shown(r->item->turn->opts.view, CW_SHOWN_PROMPT, name);
+    const cw_entry *entry =
+        cw_view_find_exposed(r->item->batch->opts.view, CW_EXPOSED_PROMPT, name);
     if (!entry) {
         refuse_prompt(r, name);
         return;
     }
-    start(r, &(cw_mcp_job){.kind = &kind, .entry = entry, .name = name}, arguments);
+    start(r, &(cw_mcp_target){.kind = &kind, .entry = entry, .name = name}, arguments);
 }
 
 void cw_mcp_read_resource(const cw_mcp_request *r)
 {
-    static const cw_mcp_kind kind = {.write = cw_mcp_write_resource,
-                                     .refuse = cw_mcp_refuse_plainly,
-                                     .find = find_again,
-                                     .refuse_unknown = cw_mcp_refuse_resource};
+    static const cw_mcp_target_ops kind = {.write = cw_mcp_write_resource,
+                                           .refuse = cw_mcp_refuse_as_error,
+                                           .find = find_again,
+                                           .refuse_unknown = cw_mcp_refuse_resource};
     const cw_entry *entry;
     const cw_json *given = NULL;
     cw_str variables;
     cw_str uri = wanted(r, CW_STR("uri"), "uri must be a string");
     if (!uri.p)
         return;
-    cw_code rc =
-        cw_mcp_find_resource(r->item->turn->opts.view, uri, r->port->arena, &entry, &variables);
+    cw_code rc = cw_mcp_find_resource(r->item->batch->opts.view, uri, r->responder->arena, &entry,
+                                      &variables);
     if (rc == CW_DECLINED) {
         cw_mcp_refuse_resource(r, uri);
         return;
     }
     if (!rc && variables.n)
-        rc = cw_json_read(variables, NULL, r->port->arena, &given, NULL, NULL);
+        rc = cw_json_read(variables, NULL, r->responder->arena, &given, NULL, NULL);
     if (rc) {
         cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
-    start(r, &(cw_mcp_job){.kind = &kind, .entry = entry, .name = uri, .address = uri}, given);
+    start(r, &(cw_mcp_target){.kind = &kind, .entry = entry, .name = uri, .address = uri}, given);
 }

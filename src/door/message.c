@@ -10,14 +10,14 @@ static cw_str media_type(cw_str field, cw_str *ret_rest)
     return cw_str_trim(cw_str_cut(field, ';', ret_rest));
 }
 
-bool cw_message_is_json(const cw_http_req *req)
+bool cw_rpc_is_json(const cw_http_req *req)
 {
     cw_str rest;
     cw_str field = cw_http_req_header(req, CW_STR("Content-Type"));
     return field.p && cw_str_ieq(media_type(field, &rest), CW_STR("application/json"));
 }
 
-bool cw_message_is_refused(cw_str params)
+bool cw_rpc_is_refused(cw_str params)
 {
     while (params.p) {
         cw_str one = cw_str_trim(cw_str_cut(params, ';', &params));
@@ -32,7 +32,7 @@ bool cw_message_is_refused(cw_str params)
     return false;
 }
 
-bool cw_message_takes_events(const cw_http_req *req)
+bool cw_rpc_accepts_events(const cw_http_req *req)
 {
     static const cw_str ranges[] = {CW_STR_INIT("text/event-stream"), CW_STR_INIT("text/*"),
                                     CW_STR_INIT("*/*")};
@@ -43,7 +43,7 @@ bool cw_message_takes_events(const cw_http_req *req)
         cw_str params;
         cw_str type = media_type(cw_str_cut(left, ',', &left), &params);
         for (size_t i = 0; i < CW_COUNT(ranges); i++) {
-            if (cw_str_ieq(type, ranges[i]) && !cw_message_is_refused(params))
+            if (cw_str_ieq(type, ranges[i]) && !cw_rpc_is_refused(params))
                 return true;
         }
     }
@@ -69,12 +69,12 @@ static cw_str text_of(int64_t code)
     }
 }
 
-void cw_message_open_result(cw_buf *out)
+void cw_rpc_open_result(cw_buf *out)
 {
     cw_buf_add(out, CW_STR("{\"jsonrpc\":\"2.0\",\"result\":"));
 }
 
-void cw_message_close(cw_buf *out, cw_str id)
+void cw_rpc_close(cw_buf *out, cw_str id)
 {
     if (id.p) {
         cw_buf_add(out, CW_STR(",\"id\":"));
@@ -83,7 +83,7 @@ void cw_message_close(cw_buf *out, cw_str id)
     cw_buf_add_char(out, '}');
 }
 
-void cw_message_add_returned(cw_buf *out, const cw_outcome *outcome)
+void cw_rpc_add_returned(cw_buf *out, const cw_outcome *outcome)
 {
     bool is_content = outcome->content && cw_json_is(outcome->result, CW_JSON_NULL);
     cw_str span = cw_json_span(is_content ? outcome->content : outcome->result);
@@ -102,7 +102,7 @@ static void open_error(cw_buf *out, int64_t code, cw_str message)
     cw_json_escape(out, message);
 }
 
-cw_str cw_message_more(const cw_outcome *outcome)
+cw_str cw_rpc_error_detail(const cw_outcome *outcome)
 {
     if (!outcome->data || !cw_json_is(outcome->data, CW_JSON_STRING))
         return CW_STR("");
@@ -110,7 +110,7 @@ cw_str cw_message_more(const cw_outcome *outcome)
     return cw_str_starts(text, outcome->message) ? CW_STR("") : text;
 }
 
-void cw_message_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str id)
+void cw_rpc_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str id)
 {
     open_error(out, code, message);
     if (data.n) {
@@ -118,10 +118,10 @@ void cw_message_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw
         cw_buf_add(out, data);
     }
     cw_buf_add_char(out, '}');
-    cw_message_close(out, id);
+    cw_rpc_close(out, id);
 }
 
-void cw_message_fail(cw_buf *out, int64_t code, cw_str text, cw_str id)
+void cw_rpc_fail(cw_buf *out, int64_t code, cw_str text, cw_str id)
 {
     open_error(out, code, text_of(code));
     if (text.n) {
@@ -129,12 +129,12 @@ void cw_message_fail(cw_buf *out, int64_t code, cw_str text, cw_str id)
         cw_json_escape(out, text);
     }
     cw_buf_add_char(out, '}');
-    cw_message_close(out, id);
+    cw_rpc_close(out, id);
 }
 
-void cw_message_often(cw_buf *out, const char *text, uint32_t retry_s, cw_str id)
+void cw_rpc_rate_limited(cw_buf *out, const char *text, uint32_t retry_s, cw_str id)
 {
-    open_error(out, CW_REFUSAL_CODE, cw_str_from(text));
+    open_error(out, CW_CHALLENGE_CODE, cw_str_from(text));
     cw_buf_printf(out, ",\"data\":{\"retry_after\":%u}}", retry_s);
-    cw_message_close(out, id);
+    cw_rpc_close(out, id);
 }

@@ -10,7 +10,7 @@
 #include "json/write.h"
 
 typedef struct about {
-    cw_bridge_loop *bl;
+    cw_runtime_loop *rl;
     cw_str base;
     bool is_endpoint;
 } about;
@@ -24,10 +24,10 @@ static void write_issuers(cw_json_writer *w, const cw_config *config)
     cw_json_close(w);
 }
 
-static void write_scopes(cw_json_writer *w, cw_bridge_loop *bl)
+static void write_scopes(cw_json_writer *w, cw_runtime_loop *rl)
 {
-    cw_resource_scope_list list;
-    if (cw_resource_scopes(bl, &list)) {
+    cw_oauth_scope_list list;
+    if (cw_oauth_resource_scopes(rl, &list)) {
         w->out->code = CW_NOMEM;
         return;
     }
@@ -44,14 +44,14 @@ static void write_scopes(cw_json_writer *w, cw_bridge_loop *bl)
 static void write_document(cw_buf *out, void *ctx)
 {
     const about *a = ctx;
-    const cw_config *config = cw_bridge_settings_of(a->bl)->config;
+    const cw_config *config = cw_runtime_settings_of(a->rl)->config;
     cw_json_writer w;
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     cw_rest_add_url(&w, CW_STR("resource"), a->base,
                     a->is_endpoint ? config->mcp.path : CW_STR(""));
     write_issuers(&w, config);
-    write_scopes(&w, a->bl);
+    write_scopes(&w, a->rl);
     cw_json_add_key(&w, CW_STR("bearer_methods_supported"));
     cw_json_open_array(&w);
     cw_json_add_string(&w, CW_STR("header"));
@@ -66,10 +66,10 @@ static void write_document(cw_buf *out, void *ctx)
 
 static void on_get(cw_http_req *req, void *self)
 {
-    const cw_metadata_route *route = self;
-    cw_bridge_loop *bl = cw_bridge_at(route->bridge, cw_http_req_loop(req));
-    about a = {.bl = bl, .is_endpoint = route->is_endpoint};
-    if (!cw_resource_has_issuers(bl)) {
+    const cw_oauth_metadata_route *route = self;
+    cw_runtime_loop *rl = cw_runtime_at(route->runtime, cw_http_req_loop(req));
+    about a = {.rl = rl, .is_endpoint = route->is_endpoint};
+    if (!cw_oauth_resource_has_issuers(rl)) {
         cw_rest_fail(req, 404, "not_found", "There is no authorization server");
         return;
     }
@@ -80,15 +80,15 @@ static void on_get(cw_http_req *req, void *self)
                             .contexts = "url.site",
                             .is_public = true,
                             .is_open = true};
-    if (!cw_rest_set_base(req, bl, &doc))
+    if (!cw_rest_set_base(req, rl, &doc))
         return;
     a.base = doc.key.base;
-    cw_rest_send(req, bl, &doc);
+    cw_rest_send(req, rl, &doc);
 }
 
 /* ---- routes ---- */
 
-static cw_code add_route(cw_router *router, cw_metadata_route *route)
+static cw_code add_route(cw_router *router, cw_oauth_metadata_route *route)
 {
     cw_code rc = cw_router_add(router, CW_HTTP_GET, route->path, on_get, route);
     if (!rc)
@@ -96,17 +96,17 @@ static cw_code add_route(cw_router *router, cw_metadata_route *route)
     return rc;
 }
 
-cw_code cw_metadata_add_routes(cw_router *router, cw_metadata *r, cw_bridge *bridge,
-                               const cw_config *config)
+cw_code cw_oauth_metadata_add_routes(cw_router *router, cw_oauth_metadata *r, cw_runtime *runtime,
+                                     const cw_config *config)
 {
-    cw_str paths[] = {CW_STR(""), cw_resource_path(config->public_url)};
+    cw_str paths[] = {CW_STR(""), cw_oauth_resource_path(config->public_url)};
     size_t n = 0;
     cw_code rc = CW_OK;
     for (size_t i = 0; i < CW_COUNT(paths) && !rc && (i == 0 || paths[i].n); i++) {
         for (int is_endpoint = 0; is_endpoint < 2 && !rc; is_endpoint++) {
-            cw_metadata_route *route = &r->routes[n];
-            *route = (cw_metadata_route){.bridge = bridge, .is_endpoint = is_endpoint};
-            snprintf(route->path, sizeof route->path, CW_RESOURCE_WELLKNOWN "%.*s%s",
+            cw_oauth_metadata_route *route = &r->routes[n];
+            *route = (cw_oauth_metadata_route){.runtime = runtime, .is_endpoint = is_endpoint};
+            snprintf(route->path, sizeof route->path, CW_OAUTH_RESOURCE_WELLKNOWN "%.*s%s",
                      CW_STR_ARG(paths[i]), is_endpoint ? config->mcp.path.p : "");
             /* public_url may have the endpoint's path: then the one that is there says the same. */
             bool is_known = n == 2 && !strcmp(route->path, r->routes[1].path);

@@ -15,23 +15,23 @@
 #include "call/bridge.h"
 #include "net/router.h"
 
-#define CW_METADATA_PATH_MAX 1024u
-#define CW_METADATA_ROUTES 4u
+#define CW_OAUTH_METADATA_PATH_MAX 1024u
+#define CW_OAUTH_METADATA_ROUTES 4u
 
-typedef struct cw_metadata cw_metadata;
+typedef struct cw_oauth_metadata cw_oauth_metadata;
 
-typedef struct cw_metadata_route {
-    cw_bridge *bridge;
+typedef struct cw_oauth_metadata_route {
+    cw_runtime *runtime;
     bool is_endpoint; /* of MCP */
-    char path[CW_METADATA_PATH_MAX];
-} cw_metadata_route;
+    char path[CW_OAUTH_METADATA_PATH_MAX];
+} cw_oauth_metadata_route;
 
-struct cw_metadata {
-    cw_metadata_route routes[CW_METADATA_ROUTES];
+struct cw_oauth_metadata {
+    cw_oauth_metadata_route routes[CW_OAUTH_METADATA_ROUTES];
 };
 
 /* `r` must outlive the router. */
-CW_MUST_USE cw_code cw_metadata_add_routes(cw_router *router, cw_metadata *r, cw_bridge *bridge,
-                                           const cw_config *config);
+CW_MUST_USE cw_code cw_oauth_metadata_add_routes(cw_router *router, cw_oauth_metadata *r,
+                                                 cw_runtime *runtime, const cw_config *config);
 
 #endif

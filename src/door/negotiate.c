@@ -11,7 +11,7 @@ bool cw_negotiate_gzip(const cw_http_req *req)
     while (left.p) {
         cw_str params;
         cw_str coding = cw_str_trim(cw_str_cut(cw_str_cut(left, ',', &left), ';', &params));
-        bool takes = !cw_message_is_refused(params);
+        bool takes = !cw_rpc_is_refused(params);
         if (cw_str_ieq(coding, CW_STR("gzip")) || cw_str_ieq(coding, CW_STR("x-gzip")))
             return takes; /* what is said by name counts more than "*" */
         if (cw_str_is(coding, "*"))
@@ -43,7 +43,7 @@ bool cw_negotiate_only_events(const cw_http_req *req)
     while (left.p) {
         cw_str params;
         cw_str range = cw_str_trim(cw_str_cut(cw_str_cut(left, ',', &left), ';', &params));
-        if (!range.n || cw_message_is_refused(params))
+        if (!range.n || cw_rpc_is_refused(params))
             continue;
         if (!cw_str_ieq(range, CW_STR("text/event-stream")))
             return false;
@@ -107,7 +107,7 @@ static bool is_refused(const range *ranges, size_t n, const cw_language *languag
 static const cw_language *pick(const cw_translations *t, const range *ranges, size_t n,
                                const range *member)
 {
-    const cw_language *found = cw_translations_initial(t);
+    const cw_language *found = cw_translations_default(t);
     bool is_any = cw_str_is(member->tag, "*");
     if (!is_any)
         found = cw_translations_match(t, member->tag);
@@ -133,7 +133,7 @@ const cw_language *cw_negotiate_range(const cw_translations *t, cw_str accept)
         best = found;
         best_q = ranges[i].q;
     }
-    return best ? best : cw_translations_initial(t);
+    return best ? best : cw_translations_default(t);
 }
 
 const cw_language *cw_negotiate_language(cw_str accept, const cw_translations *t,

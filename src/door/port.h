@@ -18,117 +18,117 @@
 #include "net/http.h"
 
 struct cw_mcp_session;
-typedef struct cw_port cw_port;
+typedef struct cw_responder cw_responder;
 
 /* What happens to something that is said to a slow reader. */
-typedef enum cw_said {
-    CW_SAID_PROGRESS, /* it gets the newest only */
-    CW_SAID_LOG,      /* it loses some, and is told how many */
-    CW_SAID_MESSAGE,  /* it gets everything, or the port is of no use any more */
-} cw_said;
+typedef enum cw_send_class {
+    CW_SEND_PROGRESS, /* it gets the newest only */
+    CW_SEND_LOG,      /* it loses some, and is told how many */
+    CW_SEND_MESSAGE,  /* it gets everything, or the port is of no use any more */
+} cw_send_class;
 
-typedef enum cw_port_event {
-    CW_PORT_GONE,     /* the client left or took back what it asked; the port ends when the listener
+typedef enum cw_responder_event {
+    CW_RESPONDER_GONE, /* the client left or took back what it asked; the port ends when the listener
                          returns */
-    CW_PORT_DRAINED,  /* a slow reader has caught up */
-    CW_PORT_STOPPING, /* the server stops: finish soon */
-} cw_port_event;
+    CW_RESPONDER_DRAINED,  /* a slow reader has caught up */
+    CW_RESPONDER_STOPPING, /* the server stops: finish soon */
+} cw_responder_event;
 
 /* `body` is static or lives in the arena. Status and challenge mean something to HTTP only. */
-typedef struct cw_port_answer {
+typedef struct cw_response {
     unsigned status;
     cw_str body;      /* empty: nothing but the status */
     cw_str challenge; /* WWW-Authenticate; empty: none */
     cw_str session;   /* Mcp-Session-Id; empty: none */
     cw_str language;  /* Content-Language; empty: none */
     uint32_t retry_s; /* Retry-After; 0: none */
-} cw_port_answer;
+} cw_response;
 
-typedef struct cw_port_ops {
-    void (*reply)(cw_port *p, const cw_port_answer *answer);
-    cw_code (*say)(cw_port *p, cw_said kind, cw_str message);
-    void (*end)(cw_port *p);
-    cw_str (*header)(const cw_port *p, cw_str name, bool *ret_repeats);
-    cw_str (*peer)(const cw_port *p); /* NULL: none has an address */
-    void (*mind_end)(cw_port *p);     /* NULL: there is but one end */
-} cw_port_ops;
+typedef struct cw_responder_ops {
+    void (*reply)(cw_responder *p, const cw_response *answer);
+    cw_code (*send)(cw_responder *p, cw_send_class kind, cw_str message);
+    void (*end)(cw_responder *p);
+    cw_str (*header)(const cw_responder *p, cw_str name, bool *ret_repeats);
+    cw_str (*peer)(const cw_responder *p);  /* NULL: none has an address */
+    void (*cancel_on_eof)(cw_responder *p); /* NULL: there is but one end */
+} cw_responder_ops;
 
-struct cw_port {
-    const cw_port_ops *ops;
+struct cw_responder {
+    const cw_responder_ops *ops;
     cw_arena *arena;
     cw_loop *loop;
     bool has_headers; /* whatever stands in headers must be there */
-    bool can_say;     /* the client takes more than the reply */
-    void (*on_event)(cw_port *p, cw_port_event event, void *ctx); /* or NULL */
+    bool can_stream;  /* the client takes more than the reply */
+    void (*on_event)(cw_responder *p, cw_responder_event event, void *ctx); /* or NULL */
     void *ctx;
     struct cw_mcp_session *session; /* of the one client at the other end; NULL: HTTP */
 };
 
 /* The last word; the port is over. */
-static inline void cw_port_reply(cw_port *p, const cw_port_answer *answer)
+static inline void cw_responder_reply(cw_responder *p, const cw_response *answer)
 {
     p->ops->reply(p, answer);
 }
 
-/* Say something ahead of it, where p->can_say. CW_OK; CW_AGAIN: taken, but the reader is slow;
- * anything else of CW_SAID_MESSAGE: not taken. */
-static inline cw_code cw_port_say(cw_port *p, cw_said kind, cw_str message)
+/* Say something ahead of it, where p->can_stream. CW_OK; CW_AGAIN: taken, but the reader is slow;
+ * anything else of CW_SEND_MESSAGE: not taken. */
+static inline cw_code cw_responder_send(cw_responder *p, cw_send_class kind, cw_str message)
 {
-    return p->ops->say(p, kind, message);
+    return p->ops->send(p, kind, message);
 }
 
 /* End without an answer; the port is over. */
-static inline void cw_port_end(cw_port *p)
+static inline void cw_responder_end(cw_responder *p)
 {
     p->ops->end(p);
 }
 
 /* The first field of this name; .p is NULL when there is none. */
-static inline cw_str cw_port_header(const cw_port *p, cw_str name)
+static inline cw_str cw_responder_header(const cw_responder *p, cw_str name)
 {
     return p->ops->header(p, name, NULL);
 }
 
 /* The address of whoever asks, in the arena; empty: there is none. */
-static inline cw_str cw_port_peer(const cw_port *p)
+static inline cw_str cw_responder_peer(const cw_responder *p)
 {
     return p->ops->peer ? p->ops->peer(p) : CW_STR("");
 }
 
 /* The same, and whether more than one field has this name. */
-static inline cw_str cw_port_header_once(const cw_port *p, cw_str name, bool *ret_repeats)
+static inline cw_str cw_responder_header_once(const cw_responder *p, cw_str name, bool *ret_repeats)
 {
     return p->ops->header(p, name, ret_repeats);
 }
 
 /* Whether more than one field has this name. */
-static inline bool cw_port_repeats(const cw_port *p, cw_str name)
+static inline bool cw_responder_repeats(const cw_responder *p, cw_str name)
 {
     bool repeats;
     (void)p->ops->header(p, name, &repeats);
     return repeats;
 }
 
-/* The end of what the client sends is CW_PORT_GONE from now on (cw_http_mind_end). */
-static inline void cw_port_mind_end(cw_port *p)
+/* The end of what the client sends is CW_RESPONDER_GONE from now on (cw_http_cancel_on_eof). */
+static inline void cw_responder_cancel_on_eof(cw_responder *p)
 {
-    if (p->ops->mind_end)
-        p->ops->mind_end(p);
+    if (p->ops->cancel_on_eof)
+        p->ops->cancel_on_eof(p);
 }
 
 /* Line breaks in JSON are white space; where they would end a line they become spaces. In place:
  * a body that has some must not be a constant. */
-void cw_port_join_lines(cw_str body);
+void cw_responder_join_lines(cw_str body);
 /* The log line that tells a slow reader how many others it has lost. */
-void cw_port_add_lost(cw_buf *out, uint64_t n);
+void cw_responder_add_lost(cw_buf *out, uint64_t n);
 
 /* ---- HTTP ---- */
 
 /* The port of an HTTP request, in its arena; NULL without memory. Its listener is taken. */
-cw_port *cw_port_of(cw_http_req *req);
-/* The request of a port that cw_port_of made. */
-cw_http_req *cw_port_req(const cw_port *p);
+cw_responder *cw_responder_of(cw_http_req *req);
+/* The request of a port that cw_responder_of made. */
+cw_http_req *cw_responder_req(const cw_responder *p);
 /* Open the event stream now, not with the first thing that is said. */
-void cw_port_open(cw_port *p);
+void cw_responder_open(cw_responder *p);
 
 #endif

@@ -11,7 +11,7 @@
 #define PIECE_MIN 256u
 
 typedef struct http_port {
-    cw_port base;
+    cw_responder base;
     cw_http_req *req;
     cw_buf newest;   /* progress that waits for a slow reader */
     cw_str rest[3];  /* of the last event, while it is being sent */
@@ -20,9 +20,9 @@ typedef struct http_port {
     bool is_full;
 } http_port;
 
-static http_port *http_of(const cw_port *p)
+static http_port *http_of(const cw_responder *p)
 {
-    return CW_CONTAINER((cw_port *)(uintptr_t)p, http_port, base);
+    return CW_CONTAINER((cw_responder *)(uintptr_t)p, http_port, base);
 }
 
 static cw_code send_event(http_port *h, cw_str message)
@@ -40,7 +40,7 @@ static void drop_newest(void *newest)
     cw_buf_done(newest);
 }
 
-void cw_port_open(cw_port *p)
+void cw_responder_open(cw_responder *p)
 {
     http_port *h = http_of(p);
     if (h->is_open)
@@ -53,7 +53,7 @@ void cw_port_open(cw_port *p)
     cw_sse_open(h->req, NULL, 0);
 }
 
-void cw_port_add_lost(cw_buf *out, uint64_t n)
+void cw_responder_add_lost(cw_buf *out, uint64_t n)
 {
     cw_buf_add(out, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
                            "\"level\":\"warning\",\"logger\":\"causeway\",\"data\":\"The client "
@@ -63,26 +63,26 @@ void cw_port_add_lost(cw_buf *out, uint64_t n)
 }
 
 /* The lines that a slow reader has lost, once it reads again. */
-static void tell_lost(http_port *h)
+static void notify_lost(http_port *h)
 {
     cw_buf b;
     if (!h->n_lost || h->is_full)
         return;
     cw_buf_init(&b, 256);
-    cw_port_add_lost(&b, h->n_lost);
+    cw_responder_add_lost(&b, h->n_lost);
     cw_code rc = b.code ? b.code : send_event(h, cw_buf_str(&b));
     if (rc == CW_OK || rc == CW_AGAIN)
         h->n_lost = 0;
     cw_buf_done(&b);
 }
 
-static cw_code on_say(cw_port *p, cw_said kind, cw_str message)
+static cw_code on_send(cw_responder *p, cw_send_class kind, cw_str message)
 {
     http_port *h = http_of(p);
     cw_code rc;
-    cw_port_open(p);
+    cw_responder_open(p);
     switch (kind) {
-    case CW_SAID_PROGRESS:
+    case CW_SEND_PROGRESS:
         if (h->is_full) {
             cw_buf_clear(&h->newest);
             cw_buf_add(&h->newest, message);
@@ -90,13 +90,13 @@ static cw_code on_say(cw_port *p, cw_said kind, cw_str message)
         }
         /* One that is not taken is no loss: the next one says more. */
         return send_event(h, message);
-    case CW_SAID_LOG:
-        tell_lost(h);
+    case CW_SEND_LOG:
+        notify_lost(h);
         rc = h->is_full ? CW_LIMIT : send_event(h, message);
         if (rc != CW_OK && rc != CW_AGAIN)
             h->n_lost++;
         return rc;
-    case CW_SAID_MESSAGE:
+    case CW_SEND_MESSAGE:
         return send_event(h, message);
     }
     return CW_INVALID;
@@ -137,7 +137,7 @@ static bool has_lines(cw_str body)
     return body.n && (memchr(body.p, '\n', body.n) || memchr(body.p, '\r', body.n));
 }
 
-void cw_port_join_lines(cw_str body)
+void cw_responder_join_lines(cw_str body)
 {
     char *p = (char *)(uintptr_t)body.p;
     if (!has_lines(body))
@@ -150,7 +150,7 @@ void cw_port_join_lines(cw_str body)
 
 static void reply_event(http_port *h, cw_str body)
 {
-    cw_port_join_lines(body);
+    cw_responder_join_lines(body);
     h->base.on_event = NULL;
     h->rest[0] = CW_STR("event: message\ndata: ");
     h->rest[1] = body;
@@ -159,7 +159,7 @@ static void reply_event(http_port *h, cw_str body)
         pump(h);
 }
 
-static void on_reply(cw_port *p, const cw_port_answer *answer)
+static void on_reply(cw_responder *p, const cw_response *answer)
 {
     http_port *h = http_of(p);
     if (h->is_open && answer->body.n) {
@@ -182,19 +182,19 @@ static void on_reply(cw_port *p, const cw_port_answer *answer)
     if (answer->retry_s)
         headers[n++] =
             (cw_http_header){CW_STR("Retry-After"), cw_digits_u64(answer->retry_s, seconds)};
-    cw_http_reply(h->req, &(cw_http_answer){.status = answer->status,
-                                            .body = answer->body,
-                                            .headers = headers,
-                                            .n_headers = n});
+    cw_http_reply(h->req, &(cw_http_response){.status = answer->status,
+                                              .body = answer->body,
+                                              .headers = headers,
+                                              .n_headers = n});
 }
 
-static void on_end(cw_port *p)
+static void on_end(cw_responder *p)
 {
     http_port *h = http_of(p);
     if (h->is_open)
         cw_http_stream_close(h->req);
     else
-        cw_http_reply(h->req, &(cw_http_answer){.status = 202});
+        cw_http_reply(h->req, &(cw_http_response){.status = 202});
 }
 
 /* ---- events ---- */
@@ -210,9 +210,9 @@ static void on_drained(http_port *h)
         (void)send_event(h, cw_buf_str(&h->newest));
         cw_buf_clear(&h->newest);
     }
-    tell_lost(h);
+    notify_lost(h);
     if (!h->is_full && h->base.on_event)
-        h->base.on_event(&h->base, CW_PORT_DRAINED, h->base.ctx);
+        h->base.on_event(&h->base, CW_RESPONDER_DRAINED, h->base.ctx);
 }
 
 static void on_http_event(cw_http_req *req, cw_http_event event, void *ctx)
@@ -222,11 +222,12 @@ static void on_http_event(cw_http_req *req, cw_http_event event, void *ctx)
     if (event == CW_HTTP_DRAINED)
         on_drained(h);
     else if (h->base.on_event)
-        h->base.on_event(&h->base, event == CW_HTTP_GONE ? CW_PORT_GONE : CW_PORT_STOPPING,
+        h->base.on_event(&h->base,
+                         event == CW_HTTP_GONE ? CW_RESPONDER_GONE : CW_RESPONDER_STOPPING,
                          h->base.ctx);
 }
 
-static cw_str on_header(const cw_port *p, cw_str name, bool *ret_repeats)
+static cw_str on_header(const cw_responder *p, cw_str name, bool *ret_repeats)
 {
     const http_port *h = http_of(p);
     if (ret_repeats)
@@ -234,19 +235,20 @@ static cw_str on_header(const cw_port *p, cw_str name, bool *ret_repeats)
     return cw_http_req_header(h->req, name);
 }
 
-static cw_str on_peer(const cw_port *p)
+static cw_str on_peer(const cw_responder *p)
 {
     return cw_http_req_peer(http_of(p)->req);
 }
 
-static void on_mind_end(cw_port *p)
+static void on_eof_cancel(cw_responder *p)
 {
-    cw_http_mind_end(http_of(p)->req);
+    cw_http_cancel_on_eof(http_of(p)->req);
 }
 
-cw_port *cw_port_of(cw_http_req *req)
+cw_responder *cw_responder_of(cw_http_req *req)
 {
-    static const cw_port_ops ops = {on_reply, on_say, on_end, on_header, on_peer, on_mind_end};
+    static const cw_responder_ops ops = {on_reply,  on_send, on_end,
+                                         on_header, on_peer, on_eof_cancel};
     http_port *h = cw_arena_alloc(cw_http_req_arena(req), sizeof *h);
     if (!h)
         return NULL;
@@ -254,13 +256,13 @@ cw_port *cw_port_of(cw_http_req *req)
                               .arena = cw_http_req_arena(req),
                               .loop = cw_http_req_loop(req),
                               .has_headers = true,
-                              .can_say = cw_message_takes_events(req)},
+                              .can_stream = cw_rpc_accepts_events(req)},
                      .req = req};
     cw_http_listen(req, on_http_event, h);
     return &h->base;
 }
 
-cw_http_req *cw_port_req(const cw_port *p)
+cw_http_req *cw_responder_req(const cw_responder *p)
 {
     return http_of(p)->req;
 }

@@ -6,15 +6,15 @@
 #include "access/gate.h"
 #include "access/scopes.h"
 
-static const cw_config *config_of(const cw_bridge_loop *bl)
+static const cw_config *config_of(const cw_runtime_loop *rl)
 {
-    return cw_bridge_settings_of(bl)->config;
+    return cw_runtime_settings_of(rl)->config;
 }
 
-bool cw_resource_has_issuers(const cw_bridge_loop *bl)
+bool cw_oauth_resource_has_issuers(const cw_runtime_loop *rl)
 {
-    const cw_accounts *accounts = cw_bridge_accounts(bl);
-    return config_of(bl) && accounts && cw_accounts_has_issuers(accounts);
+    const cw_accounts *accounts = cw_runtime_accounts(rl);
+    return config_of(rl) && accounts && cw_accounts_has_issuers(accounts);
 }
 
 /* ---- addresses ---- */
@@ -27,11 +27,11 @@ static cw_str first_of(const cw_http_req *req, cw_str name)
     return value.p ? cw_str_trim(cw_str_cut(value, ',', &rest)) : value;
 }
 
-cw_str cw_resource_base(cw_http_req *req, const cw_bridge_loop *bl, bool *ret_known)
+cw_str cw_oauth_resource_base(cw_http_req *req, const cw_runtime_loop *rl, bool *ret_known)
 {
     bool unused;
     bool *is_known = ret_known ? ret_known : &unused;
-    const char *public_url = cw_bridge_settings_of(bl)->public_url;
+    const char *public_url = cw_runtime_settings_of(rl)->public_url;
     cw_str host = cw_http_req_header(req, CW_STR("Host"));
     const char *scheme = cw_http_req_is_tls(req) ? "https" : "http";
     *is_known = true;
@@ -52,7 +52,7 @@ cw_str cw_resource_base(cw_http_req *req, const cw_bridge_loop *bl, bool *ret_kn
     return text ? cw_str_from(text) : (cw_str){NULL, 0};
 }
 
-cw_str cw_resource_path(cw_str url)
+cw_str cw_oauth_resource_path(cw_str url)
 {
     size_t at = 0, slashes = 0;
     for (; at < url.n && slashes < 3; at++)
@@ -60,20 +60,21 @@ cw_str cw_resource_path(cw_str url)
     return slashes < 3 ? CW_STR("") : cw_str_make(url.p + at - 1, url.n - at + 1);
 }
 
-void cw_resource_add_link(cw_buf *out, cw_http_req *req, const cw_bridge_loop *bl, bool is_endpoint)
+void cw_oauth_resource_add_link(cw_buf *out, cw_http_req *req, const cw_runtime_loop *rl,
+                                bool is_endpoint)
 {
-    if (!req || !cw_resource_has_issuers(bl))
+    if (!req || !cw_oauth_resource_has_issuers(rl))
         return;
-    cw_str base = cw_resource_base(req, bl, NULL);
+    cw_str base = cw_oauth_resource_base(req, rl, NULL);
     if (!base.n)
         return;
-    cw_str path = cw_resource_path(base);
+    cw_str path = cw_oauth_resource_path(base);
     cw_buf_add(out, CW_STR(", resource_metadata=\""));
     cw_buf_add(out, cw_str_make(base.p, base.n - path.n));
-    cw_buf_add(out, CW_STR(CW_RESOURCE_WELLKNOWN));
+    cw_buf_add(out, CW_STR(CW_OAUTH_RESOURCE_WELLKNOWN));
     cw_buf_add(out, path);
     if (is_endpoint)
-        cw_buf_add(out, config_of(bl)->mcp.path);
+        cw_buf_add(out, config_of(rl)->mcp.path);
     cw_buf_add_char(out, '"');
 }
 
@@ -86,12 +87,12 @@ static bool is_shown(cw_str scope)
 }
 
 /* Those of all tools, or of the ones that everybody sees; a tool that asks for none has no say. */
-cw_code cw_resource_scopes(cw_bridge_loop *bl, cw_resource_scope_list *list)
+cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope_list *list)
 {
-    cw_view *anonymous = cw_bridge_anonymous(bl);
-    const cw_config *config = config_of(bl);
+    cw_view *anonymous = cw_runtime_anonymous(rl);
+    const cw_config *config = config_of(rl);
     size_t n, max = 0;
-    const cw_needs *classes = cw_snapshot_classes(cw_view_snapshot(anonymous), &n);
+    const cw_requirements *classes = cw_snapshot_classes(cw_view_snapshot(anonymous), &n);
     for (size_t i = 0; i < n; i++)
         max += classes[i].n_scopes;
     list->n = 0;
@@ -103,22 +104,22 @@ cw_code cw_resource_scopes(cw_bridge_loop *bl, cw_resource_scope_list *list)
         if (classes[i].level == CW_AUTH_NONE)
             continue;
         if (!shows_all &&
-            cw_gate_judge(cw_view_caller(anonymous), &classes[i]) == CW_VERDICT_HIDDEN)
+            cw_gate_check(cw_view_caller(anonymous), &classes[i]) == CW_VERDICT_HIDDEN)
             continue;
         for (size_t j = 0; j < classes[i].n_scopes; j++) {
             if (is_shown(classes[i].scopes[j]))
                 list->items[list->n++] = classes[i].scopes[j];
         }
     }
-    list->n = cw_needs_sort(list->items, list->n);
+    list->n = cw_requirements_sort(list->items, list->n);
     return CW_OK;
 }
 
-void cw_resource_add_scopes(cw_buf *out, cw_bridge_loop *bl, size_t max)
+void cw_oauth_resource_add_scopes(cw_buf *out, cw_runtime_loop *rl, size_t max)
 {
-    cw_resource_scope_list list;
+    cw_oauth_scope_list list;
     size_t used = 0;
-    if (cw_resource_scopes(bl, &list)) {
+    if (cw_oauth_resource_scopes(rl, &list)) {
         out->code = CW_NOMEM;
         return;
     }

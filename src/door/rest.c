@@ -29,8 +29,9 @@ void cw_rest_write_error(cw_buf *out, const char *code, cw_str message, cw_str d
 
 static void reply_error(cw_http_req *req, unsigned status, cw_buf *body)
 {
-    cw_str kept = cw_turn_keep(req, body);
-    cw_turn_reply(req, kept.p ? status : 503, kept.p ? kept : CW_STR(CW_REST_FAILURE), CW_STR(""));
+    cw_str kept = cw_rpc_batch_keep(req, body);
+    cw_rpc_batch_reply(req, kept.p ? status : 503, kept.p ? kept : CW_STR(CW_REST_FAILURE),
+                       CW_STR(""));
 }
 
 void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const char *message)
@@ -66,68 +67,69 @@ void cw_rest_fail_unknown(cw_http_req *req, cw_str name)
 
 typedef struct awaiting {
     cw_http_req *req;
-    cw_identified_fn fn;
+    cw_authenticated_fn fn;
 } awaiting;
 
 /* The turn only waited: `fn` makes another one for the answer. */
-static void run_again(cw_turn_item *item, void *ctx)
+static void run_again(cw_rpc_item *item, void *ctx)
 {
     const awaiting *a = ctx;
-    a->fn(a->req, item->turn->opts.bl, item->turn->opts.view, NULL);
+    a->fn(a->req, item->batch->opts.rl, item->batch->opts.view, NULL);
 }
 
-bool cw_rest_await(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, cw_identified_fn fn)
+bool cw_rest_wait_catalogue(cw_http_req *req, cw_runtime_loop *rl, cw_view *view,
+                            cw_authenticated_fn fn)
 {
-    if (!cw_bridge_settings_of(bl)->is_loading)
+    if (!cw_runtime_settings_of(rl)->is_loading)
         return false;
-    cw_turn_opts opts = {
-        .bl = bl, .view = view, .n = 1, .none_status = 204, .failure = CW_STR(CW_REST_FAILURE)};
+    cw_rpc_batch_opts opts = {
+        .rl = rl, .view = view, .n = 1, .none_status = 204, .failure = CW_STR(CW_REST_FAILURE)};
     awaiting *a = cw_arena_alloc(cw_http_req_arena(req), sizeof *a);
-    cw_turn *turn = a ? cw_turn_of(req, &opts) : NULL;
-    if (!turn)
+    cw_rpc_batch *batch = a ? cw_rpc_batch_of(req, &opts) : NULL;
+    if (!batch)
         return a != NULL; /* then it was answered */
     *a = (awaiting){req, fn};
-    return cw_turn_await(&turn->items[0], run_again, a);
+    return cw_rpc_item_wait_catalogue(&batch->items[0], run_again, a);
 }
 
-void cw_rest_note(const cw_http_req *req, cw_bridge_loop *bl, const cw_view *view, cw_str name,
-                  cw_verdict verdict)
+void cw_rest_audit_refusal(const cw_http_req *req, cw_runtime_loop *rl, const cw_view *view,
+                           cw_str name, cw_verdict verdict)
 {
-    cw_call_note(bl, &(cw_call_refused){.view = view,
-                                        .door = "rest",
-                                        .peer = cw_http_req_peer(req),
-                                        .name = name,
-                                        .verdict = verdict});
+    cw_call_audit_refused(rl, &(cw_refusal_record){.view = view,
+                                                   .door = "rest",
+                                                   .peer = cw_http_req_peer(req),
+                                                   .name = name,
+                                                   .verdict = verdict});
 }
 
-static void fail_often(cw_http_req *req, const cw_call_refusal *refusal)
+static void fail_rate_limited(cw_http_req *req, const cw_call_error *refusal)
 {
     cw_buf b;
     char seconds[CW_DIGITS_SIZE];
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_rest_write_error(&b, "too_many_requests", cw_str_from(refusal->err.msg), CW_STR(""));
-    cw_str kept = cw_turn_keep(req, &b);
+    cw_str kept = cw_rpc_batch_keep(req, &b);
     cw_http_header headers[] = {
         {CW_STR("Cache-Control"), CW_STR("no-store")},
         {CW_STR("Retry-After"), cw_digits_u64(refusal->retry_s, seconds)},
     };
-    cw_http_reply(req, &(cw_http_answer){.status = kept.p ? 429 : 503,
-                                         .body = kept.p ? kept : CW_STR(CW_REST_FAILURE),
-                                         .headers = headers,
-                                         .n_headers = CW_COUNT(headers)});
+    cw_http_reply(req, &(cw_http_response){.status = kept.p ? 429 : 503,
+                                           .body = kept.p ? kept : CW_STR(CW_REST_FAILURE),
+                                           .headers = headers,
+                                           .n_headers = CW_COUNT(headers)});
 }
 
-bool cw_rest_may_discover(cw_http_req *req, cw_bridge_loop *bl, const cw_view *view)
+bool cw_rest_may_discover(cw_http_req *req, cw_runtime_loop *rl, const cw_view *view)
 {
     cw_verdict verdict = cw_view_discover_verdict(view);
-    cw_call_refusal refusal = {0};
-    if (verdict == CW_VERDICT_ALLOW && !cw_call_list(bl, view, cw_http_req_peer(req), &refusal))
+    cw_call_error refusal = {0};
+    if (verdict == CW_VERDICT_ALLOW && !cw_call_may_list(rl, view, cw_http_req_peer(req), &refusal))
         return true;
     if (verdict == CW_VERDICT_ALLOW) {
-        fail_often(req, &refusal);
+        fail_rate_limited(req, &refusal);
         return false;
     }
-    cw_rest_note(req, bl, view, CW_STR(""), verdict);
+    cw_rest_audit_refusal(req, rl, view, CW_STR(""), verdict);
     cw_rest_fail(req, 403, "access_denied",
                  "This needs the permission 'access mcp tool discovery'");
     return false;
@@ -145,32 +147,31 @@ static void add_header(header_list *list, cw_str name, cw_str value)
     list->items[list->n++] = (cw_http_header){name, value};
 }
 
-static void add_debug(header_list *list, const cw_rest_document *doc, const cw_document *d,
-                      bool is_hit)
+static void add_debug(header_list *list, const cw_rest_document *doc, const cw_page *d, bool is_hit)
 {
     add_header(list, CW_STR("X-Causeway-Cache"), is_hit ? CW_STR("HIT") : CW_STR("MISS"));
-    add_header(list, CW_STR("X-Causeway-Cache-Tags"), cw_cache_tags_text(d->tags));
+    add_header(list, CW_STR("X-Causeway-Cache-Tags"), cw_page_cache_tags_text(d->tags));
     add_header(list, CW_STR("X-Causeway-Cache-Contexts"), cw_str_from(doc->contexts));
     add_header(list, CW_STR("X-Causeway-Cache-Max-Age"), CW_STR("-1"));
 }
 
 /* Nobody between us and the client may keep it without asking: what a caller sees can change with
  * its next request. Asking is cheap. */
-static void answer(cw_http_req *req, const cw_bridge_loop *bl, const cw_rest_document *doc,
-                   cw_document *d, bool is_hit)
+static void answer(cw_http_req *req, const cw_runtime_loop *rl, const cw_rest_document *doc,
+                   cw_page *d, bool is_hit)
 {
     header_list headers = {.n = 0};
-    cw_http_answer answer = {.status = 200, .type = doc->type, .body = cw_buf_str(&d->body)};
-    cw_str etag = cw_document_etag(d), packed_etag = cw_document_packed_etag(d);
-    cw_str packed = cw_negotiate_gzip(req) ? cw_document_pack(d) : CW_STR("");
+    cw_http_response answer = {.status = 200, .type = doc->type, .body = cw_buf_str(&d->body)};
+    cw_str etag = cw_page_etag(d), packed_etag = cw_page_packed_etag(d);
+    cw_str packed = cw_negotiate_gzip(req) ? cw_page_pack(d) : CW_STR("");
     cw_str other = packed.n ? etag : packed_etag;
     if (packed.n)
         etag = packed_etag;
     /* A client that has the other form has what it asks for. */
     if (cw_negotiate_has(req, etag)) {
-        answer = (cw_http_answer){.status = 304};
+        answer = (cw_http_response){.status = 304};
     } else if (cw_negotiate_has(req, other)) {
-        answer = (cw_http_answer){.status = 304};
+        answer = (cw_http_response){.status = 304};
         etag = other;
     } else if (packed.n) {
         answer.body = packed;
@@ -187,18 +188,18 @@ static void answer(cw_http_req *req, const cw_bridge_loop *bl, const cw_rest_doc
                               : CW_STR("Authorization, Cookie, Accept-Language, Accept-Encoding"));
     if (doc->language)
         add_header(&headers, CW_STR("Content-Language"), cw_language_tag(doc->language));
-    if (cw_bridge_settings_of(bl)->debug_headers)
+    if (cw_runtime_settings_of(rl)->debug_headers)
         add_debug(&headers, doc, d, is_hit);
     answer.headers = headers.items;
     answer.n_headers = headers.n;
     cw_http_reply(req, &answer);
 }
 
-const cw_language *cw_rest_language(const cw_http_req *req, const cw_bridge_loop *bl,
+const cw_language *cw_rest_language(const cw_http_req *req, const cw_runtime_loop *rl,
                                     const cw_view *view)
 {
     return cw_negotiate_language(cw_http_req_header(req, CW_STR("Accept-Language")),
-                                 cw_bridge_settings_of(bl)->translations, cw_view_caller(view));
+                                 cw_runtime_settings_of(rl)->translations, cw_view_caller(view));
 }
 
 /* ---- addresses in documents ---- */
@@ -208,11 +209,11 @@ static bool is_mark(cw_str base)
     return base.n == 1 && base.p[0] == MARK;
 }
 
-bool cw_rest_set_base(cw_http_req *req, cw_bridge_loop *bl, cw_rest_document *doc)
+bool cw_rest_set_base(cw_http_req *req, cw_runtime_loop *rl, cw_rest_document *doc)
 {
     static const char mark = MARK;
     bool is_known;
-    doc->base = cw_resource_base(req, bl, &is_known);
+    doc->base = cw_oauth_resource_base(req, rl, &is_known);
     doc->key.base = is_known ? doc->base : cw_str_make(&mark, 1);
     if (!doc->base.p)
         cw_rest_fail(req, 503, "unavailable", "out of memory");
@@ -236,38 +237,39 @@ void cw_rest_add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path)
 }
 
 /* The document for this request. *ret holds a reference. */
-static cw_code find_document(cw_bridge_loop *bl, const cw_rest_document *doc, cw_document **ret,
+static cw_code find_document(cw_runtime_loop *rl, const cw_rest_document *doc, cw_page **ret,
                              bool *ret_hit)
 {
-    cw_document *d;
-    cw_code rc = cw_cache_get(cw_bridge_cache(bl), &doc->key, doc->write, doc->ctx, &d, ret_hit);
+    cw_page *d;
+    cw_code rc =
+        cw_page_cache_get(cw_runtime_cache(rl), &doc->key, doc->write, doc->ctx, &d, ret_hit);
     if (rc || !is_mark(doc->key.base)) {
         *ret = d;
         return rc;
     }
-    *ret = cw_document_fill(d, MARK, doc->base);
-    cw_document_unref(d);
+    *ret = cw_page_fill(d, MARK, doc->base);
+    cw_page_unref(d);
     return *ret ? CW_OK : CW_NOMEM;
 }
 
-void cw_rest_send(cw_http_req *req, cw_bridge_loop *bl, const cw_rest_document *doc)
+void cw_rest_send(cw_http_req *req, cw_runtime_loop *rl, const cw_rest_document *doc)
 {
-    cw_document *d;
+    cw_page *d;
     bool is_hit;
-    cw_code rc = find_document(bl, doc, &d, &is_hit);
+    cw_code rc = find_document(rl, doc, &d, &is_hit);
     /* The bytes must live until they are sent, whatever becomes of the cache. */
     if (!rc)
-        rc = cw_arena_hold(cw_http_req_arena(req), d, cw_document_unref);
+        rc = cw_arena_hold(cw_http_req_arena(req), d, cw_page_unref);
     if (rc) {
-        cw_turn_reply(req, 503, CW_STR(CW_REST_FAILURE), CW_STR(""));
+        cw_rpc_batch_reply(req, 503, CW_STR(CW_REST_FAILURE), CW_STR(""));
         return;
     }
-    answer(req, bl, doc, d, is_hit);
+    answer(req, rl, doc, d, is_hit);
 }
 
 /* ---- routes ---- */
 
-cw_code cw_rest_add_routes(cw_router *router, cw_bridge *bridge)
+cw_code cw_rest_add_routes(cw_router *router, cw_runtime *runtime)
 {
     static const struct {
         cw_http_method method;
@@ -284,7 +286,7 @@ cw_code cw_rest_add_routes(cw_router *router, cw_bridge *bridge)
     };
     for (size_t i = 0; i < CW_COUNT(routes); i++) {
         cw_code rc =
-            cw_router_add(router, routes[i].method, routes[i].path, routes[i].handler, bridge);
+            cw_router_add(router, routes[i].method, routes[i].path, routes[i].handler, runtime);
         if (rc)
             return rc;
     }

@@ -15,6 +15,6 @@
 #include "call/bridge.h"
 #include "net/router.h"
 
-CW_MUST_USE cw_code cw_rest_add_routes(cw_router *router, cw_bridge *bridge);
+CW_MUST_USE cw_code cw_rest_add_routes(cw_router *router, cw_runtime *runtime);
 
 #endif

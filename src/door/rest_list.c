@@ -77,16 +77,16 @@ static cw_code clamp(page *p)
     return rc;
 }
 
-static void list(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
+static void list(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
     (void)self;
     page p = {.view = view,
-              .language = cw_rest_language(req, bl, view),
-              .size = cw_bridge_settings_of(bl)->page_size};
+              .language = cw_rest_language(req, rl, view),
+              .size = cw_runtime_settings_of(rl)->page_size};
     char offset[CW_DIGITS_SIZE];
     if (!p.size)
         p.size = CW_PAGE_SIZE;
-    if (!cw_rest_may_discover(req, bl, view) || !read_offset(req, &p.offset))
+    if (!cw_rest_may_discover(req, rl, view) || !read_offset(req, &p.offset))
         return;
     if (clamp(&p)) {
         cw_rest_fail(req, 503, "unavailable", "out of memory");
@@ -104,10 +104,10 @@ static void list(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self
         .language = p.language,
         .contexts = "user languages url.query_args:cursor",
     };
-    cw_rest_send(req, bl, &doc);
+    cw_rest_send(req, rl, &doc);
 }
 
-void cw_rest_on_list(cw_http_req *req, void *bridge)
+void cw_rest_on_list(cw_http_req *req, void *runtime)
 {
     static const cw_http_header headers[] = {
         {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
@@ -115,7 +115,7 @@ void cw_rest_on_list(cw_http_req *req, void *bridge)
     };
     if (cw_negotiate_only_events(req)) {
         /* A client of the protocol that was given this address: it goes on with POST. */
-        cw_http_reply(req, &(cw_http_answer){
+        cw_http_reply(req, &(cw_http_response){
                                .status = 405,
                                .body = CW_STR("{\"error\":{\"code\":\"method_not_allowed\","
                                               "\"message\":\"There is no event stream here\"}}"),
@@ -123,7 +123,7 @@ void cw_rest_on_list(cw_http_req *req, void *bridge)
                                .n_headers = CW_COUNT(headers)});
         return;
     }
-    cw_identify(req, bridge, &cw_identify_rest, list, bridge);
+    cw_authenticate(req, runtime, &cw_authenticate_rest, list, runtime);
 }
 
 /* ---- GET /mcp/tools/describe ---- */
@@ -158,15 +158,15 @@ static bool read_name(cw_http_req *req, cw_str *ret)
     return false;
 }
 
-static void describe(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *self)
+static void describe(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
     (void)self;
     cw_str name;
-    if (!cw_rest_may_discover(req, bl, view) || !read_name(req, &name))
+    if (!cw_rest_may_discover(req, rl, view) || !read_name(req, &name))
         return;
-    tool t = {cw_view_find_tool(view, name), cw_rest_language(req, bl, view)};
+    tool t = {cw_view_find_tool(view, name), cw_rest_language(req, rl, view)};
     if (!t.entry) {
-        cw_rest_note(req, bl, view, name, CW_VERDICT_HIDDEN);
+        cw_rest_audit_refusal(req, rl, view, name, CW_VERDICT_HIDDEN);
         cw_rest_fail_unknown(req, name);
         return;
     }
@@ -180,10 +180,10 @@ static void describe(cw_http_req *req, cw_bridge_loop *bl, cw_view *view, void *
         .language = t.language,
         .contexts = "user languages url.query_args:name",
     };
-    cw_rest_send(req, bl, &doc);
+    cw_rest_send(req, rl, &doc);
 }
 
-void cw_rest_on_describe(cw_http_req *req, void *bridge)
+void cw_rest_on_describe(cw_http_req *req, void *runtime)
 {
-    cw_identify(req, bridge, &cw_identify_rest, describe, bridge);
+    cw_authenticate(req, runtime, &cw_authenticate_rest, describe, runtime);
 }

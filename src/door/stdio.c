@@ -20,15 +20,15 @@
 #define ARENA_BYTES ((size_t)96 << 20)
 
 typedef struct line_port {
-    cw_port base;
+    cw_responder base;
     cw_stdio *all;
     struct line_port *prev, *next; /* ring of those that are open; next: of the pool */
     cw_arena arena;
     cw_line answer;
     char *newest; /* progress that waits for a slow reader; on the heap */
     size_t n_newest;
-    bool is_over;  /* its answer is on its way */
-    bool has_said; /* something that the client must not miss: it may wait for an answer */
+    bool is_over;    /* its answer is on its way */
+    bool has_output; /* something that the client must not miss: it may wait for an answer */
 } line_port;
 
 struct cw_stdio {
@@ -38,7 +38,7 @@ struct cw_stdio {
     line_port open; /* ring */
     line_port *pool;
     unsigned n_pool;
-    line_port *news; /* unasked-for messages go through this one; NULL: none */
+    line_port *change; /* unasked-for messages go through this one; NULL: none */
     uint32_t n_open;
     uint32_t n_busy;    /* of those, without the ones that wait for the client */
     uint64_t n_lost;    /* log lines */
@@ -46,12 +46,12 @@ struct cw_stdio {
     unsigned n_closing; /* handles and lines that are not closed yet */
     bool is_going, is_stopping, is_closed;
     bool has_no_more; /* every line was taken */
-    bool is_told;     /* opts.on_end */
+    bool is_notified; /* opts.on_end */
 };
 
-static line_port *port_of(const cw_port *p)
+static line_port *port_of(const cw_responder *p)
 {
-    return CW_CONTAINER((cw_port *)(uintptr_t)p, line_port, base);
+    return CW_CONTAINER((cw_responder *)(uintptr_t)p, line_port, base);
 }
 
 static bool is_full(const cw_stdio *s)
@@ -64,9 +64,9 @@ static bool is_full(const cw_stdio *s)
 static void on_time_over(uv_timer_t *timer)
 {
     cw_stdio *s = timer->data;
-    if (s->is_told)
+    if (s->is_notified)
         return;
-    s->is_told = true;
+    s->is_notified = true;
     s->opts.on_end(s->opts.ctx);
 }
 
@@ -80,7 +80,7 @@ static void end_soon(cw_stdio *s)
 /* Over when all lines are taken, answered and written. */
 static void check_end(cw_stdio *s)
 {
-    uint32_t n_idle = s->news ? 1 : 0;
+    uint32_t n_idle = s->change ? 1 : 0;
     if (s->has_no_more && s->n_open == n_idle && !cw_lines_has_queue(&s->lines))
         end_soon(s);
 }
@@ -95,9 +95,9 @@ static void set_pace(cw_stdio *s)
 
 static void stop_waiting(line_port *p)
 {
-    if (!p->has_said)
+    if (!p->has_output)
         p->all->n_busy--;
-    p->has_said = true;
+    p->has_output = true;
 }
 
 /* The port is of no use any more, and all its memory. */
@@ -110,8 +110,8 @@ static void put_port(line_port *p)
     s->n_open--;
     free(p->newest);
     p->newest = NULL;
-    if (s->news == p)
-        s->news = NULL;
+    if (s->change == p)
+        s->change = NULL;
     if (s->n_pool >= POOL_MAX || s->is_closed) {
         cw_arena_done(&p->arena);
         free(p);
@@ -134,7 +134,7 @@ static void on_answer_left(cw_line *line)
     check_end(s);
 }
 
-static void on_reply(cw_port *base, const cw_port_answer *answer)
+static void on_reply(cw_responder *base, const cw_response *answer)
 {
     line_port *p = port_of(base);
     cw_stdio *s = p->all;
@@ -146,18 +146,18 @@ static void on_reply(cw_port *base, const cw_port_answer *answer)
         return;
     }
     p->is_over = true;
-    cw_port_join_lines(answer->body);
+    cw_responder_join_lines(answer->body);
     p->answer = (cw_line){.text = answer->body, .on_left = on_answer_left};
     cw_lines_send(&s->lines, &p->answer);
     set_pace(s);
 }
 
-static void on_port_end(cw_port *base)
+static void on_port_end(cw_responder *base)
 {
-    on_reply(base, &(cw_port_answer){.status = 202});
+    on_reply(base, &(cw_response){.status = 202});
 }
 
-static cw_str on_header(const cw_port *base, cw_str name, bool *ret_repeats)
+static cw_str on_header(const cw_responder *base, cw_str name, bool *ret_repeats)
 {
     (void)base;
     (void)name;
@@ -168,24 +168,24 @@ static cw_str on_header(const cw_port *base, cw_str name, bool *ret_repeats)
 
 /* ---- saying ---- */
 
-typedef struct said {
+typedef struct output {
     cw_line line;
     char text[];
-} said;
+} output;
 
-static void on_said_left(cw_line *line)
+static void on_sent_left(cw_line *line)
 {
-    free(CW_CONTAINER(line, said, line));
+    free(CW_CONTAINER(line, output, line));
 }
 
 static cw_code send_copy(cw_stdio *s, cw_str message)
 {
-    said *copy = malloc(sizeof *copy + message.n);
+    output *copy = malloc(sizeof *copy + message.n);
     if (!copy)
         return CW_NOMEM;
     memcpy(copy->text, message.p, message.n);
-    copy->line = (cw_line){.text = cw_str_make(copy->text, message.n), .on_left = on_said_left};
-    cw_port_join_lines(copy->line.text);
+    copy->line = (cw_line){.text = cw_str_make(copy->text, message.n), .on_left = on_sent_left};
+    cw_responder_join_lines(copy->line.text);
     cw_lines_send(&s->lines, &copy->line);
     set_pace(s);
     return is_full(s) ? CW_AGAIN : CW_OK;
@@ -205,34 +205,34 @@ static cw_code keep_newest(line_port *p, cw_str message)
 }
 
 /* How many log lines a slow reader has lost, once it reads again. */
-static void tell_lost(cw_stdio *s)
+static void notify_lost(cw_stdio *s)
 {
     cw_buf b;
     if (!s->n_lost || is_full(s))
         return;
     cw_buf_init(&b, 256);
-    cw_port_add_lost(&b, s->n_lost);
+    cw_responder_add_lost(&b, s->n_lost);
     cw_code rc = b.code ? b.code : send_copy(s, cw_buf_str(&b));
     if (rc == CW_OK || rc == CW_AGAIN)
         s->n_lost = 0;
     cw_buf_done(&b);
 }
 
-static cw_code on_say(cw_port *base, cw_said kind, cw_str message)
+static cw_code on_send(cw_responder *base, cw_send_class kind, cw_str message)
 {
     line_port *p = port_of(base);
     cw_stdio *s = p->all;
     cw_code rc;
     switch (kind) {
-    case CW_SAID_PROGRESS:
+    case CW_SEND_PROGRESS:
         return is_full(s) ? keep_newest(p, message) : send_copy(s, message);
-    case CW_SAID_LOG:
-        tell_lost(s);
+    case CW_SEND_LOG:
+        notify_lost(s);
         rc = is_full(s) ? CW_LIMIT : send_copy(s, message);
         if (rc != CW_OK && rc != CW_AGAIN)
             s->n_lost++;
         return rc;
-    case CW_SAID_MESSAGE:
+    case CW_SEND_MESSAGE:
         stop_waiting(p);
         return send_copy(s, message);
     }
@@ -243,7 +243,7 @@ static cw_code on_say(cw_port *base, cw_said kind, cw_str message)
 static void on_drained(cw_lines *l)
 {
     cw_stdio *s = CW_CONTAINER(l, cw_stdio, lines);
-    tell_lost(s);
+    notify_lost(s);
     for (line_port *p = s->open.next, *next; p != &s->open && !is_full(s); p = next) {
         next = p->next;
         if (p->newest && !p->is_over)
@@ -251,7 +251,7 @@ static void on_drained(cw_lines *l)
         free(p->newest);
         p->newest = NULL;
         if (p->base.on_event)
-            p->base.on_event(&p->base, CW_PORT_DRAINED, p->base.ctx);
+            p->base.on_event(&p->base, CW_RESPONDER_DRAINED, p->base.ctx);
     }
     set_pace(s);
 }
@@ -260,7 +260,7 @@ static void on_drained(cw_lines *l)
 
 static line_port *take_port(cw_stdio *s)
 {
-    static const cw_port_ops ops = {on_reply, on_say, on_port_end, on_header, NULL, NULL};
+    static const cw_responder_ops ops = {on_reply, on_send, on_port_end, on_header, NULL, NULL};
     line_port *p = s->pool;
     if (p) {
         s->pool = p->next;
@@ -271,13 +271,13 @@ static line_port *take_port(cw_stdio *s)
             return NULL;
         cw_arena_init(&p->arena, ARENA_FACTOR * s->opts.line_size + ARENA_BYTES);
     }
-    p->base = (cw_port){.ops = &ops,
-                        .arena = &p->arena,
-                        .loop = s->opts.loop,
-                        .can_say = true,
-                        .session = &s->session};
+    p->base = (cw_responder){.ops = &ops,
+                             .arena = &p->arena,
+                             .loop = s->opts.loop,
+                             .can_stream = true,
+                             .session = &s->session};
     p->all = s;
-    p->is_over = p->has_said = false;
+    p->is_over = p->has_output = false;
     s->n_open++;
     s->n_busy++;
     p->next = &s->open;
@@ -291,21 +291,22 @@ static void answer_failure(cw_stdio *s, cw_str text)
 {
     line_port *p = take_port(s);
     if (p)
-        on_reply(&p->base, &(cw_port_answer){.status = 500, .body = text});
+        on_reply(&p->base, &(cw_response){.status = 500, .body = text});
 }
 
 static void on_line(cw_lines *l, cw_str text)
 {
     cw_stdio *s = CW_CONTAINER(l, cw_stdio, lines);
-    cw_bridge_loop *bl = cw_bridge_at(s->opts.bridge, s->opts.loop);
+    cw_runtime_loop *rl = cw_runtime_at(s->opts.runtime, s->opts.loop);
     line_port *p = take_port(s);
     char *body = p ? cw_arena_dup(&p->arena, text.p, text.n) : NULL;
     if (!p)
         return; /* not even room for saying so */
     if (body)
-        cw_mcp_take(s->opts.door, &p->base, bl, cw_bridge_anonymous(bl), cw_str_make(body, text.n));
+        cw_mcp_receive(s->opts.door, &p->base, rl, cw_runtime_anonymous(rl),
+                       cw_str_make(body, text.n));
     else
-        on_reply(&p->base, &(cw_port_answer){.status = 500, .body = CW_STR(CW_MCP_FAILURE)});
+        on_reply(&p->base, &(cw_response){.status = 500, .body = CW_STR(CW_MCP_FAILURE)});
     set_pace(s);
 }
 
@@ -320,7 +321,7 @@ static void on_dropped(cw_lines *l, cw_code why)
 
 /* ---- stopping ---- */
 
-static void tell_ports(cw_stdio *s, cw_port_event event)
+static void notify_responders(cw_stdio *s, cw_responder_event event)
 {
     for (line_port *p = s->open.next, *next; p != &s->open; p = next) {
         next = p->next;
@@ -337,7 +338,7 @@ static void leave_ports(cw_stdio *s)
         if (p->is_over)
             continue;
         if (p->base.on_event)
-            p->base.on_event(&p->base, CW_PORT_GONE, p->base.ctx);
+            p->base.on_event(&p->base, CW_RESPONDER_GONE, p->base.ctx);
         p->base.on_event = NULL;
         put_port(p);
     }
@@ -379,7 +380,7 @@ static void on_lines_end(cw_lines *l, cw_code why)
         end_soon(s);
         return;
     }
-    tell_ports(s, CW_PORT_STOPPING);
+    notify_responders(s, CW_RESPONDER_STOPPING);
     check_end(s);
 }
 
@@ -392,7 +393,7 @@ void cw_stdio_stop(cw_stdio *s)
     s->is_stopping = s->has_no_more = true;
     s->is_going = false;
     set_pace(s);
-    tell_ports(s, CW_PORT_STOPPING);
+    notify_responders(s, CW_RESPONDER_STOPPING);
     wind_down(s, CW_STDIO_END_MS);
     check_end(s);
 }
@@ -434,16 +435,17 @@ void cw_stdio_close(cw_stdio *s)
 
 void cw_stdio_go(cw_stdio *s)
 {
-    cw_bridge_loop *bl = cw_bridge_at(s->opts.bridge, s->opts.loop);
+    cw_runtime_loop *rl = cw_runtime_at(s->opts.runtime, s->opts.loop);
     if (s->is_stopping && s->has_no_more)
         return;
     s->is_going = true;
     /* Without it the client has to ask, as it would without this server's word for it. */
-    s->news = take_port(s);
-    if (s->news) {
-        stop_waiting(s->news);
-        if (cw_mcp_listen_port(s->opts.door, &s->news->base, bl, cw_bridge_anonymous(bl)))
-            put_port(s->news);
+    s->change = take_port(s);
+    if (s->change) {
+        stop_waiting(s->change);
+        if (cw_mcp_subscribe_responder(s->opts.door, &s->change->base, rl,
+                                       cw_runtime_anonymous(rl)))
+            put_port(s->change);
     }
     set_pace(s);
 }

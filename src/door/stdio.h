@@ -27,7 +27,7 @@ typedef struct cw_stdio cw_stdio;
 
 typedef struct cw_stdio_opts {
     cw_mcp *door;
-    cw_bridge *bridge;
+    cw_runtime *runtime;
     cw_loop *loop;
     int in, out;       /* borrowed */
     size_t line_size;  /* of one message */

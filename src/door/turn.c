@@ -19,221 +19,222 @@ static cw_str keep(cw_arena *arena, cw_buf *b)
     return cw_str_make(p, n);
 }
 
-cw_str cw_turn_keep(cw_http_req *req, cw_buf *b)
+cw_str cw_rpc_batch_keep(cw_http_req *req, cw_buf *b)
 {
     return keep(cw_http_req_arena(req), b);
 }
 
-void cw_turn_reply(cw_http_req *req, unsigned status, cw_str body, cw_str challenge)
+void cw_rpc_batch_reply(cw_http_req *req, unsigned status, cw_str body, cw_str challenge)
 {
     cw_http_header headers[] = {
         {CW_STR("Cache-Control"), CW_STR("no-store")},
         {CW_STR("WWW-Authenticate"), challenge},
     };
-    cw_http_reply(req, &(cw_http_answer){.status = status,
-                                         .body = body,
-                                         .headers = headers,
-                                         .n_headers = challenge.n ? 2 : 1});
+    cw_http_reply(req, &(cw_http_response){.status = status,
+                                           .body = body,
+                                           .headers = headers,
+                                           .n_headers = challenge.n ? 2 : 1});
 }
 
-static void on_gone(cw_turn *turn)
+static void on_gone(cw_rpc_batch *batch)
 {
-    cw_bridge_loop *bl = turn->opts.bl;
-    for (uint32_t i = 0; i < turn->opts.n; i++) {
-        cw_turn_item *item = &turn->items[i];
+    cw_runtime_loop *rl = batch->opts.rl;
+    for (uint32_t i = 0; i < batch->opts.n; i++) {
+        cw_rpc_item *item = &batch->items[i];
         if (item->on_gone)
             item->on_gone(item);
-        if (turn->opts.detaches)
-            cw_call_detach(bl, item->call, cw_port_peer(turn->port));
+        if (batch->opts.detaches)
+            cw_call_detach(rl, item->call, cw_responder_peer(batch->responder));
         else
-            cw_call_leave(bl, item->call);
+            cw_call_cancel(rl, item->call);
     }
 }
 
-static void on_event(cw_port *port, cw_port_event event, void *ctx)
+static void on_event(cw_responder *responder, cw_responder_event event, void *ctx)
 {
-    cw_turn *turn = ctx;
-    (void)port;
-    if (event == CW_PORT_GONE)
-        on_gone(turn);
-    else if (event == CW_PORT_STOPPING && !turn->opts.is_batch && turn->items->on_stopping)
-        turn->items->on_stopping(turn->items);
+    cw_rpc_batch *batch = ctx;
+    (void)responder;
+    if (event == CW_RESPONDER_GONE)
+        on_gone(batch);
+    else if (event == CW_RESPONDER_STOPPING && !batch->opts.is_batch && batch->items->on_stopping)
+        batch->items->on_stopping(batch->items);
 }
 
-cw_turn *cw_turn_new(cw_port *port, const cw_turn_opts *opts)
+cw_rpc_batch *cw_rpc_batch_new(cw_responder *responder, const cw_rpc_batch_opts *opts)
 {
-    size_t n = sizeof(cw_turn) + opts->n * sizeof(cw_turn_item);
-    cw_turn *turn = cw_arena_calloc(port->arena, 1, n);
-    if (!turn) {
-        cw_port_reply(port, &(cw_port_answer){.status = 500, .body = opts->failure});
+    size_t n = sizeof(cw_rpc_batch) + opts->n * sizeof(cw_rpc_item);
+    cw_rpc_batch *batch = cw_arena_calloc(responder->arena, 1, n);
+    if (!batch) {
+        cw_responder_reply(responder, &(cw_response){.status = 500, .body = opts->failure});
         return NULL;
     }
-    turn->opts = *opts;
-    turn->port = port;
-    turn->n_open = opts->n;
-    turn->is_starting = true;
-    turn->steps = opts->bl ? cw_call_steps(opts->bl) : 0;
+    batch->opts = *opts;
+    batch->responder = responder;
+    batch->n_open = opts->n;
+    batch->is_starting = true;
+    batch->steps = opts->rl ? cw_call_steps(opts->rl) : 0;
     for (uint32_t i = 0; i < opts->n; i++)
-        turn->items[i].turn = turn;
-    port->on_event = on_event;
-    port->ctx = turn;
+        batch->items[i].batch = batch;
+    responder->on_event = on_event;
+    responder->ctx = batch;
     if (!opts->detaches)
-        cw_port_mind_end(port);
-    return turn;
+        cw_responder_cancel_on_eof(responder);
+    return batch;
 }
 
-void cw_turn_attach(cw_turn *turn)
+void cw_rpc_batch_cancel_on_disconnect(cw_rpc_batch *batch)
 {
-    turn->opts.detaches = false;
-    cw_port_mind_end(turn->port);
+    batch->opts.detaches = false;
+    cw_responder_cancel_on_eof(batch->responder);
 }
 
-cw_turn *cw_turn_of(cw_http_req *req, const cw_turn_opts *opts)
+cw_rpc_batch *cw_rpc_batch_of(cw_http_req *req, const cw_rpc_batch_opts *opts)
 {
-    cw_port *port = cw_port_of(req);
-    if (port)
-        return cw_turn_new(port, opts);
-    cw_turn_reply(req, 500, opts->failure, CW_STR(""));
+    cw_responder *responder = cw_responder_of(req);
+    if (responder)
+        return cw_rpc_batch_new(responder, opts);
+    cw_rpc_batch_reply(req, 500, opts->failure, CW_STR(""));
     return NULL;
 }
 
 /* A body that could not be had is a failure, whatever the status was to be. */
-static void reply(cw_turn *turn, unsigned status, cw_str body, cw_str challenge, uint32_t retry_s)
+static void reply(cw_rpc_batch *batch, unsigned status, cw_str body, cw_str challenge,
+                  uint32_t retry_s)
 {
-    cw_port_reply(turn->port, &(cw_port_answer){.status = body.p ? status : 500,
-                                                .body = body.p ? body : turn->opts.failure,
-                                                .challenge = challenge,
-                                                .session = turn->opts.session,
-                                                .language = turn->opts.language,
-                                                .retry_s = retry_s});
+    cw_responder_reply(batch->responder, &(cw_response){.status = body.p ? status : 500,
+                                                        .body = body.p ? body : batch->opts.failure,
+                                                        .challenge = challenge,
+                                                        .session = batch->opts.session,
+                                                        .language = batch->opts.language,
+                                                        .retry_s = retry_s});
 }
 
-static void send_batch(cw_turn *turn)
+static void send_batch(cw_rpc_batch *batch)
 {
     cw_buf b;
     bool any = false;
-    if (turn->is_too_large) {
-        reply(turn, 500, turn->opts.failure, CW_STR(""), 0);
+    if (batch->is_too_large) {
+        reply(batch, 500, batch->opts.failure, CW_STR(""), 0);
         return;
     }
-    cw_buf_init(&b, CW_TURN_MAX_BYTES + turn->opts.n + 2);
-    cw_buf_reserve(&b, turn->bytes + turn->opts.n + 2);
-    for (uint32_t i = 0; i < turn->opts.n; i++) {
-        if (!turn->items[i].answer.n)
+    cw_buf_init(&b, CW_RPC_BATCH_MAX_BYTES + batch->opts.n + 2);
+    cw_buf_reserve(&b, batch->bytes + batch->opts.n + 2);
+    for (uint32_t i = 0; i < batch->opts.n; i++) {
+        if (!batch->items[i].answer.n)
             continue;
         cw_buf_add_char(&b, any ? ',' : '[');
-        cw_buf_add(&b, turn->items[i].answer);
+        cw_buf_add(&b, batch->items[i].answer);
         any = true;
     }
     cw_buf_add_char(&b, ']');
     if (any) {
-        reply(turn, 200, keep(turn->port->arena, &b), CW_STR(""), 0);
+        reply(batch, 200, keep(batch->responder->arena, &b), CW_STR(""), 0);
         return;
     }
     cw_buf_done(&b);
-    reply(turn, turn->opts.none_status, CW_STR(""), CW_STR(""), 0);
+    reply(batch, batch->opts.none_status, CW_STR(""), CW_STR(""), 0);
 }
 
-static void close_item(cw_turn *turn)
+static void close_item(cw_rpc_batch *batch)
 {
-    if (--turn->n_open == 0 && !turn->is_starting)
-        send_batch(turn);
+    if (--batch->n_open == 0 && !batch->is_starting)
+        send_batch(batch);
 }
 
-void cw_turn_answer(cw_turn_item *item, unsigned status, cw_buf *body, cw_str challenge)
+void cw_rpc_item_reply(cw_rpc_item *item, unsigned status, cw_buf *body, cw_str challenge)
 {
-    cw_turn *turn = item->turn;
+    cw_rpc_batch *batch = item->batch;
     item->call = (cw_call_handle){0};
     /* Answers that will not be sent are not kept: a batch has many. */
-    if (turn->opts.is_batch &&
-        (turn->is_too_large || body->code || body->n > CW_TURN_MAX_BYTES - turn->bytes)) {
-        turn->is_too_large = true;
+    if (batch->opts.is_batch &&
+        (batch->is_too_large || body->code || body->n > CW_RPC_BATCH_MAX_BYTES - batch->bytes)) {
+        batch->is_too_large = true;
         cw_buf_done(body);
-        close_item(turn);
+        close_item(batch);
         return;
     }
-    cw_str kept = keep(turn->port->arena, body);
-    if (!turn->opts.is_batch) {
-        reply(turn, status, kept, challenge, item->retry_s);
+    cw_str kept = keep(batch->responder->arena, body);
+    if (!batch->opts.is_batch) {
+        reply(batch, status, kept, challenge, item->retry_s);
         return;
     }
     if (!kept.p)
-        turn->is_too_large = true;
-    turn->bytes += kept.n;
+        batch->is_too_large = true;
+    batch->bytes += kept.n;
     item->answer = kept;
-    close_item(turn);
+    close_item(batch);
 }
 
-void cw_turn_skip(cw_turn_item *item)
+void cw_rpc_item_no_reply(cw_rpc_item *item)
 {
-    cw_turn *turn = item->turn;
+    cw_rpc_batch *batch = item->batch;
     item->call = (cw_call_handle){0};
-    if (turn->opts.is_batch)
-        close_item(turn);
+    if (batch->opts.is_batch)
+        close_item(batch);
     else
-        reply(turn, turn->opts.none_status, CW_STR(""), CW_STR(""), 0);
+        reply(batch, batch->opts.none_status, CW_STR(""), CW_STR(""), 0);
 }
 
-void cw_turn_settle(cw_turn *turn)
+void cw_rpc_batch_finish(cw_rpc_batch *batch)
 {
-    turn->is_starting = false;
-    if (turn->n_open == 0)
-        send_batch(turn);
+    batch->is_starting = false;
+    if (batch->n_open == 0)
+        send_batch(batch);
 }
 
 /* ---- waiting for sources ---- */
 
 typedef struct parked {
-    cw_await await;
-    cw_turn_item *item;
+    cw_catalogue_wait await;
+    cw_rpc_item *item;
     cw_view *view; /* a reference: the one in which the method is missing */
-    cw_turn_again_fn again;
+    cw_rpc_item_retry_fn again;
     void *ctx;
 } parked;
 
 /* `view` NULL: there is no other. The item and what is parked may be gone afterwards. */
 static void resume(parked *p, cw_view *view)
 {
-    cw_turn_item *item = p->item;
+    cw_rpc_item *item = p->item;
     cw_view *old = p->view;
     item->on_gone = item->on_stopping = NULL;
     item->self = NULL;
-    item->turn->opts.view = view ? view : old;
+    item->batch->opts.view = view ? view : old;
     p->again(item, p->ctx);
     cw_view_unref(old);
 }
 
-static void on_ready(cw_await *w, cw_view *view)
+static void on_ready(cw_catalogue_wait *w, cw_view *view)
 {
     resume(CW_CONTAINER(w, parked, await), view);
 }
 
-static void on_parked_gone(cw_turn_item *item)
+static void on_parked_gone(cw_rpc_item *item)
 {
     parked *p = item->self;
-    cw_await_end(&p->await);
+    cw_catalogue_wait_end(&p->await);
     cw_view_unref(p->view);
 }
 
-static void on_parked_stopping(cw_turn_item *item)
+static void on_parked_stopping(cw_rpc_item *item)
 {
     parked *p = item->self;
-    item->turn->is_stopping = true;
-    cw_await_end(&p->await);
+    item->batch->is_stopping = true;
+    cw_catalogue_wait_end(&p->await);
     resume(p, NULL);
 }
 
-bool cw_turn_await(cw_turn_item *item, cw_turn_again_fn again, void *ctx)
+bool cw_rpc_item_wait_catalogue(cw_rpc_item *item, cw_rpc_item_retry_fn again, void *ctx)
 {
-    cw_turn *turn = item->turn;
-    bool may_wait = cw_bridge_settings_of(turn->opts.bl)->is_loading && !turn->is_stopping;
-    parked *p = may_wait && ctx ? cw_arena_calloc(turn->port->arena, 1, sizeof *p) : NULL;
+    cw_rpc_batch *batch = item->batch;
+    bool may_wait = cw_runtime_settings_of(batch->opts.rl)->is_loading && !batch->is_stopping;
+    parked *p = may_wait && ctx ? cw_arena_calloc(batch->responder->arena, 1, sizeof *p) : NULL;
     if (!p)
         return false;
     *p = (parked){.await = {.on_ready = on_ready}, .item = item, .again = again, .ctx = ctx};
-    if (!cw_await_begin(turn->opts.bl, turn->opts.view, &p->await))
+    if (!cw_catalogue_wait_begin(batch->opts.rl, batch->opts.view, &p->await))
         return false;
-    p->view = cw_view_ref(turn->opts.view);
+    p->view = cw_view_ref(batch->opts.view);
     item->on_gone = on_parked_gone;
     item->on_stopping = on_parked_stopping;
     item->self = p;

@@ -57,7 +57,7 @@ static void write_document(cw_buf *out, void *ctx)
     cw_json_add_string_member(&w, CW_STR("name"), CW_STR("Causeway"));
     cw_json_add_string_member(&w, CW_STR("version"), CW_STR(CW_VERSION));
     cw_json_add_key(&w, CW_STR("capabilities"));
-    cw_mcp_add_ability_names(&w, a->view);
+    cw_mcp_add_capability_names(&w, a->view);
     add_versions(&w, CW_STR("protocolVersions"));
     cw_json_add_key(&w, CW_STR("endpoints"));
     cw_json_open_object(&w);
@@ -124,10 +124,10 @@ cw_code cw_mcp_write_registry(const cw_config *config, cw_buf *out, cw_err *err)
 
 static void send_about(cw_http_req *req, const cw_mcp *door, cw_rest_document *doc)
 {
-    cw_bridge_loop *bl = cw_bridge_at(door->bridge, cw_http_req_loop(req));
-    if (!cw_rest_set_base(req, bl, doc))
+    cw_runtime_loop *rl = cw_runtime_at(door->runtime, cw_http_req_loop(req));
+    if (!cw_rest_set_base(req, rl, doc))
         return;
-    about a = {.config = cw_mcp_config(bl),
+    about a = {.config = cw_mcp_config(rl),
                .base = doc->key.base,
                .path = cw_str_from(door->path),
                .card_path = cw_str_from(door->card_path),
@@ -135,14 +135,14 @@ static void send_about(cw_http_req *req, const cw_mcp *door, cw_rest_document *d
     doc->ctx = &a;
     doc->contexts = "url.site";
     doc->is_public = true;
-    cw_rest_send(req, bl, doc);
+    cw_rest_send(req, rl, doc);
 }
 
 void cw_mcp_on_wellknown(cw_http_req *req, void *self)
 {
     const cw_mcp *door = self;
     /* The same for everybody: what somebody sees who has not logged in. */
-    cw_view *view = cw_bridge_anonymous(cw_bridge_at(door->bridge, cw_http_req_loop(req)));
+    cw_view *view = cw_runtime_anonymous(cw_runtime_at(door->runtime, cw_http_req_loop(req)));
     send_about(req, door,
                &(cw_rest_document){.key = {.kind = CW_STR("mcp.json"), .view = view},
                                    .write = write_document});

@@ -128,7 +128,7 @@ static const cw_json *find_default(const cw_hosted_method *method, cw_str path)
     }
     for (size_t i = 0; method && i < method->n_params; i++)
         if (cw_str_eq(method->params[i].name, name))
-            return find(method->params[i].initial, rest);
+            return find(method->params[i].default_value, rest);
     return NULL;
 }
 

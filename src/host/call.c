@@ -7,7 +7,7 @@ static const cw_hosted_param *find_missing(const cw_call *call)
 {
     for (size_t i = 0; i < call->method->n_params; i++) {
         const cw_hosted_param *p = &call->method->params[i];
-        if (p->decl->required && !p->initial && !cw_json_get(call->params, p->name))
+        if (p->decl->required && !p->default_value && !cw_json_get(call->params, p->name))
             return p;
     }
     return NULL;

@@ -24,11 +24,11 @@ static void check_param(cw_check_place at, cw_hosted_param *p)
     cw_check_text(&at, "description", decl->description);
     p->schema = cw_check_object(&at, "schema", decl->schema);
     const cw_json *inside = cw_json_get(p->schema, CW_STR("default"));
-    p->initial = read_default(&at, decl->default_value);
-    if (inside && p->initial)
+    p->default_value = read_default(&at, decl->default_value);
+    if (inside && p->default_value)
         cw_check_problem(&at, "default_value", "the schema has a default already");
     if (inside)
-        p->initial = inside;
+        p->default_value = inside;
 }
 
 static void check_params(const cw_check_place *at, cw_hosted_method *m)

@@ -105,7 +105,7 @@ static void check_needs(const cw_check_place *at, const cw_hosted_method *m, cw_
 {
     for (size_t i = 0; i < m->n_params; i++) {
         const cw_hosted_param *p = &m->params[i];
-        if (p->decl->required && !p->initial && !cw_template_has(text, p->name))
+        if (p->decl->required && !p->default_value && !cw_template_has(text, p->name))
             cw_check_problem(at, cw_check_subject(at->h, "param", p->decl->name, ""),
                              "is required, but a reader cannot give it");
     }

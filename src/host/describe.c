@@ -36,9 +36,9 @@ static void add_param(cw_json_writer *w, const cw_hosted_param *p)
     cw_json_add_key(w, CW_STR("schema"));
     cw_json_open_object(w);
     add_members(w, p->schema);
-    if (p->decl->default_value && p->initial && !cw_json_get(p->schema, CW_STR("default"))) {
+    if (p->decl->default_value && p->default_value && !cw_json_get(p->schema, CW_STR("default"))) {
         cw_json_add_key(w, CW_STR("default"));
-        cw_json_add_value(w, p->initial);
+        cw_json_add_value(w, p->default_value);
     }
     cw_json_close(w);
     cw_json_close(w);

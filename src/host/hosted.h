@@ -21,8 +21,8 @@
 typedef struct cw_hosted_param {
     const cw_plugin_param *decl;
     cw_str name;
-    const cw_json *schema;  /* NULL: anything */
-    const cw_json *initial; /* the default, wherever it was written; or NULL */
+    const cw_json *schema;        /* NULL: anything */
+    const cw_json *default_value; /* the default, wherever it was written; or NULL */
 } cw_hosted_param;
 
 typedef struct cw_hosted_method {

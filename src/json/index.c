@@ -13,13 +13,13 @@ typedef struct table {
     size_t mask;
 } table;
 
-void cw_json_index_init(cw_json_index *index)
+void cw_json_pointer_index_init(cw_json_pointer_index *index)
 {
     cw_map_init(&index->tables, TABLES_MAX);
     cw_arena_init(&index->arena, SIZE_MAX);
 }
 
-void cw_json_index_done(cw_json_index *index)
+void cw_json_pointer_index_done(cw_json_pointer_index *index)
 {
     cw_map_done(&index->tables);
     cw_arena_done(&index->arena);
@@ -47,7 +47,7 @@ static void fill_object(table *t)
         t->values[slot_of(t, cw_json_text(k))] = cw_json_value(k);
 }
 
-static table *make_table(cw_json_index *index, const cw_json *container)
+static table *make_table(cw_json_pointer_index *index, const cw_json *container)
 {
     bool object = cw_json_type_of(container) == CW_JSON_OBJECT;
     size_t n = cw_json_count(container);
@@ -70,7 +70,7 @@ static table *make_table(cw_json_index *index, const cw_json *container)
 }
 
 /* NULL: search instead. */
-static table *table_of(cw_json_index *index, const cw_json *v)
+static table *table_of(cw_json_pointer_index *index, const cw_json *v)
 {
     if (cw_json_count(v) <= SEARCHED)
         return NULL;
@@ -79,7 +79,7 @@ static table *table_of(cw_json_index *index, const cw_json *v)
 }
 
 /* "~1" is '/', "~0" is '~'. *ret is the token itself where nothing is escaped. */
-static bool unescape(cw_json_index *index, cw_str token, cw_str *ret)
+static bool unescape(cw_json_pointer_index *index, cw_str token, cw_str *ret)
 {
     *ret = token;
     if (!token.n || !memchr(token.p, '~', token.n))
@@ -105,7 +105,7 @@ static const cw_json *element(const table *t, cw_str token)
 }
 
 /* One token with its '/'. */
-static const cw_json *step(cw_json_index *index, const cw_json *v, cw_str part)
+static const cw_json *step(cw_json_pointer_index *index, const cw_json *v, cw_str part)
 {
     const table *t = table_of(index, v);
     cw_str token = cw_str_make(part.p + 1, part.n - 1);
@@ -117,7 +117,8 @@ static const cw_json *step(cw_json_index *index, const cw_json *v, cw_str part)
     return unescape(index, token, &name) ? t->values[slot_of(t, name)] : NULL;
 }
 
-const cw_json *cw_json_index_pointer(cw_json_index *index, const cw_json *v, cw_str pointer)
+const cw_json *cw_json_pointer_index_find(cw_json_pointer_index *index, const cw_json *v,
+                                          cw_str pointer)
 {
     if (pointer.n && pointer.p[0] != '/')
         return NULL;

@@ -6,10 +6,10 @@
  * large container that a pointer has led through, so that each look-up after the
  * first costs the same whatever the size.
  *
- *     cw_json_index index;
- *     cw_json_index_init(&index);
- *     v = cw_json_index_pointer(&index, doc, CW_STR("/components/schemas/Pet"));
- *     cw_json_index_done(&index);
+ *     cw_json_pointer_index index;
+ *     cw_json_pointer_index_init(&index);
+ *     v = cw_json_pointer_index_find(&index, doc, CW_STR("/components/schemas/Pet"));
+ *     cw_json_pointer_index_done(&index);
  *
  * Ownership: borrows the documents, which must outlive it.
  * Threads:   one thread at a time.
@@ -21,15 +21,16 @@
 #include "base/map.h"
 #include "json/json.h"
 
-typedef struct cw_json_index {
+typedef struct cw_json_pointer_index {
     cw_map tables; /* address of a container -> its table */
     cw_arena arena;
-} cw_json_index;
+} cw_json_pointer_index;
 
-void cw_json_index_init(cw_json_index *index);
-void cw_json_index_done(cw_json_index *index);
+void cw_json_pointer_index_init(cw_json_pointer_index *index);
+void cw_json_pointer_index_done(cw_json_pointer_index *index);
 
 /* As cw_json_pointer. */
-const cw_json *cw_json_index_pointer(cw_json_index *index, const cw_json *v, cw_str pointer);
+const cw_json *cw_json_pointer_index_find(cw_json_pointer_index *index, const cw_json *v,
+                                          cw_str pointer);
 
 #endif

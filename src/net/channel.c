@@ -23,7 +23,7 @@ void cw_channel_opened(cw_channel *ch)
     uv_timer_stop(&ch->timer);
     ch->state = CHANNEL_OPEN;
     if (ch->opts.websocket.n)
-        cw_channel_ws_guard(ch);
+        cw_channel_ws_start_keepalive(ch);
     cw_channel_watch(ch);
     ch->opts.ops->on_open(ch, ch->opts.ctx);
 }
@@ -31,7 +31,7 @@ void cw_channel_opened(cw_channel *ch)
 static void stop(cw_channel *ch)
 {
     uv_timer_stop(&ch->timer);
-    cw_loop_forget_later(&ch->flush);
+    cw_loop_cancel_deferred(&ch->flush);
     cw_lookup_forget(ch->lookup);
     ch->lookup = NULL;
 }
@@ -82,7 +82,7 @@ void cw_channel_close(cw_channel *ch)
     /* What was sent before leaves, as far as it can without waiting. */
     if (ch->state == CHANNEL_OPEN) {
         if (ch->opts.websocket.n)
-            cw_channel_ws_bye(ch, CW_WS_NORMAL);
+            cw_channel_ws_send_close(ch, CW_WS_NORMAL);
         cw_channel_flush(ch);
     }
     ch->closing = true;
@@ -91,7 +91,7 @@ void cw_channel_close(cw_channel *ch)
         cw_channel_stop_program(ch);
     else
         cw_channel_close_end(&ch->in);
-    cw_channel_unsecure(ch);
+    cw_channel_tls_end(ch);
     cw_channel_settle(ch);
 }
 
@@ -136,7 +136,7 @@ cw_code cw_channel_send(cw_channel *ch, const cw_str *pieces, size_t n)
     return rc;
 }
 
-static void on_flush(cw_later *later)
+static void on_flush(cw_deferred *later)
 {
     cw_channel_flush(CW_CONTAINER(later, cw_channel, flush));
 }
@@ -274,7 +274,7 @@ cw_code cw_channel_open(cw_loop *loop, const cw_channel_opts *opts, cw_channel *
     ch->flush.fn = on_flush;
     ch->hook.on_end = on_loop_end;
     ch->job_fds[0] = ch->job_fds[1] = ch->job_fds[2] = -1;
-    ch->cutter = (cw_cutter){.framing = opts->framing, .max_message = opts->max_message};
+    ch->cutter = (cw_framing_reader){.framing = opts->framing, .max_message = opts->max_message};
     cw_buf_init(&ch->input, opts->max_message + INPUT_MORE);
     cw_buf_init(&ch->output, opts->max_queue);
     cw_ws_reader_init(&ch->frames, opts->max_message);
@@ -283,7 +283,7 @@ cw_code cw_channel_open(cw_loop *loop, const cw_channel_opts *opts, cw_channel *
     if (!rc)
         rc = cw_channel_find(ch, err);
     if (!rc && ch->opts.is_tls)
-        rc = cw_channel_secure(ch, err);
+        rc = cw_channel_tls_start(ch, err);
     if (rc) {
         release(ch);
         return rc;

@@ -13,16 +13,16 @@
 
 #include "net/channel_int.h"
 
-#define FADE_MS 100u
+#define OUTPUT_GRACE_MS 100u
 
 /* ---- standard error ---- */
 
 static void close_errors(cw_channel *ch)
 {
-    cw_output_close(ch->errors);
+    cw_child_output_close(ch->errors);
     ch->errors = NULL;
     if (ch->log.component)
-        cw_output_log_done(&ch->log);
+        cw_child_output_log_done(&ch->log);
     ch->log.component = NULL;
 }
 
@@ -61,10 +61,10 @@ static void on_faded(uv_timer_t *timer)
                             : "the program has closed its output");
 }
 
-void cw_channel_fade(cw_channel *ch)
+void cw_channel_on_output_closed(cw_channel *ch)
 {
     if (ch->state == CHANNEL_OPEN && !ch->closing)
-        cw_channel_wait(ch, on_faded, FADE_MS);
+        cw_channel_wait(ch, on_faded, OUTPUT_GRACE_MS);
 }
 
 /* ---- the start ---- */
@@ -118,10 +118,11 @@ void cw_channel_start_program(cw_channel *ch)
     cw_code rc = add_pipe(ch, STDIN_FILENO, &ch->out, &err);
     if (!rc)
         rc = add_pipe(ch, STDOUT_FILENO, &ch->in, &err);
-    cw_output_log_init(&ch->log, "source", "standard error", ch->opts.name, ch->opts.secrets,
-                       CW_CHANNEL_LINES);
+    cw_child_output_log_init(&ch->log, "source", "standard error", ch->opts.name, ch->opts.secrets,
+                             CW_CHANNEL_LINES);
     if (!rc)
-        rc = cw_output_open(&ch->log, ch->loop, &ch->errors, &ch->job_fds[STDERR_FILENO], &err);
+        rc = cw_child_output_open(&ch->log, ch->loop, &ch->errors, &ch->job_fds[STDERR_FILENO],
+                                  &err);
     ch->job = (cw_spawn){.path = ch->opts.command[0],
                          .argv = ch->opts.command,
                          .env = ch->opts.environment,

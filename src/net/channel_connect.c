@@ -52,7 +52,7 @@ static void on_late(uv_timer_t *timer)
 static void connected(cw_channel *ch)
 {
     if (ch->opts.websocket.n)
-        cw_channel_greet(ch);
+        cw_channel_send_handshake(ch);
     else
         cw_channel_opened(ch);
 }
@@ -73,7 +73,7 @@ static cw_code dial(cw_channel *ch, const cw_address *to)
     ch->out = ch->in;
     if (ch->secure) {
         ch->state = CHANNEL_SECURING;
-        rc = cw_secure_begin(ch->secure, fd, to, ch, &ch->link, &ch->why);
+        rc = cw_tls_client_begin(ch->secure, fd, to, ch, &ch->link, &ch->why);
         return rc ? rc : CW_AGAIN;
     }
     if (!is_pending)

@@ -57,10 +57,10 @@ struct cw_channel {
 
     cw_channel_end *in, *out; /* of a socket: the same */
     cw_buf input;             /* the begin of a message */
-    cw_cutter cutter;
+    cw_framing_reader cutter;
     cw_buf output;
     size_t sent; /* bytes of `output` that are written */
-    cw_later flush;
+    cw_deferred flush;
 
     /* A socket. */
     cw_address addresses[CW_CHANNEL_ADDRESSES];
@@ -72,9 +72,9 @@ struct cw_channel {
     char key[CW_WS_KEY]; /* of the handshake */
     cw_http1_head head;
     cw_ws_reader frames;
-    uint64_t heard_at, pinged_at; /* ms */
-    cw_secure *secure;            /* NULL: without TLS */
-    cw_secure_link *link;
+    uint64_t received_at, pinged_at; /* ms */
+    cw_tls_client *secure;           /* NULL: without TLS */
+    cw_tls_client_conn *link;
     char *record; /* that is being sent with TLS */
     size_t n_record;
 
@@ -83,8 +83,8 @@ struct cw_channel {
     int job_fds[3]; /* its standard descriptors, until it has them */
     cw_child child;
     bool has_child;
-    cw_output_log log; /* of its standard error; .component NULL: not begun */
-    cw_output *errors;
+    cw_child_output_log log; /* of its standard error; .component NULL: not begun */
+    cw_child_output *errors;
 };
 
 /* ---- channel.c ---- */
@@ -127,9 +127,9 @@ void cw_channel_not_reached(cw_channel *ch, int errnum);
 /* ---- channel_tls.c ---- */
 
 /* Make ch->secure, of the channel's own copy of its options. */
-CW_MUST_USE cw_code cw_channel_secure(cw_channel *ch, cw_err *err);
+CW_MUST_USE cw_code cw_channel_tls_start(cw_channel *ch, cw_err *err);
 /* When the socket is closed; fine without TLS. */
-void cw_channel_unsecure(cw_channel *ch);
+void cw_channel_tls_end(cw_channel *ch);
 /* As send. After EAGAIN: the same bytes again, and maybe more behind them. */
 ssize_t cw_channel_tls_send(cw_channel *ch, const char *p, size_t n);
 
@@ -138,23 +138,23 @@ ssize_t cw_channel_tls_send(cw_channel *ch, const char *p, size_t n);
 /* The text of the Host field, in the channel's arena; .p is NULL: no memory. */
 cw_str cw_channel_ws_authority(cw_channel *ch);
 /* Send the request of the handshake. */
-void cw_channel_greet(cw_channel *ch);
+void cw_channel_send_handshake(cw_channel *ch);
 /* It is open: look from time to time whether it still is. */
-void cw_channel_ws_guard(cw_channel *ch);
+void cw_channel_ws_start_keepalive(cw_channel *ch);
 /* Take from `bytes` what can be taken, hand a message out. CW_AGAIN: more is needed. */
-CW_MUST_USE cw_code cw_channel_ws_take(cw_channel *ch, cw_str bytes, cw_str *ret_message,
+CW_MUST_USE cw_code cw_channel_ws_read(cw_channel *ch, cw_str bytes, cw_str *ret_message,
                                        size_t *ret_used);
 /* Queue a frame. */
 CW_MUST_USE cw_code cw_channel_ws_send(cw_channel *ch, cw_ws_kind kind, const cw_str *pieces,
                                        size_t n);
 /* Say why this side ends it: 1000 and so on. */
-void cw_channel_ws_bye(cw_channel *ch, unsigned status);
+void cw_channel_ws_send_close(cw_channel *ch, unsigned status);
 
 /* ---- channel_child.c ---- */
 
 void cw_channel_start_program(cw_channel *ch);
 /* It closed its output or its input: its exit follows, or it is told without. */
-void cw_channel_fade(cw_channel *ch);
+void cw_channel_on_output_closed(cw_channel *ch);
 /* Begin to end it. */
 void cw_channel_stop_program(cw_channel *ch);
 /* The loop ends, and hears no more of a start that is under way. */

@@ -19,8 +19,8 @@
 #define TURN_READS 4u
 /* With TLS a read gives a record at most. It takes all of one, so what is left is in the socket,
  * which tells again. */
-#define TURN_RECORDS (TURN_READS * CW_LOOP_SCRATCH / CW_SECURE_RECORD)
-_Static_assert(CW_LOOP_SCRATCH >= CW_SECURE_RECORD, "room for a record");
+#define TURN_RECORDS (TURN_READS * CW_LOOP_SCRATCH / CW_TLS_CLIENT_RECORD)
+_Static_assert(CW_LOOP_SCRATCH >= CW_TLS_CLIENT_RECORD, "room for a record");
 
 /* ---- ends ---- */
 
@@ -63,7 +63,7 @@ void cw_channel_close_end(cw_channel_end **at)
     if (ch->out == end)
         ch->out = NULL;
     *at = NULL;
-    cw_secure_end(ch->link);
+    cw_tls_client_end(ch->link);
     ch->link = NULL;
     uv_close((uv_handle_t *)&end->poll, on_end_closed);
     close(end->fd);
@@ -81,7 +81,7 @@ static void refuse(cw_channel *ch, cw_code rc)
     char why[96];
     bool is_ws = ch->opts.websocket.n;
     if (is_ws && ch->frames.status)
-        cw_channel_ws_bye(ch, ch->frames.status);
+        cw_channel_ws_send_close(ch, ch->frames.status);
     if (rc == CW_LIMIT)
         snprintf(why, sizeof why, "a message has more than %zu bytes", ch->opts.max_message);
     else if (rc == CW_INVALID)
@@ -100,8 +100,8 @@ static size_t take(cw_channel *ch, cw_str bytes)
     while (at < bytes.n && is_live(ch)) {
         cw_str rest = {bytes.p + at, bytes.n - at}, message = {NULL, 0};
         size_t used = 0;
-        cw_code rc = ch->opts.websocket.n ? cw_channel_ws_take(ch, rest, &message, &used)
-                                          : cw_cutter_next(&ch->cutter, rest, &message, &used);
+        cw_code rc = ch->opts.websocket.n ? cw_channel_ws_read(ch, rest, &message, &used)
+                                          : cw_framing_next(&ch->cutter, rest, &message, &used);
         at += used;
         if (rc == CW_AGAIN)
             break;
@@ -137,10 +137,10 @@ static void come_to_end(cw_channel *ch, int errnum)
     char why[256];
     if (ch->opts.command) {
         cw_channel_close_end(&ch->in);
-        cw_channel_fade(ch);
+        cw_channel_on_output_closed(ch);
         return;
     }
-    const char *problem = cw_secure_problem(ch->link);
+    const char *problem = cw_tls_client_problem(ch->link);
     if (!problem)
         problem = errnum ? strerror(errnum) : "";
     snprintf(why, sizeof why, "the connection was closed%s%s%s",
@@ -160,7 +160,7 @@ static size_t read_once(cw_channel *ch)
     }
     ssize_t n;
     do
-        n = ch->link ? cw_secure_recv(ch->link, room, CW_LOOP_SCRATCH)
+        n = ch->link ? cw_tls_client_recv(ch->link, room, CW_LOOP_SCRATCH)
                      : read(ch->in->fd, room, CW_LOOP_SCRATCH);
     while (n < 0 && errno == EINTR);
     if (n < 0 && errno == EAGAIN)
@@ -169,7 +169,7 @@ static size_t read_once(cw_channel *ch)
         come_to_end(ch, n < 0 ? errno : 0);
         return 0;
     }
-    ch->heard_at = cw_loop_now(ch->loop);
+    ch->received_at = cw_loop_now(ch->loop);
     /* A program that is told to end may still write: that is read, so that it does not wait, and
      * dropped. */
     if (is_part)
@@ -236,7 +236,7 @@ void cw_channel_flush(cw_channel *ch)
         ch->is_deaf = true;
         ch->sent = ch->output.n;
         if (ch->opts.command)
-            cw_channel_fade(ch);
+            cw_channel_on_output_closed(ch);
     }
     drop_sent(ch);
     cw_channel_watch(ch);
@@ -264,7 +264,7 @@ cw_code cw_channel_queue(cw_channel *ch, cw_str before, const cw_str *pieces, si
     cw_buf_add(&ch->output, behind);
     *ret_message = p + before.n;
     if (ch->out && !(ch->out->events & UV_WRITABLE))
-        cw_loop_do_later(ch->loop, &ch->flush);
+        cw_loop_defer(ch->loop, &ch->flush);
     return CW_OK;
 }
 

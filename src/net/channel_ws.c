@@ -26,7 +26,7 @@ cw_str cw_channel_ws_authority(cw_channel *ch)
     return text ? cw_str_from(text) : (cw_str){NULL, 0};
 }
 
-void cw_channel_greet(cw_channel *ch)
+void cw_channel_send_handshake(cw_channel *ch)
 {
     const cw_channel_opts *o = &ch->opts;
     uint64_t now = cw_loop_now(ch->loop);
@@ -40,7 +40,7 @@ void cw_channel_greet(cw_channel *ch)
         cw_channel_ended(ch, rc, cw_code_text(rc));
         return;
     }
-    cw_http1_answer_init(&ch->head, &head_limits);
+    cw_http1_response_init(&ch->head, &head_limits);
     ch->head.may_switch = true;
     ch->state = CHANNEL_GREETING;
     cw_channel_wait(ch, on_late, now < ch->until ? ch->until - now : 0);
@@ -50,13 +50,13 @@ void cw_channel_greet(cw_channel *ch)
 static cw_code take_answer(cw_channel *ch, cw_str bytes, size_t *ret_used)
 {
     cw_err err;
-    cw_code rc = cw_http1_parse_answer(&ch->head, bytes.p, bytes.n);
+    cw_code rc = cw_http1_parse_response(&ch->head, bytes.p, bytes.n);
     if (rc == CW_AGAIN)
         return rc;
     if (rc)
         cw_fail(&err, CW_INVALID, "no WebSocket there: %s", ch->head.reason);
     else
-        rc = cw_ws_check_answer(&ch->head, bytes.p, ch->key, &err);
+        rc = cw_ws_check_response(&ch->head, bytes.p, ch->key, &err);
     *ret_used = ch->head.size;
     bool is_refused = ch->head.code == 401 || ch->head.code == 403;
     if (rc)
@@ -71,12 +71,12 @@ static void take_close(cw_channel *ch, cw_str reason)
 {
     char why[256];
     unsigned status = ch->frames.peer_status;
-    cw_channel_ws_bye(ch, status == CW_WS_NO_STATUS ? CW_WS_NORMAL : status);
+    cw_channel_ws_send_close(ch, status == CW_WS_NO_STATUS ? CW_WS_NORMAL : status);
     snprintf(why, sizeof why, "the WebSocket was closed: %u %.*s", status, CW_STR_ARG(reason));
     cw_channel_ended(ch, CW_GONE, why);
 }
 
-cw_code cw_channel_ws_take(cw_channel *ch, cw_str bytes, cw_str *ret_message, size_t *ret_used)
+cw_code cw_channel_ws_read(cw_channel *ch, cw_str bytes, cw_str *ret_message, size_t *ret_used)
 {
     if (ch->state == CHANNEL_GREETING)
         return take_answer(ch, bytes, ret_used);
@@ -119,7 +119,7 @@ static void on_no_pong(uv_timer_t *timer)
 {
     cw_channel *ch = timer->data;
     char why[64];
-    if (ch->heard_at >= ch->pinged_at || is_awaited(ch)) {
+    if (ch->received_at >= ch->pinged_at || is_awaited(ch)) {
         on_quiet(timer);
         return;
     }
@@ -131,7 +131,7 @@ static void on_no_pong(uv_timer_t *timer)
 static void on_quiet(uv_timer_t *timer)
 {
     cw_channel *ch = timer->data;
-    uint64_t now = cw_loop_now(ch->loop), quiet = now - ch->heard_at;
+    uint64_t now = cw_loop_now(ch->loop), quiet = now - ch->received_at;
     if (quiet < ch->opts.ping_ms || is_awaited(ch)) {
         bool is_early = quiet < ch->opts.ping_ms;
         cw_channel_wait(ch, on_quiet, is_early ? ch->opts.ping_ms - quiet : ch->opts.ping_ms);
@@ -146,9 +146,9 @@ static void on_quiet(uv_timer_t *timer)
     cw_channel_wait(ch, on_no_pong, ch->opts.connect_ms);
 }
 
-void cw_channel_ws_guard(cw_channel *ch)
+void cw_channel_ws_start_keepalive(cw_channel *ch)
 {
-    ch->heard_at = cw_loop_now(ch->loop);
+    ch->received_at = cw_loop_now(ch->loop);
     cw_channel_wait(ch, on_quiet, ch->opts.ping_ms);
 }
 
@@ -170,7 +170,7 @@ cw_code cw_channel_ws_send(cw_channel *ch, cw_ws_kind kind, const cw_str *pieces
     return rc;
 }
 
-void cw_channel_ws_bye(cw_channel *ch, unsigned status)
+void cw_channel_ws_send_close(cw_channel *ch, unsigned status)
 {
     char bytes[] = {(char)(status >> 8), (char)(status & 0xFF)};
     cw_str data = {bytes, sizeof bytes};

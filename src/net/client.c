@@ -19,12 +19,12 @@ enum {
     WAITS, /* not NULL: in the queue */
 };
 
-static cw_link *link_of(const cw_client_req *req)
+static cw_client_conn *link_of(const cw_client_req *req)
 {
     return req->internal[LINK];
 }
 
-void cw_client_set_link(cw_client_req *req, cw_link *link)
+void cw_client_set_conn(cw_client_req *req, cw_client_conn *link)
 {
     req->internal[LINK] = link;
 }
@@ -89,10 +89,10 @@ void cw_client_leave(cw_client *c)
     destroy_if_over(c);
 }
 
-void cw_client_tell(cw_client_req *req, cw_client_end end, const cw_client_answer *answer,
-                    const char *why)
+void cw_client_finish(cw_client_req *req, cw_client_end end, const cw_client_response *answer,
+                      const char *why)
 {
-    cw_client_set_link(req, NULL);
+    cw_client_set_conn(req, NULL);
     req->on_done(req, end, answer, why);
 }
 
@@ -101,7 +101,7 @@ void cw_client_tell(cw_client_req *req, cw_client_end end, const cw_client_answe
 static bool reuse_idle(cw_client *c, cw_client_req *req)
 {
     while (c->idle.next != &c->idle) {
-        if (cw_link_reuse(c->idle.next, req))
+        if (cw_client_conn_reuse(c->idle.next, req))
             return true;
     }
     return false;
@@ -128,7 +128,7 @@ static cw_code place(cw_client *c, cw_client_req *req, cw_err *err)
         return rc ? rc : CW_DECLINED;
     }
     refresh_addresses(c);
-    return cw_link_open(c, req, /* again= */ false, err);
+    return cw_client_conn_open(c, req, /* again= */ false, err);
 }
 
 static void serve(cw_client *c)
@@ -142,13 +142,13 @@ static void serve(cw_client *c)
             break;
         dequeue(c, req);
         if (rc)
-            cw_client_tell(req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL,
-                           err.msg);
+            cw_client_finish(req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL,
+                             err.msg);
     }
     cw_client_leave(c);
 }
 
-static void on_later(cw_later *later)
+static void on_later(cw_deferred *later)
 {
     cw_client *c = CW_CONTAINER(later, cw_client, later);
     if (!c->lookup_late) {
@@ -159,10 +159,10 @@ static void on_later(cw_later *later)
     cw_client_looked_up(c, "the lookup of its name took too long");
 }
 
-void cw_client_serve_later(cw_client *c)
+void cw_client_defer_serve(cw_client *c)
 {
     if (c->first && !c->closing)
-        cw_loop_do_later(c->loop, &c->later);
+        cw_loop_defer(c->loop, &c->later);
 }
 
 void cw_client_looked_up(cw_client *c, const char *why)
@@ -178,7 +178,7 @@ void cw_client_looked_up(cw_client *c, const char *why)
     for (size_t n = c->n_waiting; n && c->first; n--) {
         cw_client_req *req = c->first;
         dequeue(c, req);
-        cw_client_tell(req, CW_CLIENT_CONNECT, NULL, err.msg);
+        cw_client_finish(req, CW_CLIENT_CONNECT, NULL, err.msg);
     }
     cw_client_leave(c);
 }
@@ -218,7 +218,7 @@ cw_code cw_client_new(cw_loop *loop, const cw_client_opts *opts, cw_client **ret
     set_defaults(&c->opts);
     cw_code rc = cw_client_make_texts(c, opts, err);
     if (!rc && c->opts.url.is_tls)
-        rc = cw_client_secure(c, err);
+        rc = cw_client_tls_open(c, err);
     if (rc) {
         free(c->text);
         free(c);
@@ -228,9 +228,10 @@ cw_code cw_client_new(cw_loop *loop, const cw_client_opts *opts, cw_client **ret
     c->links.prev = c->links.next = &c->links;
     c->idle.prev = c->idle.next = &c->idle;
     cw_buf_init(&c->out, SIZE_MAX / 2);
-    cw_deadline_list_init(&c->connecting, c->opts.connect_ms, cw_link_on_connect_deadline);
-    cw_deadline_list_init(&c->answering, c->opts.first_byte_ms, cw_link_on_answer_deadline);
-    cw_deadline_list_init(&c->idling, c->opts.idle_ms, cw_link_on_idle_deadline);
+    cw_deadline_list_init(&c->connecting, c->opts.connect_ms, cw_client_conn_on_connect_deadline);
+    cw_deadline_list_init(&c->answering, c->opts.first_byte_ms,
+                          cw_client_conn_on_response_deadline);
+    cw_deadline_list_init(&c->idling, c->opts.idle_ms, cw_client_conn_on_idle_deadline);
     cw_deadline_list_init(&c->naming, c->opts.connect_ms, cw_client_on_name_deadline);
     cw_loop_watch(loop, &c->connecting);
     cw_loop_watch(loop, &c->answering);
@@ -262,7 +263,7 @@ cw_code cw_client_send(cw_client *c, cw_client_req *req, cw_err *err)
 
 void cw_client_cancel(cw_client *c, cw_client_req *req)
 {
-    cw_link *l = link_of(req);
+    cw_client_conn *l = link_of(req);
     if (!req->internal[WAITS] && !l)
         return;
     if (!l) {
@@ -272,7 +273,7 @@ void cw_client_cancel(cw_client *c, cw_client_req *req)
     /* Somebody's patience ended before ours: let the next one begin with another address. */
     if (l->state == LINK_CONNECT || l->state == LINK_TLS)
         cw_client_reached(c, l->address, false);
-    cw_link_close(l);
+    cw_client_conn_close(l);
 }
 
 void cw_client_close(cw_client *c, void (*on_closed)(void *ctx), void *ctx)
@@ -280,15 +281,15 @@ void cw_client_close(cw_client *c, void (*on_closed)(void *ctx), void *ctx)
     c->closing = true;
     c->on_closed = on_closed;
     c->closed_ctx = ctx;
-    cw_loop_forget_later(&c->later);
+    cw_loop_cancel_deferred(&c->later);
     cw_client_forget_lookup(c);
     while (c->first)
         dequeue(c, c->first);
     while (c->links.next != &c->links)
-        cw_link_close(c->links.next);
+        cw_client_conn_close(c->links.next);
     while (c->idle.next != &c->idle)
-        cw_link_close(c->idle.next);
+        cw_client_conn_close(c->idle.next);
     if (c->secure)
-        cw_client_unsecure(c);
+        cw_client_tls_close(c);
     destroy_if_over(c);
 }

@@ -42,8 +42,8 @@
 
 #define CW_CLIENT_NAME_MS 30000u
 #define CW_CLIENT_ADDRESSES 8u /* of a name, at most */
-#define CW_CLIENT_KEPT 4u
-#define CW_CLIENT_KEPT_MAX 4096u
+#define CW_CLIENT_WANTED 4u
+#define CW_CLIENT_WANTED_MAX 4096u
 
 typedef struct cw_client cw_client;
 typedef struct cw_client_req cw_client_req;
@@ -72,25 +72,26 @@ typedef struct cw_client_opts {
     size_t answer_size;            /* largest body */
     const cw_http_header *headers; /* of every request; copied */
     size_t n_headers;
-    const cw_str *kept; /* names of headers of answers that are wanted; copied */
-    size_t n_kept;      /* <= CW_CLIENT_KEPT */
-    cw_client_tls tls;  /* for https; texts are copied */
+    const cw_str *wanted; /* names of headers of answers that are wanted; copied */
+    size_t n_wanted;      /* <= CW_CLIENT_WANTED */
+    cw_client_tls tls;    /* for https; texts are copied */
     cw_str proxy; /* "http://host:port", which also looks the URL's name up; empty: none, whatever
                      the environment says */
 } cw_client_opts;
 
-typedef struct cw_client_answer {
+typedef struct cw_client_response {
     unsigned status;
     cw_str type; /* Content-Type, cut at 127 bytes, or empty */
     cw_str body;
-    cw_str kept[CW_CLIENT_KEPT]; /* values of the wanted headers, the first of several; .p is NULL
-                                    where there is none, or it has over CW_CLIENT_KEPT_MAX bytes */
+    cw_str
+        wanted[CW_CLIENT_WANTED]; /* values of the wanted headers, the first of several; .p is NULL
+                                    where there is none, or it has over CW_CLIENT_WANTED_MAX bytes */
     cw_str cookies; /* "a=1; b=2" of all Set-Cookie, as they are to be sent back: without those with
-                       Max-Age=0, of one name the last, up to CW_CLIENT_KEPT_MAX bytes (what has no
+                       Max-Age=0, of one name the last, up to CW_CLIENT_WANTED_MAX bytes (what has no
                        room is left out); only where "Set-Cookie" is among the wanted */
     bool *is_spoiled; /* on_done sets it where this is no answer to the request: what comes behind
                          it is none either, and the connection is closed. NULL: there is none */
-} cw_client_answer;
+} cw_client_response;
 
 /* Why there is no answer, for on_done. */
 typedef enum cw_client_end {
@@ -113,7 +114,7 @@ struct cw_client_req {
     size_t n_body;
     bool may_repeat; /* sending it twice does no harm */
     /* `answer` only with CW_CLIENT_OK; `why` is a text for logs. */
-    void (*on_done)(cw_client_req *req, cw_client_end end, const cw_client_answer *answer,
+    void (*on_done)(cw_client_req *req, cw_client_end end, const cw_client_response *answer,
                     const char *why);
     void *ctx;
     void *internal[4]; /* the client's own */

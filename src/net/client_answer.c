@@ -15,7 +15,7 @@
 /* A buffer that is kept with its connection. */
 #define KEEP_MAX 16384u
 
-const cw_http1_limits cw_link_limits = {
+const cw_http1_limits cw_client_conn_limits = {
     .target = 0, .head = CW_HTTP_MAX_HEAD, .fields = CW_HTTP_MAX_FIELDS};
 
 /* ---- a whole answer ---- */
@@ -29,67 +29,67 @@ static void tidy(cw_buf *b)
         cw_buf_clear(b);
 }
 
-static void keep(cw_link *l)
+static void keep(cw_client_conn *l)
 {
     cw_client *c = l->client;
     tidy(&l->in);
     tidy(&l->answer);
     tidy(&l->out);
     l->state = LINK_IDLE;
-    l->kept = true;
+    l->wanted = true;
     l->idle_since = cw_loop_now(c->loop);
-    cw_link_move(l, &c->idle);
+    cw_client_conn_move(l, &c->idle);
     cw_loop_set_deadline(c->loop, &l->deadline, &c->idling);
-    cw_client_serve_later(c);
+    cw_client_defer_serve(c);
 }
 
-static void complete(cw_link *l, cw_str body, bool more)
+static void complete(cw_client_conn *l, cw_str body, bool more)
 {
     cw_client *c = l->client;
     cw_client_req *req = l->req;
     bool is_spoiled = false;
-    cw_client_answer answer = {.status = l->head.code,
-                               .type = {l->type, l->type_len},
-                               .body = body,
-                               .is_spoiled = &is_spoiled};
-    if (c->opts.n_kept)
-        cw_link_show_headers(l, &answer);
+    cw_client_response answer = {.status = l->head.code,
+                                 .type = {l->type, l->type_len},
+                                 .body = body,
+                                 .is_spoiled = &is_spoiled};
+    if (c->opts.n_wanted)
+        cw_client_conn_load_headers(l, &answer);
     if (more || l->unsent)
         l->broken = true;
     l->req = NULL;
     l->state = LINK_TELL;
     cw_client_enter(c);
-    cw_client_tell(req, CW_CLIENT_OK, &answer, "");
+    cw_client_finish(req, CW_CLIENT_OK, &answer, "");
     /* The client may have been closed meanwhile. */
     if (l->state == LINK_TELL) {
-        if (l->broken || is_spoiled || cw_loop_now(c->loop) < c->wary_until)
-            cw_link_close(l);
+        if (l->broken || is_spoiled || cw_loop_now(c->loop) < c->no_reuse_until)
+            cw_client_conn_close(l);
         else
             keep(l);
     }
     cw_client_leave(c);
 }
 
-static void fail_too_large(cw_link *l)
+static void fail_too_large(cw_client_conn *l)
 {
     char why[64];
     snprintf(why, sizeof why, "an answer of more than %zu bytes", l->client->opts.answer_size);
-    cw_link_fail(l, CW_CLIENT_TOO_LARGE, why);
+    cw_client_conn_fail(l, CW_CLIENT_TOO_LARGE, why);
 }
 
-static void refuse_body(cw_link *l, cw_code rc)
+static void refuse_body(cw_client_conn *l, cw_code rc)
 {
     if (rc == CW_LIMIT && l->body.status == 413)
         fail_too_large(l);
     else
-        cw_link_fail(l, CW_CLIENT_GARBAGE, l->body.reason);
+        cw_client_conn_fail(l, CW_CLIENT_GARBAGE, l->body.reason);
 }
 
 /* ---- input ---- */
 
 /* "Keep-Alive: timeout=5": not to be used for the last part of that time, when the server may close
  * it while a request is on its way. */
-static uint64_t kept_for(cw_str value)
+static uint64_t wanted_for(cw_str value)
 {
     cw_str rest = value;
     uint64_t seconds;
@@ -102,15 +102,15 @@ static uint64_t kept_for(cw_str value)
     return UINT64_MAX;
 }
 
-static void note_promise(cw_link *l, const char *p)
+static void note_promise(cw_client_conn *l, const char *p)
 {
     size_t i = cw_http1_find(&l->head, p, CW_STR("keep-alive"), 0);
-    uint64_t ms = i == CW_HTTP1_NONE ? UINT64_MAX : kept_for(cw_http1_value(&l->head, p, i));
+    uint64_t ms = i == CW_HTTP1_NONE ? UINT64_MAX : wanted_for(cw_http1_value(&l->head, p, i));
     l->idle_until = ms == UINT64_MAX ? UINT64_MAX : cw_loop_now(l->client->loop) + ms;
 }
 
 /* Whether the connection's end will be the body's. */
-static bool ends_with_close(cw_link *l)
+static bool ends_with_close(cw_client_conn *l)
 {
     cw_str none = {"", 0}, piece;
     return !l->head.chunked && !l->head.has_length &&
@@ -118,11 +118,11 @@ static bool ends_with_close(cw_link *l)
 }
 
 /* The final head is complete. False: refused. */
-static bool begin_body(cw_link *l, const char *p)
+static bool begin_body(cw_client_conn *l, const char *p)
 {
     const cw_http1_head *h = &l->head;
     cw_code rc =
-        cw_http1_answer_body_init(&l->body, h, l->req->method, l->client->opts.answer_size);
+        cw_http1_response_body_init(&l->body, h, l->req->method, l->client->opts.answer_size);
     if (rc) {
         refuse_body(l, rc);
         return false;
@@ -134,11 +134,12 @@ static bool begin_body(cw_link *l, const char *p)
     l->type_len = 0;
     if (h->content_type != CW_HTTP1_NONE) {
         cw_str type = cw_http1_value(h, p, h->content_type);
-        l->type_len = (uint8_t)(type.n < CW_LINK_TYPE_MAX ? type.n : CW_LINK_TYPE_MAX);
+        l->type_len =
+            (uint8_t)(type.n < CW_CLIENT_CONN_TYPE_MAX ? type.n : CW_CLIENT_CONN_TYPE_MAX);
         memcpy(l->type, type.p, l->type_len);
     }
-    if (l->client->opts.n_kept && !cw_link_keep_headers(l, p)) {
-        cw_link_fail(l, CW_CLIENT_NOMEM, "out of memory");
+    if (l->client->opts.n_wanted && !cw_client_conn_store_headers(l, p)) {
+        cw_client_conn_fail(l, CW_CLIENT_NOMEM, "out of memory");
         return false;
     }
     note_promise(l, p);
@@ -147,27 +148,27 @@ static bool begin_body(cw_link *l, const char *p)
 }
 
 /* Returns the bytes that were used; 0: not a whole head, or the link is closed. */
-static size_t take_head(cw_link *l, const char *p, size_t n)
+static size_t take_head(cw_client_conn *l, const char *p, size_t n)
 {
-    cw_code rc = cw_http1_parse_answer(&l->head, p, n);
+    cw_code rc = cw_http1_parse_response(&l->head, p, n);
     if (rc == CW_AGAIN)
         return 0;
     if (rc) {
-        cw_link_fail(l, CW_CLIENT_GARBAGE, l->head.reason);
+        cw_client_conn_fail(l, CW_CLIENT_GARBAGE, l->head.reason);
         return 0;
     }
     size_t size = l->head.size;
     if (l->head.code >= 200)
         return begin_body(l, p) ? size : 0;
     if (++l->interim > INTERIM_MAX) {
-        cw_link_fail(l, CW_CLIENT_GARBAGE, "too many interim answers");
+        cw_client_conn_fail(l, CW_CLIENT_GARBAGE, "too many interim answers");
         return 0;
     }
-    cw_http1_answer_init(&l->head, &cw_link_limits);
+    cw_http1_response_init(&l->head, &cw_client_conn_limits);
     return size;
 }
 
-static void take_body(cw_link *l, cw_str in)
+static void take_body(cw_client_conn *l, cw_str in)
 {
     cw_str piece;
     uint64_t left = cw_http1_body_left(&l->body);
@@ -190,14 +191,14 @@ static void take_body(cw_link *l, cw_str in)
             return;
         cw_buf_add(&l->answer, piece);
         if (l->answer.code) {
-            cw_link_fail(l, CW_CLIENT_NOMEM, "out of memory");
+            cw_client_conn_fail(l, CW_CLIENT_NOMEM, "out of memory");
             return;
         }
     }
 }
 
 /* Take `n` bytes; returns those that are to be held, the beginning of a head. */
-static size_t take(cw_link *l, const char *p, size_t n)
+static size_t take(cw_client_conn *l, const char *p, size_t n)
 {
     size_t used = 0;
     if (!l->answered)
@@ -215,7 +216,7 @@ static size_t take(cw_link *l, const char *p, size_t n)
 }
 
 /* The state is HEAD still: the bytes of `in` from `at` on are the beginning of a head. */
-static void take_held(cw_link *l)
+static void take_held(cw_client_conn *l)
 {
     size_t held = take(l, l->in.p, l->in.n);
     if (l->state == LINK_HEAD)
@@ -224,26 +225,26 @@ static void take_held(cw_link *l)
         tidy(&l->in);
 }
 
-void cw_link_end(cw_link *l, int errnum)
+void cw_client_conn_end(cw_client_conn *l, int errnum)
 {
     if (errnum == 0 && l->state == LINK_BODY && cw_http1_end_body(&l->body) == CW_DONE) {
         complete(l, cw_buf_str(&l->answer), /* more= */ false);
         return;
     }
     char why[256];
-    const char *problem = cw_secure_problem(l->secure);
+    const char *problem = cw_tls_client_problem(l->secure);
     if (!problem)
         problem = errnum ? strerror(errnum) : "";
     snprintf(why, sizeof why, "%s%s%s",
              l->answered ? "the connection ended within the answer"
                          : "the connection ended before an answer",
              *problem ? ": " : "", problem);
-    cw_link_lost(l, why);
+    cw_client_conn_lost(l, why);
 }
 
 /* Where the next bytes go: into the body where they can only belong there, behind a head that came
  * in part, else to the loop's buffer. */
-static cw_buf *target_of(cw_link *l, size_t *room)
+static cw_buf *target_of(cw_client_conn *l, size_t *room)
 {
     uint64_t left = l->state == LINK_BODY ? cw_http1_body_left(&l->body) : 0;
     *room = left && left < CW_LOOP_SCRATCH ? (size_t)left : CW_LOOP_SCRATCH;
@@ -255,7 +256,7 @@ static cw_buf *target_of(cw_link *l, size_t *room)
     return &l->in;
 }
 
-static void took_body(cw_link *l, const char *p, size_t n)
+static void took_body(cw_client_conn *l, const char *p, size_t n)
 {
     cw_str in = {p, n}, piece;
     cw_buf_commit(&l->answer, n);
@@ -266,7 +267,7 @@ static void took_body(cw_link *l, const char *p, size_t n)
         complete(l, cw_buf_str(&l->answer), /* more= */ false);
 }
 
-static void took(cw_link *l, const cw_buf *target, const char *p, size_t n)
+static void took(cw_client_conn *l, const cw_buf *target, const char *p, size_t n)
 {
     if (target == &l->answer) {
         took_body(l, p, n);
@@ -282,26 +283,26 @@ static void took(cw_link *l, const cw_buf *target, const char *p, size_t n)
         return;
     cw_buf_add_bytes(&l->in, p + n - held, held);
     if (l->in.code)
-        cw_link_fail(l, CW_CLIENT_NOMEM, "out of memory");
+        cw_client_conn_fail(l, CW_CLIENT_NOMEM, "out of memory");
 }
 
-bool cw_link_read(cw_link *l)
+bool cw_client_conn_read(cw_client_conn *l)
 {
     size_t room;
     cw_buf *target = target_of(l, &room);
     char *p = target ? cw_buf_reserve(target, room) : l->client->loop->scratch;
     if (!p) {
-        cw_link_fail(l, CW_CLIENT_NOMEM, "out of memory");
+        cw_client_conn_fail(l, CW_CLIENT_NOMEM, "out of memory");
         return false;
     }
     ssize_t n;
     do
-        n = l->secure ? cw_secure_recv(l->secure, p, room) : recv(l->fd, p, room, 0);
+        n = l->secure ? cw_tls_client_recv(l->secure, p, room) : recv(l->fd, p, room, 0);
     while (n < 0 && errno == EINTR);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return false;
     if (n <= 0) {
-        cw_link_end(l, n ? errno : 0);
+        cw_client_conn_end(l, n ? errno : 0);
         return false;
     }
     took(l, target, p, (size_t)n);

@@ -6,17 +6,17 @@
  */
 #include "net/client_int.h"
 
-static cw_link_place add(cw_link *l, cw_str value)
+static cw_client_conn_place add(cw_client_conn *l, cw_str value)
 {
-    cw_link_place place = {
-        .at = (uint32_t)l->kept_text.n, .n = (uint32_t)value.n, .is_there = true};
-    cw_buf_add(&l->kept_text, value);
+    cw_client_conn_place place = {
+        .at = (uint32_t)l->header_text.n, .n = (uint32_t)value.n, .is_there = true};
+    cw_buf_add(&l->header_text, value);
     return place;
 }
 
-static cw_str at_place(const cw_link *l, const cw_link_place *place)
+static cw_str at_place(const cw_client_conn *l, const cw_client_conn_place *place)
 {
-    cw_str text = cw_buf_str(&l->kept_text);
+    cw_str text = cw_buf_str(&l->header_text);
     return place->is_there ? cw_str_make(text.p + place->at, place->n) : (cw_str){0};
 }
 
@@ -48,7 +48,7 @@ static bool is_taken_back(cw_str attributes)
 }
 
 /* Of several cookies with one name the last one counts. */
-static bool comes_again(const cw_link *l, const char *p, cw_str name, size_t after)
+static bool comes_again(const cw_client_conn *l, const char *p, cw_str name, size_t after)
 {
     cw_str attributes;
     size_t i = after;
@@ -60,43 +60,43 @@ static bool comes_again(const cw_link *l, const char *p, cw_str name, size_t aft
     return false;
 }
 
-static void add_cookies(cw_link *l, const char *p)
+static void add_cookies(cw_client_conn *l, const char *p)
 {
-    size_t start = l->kept_text.n;
+    size_t start = l->header_text.n;
     size_t i = cw_http1_find(&l->head, p, CW_STR("set-cookie"), 0);
     for (; i != CW_HTTP1_NONE; i = cw_http1_find(&l->head, p, CW_STR("set-cookie"), i + 1)) {
         cw_str attributes;
         cw_str pair = pair_of(cw_http1_value(&l->head, p, i), &attributes);
         if (!pair.p || comes_again(l, p, name_of(pair), i) || is_taken_back(attributes) ||
-            l->kept_text.n - start + pair.n + 2 > CW_CLIENT_KEPT_MAX)
+            l->header_text.n - start + pair.n + 2 > CW_CLIENT_WANTED_MAX)
             continue;
-        if (l->kept_text.n > start)
-            cw_buf_add(&l->kept_text, CW_STR("; "));
-        cw_buf_add(&l->kept_text, pair);
+        if (l->header_text.n > start)
+            cw_buf_add(&l->header_text, CW_STR("; "));
+        cw_buf_add(&l->header_text, pair);
     }
-    l->cookies = (cw_link_place){(uint32_t)start, (uint32_t)(l->kept_text.n - start),
-                                 l->kept_text.n > start};
+    l->cookies = (cw_client_conn_place){(uint32_t)start, (uint32_t)(l->header_text.n - start),
+                                        l->header_text.n > start};
 }
 
-bool cw_link_keep_headers(cw_link *l, const char *p)
+bool cw_client_conn_store_headers(cw_client_conn *l, const char *p)
 {
     const cw_client_opts *opts = &l->client->opts;
-    cw_buf_clear(&l->kept_text);
-    l->cookies = (cw_link_place){0};
-    for (size_t k = 0; k < opts->n_kept; k++) {
-        size_t i = cw_http1_find(&l->head, p, opts->kept[k], 0);
+    cw_buf_clear(&l->header_text);
+    l->cookies = (cw_client_conn_place){0};
+    for (size_t k = 0; k < opts->n_wanted; k++) {
+        size_t i = cw_http1_find(&l->head, p, opts->wanted[k], 0);
         cw_str value = i == CW_HTTP1_NONE ? (cw_str){0} : cw_http1_value(&l->head, p, i);
-        bool is_there = i != CW_HTTP1_NONE && value.n <= CW_CLIENT_KEPT_MAX;
-        l->values[k] = is_there ? add(l, value) : (cw_link_place){0};
+        bool is_there = i != CW_HTTP1_NONE && value.n <= CW_CLIENT_WANTED_MAX;
+        l->values[k] = is_there ? add(l, value) : (cw_client_conn_place){0};
     }
     if (l->client->wants_cookies)
         add_cookies(l, p);
-    return !l->kept_text.code;
+    return !l->header_text.code;
 }
 
-void cw_link_show_headers(const cw_link *l, cw_client_answer *answer)
+void cw_client_conn_load_headers(const cw_client_conn *l, cw_client_response *answer)
 {
-    for (size_t k = 0; k < l->client->opts.n_kept; k++)
-        answer->kept[k] = at_place(l, &l->values[k]);
+    for (size_t k = 0; k < l->client->opts.n_wanted; k++)
+        answer->wanted[k] = at_place(l, &l->values[k]);
     answer->cookies = at_place(l, &l->cookies);
 }

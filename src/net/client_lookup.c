@@ -54,5 +54,5 @@ void cw_client_on_name_deadline(cw_deadline *d)
     c->looked_up = cw_loop_now(c->loop);
     /* Not from here: who is told may close the client, and with it this list of deadlines. */
     c->lookup_late = true;
-    cw_loop_do_later(c->loop, &c->later);
+    cw_loop_defer(c->loop, &c->later);
 }

@@ -46,7 +46,7 @@ static cw_str name_of(cw_http_method method)
 /* ---- texts ---- */
 
 /* Where connections go, and what a proxy must be told besides. */
-static cw_code find_way(cw_client *c, const cw_client_opts *opts, cw_buf *origin, cw_err *err)
+static cw_code find_conn(cw_client *c, const cw_client_opts *opts, cw_buf *origin, cw_err *err)
 {
     const cw_client_url *url = &opts->url;
     cw_client_url proxy;
@@ -73,12 +73,12 @@ static cw_code copy_texts(cw_client *c, cw_err *err)
 {
     cw_client_opts *o = &c->opts;
     cw_str *all[] = {
-        &o->url.host,        &o->url.authority, &o->url.unix_path,   &o->url.path, &o->tls.ca_file,
-        &o->tls.certificate, &o->tls.key,       &o->tls.server_name, &o->proxy,    &c->dial_host,
-        &c->origin,          &c->post,          &c->common,          &c->kept[0],  &c->kept[1],
-        &c->kept[2],         &c->kept[3],
+        &o->url.host,        &o->url.authority, &o->url.unix_path,   &o->url.path,  &o->tls.ca_file,
+        &o->tls.certificate, &o->tls.key,       &o->tls.server_name, &o->proxy,     &c->dial_host,
+        &c->origin,          &c->post,          &c->common,          &c->wanted[0], &c->wanted[1],
+        &c->wanted[2],       &c->wanted[3],
     };
-    _Static_assert(CW_CLIENT_KEPT == 4, "the list has them all");
+    _Static_assert(CW_CLIENT_WANTED == 4, "the list has them all");
     size_t size = 0;
     for (size_t i = 0; i < CW_COUNT(all); i++)
         size += all[i]->n + 1;
@@ -96,15 +96,15 @@ static cw_code copy_texts(cw_client *c, cw_err *err)
     return CW_OK;
 }
 
-static cw_code take_kept(cw_client *c, const cw_client_opts *opts, cw_err *err)
+static cw_code use_idle(cw_client *c, const cw_client_opts *opts, cw_err *err)
 {
-    if (opts->n_kept > CW_CLIENT_KEPT)
-        return cw_fail(err, CW_PARAMS, "more than %u headers of answers", CW_CLIENT_KEPT);
-    for (size_t i = 0; i < opts->n_kept; i++) {
-        c->kept[i] = opts->kept[i];
-        c->wants_cookies |= cw_str_ieq(opts->kept[i], CW_STR("set-cookie"));
+    if (opts->n_wanted > CW_CLIENT_WANTED)
+        return cw_fail(err, CW_PARAMS, "more than %u headers of answers", CW_CLIENT_WANTED);
+    for (size_t i = 0; i < opts->n_wanted; i++) {
+        c->wanted[i] = opts->wanted[i];
+        c->wants_cookies |= cw_str_ieq(opts->wanted[i], CW_STR("set-cookie"));
     }
-    c->opts.kept = c->kept;
+    c->opts.wanted = c->wanted;
     return CW_OK;
 }
 
@@ -127,14 +127,14 @@ cw_code cw_client_make_texts(cw_client *c, const cw_client_opts *opts, cw_err *e
     cw_buf_init(&b, OUT_MAX);
     cw_buf_add(&b, CW_STR("POST "));
     size_t origin = b.n;
-    cw_code rc = find_way(c, opts, &b, err);
+    cw_code rc = find_conn(c, opts, &b, err);
     size_t path = b.n;
     cw_buf_add(&b, opts->url.path);
     size_t common = b.n;
     if (!rc)
         rc = write_common(&b, opts, err);
     if (!rc)
-        rc = take_kept(c, opts, err);
+        rc = use_idle(c, opts, err);
     if (rc)
         return rc;
     c->post = cw_buf_str(&b);
@@ -226,25 +226,25 @@ static int make_ranges(const cw_client_req *req, cw_str out, size_t skip, struct
     return (int)n;
 }
 
-static ssize_t send_ranges(cw_link *l, cw_str out)
+static ssize_t send_ranges(cw_client_conn *l, cw_str out)
 {
     struct iovec iov[RANGES] = {{0}};
     struct msghdr msg = {.msg_iov = iov};
     msg.msg_iovlen = (size_t)make_ranges(l->req, out, l->sent, iov);
-    return l->secure ? cw_link_send_secure(l, iov[0].iov_base, iov[0].iov_len)
+    return l->secure ? cw_client_conn_send_secure(l, iov[0].iov_base, iov[0].iov_len)
                      : sendmsg(l->fd, &msg, MSG_NOSIGNAL);
 }
 
-static ssize_t send_whole(cw_link *l, cw_str out)
+static ssize_t send_whole(cw_client_conn *l, cw_str out)
 {
     const char *p = out.p + l->sent;
     size_t n = out.n - l->sent;
-    return l->secure ? cw_link_send_secure(l, p, n) : send(l->fd, p, n, MSG_NOSIGNAL);
+    return l->secure ? cw_client_conn_send_secure(l, p, n) : send(l->fd, p, n, MSG_NOSIGNAL);
 }
 
 /* The head, with the body behind it where that is `whole`. TLS has the same bytes in the same place
  * until they are out. */
-static cw_str make_out(cw_link *l, size_t body, bool whole)
+static cw_str make_out(cw_client_conn *l, size_t body, bool whole)
 {
     const cw_client_req *req = l->req;
     cw_buf *out = l->secure ? &l->out : &l->client->out;
@@ -257,7 +257,7 @@ static cw_str make_out(cw_link *l, size_t body, bool whole)
     return cw_buf_str(out);
 }
 
-cw_code cw_link_send(cw_link *l)
+cw_code cw_client_conn_send(cw_client_conn *l)
 {
     size_t body = body_size(l->req);
     bool whole = body <= COPY_MAX;

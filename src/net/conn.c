@@ -98,7 +98,7 @@ void cw_conn_close(cw_conn *c, bool clean)
         cw_request_free(c->req);
     c->req = NULL;
     cw_deadline_clear(&c->deadline);
-    cw_ready_remove(c);
+    cw_run_queue_remove(c);
     cw_buf_done(&c->in);
     cw_tls_free(c->tls, clean);
     c->tls = NULL;
@@ -117,7 +117,7 @@ void cw_conn_lost(cw_conn *c)
     cw_http_req *req = c->req;
     if (req && (c->state == CONN_RUN || c->state == CONN_STREAM)) {
         uint32_t generation = req->generation;
-        cw_request_tell(req, CW_HTTP_GONE);
+        cw_request_notify(req, CW_HTTP_GONE);
         if (c->state == CONN_CLOSED || req->generation != generation)
             return;
     }
@@ -150,7 +150,7 @@ static int events_for(const cw_conn *c)
 {
     int write = c->tls_write ? UV_WRITABLE : 0;
     int flush = c->tls_read ? UV_READABLE : UV_WRITABLE;
-    if (cw_ready_has(c))
+    if (cw_run_queue_has(c))
         return 0; /* its turn comes by itself */
     switch ((cw_conn_state)c->state) {
     case CONN_IDLE:
@@ -162,7 +162,7 @@ static int events_for(const cw_conn *c)
         return UV_READABLE | UV_DISCONNECT | write;
     case CONN_RUN:
         /* Without anything to wait for the poll still tells of a connection that broke. */
-        if (c->input_over && !c->req->minds_end)
+        if (c->input_over && !c->req->cancels_on_eof)
             return UV_PRIORITIZED;
         /* Left as it is: most clients send nothing now, and changing costs two system calls. */
         return (c->events & UV_READABLE) | UV_DISCONNECT;
@@ -222,7 +222,7 @@ void cw_conn_settle(cw_conn *c)
     if (c->state == CONN_CLOSED || c->taking)
         return;
     if (cw_conn_has_input(c))
-        cw_ready_add(c);
+        cw_run_queue_add(c);
     int events = events_for(c);
     if (events != c->events)
         poll_for(c, events);
@@ -420,7 +420,7 @@ static bool on_disconnect(cw_conn *c, int events)
     if (c->state != CONN_RUN && c->state != CONN_STREAM)
         return false;
     c->input_over = true;
-    if (c->state == CONN_RUN && !c->req->minds_end && !(events & UV_PRIORITIZED))
+    if (c->state == CONN_RUN && !c->req->cancels_on_eof && !(events & UV_PRIORITIZED))
         cw_conn_settle(c);
     else
         cw_conn_lost(c);
@@ -442,7 +442,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         return;
     bool reads = (takes_input(c) && !(c->state == CONN_IDLE && c->in.n)) || c->state == CONN_LINGER;
     if (reads) {
-        cw_ready_read(c);
+        cw_run_queue_read(c);
         return;
     }
     /* Pipelined bytes during a call: they wait in the kernel until the answer is out. */
@@ -517,7 +517,7 @@ void cw_conn_stop(cw_conn *c)
     if (c->state == CONN_IDLE && c->in.n == 0 && !c->fresh)
         cw_conn_close(c, /* clean= */ true);
     else if (c->state == CONN_RUN || c->state == CONN_STREAM)
-        cw_request_tell(c->req, CW_HTTP_STOPPING);
+        cw_request_notify(c->req, CW_HTTP_STOPPING);
 }
 
 /* ---- the beginning ---- */

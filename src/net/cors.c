@@ -16,7 +16,7 @@
 #define PARAM "mcp-param-"
 #define MAX_AGE "600" /* seconds; browsers cap it themselves */
 
-static bool says_origin(const cw_http_answer *a)
+static bool says_origin(const cw_http_response *a)
 {
     for (size_t i = 0; i < a->n_headers; i++) {
         if (cw_str_ieq(a->headers[i].name, ORIGIN))
@@ -25,7 +25,7 @@ static bool says_origin(const cw_http_answer *a)
     return false;
 }
 
-size_t cw_cors_headers(const cw_http_req *req, const cw_http_answer *a,
+size_t cw_cors_headers(const cw_http_req *req, const cw_http_response *a,
                        cw_http_header out[CW_CORS_MAX])
 {
     if (says_origin(a))
@@ -49,7 +49,7 @@ static cw_str allowed_headers(cw_http_req *req)
     cw_str rest = cw_http_req_header(req, CW_STR("Access-Control-Request-Headers"));
     cw_str allowed = CW_STR(ALLOWED);
     cw_buf b;
-    cw_buf_init(&b, CW_HTTP_ANSWER_HEAD / 2);
+    cw_buf_init(&b, CW_HTTP_RESPONSE_HEAD / 2);
     cw_buf_add(&b, allowed);
     while (rest.p) {
         cw_str name = cw_str_trim(cw_str_cut(rest, ',', &rest));

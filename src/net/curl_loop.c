@@ -22,7 +22,7 @@ static void close_now(cw_curl_loop *cl)
     uv_close((uv_handle_t *)&cl->timer, on_timer_closed);
 }
 
-static void tell(cw_curl_loop *cl)
+static void report_done(cw_curl_loop *cl)
 {
     CURLMsg *message;
     int left;
@@ -45,7 +45,7 @@ static void on_timer(uv_timer_t *timer)
     cw_curl_loop *cl = timer->data;
     int n;
     cl->curl->multi_socket_action(cl->multi, CURL_SOCKET_TIMEOUT, 0, &n);
-    tell(cl);
+    report_done(cl);
 }
 
 static int set_timer(CURLM *multi, long ms, void *ctx)
@@ -69,7 +69,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     if (events & UV_WRITABLE)
         flags |= CURL_CSELECT_OUT;
     cl->curl->multi_socket_action(cl->multi, w->fd, flags, &n);
-    tell(cl);
+    report_done(cl);
 }
 
 static void free_watch(uv_handle_t *handle)

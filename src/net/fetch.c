@@ -15,7 +15,7 @@ typedef struct running {
     struct curl_slist *headers;
     cw_buf body;
     const char *refused; /* why there is no socket */
-    cw_fetch_answer answer;
+    cw_fetch_response answer;
     bool is_clear, is_too_large;
     char problem[CURL_ERROR_SIZE];
 } running;
@@ -50,7 +50,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
     return 0;
 }
 
-static void take_cache_control(cw_str value, cw_fetch_answer *answer)
+static void take_cache_control(cw_str value, cw_fetch_response *answer)
 {
     const cw_str name = CW_STR("max-age=");
     cw_str rest = value;

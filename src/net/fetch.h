@@ -38,12 +38,12 @@
 typedef struct cw_fetcher cw_fetcher;
 typedef struct cw_fetch cw_fetch;
 
-typedef struct cw_fetch_answer {
+typedef struct cw_fetch_response {
     unsigned status;
     cw_str body;
     bool has_max_age;
     uint64_t max_age_s; /* of Cache-Control */
-} cw_fetch_answer;
+} cw_fetch_response;
 
 struct cw_fetch {
     cw_str url;
@@ -55,7 +55,7 @@ struct cw_fetch {
     uint32_t timeout_ms;  /* for everything; 0: CW_FETCH_TIMEOUT_MS */
     /* Once. `answer` is NULL when there is none; then `why` is a text for logs. May start others,
      * and may close the fetcher. */
-    void (*on_done)(cw_fetch *f, const cw_fetch_answer *answer, const char *why);
+    void (*on_done)(cw_fetch *f, const cw_fetch_response *answer, const char *why);
     void *internal; /* the fetcher's; NULL: does not run */
 };
 

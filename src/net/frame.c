@@ -25,7 +25,7 @@ static void end(cw_frames *f, cw_code why)
         return;
     f->ended = true;
     uv_poll_stop(&f->poll);
-    cw_loop_forget_later(&f->flush);
+    cw_loop_cancel_deferred(&f->flush);
     f->ops->on_end(f, why);
 }
 
@@ -175,7 +175,7 @@ static void flush(cw_frames *f)
     poll_for(f, f->out.n ? UV_READABLE | UV_WRITABLE : UV_READABLE);
 }
 
-static void on_flush(cw_later *later)
+static void on_flush(cw_deferred *later)
 {
     flush(CW_CONTAINER(later, cw_frames, flush));
 }
@@ -256,7 +256,7 @@ cw_code cw_frames_send(cw_frames *f, uint64_t id, const cw_str *pieces, size_t n
     }
     cw_buf_commit(&f->out, CW_FRAME_HEAD + n_body);
     if (!(f->events & UV_WRITABLE))
-        cw_loop_do_later(f->loop, &f->flush);
+        cw_loop_defer(f->loop, &f->flush);
     return CW_OK;
 }
 
@@ -281,7 +281,7 @@ void cw_frames_close(cw_frames *f)
     if (f->closing)
         return;
     f->closing = true;
-    cw_loop_forget_later(&f->flush);
+    cw_loop_cancel_deferred(&f->flush);
     uv_close((uv_handle_t *)&f->poll, on_closed);
     close(f->fd);
     f->fd = -1;

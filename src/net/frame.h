@@ -40,9 +40,9 @@ struct cw_frames {
     int fd;
     size_t max_body;
     cw_buf in, out;
-    size_t sent;    /* bytes of `out` that the socket has taken */
-    int events;     /* polled for now */
-    cw_later flush; /* `out` leaves at the end of this turn */
+    size_t sent;       /* bytes of `out` that the socket has taken */
+    int events;        /* polled for now */
+    cw_deferred flush; /* `out` leaves at the end of this turn */
     bool ended, closing;
     bool deaf; /* the peer reads no more; what it wrote may still wait here */
 };

@@ -14,10 +14,10 @@
 #define LENGTH_BYTES 4u
 
 /* The message that begins behind `from` bytes was cut; forget how it was found. */
-static cw_code cut(cw_cutter *c, cw_str bytes, size_t from, size_t n, size_t used, cw_str *ret,
-                   size_t *ret_used)
+static cw_code cut(cw_framing_reader *c, cw_str bytes, size_t from, size_t n, size_t used,
+                   cw_str *ret, size_t *ret_used)
 {
-    *c = (cw_cutter){.framing = c->framing, .max_message = c->max_message};
+    *c = (cw_framing_reader){.framing = c->framing, .max_message = c->max_message};
     *ret = cw_str_make(bytes.p + from, n);
     *ret_used = used;
     return CW_OK;
@@ -25,7 +25,7 @@ static cw_code cut(cw_cutter *c, cw_str bytes, size_t from, size_t n, size_t use
 
 /* ---- lines ---- */
 
-static cw_code next_line(cw_cutter *c, cw_str bytes, cw_str *ret, size_t *ret_used)
+static cw_code next_line(cw_framing_reader *c, cw_str bytes, cw_str *ret, size_t *ret_used)
 {
     size_t at = 0;
     while (at < bytes.n) {
@@ -55,7 +55,7 @@ static cw_code next_line(cw_cutter *c, cw_str bytes, cw_str *ret, size_t *ret_us
 
 /* ---- Content-Length ---- */
 
-static cw_code take_field(cw_cutter *c, cw_str line)
+static cw_code take_field(cw_framing_reader *c, cw_str line)
 {
     cw_str value, name = cw_str_cut(line, ':', &value);
     uint64_t n;
@@ -74,7 +74,7 @@ static cw_code take_field(cw_cutter *c, cw_str line)
 
 /* Read the lines of a head that have come. CW_OK: it has ended. Each line is judged when it is
  * there, so that what is no head at all does not make anybody wait. */
-static cw_code read_head(cw_cutter *c, cw_str bytes)
+static cw_code read_head(cw_framing_reader *c, cw_str bytes)
 {
     size_t end = bytes.n < HEAD_MAX ? bytes.n : HEAD_MAX;
     while (c->looked < end) {
@@ -104,7 +104,7 @@ static cw_code read_head(cw_cutter *c, cw_str bytes)
                : CW_AGAIN;
 }
 
-static cw_code next_with_head(cw_cutter *c, cw_str bytes, cw_str *ret, size_t *ret_used)
+static cw_code next_with_head(cw_framing_reader *c, cw_str bytes, cw_str *ret, size_t *ret_used)
 {
     size_t at = 0;
     for (;;) {
@@ -135,7 +135,7 @@ static size_t read_length(const char *p)
     return (size_t)b[0] << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
 }
 
-static cw_code next_with_length(cw_cutter *c, cw_str bytes, cw_str *ret, size_t *ret_used)
+static cw_code next_with_length(cw_framing_reader *c, cw_str bytes, cw_str *ret, size_t *ret_used)
 {
     size_t at = 0;
     while (bytes.n - at >= LENGTH_BYTES) {
@@ -173,7 +173,7 @@ static bool is_bare(char ch)
 }
 
 /* A number ends where something else begins. */
-static cw_code scan_bare(cw_cutter *c, cw_str bytes)
+static cw_code scan_bare(cw_framing_reader *c, cw_str bytes)
 {
     while (c->looked < bytes.n && is_bare(bytes.p[c->looked]))
         c->looked++;
@@ -184,7 +184,7 @@ static cw_code scan_bare(cw_cutter *c, cw_str bytes)
 }
 
 /* Go on inside a string; CW_OK behind its end. */
-static cw_code scan_string(cw_cutter *c, cw_str bytes)
+static cw_code scan_string(cw_framing_reader *c, cw_str bytes)
 {
     size_t i = c->looked;
     for (; i < bytes.n; i++) {
@@ -203,7 +203,7 @@ static cw_code scan_string(cw_cutter *c, cw_str bytes)
 }
 
 /* Go on inside an array or object. Which bracket closes which is the JSON reader's business. */
-static cw_code scan_nested(cw_cutter *c, cw_str bytes)
+static cw_code scan_nested(cw_framing_reader *c, cw_str bytes)
 {
     while (c->looked < bytes.n) {
         if (c->in_string) {
@@ -224,7 +224,7 @@ static cw_code scan_nested(cw_cutter *c, cw_str bytes)
     return CW_AGAIN;
 }
 
-static cw_code begin_value(cw_cutter *c, char first)
+static cw_code begin_value(cw_framing_reader *c, char first)
 {
     c->is_bare = is_bare(first);
     if (!c->is_bare && !is_opening(first))
@@ -237,7 +237,7 @@ static cw_code begin_value(cw_cutter *c, char first)
     return CW_OK;
 }
 
-static cw_code next_value(cw_cutter *c, cw_str bytes, cw_str *ret, size_t *ret_used)
+static cw_code next_value(cw_framing_reader *c, cw_str bytes, cw_str *ret, size_t *ret_used)
 {
     size_t at = 0;
     while (c->looked == 0 && at < bytes.n && is_space(bytes.p[at]))
@@ -263,7 +263,7 @@ static cw_code next_value(cw_cutter *c, cw_str bytes, cw_str *ret, size_t *ret_u
 
 /* ---- the public part ---- */
 
-cw_code cw_cutter_next(cw_cutter *c, cw_str bytes, cw_str *ret, size_t *ret_used)
+cw_code cw_framing_next(cw_framing_reader *c, cw_str bytes, cw_str *ret, size_t *ret_used)
 {
     *ret_used = 0;
     if (bytes.n == 0)

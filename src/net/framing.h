@@ -29,7 +29,7 @@ typedef enum cw_framing {
 
 /* Remembers how far an unfinished message was looked at, so that each byte is looked at once. All
  * zero but the first two members: the begin of a stream. */
-typedef struct cw_cutter {
+typedef struct cw_framing_reader {
     cw_framing framing;
     size_t max_message;
     size_t looked;
@@ -37,13 +37,14 @@ typedef struct cw_cutter {
     uint32_t depth;
     bool has_body; /* its length is known */
     bool in_string, is_escaped, is_bare;
-} cw_cutter;
+} cw_framing_reader;
 
 /* Cut the next message from `bytes`, which begin where the last message ended. CW_OK: *ret is the
  * message, *ret_used the bytes that it took. CW_AGAIN: it has not ended; the first *ret_used bytes
  * mean nothing (white space between messages): give those behind them again, and more. CW_LIMIT: it
  * is too large; CW_INVALID: no such framing. Both are the end of a stream. */
-CW_MUST_USE cw_code cw_cutter_next(cw_cutter *c, cw_str bytes, cw_str *ret, size_t *ret_used);
+CW_MUST_USE cw_code cw_framing_next(cw_framing_reader *c, cw_str bytes, cw_str *ret,
+                                    size_t *ret_used);
 /* What a message with `n` bytes (of LENGTH: below 2^32) has before and behind it; `room` is for the
  * first. */
 #define CW_FRAMING_ROOM 48u

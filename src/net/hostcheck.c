@@ -343,7 +343,8 @@ static bool has_port(const uint16_t *ports, size_t n, int32_t port)
     return false;
 }
 
-bool cw_hostlist_spells(const cw_hostlist *list, cw_str host, const uint16_t *ports, size_t n_ports)
+bool cw_hostlist_has_spelling(const cw_hostlist *list, cw_str host, const uint16_t *ports,
+                              size_t n_ports)
 {
     hostport hp;
 

@@ -35,8 +35,8 @@ bool cw_host_eq(cw_str a, cw_str b);
 bool cw_hostlist_allows_host(const cw_hostlist *list, cw_str host);
 /* Whether `host` is spelt as an entry is, without a port, or with the entry's or one of `ports`.
  * Few texts pass, however many clients make up, so each may have something of its own. */
-bool cw_hostlist_spells(const cw_hostlist *list, cw_str host, const uint16_t *ports,
-                        size_t n_ports);
+bool cw_hostlist_has_spelling(const cw_hostlist *list, cw_str host, const uint16_t *ports,
+                              size_t n_ports);
 /* An origin passes when it is listed, or when its scheme is http or https and its host passes the
  * host list and `host` (the request's Host) names the same host and port. */
 bool cw_hostlist_allows_origin(const cw_hostlist *list, cw_str origin, cw_str host);

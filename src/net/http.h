@@ -6,7 +6,7 @@
  *
  *     static void hello(cw_http_req *req, void *self)
  *     {
- *         cw_http_reply(req, &(cw_http_answer){.status = 200, .body = CW_STR("{}")});
+ *         cw_http_reply(req, &(cw_http_response){.status = 200, .body = CW_STR("{}")});
  *     }
  *
  * Answering later: keep the handle, never the pointer. A client that leaves, a
@@ -24,7 +24,7 @@
  *            or its client is gone; then the pointer is dead. Answer bodies must be static or live
  *            in the request's arena (or be held by it).
  * Threads:   the request's loop only.
- * Limits:    cw_server_opts; an answer's head is at most CW_HTTP_ANSWER_HEAD bytes.
+ * Limits:    cw_server_opts; an answer's head is at most CW_HTTP_RESPONSE_HEAD bytes.
  */
 #ifndef CW_NET_HTTP_H
 #define CW_NET_HTTP_H
@@ -33,7 +33,7 @@
 #include "net/http1.h"
 #include "net/loop.h"
 
-#define CW_HTTP_ANSWER_HEAD 8192u
+#define CW_HTTP_RESPONSE_HEAD 8192u
 
 typedef struct cw_http_req cw_http_req;
 typedef void (*cw_http_handler)(cw_http_req *req, void *self);
@@ -60,7 +60,7 @@ bool cw_http_req_is_proxied(const cw_http_req *req);
 /* Whether requests may be for this host: what such a proxy says is checked as well. */
 bool cw_http_req_allows_host(const cw_http_req *req, cw_str host);
 /* Whether this host is spelt as in the configuration, without a port or with one that we listen on:
- * one of few (cw_hostlist_spells). */
+ * one of few (cw_hostlist_has_spelling). */
 bool cw_http_req_is_own_host(const cw_http_req *req, cw_str host);
 /* Whether nobody on the way can listen: TLS, here or up to a trusted proxy, or a client on this
  * machine. */
@@ -70,20 +70,20 @@ cw_loop *cw_http_req_loop(cw_http_req *req);
 /* Whether the server is stopping: it still answers, but wants no new long work. */
 bool cw_http_req_is_stopping(const cw_http_req *req);
 
-typedef struct cw_http_answer {
+typedef struct cw_http_response {
     unsigned status;
     cw_str type; /* empty: application/json, of a body that is not */
     cw_str body;
     const cw_http_header *headers; /* beside Date, Content-Type, Content-Length and Connection */
     size_t n_headers;
     bool close; /* close the connection afterwards */
-} cw_http_answer;
+} cw_http_response;
 
 /* Answer, exactly once. A header that would break the response (control bytes, bad name) turns the
  * answer into a 500. */
-void cw_http_reply(cw_http_req *req, const cw_http_answer *answer);
+void cw_http_reply(cw_http_req *req, const cw_http_response *answer);
 /* {"error":{"code":…,"message":…}} with a status: every error that is not a protocol's own. At a
- * path of another protocol (cw_route_ways) it is that protocol's. */
+ * path of another protocol (cw_route_protocol) it is that protocol's. */
 void cw_http_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message);
 /* 405, with the methods that there are. */
 void cw_http_reply_not_allowed(cw_http_req *req);
@@ -109,10 +109,10 @@ void cw_http_listen(cw_http_req *req, cw_http_listener fn, void *ctx);
 /* A client that has closed looks like one that has only ended its side and still reads, until
  * something is sent to it. So the end of its input alone is not CW_HTTP_GONE before the answer has
  * begun: who would cancel what runs asks for that. Of a stream it always is. */
-void cw_http_mind_end(cw_http_req *req);
+void cw_http_cancel_on_eof(cw_http_req *req);
 
 /* Streams: a response of unknown length (chunked for 1.1, up to the close for 1.0). */
-void cw_http_stream_open(cw_http_req *req, const cw_http_answer *answer);
+void cw_http_stream_open(cw_http_req *req, const cw_http_response *answer);
 /* Queue bytes. CW_OK; CW_AGAIN: taken, but wait for CW_HTTP_DRAINED before more (who writes all the
  * same and gets CW_OK need not wait); CW_LIMIT: not
  * taken, the queue is full; CW_NOMEM: not taken. A client that left is told through the listener,

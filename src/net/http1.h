@@ -104,12 +104,12 @@ void cw_http1_head_init(cw_http1_head *h, const cw_http1_limits *limits);
  * (CRLF) before a request line are skipped as RFC 9112 2.2 asks, at most 2 of them. */
 cw_code cw_http1_parse_head(cw_http1_head *h, const char *p, size_t n);
 
-/* The same for the head of an answer: cw_http1_answer_init, then cw_http1_parse_answer. `target` of
- * the limits does not count. Interim answers (1xx) are heads like any other; 101 is refused unless
- * may_switch is set, by who asked for it. Unlike a server that answers, the caller has no use for
- * `status`. */
-void cw_http1_answer_init(cw_http1_head *h, const cw_http1_limits *limits);
-cw_code cw_http1_parse_answer(cw_http1_head *h, const char *p, size_t n);
+/* The same for the head of an answer: cw_http1_response_init, then cw_http1_parse_response.
+ * `target` of the limits does not count. Interim answers (1xx) are heads like any other; 101 is
+ * refused unless may_switch is set, by who asked for it. Unlike a server that answers, the caller
+ * has no use for `status`. */
+void cw_http1_response_init(cw_http1_head *h, const cw_http1_limits *limits);
+cw_code cw_http1_parse_response(cw_http1_head *h, const char *p, size_t n);
 
 /* A field's name and value, given the head's bytes. */
 cw_str cw_http1_name(const cw_http1_head *h, const char *p, size_t index);
@@ -143,8 +143,8 @@ cw_code cw_http1_body_init(cw_http1_body *b, const cw_http1_head *h, uint64_t ma
 
 /* Prepare to read the body of the answer `h` to a request with `method`: none for HEAD, 1xx, 204
  * and 304, else by chunks or length, else up to the close. */
-cw_code cw_http1_answer_body_init(cw_http1_body *b, const cw_http1_head *h, cw_http_method method,
-                                  uint64_t max);
+cw_code cw_http1_response_body_init(cw_http1_body *b, const cw_http1_head *h, cw_http_method method,
+                                    uint64_t max);
 /* The peer will send no more: CW_DONE where that ends the body, CW_INVALID where something is
  * missing. */
 cw_code cw_http1_end_body(const cw_http1_body *b);

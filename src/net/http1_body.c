@@ -282,8 +282,8 @@ cw_code cw_http1_body_init(cw_http1_body *b, const cw_http1_head *h, uint64_t ma
     return CW_OK;
 }
 
-cw_code cw_http1_answer_body_init(cw_http1_body *b, const cw_http1_head *h, cw_http_method method,
-                                  uint64_t max)
+cw_code cw_http1_response_body_init(cw_http1_body *b, const cw_http1_head *h, cw_http_method method,
+                                    uint64_t max)
 {
     bool bodiless = method == CW_HTTP_HEAD || h->code < 200 || h->code == 204 || h->code == 304;
     if (!bodiless && (h->chunked || h->has_length))

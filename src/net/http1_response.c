@@ -81,13 +81,13 @@ static cw_code parse_line(cw_http1_head *h, const char *p, size_t end)
     return CW_OK;
 }
 
-void cw_http1_answer_init(cw_http1_head *h, const cw_http1_limits *limits)
+void cw_http1_response_init(cw_http1_head *h, const cw_http1_limits *limits)
 {
     cw_http1_head_init(h, limits);
     h->is_answer = true;
 }
 
-cw_code cw_http1_parse_answer(cw_http1_head *h, const char *p, size_t n)
+cw_code cw_http1_parse_response(cw_http1_head *h, const char *p, size_t n)
 {
     size_t end = n < h->limits.head ? n : h->limits.head;
     cw_code rc = CW_OK;

@@ -25,7 +25,7 @@
 /* ---- descriptors ---- */
 
 /* The same file as `fd` with flags of its own, or -1: a socket, or not allowed. */
-static int open_anew(int fd, bool is_input)
+static int reopen(int fd, bool is_input)
 {
     char path[32];
     struct stat st;
@@ -46,7 +46,7 @@ static cw_code copy_end(cw_lines_end *e, int fd, bool is_input, cw_err *err)
 {
     *e = (cw_lines_end){.fd = -1, .shared = -1, .is_plain = !can_wait(fd)};
     if (!e->is_plain)
-        e->fd = open_anew(fd, is_input);
+        e->fd = reopen(fd, is_input);
     if (e->fd >= 0)
         return CW_OK;
     e->fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -174,7 +174,7 @@ static void proceed(cw_lines *l)
         watch_input(l);
 }
 
-static void tell_last(cw_lines *l)
+static void send_last(cw_lines *l)
 {
     l->is_last = true;
     l->ops->on_last(l);
@@ -200,7 +200,7 @@ static void read_some(cw_lines *l)
         return;
     }
     if (n <= 0)
-        tell_last(l);
+        send_last(l);
     else if (is_short)
         /* The line breaks in it are lost with it, which makes the next line part of this one. */
         l->is_skipping = room[n - 1] != '\n';
@@ -258,7 +258,7 @@ static void watch_input(cw_lines *l)
 
 /* ---- the output ---- */
 
-static size_t gather(const cw_lines *l, struct iovec *parts)
+static size_t collect(const cw_lines *l, struct iovec *parts)
 {
     static char end[] = "\n";
     size_t n = 0, skip = l->sent;
@@ -332,7 +332,7 @@ static void flush(cw_lines *l)
     if (l->is_deaf)
         drop_queue(l);
     while (l->first && !l->is_deaf) {
-        ssize_t n = writev(l->out.fd, parts, (int)gather(l, parts));
+        ssize_t n = writev(l->out.fd, parts, (int)collect(l, parts));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
@@ -360,7 +360,7 @@ static void on_writable(uv_poll_t *poll, int status, int events)
     flush(l);
 }
 
-static void on_flush(cw_later *later)
+static void on_flush(cw_deferred *later)
 {
     flush(CW_CONTAINER(later, cw_lines, flush));
 }
@@ -373,7 +373,7 @@ void cw_lines_send(cw_lines *l, cw_line *line)
     l->queued += line->text.n + 1;
     if (cw_lines_is_full(l))
         l->was_full = true;
-    cw_loop_do_later(l->loop, &l->flush);
+    cw_loop_defer(l->loop, &l->flush);
 }
 
 bool cw_lines_is_full(const cw_lines *l)
@@ -424,7 +424,7 @@ void cw_lines_close(cw_lines *l)
     if (l->is_closing)
         return;
     l->is_closing = true;
-    cw_loop_forget_later(&l->flush);
+    cw_loop_cancel_deferred(&l->flush);
     drop_queue(l);
     uv_close((uv_handle_t *)&l->again, on_closed);
     close_end(&l->in);

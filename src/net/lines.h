@@ -78,7 +78,7 @@ struct cw_lines {
     cw_line *first, **last;
     size_t queued; /* bytes of all pieces, less what is written of the first */
     size_t sent;   /* of the first one, its line break included */
-    cw_later flush;
+    cw_deferred flush;
     unsigned open_handles;
 };
 

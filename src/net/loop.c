@@ -37,11 +37,11 @@ static void arm_timer(cw_loop *loop, uint64_t at)
 }
 
 /* Run a ring of deferred calls until it is empty. */
-static void run_ring(cw_later *ring)
+static void run_ring(cw_deferred *ring)
 {
     while (ring->next != ring) {
-        cw_later *later = ring->next;
-        cw_loop_forget_later(later);
+        cw_deferred *later = ring->next;
+        cw_loop_cancel_deferred(later);
         later->fn(later);
     }
 }
@@ -56,7 +56,7 @@ static void on_again(uv_idle_t *again)
         return;
     /* What the calls defer again belongs to the next turn, so this turn's have a ring of their
      * own. */
-    cw_later now = loop->next;
+    cw_deferred now = loop->next;
     now.prev->next = now.next->prev = &now;
     loop->next.prev = loop->next.next = &loop->next;
     run_ring(&now);
@@ -294,7 +294,7 @@ void cw_loop_remove_hook(cw_loop_hook *hook)
     hook->prev = hook->next = NULL;
 }
 
-static void add_to_ring(cw_later *ring, cw_later *later)
+static void add_to_ring(cw_deferred *ring, cw_deferred *later)
 {
     if (later->next)
         return;
@@ -304,19 +304,19 @@ static void add_to_ring(cw_later *ring, cw_later *later)
     ring->prev = later;
 }
 
-void cw_loop_do_later(cw_loop *loop, cw_later *later)
+void cw_loop_defer(cw_loop *loop, cw_deferred *later)
 {
     add_to_ring(&loop->later, later);
 }
 
-void cw_loop_do_next(cw_loop *loop, cw_later *later)
+void cw_loop_defer_next(cw_loop *loop, cw_deferred *later)
 {
     add_to_ring(&loop->next, later);
     if (!uv_is_closing((uv_handle_t *)&loop->again))
         uv_idle_start(&loop->again, on_again);
 }
 
-void cw_loop_forget_later(cw_later *later)
+void cw_loop_cancel_deferred(cw_deferred *later)
 {
     if (!later->next)
         return;

@@ -30,10 +30,10 @@ typedef struct cw_loop_hook {
 
 /* Something to do at the end of this turn, before the loop waits again: sending together what
  * several callbacks queued. Embedded in its owner. */
-typedef struct cw_later {
-    struct cw_later *prev, *next; /* NULL: not asked for */
-    void (*fn)(struct cw_later *later);
-} cw_later;
+typedef struct cw_deferred {
+    struct cw_deferred *prev, *next; /* NULL: not asked for */
+    void (*fn)(struct cw_deferred *later);
+} cw_deferred;
 
 typedef struct cw_loop {
     uv_loop_t uv;
@@ -46,8 +46,8 @@ typedef struct cw_loop {
     cw_deadline_list *lists;  /* all that are watched, through their next_list */
     cw_deadline_list *walked; /* the one that on_timer looks at next */
     cw_loop_hook hooks;       /* ring */
-    cw_later later;           /* ring: at the end of this turn */
-    cw_later next;            /* ring: in the next turn */
+    cw_deferred later;        /* ring: at the end of this turn */
+    cw_deferred next;         /* ring: in the next turn */
     uint32_t turns;           /* counts the loop's turns */
     uint32_t index;           /* of this loop among its server's; 0 for the main thread's */
     char *scratch;            /* CW_LOOP_SCRATCH bytes, free for use within one callback */
@@ -82,10 +82,10 @@ void cw_loop_set_duration(cw_loop *loop, cw_deadline_list *list, uint64_t ms);
 void cw_loop_set_deadline(cw_loop *loop, cw_deadline *d, cw_deadline_list *list);
 
 /* Call later->fn once, at the end of this turn; asking twice is asking once. */
-void cw_loop_do_later(cw_loop *loop, cw_later *later);
+void cw_loop_defer(cw_loop *loop, cw_deferred *later);
 /* The same in the next turn, before the loop looks at its descriptors; the loop does not wait. */
-void cw_loop_do_next(cw_loop *loop, cw_later *later);
-void cw_loop_forget_later(cw_later *later);
+void cw_loop_defer_next(cw_loop *loop, cw_deferred *later);
+void cw_loop_cancel_deferred(cw_deferred *later);
 
 /* Milliseconds of the monotonic clock at the start of this iteration. */
 uint64_t cw_loop_now(const cw_loop *loop);

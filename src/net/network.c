@@ -47,7 +47,7 @@ void cw_network_of(cw_str address, cw_network *ret)
         ret->keys[i] = cw_hash(cw_network_text(address, i, text));
 }
 
-cw_fair_key cw_network_share(cw_str address)
+cw_fair_key cw_network_fair_key(cw_str address)
 {
     char text[CW_NETWORK_TEXT];
     uint64_t hash = cw_hash(cw_network_text(address, 0, text));

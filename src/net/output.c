@@ -17,30 +17,30 @@
 /* Reads at the end: a child of the child may still hold the pipe and write. */
 #define LAST_READS 16u
 
-struct cw_output {
+struct cw_child_output {
     uv_poll_t poll;
-    cw_output_log *log;
+    cw_child_output_log *log;
     cw_loop *loop;
     int fd;
     size_t n;
-    char line[CW_OUTPUT_LINE + 4]; /* so that the last character can be seen whole */
+    char line[CW_CHILD_OUTPUT_LINE + 4]; /* so that the last character can be seen whole */
 };
 
 /* ---- the log ---- */
 
-void cw_output_log_init(cw_output_log *log, const char *component, const char *what, cw_str name,
-                        const cw_secrets *secrets, unsigned lines)
+void cw_child_output_log_init(cw_child_output_log *log, const char *component, const char *what,
+                              cw_str name, const cw_secrets *secrets, unsigned lines)
 {
-    *log = (cw_output_log){.component = component,
-                           .what = what,
-                           .name = name,
-                           .secrets = secrets,
-                           .lines = lines,
-                           .since = cw_clock_ms()};
+    *log = (cw_child_output_log){.component = component,
+                                 .what = what,
+                                 .name = name,
+                                 .secrets = secrets,
+                                 .lines = lines,
+                                 .since = cw_clock_ms()};
     pthread_mutex_init(&log->lock, NULL);
 }
 
-static void report_left_out(const cw_output_log *log, uint64_t n)
+static void report_left_out(const cw_child_output_log *log, uint64_t n)
 {
     char text[64];
     if (n == 0)
@@ -49,14 +49,14 @@ static void report_left_out(const cw_output_log *log, uint64_t n)
     cw_log(CW_LOG_WARN, log->component, text, CW_KV(log->component, log->name), CW_KN("lines", n));
 }
 
-void cw_output_log_done(cw_output_log *log)
+void cw_child_output_log_done(cw_child_output_log *log)
 {
     report_left_out(log, log->left_out);
     pthread_mutex_destroy(&log->lock);
 }
 
 /* Whether this minute has room for another line. *ret_left_out is the count of the last one. */
-static bool has_room(cw_output_log *log, uint64_t *ret_left_out)
+static bool has_room(cw_child_output_log *log, uint64_t *ret_left_out)
 {
     uint64_t now = cw_clock_ms();
     *ret_left_out = 0;
@@ -64,11 +64,11 @@ static bool has_room(cw_output_log *log, uint64_t *ret_left_out)
     if (now - log->since >= MINUTE_MS) {
         *ret_left_out = log->left_out;
         log->since = now;
-        log->told = 0;
+        log->reported = 0;
         log->left_out = 0;
     }
-    bool room = log->told < log->lines;
-    log->told += room;
+    bool room = log->reported < log->lines;
+    log->reported += room;
     log->left_out += !room;
     pthread_mutex_unlock(&log->lock);
     return room;
@@ -76,11 +76,11 @@ static bool has_room(cw_output_log *log, uint64_t *ret_left_out)
 
 /* ---- lines ---- */
 
-static void end_line(cw_output *o)
+static void end_line(cw_child_output *o)
 {
-    cw_output_log *log = o->log;
+    cw_child_output_log *log = o->log;
     cw_str text = {o->line, o->n};
-    text.n = cw_utf8_cut(text, CW_OUTPUT_LINE);
+    text.n = cw_utf8_cut(text, CW_CHILD_OUTPUT_LINE);
     if (text.n < o->n)
         text.n = cw_secrets_cut(log->secrets, text);
     text = cw_str_trim(text);
@@ -92,14 +92,14 @@ static void end_line(cw_output *o)
     report_left_out(log, left_out);
     if (!room)
         return;
-    CW_CLEANUP(cw_buf_done) cw_buf shown;
-    cw_buf_init(&shown, SIZE_MAX / 2);
-    cw_secrets_write(log->secrets, text, &shown);
+    CW_CLEANUP(cw_buf_done) cw_buf exposed;
+    cw_buf_init(&exposed, SIZE_MAX / 2);
+    cw_secrets_write(log->secrets, text, &exposed);
     cw_log(CW_LOG_INFO, log->component, log->what, CW_KV(log->component, log->name),
-           CW_KV("text", cw_buf_str(&shown)));
+           CW_KV("text", cw_buf_str(&exposed)));
 }
 
-static void add(cw_output *o, char c)
+static void add(cw_child_output *o, char c)
 {
     if (o->n == sizeof o->line)
         return;
@@ -107,7 +107,7 @@ static void add(cw_output *o, char c)
     o->line[o->n++] = (char)(is_control ? ' ' : c);
 }
 
-static void add_bytes(cw_output *o, cw_str bytes)
+static void add_bytes(cw_child_output *o, cw_str bytes)
 {
     for (size_t i = 0; i < bytes.n; i++) {
         if (bytes.p[i] == '\n')
@@ -120,7 +120,7 @@ static void add_bytes(cw_output *o, cw_str bytes)
 /* ---- the pipe ---- */
 
 /* As read does. */
-static ssize_t read_once(cw_output *o)
+static ssize_t read_once(cw_child_output *o)
 {
     char *scratch = o->loop->scratch;
     ssize_t n = read(o->fd, scratch, CW_LOOP_SCRATCH);
@@ -131,7 +131,7 @@ static ssize_t read_once(cw_output *o)
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
-    cw_output *o = poll->data;
+    cw_child_output *o = poll->data;
     (void)status;
     (void)events;
     ssize_t n = read_once(o);
@@ -153,10 +153,11 @@ static cw_code make_pipe(int fds[2], cw_err *err)
     return cw_fail_errno(err, errno, "pipe");
 }
 
-cw_code cw_output_open(cw_output_log *log, cw_loop *loop, cw_output **ret, int *ret_fd, cw_err *err)
+cw_code cw_child_output_open(cw_child_output_log *log, cw_loop *loop, cw_child_output **ret,
+                             int *ret_fd, cw_err *err)
 {
     int fds[2];
-    cw_output *o = calloc(1, sizeof *o);
+    cw_child_output *o = calloc(1, sizeof *o);
     cw_code rc = o ? make_pipe(fds, err) : cw_fail_nomem(err);
     if (rc) {
         free(o);
@@ -181,7 +182,7 @@ cw_code cw_output_open(cw_output_log *log, cw_loop *loop, cw_output **ret, int *
     return CW_OK;
 }
 
-void cw_output_close(cw_output *o)
+void cw_child_output_close(cw_child_output *o)
 {
     if (!o)
         return;

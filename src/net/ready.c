@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ready.c - connections with input take turns, by network.
  *
- * Most turns of a loop have little to do, and input is read where the poll announces it. Once a turn
- * has taken SLICE_NS, connections with input are queued. The next turns serve the queue, one network
- * after the other, one slice at a time, and look for new input in between. So a client waits for at
- * most a slice and one read of each other network, however many connections one network has.
+ * Most turns of a loop have little to do, and input is read where the poll announces it. Once a
+ * turn has taken SLICE_NS, connections with input are queued. The next turns serve the queue, one
+ * network after the other, one slice at a time, and look for new input in between. So a client
+ * waits for at most a slice and one read of each other network, however many connections one
+ * network has.
  *
  * A read that takes long (a large body, which is parsed and validated) is not cut short. While
  * others use the loop too, its network pauses afterwards for PAUSE_FACTOR times as long. So no
@@ -33,14 +34,14 @@ static cw_fair_key key_of(const cw_conn *c)
     cw_address_format_host(&peer, text, sizeof text);
     const cw_proxies *proxies = c->sl->settings->proxies;
     if (CW_LIKELY(!proxies || !cw_proxies_has(proxies, &peer)))
-        return cw_network_share(cw_str_from(text));
+        return cw_network_fair_key(cw_str_from(text));
     uint64_t hash = cw_hash(cw_str_make((const char *)&c->fd, sizeof c->fd));
     return (cw_fair_key){{hash, hash, hash}};
 }
 
 /* ---- pauses ---- */
 
-static void watch_peer(cw_ready *r, const cw_conn *c, uint64_t now)
+static void watch_peer(cw_run_queue *r, const cw_conn *c, uint64_t now)
 {
     if (CW_LIKELY(memcmp(r->last_peer, c->peer, sizeof c->peer) == 0))
         return;
@@ -50,22 +51,22 @@ static void watch_peer(cw_ready *r, const cw_conn *c, uint64_t now)
 
 static bool is_paused(const cw_conn *c, uint64_t now)
 {
-    const cw_ready *r = &c->sl->ready;
+    const cw_run_queue *r = &c->sl->ready;
     if (CW_LIKELY(now >= r->paused_ns))
         return false;
     uint64_t network = key_of(c).at[0];
-    size_t i = network % CW_READY_PAUSES;
+    size_t i = network % CW_RUN_QUEUE_PAUSES;
     return r->pauses[i].network == network && now < r->pauses[i].until_ns;
 }
 
 static void pause_network(const cw_conn *c, uint64_t now, uint64_t took)
 {
-    cw_ready *r = &c->sl->ready;
+    cw_run_queue *r = &c->sl->ready;
     if (now - r->contested_ns > RECENT_NS)
         return;
     uint64_t ns = took * PAUSE_FACTOR < PAUSE_MAX_NS ? took * PAUSE_FACTOR : PAUSE_MAX_NS;
     uint64_t network = key_of(c).at[0];
-    size_t i = network % CW_READY_PAUSES;
+    size_t i = network % CW_RUN_QUEUE_PAUSES;
     r->pauses[i].network = network;
     r->pauses[i].until_ns = now + ns;
     if (r->paused_ns < now + ns)
@@ -77,7 +78,7 @@ static void pause_network(const cw_conn *c, uint64_t now, uint64_t took)
  * follow. */
 static uint64_t serve(cw_conn *c, uint64_t now)
 {
-    cw_ready *r = &c->sl->ready;
+    cw_run_queue *r = &c->sl->ready;
     bool measures = now < r->measured_ns;
     uint64_t before = measures ? cw_clock_thread_ns() : 0;
     watch_peer(r, c, now);
@@ -105,12 +106,12 @@ static void add_missed(cw_server_loop *sl)
     sl->ready.missed = false;
     for (cw_conn *c = sl->conns.next; c != &sl->conns; c = c->next) {
         if (cw_conn_has_input(c))
-            cw_ready_add(c);
+            cw_run_queue_add(c);
     }
 }
 
 /* The connection that is served next; NULL: all are paused, or there is none. */
-static cw_conn *next_conn(const cw_ready *r, uint64_t now)
+static cw_conn *next_conn(const cw_run_queue *r, uint64_t now)
 {
     cw_fair_item *item = cw_fair_first(&r->queue);
     while (item && is_paused(conn_of(item), now))
@@ -118,10 +119,10 @@ static cw_conn *next_conn(const cw_ready *r, uint64_t now)
     return item ? conn_of(item) : NULL;
 }
 
-static void run_ready(cw_later *later)
+static void run_ready(cw_deferred *later)
 {
     cw_server_loop *sl = CW_CONTAINER(later, cw_server_loop, ready.run);
-    cw_ready *r = &sl->ready;
+    cw_run_queue *r = &sl->ready;
     if (CW_UNLIKELY(r->missed))
         add_missed(sl);
     uint64_t now = cw_clock_ns(), end = now + SLICE_NS;
@@ -137,23 +138,23 @@ static void run_ready(cw_later *later)
     if (now < end)
         cw_loop_set_deadline(&sl->loop, &r->wake, &sl->wake);
     else
-        cw_loop_do_next(&sl->loop, &r->run);
+        cw_loop_defer_next(&sl->loop, &r->run);
 }
 
-void cw_ready_on_wake(cw_deadline *d)
+void cw_run_queue_on_wake(cw_deadline *d)
 {
     cw_server_loop *sl = CW_CONTAINER(d, cw_server_loop, ready.wake);
-    cw_loop_do_next(&sl->loop, &sl->ready.run);
+    cw_loop_defer_next(&sl->loop, &sl->ready.run);
 }
 
-void cw_ready_init(cw_server_loop *sl)
+void cw_run_queue_init(cw_server_loop *sl)
 {
     cw_fair_init(&sl->ready.queue);
-    sl->ready.run = (cw_later){.fn = run_ready};
+    sl->ready.run = (cw_deferred){.fn = run_ready};
     sl->ready.turn = sl->loop.turns - 1;
 }
 
-void cw_ready_done(cw_server_loop *sl)
+void cw_run_queue_done(cw_server_loop *sl)
 {
     cw_fair_done(&sl->ready.queue);
 }
@@ -161,7 +162,7 @@ void cw_ready_done(cw_server_loop *sl)
 /* Whether nothing waits and this turn has not taken long yet. */
 static bool is_free(cw_server_loop *sl, uint64_t now)
 {
-    cw_ready *r = &sl->ready;
+    cw_run_queue *r = &sl->ready;
     if (cw_fair_count(&r->queue))
         return false;
     if (r->turn == sl->loop.turns)
@@ -171,30 +172,30 @@ static bool is_free(cw_server_loop *sl, uint64_t now)
     return true;
 }
 
-void cw_ready_read(cw_conn *c)
+void cw_run_queue_read(cw_conn *c)
 {
     uint64_t now = cw_clock_ns();
     if (CW_LIKELY(is_free(c->sl, now) && !is_paused(c, now)))
         serve(c, now);
     else {
-        cw_ready_add(c);
+        cw_run_queue_add(c);
         cw_conn_settle(c);
     }
 }
 
-void cw_ready_add(cw_conn *c)
+void cw_run_queue_add(cw_conn *c)
 {
     cw_fair_item *lost;
-    if (cw_ready_has(c))
+    if (cw_run_queue_has(c))
         return;
     cw_fair_key key = key_of(c);
     if (cw_fair_push(&c->sl->ready.queue, &c->ready, &key, UINT32_MAX, &lost))
         c->sl->ready.missed = true;
-    cw_loop_do_next(&c->sl->loop, &c->sl->ready.run);
+    cw_loop_defer_next(&c->sl->loop, &c->sl->ready.run);
 }
 
-void cw_ready_remove(cw_conn *c)
+void cw_run_queue_remove(cw_conn *c)
 {
-    if (cw_ready_has(c))
+    if (cw_run_queue_has(c))
         cw_fair_remove(&c->sl->ready.queue, &c->ready);
 }

@@ -19,7 +19,7 @@ typedef struct head_writer {
 
 static void add(head_writer *w, const char *p, size_t n)
 {
-    if (n > CW_HTTP_ANSWER_HEAD - w->n) {
+    if (n > CW_HTTP_RESPONSE_HEAD - w->n) {
         w->failed = true;
         return;
     }
@@ -68,7 +68,7 @@ static bool is_bodyless(unsigned status)
     return status == 204 || status == 304;
 }
 
-size_t cw_reply_head(cw_http_req *req, const cw_http_answer *a, const char *framing)
+size_t cw_reply_head(cw_http_req *req, const cw_http_response *a, const char *framing)
 {
     cw_conn *c = req->c;
     head_writer w = {.p = c->sl->head};
@@ -171,9 +171,9 @@ static void send_answer(cw_http_req *req, size_t head_n, cw_str body)
         cw_conn_settle(c);
 }
 
-void cw_http_reply(cw_http_req *req, const cw_http_answer *answer)
+void cw_http_reply(cw_http_req *req, const cw_http_response *answer)
 {
-    static const cw_http_answer broken = {
+    static const cw_http_response broken = {
         .status = 500,
         .body = CW_STR_INIT("{\"error\":{\"code\":\"internal_error\","
                             "\"message\":\"The answer could not be written\"}}"),
@@ -222,10 +222,10 @@ void cw_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str 
         write_error(&buf, code, message);
     cw_str body = buf.code ? (cw_str){NULL, 0} : cw_arena_dup_str(&req->arena, cw_buf_str(&buf));
     cw_buf_done(&buf);
-    cw_http_reply(req, &(cw_http_answer){.status = status,
-                                         .body = body.p ? body : CW_STR("{}"),
-                                         .headers = headers,
-                                         .n_headers = n_headers});
+    cw_http_reply(req, &(cw_http_response){.status = status,
+                                           .body = body.p ? body : CW_STR("{}"),
+                                           .headers = headers,
+                                           .n_headers = n_headers});
 }
 
 void cw_http_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message)

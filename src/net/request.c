@@ -62,7 +62,7 @@ cw_http_req *cw_request_new(cw_conn *c)
     req->sent = 0;
     req->charged = 0;
     req->from_page = false;
-    req->answered = req->stream_sse = req->stream_full = req->ending = req->minds_end = false;
+    req->answered = req->stream_sse = req->stream_full = req->ending = req->cancels_on_eof = false;
     req->started_ns = opts->access_log ? cw_clock_ns() : 0;
     cw_http1_head_init(&req->head, &opts->head);
     return req;
@@ -133,15 +133,15 @@ void cw_http_listen(cw_http_req *req, cw_http_listener fn, void *ctx)
     req->listener_ctx = ctx;
 }
 
-void cw_http_mind_end(cw_http_req *req)
+void cw_http_cancel_on_eof(cw_http_req *req)
 {
-    req->minds_end = true;
+    req->cancels_on_eof = true;
     /* One that came already is announced again. */
     if (CW_UNLIKELY(req->c->input_over))
         cw_conn_settle(req->c);
 }
 
-void cw_request_tell(cw_http_req *req, cw_http_event event)
+void cw_request_notify(cw_http_req *req, cw_http_event event)
 {
     if (req->listener)
         req->listener(req, event, req->listener_ctx);
@@ -244,7 +244,7 @@ static const char *methods_of(cw_http_req *req)
 static void answer_options(cw_http_req *req, const char *allow)
 {
     cw_http_header headers[1 + CW_CORS_MAX] = {{CW_STR("Allow"), cw_str_from(allow)}};
-    cw_http_answer answer = {.status = 204, .headers = headers, .n_headers = 1};
+    cw_http_response answer = {.status = 204, .headers = headers, .n_headers = 1};
     answer.n_headers += cw_cors_preflight(req, allow, headers + 1);
     leave_body(req);
     cw_http_reply(req, &answer);
@@ -305,7 +305,7 @@ static void run(cw_http_req *req)
     bool running =
         req->generation == generation && (c->state == CONN_RUN || c->state == CONN_STREAM);
     if (c->sl->stopping && running)
-        cw_request_tell(req, CW_HTTP_STOPPING);
+        cw_request_notify(req, CW_HTTP_STOPPING);
 }
 
 static bool has_coding(const cw_http_req *req)
@@ -484,7 +484,7 @@ bool cw_http_req_is_own_host(const cw_http_req *req, cw_str host)
     const cw_server *s = req->c->sl->server;
     for (size_t i = 0; i < s->n_listeners; i++)
         ports[i] = port_of(&s->listeners[i].address);
-    return cw_hostlist_spells(req->c->sl->settings->hosts, host, ports, s->n_listeners);
+    return cw_hostlist_has_spelling(req->c->sl->settings->hosts, host, ports, s->n_listeners);
 }
 
 /* Fields of one name are one list, in their order (RFC 9110, 5.3): the last is by the proxy that is

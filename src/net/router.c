@@ -81,7 +81,8 @@ void cw_router_open(cw_router *r, const char *path)
         route->is_open = true;
 }
 
-void cw_router_set_ways(cw_router *r, const char *path, const cw_route_ways *ways, void *self)
+void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *ways,
+                            void *self)
 {
     cw_route *route = find_same(r, cw_str_from(path), /* variable= */ false);
     if (!route)

@@ -3,7 +3,7 @@
  *
  * A path is exact ("/healthz") or ends in one variable segment
  * ("/mcp/tools/{name}"); exact paths win. HEAD is served by the GET handler,
- * OPTIONS by the router itself. A protocol may have its own ways (cw_route_ways).
+ * OPTIONS by the router itself. A protocol may have its own ways (cw_route_protocol).
  *
  * Ownership: paths and handlers are borrowed (static).
  * Threads:   built before the loops start, read by all.
@@ -20,14 +20,14 @@
 #define CW_ROUTE_METHODS (CW_HTTP_TRACE + 1)
 
 /* What is said at a path where another protocol than HTTP is spoken. */
-typedef struct cw_route_ways {
+typedef struct cw_route_protocol {
     /* The body of an error that is found before the handler is asked. Errors are sticky in `out`.
      * In place of {"error":{"code":…,"message":…}}. */
     void (*write_error)(cw_buf *out, unsigned status, cw_str message);
     /* The methods that there are for this request, as in Allow; static. HEAD is not among them, and
      * not answered. */
     const char *(*allow)(cw_http_req *req, void *self);
-} cw_route_ways;
+} cw_route_protocol;
 
 typedef struct cw_route {
     cw_str prefix; /* the path, or what stands before {name} */
@@ -35,8 +35,8 @@ typedef struct cw_route {
     bool is_open; /* pages of every origin may ask for it */
     cw_http_handler handlers[CW_ROUTE_METHODS];
     void *selves[CW_ROUTE_METHODS];
-    char allow[64];            /* "GET, HEAD, OPTIONS" */
-    const cw_route_ways *ways; /* or NULL */
+    char allow[64];                /* "GET, HEAD, OPTIONS" */
+    const cw_route_protocol *ways; /* or NULL */
     void *ways_self;
 } cw_route;
 
@@ -55,7 +55,8 @@ CW_MUST_USE cw_code cw_router_add(cw_router *r, cw_http_method method, const cha
  * nothing that is worth protecting. Its handler says Access-Control-Allow-Origin. */
 void cw_router_open(cw_router *r, const char *path);
 /* Have a path that was added do it in ways of its own, which are borrowed. */
-void cw_router_set_ways(cw_router *r, const char *path, const cw_route_ways *ways, void *self);
+void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *ways,
+                            void *self);
 /* The route of a path, or NULL; *ret_param gets what stands for {name}. */
 const cw_route *cw_router_match(const cw_router *r, cw_str path, cw_str *ret_param);
 

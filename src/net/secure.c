@@ -20,9 +20,9 @@
 /* Where libcurl wants an address, so that it looks no name up: it gets another one later. */
 #define ANY_ADDRESS "127.0.0.1"
 
-struct cw_secure {
+struct cw_tls_client {
     cw_curl_loop cl;
-    cw_secure_opts opts;
+    cw_tls_client_opts opts;
     CURLSH *share;                 /* sessions: the next handshake is a shorter one */
     struct curl_slist *connect_to; /* the server's true name where another one is checked */
     char url[320];
@@ -31,8 +31,8 @@ struct cw_secure {
     void *closed_ctx;
 };
 
-struct cw_secure_link {
-    cw_secure *secure;
+struct cw_tls_client_conn {
+    cw_tls_client *secure;
     void *owner;
     CURL *easy;
     int fd;
@@ -41,7 +41,7 @@ struct cw_secure_link {
     char problem[CURL_ERROR_SIZE];
 };
 
-static const cw_curl *curl_of(const cw_secure_link *l)
+static const cw_curl *curl_of(const cw_tls_client_conn *l)
 {
     return l->secure->cl.curl;
 }
@@ -50,7 +50,7 @@ static const cw_curl *curl_of(const cw_secure_link *l)
 
 static curl_socket_t give_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 {
-    cw_secure_link *l = ctx;
+    cw_tls_client_conn *l = ctx;
     if (purpose != CURLSOCKTYPE_IPCXN || l->has_socket)
         return CURL_SOCKET_BAD;
     l->has_socket = true;
@@ -67,9 +67,9 @@ static int leave_open(void *ctx, curl_socket_t fd)
     return 0;
 }
 
-static int note_text(CURL *easy, curl_infotype type, char *text, size_t n, void *ctx)
+static int keep_text(CURL *easy, curl_infotype type, char *text, size_t n, void *ctx)
 {
-    cw_secure_link *l = ctx;
+    cw_tls_client_conn *l = ctx;
     (void)easy;
     if (type == CURLINFO_TEXT)
         snprintf(l->problem, sizeof l->problem, "%.*s",
@@ -79,24 +79,24 @@ static int note_text(CURL *easy, curl_infotype type, char *text, size_t n, void 
 
 /* libcurl tells of one problem only, and takes it for one that a server which refuses our
  * certificate is gone when TLS 1.3 has ended its handshake. Why is told when we read: listen. */
-static void listen_anew(cw_secure_link *l)
+static void relisten(cw_tls_client_conn *l)
 {
     const cw_curl *curl = curl_of(l);
     *l->problem = 0;
-    curl->easy_setopt(l->easy, CURLOPT_DEBUGFUNCTION, note_text);
+    curl->easy_setopt(l->easy, CURLOPT_DEBUGFUNCTION, keep_text);
     curl->easy_setopt(l->easy, CURLOPT_DEBUGDATA, l);
     curl->easy_setopt(l->easy, CURLOPT_VERBOSE, 1L);
 }
 
 static void on_secured(void *self, CURLcode code)
 {
-    cw_secure_link *l = self;
-    const cw_secure_opts *opts = &l->secure->opts;
+    cw_tls_client_conn *l = self;
+    const cw_tls_client_opts *opts = &l->secure->opts;
     long errnum = 0;
     cw_err err;
     if (code == CURLE_OK) {
         if (*l->problem)
-            listen_anew(l);
+            relisten(l);
         opts->on_done(l->owner, CW_OK, 0, NULL);
         return;
     }
@@ -112,7 +112,7 @@ static void on_secured(void *self, CURLcode code)
 
 /* ---- a handshake ---- */
 
-static CURLcode set_numbers(const cw_secure_link *l)
+static CURLcode set_numbers(const cw_tls_client_conn *l)
 {
     const struct {
         CURLoption option;
@@ -134,9 +134,9 @@ static CURLcode set_numbers(const cw_secure_link *l)
     return code;
 }
 
-static CURLcode set_texts(cw_secure_link *l)
+static CURLcode set_texts(cw_tls_client_conn *l)
 {
-    cw_secure *s = l->secure;
+    cw_tls_client *s = l->secure;
     const cw_client_tls *tls = &s->opts.tls;
     /* Without a proxy of ours, there is none for any host. */
     char every[] = "*", none[] = "", https[] = "https";
@@ -162,7 +162,7 @@ static CURLcode set_texts(cw_secure_link *l)
     return code;
 }
 
-static CURLcode set_functions(const cw_secure_link *l)
+static CURLcode set_functions(const cw_tls_client_conn *l)
 {
     const cw_curl *curl = curl_of(l);
     CURLcode code = curl->easy_setopt(l->easy, CURLOPT_OPENSOCKETFUNCTION, give_socket);
@@ -171,7 +171,7 @@ static CURLcode set_functions(const cw_secure_link *l)
 
 /* libcurl holds what it read of a file of authorities for the next handshake, but only where there
  * is no folder of them as well: reading the system's costs 10 ms. */
-static CURLcode set_authorities(const cw_secure_link *l)
+static CURLcode set_authorities(const cw_tls_client_conn *l)
 {
     const cw_curl *curl = curl_of(l);
     cw_str own = l->secure->opts.tls.ca_file;
@@ -184,14 +184,14 @@ static CURLcode set_authorities(const cw_secure_link *l)
     return code ? code : curl->easy_setopt(l->easy, CURLOPT_CAINFO, file);
 }
 
-cw_code cw_secure_begin(cw_secure *s, int fd, const cw_address *to, void *owner,
-                        cw_secure_link **ret, cw_err *err)
+cw_code cw_tls_client_begin(cw_tls_client *s, int fd, const cw_address *to, void *owner,
+                            cw_tls_client_conn **ret, cw_err *err)
 {
     const cw_curl *curl = s->cl.curl;
-    cw_secure_link *l = calloc(1, sizeof *l);
+    cw_tls_client_conn *l = calloc(1, sizeof *l);
     if (!l)
         return cw_fail_nomem(err);
-    *l = (cw_secure_link){.secure = s, .owner = owner, .fd = fd, .to = *to};
+    *l = (cw_tls_client_conn){.secure = s, .owner = owner, .fd = fd, .to = *to};
     l->easy = curl->easy_init();
     CURLcode code = l->easy ? set_numbers(l) : CURLE_OUT_OF_MEMORY;
     if (!code)
@@ -206,12 +206,12 @@ cw_code cw_secure_begin(cw_secure *s, int fd, const cw_address *to, void *owner,
         *ret = l;
         return CW_OK;
     }
-    cw_secure_end(l);
+    cw_tls_client_end(l);
     return code == CURLE_OUT_OF_MEMORY ? cw_fail_nomem(err)
                                        : cw_fail(err, CW_IO, "%s", curl->easy_strerror(code));
 }
 
-void cw_secure_end(cw_secure_link *l)
+void cw_tls_client_end(cw_tls_client_conn *l)
 {
     if (!l)
         return;
@@ -226,7 +226,7 @@ void cw_secure_end(cw_secure_link *l)
 
 /* Whether it was the server who ended the connection. libcurl does not care, but an answer whose
  * end is the connection's is only then known to be whole (RFC 9112 9.8). */
-static bool is_clean_end(const cw_secure_link *l)
+static bool is_clean_end(const cw_tls_client_conn *l)
 {
     struct curl_tlssessioninfo *tls = NULL;
     const cw_curl *curl = curl_of(l);
@@ -235,7 +235,7 @@ static bool is_clean_end(const cw_secure_link *l)
            (curl->ssl_get_shutdown(tls->internals) & SSL_RECEIVED_SHUTDOWN);
 }
 
-ssize_t cw_secure_recv(const cw_secure_link *l, void *p, size_t n)
+ssize_t cw_tls_client_recv(const cw_tls_client_conn *l, void *p, size_t n)
 {
     size_t got = 0;
     CURLcode code = curl_of(l)->easy_recv(l->easy, p, n, &got);
@@ -245,7 +245,7 @@ ssize_t cw_secure_recv(const cw_secure_link *l, void *p, size_t n)
     return -1;
 }
 
-ssize_t cw_secure_send(const cw_secure_link *l, const void *p, size_t n)
+ssize_t cw_tls_client_send(const cw_tls_client_conn *l, const void *p, size_t n)
 {
     size_t put = 0;
     CURLcode code = curl_of(l)->easy_send(l->easy, p, n, &put);
@@ -255,14 +255,14 @@ ssize_t cw_secure_send(const cw_secure_link *l, const void *p, size_t n)
     return -1;
 }
 
-const char *cw_secure_problem(const cw_secure_link *l)
+const char *cw_tls_client_problem(const cw_tls_client_conn *l)
 {
     return l && *l->problem ? l->problem : NULL;
 }
 
 /* ---- begin and end ---- */
 
-static void free_secure(cw_secure *s, const cw_curl *curl)
+static void free_secure(cw_tls_client *s, const cw_curl *curl)
 {
     curl->share_cleanup(s->share);
     curl->slist_free_all(s->connect_to);
@@ -270,9 +270,9 @@ static void free_secure(cw_secure *s, const cw_curl *curl)
 }
 
 /* The URL names whose certificate it must be; where the connection leads is another matter. */
-static void make_url(cw_secure *s)
+static void make_url(cw_tls_client *s)
 {
-    const cw_secure_opts *opts = &s->opts;
+    const cw_tls_client_opts *opts = &s->opts;
     if (opts->tls.server_name.n)
         snprintf(s->url, sizeof s->url, "https://%.*s:%u/", CW_STR_ARG(opts->tls.server_name),
                  opts->port);
@@ -281,10 +281,10 @@ static void make_url(cw_secure *s)
 }
 
 /* Directly: anywhere, see give_socket. Through a proxy: what that is asked for. */
-static bool make_way(cw_secure *s, const cw_curl *curl)
+static bool make_bio(cw_tls_client *s, const cw_curl *curl)
 {
     char text[320];
-    const cw_secure_opts *opts = &s->opts;
+    const cw_tls_client_opts *opts = &s->opts;
     bool is_v6 = memchr(opts->host.p, ':', opts->host.n) != NULL;
     if (opts->has_proxy) {
         snprintf(s->proxy, sizeof s->proxy, "http://" ANY_ADDRESS ":1");
@@ -299,7 +299,8 @@ static bool make_way(cw_secure *s, const cw_curl *curl)
            !curl->share_setopt(s->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
 }
 
-cw_code cw_secure_new(cw_loop *loop, const cw_secure_opts *opts, cw_secure **ret, cw_err *err)
+cw_code cw_tls_client_new(cw_loop *loop, const cw_tls_client_opts *opts, cw_tls_client **ret,
+                          cw_err *err)
 {
     cw_str name = opts->tls.server_name;
     if (name.n && (memchr(name.p, ':', name.n) || !cw_host_is_valid(name)))
@@ -308,12 +309,12 @@ cw_code cw_secure_new(cw_loop *loop, const cw_secure_opts *opts, cw_secure **ret
     cw_code rc = cw_curl_load(&curl, err);
     if (rc)
         return rc;
-    cw_secure *s = calloc(1, sizeof *s);
+    cw_tls_client *s = calloc(1, sizeof *s);
     if (!s)
         return cw_fail_nomem(err);
     s->opts = *opts;
     make_url(s);
-    rc = make_way(s, curl) ? cw_curl_loop_init(&s->cl, loop, on_secured, err) : cw_fail_nomem(err);
+    rc = make_bio(s, curl) ? cw_curl_loop_init(&s->cl, loop, on_secured, err) : cw_fail_nomem(err);
     if (rc) {
         free_secure(s, curl);
         return rc;
@@ -324,14 +325,14 @@ cw_code cw_secure_new(cw_loop *loop, const cw_secure_opts *opts, cw_secure **ret
 
 static void on_loop_closed(cw_curl_loop *cl)
 {
-    cw_secure *s = CW_CONTAINER(cl, cw_secure, cl);
+    cw_tls_client *s = CW_CONTAINER(cl, cw_tls_client, cl);
     void (*on_closed)(void *ctx) = s->on_closed;
     void *ctx = s->closed_ctx;
     free_secure(s, cl->curl);
     on_closed(ctx);
 }
 
-void cw_secure_close(cw_secure *s, void (*on_closed)(void *ctx), void *ctx)
+void cw_tls_client_close(cw_tls_client *s, void (*on_closed)(void *ctx), void *ctx)
 {
     s->on_closed = on_closed;
     s->closed_ctx = ctx;

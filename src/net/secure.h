@@ -2,7 +2,7 @@
 /* secure.h - TLS over a socket of ours, by libcurl: for the HTTP client and for channels.
  *
  *     our socket and address -> libcurl: connect, a proxy's tunnel, handshake, certificate
- *                            -> ours again: bytes, through cw_secure_send and cw_secure_recv
+ *                            -> ours again: bytes, through cw_tls_client_send and cw_tls_client_recv
  *
  * libcurl does what is easy to get wrong (CURLOPT_CONNECT_ONLY) and nothing else: what goes over
  * the connection is ours. Left to itself, libcurl sends a POST a second time when a kept connection
@@ -13,7 +13,7 @@
  *
  * The socket stays its owner's all the time; libcurl watches it until on_done, nobody else must.
  *
- * Ownership: who began a link ends it, before the cw_secure is closed. The socket outlives it.
+ * Ownership: who began a link ends it, before the cw_tls_client is closed. The socket outlives it.
  * Threads:   one loop.
  */
 #ifndef CW_NET_SECURE_H
@@ -28,11 +28,11 @@ typedef struct cw_client_tls {
     cw_str server_name;      /* whose certificate it must be; empty: the URL's host */
 } cw_client_tls;
 
-typedef struct cw_secure cw_secure;           /* what connections to one server have in common */
-typedef struct cw_secure_link cw_secure_link; /* one of them */
+typedef struct cw_tls_client cw_tls_client; /* what connections to one server have in common */
+typedef struct cw_tls_client_conn cw_tls_client_conn; /* one of them */
 
-typedef struct cw_secure_opts {
-    /* Texts have a NUL behind them and outlive the cw_secure. */
+typedef struct cw_tls_client_opts {
+    /* Texts have a NUL behind them and outlive the cw_tls_client. */
     cw_str host;
     cw_str authority; /* as in a URL */
     uint16_t port;
@@ -40,29 +40,29 @@ typedef struct cw_secure_opts {
     cw_client_tls tls;
     /* The handshake of a link is over: CW_OK; CW_IO or CW_NOMEM with a text for logs. Where
      * `errnum` is not 0, the address was not reached, and there is no text. May end any link and
-     * close the cw_secure. */
+     * close the cw_tls_client. */
     void (*on_done)(void *owner, cw_code code, int errnum, const char *why);
-} cw_secure_opts;
+} cw_tls_client_opts;
 
 /* CW_PARAMS: no server name; CW_IO: libcurl is not there; CW_NOMEM. */
-CW_MUST_USE cw_code cw_secure_new(cw_loop *loop, const cw_secure_opts *opts, cw_secure **ret,
-                                  cw_err *err);
+CW_MUST_USE cw_code cw_tls_client_new(cw_loop *loop, const cw_tls_client_opts *opts,
+                                      cw_tls_client **ret, cw_err *err);
 /* on_closed is called from the loop, never before this returns. */
-void cw_secure_close(cw_secure *s, void (*on_closed)(void *ctx), void *ctx);
+void cw_tls_client_close(cw_tls_client *s, void (*on_closed)(void *ctx), void *ctx);
 
 /* Begin to connect `fd`, a non-blocking socket, which ends with on_done(owner, …), never before
  * this returns. CW_IO, CW_NOMEM: nothing was begun. */
-CW_MUST_USE cw_code cw_secure_begin(cw_secure *s, int fd, const cw_address *to, void *owner,
-                                    cw_secure_link **ret, cw_err *err);
+CW_MUST_USE cw_code cw_tls_client_begin(cw_tls_client *s, int fd, const cw_address *to, void *owner,
+                                        cw_tls_client_conn **ret, cw_err *err);
 /* NULL is fine. A link that is open says goodbye. */
-void cw_secure_end(cw_secure_link *link);
+void cw_tls_client_end(cw_tls_client_conn *link);
 /* As recv and send: -1 with errno; EAGAIN is the only number that means something. What TLS has
- * taken from the socket, the socket does not tell again: read until EAGAIN, or CW_SECURE_RECORD
+ * taken from the socket, the socket does not tell again: read until EAGAIN, or CW_TLS_CLIENT_RECORD
  * bytes at a time. After EAGAIN the same bytes must be sent from the same place. */
-#define CW_SECURE_RECORD 16384u
-ssize_t cw_secure_recv(const cw_secure_link *link, void *p, size_t n);
-ssize_t cw_secure_send(const cw_secure_link *link, const void *p, size_t n);
+#define CW_TLS_CLIENT_RECORD 16384u
+ssize_t cw_tls_client_recv(const cw_tls_client_conn *link, void *p, size_t n);
+ssize_t cw_tls_client_send(const cw_tls_client_conn *link, const void *p, size_t n);
 /* What libcurl said, or NULL. */
-const char *cw_secure_problem(const cw_secure_link *link);
+const char *cw_tls_client_problem(const cw_tls_client_conn *link);
 
 #endif

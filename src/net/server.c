@@ -147,7 +147,7 @@ static void init_lists(cw_server_loop *sl)
     cw_deadline_list_init(&sl->linger, LINGER_MS, cw_conn_on_deadline);
     cw_deadline_list_init(&sl->ping, 0, cw_conn_on_ping);
     cw_deadline_list_init(&sl->pause, ACCEPT_PAUSE_MS, cw_acceptor_on_pause_over);
-    cw_deadline_list_init(&sl->wake, READY_WAKE_MS, cw_ready_on_wake);
+    cw_deadline_list_init(&sl->wake, READY_WAKE_MS, cw_run_queue_on_wake);
     cw_deadline_list_init(&sl->drain, 0, on_drain_end);
     cw_deadline_list *all[] = {&sl->header, &sl->body, &sl->idle,  &sl->write, &sl->linger,
                                &sl->ping,   &sl->wake, &sl->pause, &sl->drain};
@@ -167,7 +167,7 @@ static cw_code init_loop(cw_server *s, cw_server_loop *sl, cw_err *err)
     sl->settings = s->settings;
     atomic_fetch_add(&s->settings->refs, 1);
     init_lists(sl);
-    cw_ready_init(sl);
+    cw_run_queue_init(sl);
     apply_durations(sl);
     return CW_OK;
 }
@@ -198,7 +198,7 @@ static void discard_loop(cw_server_loop *sl)
 static void free_loop(cw_server_loop *sl)
 {
     cw_request_pool_done(sl);
-    cw_ready_done(sl);
+    cw_run_queue_done(sl);
     cw_loop_done(&sl->loop);
     settings_unref(sl->settings);
 }

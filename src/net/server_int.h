@@ -96,11 +96,11 @@ struct cw_http_req {
     bool answered : 1;
     bool from_page : 1; /* of another origin, which is allowed */
     bool stream_chunked : 1;
-    bool stream_silent : 1; /* HEAD: no body bytes */
-    bool stream_sse : 1;    /* events: comments may go in between */
-    bool stream_full : 1;   /* somebody waits for CW_HTTP_DRAINED */
-    bool ending : 1;        /* stream: close when the queue is empty */
-    bool minds_end : 1;     /* the end of the client's input counts as its leaving */
+    bool stream_silent : 1;  /* HEAD: no body bytes */
+    bool stream_sse : 1;     /* events: comments may go in between */
+    bool stream_full : 1;    /* somebody waits for CW_HTTP_DRAINED */
+    bool ending : 1;         /* stream: close when the queue is empty */
+    bool cancels_on_eof : 1; /* the end of the client's input counts as its leaving */
     cw_http1_body reader;
     cw_http1_head head;
 };
@@ -124,10 +124,10 @@ typedef struct cw_settings {
 } cw_settings;
 
 /* Connections of one loop that have input; see ready.c. */
-#define CW_READY_PAUSES 64u
-typedef struct cw_ready {
+#define CW_RUN_QUEUE_PAUSES 64u
+typedef struct cw_run_queue {
     cw_fair_queue queue;
-    cw_later run;            /* asked for while the queue has somebody to serve */
+    cw_deferred run;         /* asked for while the queue has somebody to serve */
     cw_deadline wake;        /* set while all of the queue is paused */
     uint32_t turn;           /* of the loop, in which slice_began */
     uint64_t slice_began_ns; /* when this turn read its first input */
@@ -136,10 +136,10 @@ typedef struct cw_ready {
     uint64_t paused_ns;      /* no pause is longer than until then */
     struct {
         uint64_t network, until_ns;
-    } pauses[CW_READY_PAUSES]; /* by hash of the network */
+    } pauses[CW_RUN_QUEUE_PAUSES]; /* by hash of the network */
     unsigned char last_peer[16];
     bool missed; /* a connection could not be queued */
-} cw_ready;
+} cw_run_queue;
 
 struct cw_server_loop {
     cw_loop loop;
@@ -154,10 +154,10 @@ struct cw_server_loop {
     uint32_t n_free;
     cw_deadline_list header, body, idle, write, linger, ping, pause, wake, drain;
     cw_deadline drain_end;
-    cw_ready ready;
+    cw_run_queue ready;
     bool stopping;
     bool ended;
-    char head[CW_HTTP_ANSWER_HEAD];
+    char head[CW_HTTP_RESPONSE_HEAD];
 };
 
 struct cw_server {
@@ -211,15 +211,15 @@ void cw_conn_peer_address(const cw_conn *c, cw_address *ret);
 void cw_conn_stop(cw_conn *c);
 
 /* ready.c */
-void cw_ready_init(cw_server_loop *sl);
-void cw_ready_done(cw_server_loop *sl);
+void cw_run_queue_init(cw_server_loop *sl);
+void cw_run_queue_done(cw_server_loop *sl);
 /* Read input, which a poll has announced: now, or when it is the turn of this connection. */
-void cw_ready_read(cw_conn *c);
+void cw_run_queue_read(cw_conn *c);
 /* The connection has input that no poll announces: read it when its turn comes. */
-void cw_ready_add(cw_conn *c);
-void cw_ready_on_wake(cw_deadline *d);
-void cw_ready_remove(cw_conn *c);
-CW_INLINE bool cw_ready_has(const cw_conn *c)
+void cw_run_queue_add(cw_conn *c);
+void cw_run_queue_on_wake(cw_deadline *d);
+void cw_run_queue_remove(cw_conn *c);
+CW_INLINE bool cw_run_queue_has(const cw_conn *c)
 {
     return c->ready.group != NULL;
 }
@@ -231,14 +231,14 @@ void cw_request_free(cw_http_req *req);
 void cw_request_begin(cw_http_req *req, const char *head);
 /* Take body bytes; runs the handler at the end. Returns what was taken. */
 size_t cw_request_take_body(cw_http_req *req, const char *p, size_t n);
-void cw_request_tell(cw_http_req *req, cw_http_event event);
+void cw_request_notify(cw_http_req *req, cw_http_event event);
 void cw_request_pool_done(cw_server_loop *sl);
 
 /* cors.c */
 #define CW_CORS_MAX 6 /* headers */
 /* Fill what the page that asks must be told in an answer with these headers; returns how many. For
  * a request with an Origin that is allowed. */
-size_t cw_cors_headers(const cw_http_req *req, const cw_http_answer *a,
+size_t cw_cors_headers(const cw_http_req *req, const cw_http_response *a,
                        cw_http_header out[CW_CORS_MAX]);
 /* The same for the answer to a browser that asks first whether it may; 0 when it does not.
  * `allow`: the methods of the path. */
@@ -257,7 +257,7 @@ void cw_reply_continue(cw_conn *c);
 cw_code cw_reply_flush(cw_http_req *req);
 void cw_reply_log(const cw_http_req *req, unsigned status);
 /* Write the head of a response to sl->head. 0 when it does not fit or a header is bad. */
-size_t cw_reply_head(cw_http_req *req, const cw_http_answer *a, const char *framing);
+size_t cw_reply_head(cw_http_req *req, const cw_http_response *a, const char *framing);
 
 /* stream.c */
 cw_code cw_stream_flush(cw_http_req *req);

@@ -52,7 +52,7 @@ struct cw_spawner {
     bool ended; /* the thread uses nothing any more */
     /* The thread's. */
     uint64_t last_mark;
-    cw_stray_space space;
+    cw_orphans_space space;
 };
 
 static void unlink_ticket(ticket *t)
@@ -156,8 +156,8 @@ static const char **marked(const cw_spawn *job, const char *mark)
 static int spawn_marked(cw_spawn *job, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attr)
 {
-    char mark[CW_STRAY_MARK];
-    const char **env = marked(job, cw_stray_mark(job->mark, mark));
+    char mark[CW_ORPHANS_MARK];
+    const char **env = marked(job, cw_orphans_mark(job->mark, mark));
     if (!env)
         return ENOMEM;
     int rc = (job->searches_path ? posix_spawnp : posix_spawn)(&job->pid, job->path, actions, attr,
@@ -299,7 +299,7 @@ static void sweep_all(cw_spawner *s)
     memcpy(marks, s->marks, n * sizeof marks[0]);
     s->n_marks = 0;
     pthread_mutex_unlock(&s->lock);
-    cw_stray_kill(marks, n, &s->space);
+    cw_orphans_kill(marks, n, &s->space);
     pthread_mutex_lock(&s->lock);
 }
 
@@ -362,7 +362,7 @@ void cw_spawner_free(cw_spawner *s)
     }
     pthread_mutex_lock(&s->lock);
     s->ended = true;
-    cw_stray_kill(s->marks, s->n_marks, &s->space);
+    cw_orphans_kill(s->marks, s->n_marks, &s->space);
     pthread_mutex_unlock(&s->lock);
     cw_spawner_unref(s);
 }
@@ -443,7 +443,7 @@ void cw_spawner_sweep(cw_spawner *s, uint64_t mark)
 {
     pthread_mutex_lock(&s->lock);
     if (s->ended)
-        cw_stray_kill(&mark, 1, &s->space);
+        cw_orphans_kill(&mark, 1, &s->space);
     else if (s->n_marks < MARKS_MAX)
         s->marks[s->n_marks++] = mark;
     pthread_cond_signal(&s->work);

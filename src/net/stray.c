@@ -20,12 +20,12 @@ typedef struct search {
     const uint64_t *marks;
     size_t n;
     cw_str prefix; /* NAME and our process number */
-    cw_stray_space *space;
+    cw_orphans_space *space;
 } search;
 
-const char *cw_stray_mark(uint64_t n, char out[CW_STRAY_MARK])
+const char *cw_orphans_mark(uint64_t n, char out[CW_ORPHANS_MARK])
 {
-    snprintf(out, CW_STRAY_MARK, NAME "%d-%" PRIu64, (int)getpid(), n);
+    snprintf(out, CW_ORPHANS_MARK, NAME "%d-%" PRIu64, (int)getpid(), n);
     return out;
 }
 
@@ -49,8 +49,8 @@ static cw_str read_environment(const search *s, const char *pid)
     size_t n = 0;
     snprintf(path, sizeof path, "/proc/%.20s/environ", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (ssize_t got = 1; fd >= 0 && got > 0 && n < CW_STRAY_ENVIRONMENT; n += (size_t)got) {
-        got = read(fd, s->space->environment + n, CW_STRAY_ENVIRONMENT - n);
+    for (ssize_t got = 1; fd >= 0 && got > 0 && n < CW_ORPHANS_ENVIRONMENT; n += (size_t)got) {
+        got = read(fd, s->space->environment + n, CW_ORPHANS_ENVIRONMENT - n);
         got = got < 0 ? 0 : got;
     }
     if (fd >= 0)
@@ -106,9 +106,9 @@ static bool kill_all(const search *s)
     return any;
 }
 
-void cw_stray_kill(const uint64_t *marks, size_t n, cw_stray_space *space)
+void cw_orphans_kill(const uint64_t *marks, size_t n, cw_orphans_space *space)
 {
-    char prefix[CW_STRAY_MARK];
+    char prefix[CW_ORPHANS_MARK];
     int length = snprintf(prefix, sizeof prefix, NAME "%d-", (int)getpid());
     search s = {marks, n, cw_str_make(prefix, (size_t)length), space};
     for (unsigned i = 0; n > 0 && i < PASSES_MAX && kill_all(&s); i++)

@@ -9,7 +9,7 @@
  * One that has removed or overwritten its environment is not found.
  *
  * Threads: no state.
- * Limits:  CW_STRAY_ENVIRONMENT bytes of a process's environment are searched.
+ * Limits:  CW_ORPHANS_ENVIRONMENT bytes of a process's environment are searched.
  */
 #ifndef CW_NET_STRAY_H
 #define CW_NET_STRAY_H
@@ -17,19 +17,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CW_STRAY_MARK 48u /* bytes of a mark, NUL included */
-#define CW_STRAY_ENVIRONMENT (64u * 1024u)
+#define CW_ORPHANS_MARK 48u /* bytes of a mark, NUL included */
+#define CW_ORPHANS_ENVIRONMENT (64u * 1024u)
 
 /* Memory for one search at a time, so that it never asks for any. */
-typedef struct cw_stray_space {
+typedef struct cw_orphans_space {
     _Alignas(8) char entries[16384]; /* of /proc */
-    char environment[CW_STRAY_ENVIRONMENT];
-} cw_stray_space;
+    char environment[CW_ORPHANS_ENVIRONMENT];
+} cw_orphans_space;
 
 /* The mark of child program `n` of this process, for its environment. Returns `out`. */
-const char *cw_stray_mark(uint64_t n, char out[CW_STRAY_MARK]);
+const char *cw_orphans_mark(uint64_t n, char out[CW_ORPHANS_MARK]);
 /* Kill every process with the mark of one of these programs. Reads /proc: takes milliseconds, so
  * loops leave it to the spawner (cw_spawner_sweep). */
-void cw_stray_kill(const uint64_t *marks, size_t n, cw_stray_space *space);
+void cw_orphans_kill(const uint64_t *marks, size_t n, cw_orphans_space *space);
 
 #endif

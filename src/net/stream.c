@@ -8,12 +8,12 @@
 #define FRAME_MAX 24u
 
 /* Call the listener only when the stream still stands after each call. */
-static void tell_drained(cw_http_req *req)
+static void notify_drained(cw_http_req *req)
 {
     if (!req->stream_full)
         return;
     req->stream_full = false;
-    cw_request_tell(req, CW_HTTP_DRAINED);
+    cw_request_notify(req, CW_HTTP_DRAINED);
 }
 
 static cw_code send_queue(cw_http_req *req)
@@ -41,7 +41,7 @@ cw_code cw_stream_flush(cw_http_req *req)
     if (req->ending)
         cw_conn_next(req->c);
     else
-        tell_drained(req);
+        notify_drained(req);
     return CW_OK;
 }
 
@@ -75,9 +75,9 @@ static void push(cw_http_req *req)
     cw_conn_settle(req->c);
 }
 
-void cw_http_stream_open(cw_http_req *req, const cw_http_answer *answer)
+void cw_http_stream_open(cw_http_req *req, const cw_http_response *answer)
 {
-    static const cw_http_answer broken = {.status = 500};
+    static const cw_http_response broken = {.status = 500};
     cw_conn *c = req->c;
     assert(!req->answered);
     req->answered = true;
@@ -155,7 +155,7 @@ void cw_sse_open(cw_http_req *req, const cw_http_header *headers, size_t n_heade
     assert(n_headers <= CW_COUNT(all) - n);
     for (size_t i = 0; i < n_headers; i++)
         all[n++] = headers[i];
-    cw_http_answer answer = {
+    cw_http_response answer = {
         .status = 200, .type = CW_STR("text/event-stream"), .headers = all, .n_headers = n};
     req->stream_sse = true;
     cw_http_stream_open(req, &answer);

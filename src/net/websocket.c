@@ -84,8 +84,8 @@ static bool is_accepted(cw_str accept, const char key[CW_WS_KEY])
     return cw_str_eq(accept, cw_str_make(want, sizeof want));
 }
 
-cw_code cw_ws_check_answer(const cw_http1_head *h, const char *p, const char key[CW_WS_KEY],
-                           cw_err *err)
+cw_code cw_ws_check_response(const cw_http1_head *h, const char *p, const char key[CW_WS_KEY],
+                             cw_err *err)
 {
     if (h->code == 401 || h->code == 403)
         return cw_fail(err, CW_INVALID,

@@ -8,7 +8,7 @@
  * it is JSON is for its reader to judge.
  *
  *     cw_ws_make_key(key, err); cw_ws_write_request(&out, path, host, key, headers, n);
- *     … cw_http1_parse_answer (may_switch) … cw_ws_check_answer(&head, bytes, key, err)
+ *     … cw_http1_parse_response (may_switch) … cw_ws_check_response(&head, bytes, key, err)
  *     … while ((rc = cw_ws_next(&r, bytes, &kind, &message, &used)) == CW_OK) …
  *
  * Ownership: a message points into the bytes it was read from, or, when it came in pieces, into
@@ -51,8 +51,8 @@ CW_MUST_USE cw_code cw_ws_make_key(char key[CW_WS_KEY], cw_err *err);
 void cw_ws_write_request(cw_buf *out, cw_str path, cw_str authority, const char key[CW_WS_KEY],
                          const cw_http_header *headers, size_t n_headers);
 /* Whether a head, whose bytes are at `p`, is the answer to this key. CW_INVALID with a reason. */
-CW_MUST_USE cw_code cw_ws_check_answer(const cw_http1_head *h, const char *p,
-                                       const char key[CW_WS_KEY], cw_err *err);
+CW_MUST_USE cw_code cw_ws_check_response(const cw_http1_head *h, const char *p,
+                                         const char key[CW_WS_KEY], cw_err *err);
 
 /* ---- frames that come ---- */
 

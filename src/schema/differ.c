@@ -152,7 +152,7 @@ static void report(differ *d, const cw_json *key, const row *r)
 
 /* Draft-07 sees nothing but the reference; 2020-12 also sees what takes part in evaluation, and a
  * new base for the reference. */
-static void look_beside_ref(differ *d)
+static void scan_beside_ref(differ *d)
 {
     for (const cw_json *k = cw_json_first(d->at->value); k && !d->is_over;
          k = cw_json_next_key(k)) {
@@ -162,11 +162,11 @@ static void look_beside_ref(differ *d)
     }
 }
 
-static void look(differ *d)
+static void scan(differ *d)
 {
     const cw_json *schema = d->at->value;
     if (cw_json_is(cw_json_get(schema, CW_STR("$ref")), CW_JSON_STRING)) {
-        look_beside_ref(d);
+        scan_beside_ref(d);
         return;
     }
     for (const cw_json *k = cw_json_first(schema); k && !d->is_over; k = cw_json_next_key(k)) {
@@ -208,7 +208,7 @@ cw_code cw_schema_differences(const cw_schema *s, cw_schema_difference_fn fn, vo
         d.at = &s->subs[i];
         if (r->doc == 0 && r->draft == CW_SCHEMA_DRAFT_07 &&
             cw_json_is(d.at->value, CW_JSON_OBJECT))
-            look(&d);
+            scan(&d);
     }
     cw_code rc = d.pointer.code;
     cw_buf_done(&d.pointer);

@@ -162,7 +162,7 @@ cw_str cw_schema_nearest(walk *w, const cw_json *names, const cw_json *taken, cw
         cw_str candidate = cw_json_text(k);
         if (!cw_json_is(k, CW_JSON_STRING) || (taken && cw_json_get(taken, candidate)))
             continue;
-        unsigned distance = cw_str_near(name, candidate, NEAR);
+        unsigned distance = cw_str_distance_within(name, candidate, NEAR);
         if (distance < best_distance) {
             best = candidate;
             best_distance = distance;

@@ -143,7 +143,7 @@ static cw_code write_alternatives(cw_buf *out, const cw_node *node, cw_err *err)
     return rc;
 }
 
-static const char *look_opening(const cw_node *node)
+static const char *is_lookaround(const cw_node *node)
 {
     if (node->behind)
         return node->negated ? "(?<!" : "(?<=";
@@ -165,7 +165,7 @@ static cw_code write_node(cw_buf *out, const cw_node *node, cw_err *err)
     case NODE_GROUP:
         return write_children(out, node, "(", 0, err);
     case NODE_LOOK:
-        return write_children(out, node, look_opening(node), 0, err);
+        return write_children(out, node, is_lookaround(node), 0, err);
     case NODE_BACKREF:
         cw_buf_printf(out, COUNTED_BACKREF "\\g{%u}" COUNTED, node->index);
         break;

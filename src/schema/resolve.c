@@ -21,7 +21,7 @@ static cw_code follow_pointer(builder *b, const cw_json *at, uint32_t start, cw_
         size_t next = i + 1;
         while (next < pointer.n && pointer.p[next] != '/')
             next++;
-        v = cw_json_index_pointer(&b->index, v, cw_str_make(pointer.p + i, next - i));
+        v = cw_json_pointer_index_find(&b->index, v, cw_str_make(pointer.p + i, next - i));
         bool schema = v && (cw_json_is(v, CW_JSON_OBJECT) || cw_json_is(v, CW_JSON_TRUE) ||
                             cw_json_is(v, CW_JSON_FALSE));
         uint32_t known = schema ? s->docs[doc].links[v - s->docs[doc].root] : 0;

@@ -128,9 +128,9 @@ cw_code cw_schema_compile_text(cw_str text, const cw_schema_opts *opts, cw_schem
     cw_buf_init(&b.list, CODE_MAX);
     cw_buf_init(&b.leaf, CODE_MAX);
     cw_map_init(&b.ids, (size_t)b.opts.max_subschemas * 4 + 16);
-    cw_json_index_init(&b.index);
+    cw_json_pointer_index_init(&b.index);
     cw_code rc = build(&b, text);
-    cw_json_index_done(&b.index);
+    cw_json_pointer_index_done(&b.index);
     cw_map_done(&b.ids);
     free(b.work);
     cw_buf_done(&b.list);

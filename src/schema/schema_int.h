@@ -96,10 +96,10 @@ struct cw_schema {
 /* While it is being made. */
 typedef struct builder {
     cw_schema *s;
-    cw_schema_opts opts; /* with defaults filled in */
-    cw_json_index index; /* of what pointers lead through */
-    cw_map ids;          /* "uri" and "uri#anchor" to sub * 2 + dynamic */
-    uint32_t *work;      /* subs whose node is not filled yet */
+    cw_schema_opts opts;         /* with defaults filled in */
+    cw_json_pointer_index index; /* of what pointers lead through */
+    cw_map ids;                  /* "uri" and "uri#anchor" to sub * 2 + dynamic */
+    uint32_t *work;              /* subs whose node is not filled yet */
     uint32_t n_work, cap_work;
     cw_buf list;        /* operations of the list being made */
     cw_buf leaf;        /* the same while a leaf is made in between */

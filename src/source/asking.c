@@ -14,34 +14,34 @@
 /* One question, in the job's arena. */
 typedef struct question {
     struct question *next; /* of those that wait, or that ran */
-    cw_asking *job;
+    cw_discovery *job;
     unsigned tag;
-    cw_way_req req;
-    cw_wire wire;
+    cw_upstream_req req;
+    cw_request_template wire;
     cw_str params, path;
-    cw_str body[CW_WIRE_PIECES];
-    char room[CW_WIRE_ROOM];
+    cw_str body[CW_REQUEST_TEMPLATE_PIECES];
+    char room[CW_REQUEST_TEMPLATE_ROOM];
     cw_deadline deadline;
     bool is_running;
 } question;
 
-struct cw_asking {
-    cw_describing d;
+struct cw_discovery {
+    cw_describe_ctx d;
     cw_loop *loop;
-    cw_service *service;      /* a reference */
-    cw_way *way;              /* NULL: a file is read */
+    cw_endpoint *service;     /* a reference */
+    cw_upstream *upstream;    /* NULL: a file is read */
     const cw_describer *only; /* NULL: one after the other */
     cw_arena arena;
-    cw_asked_fn fn;
+    cw_discovery_fn fn;
     void *ctx;
     cw_buf warnings, problems;
     const cw_describer *describer;
     size_t n_tried;          /* of cw_describers */
     question *first, **last; /* that wait */
     question *running;       /* list */
-    unsigned n_running, n_asked, n_answers;
+    unsigned n_running, n_sent, n_answers;
     cw_deadline_list limit;
-    cw_later later; /* the next step: nothing is told from within a callback of the describer */
+    cw_deferred later; /* the next step: nothing is told from within a callback of the describer */
     bool is_done;
     bool is_unreachable; /* nobody was there for the last question */
     unsigned status;     /* of the last call */
@@ -52,13 +52,13 @@ struct cw_asking {
     cw_str openrpc;
 };
 
-static cw_asking *asking_of(cw_describing *d)
+static cw_discovery *discovery_of(cw_describe_ctx *d)
 {
-    return CW_CONTAINER(d, cw_asking, d);
+    return CW_CONTAINER(d, cw_discovery, d);
 }
 
 /* One line: it may quote what the service sent. */
-static void add_line(const cw_asking *job, cw_buf *to, const char *what, cw_str text)
+static void add_line(const cw_discovery *job, cw_buf *to, const char *what, cw_str text)
 {
     size_t from = to->n;
     cw_buf_printf(to, "%s%s%s", to->n ? "\n" : "", what, *what ? ": " : "");
@@ -71,40 +71,40 @@ static void add_line(const cw_asking *job, cw_buf *to, const char *what, cw_str 
 
 /* ---- the end ---- */
 
-static void on_way_closed(void *ctx)
+static void on_upstream_closed(void *ctx)
 {
     (void)ctx;
 }
 
-static void free_job(cw_asking *job)
+static void free_job(cw_discovery *job)
 {
-    cw_loop_forget_later(&job->later);
+    cw_loop_cancel_deferred(&job->later);
     for (question *q = job->running; q; q = q->next)
         cw_deadline_clear(&q->deadline);
-    if (job->way)
-        cw_way_close(job->way, on_way_closed, NULL);
+    if (job->upstream)
+        cw_upstream_close(job->upstream, on_upstream_closed, NULL);
     cw_loop_unwatch(job->loop, &job->limit);
     cw_arena_done(&job->arena);
     cw_buf_done(&job->warnings);
     cw_buf_done(&job->problems);
-    cw_service_unref(job->service);
+    cw_endpoint_unref(job->service);
     free(job);
 }
 
-unsigned cw_asking_answers(const cw_asking *job)
+unsigned cw_discovery_responses(const cw_discovery *job)
 {
     return job->n_answers;
 }
 
-void cw_asking_cancel(cw_asking *job)
+void cw_discovery_cancel(cw_discovery *job)
 {
     if (job)
         free_job(job);
 }
 
-static void finish(cw_asking *job)
+static void finish(cw_discovery *job)
 {
-    cw_asked asked = {
+    cw_discovery_result result = {
         .code = job->code,
         .openrpc = job->openrpc,
         .describer = job->describer ? job->describer->name : "file",
@@ -117,48 +117,48 @@ static void finish(cw_asking *job)
         .is_unreachable = job->is_unreachable,
         .speaks = job->speaks,
     };
-    asked.kind = job->d.kind ? job->d.kind : asked.describer;
-    if (job->code && asked.problem.n == 0)
-        asked.problem = cw_str_from(cw_code_text(job->code));
-    job->fn(&asked, job->ctx);
+    result.kind = job->d.kind ? job->d.kind : result.describer;
+    if (job->code && result.problem.n == 0)
+        result.problem = cw_str_from(cw_code_text(job->code));
+    job->fn(&result, job->ctx);
     free_job(job);
 }
 
 /* ---- questions ---- */
 
-static void drop_questions(cw_asking *job)
+static void drop_questions(cw_discovery *job)
 {
     for (question *q = job->running; q; q = q->next) {
         cw_deadline_clear(&q->deadline);
         if (q->is_running)
-            cw_way_cancel(job->way, &q->req);
+            cw_upstream_cancel(job->upstream, &q->req);
     }
     job->running = job->first = NULL;
     job->last = &job->first;
     job->n_running = 0;
 }
 
-static void hear(question *q, const cw_outcome *outcome)
+static void on_response(question *q, const cw_outcome *outcome)
 {
-    cw_asking *job = q->job;
+    cw_discovery *job = q->job;
     cw_deadline_clear(&q->deadline);
     q->is_running = false;
     job->n_running--;
-    job->describer->heard(&job->d, q->tag, outcome);
-    cw_loop_do_later(job->loop, &job->later);
+    job->describer->incoming(&job->d, q->tag, outcome);
+    cw_loop_defer(job->loop, &job->later);
 }
 
 static void fail_question(question *q, cw_fault fault, const char *why)
 {
     cw_outcome outcome = {.kind = CW_OUTCOME_FAILED, .fault = fault, .message = cw_str_from(why)};
-    hear(q, &outcome);
+    on_response(q, &outcome);
 }
 
 /* A document that was asked for by GET. */
-static void judge_document(question *q, const cw_reply *reply, cw_outcome *ret)
+static void check_document(question *q, const cw_upstream_reply *reply, cw_outcome *ret)
 {
-    cw_asking *job = q->job;
-    const cw_client_answer *answer = reply->answer;
+    cw_discovery *job = q->job;
+    const cw_client_response *answer = reply->answer;
     *ret = (cw_outcome){.kind = CW_OUTCOME_FAILED, .fault = CW_FAULT_UNAVAILABLE};
     if (reply->end != CW_CLIENT_OK) {
         const char *why = cw_arena_printf(&job->arena, "GET %.*s: %s", CW_STR_ARG(q->path),
@@ -172,10 +172,10 @@ static void judge_document(question *q, const cw_reply *reply, cw_outcome *ret)
     const cw_json_opts opts = {.max_bytes = body.n + 1};
     cw_code rc =
         body.p ? cw_json_read(body, &opts, &job->arena, &root, NULL, &err) : cw_fail_nomem(&err);
-    const char *text =
-        cw_arena_printf(&job->arena, "GET %.*s: HTTP status %u%s%s%s", CW_STR_ARG(q->path),
-                        answer->status, cw_dialect_refusal(&job->service->speech, answer->status),
-                        rc ? ", no JSON: " : "", rc ? err.msg : "");
+    const char *text = cw_arena_printf(
+        &job->arena, "GET %.*s: HTTP status %u%s%s%s", CW_STR_ARG(q->path), answer->status,
+        cw_dialect_auth_hint(&job->service->protocol, answer->status), rc ? ", no JSON: " : "",
+        rc ? err.msg : "");
     ret->message = cw_str_from(text);
     ret->code = answer->status;
     if (rc) {
@@ -189,9 +189,9 @@ static void judge_document(question *q, const cw_reply *reply, cw_outcome *ret)
 /* Whether credentials were refused. All calls go to the same place, so each further one would be
  * another failed login; a document may be open all the same. A 403 without a body is of services
  * that allow some methods and no others. */
-static void note_refusal(const question *q, const cw_reply *reply)
+static void record_refusal(const question *q, const cw_upstream_reply *reply)
 {
-    cw_asking *job = q->job;
+    cw_discovery *job = q->job;
     unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
     bool is_login = reply->end == CW_CLIENT_REFUSED;
     bool is_page = status == 401 || (status == 403 && reply->answer->body.n);
@@ -199,7 +199,7 @@ static void note_refusal(const question *q, const cw_reply *reply)
     job->wants_login = job->wants_login || is_login || (is_page && q->path.n == 0);
 }
 
-static void on_answer(cw_way_req *req, const cw_reply *reply)
+static void on_answer(cw_upstream_req *req, const cw_upstream_reply *reply)
 {
     question *q = req->ctx;
     cw_outcome outcome;
@@ -207,39 +207,40 @@ static void on_answer(cw_way_req *req, const cw_reply *reply)
     q->job->is_unreachable = reply->end == CW_CLIENT_CONNECT;
     if (reply->end == CW_CLIENT_OK && q->path.n == 0)
         q->job->status = reply->answer->status;
-    note_refusal(q, reply);
+    record_refusal(q, reply);
     if (q->path.n)
-        judge_document(q, reply, &outcome);
+        check_document(q, reply, &outcome);
     else
-        cw_dialect_judge(&q->job->service->speech, q->job->service->config.name, req->id, reply,
-                         &q->job->arena, &outcome);
+        cw_dialect_parse_response(&q->job->service->protocol, q->job->service->config.name, req->id,
+                                  reply, &q->job->arena, &outcome);
     q->job->speaks = q->job->speaks || (q->path.n == 0 && outcome.kind != CW_OUTCOME_FAILED);
-    hear(q, &outcome);
+    on_response(q, &outcome);
 }
 
 static void on_limit(cw_deadline *d)
 {
     question *q = CW_CONTAINER(d, question, deadline);
-    cw_way_cancel(q->job->way, &q->req);
+    cw_upstream_cancel(q->job->upstream, &q->req);
     fail_question(q, CW_FAULT_TIMEOUT, "no answer in time");
 }
 
 static void send_question(question *q)
 {
-    cw_asking *job = q->job;
+    cw_discovery *job = q->job;
     cw_err err = {0};
-    q->req = (cw_way_req){
+    q->req = (cw_upstream_req){
         .may_repeat = true, .reads = true, .path = q->path, .on_done = on_answer, .ctx = q};
-    q->req.id = cw_way_number(job->way, q->req.reads);
+    q->req.id = cw_upstream_next_id(job->upstream, q->req.reads);
     if (q->path.n == 0) {
-        cw_wire_write(&job->service->speech, &q->wire, q->req.id, q->params, q->room, q->body);
+        cw_request_template_write(&job->service->protocol, &q->wire, q->req.id, q->params, q->room,
+                                  q->body);
         q->req.body = q->body;
-        q->req.n_body = CW_WIRE_PIECES;
+        q->req.n_body = CW_REQUEST_TEMPLATE_PIECES;
     }
     q->next = job->running;
     job->running = q;
     job->n_running++;
-    cw_code rc = cw_way_send(job->way, &q->req, &err);
+    cw_code rc = cw_upstream_send(job->upstream, &q->req, &err);
     if (rc) {
         job->is_unreachable = rc != CW_NOMEM; /* such as a socket that is not there */
         fail_question(q, CW_FAULT_UNAVAILABLE, err.msg);
@@ -249,9 +250,9 @@ static void send_question(question *q)
     cw_loop_set_deadline(job->loop, &q->deadline, &job->limit);
 }
 
-static cw_code add_question(cw_asking *job, unsigned tag, question **ret, cw_err *err)
+static cw_code add_question(cw_discovery *job, unsigned tag, question **ret, cw_err *err)
 {
-    if (++job->n_asked > CW_DESCRIBE_QUESTIONS)
+    if (++job->n_sent > CW_DESCRIBE_QUESTIONS)
         return cw_fail(err, CW_LIMIT, "more than %u questions", CW_DESCRIBE_QUESTIONS);
     question *q = cw_arena_calloc(&job->arena, 1, sizeof *q);
     if (!q)
@@ -264,21 +265,21 @@ static cw_code add_question(cw_asking *job, unsigned tag, question **ret, cw_err
 
 static void enqueue(question *q)
 {
-    cw_asking *job = q->job;
+    cw_discovery *job = q->job;
     *job->last = q;
     job->last = &q->next;
-    cw_loop_do_later(job->loop, &job->later);
+    cw_loop_defer(job->loop, &job->later);
 }
 
-static cw_code ask(cw_describing *d, cw_str method, cw_str params, unsigned tag, cw_err *err)
+static cw_code query(cw_describe_ctx *d, cw_str method, cw_str params, unsigned tag, cw_err *err)
 {
-    cw_asking *job = asking_of(d);
+    cw_discovery *job = discovery_of(d);
     question *q = NULL;
     cw_code rc = add_question(job, tag, &q, err);
     if (!q)
         return rc;
-    const cw_speech *speech = &job->service->speech;
-    rc = cw_wire_make(speech, method, &job->arena, &q->wire, err);
+    const cw_protocol_opts *protocol = &job->service->protocol;
+    rc = cw_request_template_make(protocol, method, &job->arena, &q->wire, err);
     if (rc)
         return rc;
     q->params = cw_arena_dup_str(&job->arena, params);
@@ -289,7 +290,7 @@ static cw_code ask(cw_describing *d, cw_str method, cw_str params, unsigned tag,
 }
 
 /* The path of a URL with the same origin, or the path itself; empty: neither. */
-static cw_str path_of(const cw_asking *job, cw_str where)
+static cw_str path_of(const cw_discovery *job, cw_str where)
 {
     if (where.n && where.p[0] == '/')
         return where;
@@ -301,10 +302,10 @@ static cw_str path_of(const cw_asking *job, cw_str where)
     return url.path;
 }
 
-static cw_code get(cw_describing *d, cw_str path, unsigned tag, cw_err *err)
+static cw_code get(cw_describe_ctx *d, cw_str path, unsigned tag, cw_err *err)
 {
-    cw_asking *job = asking_of(d);
-    if (job->service->kind != CW_SERVICE_HTTP)
+    cw_discovery *job = discovery_of(d);
+    if (job->service->kind != CW_ENDPOINT_HTTP)
         return cw_fail(err, CW_PARAMS, "documents can be had over HTTP only");
     cw_str own = path_of(job, path);
     if (own.n == 0)
@@ -322,25 +323,25 @@ static cw_code get(cw_describing *d, cw_str path, unsigned tag, cw_err *err)
 
 /* ---- describers ---- */
 
-static void warn(cw_describing *d, const char *text)
+static void warn(cw_describe_ctx *d, const char *text)
 {
-    cw_asking *job = asking_of(d);
+    cw_discovery *job = discovery_of(d);
     add_line(job, &job->warnings, "", cw_str_from(text));
 }
 
-static void done(cw_describing *d, cw_str openrpc)
+static void done(cw_describe_ctx *d, cw_str openrpc)
 {
-    cw_asking *job = asking_of(d);
+    cw_discovery *job = discovery_of(d);
     drop_questions(job);
     job->openrpc = openrpc;
     job->code = CW_OK;
     job->is_done = true;
-    cw_loop_do_later(job->loop, &job->later);
+    cw_loop_defer(job->loop, &job->later);
 }
 
-static void fail(cw_describing *d, cw_code rc, const char *why)
+static void fail(cw_describe_ctx *d, cw_code rc, const char *why)
 {
-    cw_asking *job = asking_of(d);
+    cw_discovery *job = discovery_of(d);
     drop_questions(job);
     add_line(job, &job->problems, job->describer->name, cw_str_from(why));
     job->code = rc ? rc : CW_IO;
@@ -348,14 +349,14 @@ static void fail(cw_describing *d, cw_code rc, const char *why)
      * and each more is a failed login. */
     job->is_done = job->only || rc == CW_NOMEM || job->is_unreachable || job->wants_login;
     job->describer = NULL;
-    cw_loop_do_later(job->loop, &job->later);
+    cw_loop_defer(job->loop, &job->later);
 }
 
-static const cw_describer *next_describer(cw_asking *job)
+static const cw_describer *next_describer(cw_discovery *job)
 {
     if (job->only)
         return job->n_tried++ ? NULL : job->only;
-    bool is_http = job->service->kind == CW_SERVICE_HTTP;
+    bool is_http = job->service->kind == CW_ENDPOINT_HTTP;
     const cw_describer *next = cw_describers[job->n_tried];
     while (next && (!next->is_quick || (next->is_http && !is_http)))
         next = cw_describers[++job->n_tried];
@@ -364,7 +365,7 @@ static const cw_describer *next_describer(cw_asking *job)
     return next;
 }
 
-static void begin_next(cw_asking *job)
+static void begin_next(cw_discovery *job)
 {
     cw_err err = {0};
     job->describer = next_describer(job);
@@ -383,12 +384,12 @@ static void begin_next(cw_asking *job)
 }
 
 /* The next step of a job that asks a service. */
-static void on_step(cw_later *later)
+static void on_step(cw_deferred *later)
 {
-    cw_asking *job = CW_CONTAINER(later, cw_asking, later);
+    cw_discovery *job = CW_CONTAINER(later, cw_discovery, later);
     if (!job->is_done && !job->describer)
         begin_next(job);
-    while (!job->is_done && job->first && job->n_running < CW_ASKING_AT_ONCE) {
+    while (!job->is_done && job->first && job->n_running < CW_DISCOVERY_AT_ONCE) {
         question *q = job->first;
         job->first = q->next;
         if (!job->first)
@@ -401,7 +402,7 @@ static void on_step(cw_later *later)
 
 /* ---- from a file ---- */
 
-static cw_code read_description(cw_asking *job, cw_err *err)
+static cw_code read_description(cw_discovery *job, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, CW_DESCRIBE_DOCUMENT_MAX);
@@ -420,9 +421,9 @@ static cw_code read_description(cw_asking *job, cw_err *err)
     return job->openrpc.p ? CW_OK : cw_arena_fail(&job->arena, err);
 }
 
-static void on_file(cw_later *later)
+static void on_file(cw_deferred *later)
 {
-    cw_asking *job = CW_CONTAINER(later, cw_asking, later);
+    cw_discovery *job = CW_CONTAINER(later, cw_discovery, later);
     cw_err err = {0};
     job->code = read_description(job, &err);
     if (job->code)
@@ -432,15 +433,15 @@ static void on_file(cw_later *later)
 
 /* ---- begin ---- */
 
-static cw_code start(cw_loop *loop, cw_service *s, cw_hub *hub, const cw_describer *only,
-                     bool is_file, cw_asking **ret, cw_err *err)
+static cw_code start(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
+                     const cw_describer *only, bool is_file, cw_discovery **ret, cw_err *err)
 {
-    static const cw_describe_ops ops = {ask, get, warn, done, fail};
-    cw_asking *job = calloc(1, sizeof *job);
+    static const cw_describe_ops ops = {query, get, warn, done, fail};
+    cw_discovery *job = calloc(1, sizeof *job);
     if (!job)
         return cw_fail_nomem(err);
     job->loop = loop;
-    job->service = cw_service_ref(s);
+    job->service = cw_endpoint_ref(s);
     job->only = only;
     job->last = &job->first;
     job->later.fn = is_file ? on_file : on_step;
@@ -449,24 +450,25 @@ static cw_code start(cw_loop *loop, cw_service *s, cw_hub *hub, const cw_describ
     cw_buf_init(&job->problems, TEXTS_MAX);
     cw_deadline_list_init(&job->limit, s->config.timeout_ms, on_limit);
     cw_loop_watch(loop, &job->limit);
-    job->d = (cw_describing){
+    job->d = (cw_describe_ctx){
         .arena = &job->arena, .service = s->config.name, .url = s->config.url, .ops = &ops};
     cw_code rc =
-        is_file ? CW_OK : cw_way_open(s, hub, loop, CW_DESCRIBE_DOCUMENT_MAX, &job->way, err);
+        is_file ? CW_OK
+                : cw_upstream_open(s, shared, loop, CW_DESCRIBE_DOCUMENT_MAX, &job->upstream, err);
     if (rc) {
         free_job(job);
         return rc;
     }
-    cw_loop_do_later(loop, &job->later);
+    cw_loop_defer(loop, &job->later);
     *ret = job;
     return CW_OK;
 }
 
-cw_code cw_asking_start(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn fn, void *ctx,
-                        cw_asking **ret, cw_err *err)
+cw_code cw_discovery_start(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
+                           cw_discovery_fn fn, void *ctx, cw_discovery **ret, cw_err *err)
 {
     bool is_file = s->config.openrpc.n;
-    cw_code rc = start(loop, s, hub, s->words.describer, is_file, ret, err);
+    cw_code rc = start(loop, s, shared, s->words.describer, is_file, ret, err);
     if (rc)
         return rc;
     (*ret)->fn = fn;
@@ -477,19 +479,19 @@ cw_code cw_asking_start(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn f
 /* ---- a probe ---- */
 
 /* Where the secret is a param of every call, the call has that one and no other. */
-static cw_code begin_probe(cw_describing *d, cw_err *err)
+static cw_code begin_probe(cw_describe_ctx *d, cw_err *err)
 {
-    const cw_speech *speech = &asking_of(d)->service->speech;
-    cw_str first = speech->secret_first, member = speech->secret_member;
+    const cw_protocol_opts *protocol = &discovery_of(d)->service->protocol;
+    cw_str first = protocol->secret_first, member = protocol->secret_member;
     const char *params = first.n    ? cw_arena_printf(d->arena, "[%.*s]", CW_STR_ARG(first))
                          : member.n ? cw_arena_printf(d->arena, "{%.*s}", CW_STR_ARG(member))
                                     : "";
     if (!params)
         return cw_arena_fail(d->arena, err);
-    return d->ops->ask(d, CW_STR("rpc.discover"), cw_str_from(params), 0, err);
+    return d->ops->query(d, CW_STR("rpc.discover"), cw_str_from(params), 0, err);
 }
 
-static void hear_probe(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+static void on_probe_response(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     (void)tag;
     /* Any answer will do, also that there is no such method. */
@@ -500,12 +502,13 @@ static void hear_probe(cw_describing *d, unsigned tag, const cw_outcome *outcome
         cw_describe_refused(d, "credentials", outcome);
 }
 
-static const cw_describer probe = {.name = "probe", .begin = begin_probe, .heard = hear_probe};
+static const cw_describer probe = {
+    .name = "probe", .begin = begin_probe, .incoming = on_probe_response};
 
-cw_code cw_asking_probe(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn fn, void *ctx,
-                        cw_asking **ret, cw_err *err)
+cw_code cw_discovery_probe(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
+                           cw_discovery_fn fn, void *ctx, cw_discovery **ret, cw_err *err)
 {
-    cw_code rc = start(loop, s, hub, &probe, /* is_file= */ false, ret, err);
+    cw_code rc = start(loop, s, shared, &probe, /* is_file= */ false, ret, err);
     if (rc)
         return rc;
     (*ret)->fn = fn;

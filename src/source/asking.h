@@ -7,19 +7,20 @@
  *
  * Ownership: the job is freed before fn returns control, or by cancel.
  * Threads:   the main loop's thread.
- * Limits:    each question has the time of a call, CW_ASKING_AT_ONCE of them under way; describe.h.
+ * Limits:    each question has the time of a call, CW_DISCOVERY_AT_ONCE of them under way;
+ *            describe.h.
  */
 #ifndef CW_SOURCE_ASKING_H
 #define CW_SOURCE_ASKING_H
 
 #include "source/hub.h"
 
-#define CW_ASKING_AT_ONCE 8u
+#define CW_DISCOVERY_AT_ONCE 8u
 
-typedef struct cw_asking cw_asking;
+typedef struct cw_discovery cw_discovery;
 
 /* What came of it. Everything lives for the call only. */
-typedef struct cw_asked {
+typedef struct cw_discovery_result {
     cw_code code;
     cw_str openrpc;        /* CW_OK: the document */
     const char *describer; /* that made it; "file" */
@@ -32,21 +33,23 @@ typedef struct cw_asked {
     bool is_refused;       /* it refuses our credentials, or wants some: 401 or 403 */
     bool is_unreachable;   /* nobody was there for the last question */
     bool speaks;           /* a call was answered in the service's dialect, if with an error */
-} cw_asked;
+} cw_discovery_result;
 
-typedef void (*cw_asked_fn)(const cw_asked *asked, void *ctx);
+typedef void (*cw_discovery_fn)(const cw_discovery_result *result, void *ctx);
 
 /* Begin; fn is called once, never before this returns. `hub` as of way.h. */
-CW_MUST_USE cw_code cw_asking_start(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn fn,
-                                    void *ctx, cw_asking **ret, cw_err *err);
+CW_MUST_USE cw_code cw_discovery_start(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
+                                       cw_discovery_fn fn, void *ctx, cw_discovery **ret,
+                                       cw_err *err);
 /* Ask one question that changes nothing, whatever the service is said to offer: whether it accepts
  * our credentials. `status` of what fn gets tells; the code is CW_OK where it answered at all. */
-CW_MUST_USE cw_code cw_asking_probe(cw_loop *loop, cw_service *s, cw_hub *hub, cw_asked_fn fn,
-                                    void *ctx, cw_asking **ret, cw_err *err);
+CW_MUST_USE cw_code cw_discovery_probe(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
+                                       cw_discovery_fn fn, void *ctx, cw_discovery **ret,
+                                       cw_err *err);
 /* How many answers have come, of whatever kind: for whoever shows that something goes on, or waits
  * for a sign of life. */
-unsigned cw_asking_answers(const cw_asking *job);
+unsigned cw_discovery_responses(const cw_discovery *job);
 /* fn will not be called. NULL is fine. */
-void cw_asking_cancel(cw_asking *job);
+void cw_discovery_cancel(cw_discovery *job);
 
 #endif

@@ -10,13 +10,13 @@
 #define TOKEN_MIN_MS 1000u /* of one that is over at once: it is asked for once per login */
 #define ANSWER_MAX (1024u * 1024u)
 
-bool cw_bearer_is_due(const cw_bearer *b)
+bool cw_oauth_token_is_needed(const cw_oauth_token *b)
 {
     return b->service->oauth_basic.n && cw_loop_now(b->loop) >= b->until;
 }
 
 /* "Bearer TOKEN", and until when it is good. */
-static cw_code take_token(cw_bearer *b, cw_str body, cw_arena *arena, cw_err *err)
+static cw_code take_token(cw_oauth_token *b, cw_str body, cw_arena *arena, cw_err *err)
 {
     const cw_json *root;
     cw_code rc = cw_json_read(body, NULL, arena, &root, NULL, err);
@@ -44,9 +44,9 @@ static cw_code take_token(cw_bearer *b, cw_str body, cw_arena *arena, cw_err *er
     return CW_OK;
 }
 
-static void on_answer(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
+static void on_answer(cw_fetch *f, const cw_fetch_response *answer, const char *why)
 {
-    cw_bearer *b = CW_CONTAINER(f, cw_bearer, fetch);
+    cw_oauth_token *b = CW_CONTAINER(f, cw_oauth_token, fetch);
     cw_err err = {0};
     unsigned status = answer ? answer->status : 0;
     /* RFC 6749, 5.2: an unknown client, or a wrong secret, is 400 or 401. */
@@ -64,9 +64,9 @@ static void on_answer(cw_fetch *f, const cw_fetch_answer *answer, const char *wh
     b->on_done(b, rc ? err.msg : NULL);
 }
 
-void cw_bearer_ask(cw_bearer *b)
+void cw_oauth_token_request(cw_oauth_token *b)
 {
-    const cw_service *s = b->service;
+    const cw_endpoint *s = b->service;
     cw_err err = {0};
     b->is_refused = false;
     cw_code rc = b->fetcher ? CW_OK : cw_fetcher_new(b->loop, &b->fetcher, &err);
@@ -84,32 +84,32 @@ void cw_bearer_ask(cw_bearer *b)
         b->on_done(b, err.msg);
 }
 
-void cw_bearer_cancel(cw_bearer *b)
+void cw_oauth_token_cancel(cw_oauth_token *b)
 {
     cw_fetch_cancel(&b->fetch);
 }
 
-void cw_bearer_drop(cw_bearer *b)
+void cw_oauth_token_drop(cw_oauth_token *b)
 {
     b->until = 0;
 }
 
-void cw_bearer_init(cw_bearer *b, const cw_service *s, cw_loop *loop,
-                    void (*on_done)(cw_bearer *b, const char *why))
+void cw_oauth_token_init(cw_oauth_token *b, const cw_endpoint *s, cw_loop *loop,
+                         void (*on_done)(cw_oauth_token *b, const char *why))
 {
-    *b = (cw_bearer){.service = s, .loop = loop, .on_done = on_done};
+    *b = (cw_oauth_token){.service = s, .loop = loop, .on_done = on_done};
 }
 
-void cw_bearer_done(cw_bearer *b)
+void cw_oauth_token_done(cw_oauth_token *b)
 {
-    cw_bearer_cancel(b);
+    cw_oauth_token_cancel(b);
     cw_fetcher_close(b->fetcher);
     b->fetcher = NULL;
     free(b->token);
     b->token = NULL;
 }
 
-void cw_bearer_mask(const cw_bearer *b, char *text, size_t n)
+void cw_oauth_token_redact(const cw_oauth_token *b, char *text, size_t n)
 {
     cw_str token = {NULL, 0};
     if (b->token)

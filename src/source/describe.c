@@ -31,7 +31,7 @@ const char *cw_describer_names(void)
 
 /* ---- a document ---- */
 
-void cw_document_open(cw_document *doc, cw_str title, cw_str version)
+void cw_openrpc_writer_open(cw_openrpc_writer *doc, cw_str title, cw_str version)
 {
     cw_buf_init(&doc->text, CW_DESCRIBE_DOCUMENT_MAX);
     cw_json_writer_init(&doc->w, &doc->text, CW_JSON_COMPACT);
@@ -48,7 +48,7 @@ void cw_document_open(cw_document *doc, cw_str title, cw_str version)
     doc->in_methods = true;
 }
 
-void cw_document_method(cw_document *doc, cw_str name, cw_str usage)
+void cw_openrpc_writer_method(cw_openrpc_writer *doc, cw_str name, cw_str usage)
 {
     cw_json_open_object(&doc->w);
     cw_json_add_string_member(&doc->w, CW_STR("name"), name);
@@ -59,7 +59,7 @@ void cw_document_method(cw_document *doc, cw_str name, cw_str usage)
     doc->in_params = true;
 }
 
-void cw_document_param(cw_document *doc, const cw_document_param_opts *p)
+void cw_openrpc_writer_param(cw_openrpc_writer *doc, const cw_openrpc_writer_param_opts *p)
 {
     cw_json_open_object(&doc->w);
     cw_json_add_string_member(&doc->w, CW_STR("name"), p->name);
@@ -72,23 +72,23 @@ void cw_document_param(cw_document *doc, const cw_document_param_opts *p)
     cw_json_close(&doc->w);
 }
 
-void cw_document_any_params(cw_document *doc)
+void cw_openrpc_writer_any_params(cw_openrpc_writer *doc)
 {
-    cw_document_param(
-        doc, &(cw_document_param_opts){
+    cw_openrpc_writer_param(
+        doc, &(cw_openrpc_writer_param_opts){
                  .name = CW_STR("params"),
                  .description = CW_STR("What the method takes: a list in its order, or an object"),
                  .schema = CW_STR("{\"type\":[\"array\",\"object\"],\"x-spread\":true}")});
 }
 
-static void end_params(cw_document *doc)
+static void end_params(cw_openrpc_writer *doc)
 {
     if (doc->in_params)
         cw_json_close(&doc->w);
     doc->in_params = false;
 }
 
-void cw_document_result(cw_document *doc, cw_str schema)
+void cw_openrpc_writer_result(cw_openrpc_writer *doc, cw_str schema)
 {
     end_params(doc);
     if (schema.n == 0)
@@ -101,29 +101,29 @@ void cw_document_result(cw_document *doc, cw_str schema)
     cw_json_close(&doc->w);
 }
 
-void cw_document_member(cw_document *doc, const char *name, cw_str json)
+void cw_openrpc_writer_member(cw_openrpc_writer *doc, const char *name, cw_str json)
 {
     end_params(doc);
     cw_json_add_key(&doc->w, cw_str_from(name));
     cw_json_add_span(&doc->w, json);
 }
 
-void cw_document_close_method(cw_document *doc)
+void cw_openrpc_writer_close_method(cw_openrpc_writer *doc)
 {
     end_params(doc);
     cw_json_close(&doc->w);
 }
 
-void cw_document_end_methods(cw_document *doc)
+void cw_openrpc_writer_end_methods(cw_openrpc_writer *doc)
 {
     if (doc->in_methods)
         cw_json_close(&doc->w);
     doc->in_methods = false;
 }
 
-cw_code cw_document_take(cw_document *doc, cw_buf *out, cw_err *err)
+cw_code cw_openrpc_writer_take(cw_openrpc_writer *doc, cw_buf *out, cw_err *err)
 {
-    cw_document_end_methods(doc);
+    cw_openrpc_writer_end_methods(doc);
     cw_json_close(&doc->w);
     cw_code rc = cw_json_writer_end(&doc->w, err);
     if (!rc)
@@ -132,12 +132,12 @@ cw_code cw_document_take(cw_document *doc, cw_buf *out, cw_err *err)
     return rc || !out->code ? rc : cw_fail_nomem(err);
 }
 
-void cw_document_finish(cw_document *doc, cw_describing *d)
+void cw_openrpc_writer_finish(cw_openrpc_writer *doc, cw_describe_ctx *d)
 {
     cw_err err = {0};
     CW_CLEANUP(cw_buf_done) cw_buf out;
     cw_buf_init(&out, CW_DESCRIBE_DOCUMENT_MAX);
-    cw_code rc = cw_document_take(doc, &out, &err);
+    cw_code rc = cw_openrpc_writer_take(doc, &out, &err);
     cw_str text = rc ? (cw_str){NULL, 0} : cw_arena_dup_str(d->arena, cw_buf_str(&out));
     if (text.p)
         d->ops->done(d, text);
@@ -145,7 +145,7 @@ void cw_document_finish(cw_document *doc, cw_describing *d)
         d->ops->fail(d, rc ? rc : CW_NOMEM, rc ? err.msg : "not enough memory");
 }
 
-void cw_describe_refused(cw_describing *d, const char *what, const cw_outcome *outcome)
+void cw_describe_refused(cw_describe_ctx *d, const char *what, const cw_outcome *outcome)
 {
     char text[400];
     snprintf(text, sizeof text, "%s: %.*s%s%.*s%s", what, CW_STR_ARG(outcome->message),

@@ -45,10 +45,10 @@
 #define CW_DESCRIBE_PAGES 1000u
 #define CW_DESCRIBE_DOCUMENT_MAX (16u * 1024u * 1024u)
 
-typedef struct cw_describing cw_describing;
+typedef struct cw_describe_ctx cw_describe_ctx;
 
 /* Made and kept by whoever asks (remote_load.c, and the tests). */
-struct cw_describing {
+struct cw_describe_ctx {
     cw_arena *arena;
     cw_str service; /* name of the source, for texts */
     cw_str url;     /* of the service; empty where it has none */
@@ -65,17 +65,17 @@ typedef struct cw_describe_ops {
     /* Ask: `heard` of the describer follows with this tag, never before this returns. Several may
      * be under way; answers come in any order. `params` is JSON text, or empty. A failure here is
      * to be returned from the function that asked. */
-    cw_code (*ask)(cw_describing *d, cw_str method, cw_str params, unsigned tag, cw_err *err);
+    cw_code (*query)(cw_describe_ctx *d, cw_str method, cw_str params, unsigned tag, cw_err *err);
     /* GET a document of the same server: a path, or a URL with the same origin (else CW_PARAMS).
      * A JSON answer with status 200 is a RESULT; other JSON, or another status, is an ERROR with
      * the status as its code; no JSON is FAILED. CW_PARAMS where the service is not reached by
      * HTTP. */
-    cw_code (*get)(cw_describing *d, cw_str path, unsigned tag, cw_err *err);
+    cw_code (*get)(cw_describe_ctx *d, cw_str path, unsigned tag, cw_err *err);
     /* Something that the operator should know, and that keeps nobody from going on. */
-    void (*warn)(cw_describing *d, const char *text);
+    void (*warn)(cw_describe_ctx *d, const char *text);
     /* The end, exactly one of them, and not from within begin. */
-    void (*done)(cw_describing *d, cw_str openrpc);
-    void (*fail)(cw_describing *d, cw_code rc, const char *why);
+    void (*done)(cw_describe_ctx *d, cw_str openrpc);
+    void (*fail)(cw_describe_ctx *d, cw_code rc, const char *why);
 } cw_describe_ops;
 
 typedef struct cw_describer {
@@ -83,9 +83,9 @@ typedef struct cw_describer {
     bool is_http;  /* GETs documents */
     bool is_quick; /* one harmless question tells whether it is this: `auto` tries it */
     /* Ask the first question. Fails when it cannot be asked. */
-    cw_code (*begin)(cw_describing *d, cw_err *err);
+    cw_code (*begin)(cw_describe_ctx *d, cw_err *err);
     /* An answer; the outcome lives in d->arena. Ends in further questions, done, or fail. */
-    void (*heard)(cw_describing *d, unsigned tag, const cw_outcome *outcome);
+    void (*incoming)(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome);
 } cw_describer;
 
 const cw_describer *cw_describer_find(cw_str name);
@@ -100,7 +100,7 @@ CW_MUST_USE cw_code cw_describe_manifest(const cw_json *manifest, cw_buf *out, c
 /* Whether a method's name looks as if it destroyed, or changed, or only read something; for
  * `causeway import`, which marks what looks dangerous. In doubt it changes something. The name does
  * not tell whether a method with parameters only reads: the caller checks that. */
-typedef enum cw_guess { CW_GUESS_READS, CW_GUESS_CHANGES, CW_GUESS_DESTROYS } cw_guess;
-cw_guess cw_describe_guess(cw_str method);
+typedef enum cw_risk { CW_RISK_READS, CW_RISK_CHANGES, CW_RISK_DESTROYS } cw_risk;
+cw_risk cw_describe_risk(cw_str method);
 
 #endif

@@ -22,7 +22,7 @@
 
 typedef struct site {
     cw_str base; /* path of the site, without a final slash */
-    cw_document doc;
+    cw_openrpc_writer doc;
     bool may_fall;    /* from tools to methods */
     unsigned n_pages; /* of tools */
     cw_str cursor;
@@ -66,7 +66,7 @@ static cw_str base_of(cw_str url)
 
 /* ---- tools ---- */
 
-static cw_code get_tools(cw_describing *d, cw_err *err)
+static cw_code get_tools(cw_describe_ctx *d, cw_err *err)
 {
     site *s = d->state;
     CW_CLEANUP(cw_buf_done) cw_buf path;
@@ -110,15 +110,15 @@ static void write_schema_params(site *s, const cw_json *schema)
     for (const cw_json *k = properties ? cw_json_first(properties) : NULL; k;
          k = cw_json_next_key(k)) {
         const cw_json *v = cw_json_value(k);
-        cw_document_param(&s->doc, &(cw_document_param_opts){
-                                       .name = cw_json_text(k),
-                                       .description = cw_describe_text(v, "description"),
-                                       .schema = schema_text(s, v),
-                                       .required = cw_map_find(&required, cw_json_text(k))});
+        cw_openrpc_writer_param(&s->doc, &(cw_openrpc_writer_param_opts){
+                                             .name = cw_json_text(k),
+                                             .description = cw_describe_text(v, "description"),
+                                             .schema = schema_text(s, v),
+                                             .required = cw_map_find(&required, cw_json_text(k))});
     }
 }
 
-static void write_mark(cw_document *doc, const cw_json *tool)
+static void write_mark(cw_openrpc_writer *doc, const cw_json *tool)
 {
     const cw_json *annotations = object_of(tool, "annotations");
     cw_str title = cw_describe_text(tool, "title");
@@ -139,10 +139,10 @@ static void write_mark(cw_document *doc, const cw_json *tool)
     if (mark.code)
         doc->text.code = mark.code;
     else
-        cw_document_member(doc, "x-mcp-tool", cw_buf_str(&mark));
+        cw_openrpc_writer_member(doc, "x-mcp-tool", cw_buf_str(&mark));
 }
 
-static void write_tool(cw_describing *d, const cw_json *tool)
+static void write_tool(cw_describe_ctx *d, const cw_json *tool)
 {
     site *s = d->state;
     cw_str name = cw_describe_text(tool, "name"),
@@ -160,24 +160,24 @@ static void write_tool(cw_describing *d, const cw_json *tool)
         snprintf(text, sizeof text, "tool '%.*s' has no description", CW_STR_ARG(name));
         d->ops->warn(d, text);
     }
-    cw_document_method(&s->doc, name, usage);
+    cw_openrpc_writer_method(&s->doc, name, usage);
     write_schema_params(s, object_of(tool, "inputSchema"));
-    cw_document_result(&s->doc, schema_text(s, cw_json_get(tool, CW_STR("outputSchema"))));
+    cw_openrpc_writer_result(&s->doc, schema_text(s, cw_json_get(tool, CW_STR("outputSchema"))));
     write_mark(&s->doc, tool);
-    cw_document_close_method(&s->doc);
+    cw_openrpc_writer_close_method(&s->doc);
     s->n_written++;
 }
 
-static void finish(cw_describing *d)
+static void finish(cw_describe_ctx *d)
 {
     site *s = d->state;
     if (s->n_written == 0)
         d->ops->warn(d, "the site shows nothing to this account");
-    cw_document_finish(&s->doc, d);
+    cw_openrpc_writer_finish(&s->doc, d);
 }
 
 /* Whether the page with this cursor is still to be asked for. */
-static bool is_next(cw_describing *d, cw_str cursor)
+static bool is_next(cw_describe_ctx *d, cw_str cursor)
 {
     site *s = d->state;
     bool is_known = cursor.n && cw_map_find(&s->cursors, cursor);
@@ -193,7 +193,7 @@ static bool is_next(cw_describing *d, cw_str cursor)
     return true;
 }
 
-static void on_tools(cw_describing *d, const cw_json *page)
+static void on_tools(cw_describe_ctx *d, const cw_json *page)
 {
     cw_err err = {0};
     const cw_json *tools = cw_json_get(page, CW_STR("tools"));
@@ -215,7 +215,7 @@ static void on_tools(cw_describing *d, const cw_json *page)
 
 /* ---- methods ---- */
 
-static cw_code get_methods(cw_describing *d, cw_err *err)
+static cw_code get_methods(cw_describe_ctx *d, cw_err *err)
 {
     const site *s = d->state;
     char path[PATH_MAX_LEN];
@@ -231,19 +231,19 @@ static void write_site_param(site *s, cw_str name, const cw_json *param)
     const cw_json *required = cw_json_get(attributes, CW_STR("required"));
     if (!schema)
         schema = object_of(attributes, "schema");
-    cw_document_param(&s->doc, &(cw_document_param_opts){
-                                   .name = name,
-                                   .description = cw_describe_text(attributes, "description"),
-                                   .schema = schema_text(s, schema),
-                                   .required = cw_json_is(required, CW_JSON_TRUE)});
+    cw_openrpc_writer_param(&s->doc, &(cw_openrpc_writer_param_opts){
+                                         .name = name,
+                                         .description = cw_describe_text(attributes, "description"),
+                                         .schema = schema_text(s, schema),
+                                         .required = cw_json_is(required, CW_JSON_TRUE)});
 }
 
 static void write_method(site *s, const cw_json *method)
 {
     const cw_json *attributes = object_of(method, "attributes");
     const cw_json *params = cw_json_get(attributes, CW_STR("params"));
-    cw_document_method(&s->doc, cw_describe_text(method, "id"),
-                       cw_describe_text(attributes, "usage"));
+    cw_openrpc_writer_method(&s->doc, cw_describe_text(method, "id"),
+                             cw_describe_text(attributes, "usage"));
     if (cw_json_is(params, CW_JSON_OBJECT)) {
         for (const cw_json *k = cw_json_first(params); k; k = cw_json_next_key(k))
             write_site_param(s, cw_json_text(k), cw_json_value(k));
@@ -255,12 +255,12 @@ static void write_method(site *s, const cw_json *method)
             write_site_param(s, cw_str_from(name), v);
         }
     }
-    cw_document_result(&s->doc, schema_text(s, cw_json_get(attributes, CW_STR("output"))));
-    cw_document_close_method(&s->doc);
+    cw_openrpc_writer_result(&s->doc, schema_text(s, cw_json_get(attributes, CW_STR("output"))));
+    cw_openrpc_writer_close_method(&s->doc);
     s->n_written++;
 }
 
-static void write_methods(cw_describing *d)
+static void write_methods(cw_describe_ctx *d)
 {
     site *s = d->state;
     for (size_t i = 0; i < s->n; i++) {
@@ -271,7 +271,7 @@ static void write_methods(cw_describing *d)
 }
 
 /* A collection may leave the params out; the method's own page does not. */
-static cw_code get_method(cw_describing *d, size_t i, cw_err *err)
+static cw_code get_method(cw_describe_ctx *d, size_t i, cw_err *err)
 {
     site *s = d->state;
     CW_CLEANUP(cw_buf_done) cw_buf path;
@@ -287,7 +287,7 @@ static cw_code get_method(cw_describing *d, size_t i, cw_err *err)
                      : d->ops->get(d, cw_buf_str(&path), (unsigned)(TAG_METHOD + i), err);
 }
 
-static void on_methods(cw_describing *d, const cw_json *page)
+static void on_methods(cw_describe_ctx *d, const cw_json *page)
 {
     site *s = d->state;
     cw_err err = {0};
@@ -314,7 +314,7 @@ static void on_methods(cw_describing *d, const cw_json *page)
         write_methods(d);
 }
 
-static void on_method(cw_describing *d, size_t i, const cw_outcome *outcome)
+static void on_method(cw_describe_ctx *d, size_t i, const cw_outcome *outcome)
 {
     site *s = d->state;
     if (outcome->kind == CW_OUTCOME_RESULT && cw_describe_text(outcome->result, "id").n)
@@ -334,7 +334,7 @@ static void free_site(void *obj)
     cw_map_done(&s->names);
 }
 
-static cw_code begin_with(cw_describing *d, bool tools, bool may_fall, cw_err *err)
+static cw_code begin_with(cw_describe_ctx *d, bool tools, bool may_fall, cw_err *err)
 {
     site *s = cw_arena_calloc(d->arena, 1, sizeof *s);
     if (!s)
@@ -346,7 +346,7 @@ static cw_code begin_with(cw_describing *d, bool tools, bool may_fall, cw_err *e
     cw_buf_init(&s->schema, CW_DESCRIBE_DOCUMENT_MAX);
     cw_map_init(&s->cursors, CW_DESCRIBE_PAGES);
     cw_map_init(&s->names, NAMES_MAX);
-    cw_document_open(&s->doc, d->service, CW_STR(""));
+    cw_openrpc_writer_open(&s->doc, d->service, CW_STR(""));
     /* A job that is cancelled ends the arena, and tells nobody else. */
     cw_code rc = cw_arena_hold(d->arena, s, free_site);
     if (rc)
@@ -354,18 +354,18 @@ static cw_code begin_with(cw_describing *d, bool tools, bool may_fall, cw_err *e
     return tools ? get_tools(d, err) : get_methods(d, err);
 }
 
-static cw_code begin_any(cw_describing *d, cw_err *err)
+static cw_code begin_any(cw_describe_ctx *d, cw_err *err)
 {
     d->kind = cw_describe_drupal_tools.name;
     return begin_with(d, true, true, err);
 }
 
-static cw_code begin_tools(cw_describing *d, cw_err *err)
+static cw_code begin_tools(cw_describe_ctx *d, cw_err *err)
 {
     return begin_with(d, true, false, err);
 }
 
-static cw_code begin_methods(cw_describing *d, cw_err *err)
+static cw_code begin_methods(cw_describe_ctx *d, cw_err *err)
 {
     return begin_with(d, false, false, err);
 }
@@ -373,7 +373,7 @@ static cw_code begin_methods(cw_describing *d, cw_err *err)
 /* The site has no list of tools, or none for these credentials. A list that fails in another way is
  * no reason: methods have no scopes, so tools would lose theirs while the site is ill. The caller
  * decides what a description of the poorer kind is good for. */
-static bool fall_back(cw_describing *d, int64_t status)
+static bool fall_back(cw_describe_ctx *d, int64_t status)
 {
     site *s = d->state;
     cw_err err = {0};
@@ -389,7 +389,7 @@ static bool fall_back(cw_describing *d, int64_t status)
     return get_methods(d, &err) == CW_OK;
 }
 
-static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     if (tag >= TAG_METHOD) {
         on_method(d, tag - TAG_METHOD, outcome);
@@ -408,8 +408,8 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
 }
 
 const cw_describer cw_describe_drupal = {
-    .name = "drupal", .is_http = true, .is_quick = true, .begin = begin_any, .heard = heard};
+    .name = "drupal", .is_http = true, .is_quick = true, .begin = begin_any, .incoming = incoming};
 const cw_describer cw_describe_drupal_tools = {
-    .name = "drupal-tools", .is_http = true, .begin = begin_tools, .heard = heard};
+    .name = "drupal-tools", .is_http = true, .begin = begin_tools, .incoming = incoming};
 const cw_describer cw_describe_drupal_methods = {
-    .name = "drupal-methods", .is_http = true, .begin = begin_methods, .heard = heard};
+    .name = "drupal-methods", .is_http = true, .begin = begin_methods, .incoming = incoming};

@@ -110,16 +110,16 @@ static cw_str last_segment(cw_str name)
     return is_prefix ? back : segment;
 }
 
-cw_guess cw_describe_guess(cw_str method)
+cw_risk cw_describe_risk(cw_str method)
 {
     if (has_one_of(method, destroys))
-        return CW_GUESS_DESTROYS;
+        return CW_RISK_DESTROYS;
     if (has_one_of(method, writes))
-        return CW_GUESS_CHANGES;
+        return CW_RISK_CHANGES;
     cw_str rest = last_segment(method);
     cw_str first = next_word(&rest);
     if (!is_one_of(first, reads))
-        return CW_GUESS_CHANGES;
+        return CW_RISK_CHANGES;
     bool is_alone = next_word(&rest).n == 0;
-    return is_alone || !is_one_of(first, nouns) ? CW_GUESS_READS : CW_GUESS_CHANGES;
+    return is_alone || !is_one_of(first, nouns) ? CW_RISK_READS : CW_RISK_CHANGES;
 }

@@ -18,9 +18,9 @@ typedef struct usage {
     bool is_clear;
 } usage;
 
-static cw_code begin(cw_describing *d, cw_err *err)
+static cw_code begin(cw_describe_ctx *d, cw_err *err)
 {
-    return d->ops->ask(d, CW_STR("help"), CW_STR(""), 0, err);
+    return d->ops->query(d, CW_STR("help"), CW_STR(""), 0, err);
 }
 
 static bool is_name(cw_str s)
@@ -72,22 +72,22 @@ static void read_usage(cw_str line, usage *ret)
     }
 }
 
-static void write_line(cw_document *doc, cw_str line, cw_str description)
+static void write_line(cw_openrpc_writer *doc, cw_str line, cw_str description)
 {
     usage u;
     read_usage(line, &u);
     if (!is_name(u.method))
         return;
-    cw_document_method(doc, u.method, description.n ? description : cw_str_trim(line));
+    cw_openrpc_writer_method(doc, u.method, description.n ? description : cw_str_trim(line));
     for (size_t i = 0; i < u.n && u.is_clear; i++)
-        cw_document_param(
-            doc, &(cw_document_param_opts){.name = u.params[i], .required = u.required[i]});
+        cw_openrpc_writer_param(
+            doc, &(cw_openrpc_writer_param_opts){.name = u.params[i], .required = u.required[i]});
     if (!u.is_clear)
-        cw_document_any_params(doc);
-    cw_document_close_method(doc);
+        cw_openrpc_writer_any_params(doc);
+    cw_openrpc_writer_close_method(doc);
 }
 
-static void write_text(cw_document *doc, cw_str text)
+static void write_text(cw_openrpc_writer *doc, cw_str text)
 {
     for (cw_str rest = text; rest.p;) {
         cw_str line = cw_str_cut(rest, '\n', &rest);
@@ -96,7 +96,7 @@ static void write_text(cw_document *doc, cw_str text)
     }
 }
 
-static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     (void)tag;
     if (outcome->kind != CW_OUTCOME_RESULT) {
@@ -111,8 +111,8 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
         d->ops->fail(d, CW_PARAMS, "help: neither a text nor a list");
         return;
     }
-    cw_document doc;
-    cw_document_open(&doc, d->service, CW_STR(""));
+    cw_openrpc_writer doc;
+    cw_openrpc_writer_open(&doc, d->service, CW_STR(""));
     if (is_text)
         write_text(&doc, cw_json_text(outcome->result));
     for (const cw_json *v = is_text ? NULL : cw_json_first(list); v; v = cw_json_next(v)) {
@@ -121,8 +121,8 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
         else
             write_line(&doc, cw_describe_text(v, "command"), cw_describe_text(v, "description"));
     }
-    cw_document_finish(&doc, d);
+    cw_openrpc_writer_finish(&doc, d);
 }
 
 const cw_describer cw_describe_help = {
-    .name = "help", .is_quick = true, .begin = begin, .heard = heard};
+    .name = "help", .is_quick = true, .begin = begin, .incoming = incoming};

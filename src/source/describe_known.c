@@ -121,50 +121,51 @@ static const known lsp[] = {
     {0},
 };
 
-static void write_param(cw_document *doc, const param *p)
+static void write_param(cw_openrpc_writer *doc, const param *p)
 {
     char schema[512];
     cw_str name = cw_str_from(p->name);
     bool required = name.p[name.n - 1] == '!';
     name.n -= required;
     snprintf(schema, sizeof schema, "{%s}", p->schema);
-    cw_document_param(doc, &(cw_document_param_opts){
-                               .name = name, .schema = cw_str_from(schema), .required = required});
+    cw_openrpc_writer_param(doc, &(cw_openrpc_writer_param_opts){.name = name,
+                                                                 .schema = cw_str_from(schema),
+                                                                 .required = required});
 }
 
-static void write_all(cw_describing *d, const known *rows)
+static void write_all(cw_describe_ctx *d, const known *rows)
 {
-    cw_document doc;
-    cw_document_open(&doc, d->service, CW_STR(""));
+    cw_openrpc_writer doc;
+    cw_openrpc_writer_open(&doc, d->service, CW_STR(""));
     for (const known *row = rows; row->name; row++) {
-        cw_document_method(&doc, cw_str_from(row->name), cw_str_from(row->usage));
+        cw_openrpc_writer_method(&doc, cw_str_from(row->name), cw_str_from(row->usage));
         for (size_t i = 0; i < PARAMS_MAX && row->params[i].name; i++)
             write_param(&doc, &row->params[i]);
         if (row->kind == NOTICE)
-            cw_document_member(&doc, "x-notification", CW_STR("true"));
+            cw_openrpc_writer_member(&doc, "x-notification", CW_STR("true"));
         if (row->kind == READS)
-            cw_document_member(&doc, "x-mcp-tool",
-                               CW_STR("{\"annotations\":{\"readOnlyHint\":true}}"));
+            cw_openrpc_writer_member(&doc, "x-mcp-tool",
+                                     CW_STR("{\"annotations\":{\"readOnlyHint\":true}}"));
         /* Said, so that nobody guesses by the name. */
         if (row->kind == CHANGES)
-            cw_document_member(&doc, "x-mcp-tool",
-                               CW_STR("{\"annotations\":{\"readOnlyHint\":false}}"));
+            cw_openrpc_writer_member(&doc, "x-mcp-tool",
+                                     CW_STR("{\"annotations\":{\"readOnlyHint\":false}}"));
         if (row->kind == DESTROYS)
-            cw_document_member(&doc, "x-mcp-tool",
-                               CW_STR("{\"annotations\":{\"destructiveHint\":true}}"));
-        cw_document_close_method(&doc);
+            cw_openrpc_writer_member(&doc, "x-mcp-tool",
+                                     CW_STR("{\"annotations\":{\"destructiveHint\":true}}"));
+        cw_openrpc_writer_close_method(&doc);
     }
-    cw_document_finish(&doc, d);
+    cw_openrpc_writer_finish(&doc, d);
 }
 
 /* ---- transmission: is it there at all ---- */
 
-static cw_code begin_transmission(cw_describing *d, cw_err *err)
+static cw_code begin_transmission(cw_describe_ctx *d, cw_err *err)
 {
-    return d->ops->ask(d, CW_STR("session-get"), CW_STR("{\"fields\":[\"version\"]}"), 0, err);
+    return d->ops->query(d, CW_STR("session-get"), CW_STR("{\"fields\":[\"version\"]}"), 0, err);
 }
 
-static void heard_transmission(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+static void on_transmission_response(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     (void)tag;
     if (outcome->kind == CW_OUTCOME_RESULT)
@@ -174,17 +175,17 @@ static void heard_transmission(cw_describing *d, unsigned tag, const cw_outcome 
 }
 
 const cw_describer cw_describe_transmission = {
-    .name = "transmission", .begin = begin_transmission, .heard = heard_transmission};
+    .name = "transmission", .begin = begin_transmission, .incoming = on_transmission_response};
 
 /* ---- language servers: the prelude has spoken to it already ---- */
 
 /* A request that every server answers, with an error where it does not know it. */
-static cw_code begin_lsp(cw_describing *d, cw_err *err)
+static cw_code begin_lsp(cw_describe_ctx *d, cw_err *err)
 {
-    return d->ops->ask(d, CW_STR("workspace/symbol"), CW_STR("{\"query\":\"\"}"), 0, err);
+    return d->ops->query(d, CW_STR("workspace/symbol"), CW_STR("{\"query\":\"\"}"), 0, err);
 }
 
-static void heard_lsp(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+static void on_lsp_response(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     (void)tag;
     if (outcome->kind == CW_OUTCOME_FAILED)
@@ -193,4 +194,5 @@ static void heard_lsp(cw_describing *d, unsigned tag, const cw_outcome *outcome)
         write_all(d, lsp);
 }
 
-const cw_describer cw_describe_lsp = {.name = "lsp", .begin = begin_lsp, .heard = heard_lsp};
+const cw_describer cw_describe_lsp = {
+    .name = "lsp", .begin = begin_lsp, .incoming = on_lsp_response};

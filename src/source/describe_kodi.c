@@ -184,7 +184,7 @@ static void write_schema(cw_json_writer *w, const cw_json *v)
 
 /* ---- methods ---- */
 
-static cw_str schema_text(cw_document *doc, const cw_json *v, cw_buf *out)
+static cw_str schema_text(cw_openrpc_writer *doc, const cw_json *v, cw_buf *out)
 {
     cw_json_writer w;
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
@@ -194,12 +194,12 @@ static cw_str schema_text(cw_document *doc, const cw_json *v, cw_buf *out)
     return cw_buf_str(out);
 }
 
-static void write_param(cw_document *doc, const cw_json *p)
+static void write_param(cw_openrpc_writer *doc, const cw_json *p)
 {
     CW_CLEANUP(cw_buf_done) cw_buf schema;
     cw_buf_init(&schema, CW_DESCRIBE_DOCUMENT_MAX);
-    cw_document_param(
-        doc, &(cw_document_param_opts){
+    cw_openrpc_writer_param(
+        doc, &(cw_openrpc_writer_param_opts){
                  .name = cw_describe_text(p, "name"),
                  .description = cw_describe_text(p, "description"),
                  .schema = schema_text(doc, p, &schema),
@@ -207,7 +207,7 @@ static void write_param(cw_document *doc, const cw_json *p)
 }
 
 /* What the permission of a method says of what it does. */
-static void write_mark(cw_document *doc, cw_str permission)
+static void write_mark(cw_openrpc_writer *doc, cw_str permission)
 {
     CW_CLEANUP(cw_buf_done) cw_buf mark;
     cw_buf_init(&mark, 4096);
@@ -223,31 +223,31 @@ static void write_mark(cw_document *doc, cw_str permission)
     if (mark.code)
         doc->text.code = mark.code;
     else
-        cw_document_member(doc, "x-mcp-tool", cw_buf_str(&mark));
+        cw_openrpc_writer_member(doc, "x-mcp-tool", cw_buf_str(&mark));
 }
 
-static void write_method(cw_document *doc, cw_str name, const cw_json *about)
+static void write_method(cw_openrpc_writer *doc, cw_str name, const cw_json *about)
 {
     const cw_json *params = cw_json_get(about, CW_STR("params"));
     const cw_json *returns = cw_json_get(about, CW_STR("returns"));
     CW_CLEANUP(cw_buf_done) cw_buf schema;
     cw_buf_init(&schema, CW_DESCRIBE_DOCUMENT_MAX);
-    cw_document_method(doc, name, cw_describe_text(about, "description"));
+    cw_openrpc_writer_method(doc, name, cw_describe_text(about, "description"));
     for (const cw_json *p = cw_json_is(params, CW_JSON_ARRAY) ? cw_json_first(params) : NULL; p;
          p = cw_json_next(p)) {
         if (cw_describe_text(p, "name").n)
             write_param(doc, p);
     }
     bool has_result = returns && !cw_json_is(returns, CW_JSON_NULL);
-    cw_document_result(doc, has_result ? schema_text(doc, returns, &schema) : CW_STR(""));
+    cw_openrpc_writer_result(doc, has_result ? schema_text(doc, returns, &schema) : CW_STR(""));
     write_mark(doc, cw_describe_text(about, "permission"));
-    cw_document_close_method(doc);
+    cw_openrpc_writer_close_method(doc);
 }
 
-static void write_types_of(cw_document *doc, const cw_json *types)
+static void write_types_of(cw_openrpc_writer *doc, const cw_json *types)
 {
     cw_json_writer *w = &doc->w;
-    cw_document_end_methods(doc);
+    cw_openrpc_writer_end_methods(doc);
     cw_json_add_key(w, CW_STR("components"));
     cw_json_open_object(w);
     cw_json_add_key(w, CW_STR("schemas"));
@@ -260,13 +260,13 @@ static void write_types_of(cw_document *doc, const cw_json *types)
     cw_json_close(w);
 }
 
-static cw_code begin(cw_describing *d, cw_err *err)
+static cw_code begin(cw_describe_ctx *d, cw_err *err)
 {
-    return d->ops->ask(d, CW_STR(INTROSPECT),
-                       CW_STR("{\"getdescriptions\":true,\"getmetadata\":true}"), 0, err);
+    return d->ops->query(d, CW_STR(INTROSPECT),
+                         CW_STR("{\"getdescriptions\":true,\"getmetadata\":true}"), 0, err);
 }
 
-static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     (void)tag;
     if (outcome->kind != CW_OUTCOME_RESULT) {
@@ -279,13 +279,13 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
         d->ops->fail(d, CW_PARAMS, INTROSPECT ": the answer has no methods");
         return;
     }
-    cw_document doc;
-    cw_document_open(&doc, d->service, cw_describe_text(outcome->result, "version"));
+    cw_openrpc_writer doc;
+    cw_openrpc_writer_open(&doc, d->service, cw_describe_text(outcome->result, "version"));
     for (const cw_json *k = cw_json_first(methods); k; k = cw_json_next_key(k))
         write_method(&doc, cw_json_text(k), cw_json_value(k));
     write_types_of(&doc, cw_json_is(types, CW_JSON_OBJECT) ? types : NULL);
-    cw_document_finish(&doc, d);
+    cw_openrpc_writer_finish(&doc, d);
 }
 
 const cw_describer cw_describe_kodi = {
-    .name = "kodi", .is_quick = true, .begin = begin, .heard = heard};
+    .name = "kodi", .is_quick = true, .begin = begin, .incoming = incoming};

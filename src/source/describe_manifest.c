@@ -52,7 +52,7 @@ static bool is_required(const cw_json *m, cw_str name)
     return false;
 }
 
-static void write_mark(cw_document *doc, const cw_json *m)
+static void write_mark(cw_openrpc_writer *doc, const cw_json *m)
 {
     const cw_json *title = member(m, "title"), *annotations = member(m, "annotations");
     CW_CLEANUP(cw_buf_done) cw_buf mark;
@@ -74,33 +74,33 @@ static void write_mark(cw_document *doc, const cw_json *m)
     if (mark.code)
         doc->text.code = mark.code;
     else
-        cw_document_member(doc, "x-mcp-tool", cw_buf_str(&mark));
+        cw_openrpc_writer_member(doc, "x-mcp-tool", cw_buf_str(&mark));
 }
 
-static void write_method(cw_document *doc, const cw_json *m)
+static void write_method(cw_openrpc_writer *doc, const cw_json *m)
 {
     const cw_json *about = member(m, "description"), *params = member(m, "params");
     const cw_json *result = member(m, "result");
-    cw_document_method(doc, cw_json_text(member(m, "name")),
-                       about ? cw_json_text(about) : CW_STR(""));
+    cw_openrpc_writer_method(doc, cw_json_text(member(m, "name")),
+                             about ? cw_json_text(about) : CW_STR(""));
     for (const cw_json *k = params ? cw_json_first(params) : NULL; k; k = cw_json_next_key(k)) {
         const cw_json *v = cw_json_value(k);
         const cw_json *text = member(v, "description");
-        cw_document_param(doc,
-                          &(cw_document_param_opts){.name = cw_json_text(k),
-                                                    .description = cw_json_is(text, CW_JSON_STRING)
-                                                                       ? cw_json_text(text)
-                                                                       : CW_STR(""),
-                                                    .schema = cw_json_span(v),
-                                                    .required = is_required(m, cw_json_text(k))});
+        cw_openrpc_writer_param(
+            doc, &(cw_openrpc_writer_param_opts){.name = cw_json_text(k),
+                                                 .description = cw_json_is(text, CW_JSON_STRING)
+                                                                    ? cw_json_text(text)
+                                                                    : CW_STR(""),
+                                                 .schema = cw_json_span(v),
+                                                 .required = is_required(m, cw_json_text(k))});
     }
     if (!params)
-        cw_document_any_params(doc);
-    cw_document_result(doc, result ? cw_json_span(result) : CW_STR(""));
+        cw_openrpc_writer_any_params(doc);
+    cw_openrpc_writer_result(doc, result ? cw_json_span(result) : CW_STR(""));
     if (cw_json_is(member(m, "notification"), CW_JSON_TRUE))
-        cw_document_member(doc, "x-notification", CW_STR("true"));
+        cw_openrpc_writer_member(doc, "x-notification", CW_STR("true"));
     write_mark(doc, m);
-    cw_document_close_method(doc);
+    cw_openrpc_writer_close_method(doc);
 }
 
 cw_code cw_describe_manifest(const cw_json *manifest, cw_buf *out, cw_err *err)
@@ -118,9 +118,9 @@ cw_code cw_describe_manifest(const cw_json *manifest, cw_buf *out, cw_err *err)
         if (rc)
             return rc;
     }
-    cw_document doc;
-    cw_document_open(&doc, CW_STR(""), CW_STR(""));
+    cw_openrpc_writer doc;
+    cw_openrpc_writer_open(&doc, CW_STR(""), CW_STR(""));
     for (const cw_json *m = cw_json_first(methods); m; m = cw_json_next(m))
         write_method(&doc, m);
-    return cw_document_take(&doc, out, err);
+    return cw_openrpc_writer_take(&doc, out, err);
 }

@@ -3,20 +3,20 @@
  * "default"}]}}. There are no types; a param with a default may be left out. */
 #include "source/describe_int.h"
 
-static cw_code begin(cw_describing *d, cw_err *err)
+static cw_code begin(cw_describe_ctx *d, cw_err *err)
 {
-    return d->ops->ask(d, CW_STR("core.describe"), CW_STR(""), 0, err);
+    return d->ops->query(d, CW_STR("core.describe"), CW_STR(""), 0, err);
 }
 
 /* {"default": …}: the only thing that is known of the value. */
-static void write_param(cw_document *doc, const cw_json *p)
+static void write_param(cw_openrpc_writer *doc, const cw_json *p)
 {
-    const cw_json *initial = cw_json_get(p, CW_STR("default"));
+    const cw_json *default_value = cw_json_get(p, CW_STR("default"));
     CW_CLEANUP(cw_buf_done) cw_buf schema;
     cw_buf_init(&schema, CW_DESCRIBE_DOCUMENT_MAX);
-    if (initial) {
+    if (default_value) {
         cw_buf_add(&schema, CW_STR("{\"default\":"));
-        cw_buf_add(&schema, cw_json_span(initial));
+        cw_buf_add(&schema, cw_json_span(default_value));
         cw_buf_add_char(&schema, '}');
     }
     if (schema.code)
@@ -24,12 +24,13 @@ static void write_param(cw_document *doc, const cw_json *p)
     /* A list of all that is left, or of all names: what it takes cannot be told by name. */
     bool is_rest = cw_json_get(p, CW_STR("varargs")) || cw_json_get(p, CW_STR("kwargs"));
     if (!is_rest)
-        cw_document_param(doc, &(cw_document_param_opts){.name = cw_describe_text(p, "name"),
-                                                         .schema = cw_buf_str(&schema),
-                                                         .required = !initial});
+        cw_openrpc_writer_param(doc,
+                                &(cw_openrpc_writer_param_opts){.name = cw_describe_text(p, "name"),
+                                                                .schema = cw_buf_str(&schema),
+                                                                .required = !default_value});
 }
 
-static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     (void)tag;
     if (outcome->kind != CW_OUTCOME_RESULT) {
@@ -40,21 +41,21 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
         d->ops->fail(d, CW_PARAMS, "core.describe: expected an object of methods");
         return;
     }
-    cw_document doc;
-    cw_document_open(&doc, d->service, CW_STR(""));
+    cw_openrpc_writer doc;
+    cw_openrpc_writer_open(&doc, d->service, CW_STR(""));
     for (const cw_json *k = cw_json_first(outcome->result); k; k = cw_json_next_key(k)) {
         const cw_json *about = cw_json_value(k);
         const cw_json *params = cw_json_get(about, CW_STR("params"));
-        cw_document_method(&doc, cw_json_text(k), cw_describe_text(about, "description"));
+        cw_openrpc_writer_method(&doc, cw_json_text(k), cw_describe_text(about, "description"));
         for (const cw_json *p = cw_json_is(params, CW_JSON_ARRAY) ? cw_json_first(params) : NULL; p;
              p = cw_json_next(p)) {
             if (cw_describe_text(p, "name").n)
                 write_param(&doc, p);
         }
-        cw_document_close_method(&doc);
+        cw_openrpc_writer_close_method(&doc);
     }
-    cw_document_finish(&doc, d);
+    cw_openrpc_writer_finish(&doc, d);
 }
 
 const cw_describer cw_describe_mopidy = {
-    .name = "mopidy", .is_quick = true, .begin = begin, .heard = heard};
+    .name = "mopidy", .is_quick = true, .begin = begin, .incoming = incoming};

@@ -2,12 +2,12 @@
 /* describe_names.c - rpc_get_methods: a list of names, and nothing else. */
 #include "source/describe_int.h"
 
-static cw_code begin(cw_describing *d, cw_err *err)
+static cw_code begin(cw_describe_ctx *d, cw_err *err)
 {
-    return d->ops->ask(d, CW_STR("rpc_get_methods"), CW_STR(""), 0, err);
+    return d->ops->query(d, CW_STR("rpc_get_methods"), CW_STR(""), 0, err);
 }
 
-static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     (void)tag;
     if (outcome->kind != CW_OUTCOME_RESULT) {
@@ -18,17 +18,17 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
         d->ops->fail(d, CW_PARAMS, "rpc_get_methods: expected a list of names");
         return;
     }
-    cw_document doc;
-    cw_document_open(&doc, d->service, CW_STR(""));
+    cw_openrpc_writer doc;
+    cw_openrpc_writer_open(&doc, d->service, CW_STR(""));
     for (const cw_json *v = cw_json_first(outcome->result); v; v = cw_json_next(v)) {
         if (!cw_json_is(v, CW_JSON_STRING) || v->n == 0)
             continue;
-        cw_document_method(&doc, cw_json_text(v), CW_STR(""));
-        cw_document_any_params(&doc);
-        cw_document_close_method(&doc);
+        cw_openrpc_writer_method(&doc, cw_json_text(v), CW_STR(""));
+        cw_openrpc_writer_any_params(&doc);
+        cw_openrpc_writer_close_method(&doc);
     }
-    cw_document_finish(&doc, d);
+    cw_openrpc_writer_finish(&doc, d);
 }
 
 const cw_describer cw_describe_spdk = {
-    .name = "spdk", .is_quick = true, .begin = begin, .heard = heard};
+    .name = "spdk", .is_quick = true, .begin = begin, .incoming = incoming};

@@ -6,22 +6,22 @@
 
 static const char *const names[] = {"rpc.discover", "rpc_discover", "getopenrpcinfo"};
 
-static cw_code ask(cw_describing *d, unsigned i, cw_err *err)
+static cw_code query(cw_describe_ctx *d, unsigned i, cw_err *err)
 {
-    return d->ops->ask(d, cw_str_from(names[i]), CW_STR(""), i, err);
+    return d->ops->query(d, cw_str_from(names[i]), CW_STR(""), i, err);
 }
 
-static cw_code begin(cw_describing *d, cw_err *err)
+static cw_code begin(cw_describe_ctx *d, cw_err *err)
 {
-    return ask(d, 0, err);
+    return query(d, 0, err);
 }
 
-static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     cw_err err = {0};
     bool is_unknown = outcome->kind == CW_OUTCOME_ERROR && outcome->code == NOT_FOUND;
     if (is_unknown && tag + 1 < CW_COUNT(names)) {
-        cw_code rc = ask(d, tag + 1, &err);
+        cw_code rc = query(d, tag + 1, &err);
         if (rc)
             d->ops->fail(d, rc, err.msg);
         return;
@@ -38,4 +38,4 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
 }
 
 const cw_describer cw_describe_openrpc = {
-    .name = "openrpc", .is_quick = true, .begin = begin, .heard = heard};
+    .name = "openrpc", .is_quick = true, .begin = begin, .incoming = incoming};

@@ -16,12 +16,12 @@ typedef struct databases {
     size_t n, n_open;
 } databases;
 
-static cw_code begin(cw_describing *d, cw_err *err)
+static cw_code begin(cw_describe_ctx *d, cw_err *err)
 {
     d->state = cw_arena_calloc(d->arena, 1, sizeof(databases));
     if (!d->state)
         return cw_arena_fail(d->arena, err);
-    return d->ops->ask(d, CW_STR("list_dbs"), CW_STR("[]"), 0, err);
+    return d->ops->query(d, CW_STR("list_dbs"), CW_STR("[]"), 0, err);
 }
 
 /* {"type":"string","enum":[…]} of the databases. */
@@ -85,7 +85,7 @@ static void write_operation(cw_json_writer *w, const databases *all)
     cw_json_close(w);
 }
 
-static void add_param(cw_document *doc, const databases *all, const char *name,
+static void add_param(cw_openrpc_writer *doc, const databases *all, const char *name,
                       void (*write)(cw_json_writer *, const databases *))
 {
     CW_CLEANUP(cw_buf_done) cw_buf schema;
@@ -95,41 +95,44 @@ static void add_param(cw_document *doc, const databases *all, const char *name,
     write(&w, all);
     if (schema.code)
         doc->text.code = schema.code;
-    cw_document_param(doc, &(cw_document_param_opts){.name = cw_str_from(name),
-                                                     .schema = cw_buf_str(&schema),
-                                                     .required = true});
+    cw_openrpc_writer_param(doc, &(cw_openrpc_writer_param_opts){.name = cw_str_from(name),
+                                                                 .schema = cw_buf_str(&schema),
+                                                                 .required = true});
 }
 
-static void finish(cw_describing *d, const databases *all)
+static void finish(cw_describe_ctx *d, const databases *all)
 {
     static const cw_str reads = CW_STR_INIT("{\"annotations\":{\"readOnlyHint\":true}}");
-    cw_document doc;
-    cw_document_open(&doc, d->service, CW_STR(""));
-    cw_document_method(&doc, CW_STR("list_dbs"), CW_STR("Names of the databases"));
-    cw_document_result(&doc, CW_STR("{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"));
-    cw_document_member(&doc, "x-mcp-tool", reads);
-    cw_document_close_method(&doc);
-    cw_document_method(&doc, CW_STR("get_schema"), CW_STR("Tables and columns of a database"));
+    cw_openrpc_writer doc;
+    cw_openrpc_writer_open(&doc, d->service, CW_STR(""));
+    cw_openrpc_writer_method(&doc, CW_STR("list_dbs"), CW_STR("Names of the databases"));
+    cw_openrpc_writer_result(&doc, CW_STR("{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"));
+    cw_openrpc_writer_member(&doc, "x-mcp-tool", reads);
+    cw_openrpc_writer_close_method(&doc);
+    cw_openrpc_writer_method(&doc, CW_STR("get_schema"),
+                             CW_STR("Tables and columns of a database"));
     add_param(&doc, all, "db_name", write_names);
-    cw_document_result(&doc, CW_STR("{\"type\":\"object\"}"));
-    cw_document_member(&doc, "x-mcp-tool", reads);
-    cw_document_close_method(&doc);
-    cw_document_method(&doc, CW_STR("transact"),
-                       CW_STR("One operation on a table, as RFC 7047, 5.2, has them: select with "
-                              "where and columns, insert with row, update, mutate, delete"));
+    cw_openrpc_writer_result(&doc, CW_STR("{\"type\":\"object\"}"));
+    cw_openrpc_writer_member(&doc, "x-mcp-tool", reads);
+    cw_openrpc_writer_close_method(&doc);
+    cw_openrpc_writer_method(
+        &doc, CW_STR("transact"),
+        CW_STR("One operation on a table, as RFC 7047, 5.2, has them: select with "
+               "where and columns, insert with row, update, mutate, delete"));
     add_param(&doc, all, "db_name", write_names);
     add_param(&doc, all, "operation", write_operation);
-    cw_document_result(&doc, CW_STR("{\"type\":\"array\"}"));
-    cw_document_member(&doc, "x-mcp-tool", CW_STR("{\"annotations\":{\"destructiveHint\":true}}"));
-    cw_document_close_method(&doc);
-    cw_document_method(&doc, CW_STR("echo"), CW_STR("Gives back what it got"));
-    cw_document_any_params(&doc);
-    cw_document_member(&doc, "x-mcp-tool", reads);
-    cw_document_close_method(&doc);
-    cw_document_finish(&doc, d);
+    cw_openrpc_writer_result(&doc, CW_STR("{\"type\":\"array\"}"));
+    cw_openrpc_writer_member(&doc, "x-mcp-tool",
+                             CW_STR("{\"annotations\":{\"destructiveHint\":true}}"));
+    cw_openrpc_writer_close_method(&doc);
+    cw_openrpc_writer_method(&doc, CW_STR("echo"), CW_STR("Gives back what it got"));
+    cw_openrpc_writer_any_params(&doc);
+    cw_openrpc_writer_member(&doc, "x-mcp-tool", reads);
+    cw_openrpc_writer_close_method(&doc);
+    cw_openrpc_writer_finish(&doc, d);
 }
 
-static void on_names(cw_describing *d, databases *all, const cw_json *names)
+static void on_names(cw_describe_ctx *d, databases *all, const cw_json *names)
 {
     cw_err err = {0};
     cw_code rc = cw_json_is(names, CW_JSON_ARRAY)
@@ -144,8 +147,8 @@ static void on_names(cw_describing *d, databases *all, const cw_json *names)
         cw_buf_add(&params, cw_json_span(v));
         cw_buf_add_char(&params, ']');
         rc = params.code ? cw_fail_nomem(&err)
-                         : d->ops->ask(d, CW_STR("get_schema"), cw_buf_str(&params),
-                                       (unsigned)++all->n, &err);
+                         : d->ops->query(d, CW_STR("get_schema"), cw_buf_str(&params),
+                                         (unsigned)++all->n, &err);
         all->n_open = all->n;
     }
     if (rc)
@@ -154,7 +157,7 @@ static void on_names(cw_describing *d, databases *all, const cw_json *names)
         finish(d, all);
 }
 
-static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     databases *all = d->state;
     if (tag == 0 && outcome->kind != CW_OUTCOME_RESULT) {
@@ -173,4 +176,4 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
         finish(d, all);
 }
 
-const cw_describer cw_describe_ovsdb = {.name = "ovsdb", .begin = begin, .heard = heard};
+const cw_describer cw_describe_ovsdb = {.name = "ovsdb", .begin = begin, .incoming = incoming};

@@ -30,7 +30,7 @@
 
 typedef struct types {
     cw_map by_name; /* to cw_json */
-    cw_document doc;
+    cw_openrpc_writer doc;
     size_t left, left_of_all; /* of the command's budget, and of all of them */
     bool is_cut;              /* what is being written is beyond it */
     cw_str first_cut;         /* the first command with such a param */
@@ -178,10 +178,10 @@ static bool write_param(types *t, const cw_json *member)
     bool is_cut = t->is_cut || schema.code;
     if (schema.code == CW_NOMEM)
         t->doc.text.code = CW_NOMEM;
-    cw_document_param(
-        &t->doc, &(cw_document_param_opts){.name = cw_describe_text(member, "name"),
-                                           .schema = is_cut ? CW_STR("") : cw_buf_str(&schema),
-                                           .required = !cw_json_get(member, CW_STR("default"))});
+    cw_openrpc_writer_param(&t->doc, &(cw_openrpc_writer_param_opts){
+                                         .name = cw_describe_text(member, "name"),
+                                         .schema = is_cut ? CW_STR("") : cw_buf_str(&schema),
+                                         .required = !cw_json_get(member, CW_STR("default"))});
     return !is_cut;
 }
 
@@ -208,7 +208,7 @@ static bool write_params(types *t, const cw_json *args)
     bool is_any = is_long || has_variants(t, args) ||
                   (is_list && !pay(t, &t->doc.w, (size_t)(cw_json_after(members) - members)));
     if (is_any) {
-        cw_document_any_params(&t->doc);
+        cw_openrpc_writer_any_params(&t->doc);
         return !is_long && !t->is_cut;
     }
     const cw_json *first = is_list ? cw_json_first(members) : NULL;
@@ -224,29 +224,29 @@ static void write_command(types *t, const cw_json *command)
     const cw_json *args = find(t, cw_describe_text(command, "arg-type"));
     const cw_json *result = find(t, cw_describe_text(command, "ret-type"));
     cw_str name = cw_describe_text(command, "name");
-    cw_document_method(&t->doc, name, CW_STR(""));
+    cw_openrpc_writer_method(&t->doc, name, CW_STR(""));
     if (!write_params(t, args) && t->n_cut++ == 0)
         t->first_cut = name;
     cw_str kind = cw_describe_text(result, "meta-type");
     if (cw_str_is(kind, "object"))
-        cw_document_result(&t->doc, CW_STR("{\"type\":\"object\"}"));
+        cw_openrpc_writer_result(&t->doc, CW_STR("{\"type\":\"object\"}"));
     else if (cw_str_is(kind, "array"))
-        cw_document_result(&t->doc, CW_STR("{\"type\":\"array\"}"));
+        cw_openrpc_writer_result(&t->doc, CW_STR("{\"type\":\"array\"}"));
     if (cw_str_starts(name, CW_STR("query-")))
-        cw_document_member(&t->doc, "x-mcp-tool",
-                           CW_STR("{\"annotations\":{\"readOnlyHint\":true}}"));
-    cw_document_close_method(&t->doc);
+        cw_openrpc_writer_member(&t->doc, "x-mcp-tool",
+                                 CW_STR("{\"annotations\":{\"readOnlyHint\":true}}"));
+    cw_openrpc_writer_close_method(&t->doc);
 }
 
-static cw_code begin(cw_describing *d, cw_err *err)
+static cw_code begin(cw_describe_ctx *d, cw_err *err)
 {
-    return d->ops->ask(d, CW_STR("query-qmp-schema"), CW_STR(""), 0, err);
+    return d->ops->query(d, CW_STR("query-qmp-schema"), CW_STR(""), 0, err);
 }
 
-static void write_all(cw_describing *d, types *t, const cw_json *list)
+static void write_all(cw_describe_ctx *d, types *t, const cw_json *list)
 {
     t->left_of_all = ALL_MAX;
-    cw_document_open(&t->doc, d->service, CW_STR(""));
+    cw_openrpc_writer_open(&t->doc, d->service, CW_STR(""));
     for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
         if (cw_str_is(cw_describe_text(v, "meta-type"), "command"))
             write_command(t, v);
@@ -259,10 +259,10 @@ static void write_all(cw_describing *d, types *t, const cw_json *list)
                  t->n_cut, CW_STR_ARG(t->first_cut));
         d->ops->warn(d, text);
     }
-    cw_document_finish(&t->doc, d);
+    cw_openrpc_writer_finish(&t->doc, d);
 }
 
-static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     (void)tag;
     if (outcome->kind != CW_OUTCOME_RESULT) {
@@ -288,4 +288,4 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
     cw_map_done(&t.by_name);
 }
 
-const cw_describer cw_describe_qmp = {.name = "qmp", .begin = begin, .heard = heard};
+const cw_describer cw_describe_qmp = {.name = "qmp", .begin = begin, .incoming = incoming};

@@ -12,13 +12,13 @@
 #define LIST "system.listMethods"
 
 /* Tags: 0 is the list; of method i 1 + 2 * i is its help and 2 + 2 * i its signature. */
-typedef struct listing {
+typedef struct method_list {
     const cw_json **names;
     const cw_json **helps;      /* strings, or NULL */
     const cw_json **signatures; /* [["result", "param", …], …], or NULL */
     size_t n, n_open;
     bool has_help, has_signatures;
-} listing;
+} method_list;
 
 /* The type that a signature's word stands for, as a schema. */
 static cw_str schema_of(cw_str word)
@@ -55,13 +55,13 @@ static cw_str text_of(const cw_json *v)
     return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
 }
 
-static void write_method(cw_document *doc, const listing *l, size_t i)
+static void write_method(cw_openrpc_writer *doc, const method_list *l, size_t i)
 {
     const cw_json *signature = only_signature(l->signatures[i]);
-    cw_document_method(doc, cw_json_text(l->names[i]), text_of(l->helps[i]));
+    cw_openrpc_writer_method(doc, cw_json_text(l->names[i]), text_of(l->helps[i]));
     if (!signature) {
-        cw_document_any_params(doc);
-        cw_document_close_method(doc);
+        cw_openrpc_writer_any_params(doc);
+        cw_openrpc_writer_close_method(doc);
         return;
     }
     cw_str result = CW_STR("");
@@ -73,24 +73,25 @@ static void write_method(cw_document *doc, const listing *l, size_t i)
             continue;
         }
         snprintf(name, sizeof name, "p%u", n - 1);
-        cw_document_param(doc, &(cw_document_param_opts){.name = cw_str_from(name),
-                                                         .schema = schema_of(text_of(p)),
-                                                         .required = true});
+        cw_openrpc_writer_param(
+            doc, &(cw_openrpc_writer_param_opts){
+                     .name = cw_str_from(name), .schema = schema_of(text_of(p)), .required = true});
     }
-    cw_document_result(doc, result);
-    cw_document_close_method(doc);
+    cw_openrpc_writer_result(doc, result);
+    cw_openrpc_writer_close_method(doc);
 }
 
-static void finish(cw_describing *d, const listing *l)
+static void finish(cw_describe_ctx *d, const method_list *l)
 {
-    cw_document doc;
-    cw_document_open(&doc, d->service, CW_STR(""));
+    cw_openrpc_writer doc;
+    cw_openrpc_writer_open(&doc, d->service, CW_STR(""));
     for (size_t i = 0; i < l->n; i++)
         write_method(&doc, l, i);
-    cw_document_finish(&doc, d);
+    cw_openrpc_writer_finish(&doc, d);
 }
 
-static cw_code ask_of(cw_describing *d, const listing *l, size_t i, bool is_help, cw_err *err)
+static cw_code question_of(cw_describe_ctx *d, const method_list *l, size_t i, bool is_help,
+                           cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf params;
     cw_buf_init(&params, 65536);
@@ -99,11 +100,12 @@ static cw_code ask_of(cw_describing *d, const listing *l, size_t i, bool is_help
     cw_buf_add_char(&params, ']');
     if (params.code)
         return cw_fail_nomem(err);
-    return d->ops->ask(d, is_help ? CW_STR("system.methodHelp") : CW_STR("system.methodSignature"),
-                       cw_buf_str(&params), (unsigned)(2 * i + (is_help ? 1 : 2)), err);
+    return d->ops->query(d,
+                         is_help ? CW_STR("system.methodHelp") : CW_STR("system.methodSignature"),
+                         cw_buf_str(&params), (unsigned)(2 * i + (is_help ? 1 : 2)), err);
 }
 
-static cw_code read_names(cw_describing *d, listing *l, const cw_json *list, cw_err *err)
+static cw_code read_names(cw_describe_ctx *d, method_list *l, const cw_json *list, cw_err *err)
 {
     size_t n = cw_json_is(list, CW_JSON_ARRAY) ? cw_json_count(list) : 0;
     if (n == 0)
@@ -124,7 +126,7 @@ static cw_code read_names(cw_describing *d, listing *l, const cw_json *list, cw_
     return CW_OK;
 }
 
-static void on_list(cw_describing *d, listing *l, const cw_outcome *outcome)
+static void on_list(cw_describe_ctx *d, method_list *l, const cw_outcome *outcome)
 {
     cw_err err = {0};
     if (outcome->kind != CW_OUTCOME_RESULT) {
@@ -134,9 +136,9 @@ static void on_list(cw_describing *d, listing *l, const cw_outcome *outcome)
     cw_code rc = read_names(d, l, outcome->result, &err);
     for (size_t i = 0; i < l->n && !rc; i++) {
         if (l->has_help)
-            rc = ask_of(d, l, i, true, &err);
+            rc = question_of(d, l, i, true, &err);
         if (!rc && l->has_signatures)
-            rc = ask_of(d, l, i, false, &err);
+            rc = question_of(d, l, i, false, &err);
         l->n_open += (size_t)l->has_help + l->has_signatures;
     }
     if (rc)
@@ -145,17 +147,17 @@ static void on_list(cw_describing *d, listing *l, const cw_outcome *outcome)
         finish(d, l);
 }
 
-static cw_code begin(cw_describing *d, cw_err *err)
+static cw_code begin(cw_describe_ctx *d, cw_err *err)
 {
-    d->state = cw_arena_calloc(d->arena, 1, sizeof(listing));
+    d->state = cw_arena_calloc(d->arena, 1, sizeof(method_list));
     if (!d->state)
         return cw_arena_fail(d->arena, err);
-    return d->ops->ask(d, CW_STR(LIST), CW_STR(""), 0, err);
+    return d->ops->query(d, CW_STR(LIST), CW_STR(""), 0, err);
 }
 
-static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
+static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
-    listing *l = d->state;
+    method_list *l = d->state;
     if (tag == 0) {
         on_list(d, l, outcome);
         return;
@@ -168,4 +170,4 @@ static void heard(cw_describing *d, unsigned tag, const cw_outcome *outcome)
 }
 
 const cw_describer cw_describe_system = {
-    .name = "system", .is_quick = true, .begin = begin, .heard = heard};
+    .name = "system", .is_quick = true, .begin = begin, .incoming = incoming};

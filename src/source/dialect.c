@@ -58,10 +58,10 @@ const char *cw_dialect_names(void)
 
 /* ---- out ---- */
 
-cw_code cw_wire_make(const cw_speech *speech, cw_str method, cw_arena *arena, cw_wire *ret,
-                     cw_err *err)
+cw_code cw_request_template_make(const cw_protocol_opts *protocol, cw_str method, cw_arena *arena,
+                                 cw_request_template *ret, cw_err *err)
 {
-    const cw_dialect *d = speech->dialect;
+    const cw_dialect *d = protocol->dialect;
     CW_CLEANUP(cw_buf_done) cw_buf b;
     cw_buf_init(&b, 6 * method.n + 128);
     cw_buf_printf(&b, ",\"%s\":", d->method);
@@ -78,12 +78,13 @@ cw_code cw_wire_make(const cw_speech *speech, cw_str method, cw_arena *arena, cw
 }
 
 /* {"jsonrpc":"2.0","id":7 without what follows; the texts of the table are short. */
-static size_t write_head(const cw_speech *speech, uint64_t id, char room[CW_WIRE_ROOM])
+static size_t write_head(const cw_protocol_opts *protocol, uint64_t id,
+                         char room[CW_REQUEST_TEMPLATE_ROOM])
 {
-    const cw_dialect *d = speech->dialect;
+    const cw_dialect *d = protocol->dialect;
     char digits[CW_DIGITS_SIZE];
     cw_str number = cw_digits_u64(id, digits);
-    const char *quote = speech->string_ids ? "\"" : "";
+    const char *quote = protocol->string_ids ? "\"" : "";
     const cw_str parts[] = {
         CW_STR("{"),   d->version ? CW_STR("\"jsonrpc\":\"2.0\",") : CW_STR(""),
         CW_STR("\""),  cw_str_from(d->id),
@@ -98,12 +99,13 @@ static size_t write_head(const cw_speech *speech, uint64_t id, char room[CW_WIRE
     return n;
 }
 
-void cw_wire_write(const cw_speech *speech, const cw_wire *wire, uint64_t id, cw_str params,
-                   char room[CW_WIRE_ROOM], cw_str pieces[CW_WIRE_PIECES])
+void cw_request_template_write(const cw_protocol_opts *protocol, const cw_request_template *wire,
+                               uint64_t id, cw_str params, char room[CW_REQUEST_TEMPLATE_ROOM],
+                               cw_str pieces[CW_REQUEST_TEMPLATE_PIECES])
 {
-    if (params.n == 0 && speech->dialect->needs_params)
+    if (params.n == 0 && protocol->dialect->needs_params)
         params = CW_STR("[]");
-    pieces[0] = cw_str_make(room, write_head(speech, id, room));
+    pieces[0] = cw_str_make(room, write_head(protocol, id, room));
     pieces[1] = params.n ? wire->text : wire->bare;
     pieces[2] = params;
     pieces[3] = CW_STR("}");
@@ -111,9 +113,10 @@ void cw_wire_write(const cw_speech *speech, const cw_wire *wire, uint64_t id, cw
 
 /* The method's text begins with a comma, which now has nothing before it but, in one dialect, the
  * version, and in another an id that is null. */
-void cw_wire_drop_id(const cw_speech *speech, cw_str pieces[CW_WIRE_PIECES])
+void cw_request_template_drop_id(const cw_protocol_opts *protocol,
+                                 cw_str pieces[CW_REQUEST_TEMPLATE_PIECES])
 {
-    const cw_dialect *d = speech->dialect;
+    const cw_dialect *d = protocol->dialect;
     pieces[0] = d->version        ? CW_STR("{\"jsonrpc\":\"2.0\"")
                 : d->needs_params ? CW_STR("{\"id\":null")
                                   : CW_STR("{");
@@ -123,9 +126,10 @@ void cw_wire_drop_id(const cw_speech *speech, cw_str pieces[CW_WIRE_PIECES])
     }
 }
 
-void cw_wire_write_notice(const cw_speech *speech, cw_str method, cw_str params, cw_buf *out)
+void cw_request_template_write_notification(const cw_protocol_opts *protocol, cw_str method,
+                                            cw_str params, cw_buf *out)
 {
-    const cw_dialect *d = speech->dialect;
+    const cw_dialect *d = protocol->dialect;
     if (params.n == 0 && d->needs_params)
         params = CW_STR("[]");
     cw_buf_add(out, d->version        ? CW_STR("{\"jsonrpc\":\"2.0\",")
@@ -147,9 +151,9 @@ bool cw_dialect_is_null(const cw_json *v)
     return !v || cw_json_is(v, CW_JSON_NULL);
 }
 
-bool cw_dialect_id(const cw_speech *speech, const cw_json *v, uint64_t *ret)
+bool cw_dialect_id(const cw_protocol_opts *protocol, const cw_json *v, uint64_t *ret)
 {
-    if (speech->string_ids)
+    if (protocol->string_ids)
         return cw_json_is(v, CW_JSON_STRING) && cw_str_to_u64(cw_json_text(v), ret);
     return v && cw_json_to_u64(v, ret);
 }
@@ -164,48 +168,50 @@ static bool is_text(const cw_json *v)
     return cw_json_is(v, CW_JSON_STRING);
 }
 
-static void hear_call(const cw_dialect *d, const cw_json *message, const cw_json *id, cw_heard *ret)
+static void classify_call(const cw_dialect *d, const cw_json *message, const cw_json *id,
+                          cw_incoming *ret)
 {
     const cw_json *event = member(message, d->event);
     const cw_json *method = is_text(event) ? event : member(message, d->method);
     ret->method = method ? cw_json_text(method) : CW_STR("");
     ret->params = member(message, d->params);
-    ret->ask = id;
-    ret->kind = cw_dialect_is_null(id) ? CW_HEARD_NOTICE : CW_HEARD_REQUEST;
+    ret->request_id = id;
+    ret->kind = cw_dialect_is_null(id) ? CW_INCOMING_NOTIFICATION : CW_INCOMING_REQUEST;
 }
 
-void cw_dialect_hear(const cw_speech *speech, const cw_json *message, cw_heard *ret)
+void cw_dialect_classify(const cw_protocol_opts *protocol, const cw_json *message, cw_incoming *ret)
 {
-    const cw_dialect *d = speech->dialect;
-    *ret = (cw_heard){.kind = CW_HEARD_NOTHING, .why = "not a JSON object"};
+    const cw_dialect *d = protocol->dialect;
+    *ret = (cw_incoming){.kind = CW_INCOMING_INVALID, .why = "not a JSON object"};
     if (!cw_json_is(message, CW_JSON_OBJECT))
         return;
     const cw_json *id = member(message, d->id);
     bool is_answer = member(message, d->result) || member(message, d->error);
     bool is_call = is_text(member(message, d->event)) || is_text(member(message, d->method));
     if (member(message, d->greeting)) {
-        ret->kind = CW_HEARD_GREETING;
+        ret->kind = CW_INCOMING_GREETING;
     } else if (is_call && !is_answer) {
-        hear_call(d, message, id, ret);
+        classify_call(d, message, id, ret);
     } else if (!is_answer) {
         ret->why = "neither an answer nor a call";
     } else if (cw_dialect_is_null(id)) {
-        ret->kind = CW_HEARD_ANSWER_TO_NOBODY;
-    } else if (cw_dialect_id(speech, id, &ret->id)) {
-        ret->kind = CW_HEARD_ANSWER;
+        ret->kind = CW_INCOMING_ERROR_WITHOUT_ID;
+    } else if (cw_dialect_id(protocol, id, &ret->id)) {
+        ret->kind = CW_INCOMING_RESPONSE;
     } else {
         ret->why = "an answer with an id that is none of ours";
     }
 }
 
-void cw_dialect_reply(const cw_speech *speech, const cw_json *ask, cw_str result, cw_buf *out)
+void cw_dialect_reply(const cw_protocol_opts *protocol, const cw_json *request_id, cw_str result,
+                      cw_buf *out)
 {
-    const cw_dialect *d = speech->dialect;
+    const cw_dialect *d = protocol->dialect;
     cw_buf_add_char(out, '{');
     if (d->version)
         cw_buf_add(out, CW_STR("\"jsonrpc\":\"2.0\","));
     cw_buf_printf(out, "\"%s\":", d->id);
-    cw_buf_add(out, cw_json_span(ask));
+    cw_buf_add(out, cw_json_span(request_id));
     if (result.n) {
         cw_buf_printf(out, ",\"%s\":", d->result);
         cw_buf_add(out, result);

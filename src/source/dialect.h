@@ -50,7 +50,7 @@ typedef enum cw_params_style {
 } cw_params_style;
 
 /* How one service is spoken to. */
-typedef struct cw_speech {
+typedef struct cw_protocol_opts {
     const cw_dialect *dialect;
     cw_params_style params;
     bool string_ids;
@@ -60,68 +60,75 @@ typedef struct cw_speech {
     cw_str secret_member; /* JSON: a member of named params, with its key: "auth":"x"; or empty */
     bool has_credentials; /* requests carry some */
     const cw_secrets *secrets; /* ours: not to be repeated when the service does; may be NULL */
-} cw_speech;
+} cw_protocol_opts;
 
 /* ---- out ---- */
 
 /* A method's part of a request, made once. */
-typedef struct cw_wire {
+typedef struct cw_request_template {
     cw_str text; /* ,"method":"a.b","params": */
     cw_str bare; /* the same without params */
-} cw_wire;
+} cw_request_template;
 
-CW_MUST_USE cw_code cw_wire_make(const cw_speech *speech, cw_str method, cw_arena *arena,
-                                 cw_wire *ret, cw_err *err);
+CW_MUST_USE cw_code cw_request_template_make(const cw_protocol_opts *protocol, cw_str method,
+                                             cw_arena *arena, cw_request_template *ret,
+                                             cw_err *err);
 
-#define CW_WIRE_PIECES 4u
-#define CW_WIRE_ROOM 64u
+#define CW_REQUEST_TEMPLATE_PIECES 4u
+#define CW_REQUEST_TEMPLATE_ROOM 64u
 /* A request in pieces, of `room`, the wire and the params (a JSON text; empty: none). */
-void cw_wire_write(const cw_speech *speech, const cw_wire *wire, uint64_t id, cw_str params,
-                   char room[CW_WIRE_ROOM], cw_str pieces[CW_WIRE_PIECES]);
+void cw_request_template_write(const cw_protocol_opts *protocol, const cw_request_template *wire,
+                               uint64_t id, cw_str params, char room[CW_REQUEST_TEMPLATE_ROOM],
+                               cw_str pieces[CW_REQUEST_TEMPLATE_PIECES]);
 /* Make a request that was written one without an id, which asks for no answer. */
-void cw_wire_drop_id(const cw_speech *speech, cw_str pieces[CW_WIRE_PIECES]);
+void cw_request_template_drop_id(const cw_protocol_opts *protocol,
+                                 cw_str pieces[CW_REQUEST_TEMPLATE_PIECES]);
 /* Append such a request. */
-void cw_wire_write_notice(const cw_speech *speech, cw_str method, cw_str params, cw_buf *out);
+void cw_request_template_write_notification(const cw_protocol_opts *protocol, cw_str method,
+                                            cw_str params, cw_buf *out);
 
 /* ---- in ---- */
 
-typedef enum cw_heard_kind {
-    CW_HEARD_NOTHING, /* that makes sense: `why` */
-    CW_HEARD_ANSWER,
-    CW_HEARD_ANSWER_TO_NOBODY, /* an error without an id */
-    CW_HEARD_REQUEST,
-    CW_HEARD_NOTICE, /* a notification, an event */
-    CW_HEARD_GREETING,
-} cw_heard_kind;
+typedef enum cw_incoming_kind {
+    CW_INCOMING_INVALID, /* that makes sense: `why` */
+    CW_INCOMING_RESPONSE,
+    CW_INCOMING_ERROR_WITHOUT_ID, /* an error without an id */
+    CW_INCOMING_REQUEST,
+    CW_INCOMING_NOTIFICATION, /* a notification, an event */
+    CW_INCOMING_GREETING,
+} cw_incoming_kind;
 
-typedef struct cw_heard {
-    cw_heard_kind kind;
-    uint64_t id;        /* ANSWER */
-    cw_str method;      /* REQUEST, NOTICE */
-    const cw_json *ask; /* REQUEST: its id as it came */
+typedef struct cw_incoming {
+    cw_incoming_kind kind;
+    uint64_t id;               /* ANSWER */
+    cw_str method;             /* REQUEST, NOTICE */
+    const cw_json *request_id; /* REQUEST: its id as it came */
     const cw_json *params;
     const char *why;
-} cw_heard;
+} cw_incoming;
 
 /* What a message of a stream is. */
-void cw_dialect_hear(const cw_speech *speech, const cw_json *message, cw_heard *ret);
+void cw_dialect_classify(const cw_protocol_opts *protocol, const cw_json *message,
+                         cw_incoming *ret);
 /* Append the answer to a request of the service: `result`, JSON; empty: there is no such method. */
-void cw_dialect_reply(const cw_speech *speech, const cw_json *ask, cw_str result, cw_buf *out);
+void cw_dialect_reply(const cw_protocol_opts *protocol, const cw_json *request_id, cw_str result,
+                      cw_buf *out);
 
 /* What came back for a request. */
-typedef struct cw_reply {
+typedef struct cw_upstream_reply {
     cw_client_end end;
-    const cw_client_answer *answer; /* with CW_CLIENT_OK; its status is 0 where there was no HTTP */
+    const cw_client_response
+        *answer; /* with CW_CLIENT_OK; its status is 0 where there was no HTTP */
     const char *why;
     const cw_secrets *session; /* as those of the speech, of this connection only; may be NULL */
-} cw_reply;
+} cw_upstream_reply;
 
 /* The outcome of request `id` to the service of this name; its texts and documents are in the
  * arena. Of an error nothing has one of our secrets; a result is what it is. */
-void cw_dialect_judge(const cw_speech *speech, cw_str service, uint64_t id, const cw_reply *reply,
-                      cw_arena *arena, cw_outcome *ret);
+void cw_dialect_parse_response(const cw_protocol_opts *protocol, cw_str service, uint64_t id,
+                               const cw_upstream_reply *reply, cw_arena *arena, cw_outcome *ret);
 /* The end of a sentence about an HTTP status: of 401 and 403 that it is about credentials; else
  * empty. */
-const char *cw_dialect_refusal(const cw_speech *speech, unsigned status);
+const char *cw_dialect_auth_hint(const cw_protocol_opts *protocol, unsigned status);
 
 #endif

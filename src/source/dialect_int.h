@@ -28,6 +28,6 @@ struct cw_dialect {
 
 bool cw_dialect_is_null(const cw_json *v);
 /* The number in an id of ours: of the type that it was sent in. */
-bool cw_dialect_id(const cw_speech *speech, const cw_json *v, uint64_t *ret);
+bool cw_dialect_id(const cw_protocol_opts *protocol, const cw_json *v, uint64_t *ret);
 
 #endif

@@ -24,18 +24,18 @@ static void fail(cw_outcome *ret, cw_fault fault, cw_str message, cw_str detail)
 }
 
 /* Who answered what, and what is not to be repeated of it. */
-typedef struct judging {
-    const cw_speech *speech;
+typedef struct response {
+    const cw_protocol_opts *protocol;
     cw_str service;
-    const cw_reply *reply;
+    const cw_upstream_reply *reply;
     cw_arena *arena;
-} judging;
+} response;
 
 /* The service's words without our secrets; .p is NULL without memory. */
-static cw_str hide(const judging *j, cw_str text, size_t max)
+static cw_str hide(const response *j, cw_str text, size_t max)
 {
-    cw_str shown = cw_secrets_hide_begin(j->speech->secrets, text, max + LOOKED_AT, j->arena);
-    return shown.p ? cw_secrets_hide_begin(j->reply->session, shown, max, j->arena) : shown;
+    cw_str exposed = cw_secrets_hide_begin(j->protocol->secrets, text, max + LOOKED_AT, j->arena);
+    return exposed.p ? cw_secrets_hide_begin(j->reply->session, exposed, max, j->arena) : exposed;
 }
 
 static void fail_nomem(cw_outcome *ret)
@@ -45,7 +45,8 @@ static void fail_nomem(cw_outcome *ret)
 
 /* ---- no answer ---- */
 
-static void judge_end(cw_str service, const cw_reply *reply, cw_arena *arena, cw_outcome *ret)
+static void parse_end(cw_str service, const cw_upstream_reply *reply, cw_arena *arena,
+                      cw_outcome *ret)
 {
     int n = (int)service.n;
     cw_str detail = TEXT(arena, "%s", reply->why);
@@ -87,16 +88,16 @@ static void judge_end(cw_str service, const cw_reply *reply, cw_arena *arena, cw
 
 /* ---- an answer that is no JSON-RPC ---- */
 
-const char *cw_dialect_refusal(const cw_speech *speech, unsigned status)
+const char *cw_dialect_auth_hint(const cw_protocol_opts *protocol, unsigned status)
 {
     if (status != 401 && status != 403)
         return "";
-    return speech->has_credentials ? ": it refuses our credentials" : ": it asks for credentials";
+    return protocol->has_credentials ? ": it refuses our credentials" : ": it asks for credentials";
 }
 
-static cw_str quote(const judging *j, const char *reason)
+static cw_str quote(const response *j, const char *reason)
 {
-    const cw_client_answer *answer = j->reply->answer;
+    const cw_client_response *answer = j->reply->answer;
     cw_str begin = hide(j, answer->body, DETAIL_BODY);
     if (answer->status == 0)
         return TEXT(j->arena, "%s; the message begins with: %.*s", reason, CW_STR_ARG(begin));
@@ -104,9 +105,9 @@ static cw_str quote(const judging *j, const char *reason)
                 CW_STR_ARG(begin));
 }
 
-static void fail_protocol(const judging *j, const char *reason, cw_outcome *ret)
+static void fail_protocol(const response *j, const char *reason, cw_outcome *ret)
 {
-    const cw_client_answer *answer = j->reply->answer;
+    const cw_client_response *answer = j->reply->answer;
     cw_arena *arena = j->arena;
     cw_str service = j->service;
     cw_str detail = quote(j, reason);
@@ -122,7 +123,7 @@ static void fail_protocol(const judging *j, const char *reason, cw_outcome *ret)
     bool away = answer->status == 429 || answer->status == 503;
     fail(ret, away ? CW_FAULT_UNAVAILABLE : CW_FAULT_PROTOCOL,
          TEXT(arena, "The service '%.*s' answered with HTTP status %u%s.", CW_STR_ARG(service),
-              answer->status, cw_dialect_refusal(j->speech, answer->status)),
+              answer->status, cw_dialect_auth_hint(j->protocol, answer->status)),
          detail);
 }
 
@@ -135,25 +136,25 @@ static const cw_json *member(const cw_json *object, const char *name)
 
 /* By exchange ids mean nothing; but one that we gave to a request shortly before says that the
  * connection is out of step. (There are services that say 1 whatever they are asked.) */
-static bool is_late(const cw_speech *speech, const cw_json *root, uint64_t id)
+static bool is_late(const cw_protocol_opts *protocol, const cw_json *root, uint64_t id)
 {
-    const cw_json *v = member(root, speech->dialect->id);
+    const cw_json *v = member(root, protocol->dialect->id);
     uint64_t got;
-    return speech->by_exchange && v && cw_dialect_id(speech, v, &got) && got < id &&
+    return protocol->by_exchange && v && cw_dialect_id(protocol, v, &got) && got < id &&
            id - got <= LATE_MAX;
 }
 
 /* NULL, or what is wrong. */
-static const char *check_id(const cw_speech *speech, const cw_json *root, uint64_t id,
+static const char *check_id(const cw_protocol_opts *protocol, const cw_json *root, uint64_t id,
                             bool is_error)
 {
-    const cw_json *v = member(root, speech->dialect->id);
+    const cw_json *v = member(root, protocol->dialect->id);
     uint64_t got;
-    if (speech->by_exchange || (is_error && cw_dialect_is_null(v)))
+    if (protocol->by_exchange || (is_error && cw_dialect_is_null(v)))
         return NULL;
     if (!v)
         return "no id";
-    return cw_dialect_id(speech, v, &got) && got == id ? NULL : "the id of another request";
+    return cw_dialect_id(protocol, v, &got) && got == id ? NULL : "the id of another request";
 }
 
 static bool says_error(const cw_dialect *d, const cw_json *error)
@@ -163,9 +164,9 @@ static bool says_error(const cw_dialect *d, const cw_json *error)
     return !cw_json_is(error, CW_JSON_STRING) || !cw_str_is(cw_json_text(error), "success");
 }
 
-static const char *check(const cw_speech *speech, const cw_json *root, uint64_t id)
+static const char *check(const cw_protocol_opts *protocol, const cw_json *root, uint64_t id)
 {
-    const cw_dialect *d = speech->dialect;
+    const cw_dialect *d = protocol->dialect;
     if (!cw_json_is(root, CW_JSON_OBJECT))
         return "not a JSON object";
     const cw_json *version = cw_json_get(root, CW_STR("jsonrpc"));
@@ -185,7 +186,7 @@ static const char *check(const cw_speech *speech, const cw_json *root, uint64_t 
     int64_t number;
     if (is_error && d->errors == CW_ERROR_OBJECT && !(code && cw_json_to_i64(code, &number)))
         return "an error without a code";
-    return check_id(speech, root, id, is_error);
+    return check_id(protocol, root, id, is_error);
 }
 
 /* What an error says, in the words of 2.0. */
@@ -274,10 +275,10 @@ static cw_str add_reason(const said *s, cw_arena *arena)
 
 /* For the log: what the service said, or where that has a secret, however it is spelled there, no
  * more than its message without it. */
-static cw_str original_of(const judging *j, const cw_json *error, const said *s)
+static cw_str original_of(const response *j, const cw_json *error, const said *s)
 {
-    bool is_clean = cw_remote_is_free_of(j->speech->secrets, error) &&
-                    cw_remote_is_free_of(j->reply->session, error);
+    bool is_clean = cw_sanitize_has_no_secret(j->protocol->secrets, error) &&
+                    cw_sanitize_has_no_secret(j->reply->session, error);
     if (!is_clean)
         return hide(j, s->message, DETAIL_MESSAGE);
     cw_str all = cw_json_span(error);
@@ -285,24 +286,25 @@ static cw_str original_of(const judging *j, const cw_json *error, const said *s)
 }
 
 /* The data that callers may see; NULL: nothing of it. */
-static const cw_json *safe_data(const judging *j, const cw_json *data)
+static const cw_json *safe_data(const response *j, const cw_json *data)
 {
-    bool is_free = !cw_dialect_is_null(data) && cw_remote_is_free_of(j->speech->secrets, data) &&
-                   cw_remote_is_free_of(j->reply->session, data);
-    return is_free ? cw_remote_scrub_data(data, j->arena) : NULL;
+    bool is_free = !cw_dialect_is_null(data) &&
+                   cw_sanitize_has_no_secret(j->protocol->secrets, data) &&
+                   cw_sanitize_has_no_secret(j->reply->session, data);
+    return is_free ? cw_sanitize_data(data, j->arena) : NULL;
 }
 
-static void judge_error(const judging *j, const cw_json *error, cw_outcome *ret)
+static void parse_error(const response *j, const cw_json *error, cw_outcome *ret)
 {
     said s;
-    read_error(j->speech->dialect, error, &s);
+    read_error(j->protocol->dialect, error, &s);
     const cw_json *data = safe_data(j, s.data);
     bool is_cut = !cw_dialect_is_null(s.data) && data != s.data;
     if (is_cut)
         s.message = add_reason(&s, j->arena);
     cw_str message = hide(j, s.message, SHOWN_MESSAGE);
     if (message.p)
-        message = cw_remote_scrub_message(message, j->arena);
+        message = cw_sanitize_message(message, j->arena);
     if (!message.p) {
         fail_nomem(ret);
         return;
@@ -315,13 +317,13 @@ static void judge_error(const judging *j, const cw_json *error, cw_outcome *ret)
         ret->detail = original_of(j, error, &s);
 }
 
-void cw_dialect_judge(const cw_speech *speech, cw_str service, uint64_t id, const cw_reply *reply,
-                      cw_arena *arena, cw_outcome *ret)
+void cw_dialect_parse_response(const cw_protocol_opts *protocol, cw_str service, uint64_t id,
+                               const cw_upstream_reply *reply, cw_arena *arena, cw_outcome *ret)
 {
-    const judging j = {speech, service, reply, arena};
-    const cw_client_answer *answer = reply->answer;
+    const response j = {protocol, service, reply, arena};
+    const cw_client_response *answer = reply->answer;
     if (reply->end != CW_CLIENT_OK) {
-        judge_end(service, reply, arena, ret);
+        parse_end(service, reply, arena, ret);
         return;
     }
     cw_err err;
@@ -334,18 +336,18 @@ void cw_dialect_judge(const cw_speech *speech, cw_str service, uint64_t id, cons
         fail_nomem(ret);
         return;
     }
-    const char *wrong = rc ? err.msg : check(speech, root, id);
+    const char *wrong = rc ? err.msg : check(protocol, root, id);
     bool is_fine = answer->status < 300;
-    if (answer->is_spoiled && ((wrong && is_fine) || (!wrong && is_late(speech, root, id))))
+    if (answer->is_spoiled && ((wrong && is_fine) || (!wrong && is_late(protocol, root, id))))
         *answer->is_spoiled = true;
     if (wrong) {
         fail_protocol(&j, wrong, ret);
         return;
     }
-    const cw_json *error = member(root, speech->dialect->error);
-    if (says_error(speech->dialect, error))
-        judge_error(&j, error, ret);
+    const cw_json *error = member(root, protocol->dialect->error);
+    if (says_error(protocol->dialect, error))
+        parse_error(&j, error, ret);
     else
         *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT,
-                            .result = member(root, speech->dialect->result)};
+                            .result = member(root, protocol->dialect->result)};
 }

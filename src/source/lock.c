@@ -199,7 +199,7 @@ void cw_lock_free(cw_lock *lock)
     free(lock);
 }
 
-cw_lock_verdict cw_lock_judge(const cw_lock *lock, cw_str source, cw_str method, cw_str definition,
+cw_lock_verdict cw_lock_check(const cw_lock *lock, cw_str source, cw_str method, cw_str definition,
                               cw_str *ret_old)
 {
     const cw_json *entry = cw_json_get(cw_json_get(lock->sources, source), method);
@@ -294,5 +294,5 @@ cw_code cw_lock_write(const char *path, const cw_lock *old, const cw_str *replac
     if (!rc)
         rc = cw_wrap(err, make(cw_buf_str(&out), &again, err), "the lock could not be read again");
     cw_lock_free(again);
-    return rc ? rc : cw_file_replace(path, cw_buf_str(&out), 0644, CW_REPLACE_SYNC, err);
+    return rc ? rc : cw_file_replace(path, cw_buf_str(&out), 0644, CW_FILE_REPLACE_SYNC, err);
 }

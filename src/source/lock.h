@@ -48,7 +48,7 @@ typedef enum cw_lock_verdict {
 } cw_lock_verdict;
 
 /* *ret_old (may be NULL) is what was approved, or empty. */
-cw_lock_verdict cw_lock_judge(const cw_lock *lock, cw_str source, cw_str method, cw_str definition,
+cw_lock_verdict cw_lock_check(const cw_lock *lock, cw_str source, cw_str method, cw_str definition,
                               cw_str *ret_old);
 
 /* What was approved of a source, in the order of the file. `lock` may be NULL. */

@@ -22,17 +22,17 @@
 /* What one document is read with. */
 typedef struct reader {
     const cw_json *doc;
-    cw_json_index index; /* of it */
+    cw_json_pointer_index index; /* of it */
     const cw_openrpc_opts *opts;
     cw_arena *arena;
-    cw_arena scratch; /* of one method */
-    cw_arena bundled; /* of one schema */
-    size_t left;      /* bytes that references may still add to the document */
-    bool is_shared;   /* the param or result that is read stands elsewhere */
-    cw_buf text;      /* likewise */
-    cw_map seen;      /* method names */
-    cw_needs last;    /* of the method before */
-    cw_str method;    /* id of the one that is read */
+    cw_arena scratch;     /* of one method */
+    cw_arena bundled;     /* of one schema */
+    size_t left;          /* bytes that references may still add to the document */
+    bool is_shared;       /* the param or result that is read stands elsewhere */
+    cw_buf text;          /* likewise */
+    cw_map seen;          /* method names */
+    cw_requirements last; /* of the method before */
+    cw_str method;        /* id of the one that is read */
     bool has_problems;
     char *room; /* of the piece that texts go to */
     size_t n_room;
@@ -142,9 +142,9 @@ static cw_code keep_names(reader *r, const cw_str **list, size_t n, const cw_str
     return rc;
 }
 
-static cw_code keep_needs(reader *r, cw_needs *needs, cw_err *err)
+static cw_code keep_needs(reader *r, cw_requirements *needs, cw_err *err)
 {
-    const cw_needs *last = &r->last;
+    const cw_requirements *last = &r->last;
     cw_code rc = keep_names(r, &needs->permissions, needs->n_permissions, last->permissions,
                             last->n_permissions, err);
     if (!rc)
@@ -180,13 +180,13 @@ cw_code cw_openrpc_text(const cw_json *object, cw_str member, cw_str *ret, cw_er
     return CW_OK;
 }
 
-static cw_code keep_shown(reader *r, const cw_shown **shown, cw_err *err)
+static cw_code keep_shown(reader *r, const cw_exposed **exposed, cw_err *err)
 {
-    cw_shown *copy = cw_arena_alloc(r->arena, sizeof *copy);
+    cw_exposed *copy = cw_arena_alloc(r->arena, sizeof *copy);
     if (!copy)
         return cw_arena_fail(r->arena, err);
-    *copy = **shown;
-    *shown = copy;
+    *copy = **exposed;
+    *exposed = copy;
     cw_code rc = keep(r, &copy->address, err);
     if (!rc)
         rc = keep_value(r, copy->json, &copy->json, err);
@@ -199,8 +199,8 @@ static cw_code keep_shown(reader *r, const cw_shown **shown, cw_err *err)
 static cw_code keep_trusted(reader *r, cw_method *method, cw_err *err)
 {
     cw_code rc = method->mark ? keep_mark(r, &method->mark, err) : CW_OK;
-    if (!rc && method->shown)
-        rc = keep_shown(r, &method->shown, err);
+    if (!rc && method->exposed)
+        rc = keep_shown(r, &method->exposed, err);
     return rc ? rc : keep_needs(r, &method->needs, err);
 }
 
@@ -300,9 +300,9 @@ static cw_code read_param_parts(reader *r, const cw_json *v, cw_param *param, cw
         rc = read_schema(r, v, param, &schema, err);
     if (!rc && schema)
         rc = keep_json(r, schema, &param->schema, err);
-    const cw_json *initial = cw_json_get(schema, CW_STR("default"));
-    if (!rc && initial)
-        rc = keep_value(r, initial, &param->initial, err);
+    const cw_json *default_value = cw_json_get(schema, CW_STR("default"));
+    if (!rc && default_value)
+        rc = keep_value(r, default_value, &param->default_value, err);
     if (!rc)
         rc = keep(r, &param->description, err);
     return rc ? rc : keep(r, &param->name, err);
@@ -416,7 +416,7 @@ static cw_code read_trusted(reader *r, const cw_json *object, cw_method *method,
             r, cw_openrpc_mark(mark, "x-mcp-tool", &r->scratch, &method->mark, &method->needs, err),
             err);
     if (!rc)
-        rc = collect(r, cw_openrpc_shown(object, &r->scratch, method, err), err);
+        rc = collect(r, cw_openrpc_exposed(object, &r->scratch, method, err), err);
     return rc ? rc : keep_trusted(r, method, err);
 }
 
@@ -513,7 +513,7 @@ cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts, cw_aren
         return cw_arena_fail(arena, err);
     reader r = {.doc = doc, .opts = opts, .arena = arena};
     cw_map_init(&r.seen, CW_OPENRPC_MAX_METHODS);
-    cw_json_index_init(&r.index);
+    cw_json_pointer_index_init(&r.index);
     r.left = REFERRED_BASE + REFERRED_TIMES * cw_json_span(doc).n;
     cw_arena_init(&r.scratch, SIZE_MAX);
     cw_arena_init(&r.bundled, BUNDLED_MAX);
@@ -523,7 +523,7 @@ cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts, cw_aren
     cw_arena_done(&r.bundled);
     cw_arena_done(&r.scratch);
     cw_map_done(&r.seen);
-    cw_json_index_done(&r.index);
+    cw_json_pointer_index_done(&r.index);
     if (rc)
         return rc;
     *ret = methods;

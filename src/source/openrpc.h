@@ -43,7 +43,7 @@ typedef struct cw_openrpc_opts {
 
 /* Say bounds of draft-04 ("exclusiveMinimum": true) as later drafts do, everywhere in *doc; where
  * there are none it stays as it is. What is new lives in `arena`. CW_NOMEM, CW_LIMIT. */
-CW_MUST_USE cw_code cw_openrpc_modernise(const cw_json **doc, cw_arena *arena, cw_err *err);
+CW_MUST_USE cw_code cw_openrpc_upgrade_draft4(const cw_json **doc, cw_arena *arena, cw_err *err);
 
 /* Read `doc`. Fails with CW_PARAMS and a message that names the member ("method 'a.b': param 'x':
  * schema: not an object"); CW_LIMIT, CW_NOMEM. */
@@ -53,8 +53,8 @@ CW_MUST_USE cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *o
 /* While *v is an object with a "$ref" and nothing else: put what it names in its place, as is done
  * with every entry of `methods`. CW_PARAMS: it leads nowhere, in a circle or out of the document.
  * `index` is one of `doc`, or NULL: then it is searched for. */
-CW_MUST_USE cw_code cw_openrpc_follow(const cw_json *doc, cw_json_index *index, const cw_json **v,
-                                      cw_err *err);
+CW_MUST_USE cw_code cw_openrpc_follow(const cw_json *doc, cw_json_pointer_index *index,
+                                      const cw_json **v, cw_err *err);
 
 /* Check and read a mark {"title":…, "annotations":…, "visibility":…}: annotations must be a map (a
  * list, or keys "0","1",… in order are refused; an empty one is left out), auth as in
@@ -63,6 +63,6 @@ CW_MUST_USE cw_code cw_openrpc_follow(const cw_json *doc, cw_json_index *index, 
  * nothing of `mark` kept. `where` begins the message.
  */
 CW_MUST_USE cw_code cw_openrpc_mark(const cw_json *mark, const char *where, cw_arena *arena,
-                                    const cw_mark **ret_mark, cw_needs *needs, cw_err *err);
+                                    const cw_mark **ret_mark, cw_requirements *needs, cw_err *err);
 
 #endif

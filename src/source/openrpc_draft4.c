@@ -112,7 +112,7 @@ static bool has_old_bounds(const cw_json *doc)
     return false;
 }
 
-cw_code cw_openrpc_modernise(const cw_json **doc, cw_arena *arena, cw_err *err)
+cw_code cw_openrpc_upgrade_draft4(const cw_json **doc, cw_arena *arena, cw_err *err)
 {
     if (!has_old_bounds(*doc))
         return CW_OK;

@@ -46,15 +46,15 @@ static cw_code write_property(maker *m, const cw_param *param, const cw_json *sc
     cw_buf_clear(&m->piece);
     cw_buf_clear(&m->place);
     cw_buf_add(&m->place, CW_STR("/properties"));
-    cw_refs_add_token(&m->place, param->name);
+    cw_bundle_add_token(&m->place, param->name);
     cw_str place = cw_buf_str(&m->place);
-    cw_refs refs = {
-        .on_ref = cw_refs_move,
+    cw_bundle refs = {
+        .on_ref = cw_bundle_move,
         .ctx = &place,
         .description = param->description.n ? &param->description : NULL,
         .drop_dialect = true,
     };
-    if (m->place.code || cw_refs_copy(&refs, schema, &m->piece))
+    if (m->place.code || cw_bundle_copy(&refs, schema, &m->piece))
         return cw_fail_nomem(err);
     cw_json_add_key(&m->w, param->name);
     cw_json_add_span(&m->w, cw_buf_str(&m->piece));

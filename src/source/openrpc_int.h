@@ -17,8 +17,8 @@ CW_MUST_USE cw_code cw_openrpc_text(const cw_json *object, cw_str member, cw_str
 void cw_openrpc_write(const cw_json *v, cw_buf *out);
 
 /* Read {"permissions": […], "auth": {…}, "visibility": …} into *needs. */
-CW_MUST_USE cw_code cw_openrpc_access(const cw_json *access, cw_arena *arena, cw_needs *needs,
-                                      cw_err *err);
+CW_MUST_USE cw_code cw_openrpc_access(const cw_json *access, cw_arena *arena,
+                                      cw_requirements *needs, cw_err *err);
 
 /* Read `x-input` of a method whose params are read, and make method->input of it. Trees live in
  * `scratch`, the text in `arena`. Without one nothing happens. */
@@ -26,13 +26,13 @@ CW_MUST_USE cw_code cw_openrpc_input(const cw_json *object, cw_arena *scratch, c
                                      cw_method *method, cw_err *err);
 
 /* Read what makes a method a resource, a template or a prompt, when something does. */
-CW_MUST_USE cw_code cw_openrpc_shown(const cw_json *object, cw_arena *arena, cw_method *method,
-                                     cw_err *err);
+CW_MUST_USE cw_code cw_openrpc_exposed(const cw_json *object, cw_arena *arena, cw_method *method,
+                                       cw_err *err);
 
 /* Make a schema stand alone: whatever it refers to elsewhere in the document is copied into its
  * "$defs". One without such references stays what it is. What is written comes out of *left bytes,
  * also where it was in vain; CW_LIMIT where that is not enough. */
-CW_MUST_USE cw_code cw_openrpc_bundle(const cw_json *doc, cw_json_index *index,
+CW_MUST_USE cw_code cw_openrpc_bundle(const cw_json *doc, cw_json_pointer_index *index,
                                       const cw_json **schema, cw_arena *arena, size_t *left,
                                       cw_err *err);
 

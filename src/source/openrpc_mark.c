@@ -58,7 +58,7 @@ static cw_code drop_doubles(cw_str *items, size_t *n, cw_arena *arena, cw_err *e
         return cw_arena_fail(arena, err);
     for (size_t i = 0; i < *n; i++)
         sorted[i] = items[i];
-    size_t n_sorted = cw_needs_sort(sorted, *n);
+    size_t n_sorted = cw_requirements_sort(sorted, *n);
     size_t kept = 0;
     for (size_t i = 0; i < *n; i++) {
         const cw_str *at = bsearch(&items[i], sorted, n_sorted, sizeof *sorted, compare);
@@ -87,7 +87,7 @@ static cw_code check_members(const cw_json *object, const char *const *known, cw
 }
 
 /* Without a level of its own a block with scopes is "required", one without is "none". */
-static cw_code read_level(const cw_json *auth, cw_needs *needs, cw_err *err)
+static cw_code read_level(const cw_json *auth, cw_requirements *needs, cw_err *err)
 {
     const cw_json *level = cw_json_get(auth, CW_STR("level"));
     if (!level) {
@@ -100,7 +100,8 @@ static cw_code read_level(const cw_json *auth, cw_needs *needs, cw_err *err)
     return CW_OK;
 }
 
-static cw_code read_scopes(const cw_json *scopes, cw_arena *arena, cw_needs *needs, cw_err *err)
+static cw_code read_scopes(const cw_json *scopes, cw_arena *arena, cw_requirements *needs,
+                           cw_err *err)
 {
     cw_str *items = NULL;
     size_t n = 0;
@@ -116,7 +117,7 @@ static cw_code read_scopes(const cw_json *scopes, cw_arena *arena, cw_needs *nee
     return CW_OK;
 }
 
-static cw_code read_auth(const cw_json *auth, cw_arena *arena, cw_needs *needs, cw_err *err)
+static cw_code read_auth(const cw_json *auth, cw_arena *arena, cw_requirements *needs, cw_err *err)
 {
     static const char *const known[] = {"scopes", "level", "description", NULL};
     cw_code rc = check_members(auth, known, err);
@@ -153,7 +154,7 @@ static bool is_empty(const cw_json *annotations)
     return cw_json_is(annotations, CW_JSON_OBJECT) && cw_json_count(annotations) == 0;
 }
 
-static cw_code read_annotations(const cw_json *annotations, cw_arena *arena, cw_needs *needs,
+static cw_code read_annotations(const cw_json *annotations, cw_arena *arena, cw_requirements *needs,
                                 cw_err *err)
 {
     if (!cw_json_is(annotations, CW_JSON_OBJECT))
@@ -167,20 +168,22 @@ static cw_code read_annotations(const cw_json *annotations, cw_arena *arena, cw_
 
 /* Of one who is never asked for more there is nobody to hide it from: most likely a mistake, and
  * one that would show what should be hidden. */
-static cw_code read_visibility(const cw_json *mark, cw_needs *needs, cw_err *err)
+static cw_code read_visibility(const cw_json *mark, cw_requirements *needs, cw_err *err)
 {
     const cw_json *v = cw_json_get(mark, CW_STR("visibility"));
     if (!v)
         return CW_OK;
-    if (!cw_json_is(v, CW_JSON_STRING) || !cw_visibility_parse(cw_json_text(v), &needs->hides))
+    if (!cw_json_is(v, CW_JSON_STRING) ||
+        !cw_visibility_parse(cw_json_text(v), &needs->hidden_unless_met))
         return cw_fail(err, CW_PARAMS, "visibility: expected \"challenge\" or \"hide\"");
-    if (needs->hides && needs->level != CW_AUTH_REQUIRED)
+    if (needs->hidden_unless_met && needs->level != CW_AUTH_REQUIRED)
         return cw_fail(err, CW_PARAMS,
                        "visibility: \"hide\" needs scopes or the level \"required\"");
     return CW_OK;
 }
 
-static cw_code read_permissions(const cw_json *list, cw_arena *arena, cw_needs *needs, cw_err *err)
+static cw_code read_permissions(const cw_json *list, cw_arena *arena, cw_requirements *needs,
+                                cw_err *err)
 {
     cw_str *items = NULL;
     size_t n = 0;
@@ -189,11 +192,12 @@ static cw_code read_permissions(const cw_json *list, cw_arena *arena, cw_needs *
     if (rc)
         return cw_wrap(err, rc, "permissions");
     needs->permissions = items;
-    needs->n_permissions = cw_needs_sort(items, n);
+    needs->n_permissions = cw_requirements_sort(items, n);
     return CW_OK;
 }
 
-cw_code cw_openrpc_access(const cw_json *access, cw_arena *arena, cw_needs *needs, cw_err *err)
+cw_code cw_openrpc_access(const cw_json *access, cw_arena *arena, cw_requirements *needs,
+                          cw_err *err)
 {
     static const char *const known[] = {"permissions", "auth", "visibility", NULL};
     cw_code rc = check_members(access, known, err);
@@ -225,7 +229,7 @@ static cw_code keep_annotations(const cw_json *annotations, cw_arena *arena, cw_
     return mark->annotations.p ? CW_OK : cw_arena_fail(arena, err);
 }
 
-static cw_code read_mark(const cw_json *v, cw_arena *arena, cw_mark *mark, cw_needs *needs,
+static cw_code read_mark(const cw_json *v, cw_arena *arena, cw_mark *mark, cw_requirements *needs,
                          cw_err *err)
 {
     static const char *const known[] = {"title", "annotations", "visibility", NULL};
@@ -247,7 +251,7 @@ static cw_code read_mark(const cw_json *v, cw_arena *arena, cw_mark *mark, cw_ne
 }
 
 cw_code cw_openrpc_mark(const cw_json *mark, const char *where, cw_arena *arena,
-                        const cw_mark **ret_mark, cw_needs *needs, cw_err *err)
+                        const cw_mark **ret_mark, cw_requirements *needs, cw_err *err)
 {
     cw_mark *out = cw_arena_calloc(arena, 1, sizeof *out);
     if (!out)

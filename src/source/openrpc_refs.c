@@ -31,7 +31,7 @@ typedef struct target {
 
 typedef struct bundler {
     const cw_json *doc;
-    cw_json_index *index;  /* of the document */
+    cw_json_pointer_index *index; /* of the document */
     const char *container; /* the root's member that gets the definitions: "$defs" if it is free */
     cw_arena scratch;
     cw_map names;    /* of definitions */
@@ -42,13 +42,15 @@ typedef struct bundler {
     cw_err *err;
 } bundler;
 
-static const cw_json *resolve(cw_json_index *index, const cw_json *from, cw_str ref)
+static const cw_json *resolve(cw_json_pointer_index *index, const cw_json *from, cw_str ref)
 {
     cw_str pointer = cw_str_make(ref.p + 1, ref.n - 1);
-    return index ? cw_json_index_pointer(index, from, pointer) : cw_json_pointer(from, pointer);
+    return index ? cw_json_pointer_index_find(index, from, pointer)
+                 : cw_json_pointer(from, pointer);
 }
 
-cw_code cw_openrpc_follow(const cw_json *doc, cw_json_index *index, const cw_json **v, cw_err *err)
+cw_code cw_openrpc_follow(const cw_json *doc, cw_json_pointer_index *index, const cw_json **v,
+                          cw_err *err)
 {
     for (unsigned i = 0; i < FOLLOW_MAX; i++) {
         const cw_json *ref = cw_json_get(*v, CW_STR("$ref"));
@@ -101,7 +103,7 @@ static cw_code place_target(bundler *b, target *t)
     cw_buf_init(&place, SCRATCH_MAX);
     cw_buf_add_char(&place, '/');
     cw_buf_add(&place, cw_str_from(b->container));
-    cw_refs_add_token(&place, t->name);
+    cw_bundle_add_token(&place, t->name);
     if (place.code)
         return cw_fail(b->err, place.code, "%s", cw_code_text(place.code));
     t->place = cw_arena_dup_str(&b->scratch, cw_buf_str(&place));
@@ -127,7 +129,7 @@ static cw_code add_target(bundler *b, const cw_json *schema, cw_str ref)
 }
 
 /* What is not part of the document does not live as long as its index. */
-static cw_json_index *index_for(const bundler *b, const cw_json *v)
+static cw_json_pointer_index *index_for(const bundler *b, const cw_json *v)
 {
     return v >= b->doc && v < cw_json_after(b->doc) ? b->index : NULL;
 }
@@ -137,7 +139,7 @@ static cw_code on_ref(void *ctx, cw_str ref, cw_buf *out)
     bundler *b = ctx;
     const cw_json *schema = ref.n > 1 ? resolve(b->index, b->doc, ref) : NULL;
     if (!schema && resolve(index_for(b, b->at.schema), b->at.schema, ref))
-        return cw_refs_move(&b->at.place, ref, out);
+        return cw_bundle_move(&b->at.place, ref, out);
     if (!schema)
         return cw_fail(b->err, CW_PARAMS, "$ref '%.*s' leads nowhere", CW_STR_ARG(ref));
     cw_str key = cw_str_make((const char *)&schema, sizeof(const cw_json *));
@@ -147,12 +149,12 @@ static cw_code on_ref(void *ctx, cw_str ref, cw_buf *out)
             return rc;
     }
     const target *t = cw_map_find(&b->places, key);
-    return cw_refs_move((void *)(uintptr_t)&t->place, CW_STR("#"), out);
+    return cw_bundle_move((void *)(uintptr_t)&t->place, CW_STR("#"), out);
 }
 
 static cw_code copy_targets(bundler *b, cw_buf *out)
 {
-    cw_refs refs = {.on_ref = on_ref, .ctx = b};
+    cw_bundle refs = {.on_ref = on_ref, .ctx = b};
     for (size_t i = 0; i < b->n_targets; i++) {
         b->at = b->targets[i];
         if (i == 1)
@@ -162,7 +164,7 @@ static cw_code copy_targets(bundler *b, cw_buf *out)
             cw_json_escape(out, b->at.name);
             cw_buf_add_char(out, ':');
         }
-        cw_code rc = cw_refs_copy(&refs, b->at.schema, out);
+        cw_code rc = cw_bundle_copy(&refs, b->at.schema, out);
         if (rc)
             return rc;
         if (i == 0 && b->n_targets > 1)
@@ -214,7 +216,7 @@ static cw_code bundle(bundler *b, const cw_json **schema, cw_arena *arena, size_
     return cw_json_read(copy, &opts, arena, schema, NULL, b->err);
 }
 
-cw_code cw_openrpc_bundle(const cw_json *doc, cw_json_index *index, const cw_json **schema,
+cw_code cw_openrpc_bundle(const cw_json *doc, cw_json_pointer_index *index, const cw_json **schema,
                           cw_arena *arena, size_t *left, cw_err *err)
 {
     if (!mentions_refs(*schema))

@@ -7,23 +7,23 @@
 typedef struct kind {
     const char *member;
     const char *address;
-    cw_shown_kind kind;
+    cw_exposed_kind kind;
     const char *known[10]; /* strings, but for those below */
 } kind;
 
 static const kind kinds[] = {
     {"x-mcp-resource",
      "uri",
-     CW_SHOWN_RESOURCE,
+     CW_EXPOSED_RESOURCE,
      {"uri", "name", "title", "description", "mimeType", "size", "annotations", "icons"}},
     {"x-mcp-resource-template",
      "uriTemplate",
-     CW_SHOWN_TEMPLATE,
+     CW_EXPOSED_TEMPLATE,
      {"uriTemplate", "name", "title", "description", "mimeType", "annotations", "completes",
       "icons"}},
     {"x-mcp-prompt",
      "name",
-     CW_SHOWN_PROMPT,
+     CW_EXPOSED_PROMPT,
      {"name", "title", "description", "icons", "completes"}},
 };
 
@@ -73,25 +73,26 @@ static cw_code read(const kind *k, const cw_json *v, cw_arena *arena, cw_method 
     cw_code rc = check(k, v, err);
     if (rc)
         return rc;
-    cw_shown *shown = cw_arena_calloc(arena, 1, sizeof *shown);
-    if (!shown)
+    cw_exposed *exposed = cw_arena_calloc(arena, 1, sizeof *exposed);
+    if (!exposed)
         return cw_arena_fail(arena, err);
-    shown->kind = k->kind;
-    shown->address = cw_json_text(cw_json_get(v, cw_str_from(k->address)));
-    shown->json = v;
-    shown->completes = cw_json_get(v, CW_STR("completes"));
-    method->shown = shown;
-    return k->kind == CW_SHOWN_TEMPLATE ? cw_wrap(err, cw_shown_check(method, err), "uriTemplate")
-                                        : CW_OK;
+    exposed->kind = k->kind;
+    exposed->address = cw_json_text(cw_json_get(v, cw_str_from(k->address)));
+    exposed->json = v;
+    exposed->completes = cw_json_get(v, CW_STR("completes"));
+    method->exposed = exposed;
+    return k->kind == CW_EXPOSED_TEMPLATE
+               ? cw_wrap(err, cw_exposed_check(method, err), "uriTemplate")
+               : CW_OK;
 }
 
-cw_code cw_openrpc_shown(const cw_json *object, cw_arena *arena, cw_method *method, cw_err *err)
+cw_code cw_openrpc_exposed(const cw_json *object, cw_arena *arena, cw_method *method, cw_err *err)
 {
     for (size_t i = 0; i < CW_COUNT(kinds); i++) {
         const cw_json *v = cw_json_get(object, cw_str_from(kinds[i].member));
         if (!v)
             continue;
-        if (method->shown)
+        if (method->exposed)
             return cw_fail(err, CW_PARAMS, "%s: it is something else already", kinds[i].member);
         cw_code rc = read(&kinds[i], v, arena, method, err);
         if (rc)

@@ -5,22 +5,22 @@
 
 #define NEAR 3u /* edits, for "did you mean" */
 
-typedef struct making {
-    const cw_speech *speech;
+typedef struct builder {
+    const cw_protocol_opts *protocol;
     const cw_config_overlay *overlay;
     cw_arena *arena;
-    cw_param *shown;
+    cw_param *exposed;
     size_t n_shown;
-    cw_slot *slots;
+    cw_param_map_entry *slots;
     size_t n;
-} making;
+} builder;
 
-static cw_code nomem(const making *x, cw_err *err)
+static cw_code nomem(const builder *x, cw_err *err)
 {
     return cw_arena_fail(x->arena, err);
 }
 
-static cw_code keep(const making *x, cw_str text, cw_str *ret, cw_err *err)
+static cw_code keep(const builder *x, cw_str text, cw_str *ret, cw_err *err)
 {
     *ret = cw_arena_dup_str(x->arena, text);
     return ret->p ? CW_OK : nomem(x, err);
@@ -37,7 +37,7 @@ static const cw_config_param *find(const cw_config_params *all, cw_str name)
     return NULL;
 }
 
-static cw_code make_key(const making *x, cw_str name, cw_str *ret, cw_err *err)
+static cw_code make_key(const builder *x, cw_str name, cw_str *ret, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf b;
     cw_buf_init(&b, 6 * name.n + 8);
@@ -47,7 +47,7 @@ static cw_code make_key(const making *x, cw_str name, cw_str *ret, cw_err *err)
 }
 
 /* The schema with another value of a member, for whoever reads it; empty: without the member. */
-static cw_code change_schema(const making *x, const char *member, cw_str value, cw_param *p,
+static cw_code change_schema(const builder *x, const char *member, cw_str value, cw_param *p,
                              cw_err *err)
 {
     const cw_json *schema = NULL;
@@ -75,7 +75,7 @@ static cw_code change_schema(const making *x, const char *member, cw_str value, 
 }
 
 /* What is shown of it: the operator's word goes before the service's. */
-static cw_code show(making *x, const cw_config_param *o, cw_param *p, cw_err *err)
+static cw_code show(builder *x, const cw_config_param *o, cw_param *p, cw_err *err)
 {
     cw_code rc = CW_OK;
     if (o && o->rename.n)
@@ -84,35 +84,35 @@ static cw_code show(making *x, const cw_config_param *o, cw_param *p, cw_err *er
         rc = keep(x, o->description, &p->description, err);
     if (!rc && o && o->schema.n)
         rc = keep(x, o->schema, &p->schema, err);
-    if (!rc && o && o->initial.n) {
+    if (!rc && o && o->default_value.n) {
         cw_str text;
-        rc = keep(x, o->initial, &text, err);
+        rc = keep(x, o->default_value, &text, err);
         if (!rc)
-            rc = cw_json_read(text, NULL, x->arena, &p->initial, NULL, err);
+            rc = cw_json_read(text, NULL, x->arena, &p->default_value, NULL, err);
         if (!rc)
             rc = change_schema(x, "default", text, p, err);
         p->is_required = false;
     }
     for (size_t i = 0; i < x->n_shown && !rc; i++) {
-        if (cw_str_eq(x->shown[i].name, p->name))
+        if (cw_str_eq(x->exposed[i].name, p->name))
             rc = cw_fail(err, CW_PARAMS, "two params have the name '%.*s'", CW_STR_ARG(p->name));
     }
     if (!rc)
-        x->shown[x->n_shown++] = *p;
+        x->exposed[x->n_shown++] = *p;
     return rc;
 }
 
-static cw_code add_param(making *x, const cw_param *found, cw_err *err)
+static cw_code add_param(builder *x, const cw_param *found, cw_err *err)
 {
     const cw_config_param *o = find(&x->overlay->params, found->name);
-    cw_slot *slot = &x->slots[x->n++];
+    cw_param_map_entry *slot = &x->slots[x->n++];
     cw_param p = *found;
     cw_code rc = make_key(x, found->name, &slot->key, err);
-    slot->in = slot->fixed = slot->initial = CW_STR("");
+    slot->in = slot->fixed = slot->default_value = CW_STR("");
     if (!rc && o && o->value.n)
         return keep(x, o->value, &slot->fixed, err);
-    if (!rc && o && o->initial.n)
-        rc = keep(x, o->initial, &slot->initial, err);
+    if (!rc && o && o->default_value.n)
+        rc = keep(x, o->default_value, &slot->default_value, err);
     if (rc || (o && o->hidden))
         return rc;
     rc = show(x, o, &p, err);
@@ -121,7 +121,7 @@ static cw_code add_param(making *x, const cw_param *found, cw_err *err)
 }
 
 /* One that only the operator knows. */
-static cw_code add_declared(making *x, const cw_config_param *o, cw_err *err)
+static cw_code add_declared(builder *x, const cw_config_param *o, cw_err *err)
 {
     cw_param p = {.description = CW_STR(""), .schema = CW_STR(""), .is_required = o->required};
     cw_code rc = keep(x, o->name, &p.name, err);
@@ -131,7 +131,7 @@ static cw_code add_declared(making *x, const cw_config_param *o, cw_err *err)
 static cw_code unknown(const cw_method *m, const cw_config_param *o, cw_err *err)
 {
     for (size_t i = 0; i < m->n_params; i++) {
-        if (cw_str_near(m->params[i].name, o->name, NEAR) <= NEAR)
+        if (cw_str_distance_within(m->params[i].name, o->name, NEAR) <= NEAR)
             return cw_fail(err, CW_PARAMS,
                            "params: the method has no '%.*s'; did you mean '%.*s'? A schema would "
                            "declare it",
@@ -158,7 +158,7 @@ static bool has_param(const cw_method *m, cw_str name)
     return false;
 }
 
-static cw_code add_all(making *x, const cw_method *m, bool spreads, cw_err *err)
+static cw_code add_all(builder *x, const cw_method *m, bool spreads, cw_err *err)
 {
     const cw_config_params *own = &x->overlay->params;
     cw_code rc = CW_OK;
@@ -175,9 +175,9 @@ static cw_code add_all(making *x, const cw_method *m, bool spreads, cw_err *err)
     return rc;
 }
 
-static cw_code add_continuation(making *x, cw_err *err)
+static cw_code add_continuation(builder *x, cw_err *err)
 {
-    cw_param p = {.name = CW_STR(CW_PLAN_CONTINUATION),
+    cw_param p = {.name = CW_STR(CW_PARAM_MAP_CONTINUATION),
                   .description = CW_STR("From the result before, for its next part; the other "
                                         "arguments stay the same"),
                   .schema = CW_STR("{\"type\":\"string\"}")};
@@ -191,73 +191,74 @@ static cw_code check_pointer(cw_str pointer, cw_err *err)
     return CW_OK;
 }
 
-static bool needs_plan(const cw_speech *speech, const cw_config_overlay *o, const cw_method *m)
+static bool needs_plan(const cw_protocol_opts *protocol, const cw_config_overlay *o,
+                       const cw_method *m)
 {
-    return m->by_position || speech->params != CW_PARAMS_NAMED || speech->secret_member.n ||
-           speech->secret_first.n || o->params.n || o->result.n || o->result_size || is_spread(m);
+    return m->by_position || protocol->params != CW_PARAMS_NAMED || protocol->secret_member.n ||
+           protocol->secret_first.n || o->params.n || o->result.n || o->result_size || is_spread(m);
 }
 
-static cw_code show_result(making *x, cw_plan *plan, cw_method *m, cw_err *err)
+static cw_code show_result(builder *x, cw_param_map *map, cw_method *m, cw_err *err)
 {
     const cw_config_overlay *o = x->overlay;
     cw_code rc = check_pointer(o->result, err);
     if (!rc)
-        rc = keep(x, o->result, &plan->pointer, err);
-    plan->budget = o->result_size;
-    plan->continues = o->result_size && (o->read_only || (m->mark && m->mark->is_read_only));
+        rc = keep(x, o->result, &map->pointer, err);
+    map->budget = o->result_size;
+    map->continues = o->result_size && (o->read_only || (m->mark && m->mark->is_read_only));
     if (o->result.n || o->result_size)
         m->output = CW_STR("");
-    if (!rc && plan->continues)
+    if (!rc && map->continues)
         rc = add_continuation(x, err);
     return rc;
 }
 
-static cw_code fill(making *x, cw_plan *plan, cw_method *m, cw_err *err)
+static cw_code fill(builder *x, cw_param_map *map, cw_method *m, cw_err *err)
 {
     const cw_config_overlay *o = x->overlay;
     bool was_spread = is_spread(m);
     size_t max = m->n_params + o->params.n + 1;
-    x->shown = cw_arena_calloc(x->arena, max, sizeof *x->shown);
+    x->exposed = cw_arena_calloc(x->arena, max, sizeof *x->exposed);
     x->slots = cw_arena_calloc(x->arena, max, sizeof *x->slots);
-    if (!x->shown || !x->slots)
+    if (!x->exposed || !x->slots)
         return nomem(x, err);
-    plan->spreads = was_spread && o->params.n == 0;
-    cw_code rc = plan->spreads ? CW_OK : add_all(x, m, was_spread, err);
-    if (plan->spreads) {
-        cw_param *all = &x->shown[x->n_shown++];
+    map->spreads = was_spread && o->params.n == 0;
+    cw_code rc = map->spreads ? CW_OK : add_all(x, m, was_spread, err);
+    if (map->spreads) {
+        cw_param *all = &x->exposed[x->n_shown++];
         *all = m->params[0];
         rc = change_schema(x, "x-spread", CW_STR(""), all, err); /* nobody else needs to know */
     }
     if (!rc)
-        rc = show_result(x, plan, m, err);
+        rc = show_result(x, map, m, err);
     if (rc)
         return rc;
     /* A schema of all arguments together speaks of the names there. */
-    if (o->params.n || plan->continues)
+    if (o->params.n || map->continues)
         m->input = CW_STR("");
     m->by_position = false; /* the plan sees to it */
-    m->params = x->shown;
+    m->params = x->exposed;
     m->n_params = x->n_shown;
-    plan->slots = x->slots;
-    plan->n = x->n;
+    map->slots = x->slots;
+    map->n = x->n;
     return CW_OK;
 }
 
-cw_code cw_plan_make(const cw_speech *speech, const cw_config_overlay *overlay, cw_method *m,
-                     cw_arena *arena, const cw_plan **ret, cw_err *err)
+cw_code cw_param_map_make(const cw_protocol_opts *protocol, const cw_config_overlay *overlay,
+                          cw_method *m, cw_arena *arena, const cw_param_map **ret, cw_err *err)
 {
-    making x = {.speech = speech, .overlay = overlay, .arena = arena};
+    builder x = {.protocol = protocol, .overlay = overlay, .arena = arena};
     *ret = NULL;
-    if (needs_plan(speech, overlay, m)) {
-        cw_plan *plan = cw_arena_calloc(arena, 1, sizeof *plan);
-        if (!plan)
+    if (needs_plan(protocol, overlay, m)) {
+        cw_param_map *map = cw_arena_calloc(arena, 1, sizeof *map);
+        if (!map)
             return cw_arena_fail(arena, err);
-        plan->speech = speech;
-        plan->style = m->by_position ? CW_PARAMS_POSITIONAL : speech->params;
-        cw_code rc = fill(&x, plan, m, err);
+        map->protocol = protocol;
+        map->style = m->by_position ? CW_PARAMS_POSITIONAL : protocol->params;
+        cw_code rc = fill(&x, map, m, err);
         if (rc)
             return rc;
-        *ret = plan;
+        *ret = map;
     }
     return overlay->output.n ? keep(&x, overlay->output, &m->output, err) : CW_OK;
 }

@@ -36,21 +36,23 @@
 #include "config/config.h"
 #include "source/dialect.h"
 
-typedef struct cw_plan cw_plan;
+typedef struct cw_param_map cw_param_map;
 
 /* Make the plan of a method from what its service says (`m` as it was found) and what the operator
  * says, and change `m` (params, input, output) to what is shown. *ret is NULL where nothing is to
  * be done. CW_PARAMS: the overlay names a param that is not there and declares none, two params get
  * one name, a pointer is none. */
-CW_MUST_USE cw_code cw_plan_make(const cw_speech *speech, const cw_config_overlay *overlay,
-                                 cw_method *m, cw_arena *arena, const cw_plan **ret, cw_err *err);
+CW_MUST_USE cw_code cw_param_map_make(const cw_protocol_opts *protocol,
+                                      const cw_config_overlay *overlay, cw_method *m,
+                                      cw_arena *arena, const cw_param_map **ret, cw_err *err);
 
 /* What is sent for these arguments (an object, or empty). CW_PARAMS: a continuation that is none
  * of ours; CW_NOMEM. */
-CW_MUST_USE cw_code cw_plan_params(const cw_plan *plan, cw_str arguments, cw_arena *arena,
-                                   cw_str *ret, cw_err *err);
+CW_MUST_USE cw_code cw_param_map_apply(const cw_param_map *map, cw_str arguments, cw_arena *arena,
+                                       cw_str *ret, cw_err *err);
 /* Change an outcome that is a result to what the tool gives: the part that counts, within its
  * budget. `arguments` as they came. */
-void cw_plan_result(const cw_plan *plan, cw_str arguments, cw_arena *arena, cw_outcome *outcome);
+void cw_param_map_result(const cw_param_map *map, cw_str arguments, cw_arena *arena,
+                         cw_outcome *outcome);
 
 #endif

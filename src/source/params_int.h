@@ -6,20 +6,20 @@
 
 #include "source/params.h"
 
-#define CW_PLAN_CONTINUATION "continuation"
+#define CW_PARAM_MAP_CONTINUATION "continuation"
 
 /* One param of the service, in its order. */
-typedef struct cw_slot {
-    cw_str key;     /* "name": with quotes and colon, as it is sent */
-    cw_str in;      /* name of the argument here; empty: it is not shown */
-    cw_str fixed;   /* JSON that is always sent, or empty */
-    cw_str initial; /* JSON that is sent where it is left out, or empty */
-} cw_slot;
+typedef struct cw_param_map_entry {
+    cw_str key;           /* "name": with quotes and colon, as it is sent */
+    cw_str in;            /* name of the argument here; empty: it is not shown */
+    cw_str fixed;         /* JSON that is always sent, or empty */
+    cw_str default_value; /* JSON that is sent where it is left out, or empty */
+} cw_param_map_entry;
 
-struct cw_plan {
-    const cw_speech *speech;
+struct cw_param_map {
+    const cw_protocol_opts *protocol;
     cw_params_style style;
-    const cw_slot *slots;
+    const cw_param_map_entry *slots;
     size_t n;
     bool spreads; /* the one argument "params" is all of them */
     /* Results. */

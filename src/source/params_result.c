@@ -73,23 +73,23 @@ static uint64_t add_text(cw_json_writer *w, cw_str text, uint64_t at, size_t bud
     return part.n < rest.n ? at + part.n : 0;
 }
 
-static cw_code cut(const cw_plan *plan, const cw_json *result, uint64_t at, uint64_t hash,
+static cw_code cut(const cw_param_map *map, const cw_json *result, uint64_t at, uint64_t hash,
                    cw_arena *arena, const cw_json **ret)
 {
     CW_CLEANUP(cw_buf_done) cw_buf out;
-    cw_buf_init(&out, 8 * plan->budget + cw_json_span(result).n + 256);
+    cw_buf_init(&out, 8 * map->budget + cw_json_span(result).n + 256);
     cw_json_writer w;
     cw_json_writer_init(&w, &out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     bool is_text = cw_json_is(result, CW_JSON_STRING);
     uint64_t next =
         cw_json_is(result, CW_JSON_ARRAY)
-            ? add_items(&w, result, at, plan->budget)
-            : add_text(&w, is_text ? cw_json_text(result) : cw_json_span(result), at, plan->budget);
-    if (next && plan->continues) {
+            ? add_items(&w, result, at, map->budget)
+            : add_text(&w, is_text ? cw_json_text(result) : cw_json_span(result), at, map->budget);
+    if (next && map->continues) {
         char token[64];
         snprintf(token, sizeof token, WORD "%" PRIx64 "-%" PRIx64, next, hash);
-        cw_json_add_string_member(&w, CW_STR(CW_PLAN_CONTINUATION), cw_str_from(token));
+        cw_json_add_string_member(&w, CW_STR(CW_PARAM_MAP_CONTINUATION), cw_str_from(token));
     } else if (next) {
         cw_json_add_bool_member(&w, CW_STR("truncated"), true);
     }
@@ -101,42 +101,43 @@ static cw_code cut(const cw_plan *plan, const cw_json *result, uint64_t at, uint
 }
 
 /* Where the caller left off; false: it did not come back. */
-static bool find_continuation(const cw_plan *plan, cw_str arguments, cw_arena *arena,
+static bool find_continuation(const cw_param_map *map, cw_str arguments, cw_arena *arena,
                               cw_continuation *ret)
 {
     const cw_json *root = NULL;
     const cw_json_opts opts = {.max_bytes = arguments.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
-    if (!plan->continues || arguments.n == 0 ||
+    if (!map->continues || arguments.n == 0 ||
         cw_json_read(arguments, &opts, arena, &root, NULL, NULL))
         return false;
-    const cw_json *v = cw_json_get(root, CW_STR(CW_PLAN_CONTINUATION));
+    const cw_json *v = cw_json_get(root, CW_STR(CW_PARAM_MAP_CONTINUATION));
     return cw_json_is(v, CW_JSON_STRING) && cw_continuation_read(cw_json_text(v), ret);
 }
 
-void cw_plan_result(const cw_plan *plan, cw_str arguments, cw_arena *arena, cw_outcome *outcome)
+void cw_param_map_result(const cw_param_map *map, cw_str arguments, cw_arena *arena,
+                         cw_outcome *outcome)
 {
     const cw_json *result =
-        plan->pointer.n ? cw_json_pointer(outcome->result, plan->pointer) : outcome->result;
+        map->pointer.n ? cw_json_pointer(outcome->result, map->pointer) : outcome->result;
     if (!result) {
         const char *text = cw_arena_printf(arena, "The result of the service has no %.*s.",
-                                           CW_STR_ARG(plan->pointer));
+                                           CW_STR_ARG(map->pointer));
         fail(outcome, text ? text : "The result of the service lacks the part that counts.");
         return;
     }
     outcome->result = result;
-    if (plan->budget == 0)
+    if (map->budget == 0)
         return;
     cw_continuation c = {0};
-    bool is_next = find_continuation(plan, arguments, arena, &c);
+    bool is_next = find_continuation(map, arguments, arena, &c);
     cw_str span = cw_json_span(result);
-    if (span.n <= plan->budget && !is_next)
+    if (span.n <= map->budget && !is_next)
         return;
     uint64_t hash = hash_of(span);
     if (is_next && c.hash != hash) {
         fail(outcome, "The result has changed since its first part was given; begin again without "
-                      "\"" CW_PLAN_CONTINUATION "\".");
+                      "\"" CW_PARAM_MAP_CONTINUATION "\".");
         return;
     }
-    if (cut(plan, result, c.at, hash, arena, &outcome->result))
+    if (cut(map, result, c.at, hash, arena, &outcome->result))
         fail_nomem(outcome);
 }

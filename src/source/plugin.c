@@ -26,7 +26,7 @@ static void on_grace_expired(cw_deadline *d)
 static void on_idle_expired(cw_deadline *d)
 {
     cw_worker *w = CW_CONTAINER(d, cw_worker, idle);
-    cw_plugin_part *part = w->owner;
+    cw_plugin_scheduler *part = w->owner;
     if (part->n_live - part->n_starting <= 1)
         return;
     part->n_live--;
@@ -37,10 +37,10 @@ static void on_idle_expired(cw_deadline *d)
 
 static void on_loop_end(cw_loop_hook *hook)
 {
-    cw_plugin_part_close(CW_CONTAINER(hook, cw_plugin_part, hook), /* now= */ true);
+    cw_plugin_scheduler_close(CW_CONTAINER(hook, cw_plugin_scheduler, hook), /* now= */ true);
 }
 
-static void watch(cw_plugin_part *part, cw_deadline_list *list, uint64_t ms,
+static void watch(cw_plugin_scheduler *part, cw_deadline_list *list, uint64_t ms,
                   void (*on_expired)(cw_deadline *))
 {
     cw_deadline_list_init(list, ms, on_expired);
@@ -48,9 +48,9 @@ static void watch(cw_plugin_part *part, cw_deadline_list *list, uint64_t ms,
 }
 
 /* The part of this loop, made when there is none. NULL: out of memory. */
-static cw_plugin_part *part_get(cw_plugin *p, cw_loop *loop)
+static cw_plugin_scheduler *part_get(cw_plugin *p, cw_loop *loop)
 {
-    cw_plugin_part *part = p->parts[loop->index];
+    cw_plugin_scheduler *part = p->parts[loop->index];
     if (CW_LIKELY(part != NULL))
         return part;
     part = calloc(1, sizeof *part + p->base.n_methods * sizeof part->stats[0]);
@@ -59,7 +59,7 @@ static cw_plugin_part *part_get(cw_plugin *p, cw_loop *loop)
     part->loop = loop;
     part->workers.prev = part->workers.next = &part->workers;
     part->again.prev = part->again.next = &part->again;
-    part->over_later.fn = cw_plugin_part_on_over;
+    part->over_later.fn = cw_plugin_scheduler_on_end;
     cw_fair_init(&part->waiting);
     part->over.prev = part->over.next = &part->over;
     cw_arena_init(&part->arena, 16u * p->opts.frame_size);
@@ -67,7 +67,7 @@ static cw_plugin_part *part_get(cw_plugin *p, cw_loop *loop)
     cw_worker_timers_init(&part->timers, loop, opts);
     watch(part, &part->grace, opts->grace_ms, on_grace_expired);
     watch(part, &part->idle, opts->idle_ms, on_idle_expired);
-    watch(part, &part->hunger, opts->load_ms, cw_plugin_part_on_hungry);
+    watch(part, &part->hunger, opts->load_ms, cw_plugin_scheduler_on_start_deadline);
     uv_timer_init(&loop->uv, &part->retry);
     part->retry.data = part;
     part->hook.on_end = on_loop_end;
@@ -80,7 +80,7 @@ static cw_plugin_part *part_get(cw_plugin *p, cw_loop *loop)
 
 static void on_part_closed(uv_handle_t *handle)
 {
-    cw_plugin_part *part = handle->data;
+    cw_plugin_scheduler *part = handle->data;
     while (part->pool) {
         cw_plugin_op *op = part->pool;
         part->pool = op->next;
@@ -93,7 +93,7 @@ static void on_part_closed(uv_handle_t *handle)
     cw_source_unref(&p->base);
 }
 
-void cw_plugin_part_check_gone(cw_plugin_part *part)
+void cw_plugin_scheduler_check_gone(cw_plugin_scheduler *part)
 {
     if (!part->closing || part->gone || part->workers.next != &part->workers)
         return;
@@ -106,7 +106,7 @@ void cw_plugin_part_check_gone(cw_plugin_part *part)
     uv_close((uv_handle_t *)&part->retry, on_part_closed);
 }
 
-static void drop_op(cw_plugin_part *part, cw_plugin_op *op)
+static void drop_op(cw_plugin_scheduler *part, cw_plugin_op *op)
 {
     if (op->call)
         op->call->op = NULL;
@@ -114,7 +114,7 @@ static void drop_op(cw_plugin_part *part, cw_plugin_op *op)
 }
 
 /* Forget the calls of a ring without a word to their sinks. */
-static void drop(cw_plugin_part *part, cw_plugin_op *ring)
+static void drop(cw_plugin_scheduler *part, cw_plugin_op *ring)
 {
     while (ring->next != ring) {
         cw_plugin_op *op = ring->next;
@@ -123,7 +123,7 @@ static void drop(cw_plugin_part *part, cw_plugin_op *ring)
     }
 }
 
-static void drop_waiting(cw_plugin_part *part)
+static void drop_waiting(cw_plugin_scheduler *part)
 {
     cw_fair_item *item;
     while ((item = cw_fair_first(&part->waiting))) {
@@ -132,15 +132,15 @@ static void drop_waiting(cw_plugin_part *part)
     }
 }
 
-void cw_plugin_part_close(cw_plugin_part *part, bool now)
+void cw_plugin_scheduler_close(cw_plugin_scheduler *part, bool now)
 {
     if (!part->closing) {
         part->closing = true;
         part->plugin->parts[part->loop->index] = NULL;
         part->n_calls = 0;
         uv_timer_stop(&part->retry);
-        cw_deadline_clear(&part->hungry);
-        cw_loop_forget_later(&part->over_later);
+        cw_deadline_clear(&part->start_deadline);
+        cw_loop_cancel_deferred(&part->over_later);
         drop_waiting(part);
         drop(part, &part->again);
         drop(part, &part->over);
@@ -154,7 +154,7 @@ void cw_plugin_part_close(cw_plugin_part *part, bool now)
         w->n_sent = 0;
         cw_worker_close(w, now);
     }
-    cw_plugin_part_check_gone(part);
+    cw_plugin_scheduler_check_gone(part);
 }
 
 /* ---- the source ---- */
@@ -162,7 +162,7 @@ void cw_plugin_part_close(cw_plugin_part *part, bool now)
 static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err *err)
 {
     cw_plugin *p = CW_CONTAINER(s, cw_plugin, base);
-    const char *paused = cw_breaker_refuses(&p->breaker, call->method->index, cw_clock_ms());
+    const char *paused = cw_worker_breaker_refuses(&p->breaker, call->method->index, cw_clock_ms());
     if (paused) {
         *fault = CW_FAULT_UNAVAILABLE;
         cw_str name = *paused == 'p' ? s->name : call->method->id;
@@ -174,12 +174,12 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
         return cw_fail(err, CW_INTERNAL, "The plugin '%.*s' does not run here.",
                        CW_STR_ARG(s->name));
     }
-    cw_plugin_part *part = part_get(p, call->loop);
+    cw_plugin_scheduler *part = part_get(p, call->loop);
     if (!part) {
         *fault = CW_FAULT_NOMEM;
         return cw_fail_nomem(err);
     }
-    return cw_plugin_part_start(part, call, fault, err);
+    return cw_plugin_scheduler_start(part, call, fault, err);
 }
 
 static void cancel(cw_source *s, cw_source_call *call)
@@ -187,24 +187,24 @@ static void cancel(cw_source *s, cw_source_call *call)
     cw_plugin *p = CW_CONTAINER(s, cw_plugin, base);
     /* Without op the loop has ended and dropped the call. */
     if (call->op)
-        cw_plugin_part_cancel(p->parts[call->loop->index], call->op);
+        cw_plugin_scheduler_cancel(p->parts[call->loop->index], call->op);
 }
 
 static void sweep(cw_source *s, cw_loop *loop, bool now)
 {
     cw_plugin *p = CW_CONTAINER(s, cw_plugin, base);
-    cw_plugin_part *part = loop->index < p->opts.n_loops ? p->parts[loop->index] : NULL;
+    cw_plugin_scheduler *part = loop->index < p->opts.n_loops ? p->parts[loop->index] : NULL;
     if (part && now)
-        cw_plugin_part_close(part, /* now= */ true);
+        cw_plugin_scheduler_close(part, /* now= */ true);
     else if (part)
-        cw_plugin_part_settle(part);
+        cw_plugin_scheduler_settle(part);
 }
 
 static void free_plugin(cw_source *s)
 {
     cw_plugin *p = CW_CONTAINER(s, cw_plugin, base);
-    cw_breaker_done(&p->breaker);
-    cw_output_log_done(&p->output);
+    cw_worker_breaker_done(&p->breaker);
+    cw_child_output_log_done(&p->output);
     if (p->file >= 0)
         close(p->file);
     free(p->parts);

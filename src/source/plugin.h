@@ -46,21 +46,21 @@
 
 /* How workers are run; the same for all plugins. */
 typedef struct cw_plugin_opts {
-    const char *host;          /* path of causeway-plugin-host */
-    cw_str data;               /* folder that plugins keep files in; empty: that of the plugin */
-    cw_spawner *spawner;       /* outlives every plugin */
-    unsigned n_loops;          /* cw_loop.index is below this */
-    uint32_t workers;          /* per plugin and loop, at most */
-    uint32_t queue;            /* calls that may wait, per plugin and loop */
-    uint32_t call_ms;          /* time limit of one call */
-    uint32_t grace_ms;         /* from the cancel frame to the kill */
-    uint32_t load_ms;          /* for a worker to load the plugin and describe it */
-    uint32_t idle_ms;          /* a worker that had nothing to do for so long is ended; 0: never */
-    uint64_t memory;           /* RLIMIT_AS of a worker; 0: no limit */
-    uint32_t files;            /* RLIMIT_NOFILE of a worker */
-    size_t frame_size;         /* largest frame either way */
-    cw_news_port *news;        /* what plugins tell of their own accord; may be NULL */
-    cw_contract_policy policy; /* how schemas are read */
+    const char *host;        /* path of causeway-plugin-host */
+    cw_str data;             /* folder that plugins keep files in; empty: that of the plugin */
+    cw_spawner *spawner;     /* outlives every plugin */
+    unsigned n_loops;        /* cw_loop.index is below this */
+    uint32_t workers;        /* per plugin and loop, at most */
+    uint32_t queue;          /* calls that may wait, per plugin and loop */
+    uint32_t call_ms;        /* time limit of one call */
+    uint32_t grace_ms;       /* from the cancel frame to the kill */
+    uint32_t load_ms;        /* for a worker to load the plugin and describe it */
+    uint32_t idle_ms;        /* a worker that had nothing to do for so long is ended; 0: never */
+    uint64_t memory;         /* RLIMIT_AS of a worker; 0: no limit */
+    uint32_t files;          /* RLIMIT_NOFILE of a worker */
+    size_t frame_size;       /* largest frame either way */
+    cw_change_sink *change;  /* what plugins tell of their own accord; may be NULL */
+    cw_schema_policy policy; /* how schemas are read */
 } cw_plugin_opts;
 
 /* What became of a load: `source` with one reference, or NULL and why, in words for the log: each
@@ -89,7 +89,7 @@ void cw_plugin_load_cancel(cw_plugin_job *job);
  * defaults that their schema does not accept. A line each, with the plugin's name in front and '\n'
  * behind. `description` may be that of a plugin with other mistakes ("partial" of $/failed).
  * CW_NOMEM. */
-CW_MUST_USE cw_code cw_plugin_mistakes(cw_str name, const cw_json *description,
-                                       const cw_contract_policy *policy, cw_buf *out);
+CW_MUST_USE cw_code cw_plugin_declaration_errors(cw_str name, const cw_json *description,
+                                                 const cw_schema_policy *policy, cw_buf *out);
 
 #endif

@@ -10,29 +10,29 @@
  */
 #include "source/plugin_int.h"
 
-void cw_breaker_init(cw_breaker *b, cw_breaker_gate *methods, size_t n)
+void cw_worker_breaker_init(cw_worker_breaker *b, cw_worker_breaker_gate *methods, size_t n)
 {
-    *b = (cw_breaker){.methods = methods, .n_methods = n};
+    *b = (cw_worker_breaker){.methods = methods, .n_methods = n};
     pthread_mutex_init(&b->lock, NULL);
 }
 
-void cw_breaker_done(cw_breaker *b)
+void cw_worker_breaker_done(cw_worker_breaker *b)
 {
     pthread_mutex_destroy(&b->lock);
 }
 
-static cw_breaker_gate *gate_of(cw_breaker *b, uint32_t method)
+static cw_worker_breaker_gate *gate_of(cw_worker_breaker *b, uint32_t method)
 {
     return method < b->n_methods ? &b->methods[method] : &b->plugin;
 }
 
-static bool is_open(cw_breaker_gate *gate)
+static bool is_open(cw_worker_breaker_gate *gate)
 {
     return atomic_load_explicit(&gate->until, memory_order_relaxed) != 0;
 }
 
 /* Let one call through when the pause is over, and begin the next pause. */
-static void try_again(cw_breaker_gate *gate, uint64_t now)
+static void try_again(cw_worker_breaker_gate *gate, uint64_t now)
 {
     if (!is_open(gate))
         return;
@@ -40,11 +40,11 @@ static void try_again(cw_breaker_gate *gate, uint64_t now)
     atomic_store_explicit(&gate->until, now + gate->pause_ms, memory_order_relaxed);
 }
 
-const char *cw_breaker_refuses(cw_breaker *b, uint32_t method, uint64_t now)
+const char *cw_worker_breaker_refuses(cw_worker_breaker *b, uint32_t method, uint64_t now)
 {
     if (CW_LIKELY(atomic_load_explicit(&b->open, memory_order_relaxed) == 0))
         return NULL;
-    cw_breaker_gate *gate = gate_of(b, method);
+    cw_worker_breaker_gate *gate = gate_of(b, method);
     const char *paused = NULL;
     pthread_mutex_lock(&b->lock);
     if (atomic_load(&b->plugin.until) > now) {
@@ -59,7 +59,7 @@ const char *cw_breaker_refuses(cw_breaker *b, uint32_t method, uint64_t now)
     return paused;
 }
 
-static void open_gate(cw_breaker *b, cw_breaker_gate *gate, uint64_t now)
+static void open_gate(cw_worker_breaker *b, cw_worker_breaker_gate *gate, uint64_t now)
 {
     atomic_fetch_sub(&b->counting, 1);
     atomic_fetch_add(&b->open, 1);
@@ -68,9 +68,9 @@ static void open_gate(cw_breaker *b, cw_breaker_gate *gate, uint64_t now)
     atomic_store(&gate->until, now + gate->pause_ms);
 }
 
-void cw_breaker_on_death(cw_breaker *b, uint32_t method, uint64_t now)
+void cw_worker_breaker_on_death(cw_worker_breaker *b, uint32_t method, uint64_t now)
 {
-    cw_breaker_gate *gate = gate_of(b, method);
+    cw_worker_breaker_gate *gate = gate_of(b, method);
     pthread_mutex_lock(&b->lock);
     if (!is_open(gate)) {
         if (gate->deaths == 0)
@@ -91,7 +91,7 @@ void cw_breaker_on_death(cw_breaker *b, uint32_t method, uint64_t now)
     pthread_mutex_unlock(&b->lock);
 }
 
-static void forget(cw_breaker *b, cw_breaker_gate *gate)
+static void forget(cw_worker_breaker *b, cw_worker_breaker_gate *gate)
 {
     if (is_open(gate)) {
         atomic_store(&gate->until, 0);
@@ -103,9 +103,9 @@ static void forget(cw_breaker *b, cw_breaker_gate *gate)
     gate->trial = false;
 }
 
-void cw_breaker_on_success(cw_breaker *b, uint32_t method)
+void cw_worker_breaker_on_success(cw_worker_breaker *b, uint32_t method)
 {
-    cw_breaker_gate *gate = gate_of(b, method);
+    cw_worker_breaker_gate *gate = gate_of(b, method);
     if (CW_LIKELY(atomic_load_explicit(&b->counting, memory_order_relaxed) == 0 && !is_open(gate) &&
                   !is_open(&b->plugin)))
         return;
@@ -119,7 +119,7 @@ void cw_breaker_on_success(cw_breaker *b, uint32_t method)
     pthread_mutex_unlock(&b->lock);
 }
 
-bool cw_breaker_is_open(cw_breaker *b)
+bool cw_worker_breaker_is_open(cw_worker_breaker *b)
 {
     return is_open(&b->plugin);
 }

@@ -50,7 +50,7 @@ cw_code cw_plugin_send_discover(cw_worker *w, uint64_t id)
     return cw_frames_send(&w->frames, id, pieces, CW_COUNT(pieces));
 }
 
-bool cw_plugin_is_notice(cw_str body)
+bool cw_plugin_is_notification(cw_str body)
 {
     return body.n > sizeof NOTICE && memcmp(body.p, NOTICE, sizeof NOTICE - 1) == 0;
 }
@@ -97,7 +97,7 @@ static bool read_result(const cw_json *root, const cw_json *result, cw_outcome *
 static bool read_asks(const cw_json *root, const cw_json *asks, cw_outcome *ret)
 {
     const cw_json *state = cw_json_get(root, CW_STR("state"));
-    *ret = (cw_outcome){.kind = CW_OUTCOME_ASKS, .asks = asks};
+    *ret = (cw_outcome){.kind = CW_OUTCOME_INPUT_REQUIRED, .asks = asks};
     if (state && !cw_json_is(state, CW_JSON_STRING))
         return false;
     if (state)
@@ -114,7 +114,7 @@ static bool read_asks(const cw_json *root, const cw_json *asks, cw_outcome *ret)
     return true;
 }
 
-cw_code cw_plugin_look_at_answer(cw_str body, cw_arena *arena, cw_outcome *ret)
+cw_code cw_plugin_parse_in_place(cw_str body, cw_arena *arena, cw_outcome *ret)
 {
     const cw_json *root;
     cw_json_opts opts = {.max_bytes = body.n + 1};
@@ -131,17 +131,17 @@ cw_code cw_plugin_look_at_answer(cw_str body, cw_arena *arena, cw_outcome *ret)
     return error && read_error(error, ret) ? CW_OK : CW_PARSE;
 }
 
-cw_code cw_plugin_read_answer(cw_str body, cw_arena *arena, cw_outcome *ret)
+cw_code cw_plugin_read_response(cw_str body, cw_arena *arena, cw_outcome *ret)
 {
     char *copy = cw_arena_alloc(arena, body.n);
     if (!copy)
         return cw_arena_code(arena);
     if (body.n)
         memcpy(copy, body.p, body.n);
-    return cw_plugin_look_at_answer(cw_str_make(copy, body.n), arena, ret);
+    return cw_plugin_parse_in_place(cw_str_make(copy, body.n), arena, ret);
 }
 
-static bool tell_progress(const cw_source_call *call, const cw_json *params)
+static bool report_progress(const cw_source_call *call, const cw_json *params)
 {
     const cw_json *done = cw_json_get(params, CW_STR("progress"));
     const cw_json *total = cw_json_get(params, CW_STR("total"));
@@ -160,8 +160,8 @@ static bool tell_progress(const cw_source_call *call, const cw_json *params)
 
 /* The call gives its line to its sink. Without one (`call` is NULL: cancelled, or none at all) the
  * line is for the log alone. */
-static bool tell_log(const cw_plugin *p, const cw_source_call *call, cw_str method,
-                     const cw_json *params)
+static bool report_log(const cw_plugin *p, const cw_source_call *call, cw_str method,
+                       const cw_json *params)
 {
     const cw_json *name = cw_json_get(params, CW_STR("level"));
     const cw_json *message = cw_json_get(params, CW_STR("message"));
@@ -182,54 +182,54 @@ static bool tell_log(const cw_plugin *p, const cw_source_call *call, cw_str meth
     return true;
 }
 
-static bool tell_updated(const cw_plugin *p, const cw_json *params)
+static bool report_updated(const cw_plugin *p, const cw_json *params)
 {
     const cw_json *uri = cw_json_get(params, CW_STR("uri"));
     if (!cw_json_is(uri, CW_JSON_STRING) || cw_json_text(uri).n > CW_RESOURCE_MAX_URI)
         return false;
-    if (p->base.news)
-        p->base.news->tell(p->base.news, &(cw_news){.uri = cw_json_text(uri)});
+    if (p->base.change)
+        p->base.change->tell(p->base.change, &(cw_change){.uri = cw_json_text(uri)});
     return true;
 }
 
-static bool tell_changed(const cw_plugin *p, const cw_json *params)
+static bool report_changed(const cw_plugin *p, const cw_json *params)
 {
     static const struct {
         cw_str name;
         unsigned list;
     } lists[] = {
-        {CW_STR_INIT("tools"), CW_NEWS_TOOLS},
-        {CW_STR_INIT("prompts"), CW_NEWS_PROMPTS},
-        {CW_STR_INIT("resources"), CW_NEWS_RESOURCES},
+        {CW_STR_INIT("tools"), CW_CHANGED_TOOLS},
+        {CW_STR_INIT("prompts"), CW_CHANGED_PROMPTS},
+        {CW_STR_INIT("resources"), CW_CHANGED_RESOURCES},
     };
     const cw_json *names = cw_json_get(params, CW_STR("lists"));
-    cw_news news = {.source = &p->base};
+    cw_change change = {.source = &p->base};
     if (!cw_json_is(names, CW_JSON_ARRAY))
         return false;
     for (const cw_json *v = cw_json_first(names); v; v = cw_json_next(v)) {
         for (size_t i = 0; i < CW_COUNT(lists); i++) {
             if (cw_str_eq(cw_json_text(v), lists[i].name))
-                news.lists |= lists[i].list;
+                change.lists |= lists[i].list;
         }
     }
-    if (news.lists && p->base.news)
-        p->base.news->tell(p->base.news, &news);
-    return news.lists != 0;
+    if (change.lists && p->base.change)
+        p->base.change->tell(p->base.change, &change);
+    return change.lists != 0;
 }
 
-bool cw_plugin_read_news(const cw_plugin *p, cw_str name, const cw_json *params)
+bool cw_plugin_read_change(const cw_plugin *p, cw_str name, const cw_json *params)
 {
     if (cw_str_is(name, "$/log"))
-        return tell_log(p, NULL, (cw_str){0}, params);
+        return report_log(p, NULL, (cw_str){0}, params);
     if (cw_str_is(name, "$/updated"))
-        return tell_updated(p, params);
+        return report_updated(p, params);
     if (cw_str_is(name, "$/changed"))
-        return tell_changed(p, params);
+        return report_changed(p, params);
     return false;
 }
 
-cw_code cw_plugin_read_notice(const cw_plugin *p, cw_str body, const cw_source_call *call,
-                              cw_str method, cw_arena *arena)
+cw_code cw_plugin_read_notification(const cw_plugin *p, cw_str body, const cw_source_call *call,
+                                    cw_str method, cw_arena *arena)
 {
     /* The most frequent one says nothing that the order of the answers does not. */
     if (cw_str_eq(body, CW_STR(STARTED)))
@@ -243,8 +243,8 @@ cw_code cw_plugin_read_notice(const cw_plugin *p, cw_str body, const cw_source_c
     const cw_json *params = cw_json_get(root, CW_STR("params"));
     cw_str name = kind ? cw_json_text(kind) : CW_STR("");
     if (cw_str_is(name, "$/progress"))
-        return tell_progress(call, params) ? CW_OK : CW_PARSE;
+        return report_progress(call, params) ? CW_OK : CW_PARSE;
     if (cw_str_is(name, "$/log"))
-        return tell_log(p, call, method, params) ? CW_OK : CW_PARSE;
-    return cw_plugin_read_news(p, name, params) ? CW_OK : CW_PARSE;
+        return report_log(p, call, method, params) ? CW_OK : CW_PARSE;
+    return cw_plugin_read_change(p, name, params) ? CW_OK : CW_PARSE;
 }

@@ -27,50 +27,50 @@
 #define CW_PLUGIN_QUICK_NS 1000000u
 #define CW_PLUGIN_QUICK_CALLS 8u
 /* So long after calls of two callers one worker is kept from the calls of a single caller. */
-#define CW_PLUGIN_OTHERS_MS 600000u
+#define CW_PLUGIN_RESERVE_MS 600000u
 #define CW_PLUGIN_CALLER_MAX 64u
 /* Callers that are looked at, in turn, for a call that a worker can take, beside one per worker. */
-#define CW_PLUGIN_LOOK 16u
+#define CW_PLUGIN_MAX_CALLERS_TRIED 16u
 /* From the end of a worker's socket to its exit: half of the 50 ms that a failed call may take. */
 #define CW_PLUGIN_LINGER_MS 25u
 /* Lines of output of all its workers that reach the log in a minute. */
 #define CW_PLUGIN_LINES 100u
 
 typedef struct cw_plugin cw_plugin;
-typedef struct cw_plugin_part cw_plugin_part;
+typedef struct cw_plugin_scheduler cw_plugin_scheduler;
 typedef struct cw_plugin_op cw_plugin_op;
 typedef struct cw_worker cw_worker;
 
 /* ---- breaker: the rule is in plugin.h ---- */
 
-#define CW_BREAKER_PLUGIN UINT32_MAX /* a death that no method is to blame for */
+#define CW_WORKER_BREAKER_PLUGIN UINT32_MAX /* a death that no method is to blame for */
 
-typedef struct cw_breaker_gate {
+typedef struct cw_worker_breaker_gate {
     uint32_t deaths;
     uint32_t pause_ms;
     uint64_t first;              /* ms of the first death that counts */
     bool trial;                  /* a call was let through to try */
     atomic_uint_least64_t until; /* 0: closed */
-} cw_breaker_gate;
+} cw_worker_breaker_gate;
 
-typedef struct cw_breaker {
+typedef struct cw_worker_breaker {
     pthread_mutex_t lock; /* taken when something is wrong, never by an ordinary call */
-    cw_breaker_gate plugin;
-    cw_breaker_gate *methods;
+    cw_worker_breaker_gate plugin;
+    cw_worker_breaker_gate *methods;
     size_t n_methods;
     atomic_uint counting; /* gates that are closed and have deaths */
     atomic_uint open;
-} cw_breaker;
+} cw_worker_breaker;
 
 /* `methods` is zeroed memory that outlives the breaker. */
-void cw_breaker_init(cw_breaker *b, cw_breaker_gate *methods, size_t n);
-void cw_breaker_done(cw_breaker *b);
+void cw_worker_breaker_init(cw_worker_breaker *b, cw_worker_breaker_gate *methods, size_t n);
+void cw_worker_breaker_done(cw_worker_breaker *b);
 /* NULL: the call may begin. Else what is paused: "plugin" or "method". */
-const char *cw_breaker_refuses(cw_breaker *b, uint32_t method, uint64_t now);
-void cw_breaker_on_death(cw_breaker *b, uint32_t method, uint64_t now);
-void cw_breaker_on_success(cw_breaker *b, uint32_t method);
+const char *cw_worker_breaker_refuses(cw_worker_breaker *b, uint32_t method, uint64_t now);
+void cw_worker_breaker_on_death(cw_worker_breaker *b, uint32_t method, uint64_t now);
+void cw_worker_breaker_on_success(cw_worker_breaker *b, uint32_t method);
 /* Whether the plugin as a whole is paused. */
-bool cw_breaker_is_open(cw_breaker *b);
+bool cw_worker_breaker_is_open(cw_worker_breaker *b);
 
 /* ---- the plugin ---- */
 
@@ -81,9 +81,9 @@ struct cw_plugin {
     int file;       /* sealed memory */
     const char *const *argv, *const *env;
     const cw_str *heads; /* per method: ,"method":"a.b","params": */
-    cw_breaker breaker;
-    cw_output_log output;   /* of its workers */
-    cw_plugin_part **parts; /* by loop; each touched by its loop only */
+    cw_worker_breaker breaker;
+    cw_child_output_log output;  /* of its workers */
+    cw_plugin_scheduler **parts; /* by loop; each touched by its loop only */
 };
 
 extern const cw_source_ops cw_plugin_source_ops;
@@ -144,7 +144,7 @@ struct cw_worker {
     cw_spawn spawn;
     int host_fd;
     int stdio[3]; /* its standard descriptors, until it has them */
-    cw_output *output;
+    cw_child_output *output;
     cw_spawner *spawner; /* with has_child: a reference */
     cw_frames frames;
     cw_child child;
@@ -181,7 +181,7 @@ typedef struct cw_plugin_stat {
     uint32_t slowest_ns; /* decays */
 } cw_plugin_stat;
 
-struct cw_plugin_part {
+struct cw_plugin_scheduler {
     cw_plugin *plugin; /* a reference */
     cw_loop *loop;
     cw_loop_hook hook;
@@ -191,7 +191,7 @@ struct cw_plugin_part {
     cw_fair_queue waiting;
     cw_plugin_op again; /* ring: calls of a worker that died, which come before those that wait */
     cw_plugin_op over;  /* ring: failed, to be told */
-    cw_later over_later;
+    cw_deferred over_later;
     cw_plugin_op *pool;    /* free ones, through next */
     uint64_t others_until; /* ms of the loop; 0: all calls were of one caller so far */
     uint32_t n_last;       /* bytes of `last`, the caller of the last call; 0: there was none */
@@ -199,8 +199,8 @@ struct cw_plugin_part {
     uint32_t n_calls; /* of all states, cancelled ones not counted */
     cw_worker_timers timers;
     cw_deadline_list grace, idle, hunger;
-    cw_deadline hungry; /* calls wait and no worker is there */
-    uv_timer_t retry;   /* the next start of a worker */
+    cw_deadline start_deadline; /* calls wait and no worker is there */
+    uv_timer_t retry;           /* the next start of a worker */
     uint32_t backoff_ms;
     cw_arena arena; /* of one notification */
     bool closing, gone;
@@ -208,11 +208,11 @@ struct cw_plugin_part {
 };
 
 /* Send the call to a worker, or queue it. Never calls a sink. */
-CW_MUST_USE cw_code cw_plugin_part_start(cw_plugin_part *part, cw_source_call *call,
-                                         cw_fault *fault, cw_err *err);
-void cw_plugin_part_cancel(cw_plugin_part *part, cw_plugin_op *op);
+CW_MUST_USE cw_code cw_plugin_scheduler_start(cw_plugin_scheduler *part, cw_source_call *call,
+                                              cw_fault *fault, cw_err *err);
+void cw_plugin_scheduler_cancel(cw_plugin_scheduler *part, cw_plugin_op *op);
 /* Close; with `now` calls are dropped, else there are none. */
-void cw_plugin_part_close(cw_plugin_part *part, bool now);
+void cw_plugin_scheduler_close(cw_plugin_scheduler *part, bool now);
 
 /* ---- frames ---- */
 
@@ -221,17 +221,17 @@ CW_MUST_USE cw_code cw_plugin_send_call(cw_worker *w, uint64_t id, const cw_sour
 void cw_plugin_send_cancel(cw_worker *w, uint64_t id);
 CW_MUST_USE cw_code cw_plugin_send_discover(cw_worker *w, uint64_t id);
 /* Whether a frame is a notification and no answer. */
-bool cw_plugin_is_notice(cw_str body);
+bool cw_plugin_is_notification(cw_str body);
 /* Read an answer into the arena. CW_PARSE: it is none; CW_NOMEM, CW_LIMIT. */
-CW_MUST_USE cw_code cw_plugin_read_answer(cw_str body, cw_arena *arena, cw_outcome *ret);
+CW_MUST_USE cw_code cw_plugin_read_response(cw_str body, cw_arena *arena, cw_outcome *ret);
 /* The same without a copy of the body, which must live as long as the outcome. */
-CW_MUST_USE cw_code cw_plugin_look_at_answer(cw_str body, cw_arena *arena, cw_outcome *ret);
+CW_MUST_USE cw_code cw_plugin_parse_in_place(cw_str body, cw_arena *arena, cw_outcome *ret);
 /* Hand a notification to the sink, as far as the call wants it. NULL: the call was cancelled, and
  * only its log lines count. `method` is its id. CW_PARSE: it is none. `arena` is reset. */
-CW_MUST_USE cw_code cw_plugin_read_notice(const cw_plugin *p, cw_str body,
-                                          const cw_source_call *call, cw_str method,
-                                          cw_arena *arena);
+CW_MUST_USE cw_code cw_plugin_read_notification(const cw_plugin *p, cw_str body,
+                                                const cw_source_call *call, cw_str method,
+                                                cw_arena *arena);
 /* Pass on a notification that belongs to no call: a log line, a change. False when it is none. */
-bool cw_plugin_read_news(const cw_plugin *p, cw_str name, const cw_json *params);
+bool cw_plugin_read_change(const cw_plugin *p, cw_str name, const cw_json *params);
 
 #endif

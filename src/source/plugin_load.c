@@ -197,12 +197,12 @@ static cw_code new_plugin(const cw_plugin_opts *opts, cw_str name, cw_plugin **r
     p->base.ops = &cw_plugin_source_ops;
     atomic_init(&p->base.refs, 1);
     p->base.call_ms = opts->call_ms;
-    p->base.news = opts->news;
+    p->base.change = opts->change;
     p->opts = *opts;
     p->file = -1;
     cw_arena_init(&p->arena, ARENA_FACTOR * opts->frame_size + 1024u * 1024u);
-    cw_breaker_init(&p->breaker, NULL, 0);
-    cw_output_log_init(&p->output, "plugin", "output", (cw_str){0}, NULL, CW_PLUGIN_LINES);
+    cw_worker_breaker_init(&p->breaker, NULL, 0);
+    cw_child_output_log_init(&p->output, "plugin", "output", (cw_str){0}, NULL, CW_PLUGIN_LINES);
     cw_code rc = fill_plugin(p, name, err);
     if (rc)
         cw_source_unref(&p->base);
@@ -241,8 +241,8 @@ static cw_code check_defaults(const cw_plugin *p, const cw_method *methods, cw_e
 {
     CW_CLEANUP(cw_buf_done) cw_buf lines;
     cw_buf_init(&lines, PROBLEMS_MAX);
-    cw_code rc =
-        cw_mistakes_list(methods, p->base.n_methods, &p->opts.policy, CW_MISTAKES_DEFAULTS, &lines);
+    cw_code rc = cw_method_errors_list(methods, p->base.n_methods, &p->opts.policy,
+                                       CW_METHOD_ERRORS_DEFAULTS, &lines);
     if (rc)
         return cw_fail_nomem(err);
     return lines.n ? cw_fail(err, CW_PARAMS, "%.*s", CW_STR_ARG(cw_str_trim(cw_buf_str(&lines))))
@@ -252,7 +252,7 @@ static cw_code check_defaults(const cw_plugin *p, const cw_method *methods, cw_e
 static cw_code read_methods(cw_plugin *p, cw_str body, cw_arena *scratch, cw_err *err)
 {
     cw_outcome answer;
-    cw_code rc = cw_plugin_look_at_answer(body, scratch, &answer);
+    cw_code rc = cw_plugin_parse_in_place(body, scratch, &answer);
     if (rc)
         return cw_fail(err, rc, "its description cannot be read: %s", cw_code_text(rc));
     if (answer.kind != CW_OUTCOME_RESULT)
@@ -278,17 +278,17 @@ static cw_code read_description(cw_plugin *p, cw_str body, cw_err *err)
     if (rc)
         return rc;
     size_t n = p->base.n_methods;
-    cw_breaker_gate *gates = cw_arena_calloc(&p->arena, n, sizeof *gates);
+    cw_worker_breaker_gate *gates = cw_arena_calloc(&p->arena, n, sizeof *gates);
     if (!gates)
         return cw_arena_fail(&p->arena, err);
-    cw_breaker_done(&p->breaker);
-    cw_breaker_init(&p->breaker, gates, n);
+    cw_worker_breaker_done(&p->breaker);
+    cw_worker_breaker_init(&p->breaker, gates, n);
     return make_heads(p, err);
 }
 
 /* ---- the job ---- */
 
-static void tell_all(cw_plugin_job *job, cw_source *source, cw_str problem, bool may_pass)
+static void log_all(cw_plugin_job *job, cw_source *source, cw_str problem, bool may_pass)
 {
     cw_plugin_loaded_fn fn = job->fn;
     if (!fn)
@@ -299,9 +299,9 @@ static void tell_all(cw_plugin_job *job, cw_source *source, cw_str problem, bool
     fn(&loaded, job->ctx);
 }
 
-static void tell(cw_plugin_job *job, cw_source *source, cw_str problem)
+static void log_line(cw_plugin_job *job, cw_source *source, cw_str problem)
 {
-    tell_all(job, source, problem, /* may_pass= */ false);
+    log_all(job, source, problem, /* may_pass= */ false);
 }
 
 static void on_ready(cw_worker *w)
@@ -320,12 +320,14 @@ static void on_failed(cw_worker *w, cw_str problems, const cw_json *partial)
     cw_buf_add(&all, problems);
     cw_buf_add_char(&all, '\n');
     /* Without memory for the others, those of the host are worth telling. */
-    cw_code rc = partial ? cw_plugin_mistakes(p->base.name, partial, &p->opts.policy, &all) : CW_OK;
-    tell(job, NULL, rc || all.code ? problems : cw_buf_str(&all));
+    cw_code rc = partial
+                     ? cw_plugin_declaration_errors(p->base.name, partial, &p->opts.policy, &all)
+                     : CW_OK;
+    log_line(job, NULL, rc || all.code ? problems : cw_buf_str(&all));
 }
 
 /* The description cannot be used, as `err` says: all mistakes in it, or at least that one. */
-static void tell_mistakes(cw_plugin_job *job, cw_str body, const cw_err *err)
+static void log_errors(cw_plugin_job *job, cw_str body, const cw_err *err)
 {
     const cw_plugin *p = job->plugin;
     cw_arena arena;
@@ -334,36 +336,36 @@ static void tell_mistakes(cw_plugin_job *job, cw_str body, const cw_err *err)
     CW_CLEANUP(cw_buf_done) cw_buf all;
     cw_buf_init(&all, PROBLEMS_MAX);
     cw_code rc =
-        err->code == CW_PARAMS ? cw_plugin_look_at_answer(body, &arena, &answer) : CW_LIMIT;
+        err->code == CW_PARAMS ? cw_plugin_parse_in_place(body, &arena, &answer) : CW_LIMIT;
     if (!rc && answer.kind == CW_OUTCOME_RESULT)
-        rc = cw_plugin_mistakes(p->base.name, answer.result, &p->opts.policy, &all);
+        rc = cw_plugin_declaration_errors(p->base.name, answer.result, &p->opts.policy, &all);
     if (rc || all.code || !all.n) {
         cw_buf_clear(&all);
         cw_buf_printf(&all, "%.*s: %s", CW_STR_ARG(p->base.name), err->msg);
     }
     cw_arena_done(&arena);
-    tell(job, NULL, all.code ? cw_str_from(err->msg) : cw_buf_str(&all));
+    log_line(job, NULL, all.code ? cw_str_from(err->msg) : cw_buf_str(&all));
 }
 
 static void on_frame(cw_worker *w, uint64_t id, cw_str body)
 {
     cw_plugin_job *job = w->owner;
-    if (id == DISCOVER_ID && cw_plugin_is_notice(body))
+    if (id == DISCOVER_ID && cw_plugin_is_notification(body))
         return;
     cw_err err;
     cw_code rc = id == DISCOVER_ID
                      ? read_description(job->plugin, body, &err)
                      : cw_fail(&err, CW_INVALID, "it answers a call that nobody made");
     if (rc)
-        tell_mistakes(job, id == DISCOVER_ID ? body : CW_STR(""), &err);
+        log_errors(job, id == DISCOVER_ID ? body : CW_STR(""), &err);
     else
-        tell(job, cw_source_ref(&job->plugin->base), CW_STR(""));
+        log_line(job, cw_source_ref(&job->plugin->base), CW_STR(""));
     cw_worker_close(w, /* now= */ false);
 }
 
 static void on_dead(cw_worker *w)
 {
-    tell_all(w->owner, NULL, cw_str_from(w->detail), w->refused || w->is_late);
+    log_all(w->owner, NULL, cw_str_from(w->detail), w->refused || w->is_late);
 }
 
 static void on_closed(cw_worker *w)
@@ -386,7 +388,7 @@ static const cw_worker_ops worker_ops = {
 static void on_loop_end(cw_loop_hook *hook)
 {
     cw_plugin_job *job = CW_CONTAINER(hook, cw_plugin_job, hook);
-    tell(job, NULL, CW_STR("the server is stopping"));
+    log_line(job, NULL, CW_STR("the server is stopping"));
     cw_worker_close(&job->worker, /* now= */ true);
 }
 

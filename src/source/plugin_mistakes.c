@@ -16,8 +16,8 @@ static void add_lines(cw_str name, cw_str lines, cw_buf *out)
     }
 }
 
-cw_code cw_plugin_mistakes(cw_str name, const cw_json *description,
-                           const cw_contract_policy *policy, cw_buf *out)
+cw_code cw_plugin_declaration_errors(cw_str name, const cw_json *description,
+                                     const cw_schema_policy *policy, cw_buf *out)
 {
     cw_err err = {0};
     cw_method *methods = NULL;
@@ -31,7 +31,7 @@ cw_code cw_plugin_mistakes(cw_str name, const cw_json *description,
     if (rc == CW_PARAMS && !lines.n)
         cw_buf_printf(&lines, "%s\n", err.msg);
     if (!rc || rc == CW_PARAMS)
-        rc = cw_mistakes_list(methods, n, policy, CW_MISTAKES_ALL, &lines);
+        rc = cw_method_errors_list(methods, n, policy, CW_METHOD_ERRORS_ALL, &lines);
     if (!rc)
         add_lines(name, cw_buf_str(&lines), out);
     cw_arena_done(&arena);

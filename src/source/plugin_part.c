@@ -27,7 +27,7 @@ void cw_plugin_op_unlink(cw_plugin_op *op)
     op->next->prev = op->prev;
 }
 
-static cw_plugin_op *new_op(cw_plugin_part *part)
+static cw_plugin_op *new_op(cw_plugin_scheduler *part)
 {
     cw_plugin_op *op = part->pool;
     if (!op)
@@ -37,7 +37,7 @@ static cw_plugin_op *new_op(cw_plugin_part *part)
     return op;
 }
 
-void cw_plugin_op_free(cw_plugin_part *part, cw_plugin_op *op)
+void cw_plugin_op_free(cw_plugin_scheduler *part, cw_plugin_op *op)
 {
     op->next = part->pool;
     part->pool = op;
@@ -45,14 +45,15 @@ void cw_plugin_op_free(cw_plugin_part *part, cw_plugin_op *op)
 
 /* ---- telling ---- */
 
-void cw_plugin_part_settle(cw_plugin_part *part)
+void cw_plugin_scheduler_settle(cw_plugin_scheduler *part)
 {
     if (!part->closing && part->n_calls == 0 && atomic_load(&part->plugin->base.retired))
-        cw_plugin_part_close(part, /* now= */ false);
+        cw_plugin_scheduler_close(part, /* now= */ false);
 }
 
 /* The last thing to do with a call. */
-void cw_plugin_part_tell(cw_plugin_part *part, cw_plugin_op *op, const cw_outcome *outcome)
+void cw_plugin_scheduler_finish(cw_plugin_scheduler *part, cw_plugin_op *op,
+                                const cw_outcome *outcome)
 {
     cw_sink *sink = op->call->sink;
     op->call->op = NULL;
@@ -61,7 +62,8 @@ void cw_plugin_part_tell(cw_plugin_part *part, cw_plugin_op *op, const cw_outcom
     sink->ops->done(sink, outcome);
 }
 
-static void set_over(cw_plugin_part *part, cw_plugin_op *op, cw_fault fault, const char *message)
+static void set_over(cw_plugin_scheduler *part, cw_plugin_op *op, cw_fault fault,
+                     const char *message)
 {
     op->is_over = true;
     op->fault = fault;
@@ -69,12 +71,12 @@ static void set_over(cw_plugin_part *part, cw_plugin_op *op, cw_fault fault, con
     op_insert(&part->over, op);
 }
 
-void cw_plugin_part_on_over(cw_later *later)
+void cw_plugin_scheduler_on_end(cw_deferred *later)
 {
-    cw_plugin_part_tell_over(CW_CONTAINER(later, cw_plugin_part, over_later));
+    cw_plugin_scheduler_report_end(CW_CONTAINER(later, cw_plugin_scheduler, over_later));
 }
 
-void cw_plugin_part_tell_over(cw_plugin_part *part)
+void cw_plugin_scheduler_report_end(cw_plugin_scheduler *part)
 {
     while (!op_ring_is_empty(&part->over)) {
         cw_plugin_op *op = part->over.next;
@@ -85,12 +87,12 @@ void cw_plugin_part_tell_over(cw_plugin_part *part)
             .message = cw_str_from(op->message),
             .detail = part->plugin->base.name,
         };
-        cw_plugin_part_tell(part, op, &outcome);
+        cw_plugin_scheduler_finish(part, op, &outcome);
     }
-    cw_plugin_part_settle(part);
+    cw_plugin_scheduler_settle(part);
 }
 
-void cw_plugin_part_fail_waiting(cw_plugin_part *part, const char *message)
+void cw_plugin_scheduler_fail_waiting(cw_plugin_scheduler *part, const char *message)
 {
     cw_fair_item *item;
     while (!op_ring_is_empty(&part->again)) {
@@ -107,7 +109,7 @@ void cw_plugin_part_fail_waiting(cw_plugin_part *part, const char *message)
 /* ---- choosing a worker ---- */
 
 /* How many calls a worker may have together with this one; 0: it is not quick. */
-static uint32_t depth_of(const cw_plugin_part *part, const cw_plugin_op *op)
+static uint32_t depth_of(const cw_plugin_scheduler *part, const cw_plugin_op *op)
 {
     const cw_plugin_stat *stat = &part->stats[op->method];
     if (stat->calls < CW_PLUGIN_QUICK_CALLS || stat->slowest_ns >= CW_PLUGIN_QUICK_NS)
@@ -129,14 +131,14 @@ static bool takes_more(const cw_worker *w, uint32_t depth)
 }
 
 /* Whether calls of more than one caller came lately. */
-static bool has_others(const cw_plugin_part *part)
+static bool has_others(const cw_plugin_scheduler *part)
 {
     return cw_loop_now(part->loop) < part->others_until;
 }
 
 /* Whether the only worker that is free is kept from this caller: its calls run already, and there
  * are other callers. */
-static bool is_kept_from(const cw_plugin_part *part, uint64_t owner)
+static bool is_withheld_from(const cw_plugin_scheduler *part, uint64_t owner)
 {
     uint32_t n_busy = 0, n_own = 0;
     if (CW_LIKELY(!has_others(part)))
@@ -153,7 +155,7 @@ static bool is_kept_from(const cw_plugin_part *part, uint64_t owner)
 /* The worker for a call, or NULL. A quick call joins a batch that leaves at the end of this turn,
  * because that costs no system call and no wake-up; else the first idle worker takes it (always
  * the same ones, so that the others can end); else a quick one goes behind the fewest. */
-static cw_worker *pick(cw_plugin_part *part, uint32_t depth, uint64_t owner)
+static cw_worker *pick(cw_plugin_scheduler *part, uint32_t depth, uint64_t owner)
 {
     cw_worker *idle = NULL;
     cw_worker *least = NULL;
@@ -171,7 +173,7 @@ static cw_worker *pick(cw_plugin_part *part, uint32_t depth, uint64_t owner)
         if (!least || w->n_sent < least->n_sent)
             least = w;
     }
-    return idle && !is_kept_from(part, owner) ? idle : least;
+    return idle && !is_withheld_from(part, owner) ? idle : least;
 }
 
 static cw_code send_to(cw_worker *w, cw_plugin_op *op, bool quick)
@@ -201,7 +203,7 @@ static cw_fault fault_of(cw_code rc, const char **ret_message)
 
 /* ---- workers come ---- */
 
-void cw_plugin_part_back_off(cw_plugin_part *part)
+void cw_plugin_scheduler_back_off(cw_plugin_scheduler *part)
 {
     uint32_t ms = part->backoff_ms;
     if (ms == 0)
@@ -209,21 +211,21 @@ void cw_plugin_part_back_off(cw_plugin_part *part)
     else
         ms = ms > CW_PLUGIN_BACKOFF_MAX_MS / 2 ? CW_PLUGIN_BACKOFF_MAX_MS : 2 * ms;
     part->backoff_ms = ms;
-    uv_timer_start(&part->retry, cw_plugin_part_on_retry, ms, 0);
+    uv_timer_start(&part->retry, cw_plugin_scheduler_on_retry, ms, 0);
 }
 
-static void start_worker(cw_plugin_part *part)
+static void start_worker(cw_plugin_scheduler *part)
 {
     cw_worker *w = calloc(1, sizeof *w);
     if (!w) {
-        cw_plugin_part_back_off(part);
+        cw_plugin_scheduler_back_off(part);
         return;
     }
     w->owner = part;
-    if (cw_worker_start(w, part->plugin, part->loop, &part->timers, &cw_plugin_part_worker_ops,
+    if (cw_worker_start(w, part->plugin, part->loop, &part->timers, &cw_plugin_scheduler_worker_ops,
                         NULL) != CW_OK) {
         free(w);
-        cw_plugin_part_back_off(part);
+        cw_plugin_scheduler_back_off(part);
         return;
     }
     w->next = &part->workers;
@@ -235,10 +237,10 @@ static void start_worker(cw_plugin_part *part)
 }
 
 /* Calls wait: have one more worker, one at a time. */
-static void want_worker(cw_plugin_part *part)
+static void want_worker(cw_plugin_scheduler *part)
 {
-    if (part->n_live == part->n_starting && !part->hungry.list)
-        cw_loop_set_deadline(part->loop, &part->hungry, &part->hunger);
+    if (part->n_live == part->n_starting && !part->start_deadline.list)
+        cw_loop_set_deadline(part->loop, &part->start_deadline, &part->hunger);
     if (part->n_starting > 0 || part->n_live >= part->plugin->opts.workers ||
         uv_is_active((uv_handle_t *)&part->retry))
         return;
@@ -254,7 +256,7 @@ typedef struct choice {
     bool is_quick;
 } choice;
 
-static bool choose(cw_plugin_part *part, cw_plugin_op *op, choice *ret)
+static bool choose(cw_plugin_scheduler *part, cw_plugin_op *op, choice *ret)
 {
     uint32_t depth = depth_of(part, op);
     *ret = (choice){op, pick(part, depth, op->owner), depth > 0};
@@ -263,13 +265,13 @@ static bool choose(cw_plugin_part *part, cw_plugin_op *op, choice *ret)
     return ret->worker != NULL;
 }
 
-static choice next_choice(cw_plugin_part *part)
+static choice next_choice(cw_plugin_scheduler *part)
 {
     choice found = {.op = NULL};
     if (!op_ring_is_empty(&part->again))
         return choose(part, part->again.next, &found) ? found : (choice){.op = NULL};
     cw_fair_item *item = cw_fair_first(&part->waiting);
-    for (uint32_t n = part->plugin->opts.workers + CW_PLUGIN_LOOK; item && n; n--) {
+    for (uint32_t n = part->plugin->opts.workers + CW_PLUGIN_MAX_CALLERS_TRIED; item && n; n--) {
         if (choose(part, CW_CONTAINER(item, cw_plugin_op, place), &found))
             return found;
         item = cw_fair_next_caller(&part->waiting, item);
@@ -278,7 +280,7 @@ static choice next_choice(cw_plugin_part *part)
 }
 
 /* Send a call that waits. CW_AGAIN: the worker cannot take it now, and it waits on. */
-static cw_code send_waiting(cw_plugin_part *part, const choice *c)
+static cw_code send_waiting(cw_plugin_scheduler *part, const choice *c)
 {
     cw_plugin_op *op = c->op;
     bool is_placed = op->place.group != NULL;
@@ -302,7 +304,7 @@ static cw_code send_waiting(cw_plugin_part *part, const choice *c)
 }
 
 /* Send what waits, as far as there are workers for it. */
-void cw_plugin_part_pump(cw_plugin_part *part)
+void cw_plugin_scheduler_pump(cw_plugin_scheduler *part)
 {
     for (;;) {
         choice c = next_choice(part);
@@ -310,52 +312,52 @@ void cw_plugin_part_pump(cw_plugin_part *part)
             break;
     }
     if (nothing_waits(part))
-        cw_deadline_clear(&part->hungry);
+        cw_deadline_clear(&part->start_deadline);
 }
 
-void cw_plugin_part_on_retry(uv_timer_t *timer)
+void cw_plugin_scheduler_on_retry(uv_timer_t *timer)
 {
-    cw_plugin_part *part = timer->data;
-    cw_plugin_part_pump(part);
-    cw_plugin_part_tell_over(part);
+    cw_plugin_scheduler *part = timer->data;
+    cw_plugin_scheduler_pump(part);
+    cw_plugin_scheduler_report_end(part);
 }
 
-void cw_plugin_part_on_hungry(cw_deadline *d)
+void cw_plugin_scheduler_on_start_deadline(cw_deadline *d)
 {
-    cw_plugin_part *part = CW_CONTAINER(d, cw_plugin_part, hungry);
+    cw_plugin_scheduler *part = CW_CONTAINER(d, cw_plugin_scheduler, start_deadline);
     if (part->n_live > part->n_starting)
         return;
-    cw_plugin_part_fail_waiting(part, "The plugin could not be started.");
-    cw_plugin_part_tell_over(part);
+    cw_plugin_scheduler_fail_waiting(part, "The plugin could not be started.");
+    cw_plugin_scheduler_report_end(part);
 }
 
 /* ---- calls come and go ---- */
 
 /* Whether there are other callers than one; without that nothing has to be kept for them. */
-static void note_caller(cw_plugin_part *part, const cw_source_call *call)
+static void record_caller(cw_plugin_scheduler *part, const cw_source_call *call)
 {
-    cw_str name = cw_share_name(call->caller, call->peer);
+    cw_str name = cw_caller_fair_name(call->caller, call->peer);
     uint32_t n = name.n < CW_PLUGIN_CALLER_MAX ? (uint32_t)name.n : CW_PLUGIN_CALLER_MAX;
     if (CW_LIKELY(n == part->n_last && (n == 0 || memcmp(name.p, part->last, n) == 0)))
         return;
     if (part->n_last)
-        part->others_until = cw_loop_now(part->loop) + CW_PLUGIN_OTHERS_MS;
+        part->others_until = cw_loop_now(part->loop) + CW_PLUGIN_RESERVE_MS;
     part->n_last = n;
     if (n)
         memcpy(part->last, name.p, n);
 }
 
-static void lose(cw_plugin_part *part, cw_fair_item *item)
+static void lose(cw_plugin_scheduler *part, cw_fair_item *item)
 {
     set_over(part, CW_CONTAINER(item, cw_plugin_op, place), CW_FAULT_UNAVAILABLE,
              "Too many calls of this caller wait for the plugin.");
 }
 
 /* CW_LIMIT: there is no place; CW_NOMEM. */
-static cw_code enqueue(cw_plugin_part *part, cw_plugin_op *op)
+static cw_code enqueue(cw_plugin_scheduler *part, cw_plugin_op *op)
 {
     cw_fair_item *lost;
-    cw_fair_key key = cw_share_key(op->call->caller, op->call->peer);
+    cw_fair_key key = cw_caller_fair_key(op->call->caller, op->call->peer);
     cw_code rc = cw_fair_push(&part->waiting, &op->place, &key, part->plugin->opts.queue, &lost);
     if (rc)
         return rc;
@@ -363,28 +365,28 @@ static cw_code enqueue(cw_plugin_part *part, cw_plugin_op *op)
     cw_source_call_wait(op->call);
     if (lost)
         lose(part, lost);
-    cw_plugin_part_pump(part);
+    cw_plugin_scheduler_pump(part);
     if (!op_ring_is_empty(&part->over))
-        cw_loop_do_later(part->loop, &part->over_later);
+        cw_loop_defer(part->loop, &part->over_later);
     return CW_OK;
 }
 
 /* Send it at once, where no call waits. CW_LIMIT: it has to wait; CW_INVALID: it is too large for a
  * worker. */
-static cw_code send_at_once(cw_plugin_part *part, cw_plugin_op *op)
+static cw_code send_at_once(cw_plugin_scheduler *part, cw_plugin_op *op)
 {
     uint32_t depth = depth_of(part, op);
     if (!nothing_waits(part))
         return CW_LIMIT;
     if (depth == 0 || has_others(part))
-        op->owner = cw_share_key(op->call->caller, op->call->peer).at[0];
+        op->owner = cw_caller_fair_key(op->call->caller, op->call->peer).at[0];
     cw_worker *w = pick(part, depth, op->owner);
     cw_code rc = w ? send_to(w, op, depth > 0) : CW_LIMIT;
     return rc == CW_LIMIT && w && w->n_sent == 0 ? CW_INVALID : rc;
 }
 
-cw_code cw_plugin_part_start(cw_plugin_part *part, cw_source_call *call, cw_fault *fault,
-                             cw_err *err)
+cw_code cw_plugin_scheduler_start(cw_plugin_scheduler *part, cw_source_call *call, cw_fault *fault,
+                                  cw_err *err)
 {
     cw_plugin_op *op = new_op(part);
     if (!op) {
@@ -393,7 +395,7 @@ cw_code cw_plugin_part_start(cw_plugin_part *part, cw_source_call *call, cw_faul
     }
     op->call = call;
     op->method = call->method->index;
-    note_caller(part, call);
+    record_caller(part, call);
     cw_code rc = send_at_once(part, op);
     if (rc == CW_LIMIT)
         rc = enqueue(part, op);
@@ -413,7 +415,7 @@ cw_code cw_plugin_part_start(cw_plugin_part *part, cw_source_call *call, cw_faul
     return cw_fail(err, rc == CW_INVALID ? CW_IO : rc, "%s", message);
 }
 
-void cw_plugin_part_cancel(cw_plugin_part *part, cw_plugin_op *op)
+void cw_plugin_scheduler_cancel(cw_plugin_scheduler *part, cw_plugin_op *op)
 {
     cw_worker *w = op->worker;
     op->call->op = NULL;
@@ -426,11 +428,11 @@ void cw_plugin_part_cancel(cw_plugin_part *part, cw_plugin_op *op)
             cw_plugin_op_unlink(op);
         cw_plugin_op_free(part, op);
         if (nothing_waits(part))
-            cw_deadline_clear(&part->hungry);
+            cw_deadline_clear(&part->start_deadline);
     } else {
         cw_plugin_send_cancel(w, op->id);
         if (w->sent.next == op)
             cw_loop_set_deadline(part->loop, &w->grace, &part->grace);
     }
-    cw_plugin_part_settle(part);
+    cw_plugin_scheduler_settle(part);
 }

@@ -60,7 +60,7 @@ static void close_given(cw_worker *w)
 
 static void close_output(cw_worker *w)
 {
-    cw_output_close(w->output);
+    cw_child_output_close(w->output);
     w->output = NULL;
 }
 
@@ -123,7 +123,7 @@ static void on_spawned(cw_spawn *job)
 /* ---- the socket ---- */
 
 /* The problems of a $/failed, one a line. */
-static void tell_problems(cw_worker *w, const cw_json *params)
+static void log_problems(cw_worker *w, const cw_json *params)
 {
     cw_buf text;
     cw_buf_init(&text, 64u * 1024u);
@@ -164,9 +164,9 @@ static void on_message(cw_worker *w, cw_str body)
     else if (starting && cw_str_is(name, "$/ready"))
         on_ready(w);
     else if (starting && cw_str_is(name, "$/failed"))
-        tell_problems(w, params);
+        log_problems(w, params);
     else if ((starting && !cw_str_is(name, "$/log")) ||
-             !cw_plugin_read_news(w->plugin, name, params))
+             !cw_plugin_read_change(w->plugin, name, params))
         die(w, "sent a frame that means nothing");
     cw_arena_done(&arena);
 }
@@ -280,7 +280,7 @@ cw_code cw_worker_start(cw_worker *w, cw_plugin *p, cw_loop *loop, cw_worker_tim
     if (rc)
         return rc;
     w->stdio[STDIN_FILENO] = -1;
-    rc = cw_output_open(&p->output, loop, &w->output, &w->stdio[STDOUT_FILENO], err);
+    rc = cw_child_output_open(&p->output, loop, &w->output, &w->stdio[STDOUT_FILENO], err);
     if (rc) {
         close(ours);
         close(w->host_fd);

@@ -9,10 +9,10 @@
 
 /* ---- the table ---- */
 
-static const cw_config_prelude qmp_prelude[] = {
+static const cw_config_init_call qmp_prelude[] = {
     {.method = TEXT("qmp_capabilities"), .params = TEXT("")},
 };
-static const cw_config_prelude lsp_prelude[] = {
+static const cw_config_init_call lsp_prelude[] = {
     {.method = TEXT("initialize"),
      .params = TEXT("{\"processId\":null,\"rootUri\":null,\"capabilities\":{}}")},
     {.method = TEXT("initialized"), .params = TEXT("{}"), .notify = true},
@@ -35,7 +35,7 @@ static const cw_config_remote presets[] = {
     {.name = TEXT("kodi"), .secret = {.as = TEXT("basic")}, .describe = TEXT("kodi")},
     {.name = TEXT("lsp"),
      .framing = TEXT("content-length"),
-     .prelude = {lsp_prelude, CW_COUNT(lsp_prelude)},
+     .init_calls = {lsp_prelude, CW_COUNT(lsp_prelude)},
      .describe = TEXT("lsp"),
      .replies = TEXT("{\"window/workDoneProgress/create\":null,\"client/registerCapability\":null,"
                      "\"client/unregisterCapability\":null,\"workspace/configuration\":[]}")},
@@ -50,7 +50,7 @@ static const cw_config_remote presets[] = {
      .dialect = TEXT("qmp"),
      .framing = TEXT("lines"),
      .greeting = TEXT("yes"),
-     .prelude = {qmp_prelude, CW_COUNT(qmp_prelude)},
+     .init_calls = {qmp_prelude, CW_COUNT(qmp_prelude)},
      .describe = TEXT("qmp")},
     {.name = TEXT("spdk"), .framing = TEXT("json"), .describe = TEXT("spdk")},
     {.name = TEXT("transmission"),
@@ -115,8 +115,8 @@ static void fill(cw_config_remote *to, const cw_config_remote *from)
     fill_text(&to->handshake_header, from->handshake_header);
     if (to->handshake_status == 0)
         to->handshake_status = from->handshake_status;
-    if (to->prelude.n == 0)
-        to->prelude = from->prelude;
+    if (to->init_calls.n == 0)
+        to->init_calls = from->init_calls;
     if (to->announcements.n == 0)
         to->announcements = from->announcements;
 }
@@ -136,7 +136,7 @@ static cw_str nearest(const char *names, cw_str text)
     unsigned least = NEAR + 1;
     for (cw_str rest = cw_str_from(names); rest.p;) {
         cw_str name = cw_str_trim(cw_str_cut(rest, ',', &rest));
-        unsigned d = cw_str_near(name, text, NEAR);
+        unsigned d = cw_str_distance_within(name, text, NEAR);
         if (d < least) {
             least = d;
             best = name;
@@ -169,7 +169,7 @@ static cw_code read_word(const char *key, const word *words, cw_str text, int *r
     return unknown(key, names, text, err);
 }
 
-static cw_code read_speech(const cw_config_remote *c, cw_speech *ret, cw_err *err)
+static cw_code read_protocol(const cw_config_remote *c, cw_protocol_opts *ret, cw_err *err)
 {
     static const word styles[] = {{"named", CW_PARAMS_NAMED},
                                   {"positional", CW_PARAMS_POSITIONAL},
@@ -179,7 +179,7 @@ static cw_code read_speech(const cw_config_remote *c, cw_speech *ret, cw_err *er
     static const word empties[] = {{"omit", false}, {"send", true}, {0}};
     static const word correlates[] = {{"id", false}, {"exchange", true}, {0}};
     int style = 0, string_ids = 0, sends = 0, by_exchange = 0;
-    *ret = (cw_speech){.dialect = cw_dialect_find(c->dialect)};
+    *ret = (cw_protocol_opts){.dialect = cw_dialect_find(c->dialect)};
     if (!ret->dialect)
         return unknown("dialect", cw_dialect_names(), c->dialect, err);
     cw_code rc = read_word("params", styles, c->params, &style, err);
@@ -196,7 +196,7 @@ static cw_code read_speech(const cw_config_remote *c, cw_speech *ret, cw_err *er
     return rc;
 }
 
-static cw_code read_others(const cw_config_remote *c, cw_preset_words *ret, cw_err *err)
+static cw_code read_others(const cw_config_remote *c, cw_preset_values *ret, cw_err *err)
 {
     static const word framings[] = {{"lines", CW_FRAMING_LINES},
                                     {"crlf", CW_FRAMING_CRLF},
@@ -288,17 +288,17 @@ static cw_code check(const cw_config_remote *c, cw_err *err)
     return check_secret(c, has_head, err);
 }
 
-cw_code cw_preset_apply(cw_config_remote *config, cw_preset_words *ret, cw_err *err)
+cw_code cw_preset_apply(cw_config_remote *config, cw_preset_values *ret, cw_err *err)
 {
     const cw_config_remote *preset = cw_preset_find(config->preset);
     bool has_framing = config->framing.n; /* of the operator: a preset's is for its streams */
-    *ret = (cw_preset_words){0};
+    *ret = (cw_preset_values){0};
     if (config->preset.n && !preset)
         return unknown("preset", cw_preset_names(), config->preset, err);
     if (preset)
         fill(config, preset);
     fill(config, &usual);
-    cw_code rc = read_speech(config, &ret->speech, err);
+    cw_code rc = read_protocol(config, &ret->protocol, err);
     if (!rc)
         rc = read_others(config, ret, err);
     if (!rc)

@@ -28,18 +28,18 @@ const cw_config_remote *cw_preset_find(cw_str name);
 const char *cw_preset_names(void);
 
 /* What the words of a configuration mean. */
-typedef struct cw_preset_words {
-    cw_speech speech; /* without secrets */
+typedef struct cw_preset_values {
+    cw_protocol_opts protocol; /* without secrets */
     cw_framing framing;
     const cw_describer *describer; /* NULL: auto */
     bool gets;                     /* GET for everything */
     bool gets_reads;               /* GET for what is read only */
     bool is_php;                   /* writes an object without members as [] */
-} cw_preset_words;
+} cw_preset_values;
 
 /* Fill what `config` leaves open, from its preset and then from what is usual, and read its words.
  * CW_CONFIG: "dialect: there is no \"qpm\"; did you mean \"qmp\"?" and things that do not go
  * together (GET on a stream, a secret as header on a stream, framing with HTTP, …). */
-CW_MUST_USE cw_code cw_preset_apply(cw_config_remote *config, cw_preset_words *ret, cw_err *err);
+CW_MUST_USE cw_code cw_preset_apply(cw_config_remote *config, cw_preset_values *ret, cw_err *err);
 
 #endif

@@ -56,8 +56,8 @@
 /* Credentials that were refused. Drupal locks an account after 5 failed logins in 6 hours. */
 #define CW_REMOTE_REFUSED_MS (3u * 60u * 60u * 1000u) /* nothing is sent */
 #define CW_REMOTE_REFUSALS 3u /* calls in a row, of a service whose description is a file */
-#define CW_REMOTE_DOUBT_MS (15u * 60u * 1000u) /* between two loads because of refused calls */
-#define CW_REMOTE_SETTLE_MS 30000u             /* calls wait no longer for such a load */
+#define CW_REMOTE_RECHECK_MS (15u * 60u * 1000u) /* between two loads because of refused calls */
+#define CW_REMOTE_SETTLE_MS 30000u               /* calls wait no longer for such a load */
 
 typedef struct cw_remote_opts {
     const cw_config_remote *config;
@@ -65,12 +65,12 @@ typedef struct cw_remote_opts {
     unsigned n_loops;
     size_t answer_size; /* largest answer */
     cw_spawner *spawner;
-    cw_hub *hub;               /* of the source before, used where it leads to the same; or NULL */
-    cw_source *before;         /* that this one takes the place of, or NULL; for the call only */
-    cw_str state;              /* folder, or empty */
-    cw_str lock;               /* file, or empty */
-    cw_contract_policy policy; /* how schemas are read */
-    bool defines;              /* wants the definitions of what is exposed */
+    cw_shared_conn *shared;  /* of the source before, used where it leads to the same; or NULL */
+    cw_source *before;       /* that this one takes the place of, or NULL; for the call only */
+    cw_str state;            /* folder, or empty */
+    cw_str lock;             /* file, or empty */
+    cw_schema_policy policy; /* how schemas are read */
+    bool defines;            /* wants the definitions of what is exposed */
     bool accepts; /* the operator accepts a description that is poorer, or asks less of callers */
     /* The service said that its methods have changed; of the hub, while that lives. */
     void (*announced)(void *ctx);
@@ -83,15 +83,16 @@ typedef struct cw_remote_definition {
 } cw_remote_definition;
 
 typedef enum cw_remote_credentials {
-    CW_CREDENTIALS_UNTOLD, /* it could not be asked */
-    CW_CREDENTIALS_ACCEPTED,
-    CW_CREDENTIALS_REFUSED,
-    CW_CREDENTIALS_NEW, /* by an operator's order: what was refused before does not count */
+    CW_REMOTE_CREDENTIALS_UNKNOWN, /* it could not be asked */
+    CW_REMOTE_CREDENTIALS_ACCEPTED,
+    CW_REMOTE_CREDENTIALS_REFUSED,
+    CW_REMOTE_CREDENTIALS_NEW, /* by an operator's order: what was refused before does not count */
 } cw_remote_credentials;
 
 typedef struct cw_remote_loaded {
     cw_source *source; /* one reference, or NULL */
-    cw_hub *hub;       /* that it uses, one reference; or NULL. Also where there is no source. */
+    cw_shared_conn
+        *shared; /* that it uses, one reference; or NULL. Also where there is no source. */
     cw_str name;
     cw_str problem;  /* each line one; with a source: why its description is an old one */
     cw_str warnings; /* each line one */
@@ -115,14 +116,14 @@ typedef struct cw_remote_job cw_remote_job;
 CW_MUST_USE cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts,
                                    cw_remote_loaded_fn fn, void *ctx, cw_remote_job **ret_job,
                                    cw_err *err);
-/* NULL is fine; `loops_ended` as of cw_hub_close. */
+/* NULL is fine; `loops_ended` as of cw_shared_conn_close. */
 void cw_remote_load_cancel(cw_remote_job *job, bool loops_ended);
 
 /* What a load found of our credentials, for the calls. NULL, and a source of another kind, are
  * fine. */
 void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials credentials);
 /* Whether a load should find out. */
-bool cw_remote_is_doubted(const cw_source *s);
+bool cw_remote_needs_recheck(const cw_source *s);
 
 /* How it is, for people: NULL where it is well, else why calls are refused at the moment. */
 const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms);

@@ -9,27 +9,27 @@
 
 #include "source/remote_int.h"
 
-cw_breaker *cw_breaker_new(void)
+cw_circuit_breaker *cw_circuit_breaker_new(void)
 {
-    cw_breaker *b = calloc(1, sizeof *b);
+    cw_circuit_breaker *b = calloc(1, sizeof *b);
     if (b)
         atomic_init(&b->refs, 1);
     return b;
 }
 
-cw_breaker *cw_breaker_ref(cw_breaker *b)
+cw_circuit_breaker *cw_circuit_breaker_ref(cw_circuit_breaker *b)
 {
     atomic_fetch_add(&b->refs, 1);
     return b;
 }
 
-void cw_breaker_unref(cw_breaker *b)
+void cw_circuit_breaker_unref(cw_circuit_breaker *b)
 {
     if (b && atomic_fetch_sub(&b->refs, 1) == 1)
         free(b);
 }
 
-bool cw_breaker_allow(cw_breaker *b, uint64_t now, bool *ret_trial)
+bool cw_circuit_breaker_allow(cw_circuit_breaker *b, uint64_t now, bool *ret_trial)
 {
     uint64_t until = atomic_load_explicit(&b->open_until, memory_order_relaxed);
     *ret_trial = false;
@@ -42,7 +42,7 @@ bool cw_breaker_allow(cw_breaker *b, uint64_t now, bool *ret_trial)
     return true;
 }
 
-void cw_breaker_success(cw_breaker *b, bool trial)
+void cw_circuit_breaker_success(cw_circuit_breaker *b, bool trial)
 {
     /* Read first: every call comes by here, and a write would make the loops wait for each other.
      */
@@ -52,16 +52,16 @@ void cw_breaker_success(cw_breaker *b, bool trial)
         atomic_store(&b->pause_ms, 0);
         atomic_store(&b->open_until, 0);
     }
-    cw_breaker_neutral(b, trial);
+    cw_circuit_breaker_neutral(b, trial);
 }
 
-static void open_for(cw_breaker *b, uint64_t now, unsigned ms)
+static void open_for(cw_circuit_breaker *b, uint64_t now, unsigned ms)
 {
     atomic_store(&b->pause_ms, ms);
     atomic_store(&b->open_until, now + ms);
 }
 
-void cw_breaker_failure(cw_breaker *b, bool trial, uint64_t now)
+void cw_circuit_breaker_failure(cw_circuit_breaker *b, bool trial, uint64_t now)
 {
     unsigned failures = atomic_fetch_add(&b->failures, 1) + 1;
     if (trial) {
@@ -73,10 +73,10 @@ void cw_breaker_failure(cw_breaker *b, bool trial, uint64_t now)
     } else if (failures >= CW_REMOTE_FAILURES && atomic_load(&b->open_until) == 0) {
         open_for(b, now, CW_REMOTE_PAUSE_MIN_MS);
     }
-    cw_breaker_neutral(b, trial);
+    cw_circuit_breaker_neutral(b, trial);
 }
 
-void cw_breaker_neutral(cw_breaker *b, bool trial)
+void cw_circuit_breaker_neutral(cw_circuit_breaker *b, bool trial)
 {
     if (trial)
         atomic_store(&b->trial, false);
@@ -84,7 +84,7 @@ void cw_breaker_neutral(cw_breaker *b, bool trial)
 
 /* ---- credentials ---- */
 
-void cw_breaker_refused(cw_breaker *b, uint64_t now, bool has_load)
+void cw_circuit_breaker_refused(cw_circuit_breaker *b, uint64_t now, bool has_load)
 {
     uint64_t last = atomic_load(&b->doubted_at);
     atomic_store(&b->call_refused, true);
@@ -93,13 +93,13 @@ void cw_breaker_refused(cw_breaker *b, uint64_t now, bool has_load)
             atomic_store(&b->refused_until, now + CW_REMOTE_REFUSED_MS);
         return;
     }
-    if (atomic_load(&b->load_refused) || (last && now - last < CW_REMOTE_DOUBT_MS))
+    if (atomic_load(&b->load_refused) || (last && now - last < CW_REMOTE_RECHECK_MS))
         return;
     atomic_store(&b->doubted_at, now ? now : 1);
     atomic_store(&b->is_doubted, true);
 }
 
-void cw_breaker_accepted(cw_breaker *b)
+void cw_circuit_breaker_accepted(cw_circuit_breaker *b)
 {
     /* Read first, as above. */
     if (atomic_load_explicit(&b->call_refused, memory_order_relaxed)) {
@@ -109,7 +109,7 @@ void cw_breaker_accepted(cw_breaker *b)
     }
 }
 
-bool cw_breaker_is_refused(const cw_breaker *b, uint64_t now)
+bool cw_circuit_breaker_is_refused(const cw_circuit_breaker *b, uint64_t now)
 {
     if (CW_LIKELY(!atomic_load_explicit(&b->call_refused, memory_order_relaxed)))
         return false;

@@ -10,7 +10,7 @@
 #include "source/state.h"
 
 /* Times are milliseconds of a loop's clock: the same clock for all of them. */
-typedef struct cw_breaker {
+typedef struct cw_circuit_breaker {
     atomic_uint refs;
     atomic_uint failures; /* in a row */
     atomic_uint pause_ms;
@@ -23,57 +23,57 @@ typedef struct cw_breaker {
     _Atomic uint64_t doubted_at;            /* 0: never */
     atomic_bool is_doubted;
     _Atomic uint64_t refused_until; /* by refusals in a row */
-} cw_breaker;
+} cw_circuit_breaker;
 
 /* Closed; NULL without memory. */
-cw_breaker *cw_breaker_new(void);
-cw_breaker *cw_breaker_ref(cw_breaker *b);
+cw_circuit_breaker *cw_circuit_breaker_new(void);
+cw_circuit_breaker *cw_circuit_breaker_ref(cw_circuit_breaker *b);
 /* NULL is fine. */
-void cw_breaker_unref(cw_breaker *b);
+void cw_circuit_breaker_unref(cw_circuit_breaker *b);
 /* Whether a call may be made; *ret_trial is to be given back with what became of it. */
-bool cw_breaker_allow(cw_breaker *b, uint64_t now, bool *ret_trial);
+bool cw_circuit_breaker_allow(cw_circuit_breaker *b, uint64_t now, bool *ret_trial);
 /* It was answered. */
-void cw_breaker_success(cw_breaker *b, bool trial);
+void cw_circuit_breaker_success(cw_circuit_breaker *b, bool trial);
 /* It was not reached, or hung. */
-void cw_breaker_failure(cw_breaker *b, bool trial, uint64_t now);
+void cw_circuit_breaker_failure(cw_circuit_breaker *b, bool trial, uint64_t now);
 /* It says nothing either way. */
-void cw_breaker_neutral(cw_breaker *b, bool trial);
+void cw_circuit_breaker_neutral(cw_circuit_breaker *b, bool trial);
 
 /* A call was answered: with 401 or 403 to our credentials, or otherwise. `has_load`: the service
  * is asked for its description, with the same credentials. */
-void cw_breaker_refused(cw_breaker *b, uint64_t now, bool has_load);
-void cw_breaker_accepted(cw_breaker *b);
+void cw_circuit_breaker_refused(cw_circuit_breaker *b, uint64_t now, bool has_load);
+void cw_circuit_breaker_accepted(cw_circuit_breaker *b);
 /* Whether calls would be refused by the service: then none is sent. */
-bool cw_breaker_is_refused(const cw_breaker *b, uint64_t now);
+bool cw_circuit_breaker_is_refused(const cw_circuit_breaker *b, uint64_t now);
 
-typedef struct cw_remote_part cw_remote_part;
+typedef struct cw_remote_loop_state cw_remote_loop_state;
 
 /* What is known of a method, by its index. */
 typedef struct cw_remote_tool {
-    cw_wire wire;
-    cw_str path;           /* of its calls; empty: the service's */
-    const cw_plan *plan;   /* NULL: arguments and results stay what they are */
-    bool may_repeat;       /* sending it twice does no harm */
-    bool reads;            /* changes nothing: equal calls are merged */
-    bool is_notice;        /* sent without an id; nobody answers */
-    uint32_t cache_ms;     /* how long a result is kept; 0: not at all */
-    const cw_json *output; /* of a service that writes {} as []: the result's schema; or NULL */
+    cw_request_template wire;
+    cw_str path;             /* of its calls; empty: the service's */
+    const cw_param_map *map; /* NULL: arguments and results stay what they are */
+    bool may_repeat;         /* sending it twice does no harm */
+    bool reads;              /* changes nothing: equal calls are merged */
+    bool is_notice;          /* sent without an id; nobody answers */
+    uint32_t cache_ms;       /* how long a result is kept; 0: not at all */
+    const cw_json *output;   /* of a service that writes {} as []: the result's schema; or NULL */
 } cw_remote_tool;
 
 typedef struct cw_remote {
     cw_source base;
     cw_arena arena; /* everything below that is no number */
-    cw_service *service;
-    cw_hub *hub; /* NULL: HTTP */
+    cw_endpoint *service;
+    cw_shared_conn *shared; /* NULL: HTTP */
     size_t answer_size;
     unsigned n_loops;
-    cw_remote_part **parts; /* by loop, each touched by its loop only */
+    cw_remote_loop_state **parts; /* by loop, each touched by its loop only */
     const cw_remote_tool *tools;
     size_t n_found, n_withheld; /* methods of the description; tools that the lock keeps back */
     const cw_remote_definition *definitions; /* of all that are exposed, where they are wanted */
     size_t n_definitions;
-    cw_state_description said; /* what it was made of, without the document; .kind.n 0: a file */
-    cw_breaker *breaker;       /* a reference */
+    cw_state_description problem; /* what it was made of, without the document; .kind.n 0: a file */
+    cw_circuit_breaker *breaker;  /* a reference */
 } cw_remote;
 
 /* ---- remote.c ---- */
@@ -85,35 +85,37 @@ void cw_remote_free(cw_remote *r);
 
 /* ---- remote_kept.c: results of one loop that are good for a while ---- */
 
-#define CW_KEPT_BYTES (4u * 1024u * 1024u)
-#define CW_KEPT_ENTRIES 256u
+#define CW_RESULT_CACHE_BYTES (4u * 1024u * 1024u)
+#define CW_RESULT_CACHE_ENTRIES 256u
 
-typedef struct cw_kept {
-    struct cw_kept *prev, *next; /* ring, the newest first */
-    uint64_t until;              /* ms of the loop */
-    uint64_t id;                 /* of the request that was answered */
+typedef struct cw_result_cache_entry {
+    struct cw_result_cache_entry *prev, *next; /* ring, the newest first */
+    uint64_t until;                            /* ms of the loop */
+    uint64_t id;                               /* of the request that was answered */
     uint32_t method;
     unsigned status;
     size_t n_params, n_body;
     char *bytes; /* behind this: params, body */
-} cw_kept;
+} cw_result_cache_entry;
 
-typedef struct cw_kepts {
-    cw_kept ring;
+typedef struct cw_result_cache {
+    cw_result_cache_entry ring;
     size_t n, bytes;
-} cw_kepts;
+} cw_result_cache;
 
-void cw_kepts_init(cw_kepts *k);
-void cw_kepts_done(cw_kepts *k);
+void cw_result_cache_init(cw_result_cache *k);
+void cw_result_cache_done(cw_result_cache *k);
 /* NULL: there is none, or it is too old. Lives until the next call of one of these. */
-const cw_kept *cw_kepts_find(cw_kepts *k, uint32_t method, cw_str params, uint64_t now);
+const cw_result_cache_entry *cw_result_cache_find(cw_result_cache *k, uint32_t method,
+                                                  cw_str params, uint64_t now);
 /* Keep a copy; without memory, or where it is too large, nothing is kept. */
-void cw_kepts_add(cw_kepts *k, const cw_kept *head, cw_str params, cw_str body);
+void cw_result_cache_add(cw_result_cache *k, const cw_result_cache_entry *head, cw_str params,
+                         cw_str body);
 
 /* remote_php.c: have {} in a result where its schema declares an object and the service, written in
  * PHP, has []. *result is replaced where that is so, by a copy in the arena. CW_NOMEM. */
-CW_MUST_USE cw_code cw_remote_php_result(const cw_json *schema, cw_arena *arena,
-                                         const cw_json **result);
+CW_MUST_USE cw_code cw_remote_decode_php_result(const cw_json *schema, cw_arena *arena,
+                                                const cw_json **result);
 
 /* remote_hidden.c: CW_PARAMS where a model would read in the method's texts what people do not see.
  */
@@ -126,7 +128,7 @@ typedef struct cw_remote_reading {
     cw_config_overlays more; /* of the overlay file */
     const cw_lock *lock;     /* NULL: nothing is compared with it */
     bool withholds_all;      /* a lock is configured and cannot be used */
-    cw_contract_policy policy;
+    cw_schema_policy policy;
     const cw_json *requires; /* what the last good description asked of callers, or NULL */
     bool is_partial;  /* the service has a list of tools that was not read: wildcards fit nothing */
     bool defines;     /* fill cw_remote.definitions */

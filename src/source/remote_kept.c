@@ -4,12 +4,12 @@
 
 #include "source/remote_int.h"
 
-void cw_kepts_init(cw_kepts *k)
+void cw_result_cache_init(cw_result_cache *k)
 {
     k->ring.prev = k->ring.next = &k->ring;
 }
 
-static void drop(cw_kepts *k, cw_kept *e)
+static void drop(cw_result_cache *k, cw_result_cache_entry *e)
 {
     e->prev->next = e->next;
     e->next->prev = e->prev;
@@ -18,25 +18,26 @@ static void drop(cw_kepts *k, cw_kept *e)
     free(e);
 }
 
-void cw_kepts_done(cw_kepts *k)
+void cw_result_cache_done(cw_result_cache *k)
 {
-    cw_kept *next;
-    for (cw_kept *e = k->ring.next; e != &k->ring; e = next) {
+    cw_result_cache_entry *next;
+    for (cw_result_cache_entry *e = k->ring.next; e != &k->ring; e = next) {
         next = e->next;
         free(e);
     }
-    *k = (cw_kepts){0};
-    cw_kepts_init(k);
+    *k = (cw_result_cache){0};
+    cw_result_cache_init(k);
 }
 
-static bool is_for(const cw_kept *e, uint32_t method, cw_str params)
+static bool is_for(const cw_result_cache_entry *e, uint32_t method, cw_str params)
 {
     return e->method == method && cw_str_eq(cw_str_make(e->bytes, e->n_params), params);
 }
 
-const cw_kept *cw_kepts_find(cw_kepts *k, uint32_t method, cw_str params, uint64_t now)
+const cw_result_cache_entry *cw_result_cache_find(cw_result_cache *k, uint32_t method,
+                                                  cw_str params, uint64_t now)
 {
-    for (cw_kept *e = k->ring.next; e != &k->ring; e = e->next) {
+    for (cw_result_cache_entry *e = k->ring.next; e != &k->ring; e = e->next) {
         if (!is_for(e, method, params))
             continue;
         if (now < e->until)
@@ -47,17 +48,18 @@ const cw_kept *cw_kepts_find(cw_kepts *k, uint32_t method, cw_str params, uint64
     return NULL;
 }
 
-static bool is_over(const cw_kepts *k)
+static bool is_over(const cw_result_cache *k)
 {
-    return k->n > CW_KEPT_ENTRIES || k->bytes > CW_KEPT_BYTES;
+    return k->n > CW_RESULT_CACHE_ENTRIES || k->bytes > CW_RESULT_CACHE_BYTES;
 }
 
-void cw_kepts_add(cw_kepts *k, const cw_kept *head, cw_str params, cw_str body)
+void cw_result_cache_add(cw_result_cache *k, const cw_result_cache_entry *head, cw_str params,
+                         cw_str body)
 {
     size_t n = params.n + body.n;
-    if (n > CW_KEPT_BYTES / 8)
+    if (n > CW_RESULT_CACHE_BYTES / 8)
         return;
-    cw_kept *e = malloc(sizeof *e + n);
+    cw_result_cache_entry *e = malloc(sizeof *e + n);
     if (!e)
         return;
     *e = *head;
@@ -73,8 +75,8 @@ void cw_kepts_add(cw_kepts *k, const cw_kept *head, cw_str params, cw_str body)
     k->n++;
     k->bytes += n;
     /* An older one with the same key is never found again, and goes here too. */
-    cw_kept *prev;
-    for (cw_kept *old = k->ring.prev; old != e && is_over(k); old = prev) {
+    cw_result_cache_entry *prev;
+    for (cw_result_cache_entry *old = k->ring.prev; old != e && is_over(k); old = prev) {
         prev = old->prev;
         drop(k, old);
     }

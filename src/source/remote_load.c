@@ -24,10 +24,10 @@
 struct cw_remote_job {
     cw_loop *loop;
     cw_remote_opts opts;
-    cw_service *service; /* a reference */
-    cw_hub *hub;         /* likewise, or NULL */
-    cw_breaker *breaker; /* likewise */
-    cw_asking *asking;
+    cw_endpoint *service;        /* a reference */
+    cw_shared_conn *shared;      /* likewise, or NULL */
+    cw_circuit_breaker *breaker; /* likewise */
+    cw_discovery *discovery;
     cw_remote_loaded_fn fn;
     void *ctx;
     cw_buf problems, warnings, missing;
@@ -50,13 +50,13 @@ struct cw_remote_job {
 /* A hub that nobody has seen yet ends with the job that made it. */
 static void free_job(cw_remote_job *job, bool loops_ended)
 {
-    cw_asking_cancel(job->asking);
-    if (job->hub && job->hub == job->opts.hub)
-        cw_hub_unref(job->hub);
+    cw_discovery_cancel(job->discovery);
+    if (job->shared && job->shared == job->opts.shared)
+        cw_shared_conn_unref(job->shared);
     else
-        cw_hub_close(job->hub, loops_ended);
-    cw_breaker_unref(job->breaker);
-    cw_service_unref(job->service);
+        cw_shared_conn_close(job->shared, loops_ended);
+    cw_circuit_breaker_unref(job->breaker);
+    cw_endpoint_unref(job->service);
     cw_config_overlay_free(job->overlay);
     cw_lock_free(job->lock);
     cw_arena_done(&job->scratch);
@@ -74,14 +74,14 @@ static void free_job(cw_remote_job *job, bool loops_ended)
 /* Lines about a description quote it. Without memory nothing is told. */
 static void hide_secrets(const cw_remote_job *job, cw_buf *lines)
 {
-    cw_buf shown;
+    cw_buf exposed;
     if (!cw_secrets_are_in(&job->service->secrets, cw_buf_str(lines)))
         return;
-    cw_buf_init(&shown, SIZE_MAX / 2);
-    cw_secrets_write(&job->service->secrets, cw_buf_str(lines), &shown);
+    cw_buf_init(&exposed, SIZE_MAX / 2);
+    cw_secrets_write(&job->service->secrets, cw_buf_str(lines), &exposed);
     cw_buf_done(lines);
-    *lines = shown;
-    if (shown.code)
+    *lines = exposed;
+    if (exposed.code)
         cw_buf_release(lines);
 }
 
@@ -94,14 +94,14 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
     hide_secrets(job, &job->widened);
     cw_remote_loaded loaded = {
         .source = r ? &r->base : NULL,
-        .hub = job->hub,
+        .shared = job->shared,
         .name = job->service->config.name,
         .problem = cw_buf_str(&job->problems),
         .warnings = cw_buf_str(&job->warnings),
         .missing = cw_buf_str(&job->missing),
         .n_found = r ? r->n_found : 0,
         .n_withheld = r ? r->n_withheld : 0,
-        .notice = r && r->said.is_partial ? CW_STR(PARTIAL) : CW_STR(""),
+        .notice = r && r->problem.is_partial ? CW_STR(PARTIAL) : CW_STR(""),
         .widened = cw_buf_str(&job->widened),
         .credentials = job->credentials,
         .lock = cw_buf_str(&job->lost),
@@ -110,7 +110,7 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
     };
     if (rc && loaded.problem.n == 0)
         loaded.problem = cw_str_from(cw_code_text(rc));
-    job->hub = NULL; /* its reference goes with it */
+    job->shared = NULL; /* its reference goes with it */
     job->fn(&loaded, job->ctx);
     free_job(job, /* loops_ended= */ false);
 }
@@ -123,10 +123,10 @@ static cw_code new_remote(cw_remote_job *job, cw_remote **ret, cw_err *err)
     if (!r)
         return cw_fail_nomem(err);
     cw_arena_init(&r->arena, ARENA_MAX);
-    r->service = cw_service_ref(job->service);
-    if (job->hub) {
-        r->hub = cw_hub_ref(job->hub);
-        cw_hub_use(r->hub);
+    r->service = cw_endpoint_ref(job->service);
+    if (job->shared) {
+        r->shared = cw_shared_conn_ref(job->shared);
+        cw_shared_conn_acquire(r->shared);
     }
     r->n_loops = job->opts.n_loops;
     r->answer_size = job->opts.answer_size;
@@ -135,7 +135,7 @@ static cw_code new_remote(cw_remote_job *job, cw_remote **ret, cw_err *err)
     r->base.call_ms = job->service->config.timeout_ms;
     atomic_init(&r->base.refs, 1);
     r->parts = cw_arena_calloc(&r->arena, job->opts.n_loops, sizeof *r->parts);
-    r->breaker = cw_breaker_ref(job->breaker);
+    r->breaker = cw_circuit_breaker_ref(job->breaker);
     if (!r->parts) {
         cw_remote_free(r);
         return cw_fail_nomem(err);
@@ -154,7 +154,7 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, 
     cw_code rc = cw_json_read(openrpc, &opts, &job->scratch, &doc, NULL, &err);
     job->doc = doc;
     if (!rc)
-        rc = cw_openrpc_modernise(&doc, &job->scratch, &err);
+        rc = cw_openrpc_upgrade_draft4(&doc, &job->scratch, &err);
     if (!rc)
         rc = new_remote(job, &r, &err);
     if (rc) {
@@ -186,7 +186,7 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, 
 /* ---- the last good description ---- */
 
 /* A text of the arena; .p is NULL without memory. */
-static cw_str place_of(const cw_service *service, cw_arena *arena)
+static cw_str place_of(const cw_endpoint *service, cw_arena *arena)
 {
     const cw_config_strings *command = &service->config.command;
     if (command->n == 0)
@@ -204,8 +204,8 @@ static bool copy_text(cw_str *text, cw_arena *arena)
 }
 
 /* All but the document. */
-static cw_code copy_said(const cw_state_description *from, cw_arena *arena,
-                         cw_state_description *to)
+static cw_code copy_problem(const cw_state_description *from, cw_arena *arena,
+                            cw_state_description *to)
 {
     *to = *from;
     to->openrpc = CW_STR("");
@@ -224,8 +224,8 @@ static cw_code find_last(cw_remote_job *job, cw_err *err)
     if (config->openrpc.n)
         return CW_OK;
     cw_code rc = cw_state_load_description(job->opts.state, config->name, &job->known, last, err);
-    if (rc == CW_GONE && before && before->said.kind.n)
-        rc = copy_said(&before->said, &job->known, last);
+    if (rc == CW_GONE && before && before->problem.kind.n)
+        rc = copy_problem(&before->problem, &job->known, last);
     if (rc == CW_NOMEM)
         return cw_fail_nomem(err);
     if (rc && rc != CW_GONE)
@@ -249,7 +249,7 @@ static cw_code use_last(cw_remote_job *job, cw_remote **ret)
     cw_code rc = make_source(job, job->last.openrpc, job->last.is_partial, ret);
     if (rc)
         return rc;
-    if (copy_said(&job->last, &(*ret)->arena, &(*ret)->said) == CW_OK)
+    if (copy_problem(&job->last, &(*ret)->arena, &(*ret)->problem) == CW_OK)
         return CW_OK;
     cw_remote_free(*ret);
     *ret = NULL;
@@ -264,33 +264,34 @@ static void add_line(cw_buf *lines, const char *text)
 }
 
 /* Remember what was said, for the next load and the next start. */
-static cw_code keep(cw_remote_job *job, const cw_asked *asked, cw_remote *r, cw_err *err)
+static cw_code keep(cw_remote_job *job, const cw_discovery_result *result, cw_remote *r,
+                    cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf requires;
     cw_buf_init(&requires, CW_DESCRIBE_DOCUMENT_MAX);
-    cw_require_write(job->doc, job->requires, &requires);
+    cw_required_access_write(job->doc, job->requires, &requires);
     if (requires.code)
         return cw_fail(err, requires.code, "what it asks of callers cannot be kept");
-    cw_state_description said = {
+    cw_state_description problem = {
         .at = place_of(job->service, &r->arena),
         .describe = job->service->config.describe,
-        .kind = cw_str_from(asked->kind),
-        .is_partial = asked->is_partial,
+        .kind = cw_str_from(result->kind),
+        .is_partial = result->is_partial,
         .requires = cw_buf_str(&requires),
-        .openrpc = asked->openrpc,
+        .openrpc = result->openrpc,
     };
-    if (!said.at.p || copy_said(&said, &r->arena, &r->said))
+    if (!problem.at.p || copy_problem(&problem, &r->arena, &r->problem))
         return cw_fail_nomem(err);
     const cw_state_description *last = &job->last;
-    bool is_same = last->openrpc.n && cw_str_eq(last->kind, said.kind) &&
-                   last->is_partial == said.is_partial &&
-                   cw_str_eq(last->requires, said.requires) &&
-                   cw_str_eq(last->openrpc, said.openrpc);
+    bool is_same = last->openrpc.n && cw_str_eq(last->kind, problem.kind) &&
+                   last->is_partial == problem.is_partial &&
+                   cw_str_eq(last->requires, problem.requires) &&
+                   cw_str_eq(last->openrpc, problem.openrpc);
     if (is_same)
         return CW_OK;
     cw_err why = {0};
     cw_str name = job->service->config.name;
-    if (cw_state_save_description(job->opts.state, name, &said, &why)) {
+    if (cw_state_save_description(job->opts.state, name, &problem, &why)) {
         cw_buf_printf(&job->warnings, "%sthe description could not be kept: %s",
                       job->warnings.n ? "\n" : "", why.msg);
     }
@@ -298,7 +299,7 @@ static cw_code keep(cw_remote_job *job, const cw_asked *asked, cw_remote *r, cw_
 }
 
 /* Whether nothing is known to be lost. What is lost is added to the lines of `widened`. */
-static bool is_as_rich(cw_remote_job *job, const cw_asked *asked)
+static bool is_as_rich(cw_remote_job *job, const cw_discovery_result *result)
 {
     cw_err text;
     cw_str last = job->last.kind;
@@ -306,11 +307,11 @@ static bool is_as_rich(cw_remote_job *job, const cw_asked *asked)
         cw_fail(&text, CW_PARSE, "what the service asked of callers is not known: %.*s",
                 CW_STR_ARG(cw_buf_str(&job->damaged)));
         add_line(&job->widened, text.msg);
-    } else if (last.n && cw_require_is_poorer(last, cw_str_from(asked->kind))) {
+    } else if (last.n && cw_required_access_is_weaker(last, cw_str_from(result->kind))) {
         cw_fail(&text, CW_PARAMS,
                 "the description is '%s' and was '%.*s': scopes may be missing, and methods that "
                 "are no tools may be in it",
-                asked->kind, CW_STR_ARG(last));
+                result->kind, CW_STR_ARG(last));
         add_line(&job->widened, text.msg);
     } else {
         return true;
@@ -326,18 +327,18 @@ static cw_code refuse_new(cw_remote_job *job)
     return CW_PARAMS;
 }
 
-static cw_code use_new(cw_remote_job *job, const cw_asked *asked, cw_remote **ret)
+static cw_code use_new(cw_remote_job *job, const cw_discovery_result *result, cw_remote **ret)
 {
     cw_err err = {0};
-    if (!is_as_rich(job, asked))
+    if (!is_as_rich(job, result))
         return refuse_new(job);
-    cw_code rc = make_source(job, asked->openrpc, asked->is_partial, ret);
+    cw_code rc = make_source(job, result->openrpc, result->is_partial, ret);
     if (rc)
         return rc;
     if (job->widened.n && !job->opts.accepts)
         rc = refuse_new(job);
     else if (job->service->config.openrpc.n == 0)
-        rc = keep(job, asked, *ret, &err);
+        rc = keep(job, result, *ret, &err);
     if (!rc)
         return CW_OK;
     if (err.msg[0])
@@ -347,23 +348,23 @@ static cw_code use_new(cw_remote_job *job, const cw_asked *asked, cw_remote **re
     return rc;
 }
 
-static void on_asked(const cw_asked *asked, void *ctx)
+static void on_discovered(const cw_discovery_result *result, void *ctx)
 {
     cw_remote_job *job = ctx;
     cw_remote *r = NULL;
-    job->asking = NULL;
-    cw_buf_add(&job->warnings, asked->warnings);
-    job->credentials = asked->is_refused ? CW_CREDENTIALS_REFUSED
-                       : asked->code     ? CW_CREDENTIALS_UNTOLD
-                                         : CW_CREDENTIALS_ACCEPTED;
-    if (asked->code) {
-        cw_buf_add(&job->problems, asked->problem);
+    job->discovery = NULL;
+    cw_buf_add(&job->warnings, result->warnings);
+    job->credentials = result->is_refused ? CW_REMOTE_CREDENTIALS_REFUSED
+                       : result->code     ? CW_REMOTE_CREDENTIALS_UNKNOWN
+                                          : CW_REMOTE_CREDENTIALS_ACCEPTED;
+    if (result->code) {
+        cw_buf_add(&job->problems, result->problem);
         cw_code rc = use_last(job, &r);
-        finish(job, r, rc ? asked->code : CW_OK);
+        finish(job, r, rc ? result->code : CW_OK);
         return;
     }
     size_t n_warnings = job->warnings.n;
-    cw_code rc = use_new(job, asked, &r);
+    cw_code rc = use_new(job, result, &r);
     if (rc && rc != CW_NOMEM && !job->opts.accepts) {
         size_t n_problems = job->problems.n;
         job->warnings.n = n_warnings;
@@ -383,29 +384,29 @@ static void on_asked(const cw_asked *asked, void *ctx)
 static cw_code find_breaker(cw_remote_job *job, cw_err *err)
 {
     const cw_remote *before = cw_remote_of(job->opts.before);
-    job->breaker = before && cw_service_is_same_place(before->service, job->service)
-                       ? cw_breaker_ref(before->breaker)
-                       : cw_breaker_new();
+    job->breaker = before && cw_endpoint_is_same_address(before->service, job->service)
+                       ? cw_circuit_breaker_ref(before->breaker)
+                       : cw_circuit_breaker_new();
     return job->breaker ? CW_OK : cw_fail_nomem(err);
 }
 
-static cw_code find_hub(cw_remote_job *job, cw_err *err)
+static cw_code find_shared(cw_remote_job *job, cw_err *err)
 {
     const cw_remote_opts *o = &job->opts;
-    if (job->service->kind == CW_SERVICE_HTTP)
+    if (job->service->kind == CW_ENDPOINT_HTTP)
         return CW_OK;
-    if (o->hub && cw_hub_fits(o->hub, job->service, o->answer_size)) {
-        job->hub = cw_hub_ref(o->hub);
+    if (o->shared && cw_shared_conn_is_compatible(o->shared, job->service, o->answer_size)) {
+        job->shared = cw_shared_conn_ref(o->shared);
         return CW_OK;
     }
-    cw_hub_opts opts = {
+    cw_shared_conn_opts opts = {
         .loop = job->loop,
         .spawner = o->spawner,
         .answer_size = o->answer_size,
         .announced = o->announced,
         .ctx = job->ctx,
     };
-    return cw_hub_new(job->service, &opts, &job->hub, err);
+    return cw_shared_conn_new(job->service, &opts, &job->shared, err);
 }
 
 /* A lock that is lost protects nothing: without it every tool is withheld. */
@@ -431,7 +432,7 @@ static cw_code read_lock(cw_remote_job *job, cw_err *err)
 static cw_code begin(cw_remote_job *job, cw_err *err)
 {
     const cw_config_remote *config = job->opts.config;
-    cw_code rc = cw_service_new(config, job->opts.owner, &job->service, err);
+    cw_code rc = cw_endpoint_new(config, job->opts.owner, &job->service, err);
     if (!rc && config->overlay.n)
         rc = cw_config_overlay_read(config->overlay.p, &job->overlay, err);
     if (!rc)
@@ -441,10 +442,10 @@ static cw_code begin(cw_remote_job *job, cw_err *err)
     if (!rc)
         rc = find_breaker(job, err);
     if (!rc)
-        rc = find_hub(job, err);
+        rc = find_shared(job, err);
     return rc ? rc
-              : cw_asking_start(job->loop, job->service, job->hub, on_asked, job, &job->asking,
-                                err);
+              : cw_discovery_start(job->loop, job->service, job->shared, on_discovered, job,
+                                   &job->discovery, err);
 }
 
 cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_loaded_fn fn, void *ctx,

@@ -126,7 +126,7 @@ static cw_code write_mark(const cw_config_overlay *o, const cw_json *own, const 
     else if (cw_json_is(title, CW_JSON_STRING) && title->n)
         cw_json_add_string_member(&w, CW_STR("title"), cw_json_text(title));
     add_annotations(&w, o, own, cw_json_is(annotations, CW_JSON_OBJECT) ? annotations : NULL);
-    if (o->hides)
+    if (o->hidden_unless_met)
         cw_json_add_string_member(&w, CW_STR("visibility"), CW_STR("hide"));
     cw_json_close(&w);
     return cw_json_writer_end(&w, err);
@@ -184,7 +184,7 @@ cw_code cw_remote_mark(cw_remote *r, const cw_config_overlay *o, const cw_json *
     if (rc != CW_PARAMS)
         return rc;
     cw_err without;
-    m->needs = (cw_needs){0};
+    m->needs = (cw_requirements){0};
     rc = make(r, o, NULL, scratch, m, &without);
     if (rc)
         return cw_fail(err, rc, "%s", without.msg); /* the operator's own mistake */

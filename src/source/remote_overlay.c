@@ -76,12 +76,12 @@ static bool fits_pattern(cw_str pattern, cw_str text)
     return p == pattern.n;
 }
 
-static void say_unknown(const reading *x, cw_str id, cw_err *err)
+static void report_unknown(const reading *x, cw_str id, cw_err *err)
 {
     cw_str nearest = {NULL, 0};
     unsigned best = NEAR + 1;
     for (size_t i = 0; i < x->n_found; i++) {
-        unsigned d = cw_str_near(x->found[i].id, id, NEAR);
+        unsigned d = cw_str_distance_within(x->found[i].id, id, NEAR);
         if (d < best) {
             best = d;
             nearest = x->found[i].id;
@@ -101,7 +101,7 @@ static void miss_method(reading *x, cw_str id)
 {
     cw_err text;
     x->n_missing++;
-    say_unknown(x, id, &text);
+    report_unknown(x, id, &text);
     add_line(x->given->missing, text.msg);
 }
 
@@ -151,7 +151,7 @@ static bool may_show(reading *x, const cw_method *found, const cw_json *describe
     if (!given->lock)
         return true;
     cw_lock_verdict verdict =
-        cw_lock_judge(given->lock, given->config->name, found->id, cw_buf_str(&text), NULL);
+        cw_lock_check(given->lock, given->config->name, found->id, cw_buf_str(&text), NULL);
     if (verdict == CW_LOCK_SAME)
         return true;
     bool warns = given->config->warns_only;
@@ -179,14 +179,14 @@ static cw_code read_permissions(reading *x, const cw_config_overlay *o, cw_metho
             return nomem(x, err);
     }
     m->needs.permissions = items;
-    m->needs.n_permissions = cw_needs_sort(items, n);
+    m->needs.n_permissions = cw_requirements_sort(items, n);
     return CW_OK;
 }
 
 static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *described,
                          cw_method *m, cw_remote_tool *tool, cw_err *err)
 {
-    const cw_speech *speech = &x->remote->service->speech;
+    const cw_protocol_opts *protocol = &x->remote->service->protocol;
     bool reads = o->read_only || (m->mark && m->mark->is_read_only);
     *tool = (cw_remote_tool){
         .may_repeat = reads || (m->mark && m->mark->is_idempotent),
@@ -195,10 +195,10 @@ static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *
         .is_notice = cw_json_is(cw_json_get(described, CW_STR("x-notification")), CW_JSON_TRUE),
     };
     cw_arena *arena = &x->remote->arena;
-    cw_code rc = cw_wire_make(speech, m->id, arena, &tool->wire, err);
+    cw_code rc = cw_request_template_make(protocol, m->id, arena, &tool->wire, err);
     if (!rc)
-        rc = cw_service_call_path(x->remote->service, m->id, arena, &tool->path, err);
-    return rc ? rc : cw_plan_make(speech, o, m, arena, &tool->plan, err);
+        rc = cw_endpoint_call_path(x->remote->service, m->id, arena, &tool->path, err);
+    return rc ? rc : cw_param_map_make(protocol, o, m, arena, &tool->map, err);
 }
 
 /* ---- schemas ---- */
@@ -207,14 +207,14 @@ static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *
 static cw_code try_parts(const reading *x, const cw_method *m, const cw_param *param, cw_str input,
                          cw_str output, cw_err *err)
 {
-    cw_contracts *contracts = NULL;
+    cw_method_schemas *schemas = NULL;
     cw_method part = *m;
     part.params = param;
     part.n_params = param ? 1 : 0;
     part.input = input;
     part.output = output;
-    cw_code rc = cw_contracts_new(&part, 1, &x->given->policy, &contracts, err);
-    cw_contracts_unref(contracts);
+    cw_code rc = cw_method_schemas_new(&part, 1, &x->given->policy, &schemas, err);
+    cw_method_schemas_unref(schemas);
     return rc;
 }
 
@@ -230,9 +230,9 @@ static void open_schema(reading *x, cw_str *schema, const cw_err *why)
 static cw_code tolerate(reading *x, cw_method *m, cw_err *err)
 {
     const cw_str none = CW_STR("");
-    cw_contracts *contracts = NULL;
-    cw_code rc = cw_contracts_new(m, 1, &x->given->policy, &contracts, err);
-    cw_contracts_unref(contracts);
+    cw_method_schemas *schemas = NULL;
+    cw_code rc = cw_method_schemas_new(m, 1, &x->given->policy, &schemas, err);
+    cw_method_schemas_unref(schemas);
     if (rc != CW_PARAMS)
         return rc;
     cw_param *params = cw_arena_calloc(&x->remote->arena, m->n_params, sizeof *params);
@@ -270,7 +270,7 @@ static cw_code keep_output(reading *x, const cw_method *m, cw_remote_tool *tool,
 static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json *described,
                            cw_method *m, cw_err *err)
 {
-    m->needs = (cw_needs){0};
+    m->needs = (cw_requirements){0};
     m->mark = NULL;
     m->is_callable = o->rpc;
     m->index = (uint32_t)x->n;
@@ -314,9 +314,9 @@ static cw_code compare_needs(reading *x, const cw_config_overlay *o, const cw_me
     cw_buf_init(&unused, CW_CONFIG_MAX_BYTES);
     cw_method was = *found;
     cw_str scope = CW_STR("");
-    was.needs = (cw_needs){0};
+    was.needs = (cw_requirements){0};
     cw_code rc = cw_remote_mark(x->remote, o, before, &x->scratch, &unused, &was, err);
-    if (rc == CW_NOMEM || (!rc && cw_require_covers(&m->needs, &was.needs, &scope)))
+    if (rc == CW_NOMEM || (!rc && cw_required_access_covers(&m->needs, &was.needs, &scope)))
         return rc;
     cw_err text;
     if (scope.n)
@@ -365,8 +365,8 @@ static cw_code index_requires(reading *x, cw_err *err)
 /* Where the document describes each method. */
 static void find_described(reading *x)
 {
-    cw_json_index index;
-    cw_json_index_init(&index);
+    cw_json_pointer_index index;
+    cw_json_pointer_index_init(&index);
     const cw_json *methods = cw_json_get(x->doc, CW_STR("methods"));
     for (const cw_json *entry = cw_json_first(methods); entry; entry = cw_json_next(entry)) {
         const cw_json *m = entry;
@@ -379,7 +379,7 @@ static void find_described(reading *x)
         if (found && !x->described[found - x->found])
             x->described[found - x->found] = m;
     }
-    cw_json_index_done(&index);
+    cw_json_pointer_index_done(&index);
 }
 
 static cw_code index_methods(reading *x, cw_err *err)
@@ -408,7 +408,7 @@ static cw_code index_methods(reading *x, cw_err *err)
 static cw_code apply_name(reading *x, const cw_config_overlay *o, cw_err *err)
 {
     const cw_method *found = cw_map_find(&x->by_id, o->method);
-    if (!o->tool && o->hides)
+    if (!o->tool && o->hidden_unless_met)
         return cw_fail(err, CW_PARAMS, "method '%.*s': visibility: only a tool can be hidden",
                        CW_STR_ARG(o->method));
     if (!found) {
@@ -477,7 +477,7 @@ static cw_code apply_list(reading *x, const cw_config_overlays *list, bool patte
 }
 
 /* Where nothing of what is named is there, it is most likely another service, or a mistake. */
-static cw_code judge_missing(const reading *x, cw_code worst)
+static cw_code check_missing(const reading *x, cw_code worst)
 {
     const cw_remote_reading *given = x->given;
     if (x->n_missing == 0)
@@ -499,7 +499,7 @@ static cw_code apply(reading *x, cw_err *err)
         for (size_t i = 0; i < CW_COUNT(lists) && !rc; i++)
             rc = apply_list(x, lists[i], patterns, &worst, err);
     }
-    return rc ? rc : judge_missing(x, worst);
+    return rc ? rc : check_missing(x, worst);
 }
 
 cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_json *doc)

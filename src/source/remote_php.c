@@ -132,7 +132,7 @@ static bool may_have_empty(cw_str text)
     return false;
 }
 
-cw_code cw_remote_php_result(const cw_json *schema, cw_arena *arena, const cw_json **result)
+cw_code cw_remote_decode_php_result(const cw_json *schema, cw_arena *arena, const cw_json **result)
 {
     cw_str span = cw_json_span(*result);
     if (!may_have_empty(span))

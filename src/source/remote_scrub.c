@@ -206,7 +206,7 @@ static cw_str replace_hidden(cw_str text, bool is_line, cw_arena *arena)
     return cw_str_make(out, n);
 }
 
-cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena)
+cw_str cw_sanitize_message(cw_str message, cw_arena *arena)
 {
     cw_str line = first_line(message);
     if (!must_change(line))
@@ -257,13 +257,13 @@ static bool is_fit(const cw_json *data)
 static void write_text(cw_json_writer *w, cw_str text, cw_arena *arena)
 {
     /* A stack trace begins in the next line. */
-    cw_str shown = has_trace(text) ? first_line(text) : text;
-    if (has_trace(shown))
-        shown = CW_STR("");
-    if (has_hidden(shown))
-        shown = replace_hidden(shown, /* is_line= */ false, arena);
-    if (shown.p)
-        cw_json_add_string(w, shown);
+    cw_str exposed = has_trace(text) ? first_line(text) : text;
+    if (has_trace(exposed))
+        exposed = CW_STR("");
+    if (has_hidden(exposed))
+        exposed = replace_hidden(exposed, /* is_line= */ false, arena);
+    if (exposed.p)
+        cw_json_add_string(w, exposed);
     else
         w->out->code = CW_NOMEM;
 }
@@ -299,7 +299,7 @@ static bool is_empty(const cw_json *v)
     return has_members ? cw_json_count(v) == 0 : cw_json_is(v, CW_JSON_STRING) && v->n == 0;
 }
 
-const cw_json *cw_remote_scrub_data(const cw_json *data, cw_arena *arena)
+const cw_json *cw_sanitize_data(const cw_json *data, cw_arena *arena)
 {
     const cw_json *scrubbed = NULL;
     if (cw_json_span(data).n > CW_REMOTE_DATA_MAX)
@@ -320,7 +320,7 @@ const cw_json *cw_remote_scrub_data(const cw_json *data, cw_arena *arena)
     return is_empty(scrubbed) || !is_fit(scrubbed) ? NULL : scrubbed;
 }
 
-bool cw_remote_is_free_of(const cw_secrets *secrets, const cw_json *data)
+bool cw_sanitize_has_no_secret(const cw_secrets *secrets, const cw_json *data)
 {
     if (!secrets || secrets->n == 0)
         return true;

@@ -15,12 +15,12 @@
 
 /* A message that is fit for callers, `message` itself where nothing had to be changed; .p is NULL
  * when there is no memory. */
-cw_str cw_remote_scrub_message(cw_str message, cw_arena *arena);
+cw_str cw_sanitize_message(cw_str message, cw_arena *arena);
 /* Data that is fit for callers: `data` itself where nothing had to be changed, else a copy in the
  * arena. NULL: it is too large, nothing is left of it, or there is no memory. */
-const cw_json *cw_remote_scrub_data(const cw_json *data, cw_arena *arena);
+const cw_json *cw_sanitize_data(const cw_json *data, cw_arena *arena);
 /* Whether none of our secrets (NULL: there are none) is in a text of it, or in how it is written.
  */
-bool cw_remote_is_free_of(const cw_secrets *secrets, const cw_json *data);
+bool cw_sanitize_has_no_secret(const cw_secrets *secrets, const cw_json *data);
 
 #endif

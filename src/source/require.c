@@ -32,8 +32,8 @@ static void add_methods(cw_json_writer *w, const cw_json *doc, cw_map *names)
 {
     const cw_json *methods = cw_json_get(doc, CW_STR("methods"));
     bool is_list = cw_json_is(methods, CW_JSON_ARRAY);
-    CW_CLEANUP(cw_json_index_done) cw_json_index index;
-    cw_json_index_init(&index);
+    CW_CLEANUP(cw_json_pointer_index_done) cw_json_pointer_index index;
+    cw_json_pointer_index_init(&index);
     for (const cw_json *v = is_list ? cw_json_first(methods) : NULL; v; v = cw_json_next(v)) {
         const cw_json *m = v;
         if (cw_openrpc_follow(doc, &index, &m, NULL))
@@ -51,7 +51,7 @@ static void add_methods(cw_json_writer *w, const cw_json *doc, cw_map *names)
     }
 }
 
-void cw_require_write(const cw_json *doc, const cw_json *old, cw_buf *out)
+void cw_required_access_write(const cw_json *doc, const cw_json *old, cw_buf *out)
 {
     size_t n_old = 0;
     cw_json_writer w;
@@ -66,7 +66,7 @@ void cw_require_write(const cw_json *doc, const cw_json *old, cw_buf *out)
         if (!auth || cw_map_find(&names, cw_json_text(k)))
             continue;
         n_old += cw_json_span(cw_json_value(k)).n + cw_json_text(k).n;
-        if (n_old > CW_REQUIRE_MAX)
+        if (n_old > CW_REQUIRED_ACCESS_MAX)
             break;
         add(&w, cw_json_text(k), auth);
     }
@@ -82,13 +82,13 @@ static bool has_requirements(cw_str kind)
     return cw_str_is(kind, "openrpc") || cw_str_is(kind, "drupal-tools");
 }
 
-bool cw_require_is_poorer(cw_str old, cw_str now)
+bool cw_required_access_is_weaker(cw_str old, cw_str now)
 {
     bool is_richer = has_requirements(now) && !has_requirements(old);
     return !cw_str_eq(old, now) && !is_richer;
 }
 
-static bool has_scope(const cw_needs *needs, cw_str scope)
+static bool has_scope(const cw_requirements *needs, cw_str scope)
 {
     for (size_t i = 0; i < needs->n_scopes; i++) {
         if (cw_str_eq(needs->scopes[i], scope))
@@ -98,7 +98,8 @@ static bool has_scope(const cw_needs *needs, cw_str scope)
 }
 
 /* The gate looks at scopes only where the level is REQUIRED. */
-bool cw_require_covers(const cw_needs *now, const cw_needs *old, cw_str *ret_scope)
+bool cw_required_access_covers(const cw_requirements *now, const cw_requirements *old,
+                               cw_str *ret_scope)
 {
     *ret_scope = CW_STR("");
     if (old->level != CW_AUTH_REQUIRED)

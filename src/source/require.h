@@ -9,8 +9,8 @@
  *
  *     {"METHOD":{"x-mcp-tool":{"annotations":{"auth":{…}}}}}      for each method that has "auth"
  *
- * Methods that a description no longer has stay in it, within CW_REQUIRE_MAX: a tool that goes and
- * comes back asks for the same.
+ * Methods that a description no longer has stay in it, within CW_REQUIRED_ACCESS_MAX: a tool that
+ * goes and comes back asks for the same.
  */
 #ifndef CW_SOURCE_REQUIRE_H
 #define CW_SOURCE_REQUIRE_H
@@ -19,17 +19,18 @@
 #include "base/buf.h"
 #include "json/json.h"
 
-#define CW_REQUIRE_MAX (1024u * 1024u) /* bytes of what is kept of methods that are gone */
+#define CW_REQUIRED_ACCESS_MAX (1024u * 1024u) /* bytes of what is kept of methods that are gone */
 
 /* Append the object above for a document and, where `old` (an object, or NULL) has more methods,
  * for these. */
-void cw_require_write(const cw_json *doc, const cw_json *old, cw_buf *out);
+void cw_required_access_write(const cw_json *doc, const cw_json *old, cw_buf *out);
 
 /* Whether a description of kind `now` may lack what one of kind `old` had. */
-bool cw_require_is_poorer(cw_str old, cw_str now);
+bool cw_required_access_is_weaker(cw_str old, cw_str now);
 
 /* Whether every caller that `now` lets in was let in by `old` too, as far as level and scopes
  * decide. If not, *ret_scope is a scope that is gone, or empty where the level is. */
-bool cw_require_covers(const cw_needs *now, const cw_needs *old, cw_str *ret_scope);
+bool cw_required_access_covers(const cw_requirements *now, const cw_requirements *old,
+                               cw_str *ret_scope);
 
 #endif

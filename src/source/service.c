@@ -13,7 +13,7 @@
 #define ARENA_MAX (4u * 1024u * 1024u)
 #define SECRET_MAX 16384u
 
-static cw_code nomem(const cw_service *s, cw_err *err)
+static cw_code nomem(const cw_endpoint *s, cw_err *err)
 {
     return cw_arena_fail(&s->arena, err);
 }
@@ -22,7 +22,7 @@ static cw_code nomem(const cw_service *s, cw_err *err)
 
 /* The text of a file or of a variable, without white space at its end. *ret.p is NULL where neither
  * is named. */
-static cw_code read_secret(cw_service *s, cw_str file, cw_str variable, cw_str *ret, cw_err *err)
+static cw_code read_secret(cw_endpoint *s, cw_str file, cw_str variable, cw_str *ret, cw_err *err)
 {
     *ret = (cw_str){NULL, 0};
     CW_CLEANUP(cw_buf_done) cw_buf text;
@@ -50,13 +50,13 @@ static cw_code read_secret(cw_service *s, cw_str file, cw_str variable, cw_str *
     return CW_OK;
 }
 
-static cw_str join(cw_service *s, cw_str prefix, cw_str secret)
+static cw_str join(cw_endpoint *s, cw_str prefix, cw_str secret)
 {
     char *text = cw_arena_printf(&s->arena, "%.*s%.*s", CW_STR_ARG(prefix), CW_STR_ARG(secret));
     return text ? cw_str_from(text) : (cw_str){NULL, 0};
 }
 
-static cw_str basic(cw_service *s, cw_str pair)
+static cw_str basic(cw_endpoint *s, cw_str pair)
 {
     char *out = cw_arena_alloc(&s->arena, CW_BASE64_TEXT(pair.n) + sizeof "Basic ");
     if (!out)
@@ -67,18 +67,18 @@ static cw_str basic(cw_service *s, cw_str pair)
     return cw_str_make(out, n);
 }
 
-static cw_code add_header(cw_service *s, cw_str name, cw_str value, cw_err *err)
+static cw_code add_header(cw_endpoint *s, cw_str name, cw_str value, cw_err *err)
 {
     if (!value.p)
         return nomem(s, err);
-    if (s->n_headers == CW_SERVICE_HEADERS)
-        return cw_fail(err, CW_CONFIG, "headers: more than %u", CW_SERVICE_HEADERS);
+    if (s->n_headers == CW_ENDPOINT_HEADERS)
+        return cw_fail(err, CW_CONFIG, "headers: more than %u", CW_ENDPOINT_HEADERS);
     s->headers[s->n_headers++] = (cw_http_header){name, value};
     return CW_OK;
 }
 
 /* A JSON string, with `key` and a colon before it where there is one. */
-static cw_code quote(cw_service *s, cw_str key, cw_str text, cw_str *ret, cw_err *err)
+static cw_code quote(cw_endpoint *s, cw_str key, cw_str text, cw_str *ret, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf out;
     cw_buf_init(&out, 8 * SECRET_MAX);
@@ -94,30 +94,30 @@ static cw_code quote(cw_service *s, cw_str key, cw_str text, cw_str *ret, cw_err
 }
 
 /* Where the secret goes: words that preset.c has checked. */
-static cw_code place_secret(cw_service *s, cw_str secret, cw_err *err)
+static cw_code place_secret(cw_endpoint *s, cw_str secret, cw_err *err)
 {
     cw_str as = s->config.secret.as, name = s->config.secret.name;
     cw_str text = join(s, s->config.secret.prefix, secret);
     if (!text.p)
         return nomem(s, err);
     if (cw_str_is(as, "first"))
-        return quote(s, CW_STR(""), text, &s->speech.secret_first, err);
+        return quote(s, CW_STR(""), text, &s->protocol.secret_first, err);
     if (cw_str_is(as, "member"))
-        return quote(s, name, text, &s->speech.secret_member, err);
+        return quote(s, name, text, &s->protocol.secret_member, err);
     if (cw_str_is(as, "header"))
         return add_header(s, name, text, err);
     bool is_basic = cw_str_is(as, "basic");
     cw_str value = is_basic ? basic(s, text) : join(s, CW_STR("Bearer "), text);
     cw_code rc = add_header(s, CW_STR("Authorization"), value, err);
-    return rc || !is_basic ? rc : cw_service_hide_basic(s, text, value, err);
+    return rc || !is_basic ? rc : cw_endpoint_redact_basic(s, text, value, err);
 }
 
-static cw_code take_secret(cw_service *s, cw_err *err)
+static cw_code take_secret(cw_endpoint *s, cw_err *err)
 {
     cw_str secret;
     cw_code rc = read_secret(s, s->config.secret.file, s->config.secret.environment, &secret, err);
     if (!rc && secret.p)
-        rc = cw_service_hide(s, secret, err);
+        rc = cw_endpoint_redact(s, secret, err);
     if (!rc && secret.p)
         rc = place_secret(s, secret, err);
     return rc ? cw_wrap(err, rc, "secret") : CW_OK;
@@ -132,7 +132,7 @@ static void add_form(cw_buf *out, const char *name, cw_str value)
 }
 
 /* "Basic …" of a client: both parts are encoded as in a form (RFC 6749, 2.3.1). */
-static cw_str client_pair(cw_service *s, cw_str secret)
+static cw_str client_pair(cw_endpoint *s, cw_str secret)
 {
     CW_CLEANUP(cw_buf_done) cw_buf pair;
     cw_buf_init(&pair, 8 * SECRET_MAX);
@@ -142,7 +142,7 @@ static cw_str client_pair(cw_service *s, cw_str secret)
     return pair.code ? (cw_str){NULL, 0} : basic(s, cw_buf_str(&pair));
 }
 
-static cw_code take_oauth(cw_service *s, cw_err *err)
+static cw_code take_oauth(cw_endpoint *s, cw_err *err)
 {
     cw_str secret;
     if (s->config.oauth.token_url.n == 0)
@@ -161,8 +161,8 @@ static cw_code take_oauth(cw_service *s, cw_err *err)
     s->oauth_form = form.code ? (cw_str){NULL, 0} : cw_arena_dup_str(&s->arena, cw_buf_str(&form));
     if (!s->oauth_basic.p || !s->oauth_form.p)
         return nomem(s, err);
-    rc = cw_service_hide(s, secret, err);
-    return rc ? rc : cw_service_hide_basic(s, CW_STR(""), s->oauth_basic, err);
+    rc = cw_endpoint_redact(s, secret, err);
+    return rc ? rc : cw_endpoint_redact_basic(s, CW_STR(""), s->oauth_basic, err);
 }
 
 /* ---- where it is ---- */
@@ -174,7 +174,7 @@ static bool has_scheme(cw_str url, const char *scheme)
 }
 
 /* The same host and port by the rules of `as`, which are the same. */
-static cw_code parse_as(cw_service *s, const char *as, cw_client_url *url, cw_err *err)
+static cw_code parse_as(cw_endpoint *s, const char *as, cw_client_url *url, cw_err *err)
 {
     cw_str rest = s->config.url;
     cw_str_cut(rest, ':', &rest);
@@ -182,33 +182,33 @@ static cw_code parse_as(cw_service *s, const char *as, cw_client_url *url, cw_er
     return text ? cw_client_url_parse(cw_str_from(text), url, err) : nomem(s, err);
 }
 
-static cw_code find_kind(cw_service *s, cw_err *err)
+static cw_code find_kind(cw_endpoint *s, cw_err *err)
 {
     cw_str url = s->config.url;
     cw_client_url at = {0};
     cw_code rc = CW_OK;
     if (s->config.command.n) {
-        s->kind = CW_SERVICE_PROGRAM;
+        s->kind = CW_ENDPOINT_PROGRAM;
     } else if (has_scheme(url, "unix:") && !memchr(url.p + 5, ':', url.n - 5)) {
-        s->kind = CW_SERVICE_STREAM;
+        s->kind = CW_ENDPOINT_STREAM;
         s->channel.unix_path = cw_str_make(url.p + 5, url.n - 5);
     } else if (has_scheme(url, "tcp://") || has_scheme(url, "ws://") || has_scheme(url, "wss://")) {
         bool is_ws = !has_scheme(url, "tcp://");
-        s->kind = is_ws ? CW_SERVICE_WEBSOCKET : CW_SERVICE_STREAM;
+        s->kind = is_ws ? CW_ENDPOINT_WEBSOCKET : CW_ENDPOINT_STREAM;
         rc = parse_as(s, has_scheme(url, "wss://") ? "https" : "http", &at, err);
         s->channel.host = at.host;
         s->channel.port = at.port;
         s->channel.websocket = is_ws ? at.path : CW_STR("");
         s->channel.is_tls = at.is_tls;
     } else {
-        s->kind = CW_SERVICE_HTTP;
+        s->kind = CW_ENDPOINT_HTTP;
         rc = cw_client_url_parse(url, &s->url, err);
     }
     return rc ? cw_wrap(err, rc, "url '%.*s'", CW_STR_ARG(url)) : CW_OK;
 }
 
 /* NAME=VALUE of the program: what a program cannot do without, and what the operator says. */
-static cw_code make_environment(cw_service *s, cw_err *err)
+static cw_code make_environment(cw_endpoint *s, cw_err *err)
 {
     static const char *const usual[] = {"PATH", "HOME", "LANG", "TMPDIR"};
     const cw_config_pairs *own = &s->config.environment;
@@ -233,7 +233,7 @@ static cw_code make_environment(cw_service *s, cw_err *err)
     return CW_OK;
 }
 
-static cw_code make_command(cw_service *s, cw_err *err)
+static cw_code make_command(cw_endpoint *s, cw_err *err)
 {
     const cw_config_strings *command = &s->config.command;
     const char **argv = cw_arena_calloc(&s->arena, command->n + 1, sizeof *argv);
@@ -247,9 +247,9 @@ static cw_code make_command(cw_service *s, cw_err *err)
 }
 
 /* A handshake has no content, and wants none. */
-static cw_code make_headers(cw_service *s, cw_err *err)
+static cw_code make_headers(cw_endpoint *s, cw_err *err)
 {
-    bool is_http = s->kind == CW_SERVICE_HTTP;
+    bool is_http = s->kind == CW_ENDPOINT_HTTP;
     const cw_str json = CW_STR("application/json");
     cw_code rc = is_http ? add_header(s, CW_STR("Content-Type"), json, err) : CW_OK;
     if (!rc && is_http)
@@ -262,7 +262,7 @@ static cw_code make_headers(cw_service *s, cw_err *err)
     return rc;
 }
 
-static cw_code read_replies(cw_service *s, cw_err *err)
+static cw_code read_replies(cw_endpoint *s, cw_err *err)
 {
     if (s->config.replies.n == 0)
         return CW_OK;
@@ -273,19 +273,19 @@ static cw_code read_replies(cw_service *s, cw_err *err)
 /* Something that a service can refuse. */
 static bool has_credentials(const cw_config_remote *c)
 {
-    return c->secret.file.n || c->secret.environment.n || c->oauth.token_url.n || c->prelude.n ||
+    return c->secret.file.n || c->secret.environment.n || c->oauth.token_url.n || c->init_calls.n ||
            c->headers.n;
 }
 
-static cw_code resolve(cw_service *s, cw_err *err)
+static cw_code resolve(cw_endpoint *s, cw_err *err)
 {
     cw_code rc = cw_preset_apply(&s->config, &s->words, err);
     if (rc)
         return rc;
-    s->speech = s->words.speech;
-    s->speech.secret_first = s->speech.secret_member = CW_STR("");
-    s->speech.secrets = &s->secrets;
-    s->speech.has_credentials = has_credentials(&s->config);
+    s->protocol = s->words.protocol;
+    s->protocol.secret_first = s->protocol.secret_member = CW_STR("");
+    s->protocol.secrets = &s->secrets;
+    s->protocol.has_credentials = has_credentials(&s->config);
     s->oauth_basic = s->oauth_form = CW_STR("");
     s->channel = (cw_channel_opts){
         .framing = s->words.framing,
@@ -296,14 +296,14 @@ static cw_code resolve(cw_service *s, cw_err *err)
                 s->config.tls.server_name},
     };
     rc = find_kind(s, err);
-    if (!rc && s->kind == CW_SERVICE_PROGRAM)
+    if (!rc && s->kind == CW_ENDPOINT_PROGRAM)
         rc = make_command(s, err);
-    if (!rc && (s->kind == CW_SERVICE_HTTP || s->kind == CW_SERVICE_WEBSOCKET))
+    if (!rc && (s->kind == CW_ENDPOINT_HTTP || s->kind == CW_ENDPOINT_WEBSOCKET))
         rc = make_headers(s, err);
     if (!rc)
         rc = take_secret(s, err);
     if (!rc)
-        rc = cw_service_hide_config(s, err);
+        rc = cw_endpoint_redact_config(s, err);
     s->channel.headers = s->headers;
     s->channel.n_headers = s->n_headers;
     if (!rc)
@@ -311,10 +311,10 @@ static cw_code resolve(cw_service *s, cw_err *err)
     return rc ? rc : read_replies(s, err);
 }
 
-cw_code cw_service_new(const cw_config_remote *config, cw_config *owner, cw_service **ret,
-                       cw_err *err)
+cw_code cw_endpoint_new(const cw_config_remote *config, cw_config *owner, cw_endpoint **ret,
+                        cw_err *err)
 {
-    cw_service *s = calloc(1, sizeof *s);
+    cw_endpoint *s = calloc(1, sizeof *s);
     if (!s)
         return cw_fail_nomem(err);
     atomic_init(&s->refs, 1);
@@ -323,20 +323,20 @@ cw_code cw_service_new(const cw_config_remote *config, cw_config *owner, cw_serv
     s->owner = owner ? cw_config_ref(owner) : NULL;
     cw_code rc = resolve(s, err);
     if (rc) {
-        cw_service_unref(s);
+        cw_endpoint_unref(s);
         return rc;
     }
     *ret = s;
     return CW_OK;
 }
 
-cw_service *cw_service_ref(cw_service *s)
+cw_endpoint *cw_endpoint_ref(cw_endpoint *s)
 {
     atomic_fetch_add(&s->refs, 1);
     return s;
 }
 
-void cw_service_unref(cw_service *s)
+void cw_endpoint_unref(cw_endpoint *s)
 {
     if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
         return;
@@ -374,14 +374,14 @@ static bool same_tls(const cw_client_tls *a, const cw_client_tls *b)
 }
 
 /* Who we are there. */
-static bool same_credentials(const cw_service *a, const cw_service *b)
+static bool same_credentials(const cw_endpoint *a, const cw_endpoint *b)
 {
     bool same = a->n_headers == b->n_headers;
     for (size_t i = 0; i < a->n_headers && same; i++)
         same = cw_str_eq(a->headers[i].name, b->headers[i].name) &&
                cw_str_eq(a->headers[i].value, b->headers[i].value);
-    return same && cw_str_eq(a->speech.secret_first, b->speech.secret_first) &&
-           cw_str_eq(a->speech.secret_member, b->speech.secret_member) &&
+    return same && cw_str_eq(a->protocol.secret_first, b->protocol.secret_first) &&
+           cw_str_eq(a->protocol.secret_member, b->protocol.secret_member) &&
            same_tls(&a->channel.tls, &b->channel.tls) &&
            cw_str_eq(a->config.oauth.token_url, b->config.oauth.token_url) &&
            cw_str_eq(a->oauth_basic, b->oauth_basic) && cw_str_eq(a->oauth_form, b->oauth_form);
@@ -396,35 +396,36 @@ static bool same_strings(const cw_config_strings *a, const cw_config_strings *b)
 }
 
 /* What a hub does of its own accord, and how much it takes. */
-static bool same_manners(const cw_config_remote *a, const cw_config_remote *b)
+static bool same_behaviour(const cw_config_remote *a, const cw_config_remote *b)
 {
     return a->queue == b->queue && a->connections == b->connections &&
            cw_str_eq(a->replies, b->replies) && cw_str_eq(a->greeting, b->greeting) &&
            same_strings(&a->announcements, &b->announcements) &&
-           same_preludes(&a->prelude, &b->prelude);
+           same_preludes(&a->init_calls, &b->init_calls);
 }
 
-bool cw_service_is_same_place(const cw_service *a, const cw_service *b)
+bool cw_endpoint_is_same_address(const cw_endpoint *a, const cw_endpoint *b)
 {
     return a->kind == b->kind && cw_str_eq(a->config.url, b->config.url) &&
            same_list(a->channel.command, b->channel.command);
 }
 
-bool cw_service_is_same_way(const cw_service *a, const cw_service *b)
+bool cw_endpoint_is_same_protocol(const cw_endpoint *a, const cw_endpoint *b)
 {
-    return cw_service_is_same_place(a, b) && a->config.timeout_ms == b->config.timeout_ms &&
+    return cw_endpoint_is_same_address(a, b) && a->config.timeout_ms == b->config.timeout_ms &&
            a->channel.connect_ms == b->channel.connect_ms &&
            same_list(a->channel.environment, b->channel.environment) &&
            cw_str_eq(a->config.folder, b->config.folder) &&
-           a->channel.framing == b->channel.framing && a->speech.dialect == b->speech.dialect &&
-           a->speech.params == b->speech.params && a->speech.string_ids == b->speech.string_ids &&
-           a->speech.sends_empty == b->speech.sends_empty &&
-           a->speech.by_exchange == b->speech.by_exchange && same_credentials(a, b) &&
-           same_manners(&a->config, &b->config);
+           a->channel.framing == b->channel.framing && a->protocol.dialect == b->protocol.dialect &&
+           a->protocol.params == b->protocol.params &&
+           a->protocol.string_ids == b->protocol.string_ids &&
+           a->protocol.sends_empty == b->protocol.sends_empty &&
+           a->protocol.by_exchange == b->protocol.by_exchange && same_credentials(a, b) &&
+           same_behaviour(&a->config, &b->config);
 }
 
-cw_code cw_service_call_path(const cw_service *s, cw_str method, cw_arena *arena, cw_str *ret,
-                             cw_err *err)
+cw_code cw_endpoint_call_path(const cw_endpoint *s, cw_str method, cw_arena *arena, cw_str *ret,
+                              cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf path;
     cw_template_part part;
@@ -445,7 +446,7 @@ cw_code cw_service_call_path(const cw_service *s, cw_str method, cw_arena *arena
     return ret->p ? CW_OK : cw_arena_fail(arena, err);
 }
 
-cw_str cw_service_reply(const cw_service *s, cw_str method, const cw_json *params)
+cw_str cw_endpoint_reply(const cw_endpoint *s, cw_str method, const cw_json *params)
 {
     const cw_json *v = s->replies ? cw_json_get(s->replies, method) : NULL;
     if (!v)

@@ -2,7 +2,7 @@
 /* service.h - one service of the configuration with everything resolved: where it is, how it is
  * spoken to, our credentials there.
  *
- *     config entry ─► preset ─► words ─► secrets ─► cw_service ─► ways (one per loop), or a hub
+ *     config entry ─► preset ─► words ─► secrets ─► cw_endpoint ─► ways (one per loop), or a hub
  *
  * Secrets are read when a service is made, so a reload reads them again. They are never logged,
  * shown or written anywhere, also where the service says them again (base/secrets.h).
@@ -24,51 +24,51 @@
 #include "net/client.h"
 #include "source/preset.h"
 
-#define CW_SERVICE_HEADERS 40u /* of every request, at most */
+#define CW_ENDPOINT_HEADERS 40u /* of every request, at most */
 
-typedef enum cw_service_kind {
-    CW_SERVICE_HTTP,
-    CW_SERVICE_STREAM,
-    CW_SERVICE_WEBSOCKET,
-    CW_SERVICE_PROGRAM,
-} cw_service_kind;
+typedef enum cw_endpoint_kind {
+    CW_ENDPOINT_HTTP,
+    CW_ENDPOINT_STREAM,
+    CW_ENDPOINT_WEBSOCKET,
+    CW_ENDPOINT_PROGRAM,
+} cw_endpoint_kind;
 
-typedef struct cw_service {
+typedef struct cw_endpoint {
     atomic_uint refs;
     cw_config *owner;        /* a reference: has the texts of `config` */
     cw_arena arena;          /* of all other texts below */
     cw_config_remote config; /* with its preset applied */
-    cw_preset_words words;
-    cw_speech speech;   /* with the secret */
-    cw_secrets secrets; /* all that are not to be repeated when the service does */
-    cw_service_kind kind;
+    cw_preset_values words;
+    cw_protocol_opts protocol; /* with the secret */
+    cw_secrets secrets;        /* all that are not to be repeated when the service does */
+    cw_endpoint_kind kind;
     cw_client_url url; /* HTTP */
     /* HTTP, and the handshake of a WebSocket */
-    cw_http_header headers[CW_SERVICE_HEADERS];
+    cw_http_header headers[CW_ENDPOINT_HEADERS];
     size_t n_headers;
     cw_str oauth_basic; /* "Basic …" for the token endpoint; empty: no OAuth */
     cw_str oauth_form;  /* what is sent there */
     /* the others; spawner, sizes and callbacks are the hub's */
     cw_channel_opts channel;
     const cw_json *replies; /* an object, or NULL */
-} cw_service;
+} cw_endpoint;
 
 /* Resolve an entry of `owner`, of which a reference is taken; NULL: the entry outlives the service.
  * CW_CONFIG or CW_IO with a text that names the key. */
-CW_MUST_USE cw_code cw_service_new(const cw_config_remote *config, cw_config *owner,
-                                   cw_service **ret, cw_err *err);
-cw_service *cw_service_ref(cw_service *s);
+CW_MUST_USE cw_code cw_endpoint_new(const cw_config_remote *config, cw_config *owner,
+                                    cw_endpoint **ret, cw_err *err);
+cw_endpoint *cw_endpoint_ref(cw_endpoint *s);
 /* NULL is fine. */
-void cw_service_unref(cw_service *s);
+void cw_endpoint_unref(cw_endpoint *s);
 /* Whether both are the same service, however it is spoken to. */
-bool cw_service_is_same_place(const cw_service *a, const cw_service *b);
+bool cw_endpoint_is_same_address(const cw_endpoint *a, const cw_endpoint *b);
 /* Whether both are reached and served in the same way, so that the hub of one serves the other. */
-bool cw_service_is_same_way(const cw_service *a, const cw_service *b);
+bool cw_endpoint_is_same_protocol(const cw_endpoint *a, const cw_endpoint *b);
 /* The path of calls to `method`, empty where all go to that of the URL. */
-CW_MUST_USE cw_code cw_service_call_path(const cw_service *s, cw_str method, cw_arena *arena,
-                                         cw_str *ret, cw_err *err);
+CW_MUST_USE cw_code cw_endpoint_call_path(const cw_endpoint *s, cw_str method, cw_arena *arena,
+                                          cw_str *ret, cw_err *err);
 /* The result for a request of the service, JSON text, or empty: there is no such method. `params`
  * may be NULL. */
-cw_str cw_service_reply(const cw_service *s, cw_str method, const cw_json *params);
+cw_str cw_endpoint_reply(const cw_endpoint *s, cw_str method, const cw_json *params);
 
 #endif

@@ -7,7 +7,7 @@
 #define SPELLED_MAX (1024u * 1024u)
 #define NAMED_MIN 6u /* bytes of a value that only its name makes a secret: "true" is none */
 
-static cw_code add(cw_service *s, cw_str text, cw_err *err)
+static cw_code add(cw_endpoint *s, cw_str text, cw_err *err)
 {
     cw_code rc = cw_secrets_add(&s->secrets, text, &s->arena);
     if (rc == CW_LIMIT)
@@ -15,7 +15,7 @@ static cw_code add(cw_service *s, cw_str text, cw_err *err)
     return rc ? cw_fail_nomem(err) : CW_OK;
 }
 
-cw_code cw_service_hide(cw_service *s, cw_str secret, cw_err *err)
+cw_code cw_endpoint_redact(cw_endpoint *s, cw_str secret, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, SPELLED_MAX);
@@ -30,29 +30,29 @@ cw_code cw_service_hide(cw_service *s, cw_str secret, cw_err *err)
     return text.code ? cw_fail_nomem(err) : add(s, cw_buf_str(&text), err);
 }
 
-cw_code cw_service_hide_basic(cw_service *s, cw_str pair, cw_str header, cw_err *err)
+cw_code cw_endpoint_redact_basic(cw_endpoint *s, cw_str pair, cw_str header, cw_err *err)
 {
     cw_str password, encoded;
     cw_str_cut(pair, ':', &password);
     cw_str_cut(header, ' ', &encoded);
-    cw_code rc = cw_service_hide(s, pair, err);
+    cw_code rc = cw_endpoint_redact(s, pair, err);
     if (!rc && password.p)
-        rc = cw_service_hide(s, password, err);
+        rc = cw_endpoint_redact(s, password, err);
     return rc || !encoded.p ? rc : add(s, encoded, err);
 }
 
 /* "Bearer X": what is secret of it is X. */
-static cw_code hide_value(cw_service *s, cw_str value, cw_err *err)
+static cw_code hide_value(cw_endpoint *s, cw_str value, cw_err *err)
 {
     cw_str rest;
     cw_str first = cw_str_cut(value, ' ', &rest);
     bool has_scheme =
         rest.p && (cw_str_ieq(first, CW_STR("Bearer")) || cw_str_ieq(first, CW_STR("Basic")));
     value = has_scheme ? rest : value;
-    return value.n < NAMED_MIN ? CW_OK : cw_service_hide(s, value, err);
+    return value.n < NAMED_MIN ? CW_OK : cw_endpoint_redact(s, value, err);
 }
 
-static cw_code hide_pairs(cw_service *s, const cw_config_pairs *pairs, cw_err *err)
+static cw_code hide_pairs(cw_endpoint *s, const cw_config_pairs *pairs, cw_err *err)
 {
     cw_code rc = CW_OK;
     for (size_t i = 0; i < pairs->n && !rc; i++) {
@@ -63,7 +63,7 @@ static cw_code hide_pairs(cw_service *s, const cw_config_pairs *pairs, cw_err *e
 }
 
 /* A login has a password among its params. */
-static cw_code hide_members(cw_service *s, cw_str json, cw_err *err)
+static cw_code hide_members(cw_endpoint *s, cw_str json, cw_err *err)
 {
     const cw_json *root = NULL;
     if (json.n == 0)
@@ -79,12 +79,12 @@ static cw_code hide_members(cw_service *s, cw_str json, cw_err *err)
     return rc;
 }
 
-cw_code cw_service_hide_config(cw_service *s, cw_err *err)
+cw_code cw_endpoint_redact_config(cw_endpoint *s, cw_err *err)
 {
     cw_code rc = hide_pairs(s, &s->config.headers, err);
     if (!rc)
         rc = hide_pairs(s, &s->config.environment, err);
-    for (size_t i = 0; i < s->config.prelude.n && !rc; i++)
-        rc = hide_members(s, s->config.prelude.items[i].params, err);
+    for (size_t i = 0; i < s->config.init_calls.n && !rc; i++)
+        rc = hide_members(s, s->config.init_calls.items[i].params, err);
     return rc;
 }

@@ -70,7 +70,7 @@ struct cw_source {
     uint32_t call_ms; /* time limit of one call */
     const cw_method *methods;
     size_t n_methods;
-    cw_news_port *news; /* where it tells what nobody asked for, or NULL */
+    cw_change_sink *change; /* where it tells what nobody asked for, or NULL */
 };
 
 /* For sources: the call has to wait in a queue, or has left it and begins. */

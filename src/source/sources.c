@@ -13,8 +13,8 @@
 
 /* Several loads that end shortly after each other give one snapshot. A large one takes long to
  * build: while others are still being loaded, most of the time is theirs. */
-#define GATHER_MS 100u
-#define GATHER_BUILDS 4u
+#define COALESCE_MS 100u
+#define COALESCE_BUILDS 4u
 /* By then the loops have let go of the catalogue before. What is freed of many methods lies between
  * other things and is not given back by itself. */
 #define TRIM_MS 1000u
@@ -24,16 +24,16 @@
 
 /* ---- items ---- */
 
-static void free_item(cw_item *item)
+static void free_item(cw_registry_item *item)
 {
     cw_sources_cancel_load(item);
     cw_source_unref(item->source);
     cw_source_unref(item->published);
     /* The loops end before this does; else calls may still be under way. */
     if (item->all->is_closing)
-        cw_hub_close(item->hub, /* loops_ended= */ true);
+        cw_shared_conn_close(item->shared, /* loops_ended= */ true);
     else
-        cw_hub_retire(item->hub);
+        cw_shared_conn_retire(item->shared);
     free(item->name);
     free(item->path);
     free(item->problem);
@@ -41,16 +41,16 @@ static void free_item(cw_item *item)
 }
 
 /* Plugins by name and before the services, which keep their order. */
-static bool comes_before(const cw_item *a, const cw_item *b)
+static bool comes_before(const cw_registry_item *a, const cw_registry_item *b)
 {
     if (!a->path || !b->path)
         return a->path || !b->path;
     return strcmp(a->name, b->name) < 0;
 }
 
-cw_item *cw_sources_add(cw_sources *s, cw_str name, const char *path)
+cw_registry_item *cw_sources_add(cw_sources *s, cw_str name, const char *path)
 {
-    cw_item *item = calloc(1, sizeof *item);
+    cw_registry_item *item = calloc(1, sizeof *item);
     if (!item)
         return NULL;
     item->all = s;
@@ -60,7 +60,7 @@ cw_item *cw_sources_add(cw_sources *s, cw_str name, const char *path)
         free_item(item);
         return NULL;
     }
-    cw_item **at = &s->items;
+    cw_registry_item **at = &s->items;
     while (*at && comes_before(*at, item))
         at = &(*at)->next;
     item->next = *at;
@@ -68,7 +68,7 @@ cw_item *cw_sources_add(cw_sources *s, cw_str name, const char *path)
     return item;
 }
 
-void cw_sources_drop(cw_sources *s, cw_item *item)
+void cw_sources_drop(cw_sources *s, cw_registry_item *item)
 {
     cw_sources_cancel_load(item);
     cw_source_unref(item->source);
@@ -79,8 +79,8 @@ void cw_sources_drop(cw_sources *s, cw_item *item)
 
 static void free_gone(cw_sources *s)
 {
-    for (cw_item **at = &s->items; *at;) {
-        cw_item *item = *at;
+    for (cw_registry_item **at = &s->items; *at;) {
+        cw_registry_item *item = *at;
         if (!item->is_gone || item->published) {
             at = &item->next;
             continue;
@@ -93,7 +93,7 @@ static void free_gone(cw_sources *s)
 static size_t count_items(const cw_sources *s)
 {
     size_t n = 0;
-    for (const cw_item *item = s->items; item; item = item->next)
+    for (const cw_registry_item *item = s->items; item; item = item->next)
         n++;
     return n;
 }
@@ -108,8 +108,8 @@ static void ref_source(cw_source *source)
 /* Room for one publish: as many of each as there are items. */
 typedef struct draft {
     cw_offer *offers;
-    cw_item **items; /* of the offers */
-    bool *yields;    /* likewise: services do, plugins are taken whole or not at all */
+    cw_registry_item **items; /* of the offers */
+    bool *defers;             /* likewise: services do, plugins are taken whole or not at all */
     size_t n;
     cw_source **retired;
     size_t n_retired;
@@ -121,21 +121,21 @@ static void draft_done(draft *d)
     cw_snapshot_unref(d->snapshot);
     free(d->offers);
     free(d->items);
-    free(d->yields);
+    free(d->defers);
     free(d->retired);
 }
 
-cw_contract_policy cw_sources_policy(const cw_config *config)
+cw_schema_policy cw_sources_policy(const cw_config *config)
 {
-    return (cw_contract_policy){.draft = config->schema.default_draft,
-                                .annotate_formats = !config->schema.assert_formats};
+    return (cw_schema_policy){.draft = config->schema.default_draft,
+                              .annotate_formats = !config->schema.assert_formats};
 }
 
-cw_review_opts cw_sources_review_opts(const cw_config *config)
+cw_lint_opts cw_sources_lint_opts(const cw_config *config)
 {
-    return (cw_review_opts){.policy = cw_sources_policy(config),
-                            .scopes = config->access.scopes.items,
-                            .n_scopes = config->access.scopes.n};
+    return (cw_lint_opts){.policy = cw_sources_policy(config),
+                          .scopes = config->access.scopes.items,
+                          .n_scopes = config->access.scopes.n};
 }
 
 static cw_code build(cw_sources *s, draft *d, cw_err *err)
@@ -144,33 +144,34 @@ static cw_code build(cw_sources *s, draft *d, cw_err *err)
     cw_snapshot_unref(d->snapshot);
     d->snapshot = NULL;
     d->n = 0;
-    for (cw_item *item = s->items; item; item = item->next) {
+    for (cw_registry_item *item = s->items; item; item = item->next) {
         if (!item->source)
             continue;
         d->items[d->n] = item;
-        d->yields[d->n] = !item->path;
+        d->defers[d->n] = !item->path;
         d->offers[d->n++] = (cw_offer){cw_str_from(item->name), item->source->methods,
                                        item->source->n_methods, item->source};
     }
     cw_snapshot_opts opts = {
-        .policy = cw_sources_policy(s->config), .previous = s->last, .yields = d->yields};
+        .policy = cw_sources_policy(s->config), .previous = s->last, .defers = d->defers};
     return cw_snapshot_build(d->offers, d->n, &ops, &opts, &d->snapshot, err);
 }
 
-static void log_left_out(const cw_item *item, bool older, cw_str problem)
+static void log_left_out(const cw_registry_item *item, bool older, cw_str problem)
 {
     cw_log(CW_LOG_ERROR, "sources", older ? "left out, the older version stays" : "left out",
            CW_KV("source", cw_str_from(item->name)), CW_KV("problem", problem));
 }
 
 /* The author of a plugin sees all mistakes at once; the first one is logged already. */
-static void log_other_mistakes(const cw_sources *s, const cw_item *item, bool older, cw_str first)
+static void log_other_mistakes(const cw_sources *s, const cw_registry_item *item, bool older,
+                               cw_str first)
 {
     CW_CLEANUP(cw_buf_done) cw_buf lines;
-    cw_contract_policy policy = cw_sources_policy(s->config);
+    cw_schema_policy policy = cw_sources_policy(s->config);
     cw_buf_init(&lines, MISTAKES_MAX);
-    if (!item->path || cw_mistakes_list(item->source->methods, item->source->n_methods, &policy,
-                                        CW_MISTAKES_ALL, &lines) != CW_OK)
+    if (!item->path || cw_method_errors_list(item->source->methods, item->source->n_methods,
+                                             &policy, CW_METHOD_ERRORS_ALL, &lines) != CW_OK)
         return;
     for (cw_str rest = cw_buf_str(&lines); rest.p && rest.n;) {
         cw_str line = cw_str_cut(rest, '\n', &rest);
@@ -187,7 +188,7 @@ static bool put_back(const cw_sources *s, const draft *d)
     size_t n;
     const cw_snapshot_problem *problems = cw_snapshot_problems(d->snapshot, &n);
     for (size_t i = 0; i < n; i++) {
-        cw_item *item = d->items[problems[i].offer];
+        cw_registry_item *item = d->items[problems[i].offer];
         if (problems[i].is_partial)
             continue;
         bool older = item->published && item->published != item->source && !item->must_replace;
@@ -207,9 +208,9 @@ static cw_code make_draft(cw_sources *s, draft *d, cw_err *err)
     size_t n = count_items(s) + 1; /* never an allocation of nothing */
     d->offers = calloc(n, sizeof *d->offers);
     d->items = calloc(n, sizeof *d->items);
-    d->yields = calloc(n, sizeof *d->yields);
+    d->defers = calloc(n, sizeof *d->defers);
     d->retired = calloc(n, sizeof *d->retired);
-    if (!d->offers || !d->items || !d->yields || !d->retired)
+    if (!d->offers || !d->items || !d->defers || !d->retired)
         return cw_fail_nomem(err);
     do {
         cw_code rc = build(s, d, err);
@@ -235,9 +236,9 @@ static void log_publish(cw_sources *s, const draft *d)
 {
     size_t n_methods, n_tools;
     /* A service that was asked again and offers the same. */
-    if (!s->is_news && s->last && cw_snapshot_same(s->last, d->snapshot))
+    if (!s->is_change && s->last && cw_snapshot_same(s->last, d->snapshot))
         return;
-    s->is_news = false;
+    s->is_change = false;
     log_partial(d);
     cw_snapshot_entries(d->snapshot, &n_methods);
     cw_snapshot_tools(d->snapshot, &n_tools);
@@ -251,7 +252,7 @@ static void log_publish(cw_sources *s, const draft *d)
 
 static void commit(cw_sources *s, draft *d)
 {
-    for (cw_item *item = s->items; item; item = item->next) {
+    for (cw_registry_item *item = s->items; item; item = item->next) {
         bool is_coming = item->plugin_job || item->remote_job || item->is_waiting;
         item->must_replace = item->must_replace && is_coming;
         if (item->published == item->source)
@@ -272,7 +273,7 @@ static void commit(cw_sources *s, draft *d)
     for (size_t i = 0; i < d->n_retired; i++)
         cw_source_unref(d->retired[i]);
     free_gone(s);
-    cw_health_look(s);
+    cw_sources_check_health(s);
 }
 
 static void on_publish(uv_timer_t *timer);
@@ -319,7 +320,7 @@ static void on_publish(uv_timer_t *timer)
 
 static bool is_loading(const cw_sources *s)
 {
-    for (const cw_item *item = s->items; item; item = item->next) {
+    for (const cw_registry_item *item = s->items; item; item = item->next) {
         if (item->plugin_job || item->remote_job || item->is_waiting)
             return true;
     }
@@ -327,13 +328,13 @@ static bool is_loading(const cw_sources *s)
 }
 
 /* At the end of this turn when nothing else is being loaded, else after a short while. */
-void cw_sources_renewed(cw_sources *s)
+void cw_sources_on_reloaded(cw_sources *s)
 {
     s->is_dirty = true;
     if (s->is_closing)
         return;
     uint64_t wait =
-        s->build_ms * GATHER_BUILDS > GATHER_MS ? s->build_ms * GATHER_BUILDS : GATHER_MS;
+        s->build_ms * COALESCE_BUILDS > COALESCE_MS ? s->build_ms * COALESCE_BUILDS : COALESCE_MS;
     uint64_t pause = is_loading(s) ? wait : 0;
     if (pause == 0 || !uv_is_active((uv_handle_t *)&s->publish))
         uv_timer_start(&s->publish, on_publish, pause, 0);
@@ -341,13 +342,13 @@ void cw_sources_renewed(cw_sources *s)
 
 void cw_sources_changed(cw_sources *s)
 {
-    s->is_news = true;
-    cw_sources_renewed(s);
+    s->is_change = true;
+    cw_sources_on_reloaded(s);
 }
 
 static bool has_untried(const cw_sources *s)
 {
-    for (const cw_item *item = s->items; item; item = item->next) {
+    for (const cw_registry_item *item = s->items; item; item = item->next) {
         if (!item->tried && !item->is_gone)
             return true;
     }
@@ -397,7 +398,7 @@ static cw_plugin_opts plugin_opts(const cw_sources *s, const cw_config *c)
         .memory = c->plugins.memory,
         .files = c->plugins.files,
         .frame_size = c->limits.answer_size,
-        .news = s->opts.news,
+        .change = s->opts.change,
         .policy = cw_sources_policy(c),
     };
 }
@@ -410,9 +411,9 @@ static bool same_plugin_opts(const cw_plugin_opts *a, const cw_plugin_opts *b)
            cw_str_eq(a->data, b->data);
 }
 
-static cw_item *find_remote(cw_sources *s, cw_str name)
+static cw_registry_item *find_remote(cw_sources *s, cw_str name)
 {
-    for (cw_item *item = s->items; item; item = item->next) {
+    for (cw_registry_item *item = s->items; item; item = item->next) {
         if (!item->path && !item->is_gone && cw_str_is(name, item->name))
             return item;
     }
@@ -425,7 +426,7 @@ static cw_code add_remotes(cw_sources *s, const cw_config *config, cw_err *err)
     cw_code rc = CW_OK;
     for (size_t i = 0; i < config->sources.n && !rc; i++) {
         cw_str name = config->sources.items[i].name;
-        cw_item *item = find_remote(s, name);
+        cw_registry_item *item = find_remote(s, name);
         if (item)
             continue;
         item = cw_sources_add(s, name, NULL);
@@ -434,7 +435,7 @@ static cw_code add_remotes(cw_sources *s, const cw_config *config, cw_err *err)
         else
             rc = cw_fail_nomem(err);
     }
-    for (cw_item *item = s->items; item && rc; item = item->next)
+    for (cw_registry_item *item = s->items; item && rc; item = item->next)
         item->is_gone = item->is_gone || item->is_new;
     free_gone(s);
     return rc;
@@ -442,15 +443,15 @@ static cw_code add_remotes(cw_sources *s, const cw_config *config, cw_err *err)
 
 /* What an unchanged service offers may have changed too: it is asked again, unless a document that
  * is still the same describes it. */
-static void update_remote(cw_item *item, const cw_config_remote *fresh)
+static void update_remote(cw_registry_item *item, const cw_config_remote *fresh)
 {
     bool same = item->remote && cw_config_remote_equal(item->remote, fresh);
-    cw_stamp stamp = {0};
+    cw_file_id file_id = {0};
     bool has_secret = fresh->secret.file.n || fresh->oauth.client_secret_file.n;
     bool has_others = has_secret || fresh->overlay.n || item->all->config->state.lock.n;
     bool same_document = fresh->openrpc.n && !has_others &&
-                         cw_stamp_read(fresh->openrpc.p, &stamp) &&
-                         cw_stamp_equal(&stamp, &item->stamp);
+                         cw_file_id_read(fresh->openrpc.p, &file_id) &&
+                         cw_file_id_equal(&file_id, &item->file_id);
     item->is_new = false;
     item->is_seen = true;
     item->remote = fresh;
@@ -459,23 +460,23 @@ static void update_remote(cw_item *item, const cw_config_remote *fresh)
     if (!same)
         cw_sources_cancel_load(item); /* of what the configuration was before */
     if (same && same_document && item->source) {
-        cw_remote_set_credentials(item->source, CW_CREDENTIALS_NEW);
+        cw_remote_set_credentials(item->source, CW_REMOTE_CREDENTIALS_NEW);
         return;
     }
-    cw_sources_load_anew(item);
+    cw_sources_reload(item);
 }
 
 static void update_remotes(cw_sources *s)
 {
     const cw_config_remotes *all = &s->config->sources;
-    for (cw_item *item = s->items; item; item = item->next)
+    for (cw_registry_item *item = s->items; item; item = item->next)
         item->is_seen = false;
     for (size_t i = 0; i < all->n; i++) {
-        cw_item *item = find_remote(s, all->items[i].name);
+        cw_registry_item *item = find_remote(s, all->items[i].name);
         if (item)
             update_remote(item, &all->items[i]);
     }
-    for (cw_item *item = s->items; item; item = item->next) {
+    for (cw_registry_item *item = s->items; item; item = item->next) {
         if (!item->path && !item->is_seen && !item->is_gone)
             cw_sources_drop(s, item);
     }
@@ -486,20 +487,20 @@ static void update_plugins(cw_sources *s, const cw_config *old)
     cw_plugin_opts fresh = plugin_opts(s, s->config);
     bool same = old && same_plugin_opts(&s->plugin_opts, &fresh);
     s->plugin_opts = fresh;
-    for (cw_item *item = s->items; item && !same; item = item->next) {
+    for (cw_registry_item *item = s->items; item && !same; item = item->next) {
         if (item->path)
-            item->stamp = (cw_stamp){0}; /* loaded anew by the look at the folder */
+            item->file_id = (cw_file_id){0}; /* loaded anew by the look at the folder */
     }
-    cw_folder_close(s);
-    cw_folder_open(s);
+    cw_dir_watch_close(s);
+    cw_dir_watch_open(s);
 }
 
 bool cw_sources_refresh(cw_sources *s, cw_str name)
 {
-    cw_item *item = find_remote(s, name);
+    cw_registry_item *item = find_remote(s, name);
     if (!item)
         return false;
-    cw_sources_load_anew(item);
+    cw_sources_reload(item);
     return true;
 }
 
@@ -507,14 +508,14 @@ void cw_sources_rebuild(cw_sources *s)
 {
     if (!s->config)
         return;
-    for (cw_item *item = s->items; item; item = item->next) {
-        item->stamp = (cw_stamp){0}; /* of a plugin: loaded by the look at the folder */
+    for (cw_registry_item *item = s->items; item; item = item->next) {
+        item->file_id = (cw_file_id){0}; /* of a plugin: loaded by the look at the folder */
         item->pause_ms = 0;
         if (!item->path && !item->is_gone)
-            cw_sources_load_anew(item);
+            cw_sources_reload(item);
     }
-    cw_folder_close(s);
-    cw_folder_open(s);
+    cw_dir_watch_close(s);
+    cw_dir_watch_open(s);
     cw_sources_check_settled(s);
 }
 
@@ -527,7 +528,7 @@ cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
     s->config = cw_config_ref(config);
     bool is_first = !old;
     update_remotes(s);
-    cw_health_look(s);
+    cw_sources_check_health(s);
     update_plugins(s, old);
     bool same_policy = old && config->schema.default_draft == old->schema.default_draft &&
                        config->schema.assert_formats == old->schema.assert_formats;
@@ -586,9 +587,9 @@ void cw_sources_free(cw_sources *s)
     if (!s)
         return;
     s->is_closing = true;
-    cw_folder_close(s);
+    cw_dir_watch_close(s);
     while (s->items) {
-        cw_item *item = s->items;
+        cw_registry_item *item = s->items;
         s->items = item->next;
         free_item(item);
     }

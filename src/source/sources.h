@@ -46,7 +46,7 @@ typedef struct cw_sources_opts {
     /* Whether some source was never tried: with each change, after the catalogue that goes with it.
      * May be NULL. */
     void (*loading)(bool is_loading, void *ctx);
-    cw_news_port *news;        /* what sources tell of their own accord; may be NULL */
+    cw_change_sink *change;    /* what sources tell of their own accord; may be NULL */
     cw_sources_health *health; /* to be kept up to date; may be NULL */
     /* The permissions that roles have, for warnings; they live until the next call. False: not
      * known. May be NULL. */
@@ -55,16 +55,16 @@ typedef struct cw_sources_opts {
 } cw_sources_opts;
 
 /* How the configuration wants schemas to be read. */
-cw_contract_policy cw_sources_policy(const cw_config *config);
-/* And what it knows, for cw_review. Borrows. */
-cw_review_opts cw_sources_review_opts(const cw_config *config);
+cw_schema_policy cw_sources_policy(const cw_config *config);
+/* And what it knows, for cw_lint. Borrows. */
+cw_lint_opts cw_sources_lint_opts(const cw_config *config);
 
 CW_MUST_USE cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *err);
 /* Of the plugin folder take the file of this name and no other, from the next configuration on.
  * `file` must live as long. */
 void cw_sources_set_only(cw_sources *s, const char *file);
 /* Leave the files alone that tell how the services are: they are those of whoever serves. And do
- * not tell what may be meant otherwise (cw_review). */
+ * not tell what may be meant otherwise (cw_lint). */
 void cw_sources_set_quiet(cw_sources *s);
 /* Begin, or go on with another configuration: compare, load what is new or changed, retire what is
  * gone. Takes a reference to config. */

@@ -36,16 +36,16 @@ static cw_str plugin_name(const char *file)
     return cw_str_make(file, name.n - SUFFIX.n);
 }
 
-static cw_item *find_plugin(cw_sources *s, const char *path)
+static cw_registry_item *find_plugin(cw_sources *s, const char *path)
 {
-    for (cw_item *item = s->items; item; item = item->next) {
+    for (cw_registry_item *item = s->items; item; item = item->next) {
         if (item->path && strcmp(item->path, path) == 0)
             return item;
     }
     return NULL;
 }
 
-static cw_code look_at(cw_sources *s, const char *file, cw_err *err)
+static cw_code scan_file(cw_sources *s, const char *file, cw_err *err)
 {
     cw_str name = plugin_name(file);
     if (name.n == 0 || (s->only && strcmp(file, s->only) != 0))
@@ -54,10 +54,10 @@ static cw_code look_at(cw_sources *s, const char *file, cw_err *err)
     int n = snprintf(path, sizeof path, "%s/%s", folder_of(s), file);
     if (n < 0 || (size_t)n >= sizeof path)
         return CW_OK; /* no system call takes such a path */
-    cw_stamp stamp;
-    if (!cw_stamp_read(path, &stamp))
+    cw_file_id file_id;
+    if (!cw_file_id_read(path, &file_id))
         return CW_OK;
-    cw_item *item = find_plugin(s, path);
+    cw_registry_item *item = find_plugin(s, path);
     if (!item)
         item = cw_sources_add(s, name, path);
     if (!item)
@@ -65,9 +65,9 @@ static cw_code look_at(cw_sources *s, const char *file, cw_err *err)
     item->is_seen = true;
     if (item->is_gone) {
         item->is_gone = false;
-        item->stamp = (cw_stamp){0};
+        item->file_id = (cw_file_id){0};
     }
-    if (!cw_stamp_equal(&stamp, &item->stamp))
+    if (!cw_file_id_equal(&file_id, &item->file_id))
         cw_sources_load(item);
     return CW_OK;
 }
@@ -88,7 +88,7 @@ static cw_code read_folder(cw_sources *s, cw_err *err)
     cw_code rc = CW_OK;
     errno = 0;
     for (const struct dirent *e = readdir(dir); e && !rc; e = readdir(dir)) {
-        rc = look_at(s, e->d_name, err);
+        rc = scan_file(s, e->d_name, err);
         errno = 0;
     }
     if (!rc && errno)
@@ -98,14 +98,14 @@ static cw_code read_folder(cw_sources *s, cw_err *err)
 }
 
 /* True when everything there is has been looked at. */
-static bool look(cw_sources *s, cw_err *err)
+static bool scan(cw_sources *s, cw_err *err)
 {
-    for (cw_item *item = s->items; item; item = item->next)
+    for (cw_registry_item *item = s->items; item; item = item->next)
         item->is_seen = false;
     cw_code rc = read_folder(s, err);
     if (rc && rc != CW_DECLINED)
         return false;
-    for (cw_item *item = s->items; item; item = item->next) {
+    for (cw_registry_item *item = s->items; item; item = item->next) {
         if (item->path && !item->is_seen && !item->is_gone)
             cw_sources_drop(s, item);
     }
@@ -114,7 +114,7 @@ static bool look(cw_sources *s, cw_err *err)
 
 /* ---- watching ---- */
 
-static void on_look(uv_timer_t *timer);
+static void on_retire_poll(uv_timer_t *timer);
 
 static void on_event(uv_fs_event_t *event, const char *file, int events, int status)
 {
@@ -127,7 +127,7 @@ static void on_event(uv_fs_event_t *event, const char *file, int events, int sta
         s->folder.changed_at = now;
     uint64_t latest = s->folder.changed_at + CALM_MAX_MS;
     uint64_t pause = latest <= now ? 0 : (latest - now < CALM_MS ? latest - now : CALM_MS);
-    uv_timer_start(&s->folder.timer, on_look, pause, 0);
+    uv_timer_start(&s->folder.timer, on_retire_poll, pause, 0);
 }
 
 /* The folder that is watched may have been moved away and another put in its place. */
@@ -140,7 +140,7 @@ static bool still_watched(const cw_sources *s)
 
 static bool watch(cw_sources *s, cw_err *err)
 {
-    cw_folder *f = &s->folder;
+    cw_dir_watch *f = &s->folder;
     if (still_watched(s))
         return true;
     uv_fs_event_stop(&f->event);
@@ -155,19 +155,19 @@ static bool watch(cw_sources *s, cw_err *err)
         cw_fail(err, CW_IO, "'%s': %s", folder_of(s), uv_strerror(rc));
         return false;
     }
-    f->watched = (cw_stamp){.dev = st.st_dev, .ino = st.st_ino};
+    f->watched = (cw_file_id){.dev = st.st_dev, .ino = st.st_ino};
     f->is_watched = true;
     return true;
 }
 
 /* Watch first, then look: what comes between the two is seen twice rather than never. */
-static void look_and_watch(cw_sources *s)
+static void scan_and_watch(cw_sources *s)
 {
-    cw_folder *f = &s->folder;
+    cw_dir_watch *f = &s->folder;
     f->changed_at = 0;
     cw_err err = {0};
     bool watched = watch(s, &err);
-    bool looked = look(s, &err);
+    bool looked = scan(s, &err);
     if (watched && looked) {
         if (f->is_reported)
             cw_log(CW_LOG_INFO, "sources", "the plugin folder is watched");
@@ -180,26 +180,26 @@ static void look_and_watch(cw_sources *s)
                            : "the plugin folder cannot be watched; looking every 2 s",
                    &err);
     f->is_reported = true;
-    uv_timer_start(&f->timer, on_look, POLL_MS, 0);
+    uv_timer_start(&f->timer, on_retire_poll, POLL_MS, 0);
 }
 
-static void on_look(uv_timer_t *timer)
+static void on_retire_poll(uv_timer_t *timer)
 {
     cw_sources *s = timer->data;
-    look_and_watch(s);
+    scan_and_watch(s);
     cw_sources_check_settled(s);
 }
 
-void cw_folder_open(cw_sources *s)
+void cw_dir_watch_open(cw_sources *s)
 {
     cw_err err = {0};
     if (s->config->plugins.folder.n == 0)
-        look(s, &err); /* drops what another configuration had */
+        scan(s, &err); /* drops what another configuration had */
     else
-        look_and_watch(s);
+        scan_and_watch(s);
 }
 
-void cw_folder_close(cw_sources *s)
+void cw_dir_watch_close(cw_sources *s)
 {
     uv_fs_event_stop(&s->folder.event);
     uv_timer_stop(&s->folder.timer);

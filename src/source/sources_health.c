@@ -11,9 +11,9 @@
 #include "source/sources_int.h"
 #include "source/state.h"
 
-#define LOOK_MS 1000u
+#define CHECK_MS 1000u
 
-static const char *state_of(const cw_item *item, uint64_t now)
+static const char *state_of(const cw_registry_item *item, uint64_t now)
 {
     if (!item->source)
         return item->tried ? "down" : "loading";
@@ -32,7 +32,7 @@ static uint32_t count_tools(const cw_source *source)
     return n;
 }
 
-static void save(const cw_item *item)
+static void save(const cw_registry_item *item)
 {
     const cw_sources *s = item->all;
     cw_err err = {0};
@@ -54,7 +54,7 @@ static void save(const cw_item *item)
         cw_log_err(CW_LOG_WARN, "sources", "the state of a source could not be written", &err);
 }
 
-static void note(cw_item *item, bool must_save)
+static void record(cw_registry_item *item, bool must_save)
 {
     const char *state = state_of(item, cw_loop_now(item->all->opts.loop));
     bool is_other = state != item->state;
@@ -69,7 +69,7 @@ static void note(cw_item *item, bool must_save)
 static void count(cw_sources *s)
 {
     unsigned ready = 0, stale = 0, down = 0, withheld = 0, plugins = 0;
-    for (const cw_item *item = s->items; item; item = item->next) {
+    for (const cw_registry_item *item = s->items; item; item = item->next) {
         plugins += item->path && item->source;
         if (!item->remote || item->is_gone || !item->state)
             continue;
@@ -89,37 +89,37 @@ static void count(cw_sources *s)
     atomic_store(&s->opts.health->plugins, plugins);
 }
 
-void cw_health_loaded(cw_item *item, cw_str problem, cw_str others)
+void cw_sources_on_loaded(cw_registry_item *item, cw_str problem, cw_str others)
 {
-    cw_str told = problem.n ? problem : others;
+    cw_str reported = problem.n ? problem : others;
     free(item->problem);
-    item->problem = told.n ? cw_str_dup(told) : NULL;
+    item->problem = reported.n ? cw_str_dup(reported) : NULL;
     if (!problem.n)
         item->refreshed_ms = cw_clock_wall_ms();
     item->tried = true;
-    note(item, /* must_save= */ true);
+    record(item, /* must_save= */ true);
     count(item->all);
 }
 
-static void on_look(uv_timer_t *timer)
+static void on_retire_poll(uv_timer_t *timer)
 {
-    cw_health_look(timer->data);
+    cw_sources_check_health(timer->data);
 }
 
-void cw_health_look(cw_sources *s)
+void cw_sources_check_health(cw_sources *s)
 {
     bool any = false;
-    for (cw_item *item = s->items; item; item = item->next) {
+    for (cw_registry_item *item = s->items; item; item = item->next) {
         if (!item->remote || item->is_gone)
             continue;
         any = true;
-        if (cw_remote_is_doubted(item->source) && !item->remote_job)
+        if (cw_remote_needs_recheck(item->source) && !item->remote_job)
             cw_sources_load(item);
-        note(item, /* must_save= */ false);
+        record(item, /* must_save= */ false);
     }
     count(s);
     if (any && !s->is_closing)
-        uv_timer_start(&s->health, on_look, LOOK_MS, 0);
+        uv_timer_start(&s->health, on_retire_poll, CHECK_MS, 0);
     else
         uv_timer_stop(&s->health);
 }

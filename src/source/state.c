@@ -15,7 +15,7 @@
 #include "source/require.h"
 
 #define PATH_SIZE 4096u
-#define DESCRIPTION_MAX (CW_DESCRIBE_DOCUMENT_MAX + CW_REQUIRE_MAX + 65536u)
+#define DESCRIPTION_MAX (CW_DESCRIBE_DOCUMENT_MAX + CW_REQUIRED_ACCESS_MAX + 65536u)
 #define STATUS_MAX 65536u
 #define MEMBERS_MAX ((1u << 24) - 1) /* of what json.h can hold */
 
@@ -48,7 +48,7 @@ static cw_code give_to_owner(cw_str folder, const char *path, cw_err *err)
 
 /* The folder is made when it is first needed. */
 static cw_code save(cw_str folder, cw_str name, const char *kind, cw_str bytes,
-                    cw_replace_sync sync, cw_err *err)
+                    cw_file_replace_sync sync, cw_err *err)
 {
     char path[PATH_SIZE];
     cw_code rc = path_of(folder, name, kind, path, err);
@@ -83,7 +83,7 @@ cw_code cw_state_save_description(cw_str folder, cw_str name, const cw_state_des
     cw_json_add_span(&w, d->openrpc);
     cw_json_close(&w);
     cw_code rc = cw_json_writer_end(&w, err);
-    return rc ? rc : save(folder, name, "description", cw_buf_str(&out), CW_REPLACE_SYNC, err);
+    return rc ? rc : save(folder, name, "description", cw_buf_str(&out), CW_FILE_REPLACE_SYNC, err);
 }
 
 static cw_code read_description(const cw_json *root, cw_state_description *ret, cw_err *err)
@@ -184,7 +184,7 @@ cw_code cw_state_save_status(cw_str folder, const cw_source_status *s, cw_err *e
     cw_json_close(&w);
     cw_buf_add_char(&out, '\n');
     cw_code rc = cw_json_writer_end(&w, err);
-    return rc ? rc : save(folder, s->name, "status", cw_buf_str(&out), CW_REPLACE_FAST, err);
+    return rc ? rc : save(folder, s->name, "status", cw_buf_str(&out), CW_FILE_REPLACE_FAST, err);
 }
 
 static int64_t number_of(const cw_json *root, const char *key)

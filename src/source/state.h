@@ -37,7 +37,7 @@ typedef struct cw_source_status {
 typedef struct cw_state_description {
     cw_str at;       /* URL or command of the service that gave it */
     cw_str describe; /* the configuration's word for how it is asked */
-    cw_str kind;     /* of the description: cw_asked.kind */
+    cw_str kind;     /* of the description: cw_discovery_result.kind */
     bool is_partial; /* likewise */
     cw_str requires; /* a JSON object, as require.h writes it */
     cw_str openrpc;  /* a JSON document; empty: not kept */

@@ -6,7 +6,7 @@
 
 #define SCRATCH_MAX (1024u * 1024u)
 
-void cw_way_move(cw_way_req *req, cw_way_req *ring)
+void cw_upstream_move(cw_upstream_req *req, cw_upstream_req *ring)
 {
     if (req->next) {
         req->prev->next = req->next;
@@ -21,189 +21,189 @@ void cw_way_move(cw_way_req *req, cw_way_req *ring)
     ring->prev = req;
 }
 
-static void stop_waiting(cw_way_req *req)
+static void stop_waiting(cw_upstream_req *req)
 {
-    req->way->n_waiting -= req->is_waiting;
+    req->upstream->n_waiting -= req->is_waiting;
     req->is_waiting = false;
 }
 
-static void free_texts(cw_way_req *req)
+static void free_texts(cw_upstream_req *req)
 {
-    cw_way_headers_done(&req->headers);
+    cw_upstream_headers_done(&req->headers);
     free(req->query);
     req->query = NULL;
 }
 
-static void forget(cw_way_req *req)
+static void forget(cw_upstream_req *req)
 {
     stop_waiting(req);
-    cw_way_move(req, NULL);
+    cw_upstream_move(req, NULL);
     free_texts(req);
 }
 
-void cw_way_tell(cw_way_req *req, const cw_reply *reply)
+void cw_upstream_finish(cw_upstream_req *req, const cw_upstream_reply *reply)
 {
     forget(req);
     req->on_done(req, reply);
 }
 
-static void fail(cw_way_req *req, cw_client_end end, const char *why)
+static void fail(cw_upstream_req *req, cw_client_end end, const char *why)
 {
-    cw_reply reply = {end, NULL, why, NULL};
-    cw_way_tell(req, &reply);
+    cw_upstream_reply reply = {end, NULL, why, NULL};
+    cw_upstream_finish(req, &reply);
 }
 
-static void end_way(cw_way *way);
+static void end_upstream(cw_upstream *upstream);
 
-static void leave(cw_way *way)
+static void leave(cw_upstream *upstream)
 {
-    if (--way->depth == 0 && way->is_closing)
-        end_way(way);
+    if (--upstream->depth == 0 && upstream->is_closing)
+        end_upstream(upstream);
 }
 
-void cw_way_fail_waiting(cw_way *way, cw_client_end end, const char *why)
+void cw_upstream_fail_waiting(cw_upstream *upstream, cw_client_end end, const char *why)
 {
-    way->depth++;
+    upstream->depth++;
     /* No more than there are: who is told may ask again, and waits for the next login then. */
-    for (size_t n = way->n_waiting; n && way->waiting.next != &way->waiting; n--)
-        fail(way->waiting.next, end, why);
-    leave(way);
+    for (size_t n = upstream->n_waiting; n && upstream->waiting.next != &upstream->waiting; n--)
+        fail(upstream->waiting.next, end, why);
+    leave(upstream);
 }
 
-void cw_way_send_waiting(cw_way *way)
+void cw_upstream_send_waiting(cw_upstream *upstream)
 {
-    way->depth++;
-    while (way->waiting.next != &way->waiting && cw_way_is_logged_in(way)) {
-        cw_way_req *req = way->waiting.next;
+    upstream->depth++;
+    while (upstream->waiting.next != &upstream->waiting && cw_upstream_is_logged_in(upstream)) {
+        cw_upstream_req *req = upstream->waiting.next;
         cw_err err = {0};
         stop_waiting(req);
-        cw_way_move(req, &way->running);
-        cw_code rc = cw_way_transmit(way, req, &err);
+        cw_upstream_move(req, &upstream->running);
+        cw_code rc = cw_upstream_send_http(upstream, req, &err);
         if (rc)
             fail(req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, err.msg);
     }
-    leave(way);
+    leave(upstream);
 }
 
-uint64_t cw_way_number(cw_way *way, bool reads)
+uint64_t cw_upstream_next_id(cw_upstream *upstream, bool reads)
 {
-    if (way->hub)
-        return cw_hub_number(way->hub);
-    uint64_t next = ++way->last_id;
-    return cw_way_gets(way, reads) ? CW_WAY_GET_ID : next;
+    if (upstream->shared)
+        return cw_shared_conn_number(upstream->shared);
+    uint64_t next = ++upstream->last_id;
+    return cw_upstream_uses_get(upstream, reads) ? CW_UPSTREAM_GET_ID : next;
 }
 
-void cw_way_wait(cw_way *way, cw_way_req *req)
+void cw_upstream_enqueue(cw_upstream *upstream, cw_upstream_req *req)
 {
     req->is_waiting = true;
-    way->n_waiting++;
-    cw_way_move(req, &way->waiting);
-    cw_way_log_in(way);
+    upstream->n_waiting++;
+    cw_upstream_move(req, &upstream->waiting);
+    cw_upstream_log_in(upstream);
 }
 
-static cw_code queue(cw_way *way, cw_way_req *req, cw_err *err)
+static cw_code queue(cw_upstream *upstream, cw_upstream_req *req, cw_err *err)
 {
-    if (way->n_waiting >= way->service->config.queue)
+    if (upstream->n_waiting >= upstream->service->config.queue)
         return cw_fail(err, CW_LIMIT, "too many wait for the login");
-    cw_way_wait(way, req);
+    cw_upstream_enqueue(upstream, req);
     return CW_OK;
 }
 
-cw_code cw_way_send(cw_way *way, cw_way_req *req, cw_err *err)
+cw_code cw_upstream_send(cw_upstream *upstream, cw_upstream_req *req, cw_err *err)
 {
-    req->way = way;
+    req->upstream = upstream;
     req->prev = req->next = NULL;
-    req->hub_call = NULL;
+    req->conn_call = NULL;
     req->query = NULL;
-    req->headers = (cw_way_headers){.n = 0};
+    req->headers = (cw_upstream_headers){.n = 0};
     req->is_sent = req->is_waiting = req->was_again = false;
-    if (!way->hub && !cw_way_is_logged_in(way))
-        return queue(way, req, err);
-    cw_code rc =
-        way->hub ? cw_hub_send(way->hub, way->loop, req, err) : cw_way_transmit(way, req, err);
+    if (!upstream->shared && !cw_upstream_is_logged_in(upstream))
+        return queue(upstream, req, err);
+    cw_code rc = upstream->shared ? cw_shared_conn_send(upstream->shared, upstream->loop, req, err)
+                                  : cw_upstream_send_http(upstream, req, err);
     if (rc)
         free_texts(req);
     else
-        cw_way_move(req, &way->running);
+        cw_upstream_move(req, &upstream->running);
     return rc;
 }
 
-void cw_way_cancel(cw_way *way, cw_way_req *req)
+void cw_upstream_cancel(cw_upstream *upstream, cw_upstream_req *req)
 {
     if (!req->next)
         return;
-    if (way->hub)
-        cw_hub_cancel(req);
+    if (upstream->shared)
+        cw_shared_conn_cancel(req);
     else if (req->is_sent)
-        cw_client_cancel(way->client, &req->http);
+        cw_client_cancel(upstream->client, &req->http);
     forget(req);
 }
 
 /* ---- begin and end ---- */
 
-static void free_way(cw_way *way)
+static void free_upstream(cw_upstream *upstream)
 {
-    cw_service_unref(way->service);
-    cw_hub_unref(way->hub);
-    cw_arena_done(&way->scratch);
-    cw_arena_done(&way->session_texts);
-    free(way->cookies);
-    free(way->handshake);
-    free(way);
+    cw_endpoint_unref(upstream->service);
+    cw_shared_conn_unref(upstream->shared);
+    cw_arena_done(&upstream->scratch);
+    cw_arena_done(&upstream->session_texts);
+    free(upstream->cookies);
+    free(upstream->handshake);
+    free(upstream);
 }
 
-cw_code cw_way_open(cw_service *s, cw_hub *hub, cw_loop *loop, size_t answer_size, cw_way **ret,
-                    cw_err *err)
+cw_code cw_upstream_open(cw_endpoint *s, cw_shared_conn *shared, cw_loop *loop, size_t answer_size,
+                         cw_upstream **ret, cw_err *err)
 {
-    cw_way *way = calloc(1, sizeof *way);
-    if (!way)
+    cw_upstream *upstream = calloc(1, sizeof *upstream);
+    if (!upstream)
         return cw_fail_nomem(err);
-    way->service = cw_service_ref(s);
-    way->hub = hub ? cw_hub_ref(hub) : NULL;
-    way->loop = loop;
-    way->running.prev = way->running.next = &way->running;
-    way->waiting.prev = way->waiting.next = &way->waiting;
-    cw_arena_init(&way->scratch, SCRATCH_MAX);
-    cw_arena_init(&way->session_texts, SCRATCH_MAX);
-    cw_way_login_init(way);
-    cw_code rc = hub ? CW_OK : cw_way_open_http(way, answer_size, err);
+    upstream->service = cw_endpoint_ref(s);
+    upstream->shared = shared ? cw_shared_conn_ref(shared) : NULL;
+    upstream->loop = loop;
+    upstream->running.prev = upstream->running.next = &upstream->running;
+    upstream->waiting.prev = upstream->waiting.next = &upstream->waiting;
+    cw_arena_init(&upstream->scratch, SCRATCH_MAX);
+    cw_arena_init(&upstream->session_texts, SCRATCH_MAX);
+    cw_upstream_login_init(upstream);
+    cw_code rc = shared ? CW_OK : cw_upstream_open_http(upstream, answer_size, err);
     if (rc) {
-        cw_way_login_done(way);
-        free_way(way);
+        cw_upstream_login_done(upstream);
+        free_upstream(upstream);
         return rc;
     }
-    *ret = way;
+    *ret = upstream;
     return CW_OK;
 }
 
 static void on_client_closed(void *ctx)
 {
-    cw_way *way = ctx;
-    void (*on_closed)(void *) = way->on_closed;
-    void *closed_ctx = way->closed_ctx;
-    free_way(way);
+    cw_upstream *upstream = ctx;
+    void (*on_closed)(void *) = upstream->on_closed;
+    void *closed_ctx = upstream->closed_ctx;
+    free_upstream(upstream);
     if (on_closed)
         on_closed(closed_ctx);
 }
 
-static void end_way(cw_way *way)
+static void end_upstream(cw_upstream *upstream)
 {
-    if (way->client)
-        cw_client_close(way->client, on_client_closed, way);
+    if (upstream->client)
+        cw_client_close(upstream->client, on_client_closed, upstream);
     else
-        on_client_closed(way);
+        on_client_closed(upstream);
 }
 
-void cw_way_close(cw_way *way, void (*on_closed)(void *ctx), void *ctx)
+void cw_upstream_close(cw_upstream *upstream, void (*on_closed)(void *ctx), void *ctx)
 {
-    while (way->running.next != &way->running)
-        cw_way_cancel(way, way->running.next);
-    while (way->waiting.next != &way->waiting)
-        cw_way_cancel(way, way->waiting.next);
-    cw_way_login_done(way);
-    way->on_closed = on_closed;
-    way->closed_ctx = ctx;
-    way->is_closing = true;
-    if (way->depth == 0)
-        end_way(way);
+    while (upstream->running.next != &upstream->running)
+        cw_upstream_cancel(upstream, upstream->running.next);
+    while (upstream->waiting.next != &upstream->waiting)
+        cw_upstream_cancel(upstream, upstream->waiting.next);
+    cw_upstream_login_done(upstream);
+    upstream->on_closed = on_closed;
+    upstream->closed_ctx = ctx;
+    upstream->is_closing = true;
+    if (upstream->depth == 0)
+        end_upstream(upstream);
 }

@@ -18,20 +18,20 @@
 
 #include "source/service.h"
 
-typedef struct cw_hub cw_hub; /* hub.h */
-typedef struct cw_way cw_way;
-typedef struct cw_way_req cw_way_req;
+typedef struct cw_shared_conn cw_shared_conn; /* hub.h */
+typedef struct cw_upstream cw_upstream;
+typedef struct cw_upstream_req cw_upstream_req;
 
 /* What a request says beside the service's headers: copies, since a login, a token or a handshake
  * may be renewed while it waits. */
-typedef struct cw_way_headers {
+typedef struct cw_upstream_headers {
     cw_http_header items[3];
     size_t n;
     char *texts;
-} cw_way_headers;
+} cw_upstream_headers;
 
-struct cw_way_req {
-    uint64_t id; /* its number: cw_way_number */
+struct cw_upstream_req {
+    uint64_t id; /* its number: cw_upstream_next_id */
     const cw_str *body;
     size_t n_body; /* pieces of one message; none: a GET of `path` */
     cw_str path;   /* of the same server; HTTP only; empty: the URL's */
@@ -41,14 +41,14 @@ struct cw_way_req {
     bool reads;     /* changes nothing: may go as GET */
     bool is_notice; /* nobody answers: it is over when it was sent */
     /* Once, never before send returns. As of net/client.h; a hub's answers have the status 0. */
-    void (*on_done)(cw_way_req *req, const cw_reply *reply);
+    void (*on_done)(cw_upstream_req *req, const cw_upstream_reply *reply);
     void *ctx;
     /* The way's own. */
-    cw_way *way;
-    cw_way_req *prev, *next;
-    struct cw_hub_call *hub_call;
+    cw_upstream *upstream;
+    cw_upstream_req *prev, *next;
+    struct cw_shared_conn_call *conn_call;
     cw_client_req http;
-    cw_way_headers headers;
+    cw_upstream_headers headers;
     char *query;     /* path of a GET that has the request in it */
     bool is_sent;    /* the client has it */
     bool is_waiting; /* for a login */
@@ -56,21 +56,21 @@ struct cw_way_req {
 };
 
 /* `hub` is NULL for HTTP; `answer_size`: largest answer. Takes references. */
-CW_MUST_USE cw_code cw_way_open(cw_service *s, cw_hub *hub, cw_loop *loop, size_t answer_size,
-                                cw_way **ret, cw_err *err);
+CW_MUST_USE cw_code cw_upstream_open(cw_endpoint *s, cw_shared_conn *shared, cw_loop *loop,
+                                     size_t answer_size, cw_upstream **ret, cw_err *err);
 /* Drop what runs without a word, then on_closed(ctx), which may be before this returns. */
-void cw_way_close(cw_way *way, void (*on_closed)(void *ctx), void *ctx);
+void cw_upstream_close(cw_upstream *upstream, void (*on_closed)(void *ctx), void *ctx);
 /* The id of every request that may be sent by GET: it is part of the URL, and equal requests must
  * have equal URLs, or each fills a cache with an entry of its own. HTTP does not need the id to
  * match a response to its request. */
-#define CW_WAY_GET_ID 1u
+#define CW_UPSTREAM_GET_ID 1u
 /* The number for the next request; `reads` as of the request. */
-uint64_t cw_way_number(cw_way *way, bool reads);
+uint64_t cw_upstream_next_id(cw_upstream *upstream, bool reads);
 /* As cw_client_send: CW_LIMIT: too many wait; CW_IO: cannot be reached, known at once; CW_NOMEM. */
-CW_MUST_USE cw_code cw_way_send(cw_way *way, cw_way_req *req, cw_err *err);
+CW_MUST_USE cw_code cw_upstream_send(cw_upstream *upstream, cw_upstream_req *req, cw_err *err);
 /* on_done will not be called. Fine for one that is over. */
-void cw_way_cancel(cw_way *way, cw_way_req *req);
+void cw_upstream_cancel(cw_upstream *upstream, cw_upstream_req *req);
 /* For hub.c: what became of a request. */
-void cw_way_tell(cw_way_req *req, const cw_reply *reply);
+void cw_upstream_finish(cw_upstream_req *req, const cw_upstream_reply *reply);
 
 #endif

@@ -7,38 +7,38 @@
 #include "source/bearer.h"
 #include "source/hub.h"
 
-#define CW_WAY_QUERY_MAX 2000u /* a longer GET goes as POST */
+#define CW_UPSTREAM_QUERY_MAX 2000u /* a longer GET goes as POST */
 
 /* Which headers of answers are looked at. */
-enum { CW_WAY_COOKIE, CW_WAY_HANDSHAKE };
+enum { CW_UPSTREAM_COOKIE, CW_UPSTREAM_HANDSHAKE };
 
-typedef enum cw_login_state {
-    CW_LOGIN_NONE,
-    CW_LOGIN_RUNS,
-    CW_LOGIN_DONE,
-} cw_login_state;
+typedef enum cw_upstream_login {
+    CW_UPSTREAM_LOGIN_NONE,
+    CW_UPSTREAM_LOGIN_RUNNING,
+    CW_UPSTREAM_LOGIN_DONE,
+} cw_upstream_login;
 
-struct cw_way {
-    cw_service *service; /* a reference */
-    cw_hub *hub;         /* a reference, or NULL */
+struct cw_upstream {
+    cw_endpoint *service;   /* a reference */
+    cw_shared_conn *shared; /* a reference, or NULL */
     cw_loop *loop;
-    cw_way_req running, waiting; /* rings; those that wait do so for a login */
+    cw_upstream_req running, waiting; /* rings; those that wait do so for a login */
     size_t n_waiting;
     uint64_t last_id;
     cw_client *client; /* HTTP */
     /* way_login.c */
-    cw_login_state login;
-    size_t n_prelude; /* that were said */
-    cw_client_req prelude;
-    cw_way_headers prelude_headers;
-    cw_str prelude_body[CW_WIRE_PIECES];
-    char prelude_room[CW_WIRE_ROOM];
+    cw_upstream_login login;
+    size_t n_init_calls; /* that were said */
+    cw_client_req init_calls;
+    cw_upstream_headers prelude_headers;
+    cw_str prelude_body[CW_REQUEST_TEMPLATE_PIECES];
+    char prelude_room[CW_REQUEST_TEMPLATE_ROOM];
     uint64_t prelude_id;
     cw_arena scratch;        /* of the prelude */
-    cw_later later;          /* begin to log in */
+    cw_deferred later;       /* begin to log in */
     cw_deadline_list limits; /* of one call of the prelude */
     cw_deadline limit;
-    cw_bearer bearer;
+    cw_oauth_token oauth;
     char *cookies, *handshake;
     cw_secrets session;     /* what the login gave us */
     cw_arena session_texts; /* its texts */
@@ -50,32 +50,33 @@ struct cw_way {
 
 /* ---- way.c ---- */
 
-void cw_way_move(cw_way_req *req, cw_way_req *ring);
+void cw_upstream_move(cw_upstream_req *req, cw_upstream_req *ring);
 /* Have it wait for a login. */
-void cw_way_wait(cw_way *way, cw_way_req *req);
+void cw_upstream_enqueue(cw_upstream *upstream, cw_upstream_req *req);
 /* Those who wait have nothing to wait for any more: send them, or fail them all. The way may be
  * gone afterwards. */
-void cw_way_send_waiting(cw_way *way);
-void cw_way_fail_waiting(cw_way *way, cw_client_end end, const char *why);
+void cw_upstream_send_waiting(cw_upstream *upstream);
+void cw_upstream_fail_waiting(cw_upstream *upstream, cw_client_end end, const char *why);
 
 /* ---- way_http.c ---- */
 
 /* Whether a request is sent by GET where it fits into a URL. */
-bool cw_way_gets(const cw_way *way, bool reads);
-CW_MUST_USE cw_code cw_way_open_http(cw_way *way, size_t answer_size, cw_err *err);
-CW_MUST_USE cw_code cw_way_transmit(cw_way *way, cw_way_req *req, cw_err *err);
+bool cw_upstream_uses_get(const cw_upstream *upstream, bool reads);
+CW_MUST_USE cw_code cw_upstream_open_http(cw_upstream *upstream, size_t answer_size, cw_err *err);
+CW_MUST_USE cw_code cw_upstream_send_http(cw_upstream *upstream, cw_upstream_req *req, cw_err *err);
 /* What the way has to say now, in place of what *ret had. */
-CW_MUST_USE cw_code cw_way_headers_make(const cw_way *way, cw_way_headers *ret, cw_err *err);
-void cw_way_headers_done(cw_way_headers *headers);
+CW_MUST_USE cw_code cw_upstream_headers_make(const cw_upstream *upstream, cw_upstream_headers *ret,
+                                             cw_err *err);
+void cw_upstream_headers_done(cw_upstream_headers *headers);
 
 /* ---- way_login.c ---- */
 
-void cw_way_login_init(cw_way *way);
-bool cw_way_is_logged_in(const cw_way *way);
+void cw_upstream_login_init(cw_upstream *upstream);
+bool cw_upstream_is_logged_in(const cw_upstream *upstream);
 /* Begin to log in unless that is under way; those who wait are told how it went. */
-void cw_way_log_in(cw_way *way);
+void cw_upstream_log_in(cw_upstream *upstream);
 /* The service does not know us any more. False: it never did, a login would change nothing. */
-bool cw_way_log_out(cw_way *way, unsigned status);
-void cw_way_login_done(cw_way *way);
+bool cw_upstream_log_out(cw_upstream *upstream, unsigned status);
+void cw_upstream_login_done(cw_upstream *upstream);
 
 #endif

@@ -331,7 +331,7 @@ static cw_code create(const char *path, cw_err *err)
     return CW_OK;
 }
 
-static cw_code look(cw_db *db, cw_err *err)
+static cw_code poll_version(cw_db *db, cw_err *err)
 {
     struct stat st;
     if (stat(db->path, &st) == 0) {
@@ -366,7 +366,7 @@ static cw_code open_file(cw_db *db, const cw_db_opts *opts, cw_err *err)
 {
     cw_code rc = opts->may_create ? create(db->path, err) : CW_OK;
     if (!rc)
-        rc = look(db, err);
+        rc = poll_version(db, err);
     if (rc)
         return rc;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;

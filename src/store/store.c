@@ -119,7 +119,7 @@ static void poll_db(cw_store *s)
 }
 
 /* What is due: opening, or looking for changes. */
-static void look_after(cw_store *s)
+static void poll_after(cw_store *s)
 {
     uint64_t now = cw_clock_ms();
     if (s->db && now >= s->next_poll) {
@@ -176,7 +176,7 @@ static void *run_thread(void *arg)
     cw_store *s = arg;
     for (;;) {
         bool is_ending;
-        look_after(s);
+        poll_after(s);
         cw_store_job *job = wait_for_job(s, &is_ending);
         if (job && is_ending)
             job->done(job, CW_GONE);

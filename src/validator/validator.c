@@ -18,7 +18,7 @@ typedef struct validator {
     cw_method *methods;
     size_t n_methods;
     const cw_method *method;
-    cw_contracts *contracts;
+    cw_method_schemas *schemas;
 } validator;
 
 /* Text for people, as much as there is room for. */
@@ -32,7 +32,7 @@ static void close_validator(void *ctx)
     validator *v = ctx;
     if (!v)
         return;
-    cw_contracts_unref(v->contracts);
+    cw_method_schemas_unref(v->schemas);
     cw_arena_done(&v->arena);
     free(v);
 }
@@ -46,13 +46,13 @@ static cw_code read_text(validator *v, cw_str text, const cw_json **ret, cw_err 
 static cw_code fill(validator *v, const char *description, const char *method, cw_err *err)
 {
     const cw_openrpc_opts opts = {.trust_marks = true, .callable = true};
-    const cw_contract_policy policy = {0};
+    const cw_schema_policy policy = {0};
     const cw_json *doc;
     cw_code rc = read_text(v, cw_str_from(description), &doc, err);
     if (!rc)
         rc = cw_openrpc_read(doc, &opts, &v->arena, &v->methods, &v->n_methods, err);
     if (!rc)
-        rc = cw_contracts_new(v->methods, v->n_methods, &policy, &v->contracts, err);
+        rc = cw_method_schemas_new(v->methods, v->n_methods, &policy, &v->schemas, err);
     for (size_t i = 0; !rc && i < v->n_methods; i++) {
         if (cw_str_is(v->methods[i].id, method))
             v->method = &v->methods[i];
@@ -101,7 +101,7 @@ static cw_code explain(validator *v, const cw_schema *schema, const cw_json *val
     return rc;
 }
 
-static cw_code check_arguments(validator *v, const cw_bound *bound, cw_buf *out, cw_err *err)
+static cw_code check_arguments(validator *v, const cw_arguments *bound, cw_buf *out, cw_err *err)
 {
     const cw_schema *schema;
     const cw_json *all;
@@ -109,13 +109,13 @@ static cw_code check_arguments(validator *v, const cw_bound *bound, cw_buf *out,
     for (size_t i = 0; i < v->method->n_params && !rc; i++) {
         schema = NULL;
         if (bound->values[i])
-            rc = cw_contract_param(v->contracts, v->method, i, &schema, err);
+            rc = cw_method_schemas_param(v->schemas, v->method, i, &schema, err);
         if (!rc && schema)
             (void)!explain(v, schema, bound->values[i], v->method->params[i].name, out);
     }
     if (rc || out->n)
         return rc;
-    rc = cw_contract_input(v->contracts, v->method, &schema, err);
+    rc = cw_method_schemas_input(v->schemas, v->method, &schema, err);
     if (!rc && schema)
         rc = read_text(v, bound->text, &all, err);
     if (!rc && schema)
@@ -127,13 +127,14 @@ static const char *bind_arguments(void *ctx, const char *params, char *problem, 
 {
     validator *v = ctx;
     cw_err err = {0};
-    cw_bound bound = {0};
+    cw_arguments bound = {0};
     const cw_json *given;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, ARENA_MAX);
     cw_code rc = read_text(v, cw_str_from(params), &given, &err);
     if (!rc)
-        rc = cw_bind(v->method, given, /* ignore_unknown= */ false, &v->arena, &bound, &err);
+        rc = cw_arguments_bind(v->method, given, /* ignore_unknown= */ false, &v->arena, &bound,
+                               &err);
     if (!rc)
         rc = check_arguments(v, &bound, &text, &err);
     /* Bound arguments end without a NUL. */
@@ -155,7 +156,7 @@ static bool check_result(void *ctx, const char *result, char *problem, size_t n)
     cw_err err = {0};
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, ARENA_MAX);
-    cw_code rc = cw_contract_result(v->contracts, v->method, &schema, &err);
+    cw_code rc = cw_method_schemas_result(v->schemas, v->method, &schema, &err);
     if (!rc && schema)
         rc = read_text(v, cw_str_from(result), &value, &err);
     if (!rc && schema)

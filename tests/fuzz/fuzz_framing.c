@@ -16,7 +16,7 @@ static void check_wrapped(cw_framing framing, cw_str message)
 {
     char room[CW_FRAMING_ROOM], bytes[CW_FRAMING_ROOM + MESSAGE_MAX + 8];
     cw_str before, behind, got;
-    cw_cutter c = {.framing = framing, .max_message = MESSAGE_MAX};
+    cw_framing_reader c = {.framing = framing, .max_message = MESSAGE_MAX};
     size_t used, n = 0;
     /* A CR at a line's end may belong to the line's end. */
     if (framing == CW_FRAMING_LINES && message.p[message.n - 1] == '\r')
@@ -28,14 +28,14 @@ static void check_wrapped(cw_framing framing, cw_str message)
             memcpy(bytes + n, parts[i].p, parts[i].n);
         n += parts[i].n;
     }
-    CHECK(cw_cutter_next(&c, cw_str_make(bytes, n), &got, &used) == CW_OK);
+    CHECK(cw_framing_next(&c, cw_str_make(bytes, n), &got, &used) == CW_OK);
     CHECK(cw_str_eq(got, message));
 }
 
 /* Read `n` bytes that arrive up to `cut`, and then in steps, each part in memory of its own. */
 static cw_buf read_cut(cw_framing framing, const char *p, size_t n, size_t cut, size_t step)
 {
-    cw_cutter c = {.framing = framing, .max_message = MESSAGE_MAX};
+    cw_framing_reader c = {.framing = framing, .max_message = MESSAGE_MAX};
     cw_buf account;
     cw_code rc = CW_AGAIN;
     size_t at = 0;
@@ -47,7 +47,7 @@ static cw_buf read_cut(cw_framing framing, const char *p, size_t n, size_t cut, 
         memcpy(part, p + at, till - at);
         do {
             cw_str rest = {part + from, till - at - from}, message;
-            rc = cw_cutter_next(&c, rest, &message, &used);
+            rc = cw_framing_next(&c, rest, &message, &used);
             if (rc == CW_OK) {
                 CHECK(message.n > 0 && message.n <= MESSAGE_MAX);
                 CHECK(message.p >= rest.p && message.p + message.n <= rest.p + used);

@@ -19,14 +19,14 @@
 #define TEXT_MAX 65536u
 
 typedef struct fuzz_port {
-    cw_port base;
+    cw_responder base;
     cw_arena arena;
     bool is_over;
 } fuzz_port;
 
 static struct {
     cw_loop loop;
-    cw_bridge *bridge;
+    cw_runtime *runtime;
     cw_mcp *door;
     fuzz_port ports[PORTS];
     cw_mcp_session client; /* at the other end of the lines */
@@ -58,7 +58,7 @@ static void finish(fuzz_port *p)
     cw_arena_done(&p->arena);
 }
 
-static void on_reply(cw_port *base, const cw_port_answer *answer)
+static void on_reply(cw_responder *base, const cw_response *answer)
 {
     fuzz_port *p = CW_CONTAINER(base, fuzz_port, base);
     CHECK(answer->status >= 200 && answer->status < 600);
@@ -75,7 +75,7 @@ static void on_reply(cw_port *base, const cw_port_answer *answer)
     finish(p);
 }
 
-static cw_code on_say(cw_port *base, cw_said kind, cw_str message)
+static cw_code on_say(cw_responder *base, cw_send_class kind, cw_str message)
 {
     fuzz_port *p = CW_CONTAINER(base, fuzz_port, base);
     cw_arena a;
@@ -90,12 +90,12 @@ static cw_code on_say(cw_port *base, cw_said kind, cw_str message)
     return CW_OK;
 }
 
-static void on_end(cw_port *base)
+static void on_end(cw_responder *base)
 {
     finish(CW_CONTAINER(base, fuzz_port, base));
 }
 
-static cw_str on_header(const cw_port *base, cw_str name, bool *ret_repeats)
+static cw_str on_header(const cw_responder *base, cw_str name, bool *ret_repeats)
 {
     if (ret_repeats)
         *ret_repeats = false;
@@ -125,7 +125,8 @@ static bool act(fake_op *op)
     if (cw_json_read(call->params, &deep, call->arena, &params, NULL, NULL) ||
         !cw_json_is(x = cw_json_get(params, CW_STR("x")), CW_JSON_OBJECT))
         return false;
-    fake_op_finish(op, &(cw_outcome){.kind = CW_OUTCOME_ASKS, .asks = x, .state = CW_STR("s")});
+    fake_op_finish(
+        op, &(cw_outcome){.kind = CW_OUTCOME_INPUT_REQUIRED, .asks = x, .state = CW_STR("s")});
     return true;
 }
 
@@ -146,20 +147,20 @@ static void set_up(void)
     source->on_act = act;
     CHECK(!fake_caller(true, true, &caller, &err) &&
           !fake_source_snapshot(source, &snapshot, &err));
-    CHECK(!cw_bridge_new(&world.loop, 1, &world.bridge, &err));
+    CHECK(!cw_runtime_new(&world.loop, 1, &world.runtime, &err));
     cw_loop *loops[] = {&world.loop};
-    cw_bridge_attach(world.bridge, loops);
-    const cw_bridge_settings settings = {.calls = 100,
-                                         .batch = 20,
-                                         .subscriptions = 20,
-                                         .cache_size = 1 << 20,
-                                         .legacy_sessions = true,
-                                         .session_s = 3600,
-                                         .ask_s = 3600,
-                                         .mcp_page = 5};
-    CHECK(!cw_bridge_publish(world.bridge, snapshot, caller, &settings, NULL, 0, &err));
+    cw_runtime_attach(world.runtime, loops);
+    const cw_runtime_settings settings = {.calls = 100,
+                                          .batch = 20,
+                                          .subscriptions = 20,
+                                          .cache_size = 1 << 20,
+                                          .legacy_sessions = true,
+                                          .session_s = 3600,
+                                          .elicitation_timeout_s = 3600,
+                                          .mcp_page = 5};
+    CHECK(!cw_runtime_publish(world.runtime, snapshot, caller, &settings, NULL, 0, &err));
     cw_seal_init_from(&seal, CW_STR("the same in every run, so that it can be replayed"));
-    CHECK(!cw_mcp_new(world.bridge, 1, &seal, &world.door, &err));
+    CHECK(!cw_mcp_new(world.runtime, 1, &seal, &world.door, &err));
 }
 
 /* What a well-made request says in its headers. */
@@ -202,18 +203,18 @@ static cw_str expand(cw_str line, cw_arena *arena)
 
 static void take(fuzz_port *p, cw_str line, bool is_http)
 {
-    static const cw_port_ops ops = {on_reply, on_say, on_end, on_header, NULL, NULL};
-    cw_bridge_loop *bl = cw_bridge_at(world.bridge, &world.loop);
+    static const cw_responder_ops ops = {on_reply, on_say, on_end, on_header, NULL, NULL};
+    cw_runtime_loop *rl = cw_runtime_at(world.runtime, &world.loop);
     *p = (fuzz_port){.base = {.ops = &ops,
                               .loop = &world.loop,
                               .has_headers = is_http,
-                              .can_say = true,
+                              .can_stream = true,
                               .session = is_http ? NULL : &world.client}};
     cw_arena_init(&p->arena, SIZE_MAX / 2);
     p->base.arena = &p->arena;
     cw_str body = expand(line, &p->arena);
     read_headers(body);
-    cw_mcp_take(world.door, &p->base, bl, cw_bridge_anonymous(bl), body);
+    cw_mcp_receive(world.door, &p->base, rl, cw_runtime_anonymous(rl), body);
     for (int i = 0; i < 3; i++)
         uv_run(&world.loop.uv, UV_RUN_NOWAIT);
 }
@@ -237,9 +238,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (p->is_over)
             continue;
         if (p->base.on_event && i % 2)
-            p->base.on_event(&p->base, CW_PORT_STOPPING, p->base.ctx);
+            p->base.on_event(&p->base, CW_RESPONDER_STOPPING, p->base.ctx);
         if (!p->is_over && p->base.on_event)
-            p->base.on_event(&p->base, CW_PORT_GONE, p->base.ctx);
+            p->base.on_event(&p->base, CW_RESPONDER_GONE, p->base.ctx);
         if (!p->is_over)
             finish(p);
     }

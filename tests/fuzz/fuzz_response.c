@@ -60,7 +60,7 @@ static void end(reader *r, const char *reason)
 
 static size_t take_head(reader *r, const char *p, size_t n)
 {
-    cw_code rc = cw_http1_parse_answer(&r->head, p, n);
+    cw_code rc = cw_http1_parse_response(&r->head, p, n);
     if (rc == CW_AGAIN)
         return 0;
     if (rc != CW_OK) {
@@ -69,7 +69,7 @@ static size_t take_head(reader *r, const char *p, size_t n)
     }
     CHECK(r->head.size <= n);
     note_head(r, p);
-    if (cw_http1_answer_body_init(&r->body, &r->head, r->method, BODY_MAX))
+    if (cw_http1_response_body_init(&r->body, &r->head, r->method, BODY_MAX))
         end(r, r->body.reason);
     r->in_body = true;
     return r->head.size;
@@ -91,7 +91,7 @@ static size_t take_body(reader *r, const char *p, size_t n)
     if (rc == CW_DONE) {
         cw_buf_printf(&r->account, "end %llu\n", (unsigned long long)r->body.received);
         r->in_body = false;
-        cw_http1_answer_init(&r->head, &limits);
+        cw_http1_response_init(&r->head, &limits);
     } else if (rc != CW_AGAIN) {
         end(r, r->body.reason);
     }
@@ -117,7 +117,7 @@ static cw_buf read_cut(const char *p, size_t n, size_t cut, size_t step, cw_http
 {
     reader r = {.method = method};
     size_t at = 0;
-    cw_http1_answer_init(&r.head, &limits);
+    cw_http1_response_init(&r.head, &limits);
     cw_buf_init(&r.account, 64u << 20);
     for (size_t till = cut; !r.ended; till = n - till < step ? n : till + step) {
         char *part = malloc(till > at ? till - at : 1);

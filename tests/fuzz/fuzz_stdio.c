@@ -17,7 +17,7 @@
 #define LINE_SIZE 4096u
 
 static cw_loop loop;
-static cw_bridge *bridge;
+static cw_runtime *runtime;
 static cw_mcp *door;
 static bool is_over;
 
@@ -27,28 +27,28 @@ static void set_up(void)
                                  CW_STR_INIT("use jsonrpc services")};
     static const cw_offer_ops no_sources = {0};
     cw_loop *loops[] = {&loop};
-    cw_bridge_settings settings = {.calls = 10,
-                                   .batch = 10,
-                                   .subscriptions = 10,
-                                   .legacy_sessions = true,
-                                   .ask_s = 10,
-                                   .session_s = 10,
-                                   .mcp_page = 10,
-                                   .page_size = 10};
+    cw_runtime_settings settings = {.calls = 10,
+                                    .batch = 10,
+                                    .subscriptions = 10,
+                                    .legacy_sessions = true,
+                                    .elicitation_timeout_s = 10,
+                                    .session_s = 10,
+                                    .mcp_page = 10,
+                                    .page_size = 10};
     cw_snapshot *snapshot;
     cw_caller *caller;
     cw_seal seal;
     cw_err err;
     signal(SIGPIPE, SIG_IGN);
     CHECK(!cw_loop_init(&loop, 64, &err));
-    CHECK(!cw_bridge_new(&loop, 1, &bridge, &err));
-    cw_bridge_attach(bridge, loops);
-    CHECK(!cw_seal_init(&seal, &err) && !cw_mcp_new(bridge, 1, &seal, &door, &err));
+    CHECK(!cw_runtime_new(&loop, 1, &runtime, &err));
+    cw_runtime_attach(runtime, loops);
+    CHECK(!cw_seal_init(&seal, &err) && !cw_mcp_new(runtime, 1, &seal, &door, &err));
     CHECK(!cw_snapshot_build(NULL, 0, &no_sources, NULL, &snapshot, &err));
     CHECK(!cw_caller_new_anonymous(may, CW_COUNT(may), &caller, &err));
-    CHECK(!cw_bridge_publish(bridge, snapshot, caller, &settings, NULL, 0, &err));
+    CHECK(!cw_runtime_publish(runtime, snapshot, caller, &settings, NULL, 0, &err));
     cw_caller_unref(caller);
-    cw_bridge_started(bridge);
+    cw_runtime_started(runtime);
 }
 
 static void on_end(void *ctx)
@@ -94,13 +94,13 @@ static size_t check_output(int fd)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cw_err err;
-    if (!bridge)
+    if (!runtime)
         set_up();
     int in = memfd_create("in", MFD_CLOEXEC), out = memfd_create("out", MFD_CLOEXEC);
     CHECK(in >= 0 && out >= 0);
     CHECK(write(in, data, size) == (ssize_t)size && lseek(in, 0, SEEK_SET) == 0);
     cw_stdio_opts opts = {.door = door,
-                          .bridge = bridge,
+                          .runtime = runtime,
                           .loop = &loop,
                           .in = in,
                           .out = out,

@@ -28,7 +28,7 @@ static uint64_t query_number(cw_http_req *req, uint64_t fallback)
 static void get_2k(cw_http_req *req, void *self)
 {
     (void)self;
-    cw_http_reply(req, &(cw_http_answer){.status = 200, .body = {two_k, sizeof two_k}});
+    cw_http_reply(req, &(cw_http_response){.status = 200, .body = {two_k, sizeof two_k}});
 }
 
 static void echo(cw_http_req *req, void *self)
@@ -57,7 +57,7 @@ static void echo(cw_http_req *req, void *self)
         text = cw_arena_dup_str(cw_http_req_arena(req), cw_buf_str(&out));
     cw_buf_done(&out);
     if (text.p)
-        cw_http_reply(req, &(cw_http_answer){.status = 200, .body = text});
+        cw_http_reply(req, &(cw_http_response){.status = 200, .body = text});
     else
         cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
 }
@@ -113,7 +113,7 @@ static void on_later(uv_timer_t *timer)
     job *j = timer->data;
     cw_http_req *req = cw_http_find(j->loop, j->handle);
     if (req)
-        cw_http_reply(req, &(cw_http_answer){.status = 200, .body = CW_STR("{\"later\":true}")});
+        cw_http_reply(req, &(cw_http_response){.status = 200, .body = CW_STR("{\"later\":true}")});
     job_end(j);
 }
 
@@ -127,7 +127,7 @@ static void start_later(cw_http_req *req, uv_timer_cb then)
 static void later(cw_http_req *req, void *self)
 {
     (void)self;
-    cw_http_mind_end(req);
+    cw_http_cancel_on_eof(req);
     start_later(req, on_later);
 }
 
@@ -144,7 +144,7 @@ static void on_mind(uv_timer_t *timer)
     cw_http_req *req = cw_http_find(j->loop, j->handle);
     if (!req)
         return; /* on_job_event has ended the job */
-    cw_http_mind_end(req);
+    cw_http_cancel_on_eof(req);
     uv_timer_start(timer, on_later, 60000, 0);
 }
 
@@ -201,7 +201,7 @@ static void hold(cw_http_req *req, void *self)
     job *j = job_new(req);
     if (!j)
         return;
-    cw_http_stream_open(req, &(cw_http_answer){.status = 200, .type = CW_STR("text/plain")});
+    cw_http_stream_open(req, &(cw_http_response){.status = 200, .type = CW_STR("text/plain")});
     if (!cw_http_stream_write(req, CW_STR("a")))
         uv_timer_start(&j->timer, on_held, query_number(req, 100), 0);
 }
@@ -216,7 +216,7 @@ static void piece(cw_http_req *req, void *self)
         return;
     }
     memset(p, 'p', n);
-    cw_http_stream_open(req, &(cw_http_answer){.status = 200, .type = CW_STR("text/plain")});
+    cw_http_stream_open(req, &(cw_http_response){.status = 200, .type = CW_STR("text/plain")});
     if (cw_http_stream_write(req, cw_str_make(p, n)) == CW_LIMIT)
         (void)!cw_http_stream_write(req, CW_STR("refused"));
     cw_http_stream_close(req);
@@ -258,7 +258,7 @@ static void flood(cw_http_req *req, void *self)
     }
     f->left = query_number(req, 1 << 20);
     cw_http_listen(req, on_flood_event, f);
-    cw_http_stream_open(req, &(cw_http_answer){.status = 200, .type = CW_STR("text/plain")});
+    cw_http_stream_open(req, &(cw_http_response){.status = 200, .type = CW_STR("text/plain")});
     pour(req, f);
 }
 
@@ -273,7 +273,7 @@ static void big(cw_http_req *req, void *self)
     }
     memset(p, 'y', n);
     cw_http_reply(req,
-                  &(cw_http_answer){.status = 200, .type = CW_STR("text/plain"), .body = {p, n}});
+                  &(cw_http_response){.status = 200, .type = CW_STR("text/plain"), .body = {p, n}});
 }
 
 static void park(cw_http_req *req, void *self)
@@ -291,9 +291,9 @@ static void release(cw_http_req *req, void *self)
     while (n_parked) {
         cw_http_req *other = cw_http_find(cw_http_req_loop(req), parked[--n_parked]);
         if (other)
-            cw_http_reply(other, &(cw_http_answer){.status = 200, .body = CW_STR("\"parked\"")});
+            cw_http_reply(other, &(cw_http_response){.status = 200, .body = CW_STR("\"parked\"")});
     }
-    cw_http_reply(req, &(cw_http_answer){.status = 200, .body = CW_STR("\"released\"")});
+    cw_http_reply(req, &(cw_http_response){.status = 200, .body = CW_STR("\"released\"")});
 }
 
 static void on_late_find(uv_timer_t *timer)
@@ -318,27 +318,27 @@ static void get_late_finds(cw_http_req *req, void *self)
     (void)self;
     char *text =
         cw_arena_printf(cw_http_req_arena(req), "{\"found\":%u}", atomic_load(&late_finds));
-    cw_http_reply(req, &(cw_http_answer){.status = 200, .body = cw_str_from(text)});
+    cw_http_reply(req, &(cw_http_response){.status = 200, .body = cw_str_from(text)});
 }
 
 static void get_gone(cw_http_req *req, void *self)
 {
     (void)self;
     char *text = cw_arena_printf(cw_http_req_arena(req), "{\"gone\":%u}", atomic_load(&gone));
-    cw_http_reply(req, &(cw_http_answer){.status = 200, .body = cw_str_from(text)});
+    cw_http_reply(req, &(cw_http_response){.status = 200, .body = cw_str_from(text)});
 }
 
 static void item(cw_http_req *req, void *self)
 {
     (void)self;
-    cw_http_reply(req, &(cw_http_answer){.status = 200, .body = cw_http_req_param(req)});
+    cw_http_reply(req, &(cw_http_response){.status = 200, .body = cw_http_req_param(req)});
 }
 
 static void bad_header(cw_http_req *req, void *self)
 {
     (void)self;
     cw_http_header header = {CW_STR("X-Bad"), CW_STR("a\r\nSet-Cookie: b")};
-    cw_http_reply(req, &(cw_http_answer){.status = 200, .headers = &header, .n_headers = 1});
+    cw_http_reply(req, &(cw_http_response){.status = 200, .headers = &header, .n_headers = 1});
 }
 
 /* A header as the body names it: "name=value". */
@@ -347,14 +347,14 @@ static void given_header(cw_http_req *req, void *self)
     (void)self;
     cw_http_header header = {.value = CW_STR("")};
     header.name = cw_str_cut(cw_http_req_body(req), '=', &header.value);
-    cw_http_reply(req, &(cw_http_answer){.status = 200, .headers = &header, .n_headers = 1});
+    cw_http_reply(req, &(cw_http_response){.status = 200, .headers = &header, .n_headers = 1});
 }
 
 static void canary(cw_http_req *req, void *self)
 {
     (void)self;
     atomic_fetch_add(&canaries, 1);
-    cw_http_reply(req, &(cw_http_answer){.status = 200, .body = cw_http_req_param(req)});
+    cw_http_reply(req, &(cw_http_response){.status = 200, .body = cw_http_req_param(req)});
 }
 
 static void get_canaries(cw_http_req *req, void *self)
@@ -362,7 +362,7 @@ static void get_canaries(cw_http_req *req, void *self)
     (void)self;
     char *text =
         cw_arena_printf(cw_http_req_arena(req), "{\"canaries\":%u}", atomic_load(&canaries));
-    cw_http_reply(req, &(cw_http_answer){.status = 200, .body = cw_str_from(text)});
+    cw_http_reply(req, &(cw_http_response){.status = 200, .body = cw_str_from(text)});
 }
 
 static void fill(void)

@@ -17,8 +17,8 @@ typedef struct waiter {
 
 typedef struct world {
     plugin_fixture r;
-    cw_bridge *bridge;
-    cw_bridge_loop *bl;
+    cw_runtime *runtime;
+    cw_runtime_loop *rl;
     cw_caller *caller;
 } world;
 
@@ -49,8 +49,8 @@ static void publish(world *w)
     const cw_snapshot_problem *problems = cw_snapshot_problems(snapshot, &n);
     if (n)
         fail_msg("%.*s", CW_STR_ARG(problems[0].text));
-    cw_bridge_settings settings = {.calls = 10, .batch = 10};
-    assert_int_equal(cw_bridge_publish(w->bridge, snapshot, w->caller, &settings, NULL, 0, NULL),
+    cw_runtime_settings settings = {.calls = 10, .batch = 10};
+    assert_int_equal(cw_runtime_publish(w->runtime, snapshot, w->caller, &settings, NULL, 0, NULL),
                      CW_OK);
 }
 
@@ -61,18 +61,18 @@ static void open_world(world *w)
     plugin_fixture_init(&w->r);
     plugin_fixture_load(&w->r, "checked");
     assert_int_equal(cw_caller_new_anonymous(permissions, 2, &w->caller, NULL), CW_OK);
-    assert_int_equal(cw_bridge_new(&w->r.loop, 1, &w->bridge, NULL), CW_OK);
-    cw_bridge_attach(w->bridge, loops);
+    assert_int_equal(cw_runtime_new(&w->r.loop, 1, &w->runtime, NULL), CW_OK);
+    cw_runtime_attach(w->runtime, loops);
     publish(w);
-    cw_bridge_started(w->bridge);
-    w->bl = cw_bridge_at(w->bridge, &w->r.loop);
+    cw_runtime_started(w->runtime);
+    w->rl = cw_runtime_at(w->runtime, &w->r.loop);
 }
 
 static void close_world(world *w)
 {
     cw_loop_end(&w->r.loop);
     cw_loop_run(&w->r.loop);
-    cw_bridge_free(w->bridge);
+    cw_runtime_free(w->runtime);
     cw_caller_unref(w->caller);
     cw_source_unref(w->r.source);
     cw_spawner_free(w->r.spawner);
@@ -80,7 +80,7 @@ static void close_world(world *w)
 }
 
 static cw_code call(world *w, waiter *wt, const char *method, const char *params,
-                    cw_call_refusal *refusal)
+                    cw_call_error *refusal)
 {
     static const cw_sink_ops ops = {cw_sink_no_progress, cw_sink_no_log, on_done};
     cw_arena arena;
@@ -88,14 +88,14 @@ static cw_code call(world *w, waiter *wt, const char *method, const char *params
     *wt = (waiter){.sink = {&ops}};
     cw_arena_init(&arena, 1 << 20);
     assert_int_equal(cw_json_read(cw_str_from(params), NULL, &arena, &doc, NULL, NULL), CW_OK);
-    cw_view *view = cw_bridge_anonymous(w->bl);
+    cw_view *view = cw_runtime_anonymous(w->rl);
     cw_call_request request = {.view = view,
                                .entry = cw_view_find_method(view, cw_str_from(method)),
                                .params = doc,
                                .sink = &wt->sink};
     cw_call_handle handle;
     assert_non_null(request.entry);
-    cw_code rc = cw_call_start(w->bl, &request, &handle, refusal);
+    cw_code rc = cw_call_start(w->rl, &request, &handle, refusal);
     cw_arena_done(&arena);
     if (rc == CW_OK)
         plugin_fixture_until(&w->r, &wt->n_done, 1, 5000 * SANITIZER_SLOWNESS);
@@ -108,7 +108,7 @@ static void a_result_that_breaks_its_schema_never_arrives(void **state)
     static const char *const lies[] = {"{\"id\":\"s3cret\"}", "\"s3cret\"", "[\"s3cret\"]", "null"};
     world w = {0};
     waiter wt;
-    cw_call_refusal refusal;
+    cw_call_error refusal;
     open_world(&w);
     for (size_t i = 0; i < CW_COUNT(lies); i++) {
         char params[100];
@@ -131,7 +131,7 @@ static void arguments_that_break_their_schema_start_nothing(void **state)
     (void)state;
     world w = {0};
     waiter wt;
-    cw_call_refusal refusal;
+    cw_call_error refusal;
     open_world(&w);
     assert_int_equal(call(&w, &wt, "checked.order", "{\"id\":0,\"day\":\"x\"}", &refusal),
                      CW_PARAMS);

@@ -112,7 +112,7 @@ static void add_session(cw_db *db, int64_t account, const char *hash)
     assert_int_equal(cw_session_secret(session, &err), CW_OK);
     crypto_hash_sha256(made.hash, (const unsigned char *)session, CW_SESSION_LEN);
     assert_int_equal(cw_db_add_session(db, &made, cw_str_from(hash), &rules, NULL, &err), CW_OK);
-    cw_session_proof(cw_str_from(session), proof);
+    cw_session_csrf_token(cw_str_from(session), proof);
     snprintf(form, sizeof form, "name=alice&password=s3cret&next=%%2Fx&csrf=%s", proof);
 }
 
@@ -197,7 +197,7 @@ static void add_browser_headers(const scenario *s, char *out, size_t size)
 {
     char own[CW_SESSION_LEN + 1];
     bool is_form = s->body == form;
-    cw_session_proof(cw_str_from(s->secret), own);
+    cw_session_csrf_token(cw_str_from(s->secret), own);
     snprintf(out, size,
              "Content-Type: %s\r\nSec-Fetch-Site: same-origin\r\nX-CSRF-Token: %s\r\n"
              "Cookie: __Host-causeway%s=%s\r\n",
@@ -207,7 +207,7 @@ static void add_browser_headers(const scenario *s, char *out, size_t size)
 
 /* Spaces do not count, but make other credentials for the loop's memory: each login goes all the
  * way, unless it is a known one, which is read again because the roles are new. */
-static int ask(const scenario *s)
+static int elicit(const scenario *s)
 {
     static size_t fresh;
     char headers[2048];
@@ -233,14 +233,14 @@ static size_t run(const scenario *s, bool all_following)
             oom_fail_from(n);
         else
             oom_fail_at(n);
-        int status = ask(s);
+        int status = elicit(s);
         bool was_hit = oom_was_hit();
         oom_reset();
         if (status != s->healthy && status != 0 && status != 500 && status != 503)
             fail_msg("%s, allocation %zu: status %d", s->name, n, status);
         if (!was_hit)
             return n;
-        assert_int_equal(ask(&scenarios[0]), 200);
+        assert_int_equal(elicit(&scenarios[0]), 200);
     }
     fail_msg("%s: the failure is met without end", s->name);
     return 0;
@@ -253,7 +253,7 @@ static void logging_in_survives_every_failed_allocation(void **state)
     open_all();
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
         const scenario *s = &scenarios[i];
-        assert_int_equal(ask(s), s->healthy);
+        assert_int_equal(elicit(s), s->healthy);
         allocations += run(s, /* all_following= */ false);
         (void)run(s, /* all_following= */ true);
     }
@@ -271,7 +271,7 @@ static void nothing_is_left_behind(void **state)
         before = oom_live();
         open_all();
         for (size_t k = 0; k < CW_COUNT(scenarios); k++)
-            assert_int_equal(ask(&scenarios[k]), scenarios[k].healthy);
+            assert_int_equal(elicit(&scenarios[k]), scenarios[k].healthy);
         close_all();
         sqlite3_shutdown();
     }

@@ -63,23 +63,23 @@ static void answer_extras(fake_op *op)
 static bool act(fake_op *op)
 {
     static const char *const states[] = {"1", "2", "3", "4"};
-    const cw_json *params, *list, *ask;
+    const cw_json *params, *list, *elicit;
     cw_source_call *call = op->call;
     if (!cw_str_is(call->method->id, "echo") ||
         cw_json_read(call->params, &deep, call->arena, &params, NULL, NULL) ||
         !cw_json_is(list = cw_json_get(params, CW_STR("x")), CW_JSON_ARRAY))
         return false;
     size_t round = round_of(call), i = 0;
-    for (ask = cw_json_first(list); ask && i < round; ask = cw_json_next(ask))
+    for (elicit = cw_json_first(list); elicit && i < round; elicit = cw_json_next(elicit))
         i++;
     /* The last one may be asked for ever. */
-    if (!ask && cw_json_get(params, CW_STR("y")))
-        ask = cw_json_first(list);
-    if (!ask)
+    if (!elicit && cw_json_get(params, CW_STR("y")))
+        elicit = cw_json_first(list);
+    if (!elicit)
         answer_extras(op);
     else
-        fake_op_finish(op, &(cw_outcome){.kind = CW_OUTCOME_ASKS,
-                                         .asks = ask,
+        fake_op_finish(op, &(cw_outcome){.kind = CW_OUTCOME_INPUT_REQUIRED,
+                                         .asks = elicit,
                                          .state = cw_str_from(states[round < 4 ? round : 3])});
     return true;
 }
@@ -91,14 +91,14 @@ typedef struct client {
     char headers[600];
 } client;
 
-static bool open_client(client *c, const char *version, const char *abilities)
+static bool open_client(client *c, const char *version, const char *client_capabilities)
 {
     char body[600];
     http_response got;
     snprintf(body, sizeof body,
              RPC "\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\","
                  "\"capabilities\":%s}}",
-             version, abilities);
+             version, client_capabilities);
     door_fixture_post(now, "/mcp", JSON, body, &got);
     const char *at = strstr(got.head, "Mcp-Session-Id: ");
     if (got.status != 200 || !at || sscanf(at, "Mcp-Session-Id: %255s", c->session) != 1)
@@ -403,7 +403,7 @@ static void a_session_cannot_be_made_up(void **state)
 /* ---- modern ---- */
 
 /* params behind arguments, as `rest`. */
-static void call_modern(const char *arguments, const char *rest, const char *abilities,
+static void call_modern(const char *arguments, const char *rest, const char *client_capabilities,
                         http_response *ret)
 {
     static char body[65536];
@@ -412,7 +412,7 @@ static void call_modern(const char *arguments, const char *rest, const char *abi
              "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"arguments\":%s,"
              "\"_meta\":{\"" META "protocolVersion\":\"2026-07-28\",\"" META
              "clientCapabilities\":%s}%s}}",
-             arguments, abilities, rest);
+             arguments, client_capabilities, rest);
     door_fixture_post(now, "/mcp", CALL_HEADERS, body, ret);
 }
 
@@ -550,7 +550,7 @@ static void late_answers_are_not_waited_for(void **state)
 {
     (void)state;
     client c;
-    now->settings.ask_s = 1;
+    now->settings.elicitation_timeout_s = 1;
     door_fixture_publish(now, 0);
     usleep(50000);
     assert_true(open_client(&c, "2025-11-25", ABLE));
@@ -558,7 +558,7 @@ static void late_answers_are_not_waited_for(void **state)
     char *all = read_to(fd, NULL);
     close(fd);
     assert_non_null(strstr(all, "did not answer in time"));
-    now->settings.ask_s = 60;
+    now->settings.elicitation_timeout_s = 60;
     door_fixture_publish(now, 0);
 }
 
@@ -620,7 +620,7 @@ static void every_allocation_may_fail(void **state)
     assert_true(converse());
     assert_true(converse_modern());
     /* A question that could not be read is waited for until then. */
-    now->settings.ask_s = 1;
+    now->settings.elicitation_timeout_s = 1;
     door_fixture_publish(now, 0);
     fail_each_allocation_of(converse_modern);
     fail_each_allocation_of(converse);

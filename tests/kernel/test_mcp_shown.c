@@ -154,8 +154,8 @@ static int send_get(const char *headers)
 
 static void tell(unsigned lists, const char *uri)
 {
-    cw_news_port *news = cw_bridge_news(d.runtime);
-    news->tell(news, &(cw_news){.lists = lists, .uri = cw_str_from(uri)});
+    cw_change_sink *change = cw_runtime_changes(d.runtime);
+    change->tell(change, &(cw_change){.lists = lists, .uri = cw_str_from(uri)});
 }
 
 static void both_kinds_of_streams_hear_the_news(void **state)
@@ -175,10 +175,10 @@ static void both_kinds_of_streams_hear_the_news(void **state)
     door_fixture_post(&d, "/mcp", headers, SUBSCRIBE, &got);
     assert_string_equal(got.body, RPC "\"result\":{},\"id\":1}");
 
-    tell(CW_NEWS_PROMPTS, "");
+    tell(CW_CHANGED_PROMPTS, "");
     tell(0, "fake://text");
     tell(0, "fake://other");
-    tell(CW_NEWS_TOOLS, "");
+    tell(CW_CHANGED_TOOLS, "");
     assert_true(read_until(a, modern, sizeof modern, "tools/list_changed"));
     assert_true(read_until(b, legacy, sizeof legacy, "tools/list_changed"));
     assert_non_null(strstr(modern,
@@ -208,12 +208,12 @@ static void a_reader_who_reads_nothing_is_told_later_or_disconnected(void **stat
     assert_true(read_until(fd, all, sizeof all, "acknowledged"));
     /* More than the kernel takes and the queue holds. */
     for (int i = 0; i < 40000; i++) {
-        tell(CW_NEWS_TOOLS, "fake://text");
+        tell(CW_CHANGED_TOOLS, "fake://text");
         if (i % 500 == 0)
             usleep(2000); /* the mailbox has an end */
     }
     usleep(100000);
-    tell(CW_NEWS_RESOURCES, "");
+    tell(CW_CHANGED_RESOURCES, "");
     /* Everything of the queue, and what was kept behind it. */
     assert_true(read_until(fd, all, sizeof all, "resources/list_changed"));
     assert_non_null(strstr(all, "resources/updated"));
@@ -234,14 +234,14 @@ static void stream_without_memory(const char *session)
             door_fixture_send(fd, "/mcp", LISTEN_HEADERS, LISTEN);
         bool is_open = read_until(fd, all, sizeof all, session ? "event-stream" : "acknowledged");
         if (is_open) {
-            tell(CW_NEWS_TOOLS, "fake://text");
+            tell(CW_CHANGED_TOOLS, "fake://text");
             usleep(3000);
         }
         bool hit = oom_was_hit();
         oom_reset();
         /* The stream still works, or it has ended. */
         if (is_open) {
-            tell(CW_NEWS_TOOLS, "");
+            tell(CW_CHANGED_TOOLS, "");
             (void)read_until(fd, all, sizeof all, "list_changed");
         }
         close(fd);

@@ -70,7 +70,7 @@ static const scenario scenarios[] = {
     {"/.well-known/mcp.json", "Host: localhost:7\r\nIf-None-Match: *\r\n", NULL, 304},
 };
 
-static void ask(const door_fixture *at, const scenario *s, http_response *ret)
+static void elicit(const door_fixture *at, const scenario *s, http_response *ret)
 {
     if (s->body)
         door_fixture_post(at, s->path, s->headers, s->body, ret);
@@ -83,7 +83,7 @@ static void every_scenario_has_its_status(void **state)
     (void)state;
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
         http_response got;
-        ask(&d, &scenarios[i], &got);
+        elicit(&d, &scenarios[i], &got);
         if (got.status != scenarios[i].status)
             fail_msg("%s %s: %d %s", scenarios[i].path, scenarios[i].body ? scenarios[i].body : "",
                      got.status, got.body);
@@ -110,12 +110,12 @@ static void run(door_fixture *at, const scenario *s, bool all_following)
             oom_fail_from(n);
         else
             oom_fail_at(n);
-        ask(at, s, &got);
+        elicit(at, s, &got);
         bool hit = oom_was_hit();
         oom_reset();
         if (!is_clean(s->status, got.status))
             fail_msg("%s, allocation %zu: status %d", s->path, n, got.status);
-        ask(at, s, &got);
+        elicit(at, s, &got);
         assert_int_equal(got.status, s->status);
         if (!hit)
             return;
@@ -183,14 +183,14 @@ static void a_translation_needs_memory(void **state)
     mo_dir_create(folder);
     mo_dir_add(folder, "de.mo", pairs, CW_COUNT(pairs));
     cw_translations_opts opts = {
-        .folder = folder, .original = CW_STR("en"), .initial = CW_STR("de")};
+        .folder = folder, .original = CW_STR("en"), .default_value = CW_STR("de")};
     assert_int_equal(cw_translations_load(&opts, &t, NULL), CW_OK);
     mo_dir_remove(folder);
     door_fixture_open(&own, 1000, true, true);
     own.settings.translations = t;
     run(&own, &methods, /* all_following= */ false);
     run(&own, &tools, /* all_following= */ false);
-    ask(&own, &methods, &got);
+    elicit(&own, &methods, &got);
     assert_non_null(strstr(got.body, pairs[1].text));
     door_fixture_close(&own);
     cw_translations_unref(t);
@@ -220,7 +220,7 @@ static void nothing_is_left_behind(void **state)
     door_fixture_open(&own, 1000, true, true);
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
         http_response got;
-        ask(&own, &scenarios[i], &got);
+        elicit(&own, &scenarios[i], &got);
     }
     door_fixture_close(&own);
     assert_int_equal(oom_live(), before);
@@ -245,7 +245,7 @@ static void without_permission_nothing_is_told(void **state)
         {"/jsonrpc/methods/echo", "", NULL, 401},
     };
     for (size_t i = 0; i < CW_COUNT(all); i++) {
-        ask(&own, &all[i], &got);
+        elicit(&own, &all[i], &got);
         assert_int_equal(got.status, all[i].status);
     }
     door_fixture_close(&own);

@@ -34,7 +34,7 @@ static void echo(cw_http_req *req, void *self)
     (void)self;
     cw_str body = cw_arena_dup_str(cw_http_req_arena(req), cw_http_req_body(req));
     if (body.p)
-        cw_http_reply(req, &(cw_http_answer){.status = 200, .body = body});
+        cw_http_reply(req, &(cw_http_response){.status = 200, .body = body});
     else
         cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
 }

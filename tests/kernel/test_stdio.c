@@ -74,7 +74,7 @@ static cw_code begin(cw_err *err)
     if (!rc)
         rc = cw_mcp_new(fixture.runtime, 1, &seal, &door, err);
     cw_stdio_opts opts = {.door = door,
-                          .bridge = fixture.runtime,
+                          .runtime = fixture.runtime,
                           .loop = &fixture.loop,
                           .in = in[0],
                           .out = out[1],

@@ -6,12 +6,12 @@ static const cw_str small_body = CW_STR_INIT("{\"id\":1}");
 size_t count_requests(const cw_client *c)
 {
     size_t n = c->n_waiting;
-    for (const cw_link *l = c->links.next; l != &c->links; l = l->next)
+    for (const cw_client_conn *l = c->links.next; l != &c->links; l = l->next)
         n += l->req != NULL;
     return n;
 }
 
-static void on_done(cw_client_req *req, cw_client_end end, const cw_client_answer *answer,
+static void on_done(cw_client_req *req, cw_client_end end, const cw_client_response *answer,
                     const char *why)
 {
     client_exchange *e = req->ctx;
@@ -25,9 +25,9 @@ static void on_done(cw_client_req *req, cw_client_end end, const cw_client_answe
         e->n = answer->body.n;
         snprintf(e->type, sizeof e->type, "%.*s", CW_STR_ARG(answer->type));
         memcpy(e->body, answer->body.p, e->n < sizeof e->body ? e->n : sizeof e->body);
-        for (size_t i = 0; i < CW_CLIENT_KEPT; i++) {
-            e->has_kept[i] = answer->kept[i].p != NULL;
-            snprintf(e->kept[i], sizeof e->kept[i], "%.*s", CW_STR_ARG(answer->kept[i]));
+        for (size_t i = 0; i < CW_CLIENT_WANTED; i++) {
+            e->has_kept[i] = answer->wanted[i].p != NULL;
+            snprintf(e->wanted[i], sizeof e->wanted[i], "%.*s", CW_STR_ARG(answer->wanted[i]));
         }
         snprintf(e->cookies, sizeof e->cookies, "%.*s", CW_STR_ARG(answer->cookies));
     } else {

@@ -53,9 +53,9 @@ typedef struct client_exchange {
     char body[256]; /* its beginning */
     size_t n;
     char why[256];
-    char kept[CW_CLIENT_KEPT][64];
-    bool has_kept[CW_CLIENT_KEPT];
-    char cookies[CW_CLIENT_KEPT_MAX + 1];
+    char wanted[CW_CLIENT_WANTED][64];
+    bool has_kept[CW_CLIENT_WANTED];
+    char cookies[CW_CLIENT_WANTED_MAX + 1];
     bool spoils;                             /* reports the response as unusable */
     void (*then)(struct client_exchange *e); /* called at the end of on_done, or NULL */
 } client_exchange;

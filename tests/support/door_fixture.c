@@ -18,7 +18,7 @@ void door_fixture_publish(door_fixture *d, size_t n_methods)
     assert_int_equal(fake_source_snapshot(d->source, &snapshot, &err), CW_OK);
     d->source->base.n_methods = all;
     assert_int_equal(
-        cw_bridge_publish(d->runtime, snapshot, d->caller, &d->settings, NULL, 0, &err), CW_OK);
+        cw_runtime_publish(d->runtime, snapshot, d->caller, &d->settings, NULL, 0, &err), CW_OK);
 }
 
 static void open_doors(door_fixture *d, uint32_t call_ms, bool may_discover, bool may_call,
@@ -31,7 +31,7 @@ static void open_doors(door_fixture *d, uint32_t call_ms, bool may_discover, boo
                                      .cache_size = 1 << 20,
                                      .legacy_sessions = true,
                                      .session_s = 3600,
-                                     .ask_s = 60,
+                                     .elicitation_timeout_s = 60,
                                      .mcp_page = 1000}};
     assert_int_equal(cw_loop_init(&d->main_loop, 64, &err), CW_OK);
     d->source = fake_source_new(call_ms);
@@ -39,10 +39,10 @@ static void open_doors(door_fixture *d, uint32_t call_ms, bool may_discover, boo
     assert_int_equal(fake_caller(may_discover, may_call, &d->caller, &err), CW_OK);
     cw_router_init(&d->router);
     assert_int_equal(cw_server_new(&d->router, 1, &d->server, &err), CW_OK);
-    assert_int_equal(cw_bridge_new(&d->main_loop, 1, &d->runtime, &err), CW_OK);
+    assert_int_equal(cw_runtime_new(&d->main_loop, 1, &d->runtime, &err), CW_OK);
     cw_loop *loops[] = {cw_server_loop_at(d->server, 0)};
-    cw_bridge_attach(d->runtime, loops);
-    cw_bridge_set_accounts(d->runtime, accounts);
+    cw_runtime_attach(d->runtime, loops);
+    cw_runtime_set_accounts(d->runtime, accounts);
     door_fixture_publish(d, 0);
     assert_int_equal(cw_jsonrpc_add_routes(&d->router, d->runtime), CW_OK);
     cw_seal seal;
@@ -50,14 +50,14 @@ static void open_doors(door_fixture *d, uint32_t call_ms, bool may_discover, boo
     assert_int_equal(cw_mcp_new(d->runtime, 1, &seal, &d->mcp, &err), CW_OK);
     assert_int_equal(cw_mcp_add_routes(&d->router, d->mcp, CW_STR("/mcp")), CW_OK);
     assert_int_equal(cw_rest_add_routes(&d->router, d->runtime), CW_OK);
-    assert_int_equal(cw_login_add_routes(&d->router, &d->login, d->runtime, CW_STR("/login")),
+    assert_int_equal(cw_login_page_add_routes(&d->router, &d->login, d->runtime, CW_STR("/login")),
                      CW_OK);
     assert_int_equal(cw_server_listen(d->server, CW_STR("127.0.0.1:0"), false, &err), CW_OK);
     cw_server_opts opts = CW_SERVER_DEFAULTS;
     opts.drain_ms = 300;
     assert_int_equal(cw_server_configure(d->server, &opts, &err), CW_OK);
     assert_int_equal(cw_server_start(d->server, &err), CW_OK);
-    cw_bridge_started(d->runtime);
+    cw_runtime_started(d->runtime);
     size_t n;
     d->address = cw_server_listeners(d->server, &n)[0].address;
 }
@@ -79,7 +79,7 @@ void door_fixture_close(door_fixture *d)
     cw_loop_end(&d->main_loop);
     cw_loop_run(&d->main_loop);
     cw_mcp_free(d->mcp);
-    cw_bridge_free(d->runtime);
+    cw_runtime_free(d->runtime);
     cw_caller_unref(d->caller);
     cw_source_unref(&d->source->base);
     cw_loop_done(&d->main_loop);

@@ -22,13 +22,13 @@ typedef struct door_fixture {
     cw_loop main_loop;
     cw_router router;
     cw_server *server;
-    cw_bridge *runtime;
+    cw_runtime *runtime;
     cw_mcp *mcp;
-    cw_login_door login;
+    cw_login_pages login;
     cw_address address;
     fake_source *source;
     cw_caller *caller;
-    cw_bridge_settings settings;
+    cw_runtime_settings settings;
 } door_fixture;
 
 /* Open a server on a free port; a failure fails the test. */

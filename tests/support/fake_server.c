@@ -26,7 +26,7 @@ static bool wait_readable(struct fake_conn *c)
 /* False: the client is gone or the test over. */
 static bool read_request(struct fake_conn *c)
 {
-    static _Thread_local char buf[65536], kept[FAKE_REQUEST_MAX];
+    static _Thread_local char buf[65536], wanted[FAKE_REQUEST_MAX];
     fake_server *s = c->server;
     size_t n = 0;
     char *end = NULL;
@@ -46,7 +46,7 @@ static bool read_request(struct fake_conn *c)
     size_t body = length && length < end ? strtoul(length + 16, NULL, 10) : 0;
     size_t have = n - (size_t)(end + 4 - buf);
     size_t keep = n < FAKE_REQUEST_MAX - 1 ? n : FAKE_REQUEST_MAX - 1;
-    memcpy(kept, buf, keep);
+    memcpy(wanted, buf, keep);
     while (have < body) {
         if (!wait_readable(c))
             return false;
@@ -56,12 +56,12 @@ static bool read_request(struct fake_conn *c)
             return false;
         }
         for (ssize_t i = 0; i < k && keep < FAKE_REQUEST_MAX - 1; i++)
-            kept[keep++] = buf[i];
+            wanted[keep++] = buf[i];
         have += (size_t)k;
     }
-    kept[keep] = 0;
+    wanted[keep] = 0;
     pthread_mutex_lock(&s->lock);
-    memcpy(s->last, kept, keep + 1);
+    memcpy(s->last, wanted, keep + 1);
     pthread_mutex_unlock(&s->lock);
     atomic_fetch_add(&s->body_bytes, have);
     atomic_fetch_add(&s->requests, 1);

@@ -14,7 +14,7 @@ static const cw_mark mark;
 static const cw_json five = {.p = "5", .n = 1, .meta = CW_JSON_NUMBER};
 static const cw_param strict_params[] = {
     {.name = CW_STR_INIT("a"), .description = CW_STR_INIT("first"), .is_required = true},
-    {.name = CW_STR_INIT("b"), .initial = &five},
+    {.name = CW_STR_INIT("b"), .default_value = &five},
 };
 static const cw_param any_params[] = {{.name = CW_STR_INIT("x")}, {.name = CW_STR_INIT("y")}};
 
@@ -22,7 +22,7 @@ static const cw_param typed_params[] = {
     {.name = CW_STR_INIT("id"), .is_required = true},
     {.name = CW_STR_INIT("when")},
     {.name = CW_STR_INIT("a/b~c")},
-    {.name = CW_STR_INIT("more"), .initial = &five},
+    {.name = CW_STR_INIT("more"), .default_value = &five},
 };
 static const cw_param bomb_params[] = {{.name = CW_STR_INIT("x")}};
 
@@ -96,17 +96,17 @@ static const cw_method methods[] = {
 
 /* What makes the last ones what they are, in the same order. */
 static const struct {
-    cw_shown_kind kind;
+    cw_exposed_kind kind;
     cw_str address;
     const char *json;
     const char *completes;
 } marks[] = {
-    {CW_SHOWN_RESOURCE, CW_STR_INIT("fake://text"),
+    {CW_EXPOSED_RESOURCE, CW_STR_INIT("fake://text"),
      "{\"uri\":\"fake://text\",\"name\":\"text\",\"mimeType\":\"text/plain\"}", NULL},
-    {CW_SHOWN_TEMPLATE, CW_STR_INIT("fake://item/{id}/of/{kind}"),
+    {CW_EXPOSED_TEMPLATE, CW_STR_INIT("fake://item/{id}/of/{kind}"),
      "{\"uriTemplate\":\"fake://item/{id}/of/{kind}\",\"name\":\"items\"}", NULL},
-    {CW_SHOWN_PROMPT, CW_STR_INIT("ask"), "{\"name\":\"ask\"}", "[\"what\"]"},
-    {CW_SHOWN_RESOURCE, CW_STR_INIT("fake://hidden"),
+    {CW_EXPOSED_PROMPT, CW_STR_INIT("ask"), "{\"name\":\"ask\"}", "[\"what\"]"},
+    {CW_EXPOSED_RESOURCE, CW_STR_INIT("fake://hidden"),
      "{\"uri\":\"fake://hidden\",\"name\":\"hidden\"}", NULL},
 };
 
@@ -119,7 +119,7 @@ static void unlink_op(fake_op *op)
         at = &(*at)->next;
     *at = op->next;
     pthread_mutex_unlock(&f->lock);
-    cw_loop_forget_later(&op->later);
+    cw_loop_cancel_deferred(&op->later);
 }
 
 void fake_op_finish(fake_op *op, const cw_outcome *outcome)
@@ -205,7 +205,7 @@ static void fake_content(fake_op *op, const char *json)
     fake_op_finish(op, &outcome);
 }
 
-static void act(cw_later *later)
+static void act(cw_deferred *later)
 {
     fake_op *op = CW_CONTAINER(later, fake_op, later);
     cw_str id = op->call->method->id;
@@ -269,7 +269,7 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
     if (f->on_start)
         f->on_start(call);
     if (!cw_str_is(call->method->id, "hold"))
-        cw_loop_do_later(call->loop, &op->later);
+        cw_loop_defer(call->loop, &op->later);
     return CW_OK;
 }
 
@@ -339,16 +339,16 @@ static bool add_marks(fake_source *f, cw_method *own)
 {
     size_t first = CW_COUNT(methods) - CW_COUNT(marks);
     for (size_t i = 0; i < CW_COUNT(marks); i++) {
-        cw_shown *shown = cw_arena_calloc(&f->arena, 1, sizeof *shown);
-        if (!shown)
+        cw_exposed *exposed = cw_arena_calloc(&f->arena, 1, sizeof *exposed);
+        if (!exposed)
             return false;
-        shown->kind = marks[i].kind;
-        shown->address = marks[i].address;
-        if (cw_json_read(cw_str_from(marks[i].json), NULL, &f->arena, &shown->json, NULL, NULL) ||
+        exposed->kind = marks[i].kind;
+        exposed->address = marks[i].address;
+        if (cw_json_read(cw_str_from(marks[i].json), NULL, &f->arena, &exposed->json, NULL, NULL) ||
             (marks[i].completes && cw_json_read(cw_str_from(marks[i].completes), NULL, &f->arena,
-                                                &shown->completes, NULL, NULL)))
+                                                &exposed->completes, NULL, NULL)))
             return false;
-        own[first + i].shown = shown;
+        own[first + i].exposed = exposed;
     }
     return true;
 }

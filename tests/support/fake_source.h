@@ -36,7 +36,7 @@ typedef struct fake_source fake_source;
 typedef struct fake_op {
     fake_source *source;
     cw_source_call *call;
-    cw_later later;
+    cw_deferred later;
     struct fake_op *next; /* of all on all loops; locked */
 } fake_op;
 

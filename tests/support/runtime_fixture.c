@@ -46,8 +46,8 @@ cw_code runtime_fixture_publish(fake_source *f, cw_source *retired, cw_err *err)
     cw_code rc = fake_source_snapshot(f ? f : fixture.source, &snapshot, err);
     if (rc)
         return rc;
-    return cw_bridge_publish(fixture.runtime, snapshot, fixture.caller, &fixture.settings, &retired,
-                             retired ? 1 : 0, err);
+    return cw_runtime_publish(fixture.runtime, snapshot, fixture.caller, &fixture.settings,
+                              &retired, retired ? 1 : 0, err);
 }
 
 static cw_code build(uint32_t call_ms, bool may_call, cw_err *err)
@@ -61,15 +61,15 @@ static cw_code build(uint32_t call_ms, bool may_call, cw_err *err)
         return cw_fail_nomem(err);
     rc = fake_caller(true, may_call, &fixture.caller, err);
     if (!rc)
-        rc = cw_bridge_new(&fixture.loop, 1, &fixture.runtime, err);
+        rc = cw_runtime_new(&fixture.loop, 1, &fixture.runtime, err);
     if (rc)
         return rc;
     cw_loop *loops[] = {&fixture.loop};
-    cw_bridge_attach(fixture.runtime, loops);
+    cw_runtime_attach(fixture.runtime, loops);
     rc = runtime_fixture_publish(NULL, NULL, err);
     if (!rc) {
-        cw_bridge_started(fixture.runtime);
-        fixture.bl = cw_bridge_at(fixture.runtime, &fixture.loop);
+        cw_runtime_started(fixture.runtime);
+        fixture.rl = cw_runtime_at(fixture.runtime, &fixture.loop);
     }
     return rc;
 }
@@ -92,7 +92,7 @@ void runtime_fixture_end_loop(void)
 void runtime_fixture_done(void)
 {
     runtime_fixture_end_loop();
-    cw_bridge_free(fixture.runtime);
+    cw_runtime_free(fixture.runtime);
     cw_caller_unref(fixture.caller);
     if (fixture.source)
         cw_source_unref(&fixture.source->base);
@@ -118,7 +118,7 @@ void runtime_fixture_until(const unsigned *count, unsigned least)
 }
 
 cw_code runtime_fixture_call(call_waiter *wt, const char *method, const char *params,
-                             cw_call_refusal *refusal)
+                             cw_call_error *refusal)
 {
     cw_arena arena;
     cw_arena_init(&arena, 1 << 20);
@@ -127,14 +127,14 @@ cw_code runtime_fixture_call(call_waiter *wt, const char *method, const char *pa
     if (params)
         rc = cw_json_read(cw_str_from(params), NULL, &arena, &doc, NULL, &refusal->err);
     if (!rc) {
-        cw_view *view = cw_bridge_anonymous(fixture.bl);
+        cw_view *view = cw_runtime_anonymous(fixture.rl);
         cw_call_request request = {.view = view,
                                    .entry = cw_view_find_method(view, cw_str_from(method)),
                                    .params = doc,
                                    .wants_progress = true,
                                    .sink = &wt->sink};
         assert_non_null(request.entry);
-        rc = cw_call_start(fixture.bl, &request, &wt->call, refusal);
+        rc = cw_call_start(fixture.rl, &request, &wt->call, refusal);
     }
     cw_arena_done(&arena); /* the call must not need the request */
     return rc;

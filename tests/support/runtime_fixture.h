@@ -31,11 +31,11 @@ typedef struct call_waiter {
 
 typedef struct runtime_fixture {
     cw_loop loop;
-    cw_bridge *runtime;
-    cw_bridge_loop *bl;
+    cw_runtime *runtime;
+    cw_runtime_loop *rl;
     fake_source *source;
     cw_caller *caller;
-    cw_bridge_settings settings;
+    cw_runtime_settings settings;
     bool has_loop, loop_runs;
 } runtime_fixture;
 
@@ -57,6 +57,6 @@ void runtime_fixture_until(const unsigned *count, unsigned least);
 cw_code runtime_fixture_publish(fake_source *f, cw_source *retired, cw_err *err);
 /* Start a call of a method; `params` is JSON or NULL. Fails as cw_call_start does. */
 cw_code runtime_fixture_call(call_waiter *w, const char *method, const char *params,
-                             cw_call_refusal *refusal);
+                             cw_call_error *refusal);
 
 #endif

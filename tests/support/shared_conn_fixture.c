@@ -72,7 +72,7 @@ void service_expect(shared_conn_fixture *f, const char *expected)
     assert_string_equal(got, expected);
 }
 
-void shared_conn_on_done(cw_way_req *req, const cw_reply *reply)
+void shared_conn_on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
 {
     shared_conn_call *call = req->ctx;
     call->calls++;
@@ -104,23 +104,23 @@ void shared_conn_open(shared_conn_fixture *f, cw_config_remote config)
     memset(f, 0, sizeof *f);
     f->peer = f->listener = -1;
     client_fixture_init(&f->client);
-    cw_hub_opts opts = {.loop = &f->client.loop,
-                        .answer_size = SHARED_CONN_BODY_MAX,
-                        .announced = on_announced,
-                        .ctx = f};
-    if (cw_service_new(&config, NULL, &f->endpoint, &err) ||
-        cw_hub_new(f->endpoint, &opts, &f->conn, &err) ||
-        cw_way_open(f->endpoint, f->conn, &f->client.loop, SHARED_CONN_BODY_MAX, &f->upstream,
-                    &err))
+    cw_shared_conn_opts opts = {.loop = &f->client.loop,
+                                .answer_size = SHARED_CONN_BODY_MAX,
+                                .announced = on_announced,
+                                .ctx = f};
+    if (cw_endpoint_new(&config, NULL, &f->endpoint, &err) ||
+        cw_shared_conn_new(f->endpoint, &opts, &f->conn, &err) ||
+        cw_upstream_open(f->endpoint, f->conn, &f->client.loop, SHARED_CONN_BODY_MAX, &f->upstream,
+                         &err))
         fail_msg("%s", err.msg);
 }
 
 void shared_conn_close(shared_conn_fixture *f)
 {
     if (f->upstream)
-        cw_way_close(f->upstream, NULL, NULL);
-    cw_hub_close(f->conn, false);
-    cw_service_unref(f->endpoint);
+        cw_upstream_close(f->upstream, NULL, NULL);
+    cw_shared_conn_close(f->conn, false);
+    cw_endpoint_unref(f->endpoint);
     client_run_for(&f->client, 20); /* for replies that are still on their way */
     client_fixture_done(&f->client);
     if (f->peer >= 0)
@@ -130,27 +130,27 @@ void shared_conn_close(shared_conn_fixture *f)
     unlink(service_path);
 }
 
-cw_code shared_conn_send_on(shared_conn_fixture *f, cw_way *upstream, shared_conn_call *call)
+cw_code shared_conn_send_on(shared_conn_fixture *f, cw_upstream *upstream, shared_conn_call *call)
 {
     char params[32];
     cw_arena_init(&call->arena, 1 << 20);
-    call->req.id = cw_way_number(upstream, false);
+    call->req.id = cw_upstream_next_id(upstream, false);
     snprintf(params, sizeof params, "[%u]", (unsigned)call->req.id);
     cw_str copy = cw_arena_dup_str(&call->arena, cw_str_from(params));
-    cw_code rc = copy.p ? cw_wire_make(&f->endpoint->speech, CW_STR("m"), &call->arena,
-                                       &call->template, NULL)
+    cw_code rc = copy.p ? cw_request_template_make(&f->endpoint->protocol, CW_STR("m"),
+                                                   &call->arena, &call->template, NULL)
                         : CW_NOMEM;
     if (rc)
         return rc;
-    cw_wire_write(&f->endpoint->speech, &call->template, call->req.id, copy, call->room,
-                  call->body);
+    cw_request_template_write(&f->endpoint->protocol, &call->template, call->req.id, copy,
+                              call->room, call->body);
     call->req.body = call->body;
-    call->req.n_body = CW_WIRE_PIECES;
+    call->req.n_body = CW_REQUEST_TEMPLATE_PIECES;
     call->req.on_done = shared_conn_on_done;
     call->req.ctx = call;
     if (call->req.is_notice)
-        cw_wire_drop_id(&f->endpoint->speech, call->body);
-    rc = cw_way_send(upstream, &call->req, NULL);
+        cw_request_template_drop_id(&f->endpoint->protocol, call->body);
+    rc = cw_upstream_send(upstream, &call->req, NULL);
     cw_arena_done(&call->arena); /* the connection has a copy */
     return rc;
 }

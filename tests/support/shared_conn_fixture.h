@@ -32,9 +32,9 @@
 
 typedef struct shared_conn_fixture {
     client_fixture client; /* its loop */
-    cw_service *endpoint;
-    cw_hub *conn;
-    cw_way *upstream;
+    cw_endpoint *endpoint;
+    cw_shared_conn *conn;
+    cw_upstream *upstream;
     int listener, peer;         /* of the service; -1: none */
     char in[SERVICE_INPUT_MAX]; /* bytes that the service received and the test has not read */
     size_t n;
@@ -44,10 +44,10 @@ typedef struct shared_conn_fixture {
 
 /* A call and its outcome. */
 typedef struct shared_conn_call {
-    cw_way_req req;
-    cw_str body[CW_WIRE_PIECES];
-    char room[CW_WIRE_ROOM];
-    cw_wire template;
+    cw_upstream_req req;
+    cw_str body[CW_REQUEST_TEMPLATE_PIECES];
+    char room[CW_REQUEST_TEMPLATE_ROOM];
+    cw_request_template template;
     cw_arena arena;
     unsigned calls; /* of on_done */
     cw_client_end end;
@@ -80,12 +80,12 @@ void service_expect(shared_conn_fixture *f, const char *expected);
 cw_config_remote shared_conn_config(void);
 void shared_conn_open(shared_conn_fixture *f, cw_config_remote config);
 void shared_conn_close(shared_conn_fixture *f);
-/* Send a call of method m with its own number as the only param. Fails as cw_way_send does. */
-cw_code shared_conn_send_on(shared_conn_fixture *f, cw_way *upstream, shared_conn_call *call);
+/* Send a call of method m with its own number as the only param. Fails as cw_upstream_send does. */
+cw_code shared_conn_send_on(shared_conn_fixture *f, cw_upstream *upstream, shared_conn_call *call);
 /* The same on the upstream of the fixture; an error fails the test. */
 void shared_conn_send(shared_conn_fixture *f, shared_conn_call *call);
 /* Records the outcome: the callback of each call, whose context is the shared_conn_call. */
-void shared_conn_on_done(cw_way_req *req, const cw_reply *reply);
+void shared_conn_on_done(cw_upstream_req *req, const cw_upstream_reply *reply);
 /* Wait for the outcome, whose text or reason must contain `text`. */
 void shared_conn_expect(shared_conn_fixture *f, shared_conn_call *call, cw_client_end end,
                         const char *text);

@@ -611,8 +611,8 @@ static void what_comes_after_the_end_of_its_loop_is_not_remembered(void **state)
 {
     (void)state;
     cw_accounts_loop ended = {0};
-    cw_attempt t = {.status = CW_LOGIN_WRONG, .is_issued = true};
-    cw_issued_settle(&ended, &t, true);
+    cw_login_op t = {.status = CW_LOGIN_WRONG, .is_issued = true};
+    cw_token_login_finish(&ended, &t, true);
     assert_null(ended.tokens);
 }
 

@@ -252,11 +252,11 @@ static void arguments_are_recorded_without_what_is_redacted(void **state)
     assert_int_equal(cw_audit_free(a), 0);
     assert_int_equal(read_lines(path, lines, 4), 3);
     assert_null(memmem(text.p, text.n, "s3cret", 6));
-    cw_str shown = cw_json_span(cw_json_get(lines[0], CW_STR("arguments")));
-    assert_true(
-        cw_str_is(shown, "{\"password\":\"[redacted]\",\"users\":[{\"key\":\"[redacted]\",\"n\":1},"
-                         "{\"n\":2}],\"a/b\":\"[redacted]\",\"list\":[1,\"[redacted]\",3],"
-                         "\"keep\":1.50}"));
+    cw_str exposed = cw_json_span(cw_json_get(lines[0], CW_STR("arguments")));
+    assert_true(cw_str_is(
+        exposed, "{\"password\":\"[redacted]\",\"users\":[{\"key\":\"[redacted]\",\"n\":1},"
+                 "{\"n\":2}],\"a/b\":\"[redacted]\",\"list\":[1,\"[redacted]\",3],"
+                 "\"keep\":1.50}"));
     for (int i = 1; i < 3; i++) {
         assert_null(cw_json_get(lines[i], CW_STR("arguments")));
         assert_true(cw_json_is(cw_json_get(lines[i], CW_STR("arguments_left_out")), CW_JSON_TRUE));

@@ -24,7 +24,7 @@ static void a_general_permission_allows_or_asks_to_log_in(void **state)
     (void)state;
     cw_caller *c = anonymous(&CW_PERMISSION_DISCOVER, 1);
     assert_int_equal(cw_gate_permission(c, CW_PERMISSION_DISCOVER), CW_VERDICT_ALLOW);
-    assert_int_equal(cw_gate_permission(c, CW_PERMISSION_CALL), CW_VERDICT_LOGIN);
+    assert_int_equal(cw_gate_permission(c, CW_PERMISSION_CALL), CW_VERDICT_NEEDS_LOGIN);
     cw_caller_unref(c);
 }
 
@@ -38,28 +38,33 @@ static void the_anonymous_caller_is_judged_by_permissions_then_level(void **stat
         size_t n_scopes;
         cw_verdict verdict;
     } cases[] = {
-        {2, CW_AUTH_NONE, 0, CW_VERDICT_ALLOW},      {2, CW_AUTH_NONE, 1, CW_VERDICT_ALLOW},
-        {2, CW_AUTH_OPTIONAL, 0, CW_VERDICT_ALLOW},  {2, CW_AUTH_OPTIONAL, 1, CW_VERDICT_ALLOW},
-        {2, CW_AUTH_REQUIRED, 0, CW_VERDICT_LOGIN},  {2, CW_AUTH_REQUIRED, 1, CW_VERDICT_LOGIN},
-        {1, CW_AUTH_NONE, 0, CW_VERDICT_HIDDEN},     {1, CW_AUTH_OPTIONAL, 1, CW_VERDICT_HIDDEN},
-        {1, CW_AUTH_REQUIRED, 0, CW_VERDICT_HIDDEN}, {0, CW_AUTH_REQUIRED, 1, CW_VERDICT_HIDDEN},
+        {2, CW_AUTH_NONE, 0, CW_VERDICT_ALLOW},
+        {2, CW_AUTH_NONE, 1, CW_VERDICT_ALLOW},
+        {2, CW_AUTH_OPTIONAL, 0, CW_VERDICT_ALLOW},
+        {2, CW_AUTH_OPTIONAL, 1, CW_VERDICT_ALLOW},
+        {2, CW_AUTH_REQUIRED, 0, CW_VERDICT_NEEDS_LOGIN},
+        {2, CW_AUTH_REQUIRED, 1, CW_VERDICT_NEEDS_LOGIN},
+        {1, CW_AUTH_NONE, 0, CW_VERDICT_HIDDEN},
+        {1, CW_AUTH_OPTIONAL, 1, CW_VERDICT_HIDDEN},
+        {1, CW_AUTH_REQUIRED, 0, CW_VERDICT_HIDDEN},
+        {0, CW_AUTH_REQUIRED, 1, CW_VERDICT_HIDDEN},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_caller *c = anonymous(ab, cases[i].has);
-        cw_needs needs = {.permissions = ab,
-                          .n_permissions = 2,
-                          .level = cases[i].level,
-                          .scopes = ac,
-                          .n_scopes = cases[i].n_scopes};
-        assert_int_equal(cw_gate_judge(c, &needs), cases[i].verdict);
-        needs.hides = true;
+        cw_requirements needs = {.permissions = ab,
+                                 .n_permissions = 2,
+                                 .level = cases[i].level,
+                                 .scopes = ac,
+                                 .n_scopes = cases[i].n_scopes};
+        assert_int_equal(cw_gate_check(c, &needs), cases[i].verdict);
+        needs.hidden_unless_met = true;
         bool is_open = cases[i].verdict == CW_VERDICT_ALLOW;
-        assert_int_equal(cw_gate_judge(c, &needs), is_open ? CW_VERDICT_ALLOW : CW_VERDICT_HIDDEN);
+        assert_int_equal(cw_gate_check(c, &needs), is_open ? CW_VERDICT_ALLOW : CW_VERDICT_HIDDEN);
         /* A challenge is of no use where there is no login to be had. */
         cw_caller *confined = NULL;
         assert_int_equal(cw_caller_new_confined(ab, cases[i].has, &confined, NULL), CW_OK);
-        needs.hides = false;
-        assert_int_equal(cw_gate_judge(confined, &needs),
+        needs.hidden_unless_met = false;
+        assert_int_equal(cw_gate_check(confined, &needs),
                          is_open ? CW_VERDICT_ALLOW : CW_VERDICT_HIDDEN);
         cw_caller_unref(confined);
         cw_caller_unref(c);
@@ -92,31 +97,31 @@ static void whoever_has_logged_in_is_judged_by_scopes_too(void **state)
         cw_verdict verdict;
     } cases[] = {
         {false, 0, CW_AUTH_REQUIRED, 0, CW_VERDICT_ALLOW},
-        {false, 0, CW_AUTH_REQUIRED, 1, CW_VERDICT_LOGIN},
+        {false, 0, CW_AUTH_REQUIRED, 1, CW_VERDICT_NEEDS_LOGIN},
         {false, 0, CW_AUTH_OPTIONAL, 2, CW_VERDICT_ALLOW},
         {false, 0, CW_AUTH_NONE, 2, CW_VERDICT_ALLOW},
         {true, 0, CW_AUTH_REQUIRED, 0, CW_VERDICT_ALLOW},
-        {true, 0, CW_AUTH_REQUIRED, 1, CW_VERDICT_SCOPES},
+        {true, 0, CW_AUTH_REQUIRED, 1, CW_VERDICT_NEEDS_SCOPES},
         {true, 1, CW_AUTH_REQUIRED, 1, CW_VERDICT_ALLOW},
-        {true, 1, CW_AUTH_REQUIRED, 2, CW_VERDICT_SCOPES},
+        {true, 1, CW_AUTH_REQUIRED, 2, CW_VERDICT_NEEDS_SCOPES},
         {true, 2, CW_AUTH_REQUIRED, 2, CW_VERDICT_ALLOW},
         {true, 0, CW_AUTH_OPTIONAL, 2, CW_VERDICT_ALLOW},
         {true, 0, CW_AUTH_NONE, 2, CW_VERDICT_ALLOW},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_caller *c = logged_in(cases[i].has_token, ac, cases[i].has_scopes);
-        cw_needs needs = {.permissions = ab,
-                          .n_permissions = 2,
-                          .level = cases[i].level,
-                          .scopes = ac,
-                          .n_scopes = cases[i].n_scopes};
-        assert_int_equal(cw_gate_judge(c, &needs), cases[i].verdict);
+        cw_requirements needs = {.permissions = ab,
+                                 .n_permissions = 2,
+                                 .level = cases[i].level,
+                                 .scopes = ac,
+                                 .n_scopes = cases[i].n_scopes};
+        assert_int_equal(cw_gate_check(c, &needs), cases[i].verdict);
         /* Hidden from whom it would challenge, and from nobody else. */
-        needs.hides = true;
+        needs.hidden_unless_met = true;
         bool is_open = cases[i].verdict == CW_VERDICT_ALLOW;
-        assert_int_equal(cw_gate_judge(c, &needs), is_open ? CW_VERDICT_ALLOW : CW_VERDICT_HIDDEN);
+        assert_int_equal(cw_gate_check(c, &needs), is_open ? CW_VERDICT_ALLOW : CW_VERDICT_HIDDEN);
         needs.permissions = ac;
-        assert_int_equal(cw_gate_judge(c, &needs), CW_VERDICT_HIDDEN);
+        assert_int_equal(cw_gate_check(c, &needs), CW_VERDICT_HIDDEN);
         assert_int_equal(cw_gate_permission(c, CW_PERMISSION_CALL), CW_VERDICT_FORBIDDEN);
         cw_caller_unref(c);
     }
@@ -126,7 +131,7 @@ static void nothing_needed_is_allowed(void **state)
 {
     (void)state;
     cw_caller *c = anonymous(NULL, 0);
-    assert_int_equal(cw_gate_judge(c, &(cw_needs){0}), CW_VERDICT_ALLOW);
+    assert_int_equal(cw_gate_check(c, &(cw_requirements){0}), CW_VERDICT_ALLOW);
     cw_caller_unref(c);
 }
 
@@ -149,45 +154,45 @@ static void levels_are_three_words(void **state)
 static void visibility_is_one_of_two_words(void **state)
 {
     (void)state;
-    bool hides = false;
-    assert_true(cw_visibility_parse(CW_STR("hide"), &hides));
-    assert_true(hides);
-    assert_false(cw_visibility_parse(CW_STR("Challenge"), &hides));
-    assert_false(cw_visibility_parse(CW_STR(""), &hides));
-    assert_true(hides);
-    assert_true(cw_visibility_parse(CW_STR("challenge"), &hides));
-    assert_false(hides);
+    bool hidden_unless_met = false;
+    assert_true(cw_visibility_parse(CW_STR("hide"), &hidden_unless_met));
+    assert_true(hidden_unless_met);
+    assert_false(cw_visibility_parse(CW_STR("Challenge"), &hidden_unless_met));
+    assert_false(cw_visibility_parse(CW_STR(""), &hidden_unless_met));
+    assert_true(hidden_unless_met);
+    assert_true(cw_visibility_parse(CW_STR("challenge"), &hidden_unless_met));
+    assert_false(hidden_unless_met);
 }
 
 static void sorting_drops_doubles(void **state)
 {
     (void)state;
     cw_str items[] = {CW_STR("b"), CW_STR("a"), CW_STR("b"), CW_STR("a"), CW_STR("")};
-    assert_int_equal(cw_needs_sort(items, CW_COUNT(items)), 3);
+    assert_int_equal(cw_requirements_sort(items, CW_COUNT(items)), 3);
     assert_true(cw_str_is(items[0], ""));
     assert_true(cw_str_is(items[1], "a"));
     assert_true(cw_str_is(items[2], "b"));
-    assert_int_equal(cw_needs_sort(items, 1), 1);
-    assert_int_equal(cw_needs_sort(NULL, 0), 0);
+    assert_int_equal(cw_requirements_sort(items, 1), 1);
+    assert_int_equal(cw_requirements_sort(NULL, 0), 0);
 }
 
 static void equal_needs_are_equal_in_all_parts(void **state)
 {
     (void)state;
     const cw_str ab_again[] = {CW_STR("a"), CW_STR("b")};
-    const cw_needs needs = {ab, 2, CW_AUTH_REQUIRED, ac, 2, false};
-    const cw_needs same = {ab_again, 2, CW_AUTH_REQUIRED, ac, 2, false};
-    assert_true(cw_needs_equal(&needs, &same));
-    assert_true(cw_needs_hash(&needs) == cw_needs_hash(&same));
-    const cw_needs others[] = {
+    const cw_requirements needs = {ab, 2, CW_AUTH_REQUIRED, ac, 2, false};
+    const cw_requirements same = {ab_again, 2, CW_AUTH_REQUIRED, ac, 2, false};
+    assert_true(cw_requirements_equal(&needs, &same));
+    assert_true(cw_requirements_hash(&needs) == cw_requirements_hash(&same));
+    const cw_requirements others[] = {
         {ac, 2, CW_AUTH_REQUIRED, ac, 2, false}, {ab, 1, CW_AUTH_REQUIRED, ac, 2, false},
         {ab, 2, CW_AUTH_OPTIONAL, ac, 2, false}, {ab, 2, CW_AUTH_REQUIRED, ab, 2, false},
         {ab, 2, CW_AUTH_REQUIRED, ac, 1, false}, {ab, 2, CW_AUTH_REQUIRED, NULL, 0, false},
         {NULL, 0, CW_AUTH_NONE, NULL, 0, false}, {ab, 2, CW_AUTH_REQUIRED, ac, 2, true},
     };
     for (size_t i = 0; i < CW_COUNT(others); i++) {
-        assert_false(cw_needs_equal(&needs, &others[i]));
-        assert_true(cw_needs_hash(&needs) != cw_needs_hash(&others[i]));
+        assert_false(cw_requirements_equal(&needs, &others[i]));
+        assert_true(cw_requirements_hash(&needs) != cw_requirements_hash(&others[i]));
     }
 }
 
@@ -195,14 +200,14 @@ static void equal_needs_are_equal_in_all_parts(void **state)
 static void lists_do_not_run_into_each_other(void **state)
 {
     (void)state;
-    const cw_needs left = {ab, 2, CW_AUTH_NONE, NULL, 0, false};
-    const cw_needs middle = {ab, 1, CW_AUTH_NONE, ab + 1, 1, false};
-    const cw_needs right = {NULL, 0, CW_AUTH_NONE, ab, 2, false};
-    assert_false(cw_needs_equal(&left, &middle));
-    assert_false(cw_needs_equal(&middle, &right));
-    assert_true(cw_needs_hash(&left) != cw_needs_hash(&middle));
-    assert_true(cw_needs_hash(&middle) != cw_needs_hash(&right));
-    assert_true(cw_needs_hash(&left) != cw_needs_hash(&right));
+    const cw_requirements left = {ab, 2, CW_AUTH_NONE, NULL, 0, false};
+    const cw_requirements middle = {ab, 1, CW_AUTH_NONE, ab + 1, 1, false};
+    const cw_requirements right = {NULL, 0, CW_AUTH_NONE, ab, 2, false};
+    assert_false(cw_requirements_equal(&left, &middle));
+    assert_false(cw_requirements_equal(&middle, &right));
+    assert_true(cw_requirements_hash(&left) != cw_requirements_hash(&middle));
+    assert_true(cw_requirements_hash(&middle) != cw_requirements_hash(&right));
+    assert_true(cw_requirements_hash(&left) != cw_requirements_hash(&right));
 }
 
 /* ---- the gate tells what it looks at ---- */
@@ -220,10 +225,11 @@ static void on_step(cw_gate_trace *trace, const char *rule, cw_str what, bool pa
              CW_STR_ARG(what));
 }
 
-static void assert_explained(const cw_caller *caller, const cw_needs *needs, const char *steps)
+static void assert_explained(const cw_caller *caller, const cw_requirements *needs,
+                             const char *steps)
 {
     recorder r = {.trace = {on_step}};
-    assert_int_equal(cw_gate_explain(caller, needs, &r.trace), cw_gate_judge(caller, needs));
+    assert_int_equal(cw_gate_explain(caller, needs, &r.trace), cw_gate_check(caller, needs));
     assert_string_equal(r.text, steps);
 }
 
@@ -240,12 +246,12 @@ static void each_rule_is_told_in_order_with_its_outcome(void **state)
                                  .n_scopes = 1};
     assert_int_equal(cw_caller_new_anonymous(ab, 1, &anonymous, NULL), CW_OK);
     assert_int_equal(cw_caller_new(&opts, &token, NULL), CW_OK);
-    const cw_needs none = {NULL, 0, CW_AUTH_NONE, NULL, 0, false};
-    const cw_needs all = {ab, 2, CW_AUTH_REQUIRED, ac, 2, true};
-    const cw_needs shown = {ab, 1, CW_AUTH_REQUIRED, ac, 2, false};
+    const cw_requirements none = {NULL, 0, CW_AUTH_NONE, NULL, 0, false};
+    const cw_requirements all = {ab, 2, CW_AUTH_REQUIRED, ac, 2, true};
+    const cw_requirements exposed = {ab, 1, CW_AUTH_REQUIRED, ac, 2, false};
     assert_explained(anonymous, &none, "+level:none ");
     assert_explained(anonymous, &all, "+permission:a -permission:b ");
-    assert_explained(anonymous, &shown, "+permission:a -level:required +visibility:challenge ");
+    assert_explained(anonymous, &exposed, "+permission:a -level:required +visibility:challenge ");
     assert_explained(token, &all,
                      "+permission:a +permission:b +level:required +token:scopes need a token "
                      "+scope:a -scope:c -visibility:hide ");

@@ -92,26 +92,26 @@ static void rig_close(rig *r)
 }
 
 typedef struct asking {
-    cw_issuer_ask ask;
+    cw_token_check check;
     cw_arena arena;
     unsigned calls;
     cw_code rc;
 } asking;
 
-static void on_told(cw_issuer_ask *ask, cw_code rc)
+static void on_told(cw_token_check *check, cw_code rc)
 {
-    asking *a = CW_CONTAINER(ask, asking, ask);
+    asking *a = CW_CONTAINER(check, asking, check);
     a->calls++;
     a->rc = rc;
-    cw_issued_done(&ask->issued);
+    cw_verified_token_done(&check->issued);
 }
 
 static cw_code ask_about(rig *r, asking *a, const char *text)
 {
     cw_arena_init(&a->arena, 2 * CW_JWT_MEMORY);
     a->calls = 0;
-    a->ask = (cw_issuer_ask){.token = cw_str_from(text), .arena = &a->arena, .done = on_told};
-    return cw_issuers_ask(r->issuers, &a->ask);
+    a->check = (cw_token_check){.token = cw_str_from(text), .arena = &a->arena, .done = on_told};
+    return cw_issuers_start_check(r->issuers, &a->check);
 }
 
 static void configure(rig *r)
@@ -125,10 +125,10 @@ static void configure(rig *r)
 static cw_code check(rig *r, const char *text)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
-    cw_issued issued;
+    cw_verified_token issued;
     cw_arena_init(&arena, CW_JWT_MEMORY);
     cw_code rc = cw_issuers_check(r->issuers, cw_str_from(text), &arena, &issued, NULL);
-    cw_issued_done(&issued);
+    cw_verified_token_done(&issued);
     return rc;
 }
 
@@ -297,13 +297,13 @@ static void bearer_tokens_have_few_characters(void **state)
     static char large[CW_JWS_MAX_BYTES + 1];
     (void)state;
     for (size_t i = 0; i < CW_COUNT(good); i++)
-        assert_true(cw_issued_is_token(cw_str_from(good[i])));
+        assert_true(cw_issuer_may_be_token(cw_str_from(good[i])));
     for (size_t i = 0; i < CW_COUNT(bad); i++)
-        assert_false(cw_issued_is_token(cw_str_from(bad[i])));
+        assert_false(cw_issuer_may_be_token(cw_str_from(bad[i])));
     memset(large, 'a', sizeof large);
-    assert_true(cw_issued_is_token(cw_str_make(large, CW_JWS_MAX_BYTES)));
-    assert_false(cw_issued_is_token(cw_str_make(large, CW_JWS_MAX_BYTES + 1)));
-    assert_false(cw_issued_is_token(CW_STR("a\0b")));
+    assert_true(cw_issuer_may_be_token(cw_str_make(large, CW_JWS_MAX_BYTES)));
+    assert_false(cw_issuer_may_be_token(cw_str_make(large, CW_JWS_MAX_BYTES + 1)));
+    assert_false(cw_issuer_may_be_token(CW_STR("a\0b")));
 }
 
 static void configure_once(void *ctx)

@@ -298,12 +298,12 @@ static void a_proof_is_of_one_secret(void **state)
     assert_int_equal(cw_session_secret(one, &err), CW_OK);
     assert_int_equal(cw_session_secret(two, &err), CW_OK);
     assert_string_not_equal(one, two);
-    cw_session_proof(cw_str_from(one), proof);
+    cw_session_csrf_token(cw_str_from(one), proof);
     assert_string_not_equal(one, proof);
-    assert_true(cw_session_proves(cw_str_from(one), cw_str_from(proof)));
-    assert_false(cw_session_proves(cw_str_from(two), cw_str_from(proof)));
-    assert_false(cw_session_proves(cw_str_from(one), cw_str_make(proof, CW_SESSION_LEN - 1)));
-    assert_false(cw_session_proves(cw_str_from(one), (cw_str){NULL, 0}));
+    assert_true(cw_session_csrf_matches(cw_str_from(one), cw_str_from(proof)));
+    assert_false(cw_session_csrf_matches(cw_str_from(two), cw_str_from(proof)));
+    assert_false(cw_session_csrf_matches(cw_str_from(one), cw_str_make(proof, CW_SESSION_LEN - 1)));
+    assert_false(cw_session_csrf_matches(cw_str_from(one), (cw_str){NULL, 0}));
     assert_true(cw_session_is_secret(cw_str_from(one)));
     assert_false(cw_session_is_secret(cw_str_make(one, CW_SESSION_LEN - 1)));
     assert_false(cw_session_is_secret((cw_str){NULL, 0}));

@@ -10,7 +10,7 @@
 
 static cw_fair_key key_of(const char *peer)
 {
-    return cw_share_key(NULL, cw_str_from(peer));
+    return cw_caller_fair_key(NULL, cw_str_from(peer));
 }
 
 /* How many groups two keys have in common, the widest first. */
@@ -45,11 +45,11 @@ static void an_account_is_one_caller_wherever_it_is(void **state)
     opts.id = CW_STR("7");
     assert_int_equal(cw_caller_new(&opts, &bob, NULL), CW_OK);
     assert_int_equal(cw_caller_new_anonymous(NULL, 0, &anonymous, NULL), CW_OK);
-    cw_fair_key key = cw_share_key(alice, CW_STR("2001:db8::1"));
-    assert_int_equal(common(key, cw_share_key(alice, CW_STR("10.0.0.9"))), 3);
-    assert_int_equal(common(key, cw_share_key(bob, CW_STR("2001:db8::1"))), 0);
+    cw_fair_key key = cw_caller_fair_key(alice, CW_STR("2001:db8::1"));
+    assert_int_equal(common(key, cw_caller_fair_key(alice, CW_STR("10.0.0.9"))), 3);
+    assert_int_equal(common(key, cw_caller_fair_key(bob, CW_STR("2001:db8::1"))), 0);
     assert_int_equal(common(key, key_of("10.0.0.1")), 0);
-    assert_int_equal(common(cw_share_key(anonymous, CW_STR("::1")), key_of("::1")), 3);
+    assert_int_equal(common(cw_caller_fair_key(anonymous, CW_STR("::1")), key_of("::1")), 3);
     cw_caller_unref(alice);
     cw_caller_unref(bob);
     cw_caller_unref(anonymous);

@@ -16,7 +16,7 @@
 
 static cw_token_cache *cache;
 static size_t live; /* values that the cache holds a reference to */
-static cw_token_now now;
+static cw_cache_time now;
 
 static void give_back(void *value)
 {
@@ -41,7 +41,7 @@ static int setup(void **state)
 {
     (void)state;
     live = 0;
-    now = (cw_token_now){.generation = 1, .now_ms = 5000, .wall_ms = WALL};
+    now = (cw_cache_time){.generation = 1, .now_ms = 5000, .wall_ms = WALL};
     return cw_secret_init(NULL);
 }
 

@@ -15,13 +15,13 @@
 #include "support/oom.h"
 
 typedef struct job {
-    cw_work work;
+    cw_hash_job work;
     pthread_mutex_t *gate;
     atomic_int runs;
     atomic_int fate;
 } job;
 
-static void run(cw_work *work, cw_work_fate fate)
+static void run(cw_hash_job *work, cw_hash_job_outcome fate)
 {
     job *j = CW_CONTAINER(work, job, work);
     if (j->gate) {
@@ -36,13 +36,13 @@ static void every_job_runs_once(void **state)
 {
     (void)state;
     static job jobs[100];
-    cw_workers *w;
-    assert_int_equal(cw_workers_new(2, 100, &w, NULL), CW_OK);
+    cw_hash_pool *w;
+    assert_int_equal(cw_hash_pool_new(2, 100, &w, NULL), CW_OK);
     for (size_t i = 0; i < CW_COUNT(jobs); i++) {
         jobs[i].work.run = run;
-        assert_int_equal(cw_workers_ask(w, &jobs[i].work), CW_OK);
+        assert_int_equal(cw_hash_pool_ask(w, &jobs[i].work), CW_OK);
     }
-    cw_workers_free(w);
+    cw_hash_pool_free(w);
     for (size_t i = 0; i < CW_COUNT(jobs); i++)
         assert_int_equal(atomic_load(&jobs[i].runs), 1);
 }
@@ -53,18 +53,18 @@ static void the_queue_has_a_ceiling(void **state)
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
     job held = {.work = {.run = run}, .gate = &gate};
     job waiting = {.work = {.run = run}}, refused = {.work = {.run = run}};
-    cw_workers *w;
-    assert_int_equal(cw_workers_new(1, 1, &w, NULL), CW_OK);
+    cw_hash_pool *w;
+    assert_int_equal(cw_hash_pool_new(1, 1, &w, NULL), CW_OK);
     pthread_mutex_lock(&gate);
-    assert_int_equal(cw_workers_ask(w, &held.work), CW_OK);
+    assert_int_equal(cw_hash_pool_ask(w, &held.work), CW_OK);
     usleep(50000); /* the thread has it */
-    assert_int_equal(cw_workers_ask(w, &waiting.work), CW_OK);
-    assert_int_equal(cw_workers_ask(w, &refused.work), CW_LIMIT);
+    assert_int_equal(cw_hash_pool_ask(w, &waiting.work), CW_OK);
+    assert_int_equal(cw_hash_pool_ask(w, &refused.work), CW_LIMIT);
     pthread_mutex_unlock(&gate);
-    cw_workers_stop(w);
+    cw_hash_pool_stop(w);
     assert_int_equal(atomic_load(&waiting.runs), 1);
-    assert_int_equal(cw_workers_ask(w, &refused.work), CW_LIMIT);
-    cw_workers_free(w);
+    assert_int_equal(cw_hash_pool_ask(w, &refused.work), CW_LIMIT);
+    cw_hash_pool_free(w);
     assert_int_equal(atomic_load(&refused.runs), 0);
 }
 
@@ -75,41 +75,41 @@ static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER;
 static char order[128];
 
 typedef struct letter {
-    cw_work work;
+    cw_hash_job work;
     char name;
 } letter;
 
-static void write_letter(cw_work *work, cw_work_fate fate)
+static void write_letter(cw_hash_job *work, cw_hash_job_outcome fate)
 {
     char name = CW_CONTAINER(work, letter, work)->name;
     pthread_mutex_lock(&order_lock);
     size_t n = strlen(order);
     order[n] = name;
-    order[n + 1] = fate == CW_WORK_REJECTED ? '!' : 0;
+    order[n + 1] = fate == CW_HASH_JOB_REJECTED ? '!' : 0;
     pthread_mutex_unlock(&order_lock);
 }
 
-static cw_workers *hold(job *held, uint32_t max_waiting)
+static cw_hash_pool *hold(job *held, uint32_t max_waiting)
 {
-    cw_workers *w;
+    cw_hash_pool *w;
     memset(order, 0, sizeof order);
     *held = (job){.work = {.run = run}, .gate = &gate};
     cw_network_of(CW_STR("192.0.2.99"), &held->work.network);
-    assert_int_equal(cw_workers_new(1, max_waiting, &w, NULL), CW_OK);
+    assert_int_equal(cw_hash_pool_new(1, max_waiting, &w, NULL), CW_OK);
     pthread_mutex_lock(&gate);
-    assert_int_equal(cw_workers_ask(w, &held->work), CW_OK);
+    assert_int_equal(cw_hash_pool_ask(w, &held->work), CW_OK);
     usleep(50000); /* the thread has it */
     return w;
 }
 
-static cw_code put(cw_workers *w, letter *l, char name, const char *address)
+static cw_code put(cw_hash_pool *w, letter *l, char name, const char *address)
 {
     *l = (letter){.work = {.run = write_letter}, .name = name};
     cw_network_of(cw_str_from(address), &l->work.network);
-    return cw_workers_ask(w, &l->work);
+    return cw_hash_pool_ask(w, &l->work);
 }
 
-static void end_held(cw_workers *w, size_t n)
+static void end_held(cw_hash_pool *w, size_t n)
 {
     pthread_mutex_unlock(&gate);
     for (int i = 0; i < 5000; i++) {
@@ -120,7 +120,7 @@ static void end_held(cw_workers *w, size_t n)
             break;
         usleep(1000);
     }
-    cw_workers_free(w);
+    cw_hash_pool_free(w);
 }
 
 static void networks_take_turns(void **state)
@@ -135,7 +135,7 @@ static void networks_take_turns(void **state)
     };
     static letter letters[CW_COUNT(jobs)];
     job held;
-    cw_workers *w = hold(&held, 100);
+    cw_hash_pool *w = hold(&held, 100);
     for (size_t i = 0; i < CW_COUNT(jobs); i++)
         assert_int_equal(put(w, &letters[i], jobs[i].name, jobs[i].address), CW_OK);
     end_held(w, CW_COUNT(jobs));
@@ -155,7 +155,7 @@ static void many_networks_of_one_customer_are_one(void **state)
     };
     static letter letters[CW_COUNT(jobs)];
     job held;
-    cw_workers *w = hold(&held, 100);
+    cw_hash_pool *w = hold(&held, 100);
     for (size_t i = 0; i < CW_COUNT(jobs); i++)
         assert_int_equal(put(w, &letters[i], jobs[i].name, jobs[i].address), CW_OK);
     end_held(w, CW_COUNT(jobs));
@@ -168,7 +168,7 @@ static void a_full_queue_has_room_for_a_network_with_fewer_jobs(void **state)
     (void)state;
     static letter letters[8];
     job held;
-    cw_workers *w = hold(&held, 3);
+    cw_hash_pool *w = hold(&held, 3);
     assert_int_equal(put(w, &letters[0], 'a', "2001:db8:1:1::1"), CW_OK);
     assert_int_equal(put(w, &letters[1], 'b', "2001:db8:1:2::1"), CW_OK);
     assert_int_equal(put(w, &letters[2], 'c', "2001:db8:1:2::2"), CW_OK);
@@ -184,19 +184,19 @@ static void a_full_queue_has_room_for_a_network_with_fewer_jobs(void **state)
 
 static void make(void *ctx)
 {
-    cw_workers *w = NULL;
+    cw_hash_pool *w = NULL;
     (void)ctx;
-    cw_code rc = cw_workers_new(2, 1, &w, NULL);
+    cw_code rc = cw_hash_pool_new(2, 1, &w, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
-    cw_workers_free(w);
+    cw_hash_pool_free(w);
 }
 
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
     assert_true(oom_each(make, NULL) >= 1);
-    cw_workers_stop(NULL);
-    cw_workers_free(NULL);
+    cw_hash_pool_stop(NULL);
+    cw_hash_pool_free(NULL);
 }
 
 int main(void)

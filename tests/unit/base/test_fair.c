@@ -193,12 +193,12 @@ static void without_memory_nothing_changes(void **state)
 
 /* ---- counted places ---- */
 
-static uint32_t fill(cw_places *p, cw_fair_key key, uint32_t max, uint32_t each,
+static uint32_t fill(cw_fair_slots *p, cw_fair_key key, uint32_t max, uint32_t each,
                      cw_fair_group **last)
 {
     uint32_t n = 0;
     cw_fair_group *place;
-    while (cw_places_enter(p, &key, max, each, &place) == CW_OK) {
+    while (cw_fair_slots_enter(p, &key, max, each, &place) == CW_OK) {
         *last = place;
         n++;
     }
@@ -207,35 +207,35 @@ static uint32_t fill(cw_places *p, cw_fair_key key, uint32_t max, uint32_t each,
 
 static void one_caller_holds_half_of_the_places_and_others_find_some(void **state)
 {
-    cw_places p;
+    cw_fair_slots p;
     cw_fair_group *place = NULL;
     (void)state;
-    cw_places_init(&p);
+    cw_fair_slots_init(&p);
     assert_int_equal(fill(&p, key_of(1, 1, 1), 1000, 0, &place), 500);
     assert_int_equal(fill(&p, key_of(2, 2, 2), 1000, 0, &place), 250);
     assert_int_equal(fill(&p, key_of(3, 3, 3), 1000, 0, &place), 125);
-    cw_places_leave(&p, place);
+    cw_fair_slots_leave(&p, place);
     assert_int_equal(fill(&p, key_of(3, 3, 3), 1000, 0, &place), 1);
     /* Few places are not divided. */
     assert_int_equal(fill(&p, key_of(4, 4, 4), 878, 0, &place), 3);
-    cw_places_leave(&p, NULL);
-    cw_places_done(&p);
+    cw_fair_slots_leave(&p, NULL);
+    cw_fair_slots_done(&p);
 }
 
 static void many_networks_of_one_customer_hold_half_together(void **state)
 {
-    cw_places p;
+    cw_fair_slots p;
     cw_fair_group *place = NULL;
     uint32_t n = 0;
     (void)state;
-    cw_places_init(&p);
+    cw_fair_slots_init(&p);
     for (uint64_t i = 0; i < 2000; i++) {
         cw_fair_key key = key_of(1, 100 + i / 256, 10000 + i);
-        n += cw_places_enter(&p, &key, 1000, 0, &place) == CW_OK;
+        n += cw_fair_slots_enter(&p, &key, 1000, 0, &place) == CW_OK;
     }
     assert_int_equal(n, 500);
     assert_int_equal(fill(&p, key_of(2, 2, 2), 1000, 3, &place), 3);
-    cw_places_done(&p);
+    cw_fair_slots_done(&p);
 }
 
 int main(void)

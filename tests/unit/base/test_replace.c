@@ -115,13 +115,14 @@ static void a_file_is_made_and_replaced(void **state)
     (void)state;
     cw_err err = {0};
     fsyncs = 0;
-    assert_int_equal(cw_file_replace(path, CW_STR("one"), 0600, CW_REPLACE_FAST, &err), CW_OK);
+    assert_int_equal(cw_file_replace(path, CW_STR("one"), 0600, CW_FILE_REPLACE_FAST, &err), CW_OK);
     assert_file("one", 0600);
     assert_int_equal(fsyncs, 0);
-    assert_int_equal(cw_file_replace(path, CW_STR("another"), 0644, CW_REPLACE_SYNC, &err), CW_OK);
+    assert_int_equal(cw_file_replace(path, CW_STR("another"), 0644, CW_FILE_REPLACE_SYNC, &err),
+                     CW_OK);
     assert_file("another", 0644);
     assert_int_equal(fsyncs, 1);
-    assert_int_equal(cw_file_replace(path, CW_STR(""), 0600, CW_REPLACE_FAST, &err), CW_OK);
+    assert_int_equal(cw_file_replace(path, CW_STR(""), 0600, CW_FILE_REPLACE_FAST, &err), CW_OK);
     assert_file("", 0600);
 }
 
@@ -129,9 +130,9 @@ static void whoever_has_the_old_one_open_keeps_it(void **state)
 {
     (void)state;
     char bytes[8] = "";
-    assert_int_equal(cw_file_replace(path, CW_STR("old"), 0600, CW_REPLACE_FAST, NULL), CW_OK);
+    assert_int_equal(cw_file_replace(path, CW_STR("old"), 0600, CW_FILE_REPLACE_FAST, NULL), CW_OK);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(cw_file_replace(path, CW_STR("new"), 0600, CW_REPLACE_FAST, NULL), CW_OK);
+    assert_int_equal(cw_file_replace(path, CW_STR("new"), 0600, CW_FILE_REPLACE_FAST, NULL), CW_OK);
     assert_int_equal(read(fd, bytes, sizeof bytes), 3);
     close(fd);
     assert_string_equal(bytes, "old");
@@ -143,7 +144,8 @@ static void short_and_interrupted_writes_are_gone_on_with(void **state)
     (void)state;
     write_max = 2;
     interruptions = 3;
-    assert_int_equal(cw_file_replace(path, CW_STR("seven b"), 0600, CW_REPLACE_FAST, NULL), CW_OK);
+    assert_int_equal(cw_file_replace(path, CW_STR("seven b"), 0600, CW_FILE_REPLACE_FAST, NULL),
+                     CW_OK);
     write_max = 0;
     assert_int_equal(interruptions, 0);
     assert_file("seven b", 0600);
@@ -154,11 +156,11 @@ static void what_fails_leaves_the_old_one_and_nothing_else(void **state)
     (void)state;
     int *const errors[] = {&write_error, &fsync_error, &fchmod_error, &close_error};
     cw_err err;
-    assert_int_equal(cw_file_replace(path, CW_STR("old"), 0600, CW_REPLACE_FAST, NULL), CW_OK);
+    assert_int_equal(cw_file_replace(path, CW_STR("old"), 0600, CW_FILE_REPLACE_FAST, NULL), CW_OK);
     for (size_t i = 0; i < CW_COUNT(errors); i++) {
         err = (cw_err){0};
         *errors[i] = ENOSPC;
-        cw_code rc = cw_file_replace(path, CW_STR("new"), 0600, CW_REPLACE_SYNC, &err);
+        cw_code rc = cw_file_replace(path, CW_STR("new"), 0600, CW_FILE_REPLACE_SYNC, &err);
         *errors[i] = 0;
         assert_int_equal(rc, CW_IO);
         assert_non_null(strstr(err.msg, path));
@@ -172,12 +174,13 @@ static void a_place_where_nothing_can_be_is_told(void **state)
     cw_err err = {0};
     char nowhere[128];
     snprintf(nowhere, sizeof nowhere, "%s/no/file", folder);
-    assert_int_equal(cw_file_replace(nowhere, CW_STR("x"), 0600, CW_REPLACE_FAST, &err), CW_IO);
+    assert_int_equal(cw_file_replace(nowhere, CW_STR("x"), 0600, CW_FILE_REPLACE_FAST, &err),
+                     CW_IO);
     assert_non_null(strstr(err.msg, nowhere));
     /* A folder is not replaced by a file. */
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_int_equal(cw_file_replace(path, CW_STR("x"), 0600, CW_REPLACE_FAST, &err), CW_IO);
+    assert_int_equal(cw_file_replace(path, CW_STR("x"), 0600, CW_FILE_REPLACE_FAST, &err), CW_IO);
     assert_int_equal(count_files(), 1);
     assert_int_equal(rmdir(path), 0);
 }
@@ -185,7 +188,7 @@ static void a_place_where_nothing_can_be_is_told(void **state)
 static void replace_once(void *ctx)
 {
     (void)ctx;
-    cw_code rc = cw_file_replace(path, CW_STR("x"), 0600, CW_REPLACE_FAST, NULL);
+    cw_code rc = cw_file_replace(path, CW_STR("x"), 0600, CW_FILE_REPLACE_FAST, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
 }
 

@@ -27,9 +27,9 @@ static void open_job(job *j, const char *const *texts)
 
 static void hides_as(job *j, const char *text, const char *expected)
 {
-    cw_str shown = cw_secrets_hide(&j->all, cw_str_from(text), &j->arena);
+    cw_str exposed = cw_secrets_redact(&j->all, cw_str_from(text), &j->arena);
     char got[300];
-    snprintf(got, sizeof got, "%.*s", CW_STR_ARG(shown));
+    snprintf(got, sizeof got, "%.*s", CW_STR_ARG(exposed));
     assert_string_equal(got, expected);
     assert_int_equal(cw_secrets_are_in(&j->all, cw_str_from(text)), strcmp(text, expected) != 0);
 }
@@ -54,8 +54,8 @@ static void what_is_clean_is_not_copied(void **state)
     job j;
     open_job(&j, (const char *const[]){"hunter2", NULL});
     cw_str text = CW_STR("fine");
-    assert_ptr_equal(cw_secrets_hide(&j.all, text, &j.arena).p, text.p);
-    assert_ptr_equal(cw_secrets_hide(NULL, text, &j.arena).p, text.p);
+    assert_ptr_equal(cw_secrets_redact(&j.all, text, &j.arena).p, text.p);
+    assert_ptr_equal(cw_secrets_redact(NULL, text, &j.arena).p, text.p);
     assert_false(cw_secrets_are_in(NULL, text));
     cw_arena_done(&j.arena);
 }
@@ -93,8 +93,8 @@ static void one_that_is_cut_is_found(void **state)
     job j;
     open_job(&j, (const char *const[]){"hunter2hunter2", NULL});
     cw_str text = CW_STR("the token hunter2hunter2 is bad");
-    cw_str shown = cw_secrets_hide_begin(&j.all, text, 14, &j.arena);
-    assert_true(cw_str_is(shown, "the token [sec"));
+    cw_str exposed = cw_secrets_hide_begin(&j.all, text, 14, &j.arena);
+    assert_true(cw_str_is(exposed, "the token [sec"));
     assert_true(cw_str_is(cw_secrets_hide_begin(&j.all, text, 3, &j.arena), "the"));
     assert_true(cw_str_is(cw_secrets_hide_begin(NULL, text, 3, &j.arena), "the"));
     assert_true(cw_str_is(cw_secrets_hide_begin(&j.all, CW_STR("short"), 9, &j.arena), "short"));
@@ -158,8 +158,8 @@ static void hide_once(void *ctx)
     cw_code rc = cw_secrets_add(&j.all, CW_STR("hunter2"), &j.arena);
     assert_true(rc == CW_OK || (oom_was_hit() && rc == CW_NOMEM && j.all.n == 0));
     if (!rc) {
-        cw_str shown = cw_secrets_hide(&j.all, CW_STR("hunter2"), &j.arena);
-        assert_true(cw_str_is(shown, "[secret]") || (oom_was_hit() && !shown.p));
+        cw_str exposed = cw_secrets_redact(&j.all, CW_STR("hunter2"), &j.arena);
+        assert_true(cw_str_is(exposed, "[secret]") || (oom_was_hit() && !exposed.p));
     }
     cw_arena_done(&j.arena);
 }

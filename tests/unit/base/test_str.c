@@ -206,8 +206,8 @@ static void near_is_at_most_a_third_away(void **state)
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_str a = cw_str_from(cases[i].a);
         cw_str b = cw_str_from(cases[i].b);
-        assert_int_equal(cw_str_near(a, b, 3), cases[i].expected);
-        assert_int_equal(cw_str_near(b, a, 3), cases[i].expected);
+        assert_int_equal(cw_str_distance_within(a, b, 3), cases[i].expected);
+        assert_int_equal(cw_str_distance_within(b, a, 3), cases[i].expected);
     }
 }
 

@@ -14,7 +14,7 @@ static const cw_json seven = {.p = "7", .n = 1, .meta = CW_JSON_NUMBER};
 static const cw_param params[] = {
     {.name = CW_STR_INIT("nid"), .is_required = true},
     {.name = CW_STR_INIT("lang\"uage")},
-    {.name = CW_STR_INIT("depth"), .initial = &seven},
+    {.name = CW_STR_INIT("depth"), .default_value = &seven},
     {.name = CW_STR_INIT("last")},
 };
 static const cw_method named = {
@@ -79,8 +79,8 @@ static void check(const row *r)
     const cw_json *doc = NULL;
     if (r->params)
         assert_int_equal(cw_json_read(cw_str_from(r->params), NULL, &in, &doc, NULL, &err), CW_OK);
-    cw_bound bound = {0};
-    cw_code rc = cw_bind(r->method, doc, r->ignores, &out, &bound, &err);
+    cw_arguments bound = {0};
+    cw_code rc = cw_arguments_bind(r->method, doc, r->ignores, &out, &bound, &err);
     cw_arena_done(&in); /* the result must not need the request */
     if (r->bound[0] == '!') {
         assert_int_equal(rc, CW_PARAMS);
@@ -115,9 +115,9 @@ static void a_long_unknown_name_is_cut_between_characters(void **state)
     cw_arena_init(&arena, 1 << 20);
     cw_err err = {0};
     const cw_json *doc;
-    cw_bound bound;
+    cw_arguments bound;
     assert_int_equal(cw_json_read(cw_str_from(text), NULL, &arena, &doc, NULL, &err), CW_OK);
-    assert_int_equal(cw_bind(&named, doc, false, &arena, &bound, &err), CW_PARAMS);
+    assert_int_equal(cw_arguments_bind(&named, doc, false, &arena, &bound, &err), CW_PARAMS);
     assert_int_equal(strlen(err.msg), strlen("Unknown parameter: ") + 100);
     cw_arena_done(&arena);
 }
@@ -134,9 +134,9 @@ static void the_arenas_ceiling_is_kept(void **state)
     text[sizeof text - 2] = '}';
     cw_err err = {0};
     const cw_json *doc;
-    cw_bound bound;
+    cw_arguments bound;
     assert_int_equal(cw_json_read(cw_str_from(text), NULL, &in, &doc, NULL, &err), CW_OK);
-    assert_int_equal(cw_bind(&named, doc, false, &out, &bound, &err), CW_LIMIT);
+    assert_int_equal(cw_arguments_bind(&named, doc, false, &out, &bound, &err), CW_LIMIT);
     cw_arena_done(&in);
     cw_arena_done(&out);
 }
@@ -148,10 +148,10 @@ static void bind_once(void *ctx)
     cw_arena_init(&arena, 1 << 20);
     cw_err err = {0};
     const cw_json *doc;
-    cw_bound bound;
+    cw_arguments bound;
     cw_code rc = cw_json_read(CW_STR("{\"nid\":1}"), NULL, &arena, &doc, NULL, &err);
     if (!rc)
-        rc = cw_bind(&named, doc, false, &arena, &bound, &err);
+        rc = cw_arguments_bind(&named, doc, false, &arena, &bound, &err);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_arena_done(&arena);
 }

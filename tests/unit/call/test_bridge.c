@@ -12,21 +12,21 @@
 #include "support/runtime_fixture.h"
 
 static cw_err err;
-static cw_call_refusal refusal;
+static cw_call_error refusal;
 
 typedef struct watcher {
-    cw_bridge_watch watch;
+    cw_runtime_watch watch;
     unsigned n;
     struct watcher *removes; /* when told */
 } watcher;
 
-static void on_change(cw_bridge_watch *watch, unsigned lists)
+static void on_change(cw_runtime_watch *watch, unsigned lists)
 {
     (void)lists;
     watcher *x = CW_CONTAINER(watch, watcher, watch);
     x->n++;
     if (x->removes)
-        cw_bridge_watch_remove(&x->removes->watch);
+        cw_runtime_watch_remove(&x->removes->watch);
 }
 
 static void begin(void)
@@ -49,15 +49,15 @@ static void a_published_state_is_in_force_after_the_loop_turns(void **state)
     (void)state;
     begin();
     fake_source *f = smaller(NULL);
-    cw_view *before = cw_bridge_anonymous(fixture.bl);
+    cw_view *before = cw_runtime_anonymous(fixture.rl);
     assert_non_null(cw_view_find_tool(before, CW_STR("fail")));
     fixture.settings.batch = 77;
     assert_int_equal(runtime_fixture_publish(f, NULL, &err), CW_OK);
-    assert_ptr_equal(cw_bridge_anonymous(fixture.bl), before);
+    assert_ptr_equal(cw_runtime_anonymous(fixture.rl), before);
     runtime_fixture_turn(2);
-    assert_ptr_not_equal(cw_bridge_anonymous(fixture.bl), before);
-    assert_null(cw_view_find_tool(cw_bridge_anonymous(fixture.bl), CW_STR("fail")));
-    assert_int_equal(cw_bridge_settings_of(fixture.bl)->batch, 77);
+    assert_ptr_not_equal(cw_runtime_anonymous(fixture.rl), before);
+    assert_null(cw_view_find_tool(cw_runtime_anonymous(fixture.rl), CW_STR("fail")));
+    assert_int_equal(cw_runtime_settings_of(fixture.rl)->batch, 77);
     cw_source_unref(&f->base);
     runtime_fixture_done();
 }
@@ -66,23 +66,23 @@ static void before_the_start_it_is_in_force_at_once(void **state)
 {
     (void)state;
     assert_int_equal(cw_loop_init(&fixture.loop, 64, &err), CW_OK);
-    cw_bridge *b;
+    cw_runtime *b;
     cw_caller *caller;
     fake_source *f = fake_source_new(1);
     cw_loop *loops[] = {&fixture.loop};
     assert_int_equal(fake_caller(true, true, &caller, &err), CW_OK);
-    assert_int_equal(cw_bridge_new(&fixture.loop, 1, &b, &err), CW_OK);
-    cw_bridge_attach(b, loops);
+    assert_int_equal(cw_runtime_new(&fixture.loop, 1, &b, &err), CW_OK);
+    cw_runtime_attach(b, loops);
     for (uint32_t i = 1; i <= 3; i++) {
         cw_snapshot *snapshot;
-        cw_bridge_settings settings = {.calls = i};
+        cw_runtime_settings settings = {.calls = i};
         assert_int_equal(fake_source_snapshot(f, &snapshot, &err), CW_OK);
-        assert_int_equal(cw_bridge_publish(b, snapshot, caller, &settings, NULL, 0, &err), CW_OK);
-        assert_int_equal(cw_bridge_settings_of(cw_bridge_at(b, &fixture.loop))->calls, i);
+        assert_int_equal(cw_runtime_publish(b, snapshot, caller, &settings, NULL, 0, &err), CW_OK);
+        assert_int_equal(cw_runtime_settings_of(cw_runtime_at(b, &fixture.loop))->calls, i);
     }
     cw_loop_end(&fixture.loop);
     cw_loop_run(&fixture.loop);
-    cw_bridge_free(b);
+    cw_runtime_free(b);
     cw_caller_unref(caller);
     cw_source_unref(&f->base);
     cw_loop_done(&fixture.loop);
@@ -97,10 +97,10 @@ static void watchers_are_told_of_a_changed_list_only(void **state)
     fake_source *f = smaller(NULL);
     b.removes = &b;
     a.removes = &c;
-    cw_bridge_watch_add(fixture.bl, &a.watch);
-    cw_bridge_watch_add(fixture.bl, &b.watch);
-    cw_bridge_watch_add(fixture.bl, &c.watch);
-    assert_int_equal(cw_bridge_watching(fixture.bl), 3);
+    cw_runtime_watch_add(fixture.rl, &a.watch);
+    cw_runtime_watch_add(fixture.rl, &b.watch);
+    cw_runtime_watch_add(fixture.rl, &c.watch);
+    assert_int_equal(cw_runtime_watching(fixture.rl), 3);
     assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
     runtime_fixture_turn(2);
     assert_int_equal(a.n + b.n + c.n, 0);
@@ -109,14 +109,14 @@ static void watchers_are_told_of_a_changed_list_only(void **state)
     assert_int_equal(a.n, 1);
     assert_int_equal(b.n, 1);
     assert_int_equal(c.n, 0);
-    assert_int_equal(cw_bridge_watching(fixture.bl), 1);
+    assert_int_equal(cw_runtime_watching(fixture.rl), 1);
     assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
     runtime_fixture_turn(2);
     assert_int_equal(a.n, 2);
     assert_int_equal(b.n, 1);
-    cw_bridge_watch_remove(&a.watch);
-    cw_bridge_watch_remove(&a.watch);
-    assert_int_equal(cw_bridge_watching(fixture.bl), 0);
+    cw_runtime_watch_remove(&a.watch);
+    cw_runtime_watch_remove(&a.watch);
+    assert_int_equal(cw_runtime_watching(fixture.rl), 0);
     cw_source_unref(&f->base);
     runtime_fixture_done();
 }
@@ -130,29 +130,30 @@ static void write_nothing(cw_buf *out, void *ctx)
 /* Whether the document is there already; it is afterwards. */
 static bool is_kept(cw_view *view)
 {
-    cw_document *d;
+    cw_page *d;
     bool hit;
-    cw_cache_key key = {.kind = CW_STR("test"), .view = view};
-    assert_int_equal(cw_cache_get(cw_bridge_cache(fixture.bl), &key, write_nothing, NULL, &d, &hit),
-                     CW_OK);
-    cw_document_unref(d);
+    cw_page_cache_key key = {.kind = CW_STR("test"), .view = view};
+    assert_int_equal(
+        cw_page_cache_get(cw_runtime_cache(fixture.rl), &key, write_nothing, NULL, &d, &hit),
+        CW_OK);
+    cw_page_unref(d);
     return hit;
 }
 
 static void keep_both(void)
 {
     (void)is_kept(NULL);
-    (void)is_kept(cw_bridge_anonymous(fixture.bl));
+    (void)is_kept(cw_runtime_anonymous(fixture.rl));
     assert_true(is_kept(NULL));
-    assert_true(is_kept(cw_bridge_anonymous(fixture.bl)));
+    assert_true(is_kept(cw_runtime_anonymous(fixture.rl)));
 }
 
 static cw_code publish_again(void)
 {
     cw_snapshot *snapshot = cw_snapshot_ref(
-        (cw_snapshot *)(uintptr_t)cw_view_snapshot(cw_bridge_anonymous(fixture.bl)));
-    return cw_bridge_publish(fixture.runtime, snapshot, fixture.caller, &fixture.settings, NULL, 0,
-                             &err);
+        (cw_snapshot *)(uintptr_t)cw_view_snapshot(cw_runtime_anonymous(fixture.rl)));
+    return cw_runtime_publish(fixture.runtime, snapshot, fixture.caller, &fixture.settings, NULL, 0,
+                              &err);
 }
 
 static void a_publish_drops_what_follows_from_what_it_replaces(void **state)
@@ -168,7 +169,7 @@ static void a_publish_drops_what_follows_from_what_it_replaces(void **state)
     assert_int_equal(publish_again(), CW_OK);
     runtime_fixture_turn(2);
     assert_true(is_kept(NULL));
-    assert_false(is_kept(cw_bridge_anonymous(fixture.bl)));
+    assert_false(is_kept(cw_runtime_anonymous(fixture.rl)));
     /* Other settings, or another catalogue: nothing does. */
     keep_both();
     fixture.settings.revision = 2;
@@ -190,17 +191,17 @@ static void documents_are_dropped_on_order(void **state)
     assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
     runtime_fixture_turn(2);
     keep_both();
-    cw_bridge_drop(fixture.runtime, CW_CACHE_PERMISSIONS);
+    cw_runtime_invalidate(fixture.runtime, CW_PAGE_CACHE_PERMISSIONS);
     runtime_fixture_turn(2);
     assert_true(is_kept(NULL));
-    assert_false(is_kept(cw_bridge_anonymous(fixture.bl)));
+    assert_false(is_kept(cw_runtime_anonymous(fixture.rl)));
     keep_both();
     /* Several at once are one. */
-    cw_bridge_drop(fixture.runtime, CW_CACHE_PERMISSIONS);
-    cw_bridge_drop(fixture.runtime, CW_CACHE_DISCOVERY);
+    cw_runtime_invalidate(fixture.runtime, CW_PAGE_CACHE_PERMISSIONS);
+    cw_runtime_invalidate(fixture.runtime, CW_PAGE_CACHE_DISCOVERY);
     runtime_fixture_turn(2);
     assert_false(is_kept(NULL));
-    assert_false(is_kept(cw_bridge_anonymous(fixture.bl)));
+    assert_false(is_kept(cw_runtime_anonymous(fixture.rl)));
     runtime_fixture_done();
 }
 
@@ -286,10 +287,10 @@ static void a_full_mailbox_is_tried_again_in_order(void **state)
     fixture.settings.batch = 2;
     assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
     uint64_t end = cw_clock_ms() + 2000;
-    while (cw_bridge_settings_of(fixture.bl)->batch != 2 && cw_clock_ms() < end)
+    while (cw_runtime_settings_of(fixture.rl)->batch != 2 && cw_clock_ms() < end)
         runtime_fixture_turn(1);
-    assert_int_equal(cw_bridge_settings_of(fixture.bl)->batch, 2);
-    assert_non_null(cw_view_find_tool(cw_bridge_anonymous(fixture.bl), CW_STR("fail")));
+    assert_int_equal(cw_runtime_settings_of(fixture.rl)->batch, 2);
+    assert_non_null(cw_view_find_tool(cw_runtime_anonymous(fixture.rl), CW_STR("fail")));
     cw_source_unref(&f->base);
     runtime_fixture_done();
 }
@@ -312,10 +313,10 @@ static void publish_once(void *ctx)
     watcher a = {.watch = {.on_change = on_change}};
     cw_code rc = runtime_fixture_init(1000, true, &err);
     if (!rc) {
-        cw_bridge_watch_add(fixture.bl, &a.watch);
+        cw_runtime_watch_add(fixture.rl, &a.watch);
         rc = runtime_fixture_publish(NULL, NULL, &err);
         runtime_fixture_turn(2);
-        cw_bridge_watch_remove(&a.watch);
+        cw_runtime_watch_remove(&a.watch);
     }
     if (rc)
         assert_int_equal(rc, CW_NOMEM);
@@ -341,22 +342,22 @@ static void states_reach_all_loops_in_their_threads(void **state)
     static cw_loop main_loop, loops[2];
     static atomic_uint freed;
     cw_loop *both[] = {&loops[0], &loops[1]};
-    cw_bridge *b;
+    cw_runtime *b;
     cw_caller *caller;
     assert_int_equal(cw_loop_init(&main_loop, 64, &err), CW_OK);
     assert_int_equal(fake_caller(true, true, &caller, &err), CW_OK);
-    assert_int_equal(cw_bridge_new(&main_loop, 2, &b, &err), CW_OK);
-    cw_bridge_attach(b, both);
+    assert_int_equal(cw_runtime_new(&main_loop, 2, &b, &err), CW_OK);
+    cw_runtime_attach(b, both);
     cw_source *old = NULL;
     for (int i = 0; i < 50; i++) {
         fake_source *f = smaller(&freed);
         cw_snapshot *snapshot;
-        cw_bridge_settings settings = {.calls = 1};
+        cw_runtime_settings settings = {.calls = 1};
         assert_int_equal(fake_source_snapshot(f, &snapshot, &err), CW_OK);
         if (old)
             cw_source_retire(old);
-        assert_int_equal(cw_bridge_publish(b, snapshot, caller, &settings, &old, old ? 1 : 0, &err),
-                         CW_OK);
+        assert_int_equal(
+            cw_runtime_publish(b, snapshot, caller, &settings, &old, old ? 1 : 0, &err), CW_OK);
         cw_source_unref(old);
         old = &f->base;
         if (i == 0) {
@@ -365,7 +366,7 @@ static void states_reach_all_loops_in_their_threads(void **state)
                 loops[n].index = n;
                 assert_int_equal(cw_loop_start(&loops[n], &err), CW_OK);
             }
-            cw_bridge_started(b);
+            cw_runtime_started(b);
         }
     }
     for (int tries = 0; tries < 2000 && atomic_load(&freed) < 49; tries++)
@@ -378,7 +379,7 @@ static void states_reach_all_loops_in_their_threads(void **state)
     }
     cw_loop_end(&main_loop);
     cw_loop_run(&main_loop);
-    cw_bridge_free(b);
+    cw_runtime_free(b);
     cw_source_unref(old);
     assert_int_equal(atomic_load(&freed), 50);
     cw_caller_unref(caller);
@@ -391,11 +392,11 @@ static void what_nobody_reads_any_more_is_freed(void **state)
     (void)state;
     size_t before = oom_live();
     begin();
-    cw_news_port *port = cw_bridge_news(fixture.runtime);
-    port->tell(port, &(cw_news){.lists = CW_NEWS_TOOLS, .uri = CW_STR("a://b")});
+    cw_change_sink *port = cw_runtime_changes(fixture.runtime);
+    port->tell(port, &(cw_change){.lists = CW_CHANGED_TOOLS, .uri = CW_STR("a://b")});
     runtime_fixture_turn(2);
-    port->tell(port, &(cw_news){.lists = CW_NEWS_TOOLS});
-    port->tell(port, &(cw_news){.uri = CW_STR("a://b")});
+    port->tell(port, &(cw_change){.lists = CW_CHANGED_TOOLS});
+    port->tell(port, &(cw_change){.uri = CW_STR("a://b")});
     runtime_fixture_done();
     assert_int_equal(oom_live(), before);
 }

@@ -12,7 +12,7 @@
 #include "support/runtime_fixture.h"
 
 static cw_err err;
-static cw_call_refusal refusal;
+static cw_call_error refusal;
 
 static void begin(uint32_t call_ms)
 {
@@ -29,11 +29,11 @@ static void a_result_reaches_the_waiter(void **state)
     call_waiter_init(&wt);
     assert_int_equal(runtime_fixture_call(&wt, "echo", "{\"x\":[1]}", &refusal), CW_OK);
     assert_int_equal(wt.n_done, 0);
-    assert_int_equal(fixture.bl->n_running, 1);
+    assert_int_equal(fixture.rl->n_running, 1);
     runtime_fixture_until(&wt.n_done, 1);
     assert_int_equal(wt.kind, CW_OUTCOME_RESULT);
     assert_string_equal(wt.text, "{\"x\":[1]}");
-    assert_int_equal(fixture.bl->n_running, 0);
+    assert_int_equal(fixture.rl->n_running, 0);
     runtime_fixture_done();
 }
 
@@ -64,7 +64,7 @@ static void a_result_may_come_right_after_start(void **state)
     assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
     fake_op_result(fake_source_newest(fixture.source), "1");
     assert_int_equal(wt.n_done, 1);
-    assert_int_equal(fixture.bl->n_running, 0);
+    assert_int_equal(fixture.rl->n_running, 0);
     runtime_fixture_done();
 }
 
@@ -77,7 +77,7 @@ static void progress_reaches_only_who_wants_it(void **state)
     assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
     fake_op_progress(fake_source_newest(fixture.source), 0.5);
     assert_int_equal(wt.n_progress, 1);
-    cw_call_detach(fixture.bl, wt.call, CW_STR(""));
+    cw_call_detach(fixture.rl, wt.call, CW_STR(""));
     fake_op_progress(fake_source_newest(fixture.source), 0.7);
     assert_int_equal(wt.n_progress, 1);
     fake_op_result(fake_source_newest(fixture.source), "1");
@@ -96,7 +96,7 @@ static void a_source_that_refuses_is_reported(void **state)
     assert_int_equal(refusal.fault, CW_FAULT_UNAVAILABLE);
     assert_string_equal(refusal.err.msg, "Nobody is there.");
     assert_int_equal(wt.call.generation, 0);
-    assert_int_equal(fixture.bl->n_running, 0);
+    assert_int_equal(fixture.rl->n_running, 0);
     runtime_fixture_done();
 }
 
@@ -122,13 +122,13 @@ static void the_gate_comes_before_arguments_and_source(void **state)
     begin(1000);
     call_waiter_init(&wt);
     assert_int_equal(runtime_fixture_call(&wt, "guarded", "{\"q\":1}", &refusal), CW_DECLINED);
-    assert_int_equal(refusal.verdict, CW_VERDICT_LOGIN);
-    assert_null(cw_view_find_method(cw_bridge_anonymous(fixture.bl), CW_STR("hidden")));
-    assert_null(cw_view_find_method(cw_bridge_anonymous(fixture.bl), CW_STR("secret")));
+    assert_int_equal(refusal.verdict, CW_VERDICT_NEEDS_LOGIN);
+    assert_null(cw_view_find_method(cw_runtime_anonymous(fixture.rl), CW_STR("hidden")));
+    assert_null(cw_view_find_method(cw_runtime_anonymous(fixture.rl), CW_STR("secret")));
     runtime_fixture_done();
     assert_int_equal(runtime_fixture_init(1000, /* may_call= */ false, &err), CW_OK);
     assert_int_equal(runtime_fixture_call(&wt, "echo", "{\"q\":1}", &refusal), CW_DECLINED);
-    assert_int_equal(refusal.verdict, CW_VERDICT_LOGIN);
+    assert_int_equal(refusal.verdict, CW_VERDICT_NEEDS_LOGIN);
     assert_int_equal(atomic_load(&fixture.source->started), 0);
     runtime_fixture_done();
 }
@@ -145,11 +145,11 @@ static void the_ceiling_of_running_calls_is_kept(void **state)
     call_waiter_init(&wt[4]);
     assert_int_equal(runtime_fixture_call(&wt[4], "hold", NULL, &refusal), CW_IO);
     assert_string_equal(refusal.err.msg, "Too many calls are running.");
-    cw_call_leave(fixture.bl, wt[1].call);
+    cw_call_cancel(fixture.rl, wt[1].call);
     assert_int_equal(runtime_fixture_call(&wt[4], "hold", NULL, &refusal), CW_OK);
     assert_int_equal(wt[4].call.slot, wt[1].call.slot);
-    cw_call_leave(fixture.bl, wt[1].call); /* an old handle of a slot that is in use again */
-    assert_int_equal(fixture.bl->n_running, 4);
+    cw_call_cancel(fixture.rl, wt[1].call); /* an old handle of a slot that is in use again */
+    assert_int_equal(fixture.rl->n_running, 4);
     runtime_fixture_done();
 }
 
@@ -157,10 +157,10 @@ static void a_handle_of_nothing_does_nothing(void **state)
 {
     (void)state;
     begin(1000);
-    cw_call_leave(fixture.bl, (cw_call_handle){0});
-    cw_call_leave(fixture.bl, (cw_call_handle){99, 1});
-    cw_call_detach(fixture.bl, (cw_call_handle){99, 1}, CW_STR(""));
-    assert_int_equal(fixture.bl->n_running, 0);
+    cw_call_cancel(fixture.rl, (cw_call_handle){0});
+    cw_call_cancel(fixture.rl, (cw_call_handle){99, 1});
+    cw_call_detach(fixture.rl, (cw_call_handle){99, 1}, CW_STR(""));
+    assert_int_equal(fixture.rl->n_running, 0);
     runtime_fixture_done();
 }
 
@@ -185,7 +185,7 @@ static void call_again(call_waiter *wt)
     call_waiter_init(&second);
     assert_int_equal(runtime_fixture_call(&second, "hold", NULL, &refusal), CW_OK);
     assert_int_not_equal(second.call.slot, wt->call.slot);
-    cw_call_leave(fixture.bl, second.call);
+    cw_call_cancel(fixture.rl, second.call);
 }
 
 static void a_waiter_may_call_again_while_it_is_told(void **state)
@@ -198,7 +198,7 @@ static void a_waiter_may_call_again_while_it_is_told(void **state)
     assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
     fake_op_result(fake_source_newest(fixture.source), "1");
     assert_int_equal(wt.n_done, 1);
-    assert_int_equal(fixture.bl->n_running, 0);
+    assert_int_equal(fixture.rl->n_running, 0);
     runtime_fixture_done();
 }
 
@@ -213,7 +213,7 @@ static void a_waiter_may_call_again_in_the_place_of_its_call(void **state)
         call_waiter wt;
         begin(1000);
         fixture.settings.calls = rows[i].calls;
-        fixture.settings.limits = (cw_call_limits){.is_any = true,
+        fixture.settings.limits = (cw_rate_limits){.is_any = true,
                                                    .calls_per_tool = rows[i].per_tool,
                                                    .calls_per_source = rows[i].per_source};
         assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
@@ -223,7 +223,7 @@ static void a_waiter_may_call_again_in_the_place_of_its_call(void **state)
         assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
         fake_op_result(fake_source_newest(fixture.source), "1");
         assert_int_equal(wt.n_done, 1);
-        assert_int_equal(fixture.bl->n_running, 0);
+        assert_int_equal(fixture.rl->n_running, 0);
         runtime_fixture_done();
     }
 }
@@ -239,7 +239,7 @@ static void a_warm_call_allocates_nothing_in_the_exchange(void **state)
         assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
         if (i == 2)
             assert_int_equal(oom_count(), 1); /* the fake source's own */
-        cw_call_leave(fixture.bl, wt.call);
+        cw_call_cancel(fixture.rl, wt.call);
     }
     runtime_fixture_done();
 }
@@ -265,10 +265,10 @@ static void end_it(cw_call_handle call)
 {
     switch (how) {
     case LEAVE:
-        cw_call_leave(fixture.bl, call);
+        cw_call_cancel(fixture.rl, call);
         break;
     case DETACH:
-        cw_call_detach(fixture.bl, call, CW_STR(""));
+        cw_call_detach(fixture.rl, call, CW_STR(""));
         break;
     case DEADLINE:
         for (uint64_t end = cw_clock_ms() + 15; cw_clock_ms() < end;)
@@ -335,7 +335,7 @@ static void end_once(void)
     assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
     run_to_the_end(&wt);
     assert_int_equal(wt.n_done, expected_done());
-    assert_int_equal(fixture.bl->n_running, 0);
+    assert_int_equal(fixture.rl->n_running, 0);
     assert_null(fake_source_newest(fixture.source));
     /* Exactly one end for the source. */
     assert_int_equal(atomic_load(&fixture.source->done) + atomic_load(&fixture.source->cancelled) +
@@ -368,7 +368,7 @@ static void a_detached_call_ends_with_the_loop(void **state)
     begin(60000);
     call_waiter_init(&wt);
     assert_int_equal(runtime_fixture_call(&wt, "hold", NULL, &refusal), CW_OK);
-    cw_call_detach(fixture.bl, wt.call, CW_STR(""));
+    cw_call_detach(fixture.rl, wt.call, CW_STR(""));
     runtime_fixture_end_loop();
     assert_int_equal(wt.n_done, 0);
     assert_int_equal(atomic_load(&fixture.source->dropped), 1);
@@ -388,7 +388,7 @@ static void call_once(void *ctx)
         if (!rc)
             runtime_fixture_turn(3);
         if (!rc && wt.n_done == 0)
-            cw_call_leave(fixture.bl, wt.call);
+            cw_call_cancel(fixture.rl, wt.call);
     }
     if (rc)
         assert_int_equal(rc, CW_NOMEM);

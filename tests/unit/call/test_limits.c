@@ -29,21 +29,21 @@ static int end(void **state)
     return 0;
 }
 
-static cw_code enter(const cw_call_limits *limits, const char *method, cw_limiter_place *place)
+static cw_code enter(const cw_rate_limits *limits, const char *method, cw_limiter_slot *place)
 {
-    cw_view *view = cw_bridge_anonymous(fixture.bl);
+    cw_view *view = cw_runtime_anonymous(fixture.rl);
     cw_call_request request = {.view = view,
                                .entry = cw_view_find_method(view, cw_str_from(method))};
     assert_non_null(request.entry);
-    *place = (cw_limiter_place){0};
+    *place = (cw_limiter_slot){0};
     return cw_limiter_enter(limiter, limits, &request, /* now= */ 1, place, &retry_s, &err);
 }
 
 static void a_busy_source_takes_no_place_of_a_tool(void **state)
 {
     (void)state;
-    const cw_call_limits limits = {.calls_per_tool = 2, .calls_per_source = 1};
-    cw_limiter_place running, place;
+    const cw_rate_limits limits = {.calls_per_tool = 2, .calls_per_source = 1};
+    cw_limiter_slot running, place;
     assert_int_equal(enter(&limits, "text", &running), CW_OK);
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(enter(&limits, "echo", &place), CW_LIMIT);
@@ -59,10 +59,10 @@ static void a_busy_source_takes_no_place_of_a_tool(void **state)
 static void a_rate_that_is_used_up_takes_no_place_and_no_token(void **state)
 {
     (void)state;
-    cw_call_limits limits = {.calls_per_tool = 2,
+    cw_rate_limits limits = {.calls_per_tool = 2,
                              .tool = cw_rate_make(1, 3600 * 1000, 3),
                              .global = cw_rate_make(1, 3600 * 1000, 1)};
-    cw_limiter_place place;
+    cw_limiter_slot place;
     assert_int_equal(enter(&limits, "echo", &place), CW_OK);
     cw_limiter_leave(&place);
     for (unsigned i = 0; i < 5; i++) {

@@ -14,7 +14,7 @@
 #include "support/runtime_fixture.h"
 
 static cw_err err;
-static cw_call_refusal refusal;
+static cw_call_error refusal;
 static char log_path[] = "/tmp/causeway-test-XXXXXX";
 static char logged[8192];
 
@@ -87,7 +87,7 @@ static void arguments_that_do_not_match_are_refused(void **state)
                          CW_PARAMS);
         assert_string_equal(refusal.err.msg, cases[i].problem);
         assert_int_equal(wt.n_done, 0);
-        assert_int_equal(fixture.bl->n_running, 0);
+        assert_int_equal(fixture.rl->n_running, 0);
     }
     assert_int_equal(atomic_load(&fixture.source->started), 0);
     runtime_fixture_done();
@@ -155,7 +155,7 @@ static void a_result_that_does_not_match_stays_here(void **state)
     assert_non_null(strstr(logged, "error"));
     assert_non_null(strstr(logged, "source=\"fake\" method=\"typed\" fault=\"schema\""));
     assert_non_null(strstr(logged, "detail=\"/id: expected a number of at most 100, got 101\""));
-    assert_int_equal(fixture.bl->n_running, 0);
+    assert_int_equal(fixture.rl->n_running, 0);
     /* Of another type than the schema's. */
     call_waiter_init(&wt);
     assert_int_equal(runtime_fixture_call(&wt, "listed", "[1]", &refusal), CW_OK);
@@ -165,7 +165,7 @@ static void a_result_that_does_not_match_stays_here(void **state)
     (void)read_log();
     call_waiter_init(&wt);
     assert_int_equal(runtime_fixture_call(&wt, "typed", "{\"id\":101}", &refusal), CW_OK);
-    cw_call_detach(fixture.bl, wt.call, CW_STR(""));
+    cw_call_detach(fixture.rl, wt.call, CW_STR(""));
     runtime_fixture_turn(3);
     assert_int_equal(wt.n_done, 0);
     assert_non_null(strstr(read_log(), "fault=\"schema\""));
@@ -174,22 +174,22 @@ static void a_result_that_does_not_match_stays_here(void **state)
 
 static int64_t ceiling_of(const char *who)
 {
-    return cw_waste_ceiling(fixture.bl, cw_str_from(who));
+    return cw_wasted_work_ceiling(fixture.rl, cw_str_from(who));
 }
 
 static void work_in_vain_lowers_the_ceiling_of_a_network(void **state)
 {
     (void)state;
     begin();
-    int64_t whole = cw_call_steps(fixture.bl);
+    int64_t whole = cw_call_steps(fixture.rl);
     assert_int_equal(ceiling_of("203.0.113.9"), whole);
-    cw_waste_add(fixture.bl, CW_STR("203.0.113.9"), whole / 100);
+    cw_wasted_work_add(fixture.rl, CW_STR("203.0.113.9"), whole / 100);
     assert_int_equal(ceiling_of("203.0.113.9"), whole);
-    cw_waste_add(fixture.bl, CW_STR("203.0.113.9"), whole);
+    cw_wasted_work_add(fixture.rl, CW_STR("203.0.113.9"), whole);
     assert_int_equal(ceiling_of("203.0.113.9"), whole / 2);
     for (int i = 0; i < 10; i++) {
-        cw_waste_add(fixture.bl, CW_STR("203.0.113.9"), whole);
-        cw_waste_add(fixture.bl, CW_STR("2001:db8:1:2::9"), whole);
+        cw_wasted_work_add(fixture.rl, CW_STR("203.0.113.9"), whole);
+        cw_wasted_work_add(fixture.rl, CW_STR("2001:db8:1:2::9"), whole);
     }
     assert_int_equal(ceiling_of("203.0.113.9"), whole / 64);
     assert_int_equal(ceiling_of("2001:db8:1:ff::1"), whole / 64);
@@ -200,11 +200,11 @@ static void work_in_vain_lowers_the_ceiling_of_a_network(void **state)
     for (size_t i = 0; i < CW_COUNT(others); i++)
         n += ceiling_of(others[i]) == whole;
     assert_true(n >= CW_COUNT(others) - 2);
-    for (size_t i = 0; i < CW_WASTE_SLOTS; i++)
-        fixture.bl->waste[i].since_ns -= UINT64_C(2000000000);
+    for (size_t i = 0; i < CW_WASTED_WORK_SLOTS; i++)
+        fixture.rl->waste[i].since_ns -= UINT64_C(2000000000);
     assert_int_equal(ceiling_of("203.0.113.9"), whole / 16);
-    for (size_t i = 0; i < CW_WASTE_SLOTS; i++)
-        fixture.bl->waste[i].since_ns -= UINT64_C(60000000000);
+    for (size_t i = 0; i < CW_WASTED_WORK_SLOTS; i++)
+        fixture.rl->waste[i].since_ns -= UINT64_C(60000000000);
     assert_int_equal(ceiling_of("203.0.113.9"), whole);
     runtime_fixture_done();
 }

@@ -20,7 +20,7 @@ typedef struct fixture {
     cw_method methods[N_METHODS];
     char names[N_METHODS][8];
     cw_snapshot *snapshot;
-    cw_cache cache;
+    cw_page_cache cache;
 } fixture;
 
 static const cw_str a = CW_STR_INIT("a"), b = CW_STR_INIT("b");
@@ -35,17 +35,17 @@ static void set_up(fixture *f)
             (cw_method){.id = cw_str_from(f->names[i]), .usage = CW_STR("u"), .mark = &plain};
         if (i % 3)
             f->methods[i].needs =
-                (cw_needs){.permissions = i % 3 == 1 ? &a : &b, .n_permissions = 1};
+                (cw_requirements){.permissions = i % 3 == 1 ? &a : &b, .n_permissions = 1};
     }
     const cw_offer offer = {CW_STR("test"), f->methods, N_METHODS, NULL};
     assert_int_equal(cw_snapshot_build(&offer, 1, &ops, NULL, &f->snapshot, NULL), CW_OK);
-    cw_cache_init(&f->cache);
-    cw_cache_limit(&f->cache, 1 << 20);
+    cw_page_cache_init(&f->cache);
+    cw_page_cache_limit(&f->cache, 1 << 20);
 }
 
 static void tear_down(fixture *f)
 {
-    cw_cache_done(&f->cache);
+    cw_page_cache_done(&f->cache);
     cw_snapshot_unref(f->snapshot);
 }
 
@@ -71,21 +71,21 @@ static void write_text(cw_buf *out, void *ctx)
         cw_buf_add(out, cw_str_from(text));
 }
 
-static bool get(fixture *f, cw_view *view, const char *name, const char *text, cw_document **ret)
+static bool get(fixture *f, cw_view *view, const char *name, const char *text, cw_page **ret)
 {
     bool hit;
-    cw_cache_key key = {
+    cw_page_cache_key key = {
         .kind = CW_STR("list"), .view = view, .language = CW_STR("en"), .name = cw_str_from(name)};
-    assert_int_equal(cw_cache_get(&f->cache, &key, write_text, (void *)(uintptr_t)text, ret, &hit),
-                     CW_OK);
+    assert_int_equal(
+        cw_page_cache_get(&f->cache, &key, write_text, (void *)(uintptr_t)text, ret, &hit), CW_OK);
     return hit;
 }
 
 static bool asks(fixture *f, cw_view *view, const char *name, const char *text)
 {
-    cw_document *d;
+    cw_page *d;
     bool hit = get(f, view, name, text, &d);
-    cw_document_unref(d);
+    cw_page_unref(d);
     return hit;
 }
 
@@ -99,9 +99,9 @@ static void callers_who_see_the_same_share_a_document(void **state)
     assert_false(asks(&f, first, "0", "x"));
     assert_true(asks(&f, first, "0", "x"));
     assert_true(asks(&f, same, "0", "x"));
-    assert_int_equal(cw_view_number(first), cw_view_number(same));
+    assert_int_equal(cw_view_cache_id(first), cw_view_cache_id(same));
     assert_false(asks(&f, other, "0", "y"));
-    assert_int_not_equal(cw_view_number(first), cw_view_number(other));
+    assert_int_not_equal(cw_view_cache_id(first), cw_view_cache_id(other));
     assert_false(asks(&f, first, "50", "z"));
     assert_false(asks(&f, NULL, "0", "w"));
     assert_true(asks(&f, NULL, "0", "w"));
@@ -116,7 +116,7 @@ static void every_part_of_a_key_counts(void **state)
     (void)state;
     fixture f;
     set_up(&f);
-    static const cw_cache_key keys[] = {
+    static const cw_page_cache_key keys[] = {
         {.kind = CW_STR_INIT("ab")},
         {.kind = CW_STR_INIT("a"), .language = CW_STR_INIT("b")},
         {.kind = CW_STR_INIT("a"), .base = CW_STR_INIT("b")},
@@ -127,13 +127,13 @@ static void every_part_of_a_key_counts(void **state)
     };
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < CW_COUNT(keys); i++) {
-            cw_document *d;
+            cw_page *d;
             bool hit;
-            assert_int_equal(
-                cw_cache_get(&f.cache, &keys[i], write_text, (void *)(uintptr_t) "x", &d, &hit),
-                CW_OK);
+            assert_int_equal(cw_page_cache_get(&f.cache, &keys[i], write_text,
+                                               (void *)(uintptr_t) "x", &d, &hit),
+                             CW_OK);
             assert_int_equal(hit, round == 1);
-            cw_document_unref(d);
+            cw_page_unref(d);
         }
     }
     tear_down(&f);
@@ -145,17 +145,17 @@ static void what_is_cleared_is_written_anew_and_sent_to_its_end(void **state)
     fixture f;
     set_up(&f);
     cw_view *view = view_of(&f, NULL, 0);
-    cw_document *held;
+    cw_page *held;
     assert_false(get(&f, view, "0", "old", &held));
-    cw_cache_clear(&f.cache);
+    cw_page_cache_clear(&f.cache);
     assert_int_equal(f.cache.bytes, 0);
     assert_str(cw_buf_str(&held->body), "old");
-    cw_document *fresh;
+    cw_page *fresh;
     assert_false(get(&f, view, "0", "new", &fresh));
     assert_str(cw_buf_str(&fresh->body), "new");
-    assert_false(cw_str_eq(cw_document_etag(held), cw_document_etag(fresh)));
-    cw_document_unref(held);
-    cw_document_unref(fresh);
+    assert_false(cw_str_eq(cw_page_etag(held), cw_page_etag(fresh)));
+    cw_page_unref(held);
+    cw_page_unref(fresh);
     cw_view_unref(view);
     tear_down(&f);
 }
@@ -164,23 +164,23 @@ static void documents_are_dropped_by_their_tags(void **state)
 {
     (void)state;
     fixture f;
-    cw_document *d, *sent;
+    cw_page *d, *sent;
     set_up(&f);
     cw_view *view = view_of(&f, &a, 1);
     assert_false(get(&f, view, "0", "mine", &sent));
-    assert_int_equal(sent->tags, CW_CACHE_ALL_TAGS);
+    assert_int_equal(sent->tags, CW_PAGE_CACHE_ALL_TAGS);
     assert_false(get(&f, NULL, "0", "all", &d));
-    assert_int_equal(d->tags, CW_CACHE_DISCOVERY);
-    cw_document_unref(d);
-    cw_cache_drop(&f.cache, 0);
+    assert_int_equal(d->tags, CW_PAGE_CACHE_DISCOVERY);
+    cw_page_unref(d);
+    cw_page_cache_drop(&f.cache, 0);
     assert_true(asks(&f, view, "0", "mine"));
-    cw_cache_drop(&f.cache, CW_CACHE_PERMISSIONS);
+    cw_page_cache_drop(&f.cache, CW_PAGE_CACHE_PERMISSIONS);
     assert_true(asks(&f, NULL, "0", "all"));
     assert_false(asks(&f, view, "0", "mine"));
     /* Whoever sends it is not disturbed. */
     assert_true(cw_str_is(cw_buf_str(&sent->body), "mine"));
-    cw_document_unref(sent);
-    cw_cache_drop(&f.cache, CW_CACHE_DISCOVERY);
+    cw_page_unref(sent);
+    cw_page_cache_drop(&f.cache, CW_PAGE_CACHE_DISCOVERY);
     assert_int_equal(f.cache.bytes, 0);
     assert_null(f.cache.newest);
     assert_null(f.cache.oldest);
@@ -192,13 +192,14 @@ static void documents_are_dropped_by_their_tags(void **state)
 static void tags_have_names(void **state)
 {
     (void)state;
-    assert_int_equal(cw_cache_tag_find(CW_STR("jsonrpc_mcp:discovery")), CW_CACHE_DISCOVERY);
-    assert_int_equal(cw_cache_tag_find(CW_STR("user.permissions")), CW_CACHE_PERMISSIONS);
-    assert_int_equal(cw_cache_tag_find(CW_STR("")), 0);
-    assert_int_equal(cw_cache_tag_find(cw_cache_tags_text(CW_CACHE_ALL_TAGS)), 0);
-    assert_true(
-        cw_str_is(cw_cache_tags_text(CW_CACHE_ALL_TAGS), "jsonrpc_mcp:discovery user.permissions"));
-    assert_int_equal(cw_cache_tags_text(0).n, 0);
+    assert_int_equal(cw_page_cache_tag_find(CW_STR("jsonrpc_mcp:discovery")),
+                     CW_PAGE_CACHE_DISCOVERY);
+    assert_int_equal(cw_page_cache_tag_find(CW_STR("user.permissions")), CW_PAGE_CACHE_PERMISSIONS);
+    assert_int_equal(cw_page_cache_tag_find(CW_STR("")), 0);
+    assert_int_equal(cw_page_cache_tag_find(cw_page_cache_tags_text(CW_PAGE_CACHE_ALL_TAGS)), 0);
+    assert_true(cw_str_is(cw_page_cache_tags_text(CW_PAGE_CACHE_ALL_TAGS),
+                          "jsonrpc_mcp:discovery user.permissions"));
+    assert_int_equal(cw_page_cache_tags_text(0).n, 0);
 }
 
 static void transient_and_overlong_keys_are_not_kept(void **state)
@@ -206,9 +207,9 @@ static void transient_and_overlong_keys_are_not_kept(void **state)
     (void)state;
     fixture f;
     set_up(&f);
-    static char name[CW_CACHE_MAX_KEY + 1];
+    static char name[CW_PAGE_CACHE_MAX_KEY + 1];
     memset(name, 'x', sizeof name);
-    const cw_cache_key keys[] = {
+    const cw_page_cache_key keys[] = {
         {.kind = CW_STR("a"), .is_transient = true},
         {.kind = CW_STR("a"), .name = cw_str_make(name, sizeof name)},
         {.kind = CW_STR("a"), .name = cw_str_make(name, sizeof name - 10)},
@@ -218,13 +219,13 @@ static void transient_and_overlong_keys_are_not_kept(void **state)
          .name = cw_str_make(name, 600)},
     };
     for (size_t i = 0; i < 2 * CW_COUNT(keys); i++) {
-        cw_document *d;
+        cw_page *d;
         bool hit;
-        assert_int_equal(
-            cw_cache_get(&f.cache, &keys[i / 2], write_text, (void *)(uintptr_t) "x", &d, &hit),
-            CW_OK);
+        assert_int_equal(cw_page_cache_get(&f.cache, &keys[i / 2], write_text,
+                                           (void *)(uintptr_t) "x", &d, &hit),
+                         CW_OK);
         assert_false(hit);
-        cw_document_unref(d);
+        cw_page_unref(d);
     }
     assert_int_equal(f.cache.bytes, 0);
     tear_down(&f);
@@ -236,7 +237,7 @@ static void the_ceiling_holds_and_the_oldest_goes(void **state)
     fixture f;
     char name[16];
     set_up(&f);
-    cw_cache_limit(&f.cache, 20000);
+    cw_page_cache_limit(&f.cache, 20000);
     assert_false(asks(&f, NULL, "first", "x"));
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof name, "%d", i);
@@ -246,7 +247,7 @@ static void the_ceiling_holds_and_the_oldest_goes(void **state)
     }
     assert_false(asks(&f, NULL, "0", "x"));
     assert_true(asks(&f, NULL, "999", "x"));
-    cw_cache_limit(&f.cache, 100);
+    cw_page_cache_limit(&f.cache, 100);
     assert_int_equal(f.cache.bytes, 0);
     assert_false(asks(&f, NULL, "first", "x"));
     assert_false(asks(&f, NULL, "first", "x"));
@@ -261,20 +262,20 @@ static void sets_have_a_ceiling(void **state)
     set_up(&f);
     cw_view *view = view_of(&f, &a, 1);
     assert_false(asks(&f, view, "0", "x"));
-    uint64_t number = cw_view_number(view);
+    uint64_t number = cw_view_cache_id(view);
     f.cache.n_sets = 0; /* as if they were forgotten */
     free((void *)(uintptr_t)f.cache.sets[0].bits.p);
     assert_true(asks(&f, view, "0", "x"));
-    for (size_t i = 0; i < CW_CACHE_MAX_SETS + 10; i++) {
+    for (size_t i = 0; i < CW_PAGE_CACHE_MAX_SETS + 10; i++) {
         cw_view *one = view_of(&f, i % 2 ? &a : &b, 1);
         if (f.cache.n_sets)
             f.cache.sets[f.cache.n_sets - 1].hash ^= 1; /* never found again */
         (void)asks(&f, one, "0", "x");
-        assert_true(f.cache.n_sets <= CW_CACHE_MAX_SETS);
-        assert_int_not_equal(cw_view_number(one), number);
+        assert_true(f.cache.n_sets <= CW_PAGE_CACHE_MAX_SETS);
+        assert_int_not_equal(cw_view_cache_id(one), number);
         cw_view_unref(one);
     }
-    assert_int_equal(cw_view_number(view), number);
+    assert_int_equal(cw_view_cache_id(view), number);
     cw_view_unref(view);
     tear_down(&f);
 }
@@ -284,15 +285,15 @@ static void a_large_body_is_packed_once_and_counts(void **state)
     (void)state;
     fixture f;
     set_up(&f);
-    cw_document *d, *small;
+    cw_page *d, *small;
     (void)get(&f, NULL, "large", "*0123456789", &d);
     size_t before = f.cache.bytes;
-    cw_str packed = cw_document_pack(d);
+    cw_str packed = cw_page_pack(d);
     assert_true(packed.n > 0 && packed.n < d->body.n / 4);
     assert_true(f.cache.bytes > before);
-    assert_ptr_equal(cw_document_pack(d).p, packed.p);
+    assert_ptr_equal(cw_page_pack(d).p, packed.p);
     assert_string_equal(d->etag, ""); /* nobody has asked */
-    assert_false(cw_str_eq(cw_document_etag(d), cw_document_packed_etag(d)));
+    assert_false(cw_str_eq(cw_page_etag(d), cw_page_packed_etag(d)));
     char plain[8192];
     z_stream z = {.next_in = (Bytef *)(uintptr_t)packed.p,
                   .avail_in = (uInt)packed.n,
@@ -304,14 +305,14 @@ static void a_large_body_is_packed_once_and_counts(void **state)
     assert_memory_equal(plain, d->body.p, d->body.n);
     inflateEnd(&z);
     (void)get(&f, NULL, "small", "x", &small);
-    assert_int_equal(cw_document_pack(small).n, 0);
+    assert_int_equal(cw_page_pack(small).n, 0);
     /* Without a place in the cache it does not pay. */
-    cw_document_unref(d);
-    cw_cache_limit(&f.cache, 0);
+    cw_page_unref(d);
+    cw_page_cache_limit(&f.cache, 0);
     (void)get(&f, NULL, "large", "*0123456789", &d);
-    assert_int_equal(cw_document_pack(d).n, 0);
-    cw_document_unref(d);
-    cw_document_unref(small);
+    assert_int_equal(cw_page_pack(d).n, 0);
+    cw_page_unref(d);
+    cw_page_unref(small);
     tear_down(&f);
 }
 
@@ -364,7 +365,7 @@ static void a_page_of_many_tools_takes_no_longer(void **state)
         methods[i] = (cw_method){.id = cw_str_from(names[i]), .mark = &plain};
         /* All but every thousandth hidden from who has no permission. */
         if (i % 1000)
-            methods[i].needs = (cw_needs){.permissions = &a, .n_permissions = 1};
+            methods[i].needs = (cw_requirements){.permissions = &a, .n_permissions = 1};
     }
     fixture f = {0};
     const cw_offer offer = {CW_STR("test"), methods, MANY, NULL};
@@ -405,20 +406,20 @@ static void marks_are_filled(void **state)
     fixture f;
     set_up(&f);
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        cw_document *d;
+        cw_page *d;
         (void)get(&f, NULL, cases[i].body, cases[i].body, &d);
-        cw_document *one = cw_document_fill(d, '#', cw_str_from(cases[i].text));
-        cw_document *same = cw_document_fill(d, '#', cw_str_from(cases[i].text));
-        cw_document *other = cw_document_fill(d, '#', CW_STR("other"));
+        cw_page *one = cw_page_fill(d, '#', cw_str_from(cases[i].text));
+        cw_page *same = cw_page_fill(d, '#', cw_str_from(cases[i].text));
+        cw_page *other = cw_page_fill(d, '#', CW_STR("other"));
         assert_str(cw_buf_str(&one->body), cases[i].expected);
         assert_int_equal(one->tags, d->tags);
-        assert_true(cw_str_eq(cw_document_etag(one), cw_document_etag(same)));
-        assert_false(cw_str_eq(cw_document_etag(one), cw_document_etag(other)));
-        assert_false(cw_str_eq(cw_document_etag(one), cw_document_etag(d)));
-        cw_document_unref(one);
-        cw_document_unref(same);
-        cw_document_unref(other);
-        cw_document_unref(d);
+        assert_true(cw_str_eq(cw_page_etag(one), cw_page_etag(same)));
+        assert_false(cw_str_eq(cw_page_etag(one), cw_page_etag(other)));
+        assert_false(cw_str_eq(cw_page_etag(one), cw_page_etag(d)));
+        cw_page_unref(one);
+        cw_page_unref(same);
+        cw_page_unref(other);
+        cw_page_unref(d);
     }
     tear_down(&f);
 }
@@ -426,8 +427,8 @@ static void marks_are_filled(void **state)
 static void work(void *ctx)
 {
     fixture *f = ctx;
-    cw_cache_init(&f->cache);
-    cw_cache_limit(&f->cache, 1 << 20);
+    cw_page_cache_init(&f->cache);
+    cw_page_cache_limit(&f->cache, 1 << 20);
     cw_caller *caller = NULL;
     cw_view *view = NULL;
     cw_code rc = cw_caller_new_anonymous(&a, 1, &caller, NULL);
@@ -438,21 +439,21 @@ static void work(void *ctx)
     if (!rc)
         rc = cw_view_page(view, CW_VIEW_METHODS, 7, entries, 5, &found, &total);
     for (int i = 0; i < 3 && !rc; i++) {
-        cw_cache_key key = {.kind = CW_STR("x"), .view = view};
-        cw_document *d = NULL;
-        rc = cw_cache_get(&f->cache, &key, write_text, (void *)(uintptr_t) "*text", &d, NULL);
+        cw_page_cache_key key = {.kind = CW_STR("x"), .view = view};
+        cw_page *d = NULL;
+        rc = cw_page_cache_get(&f->cache, &key, write_text, (void *)(uintptr_t) "*text", &d, NULL);
         if (!rc)
-            (void)cw_document_pack(d);
-        cw_document *filled = rc ? NULL : cw_document_fill(d, 't', CW_STR("longer"));
+            (void)cw_page_pack(d);
+        cw_page *filled = rc ? NULL : cw_page_fill(d, 't', CW_STR("longer"));
         if (!rc && !filled)
             rc = CW_NOMEM;
-        cw_document_unref(filled);
-        cw_document_unref(d);
+        cw_page_unref(filled);
+        cw_page_unref(d);
     }
     assert_true(rc == CW_OK || (rc == CW_NOMEM && oom_was_hit()));
     cw_view_unref(view);
     cw_caller_unref(caller);
-    cw_cache_done(&f->cache);
+    cw_page_cache_done(&f->cache);
 }
 
 static void the_cache_survives_every_failed_allocation(void **state)
@@ -460,7 +461,7 @@ static void the_cache_survives_every_failed_allocation(void **state)
     (void)state;
     fixture f;
     set_up(&f);
-    cw_cache_done(&f.cache);
+    cw_page_cache_done(&f.cache);
     assert_true(oom_each(work, &f) >= 8);
     cw_snapshot_unref(f.snapshot);
 }

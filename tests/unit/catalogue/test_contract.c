@@ -183,7 +183,8 @@ static void what_is_published_is_valid_as_a_whole(void **state)
 static const cw_schema *param(const cw_entry *entry, size_t i)
 {
     const cw_schema *schema = NULL;
-    assert_int_equal(cw_contract_param(entry->contracts, entry->method, i, &schema, NULL), CW_OK);
+    assert_int_equal(cw_method_schemas_param(entry->schemas, entry->method, i, &schema, NULL),
+                     CW_OK);
     return schema;
 }
 
@@ -203,7 +204,7 @@ static void schemas_are_compiled_once_for_each_text(void **state)
     assert_ptr_equal(param(entry, 1), a);
     assert_int_equal(oom_live(), live);
     const cw_schema *output = a;
-    assert_int_equal(cw_contract_result(entry->contracts, entry->method, &output, NULL), CW_OK);
+    assert_int_equal(cw_method_schemas_result(entry->schemas, entry->method, &output, NULL), CW_OK);
     assert_null(output); /* says nothing, costs nothing */
     assert_int_equal(cw_schema_validate(a, json_of(&f.arena, "\"x\""), NULL), CW_OK);
     assert_int_equal(cw_schema_validate(a, json_of(&f.arena, "1"), NULL), CW_PARAMS);
@@ -239,7 +240,7 @@ static void *compile_all(void *arg)
     const cw_entry *entry = arg;
     const cw_schema *schema = NULL;
     cw_err err;
-    if (cw_contract_param(entry->contracts, entry->method, 0, &schema, &err))
+    if (cw_method_schemas_param(entry->schemas, entry->method, 0, &schema, &err))
         return NULL;
     return (void *)(uintptr_t)schema;
 }
@@ -279,9 +280,9 @@ static void build_once(void *ctx)
     if (!rc) {
         const cw_entry *entry = cw_snapshot_find_method(s, CW_STR("m.x"));
         assert_non_null(entry); /* a lack of memory is no problem of the source */
-        rc = cw_contract_param(entry->contracts, entry->method, 0, &schema, NULL);
+        rc = cw_method_schemas_param(entry->schemas, entry->method, 0, &schema, NULL);
         if (!rc)
-            rc = cw_contract_result(entry->contracts, entry->method, &schema, NULL);
+            rc = cw_method_schemas_result(entry->schemas, entry->method, &schema, NULL);
     }
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_snapshot_unref(s);

@@ -20,11 +20,11 @@ static void assert_problem(const char *a, const char *b, const char *expected)
     cw_arena arena;
     cw_param params[2];
     cw_method method = method_of(params, a, b);
-    const cw_mirror *mirrors;
+    const cw_param_headers *mirrors;
     size_t n;
     cw_err err = {0};
     cw_arena_init(&arena, 1 << 20);
-    assert_int_equal(cw_mirror_find(&method, NULL, &arena, &mirrors, &n, &err), CW_PARAMS);
+    assert_int_equal(cw_param_headers_find(&method, NULL, &arena, &mirrors, &n, &err), CW_PARAMS);
     assert_non_null(strstr(err.msg, expected));
     cw_arena_done(&arena);
 }
@@ -39,11 +39,11 @@ static void declarations_are_found_with_their_values(void **state)
                   "{\"type\":\"object\",\"properties\":{\"c\":{\"type\":\"integer\"," MARK(
                       "C") "},"
                            "\"x-mcp-header\":{\"type\":\"boolean\"," MARK("D") "}}}");
-    const cw_mirror *mirrors;
+    const cw_param_headers *mirrors;
     size_t n;
     cw_arena_init(&arena, 1 << 20);
     const cw_json *arguments = json_of(&arena, "{\"a\":\"eu\",\"b\":{\"x-mcp-header\":true}}");
-    assert_int_equal(cw_mirror_find(&method, arguments, &arena, &mirrors, &n, NULL), CW_OK);
+    assert_int_equal(cw_param_headers_find(&method, arguments, &arena, &mirrors, &n, NULL), CW_OK);
     assert_int_equal(n, 3);
     assert_str(mirrors[0].header, "Region");
     assert_str(cw_json_text(mirrors[0].value), "eu");
@@ -62,10 +62,10 @@ static void one_schema_for_all_arguments_counts_alone(void **state)
     cw_method method = method_of(params, "{\"type\":\"string\"," MARK("Old") "}", "{}");
     method.input = CW_STR(
         "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"," MARK("New") "}}}");
-    const cw_mirror *mirrors;
+    const cw_param_headers *mirrors;
     size_t n;
     cw_arena_init(&arena, 1 << 20);
-    assert_int_equal(cw_mirror_find(&method, NULL, &arena, &mirrors, &n, NULL), CW_OK);
+    assert_int_equal(cw_param_headers_find(&method, NULL, &arena, &mirrors, &n, NULL), CW_OK);
     assert_int_equal(n, 1);
     assert_str(mirrors[0].header, "New");
     cw_arena_done(&arena);
@@ -79,10 +79,10 @@ static void most_schemas_have_none(void **state)
     /* The second only mentions it. */
     cw_method method = method_of(params, "{\"type\":\"string\"}",
                                  "{\"default\":{" MARK("X") "},\"description\":\"x-mcp-header\"}");
-    const cw_mirror *mirrors;
+    const cw_param_headers *mirrors;
     size_t n = 1;
     cw_arena_init(&arena, 1 << 20);
-    assert_int_equal(cw_mirror_find(&method, NULL, &arena, &mirrors, &n, NULL), CW_OK);
+    assert_int_equal(cw_param_headers_find(&method, NULL, &arena, &mirrors, &n, NULL), CW_OK);
     assert_int_equal(n, 0);
     cw_arena_done(&arena);
 }
@@ -114,10 +114,10 @@ static void there_is_a_ceiling(void **state)
     cw_arena arena;
     cw_buf text;
     cw_param params[2];
-    const cw_mirror *mirrors;
+    const cw_param_headers *mirrors;
     size_t n;
     cw_buf_init(&text, 1 << 16);
-    for (unsigned count = CW_MIRROR_MAX; count <= CW_MIRROR_MAX + 1; count++) {
+    for (unsigned count = CW_PARAM_HEADERS_MAX; count <= CW_PARAM_HEADERS_MAX + 1; count++) {
         cw_buf_clear(&text);
         cw_buf_add(&text, CW_STR("{\"properties\":{"));
         for (unsigned i = 0; i < count; i++)
@@ -127,8 +127,8 @@ static void there_is_a_ceiling(void **state)
         cw_buf_add_char(&text, '\0');
         cw_method method = method_of(params, text.p, "{}");
         cw_arena_init(&arena, 1 << 20);
-        cw_code rc = cw_mirror_find(&method, NULL, &arena, &mirrors, &n, NULL);
-        assert_int_equal(rc, count > CW_MIRROR_MAX ? CW_PARAMS : CW_OK);
+        cw_code rc = cw_param_headers_find(&method, NULL, &arena, &mirrors, &n, NULL);
+        assert_int_equal(rc, count > CW_PARAM_HEADERS_MAX ? CW_PARAMS : CW_OK);
         cw_arena_done(&arena);
     }
     cw_buf_done(&text);
@@ -141,7 +141,7 @@ static void a_schema_is_written_without_the_keyword(void **state)
     cw_buf out;
     cw_arena_init(&arena, 1 << 20);
     cw_buf_init(&out, 1 << 16);
-    cw_mirror_write_without(
+    cw_param_headers_write_without(
         &out,
         json_of(&arena,
                 "{" MARK("A") ",\"properties\":{\"x-mcp-header\":{" MARK("B") ",\"enum\":[{" MARK(
@@ -157,10 +157,10 @@ static void find_once(void *ctx)
     cw_arena arena;
     cw_param params[2];
     cw_method method = method_of(params, ctx, "{\"type\":\"string\"," MARK("B") "}");
-    const cw_mirror *mirrors;
+    const cw_param_headers *mirrors;
     size_t n;
     cw_arena_init(&arena, 1 << 20);
-    cw_code rc = cw_mirror_find(&method, NULL, &arena, &mirrors, &n, NULL);
+    cw_code rc = cw_param_headers_find(&method, NULL, &arena, &mirrors, &n, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_arena_done(&arena);
 }

@@ -61,7 +61,7 @@ static void add_param(fixture *f, const char *name, const char *schema, const ch
 static void normalise(fixture *f)
 {
     cw_err err = {0};
-    if (cw_normalise(&f->entry, &f->arena, &f->text, &err))
+    if (cw_tool_json(&f->entry, &f->arena, &f->text, &err))
         fail_msg("%s", err.msg);
 }
 
@@ -308,7 +308,7 @@ static void an_output_that_is_no_schema_object_is_refused(void **state)
         fixture *f = new_fixture();
         f->method.output = compact(&f->arena, cases[i].output);
         cw_err err = {0};
-        assert_int_equal(cw_normalise(&f->entry, &f->arena, &f->text, &err), CW_PARAMS);
+        assert_int_equal(cw_tool_json(&f->entry, &f->arena, &f->text, &err), CW_PARAMS);
         assert_string_equal(err.msg, cases[i].message);
         free_fixture(f);
     }
@@ -320,7 +320,7 @@ static void a_method_without_a_name_is_refused(void **state)
     fixture *f = new_fixture();
     f->method.id = CW_STR("");
     cw_err err = {0};
-    assert_int_equal(cw_normalise(&f->entry, &f->arena, &f->text, &err), CW_PARAMS);
+    assert_int_equal(cw_tool_json(&f->entry, &f->arena, &f->text, &err), CW_PARAMS);
     assert_string_equal(err.msg, "an empty id has no tool name");
     free_fixture(f);
 }
@@ -399,7 +399,7 @@ static void normalise_once(void *ctx)
     cw_err err = {0};
     cw_buf text;
     cw_buf_init(&text, SIZE_MAX / 2);
-    cw_code rc = cw_normalise(&entry, &arena, &text, &err);
+    cw_code rc = cw_tool_json(&entry, &arena, &text, &err);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     assert_int_equal(err.code, rc);
     if (!rc) {
@@ -435,7 +435,7 @@ static void a_full_arena_is_reported(void **state)
     cw_arena_init(&arena, 16);
     cw_err err = {0};
     f->method.id = CW_STR("a/b"); /* the name of another needs no room */
-    assert_int_equal(cw_normalise(&f->entry, &arena, &f->text, &err), CW_LIMIT);
+    assert_int_equal(cw_tool_json(&f->entry, &arena, &f->text, &err), CW_LIMIT);
     cw_arena_done(&arena);
     free_fixture(f);
 }

@@ -7,13 +7,13 @@
 
 static cw_str place = CW_STR_INIT("/x");
 
-static void assert_copied(const cw_refs *refs, const char *schema, const char *expected)
+static void assert_copied(const cw_bundle *refs, const char *schema, const char *expected)
 {
     cw_arena arena;
     cw_buf out;
     cw_arena_init(&arena, 1 << 20);
     cw_buf_init(&out, 1 << 20);
-    assert_int_equal(cw_refs_copy(refs, json_of(&arena, schema), &out), CW_OK);
+    assert_int_equal(cw_bundle_copy(refs, json_of(&arena, schema), &out), CW_OK);
     assert_str(cw_buf_str(&out), expected);
     cw_buf_done(&out);
     cw_arena_done(&arena);
@@ -21,7 +21,7 @@ static void assert_copied(const cw_refs *refs, const char *schema, const char *e
 
 static void assert_moved(const char *schema, const char *expected)
 {
-    assert_copied(&(cw_refs){.on_ref = cw_refs_move, .ctx = &place}, schema, expected);
+    assert_copied(&(cw_bundle){.on_ref = cw_bundle_move, .ctx = &place}, schema, expected);
 }
 
 static void tokens_are_kept_and_space_goes(void **state)
@@ -91,7 +91,7 @@ static void a_description_replaces_the_old_one_in_its_place(void **state)
 {
     (void)state;
     const cw_str text = CW_STR("new \"one\"");
-    const cw_refs refs = {.on_ref = cw_refs_move, .ctx = &place, .description = &text};
+    const cw_bundle refs = {.on_ref = cw_bundle_move, .ctx = &place, .description = &text};
     assert_copied(&refs, "{}", "{\"description\":\"new \\\"one\\\"\"}");
     assert_copied(&refs, "true", "{\"description\":\"new \\\"one\\\"\"}");
     assert_copied(&refs, "false", "{\"not\":{},\"description\":\"new \\\"one\\\"\"}");
@@ -107,7 +107,7 @@ static void a_description_replaces_the_old_one_in_its_place(void **state)
 static void the_dialect_of_the_root_can_be_left_out(void **state)
 {
     (void)state;
-    const cw_refs refs = {.on_ref = cw_refs_move, .ctx = &place, .drop_dialect = true};
+    const cw_bundle refs = {.on_ref = cw_bundle_move, .ctx = &place, .drop_dialect = true};
     assert_copied(&refs, "{\"$schema\":\"s\"}", "{}");
     assert_copied(&refs, "{\"$schema\":\"s\",\"items\":{\"$schema\":\"t\"}}",
                   "{\"items\":{\"$schema\":\"t\"}}");
@@ -121,10 +121,10 @@ static void tokens_of_a_place_are_escaped(void **state)
     (void)state;
     cw_buf out;
     cw_buf_init(&out, 100);
-    cw_refs_add_token(&out, CW_STR("a-b_c.$0~/ \"%\xc3\xa9"));
+    cw_bundle_add_token(&out, CW_STR("a-b_c.$0~/ \"%\xc3\xa9"));
     assert_str(cw_buf_str(&out), "/a-b_c.$0~0~1%20%22%25%C3%A9");
     cw_buf_clear(&out);
-    cw_refs_add_token(&out, CW_STR(""));
+    cw_bundle_add_token(&out, CW_STR(""));
     assert_str(cw_buf_str(&out), "/");
     cw_buf_done(&out);
 }
@@ -148,8 +148,8 @@ static void what_the_callback_says_ends_the_copy(void **state)
         cw_buf out;
         cw_arena_init(&arena, 1 << 20);
         cw_buf_init(&out, 1 << 20);
-        const cw_refs refs = {.on_ref = refuse};
-        assert_int_equal(cw_refs_copy(&refs, json_of(&arena, schemas[i]), &out), CW_PARAMS);
+        const cw_bundle refs = {.on_ref = refuse};
+        assert_int_equal(cw_bundle_copy(&refs, json_of(&arena, schemas[i]), &out), CW_PARAMS);
         cw_buf_done(&out);
         cw_arena_done(&arena);
     }
@@ -167,13 +167,13 @@ static void a_full_buffer_is_reported(void **state)
     for (size_t i = 0; i < CW_COUNT(schemas); i++) {
         const cw_json *schema = json_of(&arena, schemas[i]);
         for (int described = 0; described < 2; described++) {
-            const cw_refs refs = {
-                .on_ref = cw_refs_move, .ctx = &place, .description = described ? &text : NULL};
+            const cw_bundle refs = {
+                .on_ref = cw_bundle_move, .ctx = &place, .description = described ? &text : NULL};
             cw_code rc = CW_LIMIT;
             for (size_t max = 0; rc; max++) {
                 cw_buf out;
                 cw_buf_init(&out, max);
-                rc = cw_refs_copy(&refs, schema, &out);
+                rc = cw_bundle_copy(&refs, schema, &out);
                 assert_int_equal(rc, out.code);
                 assert_true(rc == CW_OK || rc == CW_LIMIT);
                 cw_buf_done(&out);
@@ -187,8 +187,8 @@ static void copy_once(void *ctx)
 {
     cw_buf out;
     cw_buf_init(&out, 1 << 20);
-    const cw_refs refs = {.on_ref = cw_refs_move, .ctx = &place};
-    cw_code rc = cw_refs_copy(&refs, ctx, &out);
+    const cw_bundle refs = {.on_ref = cw_bundle_move, .ctx = &place};
+    cw_code rc = cw_bundle_copy(&refs, ctx, &out);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_buf_done(&out);
 }

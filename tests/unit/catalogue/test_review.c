@@ -36,20 +36,20 @@ typedef struct hearing {
     unsigned n, enough;
 } hearing;
 
-static bool on_note(const cw_review_note *note, void *ctx)
+static bool on_note(const cw_lint_finding *note, void *ctx)
 {
     hearing *h = ctx;
-    cw_review_write(note, &h->text);
+    cw_lint_write(note, &h->text);
     cw_buf_add_char(&h->text, '\n');
     return ++h->n != h->enough;
 }
 
 static cw_code review(hearing *h, unsigned enough)
 {
-    const cw_review_opts opts = {.scopes = scopes, .n_scopes = 1};
+    const cw_lint_opts opts = {.scopes = scopes, .n_scopes = 1};
     *h = (hearing){.enough = enough};
     cw_buf_init(&h->text, 1 << 16);
-    cw_code rc = cw_review(methods, CW_COUNT(methods), &opts, on_note, h);
+    cw_code rc = cw_lint(methods, CW_COUNT(methods), &opts, on_note, h);
     cw_buf_add_char(&h->text, '\0');
     return rc;
 }

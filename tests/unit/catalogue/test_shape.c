@@ -41,11 +41,11 @@ static const cw_entry *tool_of(const fixture *f)
     return tool;
 }
 
-static void assert_shape(const fixture *f, const cw_shape *shape, const char *expected)
+static void assert_shape(const fixture *f, const cw_tool_mcp_opts *shape, const char *expected)
 {
     cw_buf out;
     cw_buf_init(&out, 1 << 24);
-    cw_shape_tool(&out, tool_of(f), shape);
+    cw_tool_write_mcp(&out, tool_of(f), shape);
     assert_int_equal(out.code, CW_OK);
     assert_str(cw_buf_str(&out), expected);
     cw_buf_done(&out);
@@ -61,7 +61,7 @@ static void assert_annotations(const char *annotations, const char *expected)
     char text[1024];
     set_up(&f, NULL, annotations);
     snprintf(text, sizeof text, BEGIN("a.b") EMPTY "%s}", expected);
-    assert_shape(&f, &(cw_shape){.form = CW_TOOL_ANY_OUTPUT}, text);
+    assert_shape(&f, &(cw_tool_mcp_opts){.form = CW_TOOL_ANY_OUTPUT}, text);
     cw_snapshot_unref(f.snapshot);
 }
 
@@ -111,7 +111,7 @@ static void tools_go_by_their_aliases(void **state)
     (void)state;
     fixture f;
     set_up(&f, NULL, "");
-    cw_shape shape = {.is_aliased = true};
+    cw_tool_mcp_opts shape = {.is_aliased = true};
     assert_shape(&f, &shape, BEGIN("a__b") EMPTY "}");
     cw_snapshot_unref(f.snapshot);
 }
@@ -124,8 +124,9 @@ static void references_are_replaced_by_what_they_lead_to(void **state)
     (void)state;
     fixture f;
     set_up(&f, REFERS, "");
-    assert_shape(&f, &(cw_shape){.is_inlined = false}, BEGIN("a.b") WITH(MOVED) "}");
-    assert_shape(&f, &(cw_shape){.is_inlined = true}, BEGIN("a.b") WITH("{\"minimum\":1.50}") "}");
+    assert_shape(&f, &(cw_tool_mcp_opts){.is_inlined = false}, BEGIN("a.b") WITH(MOVED) "}");
+    assert_shape(&f, &(cw_tool_mcp_opts){.is_inlined = true},
+                 BEGIN("a.b") WITH("{\"minimum\":1.50}") "}");
     cw_snapshot_unref(f.snapshot);
 }
 
@@ -134,7 +135,7 @@ static void a_schema_that_contains_itself_stays(void **state)
     (void)state;
     fixture f;
     set_up(&f, "{\"properties\":{\"next\":{\"$ref\":\"#\"}}}", "");
-    assert_shape(&f, &(cw_shape){.is_inlined = true},
+    assert_shape(&f, &(cw_tool_mcp_opts){.is_inlined = true},
                  BEGIN("a.b")
                      WITH("{\"properties\":{\"next\":{\"$ref\":\"#/properties/p\"}}}") "}");
     cw_snapshot_unref(f.snapshot);
@@ -146,11 +147,11 @@ static void wrong_headers_are_left_out_and_right_ones_stay(void **state)
     fixture f;
     set_up(&f, "{\"type\":\"number\",\"x-mcp-header\":\"A\"}", "");
     assert_false(tool_of(&f)->is_mirrored);
-    assert_shape(&f, &(cw_shape){0}, BEGIN("a.b") WITH("{\"type\":\"number\"}") "}");
+    assert_shape(&f, &(cw_tool_mcp_opts){0}, BEGIN("a.b") WITH("{\"type\":\"number\"}") "}");
     cw_snapshot_unref(f.snapshot);
     set_up(&f, "{\"type\":\"integer\",\"x-mcp-header\":\"A\"}", "");
     assert_true(tool_of(&f)->is_mirrored);
-    assert_shape(&f, &(cw_shape){0},
+    assert_shape(&f, &(cw_tool_mcp_opts){0},
                  BEGIN("a.b") WITH("{\"type\":\"integer\",\"x-mcp-header\":\"A\"}") "}");
     cw_snapshot_unref(f.snapshot);
 }
@@ -172,7 +173,7 @@ static void what_would_grow_too_long_stays(void **state)
     cw_buf_add(&schema, CW_STR("},\"$ref\":\"#/$defs/l20\"}"));
     cw_buf_add_char(&schema, '\0');
     set_up(&f, schema.p, "");
-    cw_shape_tool(&out, tool_of(&f), &(cw_shape){.is_inlined = true});
+    cw_tool_write_mcp(&out, tool_of(&f), &(cw_tool_mcp_opts){.is_inlined = true});
     assert_int_equal(out.code, CW_OK);
     assert_true(out.n < 2 * schema.n + 1024);
     assert_non_null(memmem(out.p, out.n, "$ref", 4));
@@ -184,10 +185,10 @@ static void what_would_grow_too_long_stays(void **state)
 static void shape_once(void *ctx)
 {
     const fixture *f = ctx;
-    cw_shape shape = {.is_aliased = true, .is_inlined = true};
+    cw_tool_mcp_opts shape = {.is_aliased = true, .is_inlined = true};
     cw_buf out;
     cw_buf_init(&out, 1 << 20);
-    cw_shape_tool(&out, tool_of(f), &shape);
+    cw_tool_write_mcp(&out, tool_of(f), &shape);
     assert_int_equal(out.code, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_buf_done(&out);
 }

@@ -55,7 +55,7 @@ static void addresses_are_matched(void **state)
         cw_arena a;
         cw_str got;
         cw_arena_init(&a, 1 << 20);
-        bool matches = cw_shown_match(cw_str_from(r->template), cw_str_from(r->uri), &a, &got);
+        bool matches = cw_exposed_match(cw_str_from(r->template), cw_str_from(r->uri), &a, &got);
         if (matches != (r->variables != NULL) ||
             (matches && !cw_str_eq(got, cw_str_from(r->variables))))
             fail_msg("%s, %s: %d %.*s", r->template, r->uri, matches, CW_STR_ARG(got));
@@ -72,9 +72,9 @@ static void addresses_have_a_ceiling(void **state)
     memset(uri, 'x', sizeof uri);
     memcpy(uri, "t://", 4);
     cw_arena_init(&a, 1 << 20);
-    assert_true(cw_shown_match(CW_STR("t://{a}"), cw_str_make(uri, sizeof uri - 1), &a, &got));
+    assert_true(cw_exposed_match(CW_STR("t://{a}"), cw_str_make(uri, sizeof uri - 1), &a, &got));
     assert_int_equal(got.n, sizeof uri - 1 - 4 + 8); /* {"a":"…"} */
-    assert_false(cw_shown_match(CW_STR("t://{a}"), cw_str_make(uri, sizeof uri), &a, &got));
+    assert_false(cw_exposed_match(CW_STR("t://{a}"), cw_str_make(uri, sizeof uri), &a, &got));
     cw_arena_done(&a);
 }
 
@@ -88,7 +88,7 @@ static void a_path_needs_no_room(void **state)
     memset(uri, '/', sizeof uri);
     cw_arena_init(&a, CW_RESOURCE_MAX_URI);
     for (int i = 0; i < 10; i++) {
-        assert_false(cw_shown_match(CW_STR("{a}"), cw_str_make(uri, sizeof uri), &a, &got));
+        assert_false(cw_exposed_match(CW_STR("{a}"), cw_str_make(uri, sizeof uri), &a, &got));
         cw_arena_reset(&a);
     }
     cw_arena_done(&a);
@@ -101,7 +101,7 @@ static void match_once(void *ctx)
     cw_str got;
     cw_arena_init(&a, 1 << 20);
     /* Without memory nobody can say that it does not match. */
-    assert_true(cw_shown_match(CW_STR("t://{a}/{b}"), CW_STR("t://x/y"), &a, &got));
+    assert_true(cw_exposed_match(CW_STR("t://{a}/{b}"), CW_STR("t://x/y"), &a, &got));
     assert_int_equal(got.p == NULL, oom_was_hit());
     cw_arena_done(&a);
 }
@@ -115,9 +115,9 @@ static void matching_survives_failed_allocations(void **state)
 static cw_code check(const char *template)
 {
     static const cw_param params[] = {{.name = CW_STR_INIT("a")}, {.name = CW_STR_INIT("b")}};
-    cw_shown shown = {.kind = CW_SHOWN_TEMPLATE, .address = cw_str_from(template)};
-    cw_method m = {.id = CW_STR("m"), .params = params, .n_params = 2, .shown = &shown};
-    return cw_shown_check(&m, &err);
+    cw_exposed exposed = {.kind = CW_EXPOSED_TEMPLATE, .address = cw_str_from(template)};
+    cw_method m = {.id = CW_STR("m"), .params = params, .n_params = 2, .exposed = &exposed};
+    return cw_exposed_check(&m, &err);
 }
 
 static void templates_are_checked(void **state)
@@ -141,23 +141,23 @@ static void templates_are_checked(void **state)
 static void too_many_variables_are_refused(void **state)
 {
     (void)state;
-    cw_param params[CW_SHOWN_MAX_VARIABLES + 1] = {0};
-    char names[CW_SHOWN_MAX_VARIABLES + 1][8], template[1024] = "";
-    for (size_t i = 0; i <= CW_SHOWN_MAX_VARIABLES; i++) {
+    cw_param params[CW_EXPOSED_MAX_VARIABLES + 1] = {0};
+    char names[CW_EXPOSED_MAX_VARIABLES + 1][8], template[1024] = "";
+    for (size_t i = 0; i <= CW_EXPOSED_MAX_VARIABLES; i++) {
         snprintf(names[i], sizeof names[i], "v%zu", i);
         params[i].name = cw_str_from(names[i]);
         snprintf(template + strlen(template), sizeof template - strlen(template), "/{%s}",
                  names[i]);
     }
-    cw_shown shown = {.kind = CW_SHOWN_TEMPLATE, .address = cw_str_from(template)};
+    cw_exposed exposed = {.kind = CW_EXPOSED_TEMPLATE, .address = cw_str_from(template)};
     cw_method m = {.id = CW_STR("m"),
                    .params = params,
-                   .n_params = CW_SHOWN_MAX_VARIABLES + 1,
-                   .shown = &shown};
-    assert_int_equal(cw_shown_check(&m, &err), CW_LIMIT);
+                   .n_params = CW_EXPOSED_MAX_VARIABLES + 1,
+                   .exposed = &exposed};
+    assert_int_equal(cw_exposed_check(&m, &err), CW_LIMIT);
     *strrchr(template, '/') = 0;
-    shown.address = cw_str_from(template);
-    assert_int_equal(cw_shown_check(&m, &err), CW_OK);
+    exposed.address = cw_str_from(template);
+    assert_int_equal(cw_exposed_check(&m, &err), CW_OK);
 }
 
 static const cw_param prompt_params[] = {
@@ -165,16 +165,16 @@ static const cw_param prompt_params[] = {
     {.name = CW_STR_INIT("b")},
 };
 
-static cw_code write_shown(cw_shown_kind kind, const char *json, cw_arena *a, cw_str *ret)
+static cw_code write_shown(cw_exposed_kind kind, const char *json, cw_arena *a, cw_str *ret)
 {
-    cw_shown shown = {.kind = kind};
+    cw_exposed exposed = {.kind = kind};
     cw_method m = {.id = CW_STR("the.id"),
                    .usage = CW_STR("Usage."),
                    .params = prompt_params,
                    .n_params = 2,
-                   .shown = &shown};
-    cw_code rc = cw_json_read(cw_str_from(json), NULL, a, &shown.json, NULL, &err);
-    return rc ? rc : cw_shown_write(&m, a, ret, &err);
+                   .exposed = &exposed};
+    cw_code rc = cw_json_read(cw_str_from(json), NULL, a, &exposed.json, NULL, &err);
+    return rc ? rc : cw_exposed_write(&m, a, ret, &err);
 }
 
 static void what_lists_show_is_complete(void **state)
@@ -183,10 +183,10 @@ static void what_lists_show_is_complete(void **state)
     cw_arena a;
     cw_str got;
     cw_arena_init(&a, 1 << 20);
-    assert_int_equal(write_shown(CW_SHOWN_RESOURCE, "{\"uri\":\"t://x\"}", &a, &got), CW_OK);
+    assert_int_equal(write_shown(CW_EXPOSED_RESOURCE, "{\"uri\":\"t://x\"}", &a, &got), CW_OK);
     assert_true(
         cw_str_is(got, "{\"uri\":\"t://x\",\"name\":\"the.id\",\"description\":\"Usage.\"}"));
-    assert_int_equal(write_shown(CW_SHOWN_PROMPT,
+    assert_int_equal(write_shown(CW_EXPOSED_PROMPT,
                                  "{\"name\":\"p\",\"completes\":[\"a\"],\"description\":\"D\"}", &a,
                                  &got),
                      CW_OK);
@@ -202,7 +202,7 @@ static void write_once(void *ctx)
     cw_arena a;
     cw_str got;
     cw_arena_init(&a, 1 << 20);
-    cw_code rc = write_shown(CW_SHOWN_PROMPT, "{\"name\":\"p\"}", &a, &got);
+    cw_code rc = write_shown(CW_EXPOSED_PROMPT, "{\"name\":\"p\"}", &a, &got);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_arena_done(&a);
 }

@@ -218,7 +218,7 @@ static const bool all_yield[8] = {true, true, true, true, true, true, true, true
 
 static cw_snapshot *build_after(const cw_offer *offers, size_t n, cw_snapshot *previous)
 {
-    const cw_snapshot_opts opts = {.previous = previous, .yields = all_yield};
+    const cw_snapshot_opts opts = {.previous = previous, .defers = all_yield};
     cw_snapshot *s = NULL;
     assert_int_equal(cw_snapshot_build(offers, n, &ops, &opts, &s, NULL), CW_OK);
     return s;
@@ -361,14 +361,14 @@ static void equal_needs_share_a_class(void **state)
     static const cw_str again[] = {CW_STR_INIT("p"), CW_STR_INIT("q")};
     cw_method methods[] = {method("a", true), method("b", true), method("c", true),
                            method("d", true), method("e", false)};
-    methods[1].needs = (cw_needs){.permissions = permissions, .n_permissions = 2};
-    methods[2].needs = (cw_needs){.permissions = again, .n_permissions = 2};
+    methods[1].needs = (cw_requirements){.permissions = permissions, .n_permissions = 2};
+    methods[2].needs = (cw_requirements){.permissions = again, .n_permissions = 2};
     methods[3].needs =
-        (cw_needs){.permissions = again, .n_permissions = 2, .level = CW_AUTH_REQUIRED};
+        (cw_requirements){.permissions = again, .n_permissions = 2, .level = CW_AUTH_REQUIRED};
     const cw_offer offer = {CW_STR("one"), methods, 5, source(0)};
     cw_snapshot *s = build(&offer, 1);
     size_t n;
-    const cw_needs *classes = cw_snapshot_classes(s, &n);
+    const cw_requirements *classes = cw_snapshot_classes(s, &n);
     assert_int_equal(n, 3);
     const cw_entry *entries = cw_snapshot_entries(s, &n);
     assert_int_equal(entries[0].class_index, entries[4].class_index);
@@ -376,7 +376,8 @@ static void equal_needs_share_a_class(void **state)
     assert_int_not_equal(entries[0].class_index, entries[1].class_index);
     assert_int_not_equal(entries[1].class_index, entries[3].class_index);
     for (size_t i = 0; i < n; i++)
-        assert_true(cw_needs_equal(&classes[entries[i].class_index], &entries[i].method->needs));
+        assert_true(
+            cw_requirements_equal(&classes[entries[i].class_index], &entries[i].method->needs));
     cw_snapshot_unref(s);
 }
 
@@ -396,7 +397,8 @@ static many make_many(size_t n, bool is_tool)
         snprintf(m.ids[i], sizeof m.ids[i], "m%zu", i * 7919 % n);
         m.methods[i] = method(m.ids[i], is_tool);
         m.permissions[i] = m.methods[i].id;
-        m.methods[i].needs = (cw_needs){.permissions = &m.permissions[i], .n_permissions = 1};
+        m.methods[i].needs =
+            (cw_requirements){.permissions = &m.permissions[i], .n_permissions = 1};
     }
     return m;
 }
@@ -540,14 +542,14 @@ static void build_once(void *ctx)
 typedef struct offers_list {
     const cw_offer *items;
     size_t n;
-    const bool *yields;
+    const bool *defers;
 } offers_list;
 
 static void build_offers_once(void *ctx)
 {
     const offers_list *list = ctx;
     cw_snapshot *s = NULL;
-    const cw_snapshot_opts opts = {.yields = list->yields};
+    const cw_snapshot_opts opts = {.defers = list->defers};
     cw_code rc = cw_snapshot_build(list->items, list->n, &ops, &opts, &s, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_snapshot_unref(s);
@@ -583,7 +585,7 @@ static void every_failed_allocation_of_a_problem_is_reported(void **state)
     cw_snapshot_unref(s);
     offers_list list = {offers, CW_COUNT(offers), NULL};
     assert_true(oom_each(build_offers_once, &list) >= 4);
-    list.yields = all_yield;
+    list.defers = all_yield;
     assert_true(oom_each(build_offers_once, &list) >= 4);
 }
 

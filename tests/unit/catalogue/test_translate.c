@@ -26,7 +26,7 @@ static cw_translations *german(const mo_pair *pairs, uint32_t n)
     mo_dir_create(folder);
     mo_dir_add(folder, "de.mo", pairs, n);
     cw_translations_opts opts = {
-        .folder = folder, .original = CW_STR("en"), .initial = CW_STR("de")};
+        .folder = folder, .original = CW_STR("en"), .default_value = CW_STR("de")};
     assert_int_equal(cw_translations_load(&opts, &t, NULL), CW_OK);
     mo_dir_remove(folder);
     return t;
@@ -63,7 +63,7 @@ static void what_people_read_is_translated(void **state)
     (void)state;
     cw_translations *t = german(all, CW_COUNT(all));
     assert_tool(
-        cw_translations_initial(t),
+        cw_translations_default(t),
         "{\"name\":\"a.list\",\"description\":\"Zählt \\\"komplett\\\" auf\",\"inputSchema\":"
         "{\"type\":\"object\",\"properties\":{\"nid\":{\"description\":\"Der Knoten\"},"
         "\"page\":{}},\"required\":[\"nid\"]},\"title\":\"Liste von a\"}");
@@ -76,7 +76,7 @@ static void without_translations_a_tool_is_as_it_was(void **state)
     cw_arena arena;
     cw_arena_init(&arena, SIZE_MAX);
     cw_translations *t = german((mo_pair[]){{"Other", "Anderes"}}, 1);
-    const cw_language *de = cw_translations_initial(t);
+    const cw_language *de = cw_translations_default(t);
     assert_tool(NULL, original);
     assert_tool(de, original);
     assert_ptr_equal(cw_translate_method(de, &method, &arena), &method);
@@ -93,7 +93,7 @@ static void a_method_without_mark_is_translated_too(void **state)
     cw_translations *t = german(all, CW_COUNT(all));
     cw_method plain = method;
     plain.mark = NULL;
-    const cw_method *translated = cw_translate_method(cw_translations_initial(t), &plain, &arena);
+    const cw_method *translated = cw_translate_method(cw_translations_default(t), &plain, &arena);
     assert_non_null(translated);
     assert_null(translated->mark);
     assert_str(translated->usage, "Zählt \"komplett\" auf");
@@ -142,7 +142,7 @@ static void translating_survives_every_failed_allocation(void **state)
     (void)state;
     cw_translations *t = german(all, CW_COUNT(all));
     cw_entry entry = {.method = &method, .tool_name = method.id};
-    assert_true(oom_each(translate_once, &(job){&entry, cw_translations_initial(t)}) >= 3);
+    assert_true(oom_each(translate_once, &(job){&entry, cw_translations_default(t)}) >= 3);
     cw_translations_unref(t);
 }
 

@@ -12,7 +12,7 @@ static const mo_pair german[] = {{"", MO_HEADER}, {"List", "Liste"}, {"a\4List",
 static cw_translations_opts opts_of(const char *folder)
 {
     return (cw_translations_opts){
-        .folder = folder, .original = CW_STR("en"), .initial = CW_STR("en")};
+        .folder = folder, .original = CW_STR("en"), .default_value = CW_STR("en")};
 }
 
 static cw_translations *load(const cw_translations_opts *opts)
@@ -81,7 +81,7 @@ static void a_text_for_its_method_goes_before_the_general_one(void **state)
     assert_str(cw_language_text(de, CW_STR("b"), CW_STR("List")), "Liste");
     assert_str(cw_language_text(de, CW_STR("a"), CW_STR("Zoo")), "Zoo");
     assert_str(cw_language_text(NULL, CW_STR("a"), CW_STR("List")), "List");
-    const cw_language *en = cw_translations_initial(t);
+    const cw_language *en = cw_translations_default(t);
     assert_str(cw_language_text(en, CW_STR("a"), CW_STR("List")), "List");
     cw_translations_unref(t);
     mo_dir_remove(folder);
@@ -118,11 +118,11 @@ static void the_default_must_be_there(void **state)
     mo_dir_create(folder);
     mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
     cw_translations_opts opts = opts_of(folder);
-    opts.initial = CW_STR("de");
+    opts.default_value = CW_STR("de");
     cw_translations *t = load(&opts);
-    assert_str(cw_language_tag(cw_translations_initial(t)), "de");
+    assert_str(cw_language_tag(cw_translations_default(t)), "de");
     cw_translations_unref(t);
-    opts.initial = CW_STR("fr");
+    opts.default_value = CW_STR("fr");
     assert_refused(&opts, CW_PARAMS, "there is no language 'fr'");
     mo_dir_remove(folder);
     assert_refused(&opts, CW_IO, folder);
@@ -183,11 +183,11 @@ static void what_was_read_twice_is_equal(void **state)
     assert_true(cw_translations_equal(NULL, NULL));
     assert_false(cw_translations_equal(a, NULL));
     cw_translations_unref(b);
-    opts.initial = CW_STR("de");
+    opts.default_value = CW_STR("de");
     b = load(&opts);
     assert_false(cw_translations_equal(a, b));
     cw_translations_unref(b);
-    opts.initial = CW_STR("en");
+    opts.default_value = CW_STR("en");
     mo_dir_add(folder, "de.mo", (mo_pair[]){{"List", "Die Liste"}}, 1);
     b = load(&opts);
     assert_false(cw_translations_equal(a, b));

@@ -41,8 +41,8 @@ static void set_up(fixture *f)
     for (size_t i = 0; i < N_METHODS; i++)
         f->methods[i] = (cw_method){
             .id = cw_str_from(ids[i]), .usage = CW_STR("u"), .mark = i < CALLABLE ? &plain : NULL};
-    f->methods[EDIT].needs = (cw_needs){.permissions = &edit, .n_permissions = 1};
-    f->methods[BOTH].needs = (cw_needs){.permissions = read_and_edit, .n_permissions = 2};
+    f->methods[EDIT].needs = (cw_requirements){.permissions = &edit, .n_permissions = 1};
+    f->methods[BOTH].needs = (cw_requirements){.permissions = read_and_edit, .n_permissions = 2};
     f->methods[LOGIN].needs.level = CW_AUTH_REQUIRED;
     f->methods[LIST].needs = f->methods[EDIT].needs;
     f->methods[LIST].output = CW_STR("{\"type\":\"array\"}");
@@ -80,7 +80,7 @@ static void a_view_shows_what_the_gate_lets_through(void **state)
         {"open", {CW_VERDICT_ALLOW, CW_VERDICT_ALLOW, CW_VERDICT_ALLOW}},
         {"edit", {CW_VERDICT_HIDDEN, CW_VERDICT_ALLOW, CW_VERDICT_ALLOW}},
         {"both", {CW_VERDICT_HIDDEN, CW_VERDICT_HIDDEN, CW_VERDICT_ALLOW}},
-        {"login", {CW_VERDICT_LOGIN, CW_VERDICT_LOGIN, CW_VERDICT_LOGIN}},
+        {"login", {CW_VERDICT_NEEDS_LOGIN, CW_VERDICT_NEEDS_LOGIN, CW_VERDICT_NEEDS_LOGIN}},
         {"list", {CW_VERDICT_HIDDEN, CW_VERDICT_ALLOW, CW_VERDICT_ALLOW}},
     };
     for (size_t n = 0; n <= 2; n++) {
@@ -147,7 +147,7 @@ static void an_alias_leads_to_what_the_caller_sees(void **state)
     };
     for (size_t i = 1; i < CW_COUNT(methods); i++) {
         if (i != 3)
-            methods[i].needs = (cw_needs){.permissions = &edit, .n_permissions = 1};
+            methods[i].needs = (cw_requirements){.permissions = &edit, .n_permissions = 1};
     }
     cw_snapshot *s = snapshot_of(methods, CW_COUNT(methods));
     cw_view *few = view_of(s, NULL, 0);
@@ -190,8 +190,8 @@ static void lists_are_equal_when_their_bytes_are(void **state)
     cw_view *none = view_of(f.snapshot, NULL, 0);
     cw_view *editor = view_of(f.snapshot, &edit, 1);
     assert_int_equal(cw_view_changes(none, none), 0);
-    assert_int_equal(cw_view_changes(none, editor), CW_NEWS_TOOLS);
-    assert_int_equal(cw_view_changes(editor, none), CW_NEWS_TOOLS);
+    assert_int_equal(cw_view_changes(none, editor), CW_CHANGED_TOOLS);
+    assert_int_equal(cw_view_changes(editor, none), CW_CHANGED_TOOLS);
 
     /* Another snapshot of the same methods, in which one that nobody here sees is gone. */
     cw_method methods[N_METHODS];
@@ -208,7 +208,7 @@ static void lists_are_equal_when_their_bytes_are(void **state)
     methods[OPEN].usage = CW_STR("v");
     again = snapshot_of(methods, N_METHODS);
     later = view_of(again, &edit, 1);
-    assert_int_equal(cw_view_changes(editor, later), CW_NEWS_TOOLS);
+    assert_int_equal(cw_view_changes(editor, later), CW_CHANGED_TOOLS);
     cw_view_unref(later);
     cw_snapshot_unref(again);
     cw_view_unref(none);

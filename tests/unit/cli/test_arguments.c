@@ -25,7 +25,7 @@ static const cw_method method = {.params = params, .n_params = CW_COUNT(params)}
 static cw_code make(const char *const *items, size_t n, cw_buf *out, cw_err *err)
 {
     cw_buf_init(out, BYTES_MAX);
-    return cw_arguments_make(&method, items, n, out, err);
+    return cw_cli_arguments_make(&method, items, n, out, err);
 }
 
 static void assert_made(const char *const *items, size_t n, const char *expected)
@@ -104,11 +104,11 @@ static void a_schema_says_its_types(void **state)
     (void)state;
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_buf out;
-        unsigned types = cw_schema_types(cw_str_from(cases[i].schema));
+        unsigned types = cw_cli_schema_types(cw_str_from(cases[i].schema));
         cw_buf_init(&out, BYTES_MAX);
         for (unsigned bit = 0; bit < CW_TYPES_N; bit++) {
             if (types & 1u << bit)
-                cw_buf_printf(&out, "%s%s", out.n ? " " : "", cw_type_name_of(bit));
+                cw_buf_printf(&out, "%s%s", out.n ? " " : "", cw_cli_type_name_of(bit));
         }
         cw_buf_add_char(&out, 0);
         assert_string_equal(out.p, cases[i].types);

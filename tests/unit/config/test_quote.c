@@ -16,9 +16,9 @@ static void assert_quoted(cw_str text, const char *expected)
     cw_buf out;
     cw_buf_init(&out, 1 << 16);
     cw_quote(&out, text);
-    char *shown = cw_buf_take(&out, NULL);
-    assert_string_equal(shown, expected);
-    free(shown);
+    char *exposed = cw_buf_take(&out, NULL);
+    assert_string_equal(exposed, expected);
+    free(exposed);
 }
 
 static void what_is_only_looked_at_keeps_its_quotes(void **state)
@@ -27,9 +27,9 @@ static void what_is_only_looked_at_keeps_its_quotes(void **state)
     cw_buf out;
     cw_buf_init(&out, 1 << 16);
     cw_quote_shown(&out, CW_STR("{\"a\":\"\\n\"}\n\x1b[31m\xe2\x80\xae"));
-    char *shown = cw_buf_take(&out, NULL);
-    assert_string_equal(shown, "{\"a\":\"\\n\"}\\u000a\\u001b[31m\\u202e");
-    free(shown);
+    char *exposed = cw_buf_take(&out, NULL);
+    assert_string_equal(exposed, "{\"a\":\"\\n\"}\\u000a\\u001b[31m\\u202e");
+    free(exposed);
 }
 
 static void ordinary_text_stays_as_it_is(void **state)

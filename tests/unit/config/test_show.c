@@ -28,14 +28,14 @@ static char *values(const cw_config *config)
 static void assert_reads_back(const char *text)
 {
     cw_config *first = config_of(text);
-    char *shown = show(first), *before = values(first);
-    cw_config *second = config_of(shown);
+    char *exposed = show(first), *before = values(first);
+    cw_config *second = config_of(exposed);
     char *again = show(second), *after = values(second);
     assert_string_equal(after, before);
-    assert_string_equal(again, shown);
+    assert_string_equal(again, exposed);
     cw_config_unref(first);
     cw_config_unref(second);
-    free(shown);
+    free(exposed);
     free(again);
     free(before);
     free(after);
@@ -116,24 +116,24 @@ static void every_key_is_shown_with_its_help(void **state)
 {
     (void)state;
     cw_config *config = config_of("");
-    char *shown = show(config);
+    char *exposed = show(config);
     for (const cw_key *top = cw_config_root.children; top->name; top++) {
         char line[400];
         snprintf(line, sizeof line, "\n%s:", top->name);
-        assert_non_null(strstr(shown, line));
+        assert_non_null(strstr(exposed, line));
         for (const cw_key *k = top->type == &cw_type_section ? top->children : NULL; k && k->name;
              k++) {
             char help[CW_KEY_HELP_SIZE];
             snprintf(line, sizeof line, "\n  # %s\n  %s:", cw_key_help(k, help), k->name);
-            assert_non_null(strstr(shown, line));
+            assert_non_null(strstr(exposed, line));
         }
     }
-    assert_non_null(strstr(shown, "\n  idle: 75s\n"));
-    assert_non_null(strstr(shown, "\n  - address: \"127.0.0.1:8080\"\n    tls: false\n"));
-    assert_non_null(strstr(shown, "\n  min_version: \"1.2\"\n"));
-    assert_non_null(strstr(shown, "\n  # Body of a request (0 to 1GB)\n  body_size: 4MB\n"));
+    assert_non_null(strstr(exposed, "\n  idle: 75s\n"));
+    assert_non_null(strstr(exposed, "\n  - address: \"127.0.0.1:8080\"\n    tls: false\n"));
+    assert_non_null(strstr(exposed, "\n  min_version: \"1.2\"\n"));
+    assert_non_null(strstr(exposed, "\n  # Body of a request (0 to 1GB)\n  body_size: 4MB\n"));
     cw_config_unref(config);
-    free(shown);
+    free(exposed);
 }
 
 static void a_full_buffer_is_sticky(void **state)
@@ -210,13 +210,13 @@ static void print_once(void *ctx)
     cw_buf_init(&out, 1 << 20);
     cw_config_show(ctx, &out);
     assert_true(out.code == CW_OK || out.code == CW_NOMEM);
-    bool shown = out.code == CW_OK;
+    bool exposed = out.code == CW_OK;
     cw_buf_done(&out);
     cw_buf_init(&out, 1 << 20);
     cw_code rc = cw_config_schema(&out, NULL);
     assert_true(rc == CW_OK || rc == CW_NOMEM);
     if (oom_was_hit())
-        assert_true(!shown || rc == CW_NOMEM);
+        assert_true(!exposed || rc == CW_NOMEM);
     cw_buf_done(&out);
 }
 

@@ -98,13 +98,13 @@ static void how_a_service_speaks_fills_its_fields(void **state)
     assert_string_equal(s->ids.p, "string");
     assert_string_equal(s->empty_params.p, "send");
     assert_string_equal(s->correlate.p, "exchange");
-    assert_int_equal(s->prelude.n, 3);
-    assert_string_equal(s->prelude.items[0].method.p, "hello");
-    assert_string_equal(s->prelude.items[0].params.p, "");
-    assert_false(s->prelude.items[0].notify);
-    assert_string_equal(s->prelude.items[1].params.p, "[\"u\",{\"p\":null}]");
-    assert_true(s->prelude.items[1].notify);
-    assert_string_equal(s->prelude.items[2].params.p, "0");
+    assert_int_equal(s->init_calls.n, 3);
+    assert_string_equal(s->init_calls.items[0].method.p, "hello");
+    assert_string_equal(s->init_calls.items[0].params.p, "");
+    assert_false(s->init_calls.items[0].notify);
+    assert_string_equal(s->init_calls.items[1].params.p, "[\"u\",{\"p\":null}]");
+    assert_true(s->init_calls.items[1].notify);
+    assert_string_equal(s->init_calls.items[2].params.p, "0");
     assert_string_equal(s->greeting.p, "yes");
     assert_int_equal(s->handshake_status, 409);
     assert_string_equal(s->handshake_header.p, "X-Session-Id");
@@ -161,7 +161,7 @@ static void an_empty_mapping_is_not_nothing(void **state)
         assert_string_equal(s->methods.items[0].output.p, i ? "" : "{}");
         assert_string_equal(p->schema.p, i ? "" : "{}");
         assert_string_equal(p->value.p, i ? "" : "{}");
-        assert_string_equal(p->initial.p, i ? "" : "[]");
+        assert_string_equal(p->default_value.p, i ? "" : "[]");
     }
     cw_config_unref(c);
 }
@@ -235,7 +235,7 @@ static void what_a_service_offers_fills_its_fields(void **state)
     assert_string_equal(p[1].rename.p, "gid");
     assert_string_equal(p[1].description.p, "Two\nlines");
     assert_string_equal(p[1].schema.p, "{\"type\":\"string\"}");
-    assert_string_equal(p[1].initial.p, "");
+    assert_string_equal(p[1].default_value.p, "");
     assert_true(p[1].hidden);
     assert_true(p[1].required);
     assert_false(p[0].required);
@@ -430,8 +430,9 @@ static void every_field_has_a_key(void **state)
     const cw_key *params = find(methods->children, "params");
     assert_covers(params->children, params->item_defaults, sizeof(cw_config_param),
                   offsetof(cw_config_param, name), sizeof(cw_str));
-    const cw_key *prelude = find(cw_sources_keys, "prelude");
-    assert_covers(prelude->children, prelude->item_defaults, sizeof(cw_config_prelude), 0, 0);
+    const cw_key *init_calls = find(cw_sources_keys, "prelude");
+    assert_covers(init_calls->children, init_calls->item_defaults, sizeof(cw_config_init_call), 0,
+                  0);
 }
 
 /* ---- comparisons ---- */

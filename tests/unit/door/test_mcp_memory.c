@@ -8,11 +8,12 @@
 
 #define HOUR INT64_C(3600000)
 
-static cw_mcp_memory memory;
+static cw_mcp_session_store memory;
 
-static cw_mcp_keeper keeper(const char *name, bool is_anonymous, int64_t now)
+static cw_mcp_session_owner owner(const char *name, bool is_anonymous, int64_t now)
 {
-    return (cw_mcp_keeper){.owner = cw_str_from(name), .is_anonymous = is_anonymous, .now = now};
+    return (cw_mcp_session_owner){
+        .owner = cw_str_from(name), .is_anonymous = is_anonymous, .now = now};
 }
 
 /* The i-th session of all, until HOUR. */
@@ -25,23 +26,23 @@ static cw_mcp_session session_of(unsigned i)
 
 static cw_code set_level(const char *name, bool is_anonymous, unsigned i, int64_t now)
 {
-    cw_mcp_keeper by = keeper(name, is_anonymous, now);
+    cw_mcp_session_owner by = owner(name, is_anonymous, now);
     cw_mcp_session session = session_of(i);
-    return cw_mcp_memory_set_level(&memory, &by, &session, CW_LOG_INFO);
+    return cw_mcp_session_store_set_level(&memory, &by, &session, CW_LOG_INFO);
 }
 
 static cw_code end(const char *name, bool is_anonymous, unsigned i, int64_t now)
 {
-    cw_mcp_keeper by = keeper(name, is_anonymous, now);
+    cw_mcp_session_owner by = owner(name, is_anonymous, now);
     cw_mcp_session session = session_of(i);
-    return cw_mcp_memory_end(&memory, &by, &session);
+    return cw_mcp_session_store_end(&memory, &by, &session);
 }
 
 /* 'l': has a level; '-': has none; 'e': has ended. */
 static char state_of(unsigned i, int64_t now)
 {
     cw_mcp_session session = session_of(i);
-    if (!cw_mcp_memory_recall(&memory, &session, now))
+    if (!cw_mcp_session_store_recall(&memory, &session, now))
         return 'e';
     return session.level == CW_LOG_INFO ? 'l' : '-';
 }
@@ -50,14 +51,14 @@ static int set_up(void **state)
 {
     (void)state;
     memset(&memory, 0, sizeof memory);
-    cw_mcp_memory_init(&memory);
+    cw_mcp_session_store_init(&memory);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    cw_mcp_memory_done(&memory);
+    cw_mcp_session_store_done(&memory);
     return 0;
 }
 
@@ -112,9 +113,9 @@ static void all_of_it_has_an_end(void **state)
     assert_int_equal(set_level("late", false, at++, 0), CW_LIMIT);
     assert_int_equal(memory.owners[false].n, CW_MCP_STATES / CW_MCP_STATES_SHARE);
     /* One that needs nothing any more leaves its place. */
-    cw_mcp_keeper by = keeper("a0", false, 0);
+    cw_mcp_session_owner by = owner("a0", false, 0);
     cw_mcp_session first = session_of(10);
-    assert_int_equal(cw_mcp_memory_set_level(&memory, &by, &first, CW_LOG_OFF), CW_OK);
+    assert_int_equal(cw_mcp_session_store_set_level(&memory, &by, &first, CW_LOG_OFF), CW_OK);
     assert_int_equal(set_level("late", false, at++, 0), CW_OK);
 }
 
@@ -128,9 +129,9 @@ static void who_has_expired_makes_room(void **state)
     assert_int_equal(end("alice", false, 200000, HOUR - 1), CW_LIMIT);
     assert_int_equal(set_level("alice", false, 200000, HOUR - 1), CW_LIMIT);
     cw_mcp_session next = session_of(200000);
-    cw_mcp_keeper by = keeper("alice", false, HOUR + 1000);
+    cw_mcp_session_owner by = owner("alice", false, HOUR + 1000);
     next.expires = 2 * HOUR;
-    assert_int_equal(cw_mcp_memory_end(&memory, &by, &next), CW_OK);
+    assert_int_equal(cw_mcp_session_store_end(&memory, &by, &next), CW_OK);
     assert_int_equal(memory.sessions.n, 1);
     assert_int_equal(set_level("alice", false, 200001, HOUR + 1000), CW_OK);
 }
@@ -138,19 +139,19 @@ static void who_has_expired_makes_room(void **state)
 static void an_idle_session_gives_way_unless_it_has_a_stream(void **state)
 {
     (void)state;
-    cw_mcp_keeper by = keeper("alice", false, 0);
+    cw_mcp_session_owner by = owner("alice", false, 0);
     cw_mcp_session oldest = session_of(0);
     for (unsigned i = 0; i < CW_MCP_STATES_SHARE; i++)
         assert_int_equal(set_level("alice", false, i, i), CW_OK);
     assert_int_equal(set_level("alice", false, 1000, CW_MCP_IDLE_MS - 1), CW_LIMIT);
-    assert_int_equal(cw_mcp_memory_hold(&memory, &by, &oldest), CW_OK);
+    assert_int_equal(cw_mcp_session_store_hold(&memory, &by, &oldest), CW_OK);
     assert_int_equal(state_of(1, CW_MCP_IDLE_MS), 'l'); /* it is used */
     assert_int_equal(set_level("alice", false, 1000, CW_MCP_IDLE_MS + 2), CW_OK);
     assert_int_equal(state_of(0, 2000), 'l');
     assert_int_equal(state_of(1, 2000), 'l');
     assert_int_equal(state_of(2, 2000), 'e');
     assert_int_equal(state_of(3, 2000), 'l');
-    cw_mcp_memory_release(&memory, &oldest, 2000);
+    cw_mcp_session_store_release(&memory, &oldest, 2000);
     assert_int_equal(state_of(0, 2000), 'l');
 }
 
@@ -158,7 +159,7 @@ static void addresses_have_ceilings(void **state)
 {
     (void)state;
     static char uri[1024];
-    cw_mcp_keeper by = keeper("192.0.2.1", true, 0);
+    cw_mcp_session_owner by = owner("192.0.2.1", true, 0);
     unsigned n_kept = 0;
     memset(uri, 'x', sizeof uri - 2);
     for (unsigned i = 0; i < 20; i++) {
@@ -166,7 +167,7 @@ static void addresses_have_ceilings(void **state)
         for (unsigned k = 0; k < 80; k++) {
             snprintf(uri, 8, "%06u", k);
             uri[6] = 'x';
-            cw_code rc = cw_mcp_memory_subscribe(&memory, &by, &session, cw_str_from(uri));
+            cw_code rc = cw_mcp_session_store_subscribe(&memory, &by, &session, cw_str_from(uri));
             assert_true(rc == CW_OK || rc == CW_LIMIT);
             n_kept += rc == CW_OK;
         }
@@ -175,16 +176,18 @@ static void addresses_have_ceilings(void **state)
     assert_int_equal(n_kept, CW_MCP_URIS_SHARE / (sizeof uri - 1));
     cw_mcp_session session = session_of(0), other = session_of(19);
     cw_str first = cw_str_from("000000");
-    assert_false(cw_mcp_memory_wants(&memory, &session, first));
+    assert_false(cw_mcp_session_store_is_subscribed(&memory, &session, first));
     snprintf(uri, 8, "%06u", 3);
     uri[6] = 'x';
-    assert_true(cw_mcp_memory_wants(&memory, &session, cw_str_from(uri)));
-    assert_false(cw_mcp_memory_wants(&memory, &other, cw_str_from(uri)));
-    cw_mcp_keeper neighbour = keeper("192.0.2.2", true, 0);
-    assert_int_equal(cw_mcp_memory_subscribe(&memory, &neighbour, &other, cw_str_from(uri)), CW_OK);
-    assert_int_equal(cw_mcp_memory_subscribe(&memory, &by, &session, CW_STR("a\0b")), CW_LIMIT);
-    cw_mcp_memory_unsubscribe(&memory, &session, cw_str_from(uri));
-    assert_false(cw_mcp_memory_wants(&memory, &session, cw_str_from(uri)));
+    assert_true(cw_mcp_session_store_is_subscribed(&memory, &session, cw_str_from(uri)));
+    assert_false(cw_mcp_session_store_is_subscribed(&memory, &other, cw_str_from(uri)));
+    cw_mcp_session_owner neighbour = owner("192.0.2.2", true, 0);
+    assert_int_equal(cw_mcp_session_store_subscribe(&memory, &neighbour, &other, cw_str_from(uri)),
+                     CW_OK);
+    assert_int_equal(cw_mcp_session_store_subscribe(&memory, &by, &session, CW_STR("a\0b")),
+                     CW_LIMIT);
+    cw_mcp_session_store_unsubscribe(&memory, &session, cw_str_from(uri));
+    assert_false(cw_mcp_session_store_is_subscribed(&memory, &session, cw_str_from(uri)));
 }
 
 static void addresses_of_all_have_a_ceiling(void **state)
@@ -197,59 +200,61 @@ static void addresses_of_all_have_a_ceiling(void **state)
     for (unsigned account = 0; !rc && account < 20; account++) {
         char name[16];
         snprintf(name, sizeof name, "a%u", account);
-        cw_mcp_keeper by = keeper(name, false, 0);
+        cw_mcp_session_owner by = owner(name, false, 0);
         for (unsigned i = 0; !rc && i < CW_MCP_URIS_SHARE / sizeof uri; i++) {
             cw_mcp_session session = session_of(at++);
-            rc = cw_mcp_memory_subscribe(&memory, &by, &session, cw_str_from(uri));
+            rc = cw_mcp_session_store_subscribe(&memory, &by, &session, cw_str_from(uri));
             n_kept += rc == CW_OK;
         }
     }
     assert_int_equal(rc, CW_LIMIT);
     assert_int_equal(n_kept, CW_MCP_URIS / sizeof uri);
-    cw_mcp_keeper first = keeper("a0", false, 0);
+    cw_mcp_session_owner first = owner("a0", false, 0);
     cw_mcp_session session = session_of(0);
-    assert_int_equal(cw_mcp_memory_subscribe(&memory, &first, &session, CW_STR("a")), CW_LIMIT);
+    assert_int_equal(cw_mcp_session_store_subscribe(&memory, &first, &session, CW_STR("a")),
+                     CW_LIMIT);
 }
 
 static void what_says_nothing_is_not_kept(void **state)
 {
     (void)state;
-    cw_mcp_keeper by = keeper("alice", false, 0);
+    cw_mcp_session_owner by = owner("alice", false, 0);
     cw_mcp_session session = session_of(1);
-    assert_int_equal(cw_mcp_memory_set_level(&memory, &by, &session, CW_LOG_OFF), CW_OK);
-    assert_int_equal(cw_mcp_memory_subscribe(&memory, &by, &session, CW_STR("a:b")), CW_OK);
+    assert_int_equal(cw_mcp_session_store_set_level(&memory, &by, &session, CW_LOG_OFF), CW_OK);
+    assert_int_equal(cw_mcp_session_store_subscribe(&memory, &by, &session, CW_STR("a:b")), CW_OK);
     assert_int_equal(atomic_load(&memory.n), 1);
-    cw_mcp_memory_unsubscribe(&memory, &session, CW_STR("a:b"));
+    cw_mcp_session_store_unsubscribe(&memory, &session, CW_STR("a:b"));
     assert_int_equal(memory.sessions.n + memory.owners[false].n, 0);
     /* A stream alone does not make others look for sessions. */
-    assert_int_equal(cw_mcp_memory_hold(&memory, &by, &session), CW_OK);
+    assert_int_equal(cw_mcp_session_store_hold(&memory, &by, &session), CW_OK);
     assert_int_equal(atomic_load(&memory.n), 0);
-    assert_int_equal(cw_mcp_memory_end(&memory, &by, &session), CW_OK);
-    cw_mcp_memory_release(&memory, &session, 0);
+    assert_int_equal(cw_mcp_session_store_end(&memory, &by, &session), CW_OK);
+    cw_mcp_session_store_release(&memory, &session, 0);
     assert_int_equal(state_of(1, 0), 'e');
     assert_int_equal(set_level("alice", false, 1, 0), CW_LIMIT);
 }
 
 static void remember_once(void *ctx)
 {
-    cw_mcp_keeper by = keeper("alice", false, 0), other = keeper("192.0.2.1", true, 0);
+    cw_mcp_session_owner by = owner("alice", false, 0), other = owner("192.0.2.1", true, 0);
     cw_mcp_session session = session_of(1), second = session_of(2);
-    cw_buf wishes;
+    cw_buf filter;
     (void)ctx;
-    cw_buf_init(&wishes, SIZE_MAX / 2);
+    cw_buf_init(&filter, SIZE_MAX / 2);
     (void)set_up(NULL);
-    cw_code held = cw_mcp_memory_hold(&memory, &by, &session);
-    cw_code rc = cw_mcp_memory_subscribe(&memory, &by, &session, CW_STR("a:b"));
-    assert_int_equal(cw_mcp_memory_wants(&memory, &session, CW_STR("a:b")), rc == CW_OK);
-    cw_mcp_memory_wishes(&memory, &session, &wishes);
-    assert_true(wishes.code || wishes.n == (rc ? 0u : 4u));
-    rc = cw_mcp_memory_set_level(&memory, &by, &session, CW_LOG_INFO);
+    cw_code held = cw_mcp_session_store_hold(&memory, &by, &session);
+    cw_code rc = cw_mcp_session_store_subscribe(&memory, &by, &session, CW_STR("a:b"));
+    assert_int_equal(cw_mcp_session_store_is_subscribed(&memory, &session, CW_STR("a:b")),
+                     rc == CW_OK);
+    cw_mcp_session_store_subscriptions(&memory, &session, &filter);
+    assert_true(filter.code || filter.n == (rc ? 0u : 4u));
+    rc = cw_mcp_session_store_set_level(&memory, &by, &session, CW_LOG_INFO);
     assert_int_equal(state_of(1, 0), rc ? '-' : 'l');
-    rc = cw_mcp_memory_end(&memory, &other, &second);
+    rc = cw_mcp_session_store_end(&memory, &other, &second);
     assert_int_equal(state_of(2, 0), rc ? '-' : 'e');
     if (!held)
-        cw_mcp_memory_release(&memory, &session, 0);
-    cw_buf_done(&wishes);
+        cw_mcp_session_store_release(&memory, &session, 0);
+    cw_buf_done(&filter);
     (void)tear_down(NULL);
 }
 

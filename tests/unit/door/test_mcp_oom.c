@@ -8,31 +8,31 @@
 
 /* A port that keeps what is replied. */
 static struct {
-    cw_port base;
+    cw_responder base;
     cw_arena arena;
     cw_loop loop; /* of which the index counts alone */
     const char *header;
     unsigned status;
     cw_str body;
-} port;
+} responder;
 
-static void on_reply(cw_port *p, const cw_port_answer *answer)
+static void on_reply(cw_responder *p, const cw_response *answer)
 {
     (void)p;
-    port.status = answer->status;
-    port.body = answer->body;
+    responder.status = answer->status;
+    responder.body = answer->body;
 }
 
-static cw_str on_header(const cw_port *p, cw_str name, bool *ret_repeats)
+static cw_str on_header(const cw_responder *p, cw_str name, bool *ret_repeats)
 {
     (void)p;
     (void)name;
     if (ret_repeats)
         *ret_repeats = false;
-    return port.header ? cw_str_from(port.header) : (cw_str){NULL, 0};
+    return responder.header ? cw_str_from(responder.header) : (cw_str){NULL, 0};
 }
 
-static const cw_port_ops ops = {.reply = on_reply, .header = on_header};
+static const cw_responder_ops ops = {.reply = on_reply, .header = on_header};
 
 #define LONG                                                                                       \
     "looooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooong"
@@ -52,7 +52,7 @@ static void fail_header(const cw_mcp_request *r)
 /* The whole way in: it ends before anything else is asked for. */
 static void fail_version(const cw_mcp_request *r)
 {
-    cw_mcp_take(NULL, r->port, NULL, NULL, CW_STR(REQUEST));
+    cw_mcp_receive(NULL, r->responder, NULL, NULL, CW_STR(REQUEST));
 }
 
 static void fail_resource(const cw_mcp_request *r)
@@ -79,23 +79,24 @@ static const struct {
 static void answer_once(void *ctx)
 {
     const size_t *which = ctx;
-    cw_arena_init(&port.arena, 1 << 20);
-    port.base =
-        (cw_port){.ops = &ops, .arena = &port.arena, .loop = &port.loop, .has_headers = true};
-    port.header = CLAIM;
-    port.status = 0;
-    cw_turn_opts opts = {.n = 1, .failure = CW_STR(CW_MCP_FAILURE)};
-    cw_turn *turn = cw_turn_new(&port.base, &opts);
-    if (turn) {
-        cw_mcp_request r = {.port = &port.base, .item = turn->items, .era = &cw_mcp_modern};
-        turn->items->id = CW_STR("1");
+    cw_arena_init(&responder.arena, 1 << 20);
+    responder.base = (cw_responder){
+        .ops = &ops, .arena = &responder.arena, .loop = &responder.loop, .has_headers = true};
+    responder.header = CLAIM;
+    responder.status = 0;
+    cw_rpc_batch_opts opts = {.n = 1, .failure = CW_STR(CW_MCP_FAILURE)};
+    cw_rpc_batch *batch = cw_rpc_batch_new(&responder.base, &opts);
+    if (batch) {
+        cw_mcp_request r = {
+            .responder = &responder.base, .item = batch->items, .era = &cw_mcp_modern};
+        batch->items->id = CW_STR("1");
         errors[*which].run(&r);
-        assert_true(port.status == 500 || port.status == errors[*which].status);
-        if (port.status != 500)
-            assert_non_null(
-                memmem(port.body.p, port.body.n, errors[*which].last, strlen(errors[*which].last)));
+        assert_true(responder.status == 500 || responder.status == errors[*which].status);
+        if (responder.status != 500)
+            assert_non_null(memmem(responder.body.p, responder.body.n, errors[*which].last,
+                                   strlen(errors[*which].last)));
     }
-    cw_arena_done(&port.arena);
+    cw_arena_done(&responder.arena);
 }
 
 static void an_error_is_whole_or_another_one(void **state)
@@ -114,8 +115,8 @@ static void set_level_once(void *ctx)
     (void)ctx;
     if (cw_mcp_new(NULL, 1, &seal, &door, &err))
         return;
-    cw_mcp_keeper alice = {.owner = CW_STR("1")};
-    cw_code rc = cw_mcp_memory_set_level(&door->memory, &alice, &session, CW_LOG_INFO);
+    cw_mcp_session_owner alice = {.owner = CW_STR("1")};
+    cw_code rc = cw_mcp_session_store_set_level(&door->memory, &alice, &session, CW_LOG_INFO);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     assert_int_equal(atomic_load(&door->memory.n), rc ? 0 : 1);
     cw_mcp_free(door);

@@ -10,7 +10,7 @@
 #include "support/mo_file.h"
 
 /* de, en (the original), fr, pt-BR, zh-Hant. */
-static cw_translations *world(const char *initial)
+static cw_translations *world(const char *default_value)
 {
     char folder[64];
     cw_translations *t = NULL;
@@ -21,7 +21,7 @@ static cw_translations *world(const char *initial)
     mo_dir_add(folder, "pt_BR.mo", NULL, 0);
     mo_dir_add(folder, "zh_Hant.mo", NULL, 0);
     cw_translations_opts opts = {
-        .folder = folder, .original = CW_STR("en"), .initial = cw_str_from(initial)};
+        .folder = folder, .original = CW_STR("en"), .default_value = cw_str_from(default_value)};
     if (cw_translations_load(&opts, &t, &err))
         fail_msg("%s", err.msg);
     mo_dir_remove(folder);

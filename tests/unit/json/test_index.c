@@ -29,16 +29,16 @@ static void it_leads_where_a_pointer_leads(void **state)
         "/a/1/0",  "/a/1/1", "/a/x",    "o",       "/x",      "//",     "/o/a/b",
     };
     const cw_json *doc = large(*state);
-    cw_json_index index;
-    cw_json_index_init(&index);
+    cw_json_pointer_index index;
+    cw_json_pointer_index_init(&index);
     for (int again = 0; again < 2; again++) {
         for (size_t i = 0; i < CW_COUNT(pointers); i++) {
             cw_str pointer = cw_str_from(pointers[i]);
-            if (cw_json_index_pointer(&index, doc, pointer) != cw_json_pointer(doc, pointer))
+            if (cw_json_pointer_index_find(&index, doc, pointer) != cw_json_pointer(doc, pointer))
                 fail_msg("%s", pointers[i]);
         }
     }
-    cw_json_index_done(&index);
+    cw_json_pointer_index_done(&index);
 }
 
 int main(void)

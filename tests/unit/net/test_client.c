@@ -556,7 +556,7 @@ static client_exchange ask_wanting(const char *head)
     client_exchange a = {0};
     serve(&s, SCRIPTS(script), 1);
     client_fixture_open_with(&b, s.port,
-                             (cw_client_opts){.kept = wanted, .n_kept = CW_COUNT(wanted)});
+                             (cw_client_opts){.wanted = wanted, .n_wanted = CW_COUNT(wanted)});
     client_request(&b, &a);
     assert_response(&a, 200, "hi");
     client_fixture_done(&b);
@@ -569,15 +569,15 @@ static void wanted_headers_come_with_the_answer(void **state)
     (void)state;
     client_exchange a =
         ask_wanting("X-Empty:\r\nX-Other: 1\r\nX-Session:  first \r\nX-SESSION: second\r\n");
-    assert_string_equal(a.kept[0], "first");
+    assert_string_equal(a.wanted[0], "first");
     assert_true(a.has_kept[0] && a.has_kept[3] && !a.has_kept[1] && !a.has_kept[2]);
-    assert_string_equal(a.kept[3], "");
+    assert_string_equal(a.wanted[3], "");
     assert_string_equal(a.cookies, "");
-    static char long_head[CW_CLIENT_KEPT_MAX + 64];
+    static char long_head[CW_CLIENT_WANTED_MAX + 64];
     for (size_t more = 0; more < 2; more++) {
         int n = snprintf(long_head, sizeof long_head, "X-Session: ");
-        memset(long_head + n, 'v', CW_CLIENT_KEPT_MAX + more);
-        snprintf(long_head + n + CW_CLIENT_KEPT_MAX + more, 3, "\r\n");
+        memset(long_head + n, 'v', CW_CLIENT_WANTED_MAX + more);
+        snprintf(long_head + n + CW_CLIENT_WANTED_MAX + more, 3, "\r\n");
         a = ask_wanting(long_head);
         assert_int_equal(a.has_kept[0], more == 0);
     }
@@ -593,7 +593,7 @@ static void headers_of_interim_answers_do_not_count(void **state)
     client_fixture b;
     client_exchange a = {0};
     serve(&s, SCRIPTS(script), 1);
-    client_fixture_open_with(&b, s.port, (cw_client_opts){.kept = wanted, .n_kept = 2});
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.wanted = wanted, .n_wanted = 2});
     client_request(&b, &a);
     assert_true(!a.has_kept[0] && !a.has_kept[1] && !*a.cookies);
     client_fixture_done(&b);
@@ -603,11 +603,11 @@ static void headers_of_interim_answers_do_not_count(void **state)
 static void only_so_many_headers_can_be_wanted(void **state)
 {
     (void)state;
-    static const cw_str many[CW_CLIENT_KEPT + 1] = {
+    static const cw_str many[CW_CLIENT_WANTED + 1] = {
         CW_STR_INIT("A"), CW_STR_INIT("B"), CW_STR_INIT("C"), CW_STR_INIT("D"), CW_STR_INIT("E")};
     client_fixture b;
     client_fixture_init(&b);
-    cw_client_opts opts = {.kept = many, .n_kept = CW_COUNT(many)};
+    cw_client_opts opts = {.wanted = many, .n_wanted = CW_COUNT(many)};
     assert_int_equal(client_fixture_new_client(&b, SCHEME "://localhost/", opts), CW_PARAMS);
     b.client = NULL;
     client_fixture_done(&b);
@@ -626,7 +626,7 @@ static void cookies_come_as_they_are_to_be_sent_back(void **state)
                                     "Set-Cookie: past=x; Max-Age=-1; Path=/\r\n"
                                     "Set-Cookie: empty=; Path=/\r\n");
     assert_string_equal(a.cookies, "theme = dark; sid=a=b\"c\"; empty=");
-    assert_string_equal(a.kept[1], "sid=old; Path=/");
+    assert_string_equal(a.wanted[1], "sid=old; Path=/");
     /* One that was set and taken back in one answer is gone. */
     a = ask_wanting("Set-Cookie: sid=1\r\nSet-Cookie: sid=; Max-Age=0\r\n");
     assert_string_equal(a.cookies, "");
@@ -635,14 +635,14 @@ static void cookies_come_as_they_are_to_be_sent_back(void **state)
 static void cookies_have_a_largest_size(void **state)
 {
     (void)state;
-    static char head[3 * CW_CLIENT_KEPT_MAX];
+    static char head[3 * CW_CLIENT_WANTED_MAX];
     int n = snprintf(head, sizeof head, "Set-Cookie: a=");
-    memset(head + n, 'v', CW_CLIENT_KEPT_MAX - 8);
-    snprintf(head + n + CW_CLIENT_KEPT_MAX - 8, 100,
+    memset(head + n, 'v', CW_CLIENT_WANTED_MAX - 8);
+    snprintf(head + n + CW_CLIENT_WANTED_MAX - 8, 100,
              "\r\nSet-Cookie: long=v\r\nSet-Cookie: b=1\r\n");
     client_exchange a = ask_wanting(head);
     /* The long one has no room; the next one has. */
-    assert_int_equal(strlen(a.cookies), CW_CLIENT_KEPT_MAX - 8 + 2 + 5);
+    assert_int_equal(strlen(a.cookies), CW_CLIENT_WANTED_MAX - 8 + 2 + 5);
     assert_null(strstr(a.cookies, "long"));
     assert_non_null(strstr(a.cookies, "v; b=1"));
 }

@@ -635,9 +635,10 @@ static void ask_with_failures(void *ctx)
     if (cw_loop_init(&b.loop, 64, NULL))
         return;
     client_fixture_start_tick(&b);
-    static const cw_str kept[] = {CW_STR_INIT("Set-Cookie")};
+    static const cw_str wanted[] = {CW_STR_INIT("Set-Cookie")};
     cw_code rc = client_fixture_new_client(
-        &b, text, (cw_client_opts){.connect_ms = 300, .kept = kept, .n_kept = CW_COUNT(kept)});
+        &b, text,
+        (cw_client_opts){.connect_ms = 300, .wanted = wanted, .n_wanted = CW_COUNT(wanted)});
     if (rc) {
         assert_int_equal(rc, CW_NOMEM);
         assert_true(oom_was_hit());

@@ -185,11 +185,11 @@ typedef struct got {
     unsigned calls, status;
     size_t n;
     char why[256];
-    cw_fetch_answer answer;
+    cw_fetch_response answer;
     cw_fetcher **closes; /* within on_done */
 } got;
 
-static void on_got(cw_fetch *f, const cw_fetch_answer *answer, const char *why)
+static void on_got(cw_fetch *f, const cw_fetch_response *answer, const char *why)
 {
     got *g = CW_CONTAINER(f, got, fetch);
     g->calls++;

@@ -17,7 +17,7 @@
 static const char *cut_all(cw_framing framing, const char *bytes, size_t n, size_t step)
 {
     static char out[1024];
-    cw_cutter c = {.framing = framing, .max_message = MAX};
+    cw_framing_reader c = {.framing = framing, .max_message = MAX};
     size_t begin = 0, at = 0;
     cw_code rc = CW_AGAIN;
     out[0] = 0;
@@ -26,7 +26,7 @@ static const char *cut_all(cw_framing framing, const char *bytes, size_t n, size
         cw_str message = {NULL, 0};
         size_t used;
         memcpy(part, bytes + begin, till - begin);
-        rc = cw_cutter_next(&c, cw_str_make(part, till - begin), &message, &used);
+        rc = cw_framing_next(&c, cw_str_make(part, till - begin), &message, &used);
         if (rc == CW_OK) {
             assert_true(message.n > 0 && message.n <= MAX);
             at += (size_t)snprintf(out + at, sizeof out - at, "%.*s|", CW_STR_ARG(message));

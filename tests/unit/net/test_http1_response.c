@@ -8,7 +8,7 @@ static cw_code parse_piece(cw_http1_head *h, cw_str text, size_t n)
     char *copy = malloc(n ? n : 1);
     assert_non_null(copy);
     memcpy(copy, text.p, n);
-    cw_code rc = cw_http1_parse_answer(h, copy, n);
+    cw_code rc = cw_http1_parse_response(h, copy, n);
     free(copy);
     return rc;
 }
@@ -17,16 +17,16 @@ static cw_code parse_piece(cw_http1_head *h, cw_str text, size_t n)
 static cw_code parse_answer(cw_http1_head *h, cw_str text)
 {
     cw_http1_head other;
-    cw_http1_answer_init(h, &http1_usual_limits);
+    cw_http1_response_init(h, &http1_usual_limits);
     cw_code rc = parse_piece(h, text, text.n);
     for (size_t cut = 0; cut <= text.n; cut++) {
-        cw_http1_answer_init(&other, &http1_usual_limits);
+        cw_http1_response_init(&other, &http1_usual_limits);
         parse_piece(&other, text, cut);
         assert_int_equal(parse_piece(&other, text, text.n), rc);
         assert_same_http1_head(h, &other);
         assert_int_equal(h->code, other.code);
     }
-    cw_http1_answer_init(&other, &http1_usual_limits);
+    cw_http1_response_init(&other, &http1_usual_limits);
     cw_code last = CW_AGAIN;
     for (size_t n = 1; n <= text.n && last == CW_AGAIN; n++)
         last = parse_piece(&other, text, n);
@@ -134,17 +134,17 @@ static void a_head_has_a_largest_size_and_number_of_fields(void **state)
     cw_http1_head h;
     cw_str fits = CW_STR("HTTP/1.1 200 OK\r\nA: 234567890123456\r\n\r\n");
     assert_int_equal(fits.n, 40 - 1);
-    cw_http1_answer_init(&h, &small);
-    assert_int_equal(cw_http1_parse_answer(&h, fits.p, fits.n), CW_OK);
+    cw_http1_response_init(&h, &small);
+    assert_int_equal(cw_http1_parse_response(&h, fits.p, fits.n), CW_OK);
     cw_str large = CW_STR("HTTP/1.1 200 OK\r\nA: 23456789012345678\r\n\r\n");
-    cw_http1_answer_init(&h, &small);
-    assert_int_equal(cw_http1_parse_answer(&h, large.p, large.n), CW_INVALID);
+    cw_http1_response_init(&h, &small);
+    assert_int_equal(cw_http1_parse_response(&h, large.p, large.n), CW_INVALID);
     cw_str two = CW_STR("HTTP/1.1 200 OK\r\nA: 1\r\nB: 1\r\n\r\n");
-    cw_http1_answer_init(&h, &small);
-    assert_int_equal(cw_http1_parse_answer(&h, two.p, two.n), CW_INVALID);
+    cw_http1_response_init(&h, &small);
+    assert_int_equal(cw_http1_parse_response(&h, two.p, two.n), CW_INVALID);
     cw_str endless = CW_STR("HTTP/1.1 200 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
-    cw_http1_answer_init(&h, &small);
-    assert_int_equal(cw_http1_parse_answer(&h, endless.p, endless.n), CW_INVALID);
+    cw_http1_response_init(&h, &small);
+    assert_int_equal(cw_http1_parse_response(&h, endless.p, endless.n), CW_INVALID);
 }
 
 /* ---- bodies ---- */
@@ -160,9 +160,9 @@ static collected collect(cw_str head, cw_http_method method, cw_str in, size_t s
     collected c = {.rc = CW_AGAIN};
     cw_http1_head h;
     cw_http1_body b;
-    cw_http1_answer_init(&h, &http1_usual_limits);
-    assert_int_equal(cw_http1_parse_answer(&h, head.p, head.n), CW_OK);
-    c.rc = cw_http1_answer_body_init(&b, &h, method, MAX);
+    cw_http1_response_init(&h, &http1_usual_limits);
+    assert_int_equal(cw_http1_parse_response(&h, head.p, head.n), CW_OK);
+    c.rc = cw_http1_response_body_init(&b, &h, method, MAX);
     if (c.rc)
         return c;
     for (size_t at = 0; at <= in.n; at += step) {

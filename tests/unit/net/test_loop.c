@@ -87,32 +87,32 @@ static void a_removed_hook_is_not_called(void **state)
 
 /* ---- later ---- */
 
-static cw_later later_a, later_b;
+static cw_deferred later_a, later_b;
 
-static void do_a(cw_later *later)
+static void do_a(cw_deferred *later)
 {
     assert_null(later->next);
     note('a');
 }
 
-static void do_b(cw_later *later)
+static void do_b(cw_deferred *later)
 {
     (void)later;
     note('b');
 }
 
-static void do_a_then_ask_for_b(cw_later *later)
+static void do_a_then_ask_for_b(cw_deferred *later)
 {
     do_a(later);
-    cw_loop_do_later(&loop, &later_b);
+    cw_loop_defer(&loop, &later_b);
 }
 
 static void mail_asks(void *arg)
 {
     (void)arg;
     note('m');
-    cw_loop_do_later(&loop, &later_a);
-    cw_loop_do_later(&loop, &later_a);
+    cw_loop_defer(&loop, &later_a);
+    cw_loop_defer(&loop, &later_a);
     note('m');
 }
 
@@ -126,8 +126,8 @@ static void mail_ends(void *arg)
 static void later_is_after_all_events_of_a_turn_and_before_the_wait(void **state)
 {
     (void)state;
-    later_a = (cw_later){.fn = do_a_then_ask_for_b};
-    later_b = (cw_later){.fn = do_b};
+    later_a = (cw_deferred){.fn = do_a_then_ask_for_b};
+    later_b = (cw_deferred){.fn = do_b};
     assert_int_equal(cw_loop_post(&loop, mail_asks, NULL), CW_OK);
     uv_run(&loop.uv, UV_RUN_ONCE);
     assert_string_equal(trace, "mm");
@@ -136,27 +136,27 @@ static void later_is_after_all_events_of_a_turn_and_before_the_wait(void **state
     assert_string_equal(trace, "mmabe");
 }
 
-static void do_a_again_once(cw_later *later)
+static void do_a_again_once(cw_deferred *later)
 {
     do_a(later);
     later->fn = do_a;
-    cw_loop_do_next(&loop, later);
+    cw_loop_defer_next(&loop, later);
 }
 
 static void next_is_once_in_each_turn_and_the_loop_does_not_wait(void **state)
 {
     (void)state;
-    later_a = (cw_later){.fn = do_a_again_once};
-    later_b = (cw_later){.fn = do_b};
-    cw_loop_do_next(&loop, &later_a);
-    cw_loop_do_next(&loop, &later_a);
-    cw_loop_do_next(&loop, &later_b);
+    later_a = (cw_deferred){.fn = do_a_again_once};
+    later_b = (cw_deferred){.fn = do_b};
+    cw_loop_defer_next(&loop, &later_a);
+    cw_loop_defer_next(&loop, &later_a);
+    cw_loop_defer_next(&loop, &later_b);
     uv_run(&loop.uv, UV_RUN_ONCE);
     assert_string_equal(trace, "ab");
     uv_run(&loop.uv, UV_RUN_ONCE);
     assert_string_equal(trace, "aba");
-    cw_loop_do_next(&loop, &later_b);
-    cw_loop_forget_later(&later_b);
+    cw_loop_defer_next(&loop, &later_b);
+    cw_loop_cancel_deferred(&later_b);
     uv_run(&loop.uv, UV_RUN_NOWAIT);
     assert_string_equal(trace, "aba");
 }
@@ -164,12 +164,12 @@ static void next_is_once_in_each_turn_and_the_loop_does_not_wait(void **state)
 static void what_is_forgotten_is_not_done(void **state)
 {
     (void)state;
-    later_a = (cw_later){.fn = do_a};
-    later_b = (cw_later){.fn = do_b};
-    cw_loop_do_later(&loop, &later_a);
-    cw_loop_do_later(&loop, &later_b);
-    cw_loop_forget_later(&later_a);
-    cw_loop_forget_later(&later_a);
+    later_a = (cw_deferred){.fn = do_a};
+    later_b = (cw_deferred){.fn = do_b};
+    cw_loop_defer(&loop, &later_a);
+    cw_loop_defer(&loop, &later_b);
+    cw_loop_cancel_deferred(&later_a);
+    cw_loop_cancel_deferred(&later_a);
     uv_run(&loop.uv, UV_RUN_NOWAIT);
     assert_string_equal(trace, "b");
 }

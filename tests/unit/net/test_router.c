@@ -86,13 +86,13 @@ static void allow_names_every_method_once_and_head_with_get(void **state)
 
 static void ways_are_those_of_one_path(void **state)
 {
-    static const cw_route_ways ways;
+    static const cw_route_protocol ways;
     int self;
     (void)state;
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_OK);
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a/{name}", handler_a, NULL), CW_OK);
-    cw_router_set_ways(&router, "/a", &ways, &self);
-    cw_router_set_ways(&router, "/b", &ways, &self);
+    cw_router_set_protocol(&router, "/a", &ways, &self);
+    cw_router_set_protocol(&router, "/b", &ways, &self);
     assert_ptr_equal(match("/a", "")->ways, &ways);
     assert_ptr_equal(match("/a", "")->ways_self, &self);
     assert_null(match("/a/b", "b")->ways);

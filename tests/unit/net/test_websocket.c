@@ -25,10 +25,10 @@ static cw_code check(const char *answer, char why[CW_ERR_MSG_MAX])
     static const cw_http1_limits limits = {.head = 4096, .fields = 20};
     static cw_http1_head head;
     cw_err err = {0};
-    cw_http1_answer_init(&head, &limits);
+    cw_http1_response_init(&head, &limits);
     head.may_switch = true;
-    assert_int_equal(cw_http1_parse_answer(&head, answer, strlen(answer)), CW_OK);
-    cw_code rc = cw_ws_check_answer(&head, answer, KEY, &err);
+    assert_int_equal(cw_http1_parse_response(&head, answer, strlen(answer)), CW_OK);
+    cw_code rc = cw_ws_check_response(&head, answer, KEY, &err);
     snprintf(why, CW_ERR_MSG_MAX, "%s", err.msg);
     return rc;
 }

@@ -12,16 +12,16 @@
 #define NOT_FOUND (-32601)
 
 /* What the service says to a question: to its method, or its path, with these params. */
-typedef struct said {
+typedef struct problem {
     const char *what, *params; /* NULL: any */
     const char *json;          /* NULL: nothing at all */
     int64_t code;              /* of an error; 0: a result */
-} said;
+} problem;
 
 typedef struct job {
-    cw_describing d;
+    cw_describe_ctx d;
     cw_arena arena, answers;
-    const said *table;
+    const problem *table;
     size_t n_table;
     const cw_json *values[16];
     struct {
@@ -45,13 +45,13 @@ static cw_code put(job *j, cw_str what, cw_str params, unsigned tag)
     return CW_OK;
 }
 
-static cw_code ask(cw_describing *d, cw_str method, cw_str params, unsigned tag, cw_err *err)
+static cw_code query(cw_describe_ctx *d, cw_str method, cw_str params, unsigned tag, cw_err *err)
 {
     (void)err;
     return put(CW_CONTAINER(d, job, d), method, params, tag);
 }
 
-static cw_code get(cw_describing *d, cw_str path, unsigned tag, cw_err *err)
+static cw_code get(cw_describe_ctx *d, cw_str path, unsigned tag, cw_err *err)
 {
     job *j = CW_CONTAINER(d, job, d);
     if (j->no_http || path.p[0] != '/')
@@ -59,21 +59,21 @@ static cw_code get(cw_describing *d, cw_str path, unsigned tag, cw_err *err)
     return put(j, path, CW_STR(""), tag);
 }
 
-static void warn(cw_describing *d, const char *text)
+static void warn(cw_describe_ctx *d, const char *text)
 {
     job *j = CW_CONTAINER(d, job, d);
     j->warnings++;
     snprintf(j->warned, sizeof j->warned, "%s", text);
 }
 
-static void done(cw_describing *d, cw_str openrpc)
+static void done(cw_describe_ctx *d, cw_str openrpc)
 {
     job *j = CW_CONTAINER(d, job, d);
     j->ends++;
     j->openrpc = openrpc;
 }
 
-static void fail_job(cw_describing *d, cw_code rc, const char *why)
+static void fail_job(cw_describe_ctx *d, cw_code rc, const char *why)
 {
     job *j = CW_CONTAINER(d, job, d);
     assert_true(rc != CW_OK);
@@ -82,7 +82,7 @@ static void fail_job(cw_describing *d, cw_code rc, const char *why)
     snprintf(j->why, sizeof j->why, "%s", why);
 }
 
-static const cw_describe_ops ops = {ask, get, warn, done, fail_job};
+static const cw_describe_ops ops = {query, get, warn, done, fail_job};
 
 static void answer(job *j, const cw_describer *describer, size_t i)
 {
@@ -91,7 +91,7 @@ static void answer(job *j, const cw_describer *describer, size_t i)
                     .message = CW_STR("nobody there"),
                     .detail = CW_STR("at all")};
     for (size_t k = 0; k < j->n_table; k++) {
-        const said *s = &j->table[k];
+        const problem *s = &j->table[k];
         if (strcmp(s->what, j->asked[i].what) != 0 ||
             (s->params && strcmp(s->params, j->asked[i].params) != 0))
             continue;
@@ -101,17 +101,17 @@ static void answer(job *j, const cw_describer *describer, size_t i)
             o = (cw_outcome){.kind = CW_OUTCOME_RESULT, .result = j->values[k]};
         break;
     }
-    describer->heard(&j->d, j->asked[i].tag, &o);
+    describer->incoming(&j->d, j->asked[i].tag, &o);
 }
 
-static void open_job(job *j, const char *url, const said *table, size_t n)
+static void open_job(job *j, const char *url, const problem *table, size_t n)
 {
     memset(j, 0, sizeof *j);
     cw_arena_init(&j->arena, 64 << 20);
     cw_arena_init(&j->answers, 256 << 20);
     j->table = table;
     j->n_table = n;
-    j->d = (cw_describing){
+    j->d = (cw_describe_ctx){
         .arena = &j->arena, .service = CW_STR("shop"), .url = cw_str_from(url), .ops = &ops};
     for (size_t i = 0; i < n; i++)
         j->values[i] = table[i].json ? json_of(&j->answers, table[i].json) : NULL;
@@ -145,14 +145,14 @@ static void run_job(job *j, const char *name)
     assert_int_equal(j->ends, 1);
 }
 
-typedef struct shown {
+typedef struct exposed {
     cw_method *methods;
     size_t n;
-} shown;
+} exposed;
 
-static shown read_back(job *j)
+static exposed read_back(job *j)
 {
-    shown ret = {0};
+    exposed ret = {0};
     cw_err err = {0};
     const cw_json *doc = NULL;
     const cw_openrpc_opts opts = {.trust_marks = true};
@@ -166,7 +166,7 @@ static shown read_back(job *j)
     return ret;
 }
 
-static const cw_method *find(shown all, const char *id)
+static const cw_method *find(exposed all, const char *id)
 {
     for (size_t i = 0; i < all.n; i++) {
         if (cw_str_is(all.methods[i].id, id))
@@ -182,7 +182,7 @@ static bool is_spread(const cw_method *m)
 }
 
 #define RUN(j, name, url, ...)                                                                     \
-    static const said said_[] = {__VA_ARGS__};                                                     \
+    static const problem said_[] = {__VA_ARGS__};                                                  \
     job *j = calloc(1, sizeof *j);                                                                 \
     open_job(j, url, said_, CW_COUNT(said_));                                                      \
     run_job(j, name)
@@ -203,7 +203,7 @@ static void openrpc_is_taken_as_it_is_under_any_of_its_names(void **state)
          "{\"openrpc\":\"1.4.1\",\"info\":{\"title\":\"t\",\"version\":\"1\"},\"methods\":["
          "{\"name\":\"getblock\",\"params\":[{\"name\":\"hash\",\"schema\":{}}]}]}",
          0});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 1);
     assert_str(find(all, "getblock")->params[0].name, "hash");
     END(j);
@@ -219,7 +219,7 @@ static void system_says_names_help_and_signatures(void **state)
         {"system.methodSignature", "[\"add\"]", "[[\"int\",\"int\",\"struct\"]]", 0},
         {"system.methodSignature", "[\"over\"]", "[[\"int\",\"int\"],[\"int\"]]", 0},
         {"system.methodSignature", "[\"odd\"]", "\"undef\"", 0});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 5);
     const cw_method *add = find(all, "add");
     assert_str(add->usage, "Adds two");
@@ -239,7 +239,7 @@ static void names_alone_are_enough(void **state)
 {
     (void)state;
     RUN(j, "system", "", {"system.listMethods", "", "[\"aria2.addUri\",\"system.multicall\"]", 0});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 2);
     assert_true(is_spread(find(all, "aria2.addUri")));
     assert_int_equal(j->n, 1);
@@ -250,7 +250,7 @@ static void spdk_says_names(void **state)
 {
     (void)state;
     RUN(j, "spdk", "", {"rpc_get_methods", "", "[\"bdev_get_bdevs\",5,\"\",\"spdk_kill\"]", 0});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 2);
     assert_true(is_spread(find(all, "spdk_kill")));
     END(j);
@@ -266,13 +266,13 @@ static void mopidy_says_params_and_defaults(void **state)
          "\"query\"},{\"name\":\"exact\",\"default\":false},{\"name\":\"kwargs\",\"kwargs\":true},"
          "{\"default\":1}]},\"core.get_uri_schemes\":{}}",
          0});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 3);
     const cw_method *search = find(all, "core.library.search");
     assert_int_equal(search->n_params, 2);
     assert_true(search->params[0].is_required);
     assert_false(search->params[1].is_required);
-    assert_str(cw_json_span(search->params[1].initial), "false");
+    assert_str(cw_json_span(search->params[1].default_value), "false");
     assert_str(find(all, "core.mixer.set_volume")->usage, "Set the volume.");
     assert_int_equal(find(all, "core.get_uri_schemes")->n_params, 0);
     END(j);
@@ -299,7 +299,7 @@ static void kodi_says_draft_03(void **state)
          "\"disallow\":\"string\",\"items\":[{\"type\":\"string\"}]},\"Other\":{\"extends\":"
          "\"Player.Id\",\"additionalProperties\":{\"type\":\"string\"}}}}",
          0});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 3);
     const cw_method *open = find(all, "Player.Open");
     assert_int_equal(open->n_params, 3);
@@ -335,7 +335,7 @@ static void qmp_members_that_stand_twice_count_once(void **state)
          "{\"name\":\"c\",\"type\":\"str\"},{\"name\":\"b\",\"type\":\"0\"}]},"
          "{\"name\":\"str\",\"meta-type\":\"builtin\",\"json-type\":\"string\"}]",
          0});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 1);
     const cw_method *go = find(all, "go");
     assert_int_equal(go->n_params, 1);
@@ -371,7 +371,7 @@ static void qmp_says_types_by_number(void **state)
          "{\"name\":\"bool\",\"meta-type\":\"builtin\",\"json-type\":\"boolean\"},"
          "{\"name\":\"STOP\",\"meta-type\":\"event\",\"arg-type\":\"0\"}]",
          0});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 3);
     const cw_method *eject = find(all, "eject");
     assert_int_equal(eject->n_params, 6);
@@ -394,17 +394,17 @@ static void qmp_says_types_by_number(void **state)
 typedef struct grown {
     job j;
     cw_buf text;
-    said table[2];
+    problem table[2];
 } grown;
 
 /* A job whose service gives `text` to this question, and the second to another one. */
-static grown *run_grown(cw_buf *text, const char *name, const char *what, const said *other)
+static grown *run_grown(cw_buf *text, const char *name, const char *what, const problem *other)
 {
     grown *g = calloc(1, sizeof *g);
     assert_int_equal(text->code, CW_OK);
     cw_buf_add_char(text, '\0');
     g->text = *text;
-    g->table[0] = (said){what, NULL, text->p, 0};
+    g->table[0] = (problem){what, NULL, text->p, 0};
     if (other)
         g->table[1] = *other;
     open_job(&g->j, "http://x/jsonrpc", g->table, other ? 2 : 1);
@@ -443,7 +443,7 @@ static void a_qmp_type_that_explodes_is_left_open(void **state)
     add_members(&text, 300, "T");
     cw_buf_add(&text, CW_STR("]}]"));
     grown *g = run_grown(&text, "qmp", "query-qmp-schema", NULL);
-    shown all = read_back(&g->j);
+    exposed all = read_back(&g->j);
     const cw_method *eject = find(all, "eject");
     assert_int_equal(eject->n_params, 2);
     assert_str(eject->params[0].schema, "{}");
@@ -469,7 +469,7 @@ static void many_qmp_commands_of_a_large_type_end(void **state)
     add_members(&text, 200, "E");
     cw_buf_add(&text, CW_STR("]}]"));
     grown *g = run_grown(&text, "qmp", "query-qmp-schema", NULL);
-    shown all = read_back(&g->j);
+    exposed all = read_back(&g->j);
     assert_int_equal(all.n, 5000);
     assert_str(find(all, "c0")->params[199].schema, "{\"enum\":[\"a\",\"b\"]}");
     assert_true(is_spread(find(all, "c4999")));
@@ -504,7 +504,7 @@ static void a_qmp_param_has_a_size(void **state)
 static void many_databases_with_many_tables_end(void **state)
 {
     (void)state;
-    static const said names = {
+    static const problem names = {
         "list_dbs", NULL,
         "[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"a\",\"b\",\"c\",\"d\","
         "\"e\","
@@ -553,7 +553,7 @@ static void ovsdb_says_databases_and_tables(void **state)
          0},
         {"get_schema", "[\"_Server\"]", "{\"tables\":{\"Database\":{},\"Both\":{}}}", 0},
         {"get_schema", "[\"Gone\"]", NULL, 5});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 4);
     assert_int_equal(j->warnings, 1);
     const cw_method *transact = find(all, "transact");
@@ -582,7 +582,7 @@ static void help_is_read_from_lines_and_lists(void **state)
          "\"== Blockchain ==\\ngetblock \\\"blockhash\\\" ( verbosity )\\ngetblockcount\\n"
          "createmultisig nrequired [\\\"key\\\",...] ( \\\"address_type\\\" )\\n  indented\\n\\n\"",
          0});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 3);
     const cw_method *m = find(all, "getblock");
     assert_int_equal(m->n_params, 2);
@@ -601,7 +601,7 @@ static void help_of_core_lightning_has_brackets(void **state)
          "{\"help\":[{\"command\":\"pay bolt11 [amount_msat] [label]\",\"category\":\"plugin\","
          "\"description\":\"Send it\"},\"listpeers [id]\",{\"other\":1}]}",
          0});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 2);
     const cw_method *pay = find(all, "pay");
     assert_str(pay->usage, "Send it");
@@ -616,7 +616,7 @@ static void some_are_known_without_being_asked(void **state)
 {
     (void)state;
     RUN(j, "transmission", "", {"session-get", "{\"fields\":[\"version\"]}", "{}", 0});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_true(find(all, "torrent-get")->params[0].is_required);
     assert_true(find(all, "torrent-get")->mark->is_read_only);
     assert_true(str_has(find(all, "torrent-remove")->mark->annotations, "destructiveHint"));
@@ -630,7 +630,7 @@ static void a_language_server_is_known_whatever_it_answers(void **state)
 {
     (void)state;
     RUN(j, "lsp", "", {"workspace/symbol", NULL, NULL, NOT_FOUND});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(find(all, "textDocument/hover")->n_params, 2);
     assert_true(str_has(j->openrpc, "\"x-notification\":true"));
     END(j);
@@ -653,7 +653,7 @@ static void drupal_tools_come_page_by_page(void **state)
          "{\"tools\":[{\"name\":\"node.load\"},{\"name\":\"two\",\"inputSchema\":[]}],"
          "\"nextCursor\":\"a b\"}",
          0});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 2);
     const cw_method *load = find(all, "node.load");
     assert_str(load->mark->title, "Load");
@@ -683,7 +683,7 @@ static void drupal_methods_are_next_where_there_are_no_tools(void **state)
          "{\"type\":\"string\"}}]}}",
          0},
         {"/jsonrpc/methods/gone", NULL, NULL, 404});
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 3);
     const cw_method *list = find(all, "plugins.list");
     assert_true(list->params[0].is_required);
@@ -712,7 +712,7 @@ static void what_makes_no_sense_is_refused_by_everyone(void **state)
     for (const cw_describer *const *d = cw_describers; *d; d++) {
         for (size_t i = 0; i < CW_COUNT(nonsense); i++) {
             /* To whatever is asked. */
-            said table[16];
+            problem table[16];
             static const char *const first[] = {
                 "rpc.discover",       "system.listMethods", "core.describe",
                 "JSONRPC.Introspect", "query-qmp-schema",   "list_dbs",
@@ -720,7 +720,7 @@ static void what_makes_no_sense_is_refused_by_everyone(void **state)
                 "session-get",        "workspace/symbol",   "/mcp/tools/list",
                 "/jsonrpc/methods",   "system.methodHelp"};
             for (size_t k = 0; k < CW_COUNT(first); k++)
-                table[k] = (said){first[k], NULL, nonsense[i], 0};
+                table[k] = (problem){first[k], NULL, nonsense[i], 0};
             open_job(j, "http://x/jsonrpc", table, CW_COUNT(first));
             run_job(j, (*d)->name);
             if (j->rc)
@@ -784,7 +784,7 @@ static void a_manifest_becomes_a_description(void **state)
             &j->answers, &out, NULL),
         CW_OK);
     j->openrpc = cw_buf_str(&out);
-    shown all = read_back(j);
+    exposed all = read_back(j);
     assert_int_equal(all.n, 3);
     const cw_method *m = find(all, "a.b");
     assert_str(m->usage, "Does");
@@ -844,7 +844,7 @@ static void describe_once(void *ctx)
 static void every_failed_allocation_is_survived(void **state)
 {
     (void)state;
-    static const said table[] = {
+    static const problem table[] = {
         {"rpc_discover", NULL, "{\"methods\":[]}", 0},
         {"rpc.discover", NULL, NULL, NOT_FOUND},
         {"system.listMethods", NULL, "[\"a\",\"system.methodHelp\"]", 0},

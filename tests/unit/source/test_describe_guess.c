@@ -48,11 +48,11 @@ static const char destroys[] =
     "system_reset "
     "quit eject torrent-remove cache.flush get_and_delete System.Reboot ";
 
-static void assert_all(const char *names, cw_guess guess)
+static void assert_all(const char *names, cw_risk guess)
 {
     for (cw_str rest = cw_str_from(names); rest.p;) {
         cw_str name = cw_str_cut(rest, ' ', &rest);
-        cw_guess made = cw_describe_guess(name);
+        cw_risk made = cw_describe_risk(name);
         if (name.n && made != guess)
             fail_msg("%.*s: %d instead of %d", CW_STR_ARG(name), (int)made, (int)guess);
     }
@@ -61,16 +61,16 @@ static void assert_all(const char *names, cw_guess guess)
 static void names_that_read_are_told_apart_from_others(void **state)
 {
     (void)state;
-    assert_all(reads, CW_GUESS_READS);
-    assert_all(changes, CW_GUESS_CHANGES);
-    assert_all(destroys, CW_GUESS_DESTROYS);
+    assert_all(reads, CW_RISK_READS);
+    assert_all(changes, CW_RISK_CHANGES);
+    assert_all(destroys, CW_RISK_DESTROYS);
 }
 
 static void names_without_words_promise_nothing(void **state)
 {
     (void)state;
-    assert_all("... _ __ . a._ \xc3\xa4", CW_GUESS_CHANGES);
-    assert_int_equal(cw_describe_guess(CW_STR("")), CW_GUESS_CHANGES);
+    assert_all("... _ __ . a._ \xc3\xa4", CW_RISK_CHANGES);
+    assert_int_equal(cw_describe_risk(CW_STR("")), CW_RISK_CHANGES);
 }
 
 int main(void)

@@ -23,9 +23,9 @@ static int free_arena(void **state)
     return 0;
 }
 
-static cw_speech speech_of(const char *name)
+static cw_protocol_opts speech_of(const char *name)
 {
-    cw_speech s = {.dialect = cw_dialect_find(cw_str_from(name))};
+    cw_protocol_opts s = {.dialect = cw_dialect_find(cw_str_from(name))};
     assert_non_null(s.dialect);
     return s;
 }
@@ -38,15 +38,16 @@ static cw_str join(const cw_str *pieces)
     return cw_str_from(text);
 }
 
-static cw_str request(const cw_speech *speech, uint64_t id, const char *params, bool drop_id)
+static cw_str request(const cw_protocol_opts *protocol, uint64_t id, const char *params,
+                      bool drop_id)
 {
-    cw_wire wire;
-    cw_str pieces[CW_WIRE_PIECES];
-    char room[CW_WIRE_ROOM];
-    assert_int_equal(cw_wire_make(speech, CW_STR("a.b"), &arena, &wire, NULL), CW_OK);
-    cw_wire_write(speech, &wire, id, cw_str_from(params), room, pieces);
+    cw_request_template wire;
+    cw_str pieces[CW_REQUEST_TEMPLATE_PIECES];
+    char room[CW_REQUEST_TEMPLATE_ROOM];
+    assert_int_equal(cw_request_template_make(protocol, CW_STR("a.b"), &arena, &wire, NULL), CW_OK);
+    cw_request_template_write(protocol, &wire, id, cw_str_from(params), room, pieces);
     if (drop_id)
-        cw_wire_drop_id(speech, pieces);
+        cw_request_template_drop_id(protocol, pieces);
     return join(pieces);
 }
 
@@ -82,12 +83,13 @@ static void requests_are_what_each_dialect_wants(void **state)
          "{\"method\":\"a.b\",\"arguments\":{\"x\":1}}"},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        cw_speech s = speech_of(cases[i].dialect);
+        cw_protocol_opts s = speech_of(cases[i].dialect);
         CW_CLEANUP(cw_buf_done) cw_buf notice;
         cw_buf_init(&notice, 1000);
         assert_str(request(&s, 7, cases[i].params, false), cases[i].expected);
         assert_str(request(&s, 7, cases[i].params, true), cases[i].dropped);
-        cw_wire_write_notice(&s, CW_STR("a.b"), cw_str_from(cases[i].params), &notice);
+        cw_request_template_write_notification(&s, CW_STR("a.b"), cw_str_from(cases[i].params),
+                                               &notice);
         assert_str(cw_buf_str(&notice), cases[i].dropped);
     }
 }
@@ -95,7 +97,7 @@ static void requests_are_what_each_dialect_wants(void **state)
 static void the_longest_head_fits_its_room(void **state)
 {
     (void)state;
-    cw_speech s = speech_of("2.0");
+    cw_protocol_opts s = speech_of("2.0");
     s.string_ids = true;
     assert_str(request(&s, UINT64_MAX, "", false),
                "{\"jsonrpc\":\"2.0\",\"id\":\"18446744073709551615\",\"method\":\"a.b\"}");
@@ -104,26 +106,26 @@ static void the_longest_head_fits_its_room(void **state)
 static void names_of_methods_are_escaped(void **state)
 {
     (void)state;
-    cw_speech s = speech_of("2.0");
-    cw_wire wire;
-    assert_int_equal(cw_wire_make(&s, CW_STR("a\"b\n"), &arena, &wire, NULL), CW_OK);
+    cw_protocol_opts s = speech_of("2.0");
+    cw_request_template wire;
+    assert_int_equal(cw_request_template_make(&s, CW_STR("a\"b\n"), &arena, &wire, NULL), CW_OK);
     assert_str(wire.text, ",\"method\":\"a\\\"b\\n\",\"params\":");
     assert_str(wire.bare, ",\"method\":\"a\\\"b\\n\"");
     /* All of it must be six bytes each. */
     char worst[300];
     memset(worst, 1, sizeof worst);
-    assert_int_equal(cw_wire_make(&s, cw_str_make(worst, sizeof worst), &arena, &wire, NULL),
-                     CW_OK);
+    assert_int_equal(
+        cw_request_template_make(&s, cw_str_make(worst, sizeof worst), &arena, &wire, NULL), CW_OK);
     assert_true(wire.bare.n > 6 * sizeof worst);
 }
 
 /* ---- in ---- */
 
-static cw_heard hear(const cw_speech *s, const char *message)
+static cw_incoming hear(const cw_protocol_opts *s, const char *message)
 {
-    cw_heard heard;
-    cw_dialect_hear(s, json_of(&arena, message), &heard);
-    return heard;
+    cw_incoming incoming;
+    cw_dialect_classify(s, json_of(&arena, message), &incoming);
+    return incoming;
 }
 
 static void messages_of_a_stream_are_told_apart(void **state)
@@ -131,54 +133,54 @@ static void messages_of_a_stream_are_told_apart(void **state)
     (void)state;
     static const struct {
         const char *dialect, *message;
-        cw_heard_kind kind;
+        cw_incoming_kind kind;
     } cases[] = {
-        {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":null}", CW_HEARD_ANSWER},
+        {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":null}", CW_INCOMING_RESPONSE},
         {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":1,\"message\":\"\"}}",
-         CW_HEARD_ANSWER},
+         CW_INCOMING_RESPONSE},
         {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"\"}}",
-         CW_HEARD_ANSWER_TO_NOBODY},
-        {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":\"7\",\"result\":1}", CW_HEARD_NOTHING},
-        {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":-7,\"result\":1}", CW_HEARD_NOTHING},
-        {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":7.5,\"result\":1}", CW_HEARD_NOTHING},
-        {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":1}", CW_HEARD_NOTHING},
-        {"2.0", "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}", CW_HEARD_NOTICE},
-        {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"m\"}", CW_HEARD_REQUEST},
-        {"2.0", "{\"jsonrpc\":\"2.0\",\"method\":1}", CW_HEARD_NOTHING},
-        {"2.0", "{}", CW_HEARD_NOTHING},
-        {"2.0", "[]", CW_HEARD_NOTHING},
-        {"2.0", "null", CW_HEARD_NOTHING},
-        {"2.0", "{\"QMP\":{}}", CW_HEARD_NOTHING},
-        {"1.0", "{\"id\":7,\"result\":1,\"error\":null}", CW_HEARD_ANSWER},
-        {"1.0", "{\"id\":null,\"method\":\"update\",\"params\":[]}", CW_HEARD_NOTICE},
-        {"1.0", "{\"id\":\"echo\",\"method\":\"echo\",\"params\":[]}", CW_HEARD_REQUEST},
-        {"qmp", "{\"QMP\":{\"version\":{}}}", CW_HEARD_GREETING},
-        {"qmp", "{\"event\":\"STOP\",\"timestamp\":{}}", CW_HEARD_NOTICE},
-        {"qmp", "{\"return\":{},\"id\":7}", CW_HEARD_ANSWER},
+         CW_INCOMING_ERROR_WITHOUT_ID},
+        {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":\"7\",\"result\":1}", CW_INCOMING_INVALID},
+        {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":-7,\"result\":1}", CW_INCOMING_INVALID},
+        {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":7.5,\"result\":1}", CW_INCOMING_INVALID},
+        {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":1}", CW_INCOMING_INVALID},
+        {"2.0", "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}", CW_INCOMING_NOTIFICATION},
+        {"2.0", "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"m\"}", CW_INCOMING_REQUEST},
+        {"2.0", "{\"jsonrpc\":\"2.0\",\"method\":1}", CW_INCOMING_INVALID},
+        {"2.0", "{}", CW_INCOMING_INVALID},
+        {"2.0", "[]", CW_INCOMING_INVALID},
+        {"2.0", "null", CW_INCOMING_INVALID},
+        {"2.0", "{\"QMP\":{}}", CW_INCOMING_INVALID},
+        {"1.0", "{\"id\":7,\"result\":1,\"error\":null}", CW_INCOMING_RESPONSE},
+        {"1.0", "{\"id\":null,\"method\":\"update\",\"params\":[]}", CW_INCOMING_NOTIFICATION},
+        {"1.0", "{\"id\":\"echo\",\"method\":\"echo\",\"params\":[]}", CW_INCOMING_REQUEST},
+        {"qmp", "{\"QMP\":{\"version\":{}}}", CW_INCOMING_GREETING},
+        {"qmp", "{\"event\":\"STOP\",\"timestamp\":{}}", CW_INCOMING_NOTIFICATION},
+        {"qmp", "{\"return\":{},\"id\":7}", CW_INCOMING_RESPONSE},
         {"qmp", "{\"error\":{\"class\":\"GenericError\",\"desc\":\"x\"}}",
-         CW_HEARD_ANSWER_TO_NOBODY},
-        {"transmission", "{\"tag\":7,\"result\":\"success\"}", CW_HEARD_ANSWER},
+         CW_INCOMING_ERROR_WITHOUT_ID},
+        {"transmission", "{\"tag\":7,\"result\":\"success\"}", CW_INCOMING_RESPONSE},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        cw_speech s = speech_of(cases[i].dialect);
-        cw_heard heard = hear(&s, cases[i].message);
-        if (heard.kind != cases[i].kind)
-            fail_msg("%d instead of %d: %s", heard.kind, cases[i].kind, cases[i].message);
-        if (heard.kind == CW_HEARD_ANSWER)
-            assert_int_equal(heard.id, 7);
-        if (heard.kind == CW_HEARD_NOTHING)
-            assert_non_null(heard.why);
+        cw_protocol_opts s = speech_of(cases[i].dialect);
+        cw_incoming incoming = hear(&s, cases[i].message);
+        if (incoming.kind != cases[i].kind)
+            fail_msg("%d instead of %d: %s", incoming.kind, cases[i].kind, cases[i].message);
+        if (incoming.kind == CW_INCOMING_RESPONSE)
+            assert_int_equal(incoming.id, 7);
+        if (incoming.kind == CW_INCOMING_INVALID)
+            assert_non_null(incoming.why);
     }
 }
 
 static void a_call_has_its_name_params_and_id(void **state)
 {
     (void)state;
-    cw_speech s = speech_of("1.0");
-    cw_heard heard = hear(&s, "{\"id\":[1],\"method\":\"echo\",\"params\":[2]}");
-    assert_str(heard.method, "echo");
-    assert_str(cw_json_span(heard.params), "[2]");
-    assert_str(cw_json_span(heard.ask), "[1]");
+    cw_protocol_opts s = speech_of("1.0");
+    cw_incoming incoming = hear(&s, "{\"id\":[1],\"method\":\"echo\",\"params\":[2]}");
+    assert_str(incoming.method, "echo");
+    assert_str(cw_json_span(incoming.params), "[2]");
+    assert_str(cw_json_span(incoming.request_id), "[1]");
     s = speech_of("qmp");
     assert_str(hear(&s, "{\"event\":\"STOP\"}").method, "STOP");
 }
@@ -186,19 +188,19 @@ static void a_call_has_its_name_params_and_id(void **state)
 static void string_ids_are_strings_both_ways(void **state)
 {
     (void)state;
-    cw_speech s = speech_of("2.0");
+    cw_protocol_opts s = speech_of("2.0");
     s.string_ids = true;
-    assert_int_equal(hear(&s, "{\"id\":\"7\",\"result\":1}").kind, CW_HEARD_ANSWER);
+    assert_int_equal(hear(&s, "{\"id\":\"7\",\"result\":1}").kind, CW_INCOMING_RESPONSE);
     assert_int_equal(hear(&s, "{\"id\":\"7\",\"result\":1}").id, 7);
-    assert_int_equal(hear(&s, "{\"id\":7,\"result\":1}").kind, CW_HEARD_NOTHING);
-    assert_int_equal(hear(&s, "{\"id\":\"7x\",\"result\":1}").kind, CW_HEARD_NOTHING);
+    assert_int_equal(hear(&s, "{\"id\":7,\"result\":1}").kind, CW_INCOMING_INVALID);
+    assert_int_equal(hear(&s, "{\"id\":\"7x\",\"result\":1}").kind, CW_INCOMING_INVALID);
 }
 
-static cw_str reply(const char *dialect, const char *ask, const char *result, cw_buf *out)
+static cw_str reply(const char *dialect, const char *request_id, const char *result, cw_buf *out)
 {
-    cw_speech s = speech_of(dialect);
+    cw_protocol_opts s = speech_of(dialect);
     cw_buf_clear(out);
-    cw_dialect_reply(&s, json_of(&arena, ask), cw_str_from(result), out);
+    cw_dialect_reply(&s, json_of(&arena, request_id), cw_str_from(result), out);
     return cw_buf_str(out);
 }
 
@@ -220,18 +222,18 @@ static void requests_of_a_service_are_answered_in_its_dialect(void **state)
 
 /* ---- answers ---- */
 
-static cw_outcome judge_as(const cw_speech *s, unsigned status, const char *body)
+static cw_outcome judge_as(const cw_protocol_opts *s, unsigned status, const char *body)
 {
-    cw_client_answer answer = {.status = status, .body = cw_str_from(body)};
-    cw_reply r = {CW_CLIENT_OK, &answer, "", NULL};
+    cw_client_response answer = {.status = status, .body = cw_str_from(body)};
+    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", NULL};
     cw_outcome o;
-    cw_dialect_judge(s, CW_STR("shop"), 7, &r, &arena, &o);
+    cw_dialect_parse_response(s, CW_STR("shop"), 7, &r, &arena, &o);
     return o;
 }
 
 static cw_outcome judge(const char *dialect, const char *body)
 {
-    cw_speech s = speech_of(dialect);
+    cw_protocol_opts s = speech_of(dialect);
     return judge_as(&s, 0, body);
 }
 
@@ -302,7 +304,7 @@ static void answers_of_transmission_say_success(void **state)
 static void where_an_exchange_says_whose_answer_it_is_ids_do_not_count(void **state)
 {
     (void)state;
-    cw_speech s = speech_of("2.0");
+    cw_protocol_opts s = speech_of("2.0");
     s.by_exchange = true;
     assert_result(judge_as(&s, 200, "{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":1}"), "1");
     assert_result(judge_as(&s, 200, "{\"jsonrpc\":\"2.0\",\"result\":1}"), "1");
@@ -352,11 +354,11 @@ static void every_end_without_an_answer_has_its_fault(void **state)
         {CW_CLIENT_GARBAGE, CW_FAULT_PROTOCOL, "cannot be read"},
         {CW_CLIENT_NOMEM, CW_FAULT_NOMEM, "memory"},
     };
-    cw_speech s = speech_of("2.0");
+    cw_protocol_opts s = speech_of("2.0");
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        cw_reply r = {cases[i].end, NULL, "why so", NULL};
+        cw_upstream_reply r = {cases[i].end, NULL, "why so", NULL};
         cw_outcome o;
-        cw_dialect_judge(&s, CW_STR("shop"), 7, &r, &arena, &o);
+        cw_dialect_parse_response(&s, CW_STR("shop"), 7, &r, &arena, &o);
         assert_int_equal(o.kind, CW_OUTCOME_FAILED);
         assert_int_equal(o.fault, cases[i].fault);
         assert_true(str_has(o.message, cases[i].part));
@@ -370,7 +372,7 @@ static void what_is_no_answer_is_quoted_for_the_log(void **state)
     (void)state;
     cw_outcome o = judge("2.0", "hello");
     assert_true(str_has(o.detail, "the message begins with: hello"));
-    cw_speech s = speech_of("2.0");
+    cw_protocol_opts s = speech_of("2.0");
     o = judge_as(&s, 502, "<html>");
     assert_true(str_has(o.detail, "HTTP status 502"));
     assert_true(str_has(o.detail, "the body begins with: <html>"));
@@ -383,29 +385,29 @@ static void make_once(void *ctx)
 {
     (void)ctx;
     cw_arena a;
-    cw_wire wire;
+    cw_request_template wire;
     cw_arena_init(&a, 1 << 20);
-    cw_speech s = speech_of("2.0");
-    cw_code rc = cw_wire_make(&s, CW_STR("a.b"), &a, &wire, NULL);
+    cw_protocol_opts s = speech_of("2.0");
+    cw_code rc = cw_request_template_make(&s, CW_STR("a.b"), &a, &wire, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_arena_done(&a);
 }
 
-static bool spoils(const cw_speech *s, unsigned status, const char *body)
+static bool spoils(const cw_protocol_opts *s, unsigned status, const char *body)
 {
     bool is_spoiled = false;
-    cw_client_answer answer = {
+    cw_client_response answer = {
         .status = status, .body = cw_str_from(body), .is_spoiled = &is_spoiled};
-    cw_reply r = {CW_CLIENT_OK, &answer, "", NULL};
+    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", NULL};
     cw_outcome o;
-    cw_dialect_judge(s, CW_STR("shop"), 7, &r, &arena, &o);
+    cw_dialect_parse_response(s, CW_STR("shop"), 7, &r, &arena, &o);
     return is_spoiled;
 }
 
 static void an_answer_to_somebody_else_spoils_its_connection(void **state)
 {
     (void)state;
-    cw_speech s = speech_of("2.0");
+    cw_protocol_opts s = speech_of("2.0");
     assert_false(spoils(&s, 200, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":1}"));
     assert_true(spoils(&s, 200, "{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":1}"));
     assert_true(spoils(&s, 200, "<html>"));
@@ -423,12 +425,12 @@ static const cw_secrets session = {.items = {CW_STR_INIT("cookie-7")}, .n = 1};
 
 static cw_outcome judge_secret(unsigned status, const char *body)
 {
-    cw_speech s = speech_of("2.0");
+    cw_protocol_opts s = speech_of("2.0");
     s.secrets = &ours;
-    cw_client_answer answer = {.status = status, .body = cw_str_from(body)};
-    cw_reply r = {CW_CLIENT_OK, &answer, "", &session};
+    cw_client_response answer = {.status = status, .body = cw_str_from(body)};
+    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", &session};
     cw_outcome o;
-    cw_dialect_judge(&s, CW_STR("shop"), 7, &r, &arena, &o);
+    cw_dialect_parse_response(&s, CW_STR("shop"), 7, &r, &arena, &o);
     assert_false(cw_secrets_are_in(&ours, o.message) || cw_secrets_are_in(&session, o.message));
     assert_false(cw_secrets_are_in(&ours, o.detail) || cw_secrets_are_in(&session, o.detail));
     return o;
@@ -480,11 +482,11 @@ static void judge_secret_once(void *ctx)
     cw_arena a;
     cw_outcome o;
     cw_arena_init(&a, 1 << 20);
-    cw_speech s = speech_of("2.0");
+    cw_protocol_opts s = speech_of("2.0");
     s.secrets = &ours;
-    cw_client_answer answer = {.status = 200, .body = cw_str_from(ctx)};
-    cw_reply r = {CW_CLIENT_OK, &answer, "", &session};
-    cw_dialect_judge(&s, CW_STR("shop"), 7, &r, &a, &o);
+    cw_client_response answer = {.status = 200, .body = cw_str_from(ctx)};
+    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", &session};
+    cw_dialect_parse_response(&s, CW_STR("shop"), 7, &r, &a, &o);
     assert_true(o.message.n > 0);
     assert_false(cw_secrets_are_in(&ours, o.message) || cw_secrets_are_in(&ours, o.detail));
     cw_arena_done(&a);
@@ -495,10 +497,10 @@ static void judge_once(void *ctx)
     cw_arena a;
     cw_outcome o;
     cw_arena_init(&a, 1 << 20);
-    cw_speech s = speech_of("2.0");
-    cw_client_answer answer = {.status = 200, .body = cw_str_from(ctx)};
-    cw_reply r = {CW_CLIENT_OK, &answer, "", NULL};
-    cw_dialect_judge(&s, CW_STR("shop"), 7, &r, &a, &o);
+    cw_protocol_opts s = speech_of("2.0");
+    cw_client_response answer = {.status = 200, .body = cw_str_from(ctx)};
+    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", NULL};
+    cw_dialect_parse_response(&s, CW_STR("shop"), 7, &r, &a, &o);
     assert_true(o.kind == CW_OUTCOME_FAILED || !oom_was_hit() || o.kind == CW_OUTCOME_ERROR);
     if (o.kind == CW_OUTCOME_ERROR)
         assert_true(o.message.n > 0);

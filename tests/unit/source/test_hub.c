@@ -17,7 +17,7 @@ static void nothing_is_opened_before_the_first_call(void **state)
     service_expect(&l, CALL(1));
     service_send(&l, REPLY(1));
     shared_conn_expect(&l, &s, CW_CLIENT_OK, "\"result\":1");
-    assert_int_equal(cw_hub_problem(l.conn).n, 0);
+    assert_int_equal(cw_shared_conn_problem(l.conn).n, 0);
     shared_conn_close(&l);
 }
 
@@ -45,7 +45,7 @@ static void a_greeting_is_waited_for_and_the_prelude_goes_first(void **state)
     shared_conn_close(&l);
 }
 
-static const cw_config_prelude three[] = {
+static const cw_config_init_call three[] = {
     {.method = CW_STR_INIT("initialize"), .params = CW_STR_INIT("{}")},
     {.method = CW_STR_INIT("initialized"), .params = CW_STR_INIT(""), .notify = true},
     {.method = CW_STR_INIT("login"), .params = CW_STR_INIT("[1]")},
@@ -57,7 +57,7 @@ static void a_prelude_is_said_anew_on_every_connection(void **state)
     shared_conn_fixture l;
     shared_conn_call s[2] = {0};
     cw_config_remote config = shared_conn_config();
-    config.prelude = (cw_config_preludes){three, 3};
+    config.init_calls = (cw_config_preludes){three, 3};
     shared_conn_open(&l, config);
     service_listen(&l);
     for (unsigned i = 0; i < 2; i++) {
@@ -79,7 +79,7 @@ static void a_prelude_is_said_anew_on_every_connection(void **state)
         service_send(&l, i == 0 ? REPLY(1) : REPLY(4));
         shared_conn_expect(&l, &s[i], CW_CLIENT_OK, "result");
         service_hang_up(&l);
-        client_run_until(&l.client, l.conn->state == CW_HUB_CLOSED);
+        client_run_until(&l.client, l.conn->state == CW_SHARED_CONN_CLOSED);
     }
     shared_conn_close(&l);
 }
@@ -90,7 +90,7 @@ static void a_prelude_that_is_refused_fails_those_who_wait(void **state)
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
     cw_config_remote config = shared_conn_config();
-    config.prelude = (cw_config_preludes){three, 1};
+    config.init_calls = (cw_config_preludes){three, 1};
     shared_conn_open(&l, config);
     service_listen(&l);
     shared_conn_send(&l, &a);
@@ -101,7 +101,7 @@ static void a_prelude_that_is_refused_fails_those_who_wait(void **state)
         &l, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"no way\"}}\n");
     shared_conn_expect(&l, &a, CW_CLIENT_CONNECT, "prelude 'initialize': no way");
     shared_conn_expect(&l, &b, CW_CLIENT_CONNECT, "no way");
-    assert_non_null(strstr(cw_hub_problem(l.conn).p, "no way"));
+    assert_non_null(strstr(cw_shared_conn_problem(l.conn).p, "no way"));
     shared_conn_close(&l);
 }
 
@@ -113,7 +113,7 @@ static void a_service_that_does_not_begin_is_given_up(void **state)
         shared_conn_call s = {0};
         cw_config_remote config = shared_conn_config();
         config.timeout_ms = 60;
-        config.prelude = (cw_config_preludes){three, i};
+        config.init_calls = (cw_config_preludes){three, i};
         config.greeting = i ? CW_STR("no") : CW_STR("yes");
         config.dialect = i ? CW_STR("2.0") : CW_STR("qmp");
         shared_conn_open(&l, config);
@@ -122,8 +122,8 @@ static void a_service_that_does_not_begin_is_given_up(void **state)
         client_run_until(&l.client, service_accept(&l));
         client_run_until(&l.client, s.calls);
         assert_true(s.end == CW_CLIENT_CONNECT || s.end == CW_CLIENT_SLOW);
-        client_run_until(&l.client, l.conn->state == CW_HUB_CLOSED);
-        assert_non_null(strstr(cw_hub_problem(l.conn).p, "say first"));
+        client_run_until(&l.client, l.conn->state == CW_SHARED_CONN_CLOSED);
+        assert_non_null(strstr(cw_shared_conn_problem(l.conn).p, "say first"));
         shared_conn_close(&l);
     }
 }
@@ -289,12 +289,12 @@ static void pauses_grow_while_it_cannot_be_reached(void **state)
         l.conn->retry_at = 0; /* as if that time had passed */
         shared_conn_send(&l, &s);
         shared_conn_expect(&l, &s, CW_CLIENT_CONNECT, "");
-        assert_true(cw_hub_problem(l.conn).n > 0);
+        assert_true(cw_shared_conn_problem(l.conn).n > 0);
         uint64_t pause = l.conn->retry_at - cw_loop_now(&l.client.loop);
         assert_true(pause + 5 >= last && pause <= 15000);
         last = pause;
         shared_conn_send(&l, &early);
-        shared_conn_expect(&l, &early, CW_CLIENT_CONNECT, cw_hub_problem(l.conn).p);
+        shared_conn_expect(&l, &early, CW_CLIENT_CONNECT, cw_shared_conn_problem(l.conn).p);
         assert_int_equal(l.conn->failures, i + 1);
     }
     assert_true(last > 14000);
@@ -307,7 +307,7 @@ static void pauses_grow_while_it_cannot_be_reached(void **state)
     service_send(&l, REPLY(21));
     shared_conn_expect(&l, &s, CW_CLIENT_OK, "result");
     assert_int_equal(l.conn->failures, 0);
-    assert_int_equal(cw_hub_problem(l.conn).n, 0);
+    assert_int_equal(cw_shared_conn_problem(l.conn).n, 0);
     shared_conn_close(&l);
 }
 
@@ -327,8 +327,8 @@ static void a_call_has_its_time_and_silence_ends_the_connection(void **state)
     shared_conn_send(&l, &b);
     service_expect(&l, CALL(2));
     shared_conn_expect(&l, &a, CW_CLIENT_SLOW, "in time");
-    assert_int_equal(l.conn->state, CW_HUB_READY); /* it spoke meanwhile */
-    service_send(&l, REPLY(1));                    /* too late */
+    assert_int_equal(l.conn->state, CW_SHARED_CONN_READY); /* it spoke meanwhile */
+    service_send(&l, REPLY(1));                            /* too late */
     service_send(&l, REPLY(2));
     shared_conn_expect(&l, &b, CW_CLIENT_OK, "result");
     assert_int_equal(a.calls, 1);
@@ -360,7 +360,7 @@ static void a_connection_that_has_just_opened_is_not_silent(void **state)
     shared_conn_send(&l, &b);
     service_send(&l, "{\"QMP\":{}}\n");
     shared_conn_expect(&l, &a, CW_CLIENT_SLOW, "in time"); /* most of its time had gone before */
-    assert_int_equal(l.conn->state, CW_HUB_READY);
+    assert_int_equal(l.conn->state, CW_SHARED_CONN_READY);
     service_send(&l, "{\"return\":1,\"id\":2}\n");
     shared_conn_expect(&l, &b, CW_CLIENT_OK, "return");
     shared_conn_close(&l);
@@ -411,8 +411,8 @@ static void one_who_has_left_is_told_nothing(void **state)
     shared_conn_send(&l, &a);
     shared_conn_send(&l, &b);
     service_expect(&l, CALL(1));
-    cw_way_cancel(l.upstream, &a.req);
-    cw_way_cancel(l.upstream, &a.req);
+    cw_upstream_cancel(l.upstream, &a.req);
+    cw_upstream_cancel(l.upstream, &a.req);
     service_send(&l, REPLY(1) REPLY(2));
     shared_conn_expect(&l, &b, CW_CLIENT_OK, "result");
     assert_int_equal(a.calls, 0);
@@ -444,13 +444,13 @@ static void a_hub_that_closes_fails_what_runs_and_what_comes(void **state)
     shared_conn_send(&l, &a);
     service_expect(&l, CALL(1));
     shared_conn_send(&l, &b); /* is still on its way */
-    cw_hub_ref(l.conn);
-    cw_hub_close(l.conn, false);
+    cw_shared_conn_ref(l.conn);
+    cw_shared_conn_close(l.conn, false);
     shared_conn_send(&l, &c);
     shared_conn_expect(&l, &a, CW_CLIENT_LOST, "taken away");
     shared_conn_expect(&l, &b, CW_CLIENT_CONNECT, "taken away");
     shared_conn_expect(&l, &c, CW_CLIENT_CONNECT, "taken away");
-    cw_hub_unref(l.conn);
+    cw_shared_conn_unref(l.conn);
     l.conn = NULL;
     shared_conn_close(&l);
 }
@@ -466,7 +466,7 @@ static void a_hub_can_close_while_it_opens(void **state)
     service_listen(&l);
     shared_conn_send(&l, &s);
     client_run_until(&l.client, service_accept(&l));
-    cw_hub_close(l.conn, false);
+    cw_shared_conn_close(l.conn, false);
     l.conn = NULL;
     shared_conn_expect(&l, &s, CW_CLIENT_LOST, "taken away");
     shared_conn_close(&l);
@@ -483,9 +483,9 @@ static void when_the_loops_have_ended_nobody_is_told(void **state)
     shared_conn_send(&l, &b);
     service_expect(&l, CALL(1));
     service_expect(&l, CALL(2));
-    cw_way_close(l.upstream, NULL, NULL);
+    cw_upstream_close(l.upstream, NULL, NULL);
     l.upstream = NULL;
-    cw_hub_close(l.conn, true);
+    cw_shared_conn_close(l.conn, true);
     l.conn = NULL;
     shared_conn_close(&l);
     assert_int_equal(a.calls + b.calls, 0);
@@ -496,7 +496,7 @@ static void when_the_loops_have_ended_nobody_is_told(void **state)
 typedef struct other {
     cw_loop loop;
     shared_conn_fixture *fixture;
-    cw_way *way;
+    cw_upstream *upstream;
     shared_conn_call calls[20];
 } other;
 
@@ -516,12 +516,13 @@ static void open_other(other *o, shared_conn_fixture *l)
     o->fixture = l;
     assert_int_equal(cw_loop_init(&o->loop, 1024, NULL), CW_OK);
     assert_int_equal(
-        cw_way_open(l->endpoint, l->conn, &o->loop, SHARED_CONN_BODY_MAX, &o->way, NULL), CW_OK);
+        cw_upstream_open(l->endpoint, l->conn, &o->loop, SHARED_CONN_BODY_MAX, &o->upstream, NULL),
+        CW_OK);
 }
 
 static void close_other(other *o)
 {
-    cw_way_close(o->way, NULL, NULL);
+    cw_upstream_close(o->upstream, NULL, NULL);
     cw_loop_end(&o->loop);
     cw_loop_run(&o->loop);
     cw_loop_done(&o->loop);
@@ -538,8 +539,8 @@ static void calls_of_several_loops_come_home(void **state)
     open_other(&o[0], &l);
     open_other(&o[1], &l);
     shared_conn_send(&l, &s);
-    assert_int_equal(shared_conn_send_on(&l, o[0].way, &o[0].calls[0]), CW_OK);
-    assert_int_equal(shared_conn_send_on(&l, o[1].way, &o[1].calls[0]), CW_OK);
+    assert_int_equal(shared_conn_send_on(&l, o[0].upstream, &o[0].calls[0]), CW_OK);
+    assert_int_equal(shared_conn_send_on(&l, o[1].upstream, &o[1].calls[0]), CW_OK);
     service_expect(&l, CALL(1));
     service_expect(&l, CALL(2));
     service_expect(&l, CALL(3));
@@ -569,11 +570,11 @@ static void an_answer_waits_until_its_loop_has_room(void **state)
     shared_conn_open(&l, shared_conn_config());
     service_listen(&l);
     open_other(&o, &l);
-    assert_int_equal(shared_conn_send_on(&l, o.way, &o.calls[0]), CW_OK);
+    assert_int_equal(shared_conn_send_on(&l, o.upstream, &o.calls[0]), CW_OK);
     service_expect(&l, CALL(1));
     fill_mailbox(&o);
     service_send(&l, REPLY(1));
-    client_run_until(&l.client, l.conn->stuck.root.next != &l.conn->stuck.root);
+    client_run_until(&l.client, l.conn->unposted.root.next != &l.conn->unposted.root);
     client_run_for(&l.client, 20);
     turn_other(&o);
     assert_int_equal(o.calls[0].calls, 0);
@@ -591,19 +592,20 @@ static void a_hub_that_closes_waits_for_room_too(void **state)
     shared_conn_open(&l, shared_conn_config());
     service_listen(&l);
     open_other(&o, &l);
-    assert_int_equal(shared_conn_send_on(&l, o.way, &o.calls[0]), CW_OK);
+    assert_int_equal(shared_conn_send_on(&l, o.upstream, &o.calls[0]), CW_OK);
     service_expect(&l, CALL(1));
     fill_mailbox(&o);
-    cw_hub_close(l.conn, false);
+    cw_shared_conn_close(l.conn, false);
     l.conn = NULL;
-    assert_int_equal(shared_conn_send_on(&l, o.way, &o.calls[1]), CW_OK); /* comes after the end */
+    assert_int_equal(shared_conn_send_on(&l, o.upstream, &o.calls[1]),
+                     CW_OK); /* comes after the end */
     client_run_for(&l.client, 30);
     client_run_until(&l.client, (turn_other(&o), o.calls[0].calls && o.calls[1].calls));
     assert_int_equal(o.calls[0].end, CW_CLIENT_LOST);
     assert_int_equal(o.calls[1].end, CW_CLIENT_CONNECT);
     /* And one for which the lists are watched again. */
     fill_mailbox(&o);
-    assert_int_equal(shared_conn_send_on(&l, o.way, &o.calls[2]), CW_OK);
+    assert_int_equal(shared_conn_send_on(&l, o.upstream, &o.calls[2]), CW_OK);
     client_run_for(&l.client, 30);
     client_run_until(&l.client, (turn_other(&o), o.calls[2].calls));
     close_other(&o);
@@ -613,7 +615,7 @@ static void a_hub_that_closes_waits_for_room_too(void **state)
 /* From threads of their own, each with many calls. */
 static atomic_uint n_told;
 
-static void on_threaded(cw_way_req *req, const cw_reply *reply)
+static void on_threaded(cw_upstream_req *req, const cw_upstream_reply *reply)
 {
     char expected[32];
     snprintf(expected, sizeof expected, "\"result\":%u}", (unsigned)req->id);
@@ -627,7 +629,7 @@ static void begin_many(void *arg)
     other *o = arg;
     for (size_t i = 0; i < CW_COUNT(o->calls); i++) {
         shared_conn_call *s = &o->calls[i];
-        assert_int_equal(shared_conn_send_on(o->fixture, o->way, s), CW_OK);
+        assert_int_equal(shared_conn_send_on(o->fixture, o->upstream, s), CW_OK);
         s->req.on_done = on_threaded; /* nobody is told before this returns */
     }
 }
@@ -635,7 +637,7 @@ static void begin_many(void *arg)
 static void end_other(void *arg)
 {
     other *o = arg;
-    cw_way_close(o->way, NULL, NULL);
+    cw_upstream_close(o->upstream, NULL, NULL);
     cw_loop_end(&o->loop);
 }
 
@@ -679,14 +681,15 @@ static void call_once(void *ctx)
 {
     shared_conn_fixture *l = ctx;
     shared_conn_call s = {0};
-    cw_hub *hub = NULL;
-    cw_hub_opts opts = {.loop = &l->client.loop, .answer_size = SHARED_CONN_BODY_MAX};
-    cw_way *way = NULL;
-    cw_code rc = cw_hub_new(l->endpoint, &opts, &hub, NULL);
+    cw_shared_conn *shared = NULL;
+    cw_shared_conn_opts opts = {.loop = &l->client.loop, .answer_size = SHARED_CONN_BODY_MAX};
+    cw_upstream *upstream = NULL;
+    cw_code rc = cw_shared_conn_new(l->endpoint, &opts, &shared, NULL);
     if (!rc)
-        rc = cw_way_open(l->endpoint, hub, &l->client.loop, SHARED_CONN_BODY_MAX, &way, NULL);
+        rc = cw_upstream_open(l->endpoint, shared, &l->client.loop, SHARED_CONN_BODY_MAX, &upstream,
+                              NULL);
     if (!rc)
-        rc = shared_conn_send_on(l, way, &s);
+        rc = shared_conn_send_on(l, upstream, &s);
     while (!rc && !s.calls) {
         client_fixture_turn(&l->client);
         const char *got = service_accept(l) ? service_next_line(l) : NULL;
@@ -700,9 +703,9 @@ static void call_once(void *ctx)
         assert_true(rc == CW_NOMEM && oom_was_hit());
     else if (s.end != CW_CLIENT_OK)
         assert_true(oom_was_hit());
-    if (way)
-        cw_way_close(way, NULL, NULL);
-    cw_hub_close(hub, false);
+    if (upstream)
+        cw_upstream_close(upstream, NULL, NULL);
+    cw_shared_conn_close(shared, false);
     client_run_for(&l->client, 5);
     if (service_accept(l))
         service_hang_up(l);
@@ -714,7 +717,7 @@ static void every_failed_allocation_is_survived(void **state)
     shared_conn_fixture l;
     cw_config_remote config = shared_conn_config();
     config.timeout_ms = 50; /* where the answer itself could not be read */
-    config.prelude = (cw_config_preludes){three, 1};
+    config.init_calls = (cw_config_preludes){three, 1};
     shared_conn_open(&l, config);
     service_listen(&l);
     assert_true(oom_each(call_once, &l) >= 6);

@@ -3,7 +3,7 @@
  * place of. */
 #include "support/shared_conn_fixture.h"
 
-static const cw_config_prelude hello[] = {
+static const cw_config_init_call hello[] = {
     {.method = CW_STR_INIT("hello"), .params = CW_STR_INIT("")},
 };
 #define HELLO(id) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"hello\"}"
@@ -16,14 +16,14 @@ static void a_call_that_was_cancelled_is_not_sent(void **state)
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
     cw_config_remote config = shared_conn_config();
-    config.prelude = (cw_config_preludes){hello, 1};
+    config.init_calls = (cw_config_preludes){hello, 1};
     shared_conn_open(&l, config);
     service_listen(&l);
     shared_conn_send(&l, &a);
     service_expect(&l, HELLO(2));
     shared_conn_send(&l, &b);
     client_run_until(&l.client, l.conn->waiting.next->next != &l.conn->waiting);
-    cw_way_cancel(l.upstream, &a.req);
+    cw_upstream_cancel(l.upstream, &a.req);
     service_send(&l, REPLY(2));
     service_expect(&l, CALL(3));
     service_send(&l, REPLY(3));
@@ -43,7 +43,7 @@ static void nothing_is_opened_for_a_call_that_was_cancelled(void **state)
     shared_conn_open(&l, shared_conn_config());
     service_listen(&l);
     shared_conn_send(&l, &s);
-    cw_way_cancel(l.upstream, &s.req); /* it is still in the mailbox */
+    cw_upstream_cancel(l.upstream, &s.req); /* it is still in the mailbox */
     client_run_for(&l.client, 20);
     assert_false(service_accept(&l));
     assert_int_equal(l.conn->n_all, 0);
@@ -66,7 +66,7 @@ static void a_call_may_have_more_time_than_the_service(void **state)
     shared_conn_expect(&l, &usual_one, CW_CLIENT_SLOW, "in time");
     client_run_for(&l.client, 150);
     assert_int_equal(patient.calls, 0);
-    assert_int_equal(l.conn->state, CW_HUB_READY); /* silent, but not for as long as that */
+    assert_int_equal(l.conn->state, CW_SHARED_CONN_READY); /* silent, but not for as long as that */
     service_send(&l, REPLY(1));
     shared_conn_expect(&l, &patient, CW_CLIENT_OK, "result");
     shared_conn_close(&l);
@@ -107,11 +107,11 @@ static void a_retired_hub_serves_those_who_use_it(void **state)
     config.announcements = (cw_config_strings){changed, 1};
     shared_conn_open(&l, config);
     service_listen(&l);
-    cw_hub_use(l.conn);
+    cw_shared_conn_acquire(l.conn);
     shared_conn_send(&l, &a);
     service_expect(&l, CALL(1));
-    cw_hub_ref(l.conn);
-    cw_hub_retire(l.conn);
+    cw_shared_conn_ref(l.conn);
+    cw_shared_conn_retire(l.conn);
     client_run_for(&l.client, 250);
     service_send(&l, "{\"jsonrpc\":\"2.0\",\"method\":\"changed\"}\n" REPLY(1));
     shared_conn_expect(&l, &a, CW_CLIENT_OK, "result");
@@ -120,10 +120,10 @@ static void a_retired_hub_serves_those_who_use_it(void **state)
     service_expect(&l, CALL(2));
     service_send(&l, REPLY(2));
     shared_conn_expect(&l, &b, CW_CLIENT_OK, "result");
-    cw_hub_leave(l.conn);
+    cw_shared_conn_release(l.conn);
     client_run_until(&l.client, service_next_line(&l) == NULL && l.ended);
     assert_true(l.conn->is_over);
-    cw_hub_unref(l.conn);
+    cw_shared_conn_unref(l.conn);
     l.conn = NULL;
     shared_conn_close(&l);
 }
@@ -137,10 +137,10 @@ static void a_retired_hub_that_nobody_uses_ends_at_once(void **state)
     service_listen(&l);
     shared_conn_send(&l, &a);
     service_expect(&l, CALL(1));
-    cw_hub_retire(l.conn);
+    cw_shared_conn_retire(l.conn);
     l.conn = NULL;
     shared_conn_expect(&l, &a, CW_CLIENT_LOST, "taken away");
-    cw_hub_retire(NULL);
+    cw_shared_conn_retire(NULL);
     shared_conn_close(&l);
 }
 
@@ -151,15 +151,15 @@ static void a_retired_hub_ends_with_its_loop(void **state)
     shared_conn_call a = {0}, b = {0};
     shared_conn_open(&l, shared_conn_config());
     service_listen(&l);
-    cw_hub_use(l.conn);
+    cw_shared_conn_acquire(l.conn);
     shared_conn_send(&l, &a);
     service_expect(&l, CALL(1));
     shared_conn_send(&l, &b); /* in the mailbox, which nobody empties */
-    cw_way_close(l.upstream, NULL, NULL);
+    cw_upstream_close(l.upstream, NULL, NULL);
     l.upstream = NULL;
-    cw_hub_retire(l.conn);
+    cw_shared_conn_retire(l.conn);
     l.conn = NULL;
-    cw_service_unref(l.endpoint);
+    cw_endpoint_unref(l.endpoint);
     client_fixture_done(&l.client); /* with the last reference */
     assert_null(service_next_line(&l));
     assert_true(l.ended);
@@ -179,10 +179,10 @@ static void a_way_may_outlive_a_hub_that_was_dropped(void **state)
     shared_conn_send(&l, &a);
     service_expect(&l, CALL(1));
     shared_conn_send(&l, &b);
-    cw_hub_close(l.conn, /* loops_ended= */ true);
-    cw_way_cancel(l.upstream, &a.req);
-    cw_way_close(l.upstream, NULL, NULL);
-    cw_service_unref(l.endpoint);
+    cw_shared_conn_close(l.conn, /* loops_ended= */ true);
+    cw_upstream_cancel(l.upstream, &a.req);
+    cw_upstream_close(l.upstream, NULL, NULL);
+    cw_endpoint_unref(l.endpoint);
     client_fixture_done(&l.client);
     close(l.peer);
     close(l.listener);
@@ -192,11 +192,11 @@ static void a_way_may_outlive_a_hub_that_was_dropped(void **state)
 
 /* ---- which hub serves whom ---- */
 
-static cw_service *service_of(cw_config_remote config)
+static cw_endpoint *service_of(cw_config_remote config)
 {
-    cw_service *s = NULL;
+    cw_endpoint *s = NULL;
     cw_err err = {0};
-    if (cw_service_new(&config, NULL, &s, &err))
+    if (cw_endpoint_new(&config, NULL, &s, &err))
         fail_msg("%s", err.msg);
     return s;
 }
@@ -219,23 +219,23 @@ static void a_hub_fits_what_it_would_be_made_of(void **state)
     configs[5].connections++;
     configs[6].connect_ms++;
     configs[7].timeout_ms++;
-    configs[8].prelude = (cw_config_preludes){hello, 1};
+    configs[8].init_calls = (cw_config_preludes){hello, 1};
     configs[9].params = CW_STR("positional");
     shared_conn_fixture l;
     shared_conn_open(&l, from);
     for (size_t i = 0; i < CW_COUNT(configs); i++) {
-        cw_service *s = service_of(configs[i]);
-        if (cw_hub_fits(l.conn, s, SHARED_CONN_BODY_MAX) != (i == 0))
+        cw_endpoint *s = service_of(configs[i]);
+        if (cw_shared_conn_is_compatible(l.conn, s, SHARED_CONN_BODY_MAX) != (i == 0))
             fail_msg("row %zu", i);
-        assert_true(cw_service_is_same_place(l.endpoint, s));
-        cw_service_unref(s);
+        assert_true(cw_endpoint_is_same_address(l.endpoint, s));
+        cw_endpoint_unref(s);
     }
-    assert_false(cw_hub_fits(l.conn, l.endpoint, SHARED_CONN_BODY_MAX + 1));
+    assert_false(cw_shared_conn_is_compatible(l.conn, l.endpoint, SHARED_CONN_BODY_MAX + 1));
     from.url = CW_STR("unix:/elsewhere");
-    cw_service *s = service_of(from);
-    assert_false(cw_hub_fits(l.conn, s, SHARED_CONN_BODY_MAX));
-    assert_false(cw_service_is_same_place(l.endpoint, s));
-    cw_service_unref(s);
+    cw_endpoint *s = service_of(from);
+    assert_false(cw_shared_conn_is_compatible(l.conn, s, SHARED_CONN_BODY_MAX));
+    assert_false(cw_endpoint_is_same_address(l.endpoint, s));
+    cw_endpoint_unref(s);
     shared_conn_close(&l);
 }
 

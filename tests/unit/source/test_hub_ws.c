@@ -14,13 +14,13 @@
 
 typedef struct line {
     client_fixture b;
-    cw_service *service;
-    cw_hub *hub;
-    cw_way *way;
+    cw_endpoint *service;
+    cw_shared_conn *shared;
+    cw_upstream *upstream;
 } line;
 
 typedef struct sent {
-    cw_way_req req;
+    cw_upstream_req req;
     unsigned calls;
     cw_client_end end;
     char why[256];
@@ -41,11 +41,13 @@ static cw_code try_line(line *l, cw_config_remote config, uint16_t port)
     config.url = cw_str_from(url);
     config.timeout_ms = 5000;
     config.connections = config.queue = 10;
-    cw_hub_opts opts = {.loop = &l->b.loop, .answer_size = ANSWER_SIZE};
-    cw_code rc = cw_service_new(&config, NULL, &l->service, NULL);
+    cw_shared_conn_opts opts = {.loop = &l->b.loop, .answer_size = ANSWER_SIZE};
+    cw_code rc = cw_endpoint_new(&config, NULL, &l->service, NULL);
     if (!rc)
-        rc = cw_hub_new(l->service, &opts, &l->hub, NULL);
-    return rc ? rc : cw_way_open(l->service, l->hub, &l->b.loop, ANSWER_SIZE, &l->way, NULL);
+        rc = cw_shared_conn_new(l->service, &opts, &l->shared, NULL);
+    return rc ? rc
+              : cw_upstream_open(l->service, l->shared, &l->b.loop, ANSWER_SIZE, &l->upstream,
+                                 NULL);
 }
 
 static void open_line(line *l, cw_config_remote config, uint16_t port)
@@ -57,12 +59,12 @@ static void open_line(line *l, cw_config_remote config, uint16_t port)
 
 static void leave_line(line *l)
 {
-    if (l->way)
-        cw_way_close(l->way, NULL, NULL);
-    cw_hub_close(l->hub, false);
-    cw_service_unref(l->service);
-    l->way = NULL;
-    l->hub = NULL;
+    if (l->upstream)
+        cw_upstream_close(l->upstream, NULL, NULL);
+    cw_shared_conn_close(l->shared, false);
+    cw_endpoint_unref(l->service);
+    l->upstream = NULL;
+    l->shared = NULL;
     l->service = NULL;
     client_run_for(&l->b, 20); /* whoever is on the way comes home */
 }
@@ -73,7 +75,7 @@ static void close_line(line *l)
     client_fixture_done(&l->b);
 }
 
-static void on_sent(cw_way_req *req, const cw_reply *reply)
+static void on_sent(cw_upstream_req *req, const cw_upstream_reply *reply)
 {
     sent *s = req->ctx;
     s->calls++;
@@ -84,12 +86,12 @@ static void on_sent(cw_way_req *req, const cw_reply *reply)
 static cw_code ask_for(line *l, sent *s)
 {
     static const cw_str body = CW_STR_INIT("{}");
-    s->req = (cw_way_req){.id = cw_way_number(l->way, false),
-                          .body = &body,
-                          .n_body = 1,
-                          .on_done = on_sent,
-                          .ctx = s};
-    return cw_way_send(l->way, &s->req, NULL);
+    s->req = (cw_upstream_req){.id = cw_upstream_next_id(l->upstream, false),
+                               .body = &body,
+                               .n_body = 1,
+                               .on_done = on_sent,
+                               .ctx = s};
+    return cw_upstream_send(l->upstream, &s->req, NULL);
 }
 
 /* Our credentials are refused, and it says why. */
@@ -104,7 +106,7 @@ static void assert_fails(line *l, const char *part)
     static const char *const secrets[] = {"aaa", "bbb", "s3cret"};
     for (size_t i = 0; i < CW_COUNT(secrets); i++)
         assert_null(strstr(s.why, secrets[i]));
-    assert_true(cw_str_eq(cw_hub_problem(l->hub), cw_str_from(s.why)));
+    assert_true(cw_str_eq(cw_shared_conn_problem(l->shared), cw_str_from(s.why)));
 }
 
 static cw_config_remote with_token(const fake_server *t)
@@ -195,8 +197,8 @@ static void a_hub_can_close_while_it_waits_for_a_token(void **state)
     open_line(&l, with_token(&t), unused_port());
     assert_int_equal(ask_for(&l, &s), CW_OK);
     client_run_until(&l.b, t.requests);
-    cw_hub_close(l.hub, false);
-    l.hub = NULL;
+    cw_shared_conn_close(l.shared, false);
+    l.shared = NULL;
     client_run_until(&l.b, s.calls);
     assert_string_equal(s.why, "the source was taken away");
     close_line(&l);
@@ -222,18 +224,18 @@ static void the_way_is_another_one_with_other_credentials(void **state)
     others[6].oauth.token_url = CW_STR("https://b/token");
     others[6].oauth.client_id = CW_STR("us");
     others[6].oauth.client_secret_environment = CW_STR("HUB_CLIENT_SECRET");
-    cw_service *all[CW_COUNT(others)], *twin;
+    cw_endpoint *all[CW_COUNT(others)], *twin;
     for (size_t i = 0; i < CW_COUNT(others); i++)
-        assert_int_equal(cw_service_new(&others[i], NULL, &all[i], NULL), CW_OK);
+        assert_int_equal(cw_endpoint_new(&others[i], NULL, &all[i], NULL), CW_OK);
     for (size_t i = 0; i < CW_COUNT(others); i++) {
         for (size_t j = 0; j < CW_COUNT(others); j++)
-            assert_int_equal(cw_service_is_same_way(all[i], all[j]), i == j);
-        assert_int_equal(cw_service_new(&others[i], NULL, &twin, NULL), CW_OK);
-        assert_true(cw_service_is_same_way(all[i], twin));
-        cw_service_unref(twin);
+            assert_int_equal(cw_endpoint_is_same_protocol(all[i], all[j]), i == j);
+        assert_int_equal(cw_endpoint_new(&others[i], NULL, &twin, NULL), CW_OK);
+        assert_true(cw_endpoint_is_same_protocol(all[i], twin));
+        cw_endpoint_unref(twin);
     }
     for (size_t i = 0; i < CW_COUNT(others); i++)
-        cw_service_unref(all[i]);
+        cw_endpoint_unref(all[i]);
 }
 
 typedef struct scene {

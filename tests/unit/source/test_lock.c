@@ -101,7 +101,7 @@ static void whatever_a_model_sees_changes_it(void **state)
 static void threat_D3_what_a_service_says_of_itself_changes_it(void **state)
 {
     (void)state;
-    static const char *const said[] = {
+    static const char *const problem[] = {
         "{}",
         "{\"x-mcp-tool\":{\"title\":\"Delete\"}}",
         "{\"x-mcp-tool\":{\"title\":\"Read\"}}",
@@ -113,12 +113,12 @@ static void threat_D3_what_a_service_says_of_itself_changes_it(void **state)
     };
     cw_arena arena;
     cw_arena_init(&arena, 1 << 20);
-    cw_buf texts[CW_COUNT(said) + 1];
+    cw_buf texts[CW_COUNT(problem) + 1];
     cw_method m = example();
     for (size_t i = 0; i < CW_COUNT(texts); i++) {
-        m.by_position = i == CW_COUNT(said);
+        m.by_position = i == CW_COUNT(problem);
         cw_buf_init(&texts[i], 10000);
-        cw_lock_define(&m, json_of(&arena, said[m.by_position ? 0 : i]), &texts[i]);
+        cw_lock_define(&m, json_of(&arena, problem[m.by_position ? 0 : i]), &texts[i]);
         assert_int_equal(texts[i].code, CW_OK);
         for (size_t k = 0; k < i; k++)
             assert_false(cw_str_eq(cw_buf_str(&texts[i]), cw_buf_str(&texts[k])));
@@ -217,15 +217,15 @@ static void tools_are_the_same_new_or_changed(void **state)
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0644);
     cw_lock *lock = read_lock();
-    assert_int_equal(cw_lock_judge(lock, shop, CW_STR("buy"), CW_STR("{\"id\":\"buy\"}"), &old),
+    assert_int_equal(cw_lock_check(lock, shop, CW_STR("buy"), CW_STR("{\"id\":\"buy\"}"), &old),
                      CW_LOCK_SAME);
     assert_true(str_has(old, "buy"));
-    assert_int_equal(cw_lock_judge(lock, shop, CW_STR("buy"), CW_STR("{\"id\":\"BUY\"}"), NULL),
+    assert_int_equal(cw_lock_check(lock, shop, CW_STR("buy"), CW_STR("{\"id\":\"BUY\"}"), NULL),
                      CW_LOCK_CHANGED);
-    assert_int_equal(cw_lock_judge(lock, shop, CW_STR("read"), CW_STR("{\"id\":\"read\"}"), &old),
+    assert_int_equal(cw_lock_check(lock, shop, CW_STR("read"), CW_STR("{\"id\":\"read\"}"), &old),
                      CW_LOCK_NEW);
     assert_str(old, "");
-    assert_int_equal(cw_lock_judge(lock, CW_STR("x"), CW_STR("buy"), CW_STR("{}"), &old),
+    assert_int_equal(cw_lock_check(lock, CW_STR("x"), CW_STR("buy"), CW_STR("{}"), &old),
                      CW_LOCK_NEW);
     cw_lock_free(lock);
 }
@@ -249,9 +249,9 @@ static void one_source_is_replaced_and_others_stay(void **state)
     assert_str(names_of(lock, "site", &names), "read,");
     assert_str(names_of(lock, "none", &names), "");
     assert_str(names_of(NULL, "shop", &names), "");
-    assert_int_equal(cw_lock_judge(lock, shop, CW_STR("sell"), CW_STR("{\"id\":\"sell\"}"), NULL),
+    assert_int_equal(cw_lock_check(lock, shop, CW_STR("sell"), CW_STR("{\"id\":\"sell\"}"), NULL),
                      CW_LOCK_SAME);
-    assert_int_equal(cw_lock_judge(lock, site, CW_STR("read"), CW_STR("{\"id\":\"read\"}"), NULL),
+    assert_int_equal(cw_lock_check(lock, site, CW_STR("read"), CW_STR("{\"id\":\"read\"}"), NULL),
                      CW_LOCK_SAME);
     cw_lock_free(lock);
 }
@@ -305,9 +305,9 @@ static void no_file_is_no_lock_and_no_lock_file_is_told(void **state)
     temp_dir_write("lock", "{\"version\":1,\"sources\":{\"shop\":{\"a\":5,\"b\":{\"sha256\":5}},"
                            "\"site\":[]}}");
     lock = read_lock();
-    assert_int_equal(cw_lock_judge(lock, shop, CW_STR("a"), CW_STR("{}"), NULL), CW_LOCK_NEW);
-    assert_int_equal(cw_lock_judge(lock, shop, CW_STR("b"), CW_STR("{}"), NULL), CW_LOCK_NEW);
-    assert_int_equal(cw_lock_judge(lock, site, CW_STR("a"), CW_STR("{}"), NULL), CW_LOCK_NEW);
+    assert_int_equal(cw_lock_check(lock, shop, CW_STR("a"), CW_STR("{}"), NULL), CW_LOCK_NEW);
+    assert_int_equal(cw_lock_check(lock, shop, CW_STR("b"), CW_STR("{}"), NULL), CW_LOCK_NEW);
+    assert_int_equal(cw_lock_check(lock, site, CW_STR("a"), CW_STR("{}"), NULL), CW_LOCK_NEW);
     cw_lock_free(lock);
     assert_int_equal(cw_lock_read(temp_dir, &lock, &err), CW_IO);
     cw_lock_free(NULL);
@@ -331,7 +331,7 @@ static void a_deep_definition_is_read_again(void **state)
     const cw_lock_entry entry = {shop, CW_STR("deep"), define(&m, &text)};
     assert_int_equal(cw_lock_write(path, NULL, &shop, 1, &entry, 1, NULL), CW_OK);
     cw_lock *lock = read_lock();
-    assert_int_equal(cw_lock_judge(lock, shop, CW_STR("deep"), entry.definition, NULL),
+    assert_int_equal(cw_lock_check(lock, shop, CW_STR("deep"), entry.definition, NULL),
                      CW_LOCK_SAME);
     cw_lock_free(lock);
 }
@@ -347,7 +347,7 @@ static void what_could_not_be_read_again_is_not_written(void **state)
     assert_non_null(strstr(err.msg, "could not be read again"));
     cw_lock_free(old);
     cw_lock *lock = read_lock();
-    assert_int_equal(cw_lock_judge(lock, site, CW_STR("read"), CW_STR("{\"id\":\"read\"}"), NULL),
+    assert_int_equal(cw_lock_check(lock, site, CW_STR("read"), CW_STR("{\"id\":\"read\"}"), NULL),
                      CW_LOCK_SAME);
     cw_lock_free(lock);
 }

@@ -74,11 +74,11 @@ static void a_whole_method_is_read(void **state)
     assert_str(m->params[0].description, "dx");
     assert_true(m->params[0].is_required);
     assert_str(m->params[0].schema, "{\"type\":\"integer\",\"default\":5}");
-    assert_span(m->params[0].initial, "5");
+    assert_span(m->params[0].default_value, "5");
     assert_str(m->params[1].description, "sy");
     assert_false(m->params[1].is_required);
     assert_str(m->params[1].schema, "true");
-    assert_null(m->params[1].initial);
+    assert_null(m->params[1].default_value);
     assert_int_equal(m->params[2].schema.n, 0);
     assert_false(m->params[2].is_required);
     assert_str(m->output, "{\"type\":\"string\"}");
@@ -167,7 +167,7 @@ static void a_mark_may_hide_its_tool(void **state)
     (void)state;
     static const struct {
         const char *mark;
-        bool hides;
+        bool hidden_unless_met;
     } cases[] = {
         {"{\"annotations\":{\"auth\":{\"scopes\":[\"s\"]}},\"visibility\":\"hide\"}", true},
         {"{\"visibility\":\"challenge\",\"annotations\":{\"auth\":{\"scopes\":[\"s\"]}}}", false},
@@ -178,7 +178,7 @@ static void a_mark_may_hide_its_tool(void **state)
         char text[200];
         snprintf(text, sizeof text, "\"x-mcp-tool\":%s", cases[i].mark);
         openrpc_result r = read_method(text);
-        assert_int_equal(r.methods->needs.hides, cases[i].hides);
+        assert_int_equal(r.methods->needs.hidden_unless_met, cases[i].hidden_unless_met);
         openrpc_result_done(&r);
     }
 }
@@ -350,7 +350,7 @@ static void a_mark_of_the_operator_is_read_alike(void **state)
     cw_arena_init(&arena, 1 << 16);
     const cw_json *v = NULL;
     const cw_mark *mark = NULL;
-    cw_needs needs = {.n_permissions = 7};
+    cw_requirements needs = {.n_permissions = 7};
     cw_err err = {0};
     assert_int_equal(cw_json_read(CW_STR("{\"title\":\"T\",\"annotations\":{\"auth\":{\"scopes\":["
                                          "\"s\"]}}}"),
@@ -406,7 +406,7 @@ static void params_methods_and_results_may_be_references(void **state)
     assert_str(r.methods->id, "a");
     assert_str(r.methods->params[0].name, "id");
     assert_str(r.methods->params[0].schema, ID);
-    assert_span(r.methods->params[0].initial, "7");
+    assert_span(r.methods->params[0].default_value, "7");
     assert_str(r.methods->output, ID);
     openrpc_result_done(&r);
 }
@@ -637,7 +637,7 @@ static void old_bounds_keep_their_meaning(void **state)
         cw_arena_init(&arena, 1u << 20);
         assert_int_equal(cw_json_read(cw_str_from(cases[i].old), NULL, &arena, &doc, NULL, NULL),
                          CW_OK);
-        assert_int_equal(cw_openrpc_modernise(&doc, &arena, NULL), CW_OK);
+        assert_int_equal(cw_openrpc_upgrade_draft4(&doc, &arena, NULL), CW_OK);
         assert_span(doc, cases[i].now);
         cw_arena_done(&arena);
     }

@@ -40,12 +40,12 @@ static const cw_param spread[] = {
      .schema = CW_STR_INIT("{\"type\":[\"array\",\"object\"],\"x-spread\":true}")},
 };
 
-static cw_speech speech_of(cw_params_style style)
+static cw_protocol_opts speech_of(cw_params_style style)
 {
-    return (cw_speech){.dialect = cw_dialect_find(CW_STR("2.0")),
-                       .params = style,
-                       .secret_first = CW_STR(""),
-                       .secret_member = CW_STR("")};
+    return (cw_protocol_opts){.dialect = cw_dialect_find(CW_STR("2.0")),
+                              .params = style,
+                              .secret_first = CW_STR(""),
+                              .secret_member = CW_STR("")};
 }
 
 static cw_method method_of(const cw_param *params, size_t n)
@@ -57,20 +57,21 @@ static cw_method method_of(const cw_param *params, size_t n)
                        .output = CW_STR("{\"type\":\"object\"}")};
 }
 
-static const cw_plan *plan_of(const cw_speech *s, const cw_config_overlay *o, cw_method *m)
+static const cw_param_map *plan_of(const cw_protocol_opts *s, const cw_config_overlay *o,
+                                   cw_method *m)
 {
-    const cw_plan *plan = NULL;
+    const cw_param_map *map = NULL;
     cw_err err = {0};
-    if (cw_plan_make(s, o, m, &arena, &plan, &err))
+    if (cw_param_map_make(s, o, m, &arena, &map, &err))
         fail_msg("%s", err.msg);
-    return plan;
+    return map;
 }
 
-static void assert_sent(const cw_plan *plan, const char *arguments, const char *expected)
+static void assert_sent(const cw_param_map *map, const char *arguments, const char *expected)
 {
     cw_str out = CW_STR("?");
     cw_err err = {0};
-    if (cw_plan_params(plan, cw_str_from(arguments), &arena, &out, &err))
+    if (cw_param_map_apply(map, cw_str_from(arguments), &arena, &out, &err))
         fail_msg("%s", err.msg);
     assert_str(out, expected);
 }
@@ -82,7 +83,7 @@ static const cw_config_overlay nothing = {.tool = true};
 static void where_nothing_is_to_be_done_there_is_no_plan(void **state)
 {
     (void)state;
-    cw_speech s = speech_of(CW_PARAMS_NAMED);
+    cw_protocol_opts s = speech_of(CW_PARAMS_NAMED);
     cw_method m = method_of(found, 3);
     assert_null(plan_of(&s, &nothing, &m));
     assert_ptr_equal(m.params, found);
@@ -101,29 +102,29 @@ static void an_overlay_fixes_hides_renames_and_presets(void **state)
          .rename = CW_STR("fields"),
          .description = CW_STR("what"),
          .schema = CW_STR("{\"type\":\"array\"}"),
-         .initial = CW_STR("[\"a\"]")},
+         .default_value = CW_STR("[\"a\"]")},
         {.name = CW_STR("own"), .schema = CW_STR("{\"type\":\"number\"}"), .required = true},
         {.name = CW_STR("flag"), .value = CW_STR("true")},
     };
     const cw_config_overlay o = {.params = {items, CW_COUNT(items)}};
-    cw_speech s = speech_of(CW_PARAMS_NAMED);
+    cw_protocol_opts s = speech_of(CW_PARAMS_NAMED);
     cw_method m = method_of(found, 3);
-    const cw_plan *plan = plan_of(&s, &o, &m);
+    const cw_param_map *map = plan_of(&s, &o, &m);
     assert_int_equal(m.n_params, 3);
     assert_str(m.params[0].name, "gid");
     assert_str(m.params[0].description, "which");
     assert_str(m.params[1].name, "fields");
     assert_str(m.params[1].description, "what");
     assert_true(str_has(m.params[1].schema, "\"array\""));
-    assert_str(cw_json_span(m.params[1].initial), "[\"a\"]");
+    assert_str(cw_json_span(m.params[1].default_value), "[\"a\"]");
     assert_str(m.params[2].name, "own");
     assert_true(m.params[2].is_required);
     assert_str(m.input, ""); /* it spoke of other names */
-    assert_sent(plan, "{\"gid\":\"g\",\"fields\":[1],\"own\":2,\"token\":\"mine\"}",
+    assert_sent(map, "{\"gid\":\"g\",\"fields\":[1],\"own\":2,\"token\":\"mine\"}",
                 "{\"token\":\"x\",\"gid\":\"g\",\"keys\":[1],\"own\":2,\"flag\":true}");
-    assert_sent(plan, "{\"gid\":\"g\",\"keys\":\"not its name here\"}",
+    assert_sent(map, "{\"gid\":\"g\",\"keys\":\"not its name here\"}",
                 "{\"token\":\"x\",\"gid\":\"g\",\"keys\":[\"a\"],\"flag\":true}");
-    assert_sent(plan, "", "{\"token\":\"x\",\"keys\":[\"a\"],\"flag\":true}");
+    assert_sent(map, "", "{\"token\":\"x\",\"keys\":[\"a\"],\"flag\":true}");
 }
 
 static void a_hidden_param_is_sent_only_with_a_default(void **state)
@@ -131,14 +132,14 @@ static void a_hidden_param_is_sent_only_with_a_default(void **state)
     (void)state;
     const cw_config_param items[] = {
         {.name = CW_STR("token"), .hidden = true},
-        {.name = CW_STR("keys"), .hidden = true, .initial = CW_STR("1")},
+        {.name = CW_STR("keys"), .hidden = true, .default_value = CW_STR("1")},
     };
     const cw_config_overlay o = {.params = {items, CW_COUNT(items)}};
-    cw_speech s = speech_of(CW_PARAMS_NAMED);
+    cw_protocol_opts s = speech_of(CW_PARAMS_NAMED);
     cw_method m = method_of(found, 3);
-    const cw_plan *plan = plan_of(&s, &o, &m);
+    const cw_param_map *map = plan_of(&s, &o, &m);
     assert_int_equal(m.n_params, 1);
-    assert_sent(plan, "{\"token\":\"t\",\"keys\":2,\"gid\":\"g\"}", "{\"gid\":\"g\",\"keys\":1}");
+    assert_sent(map, "{\"token\":\"t\",\"keys\":2,\"gid\":\"g\"}", "{\"gid\":\"g\",\"keys\":1}");
 }
 
 static void what_makes_no_sense_is_named(void **state)
@@ -156,16 +157,16 @@ static void what_makes_no_sense_is_named(void **state)
          "two params have the name 'gid'"},
         {{.name = CW_STR_INIT("keys")}, CW_STR_INIT("a/b"), "JSON Pointer"},
     };
-    cw_speech s = speech_of(CW_PARAMS_NAMED);
+    cw_protocol_opts s = speech_of(CW_PARAMS_NAMED);
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
         const cw_config_overlay o = {.params = {&bad[i].param, 1}, .result = bad[i].result};
         cw_method m = method_of(found, 3);
-        const cw_plan *plan = NULL;
+        const cw_param_map *map = NULL;
         cw_err err = {0};
-        assert_int_equal(cw_plan_make(&s, &o, &m, &arena, &plan, &err), CW_PARAMS);
+        assert_int_equal(cw_param_map_make(&s, &o, &m, &arena, &map, &err), CW_PARAMS);
         if (!strstr(err.msg, bad[i].part))
             fail_msg("%s", err.msg);
-        assert_null(plan);
+        assert_null(map);
     }
 }
 
@@ -174,90 +175,90 @@ static void what_makes_no_sense_is_named(void **state)
 static void positions_are_filled_as_far_as_they_must(void **state)
 {
     (void)state;
-    const cw_config_param items[] = {{.name = CW_STR("gid"), .initial = CW_STR("\"all\"")}};
+    const cw_config_param items[] = {{.name = CW_STR("gid"), .default_value = CW_STR("\"all\"")}};
     const cw_config_overlay preset = {.params = {items, 1}};
-    cw_speech s = speech_of(CW_PARAMS_POSITIONAL);
+    cw_protocol_opts s = speech_of(CW_PARAMS_POSITIONAL);
     cw_method m = method_of(found, 3);
-    const cw_plan *plan = plan_of(&s, &nothing, &m);
+    const cw_param_map *map = plan_of(&s, &nothing, &m);
     assert_str(m.input, "{\"x\":1}");
-    assert_sent(plan, "{\"gid\":\"g\",\"token\":\"t\"}", "[\"t\",\"g\"]");
-    assert_sent(plan, "{\"keys\":[1]}", "[null,null,[1]]");
-    assert_sent(plan, "{\"token\":null}", "[null]");
-    assert_sent(plan, "{}", "");
+    assert_sent(map, "{\"gid\":\"g\",\"token\":\"t\"}", "[\"t\",\"g\"]");
+    assert_sent(map, "{\"keys\":[1]}", "[null,null,[1]]");
+    assert_sent(map, "{\"token\":null}", "[null]");
+    assert_sent(map, "{}", "");
     s.sends_empty = true;
-    assert_sent(plan, "", "[]");
+    assert_sent(map, "", "[]");
     m = method_of(found, 3);
-    plan = plan_of(&s, &preset, &m);
-    assert_sent(plan, "{\"keys\":1}", "[null,\"all\",1]");
+    map = plan_of(&s, &preset, &m);
+    assert_sent(map, "{\"keys\":1}", "[null,\"all\",1]");
     /* A method may say by itself that it wants a list. */
-    cw_speech named = speech_of(CW_PARAMS_NAMED);
+    cw_protocol_opts named = speech_of(CW_PARAMS_NAMED);
     m = method_of(found, 3);
     m.by_position = true;
-    plan = plan_of(&named, &nothing, &m);
+    map = plan_of(&named, &nothing, &m);
     assert_false(m.by_position);
-    assert_sent(plan, "{\"token\":1}", "[1]");
+    assert_sent(map, "{\"token\":1}", "[1]");
 }
 
 static void mixed_params_are_a_list_and_then_names(void **state)
 {
     (void)state;
-    cw_speech s = speech_of(CW_PARAMS_MIXED);
+    cw_protocol_opts s = speech_of(CW_PARAMS_MIXED);
     cw_method m = method_of(found, 3);
-    const cw_plan *plan = plan_of(&s, &nothing, &m);
-    assert_sent(plan, "{\"token\":1,\"gid\":2,\"keys\":3}", "{\"args\":[1,2,3]}");
-    assert_sent(plan, "{\"token\":1,\"keys\":3}", "{\"args\":[1],\"keys\":3}");
-    assert_sent(plan, "{\"keys\":3}", "{\"keys\":3}");
-    assert_sent(plan, "{}", "");
+    const cw_param_map *map = plan_of(&s, &nothing, &m);
+    assert_sent(map, "{\"token\":1,\"gid\":2,\"keys\":3}", "{\"args\":[1,2,3]}");
+    assert_sent(map, "{\"token\":1,\"keys\":3}", "{\"args\":[1],\"keys\":3}");
+    assert_sent(map, "{\"keys\":3}", "{\"keys\":3}");
+    assert_sent(map, "{}", "");
     s.secret_member = CW_STR("\"auth\":\"s\"");
-    assert_sent(plan, "{\"token\":1}", "{\"args\":[1],\"auth\":\"s\"}");
+    assert_sent(map, "{\"token\":1}", "{\"args\":[1],\"auth\":\"s\"}");
     s.secret_first = CW_STR("\"f\"");
-    assert_sent(plan, "{\"keys\":3}", "{\"args\":[\"f\"],\"keys\":3,\"auth\":\"s\"}");
+    assert_sent(map, "{\"keys\":3}", "{\"args\":[\"f\"],\"keys\":3,\"auth\":\"s\"}");
 }
 
 static void secrets_go_where_they_are_wanted(void **state)
 {
     (void)state;
-    cw_speech first = speech_of(CW_PARAMS_POSITIONAL);
+    cw_protocol_opts first = speech_of(CW_PARAMS_POSITIONAL);
     first.secret_first = CW_STR("\"token:s\"");
     cw_method m = method_of(found + 1, 2);
-    const cw_plan *plan = plan_of(&first, &nothing, &m);
-    assert_sent(plan, "{\"gid\":\"g\"}", "[\"token:s\",\"g\"]");
-    assert_sent(plan, "", "[\"token:s\"]");
-    cw_speech member = speech_of(CW_PARAMS_NAMED);
+    const cw_param_map *map = plan_of(&first, &nothing, &m);
+    assert_sent(map, "{\"gid\":\"g\"}", "[\"token:s\",\"g\"]");
+    assert_sent(map, "", "[\"token:s\"]");
+    cw_protocol_opts member = speech_of(CW_PARAMS_NAMED);
     member.secret_member = CW_STR("\"auth\":\"s\"");
     m = method_of(found + 1, 2);
-    plan = plan_of(&member, &nothing, &m);
-    assert_sent(plan, "{\"gid\":\"g\",\"auth\":\"mine\"}", "{\"gid\":\"g\",\"auth\":\"s\"}");
-    assert_sent(plan, "{}", "{\"auth\":\"s\"}");
+    map = plan_of(&member, &nothing, &m);
+    assert_sent(map, "{\"gid\":\"g\",\"auth\":\"mine\"}", "{\"gid\":\"g\",\"auth\":\"s\"}");
+    assert_sent(map, "{}", "{\"auth\":\"s\"}");
 }
 
 static void a_method_of_which_nothing_is_known_takes_anything(void **state)
 {
     (void)state;
-    cw_speech s = speech_of(CW_PARAMS_POSITIONAL);
+    cw_protocol_opts s = speech_of(CW_PARAMS_POSITIONAL);
     s.secret_first = CW_STR("\"f\"");
     cw_method m = method_of(spread, 1);
-    const cw_plan *plan = plan_of(&s, &nothing, &m);
+    const cw_param_map *map = plan_of(&s, &nothing, &m);
     assert_int_equal(m.n_params, 1);
     assert_str(m.params[0].schema, "{\"type\":[\"array\",\"object\"]}"); /* our mark is not shown */
-    assert_sent(plan, "{\"params\":[1,{}]}", "[\"f\",1,{}]");
-    assert_sent(plan, "{}", "[\"f\"]");
-    assert_sent(plan, "{\"params\":{\"a\\\"\":1,\"b\":2}}", "{\"a\\\"\":1,\"b\":2}");
-    cw_speech named = speech_of(CW_PARAMS_NAMED);
+    assert_sent(map, "{\"params\":[1,{}]}", "[\"f\",1,{}]");
+    assert_sent(map, "{}", "[\"f\"]");
+    assert_sent(map, "{\"params\":{\"a\\\"\":1,\"b\":2}}", "{\"a\\\"\":1,\"b\":2}");
+    cw_protocol_opts named = speech_of(CW_PARAMS_NAMED);
     named.secret_member = CW_STR("\"k\":1");
     m = method_of(spread, 1);
-    plan = plan_of(&named, &nothing, &m);
-    assert_sent(plan, "{\"params\":{\"a\":1}}", "{\"a\":1,\"k\":1}");
-    assert_sent(plan, "", "{\"k\":1}");
-    assert_sent(plan, "{\"params\":[5]}", "[5]");
+    map = plan_of(&named, &nothing, &m);
+    assert_sent(map, "{\"params\":{\"a\":1}}", "{\"a\":1,\"k\":1}");
+    assert_sent(map, "", "{\"k\":1}");
+    assert_sent(map, "{\"params\":[5]}", "[5]");
     /* Whoever declares its params knows them. */
     const cw_config_param items[] = {{.name = CW_STR("x"), .schema = CW_STR("{}")}};
     const cw_config_overlay o = {.params = {items, 1}};
     m = method_of(spread, 1);
-    plan = plan_of(&s, &o, &m);
+    map = plan_of(&s, &o, &m);
     assert_int_equal(m.n_params, 1);
     assert_str(m.params[0].name, "x");
-    assert_sent(plan, "{\"x\":1}", "[\"f\",1]");
+    assert_sent(map, "{\"x\":1}", "[\"f\",1]");
 }
 
 /* ---- results ---- */
@@ -267,9 +268,10 @@ static cw_outcome result_of(const char *json)
     return (cw_outcome){.kind = CW_OUTCOME_RESULT, .result = json_of(&arena, json)};
 }
 
-static const cw_plan *result_plan(const char *pointer, size_t size, bool read_only, cw_method *m)
+static const cw_param_map *result_plan(const char *pointer, size_t size, bool read_only,
+                                       cw_method *m)
 {
-    static cw_speech s;
+    static cw_protocol_opts s;
     s = speech_of(CW_PARAMS_NAMED);
     const cw_config_overlay o = {
         .result = cw_str_from(pointer), .result_size = size, .read_only = read_only};
@@ -281,28 +283,29 @@ static void the_part_that_counts_is_given(void **state)
 {
     (void)state;
     cw_method m;
-    const cw_plan *plan = result_plan("/a/0", 0, false, &m);
+    const cw_param_map *map = result_plan("/a/0", 0, false, &m);
     assert_str(m.output, "");
     cw_outcome o = result_of("{\"a\":[{\"b\":1}]}");
-    cw_plan_result(plan, CW_STR("{}"), &arena, &o);
+    cw_param_map_result(map, CW_STR("{}"), &arena, &o);
     assert_int_equal(o.kind, CW_OUTCOME_RESULT);
     assert_str(cw_json_span(o.result), "{\"b\":1}");
     o = result_of("{}");
-    cw_plan_result(plan, CW_STR("{}"), &arena, &o);
+    cw_param_map_result(map, CW_STR("{}"), &arena, &o);
     assert_int_equal(o.kind, CW_OUTCOME_ERROR);
     assert_str(o.message, "The result of the service has no /a/0.");
 }
 
 /* Ask until there is no continuation, and put the parts together: items or texts. */
-static unsigned walk(const cw_plan *plan, const char *json, cw_buf *all)
+static unsigned walk(const cw_param_map *map, const char *json, cw_buf *all)
 {
     char arguments[200] = "{\"gid\":\"g\"}";
     for (unsigned n = 1; n < 100; n++) {
         cw_outcome o = result_of(json);
         cw_str sent;
-        assert_int_equal(cw_plan_params(plan, cw_str_from(arguments), &arena, &sent, NULL), CW_OK);
+        assert_int_equal(cw_param_map_apply(map, cw_str_from(arguments), &arena, &sent, NULL),
+                         CW_OK);
         assert_str(sent, "{\"gid\":\"g\"}");
-        cw_plan_result(plan, cw_str_from(arguments), &arena, &o);
+        cw_param_map_result(map, cw_str_from(arguments), &arena, &o);
         assert_int_equal(o.kind, CW_OUTCOME_RESULT);
         const cw_json *items = cw_json_get(o.result, CW_STR("items"));
         const cw_json *text = cw_json_get(o.result, CW_STR("text"));
@@ -326,21 +329,21 @@ static void large_results_come_in_parts(void **state)
     CW_CLEANUP(cw_buf_done) cw_buf all;
     cw_method m;
     cw_buf_init(&all, 10000);
-    const cw_plan *plan = result_plan("", 10, true, &m);
+    const cw_param_map *map = result_plan("", 10, true, &m);
     assert_int_equal(m.n_params, 2);
     assert_str(m.params[1].name, "continuation");
     assert_str(m.input, "");
-    assert_int_equal(walk(plan, "[1,22,333,4444,55555555555555555,6]", &all), 4);
+    assert_int_equal(walk(map, "[1,22,333,4444,55555555555555555,6]", &all), 4);
     assert_str(cw_buf_str(&all), "1 22 333 4444 55555555555555555 6 ");
     cw_buf_clear(&all);
-    assert_int_equal(walk(plan, "\"0123456789abcdefghi\xc3\xa4k\"", &all), 3);
+    assert_int_equal(walk(map, "\"0123456789abcdefghi\xc3\xa4k\"", &all), 3);
     assert_str(cw_buf_str(&all), "0123456789abcdefghi\xc3\xa4k");
     cw_buf_clear(&all);
-    assert_true(walk(plan, "{\"a\":[1,2,3],\"b\":{}}", &all) > 1);
+    assert_true(walk(map, "{\"a\":[1,2,3],\"b\":{}}", &all) > 1);
     assert_str(cw_buf_str(&all), "{\"a\":[1,2,3],\"b\":{}}");
     /* What fits comes as it is. */
     cw_outcome o = result_of("[1,2]");
-    cw_plan_result(plan, CW_STR("{}"), &arena, &o);
+    cw_param_map_result(map, CW_STR("{}"), &arena, &o);
     assert_str(cw_json_span(o.result), "[1,2]");
 }
 
@@ -350,8 +353,8 @@ static void a_budget_below_a_character_loses_nothing(void **state)
     CW_CLEANUP(cw_buf_done) cw_buf all;
     cw_method m;
     cw_buf_init(&all, 10000);
-    const cw_plan *plan = result_plan("", 1, true, &m);
-    walk(plan, "\"\xf0\x9f\x98\x80\xe2\x82\xac\xc3\xa4x\"", &all);
+    const cw_param_map *map = result_plan("", 1, true, &m);
+    walk(map, "\"\xf0\x9f\x98\x80\xe2\x82\xac\xc3\xa4x\"", &all);
     assert_str(cw_buf_str(&all), "\xf0\x9f\x98\x80\xe2\x82\xac\xc3\xa4x");
 }
 
@@ -359,15 +362,15 @@ static void what_may_change_something_is_cut_and_says_so(void **state)
 {
     (void)state;
     cw_method m;
-    const cw_plan *plan = result_plan("", 5, false, &m);
+    const cw_param_map *map = result_plan("", 5, false, &m);
     assert_int_equal(m.n_params, 1);
     cw_outcome o = result_of("[11,22,33,44]");
-    cw_plan_result(plan, CW_STR("{\"continuation\":\"x\"}"), &arena, &o);
+    cw_param_map_result(map, CW_STR("{\"continuation\":\"x\"}"), &arena, &o);
     assert_str(cw_json_span(o.result), "{\"items\":[11],\"truncated\":true}");
     /* The mark of a method says it as well. */
     const cw_mark reads = {.is_read_only = true};
     const cw_config_overlay overlay = {.result_size = 5};
-    cw_speech s = speech_of(CW_PARAMS_NAMED);
+    cw_protocol_opts s = speech_of(CW_PARAMS_NAMED);
     m = method_of(found + 1, 1);
     m.mark = &reads;
     plan_of(&s, &overlay, &m);
@@ -378,7 +381,7 @@ static void a_continuation_must_be_ours_and_fresh(void **state)
 {
     (void)state;
     cw_method m;
-    const cw_plan *plan = result_plan("", 5, true, &m);
+    const cw_param_map *map = result_plan("", 5, true, &m);
     static const char *const bad[] = {
         "{\"continuation\":5}",
         "{\"continuation\":\"\"}",
@@ -391,11 +394,12 @@ static void a_continuation_must_be_ours_and_fresh(void **state)
     cw_str out;
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
         cw_err err = {0};
-        assert_int_equal(cw_plan_params(plan, cw_str_from(bad[i]), &arena, &out, &err), CW_PARAMS);
+        assert_int_equal(cw_param_map_apply(map, cw_str_from(bad[i]), &arena, &out, &err),
+                         CW_PARAMS);
         assert_true(strstr(err.msg, "/continuation") == err.msg);
     }
     cw_outcome o = result_of("[1,2,3,4]");
-    cw_plan_result(plan, CW_STR("{\"continuation\":\"next-1-2\"}"), &arena, &o);
+    cw_param_map_result(map, CW_STR("{\"continuation\":\"next-1-2\"}"), &arena, &o);
     assert_int_equal(o.kind, CW_OUTCOME_ERROR);
     assert_true(str_has(o.message, "has changed"));
 }
@@ -404,16 +408,16 @@ static void arguments_that_are_deep_are_read_like_others(void **state)
 {
     (void)state;
     cw_method m;
-    const cw_plan *plan = result_plan("", 5, true, &m);
+    const cw_param_map *map = result_plan("", 5, true, &m);
     static char text[1000];
     size_t n = (size_t)snprintf(text, sizeof text, "{\"gid\":");
     memset(text + n, '[', 100);
     memset(text + n + 100, ']', 100);
     snprintf(text + n + 200, sizeof text - n - 200, ",\"continuation\":\"next-1-2\"}");
     cw_str out;
-    assert_int_equal(cw_plan_params(plan, cw_str_from(text), &arena, &out, NULL), CW_OK);
+    assert_int_equal(cw_param_map_apply(map, cw_str_from(text), &arena, &out, NULL), CW_OK);
     cw_outcome o = result_of("[1,2,3,4]");
-    cw_plan_result(plan, cw_str_from(text), &arena, &o);
+    cw_param_map_result(map, cw_str_from(text), &arena, &o);
     assert_int_equal(o.kind, CW_OUTCOME_ERROR); /* and not the first part again */
 }
 
@@ -424,31 +428,31 @@ static void plan_once(void *ctx)
     (void)ctx;
     const cw_config_param items[] = {
         {.name = CW_STR("token"), .value = CW_STR("\"x\"")},
-        {.name = CW_STR("keys"), .rename = CW_STR("f"), .initial = CW_STR("[1]")},
+        {.name = CW_STR("keys"), .rename = CW_STR("f"), .default_value = CW_STR("[1]")},
     };
     const cw_config_overlay o = {
         .params = {items, 2}, .result_size = 4, .read_only = true, .output = CW_STR("{}")};
-    cw_speech s = speech_of(CW_PARAMS_POSITIONAL);
+    cw_protocol_opts s = speech_of(CW_PARAMS_POSITIONAL);
     cw_method m = method_of(found, 3);
-    const cw_plan *plan = NULL;
+    const cw_param_map *map = NULL;
     cw_str out;
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
-    cw_code rc = cw_plan_make(&s, &o, &m, &a, &plan, NULL);
+    cw_code rc = cw_param_map_make(&s, &o, &m, &a, &map, NULL);
     if (!rc)
-        rc = cw_plan_params(plan, CW_STR("{\"gid\":1}"), &a, &out, NULL);
+        rc = cw_param_map_apply(map, CW_STR("{\"gid\":1}"), &a, &out, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_arena_done(&a);
 }
 
 static void cut_once(void *ctx)
 {
-    const cw_plan *plan = ctx;
+    const cw_param_map *map = ctx;
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
     cw_outcome o = {.kind = CW_OUTCOME_RESULT};
     if (cw_json_read(CW_STR("[1,2,3,4,5]"), NULL, &a, &o.result, NULL, NULL) == CW_OK) {
-        cw_plan_result(plan, CW_STR("{}"), &a, &o);
+        cw_param_map_result(map, CW_STR("{}"), &a, &o);
         if (oom_was_hit())
             assert_int_equal(o.fault, CW_FAULT_NOMEM);
         else
@@ -462,8 +466,8 @@ static void every_failed_allocation_is_survived(void **state)
     (void)state;
     cw_method m;
     assert_true(oom_each(plan_once, NULL) >= 3);
-    const cw_plan *plan = result_plan("", 5, false, &m);
-    assert_true(oom_each(cut_once, (void *)(uintptr_t)plan) >= 2);
+    const cw_param_map *map = result_plan("", 5, false, &m);
+    assert_true(oom_each(cut_once, (void *)(uintptr_t)map) >= 2);
 }
 
 int main(void)

@@ -65,14 +65,14 @@ static void answers_are_results_or_errors(void **state)
 {
     (void)state;
     cw_outcome out;
-    assert_int_equal(cw_plugin_read_answer(CW_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null}"),
-                                           &arena, &out),
+    assert_int_equal(cw_plugin_read_response(
+                         CW_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null}"), &arena, &out),
                      CW_OK);
     assert_int_equal(out.kind, CW_OUTCOME_RESULT);
     assert_true(cw_json_is(out.result, CW_JSON_NULL));
-    assert_int_equal(cw_plugin_read_answer(CW_STR("{\"error\":{\"code\":-7,\"message\":\"m\","
-                                                  "\"data\":{\"a\":1}}}"),
-                                           &arena, &out),
+    assert_int_equal(cw_plugin_read_response(CW_STR("{\"error\":{\"code\":-7,\"message\":\"m\","
+                                                    "\"data\":{\"a\":1}}}"),
+                                             &arena, &out),
                      CW_OK);
     assert_int_equal(out.kind, CW_OUTCOME_ERROR);
     assert_int_equal(out.code, -7);
@@ -111,7 +111,7 @@ static void anything_else_is_no_answer(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(wrong); i++) {
         cw_outcome out;
-        if (cw_plugin_read_answer(cw_str_from(wrong[i]), &arena, &out) != CW_PARSE)
+        if (cw_plugin_read_response(cw_str_from(wrong[i]), &arena, &out) != CW_PARSE)
             fail_msg("'%s' was taken", wrong[i]);
     }
 }
@@ -127,7 +127,7 @@ static void blocks_of_content_have_a_type_and_perhaps_a_role(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(right); i++) {
         cw_outcome out;
-        if (cw_plugin_read_answer(cw_str_from(right[i]), &arena, &out) != CW_OK)
+        if (cw_plugin_read_response(cw_str_from(right[i]), &arena, &out) != CW_OK)
             fail_msg("'%s' was refused", right[i]);
         assert_true(cw_json_is(out.content, CW_JSON_ARRAY));
     }
@@ -142,7 +142,7 @@ static cw_code read_state(size_t n, cw_outcome *ret)
     for (size_t i = 0; i < n; i++)
         cw_buf_add_char(&b, 's');
     cw_buf_add(&b, CW_STR("\"}"));
-    cw_code rc = cw_plugin_read_answer(cw_buf_str(&b), &arena, ret);
+    cw_code rc = cw_plugin_read_response(cw_buf_str(&b), &arena, ret);
     cw_buf_done(&b);
     return rc;
 }
@@ -152,7 +152,7 @@ static void a_state_has_a_ceiling(void **state)
     (void)state;
     cw_outcome out;
     assert_int_equal(read_state(CW_PLUGIN_MAX_STATE, &out), CW_OK);
-    assert_int_equal(out.kind, CW_OUTCOME_ASKS);
+    assert_int_equal(out.kind, CW_OUTCOME_INPUT_REQUIRED);
     assert_int_equal(out.state.n, CW_PLUGIN_MAX_STATE);
     assert_int_equal(read_state(CW_PLUGIN_MAX_STATE + 1, &out), CW_PARSE);
 }
@@ -163,8 +163,8 @@ static void an_answer_beyond_the_arena_is_a_limit(void **state)
     cw_arena small;
     cw_arena_init(&small, 64);
     cw_outcome out;
-    assert_int_equal(cw_plugin_read_answer(CW_STR("{\"result\":[1,2,3,4,5,6,7,8]}"), &small, &out),
-                     CW_LIMIT);
+    assert_int_equal(
+        cw_plugin_read_response(CW_STR("{\"result\":[1,2,3,4,5,6,7,8]}"), &small, &out), CW_LIMIT);
     cw_arena_done(&small);
 }
 
@@ -174,22 +174,28 @@ static void notices_reach_the_sink(void **state)
 {
     (void)state;
     cw_str started = NOTICE("started\"");
-    assert_true(cw_plugin_is_notice(started));
-    assert_false(cw_plugin_is_notice(CW_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":true}")));
-    assert_false(cw_plugin_is_notice(CW_STR("{\"jsonrpc\":\"2.0\"")));
-    assert_int_equal(cw_plugin_read_notice(&plugin, started, &call, CW_STR("a.b"), &arena), CW_OK);
+    assert_true(cw_plugin_is_notification(started));
+    assert_false(
+        cw_plugin_is_notification(CW_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":true}")));
+    assert_false(cw_plugin_is_notification(CW_STR("{\"jsonrpc\":\"2.0\"")));
+    assert_int_equal(cw_plugin_read_notification(&plugin, started, &call, CW_STR("a.b"), &arena),
+                     CW_OK);
     cw_str progress = NOTICE("progress\",\"params\":{\"progress\":1,\"message\":\"hi\"}");
-    assert_int_equal(cw_plugin_read_notice(&plugin, progress, &call, CW_STR("a.b"), &arena), CW_OK);
+    assert_int_equal(cw_plugin_read_notification(&plugin, progress, &call, CW_STR("a.b"), &arena),
+                     CW_OK);
     assert_int_equal(n_progress, 1);
     assert_true(isnan(total));
     assert_string_equal(text, "hi");
     cw_str log = NOTICE("log\",\"params\":{\"level\":\"debug\",\"message\":\"line\"}");
-    assert_int_equal(cw_plugin_read_notice(&plugin, log, &call, CW_STR("a.b"), &arena), CW_OK);
+    assert_int_equal(cw_plugin_read_notification(&plugin, log, &call, CW_STR("a.b"), &arena),
+                     CW_OK);
     assert_string_equal(text, "3 line");
     call.wants_progress = false;
-    assert_int_equal(cw_plugin_read_notice(&plugin, progress, &call, CW_STR("a.b"), &arena), CW_OK);
-    assert_int_equal(cw_plugin_read_notice(&plugin, progress, NULL, CW_STR("a.b"), &arena), CW_OK);
-    assert_int_equal(cw_plugin_read_notice(&plugin, log, NULL, CW_STR("a.b"), &arena), CW_OK);
+    assert_int_equal(cw_plugin_read_notification(&plugin, progress, &call, CW_STR("a.b"), &arena),
+                     CW_OK);
+    assert_int_equal(cw_plugin_read_notification(&plugin, progress, NULL, CW_STR("a.b"), &arena),
+                     CW_OK);
+    assert_int_equal(cw_plugin_read_notification(&plugin, log, NULL, CW_STR("a.b"), &arena), CW_OK);
     assert_int_equal(n_progress, 1);
     assert_int_equal(n_log, 1);
 }
@@ -207,29 +213,30 @@ static void notices_that_mean_nothing_are_told_apart(void **state)
         CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"$/log\","),
     };
     for (size_t i = 0; i < CW_COUNT(wrong); i++)
-        assert_int_equal(cw_plugin_read_notice(&plugin, wrong[i], &call, CW_STR("a.b"), &arena),
-                         CW_PARSE);
+        assert_int_equal(
+            cw_plugin_read_notification(&plugin, wrong[i], &call, CW_STR("a.b"), &arena), CW_PARSE);
     assert_int_equal(n_progress + n_log, 0);
 }
 
-static void on_news(cw_news_port *port, const cw_news *news)
+static void on_change_event(cw_change_sink *port, const cw_change *change)
 {
     (void)port;
-    n_uri = news->uri.n;
+    n_uri = change->uri.n;
 }
 
 static cw_code announce(size_t n)
 {
-    static cw_news_port port = {.tell = on_news};
+    static cw_change_sink port = {.tell = on_change_event};
     static cw_plugin listened;
     cw_buf b;
-    listened.base.news = &port;
+    listened.base.change = &port;
     cw_buf_init(&b, 1 << 20);
     cw_buf_add(&b, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"$/updated\",\"params\":{\"uri\":\""));
     for (size_t i = 0; i < n; i++)
         cw_buf_add_char(&b, 'u');
     cw_buf_add(&b, CW_STR("\"}}"));
-    cw_code rc = cw_plugin_read_notice(&listened, cw_buf_str(&b), NULL, CW_STR("a.b"), &arena);
+    cw_code rc =
+        cw_plugin_read_notification(&listened, cw_buf_str(&b), NULL, CW_STR("a.b"), &arena);
     cw_buf_done(&b);
     return rc;
 }

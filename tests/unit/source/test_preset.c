@@ -18,13 +18,13 @@ static void every_name_of_the_list_is_a_preset_that_can_be_applied(void **state)
         assert_non_null(cw_preset_find(name));
         for (size_t i = 0; i < CW_COUNT(urls); i++) {
             cw_config_remote c = {.preset = name, .url = urls[i]};
-            cw_preset_words words;
+            cw_preset_values words;
             cw_err err = {0};
             cw_code rc = cw_preset_apply(&c, &words, &err);
             /* Exchanges are the only thing that some need and streams do not have. */
             if (rc && !(i == 1 && strstr(err.msg, "correlate")))
                 fail_msg("%.*s: %s", CW_STR_ARG(name), err.msg);
-            assert_non_null(words.speech.dialect);
+            assert_non_null(words.protocol.dialect);
         }
     }
     assert_int_equal(n, 12);
@@ -35,11 +35,12 @@ static void what_is_usual_needs_no_words(void **state)
 {
     (void)state;
     cw_config_remote c = {.url = address};
-    cw_preset_words words;
+    cw_preset_values words;
     assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
-    assert_ptr_equal(words.speech.dialect, cw_dialect_find(CW_STR("2.0")));
-    assert_int_equal(words.speech.params, CW_PARAMS_NAMED);
-    assert_false(words.speech.string_ids || words.speech.sends_empty || words.speech.by_exchange);
+    assert_ptr_equal(words.protocol.dialect, cw_dialect_find(CW_STR("2.0")));
+    assert_int_equal(words.protocol.params, CW_PARAMS_NAMED);
+    assert_false(words.protocol.string_ids || words.protocol.sends_empty ||
+                 words.protocol.by_exchange);
     assert_int_equal(words.framing, CW_FRAMING_LINES);
     assert_null(words.describer);
     assert_false(words.gets || words.gets_reads);
@@ -52,16 +53,16 @@ static void a_preset_fills_what_the_operator_leaves_open(void **state)
     (void)state;
     cw_config_remote c = {
         .preset = CW_STR("ovsdb"), .url = CW_STR("unix:/run/db.sock"), .params = CW_STR("named")};
-    cw_preset_words words;
+    cw_preset_values words;
     assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
-    assert_ptr_equal(words.speech.dialect, cw_dialect_find(CW_STR("1.0")));
-    assert_int_equal(words.speech.params, CW_PARAMS_NAMED); /* the operator's word */
+    assert_ptr_equal(words.protocol.dialect, cw_dialect_find(CW_STR("1.0")));
+    assert_int_equal(words.protocol.params, CW_PARAMS_NAMED); /* the operator's word */
     assert_int_equal(words.framing, CW_FRAMING_JSON);
     assert_string_equal(words.describer->name, "ovsdb");
     assert_str(c.replies, "{\"echo\":\"$params\"}");
     c = (cw_config_remote){.preset = CW_STR("qmp"), .url = CW_STR("unix:/run/qmp.sock")};
     assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
-    assert_int_equal(c.prelude.n, 1);
+    assert_int_equal(c.init_calls.n, 1);
     assert_str(c.greeting, "yes");
     c = (cw_config_remote){.preset = CW_STR("transmission"), .url = address};
     assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
@@ -80,10 +81,11 @@ static void every_word_has_its_meaning(void **state)
                           .empty_params = CW_STR("send"),
                           .correlate = CW_STR("exchange"),
                           .http_method = CW_STR("AUTO")};
-    cw_preset_words words;
+    cw_preset_values words;
     assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
-    assert_int_equal(words.speech.params, CW_PARAMS_MIXED);
-    assert_true(words.speech.string_ids && words.speech.sends_empty && words.speech.by_exchange);
+    assert_int_equal(words.protocol.params, CW_PARAMS_MIXED);
+    assert_true(words.protocol.string_ids && words.protocol.sends_empty &&
+                words.protocol.by_exchange);
     assert_true(words.gets_reads && !words.gets);
     c.http_method = CW_STR("GET");
     assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
@@ -163,7 +165,7 @@ static void what_is_wrong_is_named(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
         cw_config_remote c = bad[i].config;
-        cw_preset_words words;
+        cw_preset_values words;
         cw_err err = {0};
         cw_code rc = cw_preset_apply(&c, &words, &err);
         if (rc != CW_CONFIG || !strstr(err.msg, bad[i].part))
@@ -189,7 +191,7 @@ static void the_same_goes_together_where_it_should(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(good); i++) {
         cw_config_remote c = good[i];
-        cw_preset_words words;
+        cw_preset_values words;
         cw_err err = {0};
         if (cw_preset_apply(&c, &words, &err))
             fail_msg("%zu: %s", i, err.msg);
@@ -200,7 +202,7 @@ static void apply_once(void *ctx)
 {
     (void)ctx;
     cw_config_remote c = {.preset = CW_STR("qmp"), .url = stream};
-    cw_preset_words words;
+    cw_preset_values words;
     assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
 }
 

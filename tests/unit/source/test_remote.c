@@ -38,18 +38,18 @@ static void messages_lose_what_callers_must_not_see(void **state)
     cw_arena arena;
     cw_arena_init(&arena, 1 << 20);
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        cw_str out = cw_remote_scrub_message(cw_str_from(cases[i][0]), &arena);
+        cw_str out = cw_sanitize_message(cw_str_from(cases[i][0]), &arena);
         char text[256];
         snprintf(text, sizeof text, "%.*s", CW_STR_ARG(out));
         assert_string_equal(text, cases[i][1]);
     }
     char text[4000];
     memset(text, 'x', sizeof text);
-    cw_str out = cw_remote_scrub_message(cw_str_make(text, sizeof text), &arena);
+    cw_str out = cw_sanitize_message(cw_str_make(text, sizeof text), &arena);
     assert_int_equal(out.n, CW_REMOTE_MESSAGE_MAX);
     /* Between characters. */
     memcpy(text + CW_REMOTE_MESSAGE_MAX - 1, "\xc3\xa4", 2);
-    out = cw_remote_scrub_message(cw_str_make(text, sizeof text), &arena);
+    out = cw_sanitize_message(cw_str_make(text, sizeof text), &arena);
     assert_int_equal(out.n, CW_REMOTE_MESSAGE_MAX - 1);
     cw_arena_done(&arena);
 }
@@ -60,8 +60,8 @@ static void assert_data(const char *json, const char *expected)
     const cw_json *v;
     cw_arena_init(&arena, 1 << 20);
     assert_int_equal(cw_json_read(cw_str_from(json), NULL, &arena, &v, NULL, NULL), CW_OK);
-    const cw_json *shown = cw_remote_scrub_data(v, &arena);
-    cw_str text = shown ? cw_json_span(shown) : CW_STR("");
+    const cw_json *exposed = cw_sanitize_data(v, &arena);
+    cw_str text = exposed ? cw_json_span(exposed) : CW_STR("");
     if (!cw_str_is(text, expected))
         fail_msg("%s: expected %s, got %.*s", json, expected, CW_STR_ARG(text));
     cw_arena_done(&arena);
@@ -106,13 +106,13 @@ static cw_arena judge_arena;
 
 static cw_outcome judge(unsigned status, const char *body)
 {
-    cw_client_answer answer = {
+    cw_client_response answer = {
         .status = status, .type = CW_STR("application/json"), .body = cw_str_from(body)};
-    cw_reply reply = {CW_CLIENT_OK, &answer, "", NULL};
+    cw_upstream_reply reply = {CW_CLIENT_OK, &answer, "", NULL};
     cw_outcome o;
     cw_arena_reset(&judge_arena);
-    cw_speech speech = {.dialect = cw_dialect_find(CW_STR("2.0"))};
-    cw_dialect_judge(&speech, CW_STR("shop"), 7, &reply, &judge_arena, &o);
+    cw_protocol_opts protocol = {.dialect = cw_dialect_find(CW_STR("2.0"))};
+    cw_dialect_parse_response(&protocol, CW_STR("shop"), 7, &reply, &judge_arena, &o);
     return o;
 }
 
@@ -213,27 +213,27 @@ static void all_else_is_a_fault(void **state)
 
 /* ---- the breaker ---- */
 
-static bool allowed(cw_breaker *b, uint64_t now, bool *trial)
+static bool allowed(cw_circuit_breaker *b, uint64_t now, bool *trial)
 {
-    return cw_breaker_allow(b, now, trial);
+    return cw_circuit_breaker_allow(b, now, trial);
 }
 
 static void the_breaker_opens_tries_and_closes(void **state)
 {
     (void)state;
-    cw_breaker b = {0};
+    cw_circuit_breaker b = {0};
     bool trial = true;
     uint64_t now = 1000000;
     for (unsigned i = 0; i < CW_REMOTE_FAILURES - 1; i++)
-        cw_breaker_failure(&b, false, now);
-    cw_breaker_success(&b, false); /* in a row, or not at all */
+        cw_circuit_breaker_failure(&b, false, now);
+    cw_circuit_breaker_success(&b, false); /* in a row, or not at all */
     for (unsigned i = 0; i < CW_REMOTE_FAILURES; i++) {
         assert_true(allowed(&b, now, &trial));
         assert_false(trial);
-        cw_breaker_failure(&b, false, now);
+        cw_circuit_breaker_failure(&b, false, now);
     }
     assert_false(allowed(&b, now, &trial));
-    cw_breaker_failure(&b, false, now + 500); /* one that was under way moves nothing */
+    cw_circuit_breaker_failure(&b, false, now + 500); /* one that was under way moves nothing */
     assert_false(allowed(&b, now + CW_REMOTE_PAUSE_MIN_MS - 1, &trial));
     for (uint64_t pause = CW_REMOTE_PAUSE_MIN_MS; pause < 4 * CW_REMOTE_PAUSE_MAX_MS; pause *= 2) {
         uint64_t real = pause < CW_REMOTE_PAUSE_MAX_MS ? pause : CW_REMOTE_PAUSE_MAX_MS;
@@ -243,13 +243,13 @@ static void the_breaker_opens_tries_and_closes(void **state)
         assert_true(allowed(&b, now, &trial));
         assert_true(trial);
         assert_false(allowed(&b, now, &second)); /* only one */
-        cw_breaker_failure(&b, trial, now);
+        cw_circuit_breaker_failure(&b, trial, now);
     }
     now += CW_REMOTE_PAUSE_MAX_MS;
     assert_true(allowed(&b, now, &trial));
-    cw_breaker_neutral(&b, trial); /* given up: another may try */
+    cw_circuit_breaker_neutral(&b, trial); /* given up: another may try */
     assert_true(allowed(&b, now, &trial));
-    cw_breaker_success(&b, trial);
+    cw_circuit_breaker_success(&b, trial);
     for (unsigned i = 0; i < 100; i++)
         assert_true(allowed(&b, now, &trial) && !trial);
 }
@@ -329,17 +329,17 @@ static void an_overlay_may_hide_a_tool_that_challenges(void **state)
     write_openrpc(REMOTE_OPENRPC);
     cw_config_overlay items[] = {
         marked_echo(),
-        {.method = CW_STR("add"), .rpc = true, .hides = true},
-        {.method = CW_STR("wipe"), .tool = true, .hides = true},
+        {.method = CW_STR("add"), .rpc = true, .hidden_unless_met = true},
+        {.method = CW_STR("wipe"), .tool = true, .hidden_unless_met = true},
     };
-    items[0].hides = true;
+    items[0].hidden_unless_met = true;
     cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, items, 1);
     client_fixture b;
     remote_load_result l;
     client_fixture_init(&b);
     remote_load_wait(&b, &l, &config);
     assert_non_null(l.source);
-    assert_true(l.source->methods[0].needs.hides);
+    assert_true(l.source->methods[0].needs.hidden_unless_met);
     cw_source_unref(l.source);
     config.methods.n = 3;
     remote_load_wait(&b, &l, &config);
@@ -440,7 +440,7 @@ static void a_service_may_describe_itself(void **state)
 
 /* ---- calls ---- */
 
-typedef struct heard {
+typedef struct incoming {
     cw_sink sink;
     cw_source_call call;
     cw_arena arena;
@@ -449,11 +449,11 @@ typedef struct heard {
     cw_fault fault;
     int64_t code;
     char text[256]; /* the result or message */
-} heard;
+} incoming;
 
 static void on_outcome(cw_sink *sink, const cw_outcome *o)
 {
-    heard *h = CW_CONTAINER(sink, heard, sink);
+    incoming *h = CW_CONTAINER(sink, incoming, sink);
     h->calls++;
     h->kind = o->kind;
     h->fault = o->fault;
@@ -465,7 +465,7 @@ static void on_outcome(cw_sink *sink, const cw_outcome *o)
 
 static const cw_sink_ops sink_ops = {.done = on_outcome};
 
-static cw_code begin_call(client_fixture *b, cw_source *s, heard *h, cw_fault *fault)
+static cw_code begin_call(client_fixture *b, cw_source *s, incoming *h, cw_fault *fault)
 {
     memset(h, 0, sizeof *h);
     h->sink.ops = &sink_ops;
@@ -486,7 +486,7 @@ static cw_code begin_call(client_fixture *b, cw_source *s, heard *h, cw_fault *f
     return rc;
 }
 
-static void call(client_fixture *b, cw_source *s, heard *h)
+static void call(client_fixture *b, cw_source *s, incoming *h)
 {
     cw_fault fault = CW_FAULT_NONE;
     if (begin_call(b, s, h, &fault)) {
@@ -540,7 +540,7 @@ static void a_call_goes_out_and_its_answer_comes_back(void **state)
                                        DO_READ, DO_SEND(RESULT(1)), DO_END};
     fake_server s;
     client_fixture b;
-    heard h;
+    incoming h;
     fake_server_start(&s, SCRIPTS(script), 1);
     cw_source *source = open_source(&b, s.port);
     call(&b, source, &h);
@@ -561,11 +561,11 @@ static void a_call_goes_out_and_its_answer_comes_back(void **state)
     fake_server_stop(&s);
 }
 
-static heard call_script(const fake_step *script)
+static incoming call_script(const fake_step *script)
 {
     fake_server s;
     client_fixture b;
-    heard h;
+    incoming h;
     fake_server_start(&s, SCRIPTS(script), 1);
     cw_source *source = open_source(&b, s.port);
     call(&b, source, &h);
@@ -583,7 +583,7 @@ static void what_a_service_does_instead_has_its_fault(void **state)
                                       DO_END};
     static const fake_step broken[] = {
         DO_READ, DO_SEND("HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\n<h1>"), DO_END};
-    heard h = call_script(reset);
+    incoming h = call_script(reset);
     assert_int_equal(h.fault, CW_FAULT_DIED);
     assert_string_equal(h.text, "The service 'shop' closed the connection without an answer.");
     h = call_script(garbage);
@@ -601,7 +601,7 @@ static void a_service_that_is_not_there_is_left_alone(void **state)
 {
     (void)state;
     client_fixture b;
-    heard h;
+    incoming h;
     cw_source *source = open_source(&b, unused_port());
     for (unsigned i = 0; i < CW_REMOTE_FAILURES; i++) {
         call(&b, source, &h);
@@ -620,7 +620,7 @@ static void calls_that_hang_open_the_breaker_and_those_given_up_early_do_not(voi
     static const fake_step hang[] = {DO_READ, DO_END};
     fake_server s;
     client_fixture b;
-    heard h;
+    incoming h;
     cw_fault fault;
     fake_server_start(&s, SCRIPTS(hang), 1);
     cw_source *source = open_source(&b, s.port);
@@ -651,7 +651,7 @@ static void a_service_that_is_mute_is_left_alone(void **state)
     static const fake_step hang[] = {DO_READ, DO_END};
     fake_server s;
     client_fixture b;
-    heard h;
+    incoming h;
     cw_fault fault;
     fake_server_start(&s, SCRIPTS(hang), 1);
     cw_source *source = open_impatient(&b, s.port, 10);
@@ -672,7 +672,7 @@ static void a_retired_source_closes_with_its_last_call(void **state)
     static const fake_step held[] = {DO_READ, DO_HOLD, DO_SEND(RESULT(1)), DO_END};
     fake_server s;
     client_fixture b;
-    heard h;
+    incoming h;
     cw_fault fault;
     fake_server_start(&s, SCRIPTS(held), 1);
     cw_source *source = open_source(&b, s.port);
@@ -696,7 +696,7 @@ static void a_loop_that_ends_drops_its_calls(void **state)
     for (unsigned i = 0; i < 2; i++) {
         fake_server s;
         client_fixture b;
-        heard h;
+        incoming h;
         cw_fault fault;
         fake_server_start(&s, SCRIPTS(hang), 1);
         cw_source *source = open_source(&b, s.port);
@@ -741,7 +741,7 @@ static void load_and_call(void *ctx)
             assert_true(oom_was_hit() && *l.problem);
     }
     for (unsigned i = 0; l.source && *openrpc && i < 2; i++) {
-        heard h;
+        incoming h;
         call(&b, l.source, &h);
         if (h.kind == CW_OUTCOME_FAILED) {
             assert_int_equal(h.fault, CW_FAULT_NOMEM);

@@ -11,19 +11,19 @@
 
 #include "source/remote_int.h"
 
-static cw_kepts kept;
+static cw_result_cache kept;
 
 static int begin(void **state)
 {
     (void)state;
-    cw_kepts_init(&kept);
+    cw_result_cache_init(&kept);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    cw_kepts_done(&kept);
+    cw_result_cache_done(&kept);
     return 0;
 }
 
@@ -32,43 +32,43 @@ static void keep(unsigned number, cw_str body)
 {
     char text[16];
     snprintf(text, sizeof text, "%03u", number);
-    cw_kepts_add(&kept, &(cw_kept){.until = 10}, cw_str_from(text), body);
+    cw_result_cache_add(&kept, &(cw_result_cache_entry){.until = 10}, cw_str_from(text), body);
 }
 
 static bool has(unsigned number)
 {
     char text[16];
     snprintf(text, sizeof text, "%03u", number);
-    return cw_kepts_find(&kept, /* method= */ 0, cw_str_from(text), /* now= */ 9) != NULL;
+    return cw_result_cache_find(&kept, /* method= */ 0, cw_str_from(text), /* now= */ 9) != NULL;
 }
 
 static void of_too_many_the_oldest_goes(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < CW_KEPT_ENTRIES; i++)
+    for (unsigned i = 0; i < CW_RESULT_CACHE_ENTRIES; i++)
         keep(i, CW_STR("x"));
     assert_true(has(0));
-    keep(CW_KEPT_ENTRIES, CW_STR("x"));
+    keep(CW_RESULT_CACHE_ENTRIES, CW_STR("x"));
     assert_false(has(0));
     assert_true(has(1));
-    assert_true(has(CW_KEPT_ENTRIES));
-    assert_int_equal(kept.n, CW_KEPT_ENTRIES);
-    assert_int_equal(kept.bytes, CW_KEPT_ENTRIES * 4);
+    assert_true(has(CW_RESULT_CACHE_ENTRIES));
+    assert_int_equal(kept.n, CW_RESULT_CACHE_ENTRIES);
+    assert_int_equal(kept.bytes, CW_RESULT_CACHE_ENTRIES * 4);
 }
 
 /* Params and body count. */
 static void one_may_have_an_eighth_of_the_room(void **state)
 {
     (void)state;
-    char *large = calloc(1, CW_KEPT_BYTES / 8);
+    char *large = calloc(1, CW_RESULT_CACHE_BYTES / 8);
     assert_non_null(large);
-    keep(0, cw_str_make(large, CW_KEPT_BYTES / 8 - 2));
+    keep(0, cw_str_make(large, CW_RESULT_CACHE_BYTES / 8 - 2));
     assert_false(has(0));
     assert_int_equal(kept.n, 0);
     for (unsigned i = 1; i <= 8; i++)
-        keep(i, cw_str_make(large, CW_KEPT_BYTES / 8 - 3));
+        keep(i, cw_str_make(large, CW_RESULT_CACHE_BYTES / 8 - 3));
     assert_true(has(1));
-    assert_int_equal(kept.bytes, CW_KEPT_BYTES);
+    assert_int_equal(kept.bytes, CW_RESULT_CACHE_BYTES);
     keep(9, CW_STR("x"));
     assert_false(has(1));
     assert_true(has(2));

@@ -13,7 +13,7 @@
 typedef struct load {
     unsigned calls;
     cw_source *source;
-    cw_hub *hub;
+    cw_shared_conn *shared;
     char problem[256];
 } load;
 
@@ -22,7 +22,7 @@ static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
     load *x = ctx;
     x->calls++;
     x->source = loaded->source;
-    x->hub = loaded->hub;
+    x->shared = loaded->shared;
     snprintf(x->problem, sizeof x->problem, "%.*s", CW_STR_ARG(loaded->problem));
 }
 
@@ -61,7 +61,7 @@ static cw_code start(shared_conn_fixture *l, load *x, const cw_config_remote *co
     cw_remote_opts opts = {.config = config,
                            .n_loops = 1,
                            .answer_size = SHARED_CONN_BODY_MAX,
-                           .hub = before ? before->hub : NULL,
+                           .shared = before ? before->shared : NULL,
                            .before = before ? before->source : NULL};
     *x = (load){0};
     return cw_remote_load(&l->client.loop, &opts, on_loaded, x, job, NULL);
@@ -70,7 +70,7 @@ static cw_code start(shared_conn_fixture *l, load *x, const cw_config_remote *co
 static void release(load *x)
 {
     cw_source_unref(x->source);
-    cw_hub_close(x->hub, false);
+    cw_shared_conn_close(x->shared, false);
 }
 
 static const cw_remote *remote_of(const load *x)
@@ -146,8 +146,8 @@ static void a_load_that_is_cancelled_leaves_a_hub_that_was_there_before(void **s
     service_expect(&l, DISCOVER(3));
     service_send(&l, DESCRIBED(3));
     client_run_until(&l.client, second.calls);
-    assert_ptr_equal(second.hub, first.hub);
-    cw_hub_unref(second.hub);
+    assert_ptr_equal(second.shared, first.shared);
+    cw_shared_conn_unref(second.shared);
     cw_source_unref(second.source);
     release(&first);
     close_service(&l);
@@ -167,7 +167,7 @@ static void a_source_counts_as_a_user_of_its_hub(void **state)
     service_expect(&l, DISCOVER(1));
     service_send(&l, DESCRIBED(1));
     client_run_until(&l.client, x.calls);
-    cw_hub_retire(x.hub);
+    cw_shared_conn_retire(x.shared);
     client_run_for(&l.client, 150);
     assert_null(service_next_line(&l));
     assert_false(l.ended);
@@ -193,7 +193,7 @@ static void the_breaker_is_that_of_the_source_before(void **state)
     assert_int_equal(start(&l, &first, &config, NULL, &job), CW_OK);
     client_run_until(&l.client, first.calls);
     for (unsigned i = 0; i < CW_REMOTE_FAILURES; i++)
-        cw_breaker_failure(remote_of(&first)->breaker, false, 1000);
+        cw_circuit_breaker_failure(remote_of(&first)->breaker, false, 1000);
     assert_non_null(cw_remote_trouble(first.source, 1001));
     /* Other settings, the same place: what is known of it stays, also without the old source. */
     config.timeout_ms++;

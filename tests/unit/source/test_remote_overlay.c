@@ -122,9 +122,9 @@ static void hints_of_the_service_are_shown_and_open_nothing(void **state)
         assert_non_null(l.source);
         const cw_remote *r = (const cw_remote *)l.source;
         const cw_mark *mark = l.source->methods[0].mark;
-        char shown[200];
-        snprintf(shown, sizeof shown, "%.*s", CW_STR_ARG(mark->annotations));
-        assert_string_equal(shown, rows[i].annotations);
+        char exposed[200];
+        snprintf(exposed, sizeof exposed, "%.*s", CW_STR_ARG(mark->annotations));
+        assert_string_equal(exposed, rows[i].annotations);
         assert_int_equal(mark->is_read_only, rows[i].reads);
         assert_int_equal(r->tools[0].reads, rows[i].reads);
         assert_int_equal(r->tools[0].may_repeat, rows[i].repeats);

@@ -23,7 +23,7 @@ static void assert_written(const char *doc, const char *old, const char *expecte
     CW_CLEANUP(cw_buf_done) cw_buf out;
     cw_buf_init(&out, 10000);
     cw_arena_init(&arena, 1 << 20);
-    cw_require_write(parse(doc, &arena), old ? parse(old, &arena) : NULL, &out);
+    cw_required_access_write(parse(doc, &arena), old ? parse(old, &arena) : NULL, &out);
     assert_int_equal(out.code, CW_OK);
     assert_str(cw_buf_str(&out), expected);
     cw_arena_done(&arena);
@@ -67,8 +67,9 @@ static void only_a_richer_kind_takes_the_place_of_another(void **state)
         {"drupal-methods", "drupal-methods", false},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++)
-        assert_int_equal(cw_require_is_poorer(cw_str_from(cases[i].old), cw_str_from(cases[i].now)),
-                         cases[i].is_poorer);
+        assert_int_equal(
+            cw_required_access_is_weaker(cw_str_from(cases[i].old), cw_str_from(cases[i].now)),
+            cases[i].is_poorer);
 }
 
 static void less_than_before_is_noticed(void **state)
@@ -76,21 +77,22 @@ static void less_than_before_is_noticed(void **state)
     (void)state;
     static const cw_str ab[] = {CW_STR_INIT("a"), CW_STR_INIT("b")};
     static const cw_str b[] = {CW_STR_INIT("b")};
-    const cw_needs open = {0}, optional = {.level = CW_AUTH_OPTIONAL, .scopes = ab, .n_scopes = 2};
-    const cw_needs login = {.level = CW_AUTH_REQUIRED};
-    const cw_needs both = {.level = CW_AUTH_REQUIRED, .scopes = ab, .n_scopes = 2};
-    const cw_needs one = {.level = CW_AUTH_REQUIRED, .scopes = b, .n_scopes = 1};
+    const cw_requirements open = {0},
+                          optional = {.level = CW_AUTH_OPTIONAL, .scopes = ab, .n_scopes = 2};
+    const cw_requirements login = {.level = CW_AUTH_REQUIRED};
+    const cw_requirements both = {.level = CW_AUTH_REQUIRED, .scopes = ab, .n_scopes = 2};
+    const cw_requirements one = {.level = CW_AUTH_REQUIRED, .scopes = b, .n_scopes = 1};
     cw_str scope;
-    assert_true(cw_require_covers(&open, &open, &scope));
-    assert_true(cw_require_covers(&open, &optional, &scope));
-    assert_true(cw_require_covers(&both, &one, &scope));
-    assert_true(cw_require_covers(&one, &login, &scope));
-    assert_false(cw_require_covers(&optional, &both, &scope));
+    assert_true(cw_required_access_covers(&open, &open, &scope));
+    assert_true(cw_required_access_covers(&open, &optional, &scope));
+    assert_true(cw_required_access_covers(&both, &one, &scope));
+    assert_true(cw_required_access_covers(&one, &login, &scope));
+    assert_false(cw_required_access_covers(&optional, &both, &scope));
     assert_str(scope, "");
-    assert_false(cw_require_covers(&open, &login, &scope));
-    assert_false(cw_require_covers(&one, &both, &scope));
+    assert_false(cw_required_access_covers(&open, &login, &scope));
+    assert_false(cw_required_access_covers(&one, &both, &scope));
     assert_str(scope, "a");
-    assert_false(cw_require_covers(&login, &one, &scope));
+    assert_false(cw_required_access_covers(&login, &one, &scope));
     assert_str(scope, "b");
 }
 
@@ -104,7 +106,7 @@ static void write_once(void *ctx)
     cw_arena_init(&arena, 1 << 20);
     cw_str text = CW_STR("{\"methods\":[" METHOD("a", "x") "]}");
     if (cw_json_read(text, NULL, &arena, &doc, NULL, NULL) == CW_OK) {
-        cw_require_write(doc, NULL, &out);
+        cw_required_access_write(doc, NULL, &out);
         assert_int_equal(out.code, oom_was_hit() ? CW_NOMEM : CW_OK);
     }
     cw_arena_done(&arena);

@@ -8,18 +8,18 @@
 
 static const cw_str address = CW_STR_INIT("http://127.0.0.1:1/rpc");
 
-static cw_service *make(const cw_config_remote *config)
+static cw_endpoint *make(const cw_config_remote *config)
 {
-    cw_service *s = NULL;
+    cw_endpoint *s = NULL;
     cw_err err = {0};
-    if (cw_service_new(config, NULL, &s, &err))
+    if (cw_endpoint_new(config, NULL, &s, &err))
         fail_msg("%s", err.msg);
-    assert_ptr_equal(s->speech.secrets, &s->secrets);
+    assert_ptr_equal(s->protocol.secrets, &s->secrets);
     assert_ptr_equal(s->channel.secrets, &s->secrets);
     return s;
 }
 
-static void hides(const cw_service *s, const char *text, const char *expected)
+static void hidden_unless_met(const cw_endpoint *s, const char *text, const char *expected)
 {
     CW_CLEANUP(cw_buf_done) cw_buf out;
     cw_buf_init(&out, 10000);
@@ -43,16 +43,16 @@ static void a_secret_is_known_in_every_spelling(void **state)
                        .name = CW_STR("x"),
                        .prefix = CW_STR("")},
         };
-        cw_service *s = make(&config);
-        hides(s, "no: robot:a \"b\"/c+d!", "no: [secret]!");
-        hides(s, "[\"robot:a \\\"b\\\"/c+d\"]", "[\"[secret]\"]");
-        hides(s, "?x=robot%3Aa%20%22b%22%2Fc%2Bd", "?x=[secret]");
+        cw_endpoint *s = make(&config);
+        hidden_unless_met(s, "no: robot:a \"b\"/c+d!", "no: [secret]!");
+        hidden_unless_met(s, "[\"robot:a \\\"b\\\"/c+d\"]", "[\"[secret]\"]");
+        hidden_unless_met(s, "?x=robot%3Aa%20%22b%22%2Fc%2Bd", "?x=[secret]");
         bool is_basic = strcmp(ways[i], "basic") == 0;
-        hides(s, "Basic cm9ib3Q6YSAiYiIvYytk",
-              is_basic ? "Basic [secret]" : "Basic cm9ib3Q6YSAiYiIvYytk");
-        hides(s, "for robot: a \"b\"/c+d",
-              is_basic ? "for robot: [secret]" : "for robot: a \"b\"/c+d");
-        cw_service_unref(s);
+        hidden_unless_met(s, "Basic cm9ib3Q6YSAiYiIvYytk",
+                          is_basic ? "Basic [secret]" : "Basic cm9ib3Q6YSAiYiIvYytk");
+        hidden_unless_met(s, "for robot: a \"b\"/c+d",
+                          is_basic ? "for robot: [secret]" : "for robot: a \"b\"/c+d");
+        cw_endpoint_unref(s);
     }
 }
 
@@ -63,7 +63,7 @@ static cw_config_remote full(void)
         {CW_STR_INIT("Authorization"), CW_STR_INIT("Bearer bearer-12345")},
         {CW_STR_INIT("X-Trace"), CW_STR_INIT("plain-12345")},
     };
-    static cw_config_prelude prelude[] = {
+    static cw_config_init_call init_calls[] = {
         {.method = CW_STR_INIT("login"),
          .params = CW_STR_INIT("{\"user\":\"plain-name\",\"password\":\"word-12345\","
                                "\"more\":[{\"token\":\"deep-12345\",\"key\":5}]}")},
@@ -73,7 +73,7 @@ static cw_config_remote full(void)
     return (cw_config_remote){
         .url = address,
         .headers = {.items = headers, .n = CW_COUNT(headers)},
-        .prelude = {.items = prelude, .n = CW_COUNT(prelude)},
+        .init_calls = {.items = init_calls, .n = CW_COUNT(init_calls)},
         .oauth = {.token_url = CW_STR("https://127.0.0.1:1/token"),
                   .client_id = CW_STR("me"),
                   .client_secret_environment = CW_STR("CHECK_SECRET")},
@@ -84,20 +84,20 @@ static void the_configuration_has_some_too(void **state)
 {
     (void)state;
     const cw_config_remote config = full();
-    cw_service *s = make(&config);
-    hides(s, "key-12345 bearer-12345 plain-12345", "[secret] [secret] plain-12345");
-    hides(s, "plain-name word-12345 deep-12345", "plain-name [secret] [secret]");
-    hides(s, "me client-12345 bWU6Y2xpZW50LTEyMzQ1", "me [secret] [secret]");
-    cw_service_unref(s);
+    cw_endpoint *s = make(&config);
+    hidden_unless_met(s, "key-12345 bearer-12345 plain-12345", "[secret] [secret] plain-12345");
+    hidden_unless_met(s, "plain-name word-12345 deep-12345", "plain-name [secret] [secret]");
+    hidden_unless_met(s, "me client-12345 bWU6Y2xpZW50LTEyMzQ1", "me [secret] [secret]");
+    cw_endpoint_unref(s);
 }
 
 static void one_without_secrets_hides_nothing(void **state)
 {
     (void)state;
     const cw_config_remote config = {.url = address};
-    cw_service *s = make(&config);
+    cw_endpoint *s = make(&config);
     assert_int_equal(s->secrets.n, 0);
-    cw_service_unref(s);
+    cw_endpoint_unref(s);
 }
 
 static void a_program_gets_the_usual_environment_and_what_is_configured(void **state)
@@ -112,19 +112,19 @@ static void a_program_gets_the_usual_environment_and_what_is_configured(void **s
     assert_int_equal(setenv("TMPDIR", "/tmp", 1), 0);
     assert_int_equal(unsetenv("LANG"), 0);
     assert_int_equal(setenv("CHECK_SECRET", "client-12345", 1), 0);
-    cw_service *s = make(&config);
+    cw_endpoint *s = make(&config);
     for (size_t i = 0; i < CW_COUNT(expected); i++)
         assert_string_equal(s->channel.environment[i], expected[i]);
     assert_null(s->channel.environment[CW_COUNT(expected)]);
-    cw_service_unref(s);
+    cw_endpoint_unref(s);
 }
 
 static void make_once(void *ctx)
 {
-    cw_service *s = NULL;
-    cw_code rc = cw_service_new(ctx, NULL, &s, NULL);
+    cw_endpoint *s = NULL;
+    cw_code rc = cw_endpoint_new(ctx, NULL, &s, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
-    cw_service_unref(s);
+    cw_endpoint_unref(s);
 }
 
 static void every_failed_allocation_is_survived(void **state)

@@ -101,20 +101,20 @@ void cw_remote_load_cancel(cw_remote_job *job, bool loops_ended)
 
 /* ---- what only services have ---- */
 
-void cw_hub_close(cw_hub *hub, bool loops_ended)
+void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended)
 {
     (void)loops_ended;
-    assert_null(hub);
+    assert_null(shared);
 }
 
-void cw_hub_retire(cw_hub *hub)
+void cw_shared_conn_retire(cw_shared_conn *shared)
 {
-    assert_null(hub);
+    assert_null(shared);
 }
 
-void cw_hub_unref(cw_hub *hub)
+void cw_shared_conn_unref(cw_shared_conn *shared)
 {
-    assert_null(hub);
+    assert_null(shared);
 }
 
 void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials now)
@@ -123,7 +123,7 @@ void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials now)
     credentials = now;
 }
 
-bool cw_remote_is_doubted(const cw_source *s)
+bool cw_remote_needs_recheck(const cw_source *s)
 {
     bool is_doubted = s && doubts > 0;
     doubts -= is_doubted;
@@ -634,17 +634,17 @@ static void a_service_that_refuses_our_credentials_is_asked_again_by_order_only(
     (void)state;
     configure(SERVICE("http://127.0.0.1:1/"));
     end_load(0, "far.away", "");
-    found = CW_CREDENTIALS_REFUSED;
+    found = CW_REMOTE_CREDENTIALS_REFUSED;
     assert_true(cw_sources_refresh(sources, CW_STR("far")));
-    assert_int_equal(credentials, CW_CREDENTIALS_NEW);
+    assert_int_equal(credentials, CW_REMOTE_CREDENTIALS_NEW);
     end_load(1, NULL, "HTTP status 401: it refuses our credentials");
-    assert_int_equal(credentials, CW_CREDENTIALS_REFUSED);
+    assert_int_equal(credentials, CW_REMOTE_CREDENTIALS_REFUSED);
     run_for(1500);
     assert_int_equal(n_loads, 2);
     configure(SERVICE("http://127.0.0.1:1/"));
     assert_int_equal(n_loads, 3);
     end_load(2, NULL, "HTTP status 401: it refuses our credentials");
-    found = CW_CREDENTIALS_UNTOLD;
+    found = CW_REMOTE_CREDENTIALS_UNKNOWN;
     assert_true(cw_sources_refresh(sources, CW_STR("far")));
     end_load(3, NULL, "nobody there");
     run_until(&n_loads, 5, 3000);
@@ -750,7 +750,7 @@ static void services_are_not_asked_again_all_at_once(void **state)
         snprintf(id, sizeof id, "s%d.x", i);
         end_load((size_t)i, id, "");
     }
-    for (const cw_item *item = sources->items; item; item = item->next) {
+    for (const cw_registry_item *item = sources->items; item; item = item->next) {
         assert_in_range(item->retry_at - now, HOUR * 9 / 10, HOUR * 11 / 10 + 1000);
         first = item->retry_at < first ? item->retry_at : first;
         last = item->retry_at > last ? item->retry_at : last;

@@ -15,7 +15,7 @@
 #define TOKEN(n, text) JSON("200 OK", "", n) text
 
 typedef struct sent {
-    cw_way_req req;
+    cw_upstream_req req;
     cw_str body;
     unsigned calls;
     cw_client_end end;
@@ -27,12 +27,12 @@ typedef struct sent {
 
 typedef struct road {
     client_fixture b;
-    cw_service *service;
-    cw_way *way;
+    cw_endpoint *service;
+    cw_upstream *upstream;
     bool closed;
 } road;
 
-static void on_sent(cw_way_req *req, const cw_reply *reply)
+static void on_sent(cw_upstream_req *req, const cw_upstream_reply *reply)
 {
     sent *s = req->ctx;
     s->calls++;
@@ -63,28 +63,28 @@ static void open_road(road *r, cw_config_remote config, uint16_t port)
     config.timeout_ms = 5000;
     config.connections = config.connections ? config.connections : 1;
     config.queue = config.queue ? config.queue : 10;
-    if (cw_service_new(&config, NULL, &r->service, &err) ||
-        cw_way_open(r->service, NULL, &r->b.loop, CLIENT_BODY_MAX, &r->way, &err))
+    if (cw_endpoint_new(&config, NULL, &r->service, &err) ||
+        cw_upstream_open(r->service, NULL, &r->b.loop, CLIENT_BODY_MAX, &r->upstream, &err))
         fail_msg("%s", err.msg);
 }
 
 static void close_road(road *r)
 {
-    cw_way_close(r->way, on_way_closed, r);
+    cw_upstream_close(r->upstream, on_way_closed, r);
     client_run_until(&r->b, r->closed);
-    cw_service_unref(r->service);
+    cw_endpoint_unref(r->service);
     client_fixture_done(&r->b);
 }
 
 static cw_code begin(road *r, sent *s, const char *body)
 {
     s->body = cw_str_from(body);
-    s->req.id = cw_way_number(r->way, false);
+    s->req.id = cw_upstream_next_id(r->upstream, false);
     s->req.body = &s->body;
     s->req.n_body = *body ? 1 : 0;
     s->req.on_done = on_sent;
     s->req.ctx = s;
-    return cw_way_send(r->way, &s->req, NULL);
+    return cw_upstream_send(r->upstream, &s->req, NULL);
 }
 
 static void ask_for(road *r, sent *s)
@@ -112,10 +112,10 @@ static const char *see(road *r, fake_server *f)
     return fake_server_last_request(f);
 }
 
-static const cw_config_prelude login[] = {
+static const cw_config_init_call login[] = {
     {.method = CW_STR_INIT("login"), .params = CW_STR_INIT("[\"joe\"]")},
 };
-static const cw_config_prelude two[] = {
+static const cw_config_init_call two[] = {
     {.method = CW_STR_INIT("login"), .params = CW_STR_INIT("[\"joe\"]")},
     {.method = CW_STR_INIT("select"), .params = CW_STR_INIT("")},
 };
@@ -142,7 +142,7 @@ static void a_request_is_posted_and_a_path_is_got(void **state)
     assert_non_null(strstr(see(&r, &f), "GET /methods?page=1 HTTP/1.1\r\n"));
     fake_server_release(&f);
     wait_for(&r, &b, 200);
-    cw_way_cancel(r.way, &b.req); /* fine for one that is over */
+    cw_upstream_cancel(r.upstream, &b.req); /* fine for one that is over */
     close_road(&r);
     fake_server_stop(&f);
 }
@@ -151,7 +151,7 @@ static void a_service_may_want_requests_in_the_query(void **state)
 {
     (void)state;
     static const fake_step script[] = {DO_READ, DO_HOLD, DO_SEND(ANSWER(1)), DO_REPEAT};
-    static char large[CW_WAY_QUERY_MAX + 1];
+    static char large[CW_UPSTREAM_QUERY_MAX + 1];
     fake_server f;
     road r;
     sent s[5] = {0};
@@ -185,7 +185,7 @@ static void a_service_may_want_requests_in_the_query(void **state)
         s[4].req.reads = true;
         if (begin(&r, &s[4], "{}") == CW_LIMIT)
             break;
-        cw_way_cancel(r.way, &s[4].req);
+        cw_upstream_cancel(r.upstream, &s[4].req);
     }
     close_road(&r);
     assert_int_equal(s[3].calls + s[4].calls, 0); /* dropped without a word */
@@ -272,10 +272,10 @@ static void the_login_goes_first_and_its_cookies_with_every_request(void **state
     sent a = {0}, b = {0};
     n_seen = 0;
     fake_server_start(&f, SCRIPTS(script), 1);
-    open_road(&r, (cw_config_remote){.prelude = {two, 2}}, f.port);
+    open_road(&r, (cw_config_remote){.init_calls = {two, 2}}, f.port);
     ask_for(&r, &a);
     ask_for(&r, &b);
-    assert_int_equal(r.way->n_waiting, 2);
+    assert_int_equal(r.upstream->n_waiting, 2);
     assert_non_null(strstr(see(&r, &f),
                            "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"login\",\"params\":[\"joe"));
     assert_null(strstr(fake_server_last_request(&f), "Cookie:"));
@@ -289,7 +289,7 @@ static void the_login_goes_first_and_its_cookies_with_every_request(void **state
     fake_server_release(&f);
     wait_for(&r, &a, 200);
     wait_for(&r, &b, 200);
-    assert_int_equal(r.way->n_waiting, 0);
+    assert_int_equal(r.upstream->n_waiting, 0);
     close_road(&r);
     fake_server_stop(&f);
 }
@@ -319,7 +319,7 @@ static void who_is_not_known_any_more_logs_in_again(void **state)
     sent a = {0}, b = {0};
     n_seen = 0;
     fake_server_start(&f, SCRIPTS(script), 1);
-    open_road(&r, (cw_config_remote){.prelude = {login, 1}}, f.port);
+    open_road(&r, (cw_config_remote){.init_calls = {login, 1}}, f.port);
     ask_for(&r, &a);
     assert_non_null(strstr(see(&r, &f), "\"method\":\"login\""));
     assert_null(strstr(fake_server_last_request(&f), "Cookie:")); /* not as who it was */
@@ -329,7 +329,7 @@ static void who_is_not_known_any_more_logs_in_again(void **state)
     wait_for(&r, &a, 200);
     ask_for(&r, &b);
     wait_for(&r, &b, 401);
-    assert_int_equal(r.way->n_waiting, 0);
+    assert_int_equal(r.upstream->n_waiting, 0);
     close_road(&r);
     fake_server_stop(&f);
 }
@@ -354,7 +354,7 @@ static void one_that_waits_for_a_connection_outlives_the_session(void **state)
     sent a = {0}, b = {0};
     n_seen = 0;
     fake_server_start(&f, SCRIPTS(script), 1);
-    open_road(&r, (cw_config_remote){.prelude = {login, 1}}, f.port);
+    open_road(&r, (cw_config_remote){.init_calls = {login, 1}}, f.port);
     ask_for(&r, &a);
     ask_for(&r, &b);
     /* The first was denied; the second is sent with what it had then, and not with freed bytes. */
@@ -388,7 +388,7 @@ static void a_login_that_fails_fails_all_who_wait(void **state)
     sent a = {0}, b = {0}, c = {0};
     n_seen = 0;
     fake_server_start(&f, SCRIPTS(script), 1);
-    open_road(&r, (cw_config_remote){.prelude = {login, 1}}, f.port);
+    open_road(&r, (cw_config_remote){.init_calls = {login, 1}}, f.port);
     again_road = &r;
     again = &c;
     a.then = ask_again; /* which must wait for the next login and not fail with this one */
@@ -400,7 +400,7 @@ static void a_login_that_fails_fails_all_who_wait(void **state)
     assert_string_equal(b.why, "login: who is joe");
     see(&r, &f);
     assert_int_equal(c.calls, 0);
-    assert_int_equal(r.way->n_waiting, 1);
+    assert_int_equal(r.upstream->n_waiting, 1);
     close_road(&r); /* while it logs in */
     assert_int_equal(c.calls, 0);
     fake_server_stop(&f);
@@ -411,7 +411,7 @@ static void a_login_that_cannot_be_made_fails_all_who_wait(void **state)
     (void)state;
     road r;
     sent a = {0};
-    open_road(&r, (cw_config_remote){.prelude = {login, 1}}, unused_port());
+    open_road(&r, (cw_config_remote){.init_calls = {login, 1}}, unused_port());
     ask_for(&r, &a);
     client_run_until(&r.b, a.calls);
     assert_int_equal(a.end, CW_CLIENT_CONNECT);
@@ -429,14 +429,14 @@ static void those_who_wait_are_counted_and_may_leave(void **state)
     sent s[4] = {0};
     n_seen = 0;
     fake_server_start(&f, SCRIPTS(script), 1);
-    open_road(&r, (cw_config_remote){.prelude = {login, 1}, .queue = 2}, f.port);
+    open_road(&r, (cw_config_remote){.init_calls = {login, 1}, .queue = 2}, f.port);
     ask_for(&r, &s[0]);
     ask_for(&r, &s[1]);
     assert_int_equal(begin(&r, &s[2], "{}"), CW_LIMIT);
-    cw_way_cancel(r.way, &s[0].req);
-    cw_way_cancel(r.way, &s[0].req);
-    cw_way_cancel(r.way, &s[1].req);
-    assert_int_equal(r.way->n_waiting, 0);
+    cw_upstream_cancel(r.upstream, &s[0].req);
+    cw_upstream_cancel(r.upstream, &s[0].req);
+    cw_upstream_cancel(r.upstream, &s[1].req);
+    assert_int_equal(r.upstream->n_waiting, 0);
     see(&r, &f);
     ask_for(&r, &s[3]);
     fake_server_release(&f);
@@ -452,14 +452,14 @@ static road *ending;
 static void end_road(sent *s)
 {
     (void)s;
-    cw_way_close(ending->way, on_way_closed, ending);
-    ending->way = NULL;
+    cw_upstream_close(ending->upstream, on_way_closed, ending);
+    ending->upstream = NULL;
 }
 
 static void finish_road(road *r)
 {
     client_run_until(&r->b, r->closed);
-    cw_service_unref(r->service);
+    cw_endpoint_unref(r->service);
     client_fixture_done(&r->b);
 }
 
@@ -471,7 +471,7 @@ static void a_way_may_end_when_the_login_fails(void **state)
         sent s[2] = {0};
         ending = &r;
         s[i].then = end_road; /* the first of two, or the last */
-        open_road(&r, (cw_config_remote){.prelude = {login, 1}}, unused_port());
+        open_road(&r, (cw_config_remote){.init_calls = {login, 1}}, unused_port());
         ask_for(&r, &s[0]);
         ask_for(&r, &s[1]);
         finish_road(&r);
@@ -490,7 +490,7 @@ static void a_way_may_end_when_the_login_has_succeeded(void **state)
     sent s[2] = {{.req.path = CW_STR("/a\nb"), .then = end_road}};
     ending = &r;
     fake_server_start(&f, SCRIPTS(script), 1);
-    open_road(&r, (cw_config_remote){.prelude = {login, 1}}, f.port);
+    open_road(&r, (cw_config_remote){.init_calls = {login, 1}}, f.port);
     ask_for(&r, &s[0]);
     ask_for(&r, &s[1]);
     finish_road(&r);
@@ -565,7 +565,7 @@ static void a_token_goes_with_the_login_too(void **state)
     fake_server_start(&f, SCRIPTS(script), 1);
     fake_server_start(&t, SCRIPTS(tokens), 1);
     cw_config_remote config = with_token(&t, url);
-    config.prelude = (cw_config_preludes){login, 1};
+    config.init_calls = (cw_config_preludes){login, 1};
     open_road(&r, config, f.port);
     ask_for(&r, &a);
     assert_non_null(strstr(see(&r, &f), "\r\nAuthorization: Bearer aaa\r\n"));
@@ -655,7 +655,7 @@ static void a_way_can_close_while_it_waits_for_a_token(void **state)
 
 typedef struct trip {
     client_fixture b;
-    cw_service *service;
+    cw_endpoint *service;
 } trip;
 
 static void travel_once(void *ctx)
@@ -663,12 +663,12 @@ static void travel_once(void *ctx)
     trip *t = ctx;
     road r = {.service = t->service};
     sent s = {0};
-    cw_code rc = cw_way_open(t->service, NULL, &t->b.loop, CLIENT_BODY_MAX, &r.way, NULL);
+    cw_code rc = cw_upstream_open(t->service, NULL, &t->b.loop, CLIENT_BODY_MAX, &r.upstream, NULL);
     if (!rc) {
         rc = begin(&r, &s, "{\"q\":1}");
         if (!rc)
             client_run_until(&t->b, s.calls);
-        cw_way_close(r.way, on_way_closed, &r);
+        cw_upstream_close(r.upstream, on_way_closed, &r);
         client_run_until(&t->b, r.closed);
     }
     if (rc)
@@ -683,7 +683,7 @@ static void every_failed_allocation_is_survived(void **state)
     static const fake_step script[] = {DO_READ, DO_SEND(LOGIN(2, "sid=x")), DO_READ,
                                        DO_SEND(ANSWER(1)), DO_CLOSE};
     cw_config_remote config = {.name = CW_STR("shop"),
-                               .prelude = {login, 1},
+                               .init_calls = {login, 1},
                                .http_method = CW_STR("GET"),
                                .timeout_ms = 2000,
                                .connections = 1,
@@ -695,9 +695,9 @@ static void every_failed_allocation_is_survived(void **state)
     snprintf(url, sizeof url, "http://127.0.0.1:%u/rpc", f.port);
     config.url = cw_str_from(url);
     client_fixture_init(&t.b);
-    assert_int_equal(cw_service_new(&config, NULL, &t.service, NULL), CW_OK);
+    assert_int_equal(cw_endpoint_new(&config, NULL, &t.service, NULL), CW_OK);
     assert_true(oom_each(travel_once, &t) >= 4);
-    cw_service_unref(t.service);
+    cw_endpoint_unref(t.service);
     client_fixture_done(&t.b);
     fake_server_stop(&f);
 }
