@@ -4,7 +4,7 @@
 
 # What `make run` passes on to `causeway serve`, for example ARGS="--listen 127.0.0.1:9000".
 ARGS ?=
-# Which tests: SUITE=unit|kernel|functional|services|conformance|fuzz, FILE=path of one test, TEST=name of one program.
+# Which tests: SUITE=unit|integration|functional|services|conformance|fuzz, FILE=path of one test, TEST=name of one program.
 SUITE ?=
 FILE ?=
 TEST ?=
@@ -37,7 +37,7 @@ build: ## build everything; the program is build/causeway
 	@scripts/deps.sh run
 	@scripts/build.sh release
 
-test: ## run the tests (SUITE=unit|kernel|functional|services|conformance|fuzz, FILE=..., TEST=..., SANITIZE=1|thread)
+test: ## run the tests (SUITE=unit|integration|functional|services|conformance|fuzz, FILE=..., TEST=..., SANITIZE=1|thread)
 	@scripts/deps.sh test $(filter services,$(SUITE))
 	@scripts/build.sh $(variant)
 	@scripts/node.sh scripts/test.mjs $(variant) --suite="$(SUITE)" --file="$(FILE)" --test="$(TEST)"

@@ -11,7 +11,7 @@ import { measureChecks } from "./jwt.mjs";
 const mostColdMicroseconds = 60;
 const audience = "https://mcp.example/mcp";
 const lifetime = 3600;
-// What src/access/token_cache.h sets: tokens that a loop remembers, and bytes of their callers.
+// What src/access/issuer/token_cache.h sets: tokens that a loop remembers, and bytes of their callers.
 const cache = { entries: 10_000, bytes: 16 * 2 ** 20 };
 const mb = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "access/jwt.h"
-#include "access/token_cache.h"
+#include "access/issuer/token_cache.h"
+#include "access/jwt/jwt.h"
 #include "json/write.h"
 #include "support/token_signer.h"
 

@@ -8,7 +8,7 @@ import path from "node:path";
 
 export const root = path.resolve(import.meta.dirname, "..", "..");
 export const build = path.resolve(process.env.CAUSEWAY_BUILD ?? path.join(root, "build", "release"));
-export const testserver = path.join(build, "tests", "kernel", "testserver");
+export const testserver = path.join(build, "tests", "integration", "testserver");
 export const causeway = path.join(build, "causeway");
 export const program = (name, group = "http") => path.join(build, "bench", group, `bench_${name}`);
 

@@ -7,7 +7,8 @@ status=0
 while IFS= read -r -d '' file; do
     folder=$(dirname "$file")
     found=no
-    # Tests are often listed in a loop over names: test_buf.c as 'test_buf' or 'buf'.
+    # Tests are often listed in a loop over names: test_buf.c as 'test_buf' or 'buf',
+    # http/test_http1.c as 'http/test_http1'.
     stem=$(basename "$file" .c)
     stem=${stem#test_}
     stem=${stem#fuzz_}
@@ -16,7 +17,8 @@ while IFS= read -r -d '' file; do
     *) loop=() ;;
     esac
     while [ "$found" = no ] && [ "$folder" != . ]; do
-        if grep -qsF -e "'${file#"$folder"/}'" "${loop[@]}" "$folder/meson.build"; then
+        below=${file#"$folder"/}
+        if grep -qsF -e "'$below'" -e "'${below%.c}'" "${loop[@]}" "$folder/meson.build"; then
             found=yes
         fi
         folder=$(dirname "$folder")

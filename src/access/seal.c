@@ -3,7 +3,7 @@
 
 #include <sodium.h>
 
-#include "access/secret.h"
+#include "access/credentials.h"
 
 #define NONCE crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
 #define TAG crypto_aead_xchacha20poly1305_ietf_ABYTES

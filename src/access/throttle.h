@@ -17,7 +17,7 @@
 #include <pthread.h>
 
 #include "base/err.h"
-#include "net/network.h"
+#include "net/addr/network.h"
 
 #define CW_THROTTLE_ENTRIES 4096u
 #define CW_THROTTLE_FIRST_MS 1000u

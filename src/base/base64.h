@@ -2,7 +2,7 @@
 /* base64.h - standard Base64 (RFC 4648, section 4), strict: each text stands for one string of
  * bytes and each string of bytes has one text.
  *
- * Not for secrets: the time it takes depends on what is decoded (access/secret.h has another).
+ * Not for secrets: the time it takes depends on what is decoded (access/credentials.h has another).
  *
  * Threads: no state.
  */

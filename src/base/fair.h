@@ -2,7 +2,7 @@
 /* fair.h - places that callers share: a queue that serves them in turn, and counted places.
  *
  * A caller is known by a path of groups, the widest first: for an anonymous caller its /48, /56 and
- * /64, for an account three times the same (access/share.h makes it). Groups of one level take
+ * /64, for an account three times the same (access/fair_key.h makes it). Groups of one level take
  * turns, and within a group those of the next level do. So a caller waits for its own items and for
  * one round of others, however many items or addresses another caller has.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* percent.h - percent-encoding (RFC 3986): what may stand in a query, or in a form, as one value.
  *
- * Decoding happens in net/target.h alone.
+ * Decoding happens in net/http/target.h alone.
  *
  * Threads: no state.
  */

@@ -6,7 +6,7 @@
  *     while (rest.n && cw_template_next(&rest, &part)) ...
  *
  * Whether names and characters are right is for those to say who know what they stand for
- * (catalogue/shown.h, host/uri.h).
+ * (catalogue/exposed.h, host/uri.h).
  *
  * Ownership: parts borrow from the template.
  * Threads:   no state.

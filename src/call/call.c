@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "access/share.h"
+#include "access/fair_key.h"
 #include "base/clock.h"
-#include "call/bind.h"
+#include "call/arguments.h"
 #include "call/call_int.h"
 
 static cw_code decline(cw_verdict verdict, const cw_call_request *request, cw_call_error *refusal)

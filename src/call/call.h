@@ -23,8 +23,8 @@
 #ifndef CW_CALL_CALL_H
 #define CW_CALL_CALL_H
 
-#include "base/sink.h"
-#include "call/bridge.h"
+#include "call/runtime.h"
+#include "source/outcome.h"
 
 typedef struct cw_call_handle {
     uint32_t slot;
@@ -66,14 +66,15 @@ int64_t cw_call_steps(const cw_runtime_loop *rl);
 
 /* Begin. CW_OK: *ret names the running call, and the sink's done comes later, never before this
  * returns. Else the sink hears nothing: CW_DECLINED (gate), CW_LIMIT (too often, or too many of
- * this one run: call/limits.h), CW_PARAMS (arguments), CW_IO (the source is not available, or too
- * many calls run), CW_NOMEM. */
+ * this one run: call/rate_limits.h), CW_PARAMS (arguments), CW_IO (the source is not available, or
+ * too many calls run), CW_NOMEM. */
 CW_MUST_USE cw_code cw_call_start(cw_runtime_loop *rl, const cw_call_request *request,
                                   cw_call_handle *ret, cw_call_error *refusal);
 /* Nobody waits any more: the call is cancelled, down to the plugin or the remote service. */
 void cw_call_cancel(cw_runtime_loop *rl, cw_call_handle handle);
 /* The client left, and the call goes on to its end if there is a place for one more call without a
- * waiting client (call/limits.h); else it is cancelled. `peer` is the address of the client. */
+ * waiting client (call/rate_limits.h); else it is cancelled. `peer` is the address of the
+ * client. */
 void cw_call_detach(cw_runtime_loop *rl, cw_call_handle handle, cw_str peer);
 
 /* Whether a caller may have a list or a description now: CW_OK; CW_LIMIT with a text and retry_s,

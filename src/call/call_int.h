@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* call_int.h - what the files of the one path share.
  *
- *     await.c      calls that wait for sources to be loaded
- *     bridge.c     publish a state, install it on the loops
- *     tell.c       from one loop to the others
- *     views.c      the views of callers that a loop keeps
+ *     catalogue_wait.c      calls that wait for sources to be loaded
+ *     runtime.c     publish a state, install it on the loops
+ *     broadcast.c       from one loop to the others
+ *     view_cache.c      the views of callers that a loop keeps
  *     exchange.c   one running call: slots, deadline, cancel, the one finish
- *     used.c       the sources that this loop has called, and their time limits
+ *     active_sources.c       the sources that this loop has called, and their time limits
  *     call.c       gate, bind, exchange
- *     bind.c       params
- *     limits.c     how often, and how many at once
- *     note.c       what the audit is told
+ *     arguments.c       params
+ *     rate_limits.c     how often, and how many at once
+ *     audit_calls.c       what the audit is told
  *     validate.c   arguments and results against their schemas
- *     form.c       answers of people against the schemas of forms
+ *     elicitation.c       answers of people against the schemas of forms
  */
 #ifndef CW_CALL_INT_H
 #define CW_CALL_INT_H
 
 #include <pthread.h>
 
-#include "call/bind.h"
+#include "call/arguments.h"
 #include "call/call.h"
 
 /* What is in force, for all loops. */
@@ -86,7 +86,7 @@ typedef struct cw_cached_view {
     uint64_t source_entry; /* tick of the last use */
 } cw_cached_view;
 
-/* waste.c: validation that was expensive and failed, of all who share a slot. */
+/* wasted_work.c: validation that was expensive and failed, of all who share a slot. */
 #define CW_WASTED_WORK_SLOTS 256u
 typedef struct cw_wasted_work {
     uint64_t since_ns;
@@ -107,7 +107,7 @@ struct cw_runtime_loop {
     atomic_uint dropping; /* tags whose documents are to go, from the main thread */
     cw_loop_hook hook;
     bool is_begun, has_ended;
-    /* views.c */
+    /* view_cache.c */
     cw_cached_view *views; /* CW_RUNTIME_VIEWS of them, or NULL */
     uint64_t views_tick;
     /* exchange.c */
@@ -115,14 +115,14 @@ struct cw_runtime_loop {
     uint32_t n_slots, cap_slots, n_running;
     cw_fair_slots crowd; /* of the calls that run beyond half of the ceiling */
     cw_exchange *free_exchanges;
-    /* await.c */
+    /* catalogue_wait.c */
     uint32_t n_awaiting;
-    /* used.c */
+    /* active_sources.c */
     cw_active_source *source_entry;
     cw_call_timeout *limits;
 };
 
-/* bridge.c */
+/* runtime.c */
 cw_snapshot *cw_runtime_snapshot(const cw_runtime_loop *rl);
 /* The part of the loop with this index, or NULL. */
 cw_runtime_loop *cw_runtime_loop_at(cw_runtime *b, uint32_t index);
@@ -131,7 +131,7 @@ cw_runtime *cw_runtime_of_changes(cw_change_sink *port);
  * of the anonymous caller are others now. */
 void cw_runtime_notify_watches(cw_runtime_loop *rl, const cw_change *change, unsigned lists);
 
-/* tell.c */
+/* broadcast.c */
 /* What is on its way to other loops: a loop that ends does not read all its mail. */
 typedef struct cw_loop_messages {
     pthread_mutex_t lock;
@@ -141,11 +141,11 @@ typedef struct cw_loop_messages {
 void cw_loop_messages_init(cw_loop_messages *letters);
 /* After the loops have ended. */
 void cw_loop_messages_done(cw_loop_messages *letters);
-/* bridge.c: those of a bridge. */
+/* runtime.c: those of a bridge. */
 cw_loop_messages *cw_runtime_messages(cw_runtime *b);
 void cw_runtime_on_change(cw_change_sink *port, const cw_change *change);
 
-/* views.c */
+/* view_cache.c */
 /* The catalogue was replaced, or the loop ends. */
 void cw_view_cache_drop(cw_runtime_loop *rl);
 void cw_view_cache_done(cw_runtime_loop *rl);
@@ -166,7 +166,7 @@ void cw_exchange_pool_done(cw_runtime_loop *rl);
 void cw_exchange_on_deadline(cw_deadline *d);
 const char *cw_exchange_fault_name(cw_fault fault);
 
-/* note.c */
+/* audit_calls.c */
 void cw_call_audit_begin(cw_exchange *ex, const cw_call_request *request);
 /* NULL: it was cancelled, since nobody waits for it. */
 void cw_call_audit_end(const cw_exchange *ex, const cw_outcome *outcome);
@@ -174,10 +174,10 @@ void cw_call_audit_refusal(cw_runtime_loop *rl, const cw_call_request *request, 
                            const cw_call_error *refusal);
 const char *cw_call_audit_verdict(cw_verdict verdict);
 
-/* bridge.c */
+/* runtime.c */
 cw_limiter *cw_runtime_limiter(const cw_runtime_loop *rl);
 
-/* waste.c */
+/* wasted_work.c */
 /* cw_call_steps, or less for the network of an address, or for a source by its name, that has
  * wasted them. */
 int64_t cw_wasted_work_ceiling(cw_runtime_loop *rl, cw_str who);
@@ -193,7 +193,7 @@ CW_MUST_USE cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry
  * of one result; CW_NOMEM. */
 CW_MUST_USE cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err);
 
-/* used.c */
+/* active_sources.c */
 /* The entry of a source, made when it is not there; one more call runs. NULL without memory. */
 cw_active_source *cw_active_source_enter(cw_runtime_loop *rl, cw_source *source);
 void cw_active_source_leave(cw_runtime_loop *rl, cw_active_source *source_entry);

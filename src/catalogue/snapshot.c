@@ -15,8 +15,8 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "catalogue/alias.h"
-#include "catalogue/normalise.h"
-#include "catalogue/shown.h"
+#include "catalogue/exposed.h"
+#include "catalogue/tool_json.h"
 
 /* Entries by one of their texts: open addressing, never more than half full. A slot has the place
  * of an entry, from 1 on; 0 is an empty one. */

@@ -5,7 +5,7 @@
  * freed with its last reference. Entries are sorted by method id; tools by name;
  * both are found in O(1). Methods with equal needs share an access class. Every
  * schema is valid, and checks arguments and results through the contract of its
- * source (contract.h).
+ * source (method_schemas.h).
  *
  *     entries   sorted by id  ->  method, class, tool name
  *     classes   needs         ->  asked once per caller (view.h)
@@ -17,7 +17,7 @@
 #ifndef CW_CATALOGUE_SNAPSHOT_H
 #define CW_CATALOGUE_SNAPSHOT_H
 
-#include "catalogue/contract.h"
+#include "catalogue/method_schemas.h"
 
 #define CW_SNAPSHOT_MAX_METHODS 100000u
 #define CW_SNAPSHOT_MAX_PARTIAL 16u /* of one offer */
@@ -30,11 +30,11 @@ typedef struct cw_entry {
     const cw_method *method;
     uint32_t class_index;
     cw_str tool_name;    /* empty: no tool */
-    uint64_t tool_hash;  /* of the tool as it is written (normalise.h) */
+    uint64_t tool_hash;  /* of the tool as it is written (tool_json.h) */
     cw_str exposed_json; /* the resource, template or prompt as clients see it; empty: none */
     bool wraps_output;   /* clients that want outputSchema to be of type object get it wrapped as
                            {"result": …} */
-    bool is_mirrored;    /* clients repeat some of its arguments in headers (mirror.h) */
+    bool is_mirrored;    /* clients repeat some of its arguments in headers (param_headers.h) */
     cw_method_schemas *schemas; /* of the source; lives as long as the snapshot */
 } cw_entry;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "catalogue/translate.h"
 
-#include "catalogue/normalise.h"
+#include "catalogue/tool_json.h"
 
 /* ---- the texts ---- */
 

@@ -11,7 +11,7 @@
 #define CW_CATALOGUE_TRANSLATE_H
 
 #include "base/buf.h"
-#include "catalogue/translations.h"
+#include "catalogue/i18n/translations.h"
 #include "catalogue/view.h"
 
 /* The method in this language: a copy in the arena, which borrows from both, or the method itself

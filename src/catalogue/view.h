@@ -9,8 +9,8 @@
 #ifndef CW_CATALOGUE_VIEW_H
 #define CW_CATALOGUE_VIEW_H
 
-#include "base/news.h"
-#include "catalogue/normalise.h"
+#include "catalogue/change.h"
+#include "catalogue/tool_json.h"
 
 typedef struct cw_view cw_view;
 
@@ -65,7 +65,7 @@ cw_str cw_view_name(cw_view_list list, const cw_entry *entry);
 
 /* A bit for each access class, set where it is visible: what decides who sees what. */
 cw_str cw_view_visibility_key(const cw_view *v);
-/* What a cache has noted for it (cache.h); 0: nothing yet. */
+/* What a cache has noted for it (page_cache.h); 0: nothing yet. */
 uint64_t cw_view_cache_id(const cw_view *v);
 void cw_view_set_cache_id(cw_view *v, uint64_t number);
 /* In which of the `lists` (CW_CHANGE_…) the caller sees something of a source. The answer for the

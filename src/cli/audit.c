@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "access/audit_time.h"
+#include "audit/timestamp.h"
 #include "base/clock.h"
-#include "cli/access.h"
 #include "cli/audit_read.h"
-#include "config/quote.h"
-#include "config/units.h"
+#include "cli/lib/table.h"
+#include "config/syntax/quote.h"
+#include "config/syntax/units.h"
 #include "json/json.h"
 
 #define FOLLOW_US 200000u

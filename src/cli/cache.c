@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* cache: have a running server write its documents anew. The order goes through the database, where
  * it stays: a server that cannot be reached now follows when it can. */
-#include "catalogue/cache.h"
+#include "catalogue/page_cache.h"
 
 #include "base/clock.h"
-#include "cli/access.h"
-#include "cli/orders.h"
-#include "config/quote.h"
+#include "cli/lib/table.h"
+#include "config/syntax/quote.h"
+#include "server/admin_requests.h"
 
 static int order(const char *config, cw_str what, const char *done)
 {

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
-#include "cli/config_files.h"
-#include "config/check.h"
+#include "cli/lib/cli.h"
+#include "cli/lib/config_files.h"
+#include "config/syntax/check.h"
 
 #define OUTPUT_MAX_BYTES (64u * 1024u * 1024u)
 #define FILES_MAX 1000u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* help: the help of any command, and topics that belong to none. */
-#include "cli/cli.h"
+#include "cli/lib/cli.h"
 
 static const char exit_codes[] =
     "Exit codes of every command:\n"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* main.c - the table of sub-commands. To add one, copy version.c and add a row here. */
+/* main.c - the table of sub-commands. To add one, copy cli/lib/version.c and add a row here. */
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include "cli/access.h"
-#include "cli/import.h"
-#include "cli/remotes.h"
-#include "cli/tools.h"
+#include "cli/import/import.h"
+#include "cli/lib/table.h"
+#include "cli/source/source_set.h"
+#include "cli/tool/tools.h"
 
 static const cw_cli_command commands[] = {
     {"serve", "start the server", cw_cli_serve},

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "cli/cli.h"
-#include "config/quote.h"
-#include "schema/differ.h"
+#include "cli/lib/cli.h"
+#include "config/syntax/quote.h"
+#include "schema/rewrite/draft_diff.h"
 
 #define FILE_MAX_BYTES (64u * 1024u * 1024u)
 #define OUTPUT_MAX_BYTES (64u * 1024u * 1024u)

@@ -10,17 +10,17 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/backend.h"
-#include "cli/cli.h"
-#include "cli/config_files.h"
-#include "cli/examples.h"
-#include "config/check.h"
-#include "door/health.h"
-#include "door/jsonrpc.h"
-#include "door/login.h"
-#include "door/mcp.h"
-#include "door/metadata.h"
-#include "door/rest.h"
+#include "cli/lib/cli.h"
+#include "cli/lib/config_files.h"
+#include "config/syntax/check.h"
+#include "door/jsonrpc/jsonrpc.h"
+#include "door/mcp/mcp.h"
+#include "door/page/health.h"
+#include "door/page/login.h"
+#include "door/rest/oauth_metadata.h"
+#include "door/rest/rest.h"
+#include "server/app.h"
+#include "server/examples.h"
 
 /* For this long the start waits for sources, so that the first client finds the tools. */
 #define SETTLE_MS 3000u

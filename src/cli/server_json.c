@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* server-json: the entry of this server for the MCP registry. */
-#include "cli/cli.h"
-#include "door/mcp.h"
+#include "cli/lib/cli.h"
+#include "door/mcp/mcp.h"
 
 static int print_entry(const cw_config *config)
 {

@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "access/jose.h"
+#include "access/jwt/jose.h"
 #include "base/log.h"
-#include "cli/access.h"
-#include "cli/backend.h"
-#include "cli/config_files.h"
-#include "cli/examples.h"
-#include "door/stdio.h"
+#include "cli/lib/config_files.h"
+#include "cli/lib/table.h"
+#include "door/mcp/stdio.h"
 #include "json/write.h"
+#include "server/app.h"
+#include "server/examples.h"
 
 /* For this long messages wait for sources, so that the first list is whole. `initialize` too: its
  * answer, which clients ask for once, says whether there are prompts and resources. */

@@ -9,10 +9,10 @@
 
 #include "base/map.h"
 #include "catalogue/translate.h"
-#include "cli/plugin.h"
-#include "cli/plugin_host.h"
-#include "net/child.h"
-#include "source/sources.h"
+#include "cli/plugin/plugin.h"
+#include "net/process/child.h"
+#include "server/plugin_host_path.h"
+#include "source/registry/registry.h"
 
 #define SETTLE_MS 10000u
 #define MAX_FD 1024

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "config/check.h"
-#include "config/keys.h"
-#include "config/quote.h"
+#include "config/keys/keys.h"
 #include "config/rules.h"
+#include "config/syntax/check.h"
+#include "config/syntax/quote.h"
 
 #define ARENA_MAX_BYTES (16u * CW_CONFIG_MAX_BYTES)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* config.h - the configuration as checked values in one immutable struct.
  *
- * A file (YAML, or JSON, which is YAML too) becomes a JSON document (yaml.h), the
- * document is checked against the table of keys (keys.h) and fills this struct.
+ * A file (YAML, or JSON, which is YAML too) becomes a JSON document (config/syntax/yaml.h), the
+ * document is checked against the table of keys (config/keys/keys.h) and fills this struct.
  * Whatever is not in the file has its default, so every field is always valid.
  *
  *     cw_config_problems problems;
@@ -28,7 +28,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
-#include "config/remote.h"
+#include "config/config_remote.h"
 #include "schema/schema.h"
 
 #define CW_CONFIG_MAX_PROBLEMS 20u
@@ -163,9 +163,9 @@ typedef struct cw_config {
         cw_config_tls_version min_version;
     } tls;
 
-    cw_config_strings hosts;           /* entries as net/hostcheck.h takes them */
+    cw_config_strings hosts;           /* entries as net/http/hostcheck.h takes them */
     cw_config_strings origins;         /* likewise */
-    cw_config_strings trusted_proxies; /* entries as net/proxies.h takes them */
+    cw_config_strings trusted_proxies; /* entries as net/addr/proxies.h takes them */
 
     struct {
         uint32_t connections;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "config/keys.h"
+#include "config/keys/keys.h"
 #include "config/rules.h"
 
 #define ARENA_MAX_BYTES (16u * CW_CONFIG_MAX_BYTES)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "config/quote.h"
+#include "config/syntax/quote.h"
 
 #define MESSAGE_MAX_BYTES 1024u
 

@@ -14,7 +14,7 @@
 #ifndef CW_CONFIG_REPORT_H
 #define CW_CONFIG_REPORT_H
 
-#include "config/check.h"
+#include "config/syntax/check.h"
 
 /* Add "FILE:LINE:COLUMN: PATH: MESSAGE". The position is that of the value at `place`, or of the
  * nearest one around it that stands in the file. `file` NULL: no file, no position. CW_NOMEM. */

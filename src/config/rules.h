@@ -6,7 +6,7 @@
 #ifndef CW_CONFIG_RULES_H
 #define CW_CONFIG_RULES_H
 
-#include "config/check.h"
+#include "config/syntax/check.h"
 
 /* Check a configuration whose single values are all right; report what does not go together at the
  * key that has to change. */

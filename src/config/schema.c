@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* schema.c - the table of keys as a JSON Schema for editors and other tools. */
-#include "config/keys.h"
+#include "config/keys/keys.h"
 
 cw_code cw_config_schema(cw_buf *out, cw_err *err)
 {

@@ -4,8 +4,8 @@
  * The values are first written as JSON through the table, which knows how each
  * type is spelled, then printed beside the table, which knows the comments.
  */
-#include "config/keys.h"
-#include "config/quote.h"
+#include "config/keys/keys.h"
+#include "config/syntax/quote.h"
 
 #define JSON_MAX (16u * CW_CONFIG_MAX_BYTES)
 

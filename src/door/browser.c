@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "door/browser.h"
 
-#include "door/resource.h"
+#include "door/oauth_challenge.h"
 
 /* Several with one name come from somebody who planted one, or from nobody we know: which of them
  * is meant is not ours to guess. */

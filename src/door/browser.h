@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* browser.h - what a browser adds to a request by itself: cookies, and where the request is from.
  *
- * The session of somebody who has logged in on the page (door/login.h) is a cookie that a
+ * The session of somebody who has logged in on the page (door/page/login.h) is a cookie that a
  * browser sends with every request to us, whoever's page made it. So it counts only
  *
  *     GET, HEAD of a list      unless the browser says that another site's page asks
  *     everything else          from a page of ours (Sec-Fetch-Site or Origin), with the
- *                              session's proof in X-CSRF-Token (access/session.h)
+ *                              session's proof in X-CSRF-Token (access/login/session.h)
  *
  * Sec-Fetch-Site and Origin are the browser's own word: pages cannot set them.
  *
@@ -15,9 +15,9 @@
 #ifndef CW_DOOR_BROWSER_H
 #define CW_DOOR_BROWSER_H
 
-#include "access/session.h"
-#include "call/bridge.h"
-#include "net/http.h"
+#include "access/login/session.h"
+#include "call/runtime.h"
+#include "net/server/request_api.h"
 
 /* "__Host-": a browser takes such a cookie only with Secure and Path=/, for this very host. */
 #define CW_BROWSER_SESSION "__Host-causeway"

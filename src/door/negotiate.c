@@ -2,7 +2,7 @@
 #include "door/negotiate.h"
 
 #include "base/langtag.h"
-#include "door/message.h"
+#include "door/rpc_message.h"
 
 bool cw_negotiate_gzip(const cw_http_req *req)
 {

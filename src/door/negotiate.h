@@ -7,8 +7,8 @@
 #define CW_DOOR_NEGOTIATE_H
 
 #include "access/caller.h"
-#include "catalogue/translations.h"
-#include "net/http.h"
+#include "catalogue/i18n/translations.h"
+#include "net/server/request_api.h"
 
 /* Whether Accept-Encoding has gzip, by name or as "*". Without the header it has not. */
 bool cw_negotiate_gzip(const cw_http_req *req);

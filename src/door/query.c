@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "door/query.h"
 
-#include "net/target.h"
+#include "net/http/target.h"
 
 /* "cursor[]" and "cursor[0]" are how some frameworks write a list. */
 static bool is_list_of(cw_str name, cw_str wanted)

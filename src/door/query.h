@@ -6,7 +6,7 @@
 #ifndef CW_DOOR_QUERY_H
 #define CW_DOOR_QUERY_H
 
-#include "net/http.h"
+#include "net/server/request_api.h"
 
 typedef enum cw_param_state {
     CW_PARAM_ABSENT,

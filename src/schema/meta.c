@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* meta.c - one flat schema for each draft, which checks the shape of a schema in one pass.
  *
- * It agrees with the standard's own documents (standard.c), but leaves out what the compiler checks
- * itself (that patterns can be compiled) and what the drafts only recommend.
+ * It agrees with the standard's own documents (schema/compile/standard.c), but leaves out what the
+ * compiler checks itself (that patterns can be compiled) and what the drafts only recommend.
  */
-#include "schema/schema_int.h"
+#include "schema/model/model.h"
 
 static const cw_str flat[] = {
     [CW_SCHEMA_2020_12] = CW_STR_INIT(

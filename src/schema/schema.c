@@ -2,7 +2,7 @@
 /* schema.c - from a document to a compiled schema, and its life. */
 #include <stdlib.h>
 
-#include "schema/schema_int.h"
+#include "schema/model/model.h"
 
 #define DEPTH_CEILING 256u
 

@@ -5,7 +5,7 @@
  * a file, an HTTP service or a plugin host), and then runs calls on any loop. It
  * knows nothing of doors: what happens to a call goes to the call's sink.
  *
- *     main thread   make (plugin.h, remote.h) -> offer -> snapshot -> retire
+ *     main thread   make (source/plugin/plugin.h, source/remote/remote.h) -> offer -> snapshot -> retire
  *     any loop      start -> sink: progress*, log*, done      or  cancel
  *
  * A source has one part per loop (workers, connections), touched by that loop
@@ -22,10 +22,10 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
-#include "base/news.h"
-#include "base/sink.h"
+#include "catalogue/change.h"
 #include "catalogue/snapshot.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
+#include "source/outcome.h"
 
 /* One call, made and kept by the exchange until done or cancel. */
 typedef struct cw_source_call {

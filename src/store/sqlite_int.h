@@ -13,7 +13,7 @@
  *     role.c       roles and their permissions
  *     token.c      tokens and their scopes
  *     session.c    sessions of browsers
- *     order.c      what the cache commands ask of a running server
+ *     admin_request.c      what the cache commands ask of a running server
  *     key.c        keys that servers share
  */
 #ifndef CW_STORE_SQLITE_INT_H

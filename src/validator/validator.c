@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "call/bind.h"
-#include "catalogue/contract.h"
+#include "call/arguments.h"
+#include "catalogue/method_schemas.h"
 #include "json/write.h"
-#include "source/openrpc.h"
+#include "source/openrpc/openrpc.h"
 
 #define ARENA_MAX ((size_t)1 << 30)
 #define SHOWN 3u

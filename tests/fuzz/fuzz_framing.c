@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "net/framing.h"
+#include "net/stream/framing.h"
 
 #define INPUT_MAX 65536u
 #define MESSAGE_MAX 100u

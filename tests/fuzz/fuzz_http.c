@@ -10,9 +10,9 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "net/hostcheck.h"
-#include "net/http1.h"
-#include "net/target.h"
+#include "net/http/hostcheck.h"
+#include "net/http/http1.h"
+#include "net/http/target.h"
 
 #define INPUT_MAX 65536u
 #define BODY_MAX 4096u

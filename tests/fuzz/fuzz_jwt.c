@@ -17,7 +17,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "access/jwt.h"
+#include "access/jwt/jwt.h"
 
 #define VARIANT sodium_base64_VARIANT_URLSAFE_NO_PADDING
 

@@ -12,7 +12,7 @@
  */
 #include "fuzz.h"
 
-#include "door/mcp_int.h"
+#include "door/mcp/mcp_int.h"
 #include "support/fake_source.h"
 
 #define PORTS 16u

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 
 #include "base/utf8.h"
-#include "catalogue/mo.h"
+#include "catalogue/i18n/mo.h"
 
 #define NO_CONTEXT ((cw_str){NULL, 0})
 

@@ -9,8 +9,8 @@
  */
 #include "fuzz.h"
 
-#include "catalogue/normalise.h"
-#include "source/openrpc.h"
+#include "catalogue/tool_json.h"
+#include "source/openrpc/openrpc.h"
 
 #define ARENA_MAX ((size_t)256 << 20)
 #define WARNINGS_MAX 65536u

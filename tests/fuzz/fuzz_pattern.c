@@ -8,7 +8,7 @@
 #include "fuzz.h"
 
 #include "base/utf8.h"
-#include "schema/pattern_int.h"
+#include "schema/pattern/pattern_int.h"
 
 #define TREE_BYTES (4u * 1024u * 1024u)
 #define STEPS 1000000

@@ -9,7 +9,7 @@
 #include "fuzz.h"
 
 #include "base/buf.h"
-#include "net/http1.h"
+#include "net/http/http1.h"
 
 #define INPUT_MAX 65536u
 #define BODY_MAX 4096u

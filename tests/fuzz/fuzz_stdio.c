@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "door/stdio.h"
+#include "door/mcp/stdio.h"
 #include "json/json.h"
 
 #define LINE_SIZE 4096u

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 
 #include "base/utf8.h"
-#include "net/websocket.h"
+#include "net/stream/websocket.h"
 
 #define INPUT_MAX 65536u
 #define MESSAGE_MAX 1000u

@@ -27,7 +27,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "net/channel.h"
+#include "net/stream/channel.h"
 #include "support/fake_tls.h"
 #include "support/oom.h"
 #include "support/patience.h"

@@ -19,7 +19,7 @@
 #ifndef CW_TESTS_CLIENT_FIXTURE_H
 #define CW_TESTS_CLIENT_FIXTURE_H
 
-#include "net/client_int.h"
+#include "net/client/client_int.h"
 #include "support/blackhole.h"
 #include "support/fake_server.h"
 #include "support/fake_tls.h"

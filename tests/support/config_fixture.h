@@ -8,7 +8,7 @@
 #define CW_TESTS_CONFIG_FIXTURE_H
 
 #include "config/config.h"
-#include "config/yaml.h"
+#include "config/syntax/yaml.h"
 #include "support/test.h"
 
 /* A configuration without a problem, as if read from /etc/causeway/c.yaml. The caller frees it. */

@@ -3,9 +3,9 @@
 
 #include <unistd.h>
 
-#include "door/jsonrpc.h"
-#include "door/mcp.h"
-#include "door/rest.h"
+#include "door/jsonrpc/jsonrpc.h"
+#include "door/mcp/mcp.h"
+#include "door/rest/rest.h"
 #include "support/test.h"
 
 static cw_err err;

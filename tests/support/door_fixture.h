@@ -13,9 +13,9 @@
 #define CW_TESTS_DOOR_FIXTURE_H
 
 #include "call/call.h"
-#include "door/login.h"
-#include "door/mcp.h"
-#include "net/server.h"
+#include "door/mcp/mcp.h"
+#include "door/page/login.h"
+#include "net/server/server.h"
 #include "support/fake_source.h"
 
 typedef struct door_fixture {

@@ -7,7 +7,7 @@
 #ifndef CW_TESTS_HTTP1_SPLITS_H
 #define CW_TESTS_HTTP1_SPLITS_H
 
-#include "net/http1.h"
+#include "net/http/http1.h"
 #include "support/test.h"
 
 /* A character array without the NUL at its end. */

@@ -9,7 +9,7 @@
 #define CW_TESTS_OPENRPC_FIXTURE_H
 
 #include "base/buf.h"
-#include "source/openrpc.h"
+#include "source/openrpc/openrpc.h"
 #include "support/assert_str.h"
 #include "support/oom.h"
 

@@ -13,7 +13,7 @@
 #ifndef CW_TESTS_PLUGIN_FIXTURE_H
 #define CW_TESTS_PLUGIN_FIXTURE_H
 
-#include "source/plugin.h"
+#include "source/plugin/plugin.h"
 #include "support/patience.h"
 #include "support/test.h"
 

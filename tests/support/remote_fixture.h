@@ -7,7 +7,7 @@
 #define CW_TESTS_REMOTE_FIXTURE_H
 
 #include "access/caller.h"
-#include "source/remote_int.h"
+#include "source/remote/remote_int.h"
 #include "support/client_fixture.h"
 #include "support/temp_dir.h"
 

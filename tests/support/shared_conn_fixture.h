@@ -24,7 +24,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "source/hub_int.h"
+#include "source/upstream/shared_conn_int.h"
 #include "support/client_fixture.h"
 
 #define SERVICE_INPUT_MAX 16384u

@@ -13,7 +13,7 @@
 
 #include <openssl/evp.h>
 
-#include "access/jose.h"
+#include "access/jwt/jose.h"
 
 typedef struct token_signer {
     cw_jose_alg alg;

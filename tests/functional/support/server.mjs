@@ -1,4 +1,4 @@
-// What tests of the HTTP server share: the test server (tests/kernel/testserver.c), connections
+// What tests of the HTTP server share: the test server (tests/integration/testserver.c), connections
 // that stay open, and a look at a process from outside.
 //
 //     const server = await startTestServer({ header_ms: 300 });
@@ -14,7 +14,7 @@ import { keepFolder } from "./kept.mjs";
 import { buildFolder, patience, startProgram } from "./programs.mjs";
 import { connect, splitResponses } from "./raw.mjs";
 
-export const testServer = path.join(buildFolder, "tests", "kernel", "testserver");
+export const testServer = path.join(buildFolder, "tests", "integration", "testserver");
 
 // Options of the test server as an object; a list repeats its option.
 export function testServerArgs(options) {

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/import.h"
-#include "cli/remotes.h"
+#include "cli/import/import.h"
+#include "cli/source/source_set.h"
 #include "support/oom.h"
 
 #define TEXT_MAX 16384u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/config_fixture.h"
 
-#include "config/keys.h"
+#include "config/keys/keys.h"
 #include "support/oom.h"
 
 static char *show(const cw_config *config)

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* credentials.h - passwords and tokens: made, hashed, checked, read from a header.
+ *
+ * Passwords are kept as Argon2id in its text form, which carries its parameters.
+ * A token is "cw_" and 32 random bytes in base64url; it has too much in it to be
+ * guessed, so its SHA-256 is enough.
+ *
+ * Threads: any, after cw_secret_init.
+ * Limits:  CW_PASSWORD_MAX bytes of a password, CW_DB_MAX_NAME of a name.
+ */
+#ifndef CW_ACCESS_CREDENTIALS_H
+#define CW_ACCESS_CREDENTIALS_H
+
+#include "store/db.h"
+
+#define CW_PASSWORD_MAX 1024u
+#define CW_PASSWORD_HASH 128u /* bytes of the text form with its NUL */
+#define CW_TOKEN_PREFIX "cw_"
+#define CW_TOKEN_LEN 46u /* prefix and 43 characters */
+#define CW_DIGEST 32u
+
+/* Once per process, before anything else here; twice is fine. */
+CW_MUST_USE cw_code cw_secret_init(cw_err *err);
+
+/* The text form of a password's hash, with a NUL. Takes about a tenth of a second and 64 MB. */
+CW_MUST_USE cw_code cw_password_hash(cw_str password, char out[CW_PASSWORD_HASH], cw_err *err);
+/* Whether it is this password. Takes as long whatever the outcome; an empty hash is no password,
+ * and as slow to find wrong. CW_NOMEM: nobody knows. */
+CW_MUST_USE cw_code cw_password_verify(const char *hash, cw_str password, bool *ret);
+
+/* A new token, with a NUL. */
+CW_MUST_USE cw_code cw_token_make(char out[CW_TOKEN_LEN + 1], cw_err *err);
+/* What is stored of one. False when it has not the form of a token. */
+bool cw_token_digest(cw_str token, unsigned char out[CW_DIGEST]);
+
+typedef enum cw_credentials_kind {
+    CW_CREDENTIALS_PASSWORD,
+    CW_CREDENTIALS_TOKEN,
+} cw_credentials_kind;
+
+typedef struct cw_credentials {
+    cw_credentials_kind kind;
+    size_t n_name, n_password;
+    char name[CW_DB_MAX_NAME];
+    char password[CW_PASSWORD_MAX];
+    unsigned char token[CW_DIGEST];
+} cw_credentials;
+
+/* The value of an Authorization header. False when it can be no credentials of ours: another
+ * scheme, broken base64, too long. */
+bool cw_credentials_parse(cw_str header, cw_credentials *ret);
+/* The token of a header with the Bearer scheme; .p is NULL for another one. */
+cw_str cw_credentials_bearer(cw_str header);
+/* Whether the header begins with the scheme of passwords. */
+bool cw_credentials_is_basic(cw_str header);
+/* A keyed digest of what was parsed, for tables in memory: equal for all spellings of a header. */
+void cw_credentials_key(const cw_credentials *c, unsigned char out[CW_DIGEST]);
+/* Overwrite what is secret. */
+void cw_credentials_wipe(cw_credentials *c);
+
+/* What may be the name of an account: 1 to CW_DB_MAX_NAME bytes of UTF-8 without control characters
+ * and colons; not "anonymous". */
+bool cw_account_name_is_valid(cw_str name);
+
+/* A keyed digest for tables in memory, so that they hold no secrets. The key is the process's. */
+void cw_secret_digest(cw_str bytes, unsigned char out[CW_DIGEST]);
+/* The same at half the cost, for what every request brings: SipHash-2-4 with 128 bits, the rest is
+ * zero. Only as a key of a table: whoever does not know the process's key cannot aim at an entry.
+ */
+void cw_secret_tag(cw_str bytes, unsigned char out[CW_DIGEST]);
+bool cw_secret_equal(const unsigned char a[CW_DIGEST], const unsigned char b[CW_DIGEST]);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* issuer.h - authorization servers whose tokens are taken.
+ *
+ * Which issuers there are is the operator's choice alone: a token only says which of
+ * them to look for. Keys are fetched on the main loop; every loop checks tokens with
+ * what is there, and asks only when that is not enough:
+ *
+ *     loop:  cw_issuers_check ──► good, or refused
+ *                  │ keys not there yet, key id unknown, or an opaque token
+ *                  ▼
+ *     main:  cw_issuers_start_check ──► metadata ─► keys, or introspection ──► done
+ *
+ *     metadata    RFC 8414, then OpenID Connect; its `issuer` must be ours byte by byte
+ *     keys        fetched again before they are old (Cache-Control, 5 minutes to a day) and when
+ *                 a token names one that is unknown, at most once a minute; all who need them wait
+ *                 for the same answer. While the issuer is down, old keys count for a day.
+ *     opaque      introspection (RFC 7662), with the same rules for what is answered
+ *
+ * Not here: what a token allows (access/login/accounts.h), remembering (token_cache.h), the SSRF
+ * rules (net/curl/fetch.h).
+ *
+ * Ownership: options are copied. An ask belongs to whoever asks, until its done is called.
+ * Threads:   new, prepare, use, configure, close, free: the main thread. The others: any.
+ * Limits:    CW_ISSUERS_MAX issuers, CW_ISSUER_MAX_ASKS asks at once; of introspections
+ *            CW_ISSUER_MAX_INTROSPECTING, and CW_ISSUER_MAX_OF_NETWORK for one network.
+ */
+#ifndef CW_ACCESS_ISSUER_ISSUER_H
+#define CW_ACCESS_ISSUER_ISSUER_H
+
+#include "access/jwt/jwt.h"
+#include "net/addr/network.h"
+#include "net/curl/fetch.h"
+
+#define CW_ISSUERS_MAX 16u
+#define CW_ISSUER_MAX_ASKS 1024u
+#define CW_ISSUER_MAX_INTROSPECTING (CW_FETCH_MAX_RUNNING * 3 / 4)
+#define CW_ISSUER_MAX_OF_NETWORK (CW_FETCH_MAX_RUNNING / 4)
+#define CW_ISSUER_FORCED_MS 60000u  /* between refreshes that tokens cause */
+#define CW_ISSUER_KEEP_MS 86400000u /* old keys, while no new ones can be had */
+
+/* What a scope of a token lets its bearer do. */
+typedef struct cw_issuer_grant {
+    cw_str scope;
+    const cw_str *permissions;
+    size_t n_permissions;
+} cw_issuer_grant;
+
+typedef struct cw_issuer_opts {
+    cw_jwt_rules rules;
+    cw_str jwks_uri; /* empty: what the metadata says */
+    cw_str account;  /* pointer to the claim with the name of an account; empty: there is none,
+                        claims alone count */
+    const cw_issuer_grant *grants;
+    size_t n_grants;
+    cw_str introspection; /* endpoint; empty: what the metadata says */
+    cw_str client_id;     /* for introspection; empty: opaque tokens are refused */
+    cw_str client_secret;
+    cw_str token_prefix; /* it is asked only about tokens that begin so */
+    cw_str ca_file;      /* PEM; empty: the authorities of the system */
+    bool allow_private;
+} cw_issuer_opts;
+
+typedef struct cw_issuers cw_issuers;
+typedef struct cw_issuer cw_issuer;
+
+CW_MUST_USE cw_code cw_issuers_new(cw_loop *main_loop, cw_issuers **ret, cw_err *err);
+/* Replace all of them: what can fail, and what cannot. `set` is taken over by use, or dropped; NULL
+ * is fine for both, and means none. */
+typedef struct cw_issuer_set cw_issuer_set;
+CW_MUST_USE cw_code cw_issuers_prepare(cw_issuers *is, const cw_issuer_opts *items, size_t n,
+                                       cw_issuer_set **ret, cw_err *err);
+void cw_issuers_use(cw_issuers *is, cw_issuer_set *set);
+void cw_issuers_drop(cw_issuer_set *set);
+/* Both. On failure the old ones stay. */
+CW_MUST_USE cw_code cw_issuers_configure(cw_issuers *is, const cw_issuer_opts *items, size_t n,
+                                         cw_err *err);
+/* Stop fetching; those who wait are told. Handles close on the main loop. NULL is fine. */
+void cw_issuers_close(cw_issuers *is);
+/* After the other loops have ended, and close. NULL is fine. */
+void cw_issuers_free(cw_issuers *is);
+
+/* Whether there is any. */
+bool cw_issuers_any(const cw_issuers *is);
+/* Grows when issuers or their keys change. */
+uint64_t cw_issuers_generation(const cw_issuers *is);
+
+/* A token that is good. */
+typedef struct cw_verified_token {
+    cw_issuer *issuer; /* a reference; NULL: none */
+    cw_jwt jwt;        /* in the arena */
+} cw_verified_token;
+
+/* What may be a bearer token of an issuer, by its characters and length. */
+bool cw_issuer_may_be_token(cw_str token);
+/* Take a token apart, and find its issuer and a key: cheap enough for a loop. CW_OK: verify it, it
+ * may still be made up. CW_INVALID: refused; CW_AGAIN: ask; CW_NOMEM or CW_LIMIT. The token must
+ * live as long as *ret. */
+CW_MUST_USE cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *arena,
+                                    cw_verified_token *ret, cw_err *err);
+/* Check signature and claims of a token that was found. Costs up to a millisecond of CPU: not on a
+ * loop. The same codes; here CW_OK means that it is good. */
+CW_MUST_USE cw_code cw_verified_token_check(cw_verified_token *issued, cw_arena *arena,
+                                            cw_err *err);
+/* Both. */
+CW_MUST_USE cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena,
+                                     cw_verified_token *ret, cw_err *err);
+/* Give back the issuer. Fine for one without. */
+void cw_verified_token_done(cw_verified_token *issued);
+
+/* The name of the account that a token acts for, by the claim that `account` points to; .p is NULL
+ * when it names none. */
+cw_str cw_issuer_account_name(const cw_jwt *jwt, const cw_issuer_opts *issuer);
+const cw_issuer_opts *cw_issuer_opts_of(const cw_issuer *issuer);
+/* A reference to the keys of the issuer with this name, or NULL: there are none (yet). */
+cw_jwks *cw_issuers_keys(cw_issuers *is, cw_str name);
+
+typedef struct cw_token_check {
+    struct cw_token_check *next; /* from here to `issuers` the issuers' */
+    cw_issuer *issuer;
+    cw_fetch fetch;
+    size_t at;           /* which issuer is asked about an opaque token */
+    bool is_unreachable; /* one could not say */
+    cw_issuer_set *set;
+    cw_issuers *issuers;
+    cw_str token;       /* must live until done */
+    cw_network network; /* of the client that has shown it */
+    cw_arena *arena;    /* for the result; must live until done */
+    bool verifies;      /* signatures are checked here; else the asker does it (CW_AGAIN) */
+    cw_verified_token issued;
+    /* On the main thread, once; rc as of check, or CW_IO: the issuer cannot be asked. CW_AGAIN,
+     * only without `verifies`: the keys were fetched, and `issued` is as of cw_issuers_find. */
+    void (*done)(struct cw_token_check *check, cw_code rc);
+} cw_token_check;
+
+/* CW_LIMIT when too many ask, CW_IO after close: done is not called then. */
+CW_MUST_USE cw_code cw_issuers_start_check(cw_issuers *is, cw_token_check *check);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* token_cache.h - tokens that were checked a moment ago, and tokens that were refused.
+ *
+ * Checking a signature costs what a hundred lookups cost, so a loop remembers the
+ * outcome: for a good token whatever its user wants to have back (a caller, say), for a
+ * bad one only that it was bad. Tokens themselves are not kept: the key is a keyed
+ * digest (cw_secret_digest).
+ *
+ *     unsigned char key[CW_DIGEST];
+ *     cw_secret_digest(token, key);
+ *     switch (cw_token_cache_find(cache, key, &now, &value)) ...
+ *
+ * A good one is forgotten when it expires, after max_age_ms at the latest, when another
+ * generation of keys is in force, or as the one that was used longest ago when there is
+ * no more room. A bad one is forgotten after refused_ms, with the generation (the new
+ * keys may be its), or when others take its place.
+ *
+ * Ownership: owns a reference to every value in it. All memory is taken at the beginning: adding
+ *            cannot fail.
+ * Threads:   one; a cache per loop.
+ * Limits:    max_entries and max_bytes; CW_TOKEN_CACHE_REFUSED bad ones.
+ */
+#ifndef CW_ACCESS_ISSUER_TOKEN_CACHE_H
+#define CW_ACCESS_ISSUER_TOKEN_CACHE_H
+
+#include "access/credentials.h"
+#include "base/limits.h"
+
+#define CW_TOKEN_CACHE_ENTRIES CW_TOKENS_REMEMBERED
+#define CW_TOKEN_CACHE_MAX_ENTRIES 1000000u
+#define CW_TOKEN_CACHE_BYTES (16u * 1024u * 1024u)
+#define CW_TOKEN_CACHE_AGE_MS 60000u
+#define CW_TOKEN_CACHE_REFUSED_MS 5000u
+#define CW_TOKEN_CACHE_REFUSED 1024u
+
+typedef struct cw_token_cache cw_token_cache; /* opaque */
+
+typedef struct cw_token_cache_opts {
+    size_t max_entries;    /* 1 to CW_TOKEN_CACHE_MAX_ENTRIES; 0: CW_TOKEN_CACHE_ENTRIES */
+    size_t max_bytes;      /* of values, as their users count them; 0: CW_TOKEN_CACHE_BYTES */
+    uint32_t max_age_ms;   /* 0: CW_TOKEN_CACHE_AGE_MS */
+    uint32_t refused_ms;   /* 0: CW_TOKEN_CACHE_REFUSED_MS */
+    void (*unref)(void *); /* gives back a value; never NULL */
+} cw_token_cache_opts;
+
+/* When, and by which keys: any number that changes when keys change. */
+typedef struct cw_cache_time {
+    uint64_t generation;
+    uint64_t now_ms; /* the monotonic clock */
+    int64_t wall_ms;
+} cw_cache_time;
+
+typedef enum cw_token_found {
+    CW_TOKEN_UNKNOWN,
+    CW_TOKEN_GOOD,
+    CW_TOKEN_BAD,
+} cw_token_found;
+
+/* CW_NOMEM, or CW_LIMIT for too many entries. */
+CW_MUST_USE cw_code cw_token_cache_new(const cw_token_cache_opts *opts, cw_token_cache **ret,
+                                       cw_err *err);
+/* NULL is fine. */
+void cw_token_cache_free(cw_token_cache *cache);
+
+/* *ret (borrowed until the next call that may change the cache) is set for CW_TOKEN_GOOD only. */
+cw_token_found cw_token_cache_find(cw_token_cache *cache, const unsigned char key[CW_DIGEST],
+                                   const cw_cache_time *now, void **ret);
+/* Keep a value of `bytes` bytes until `expires_ms` (wall clock) at the latest. Takes the caller's
+ * reference over in any case; what has expired or is larger than the cache is given back at once.
+ */
+void cw_token_cache_add(cw_token_cache *cache, const unsigned char key[CW_DIGEST],
+                        const cw_cache_time *now, void *value, size_t bytes, int64_t expires_ms);
+/* Remember a refusal. Only where the token itself is to blame: not when keys could not be had. */
+void cw_token_cache_refuse(cw_token_cache *cache, const unsigned char key[CW_DIGEST],
+                           const cw_cache_time *now);
+
+/* What it holds at the moment. */
+size_t cw_token_cache_count(const cw_token_cache *cache);
+size_t cw_token_cache_bytes(const cw_token_cache *cache);
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "access/login/accounts.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "access/login/login_int.h"
+
+#define POST_TRIES 10000 /* a millisecond apart */
+#define READING_MAX_BYTES ((size_t)1 << 20)
+
+/* ---- one loop's part ---- */
+
+static void unlink_waiter(cw_login_waiter *w)
+{
+    w->prev->next = w->next;
+    w->next->prev = w->prev;
+    w->prev = w->next = NULL;
+}
+
+void cw_login_op_wait(cw_login_op *t, cw_login_waiter *w)
+{
+    w->next = &t->waiters;
+    w->prev = t->waiters.prev;
+    w->prev->next = w;
+    t->waiters.prev = w;
+}
+
+static void remember(cw_accounts_loop *al, const cw_login_op *t, bool is_notified)
+{
+    cw_login_cache_entry *before = cw_login_cache_find(al, t->key);
+    if (t->status == CW_LOGIN_OK && is_notified)
+        cw_login_cache_add(al, t);
+    else if (t->status == CW_LOGIN_WRONG && before)
+        cw_login_cache_drop(before);
+}
+
+/* On the loop: the attempt has ended. */
+static void settle(cw_accounts_loop *al, cw_login_op *t)
+{
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+    bool is_notified = t->waiters.next != &t->waiters;
+    if (t->is_issued)
+        cw_token_login_finish(al, t, is_notified);
+    else if (t->kind == CW_LOGIN_OP_LOGIN || t->kind == CW_LOGIN_OP_RESUME)
+        remember(al, t, is_notified);
+    cw_login login = {.status = t->status,
+                      .retry_s = t->retry_s,
+                      .caller = t->caller,
+                      .session = t->session[0] ? t->session : NULL};
+    while (t->waiters.next != &t->waiters) {
+        cw_login_waiter *w = t->waiters.next;
+        unlink_waiter(w);
+        w->fn(w, &login);
+        login.is_remembered = true;
+    }
+    cw_login_op_free(t);
+}
+
+static cw_login_op *take_done(cw_accounts_loop *al)
+{
+    pthread_mutex_lock(&al->lock);
+    cw_login_op *done = al->done;
+    al->done = NULL;
+    al->done_end = &al->done;
+    al->is_posted = false;
+    pthread_mutex_unlock(&al->lock);
+    return done;
+}
+
+static void on_done(void *arg)
+{
+    cw_accounts_loop *al = arg;
+    cw_login_op *t = take_done(al);
+    while (t) {
+        cw_login_op *next = t->next_done;
+        settle(al, t);
+        t = next;
+    }
+}
+
+/* Whether the loop knows, or need not know any more, what is done. */
+static bool post_done(cw_accounts_loop *al)
+{
+    pthread_mutex_lock(&al->lock);
+    if (!al->is_posted && !al->is_ended)
+        al->is_posted = !cw_loop_post(al->loop, on_done, al);
+    bool is_good = al->is_posted || al->is_ended || !al->done;
+    pthread_mutex_unlock(&al->lock);
+    return is_good;
+}
+
+void cw_login_op_finish(cw_login_op *t, cw_login_status status)
+{
+    cw_accounts_loop *al = t->al;
+    t->status = status;
+    t->next_done = NULL;
+    pthread_mutex_lock(&al->lock);
+    *al->done_end = t;
+    al->done_end = &t->next_done;
+    pthread_mutex_unlock(&al->lock);
+    /* A full mailbox is emptied by its loop. */
+    for (int tries = 0; tries < POST_TRIES && !post_done(al); tries++)
+        usleep(1000);
+}
+
+/* Whoever still waits has been told by its connection; what runs ends in cw_accounts_free. */
+static void on_loop_end(cw_loop_hook *hook)
+{
+    cw_accounts_loop *al = CW_CONTAINER(hook, cw_accounts_loop, hook);
+    pthread_mutex_lock(&al->lock);
+    al->is_ended = true;
+    pthread_mutex_unlock(&al->lock);
+    for (size_t i = 0; i < CW_ACCOUNTS_REMEMBERED; i++)
+        cw_login_cache_drop(&al->remembered[i]);
+    cw_token_cache_free(al->tokens);
+    al->tokens = NULL;
+}
+
+cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop)
+{
+    cw_accounts_loop *al = &a->loops[loop->index];
+    if (CW_UNLIKELY(!al->loop)) {
+        al->remembered = calloc(CW_ACCOUNTS_REMEMBERED, sizeof *al->remembered);
+        if (!al->remembered)
+            return NULL;
+        al->loop = loop;
+        cw_loop_add_hook(loop, &al->hook);
+        cw_session_watches_init(al);
+    }
+    return al;
+}
+
+/* ---- login ---- */
+
+cw_login_op *cw_login_op_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST])
+{
+    for (cw_login_op *t = al->running.next; t != &al->running; t = t->next) {
+        if (cw_secret_equal(t->key, key))
+            return t;
+    }
+    return NULL;
+}
+
+void cw_login_op_link(cw_login_op *t, cw_login_waiter *w)
+{
+    cw_login_op *ring = &t->al->running;
+    t->next = ring;
+    t->prev = ring->prev;
+    t->prev->next = t;
+    ring->prev = t;
+    cw_login_op_wait(t, w);
+}
+
+void cw_login_op_unlink(cw_login_op *t, cw_login_waiter *w)
+{
+    unlink_waiter(w);
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+}
+
+cw_login cw_login_after(uint64_t wait)
+{
+    return (cw_login){.status = wait ? CW_LOGIN_TOO_MANY : CW_LOGIN_PENDING,
+                      .retry_s = (uint32_t)((wait + 999) / 1000)};
+}
+
+void cw_login_waiter_networks(cw_login_waiter *w, cw_network *ret)
+{
+    cw_network_of(w->peer(w), ret);
+}
+
+cw_login cw_login_op_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w)
+{
+    cw_network network;
+    if (c->kind != CW_CREDENTIALS_PASSWORD)
+        return cw_login_after(0);
+    cw_login_waiter_networks(w, &network);
+    return cw_login_after(cw_login_op_wait_ms(a, cw_str_make(c->name, c->n_name), &network));
+}
+
+cw_login cw_login_op_begin(cw_login_op *t, cw_login_waiter *w)
+{
+    t->generation = cw_accounts_generation(t->accounts);
+    t->ended = atomic_load(&t->accounts->n_ended);
+    cw_login_op_link(t, w);
+    if (!cw_login_op_start(t))
+        return (cw_login){.status = CW_LOGIN_PENDING};
+    cw_login_op_unlink(t, w);
+    cw_login_op_free(t);
+    return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
+}
+
+/* What was verified: here before, or on another loop. */
+typedef struct proof {
+    bool is_known;
+    unsigned char digest[CW_DIGEST]; /* of the hash that the credentials satisfied */
+} proof;
+
+static proof find_proof(cw_accounts_loop *al, const unsigned char key[CW_DIGEST],
+                        const cw_login_cache_entry *before)
+{
+    proof p = {.is_known = before != NULL};
+    if (before)
+        memcpy(p.digest, before->proof, CW_DIGEST);
+    else
+        p.is_known = cw_recent_logins_find(&al->accounts->verified, key, p.digest);
+    return p;
+}
+
+static cw_login begin(cw_accounts_loop *al, cw_credentials *credentials,
+                      const unsigned char key[CW_DIGEST], const proof *known, cw_login_waiter *w)
+{
+    cw_login_op *t = cw_login_op_new(al, credentials, w);
+    if (!t)
+        return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
+    memcpy(t->key, key, CW_DIGEST);
+    memcpy(t->proof, known->digest, CW_DIGEST);
+    t->has_proof = known->is_known;
+    return cw_login_op_begin(t, w);
+}
+
+static cw_login login_again(cw_accounts_loop *al, cw_credentials *credentials,
+                            const unsigned char key[CW_DIGEST], const cw_login_cache_entry *before,
+                            cw_login_waiter *w)
+{
+    cw_login_op *same = cw_login_op_find(al, key);
+    if (same) {
+        cw_login_op_wait(same, w);
+        return (cw_login){.status = CW_LOGIN_PENDING};
+    }
+    /* Credentials that were right before do not wait because of wrong guesses. */
+    proof known = find_proof(al, key, before);
+    cw_login login = known.is_known ? (cw_login){.status = CW_LOGIN_PENDING}
+                                    : cw_login_op_throttled(al->accounts, credentials, w);
+    return login.status == CW_LOGIN_PENDING ? begin(al, credentials, key, &known, w) : login;
+}
+
+static cw_login login_with(cw_accounts_loop *al, cw_credentials *credentials, cw_login_waiter *w)
+{
+    unsigned char key[CW_DIGEST];
+    cw_credentials_key(credentials, key);
+    cw_login_cache_entry *r = cw_login_cache_find(al, key);
+    if (r && cw_login_cache_is_good(al, r))
+        return (cw_login){.status = CW_LOGIN_OK, .caller = r->caller, .is_remembered = true};
+    return login_again(al, credentials, key, r, w);
+}
+
+cw_login cw_accounts_login(cw_accounts *a, cw_loop *loop, cw_str header, cw_login_waiter *w)
+{
+    cw_credentials credentials;
+    cw_accounts_loop *al = cw_accounts_at(a, loop);
+    if (!al)
+        return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
+    cw_str token = a->issuers ? cw_credentials_bearer(header) : (cw_str){NULL, 0};
+    if (token.p && !cw_str_starts(token, cw_str_from(CW_TOKEN_PREFIX)))
+        return cw_token_login_start(al, token, w);
+    cw_login login = {.status = CW_LOGIN_WRONG};
+    if (a->store && cw_credentials_parse(header, &credentials))
+        login = login_with(al, &credentials, w);
+    cw_credentials_wipe(&credentials);
+    return login;
+}
+
+void cw_login_cancel(cw_login_waiter *w)
+{
+    if (w->next)
+        unlink_waiter(w);
+}
+
+/* ---- callers without credentials ---- */
+
+typedef struct reading {
+    cw_store_job job;
+    cw_accounts *accounts;
+    cw_str name; /* of an account */
+    cw_caller *caller;
+    cw_anonymous_fn fn;
+    void *ctx;
+} reading;
+
+static cw_code read_anonymous(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    reading *r = CW_CONTAINER(job, reading, job);
+    return cw_permissions_of_anonymous(r->accounts, db, &r->caller, err);
+}
+
+static cw_code read_account(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    reading *r = CW_CONTAINER(job, reading, job);
+    cw_account *account;
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_arena_init(&arena, READING_MAX_BYTES);
+    cw_code rc = cw_db_find_account(db, r->name, &arena, &account, err);
+    if (rc || !account || account->is_blocked)
+        return rc;
+    return cw_permissions_of_account(r->accounts, db, account, /* token= */ NULL,
+                                     /* session= */ NULL, &r->caller, err);
+}
+
+static void on_read(cw_store_job *job, cw_code rc)
+{
+    reading *r = CW_CONTAINER(job, reading, job);
+    (void)rc; /* without a caller the function knows */
+    r->fn(r->caller, r->ctx);
+    cw_caller_unref(r->caller);
+    free(r);
+}
+
+static cw_code request_reading(const reading *what)
+{
+    reading *r = malloc(sizeof *r);
+    if (!r)
+        return CW_NOMEM;
+    *r = *what;
+    cw_code rc = cw_store_ask(r->accounts->store, &r->job);
+    if (rc)
+        free(r);
+    return rc;
+}
+
+cw_code cw_accounts_read_anonymous(cw_accounts *a, cw_anonymous_fn fn, void *ctx)
+{
+    return request_reading(&(reading){
+        .job = {.run = read_anonymous, .done = on_read}, .accounts = a, .fn = fn, .ctx = ctx});
+}
+
+cw_code cw_accounts_read_account(cw_accounts *a, cw_str name, cw_anonymous_fn fn, void *ctx)
+{
+    return request_reading(&(reading){.job = {.run = read_account, .done = on_read},
+                                      .accounts = a,
+                                      .name = name,
+                                      .fn = fn,
+                                      .ctx = ctx});
+}
+
+/* ---- begin and end ---- */
+
+static void init_loop(cw_accounts *a, cw_accounts_loop *al)
+{
+    al->accounts = a;
+    al->hook.on_end = on_loop_end;
+    al->running.prev = al->running.next = &al->running;
+    al->done_end = &al->done;
+    pthread_mutex_init(&al->lock, NULL);
+}
+
+cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err *err)
+{
+    cw_code rc = cw_secret_init(err);
+    if (rc)
+        return rc;
+    cw_accounts *a = calloc(1, sizeof *a + opts->n_loops * sizeof *a->loops);
+    if (!a)
+        return cw_fail_nomem(err);
+    pthread_mutex_init(&a->lock, NULL);
+    atomic_init(&a->roles_generation, 0);
+    atomic_init(&a->has_sessions, false);
+    atomic_init(&a->n_ended, 0);
+    a->n_loops = opts->n_loops;
+    a->tokens = opts->tokens;
+    for (unsigned i = 0; i < a->n_loops; i++)
+        init_loop(a, &a->loops[i]);
+    rc = cw_throttle_init(&a->by_account, CW_ACCOUNTS_FREE_FAILURES, err);
+    if (!rc)
+        rc = cw_network_throttle_init(&a->guesses, CW_ACCOUNTS_FREE_GUESSES, err);
+    if (!rc)
+        rc = cw_network_throttle_init(&a->tokens_made_up, CW_ACCOUNTS_FREE_TOKENS, err);
+    if (!rc)
+        rc = cw_recent_logins_init(&a->verified, err);
+    bool has_store = opts->path && opts->path[0];
+    if (!rc && has_store)
+        rc = cw_hash_pool_new(CW_ACCOUNTS_HASH_THREADS, CW_ACCOUNTS_MAX_HASHES, &a->workers, err);
+    if (!rc)
+        rc = cw_hash_pool_new(1, CW_ACCOUNTS_MAX_SIGNATURES, &a->verifiers, err);
+    cw_store_opts store = {.path = opts->path,
+                           .on_status = opts->on_status,
+                           .on_change = opts->on_change,
+                           .ctx = opts->ctx};
+    if (!rc && has_store)
+        rc = cw_store_new(&store, &a->store, err);
+    if (rc) {
+        cw_accounts_free(a);
+        return rc;
+    }
+    *ret = a;
+    return CW_OK;
+}
+
+static void free_loop(cw_accounts_loop *al)
+{
+    cw_login_op *t = take_done(al);
+    while (t) {
+        cw_login_op *next = t->next_done;
+        cw_login_op_free(t);
+        t = next;
+    }
+    for (size_t i = 0; al->remembered && i < CW_ACCOUNTS_REMEMBERED; i++)
+        cw_login_cache_drop(&al->remembered[i]);
+    free(al->remembered);
+    cw_token_cache_free(al->tokens);
+    pthread_mutex_destroy(&al->lock);
+}
+
+void cw_accounts_free(cw_accounts *a)
+{
+    if (!a)
+        return;
+    /* Each hands attempts on to the other. After the pool has stopped, the store ends the rest. */
+    cw_hash_pool_stop(a->workers);
+    cw_hash_pool_stop(a->verifiers);
+    cw_store_free(a->store);
+    cw_hash_pool_free(a->workers);
+    cw_hash_pool_free(a->verifiers);
+    for (unsigned i = 0; i < a->n_loops; i++)
+        free_loop(&a->loops[i]);
+    cw_throttle_done(&a->by_account);
+    cw_network_throttle_done(&a->guesses);
+    cw_network_throttle_done(&a->tokens_made_up);
+    cw_recent_logins_done(&a->verified);
+    cw_roles_unref(a->roles);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+}
+
+void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles)
+{
+    pthread_mutex_lock(&a->lock);
+    cw_roles *old = a->roles;
+    a->roles = cw_roles_ref(roles);
+    pthread_mutex_unlock(&a->lock);
+    cw_roles_unref(old);
+    atomic_fetch_add(&a->roles_generation, 1);
+}
+
+void cw_accounts_set_sessions(cw_accounts *a, const cw_session_rules *rules)
+{
+    pthread_mutex_lock(&a->lock);
+    a->sessions = *rules;
+    pthread_mutex_unlock(&a->lock);
+    atomic_store(&a->has_sessions, a->store && rules->per_account);
+    /* What was remembered may be too old now. */
+    atomic_fetch_add(&a->n_ended, 1);
+}
+
+void cw_accounts_set_issuers(cw_accounts *a, cw_issuers *issuers)
+{
+    a->issuers = issuers;
+}
+
+bool cw_accounts_has_issuers(const cw_accounts *a)
+{
+    return cw_issuers_any(a->issuers);
+}
+
+cw_store *cw_accounts_store(cw_accounts *a)
+{
+    return a->store;
+}
+
+uint64_t cw_accounts_generation(const cw_accounts *a)
+{
+    uint64_t generation = atomic_load(&a->roles_generation);
+    if (a->store)
+        generation += cw_store_generation(a->store);
+    if (a->issuers)
+        generation += cw_issuers_generation(a->issuers);
+    return generation;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* login_int.h - what the files of accounts.h share.
+ *
+ *     accounts.c   begin, end, one loop's part: waiting and telling
+ *     login_op.c    one login on its way through store and pool
+ *     token_login.c     a token of an issuer
+ *     session.c    a session of a browser
+ *     session_watch.c  streams that end with one
+ *     login_cache.c   what a loop has verified (recent_logins.h: what all loops have)
+ *     permissions.c     the permissions of an account
+ */
+#ifndef CW_ACCESS_LOGIN_LOGIN_INT_H
+#define CW_ACCESS_LOGIN_LOGIN_INT_H
+
+#include <stdatomic.h>
+
+#include "access/credentials.h"
+#include "access/issuer/token_cache.h"
+#include "access/login/accounts.h"
+#include "access/login/hash_pool.h"
+#include "access/login/recent_logins.h"
+#include "access/login/session.h"
+#include "access/login/session_watch.h"
+#include "access/throttle.h"
+#include "net/addr/network.h"
+
+typedef struct cw_login_op cw_login_op;
+typedef struct cw_accounts_loop cw_accounts_loop;
+
+/* Verified credentials. */
+typedef struct cw_login_cache_entry {
+    unsigned char key[CW_DIGEST];   /* of the parsed credentials */
+    unsigned char proof[CW_DIGEST]; /* of the password's hash, which these credentials satisfied */
+    cw_caller *caller;              /* NULL: free */
+    uint64_t generation;
+    uint64_t until;  /* of the loop's clock */
+    int64_t expires; /* of the token, wall clock; 0: never */
+    uint64_t ended;  /* of a session: how many had been ended */
+    uint64_t used;   /* tick of the last use */
+} cw_login_cache_entry;
+
+/* What an attempt has to do with a session. */
+typedef enum cw_login_op_kind {
+    CW_LOGIN_OP_LOGIN, /* nothing */
+    CW_LOGIN_OP_OPEN,  /* a password is verified for one */
+    CW_LOGIN_OP_RESUME,
+    CW_LOGIN_OP_END,
+    CW_LOGIN_OP_CHECK, /* many are looked for: session_watch.h */
+} cw_login_op_kind;
+
+/* One login; on the heap, because it outlives the requests that wait for it. */
+struct cw_login_op {
+    cw_store_job job;
+    cw_hash_job work;
+    cw_accounts *accounts;
+    cw_accounts_loop *al;
+    cw_login_op *prev, *next; /* in the loop's ring of those that run */
+    cw_login_op *next_done;
+    cw_login_waiter waiters; /* ring */
+    unsigned char key[CW_DIGEST];
+    unsigned char proof[CW_DIGEST]; /* earlier, from memory; then the new one */
+    bool has_proof;
+    cw_credentials credentials;
+    char hash[CW_PASSWORD_HASH]; /* of the account; empty: none */
+    bool is_issued;              /* by somebody else: */
+    bool is_opaque;              /* its issuer is asked */
+    cw_token_check check;
+    cw_verified_token issued;
+    uint64_t generation; /* before the first look */
+    cw_login_op_kind kind;
+    uint64_t ended; /* likewise: sessions */
+    bool has_replaced;
+    unsigned char replaced[CW_DIGEST]; /* OPEN: the session that ends then */
+    char session[CW_SESSION_LEN + 1];  /* OPEN: the new one, when it is there */
+    /* what came out */
+    cw_arena arena;
+    cw_account *account; /* NULL: none, or blocked */
+    cw_token *token;
+    int64_t expires; /* of a session: when it has to be looked at again, wall clock */
+    cw_login_status status;
+    uint32_t retry_s;
+    cw_caller *caller; /* a reference */
+};
+
+#define CW_SESSION_RECHECK 128u
+
+/* Those of one loop. */
+typedef struct cw_session_watches {
+    cw_session_watch ring;
+    cw_deadline_list ticks; /* of one: */
+    cw_deadline tick;
+    /* One look at a time: */
+    cw_login_waiter waiter;
+    cw_session sessions[CW_SESSION_RECHECK]; /* the store's thread's while somebody waits */
+    size_t n;
+    uint64_t changes; /* when it began */
+} cw_session_watches;
+
+struct cw_accounts_loop {
+    cw_accounts *accounts;
+    cw_loop *loop; /* NULL: not used yet */
+    cw_loop_hook hook;
+    cw_login_op running; /* ring: only its prev and next are used */
+    cw_login_cache_entry *remembered;
+    cw_token_cache *tokens; /* of issuers; NULL until the first */
+    cw_session_watches watches;
+    uint64_t tick;
+    pthread_mutex_t lock; /* of what follows */
+    cw_login_op *done, **done_end;
+    bool is_posted, is_ended;
+};
+
+struct cw_accounts {
+    cw_store *store;
+    cw_hash_pool *workers;
+    cw_issuers *issuers;     /* NULL: none */
+    cw_hash_pool *verifiers; /* of signatures */
+    cw_recent_logins verified;
+    cw_throttle by_account;      /* an account, or an account and a network it logged in from */
+    cw_network_throttle guesses; /* wrong passwords */
+    cw_network_throttle tokens_made_up; /* unknown opaque tokens, wrong signatures */
+    pthread_mutex_t lock;               /* of roles and rules */
+    cw_roles *roles;
+    cw_session_rules sessions; /* likewise */
+    atomic_bool has_sessions;
+    atomic_uint_least64_t n_ended; /* sessions, by us; others change the generation */
+    atomic_uint_least64_t roles_generation;
+    unsigned n_loops;
+    uint32_t tokens; /* that a loop remembers */
+    cw_accounts_loop loops[];
+};
+
+/* login_op.c */
+/* NULL without memory. Credentials are taken over and wiped. `w` is asked for its network only;
+ * NULL for an attempt that no client caused. */
+cw_login_op *cw_login_op_new(cw_accounts_loop *al, cw_credentials *credentials, cw_login_waiter *w);
+void cw_login_op_free(cw_login_op *t);
+/* Begin; CW_LIMIT when the store is too busy. */
+CW_MUST_USE cw_code cw_login_op_start(cw_login_op *t);
+/* accounts.c: the attempt is over; from any thread. */
+void cw_login_op_finish(cw_login_op *t, cw_login_status status);
+
+/* token_login.c */
+/* The same as cw_accounts_login for a token of an issuer. */
+cw_login cw_token_login_start(cw_accounts_loop *al, cw_str token, cw_login_waiter *w);
+/* On the loop: remember what came out; a success only when somebody is told of it. */
+void cw_token_login_finish(cw_accounts_loop *al, cw_login_op *t, bool is_notified);
+/* accounts.c */
+/* An attempt with this key that runs, or NULL. */
+cw_login_op *cw_login_op_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
+/* Put it among those that run, with somebody who waits; and take both back. */
+void cw_login_op_link(cw_login_op *t, cw_login_waiter *w);
+void cw_login_op_unlink(cw_login_op *t, cw_login_waiter *w);
+void cw_login_op_wait(cw_login_op *t, cw_login_waiter *w);
+
+/* The part of this loop; NULL without memory. */
+cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop);
+/* Have it run, with somebody who waits. Frees it and answers at once when it cannot. */
+cw_login cw_login_op_begin(cw_login_op *t, cw_login_waiter *w);
+/* TOO_MANY for so many ms; PENDING where that is none. */
+cw_login cw_login_after(uint64_t wait);
+/* For how many ms no password is tried for this account from this network. */
+uint64_t cw_login_op_wait_ms(cw_accounts *a, cw_str account, const cw_network *network);
+/* The same as an answer: TOO_MANY; or PENDING, not at all. */
+cw_login cw_login_op_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w);
+/* The networks of the client that waits. */
+void cw_login_waiter_networks(cw_login_waiter *w, cw_network *ret);
+
+/* session.c: on the store's thread */
+CW_MUST_USE cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err);
+void cw_session_on_found(cw_store_job *job, cw_code rc);
+CW_MUST_USE cw_code cw_session_remove(cw_store_job *job, cw_db *db, cw_err *err);
+void cw_session_on_removed(cw_store_job *job, cw_code rc);
+/* When it ends if it is not used again. */
+int64_t cw_session_ends(const cw_session *session, const cw_session_rules *rules);
+cw_session_rules cw_session_rules_of(cw_accounts *a);
+/* The password was right, and the account has a caller: make the session. Without one there is no
+ * caller either afterwards. CW_LIMIT: it cannot be written. */
+CW_MUST_USE cw_code cw_session_make(cw_login_op *t, cw_db *db, cw_err *err);
+
+/* session_watch.c */
+void cw_session_watches_init(cw_accounts_loop *al);
+/* On the store's thread. */
+CW_MUST_USE cw_code cw_session_check(cw_store_job *job, cw_db *db, cw_err *err);
+void cw_session_on_checked(cw_store_job *job, cw_code rc);
+
+/* login_cache.c */
+/* The entry of a key, or NULL. */
+cw_login_cache_entry *cw_login_cache_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
+/* Whether an entry still holds. */
+bool cw_login_cache_is_good(const cw_accounts_loop *al, const cw_login_cache_entry *r);
+void cw_login_cache_add(cw_accounts_loop *al, const cw_login_op *t);
+void cw_login_cache_drop(cw_login_cache_entry *r);
+
+/* permissions.c: on the store's thread */
+/* At most one of `token` and `session` is there. */
+CW_MUST_USE cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db, const cw_account *account,
+                                              const cw_token *token, const cw_session *session,
+                                              cw_caller **ret, cw_err *err);
+/* For a token of an issuer: of the account, or (NULL) by its claims. `db` may be NULL then. */
+CW_MUST_USE cw_code cw_permissions_of_token(cw_accounts *a, cw_db *db, const cw_account *account,
+                                            const cw_verified_token *issued, cw_caller **ret,
+                                            cw_err *err);
+CW_MUST_USE cw_code cw_permissions_of_anonymous(cw_accounts *a, cw_db *db, cw_caller **ret,
+                                                cw_err *err);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* audit.h - who did what, when, through which door, and what came of it: a file that only grows.
+ *
+ * A record is copied into a bounded queue; a thread writes what has gathered there as
+ * JSON lines, with one write and one fdatasync for all of it.
+ *
+ *     cw_audit_add ─► security lane ─┐
+ *                 └─► calls' lane  ──┴─► thread: lines ─► write, fdatasync ─► rotate
+ *
+ * What refuses, logs in or changes something has a lane of its own, so that no number
+ * of calls can push it out. While the disk refuses, both lanes keep what they have and
+ * writing is tried again every second; security records go first then. A record that
+ * finds its lane full is counted and lost, and a line of kind "lost" says how many were.
+ *
+ * Several processes may write to one file: each append is made under a lock of it, and
+ * whoever finds that the path leads to another file now goes on there.
+ *
+ * Ownership: everything is copied.
+ * Threads:   add and the questions on any; new, configure and free on one.
+ * Limits:    CW_AUDIT_ROOM for security records, opts.room for calls; names are cut.
+ */
+#ifndef CW_AUDIT_AUDIT_H
+#define CW_AUDIT_AUDIT_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define CW_AUDIT_ROOM (1024u * 1024u) /* bytes of security records that may wait */
+#define CW_AUDIT_HASH 32u
+#define CW_AUDIT_MAX_NAME 256u /* bytes of a caller, method or detail */
+#define CW_AUDIT_MAX_ARGUMENTS (1024u * 1024u)
+
+typedef struct cw_audit cw_audit;
+
+typedef struct cw_audit_opts {
+    const char *path;      /* NULL or empty: nothing is recorded */
+    uint64_t rotate_bytes; /* 0: never */
+    uint64_t rotate_ms;    /* likewise; by the time of the first record in the file */
+    unsigned files;        /* older ones that are kept: path.1, path.2, … */
+    size_t room;           /* bytes of calls that may wait */
+    size_t arguments;      /* longest arguments that are recorded; 0: none are */
+    const cw_str *redact;  /* JSON pointers into them whose values are not; '*' is any member */
+    size_t n_redact;
+} cw_audit_opts;
+
+typedef enum cw_audit_kind {
+    CW_AUDIT_CALL,
+    CW_AUDIT_REFUSAL, /* this one and those below are security records */
+    CW_AUDIT_LOGIN,
+    CW_AUDIT_CHANGE, /* by an administrator */
+} cw_audit_kind;
+
+/* Empty texts are left out of the line. */
+typedef struct cw_audit_record {
+    cw_audit_kind kind;
+    const char *door;    /* static: "mcp", "jsonrpc", "rest", "stdio", "cli"; NULL: none */
+    const char *outcome; /* static: docs/audit.md lists them */
+    cw_str caller;       /* name */
+    cw_str caller_id;
+    cw_str method; /* its id, or what was changed */
+    cw_str tool;   /* its name as a tool, where that is another */
+    cw_str address;
+    cw_str detail;
+    uint64_t us; /* how long it took */
+    bool has_us, has_code;
+    int64_t code;                        /* of the method's own error */
+    const unsigned char *arguments_hash; /* CW_AUDIT_HASH bytes, or NULL */
+    cw_str arguments;                    /* JSON, or empty */
+} cw_audit_record;
+
+/* Told when writing fails (once) and when it works again (NULL), on the writing thread. */
+typedef void (*cw_audit_status_fn)(void *ctx, const cw_err *err);
+
+/* Nothing is recorded before configure. */
+CW_MUST_USE cw_code cw_audit_new(cw_audit_status_fn on_status, void *ctx, cw_audit **ret,
+                                 cw_err *err);
+/* Settings that are ready: the file is open, and memory and thread are there. */
+typedef struct cw_audit_setup cw_audit_setup;
+/* Do all of it that can fail; what is in force stays. *ret may be NULL: it is and stays off. */
+CW_MUST_USE cw_code cw_audit_prepare(cw_audit *a, const cw_audit_opts *opts, cw_audit_setup **ret,
+                                     cw_err *err);
+/* Use them from the next write on; also to open the file again. NULL is fine for both. */
+void cw_audit_use(cw_audit *a, cw_audit_setup *setup);
+void cw_audit_drop(cw_audit_setup *setup);
+/* Prepare and use. On failure what was in force stays. */
+CW_MUST_USE cw_code cw_audit_configure(cw_audit *a, const cw_audit_opts *opts, cw_err *err);
+/* Write what waits, as far as the disk takes it; returns how many records were lost over all: with
+ * a disk that does not answer, also what it was given last. NULL is fine. */
+uint64_t cw_audit_free(cw_audit *a);
+
+/* Whether records are taken; NULL is fine. */
+bool cw_audit_is_on(const cw_audit *a);
+/* How long arguments may be that are recorded; 0: they are not wanted. */
+size_t cw_audit_arguments(const cw_audit *a);
+/* Whether the last write failed, and how many records were lost since the start. */
+bool cw_audit_is_failing(const cw_audit *a);
+uint64_t cw_audit_lost(const cw_audit *a);
+/* Never waits, for a disk or for memory. */
+void cw_audit_add(cw_audit *a, const cw_audit_record *record);
+/* BLAKE2b with 32 bytes, as `b2sum -l 256` counts it. */
+void cw_audit_hash(cw_str bytes, unsigned char out[CW_AUDIT_HASH]);
+
+/* One record, at once and without a thread: for a command. CW_IO: it is not on the disk. */
+CW_MUST_USE cw_code cw_audit_write(const cw_audit_opts *opts, const cw_audit_record *record,
+                                   cw_err *err);
+
+#endif

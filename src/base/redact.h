@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* redact.h - texts that we know and nobody else is to read, and other people's words without them.
+ *
+ * A service that is shown a password may say it again: in an error ("bad token:
+ * hunter2"), on its standard error, in a message that makes no sense. What it says
+ * goes to callers, logs and files, so our secrets are taken out of it first.
+ *
+ *     cw_secrets all = {0};
+ *     rc = cw_secrets_add(&all, password, &arena);
+ *     cw_str said = cw_secrets_redact(&all, message, &arena);     "bad token: [secret]"
+ *
+ * Not here: other spellings of a secret (escaped, encoded): who knows them adds them too.
+ *
+ * Ownership: texts are copied into the arena that they are added with.
+ * Threads:   immutable once filled.
+ * Limits:    CW_SECRETS_MAX texts. One shorter than CW_SECRETS_SHORTEST is in too many words by
+ *            chance, and is not looked for.
+ */
+#ifndef CW_BASE_REDACT_H
+#define CW_BASE_REDACT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+#define CW_SECRETS_MAX 256u
+#define CW_SECRETS_SHORTEST 4u
+
+typedef struct cw_secrets {
+    cw_str items[CW_SECRETS_MAX]; /* the longest first: one may be a part of another */
+    size_t n;
+} cw_secrets;
+
+/* One that is there already, or too short, is left out. CW_LIMIT, CW_NOMEM. */
+CW_MUST_USE cw_code cw_secrets_add(cw_secrets *s, cw_str text, cw_arena *arena);
+
+/* `s` may be NULL in all of these: there are none. */
+bool cw_secrets_are_in(const cw_secrets *s, cw_str text);
+/* Append `text` with "[secret]" in the place of each. */
+void cw_secrets_write(const cw_secrets *s, cw_str text, cw_buf *out);
+/* The same in the arena; `text` itself where there was none, .p NULL without memory. */
+cw_str cw_secrets_redact(const cw_secrets *s, cw_str text, cw_arena *arena);
+/* How much of a text that was cut can be shown: not the beginning of one at its end. */
+size_t cw_secrets_cut(const cw_secrets *s, cw_str text);
+/* The same as hide, and of what comes out the first `max` bytes only. */
+cw_str cw_secrets_hide_begin(const cw_secrets *s, cw_str text, size_t max, cw_arena *arena);
+
+/* Whether something of this name, a header or a member, is likely to hold one. */
+bool cw_secrets_is_name(cw_str name);
+
+#endif

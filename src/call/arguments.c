@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "call/arguments.h"
+
+#include "base/utf8.h"
+#include "json/write.h"
+
+/* How far a misspelt name may be from the one that is suggested. */
+#define NEAR 2u
+
+/* A value for each declared param, in declared order; NULL: not given and without default. */
+typedef struct binding {
+    const cw_method *method;
+    const cw_json **values;
+    size_t n_given;
+    bool is_changed; /* the params cannot travel on as they came */
+    bool lacks_required;
+} binding;
+
+static cw_code fail_unknown(const cw_method *method, cw_str name, cw_err *err)
+{
+    const cw_param *nearest = NULL;
+    unsigned least = NEAR + 1;
+    for (size_t i = 0; i < method->n_params; i++) {
+        unsigned d = cw_str_distance_within(name, method->params[i].name, NEAR);
+        if (d < least) {
+            least = d;
+            nearest = &method->params[i];
+        }
+    }
+    int exposed = (int)cw_utf8_cut(name, 100);
+    if (nearest)
+        return cw_fail(err, CW_PARAMS, "Unknown parameter: %.*s; did you mean %.*s?", exposed,
+                       name.p, CW_STR_ARG(nearest->name));
+    return cw_fail(err, CW_PARAMS, "Unknown parameter: %.*s", exposed, name.p);
+}
+
+/* Keys are distinct, so one of the first n_params + 1 is unknown when there are more than that. */
+static cw_code refuse_unknown(const cw_method *method, const cw_json *params, cw_err *err)
+{
+    for (const cw_json *k = cw_json_first(params); k; k = cw_json_next_key(k)) {
+        if (!cw_method_param(method, cw_json_text(k)))
+            return fail_unknown(method, cw_json_text(k), err);
+    }
+    return CW_OK;
+}
+
+static cw_code take_named(binding *b, const cw_json *params, bool ignore_unknown, cw_err *err)
+{
+    const cw_method *method = b->method;
+    bool too_many = cw_json_count(params) > method->n_params;
+    if (too_many && !ignore_unknown)
+        return refuse_unknown(method, params, err);
+    for (size_t i = 0; i < method->n_params; i++) {
+        b->values[i] = cw_json_get(params, method->params[i].name);
+        b->n_given += b->values[i] != NULL;
+    }
+    bool has_unknown = b->n_given != cw_json_count(params);
+    if (has_unknown && !ignore_unknown)
+        return refuse_unknown(method, params, err);
+    b->is_changed = has_unknown || method->by_position;
+    return CW_OK;
+}
+
+static cw_code take_listed(binding *b, const cw_json *params, cw_err *err)
+{
+    const cw_method *method = b->method;
+    size_t i = 0;
+    if (cw_json_count(params) > method->n_params)
+        return cw_fail(err, CW_PARAMS, "Too many parameters: %u given, at most %zu taken",
+                       cw_json_count(params), method->n_params);
+    for (const cw_json *v = cw_json_first(params); v; v = cw_json_next(v))
+        b->values[i++] = v;
+    b->n_given = i;
+    b->is_changed = !method->by_position;
+    return CW_OK;
+}
+
+static cw_code fill(binding *b, cw_err *err)
+{
+    for (size_t i = 0; i < b->method->n_params; i++) {
+        const cw_param *param = &b->method->params[i];
+        if (b->values[i])
+            continue;
+        if (param->default_value) {
+            b->values[i] = param->default_value;
+            b->is_changed = true;
+        } else if (param->is_required) {
+            b->lacks_required = true;
+            return cw_fail(err, CW_PARAMS, "Missing required parameter: %.*s",
+                           CW_STR_ARG(param->name));
+        }
+    }
+    return CW_OK;
+}
+
+static void write_list(const binding *b, cw_json_writer *w)
+{
+    size_t n = b->method->n_params;
+    while (n && !b->values[n - 1])
+        n--;
+    cw_json_open_array(w);
+    for (size_t i = 0; i < n; i++) {
+        /* A hole between values that are there has no other spelling. */
+        cw_json_add_span(w, b->values[i] ? cw_json_span(b->values[i]) : CW_STR("null"));
+    }
+    cw_json_close(w);
+}
+
+static void write_object(const binding *b, cw_json_writer *w)
+{
+    cw_json_open_object(w);
+    for (size_t i = 0; i < b->method->n_params; i++) {
+        if (!b->values[i])
+            continue;
+        cw_json_add_key(w, b->method->params[i].name);
+        cw_json_add_span(w, cw_json_span(b->values[i]));
+    }
+    cw_json_close(w);
+}
+
+/* The names and values as they will be sent, so that the copy is made once. */
+static size_t size_of(const binding *b)
+{
+    size_t n = 2;
+    for (size_t i = 0; i < b->method->n_params; i++)
+        n +=
+            6 * b->method->params[i].name.n + 8 + (b->values[i] ? cw_json_span(b->values[i]).n : 0);
+    return n;
+}
+
+static cw_code write_changed(const binding *b, cw_arena *arena, cw_str *ret, cw_err *err)
+{
+    cw_json_writer w;
+    size_t max = size_of(b);
+    /* A buffer over the arena's memory: sized for the worst case, it never grows. */
+    cw_buf out = {.p = cw_arena_alloc(arena, max + 1), .cap = max + 1, .max = max};
+    if (!out.p)
+        return cw_arena_fail(arena, err);
+    cw_json_writer_init(&w, &out, CW_JSON_COMPACT);
+    if (b->method->by_position)
+        write_list(b, &w);
+    else
+        write_object(b, &w);
+    cw_code rc = cw_json_writer_end(&w, err);
+    if (rc)
+        return rc;
+    *ret = cw_buf_str(&out);
+    return CW_OK;
+}
+
+cw_code cw_arguments_bind(const cw_method *method, const cw_json *params, bool ignore_unknown,
+                          cw_arena *arena, cw_arguments *ret, cw_err *err)
+{
+    binding b = {.method = method};
+    b.values = cw_arena_calloc(arena, method->n_params + 1, sizeof(cw_json *));
+    if (!b.values)
+        return cw_arena_fail(arena, err);
+    cw_code rc = CW_OK;
+    if (!params || (cw_json_is(params, CW_JSON_ARRAY) && cw_json_count(params) == 0))
+        b.is_changed = true;
+    else if (cw_json_is(params, CW_JSON_OBJECT))
+        rc = take_named(&b, params, ignore_unknown, err);
+    else
+        rc = take_listed(&b, params, err);
+    if (!rc)
+        rc = fill(&b, err);
+    ret->lacks_required = b.lacks_required;
+    if (rc)
+        return rc;
+    ret->values = b.values;
+    if (b.is_changed)
+        return write_changed(&b, arena, &ret->text, err);
+    ret->text = cw_arena_dup_str(arena, cw_json_span(params));
+    return ret->text.p ? CW_OK : cw_arena_fail(arena, err);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* arguments.h - the params of a request to the params that a method takes.
+ *
+ * By name: every name must be declared (the nearest right one is suggested), every
+ * required one present. By position: bound in declared order; too many are an
+ * error; [] means {}. Defaults fill what is missing. Params that need no change
+ * travel on as the bytes they came in.
+ *
+ * Ownership: the text is in the arena (always a copy: it outlives the request); the values are
+ *            those of the request and of the method.
+ * Threads:   no state.
+ */
+#ifndef CW_CALL_ARGUMENTS_H
+#define CW_CALL_ARGUMENTS_H
+
+#include "catalogue/method.h"
+
+typedef struct cw_arguments {
+    cw_str text;                  /* as they will be sent */
+    const cw_json *const *values; /* of each declared param; NULL: not given, without default */
+    bool lacks_required;          /* CW_PARAMS: a required param was not given */
+} cw_arguments;
+
+/* `params` is an object, an array or NULL. CW_PARAMS with "Missing required parameter: nid",
+ * "Unknown parameter: nidd; did you mean nid?", "Too many parameters: …"; CW_NOMEM, CW_LIMIT. */
+CW_MUST_USE cw_code cw_arguments_bind(const cw_method *method, const cw_json *params,
+                                      bool ignore_unknown, cw_arena *arena, cw_arguments *ret,
+                                      cw_err *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "call/catalogue_wait.h"
+
+#include "call/call_int.h"
+
+static void on_later(cw_deferred *later)
+{
+    cw_catalogue_wait *w = CW_CONTAINER(later, cw_catalogue_wait, later);
+    cw_runtime_loop *rl = w->watch.rl;
+    cw_caller *caller = w->caller;
+    cw_view *view = caller ? cw_runtime_view(rl, caller) : cw_runtime_anonymous(rl);
+    w->caller = NULL;
+    rl->n_awaiting--;
+    w->on_ready(w, view);
+    cw_caller_unref(caller);
+}
+
+/* Not from within the callback: what is started now must not meet a catalogue in change. */
+static void on_change(cw_runtime_watch *watch, unsigned lists)
+{
+    cw_catalogue_wait *w = CW_CONTAINER(watch, cw_catalogue_wait, watch);
+    (void)lists;
+    cw_runtime_watch_remove(watch);
+    cw_loop_defer(watch->rl->loop, &w->later);
+}
+
+bool cw_catalogue_wait_begin(cw_runtime_loop *rl, const cw_view *view, cw_catalogue_wait *w)
+{
+    if (!cw_runtime_settings_of(rl)->is_loading || rl->n_awaiting >= CW_CATALOGUE_WAIT_MAX)
+        return false;
+    bool is_anonymous = view == cw_runtime_anonymous(rl);
+    rl->n_awaiting++;
+    w->caller = is_anonymous ? NULL : cw_caller_ref(cw_view_caller(view));
+    w->later = (cw_deferred){.fn = on_later};
+    w->watch = (cw_runtime_watch){.is_always = true, .on_change = on_change};
+    cw_runtime_watch_add(rl, &w->watch);
+    return true;
+}
+
+void cw_catalogue_wait_end(cw_catalogue_wait *w)
+{
+    if (!w->watch.next && !w->later.next)
+        return;
+    cw_runtime_watch_remove(&w->watch);
+    cw_loop_cancel_deferred(&w->later);
+    w->watch.rl->n_awaiting--;
+    cw_caller_unref(w->caller);
+    w->caller = NULL;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "call/rate_limits.h"
+
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "call/call.h"
+#include "net/addr/network.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+/* When a place will be free nobody knows. */
+#define BUSY_RETRY_S 1u
+
+struct cw_limiter {
+    cw_bucket global;
+    cw_buckets addresses, callers, lists;
+    cw_meters tools, sources;
+    cw_fair_slots detached;
+};
+
+/* ---- what the configuration says ---- */
+
+static cw_rate rate_of(const cw_config_rate *rate)
+{
+    return cw_rate_make(rate->n, rate->period_ms, rate->burst);
+}
+
+cw_rate_limits cw_rate_limits_of(const cw_config *config)
+{
+    cw_rate_limits limits = {
+        .global = rate_of(&config->limits.rates.global),
+        .address = rate_of(&config->limits.rates.address),
+        .caller = rate_of(&config->limits.rates.caller),
+        .tool = rate_of(&config->limits.rates.tool),
+        .lists = rate_of(&config->limits.rates.lists),
+        .calls_per_tool = config->limits.calls_per_tool,
+        .calls_per_source = config->limits.calls_per_source,
+        .detached = config->limits.detached_calls,
+        .detached_per_caller = config->limits.detached_calls_per_caller,
+        .tools = config->limits.tools,
+        .sources = config->limits.sources,
+    };
+    limits.is_any = limits.global.interval_ns || limits.address.interval_ns ||
+                    limits.caller.interval_ns || limits.tool.interval_ns || limits.calls_per_tool ||
+                    limits.calls_per_source || limits.tools.n || limits.sources.n;
+    return limits;
+}
+
+/* The entry of its own, or NULL. There are few of them. */
+static const cw_config_limited *find_limited(const cw_config_limiteds *list, cw_str a, cw_str b)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (cw_str_eq(list->items[i].name, a) || cw_str_eq(list->items[i].name, b))
+            return &list->items[i];
+    }
+    return NULL;
+}
+
+/* ---- counting ---- */
+
+void cw_limiter_free(cw_limiter *l)
+{
+    if (!l)
+        return;
+    cw_buckets_done(&l->addresses);
+    cw_buckets_done(&l->callers);
+    cw_buckets_done(&l->lists);
+    cw_meters_done(&l->tools);
+    cw_meters_done(&l->sources);
+    cw_fair_slots_done(&l->detached);
+    free(l);
+}
+
+cw_code cw_limiter_new(cw_limiter **ret, cw_err *err)
+{
+    cw_limiter *l = calloc(1, sizeof *l);
+    if (!l)
+        return cw_fail_nomem(err);
+    cw_fair_slots_init(&l->detached);
+    cw_code rc = cw_buckets_init(&l->addresses, err);
+    if (!rc)
+        rc = cw_buckets_init(&l->callers, err);
+    if (!rc)
+        rc = cw_buckets_init(&l->lists, err);
+    if (!rc)
+        rc = cw_meters_init(&l->tools, err);
+    if (!rc)
+        rc = cw_meters_init(&l->sources, err);
+    if (rc) {
+        cw_limiter_free(l);
+        return rc;
+    }
+    *ret = l;
+    return CW_OK;
+}
+
+void cw_limiter_leave(cw_limiter_slot *place)
+{
+    if (place->tool)
+        cw_meter_leave(place->tool);
+    if (place->source)
+        cw_meter_leave(place->source);
+    cw_fair_slots_leave(place->detached_in, place->detached);
+    cw_fair_slots_leave(place->crowd_in, place->crowd);
+    *place = (cw_limiter_slot){0};
+}
+
+/* The tokens that one call takes. */
+typedef struct tokens {
+    struct {
+        cw_bucket *bucket;
+        cw_rate rate;
+        const char *whose; /* for the text; NULL: the method's */
+    } items[4];
+    size_t n;
+} tokens;
+
+static void add_token(tokens *t, cw_bucket *bucket, cw_rate rate, const char *whose)
+{
+    t->items[t->n].bucket = bucket;
+    t->items[t->n].rate = rate;
+    t->items[t->n++].whose = whose;
+}
+
+/* A text that a model can make something of. */
+static cw_code refuse(const char *whose, cw_str name, uint32_t seconds, cw_err *err)
+{
+    if (!whose)
+        return cw_fail(err, CW_LIMIT, "Too many calls of %.*s: try again in %u s", CW_STR_ARG(name),
+                       seconds);
+    return cw_fail(err, CW_LIMIT, "Too many calls %s: try again in %u s", whose, seconds);
+}
+
+static uint32_t seconds_of(uint64_t ns)
+{
+    uint64_t seconds = (ns + NS_PER_S - 1) / NS_PER_S;
+    return seconds < UINT32_MAX ? (uint32_t)seconds : UINT32_MAX;
+}
+
+/* All of them, or none. */
+static cw_code take_tokens(const tokens *t, cw_str name, uint64_t now, uint32_t *ret_retry_s,
+                           cw_err *err)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        uint64_t wait = cw_bucket_take(t->items[i].bucket, t->items[i].rate, now);
+        if (wait == 0)
+            continue;
+        for (size_t j = 0; j < i; j++)
+            cw_bucket_give(t->items[j].bucket, t->items[j].rate);
+        *ret_retry_s = seconds_of(wait);
+        return refuse(t->items[i].whose, name, *ret_retry_s, err);
+    }
+    return CW_OK;
+}
+
+static cw_code busy(const char *what, cw_str name, uint32_t *ret_retry_s, cw_err *err)
+{
+    *ret_retry_s = BUSY_RETRY_S;
+    return cw_fail(err, CW_LIMIT, "Too many calls of %s%.*s are running: try again in %u s", what,
+                   CW_STR_ARG(name), BUSY_RETRY_S);
+}
+
+cw_code cw_limiter_detach(cw_limiter *l, const cw_rate_limits *limits, const cw_fair_key *key,
+                          cw_limiter_slot *ret, uint32_t *ret_retry_s, cw_err *err)
+{
+    uint32_t max = limits->detached ? limits->detached : CW_CALL_MAX_DETACHED;
+    uint32_t each =
+        limits->detached_per_caller ? limits->detached_per_caller : CW_CALL_MAX_DETACHED_PER_CALLER;
+    cw_code rc = cw_fair_slots_enter(&l->detached, key, max, each, &ret->detached);
+    ret->detached_in = &l->detached;
+    if (rc == CW_NOMEM)
+        return cw_fail_nomem(err);
+    *ret_retry_s = BUSY_RETRY_S;
+    return rc ? cw_fail(err, rc,
+                        "Too many calls without a waiting client are running: try again "
+                        "in %u s",
+                        BUSY_RETRY_S)
+              : CW_OK;
+}
+
+cw_code cw_limiter_enter_crowded(cw_fair_slots *crowd, const cw_fair_key *key, uint32_t left,
+                                 cw_limiter_slot *ret)
+{
+    /* Calls that began before the crowd have no place there, but what they leave is free too. */
+    uint32_t max = crowd->groups.n + left;
+    ret->crowd_in = crowd;
+    return cw_fair_slots_enter(crowd, key, max, /* each= */ 0, &ret->crowd);
+}
+
+/* What counts for one call. */
+typedef struct counted {
+    const cw_method *method;
+    cw_meter *tool, *source; /* NULL: not counted */
+    cw_rate rate;
+    uint32_t calls, source_calls;
+} counted;
+
+static counted count(cw_limiter *l, const cw_rate_limits *limits, const cw_entry *entry)
+{
+    counted c = {.method = entry->method,
+                 .rate = limits->tool,
+                 .calls = limits->calls_per_tool,
+                 .source_calls = limits->calls_per_source};
+    cw_str source = c.method->source->name;
+    const cw_config_limited *own = find_limited(&limits->tools, c.method->id, entry->tool_name);
+    if (own && own->rate.n)
+        c.rate = rate_of(&own->rate);
+    if (own && own->calls)
+        c.calls = own->calls;
+    own = find_limited(&limits->sources, source, source);
+    if (own && own->calls)
+        c.source_calls = own->calls;
+    if (c.calls || c.rate.interval_ns)
+        c.tool = cw_meters_find(&l->tools, c.method->id);
+    if (c.source_calls)
+        c.source = cw_meters_find(&l->sources, source);
+    return c;
+}
+
+static cw_code take_places(const counted *c, cw_limiter_slot *ret, uint32_t *ret_retry_s,
+                           cw_err *err)
+{
+    if (c->tool && c->calls) {
+        if (!cw_meter_enter(c->tool, c->calls))
+            return busy("", c->method->id, ret_retry_s, err);
+        ret->tool = c->tool;
+    }
+    if (!c->source)
+        return CW_OK;
+    if (!cw_meter_enter(c->source, c->source_calls)) {
+        cw_limiter_leave(ret);
+        return busy("the source ", c->method->source->name, ret_retry_s, err);
+    }
+    ret->source = c->source;
+    return CW_OK;
+}
+
+cw_code cw_limiter_enter(cw_limiter *l, const cw_rate_limits *limits,
+                         const cw_call_request *request, uint64_t now, cw_limiter_slot *ret,
+                         uint32_t *ret_retry_s, cw_err *err)
+{
+    char network[CW_NETWORK_TEXT];
+    const cw_caller *caller = cw_view_caller(request->view);
+    counted c = count(l, limits, request->entry);
+    tokens t = {.n = 0};
+    cw_code rc = take_places(&c, ret, ret_retry_s, err);
+    if (rc)
+        return rc;
+    if (c.tool)
+        add_token(&t, &c.tool->bucket, c.rate, NULL);
+    if (limits->caller.interval_ns && !cw_caller_is_anonymous(caller))
+        add_token(&t, cw_buckets_find(&l->callers, cw_caller_id(caller)), limits->caller,
+                  "by this caller");
+    if (limits->address.interval_ns && request->peer.n)
+        add_token(&t, cw_buckets_find(&l->addresses, cw_network_text(request->peer, 0, network)),
+                  limits->address, "from this address");
+    add_token(&t, &l->global, limits->global, "to this server");
+    rc = take_tokens(&t, c.method->id, now, ret_retry_s, err);
+    if (rc)
+        cw_limiter_leave(ret);
+    return rc;
+}
+
+cw_code cw_limiter_may_list(cw_limiter *l, const cw_rate_limits *limits, const cw_caller *caller,
+                            cw_str peer, uint64_t now, uint32_t *ret_retry_s, cw_err *err)
+{
+    char network[CW_NETWORK_TEXT];
+    bool is_anonymous = cw_caller_is_anonymous(caller);
+    cw_str name = is_anonymous ? cw_network_text(peer, 0, network) : cw_caller_id(caller);
+    uint64_t wait = cw_bucket_take(cw_buckets_find(&l->lists, name), limits->lists, now);
+    if (!wait)
+        return CW_OK;
+    *ret_retry_s = seconds_of(wait);
+    return cw_fail(err, CW_LIMIT, "Too many lists and descriptions %s: try again in %u s",
+                   is_anonymous ? "for this address" : "for this caller", *ret_retry_s);
+}

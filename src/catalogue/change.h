@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* change.h - what a source tells of its own accord, to whoever listens.
+ *
+ * Threads: a port may be used by any loop.
+ */
+#ifndef CW_CATALOGUE_CHANGE_H
+#define CW_CATALOGUE_CHANGE_H
+
+#include "base/str.h"
+
+/* Lists that clients should ask for again. */
+enum {
+    CW_CHANGED_TOOLS = 1,
+    CW_CHANGED_PROMPTS = 2,
+    CW_CHANGED_RESOURCES = 4,
+};
+
+typedef struct cw_change {
+    unsigned lists; /* CW_CHANGE_… */
+    cw_str uri;     /* of a resource whose contents have changed; empty: none */
+    /* Whose lists they are: a listener learns nothing of a source that it does not see. Compared,
+     * never looked into. NULL: of no source, told to all. */
+    const void *source;
+} cw_change;
+
+/* Embedded in whoever wants to know. `news` lives for the call only. */
+typedef struct cw_change_sink {
+    void (*tell)(struct cw_change_sink *port, const cw_change *change);
+} cw_change_sink;
+
+#endif

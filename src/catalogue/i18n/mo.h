@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mo.h - read a .mo file, as msgfmt writes it: texts and their translations.
+ *
+ * Why ours: dgettext takes its language from the process, and says nothing when a
+ * locale is missing. A file is checked as a whole when it is opened, so that
+ * nothing that is found in it later can be wrong.
+ *
+ *     magic, revision, N, at of ids, at of texts, …     both byte orders
+ *     ids    N × (length, at) ──► "context\4text\0", sorted
+ *     texts  N × (length, at) ──► "translation\0", UTF-8
+ *
+ * Of texts with plural forms the first form counts.
+ *
+ * Ownership: borrows the bytes of the file.
+ * Threads:   immutable.
+ * Limits:    of whoever reads the file; opening takes as long as the file is large.
+ */
+#ifndef CW_CATALOGUE_I18N_MO_H
+#define CW_CATALOGUE_I18N_MO_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+typedef struct cw_mo {
+    cw_str bytes;
+    uint32_t n, ids, texts;
+    bool is_swapped; /* written on a machine of the other byte order */
+} cw_mo;
+
+/* CW_PARAMS with a reason: not a .mo file, a newer form of it, something leads out of the file,
+ * strings share bytes or are not sorted, a charset other than UTF-8. */
+CW_MUST_USE cw_code cw_mo_open(cw_str bytes, cw_mo *ret, cw_err *err);
+/* The translation of `text`; with .p in `context` that of the text in this context alone, else
+ * that without one. .p is NULL when there is none. */
+cw_str cw_mo_find(const cw_mo *mo, cw_str context, cw_str text);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* method_errors.c - compile every schema, try every default, and go on after a mistake. */
+#include "catalogue/method_errors.h"
+
+#define TREES_MAX ((size_t)256 << 20)
+
+typedef struct error_list {
+    cw_schema_opts opts;
+    cw_arena trees; /* of one schema */
+    cw_str method;
+    cw_buf *out;
+} error_list;
+
+/* "method 'a.b': param 'x': " */
+static void begin_line(const error_list *l, const cw_param *param, const char *part)
+{
+    cw_buf_printf(l->out, "method '%.*s': ", CW_STR_ARG(l->method));
+    if (param)
+        cw_buf_printf(l->out, "param '%.*s': ", CW_STR_ARG(param->name));
+    cw_buf_printf(l->out, "%s: ", part);
+}
+
+/* *ret stays NULL where there is none, or it is not valid and `part` says where it stands. */
+static cw_code compile(error_list *l, cw_str text, cw_schema **ret, cw_err *err)
+{
+    const cw_json_opts deep = {.max_depth = CW_JSON_DEPTH_CEILING};
+    const cw_json *tree;
+    cw_arena_reset(&l->trees);
+    if (text.n == 0)
+        return CW_OK;
+    cw_code rc = cw_json_read(text, &deep, &l->trees, &tree, NULL, err);
+    return rc ? rc : cw_schema_compile(tree, &l->opts, ret, err);
+}
+
+static cw_code check_default(error_list *l, const cw_schema *schema, const cw_param *param)
+{
+    cw_schema_report report;
+    const cw_schema_explain_opts opts = {.max_problems = 1};
+    cw_code rc = cw_schema_explain(schema, param->default_value, &opts, &l->trees, &report, NULL);
+    if (rc != CW_PARAMS)
+        return rc == CW_NOMEM ? rc : CW_OK;
+    begin_line(l, param, "default");
+    if (report.n)
+        cw_schema_problem_text(&report.problems[0], l->out);
+    cw_buf_add_char(l->out, '\n');
+    return CW_OK;
+}
+
+/* `param` NULL: a schema of the method itself. */
+static cw_code check_schema(error_list *l, cw_str text, const cw_param *param, const char *part,
+                            cw_method_errors_of which)
+{
+    cw_schema *schema = NULL;
+    cw_err err = {0};
+    cw_code rc = compile(l, text, &schema, &err);
+    if (rc == CW_NOMEM)
+        return rc;
+    if (rc && which == CW_METHOD_ERRORS_ALL) {
+        begin_line(l, param, part);
+        cw_buf_printf(l->out, "%s\n", err.msg);
+    }
+    rc = CW_OK;
+    if (schema && param && param->default_value)
+        rc = check_default(l, schema, param);
+    cw_schema_unref(schema);
+    return rc;
+}
+
+static cw_code check_method(error_list *l, const cw_method *m, cw_method_errors_of which)
+{
+    cw_code rc = CW_OK;
+    l->method = m->id;
+    for (size_t i = 0; i < m->n_params && !rc; i++) {
+        const cw_param *param = &m->params[i];
+        if (which == CW_METHOD_ERRORS_ALL || param->default_value)
+            rc = check_schema(l, param->schema, param, "schema", which);
+    }
+    if (which == CW_METHOD_ERRORS_DEFAULTS)
+        return rc;
+    if (!rc)
+        rc = check_schema(l, m->output, NULL, "result: schema", which);
+    return rc ? rc : check_schema(l, m->input, NULL, "input: schema", which);
+}
+
+cw_code cw_method_errors_list(const cw_method *methods, size_t n, const cw_schema_policy *policy,
+                              cw_method_errors_of which, cw_buf *out)
+{
+    error_list l = {.out = out,
+                    .opts = {.draft = policy->draft, .annotate_formats = policy->annotate_formats}};
+    cw_code rc = CW_OK;
+    cw_arena_init(&l.trees, TREES_MAX);
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = check_method(&l, &methods[i], which);
+    cw_arena_done(&l.trees);
+    return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* method_errors.h - all that is wrong with the schemas that methods declare, not only the first.
+ *
+ *     method 'a.b': param 'nid': schema: /minimum: expected number, got string
+ *     method 'a.b': param 'limit': default: expected integer, got string
+ *
+ * method_schemas.h refuses a source at its first mistake; this says all of them to the author.
+ *
+ * Threads: no state.
+ */
+#ifndef CW_CATALOGUE_METHOD_ERRORS_H
+#define CW_CATALOGUE_METHOD_ERRORS_H
+
+#include "catalogue/method_schemas.h"
+
+typedef enum cw_method_errors_of {
+    CW_METHOD_ERRORS_ALL,
+    CW_METHOD_ERRORS_DEFAULTS, /* only defaults that their schema does not accept */
+} cw_method_errors_of;
+
+/* Append a line for each, with '\n' behind it. CW_NOMEM. */
+CW_MUST_USE cw_code cw_method_errors_list(const cw_method *methods, size_t n,
+                                          const cw_schema_policy *policy, cw_method_errors_of which,
+                                          cw_buf *out);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tool_json.h - method and mark to the tool object that clients read.
+ *
+ * Fields in this order: name, description, inputSchema, outputSchema, title,
+ * annotations; the last three only when there is something in them. inputSchema
+ * is {"type":"object","properties":{…}} with `required` only when a parameter is, and
+ * with `$schema` in front when a parameter's schema has one.
+ * Schemas and annotations keep every token; white space between tokens goes, and
+ * references "#/…" that count from a schema's own root are said anew for its place
+ * in the tool (schema_bundle.h). A method without usage is described by its title, else by
+ * its id: clients refuse a tool without a description.
+ *
+ * For clients that want an object, an outputSchema S whose root is not of type
+ * "object" becomes {"type":"object","properties":{"result":S},"required":["result"]};
+ * definitions stay inside S, `$schema` moves to the root.
+ *
+ * A tool is written when somebody wants it: lists are kept as a whole (page_cache.h), and
+ * the text of every tool would double what the catalogue needs.
+ *
+ * Ownership: what is returned lives in the arena, or is the method's own.
+ * Threads:   no state.
+ */
+#ifndef CW_CATALOGUE_TOOL_JSON_H
+#define CW_CATALOGUE_TOOL_JSON_H
+
+#include "base/buf.h"
+#include "catalogue/snapshot.h"
+
+/* The tool name of a method id: 1-128 of [A-Za-z0-9_.-]. An id within that is its own name; in any
+ * other '/' becomes '.' ("textDocument/hover" -> "textDocument.hover"), each other byte outside the
+ * set becomes _xHH, and so does a '_' that would read as such. Two ids may still meet ("a/b" and
+ * "a.b"): the snapshot refuses that. CW_PARAMS with a reason when there is no name; CW_NOMEM. *ret
+ * may be `id` itself. */
+CW_MUST_USE cw_code cw_tool_name(cw_str id, cw_arena *arena, cw_str *ret, cw_err *err);
+
+/* Which of two forms a tool is written in. They differ where cw_entry.wraps_output says so. */
+typedef enum cw_tool_form {
+    CW_TOOL_ANY_OUTPUT,    /* outputSchema as it is */
+    CW_TOOL_OBJECT_OUTPUT, /* of type object */
+} cw_tool_form;
+
+/* Fill tool_name, wraps_output, is_mirrored and tool_hash of an entry whose method has a mark, and
+ * replace what is in `text` by the tool as CW_TOOL_ANY_OUTPUT. CW_PARAMS with a reason; CW_NOMEM.
+ */
+CW_MUST_USE cw_code cw_tool_json(cw_entry *entry, cw_arena *arena, cw_buf *text, cw_err *err);
+
+/* Append the tool object of an entry with a tool name. Errors are sticky in `out`. */
+void cw_tool_write(const cw_entry *entry, cw_tool_form form, cw_buf *out);
+
+#endif

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* account: who can log in. */
+#include "access/credentials.h"
+#include "access/gate.h"
+#include "base/clock.h"
+#include "cli/lib/table.h"
+#include "config/syntax/quote.h"
+
+#define NAME_WIDTH 20u
+#define PASSWORD_OPTION(target)                                                                    \
+    {                                                                                              \
+        "password-file", 0, CW_CLI_TEXT, target, "FILE",                                           \
+            "read the password from FILE; \"-\" is standard input"                                 \
+    }
+
+/* ---- add ---- */
+
+static cw_code add(cw_cli_db *a, const cw_account *account, const cw_cli_texts *roles)
+{
+    cw_str names[CW_CLI_MAX_TEXTS];
+    int64_t id;
+    for (size_t i = 0; i < roles->n; i++)
+        names[i] = cw_str_from(roles->items[i]);
+    cw_code rc = cw_db_add_account(a->db, account, names, roles->n, &id, &a->err);
+    if (!rc)
+        cw_buf_printf(&a->out, "account %.*s added\n", CW_STR_ARG(account->name));
+    return rc;
+}
+
+/* Whether the database or the configuration knows a role; else CW_NOTFOUND. */
+static cw_code check_role(cw_cli_db *a, const char *role)
+{
+    bool is_known = false;
+    for (size_t i = 0; i < a->config->roles.n && !is_known; i++)
+        is_known = cw_str_is(a->config->roles.items[i].name, role);
+    cw_code rc = is_known ? CW_OK : cw_db_has_role(a->db, cw_str_from(role), &is_known, &a->err);
+    if (rc || is_known)
+        return rc;
+    return cw_fail(&a->err, CW_NOTFOUND,
+                   "no role '%s', neither in the database nor in the configuration; \"causeway "
+                   "role add\" makes one",
+                   role);
+}
+
+static int run_add(int argc, char **argv)
+{
+    const char *config = NULL, *file = NULL, *language = NULL;
+    bool no_password = false;
+    cw_cli_texts roles = {0};
+    const cw_cli_option options[] = {
+        CW_CLI_CONFIG_OPTION(&config),
+        PASSWORD_OPTION(&file),
+        {"no-password", 0, CW_CLI_FLAG, &no_password, NULL, "allow logins with tokens only"},
+        {"role", 'r', CW_CLI_TEXTS, &roles, "ROLE", "grant this role; may be repeated"},
+        {"language", 0, CW_CLI_TEXT, &language, "CODE", "language of the account, such as \"de\""},
+        {0},
+    };
+    const cw_cli_spec spec = {
+        "account add", "NAME",
+        "Add an account. The password is read from the terminal or from standard input.", options,
+        1};
+    cw_cli_args args = {0};
+    cw_cli_db a = {0};
+    int code = cw_cli_parse(&spec, argc, argv, &args);
+    if (code >= 0)
+        return code;
+    if (args.n == 0)
+        return cw_cli_usage("name the account to add");
+    code = cw_cli_db_check_account(args.items[0]);
+    if (code < 0 && language)
+        code = cw_cli_db_check_name("language", language);
+    if (code < 0)
+        code = cw_cli_db_open(config, /* may_create= */ true, &a);
+    if (code >= 0)
+        return code;
+    cw_cli_db_change(&a, spec.name, args.items[0], NULL);
+    char hash[CW_PASSWORD_HASH] = "";
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < roles.n && !rc; i++)
+        rc = check_role(&a, roles.items[i]);
+    if (!rc && !no_password)
+        rc = cw_cli_read_password(file, a.config->access.password_length, hash, &a.err);
+    cw_account account = {.name = cw_str_from(args.items[0]),
+                          .password = cw_str_from(hash),
+                          .language = cw_str_from(language),
+                          .created = cw_clock_wall_ms()};
+    return cw_cli_db_close(&a, rc ? rc : add(&a, &account, &roles));
+}
+
+/* ---- list ---- */
+
+typedef struct account_table {
+    cw_cli_db *a;
+    cw_json_writer json;
+} account_table;
+
+static const char *state_of(const cw_account *account)
+{
+    return account->is_blocked ? "blocked" : "active";
+}
+
+static cw_code add_line(const cw_account *account, void *ctx, cw_err *err)
+{
+    cw_cli_db *a = ((account_table *)ctx)->a;
+    CW_CLEANUP(cw_buf_done) cw_buf roles;
+    cw_buf_init(&roles, CW_CLI_DB_MAX_BYTES);
+    cw_code rc = cw_db_each_role_of(a->db, account->id, cw_cli_db_on_text, &roles, err);
+    if (rc)
+        return rc;
+    cw_cli_table_add_column(&a->out, account->name, NAME_WIDTH);
+    cw_cli_table_add_column(&a->out, cw_str_from(state_of(account)), 7);
+    cw_buf_add(&a->out, roles.n ? cw_buf_str(&roles) : CW_STR("-"));
+    cw_buf_add_char(&a->out, '\n');
+    return CW_OK;
+}
+
+static cw_code add_object(const cw_account *account, void *ctx, cw_err *err)
+{
+    account_table *l = ctx;
+    cw_json_writer *w = &l->json;
+    cw_json_open_object(w);
+    cw_json_add_i64_member(w, CW_STR("id"), account->id);
+    cw_json_add_string_member(w, CW_STR("name"), account->name);
+    cw_json_add_string_member(w, CW_STR("state"), cw_str_from(state_of(account)));
+    cw_json_add_bool_member(w, CW_STR("password"), account->password.n > 0);
+    cw_json_add_string_member(w, CW_STR("language"), account->language);
+    cw_cli_table_add_date_member(w, CW_STR("created"), account->created);
+    cw_json_add_key(w, CW_STR("roles"));
+    cw_json_open_array(w);
+    cw_code rc = cw_db_each_role_of(l->a->db, account->id, cw_cli_db_on_json, w, err);
+    cw_json_close(w);
+    cw_json_close(w);
+    return rc;
+}
+
+static cw_code list(cw_cli_db *a, bool json)
+{
+    account_table l = {.a = a};
+    if (!json) {
+        cw_cli_table_add_heading(&a->out, "NAME                  STATE    ROLES");
+        return cw_db_each_account(a->db, add_line, &l, &a->err);
+    }
+    cw_json_writer_init(&l.json, &a->out, CW_JSON_INDENT);
+    cw_json_open_array(&l.json);
+    cw_code rc = cw_db_each_account(a->db, add_object, &l, &a->err);
+    cw_json_close(&l.json);
+    (void)!cw_json_writer_end(&l.json, NULL); /* sticky in the buffer */
+    cw_buf_add_char(&a->out, '\n');
+    return rc;
+}
+
+static int run_list(int argc, char **argv)
+{
+    const char *config = NULL;
+    bool json = false;
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
+    const cw_cli_spec spec = {"account list", "", "List the accounts.", options, 0};
+    cw_cli_db a = {0};
+    int code = cw_cli_parse(&spec, argc, argv, NULL);
+    if (code < 0)
+        code = cw_cli_db_open(config, /* may_create= */ false, &a);
+    return code >= 0 ? code : cw_cli_db_close(&a, list(&a, json));
+}
+
+/* ---- show ---- */
+
+/* What an account may do: by its roles in the database and in the configuration. */
+typedef struct powers {
+    cw_cli_db *a;
+    cw_names names;
+} powers;
+
+static cw_code on_permission(cw_str text, void *ctx, cw_err *err)
+{
+    cw_code rc = cw_names_add(&((powers *)ctx)->names, text);
+    return rc ? cw_fail(err, rc, "%s", cw_code_text(rc)) : CW_OK;
+}
+
+static cw_code on_role(cw_str role, void *ctx, cw_err *err)
+{
+    const cw_config_roles *roles = &((powers *)ctx)->a->config->roles;
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < roles->n; i++) {
+        const cw_config_strings *list = &roles->items[i].permissions;
+        for (size_t k = 0; cw_str_eq(roles->items[i].name, role) && k < list->n && !rc; k++)
+            rc = on_permission(list->items[k], ctx, err);
+    }
+    return rc;
+}
+
+/* Every account inherits from this role, unless the configuration says otherwise. */
+static cw_code add_anonymous(powers *all, cw_err *err)
+{
+    cw_str role = cw_str_from(CW_ROLE_ANONYMOUS);
+    cw_code rc = cw_db_each_permission(all->a->db, role, on_permission, all, err);
+    return rc ? rc : on_role(role, all, err);
+}
+
+static cw_code add_permissions(cw_cli_db *a, const cw_account *account, cw_json_writer *w)
+{
+    powers all = {.a = a};
+    cw_arena_init(&all.names.arena, CW_CLI_DB_MAX_BYTES);
+    cw_code rc = cw_db_each_permission_of(a->db, account->id, on_permission, &all, &a->err);
+    if (!rc)
+        rc = cw_db_each_role_of(a->db, account->id, on_role, &all, &a->err);
+    if (!rc)
+        rc = on_role(cw_str_from(CW_ROLE_AUTHENTICATED), &all, &a->err);
+    if (!rc && !a->config->access.authenticated_only_own)
+        rc = add_anonymous(&all, &a->err);
+    size_t n = cw_requirements_sort(all.names.items, all.names.n);
+    cw_json_add_key(w, CW_STR("permissions"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < n && !rc; i++)
+        cw_json_add_string(w, all.names.items[i]);
+    cw_json_close(w);
+    cw_arena_done(&all.names.arena);
+    return rc;
+}
+
+static cw_code show(cw_cli_db *a, const char *name)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_account *account;
+    account_table l = {.a = a};
+    cw_arena_init(&arena, 65536);
+    cw_code rc = cw_db_find_account(a->db, cw_str_from(name), &arena, &account, &a->err);
+    if (rc)
+        return rc;
+    if (!account)
+        return cw_fail(&a->err, CW_NOTFOUND, "no account '%s'", name);
+    cw_json_writer_init(&l.json, &a->out, CW_JSON_INDENT);
+    cw_json_open_object(&l.json);
+    cw_json_add_key(&l.json, CW_STR("account"));
+    rc = add_object(account, &l, &a->err);
+    if (!rc)
+        rc = add_permissions(a, account, &l.json);
+    cw_json_close(&l.json);
+    (void)!cw_json_writer_end(&l.json, NULL); /* sticky in the buffer */
+    cw_buf_add_char(&a->out, '\n');
+    return rc;
+}
+
+/* ---- the others: a name, perhaps a role, one change ---- */
+
+static const cw_cli_spec show_spec = {
+    "account show", "NAME", "Print an account as JSON, with its roles and their permissions.", NULL,
+    1};
+static const cw_cli_spec remove_spec = {"account remove", "NAME",
+                                        "Remove an account and its tokens.", NULL, 1};
+static const cw_cli_spec block_spec = {
+    "account block", "NAME", "Block an account: reject its password and its tokens.", NULL, 1};
+static const cw_cli_spec unblock_spec = {"account unblock", "NAME", "Unblock an account.", NULL, 1};
+static const cw_cli_spec grant_spec = {"account grant", "NAME ROLE", "Grant a role to an account.",
+                                       NULL, 2};
+static const cw_cli_spec revoke_spec = {"account revoke", "NAME ROLE",
+                                        "Revoke a role from an account.", NULL, 2};
+
+/* Read the command line of one of these and open the database. */
+static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *args, cw_cli_db *a)
+{
+    const char *config = NULL;
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
+    cw_cli_spec own = *spec;
+    own.options = options;
+    int code = cw_cli_parse(&own, argc, argv, args);
+    if (code >= 0)
+        return code;
+    if (args->n < spec->max_args) {
+        (void)cw_cli_usage("usage: causeway %s %s", spec->name, spec->args);
+        return CW_EXIT_USAGE;
+    }
+    return cw_cli_db_open(config, /* may_create= */ false, a);
+}
+
+static int run_show(int argc, char **argv)
+{
+    cw_cli_args args = {0};
+    cw_cli_db a = {0};
+    int code = begin(&show_spec, argc, argv, &args, &a);
+    return code >= 0 ? code : cw_cli_db_close(&a, show(&a, args.items[0]));
+}
+
+static int run_remove(int argc, char **argv)
+{
+    cw_cli_args args = {0};
+    cw_cli_db a = {0};
+    int code = begin(&remove_spec, argc, argv, &args, &a);
+    if (code >= 0)
+        return code;
+    cw_cli_db_change(&a, remove_spec.name, args.items[0], NULL);
+    cw_code rc = cw_db_remove_account(a.db, cw_str_from(args.items[0]), &a.err);
+    cw_buf_printf(&a.out, "account %s removed\n", args.items[0]);
+    return cw_cli_db_close(&a, rc);
+}
+
+static int run_block(int argc, char **argv, bool is_blocked)
+{
+    cw_cli_args args = {0};
+    cw_cli_db a = {0};
+    const cw_cli_spec *spec = is_blocked ? &block_spec : &unblock_spec;
+    int code = begin(spec, argc, argv, &args, &a);
+    if (code >= 0)
+        return code;
+    cw_cli_db_change(&a, spec->name, args.items[0], NULL);
+    cw_code rc = cw_db_block_account(a.db, cw_str_from(args.items[0]), is_blocked, &a.err);
+    cw_buf_printf(&a.out, "account %s is %s\n", args.items[0], is_blocked ? "blocked" : "active");
+    return cw_cli_db_close(&a, rc);
+}
+
+static int run_block_on(int argc, char **argv)
+{
+    return run_block(argc, argv, true);
+}
+
+static int run_unblock(int argc, char **argv)
+{
+    return run_block(argc, argv, false);
+}
+
+static int run_role(int argc, char **argv, bool has_it)
+{
+    cw_cli_args args = {0};
+    cw_cli_db a = {0};
+    const cw_cli_spec *spec = has_it ? &grant_spec : &revoke_spec;
+    int code = begin(spec, argc, argv, &args, &a);
+    if (code >= 0)
+        return code;
+    cw_cli_db_change(&a, spec->name, args.items[0], args.items[1]);
+    cw_code rc = has_it ? check_role(&a, args.items[1]) : CW_OK;
+    if (!rc)
+        rc = cw_db_grant(a.db, cw_str_from(args.items[0]), cw_str_from(args.items[1]), has_it,
+                         &a.err);
+    cw_buf_printf(&a.out, "account %s %s the role %s%s\n", args.items[0],
+                  has_it ? "has" : "does not have", args.items[1], rc == CW_DONE ? " already" : "");
+    return cw_cli_db_close(&a, rc);
+}
+
+static int run_grant(int argc, char **argv)
+{
+    return run_role(argc, argv, true);
+}
+
+static int run_revoke(int argc, char **argv)
+{
+    return run_role(argc, argv, false);
+}
+
+static int run_password(int argc, char **argv)
+{
+    const char *config = NULL, *file = NULL;
+    bool no_password = false;
+    const cw_cli_option options[] = {
+        CW_CLI_CONFIG_OPTION(&config),
+        PASSWORD_OPTION(&file),
+        {"no-password", 0, CW_CLI_FLAG, &no_password, NULL, "allow logins with tokens only"},
+        {0},
+    };
+    const cw_cli_spec spec = {
+        "account password", "NAME",
+        "Change the password of an account. It is read from the terminal or from\n"
+        "standard input.",
+        options, 1};
+    cw_cli_args args = {0};
+    cw_cli_db a = {0};
+    int code = cw_cli_parse(&spec, argc, argv, &args);
+    if (code < 0 && args.n == 0)
+        code = cw_cli_usage("name the account");
+    if (code < 0)
+        code = cw_cli_db_open(config, /* may_create= */ false, &a);
+    if (code >= 0)
+        return code;
+    cw_cli_db_change(&a, spec.name, args.items[0], NULL);
+    char hash[CW_PASSWORD_HASH] = "";
+    cw_code rc = no_password
+                     ? CW_OK
+                     : cw_cli_read_password(file, a.config->access.password_length, hash, &a.err);
+    if (!rc)
+        rc = cw_db_set_password(a.db, cw_str_from(args.items[0]), cw_str_from(hash), &a.err);
+    cw_buf_printf(&a.out, "password of %s changed\n", args.items[0]);
+    return cw_cli_db_close(&a, rc);
+}
+
+static const cw_cli_command commands[] = {
+    {"add", "add an account", run_add},
+    {"list", "list the accounts", run_list},
+    {"show", "print an account", run_show},
+    {"remove", "remove an account", run_remove},
+    {"block", "block an account", run_block_on},
+    {"unblock", "unblock an account", run_unblock},
+    {"password", "change a password", run_password},
+    {"grant", "grant a role to an account", run_grant},
+    {"revoke", "revoke a role from an account", run_revoke},
+    {0},
+};
+
+int cw_cli_account(int argc, char **argv)
+{
+    static const cw_cli_group group = {
+        "causeway account",
+        "Manage accounts. Changes take effect in a running server within a second.",
+        "\"causeway help account COMMAND\" explains a command.",
+        commands,
+    };
+    return cw_cli_dispatch(&group, argc, argv);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* config_files.h - the files that a configuration names: whether they can be used.
+ *
+ * Each problem is a line "FILE:LINE:COLUMN: KEY: what is wrong; what to do". Nothing is made or
+ * changed, except by cw_cli_try_store.
+ *
+ * Threads: main thread, before any loop starts; the checks of TLS also at a reload.
+ */
+#ifndef CW_CLI_LIB_CONFIG_FILES_H
+#define CW_CLI_LIB_CONFIG_FILES_H
+
+#include "config/config.h"
+
+/* `file` is the configuration's own, or NULL. All of these add to `problems` and return CW_OK, or
+ * CW_NOMEM. */
+
+/* Everything: certificates, keys, secrets, overlays, schemas, descriptions, folders, the database,
+ * logs. */
+CW_MUST_USE cw_code cw_cli_check_files(const char *file, const cw_config *config,
+                                       cw_config_problems *problems);
+/* tls.certificate and tls.key. */
+CW_MUST_USE cw_code cw_cli_check_tls(const char *file, const cw_config *config,
+                                     cw_config_problems *problems);
+/* What is allowed and deserves a second look: rights of anonymous callers on an address that other
+ * machines reach. */
+CW_MUST_USE cw_code cw_cli_check_exposure(const char *file, const cw_config *config,
+                                          cw_config_problems *warnings);
+
+/* Open the database of store.path as a server does, and make it where there is none. A database
+ * that another process has locked is no problem: it will be free again. Returns -1 when it can be
+ * used or there is no store.path, else reports why not and returns the exit code. */
+int cw_cli_try_store(const char *file, const cw_config *config, cw_config_problems *problems);
+/* The same for tls.certificate and tls.key. */
+int cw_cli_try_tls(const char *file, const cw_config *config, cw_config_problems *problems);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* source check: load the services as the server would, and say what is wrong. */
+#include <stdlib.h>
+
+#include "catalogue/snapshot.h"
+#include "cli/plugin/plugin.h"
+#include "cli/source/source_set.h"
+#include "config/syntax/quote.h"
+#include "source/registry/registry.h"
+
+#define PROBLEMS_MAX 65536u
+
+/* ---- what loading does not show ---- */
+
+/* One more line. Without memory the check fails without it. */
+static void add_problem(cw_source_set_item *item, cw_str text)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf lines;
+    cw_buf_init(&lines, PROBLEMS_MAX);
+    cw_buf_printf(&lines, "%s%s%.*s%c", item->problem ? item->problem : "",
+                  item->problem ? "\n" : "", CW_STR_ARG(text), 0);
+    item->is_faulty = true;
+    if (lines.code)
+        return;
+    free(item->problem);
+    item->problem = cw_buf_take(&lines, NULL);
+}
+
+static bool has_credentials(const cw_config_remote *c)
+{
+    return c->secret.file.n || c->secret.environment.n || c->oauth.token_url.n || c->init_calls.n;
+}
+
+/* Of a service that has the secret among the params of a call. */
+static bool says_refused(cw_str message)
+{
+    static const char *const words[] = {"unauthorized",          "not authorized",
+                                        "authentication failed", "access denied",
+                                        "permission denied",     "invalid token"};
+    for (size_t i = 0; i < CW_COUNT(words); i++) {
+        cw_str word = cw_str_from(words[i]);
+        for (size_t at = 0; at + word.n <= message.n; at++) {
+            if (cw_str_ieq(cw_str_make(message.p + at, word.n), word))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void on_probed(const cw_discovery_result *asked, void *ctx)
+{
+    cw_source_set_item *item = ctx;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, PROBLEMS_MAX);
+    /* An account may lack the right to the address that all calls share, where each has its own. */
+    bool is_forbidden = asked->status == 403 && item->config->call_path.n == 0;
+    if (asked->code)
+        cw_buf_printf(&text, "the credentials could not be tried: %.*s",
+                      CW_STR_ARG(asked->problem));
+    else if (asked->status == 401 || is_forbidden)
+        cw_buf_printf(&text, "the service rejects the credentials: HTTP status %u", asked->status);
+    else if (says_refused(asked->openrpc))
+        cw_buf_printf(&text, "the service rejects the credentials: %.*s",
+                      CW_STR_ARG(asked->openrpc));
+    if (text.n)
+        add_problem(item, cw_buf_str(&text));
+    item->probe = NULL;
+    item->all->n_loading--;
+    uv_stop(&item->all->loop->uv); /* it must not wait any more */
+}
+
+static void begin_probe(cw_source_set_item *item)
+{
+    cw_endpoint *service = NULL;
+    cw_err err = {0};
+    cw_code rc = cw_endpoint_new(item->config, item->all->config, &service, &err);
+    if (!rc)
+        rc = cw_discovery_probe(item->all->loop, service, item->shared, on_probed, item,
+                                &item->probe, &err);
+    cw_endpoint_unref(service);
+    if (rc)
+        add_problem(item, cw_str_from(err.msg));
+    else
+        item->all->n_loading++;
+}
+
+/* A description may be a file, or open to everybody: only a call shows whether credentials count.
+ */
+static void try_credentials(cw_source_set *all)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        if (all->items[i].source && has_credentials(all->items[i].config))
+            begin_probe(&all->items[i]);
+    }
+    while (all->n_loading)
+        uv_run(&all->loop->uv, UV_RUN_ONCE);
+}
+
+static void ref_source(cw_source *source)
+{
+    cw_source_ref(source);
+}
+
+/* Methods that two of them offer: a server leaves out those of the later one. */
+static cw_code find_clashes(cw_source_set *all)
+{
+    static const cw_offer_ops ops = {.ref = ref_source, .unref = cw_source_unref};
+    cw_offer *offers = calloc(all->n + 1, sizeof *offers);
+    cw_source_set_item **items = calloc(all->n + 1, sizeof *items);
+    bool *defers = calloc(all->n + 1, sizeof *defers);
+    cw_snapshot *snapshot = NULL;
+    size_t n = 0, n_problems = 0;
+    for (size_t i = 0; offers && items && defers && i < all->n; i++) {
+        cw_source_set_item *item = &all->items[i];
+        if (!item->source)
+            continue;
+        items[n] = item;
+        defers[n] = true;
+        offers[n++] = (cw_offer){item->config->name, item->source->methods, item->source->n_methods,
+                                 item->source};
+    }
+    const cw_snapshot_opts opts = {.policy = cw_sources_policy(all->config), .defers = defers};
+    cw_code rc = offers && items && defers
+                     ? cw_snapshot_build(offers, n, &ops, &opts, &snapshot, NULL)
+                     : CW_NOMEM;
+    const cw_snapshot_problem *problems = rc ? NULL : cw_snapshot_problems(snapshot, &n_problems);
+    for (size_t i = 0; i < n_problems; i++)
+        add_problem(items[problems[i].offer], problems[i].text);
+    cw_snapshot_unref(snapshot);
+    free(offers);
+    free(items);
+    free(defers);
+    return rc;
+}
+
+/* ---- printing ---- */
+
+static size_t count_tools(const cw_source_set_item *item)
+{
+    size_t n = 0;
+    for (size_t i = 0; item->source && i < item->source->n_methods; i++)
+        n += item->source->methods[i].mark != NULL;
+    return n;
+}
+
+static void add_lines(cw_buf *out, const char *what, const char *lines)
+{
+    for (cw_str rest = lines ? cw_str_from(lines) : (cw_str){0}; rest.p;) {
+        cw_buf_printf(out, "  %s: ", what);
+        cw_quote_shown(out, cw_str_cut(rest, '\n', &rest));
+        cw_buf_add_char(out, '\n');
+    }
+}
+
+static void write_text(cw_buf *out, const cw_source_set_item *item)
+{
+    cw_buf_printf(out, "%s: ", item->config->name.p);
+    if (item->source)
+        cw_buf_printf(out, "%zu methods, %zu tools, %zu withheld\n", item->n_found,
+                      count_tools(item), item->n_withheld);
+    else
+        cw_buf_add(out, CW_STR("cannot be loaded\n"));
+    if (!item->source && !item->problem)
+        add_lines(out, "problem", "not enough memory");
+    add_lines(out, "problem", item->problem);
+    add_lines(out, "warning", item->warnings);
+}
+
+static void write_json(cw_json_writer *w, const cw_source_set_item *item)
+{
+    const char *problem = item->problem || item->source ? item->problem : "not enough memory";
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("name"), item->config->name);
+    cw_json_add_bool_member(w, CW_STR("ok"), item->source && !item->is_faulty);
+    cw_json_add_i64_member(w, CW_STR("methods"), (int64_t)item->n_found);
+    cw_json_add_i64_member(w, CW_STR("tools"), (int64_t)count_tools(item));
+    cw_json_add_i64_member(w, CW_STR("withheld"), (int64_t)item->n_withheld);
+    cw_plugin_write_problems(w, CW_STR("problems"), problem ? cw_str_from(problem) : CW_STR(""));
+    cw_plugin_write_problems(w, CW_STR("warnings"),
+                             item->warnings ? cw_str_from(item->warnings) : CW_STR(""));
+    cw_json_close(w);
+}
+
+static int print_checked(cw_source_set *all, void *ctx)
+{
+    bool json = *(const bool *)ctx;
+    try_credentials(all);
+    bool is_good = find_clashes(all) == CW_OK;
+    cw_buf out;
+    cw_json_writer w;
+    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
+    cw_json_writer_init(&w, &out, CW_JSON_INDENT);
+    if (json)
+        cw_json_open_array(&w);
+    for (size_t i = 0; i < all->n; i++) {
+        const cw_source_set_item *item = &all->items[i];
+        if (!item->is_wanted)
+            continue;
+        is_good = is_good && item->source && !item->is_lacking && !item->is_faulty;
+        if (json)
+            write_json(&w, item);
+        else
+            write_text(&out, item);
+    }
+    if (json) {
+        cw_json_close(&w);
+        (void)!cw_json_writer_end(&w, NULL); /* sticky in the buffer */
+        cw_buf_add_char(&out, '\n');
+    }
+    int code = cw_cli_print_buf(&out);
+    return code == CW_EXIT_OK && !is_good ? CW_EXIT_FAILURE : code;
+}
+
+static int check(cw_source_set *all, bool json)
+{
+    return cw_source_set_run(all, CW_SOURCE_SET_CHECK, print_checked, &json);
+}
+
+int cw_cli_source_check(int argc, char **argv)
+{
+    return cw_source_set_command(
+        argc, argv, "source check",
+        "Read the description, overlay and lock file of each service (or of the named\n"
+        "ones), test the credentials with one call that changes nothing, and print the\n"
+        "problems a server would report. The exit code is 1 if a service is unusable,\n"
+        "lacks a listed method, rejects the credentials, or shares a method name with\n"
+        "another one.",
+        check);
+}

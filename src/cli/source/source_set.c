@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/source/source_set.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/lib/progress.h"
+#include "config/syntax/quote.h"
+#include "net/process/child.h"
+#include "server/admin_requests.h"
+#include "source/registry/registry.h"
+
+#define MAX_FD 1024
+#define NEAR 3u /* edits, for "did you mean" */
+#define BUSY_MS 5000u
+
+/* ---- which ---- */
+
+static cw_source_set_item *find(const cw_source_set *all, cw_str name)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        if (cw_str_eq(all->items[i].config->name, name))
+            return &all->items[i];
+    }
+    return NULL;
+}
+
+static int unknown(const cw_source_set *all, const char *name)
+{
+    char exposed[CW_EXCERPT_SIZE];
+    cw_str nearest = CW_STR("");
+    unsigned best = NEAR + 1;
+    for (size_t i = 0; i < all->n; i++) {
+        cw_str other = all->items[i].config->name;
+        unsigned d = cw_str_distance_within(other, cw_str_from(name), NEAR);
+        if (d < best) {
+            best = d;
+            nearest = other;
+        }
+    }
+    cw_excerpt(cw_str_from(name), exposed);
+    if (nearest.n)
+        return cw_cli_usage("the configuration has no source %s; did you mean \"%s\"?", exposed,
+                            nearest.p);
+    return cw_cli_usage("the configuration has no source %s", exposed);
+}
+
+void cw_source_set_want_all(cw_source_set *all)
+{
+    for (size_t i = 0; i < all->n; i++)
+        all->items[i].is_wanted = true;
+}
+
+int cw_source_set_open(const char *config, char **names, size_t n, size_t *ret_others,
+                       cw_source_set *ret)
+{
+    *ret = (cw_source_set){0};
+    int code = cw_cli_load_config(config, &ret->config);
+    if (code >= 0)
+        return code;
+    const cw_config_remotes *sources = &ret->config->sources;
+    ret->items = calloc(sources->n + 1, sizeof *ret->items);
+    if (!ret->items)
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    ret->n = sources->n;
+    for (size_t i = 0; i < ret->n; i++)
+        ret->items[i] =
+            (cw_source_set_item){.config = &sources->items[i], .all = ret, .is_wanted = n == 0};
+    size_t others = 0;
+    for (size_t i = 0; i < n; i++) {
+        cw_source_set_item *item = find(ret, cw_str_from(names[i]));
+        if (item)
+            item->is_wanted = true;
+        else if (ret_others)
+            names[others++] = names[i];
+        else
+            return unknown(ret, names[i]);
+    }
+    if (ret_others)
+        *ret_others = others;
+    return -1;
+}
+
+void cw_source_set_done(cw_source_set *all)
+{
+    free(all->items);
+    cw_config_unref(all->config);
+    *all = (cw_source_set){0};
+}
+
+int cw_source_set_command(int argc, char **argv, const char *name, const char *about,
+                          int (*run)(cw_source_set *all, bool json))
+{
+    const char *config = NULL;
+    bool json = false;
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
+    const cw_cli_spec spec = {name, "[NAME...]", about, options, SIZE_MAX};
+    cw_cli_args args = {0};
+    cw_source_set all;
+    int code = cw_cli_parse(&spec, argc, argv, &args);
+    if (code >= 0)
+        return code;
+    code = cw_source_set_open(config, args.items, args.n, NULL, &all);
+    if (code < 0)
+        code = run(&all, json);
+    cw_source_set_done(&all);
+    return code;
+}
+
+/* ---- loading ---- */
+
+/* NULL for nothing, and without memory: then `problem` must not be looked at alone. */
+static char *copy(cw_str text)
+{
+    return text.n ? cw_str_dup(text) : NULL;
+}
+
+static bool on_finding(const cw_lint_finding *finding, void *ctx)
+{
+    cw_buf *text = ctx;
+    if (text->n)
+        cw_buf_add_char(text, '\n');
+    cw_lint_write(finding, text);
+    return !text->code;
+}
+
+/* Those of the load, and what the server would say of the methods. */
+static char *warnings_of(const cw_source_set_item *item, const cw_remote_loaded *loaded)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_lint_opts opts = cw_sources_lint_opts(item->all->config);
+    cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
+    cw_buf_add(&text, loaded->warnings);
+    if (loaded->source)
+        (void)!cw_lint(loaded->source->methods, loaded->source->n_methods, &opts, on_finding,
+                       &text);
+    return copy(text.code ? loaded->warnings : cw_buf_str(&text));
+}
+
+static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
+{
+    cw_source_set_item *item = ctx;
+    item->job = NULL;
+    item->all->n_loading--;
+    item->source = loaded->source;
+    item->shared = loaded->shared;
+    item->problem = copy(loaded->problem.n ? loaded->problem : loaded->lock);
+    item->warnings = warnings_of(item, loaded);
+    item->widened = copy(loaded->widened);
+    item->is_lacking = loaded->missing.n > 0 || loaded->lock.n > 0;
+    item->n_found = loaded->n_found;
+    item->n_withheld = loaded->n_withheld;
+    item->definitions = loaded->definitions;
+    item->n_definitions = loaded->n_definitions;
+    /* This may come just before the loop waits for events: it must not wait any more. */
+    uv_stop(&item->all->loop->uv);
+}
+
+static void begin(cw_source_set_item *item, cw_loop *loop, cw_spawner *spawner,
+                  cw_source_set_mode mode)
+{
+    const cw_config *config = item->all->config;
+    cw_err err = {0};
+    bool accepts = mode == CW_SOURCE_SET_ACCEPT;
+    /* Without a folder: what a service said some other time is not what it says. */
+    cw_remote_opts opts = {
+        .config = item->config,
+        .owner = item->all->config,
+        .n_loops = 1,
+        .answer_size = config->limits.answer_size,
+        .spawner = spawner,
+        .policy = cw_sources_policy(config),
+        .state = accepts ? config->state.folder : CW_STR(""),
+        .lock = mode == CW_SOURCE_SET_DEFINE ? CW_STR("") : config->state.lock,
+        .defines = mode == CW_SOURCE_SET_DEFINE,
+        .accepts = accepts,
+    };
+    if (cw_remote_load(loop, &opts, on_loaded, item, &item->job, &err))
+        item->problem = copy(cw_str_from(err.msg));
+    else
+        item->all->n_loading++;
+}
+
+static void write_loading(cw_buf *out, void *ctx)
+{
+    const cw_source_set *all = ctx;
+    cw_buf_add(out, CW_STR("asking"));
+    for (size_t i = 0; i < all->n; i++) {
+        if (all->items[i].job)
+            cw_buf_printf(out, " %s", all->items[i].config->name.p);
+    }
+}
+
+static void load(cw_source_set *all, cw_loop *loop, cw_spawner *spawner, cw_source_set_mode mode)
+{
+    cw_cli_progress progress;
+    all->loop = loop;
+    cw_cli_progress_start(&progress, &loop->uv, write_loading, all);
+    for (size_t i = 0; i < all->n; i++) {
+        if (all->items[i].is_wanted)
+            begin(&all->items[i], loop, spawner, mode);
+    }
+    while (all->n_loading)
+        uv_run(&loop->uv, UV_RUN_ONCE);
+    cw_cli_progress_stop(&progress);
+    uv_run(&loop->uv, UV_RUN_NOWAIT); /* closes it */
+}
+
+static void release(cw_source_set *all)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        cw_source_set_item *item = &all->items[i];
+        cw_source_unref(item->source);
+        cw_shared_conn_close(item->shared, /* loops_ended= */ false);
+        free(item->problem);
+        free(item->warnings);
+        free(item->widened);
+        item->source = NULL;
+        item->shared = NULL;
+        item->problem = item->warnings = item->widened = NULL;
+        item->definitions = NULL;
+        item->n_definitions = 0;
+    }
+}
+
+int cw_source_set_run(cw_source_set *all, cw_source_set_mode mode,
+                      int (*fn)(cw_source_set *all, void *ctx), void *ctx)
+{
+    cw_err err = {0};
+    cw_loop loop;
+    cw_spawner *spawner = NULL;
+    (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_ERROR}, NULL);
+    cw_code rc = cw_loop_init(&loop, MAX_FD, &err);
+    if (rc)
+        return cw_cli_failure("%s", err.msg);
+    rc = cw_spawner_new(&spawner, &err);
+    if (!rc)
+        load(all, &loop, spawner, mode);
+    int code = rc ? cw_cli_failure("%s", err.msg) : fn(all, ctx);
+    release(all);
+    cw_loop_end(&loop);
+    cw_loop_run(&loop);
+    cw_spawner_free(spawner);
+    cw_loop_done(&loop);
+    return code;
+}
+
+void cw_source_set_report(const cw_source_set_item *item)
+{
+    cw_str rest = item->problem ? cw_str_from(item->problem) : CW_STR("not enough memory");
+    while (rest.p) {
+        CW_CLEANUP(cw_buf_done) cw_buf line;
+        cw_buf_init(&line, CW_CLI_DB_MAX_BYTES);
+        cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
+        if (line.code)
+            cw_cli_failure("%s: %s", item->config->name.p, cw_code_text(line.code));
+        else
+            cw_cli_failure("%s: %.*s", item->config->name.p, (int)line.n, line.n ? line.p : "");
+    }
+}
+
+/* ---- the lock, and orders ---- */
+
+int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret)
+{
+    cw_err err = {0};
+    if (all->config->state.lock.n == 0)
+        return cw_cli_usage("there is no lock file: set state.lock in the configuration");
+    cw_code rc = cw_lock_read(all->config->state.lock.p, ret, &err);
+    return rc ? cw_cli_failure("%s", err.msg) : -1;
+}
+
+static cw_code order(cw_db *db, cw_str name, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf what;
+    cw_buf_init(&what, CW_CLI_DB_MAX_BYTES);
+    cw_buf_add(&what, CW_STR(CW_ORDER_REFRESH));
+    cw_buf_add(&what, name);
+    return what.code ? cw_fail_nomem(err)
+                     : cw_db_order(db, cw_buf_str(&what), cw_clock_wall_ms(), err);
+}
+
+cw_code cw_source_set_order(const cw_source_set *all, cw_err *err)
+{
+    cw_db *db = NULL;
+    cw_db_opts opts = {.path = all->config->store.path.p, .may_create = true, .busy_ms = BUSY_MS};
+    if (all->config->store.path.n == 0)
+        return cw_fail(err, CW_CONFIG,
+                       "there is no database: set store.path in the configuration, "
+                       "or send the server HUP");
+    cw_code rc = cw_db_open(&opts, &db, err);
+    for (size_t i = 0; i < all->n && !rc; i++) {
+        if (all->items[i].is_wanted)
+            rc = order(db, all->items[i].config->name, err);
+    }
+    cw_db_close(db);
+    return rc;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* source_set.h - what the `source` commands share: services of a configuration, loaded as the
+ * server would load them, but with nothing kept of it.
+ *
+ *     cw_source_set all;
+ *     int code = cw_source_set_open(path, names, n, &all);
+ *     if (code < 0)
+ *         code = cw_source_set_load(&all, CW_SOURCE_SET_LOCKED);
+ *     if (code < 0)
+ *         ... all.items ...
+ *     cw_source_set_done(&all);
+ *
+ * Threads: main thread only.
+ */
+#ifndef CW_CLI_SOURCE_SOURCE_SET_H
+#define CW_CLI_SOURCE_SOURCE_SET_H
+
+#include "cli/lib/table.h"
+#include "source/remote/discovery.h"
+#include "source/remote/lock.h"
+#include "source/remote/remote.h"
+
+typedef struct cw_source_set_item {
+    const cw_config_remote *config;
+    bool is_wanted; /* named on the command line, or none was */
+    /* After loading. */
+    cw_source *source; /* NULL: it could not be loaded */
+    cw_shared_conn *shared;
+    char *problem;   /* lines, or NULL */
+    char *warnings;  /* likewise */
+    char *widened;   /* likewise: what was accepted of it */
+    bool is_faulty;  /* problems that keep no server from using it: credentials, clashes of names */
+    bool is_lacking; /* methods that the configuration names, or the lock: warnings say which */
+    size_t n_found, n_withheld;
+    const cw_remote_definition *definitions;
+    size_t n_definitions;
+    struct cw_source_set *all;
+    cw_remote_job *job;
+    cw_discovery *probe; /* of its credentials */
+} cw_source_set_item;
+
+typedef struct cw_source_set {
+    cw_config *config;
+    cw_source_set_item *items; /* in the order of the configuration */
+    size_t n;
+    size_t n_loading;
+    cw_loop *loop;
+} cw_source_set;
+
+/* Load the configuration. Names that are no source's are reported, unless *ret_others is wanted:
+ * then they are moved to the front of `names`, and counted there. Returns -1, or the exit code;
+ * done must be called in either case. */
+int cw_source_set_open(const char *config, char **names, size_t n, size_t *ret_others,
+                       cw_source_set *ret);
+/* `source NOUN [NAME...]` with --config and --json: read the command line, open, have it run and
+ * end. Returns the exit code. */
+int cw_source_set_command(int argc, char **argv, const char *name, const char *about,
+                          int (*run)(cw_source_set *all, bool json));
+/* All, whether wanted or not. */
+void cw_source_set_want_all(cw_source_set *all);
+void cw_source_set_done(cw_source_set *all);
+
+typedef enum cw_source_set_mode {
+    CW_SOURCE_SET_CHECK,  /* as the server does, with the lock file */
+    CW_SOURCE_SET_DEFINE, /* whatever the lock file says, with definitions */
+    CW_SOURCE_SET_ACCEPT, /* as the server does, and its description is kept for the server */
+} cw_source_set_mode;
+
+/* Load those that are wanted, call fn, end everything. Returns what fn does. */
+int cw_source_set_run(cw_source_set *all, cw_source_set_mode mode,
+                      int (*fn)(cw_source_set *all, void *ctx), void *ctx);
+
+/* Report that a source could not be loaded, each line of its problem on one. */
+void cw_source_set_report(const cw_source_set_item *item);
+/* The lock file of the configuration, *ret NULL where there is none yet. Returns -1, or reports why
+ * not and returns the exit code. */
+int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret);
+
+/* Order a running server to ask those that are wanted again. CW_CONFIG: there is no database. */
+CW_MUST_USE cw_code cw_source_set_order(const cw_source_set *all, cw_err *err);
+
+int cw_cli_source(int argc, char **argv);
+int cw_cli_source_list(int argc, char **argv);
+int cw_cli_source_check(int argc, char **argv);
+int cw_cli_source_refresh(int argc, char **argv);
+int cw_cli_source_diff(int argc, char **argv);
+int cw_cli_source_approve(int argc, char **argv);
+int cw_cli_source_accept(int argc, char **argv);
+
+#endif

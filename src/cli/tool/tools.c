@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/tool/tools.h"
+
+#include "base/log.h"
+#include "cli/lib/progress.h"
+#include "cli/tool/arguments.h"
+#include "config/syntax/quote.h"
+#include "server/examples.h"
+
+#define SETTLE_MS 10000u
+#define MAX_FD 1024
+#define NEAR 3u /* edits, for "did you mean" */
+
+/* ---- loading ---- */
+
+static cw_code read_config(const char *path, cw_config **ret, cw_config_problems *problems,
+                           cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_CONFIG_MAX_BYTES);
+    cw_code rc = path ? CW_OK : cw_examples_config(&text, err);
+    cw_config_source source = {.path = path, .text = cw_buf_str(&text)};
+    return rc ? rc : cw_config_load(&source, ret, problems, err);
+}
+
+static int load_config(const cw_tools_opts *opts, cw_config **ret)
+{
+    cw_err err = {0};
+    cw_config_problems problems;
+    cw_config_problems_init(&problems);
+    cw_code rc = read_config(cw_cli_config_path(opts->config), ret, &problems, &err);
+    int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
+    cw_config_problems_done(&problems);
+    if (code >= 0 || !*ret || !opts->account || (*ret)->store.path.n)
+        return code;
+    cw_config_unref(*ret);
+    return cw_cli_usage("--as needs a database: set store.path in the configuration");
+}
+
+static void write_loading(cw_buf *out, void *ctx)
+{
+    (void)ctx;
+    cw_buf_add(out, CW_STR("loading the sources"));
+}
+
+static cw_code prepare(cw_tools *t, const cw_tools_opts *opts, cw_config *config, cw_err *err)
+{
+    static const bool never = false;
+    cw_loop *loops[] = {&t->loop};
+    cw_code rc = cw_app_open(&t->app, &t->loop, CW_COUNT(loops), config, err);
+    if (rc)
+        return rc;
+    cw_runtime_attach(t->app.runtime, loops);
+    cw_sources_set_quiet(t->app.sources);
+    if (opts->is_read_only)
+        cw_app_set_read_only(&t->app);
+    if (opts->account)
+        cw_app_set_account(&t->app, opts->account);
+    rc = cw_app_configure(&t->app, config, err);
+    if (rc)
+        return rc;
+    cw_app_wait(&t->app, SETTLE_MS, &never);
+    if (opts->account && cw_caller_is_anonymous(t->app.anonymous))
+        return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked",
+                       opts->account);
+    cw_app_started(&t->app);
+    t->rl = cw_runtime_at(t->app.runtime, &t->loop);
+    t->view = cw_runtime_anonymous(t->rl);
+    return t->view ? CW_OK : cw_fail_nomem(err);
+}
+
+static int run(cw_tools *t, const cw_tools_opts *opts, cw_config *config,
+               int (*fn)(cw_tools *t, void *ctx), void *ctx)
+{
+    cw_err err = {0};
+    cw_cli_progress progress;
+    cw_code rc = cw_loop_init(&t->loop, MAX_FD, &err);
+    if (rc)
+        return cw_cli_failure("%s", err.msg);
+    cw_cli_progress_start(&progress, &t->loop.uv, write_loading, NULL);
+    rc = prepare(t, opts, config, &err);
+    cw_cli_progress_stop(&progress);
+    /* What comes of it must not change under the command's hands. */
+    if (!rc)
+        t->view = cw_view_ref(t->view);
+    int code = rc ? cw_cli_failure("%s", err.msg) : fn(t, ctx);
+    if (!rc)
+        cw_view_unref(t->view);
+    cw_app_close(&t->app);
+    cw_loop_end(&t->loop);
+    cw_loop_run(&t->loop);
+    cw_app_done(&t->app);
+    cw_loop_run(&t->loop);
+    cw_loop_done(&t->loop);
+    return code;
+}
+
+int cw_tools_run(const cw_tools_opts *opts, int (*fn)(cw_tools *t, void *ctx), void *ctx)
+{
+    cw_tools t = {0};
+    cw_config *config = NULL;
+    int code = load_config(opts, &config);
+    if (code >= 0)
+        return code;
+    /* Of the log only what went wrong is of interest. */
+    (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_WARN}, NULL);
+    code = run(&t, opts, config, fn, ctx);
+    cw_config_unref(config);
+    return code;
+}
+
+/* ---- finding ---- */
+
+/* Whether this verdict lets it through; else which permission is missing, and who gives it. */
+static bool may(const cw_tools *t, cw_verdict verdict, const char *what, cw_str permission)
+{
+    const cw_caller *caller = cw_view_caller(t->view);
+    if (verdict == CW_VERDICT_ALLOW)
+        return true;
+    cw_cli_failure(
+        "%.*s may not %s: that needs the permission '%s', under `roles` of the "
+        "configuration%s%s",
+        CW_STR_ARG(cw_caller_name(caller)), what, permission.p,
+        t->app.has_store ? " or by \"causeway role allow\"" : "",
+        t->app.has_store && cw_caller_is_anonymous(caller) ? "; or name an account with --as" : "");
+    return false;
+}
+
+bool cw_tools_may_look(const cw_tools *t)
+{
+    return may(t, cw_view_discover_verdict(t->view), "look at tools", CW_PERMISSION_DISCOVER);
+}
+
+bool cw_tools_may_call(const cw_tools *t)
+{
+    return may(t, cw_view_call_verdict(t->view), "call tools", CW_PERMISSION_CALL);
+}
+
+static cw_str nearest(const cw_view *view, cw_str name)
+{
+    cw_str best = CW_STR("");
+    unsigned least = NEAR + 1;
+    size_t n;
+    const cw_entry *const *tools = cw_snapshot_tools(cw_view_snapshot(view), &n);
+    for (size_t i = 0; i < n; i++) {
+        unsigned d = cw_str_distance_within(tools[i]->tool_name, name, NEAR);
+        if (d < least && cw_view_verdict(view, tools[i]) != CW_VERDICT_HIDDEN) {
+            least = d;
+            best = tools[i]->tool_name;
+        }
+    }
+    return best;
+}
+
+const cw_entry *cw_tools_find(const cw_tools *t, const char *name)
+{
+    char exposed[CW_EXCERPT_SIZE], near[CW_EXCERPT_SIZE];
+    cw_str text = cw_str_from(name);
+    const cw_entry *entry = cw_view_find_tool(t->view, text);
+    if (!entry)
+        entry = cw_view_find_method(t->view, text);
+    if (entry)
+        return entry;
+    /* Whoever may not look gets no names to choose from. */
+    bool may_list = cw_view_discover_verdict(t->view) == CW_VERDICT_ALLOW;
+    cw_str other = may_list ? nearest(t->view, text) : CW_STR("");
+    cw_excerpt(text, exposed);
+    cw_str who = cw_caller_name(cw_view_caller(t->view));
+    if (other.n)
+        cw_cli_failure("there is no tool %s for %.*s; did you mean %s?", exposed, CW_STR_ARG(who),
+                       cw_excerpt(other, near));
+    else
+        cw_cli_failure("there is no tool %s for %.*s; see \"causeway list\"", exposed,
+                       CW_STR_ARG(who));
+    return NULL;
+}
+
+/* ---- texts ---- */
+
+void cw_tools_add_line(cw_buf *out, cw_str text)
+{
+    cw_str line = CW_STR("");
+    size_t n = 0, i = 0;
+    for (cw_str rest = text; rest.p && line.n == 0;) {
+        line = cw_str_cut(rest, '\n', &rest);
+        if (line.n && line.p[line.n - 1] == '\r')
+            line.n--;
+        line = cw_str_trim(line);
+    }
+    for (; i < line.n && n <= CW_TOOLS_LINE; i++)
+        n += ((unsigned char)line.p[i] & 0xC0) != 0x80;
+    bool is_long = n > CW_TOOLS_LINE;
+    cw_quote_shown(out, cw_str_make(line.p, is_long ? i - 1 : line.n));
+    if (is_long)
+        cw_buf_add(out, CW_STR("..."));
+}
+
+void cw_tools_add_type(cw_buf *out, cw_str schema)
+{
+    unsigned types = cw_cli_schema_types(schema);
+    bool any = false;
+    for (unsigned i = 0; i < CW_TYPES_N; i++) {
+        if (!(types & 1u << i))
+            continue;
+        cw_buf_printf(out, "%s%s", any ? "|" : "", cw_cli_type_name_of(i));
+        any = true;
+    }
+    if (!any)
+        cw_buf_add(out, CW_STR("any"));
+}

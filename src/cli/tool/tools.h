@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tools.h - what the commands share that show or call tools without a server.
+ *
+ * The sources are loaded into this process as the server would load them, and what is asked for
+ * goes the way of every call: nothing is allowed here that a client may not do.
+ *
+ * Threads: main thread only.
+ */
+#ifndef CW_CLI_TOOL_TOOLS_H
+#define CW_CLI_TOOL_TOOLS_H
+
+#include "cli/lib/cli.h"
+#include "server/app.h"
+
+typedef struct cw_tools_opts {
+    const char *config;  /* --config, or NULL */
+    const char *account; /* who asks; NULL: the anonymous role */
+    bool is_read_only;   /* nothing is done for anybody: there is nothing to record */
+} cw_tools_opts;
+
+typedef struct cw_tools {
+    cw_loop loop;
+    cw_app app;
+    cw_runtime_loop *rl;
+    cw_view *view; /* of whoever asks */
+} cw_tools;
+
+/* Load everything, call fn, end everything. Returns what fn does, or reports why it was not called
+ * and returns the exit code. Without a configuration there are the example plugins, as for stdio.
+ */
+int cw_tools_run(const cw_tools_opts *opts, int (*fn)(cw_tools *t, void *ctx), void *ctx);
+
+/* Whether whoever asks may list and describe, and call at all; it was reported where not. */
+bool cw_tools_may_look(const cw_tools *t);
+bool cw_tools_may_call(const cw_tools *t);
+/* The tool, or the method that may be called, of this name; or NULL: it was reported that whoever
+ * asks sees none, with the nearest name that there is. */
+const cw_entry *cw_tools_find(const cw_tools *t, const char *name);
+
+#define CW_TOOLS_LINE 100u /* characters */
+
+/* Append the first line of a text, safe for a terminal, with "..." where it is too long. */
+void cw_tools_add_line(cw_buf *out, cw_str text);
+/* Append what a schema (JSON, or empty) says of the type: "integer", "array|object", "any". */
+void cw_tools_add_type(cw_buf *out, cw_str schema);
+
+int cw_cli_call(int argc, char **argv);
+int cw_cli_list(int argc, char **argv);
+int cw_cli_describe(int argc, char **argv);
+
+#endif

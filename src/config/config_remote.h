@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* config_remote.h - the part of a configuration that is about one JSON-RPC service.
+ *
+ * Ownership and threads: as config.h, which includes this, says.
+ */
+#ifndef CW_CONFIG_CONFIG_REMOTE_H
+#define CW_CONFIG_CONFIG_REMOTE_H
+
+#include "base/str.h"
+
+typedef struct cw_config_strings {
+    const cw_str *items;
+    size_t n;
+} cw_config_strings;
+
+/* A name and a text: a header field, a variable of the environment. */
+typedef struct cw_config_pair {
+    cw_str name;
+    cw_str value;
+} cw_config_pair;
+
+typedef struct cw_config_pairs {
+    const cw_config_pair *items;
+    size_t n;
+} cw_config_pairs;
+
+/* What the operator says about one parameter of a method. JSON values are kept as text. */
+typedef struct cw_config_param {
+    cw_str name;          /* in the service; a position ("0") where params have no names */
+    cw_str rename;        /* here; empty: the same */
+    cw_str description;   /* empty: the service's */
+    cw_str schema;        /* JSON; empty: the service's */
+    cw_str value;         /* JSON; sent with every call, never shown; empty: none */
+    cw_str default_value; /* `default`: JSON; sent where a caller leaves it out; empty: none */
+    bool hidden;          /* not shown, and sent only where there is a value or a default */
+    bool required;        /* of one that the service does not describe; its `schema` declares it */
+} cw_config_param;
+
+typedef struct cw_config_params {
+    const cw_config_param *items;
+    size_t n;
+} cw_config_params;
+
+typedef enum cw_config_auth {
+    CW_CONFIG_AUTH_UNSET, /* by the scopes */
+    CW_CONFIG_AUTH_NONE,
+    CW_CONFIG_AUTH_OPTIONAL,
+    CW_CONFIG_AUTH_REQUIRED,
+} cw_config_auth;
+
+/* What the operator says about one method of a remote source, or about all that a pattern fits. The
+ * first entry that fits a method counts; an entry without wildcards goes before all with. */
+typedef struct cw_config_overlay {
+    cw_str method; /* its id there; '*' any text, '?' any character */
+    cw_str name;   /* its id here; empty: the source's prefix and its id there */
+    bool tool;     /* mark it (default) */
+    bool rpc;      /* may be called on /jsonrpc (a marked one always may) */
+    cw_str title;
+    cw_str description;     /* empty: the document's */
+    cw_str annotations;     /* a JSON object as text, or empty */
+    bool hidden_unless_met; /* visibility: hide */
+    cw_config_strings permissions;
+    cw_config_strings scopes; /* beside those in annotations.auth */
+    cw_config_auth level;
+    cw_config_params params;
+    cw_str result;       /* JSON Pointer to the part of the result that counts; empty: all of it */
+    size_t result_size;  /* larger ones are given in parts; 0: no budget */
+    uint32_t timeout_ms; /* 0: the source's */
+    bool read_only;      /* changes nothing: may be sent again, merged with others, kept */
+    uint32_t cache_ms;   /* how long a result is kept; 0: not at all */
+    cw_str output;       /* JSON Schema of the result, after `result`; empty: the service's */
+} cw_config_overlay;
+
+typedef struct cw_config_overlays {
+    const cw_config_overlay *items;
+    size_t n;
+} cw_config_overlays;
+
+/* A call that is made before any other: capabilities, a login. */
+typedef struct cw_config_init_call {
+    cw_str method;
+    cw_str params; /* JSON, or empty */
+    bool notify;   /* expects no answer */
+} cw_config_init_call;
+
+typedef struct cw_config_preludes {
+    const cw_config_init_call *items;
+    size_t n;
+} cw_config_preludes;
+
+/* A JSON-RPC service. Words that name a dialect, a framing or a way to describe oneself are texts
+ * here: what they mean is known to src/source alone, which checks them (source/upstream/preset.h).
+ * An empty text, and UNSET, is what the preset says. */
+typedef struct cw_config_remote {
+    cw_str name;   /* unique, [a-z0-9_-]+ */
+    cw_str preset; /* a kind of service that is known; empty: none */
+
+    /* Where it is: exactly one of `url` and `command` is set.
+     *   http://HOST:PORT/PATH  https://…  unix:SOCKET:/PATH      HTTP
+     *   tcp://HOST:PORT  unix:SOCKET                             a stream
+     *   ws://HOST:PORT/PATH  wss://…                             WebSocket */
+    cw_str url;
+    cw_config_strings command; /* a program, with its arguments, that speaks on stdin and stdout */
+    cw_config_pairs environment; /* of the program, beside PATH, HOME, LANG and TMPDIR */
+    cw_str folder;               /* it works in; empty: ours */
+    cw_str http_method;          /* "POST", "GET" (?query=), "AUTO": GET for what is read only */
+    cw_str call_path;            /* of calls, with "{method}" in it; empty: that of the URL */
+    cw_config_pairs headers;     /* of every HTTP request, of a WebSocket's handshake */
+    cw_str framing;
+    struct {
+        cw_str ca_file; /* empty: the system's authorities */
+        cw_str certificate, key;
+        cw_str server_name; /* empty: the URL's */
+    } tls;
+    cw_str proxy; /* for http and https; empty: none, whatever the environment says */
+
+    /* How it speaks. */
+    cw_str dialect;
+    cw_str params;       /* "named", "positional", "mixed" */
+    cw_str ids;          /* "number", "string" */
+    cw_str empty_params; /* "omit", "send" */
+    cw_str
+        correlate; /* "id", "exchange": the answer is that of the HTTP request, whatever its id */
+    cw_config_preludes init_calls;
+    cw_str greeting;           /* "yes": it speaks first */
+    uint32_t line;             /* where the entry stands in the file; 0: nowhere */
+    uint32_t handshake_status; /* an answer with this HTTP status … */
+    cw_str handshake_header;   /* … has a header to be repeated; empty: none */
+    cw_str replies; /* JSON object: method it may call -> result; "$params" gives them back */
+    cw_config_strings announcements; /* its notifications that mean: methods have changed */
+
+    /* Our credentials there; the secret is read from one of file and environment. */
+    struct {
+        cw_str as; /* "bearer", "basic" (NAME:PASSWORD), "header", "first" (positional), "member" */
+        cw_str name;   /* of the header or member */
+        cw_str prefix; /* before the secret: "token:" */
+        cw_str file;
+        cw_str environment; /* name of a variable */
+    } secret;
+    struct {
+        cw_str token_url; /* empty: no OAuth */
+        cw_str client_id;
+        cw_str client_secret_file, client_secret_environment;
+        cw_str scope, audience;
+    } oauth;
+
+    /* What it offers. */
+    cw_str describe; /* how it is asked; "auto" tries one after another */
+    cw_str openrpc;  /* file with its description: OpenRPC or a manifest; empty: ask it */
+    cw_str overlay;  /* file with more `methods`, as `causeway import` writes it */
+    cw_str prefix;   /* put before its method ids here; may be empty */
+    cw_config_overlays methods;
+    uint32_t refresh_ms; /* ask again so often, 0: never */
+    bool warns_only;     /* `on_change: warn`: a definition that differs from the lock is shown */
+
+    /* Limits. */
+    uint32_t timeout_ms;
+    uint32_t connect_ms;
+    uint32_t first_byte_ms; /* 0: as long as the call may take */
+    uint32_t connections;   /* per loop */
+    uint32_t queue;         /* calls that wait for a connection, per loop */
+    uint32_t retries;       /* of calls that are safe to repeat */
+} cw_config_remote;
+
+typedef struct cw_config_remotes {
+    const cw_config_remote *items;
+    size_t n;
+} cw_config_remotes;
+
+#endif

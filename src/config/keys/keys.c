@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config/keys/keys.h"
+
+#include <stdio.h>
+
+#include "base/langtag.h"
+#include "base/limits.h"
+#include "config/syntax/names.h"
+
+#define MAX_LISTENERS 16u /* CW_SERVER_MAX_LISTENERS of net */
+#define MAX_NAMES 1000u
+#define MAX_COMPONENTS 64u /* of base/log.h */
+#define MAX_LOOPS 64u
+#define MAX_HEAD 65535u /* of net/http/http1.h */
+#define MAX_CONNECTIONS 1000000u
+#define MAX_CALLS 1000000u
+#define MAX_SOURCES 100u
+#define MAX_CLIENTS 100u
+#define MAX_CLIENT_PATTERN 256u
+#define MAX_STEPS 1000000000u
+#define MAX_LIMITED 100u /* tools or sources with ceilings of their own */
+#define MAX_ROLES 100u
+#define MAX_ISSUERS 16u /* CW_ISSUERS_MAX of access */
+#define MAX_AUDIENCES 64u
+#define KB 1024u
+#define MB (1024u * KB)
+#define GB (1024u * MB)
+#define HOUR_MS (3600u * 1000u)
+#define DAY_MS (24u * HOUR_MS)
+
+/* ---- defaults ---- */
+
+static const cw_config_listener default_listeners[] = {
+    {.address = {.text = CW_STR_INIT("127.0.0.1:8080"),
+                 .host = CW_STR_INIT("127.0.0.1"),
+                 .unix_path = CW_STR_INIT(""),
+                 .port = 8080}},
+};
+static const cw_config_listener default_listener = {0};
+static const cw_config_client default_client = {.name = CW_STR_INIT("")};
+static const cw_str default_algorithms[] = {
+    CW_STR_INIT("RS256"), CW_STR_INIT("PS256"), CW_STR_INIT("ES256"),
+    CW_STR_INIT("ES384"), CW_STR_INIT("EdDSA"),
+};
+static const cw_config_issuer default_issuer = {
+    .issuer = CW_STR_INIT(""),
+    .jwks_uri = CW_STR_INIT(""),
+    .algorithms = {default_algorithms, CW_COUNT(default_algorithms)},
+    .account = CW_STR_INIT(""),
+    .introspection = CW_STR_INIT(""),
+    .client_id = CW_STR_INIT(""),
+    .client_secret_file = CW_STR_INIT(""),
+    .token_prefix = CW_STR_INIT(""),
+    .ca_file = CW_STR_INIT(""),
+    .leeway_ms = CW_TOKEN_LEEWAY_MS,
+};
+static const cw_str loopback_names[] = {
+    CW_STR_INIT("localhost"),
+    CW_STR_INIT("127.0.0.1"),
+    CW_STR_INIT("[::1]"),
+};
+
+const cw_config cw_config_defaults = {
+    .listen = {default_listeners, CW_COUNT(default_listeners)},
+    .loops = 0,
+    .tls = {.certificate = CW_STR_INIT(""),
+            .key = CW_STR_INIT(""),
+            .min_version = CW_CONFIG_TLS_1_2},
+    .hosts = {loopback_names, CW_COUNT(loopback_names)},
+    .limits = {.connections = CW_HTTP_MAX_CONNECTIONS,
+               .connections_per_address = 0,
+               .header_size = CW_HTTP_MAX_HEAD,
+               .header_fields = CW_HTTP_MAX_FIELDS,
+               .target_size = CW_HTTP_MAX_TARGET,
+               .body_size = CW_HTTP_MAX_BODY,
+               .body_memory = CW_HTTP_MAX_BODY_MEMORY,
+               .pipelined_requests = CW_HTTP_MAX_PIPELINED,
+               .stream_queue = CW_HTTP_MAX_STREAM_QUEUE,
+               .min_body_rate = CW_HTTP_MIN_RATE,
+               .calls = CW_CALL_MAX_RUNNING,
+               .batch = CW_CALL_MAX_BATCH,
+               .validation_steps = CW_CALL_MAX_STEPS,
+               .detached_calls = CW_CALL_MAX_DETACHED,
+               .detached_calls_per_caller = CW_CALL_MAX_DETACHED_PER_CALLER,
+               .answer_size = CW_CALL_MAX_ANSWER,
+               .cache_size = CW_PAGE_CACHE_MAX_BYTES,
+               .subscriptions = CW_MCP_MAX_STREAMS,
+               .tokens = CW_TOKENS_REMEMBERED},
+    .timeouts = {.header_ms = CW_HTTP_HEADER_MS,
+                 .body_ms = CW_HTTP_BODY_MS,
+                 .idle_ms = CW_HTTP_IDLE_MS,
+                 .write_ms = CW_HTTP_WRITE_MS,
+                 .drain_ms = CW_HTTP_DRAIN_MS,
+                 .stream_ping_ms = CW_HTTP_PING_MS},
+    .log = {.level = CW_LOG_INFO,
+            .format = CW_CONFIG_LOG_TEXT,
+            .file = CW_STR_INIT(""),
+            .levels = {.text = CW_STR_INIT("")}},
+    .access_log = true,
+    .audit = {.path = CW_STR_INIT(""),
+              .rotate_size = CW_AUDIT_ROTATE_BYTES,
+              .rotate_ms = 0,
+              .files = CW_AUDIT_FILES,
+              .queue = CW_AUDIT_QUEUE,
+              .arguments_size = CW_AUDIT_ARGUMENTS},
+    .plugins = {.folder = CW_STR_INIT(""),
+                .data = CW_STR_INIT(""),
+                .host = CW_STR_INIT(""),
+                .workers = CW_PLUGIN_MAX_WORKERS,
+                .queue = CW_PLUGIN_MAX_QUEUE,
+                .timeout_ms = CW_PLUGIN_CALL_MS,
+                .grace_ms = CW_PLUGIN_GRACE_MS,
+                .load_ms = CW_PLUGIN_LOAD_MS,
+                .idle_ms = CW_PLUGIN_IDLE_MS,
+                .memory = CW_PLUGIN_MAX_MEMORY,
+                .files = CW_PLUGIN_MAX_FILES},
+    .store = {.path = CW_STR_INIT("")},
+    .access = {.password_length = 8,
+               .shows_all_scopes = true,
+               .login = {.enabled = true,
+                         .path = CW_STR_INIT("/login"),
+                         .idle_ms = CW_LOGIN_IDLE_MS,
+                         .lifetime_ms = CW_LOGIN_LIFETIME_MS,
+                         .sessions = CW_LOGIN_SESSIONS}},
+    .schema = {.default_draft = CW_SCHEMA_2020_12, .assert_formats = true},
+    .state = {.folder = CW_STR_INIT(""), .lock = CW_STR_INIT("")},
+    .translations = {.folder = CW_STR_INIT(""),
+                     .default_value = CW_STR_INIT("en"),
+                     .original = CW_STR_INIT("en"),
+                     .size = CW_TRANSLATIONS_MAX_BYTES},
+    .mcp = {.path = CW_STR_INIT("/mcp"),
+            .legacy_sessions = true,
+            .session_ms = CW_MCP_SESSION_MS,
+            .elicitation_timeout_ms = CW_MCP_ELICIT_MS,
+            .page_size = CW_MCP_PAGE_SIZE,
+            .secret_file = CW_STR_INIT(""),
+            .names = CW_CONFIG_NAMES_FULL,
+            .name = CW_STR_INIT("local.causeway/causeway"),
+            .title = CW_STR_INIT("Causeway"),
+            .description = CW_STR_INIT("JSON-RPC methods as MCP tools"),
+            .website = CW_STR_INIT("")},
+    .public_url = CW_STR_INIT(""),
+    .page_size = CW_PAGE_SIZE,
+};
+
+/* ---- the table ---- */
+
+#define AT(struct_type, field)                                                                     \
+    .offset = offsetof(struct_type, field), .size = sizeof(((struct_type *)0)->field)
+#define FIELD(field) AT(cw_config, field)
+
+static const cw_choice tls_versions[] = {
+    {"1.2", CW_CONFIG_TLS_1_2},
+    {"1.3", CW_CONFIG_TLS_1_3},
+    {0},
+};
+static const cw_choice log_levels[] = {
+    {"error", CW_LOG_ERROR}, {"warn", CW_LOG_WARN}, {"info", CW_LOG_INFO},
+    {"debug", CW_LOG_DEBUG}, {"off", CW_LOG_OFF},   {0},
+};
+static const cw_choice tool_names[] = {
+    {"full", CW_CONFIG_NAMES_FULL},
+    {"strict", CW_CONFIG_NAMES_STRICT},
+    {0},
+};
+static const cw_choice log_formats[] = {
+    {"text", CW_CONFIG_LOG_TEXT},
+    {"json", CW_CONFIG_LOG_JSON},
+    {0},
+};
+
+static const cw_choice drafts[] = {
+    {"2020-12", CW_SCHEMA_2020_12},
+    {"draft-07", CW_SCHEMA_DRAFT_07},
+    {0},
+};
+
+static const cw_choice unknown_arguments[] = {
+    {"refuse", false},
+    {"ignore", true},
+    {0},
+};
+
+#define PERMISSIONS                                                                                \
+    .max = MAX_NAMES, .is_valid = cw_check_is_clean,                                               \
+    .expected = "a permission such as \"access content\"", .pattern = CW_NAMES_CLEAN_PATTERN
+
+static const cw_key listener_keys[] = {
+    {"address", &cw_type_address, "HOST:PORT, [IPV6]:PORT or unix:PATH; port 0 is any free one",
+     AT(cw_config_listener, address), .is_required = true},
+    {"tls", &cw_type_bool, "Speak TLS here, with tls.certificate and tls.key",
+     AT(cw_config_listener, tls)},
+    {0},
+};
+
+static const cw_key tls_keys[] = {
+    {"certificate", &cw_type_path, "PEM file with the certificate and its chain",
+     FIELD(tls.certificate)},
+    {"key", &cw_type_path, "PEM file with the private key", FIELD(tls.key)},
+    {"min_version", &cw_type_enum, "Oldest TLS version that is spoken", FIELD(tls.min_version),
+     .choices = tls_versions},
+    {0},
+};
+
+static const cw_key limits_keys[] = {
+    {"connections", &cw_type_integer, "Open connections at once", FIELD(limits.connections),
+     .min = 1, .max = MAX_CONNECTIONS},
+    {"connections_per_address", &cw_type_integer,
+     "Open connections per client address; 0 is 512, and none for this machine",
+     FIELD(limits.connections_per_address), .min = 0, .max = MAX_CONNECTIONS},
+    {"header_size", &cw_type_size, "Request line and header fields together",
+     FIELD(limits.header_size), .min = KB, .max = MAX_HEAD},
+    {"header_fields", &cw_type_integer, "Number of header fields", FIELD(limits.header_fields),
+     .min = 1, .max = CW_HTTP_MAX_FIELDS},
+    {"target_size", &cw_type_size, "Path and query of a request", FIELD(limits.target_size),
+     .min = 64, .max = MAX_HEAD},
+    {"body_size", &cw_type_size, "Body of a request", FIELD(limits.body_size), .min = 0, .max = GB},
+    {"body_memory", &cw_type_size, "Bodies of all requests together, those over 16 KB",
+     FIELD(limits.body_memory), .min = 0, .max = INT64_C(64) * GB},
+    {"pipelined_requests", &cw_type_integer, "Requests sent on without waiting for answers",
+     FIELD(limits.pipelined_requests), .min = 1, .max = 1000000},
+    {"stream_queue", &cw_type_size, "Bytes that wait for a slow reader of an event stream",
+     FIELD(limits.stream_queue), .min = 4 * KB, .max = GB},
+    {"min_body_rate", &cw_type_size,
+     "Least bytes per second of a body, and of a reader of answers; 0 is no minimum",
+     FIELD(limits.min_body_rate), .min = 0, .max = GB},
+    {"calls", &cw_type_integer, "Calls of methods that run at once", FIELD(limits.calls), .min = 1,
+     .max = MAX_CALLS},
+    {"batch", &cw_type_integer, "Calls in one JSON-RPC batch", FIELD(limits.batch), .min = 1,
+     .max = 10000},
+    {"validation_steps", &cw_type_integer,
+     "Work to validate one request, batch or result; 100000 are about 1 ms",
+     FIELD(limits.validation_steps), .min = 1000, .max = MAX_STEPS},
+    {"detached_calls", &cw_type_integer,
+     "Calls at once without a waiting client: notifications, and others it left",
+     FIELD(limits.detached_calls), .min = 1, .max = MAX_CALLS},
+    {"detached_calls_per_caller", &cw_type_integer,
+     "The same of one account, or of one network of anonymous callers",
+     FIELD(limits.detached_calls_per_caller), .min = 1, .max = MAX_CALLS},
+    {"answer_size", &cw_type_size, "Result of a method", FIELD(limits.answer_size), .min = KB,
+     .max = GB},
+    {"cache_size", &cw_type_size, "Lists and descriptions kept ready, for each event loop",
+     FIELD(limits.cache_size), .min = 0, .max = INT64_C(64) * GB},
+    {"subscriptions", &cw_type_integer, "MCP streams that are told of changes, open at once",
+     FIELD(limits.subscriptions), .min = 0, .max = MAX_CONNECTIONS},
+    {"tokens", &cw_type_integer,
+     "Verified tokens of issuers that are remembered, for each event loop", FIELD(limits.tokens),
+     .min = 1, .max = 1000000},
+    {"rates", &cw_type_section, "How often methods may be called: N/s, N/m or N/h, and \"burst N\"",
+     .children = cw_rates_keys},
+    {"calls_per_tool", &cw_type_integer, "Calls of one tool that run at once; 0 is any number",
+     FIELD(limits.calls_per_tool), .min = 0, .max = MAX_CALLS},
+    {"calls_per_source", &cw_type_integer,
+     "Calls of one plugin or service that run at once; 0 is any number",
+     FIELD(limits.calls_per_source), .min = 0, .max = MAX_CALLS},
+    {"tools", &cw_type_items, "Tools with ceilings of their own", FIELD(limits.tools), .min = 0,
+     .max = MAX_LIMITED, .children = cw_limited_tool_keys, .item_size = sizeof(cw_config_limited),
+     .item_defaults = &cw_config_default_limited},
+    {"sources", &cw_type_items, "Plugins and services with ceilings of their own",
+     FIELD(limits.sources), .min = 0, .max = MAX_LIMITED, .children = cw_limited_source_keys,
+     .item_size = sizeof(cw_config_limited), .item_defaults = &cw_config_default_limited},
+    {0},
+};
+
+static const cw_key timeouts_keys[] = {
+    {"header", &cw_type_duration, "For the whole head of a request", FIELD(timeouts.header_ms),
+     .min = 1, .max = HOUR_MS},
+    {"body", &cw_type_duration, "For each part of a body to arrive", FIELD(timeouts.body_ms),
+     .min = 1, .max = HOUR_MS},
+    {"idle", &cw_type_duration, "For the next request on an open connection",
+     FIELD(timeouts.idle_ms), .min = 1, .max = DAY_MS},
+    {"write", &cw_type_duration, "For a client to take more of an answer", FIELD(timeouts.write_ms),
+     .min = 1, .max = HOUR_MS},
+    {"drain", &cw_type_duration, "For running requests to end when the server stops",
+     FIELD(timeouts.drain_ms), .min = 0, .max = DAY_MS},
+    {"stream_ping", &cw_type_duration,
+     "Silence on an event stream before a comment is sent; 0 is never",
+     FIELD(timeouts.stream_ping_ms), .min = 0, .max = HOUR_MS},
+    {0},
+};
+
+static const cw_key log_keys[] = {
+    {"level", &cw_type_enum, "Least important level that is logged", FIELD(log.level),
+     .choices = log_levels},
+    {"format", &cw_type_enum, "Lines for people (text) or for machines (json)", FIELD(log.format),
+     .choices = log_formats},
+    {"file", &cw_type_path, "File that lines are added to; null is standard error",
+     FIELD(log.file)},
+    {"levels", &cw_type_levels, "Levels of single components, such as \"net: debug\"",
+     FIELD(log.levels), .max = MAX_COMPONENTS, .choices = log_levels},
+    {0},
+};
+
+static const cw_key plugins_keys[] = {
+    {"folder", &cw_type_path, "Folder with the plugins, NAME.so each; null is no plugins",
+     FIELD(plugins.folder)},
+    {"data", &cw_type_path, "Folder that plugins keep files in; null is the folder of the plugins",
+     FIELD(plugins.data)},
+    {"host", &cw_type_path, "causeway-plugin-host; null is the one that belongs to this program",
+     FIELD(plugins.host)},
+    {"workers", &cw_type_integer, "Processes of one plugin, for each event loop",
+     FIELD(plugins.workers), .min = 1, .max = 64},
+    {"queue", &cw_type_integer, "Calls of one plugin that wait, for each event loop",
+     FIELD(plugins.queue), .min = 1, .max = MAX_CALLS},
+    {"timeout", &cw_type_duration, "For a call to end", FIELD(plugins.timeout_ms), .min = 1,
+     .max = DAY_MS},
+    {"grace", &cw_type_duration, "For a cancelled call to end before its process is killed",
+     FIELD(plugins.grace_ms), .min = 0, .max = HOUR_MS},
+    {"load_timeout", &cw_type_duration, "For a plugin to be loaded and to describe itself",
+     FIELD(plugins.load_ms), .min = 1, .max = HOUR_MS},
+    {"idle_timeout", &cw_type_duration, "For a process without work to be ended; 0 is never",
+     FIELD(plugins.idle_ms), .min = 0, .max = DAY_MS},
+    {"memory", &cw_type_size, "Address space of one process; 0 is no limit", FIELD(plugins.memory),
+     .min = 0, .max = UINT64_C(1024) * GB},
+    {"files", &cw_type_integer, "Open files of one process", FIELD(plugins.files), .min = 8,
+     .max = 65536},
+    {0},
+};
+
+static const cw_key store_keys[] = {
+    {"path", &cw_type_path, "Database of accounts, roles and tokens; null is none: nobody logs in",
+     FIELD(store.path)},
+    {0},
+};
+
+#define LANGUAGE                                                                                   \
+    .is_valid = cw_langtag_is_valid, .expected = "a language such as \"de\" or \"pt-BR\"",         \
+    .pattern = CW_LANGTAG_PATTERN
+
+static const cw_key translations_keys[] = {
+    {"folder", &cw_type_path,
+     "Folder with translations, LANGUAGE.mo or LANGUAGE/NAME.mo; null is none",
+     FIELD(translations.folder)},
+    {"default", &cw_type_text, "Language of clients that ask for none that is there",
+     FIELD(translations.default_value), LANGUAGE},
+    {"original", &cw_type_text, "Language that the texts of plugins and services are written in",
+     FIELD(translations.original), LANGUAGE},
+    {"size", &cw_type_size, "All files of translations together", FIELD(translations.size),
+     .min = KB, .max = GB},
+    {0},
+};
+
+/* It is compared with a name of as many bytes (door/mcp/mcp_int.h). */
+static bool is_client_pattern(cw_str text)
+{
+    return text.n <= MAX_CLIENT_PATTERN && cw_check_is_clean(text);
+}
+
+static const cw_key client_keys[] = {
+    {"name", &cw_type_text, "What they call themselves; * stands for any text",
+     AT(cw_config_client, name), .is_required = true, .is_valid = is_client_pattern,
+     .expected = "a line of 1 to 256 bytes", .pattern = CW_NAMES_LINE_PATTERN},
+    {"names", &cw_type_enum, "Names of tools as they see them", AT(cw_config_client, names),
+     .choices = tool_names},
+    {"inline_refs", &cw_type_bool, "Show them schemas without \"$ref\"",
+     AT(cw_config_client, inline_refs)},
+    {0},
+};
+
+static const cw_key mcp_keys[] = {
+    {"path", &cw_type_text, "Path of the endpoint for MCP clients", FIELD(mcp.path),
+     .is_valid = cw_names_is_path, .expected = "a path such as \"/mcp\"",
+     .pattern = CW_NAMES_PATH_PATTERN},
+    {"legacy_sessions", &cw_type_bool, "Give clients of protocol versions before 2026 a session",
+     FIELD(mcp.legacy_sessions)},
+    {"session_lifetime", &cw_type_duration, "For a session to end", FIELD(mcp.session_ms),
+     .min = 1000, .max = 30 * (uint64_t)DAY_MS},
+    {"ask_timeout", &cw_type_duration, "For a client to answer what a method asks it",
+     FIELD(mcp.elicitation_timeout_ms), .min = 1000, .max = DAY_MS},
+    {"page_size", &cw_type_integer, "Entries on one page of a list", FIELD(mcp.page_size), .min = 1,
+     .max = CW_MCP_PAGE_SIZE_MAX},
+    {"secret_file", &cw_type_path,
+     "File with the secret that seals what clients carry; null is one of the store",
+     FIELD(mcp.secret_file)},
+    {"names", &cw_type_enum,
+     "Names of tools: full, or strict with letters, digits, _ and - only, at most 64",
+     FIELD(mcp.names), .choices = tool_names},
+    {"inline_refs", &cw_type_bool, "Show schemas with what their \"$ref\" lead to in their place",
+     FIELD(mcp.inline_refs)},
+    {"clients", &cw_type_items, "Clients that need something else; the first that fits counts",
+     FIELD(mcp.clients), .min = 0, .max = MAX_CLIENTS, .children = client_keys,
+     .item_size = sizeof(cw_config_client), .item_defaults = &default_client},
+    {"name", &cw_type_text, "Name of this server in registries: a domain backwards, /, a name",
+     FIELD(mcp.name), .is_valid = cw_names_is_server,
+     .expected = "a name such as \"org.example/tools\"", .pattern = CW_NAMES_SERVER_PATTERN},
+    {"title", &cw_type_text, "Name of this server for people", FIELD(mcp.title),
+     .is_valid = cw_check_is_clean, .expected = CW_NAMES_LINE_EXPECTED,
+     .pattern = CW_NAMES_LINE_PATTERN},
+    {"description", &cw_type_text, "What this server is for, in at most 100 characters",
+     FIELD(mcp.description), .is_valid = cw_names_is_summary,
+     .expected = "a line of 1 to 100 characters", .pattern = CW_NAMES_SUMMARY_PATTERN},
+    {"website", &cw_type_text, "Address of a page about this server; null is none",
+     FIELD(mcp.website), .is_valid = cw_names_is_public_url,
+     .expected = "a URL such as \"https://example.org/about\"",
+     .pattern = CW_NAMES_PUBLIC_URL_PATTERN},
+    {0},
+};
+
+static bool is_algorithm(cw_str text)
+{
+    for (size_t i = 0; i < CW_COUNT(default_algorithms); i++) {
+        if (cw_str_eq(text, default_algorithms[i]))
+            return true;
+    }
+    return false;
+}
+
+#define ISSUER_URL                                                                                 \
+    .is_valid = cw_names_is_issuer, .expected = "a URL such as \"https://login.example.org\"",     \
+    .pattern = CW_NAMES_ISSUER_PATTERN
+#define POINTER                                                                                    \
+    .is_valid = cw_names_is_pointer, .expected = "a JSON pointer such as \"/realm_access/roles\"", \
+    .pattern = CW_NAMES_POINTER_PATTERN
+
+static const cw_key scope_keys[] = {
+    {"permissions", &cw_type_strings, "What the scope allows", PERMISSIONS},
+    {0},
+};
+
+static const cw_key issuer_keys[] = {
+    {"issuer", &cw_type_text, "Its name, as its tokens and its metadata say it",
+     AT(cw_config_issuer, issuer), .is_required = true, ISSUER_URL},
+    {"audience", &cw_type_strings,
+     "Whom its tokens must be for; none is public_url, and public_url with mcp.path",
+     AT(cw_config_issuer, audience), .max = MAX_AUDIENCES, .is_valid = cw_check_is_clean,
+     .expected = "an audience such as \"https://example.org/mcp\"",
+     .pattern = CW_NAMES_CLEAN_PATTERN},
+    {"jwks_uri", &cw_type_text, "Where its keys are; null is what its metadata says",
+     AT(cw_config_issuer, jwks_uri), ISSUER_URL},
+    {"algorithms", &cw_type_strings, "Signatures that are accepted",
+     AT(cw_config_issuer, algorithms), .min = 1, .max = CW_COUNT(default_algorithms),
+     .is_valid = is_algorithm, .expected = "RS256, PS256, ES256, ES384 or EdDSA",
+     .pattern = "^(RS256|PS256|ES256|ES384|EdDSA)$"},
+    {"account", &cw_type_text,
+     "Claim with the name of an account; null: a token's claims alone count",
+     AT(cw_config_issuer, account), POINTER},
+    {"roles", &cw_type_strings, "Claims with names of roles", AT(cw_config_issuer, roles),
+     .max = MAX_ROLES, POINTER},
+    {"scopes", &cw_type_roles, "Permissions that scopes of a token give",
+     AT(cw_config_issuer, scopes), .max = MAX_NAMES, .children = scope_keys},
+    {"introspection", &cw_type_text,
+     "Where it is asked about opaque tokens; null is what its metadata says",
+     AT(cw_config_issuer, introspection), ISSUER_URL},
+    {"client_id", &cw_type_text, "Who asks about opaque tokens; null: they are refused",
+     AT(cw_config_issuer, client_id), .is_valid = cw_check_is_clean,
+     .expected = CW_NAMES_LINE_EXPECTED, .pattern = CW_NAMES_LINE_PATTERN},
+    {"client_secret_file", &cw_type_path, "File with the password for that",
+     AT(cw_config_issuer, client_secret_file)},
+    {"token_prefix", &cw_type_text, "What its opaque tokens begin with; null: all are its",
+     AT(cw_config_issuer, token_prefix), .is_valid = cw_names_is_word,
+     .expected = "a few letters and digits such as \"acme_\"", .pattern = CW_NAMES_WORD_PATTERN},
+    {"ca_file", &cw_type_path, "PEM file with who may vouch for its host; null: the system's",
+     AT(cw_config_issuer, ca_file)},
+    {"leeway", &cw_type_duration, "How far its clock may be from ours",
+     AT(cw_config_issuer, leeway_ms), .min = 0, .max = 300000},
+    {"accept_untyped", &cw_type_bool,
+     "Take JWTs that do not say that they are access tokens (RFC 9068)",
+     AT(cw_config_issuer, accept_untyped)},
+    {"allow_private", &cw_type_bool, "It may be on this machine or in a private network",
+     AT(cw_config_issuer, allow_private)},
+    {0},
+};
+
+static const cw_choice shown_scopes[] = {
+    {"all", true},
+    {"visible", false},
+    {0},
+};
+
+static const cw_key login_keys[] = {
+    {"enabled", &cw_type_bool, "People may log in with a browser; needs store.path",
+     FIELD(access.login.enabled)},
+    {"path", &cw_type_text, "Path of the page", FIELD(access.login.path),
+     .is_valid = cw_names_is_path, .expected = "a path such as \"/login\"",
+     .pattern = CW_NAMES_PATH_PATTERN},
+    {"idle", &cw_type_duration, "For a session that is not used to end",
+     FIELD(access.login.idle_ms), .min = 1000, .max = 7 * (uint64_t)DAY_MS},
+    {"lifetime", &cw_type_duration, "For a session to end, used or not",
+     FIELD(access.login.lifetime_ms), .min = 1000, .max = 30 * (uint64_t)DAY_MS},
+    {"sessions", &cw_type_integer, "Sessions of one account; the oldest ends for another",
+     FIELD(access.login.sessions), .min = 1, .max = 1000},
+    {0},
+};
+
+static const cw_key access_keys[] = {
+    {"authenticated_only_own", &cw_type_bool,
+     "The role \"authenticated\" does not have the permissions of \"anonymous\"",
+     FIELD(access.authenticated_only_own)},
+    {"clear_text_passwords", &cw_type_bool,
+     "Take passwords from other machines over connections without TLS",
+     FIELD(access.clear_text_passwords)},
+    {"password_length", &cw_type_integer, "Characters that a new password has at least",
+     FIELD(access.password_length), .min = 1, .max = 128},
+    {"scopes", &cw_type_scopes,
+     "Scopes of your own tools; others are thought to be typing errors, and warned of",
+     FIELD(access.scopes), .max = MAX_NAMES, .is_valid = cw_names_is_scope,
+     .expected = CW_NAMES_SCOPE_EXPECTED, .pattern = CW_NAMES_SCOPE_PATTERN},
+    {"advertised_scopes", &cw_type_enum,
+     "Scopes in the metadata: of all tools, or of those that everybody sees",
+     FIELD(access.shows_all_scopes), .choices = shown_scopes},
+    {"issuers", &cw_type_items, "Authorization servers whose tokens are taken",
+     FIELD(access.issuers), .min = 0, .max = MAX_ISSUERS, .children = issuer_keys,
+     .item_size = sizeof(cw_config_issuer), .item_defaults = &default_issuer},
+    {"login", &cw_type_section, "The page where people log in, and their sessions",
+     .children = login_keys},
+    {0},
+};
+
+static const cw_key schema_keys[] = {
+    {"default_draft", &cw_type_enum, "Dialect of schemas without \"$schema\"",
+     FIELD(schema.default_draft), .choices = drafts},
+    {"assert_formats", &cw_type_bool, "Refuse what does not have the \"format\" that a schema asks",
+     FIELD(schema.assert_formats)},
+    {0},
+};
+
+static const cw_key state_keys[] = {
+    {"folder", &cw_type_path, "Folder for descriptions of services, to start with; null is none",
+     FIELD(state.folder)},
+    {"lock", &cw_type_path,
+     "File with the definitions of tools that were approved; null: none is checked",
+     FIELD(state.lock)},
+    {0},
+};
+
+static const cw_key role_keys[] = {
+    {"permissions", &cw_type_strings, "What the role may do", PERMISSIONS},
+    {0},
+};
+
+static const cw_key top_keys[] = {
+    {"listen", &cw_type_items, "Where to listen: an address or a list of them", FIELD(listen),
+     .min = 1, .max = MAX_LISTENERS, .children = listener_keys,
+     .item_size = sizeof(cw_config_listener), .item_defaults = &default_listener,
+     .shorthand = &listener_keys[0]},
+    {"loops", &cw_type_integer, "Event loops, each a thread; 0 is one per core", FIELD(loops),
+     .min = 0, .max = MAX_LOOPS},
+    {"tls", &cw_type_section, "Certificate for the listeners with \"tls: true\"",
+     .children = tls_keys},
+    {"hosts", &cw_type_strings,
+     "Host names that requests may be for: name, name:port, *.name, or * for all", FIELD(hosts),
+     .min = 1, .max = MAX_NAMES, .is_valid = cw_names_is_host,
+     .expected = "a host such as \"example.org\", \"example.org:8080\", \"*.example.org\" or "
+                 "\"[::1]\"",
+     .pattern = CW_NAMES_HOST_PATTERN},
+    {"origins", &cw_type_strings,
+     "Origins of web pages that may call, besides pages of the server itself", FIELD(origins),
+     .min = 0, .max = MAX_NAMES, .is_valid = cw_names_is_origin,
+     .expected = "an origin such as \"https://example.org\" or \"http://localhost:3000\"",
+     .pattern = CW_NAMES_ORIGIN_PATTERN},
+    {"trusted_proxies", &cw_type_strings,
+     "Proxies whose X-Forwarded headers count: addresses, networks, or unix",
+     FIELD(trusted_proxies), .min = 0, .max = MAX_NAMES, .is_valid = cw_names_is_network,
+     .expected = "an address or network such as \"10.0.0.0/8\", or \"unix\"",
+     .pattern = CW_NAMES_NETWORK_PATTERN},
+    {"limits", &cw_type_section, "Ceilings; what exceeds one is refused", .children = limits_keys},
+    {"timeouts", &cw_type_section, "How long to wait", .children = timeouts_keys},
+    {"log", &cw_type_section, "The log", .children = log_keys},
+    {"access_log", &cw_type_bool, "Log one line for every request", FIELD(access_log)},
+    {"audit", &cw_type_section, "The record of who did what", .children = cw_audit_keys},
+    {"plugins", &cw_type_section, "Plugins and the processes that run them",
+     .children = plugins_keys},
+    {"schema", &cw_type_section, "How JSON Schemas of arguments and results are read",
+     .children = schema_keys},
+    {"store", &cw_type_section, "The database of accounts", .children = store_keys},
+    {"access", &cw_type_section, "How callers may log in", .children = access_keys},
+    {"mcp", &cw_type_section, "The endpoint for MCP clients", .children = mcp_keys},
+    {"translations", &cw_type_section, "Titles and descriptions of tools in other languages",
+     .children = translations_keys},
+    {"state", &cw_type_section, "What is kept of services", .children = state_keys},
+    {"sources", &cw_type_items, "JSON-RPC services and which of their methods can be used",
+     FIELD(sources), .min = 0, .max = MAX_SOURCES, .children = cw_sources_keys,
+     .item_size = sizeof(cw_config_remote), .item_defaults = &cw_config_default_remote,
+     .line_offset = offsetof(cw_config_remote, line)},
+    {"roles", &cw_type_roles,
+     "Permissions of roles; \"anonymous\" has not logged in, \"authenticated\" has", FIELD(roles),
+     .max = MAX_ROLES, .children = role_keys},
+    {"unknown_arguments", &cw_type_enum, "What becomes of a call with arguments nobody declared",
+     FIELD(ignore_unknown_arguments), .choices = unknown_arguments},
+    {"public_url", &cw_type_text, "Where clients reach the server; null is the Host they ask for",
+     FIELD(public_url), .is_valid = cw_names_is_public_url,
+     .expected = "a URL such as \"https://example.org\" or \"https://example.org/tools\"",
+     .pattern = CW_NAMES_PUBLIC_URL_PATTERN},
+    {"page_size", &cw_type_integer, "Tools on one page of /mcp/tools/list", FIELD(page_size),
+     .min = 1, .max = CW_PAGE_SIZE_MAX},
+    {"debug_headers", &cw_type_bool, "Tell in X-Causeway-Cache headers how a list was found",
+     FIELD(debug_headers)},
+    {0},
+};
+
+const cw_key cw_config_root = {.type = &cw_type_section, .children = top_keys};
+
+const char *cw_key_help(const cw_key *key, char out[CW_KEY_HELP_SIZE])
+{
+    char range[CW_KEY_HELP_SIZE / 4] = "";
+    if (key->type->range)
+        key->type->range(key, range, sizeof range);
+    snprintf(out, CW_KEY_HELP_SIZE, "%s%s%s%s", key->help, range[0] ? " (" : "", range,
+             range[0] ? ")" : "");
+    return out;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* types.c - the types of single values: flags, numbers, words, paths. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config/keys/keys.h"
+#include "config/syntax/names.h"
+#include "config/syntax/units.h"
+
+#define RANGE_SIZE 64u
+#define EXPECTED_SIZE 160u
+
+/* ---- bool ---- */
+
+static cw_code read_bool(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                         void *field)
+{
+    if (!cw_json_is(v, CW_JSON_TRUE) && !cw_json_is(v, CW_JSON_FALSE))
+        return cw_check_expected(c, place, v, key->type->name, NULL);
+    *(bool *)field = cw_json_is(v, CW_JSON_TRUE);
+    return CW_OK;
+}
+
+static void write_bool(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    (void)key;
+    cw_json_add_bool(w, *(const bool *)field);
+}
+
+static void describe_bool(cw_json_writer *w, const cw_key *key)
+{
+    (void)key;
+    cw_json_add_string_member(w, CW_STR("type"), CW_STR("boolean"));
+}
+
+const cw_key_type cw_type_bool = {"true or false", read_bool, write_bool, describe_bool, NULL};
+
+/* ---- numbers: integer, duration, size ---- */
+
+static void store_number(const cw_key *key, uint64_t value, void *field)
+{
+    if (key->size == sizeof(uint32_t)) {
+        assert(key->max <= UINT32_MAX);
+        *(uint32_t *)field = (uint32_t)value;
+        return;
+    }
+    assert(key->size == sizeof(size_t));
+    *(size_t *)field = (size_t)value;
+}
+
+static uint64_t load_number(const cw_key *key, const void *field)
+{
+    if (key->size == sizeof(uint32_t))
+        return *(const uint32_t *)field;
+    return *(const size_t *)field;
+}
+
+static cw_code expected_in_range(cw_checker *c, const cw_key *key, const cw_place *place,
+                                 const cw_json *v)
+{
+    char range[RANGE_SIZE], expected[EXPECTED_SIZE];
+    key->type->range(key, range, sizeof range);
+    snprintf(expected, sizeof expected, "%s from %s", key->type->name, range);
+    return cw_check_expected(c, place, v, expected, NULL);
+}
+
+static cw_code take_number(cw_checker *c, const cw_key *key, const cw_place *place,
+                           const cw_json *v, uint64_t value, void *field)
+{
+    if (value < key->min || value > key->max)
+        return expected_in_range(c, key, place, v);
+    store_number(key, value, field);
+    return CW_OK;
+}
+
+static void range_integer(const cw_key *key, char *out, size_t n)
+{
+    snprintf(out, n, "%" PRIu64 " to %" PRIu64, key->min, key->max);
+}
+
+static cw_code read_integer(cw_checker *c, const cw_key *key, const cw_place *place,
+                            const cw_json *v, void *field)
+{
+    uint64_t value;
+    if (!cw_json_to_u64(v, &value))
+        return expected_in_range(c, key, place, v);
+    return take_number(c, key, place, v, value, field);
+}
+
+static void write_integer(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    cw_json_add_u64(w, load_number(key, field));
+}
+
+static void describe_range(cw_json_writer *w, uint64_t min, uint64_t max)
+{
+    cw_json_add_string_member(w, CW_STR("type"), CW_STR("integer"));
+    cw_json_add_key(w, CW_STR("minimum"));
+    cw_json_add_u64(w, min);
+    cw_json_add_key(w, CW_STR("maximum"));
+    cw_json_add_u64(w, max);
+}
+
+static void describe_integer(cw_json_writer *w, const cw_key *key)
+{
+    describe_range(w, key->min, key->max);
+}
+
+const cw_key_type cw_type_integer = {"an integer", read_integer, write_integer, describe_integer,
+                                     range_integer};
+
+/* A whole number of `factor` or a text with a unit. */
+static void describe_units(cw_json_writer *w, const cw_key *key, uint64_t factor,
+                           const char *pattern)
+{
+    cw_json_add_key(w, CW_STR("anyOf"));
+    cw_json_open_array(w);
+    cw_json_open_object(w);
+    describe_range(w, (key->min + factor - 1) / factor, key->max / factor);
+    cw_json_close(w);
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("type"), CW_STR("string"));
+    cw_json_add_string_member(w, CW_STR("pattern"), cw_str_from(pattern));
+    cw_json_close(w);
+    cw_json_close(w);
+}
+
+static cw_code read_duration(cw_checker *c, const cw_key *key, const cw_place *place,
+                             const cw_json *v, void *field)
+{
+    uint64_t value;
+    if (cw_json_is(v, CW_JSON_STRING) && cw_units_parse_duration(cw_json_text(v), &value))
+        return take_number(c, key, place, v, value, field);
+    /* Seconds; what would overflow is far above every maximum. */
+    if (cw_json_to_u64(v, &value))
+        return take_number(c, key, place, v, value > UINT32_MAX ? UINT64_MAX : value * 1000, field);
+    return cw_check_expected(c, place, v, "a duration such as \"75s\" or \"500ms\"", NULL);
+}
+
+static void write_duration(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    char text[CW_UNITS_TEXT_SIZE];
+    cw_json_add_string(w, cw_str_from(cw_units_format_duration(load_number(key, field), text)));
+}
+
+static void describe_duration(cw_json_writer *w, const cw_key *key)
+{
+    describe_units(w, key, 1000, CW_UNITS_DURATION_PATTERN);
+}
+
+static void range_duration(const cw_key *key, char *out, size_t n)
+{
+    char min[CW_UNITS_TEXT_SIZE], max[CW_UNITS_TEXT_SIZE];
+    snprintf(out, n, "%s to %s", cw_units_format_duration(key->min, min),
+             cw_units_format_duration(key->max, max));
+}
+
+const cw_key_type cw_type_duration = {"a duration", read_duration, write_duration,
+                                      describe_duration, range_duration};
+
+static cw_code read_size(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                         void *field)
+{
+    uint64_t value;
+    if (cw_json_is(v, CW_JSON_STRING) && cw_units_parse_size(cw_json_text(v), &value))
+        return take_number(c, key, place, v, value, field);
+    if (cw_json_to_u64(v, &value))
+        return take_number(c, key, place, v, value, field);
+    return cw_check_expected(c, place, v, "a size such as \"16KB\" or 4096 (bytes)", NULL);
+}
+
+static void write_size(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    uint64_t value = load_number(key, field);
+    if (value == 0 || value % 1024) {
+        cw_json_add_u64(w, value);
+        return;
+    }
+    char text[CW_UNITS_TEXT_SIZE];
+    cw_json_add_string(w, cw_str_from(cw_units_format_size(value, text)));
+}
+
+static void describe_size(cw_json_writer *w, const cw_key *key)
+{
+    describe_units(w, key, 1, CW_UNITS_SIZE_PATTERN);
+}
+
+static void range_size(const cw_key *key, char *out, size_t n)
+{
+    char min[CW_UNITS_TEXT_SIZE], max[CW_UNITS_TEXT_SIZE];
+    snprintf(out, n, "%s to %s", cw_units_format_size(key->min, min),
+             cw_units_format_size(key->max, max));
+}
+
+const cw_key_type cw_type_size = {"a size", read_size, write_size, describe_size, range_size};
+
+/* ---- enum ---- */
+
+/* An unquoted 1.2 is a number in JSON's eyes; a number's text is exact, so it may stand for a
+ * choice of the same spelling. */
+static const cw_choice *find_choice(const cw_choice *choices, const cw_json *v)
+{
+    if (!cw_json_is(v, CW_JSON_STRING) && !cw_json_is(v, CW_JSON_NUMBER))
+        return NULL;
+    for (; choices->name; choices++)
+        if (cw_str_is(cw_json_text(v), choices->name))
+            return choices;
+    return NULL;
+}
+
+cw_code cw_choice_read(cw_checker *c, const cw_choice *choices, const cw_place *place,
+                       const cw_json *v, int *ret)
+{
+    const cw_choice *found = find_choice(choices, v);
+    if (found) {
+        *ret = found->value;
+        return CW_OK;
+    }
+    cw_buf expected;
+    cw_buf_init(&expected, 1024);
+    for (const cw_choice *i = choices; i->name; i++)
+        cw_buf_printf(&expected, "%s\"%s\"",
+                      i == choices ? ""
+                      : i[1].name  ? ", "
+                                   : " or ",
+                      i->name);
+    char *text = cw_buf_take(&expected, NULL);
+    if (!text)
+        return cw_fail_nomem(c->err);
+    cw_code rc = cw_check_expected(c, place, v, text, NULL);
+    free(text);
+    return rc;
+}
+
+void cw_choice_write(cw_json_writer *w, const cw_choice *choices, int value)
+{
+    while (choices->name && choices->value != value)
+        choices++;
+    cw_json_add_string(w, cw_str_from(choices->name));
+}
+
+void cw_choice_describe(cw_json_writer *w, const cw_choice *choices)
+{
+    cw_json_add_key(w, CW_STR("enum"));
+    cw_json_open_array(w);
+    for (const cw_choice *i = choices; i->name; i++)
+        cw_json_add_string(w, cw_str_from(i->name));
+    /* What looks like a number may be written as one. */
+    for (const cw_choice *i = choices; i->name; i++)
+        if (i->name[strspn(i->name, "0123456789.")] == '\0')
+            cw_json_add_span(w, cw_str_from(i->name));
+    cw_json_close(w);
+}
+
+static cw_code read_enum(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                         void *field)
+{
+    if (key->size == sizeof(int))
+        return cw_choice_read(c, key->choices, place, v, field);
+    assert(key->size == sizeof(bool));
+    int value = *(bool *)field;
+    cw_code rc = cw_choice_read(c, key->choices, place, v, &value);
+    *(bool *)field = value != 0;
+    return rc;
+}
+
+static void write_enum(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    bool is_flag = key->size == sizeof(bool);
+    cw_choice_write(w, key->choices, is_flag ? *(const bool *)field : *(const int *)field);
+}
+
+static void describe_enum(cw_json_writer *w, const cw_key *key)
+{
+    cw_choice_describe(w, key->choices);
+}
+
+const cw_key_type cw_type_enum = {"one of a few words", read_enum, write_enum, describe_enum, NULL};
+
+/* ---- option: an enum, or null ---- */
+
+static cw_code read_option(cw_checker *c, const cw_key *key, const cw_place *place,
+                           const cw_json *v, void *field)
+{
+    assert(key->size == sizeof(int));
+    if (!cw_json_is(v, CW_JSON_NULL))
+        return cw_choice_read(c, key->choices, place, v, field);
+    *(int *)field = 0;
+    return CW_OK;
+}
+
+static void write_option(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    int value = *(const int *)field;
+    if (value)
+        cw_choice_write(w, key->choices, value);
+    else
+        cw_json_add_null(w);
+}
+
+static void describe_option(cw_json_writer *w, const cw_key *key)
+{
+    cw_json_add_key(w, CW_STR("enum"));
+    cw_json_open_array(w);
+    for (const cw_choice *i = key->choices; i->name; i++)
+        cw_json_add_string(w, cw_str_from(i->name));
+    cw_json_add_null(w);
+    cw_json_close(w);
+}
+
+const cw_key_type cw_type_option = {"one of a few words, or null", read_option, write_option,
+                                    describe_option, NULL};
+
+/* ---- path ---- */
+
+static cw_code read_path(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                         void *field)
+{
+    if (cw_json_is(v, CW_JSON_NULL)) {
+        *(cw_str *)field = CW_STR("");
+        return CW_OK;
+    }
+    if (!cw_json_is(v, CW_JSON_STRING) || !cw_check_is_clean(cw_json_text(v)))
+        return cw_check_expected(c, place, v, key->type->name, NULL);
+    return cw_check_resolve(c, cw_json_text(v), field);
+}
+
+static void write_path(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    (void)key;
+    cw_str path = *(const cw_str *)field;
+    if (path.n)
+        cw_json_add_string(w, path);
+    else
+        cw_json_add_null(w);
+}
+
+static void describe_path(cw_json_writer *w, const cw_key *key)
+{
+    (void)key;
+    cw_json_add_key(w, CW_STR("type"));
+    cw_json_open_array(w);
+    cw_json_add_string(w, CW_STR("string"));
+    cw_json_add_string(w, CW_STR("null"));
+    cw_json_close(w);
+    cw_json_add_string_member(w, CW_STR("pattern"), CW_STR(CW_NAMES_CLEAN_PATTERN));
+}
+
+const cw_key_type cw_type_path = {"the path of a file", read_path, write_path, describe_path, NULL};

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "door/authenticate.h"
+
+#include "access/credentials.h"
+#include "access/scopes.h"
+#include "base/digits.h"
+#include "door/browser.h"
+#include "door/oauth_challenge.h"
+#include "json/write.h"
+
+#define REALM "realm=\"MCP Tools\""
+#define BEARER "Bearer " REALM
+#define BASIC "Basic " REALM ", charset=\"UTF-8\""
+#define INVALID                                                                                    \
+    BEARER ", error=\"invalid_token\", error_description=\"The access token is invalid or "        \
+           "expired\""
+/* Bytes of scopes in a challenge; a head holds CW_HTTP_RESPONSE_HEAD. */
+#define SCOPES_MAX 4096u
+/* For so long the database is not asked for again. */
+#define UNAVAILABLE_S 1u
+
+const cw_auth_error_bodies cw_authenticate_rest = {
+    .door = "rest",
+    .wrong = CW_STR_INIT("{\"error\":{\"code\":\"unauthorized\",\"message\":"
+                         "\"The credentials are invalid or expired.\"}}"),
+    .clear_text = CW_STR_INIT("{\"error\":{\"code\":\"access_denied\",\"message\":"
+                              "\"Passwords and sessions are only taken over encrypted "
+                              "connections.\"}}"),
+    .too_many = CW_STR_INIT("{\"error\":{\"code\":\"too_many_requests\",\"message\":"
+                            "\"Too many attempts to log in.\"}}"),
+    .unavailable = CW_STR_INIT("{\"error\":{\"code\":\"unavailable\",\"message\":"
+                               "\"Logging in is not possible at the moment.\"}}"),
+    .forged = CW_STR_INIT("{\"error\":{\"code\":\"access_denied\",\"message\":"
+                          "\"" CW_BROWSER_FORGED ".\"}}"),
+};
+
+/* ---- who asks ---- */
+
+/* A request that waits to be identified; in its arena. */
+typedef struct pending {
+    cw_login_waiter waiter;
+    cw_http_req *req;
+    cw_runtime *runtime;
+    const cw_auth_error_bodies *texts;
+    cw_authenticated_fn fn;
+    void *self;
+    cw_str session; /* .p is NULL: a header is shown */
+} pending;
+
+static void reply(cw_http_req *req, unsigned status, cw_str body, cw_str name, cw_str value)
+{
+    cw_http_header headers[] = {{CW_STR("Cache-Control"), CW_STR("no-store")}, {name, value}};
+    cw_http_reply(
+        req, &(cw_http_response){
+                 .status = status, .body = body, .headers = headers, .n_headers = name.n ? 2 : 1});
+}
+
+static bool offers_basic(const cw_runtime_loop *rl)
+{
+    cw_accounts *accounts = cw_runtime_accounts(rl);
+    return accounts && cw_accounts_store(accounts);
+}
+
+/* The same bytes whatever is wrong: they tell nobody how near a guess was. */
+static void reply_wrong(cw_http_req *req, cw_runtime_loop *rl, const cw_auth_error_bodies *texts,
+                        bool is_session)
+{
+    cw_buf b;
+    cw_accounts *accounts = cw_runtime_accounts(rl);
+    cw_buf_init(&b, CW_HTTP_RESPONSE_HEAD);
+    cw_buf_add(&b, CW_STR(INVALID));
+    cw_oauth_resource_add_link(&b, req, rl, texts->is_endpoint);
+    if (accounts && cw_accounts_has_issuers(accounts)) {
+        cw_buf_add(&b, CW_STR(", scope=\""));
+        cw_oauth_resource_add_scopes(&b, rl, SCOPES_MAX);
+        cw_buf_add_char(&b, '"');
+    }
+    /* Browsers would ask for a password in a window of their own. */
+    if (offers_basic(rl) && !is_session)
+        cw_buf_add(&b, CW_STR(", " BASIC));
+    cw_str kept =
+        b.code ? (cw_str){NULL, 0} : cw_arena_dup_str(cw_http_req_arena(req), cw_buf_str(&b));
+    cw_buf_done(&b);
+    cw_http_header headers[] = {{CW_STR("Cache-Control"), CW_STR("no-store")},
+                                {CW_STR("WWW-Authenticate"), kept.p ? kept : CW_STR(INVALID)},
+                                {CW_STR("Set-Cookie"), CW_STR(CW_BROWSER_NO_SESSION)}};
+    cw_http_reply(req, &(cw_http_response){.status = 401,
+                                           .body = texts->wrong,
+                                           .headers = headers,
+                                           .n_headers = is_session ? 3 : 2});
+}
+
+static void reply_later(cw_http_req *req, unsigned status, cw_str body, uint32_t seconds)
+{
+    char text[CW_DIGITS_SIZE];
+    reply(req, status, body, CW_STR("Retry-After"), cw_digits_u64(seconds, text));
+}
+
+/* Whether it must be asked of the browser that a page of ours wants this; the gate does not know
+ * how somebody logged in. */
+static bool is_forged(const pending *p, cw_runtime_loop *rl)
+{
+    if (!p->session.p)
+        return false;
+    bool is_safe = !p->texts->calls_by_get && (cw_http_req_method(p->req) == CW_HTTP_GET ||
+                                               cw_http_req_method(p->req) == CW_HTTP_HEAD);
+    return !cw_browser_is_ours(p->req, rl, is_safe) ||
+           (!is_safe && !cw_browser_has_proof(p->req, p->session));
+}
+
+static void take(const pending *p, const cw_login *login)
+{
+    cw_http_req *req = p->req;
+    const cw_auth_error_bodies *texts = p->texts;
+    cw_runtime_loop *rl = cw_runtime_at(p->runtime, cw_http_req_loop(req));
+    cw_view *view = NULL;
+    cw_authenticate_audit(req, rl, texts, login);
+    if (login->status == CW_LOGIN_OK && is_forged(p, rl)) {
+        cw_authenticate_audit_refused(req, rl, texts, "forged");
+        reply(req, 403, texts->forged, CW_STR(""), CW_STR(""));
+        return;
+    }
+    switch (login->status) {
+    case CW_LOGIN_OK:
+        view = cw_runtime_view(rl, login->caller);
+        if (view)
+            p->fn(req, rl, view, p->self);
+        else
+            reply_later(req, 503, texts->unavailable, UNAVAILABLE_S);
+        return;
+    case CW_LOGIN_WRONG:
+        reply_wrong(req, rl, texts, p->session.p != NULL);
+        return;
+    case CW_LOGIN_TOO_MANY:
+        reply_later(req, 429, texts->too_many, login->retry_s);
+        return;
+    case CW_LOGIN_UNAVAILABLE:
+        reply_later(req, 503, texts->unavailable, UNAVAILABLE_S);
+        return;
+    case CW_LOGIN_PENDING:
+        return;
+    }
+}
+
+static void on_login(cw_login_waiter *waiter, const cw_login *login)
+{
+    /* A copy: the answer ends the arena that it lives in. */
+    pending p = *CW_CONTAINER(waiter, pending, waiter);
+    take(&p, login);
+}
+
+static cw_str peer_of(cw_login_waiter *waiter)
+{
+    return cw_http_req_peer(CW_CONTAINER(waiter, pending, waiter)->req);
+}
+
+static void on_event(cw_http_req *req, cw_http_event event, void *ctx)
+{
+    pending *p = ctx;
+    (void)req;
+    if (event == CW_HTTP_GONE)
+        cw_login_cancel(&p->waiter);
+}
+
+static void log_in(const pending *asked, cw_accounts *accounts, cw_str header)
+{
+    cw_http_req *req = asked->req;
+    pending *p = cw_arena_alloc(cw_http_req_arena(req), sizeof *p);
+    if (!p) {
+        reply_later(req, 503, asked->texts->unavailable, UNAVAILABLE_S);
+        return;
+    }
+    *p = *asked;
+    cw_loop *loop = cw_http_req_loop(req);
+    cw_login login = p->session.p ? cw_session_resume(accounts, loop, p->session, &p->waiter)
+                                  : cw_accounts_login(accounts, loop, header, &p->waiter);
+    if (login.status == CW_LOGIN_PENDING)
+        cw_http_listen(req, on_event, p);
+    else
+        take(asked, &login);
+}
+
+void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_bodies *texts,
+                     cw_authenticated_fn fn, void *self)
+{
+    cw_runtime_loop *rl = cw_runtime_at(runtime, cw_http_req_loop(req));
+    cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
+    cw_str session = header.p ? (cw_str){NULL, 0} : cw_browser_session(req, rl);
+    if (CW_LIKELY(!header.p && !session.p)) {
+        fn(req, rl, cw_runtime_anonymous(rl), self);
+        return;
+    }
+    cw_accounts *accounts = cw_runtime_accounts(rl);
+    if (!accounts) {
+        cw_authenticate_audit(req, rl, texts, &(cw_login){.status = CW_LOGIN_WRONG});
+        reply_wrong(req, rl, texts, /* is_session= */ false);
+        return;
+    }
+    if ((session.p || cw_credentials_is_basic(header)) && !cw_browser_is_private(req, rl)) {
+        cw_authenticate_audit_refused(req, rl, texts, "clear_text");
+        reply(req, 403, texts->clear_text, CW_STR(""), CW_STR(""));
+        return;
+    }
+    pending asked = {.waiter = {.peer = peer_of, .fn = on_login},
+                     .req = req,
+                     .runtime = runtime,
+                     .self = self,
+                     .texts = texts,
+                     .session = session,
+                     .fn = fn};
+    log_in(&asked, accounts, header);
+}
+
+/* ---- what a refused caller is told ---- */
+
+static bool is_missing(const cw_challenge_input *r, cw_str scope)
+{
+    return !cw_caller_has_scope(cw_view_caller(r->view), scope);
+}
+
+static void write_challenge(cw_buf *out, const cw_challenge_input *r)
+{
+    bool any = false;
+    cw_buf_add(out, CW_STR(BEARER));
+    if (r->verdict == CW_VERDICT_NEEDS_SCOPES)
+        cw_buf_add(out, CW_STR(", error=\"insufficient_scope\""));
+    cw_oauth_resource_add_link(out, r->req, r->rl, r->names_all);
+    for (size_t i = 0; r->needs && i < r->needs->n_scopes && out->n < SCOPES_MAX; i++) {
+        cw_str scope = r->needs->scopes[i];
+        /* Others cannot be named in a header. */
+        if (!cw_scope_is_token(scope) || scope.n > SCOPES_MAX ||
+            (!r->names_all && !is_missing(r, scope)))
+            continue;
+        cw_buf_add(out, any ? CW_STR(" ") : CW_STR(", scope=\""));
+        cw_buf_add(out, scope);
+        any = true;
+    }
+    if (any)
+        cw_buf_add_char(out, '"');
+    /* A password never satisfies scopes. */
+    bool can_help = r->verdict == CW_VERDICT_NEEDS_LOGIN && !(r->needs && any);
+    if (can_help && offers_basic(r->rl))
+        cw_buf_add(out, CW_STR(", " BASIC));
+}
+
+static void write_scopes(cw_buf *out, cw_str name, const cw_challenge_input *r, bool only_missing)
+{
+    bool any = false;
+    cw_json_escape(out, name);
+    cw_buf_add(out, CW_STR(":["));
+    for (size_t i = 0; r->needs && i < r->needs->n_scopes; i++) {
+        if (only_missing && !is_missing(r, r->needs->scopes[i]))
+            continue;
+        if (any)
+            cw_buf_add_char(out, ',');
+        cw_json_escape(out, r->needs->scopes[i]);
+        any = true;
+    }
+    cw_buf_add_char(out, ']');
+}
+
+/* What its token has; whoever shows one knows that anyway. */
+static void write_current(cw_buf *out, const cw_challenge_input *r)
+{
+    size_t n;
+    const cw_str *scopes = cw_caller_scopes(cw_view_caller(r->view), &n);
+    cw_buf_add(out, CW_STR(",\"current_scopes\":["));
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            cw_buf_add_char(out, ',');
+        cw_json_escape(out, scopes[i]);
+    }
+    cw_buf_add_char(out, ']');
+}
+
+static cw_code keep(cw_buf *b, cw_arena *arena, cw_str *ret)
+{
+    cw_code rc = b->code;
+    if (!rc) {
+        *ret = cw_arena_dup_str(arena, cw_buf_str(b));
+        rc = ret->p ? CW_OK : cw_arena_code(arena);
+    }
+    cw_buf_done(b);
+    return rc;
+}
+
+static cw_challenge describe(cw_verdict verdict)
+{
+    switch (verdict) {
+    case CW_VERDICT_NEEDS_LOGIN:
+        return (cw_challenge){401, "Authentication required", "unauthorized", {0}, {0}};
+    case CW_VERDICT_NEEDS_SCOPES:
+        return (cw_challenge){403, "Insufficient scope", "insufficient_scope", {0}, {0}};
+    case CW_VERDICT_ALLOW:
+    case CW_VERDICT_HIDDEN:
+    case CW_VERDICT_FORBIDDEN:
+        break;
+    }
+    return (cw_challenge){403, "Access denied", "access_denied", {0}, {0}};
+}
+
+cw_code cw_challenge_make(const cw_challenge_input *refused, cw_arena *arena, cw_challenge *ret)
+{
+    cw_buf b;
+    *ret = describe(refused->verdict);
+    if (refused->verdict == CW_VERDICT_NEEDS_LOGIN || refused->verdict == CW_VERDICT_NEEDS_SCOPES) {
+        cw_buf_init(&b, CW_HTTP_RESPONSE_HEAD * 2);
+        write_challenge(&b, refused);
+        cw_code rc = keep(&b, arena, &ret->challenge);
+        if (rc)
+            return rc;
+    }
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_add_char(&b, '{');
+    write_scopes(&b, CW_STR("required_scopes"), refused, /* only_missing= */ false);
+    cw_buf_add_char(&b, ',');
+    write_scopes(&b, CW_STR("missing_scopes"), refused, /* only_missing= */ true);
+    if (refused->verdict == CW_VERDICT_NEEDS_SCOPES)
+        write_current(&b, refused);
+    cw_buf_add_char(&b, '}');
+    return keep(&b, arena, &ret->data);
+}

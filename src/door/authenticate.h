@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* authenticate.h - who asks, before anything else; and what a refused caller is told.
+ *
+ * Whoever shows no credentials is anonymous and goes on at once, and so does whoever
+ * was verified a moment ago. An Authorization header counts, whatever cookies come with
+ * it; without one, the session of a browser (door/browser.h). Others wait for the store, and with a
+ * password for the pool (access/login/accounts.h); the request is kept meanwhile, and forgotten
+ * when its client leaves. Wrong credentials are refused here, whatever was asked for.
+ *
+ *     static void on_identified(cw_http_req *req, cw_runtime_loop *bl, cw_view *view, void *self)
+ *     { … what the door does … }
+ *
+ *     static void on_post(cw_http_req *req, void *self)
+ *     {
+ *         cw_authenticate(req, self, &cw_authenticate_rest, on_identified, NULL);
+ *     }
+ *
+ * Threads: the request's loop.
+ */
+#ifndef CW_DOOR_AUTHENTICATE_H
+#define CW_DOOR_AUTHENTICATE_H
+
+#include "base/buf.h"
+#include "call/runtime.h"
+#include "net/server/request_api.h"
+
+/* The bodies of a door's refusals. */
+typedef struct cw_auth_error_bodies {
+    const char *door;   /* its name for the audit */
+    bool is_endpoint;   /* the one for MCP clients: they are sent to its own metadata */
+    cw_str wrong;       /* 401: wrong or expired credentials */
+    cw_str clear_text;  /* 403: a password over a connection that others can listen to */
+    cw_str too_many;    /* 429: failures, or logins at once */
+    cw_str unavailable; /* 503: no database */
+    cw_str forged;      /* 403: a session without the proof that a page of ours uses it */
+    bool calls_by_get;  /* GET of this door needs that proof too */
+} cw_auth_error_bodies;
+
+/* {"error":{"code":…,"message":…}} */
+extern const cw_auth_error_bodies cw_authenticate_rest;
+
+/* The request may be answered now, or later. The view is borrowed for this callback. */
+typedef void (*cw_authenticated_fn)(cw_http_req *req, cw_runtime_loop *rl, cw_view *view,
+                                    void *self);
+
+/* Have fn called, now or later, or answer the request, or let go of it when its client leaves.
+ * `texts` is static. */
+void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_bodies *texts,
+                     cw_authenticated_fn fn, void *self);
+
+/* Have the audit know of a login, unless it is one that is remembered. */
+void cw_authenticate_audit(const cw_http_req *req, const cw_runtime_loop *rl,
+                           const cw_auth_error_bodies *texts, const cw_login *login);
+/* The same of one that was not even tried; `outcome` is static. */
+void cw_authenticate_audit_refused(const cw_http_req *req, const cw_runtime_loop *rl,
+                                   const cw_auth_error_bodies *texts, const char *outcome);
+/* The same of the login page: how it went, and of whom; or whom somebody claimed to be (`name`). */
+void cw_authenticate_audit_page(const cw_http_req *req, const cw_runtime_loop *rl,
+                                const char *outcome, const cw_caller *caller, cw_str name);
+/* How a login went, for the audit; static. */
+const char *cw_authenticate_outcome(cw_login_status status);
+
+/* Whose call was refused, and why. */
+typedef struct cw_challenge_input {
+    const cw_runtime_loop *rl;    /* with accounts a password is offered */
+    cw_http_req *req;             /* NULL: not over HTTP */
+    const cw_view *view;          /* the caller's */
+    cw_verdict verdict;           /* LOGIN, SCOPES or FORBIDDEN */
+    const cw_requirements *needs; /* NULL: a general permission was missing */
+    bool names_all; /* MCP: the challenge names all scopes that are needed, not the missing ones,
+                       and sends the client to the metadata of the endpoint */
+} cw_challenge_input;
+
+/* How a refusal of the gate is said. */
+typedef struct cw_challenge {
+    unsigned status;     /* 401 or 403 */
+    const char *message; /* of the JSON-RPC error */
+    const char *code;    /* of the REST error */
+    cw_str challenge;    /* value of WWW-Authenticate; empty: none */
+    cw_str data;         /* as JSON: required_scopes, missing_scopes, with SCOPES current_scopes */
+} cw_challenge;
+
+#define CW_CHALLENGE_CODE (-32000)
+
+/* The strings are in the arena. */
+CW_MUST_USE cw_code cw_challenge_make(const cw_challenge_input *refused, cw_arena *arena,
+                                      cw_challenge *ret);
+
+#endif

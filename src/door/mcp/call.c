@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* call.c - a method that runs for an MCP client: as a tool, a prompt, a resource, a completion.
+ *
+ * What is the same for all of them: progress and log lines on the way, questions,
+ * and one answer at the end. What differs is in a cw_mcp_target_ops.
+ */
+#include <math.h>
+
+#include "door/mcp/elicit.h"
+#include "door/mcp/mcp_int.h"
+#include "json/write.h"
+
+/* ---- what comes back ---- */
+
+void cw_mcp_open_notification(cw_json_writer *w, cw_buf *b, cw_str method)
+{
+    cw_buf_init(b, SIZE_MAX / 2);
+    cw_json_writer_init(w, b, CW_JSON_COMPACT);
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("jsonrpc"), CW_STR("2.0"));
+    cw_json_add_string_member(w, CW_STR("method"), method);
+    cw_json_add_key(w, CW_STR("params"));
+    cw_json_open_object(w);
+}
+
+void cw_mcp_send_notification(cw_responder *responder, cw_send_class kind, cw_json_writer *w,
+                              cw_buf *b)
+{
+    cw_json_close(w);
+    cw_json_close(w);
+    if (!cw_json_writer_end(w, NULL))
+        (void)cw_responder_send(responder, kind, cw_buf_str(b));
+    cw_buf_done(b);
+}
+
+static void on_progress(cw_sink *sink, const cw_progress *progress)
+{
+    cw_mcp_call *call = CW_CONTAINER(sink, cw_mcp_call, sink);
+    cw_buf b;
+    cw_json_writer w;
+    if (!isfinite(progress->progress) || progress->progress <= call->reached)
+        return;
+    call->reached = progress->progress;
+    cw_mcp_open_notification(&w, &b, CW_STR("notifications/progress"));
+    cw_json_add_key(&w, CW_STR("progressToken"));
+    cw_json_add_span(&w, call->token);
+    cw_json_add_key(&w, CW_STR("progress"));
+    cw_json_add_double(&w, progress->progress);
+    if (isfinite(progress->total)) {
+        cw_json_add_key(&w, CW_STR("total"));
+        cw_json_add_double(&w, progress->total);
+    }
+    if (progress->message.n)
+        cw_json_add_string_member(&w, CW_STR("message"), progress->message);
+    cw_mcp_send_notification(call->item->batch->responder, CW_SEND_PROGRESS, &w, &b);
+}
+
+static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
+{
+    const cw_mcp_call *call = CW_CONTAINER(sink, cw_mcp_call, sink);
+    cw_buf b;
+    cw_json_writer w;
+    if (!call->may_stream || level > call->session.level)
+        return;
+    cw_mcp_open_notification(&w, &b, CW_STR("notifications/message"));
+    cw_json_add_string_member(&w, CW_STR("level"), cw_mcp_level_name(level));
+    cw_json_add_string_member(&w, CW_STR("logger"), call->job.entry->method->id);
+    cw_json_add_string_member(&w, CW_STR("data"), message);
+    cw_mcp_send_notification(call->item->batch->responder, CW_SEND_LOG, &w, &b);
+}
+
+void cw_mcp_call_close(cw_mcp_call *call)
+{
+    cw_mcp_registry_remove(&call->link);
+    cw_session_watch_remove(&call->called_by);
+    cw_mcp_elicit_drop(call);
+    call->item->on_gone = NULL;
+    call->item->on_stopping = NULL;
+}
+
+static void on_done(cw_sink *sink, const cw_outcome *outcome)
+{
+    cw_mcp_call *call = CW_CONTAINER(sink, cw_mcp_call, sink);
+    cw_buf b;
+    if (outcome->kind == CW_OUTCOME_INPUT_REQUIRED) {
+        cw_mcp_elicit(call, outcome);
+        return;
+    }
+    cw_buf_init(&b, SIZE_MAX / 2);
+    call->job.kind->write(&b, call->era, &call->job, outcome, call->item->id);
+    cw_mcp_call_close(call);
+    cw_rpc_item_reply(call->item, 200, &b, CW_STR(""));
+}
+
+void cw_mcp_call_fail(cw_mcp_call *call, const char *text)
+{
+    on_done(&call->sink, &(cw_outcome){.kind = CW_OUTCOME_FAILED, .message = cw_str_from(text)});
+}
+
+static void on_gone(cw_rpc_item *item)
+{
+    cw_mcp_call_close(item->self);
+}
+
+/* The client has taken its request back; the link is that of a running call. */
+static void cancel_call(cw_mcp_registry_entry *link)
+{
+    cw_mcp_call *call = CW_CONTAINER(link, cw_mcp_call, link);
+    cw_rpc_item *item = call->item;
+    cw_call_handle handle = item->call;
+    cw_runtime_loop *rl = item->batch->opts.rl;
+    cw_mcp_elicit_withdraw(call, "The call was cancelled.");
+    cw_mcp_call_close(call);
+    cw_call_cancel(rl, handle);
+    cw_rpc_item_no_reply(item);
+}
+
+/* Whoever called has logged out. The answer is written first: what it is about lives as long as the
+ * call. */
+static void on_session_end(cw_session_watch *watch)
+{
+    static const char why[] = "The call was ended: its caller's session is over.";
+    cw_mcp_call *call = CW_CONTAINER(watch, cw_mcp_call, called_by);
+    cw_rpc_item *item = call->item;
+    cw_call_handle handle = item->call;
+    cw_runtime_loop *rl = item->batch->opts.rl;
+    cw_outcome outcome = {.kind = CW_OUTCOME_FAILED, .message = cw_str_from(why)};
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    call->job.kind->write(&b, call->era, &call->job, &outcome, item->id);
+    cw_mcp_elicit_withdraw(call, why);
+    cw_mcp_call_close(call);
+    cw_call_cancel(rl, handle);
+    cw_rpc_item_reply(item, 200, &b, CW_STR(""));
+}
+
+/* ---- the way in ---- */
+
+static void add_client(cw_buf *b, unsigned client_capabilities)
+{
+    static const struct {
+        unsigned ability;
+        const char *name;
+    } names[] = {
+        {CW_MCP_CAN_ELICIT, "elicitation"}, {CW_MCP_CAN_ELICIT_URL, "elicitation.url"},
+        {CW_MCP_CAN_SAMPLE, "sampling"},    {CW_MCP_CAN_SAMPLE_TOOLS, "sampling.tools"},
+        {CW_MCP_CAN_ROOTS, "roots"},
+    };
+    const char *separator = ",\"client\":[\"";
+    if (!client_capabilities)
+        return;
+    for (size_t i = 0; i < CW_COUNT(names); i++) {
+        if (!(client_capabilities & names[i].ability))
+            continue;
+        cw_buf_add(b, cw_str_from(separator));
+        cw_buf_add(b, cw_str_from(names[i].name));
+        separator = "\",\"";
+    }
+    cw_buf_add(b, CW_STR("\"]"));
+}
+
+/* What the method is told beside its arguments. */
+static void add_extras(cw_buf *b, const cw_mcp_call *call)
+{
+    static const char *const levels[] = {"error", "warn", "info", "debug"};
+    add_client(b, call->session.client_capabilities);
+    if (call->session.level != CW_LOG_OFF)
+        cw_buf_printf(b, ",\"log\":\"%s\"", levels[call->session.level]);
+    if (call->job.address.n) {
+        cw_buf_add(b, CW_STR(",\"uri\":"));
+        cw_json_escape(b, call->job.address);
+    }
+    if (call->answers.n) {
+        cw_buf_add(b, CW_STR(",\"answers\":"));
+        cw_buf_add(b, call->answers);
+    }
+    if (call->state.n) {
+        cw_buf_add(b, CW_STR(",\"state\":"));
+        cw_json_escape(b, call->state);
+    }
+    cw_buf_add(b, call->job.extras);
+}
+
+static void refuse(cw_mcp_call *call, cw_code rc, const cw_call_error *refusal)
+{
+    cw_rpc_item *item = call->item;
+    cw_mcp_call_close(call);
+    if (rc == CW_DECLINED)
+        cw_mcp_refuse(item, refusal->verdict, &call->job.entry->method->needs);
+    else if (rc == CW_LIMIT)
+        cw_mcp_fail_rate_limited(item, refusal);
+    else if (rc == CW_PARAMS && call->problem)
+        cw_mcp_fail(item, 200, CW_RPC_PARAMS, call->problem);
+    else if (rc == CW_PARAMS || rc == CW_IO)
+        call->job.kind->refuse(item, call->era, rc, refusal->err.msg);
+    else
+        cw_mcp_fail(item, 500, CW_RPC_INTERNAL, refusal->err.msg);
+}
+
+void cw_mcp_call_run(cw_mcp_call *call)
+{
+    cw_rpc_item *item = call->item;
+    cw_buf extras;
+    cw_call_error refusal;
+    cw_buf_init(&extras, SIZE_MAX / 2);
+    add_extras(&extras, call);
+    cw_call_request request = {.view = call->view,
+                               .entry = call->job.entry,
+                               .params = call->job.params,
+                               .can_elicit = !call->job.is_completion,
+                               .is_completion = call->job.is_completion,
+                               .problem = call->problem,
+                               .steps = &item->batch->steps,
+                               .extras = cw_buf_str(&extras),
+                               .wants_progress = call->token.n > 0,
+                               .sink = &call->sink,
+                               .door = cw_mcp_door_name(item->batch->responder),
+                               .peer = cw_responder_peer(item->batch->responder)};
+    cw_code rc = extras.code ? cw_fail_nomem(&refusal.err)
+                             : cw_call_start(item->batch->opts.rl, &request, &item->call, &refusal);
+    cw_buf_done(&extras);
+    if (rc)
+        refuse(call, rc, &refusal);
+}
+
+/* Have the call known by its request's id, for a client that may take it back. */
+static bool enter(cw_mcp_call *call, const cw_mcp_request *r)
+{
+    cw_responder *responder = r->responder;
+    if (!call->session.is_named || !r->id)
+        return true;
+    cw_str key = cw_mcp_call_key(&call->session, r->id, responder->arena);
+    if (!key.p)
+        return false;
+    call->link.cancel = cancel_call;
+    cw_mcp_registry_add(cw_mcp_registry_of(call->door, responder->loop)->calls, &call->link, key);
+    return true;
+}
+
+/* The level of log lines that a request asks for, else that of its session. */
+static bool read_level(const cw_mcp_request *r, cw_log_level *ret)
+{
+    const cw_json *level = r->meta.level;
+    *ret = r->session->level;
+    if (!r->era->is_stamped || !level)
+        return true;
+    return cw_json_is(level, CW_JSON_STRING) && cw_mcp_level_parse(cw_json_text(level), ret);
+}
+
+static const char *check(const cw_mcp_request *r, cw_log_level *ret_level, cw_str *ret_token)
+{
+    const cw_json *token = r->meta.token;
+    *ret_token = token ? cw_json_span(token) : CW_STR("");
+    if (token && !cw_json_is(token, CW_JSON_STRING) && !cw_json_is_integer(token))
+        return "progressToken must be a string or an integer";
+    if (!read_level(r, ret_level))
+        return "logLevel must be one of debug, info, notice, warning, error, critical, alert, "
+               "emergency";
+    return NULL;
+}
+
+/* The version that a legacy client speaks: that of its session, else what its header says, else the
+ * one that is assumed then. */
+static cw_str version_of(const cw_mcp_request *r)
+{
+    if (r->session->version.n)
+        return r->session->version;
+    cw_str said = cw_responder_header(r->responder, CW_STR("MCP-Protocol-Version"));
+    return cw_mcp_static_version(said.p ? said : CW_STR("2025-03-26"));
+}
+
+void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job)
+{
+    static const cw_sink_ops ops = {on_progress, on_log, on_done};
+    cw_log_level level = CW_LOG_OFF;
+    cw_str token;
+    /* The gate comes before anything is said about the request. */
+    const char *problem = check(r, &level, &token);
+    cw_mcp_call *call = cw_arena_alloc(r->responder->arena, sizeof *call);
+    if (!call) {
+        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    /* A batch is answered as one JSON text. */
+    bool may_stream = !r->item->batch->opts.is_batch && r->responder->can_stream;
+    *call = (cw_mcp_call){.sink = {&ops},
+                          .item = r->item,
+                          .door = r->door,
+                          .era = r->era,
+                          .job = *job,
+                          .session = *r->session,
+                          .view = r->item->batch->opts.view,
+                          .token = may_stream && !problem ? token : CW_STR(""),
+                          .problem = problem,
+                          .may_stream = may_stream,
+                          .reached = -HUGE_VAL};
+    call->session.level = level;
+    call->job.version = r->era->is_stamped ? CW_STR("") : version_of(r);
+    r->item->self = call;
+    r->item->on_gone = on_gone;
+    if (r->era->is_stamped && !problem && !cw_mcp_elicit_resume(r, call))
+        return;
+    if (!enter(call, r)) {
+        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    if (may_stream) {
+        call->called_by.on_ended = on_session_end;
+        cw_mcp_watch_session(r->item->batch->opts.rl, call->view, &call->called_by);
+    }
+    cw_mcp_call_run(call);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* client_profile.c - clients that need lists to be otherwise than most, by what they call
+ * themselves.
+ *
+ * A client's name decides nothing but how names and schemas are written: whoever it
+ * is, it sees the same tools.
+ */
+#include "config/keys/keys.h"
+#include "door/mcp/mcp_int.h"
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+/* Whether a name is what a pattern says, in which '*' stands for any text. Goes back to the last
+ * '*' only, so it takes no more than pattern times name steps. */
+static bool fits(cw_str pattern, cw_str name)
+{
+    size_t at = 0, i = 0, star = SIZE_MAX, mark = 0;
+    while (i < name.n) {
+        if (at < pattern.n && pattern.p[at] == '*') {
+            star = at++;
+            mark = i;
+        } else if (at < pattern.n && lower(pattern.p[at]) == lower(name.p[i])) {
+            at++;
+            i++;
+        } else if (star != SIZE_MAX) {
+            at = star + 1;
+            i = ++mark;
+        } else {
+            return false;
+        }
+    }
+    while (at < pattern.n && pattern.p[at] == '*')
+        at++;
+    return at == pattern.n;
+}
+
+static unsigned bits_of(cw_config_names names, bool inline_refs)
+{
+    return (names == CW_CONFIG_NAMES_STRICT ? CW_MCP_STRICT_NAMES : 0u) |
+           (inline_refs ? CW_MCP_INLINE_REFS : 0u);
+}
+
+const char *cw_mcp_client_problem(const cw_json *client)
+{
+    const cw_json *name = cw_json_get(client, CW_STR("name"));
+    if (cw_json_is(name, CW_JSON_STRING) && cw_json_text(name).n > CW_MCP_CLIENT_NAME)
+        return "clientInfo.name is longer than 256 bytes";
+    return NULL;
+}
+
+unsigned cw_mcp_profile(const cw_config *config, const cw_json *client)
+{
+    const cw_json *name = cw_json_get(client, CW_STR("name"));
+    const cw_config_clients *clients = &config->mcp.clients;
+    for (size_t i = 0; i < clients->n && cw_json_is(name, CW_JSON_STRING); i++) {
+        if (fits(clients->items[i].name, cw_json_text(name)))
+            return bits_of(clients->items[i].names, clients->items[i].inline_refs);
+    }
+    return bits_of(config->mcp.names, config->mcp.inline_refs);
+}
+
+bool cw_mcp_has_aliases(const cw_config *config)
+{
+    bool has = config->mcp.names == CW_CONFIG_NAMES_STRICT;
+    for (size_t i = 0; i < config->mcp.clients.n; i++)
+        has |= config->mcp.clients.items[i].names == CW_CONFIG_NAMES_STRICT;
+    return has;
+}
+
+const cw_config *cw_mcp_config(const cw_runtime_loop *rl)
+{
+    const cw_config *config = cw_runtime_settings_of(rl)->config;
+    return config ? config : &cw_config_defaults;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* elicit.h - a method that runs for an MCP client, and what it wants to know of that client.
+ *
+ * A method that asks has ended without doing anything; it is run again with the
+ * answers (docs/decisions/0011-questions-by-replay.md). In the modern era the client
+ * calls again itself and brings the sealed state along; in the legacy one the
+ * questions are requests of ours on the call's own stream, and the answers arrive as
+ * requests of their own, on any loop.
+ *
+ *     start ─► run ─► ASKS ─┬─ modern: input_required ─► (client) ─► start with state
+ *               ▲           └─ legacy: say requests, wait ─► answers ─┐
+ *               └─────────────────────────────────────────────────────┘
+ *
+ * Ownership: a running call lives in its port's arena.
+ * Threads:   the loop of its port.
+ * Limits:    CW_MCP_MAX_ELICITATIONS questions at once, CW_MCP_ROUNDS rounds; on one loop as many
+ *            calls wait for clients as may run (cw_runtime_settings.calls).
+ */
+#ifndef CW_DOOR_MCP_ELICIT_H
+#define CW_DOOR_MCP_ELICIT_H
+
+#include "door/mcp/mcp_int.h"
+
+#define CW_MCP_ROUNDS 16u
+
+typedef struct cw_mcp_call cw_mcp_call;
+typedef struct cw_mcp_elicit_kind cw_mcp_elicit_kind;
+
+/* One question to a legacy client. */
+typedef struct cw_mcp_elicitation {
+    cw_mcp_registry_entry link; /* by the id of our request */
+    cw_mcp_call *call;
+    cw_str key; /* the method's name for it */
+    const cw_mcp_elicit_kind *kind;
+    cw_str form;   /* the schema that an answer has to match; empty: none */
+    cw_str answer; /* JSON; empty: none yet */
+} cw_mcp_elicitation;
+
+struct cw_mcp_call {
+    cw_sink sink;
+    cw_mcp_registry_entry link; /* for those who take their request back */
+    cw_session_watch called_by; /* the session of a browser, if it was one */
+    cw_rpc_item *item;
+    cw_mcp *door;
+    const cw_mcp_era *era;
+    cw_mcp_target job; /* its entry lives as long as the view */
+    cw_mcp_session session;
+    cw_view *view; /* borrowed while it runs; a reference, held by the arena, once it has asked */
+    cw_str token;  /* progressToken as it was sent; empty: no progress wanted */
+    double reached;
+    const char *problem; /* of the request: what the caller is told behind the gate; or NULL */
+    bool may_stream;
+    /* Questions. */
+    bool holds_view;
+    unsigned n_rounds;
+    cw_str state;   /* what the method wants back */
+    cw_str answers; /* a JSON object, or empty */
+    /* Answers that came with a first call, before any question; NULL: none. */
+    const cw_json *early;
+    cw_mcp_elicitation *questions;
+    size_t n_questions, n_open;
+    bool is_waiting; /* for answers, counted at the desk */
+    cw_deadline wait;
+};
+
+/* Run it, again, with what is known by now. */
+void cw_mcp_call_run(cw_mcp_call *call);
+/* End it in a way that the client can read. */
+void cw_mcp_call_fail(cw_mcp_call *call, const char *text);
+/* It is over: nobody can reach it any more, and its item can be answered. */
+void cw_mcp_call_close(cw_mcp_call *call);
+
+/* An answer, by the method's name for the question. */
+typedef struct cw_mcp_elicit_reply {
+    cw_str key;
+    cw_str json; /* empty: none */
+} cw_mcp_elicit_reply;
+
+/* What is asked, {"method":…,"params":…}; NULL: nothing that we know. */
+const cw_mcp_elicit_kind *cw_mcp_elicit_kind_of(const cw_json *elicit);
+cw_str cw_mcp_elicit_method(const cw_mcp_elicit_kind *kind);
+/* Whether people are sent to an address. */
+bool cw_mcp_elicit_is_url(const cw_json *elicit);
+/* The schema of the form that people fill in, as JSON; empty: none. */
+cw_str cw_mcp_elicit_form(const cw_json *elicit);
+/* Whether this can be an answer. CW_PARAMS with what is wrong; CW_NOMEM. */
+CW_MUST_USE cw_code cw_mcp_elicit_check(const cw_mcp_call *call, const cw_mcp_elicit_kind *kind,
+                                        cw_str form, const cw_json *answer, cw_err *err);
+/* Earlier answers (an object, or NULL) with these, which replace those of the same name. In the
+ * arena; .p is NULL without memory. */
+cw_str cw_mcp_elicit_join(const cw_json *old, const cw_mcp_elicit_reply *fresh, size_t n,
+                          cw_arena *arena);
+/* Who called. */
+cw_str cw_mcp_elicit_caller(const cw_mcp_call *call);
+
+/* The method has asked. */
+void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome);
+/* Send the questions of an outcome to a client of the handshake, and wait. */
+void cw_mcp_elicit_client(cw_mcp_call *call, const cw_outcome *outcome);
+/* Tell the client that the questions that are open need no answer any more. */
+void cw_mcp_elicit_withdraw(cw_mcp_call *call, const char *why);
+/* Nobody waits for the answers any more. */
+void cw_mcp_elicit_drop(cw_mcp_call *call);
+void cw_mcp_elicit_on_late(cw_deadline *d);
+/* Take state and answers that a modern client has brought along, or set call->problem. False: the
+ * message is answered. */
+bool cw_mcp_elicit_resume(const cw_mcp_request *r, cw_mcp_call *call);
+/* A message that answers one of our requests. */
+void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message);
+
+#endif

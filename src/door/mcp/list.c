@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "door/mcp/list.h"
+
+#define PURPOSE CW_STR("mcp cursor")
+#define CHUNK 64u    /* entries that are looked up at once */
+#define TRAILER 320u /* bytes behind a list */
+
+typedef struct page {
+    const cw_mcp_request *r;
+    const cw_mcp_list *list;
+    cw_view *view;
+    cw_mcp_reader reader;
+    cw_str after; /* the last name of the page before; empty: the first page */
+} page;
+
+/* ---- cursors ---- */
+
+/* list u8 | name */
+static cw_str make_cursor(const page *p, cw_str last)
+{
+    cw_arena *arena = p->r->responder->arena;
+    cw_str cursor = {NULL, 0};
+    char *plain = cw_arena_alloc(arena, 1 + last.n);
+    if (!plain)
+        return cursor;
+    plain[0] = (char)p->list->list;
+    memcpy(plain + 1, last.p, last.n);
+    if (cw_seal_close(&p->r->door->seal, PURPOSE, cw_str_make(plain, 1 + last.n), arena, &cursor,
+                      NULL))
+        return (cw_str){NULL, 0};
+    return cursor;
+}
+
+/* False: the request is answered. */
+static bool read_cursor(page *p)
+{
+    const cw_json *cursor = cw_json_get(p->r->params, CW_STR("cursor"));
+    cw_str plain;
+    if (!cursor)
+        return true;
+    cw_code rc = CW_PARSE;
+    if (cw_json_is(cursor, CW_JSON_STRING))
+        rc = cw_seal_open(&p->r->door->seal, PURPOSE, cw_json_text(cursor), p->r->responder->arena,
+                          &plain);
+    if (!rc && plain.n > 1 && (cw_view_list)plain.p[0] == p->list->list) {
+        p->after = cw_str_make(plain.p + 1, plain.n - 1);
+        return true;
+    }
+    if (rc == CW_NOMEM)
+        cw_mcp_fail(p->r->item, 500, CW_RPC_INTERNAL, "out of memory");
+    else
+        cw_mcp_fail(p->r->item, 200, CW_RPC_PARAMS, "cursor is not one of this list");
+    return false;
+}
+
+/* ---- the page ---- */
+
+/* False for a tool whose alias another one has too: a call by it would reach neither. */
+static bool has_own_alias(const page *p, const cw_entry *entry)
+{
+    char room[CW_ALIAS_MAX];
+    if (!p->reader.is_aliased || p->list->list != CW_VIEW_TOOLS)
+        return true;
+    cw_str alias = cw_alias_of(entry->tool_name, room);
+    return alias.p != room || cw_view_find_alias(p->view, alias) == entry;
+}
+
+/* "tools":[…],"nextCursor":"…" */
+static void write_page(cw_buf *out, void *ctx)
+{
+    const page *p = ctx;
+    const cw_entry *entries[CHUNK];
+    uint32_t size = cw_runtime_settings_of(p->r->item->batch->opts.rl)->mcp_page;
+    cw_str last = p->after;
+    size_t n, left = size ? size : CW_MCP_PAGE_SIZE;
+    bool has_more;
+    char separator = '[';
+    cw_json_escape(out, p->list->member);
+    cw_buf_add_char(out, ':');
+    do {
+        cw_view_after(p->view, p->list->list, last, entries, left < CHUNK ? left : CHUNK, &n,
+                      &has_more);
+        for (size_t i = 0; i < n && !out->code; i++) {
+            last = cw_view_name(p->list->list, entries[i]);
+            if (!has_own_alias(p, entries[i]))
+                continue;
+            cw_buf_add_char(out, separator);
+            separator = ',';
+            p->list->write(out, entries[i], &p->reader);
+        }
+        left -= n;
+    } while (has_more && left && !out->code);
+    cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
+    if (!has_more)
+        return;
+    cw_str cursor = make_cursor(p, last);
+    if (!cursor.p && !out->code)
+        out->code = CW_NOMEM;
+    cw_buf_add(out, CW_STR(",\"nextCursor\":"));
+    cw_json_escape(out, cursor);
+}
+
+/* Who reads the same way gets the same page. */
+static cw_code get_page(page *p, cw_page **ret)
+{
+    const cw_rpc_batch_opts *opts = &p->r->item->batch->opts;
+    /* One character for each, all small numbers: this is made for every request. */
+    const char kind[] = {'m',
+                         'c',
+                         'p',
+                         (char)('0' + p->list->list),
+                         (char)('0' + p->reader.form),
+                         (char)p->r->session->profile};
+    cw_page_cache_key key = {.kind = cw_str_make(kind, sizeof kind),
+                             .view = p->view,
+                             .language = p->reader.language ? cw_language_tag(p->reader.language)
+                                                            : CW_STR(""),
+                             .name = p->after};
+    return cw_page_cache_get(cw_runtime_cache(opts->rl), &key, write_page, p, ret, NULL);
+}
+
+/* ---- the answer ---- */
+
+/* Decided by the configuration alone. If the catalogue had a say, "private" would tell of tools
+ * that the caller does not see. */
+cw_str cw_mcp_scope(const cw_mcp_request *r, bool reads_same)
+{
+    /* Without accounts all are one caller. */
+    bool is_one_caller = !cw_runtime_accounts(r->item->batch->opts.rl);
+    return reads_same && is_one_caller ? CW_STR("public") : CW_STR("private");
+}
+
+static cw_str scope_of_list(const cw_mcp_request *r)
+{
+    const cw_runtime_loop *rl = r->item->batch->opts.rl;
+    /* A client with another language or another name reads something else. */
+    return cw_mcp_scope(r, !cw_runtime_settings_of(rl)->translations &&
+                               !cw_mcp_config(rl)->mcp.clients.n);
+}
+
+static void answer(page *p, const cw_page *d)
+{
+    const cw_mcp_request *r = p->r;
+    cw_rpc_batch_opts *opts = &r->item->batch->opts;
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_reserve(&b, d->body.n + r->item->id.n + TRAILER);
+    cw_rpc_open_result(&b);
+    cw_buf_add_char(&b, '{');
+    cw_buf_add(&b, cw_buf_str(&d->body));
+    if (r->era->is_stamped) {
+        cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
+        cw_buf_add_i64(&b, cw_runtime_settings_of(opts->rl)->list_ttl_ms);
+        cw_buf_add(&b, CW_STR(",\"cacheScope\":\""));
+        cw_buf_add(&b, scope_of_list(r));
+        cw_buf_add(&b, CW_STR("\"," CW_MCP_RESULT_META));
+    }
+    cw_buf_add_char(&b, '}');
+    cw_rpc_close(&b, r->item->id);
+    if (p->reader.language) {
+        /* The rest of a batch may be answered when there are other translations. */
+        cw_str tag = cw_arena_dup_str(r->responder->arena, cw_language_tag(p->reader.language));
+        opts->language = tag.p ? tag : CW_STR("");
+    }
+    cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
+}
+
+void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
+{
+    const cw_rpc_batch_opts *opts = &r->item->batch->opts;
+    const cw_config *config = cw_mcp_config(opts->rl);
+    cw_verdict verdict = cw_view_discover_verdict(opts->view);
+    cw_page *d;
+    page p = {.r = r,
+              .list = list,
+              .view = opts->view,
+              .reader = {.form = r->era->form,
+                         .language = cw_mcp_language(r->responder, opts),
+                         .is_aliased = (r->session->profile & CW_MCP_STRICT_NAMES) != 0,
+                         .is_inlined = (r->session->profile & CW_MCP_INLINE_REFS) != 0,
+                         .draft = config->schema.default_draft},
+              .after = CW_STR("")};
+    if (verdict != CW_VERDICT_ALLOW) {
+        cw_mcp_refuse(r->item, verdict, NULL);
+        return;
+    }
+    cw_call_error refusal = {0};
+    if (cw_call_may_list(opts->rl, opts->view, cw_responder_peer(r->responder), &refusal)) {
+        cw_mcp_fail_rate_limited(r->item, &refusal);
+        return;
+    }
+    if (!read_cursor(&p))
+        return;
+    bool is_short = p.reader.is_aliased && !cw_snapshot_aliases(cw_view_snapshot(p.view));
+    if (is_short || get_page(&p, &d)) {
+        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    answer(&p, d);
+    cw_page_unref(d);
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp.c - one address for both eras of the protocol.
+ *
+ * The body decides: a request whose params._meta claims a protocol version is a
+ * modern one, everything else is legacy. A header never changes the era (proxies
+ * strip headers), but one that contradicts the body is an error.
+ */
+#include "door/mcp/mcp.h"
+
+#include <stdio.h>
+
+#include "door/authenticate.h"
+#include "door/browser.h"
+#include "door/mcp/elicit.h"
+#include "door/mcp/mcp_int.h"
+#include "door/negotiate.h"
+
+#define REFUSED(text)                                                                              \
+    CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"" text "\"}}")
+
+const cw_auth_error_bodies cw_mcp_auth_error_bodies = {
+    .is_endpoint = true,
+    .door = "mcp",
+    .wrong = REFUSED("Invalid credentials"),
+    .clear_text = REFUSED("Passwords and sessions are only taken over encrypted connections"),
+    .too_many = REFUSED("Too many attempts to log in"),
+    .unavailable = REFUSED("Logging in is not possible at the moment"),
+    .forged = REFUSED(CW_BROWSER_FORGED),
+};
+
+/* ---- errors ---- */
+
+void cw_mcp_error(cw_rpc_item *item, unsigned status, int64_t code, cw_str message, cw_str data)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_rpc_error(&b, code, message, data, item->id);
+    cw_rpc_item_reply(item, status, &b, CW_STR(""));
+}
+
+void cw_mcp_fail(cw_rpc_item *item, unsigned status, int64_t code, const char *text)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_rpc_fail(&b, code, cw_str_from(text), item->id);
+    cw_rpc_item_reply(item, status, &b, CW_STR(""));
+}
+
+void cw_mcp_error_of(cw_rpc_item *item, unsigned status, int64_t code, cw_buf *message,
+                     cw_buf *data)
+{
+    if (message->code || data->code)
+        cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
+    else
+        cw_mcp_error(item, status, code, cw_buf_str(message), cw_buf_str(data));
+    cw_buf_done(message);
+    cw_buf_done(data);
+}
+
+void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name)
+{
+    cw_buf text, data;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_printf(&text, "Unknown %s: ", what);
+    cw_buf_add(&text, name);
+    cw_mcp_error_of(r->item, 200, CW_RPC_PARAMS, &text, &data);
+}
+
+const char *cw_mcp_door_name(const cw_responder *responder)
+{
+    return responder->session ? "stdio" : "mcp";
+}
+
+void cw_mcp_audit_refusal(const cw_rpc_item *item, cw_str name, cw_str detail, cw_verdict verdict)
+{
+    const cw_rpc_batch *batch = item->batch;
+    cw_call_audit_refused(batch->opts.rl,
+                          &(cw_refusal_record){.view = batch->opts.view,
+                                               .door = cw_mcp_door_name(batch->responder),
+                                               .peer = cw_responder_peer(batch->responder),
+                                               .name = name,
+                                               .detail = detail,
+                                               .verdict = verdict});
+}
+
+void cw_mcp_refuse_unknown(const cw_mcp_request *r, const char *what, cw_str name)
+{
+    cw_mcp_audit_refusal(r->item, name, CW_STR(""), CW_VERDICT_HIDDEN);
+    cw_mcp_fail_unknown(r, what, name);
+}
+
+void cw_mcp_fail_rate_limited(cw_rpc_item *item, const cw_call_error *refusal)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_rpc_rate_limited(&b, refusal->err.msg, refusal->retry_s, item->id);
+    item->retry_s = refusal->retry_s;
+    cw_rpc_item_reply(item, 429, &b, CW_STR(""));
+}
+
+void cw_mcp_refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs)
+{
+    const cw_rpc_batch_opts *opts = &item->batch->opts;
+    /* Of a method's own needs the call has told. */
+    if (!needs)
+        cw_mcp_audit_refusal(item, CW_STR(""), CW_STR(""), verdict);
+    cw_responder *responder = item->batch->responder;
+    cw_challenge_input refused = {.rl = opts->rl,
+                                  .req = responder->session ? NULL : cw_responder_req(responder),
+                                  .view = opts->view,
+                                  .verdict = verdict,
+                                  .needs = needs,
+                                  .names_all = true};
+    cw_challenge refusal;
+    cw_buf b;
+    if (cw_challenge_make(&refused, item->batch->responder->arena, &refusal)) {
+        cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
+        return;
+    }
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_rpc_error(&b, CW_CHALLENGE_CODE, cw_str_from(refusal.message), refusal.data, item->id);
+    cw_rpc_item_reply(item, refusal.status, &b, refusal.challenge);
+}
+
+void cw_mcp_fail_all(cw_responder *responder, unsigned status, int64_t code, const char *text)
+{
+    cw_buf b;
+    cw_buf_init(&b, 4096);
+    cw_rpc_fail(&b, code, cw_str_from(text), (cw_str){NULL, 0});
+    cw_str body = b.code ? (cw_str){NULL, 0} : cw_arena_dup_str(responder->arena, cw_buf_str(&b));
+    cw_buf_done(&b);
+    cw_responder_reply(responder, &(cw_response){.status = body.p ? status : 500,
+                                                 .body = body.p ? body : CW_STR(CW_MCP_FAILURE)});
+}
+
+/* ---- one message ---- */
+
+const cw_language *cw_mcp_language(const cw_responder *responder, const cw_rpc_batch_opts *opts)
+{
+    return cw_negotiate_language(cw_responder_header(responder, CW_STR("Accept-Language")),
+                                 cw_runtime_settings_of(opts->rl)->translations,
+                                 cw_view_caller(opts->view));
+}
+
+const cw_json *cw_mcp_meta(const cw_json *params, cw_str name)
+{
+    return cw_json_get(cw_json_get(params, CW_STR("_meta")), name);
+}
+
+const cw_json *cw_mcp_string(const cw_json *object, cw_str name)
+{
+    const cw_json *v = cw_json_get(object, name);
+    return cw_json_is(v, CW_JSON_STRING) ? v : NULL;
+}
+
+void cw_mcp_dispatch(const cw_mcp_request *r)
+{
+    for (size_t i = 0; i < r->era->n_methods; i++) {
+        if (cw_str_eq(r->era->methods[i].name, r->method)) {
+            r->era->methods[i].run(r);
+            return;
+        }
+    }
+    cw_mcp_fail(r->item, r->era->unknown_status, CW_RPC_METHOD, NULL);
+}
+
+typedef enum kind { INVALID, REQUEST, NOTIFICATION, RESPONSE } kind;
+
+static bool is_id(const cw_json *v)
+{
+    return cw_json_is(v, CW_JSON_STRING) || cw_json_is_integer(v);
+}
+
+/* Each object of a request is walked once: most of what a list costs is finding names. */
+static cw_mcp_envelope read_envelope(const cw_json *params)
+{
+    enum { CLAIM, CAPABILITIES, CLIENT, LEVEL, TOKEN, COUNT };
+    static const cw_str names[COUNT] = {
+        [CLAIM] = CW_STR_INIT(CW_MCP_CLAIM),
+        [CAPABILITIES] = CW_STR_INIT(CW_MCP_META("clientCapabilities")),
+        [CLIENT] = CW_STR_INIT(CW_MCP_META("clientInfo")),
+        [LEVEL] = CW_STR_INIT(CW_MCP_META("logLevel")),
+        [TOKEN] = CW_STR_INIT("progressToken"),
+    };
+    const cw_json *found[COUNT];
+    cw_json_get_all(cw_json_get(params, CW_STR("_meta")), names, COUNT, found);
+    return (cw_mcp_envelope){.claim = found[CLAIM],
+                             .capabilities = found[CAPABILITIES],
+                             .client = found[CLIENT],
+                             .level = found[LEVEL],
+                             .token = found[TOKEN]};
+}
+
+/* What a message is; *ret_problem says what is wrong with it. */
+static kind classify(const cw_json *v, cw_mcp_request *r, const char **ret_problem)
+{
+    enum { VERSION, METHOD, ID, PARAMS, RESULT, ERROR, COUNT };
+    static const cw_str names[COUNT] = {
+        [VERSION] = CW_STR_INIT("jsonrpc"), [METHOD] = CW_STR_INIT("method"),
+        [ID] = CW_STR_INIT("id"),           [PARAMS] = CW_STR_INIT("params"),
+        [RESULT] = CW_STR_INIT("result"),   [ERROR] = CW_STR_INIT("error"),
+    };
+    const cw_json *found[COUNT];
+    cw_json_get_all(v, names, COUNT, found);
+    const cw_json *version = found[VERSION], *method = found[METHOD], *id = found[ID];
+    bool is_answer = found[RESULT] || found[ERROR];
+    r->params = found[PARAMS];
+    r->id = id && is_id(id) ? id : NULL;
+    r->meta = read_envelope(r->params);
+    *ret_problem = "A message must be an object with jsonrpc \"2.0\" and a method";
+    if (!cw_json_is(v, CW_JSON_OBJECT))
+        return INVALID;
+    if (r->id)
+        r->item->id = cw_json_span(id);
+    if (!cw_json_is(version, CW_JSON_STRING) || !cw_str_is(cw_json_text(version), "2.0"))
+        return INVALID;
+    if (!method && is_answer)
+        return RESPONSE;
+    if (!cw_json_is(method, CW_JSON_STRING))
+        return INVALID;
+    *ret_problem = "id must be a string or an integer";
+    if (id && !r->id)
+        return INVALID;
+    *ret_problem = "params must be an object";
+    if (r->params && !cw_json_is(r->params, CW_JSON_OBJECT))
+        return INVALID;
+    r->method = cw_json_text(method);
+    return id ? REQUEST : NOTIFICATION;
+}
+
+/* A header of a modern version on a request without the modern envelope: never a silent fallback.
+ */
+static void fail_envelope(const cw_mcp_request *r)
+{
+    bool has_meta = cw_json_is(cw_json_get(r->params, CW_STR("_meta")), CW_JSON_OBJECT);
+    cw_str missing = has_meta ? CW_STR("{\"envelope\":{\"missing\":[\"" CW_MCP_CLAIM "\"]}}")
+                              : CW_STR("{\"envelope\":{\"missing\":[\"_meta\"]}}");
+    cw_mcp_error(r->item, 400, CW_RPC_PARAMS,
+                 CW_STR("Invalid params: the request lacks what its protocol version needs in "
+                        "_meta"),
+                 missing);
+}
+
+static bool has_modern_header(const cw_responder *responder)
+{
+    cw_str header = cw_responder_header(responder, CW_STR("MCP-Protocol-Version"));
+    return header.p && cw_mcp_looks_modern(header);
+}
+
+static void route(cw_mcp_request *r)
+{
+    bool is_handshake = cw_str_is(r->method, "initialize") && !cw_mcp_has_envelope(r->params);
+    if (is_handshake && has_modern_header(r->responder)) {
+        cw_mcp_error(r->item, 400, CW_MCP_HEADER,
+                     CW_STR("MCP-Protocol-Version names a version without initialize"), CW_STR(""));
+    } else if (r->meta.claim && !is_handshake) {
+        r->era = &cw_mcp_modern;
+        if (!r->era->detaches)
+            cw_rpc_batch_cancel_on_disconnect(r->item->batch);
+        cw_mcp_run_modern(r);
+    } else if (has_modern_header(r->responder)) {
+        fail_envelope(r);
+    } else {
+        cw_mcp_run_legacy(r);
+    }
+}
+
+static void handle_legacy_change(cw_mcp_request *r, const cw_json *v)
+{
+    const cw_json *id = cw_json_get(r->params, CW_STR("requestId"));
+    cw_mcp_session session;
+    if (!cw_mcp_enter_session(r, &session))
+        return;
+    r->session = &session;
+    if (!r->method.p)
+        cw_mcp_elicit_answer(r, v);
+    else if (cw_str_is(r->method, "notifications/cancelled") && id && is_id(id) && session.is_named)
+        cw_mcp_cancel(r, id);
+    cw_rpc_item_no_reply(r->item);
+}
+
+/* A message that is not answered. Modern ones say nothing to us over HTTP, whatever session
+ * header they carry: clients of that era cancel by leaving, and have no answers to send. */
+static void handle_notification(cw_mcp_request *r, const cw_json *v)
+{
+    bool is_modern = r->meta.claim || has_modern_header(r->responder);
+    r->item->id = (cw_str){NULL, 0};
+    if (is_modern && !r->responder->session)
+        cw_rpc_item_no_reply(r->item);
+    else
+        handle_legacy_change(r, v);
+}
+
+static void take(cw_mcp_request *r, const cw_json *v)
+{
+    const char *problem;
+    switch (classify(v, r, &problem)) {
+    case INVALID:
+        cw_mcp_fail(r->item, 400, CW_RPC_INVALID, problem);
+        return;
+    case NOTIFICATION:
+    case RESPONSE:
+        handle_notification(r, v);
+        return;
+    case REQUEST:
+        break;
+    }
+    if (r->item->batch->opts.is_batch)
+        cw_mcp_run_legacy(r);
+    else
+        route(r);
+}
+
+/* A client of which nothing is known. */
+static const cw_mcp_session unknown_client = {.level = CW_LOG_OFF};
+
+/* ---- the request ---- */
+
+/* The header says which version it is, else what the session has agreed upon. */
+static const char *check_batch(const cw_responder *responder, const cw_mcp_session *session,
+                               const cw_json *list, uint32_t most, char text[64])
+{
+    cw_str version = cw_responder_header(responder, CW_STR("MCP-Protocol-Version"));
+    if (!version.p && (session->version.n || responder->session))
+        version = session->version; /* of lines it is not assumed before the handshake */
+    if (!cw_mcp_allows_batch(version))
+        return "This protocol version has no batches";
+    if (cw_json_count(list) == 0)
+        return "A batch must not be empty";
+    if (cw_json_count(list) > most) {
+        snprintf(text, 64, "A batch has at most %u messages", most);
+        return text;
+    }
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
+        if (cw_mcp_meta(cw_json_get(v, CW_STR("params")), CW_STR(CW_MCP_CLAIM)))
+            return "This protocol version has no batches";
+    }
+    return NULL;
+}
+
+static void take_batch(cw_mcp *door, cw_responder *responder, cw_rpc_batch_opts *opts,
+                       const cw_json *list)
+{
+    cw_mcp_session session;
+    opts->is_batch = true;
+    opts->n = cw_json_count(list);
+    if (!cw_mcp_session_open(door, responder, opts->rl, opts->view, &session)) {
+        cw_mcp_fail_all(responder, 404, CW_MCP_SESSION, "Session not found");
+        return;
+    }
+    if (cw_mcp_contradicts(responder, &session)) {
+        cw_mcp_fail_all(responder, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
+        return;
+    }
+    char text[64];
+    const char *problem =
+        check_batch(responder, &session, list, cw_runtime_settings_of(opts->rl)->batch, text);
+    if (problem) {
+        cw_mcp_fail_all(responder, 400, CW_RPC_INVALID, problem);
+        return;
+    }
+    cw_rpc_batch *batch = cw_rpc_batch_new(responder, opts);
+    if (!batch)
+        return;
+    cw_mcp_request r = {
+        .door = door, .responder = responder, .era = &cw_mcp_legacy, .item = batch->items};
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v), r.item++) {
+        r.session = &session;
+        r.method = (cw_str){NULL, 0};
+        take(&r, v);
+    }
+    cw_rpc_batch_finish(batch);
+}
+
+static void take_one(cw_mcp *door, cw_responder *responder, cw_rpc_batch_opts *opts,
+                     const cw_json *message)
+{
+    opts->n = 1;
+    cw_rpc_batch *batch = cw_rpc_batch_new(responder, opts);
+    if (!batch)
+        return;
+    cw_mcp_request r = {.door = door,
+                        .responder = responder,
+                        .session = &unknown_client,
+                        .era = &cw_mcp_legacy,
+                        .item = batch->items};
+    take(&r, message);
+}
+
+void cw_mcp_receive(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl, cw_view *view,
+                    cw_str body)
+{
+    const cw_json *root;
+    CW_UNINIT cw_err err;
+    cw_code rc = cw_json_read(body, NULL, responder->arena, &root, NULL, &err);
+    if (rc == CW_NOMEM) {
+        cw_responder_reply(responder,
+                           &(cw_response){.status = 500, .body = CW_STR(CW_MCP_FAILURE)});
+        return;
+    }
+    if (rc) {
+        cw_mcp_fail_all(responder, 400, CW_RPC_PARSE, err.msg);
+        return;
+    }
+    cw_rpc_batch_opts opts = {.rl = rl,
+                              .view = view,
+                              .none_status = 202,
+                              .detaches = cw_mcp_legacy.detaches, /* until it claims to be modern */
+                              .failure = CW_STR(CW_MCP_FAILURE)};
+    if (cw_json_is(root, CW_JSON_ARRAY))
+        take_batch(door, responder, &opts, root);
+    else
+        take_one(door, responder, &opts, root);
+}
+
+static void on_identified(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
+{
+    cw_responder *responder = cw_responder_of(req);
+    if (!responder)
+        cw_rpc_batch_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
+    else if (!cw_rpc_is_json(req))
+        cw_mcp_fail_all(responder, 415, CW_MCP_TRANSPORT, "Content-Type must be application/json");
+    else
+        cw_mcp_receive(self, responder, rl, view, cw_http_req_body(req));
+}
+
+static void on_post(cw_http_req *req, void *self)
+{
+    cw_mcp *door = self;
+    cw_authenticate(req, door->runtime, &cw_mcp_auth_error_bodies, on_identified, door);
+}
+
+cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path)
+{
+    if (path.n > CW_MCP_PATH_MAX)
+        return CW_LIMIT;
+    snprintf(door->path, sizeof door->path, "%.*s", CW_STR_ARG(path));
+    snprintf(door->card_path, sizeof door->card_path, "%s/server-card", door->path);
+    const struct {
+        cw_http_method method;
+        const char *path;
+        cw_http_handler handler;
+    } routes[] = {
+        {CW_HTTP_POST, door->path, on_post},
+        {CW_HTTP_GET, door->path, cw_mcp_on_get},
+        {CW_HTTP_DELETE, door->path, cw_mcp_on_delete},
+        /* Clients that were given the address of the list. */
+        {CW_HTTP_POST, "/mcp/tools/list", on_post},
+        {CW_HTTP_GET, door->card_path, cw_mcp_on_card},
+        {CW_HTTP_GET, "/.well-known/mcp.json", cw_mcp_on_wellknown},
+    };
+    for (size_t i = 0; i < CW_COUNT(routes); i++) {
+        cw_code rc =
+            cw_router_add(router, routes[i].method, routes[i].path, routes[i].handler, door);
+        if (rc)
+            return rc;
+    }
+    cw_router_open(router, door->card_path);
+    cw_router_set_protocol(router, door->path, &cw_mcp_protocol, door);
+    return CW_OK;
+}

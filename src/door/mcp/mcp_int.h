@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp_int.h - what the files of the MCP door share.
+ *
+ *     mcp.c          which era a message belongs to
+ *     modern.c   2026-07-28: envelope, headers, methods
+ *     legacy.c   2024-11-05 to 2025-11-25: handshake, batches, methods
+ *     tools.c    tools/list, tools/call
+ *     list.c     lists, page by page
+ *     client_profile.c  what is known of some clients
+ *     param_headers.c   arguments that stand in headers too
+ *     call.c     a method that runs, from start to answer
+ *     elicit.c      questions to the client, in both eras
+ *     elicit_legacy.c those to legacy clients: asking, waiting, taking answers
+ *     registry.c     what runs on a loop, so that others can reach it
+ *     session.c  sessions of the handshake
+ *     session_store.c   what is remembered of them
+ *     tool_result.c   the outcome of a call as a result
+ *     resources.c    prompts and resources: lists, prompts/get, resources/read
+ *     content.c their outcome as messages and contents
+ *     complete.c completion/complete
+ *     capabilities.c what the server says of itself
+ *     notify.c   who is told of changes: subscriptions/listen, GET, lines
+ *     subscribe.c   subscriptions/listen
+ *     stream_expiry.c   streams that end with the credentials that opened them
+ *     legacy_stream.c   GET and DELETE of legacy sessions, resources/subscribe
+ *
+ * An era is a table: what differs between them stands there and nowhere else.
+ */
+#ifndef CW_DOOR_MCP_MCP_INT_H
+#define CW_DOOR_MCP_MCP_INT_H
+
+#include <stdatomic.h>
+
+#include "access/login/session_watch.h"
+#include "door/authenticate.h"
+#include "door/mcp/mcp.h"
+#include "door/mcp/session_store.h"
+#include "door/mcp/stream_expiry.h"
+#include "door/rpc_batch.h"
+#include "door/rpc_message.h"
+#include "json/write.h"
+
+#define CW_MCP_META(name) "io.modelcontextprotocol/" name
+#define CW_MCP_SERVER "{\"name\":\"Causeway\",\"version\":\"" CW_VERSION "\"}"
+/* Behind the members of a stamped result. */
+#define CW_MCP_RESULT_META                                                                         \
+    "\"resultType\":\"complete\",\"_meta\":{\"" CW_MCP_META("serverInfo") "\":" CW_MCP_SERVER "}"
+
+#define CW_MCP_FAILURE                                                                             \
+    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error\"}}"
+
+enum {
+    CW_MCP_SESSION = -32001,     /* legacy: no such session */
+    CW_MCP_TRANSPORT = -32000,   /* what HTTP says already: media type, legacy version header */
+    CW_MCP_HEADER = -32020,      /* a header is missing or is not what the body says */
+    CW_MCP_CAPABILITY = -32021,  /* the client lacks one */
+    CW_MCP_UNSUPPORTED = -32022, /* protocol version */
+};
+
+typedef struct cw_mcp_era cw_mcp_era;
+
+/* What a client can be asked. */
+enum {
+    CW_MCP_CAN_SAMPLE = 1,
+    CW_MCP_CAN_ELICIT = 2,
+    CW_MCP_CAN_ROOTS = 4,
+    CW_MCP_CAN_ELICIT_URL = 8,
+    CW_MCP_CAN_SAMPLE_TOOLS = 16,
+};
+
+/* What a client needs lists to be like. */
+enum {
+    CW_MCP_STRICT_NAMES = 1,
+    CW_MCP_INLINE_REFS = 2,
+};
+
+/* What is known of the client of a request. */
+struct cw_mcp_session {
+    bool is_named;                       /* `number` means something */
+    unsigned char number[CW_MCP_NUMBER]; /* random */
+    unsigned client_capabilities;        /* CW_MCP_CAN_… */
+    unsigned profile;                    /* CW_MCP_STRICT_NAMES, CW_MCP_INLINE_REFS */
+    cw_log_level level;                  /* of the lines it wants to see, or CW_LOG_OFF */
+    int64_t expires;                     /* wall clock, ms; 0: never */
+    cw_str version;                      /* of the protocol; empty: not known */
+};
+typedef struct cw_mcp_session cw_mcp_session;
+
+/* Something that runs or waits on a loop, found by a key; embedded in its owner. */
+typedef struct cw_mcp_registry_entry {
+    struct cw_mcp_registry_entry *prev, *next; /* NULL: not there */
+    cw_str key;                                /* lives as long as the owner */
+    uint64_t hash;
+    void (*cancel)(
+        struct cw_mcp_registry_entry *link); /* of a call or stream: its client takes it back */
+} cw_mcp_registry_entry;
+
+#define CW_MCP_BUCKETS 256u
+
+/* The door on one loop. */
+typedef struct cw_mcp_registry {
+    cw_mcp_registry_entry calls[CW_MCP_BUCKETS];   /* rings; by session and id of the request */
+    cw_mcp_registry_entry asks[CW_MCP_BUCKETS];    /* by the id of the question */
+    cw_mcp_registry_entry streams[CW_MCP_BUCKETS]; /* GET; by the session's number */
+    cw_deadline_list waiting;                      /* for answers of clients */
+    uint32_t n_waiting;                            /* calls that do */
+    cw_mcp_expiries expiries;                      /* of tokens that streams were opened with */
+    bool is_begun;
+} cw_mcp_registry;
+
+struct cw_mcp {
+    cw_runtime *runtime;
+    char path[CW_MCP_PATH_MAX + 1];       /* of the endpoint */
+    char card_path[CW_MCP_PATH_MAX + 16]; /* of the server card */
+    cw_seal seal;
+    cw_mcp_session_store memory; /* of sessions */
+    cw_fair_slots streams;       /* that are told of changes, on all loops */
+    unsigned n_loops;
+    cw_mcp_registry desks[];
+};
+
+/* What a request says in params._meta, each NULL when it is not there. */
+typedef struct cw_mcp_envelope {
+    const cw_json *claim; /* protocolVersion */
+    const cw_json *capabilities;
+    const cw_json *client; /* clientInfo */
+    const cw_json *level;
+    const cw_json *token; /* progressToken */
+} cw_mcp_envelope;
+
+/* One request on its way through the door; lives for the callback only. */
+typedef struct cw_mcp_request {
+    cw_mcp *door;
+    cw_responder *responder;
+    cw_rpc_item *item;
+    const cw_mcp_era *era;
+    const cw_mcp_session *session; /* what is known of the client; never NULL */
+    cw_str method;
+    const cw_json *id;     /* a string or a whole number, or NULL */
+    const cw_json *params; /* an object, or NULL */
+    cw_mcp_envelope meta;
+} cw_mcp_request;
+
+typedef struct cw_mcp_method {
+    cw_str name;
+    void (*run)(const cw_mcp_request *r);
+} cw_mcp_method;
+
+struct cw_mcp_era {
+    const cw_mcp_method *methods;
+    size_t n_methods;
+    unsigned unknown_status; /* HTTP, for an unknown method */
+    int64_t no_resource;     /* code of the error for a resource that is not there */
+    cw_tool_form form;
+    bool is_stamped;    /* results have resultType, serverInfo, and lists ttlMs and cacheScope */
+    bool wants_objects; /* structuredContent that is no object becomes {"result": …} */
+    bool detaches;      /* a client that leaves has not cancelled */
+    bool has_mirrors;   /* arguments stand in headers too (catalogue/param_headers.h) */
+};
+
+extern const cw_mcp_era cw_mcp_modern, cw_mcp_legacy;
+
+/* mcp.c */
+/* Run by name, or answer that the method is unknown. */
+void cw_mcp_dispatch(const cw_mcp_request *r);
+/* An error with the specification's message and `text` as data. */
+void cw_mcp_fail(cw_rpc_item *item, unsigned status, int64_t code, const char *text);
+/* An error with this message and data (JSON, or empty). */
+void cw_mcp_error(cw_rpc_item *item, unsigned status, int64_t code, cw_str message, cw_str data);
+/* The same out of buffers, which end here; when one of them has failed, that is the error. */
+void cw_mcp_error_of(cw_rpc_item *item, unsigned status, int64_t code, cw_buf *message,
+                     cw_buf *data);
+/* -32602: there is no tool or prompt (`what`) of this name. */
+void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name);
+/* The same, with a record. */
+void cw_mcp_refuse_unknown(const cw_mcp_request *r, const char *what, cw_str name);
+void cw_mcp_refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs);
+/* Too many calls: 429, and a text that says when to try again. */
+void cw_mcp_fail_rate_limited(cw_rpc_item *item, const cw_call_error *refusal);
+/* Have the audit know that something was refused that no call was begun for. */
+void cw_mcp_audit_refusal(const cw_rpc_item *item, cw_str name, cw_str detail, cw_verdict verdict);
+/* For the audit: "mcp" or "stdio". */
+const char *cw_mcp_door_name(const cw_responder *responder);
+/* An error of the request as a whole, without id. */
+void cw_mcp_fail_all(cw_responder *responder, unsigned status, int64_t code, const char *text);
+/* The language that the caller wants to read, or NULL. */
+const cw_language *cw_mcp_language(const cw_responder *responder, const cw_rpc_batch_opts *opts);
+const cw_json *cw_mcp_meta(const cw_json *params, cw_str name);
+/* A member that is a string, else NULL. */
+const cw_json *cw_mcp_string(const cw_json *object, cw_str name);
+
+extern const cw_auth_error_bodies cw_mcp_auth_error_bodies;
+
+/* registry.c */
+/* The desk of the loop that this runs on. */
+cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop);
+void cw_mcp_registry_add(cw_mcp_registry_entry *buckets, cw_mcp_registry_entry *link, cw_str key);
+/* Removing one that was not added is fine. */
+void cw_mcp_registry_remove(cw_mcp_registry_entry *link);
+/* End the streams of a session on all loops but (when it is not NULL) this one. */
+void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
+                          const cw_mcp_registry_entry *but);
+/* Have it told when the browser's session ends that the caller was identified by, if it was. */
+void cw_mcp_watch_session(cw_runtime_loop *rl, const cw_view *view, cw_session_watch *watch);
+/* The first one with this key behind `after` (NULL: from the beginning), or NULL. */
+cw_mcp_registry_entry *cw_mcp_registry_find(cw_mcp_registry_entry *buckets, cw_str key,
+                                            const cw_mcp_registry_entry *after);
+/* The bytes that tell this session from others. */
+cw_str cw_mcp_number(const cw_mcp_session *session);
+/* A client takes back a request that it has sent: of this session, with this id. Every loop looks
+ * for it. */
+void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id);
+/* The key of a request, the same for every spelling of its id; .p is NULL without memory. */
+cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_arena *arena);
+
+/* session.c */
+unsigned cw_mcp_client_capabilities(const cw_json *capabilities);
+/* A name for a new session, in the arena; empty when sessions are off, .p NULL without memory. */
+cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned client_capabilities,
+                           unsigned profile);
+/* What the request's Mcp-Session-Id says. False: 404, nobody has such a session (any more). */
+bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret);
+/* The same for a request that is no message. */
+bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
+                         const cw_view *view, cw_mcp_session *ret);
+/* Who wants something of a session to be remembered. */
+void cw_mcp_session_owner_init(cw_mcp_session_owner *owner, const cw_view *view,
+                               const cw_responder *responder);
+/* Answer that nothing more could be: the caller's share is used up (CW_LIMIT), or all memory. */
+void cw_mcp_fail_session_store(cw_rpc_item *item, cw_code rc);
+/* "debug" to "emergency"; false otherwise. */
+bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
+cw_str cw_mcp_level_name(cw_log_level level);
+
+/* client_profile.c */
+/* Why this clientInfo (or NULL) is not taken: its name is compared with the patterns of the
+ * configuration. Static; NULL: it is. */
+#define CW_MCP_CLIENT_NAME 256u
+const char *cw_mcp_client_problem(const cw_json *client);
+/* What the client of this name (clientInfo, or NULL) needs. */
+unsigned cw_mcp_profile(const cw_config *config, const cw_json *client);
+/* Whether any client may know tools by aliases. */
+bool cw_mcp_has_aliases(const cw_config *config);
+/* The configuration that is in force; never NULL. */
+const cw_config *cw_mcp_config(const cw_runtime_loop *rl);
+
+/* param_headers.c */
+/* Whether the Mcp-Param headers say what the arguments say; else the request is answered. */
+bool cw_mcp_check_param_headers(const cw_mcp_request *r, const cw_method *method,
+                                const cw_json *arguments);
+
+/* modern.c */
+/* A value that no header may carry comes as =?base64?…?=; .p is NULL when that is none. */
+cw_str cw_mcp_decode_header(cw_str value, cw_arena *arena);
+/* -32020: the header is missing (.p NULL), or not what the body says. */
+void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body,
+                        const char *problem);
+#define CW_MCP_CLAIM CW_MCP_META("protocolVersion")
+bool cw_mcp_is_modern(cw_str version);
+/* The i-th one, newest first; .p is NULL behind the last. */
+cw_str cw_mcp_modern_version(size_t i);
+/* A version that none of the older ones is, and that is not older than they are. */
+bool cw_mcp_looks_modern(cw_str version);
+/* Whether params carry everything a modern request must carry, in a version that we speak. */
+bool cw_mcp_has_envelope(const cw_json *params);
+void cw_mcp_run_modern(const cw_mcp_request *r);
+
+/* legacy.c */
+bool cw_mcp_is_legacy(cw_str version);
+cw_str cw_mcp_legacy_version(size_t i);
+cw_str cw_mcp_newest_legacy(void);
+/* The same text, for ever; empty when it is no legacy version. */
+cw_str cw_mcp_static_version(cw_str version);
+bool cw_mcp_allows_batch(cw_str version_header);
+void cw_mcp_run_legacy(const cw_mcp_request *r);
+/* Whether the version header of a request names another version than its session agreed upon. */
+bool cw_mcp_contradicts(const cw_responder *responder, const cw_mcp_session *session);
+#define CW_MCP_CONTRADICTS "MCP-Protocol-Version is not the version of the session"
+/* The session of a message that is not the handshake, after a look at its version header. False:
+ * the message is answered, with 400, or 404 when nobody has such a session (any more). */
+bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret);
+/* {} */
+void cw_mcp_reply_empty(const cw_mcp_request *r);
+
+/* tools.c */
+void cw_mcp_list_tools(const cw_mcp_request *r);
+void cw_mcp_call_tool(const cw_mcp_request *r);
+
+/* call.c */
+typedef struct cw_mcp_target cw_mcp_target;
+
+/* What a method runs as. */
+typedef struct cw_mcp_target_ops {
+    /* The answer. Errors are sticky in `out`. */
+    void (*write)(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+                  const cw_outcome *outcome, cw_str id);
+    /* Answer that it cannot be run: wrong arguments (CW_PARAMS), no source (CW_IO). */
+    void (*refuse)(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
+    /* What a view has in its place, or NULL; and the answer and record when it has nothing. Both
+     * NULL for what never asks its client. */
+    const cw_entry *(*find)(const cw_view *view, const cw_mcp_target *job);
+    void (*refuse_unknown)(const cw_mcp_request *r, cw_str name);
+} cw_mcp_target_ops;
+
+struct cw_mcp_target {
+    const cw_mcp_target_ops *kind;
+    const cw_entry *entry;
+    const cw_json *params; /* an object, or NULL */
+    cw_str name;           /* what was asked for */
+    cw_str address;        /* of a resource: the same */
+    cw_str extras;         /* cw_source_call.extras */
+    cw_str version;        /* of the protocol; set by cw_mcp_start; empty: modern */
+    bool is_completion;
+};
+
+/* Run it; the message is answered, now or later. */
+void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job);
+/* {"jsonrpc":"2.0","method":…,"params":{ with two objects open. `b` is made. */
+void cw_mcp_open_notification(cw_json_writer *w, cw_buf *b, cw_str method);
+/* Close the two, say it and end the buffer. */
+void cw_mcp_send_notification(cw_responder *responder, cw_send_class kind, cw_json_writer *w,
+                              cw_buf *b);
+
+/* tool_result.c */
+void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+                          const cw_outcome *outcome, cw_str id);
+/* A result with isError and this text. */
+void cw_mcp_write_problem(cw_buf *out, const cw_mcp_era *era, cw_str text, cw_str id);
+
+/* resources.c */
+void cw_mcp_list_prompts(const cw_mcp_request *r);
+void cw_mcp_list_resources(const cw_mcp_request *r);
+void cw_mcp_list_templates(const cw_mcp_request *r);
+void cw_mcp_get_prompt(const cw_mcp_request *r);
+void cw_mcp_read_resource(const cw_mcp_request *r);
+/* What a caller reads at this address: a resource, or a template and the object of its variables
+ * (JSON; empty: none). CW_DECLINED: nothing that it may know of; CW_NOMEM. */
+CW_MUST_USE cw_code cw_mcp_find_resource(cw_view *view, cw_str uri, cw_arena *arena,
+                                         const cw_entry **ret, cw_str *ret_variables);
+void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri);
+/* The same, with a record. */
+void cw_mcp_refuse_resource(const cw_mcp_request *r, cw_str uri);
+
+/* content.c */
+/* A block of content as clients see it: without its role. */
+void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *job, const cw_json *block);
+/* A result as one JSON string: a string as itself, anything else as JSON. */
+void cw_mcp_add_text(cw_buf *out, const cw_json *result);
+/* {"uri":…} */
+void cw_mcp_add_address(cw_buf *out, cw_str uri);
+/* The error of an outcome that is no result; false when it is one. */
+bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+                          const cw_outcome *outcome, cw_str id);
+/* cw_mcp_target_ops.refuse of all but tools: an error of the protocol. */
+void cw_mcp_refuse_as_error(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
+void cw_mcp_write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+                         const cw_outcome *outcome, cw_str id);
+void cw_mcp_write_resource(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+                           const cw_outcome *outcome, cw_str id);
+
+/* complete.c */
+void cw_mcp_complete(const cw_mcp_request *r);
+
+/* capabilities.c */
+/* The object `capabilities`. */
+void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r);
+/* Their names alone, as this view has them: {"tools":true,…}. */
+void cw_mcp_add_capability_names(cw_json_writer *w, cw_view *view);
+
+/* wellknown.c */
+void cw_mcp_on_wellknown(cw_http_req *req, void *door);
+void cw_mcp_on_card(cw_http_req *req, void *door);
+
+/* subscribe.c */
+void cw_mcp_subscriptions_listen(const cw_mcp_request *r);
+
+/* notify.c */
+/* Tell the client of a session through a port that does nothing else, until it is gone. CW_NOMEM;
+ * CW_LIMIT: too many are told. */
+CW_MUST_USE cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *responder,
+                                             cw_runtime_loop *rl, cw_view *view,
+                                             const cw_mcp_session *session);
+
+/* legacy_stream.c */
+void cw_mcp_resources_subscribe(const cw_mcp_request *r);
+void cw_mcp_resources_unsubscribe(const cw_mcp_request *r);
+/* What HTTP itself says at the endpoint, as JSON-RPC. */
+extern const cw_route_protocol cw_mcp_protocol;
+/* GET and DELETE at the endpoint. */
+void cw_mcp_on_get(cw_http_req *req, void *self);
+void cw_mcp_on_delete(cw_http_req *req, void *self);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* modern.c - the stateless era: each request says everything, and its headers repeat it.
+ *
+ * The checks stand in the order in which their errors are expected: envelope,
+ * version header present, equal to the body, supported, Mcp-Method, Mcp-Name,
+ * then the method.
+ */
+#include "base/base64.h"
+#include "door/mcp/list.h"
+#include "json/write.h"
+
+#define VERSION "2026-07-28"
+
+static const cw_str versions[] = {CW_STR_INIT(VERSION)};
+
+static void discover(const cw_mcp_request *r)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_rpc_open_result(&b);
+    cw_buf_add(&b, CW_STR("{\"supportedVersions\":[\"" VERSION "\"],\"capabilities\":"));
+    cw_mcp_add_capabilities(&b, r);
+    cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
+    cw_buf_add_i64(&b, cw_runtime_settings_of(r->item->batch->opts.rl)->list_ttl_ms);
+    cw_buf_add(&b, CW_STR(",\"cacheScope\":\""));
+    cw_buf_add(&b, cw_mcp_scope(r, /* reads_same= */ true));
+    cw_buf_add(&b, CW_STR("\"," CW_MCP_RESULT_META "}"));
+    cw_rpc_close(&b, r->item->id);
+    cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
+}
+
+static const cw_mcp_method methods[] = {
+    {CW_STR_INIT("tools/call"), cw_mcp_call_tool},
+    {CW_STR_INIT("tools/list"), cw_mcp_list_tools},
+    {CW_STR_INIT("resources/read"), cw_mcp_read_resource},
+    {CW_STR_INIT("prompts/get"), cw_mcp_get_prompt},
+    {CW_STR_INIT("completion/complete"), cw_mcp_complete},
+    {CW_STR_INIT("resources/list"), cw_mcp_list_resources},
+    {CW_STR_INIT("resources/templates/list"), cw_mcp_list_templates},
+    {CW_STR_INIT("prompts/list"), cw_mcp_list_prompts},
+    {CW_STR_INIT("server/discover"), discover},
+    {CW_STR_INIT("subscriptions/listen"), cw_mcp_subscriptions_listen},
+};
+
+const cw_mcp_era cw_mcp_modern = {
+    .methods = methods,
+    .n_methods = CW_COUNT(methods),
+    .unknown_status = 404,
+    .no_resource = CW_RPC_PARAMS,
+    .form = CW_TOOL_ANY_OUTPUT,
+    .is_stamped = true,
+    .has_mirrors = true,
+};
+
+/* Which param a method's Mcp-Name repeats. */
+static const struct {
+    cw_str method;
+    cw_str param;
+} named[] = {
+    {CW_STR_INIT("tools/call"), CW_STR_INIT("name")},
+    {CW_STR_INIT("prompts/get"), CW_STR_INIT("name")},
+    {CW_STR_INIT("resources/read"), CW_STR_INIT("uri")},
+};
+
+/* ---- versions ---- */
+
+cw_str cw_mcp_modern_version(size_t i)
+{
+    return i < CW_COUNT(versions) ? versions[i] : (cw_str){NULL, 0};
+}
+
+bool cw_mcp_is_modern(cw_str version)
+{
+    for (size_t i = 0; i < CW_COUNT(versions); i++) {
+        if (cw_str_eq(versions[i], version))
+            return true;
+    }
+    return false;
+}
+
+bool cw_mcp_looks_modern(cw_str version)
+{
+    static const char form[] = "dddd-dd-dd";
+    if (version.n != sizeof form - 1)
+        return false;
+    for (size_t i = 0; i < version.n; i++) {
+        bool is_digit = version.p[i] >= '0' && version.p[i] <= '9';
+        if (form[i] == 'd' ? !is_digit : version.p[i] != form[i])
+            return false;
+    }
+    return cw_str_cmp(version, cw_mcp_newest_legacy()) > 0;
+}
+
+bool cw_mcp_has_envelope(const cw_json *params)
+{
+    const cw_json *claim = cw_mcp_meta(params, CW_STR(CW_MCP_CLAIM));
+    const cw_json *client_capabilities =
+        cw_mcp_meta(params, CW_STR(CW_MCP_META("clientCapabilities")));
+    return cw_json_is(claim, CW_JSON_STRING) && cw_mcp_is_modern(cw_json_text(claim)) &&
+           cw_json_is(client_capabilities, CW_JSON_OBJECT);
+}
+
+/* ---- headers ---- */
+
+cw_str cw_mcp_decode_header(cw_str value, cw_arena *arena)
+{
+    const cw_str prefix = CW_STR("=?base64?"), suffix = CW_STR("?=");
+    if (value.n < prefix.n + suffix.n || !cw_str_starts(value, prefix) ||
+        !cw_str_ends(value, suffix))
+        return value;
+    value = cw_str_make(value.p + prefix.n, value.n - prefix.n - suffix.n);
+    size_t n;
+    char *out = cw_arena_alloc(arena, CW_BASE64_BYTES(value.n));
+    if (!out || !cw_base64_decode(value, CW_BASE64_PADDED, out, &n))
+        return cw_str_make(NULL, 0);
+    return cw_str_make(out, n);
+}
+
+void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body,
+                        const char *problem)
+{
+    cw_buf data, text;
+    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_init(&text, SIZE_MAX / 2);
+    if (header.p) {
+        cw_json_writer w;
+        cw_json_writer_init(&w, &data, CW_JSON_COMPACT);
+        cw_json_open_object(&w);
+        cw_json_add_key(&w, CW_STR("mismatch"));
+        cw_json_open_object(&w);
+        cw_json_add_string_member(&w, CW_STR("header"), header);
+        cw_json_add_string_member(&w, CW_STR("body"), body);
+        cw_json_close(&w);
+        cw_json_close(&w);
+    }
+    cw_buf_printf(&text, "Header mismatch: %.*s %s", CW_STR_ARG(name), problem);
+    cw_mcp_error_of(r->item, 400, CW_MCP_HEADER, &text, &data);
+}
+
+/* True when the header repeats what the body says; else the request is answered. */
+static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool may_be_encoded)
+{
+    if (!r->responder->has_headers)
+        return true;
+    bool repeats;
+    cw_str raw = cw_responder_header_once(r->responder, name, &repeats);
+    cw_str value = raw;
+    if (raw.p && may_be_encoded)
+        value = cw_mcp_decode_header(cw_str_trim(raw), r->responder->arena);
+    else if (raw.p)
+        value = cw_str_trim(raw);
+    const char *problem = NULL;
+    if (!raw.p)
+        problem = "is missing";
+    else if (!value.p || !cw_str_eq(value, body))
+        problem = "is not what the body says";
+    else if (repeats)
+        problem = "stands more than once"; /* whoever is in front of us may have read the other */
+    if (problem)
+        cw_mcp_fail_header(r, name, raw, body, problem);
+    return !problem;
+}
+
+static bool check_name(const cw_mcp_request *r)
+{
+    const cw_str header = CW_STR("Mcp-Name");
+    for (size_t i = 0; i < CW_COUNT(named); i++) {
+        if (!cw_str_eq(named[i].method, r->method))
+            continue;
+        const cw_json *name = cw_json_get(r->params, named[i].param);
+        if (cw_json_is(name, CW_JSON_STRING))
+            return check_header(r, header, cw_json_text(name), /* may_be_encoded= */ true);
+        /* There is nothing to repeat. Without a header too, the method says what is wrong. */
+        cw_str value = r->responder->has_headers ? cw_responder_header(r->responder, header)
+                                                 : cw_str_make(NULL, 0);
+        if (value.p)
+            cw_mcp_fail_header(r, header, value, CW_STR(""), "is not in the body");
+        return !value.p;
+    }
+    return true;
+}
+
+/* ---- the envelope ---- */
+
+static bool check_client(const cw_mcp_request *r)
+{
+    const char *problem = cw_mcp_client_problem(r->meta.client);
+    if (problem)
+        cw_mcp_fail(r->item, 400, CW_RPC_PARAMS, problem);
+    return !problem;
+}
+
+static bool check_envelope(const cw_mcp_request *r)
+{
+    const cw_json *client_capabilities = r->meta.capabilities;
+    cw_str data;
+    if (!cw_json_is(r->meta.claim, CW_JSON_STRING))
+        data = CW_STR("{\"envelope\":{\"invalid\":[\"" CW_MCP_CLAIM "\"]}}");
+    else if (!client_capabilities)
+        data = CW_STR("{\"envelope\":{\"missing\":[\"" CW_MCP_META("clientCapabilities") "\"]}}");
+    else if (!cw_json_is(client_capabilities, CW_JSON_OBJECT))
+        data = CW_STR("{\"envelope\":{\"invalid\":[\"" CW_MCP_META("clientCapabilities") "\"]}}");
+    else
+        return check_client(r);
+    cw_mcp_error(r->item, 400, CW_RPC_PARAMS,
+                 CW_STR("Invalid params: a required member of _meta is missing or wrong"), data);
+    return false;
+}
+
+static bool check_version(const cw_mcp_request *r)
+{
+    cw_str claim = cw_json_text(r->meta.claim);
+    if (!check_header(r, CW_STR("MCP-Protocol-Version"), claim, /* may_be_encoded= */ false))
+        return false;
+    if (cw_mcp_is_modern(claim))
+        return true;
+    cw_buf text, data;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_add(&text, CW_STR("Unsupported protocol version"));
+    cw_buf_add(&data, CW_STR("{\"supported\":[\"" VERSION "\"],\"requested\":"));
+    cw_json_escape(&data, claim);
+    cw_buf_add_char(&data, '}');
+    cw_mcp_error_of(r->item, 400, CW_MCP_UNSUPPORTED, &text, &data);
+    return false;
+}
+
+void cw_mcp_run_modern(const cw_mcp_request *r)
+{
+    if (check_envelope(r) && check_version(r) &&
+        check_header(r, CW_STR("Mcp-Method"), r->method, /* may_be_encoded= */ false) &&
+        check_name(r)) {
+        cw_mcp_session client = {.level = CW_LOG_OFF};
+        cw_mcp_request with = *r;
+        client.client_capabilities = cw_mcp_client_capabilities(r->meta.capabilities);
+        client.version = CW_STR(VERSION);
+        client.profile = cw_mcp_profile(cw_mcp_config(r->item->batch->opts.rl), r->meta.client);
+        if (r->responder
+                ->session) { /* what runs can be taken back by whoever is at the other end */
+            client.is_named = true;
+            memcpy(client.number, r->responder->session->number, CW_MCP_NUMBER);
+        }
+        with.session = &client;
+        cw_mcp_dispatch(&with);
+    }
+}

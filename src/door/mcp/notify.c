@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* notify.c - who is told that lists and resources have changed.
+ *
+ *     modern    subscriptions/listen: a request that is answered when it ends
+ *     legacy    GET with a session: a stream, and what the session has subscribed to
+ *               lines: the one client at the other end
+ *
+ * News come from sources (call/runtime.h) and from a catalogue that was replaced; of the
+ * latter each listener hears what its own caller sees.
+ */
+#include "door/mcp/notify.h"
+
+#include "access/fair_key.h"
+#include "json/write.h"
+
+#define SUBSCRIPTION "\"_meta\":{\"" CW_MCP_META("subscriptionId") "\":"
+
+typedef cw_mcp_subscriber listener;
+
+const cw_mcp_change cw_mcp_changes[CW_MCP_CHANGES] = {
+    {CW_CHANGED_TOOLS, CW_STR_INIT("toolsListChanged"),
+     CW_STR_INIT("notifications/tools/list_changed")},
+    {CW_CHANGED_PROMPTS, CW_STR_INIT("promptsListChanged"),
+     CW_STR_INIT("notifications/prompts/list_changed")},
+    {CW_CHANGED_RESOURCES, CW_STR_INIT("resourcesListChanged"),
+     CW_STR_INIT("notifications/resources/list_changed")},
+};
+
+static void leave_place(listener *l)
+{
+    cw_fair_slots_leave(&l->door->streams, l->place);
+    l->place = NULL;
+}
+
+static void leave(listener *l)
+{
+    leave_place(l);
+    cw_runtime_watch_remove(&l->watch);
+    cw_mcp_registry_remove(&l->link);
+    if (l->holds_session)
+        cw_mcp_session_store_release(&l->door->memory, l->session, cw_clock_wall_ms());
+    l->holds_session = false;
+    cw_mcp_expiry_remove(&l->expiry);
+    cw_session_watch_remove(&l->opened_by);
+}
+
+static void close_stream(listener *l)
+{
+    leave(l);
+    cw_responder_end(l->responder);
+}
+
+/* ---- telling ---- */
+
+bool cw_mcp_subscriber_send(listener *l, const cw_buf *b)
+{
+    cw_code rc =
+        b->code ? b->code : cw_responder_send(l->responder, CW_SEND_MESSAGE, cw_buf_str(b));
+    if (rc == CW_AGAIN)
+        l->is_full = true;
+    if (rc == CW_OK || rc == CW_AGAIN)
+        return true;
+    close_stream(l);
+    return false;
+}
+
+/* `uri` empty: none. */
+static bool notify(listener *l, cw_str method, cw_str uri)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_add(&b, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\""));
+    cw_buf_add(&b, method);
+    cw_buf_add_char(&b, '"');
+    if (uri.n || l->item)
+        cw_buf_add(&b, CW_STR(",\"params\":{"));
+    if (uri.n) {
+        cw_buf_add(&b, CW_STR("\"uri\":"));
+        cw_json_escape(&b, uri);
+    }
+    if (l->item) {
+        cw_buf_add(&b, uri.n ? CW_STR("," SUBSCRIPTION) : CW_STR(SUBSCRIPTION));
+        cw_buf_add(&b, l->item->id);
+        cw_buf_add(&b, CW_STR("}}}"));
+    } else {
+        cw_buf_add(&b, uri.n ? CW_STR("}}") : CW_STR("}"));
+    }
+    bool is_there = cw_mcp_subscriber_send(l, &b);
+    cw_buf_done(&b);
+    return is_there;
+}
+
+static bool notify_lists(listener *l, unsigned changed)
+{
+    for (size_t i = 0; i < CW_MCP_CHANGES; i++) {
+        if (!(changed & cw_mcp_changes[i].list))
+            continue;
+        if (l->is_full)
+            l->missed |= (uint8_t)cw_mcp_changes[i].list;
+        else if (!notify(l, cw_mcp_changes[i].method, CW_STR("")))
+            return false;
+    }
+    return true;
+}
+
+/* As the caller sees things now. */
+static cw_view *view_of(listener *l)
+{
+    return l->view ? l->view : cw_runtime_anonymous(l->watch.rl);
+}
+
+/* Whether the caller sees this resource, still: it may have asked long ago. CW_DECLINED: it does
+ * not; CW_NOMEM. */
+static cw_code find_subscriber(listener *l, cw_str uri)
+{
+    const cw_entry *entry;
+    cw_str variables;
+    cw_arena scratch;
+    cw_arena_init(&scratch, SIZE_MAX / 2);
+    cw_code rc = cw_mcp_find_resource(view_of(l), uri, &scratch, &entry, &variables);
+    cw_arena_done(&scratch);
+    return rc;
+}
+
+static bool notify_uri(listener *l, cw_str uri)
+{
+    cw_code rc = find_subscriber(l, uri);
+    if (rc == CW_DECLINED)
+        return true;
+    if (!rc)
+        return notify(l, CW_STR("notifications/resources/updated"), uri);
+    close_stream(l);
+    return false;
+}
+
+static void end(listener *l);
+
+/* Credentials may no longer be good when accounts have changed, and whoever may not list anything
+ * is not told that lists change. Whoever comes back is asked for everything again. False: it is
+ * not told anything, and but for lines it has ended. */
+static bool is_authorized(listener *l)
+{
+    bool is_same = !l->view || l->responder->session ||
+                   cw_accounts_generation(cw_runtime_accounts(l->watch.rl)) == l->generation;
+    if (is_same && cw_view_discover_verdict(view_of(l)) == CW_VERDICT_ALLOW)
+        return true;
+    if (!l->responder->session)
+        end(l);
+    return false;
+}
+
+/* Which addresses were missed is not known: all are told then. A client that reads one once too
+ * often does no harm. False: it is disconnected, without memory. */
+static bool collect_missed(listener *l)
+{
+    l->has_missed_uri = false;
+    l->next_uri = 0;
+    if (!l->session)
+        return true;
+    cw_mcp_session_store_subscriptions(&l->door->memory, l->session, &l->late);
+    if (!l->late.code)
+        return true;
+    close_stream(l);
+    return false;
+}
+
+/* The next of them; .p is NULL when all are told. */
+static cw_str take_late(listener *l)
+{
+    if (l->next_uri < l->n_uris)
+        return l->uris[l->next_uri++];
+    if (l->late_at < l->late.n) {
+        cw_str uri = cw_str_from(l->late.p + l->late_at);
+        l->late_at += uri.n + 1;
+        return uri;
+    }
+    cw_buf_release(&l->late);
+    l->late_at = 0;
+    return (cw_str){NULL, 0};
+}
+
+/* The reader reads again: tell what was missed, as far as it goes. */
+static void send_missed(listener *l)
+{
+    unsigned missed = l->missed;
+    l->is_full = false;
+    l->missed = 0;
+    if (!is_authorized(l) || !notify_lists(l, missed))
+        return;
+    while (!l->is_full) {
+        cw_str uri = take_late(l);
+        bool goes_on = uri.p ? notify_uri(l, uri) : l->has_missed_uri && collect_missed(l);
+        if (!goes_on)
+            return;
+    }
+}
+
+/* ---- news ---- */
+
+/* Whether a legacy client has said hello; until then nothing may be said to it. */
+static bool is_ready(const listener *l)
+{
+    return !l->session || l->session->version.n > 0;
+}
+
+static bool wants_uri(const listener *l, cw_str uri)
+{
+    for (uint32_t i = 0; i < l->n_uris; i++) {
+        if (cw_str_eq(l->uris[i], uri))
+            return true;
+    }
+    return l->session && cw_mcp_session_store_is_subscribed(&l->door->memory, l->session, uri);
+}
+
+/* The lists that are news for this listener. */
+static unsigned lists_of(listener *l, const cw_change *change)
+{
+    unsigned lists = change->lists & l->wants;
+    return lists && change->source ? cw_view_lists_with_source(view_of(l), change->source, lists)
+                                   : lists;
+}
+
+static void on_change_event(cw_runtime_watch *watch, const cw_change *change)
+{
+    listener *l = CW_CONTAINER(watch, listener, watch);
+    if (!is_ready(l) || !is_authorized(l) || !notify_lists(l, lists_of(l, change)))
+        return;
+    if (!change->uri.n || !wants_uri(l, change->uri))
+        return;
+    if (l->is_full)
+        l->has_missed_uri = true;
+    else
+        (void)notify_uri(l, change->uri);
+}
+
+/* What somebody who has logged in sees otherwise than before. False: nobody knows, without memory.
+ */
+static bool diff_view(listener *l, unsigned *ret_changed)
+{
+    cw_view *now = cw_runtime_view(l->watch.rl, cw_view_caller(l->view));
+    if (!now)
+        return false;
+    *ret_changed = cw_view_changes(l->view, now);
+    cw_view_unref(l->view);
+    l->view = cw_view_ref(now);
+    return true;
+}
+
+static void on_change(cw_runtime_watch *watch, unsigned changed)
+{
+    listener *l = CW_CONTAINER(watch, listener, watch);
+    if (!is_authorized(l))
+        return;
+    if (l->view && !diff_view(l, &changed))
+        end(l); /* what it may hear of is not known */
+    else if (is_ready(l))
+        (void)notify_lists(l, changed & l->wants);
+}
+
+/* ---- the end ---- */
+
+/* The server ends the subscription in good order: with the result of the request. */
+static void send_result(listener *l)
+{
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_rpc_open_result(&b);
+    cw_buf_add(&b, CW_STR("{\"resultType\":\"complete\"," SUBSCRIPTION));
+    cw_buf_add(&b, l->item->id);
+    cw_buf_add(&b, CW_STR(",\"" CW_MCP_META("serverInfo") "\":" CW_MCP_SERVER "}}"));
+    cw_rpc_close(&b, l->item->id);
+    cw_rpc_item_reply(l->item, 200, &b, CW_STR(""));
+}
+
+static void end(listener *l)
+{
+    leave(l);
+    if (l->item)
+        send_result(l);
+    else if (!l->responder->session)
+        cw_responder_end(l->responder);
+}
+
+static void on_cancel(cw_mcp_registry_entry *link)
+{
+    listener *l = CW_CONTAINER(link, listener, link);
+    leave(l);
+    if (l->item)
+        cw_rpc_item_no_reply(l->item);
+    else
+        cw_responder_end(l->responder);
+}
+
+/* The token is no longer good: whoever comes back needs another one. */
+static void on_expired(cw_mcp_expiry *expiry)
+{
+    end(CW_CONTAINER(expiry, listener, expiry));
+}
+
+static void on_session_end(cw_session_watch *watch)
+{
+    end(CW_CONTAINER(watch, listener, opened_by));
+}
+
+static void on_event(cw_responder *responder, cw_responder_event event, void *ctx)
+{
+    listener *l = ctx;
+    (void)responder;
+    switch (event) {
+    case CW_RESPONDER_GONE:
+        leave(l);
+        break;
+    case CW_RESPONDER_DRAINED:
+        send_missed(l);
+        break;
+    case CW_RESPONDER_STOPPING:
+        end(l);
+        break;
+    }
+}
+
+/* ---- the beginning ---- */
+
+static void release(void *ctx)
+{
+    listener *l = ctx;
+    leave_place(l);
+    cw_view_unref(l->view);
+    cw_buf_done(&l->late);
+}
+
+/* Somebody who has logged in is told of other things than the anonymous, and not for ever. */
+static void follow_caller(listener *l, cw_runtime_loop *rl, cw_view *view)
+{
+    if (view == cw_runtime_anonymous(rl))
+        return;
+    cw_accounts *accounts = cw_runtime_accounts(rl);
+    l->view = cw_view_ref(view);
+    l->watch.is_always = true;
+    l->generation = accounts ? cw_accounts_generation(accounts) : 0;
+    l->expiry.at = cw_caller_expires(cw_view_caller(view));
+    l->expiry.on_expired = on_expired;
+    l->opened_by.on_ended = on_session_end;
+}
+
+cw_code cw_mcp_subscriber_new(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
+                              cw_view *view, listener **ret)
+{
+    listener *l = cw_arena_calloc(responder->arena, 1, sizeof *l);
+    if (!l)
+        return CW_NOMEM;
+    l->watch.on_change = on_change;
+    l->watch.on_change_event = on_change_event;
+    l->link.cancel = on_cancel;
+    l->door = door;
+    l->responder = responder;
+    cw_buf_init(&l->late, SIZE_MAX / 2);
+    follow_caller(l, rl, view);
+    *ret = l;
+    if (cw_arena_hold(responder->arena, l, release))
+        return CW_NOMEM;
+    cw_fair_key key = cw_caller_fair_key(cw_view_caller(view), cw_responder_peer(responder));
+    return cw_fair_slots_enter(&door->streams, &key, cw_runtime_settings_of(rl)->subscriptions,
+                               /* each= */ 0, &l->place);
+}
+
+void cw_mcp_subscriber_enter(listener *l, cw_runtime_loop *rl)
+{
+    l->responder->on_event = on_event;
+    l->responder->ctx = l;
+    cw_runtime_watch_add(rl, &l->watch);
+    if (l->expiry.at && !l->responder->session)
+        cw_mcp_expiry_add(&cw_mcp_registry_of(l->door, l->responder->loop)->expiries, &l->expiry);
+    if (l->view && !l->responder->session)
+        cw_mcp_watch_session(rl, l->view, &l->opened_by);
+}
+
+cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
+                                 cw_view *view, const cw_mcp_session *session)
+{
+    listener *l;
+    cw_code rc = cw_mcp_subscriber_new(door, responder, rl, view, &l);
+    if (rc)
+        return rc;
+    cw_mcp_session_owner owner;
+    cw_mcp_session_owner_init(&owner, view, responder);
+    rc = cw_mcp_session_store_hold(&door->memory, &owner, session);
+    if (rc)
+        return rc;
+    l->holds_session = true;
+    l->wants = CW_CHANGED_TOOLS | CW_CHANGED_PROMPTS | CW_CHANGED_RESOURCES;
+    l->session = session;
+    cw_mcp_subscriber_enter(l, rl);
+    if (responder->session)
+        return CW_OK;
+    /* A message goes to one stream only: a newer one takes the place of those that are open. */
+    cw_mcp_registry_add(cw_mcp_registry_of(door, responder->loop)->streams, &l->link,
+                        cw_mcp_number(session));
+    cw_mcp_close_streams(door, rl, session, &l->link);
+    return CW_OK;
+}
+
+cw_code cw_mcp_subscribe_responder(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
+                                   cw_view *view)
+{
+    return cw_mcp_subscribe_session(door, responder, rl, view, responder->session);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* registry.c - what runs on a loop for MCP clients, so that other requests can reach it.
+ *
+ * A cancel or an answer arrives as a request of its own, on any loop. It is passed
+ * to the loop that it names, or to all of them, and each looks at its own desk.
+ */
+#include <stdlib.h>
+
+#include "door/mcp/elicit.h"
+#include "door/mcp/mcp_int.h"
+
+static void begin(cw_mcp_registry *registry, cw_loop *loop)
+{
+    for (size_t i = 0; i < CW_MCP_BUCKETS; i++) {
+        registry->calls[i].prev = registry->calls[i].next = &registry->calls[i];
+        registry->asks[i].prev = registry->asks[i].next = &registry->asks[i];
+        registry->streams[i].prev = registry->streams[i].next = &registry->streams[i];
+    }
+    cw_deadline_list_init(&registry->waiting, 0, cw_mcp_elicit_on_late);
+    cw_loop_watch(loop, &registry->waiting);
+    cw_mcp_expiries_init(&registry->expiries, loop);
+    registry->is_begun = true;
+}
+
+cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop)
+{
+    cw_mcp_registry *registry = &door->desks[loop->index];
+    if (CW_UNLIKELY(!registry->is_begun))
+        begin(registry, loop);
+    return registry;
+}
+
+/* ---- links ---- */
+
+void cw_mcp_registry_add(cw_mcp_registry_entry *buckets, cw_mcp_registry_entry *link, cw_str key)
+{
+    link->key = key;
+    link->hash = cw_hash(key);
+    cw_mcp_registry_entry *root = &buckets[link->hash % CW_MCP_BUCKETS];
+    link->next = root;
+    link->prev = root->prev;
+    link->prev->next = link;
+    root->prev = link;
+}
+
+void cw_mcp_registry_remove(cw_mcp_registry_entry *link)
+{
+    if (!link->next)
+        return;
+    link->prev->next = link->next;
+    link->next->prev = link->prev;
+    link->prev = link->next = NULL;
+}
+
+cw_mcp_registry_entry *cw_mcp_registry_find(cw_mcp_registry_entry *buckets, cw_str key,
+                                            const cw_mcp_registry_entry *after)
+{
+    uint64_t hash = cw_hash(key);
+    cw_mcp_registry_entry *root = &buckets[hash % CW_MCP_BUCKETS];
+    for (cw_mcp_registry_entry *l = after ? after->next : root->next; l != root; l = l->next) {
+        if (l->hash == hash && cw_str_eq(l->key, key))
+            return l;
+    }
+    return NULL;
+}
+
+/* ---- cancels ---- */
+
+static cw_str make_key(const cw_mcp_session *session, char kind, cw_str id, cw_arena *arena)
+{
+    size_t n = CW_MCP_NUMBER + 1 + id.n;
+    char *p = cw_arena_alloc(arena, n);
+    if (!p)
+        return (cw_str){NULL, 0};
+    memcpy(p, session->number, CW_MCP_NUMBER);
+    p[CW_MCP_NUMBER] = kind;
+    if (id.n)
+        memcpy(p + CW_MCP_NUMBER + 1, id.p, id.n);
+    return cw_str_make(p, n);
+}
+
+/* The session's number, then the id: a text, an integer, or a number that is none of C. */
+cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_arena *arena)
+{
+    int64_t number;
+    cw_buf b;
+    if (cw_json_is(id, CW_JSON_STRING))
+        return make_key(session, 's', cw_json_text(id), arena);
+    if (cw_json_to_i64(id, &number))
+        return make_key(session, 'i', cw_str_make((const char *)&number, sizeof number), arena);
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_json_add_canonical(&b, id);
+    cw_str key = b.code ? (cw_str){NULL, 0} : make_key(session, 'n', cw_buf_str(&b), arena);
+    cw_buf_done(&b);
+    return key;
+}
+
+/* The door's address, then the key. */
+static void on_cancel(cw_runtime_loop *rl, cw_str bytes)
+{
+    cw_mcp *door;
+    memcpy(&door, bytes.p, sizeof door);
+    cw_str key = cw_str_make(bytes.p + sizeof door, bytes.n - sizeof door);
+    cw_mcp_registry *registry = cw_mcp_registry_of(door, cw_runtime_loop_of(rl));
+    /* Whoever uses an id twice at the same time means both. */
+    for (;;) {
+        cw_mcp_registry_entry *link = cw_mcp_registry_find(registry->calls, key, NULL);
+        if (!link)
+            return;
+        cw_mcp_registry_remove(link);
+        link->cancel(link);
+    }
+}
+
+void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id)
+{
+    cw_str key = cw_mcp_call_key(r->session, id, r->responder->arena);
+    char *bytes = key.p ? cw_arena_alloc(r->responder->arena, sizeof r->door + key.n) : NULL;
+    if (!bytes)
+        return; /* the call just runs on */
+    memcpy(bytes, &r->door, sizeof r->door);
+    memcpy(bytes + sizeof r->door, key.p, key.n);
+    cw_runtime_broadcast(r->item->batch->opts.rl, on_cancel,
+                         cw_str_make(bytes, sizeof r->door + key.n));
+}
+
+/* ---- streams of sessions ---- */
+
+/* What is told to the loops. */
+typedef struct closing {
+    cw_mcp *door;
+    const cw_mcp_registry_entry *but;
+    unsigned char number[CW_MCP_NUMBER];
+} closing;
+
+static void on_closing(cw_runtime_loop *rl, cw_str bytes)
+{
+    closing c;
+    memcpy(&c, bytes.p, sizeof c);
+    cw_mcp_registry_entry *streams = cw_mcp_registry_of(c.door, cw_runtime_loop_of(rl))->streams;
+    cw_str key = cw_str_make((const char *)c.number, CW_MCP_NUMBER);
+    cw_mcp_registry_entry *link = cw_mcp_registry_find(streams, key, NULL);
+    while (link) {
+        cw_mcp_registry_entry *next = cw_mcp_registry_find(streams, key, link);
+        if (link != c.but)
+            link->cancel(link);
+        link = next;
+    }
+}
+
+void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
+                          const cw_mcp_registry_entry *but)
+{
+    closing c = {.door = door, .but = but};
+    memcpy(c.number, session->number, CW_MCP_NUMBER);
+    cw_runtime_broadcast(rl, on_closing, cw_str_make((const char *)&c, sizeof c));
+}
+
+void cw_mcp_watch_session(cw_runtime_loop *rl, const cw_view *view, cw_session_watch *watch)
+{
+    cw_accounts *accounts = cw_runtime_accounts(rl);
+    if (accounts)
+        cw_session_watch_add(accounts, cw_runtime_loop_of(rl), cw_view_caller(view), watch);
+}
+
+/* ---- the door ---- */
+
+cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal, cw_mcp **ret,
+                   cw_err *err)
+{
+    cw_mcp *door = calloc(1, sizeof *door + n_loops * sizeof *door->desks);
+    if (!door)
+        return cw_fail_nomem(err);
+    door->runtime = runtime;
+    door->seal = *seal;
+    door->n_loops = n_loops;
+    cw_mcp_session_store_init(&door->memory);
+    cw_fair_slots_init(&door->streams);
+    *ret = door;
+    return CW_OK;
+}
+
+void cw_mcp_free(cw_mcp *door)
+{
+    if (!door)
+        return;
+    cw_mcp_session_store_done(&door->memory);
+    cw_fair_slots_done(&door->streams);
+    free(door);
+}

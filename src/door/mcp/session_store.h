@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* session_store.h - what a process remembers of sessions, beside what they carry themselves.
+ *
+ * That is the level of log lines, the resources that a session has subscribed to, and
+ * that it has ended. All of it is somebody's: of an account, or of the anonymous of one
+ * network. Each of them has a share, the anonymous together at most half of it all, and
+ * nobody's makes room for another's. Within a share a session gives way that has been
+ * idle for long and has no stream: it has ended, and its client begins anew. When there
+ * is none, the caller is told.
+ *
+ *     networks ─┐
+ *     accounts ─┴─► owner ─► sessions with a state, and counts
+ *     sessions: number ─► known
+ *
+ * Ownership: everything is copied.
+ * Threads:   any; one lock, which a process without states and ended sessions never takes to
+ *            recall one.
+ * Limits:    below; a session is forgotten when its time is over.
+ */
+#ifndef CW_DOOR_MCP_SESSION_STORE_H
+#define CW_DOOR_MCP_SESSION_STORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "net/addr/network.h"
+
+#define CW_MCP_STATES 4096u /* sessions with a level or subscriptions */
+#define CW_MCP_STATES_SHARE 256u
+#define CW_MCP_ENDS 32768u /* sessions that were ended before their time */
+#define CW_MCP_ENDS_SHARE 4096u
+#define CW_MCP_URIS (16u * 1024u * 1024u) /* bytes of addresses that are subscribed to */
+#define CW_MCP_URIS_SHARE (1024u * 1024u)
+#define CW_MCP_URIS_SESSION (64u * 1024u)
+#define CW_MCP_IDLE_MS INT64_C(600000)
+
+#define CW_MCP_NUMBER 16u /* bytes that tell one session from another */
+
+struct cw_mcp_session;
+
+/* Who wants something to be remembered, and when. Not to be copied. */
+typedef struct cw_mcp_session_owner {
+    cw_str owner; /* id of the account, or the network */
+    bool is_anonymous;
+    int64_t now; /* wall clock, ms */
+    char network[CW_NETWORK_TEXT];
+} cw_mcp_session_owner;
+
+/* What there is a certain amount of. */
+enum { CW_MCP_POOL_STATES, CW_MCP_POOL_ENDS, CW_MCP_POOL_URIS, CW_MCP_POOLS };
+
+typedef struct cw_mcp_session_store {
+    pthread_mutex_t lock;
+    cw_map sessions;  /* number -> known */
+    cw_map owners[2]; /* accounts, networks */
+    struct cw_mcp_session_record *first;
+    size_t used[CW_MCP_POOLS], by_anonymous[CW_MCP_POOLS];
+    int64_t swept;
+    atomic_size_t n; /* states and ends, without the lock: most often there are none */
+} cw_mcp_session_store;
+
+void cw_mcp_session_store_init(cw_mcp_session_store *m);
+void cw_mcp_session_store_done(cw_mcp_session_store *m);
+
+/* What is known of it goes into the session. False: it has ended. */
+bool cw_mcp_session_store_recall(cw_mcp_session_store *m, struct cw_mcp_session *session,
+                                 int64_t now);
+
+/* CW_LIMIT: the owner's share, or all of it, is used up; CW_NOMEM. Then nothing has changed. */
+CW_MUST_USE cw_code cw_mcp_session_store_end(cw_mcp_session_store *m,
+                                             const cw_mcp_session_owner *by,
+                                             const struct cw_mcp_session *session);
+CW_MUST_USE cw_code cw_mcp_session_store_set_level(cw_mcp_session_store *m,
+                                                   const cw_mcp_session_owner *by,
+                                                   const struct cw_mcp_session *session,
+                                                   cw_log_level level);
+CW_MUST_USE cw_code cw_mcp_session_store_subscribe(cw_mcp_session_store *m,
+                                                   const cw_mcp_session_owner *by,
+                                                   const struct cw_mcp_session *session,
+                                                   cw_str uri);
+void cw_mcp_session_store_unsubscribe(cw_mcp_session_store *m, const struct cw_mcp_session *session,
+                                      cw_str uri);
+
+/* Whether it has subscribed to this. */
+bool cw_mcp_session_store_is_subscribed(cw_mcp_session_store *m,
+                                        const struct cw_mcp_session *session, cw_str uri);
+/* Append all that it has subscribed to, a NUL behind each. */
+void cw_mcp_session_store_subscriptions(cw_mcp_session_store *m,
+                                        const struct cw_mcp_session *session, cw_buf *out);
+
+/* It has a stream, so that it does not give way; once for each. CW_NOMEM. */
+CW_MUST_USE cw_code cw_mcp_session_store_hold(cw_mcp_session_store *m,
+                                              const cw_mcp_session_owner *by,
+                                              const struct cw_mcp_session *session);
+void cw_mcp_session_store_release(cw_mcp_session_store *m, const struct cw_mcp_session *session,
+                                  int64_t now);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* stdio.h - MCP over standard input and output: one message a line, one client.
+ *
+ *     line ─► port (its own arena) ─► mcp ─► reply, whatever is said ─► lines
+ *
+ * Who asks is the bridge's anonymous caller: whoever starts the program decides who
+ * that is. Calls run at the same time and are answered in the order in which they end. A
+ * client that does not read is not listened to. When it has closed our input, what
+ * runs may end within CW_STDIO_END_MS and is cancelled then; lines of a file are all
+ * answered, since nobody has left there.
+ *
+ * Ownership: borrows door and bridge, which must outlive it.
+ * Threads:   one loop, which is the bridge's.
+ * Limits:    cw_stdio_opts.
+ */
+#ifndef CW_DOOR_MCP_STDIO_H
+#define CW_DOOR_MCP_STDIO_H
+
+#include "door/mcp/mcp.h"
+
+/* From the end of the input to the end of all. */
+#define CW_STDIO_END_MS 600u
+/* For the client to read what is left, after that. */
+#define CW_STDIO_FLUSH_MS 200u
+
+typedef struct cw_stdio cw_stdio;
+
+typedef struct cw_stdio_opts {
+    cw_mcp *door;
+    cw_runtime *runtime;
+    cw_loop *loop;
+    int in, out;       /* borrowed */
+    size_t line_size;  /* of one message */
+    size_t queue_size; /* that may wait for a slow reader, before it is listened to again */
+    uint32_t calls;    /* messages that are worked on at once; the next ones wait */
+    uint32_t file_ms;  /* how long the calls of a file may take after its end */
+    /* Nothing is left to do. Close it. Once. */
+    void (*on_end)(void *ctx);
+    void *ctx;
+} cw_stdio_opts;
+
+/* Read, but take no message before cw_stdio_go. */
+CW_MUST_USE cw_code cw_stdio_new(const cw_stdio_opts *opts, cw_stdio **ret, cw_err *err);
+/* The catalogue is there: take messages. */
+void cw_stdio_go(cw_stdio *s);
+/* End soon, as if the client had closed our input; a second time: at once. */
+void cw_stdio_stop(cw_stdio *s);
+/* Drop everything; it frees itself on the loop. NULL is fine. */
+void cw_stdio_close(cw_stdio *s);
+
+#endif

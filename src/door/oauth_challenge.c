@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "door/oauth_challenge.h"
+
+#include <stdlib.h>
+
+#include "access/gate.h"
+#include "access/scopes.h"
+
+static const cw_config *config_of(const cw_runtime_loop *rl)
+{
+    return cw_runtime_settings_of(rl)->config;
+}
+
+bool cw_oauth_resource_has_issuers(const cw_runtime_loop *rl)
+{
+    const cw_accounts *accounts = cw_runtime_accounts(rl);
+    return config_of(rl) && accounts && cw_accounts_has_issuers(accounts);
+}
+
+/* ---- addresses ---- */
+
+/* The first value of a list: what the outermost of several proxies wrote. */
+static cw_str first_of(const cw_http_req *req, cw_str name)
+{
+    cw_str rest;
+    cw_str value = cw_http_req_header(req, name);
+    return value.p ? cw_str_trim(cw_str_cut(value, ',', &rest)) : value;
+}
+
+cw_str cw_oauth_resource_base(cw_http_req *req, const cw_runtime_loop *rl, bool *ret_known)
+{
+    bool unused;
+    bool *is_known = ret_known ? ret_known : &unused;
+    const char *public_url = cw_runtime_settings_of(rl)->public_url;
+    cw_str host = cw_http_req_header(req, CW_STR("Host"));
+    const char *scheme = cw_http_req_is_tls(req) ? "https" : "http";
+    *is_known = true;
+    if (public_url[0])
+        return cw_arena_dup_str(cw_http_req_arena(req), cw_str_from(public_url));
+    if (cw_http_req_is_proxied(req)) {
+        cw_str proto = first_of(req, CW_STR("X-Forwarded-Proto"));
+        cw_str forwarded = first_of(req, CW_STR("X-Forwarded-Host"));
+        if (cw_str_ieq(proto, CW_STR("https")))
+            scheme = "https";
+        if (forwarded.n && cw_http_req_allows_host(req, forwarded))
+            host = forwarded;
+    }
+    if (!host.n)
+        return CW_STR("");
+    *is_known = cw_http_req_is_own_host(req, host);
+    char *text = cw_arena_printf(cw_http_req_arena(req), "%s://%.*s", scheme, CW_STR_ARG(host));
+    return text ? cw_str_from(text) : (cw_str){NULL, 0};
+}
+
+cw_str cw_oauth_resource_path(cw_str url)
+{
+    size_t at = 0, slashes = 0;
+    for (; at < url.n && slashes < 3; at++)
+        slashes += url.p[at] == '/';
+    return slashes < 3 ? CW_STR("") : cw_str_make(url.p + at - 1, url.n - at + 1);
+}
+
+void cw_oauth_resource_add_link(cw_buf *out, cw_http_req *req, const cw_runtime_loop *rl,
+                                bool is_endpoint)
+{
+    if (!req || !cw_oauth_resource_has_issuers(rl))
+        return;
+    cw_str base = cw_oauth_resource_base(req, rl, NULL);
+    if (!base.n)
+        return;
+    cw_str path = cw_oauth_resource_path(base);
+    cw_buf_add(out, CW_STR(", resource_metadata=\""));
+    cw_buf_add(out, cw_str_make(base.p, base.n - path.n));
+    cw_buf_add(out, CW_STR(CW_OAUTH_RESOURCE_WELLKNOWN));
+    cw_buf_add(out, path);
+    if (is_endpoint)
+        cw_buf_add(out, config_of(rl)->mcp.path);
+    cw_buf_add_char(out, '"');
+}
+
+/* ---- scopes ---- */
+
+static bool is_shown(cw_str scope)
+{
+    /* How long a login lasts is between the client and its authorization server. */
+    return cw_scope_is_token(scope) && !cw_str_is(scope, "offline_access");
+}
+
+/* Those of all tools, or of the ones that everybody sees; a tool that asks for none has no say. */
+cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope_list *list)
+{
+    cw_view *anonymous = cw_runtime_anonymous(rl);
+    const cw_config *config = config_of(rl);
+    size_t n, max = 0;
+    const cw_requirements *classes = cw_snapshot_classes(cw_view_snapshot(anonymous), &n);
+    for (size_t i = 0; i < n; i++)
+        max += classes[i].n_scopes;
+    list->n = 0;
+    list->items = calloc(max + 1, sizeof *list->items);
+    if (!list->items)
+        return CW_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        bool shows_all = config && config->access.shows_all_scopes;
+        if (classes[i].level == CW_AUTH_NONE)
+            continue;
+        if (!shows_all &&
+            cw_gate_check(cw_view_caller(anonymous), &classes[i]) == CW_VERDICT_HIDDEN)
+            continue;
+        for (size_t j = 0; j < classes[i].n_scopes; j++) {
+            if (is_shown(classes[i].scopes[j]))
+                list->items[list->n++] = classes[i].scopes[j];
+        }
+    }
+    list->n = cw_requirements_sort(list->items, list->n);
+    return CW_OK;
+}
+
+void cw_oauth_resource_add_scopes(cw_buf *out, cw_runtime_loop *rl, size_t max)
+{
+    cw_oauth_scope_list list;
+    size_t used = 0;
+    if (cw_oauth_resource_scopes(rl, &list)) {
+        out->code = CW_NOMEM;
+        return;
+    }
+    for (size_t i = 0; i < list.n && used + list.items[i].n + 1 <= max; i++) {
+        if (used)
+            cw_buf_add_char(out, ' ');
+        cw_buf_add(out, list.items[i]);
+        used += list.items[i].n + 1;
+    }
+    free(list.items);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* oauth_challenge.h - where OAuth clients find us, and which scopes they need.
+ *
+ * Addresses are those of public_url; without it, of the request's Host, which was checked, or of
+ * what a trusted proxy says that it was (cw_oauth_resource_base). door/rest/oauth_metadata.h has
+ * the documents.
+ *
+ * Threads: the loop of the request.
+ */
+#ifndef CW_DOOR_OAUTH_CHALLENGE_H
+#define CW_DOOR_OAUTH_CHALLENGE_H
+
+#include "call/runtime.h"
+#include "net/server/request_api.h"
+
+#define CW_OAUTH_RESOURCE_WELLKNOWN "/.well-known/oauth-protected-resource"
+
+typedef struct cw_oauth_scope_list {
+    cw_str *items; /* borrowed from the catalogue; the array is the caller's to free */
+    size_t n;
+} cw_oauth_scope_list;
+
+/* Whether tokens of an issuer are accepted, so that there is something to tell. */
+bool cw_oauth_resource_has_issuers(const cw_runtime_loop *rl);
+/* The scopes that are worth having, sorted. CW_NOMEM. */
+CW_MUST_USE cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope_list *list);
+/* Where clients reach us, without a final slash; empty for a client of HTTP/1.0 that names no host.
+ * .p is NULL without memory. *ret_known (may be NULL) tells whether it is one of few, which the
+ * configuration decides; any other is one of many that clients can make up. */
+cw_str cw_oauth_resource_base(cw_http_req *req, const cw_runtime_loop *rl, bool *ret_known);
+/* The path of such an address, behind scheme and host; may be empty. Borrowed. */
+cw_str cw_oauth_resource_path(cw_str url);
+/* Append ', resource_metadata="…"' where there is something to find. */
+void cw_oauth_resource_add_link(cw_buf *out, cw_http_req *req, const cw_runtime_loop *rl,
+                                bool is_endpoint);
+/* Append the scopes that are worth having, sorted, with spaces between them; as many as have room
+ * in `max` bytes. */
+void cw_oauth_resource_add_scopes(cw_buf *out, cw_runtime_loop *rl, size_t max);
+
+#endif

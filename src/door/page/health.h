@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* health.h - GET /healthz (the process answers) and GET /readyz (it wants new work).
+ *
+ * A stopping server is alive but not ready, so that a balancer sends new work
+ * elsewhere while running calls end.
+ *
+ * Threads: handlers run on the request's loop and share nothing.
+ */
+#ifndef CW_DOOR_PAGE_HEALTH_H
+#define CW_DOOR_PAGE_HEALTH_H
+
+#include <stdatomic.h>
+
+#include "audit/audit.h"
+#include "net/server/router.h"
+
+/* What is looked at; borrowed, and filled by others meanwhile. */
+typedef struct cw_health {
+    cw_audit *audit; /* NULL: none */
+    /* Services: how many answer, are used by their last description, or are down; and those of
+     * the last that show no tool because the lock file is lost. */
+    const atomic_uint *ready, *stale, *down, *withheld;
+    const atomic_uint *plugins; /* plugins that are loaded */
+} cw_health;
+
+/* An audit that cannot be written is reported by both: the status is "degraded", with 200, since
+ * everything else works. /readyz counts the services, without their names. One that is down is no
+ * reason to send no work here; where all are down and no plugin is loaded, the status is
+ * "unavailable", with 503. A lost lock file makes it "degraded" at least. */
+CW_MUST_USE cw_code cw_health_add_routes(cw_router *router, cw_health *health);
+
+#endif

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "door/page/login.h"
+
+#include <stdio.h>
+
+#include "door/authenticate.h"
+#include "door/browser.h"
+#include "door/oauth_challenge.h"
+#include "door/page/login_page.h"
+#include "net/http/target.h"
+
+#define FORM_TYPE "application/x-www-form-urlencoded"
+#define FORM_LIFETIME_S "3600"
+
+#define CLEAR_TEXT "Logging in needs an encrypted connection (https)."
+#define EXPIRED "This form has expired, or came from another site. Please try again."
+#define INCOMPLETE "Please enter a name and a password."
+#define WRONG "The name or the password is wrong."
+#define TOO_MANY "Too many attempts to log in. Please wait a moment."
+#define UNAVAILABLE "Logging in is not possible at the moment."
+
+/* One request to one of the pages; in its arena. */
+typedef struct visit {
+    cw_login_waiter waiter;
+    cw_http_req *req;
+    cw_login_pages *door;
+    cw_runtime_loop *rl;
+    cw_str session;     /* the browser's; .p is NULL: none */
+    cw_str form_secret; /* of the form's cookie, which may be new */
+    cw_str next;        /* checked; empty: back to the page */
+    cw_str name;        /* that was entered */
+    cw_str password;
+    cw_str csrf;
+    void (*then)(struct visit *v, const cw_login *login);
+} visit;
+
+/* ---- addresses ---- */
+
+/* A path on this server as the browser sees it; .p is NULL without memory. */
+static cw_str path_for_browser(const visit *v, const char *path)
+{
+    cw_str base = cw_str_from(cw_runtime_settings_of(v->rl)->public_url);
+    char *text = cw_arena_printf(cw_http_req_arena(v->req), "%.*s%s",
+                                 CW_STR_ARG(cw_oauth_resource_path(base)), path);
+    return text ? cw_str_from(text) : (cw_str){NULL, 0};
+}
+
+/* Whether a browser stays on this site when it is sent there: one slash, then nothing that it might
+ * read as the beginning of a host, and no byte that it leaves out. */
+static bool is_local(cw_str path)
+{
+    if (path.n == 0 || path.n > CW_LOGIN_MAX_NEXT || path.p[0] != '/')
+        return false;
+    for (size_t i = 0; i < path.n; i++) {
+        char c = path.p[i];
+        if (c <= ' ' || c >= 0x7F || c == '\\')
+            return false;
+    }
+    return path.n == 1 || path.p[1] != '/';
+}
+
+/* ---- pages ---- */
+
+static cw_str cookie(const visit *v, const char *name, cw_str value, const char *more)
+{
+    char *text = cw_arena_printf(cw_http_req_arena(v->req), "%s=%.*s" CW_BROWSER_ATTRIBUTES "%s",
+                                 name, CW_STR_ARG(value), more);
+    return text ? cw_str_from(text) : CW_STR("");
+}
+
+static void fail_nomem(const visit *v)
+{
+    cw_http_reply_error(v->req, 503, "unavailable", CW_STR("out of memory"));
+}
+
+static void show_message(const visit *v, unsigned status, const char *problem)
+{
+    cw_login_page_send(v->req, v->rl, &(cw_login_page){.status = status, .problem = problem});
+}
+
+/* The form, with a cookie that it is bound to: the one that the browser has, or a new one. */
+static void show_form(visit *v, unsigned status, const char *problem, uint32_t retry_s)
+{
+    char proof[CW_SESSION_LEN + 1];
+    cw_login_page page = {
+        .status = status, .problem = problem, .next = v->next, .retry_s = retry_s};
+    if (!cw_session_is_secret(v->form_secret)) {
+        char *secret = cw_arena_alloc(cw_http_req_arena(v->req), CW_SESSION_LEN + 1);
+        if (!secret || cw_session_secret(secret, NULL)) {
+            fail_nomem(v);
+            return;
+        }
+        v->form_secret = cw_str_from(secret);
+    }
+    cw_session_csrf_token(v->form_secret, proof);
+    page.proof = cw_str_from(proof);
+    page.action = path_for_browser(v, v->door->path);
+    page.cookies[0] =
+        cookie(v, CW_BROWSER_FORM, v->form_secret, "Strict; Max-Age=" FORM_LIFETIME_S);
+    if (v->session.p)
+        page.cookies[1] = CW_STR(CW_BROWSER_NO_SESSION);
+    if (page.action.p && page.cookies[0].n)
+        cw_login_page_send(v->req, v->rl, &page);
+    else
+        fail_nomem(v);
+}
+
+static void show_account(const visit *v, const cw_caller *caller)
+{
+    char proof[CW_SESSION_LEN + 1];
+    cw_login_page page = {.status = 200, .account = cw_caller_name(caller)};
+    cw_session_csrf_token(v->session, proof);
+    page.proof = cw_str_from(proof);
+    page.action = path_for_browser(v, "/logout");
+    if (page.action.p)
+        cw_login_page_send(v->req, v->rl, &page);
+    else
+        fail_nomem(v);
+}
+
+static void go(const visit *v, cw_str location, cw_str cookie1, cw_str cookie2)
+{
+    const cw_str cookies[2] = {cookie1, cookie2};
+    cw_str there = location.n ? location : path_for_browser(v, v->door->path);
+    if (there.p)
+        cw_login_page_go(v->req, there, cookies);
+    else
+        fail_nomem(v);
+}
+
+/* ---- waiting ---- */
+
+static void on_login(cw_login_waiter *waiter, const cw_login *login)
+{
+    visit *v = CW_CONTAINER(waiter, visit, waiter);
+    v->then(v, login);
+}
+
+static cw_str peer_of(cw_login_waiter *waiter)
+{
+    return cw_http_req_peer(CW_CONTAINER(waiter, visit, waiter)->req);
+}
+
+static void on_event(cw_http_req *req, cw_http_event event, void *ctx)
+{
+    visit *v = ctx;
+    (void)req;
+    if (event == CW_HTTP_GONE)
+        cw_login_cancel(&v->waiter);
+}
+
+static void wait_or_go_on(visit *v, const cw_login *login)
+{
+    if (login->status == CW_LOGIN_PENDING)
+        cw_http_listen(v->req, on_event, v);
+    else
+        v->then(v, login);
+}
+
+static void resume(visit *v, void (*then)(visit *v, const cw_login *login))
+{
+    cw_accounts *accounts = cw_runtime_accounts(v->rl);
+    v->then = then;
+    cw_login login = cw_session_resume(accounts, cw_http_req_loop(v->req), v->session, &v->waiter);
+    wait_or_go_on(v, &login);
+}
+
+/* What all pages begin with; NULL: it is answered. */
+static visit *begin(cw_http_req *req, cw_login_pages *door)
+{
+    cw_runtime_loop *rl = cw_runtime_at(door->runtime, cw_http_req_loop(req));
+    visit *v = cw_arena_calloc(cw_http_req_arena(req), 1, sizeof *v);
+    if (!cw_browser_has_login(rl)) {
+        cw_http_reply_error(req, 404, "not_found", CW_STR("There is nothing at this path"));
+        return NULL;
+    }
+    if (!v) {
+        cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
+        return NULL;
+    }
+    *v = (visit){.waiter = {.peer = peer_of, .fn = on_login},
+                 .req = req,
+                 .door = door,
+                 .rl = rl,
+                 .session = cw_browser_session(req, rl),
+                 .form_secret = cw_browser_cookie(req, CW_STR(CW_BROWSER_FORM))};
+    if (cw_browser_is_private(req, rl))
+        return v;
+    cw_authenticate_audit_page(req, rl, "clear_text", NULL, CW_STR(""));
+    show_message(v, 403, CLEAR_TEXT);
+    return NULL;
+}
+
+/* ---- GET /login ---- */
+
+static void read_next(visit *v, cw_str given)
+{
+    if (is_local(given))
+        v->next = given;
+}
+
+static void show(visit *v, const cw_login *login)
+{
+    if (login->status == CW_LOGIN_OK)
+        show_account(v, login->caller);
+    else if (login->status == CW_LOGIN_UNAVAILABLE)
+        show_message(v, 503, UNAVAILABLE);
+    else
+        show_form(v, 200, NULL, 0);
+}
+
+static void on_page(cw_http_req *req, void *self)
+{
+    cw_str rest = cw_http_req_query(req), name, value;
+    visit *v = begin(req, self);
+    if (!v)
+        return;
+    /* Of several the last counts: each of them is checked. */
+    while (rest.p && !cw_query_next(&rest, cw_http_req_arena(req), &name, &value)) {
+        if (cw_str_is(name, "next"))
+            read_next(v, value);
+    }
+    if (v->session.p)
+        resume(v, show);
+    else
+        show_form(v, 200, NULL, 0);
+}
+
+/* ---- forms ---- */
+
+/* The fields of the body. CW_PARAMS: one stands there twice, or it is ill-formed; CW_NOMEM. */
+static cw_code read_fields(visit *v)
+{
+    cw_str next = {NULL, 0};
+    const struct {
+        const char *name;
+        cw_str *value;
+    } fields[] = {
+        {"name", &v->name}, {"password", &v->password}, {"csrf", &v->csrf}, {"next", &next}};
+    cw_str rest = cw_http_req_body(v->req), name, value;
+    cw_code rc = CW_OK;
+    while (rest.n && !(rc = cw_query_next(&rest, cw_http_req_arena(v->req), &name, &value))) {
+        for (size_t i = 0; i < CW_COUNT(fields); i++) {
+            if (!cw_str_is(name, fields[i].name))
+                continue;
+            if (fields[i].value->p)
+                return CW_PARAMS;
+            *fields[i].value = value;
+        }
+    }
+    read_next(v, next);
+    if (rc == CW_OK || rc == CW_DONE)
+        return CW_OK;
+    return rc == CW_INVALID ? CW_PARAMS : CW_NOMEM;
+}
+
+static bool is_form(const cw_http_req *req)
+{
+    cw_str rest;
+    cw_str type = cw_http_req_header(req, CW_STR("Content-Type"));
+    return cw_str_ieq(cw_str_trim(cw_str_cut(type, ';', &rest)), CW_STR(FORM_TYPE));
+}
+
+/* False: it is answered. */
+static bool take_form(visit *v)
+{
+    if (!is_form(v->req)) {
+        show_message(v, 415, "Forms are sent as " FORM_TYPE ".");
+        return false;
+    }
+    if (cw_http_req_body(v->req).n > CW_LOGIN_MAX_FORM) {
+        show_message(v, 413, "The form is too large.");
+        return false;
+    }
+    cw_code rc = read_fields(v);
+    if (rc == CW_NOMEM)
+        fail_nomem(v);
+    else if (rc)
+        show_form(v, 400, INCOMPLETE, 0);
+    return !rc;
+}
+
+/* ---- POST /login ---- */
+
+static void opened(visit *v, const cw_login *login)
+{
+    bool is_ok = login->status == CW_LOGIN_OK;
+    cw_authenticate_audit_page(v->req, v->rl, cw_authenticate_outcome(login->status),
+                               is_ok ? login->caller : NULL, v->name);
+    /* Whoever tried with a session at hand keeps it. */
+    v->session = (cw_str){NULL, 0};
+    if (is_ok) {
+        cw_str set = cookie(v, CW_BROWSER_SESSION, cw_str_from(login->session), "Lax");
+        if (set.n)
+            go(v, v->next, set, CW_STR(CW_BROWSER_NO_FORM));
+        else
+            fail_nomem(v);
+    } else if (login->status == CW_LOGIN_WRONG) {
+        show_form(v, 403, WRONG, 0);
+    } else if (login->status == CW_LOGIN_TOO_MANY) {
+        show_form(v, 429, TOO_MANY, login->retry_s);
+    } else {
+        show_form(v, 503, UNAVAILABLE, 1);
+    }
+}
+
+static void on_form(cw_http_req *req, void *self)
+{
+    visit *v = begin(req, self);
+    if (!v || !take_form(v))
+        return;
+    if (!cw_browser_is_ours(req, v->rl, /* may_be_silent= */ false) ||
+        !cw_session_is_secret(v->form_secret) ||
+        !cw_session_csrf_matches(v->form_secret, v->csrf)) {
+        cw_authenticate_audit_page(req, v->rl, "forged", NULL, v->name);
+        v->session = (cw_str){NULL, 0};
+        v->form_secret = (cw_str){NULL, 0};
+        show_form(v, 403, EXPIRED, 0);
+        return;
+    }
+    if (!v->name.n || !v->password.n) {
+        show_form(v, 400, INCOMPLETE, 0);
+        return;
+    }
+    v->then = opened;
+    cw_login login = cw_session_open(cw_runtime_accounts(v->rl), cw_http_req_loop(req), v->name,
+                                     v->password, v->session, &v->waiter);
+    wait_or_go_on(v, &login);
+}
+
+/* ---- POST /logout ---- */
+
+static void ended(visit *v, const cw_login *login)
+{
+    if (login->status == CW_LOGIN_OK)
+        go(v, CW_STR(""), CW_STR(CW_BROWSER_NO_SESSION), CW_STR(""));
+    else
+        show_message(v, 503, "Logging out is not possible at the moment.");
+}
+
+static void leave(visit *v, const cw_login *login)
+{
+    if (login->status == CW_LOGIN_UNAVAILABLE) {
+        ended(v, login);
+        return;
+    }
+    if (login->status == CW_LOGIN_OK)
+        cw_authenticate_audit_page(v->req, v->rl, "logout", login->caller, CW_STR(""));
+    v->then = ended;
+    cw_login end = cw_session_end(cw_runtime_accounts(v->rl), cw_http_req_loop(v->req), v->session,
+                                  &v->waiter);
+    wait_or_go_on(v, &end);
+}
+
+static void on_logout(cw_http_req *req, void *self)
+{
+    visit *v = begin(req, self);
+    if (!v)
+        return;
+    bool has_proof = v->session.p && cw_browser_has_proof(req, v->session);
+    if (!has_proof && !take_form(v))
+        return;
+    has_proof = has_proof || (v->session.p && cw_session_csrf_matches(v->session, v->csrf));
+    if (!v->session.p) {
+        go(v, CW_STR(""), CW_STR(""), CW_STR(""));
+        return;
+    }
+    if (!has_proof || !cw_browser_is_ours(req, v->rl, /* may_be_silent= */ false)) {
+        cw_authenticate_audit_page(req, v->rl, "forged", NULL, CW_STR(""));
+        show_message(v, 403, EXPIRED);
+        return;
+    }
+    resume(v, leave);
+}
+
+/* ---- GET /session/token ---- */
+
+static void send_token(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
+{
+    static const cw_http_header no_store = {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")};
+    cw_str session = cw_browser_session(req, rl);
+    char *proof = cw_arena_alloc(cw_http_req_arena(req), CW_SESSION_LEN + 1);
+    (void)view;
+    (void)self;
+    if (!session.p || cw_http_req_header(req, CW_STR("Authorization")).p) {
+        cw_http_reply_error(req, 403, "access_denied",
+                            CW_STR("There is no session: only requests with its cookie need this"));
+        return;
+    }
+    if (!proof) {
+        cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
+        return;
+    }
+    cw_session_csrf_token(session, proof);
+    cw_http_reply(req, &(cw_http_response){.status = 200,
+                                           .type = CW_STR("text/plain; charset=utf-8"),
+                                           .body = cw_str_from(proof),
+                                           .headers = &no_store,
+                                           .n_headers = 1});
+}
+
+static void on_token(cw_http_req *req, void *self)
+{
+    cw_login_pages *door = self;
+    if (cw_browser_has_login(cw_runtime_at(door->runtime, cw_http_req_loop(req))))
+        cw_authenticate(req, door->runtime, &cw_authenticate_rest, send_token, door);
+    else
+        cw_http_reply_error(req, 404, "not_found", CW_STR("There is nothing at this path"));
+}
+
+cw_code cw_login_page_add_routes(cw_router *router, cw_login_pages *door, cw_runtime *runtime,
+                                 cw_str path)
+{
+    if (path.n >= sizeof door->path)
+        return CW_LIMIT;
+    door->runtime = runtime;
+    snprintf(door->path, sizeof door->path, "%.*s", CW_STR_ARG(path));
+    const struct {
+        cw_http_method method;
+        const char *path;
+        cw_http_handler handler;
+    } routes[] = {
+        {CW_HTTP_GET, door->path, on_page},
+        {CW_HTTP_POST, door->path, on_form},
+        {CW_HTTP_POST, "/logout", on_logout},
+        {CW_HTTP_GET, "/session/token", on_token},
+    };
+    for (size_t i = 0; i < CW_COUNT(routes); i++) {
+        cw_code rc =
+            cw_router_add(router, routes[i].method, routes[i].path, routes[i].handler, door);
+        if (rc)
+            return rc;
+    }
+    return CW_OK;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* responder.h - what carries one request of a JSON-RPC door: HTTP, or a line of standard input.
+ *
+ * A door reads messages and answers them without knowing how they travel. Ahead of
+ * its one reply it may say more: over HTTP that makes the answer an event stream.
+ *
+ *     mcp, jsonrpc ─► turn ─► port ─┬─► responder_http.c   a response, or events
+ *                                   └─► door/mcp/stdio.c       lines
+ *
+ * Ownership: a port lives in its own arena, until it has replied, has ended or its client is gone.
+ * Threads:   the loop of the request.
+ */
+#ifndef CW_DOOR_RESPONDER_H
+#define CW_DOOR_RESPONDER_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "net/server/request_api.h"
+
+struct cw_mcp_session;
+typedef struct cw_responder cw_responder;
+
+/* What happens to something that is said to a slow reader. */
+typedef enum cw_send_class {
+    CW_SEND_PROGRESS, /* it gets the newest only */
+    CW_SEND_LOG,      /* it loses some, and is told how many */
+    CW_SEND_MESSAGE,  /* it gets everything, or the port is of no use any more */
+} cw_send_class;
+
+typedef enum cw_responder_event {
+    CW_RESPONDER_GONE, /* the client left or took back what it asked; the port ends when the listener
+                         returns */
+    CW_RESPONDER_DRAINED,  /* a slow reader has caught up */
+    CW_RESPONDER_STOPPING, /* the server stops: finish soon */
+} cw_responder_event;
+
+/* `body` is static or lives in the arena. Status and challenge mean something to HTTP only. */
+typedef struct cw_response {
+    unsigned status;
+    cw_str body;      /* empty: nothing but the status */
+    cw_str challenge; /* WWW-Authenticate; empty: none */
+    cw_str session;   /* Mcp-Session-Id; empty: none */
+    cw_str language;  /* Content-Language; empty: none */
+    uint32_t retry_s; /* Retry-After; 0: none */
+} cw_response;
+
+typedef struct cw_responder_ops {
+    void (*reply)(cw_responder *p, const cw_response *answer);
+    cw_code (*send)(cw_responder *p, cw_send_class kind, cw_str message);
+    void (*end)(cw_responder *p);
+    cw_str (*header)(const cw_responder *p, cw_str name, bool *ret_repeats);
+    cw_str (*peer)(const cw_responder *p);  /* NULL: none has an address */
+    void (*cancel_on_eof)(cw_responder *p); /* NULL: there is but one end */
+} cw_responder_ops;
+
+struct cw_responder {
+    const cw_responder_ops *ops;
+    cw_arena *arena;
+    cw_loop *loop;
+    bool has_headers; /* whatever stands in headers must be there */
+    bool can_stream;  /* the client takes more than the reply */
+    void (*on_event)(cw_responder *p, cw_responder_event event, void *ctx); /* or NULL */
+    void *ctx;
+    struct cw_mcp_session *session; /* of the one client at the other end; NULL: HTTP */
+};
+
+/* The last word; the port is over. */
+static inline void cw_responder_reply(cw_responder *p, const cw_response *answer)
+{
+    p->ops->reply(p, answer);
+}
+
+/* Say something ahead of it, where p->can_stream. CW_OK; CW_AGAIN: taken, but the reader is slow;
+ * anything else of CW_SEND_MESSAGE: not taken. */
+static inline cw_code cw_responder_send(cw_responder *p, cw_send_class kind, cw_str message)
+{
+    return p->ops->send(p, kind, message);
+}
+
+/* End without an answer; the port is over. */
+static inline void cw_responder_end(cw_responder *p)
+{
+    p->ops->end(p);
+}
+
+/* The first field of this name; .p is NULL when there is none. */
+static inline cw_str cw_responder_header(const cw_responder *p, cw_str name)
+{
+    return p->ops->header(p, name, NULL);
+}
+
+/* The address of whoever asks, in the arena; empty: there is none. */
+static inline cw_str cw_responder_peer(const cw_responder *p)
+{
+    return p->ops->peer ? p->ops->peer(p) : CW_STR("");
+}
+
+/* The same, and whether more than one field has this name. */
+static inline cw_str cw_responder_header_once(const cw_responder *p, cw_str name, bool *ret_repeats)
+{
+    return p->ops->header(p, name, ret_repeats);
+}
+
+/* Whether more than one field has this name. */
+static inline bool cw_responder_repeats(const cw_responder *p, cw_str name)
+{
+    bool repeats;
+    (void)p->ops->header(p, name, &repeats);
+    return repeats;
+}
+
+/* The end of what the client sends is CW_RESPONDER_GONE from now on (cw_http_cancel_on_eof). */
+static inline void cw_responder_cancel_on_eof(cw_responder *p)
+{
+    if (p->ops->cancel_on_eof)
+        p->ops->cancel_on_eof(p);
+}
+
+/* Line breaks in JSON are white space; where they would end a line they become spaces. In place:
+ * a body that has some must not be a constant. */
+void cw_responder_join_lines(cw_str body);
+/* The log line that tells a slow reader how many others it has lost. */
+void cw_responder_add_lost(cw_buf *out, uint64_t n);
+
+/* ---- HTTP ---- */
+
+/* The port of an HTTP request, in its arena; NULL without memory. Its listener is taken. */
+cw_responder *cw_responder_of(cw_http_req *req);
+/* The request of a port that cw_responder_of made. */
+cw_http_req *cw_responder_req(const cw_responder *p);
+/* Open the event stream now, not with the first thing that is said. */
+void cw_responder_open(cw_responder *p);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* oauth_metadata.c - the documents of OAuth's protected resource metadata, and their routes. */
+#include "door/rest/oauth_metadata.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "door/oauth_challenge.h"
+#include "door/rest/reply.h"
+#include "json/write.h"
+
+typedef struct about {
+    cw_runtime_loop *rl;
+    cw_str base;
+    bool is_endpoint;
+} about;
+
+static void write_issuers(cw_json_writer *w, const cw_config *config)
+{
+    cw_json_add_key(w, CW_STR("authorization_servers"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < config->access.issuers.n; i++)
+        cw_json_add_string(w, config->access.issuers.items[i].issuer);
+    cw_json_close(w);
+}
+
+static void write_scopes(cw_json_writer *w, cw_runtime_loop *rl)
+{
+    cw_oauth_scope_list list;
+    if (cw_oauth_resource_scopes(rl, &list)) {
+        w->out->code = CW_NOMEM;
+        return;
+    }
+    if (list.n) {
+        cw_json_add_key(w, CW_STR("scopes_supported"));
+        cw_json_open_array(w);
+        for (size_t i = 0; i < list.n; i++)
+            cw_json_add_string(w, list.items[i]);
+        cw_json_close(w);
+    }
+    free(list.items);
+}
+
+static void write_document(cw_buf *out, void *ctx)
+{
+    const about *a = ctx;
+    const cw_config *config = cw_runtime_settings_of(a->rl)->config;
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    cw_rest_add_url(&w, CW_STR("resource"), a->base,
+                    a->is_endpoint ? config->mcp.path : CW_STR(""));
+    write_issuers(&w, config);
+    write_scopes(&w, a->rl);
+    cw_json_add_key(&w, CW_STR("bearer_methods_supported"));
+    cw_json_open_array(&w);
+    cw_json_add_string(&w, CW_STR("header"));
+    cw_json_close(&w);
+    if (config->mcp.title.n)
+        cw_json_add_string_member(&w, CW_STR("resource_name"), config->mcp.title);
+    cw_json_close(&w);
+    cw_code rc = cw_json_writer_end(&w, NULL);
+    if (rc && !out->code)
+        out->code = rc;
+}
+
+static void on_get(cw_http_req *req, void *self)
+{
+    const cw_oauth_metadata_route *route = self;
+    cw_runtime_loop *rl = cw_runtime_at(route->runtime, cw_http_req_loop(req));
+    about a = {.rl = rl, .is_endpoint = route->is_endpoint};
+    if (!cw_oauth_resource_has_issuers(rl)) {
+        cw_rest_fail(req, 404, "not_found", "There is no authorization server");
+        return;
+    }
+    cw_rest_document doc = {.key = {.kind = CW_STR("oauth-protected-resource"),
+                                    .name = a.is_endpoint ? CW_STR("mcp") : CW_STR("")},
+                            .write = write_document,
+                            .ctx = &a,
+                            .contexts = "url.site",
+                            .is_public = true,
+                            .is_open = true};
+    if (!cw_rest_set_base(req, rl, &doc))
+        return;
+    a.base = doc.key.base;
+    cw_rest_send(req, rl, &doc);
+}
+
+/* ---- routes ---- */
+
+static cw_code add_route(cw_router *router, cw_oauth_metadata_route *route)
+{
+    cw_code rc = cw_router_add(router, CW_HTTP_GET, route->path, on_get, route);
+    if (!rc)
+        cw_router_open(router, route->path);
+    return rc;
+}
+
+cw_code cw_oauth_metadata_add_routes(cw_router *router, cw_oauth_metadata *r, cw_runtime *runtime,
+                                     const cw_config *config)
+{
+    cw_str paths[] = {CW_STR(""), cw_oauth_resource_path(config->public_url)};
+    size_t n = 0;
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < CW_COUNT(paths) && !rc && (i == 0 || paths[i].n); i++) {
+        for (int is_endpoint = 0; is_endpoint < 2 && !rc; is_endpoint++) {
+            cw_oauth_metadata_route *route = &r->routes[n];
+            *route = (cw_oauth_metadata_route){.runtime = runtime, .is_endpoint = is_endpoint};
+            snprintf(route->path, sizeof route->path, CW_OAUTH_RESOURCE_WELLKNOWN "%.*s%s",
+                     CW_STR_ARG(paths[i]), is_endpoint ? config->mcp.path.p : "");
+            /* public_url may have the endpoint's path: then the one that is there says the same. */
+            bool is_known = n == 2 && !strcmp(route->path, r->routes[1].path);
+            if (is_known)
+                continue;
+            rc = add_route(router, route);
+            n++;
+        }
+    }
+    return rc;
+}

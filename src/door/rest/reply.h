@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* reply.h - what the plain JSON doors share: errors, and documents out of the cache. */
+#ifndef CW_DOOR_REST_REPLY_H
+#define CW_DOOR_REST_REPLY_H
+
+#include "door/authenticate.h"
+#include "door/query.h"
+#include "json/write.h"
+#include "net/server/router.h"
+
+#define CW_REST_FAILURE                                                                            \
+    "{\"error\":{\"code\":\"internal_error\",\"message\":\"The answer could not be written\"}}"
+
+/* The tool that a request names is not there: have `fn` run anew when there is another catalogue,
+ * as cw_rpc_item_wait_catalogue. False: refuse it now. */
+CW_MUST_USE bool cw_rest_wait_catalogue(cw_http_req *req, cw_runtime_loop *rl, cw_view *view,
+                                        cw_authenticated_fn fn);
+/* {"error":{"code":…,"message":…,"data":…}}; `data` is JSON, or empty for none. */
+void cw_rest_write_error(cw_buf *out, const char *code, cw_str message, cw_str data);
+/* Answer with an error, never to be stored. */
+void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const char *message);
+/* 404: unknown and forbidden are the same bytes. */
+void cw_rest_fail_unknown(cw_http_req *req, cw_str name);
+/* Whether the caller may list and describe; answers 403 otherwise. */
+bool cw_rest_may_discover(cw_http_req *req, cw_runtime_loop *rl, const cw_view *view);
+/* Have the audit know of a refusal. */
+void cw_rest_audit_refusal(const cw_http_req *req, cw_runtime_loop *rl, const cw_view *view,
+                           cw_str name, cw_verdict verdict);
+
+/* A document to be sent. */
+typedef struct cw_rest_document {
+    cw_page_cache_key key;
+    cw_page_cache_writer write;
+    void *ctx;
+    const cw_language *language; /* NULL: there are no others */
+    const char *contexts;        /* for the debug headers: what it depends on */
+    bool is_public;              /* the same for everybody */
+    bool is_open;                /* also for pages of every origin, and kept for an hour */
+    cw_str type;                 /* empty: application/json */
+    cw_str base;                 /* where its addresses begin; cw_rest_set_base */
+} cw_rest_document;
+
+/* In which language the caller reads (door/negotiate.h). */
+const cw_language *cw_rest_language(const cw_http_req *req, const cw_runtime_loop *rl,
+                                    const cw_view *view);
+/* Set where the addresses in a document begin, for this request: `base`, and key.base for its
+ * writer. A base that is one of many does not get a document of its own: key.base is a mark then,
+ * and cw_rest_send puts the base in its place. False: no memory, and the request is answered. */
+bool cw_rest_set_base(cw_http_req *req, cw_runtime_loop *rl, cw_rest_document *doc);
+/* A member "name":"<base><path>"; `base` is a document's key.base. */
+void cw_rest_add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path);
+/* Find or write it and answer: 200 or 304, gzip or not. */
+void cw_rest_send(cw_http_req *req, cw_runtime_loop *rl, const cw_rest_document *doc);
+
+/* The handlers. */
+void cw_rest_on_list(cw_http_req *req, void *runtime);
+void cw_rest_on_describe(cw_http_req *req, void *runtime);
+void cw_rest_on_invoke(cw_http_req *req, void *runtime);
+void cw_rest_on_tool(cw_http_req *req, void *runtime);
+void cw_rest_on_methods(cw_http_req *req, void *runtime);
+void cw_rest_on_method(cw_http_req *req, void *runtime);
+
+#endif

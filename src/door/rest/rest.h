@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rest.h - the plain JSON doors: tools to list, describe and call, and what clients find us by.
+ *
+ *     GET  /mcp/tools/list?cursor=        list.c
+ *     GET  /mcp/tools/describe?name=      list.c
+ *     POST /mcp/tools/invoke              invoke.c
+ *     GET, POST /mcp/tools/{name}         tool.c
+ *     GET  /jsonrpc/methods, /{id}        methods.c
+ *
+ * Threads: handlers run on the request's loop.
+ */
+#ifndef CW_DOOR_REST_REST_H
+#define CW_DOOR_REST_REST_H
+
+#include "call/runtime.h"
+#include "net/server/router.h"
+
+CW_MUST_USE cw_code cw_rest_add_routes(cw_router *router, cw_runtime *runtime);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "door/rpc_batch.h"
+
+#include <stdlib.h>
+
+#include "call/catalogue_wait.h"
+
+static cw_str keep(cw_arena *arena, cw_buf *b)
+{
+    size_t n;
+    char *p = b->code ? NULL : cw_buf_take(b, &n);
+    if (!p) {
+        cw_buf_done(b);
+        return (cw_str){NULL, 0};
+    }
+    /* On failure the bytes are freed by the arena. */
+    if (cw_arena_hold(arena, p, free))
+        return (cw_str){NULL, 0};
+    return cw_str_make(p, n);
+}
+
+cw_str cw_rpc_batch_keep(cw_http_req *req, cw_buf *b)
+{
+    return keep(cw_http_req_arena(req), b);
+}
+
+void cw_rpc_batch_reply(cw_http_req *req, unsigned status, cw_str body, cw_str challenge)
+{
+    cw_http_header headers[] = {
+        {CW_STR("Cache-Control"), CW_STR("no-store")},
+        {CW_STR("WWW-Authenticate"), challenge},
+    };
+    cw_http_reply(req, &(cw_http_response){.status = status,
+                                           .body = body,
+                                           .headers = headers,
+                                           .n_headers = challenge.n ? 2 : 1});
+}
+
+static void on_gone(cw_rpc_batch *batch)
+{
+    cw_runtime_loop *rl = batch->opts.rl;
+    for (uint32_t i = 0; i < batch->opts.n; i++) {
+        cw_rpc_item *item = &batch->items[i];
+        if (item->on_gone)
+            item->on_gone(item);
+        if (batch->opts.detaches)
+            cw_call_detach(rl, item->call, cw_responder_peer(batch->responder));
+        else
+            cw_call_cancel(rl, item->call);
+    }
+}
+
+static void on_event(cw_responder *responder, cw_responder_event event, void *ctx)
+{
+    cw_rpc_batch *batch = ctx;
+    (void)responder;
+    if (event == CW_RESPONDER_GONE)
+        on_gone(batch);
+    else if (event == CW_RESPONDER_STOPPING && !batch->opts.is_batch && batch->items->on_stopping)
+        batch->items->on_stopping(batch->items);
+}
+
+cw_rpc_batch *cw_rpc_batch_new(cw_responder *responder, const cw_rpc_batch_opts *opts)
+{
+    size_t n = sizeof(cw_rpc_batch) + opts->n * sizeof(cw_rpc_item);
+    cw_rpc_batch *batch = cw_arena_calloc(responder->arena, 1, n);
+    if (!batch) {
+        cw_responder_reply(responder, &(cw_response){.status = 500, .body = opts->failure});
+        return NULL;
+    }
+    batch->opts = *opts;
+    batch->responder = responder;
+    batch->n_open = opts->n;
+    batch->is_starting = true;
+    batch->steps = opts->rl ? cw_call_steps(opts->rl) : 0;
+    for (uint32_t i = 0; i < opts->n; i++)
+        batch->items[i].batch = batch;
+    responder->on_event = on_event;
+    responder->ctx = batch;
+    if (!opts->detaches)
+        cw_responder_cancel_on_eof(responder);
+    return batch;
+}
+
+void cw_rpc_batch_cancel_on_disconnect(cw_rpc_batch *batch)
+{
+    batch->opts.detaches = false;
+    cw_responder_cancel_on_eof(batch->responder);
+}
+
+cw_rpc_batch *cw_rpc_batch_of(cw_http_req *req, const cw_rpc_batch_opts *opts)
+{
+    cw_responder *responder = cw_responder_of(req);
+    if (responder)
+        return cw_rpc_batch_new(responder, opts);
+    cw_rpc_batch_reply(req, 500, opts->failure, CW_STR(""));
+    return NULL;
+}
+
+/* A body that could not be had is a failure, whatever the status was to be. */
+static void reply(cw_rpc_batch *batch, unsigned status, cw_str body, cw_str challenge,
+                  uint32_t retry_s)
+{
+    cw_responder_reply(batch->responder, &(cw_response){.status = body.p ? status : 500,
+                                                        .body = body.p ? body : batch->opts.failure,
+                                                        .challenge = challenge,
+                                                        .session = batch->opts.session,
+                                                        .language = batch->opts.language,
+                                                        .retry_s = retry_s});
+}
+
+static void send_batch(cw_rpc_batch *batch)
+{
+    cw_buf b;
+    bool any = false;
+    if (batch->is_too_large) {
+        reply(batch, 500, batch->opts.failure, CW_STR(""), 0);
+        return;
+    }
+    cw_buf_init(&b, CW_RPC_BATCH_MAX_BYTES + batch->opts.n + 2);
+    cw_buf_reserve(&b, batch->bytes + batch->opts.n + 2);
+    for (uint32_t i = 0; i < batch->opts.n; i++) {
+        if (!batch->items[i].answer.n)
+            continue;
+        cw_buf_add_char(&b, any ? ',' : '[');
+        cw_buf_add(&b, batch->items[i].answer);
+        any = true;
+    }
+    cw_buf_add_char(&b, ']');
+    if (any) {
+        reply(batch, 200, keep(batch->responder->arena, &b), CW_STR(""), 0);
+        return;
+    }
+    cw_buf_done(&b);
+    reply(batch, batch->opts.none_status, CW_STR(""), CW_STR(""), 0);
+}
+
+static void close_item(cw_rpc_batch *batch)
+{
+    if (--batch->n_open == 0 && !batch->is_starting)
+        send_batch(batch);
+}
+
+void cw_rpc_item_reply(cw_rpc_item *item, unsigned status, cw_buf *body, cw_str challenge)
+{
+    cw_rpc_batch *batch = item->batch;
+    item->call = (cw_call_handle){0};
+    /* Answers that will not be sent are not kept: a batch has many. */
+    if (batch->opts.is_batch &&
+        (batch->is_too_large || body->code || body->n > CW_RPC_BATCH_MAX_BYTES - batch->bytes)) {
+        batch->is_too_large = true;
+        cw_buf_done(body);
+        close_item(batch);
+        return;
+    }
+    cw_str kept = keep(batch->responder->arena, body);
+    if (!batch->opts.is_batch) {
+        reply(batch, status, kept, challenge, item->retry_s);
+        return;
+    }
+    if (!kept.p)
+        batch->is_too_large = true;
+    batch->bytes += kept.n;
+    item->answer = kept;
+    close_item(batch);
+}
+
+void cw_rpc_item_no_reply(cw_rpc_item *item)
+{
+    cw_rpc_batch *batch = item->batch;
+    item->call = (cw_call_handle){0};
+    if (batch->opts.is_batch)
+        close_item(batch);
+    else
+        reply(batch, batch->opts.none_status, CW_STR(""), CW_STR(""), 0);
+}
+
+void cw_rpc_batch_finish(cw_rpc_batch *batch)
+{
+    batch->is_starting = false;
+    if (batch->n_open == 0)
+        send_batch(batch);
+}
+
+/* ---- waiting for sources ---- */
+
+typedef struct parked {
+    cw_catalogue_wait await;
+    cw_rpc_item *item;
+    cw_view *view; /* a reference: the one in which the method is missing */
+    cw_rpc_item_retry_fn again;
+    void *ctx;
+} parked;
+
+/* `view` NULL: there is no other. The item and what is parked may be gone afterwards. */
+static void resume(parked *p, cw_view *view)
+{
+    cw_rpc_item *item = p->item;
+    cw_view *old = p->view;
+    item->on_gone = item->on_stopping = NULL;
+    item->self = NULL;
+    item->batch->opts.view = view ? view : old;
+    p->again(item, p->ctx);
+    cw_view_unref(old);
+}
+
+static void on_ready(cw_catalogue_wait *w, cw_view *view)
+{
+    resume(CW_CONTAINER(w, parked, await), view);
+}
+
+static void on_parked_gone(cw_rpc_item *item)
+{
+    parked *p = item->self;
+    cw_catalogue_wait_end(&p->await);
+    cw_view_unref(p->view);
+}
+
+static void on_parked_stopping(cw_rpc_item *item)
+{
+    parked *p = item->self;
+    item->batch->is_stopping = true;
+    cw_catalogue_wait_end(&p->await);
+    resume(p, NULL);
+}
+
+bool cw_rpc_item_wait_catalogue(cw_rpc_item *item, cw_rpc_item_retry_fn again, void *ctx)
+{
+    cw_rpc_batch *batch = item->batch;
+    bool may_wait = cw_runtime_settings_of(batch->opts.rl)->is_loading && !batch->is_stopping;
+    parked *p = may_wait && ctx ? cw_arena_calloc(batch->responder->arena, 1, sizeof *p) : NULL;
+    if (!p)
+        return false;
+    *p = (parked){.await = {.on_ready = on_ready}, .item = item, .again = again, .ctx = ctx};
+    if (!cw_catalogue_wait_begin(batch->opts.rl, batch->opts.view, &p->await))
+        return false;
+    p->view = cw_view_ref(batch->opts.view);
+    item->on_gone = on_parked_gone;
+    item->on_stopping = on_parked_stopping;
+    item->self = p;
+    return true;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rpc_batch.h - one request that carries one JSON-RPC message or a batch of them.
+ *
+ * A single message is answered as soon as its answer is there; the answers of a
+ * batch are collected and sent in the order of the requests. When the client
+ * leaves, the calls that run are cancelled (or, where a protocol says so, go on
+ * without it).
+ *
+ *     cw_rpc_batch *turn = cw_rpc_batch_new(port, &opts);
+ *     for each message: start a call, or cw_rpc_item_reply, or cw_rpc_item_no_reply
+ *     cw_rpc_batch_finish(turn);
+ *
+ * Ownership: a turn and its items live in the port's arena, and so end with the answer: after
+ *            cw_rpc_item_reply or _skip on a single message neither may be touched.
+ * Threads:   the request's loop.
+ * Limits:    CW_RPC_BATCH_MAX_BYTES of answers in one batch; cw_call_steps of validation.
+ */
+#ifndef CW_DOOR_RPC_BATCH_H
+#define CW_DOOR_RPC_BATCH_H
+
+#include "base/buf.h"
+#include "call/call.h"
+#include "door/responder.h"
+
+#define CW_RPC_BATCH_MAX_BYTES (64u * 1024u * 1024u)
+
+typedef struct cw_rpc_batch cw_rpc_batch;
+
+typedef struct cw_rpc_item {
+    cw_rpc_batch *batch;
+    cw_str id;           /* as it was sent; .p NULL: none to answer to */
+    cw_call_handle call; /* what runs for it */
+    cw_str answer;       /* of a batch, until it is sent */
+    uint32_t retry_s;    /* set before the answer: when it may be tried again; single ones only */
+    void (*on_gone)(struct cw_rpc_item *item);     /* or NULL; then the call is left as well */
+    void (*on_stopping)(struct cw_rpc_item *item); /* or NULL: it may answer; single ones only */
+    void *self;                                    /* of whoever set these */
+} cw_rpc_item;
+
+typedef struct cw_rpc_batch_opts {
+    cw_runtime_loop *rl;  /* NULL: no call is made */
+    cw_view *view;        /* borrowed, for this callback */
+    uint32_t n;           /* messages */
+    bool is_batch;        /* answer with an array */
+    bool detaches;        /* calls go on when the client leaves */
+    unsigned none_status; /* when there is nothing to answer: 202 or 204 */
+    cw_str language;      /* of what is answered; empty: not said */
+    cw_str session;       /* a new one, for the answer; empty: none */
+    cw_str failure;       /* static: what is said when an answer cannot be written */
+} cw_rpc_batch_opts;
+
+struct cw_rpc_batch {
+    cw_rpc_batch_opts opts;
+    cw_responder *responder;
+    uint32_t n_open; /* messages without an answer */
+    bool is_starting;
+    bool is_stopping; /* the server is: nothing waits */
+    bool is_too_large;
+    size_t bytes;
+    int64_t steps; /* left of what validating the arguments of all messages may cost */
+    cw_rpc_item items[];
+};
+
+/* NULL without memory (the request is then answered). Listens to the port. */
+cw_rpc_batch *cw_rpc_batch_new(cw_responder *responder, const cw_rpc_batch_opts *opts);
+/* The same with a new port for the request. */
+cw_rpc_batch *cw_rpc_batch_of(cw_http_req *req, const cw_rpc_batch_opts *opts);
+/* Calls of a turn that was to detach end with the client after all. */
+void cw_rpc_batch_cancel_on_disconnect(cw_rpc_batch *batch);
+/* Answer one message. Takes over what `body` holds; a buffer that failed becomes a 500. The
+ * challenge (WWW-Authenticate, empty: none) and the status count for a single message only. */
+void cw_rpc_item_reply(cw_rpc_item *item, unsigned status, cw_buf *body, cw_str challenge);
+/* There is nothing to answer. */
+void cw_rpc_item_no_reply(cw_rpc_item *item);
+/* All messages of a batch have been looked at. Not for a single message. */
+void cw_rpc_batch_finish(cw_rpc_batch *batch);
+
+/* The method that an item names is not there. Where sources are still being loaded
+ * (call/catalogue_wait.h) have `again` called when there is another catalogue, with opts.view
+ * renewed; the item must not be touched before. False: refuse it now. `ctx` lives as long as the
+ * port. */
+typedef void (*cw_rpc_item_retry_fn)(cw_rpc_item *item, void *ctx);
+CW_MUST_USE bool cw_rpc_item_wait_catalogue(cw_rpc_item *item, cw_rpc_item_retry_fn again,
+                                            void *ctx);
+
+/* Have the bytes of a buffer live as long as the request; .p is NULL when that fails. */
+cw_str cw_rpc_batch_keep(cw_http_req *req, cw_buf *b);
+/* Answer the whole request with static bytes. */
+void cw_rpc_batch_reply(cw_http_req *req, unsigned status, cw_str body, cw_str challenge);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "door/rpc_message.h"
+
+#include "door/authenticate.h"
+#include "json/write.h"
+
+/* "type/subtype" of a media range or type, and the rest behind ';'. */
+static cw_str media_type(cw_str field, cw_str *ret_rest)
+{
+    return cw_str_trim(cw_str_cut(field, ';', ret_rest));
+}
+
+bool cw_rpc_is_json(const cw_http_req *req)
+{
+    cw_str rest;
+    cw_str field = cw_http_req_header(req, CW_STR("Content-Type"));
+    return field.p && cw_str_ieq(media_type(field, &rest), CW_STR("application/json"));
+}
+
+bool cw_rpc_is_refused(cw_str params)
+{
+    while (params.p) {
+        cw_str one = cw_str_trim(cw_str_cut(params, ';', &params));
+        if (one.n < 3 || (one.p[0] | 32) != 'q' || one.p[1] != '=')
+            continue;
+        for (size_t i = 2; i < one.n; i++) {
+            if (one.p[i] >= '1' && one.p[i] <= '9')
+                return false;
+        }
+        return true;
+    }
+    return false;
+}
+
+bool cw_rpc_accepts_events(const cw_http_req *req)
+{
+    static const cw_str ranges[] = {CW_STR_INIT("text/event-stream"), CW_STR_INIT("text/*"),
+                                    CW_STR_INIT("*/*")};
+    cw_str left = cw_http_req_header(req, CW_STR("Accept"));
+    if (!left.p)
+        return true;
+    while (left.p) {
+        cw_str params;
+        cw_str type = media_type(cw_str_cut(left, ',', &left), &params);
+        for (size_t i = 0; i < CW_COUNT(ranges); i++) {
+            if (cw_str_ieq(type, ranges[i]) && !cw_rpc_is_refused(params))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The specification's message for one of its codes, else "Server error". */
+static cw_str text_of(int64_t code)
+{
+    switch (code) {
+    case CW_RPC_PARSE:
+        return CW_STR("Parse error");
+    case CW_RPC_INVALID:
+        return CW_STR("Invalid Request");
+    case CW_RPC_METHOD:
+        return CW_STR("Method not found");
+    case CW_RPC_PARAMS:
+        return CW_STR("Invalid params");
+    case CW_RPC_INTERNAL:
+        return CW_STR("Internal error");
+    default:
+        return CW_STR("Server error");
+    }
+}
+
+void cw_rpc_open_result(cw_buf *out)
+{
+    cw_buf_add(out, CW_STR("{\"jsonrpc\":\"2.0\",\"result\":"));
+}
+
+void cw_rpc_close(cw_buf *out, cw_str id)
+{
+    if (id.p) {
+        cw_buf_add(out, CW_STR(",\"id\":"));
+        cw_buf_add(out, id);
+    }
+    cw_buf_add_char(out, '}');
+}
+
+void cw_rpc_add_returned(cw_buf *out, const cw_outcome *outcome)
+{
+    bool is_content = outcome->content && cw_json_is(outcome->result, CW_JSON_NULL);
+    cw_str span = cw_json_span(is_content ? outcome->content : outcome->result);
+    if (is_content)
+        cw_buf_add(out, CW_STR("{\"content\":"));
+    cw_buf_add(out, span);
+    if (is_content)
+        cw_buf_add_char(out, '}');
+}
+
+static void open_error(cw_buf *out, int64_t code, cw_str message)
+{
+    cw_buf_add(out, CW_STR("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":"));
+    cw_buf_add_i64(out, code);
+    cw_buf_add(out, CW_STR(",\"message\":"));
+    cw_json_escape(out, message);
+}
+
+cw_str cw_rpc_error_detail(const cw_outcome *outcome)
+{
+    if (!outcome->data || !cw_json_is(outcome->data, CW_JSON_STRING))
+        return CW_STR("");
+    cw_str text = cw_json_text(outcome->data);
+    return cw_str_starts(text, outcome->message) ? CW_STR("") : text;
+}
+
+void cw_rpc_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str id)
+{
+    open_error(out, code, message);
+    if (data.n) {
+        cw_buf_add(out, CW_STR(",\"data\":"));
+        cw_buf_add(out, data);
+    }
+    cw_buf_add_char(out, '}');
+    cw_rpc_close(out, id);
+}
+
+void cw_rpc_fail(cw_buf *out, int64_t code, cw_str text, cw_str id)
+{
+    open_error(out, code, text_of(code));
+    if (text.n) {
+        cw_buf_add(out, CW_STR(",\"data\":"));
+        cw_json_escape(out, text);
+    }
+    cw_buf_add_char(out, '}');
+    cw_rpc_close(out, id);
+}
+
+void cw_rpc_rate_limited(cw_buf *out, const char *text, uint32_t retry_s, cw_str id)
+{
+    open_error(out, CW_CHALLENGE_CODE, cw_str_from(text));
+    cw_buf_printf(out, ",\"data\":{\"retry_after\":%u}}", retry_s);
+    cw_rpc_close(out, id);
+}

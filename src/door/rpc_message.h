@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rpc_message.h - what both JSON-RPC doors need of HTTP and of JSON-RPC.
+ *
+ * Threads: no state.
+ */
+#ifndef CW_DOOR_RPC_MESSAGE_H
+#define CW_DOOR_RPC_MESSAGE_H
+
+#include "base/buf.h"
+#include "json/json.h"
+#include "net/server/request_api.h"
+#include "source/outcome.h"
+
+enum {
+    CW_RPC_PARSE = -32700,
+    CW_RPC_INVALID = -32600,
+    CW_RPC_METHOD = -32601,
+    CW_RPC_PARAMS = -32602,
+    CW_RPC_INTERNAL = -32603,
+};
+
+/* The answer for which no memory is needed. */
+#define CW_MESSAGE_FAILURE                                                                         \
+    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error\"},\"id\":null}"
+
+/* Whether the Content-Type is application/json, with any parameters. */
+bool cw_rpc_is_json(const cw_http_req *req);
+/* Whether the parameters of a media range or coding say q=0: not acceptable. */
+bool cw_rpc_is_refused(cw_str params);
+/* Whether the client takes an event stream; without Accept it takes everything. */
+bool cw_rpc_accepts_events(const cw_http_req *req);
+
+/* {"jsonrpc":"2.0","result": … ,"id":…}: the caller writes the result between the two. An id
+ * without .p is left out. */
+void cw_rpc_open_result(cw_buf *out);
+void cw_rpc_close(cw_buf *out, cw_str id);
+/* What a method returned; of one that made content only, that. */
+void cw_rpc_add_returned(cw_buf *out, const cw_outcome *outcome);
+/* The text beside a method's error message that a reader needs; empty where data is no text, or
+ * repeats the message, as of a service that has only fixed words for a message. */
+cw_str cw_rpc_error_detail(const cw_outcome *outcome);
+/* A whole error. `data` is JSON, or empty for none. */
+void cw_rpc_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str id);
+/* The same with the specification's message and a readable string as data; empty: no data. */
+void cw_rpc_fail(cw_buf *out, int64_t code, cw_str text, cw_str id);
+/* The error of a call that came too often, with {"retry_after":…} in seconds. */
+void cw_rpc_rate_limited(cw_buf *out, const char *text, uint32_t retry_s, cw_str id);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fetch.h - documents from elsewhere that we ask for ourselves: metadata and keys of issuers.
+ *
+ * Whoever can choose such a URL, or the DNS behind it, could make us talk to machines
+ * that only we can reach. So the address is judged at the last moment, when the socket
+ * for it is made: what was judged is what is connected to.
+ *
+ *     https only; port 443 or from 1024 on           TLS 1.2, the certificate is checked
+ *     public addresses only; with allow_private also those of this machine and of private
+ *     networks, and for these http://, port 80
+ *     never: link-local (169.254.169.254 is one), multicast, reserved, "this network"
+ *     no redirects, no proxies, no cookies, no netrc, no compression, no kept connections
+ *
+ * Why libcurl: TLS clients are easy to get wrong. It is loaded when the first fetcher is made: it
+ * costs 9 ms and 6 MB, and most servers have no issuer.
+ *
+ *     cw_fetch f = {.url = …, .on_done = …};
+ *     rc = cw_fetcher_start(fetcher, &f, err);
+ *
+ * Ownership: a cw_fetch is its user's and must live until on_done or cancel; what it points to is
+ *            copied by start. The answer lives until on_done returns.
+ * Threads:   one loop.
+ * Limits:    max_bytes and timeout_ms of each; CW_FETCH_MAX_RUNNING at once.
+ */
+#ifndef CW_NET_CURL_FETCH_H
+#define CW_NET_CURL_FETCH_H
+
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "net/loop/loop.h"
+
+#define CW_FETCH_MAX_BYTES 65536u
+#define CW_FETCH_MAX_URL 2048u
+#define CW_FETCH_TIMEOUT_MS 5000u
+#define CW_FETCH_MAX_RUNNING 64u
+
+typedef struct cw_fetcher cw_fetcher;
+typedef struct cw_fetch cw_fetch;
+
+typedef struct cw_fetch_response {
+    unsigned status;
+    cw_str body;
+    bool has_max_age;
+    uint64_t max_age_s; /* of Cache-Control */
+} cw_fetch_response;
+
+struct cw_fetch {
+    cw_str url;
+    bool allow_private;
+    const char *ca_file;  /* PEM with the authorities to trust; NULL: those of the system */
+    cw_str form;          /* .p is NULL: GET; else POST of this form */
+    cw_str authorization; /* value of the header, or empty */
+    size_t max_bytes;     /* 0: CW_FETCH_MAX_BYTES */
+    uint32_t timeout_ms;  /* for everything; 0: CW_FETCH_TIMEOUT_MS */
+    /* Once. `answer` is NULL when there is none; then `why` is a text for logs. May start others,
+     * and may close the fetcher. */
+    void (*on_done)(cw_fetch *f, const cw_fetch_response *answer, const char *why);
+    void *internal; /* the fetcher's; NULL: does not run */
+};
+
+/* CW_IO when libcurl is not there. */
+CW_MUST_USE cw_code cw_fetcher_new(cw_loop *loop, cw_fetcher **ret, cw_err *err);
+/* Drop what runs without calling on_done; frees itself on the loop. NULL is fine. */
+void cw_fetcher_close(cw_fetcher *fetcher);
+
+/* Begin; on_done is not called before this returns. CW_PARAMS with a reason: a URL that may not be
+ * asked for; CW_LIMIT: too many run; CW_NOMEM. */
+CW_MUST_USE cw_code cw_fetcher_start(cw_fetcher *fetcher, cw_fetch *f, cw_err *err);
+/* on_done will not be called. Fine for one that does not run. */
+void cw_fetch_cancel(cw_fetch *f);
+
+/* NULL, or why a URL may not be asked for, as far as can be said before its name is looked up. */
+const char *cw_fetch_check_url(cw_str url, bool allow_private);
+/* NULL, or why an address may not be connected to; `is_clear`: without TLS. */
+const char *cw_fetch_check_address(const struct sockaddr *address, bool allow_private,
+                                   bool is_clear);
+
+#endif

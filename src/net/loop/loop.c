@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "net/loop/loop.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+
+/* A block is smaller than what malloc maps by itself. */
+#define HEAP_BLOCK (64 * 1024)
+#define HEAP_BLOCKS 32
+
+static void on_mail(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    cw_loop *loop = poll->data;
+    cw_mailbox_deliver(&loop->mail);
+}
+
+static void on_timer(uv_timer_t *timer);
+
+static void arm_timer(cw_loop *loop, uint64_t at)
+{
+    loop->timer_at = at;
+    if (at == UINT64_MAX) {
+        uv_timer_stop(&loop->timer);
+        return;
+    }
+    uint64_t now = uv_now(&loop->uv);
+    uv_timer_start(&loop->timer, on_timer, at > now ? at - now : 0, 0);
+}
+
+/* Run a ring of deferred calls until it is empty. */
+static void run_ring(cw_deferred *ring)
+{
+    while (ring->next != ring) {
+        cw_deferred *later = ring->next;
+        cw_loop_cancel_deferred(later);
+        later->fn(later);
+    }
+}
+
+static void on_again(uv_idle_t *again)
+{
+    cw_loop *loop = again->data;
+    uv_idle_stop(again);
+    if (loop->timer_at <= uv_now(&loop->uv))
+        arm_timer(loop, loop->timer_at);
+    if (loop->next.next == &loop->next)
+        return;
+    /* What the calls defer again belongs to the next turn, so this turn's have a ring of their
+     * own. */
+    cw_deferred now = loop->next;
+    now.prev->next = now.next->prev = &now;
+    loop->next.prev = loop->next.next = &loop->next;
+    run_ring(&now);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    cw_loop *loop = timer->data;
+    uint64_t now = uv_now(&loop->uv);
+    uint64_t next = UINT64_MAX;
+    /* Deadlines that the callbacks set must not arm the timer: it is armed once, below. */
+    loop->timer_at = 0;
+    /* A callback may take back any list: cw_loop_unwatch moves `walked` on. */
+    for (cw_deadline_list *list = loop->lists; list; list = loop->walked) {
+        loop->walked = list->next_list;
+        cw_deadline_list_run(list, now);
+    }
+    for (const cw_deadline_list *list = loop->lists; list; list = list->next_list) {
+        const cw_deadline *first = list->root.next;
+        if (first != &list->root && first->at < next)
+            next = first->at;
+    }
+    if (uv_is_closing((uv_handle_t *)timer))
+        return;
+    if (next > now) {
+        arm_timer(loop, next);
+        return;
+    }
+    /* Started here, a timer that is due at once would run again before any socket is looked at: not
+     * every libuv makes it wait. So it is started when all timers have had their turn. */
+    loop->timer_at = next;
+    uv_idle_start(&loop->again, on_again);
+}
+
+static void before_wait(uv_prepare_t *prepare)
+{
+    cw_loop *loop = prepare->data;
+    loop->turns++;
+    run_ring(&loop->later);
+}
+
+/* libuv has written zeros to all of the array, and most of it will never be anything else: such
+ * pages go back to the kernel, which gives zeros for them when they are touched again. */
+static void release_zeros(uv_loop_t *uv)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *p = (char *)uv->watchers + page - 1;
+    p -= (uintptr_t)p % page;
+    const char *end = (const char *)(uv->watchers + uv->nwatchers);
+    for (; p + page <= end; p += page) {
+        /* A page is zeros when its first byte is and each byte is like the one before it. */
+        if (p[0] == 0 && memcmp(p, p + 1, page - 1) == 0)
+            (void)madvise(p, page, MADV_DONTNEED);
+    }
+}
+
+/* libuv keeps an array indexed by descriptor and aborts when it cannot grow it; grown here, once,
+ * it never has to while requests are served. */
+static cw_code grow_watchers(cw_loop *loop, int max_fd, cw_err *err)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)max_fd >= limit.rlim_cur)
+        max_fd = (int)limit.rlim_cur - 1;
+    int fd = fcntl(loop->mail.fd, F_DUPFD_CLOEXEC, max_fd);
+    if (fd < 0)
+        return CW_OK; /* no such high descriptor can come up later either */
+    uv_poll_t poll;
+    int rc = uv_poll_init(&loop->uv, &poll, fd);
+    if (rc == 0) {
+        uv_poll_start(&poll, UV_READABLE, on_mail);
+        uv_close((uv_handle_t *)&poll, NULL);
+        uv_run(&loop->uv, UV_RUN_NOWAIT);
+        release_zeros(&loop->uv);
+    }
+    close(fd);
+    return rc ? cw_fail(err, CW_IO, "event loop: %s", uv_strerror(rc)) : CW_OK;
+}
+
+static cw_code init_handles(cw_loop *loop, int max_fd, cw_err *err)
+{
+    cw_code rc = grow_watchers(loop, max_fd, err);
+    if (rc)
+        return rc;
+    uv_timer_init(&loop->uv, &loop->timer);
+    loop->timer.data = loop;
+    uv_idle_init(&loop->uv, &loop->again);
+    loop->again.data = loop;
+    uv_prepare_init(&loop->uv, &loop->before_wait);
+    loop->before_wait.data = loop;
+    uv_prepare_start(&loop->before_wait, before_wait);
+    int status = uv_poll_init(&loop->uv, &loop->mail_poll, loop->mail.fd);
+    if (status)
+        return cw_fail(err, CW_IO, "event loop: %s", uv_strerror(status));
+    loop->mail_poll.data = loop;
+    uv_poll_start(&loop->mail_poll, UV_READABLE, on_mail);
+    return CW_OK;
+}
+
+/* A heap that grows needs the lock of the address space, which other threads may hold for 50 ms:
+ * hashing a password maps and fills 64 MB. So the heap of a loop's thread is grown at its start.
+ * Returns its last block: while that is in use, the heap does not shrink. Pages that are not
+ * touched cost no memory. */
+static void *grow_heap(void)
+{
+    void *blocks[HEAP_BLOCKS];
+    for (size_t i = 0; i < HEAP_BLOCKS; i++)
+        blocks[i] = malloc(HEAP_BLOCK);
+    for (size_t i = 0; i < HEAP_BLOCKS - 1; i++)
+        free(blocks[i]);
+    return blocks[HEAP_BLOCKS - 1];
+}
+
+static void *thread_main(void *arg)
+{
+    cw_loop *loop = arg;
+    void *last = grow_heap();
+    uv_sem_post(&loop->is_started);
+    cw_loop_run(loop);
+    free(last);
+    return NULL;
+}
+
+cw_code cw_loop_init(cw_loop *loop, int max_fd, cw_err *err)
+{
+    *loop = (cw_loop){.timer_at = UINT64_MAX, .date_second = -1};
+    loop->hooks.prev = loop->hooks.next = &loop->hooks;
+    loop->later.prev = loop->later.next = &loop->later;
+    loop->next.prev = loop->next.next = &loop->next;
+    loop->scratch = malloc(CW_LOOP_SCRATCH);
+    if (!loop->scratch)
+        return cw_fail_nomem(err);
+    cw_code rc = cw_mailbox_init(&loop->mail, CW_LOOP_MESSAGES, err);
+    if (rc) {
+        free(loop->scratch);
+        return rc;
+    }
+    int status = uv_loop_init(&loop->uv);
+    if (status) {
+        cw_mailbox_done(&loop->mail);
+        free(loop->scratch);
+        return cw_fail(err, CW_IO, "event loop: %s", uv_strerror(status));
+    }
+    rc = init_handles(loop, max_fd, err);
+    if (rc) {
+        cw_loop_end(loop);
+        cw_loop_run(loop);
+        cw_loop_done(loop);
+    }
+    return rc;
+}
+
+void cw_loop_done(cw_loop *loop)
+{
+    uv_loop_close(&loop->uv);
+    cw_mailbox_done(&loop->mail);
+    free(loop->scratch);
+    loop->scratch = NULL;
+}
+
+void cw_loop_run(cw_loop *loop)
+{
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+}
+
+cw_code cw_loop_start(cw_loop *loop, cw_err *err)
+{
+    if (uv_sem_init(&loop->is_started, 0))
+        return cw_fail(err, CW_IO, "start a loop thread: no semaphore");
+    int errnum = cw_thread_start(&loop->thread, thread_main, loop);
+    if (!errnum)
+        uv_sem_wait(&loop->is_started);
+    uv_sem_destroy(&loop->is_started);
+    return errnum ? cw_fail_errno(err, errnum, "start a loop thread") : CW_OK;
+}
+
+static void close_handle(uv_handle_t *handle)
+{
+    if (handle->loop && !uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+void cw_loop_end(cw_loop *loop)
+{
+    while (loop->hooks.next != &loop->hooks) {
+        cw_loop_hook *hook = loop->hooks.next;
+        cw_loop_remove_hook(hook);
+        hook->on_end(hook);
+    }
+    /* Nothing is due any more, and the owners of lists may go before the loop does. */
+    loop->lists = loop->walked = NULL;
+    close_handle((uv_handle_t *)&loop->before_wait);
+    close_handle((uv_handle_t *)&loop->timer);
+    close_handle((uv_handle_t *)&loop->again);
+    close_handle((uv_handle_t *)&loop->mail_poll);
+}
+
+cw_code cw_loop_post(cw_loop *loop, cw_message_fn fn, void *arg)
+{
+    return cw_mailbox_post(&loop->mail, fn, arg);
+}
+
+void cw_loop_watch(cw_loop *loop, cw_deadline_list *list)
+{
+    list->next_list = loop->lists;
+    loop->lists = list;
+}
+
+void cw_loop_unwatch(cw_loop *loop, cw_deadline_list *list)
+{
+    assert(list->root.next == &list->root);
+    if (loop->walked == list)
+        loop->walked = list->next_list;
+    for (cw_deadline_list **at = &loop->lists; *at; at = &(*at)->next_list) {
+        if (*at == list) {
+            *at = list->next_list;
+            return;
+        }
+    }
+}
+
+void cw_loop_add_hook(cw_loop *loop, cw_loop_hook *hook)
+{
+    hook->next = &loop->hooks;
+    hook->prev = loop->hooks.prev;
+    hook->prev->next = hook;
+    loop->hooks.prev = hook;
+}
+
+void cw_loop_remove_hook(cw_loop_hook *hook)
+{
+    if (!hook->next)
+        return;
+    hook->prev->next = hook->next;
+    hook->next->prev = hook->prev;
+    hook->prev = hook->next = NULL;
+}
+
+static void add_to_ring(cw_deferred *ring, cw_deferred *later)
+{
+    if (later->next)
+        return;
+    later->next = ring;
+    later->prev = ring->prev;
+    later->prev->next = later;
+    ring->prev = later;
+}
+
+void cw_loop_defer(cw_loop *loop, cw_deferred *later)
+{
+    add_to_ring(&loop->later, later);
+}
+
+void cw_loop_defer_next(cw_loop *loop, cw_deferred *later)
+{
+    add_to_ring(&loop->next, later);
+    if (!uv_is_closing((uv_handle_t *)&loop->again))
+        uv_idle_start(&loop->again, on_again);
+}
+
+void cw_loop_cancel_deferred(cw_deferred *later)
+{
+    if (!later->next)
+        return;
+    later->prev->next = later->next;
+    later->next->prev = later->prev;
+    later->prev = later->next = NULL;
+}
+
+void cw_loop_set_duration(cw_loop *loop, cw_deadline_list *list, uint64_t ms)
+{
+    cw_deadline_list_set_ms(list, ms, uv_now(&loop->uv));
+    const cw_deadline *first = list->root.next;
+    if (first != &list->root && first->at < loop->timer_at)
+        arm_timer(loop, first->at);
+}
+
+void cw_loop_set_deadline(cw_loop *loop, cw_deadline *d, cw_deadline_list *list)
+{
+    cw_deadline_set(d, list, uv_now(&loop->uv));
+    if (CW_UNLIKELY(d->at < loop->timer_at))
+        arm_timer(loop, d->at);
+}
+
+uint64_t cw_loop_now(const cw_loop *loop)
+{
+    return uv_now(&loop->uv);
+}
+
+const char *cw_loop_date(cw_loop *loop)
+{
+    int64_t now = cw_clock_wall_ms();
+    if (now / 1000 != loop->date_second) {
+        loop->date_second = now / 1000;
+        cw_clock_format_http(now, loop->date);
+    }
+    return loop->date;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* loop.h - one event loop and its thread.
+ *
+ * Wraps a libuv loop with what every user of it needs: a mailbox for other
+ * threads, deadline lists, the scratch buffer that reads go to, and the HTTP
+ * date, formatted once a second.
+ *
+ * Ownership: whoever calls cw_loop_init calls cw_loop_done, after the loop has ended.
+ * Threads:   cw_loop_post from any thread; all else on the loop's own thread (or before it starts).
+ * Limits:    CW_LOOP_MESSAGES messages waiting.
+ */
+#ifndef CW_NET_LOOP_LOOP_H
+#define CW_NET_LOOP_LOOP_H
+
+#include <uv.h>
+
+#include "base/clock.h"
+#include "net/loop/deadline.h"
+#include "net/loop/mailbox.h"
+
+#define CW_LOOP_MESSAGES 4096u
+#define CW_LOOP_SCRATCH (64u * 1024u)
+
+/* Called when the loop ends (cw_loop_end), on its thread: close what keeps it alive. Embedded in
+ * its owner, which removes it when it closes earlier. */
+typedef struct cw_loop_hook {
+    struct cw_loop_hook *prev, *next; /* NULL: not added */
+    void (*on_end)(struct cw_loop_hook *hook);
+} cw_loop_hook;
+
+/* Something to do at the end of this turn, before the loop waits again: sending together what
+ * several callbacks queued. Embedded in its owner. */
+typedef struct cw_deferred {
+    struct cw_deferred *prev, *next; /* NULL: not asked for */
+    void (*fn)(struct cw_deferred *later);
+} cw_deferred;
+
+typedef struct cw_loop {
+    uv_loop_t uv;
+    uv_poll_t mail_poll;
+    uv_timer_t timer;
+    uv_idle_t again; /* in the next turn: starts `timer` when it is due at once, runs `next` */
+    uv_prepare_t before_wait;
+    uint64_t timer_at; /* when `timer` fires; UINT64_MAX: not set */
+    cw_mailbox mail;
+    cw_deadline_list *lists;  /* all that are watched, through their next_list */
+    cw_deadline_list *walked; /* the one that on_timer looks at next */
+    cw_loop_hook hooks;       /* ring */
+    cw_deferred later;        /* ring: at the end of this turn */
+    cw_deferred next;         /* ring: in the next turn */
+    uint32_t turns;           /* counts the loop's turns */
+    uint32_t index;           /* of this loop among its server's; 0 for the main thread's */
+    char *scratch;            /* CW_LOOP_SCRATCH bytes, free for use within one callback */
+    int64_t date_second;
+    char date[CW_CLOCK_HTTP_LEN + 1];
+    pthread_t thread;
+    uv_sem_t is_started; /* the thread runs and has grown its heap */
+} cw_loop;
+
+/* Make a loop that can watch descriptors below `max_fd` without allocating. */
+CW_MUST_USE cw_code cw_loop_init(cw_loop *loop, int max_fd, cw_err *err);
+void cw_loop_done(cw_loop *loop);
+/* Run on this thread until every handle but the loop's own is closed after cw_loop_end. */
+void cw_loop_run(cw_loop *loop);
+/* Run on a thread of its own, with all signals blocked; join with pthread_join(loop->thread). */
+CW_MUST_USE cw_code cw_loop_start(cw_loop *loop, cw_err *err);
+/* Close the loop's own handles, so that cw_loop_run returns when the last other one is closed. */
+void cw_loop_end(cw_loop *loop);
+
+/* Have the loop call fn(arg). CW_LIMIT when its mailbox is full. */
+CW_MUST_USE cw_code cw_loop_post(cw_loop *loop, cw_message_fn fn, void *arg);
+
+/* Let the loop watch a list, until the loop ends or the list is taken back (it must be empty). */
+void cw_loop_watch(cw_loop *loop, cw_deadline_list *list);
+void cw_loop_unwatch(cw_loop *loop, cw_deadline_list *list);
+/* Have a hook called when the loop ends. Removing one that was not added is fine. */
+void cw_loop_add_hook(cw_loop *loop, cw_loop_hook *hook);
+void cw_loop_remove_hook(cw_loop_hook *hook);
+/* Change the duration of a watched list, also for the entries that wait. */
+void cw_loop_set_duration(cw_loop *loop, cw_deadline_list *list, uint64_t ms);
+/* Start `d` on a watched list. */
+void cw_loop_set_deadline(cw_loop *loop, cw_deadline *d, cw_deadline_list *list);
+
+/* Call later->fn once, at the end of this turn; asking twice is asking once. */
+void cw_loop_defer(cw_loop *loop, cw_deferred *later);
+/* The same in the next turn, before the loop looks at its descriptors; the loop does not wait. */
+void cw_loop_defer_next(cw_loop *loop, cw_deferred *later);
+void cw_loop_cancel_deferred(cw_deferred *later);
+
+/* Milliseconds of the monotonic clock at the start of this iteration. */
+uint64_t cw_loop_now(const cw_loop *loop);
+/* The current HTTP date, CW_CLOCK_HTTP_LEN characters. */
+const char *cw_loop_date(cw_loop *loop);
+
+#endif

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "net/server/server_int.h"
+
+/* Room for the rest of a head that came in pieces. */
+#define READ_MORE 4096u
+/* Held input: less than a scratch buffer, plus the rest of a head. */
+#define IN_MAX (CW_LOOP_SCRATCH + 64u * 1024u)
+/* Pipelined requests, and reads of a TLS connection, before other connections get their turn. */
+#define TURN_REQUESTS 32u
+#define TURN_READS 4u
+
+static const char nomem_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
+                                   "Content-Length: 0\r\n"
+                                   "Retry-After: 1\r\n"
+                                   "Connection: close\r\n\r\n";
+
+static bool takes_input(const cw_conn *c)
+{
+    return c->state <= CONN_BODY;
+}
+
+/* ---- the socket ---- */
+
+static ssize_t from_tls(ssize_t n)
+{
+    if (n >= 0)
+        return n;
+    return n == CW_TLS_FAILED ? CONN_IO_FAILED : CONN_IO_AGAIN;
+}
+
+static ssize_t from_errno(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK ? CONN_IO_AGAIN : CONN_IO_FAILED;
+}
+
+static ssize_t receive(cw_conn *c, char *p, size_t n)
+{
+    ssize_t got;
+    /* What comes after the last answer is thrown away, so it need not be deciphered. */
+    if (c->tls && c->state != CONN_LINGER) {
+        got = cw_tls_read(c->tls, p, n);
+        c->tls_write = got == CW_TLS_WANT_WRITE;
+        /* Asked only after bytes came: half a record counts as pending too. */
+        c->tls_more = got > 0 && SSL_has_pending(c->tls);
+        return from_tls(got);
+    }
+    do
+        got = recv(c->fd, p, n, 0);
+    while (got < 0 && errno == EINTR);
+    return got >= 0 ? got : from_errno();
+}
+
+ssize_t cw_conn_write(cw_conn *c, struct iovec *iov, int n_iov)
+{
+    ssize_t sent;
+    if (c->tls) {
+        sent = cw_tls_write(c->tls, iov, n_iov);
+        c->tls_read = sent == CW_TLS_WANT_READ;
+        return sent == 0 ? CONN_IO_FAILED : from_tls(sent);
+    }
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n_iov};
+    do {
+        /* The kernel takes one range noticeably quicker than a list of one. */
+        sent = n_iov == 1 ? send(c->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL)
+                          : sendmsg(c->fd, &msg, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent >= 0 ? sent : from_errno();
+}
+
+/* Bytes in the kernel that the client has not acknowledged. */
+static uint32_t unsent(const cw_conn *c)
+{
+    int n = 0;
+    return ioctl(c->fd, SIOCOUTQ, &n) == 0 && n > 0 ? (uint32_t)n : 0;
+}
+
+/* ---- the end ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void cw_conn_close(cw_conn *c, bool clean)
+{
+    if (c->state == CONN_CLOSED)
+        return;
+    c->state = CONN_CLOSED;
+    cw_server *server = c->sl->server;
+    if (c->req)
+        cw_request_free(c->req);
+    c->req = NULL;
+    cw_deadline_clear(&c->deadline);
+    cw_run_queue_remove(c);
+    cw_buf_done(&c->in);
+    cw_tls_free(c->tls, clean);
+    c->tls = NULL;
+    uv_close((uv_handle_t *)&c->poll, on_closed);
+    close(c->fd);
+    c->prev->next = c->next;
+    c->next->prev = c->prev;
+    if (c->counted)
+        cw_addrcount_remove(&server->addresses, c->peer_key);
+    atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
+    cw_server_check_end(c->sl);
+}
+
+void cw_conn_lost(cw_conn *c)
+{
+    cw_http_req *req = c->req;
+    if (req && (c->state == CONN_RUN || c->state == CONN_STREAM)) {
+        uint32_t generation = req->generation;
+        cw_request_notify(req, CW_HTTP_GONE);
+        if (c->state == CONN_CLOSED || req->generation != generation)
+            return;
+    }
+    if (req && c->state >= CONN_BODY)
+        cw_reply_log(req, req->status ? req->status : 499);
+    cw_conn_close(c, /* clean= */ false);
+}
+
+/* After the last answer: bytes of the client may still be on their way, and closing on unread bytes
+ * makes the kernel send a reset, which can destroy the answer. So say that nothing more will come,
+ * and wait a little for the client to close. */
+static void finish(cw_conn *c)
+{
+    if (c->client_done) {
+        cw_conn_close(c, /* clean= */ true);
+        return;
+    }
+    if (c->tls)
+        cw_tls_goodbye(c->tls);
+    shutdown(c->fd, SHUT_WR);
+    c->state = CONN_LINGER;
+    cw_buf_release(&c->in);
+}
+
+/* ---- polling and time ---- */
+
+static void poll_for(cw_conn *c, int events);
+
+static int events_for(const cw_conn *c)
+{
+    int write = c->tls_write ? UV_WRITABLE : 0;
+    int flush = c->tls_read ? UV_READABLE : UV_WRITABLE;
+    if (cw_run_queue_has(c))
+        return 0; /* its turn comes by itself */
+    switch ((cw_conn_state)c->state) {
+    case CONN_IDLE:
+        if (c->in.n)
+            return 0;
+        return UV_READABLE | UV_DISCONNECT | write;
+    case CONN_HEAD:
+    case CONN_BODY:
+        return UV_READABLE | UV_DISCONNECT | write;
+    case CONN_RUN:
+        /* Without anything to wait for the poll still tells of a connection that broke. */
+        if (c->input_over && !c->req->cancels_on_eof)
+            return UV_PRIORITIZED;
+        /* Left as it is: most clients send nothing now, and changing costs two system calls. */
+        return (c->events & UV_READABLE) | UV_DISCONNECT;
+    case CONN_SEND:
+        return flush;
+    case CONN_STREAM:
+        return UV_DISCONNECT | (c->req->out.n ? flush : 0);
+    case CONN_LINGER:
+        return UV_READABLE;
+    case CONN_CLOSED:
+        break;
+    }
+    return 0;
+}
+
+static cw_deadline_list *list_for(const cw_conn *c)
+{
+    cw_server_loop *sl = c->sl;
+    switch ((cw_conn_state)c->state) {
+    case CONN_IDLE:
+        if (c->in.n)
+            return NULL;
+        /* A TLS handshake is part of the first head's time. */
+        if (c->fresh)
+            return sl->stopping ? &sl->linger : &sl->header;
+        return &sl->idle;
+    case CONN_HEAD:
+        return &sl->header;
+    case CONN_BODY:
+        return &sl->body;
+    case CONN_SEND:
+        return &sl->write;
+    case CONN_STREAM:
+        if (c->req->out.n)
+            return &sl->write;
+        return c->req->stream_sse && sl->ping.ms ? &sl->ping : NULL;
+    case CONN_LINGER:
+        return &sl->linger;
+    case CONN_RUN:
+    case CONN_CLOSED:
+        break;
+    }
+    return NULL;
+}
+
+bool cw_conn_has_input(const cw_conn *c)
+{
+    if (!takes_input(c))
+        return false;
+    if (c->state == CONN_IDLE && c->in.n)
+        return true;
+    return c->tls_more;
+}
+
+void cw_conn_settle(cw_conn *c)
+{
+    if (c->state == CONN_CLOSED || c->taking)
+        return;
+    if (cw_conn_has_input(c))
+        cw_run_queue_add(c);
+    int events = events_for(c);
+    if (events != c->events)
+        poll_for(c, events);
+    cw_deadline_list *list = list_for(c);
+    if (!list) {
+        cw_deadline_clear(&c->deadline);
+        return;
+    }
+    /* Idle and ping start anew with every event; the others count from where they began. */
+    if (c->deadline.list != list || list == &c->sl->idle || list == &c->sl->ping) {
+        c->progress = 0;
+        c->window_ms = (uint32_t)list->ms;
+        if (list == &c->sl->write)
+            c->queued = unsent(c);
+        cw_loop_set_deadline(&c->sl->loop, &c->deadline, list);
+    }
+}
+
+/* ---- input ---- */
+
+static void refuse_nomem(cw_conn *c)
+{
+    struct iovec iov = {(void *)(uintptr_t)nomem_answer, sizeof nomem_answer - 1};
+    if (cw_conn_write(c, &iov, 1) < 0) {
+        cw_conn_close(c, /* clean= */ false);
+        return;
+    }
+    finish(c);
+}
+
+static bool start_request(cw_conn *c, bool was_waiting)
+{
+    c->req = cw_request_new(c);
+    if (!c->req) {
+        refuse_nomem(c);
+        return false;
+    }
+    c->state = CONN_HEAD;
+    c->pipelined = was_waiting ? c->pipelined + 1 : 0;
+    /* A first request counts from the accept, later ones from their first byte. */
+    if (!c->fresh)
+        cw_deadline_clear(&c->deadline);
+    c->fresh = false;
+    return true;
+}
+
+static size_t take_head(cw_conn *c, const char *p, size_t n)
+{
+    cw_http_req *req = c->req;
+    cw_code rc = cw_http1_parse_head(&req->head, p, n);
+    if (rc == CW_AGAIN)
+        return 0;
+    if (rc) {
+        cw_reply_refuse(req, req->head.status, req->head.reason);
+        return n;
+    }
+    size_t size = req->head.size;
+    cw_request_begin(req, p);
+    return size;
+}
+
+/* Take requests from the front of `p`; returns the bytes that were used. `waited`: these bytes were
+ * here before the last answer was. */
+static size_t take(cw_conn *c, const char *p, size_t n, bool waited)
+{
+    size_t used = 0;
+    unsigned requests = c->state != CONN_IDLE; /* the one that is begun counts */
+    c->taking = true;
+    while (used < n && takes_input(c)) {
+        if (c->state == CONN_IDLE) {
+            if (requests == TURN_REQUESTS || !start_request(c, waited || requests > 0))
+                break;
+            requests++;
+        }
+        if (c->state == CONN_HEAD) {
+            size_t size = take_head(c, p + used, n - used);
+            used += size;
+            if (size == 0)
+                break;
+        } else {
+            size_t size = cw_request_take_body(c->req, p + used, n - used);
+            c->progress += size;
+            used += size;
+        }
+    }
+    c->taking = false;
+    return used;
+}
+
+/* Keep what was not taken; `p` is the scratch buffer. */
+static void hold(cw_conn *c, const char *p, size_t n)
+{
+    if (c->state == CONN_CLOSED || c->state == CONN_LINGER || n == 0)
+        return;
+    cw_buf_add_bytes(&c->in, p, n);
+    if (c->in.code)
+        cw_conn_lost(c);
+}
+
+static void take_held(cw_conn *c, bool waited)
+{
+    size_t used = take(c, c->in.p, c->in.n, waited);
+    if (c->state == CONN_CLOSED || c->state == CONN_LINGER)
+        return; /* the buffer is gone */
+    cw_buf_consume(&c->in, used);
+    if (c->in.n == 0)
+        cw_buf_release(&c->in);
+}
+
+static void on_end(cw_conn *c, bool failed)
+{
+    /* Half a body is an accepted request that the client left: it has a line in the log. */
+    if (failed || c->state == CONN_BODY)
+        cw_conn_lost(c);
+    else
+        cw_conn_close(c, /* clean= */ true);
+}
+
+/* Read once and take it. False when there is nothing more to read now. */
+static bool read_once(cw_conn *c)
+{
+    bool held = c->in.n > 0;
+    char *p = held ? cw_buf_reserve(&c->in, READ_MORE) : c->sl->loop.scratch;
+    if (!p) {
+        cw_conn_close(c, /* clean= */ false);
+        return false;
+    }
+    ssize_t n = receive(c, p, held ? READ_MORE : CW_LOOP_SCRATCH);
+    if (n == CONN_IO_AGAIN)
+        return false;
+    if (n <= 0) {
+        on_end(c, n < 0);
+        return false;
+    }
+    if (c->state == CONN_LINGER)
+        return true;
+    if (held) {
+        cw_buf_commit(&c->in, (size_t)n);
+        take_held(c, /* waited= */ false);
+        return true;
+    }
+    size_t used = take(c, p, (size_t)n, /* waited= */ false);
+    hold(c, p + used, (size_t)n - used);
+    return true;
+}
+
+static void read_input(cw_conn *c)
+{
+    /* TLS gives one record at a time; what it still has after a few of them waits for its turn. */
+    for (unsigned reads = 0; reads < TURN_READS; reads++) {
+        if (!read_once(c) || !c->tls || !takes_input(c) || (c->state == CONN_IDLE && c->in.n))
+            break;
+    }
+    cw_conn_settle(c);
+}
+
+void cw_conn_read(cw_conn *c)
+{
+    if (c->state == CONN_IDLE && c->in.n)
+        take_held(c, /* waited= */ true);
+    else if (takes_input(c) || c->state == CONN_LINGER)
+        read_input(c);
+    cw_conn_settle(c);
+}
+
+void cw_conn_next(cw_conn *c)
+{
+    cw_http_req *req = c->req;
+    c->req = NULL;
+    cw_reply_log(req, req->status);
+    cw_request_free(req);
+    if (c->closing)
+        finish(c);
+    else
+        c->state = CONN_IDLE;
+    cw_conn_settle(c);
+}
+
+/* ---- events ---- */
+
+static void on_writable(cw_conn *c)
+{
+    if (c->state != CONN_SEND && c->state != CONN_STREAM)
+        return;
+    cw_code rc = c->state == CONN_SEND ? cw_reply_flush(c->req) : cw_stream_flush(c->req);
+    if (rc == CW_GONE)
+        cw_conn_lost(c);
+    else
+        cw_conn_settle(c);
+}
+
+/* True when that is all that the event means. */
+static bool on_disconnect(cw_conn *c, int events)
+{
+    if (c->state != CONN_RUN && c->state != CONN_STREAM)
+        return false;
+    c->input_over = true;
+    if (c->state == CONN_RUN && !c->req->cancels_on_eof && !(events & UV_PRIORITIZED))
+        cw_conn_settle(c);
+    else
+        cw_conn_lost(c);
+    return true;
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    cw_conn *c = poll->data;
+    if (status < 0) {
+        cw_conn_lost(c);
+        return;
+    }
+    if ((events & UV_WRITABLE) || ((events & UV_READABLE) && c->tls_read))
+        on_writable(c);
+    if (c->state == CONN_CLOSED)
+        return;
+    if ((events & (UV_DISCONNECT | UV_PRIORITIZED)) && on_disconnect(c, events))
+        return;
+    bool reads = (takes_input(c) && !(c->state == CONN_IDLE && c->in.n)) || c->state == CONN_LINGER;
+    if (reads) {
+        cw_run_queue_read(c);
+        return;
+    }
+    /* Pipelined bytes during a call: they wait in the kernel until the answer is out. */
+    if ((events & UV_READABLE) && (c->events & UV_READABLE) && !c->tls_read)
+        poll_for(c, c->events & ~UV_READABLE);
+}
+
+static void poll_for(cw_conn *c, int events)
+{
+    c->events = (uint8_t)events;
+    if (events)
+        uv_poll_start(&c->poll, events, on_poll);
+    else
+        uv_poll_stop(&c->poll);
+}
+
+void cw_conn_on_deadline(cw_deadline *d)
+{
+    cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
+    if (c->state != CONN_HEAD) {
+        cw_conn_close(c, /* clean= */ true);
+        return;
+    }
+    cw_reply_refuse(c->req, 408, "the request head took too long");
+    cw_conn_settle(c);
+}
+
+/* Without a least rate, a window that moved nothing at all is still too slow. */
+static bool too_slow(const cw_conn *c, uint64_t moved, uint32_t now_ms)
+{
+    /* A reload may have changed the window meanwhile; the shorter one asks for less. */
+    uint64_t ms = c->window_ms < now_ms ? c->window_ms : now_ms;
+    return moved == 0 || moved < c->sl->settings->opts.min_rate * ms / 1000;
+}
+
+void cw_conn_on_body_window(cw_deadline *d)
+{
+    cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
+    if (too_slow(c, c->progress, c->sl->settings->opts.body_ms))
+        cw_reply_refuse(c->req, 408, "the request body came too slowly");
+    cw_conn_settle(c);
+}
+
+void cw_conn_on_write_window(cw_deadline *d)
+{
+    cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
+    /* The kernel takes megabytes at once and then nothing for long, so what counts is what left its
+     * queue, not what entered it. */
+    uint64_t before = (uint64_t)c->progress + c->queued, now = unsent(c);
+    if (!too_slow(c, before > now ? before - now : 0, c->sl->settings->opts.write_ms)) {
+        cw_conn_settle(c);
+        return;
+    }
+    /* Closed politely, the kernel would go on trying to deliver what this reader does not take. */
+    struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    cw_conn_lost(c);
+}
+
+void cw_conn_on_ping(cw_deadline *d)
+{
+    cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
+    cw_stream_ping(c->req);
+}
+
+void cw_conn_stop(cw_conn *c)
+{
+    c->closing = true;
+    if (c->state == CONN_IDLE && c->in.n == 0)
+        read_input(c); /* a request may have come since we last looked */
+    /* A fresh one has a little time left for its first request. */
+    if (c->state == CONN_IDLE && c->in.n == 0 && !c->fresh)
+        cw_conn_close(c, /* clean= */ true);
+    else if (c->state == CONN_RUN || c->state == CONN_STREAM)
+        cw_request_notify(c->req, CW_HTTP_STOPPING);
+}
+
+/* ---- the beginning ---- */
+
+static void store_peer(cw_conn *c, const cw_address *peer)
+{
+    c->peer_family = (uint8_t)peer->sa.ss_family;
+    if (peer->sa.ss_family == AF_INET)
+        memcpy(c->peer, &((const struct sockaddr_in *)&peer->sa)->sin_addr, 4);
+    else if (peer->sa.ss_family == AF_INET6)
+        memcpy(c->peer, &((const struct sockaddr_in6 *)&peer->sa)->sin6_addr, 16);
+}
+
+void cw_conn_peer_address(const cw_conn *c, cw_address *ret)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&ret->sa;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&ret->sa;
+    ret->sa.ss_family = c->peer_family;
+    ret->len = 0;
+    /* Only what means something in this family: the whole is eight times as large. */
+    if (c->peer_family == AF_INET) {
+        *v4 = (struct sockaddr_in){.sin_family = AF_INET};
+        memcpy(&v4->sin_addr, c->peer, 4);
+    } else if (c->peer_family == AF_INET6) {
+        *v6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
+        memcpy(&v6->sin6_addr, c->peer, 16);
+    }
+}
+
+static void link_conn(cw_conn *c)
+{
+    cw_conn *root = &c->sl->conns;
+    c->next = root;
+    c->prev = root->prev;
+    c->prev->next = c;
+    root->prev = c;
+}
+
+static bool open_socket(cw_conn *c, bool tls)
+{
+    if (tls) {
+        c->tls = cw_tls_new(c->sl->settings->tls, c->fd);
+        if (!c->tls)
+            return false;
+    }
+    if (uv_poll_init(&c->sl->loop.uv, &c->poll, c->fd) == 0)
+        return true;
+    cw_tls_free(c->tls, /* clean= */ false);
+    return false;
+}
+
+void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, bool counted,
+                 cw_addrkey key)
+{
+    cw_conn *c = calloc(1, sizeof *c);
+    if (c) {
+        *c = (cw_conn){.sl = sl, .fd = fd, .counted = counted, .peer_key = key};
+        cw_buf_init(&c->in, IN_MAX);
+        store_peer(c, peer);
+    }
+    if (!c || !open_socket(c, tls)) {
+        free(c);
+        close(fd);
+        if (counted)
+            cw_addrcount_remove(&sl->server->addresses, key);
+        atomic_fetch_sub_explicit(&sl->server->connections, 1, memory_order_relaxed);
+        return;
+    }
+    c->poll.data = c;
+    c->fresh = true;
+    c->closing = sl->stopping;
+    link_conn(c);
+    poll_for(c, UV_READABLE | UV_DISCONNECT);
+    cw_loop_set_deadline(&sl->loop, &c->deadline, &sl->header);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/digits.h"
+#include "base/log.h"
+#include "json/write.h"
+#include "net/server/server_int.h"
+
+const cw_http_header cw_reply_no_store = {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")};
+
+/* ---- the head ---- */
+
+typedef struct head_writer {
+    char *p;
+    size_t n;
+    bool failed;
+} head_writer;
+
+static void add(head_writer *w, const char *p, size_t n)
+{
+    if (n > CW_HTTP_RESPONSE_HEAD - w->n) {
+        w->failed = true;
+        return;
+    }
+    memcpy(w->p + w->n, p, n);
+    w->n += n;
+}
+
+#define ADD(w, literal) add((w), literal, sizeof(literal) - 1)
+
+static void add_number(head_writer *w, uint64_t value)
+{
+    char text[CW_DIGITS_SIZE];
+    cw_str digits = cw_digits_u64(value, text);
+    add(w, digits.p, digits.n);
+}
+
+static void add_header(head_writer *w, cw_str name, cw_str value)
+{
+    /* The only way into a response head: nothing here can end a line. */
+    if (!cw_http_is_token(name) || !cw_http_is_value(value)) {
+        w->failed = true;
+        return;
+    }
+    add(w, name.p, name.n);
+    ADD(w, ": ");
+    add(w, value.p, value.n);
+    ADD(w, "\r\n");
+}
+
+static void add_status(head_writer *w, unsigned status)
+{
+    if (CW_LIKELY(status == 200)) {
+        ADD(w, "HTTP/1.1 200 OK\r\n");
+        return;
+    }
+    const char *text = cw_http_status_text(status);
+    ADD(w, "HTTP/1.1 ");
+    add_number(w, status);
+    ADD(w, " ");
+    add(w, text, strlen(text));
+    ADD(w, "\r\n");
+}
+
+static bool is_bodyless(unsigned status)
+{
+    return status == 204 || status == 304;
+}
+
+size_t cw_reply_head(cw_http_req *req, const cw_http_response *a, const char *framing)
+{
+    cw_conn *c = req->c;
+    head_writer w = {.p = c->sl->head};
+    add_status(&w, a->status);
+    ADD(&w, "Date: ");
+    add(&w, cw_loop_date(&c->sl->loop), CW_CLOCK_HTTP_LEN);
+    ADD(&w, "\r\n");
+    if (!is_bodyless(a->status) && a->type.n)
+        add_header(&w, CW_STR("Content-Type"), a->type);
+    else if (a->body.n && !is_bodyless(a->status))
+        ADD(&w, "Content-Type: application/json\r\n");
+    if (framing) {
+        add(&w, framing, strlen(framing));
+    } else if (!is_bodyless(a->status)) {
+        ADD(&w, "Content-Length: ");
+        add_number(&w, a->body.n);
+        ADD(&w, "\r\n");
+    }
+    for (size_t i = 0; i < a->n_headers; i++)
+        add_header(&w, a->headers[i].name, a->headers[i].value);
+    CW_UNINIT cw_http_header cors[CW_CORS_MAX];
+    size_t n_cors = req->from_page ? cw_cors_headers(req, a, cors) : 0;
+    for (size_t i = 0; i < n_cors; i++)
+        add_header(&w, cors[i].name, cors[i].value);
+    if (c->closing)
+        ADD(&w, "Connection: close\r\n");
+    else if (req->head.minor == 0)
+        ADD(&w, "Connection: keep-alive\r\n");
+    ADD(&w, "\r\n");
+    return w.failed ? 0 : w.n;
+}
+
+/* ---- sending ---- */
+
+static void advance(cw_str *s, size_t *n)
+{
+    size_t part = *n < s->n ? *n : s->n;
+    if (!part)
+        return; /* an empty body has no address to count from */
+    s->p += part;
+    s->n -= part;
+    *n -= part;
+}
+
+/* Send as much as goes of head and body; both become what is left. */
+static cw_code send_parts(cw_conn *c, cw_str *head, cw_str *body)
+{
+    while (head->n || body->n) {
+        struct iovec iov[2] = {{(void *)(uintptr_t)head->p, head->n},
+                               {(void *)(uintptr_t)body->p, body->n}};
+        bool both = head->n && body->n;
+        ssize_t sent = cw_conn_write(c, head->n ? iov : iov + 1, both ? 2 : 1);
+        if (sent == CONN_IO_AGAIN)
+            return CW_AGAIN;
+        if (sent < 0)
+            return CW_GONE;
+        size_t n = (size_t)sent;
+        c->progress += n;
+        advance(head, &n);
+        advance(body, &n);
+    }
+    return CW_OK;
+}
+
+cw_code cw_reply_flush(cw_http_req *req)
+{
+    cw_code rc = send_parts(req->c, &req->head_left, &req->body_left);
+    if (rc == CW_OK)
+        cw_conn_next(req->c);
+    return rc;
+}
+
+/* The head is in a buffer of the loop, so what could not be sent moves to the arena. */
+static cw_code keep_rest(cw_http_req *req, cw_str head, cw_str body)
+{
+    req->head_left = cw_arena_dup_str(&req->arena, head);
+    req->body_left = body;
+    return req->head_left.p ? CW_AGAIN : CW_GONE;
+}
+
+static void send_answer(cw_http_req *req, size_t head_n, cw_str body)
+{
+    cw_conn *c = req->c;
+    cw_str head = cw_str_make(c->sl->head, head_n);
+    /* A small body goes out with the head: copying it is cheaper than a list of two ranges. */
+    if (body.n && body.n <= sizeof c->sl->head - head_n) {
+        memcpy(c->sl->head + head_n, body.p, body.n);
+        head.n += body.n;
+        body = CW_STR("");
+    }
+    c->state = CONN_SEND;
+    cw_code rc = send_parts(c, &head, &body);
+    if (rc == CW_AGAIN)
+        rc = keep_rest(req, head, body);
+    if (rc == CW_GONE)
+        cw_conn_lost(c);
+    else if (rc == CW_OK)
+        cw_conn_next(c);
+    else
+        cw_conn_settle(c);
+}
+
+void cw_http_reply(cw_http_req *req, const cw_http_response *answer)
+{
+    static const cw_http_response broken = {
+        .status = 500,
+        .body = CW_STR_INIT("{\"error\":{\"code\":\"internal_error\","
+                            "\"message\":\"The answer could not be written\"}}"),
+        .headers = &cw_reply_no_store,
+        .n_headers = 1,
+    };
+    assert(!req->answered);
+    req->answered = true;
+    if (answer->close)
+        req->c->closing = true;
+    size_t n = cw_reply_head(req, answer, NULL);
+    if (!n) {
+        answer = &broken;
+        n = cw_reply_head(req, answer, NULL);
+    }
+    cw_str body = answer->body;
+    if (req->head.method == CW_HTTP_HEAD || is_bodyless(answer->status))
+        body = CW_STR("");
+    req->status = (uint16_t)answer->status;
+    req->sent = body.n;
+    send_answer(req, n, body);
+}
+
+static void write_error(cw_buf *out, const char *code, cw_str message)
+{
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    cw_json_add_key(&w, CW_STR("error"));
+    cw_json_open_object(&w);
+    cw_json_add_string_member(&w, CW_STR("code"), cw_str_from(code));
+    cw_json_add_string_member(&w, CW_STR("message"), message);
+    cw_json_close(&w);
+    cw_json_close(&w);
+    (void)cw_json_writer_end(&w, NULL);
+}
+
+void cw_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message,
+                    const cw_http_header *headers, size_t n_headers)
+{
+    cw_buf buf;
+    cw_buf_init(&buf, 4096);
+    if (req->route && req->route->ways)
+        req->route->ways->write_error(&buf, status, message);
+    else
+        write_error(&buf, code, message);
+    cw_str body = buf.code ? (cw_str){NULL, 0} : cw_arena_dup_str(&req->arena, cw_buf_str(&buf));
+    cw_buf_done(&buf);
+    cw_http_reply(req, &(cw_http_response){.status = status,
+                                           .body = body.p ? body : CW_STR("{}"),
+                                           .headers = headers,
+                                           .n_headers = n_headers});
+}
+
+void cw_http_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message)
+{
+    cw_reply_error(req, status, code, message, &cw_reply_no_store, 1);
+}
+
+static const char *code_of(unsigned status)
+{
+    switch (status) {
+    case 408:
+        return "request_timeout";
+    case 413:
+        return "payload_too_large";
+    case 414:
+        return "uri_too_long";
+    case 417:
+        return "expectation_failed";
+    case 431:
+        return "header_too_large";
+    case 501:
+        return "not_implemented";
+    case 503:
+        return "unavailable";
+    case 505:
+        return "version_not_supported";
+    default:
+        return "bad_request";
+    }
+}
+
+void cw_reply_refuse(cw_http_req *req, unsigned status, const char *reason)
+{
+    req->c->closing = true;
+    req->c->client_done = false; /* bytes that we will not read may be on their way */
+    cw_http_reply_error(req, status, code_of(status), cw_str_from(reason));
+}
+
+void cw_reply_continue(cw_conn *c)
+{
+    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    struct iovec iov = {(void *)(uintptr_t)text, sizeof text - 1};
+    ssize_t sent = cw_conn_write(c, &iov, 1);
+    /* A socket that takes nothing now is no harm: clients go on without the line after a while.
+     * Half of it, or a record that TLS will send first of all, would spoil the answer. */
+    if (sent == sizeof text - 1 || (sent == CONN_IO_AGAIN && !c->tls))
+        return;
+    cw_conn_lost(c);
+}
+
+/* What follows the question mark is the client's own: arguments of a call, or a token that somebody
+ * put where it does not belong. */
+static cw_str without_query(cw_str target)
+{
+    const char *mark = target.n ? memchr(target.p, '?', target.n) : NULL;
+    return mark ? cw_str_make(target.p, (size_t)(mark - target.p) + 1) : target;
+}
+
+void cw_reply_log(const cw_http_req *req, unsigned status)
+{
+    const cw_conn *c = req->c;
+    if (!c->sl->settings->opts.access_log || !cw_log_on(CW_LOG_INFO, "access"))
+        return;
+    char host[CW_ADDRESS_TEXT];
+    cw_address peer;
+    cw_req_client(req, &peer);
+    cw_address_format_host(&peer, host, sizeof host);
+    bool parsed = req->bytes && req->head.size;
+    cw_str method = CW_STR("-"), target = CW_STR("-");
+    if (parsed) {
+        method = cw_str_make(req->bytes + req->head.method_at, req->head.method_len);
+        target = without_query(cw_http_req_target(req));
+    }
+    uint64_t us = req->started_ns ? (cw_clock_ns() - req->started_ns) / 1000 : 0;
+    cw_log(CW_LOG_INFO, "access", "request", CW_KV("peer", cw_str_from(host)),
+           CW_KV("method", method), CW_KV("target", target), CW_KN("status", status),
+           CW_KN("bytes", req->sent), CW_KN("us", us));
+}

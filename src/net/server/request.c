@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "net/server/server_int.h"
+
+/* A request's memory: what its body may become as a document, and room to work. */
+#define ARENA_FACTOR 10u
+#define ARENA_BASE (256u * 1024u)
+/* Body buffers up to this size are kept for the next request. */
+#define BODY_KEEP 16384u
+
+/* A request whose arena needed more than one block, but no more than ARENA_SMALL bytes, leaves one
+ * block of ARENA_WARM bytes to the next: the requests of a client are much alike. */
+#define ARENA_WARM 4096u
+#define ARENA_SMALL 8192u
+
+/* ---- slots ---- */
+
+static cw_http_req *grow_pool(cw_server_loop *sl)
+{
+    if (sl->n_slots == sl->cap_slots) {
+        uint32_t cap = sl->cap_slots ? sl->cap_slots * 2 : 64;
+        cw_http_req **slots = realloc(sl->slots, cap * sizeof *slots);
+        if (!slots)
+            return NULL;
+        sl->slots = slots;
+        uint32_t *free_slots = realloc(sl->free_slots, cap * sizeof *free_slots);
+        if (!free_slots)
+            return NULL;
+        sl->free_slots = free_slots;
+        sl->cap_slots = cap;
+    }
+    cw_http_req *req = calloc(1, sizeof *req);
+    if (!req)
+        return NULL;
+    req->slot = sl->n_slots;
+    req->generation = 1;
+    cw_arena_init(&req->arena, 0);
+    cw_buf_init(&req->body, 0);
+    sl->slots[sl->n_slots++] = req;
+    return req;
+}
+
+cw_http_req *cw_request_new(cw_conn *c)
+{
+    cw_server_loop *sl = c->sl;
+    const cw_server_opts *opts = &sl->settings->opts;
+    cw_http_req *req = sl->n_free ? sl->slots[sl->free_slots[--sl->n_free]] : grow_pool(sl);
+    if (!req)
+        return NULL;
+    req->c = c;
+    req->arena.max = (size_t)opts->body_size * ARENA_FACTOR + ARENA_BASE;
+    req->body.max = (size_t)opts->body_size;
+    cw_buf_init(&req->out, opts->stream_queue);
+    req->param = CW_STR("");
+    req->route = NULL;
+    req->bytes = NULL;
+    req->head_left = req->body_left = CW_STR("");
+    req->listener = NULL;
+    req->status = 0;
+    req->sent = 0;
+    req->charged = 0;
+    req->from_page = false;
+    req->answered = req->stream_sse = req->stream_full = req->ending = req->cancels_on_eof = false;
+    req->started_ns = opts->access_log ? cw_clock_ns() : 0;
+    cw_http1_head_init(&req->head, &opts->head);
+    return req;
+}
+
+static void clear_arena(cw_arena *a)
+{
+    size_t used = a->used, max = a->max;
+    cw_arena_reset(a);
+    if (CW_LIKELY(used == a->used || used > ARENA_SMALL || a->used >= ARENA_WARM))
+        return;
+    cw_arena_done(a);
+    cw_arena_init(a, max);
+    a->next_block = ARENA_WARM;
+}
+
+void cw_request_free(cw_http_req *req)
+{
+    cw_server_loop *sl = req->c->sl;
+    if (req->charged)
+        atomic_fetch_sub_explicit(&sl->server->body_bytes, req->charged, memory_order_relaxed);
+    req->generation++;
+    req->c = NULL;
+    clear_arena(&req->arena);
+    cw_buf_done(&req->out);
+    if (req->body.cap > BODY_KEEP)
+        cw_buf_release(&req->body);
+    else
+        cw_buf_clear(&req->body);
+    sl->free_slots[sl->n_free++] = req->slot;
+}
+
+void cw_request_pool_done(cw_server_loop *sl)
+{
+    for (uint32_t i = 0; i < sl->n_slots; i++) {
+        cw_arena_done(&sl->slots[i]->arena);
+        cw_buf_done(&sl->slots[i]->body);
+        free(sl->slots[i]);
+    }
+    free(sl->slots);
+    free(sl->free_slots);
+    sl->slots = NULL;
+    sl->free_slots = NULL;
+    sl->n_slots = sl->cap_slots = sl->n_free = 0;
+}
+
+cw_http_handle cw_http_handle_of(const cw_http_req *req)
+{
+    return (cw_http_handle){req->slot, req->generation};
+}
+
+cw_http_req *cw_http_find(cw_loop *loop, cw_http_handle handle)
+{
+    cw_server_loop *sl = CW_CONTAINER(loop, cw_server_loop, loop);
+    if (handle.slot >= sl->n_slots)
+        return NULL;
+    cw_http_req *req = sl->slots[handle.slot];
+    if (!req->c || req->generation != handle.generation)
+        return NULL;
+    /* An answer that is still being sent is over for whoever wants to give one. */
+    bool over = req->ending || (req->answered && req->c->state != CONN_STREAM);
+    return over ? NULL : req;
+}
+
+void cw_http_listen(cw_http_req *req, cw_http_listener fn, void *ctx)
+{
+    req->listener = fn;
+    req->listener_ctx = ctx;
+}
+
+void cw_http_cancel_on_eof(cw_http_req *req)
+{
+    req->cancels_on_eof = true;
+    /* One that came already is announced again. */
+    if (CW_UNLIKELY(req->c->input_over))
+        cw_conn_settle(req->c);
+}
+
+void cw_request_notify(cw_http_req *req, cw_http_event event)
+{
+    if (req->listener)
+        req->listener(req, event, req->listener_ctx);
+}
+
+/* ---- from head to handler ---- */
+
+static bool has_body(const cw_http_req *req)
+{
+    return req->head.chunked || req->head.content_length > 0;
+}
+
+/* A request is answered without its body: close, rather than read what nobody wants. The body may
+ * be on its way even from a client that asked for the close. */
+static void leave_body(cw_http_req *req)
+{
+    if (!has_body(req))
+        return;
+    req->c->closing = true;
+    req->c->client_done = false;
+}
+
+/* Refuse a request whose framing is sound: the connection can go on unless there is a body. */
+static void refuse(cw_http_req *req, unsigned status, const char *code, const char *message)
+{
+    leave_body(req);
+    cw_http_reply_error(req, status, code, cw_str_from(message));
+}
+
+static cw_str field(const cw_http_req *req, uint16_t index)
+{
+    return index == CW_HTTP1_NONE ? CW_STR("") : cw_http1_value(&req->head, req->bytes, index);
+}
+
+static bool check_target(cw_http_req *req)
+{
+    const char *reason = NULL;
+    cw_str raw = cw_str_make(req->bytes + req->head.target_at, req->head.target_len);
+    cw_code rc = cw_target_parse(raw, &req->arena, &req->target, &reason);
+    if (rc == CW_INVALID)
+        cw_reply_refuse(req, 400, reason);
+    else if (rc)
+        cw_reply_refuse(req, 503, "out of memory");
+    return !rc;
+}
+
+/* Whether pages of every origin may ask for the path. */
+static bool is_open(const cw_http_req *req)
+{
+    cw_str param;
+    const cw_route *route = cw_router_match(req->c->sl->server->router, req->target.path, &param);
+    return route && route->is_open;
+}
+
+/* Whether a page is one of this server: browsers let it read everything. */
+static bool is_own(cw_str origin, cw_str host)
+{
+    cw_str rest;
+    (void)cw_str_cut(origin, ':', &rest);
+    return rest.p && cw_str_starts(rest, CW_STR("//")) &&
+           cw_host_eq(cw_str_make(rest.p + 2, rest.n - 2), host);
+}
+
+/* The one place where Host and Origin are judged: before routing, so for every path there is or
+ * will be. */
+static bool check_host(cw_http_req *req)
+{
+    const cw_hostlist *list = req->c->sl->settings->hosts;
+    cw_str host = field(req, req->head.host);
+    if (req->target.authority.p) {
+        if (req->head.host != CW_HTTP1_NONE && !cw_host_eq(req->target.authority, host)) {
+            cw_reply_refuse(req, 400, "the target's host is not the Host header's");
+            return false;
+        }
+        host = req->target.authority;
+    }
+    /* A 1.0 client without Host is no browser, and only browsers can be rebound. */
+    bool checked = req->head.host != CW_HTTP1_NONE || req->target.authority.p;
+    if (checked && !cw_hostlist_allows_host(list, host)) {
+        refuse(req, 421, "misdirected_request", "This server does not answer for that host");
+        return false;
+    }
+    if (req->head.origin == CW_HTTP1_NONE)
+        return true;
+    cw_str origin = field(req, req->head.origin);
+    bool is_allowed = cw_hostlist_allows_origin(list, origin, host);
+    req->from_page = is_allowed && !is_own(origin, host);
+    if (is_allowed || is_open(req))
+        return true;
+    refuse(req, 403, "origin_not_allowed", "This origin may not use this server");
+    return false;
+}
+
+static const char *methods_of(cw_http_req *req)
+{
+    const cw_route *route = req->route;
+    return route->ways ? route->ways->allow(req, route->ways_self) : route->allow;
+}
+
+static void answer_options(cw_http_req *req, const char *allow)
+{
+    cw_http_header headers[1 + CW_CORS_MAX] = {{CW_STR("Allow"), cw_str_from(allow)}};
+    cw_http_response answer = {.status = 204, .headers = headers, .n_headers = 1};
+    answer.n_headers += cw_cors_preflight(req, allow, headers + 1);
+    leave_body(req);
+    cw_http_reply(req, &answer);
+}
+
+void cw_http_reply_not_allowed(cw_http_req *req)
+{
+    const cw_http_header headers[] = {{CW_STR("Allow"), cw_str_from(methods_of(req))},
+                                      cw_reply_no_store};
+    cw_reply_error(req, 405, "method_not_allowed",
+                   CW_STR("This resource does not have that method"), headers, CW_COUNT(headers));
+}
+
+/* HEAD is GET without the body, where there is no protocol of its own. */
+static bool has_handler(const cw_route *route, cw_http_method method)
+{
+    return route->handlers[method] ||
+           (method == CW_HTTP_HEAD && route->handlers[CW_HTTP_GET] && !route->ways);
+}
+
+static bool find_handler(cw_http_req *req)
+{
+    cw_http_method method = req->head.method;
+    if (method == CW_HTTP_UNKNOWN) {
+        refuse(req, 501, "not_implemented", "Unknown request method");
+        return false;
+    }
+    if (method == CW_HTTP_OPTIONS && cw_str_is(req->target.path, "*")) {
+        answer_options(req, "GET, HEAD, POST, OPTIONS");
+        return false;
+    }
+    req->route = cw_router_match(req->c->sl->server->router, req->target.path, &req->param);
+    if (!req->route) {
+        refuse(req, 404, "not_found", "There is nothing at this path");
+        return false;
+    }
+    if (CW_LIKELY(has_handler(req->route, method)))
+        return true;
+    if (method == CW_HTTP_OPTIONS) {
+        answer_options(req, methods_of(req));
+        return false;
+    }
+    leave_body(req);
+    cw_http_reply_not_allowed(req);
+    return false;
+}
+
+static void run(cw_http_req *req)
+{
+    cw_http_method m = req->head.method;
+    if (!req->route->handlers[m])
+        m = CW_HTTP_GET; /* HEAD */
+    cw_conn *c = req->c;
+    uint32_t generation = req->generation;
+    c->state = CONN_RUN;
+    req->route->handlers[m](req, req->route->selves[m]);
+    /* Begun after the order to stop went round. Requests are pooled, so this one can be asked. */
+    bool running =
+        req->generation == generation && (c->state == CONN_RUN || c->state == CONN_STREAM);
+    if (c->sl->stopping && running)
+        cw_request_notify(req, CW_HTTP_STOPPING);
+}
+
+static bool has_coding(const cw_http_req *req)
+{
+    const cw_str name = CW_STR("Content-Encoding");
+    size_t i = cw_http1_find(&req->head, req->bytes, name, 0);
+    while (i != CW_HTTP1_NONE &&
+           cw_str_ieq(cw_http1_value(&req->head, req->bytes, i), CW_STR("identity")))
+        i = cw_http1_find(&req->head, req->bytes, name, i + 1);
+    return i != CW_HTTP1_NONE;
+}
+
+static bool check_body(cw_http_req *req)
+{
+    const cw_server_opts *opts = &req->c->sl->settings->opts;
+    if (cw_http1_body_init(&req->reader, &req->head, opts->body_size)) {
+        cw_reply_refuse(req, req->reader.status, req->reader.reason);
+        return false;
+    }
+    if (!has_body(req))
+        return true;
+    /* No decoder, no bombs: a compressed body is refused, not opened. */
+    if (has_coding(req)) {
+        refuse(req, 415, "unsupported_media_type", "Send the body without Content-Encoding");
+        return false;
+    }
+    return true;
+}
+
+void cw_request_begin(cw_http_req *req, const char *head)
+{
+    cw_conn *c = req->c;
+    c->client_done = !req->head.keep_alive;
+    if (c->client_done || c->sl->stopping || c->pipelined >= c->sl->settings->opts.pipelined)
+        c->closing = true;
+    req->bytes = cw_arena_dup(&req->arena, head, req->head.size);
+    if (!req->bytes) {
+        cw_reply_refuse(req, 503, "out of memory");
+        return;
+    }
+    if (!check_target(req) || !check_host(req) || !find_handler(req) || !check_body(req))
+        return;
+    if (!has_body(req)) {
+        run(req);
+        return;
+    }
+    c->state = CONN_BODY;
+    if (req->head.expect_continue)
+        cw_reply_continue(c);
+}
+
+/* Many clients that each stay below the ceiling of one body must not fill the memory together.
+ * Small bodies are not counted: their number is limited by that of connections. */
+static bool charge(cw_http_req *req, size_t size)
+{
+    const cw_server_opts *opts = &req->c->sl->settings->opts;
+    uint64_t max = opts->body_memory > opts->body_size ? opts->body_memory : opts->body_size;
+    if (size <= BODY_KEEP)
+        return true;
+    uint64_t more = size - req->charged;
+    req->charged = size;
+    atomic_ullong *all = &req->c->sl->server->body_bytes;
+    return atomic_fetch_add_explicit(all, more, memory_order_relaxed) + more <= max;
+}
+
+size_t cw_request_take_body(cw_http_req *req, const char *p, size_t n)
+{
+    cw_str in = cw_str_make(p, n);
+    cw_str piece;
+    cw_code rc;
+    while ((rc = cw_http1_read_body(&req->reader, &in, &piece)) == CW_AGAIN && piece.n) {
+        if (!charge(req, req->body.n + piece.n)) {
+            cw_reply_refuse(req, 503, "too many large requests at once");
+            return n;
+        }
+        cw_buf_add(&req->body, piece);
+    }
+    size_t used = n - in.n;
+    if (req->body.code) {
+        cw_reply_refuse(req, 503, "out of memory");
+        return n;
+    }
+    if (rc == CW_DONE)
+        run(req);
+    else if (rc != CW_AGAIN) {
+        cw_reply_refuse(req, req->reader.status, req->reader.reason);
+        return n;
+    }
+    return used;
+}
+
+/* ---- what a handler sees ---- */
+
+cw_http_method cw_http_req_method(const cw_http_req *req)
+{
+    return req->head.method;
+}
+
+cw_str cw_http_req_path(const cw_http_req *req)
+{
+    return req->target.path;
+}
+
+cw_str cw_http_req_query(const cw_http_req *req)
+{
+    return req->target.query;
+}
+
+cw_str cw_http_req_target(const cw_http_req *req)
+{
+    return cw_str_make(req->bytes + req->head.target_at, req->head.target_len);
+}
+
+cw_str cw_http_req_param(const cw_http_req *req)
+{
+    return req->param;
+}
+
+cw_str cw_http_req_header(const cw_http_req *req, cw_str name)
+{
+    size_t i = cw_http1_find(&req->head, req->bytes, name, 0);
+    return i == CW_HTTP1_NONE ? (cw_str){NULL, 0} : cw_http1_value(&req->head, req->bytes, i);
+}
+
+cw_str cw_http_req_header_once(const cw_http_req *req, cw_str name, bool *ret_repeats)
+{
+    size_t i = cw_http1_find(&req->head, req->bytes, name, 0);
+    *ret_repeats = false;
+    if (i == CW_HTTP1_NONE)
+        return (cw_str){NULL, 0};
+    *ret_repeats = cw_http1_find(&req->head, req->bytes, name, i + 1) != CW_HTTP1_NONE;
+    return cw_http1_value(&req->head, req->bytes, i);
+}
+
+cw_str cw_http_req_header_next(const cw_http_req *req, cw_str name, size_t *at)
+{
+    size_t i = cw_http1_find(&req->head, req->bytes, name, *at);
+    if (i == CW_HTTP1_NONE)
+        return (cw_str){NULL, 0};
+    *at = i + 1;
+    return cw_http1_value(&req->head, req->bytes, i);
+}
+
+cw_str cw_http_req_body(const cw_http_req *req)
+{
+    return cw_buf_str(&req->body);
+}
+
+bool cw_http_req_is_proxied(const cw_http_req *req)
+{
+    const cw_proxies *proxies = req->c->sl->settings->proxies;
+    cw_address peer;
+    if (CW_LIKELY(!proxies))
+        return false;
+    cw_conn_peer_address(req->c, &peer);
+    return cw_proxies_has(proxies, &peer);
+}
+
+bool cw_http_req_allows_host(const cw_http_req *req, cw_str host)
+{
+    return cw_host_is_valid(host) && cw_hostlist_allows_host(req->c->sl->settings->hosts, host);
+}
+
+static uint16_t port_of(const cw_address *a)
+{
+    if (a->sa.ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)&a->sa)->sin_port);
+    if (a->sa.ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)&a->sa)->sin6_port);
+    return 0;
+}
+
+bool cw_http_req_is_own_host(const cw_http_req *req, cw_str host)
+{
+    uint16_t ports[CW_SERVER_MAX_LISTENERS];
+    const cw_server *s = req->c->sl->server;
+    for (size_t i = 0; i < s->n_listeners; i++)
+        ports[i] = port_of(&s->listeners[i].address);
+    return cw_hostlist_has_spelling(req->c->sl->settings->hosts, host, ports, s->n_listeners);
+}
+
+/* Fields of one name are one list, in their order (RFC 9110, 5.3): the last is by the proxy that is
+ * nearest. .p is NULL where there is none, or no memory. */
+static cw_str join_forwarded(const cw_http_req *req, cw_arena *arena)
+{
+    const cw_str name = CW_STR("X-Forwarded-For");
+    bool repeats;
+    cw_str list = cw_http_req_header_once(req, name, &repeats);
+    size_t at = 0, n = 0;
+    if (!repeats)
+        return list;
+    for (cw_str v; (v = cw_http_req_header_next(req, name, &at)).p;)
+        n += v.n + 1;
+    char *to = cw_arena_alloc(arena, n);
+    if (!to)
+        return (cw_str){NULL, 0};
+    list = cw_str_make(to, n - 1);
+    at = 0;
+    for (cw_str v; (v = cw_http_req_header_next(req, name, &at)).p;) {
+        memcpy(to, v.p, v.n);
+        to += v.n;
+        *to++ = ',';
+    }
+    return list;
+}
+
+void cw_req_client(const cw_http_req *req, cw_address *ret)
+{
+    cw_conn_peer_address(req->c, ret);
+    if (CW_LIKELY(!req->c->sl->settings->proxies || !req->head.size ||
+                  !cw_http_req_is_proxied(req)))
+        return;
+    CW_UNINIT cw_address client;
+    cw_str list = join_forwarded(req, &((cw_http_req *)(uintptr_t)req)->arena);
+    if (list.n && cw_proxies_client(req->c->sl->settings->proxies, list, &client))
+        *ret = client;
+}
+
+cw_str cw_http_req_peer(const cw_http_req *req)
+{
+    /* Formatted on demand: few handlers ask. */
+    CW_UNINIT char text[CW_ADDRESS_TEXT];
+    CW_UNINIT cw_address peer;
+    cw_req_client(req, &peer);
+    cw_address_format_host(&peer, text, sizeof text);
+    cw_arena *arena = &((cw_http_req *)(uintptr_t)req)->arena;
+    cw_str copy = cw_arena_dup_str(arena, cw_str_from(text));
+    return copy.p ? copy : CW_STR("");
+}
+
+bool cw_http_req_is_tls(const cw_http_req *req)
+{
+    return req->c->tls != NULL;
+}
+
+bool cw_http_req_is_private(const cw_http_req *req)
+{
+    cw_address peer;
+    if (cw_http_req_is_tls(req))
+        return true;
+    bool repeats = false;
+    cw_str proto = cw_http_req_is_proxied(req)
+                       ? cw_http_req_header_once(req, CW_STR("X-Forwarded-Proto"), &repeats)
+                       : (cw_str){NULL, 0};
+    if (proto.p)
+        return !repeats && cw_str_ieq(proto, CW_STR("https"));
+    cw_conn_peer_address(req->c, &peer);
+    return cw_address_is_loopback(&peer);
+}
+
+cw_arena *cw_http_req_arena(cw_http_req *req)
+{
+    return &req->arena;
+}
+
+cw_loop *cw_http_req_loop(cw_http_req *req)
+{
+    return &req->c->sl->loop;
+}
+
+bool cw_http_req_is_stopping(const cw_http_req *req)
+{
+    return req->c->sl->stopping;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* request_api.h - what a handler sees of a request, and how it answers.
+ *
+ * A handler is called on the connection's loop with the whole body at hand. It
+ * answers at once, or returns and answers later, or opens a stream:
+ *
+ *     static void hello(cw_http_req *req, void *self)
+ *     {
+ *         cw_http_reply(req, &(cw_http_response){.status = 200, .body = CW_STR("{}")});
+ *     }
+ *
+ * Answering later: keep the handle, never the pointer. A client that leaves, a
+ * server that stops and a stream that may go on are told through the listener;
+ * after CW_HTTP_GONE the handle finds nothing any more.
+ *
+ *     job->handle = cw_http_handle_of(req);
+ *     cw_http_listen(req, on_event, job);
+ *     ...
+ *     cw_http_req *req = cw_http_find(loop, job->handle);
+ *     if (req)
+ *         cw_http_reply(req, &answer);
+ *
+ * Ownership: a request and everything read from it live until it is answered (for a stream: closed)
+ *            or its client is gone; then the pointer is dead. Answer bodies must be static or live
+ *            in the request's arena (or be held by it).
+ * Threads:   the request's loop only.
+ * Limits:    cw_server_opts; an answer's head is at most CW_HTTP_RESPONSE_HEAD bytes.
+ */
+#ifndef CW_NET_SERVER_REQUEST_API_H
+#define CW_NET_SERVER_REQUEST_API_H
+
+#include "base/arena.h"
+#include "net/http/http1.h"
+#include "net/loop/loop.h"
+
+#define CW_HTTP_RESPONSE_HEAD 8192u
+
+typedef struct cw_http_req cw_http_req;
+typedef void (*cw_http_handler)(cw_http_req *req, void *self);
+
+cw_http_method cw_http_req_method(const cw_http_req *req);
+/* Decoded path, raw query (.p NULL: none), the target as sent. */
+cw_str cw_http_req_path(const cw_http_req *req);
+cw_str cw_http_req_query(const cw_http_req *req);
+cw_str cw_http_req_target(const cw_http_req *req);
+/* What stood for {name} in the route's path, or an empty string. */
+cw_str cw_http_req_param(const cw_http_req *req);
+/* First field of this name; .p is NULL when there is none. */
+cw_str cw_http_req_header(const cw_http_req *req, cw_str name);
+/* The same, and whether more than one field has this name. */
+cw_str cw_http_req_header_once(const cw_http_req *req, cw_str name, bool *ret_repeats);
+/* The fields of this name one after another; begin with *at 0. .p is NULL behind the last. */
+cw_str cw_http_req_header_next(const cw_http_req *req, cw_str name, size_t *at);
+cw_str cw_http_req_body(const cw_http_req *req);
+/* The client's address as text, without port: the peer's, or what a trusted proxy says. */
+cw_str cw_http_req_peer(const cw_http_req *req);
+bool cw_http_req_is_tls(const cw_http_req *req);
+/* Whether it comes from a proxy whose word about the client is taken. */
+bool cw_http_req_is_proxied(const cw_http_req *req);
+/* Whether requests may be for this host: what such a proxy says is checked as well. */
+bool cw_http_req_allows_host(const cw_http_req *req, cw_str host);
+/* Whether this host is spelt as in the configuration, without a port or with one that we listen on:
+ * one of few (cw_hostlist_has_spelling). */
+bool cw_http_req_is_own_host(const cw_http_req *req, cw_str host);
+/* Whether nobody on the way can listen: TLS, here or up to a trusted proxy, or a client on this
+ * machine. */
+bool cw_http_req_is_private(const cw_http_req *req);
+cw_arena *cw_http_req_arena(cw_http_req *req);
+cw_loop *cw_http_req_loop(cw_http_req *req);
+/* Whether the server is stopping: it still answers, but wants no new long work. */
+bool cw_http_req_is_stopping(const cw_http_req *req);
+
+typedef struct cw_http_response {
+    unsigned status;
+    cw_str type; /* empty: application/json, of a body that is not */
+    cw_str body;
+    const cw_http_header *headers; /* beside Date, Content-Type, Content-Length and Connection */
+    size_t n_headers;
+    bool close; /* close the connection afterwards */
+} cw_http_response;
+
+/* Answer, exactly once. A header that would break the response (control bytes, bad name) turns the
+ * answer into a 500. */
+void cw_http_reply(cw_http_req *req, const cw_http_response *answer);
+/* {"error":{"code":…,"message":…}} with a status: every error that is not a protocol's own. At a
+ * path of another protocol (cw_route_protocol) it is that protocol's. */
+void cw_http_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message);
+/* 405, with the methods that there are. */
+void cw_http_reply_not_allowed(cw_http_req *req);
+
+/* Answering later. */
+typedef struct cw_http_handle {
+    uint32_t slot;
+    uint32_t generation;
+} cw_http_handle;
+
+cw_http_handle cw_http_handle_of(const cw_http_req *req);
+/* The request, or NULL when it is over. */
+cw_http_req *cw_http_find(cw_loop *loop, cw_http_handle handle);
+
+typedef enum cw_http_event {
+    CW_HTTP_GONE,     /* the client left; the request ends when the listener returns */
+    CW_HTTP_DRAINED,  /* a stream that said CW_AGAIN is empty again */
+    CW_HTTP_STOPPING, /* the server stops: finish soon */
+} cw_http_event;
+
+typedef void (*cw_http_listener)(cw_http_req *req, cw_http_event event, void *ctx);
+void cw_http_listen(cw_http_req *req, cw_http_listener fn, void *ctx);
+/* A client that has closed looks like one that has only ended its side and still reads, until
+ * something is sent to it. So the end of its input alone is not CW_HTTP_GONE before the answer has
+ * begun: who would cancel what runs asks for that. Of a stream it always is. */
+void cw_http_cancel_on_eof(cw_http_req *req);
+
+/* Streams: a response of unknown length (chunked for 1.1, up to the close for 1.0). */
+void cw_http_stream_open(cw_http_req *req, const cw_http_response *answer);
+/* Queue bytes. CW_OK; CW_AGAIN: taken, but wait for CW_HTTP_DRAINED before more (who writes all the
+ * same and gets CW_OK need not wait); CW_LIMIT: not
+ * taken, the queue is full; CW_NOMEM: not taken. A client that left is told through the listener,
+ * later. */
+cw_code cw_http_stream_write(cw_http_req *req, cw_str bytes);
+/* End the response; the request is over. */
+void cw_http_stream_close(cw_http_req *req);
+
+/* Server-sent events: cw_sse_open, any number of cw_sse_send, cw_http_stream_close.
+ * Cache-Control is there already. `event` and `id` may be empty; a line break in them is refused
+ * with CW_PARAMS. Data with several lines becomes several data: lines. */
+void cw_sse_open(cw_http_req *req, const cw_http_header *headers, size_t n_headers);
+cw_code cw_sse_send(cw_http_req *req, cw_str event, cw_str id, cw_str data);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* router.h - method and path to handler.
+ *
+ * A path is exact ("/healthz") or ends in one variable segment
+ * ("/mcp/tools/{name}"); exact paths win. HEAD is served by the GET handler,
+ * OPTIONS by the router itself. A protocol may have its own ways (cw_route_protocol).
+ *
+ * Ownership: paths and handlers are borrowed (static).
+ * Threads:   built before the loops start, read by all.
+ * Limits:    CW_ROUTER_MAX paths.
+ */
+#ifndef CW_NET_SERVER_ROUTER_H
+#define CW_NET_SERVER_ROUTER_H
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "net/server/request_api.h"
+
+#define CW_ROUTER_MAX 128u
+#define CW_ROUTE_METHODS (CW_HTTP_TRACE + 1)
+
+/* What is said at a path where another protocol than HTTP is spoken. */
+typedef struct cw_route_protocol {
+    /* The body of an error that is found before the handler is asked. Errors are sticky in `out`.
+     * In place of {"error":{"code":…,"message":…}}. */
+    void (*write_error)(cw_buf *out, unsigned status, cw_str message);
+    /* The methods that there are for this request, as in Allow; static. HEAD is not among them, and
+     * not answered. */
+    const char *(*allow)(cw_http_req *req, void *self);
+} cw_route_protocol;
+
+typedef struct cw_route {
+    cw_str prefix; /* the path, or what stands before {name} */
+    bool variable;
+    bool is_open; /* pages of every origin may ask for it */
+    cw_http_handler handlers[CW_ROUTE_METHODS];
+    void *selves[CW_ROUTE_METHODS];
+    char allow[64];                /* "GET, HEAD, OPTIONS" */
+    const cw_route_protocol *ways; /* or NULL */
+    void *ways_self;
+} cw_route;
+
+typedef struct cw_router {
+    cw_map exact;
+    cw_route *routes[CW_ROUTER_MAX];
+    size_t n;
+} cw_router;
+
+void cw_router_init(cw_router *r);
+void cw_router_done(cw_router *r);
+/* CW_LIMIT when full, CW_NOMEM; the same method and path twice is CW_PARAMS. */
+CW_MUST_USE cw_code cw_router_add(cw_router *r, cw_http_method method, const char *path,
+                                  cw_http_handler handler, void *self);
+/* Let pages of every origin ask for a path that was added: it says the same to everybody, and
+ * nothing that is worth protecting. Its handler says Access-Control-Allow-Origin. */
+void cw_router_open(cw_router *r, const char *path);
+/* Have a path that was added do it in ways of its own, which are borrowed. */
+void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *ways,
+                            void *self);
+/* The route of a path, or NULL; *ret_param gets what stands for {name}. */
+const cw_route *cw_router_match(const cw_router *r, cw_str path, cw_str *ret_param);
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "net/server/server_int.h"
+
+#define LINGER_MS 2000u
+#define READY_WAKE_MS 2u
+#define ACCEPT_PAUSE_MS 100u
+#define STOP_TRIES 10000 /* a millisecond apart */
+
+/* ---- settings ---- */
+
+static void settings_unref(cw_settings *s)
+{
+    if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
+        return;
+    cw_hostlist_free(s->hosts);
+    cw_proxies_free(s->proxies);
+    SSL_CTX_free(s->tls);
+    free(s);
+}
+
+static cw_code settings_new(const cw_server_opts *opts, cw_settings **ret, cw_err *err)
+{
+    static const cw_str loopback[] = {CW_STR_INIT("localhost"), CW_STR_INIT("127.0.0.1"),
+                                      CW_STR_INIT("[::1]")};
+    cw_settings *s = calloc(1, sizeof *s);
+    if (!s)
+        return cw_fail_nomem(err);
+    atomic_init(&s->refs, 1);
+    s->opts = *opts;
+    const cw_str *hosts = opts->hosts ? opts->hosts : loopback;
+    size_t n_hosts = opts->hosts ? opts->n_hosts : CW_COUNT(loopback);
+    cw_code rc = cw_hostlist_new(hosts, n_hosts, opts->origins, opts->n_origins, &s->hosts, err);
+    if (!rc && opts->n_proxies)
+        rc = cw_proxies_new(opts->proxies, opts->n_proxies, &s->proxies, err);
+    if (!rc && opts->tls_certificate)
+        rc = cw_tls_context_new(opts->tls_certificate, opts->tls_key, opts->tls13_only, &s->tls,
+                                err);
+    if (rc) {
+        settings_unref(s);
+        return rc;
+    }
+    *ret = s;
+    return CW_OK;
+}
+
+/* ---- one loop ---- */
+
+static void apply_durations(cw_server_loop *sl)
+{
+    const cw_server_opts *o = &sl->settings->opts;
+    cw_loop_set_duration(&sl->loop, &sl->header, o->header_ms);
+    cw_loop_set_duration(&sl->loop, &sl->body, o->body_ms);
+    cw_loop_set_duration(&sl->loop, &sl->idle, o->idle_ms);
+    cw_loop_set_duration(&sl->loop, &sl->write, o->write_ms);
+    cw_loop_set_duration(&sl->loop, &sl->ping, o->ping_ms);
+    cw_loop_set_duration(&sl->loop, &sl->drain, o->drain_ms);
+}
+
+typedef struct new_settings {
+    cw_server_loop *sl;
+    cw_settings *settings;
+} new_settings;
+
+static void on_new_settings(void *arg)
+{
+    new_settings *m = arg;
+    settings_unref(m->sl->settings);
+    m->sl->settings = m->settings;
+    apply_durations(m->sl);
+    /* Streams may wait without a deadline; the others notice by themselves. */
+    cw_server_loop *sl = m->sl;
+    for (cw_conn *c = sl->conns.next; c != &sl->conns; c = c->next) {
+        if (c->state == CONN_STREAM)
+            cw_conn_settle(c);
+    }
+    free(m);
+}
+
+static void close_all(cw_server_loop *sl)
+{
+    for (cw_conn *c = sl->conns.next, *next; c != &sl->conns; c = next) {
+        next = c->next;
+        cw_conn_lost(c);
+    }
+}
+
+static void on_drain_end(cw_deadline *d)
+{
+    close_all(CW_CONTAINER(d, cw_server_loop, drain_end));
+}
+
+void cw_server_check_end(cw_server_loop *sl)
+{
+    if (!sl->stopping || sl->ended || sl->conns.next != &sl->conns)
+        return;
+    sl->ended = true;
+    cw_deadline_clear(&sl->drain_end);
+    cw_loop_end(&sl->loop);
+    cw_server *s = sl->server;
+    if (atomic_fetch_sub(&s->running, 1) == 1 && s->on_stopped)
+        s->on_stopped(s->stopped_ctx);
+}
+
+/* The sockets are closed now, not at the end: a client must be refused, not left in their queues
+ * while others finish. Each loop has its own. */
+static void stop_listening(cw_server_loop *sl)
+{
+    size_t index = (size_t)(sl - sl->server->loops);
+    for (size_t i = 0; i < sl->n_acceptors; i++) {
+        int *fd = &sl->server->listeners[i].fds[index];
+        cw_acceptor_stop(&sl->acceptors[i]);
+        close(*fd);
+        *fd = -1;
+    }
+}
+
+static void on_stop(void *arg)
+{
+    cw_server_loop *sl = arg;
+    if (sl->stopping) {
+        close_all(sl);
+        return;
+    }
+    stop_listening(sl);
+    sl->stopping = true;
+    cw_loop_set_deadline(&sl->loop, &sl->drain_end, &sl->drain);
+    for (cw_conn *c = sl->conns.next, *next; c != &sl->conns; c = next) {
+        next = c->next;
+        cw_conn_stop(c);
+    }
+    cw_server_check_end(sl);
+}
+
+static void init_lists(cw_server_loop *sl)
+{
+    cw_deadline_list_init(&sl->header, 0, cw_conn_on_deadline);
+    cw_deadline_list_init(&sl->body, 0, cw_conn_on_body_window);
+    cw_deadline_list_init(&sl->idle, 0, cw_conn_on_deadline);
+    cw_deadline_list_init(&sl->write, 0, cw_conn_on_write_window);
+    cw_deadline_list_init(&sl->linger, LINGER_MS, cw_conn_on_deadline);
+    cw_deadline_list_init(&sl->ping, 0, cw_conn_on_ping);
+    cw_deadline_list_init(&sl->pause, ACCEPT_PAUSE_MS, cw_acceptor_on_pause_over);
+    cw_deadline_list_init(&sl->wake, READY_WAKE_MS, cw_run_queue_on_wake);
+    cw_deadline_list_init(&sl->drain, 0, on_drain_end);
+    cw_deadline_list *all[] = {&sl->header, &sl->body, &sl->idle,  &sl->write, &sl->linger,
+                               &sl->ping,   &sl->wake, &sl->pause, &sl->drain};
+    for (size_t i = 0; i < CW_COUNT(all); i++)
+        cw_loop_watch(&sl->loop, all[i]);
+}
+
+static cw_code init_loop(cw_server *s, cw_server_loop *sl, cw_err *err)
+{
+    int max_fd = (int)(s->settings->opts.connections + CW_SERVER_SPARE_FDS);
+    cw_code rc = cw_loop_init(&sl->loop, max_fd, err);
+    if (rc)
+        return rc;
+    sl->loop.index = (uint32_t)(sl - s->loops);
+    sl->server = s;
+    sl->conns.prev = sl->conns.next = &sl->conns;
+    sl->settings = s->settings;
+    atomic_fetch_add(&s->settings->refs, 1);
+    init_lists(sl);
+    cw_run_queue_init(sl);
+    apply_durations(sl);
+    return CW_OK;
+}
+
+static cw_code start_acceptors(cw_server *s, cw_server_loop *sl, size_t index, cw_err *err)
+{
+    for (size_t i = 0; i < s->n_listeners; i++) {
+        cw_listener *l = &s->listeners[i];
+        cw_code rc = cw_acceptor_start(&sl->acceptors[i], sl, l->fds[index], l->tls, err);
+        if (rc)
+            return rc;
+        sl->n_acceptors++;
+    }
+    return CW_OK;
+}
+
+/* Give up a loop that was initialised but whose thread does not run. */
+static void discard_loop(cw_server_loop *sl)
+{
+    for (size_t i = 0; i < sl->n_acceptors; i++) {
+        sl->acceptors[i].open = false;
+        uv_close((uv_handle_t *)&sl->acceptors[i].poll, NULL);
+    }
+    cw_loop_end(&sl->loop);
+    cw_loop_run(&sl->loop);
+}
+
+static void free_loop(cw_server_loop *sl)
+{
+    cw_request_pool_done(sl);
+    cw_run_queue_done(sl);
+    cw_loop_done(&sl->loop);
+    settings_unref(sl->settings);
+}
+
+/* ---- the server ---- */
+
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+cw_code cw_server_new(const cw_router *router, unsigned n_loops, cw_server **ret, cw_err *err)
+{
+    raise_file_limit();
+    if (n_loops == 0) {
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        n_loops = cores > 0 ? (unsigned)cores : 1;
+    }
+    if (n_loops > CW_SERVER_MAX_LOOPS)
+        n_loops = CW_SERVER_MAX_LOOPS;
+    cw_server *s = calloc(1, sizeof *s);
+    if (!s)
+        return cw_fail_nomem(err);
+    s->loops = calloc(n_loops, sizeof *s->loops);
+    if (!s->loops) {
+        free(s);
+        return cw_fail_nomem(err);
+    }
+    s->router = router;
+    s->n_loops = n_loops;
+    cw_addrcount_init(&s->addresses);
+    *ret = s;
+    return CW_OK;
+}
+
+unsigned cw_server_n_loops(const cw_server *s)
+{
+    return s->n_loops;
+}
+
+cw_loop *cw_server_loop_at(cw_server *s, unsigned index)
+{
+    return &s->loops[index].loop;
+}
+
+static cw_code next_listener(cw_server *s, bool tls, cw_listener **ret, cw_err *err)
+{
+    if (s->n_listeners == CW_SERVER_MAX_LISTENERS)
+        return cw_fail(err, CW_LIMIT, "at most %u listeners", CW_SERVER_MAX_LISTENERS);
+    *ret = &s->listeners[s->n_listeners];
+    **ret = (cw_listener){.tls = tls};
+    return CW_OK;
+}
+
+cw_code cw_server_listen(cw_server *s, cw_str address, bool tls, cw_err *err)
+{
+    cw_listener *l;
+    cw_code rc = next_listener(s, tls, &l, err);
+    if (!rc)
+        rc = cw_listener_open(l, address, s->n_loops, err);
+    if (!rc)
+        s->n_listeners++;
+    return rc;
+}
+
+cw_code cw_server_inherit(cw_server *s, int fd, bool tls, cw_err *err)
+{
+    cw_listener *l;
+    cw_code rc = next_listener(s, tls, &l, err);
+    if (!rc)
+        rc = cw_listener_inherit(l, fd, s->n_loops, err);
+    if (!rc)
+        s->n_listeners++;
+    return rc;
+}
+
+const cw_listener *cw_server_listeners(const cw_server *s, size_t *ret_n)
+{
+    *ret_n = s->n_listeners;
+    return s->listeners;
+}
+
+static cw_code check_tls(const cw_server *s, const cw_settings *settings, cw_err *err)
+{
+    for (size_t i = 0; i < s->n_listeners; i++) {
+        if (s->listeners[i].tls && !settings->tls)
+            return cw_fail(err, CW_PARAMS, "a TLS listener needs a certificate and a key");
+    }
+    return CW_OK;
+}
+
+/* All messages are made before the first is posted, so that no loop is left behind. */
+static cw_code publish(cw_server *s, cw_settings *settings, cw_err *err)
+{
+    new_settings *messages[CW_SERVER_MAX_LOOPS] = {NULL};
+    for (unsigned i = 0; i < s->n_started; i++) {
+        messages[i] = malloc(sizeof *messages[i]);
+        if (!messages[i]) {
+            while (i--)
+                free(messages[i]);
+            return cw_fail_nomem(err);
+        }
+    }
+    for (unsigned i = 0; i < s->n_started; i++) {
+        *messages[i] = (new_settings){&s->loops[i], settings};
+        atomic_fetch_add(&settings->refs, 1);
+        if (cw_loop_post(&s->loops[i].loop, on_new_settings, messages[i])) {
+            atomic_fetch_sub(&settings->refs, 1); /* not the last: the caller has one */
+            for (; i < s->n_started; i++)
+                free(messages[i]);
+            return cw_fail(err, CW_LIMIT, "a loop does not take messages");
+        }
+    }
+    return CW_OK;
+}
+
+/* The kernel's table of descriptors grows on demand, and growing takes 10 ms and more once a
+ * process has threads. So it is grown before there are any; without success it just grows later. */
+static void grow_descriptors(uint32_t connections)
+{
+    struct rlimit limit;
+    uint64_t most = (uint64_t)connections + CW_SERVER_SPARE_FDS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && most >= limit.rlim_cur)
+        most = limit.rlim_cur - 1;
+    int fd = eventfd(0, EFD_CLOEXEC);
+    if (fd < 0)
+        return;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, (int)most);
+    if (high >= 0)
+        close(high);
+    close(fd);
+}
+
+cw_code cw_server_configure(cw_server *s, const cw_server_opts *opts, cw_err *err)
+{
+    if (!s->n_started)
+        grow_descriptors(opts->connections);
+    cw_settings *fresh;
+    cw_code rc = settings_new(opts, &fresh, err);
+    if (rc)
+        return rc;
+    rc = check_tls(s, fresh, err);
+    if (!rc)
+        rc = publish(s, fresh, err);
+    if (rc) {
+        settings_unref(fresh);
+        return rc;
+    }
+    settings_unref(s->settings);
+    s->settings = fresh;
+    return CW_OK;
+}
+
+cw_code cw_server_start(cw_server *s, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    for (unsigned i = 0; i < s->n_loops && !rc; i++) {
+        cw_server_loop *sl = &s->loops[i];
+        rc = init_loop(s, sl, err);
+        if (rc)
+            break;
+        rc = start_acceptors(s, sl, i, err);
+        if (!rc)
+            rc = cw_loop_start(&sl->loop, err);
+        if (rc) {
+            discard_loop(sl);
+            free_loop(sl);
+            break;
+        }
+        s->n_started++;
+        atomic_fetch_add(&s->running, 1);
+    }
+    return rc;
+}
+
+void cw_server_stop(cw_server *s, void (*on_stopped)(void *ctx), void *ctx)
+{
+    if (!s->stopping) {
+        s->stopping = true;
+        s->on_stopped = on_stopped;
+        s->stopped_ctx = ctx;
+    }
+    for (size_t i = 0; i < s->n_listeners; i++)
+        cw_listener_unlink(&s->listeners[i]);
+    for (unsigned i = 0; i < s->n_started; i++) {
+        /* A full mailbox is emptied by its loop; a loop that has ended needs no order to stop. */
+        for (int tries = 0; tries < STOP_TRIES; tries++) {
+            if (!cw_loop_post(&s->loops[i].loop, on_stop, &s->loops[i]))
+                break;
+            usleep(1000);
+        }
+    }
+}
+
+void cw_server_free(cw_server *s)
+{
+    if (!s)
+        return;
+    if (s->n_started && !s->stopping)
+        cw_server_stop(s, NULL, NULL);
+    for (unsigned i = 0; i < s->n_started; i++) {
+        pthread_join(s->loops[i].loop.thread, NULL);
+        free_loop(&s->loops[i]);
+    }
+    for (size_t i = 0; i < s->n_listeners; i++)
+        cw_listener_close(&s->listeners[i]);
+    settings_unref(s->settings);
+    cw_addrcount_done(&s->addresses);
+    free(s->loops);
+    free(s);
+}
+
+uint32_t cw_server_connections(const cw_server *s)
+{
+    return atomic_load_explicit(&s->connections, memory_order_relaxed);
+}

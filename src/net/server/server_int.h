@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* server_int.h - what the files of the server share: connection, request, loop state.
+ *
+ *     accept.c    a listener has a new connection
+ *     conn.c      a connection: bytes in, states, deadlines, the end
+ *     run_queue.c     connections with input take turns
+ *     request.c   a request: slots, checks before routing, dispatch, the handler's view
+ *     reply.c     a response: head, body, what could not be sent at once
+ *     stream.c    a response without a length, and server-sent events
+ *     server.c    options, loops, start and stop
+ *
+ * States of a connection; every arrow is one function of conn.c:
+ *
+ *     IDLE -> HEAD -> BODY -> RUN -> SEND -> IDLE        (or -> LINGER -> CLOSED)
+ *                              \-> STREAM --/
+ *
+ * Only IDLE, HEAD and BODY take input. In the others bytes that were already
+ * read wait in conn.in (less than one scratch buffer) and the rest waits in the
+ * kernel; that the client leaves is still noticed, through EPOLLRDHUP. That alone
+ * says only that nothing more will come: RUN asks the request what it means.
+ */
+#ifndef CW_NET_SERVER_SERVER_INT_H
+#define CW_NET_SERVER_SERVER_INT_H
+
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "base/fair.h"
+#include "net/addr/addrcount.h"
+#include "net/addr/proxies.h"
+#include "net/http/target.h"
+#include "net/server/server.h"
+#include "net/server/tls.h"
+
+typedef struct cw_server_loop cw_server_loop;
+typedef struct cw_conn cw_conn;
+
+typedef enum cw_conn_state {
+    CONN_IDLE,   /* no byte of a request yet */
+    CONN_HEAD,   /* a part of a head */
+    CONN_BODY,   /* head accepted, body incomplete */
+    CONN_RUN,    /* the handler has it */
+    CONN_SEND,   /* an answer is not completely sent */
+    CONN_STREAM, /* an open stream */
+    CONN_LINGER, /* answered for the last time; input is thrown away until the client closes */
+    CONN_CLOSED, /* waiting for libuv to let go */
+} cw_conn_state;
+
+struct cw_conn {
+    uv_poll_t poll;
+    cw_deadline deadline;
+    cw_fair_item ready;   /* in the loop's queue: it has input, which is read when its turn comes */
+    cw_conn *prev, *next; /* ring of the loop's connections */
+    cw_server_loop *sl;
+    SSL *tls; /* NULL: plain */
+    cw_http_req *req;
+    cw_buf in; /* input that was read but not taken; no memory while empty */
+    unsigned char peer[16];
+    cw_addrkey peer_key;
+    int fd;
+    uint64_t progress;  /* bytes moved in the current body or write window */
+    uint32_t window_ms; /* how long that window is */
+    uint32_t queued;    /* bytes in the kernel's send queue when the write window began */
+    uint32_t pipelined; /* requests in a row that were there before the answer to the one before */
+    uint8_t peer_family;
+    uint8_t state;
+    uint8_t events; /* what libuv polls for now */
+    bool counted : 1;
+    bool fresh : 1;       /* no byte of a first request yet */
+    bool taking : 1;      /* inside conn_take: do not enter again */
+    bool tls_write : 1;   /* TLS wants to write before it can read */
+    bool tls_read : 1;    /* TLS wants to read before it can write */
+    bool tls_more : 1;    /* TLS has read more than it gave us */
+    bool closing : 1;     /* answer with Connection: close */
+    bool client_done : 1; /* the client asked for the close: nothing more will come */
+    bool input_over : 1;  /* it has ended its side; the answer may still be wanted */
+};
+
+struct cw_http_req {
+    cw_conn *c;
+    uint32_t slot, generation;
+    uint64_t started_ns;
+    cw_arena arena;
+    cw_buf body;
+    uint64_t charged;            /* what this body has of body_bytes */
+    cw_buf out;                  /* a stream's queue */
+    const char *bytes;           /* the head, in the arena */
+    cw_str head_left, body_left; /* a response that could not be sent at once */
+    cw_target target;
+    cw_str param;
+    const cw_route *route;
+    cw_http_listener listener;
+    void *listener_ctx;
+    uint64_t sent; /* body bytes of the response, for the log */
+    uint16_t status;
+    bool answered : 1;
+    bool from_page : 1; /* of another origin, which is allowed */
+    bool stream_chunked : 1;
+    bool stream_silent : 1;  /* HEAD: no body bytes */
+    bool stream_sse : 1;     /* events: comments may go in between */
+    bool stream_full : 1;    /* somebody waits for CW_HTTP_DRAINED */
+    bool ending : 1;         /* stream: close when the queue is empty */
+    bool cancels_on_eof : 1; /* the end of the client's input counts as its leaving */
+    cw_http1_body reader;
+    cw_http1_head head;
+};
+
+typedef struct cw_acceptor {
+    uv_poll_t poll;
+    cw_deadline pause; /* after EMFILE: try again when this expires */
+    cw_server_loop *sl;
+    int fd;
+    bool tls;
+    bool open;
+} cw_acceptor;
+
+/* One immutable set of options, shared by all loops. */
+typedef struct cw_settings {
+    atomic_uint refs;
+    cw_server_opts opts; /* its pointers are not used: hosts and tls hold what they meant */
+    cw_hostlist *hosts;
+    cw_proxies *proxies; /* NULL: none */
+    SSL_CTX *tls;
+} cw_settings;
+
+/* Connections of one loop that have input; see run_queue.c. */
+#define CW_RUN_QUEUE_PAUSES 64u
+typedef struct cw_run_queue {
+    cw_fair_queue queue;
+    cw_deferred run;         /* asked for while the queue has somebody to serve */
+    cw_deadline wake;        /* set while all of the queue is paused */
+    uint32_t turn;           /* of the loop, in which slice_began */
+    uint64_t slice_began_ns; /* when this turn read its first input */
+    uint64_t contested_ns;   /* when two peers last followed each other */
+    uint64_t measured_ns;    /* until then the processor time of each read is measured */
+    uint64_t paused_ns;      /* no pause is longer than until then */
+    struct {
+        uint64_t network, until_ns;
+    } pauses[CW_RUN_QUEUE_PAUSES]; /* by hash of the network */
+    unsigned char last_peer[16];
+    bool missed; /* a connection could not be queued */
+} cw_run_queue;
+
+struct cw_server_loop {
+    cw_loop loop;
+    cw_server *server;
+    cw_settings *settings;
+    cw_acceptor acceptors[CW_SERVER_MAX_LISTENERS];
+    size_t n_acceptors;
+    cw_conn conns; /* root of the ring */
+    cw_http_req **slots;
+    uint32_t n_slots, cap_slots;
+    uint32_t *free_slots;
+    uint32_t n_free;
+    cw_deadline_list header, body, idle, write, linger, ping, pause, wake, drain;
+    cw_deadline drain_end;
+    cw_run_queue ready;
+    bool stopping;
+    bool ended;
+    char head[CW_HTTP_RESPONSE_HEAD];
+};
+
+struct cw_server {
+    const cw_router *router;
+    cw_server_loop *loops;
+    unsigned n_loops;
+    unsigned n_started;
+    cw_listener listeners[CW_SERVER_MAX_LISTENERS];
+    size_t n_listeners;
+    cw_settings *settings;
+    cw_addrcount addresses;
+    atomic_uint connections;
+    atomic_ullong body_bytes; /* in large bodies, of all loops */
+    atomic_uint running;      /* loops that have not ended */
+    bool stopping;
+    void (*on_stopped)(void *ctx);
+    void *stopped_ctx;
+};
+
+/* accept.c */
+cw_code cw_acceptor_start(cw_acceptor *a, cw_server_loop *sl, int fd, bool tls, cw_err *err);
+void cw_acceptor_stop(cw_acceptor *a);
+void cw_acceptor_on_pause_over(cw_deadline *d);
+
+/* conn.c */
+void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, bool counted,
+                 cw_addrkey key);
+/* Bytes taken, or CONN_IO_*. */
+#define CONN_IO_AGAIN (-1)
+#define CONN_IO_FAILED (-2)
+ssize_t cw_conn_write(cw_conn *c, struct iovec *iov, int n_iov);
+/* The request is over and its answer sent: on to the next one, or close. */
+void cw_conn_next(cw_conn *c);
+/* Set polling and deadline to what the state needs. */
+void cw_conn_settle(cw_conn *c);
+void cw_conn_close(cw_conn *c, bool clean);
+/* The client is gone, or the connection broke: tell whoever works for it, then close. */
+void cw_conn_lost(cw_conn *c);
+void cw_conn_on_deadline(cw_deadline *d);
+void cw_conn_on_body_window(cw_deadline *d);
+void cw_conn_on_write_window(cw_deadline *d);
+void cw_conn_on_ping(cw_deadline *d);
+/* Its turn has come: read and take input. */
+void cw_conn_read(cw_conn *c);
+/* Whether it has input that was read, by us or by TLS, and that no poll will announce again. */
+bool cw_conn_has_input(const cw_conn *c);
+/* The client: the peer, or whom a trusted proxy speaks for. */
+void cw_req_client(const cw_http_req *req, cw_address *ret);
+void cw_conn_peer_address(const cw_conn *c, cw_address *ret);
+/* The server stops: close when idle, else after the answer. */
+void cw_conn_stop(cw_conn *c);
+
+/* run_queue.c */
+void cw_run_queue_init(cw_server_loop *sl);
+void cw_run_queue_done(cw_server_loop *sl);
+/* Read input, which a poll has announced: now, or when it is the turn of this connection. */
+void cw_run_queue_read(cw_conn *c);
+/* The connection has input that no poll announces: read it when its turn comes. */
+void cw_run_queue_add(cw_conn *c);
+void cw_run_queue_on_wake(cw_deadline *d);
+void cw_run_queue_remove(cw_conn *c);
+CW_INLINE bool cw_run_queue_has(const cw_conn *c)
+{
+    return c->ready.group != NULL;
+}
+
+/* request.c */
+cw_http_req *cw_request_new(cw_conn *c);
+void cw_request_free(cw_http_req *req);
+/* The head is complete: check, route, and run, or go on to the body. */
+void cw_request_begin(cw_http_req *req, const char *head);
+/* Take body bytes; runs the handler at the end. Returns what was taken. */
+size_t cw_request_take_body(cw_http_req *req, const char *p, size_t n);
+void cw_request_notify(cw_http_req *req, cw_http_event event);
+void cw_request_pool_done(cw_server_loop *sl);
+
+/* cors.c */
+#define CW_CORS_MAX 6 /* headers */
+/* Fill what the page that asks must be told in an answer with these headers; returns how many. For
+ * a request with an Origin that is allowed. */
+size_t cw_cors_headers(const cw_http_req *req, const cw_http_response *a,
+                       cw_http_header out[CW_CORS_MAX]);
+/* The same for the answer to a browser that asks first whether it may; 0 when it does not.
+ * `allow`: the methods of the path. */
+size_t cw_cors_preflight(cw_http_req *req, const char *allow, cw_http_header out[CW_CORS_MAX]);
+
+/* reply.c */
+/* No error may be stored. */
+extern const cw_http_header cw_reply_no_store;
+/* cw_http_reply_error with these headers. */
+void cw_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message,
+                    const cw_http_header *headers, size_t n_headers);
+/* Answer an error of the HTTP layer itself and close. */
+void cw_reply_refuse(cw_http_req *req, unsigned status, const char *reason);
+void cw_reply_continue(cw_conn *c);
+/* Go on sending; CW_AGAIN, CW_OK when all is sent, CW_GONE when the connection failed. */
+cw_code cw_reply_flush(cw_http_req *req);
+void cw_reply_log(const cw_http_req *req, unsigned status);
+/* Write the head of a response to sl->head. 0 when it does not fit or a header is bad. */
+size_t cw_reply_head(cw_http_req *req, const cw_http_response *a, const char *framing);
+
+/* stream.c */
+cw_code cw_stream_flush(cw_http_req *req);
+void cw_stream_ping(cw_http_req *req);
+
+/* server.c */
+/* A connection has ended; ends the loop when it was the last one of a stopping server. */
+void cw_server_check_end(cw_server_loop *sl);
+
+#endif

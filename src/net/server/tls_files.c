@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "net/server/tls_files.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <string.h>
+
+#include "base/file.h"
+
+#define BEGIN "-----BEGIN "
+#define DASHES "-----"
+
+/* How a kind of file is spoken of. */
+typedef struct file_kind {
+    const char *name;
+    const char *label; /* the end of what stands behind BEGIN */
+    const char *convert;
+} file_kind;
+
+static const file_kind certificate_kind = {"TLS certificate", "CERTIFICATE",
+                                           "openssl x509 -inform DER -in FILE -out PEM"};
+static const file_kind key_kind = {"TLS key", "PRIVATE KEY",
+                                   "openssl pkey -inform DER -in FILE -out PEM"};
+
+/* One block of a PEM file. */
+typedef struct block {
+    cw_str label; /* "CERTIFICATE" */
+    cw_str text;  /* from its first line to the end of the file */
+    unsigned line;
+} block;
+
+static const char *take_reason(void)
+{
+    unsigned long code = ERR_peek_last_error();
+    const char *reason = ERR_reason_error_string(code);
+    ERR_clear_error();
+    return reason ? reason : "unreadable";
+}
+
+/* The next block of *rest; false: there is none. *line counts the lines that are behind. */
+static bool next_block(cw_str *rest, unsigned *line, block *ret)
+{
+    while (rest->p && rest->n) {
+        cw_str all = *rest;
+        cw_str text = cw_str_cut(all, '\n', rest);
+        (*line)++;
+        if (!cw_str_starts(text, CW_STR(BEGIN)))
+            continue;
+        size_t n = text.n - (sizeof BEGIN - 1);
+        const char *label = text.p + sizeof BEGIN - 1;
+        const char *end = memmem(label, n, DASHES, sizeof DASHES - 1);
+        *ret = (block){cw_str_make(label, end ? (size_t)(end - label) : n), all, *line};
+        return true;
+    }
+    return false;
+}
+
+/* A key with a passphrase is refused: nobody is at the terminal to enter it. */
+static int no_passphrase(char *buf, int size, int writing, void *ctx)
+{
+    (void)writing, (void)ctx;
+    if (size > 0)
+        buf[0] = 0;
+    return 0;
+}
+
+static bool is_readable(const block *b, const file_kind *kind)
+{
+    BIO *bio = BIO_new_mem_buf(b->text.p, (int)b->text.n);
+    bool is_good = false;
+    if (bio && kind == &certificate_kind) {
+        X509 *certificate = PEM_read_bio_X509_AUX(bio, NULL, no_passphrase, NULL);
+        is_good = certificate != NULL;
+        X509_free(certificate);
+    } else if (bio) {
+        EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
+        is_good = key != NULL;
+        EVP_PKEY_free(key);
+    }
+    BIO_free(bio);
+    return is_good;
+}
+
+static bool is_encrypted(const block *b)
+{
+    cw_str rest, second;
+    cw_str_cut(b->text, '\n', &rest);
+    second = rest.p ? cw_str_cut(rest, '\n', &rest) : CW_STR("");
+    return cw_str_is(b->label, "ENCRYPTED PRIVATE KEY") ||
+           (cw_str_starts(second, CW_STR("Proc-Type:")) &&
+            cw_str_ends(second, CW_STR("ENCRYPTED")));
+}
+
+static cw_code fail_block(const file_kind *kind, const char *path, const block *b, cw_err *err)
+{
+    if (is_encrypted(b))
+        return cw_fail(
+            err, CW_PARAMS,
+            "%s '%s': line %u: has a passphrase; remove it: openssl pkey -in FILE -out NEW",
+            kind->name, path, b->line);
+    return cw_fail(err, CW_PARAMS,
+                   "%s '%s': line %u: the block is damaged (%s); copy the file again", kind->name,
+                   path, b->line, take_reason());
+}
+
+/* CW_OK: every block can be read. */
+static cw_code check_blocks(const file_kind *kind, const char *path, cw_str text, cw_err *err)
+{
+    block b = {0}, other = {0};
+    unsigned line = 0;
+    size_t n = 0;
+    for (cw_str rest = text; next_block(&rest, &line, &b);) {
+        if (!cw_str_ends(b.label, cw_str_from(kind->label))) {
+            other = other.line ? other : b;
+            continue;
+        }
+        n++;
+        if (!is_readable(&b, kind))
+            return fail_block(kind, path, &b, err);
+    }
+    if (n)
+        return CW_OK;
+    if (other.line)
+        return cw_fail(err, CW_PARAMS, "%s '%s': line %u: has a %.*s and no %s; name another file",
+                       kind->name, path, other.line, CW_STR_ARG(other.label), kind->label);
+    return cw_fail(err, CW_PARAMS, "%s '%s': has no line \"" BEGIN "...\"; convert it to PEM: %s",
+                   kind->name, path, kind->convert);
+}
+
+/* Without a problem in the file itself: CW_OK. */
+static cw_code check_file(const file_kind *kind, const char *path, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_err why = {0};
+    cw_buf_init(&text, CW_TLS_FILE_MAX);
+    cw_code rc = cw_file_read(path, CW_FILE_PLAIN, &text, &why);
+    if (rc == CW_NOMEM)
+        return cw_fail_nomem(err);
+    /* The message of cw_file_read names the file, and begins with what could not be done. */
+    const char *reason = rc ? strrchr(why.msg, ':') : NULL;
+    if (rc)
+        return cw_fail(err, CW_PARAMS, "%s '%s': %s; check the path and who may read the file",
+                       kind->name, path, reason ? reason + 2 : "not a file");
+    return check_blocks(kind, path, cw_buf_str(&text), err);
+}
+
+static cw_code explain(const file_kind *kind, const char *path, cw_err *err)
+{
+    cw_code rc = check_file(kind, path, err);
+    if (rc)
+        ERR_clear_error();
+    return rc ? rc : cw_fail(err, CW_PARAMS, "%s '%s': %s", kind->name, path, take_reason());
+}
+
+cw_code cw_tls_load_files(SSL_CTX *context, const char *certificate, const char *key,
+                          cw_tls_file *ret_file, cw_err *err)
+{
+    ERR_clear_error();
+    SSL_CTX_set_default_passwd_cb(context, no_passphrase);
+    *ret_file = CW_TLS_CERTIFICATE;
+    if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1)
+        return explain(&certificate_kind, certificate, err);
+    *ret_file = CW_TLS_KEY;
+    /* This compares the key with the certificate too. */
+    if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1 &&
+        SSL_CTX_check_private_key(context) == 1)
+        return CW_OK;
+    cw_code rc = check_file(&key_kind, key, err);
+    ERR_clear_error();
+    if (rc)
+        return rc;
+    return cw_fail(err, CW_PARAMS,
+                   "TLS key '%s': is not the key of the first certificate in '%s'; name the files "
+                   "that belong together",
+                   key, certificate);
+}
+
+cw_code cw_tls_check_files(const char *certificate, const char *key, cw_tls_file *ret_file,
+                           cw_err *err)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    if (!context)
+        return cw_fail_nomem(err);
+    cw_code rc = cw_tls_load_files(context, certificate, key, ret_file, err);
+    SSL_CTX_free(context);
+    return rc;
+}
+
+cw_code cw_tls_check_authorities(const char *path, cw_err *err)
+{
+    ERR_clear_error();
+    cw_code rc = check_file(&certificate_kind, path, err);
+    ERR_clear_error();
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tls_files.h - certificates and keys on disk: whether they can be used, and why not.
+ *
+ * OpenSSL reports a reason without a place ("no start line"). The explanation reads the file once
+ * more and adds the line and a remedy. It runs only after a failure.
+ *
+ * Threads: no state. The calling thread waits for the disk.
+ * Limits:  CW_TLS_FILE_MAX bytes of a file are explained.
+ */
+#ifndef CW_NET_SERVER_TLS_FILES_H
+#define CW_NET_SERVER_TLS_FILES_H
+
+#include <openssl/ssl.h>
+
+#include "base/err.h"
+
+#define CW_TLS_FILE_MAX (1024u * 1024u)
+
+typedef enum cw_tls_file {
+    CW_TLS_CERTIFICATE,
+    CW_TLS_KEY,
+} cw_tls_file;
+
+/* Load a certificate chain and its key (PEM) into `context`. Fails with CW_PARAMS: the text names
+ * the file, the line where there is one, and what to do; *ret_file is the file that has to change.
+ */
+CW_MUST_USE cw_code cw_tls_load_files(SSL_CTX *context, const char *certificate, const char *key,
+                                      cw_tls_file *ret_file, cw_err *err);
+/* Whether both files can be used together, without keeping them. */
+CW_MUST_USE cw_code cw_tls_check_files(const char *certificate, const char *key,
+                                       cw_tls_file *ret_file, cw_err *err);
+/* Whether the file holds certificates of authorities (PEM), all of them readable. */
+CW_MUST_USE cw_code cw_tls_check_authorities(const char *path, cw_err *err);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* walk.h - the exhaustive evaluator's state, shared by the walk (explain*.c) and the records
+ * it makes (problem.c). */
+#ifndef CW_SCHEMA_EXPLAIN_WALK_H
+#define CW_SCHEMA_EXPLAIN_WALK_H
+
+#include "schema/model/model.h"
+
+/* How evaluation came here: a keyword and, below it, a name or an index. */
+typedef struct frame {
+    const struct frame *up;
+    cw_str keyword;
+    const cw_json *name; /* or NULL */
+    int64_t index;       /* or -1 */
+} frame;
+
+/* Members or items that something has looked at: a bit each. NULL: nobody asks. */
+typedef struct marks {
+    uint64_t *bits;
+    uint32_t words;
+} marks;
+
+typedef struct walk {
+    const cw_schema *s;
+    const cw_json *root;
+    int64_t steps;
+    uint32_t depth; /* left */
+    cw_code stop;   /* not CW_OK: no verdict any more */
+    bool is_full;   /* more problems were found than are reported: the verdict is known */
+    uint32_t quiet; /* inside something whose failure is no problem */
+    uint32_t level;
+    bool nested;
+    cw_arena *arena;
+    cw_schema_scratch scratch;
+    cw_schema_problem *problems;
+    size_t n, max;
+    uint64_t total;
+    uint64_t order;
+} walk;
+
+/* Where a keyword is being evaluated. */
+typedef struct site {
+    uint32_t sub;
+    const cw_json *key; /* of the keyword; NULL for a false schema */
+    const cw_json *v;
+    marks *seen;
+    const scope *scope;
+    const frame *frame;
+} site;
+
+/* A problem at `at->v` with at->key; `expected` and `found` may be empty. Always false, for the
+ * caller to return. */
+CW_PRINTF(4, 5)
+bool cw_schema_problem_add(walk *w, const site *at, cw_str nearest, const char *fmt, ...);
+/* Whether the next problem would be kept at all: ask before costly texts. */
+bool cw_schema_problem_wanted(const walk *w, const cw_json *v);
+/* "string", "integer", ... for messages. */
+const char *cw_schema_type_text(const cw_json *v);
+/* A value of schema or instance in a few words, in the arena; "" without memory, and where a
+ * problem with `at->v` would not be kept. */
+cw_str cw_schema_shorten(walk *w, const site *at, const cw_json *v);
+
+/* explain_object.c, explain_array.c, explain_scalar.c: one keyword each. */
+bool cw_schema_walk_object(walk *w, const site *at, kw_id id);
+bool cw_schema_walk_array(walk *w, const site *at, kw_id id);
+bool cw_schema_walk_scalar(walk *w, const site *at, kw_id id);
+
+/* Whether a failure here is all there is to find out: nothing of it will be reported, or all that
+ * will be is known. Loops end with it. */
+bool cw_schema_walk_enough(const walk *w);
+/* Steps for something beside the walk itself; false when none are left. */
+bool cw_schema_walk_charge(walk *w, uint64_t steps);
+/* A sub's keyword, or NULL. */
+const keyword *cw_schema_find_keyword(const cw_schema *s, uint32_t sub_index, kw_id id);
+bool cw_schema_walk_stop(walk *w, cw_code code);
+/* Evaluate a child of the keyword at `value` on v: `name` or `index` say which child. */
+bool cw_schema_walk_child(walk *w, const site *at, const cw_json *value, const cw_json *v,
+                          const cw_json *name, int64_t index, marks *seen);
+void cw_schema_mark(marks *seen, uint32_t index);
+/* -1, 0 or 1: a count against a number of any size and spelling. */
+int cw_schema_compare_count(uint32_t n, const cw_json *limit);
+/* The string nearest to `name` among the keys or items of `names` (may be NULL) that `taken` (may
+ * be NULL) does not have; empty when none is near, and when looking for it would cost too much. */
+cw_str cw_schema_nearest(walk *w, const cw_json *names, const cw_json *taken, cw_str name);
+
+#endif

@@ -1,0 +1,725 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "server/app.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "call/catalogue_wait.h"
+#include "server/audit_opts.h"
+#include "server/issuers.h"
+#include "server/permissions.h"
+#include "server/plugin_host_path.h"
+#include "server/seal_key.h"
+
+/* A client that keeps a list for so long asks rarely enough; those that listen hear of a change. */
+#define LIST_TTL_MS 5000u
+#define PUBLISH_PAUSE_MS 1000u
+#define RETRY_PAUSE_MS 100u
+#define POST_TRIES 1000 /* a millisecond apart */
+
+/* ---- publishing ---- */
+
+static void on_publish_again(uv_timer_t *timer);
+
+/* What was published last, with the callers and settings in force. Without success it is tried
+ * again: loops must not go on with a catalogue whose sources are retired. */
+static void publish(cw_app *b, cw_source *const *retired, size_t n_retired)
+{
+    cw_err err = {0};
+    if (!b->snapshot)
+        return;
+    cw_code rc = cw_runtime_publish(b->runtime, cw_snapshot_ref(b->snapshot), b->anonymous,
+                                    &b->settings, retired, n_retired, &err);
+    if (!rc)
+        return;
+    cw_log_err(CW_LOG_ERROR, "serve", "the old catalogue stays for now", &err);
+    if (b->is_open)
+        uv_timer_start(&b->timer, on_publish_again, PUBLISH_PAUSE_MS, 0);
+}
+
+static void on_publish_again(uv_timer_t *timer)
+{
+    publish(timer->data, NULL, 0);
+}
+
+static void set_anonymous(cw_app *b, cw_caller *caller)
+{
+    cw_caller *old = b->anonymous;
+    b->anonymous = cw_caller_ref(caller);
+    cw_caller_unref(old);
+}
+
+static size_t add_texts(cw_str *to, size_t n, const cw_str *items, size_t n_items)
+{
+    if (n_items)
+        memcpy(to + n, items, n_items * sizeof *to);
+    return n + n_items;
+}
+
+/* Somebody with all permissions and scopes that anything in the catalogue asks for. */
+static cw_code new_owner(const cw_snapshot *snapshot, cw_caller **ret, cw_err *err)
+{
+    size_t n_classes, n_permissions = 2, n_scopes = 0;
+    const cw_requirements *classes = cw_snapshot_classes(snapshot, &n_classes);
+    for (size_t i = 0; i < n_classes; i++) {
+        n_permissions += classes[i].n_permissions;
+        n_scopes += classes[i].n_scopes;
+    }
+    cw_str *all = calloc(n_permissions + n_scopes, sizeof *all);
+    if (!all)
+        return cw_fail_nomem(err);
+    cw_str *scopes = all + n_permissions;
+    all[0] = CW_PERMISSION_DISCOVER;
+    all[1] = CW_PERMISSION_CALL;
+    n_permissions = 2;
+    n_scopes = 0;
+    for (size_t i = 0; i < n_classes; i++) {
+        n_permissions =
+            add_texts(all, n_permissions, classes[i].permissions, classes[i].n_permissions);
+        n_scopes = add_texts(scopes, n_scopes, classes[i].scopes, classes[i].n_scopes);
+    }
+    cw_caller_opts opts = {.id = CW_STR("local"),
+                           .name = CW_STR("local"),
+                           .permissions = all,
+                           .n_permissions = cw_requirements_sort(all, n_permissions),
+                           .has_token = true,
+                           .scopes = scopes,
+                           .n_scopes = cw_requirements_sort(scopes, n_scopes)};
+    cw_code rc = cw_caller_new(&opts, ret, err);
+    free(all);
+    return rc;
+}
+
+static void use_owner(cw_app *b)
+{
+    cw_caller *owner = NULL;
+    cw_err err = {0};
+    if (new_owner(b->snapshot, &owner, &err)) {
+        cw_log_err(CW_LOG_ERROR, "serve", "new permissions are not given", &err);
+        return;
+    }
+    set_anonymous(b, owner);
+    cw_caller_unref(owner);
+}
+
+static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t n_retired,
+                        void *ctx)
+{
+    cw_app *b = ctx;
+    cw_snapshot_unref(b->snapshot);
+    b->snapshot = snapshot;
+    if (b->is_owner)
+        use_owner(b);
+    publish(b, retired, n_retired);
+}
+
+static void on_settled(void *ctx)
+{
+    cw_app *b = ctx;
+    if (!b->is_settled && !b->is_read_only && !b->is_owner && !b->is_demo)
+        cw_role_permissions_log_unused(b->settings.config, b->snapshot);
+    b->is_settled = true;
+    /* This may come just before the loop waits for events: it must not wait any more. */
+    if (b->is_waiting)
+        uv_stop(&b->loop->uv);
+}
+
+/* Sources that take too long keep no call waiting. */
+static void on_loading_late(uv_timer_t *timer)
+{
+    cw_app *b = timer->data;
+    b->settings.is_loading = false;
+    publish(b, NULL, 0);
+}
+
+static void on_loading(bool is_loading, void *ctx)
+{
+    cw_app *b = ctx;
+    if (is_loading)
+        uv_timer_start(&b->loading, on_loading_late, CW_CATALOGUE_WAIT_MS, 0);
+    else
+        uv_timer_stop(&b->loading);
+    bool is_new = b->settings.is_loading != is_loading;
+    b->settings.is_loading = is_loading;
+    if (is_new)
+        publish(b, NULL, 0);
+}
+
+/* ---- the audit ---- */
+
+static void on_audit_status(void *ctx, const cw_err *err)
+{
+    (void)ctx;
+    if (err)
+        cw_log_err(CW_LOG_ERROR, "audit", "records cannot be written and wait", err);
+    else
+        cw_log(CW_LOG_INFO, "audit", "records can be written again");
+}
+
+static cw_code open_audit(cw_app *b, cw_err *err)
+{
+    cw_code rc = cw_audit_new(on_audit_status, NULL, &b->audit, err);
+    if (!rc)
+        cw_runtime_set_audit(b->runtime, b->audit);
+    return rc;
+}
+
+static void close_audit(cw_app *b)
+{
+    uint64_t lost = cw_audit_free(b->audit);
+    if (lost)
+        cw_log(CW_LOG_ERROR, "audit", "records were lost", CW_KN("count", lost));
+    b->audit = NULL;
+}
+
+/* ---- accounts ---- */
+
+/* From the store's thread. What does not reach the main loop is asked for again with the next
+ * change. */
+static void post_to_main(cw_app *b, cw_message_fn fn)
+{
+    for (int tries = 0; tries < POST_TRIES; tries++) {
+        if (!cw_loop_post(b->loop, fn, b))
+            return;
+        usleep(1000); /* a full mailbox is emptied by its loop */
+    }
+}
+
+static void on_status(void *ctx, const cw_err *err)
+{
+    (void)ctx;
+    if (err)
+        cw_log_err(CW_LOG_ERROR, "store", "nobody can log in for now", err);
+    else
+        cw_log(CW_LOG_INFO, "store", "the database can be used again");
+}
+
+/* Also when nothing is new for the anonymous: other callers may see something else now. */
+static void on_anonymous(void *arg)
+{
+    cw_app *b = arg;
+    pthread_mutex_lock(&b->lock);
+    cw_caller *caller = b->read;
+    bool is_new = b->has_read;
+    b->read = NULL;
+    b->has_read = false;
+    pthread_mutex_unlock(&b->lock);
+    if (!is_new)
+        return;
+    set_anonymous(b, caller ? caller : b->configured);
+    cw_caller_unref(caller);
+    b->is_read = true;
+    publish(b, NULL, 0);
+}
+
+static void on_read(cw_caller *caller, void *ctx)
+{
+    cw_app *b = ctx;
+    pthread_mutex_lock(&b->lock);
+    cw_caller_unref(b->read);
+    b->read = caller ? cw_caller_ref(caller) : NULL;
+    b->has_read = true;
+    pthread_mutex_unlock(&b->lock);
+    post_to_main(b, on_anonymous);
+}
+
+static void on_refresh(cw_str name, void *ctx)
+{
+    cw_app *b = ctx;
+    bool is_there = cw_sources_refresh(b->sources, name);
+    cw_log(CW_LOG_INFO, "serve", is_there ? "source refresh" : "no such source to refresh",
+           CW_KV("source", name));
+}
+
+/* On the main loop: do what the cache and source commands have ordered. */
+static void on_orders(void *arg)
+{
+    cw_app *b = arg;
+    unsigned tags;
+    if (!b->is_open)
+        return;
+    cw_admin_requests_take_refreshes(&b->requests, on_refresh, b);
+    bool is_rebuild = cw_admin_requests_take(&b->requests, &tags);
+    if (!tags)
+        return;
+    cw_log(CW_LOG_INFO, "serve", is_rebuild ? "cache rebuild" : "cache invalidated",
+           CW_KV("tags", cw_page_cache_tags_text(tags)));
+    cw_runtime_invalidate(b->runtime, tags);
+    if (is_rebuild)
+        cw_sources_rebuild(b->sources);
+}
+
+static void on_orders_read(void *ctx)
+{
+    post_to_main(ctx, on_orders);
+}
+
+static void on_retry(uv_timer_t *timer);
+
+/* ---- a token that stands for the anonymous ---- */
+
+/* While a token cannot be checked, the last answer counts. */
+static void on_token(cw_login_waiter *w, const cw_login *login)
+{
+    cw_app *b = CW_CONTAINER(w, cw_app, token_login);
+    bool is_checked = login->status == CW_LOGIN_OK || login->status == CW_LOGIN_WRONG;
+    b->is_read = true;
+    if (!is_checked || login->caller == b->anonymous)
+        return;
+    if (login->status == CW_LOGIN_WRONG && b->anonymous == b->configured)
+        return;
+    if (login->status == CW_LOGIN_WRONG)
+        cw_log(CW_LOG_WARN, "access", "the token of this program is refused");
+    set_anonymous(b, login->caller ? login->caller : b->configured);
+    publish(b, NULL, 0);
+}
+
+static cw_str no_peer(cw_login_waiter *w)
+{
+    (void)w;
+    return CW_STR("");
+}
+
+static void check_token(cw_app *b)
+{
+    if (b->token_login.next)
+        return;
+    b->token_login = (cw_login_waiter){.peer = no_peer, .fn = on_token};
+    cw_login login = cw_accounts_login(b->accounts, b->loop, b->token, &b->token_login);
+    if (login.status != CW_LOGIN_PENDING)
+        on_token(&b->token_login, &login);
+}
+
+static void on_token_timer(uv_timer_t *timer)
+{
+    cw_app *b = CW_CONTAINER(timer, cw_app, token_timer);
+    if (b->is_open)
+        check_token(b);
+}
+
+static cw_code read_caller(cw_app *b)
+{
+    if (b->token.p) {
+        check_token(b);
+        return CW_OK;
+    }
+    return b->account ? cw_accounts_read_account(b->accounts, cw_str_from(b->account), on_read, b)
+                      : cw_accounts_read_anonymous(b->accounts, on_read, b);
+}
+
+/* What the database says: what the anonymous may do, and what was ordered. */
+static void read_store(cw_app *b)
+{
+    cw_err err = {0};
+    cw_code rc = read_caller(b);
+    if (!rc)
+        rc = cw_admin_requests_read(&b->requests, cw_accounts_store(b->accounts));
+    if (!rc)
+        return;
+    cw_fail(&err, rc, "%s", cw_code_text(rc));
+    cw_log_err(CW_LOG_WARN, "serve", "a change of the database is looked at later", &err);
+    uv_timer_start(&b->again, on_retry, RETRY_PAUSE_MS, 0);
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+    read_store(timer->data);
+}
+
+static void on_store_changed(void *arg)
+{
+    cw_app *b = arg;
+    if (b->has_store && b->is_open)
+        read_store(b);
+}
+
+static void on_change(void *ctx)
+{
+    post_to_main(ctx, on_store_changed);
+}
+
+static cw_code open_accounts(cw_app *b, const cw_config *config, cw_err *err)
+{
+    cw_accounts_opts opts = {.path = config->store.path.p,
+                             .n_loops = b->n_loops,
+                             .tokens = config->limits.tokens,
+                             .on_status = on_status,
+                             .on_change = on_change,
+                             .ctx = b};
+    b->has_store = config->store.path.n > 0;
+    if (!b->has_store && !config->access.issuers.n)
+        return CW_OK;
+    cw_code rc = cw_issuers_new(b->loop, &b->issuers, err);
+    if (!rc)
+        rc = cw_accounts_new(&opts, &b->accounts, err);
+    if (rc)
+        return rc;
+    cw_accounts_set_issuers(b->accounts, b->issuers);
+    cw_runtime_set_accounts(b->runtime, b->accounts);
+    return CW_OK;
+}
+
+static cw_code make_roles(const cw_config *config, cw_roles **ret, cw_err *err)
+{
+    cw_role *items = calloc(config->roles.n + 1, sizeof *items);
+    if (!items)
+        return cw_fail_nomem(err);
+    for (size_t i = 0; i < config->roles.n; i++) {
+        const cw_config_role *role = &config->roles.items[i];
+        items[i] = (cw_role){role->name, role->permissions.items, role->permissions.n};
+    }
+    cw_code rc =
+        cw_roles_new(items, config->roles.n, config->access.authenticated_only_own, ret, err);
+    free(items);
+    return rc;
+}
+
+static void use_sessions(cw_app *b, const cw_config *config)
+{
+    cw_session_rules rules = {.idle_ms = config->access.login.idle_ms,
+                              .lifetime_ms = config->access.login.lifetime_ms,
+                              .per_account = config->access.login.sessions};
+    if (!config->access.login.enabled)
+        rules.per_account = 0;
+    if (b->accounts)
+        cw_accounts_set_sessions(b->accounts, &rules);
+}
+
+/* Use the roles of a configuration. With a database the anonymous role is read again, and until
+ * then it stays as it is. */
+static void use_roles(cw_app *b, cw_caller *configured, cw_roles *roles)
+{
+    cw_caller_unref(b->configured);
+    b->configured = cw_caller_ref(configured);
+    if (b->accounts)
+        cw_accounts_set_roles(b->accounts, roles);
+    if (b->has_store)
+        read_store(b);
+    else if (b->token.p && b->accounts)
+        check_token(b);
+    else if (!b->is_owner || !b->snapshot)
+        set_anonymous(b, configured);
+}
+
+/* ---- configuration ---- */
+
+static cw_code new_anonymous(const cw_app *b, const cw_config *config, cw_caller **ret, cw_err *err)
+{
+    bool is_other = b->account || b->token.p || b->is_owner;
+    for (size_t i = 0; !is_other && i < config->roles.n; i++) {
+        const cw_config_role *role = &config->roles.items[i];
+        if (!cw_str_is(role->name, "anonymous"))
+            continue;
+        return b->is_demo
+                   ? cw_caller_new_confined(role->permissions.items, role->permissions.n, ret, err)
+                   : cw_caller_new_anonymous(role->permissions.items, role->permissions.n, ret,
+                                             err);
+    }
+    return cw_caller_new_anonymous(NULL, 0, ret, err);
+}
+
+/* Those that are in force where nothing has changed, so that nobody is told of news. */
+static cw_code load_translations(const cw_app *b, const cw_config *config, cw_translations **ret,
+                                 cw_err *err)
+{
+    cw_translations *fresh = NULL;
+    cw_str default_value = config->translations.default_value;
+    cw_translations_opts opts = {.folder = config->translations.folder.p,
+                                 .original = config->translations.original,
+                                 .default_value = default_value.n ? default_value
+                                                                  : config->translations.original,
+                                 .max_bytes = config->translations.size};
+    if (config->translations.folder.n) {
+        cw_code rc = cw_translations_load(&opts, &fresh, err);
+        if (rc)
+            return rc;
+    }
+    bool is_new = !cw_translations_equal(fresh, b->translations);
+    *ret = cw_translations_ref(is_new ? fresh : b->translations);
+    cw_translations_unref(fresh);
+    return CW_OK;
+}
+
+static cw_runtime_settings settings_of(const cw_app *b, const cw_config *config)
+{
+    cw_runtime_settings settings = {
+        .calls = (config->limits.calls + b->n_loops - 1) / b->n_loops,
+        .batch = config->limits.batch,
+        .validation_steps = config->limits.validation_steps,
+        .subscriptions = config->limits.subscriptions,
+        .list_ttl_ms = LIST_TTL_MS,
+        .limits = cw_rate_limits_of(config),
+        .ignore_unknown_arguments = config->ignore_unknown_arguments,
+        .clear_text_passwords = config->access.clear_text_passwords,
+        .debug_headers = config->debug_headers,
+        .page_size = config->page_size,
+        .legacy_sessions = config->mcp.legacy_sessions,
+        .session_s = config->mcp.session_ms / 1000,
+        .elicitation_timeout_s = config->mcp.elicitation_timeout_ms / 1000,
+        .mcp_page = config->mcp.page_size,
+        .cache_size = config->limits.cache_size,
+    };
+    memcpy(settings.public_url, config->public_url.p, config->public_url.n + 1);
+    return settings;
+}
+
+/* What a configuration is made into before any of it counts. */
+typedef struct draft {
+    cw_caller *configured;
+    cw_roles *roles;
+    cw_translations *translations;
+    cw_audit_setup *audit;
+    cw_issuer_set *issuers;
+} draft;
+
+static cw_code draft_issuers(cw_app *b, const cw_config *config, draft *d, cw_err *err)
+{
+    cw_issuer_list list;
+    cw_code rc = cw_issuer_list_init(&list, config, err);
+    if (!rc && b->issuers)
+        rc = cw_issuers_prepare(b->issuers, list.items, list.n, &d->issuers, err);
+    else if (!rc && list.n)
+        cw_log(CW_LOG_WARN, "config", "the first of access.issuers waits for a restart");
+    cw_issuer_list_done(&list);
+    return rc;
+}
+
+/* Everything that can fail but the sources, which fail before they change anything. */
+static cw_code make_draft(cw_app *b, const cw_config *config, draft *d, cw_err *err)
+{
+    cw_audit_opts audit = cw_app_audit_opts(config);
+    cw_code rc = new_anonymous(b, config, &d->configured, err);
+    if (!rc)
+        rc = make_roles(config, &d->roles, err);
+    if (!rc)
+        rc = load_translations(b, config, &d->translations, err);
+    if (!rc && !b->is_read_only)
+        rc = cw_audit_prepare(b->audit, &audit, &d->audit, err);
+    return rc ? rc : draft_issuers(b, config, d, err);
+}
+
+static void drop_draft(draft *d)
+{
+    cw_caller_unref(d->configured);
+    cw_roles_unref(d->roles);
+    cw_translations_unref(d->translations);
+    cw_audit_drop(d->audit);
+    cw_issuers_drop(d->issuers);
+}
+
+static void use_draft(cw_app *b, draft *d)
+{
+    cw_translations_unref(b->translations);
+    b->translations = d->translations;
+    if (b->audit)
+        cw_audit_use(b->audit, d->audit);
+    if (b->issuers)
+        cw_issuers_use(b->issuers, d->issuers);
+    use_roles(b, d->configured, d->roles);
+    use_sessions(b, b->settings.config);
+    d->translations = NULL;
+    d->audit = NULL;
+    d->issuers = NULL;
+}
+
+cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err)
+{
+    draft d = {0};
+    cw_runtime_settings old = b->settings;
+    cw_code rc = make_draft(b, config, &d, err);
+    if (rc) {
+        drop_draft(&d);
+        return rc;
+    }
+    b->settings = settings_of(b, config);
+    b->settings.translations = d.translations;
+    b->settings.config = cw_config_ref(config);
+    b->settings.revision = old.revision + 1;
+    b->settings.is_loading = old.is_loading;
+    if (!b->anonymous)
+        set_anonymous(b, d.configured); /* sources may publish at once */
+    rc = cw_sources_configure(b->sources, config, err);
+    if (rc) {
+        b->settings = old;
+        cw_config_unref(config);
+    } else {
+        cw_config_unref(old.config);
+        use_draft(b, &d);
+        /* Roles and settings count from now on, whatever the sources still have to load. */
+        publish(b, NULL, 0);
+    }
+    drop_draft(&d);
+    return rc;
+}
+
+/* ---- begin and end ---- */
+
+/* Read anew for each source that is loaded: roles may have changed since. */
+static bool list_permissions(const cw_config *config, const cw_str **ret, size_t *ret_n, void *ctx)
+{
+    cw_app *b = ctx;
+    bool is_known = false;
+    cw_arena_done(&b->permissions.arena);
+    b->permissions = (cw_names){0};
+    cw_arena_init(&b->permissions.arena, CW_NAMES_MAX_BYTES);
+    cw_code rc = cw_role_permissions_of_roles(config, &b->permissions, &is_known);
+    *ret = b->permissions.items;
+    *ret_n = b->permissions.n;
+    return !rc && is_known && !b->is_owner && !b->is_demo;
+}
+
+static cw_code make_door(cw_app *b, const cw_config *config, cw_err *err)
+{
+    cw_seal seal;
+    cw_store *store = b->accounts ? cw_accounts_store(b->accounts) : NULL;
+    cw_code rc = cw_seal_key_load(config, store, &seal, err);
+    return rc ? rc : cw_mcp_new(b->runtime, b->n_loops, &seal, &b->mcp, err);
+}
+
+cw_code cw_app_open(cw_app *b, cw_loop *main_loop, unsigned n_loops, const cw_config *config,
+                    cw_err *err)
+{
+    *b = (cw_app){.loop = main_loop, .n_loops = n_loops};
+    pthread_mutex_init(&b->lock, NULL);
+    cw_admin_requests_init(&b->requests, on_orders_read, b);
+    cw_code rc = cw_plugin_host_find(config, config->plugins.folder.n > 0, &b->host, err);
+    if (rc)
+        return rc;
+    uv_timer_init(&main_loop->uv, &b->timer);
+    uv_timer_init(&main_loop->uv, &b->again);
+    uv_timer_init(&main_loop->uv, &b->loading);
+    uv_timer_init(&main_loop->uv, &b->token_timer);
+    b->timer.data = b->again.data = b->loading.data = b;
+    b->is_open = true;
+    rc = cw_spawner_new(&b->spawner, err);
+    if (!rc)
+        rc = cw_runtime_new(main_loop, n_loops, &b->runtime, err);
+    if (!rc)
+        rc = open_audit(b, err);
+    if (!rc)
+        rc = open_accounts(b, config, err);
+    if (!rc)
+        rc = make_door(b, config, err);
+    if (rc)
+        return rc;
+    cw_sources_opts opts = {
+        .loop = main_loop,
+        .n_loops = n_loops,
+        .spawner = b->spawner,
+        .host = b->host,
+        .publish = on_snapshot,
+        .settled = on_settled,
+        .loading = on_loading,
+        .change = cw_runtime_changes(b->runtime),
+        .health = &b->health,
+        .permissions = list_permissions,
+        .ctx = b,
+    };
+    return cw_sources_new(&opts, &b->sources, err);
+}
+
+void cw_app_set_account(cw_app *b, const char *name)
+{
+    b->account = name;
+}
+
+void cw_app_set_demo(cw_app *b)
+{
+    b->is_demo = true;
+}
+
+void cw_app_set_token(cw_app *b, cw_str header)
+{
+    b->token = header;
+    uv_timer_start(&b->token_timer, on_token_timer, CW_APP_TOKEN_MS, CW_APP_TOKEN_MS);
+}
+
+void cw_app_set_read_only(cw_app *b)
+{
+    b->is_read_only = true;
+    cw_sources_set_quiet(b->sources);
+}
+
+void cw_app_set_local_admin(cw_app *b)
+{
+    b->is_owner = true;
+}
+
+static void on_late(uv_timer_t *timer)
+{
+    cw_app *b = timer->data;
+    b->is_late = true;
+}
+
+void cw_app_wait(cw_app *b, uint64_t ms, const bool *stop)
+{
+    uv_update_time(&b->loop->uv);
+    uv_timer_start(&b->timer, on_late, ms, 0);
+    b->is_waiting = true;
+    while ((!b->is_settled || ((b->has_store || b->token.p) && !b->is_read)) && !b->is_late &&
+           !*stop)
+        uv_run(&b->loop->uv, UV_RUN_ONCE);
+    b->is_waiting = false;
+    uv_timer_stop(&b->timer);
+    if (b->is_late)
+        cw_log(CW_LOG_WARN, "serve", "not every source has answered yet; starting without them");
+}
+
+void cw_app_attach(cw_app *b, cw_server *server)
+{
+    cw_loop *loops[CW_SERVER_MAX_LOOPS];
+    for (unsigned i = 0; i < b->n_loops; i++)
+        loops[i] = cw_server_loop_at(server, i);
+    cw_runtime_attach(b->runtime, loops);
+}
+
+void cw_app_started(cw_app *b)
+{
+    cw_runtime_started(b->runtime);
+}
+
+void cw_app_close(cw_app *b)
+{
+    if (!b->is_open)
+        return;
+    b->is_open = false;
+    cw_sources_free(b->sources);
+    b->sources = NULL;
+    cw_issuers_close(b->issuers);
+    uv_close((uv_handle_t *)&b->timer, NULL);
+    uv_close((uv_handle_t *)&b->again, NULL);
+    uv_close((uv_handle_t *)&b->loading, NULL);
+    uv_close((uv_handle_t *)&b->token_timer, NULL);
+    cw_login_cancel(&b->token_login);
+}
+
+void cw_app_done(cw_app *b)
+{
+    cw_app_close(b);
+    cw_runtime_free(b->runtime);
+    close_audit(b);
+    cw_accounts_free(b->accounts); /* its threads end here: nothing comes from them any more */
+    cw_issuers_free(b->issuers);
+    cw_mcp_free(b->mcp); /* last: on standard input the main loop has its deadlines in a list */
+    cw_snapshot_unref(b->snapshot);
+    cw_caller_unref(b->anonymous);
+    cw_caller_unref(b->configured);
+    cw_caller_unref(b->read);
+    cw_translations_unref(b->translations);
+    cw_config_unref(b->settings.config);
+    pthread_mutex_destroy(&b->lock);
+    cw_admin_requests_done(&b->requests);
+    cw_spawner_free(b->spawner);
+    cw_arena_done(&b->permissions.arena);
+    free(b->host);
+    /* The timers stay as they are: the main loop may still have to close them. */
+    b->runtime = NULL;
+    b->mcp = NULL;
+    b->snapshot = NULL;
+    b->accounts = NULL;
+    b->issuers = NULL;
+    b->anonymous = b->configured = b->read = NULL;
+    b->spawner = NULL;
+    b->host = NULL;
+}

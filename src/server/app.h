@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* app.h - what stands behind the doors of a running server: sources, catalogue, callers.
+ *
+ * Puts together spawner, sources and bridge, and keeps what was published last, so
+ * that either half of it (the catalogue, or callers and settings) can be replaced
+ * alone.
+ *
+ *     open -> configure -> wait -> attach -> (the loops start) -> started
+ *     ... configure (reload) ...
+ *     close (on the main loop) -> (the loops have ended) -> done
+ *
+ * Threads: the main one.
+ */
+#ifndef CW_SERVER_APP_H
+#define CW_SERVER_APP_H
+
+#include "call/runtime.h"
+#include "door/mcp/mcp.h"
+#include "net/process/child.h"
+#include "net/server/server.h"
+#include "server/admin_requests.h"
+#include "server/permissions.h"
+#include "source/registry/registry.h"
+
+#define CW_APP_TOKEN_MS 5000u
+
+typedef struct cw_app {
+    cw_loop *loop; /* the main one */
+    unsigned n_loops;
+    char *host; /* path of causeway-plugin-host */
+    cw_spawner *spawner;
+    cw_runtime *runtime;
+    cw_mcp *mcp;     /* the door for MCP clients */
+    cw_audit *audit; /* may be switched off */
+    cw_sources *sources;
+    cw_sources_health health; /* of the services */
+    cw_snapshot *snapshot;    /* published last; NULL: none yet */
+    cw_accounts *accounts;    /* NULL: nobody can log in */
+    bool has_store;           /* with a database */
+    cw_issuers *issuers;      /* NULL like accounts */
+    cw_caller *anonymous;     /* by the configuration, and by the database as it was read last */
+    cw_caller *configured;    /* by the configuration alone */
+    pthread_mutex_t lock;     /* of what the store's thread leaves here: */
+    cw_caller *read;          /* the anonymous caller; NULL: there is no database */
+    bool has_read;
+    const char *account;           /* stands for the anonymous; NULL: none does */
+    cw_str token;                  /* an Authorization header, likewise; .p is NULL without one */
+    cw_login_waiter token_login;   /* while the token is checked */
+    uv_timer_t token_timer;        /* until it is checked again */
+    bool is_owner;                 /* whoever shows nothing may do everything */
+    bool is_demo;                  /* there is no configuration, and no login to be had */
+    cw_admin_requests requests;    /* of the cache commands */
+    cw_names permissions;          /* of roles, for warnings */
+    cw_translations *translations; /* NULL: none */
+    cw_runtime_settings settings;
+    uv_timer_t timer;   /* the end of waiting; later: publishing again after a failure */
+    uv_timer_t again;   /* asking a store again that was too busy */
+    uv_timer_t loading; /* the end of waiting for sources, for calls of methods not there yet */
+    bool is_read_only;  /* nothing is recorded */
+    bool is_open, is_waiting, is_settled, is_late, is_read;
+} cw_app;
+
+/* Make everything; nothing is loaded yet. On failure done must be called all the same. */
+CW_MUST_USE cw_code cw_app_open(cw_app *b, cw_loop *main_loop, unsigned n_loops,
+                                const cw_config *config, cw_err *err);
+/* Let an account of the database stand for whoever shows no credentials; without it they may do
+ * nothing. Or let them do everything that the catalogue has. For a program with one user, who has
+ * started it; before configure. The name is borrowed. */
+void cw_app_set_account(cw_app *b, const char *name);
+/* The same for the caller of a token: "Bearer TOKEN", borrowed. It is checked again each
+ * CW_APP_TOKEN_MS and after each change of the database. */
+void cw_app_set_token(cw_app *b, cw_str header);
+void cw_app_set_local_admin(cw_app *b);
+/* There is no configuration: what asks for a login is hidden, since nobody can log in. Before
+ * configure. */
+void cw_app_set_demo(cw_app *b);
+/* Nothing will be done for anybody: leave the audit alone. */
+void cw_app_set_read_only(cw_app *b);
+/* Use a configuration: the first time, and again for a reload. On failure the old one stays. */
+CW_MUST_USE cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err);
+/* Run the main loop until every source and the database were tried once, for at most `ms`, or until
+ * *stop. */
+void cw_app_wait(cw_app *b, uint64_t ms, const bool *stop);
+/* Tell the bridge the server's loops, which do not run yet; and that they do. */
+void cw_app_attach(cw_app *b, cw_server *server);
+void cw_app_started(cw_app *b);
+/* Stop loading and watching; handles close on the main loop. Twice is fine. */
+void cw_app_close(cw_app *b);
+/* Free the rest, after the server's loops have ended; run the main loop once more after this. */
+void cw_app_done(cw_app *b);
+
+#endif

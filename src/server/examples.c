@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "server/examples.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "json/write.h"
+#include "server/paths.h"
+#include "server/plugin_host_path.h"
+
+#define PATH_BYTES 4096u
+#define BUILT_BELOW "/plugins" /* the folder of the program, in a build tree */
+
+static bool is_there(const char *folder)
+{
+    char path[PATH_BYTES];
+    int n = snprintf(path, sizeof path, "%s/examples.so", folder);
+    return n > 0 && (size_t)n < sizeof path && access(path, R_OK) == 0;
+}
+
+/* False: they are not there. *ret_built: in the build tree, which this user can write to. */
+static bool find_plugins(char *out, size_t n, bool *ret_built)
+{
+    char own[PATH_BYTES - sizeof BUILT_BELOW];
+    if (cw_plugin_host_own_directory(own, sizeof own, NULL) == CW_OK) {
+        snprintf(out, n, "%s" BUILT_BELOW, own);
+        *ret_built = is_there(out);
+        if (*ret_built)
+            return true;
+    }
+    snprintf(out, n, "%s", CW_EXAMPLES_INSTALLED);
+    return is_there(out);
+}
+
+/* A plugin folder without a host to run them is a mistake in a configuration, and none here. */
+static bool has_host(void)
+{
+    static const cw_config defaults;
+    char *host = NULL;
+    bool found = cw_plugin_host_find(&defaults, /* is_needed= */ true, &host, NULL) == CW_OK;
+    free(host);
+    return found;
+}
+
+/* Make a folder and those around it. */
+static bool make_folders(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0700); /* the last one tells */
+        *slash = '/';
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+/* Where programs keep what should outlive them, by the XDG Base Directory Specification. */
+static bool find_data(char *out, size_t n)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int length = -1;
+    if (state && state[0] == '/')
+        length = snprintf(out, n, "%s/causeway", state);
+    else if (home && home[0] == '/')
+        length = snprintf(out, n, "%s/.local/state/causeway", home);
+    return length > 0 && (size_t)length < n && make_folders(out);
+}
+
+cw_code cw_examples_config(cw_buf *out, cw_err *err)
+{
+    char folder[PATH_BYTES], data[PATH_BYTES];
+    bool is_built = false;
+    cw_buf_add(out, CW_STR("roles:\n  anonymous:\n    - access content\n"
+                           "    - access mcp tool discovery\n    - use jsonrpc services\n"
+                           "access:\n  scopes: [\"tutorial:read\", \"tutorial:search\"]\n"));
+    if (find_plugins(folder, sizeof folder, &is_built) && has_host()) {
+        /* A string of JSON is one of YAML. */
+        cw_buf_add(out, CW_STR("plugins:\n  folder: "));
+        cw_json_escape(out, cw_str_from(folder));
+        if (!is_built && find_data(data, sizeof data)) {
+            cw_buf_add(out, CW_STR("\n  data: "));
+            cw_json_escape(out, cw_str_from(data));
+        }
+        cw_buf_add(out, CW_STR("\n"));
+    }
+    return out->code ? cw_fail(err, out->code, "%s", cw_code_text(out->code)) : CW_OK;
+}
+
+/* A wildcard is no address to connect to. */
+static void format_base(const cw_listener *listener, char *out, size_t n)
+{
+    char address[CW_ADDRESS_TEXT];
+    cw_address_format(&listener->address, address, sizeof address);
+    const char *port = strrchr(address, ':');
+    cw_str text = cw_str_from(address);
+    if (cw_str_starts(text, CW_STR("0.0.0.0:")))
+        snprintf(out, n, "http://127.0.0.1%s", port);
+    else if (cw_str_starts(text, CW_STR("[::]:")))
+        snprintf(out, n, "http://[::1]%s", port);
+    else
+        snprintf(out, n, "http://%s", address);
+}
+
+void cw_examples_print_hints(const cw_listener *listener, cw_buf *out)
+{
+    char base[CW_ADDRESS_TEXT + sizeof "http://"];
+    if (listener->address.sa.ss_family == AF_UNIX)
+        return;
+    format_base(listener, base, sizeof base);
+    /* What can be pasted has lines of its own. */
+    cw_buf_printf(
+        out,
+        "\nThe example plugin is served; Ctrl-C stops it. Try, in another terminal:\n\n"
+        "  curl %s/mcp --json '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}'\n"
+        "  curl %s/mcp/tools/invoke --json "
+        "'{\"name\":\"examples.article.toMarkdown\",\"arguments\":{\"nid\":2}}'\n"
+        "  curl %s/jsonrpc --json "
+        "'{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"examples.articles.list\"}'\n",
+        base, base, base);
+    cw_buf_printf(out,
+                  "\nThe MCP Inspector:\n\n"
+                  "  npx -y @modelcontextprotocol/inspector@2.12.0 --cli %s/mcp --transport http "
+                  "--method tools/list\n"
+                  "\nClaude Desktop, in claude_desktop_config.json:\n\n"
+                  "  {\"mcpServers\":{\"causeway\":{\"command\":\"npx\",\"args\":[\"-y\","
+                  "\"mcp-remote\",\"%s/mcp\"]}}}\n\n",
+                  base, base);
+}
+
+static void announce_roles(const cw_config *config)
+{
+    for (size_t i = 0; i < config->roles.n; i++) {
+        const cw_config_strings *all = &config->roles.items[i].permissions;
+        cw_buf text;
+        cw_buf_init(&text, 1024);
+        for (size_t k = 0; k < all->n; k++)
+            cw_buf_printf(&text, "%s%.*s", k ? ", " : "", CW_STR_ARG(all->items[k]));
+        cw_log(CW_LOG_INFO, "serve", "no configuration file: everybody has these permissions",
+               CW_KV("permissions", cw_buf_str(&text)));
+        cw_buf_done(&text);
+    }
+}
+
+void cw_examples_announce(const cw_config *config)
+{
+    if (config->plugins.folder.n)
+        cw_log(CW_LOG_INFO, "serve", "no configuration file: the example plugins are loaded",
+               CW_KV("folder", config->plugins.folder));
+    else
+        cw_log(CW_LOG_WARN, "serve",
+               "no configuration file, and the example plugins are not there: no tools");
+    announce_roles(config);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* permissions.c - the permissions of roles and overlays. */
+#include "server/permissions.h"
+
+#include "access/gate.h"
+#include "base/log.h"
+#include "config/overlay.h"
+#include "store/db.h"
+
+#define NEAR_MAX 3u
+#define BUSY_MS 100u
+
+static cw_code add_own(cw_names *all)
+{
+    cw_code rc = cw_names_add(all, CW_PERMISSION_DISCOVER);
+    return rc ? rc : cw_names_add(all, CW_PERMISSION_CALL);
+}
+
+static cw_code add_list(cw_names *all, const cw_str *list, size_t n)
+{
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = cw_names_add(all, list[i]);
+    return rc;
+}
+
+/* ---- roles ---- */
+
+typedef struct role_walk {
+    cw_db *db;
+    cw_names *all;
+} role_walk;
+
+static cw_code on_permission(cw_str permission, void *ctx, cw_err *err)
+{
+    (void)err;
+    return cw_names_add(ctx, permission);
+}
+
+static cw_code on_role(cw_str role, void *ctx, cw_err *err)
+{
+    const role_walk *w = ctx;
+    return cw_db_each_permission(w->db, role, on_permission, w->all, err);
+}
+
+static cw_code add_database(const cw_config *config, cw_names *all)
+{
+    cw_err err = {0};
+    role_walk w = {.all = all};
+    cw_db_opts opts = {.path = config->store.path.p, .busy_ms = BUSY_MS};
+    if (cw_db_open(&opts, &w.db, &err) != CW_OK)
+        return CW_OK; /* none yet, or not ours to read: whoever uses it reports it */
+    cw_code rc = cw_db_each_role(w.db, on_role, &w, &err);
+    cw_db_close(w.db);
+    return rc == CW_NOMEM || rc == CW_LIMIT ? rc : CW_OK;
+}
+
+cw_code cw_role_permissions_of_roles(const cw_config *config, cw_names *all, bool *ret_known)
+{
+    cw_code rc = add_own(all);
+    *ret_known = config->roles.n > 0 || config->store.path.n > 0;
+    for (size_t i = 0; i < config->roles.n && !rc; i++) {
+        const cw_config_strings *list = &config->roles.items[i].permissions;
+        rc = add_list(all, list->items, list->n);
+    }
+    return rc || !config->store.path.n ? rc : add_database(config, all);
+}
+
+/* ---- methods ---- */
+
+static cw_code add_overlays(const cw_config_overlays *overlays, cw_names *all)
+{
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < overlays->n && !rc; i++) {
+        const cw_config_strings *list = &overlays->items[i].permissions;
+        rc = add_list(all, list->items, list->n);
+    }
+    return rc;
+}
+
+static cw_code add_sources(const cw_config *config, cw_names *all)
+{
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < config->sources.n && !rc; i++) {
+        const cw_config_remote *r = &config->sources.items[i];
+        cw_config_overlay_file *file = NULL;
+        rc = add_overlays(&r->methods, all);
+        if (!rc && r->overlay.n && cw_config_overlay_read(r->overlay.p, &file, NULL) == CW_OK) {
+            cw_config_overlays more = cw_config_overlay_methods(file);
+            rc = add_overlays(&more, all);
+        }
+        cw_config_overlay_free(file);
+    }
+    return rc;
+}
+
+cw_code cw_role_permissions_of_sources(const cw_config *config, cw_names *all)
+{
+    cw_code rc = add_own(all);
+    return rc ? rc : add_sources(config, all);
+}
+
+bool cw_role_permissions_has(const cw_names *all, cw_str name)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        if (cw_str_eq(all->items[i], name))
+            return true;
+    }
+    return false;
+}
+
+cw_str cw_role_permissions_nearest(const cw_names *all, cw_str name)
+{
+    unsigned best = NEAR_MAX + 1;
+    cw_str found = CW_STR("");
+    for (size_t i = 0; i < all->n; i++) {
+        unsigned distance = cw_str_distance_within(name, all->items[i], NEAR_MAX);
+        if (distance < best) {
+            best = distance;
+            found = all->items[i];
+        }
+    }
+    return found;
+}
+
+static cw_code add_catalogue(const cw_snapshot *catalogue, cw_names *all)
+{
+    size_t n = 0;
+    const cw_entry *entries = cw_snapshot_entries(catalogue, &n);
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < n && !rc; i++) {
+        const cw_requirements *needs = &entries[i].method->needs;
+        rc = add_list(all, needs->permissions, needs->n_permissions);
+    }
+    return rc;
+}
+
+static void log_role(const cw_config_role *role, const cw_names *asked)
+{
+    for (size_t i = 0; i < role->permissions.n; i++) {
+        cw_str permission = role->permissions.items[i];
+        if (cw_role_permissions_has(asked, permission))
+            continue;
+        cw_str nearest = cw_role_permissions_nearest(asked, permission);
+        cw_log(nearest.n ? CW_LOG_WARN : CW_LOG_INFO, "config",
+               "a role has a permission that nothing asks for", CW_KV("role", role->name),
+               CW_KV("permission", permission),
+               nearest.n ? CW_KV("suggestion", nearest) : (cw_log_field){0});
+    }
+}
+
+void cw_role_permissions_log_unused(const cw_config *config, const cw_snapshot *catalogue)
+{
+    cw_names asked = {0};
+    cw_arena_init(&asked.arena, CW_NAMES_MAX_BYTES);
+    cw_code rc = cw_role_permissions_of_sources(config, &asked);
+    if (!rc && catalogue)
+        rc = add_catalogue(catalogue, &asked);
+    asked.n = rc ? 0 : cw_requirements_sort(asked.items, asked.n);
+    for (size_t i = 0; i < config->roles.n && !rc; i++)
+        log_role(&config->roles.items[i], &asked);
+    cw_arena_done(&asked.arena);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* plugin_host_path.h - where causeway-plugin-host is, and running it as a child.
+ *
+ * Threads: main thread only.
+ */
+#ifndef CW_SERVER_PLUGIN_HOST_PATH_H
+#define CW_SERVER_PLUGIN_HOST_PATH_H
+
+#include "base/buf.h"
+#include "config/config.h"
+
+/* The folder of this program, without a slash at its end. CW_IO. */
+CW_MUST_USE cw_code cw_plugin_host_own_directory(char *out, size_t n, cw_err *err);
+/* The path of causeway-plugin-host: plugins.host of the configuration, else the one beside this
+ * program, in its build tree, or where it is installed. The caller frees it. CW_NOTFOUND when there
+ * is none and it is needed. */
+CW_MUST_USE cw_code cw_plugin_host_find(const cw_config *config, bool is_needed, char **ret,
+                                        cw_err *err);
+
+/* What a child printed, and how it ended. */
+typedef struct cw_plugin_host_child {
+    cw_buf out, err;
+    int status; /* as waitpid */
+    bool is_late;
+} cw_plugin_host_child;
+
+/* Run a program with a bare environment and nothing to read, until it ends or `ms` are over (it is
+ * killed then). Release with cw_plugin_host_child_done, also after a failure. */
+CW_MUST_USE cw_code cw_plugin_host_run(const char *const *argv, unsigned ms,
+                                       cw_plugin_host_child *ret, cw_err *err);
+void cw_plugin_host_child_done(cw_plugin_host_child *child);
+
+#endif

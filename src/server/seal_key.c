@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "server/seal_key.h"
+
+#include <pthread.h>
+
+#include "base/file.h"
+#include "base/log.h"
+
+#define SECRET_MIN 32u
+#define SECRET_MAX 65536u
+#define KEY_NAME CW_STR("seal")
+
+_Static_assert(CW_SEAL_KEY == CW_DB_KEY, "a key fits its column");
+
+/* One question to the store, on the stack of whoever waits. */
+typedef struct key_request {
+    cw_store_job job;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    unsigned char key[CW_SEAL_KEY]; /* ours to offer, then the one that counts */
+    bool is_there, is_done;
+    cw_err err;
+} key_request;
+
+/* A database that can be read but not written is of use for all else: that is no failure of it. */
+static cw_code run(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    key_request *a = CW_CONTAINER(job, key_request, job);
+    unsigned char key[CW_SEAL_KEY];
+    cw_code rc = cw_db_find_key(db, KEY_NAME, key, &a->is_there, err);
+    if (!rc && !a->is_there && !cw_db_offer_key(db, KEY_NAME, a->key, &a->err))
+        rc = cw_db_find_key(db, KEY_NAME, key, &a->is_there, err);
+    if (!rc && a->is_there)
+        memcpy(a->key, key, sizeof key);
+    if (rc)
+        a->err = *err;
+    return rc;
+}
+
+static void on_done(cw_store_job *job, cw_code rc)
+{
+    key_request *a = CW_CONTAINER(job, key_request, job);
+    pthread_mutex_lock(&a->lock);
+    if (rc && !a->err.msg[0])
+        cw_fail(&a->err, rc, "%s", cw_code_text(rc));
+    a->is_there = a->is_there && !rc;
+    a->is_done = true;
+    pthread_cond_signal(&a->wake);
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void use_store(cw_store *store, cw_seal *seal)
+{
+    key_request a = {.job = {.run = run, .done = on_done}};
+    memcpy(a.key, seal->key, sizeof a.key);
+    pthread_mutex_init(&a.lock, NULL);
+    pthread_cond_init(&a.wake, NULL);
+    cw_code rc = cw_store_ask(store, &a.job);
+    if (rc)
+        cw_fail(&a.err, rc, "%s", cw_code_text(rc));
+    pthread_mutex_lock(&a.lock);
+    while (!rc && !a.is_done)
+        pthread_cond_wait(&a.wake, &a.lock);
+    pthread_mutex_unlock(&a.lock);
+    pthread_cond_destroy(&a.wake);
+    pthread_mutex_destroy(&a.lock);
+    if (a.is_there)
+        memcpy(seal->key, a.key, sizeof a.key);
+    else
+        cw_log_err(CW_LOG_WARN, "serve",
+                   "sessions of clients end with this process: there is no key in the database",
+                   &a.err);
+}
+
+static cw_code use_file(const char *path, cw_seal *seal, cw_err *err)
+{
+    cw_buf secret;
+    cw_buf_init(&secret, SECRET_MAX);
+    cw_code rc = cw_file_read(path, CW_FILE_PLAIN, &secret, err);
+    if (!rc && secret.n < SECRET_MIN)
+        rc = cw_fail(err, CW_PARAMS, "'%s' has fewer than %u bytes", path, SECRET_MIN);
+    if (!rc)
+        cw_seal_init_from(seal, cw_buf_str(&secret));
+    cw_buf_done(&secret);
+    return cw_wrap(err, rc, "mcp.secret_file");
+}
+
+cw_code cw_seal_key_load(const cw_config *config, cw_store *store, cw_seal *ret, cw_err *err)
+{
+    cw_code rc = cw_seal_init(ret, err);
+    if (rc)
+        return rc;
+    if (config->mcp.secret_file.n)
+        return use_file(config->mcp.secret_file.p, ret, err);
+    if (store)
+        use_store(store, ret);
+    return CW_OK;
+}

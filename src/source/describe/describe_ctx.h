@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* describe_ctx.h - what describers share; nobody else includes it.
+ *
+ * A describer keeps its state in d->arena, reads answers that live there too, and
+ * writes its document with these:
+ *
+ *     cw_document doc;
+ *     cw_openrpc_writer_open(&doc, "aria2", "1.36");
+ *     cw_openrpc_writer_method(&doc, CW_STR("a.b"), CW_STR("what it does"));
+ *     cw_openrpc_writer_param(&doc, &(cw_openrpc_writer_param_opts){.name = …, .schema = …});
+ *     cw_openrpc_writer_result(&doc, schema);
+ *     cw_openrpc_writer_close_method(&doc);
+ *     cw_openrpc_writer_finish(&doc, d);            ends in done or fail
+ */
+#ifndef CW_SOURCE_DESCRIBE_DESCRIBE_CTX_H
+#define CW_SOURCE_DESCRIBE_DESCRIBE_CTX_H
+
+#include "json/write.h"
+#include "source/describe/describe.h"
+
+extern const cw_describer cw_describe_openrpc, cw_describe_drupal, cw_describe_drupal_tools,
+    cw_describe_drupal_methods, cw_describe_system, cw_describe_mopidy, cw_describe_kodi,
+    cw_describe_qmp, cw_describe_ovsdb, cw_describe_spdk, cw_describe_help, cw_describe_lsp,
+    cw_describe_transmission;
+
+typedef struct cw_openrpc_writer {
+    cw_buf text;
+    cw_json_writer w;
+    bool in_params, in_methods;
+} cw_openrpc_writer;
+
+/* {"openrpc":"1.3.2","info":{…},"methods":[ */
+void cw_openrpc_writer_open(cw_openrpc_writer *doc, cw_str title, cw_str version);
+/* Begin a method; `usage` may be empty. */
+void cw_openrpc_writer_method(cw_openrpc_writer *doc, cw_str name, cw_str usage);
+
+typedef struct cw_openrpc_writer_param_opts {
+    cw_str name;
+    cw_str description; /* may be empty */
+    cw_str schema;      /* JSON text; empty: anything */
+    bool required;
+} cw_openrpc_writer_param_opts;
+
+/* Params follow the method, before anything else. */
+void cw_openrpc_writer_param(cw_openrpc_writer *doc, const cw_openrpc_writer_param_opts *p);
+/* The one param of a method of whose params nothing is known. */
+void cw_openrpc_writer_any_params(cw_openrpc_writer *doc);
+/* JSON text; empty: none. */
+void cw_openrpc_writer_result(cw_openrpc_writer *doc, cw_str schema);
+/* A further member of the method, its value as JSON text. */
+void cw_openrpc_writer_member(cw_openrpc_writer *doc, const char *name, cw_str json);
+void cw_openrpc_writer_close_method(cw_openrpc_writer *doc);
+/* No method follows, but further members of the document itself, through doc->w. */
+void cw_openrpc_writer_end_methods(cw_openrpc_writer *doc);
+/* Hand it over with d->ops->done, or fail where there was no memory. Frees it. */
+void cw_openrpc_writer_finish(cw_openrpc_writer *doc, cw_describe_ctx *d);
+/* The text of it, in `out`; frees it. */
+CW_MUST_USE cw_code cw_openrpc_writer_take(cw_openrpc_writer *doc, cw_buf *out, cw_err *err);
+
+/* A member that is a text, or an empty one. */
+CW_INLINE cw_str cw_describe_text(const cw_json *object, const char *key)
+{
+    const cw_json *v = cw_json_get(object, cw_str_from(key));
+    return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
+}
+
+/* A schema that PHP wrote, with {} where it says [] for an object without members, as text in
+ * `out`, which is emptied first. An empty text: it is no schema, or out->code says why. */
+cw_str cw_describe_php_schema(const cw_json *schema, cw_buf *out);
+/* Fail with what an outcome says that is no result; `what` was asked. */
+void cw_describe_refused(cw_describe_ctx *d, const char *what, const cw_outcome *outcome);
+
+#endif

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* openrpc.c - methods and their parts; the mark is read by mark.c, what holds for all
+ * arguments by input.c, references by refs.c.
+ *
+ * A method is read into the scratch arena, then what it says is copied: its texts
+ * lie behind one another in pieces of the caller's arena, and lists of needs that
+ * equal those of the method before are not copied again.
+ */
+#include "source/openrpc/openrpc.h"
+
+#include "base/map.h"
+#include "json/write.h"
+#include "source/openrpc/openrpc_int.h"
+
+#define PIECE 8192u
+/* What is referred to is copied to everyone who does: of a small document a large one could be
+ * made. */
+#define REFERRED_BASE ((size_t)16 << 20)
+#define REFERRED_TIMES 4u               /* the document's own size */
+#define BUNDLED_MAX ((size_t)256 << 20) /* one copy, read */
+
+/* What one document is read with. */
+typedef struct reader {
+    const cw_json *doc;
+    cw_json_pointer_index index; /* of it */
+    const cw_openrpc_opts *opts;
+    cw_arena *arena;
+    cw_arena scratch;     /* of one method */
+    cw_arena bundled;     /* of one schema */
+    size_t left;          /* bytes that references may still add to the document */
+    bool is_shared;       /* the param or result that is read stands elsewhere */
+    cw_buf text;          /* likewise */
+    cw_map seen;          /* method names */
+    cw_requirements last; /* of the method before */
+    cw_str method;        /* id of the one that is read */
+    bool has_problems;
+    char *room; /* of the piece that texts go to */
+    size_t n_room;
+} reader;
+
+void cw_openrpc_write(const cw_json *v, cw_buf *out)
+{
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_add_value(&w, v);
+}
+
+/* Whether a fault in one part is passed over. What has its own ceiling may be too large, too. */
+static bool is_tolerated(const reader *r, cw_code rc, bool has_ceiling)
+{
+    return r->opts->warnings &&
+           (rc == CW_PARAMS || (has_ceiling && (rc == CW_LIMIT || rc == CW_PARSE)));
+}
+
+/* Say so, and forget the fault. `err` names it, but for its method. */
+static void leave_out(const reader *r, const char *what, cw_err *err)
+{
+    cw_buf *lines = r->opts->warnings;
+    if (r->method.n)
+        cw_wrap(err, err->code, "method '%.*s'", CW_STR_ARG(r->method));
+    cw_wrap(err, err->code, "a %s that cannot be used is left out", what);
+    cw_buf_printf(lines, "%s%s", lines->n ? "\n" : "", err->msg);
+    *err = (cw_err){0};
+}
+
+/* A mistake becomes a line of `problems` where they are wanted, and reading goes on. `err` names
+ * it, but for its method. */
+static cw_code collect(reader *r, cw_code rc, cw_err *err)
+{
+    if (!rc || rc == CW_NOMEM || !r->opts->problems)
+        return rc;
+    if (r->method.n)
+        cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(r->method));
+    cw_buf_printf(r->opts->problems, "%s\n", err->msg);
+    *err = (cw_err){0};
+    r->has_problems = true;
+    return CW_OK;
+}
+
+/* Put a copy of it in its place. */
+static cw_code keep(reader *r, cw_str *text, cw_err *err)
+{
+    size_t n = text->n + 1;
+    if (n > r->n_room) {
+        size_t piece = n > PIECE / 4 ? n : PIECE;
+        char *room = cw_arena_alloc(r->arena, piece);
+        if (!room)
+            return cw_arena_fail(r->arena, err);
+        r->room = room;
+        r->n_room = piece;
+    }
+    if (text->n)
+        memcpy(r->room, text->p, text->n);
+    r->room[text->n] = 0;
+    *text = cw_str_make(r->room, text->n);
+    r->room += n;
+    r->n_room -= n;
+    return CW_OK;
+}
+
+static cw_code keep_json(reader *r, const cw_json *v, cw_str *ret, cw_err *err)
+{
+    cw_buf_clear(&r->text);
+    cw_openrpc_write(v, &r->text);
+    if (r->text.code)
+        return cw_fail_nomem(err);
+    cw_str text = cw_buf_str(&r->text);
+    cw_code rc = keep(r, &text, err);
+    if (!rc)
+        *ret = text;
+    return rc;
+}
+
+static cw_code keep_value(reader *r, const cw_json *v, const cw_json **ret, cw_err *err)
+{
+    cw_json_opts opts = {.max_depth = CW_JSON_DEPTH_CEILING};
+    cw_str text = {0};
+    cw_code rc = keep_json(r, v, &text, err);
+    return rc ? rc : cw_json_read(text, &opts, r->arena, ret, NULL, err);
+}
+
+/* Permissions or scopes: those of the method before when they are the same. */
+static cw_code keep_names(reader *r, const cw_str **list, size_t n, const cw_str *last,
+                          size_t n_last, cw_err *err)
+{
+    size_t i = 0;
+    while (n == n_last && i < n && cw_str_eq((*list)[i], last[i]))
+        i++;
+    if (i == n && n == n_last) {
+        *list = last;
+        return CW_OK;
+    }
+    cw_str *copy = cw_arena_alloc(r->arena, n * sizeof *copy);
+    if (!copy)
+        return cw_arena_fail(r->arena, err);
+    cw_code rc = CW_OK;
+    for (i = 0; i < n && !rc; i++) {
+        copy[i] = (*list)[i];
+        rc = keep(r, &copy[i], err);
+    }
+    *list = copy;
+    return rc;
+}
+
+static cw_code keep_needs(reader *r, cw_requirements *needs, cw_err *err)
+{
+    const cw_requirements *last = &r->last;
+    cw_code rc = keep_names(r, &needs->permissions, needs->n_permissions, last->permissions,
+                            last->n_permissions, err);
+    if (!rc)
+        rc = keep_names(r, &needs->scopes, needs->n_scopes, last->scopes, last->n_scopes, err);
+    r->last = *needs;
+    return rc;
+}
+
+static cw_code keep_mark(reader *r, const cw_mark **mark, cw_err *err)
+{
+    cw_mark *copy = cw_arena_alloc(r->arena, sizeof *copy);
+    if (!copy)
+        return cw_arena_fail(r->arena, err);
+    *copy = **mark;
+    *mark = copy;
+    cw_code rc = keep(r, &copy->title, err);
+    return rc ? rc : keep(r, &copy->annotations, err);
+}
+
+cw_code cw_openrpc_wrong(cw_err *err, const char *expected, const cw_json *got)
+{
+    return cw_fail(err, CW_PARAMS, "expected %s, got %s", expected, cw_json_type_name(got));
+}
+
+cw_code cw_openrpc_text(const cw_json *object, cw_str member, cw_str *ret, cw_err *err)
+{
+    const cw_json *v = cw_json_get(object, member);
+    if (!v || cw_json_is(v, CW_JSON_NULL))
+        return CW_OK;
+    if (!cw_json_is(v, CW_JSON_STRING))
+        return cw_wrap(err, cw_openrpc_wrong(err, "a string", v), "%.*s", CW_STR_ARG(member));
+    *ret = cw_json_text(v);
+    return CW_OK;
+}
+
+static cw_code keep_shown(reader *r, const cw_exposed **exposed, cw_err *err)
+{
+    cw_exposed *copy = cw_arena_alloc(r->arena, sizeof *copy);
+    if (!copy)
+        return cw_arena_fail(r->arena, err);
+    *copy = **exposed;
+    *exposed = copy;
+    cw_code rc = keep(r, &copy->address, err);
+    if (!rc)
+        rc = keep_value(r, copy->json, &copy->json, err);
+    if (!rc)
+        copy->completes = cw_json_get(copy->json, CW_STR("completes"));
+    return rc;
+}
+
+/* What only those who are trusted say. */
+static cw_code keep_trusted(reader *r, cw_method *method, cw_err *err)
+{
+    cw_code rc = method->mark ? keep_mark(r, &method->mark, err) : CW_OK;
+    if (!rc && method->exposed)
+        rc = keep_shown(r, &method->exposed, err);
+    return rc ? rc : keep_needs(r, &method->needs, err);
+}
+
+/* The name of a method or parameter. */
+static cw_code read_name(const cw_json *object, cw_str *ret, cw_err *err)
+{
+    if (!cw_json_is(object, CW_JSON_OBJECT))
+        return cw_openrpc_wrong(err, "an object", object);
+    cw_code rc = cw_openrpc_text(object, CW_STR("name"), ret, err);
+    if (!rc && ret->n == 0)
+        return cw_fail(err, CW_PARAMS, "name: missing or empty");
+    return rc;
+}
+
+/* `description`, or else `summary`: models choose tools by this text, and the longer one says more.
+ */
+static cw_code read_description(const cw_json *object, cw_str *ret, cw_err *err)
+{
+    cw_str summary = {0};
+    cw_code rc = cw_openrpc_text(object, CW_STR("summary"), &summary, err);
+    if (!rc)
+        rc = cw_openrpc_text(object, CW_STR("description"), ret, err);
+    if (!rc && ret->n == 0)
+        *ret = summary;
+    return rc;
+}
+
+static cw_code read_flag(const cw_json *object, cw_str member, bool *ret, cw_err *err)
+{
+    const cw_json *v = cw_json_get(object, member);
+    if (!v)
+        return CW_OK;
+    if (!cw_json_is(v, CW_JSON_TRUE) && !cw_json_is(v, CW_JSON_FALSE))
+        return cw_wrap(err, cw_openrpc_wrong(err, "true or false", v), "%.*s", CW_STR_ARG(member));
+    *ret = cw_json_is(v, CW_JSON_TRUE);
+    return CW_OK;
+}
+
+/* A schema that stands elsewhere is about to be copied here. */
+static cw_code take_copy(reader *r, const cw_json *schema, cw_err *err)
+{
+    size_t n = cw_json_span(schema).n;
+    if (n > r->left)
+        return cw_fail(err, CW_LIMIT, "what schemas refer to is too much for one document");
+    r->left -= n;
+    return CW_OK;
+}
+
+/* The schema of a parameter or result, with everything that it refers to inside it. */
+static cw_code find_schema(reader *r, const cw_json *object, bool may_be_boolean,
+                           const cw_json **ret, cw_err *err)
+{
+    const cw_json *own = cw_json_get(object, CW_STR("schema")), *schema = own;
+    if (!schema)
+        return CW_OK;
+    cw_code rc = cw_openrpc_follow(r->doc, &r->index, &schema, err);
+    if (!rc && (schema != own || r->is_shared))
+        rc = take_copy(r, schema, err);
+    if (rc)
+        return cw_wrap(err, rc, "schema");
+    bool is_boolean = cw_json_is(schema, CW_JSON_TRUE) || cw_json_is(schema, CW_JSON_FALSE);
+    if (!cw_json_is(schema, CW_JSON_OBJECT) && !(is_boolean && may_be_boolean))
+        return cw_wrap(err, cw_openrpc_wrong(err, "an object", schema), "schema");
+    cw_arena_reset(&r->bundled); /* the one before is kept as text by now */
+    rc = cw_openrpc_bundle(r->doc, &r->index, &schema, &r->bundled, &r->left, err);
+    if (rc)
+        return cw_wrap(err, rc, "schema");
+    *ret = schema;
+    return CW_OK;
+}
+
+/* That of a param, or (NULL) of the result; *ret stays NULL where it is left out. */
+static cw_code read_schema(reader *r, const cw_json *object, const cw_param *param,
+                           const cw_json **ret, cw_err *err)
+{
+    cw_code rc = find_schema(r, object, /* may_be_boolean= */ param != NULL, ret, err);
+    if (!is_tolerated(r, rc, /* has_ceiling= */ true))
+        return rc;
+    if (param)
+        cw_wrap(err, rc, "param '%.*s'", CW_STR_ARG(param->name));
+    else
+        cw_wrap(err, rc, "result");
+    leave_out(r, "schema", err);
+    return CW_OK;
+}
+
+static cw_code read_param_parts(reader *r, const cw_json *v, cw_param *param, cw_err *err)
+{
+    const cw_json *schema = NULL;
+    cw_code rc = read_description(v, &param->description, err);
+    if (r->is_shared && param->description.n > r->left)
+        param->description = CW_STR("");
+    r->left -= r->is_shared ? param->description.n : 0;
+    if (!rc)
+        rc = read_flag(v, CW_STR("required"), &param->is_required, err);
+    if (!rc)
+        rc = read_schema(r, v, param, &schema, err);
+    if (!rc && schema)
+        rc = keep_json(r, schema, &param->schema, err);
+    const cw_json *default_value = cw_json_get(schema, CW_STR("default"));
+    if (!rc && default_value)
+        rc = keep_value(r, default_value, &param->default_value, err);
+    if (!rc)
+        rc = keep(r, &param->description, err);
+    return rc ? rc : keep(r, &param->name, err);
+}
+
+static cw_code read_param(reader *r, const cw_json *v, cw_method *method, cw_err *err)
+{
+    cw_param param = {0};
+    const cw_json *entry = v;
+    cw_code rc = cw_openrpc_follow(r->doc, &r->index, &v, err);
+    r->is_shared = v != entry;
+    if (!rc)
+        rc = read_name(v, &param.name, err);
+    if (rc)
+        return cw_wrap(err, rc, "params[%zu]", method->n_params);
+    for (size_t i = 0; i < method->n_params && !rc; i++) {
+        if (cw_str_eq(method->params[i].name, param.name))
+            rc = cw_fail(err, CW_PARAMS, "declared twice");
+    }
+    if (!rc)
+        rc = read_param_parts(r, v, &param, err);
+    if (rc)
+        return cw_wrap(err, rc, "param '%.*s'", CW_STR_ARG(param.name));
+    /* The list was made for reading, here it is still being filled. */
+    ((cw_param *)(uintptr_t)method->params)[method->n_params++] = param;
+    return CW_OK;
+}
+
+static cw_code read_params(reader *r, const cw_json *object, cw_method *method, cw_err *err)
+{
+    const cw_json *list = cw_json_get(object, CW_STR("params"));
+    if (!list)
+        return CW_OK;
+    if (!cw_json_is(list, CW_JSON_ARRAY))
+        return cw_wrap(err, cw_openrpc_wrong(err, "an array", list), "params");
+    size_t n = cw_json_count(list);
+    if (n > CW_OPENRPC_MAX_PARAMS)
+        return cw_fail(err, CW_LIMIT, "params: %zu of them, the limit is %u", n,
+                       CW_OPENRPC_MAX_PARAMS);
+    method->params = cw_arena_calloc(r->arena, n, sizeof *method->params);
+    if (!method->params)
+        return cw_arena_fail(r->arena, err);
+    const cw_json *structure = cw_json_get(object, CW_STR("paramStructure"));
+    bool is_named =
+        cw_json_is(structure, CW_JSON_STRING) && cw_str_is(cw_json_text(structure), "by-name");
+    bool lacks_one = false;
+    cw_code rc = CW_OK;
+    for (const cw_json *v = cw_json_first(list); v && !rc; v = cw_json_next(v)) {
+        rc = collect(r, read_param(r, v, method, err), err);
+        if (!rc && lacks_one && !is_named)
+            return cw_fail(err, CW_PARAMS, "a param before '%.*s' cannot be used",
+                           CW_STR_ARG(method->params[method->n_params - 1].name));
+        if (!is_tolerated(r, rc, /* has_ceiling= */ false))
+            continue;
+        leave_out(r, "param", err);
+        lacks_one = true;
+        rc = CW_OK;
+    }
+    return rc;
+}
+
+static cw_code read_result(reader *r, const cw_json *object, cw_method *method, cw_err *err)
+{
+    const cw_json *schema = NULL;
+    const cw_json *entry = cw_json_get(object, CW_STR("result")), *result = entry;
+    if (!result)
+        return CW_OK;
+    cw_code rc = cw_openrpc_follow(r->doc, &r->index, &result, err);
+    r->is_shared = result != entry;
+    if (!rc && !cw_json_is(result, CW_JSON_OBJECT))
+        rc = cw_openrpc_wrong(err, "an object", result);
+    if (!rc)
+        rc = read_schema(r, result, /* param= */ NULL, &schema, err);
+    if (!rc && schema)
+        rc = keep_json(r, schema, &method->output, err);
+    if (!rc)
+        return CW_OK;
+    cw_wrap(err, rc, "result");
+    if (!is_tolerated(r, rc, /* has_ceiling= */ false))
+        return rc;
+    leave_out(r, "result", err);
+    return CW_OK;
+}
+
+static cw_code read_structure(const cw_json *object, cw_method *method, cw_err *err)
+{
+    cw_str text = {0};
+    cw_code rc = cw_openrpc_text(object, CW_STR("paramStructure"), &text, err);
+    if (rc || text.n == 0)
+        return rc;
+    method->by_position = cw_str_is(text, "by-position");
+    if (!method->by_position && !cw_str_is(text, "by-name") && !cw_str_is(text, "either"))
+        return cw_fail(err, CW_PARAMS,
+                       "paramStructure: expected \"by-name\", \"by-position\" or \"either\"");
+    return CW_OK;
+}
+
+static cw_code read_trusted(reader *r, const cw_json *object, cw_method *method, cw_err *err)
+{
+    if (!r->opts->trust_marks)
+        return CW_OK;
+    const cw_json *access = cw_json_get(object, CW_STR("x-access"));
+    const cw_json *mark = cw_json_get(object, CW_STR("x-mcp-tool"));
+    cw_code rc = CW_OK;
+    if (access)
+        rc = cw_openrpc_access(access, &r->scratch, &method->needs, err);
+    if (rc)
+        rc = collect(r, cw_wrap(err, rc, "x-access"), err);
+    if (!rc && mark)
+        rc = collect(
+            r, cw_openrpc_mark(mark, "x-mcp-tool", &r->scratch, &method->mark, &method->needs, err),
+            err);
+    if (!rc)
+        rc = collect(r, cw_openrpc_exposed(object, &r->scratch, method, err), err);
+    return rc ? rc : keep_trusted(r, method, err);
+}
+
+static cw_code read_parts(reader *r, const cw_json *object, cw_method *method, cw_err *err)
+{
+    cw_code rc = collect(r, read_description(object, &method->usage, err), err);
+    if (!rc)
+        rc = keep(r, &method->usage, err);
+    if (!rc)
+        rc = collect(r, read_params(r, object, method, err), err);
+    if (!rc)
+        rc = collect(r, cw_openrpc_input(object, &r->scratch, r->arena, method, err), err);
+    if (!rc)
+        rc = collect(r, read_result(r, object, method, err), err);
+    if (!rc)
+        rc = collect(r, read_structure(object, method, err), err);
+    if (!rc)
+        rc = read_trusted(r, object, method, err);
+    return rc;
+}
+
+static cw_code read_method(reader *r, const cw_json *v, size_t index, cw_method *method,
+                           cw_err *err)
+{
+    method->source = r->opts->source;
+    method->is_callable = r->opts->callable;
+    r->method = CW_STR("");
+    cw_arena_reset(&r->scratch);
+    cw_code rc = cw_openrpc_follow(r->doc, &r->index, &v, err);
+    if (!rc)
+        rc = read_name(v, &method->id, err);
+    if (!rc)
+        rc = keep(r, &method->id, err);
+    if (rc)
+        return collect(r, cw_wrap(err, rc, "methods[%zu]", index), err);
+    r->method = method->id;
+    void *other = NULL;
+    rc = cw_map_put(&r->seen, method->id, method, &other);
+    if (rc)
+        return cw_fail_nomem(err);
+    if (other)
+        rc = collect(r, cw_fail(err, CW_PARAMS, "declared twice"), err);
+    else
+        rc = read_parts(r, v, method, err);
+    return rc ? cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(method->id)) : CW_OK;
+}
+
+static cw_code read_methods(reader *r, const cw_json *list, cw_method *methods, size_t *ret_n,
+                            cw_err *err)
+{
+    size_t n = 0, i = 0;
+    cw_err first = {0};
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v), i++) {
+        cw_code rc = read_method(r, v, i, &methods[n], err);
+        if (rc && !is_tolerated(r, rc, /* has_ceiling= */ false))
+            return rc;
+        if (!rc) {
+            methods[n].index = (uint32_t)n;
+            n++;
+            continue;
+        }
+        methods[n] = (cw_method){0};
+        if (!first.code)
+            first = *err;
+        r->method = CW_STR(""); /* it is named already */
+        leave_out(r, "method", err);
+    }
+    if (n == 0 && first.code) {
+        *err = first;
+        return cw_wrap(err, CW_PARAMS, "none of its methods can be used");
+    }
+    *ret_n = n;
+    return CW_OK;
+}
+
+cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts, cw_arena *arena,
+                        cw_method **ret, size_t *ret_n, cw_err *err)
+{
+    cw_err unwanted;
+    err = err ? err : &unwanted;
+    if (!cw_json_is(doc, CW_JSON_OBJECT))
+        return cw_wrap(err, cw_openrpc_wrong(err, "an object", doc), "OpenRPC document");
+    const cw_json *list = cw_json_get(doc, CW_STR("methods"));
+    if (!list)
+        return cw_fail(err, CW_PARAMS, "OpenRPC document: methods: missing");
+    if (!cw_json_is(list, CW_JSON_ARRAY))
+        return cw_wrap(err, cw_openrpc_wrong(err, "an array", list), "OpenRPC document: methods");
+    size_t n = cw_json_count(list);
+    if (n > CW_OPENRPC_MAX_METHODS)
+        return cw_fail(err, CW_LIMIT, "OpenRPC document: %zu methods, the limit is %u", n,
+                       CW_OPENRPC_MAX_METHODS);
+    cw_method *methods = cw_arena_calloc(arena, n, sizeof *methods);
+    if (!methods)
+        return cw_arena_fail(arena, err);
+    reader r = {.doc = doc, .opts = opts, .arena = arena};
+    cw_map_init(&r.seen, CW_OPENRPC_MAX_METHODS);
+    cw_json_pointer_index_init(&r.index);
+    r.left = REFERRED_BASE + REFERRED_TIMES * cw_json_span(doc).n;
+    cw_arena_init(&r.scratch, SIZE_MAX);
+    cw_arena_init(&r.bundled, BUNDLED_MAX);
+    cw_buf_init(&r.text, SIZE_MAX / 2);
+    cw_code rc = read_methods(&r, list, methods, &n, err);
+    cw_buf_done(&r.text);
+    cw_arena_done(&r.bundled);
+    cw_arena_done(&r.scratch);
+    cw_map_done(&r.seen);
+    cw_json_pointer_index_done(&r.index);
+    if (rc)
+        return rc;
+    *ret = methods;
+    *ret_n = n;
+    return r.has_problems ? cw_fail(err, CW_PARAMS, "the document has mistakes") : CW_OK;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* openrpc.h - an OpenRPC document to methods.
+ *
+ * Read of each method: name, description or else summary (usage), params (name,
+ * schema, required, description, `default` of the schema), result.schema,
+ * paramStructure, and two members of ours: `x-access` {"permissions":[…]} and
+ * `x-mcp-tool` {"title":…, "annotations":{…, "auth":{…}}, "visibility":…}, the mark. References
+ * "#/components/…" of methods, params, results and schemas are followed inside the
+ * document; what a schema refers to deeper down is copied into its "$defs", so that
+ * every schema stands alone. White space between tokens goes.
+ *
+ * A document of a service is somebody else's work in progress. With `warnings` a schema that cannot
+ * be used (no schema at all, a reference that leads nowhere, in a circle or out of the document,
+ * one that grows beyond all bounds) is left out, so that it accepts anything; a param that cannot
+ * be read is left out, with its method where the place of a param behind it would change; and so is
+ * a method that cannot be read. Each is a line of `warnings`. Only where nothing is left it fails.
+ *
+ * Ownership: methods live in the arena; nothing of the document is kept.
+ * Threads:   no state.
+ * Limits:    CW_OPENRPC_MAX_METHODS, CW_OPENRPC_MAX_PARAMS of a method; what schemas refer to, each
+ *            time that it is copied, adds at most 16 MiB and four times the document's size to it.
+ */
+#ifndef CW_SOURCE_OPENRPC_OPENRPC_H
+#define CW_SOURCE_OPENRPC_OPENRPC_H
+
+#include "base/buf.h"
+#include "catalogue/method.h"
+#include "json/index.h"
+
+#define CW_OPENRPC_MAX_METHODS 10000u
+#define CW_OPENRPC_MAX_PARAMS 256u
+
+typedef struct cw_openrpc_opts {
+    bool trust_marks;  /* plugins: x-mcp-tool and x-access count; else they are ignored */
+    bool callable;     /* unmarked methods may be called on /jsonrpc */
+    cw_source *source; /* stored in each method */
+    cw_buf *warnings; /* what is left out, a line each; NULL: nothing is, the document is refused */
+    /* Every mistake, a line each with '\n' behind it; the document is refused when there is one,
+     * and the methods that could be read are fit for catalogue/method_errors.h only. NULL: the
+     * first mistake, in `err`. Not with `warnings`. */
+    cw_buf *problems;
+} cw_openrpc_opts;
+
+/* Say bounds of draft-04 ("exclusiveMinimum": true) as later drafts do, everywhere in *doc; where
+ * there are none it stays as it is. What is new lives in `arena`. CW_NOMEM, CW_LIMIT. */
+CW_MUST_USE cw_code cw_openrpc_upgrade_draft4(const cw_json **doc, cw_arena *arena, cw_err *err);
+
+/* Read `doc`. Fails with CW_PARAMS and a message that names the member ("method 'a.b': param 'x':
+ * schema: not an object"); CW_LIMIT, CW_NOMEM. */
+CW_MUST_USE cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts,
+                                    cw_arena *arena, cw_method **ret, size_t *ret_n, cw_err *err);
+
+/* While *v is an object with a "$ref" and nothing else: put what it names in its place, as is done
+ * with every entry of `methods`. CW_PARAMS: it leads nowhere, in a circle or out of the document.
+ * `index` is one of `doc`, or NULL: then it is searched for. */
+CW_MUST_USE cw_code cw_openrpc_follow(const cw_json *doc, cw_json_pointer_index *index,
+                                      const cw_json **v, cw_err *err);
+
+/* Check and read a mark {"title":…, "annotations":…, "visibility":…}: annotations must be a map (a
+ * list, or keys "0","1",… in order are refused; an empty one is left out), auth as in
+ * annotations.auth of the original (scopes, level, or both), visibility "challenge" or, where the
+ * level is "required", "hide". Fills *ret_mark and the level, scopes and hides of *needs, with
+ * nothing of `mark` kept. `where` begins the message.
+ */
+CW_MUST_USE cw_code cw_openrpc_mark(const cw_json *mark, const char *where, cw_arena *arena,
+                                    const cw_mark **ret_mark, cw_requirements *needs, cw_err *err);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* outcome.h - where a running call reports to, so that a source never knows its door.
+ *
+ * A source gets a sink with every call and tells it what happens: any number of
+ * progress reports and log lines, then exactly one done. Who implements the sink
+ * (the exchange, src/call) decides what becomes of them. A question to the client
+ * is an end too: nothing waits while people think (docs/decisions/0011).
+ *
+ * Ownership: whatever is passed lives for the call of the function only, except an outcome's
+ *            result and data, which live in the call's arena (source/source.h).
+ * Threads:   the loop on which the call was started.
+ */
+#ifndef CW_SOURCE_OUTCOME_H
+#define CW_SOURCE_OUTCOME_H
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+
+struct cw_json;
+typedef struct cw_sink cw_sink;
+
+typedef struct cw_progress {
+    double progress;
+    double total;   /* NaN: unknown */
+    cw_str message; /* empty: none */
+} cw_progress;
+
+typedef enum cw_outcome_kind {
+    CW_OUTCOME_RESULT,         /* the method returned `result` */
+    CW_OUTCOME_ERROR,          /* the method reported an error: code, message, data */
+    CW_OUTCOME_FAILED,         /* it could not be run to its end: reason, message */
+    CW_OUTCOME_INPUT_REQUIRED, /* it wants to know something of the client and has ended without doing
+                          anything: run it again with the answers */
+} cw_outcome_kind;
+
+/* Why a call could not be run to its end. */
+typedef enum cw_fault {
+    CW_FAULT_NONE,
+    CW_FAULT_UNAVAILABLE, /* nobody there, or refused by a breaker or a full queue: not started */
+    CW_FAULT_DIED,        /* the worker or connection ended while it ran */
+    CW_FAULT_TIMEOUT,
+    CW_FAULT_PROTOCOL, /* the answer made no sense, or was too large */
+    CW_FAULT_NOMEM,
+    CW_FAULT_SCHEMA, /* the result does not match its schema */
+} cw_fault;
+
+typedef struct cw_outcome {
+    cw_outcome_kind kind;
+    const struct cw_json *result;  /* RESULT */
+    const struct cw_json *content; /* RESULT: blocks for people and models, or NULL */
+    const struct cw_json *asks;    /* ASKS: {key: {"method":…,"params":{…}}} */
+    cw_str state;                  /* ASKS: what it wants back with the answers; may be empty */
+    int64_t code;                  /* ERROR: JSON-RPC error code */
+    const struct cw_json *data;    /* ERROR: or NULL */
+    cw_fault fault;                /* FAILED */
+    cw_str message;                /* ERROR: the method's; FAILED: fit for the caller's eyes */
+    cw_str detail;                 /* for the log only, may be empty; of ERROR what was scrubbed */
+} cw_outcome;
+
+typedef struct cw_sink_ops {
+    void (*progress)(cw_sink *sink, const cw_progress *progress);
+    void (*log)(cw_sink *sink, cw_log_level level, cw_str message);
+    /* The call is over; neither sink nor call may be touched afterwards. */
+    void (*done)(cw_sink *sink, const cw_outcome *outcome);
+} cw_sink_ops;
+
+/* Embedded in whatever implements it. */
+struct cw_sink {
+    const cw_sink_ops *ops;
+};
+
+/* For whoever wants to know the end only. */
+void cw_sink_no_progress(cw_sink *sink, const cw_progress *progress);
+void cw_sink_no_log(cw_sink *sink, cw_log_level level, cw_str message);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* dialect.h - how a service wants to be spoken to: the one table of JSON-RPC dialects.
+ *
+ *     name          request, and below it the answer
+ *     2.0           {"jsonrpc":"2.0","id":7,"method":M,"params":P}
+ *                   {"jsonrpc":"2.0","id":7,"result":R}
+ *     1.0           {"id":7,"method":M,"params":[…]}
+ *                   {"id":7,"result":R,"error":null}
+ *     qmp           {"id":7,"execute":M,"arguments":P}
+ *                   {"id":7,"return":R}
+ *     transmission  {"tag":7,"method":M,"arguments":P}
+ *                   {"tag":7,"result":"success","arguments":R}
+ *
+ * A request is a head with its number in it, a text made ready for each method,
+ * and the params as the call brings them (source/remote/mapping.h).
+ *
+ * Answers of 2.0: they count whatever the HTTP status is, must say "jsonrpc":"2.0" and have the id
+ * of their request; an error may have the id null, as of a server that could not read the request;
+ * "error":null beside a result is a result. 1.0: both members may be there, the one that is not
+ * null counts; an error may be of any type. Where answers belong to their exchange (by_exchange:
+ * one HTTP request, one answer) the id is not looked at.
+ *
+ * Errors are scrubbed (source/remote/remote.h). Where the message is one of the fixed words of the
+ * specification and `data` is a text, as Drupal has it, the text is the message.
+ *
+ * Ownership: texts of a wire are in the arena that was given.
+ * Threads:   constant.
+ */
+#ifndef CW_SOURCE_PROTOCOL_DIALECT_H
+#define CW_SOURCE_PROTOCOL_DIALECT_H
+
+#include "base/arena.h"
+#include "base/redact.h"
+#include "json/json.h"
+#include "net/client/client.h"
+#include "source/outcome.h"
+
+typedef struct cw_dialect cw_dialect;
+
+/* NULL: there is none of that name. */
+const cw_dialect *cw_dialect_find(cw_str name);
+/* "2.0, 1.0, …", for messages. */
+const char *cw_dialect_names(void);
+
+typedef enum cw_params_style {
+    CW_PARAMS_NAMED,
+    CW_PARAMS_POSITIONAL, /* in the order of the description */
+    CW_PARAMS_MIXED, /* by position as far as they were given, the rest by name: {"args":[…],"x":1}
+                      */
+} cw_params_style;
+
+/* How one service is spoken to. */
+typedef struct cw_protocol_opts {
+    const cw_dialect *dialect;
+    cw_params_style params;
+    bool string_ids;
+    bool sends_empty; /* params that have nothing in them are sent all the same */
+    bool by_exchange;
+    cw_str secret_first;  /* JSON: goes before all positional params; empty: none */
+    cw_str secret_member; /* JSON: a member of named params, with its key: "auth":"x"; or empty */
+    bool has_credentials; /* requests carry some */
+    const cw_secrets *secrets; /* ours: not to be repeated when the service does; may be NULL */
+} cw_protocol_opts;
+
+/* ---- out ---- */
+
+/* A method's part of a request, made once. */
+typedef struct cw_request_template {
+    cw_str text; /* ,"method":"a.b","params": */
+    cw_str bare; /* the same without params */
+} cw_request_template;
+
+CW_MUST_USE cw_code cw_request_template_make(const cw_protocol_opts *protocol, cw_str method,
+                                             cw_arena *arena, cw_request_template *ret,
+                                             cw_err *err);
+
+#define CW_REQUEST_TEMPLATE_PIECES 4u
+#define CW_REQUEST_TEMPLATE_ROOM 64u
+/* A request in pieces, of `room`, the wire and the params (a JSON text; empty: none). */
+void cw_request_template_write(const cw_protocol_opts *protocol, const cw_request_template *wire,
+                               uint64_t id, cw_str params, char room[CW_REQUEST_TEMPLATE_ROOM],
+                               cw_str pieces[CW_REQUEST_TEMPLATE_PIECES]);
+/* Make a request that was written one without an id, which asks for no answer. */
+void cw_request_template_drop_id(const cw_protocol_opts *protocol,
+                                 cw_str pieces[CW_REQUEST_TEMPLATE_PIECES]);
+/* Append such a request. */
+void cw_request_template_write_notification(const cw_protocol_opts *protocol, cw_str method,
+                                            cw_str params, cw_buf *out);
+
+/* ---- in ---- */
+
+typedef enum cw_incoming_kind {
+    CW_INCOMING_INVALID, /* that makes sense: `why` */
+    CW_INCOMING_RESPONSE,
+    CW_INCOMING_ERROR_WITHOUT_ID, /* an error without an id */
+    CW_INCOMING_REQUEST,
+    CW_INCOMING_NOTIFICATION, /* a notification, an event */
+    CW_INCOMING_GREETING,
+} cw_incoming_kind;
+
+typedef struct cw_incoming {
+    cw_incoming_kind kind;
+    uint64_t id;               /* ANSWER */
+    cw_str method;             /* REQUEST, NOTICE */
+    const cw_json *request_id; /* REQUEST: its id as it came */
+    const cw_json *params;
+    const char *why;
+} cw_incoming;
+
+/* What a message of a stream is. */
+void cw_dialect_classify(const cw_protocol_opts *protocol, const cw_json *message,
+                         cw_incoming *ret);
+/* Append the answer to a request of the service: `result`, JSON; empty: there is no such method. */
+void cw_dialect_reply(const cw_protocol_opts *protocol, const cw_json *request_id, cw_str result,
+                      cw_buf *out);
+
+/* What came back for a request. */
+typedef struct cw_upstream_reply {
+    cw_client_end end;
+    const cw_client_response
+        *answer; /* with CW_CLIENT_OK; its status is 0 where there was no HTTP */
+    const char *why;
+    const cw_secrets *session; /* as those of the speech, of this connection only; may be NULL */
+} cw_upstream_reply;
+
+/* The outcome of request `id` to the service of this name; its texts and documents are in the
+ * arena. Of an error nothing has one of our secrets; a result is what it is. */
+void cw_dialect_parse_response(const cw_protocol_opts *protocol, cw_str service, uint64_t id,
+                               const cw_upstream_reply *reply, cw_arena *arena, cw_outcome *ret);
+/* The end of a sentence about an HTTP status: of 401 and 403 that it is about credentials; else
+ * empty. */
+const char *cw_dialect_auth_hint(const cw_protocol_opts *protocol, unsigned status);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* response.c - what a service answered, as the outcome of a call. */
+#include "source/protocol/dialect_int.h"
+#include "source/protocol/sanitize.h"
+
+#define LATE_MAX 64u
+#define LOOKED_AT 65536u /* for what a session has, before the rest is cut off */
+#define DETAIL_BODY 200u
+#define DETAIL_MESSAGE 2000u
+#define SHOWN_MESSAGE (4u * CW_REMOTE_MESSAGE_MAX) /* of which one line is shown */
+
+/* Texts in the arena; where it is full, one that needs no memory. */
+#define TEXT(arena, ...) text_or(cw_arena_printf((arena), __VA_ARGS__))
+
+static cw_str text_or(const char *text)
+{
+    return cw_str_from(text ? text : "The service could not be used.");
+}
+
+static void fail(cw_outcome *ret, cw_fault fault, cw_str message, cw_str detail)
+{
+    *ret = (cw_outcome){
+        .kind = CW_OUTCOME_FAILED, .fault = fault, .message = message, .detail = detail};
+}
+
+/* Who answered what, and what is not to be repeated of it. */
+typedef struct response {
+    const cw_protocol_opts *protocol;
+    cw_str service;
+    const cw_upstream_reply *reply;
+    cw_arena *arena;
+} response;
+
+/* The service's words without our secrets; .p is NULL without memory. */
+static cw_str hide(const response *j, cw_str text, size_t max)
+{
+    cw_str exposed = cw_secrets_hide_begin(j->protocol->secrets, text, max + LOOKED_AT, j->arena);
+    return exposed.p ? cw_secrets_hide_begin(j->reply->session, exposed, max, j->arena) : exposed;
+}
+
+static void fail_nomem(cw_outcome *ret)
+{
+    fail(ret, CW_FAULT_NOMEM, CW_STR("There is not enough memory for the answer."), CW_STR(""));
+}
+
+/* ---- no answer ---- */
+
+static void parse_end(cw_str service, const cw_upstream_reply *reply, cw_arena *arena,
+                      cw_outcome *ret)
+{
+    int n = (int)service.n;
+    cw_str detail = TEXT(arena, "%s", reply->why);
+    switch (reply->end) {
+    case CW_CLIENT_CONNECT:
+        fail(ret, CW_FAULT_UNAVAILABLE,
+             TEXT(arena, "The service '%.*s' cannot be reached.", n, service.p), detail);
+        return;
+    case CW_CLIENT_LOST:
+        fail(ret, CW_FAULT_DIED,
+             TEXT(arena, "The service '%.*s' closed the connection without an answer.", n,
+                  service.p),
+             detail);
+        return;
+    case CW_CLIENT_SLOW:
+        fail(ret, CW_FAULT_TIMEOUT,
+             TEXT(arena, "The service '%.*s' did not begin to answer in time.", n, service.p),
+             detail);
+        return;
+    case CW_CLIENT_TOO_LARGE:
+        fail(ret, CW_FAULT_PROTOCOL,
+             TEXT(arena, "The answer of the service '%.*s' is too large.", n, service.p), detail);
+        return;
+    case CW_CLIENT_REFUSED:
+        fail(ret, CW_FAULT_UNAVAILABLE,
+             TEXT(arena, "The service '%.*s' refuses our credentials.", n, service.p), detail);
+        return;
+    case CW_CLIENT_NOMEM:
+        fail_nomem(ret);
+        return;
+    case CW_CLIENT_GARBAGE:
+    case CW_CLIENT_OK:
+        break;
+    }
+    fail(ret, CW_FAULT_PROTOCOL,
+         TEXT(arena, "The service '%.*s' sent something that cannot be read.", n, service.p),
+         detail);
+}
+
+/* ---- an answer that is no JSON-RPC ---- */
+
+const char *cw_dialect_auth_hint(const cw_protocol_opts *protocol, unsigned status)
+{
+    if (status != 401 && status != 403)
+        return "";
+    return protocol->has_credentials ? ": it refuses our credentials" : ": it asks for credentials";
+}
+
+static cw_str quote(const response *j, const char *reason)
+{
+    const cw_client_response *answer = j->reply->answer;
+    cw_str begin = hide(j, answer->body, DETAIL_BODY);
+    if (answer->status == 0)
+        return TEXT(j->arena, "%s; the message begins with: %.*s", reason, CW_STR_ARG(begin));
+    return TEXT(j->arena, "HTTP status %u, %s; the body begins with: %.*s", answer->status, reason,
+                CW_STR_ARG(begin));
+}
+
+static void fail_protocol(const response *j, const char *reason, cw_outcome *ret)
+{
+    const cw_client_response *answer = j->reply->answer;
+    cw_arena *arena = j->arena;
+    cw_str service = j->service;
+    cw_str detail = quote(j, reason);
+    bool is_fine = answer->status == 0 || (answer->status >= 200 && answer->status < 300);
+    if (is_fine) {
+        fail(ret, CW_FAULT_PROTOCOL,
+             TEXT(arena, "The service '%.*s' answered with something that is no JSON-RPC.",
+                  CW_STR_ARG(service)),
+             detail);
+        return;
+    }
+    /* These say that it did not look at the request; the others leave that open. */
+    bool away = answer->status == 429 || answer->status == 503;
+    fail(ret, away ? CW_FAULT_UNAVAILABLE : CW_FAULT_PROTOCOL,
+         TEXT(arena, "The service '%.*s' answered with HTTP status %u%s.", CW_STR_ARG(service),
+              answer->status, cw_dialect_auth_hint(j->protocol, answer->status)),
+         detail);
+}
+
+/* ---- an answer ---- */
+
+static const cw_json *member(const cw_json *object, const char *name)
+{
+    return cw_json_get(object, cw_str_from(name));
+}
+
+/* By exchange ids mean nothing; but one that we gave to a request shortly before says that the
+ * connection is out of step. (There are services that say 1 whatever they are asked.) */
+static bool is_late(const cw_protocol_opts *protocol, const cw_json *root, uint64_t id)
+{
+    const cw_json *v = member(root, protocol->dialect->id);
+    uint64_t got;
+    return protocol->by_exchange && v && cw_dialect_id(protocol, v, &got) && got < id &&
+           id - got <= LATE_MAX;
+}
+
+/* NULL, or what is wrong. */
+static const char *check_id(const cw_protocol_opts *protocol, const cw_json *root, uint64_t id,
+                            bool is_error)
+{
+    const cw_json *v = member(root, protocol->dialect->id);
+    uint64_t got;
+    if (protocol->by_exchange || (is_error && cw_dialect_is_null(v)))
+        return NULL;
+    if (!v)
+        return "no id";
+    return cw_dialect_id(protocol, v, &got) && got == id ? NULL : "the id of another request";
+}
+
+static bool says_error(const cw_dialect *d, const cw_json *error)
+{
+    if (d->errors != CW_ERROR_WORD)
+        return !cw_dialect_is_null(error);
+    return !cw_json_is(error, CW_JSON_STRING) || !cw_str_is(cw_json_text(error), "success");
+}
+
+static const char *check(const cw_protocol_opts *protocol, const cw_json *root, uint64_t id)
+{
+    const cw_dialect *d = protocol->dialect;
+    if (!cw_json_is(root, CW_JSON_OBJECT))
+        return "not a JSON object";
+    const cw_json *version = cw_json_get(root, CW_STR("jsonrpc"));
+    if (d->version &&
+        (!cw_json_is(version, CW_JSON_STRING) || !cw_str_is(cw_json_text(version), d->version)))
+        return "not \"jsonrpc\":\"2.0\"";
+    const cw_json *result = member(root, d->result);
+    const cw_json *error = member(root, d->error);
+    bool is_error = says_error(d, error);
+    if (!is_error && !result)
+        return "neither result nor error";
+    if (d->errors == CW_ERROR_WORD && !error)
+        return "neither result nor error";
+    if (is_error && d->is_exclusive && !cw_dialect_is_null(result))
+        return "both result and error";
+    const cw_json *code = cw_json_get(error, CW_STR("code"));
+    int64_t number;
+    if (is_error && d->errors == CW_ERROR_OBJECT && !(code && cw_json_to_i64(code, &number)))
+        return "an error without a code";
+    return check_id(protocol, root, id, is_error);
+}
+
+/* What an error says, in the words of 2.0. */
+typedef struct said {
+    int64_t code;
+    cw_str message;
+    const cw_json *data;
+} said;
+
+static cw_str text_of(const cw_json *v)
+{
+    return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
+}
+
+/* Words that say nothing of this call: where `data` is a text, that does. */
+static bool is_generic(cw_str message)
+{
+    static const char *const words[] = {"Parse Error",    "Invalid Request", "Method Not Found",
+                                        "Invalid Params", "Internal Error",  "Server Error"};
+    for (size_t i = 0; i < CW_COUNT(words); i++) {
+        if (cw_str_ieq(message, cw_str_from(words[i])))
+            return true;
+    }
+    return message.n == 0;
+}
+
+static void read_object(const cw_json *error, said *ret)
+{
+    const cw_json *code = cw_json_get(error, CW_STR("code"));
+    ret->message = text_of(cw_json_get(error, CW_STR("message")));
+    ret->data = cw_json_get(error, CW_STR("data"));
+    if (code)
+        cw_json_to_i64(code, &ret->code);
+    if (is_generic(ret->message) && text_of(ret->data).n)
+        ret->message = text_of(ret->data);
+}
+
+/* Of a dialect that leaves it open: whatever looks like a message. */
+static void read_any(const cw_json *error, said *ret)
+{
+    ret->code = -32000;
+    if (!cw_json_is(error, CW_JSON_OBJECT)) {
+        ret->message = text_of(error);
+        ret->data = cw_json_is(error, CW_JSON_STRING) ? NULL : error;
+        return;
+    }
+    static const char *const names[] = {"message", "details", "desc", "error", "name"};
+    read_object(error, ret);
+    for (size_t i = 0; i < CW_COUNT(names) && ret->message.n == 0; i++)
+        ret->message = text_of(member(error, names[i]));
+    if (!ret->data)
+        ret->data = error;
+}
+
+static void read_error(const cw_dialect *d, const cw_json *error, said *ret)
+{
+    *ret = (said){.message = CW_STR("")};
+    switch (d->errors) {
+    case CW_ERROR_OBJECT:
+        read_object(error, ret);
+        return;
+    case CW_ERROR_CLASS:
+        ret->code = -32000;
+        ret->message = text_of(cw_json_get(error, CW_STR("desc")));
+        ret->data = cw_json_get(error, CW_STR("class"));
+        return;
+    case CW_ERROR_ANY:
+    case CW_ERROR_WORD:
+        read_any(error, ret);
+        return;
+    }
+}
+
+/* Where data is dropped what it says in words is kept: Mopidy's message is "Application error", and
+ * its data has the reason beside a traceback. */
+static cw_str add_reason(const said *s, cw_arena *arena)
+{
+    cw_str reason = text_of(cw_json_get(s->data, CW_STR("message")));
+    const char *both =
+        reason.n ? cw_arena_printf(arena, "%.*s: %.*s", CW_STR_ARG(s->message), CW_STR_ARG(reason))
+                 : NULL;
+    if (!both)
+        return s->message;
+    return s->message.n ? cw_str_from(both) : reason;
+}
+
+/* For the log: what the service said, or where that has a secret, however it is spelled there, no
+ * more than its message without it. */
+static cw_str original_of(const response *j, const cw_json *error, const said *s)
+{
+    bool is_clean = cw_sanitize_has_no_secret(j->protocol->secrets, error) &&
+                    cw_sanitize_has_no_secret(j->reply->session, error);
+    if (!is_clean)
+        return hide(j, s->message, DETAIL_MESSAGE);
+    cw_str all = cw_json_span(error);
+    return cw_str_make(all.p, all.n < DETAIL_MESSAGE ? all.n : DETAIL_MESSAGE);
+}
+
+/* The data that callers may see; NULL: nothing of it. */
+static const cw_json *safe_data(const response *j, const cw_json *data)
+{
+    bool is_free = !cw_dialect_is_null(data) &&
+                   cw_sanitize_has_no_secret(j->protocol->secrets, data) &&
+                   cw_sanitize_has_no_secret(j->reply->session, data);
+    return is_free ? cw_sanitize_data(data, j->arena) : NULL;
+}
+
+static void parse_error(const response *j, const cw_json *error, cw_outcome *ret)
+{
+    said s;
+    read_error(j->protocol->dialect, error, &s);
+    const cw_json *data = safe_data(j, s.data);
+    bool is_cut = !cw_dialect_is_null(s.data) && data != s.data;
+    if (is_cut)
+        s.message = add_reason(&s, j->arena);
+    cw_str message = hide(j, s.message, SHOWN_MESSAGE);
+    if (message.p)
+        message = cw_sanitize_message(message, j->arena);
+    if (!message.p) {
+        fail_nomem(ret);
+        return;
+    }
+    bool is_changed = message.p != s.message.p || message.n != s.message.n;
+    if (message.n == 0)
+        message = TEXT(j->arena, "The service '%.*s' reported an error.", CW_STR_ARG(j->service));
+    *ret = (cw_outcome){.kind = CW_OUTCOME_ERROR, .code = s.code, .message = message, .data = data};
+    if (is_cut || is_changed)
+        ret->detail = original_of(j, error, &s);
+}
+
+void cw_dialect_parse_response(const cw_protocol_opts *protocol, cw_str service, uint64_t id,
+                               const cw_upstream_reply *reply, cw_arena *arena, cw_outcome *ret)
+{
+    const response j = {protocol, service, reply, arena};
+    const cw_client_response *answer = reply->answer;
+    if (reply->end != CW_CLIENT_OK) {
+        parse_end(service, reply, arena, ret);
+        return;
+    }
+    cw_err err;
+    const cw_json *root = NULL;
+    cw_str body = cw_arena_dup_str(arena, answer->body);
+    const cw_json_opts opts = {.max_bytes = body.n + 1}; /* the client has checked its size */
+    cw_code rc =
+        body.p ? cw_json_read(body, &opts, arena, &root, NULL, &err) : cw_arena_fail(arena, &err);
+    if (rc == CW_NOMEM) {
+        fail_nomem(ret);
+        return;
+    }
+    const char *wrong = rc ? err.msg : check(protocol, root, id);
+    bool is_fine = answer->status < 300;
+    if (answer->is_spoiled && ((wrong && is_fine) || (!wrong && is_late(protocol, root, id))))
+        *answer->is_spoiled = true;
+    if (wrong) {
+        fail_protocol(&j, wrong, ret);
+        return;
+    }
+    const cw_json *error = member(root, protocol->dialect->error);
+    if (says_error(protocol->dialect, error))
+        parse_error(&j, error, ret);
+    else
+        *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT,
+                            .result = member(root, protocol->dialect->result)};
+}

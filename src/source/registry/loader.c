@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* loader.c - loading one source at a time per item, and trying again. */
+#include "base/log.h"
+#include "base/random.h"
+#include "catalogue/lint.h"
+#include "source/registry/registry_int.h"
+
+/* Plugins that are loaded at once: each takes a process, some descriptors and room for its
+ * description, which may be large. */
+#define LOADS_MAX 4u
+/* Notes about one source that are logged; the others are counted. */
+#define NOTES_MAX 100u
+#define OPEN_SHOWN 10u /* methods in one line */
+/* From an announcement of a service to asking it. */
+#define ANNOUNCED_MS 200u
+
+bool cw_file_id_read(const char *path, cw_file_id *ret)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    *ret = (cw_file_id){st.st_dev, st.st_ino, st.st_size, st.st_mtim};
+    return true;
+}
+
+bool cw_file_id_equal(const cw_file_id *a, const cw_file_id *b)
+{
+    return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+           a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec;
+}
+
+static void on_retry(uv_timer_t *timer);
+
+/* ---- trying again ---- */
+
+static void arm_retry(cw_sources *s)
+{
+    uint64_t next = UINT64_MAX, now = cw_loop_now(s->opts.loop);
+    for (const cw_registry_item *item = s->items; item; item = item->next) {
+        if (item->retry_at && item->retry_at < next)
+            next = item->retry_at;
+    }
+    if (next == UINT64_MAX)
+        uv_timer_stop(&s->retry);
+    else
+        uv_timer_start(&s->retry, on_retry, next > now ? next - now : 0, 0);
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+    cw_sources *s = timer->data;
+    uint64_t now = cw_loop_now(s->opts.loop);
+    for (cw_registry_item *item = s->items; item; item = item->next) {
+        if (item->retry_at && item->retry_at <= now) {
+            item->retry_at = 0;
+            cw_sources_load(item);
+        }
+    }
+    arm_retry(s);
+}
+
+/* Ask a service again: some time from now, not all of them at once. */
+static void refresh_later(cw_registry_item *item)
+{
+    uint64_t ms = item->remote ? item->remote->refresh_ms : 0;
+    uint32_t dice = 0;
+    if (ms == 0 || item->is_gone)
+        return;
+    (void)!cw_random_bytes(&dice, sizeof dice, NULL);
+    ms = ms - ms / 10 + dice % (ms / 5 + 1);
+    item->retry_at = cw_loop_now(item->all->opts.loop) + ms;
+    arm_retry(item->all);
+}
+
+static void retry_later(cw_registry_item *item)
+{
+    uint32_t pause = item->pause_ms * 2;
+    if (pause < CW_SOURCES_RETRY_MIN_MS)
+        pause = CW_SOURCES_RETRY_MIN_MS;
+    if (pause > CW_SOURCES_RETRY_MAX_MS)
+        pause = CW_SOURCES_RETRY_MAX_MS;
+    item->pause_ms = pause;
+    /* Each more would be another failed login. */
+    if (item->is_refused)
+        pause = CW_REMOTE_REFUSED_MS;
+    item->retry_at = cw_loop_now(item->all->opts.loop) + pause;
+    arm_retry(item->all);
+}
+
+/* ---- the end of a load ---- */
+
+/* One line of the log for each line of the problem. */
+static void log_problem(const cw_registry_item *item, cw_str problem)
+{
+    const char *message = item->source ? "not loaded, the older version stays" : "not loaded";
+    for (cw_str rest = problem; rest.p;) {
+        cw_str line = cw_str_cut(rest, '\n', &rest);
+        if (line.n)
+            cw_log(CW_LOG_ERROR, "sources", message, CW_KV("source", cw_str_from(item->name)),
+                   CW_KV("problem", line));
+    }
+}
+
+static void failed(cw_registry_item *item, cw_str problem, bool try_again)
+{
+    if (item->must_replace) {
+        item->must_replace = false;
+        cw_source_unref(item->source);
+        item->source = NULL;
+        cw_sources_changed(item->all);
+    }
+    item->is_stale = item->source != NULL;
+    log_problem(item, problem);
+    if (try_again)
+        retry_later(item);
+}
+
+typedef struct finding_log {
+    const cw_registry_item *item;
+    size_t n;
+} finding_log;
+
+/* A field, or the end of the fields. */
+static cw_log_field suggestion_of(const cw_lint_finding *finding)
+{
+    return finding->suggestion.n ? CW_KV("suggestion", finding->suggestion) : (cw_log_field){0};
+}
+
+static bool on_finding(const cw_lint_finding *finding, void *ctx)
+{
+    finding_log *x = ctx;
+    cw_str source = cw_str_from(x->item->name);
+    if (++x->n > NOTES_MAX)
+        return false;
+    if (finding->scope.n)
+        cw_log(CW_LOG_WARN, "sources", "a method asks for a scope that is not known",
+               CW_KV("source", source), CW_KV("method", finding->method),
+               CW_KV("scope", finding->scope));
+    else if (finding->annotation.n)
+        cw_log(finding->is_minor ? CW_LOG_INFO : CW_LOG_WARN, "sources",
+               "an annotation that is not right", CW_KV("source", source),
+               CW_KV("method", finding->method), CW_KV("annotation", finding->annotation),
+               CW_KV("problem", cw_str_from(finding->text)), suggestion_of(finding));
+    else if (finding->permission.n)
+        cw_log(CW_LOG_WARN, "sources", "a method asks for a permission that no role has",
+               CW_KV("source", source), CW_KV("method", finding->method),
+               CW_KV("permission", finding->permission), suggestion_of(finding));
+    else if (finding->is_input)
+        cw_log(CW_LOG_WARN, "sources", "declarations of headers are left out",
+               CW_KV("source", source), CW_KV("method", finding->method),
+               CW_KV("keyword", finding->keyword), CW_KV("problem", cw_str_from(finding->text)));
+    else
+        cw_log(CW_LOG_WARN, "sources", "a draft-07 schema means something else in 2020-12",
+               CW_KV("source", source), CW_KV("method", finding->method),
+               CW_KV("schema", finding->param.n ? finding->param : CW_STR("(result)")),
+               CW_KV("pointer", finding->pointer), CW_KV("keyword", finding->keyword),
+               CW_KV("problem", cw_str_from(finding->text)));
+    return true;
+}
+
+/* One line with the methods that every caller may use: nothing in them says so. */
+static void log_open(const cw_registry_item *item, const cw_source *source)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf names;
+    size_t n = 0;
+    cw_buf_init(&names, CW_LOG_FIELD_MAX);
+    for (size_t i = 0; i < source->n_methods; i++) {
+        const cw_method *m = &source->methods[i];
+        bool is_used = m->mark || m->exposed || m->is_callable;
+        if (!is_used || !cw_requirements_are_empty(&m->needs))
+            continue;
+        if (++n <= OPEN_SHOWN)
+            cw_buf_printf(&names, "%s%.*s", n > 1 ? ", " : "", CW_STR_ARG(m->id));
+    }
+    if (n)
+        cw_log(CW_LOG_INFO, "sources", "any caller may use these methods",
+               CW_KV("source", cw_str_from(item->name)), CW_KN("count", n),
+               CW_KV("methods", cw_buf_str(&names)));
+}
+
+/* Once for each load. Without memory for it the source is used all the same. */
+static void log_notes(const cw_registry_item *item, const cw_source *source)
+{
+    finding_log x = {.item = item};
+    cw_lint_opts opts = cw_sources_lint_opts(item->all->config);
+    if (item->all->is_quiet)
+        return;
+    const cw_sources_opts *o = &item->all->opts;
+    opts.annotations = item->path != NULL;
+    if (o->permissions &&
+        !o->permissions(item->all->config, &opts.permissions, &opts.n_permissions, o->ctx))
+        opts.permissions = NULL;
+    log_open(item, source);
+    (void)!cw_lint(source->methods, source->n_methods, &opts, on_finding, &x);
+    if (x.n > NOTES_MAX)
+        cw_log(CW_LOG_WARN, "sources", "and more of these",
+               CW_KV("source", cw_str_from(item->name)));
+}
+
+/* Takes the reference. One that was never published has no part open and is just freed. */
+static void succeeded(cw_registry_item *item, cw_source *source)
+{
+    /* The file of a plugin or the configuration of a service has changed, or it is there again. */
+    bool is_change = item->path || item->must_replace || !item->source;
+    log_notes(item, source);
+    cw_source_unref(item->source);
+    item->source = source;
+    item->must_replace = false;
+    item->pause_ms = 0;
+    if (is_change)
+        cw_sources_changed(item->all);
+    else
+        cw_sources_on_reloaded(item->all);
+}
+
+static unsigned count_loads(const cw_sources *s)
+{
+    unsigned n = 0;
+    for (const cw_registry_item *item = s->items; item; item = item->next)
+        n += item->plugin_job != NULL;
+    return n;
+}
+
+static void load_waiting(cw_sources *s)
+{
+    unsigned n = count_loads(s);
+    for (cw_registry_item *item = s->items; item && n < LOADS_MAX; item = item->next) {
+        if (!item->is_waiting)
+            continue;
+        cw_sources_load(item);
+        n += item->plugin_job != NULL;
+    }
+}
+
+static void after_load(cw_registry_item *item)
+{
+    cw_sources *s = item->all;
+    item->tried = true;
+    if (item->again) {
+        item->again = false;
+        cw_sources_load(item);
+    }
+    load_waiting(s);
+    cw_sources_check_settled(s);
+}
+
+static void on_plugin(const cw_plugin_loaded *loaded, void *ctx)
+{
+    cw_registry_item *item = ctx;
+    item->plugin_job = NULL;
+    if (loaded->source)
+        succeeded(item, loaded->source);
+    else
+        failed(item, loaded->problem, loaded->may_pass);
+    after_load(item);
+}
+
+static void take_shared(cw_registry_item *item, cw_shared_conn *shared)
+{
+    if (item->shared == shared) {
+        cw_shared_conn_unref(shared);
+        return;
+    }
+    cw_shared_conn_retire(
+        item->shared); /* what runs goes on until the source that uses it is gone */
+    item->shared = shared;
+}
+
+static void log_warnings(const cw_registry_item *item, cw_str lines)
+{
+    for (cw_str rest = lines; rest.p;) {
+        cw_str line = cw_str_cut(rest, '\n', &rest);
+        if (line.n)
+            cw_log(CW_LOG_WARN, "sources", "loaded with a warning",
+                   CW_KV("source", cw_str_from(item->name)), CW_KV("warning", line));
+    }
+}
+
+/* What was approved is not known any more: what runs goes too where nothing takes its place. */
+static void check_lock(cw_registry_item *item, const cw_remote_loaded *loaded)
+{
+    item->is_withheld = loaded->lock.n > 0;
+    if (!item->is_withheld)
+        return;
+    cw_log(CW_LOG_ERROR, "sources", "every tool is withheld",
+           CW_KV("source", cw_str_from(item->name)), CW_KV("problem", loaded->lock));
+    item->must_replace = item->must_replace || (!loaded->source && item->source);
+}
+
+/* The one that matters most, for people. */
+static cw_str other_lines(const cw_remote_loaded *loaded)
+{
+    if (loaded->lock.n || !loaded->source)
+        return loaded->lock;
+    return loaded->missing.n ? loaded->missing : loaded->notice;
+}
+
+static void on_remote(const cw_remote_loaded *loaded, void *ctx)
+{
+    cw_registry_item *item = ctx;
+    item->remote_job = NULL;
+    take_shared(item, loaded->shared);
+    log_warnings(item, loaded->warnings);
+    check_lock(item, loaded);
+    item->is_refused = loaded->credentials == CW_REMOTE_CREDENTIALS_REFUSED;
+    cw_remote_set_credentials(item->source, loaded->credentials);
+    if (!loaded->source) {
+        failed(item, loaded->problem, /* try_again= */ true);
+    } else {
+        uint32_t pause_ms = item->pause_ms;
+        item->n_found = (uint32_t)loaded->n_found;
+        item->n_withheld = (uint32_t)loaded->n_withheld;
+        item->is_stale = loaded->problem.n;
+        succeeded(item, loaded->source);
+        if (item->is_stale) {
+            cw_log(CW_LOG_WARN, "sources", "its last description is used",
+                   CW_KV("source", cw_str_from(item->name)), CW_KV("problem", loaded->problem));
+            item->pause_ms = pause_ms;
+            retry_later(item);
+        } else {
+            refresh_later(item);
+        }
+    }
+    cw_sources_on_loaded(item, loaded->problem, other_lines(loaded));
+    after_load(item);
+}
+
+/* It says so itself; several announcements in a row are one. */
+static void on_announced(void *ctx)
+{
+    cw_registry_item *item = ctx;
+    uint64_t soon = cw_loop_now(item->all->opts.loop) + ANNOUNCED_MS;
+    if (item->is_gone || item->is_refused || item->all->is_closing ||
+        (item->retry_at && item->retry_at < soon))
+        return;
+    item->retry_at = soon;
+    arm_retry(item->all);
+}
+
+/* ---- the begin of a load ---- */
+
+static cw_code begin(cw_registry_item *item, cw_err *err)
+{
+    cw_sources *s = item->all;
+    const char *file = item->path ? item->path : item->remote->openrpc.p;
+    /* Before the file is read: what changes while it is read has another stamp. */
+    if (!file || !cw_file_id_read(file, &item->file_id))
+        item->file_id = (cw_file_id){0};
+    if (item->path)
+        return cw_plugin_load(s->opts.loop, &s->plugin_opts, cw_str_from(item->name), item->path,
+                              on_plugin, item, &item->plugin_job, err);
+    cw_remote_opts opts = {
+        .config = item->remote,
+        .owner = s->config,
+        .n_loops = s->opts.n_loops,
+        .answer_size = s->config->limits.answer_size,
+        .spawner = s->opts.spawner,
+        .shared = item->shared,
+        .before = item->source,
+        .state = s->config->state.folder,
+        .lock = s->config->state.lock,
+        .policy = cw_sources_policy(s->config),
+        .announced = on_announced,
+    };
+    return cw_remote_load(s->opts.loop, &opts, on_remote, item, &item->remote_job, err);
+}
+
+void cw_sources_load(cw_registry_item *item)
+{
+    if (item->plugin_job || item->remote_job) {
+        item->again = true;
+        return;
+    }
+    item->retry_at = 0;
+    item->is_waiting = item->path && count_loads(item->all) >= LOADS_MAX;
+    if (item->is_waiting)
+        return;
+    cw_err err = {0};
+    cw_code rc = begin(item, &err);
+    if (!rc)
+        return;
+    item->tried = true;
+    cw_remote_set_credentials(item->source, CW_REMOTE_CREDENTIALS_UNKNOWN);
+    /* A plugin's file is tried again when it changes; a lack of memory or of descriptors may pass
+     * before. */
+    failed(item, cw_str_from(err.msg), item->remote || rc == CW_NOMEM || rc == CW_LIMIT);
+    if (item->remote)
+        cw_sources_on_loaded(item, cw_str_from(err.msg), CW_STR(""));
+}
+
+void cw_sources_reload(cw_registry_item *item)
+{
+    item->pause_ms = 0;
+    item->is_refused = false;
+    cw_remote_set_credentials(item->source, CW_REMOTE_CREDENTIALS_NEW);
+    cw_sources_load(item);
+}
+
+void cw_sources_cancel_load(cw_registry_item *item)
+{
+    bool was_loading = item->plugin_job;
+    if (item->plugin_job)
+        cw_plugin_load_cancel(item->plugin_job);
+    if (item->remote_job)
+        cw_remote_load_cancel(item->remote_job, item->all->is_closing);
+    item->plugin_job = NULL;
+    item->remote_job = NULL;
+    item->again = item->is_waiting = false;
+    item->retry_at = 0;
+    if (was_loading && !item->all->is_closing)
+        load_waiting(item->all);
+}

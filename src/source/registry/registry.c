@@ -1,0 +1,603 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* registry.c - the list of all sources: what should run, and making it so. */
+#include "source/registry/registry.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "catalogue/method_errors.h"
+#include "config/overlay.h"
+#include "source/registry/registry_int.h"
+
+/* Several loads that end shortly after each other give one snapshot. A large one takes long to
+ * build: while others are still being loaded, most of the time is theirs. */
+#define COALESCE_MS 100u
+#define COALESCE_BUILDS 4u
+/* By then the loops have let go of the catalogue before. What is freed of many methods lies between
+ * other things and is not given back by itself. */
+#define TRIM_MS 1000u
+#define MISTAKES_MAX (256u * 1024u)
+#define TRIM_METHODS 1000u
+#define NOMEM_PAUSE_MS 1000u
+
+/* ---- items ---- */
+
+static void free_item(cw_registry_item *item)
+{
+    cw_sources_cancel_load(item);
+    cw_source_unref(item->source);
+    cw_source_unref(item->published);
+    /* The loops end before this does; else calls may still be under way. */
+    if (item->all->is_closing)
+        cw_shared_conn_close(item->shared, /* loops_ended= */ true);
+    else
+        cw_shared_conn_retire(item->shared);
+    free(item->name);
+    free(item->path);
+    free(item->problem);
+    free(item);
+}
+
+/* Plugins by name and before the services, which keep their order. */
+static bool comes_before(const cw_registry_item *a, const cw_registry_item *b)
+{
+    if (!a->path || !b->path)
+        return a->path || !b->path;
+    return strcmp(a->name, b->name) < 0;
+}
+
+cw_registry_item *cw_sources_add(cw_sources *s, cw_str name, const char *path)
+{
+    cw_registry_item *item = calloc(1, sizeof *item);
+    if (!item)
+        return NULL;
+    item->all = s;
+    item->name = cw_str_dup(name);
+    item->path = path ? strdup(path) : NULL;
+    if (!item->name || (path && !item->path)) {
+        free_item(item);
+        return NULL;
+    }
+    cw_registry_item **at = &s->items;
+    while (*at && comes_before(*at, item))
+        at = &(*at)->next;
+    item->next = *at;
+    *at = item;
+    return item;
+}
+
+void cw_sources_drop(cw_sources *s, cw_registry_item *item)
+{
+    cw_sources_cancel_load(item);
+    cw_source_unref(item->source);
+    item->source = NULL;
+    item->is_gone = true;
+    cw_sources_changed(s);
+}
+
+static void free_gone(cw_sources *s)
+{
+    for (cw_registry_item **at = &s->items; *at;) {
+        cw_registry_item *item = *at;
+        if (!item->is_gone || item->published) {
+            at = &item->next;
+            continue;
+        }
+        *at = item->next;
+        free_item(item);
+    }
+}
+
+static size_t count_items(const cw_sources *s)
+{
+    size_t n = 0;
+    for (const cw_registry_item *item = s->items; item; item = item->next)
+        n++;
+    return n;
+}
+
+/* ---- publishing ---- */
+
+static void ref_source(cw_source *source)
+{
+    cw_source_ref(source);
+}
+
+/* Room for one publish: as many of each as there are items. */
+typedef struct draft {
+    cw_offer *offers;
+    cw_registry_item **items; /* of the offers */
+    bool *defers;             /* likewise: services do, plugins are taken whole or not at all */
+    size_t n;
+    cw_source **retired;
+    size_t n_retired;
+    cw_snapshot *snapshot;
+} draft;
+
+static void draft_done(draft *d)
+{
+    cw_snapshot_unref(d->snapshot);
+    free(d->offers);
+    free(d->items);
+    free(d->defers);
+    free(d->retired);
+}
+
+cw_schema_policy cw_sources_policy(const cw_config *config)
+{
+    return (cw_schema_policy){.draft = config->schema.default_draft,
+                              .annotate_formats = !config->schema.assert_formats};
+}
+
+cw_lint_opts cw_sources_lint_opts(const cw_config *config)
+{
+    return (cw_lint_opts){.policy = cw_sources_policy(config),
+                          .scopes = config->access.scopes.items,
+                          .n_scopes = config->access.scopes.n};
+}
+
+static cw_code build(cw_sources *s, draft *d, cw_err *err)
+{
+    static const cw_offer_ops ops = {.ref = ref_source, .unref = cw_source_unref};
+    cw_snapshot_unref(d->snapshot);
+    d->snapshot = NULL;
+    d->n = 0;
+    for (cw_registry_item *item = s->items; item; item = item->next) {
+        if (!item->source)
+            continue;
+        d->items[d->n] = item;
+        d->defers[d->n] = !item->path;
+        d->offers[d->n++] = (cw_offer){cw_str_from(item->name), item->source->methods,
+                                       item->source->n_methods, item->source};
+    }
+    cw_snapshot_opts opts = {
+        .policy = cw_sources_policy(s->config), .previous = s->last, .defers = d->defers};
+    return cw_snapshot_build(d->offers, d->n, &ops, &opts, &d->snapshot, err);
+}
+
+static void log_left_out(const cw_registry_item *item, bool older, cw_str problem)
+{
+    cw_log(CW_LOG_ERROR, "sources", older ? "left out, the older version stays" : "left out",
+           CW_KV("source", cw_str_from(item->name)), CW_KV("problem", problem));
+}
+
+/* The author of a plugin sees all mistakes at once; the first one is logged already. */
+static void log_other_mistakes(const cw_sources *s, const cw_registry_item *item, bool older,
+                               cw_str first)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf lines;
+    cw_schema_policy policy = cw_sources_policy(s->config);
+    cw_buf_init(&lines, MISTAKES_MAX);
+    if (!item->path || cw_method_errors_list(item->source->methods, item->source->n_methods,
+                                             &policy, CW_METHOD_ERRORS_ALL, &lines) != CW_OK)
+        return;
+    for (cw_str rest = cw_buf_str(&lines); rest.p && rest.n;) {
+        cw_str line = cw_str_cut(rest, '\n', &rest);
+        if (line.n && !cw_str_eq(line, first))
+            log_left_out(item, older, line);
+    }
+}
+
+/* A version that cannot be published is not better than one that cannot be loaded: the older one
+ * stays. Returns whether something was put back, so that a new snapshot must be built. */
+static bool put_back(const cw_sources *s, const draft *d)
+{
+    bool any = false;
+    size_t n;
+    const cw_snapshot_problem *problems = cw_snapshot_problems(d->snapshot, &n);
+    for (size_t i = 0; i < n; i++) {
+        cw_registry_item *item = d->items[problems[i].offer];
+        if (problems[i].is_partial)
+            continue;
+        bool older = item->published && item->published != item->source && !item->must_replace;
+        log_left_out(item, older, problems[i].text);
+        log_other_mistakes(s, item, older, problems[i].text);
+        if (!older)
+            continue;
+        cw_source_unref(item->source);
+        item->source = cw_source_ref(item->published);
+        any = true;
+    }
+    return any;
+}
+
+static cw_code make_draft(cw_sources *s, draft *d, cw_err *err)
+{
+    size_t n = count_items(s) + 1; /* never an allocation of nothing */
+    d->offers = calloc(n, sizeof *d->offers);
+    d->items = calloc(n, sizeof *d->items);
+    d->defers = calloc(n, sizeof *d->defers);
+    d->retired = calloc(n, sizeof *d->retired);
+    if (!d->offers || !d->items || !d->defers || !d->retired)
+        return cw_fail_nomem(err);
+    do {
+        cw_code rc = build(s, d, err);
+        if (rc)
+            return rc;
+    } while (put_back(s, d));
+    return CW_OK;
+}
+
+static void log_partial(const draft *d)
+{
+    size_t n;
+    const cw_snapshot_problem *problems = cw_snapshot_problems(d->snapshot, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (problems[i].is_partial)
+            cw_log(CW_LOG_WARN, "sources", "methods are left out",
+                   CW_KV("source", cw_str_from(d->items[problems[i].offer]->name)),
+                   CW_KV("problem", problems[i].text));
+    }
+}
+
+static void log_publish(cw_sources *s, const draft *d)
+{
+    size_t n_methods, n_tools;
+    /* A service that was asked again and offers the same. */
+    if (!s->is_change && s->last && cw_snapshot_same(s->last, d->snapshot))
+        return;
+    s->is_change = false;
+    log_partial(d);
+    cw_snapshot_entries(d->snapshot, &n_methods);
+    cw_snapshot_tools(d->snapshot, &n_tools);
+    /* A server that has no sources and never had any says nothing about them. */
+    if (d->n == 0 && !s->was_logged)
+        return;
+    s->was_logged = true;
+    cw_log(CW_LOG_INFO, "sources", "catalogue published", CW_KN("tools", n_tools),
+           CW_KN("methods", n_methods), CW_KN("sources", d->n));
+}
+
+static void commit(cw_sources *s, draft *d)
+{
+    for (cw_registry_item *item = s->items; item; item = item->next) {
+        bool is_coming = item->plugin_job || item->remote_job || item->is_waiting;
+        item->must_replace = item->must_replace && is_coming;
+        if (item->published == item->source)
+            continue;
+        if (item->published) {
+            cw_source_retire(item->published);
+            d->retired[d->n_retired++] = item->published; /* with its reference */
+        }
+        item->published = item->source ? cw_source_ref(item->source) : NULL;
+    }
+    s->is_dirty = false;
+    log_publish(s, d);
+    cw_snapshot *snapshot = d->snapshot;
+    d->snapshot = NULL;
+    cw_snapshot_unref(s->last);
+    s->last = cw_snapshot_ref(snapshot);
+    s->opts.publish(snapshot, d->retired, d->n_retired, s->opts.ctx);
+    for (size_t i = 0; i < d->n_retired; i++)
+        cw_source_unref(d->retired[i]);
+    free_gone(s);
+    cw_sources_check_health(s);
+}
+
+static void on_publish(uv_timer_t *timer);
+
+static void on_trim(uv_timer_t *timer)
+{
+    (void)timer;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+static void trim_later(cw_sources *s)
+{
+    size_t n;
+    (void)cw_snapshot_entries(s->last, &n);
+    if (n >= TRIM_METHODS || uv_is_active((uv_handle_t *)&s->trim))
+        uv_timer_start(&s->trim, on_trim, TRIM_MS, 0);
+}
+
+static void publish_now(cw_sources *s)
+{
+    uv_timer_stop(&s->publish);
+    draft d = {0};
+    cw_err err = {0};
+    uint64_t began = cw_clock_ns();
+    cw_code rc = make_draft(s, &d, &err);
+    s->build_ms = (cw_clock_ns() - began) / 1000000;
+    if (!rc) {
+        commit(s, &d);
+    } else {
+        cw_log_err(CW_LOG_ERROR, "sources", "the old catalogue stays for now", &err);
+        uv_timer_start(&s->publish, on_publish, NOMEM_PAUSE_MS, 0);
+    }
+    draft_done(&d);
+    if (s->last)
+        trim_later(s);
+}
+
+static void on_publish(uv_timer_t *timer)
+{
+    publish_now(timer->data);
+}
+
+static bool is_loading(const cw_sources *s)
+{
+    for (const cw_registry_item *item = s->items; item; item = item->next) {
+        if (item->plugin_job || item->remote_job || item->is_waiting)
+            return true;
+    }
+    return false;
+}
+
+/* At the end of this turn when nothing else is being loaded, else after a short while. */
+void cw_sources_on_reloaded(cw_sources *s)
+{
+    s->is_dirty = true;
+    if (s->is_closing)
+        return;
+    uint64_t wait =
+        s->build_ms * COALESCE_BUILDS > COALESCE_MS ? s->build_ms * COALESCE_BUILDS : COALESCE_MS;
+    uint64_t pause = is_loading(s) ? wait : 0;
+    if (pause == 0 || !uv_is_active((uv_handle_t *)&s->publish))
+        uv_timer_start(&s->publish, on_publish, pause, 0);
+}
+
+void cw_sources_changed(cw_sources *s)
+{
+    s->is_change = true;
+    cw_sources_on_reloaded(s);
+}
+
+static bool has_untried(const cw_sources *s)
+{
+    for (const cw_registry_item *item = s->items; item; item = item->next) {
+        if (!item->tried && !item->is_gone)
+            return true;
+    }
+    return false;
+}
+
+static void set_loading(cw_sources *s, bool is_loading)
+{
+    if (s->is_loading == is_loading)
+        return;
+    s->is_loading = is_loading;
+    if (s->opts.loading)
+        s->opts.loading(is_loading, s->opts.ctx);
+}
+
+void cw_sources_check_settled(cw_sources *s)
+{
+    if (s->is_closing)
+        return;
+    bool is_loading = has_untried(s);
+    bool is_end = !is_loading && (s->is_loading || !s->is_settled);
+    /* Whoever waits for this wants to have the catalogue first. */
+    if (is_end && s->is_dirty)
+        publish_now(s);
+    set_loading(s, is_loading);
+    if (is_loading || s->is_settled)
+        return;
+    s->is_settled = true;
+    s->opts.settled(s->opts.ctx);
+}
+
+/* ---- configuration ---- */
+
+static cw_plugin_opts plugin_opts(const cw_sources *s, const cw_config *c)
+{
+    return (cw_plugin_opts){
+        .host = s->opts.host,
+        .data = c->plugins.data,
+        .spawner = s->opts.spawner,
+        .n_loops = s->opts.n_loops,
+        .workers = c->plugins.workers,
+        .queue = c->plugins.queue,
+        .call_ms = c->plugins.timeout_ms,
+        .grace_ms = c->plugins.grace_ms,
+        .load_ms = c->plugins.load_ms,
+        .idle_ms = c->plugins.idle_ms,
+        .memory = c->plugins.memory,
+        .files = c->plugins.files,
+        .frame_size = c->limits.answer_size,
+        .change = s->opts.change,
+        .policy = cw_sources_policy(c),
+    };
+}
+
+static bool same_plugin_opts(const cw_plugin_opts *a, const cw_plugin_opts *b)
+{
+    return a->workers == b->workers && a->queue == b->queue && a->call_ms == b->call_ms &&
+           a->grace_ms == b->grace_ms && a->load_ms == b->load_ms && a->idle_ms == b->idle_ms &&
+           a->memory == b->memory && a->files == b->files && a->frame_size == b->frame_size &&
+           cw_str_eq(a->data, b->data);
+}
+
+static cw_registry_item *find_remote(cw_sources *s, cw_str name)
+{
+    for (cw_registry_item *item = s->items; item; item = item->next) {
+        if (!item->path && !item->is_gone && cw_str_is(name, item->name))
+            return item;
+    }
+    return NULL;
+}
+
+/* Everything that can fail, before anything is changed. */
+static cw_code add_remotes(cw_sources *s, const cw_config *config, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < config->sources.n && !rc; i++) {
+        cw_str name = config->sources.items[i].name;
+        cw_registry_item *item = find_remote(s, name);
+        if (item)
+            continue;
+        item = cw_sources_add(s, name, NULL);
+        if (item)
+            item->is_new = true;
+        else
+            rc = cw_fail_nomem(err);
+    }
+    for (cw_registry_item *item = s->items; item && rc; item = item->next)
+        item->is_gone = item->is_gone || item->is_new;
+    free_gone(s);
+    return rc;
+}
+
+/* What an unchanged service offers may have changed too: it is asked again, unless a document that
+ * is still the same describes it. */
+static void update_remote(cw_registry_item *item, const cw_config_remote *fresh)
+{
+    bool same = item->remote && cw_config_remote_equal(item->remote, fresh);
+    cw_file_id file_id = {0};
+    bool has_secret = fresh->secret.file.n || fresh->oauth.client_secret_file.n;
+    bool has_others = has_secret || fresh->overlay.n || item->all->config->state.lock.n;
+    bool same_document = fresh->openrpc.n && !has_others &&
+                         cw_file_id_read(fresh->openrpc.p, &file_id) &&
+                         cw_file_id_equal(&file_id, &item->file_id);
+    item->is_new = false;
+    item->is_seen = true;
+    item->remote = fresh;
+    if (!same && item->source)
+        item->must_replace = true;
+    if (!same)
+        cw_sources_cancel_load(item); /* of what the configuration was before */
+    if (same && same_document && item->source) {
+        cw_remote_set_credentials(item->source, CW_REMOTE_CREDENTIALS_NEW);
+        return;
+    }
+    cw_sources_reload(item);
+}
+
+static void update_remotes(cw_sources *s)
+{
+    const cw_config_remotes *all = &s->config->sources;
+    for (cw_registry_item *item = s->items; item; item = item->next)
+        item->is_seen = false;
+    for (size_t i = 0; i < all->n; i++) {
+        cw_registry_item *item = find_remote(s, all->items[i].name);
+        if (item)
+            update_remote(item, &all->items[i]);
+    }
+    for (cw_registry_item *item = s->items; item; item = item->next) {
+        if (!item->path && !item->is_seen && !item->is_gone)
+            cw_sources_drop(s, item);
+    }
+}
+
+static void update_plugins(cw_sources *s, const cw_config *old)
+{
+    cw_plugin_opts fresh = plugin_opts(s, s->config);
+    bool same = old && same_plugin_opts(&s->plugin_opts, &fresh);
+    s->plugin_opts = fresh;
+    for (cw_registry_item *item = s->items; item && !same; item = item->next) {
+        if (item->path)
+            item->file_id = (cw_file_id){0}; /* loaded anew by the look at the folder */
+    }
+    cw_dir_watch_close(s);
+    cw_dir_watch_open(s);
+}
+
+bool cw_sources_refresh(cw_sources *s, cw_str name)
+{
+    cw_registry_item *item = find_remote(s, name);
+    if (!item)
+        return false;
+    cw_sources_reload(item);
+    return true;
+}
+
+void cw_sources_rebuild(cw_sources *s)
+{
+    if (!s->config)
+        return;
+    for (cw_registry_item *item = s->items; item; item = item->next) {
+        item->file_id = (cw_file_id){0}; /* of a plugin: loaded by the look at the folder */
+        item->pause_ms = 0;
+        if (!item->path && !item->is_gone)
+            cw_sources_reload(item);
+    }
+    cw_dir_watch_close(s);
+    cw_dir_watch_open(s);
+    cw_sources_check_settled(s);
+}
+
+cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
+{
+    cw_code rc = add_remotes(s, config, err);
+    if (rc)
+        return rc;
+    cw_config *old = s->config;
+    s->config = cw_config_ref(config);
+    bool is_first = !old;
+    update_remotes(s);
+    cw_sources_check_health(s);
+    update_plugins(s, old);
+    bool same_policy = old && config->schema.default_draft == old->schema.default_draft &&
+                       config->schema.assert_formats == old->schema.assert_formats;
+    cw_config_unref(old);
+    /* There is a catalogue from the beginning, if only an empty one. */
+    if (is_first || !same_policy)
+        cw_sources_changed(s);
+    cw_sources_check_settled(s);
+    return CW_OK;
+}
+
+/* ---- begin and end ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    cw_sources *s = handle->data;
+    if (--s->open_handles == 0)
+        free(s);
+}
+
+cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *err)
+{
+    cw_sources *s = calloc(1, sizeof *s);
+    if (!s)
+        return cw_fail_nomem(err);
+    s->opts = *opts;
+    uv_loop_t *uv = &opts->loop->uv;
+    uv_timer_init(uv, &s->retry);
+    uv_timer_init(uv, &s->publish);
+    uv_timer_init(uv, &s->trim);
+    uv_timer_init(uv, &s->health);
+    uv_timer_init(uv, &s->folder.timer);
+    uv_fs_event_init(uv, &s->folder.event);
+    uv_handle_t *handles[] = {(uv_handle_t *)&s->retry,        (uv_handle_t *)&s->publish,
+                              (uv_handle_t *)&s->trim,         (uv_handle_t *)&s->health,
+                              (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event};
+    for (size_t i = 0; i < CW_COUNT(handles); i++)
+        handles[i]->data = s;
+    s->open_handles = CW_COUNT(handles);
+    *ret = s;
+    return CW_OK;
+}
+
+void cw_sources_set_only(cw_sources *s, const char *file)
+{
+    s->only = file;
+}
+
+void cw_sources_set_quiet(cw_sources *s)
+{
+    s->is_quiet = true;
+}
+
+void cw_sources_free(cw_sources *s)
+{
+    if (!s)
+        return;
+    s->is_closing = true;
+    cw_dir_watch_close(s);
+    while (s->items) {
+        cw_registry_item *item = s->items;
+        s->items = item->next;
+        free_item(item);
+    }
+    cw_snapshot_unref(s->last);
+    cw_config_unref(s->config);
+    uv_handle_t *handles[] = {(uv_handle_t *)&s->retry,        (uv_handle_t *)&s->publish,
+                              (uv_handle_t *)&s->trim,         (uv_handle_t *)&s->health,
+                              (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event};
+    for (size_t i = 0; i < CW_COUNT(handles); i++)
+        uv_close(handles[i], on_closed);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* registry.h - all sources of the configuration, kept up to date.
+ *
+ * Loads every plugin of the plugin folder and every remote service, builds a
+ * snapshot whenever something changed, and hands it on. Plugins are the files
+ * NAME.so of the folder; NAME.so.disabled is a plugin that is switched off. The
+ * folder is watched: a file that comes, goes or changes is acted on within half a
+ * second. A plugin that cannot be loaded is left out and logged; where an older
+ * version of it runs, that one stays. A remote service that does not answer is
+ * tried again with growing pauses, one that does is asked again now and then
+ * (`refresh`, some earlier and some later), and at once when it says that its
+ * methods have changed. What another source has already is left out of what a
+ * service offers, method by method, and logged.
+ *
+ * Threads: the main loop's thread.
+ */
+#ifndef CW_SOURCE_REGISTRY_REGISTRY_H
+#define CW_SOURCE_REGISTRY_REGISTRY_H
+
+#include "catalogue/lint.h"
+#include "config/config.h"
+#include "source/plugin/plugin.h"
+#include "source/remote/remote.h"
+
+typedef struct cw_sources cw_sources;
+
+/* How many services are in which state; written by the main thread, read by any. */
+typedef struct cw_sources_health {
+    atomic_uint ready;
+    atomic_uint stale;    /* used by their last description */
+    atomic_uint down;     /* nothing is known of them, their calls are refused, or withheld */
+    atomic_uint withheld; /* of those: the lock file is lost, so that every tool is withheld */
+    atomic_uint plugins;  /* plugins that are loaded */
+} cw_sources_health;
+
+typedef struct cw_sources_opts {
+    cw_loop *loop; /* the main one */
+    unsigned n_loops;
+    cw_spawner *spawner;
+    const char *host; /* path of causeway-plugin-host */
+    /* A new snapshot: takes the reference. Old sources are retired before the call; whoever gets it
+     * makes every loop use it and then sweeps its parts of the retired sources. */
+    void (*publish)(cw_snapshot *snapshot, cw_source *const *retired, size_t n_retired, void *ctx);
+    /* Every source has been tried once. */
+    void (*settled)(void *ctx);
+    /* Whether some source was never tried: with each change, after the catalogue that goes with it.
+     * May be NULL. */
+    void (*loading)(bool is_loading, void *ctx);
+    cw_change_sink *change;    /* what sources tell of their own accord; may be NULL */
+    cw_sources_health *health; /* to be kept up to date; may be NULL */
+    /* The permissions that roles have, for warnings; they live until the next call. False: not
+     * known. May be NULL. */
+    bool (*permissions)(const cw_config *config, const cw_str **ret, size_t *ret_n, void *ctx);
+    void *ctx;
+} cw_sources_opts;
+
+/* How the configuration wants schemas to be read. */
+cw_schema_policy cw_sources_policy(const cw_config *config);
+/* And what it knows, for cw_lint. Borrows. */
+cw_lint_opts cw_sources_lint_opts(const cw_config *config);
+
+CW_MUST_USE cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *err);
+/* Of the plugin folder take the file of this name and no other, from the next configuration on.
+ * `file` must live as long. */
+void cw_sources_set_only(cw_sources *s, const char *file);
+/* Leave the files alone that tell how the services are: they are those of whoever serves. And do
+ * not tell what may be meant otherwise (cw_lint). */
+void cw_sources_set_quiet(cw_sources *s);
+/* Begin, or go on with another configuration: compare, load what is new or changed, retire what is
+ * gone. Takes a reference to config. */
+CW_MUST_USE cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err);
+/* Discover everything anew: each plugin of the folder and each service is loaded again, changed or
+ * not; what cannot be loaded stays as it is. */
+void cw_sources_rebuild(cw_sources *s);
+/* The same for one service; false where there is none of that name. */
+bool cw_sources_refresh(cw_sources *s, cw_str name);
+/* Stop watching and loading; handles close on the loop. Sources stay until their last reference. */
+void cw_sources_free(cw_sources *s);
+
+#endif

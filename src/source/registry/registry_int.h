@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* registry_int.h - what the files of `sources` share.
+ *
+ *     registry.c          the list, publishing, configuration
+ *     loader.c     loading one item, one load at a time, and trying again
+ *     health.c   how the services are: files for people, a count for balancers
+ *     plugin_folder.c   the plugin folder: looking and watching
+ *
+ * An item is a plugin's file or a remote service of the configuration. Its
+ * `source` is what should run, its `published` what the last snapshot has; the
+ * difference is what a publish brings about.
+ */
+#ifndef CW_SOURCE_REGISTRY_REGISTRY_INT_H
+#define CW_SOURCE_REGISTRY_REGISTRY_INT_H
+
+#include <sys/stat.h>
+#include <time.h>
+
+#include "source/registry/registry.h"
+
+#define CW_SOURCES_RETRY_MIN_MS 1000u
+#define CW_SOURCES_RETRY_MAX_MS 60000u
+
+/* A file as it was when it was last looked at; all zero: there is none. */
+typedef struct cw_file_id {
+    dev_t dev;
+    ino_t ino;
+    off_t size;
+    struct timespec mtime;
+} cw_file_id;
+
+typedef struct cw_registry_item {
+    struct cw_registry_item
+        *next; /* plugins by name, then services in the order of the configuration */
+    cw_sources *all;
+    char *name;
+    char *path;                     /* of a plugin; NULL for a service */
+    const cw_config_remote *remote; /* in the configuration in force; NULL for a plugin */
+    cw_file_id file_id;             /* of the file that was loaded last: plugin or OpenRPC */
+    cw_source *source, *published;
+    cw_plugin_job *plugin_job; /* at most one of the two is not NULL: a load runs */
+    cw_remote_job *remote_job;
+    cw_shared_conn *shared; /* of a service that has one; retired when another takes its place */
+    bool again;             /* it changed while it was loaded */
+    bool is_waiting;        /* to be loaded when others are through */
+    bool tried;             /* at least once */
+    bool must_replace;      /* what runs was configured otherwise: it goes when the load fails */
+    bool is_seen, is_new;   /* for one look at the folder or the configuration */
+    bool is_gone;
+    uint32_t pause_ms; /* before the next try, doubled each time */
+    uint64_t retry_at; /* on the loop's clock; 0: no try is due */
+    /* How a service is. */
+    bool is_stale;        /* the last load failed: what was known before is used */
+    bool is_refused;      /* the last load was, since our credentials are */
+    bool is_withheld;     /* the lock file is lost: no tool is shown */
+    char *problem;        /* of the last load, or what the service lacks; or NULL */
+    const char *state;    /* as it was told last */
+    int64_t since_ms;     /* of that, since 1970 */
+    int64_t refreshed_ms; /* when it was last asked */
+    uint32_t n_found, n_withheld;
+} cw_registry_item;
+
+/* The plugin folder. */
+typedef struct cw_dir_watch {
+    uv_fs_event_t event;
+    uv_timer_t timer;   /* to look: soon after an event, or now and then where watching fails */
+    cw_file_id watched; /* only dev and ino */
+    bool is_watched;
+    bool is_reported;    /* that it cannot be watched or read */
+    uint64_t changed_at; /* of the first change that was not looked at yet; 0: none */
+} cw_dir_watch;
+
+struct cw_sources {
+    cw_sources_opts opts;
+    const char *only; /* the one file of the plugin folder that counts; NULL: all do */
+    cw_config *config;
+    cw_plugin_opts plugin_opts;
+    cw_registry_item *items;
+    cw_snapshot *last; /* that was published, or NULL */
+    cw_dir_watch folder;
+    uv_timer_t retry;
+    uv_timer_t publish;
+    uv_timer_t trim;   /* give memory back, some time after a publish */
+    uv_timer_t health; /* look how the services are */
+    uint64_t build_ms; /* that the last snapshot took */
+    unsigned open_handles;
+    bool is_dirty;   /* the items differ from what is published */
+    bool is_change;  /* not only because services were asked again: the log has a line for it */
+    bool is_settled; /* and opts.settled was called */
+    bool is_loading; /* as opts.loading was told */
+    bool was_logged; /* a snapshot with something in it was */
+    bool is_quiet;   /* writes no states, reviews nothing */
+    bool is_closing;
+};
+
+/* ---- registry.c ---- */
+
+/* A source came or went: publish, soon after the last of several. */
+void cw_sources_changed(cw_sources *s);
+/* The same for a service that was asked again and may offer what it did before. */
+void cw_sources_on_reloaded(cw_sources *s);
+/* Call opts.settled when every item was tried. */
+void cw_sources_check_settled(cw_sources *s);
+/* Put a new item into its place. NULL without memory. */
+cw_registry_item *cw_sources_add(cw_sources *s, cw_str name, const char *path);
+/* It is not wanted any more; freed with the next publish. */
+void cw_sources_drop(cw_sources *s, cw_registry_item *item);
+
+/* ---- loader.c ---- */
+
+/* Load, or load once more when the load that runs has ended. */
+void cw_sources_load(cw_registry_item *item);
+/* The same by an operator's order: pauses that came of failures are over. */
+void cw_sources_reload(cw_registry_item *item);
+void cw_sources_cancel_load(cw_registry_item *item);
+/* False when there is no such file (or it cannot be looked at). */
+bool cw_file_id_read(const char *path, cw_file_id *ret);
+bool cw_file_id_equal(const cw_file_id *a, const cw_file_id *b);
+
+/* ---- health.c ---- */
+
+/* The last load of a service ended: with a problem, or without (empty). `others`: lines that are
+ * shown in the place of a problem, such as methods that the service lacks. */
+void cw_sources_on_loaded(cw_registry_item *item, cw_str problem, cw_str others);
+/* Look at all of them now, and again and again. */
+void cw_sources_check_health(cw_sources *s);
+
+/* ---- plugin_folder.c ---- */
+
+/* Look now, load what is new or changed, drop what is gone, and watch from then on. */
+void cw_dir_watch_open(cw_sources *s);
+/* Stop watching (another folder, or the end). */
+void cw_dir_watch_close(cw_sources *s);
+
+#endif

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* load.c - making a remote source.
+ *
+ *     service ─► hub? ─► asking ─► description ─► overlay, lock ─► source
+ *                           │ it cannot be asked         │ it cannot be used, or asks less of
+ *                           │                            │ callers than before
+ *                           └────────────────────────────┴─► the last good description, from the
+ *                                                            state's folder
+ */
+#include <stdlib.h>
+
+#include "config/overlay.h"
+#include "source/openrpc/openrpc.h"
+#include "source/remote/discovery.h"
+#include "source/remote/remote_int.h"
+#include "source/remote/required_access.h"
+
+#define ARENA_MAX (512u * 1024u * 1024u)
+#define LINES_MAX 65536u
+#define PARTIAL                                                                                    \
+    "the list of tools cannot be read with these credentials: titles, annotations and scopes are " \
+    "not known"
+
+struct cw_remote_job {
+    cw_loop *loop;
+    cw_remote_opts opts;
+    cw_endpoint *service;        /* a reference */
+    cw_shared_conn *shared;      /* likewise, or NULL */
+    cw_circuit_breaker *breaker; /* likewise */
+    cw_discovery *discovery;
+    cw_remote_loaded_fn fn;
+    void *ctx;
+    cw_buf problems, warnings, missing;
+    cw_arena scratch; /* for the description; the source keeps nothing of it */
+    cw_config_overlay_file *overlay;
+    cw_lock *lock;
+    cw_buf lost; /* why the configured lock cannot be used; empty: it can, or there is none */
+    /* The last good description; .kind is empty where there is none of this service. */
+    cw_state_description last;
+    const cw_json *requires; /* of it */
+    cw_arena known;          /* its texts */
+    cw_remote_credentials credentials;
+    cw_buf damaged;     /* why it cannot be read; empty: it can */
+    cw_buf widened;     /* lines: how the new one asks less of callers */
+    const cw_json *doc; /* that was read last, in scratch */
+};
+
+/* ---- the end of a job ---- */
+
+/* A hub that nobody has seen yet ends with the job that made it. */
+static void free_job(cw_remote_job *job, bool loops_ended)
+{
+    cw_discovery_cancel(job->discovery);
+    if (job->shared && job->shared == job->opts.shared)
+        cw_shared_conn_unref(job->shared);
+    else
+        cw_shared_conn_close(job->shared, loops_ended);
+    cw_circuit_breaker_unref(job->breaker);
+    cw_endpoint_unref(job->service);
+    cw_config_overlay_free(job->overlay);
+    cw_lock_free(job->lock);
+    cw_arena_done(&job->scratch);
+    cw_arena_done(&job->known);
+    cw_buf_done(&job->damaged);
+    cw_buf_done(&job->widened);
+    cw_buf_done(&job->problems);
+    cw_buf_done(&job->warnings);
+    cw_buf_done(&job->missing);
+    cw_buf_done(&job->lost);
+    cw_config_unref(job->opts.owner);
+    free(job);
+}
+
+/* Lines about a description quote it. Without memory nothing is told. */
+static void hide_secrets(const cw_remote_job *job, cw_buf *lines)
+{
+    cw_buf exposed;
+    if (!cw_secrets_are_in(&job->service->secrets, cw_buf_str(lines)))
+        return;
+    cw_buf_init(&exposed, SIZE_MAX / 2);
+    cw_secrets_write(&job->service->secrets, cw_buf_str(lines), &exposed);
+    cw_buf_done(lines);
+    *lines = exposed;
+    if (exposed.code)
+        cw_buf_release(lines);
+}
+
+/* Hand the source over (NULL: there is none). The job is gone afterwards. */
+static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
+{
+    hide_secrets(job, &job->problems);
+    hide_secrets(job, &job->warnings);
+    hide_secrets(job, &job->missing);
+    hide_secrets(job, &job->widened);
+    cw_remote_loaded loaded = {
+        .source = r ? &r->base : NULL,
+        .shared = job->shared,
+        .name = job->service->config.name,
+        .problem = cw_buf_str(&job->problems),
+        .warnings = cw_buf_str(&job->warnings),
+        .missing = cw_buf_str(&job->missing),
+        .n_found = r ? r->n_found : 0,
+        .n_withheld = r ? r->n_withheld : 0,
+        .notice = r && r->problem.is_partial ? CW_STR(PARTIAL) : CW_STR(""),
+        .widened = cw_buf_str(&job->widened),
+        .credentials = job->credentials,
+        .lock = cw_buf_str(&job->lost),
+        .definitions = r ? r->definitions : NULL,
+        .n_definitions = r ? r->n_definitions : 0,
+    };
+    if (rc && loaded.problem.n == 0)
+        loaded.problem = cw_str_from(cw_code_text(rc));
+    job->shared = NULL; /* its reference goes with it */
+    job->fn(&loaded, job->ctx);
+    free_job(job, /* loops_ended= */ false);
+}
+
+/* ---- from a description to a source ---- */
+
+static cw_code new_remote(cw_remote_job *job, cw_remote **ret, cw_err *err)
+{
+    cw_remote *r = calloc(1, sizeof *r);
+    if (!r)
+        return cw_fail_nomem(err);
+    cw_arena_init(&r->arena, ARENA_MAX);
+    r->service = cw_endpoint_ref(job->service);
+    if (job->shared) {
+        r->shared = cw_shared_conn_ref(job->shared);
+        cw_shared_conn_acquire(r->shared);
+    }
+    r->n_loops = job->opts.n_loops;
+    r->answer_size = job->opts.answer_size;
+    r->base.ops = &cw_remote_ops;
+    r->base.name = job->service->config.name;
+    r->base.call_ms = job->service->config.timeout_ms;
+    atomic_init(&r->base.refs, 1);
+    r->parts = cw_arena_calloc(&r->arena, job->opts.n_loops, sizeof *r->parts);
+    r->breaker = cw_circuit_breaker_ref(job->breaker);
+    if (!r->parts) {
+        cw_remote_free(r);
+        return cw_fail_nomem(err);
+    }
+    *ret = r;
+    return CW_OK;
+}
+
+static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, cw_remote **ret)
+{
+    cw_err err = {0};
+    const cw_json *doc = NULL;
+    cw_remote *r = NULL;
+    const cw_json_opts opts = {.max_bytes = CW_DESCRIBE_DOCUMENT_MAX};
+    cw_arena_reset(&job->scratch);
+    cw_code rc = cw_json_read(openrpc, &opts, &job->scratch, &doc, NULL, &err);
+    job->doc = doc;
+    if (!rc)
+        rc = cw_openrpc_upgrade_draft4(&doc, &job->scratch, &err);
+    if (!rc)
+        rc = new_remote(job, &r, &err);
+    if (rc) {
+        cw_buf_add(&job->problems, cw_str_from(err.msg));
+        return rc;
+    }
+    cw_remote_reading reading = {
+        .config = &job->service->config,
+        .more = cw_config_overlay_methods(job->overlay),
+        .lock = job->lock,
+        .withholds_all = job->lost.n > 0,
+        .requires = job->requires,
+        .is_partial = is_partial,
+        .policy = job->opts.policy,
+        .defines = job->opts.defines,
+        .problems = &job->problems,
+        .warnings = &job->warnings,
+        .missing = &job->missing,
+        .widened = &job->widened,
+    };
+    rc = cw_remote_read(r, &reading, doc);
+    if (rc)
+        cw_remote_free(r);
+    else
+        *ret = r;
+    return rc;
+}
+
+/* ---- the last good description ---- */
+
+/* A text of the arena; .p is NULL without memory. */
+static cw_str place_of(const cw_endpoint *service, cw_arena *arena)
+{
+    const cw_config_strings *command = &service->config.command;
+    if (command->n == 0)
+        return cw_arena_dup_str(arena, service->config.url);
+    char *text = cw_arena_printf(arena, "%s", command->items[0].p);
+    for (size_t i = 1; i < command->n && text; i++)
+        text = cw_arena_printf(arena, "%s %s", text, command->items[i].p);
+    return text ? cw_str_from(text) : (cw_str){NULL, 0};
+}
+
+static bool copy_text(cw_str *text, cw_arena *arena)
+{
+    *text = cw_arena_dup_str(arena, *text);
+    return text->p;
+}
+
+/* All but the document. */
+static cw_code copy_problem(const cw_state_description *from, cw_arena *arena,
+                            cw_state_description *to)
+{
+    *to = *from;
+    to->openrpc = CW_STR("");
+    bool is_copied = copy_text(&to->at, arena) && copy_text(&to->describe, arena) &&
+                     copy_text(&to->kind, arena) && copy_text(&to->requires, arena);
+    return is_copied ? CW_OK : CW_NOMEM;
+}
+
+/* That of the file, or of the source before where there is no file. One of another service, or that
+ * was asked for otherwise, says nothing: the operator has changed the configuration. */
+static cw_code find_last(cw_remote_job *job, cw_err *err)
+{
+    const cw_config_remote *config = &job->service->config;
+    const cw_remote *before = cw_remote_of(job->opts.before);
+    cw_state_description *last = &job->last;
+    if (config->openrpc.n)
+        return CW_OK;
+    cw_code rc = cw_state_load_description(job->opts.state, config->name, &job->known, last, err);
+    if (rc == CW_GONE && before && before->problem.kind.n)
+        rc = copy_problem(&before->problem, &job->known, last);
+    if (rc == CW_NOMEM)
+        return cw_fail_nomem(err);
+    if (rc && rc != CW_GONE)
+        cw_buf_printf(&job->damaged, "%s", err->msg);
+    cw_str at = place_of(job->service, &job->known);
+    if (!at.p)
+        return cw_fail_nomem(err);
+    if (rc || !cw_str_eq(last->at, at) || !cw_str_eq(last->describe, config->describe)) {
+        *last = (cw_state_description){0};
+        return CW_OK;
+    }
+    const cw_json_opts opts = {.max_bytes = last->requires.n + 1, .max_members = (1u << 24) - 1};
+    return cw_json_read(last->requires, &opts, &job->known, &job->requires, NULL, err);
+}
+
+/* What the service said when it last could be asked, and was used. */
+static cw_code use_last(cw_remote_job *job, cw_remote **ret)
+{
+    if (job->last.openrpc.n == 0)
+        return CW_GONE;
+    cw_code rc = make_source(job, job->last.openrpc, job->last.is_partial, ret);
+    if (rc)
+        return rc;
+    if (copy_problem(&job->last, &(*ret)->arena, &(*ret)->problem) == CW_OK)
+        return CW_OK;
+    cw_remote_free(*ret);
+    *ret = NULL;
+    return CW_NOMEM;
+}
+
+/* ---- a new description ---- */
+
+static void add_line(cw_buf *lines, const char *text)
+{
+    cw_buf_printf(lines, "%s%s", lines->n ? "\n" : "", text);
+}
+
+/* Remember what was said, for the next load and the next start. */
+static cw_code keep(cw_remote_job *job, const cw_discovery_result *result, cw_remote *r,
+                    cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf requires;
+    cw_buf_init(&requires, CW_DESCRIBE_DOCUMENT_MAX);
+    cw_required_access_write(job->doc, job->requires, &requires);
+    if (requires.code)
+        return cw_fail(err, requires.code, "what it asks of callers cannot be kept");
+    cw_state_description problem = {
+        .at = place_of(job->service, &r->arena),
+        .describe = job->service->config.describe,
+        .kind = cw_str_from(result->kind),
+        .is_partial = result->is_partial,
+        .requires = cw_buf_str(&requires),
+        .openrpc = result->openrpc,
+    };
+    if (!problem.at.p || copy_problem(&problem, &r->arena, &r->problem))
+        return cw_fail_nomem(err);
+    const cw_state_description *last = &job->last;
+    bool is_same = last->openrpc.n && cw_str_eq(last->kind, problem.kind) &&
+                   last->is_partial == problem.is_partial &&
+                   cw_str_eq(last->requires, problem.requires) &&
+                   cw_str_eq(last->openrpc, problem.openrpc);
+    if (is_same)
+        return CW_OK;
+    cw_err why = {0};
+    cw_str name = job->service->config.name;
+    if (cw_state_save_description(job->opts.state, name, &problem, &why)) {
+        cw_buf_printf(&job->warnings, "%sthe description could not be kept: %s",
+                      job->warnings.n ? "\n" : "", why.msg);
+    }
+    return CW_OK;
+}
+
+/* Whether nothing is known to be lost. What is lost is added to the lines of `widened`. */
+static bool is_as_rich(cw_remote_job *job, const cw_discovery_result *result)
+{
+    cw_err text;
+    cw_str last = job->last.kind;
+    if (job->damaged.n) {
+        cw_fail(&text, CW_PARSE, "what the service asked of callers is not known: %.*s",
+                CW_STR_ARG(cw_buf_str(&job->damaged)));
+        add_line(&job->widened, text.msg);
+    } else if (last.n && cw_required_access_is_weaker(last, cw_str_from(result->kind))) {
+        cw_fail(&text, CW_PARAMS,
+                "the description is '%s' and was '%.*s': scopes may be missing, and methods that "
+                "are no tools may be in it",
+                result->kind, CW_STR_ARG(last));
+        add_line(&job->widened, text.msg);
+    } else {
+        return true;
+    }
+    return job->opts.accepts;
+}
+
+static cw_code refuse_new(cw_remote_job *job)
+{
+    cw_buf_printf(&job->problems, "%s%.*s\nit is not used until `causeway source accept %.*s`",
+                  job->problems.n ? "\n" : "", CW_STR_ARG(cw_buf_str(&job->widened)),
+                  CW_STR_ARG(job->service->config.name));
+    return CW_PARAMS;
+}
+
+static cw_code use_new(cw_remote_job *job, const cw_discovery_result *result, cw_remote **ret)
+{
+    cw_err err = {0};
+    if (!is_as_rich(job, result))
+        return refuse_new(job);
+    cw_code rc = make_source(job, result->openrpc, result->is_partial, ret);
+    if (rc)
+        return rc;
+    if (job->widened.n && !job->opts.accepts)
+        rc = refuse_new(job);
+    else if (job->service->config.openrpc.n == 0)
+        rc = keep(job, result, *ret, &err);
+    if (!rc)
+        return CW_OK;
+    if (err.msg[0])
+        add_line(&job->problems, err.msg);
+    cw_remote_free(*ret);
+    *ret = NULL;
+    return rc;
+}
+
+static void on_discovered(const cw_discovery_result *result, void *ctx)
+{
+    cw_remote_job *job = ctx;
+    cw_remote *r = NULL;
+    job->discovery = NULL;
+    cw_buf_add(&job->warnings, result->warnings);
+    job->credentials = result->is_refused ? CW_REMOTE_CREDENTIALS_REFUSED
+                       : result->code     ? CW_REMOTE_CREDENTIALS_UNKNOWN
+                                          : CW_REMOTE_CREDENTIALS_ACCEPTED;
+    if (result->code) {
+        cw_buf_add(&job->problems, result->problem);
+        cw_code rc = use_last(job, &r);
+        finish(job, r, rc ? result->code : CW_OK);
+        return;
+    }
+    size_t n_warnings = job->warnings.n;
+    cw_code rc = use_new(job, result, &r);
+    if (rc && rc != CW_NOMEM && !job->opts.accepts) {
+        size_t n_problems = job->problems.n;
+        job->warnings.n = n_warnings;
+        cw_buf_clear(&job->missing);
+        /* Where that is of no use either, the first reason is the one to tell. */
+        if (use_last(job, &r))
+            job->problems.n = n_problems;
+        else
+            rc = CW_OK;
+    }
+    finish(job, r, rc);
+}
+
+/* ---- the begin of a job ---- */
+
+/* What the source before has found out of the service holds for this one too. */
+static cw_code find_breaker(cw_remote_job *job, cw_err *err)
+{
+    const cw_remote *before = cw_remote_of(job->opts.before);
+    job->breaker = before && cw_endpoint_is_same_address(before->service, job->service)
+                       ? cw_circuit_breaker_ref(before->breaker)
+                       : cw_circuit_breaker_new();
+    return job->breaker ? CW_OK : cw_fail_nomem(err);
+}
+
+static cw_code find_shared(cw_remote_job *job, cw_err *err)
+{
+    const cw_remote_opts *o = &job->opts;
+    if (job->service->kind == CW_ENDPOINT_HTTP)
+        return CW_OK;
+    if (o->shared && cw_shared_conn_is_compatible(o->shared, job->service, o->answer_size)) {
+        job->shared = cw_shared_conn_ref(o->shared);
+        return CW_OK;
+    }
+    cw_shared_conn_opts opts = {
+        .loop = job->loop,
+        .spawner = o->spawner,
+        .answer_size = o->answer_size,
+        .announced = o->announced,
+        .ctx = job->ctx,
+    };
+    return cw_shared_conn_new(job->service, &opts, &job->shared, err);
+}
+
+/* A lock that is lost protects nothing: without it every tool is withheld. */
+static cw_code read_lock(cw_remote_job *job, cw_err *err)
+{
+    const char *path = job->opts.lock.p;
+    cw_code rc = job->opts.lock.n ? cw_lock_read(path, &job->lock, err) : CW_OK;
+    if (rc == CW_NOMEM || !job->opts.lock.n || job->lock)
+        return rc;
+    if (rc)
+        cw_buf_printf(&job->lost,
+                      "%s; every tool is withheld until the file is repaired, or removed and made "
+                      "anew by `causeway source approve`",
+                      err->msg);
+    else
+        cw_buf_printf(&job->lost,
+                      "lock '%s' does not exist; every tool is withheld until `causeway source "
+                      "approve`",
+                      path);
+    return job->lost.code ? cw_fail_nomem(err) : CW_OK;
+}
+
+static cw_code begin(cw_remote_job *job, cw_err *err)
+{
+    const cw_config_remote *config = job->opts.config;
+    cw_code rc = cw_endpoint_new(config, job->opts.owner, &job->service, err);
+    if (!rc && config->overlay.n)
+        rc = cw_config_overlay_read(config->overlay.p, &job->overlay, err);
+    if (!rc)
+        rc = read_lock(job, err);
+    if (!rc)
+        rc = find_last(job, err);
+    if (!rc)
+        rc = find_breaker(job, err);
+    if (!rc)
+        rc = find_shared(job, err);
+    return rc ? rc
+              : cw_discovery_start(job->loop, job->service, job->shared, on_discovered, job,
+                                   &job->discovery, err);
+}
+
+cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_loaded_fn fn, void *ctx,
+                       cw_remote_job **ret_job, cw_err *err)
+{
+    cw_remote_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return cw_fail_nomem(err);
+    job->loop = loop;
+    job->opts = *opts;
+    if (opts->owner)
+        cw_config_ref(opts->owner);
+    job->fn = fn;
+    job->ctx = ctx;
+    cw_buf_init(&job->problems, LINES_MAX);
+    cw_buf_init(&job->warnings, LINES_MAX);
+    cw_buf_init(&job->missing, LINES_MAX);
+    cw_buf_init(&job->lost, LINES_MAX);
+    cw_buf_init(&job->damaged, LINES_MAX);
+    cw_buf_init(&job->widened, LINES_MAX);
+    cw_arena_init(&job->scratch, ARENA_MAX);
+    cw_arena_init(&job->known, ARENA_MAX);
+    cw_code rc = begin(job, err);
+    if (rc) {
+        free_job(job, /* loops_ended= */ false);
+        return rc;
+    }
+    if (ret_job)
+        *ret_job = job;
+    return CW_OK;
+}
+
+void cw_remote_load_cancel(cw_remote_job *job, bool loops_ended)
+{
+    if (job)
+        free_job(job, loops_ended);
+}

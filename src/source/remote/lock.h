@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* lock.h - the definitions of tools that the operator has approved.
+ *
+ * A service that changes a tool behind the operator's back (its text, its params, what it
+ * says of itself) changes what models do with it. So the definition of every exposed tool, as the
+ * service gives it, is kept in a file; one that differs is withheld, or warned
+ * about, until somebody looks at it (`causeway source diff`) and approves.
+ *
+ *     {"version":1,"sources":{"aria2":{"aria2.addUri":{"sha256":"…","definition":{…}}}}}
+ *
+ * The definition is canonical: id, usage, params in their order (name, description, required,
+ * schema), input and output, and where the service says so by_position, notification and its mark
+ * (title, annotations, what it asks of callers); members sorted by key, no white space. What the
+ * service does not say is left out, so an entry that was written before the last three were part of
+ * it is as good as ever for a tool without them, and else counts as changed.
+ *
+ * A tool that the file does not have is withheld. Where a configured file does not exist or cannot
+ * be read, every tool is withheld: only `causeway source approve` makes the file.
+ *
+ * Ownership: a lock owns its texts.
+ * Threads:   immutable once read.
+ * Limits:    CW_LOCK_MAX_BYTES of a file.
+ */
+#ifndef CW_SOURCE_REMOTE_LOCK_H
+#define CW_SOURCE_REMOTE_LOCK_H
+
+#include "base/buf.h"
+#include "catalogue/method.h"
+
+#define CW_LOCK_MAX_BYTES (64u * 1024u * 1024u)
+#define CW_LOCK_HASH 64u /* characters */
+
+typedef struct cw_lock cw_lock;
+
+/* *ret is NULL where the file does not exist. CW_PARAMS: not a lock file. */
+CW_MUST_USE cw_code cw_lock_read(const char *path, cw_lock **ret, cw_err *err);
+void cw_lock_free(cw_lock *lock);
+
+/* Append the canonical definition of a method as its service gives it; `described` is its object in
+ * the service's document, or NULL. */
+void cw_lock_define(const cw_method *found, const cw_json *described, cw_buf *out);
+void cw_lock_hash(cw_str definition, char ret[CW_LOCK_HASH + 1]);
+
+typedef enum cw_lock_verdict {
+    CW_LOCK_SAME,
+    CW_LOCK_NEW, /* not in the file */
+    CW_LOCK_CHANGED,
+} cw_lock_verdict;
+
+/* *ret_old (may be NULL) is what was approved, or empty. */
+cw_lock_verdict cw_lock_check(const cw_lock *lock, cw_str source, cw_str method, cw_str definition,
+                              cw_str *ret_old);
+
+/* What was approved of a source, in the order of the file. `lock` may be NULL. */
+typedef cw_code (*cw_lock_fn)(cw_str method, void *ctx);
+CW_MUST_USE cw_code cw_lock_each(const cw_lock *lock, cw_str source, cw_lock_fn fn, void *ctx);
+
+/* Write the file anew with the tools of these sources replaced and those of others as they were;
+ * atomically, with mode 0644. One that could not be read again is not written: CW_LIMIT, CW_PARSE.
+ */
+typedef struct cw_lock_entry {
+    cw_str source, method;
+    cw_str definition; /* empty: as it is in `old` */
+} cw_lock_entry;
+CW_MUST_USE cw_code cw_lock_write(const char *path, const cw_lock *old, const cw_str *replaced,
+                                  size_t n_replaced, const cw_lock_entry *entries, size_t n,
+                                  cw_err *err);
+
+#endif

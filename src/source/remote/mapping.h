@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mapping.h - from the arguments of a tool to the params of a service, and from its result to what
+ * the tool gives.
+ *
+ * The operator can hide, fix, rename and preset params, and choose a part of the result. What is
+ * shown (the method's params and schemas) and what is sent are made from the same overlay here, so
+ * that they cannot differ.
+ *
+ *     found: token, gid, keys        overlay: token fixed, keys renamed to "fields"
+ *     shown: gid, fields             sent: {"gid":…,"keys":…,"token":"x"}  or  ["x",…,…]
+ *
+ * Where nothing has to be changed there is no plan and arguments travel on as the bytes they came
+ * in.
+ *
+ * Params that the service does not describe are declared by the overlay, with a schema. A method of
+ * which nothing is known has one param "params" (its schema says "x-spread": true,
+ * source/describe/describe.h): a list, or an object, that is sent as it is.
+ *
+ * Positional: an optional param that is left out ends the list; with later ones given it is null,
+ * or its default where it has one.
+ *
+ * Results over the overlay's result_size are given in parts, where the tool is read only: a list
+ * as {"items":[…],"continuation":"…"}, another value as {"text":"…","continuation":"…"}; with the
+ * argument "continuation" the method is called again and the next part is cut from its result. A
+ * result that has changed meanwhile is an error that says so. Where it is not read only the rest
+ * is dropped, and "truncated":true says so. Such a tool has no output schema.
+ *
+ * Ownership: plans and what they point to live in the source's arena; params and results in the
+ *            call's.
+ * Threads:   a plan is immutable.
+ */
+#ifndef CW_SOURCE_REMOTE_MAPPING_H
+#define CW_SOURCE_REMOTE_MAPPING_H
+
+#include "catalogue/method.h"
+#include "config/config.h"
+#include "source/protocol/dialect.h"
+
+typedef struct cw_param_map cw_param_map;
+
+/* Make the plan of a method from what its service says (`m` as it was found) and what the operator
+ * says, and change `m` (params, input, output) to what is shown. *ret is NULL where nothing is to
+ * be done. CW_PARAMS: the overlay names a param that is not there and declares none, two params get
+ * one name, a pointer is none. */
+CW_MUST_USE cw_code cw_param_map_make(const cw_protocol_opts *protocol,
+                                      const cw_config_overlay *overlay, cw_method *m,
+                                      cw_arena *arena, const cw_param_map **ret, cw_err *err);
+
+/* What is sent for these arguments (an object, or empty). CW_PARAMS: a continuation that is none
+ * of ours; CW_NOMEM. */
+CW_MUST_USE cw_code cw_param_map_apply(const cw_param_map *map, cw_str arguments, cw_arena *arena,
+                                       cw_str *ret, cw_err *err);
+/* Change an outcome that is a result to what the tool gives: the part that counts, within its
+ * budget. `arguments` as they came. */
+void cw_param_map_result(const cw_param_map *map, cw_str arguments, cw_arena *arena,
+                         cw_outcome *outcome);
+
+#endif

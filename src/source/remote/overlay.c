@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* overlay.c - what an operator says about the methods of a service.
+ *
+ *     document: all methods   x   overlay: some of them, marked   ->   offer
+ *
+ * A method that no overlay names is not there at all. Entries with wildcards name all that fit
+ * and that no entry before them, and none without wildcards, has named. What the service says of
+ * its own tools (title, annotations, scopes) is taken where the operator says nothing; it can ask
+ * for more of callers, and is never a reason to show anything, nor to call anything twice.
+ */
+#include "source/remote/annotations.h"
+
+#include "base/map.h"
+#include "catalogue/method_schemas.h"
+#include "source/openrpc/openrpc.h"
+#include "source/remote/required_access.h"
+
+#define NEAR 8u /* edits, for "did you mean" */
+
+typedef struct reading {
+    cw_remote *remote;
+    const cw_remote_reading *given;
+    const cw_json *doc;
+    cw_method *found;          /* all of the document */
+    const cw_json **described; /* as the document has them */
+    size_t n_found;
+    bool *is_named; /* by an entry */
+    cw_map by_id;
+    cw_map requires;  /* by method: what it asked before */
+    cw_arena scratch; /* of one mark */
+    cw_method *offer;
+    cw_remote_tool *tools;
+    size_t n;
+    size_t n_met, n_missing; /* entries that expose something, and that name what is not there */
+    cw_remote_definition *definitions; /* NULL where they are not wanted */
+    size_t n_definitions;
+} reading;
+
+static void add_line(cw_buf *lines, const char *text)
+{
+    cw_buf_printf(lines, "%s%s", lines->n ? "\n" : "", text);
+}
+
+static cw_code nomem(const reading *x, cw_err *err)
+{
+    return cw_arena_fail(&x->remote->arena, err);
+}
+
+/* ---- names ---- */
+
+static bool is_pattern(cw_str text)
+{
+    return memchr(text.p, '*', text.n) || memchr(text.p, '?', text.n);
+}
+
+/* '*' stands for any text, '?' for one byte. The last star is the only one to go back to. */
+static bool fits_pattern(cw_str pattern, cw_str text)
+{
+    size_t p = 0, t = 0, star = SIZE_MAX, behind = 0;
+    while (t < text.n) {
+        if (p < pattern.n && pattern.p[p] == '*') {
+            star = p++;
+            behind = t;
+        } else if (p < pattern.n && (pattern.p[p] == '?' || pattern.p[p] == text.p[t])) {
+            p++;
+            t++;
+        } else if (star != SIZE_MAX) {
+            p = star + 1;
+            t = ++behind;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.n && pattern.p[p] == '*')
+        p++;
+    return p == pattern.n;
+}
+
+static void report_unknown(const reading *x, cw_str id, cw_err *err)
+{
+    cw_str nearest = {NULL, 0};
+    unsigned best = NEAR + 1;
+    for (size_t i = 0; i < x->n_found; i++) {
+        unsigned d = cw_str_distance_within(x->found[i].id, id, NEAR);
+        if (d < best) {
+            best = d;
+            nearest = x->found[i].id;
+        }
+    }
+    if (nearest.p)
+        cw_fail(err, CW_PARAMS,
+                "method '%.*s': the service has no such method; did you mean '%.*s'?",
+                CW_STR_ARG(id), CW_STR_ARG(nearest));
+    else
+        cw_fail(err, CW_PARAMS, "method '%.*s': the service has no such method", CW_STR_ARG(id));
+}
+
+/* A service may drop a method at any time, or show our account fewer of them: that is no reason to
+ * lose the others. Whether it is a warning or a problem is known when all entries are through. */
+static void miss_method(reading *x, cw_str id)
+{
+    cw_err text;
+    x->n_missing++;
+    report_unknown(x, id, &text);
+    add_line(x->given->missing, text.msg);
+}
+
+/* The id here: its own name, or with the prefix before it. */
+static cw_code rename_method(reading *x, const cw_config_overlay *o, cw_method *m, cw_err *err)
+{
+    cw_str prefix = x->given->config->prefix;
+    if (o->name.n == 0 && prefix.n == 0)
+        return CW_OK;
+    char *id = o->name.n ? cw_arena_dup(&x->remote->arena, o->name.p, o->name.n)
+                         : cw_arena_printf(&x->remote->arena, "%.*s%.*s", CW_STR_ARG(prefix),
+                                           CW_STR_ARG(m->id));
+    if (!id)
+        return nomem(x, err);
+    m->id = cw_str_from(id);
+    return CW_OK;
+}
+
+/* ---- the lock ---- */
+
+static cw_code keep_definition(reading *x, const cw_method *found, cw_str text)
+{
+    cw_remote_definition *d = &x->definitions[x->n_definitions];
+    *d = (cw_remote_definition){found->id, cw_arena_dup_str(&x->remote->arena, text)};
+    if (!d->definition.p)
+        return CW_NOMEM;
+    x->n_definitions++;
+    return CW_OK;
+}
+
+/* Whether a tool may be shown; what is to be said about it is added to the warnings. */
+static bool may_show(reading *x, const cw_method *found, const cw_json *described, cw_code *ret)
+{
+    const cw_remote_reading *given = x->given;
+    if (given->withholds_all)
+        return false;
+    if (!given->lock && !given->defines)
+        return true;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_LOCK_MAX_BYTES);
+    cw_lock_define(found, described, &text);
+    *ret = text.code;
+    if (!*ret && given->defines)
+        *ret = keep_definition(x, found, cw_buf_str(&text));
+    if (*ret)
+        return false;
+    if (!given->lock)
+        return true;
+    cw_lock_verdict verdict =
+        cw_lock_check(given->lock, given->config->name, found->id, cw_buf_str(&text), NULL);
+    if (verdict == CW_LOCK_SAME)
+        return true;
+    bool warns = given->config->warns_only;
+    cw_buf_printf(given->warnings, "%smethod '%.*s': %s; %s `causeway source approve`",
+                  given->warnings->n ? "\n" : "", CW_STR_ARG(found->id),
+                  verdict == CW_LOCK_NEW ? "it was never approved" : "its definition has changed",
+                  warns ? "see `causeway source diff` and" : "it is withheld until");
+    return warns;
+}
+
+/* ---- one method ---- */
+
+static cw_code read_permissions(reading *x, const cw_config_overlay *o, cw_method *m, cw_err *err)
+{
+    cw_arena *arena = &x->remote->arena;
+    size_t n = o->permissions.n;
+    if (n == 0)
+        return CW_OK;
+    cw_str *items = cw_arena_calloc(arena, n, sizeof *items);
+    if (!items)
+        return nomem(x, err);
+    for (size_t i = 0; i < n; i++) {
+        items[i] = cw_arena_dup_str(arena, o->permissions.items[i]);
+        if (!items[i].p)
+            return nomem(x, err);
+    }
+    m->needs.permissions = items;
+    m->needs.n_permissions = cw_requirements_sort(items, n);
+    return CW_OK;
+}
+
+static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *described,
+                         cw_method *m, cw_remote_tool *tool, cw_err *err)
+{
+    const cw_protocol_opts *protocol = &x->remote->service->protocol;
+    bool reads = o->read_only || (m->mark && m->mark->is_read_only);
+    *tool = (cw_remote_tool){
+        .may_repeat = reads || (m->mark && m->mark->is_idempotent),
+        .reads = reads,
+        .cache_ms = reads ? o->cache_ms : 0,
+        .is_notice = cw_json_is(cw_json_get(described, CW_STR("x-notification")), CW_JSON_TRUE),
+    };
+    cw_arena *arena = &x->remote->arena;
+    cw_code rc = cw_request_template_make(protocol, m->id, arena, &tool->wire, err);
+    if (!rc)
+        rc = cw_endpoint_call_path(x->remote->service, m->id, arena, &tool->path, err);
+    return rc ? rc : cw_param_map_make(protocol, o, m, arena, &tool->map, err);
+}
+
+/* ---- schemas ---- */
+
+/* Whether the schemas of these parts can be used; CW_PARAMS: they cannot. */
+static cw_code try_parts(const reading *x, const cw_method *m, const cw_param *param, cw_str input,
+                         cw_str output, cw_err *err)
+{
+    cw_method_schemas *schemas = NULL;
+    cw_method part = *m;
+    part.params = param;
+    part.n_params = param ? 1 : 0;
+    part.input = input;
+    part.output = output;
+    cw_code rc = cw_method_schemas_new(&part, 1, &x->given->policy, &schemas, err);
+    cw_method_schemas_unref(schemas);
+    return rc;
+}
+
+/* A schema that makes no sense refuses nothing: better a tool that takes anything than none. */
+static void open_schema(reading *x, cw_str *schema, const cw_err *why)
+{
+    *schema = CW_STR("");
+    cw_err text;
+    cw_fail(&text, CW_PARAMS, "a schema that cannot be used is left out: %s", why->msg);
+    add_line(x->given->warnings, text.msg);
+}
+
+static cw_code tolerate(reading *x, cw_method *m, cw_err *err)
+{
+    const cw_str none = CW_STR("");
+    cw_method_schemas *schemas = NULL;
+    cw_code rc = cw_method_schemas_new(m, 1, &x->given->policy, &schemas, err);
+    cw_method_schemas_unref(schemas);
+    if (rc != CW_PARAMS)
+        return rc;
+    cw_param *params = cw_arena_calloc(&x->remote->arena, m->n_params, sizeof *params);
+    if (!params)
+        return nomem(x, err);
+    for (size_t i = 0; i < m->n_params; i++) {
+        params[i] = m->params[i];
+        rc = try_parts(x, m, &params[i], none, none, err);
+        if (rc == CW_PARAMS)
+            open_schema(x, &params[i].schema, err);
+        else if (rc)
+            return rc;
+    }
+    m->params = params;
+    rc = try_parts(x, m, NULL, m->input, none, err);
+    if (rc == CW_PARAMS)
+        open_schema(x, &m->input, err);
+    else if (rc)
+        return rc;
+    rc = try_parts(x, m, NULL, none, m->output, err);
+    if (rc == CW_PARAMS)
+        open_schema(x, &m->output, err);
+    return rc == CW_PARAMS ? CW_OK : rc;
+}
+
+/* The schema of the result, for services whose results it corrects. */
+static cw_code keep_output(reading *x, const cw_method *m, cw_remote_tool *tool, cw_err *err)
+{
+    const cw_json_opts opts = {.max_bytes = m->output.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
+    if (!x->remote->service->words.is_php || m->output.n == 0)
+        return CW_OK;
+    return cw_json_read(m->output, &opts, &x->remote->arena, &tool->output, NULL, err);
+}
+
+static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json *described,
+                           cw_method *m, cw_err *err)
+{
+    m->needs = (cw_requirements){0};
+    m->mark = NULL;
+    m->is_callable = o->rpc;
+    m->index = (uint32_t)x->n;
+    m->call_ms = o->timeout_ms;
+    if (o->description.n) {
+        m->usage = cw_arena_dup_str(&x->remote->arena, o->description);
+        if (!m->usage.p)
+            return nomem(x, err);
+    }
+    cw_code rc = CW_OK;
+    if (o->tool)
+        rc = cw_remote_mark(x->remote, o, described, &x->scratch, x->given->warnings, m, err);
+    if (rc == CW_OK)
+        rc = cw_remote_check_hidden(m, err);
+    if (rc == CW_OK)
+        rc = read_permissions(x, o, m, err);
+    if (rc == CW_OK)
+        rc = make_tool(x, o, described, m, &x->tools[x->n], err);
+    if (rc == CW_OK)
+        rc = tolerate(x, m, err);
+    if (rc == CW_OK)
+        rc = keep_output(x, m, &x->tools[x->n], err);
+    return rc ? rc : rename_method(x, o, m, err);
+}
+
+/* ---- what it asked of callers before ---- */
+
+/* A definition that the lock has approved is the operator's word, whatever was asked before. */
+static bool is_approved(const reading *x)
+{
+    return x->given->lock && !x->given->config->warns_only;
+}
+
+static cw_code compare_needs(reading *x, const cw_config_overlay *o, const cw_method *found,
+                             const cw_method *m, cw_err *err)
+{
+    const cw_json *before = cw_map_find(&x->requires, found->id);
+    if (!before || !o->tool || is_approved(x))
+        return CW_OK;
+    CW_CLEANUP(cw_buf_done) cw_buf unused;
+    cw_buf_init(&unused, CW_CONFIG_MAX_BYTES);
+    cw_method was = *found;
+    cw_str scope = CW_STR("");
+    was.needs = (cw_requirements){0};
+    cw_code rc = cw_remote_mark(x->remote, o, before, &x->scratch, &unused, &was, err);
+    if (rc == CW_NOMEM || (!rc && cw_required_access_covers(&m->needs, &was.needs, &scope)))
+        return rc;
+    cw_err text;
+    if (scope.n)
+        cw_fail(&text, CW_PARAMS, "method '%.*s': the service no longer asks for scope '%.*s'",
+                CW_STR_ARG(found->id), CW_STR_ARG(scope));
+    else
+        cw_fail(&text, CW_PARAMS, "method '%.*s': the service no longer asks for a login",
+                CW_STR_ARG(found->id));
+    add_line(x->given->widened, text.msg);
+    return CW_OK;
+}
+
+static cw_code offer_method(reading *x, const cw_config_overlay *o, size_t index, cw_err *err)
+{
+    const cw_method *found = &x->found[index];
+    cw_code rc = CW_OK;
+    x->is_named[index] = true;
+    if (!o->tool && !o->rpc)
+        return CW_OK;
+    if (!may_show(x, found, x->described[index], &rc)) {
+        x->remote->n_withheld++;
+        return rc ? cw_fail_nomem(err) : CW_OK;
+    }
+    cw_method m = *found;
+    rc = make_method(x, o, x->described[index], &m, err);
+    if (rc)
+        return cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(found->id));
+    x->offer[x->n++] = m;
+    return compare_needs(x, o, found, &m, err);
+}
+
+/* ---- all of them ---- */
+
+static cw_code index_requires(reading *x, cw_err *err)
+{
+    const cw_json *all = x->given->requires;
+    bool is_map = cw_json_is(all, CW_JSON_OBJECT);
+    for (const cw_json *k = is_map ? cw_json_first(all) : NULL; k; k = cw_json_next_key(k)) {
+        void *value = (void *)(uintptr_t)cw_json_value(k); /* read only, as the map cannot say */
+        if (cw_map_put(&x->requires, cw_json_text(k), value, NULL))
+            return cw_fail_nomem(err);
+    }
+    return CW_OK;
+}
+
+/* Where the document describes each method. */
+static void find_described(reading *x)
+{
+    cw_json_pointer_index index;
+    cw_json_pointer_index_init(&index);
+    const cw_json *methods = cw_json_get(x->doc, CW_STR("methods"));
+    for (const cw_json *entry = cw_json_first(methods); entry; entry = cw_json_next(entry)) {
+        const cw_json *m = entry;
+        if (cw_openrpc_follow(x->doc, &index, &m, NULL))
+            continue;
+        const cw_json *name = cw_json_get(m, CW_STR("name"));
+        const cw_method *found =
+            cw_json_is(name, CW_JSON_STRING) ? cw_map_find(&x->by_id, cw_json_text(name)) : NULL;
+        /* Of two with the same name the first was taken. */
+        if (found && !x->described[found - x->found])
+            x->described[found - x->found] = m;
+    }
+    cw_json_pointer_index_done(&index);
+}
+
+static cw_code index_methods(reading *x, cw_err *err)
+{
+    cw_arena *arena = &x->remote->arena;
+    x->is_named = cw_arena_calloc(arena, x->n_found, sizeof *x->is_named);
+    x->described = cw_arena_calloc(arena, x->n_found, sizeof *x->described);
+    x->offer = cw_arena_calloc(arena, x->n_found, sizeof *x->offer);
+    x->tools = cw_arena_calloc(arena, x->n_found, sizeof *x->tools);
+    if (!x->is_named || !x->described || !x->offer || !x->tools)
+        return nomem(x, err);
+    if (x->given->defines) {
+        x->definitions = cw_arena_calloc(arena, x->n_found, sizeof *x->definitions);
+        if (!x->definitions)
+            return nomem(x, err);
+    }
+    for (size_t i = 0; i < x->n_found; i++) {
+        if (cw_map_put(&x->by_id, x->found[i].id, &x->found[i], NULL))
+            return cw_fail_nomem(err);
+    }
+    find_described(x);
+    return CW_OK;
+}
+
+/* One without wildcards. */
+static cw_code apply_name(reading *x, const cw_config_overlay *o, cw_err *err)
+{
+    const cw_method *found = cw_map_find(&x->by_id, o->method);
+    if (!o->tool && o->hidden_unless_met)
+        return cw_fail(err, CW_PARAMS, "method '%.*s': visibility: only a tool can be hidden",
+                       CW_STR_ARG(o->method));
+    if (!found) {
+        if (o->tool || o->rpc)
+            miss_method(x, o->method);
+        return CW_OK;
+    }
+    x->n_met += o->tool || o->rpc;
+    size_t index = (size_t)(found - x->found);
+    return x->is_named[index] ? CW_OK : offer_method(x, o, index, err);
+}
+
+/* Methods that nobody named one by one, and whose scopes are not known, are not exposed. */
+static void refuse_pattern(reading *x, cw_str pattern)
+{
+    cw_err text;
+    x->n_missing++;
+    cw_fail(&text, CW_PARAMS,
+            "methods: '%.*s' fits nothing, since the list of tools cannot be read with these "
+            "credentials: name the methods, or set `describe: drupal-methods`",
+            CW_STR_ARG(pattern));
+    add_line(x->given->missing, text.msg);
+}
+
+static cw_code apply_pattern(reading *x, const cw_config_overlay *o, cw_err *err)
+{
+    bool any = false;
+    if (x->given->is_partial && (o->tool || o->rpc)) {
+        refuse_pattern(x, o->method);
+        return CW_OK;
+    }
+    for (size_t i = 0; i < x->n_found; i++) {
+        if (!fits_pattern(o->method, x->found[i].id))
+            continue;
+        any = true;
+        cw_code rc = x->is_named[i] ? CW_OK : offer_method(x, o, i, err);
+        if (rc)
+            return rc;
+    }
+    x->n_met += any && (o->tool || o->rpc);
+    if (any)
+        return CW_OK;
+    cw_err text;
+    cw_fail(&text, CW_PARAMS, "methods: '%.*s' fits none", CW_STR_ARG(o->method));
+    add_line(x->given->warnings, text.msg);
+    return CW_OK;
+}
+
+/* Every mistake is found in one go; a lack of memory ends it. */
+static cw_code apply_list(reading *x, const cw_config_overlays *list, bool patterns, cw_code *worst,
+                          cw_err *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const cw_config_overlay *o = &list->items[i];
+        if (is_pattern(o->method) != patterns)
+            continue;
+        cw_code rc = patterns ? apply_pattern(x, o, err) : apply_name(x, o, err);
+        if (rc == CW_NOMEM)
+            return rc;
+        if (rc) {
+            add_line(x->given->problems, err->msg);
+            *worst = rc;
+        }
+    }
+    return CW_OK;
+}
+
+/* Where nothing of what is named is there, it is most likely another service, or a mistake. */
+static cw_code check_missing(const reading *x, cw_code worst)
+{
+    const cw_remote_reading *given = x->given;
+    if (x->n_missing == 0)
+        return worst;
+    bool is_problem = worst || x->n_met == 0;
+    cw_buf *lines = is_problem ? given->problems : given->warnings;
+    cw_buf_printf(lines, "%s%.*s", lines->n ? "\n" : "", CW_STR_ARG(cw_buf_str(given->missing)));
+    return worst ? worst : is_problem ? CW_PARAMS : CW_OK;
+}
+
+static cw_code apply(reading *x, cw_err *err)
+{
+    const cw_config_overlays *lists[] = {&x->given->config->methods, &x->given->more};
+    cw_code worst = CW_OK;
+    cw_code rc = index_methods(x, err);
+    if (!rc)
+        rc = index_requires(x, err);
+    for (int patterns = 0; patterns < 2; patterns++) {
+        for (size_t i = 0; i < CW_COUNT(lists) && !rc; i++)
+            rc = apply_list(x, lists[i], patterns, &worst, err);
+    }
+    return rc ? rc : check_missing(x, worst);
+}
+
+cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_json *doc)
+{
+    reading x = {.remote = r, .given = given, .doc = doc};
+    cw_openrpc_opts opts = {.source = &r->base, .warnings = given->warnings};
+    cw_err err = {0};
+    cw_code rc = cw_openrpc_read(doc, &opts, &r->arena, &x.found, &x.n_found, &err);
+    if (rc) {
+        add_line(given->problems, err.msg);
+        return rc;
+    }
+    cw_map_init(&x.by_id, x.n_found ? x.n_found : 1);
+    cw_map_init(&x.requires, SIZE_MAX);
+    cw_arena_init(&x.scratch, SIZE_MAX);
+    rc = apply(&x, &err);
+    cw_arena_done(&x.scratch);
+    cw_map_done(&x.by_id);
+    cw_map_done(&x.requires);
+    if (rc && given->problems->n == 0)
+        add_line(given->problems, err.msg);
+    if (rc)
+        return rc;
+    r->base.methods = x.offer;
+    r->base.n_methods = x.n;
+    r->tools = x.tools;
+    r->n_found = x.n_found;
+    r->definitions = x.definitions;
+    r->n_definitions = x.n_definitions;
+    return CW_OK;
+}

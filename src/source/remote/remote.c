@@ -1,0 +1,818 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* remote.c - calls to a JSON-RPC service: one part per loop.
+ *
+ *     call ─► op ─┐
+ *     call ─► op ─┴─► flight ─► (queue) ─► way ─► service    equal calls of a read-only tool share
+ * one
+ *
+ * A flight of its own lies in the arena of its call; one that may be shared has memory of its own.
+ *
+ * As many flights are under way as the service may have connections. The others wait, and callers
+ * take turns. The last place is kept from a caller that has flights under way already, as long as
+ * there are other callers.
+ */
+#include "source/remote/remote.h"
+
+#include <stdlib.h>
+
+#include "access/fair_key.h"
+#include "source/remote/remote_int.h"
+
+#define RETRY_MS 100u
+#define OTHERS_MS UINT64_C(600000) /* so long after calls of two callers a place is kept */
+#define MAX_CALLERS_TRIED                                                                          \
+    16u /* callers that are looked at beside those that have flights under way */
+
+typedef struct request request;
+
+/* A call, in its arena. */
+typedef struct op {
+    struct op *prev, *next; /* of its flight; NULL: over, or dropped */
+    request *request;
+    cw_source_call *call;
+    /* A result that was kept: told at the end of this turn. */
+    cw_deferred later;
+    cw_str kept;
+    uint64_t kept_id;
+    unsigned kept_status;
+    cw_remote_loop_state *part; /* of one that waits for that */
+} op;
+
+/* A request that waits or is under way, and the calls that wait for it. */
+struct request {
+    request *prev, *next; /* of its part: under way, or refused */
+    cw_fair_item place;   /* in the queue of its part */
+    uint64_t owner;       /* widest group of the caller that made it */
+    cw_remote_loop_state *part;
+    const cw_remote_tool *tool;
+    uint32_t method;
+    uint32_t n_tries;
+    uint64_t started; /* ms; 0: it waits */
+    op ops;           /* ring */
+    cw_upstream_req req;
+    cw_deadline retry;
+    cw_str params;
+    cw_str body[CW_REQUEST_TEMPLATE_PIECES];
+    char room[CW_REQUEST_TEMPLATE_ROOM];
+    bool trial;     /* of the breaker */
+    bool is_shared; /* has memory of its own, with the params behind it; others may join */
+    bool is_over;   /* those who wait are being told */
+};
+
+struct cw_remote_loop_state {
+    cw_remote *remote; /* one reference */
+    cw_loop *loop;
+    cw_upstream *upstream;
+    cw_loop_hook hook;
+    request flights; /* ring: under way */
+    uint32_t n_flights;
+    cw_fair_queue waiting;
+    request lost; /* ring: had to give way to flights of other callers, to be told */
+    cw_deferred pump;
+    uint64_t last_owner, others_until; /* ms; 0: all calls were of one caller so far */
+    op later;                          /* ring: ops with a kept result */
+    cw_result_cache kept;
+    cw_deadline_list retries;
+};
+
+static cw_remote *remote_of(cw_source *s)
+{
+    return CW_CONTAINER(s, cw_remote, base);
+}
+
+static void unlink_op(op *o)
+{
+    if (!o->next)
+        return; /* it is in no ring */
+    o->prev->next = o->next;
+    o->next->prev = o->prev;
+    o->prev = o->next = NULL;
+}
+
+static void link_op(op *o, op *ring)
+{
+    o->next = ring;
+    o->prev = ring->prev;
+    o->prev->next = o;
+    ring->prev = o;
+}
+
+static void unlink_flight(request *f)
+{
+    f->prev->next = f->next;
+    f->next->prev = f->prev;
+}
+
+static void link_flight(request *f, request *ring)
+{
+    f->next = ring;
+    f->prev = ring->prev;
+    f->prev->next = f;
+    ring->prev = f;
+}
+
+static request *flight_of(cw_fair_item *item)
+{
+    return CW_CONTAINER(item, request, place);
+}
+
+static bool is_running(const request *f)
+{
+    return f->started != 0;
+}
+
+/* ---- parts ---- */
+
+static void on_part_closed(void *ctx)
+{
+    cw_remote_loop_state *p = ctx;
+    cw_remote *r = p->remote;
+    free(p);
+    cw_source_unref(&r->base);
+}
+
+/* Those of a ring hear nothing more. */
+static void drop_ops(op *ring)
+{
+    op *next;
+    for (op *o = ring->next; o != ring; o = next) {
+        next = o->next;
+        cw_loop_cancel_deferred(&o->later);
+        o->prev = o->next = NULL;
+    }
+    ring->prev = ring->next = ring;
+}
+
+/* It is in no list of its part any more. */
+static void leave_part(request *f)
+{
+    cw_remote_loop_state *p = f->part;
+    if (f->place.group) {
+        cw_fair_remove(&p->waiting, &f->place);
+        return;
+    }
+    unlink_flight(f);
+    if (!is_running(f))
+        return;
+    p->n_flights--;
+    if (cw_fair_count(&p->waiting))
+        cw_loop_defer(p->loop, &p->pump);
+}
+
+static void drop_flight(request *f)
+{
+    drop_ops(&f->ops);
+    cw_deadline_clear(&f->retry);
+    cw_upstream_cancel(f->part->upstream, &f->req);
+    cw_circuit_breaker_neutral(f->part->remote->breaker, f->trial);
+    leave_part(f);
+    if (f->is_shared)
+        free(f);
+}
+
+static void drop_flights(request *ring)
+{
+    request *next;
+    for (request *f = ring->next; f != ring; f = next) {
+        next = f->next;
+        drop_flight(f);
+    }
+}
+
+static void close_part(cw_remote_loop_state *p)
+{
+    p->remote->parts[p->loop->index] = NULL;
+    cw_loop_remove_hook(&p->hook);
+    cw_fair_item *item;
+    while ((item = cw_fair_first(&p->waiting)))
+        drop_flight(flight_of(item));
+    drop_flights(&p->flights);
+    drop_flights(&p->lost);
+    cw_fair_done(&p->waiting);
+    cw_loop_cancel_deferred(&p->pump);
+    drop_ops(&p->later);
+    cw_loop_unwatch(p->loop, &p->retries);
+    cw_result_cache_done(&p->kept);
+    cw_upstream_close(p->upstream, on_part_closed, p);
+}
+
+static void close_if_over(cw_remote_loop_state *p)
+{
+    if (atomic_load(&p->remote->base.retired) && p->flights.next == &p->flights &&
+        p->lost.next == &p->lost && cw_fair_count(&p->waiting) == 0 && p->later.next == &p->later)
+        close_part(p);
+}
+
+static void on_loop_end(cw_loop_hook *hook)
+{
+    close_part(CW_CONTAINER(hook, cw_remote_loop_state, hook));
+}
+
+static void on_retry(cw_deadline *d);
+static void on_pump(cw_deferred *later);
+
+static cw_code open_part(cw_remote *r, cw_loop *loop, cw_remote_loop_state **ret, cw_err *err)
+{
+    cw_remote_loop_state *p = calloc(1, sizeof *p);
+    if (!p)
+        return cw_fail_nomem(err);
+    cw_code rc = cw_upstream_open(r->service, r->shared, loop, r->answer_size, &p->upstream, err);
+    if (rc) {
+        free(p);
+        return rc;
+    }
+    cw_source_ref(&r->base);
+    p->remote = r;
+    p->loop = loop;
+    p->flights.prev = p->flights.next = &p->flights;
+    p->lost.prev = p->lost.next = &p->lost;
+    p->later.prev = p->later.next = &p->later;
+    p->pump.fn = on_pump;
+    cw_fair_init(&p->waiting);
+    cw_result_cache_init(&p->kept);
+    cw_deadline_list_init(&p->retries, RETRY_MS, on_retry);
+    cw_loop_watch(loop, &p->retries);
+    p->hook.on_end = on_loop_end;
+    cw_loop_add_hook(loop, &p->hook);
+    r->parts[loop->index] = *ret = p;
+    return CW_OK;
+}
+
+/* ---- the end of calls ---- */
+
+static void fail_nomem(cw_outcome *ret)
+{
+    *ret = (cw_outcome){.kind = CW_OUTCOME_FAILED,
+                        .fault = CW_FAULT_NOMEM,
+                        .message = CW_STR("There is not enough memory.")};
+}
+
+/* Nobody answers; that it was sent is all that can be said. */
+static void check_notification(cw_arena *arena, cw_outcome *ret)
+{
+    *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT};
+    if (cw_json_read(CW_STR("null"), NULL, arena, &ret->result, NULL, NULL))
+        fail_nomem(ret);
+}
+
+static void parse_reply(const cw_remote *r, const cw_remote_tool *tool, const op *o, uint64_t id,
+                        const cw_upstream_reply *reply, cw_outcome *ret)
+{
+    const cw_source_call *call = o->call;
+    if (tool->is_notice && reply->end == CW_CLIENT_OK) {
+        check_notification(call->arena, ret);
+        return;
+    }
+    cw_dialect_parse_response(&r->service->protocol, r->base.name, id, reply, call->arena, ret);
+    if (tool->map && ret->kind == CW_OUTCOME_RESULT)
+        cw_param_map_result(tool->map, call->params, call->arena, ret);
+    if (tool->output && ret->kind == CW_OUTCOME_RESULT &&
+        cw_remote_decode_php_result(tool->output, call->arena, &ret->result))
+        fail_nomem(ret);
+}
+
+static bool is_away(const cw_upstream_reply *reply)
+{
+    unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
+    return reply->end == CW_CLIENT_CONNECT || reply->end == CW_CLIENT_LOST || status == 502 ||
+           status == 503 || status == 504;
+}
+
+static void report_to_breaker(cw_remote *r, const request *f, cw_client_end end)
+{
+    if (end == CW_CLIENT_CONNECT || end == CW_CLIENT_SLOW)
+        cw_circuit_breaker_failure(r->breaker, f->trial, cw_loop_now(f->part->loop));
+    else if (end == CW_CLIENT_LOST || end == CW_CLIENT_NOMEM || end == CW_CLIENT_REFUSED)
+        cw_circuit_breaker_neutral(r->breaker, f->trial);
+    else
+        cw_circuit_breaker_success(r->breaker, f->trial);
+}
+
+static void record_credentials(cw_remote *r, const request *f, const cw_upstream_reply *reply)
+{
+    unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
+    bool is_refused = status == 401 || status == 403 || reply->end == CW_CLIENT_REFUSED;
+    bool has_load = r->service->config.openrpc.n == 0;
+    if (!r->service->protocol.has_credentials)
+        return;
+    /* With a file, a 403 is more likely about one method than about our login. */
+    if (is_refused && (has_load || status != 403))
+        cw_circuit_breaker_refused(r->breaker, cw_loop_now(f->part->loop), has_load);
+    else if (!is_refused && reply->end == CW_CLIENT_OK)
+        cw_circuit_breaker_accepted(r->breaker);
+}
+
+static void report_not_begun(cw_remote *r, cw_code why, bool trial, uint64_t now)
+{
+    if (why == CW_IO)
+        cw_circuit_breaker_failure(r->breaker, trial, now);
+    else
+        cw_circuit_breaker_neutral(r->breaker, trial);
+}
+
+static void keep(const request *f, const cw_client_response *answer)
+{
+    cw_result_cache_entry head = {
+        .until = cw_loop_now(f->part->loop) + f->tool->cache_ms,
+        .id = f->req.id,
+        .method = f->method,
+        .status = answer->status,
+    };
+    cw_result_cache_add(&f->part->kept, &head, f->params, answer->body);
+}
+
+/* Everybody who waits is told. A flight in the arena of its call ends with the first of them. */
+static void finish(cw_remote *r, request *f, const cw_upstream_reply *reply)
+{
+    const cw_remote_tool *tool = f->tool;
+    bool is_shared = f->is_shared, more = true;
+    uint64_t id = f->req.id;
+    f->is_over = true;
+    while (more) {
+        op *o = f->ops.next;
+        cw_source_call *call = o->call;
+        cw_outcome outcome;
+        parse_reply(r, tool, o, id, reply, &outcome);
+        bool is_kept = tool->cache_ms && outcome.kind == CW_OUTCOME_RESULT && reply->answer;
+        if (is_kept && o->next == &f->ops)
+            keep(f, reply->answer);
+        unlink_op(o);
+        call->sink->ops->done(call->sink, &outcome);
+        more = is_shared && f->ops.next != &f->ops;
+    }
+    if (is_shared)
+        free(f);
+}
+
+static void on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
+{
+    request *f = req->ctx;
+    cw_remote_loop_state *p = f->part;
+    cw_remote *r = p->remote;
+    uint32_t index = p->loop->index;
+    if (f->tool->may_repeat && is_away(reply) && f->n_tries <= r->service->config.retries) {
+        cw_loop_set_deadline(p->loop, &f->retry, &p->retries);
+        return;
+    }
+    report_to_breaker(r, f, reply->end);
+    record_credentials(r, f, reply);
+    leave_part(f);
+    cw_source_ref(&r->base);
+    finish(r, f, reply);
+    /* A call that was told may have ended the part: it is looked up again. */
+    if (r->parts[index])
+        close_if_over(r->parts[index]);
+    cw_source_unref(&r->base);
+}
+
+static cw_code launch(request *f, cw_err *err)
+{
+    cw_remote_loop_state *p = f->part;
+    f->req = (cw_upstream_req){
+        .id = cw_upstream_next_id(p->upstream, f->tool->reads),
+        .body = f->body,
+        .n_body = CW_REQUEST_TEMPLATE_PIECES,
+        .path = f->tool->path,
+        .limit_ms = p->remote->base.methods[f->method].call_ms,
+        .may_repeat = f->tool->may_repeat,
+        .reads = f->tool->reads,
+        .is_notice = f->tool->is_notice,
+        .on_done = on_done,
+        .ctx = f,
+    };
+    f->n_tries++;
+    const cw_protocol_opts *protocol = &p->remote->service->protocol;
+    cw_request_template_write(protocol, &f->tool->wire, f->req.id, f->params, f->room, f->body);
+    if (f->tool->is_notice)
+        cw_request_template_drop_id(protocol, f->body);
+    return cw_upstream_send(p->upstream, &f->req, err);
+}
+
+static void on_retry(cw_deadline *d)
+{
+    request *f = CW_CONTAINER(d, request, retry);
+    cw_err err = {0};
+    cw_code rc = launch(f, &err);
+    if (!rc)
+        return;
+    f->n_tries = UINT32_MAX;
+    cw_upstream_reply reply = {rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg,
+                               NULL};
+    on_done(&f->req, &reply);
+}
+
+/* The text of a call that was not begun; what was in err is for nobody's eyes. */
+static cw_code refuse(const cw_remote *r, cw_code rc, cw_fault *fault, cw_err *err)
+{
+    *fault = rc == CW_NOMEM ? CW_FAULT_NOMEM : CW_FAULT_UNAVAILABLE;
+    if (rc == CW_NOMEM)
+        return cw_fail_nomem(err);
+    if (rc == CW_PARAMS)
+        return rc; /* what is wrong with the arguments */
+    if (rc == CW_INVALID)
+        return cw_fail(err, CW_IO, "The service '%.*s' refuses our credentials.",
+                       CW_STR_ARG(r->base.name));
+    if (rc == CW_LIMIT)
+        return cw_fail(err, rc, "Too many calls wait for the service '%.*s'.",
+                       CW_STR_ARG(r->base.name));
+    return cw_fail(err, rc, "The service '%.*s' cannot be reached.", CW_STR_ARG(r->base.name));
+}
+
+/* ---- the queue ---- */
+
+/* Flights that may be under way at once. */
+static uint32_t places_of(const cw_remote_loop_state *p)
+{
+    uint32_t n = p->remote->service->config.connections;
+    return n ? n : CW_REMOTE_MAX_CONNECTIONS;
+}
+
+/* Whether the only place that is free is kept from this caller. */
+static bool is_withheld_from(const cw_remote_loop_state *p, uint64_t owner)
+{
+    if (p->n_flights + 1 < places_of(p) || cw_loop_now(p->loop) >= p->others_until)
+        return false;
+    for (const request *f = p->flights.next; f != &p->flights; f = f->next) {
+        if (f->owner == owner)
+            return true;
+    }
+    return false;
+}
+
+static bool may_begin(const cw_remote_loop_state *p, uint64_t owner)
+{
+    return p->n_flights < places_of(p) && !is_withheld_from(p, owner);
+}
+
+static void record_caller(cw_remote_loop_state *p, uint64_t owner)
+{
+    if (CW_LIKELY(owner == p->last_owner))
+        return;
+    if (p->last_owner)
+        p->others_until = cw_loop_now(p->loop) + OTHERS_MS;
+    p->last_owner = owner;
+}
+
+/* From the queue, or from its call, to the service. */
+static cw_code depart(request *f, cw_err *err)
+{
+    cw_remote_loop_state *p = f->part;
+    cw_code rc = launch(f, err);
+    if (rc)
+        return rc;
+    f->started = cw_loop_now(p->loop);
+    for (op *o = f->ops.next; o != &f->ops; o = o->next)
+        cw_source_call_begin(o->call);
+    link_flight(f, &p->flights);
+    p->n_flights++;
+    return CW_OK;
+}
+
+static cw_code enqueue(request *f, const cw_fair_key *key, cw_err *err)
+{
+    cw_remote_loop_state *p = f->part;
+    cw_fair_item *lost;
+    uint32_t most = p->remote->service->config.queue;
+    cw_code rc = cw_fair_push(&p->waiting, &f->place, key, most, &lost);
+    if (rc)
+        return rc == CW_NOMEM ? cw_fail_nomem(err) : cw_fail(err, rc, "too many calls wait");
+    if (lost)
+        link_flight(flight_of(lost), &p->lost);
+    if (lost || p->n_flights < places_of(p))
+        cw_loop_defer(p->loop, &p->pump);
+    return CW_OK;
+}
+
+/* The flight whose turn it is and that may begin; NULL: none. */
+static request *next_flight(const cw_remote_loop_state *p)
+{
+    cw_fair_item *item = p->n_flights < places_of(p) ? cw_fair_first(&p->waiting) : NULL;
+    for (uint32_t n = places_of(p) + MAX_CALLERS_TRIED; item && n; n--) {
+        if (may_begin(p, flight_of(item)->owner))
+            return flight_of(item);
+        item = cw_fair_next_caller(&p->waiting, item);
+    }
+    return NULL;
+}
+
+/* A flight that is in no list ends before it began: the calls that wait for it are told. */
+static void fail(request *f, cw_fault fault, cw_str message)
+{
+    bool is_shared = f->is_shared, more = true;
+    f->is_over = true;
+    while (more) {
+        op *o = f->ops.next;
+        cw_source_call *call = o->call;
+        cw_outcome outcome = {.kind = CW_OUTCOME_FAILED, .fault = fault, .message = message};
+        unlink_op(o);
+        call->sink->ops->done(call->sink, &outcome);
+        more = is_shared && f->ops.next != &f->ops;
+    }
+    if (is_shared)
+        free(f);
+}
+
+/* Have flights depart as long as there are places. The next one that ends before it began, and why;
+ * or NULL. */
+static request *next_end(cw_remote_loop_state *p, cw_code *ret_why)
+{
+    request *f = p->lost.next;
+    if (f != &p->lost) {
+        unlink_flight(f);
+        *ret_why = CW_LIMIT;
+        return f;
+    }
+    while ((f = next_flight(p))) {
+        cw_err err = {0};
+        cw_fair_take(&p->waiting, &f->place);
+        /* Each attempt with credentials that are refused may lock the account. */
+        bool is_refused = cw_circuit_breaker_is_refused(p->remote->breaker, cw_loop_now(p->loop));
+        *ret_why = is_refused ? CW_INVALID : depart(f, &err);
+        if (*ret_why)
+            return f;
+    }
+    return NULL;
+}
+
+/* Sinks that are told may end the part: it is looked up again each time. */
+static void on_pump(cw_deferred *later)
+{
+    cw_remote_loop_state *p = CW_CONTAINER(later, cw_remote_loop_state, pump);
+    cw_remote *r = p->remote;
+    uint32_t index = p->loop->index;
+    uint64_t now = cw_loop_now(p->loop);
+    cw_code why;
+    request *f;
+    cw_source_ref(&r->base);
+    while ((p = r->parts[index]) && (f = next_end(p, &why))) {
+        cw_fault fault;
+        cw_err err;
+        report_not_begun(r, why, f->trial, now);
+        cw_code rc = refuse(r, why, &fault, &err);
+        (void)rc;
+        fail(f, fault, cw_str_from(err.msg));
+    }
+    if (p)
+        close_if_over(p);
+    cw_source_unref(&r->base);
+}
+
+/* ---- the begin of calls ---- */
+
+/* A call waits for the flight of another one where that is under way. Behind one that waits it
+ * would have the turn of another caller. */
+static bool join(cw_remote_loop_state *p, const cw_source_call *call, cw_str params, op *o)
+{
+    for (request *f = p->flights.next; f != &p->flights; f = f->next) {
+        if (!f->is_shared || f->method != call->method->index || !cw_str_eq(f->params, params))
+            continue;
+        o->request = f;
+        link_op(o, &f->ops);
+        return true;
+    }
+    return false;
+}
+
+static void on_cached(cw_deferred *later)
+{
+    op *o = CW_CONTAINER(later, op, later);
+    cw_source_call *call = o->call;
+    cw_remote_loop_state *p = o->part;
+    cw_client_response answer = {.status = o->kept_status, .body = o->kept};
+    cw_upstream_reply reply = {CW_CLIENT_OK, &answer, "", NULL};
+    cw_outcome outcome;
+    parse_reply(p->remote, &p->remote->tools[call->method->index], o, o->kept_id, &reply, &outcome);
+    unlink_op(o);
+    close_if_over(p);
+    call->sink->ops->done(call->sink, &outcome);
+}
+
+static bool use_cached(cw_remote_loop_state *p, const cw_source_call *call, cw_str params, op *o)
+{
+    const cw_result_cache_entry *e =
+        cw_result_cache_find(&p->kept, call->method->index, params, cw_loop_now(p->loop));
+    cw_str body = e ? cw_arena_dup_str(call->arena, cw_str_make(e->bytes + e->n_params, e->n_body))
+                    : (cw_str){NULL, 0};
+    if (!body.p)
+        return false;
+    o->kept = body;
+    o->kept_id = e->id;
+    o->kept_status = e->status;
+    o->part = p;
+    o->later.fn = on_cached;
+    link_op(o, &p->later);
+    cw_loop_defer(p->loop, &o->later);
+    return true;
+}
+
+static request *make_flight(cw_remote_loop_state *p, const cw_source_call *call, cw_str params)
+{
+    const cw_remote_tool *tool = &p->remote->tools[call->method->index];
+    bool is_shared = tool->reads;
+    request *f = is_shared ? malloc(sizeof *f + params.n) : cw_arena_alloc(call->arena, sizeof *f);
+    if (!f)
+        return NULL;
+    *f = (request){.part = p,
+                   .tool = tool,
+                   .method = call->method->index,
+                   .params = params,
+                   .is_shared = is_shared};
+    if (is_shared && params.n) {
+        f->params.p = memcpy(f + 1, params.p, params.n);
+    }
+    f->ops.prev = f->ops.next = &f->ops;
+    return f;
+}
+
+static cw_code begin_flight(cw_remote_loop_state *p, cw_source_call *call, cw_str params, op *o,
+                            bool trial, cw_err *err)
+{
+    request *f = make_flight(p, call, params);
+    if (!f)
+        return cw_fail_nomem(err);
+    f->trial = trial;
+    cw_fair_key key = cw_caller_fair_key(call->caller, call->peer);
+    f->owner = key.at[0];
+    record_caller(p, f->owner);
+    bool waits = cw_fair_count(&p->waiting) > 0 || !may_begin(p, f->owner);
+    cw_code rc = waits ? enqueue(f, &key, err) : depart(f, err);
+    if (rc) {
+        if (f->is_shared)
+            free(f);
+        return rc;
+    }
+    if (waits)
+        cw_source_call_wait(call);
+    o->request = f;
+    link_op(o, &f->ops);
+    return CW_OK;
+}
+
+/* What is sent for the call's arguments. */
+static cw_code make_params(const cw_remote *r, const cw_source_call *call, cw_str *ret, cw_err *err)
+{
+    const cw_param_map *map = r->tools[call->method->index].map;
+    *ret = call->params;
+    if (map)
+        return cw_param_map_apply(map, call->params, call->arena, ret, err);
+    bool is_empty = ret->n == 2 && (ret->p[0] == '{' || ret->p[0] == '[');
+    if (is_empty && !r->service->protocol.sends_empty)
+        *ret = CW_STR("");
+    return CW_OK;
+}
+
+/* CW_DECLINED: the breaker is open; CW_INVALID: our credentials are refused. Who can be served
+ * without the service is served all the same.
+ */
+static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_err *err)
+{
+    const cw_remote_tool *tool = &r->tools[call->method->index];
+    cw_remote_loop_state *p = r->parts[call->loop->index];
+    cw_str params;
+    cw_code rc = make_params(r, call, &params, err);
+    if (!rc && !p)
+        rc = open_part(r, call->loop, &p, err);
+    if (!p || rc)
+        return rc;
+    bool is_served = (tool->cache_ms && use_cached(p, call, params, o)) ||
+                     (tool->reads && join(p, call, params, o));
+    if (is_served)
+        return CW_OK;
+    if (cw_circuit_breaker_is_refused(r->breaker, cw_loop_now(call->loop))) {
+        close_if_over(p);
+        return CW_INVALID;
+    }
+    if (!cw_circuit_breaker_allow(r->breaker, cw_loop_now(call->loop), trial)) {
+        close_if_over(p);
+        return CW_DECLINED;
+    }
+    rc = begin_flight(p, call, params, o, *trial, err);
+    if (rc)
+        close_if_over(p);
+    return rc;
+}
+
+static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err *err)
+{
+    cw_remote *r = remote_of(s);
+    bool trial = false;
+    op *o = cw_arena_calloc(call->arena, 1, sizeof *o);
+    cw_code rc = CW_NOMEM;
+    if (o) {
+        o->call = call;
+        call->op = o;
+        rc = begin(r, call, o, &trial, err);
+    }
+    if (rc == CW_OK)
+        return CW_OK;
+    if (rc == CW_DECLINED) {
+        *fault = CW_FAULT_UNAVAILABLE;
+        return cw_fail(err, CW_IO, "The service '%.*s' is not available at the moment.",
+                       CW_STR_ARG(r->base.name));
+    }
+    report_not_begun(r, rc, trial, cw_loop_now(call->loop));
+    return refuse(r, rc, fault, err);
+}
+
+static void cancel(cw_source *s, cw_source_call *call)
+{
+    cw_remote *r = remote_of(s);
+    op *o = call->op;
+    if (!o->next)
+        return;
+    request *f = o->request;
+    cw_remote_loop_state *p = f ? f->part : o->part;
+    unlink_op(o);
+    cw_loop_cancel_deferred(&o->later);
+    if (!f) {
+        close_if_over(p);
+        return;
+    }
+    if (f->is_over || f->ops.next != &f->ops)
+        return; /* others wait for it too */
+    /* Who gives up near the end of the time had no answer in it; who left early says nothing. */
+    uint64_t now = cw_loop_now(call->loop), ms = is_running(f) ? now - f->started : 0;
+    uint32_t limit = call->method->call_ms ? call->method->call_ms : s->call_ms;
+    if (is_running(f) && ms + ms / 8 >= limit) {
+        cw_circuit_breaker_failure(r->breaker, f->trial, now);
+        f->trial = false;
+    }
+    drop_flight(f);
+    close_if_over(p);
+}
+
+static void sweep(cw_source *s, cw_loop *loop, bool now)
+{
+    cw_remote *r = remote_of(s);
+    cw_remote_loop_state *p = loop->index < r->n_loops ? r->parts[loop->index] : NULL;
+    if (!p)
+        return;
+    if (now)
+        close_part(p);
+    else
+        close_if_over(p);
+}
+
+void cw_remote_free(cw_remote *r)
+{
+    if (!r)
+        return;
+    if (r->shared)
+        cw_shared_conn_release(r->shared);
+    cw_shared_conn_unref(r->shared);
+    cw_circuit_breaker_unref(r->breaker);
+    cw_endpoint_unref(r->service);
+    cw_arena_done(&r->arena);
+    free(r);
+}
+
+static void free_source(cw_source *s)
+{
+    cw_remote_free(remote_of(s));
+}
+
+const cw_remote *cw_remote_of(const cw_source *s)
+{
+    /* `base` is its begin. */
+    return s && s->ops == &cw_remote_ops ? (const cw_remote *)(const void *)s : NULL;
+}
+
+void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials credentials)
+{
+    const cw_remote *r = cw_remote_of(s);
+    if (!r)
+        return;
+    cw_circuit_breaker *b = r->breaker;
+    atomic_store(&b->is_doubted, false);
+    if (credentials == CW_REMOTE_CREDENTIALS_UNKNOWN)
+        return;
+    atomic_store(&b->load_refused, credentials == CW_REMOTE_CREDENTIALS_REFUSED);
+    if (credentials != CW_REMOTE_CREDENTIALS_NEW)
+        return;
+    atomic_store(&b->doubted_at, 0);
+    cw_circuit_breaker_accepted(b);
+}
+
+bool cw_remote_needs_recheck(const cw_source *s)
+{
+    const cw_remote *r = cw_remote_of(s);
+    return r && atomic_load(&r->breaker->is_doubted);
+}
+
+const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms)
+{
+    const cw_remote *r = cw_remote_of(s);
+    if (r && cw_circuit_breaker_is_refused(r->breaker, now_ms))
+        return "it refuses our credentials";
+    return r && atomic_load(&r->breaker->open_until) > now_ms
+               ? "it could not be reached several times in a row"
+               : NULL;
+}
+
+const cw_source_ops cw_remote_ops = {
+    .name = "remote",
+    .start = start,
+    .cancel = cancel,
+    .sweep = sweep,
+    .free = free_source,
+};

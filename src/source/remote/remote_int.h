@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* remote_int.h - what the files of the remote source share; nobody else includes it. */
+#ifndef CW_SOURCE_REMOTE_REMOTE_INT_H
+#define CW_SOURCE_REMOTE_REMOTE_INT_H
+
+#include "source/remote/lock.h"
+#include "source/remote/mapping.h"
+#include "source/remote/remote.h"
+#include "source/remote/state_files.h"
+#include "source/upstream/shared_conn.h"
+
+/* Times are milliseconds of a loop's clock: the same clock for all of them. */
+typedef struct cw_circuit_breaker {
+    atomic_uint refs;
+    atomic_uint failures; /* in a row */
+    atomic_uint pause_ms;
+    _Atomic uint64_t open_until; /* 0: closed */
+    atomic_bool trial;           /* one call is under way to see whether it is over */
+    /* Credentials. A call that is refused raises a doubt, which the next load settles: a service
+     * may refuse one method, and accept our credentials. */
+    atomic_bool call_refused, load_refused; /* the last one */
+    atomic_uint refusals;                   /* calls in a row, where no load can settle it */
+    _Atomic uint64_t doubted_at;            /* 0: never */
+    atomic_bool is_doubted;
+    _Atomic uint64_t refused_until; /* by refusals in a row */
+} cw_circuit_breaker;
+
+/* Closed; NULL without memory. */
+cw_circuit_breaker *cw_circuit_breaker_new(void);
+cw_circuit_breaker *cw_circuit_breaker_ref(cw_circuit_breaker *b);
+/* NULL is fine. */
+void cw_circuit_breaker_unref(cw_circuit_breaker *b);
+/* Whether a call may be made; *ret_trial is to be given back with what became of it. */
+bool cw_circuit_breaker_allow(cw_circuit_breaker *b, uint64_t now, bool *ret_trial);
+/* It was answered. */
+void cw_circuit_breaker_success(cw_circuit_breaker *b, bool trial);
+/* It was not reached, or hung. */
+void cw_circuit_breaker_failure(cw_circuit_breaker *b, bool trial, uint64_t now);
+/* It says nothing either way. */
+void cw_circuit_breaker_neutral(cw_circuit_breaker *b, bool trial);
+
+/* A call was answered: with 401 or 403 to our credentials, or otherwise. `has_load`: the service
+ * is asked for its description, with the same credentials. */
+void cw_circuit_breaker_refused(cw_circuit_breaker *b, uint64_t now, bool has_load);
+void cw_circuit_breaker_accepted(cw_circuit_breaker *b);
+/* Whether calls would be refused by the service: then none is sent. */
+bool cw_circuit_breaker_is_refused(const cw_circuit_breaker *b, uint64_t now);
+
+typedef struct cw_remote_loop_state cw_remote_loop_state;
+
+/* What is known of a method, by its index. */
+typedef struct cw_remote_tool {
+    cw_request_template wire;
+    cw_str path;             /* of its calls; empty: the service's */
+    const cw_param_map *map; /* NULL: arguments and results stay what they are */
+    bool may_repeat;         /* sending it twice does no harm */
+    bool reads;              /* changes nothing: equal calls are merged */
+    bool is_notice;          /* sent without an id; nobody answers */
+    uint32_t cache_ms;       /* how long a result is kept; 0: not at all */
+    const cw_json *output;   /* of a service that writes {} as []: the result's schema; or NULL */
+} cw_remote_tool;
+
+typedef struct cw_remote {
+    cw_source base;
+    cw_arena arena; /* everything below that is no number */
+    cw_endpoint *service;
+    cw_shared_conn *shared; /* NULL: HTTP */
+    size_t answer_size;
+    unsigned n_loops;
+    cw_remote_loop_state **parts; /* by loop, each touched by its loop only */
+    const cw_remote_tool *tools;
+    size_t n_found, n_withheld; /* methods of the description; tools that the lock keeps back */
+    const cw_remote_definition *definitions; /* of all that are exposed, where they are wanted */
+    size_t n_definitions;
+    cw_state_description problem; /* what it was made of, without the document; .kind.n 0: a file */
+    cw_circuit_breaker *breaker;  /* a reference */
+} cw_remote;
+
+/* ---- remote.c ---- */
+
+extern const cw_source_ops cw_remote_ops;
+/* NULL: it is none. */
+const cw_remote *cw_remote_of(const cw_source *s);
+void cw_remote_free(cw_remote *r);
+
+/* ---- result_cache.c: results of one loop that are good for a while ---- */
+
+#define CW_RESULT_CACHE_BYTES (4u * 1024u * 1024u)
+#define CW_RESULT_CACHE_ENTRIES 256u
+
+typedef struct cw_result_cache_entry {
+    struct cw_result_cache_entry *prev, *next; /* ring, the newest first */
+    uint64_t until;                            /* ms of the loop */
+    uint64_t id;                               /* of the request that was answered */
+    uint32_t method;
+    unsigned status;
+    size_t n_params, n_body;
+    char *bytes; /* behind this: params, body */
+} cw_result_cache_entry;
+
+typedef struct cw_result_cache {
+    cw_result_cache_entry ring;
+    size_t n, bytes;
+} cw_result_cache;
+
+void cw_result_cache_init(cw_result_cache *k);
+void cw_result_cache_done(cw_result_cache *k);
+/* NULL: there is none, or it is too old. Lives until the next call of one of these. */
+const cw_result_cache_entry *cw_result_cache_find(cw_result_cache *k, uint32_t method,
+                                                  cw_str params, uint64_t now);
+/* Keep a copy; without memory, or where it is too large, nothing is kept. */
+void cw_result_cache_add(cw_result_cache *k, const cw_result_cache_entry *head, cw_str params,
+                         cw_str body);
+
+/* php_result.c: have {} in a result where its schema declares an object and the service, written in
+ * PHP, has []. *result is replaced where that is so, by a copy in the arena. CW_NOMEM. */
+CW_MUST_USE cw_code cw_remote_decode_php_result(const cw_json *schema, cw_arena *arena,
+                                                const cw_json **result);
+
+/* hidden_text.c: CW_PARAMS where a model would read in the method's texts what people do not see.
+ */
+CW_MUST_USE cw_code cw_remote_check_hidden(const cw_method *m, cw_err *err);
+
+/* ---- overlay.c ---- */
+
+typedef struct cw_remote_reading {
+    const cw_config_remote *config;
+    cw_config_overlays more; /* of the overlay file */
+    const cw_lock *lock;     /* NULL: nothing is compared with it */
+    bool withholds_all;      /* a lock is configured and cannot be used */
+    cw_schema_policy policy;
+    const cw_json *requires; /* what the last good description asked of callers, or NULL */
+    bool is_partial;  /* the service has a list of tools that was not read: wildcards fit nothing */
+    bool defines;     /* fill cw_remote.definitions */
+    cw_buf *problems; /* lines that keep it from being used */
+    cw_buf *warnings; /* lines that do not */
+    cw_buf *missing;  /* one for each method that is named and not there, also in one of the two */
+    cw_buf *widened;  /* one for each method that asks less of callers than before */
+} cw_remote_reading;
+
+/* From the document to the methods that the operator wants. CW_PARAMS: there are problems. A method
+ * that is named and not there is a warning, where anything else that is named is there. */
+CW_MUST_USE cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *reading,
+                                   const cw_json *doc);
+
+#endif

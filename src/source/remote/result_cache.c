@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* result_cache.c - results that are good for a while. There are few of them, so a list will do. */
+#include <stdlib.h>
+
+#include "source/remote/remote_int.h"
+
+void cw_result_cache_init(cw_result_cache *k)
+{
+    k->ring.prev = k->ring.next = &k->ring;
+}
+
+static void drop(cw_result_cache *k, cw_result_cache_entry *e)
+{
+    e->prev->next = e->next;
+    e->next->prev = e->prev;
+    k->n--;
+    k->bytes -= e->n_params + e->n_body;
+    free(e);
+}
+
+void cw_result_cache_done(cw_result_cache *k)
+{
+    cw_result_cache_entry *next;
+    for (cw_result_cache_entry *e = k->ring.next; e != &k->ring; e = next) {
+        next = e->next;
+        free(e);
+    }
+    *k = (cw_result_cache){0};
+    cw_result_cache_init(k);
+}
+
+static bool is_for(const cw_result_cache_entry *e, uint32_t method, cw_str params)
+{
+    return e->method == method && cw_str_eq(cw_str_make(e->bytes, e->n_params), params);
+}
+
+const cw_result_cache_entry *cw_result_cache_find(cw_result_cache *k, uint32_t method,
+                                                  cw_str params, uint64_t now)
+{
+    for (cw_result_cache_entry *e = k->ring.next; e != &k->ring; e = e->next) {
+        if (!is_for(e, method, params))
+            continue;
+        if (now < e->until)
+            return e;
+        drop(k, e);
+        return NULL;
+    }
+    return NULL;
+}
+
+static bool is_over(const cw_result_cache *k)
+{
+    return k->n > CW_RESULT_CACHE_ENTRIES || k->bytes > CW_RESULT_CACHE_BYTES;
+}
+
+void cw_result_cache_add(cw_result_cache *k, const cw_result_cache_entry *head, cw_str params,
+                         cw_str body)
+{
+    size_t n = params.n + body.n;
+    if (n > CW_RESULT_CACHE_BYTES / 8)
+        return;
+    cw_result_cache_entry *e = malloc(sizeof *e + n);
+    if (!e)
+        return;
+    *e = *head;
+    e->n_params = params.n;
+    e->n_body = body.n;
+    e->bytes = (char *)(e + 1);
+    if (params.n)
+        memcpy(e->bytes, params.p, params.n);
+    memcpy(e->bytes + params.n, body.p, body.n);
+    e->prev = &k->ring;
+    e->next = k->ring.next;
+    e->next->prev = k->ring.next = e;
+    k->n++;
+    k->bytes += n;
+    /* An older one with the same key is never found again, and goes here too. */
+    cw_result_cache_entry *prev;
+    for (cw_result_cache_entry *old = k->ring.prev; old != e && is_over(k); old = prev) {
+        prev = old->prev;
+        drop(k, old);
+    }
+}

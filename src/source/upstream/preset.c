@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* preset.c - the table of known services, and the words of a configuration. */
+#include "source/upstream/preset.h"
+
+#include <stdio.h>
+
+#define TEXT(literal) CW_STR_INIT(literal)
+#define NEAR 3u /* edits, for "did you mean" */
+
+/* ---- the table ---- */
+
+static const cw_config_init_call qmp_prelude[] = {
+    {.method = TEXT("qmp_capabilities"), .params = TEXT("")},
+};
+static const cw_config_init_call lsp_prelude[] = {
+    {.method = TEXT("initialize"),
+     .params = TEXT("{\"processId\":null,\"rootUri\":null,\"capabilities\":{}}")},
+    {.method = TEXT("initialized"), .params = TEXT("{}"), .notify = true},
+};
+
+/* What the table leaves out is the same as for any service. `name` is that of the preset. */
+static const cw_config_remote presets[] = {
+    {.name = TEXT("aria2"),
+     .params = TEXT("positional"),
+     .secret = {.as = TEXT("first"), .prefix = TEXT("token:")},
+     .describe = TEXT("system")},
+    {.name = TEXT("bitcoin"), .secret = {.as = TEXT("basic")}, .describe = TEXT("auto")},
+    {.name = TEXT("core-lightning"), .framing = TEXT("json"), .describe = TEXT("help")},
+    {.name = TEXT("drupal"),
+     .ids = TEXT("string"),
+     .correlate = TEXT("exchange"),
+     .secret = {.as = TEXT("basic")},
+     .describe = TEXT("drupal")},
+    {.name = TEXT("ethereum"), .params = TEXT("positional"), .describe = TEXT("openrpc")},
+    {.name = TEXT("kodi"), .secret = {.as = TEXT("basic")}, .describe = TEXT("kodi")},
+    {.name = TEXT("lsp"),
+     .framing = TEXT("content-length"),
+     .init_calls = {lsp_prelude, CW_COUNT(lsp_prelude)},
+     .describe = TEXT("lsp"),
+     .replies = TEXT("{\"window/workDoneProgress/create\":null,\"client/registerCapability\":null,"
+                     "\"client/unregisterCapability\":null,\"workspace/configuration\":[]}")},
+    {.name = TEXT("mopidy"), .describe = TEXT("mopidy")},
+    {.name = TEXT("ovsdb"),
+     .dialect = TEXT("1.0"),
+     .framing = TEXT("json"),
+     .params = TEXT("positional"),
+     .describe = TEXT("ovsdb"),
+     .replies = TEXT("{\"echo\":\"$params\"}")},
+    {.name = TEXT("qmp"),
+     .dialect = TEXT("qmp"),
+     .framing = TEXT("lines"),
+     .greeting = TEXT("yes"),
+     .init_calls = {qmp_prelude, CW_COUNT(qmp_prelude)},
+     .describe = TEXT("qmp")},
+    {.name = TEXT("spdk"), .framing = TEXT("json"), .describe = TEXT("spdk")},
+    {.name = TEXT("transmission"),
+     .dialect = TEXT("transmission"),
+     .secret = {.as = TEXT("basic")},
+     .handshake_status = 409,
+     .handshake_header = TEXT("X-Transmission-Session-Id"),
+     .describe = TEXT("transmission")},
+};
+
+/* What is right for any service. */
+static const cw_config_remote usual = {
+    .http_method = TEXT("POST"),
+    .dialect = TEXT("2.0"),
+    .params = TEXT("named"),
+    .ids = TEXT("number"),
+    .empty_params = TEXT("omit"),
+    .correlate = TEXT("id"),
+    .greeting = TEXT("no"),
+    .secret = {.as = TEXT("bearer")},
+    .describe = TEXT("auto"),
+};
+
+const cw_config_remote *cw_preset_find(cw_str name)
+{
+    for (size_t i = 0; i < CW_COUNT(presets); i++) {
+        if (cw_str_eq(name, presets[i].name))
+            return &presets[i];
+    }
+    return NULL;
+}
+
+const char *cw_preset_names(void)
+{
+    return "aria2, bitcoin, core-lightning, drupal, ethereum, kodi, lsp, mopidy, ovsdb, qmp, spdk, "
+           "transmission";
+}
+
+/* ---- filling ---- */
+
+static void fill_text(cw_str *to, cw_str from)
+{
+    if (to->n == 0)
+        *to = from.p ? from : CW_STR("");
+}
+
+static void fill(cw_config_remote *to, const cw_config_remote *from)
+{
+    fill_text(&to->http_method, from->http_method);
+    fill_text(&to->framing, from->framing);
+    fill_text(&to->dialect, from->dialect);
+    fill_text(&to->params, from->params);
+    fill_text(&to->ids, from->ids);
+    fill_text(&to->empty_params, from->empty_params);
+    fill_text(&to->correlate, from->correlate);
+    fill_text(&to->greeting, from->greeting);
+    fill_text(&to->replies, from->replies);
+    fill_text(&to->secret.as, from->secret.as);
+    fill_text(&to->secret.name, from->secret.name);
+    fill_text(&to->secret.prefix, from->secret.prefix);
+    fill_text(&to->describe, from->describe);
+    fill_text(&to->handshake_header, from->handshake_header);
+    if (to->handshake_status == 0)
+        to->handshake_status = from->handshake_status;
+    if (to->init_calls.n == 0)
+        to->init_calls = from->init_calls;
+    if (to->announcements.n == 0)
+        to->announcements = from->announcements;
+}
+
+/* ---- words ---- */
+
+/* Words and what they stand for; NULL ends the list. */
+typedef struct word {
+    const char *name;
+    int value;
+} word;
+
+/* The nearest of "a, b, c", or an empty text. */
+static cw_str nearest(const char *names, cw_str text)
+{
+    cw_str best = CW_STR("");
+    unsigned least = NEAR + 1;
+    for (cw_str rest = cw_str_from(names); rest.p;) {
+        cw_str name = cw_str_trim(cw_str_cut(rest, ',', &rest));
+        unsigned d = cw_str_distance_within(name, text, NEAR);
+        if (d < least) {
+            least = d;
+            best = name;
+        }
+    }
+    return best;
+}
+
+static cw_code unknown(const char *key, const char *names, cw_str text, cw_err *err)
+{
+    cw_str near = nearest(names, text);
+    if (near.n)
+        return cw_fail(err, CW_CONFIG, "%s: there is no \"%.*s\"; did you mean \"%.*s\"?", key,
+                       CW_STR_ARG(text), CW_STR_ARG(near));
+    return cw_fail(err, CW_CONFIG, "%s: there is no \"%.*s\"; there are %s", key, CW_STR_ARG(text),
+                   names);
+}
+
+static cw_code read_word(const char *key, const word *words, cw_str text, int *ret, cw_err *err)
+{
+    char names[256] = "";
+    size_t n = 0;
+    for (const word *w = words; w->name; w++) {
+        if (cw_str_is(text, w->name)) {
+            *ret = w->value;
+            return CW_OK;
+        }
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", w->name);
+    }
+    return unknown(key, names, text, err);
+}
+
+static cw_code read_protocol(const cw_config_remote *c, cw_protocol_opts *ret, cw_err *err)
+{
+    static const word styles[] = {{"named", CW_PARAMS_NAMED},
+                                  {"positional", CW_PARAMS_POSITIONAL},
+                                  {"mixed", CW_PARAMS_MIXED},
+                                  {0}};
+    static const word ids[] = {{"number", false}, {"string", true}, {0}};
+    static const word empties[] = {{"omit", false}, {"send", true}, {0}};
+    static const word correlates[] = {{"id", false}, {"exchange", true}, {0}};
+    int style = 0, string_ids = 0, sends = 0, by_exchange = 0;
+    *ret = (cw_protocol_opts){.dialect = cw_dialect_find(c->dialect)};
+    if (!ret->dialect)
+        return unknown("dialect", cw_dialect_names(), c->dialect, err);
+    cw_code rc = read_word("params", styles, c->params, &style, err);
+    if (!rc)
+        rc = read_word("ids", ids, c->ids, &string_ids, err);
+    if (!rc)
+        rc = read_word("empty_params", empties, c->empty_params, &sends, err);
+    if (!rc)
+        rc = read_word("correlate", correlates, c->correlate, &by_exchange, err);
+    ret->params = (cw_params_style)style;
+    ret->string_ids = string_ids;
+    ret->sends_empty = sends;
+    ret->by_exchange = by_exchange;
+    return rc;
+}
+
+static cw_code read_others(const cw_config_remote *c, cw_preset_values *ret, cw_err *err)
+{
+    static const word framings[] = {{"lines", CW_FRAMING_LINES},
+                                    {"crlf", CW_FRAMING_CRLF},
+                                    {"content-length", CW_FRAMING_CONTENT_LENGTH},
+                                    {"length", CW_FRAMING_LENGTH},
+                                    {"json", CW_FRAMING_JSON},
+                                    {0}};
+    static const word verbs[] = {{"POST", 0}, {"GET", 1}, {"AUTO", 2}, {0}};
+    static const word greetings[] = {{"no", 0}, {"yes", 1}, {0}};
+    int framing = CW_FRAMING_LINES, verb = 0, greets = 0;
+    cw_code rc = c->framing.n ? read_word("framing", framings, c->framing, &framing, err) : CW_OK;
+    if (!rc)
+        rc = read_word("http_method", verbs, c->http_method, &verb, err);
+    if (!rc)
+        rc = read_word("greeting", greetings, c->greeting, &greets, err);
+    ret->framing = (cw_framing)framing;
+    ret->gets = verb == 1;
+    ret->gets_reads = verb == 2;
+    ret->is_php = cw_str_is(c->preset, "drupal");
+    if (rc || cw_str_is(c->describe, "auto"))
+        return rc;
+    ret->describer = cw_describer_find(c->describe);
+    return ret->describer ? CW_OK : unknown("describe", cw_describer_names(), c->describe, err);
+}
+
+/* ---- what does not go together ---- */
+
+static bool has_scheme(const cw_config_remote *c, const char *scheme)
+{
+    cw_str s = cw_str_from(scheme);
+    return c->url.n >= s.n && cw_str_ieq(cw_str_make(c->url.p, s.n), s);
+}
+
+static bool is_http(const cw_config_remote *c)
+{
+    const size_t n = sizeof "unix:" - 1;
+    return has_scheme(c, "http://") || has_scheme(c, "https://") ||
+           (has_scheme(c, "unix:") && memchr(c->url.p + n, ':', c->url.n - n));
+}
+
+static bool is_websocket(const cw_config_remote *c)
+{
+    return has_scheme(c, "ws://") || has_scheme(c, "wss://");
+}
+
+static cw_code check_secret(const cw_config_remote *c, bool has_head, cw_err *err)
+{
+    static const word kinds[] = {{"bearer", 1}, {"basic", 1},  {"header", 2},
+                                 {"first", 3},  {"member", 4}, {0}};
+    int kind;
+    cw_code rc = read_word("secret.as", kinds, c->secret.as, &kind, err);
+    bool has_secret = c->secret.file.n || c->secret.environment.n;
+    if (rc || !has_secret)
+        return rc;
+    if (c->secret.file.n && c->secret.environment.n)
+        return cw_fail(err, CW_CONFIG, "secret: there are both a file and an environment");
+    if (kind <= 2 && !has_head)
+        return cw_fail(err, CW_CONFIG,
+                       "secret.as: \"%s\" is for HTTP and WebSocket; others take \"first\" or "
+                       "\"member\"",
+                       c->secret.as.p);
+    if ((kind == 2 || kind == 4) && c->secret.name.n == 0)
+        return cw_fail(err, CW_CONFIG, "secret.name: missing; \"%s\" needs one", c->secret.as.p);
+    if (kind == 3 && !cw_str_is(c->params, "positional"))
+        return cw_fail(err, CW_CONFIG, "secret.as: \"first\" is for positional params");
+    return CW_OK;
+}
+
+static cw_code check(const cw_config_remote *c, cw_err *err)
+{
+    bool http = is_http(c), has_head = http || is_websocket(c);
+    if ((c->url.n != 0) == (c->command.n != 0))
+        return cw_fail(err, CW_CONFIG, "exactly one of url and command says where it is");
+    if (!http && !cw_str_is(c->http_method, "POST"))
+        return cw_fail(err, CW_CONFIG, "http_method: only for HTTP");
+    if (!http && c->call_path.n)
+        return cw_fail(err, CW_CONFIG, "call_path: only for HTTP");
+    if (!http && c->proxy.n)
+        return cw_fail(err, CW_CONFIG, "proxy: only for HTTP");
+    if (!has_head && c->headers.n)
+        return cw_fail(err, CW_CONFIG, "headers: only for HTTP and WebSocket");
+    if (!has_head && c->oauth.token_url.n)
+        return cw_fail(err, CW_CONFIG, "oauth: only for HTTP and WebSocket");
+    if (!http && cw_str_is(c->correlate, "exchange"))
+        return cw_fail(err, CW_CONFIG, "correlate: a stream has no exchanges; answers need ids");
+    if (c->oauth.token_url.n && (c->secret.file.n || c->secret.environment.n) &&
+        cw_str_is(c->secret.as, "bearer"))
+        return cw_fail(err, CW_CONFIG, "oauth: there is a secret that goes to the same header");
+    return check_secret(c, has_head, err);
+}
+
+cw_code cw_preset_apply(cw_config_remote *config, cw_preset_values *ret, cw_err *err)
+{
+    const cw_config_remote *preset = cw_preset_find(config->preset);
+    bool has_framing = config->framing.n; /* of the operator: a preset's is for its streams */
+    *ret = (cw_preset_values){0};
+    if (config->preset.n && !preset)
+        return unknown("preset", cw_preset_names(), config->preset, err);
+    if (preset)
+        fill(config, preset);
+    fill(config, &usual);
+    cw_code rc = read_protocol(config, &ret->protocol, err);
+    if (!rc)
+        rc = read_others(config, ret, err);
+    if (!rc)
+        rc = check(config, err);
+    if (!rc && has_framing && is_http(config))
+        rc = cw_fail(err, CW_CONFIG, "framing: HTTP has its own; only for streams");
+    return rc;
+}

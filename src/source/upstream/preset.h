@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* preset.h - kinds of services that are known: what their configuration need not say.
+ *
+ *     sources:
+ *       - name: aria2
+ *         preset: aria2
+ *         url: http://127.0.0.1:6800/jsonrpc
+ *
+ * stands for the same source with params: positional, secret: {as: first, prefix: "token:"} and
+ * describe: system.
+ *
+ * A preset is one row of values of a cw_config_remote; whatever the operator says goes before it.
+ * Behind it comes what is right for any service: 2.0, named params, numbers as ids, empty params
+ * omitted, lines on a stream, `describe: auto`.
+ *
+ * Threads: constant.
+ */
+#ifndef CW_SOURCE_UPSTREAM_PRESET_H
+#define CW_SOURCE_UPSTREAM_PRESET_H
+
+#include "config/config.h"
+#include "net/stream/framing.h"
+#include "source/describe/describe.h"
+#include "source/protocol/dialect.h"
+
+/* NULL where there is none of that name; its texts are static. */
+const cw_config_remote *cw_preset_find(cw_str name);
+const char *cw_preset_names(void);
+
+/* What the words of a configuration mean. */
+typedef struct cw_preset_values {
+    cw_protocol_opts protocol; /* without secrets */
+    cw_framing framing;
+    const cw_describer *describer; /* NULL: auto */
+    bool gets;                     /* GET for everything */
+    bool gets_reads;               /* GET for what is read only */
+    bool is_php;                   /* writes an object without members as [] */
+} cw_preset_values;
+
+/* Fill what `config` leaves open, from its preset and then from what is usual, and read its words.
+ * CW_CONFIG: "dialect: there is no \"qpm\"; did you mean \"qmp\"?" and things that do not go
+ * together (GET on a stream, a secret as header on a stream, framing with HTTP, …). */
+CW_MUST_USE cw_code cw_preset_apply(cw_config_remote *config, cw_preset_values *ret, cw_err *err);
+
+#endif

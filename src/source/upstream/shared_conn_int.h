@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* shared_conn_int.h - what the two files of the hub share: shared_conn.c (calls, from loop to
+ * loop) and shared_conn_link.c (the connection and what is said over it). Nobody else includes
+ * it. */
+#ifndef CW_SOURCE_UPSTREAM_SHARED_CONN_INT_H
+#define CW_SOURCE_UPSTREAM_SHARED_CONN_INT_H
+
+#include <pthread.h>
+
+#include "source/upstream/oauth_token.h"
+#include "source/upstream/shared_conn.h"
+
+#define CW_SHARED_CONN_BUCKETS 256u
+#define CW_SHARED_CONN_WHY 200u
+
+typedef struct cw_shared_conn_call cw_shared_conn_call;
+
+/* A call on its way: made on the loop of its caller, then the main loop's, then its caller's again.
+ * Only one of them has it at a time; `req` is the caller's own all the while. */
+struct cw_shared_conn_call {
+    cw_shared_conn_call *prev, *next;         /* ring of the hub: waiting or pending */
+    cw_shared_conn_call *all_prev, *all_next; /* of hub->all */
+    cw_shared_conn_call *same;                /* the next one of its bucket */
+    cw_shared_conn *shared;                   /* a reference */
+    cw_loop *loop;
+    cw_upstream_req *req;     /* NULL: cancelled */
+    atomic_bool is_cancelled; /* the same, for the main loop */
+    uint64_t id;
+    bool is_notice;
+    uint32_t limit_ms; /* its time; the list of its deadline may have a shorter one */
+    uint64_t until;
+    cw_deadline deadline;
+    cw_client_end end;
+    char *answer;
+    size_t n_answer;
+    char why[CW_SHARED_CONN_WHY];
+    size_t n_body;
+    char *body; /* behind this */
+};
+
+typedef enum cw_shared_conn_state {
+    CW_SHARED_CONN_CLOSED,
+    CW_SHARED_CONN_OPENING, /* also while a token is asked for: there is no channel then */
+    CW_SHARED_CONN_WAITING, /* it speaks first */
+    CW_SHARED_CONN_INIT_CALLS,
+    CW_SHARED_CONN_READY,
+} cw_shared_conn_state;
+
+struct cw_shared_conn {
+    atomic_uint refs;
+    atomic_uint users;
+    cw_endpoint *service; /* a reference */
+    cw_shared_conn_opts opts;
+    _Atomic uint64_t last_id;
+    pthread_mutex_t lock;
+    cw_shared_conn_call all; /* ring, under the lock: whoever is on the way, wherever */
+    unsigned n_all;
+    /* ---- the main loop's own ---- */
+    cw_shared_conn_state state;
+    cw_channel *channel;
+    cw_shared_conn_call waiting, pending; /* rings */
+    cw_shared_conn_call *buckets[CW_SHARED_CONN_BUCKETS];
+    cw_oauth_token oauth;
+    bool has_old_token;  /* the token of this opening is not a new one */
+    size_t n_init_calls; /* that were said */
+    uint64_t prelude_id;
+    cw_arena scratch;       /* of one message */
+    cw_deadline_list limit; /* of calls */
+    cw_deadline_list first; /* of what is said first */
+    cw_deadline prelude_deadline;
+    cw_deadline_list unposted; /* calls whose loop has no room for the answer just now */
+    cw_deadline_list leaving;  /* of a retired one: look whether it is used */
+    cw_deadline next_poll;
+    cw_loop_hook hook;
+    unsigned failures;    /* in a row, to open it */
+    uint64_t retry_at;    /* not before */
+    uint64_t received_at; /* when the last message came */
+    bool is_closing;
+    bool is_over;   /* closed, and its lists are not watched any more */
+    bool was_noted; /* that it speaks nonsense */
+    char problem[CW_SHARED_CONN_WHY];
+};
+
+/* ---- shared_conn.c ---- */
+
+/* The end of a call, on the main loop: it goes home. `answer` is copied. */
+void cw_shared_conn_finish(cw_shared_conn_call *call, cw_client_end end, cw_str answer,
+                           const char *why);
+
+/* ---- shared_conn_link.c ---- */
+
+/* A call came: send it, now or when the connection is there. */
+void cw_shared_conn_enqueue(cw_shared_conn *shared, cw_shared_conn_call *call);
+void cw_shared_conn_on_token(cw_oauth_token *b, const char *why);
+void cw_shared_conn_disconnect(cw_shared_conn *shared, cw_client_end end, const char *why);
+void cw_shared_conn_on_limit(cw_deadline *d);
+void cw_shared_conn_on_idle(cw_deadline *d);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* upstream.h - one loop's way to a service: a request out, its answer in.
+ *
+ *     HTTP      connections of this loop (net/client/client.h); before the first request what the service
+ *               wants to hear first: a login, whose cookies are kept, a token, a handshake
+ *     others    the hub, on the main loop, by message (shared_conn.h)
+ *
+ * What may be tried again without harm is tried once: a request that was refused for want of a
+ * fresh login, token or handshake header was not carried out.
+ *
+ * Ownership: a request and its body stay the caller's until on_done or cancel; an answer lives
+ *            until on_done returns.
+ * Threads:   one loop.
+ * Limits:    config.connections and config.queue.
+ */
+#ifndef CW_SOURCE_UPSTREAM_UPSTREAM_H
+#define CW_SOURCE_UPSTREAM_UPSTREAM_H
+
+#include "source/upstream/endpoint.h"
+
+typedef struct cw_shared_conn cw_shared_conn; /* shared_conn.h */
+typedef struct cw_upstream cw_upstream;
+typedef struct cw_upstream_req cw_upstream_req;
+
+/* What a request says beside the service's headers: copies, since a login, a token or a handshake
+ * may be renewed while it waits. */
+typedef struct cw_upstream_headers {
+    cw_http_header items[3];
+    size_t n;
+    char *texts;
+} cw_upstream_headers;
+
+struct cw_upstream_req {
+    uint64_t id; /* its number: cw_upstream_next_id */
+    const cw_str *body;
+    size_t n_body; /* pieces of one message; none: a GET of `path` */
+    cw_str path;   /* of the same server; HTTP only; empty: the URL's */
+    /* How long its caller waits. Only a hub asks, where that is longer than the service's time. */
+    uint32_t limit_ms;
+    bool may_repeat;
+    bool reads;     /* changes nothing: may go as GET */
+    bool is_notice; /* nobody answers: it is over when it was sent */
+    /* Once, never before send returns. As of net/client/client.h; a hub's answers have the
+     * status 0. */
+    void (*on_done)(cw_upstream_req *req, const cw_upstream_reply *reply);
+    void *ctx;
+    /* The way's own. */
+    cw_upstream *upstream;
+    cw_upstream_req *prev, *next;
+    struct cw_shared_conn_call *conn_call;
+    cw_client_req http;
+    cw_upstream_headers headers;
+    char *query;     /* path of a GET that has the request in it */
+    bool is_sent;    /* the client has it */
+    bool is_waiting; /* for a login */
+    bool was_again;  /* sent for the second time */
+};
+
+/* `hub` is NULL for HTTP; `answer_size`: largest answer. Takes references. */
+CW_MUST_USE cw_code cw_upstream_open(cw_endpoint *s, cw_shared_conn *shared, cw_loop *loop,
+                                     size_t answer_size, cw_upstream **ret, cw_err *err);
+/* Drop what runs without a word, then on_closed(ctx), which may be before this returns. */
+void cw_upstream_close(cw_upstream *upstream, void (*on_closed)(void *ctx), void *ctx);
+/* The id of every request that may be sent by GET: it is part of the URL, and equal requests must
+ * have equal URLs, or each fills a cache with an entry of its own. HTTP does not need the id to
+ * match a response to its request. */
+#define CW_UPSTREAM_GET_ID 1u
+/* The number for the next request; `reads` as of the request. */
+uint64_t cw_upstream_next_id(cw_upstream *upstream, bool reads);
+/* As cw_client_send: CW_LIMIT: too many wait; CW_IO: cannot be reached, known at once; CW_NOMEM. */
+CW_MUST_USE cw_code cw_upstream_send(cw_upstream *upstream, cw_upstream_req *req, cw_err *err);
+/* on_done will not be called. Fine for one that is over. */
+void cw_upstream_cancel(cw_upstream *upstream, cw_upstream_req *req);
+/* For shared_conn.c: what became of a request. */
+void cw_upstream_finish(cw_upstream_req *req, const cw_upstream_reply *reply);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* test_plugin_oom.c - load, call, die, cancel and retire with each allocation failing in turn. */
+#include "support/patience.h"
+#include "support/plugin_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "support/oom.h"
+
+/* How long a call waits for a worker that cannot be started. */
+#define LOAD_MS (100u * SANITIZER_SLOWNESS)
+
+static plugin_fixture r;
+
+typedef struct step {
+    const char *method, *params;
+    bool cancelled, dies;
+} step;
+
+typedef struct play {
+    const char *plugin;
+    step steps[6];
+} play;
+
+static void check(const plugin_call *p, const step *st)
+{
+    if (p->n_done > 1)
+        fail_msg("%s: told twice", st->method);
+    if (oom_was_hit() || st->cancelled)
+        return;
+    cw_outcome_kind want = st->dies ? CW_OUTCOME_FAILED : CW_OUTCOME_RESULT;
+    if (p->n_done != 1 || p->kind != want)
+        fail_msg("%s: done %d, kind %d, %s", st->method, p->n_done, (int)p->kind, p->message);
+}
+
+static void run_steps(const play *pl)
+{
+    plugin_call probes[CW_COUNT(pl->steps)] = {0};
+    bool runs[CW_COUNT(pl->steps)] = {false};
+    int wanted = 0;
+    int told = 0;
+    for (size_t i = 0; i < CW_COUNT(probes) && pl->steps[i].method; i++) {
+        probes[i].total = &told;
+        probes[i].call.wants_progress = true;
+        cw_code rc = plugin_call_start(&probes[i], &r.loop, r.source, pl->steps[i].method,
+                                       pl->steps[i].params);
+        if (rc)
+            assert_int_equal(probes[i].fault, CW_FAULT_NOMEM);
+        runs[i] = !rc;
+        wanted += runs[i] && !pl->steps[i].cancelled;
+    }
+    plugin_fixture_for(&r, 5);
+    for (size_t i = 0; i < CW_COUNT(probes) && pl->steps[i].method; i++) {
+        if (!runs[i] || !pl->steps[i].cancelled)
+            continue;
+        if (probes[i].n_done) /* it failed before */
+            told--;
+        else
+            plugin_call_cancel(&probes[i]);
+    }
+    plugin_fixture_until(&r, &told, wanted, 5000 * SANITIZER_SLOWNESS);
+    for (size_t i = 0; i < CW_COUNT(probes) && pl->steps[i].method; i++) {
+        if (runs[i])
+            check(&probes[i], &pl->steps[i]);
+        plugin_call_done(&probes[i]);
+    }
+}
+
+static void run_play(void *ctx)
+{
+    const play *pl = ctx;
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s.so", plugin_fixture_folder, pl->plugin);
+    r.source = NULL;
+    plugin_fixture_load_file(&r, pl->plugin, path);
+    if (!r.source) {
+        assert_true(oom_was_hit());
+        assert_true(strlen(r.problem) > 0);
+        plugin_fixture_settle(&r);
+        return;
+    }
+    run_steps(pl);
+    cw_source_retire(r.source);
+    r.source->ops->sweep(r.source, &r.loop, false);
+    plugin_fixture_settle(&r);
+    assert_int_equal(atomic_load(&r.source->refs), 1);
+    cw_source_unref(r.source);
+    r.source = NULL;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    plugin_fixture_init(&r);
+    r.opts.load_ms = (uint32_t)patience(LOAD_MS);
+    r.opts.workers = 2;
+    r.opts.grace_ms = 20;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    plugin_fixture_done(&r);
+    return 0;
+}
+
+static void healthy_calls_survive_every_failed_allocation(void **state)
+{
+    (void)state;
+    play pl = {"echo",
+               {
+                   {.method = "test.echo", .params = "{\"message\":\"x\"}"},
+                   {.method = "test.log", .params = "{\"message\":\"x\"}"},
+                   {.method = "test.progress", .params = "{\"steps\":2,\"ms\":1}"},
+                   {.method = "test.sleep", .params = "{\"ms\":5000}", .cancelled = true},
+                   {.method = "test.large", .params = "{\"bytes\":200000}"},
+               }};
+    /* The first schema that is compiled makes those of the drafts, which stay. */
+    run_play(&pl);
+    assert_true(oom_each(run_play, &pl) > 20);
+}
+
+static void deaths_survive_every_failed_allocation(void **state)
+{
+    (void)state;
+    play pl = {"faults",
+               {
+                   {.method = "faults.ok", .params = "{}"},
+                   {.method = "faults.exit", .params = "{}", .dies = true},
+                   {.method = "faults.ok", .params = "{}"},
+                   {.method = "faults.half", .params = "{}", .dies = true},
+                   {.method = "faults.deadlock", .params = "{}", .cancelled = true},
+                   {.method = "faults.ok", .params = "{}"},
+               }};
+    assert_true(oom_each(run_play, &pl) > 20);
+}
+
+int main(int argc, char **argv)
+{
+    PLUGIN_FIXTURE_MAIN(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(healthy_calls_survive_every_failed_allocation, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(deaths_survive_every_failed_allocation, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("integration/plugin_oom", tests, NULL, NULL);
+}

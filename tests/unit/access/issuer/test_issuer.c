@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Issuers that are asked over loopback: metadata, keys, introspection, and who waits. Tokens are
+ * not signed here (tests/unit/access/jwt/test_jwt.c, and the functional tests): a key that is
+ * not there is enough. */
+#include "access/issuer/issuer.h"
+
+#include "access/credentials.h"
+#include "support/client_fixture.h"
+
+#define OK_HEAD "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: "
+
+/* {"alg":"RS256","typ":"at+jwt","kid":"k"} . {"iss":"http://127.0.0.1:PORT"} . AAAA */
+static char token[512];
+
+static void add_part(char *out, size_t size, const char *json)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    size_t n = strlen(json), at = strlen(out);
+    for (size_t i = 0; i < n; i += 3) {
+        unsigned bits = (unsigned)(unsigned char)json[i] << 16;
+        bits |= i + 1 < n ? (unsigned)(unsigned char)json[i + 1] << 8 : 0;
+        bits |= i + 2 < n ? (unsigned)(unsigned char)json[i + 2] : 0;
+        for (unsigned j = 0; j < 4 && i + j <= n && at + 1 < size; j++)
+            out[at++] = letters[bits >> (18 - 6 * j) & 63];
+    }
+    out[at] = 0;
+}
+
+static void make_token(const char *issuer)
+{
+    char claims[128], head[128] = "", body[256] = "";
+    snprintf(claims, sizeof claims, "{\"iss\":\"%s\"}", issuer);
+    add_part(head, sizeof head, "{\"alg\":\"RS256\",\"typ\":\"at+jwt\",\"kid\":\"k\"}");
+    add_part(body, sizeof body, claims);
+    snprintf(token, sizeof token, "%s.%s.AAAA", head, body);
+}
+
+typedef struct rig {
+    client_fixture b;
+    fake_server s;
+    cw_issuers *issuers;
+    char url[64];
+    cw_issuer_opts opts;
+    char metadata[512], keys[256];
+    fake_step steps[2][5];
+    const fake_step *scripts[2];
+} rig;
+
+static const cw_str audience = CW_STR_INIT("https://us.example");
+
+static void rig_script(rig *r, size_t i, const char *text)
+{
+    r->steps[i][0] = (fake_step)DO_READ;
+    r->steps[i][1] = (fake_step)DO_SEND(text);
+    r->steps[i][2] = (fake_step)DO_CLOSE;
+    r->steps[i][3] = (fake_step){FAKE_END, NULL, 0};
+    r->scripts[i] = r->steps[i];
+}
+
+/* A server that says its metadata first and its keys to everybody else. */
+static void rig_open(rig *r, const char *name_format)
+{
+    char body[256];
+    memset(r, 0, sizeof *r);
+    assert_int_equal(cw_secret_init(NULL), CW_OK);
+    rig_script(r, 0, r->metadata);
+    rig_script(r, 1, r->keys);
+    fake_server_start(&r->s, r->scripts, 2);
+    snprintf(r->url, sizeof r->url, "http://127.0.0.1:%u", r->s.port);
+    int n = snprintf(body, sizeof body,
+                     "{\"issuer\":\"http://127.0.0.1:%u%s\",\"jwks_uri\":\"%s/jwks\"}", r->s.port,
+                     name_format, r->url);
+    snprintf(r->metadata, sizeof r->metadata, OK_HEAD "%d\r\n\r\n%s", n, body);
+    snprintf(r->keys, sizeof r->keys, OK_HEAD "11\r\n\r\n{\"keys\":[]}");
+    make_token(r->url);
+    client_fixture_init(&r->b);
+    r->opts = (cw_issuer_opts){
+        .rules = {.issuer = cw_str_from(r->url),
+                  .audiences = &audience,
+                  .n_audiences = 1,
+                  .algs = CW_JOSE_ALL},
+        .allow_private = true,
+    };
+}
+
+static void rig_close(rig *r)
+{
+    cw_issuers_close(r->issuers);
+    client_fixture_done(&r->b);
+    cw_issuers_free(r->issuers);
+    fake_server_stop(&r->s);
+}
+
+typedef struct asking {
+    cw_token_check check;
+    cw_arena arena;
+    unsigned calls;
+    cw_code rc;
+} asking;
+
+static void on_told(cw_token_check *check, cw_code rc)
+{
+    asking *a = CW_CONTAINER(check, asking, check);
+    a->calls++;
+    a->rc = rc;
+    cw_verified_token_done(&check->issued);
+}
+
+static cw_code ask_about(rig *r, asking *a, const char *text)
+{
+    cw_arena_init(&a->arena, 2 * CW_JWT_MEMORY);
+    a->calls = 0;
+    a->check = (cw_token_check){.token = cw_str_from(text), .arena = &a->arena, .done = on_told};
+    return cw_issuers_start_check(r->issuers, &a->check);
+}
+
+static void configure(rig *r)
+{
+    assert_int_equal(cw_issuers_new(&r->b.loop, &r->issuers, NULL), CW_OK);
+    assert_false(cw_issuers_any(r->issuers));
+    assert_int_equal(cw_issuers_configure(r->issuers, &r->opts, 1, NULL), CW_OK);
+    assert_true(cw_issuers_any(r->issuers));
+}
+
+static cw_code check(rig *r, const char *text)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_verified_token issued;
+    cw_arena_init(&arena, CW_JWT_MEMORY);
+    cw_code rc = cw_issuers_check(r->issuers, cw_str_from(text), &arena, &issued, NULL);
+    cw_verified_token_done(&issued);
+    return rc;
+}
+
+static void who_asks_while_keys_are_fetched_waits_for_them(void **state)
+{
+    rig r;
+    asking a, b;
+    (void)state;
+    rig_open(&r, "");
+    configure(&r);
+    uint64_t before = cw_issuers_generation(r.issuers);
+    assert_int_equal(check(&r, token), CW_AGAIN);
+    assert_int_equal(ask_about(&r, &a, token), CW_OK);
+    assert_int_equal(ask_about(&r, &b, token), CW_OK);
+    client_run_until(&r.b, a.calls && b.calls);
+    /* No key of the set is it. One refresh is allowed for that, and then none for a minute. */
+    assert_int_equal(a.rc, CW_INVALID);
+    assert_int_equal(b.rc, CW_INVALID);
+    assert_true(cw_issuers_generation(r.issuers) > before);
+    cw_arena_done(&a.arena);
+    cw_arena_done(&b.arena);
+    assert_int_equal(check(&r, token), CW_AGAIN);
+    assert_int_equal(ask_about(&r, &a, token), CW_OK);
+    client_run_until(&r.b, a.calls);
+    assert_int_equal(a.rc, CW_INVALID);
+    cw_arena_done(&a.arena);
+    unsigned requests = atomic_load(&r.s.requests);
+    assert_int_equal(requests, 3); /* metadata, keys, keys */
+    assert_int_equal(check(&r, token), CW_INVALID);
+    assert_int_equal(ask_about(&r, &a, token), CW_OK);
+    client_run_until(&r.b, a.calls);
+    cw_arena_done(&a.arena);
+    assert_int_equal(atomic_load(&r.s.requests), requests);
+    rig_close(&r);
+}
+
+static void an_unknown_key_waits_for_the_refresh_that_runs(void **state)
+{
+    rig r;
+    asking a, b;
+    (void)state;
+    rig_open(&r, "");
+    r.opts.jwks_uri = cw_str_from(r.url);
+    rig_script(&r, 0, r.keys);
+    const fake_step held[] = {DO_READ, DO_HOLD, DO_SEND(r.keys), DO_CLOSE, DO_END};
+    memcpy(r.steps[1], held, sizeof held);
+    configure(&r);
+    assert_int_equal(ask_about(&r, &a, token), CW_OK);
+    client_run_until(&r.b, a.calls);
+    cw_arena_done(&a.arena);
+    assert_int_equal(ask_about(&r, &a, token), CW_OK);
+    client_run_until(&r.b, atomic_load(&r.s.held) == 1);
+    /* The minute has begun, but what comes may have the key. */
+    assert_int_equal(check(&r, token), CW_AGAIN);
+    assert_int_equal(ask_about(&r, &b, token), CW_OK);
+    client_run_for(&r.b, 30);
+    assert_int_equal(a.calls + b.calls, 0);
+    fake_server_release(&r.s);
+    client_run_until(&r.b, a.calls && b.calls);
+    assert_int_equal(b.rc, CW_INVALID);
+    assert_int_equal(check(&r, token), CW_INVALID);
+    assert_int_equal(atomic_load(&r.s.requests), 2);
+    cw_arena_done(&a.arena);
+    cw_arena_done(&b.arena);
+    rig_close(&r);
+}
+
+static void metadata_of_another_issuer_gives_no_keys(void **state)
+{
+    rig r;
+    asking a;
+    (void)state;
+    rig_open(&r, "/");
+    configure(&r);
+    assert_int_equal(ask_about(&r, &a, token), CW_OK);
+    client_run_until(&r.b, a.calls);
+    assert_int_equal(a.rc, CW_IO);
+    cw_arena_done(&a.arena);
+    assert_int_equal(atomic_load(&r.s.requests), 1);
+    rig_close(&r);
+}
+
+static void tokens_of_nobody_are_refused_at_once(void **state)
+{
+    rig r;
+    (void)state;
+    rig_open(&r, "");
+    configure(&r);
+    make_token("https://other.example");
+    assert_int_equal(check(&r, token), CW_INVALID);
+    assert_int_equal(check(&r, "opaque"), CW_INVALID);
+    assert_int_equal(check(&r, "a.b"), CW_INVALID);
+    assert_int_equal(check(&r, "a.b.c.d.e"), CW_INVALID);
+    rig_close(&r);
+}
+
+static void closing_tells_whoever_waits(void **state)
+{
+    rig r;
+    asking a, b, c;
+    (void)state;
+    rig_open(&r, "");
+    r.opts.client_id = CW_STR("us");
+    r.opts.client_secret = CW_STR("secret");
+    r.opts.introspection = cw_str_from(r.url);
+    configure(&r);
+    assert_int_equal(ask_about(&r, &a, token), CW_OK);
+    assert_int_equal(ask_about(&r, &b, "opaque"), CW_OK);
+    uv_run(&r.b.loop.uv, UV_RUN_NOWAIT); /* both were taken, nothing is answered yet */
+    assert_int_equal(ask_about(&r, &c, "opaque"), CW_OK);
+    cw_issuers_close(r.issuers);
+    assert_int_equal(a.calls + b.calls + c.calls, 3);
+    assert_int_equal(a.rc, CW_IO);
+    assert_int_equal(b.rc, CW_IO);
+    assert_int_equal(c.rc, CW_IO);
+    cw_arena_done(&a.arena);
+    cw_arena_done(&b.arena);
+    cw_arena_done(&c.arena);
+    assert_int_equal(ask_about(&r, &a, token), CW_IO);
+    cw_arena_done(&a.arena);
+    rig_close(&r);
+}
+
+static void keys_that_may_not_be_kept_are_not_fetched_without_end(void **state)
+{
+    rig r;
+    (void)state;
+    rig_open(&r, "");
+    r.opts.jwks_uri = cw_str_from(r.url);
+    r.scripts[0] = r.scripts[1];
+    snprintf(r.keys, sizeof r.keys,
+             "HTTP/1.1 200 OK\r\nConnection: close\r\nCache-Control: max-age=0\r\n"
+             "Content-Length: 11\r\n\r\n{\"keys\":[]}");
+    configure(&r);
+    uint64_t before = cw_issuers_generation(r.issuers);
+    client_run_until(&r.b, cw_issuers_generation(r.issuers) > before);
+    client_run_for(&r.b, 200);
+    assert_int_equal(atomic_load(&r.s.requests), 1);
+    rig_close(&r);
+}
+
+static void so_many_may_ask_at_once(void **state)
+{
+    rig r;
+    asking *all = calloc(CW_ISSUER_MAX_ASKS + 1, sizeof *all);
+    (void)state;
+    assert_non_null(all);
+    rig_open(&r, "");
+    configure(&r);
+    for (size_t i = 0; i < CW_ISSUER_MAX_ASKS; i++)
+        assert_int_equal(ask_about(&r, &all[i], token), CW_OK);
+    assert_int_equal(ask_about(&r, &all[CW_ISSUER_MAX_ASKS], token), CW_LIMIT);
+    cw_issuers_close(r.issuers);
+    for (size_t i = 0; i <= CW_ISSUER_MAX_ASKS; i++) {
+        assert_int_equal(all[i].calls, i < CW_ISSUER_MAX_ASKS);
+        cw_arena_done(&all[i].arena);
+    }
+    free(all);
+    rig_close(&r);
+}
+
+static void bearer_tokens_have_few_characters(void **state)
+{
+    static const char *const good[] = {"a", "A-Z.a_z~0+9/=", "a==", "eyJ.eyJ.x"};
+    static const char *const bad[] = {"", "=", "a=b", "a b", "a\"", "a,b", "\xc3\xa4", "a\x01"};
+    static char large[CW_JWS_MAX_BYTES + 1];
+    (void)state;
+    for (size_t i = 0; i < CW_COUNT(good); i++)
+        assert_true(cw_issuer_may_be_token(cw_str_from(good[i])));
+    for (size_t i = 0; i < CW_COUNT(bad); i++)
+        assert_false(cw_issuer_may_be_token(cw_str_from(bad[i])));
+    memset(large, 'a', sizeof large);
+    assert_true(cw_issuer_may_be_token(cw_str_make(large, CW_JWS_MAX_BYTES)));
+    assert_false(cw_issuer_may_be_token(cw_str_make(large, CW_JWS_MAX_BYTES + 1)));
+    assert_false(cw_issuer_may_be_token(CW_STR("a\0b")));
+}
+
+static void configure_once(void *ctx)
+{
+    rig *r = ctx;
+    client_fixture b;
+    cw_issuers *issuers = NULL;
+    memset(&b, 0, sizeof b);
+    if (cw_loop_init(&b.loop, 1024, NULL))
+        return;
+    client_fixture_start_tick(&b);
+    cw_code rc = cw_issuers_new(&b.loop, &issuers, NULL);
+    if (!rc)
+        rc = cw_issuers_configure(issuers, &r->opts, 1, NULL);
+    assert_true(rc == CW_OK || rc == CW_NOMEM);
+    client_run_for(&b, 30); /* metadata and keys, or not */
+    cw_issuers_close(issuers);
+    client_fixture_done(&b);
+    cw_issuers_free(issuers);
+}
+
+static void fetching_keys_survives_every_failed_allocation(void **state)
+{
+    rig r;
+    (void)state;
+    rig_open(&r, "");
+    r.opts.jwks_uri = cw_str_from(r.url);
+    r.scripts[0] = r.scripts[1];
+    assert_true(oom_each(configure_once, &r) >= 10);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_asks_while_keys_are_fetched_waits_for_them),
+        cmocka_unit_test(an_unknown_key_waits_for_the_refresh_that_runs),
+        cmocka_unit_test(metadata_of_another_issuer_gives_no_keys),
+        cmocka_unit_test(tokens_of_nobody_are_refused_at_once),
+        cmocka_unit_test(closing_tells_whoever_waits),
+        cmocka_unit_test(keys_that_may_not_be_kept_are_not_fetched_without_end),
+        cmocka_unit_test(so_many_may_ask_at_once),
+        cmocka_unit_test(bearer_tokens_have_few_characters),
+        cmocka_unit_test(fetching_keys_survives_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

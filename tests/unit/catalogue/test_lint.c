@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "catalogue/lint.h"
+#include "support/oom.h"
+
+#define OLD "{\"$schema\":\"http://json-schema.org/draft-07/schema#\","
+#define MIXED                                                                                      \
+    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"prefixItems\":[true]}"
+
+static const cw_mark mark;
+static const cw_str scopes[] = {CW_STR_INIT("known"), CW_STR_INIT("nobodys"), CW_STR_INIT("else")};
+static const cw_param params[] = {
+    {.name = CW_STR_INIT("p"), .schema = CW_STR_INIT(OLD "\"items\":[true],\"dependencies\":{}}")},
+    {.name = CW_STR_INIT("q"), .schema = CW_STR_INIT(MIXED)},
+    {.name = CW_STR_INIT("h"),
+     .schema = CW_STR_INIT("{\"type\":\"array\",\"x-mcp-header\":\"H\"}")},
+};
+static const cw_method methods[] = {
+    {.id = CW_STR_INIT("a"),
+     .needs = {.scopes = scopes, .n_scopes = 3},
+     .params = params,
+     .n_params = 3,
+     .output = CW_STR_INIT(OLD "\"anyOf\":[{\"dependencies\":{}},{\"dependencies\":{}}]}"),
+     .mark = &mark},
+    {.id = CW_STR_INIT("b"), .needs = {.scopes = scopes, .n_scopes = 2}},
+};
+
+typedef struct hearing {
+    cw_buf text;
+    unsigned n, enough;
+} hearing;
+
+static bool on_note(const cw_lint_finding *note, void *ctx)
+{
+    hearing *h = ctx;
+    cw_lint_write(note, &h->text);
+    cw_buf_add_char(&h->text, '\n');
+    return ++h->n != h->enough;
+}
+
+static cw_code review(hearing *h, unsigned enough)
+{
+    const cw_lint_opts opts = {.scopes = scopes, .n_scopes = 1};
+    *h = (hearing){.enough = enough};
+    cw_buf_init(&h->text, 1 << 16);
+    cw_code rc = cw_lint(methods, CW_COUNT(methods), &opts, on_note, h);
+    cw_buf_add_char(&h->text, '\0');
+    return rc;
+}
+
+static void everything_odd_is_told(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {
+        "method 'a': scope 'nobodys' is not a known scope\n",
+        "method 'a': scope 'else' is not a known scope\n",
+        "method 'a': result: /anyOf/0/dependencies: ignored in 2020-12",
+        "method 'a': result: /anyOf/1/dependencies: ignored in 2020-12",
+        "method 'a': param 'p': /items: an array is not allowed in 2020-12",
+        "method 'a': param 'p': /dependencies: ignored in 2020-12",
+        "method 'a': param 'q': 2020-12 here, but",
+        "method 'a': params: ",
+        "method 'b': scope 'nobodys' is not a known scope\n",
+    };
+    hearing h;
+    assert_int_equal(review(&h, 0), CW_OK);
+    const char *at = h.text.p;
+    for (size_t i = 0; i < CW_COUNT(expected); i++) {
+        const char *found = strstr(at, expected[i]);
+        if (!found)
+            fail_msg("'%s' is not in '%s'", expected[i], at);
+        at = found + 1;
+    }
+    assert_int_equal(h.n, CW_COUNT(expected));
+    cw_buf_done(&h.text);
+}
+
+/* Wherever it is that somebody has heard enough. */
+static void whoever_has_heard_enough_is_told_no_more(void **state)
+{
+    (void)state;
+    for (unsigned enough = 1; enough <= 9; enough++) {
+        hearing h;
+        assert_int_equal(review(&h, enough), CW_OK);
+        assert_int_equal(h.n, enough);
+        cw_buf_done(&h.text);
+    }
+}
+
+static void review_once(void *ctx)
+{
+    hearing h;
+    (void)ctx;
+    cw_code rc = review(&h, 0);
+    assert_true(rc == CW_OK || (rc == CW_NOMEM && oom_was_hit()));
+    cw_buf_done(&h.text);
+}
+
+static void a_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    review_once(NULL); /* meta-schemas are compiled once */
+    assert_true(oom_each(review_once, NULL) >= 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_odd_is_told),
+        cmocka_unit_test(whoever_has_heard_enough_is_told_no_more),
+        cmocka_unit_test(a_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

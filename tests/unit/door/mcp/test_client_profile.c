@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
+
+#include "config/keys/keys.h"
+#include "door/mcp/mcp_int.h"
+
+static const cw_config_client items[] = {
+    {.name = CW_STR_INIT("Strict*"), .names = CW_CONFIG_NAMES_STRICT},
+    {.name = CW_STR_INIT("*flat*code*"), .inline_refs = true},
+    {.name = CW_STR_INIT("exact")},
+    {.name = CW_STR_INIT("both"), .names = CW_CONFIG_NAMES_STRICT, .inline_refs = true},
+};
+
+static unsigned profile_of(const cw_config *config, const char *client)
+{
+    cw_arena arena;
+    cw_arena_init(&arena, 1 << 20);
+    unsigned profile = cw_mcp_profile(config, json_of(&arena, client));
+    cw_arena_done(&arena);
+    return profile;
+}
+
+static void the_first_pattern_that_fits_decides(void **state)
+{
+    (void)state;
+    cw_config config = cw_config_defaults;
+    config.mcp.clients = (cw_config_clients){items, CW_COUNT(items)};
+    config.mcp.inline_refs = true; /* of all others */
+    assert_int_equal(profile_of(&config, "{\"name\":\"strict\"}"), CW_MCP_STRICT_NAMES);
+    assert_int_equal(profile_of(&config, "{\"name\":\"STRICT client 2\"}"), CW_MCP_STRICT_NAMES);
+    assert_int_equal(profile_of(&config, "{\"name\":\"strict flat code\"}"), CW_MCP_STRICT_NAMES);
+    assert_int_equal(profile_of(&config, "{\"name\":\"a flat and code-like\"}"),
+                     CW_MCP_INLINE_REFS);
+    assert_int_equal(profile_of(&config, "{\"name\":\"exact\"}"), 0);
+    assert_int_equal(profile_of(&config, "{\"name\":\"both\"}"),
+                     CW_MCP_STRICT_NAMES | CW_MCP_INLINE_REFS);
+}
+
+static void everybody_else_gets_what_is_said_for_all(void **state)
+{
+    (void)state;
+    cw_config config = cw_config_defaults;
+    assert_int_equal(cw_mcp_profile(&config, NULL), 0);
+    assert_false(cw_mcp_has_aliases(&config));
+    config.mcp.clients = (cw_config_clients){items, CW_COUNT(items)};
+    config.mcp.inline_refs = true;
+    assert_true(cw_mcp_has_aliases(&config));
+    assert_int_equal(cw_mcp_profile(&config, NULL), CW_MCP_INLINE_REFS);
+    static const char *const others[] = {
+        "{}",
+        "{\"name\":5}",
+        "{\"name\":\"\"}",
+        "{\"name\":\"exactly\"}",
+        "{\"name\":\"exac\"}",
+        "{\"name\":\"flat cod\"}",
+    };
+    for (size_t i = 0; i < CW_COUNT(others); i++)
+        assert_int_equal(profile_of(&config, others[i]), CW_MCP_INLINE_REFS);
+    config.mcp.clients.n = 0;
+    config.mcp.names = CW_CONFIG_NAMES_STRICT;
+    assert_true(cw_mcp_has_aliases(&config));
+}
+
+/* A pattern of many stars against a long name ends soon. */
+static void patterns_cannot_be_made_slow(void **state)
+{
+    (void)state;
+    static char text[65536] = "{\"name\":\"";
+    const size_t begin = strlen(text);
+    memset(text + begin, 'a', sizeof text - begin - 3);
+    memcpy(text + sizeof text - 3, "\"}", 3);
+    static const cw_config_client slow[] = {
+        {.name = CW_STR_INIT("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b"), .inline_refs = true},
+        {.name = CW_STR_INIT("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a"), .inline_refs = false},
+    };
+    cw_config config = cw_config_defaults;
+    config.mcp.inline_refs = true;
+    config.mcp.clients = (cw_config_clients){slow, 2};
+    assert_int_equal(profile_of(&config, text), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_pattern_that_fits_decides),
+        cmocka_unit_test(everybody_else_gets_what_is_said_for_all),
+        cmocka_unit_test(patterns_cannot_be_made_slow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What clients are told when memory is short: something that is true, and JSON. */
+#include "catalogue/snapshot.h"
+#include "support/json_fixture.h"
+
+#include "door/mcp/mcp_int.h"
+#include "support/oom.h"
+
+/* A port that keeps what is replied. */
+static struct {
+    cw_responder base;
+    cw_arena arena;
+    cw_loop loop; /* of which the index counts alone */
+    const char *header;
+    unsigned status;
+    cw_str body;
+} responder;
+
+static void on_reply(cw_responder *p, const cw_response *answer)
+{
+    (void)p;
+    responder.status = answer->status;
+    responder.body = answer->body;
+}
+
+static cw_str on_header(const cw_responder *p, cw_str name, bool *ret_repeats)
+{
+    (void)p;
+    (void)name;
+    if (ret_repeats)
+        *ret_repeats = false;
+    return responder.header ? cw_str_from(responder.header) : (cw_str){NULL, 0};
+}
+
+static const cw_responder_ops ops = {.reply = on_reply, .header = on_header};
+
+#define LONG                                                                                       \
+    "looooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooong"
+#define LONGER LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG
+#define CLAIM LONGER LONGER
+
+#define REQUEST                                                                                    \
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"_meta\":{"              \
+    "\"io.modelcontextprotocol/protocolVersion\":\"" CLAIM                                         \
+    "\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}"
+
+static void fail_header(const cw_mcp_request *r)
+{
+    cw_mcp_fail_header(r, CW_STR("Mcp-Name"), CW_STR(LONGER), CW_STR(LONGER), "is wrong");
+}
+
+/* The whole way in: it ends before anything else is asked for. */
+static void fail_version(const cw_mcp_request *r)
+{
+    cw_mcp_receive(NULL, r->responder, NULL, NULL, CW_STR(REQUEST));
+}
+
+static void fail_resource(const cw_mcp_request *r)
+{
+    cw_mcp_fail_resource(r, CW_STR(LONGER));
+}
+
+static void fail_unknown(const cw_mcp_request *r)
+{
+    cw_mcp_fail_unknown(r, "tool", CW_STR(LONGER));
+}
+
+static const struct {
+    void (*run)(const cw_mcp_request *r);
+    unsigned status;
+    const char *last; /* of the data, or of the message */
+} errors[] = {
+    {fail_header, 400, "\"body\":\"" LONGER "\"}}"},
+    {fail_version, 400, "\"requested\":\"" CLAIM "\"}"},
+    {fail_resource, 200, "{\"uri\":\"" LONGER "\"}"},
+    {fail_unknown, 200, "Unknown tool: " LONGER "\""},
+};
+
+static void answer_once(void *ctx)
+{
+    const size_t *which = ctx;
+    cw_arena_init(&responder.arena, 1 << 20);
+    responder.base = (cw_responder){
+        .ops = &ops, .arena = &responder.arena, .loop = &responder.loop, .has_headers = true};
+    responder.header = CLAIM;
+    responder.status = 0;
+    cw_rpc_batch_opts opts = {.n = 1, .failure = CW_STR(CW_MCP_FAILURE)};
+    cw_rpc_batch *batch = cw_rpc_batch_new(&responder.base, &opts);
+    if (batch) {
+        cw_mcp_request r = {
+            .responder = &responder.base, .item = batch->items, .era = &cw_mcp_modern};
+        batch->items->id = CW_STR("1");
+        errors[*which].run(&r);
+        assert_true(responder.status == 500 || responder.status == errors[*which].status);
+        if (responder.status != 500)
+            assert_non_null(memmem(responder.body.p, responder.body.n, errors[*which].last,
+                                   strlen(errors[*which].last)));
+    }
+    cw_arena_done(&responder.arena);
+}
+
+static void an_error_is_whole_or_another_one(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CW_COUNT(errors); i++)
+        assert_true(oom_each(answer_once, &i) >= 4);
+}
+
+static void set_level_once(void *ctx)
+{
+    cw_mcp *door;
+    cw_err err;
+    cw_seal seal = {0};
+    cw_mcp_session session = {.is_named = true, .number = {1}};
+    (void)ctx;
+    if (cw_mcp_new(NULL, 1, &seal, &door, &err))
+        return;
+    cw_mcp_session_owner alice = {.owner = CW_STR("1")};
+    cw_code rc = cw_mcp_session_store_set_level(&door->memory, &alice, &session, CW_LOG_INFO);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    assert_int_equal(atomic_load(&door->memory.n), rc ? 0 : 1);
+    cw_mcp_free(door);
+}
+
+static void a_level_that_cannot_be_kept_is_not_taken(void **state)
+{
+    (void)state;
+    assert_true(oom_each(set_level_once, NULL) >= 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_error_is_whole_or_another_one),
+        cmocka_unit_test(a_level_that_cannot_be_kept_is_not_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "net/addr/addrcount.h"
+#include "support/oom.h"
+
+static cw_addrcount count;
+
+static cw_addrkey key_of(const char *text)
+{
+    cw_address a;
+    assert_int_equal(cw_address_parse(cw_str_from(text), &a, NULL), CW_OK);
+    return cw_addrcount_key(&a);
+}
+
+static bool same(const char *a, const char *b)
+{
+    cw_addrkey x = key_of(a), y = key_of(b);
+    return memcmp(&x, &y, sizeof x) == 0;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    cw_addrcount_init(&count);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    cw_addrcount_done(&count);
+    return 0;
+}
+
+static void ipv4_counts_by_address_and_ipv6_by_network(void **state)
+{
+    (void)state;
+    assert_true(same("10.0.0.1:1", "10.0.0.1:2"));
+    assert_false(same("10.0.0.1:1", "10.0.0.2:1"));
+    assert_true(same("[2001:db8:1:2::1]:1", "[2001:db8:1:2:ffff::9]:1"));
+    assert_false(same("[2001:db8:1:2::1]:1", "[2001:db8:1:3::1]:1"));
+    assert_true(same("[::ffff:10.0.0.1]:1", "10.0.0.1:1"));
+    assert_false(same("[a00:1::]:1", "10.0.0.1:1"));
+    assert_true(same("unix:/a", "unix:/b"));
+}
+
+static void the_limit_holds_per_address_until_one_leaves(void **state)
+{
+    (void)state;
+    cw_addrkey a = key_of("10.0.0.1:1"), b = key_of("10.0.0.2:1");
+    assert_int_equal(cw_addrcount_add(&count, a, 2), CW_OK);
+    assert_int_equal(cw_addrcount_add(&count, a, 2), CW_OK);
+    assert_int_equal(cw_addrcount_add(&count, a, 2), CW_LIMIT);
+    assert_int_equal(cw_addrcount_add(&count, b, 2), CW_OK);
+    cw_addrcount_remove(&count, a);
+    assert_int_equal(cw_addrcount_add(&count, a, 2), CW_OK);
+}
+
+static void an_address_that_left_costs_no_memory(void **state)
+{
+    (void)state;
+    cw_addrkey a = key_of("10.0.0.1:1");
+    assert_int_equal(cw_addrcount_add(&count, a, 2), CW_OK);
+    cw_addrcount_remove(&count, a);
+    assert_int_equal(count.map.n, 0);
+    cw_addrcount_remove(&count, a);
+    assert_int_equal(count.map.n, 0);
+}
+
+static void add_once(void *ctx)
+{
+    (void)ctx;
+    cw_addrcount c;
+    cw_addrcount_init(&c);
+    cw_code rc = cw_addrcount_add(&c, key_of("10.0.0.1:1"), 2);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    cw_addrcount_done(&c);
+}
+
+static void adding_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    assert_true(oom_each(add_once, NULL) >= 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(ipv4_counts_by_address_and_ipv6_by_network, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_limit_holds_per_address_until_one_leaves, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_address_that_left_costs_no_memory, set_up, tear_down),
+        cmocka_unit_test(adding_survives_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "net/server/router.h"
+#include "support/oom.h"
+
+static cw_router router;
+
+static void handler_a(cw_http_req *req, void *self)
+{
+    (void)req;
+    (void)self;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    cw_router_init(&router);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    cw_router_done(&router);
+    return 0;
+}
+
+static const cw_route *match(const char *path, const char *param)
+{
+    cw_str got;
+    const cw_route *route = cw_router_match(&router, cw_str_from(path), &got);
+    assert_true(cw_str_is(got, param));
+    return route;
+}
+
+static void exact_paths_match_to_the_byte(void **state)
+{
+    (void)state;
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_OK);
+    assert_non_null(match("/a", ""));
+    assert_null(match("/a/", ""));
+    assert_null(match("/A", ""));
+    assert_null(match("/", ""));
+    assert_null(match("", ""));
+}
+
+static void a_variable_takes_exactly_one_segment(void **state)
+{
+    (void)state;
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/t/{name}", handler_a, NULL), CW_OK);
+    assert_non_null(match("/t/x.y", "x.y"));
+    assert_null(match("/t/", ""));
+    assert_null(match("/t", ""));
+    assert_null(match("/t/a/b", ""));
+}
+
+static void an_exact_path_wins_over_a_variable(void **state)
+{
+    (void)state;
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/t/{name}", handler_a, NULL), CW_OK);
+    assert_int_equal(cw_router_add(&router, CW_HTTP_POST, "/t/list", handler_a, NULL), CW_OK);
+    const cw_route *list = match("/t/list", "");
+    assert_null(list->handlers[CW_HTTP_GET]);
+    assert_non_null(list->handlers[CW_HTTP_POST]);
+}
+
+static void allow_names_every_method_once_and_head_with_get(void **state)
+{
+    (void)state;
+    assert_int_equal(cw_router_add(&router, CW_HTTP_POST, "/a", handler_a, NULL), CW_OK);
+    assert_string_equal(match("/a", "")->allow, "POST, OPTIONS");
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_OK);
+    assert_string_equal(match("/a", "")->allow, "GET, HEAD, POST, OPTIONS");
+    for (cw_http_method m = CW_HTTP_PUT; m <= CW_HTTP_TRACE; m++)
+        assert_int_equal(cw_router_add(&router, m, "/a", handler_a, NULL), CW_OK);
+    assert_string_equal(match("/a", "")->allow,
+                        "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, CONNECT, TRACE");
+}
+
+static void ways_are_those_of_one_path(void **state)
+{
+    static const cw_route_protocol ways;
+    int self;
+    (void)state;
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_OK);
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a/{name}", handler_a, NULL), CW_OK);
+    cw_router_set_protocol(&router, "/a", &ways, &self);
+    cw_router_set_protocol(&router, "/b", &ways, &self);
+    assert_ptr_equal(match("/a", "")->ways, &ways);
+    assert_ptr_equal(match("/a", "")->ways_self, &self);
+    assert_null(match("/a/b", "b")->ways);
+}
+
+static void the_same_method_and_path_twice_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_OK);
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_PARAMS);
+}
+
+static void a_full_router_says_so(void **state)
+{
+    (void)state;
+    static char paths[CW_ROUTER_MAX + 1][16];
+    for (unsigned i = 0; i <= CW_ROUTER_MAX; i++) {
+        snprintf(paths[i], sizeof paths[i], "/%u", i);
+        cw_code expected = i < CW_ROUTER_MAX ? CW_OK : CW_LIMIT;
+        assert_int_equal(cw_router_add(&router, CW_HTTP_GET, paths[i], handler_a, NULL), expected);
+    }
+}
+
+static void build_once(void *ctx)
+{
+    (void)ctx;
+    cw_router r;
+    cw_router_init(&r);
+    cw_code rc = cw_router_add(&r, CW_HTTP_GET, "/a", handler_a, NULL);
+    if (!rc)
+        rc = cw_router_add(&r, CW_HTTP_GET, "/b/{c}", handler_a, NULL);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    cw_router_done(&r);
+}
+
+static void building_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    assert_true(oom_each(build_once, NULL) >= 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(exact_paths_match_to_the_byte, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_variable_takes_exactly_one_segment, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_exact_path_wins_over_a_variable, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(allow_names_every_method_once_and_head_with_get, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(ways_are_those_of_one_path, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_same_method_and_path_twice_is_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_full_router_says_so, set_up, tear_down),
+        cmocka_unit_test(building_survives_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

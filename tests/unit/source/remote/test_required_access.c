@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "support/json_fixture.h"
+#include "support/oom.h"
+#include "support/temp_dir.h"
+
+#include "source/remote/required_access.h"
+
+static const cw_json *parse(const char *text, cw_arena *arena)
+{
+    const cw_json *v = NULL;
+    assert_int_equal(cw_json_read(cw_str_from(text), NULL, arena, &v, NULL, NULL), CW_OK);
+    return v;
+}
+
+#define AUTH(scope) "{\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[\"" scope "\"]}}}}"
+#define METHOD(name, scope)                                                                        \
+    "{\"name\":\"" name "\",\"x-mcp-tool\":{\"title\":\"t\",\"annotations\":{\"auth\":{"           \
+    "\"scopes\":[\"" scope "\"]}}}}"
+
+static void assert_written(const char *doc, const char *old, const char *expected)
+{
+    cw_arena arena;
+    CW_CLEANUP(cw_buf_done) cw_buf out;
+    cw_buf_init(&out, 10000);
+    cw_arena_init(&arena, 1 << 20);
+    cw_required_access_write(parse(doc, &arena), old ? parse(old, &arena) : NULL, &out);
+    assert_int_equal(out.code, CW_OK);
+    assert_str(cw_buf_str(&out), expected);
+    cw_arena_done(&arena);
+}
+
+static void methods_that_ask_something_are_written(void **state)
+{
+    (void)state;
+    assert_written("{\"methods\":[" METHOD("a", "x") ",{\"name\":\"b\"},{\"name\":5},7]}", NULL,
+                   "{\"a\":" AUTH("x") "}");
+    assert_written("{\"methods\":{}}", NULL, "{}");
+    /* Of two with one name the first counts, and references are followed. */
+    assert_written(
+        "{\"methods\":[" METHOD("a", "x") "," METHOD("a", "y") ",{\"$ref\":\"#/m\"}],"
+                                                               "\"m\":" METHOD("c", "z") "}",
+        NULL, "{\"a\":" AUTH("x") ",\"c\":" AUTH("z") "}");
+}
+
+static void methods_that_are_gone_are_remembered(void **state)
+{
+    (void)state;
+    const char *old = "{\"a\":" AUTH("x") ",\"gone\":" AUTH("y") ",\"odd\":5}";
+    assert_written("{\"methods\":[{\"name\":\"a\"}]}", old, "{\"gone\":" AUTH("y") "}");
+    assert_written("{\"methods\":[" METHOD("gone", "z") "]}", old,
+                   "{\"gone\":" AUTH("z") ",\"a\":" AUTH("x") "}");
+}
+
+static void only_a_richer_kind_takes_the_place_of_another(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *old, *now;
+        bool is_poorer;
+    } cases[] = {
+        {"drupal-tools", "drupal-tools", false},
+        {"drupal-tools", "drupal-methods", true},
+        {"drupal-methods", "drupal-tools", false},
+        {"openrpc", "system", true},
+        {"system", "openrpc", false},
+        {"system", "help", true},
+        {"drupal-methods", "drupal-methods", false},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++)
+        assert_int_equal(
+            cw_required_access_is_weaker(cw_str_from(cases[i].old), cw_str_from(cases[i].now)),
+            cases[i].is_poorer);
+}
+
+static void less_than_before_is_noticed(void **state)
+{
+    (void)state;
+    static const cw_str ab[] = {CW_STR_INIT("a"), CW_STR_INIT("b")};
+    static const cw_str b[] = {CW_STR_INIT("b")};
+    const cw_requirements open = {0},
+                          optional = {.level = CW_AUTH_OPTIONAL, .scopes = ab, .n_scopes = 2};
+    const cw_requirements login = {.level = CW_AUTH_REQUIRED};
+    const cw_requirements both = {.level = CW_AUTH_REQUIRED, .scopes = ab, .n_scopes = 2};
+    const cw_requirements one = {.level = CW_AUTH_REQUIRED, .scopes = b, .n_scopes = 1};
+    cw_str scope;
+    assert_true(cw_required_access_covers(&open, &open, &scope));
+    assert_true(cw_required_access_covers(&open, &optional, &scope));
+    assert_true(cw_required_access_covers(&both, &one, &scope));
+    assert_true(cw_required_access_covers(&one, &login, &scope));
+    assert_false(cw_required_access_covers(&optional, &both, &scope));
+    assert_str(scope, "");
+    assert_false(cw_required_access_covers(&open, &login, &scope));
+    assert_false(cw_required_access_covers(&one, &both, &scope));
+    assert_str(scope, "a");
+    assert_false(cw_required_access_covers(&login, &one, &scope));
+    assert_str(scope, "b");
+}
+
+static void write_once(void *ctx)
+{
+    (void)ctx;
+    cw_arena arena;
+    CW_CLEANUP(cw_buf_done) cw_buf out;
+    const cw_json *doc = NULL;
+    cw_buf_init(&out, 10000);
+    cw_arena_init(&arena, 1 << 20);
+    cw_str text = CW_STR("{\"methods\":[" METHOD("a", "x") "]}");
+    if (cw_json_read(text, NULL, &arena, &doc, NULL, NULL) == CW_OK) {
+        cw_required_access_write(doc, NULL, &out);
+        assert_int_equal(out.code, oom_was_hit() ? CW_NOMEM : CW_OK);
+    }
+    cw_arena_done(&arena);
+}
+
+static void every_failed_allocation_is_survived(void **state)
+{
+    (void)state;
+    assert_true(oom_each(write_once, NULL) >= 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(methods_that_ask_something_are_written),
+        cmocka_unit_test(methods_that_are_gone_are_remembered),
+        cmocka_unit_test(only_a_richer_kind_takes_the_place_of_another),
+        cmocka_unit_test(less_than_before_is_noticed),
+        cmocka_unit_test(every_failed_allocation_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
