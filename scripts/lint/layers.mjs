@@ -39,7 +39,9 @@ function readTable() {
         const match = /^([\w/]+):(.*)$/.exec(line);
         if (match !== null) {
             const uses = match[2].split(/\s+/).filter(Boolean).flatMap(expand);
-            uses.filter((used) => !folders.has(used)).forEach((used) => problems.push(`${TABLE}: ${match[1]}: no folder ${used}`));
+            uses.filter((used) => !folders.has(used)).forEach((used) =>
+                problems.push(`${TABLE}: ${match[1]}: no folder ${used}`),
+            );
             table.set(match[1], new Set([...uses, ...(COMMON.includes(match[1]) ? [] : COMMON)]));
         }
     }
@@ -49,7 +51,9 @@ function readTable() {
             table.set(folder, new Set());
         }
     }
-    [...table.keys()].filter((folder) => !folders.has(folder)).forEach((folder) => problems.push(`${TABLE}: no folder ${folder}`));
+    [...table.keys()]
+        .filter((folder) => !folders.has(folder))
+        .forEach((folder) => problems.push(`${TABLE}: no folder ${folder}`));
     return table;
 }
 
@@ -75,7 +79,10 @@ function checkTable(table) {
     const edges = new Map([...folders].map((folder) => [folder, new Set()]));
     for (const [file, targets] of includes) {
         const folder = path.dirname(file);
-        targets.map(({ target }) => path.dirname(target)).filter((used) => used !== folder && !isAbove(used, folder) && folders.has(used)).forEach((used) => edges.get(folder).add(used));
+        targets
+            .map(({ target }) => path.dirname(target))
+            .filter((used) => used !== folder && !isAbove(used, folder) && folders.has(used))
+            .forEach((used) => edges.get(folder).add(used));
     }
     const state = new Map();
     const visit = (folder, trail) => {
@@ -93,7 +100,11 @@ function checkTable(table) {
     folders.forEach((folder) => visit(folder, []));
     for (const [folder, uses] of table) {
         const rowIsOpen = new RegExp(`^${folder}:.*\\*`, "m").test(readFileSync(TABLE, "utf8"));
-        [...uses].filter((used) => !rowIsOpen && !COMMON.includes(used) && folders.has(folder) && !edges.get(folder).has(used)).forEach((used) => problems.push(`${TABLE}: ${folder} does not use ${used}`));
+        [...uses]
+            .filter(
+                (used) => !rowIsOpen && !COMMON.includes(used) && folders.has(folder) && !edges.get(folder).has(used),
+            )
+            .forEach((used) => problems.push(`${TABLE}: ${folder} does not use ${used}`));
     }
 }
 
