@@ -561,8 +561,8 @@ static bool list_permissions(const cw_config *config, const cw_str **ret, size_t
     cw_app *b = ctx;
     bool is_known = false;
     cw_arena_done(&b->permissions.arena);
-    b->permissions = (cw_names){0};
-    cw_arena_init(&b->permissions.arena, CW_NAMES_MAX_BYTES);
+    b->permissions = (cw_name_list){0};
+    cw_arena_init(&b->permissions.arena, CW_NAME_LIST_MAX_BYTES);
     cw_code rc = cw_role_permissions_of_roles(config, &b->permissions, &is_known);
     *ret = b->permissions.items;
     *ret_n = b->permissions.n;

@@ -50,7 +50,7 @@ typedef struct cw_app {
     bool is_owner;                 /* whoever shows nothing may do everything */
     bool is_demo;                  /* there is no configuration, and no login to be had */
     cw_admin_requests requests;    /* of the cache commands */
-    cw_names permissions;          /* of roles, for warnings */
+    cw_name_list permissions;      /* of roles, for warnings */
     cw_translations *translations; /* NULL: none */
     cw_runtime_settings settings;
     uv_timer_t timer;   /* the end of waiting; later: publishing again after a failure */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "server/names.h"
+#include "server/name_list.h"
 
-cw_code cw_names_add(cw_names *all, cw_str name)
+cw_code cw_name_list_add(cw_name_list *all, cw_str name)
 {
     if (all->n == all->cap) {
         size_t cap = all->cap ? all->cap * 2 : 64;

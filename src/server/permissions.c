@@ -10,17 +10,17 @@
 #define NEAR_MAX 3u
 #define BUSY_MS 100u
 
-static cw_code add_own(cw_names *all)
+static cw_code add_own(cw_name_list *all)
 {
-    cw_code rc = cw_names_add(all, CW_PERMISSION_DISCOVER);
-    return rc ? rc : cw_names_add(all, CW_PERMISSION_CALL);
+    cw_code rc = cw_name_list_add(all, CW_PERMISSION_DISCOVER);
+    return rc ? rc : cw_name_list_add(all, CW_PERMISSION_CALL);
 }
 
-static cw_code add_list(cw_names *all, const cw_str *list, size_t n)
+static cw_code add_list(cw_name_list *all, const cw_str *list, size_t n)
 {
     cw_code rc = CW_OK;
     for (size_t i = 0; i < n && !rc; i++)
-        rc = cw_names_add(all, list[i]);
+        rc = cw_name_list_add(all, list[i]);
     return rc;
 }
 
@@ -28,13 +28,13 @@ static cw_code add_list(cw_names *all, const cw_str *list, size_t n)
 
 typedef struct role_walk {
     cw_db *db;
-    cw_names *all;
+    cw_name_list *all;
 } role_walk;
 
 static cw_code on_permission(cw_str permission, void *ctx, cw_err *err)
 {
     (void)err;
-    return cw_names_add(ctx, permission);
+    return cw_name_list_add(ctx, permission);
 }
 
 static cw_code on_role(cw_str role, void *ctx, cw_err *err)
@@ -43,7 +43,7 @@ static cw_code on_role(cw_str role, void *ctx, cw_err *err)
     return cw_db_each_permission(w->db, role, on_permission, w->all, err);
 }
 
-static cw_code add_database(const cw_config *config, cw_names *all)
+static cw_code add_database(const cw_config *config, cw_name_list *all)
 {
     cw_err err = {0};
     role_walk w = {.all = all};
@@ -55,7 +55,7 @@ static cw_code add_database(const cw_config *config, cw_names *all)
     return rc == CW_NOMEM || rc == CW_LIMIT ? rc : CW_OK;
 }
 
-cw_code cw_role_permissions_of_roles(const cw_config *config, cw_names *all, bool *ret_known)
+cw_code cw_role_permissions_of_roles(const cw_config *config, cw_name_list *all, bool *ret_known)
 {
     cw_code rc = add_own(all);
     *ret_known = config->roles.n > 0 || config->store.path.n > 0;
@@ -68,7 +68,7 @@ cw_code cw_role_permissions_of_roles(const cw_config *config, cw_names *all, boo
 
 /* ---- methods ---- */
 
-static cw_code add_overlays(const cw_config_overlays *overlays, cw_names *all)
+static cw_code add_overlays(const cw_config_overlays *overlays, cw_name_list *all)
 {
     cw_code rc = CW_OK;
     for (size_t i = 0; i < overlays->n && !rc; i++) {
@@ -78,7 +78,7 @@ static cw_code add_overlays(const cw_config_overlays *overlays, cw_names *all)
     return rc;
 }
 
-static cw_code add_sources(const cw_config *config, cw_names *all)
+static cw_code add_sources(const cw_config *config, cw_name_list *all)
 {
     cw_code rc = CW_OK;
     for (size_t i = 0; i < config->sources.n && !rc; i++) {
@@ -94,13 +94,13 @@ static cw_code add_sources(const cw_config *config, cw_names *all)
     return rc;
 }
 
-cw_code cw_role_permissions_of_sources(const cw_config *config, cw_names *all)
+cw_code cw_role_permissions_of_sources(const cw_config *config, cw_name_list *all)
 {
     cw_code rc = add_own(all);
     return rc ? rc : add_sources(config, all);
 }
 
-bool cw_role_permissions_has(const cw_names *all, cw_str name)
+bool cw_role_permissions_has(const cw_name_list *all, cw_str name)
 {
     for (size_t i = 0; i < all->n; i++) {
         if (cw_str_eq(all->items[i], name))
@@ -109,7 +109,7 @@ bool cw_role_permissions_has(const cw_names *all, cw_str name)
     return false;
 }
 
-cw_str cw_role_permissions_nearest(const cw_names *all, cw_str name)
+cw_str cw_role_permissions_nearest(const cw_name_list *all, cw_str name)
 {
     unsigned best = NEAR_MAX + 1;
     cw_str found = CW_STR("");
@@ -123,7 +123,7 @@ cw_str cw_role_permissions_nearest(const cw_names *all, cw_str name)
     return found;
 }
 
-static cw_code add_catalogue(const cw_snapshot *catalogue, cw_names *all)
+static cw_code add_catalogue(const cw_snapshot *catalogue, cw_name_list *all)
 {
     size_t n = 0;
     const cw_entry *entries = cw_snapshot_entries(catalogue, &n);
@@ -135,7 +135,7 @@ static cw_code add_catalogue(const cw_snapshot *catalogue, cw_names *all)
     return rc;
 }
 
-static void log_role(const cw_config_role *role, const cw_names *asked)
+static void log_role(const cw_config_role *role, const cw_name_list *asked)
 {
     for (size_t i = 0; i < role->permissions.n; i++) {
         cw_str permission = role->permissions.items[i];
@@ -151,8 +151,8 @@ static void log_role(const cw_config_role *role, const cw_names *asked)
 
 void cw_role_permissions_log_unused(const cw_config *config, const cw_snapshot *catalogue)
 {
-    cw_names asked = {0};
-    cw_arena_init(&asked.arena, CW_NAMES_MAX_BYTES);
+    cw_name_list asked = {0};
+    cw_arena_init(&asked.arena, CW_NAME_LIST_MAX_BYTES);
     cw_code rc = cw_role_permissions_of_sources(config, &asked);
     if (!rc && catalogue)
         rc = add_catalogue(catalogue, &asked);

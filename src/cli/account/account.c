@@ -167,12 +167,12 @@ static int run_list(int argc, char **argv)
 /* What an account may do: by its roles in the database and in the configuration. */
 typedef struct powers {
     cw_cli_db *a;
-    cw_names names;
+    cw_name_list names;
 } powers;
 
 static cw_code on_permission(cw_str text, void *ctx, cw_err *err)
 {
-    cw_code rc = cw_names_add(&((powers *)ctx)->names, text);
+    cw_code rc = cw_name_list_add(&((powers *)ctx)->names, text);
     return rc ? cw_fail(err, rc, "%s", cw_code_text(rc)) : CW_OK;
 }
 

@@ -7,15 +7,15 @@ static cw_code on_pair(void *ctx, cw_str role, cw_str permission, const char *fr
 {
     (void)role;
     (void)from;
-    return permission.n ? cw_names_add(ctx, permission) : CW_OK;
+    return permission.n ? cw_name_list_add(ctx, permission) : CW_OK;
 }
 
 /* Our own, and those that some role has. */
-static cw_code collect(cw_cli_db *a, cw_names *all)
+static cw_code collect(cw_cli_db *a, cw_name_list *all)
 {
-    cw_code rc = cw_names_add(all, CW_PERMISSION_DISCOVER);
+    cw_code rc = cw_name_list_add(all, CW_PERMISSION_DISCOVER);
     if (!rc)
-        rc = cw_names_add(all, CW_PERMISSION_CALL);
+        rc = cw_name_list_add(all, CW_PERMISSION_CALL);
     if (!rc)
         rc = cw_cli_walk_roles(a, on_pair, all);
     if (!rc)
@@ -25,7 +25,7 @@ static cw_code collect(cw_cli_db *a, cw_names *all)
 
 static cw_code list_permissions(cw_cli_db *a, bool json)
 {
-    cw_names all = {0};
+    cw_name_list all = {0};
     cw_json_writer w;
     cw_arena_init(&all.arena, CW_CLI_DB_MAX_BYTES);
     cw_code rc = collect(a, &all);

@@ -11,17 +11,17 @@
 
 #define PATH_BYTES 4096u
 
-static cw_code add_list(cw_names *all, const cw_str *list, size_t n)
+static cw_code add_list(cw_name_list *all, const cw_str *list, size_t n)
 {
     cw_code rc = CW_OK;
     for (size_t i = 0; i < n && !rc; i++)
-        rc = cw_names_add(all, list[i]);
+        rc = cw_name_list_add(all, list[i]);
     return rc;
 }
 
 /* One that cannot be loaded asks for nothing. */
 static cw_code add_plugin(const cw_config *config, const char *host, const char *file,
-                          cw_names *all)
+                          cw_name_list *all)
 {
     char path[PATH_BYTES];
     cw_plugin_report report;
@@ -38,7 +38,7 @@ static cw_code add_plugin(const cw_config *config, const char *host, const char 
     return rc == CW_NOMEM ? rc : CW_OK;
 }
 
-static cw_code add_plugins(const cw_config *config, cw_names *all)
+static cw_code add_plugins(const cw_config *config, cw_name_list *all)
 {
     cw_err err = {0};
     char *host = NULL;
@@ -57,7 +57,7 @@ static cw_code add_plugins(const cw_config *config, cw_names *all)
     return rc;
 }
 
-cw_code cw_required_permissions(const cw_config *config, cw_names *all)
+cw_code cw_required_permissions(const cw_config *config, cw_name_list *all)
 {
     cw_code rc = cw_role_permissions_of_sources(config, all);
     return rc ? rc : add_plugins(config, all);

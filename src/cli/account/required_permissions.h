@@ -10,6 +10,6 @@
 
 /* Those that plugins of the folder and overlays ask for, and Causeway's own. Each plugin is loaded
  * in a process of its own. CW_NOMEM, CW_LIMIT. */
-CW_MUST_USE cw_code cw_required_permissions(const cw_config *config, cw_names *all);
+CW_MUST_USE cw_code cw_required_permissions(const cw_config *config, cw_name_list *all);
 
 #endif

@@ -63,7 +63,7 @@ static int run_remove(int argc, char **argv)
 /* A permission that nothing asks for opens nothing: most likely a typing error. */
 static void add_suggestion(cw_cli_db *a, cw_str permission)
 {
-    cw_names asked = {0};
+    cw_name_list asked = {0};
     cw_arena_init(&asked.arena, CW_CLI_DB_MAX_BYTES);
     if (cw_required_permissions(a->config, &asked) == CW_OK &&
         !cw_role_permissions_has(&asked, permission)) {

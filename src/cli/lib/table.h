@@ -20,7 +20,7 @@
 #include "base/buf.h"
 #include "cli/lib/cli.h"
 #include "json/write.h"
-#include "server/names.h"
+#include "server/name_list.h"
 #include "store/db.h"
 
 typedef struct cw_cli_db {

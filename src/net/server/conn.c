@@ -88,7 +88,7 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-void cw_conn_close(cw_conn *c, bool clean)
+static void close_conn(cw_conn *c, bool clean)
 {
     if (c->state == CONN_CLOSED)
         return;
@@ -123,7 +123,7 @@ void cw_conn_lost(cw_conn *c)
     }
     if (req && c->state >= CONN_BODY)
         cw_reply_log(req, req->status ? req->status : 499);
-    cw_conn_close(c, /* clean= */ false);
+    close_conn(c, /* clean= */ false);
 }
 
 /* After the last answer: bytes of the client may still be on their way, and closing on unread bytes
@@ -132,7 +132,7 @@ void cw_conn_lost(cw_conn *c)
 static void finish(cw_conn *c)
 {
     if (c->client_done) {
-        cw_conn_close(c, /* clean= */ true);
+        close_conn(c, /* clean= */ true);
         return;
     }
     if (c->tls)
@@ -247,7 +247,7 @@ static void refuse_nomem(cw_conn *c)
 {
     struct iovec iov = {(void *)(uintptr_t)nomem_answer, sizeof nomem_answer - 1};
     if (cw_conn_write(c, &iov, 1) < 0) {
-        cw_conn_close(c, /* clean= */ false);
+        close_conn(c, /* clean= */ false);
         return;
     }
     finish(c);
@@ -338,7 +338,7 @@ static void on_end(cw_conn *c, bool failed)
     if (failed || c->state == CONN_BODY)
         cw_conn_lost(c);
     else
-        cw_conn_close(c, /* clean= */ true);
+        close_conn(c, /* clean= */ true);
 }
 
 /* Read once and take it. False when there is nothing more to read now. */
@@ -347,7 +347,7 @@ static bool read_once(cw_conn *c)
     bool held = c->in.n > 0;
     char *p = held ? cw_buf_reserve(&c->in, READ_MORE) : c->sl->loop.scratch;
     if (!p) {
-        cw_conn_close(c, /* clean= */ false);
+        close_conn(c, /* clean= */ false);
         return false;
     }
     ssize_t n = receive(c, p, held ? READ_MORE : CW_LOOP_SCRATCH);
@@ -463,7 +463,7 @@ void cw_conn_on_deadline(cw_deadline *d)
 {
     cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
     if (c->state != CONN_HEAD) {
-        cw_conn_close(c, /* clean= */ true);
+        close_conn(c, /* clean= */ true);
         return;
     }
     cw_reply_refuse(c->req, 408, "the request head took too long");
@@ -515,7 +515,7 @@ void cw_conn_stop(cw_conn *c)
         read_input(c); /* a request may have come since we last looked */
     /* A fresh one has a little time left for its first request. */
     if (c->state == CONN_IDLE && c->in.n == 0 && !c->fresh)
-        cw_conn_close(c, /* clean= */ true);
+        close_conn(c, /* clean= */ true);
     else if (c->state == CONN_RUN || c->state == CONN_STREAM)
         cw_request_notify(c->req, CW_HTTP_STOPPING);
 }

@@ -193,7 +193,6 @@ ssize_t cw_conn_write(cw_conn *c, struct iovec *iov, int n_iov);
 void cw_conn_next(cw_conn *c);
 /* Set polling and deadline to what the state needs. */
 void cw_conn_settle(cw_conn *c);
-void cw_conn_close(cw_conn *c, bool clean);
 /* The client is gone, or the connection broke: tell whoever works for it, then close. */
 void cw_conn_lost(cw_conn *c);
 void cw_conn_on_deadline(cw_deadline *d);

@@ -126,9 +126,6 @@ typedef struct scope {
 
 /* path.c: the JSON Pointer of an entry (a value, or a key for its member) of a tape. */
 void cw_schema_add_pointer(cw_buf *out, const cw_json *root, const cw_json *at);
-/* One step of the way there: the item of `v`, or the key of its member, that is or holds `at`, and
- * its place. NULL: none does. */
-const cw_json *cw_schema_child_with(const cw_json *v, const cw_json *at, size_t *ret_index);
 /* The document whose tape holds the entry. */
 const document *cw_schema_document_of(const cw_schema *s, const cw_json *at);
 /* "pointer: message", and a code to return. */

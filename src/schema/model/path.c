@@ -9,7 +9,9 @@
 
 #define PLACE_MAX 120u /* bytes of a pointer in a message, which has to have room besides */
 
-const cw_json *cw_schema_child_with(const cw_json *v, const cw_json *at, size_t *ret_index)
+/* One step of the way there: the item of `v`, or the key of its member, that is or holds `at`, and
+ * its place. NULL: none does. */
+static const cw_json *child_with(const cw_json *v, const cw_json *at, size_t *ret_index)
 {
     bool object = cw_json_is(v, CW_JSON_OBJECT);
     const cw_json *child = cw_json_first(v);
@@ -27,7 +29,7 @@ void cw_schema_add_pointer(cw_buf *out, const cw_json *root, const cw_json *at)
     while (v != at && cw_json_count(v) > 0) {
         bool object = cw_json_is(v, CW_JSON_OBJECT);
         size_t index;
-        const cw_json *child = cw_schema_child_with(v, at, &index);
+        const cw_json *child = child_with(v, at, &index);
         if (!child)
             return;
         cw_buf_add_char(out, '/');

@@ -4,6 +4,12 @@
 
 #include "source/plugin/scheduler_int.h"
 
+static void start_idle_timer(cw_plugin_scheduler *part, cw_worker *w)
+{
+    if (part->idle.ms)
+        cw_loop_set_deadline(part->loop, &w->idle, &part->idle);
+}
+
 static void on_ready(cw_worker *w)
 {
     cw_plugin_scheduler *part = w->owner;
@@ -11,17 +17,11 @@ static void on_ready(cw_worker *w)
     cw_deadline_clear(&part->start_deadline);
     cw_plugin_scheduler_pump(part);
     if (w->n_sent == 0)
-        cw_plugin_scheduler_start_idle_timer(part, w);
+        start_idle_timer(part, w);
     cw_plugin_scheduler_report_end(part);
 }
 
 /* ---- answers ---- */
-
-void cw_plugin_scheduler_start_idle_timer(cw_plugin_scheduler *part, cw_worker *w)
-{
-    if (part->idle.ms)
-        cw_loop_set_deadline(part->loop, &w->idle, &part->idle);
-}
 
 static cw_plugin_op *find_sent(cw_worker *w, uint64_t id)
 {
@@ -59,7 +59,7 @@ static void pop(cw_plugin_scheduler *part, cw_worker *w, cw_plugin_op *op)
     cw_deadline_clear(&w->grace);
     cw_plugin_op *first = w->sent.next;
     if (first == &w->sent) {
-        cw_plugin_scheduler_start_idle_timer(part, w);
+        start_idle_timer(part, w);
         return;
     }
     first->began_ns = now;

@@ -201,6 +201,8 @@ static cw_fault fault_of(cw_code rc, const char **ret_message)
     return rc == CW_LIMIT ? CW_FAULT_PROTOCOL : CW_FAULT_NOMEM;
 }
 
+static void on_retry(uv_timer_t *timer);
+
 /* ---- workers come ---- */
 
 void cw_plugin_scheduler_back_off(cw_plugin_scheduler *part)
@@ -211,7 +213,7 @@ void cw_plugin_scheduler_back_off(cw_plugin_scheduler *part)
     else
         ms = ms > CW_PLUGIN_BACKOFF_MAX_MS / 2 ? CW_PLUGIN_BACKOFF_MAX_MS : 2 * ms;
     part->backoff_ms = ms;
-    uv_timer_start(&part->retry, cw_plugin_scheduler_on_retry, ms, 0);
+    uv_timer_start(&part->retry, on_retry, ms, 0);
 }
 
 static void start_worker(cw_plugin_scheduler *part)
@@ -315,7 +317,7 @@ void cw_plugin_scheduler_pump(cw_plugin_scheduler *part)
         cw_deadline_clear(&part->start_deadline);
 }
 
-void cw_plugin_scheduler_on_retry(uv_timer_t *timer)
+static void on_retry(uv_timer_t *timer)
 {
     cw_plugin_scheduler *part = timer->data;
     cw_plugin_scheduler_pump(part);

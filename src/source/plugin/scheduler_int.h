@@ -46,8 +46,6 @@ void cw_plugin_scheduler_pump(cw_plugin_scheduler *part);
 /* The next worker is not started at once. */
 void cw_plugin_scheduler_back_off(cw_plugin_scheduler *part);
 /* A worker has nothing to do. */
-void cw_plugin_scheduler_start_idle_timer(cw_plugin_scheduler *part, cw_worker *w);
-void cw_plugin_scheduler_on_retry(uv_timer_t *timer);
 void cw_plugin_scheduler_on_start_deadline(cw_deadline *d);
 /* Free a closing part whose last worker is gone. */
 void cw_plugin_scheduler_check_gone(cw_plugin_scheduler *part);
