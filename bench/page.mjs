@@ -314,6 +314,22 @@ function invoke({ invoke: account, jsonrpc, ratios, pairs, seconds, connections 
     );
 }
 
+function instructions({ rows }) {
+    return blocks(
+        "## Instructions",
+        paragraph(`
+            \`make bench ARGS="--only instructions"\`. Instructions of the \`causeway\` process per
+            request, counted by callgrind. The kernel, the plugin workers and the service do not count.
+            One client sends requests one after the other over one connection; the server has one event
+            loop. Each value is the difference between two runs, divided by the difference of their
+            numbers of requests. Start-up therefore does not count.`),
+        table(
+            ["request", "requests in the two runs", "instructions"],
+            rows.map(({ name, few, many, each }) => [name, `${count(few)} and ${count(many)}`, count(each)]),
+        ),
+    );
+}
+
 function catalogue({ runs, tools, definition }) {
     const mb = (n) => `${(n / 2 ** 20).toFixed(1)} MB`;
     return blocks(
@@ -359,7 +375,7 @@ function fairness({ seconds, rows }) {
 
 const sections = {
     ...{ http, json, schema, idle, slow, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, catalogue, fairness },
+    ...{ auth, lists, invoke, instructions, catalogue, fairness },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

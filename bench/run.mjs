@@ -17,6 +17,7 @@ import { parseArgs } from "node:util";
 import * as auth from "./access/auth.mjs";
 import * as examples from "./bridge/examples.mjs";
 import * as forward from "./bridge/forward.mjs";
+import * as instructions from "./bridge/instructions.mjs";
 import * as listen from "./bridge/listen.mjs";
 import * as mcp from "./bridge/mcp.mjs";
 import * as plugin from "./bridge/plugin.mjs";
@@ -35,7 +36,7 @@ import { mostBusy, writePage } from "./page.mjs";
 
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, catalogue, fairness },
+    ...{ auth, lists, invoke, instructions, catalogue, fairness },
 };
 const { values: options } = parseArgs({
     options: {

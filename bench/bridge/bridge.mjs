@@ -37,8 +37,8 @@ function mcpRequest(method, params) {
     };
 }
 
-const callOf = (name, args) => mcpRequest("tools/call", { name, arguments: args });
-const list = mcpRequest("tools/list", {});
+export const callOf = (name, args) => mcpRequest("tools/call", { name, arguments: args });
+export const list = mcpRequest("tools/list", {});
 
 // A request as a file of bytes, for the load programs.
 export function writeRequest(method, target, { headers = {}, body = "" }) {
@@ -78,18 +78,20 @@ export async function tryCall(server, name, args = { message }, expected = "walk
 
 // ---- servers ----
 
-export async function startWith(configFile) {
-    const args = ["serve", "--config", configFile, "--listen", "127.0.0.1:0"];
-    const server = new Process("server", causeway, args);
+// `under` is a command line that runs it, such as valgrind's.
+export async function startWith(configFile, under = []) {
+    const serve = ["serve", "--config", configFile, "--listen", "127.0.0.1:0"];
+    const [program, ...args] = [...under, causeway, ...serve];
+    const server = new Process("server", program, args);
     server.address = /:\/\/(\S+)/.exec(await server.line(0))[1];
     return server;
 }
 
 // One loop, no access log, and whatever `config` adds; waits for the tool.
-export const startConfigured = (config) => {
+export const startConfigured = (config, under) => {
     const roles = { anonymous: permissions };
     const all = { loops: 1, access_log: false, roles, ...config };
-    return startWith(write("causeway.yaml", JSON.stringify(all)));
+    return startWith(write("causeway.yaml", JSON.stringify(all)), under);
 };
 
 export async function startBridge(tool, config) {

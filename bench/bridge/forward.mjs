@@ -1,20 +1,17 @@
 // A call forwarded to a JSON-RPC service over HTTP and over https: processor time, next to nginx
 // passing the same request on to the same service over kept-alive connections; how much later the
 // answer comes; and a thousand calls at once of a service that takes a second.
-import { writeFileSync } from "node:fs";
-import path from "node:path";
-import { certificate, folder, median, peakBytes, Process, program } from "../http/servers.mjs";
+import { certificate, median, peakBytes, Process, program } from "../http/servers.mjs";
 import { runLoad, startNginxProxy } from "../http/servers.mjs";
-import { callFile, load, runPairs, startBridge } from "./bridge.mjs";
+import { callFile, load, runPairs, startBridge, write } from "./bridge.mjs";
 
 const slowCalls = 1000;
 const slowMs = 1000;
 const mb = 2 ** 20;
 
 // Arguments and results are both checked.
-function writeOpenRpc() {
-    const file = path.join(folder, "service.json");
-    const schema = { type: "string", maxLength: 1000 };
+function writeOpenRpc(maxLength) {
+    const schema = { type: "string", maxLength };
     const result = { type: "object", properties: { message: schema }, required: ["message"] };
     const echo = {
         name: "echo",
@@ -23,9 +20,17 @@ function writeOpenRpc() {
         result: { name: "result", schema: result },
     };
     const info = { title: "upstream", version: "1" };
-    writeFileSync(file, JSON.stringify({ openrpc: "1.3.2", info, methods: [echo] }));
-    return file;
+    return write("service.json", JSON.stringify({ openrpc: "1.3.2", info, methods: [echo] }));
 }
+
+// The source "service" with the method service.echo, whose texts have at most `maxLength` characters.
+export const echoSource = (url, maxLength = 1000) => ({
+    name: "service",
+    url,
+    openrpc: writeOpenRpc(maxLength),
+    prefix: "service.",
+    methods: [{ method: "echo" }],
+});
 
 // ---- who takes part ----
 
@@ -35,19 +40,7 @@ async function startUpstream(...args) {
     return upstream;
 }
 
-const startOurs = (url, more = {}) =>
-    startBridge("service.echo", {
-        sources: [
-            {
-                name: "service",
-                url,
-                openrpc: writeOpenRpc(),
-                prefix: "service.",
-                methods: [{ method: "echo" }],
-                ...more,
-            },
-        ],
-    });
+const startOurs = (url, more = {}) => startBridge("service.echo", { sources: [{ ...echoSource(url), ...more }] });
 
 const sidesOf = (servers) => {
     const file = callFile("service.echo");
