@@ -192,3 +192,4 @@ printSummary(results, names);
 if (options["write-docs"]) {
     writePage(path.join(root, "docs", "benchmarks.md"), results);
 }
+process.exit(); // a part that failed may have left a server, which would keep this process alive
