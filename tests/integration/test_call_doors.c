@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* /jsonrpc and /mcp through the real HTTP server, over a source in this process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "support/door_fixture.h"
+#include "support/test.h"
 
 static door_fixture d;
 
@@ -428,30 +421,26 @@ static void check(const row *r)
                  got.body ? got.body : "");
 }
 
-static void jsonrpc_answers_as_specified(void **state)
+TEST(jsonrpc_answers_as_specified)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(jsonrpc_rows); i++)
         check(&jsonrpc_rows[i]);
 }
 
-static void modern_requests_are_answered_as_specified(void **state)
+TEST(modern_requests_are_answered_as_specified)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(modern_rows); i++)
         check(&modern_rows[i]);
 }
 
-static void legacy_requests_are_answered_as_specified(void **state)
+TEST(legacy_requests_are_answered_as_specified)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(legacy_rows); i++)
         check(&legacy_rows[i]);
 }
 
-static void only_visible_tools_are_listed(void **state)
+TEST(only_visible_tools_are_listed)
 {
-    (void)state;
     http_response got;
     door_fixture_post(&d, "/mcp", BOTH, RPC "\"id\":2,\"method\":\"tools/list\"}", &got);
     assert_int_equal(got.status, 200);
@@ -462,9 +451,8 @@ static void only_visible_tools_are_listed(void **state)
     assert_null(strstr(got.body, "\"name\":\"secret\""));
 }
 
-static void get_and_delete_need_a_session(void **state)
+TEST(get_and_delete_need_a_session)
 {
-    (void)state;
     static const char *const requests[] = {
         "GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
         "DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
@@ -490,9 +478,8 @@ static void get_and_delete_need_a_session(void **state)
     "event: message\ndata: " RPC "\"method\":\"notifications/progress\",\"params\":"               \
     "{\"progressToken\":" token ",\"progress\":" n ",\"total\":3,\"message\":\"st\\nep\"}}\n\n"
 
-static void progress_turns_the_answer_into_a_stream(void **state)
+TEST(progress_turns_the_answer_into_a_stream)
 {
-    (void)state;
     http_response got;
     door_fixture_post(&d, "/mcp", CALL("steps"), WITH_TOKEN("steps", "\"t\""), &got);
     assert_int_equal(got.status, 200);
@@ -506,9 +493,8 @@ static void progress_turns_the_answer_into_a_stream(void **state)
                                                    "{ \"steps\":  3}," STAMP "},\"id\":3}\n\n");
 }
 
-static void legacy_progress_is_the_same_stream(void **state)
+TEST(legacy_progress_is_the_same_stream)
 {
-    (void)state;
     http_response got;
     door_fixture_post(&d, "/mcp", BOTH,
                       RPC "\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"steps\","
@@ -519,9 +505,8 @@ static void legacy_progress_is_the_same_stream(void **state)
     assert_non_null(strstr(got.body, "\"structuredContent\":{ \"steps\":  3}},\"id\":3}\n\n"));
 }
 
-static void without_token_or_accept_the_answer_is_plain(void **state)
+TEST(without_token_or_accept_the_answer_is_plain)
 {
-    (void)state;
     http_response got;
     door_fixture_post(
         &d, "/mcp", CALL("steps"),
@@ -543,9 +528,8 @@ static void without_token_or_accept_the_answer_is_plain(void **state)
     assert_non_null(strstr(got.head, "Content-Type: application/json\r\n"));
 }
 
-static void a_slow_reader_gets_the_newest_progress_and_the_whole_answer(void **state)
+TEST(a_slow_reader_gets_the_newest_progress_and_the_whole_answer)
 {
-    (void)state;
     http_response got;
     unsigned done = atomic_load(&d.source->done);
     int fd = door_fixture_connect(&d);
@@ -569,9 +553,8 @@ static void a_slow_reader_gets_the_newest_progress_and_the_whole_answer(void **s
 
 /* ---- clients that leave ---- */
 
-static void a_client_that_leaves_cancels_its_call(void **state)
+TEST(a_client_that_leaves_cancels_its_call)
 {
-    (void)state;
     static const row rows[] = {
         {"modern", "/mcp", CALL("hold"),
          RPC "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\"," M "}}", 1, NULL,
@@ -593,9 +576,8 @@ static void a_client_that_leaves_cancels_its_call(void **state)
     }
 }
 
-static void a_legacy_client_that_leaves_does_not_cancel(void **state)
+TEST(a_legacy_client_that_leaves_does_not_cancel)
 {
-    (void)state;
     unsigned started = atomic_load(&d.source->started);
     unsigned cancelled = atomic_load(&d.source->cancelled);
     int fd = door_fixture_connect(&d);
@@ -628,9 +610,8 @@ static void read_until(int fd, char *all, size_t size, const char *text)
         "}," M "}}"
 #define LISTEN_HEADERS MODERN "Mcp-Method: subscriptions/listen\r\n"
 
-static void a_listener_hears_of_changes_of_the_list(void **state)
+TEST(a_listener_hears_of_changes_of_the_list)
 {
-    (void)state;
     static char all[65536], other[65536];
     all[0] = other[0] = 0;
     int fd = door_fixture_connect(&d), deaf = door_fixture_connect(&d);
@@ -661,9 +642,8 @@ static void a_listener_hears_of_changes_of_the_list(void **state)
     close(deaf);
 }
 
-static void a_stopping_server_ends_a_subscription_with_its_result(void **state)
+TEST(a_stopping_server_ends_a_subscription_with_its_result)
 {
-    (void)state;
     static door_fixture own;
     static char all[65536];
     all[0] = 0;
@@ -679,9 +659,8 @@ static void a_stopping_server_ends_a_subscription_with_its_result(void **state)
     close(fd);
 }
 
-static void too_many_listeners_are_refused(void **state)
+TEST(too_many_listeners_are_refused)
 {
-    (void)state;
     enum { MOST = 25 }; /* half of those of doors.c: more are not for one client */
     static int fds[MOST];
     static char all[65536];
@@ -707,9 +686,8 @@ static void too_many_listeners_are_refused(void **state)
 
 /* ---- callers without the general permissions ---- */
 
-static void without_permissions_everything_looks_the_same(void **state)
+TEST(without_permissions_everything_looks_the_same)
 {
-    (void)state;
     static door_fixture own;
     http_response got;
     door_fixture_open(&own, 1000, false, false);
@@ -737,9 +715,8 @@ static void without_permissions_everything_looks_the_same(void **state)
     door_fixture_close(&own);
 }
 
-static void a_call_that_takes_too_long_is_answered(void **state)
+TEST(a_call_that_takes_too_long_is_answered)
 {
-    (void)state;
     static door_fixture own;
     http_response got;
     door_fixture_open(&own, 50, true, true);
@@ -754,18 +731,16 @@ static void a_call_that_takes_too_long_is_answered(void **state)
     door_fixture_close(&own);
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     signal(SIGPIPE, SIG_IGN);
     (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_OFF}, NULL);
     door_fixture_open(&d, 60000, true, true);
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     door_fixture_close(&d);
     return 0;
 }

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The doors with each allocation failing in turn: a request may fail cleanly; the next one must
  * not, and nothing may leak. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <signal.h>
-#include <stdlib.h>
 
 #include "support/door_fixture.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static door_fixture d;
 
@@ -94,9 +88,8 @@ static void run(const scenario *s, int healthy, bool all_following)
     fail_msg("%s: the failure is met without end", s->body);
 }
 
-static void the_doors_survive_every_failed_allocation(void **state)
+TEST(the_doors_survive_every_failed_allocation)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
         http_response got;
         door_fixture_post(&d, scenarios[i].path, scenarios[i].headers, scenarios[i].body, &got);
@@ -107,9 +100,8 @@ static void the_doors_survive_every_failed_allocation(void **state)
     }
 }
 
-static void nothing_is_left_behind(void **state)
+TEST(nothing_is_left_behind)
 {
-    (void)state;
     size_t before = oom_live();
     door_fixture own;
     door_fixture_open(&own, 1000, true, true);

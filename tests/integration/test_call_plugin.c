@@ -2,8 +2,6 @@
 /* The whole path of a call to a plugin with a real worker: what its schemas let through. */
 #include "support/plugin_fixture.h"
 
-#include <stdio.h>
-
 #include "call/call.h"
 
 /* Who waits for a call. */
@@ -102,9 +100,8 @@ static cw_code call(world *w, waiter *wt, const char *method, const char *params
     return rc;
 }
 
-static void a_result_that_breaks_its_schema_never_arrives(void **state)
+TEST(a_result_that_breaks_its_schema_never_arrives)
 {
-    (void)state;
     static const char *const lies[] = {"{\"id\":\"s3cret\"}", "\"s3cret\"", "[\"s3cret\"]", "null"};
     world w = {0};
     waiter wt;
@@ -126,9 +123,8 @@ static void a_result_that_breaks_its_schema_never_arrives(void **state)
     close_world(&w);
 }
 
-static void arguments_that_break_their_schema_start_nothing(void **state)
+TEST(arguments_that_break_their_schema_start_nothing)
 {
-    (void)state;
     world w = {0};
     waiter wt;
     cw_call_error refusal;

@@ -246,9 +246,8 @@ static size_t run(const scenario *s, bool all_following)
     return 0;
 }
 
-static void logging_in_survives_every_failed_allocation(void **state)
+TEST(logging_in_survives_every_failed_allocation)
 {
-    (void)state;
     size_t allocations = 0;
     open_all();
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
@@ -262,9 +261,8 @@ static void logging_in_survives_every_failed_allocation(void **state)
     sqlite3_shutdown();
 }
 
-static void nothing_is_left_behind(void **state)
+TEST(nothing_is_left_behind)
 {
-    (void)state;
     size_t before = 0;
     /* The first time fills what libraries keep for good. */
     for (int i = 0; i < 2; i++) {

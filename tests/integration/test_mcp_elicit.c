@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Questions to clients of both eras, sessions and cancels, over a source in this process: clients
  * that answer, do not, answer nonsense, leave; and each allocation failing in turn. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "json/write.h"
 #include "support/door_fixture.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 /* The server that clients talk to; a test may have one of its own. */
 static door_fixture shared, own;
@@ -154,9 +147,8 @@ static int post_answer(const client *c, const char *id, const char *rest)
 
 /* ---- legacy ---- */
 
-static void a_legacy_client_is_asked_on_the_stream_of_its_call(void **state)
+TEST(a_legacy_client_is_asked_on_the_stream_of_its_call)
 {
-    (void)state;
     client c;
     char id[80];
     assert_true(open_client(&c, "2025-11-25", ABLE));
@@ -179,9 +171,8 @@ static void a_legacy_client_is_asked_on_the_stream_of_its_call(void **state)
     assert_non_null(strstr(all, "\"id\":1}"));
 }
 
-static void a_url_is_named_and_questions_come_together(void **state)
+TEST(a_url_is_named_and_questions_come_together)
 {
-    (void)state;
     client c;
     char first[80], second[80];
     assert_true(open_client(&c, "2025-11-25", ABLE));
@@ -198,9 +189,8 @@ static void a_url_is_named_and_questions_come_together(void **state)
     assert_non_null(strstr(all, "\"b\":{\"action\":\"accept\"}"));
 }
 
-static void the_newest_answer_to_a_question_counts(void **state)
+TEST(the_newest_answer_to_a_question_counts)
 {
-    (void)state;
     client c;
     char id[80];
     assert_true(open_client(&c, "2025-11-25", ABLE));
@@ -215,9 +205,8 @@ static void the_newest_answer_to_a_question_counts(void **state)
         strstr(all, "\"answers\":{\"name\":{\"action\":\"accept\",\"content\":{\"n\":2}}}"));
 }
 
-static void answers_that_make_no_sense_end_the_call(void **state)
+TEST(answers_that_make_no_sense_end_the_call)
 {
-    (void)state;
     static const struct {
         const char *answer, *text;
     } rows[] = {
@@ -249,9 +238,8 @@ static void answers_that_make_no_sense_end_the_call(void **state)
     }
 }
 
-static void an_open_question_is_taken_back_when_another_fails(void **state)
+TEST(an_open_question_is_taken_back_when_another_fails)
 {
-    (void)state;
     client c;
     char first[80], second[80], taken_back[200];
     assert_true(open_client(&c, "2025-11-25", ABLE));
@@ -268,9 +256,8 @@ static void an_open_question_is_taken_back_when_another_fails(void **state)
     assert_null(strstr(strstr(all, taken_back), second));
 }
 
-static void nobody_else_can_answer_or_cancel(void **state)
+TEST(nobody_else_can_answer_or_cancel)
 {
-    (void)state;
     client c, other;
     char id[80];
     http_response got;
@@ -296,9 +283,8 @@ static void nobody_else_can_answer_or_cancel(void **state)
     assert_non_null(strstr(all, "\"n\":3"));
 }
 
-static void a_client_that_cannot_be_asked_is_told_so(void **state)
+TEST(a_client_that_cannot_be_asked_is_told_so)
 {
-    (void)state;
     client c;
     assert_true(open_client(&c, "2025-11-25", "{\"roots\":{}}"));
     int fd = call_echo(&c, "1", "[" FORM "]");
@@ -314,9 +300,8 @@ static void a_client_that_cannot_be_asked_is_told_so(void **state)
     assert_non_null(strstr(all, "\"isError\":true"));
 }
 
-static void a_call_can_be_cancelled_while_it_runs_and_while_it_waits(void **state)
+TEST(a_call_can_be_cancelled_while_it_runs_and_while_it_waits)
 {
-    (void)state;
     client c;
     http_response got;
     char id[80];
@@ -359,9 +344,8 @@ static void a_call_can_be_cancelled_while_it_runs_and_while_it_waits(void **stat
     assert_string_equal(got.body, "[" RPC "\"result\":{},\"id\":8}]");
 }
 
-static void a_batch_is_taken_by_the_version_of_its_session(void **state)
+TEST(a_batch_is_taken_by_the_version_of_its_session)
 {
-    (void)state;
     static const char batch[] = "[" RPC "\"id\":1,\"method\":\"ping\"}]";
     char headers[700];
     client old, newer;
@@ -377,9 +361,8 @@ static void a_batch_is_taken_by_the_version_of_its_session(void **state)
     assert_int_equal(got.status, 400);
 }
 
-static void a_session_cannot_be_made_up(void **state)
+TEST(a_session_cannot_be_made_up)
 {
-    (void)state;
     client c;
     http_response got;
     assert_true(open_client(&c, "2025-11-25", "{}"));
@@ -429,9 +412,8 @@ static bool find_state(const http_response *got, char *ret, size_t room)
 #define FORM_ARGUMENTS "{\"x\":[" FORM "]}"
 #define YES "{\"name\":{\"action\":\"accept\",\"content\":{\"n\":4}}}"
 
-static void a_modern_client_brings_everything_back(void **state)
+TEST(a_modern_client_brings_everything_back)
 {
-    (void)state;
     http_response got;
     char sealed[4000], rest[4500];
     call_modern(FORM_ARGUMENTS, "", ABLE, &got);
@@ -465,9 +447,8 @@ static void a_modern_client_brings_everything_back(void **state)
     assert_non_null(strstr(got.body, "-32602"));
 }
 
-static void a_modern_client_without_the_ability_is_refused(void **state)
+TEST(a_modern_client_without_the_ability_is_refused)
 {
-    (void)state;
     http_response got;
     call_modern(FORM_ARGUMENTS, "", "{\"roots\":{}}", &got);
     assert_int_equal(got.status, 400);
@@ -482,9 +463,8 @@ static void a_modern_client_without_the_ability_is_refused(void **state)
 }
 
 /* Sixteen rounds, in both eras. */
-static void questions_without_end_come_to_an_end(void **state)
+TEST(questions_without_end_come_to_an_end)
 {
-    (void)state;
     http_response got;
     char sealed[16000], rest[16500] = "";
     int rounds = 0;
@@ -501,9 +481,8 @@ static void questions_without_end_come_to_an_end(void **state)
 
 /* ---- leaving and stopping ---- */
 
-static void a_client_may_leave_in_every_state(void **state)
+TEST(a_client_may_leave_in_every_state)
 {
-    (void)state;
     client c;
     char id[80];
     http_response got;
@@ -527,9 +506,8 @@ static void a_client_may_leave_in_every_state(void **state)
     assert_int_equal(got.status, 200);
 }
 
-static void nobody_waits_for_people_while_the_server_stops(void **state)
+TEST(nobody_waits_for_people_while_the_server_stops)
 {
-    (void)state;
     client c;
     now = &own;
     door_fixture_open(now, 60000, true, true);
@@ -546,9 +524,8 @@ static void nobody_waits_for_people_while_the_server_stops(void **state)
     assert_non_null(strstr(all, "The server is stopping."));
 }
 
-static void late_answers_are_not_waited_for(void **state)
+TEST(late_answers_are_not_waited_for)
 {
-    (void)state;
     client c;
     now->settings.elicitation_timeout_s = 1;
     door_fixture_publish(now, 0);
@@ -614,9 +591,8 @@ static void fail_each_allocation_of(bool (*conversation)(void))
     fail_msg("the failure is met without end");
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     assert_true(converse());
     assert_true(converse_modern());
     /* A question that could not be read is waited for until then. */
@@ -626,9 +602,8 @@ static void every_allocation_may_fail(void **state)
     fail_each_allocation_of(converse);
 }
 
-static void nothing_is_left_behind(void **state)
+TEST(nothing_is_left_behind)
 {
-    (void)state;
     size_t before = oom_live();
     now = &own;
     door_fixture_open(now, 1000, true, true);
@@ -645,17 +620,15 @@ static void nothing_is_left_behind(void **state)
     assert_int_equal(oom_live(), before);
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     door_fixture_open(now, 60000, true, true);
     now->source->on_act = act;
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     door_fixture_close(now);
     return 0;
 }

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Resources, prompts, completion and streams of the MCP door, byte for byte; and streams with each
  * allocation failing in turn. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "support/door_fixture.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static door_fixture d;
 
@@ -91,9 +84,8 @@ static const row rows[] = {
      "\"code\":-32002"},
 };
 
-static void answers_are_what_they_should_be(void **state)
+TEST(answers_are_what_they_should_be)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(rows); i++) {
         http_response got;
         door_fixture_post(&d, "/mcp", rows[i].headers, rows[i].body, &got);
@@ -158,9 +150,8 @@ static void tell(unsigned lists, const char *uri)
     change->tell(change, &(cw_change){.lists = lists, .uri = cw_str_from(uri)});
 }
 
-static void both_kinds_of_streams_hear_the_news(void **state)
+TEST(both_kinds_of_streams_hear_the_news)
 {
-    (void)state;
     static char modern[65536], legacy[65536];
     char session[1024], headers[2048];
     http_response got;
@@ -198,9 +189,8 @@ static void both_kinds_of_streams_hear_the_news(void **state)
     close(b);
 }
 
-static void a_reader_who_reads_nothing_is_told_later_or_disconnected(void **state)
+TEST(a_reader_who_reads_nothing_is_told_later_or_disconnected)
 {
-    (void)state;
     static char all[16 << 20];
     all[0] = 0;
     int fd = door_fixture_connect(&d);
@@ -253,18 +243,16 @@ static void stream_without_memory(const char *session)
     fail_msg("the failure is met without end");
 }
 
-static void streams_survive_every_failed_allocation(void **state)
+TEST(streams_survive_every_failed_allocation)
 {
-    (void)state;
     char session[1024];
     new_session(session, sizeof session);
     stream_without_memory(NULL);
     stream_without_memory(session);
 }
 
-static void subscriptions_survive_every_failed_allocation(void **state)
+TEST(subscriptions_survive_every_failed_allocation)
 {
-    (void)state;
     char session[1024], headers[2048];
     http_response got;
     for (size_t n = 1; n < 2000; n++) {
@@ -282,9 +270,8 @@ static void subscriptions_survive_every_failed_allocation(void **state)
     fail_msg("the failure is met without end");
 }
 
-static void nothing_is_left_behind(void **state)
+TEST(nothing_is_left_behind)
 {
-    (void)state;
     door_fixture_close(&d);
     size_t before = oom_live();
     door_fixture_open(&d, 60000, true, true);

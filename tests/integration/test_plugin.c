@@ -5,9 +5,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,16 +13,14 @@
 
 static plugin_fixture r;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     plugin_fixture_init(&r);
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     plugin_fixture_done(&r);
     return 0;
 }
@@ -60,9 +55,8 @@ static void wait_for_workers(int n)
 
 /* ---- loading ---- */
 
-static void a_plugin_describes_its_methods_and_the_loading_worker_ends(void **state)
+TEST(a_plugin_describes_its_methods_and_the_loading_worker_ends)
 {
-    (void)state;
     plugin_fixture_load(&r, "echo");
     assert_true(cw_str_is(r.source->name, "echo"));
     assert_int_equal(r.source->call_ms, 10000);
@@ -74,9 +68,8 @@ static void a_plugin_describes_its_methods_and_the_loading_worker_ends(void **st
     wait_for_workers(0);
 }
 
-static void what_cannot_be_loaded_says_why(void **state)
+TEST(what_cannot_be_loaded_says_why)
 {
-    (void)state;
     assert_false(plugin_fixture_load_file(&r, "none", "/nonexistent/none.so"));
     assert_non_null(strstr(r.problem, "No such file"));
     assert_false(plugin_fixture_load_file(&r, "folder", "/"));
@@ -87,9 +80,8 @@ static void what_cannot_be_loaded_says_why(void **state)
     assert_int_equal(r.n_loaded, 1);
 }
 
-static void a_file_over_the_ceiling_is_refused(void **state)
+TEST(a_file_over_the_ceiling_is_refused)
 {
-    (void)state;
     char path[] = "/tmp/causeway-test-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -101,9 +93,8 @@ static void a_file_over_the_ceiling_is_refused(void **state)
     assert_non_null(strstr(r.problem, "is larger than 256 MB"));
 }
 
-static void a_host_that_is_not_there_is_a_problem(void **state)
+TEST(a_host_that_is_not_there_is_a_problem)
 {
-    (void)state;
     r.opts.host = "/nonexistent/host";
     char path[1024];
     snprintf(path, sizeof path, "%s/echo.so", plugin_fixture_folder);
@@ -112,9 +103,8 @@ static void a_host_that_is_not_there_is_a_problem(void **state)
     assert_non_null(strstr(r.problem, "cannot be started"));
 }
 
-static void a_host_that_says_nothing_is_given_up(void **state)
+TEST(a_host_that_says_nothing_is_given_up)
 {
-    (void)state;
     r.opts.host = "/bin/cat"; /* refuses its options and exits */
     char path[1024];
     snprintf(path, sizeof path, "%s/echo.so", plugin_fixture_folder);
@@ -134,9 +124,8 @@ static void fail_if_called(const cw_plugin_loaded *loaded, void *ctx)
     fail_msg("the callback of a cancelled load was called");
 }
 
-static void a_load_can_be_cancelled_at_any_time(void **state)
+TEST(a_load_can_be_cancelled_at_any_time)
 {
-    (void)state;
     char path[1024];
     snprintf(path, sizeof path, "%s/echo.so", plugin_fixture_folder);
     r.opts.host = plugin_fixture_host;
@@ -156,9 +145,8 @@ static void a_load_can_be_cancelled_at_any_time(void **state)
 
 /* ---- calls ---- */
 
-static void a_call_returns_what_the_method_returned(void **state)
+TEST(a_call_returns_what_the_method_returned)
 {
-    (void)state;
     plugin_fixture_load(&r, "echo");
     plugin_call p;
     run(&p, "test.echo", "{\"message\":\"h\\u00e9llo\"}");
@@ -174,9 +162,8 @@ static void a_call_returns_what_the_method_returned(void **state)
     assert_int_equal(live_workers(), 1);
 }
 
-static void the_caller_and_progress_travel(void **state)
+TEST(the_caller_and_progress_travel)
 {
-    (void)state;
     plugin_fixture_load(&r, "echo");
     cw_caller *caller;
     cw_str permission = CW_STR("access content");
@@ -198,9 +185,8 @@ static void the_caller_and_progress_travel(void **state)
     assert_int_equal(p.n_progress, 0);
 }
 
-static void large_answers_and_arguments_pass_up_to_the_frame(void **state)
+TEST(large_answers_and_arguments_pass_up_to_the_frame)
 {
-    (void)state;
     plugin_fixture_load(&r, "echo");
     plugin_call p;
     run(&p, "test.large", "{\"bytes\":1000000}");
@@ -223,9 +209,8 @@ static void large_answers_and_arguments_pass_up_to_the_frame(void **state)
     free(params);
 }
 
-static void an_answer_beyond_the_arena_fails_the_call_and_not_the_worker(void **state)
+TEST(an_answer_beyond_the_arena_fails_the_call_and_not_the_worker)
 {
-    (void)state;
     plugin_fixture_load(&r, "echo");
     plugin_call p = {0};
     cw_arena_init(&p.arena, 4096);
@@ -242,9 +227,8 @@ static void an_answer_beyond_the_arena_fails_the_call_and_not_the_worker(void **
     assert_int_equal(before, after);
 }
 
-static void the_queue_has_a_ceiling(void **state)
+TEST(the_queue_has_a_ceiling)
 {
-    (void)state;
     r.opts.queue = 3;
     r.opts.workers = 1;
     plugin_fixture_load(&r, "echo");
@@ -263,9 +247,8 @@ static void the_queue_has_a_ceiling(void **state)
         plugin_call_done(&p[i]);
 }
 
-static void slow_calls_get_workers_up_to_the_ceiling_and_spare_ones_end(void **state)
+TEST(slow_calls_get_workers_up_to_the_ceiling_and_spare_ones_end)
 {
-    (void)state;
     r.opts.workers = 3;
     r.opts.idle_ms = 50;
     plugin_fixture_load(&r, "echo");
@@ -308,9 +291,8 @@ static void check_death(const char *method, const char *detail)
         fail_msg("%s: told after %u ms", method, (unsigned)took);
 }
 
-static void a_death_fails_its_call_soon_and_says_how(void **state)
+TEST(a_death_fails_its_call_soon_and_says_how)
 {
-    (void)state;
     plugin_fixture_load(&r, "faults");
     for (int round = 0; round < 3; round++) {
         check_death("faults.segv", SANITIZER_SLOWNESS > 1 ? "" : "killed by SIGSEGV");
@@ -322,9 +304,8 @@ static void a_death_fails_its_call_soon_and_says_how(void **state)
     }
 }
 
-static void a_worker_over_its_memory_limit_dies_alone(void **state)
+TEST(a_worker_over_its_memory_limit_dies_alone)
 {
-    (void)state;
     if (SANITIZER_SLOWNESS > 1)
         skip(); /* sanitizers reserve more than any limit */
     r.opts.memory = 128u << 20;
@@ -336,9 +317,8 @@ static void a_worker_over_its_memory_limit_dies_alone(void **state)
     assert_int_equal(p.kind, CW_OUTCOME_RESULT);
 }
 
-static void an_idle_worker_that_is_killed_is_replaced(void **state)
+TEST(an_idle_worker_that_is_killed_is_replaced)
 {
-    (void)state;
     plugin_fixture_load(&r, "echo");
     plugin_call p;
     run(&p, "test.echo", "{\"message\":\"x\"}");
@@ -360,9 +340,8 @@ static void warm_up(const char *method, const char *params)
     }
 }
 
-static void calls_behind_a_dead_one_are_sent_again(void **state)
+TEST(calls_behind_a_dead_one_are_sent_again)
 {
-    (void)state;
     r.opts.workers = 1;
     plugin_fixture_load(&r, "echo");
     warm_up("test.echo", "{\"message\":\"x\"}");
@@ -387,9 +366,8 @@ static void calls_behind_a_dead_one_are_sent_again(void **state)
 
 /* ---- the breaker ---- */
 
-static void a_method_that_keeps_dying_is_paused_alone(void **state)
+TEST(a_method_that_keeps_dying_is_paused_alone)
 {
-    (void)state;
     plugin_fixture_load(&r, "faults");
     plugin_call p;
     for (unsigned i = 0; i < CW_PLUGIN_DEATHS; i++) {
@@ -408,9 +386,8 @@ static void a_method_that_keeps_dying_is_paused_alone(void **state)
     assert_int_equal(p.fault, CW_FAULT_DIED);
 }
 
-static void healthy_calls_in_between_keep_a_method_from_being_paused(void **state)
+TEST(healthy_calls_in_between_keep_a_method_from_being_paused)
 {
-    (void)state;
     plugin_fixture_load(&r, "faults");
     plugin_call p;
     for (unsigned i = 0; i < 4 * CW_PLUGIN_DEATHS; i++) {
@@ -443,9 +420,8 @@ static void switch_off(void)
     close(open(off_switch, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 }
 
-static void a_plugin_that_does_not_start_is_paused_and_comes_back(void **state)
+TEST(a_plugin_that_does_not_start_is_paused_and_comes_back)
 {
-    (void)state;
     make_switch();
     plugin_fixture_load(&r, "echo");
     switch_off();
@@ -468,9 +444,8 @@ static void a_plugin_that_does_not_start_is_paused_and_comes_back(void **state)
     unlink(script);
 }
 
-static void a_process_that_cannot_be_started_makes_calls_wait(void **state)
+TEST(a_process_that_cannot_be_started_makes_calls_wait)
 {
-    (void)state;
     make_switch();
     r.opts.load_ms = 700;
     plugin_fixture_load(&r, "echo");
@@ -497,9 +472,8 @@ static void a_process_that_cannot_be_started_makes_calls_wait(void **state)
 
 /* ---- cancelling ---- */
 
-static void a_waiting_call_is_cancelled_without_a_word(void **state)
+TEST(a_waiting_call_is_cancelled_without_a_word)
 {
-    (void)state;
     r.opts.workers = 1;
     plugin_fixture_load(&r, "echo");
     plugin_call runs, waits, other;
@@ -515,9 +489,8 @@ static void a_waiting_call_is_cancelled_without_a_word(void **state)
     plugin_call_done(&other);
 }
 
-static void a_running_call_that_listens_ends_and_its_worker_lives(void **state)
+TEST(a_running_call_that_listens_ends_and_its_worker_lives)
 {
-    (void)state;
     r.opts.grace_ms = 2000;
     r.opts.workers = 1;
     plugin_fixture_load(&r, "echo");
@@ -537,9 +510,8 @@ static void a_running_call_that_listens_ends_and_its_worker_lives(void **state)
     plugin_call_done(&p);
 }
 
-static void a_running_call_that_is_deaf_is_killed_after_the_grace_period(void **state)
+TEST(a_running_call_that_is_deaf_is_killed_after_the_grace_period)
 {
-    (void)state;
     r.opts.workers = 1;
     plugin_fixture_load(&r, "faults");
     const char *const kinds[] = {"faults.hang", "faults.deadlock"};
@@ -559,9 +531,8 @@ static void a_running_call_that_is_deaf_is_killed_after_the_grace_period(void **
     }
 }
 
-static void calls_behind_a_killed_one_are_sent_again(void **state)
+TEST(calls_behind_a_killed_one_are_sent_again)
 {
-    (void)state;
     r.opts.workers = 1;
     plugin_fixture_load(&r, "faults");
     warm_up("faults.ok", "{}");
@@ -586,9 +557,8 @@ static void calls_behind_a_killed_one_are_sent_again(void **state)
     }
 }
 
-static void a_cancelled_call_behind_is_answered_and_forgotten(void **state)
+TEST(a_cancelled_call_behind_is_answered_and_forgotten)
 {
-    (void)state;
     r.opts.workers = 1;
     plugin_fixture_load(&r, "echo");
     warm_up("test.echo", "{\"message\":\"x\"}");
@@ -617,9 +587,8 @@ static void cancel_victim(plugin_call *p)
     plugin_call_cancel(victim);
 }
 
-static void one_call_may_cancel_another_from_its_done(void **state)
+TEST(one_call_may_cancel_another_from_its_done)
 {
-    (void)state;
     r.opts.workers = 1;
     r.opts.load_ms = 300;
     make_switch();
@@ -640,9 +609,8 @@ static void one_call_may_cancel_another_from_its_done(void **state)
 
 /* ---- the end ---- */
 
-static void a_retired_plugin_ends_its_calls_first(void **state)
+TEST(a_retired_plugin_ends_its_calls_first)
 {
-    (void)state;
     plugin_fixture_load(&r, "echo");
     plugin_call p;
     call(&p, "test.sleep", "{\"ms\":100}");
@@ -663,9 +631,8 @@ static void a_retired_plugin_ends_its_calls_first(void **state)
     assert_int_equal(atomic_load(&r.source->refs), 1);
 }
 
-static void an_idle_retired_plugin_is_swept_at_once(void **state)
+TEST(an_idle_retired_plugin_is_swept_at_once)
 {
-    (void)state;
     plugin_fixture_load(&r, "echo");
     plugin_call p;
     run(&p, "test.echo", "{\"message\":\"x\"}");
@@ -676,9 +643,8 @@ static void an_idle_retired_plugin_is_swept_at_once(void **state)
     wait_for_workers(0);
 }
 
-static void cancelling_the_last_call_of_a_retired_plugin_closes_it(void **state)
+TEST(cancelling_the_last_call_of_a_retired_plugin_closes_it)
 {
-    (void)state;
     plugin_fixture_load(&r, "faults");
     plugin_call p;
     call(&p, "faults.hang", "{}");
@@ -692,9 +658,8 @@ static void cancelling_the_last_call_of_a_retired_plugin_closes_it(void **state)
     plugin_call_done(&p);
 }
 
-static void the_end_of_the_loop_drops_what_runs(void **state)
+TEST(the_end_of_the_loop_drops_what_runs)
 {
-    (void)state;
     /* At every moment of a worker's life. */
     for (unsigned turns = 0; turns < 12; turns++) {
         plugin_fixture_load(&r, "echo");

@@ -3,9 +3,6 @@
 #include "support/patience.h"
 #include "support/plugin_fixture.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "support/oom.h"
 
 /* How long a call waits for a worker that cannot be started. */
@@ -89,9 +86,8 @@ static void run_play(void *ctx)
     r.source = NULL;
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     plugin_fixture_init(&r);
     r.opts.load_ms = (uint32_t)patience(LOAD_MS);
     r.opts.workers = 2;
@@ -99,16 +95,14 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     plugin_fixture_done(&r);
     return 0;
 }
 
-static void healthy_calls_survive_every_failed_allocation(void **state)
+TEST(healthy_calls_survive_every_failed_allocation)
 {
-    (void)state;
     play pl = {"echo",
                {
                    {.method = "test.echo", .params = "{\"message\":\"x\"}"},
@@ -122,9 +116,8 @@ static void healthy_calls_survive_every_failed_allocation(void **state)
     assert_true(oom_each(run_play, &pl) > 20);
 }
 
-static void deaths_survive_every_failed_allocation(void **state)
+TEST(deaths_survive_every_failed_allocation)
 {
-    (void)state;
     play pl = {"faults",
                {
                    {.method = "faults.ok", .params = "{}"},

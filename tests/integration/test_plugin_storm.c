@@ -4,10 +4,6 @@
  */
 #include "support/plugin_fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define SLOTS 48u
 #define N_LOOPS 2u
 /* Of each kind, on all loops together. */
@@ -172,9 +168,8 @@ static void prepare(storm *s, unsigned index, cw_source *source)
     assert_int_equal(cw_loop_post(&s->loop, begin, s), CW_OK);
 }
 
-static void only_those_fail_that_were_meant_to(void **state)
+TEST(only_those_fail_that_were_meant_to)
 {
-    (void)state;
     static plugin_fixture r;
     plugin_fixture_init(&r);
     r.opts.n_loops = N_LOOPS;

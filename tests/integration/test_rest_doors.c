@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The REST doors with each allocation failing in turn, and what their cache keeps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "door/rest/rest.h"
 #include "support/door_fixture.h"
 #include "support/mo_file.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static door_fixture d;
 
@@ -78,9 +71,8 @@ static void elicit(const door_fixture *at, const scenario *s, http_response *ret
         door_fixture_get(at, s->path, s->headers, ret);
 }
 
-static void every_scenario_has_its_status(void **state)
+TEST(every_scenario_has_its_status)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
         http_response got;
         elicit(&d, &scenarios[i], &got);
@@ -123,9 +115,8 @@ static void run(door_fixture *at, const scenario *s, bool all_following)
     fail_msg("%s: the failure is met without end", s->path);
 }
 
-static void the_doors_survive_every_failed_allocation(void **state)
+TEST(the_doors_survive_every_failed_allocation)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
         run(&d, &scenarios[i], /* all_following= */ false);
         run(&d, &scenarios[i], /* all_following= */ true);
@@ -150,9 +141,8 @@ static void run_padded(door_fixture *at, const scenario *s)
 #define TEN "%41%41%41%41%41%41%41%41%41%41"
 #define ESCAPED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 
-static void a_full_block_is_no_other_case(void **state)
+TEST(a_full_block_is_no_other_case)
 {
-    (void)state;
     static const scenario allowed[] = {
         {"/jsonrpc/methods/plain", "", NULL, 200},
         {"/mcp/tools/list?cursor=" ESCAPED, "", NULL, 400},
@@ -168,9 +158,8 @@ static void a_full_block_is_no_other_case(void **state)
     door_fixture_close(&own);
 }
 
-static void a_translation_needs_memory(void **state)
+TEST(a_translation_needs_memory)
 {
-    (void)state;
     static const mo_pair pairs[] = {{"", MO_HEADER},
                                     {"Does echo", "Gibt zur\xc3\xbc"
                                                   "ck"}};
@@ -206,15 +195,13 @@ static void routes_are_added_or_not(void *ctx)
     cw_router_done(&router);
 }
 
-static void routes_need_memory(void **state)
+TEST(routes_need_memory)
 {
-    (void)state;
     assert_true(oom_each(routes_are_added_or_not, NULL) >= 1);
 }
 
-static void nothing_is_left_behind(void **state)
+TEST(nothing_is_left_behind)
 {
-    (void)state;
     size_t before = oom_live();
     door_fixture own;
     door_fixture_open(&own, 1000, true, true);
@@ -226,9 +213,8 @@ static void nothing_is_left_behind(void **state)
     assert_int_equal(oom_live(), before);
 }
 
-static void without_permission_nothing_is_told(void **state)
+TEST(without_permission_nothing_is_told)
 {
-    (void)state;
     door_fixture own;
     http_response got;
     door_fixture_open(&own, 1000, /* may_discover= */ false, /* may_call= */ false);

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The whole server with each allocation failing in turn: ours, libuv's and OpenSSL's. A request may
  * then fail cleanly; the process must live, leak nothing, and serve the next one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -17,6 +9,7 @@
 
 #include "net/server/server.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define BIG_BODY 200000
 
@@ -183,9 +176,8 @@ static void run_with_failures(const scenario *s, int healthy, bool all_following
     fail_msg("%s: the failure is met without end", s->name);
 }
 
-static void the_server_survives_every_failed_allocation(void **state)
+TEST(the_server_survives_every_failed_allocation)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(scenarios); i++) {
         const scenario *s = &scenarios[i];
         int healthy = exchange(s->tls, s->parts, s->n);
@@ -253,9 +245,8 @@ static void fill_big_request(void)
     memset(big_request + n, 'b', BIG_BODY);
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     cw_err err = {0};
     signal(SIGPIPE, SIG_IGN);
     assert_int_equal(CRYPTO_set_mem_functions(tls_malloc, tls_realloc, tls_free), 1);
@@ -282,9 +273,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     cw_server_free(server);
     cw_router_done(&router);
     SSL_CTX_free(client_tls);

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lines in, lines out, over a source in this process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "door/mcp/stdio.h"
 #include "support/oom.h"
 #include "support/patience.h"
 #include "support/runtime_fixture.h"
+#include "support/test.h"
 
 #define LINE_SIZE 8192u
 #define QUEUE_SIZE 16384u
@@ -104,17 +98,15 @@ static void finish(void)
     close_fd(&from_us);
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     cw_err err;
-    (void)state;
     read_bytes = calloc(1, 4 << 20);
     return read_bytes ? (int)begin(&err) : 1;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     finish();
     free(read_bytes);
     return 0;
@@ -157,9 +149,8 @@ static unsigned count(const char *text)
     return n;
 }
 
-static void a_call_is_answered_while_another_runs(void **state)
+TEST(a_call_is_answered_while_another_runs)
 {
-    (void)state;
     come(CALL("1", "hold") CALL("2", "echo"));
     until("\"id\":2}\n");
     assert_false(has("\"id\":1}"));
@@ -169,9 +160,8 @@ static void a_call_is_answered_while_another_runs(void **state)
     assert_int_equal(count("\n"), 2);
 }
 
-static void a_cancelled_call_is_not_answered(void **state)
+TEST(a_cancelled_call_is_not_answered)
 {
-    (void)state;
     come(CALL("1", "hold"));
     assert_int_equal(atomic_load(&fixture.source->started), 1);
     come(CANCEL("\"1\"") CANCEL("7"));
@@ -182,16 +172,14 @@ static void a_cancelled_call_is_not_answered(void **state)
     assert_false(has("\"id\":1}"));
 }
 
-static void one_cancel_is_for_all_requests_of_an_id(void **state)
+TEST(one_cancel_is_for_all_requests_of_an_id)
 {
-    (void)state;
     come(CALL("1", "hold") CALL("1", "hold") CANCEL("1"));
     assert_int_equal(atomic_load(&fixture.source->cancelled), 2);
 }
 
-static void what_is_more_than_may_run_waits_on_the_input(void **state)
+TEST(what_is_more_than_may_run_waits_on_the_input)
 {
-    (void)state;
     come(CALL("1", "hold") CALL("2", "hold") CALL("3", "hold") CALL("4", "hold") PING("5"));
     assert_int_equal(atomic_load(&fixture.source->started), 4);
     assert_false(has("\"id\":5}"));
@@ -199,9 +187,8 @@ static void what_is_more_than_may_run_waits_on_the_input(void **state)
     until("\"id\":5}\n");
 }
 
-static void a_slow_reader_gets_the_newest_progress_and_every_answer(void **state)
+TEST(a_slow_reader_gets_the_newest_progress_and_every_answer)
 {
-    (void)state;
     /* 40,000 reports are far more than queue and pipe take. */
     come(CALL_WITH_PROGRESS("1", "flood"));
     assert_true(n_read == 0);
@@ -215,9 +202,8 @@ static void a_slow_reader_gets_the_newest_progress_and_every_answer(void **state
     assert_null(strstr(answer, "notifications/progress")); /* none behind the answer */
 }
 
-static void nobody_who_does_not_read_is_listened_to(void **state)
+TEST(nobody_who_does_not_read_is_listened_to)
 {
-    (void)state;
     come(CALL("1", "flood"));
     for (int i = 0; i < 100; i++)
         come(CALL("2", "echo"));
@@ -232,9 +218,8 @@ static void nobody_who_does_not_read_is_listened_to(void **state)
     assert_int_equal(count("\"id\":2}"), 100);
 }
 
-static void the_end_of_the_input_waits_a_little_for_what_runs(void **state)
+TEST(the_end_of_the_input_waits_a_little_for_what_runs)
 {
-    (void)state;
     come(CALL("1", "hold"));
     close_fd(&to_us);
     runtime_fixture_turn(10);
@@ -244,9 +229,8 @@ static void the_end_of_the_input_waits_a_little_for_what_runs(void **state)
     assert_true(has("\"id\":1}\n"));
 }
 
-static void what_runs_for_too_long_is_left(void **state)
+TEST(what_runs_for_too_long_is_left)
 {
-    (void)state;
     uint64_t began = cw_clock_ms();
     come(CALL("1", "hold"));
     close_fd(&to_us);
@@ -255,9 +239,8 @@ static void what_runs_for_too_long_is_left(void **state)
     assert_false(has("\"id\":1}"));
 }
 
-static void a_second_stop_does_not_wait(void **state)
+TEST(a_second_stop_does_not_wait)
 {
-    (void)state;
     come(CALL("1", "hold"));
     cw_stdio_stop(client);
     runtime_fixture_turn(5);
@@ -267,18 +250,17 @@ static void a_second_stop_does_not_wait(void **state)
     assert_int_equal(n_ended, 1);
 }
 
-static void a_reader_that_is_gone_ends_it(void **state)
+TEST(a_reader_that_is_gone_ends_it)
 {
-    (void)state;
     come(CALL("1", "hold"));
     close_fd(&from_us);
     come(PING("2"));
     runtime_fixture_until(&n_ended, 1);
 }
 
-static void it_can_be_closed_in_every_state(void **state)
+TEST(it_can_be_closed_in_every_state)
 {
-    (void)state; /* the tear-down does it */
+    /* the tear-down does it */
     come(CALL("1", "hold") CALL("2", "echo") CALL_WITH_PROGRESS("3", "flood") "half a line");
 }
 
@@ -316,9 +298,8 @@ static void talk_once(void *ctx)
     finish();
 }
 
-static void talking_survives_every_failed_allocation(void **state)
+TEST(talking_survives_every_failed_allocation)
 {
-    (void)state;
     read_bytes = calloc(1, 4 << 20);
     assert_non_null(read_bytes);
     assert_true(oom_each(talk_once, NULL) > 50);

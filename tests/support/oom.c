@@ -6,15 +6,10 @@
  */
 #include "support/oom.h"
 
+#include "support/test.h"
+
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define LIVE_MAX (1u << 20) /* power of two; a test with more live allocations is told so */
 #define RUNS_MAX 100000u

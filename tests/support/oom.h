@@ -15,7 +15,7 @@
  *         thing_done(&thing);
  *     }
  *
- *     static void build_survives_every_failed_allocation(void **state)
+ *     TEST(build_survives_every_failed_allocation)
  *     {
  *         assert_true(oom_each(build_once, NULL) >= 3);
  *     }

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "access/caller.h"
 #include "support/oom.h"
+#include "support/test.h"
 
-static void the_anonymous_caller_has_a_name(void **state)
+TEST(the_anonymous_caller_has_a_name)
 {
-    (void)state;
     cw_caller *c = NULL;
     assert_int_equal(cw_caller_new_anonymous(NULL, 0, &c, NULL), CW_OK);
     assert_true(cw_caller_is_anonymous(c));
@@ -28,9 +19,8 @@ static void the_anonymous_caller_has_a_name(void **state)
     cw_caller_unref(c);
 }
 
-static void an_account_has_scopes_only_through_a_token(void **state)
+TEST(an_account_has_scopes_only_through_a_token)
 {
-    (void)state;
     static const cw_str given[] = {CW_STR_INIT("b"), CW_STR_INIT("a"), CW_STR_INIT("b")};
     cw_caller *c = NULL;
     cw_caller_opts opts = {.id = CW_STR("7"),
@@ -57,9 +47,8 @@ static void an_account_has_scopes_only_through_a_token(void **state)
     assert_int_equal(cw_caller_new(&opts, &c, NULL), CW_LIMIT);
 }
 
-static void permissions_are_copied_sorted_and_unique(void **state)
+TEST(permissions_are_copied_sorted_and_unique)
 {
-    (void)state;
     char text[] = "use jsonrpc services";
     const cw_str given[] = {cw_str_from(text), CW_STR("b"),  CW_STR("a \"quoted\" one"),
                             CW_STR("b"),       CW_STR("ab"), CW_STR("b")};
@@ -73,9 +62,8 @@ static void permissions_are_copied_sorted_and_unique(void **state)
     cw_caller_unref(c);
 }
 
-static void a_caller_may_exactly_what_it_was_given(void **state)
+TEST(a_caller_may_exactly_what_it_was_given)
 {
-    (void)state;
     cw_str given[100];
     char names[100][8];
     for (unsigned i = 0; i < 100; i++) {
@@ -94,9 +82,8 @@ static void a_caller_may_exactly_what_it_was_given(void **state)
     }
 }
 
-static void references_keep_a_caller(void **state)
+TEST(references_keep_a_caller)
 {
-    (void)state;
     cw_caller *c = NULL;
     assert_int_equal(cw_caller_new_anonymous(&CW_PERMISSION_DISCOVER, 1, &c, NULL), CW_OK);
     assert_ptr_equal(cw_caller_ref(c), c);
@@ -106,9 +93,8 @@ static void references_keep_a_caller(void **state)
     cw_caller_unref(NULL);
 }
 
-static void permissions_have_a_ceiling(void **state)
+TEST(permissions_have_a_ceiling)
 {
-    (void)state;
     size_t n = CW_CALLER_MAX_PERMISSIONS + 1;
     cw_str *given = calloc(n, sizeof *given);
     for (size_t i = 0; i < n; i++)
@@ -136,9 +122,8 @@ static void make_once(void *ctx)
     cw_caller_unref(c);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     assert_true(oom_each(make_once, NULL) >= 5);
 }
 

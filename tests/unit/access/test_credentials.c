@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <sys/resource.h>
 
 #include "access/credentials.h"
+#include "support/test.h"
 
 static cw_credentials c;
 
@@ -20,9 +14,8 @@ static bool is_password(const char *hash, cw_str password)
     return is_right;
 }
 
-static void a_password_is_its_own_only(void **state)
+TEST(a_password_is_its_own_only)
 {
-    (void)state;
     char hash[CW_PASSWORD_HASH], again[CW_PASSWORD_HASH];
     assert_int_equal(cw_password_hash(CW_STR("s3cret"), hash, NULL), CW_OK);
     assert_int_equal(strncmp(hash, "$argon2id$v=19$m=65536,t=2,p=1$", 31), 0);
@@ -33,18 +26,16 @@ static void a_password_is_its_own_only(void **state)
     assert_string_not_equal(hash, again);
 }
 
-static void no_password_is_nobodys(void **state)
+TEST(no_password_is_nobodys)
 {
-    (void)state;
     assert_false(is_password("", CW_STR("")));
     assert_false(is_password("", CW_STR("x")));
     assert_false(is_password("garbage", CW_STR("x")));
 }
 
 /* Hashes of other parameters, salts and lengths than ours are read too. */
-static void hashes_of_others_are_understood(void **state)
+TEST(hashes_of_others_are_understood)
 {
-    (void)state;
     char hash[CW_PASSWORD_HASH];
     assert_int_equal(crypto_pwhash_argon2id_str(hash, "s3cret", 6, 1, 8192), 0);
     assert_true(is_password(hash, CW_STR("s3cret")));
@@ -61,9 +52,8 @@ static void hashes_of_others_are_understood(void **state)
 }
 
 #ifndef __SANITIZE_ADDRESS__
-static void without_memory_nobody_knows(void **state)
+TEST(without_memory_nobody_knows)
 {
-    (void)state;
     char hash[CW_PASSWORD_HASH];
     bool is_right = false;
     struct rlimit old, low;
@@ -81,9 +71,8 @@ static void without_memory_nobody_knows(void **state)
 }
 #endif
 
-static void passwords_have_a_ceiling(void **state)
+TEST(passwords_have_a_ceiling)
 {
-    (void)state;
     static char text[CW_PASSWORD_MAX + 1];
     char hash[CW_PASSWORD_HASH];
     memset(text, 'a', sizeof text);
@@ -93,9 +82,8 @@ static void passwords_have_a_ceiling(void **state)
                      CW_LIMIT);
 }
 
-static void tokens_are_long_and_different(void **state)
+TEST(tokens_are_long_and_different)
 {
-    (void)state;
     char a[CW_TOKEN_LEN + 1], b[CW_TOKEN_LEN + 1];
     unsigned char x[CW_DIGEST], y[CW_DIGEST];
     assert_int_equal(cw_token_make(a, NULL), CW_OK);
@@ -110,9 +98,8 @@ static void tokens_are_long_and_different(void **state)
     assert_true(cw_secret_equal(x, y));
 }
 
-static void what_has_not_the_form_of_a_token_is_none(void **state)
+TEST(what_has_not_the_form_of_a_token_is_none)
 {
-    (void)state;
     char good[CW_TOKEN_LEN + 1];
     unsigned char digest[CW_DIGEST];
     assert_int_equal(cw_token_make(good, NULL), CW_OK);
@@ -137,9 +124,8 @@ static cw_str basic(const char *pair)
     return cw_str_from(text);
 }
 
-static void a_name_and_a_password_are_read(void **state)
+TEST(a_name_and_a_password_are_read)
 {
-    (void)state;
     assert_true(cw_credentials_parse(basic("alice:a:b"), &c));
     assert_int_equal(c.kind, CW_CREDENTIALS_PASSWORD);
     assert_true(cw_str_is(cw_str_make(c.name, c.n_name), "alice"));
@@ -152,9 +138,8 @@ static void a_name_and_a_password_are_read(void **state)
     assert_int_equal(c.n_name, 0);
 }
 
-static void what_is_no_pair_is_refused(void **state)
+TEST(what_is_no_pair_is_refused)
 {
-    (void)state;
     static const cw_str bad[] = {
         CW_STR_INIT(""),          CW_STR_INIT("Basic"),       CW_STR_INIT("Basic "),
         CW_STR_INIT("Basic !!!"), CW_STR_INIT("Basic YTpi="), CW_STR_INIT("Basic YTp"),
@@ -170,9 +155,8 @@ static void what_is_no_pair_is_refused(void **state)
     assert_false(cw_credentials_parse(basic("anonymous:x"), &c));
 }
 
-static void both_have_ceilings(void **state)
+TEST(both_have_ceilings)
 {
-    (void)state;
     static char pair[CW_DB_MAX_NAME + 1 + CW_PASSWORD_MAX + 2];
     memset(pair, 'a', sizeof pair - 1);
     pair[CW_DB_MAX_NAME] = ':';
@@ -186,9 +170,8 @@ static void both_have_ceilings(void **state)
     assert_false(cw_credentials_parse(basic(pair), &c));
 }
 
-static void a_tag_differs_with_every_byte_and_with_the_length(void **state)
+TEST(a_tag_differs_with_every_byte_and_with_the_length)
 {
-    (void)state;
     char text[300];
     unsigned char x[CW_DIGEST], y[CW_DIGEST];
     memset(text, 'a', sizeof text);

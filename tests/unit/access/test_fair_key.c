@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "access/fair_key.h"
+#include "support/test.h"
 
 static cw_fair_key key_of(const char *peer)
 {
@@ -22,9 +16,8 @@ static unsigned common(cw_fair_key a, cw_fair_key b)
     return n;
 }
 
-static void anonymous_callers_differ_by_network(void **state)
+TEST(anonymous_callers_differ_by_network)
 {
-    (void)state;
     assert_int_equal(common(key_of("10.0.0.1"), key_of("10.0.0.1")), 3);
     assert_int_equal(common(key_of("10.0.0.1"), key_of("10.0.0.2")), 0);
     assert_int_equal(common(key_of("10.0.0.1"), key_of("::ffff:10.0.0.1")), 3);
@@ -36,9 +29,8 @@ static void anonymous_callers_differ_by_network(void **state)
     assert_int_equal(common(key_of(""), key_of("")), 3);
 }
 
-static void an_account_is_one_caller_wherever_it_is(void **state)
+TEST(an_account_is_one_caller_wherever_it_is)
 {
-    (void)state;
     cw_caller *alice, *bob, *anonymous;
     cw_caller_opts opts = {.id = CW_STR("10.0.0.1"), .name = CW_STR("alice")};
     assert_int_equal(cw_caller_new(&opts, &alice, NULL), CW_OK);

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-
 #include "access/gate.h"
+#include "support/test.h"
 
 static const cw_str ab[] = {CW_STR_INIT("a"), CW_STR_INIT("b")};
 static const cw_str ac[] = {CW_STR_INIT("a"), CW_STR_INIT("c")};
@@ -19,9 +12,8 @@ static cw_caller *anonymous(const cw_str *permissions, size_t n)
     return c;
 }
 
-static void a_general_permission_allows_or_asks_to_log_in(void **state)
+TEST(a_general_permission_allows_or_asks_to_log_in)
 {
-    (void)state;
     cw_caller *c = anonymous(&CW_PERMISSION_DISCOVER, 1);
     assert_int_equal(cw_gate_permission(c, CW_PERMISSION_DISCOVER), CW_VERDICT_ALLOW);
     assert_int_equal(cw_gate_permission(c, CW_PERMISSION_CALL), CW_VERDICT_NEEDS_LOGIN);
@@ -29,9 +21,8 @@ static void a_general_permission_allows_or_asks_to_log_in(void **state)
 }
 
 /* check-21: every combination of what the anonymous caller has, the level and the scopes. */
-static void the_anonymous_caller_is_judged_by_permissions_then_level(void **state)
+TEST(the_anonymous_caller_is_judged_by_permissions_then_level)
 {
-    (void)state;
     static const struct {
         size_t has; /* of ab */
         cw_auth_level level;
@@ -86,9 +77,8 @@ static cw_caller *logged_in(bool has_token, const cw_str *scopes, size_t n)
 }
 
 /* row-D12, row-D14 and check-84: an explicit level wins, and only a token satisfies scopes. */
-static void whoever_has_logged_in_is_judged_by_scopes_too(void **state)
+TEST(whoever_has_logged_in_is_judged_by_scopes_too)
 {
-    (void)state;
     static const struct {
         bool has_token;
         size_t has_scopes; /* of ac */
@@ -127,17 +117,15 @@ static void whoever_has_logged_in_is_judged_by_scopes_too(void **state)
     }
 }
 
-static void nothing_needed_is_allowed(void **state)
+TEST(nothing_needed_is_allowed)
 {
-    (void)state;
     cw_caller *c = anonymous(NULL, 0);
     assert_int_equal(cw_gate_check(c, &(cw_requirements){0}), CW_VERDICT_ALLOW);
     cw_caller_unref(c);
 }
 
-static void levels_are_three_words(void **state)
+TEST(levels_are_three_words)
 {
-    (void)state;
     cw_auth_level level = CW_AUTH_OPTIONAL;
     assert_true(cw_auth_level_parse(CW_STR("none"), &level));
     assert_int_equal(level, CW_AUTH_NONE);
@@ -151,9 +139,8 @@ static void levels_are_three_words(void **state)
     assert_int_equal(level, CW_AUTH_REQUIRED);
 }
 
-static void visibility_is_one_of_two_words(void **state)
+TEST(visibility_is_one_of_two_words)
 {
-    (void)state;
     bool hidden_unless_met = false;
     assert_true(cw_visibility_parse(CW_STR("hide"), &hidden_unless_met));
     assert_true(hidden_unless_met);
@@ -164,9 +151,8 @@ static void visibility_is_one_of_two_words(void **state)
     assert_false(hidden_unless_met);
 }
 
-static void sorting_drops_doubles(void **state)
+TEST(sorting_drops_doubles)
 {
-    (void)state;
     cw_str items[] = {CW_STR("b"), CW_STR("a"), CW_STR("b"), CW_STR("a"), CW_STR("")};
     assert_int_equal(cw_requirements_sort(items, CW_COUNT(items)), 3);
     assert_true(cw_str_is(items[0], ""));
@@ -176,9 +162,8 @@ static void sorting_drops_doubles(void **state)
     assert_int_equal(cw_requirements_sort(NULL, 0), 0);
 }
 
-static void equal_needs_are_equal_in_all_parts(void **state)
+TEST(equal_needs_are_equal_in_all_parts)
 {
-    (void)state;
     const cw_str ab_again[] = {CW_STR("a"), CW_STR("b")};
     const cw_requirements needs = {ab, 2, CW_AUTH_REQUIRED, ac, 2, false};
     const cw_requirements same = {ab_again, 2, CW_AUTH_REQUIRED, ac, 2, false};
@@ -197,9 +182,8 @@ static void equal_needs_are_equal_in_all_parts(void **state)
 }
 
 /* A permission is no scope, wherever the line between the two lists is drawn. */
-static void lists_do_not_run_into_each_other(void **state)
+TEST(lists_do_not_run_into_each_other)
 {
-    (void)state;
     const cw_requirements left = {ab, 2, CW_AUTH_NONE, NULL, 0, false};
     const cw_requirements middle = {ab, 1, CW_AUTH_NONE, ab + 1, 1, false};
     const cw_requirements right = {NULL, 0, CW_AUTH_NONE, ab, 2, false};
@@ -233,9 +217,8 @@ static void assert_explained(const cw_caller *caller, const cw_requirements *nee
     assert_string_equal(r.text, steps);
 }
 
-static void each_rule_is_told_in_order_with_its_outcome(void **state)
+TEST(each_rule_is_told_in_order_with_its_outcome)
 {
-    (void)state;
     cw_caller *anonymous, *token;
     const cw_caller_opts opts = {.id = CW_STR("1"),
                                  .name = CW_STR("x"),

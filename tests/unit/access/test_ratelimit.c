@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <pthread.h>
-#include <stdio.h>
 
 #include "access/ratelimit.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define S UINT64_C(1000000000)
 #define THREADS 4
 #define TRIES 20000
 
-static void a_burst_is_let_through_and_then_one_each_interval(void **state)
+TEST(a_burst_is_let_through_and_then_one_each_interval)
 {
-    (void)state;
     cw_bucket b = 0;
     cw_rate rate = cw_rate_make(2, 1000, 3);
     uint64_t now = 1000 * S;
@@ -34,9 +27,8 @@ static void a_burst_is_let_through_and_then_one_each_interval(void **state)
     assert_int_not_equal(cw_bucket_take(&b, rate, now), 0);
 }
 
-static void over_a_long_time_the_rate_holds_exactly(void **state)
+TEST(over_a_long_time_the_rate_holds_exactly)
 {
-    (void)state;
     cw_bucket b = 0;
     cw_rate rate = cw_rate_make(600, 60000, 5);
     uint64_t now = S, taken = 0;
@@ -45,9 +37,8 @@ static void over_a_long_time_the_rate_holds_exactly(void **state)
     assert_in_range(taken, 1000, 1005);
 }
 
-static void no_rate_is_no_limit(void **state)
+TEST(no_rate_is_no_limit)
 {
-    (void)state;
     cw_bucket b = 0;
     cw_rate none = cw_rate_make(0, 1000, 7);
     for (int i = 0; i < 1000; i++)
@@ -56,9 +47,8 @@ static void no_rate_is_no_limit(void **state)
     assert_int_equal(b, 0);
 }
 
-static void a_token_that_is_given_back_can_be_taken_again(void **state)
+TEST(a_token_that_is_given_back_can_be_taken_again)
 {
-    (void)state;
     cw_bucket b = 0;
     cw_rate rate = cw_rate_make(1, 3600000, 1);
     assert_int_equal(cw_bucket_take(&b, rate, S), 0);
@@ -67,9 +57,8 @@ static void a_token_that_is_given_back_can_be_taken_again(void **state)
     assert_int_equal(cw_bucket_take(&b, rate, S), 0);
 }
 
-static void the_largest_rates_do_not_overflow(void **state)
+TEST(the_largest_rates_do_not_overflow)
 {
-    (void)state;
     cw_bucket b = 0;
     cw_rate rate = cw_rate_make(1, 3600000, 999999);
     assert_int_equal(cw_bucket_take(&b, rate, 1000000 * S), 0);
@@ -97,9 +86,8 @@ static void *take_many(void *arg)
     return NULL;
 }
 
-static void loops_share_a_bucket_to_the_last_token(void **state)
+TEST(loops_share_a_bucket_to_the_last_token)
 {
-    (void)state;
     contest c = {0};
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
@@ -125,9 +113,8 @@ static void *enter_many(void *arg)
     return NULL;
 }
 
-static void loops_find_one_meter_and_keep_its_ceiling(void **state)
+TEST(loops_find_one_meter_and_keep_its_ceiling)
 {
-    (void)state;
     contest c = {0};
     pthread_t threads[THREADS];
     assert_int_equal(cw_meters_init(&c.meters, NULL), CW_OK);
@@ -142,9 +129,8 @@ static void loops_find_one_meter_and_keep_its_ceiling(void **state)
 
 /* ---- tables ---- */
 
-static void names_have_buckets_of_their_own(void **state)
+TEST(names_have_buckets_of_their_own)
 {
-    (void)state;
     cw_buckets t;
     assert_int_equal(cw_buckets_init(&t, NULL), CW_OK);
     cw_bucket *alice = cw_buckets_find(&t, CW_STR("alice"));
@@ -155,9 +141,8 @@ static void names_have_buckets_of_their_own(void **state)
 }
 
 /* Whoever makes up names faster than the table is large gets used buckets, not fresh ones. */
-static void threat_A7_made_up_names_win_no_fresh_buckets(void **state)
+TEST(threat_A7_made_up_names_win_no_fresh_buckets)
 {
-    (void)state;
     cw_buckets t;
     cw_rate rate = cw_rate_make(1, 3600000, 1);
     unsigned taken = 0;
@@ -171,9 +156,8 @@ static void threat_A7_made_up_names_win_no_fresh_buckets(void **state)
     cw_buckets_done(&t);
 }
 
-static void meters_beyond_the_ceiling_are_none(void **state)
+TEST(meters_beyond_the_ceiling_are_none)
 {
-    (void)state;
     cw_meters t;
     char name[32];
     assert_int_equal(cw_meters_init(&t, NULL), CW_OK);
@@ -187,9 +171,8 @@ static void meters_beyond_the_ceiling_are_none(void **state)
     cw_meters_done(&t);
 }
 
-static void zero_running_at_once_is_any_number(void **state)
+TEST(zero_running_at_once_is_any_number)
 {
-    (void)state;
     cw_meter m = {0};
     for (int i = 0; i < 100; i++)
         assert_true(cw_meter_enter(&m, 0));
@@ -211,9 +194,8 @@ static void tables_once(void *ctx)
     cw_meters_done(&meters);
 }
 
-static void tables_survive_every_failed_allocation(void **state)
+TEST(tables_survive_every_failed_allocation)
 {
-    (void)state;
     assert_int_equal(oom_each(tables_once, NULL), 2);
 }
 

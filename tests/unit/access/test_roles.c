@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "access/roles.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static const cw_str editing[] = {CW_STR_INIT("edit"), CW_STR_INIT("publish")};
 static const cw_role two[] = {{CW_STR_INIT("editor"), editing, 2}, {CW_STR_INIT("none"), NULL, 0}};
 
-static void roles_are_found_by_name(void **state)
+TEST(roles_are_found_by_name)
 {
-    (void)state;
     cw_roles *roles;
     assert_int_equal(cw_roles_new(two, 2, false, &roles, NULL), CW_OK);
     cw_roles *same = cw_roles_ref(roles);
@@ -38,9 +31,8 @@ static void make(void *ctx)
     cw_roles_unref(roles);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     assert_true(oom_each(make, NULL) >= 2);
 }
 

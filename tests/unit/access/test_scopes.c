@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "access/scopes.h"
+#include "support/test.h"
 
 /* check-10 and check-11 */
-static void there_are_eight_scopes_with_label_and_description(void **state)
+TEST(there_are_eight_scopes_with_label_and_description)
 {
-    (void)state;
     static const char *const names[] = {
         "profile",           "content:read", "content:write", "content:delete",
         "content_type:read", "user:read",    "user:write",    "admin:access",
@@ -27,9 +20,8 @@ static void there_are_eight_scopes_with_label_and_description(void **state)
 }
 
 /* check-12 and check-13 */
-static void only_exact_names_are_known(void **state)
+TEST(only_exact_names_are_known)
 {
-    (void)state;
     static const cw_str others[] = {
         CW_STR_INIT("invalid:scope"), CW_STR_INIT(""),      CW_STR_INIT("content"),
         CW_STR_INIT("user"),          CW_STR_INIT("admin"), CW_STR_INIT("Content:read"),
@@ -44,9 +36,8 @@ static void only_exact_names_are_known(void **state)
 }
 
 /* check-14 */
-static void descriptions_say_what_they_allow(void **state)
+TEST(descriptions_say_what_they_allow)
 {
-    (void)state;
     const cw_scope *read = cw_scope_find(CW_STR("content:read"));
     const cw_scope *admin = cw_scope_find(CW_STR("admin:access"));
     assert_true(cw_str_is(read->label, "Read Content"));
@@ -55,9 +46,8 @@ static void descriptions_say_what_they_allow(void **state)
     assert_non_null(strstr(admin->description.p, "administrative access"));
 }
 
-static void a_scope_is_printable_ascii(void **state)
+TEST(a_scope_is_printable_ascii)
 {
-    (void)state;
     char longest[129];
     memset(longest, 'a', sizeof longest);
     assert_true(cw_scope_is_valid(CW_STR("tutorial:read")));

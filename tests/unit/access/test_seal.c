@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <string.h>
-
 #include "access/seal.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static cw_err err;
 static cw_seal seal;
@@ -20,9 +13,8 @@ static cw_str close_text(cw_arena *a, const cw_seal *s, cw_str purpose, cw_str p
     return text;
 }
 
-static void what_was_sealed_can_be_opened(void **state)
+TEST(what_was_sealed_can_be_opened)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
     const size_t sizes[] = {0, 1, 2, 3, 31, 1000};
@@ -40,9 +32,8 @@ static void what_was_sealed_can_be_opened(void **state)
     cw_arena_done(&a);
 }
 
-static void the_same_is_never_sealed_the_same(void **state)
+TEST(the_same_is_never_sealed_the_same)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
     cw_str one = close_text(&a, &seal, CW_STR("p"), CW_STR("x"));
@@ -52,9 +43,8 @@ static void the_same_is_never_sealed_the_same(void **state)
 }
 
 /* Every character replaced by every other one, cut anywhere, and lengthened. */
-static void threat_C4_nothing_changed_can_be_opened(void **state)
+TEST(threat_C4_nothing_changed_can_be_opened)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, 64 << 20);
     cw_str text = close_text(&a, &seal, CW_STR("p"), CW_STR("caller 7"));
@@ -84,9 +74,8 @@ static void threat_C4_nothing_changed_can_be_opened(void **state)
     cw_arena_done(&a);
 }
 
-static void threat_C4_another_purpose_or_key_does_not_open_it(void **state)
+TEST(threat_C4_another_purpose_or_key_does_not_open_it)
 {
-    (void)state;
     cw_arena a;
     cw_seal other;
     cw_str opened;
@@ -101,9 +90,8 @@ static void threat_C4_another_purpose_or_key_does_not_open_it(void **state)
     cw_arena_done(&a);
 }
 
-static void equal_secrets_make_equal_keys(void **state)
+TEST(equal_secrets_make_equal_keys)
 {
-    (void)state;
     cw_arena a;
     cw_seal one, two, three;
     cw_str opened;
@@ -130,9 +118,8 @@ static void seal_once(void *ctx)
     cw_arena_done(&a);
 }
 
-static void sealing_survives_failed_allocations(void **state)
+TEST(sealing_survives_failed_allocations)
 {
-    (void)state;
     assert_true(oom_each(seal_once, NULL) >= 1);
 }
 

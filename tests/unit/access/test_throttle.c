@@ -1,34 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-
 #include "access/throttle.h"
+#include "support/test.h"
 
 static cw_throttle t;
 static const cw_str alice = CW_STR_INIT("alice"), bob = CW_STR_INIT("bob");
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     return cw_throttle_init(&t, 3, NULL);
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     cw_throttle_done(&t);
     cw_throttle_done(&t);
     return 0;
 }
 
-static void some_failures_are_free(void **state)
+TEST(some_failures_are_free)
 {
-    (void)state;
     cw_throttle_fail(&t, alice, 1000000);
     cw_throttle_fail(&t, alice, 1000000);
     assert_int_equal(cw_throttle_wait(&t, alice, 1000000), 0);
@@ -39,9 +29,8 @@ static void some_failures_are_free(void **state)
     assert_int_equal(cw_throttle_wait(&t, bob, 1000000), 0);
 }
 
-static void each_further_one_doubles_the_wait_up_to_a_minute(void **state)
+TEST(each_further_one_doubles_the_wait_up_to_a_minute)
 {
-    (void)state;
     static const uint64_t waits[] = {0,     0,     1000,  2000,  4000, 8000,
                                      16000, 32000, 60000, 60000, 60000};
     uint64_t now = 1000000;
@@ -55,9 +44,8 @@ static void each_further_one_doubles_the_wait_up_to_a_minute(void **state)
     assert_int_equal(cw_throttle_wait(&t, alice, now), CW_THROTTLE_LONGEST_MS);
 }
 
-static void success_and_time_forget(void **state)
+TEST(success_and_time_forget)
 {
-    (void)state;
     for (int i = 0; i < 5; i++) {
         cw_throttle_fail(&t, alice, 1000000);
         cw_throttle_fail(&t, bob, 1000000);
@@ -69,9 +57,8 @@ static void success_and_time_forget(void **state)
     assert_int_equal(cw_throttle_wait(&t, bob, 1000000 + CW_THROTTLE_FORGET_MS), 0);
 }
 
-static void very_many_names_do_not_grow_it(void **state)
+TEST(very_many_names_do_not_grow_it)
 {
-    (void)state;
     char name[32];
     for (unsigned i = 0; i < 10 * CW_THROTTLE_ENTRIES; i++) {
         snprintf(name, sizeof name, "name %u", i);
@@ -81,9 +68,8 @@ static void very_many_names_do_not_grow_it(void **state)
     }
 }
 
-static void wider_networks_have_more_free_failures(void **state)
+TEST(wider_networks_have_more_free_failures)
 {
-    (void)state;
     cw_network_throttle n;
     cw_network network;
     char address[64];

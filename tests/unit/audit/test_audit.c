@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,6 +14,7 @@
 #include "base/log.h"
 #include "json/json.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define ROOM (64u * 1024u)
 
@@ -73,9 +66,8 @@ static void remove_files(void)
     }
 }
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     snprintf(path, sizeof path, "%s/audit", folder);
     cw_buf_init(&text, 16u << 20);
     cw_arena_init(&arena, 256u << 20);
@@ -83,9 +75,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     remove_files();
     cw_buf_done(&text);
     cw_arena_done(&arena);
@@ -145,9 +136,8 @@ static void assert_member(const cw_json *record, const char *name, const char *v
 
 /* ---- lines ---- */
 
-static void a_record_becomes_one_line_with_everything_that_is_known(void **state)
+TEST(a_record_becomes_one_line_with_everything_that_is_known)
 {
-    (void)state;
     const cw_json *lines[4];
     unsigned char hash[CW_AUDIT_HASH];
     cw_audit_opts opts = options();
@@ -189,9 +179,8 @@ static void a_record_becomes_one_line_with_everything_that_is_known(void **state
     assert_int_equal(st.st_mode & 0777, 0600);
 }
 
-static void names_are_cut_at_a_character(void **state)
+TEST(names_are_cut_at_a_character)
 {
-    (void)state;
     const cw_json *lines[1];
     char name[2 * CW_AUDIT_MAX_NAME];
     for (size_t i = 0; i + 1 < sizeof name; i += 2)
@@ -207,9 +196,8 @@ static void names_are_cut_at_a_character(void **state)
     assert_int_equal(cw_json_text(cw_json_get(lines[0], CW_STR("caller"))).n, CW_AUDIT_MAX_NAME);
 }
 
-static void threat_B10_what_drives_a_terminal_is_escaped(void **state)
+TEST(threat_B10_what_drives_a_terminal_is_escaped)
 {
-    (void)state;
     const cw_json *lines[1];
     static const char hostile[] = "A\xC2\x9B"
                                   "31m\xE2\x80\xAE"
@@ -227,9 +215,8 @@ static void threat_B10_what_drives_a_terminal_is_escaped(void **state)
     assert_non_null(memmem(text.p, text.n, "{\"x\":\"\\u2066\"}", 14));
 }
 
-static void arguments_are_recorded_without_what_is_redacted(void **state)
+TEST(arguments_are_recorded_without_what_is_redacted)
 {
-    (void)state;
     static const cw_str redact[] = {CW_STR_INIT("/password"), CW_STR_INIT("/users/*/key"),
                                     CW_STR_INIT("/a~1b"), CW_STR_INIT("/list/1")};
     const cw_json *lines[4];
@@ -263,9 +250,8 @@ static void arguments_are_recorded_without_what_is_redacted(void **state)
     }
 }
 
-static void a_wrong_pointer_is_refused(void **state)
+TEST(a_wrong_pointer_is_refused)
 {
-    (void)state;
     static const cw_str wrong[] = {CW_STR_INIT("password"), CW_STR_INIT(""), CW_STR_INIT("/a~2"),
                                    CW_STR_INIT("/a~")};
     cw_audit *a;
@@ -283,9 +269,8 @@ static void a_wrong_pointer_is_refused(void **state)
 
 /* ---- lanes ---- */
 
-static void nothing_is_recorded_while_it_is_off(void **state)
+TEST(nothing_is_recorded_while_it_is_off)
 {
-    (void)state;
     cw_audit *a;
     cw_audit_record r = call_of("x");
     assert_false(cw_audit_is_on(NULL));
@@ -298,9 +283,8 @@ static void nothing_is_recorded_while_it_is_off(void **state)
     assert_int_equal(cw_audit_free(NULL), 0);
 }
 
-static void records_stand_in_the_order_they_came(void **state)
+TEST(records_stand_in_the_order_they_came)
 {
-    (void)state;
     const cw_json *lines[300];
     cw_audit_opts opts = options();
     cw_audit *a = start(&opts);
@@ -346,9 +330,8 @@ static unsigned count_kind(const cw_json **lines, unsigned n, const char *kind)
     return found;
 }
 
-static void threat_D11_a_full_disk_is_reported_and_loses_no_security_record(void **state)
+TEST(threat_D11_a_full_disk_is_reported_and_loses_no_security_record)
 {
-    (void)state;
     static const cw_json *lines[4096];
     enum { REFUSALS = 300, CALLS = 1000 };
     cw_audit_opts opts = options();
@@ -385,9 +368,8 @@ static void threat_D11_a_full_disk_is_reported_and_loses_no_security_record(void
     }
 }
 
-static void the_reserved_room_has_an_end_and_says_so(void **state)
+TEST(the_reserved_room_has_an_end_and_says_so)
 {
-    (void)state;
     cw_audit_opts opts = options();
     cw_audit *a = start(&opts);
     limit_files(0);
@@ -409,9 +391,8 @@ static void the_reserved_room_has_an_end_and_says_so(void **state)
 
 /* ---- files ---- */
 
-static void a_full_file_is_rotated_and_the_oldest_goes(void **state)
+TEST(a_full_file_is_rotated_and_the_oldest_goes)
 {
-    (void)state;
     const cw_json *lines[64];
     char name[160];
     cw_audit_opts opts = options();
@@ -434,9 +415,8 @@ static void a_full_file_is_rotated_and_the_oldest_goes(void **state)
     assert_int_not_equal(access(name, F_OK), 0);
 }
 
-static void an_old_file_is_rotated(void **state)
+TEST(an_old_file_is_rotated)
 {
-    (void)state;
     const cw_json *lines[4];
     char name[160];
     cw_audit_opts opts = options();
@@ -453,9 +433,8 @@ static void an_old_file_is_rotated(void **state)
     assert_int_equal(read_lines(name, lines, 4), 1);
 }
 
-static void an_unfinished_line_does_not_swallow_the_next(void **state)
+TEST(an_unfinished_line_does_not_swallow_the_next)
 {
-    (void)state;
     cw_audit_opts opts = options();
     cw_audit_record r = call_of("x");
     int fd = open(path, O_WRONLY | O_CREAT, 0600);
@@ -469,9 +448,8 @@ static void an_unfinished_line_does_not_swallow_the_next(void **state)
     parse(cw_str_make(end + 1, text.n - 13));
 }
 
-static void a_file_that_was_moved_away_is_made_again(void **state)
+TEST(a_file_that_was_moved_away_is_made_again)
 {
-    (void)state;
     const cw_json *lines[4];
     char moved[160];
     cw_audit_opts opts = options();
@@ -492,9 +470,8 @@ static void a_file_that_was_moved_away_is_made_again(void **state)
     assert_int_equal(read_lines(moved, lines, 4), 1);
 }
 
-static void another_path_is_used_from_the_next_record_on(void **state)
+TEST(another_path_is_used_from_the_next_record_on)
 {
-    (void)state;
     const cw_json *lines[4];
     char other[160];
     cw_audit_opts opts = options();
@@ -516,9 +493,8 @@ static void another_path_is_used_from_the_next_record_on(void **state)
     assert_member(lines[0], "method", "second");
 }
 
-static void what_is_no_plain_file_is_refused(void **state)
+TEST(what_is_no_plain_file_is_refused)
 {
-    (void)state;
     cw_audit_opts opts = options();
     cw_audit_record r = call_of("x");
     opts.path = "/dev/null";
@@ -541,9 +517,8 @@ static void write_once(void *ctx)
     assert_true(rc == CW_OK || rc == CW_NOMEM);
 }
 
-static void a_record_survives_every_failed_allocation(void **state)
+TEST(a_record_survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(write_once, NULL) >= 5);
     cw_buf_clear(&text);
     assert_int_equal(cw_file_read(path, CW_FILE_PLAIN, &text, NULL), CW_OK);
@@ -562,17 +537,15 @@ static void configure_once(void *ctx)
     cw_audit_free(a);
 }
 
-static void starting_survives_every_failed_allocation(void **state)
+TEST(starting_survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(configure_once, NULL) >= 5);
 }
 
 /* ---- disks and files that fail ---- */
 
-static void what_a_dead_disk_has_not_taken_is_counted(void **state)
+TEST(what_a_dead_disk_has_not_taken_is_counted)
 {
-    (void)state;
     static cw_audit *a; /* stays: its thread still has it */
     cw_audit_opts opts = options();
     a = start(&opts);
@@ -593,9 +566,8 @@ static void what_a_dead_disk_has_not_taken_is_counted(void **state)
     usleep(50000); /* it ends by itself */
 }
 
-static void a_file_is_on_the_disk_before_it_is_left(void **state)
+TEST(a_file_is_on_the_disk_before_it_is_left)
 {
-    (void)state;
     struct stat st;
     char moved[160];
     cw_audit_opts opts = options();
@@ -631,9 +603,8 @@ static unsigned count_text(const char *name, const char *wanted)
     return n;
 }
 
-static void a_file_that_cannot_be_moved_is_reported_and_nothing_is_lost(void **state)
+TEST(a_file_that_cannot_be_moved_is_reported_and_nothing_is_lost)
 {
-    (void)state;
     char log[160], first[160], aside[160];
     cw_audit_opts opts = options();
     cw_audit_record r = call_of("x");
@@ -659,9 +630,8 @@ static void a_file_that_cannot_be_moved_is_reported_and_nothing_is_lost(void **s
     unlink(log);
 }
 
-static void what_is_prepared_counts_only_when_it_is_used(void **state)
+TEST(what_is_prepared_counts_only_when_it_is_used)
 {
-    (void)state;
     char other[160];
     const cw_json *lines[4];
     cw_audit_opts opts = options();
@@ -690,9 +660,8 @@ static void what_is_prepared_counts_only_when_it_is_used(void **state)
 
 /* ---- times ---- */
 
-static void times_are_read(void **state)
+TEST(times_are_read)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t ms;
@@ -712,16 +681,14 @@ static void times_are_read(void **state)
         assert_false(cw_audit_parse_time(cw_str_from(wrong[i]), &ms));
 }
 
-static int group_setup(void **state)
+SETUP(group_setup)
 {
-    (void)state;
     signal(SIGXFSZ, SIG_IGN);
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static int group_teardown(void **state)
+TEARDOWN(group_teardown)
 {
-    (void)state;
     return rmdir(folder);
 }
 

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/arena.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define MIB (1024u * 1024u)
 
@@ -27,9 +20,8 @@ static void start_unref_log(void)
     unref_log[0] = '\0';
 }
 
-static void memory_is_aligned_and_does_not_overlap(void **state)
+TEST(memory_is_aligned_and_does_not_overlap)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, 16 * MIB);
     unsigned char *p[3000];
@@ -46,9 +38,8 @@ static void memory_is_aligned_and_does_not_overlap(void **state)
     cw_arena_done(&a);
 }
 
-static void zero_bytes_give_a_valid_pointer(void **state)
+TEST(zero_bytes_give_a_valid_pointer)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, MIB);
     assert_non_null(cw_arena_alloc(&a, 0));
@@ -58,9 +49,8 @@ static void zero_bytes_give_a_valid_pointer(void **state)
     cw_arena_done(&a);
 }
 
-static void a_zeroed_arena_can_be_done_and_gives_nothing(void **state)
+TEST(a_zeroed_arena_can_be_done_and_gives_nothing)
 {
-    (void)state;
     cw_arena a = {0};
     assert_null(cw_arena_alloc(&a, 1));
     assert_null(cw_arena_alloc(&a, 0));
@@ -70,9 +60,8 @@ static void a_zeroed_arena_can_be_done_and_gives_nothing(void **state)
     cw_arena_done(&a);
 }
 
-static void ceiling_holds_for_small_and_large(void **state)
+TEST(ceiling_holds_for_small_and_large)
 {
-    (void)state;
     static const size_t sizes[] = {1, 16, 100, 300, 5000, 40000};
     for (size_t i = 0; i < CW_COUNT(sizes); i++) {
         cw_arena a;
@@ -95,9 +84,8 @@ static void ceiling_holds_for_small_and_large(void **state)
     }
 }
 
-static void the_last_bytes_below_the_ceiling_can_be_used(void **state)
+TEST(the_last_bytes_below_the_ceiling_can_be_used)
 {
-    (void)state;
     cw_arena a;
     /* Room for one block of the smallest size and a short one behind it. */
     cw_arena_init(&a, CW_ARENA_BLOCK_MIN + 128);
@@ -109,9 +97,8 @@ static void the_last_bytes_below_the_ceiling_can_be_used(void **state)
     cw_arena_done(&a);
 }
 
-static void blocks_double_up_to_the_largest_size(void **state)
+TEST(blocks_double_up_to_the_largest_size)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, 64 * MIB);
     size_t before = 0;
@@ -128,9 +115,8 @@ static void blocks_double_up_to_the_largest_size(void **state)
     cw_arena_done(&a);
 }
 
-static void impossible_sizes_are_over_the_limit(void **state)
+TEST(impossible_sizes_are_over_the_limit)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, SIZE_MAX);
     char *p = cw_arena_alloc(&a, 10);
@@ -149,9 +135,8 @@ static void impossible_sizes_are_over_the_limit(void **state)
     cw_arena_done(&a);
 }
 
-static void copies_end_in_nul(void **state)
+TEST(copies_end_in_nul)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, MIB);
     char *p = cw_arena_dup(&a, "a\0bc", 3);
@@ -170,9 +155,8 @@ static void copies_end_in_nul(void **state)
     cw_arena_done(&a);
 }
 
-static void printf_gives_text_of_any_length(void **state)
+TEST(printf_gives_text_of_any_length)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, MIB);
     for (int width = 1; width < 3000; width += width < 250 || width > 260 ? 7 : 1) {
@@ -185,9 +169,8 @@ static void printf_gives_text_of_any_length(void **state)
     cw_arena_done(&a);
 }
 
-static void newest_allocation_is_resized_in_place(void **state)
+TEST(newest_allocation_is_resized_in_place)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, MIB);
     char *p = cw_arena_resize(&a, NULL, 0, 100);
@@ -207,9 +190,8 @@ static void newest_allocation_is_resized_in_place(void **state)
     cw_arena_done(&a);
 }
 
-static void large_allocations_grow_with_their_bytes(void **state)
+TEST(large_allocations_grow_with_their_bytes)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, 64 * MIB);
     enum { COUNT = 20 };
@@ -240,9 +222,8 @@ static void large_allocations_grow_with_their_bytes(void **state)
     cw_arena_done(&a);
 }
 
-static void a_growing_large_allocation_keeps_one_block(void **state)
+TEST(a_growing_large_allocation_keeps_one_block)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, 10 * MIB);
     size_t n = 1024;
@@ -269,9 +250,8 @@ static void a_growing_large_allocation_keeps_one_block(void **state)
     cw_arena_done(&a);
 }
 
-static void held_objects_are_released_newest_first(void **state)
+TEST(held_objects_are_released_newest_first)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, MIB);
     start_unref_log();
@@ -292,9 +272,8 @@ static void held_objects_are_released_newest_first(void **state)
     assert_string_equal(unref_log, "yxzx");
 }
 
-static void reset_keeps_one_small_block(void **state)
+TEST(reset_keeps_one_small_block)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, 10 * MIB);
     size_t live = oom_live();
@@ -313,9 +292,8 @@ static void reset_keeps_one_small_block(void **state)
 }
 
 #ifdef CW_ARENA_ASAN
-static void unused_memory_is_poisoned(void **state)
+TEST(unused_memory_is_poisoned)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, 10 * MIB);
     char *p = cw_arena_alloc(&a, 21);
@@ -364,9 +342,8 @@ static void use_once(void *ctx)
     cw_arena_done(&a);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     assert_true(oom_each(use_once, NULL) >= 20);
 }
 

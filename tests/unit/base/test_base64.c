@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/base64.h"
+#include "support/test.h"
 
 #define BYTES_MAX 64u
 
-static void known_texts_are_right(void **state)
+TEST(known_texts_are_right)
 {
-    (void)state;
     static const struct {
         const char *bytes, *text;
     } cases[] = {
@@ -38,9 +31,8 @@ static void known_texts_are_right(void **state)
     }
 }
 
-static void every_byte_survives_a_round_trip_at_every_place(void **state)
+TEST(every_byte_survives_a_round_trip_at_every_place)
 {
-    (void)state;
     for (size_t n = 1; n <= 7; n++)
         for (unsigned byte = 0; byte < 256; byte++)
             for (size_t at = 0; at < n; at++) {
@@ -54,9 +46,8 @@ static void every_byte_survives_a_round_trip_at_every_place(void **state)
             }
 }
 
-static void padding_may_be_left_out_only_where_allowed(void **state)
+TEST(padding_may_be_left_out_only_where_allowed)
 {
-    (void)state;
     static const char *const texts[] = {"Zg", "Zm8", "Zm9vYg", "Zm9vYmE"};
     for (size_t i = 0; i < CW_COUNT(texts); i++) {
         char out[BYTES_MAX];
@@ -68,9 +59,8 @@ static void padding_may_be_left_out_only_where_allowed(void **state)
     }
 }
 
-static void everything_else_is_refused(void **state)
+TEST(everything_else_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {
         "Z",        /* six bits are no byte */
         "Zm9vY",    /* the same */
@@ -112,9 +102,8 @@ static void everything_else_is_refused(void **state)
 }
 
 /* Of all texts of four characters, those that are taken are those that would be written. */
-static void there_is_one_text_for_each_string_of_bytes(void **state)
+TEST(there_is_one_text_for_each_string_of_bytes)
 {
-    (void)state;
     static const char letters[] = "AQgw+/z9=";
     const size_t base = sizeof letters - 1;
     for (size_t i = 0; i < base * base * base * base; i++) {

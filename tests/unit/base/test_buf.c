@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/buf.h"
 #include "support/oom.h"
+#include "support/test.h"
 
-static void appends_grow_the_buffer(void **state)
+TEST(appends_grow_the_buffer)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 1 << 20);
     assert_int_equal(cw_buf_str(&b).n, 0);
@@ -29,9 +21,8 @@ static void appends_grow_the_buffer(void **state)
     cw_buf_done(&b);
 }
 
-static void limit_is_sticky(void **state)
+TEST(limit_is_sticky)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 4);
     cw_buf_add(&b, CW_STR("abcd"));
@@ -54,9 +45,8 @@ static void limit_is_sticky(void **state)
     cw_buf_done(&b);
 }
 
-static void the_byte_at_the_limit_fits_and_the_next_does_not(void **state)
+TEST(the_byte_at_the_limit_fits_and_the_next_does_not)
 {
-    (void)state;
     for (size_t max = 0; max < 200; max++) {
         cw_buf b;
         cw_buf_init(&b, max);
@@ -72,9 +62,8 @@ static void the_byte_at_the_limit_fits_and_the_next_does_not(void **state)
     }
 }
 
-static void sizes_near_the_end_of_size_t_are_refused(void **state)
+TEST(sizes_near_the_end_of_size_t_are_refused)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX);
     cw_buf_add_char(&b, 'x');
@@ -87,9 +76,8 @@ static void sizes_near_the_end_of_size_t_are_refused(void **state)
     cw_buf_done(&b);
 }
 
-static void printf_formats_and_obeys_the_limit(void **state)
+TEST(printf_formats_and_obeys_the_limit)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 1000);
     cw_buf_printf(&b, "%s", "");
@@ -111,9 +99,8 @@ static void printf_formats_and_obeys_the_limit(void **state)
     cw_buf_done(&b);
 }
 
-static void reserve_and_commit_write_in_place(void **state)
+TEST(reserve_and_commit_write_in_place)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 100);
     char *p = cw_buf_reserve(&b, 100);
@@ -127,9 +114,8 @@ static void reserve_and_commit_write_in_place(void **state)
     cw_buf_done(&b);
 }
 
-static void consume_drops_the_front(void **state)
+TEST(consume_drops_the_front)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 100);
     cw_buf_consume(&b, 0);
@@ -141,9 +127,8 @@ static void consume_drops_the_front(void **state)
     cw_buf_done(&b);
 }
 
-static void take_moves_the_bytes_to_the_caller(void **state)
+TEST(take_moves_the_bytes_to_the_caller)
 {
-    (void)state;
     cw_buf b;
     size_t n = 99;
     cw_buf_init(&b, 3);
@@ -181,9 +166,8 @@ static void fill_once(void *ctx)
     cw_buf_done(&b);
 }
 
-static void every_failed_allocation_is_sticky(void **state)
+TEST(every_failed_allocation_is_sticky)
 {
-    (void)state;
     assert_true(oom_each(fill_once, NULL) >= 5);
 }
 

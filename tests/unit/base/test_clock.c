@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "support/test.h"
 
-static void monotonic_clock_advances(void **state)
+TEST(monotonic_clock_advances)
 {
-    (void)state;
     uint64_t a = cw_clock_ns();
     struct timespec pause = {.tv_nsec = 2000000};
     nanosleep(&pause, NULL);
@@ -23,17 +15,15 @@ static void monotonic_clock_advances(void **state)
     assert_true(cw_clock_ms() >= b / 1000000);
 }
 
-static void wall_clock_is_the_time_of_day(void **state)
+TEST(wall_clock_is_the_time_of_day)
 {
-    (void)state;
     int64_t before = (int64_t)time(NULL) * 1000;
     int64_t now = cw_clock_wall_ms();
     assert_true(now >= before - 1000 && now <= before + 5000);
 }
 
-static void dates_have_the_expected_form(void **state)
+TEST(dates_have_the_expected_form)
 {
-    (void)state;
     static const struct {
         int64_t ms;
         const char *http, *iso;
@@ -57,9 +47,8 @@ static void dates_have_the_expected_form(void **state)
     }
 }
 
-static void dates_outside_the_range_give_the_nearest_end(void **state)
+TEST(dates_outside_the_range_give_the_nearest_end)
 {
-    (void)state;
     char iso[CW_CLOCK_ISO_LEN + 1];
     cw_clock_format_iso(INT64_MIN, iso);
     assert_string_equal(iso, "0000-01-01T00:00:00.000Z");
@@ -68,9 +57,8 @@ static void dates_outside_the_range_give_the_nearest_end(void **state)
 }
 
 /* Days of the whole range, all those near ours, against the C library. */
-static void dates_agree_with_gmtime(void **state)
+TEST(dates_agree_with_gmtime)
 {
-    (void)state;
     for (int64_t day = -719528; day <= 2932896; day += day > -30000 && day < 60000 ? 1 : 29) {
         int64_t second = day * 86400 + (day * 7919 % 86400 + 86400) % 86400;
         time_t t = (time_t)second;

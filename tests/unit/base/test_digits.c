@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
+#include "support/test.h"
 
 static void check(int64_t value)
 {
@@ -23,9 +17,8 @@ static void check(int64_t value)
     assert_memory_equal(got.p, expected, got.n);
 }
 
-static void numbers_around_every_power_of_ten_are_right(void **state)
+TEST(numbers_around_every_power_of_ten_are_right)
 {
-    (void)state;
     for (uint64_t power = 1; power <= UINT64_C(1000000000000000000); power *= 10)
         for (uint64_t near = 0; near < 3; near++) {
             check((int64_t)(power - 1 + near));
@@ -33,18 +26,16 @@ static void numbers_around_every_power_of_ten_are_right(void **state)
         }
 }
 
-static void the_ends_of_both_ranges_fit(void **state)
+TEST(the_ends_of_both_ranges_fit)
 {
-    (void)state;
     check(0);
     check(INT64_MAX);
     check(INT64_MIN);
     check(-1); /* UINT64_MAX */
 }
 
-static void a_buffer_takes_digits_and_keeps_its_ceiling(void **state)
+TEST(a_buffer_takes_digits_and_keeps_its_ceiling)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 42);
     cw_buf_add_i64(&b, INT64_MIN);

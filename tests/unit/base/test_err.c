@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/err.h"
 #include "base/utf8.h"
+#include "support/test.h"
 
-static void fail_records_and_returns(void **state)
+TEST(fail_records_and_returns)
 {
-    (void)state;
     cw_err err = {0};
     assert_int_equal(cw_fail(&err, CW_PARAMS, "missing '%s'", "name"), CW_PARAMS);
     assert_int_equal(err.code, CW_PARAMS);
@@ -24,9 +17,8 @@ static void fail_records_and_returns(void **state)
     assert_int_equal(cw_fail_nomem(NULL), CW_NOMEM);
 }
 
-static void outcomes_never_fill_err(void **state)
+TEST(outcomes_never_fill_err)
 {
-    (void)state;
     static const cw_code outcomes[] = {CW_OK, CW_AGAIN, CW_DECLINED, CW_DONE};
     cw_err err = {CW_IO, "before"};
     for (size_t i = 0; i < CW_COUNT(outcomes); i++) {
@@ -37,9 +29,8 @@ static void outcomes_never_fill_err(void **state)
     assert_string_equal(err.msg, "before");
 }
 
-static void fail_errno_appends_the_system_text(void **state)
+TEST(fail_errno_appends_the_system_text)
 {
-    (void)state;
     cw_err err = {0};
     assert_int_equal(cw_fail_errno(&err, ENOENT, "open '%s'", "x"), CW_IO);
     assert_string_equal(err.msg, "open 'x': No such file or directory");
@@ -51,9 +42,8 @@ static void fail_errno_appends_the_system_text(void **state)
     assert_string_equal(err.msg, "read: Unknown error 123456");
 }
 
-static void wrap_puts_context_in_front(void **state)
+TEST(wrap_puts_context_in_front)
 {
-    (void)state;
     cw_err err = {0};
     cw_code rc = cw_fail(&err, CW_PARSE, "line %d", 3);
     assert_int_equal(cw_wrap(&err, rc, "config '%s'", "a.yaml"), CW_PARSE);
@@ -65,9 +55,8 @@ static void wrap_puts_context_in_front(void **state)
     assert_int_equal(err.code, CW_TIMEOUT);
 }
 
-static void arguments_may_point_into_the_old_message(void **state)
+TEST(arguments_may_point_into_the_old_message)
 {
-    (void)state;
     cw_err err = {0};
     cw_fail(&err, CW_IO, "inner");
     cw_fail(&err, CW_INVALID, "outer (%s)", err.msg);
@@ -76,9 +65,8 @@ static void arguments_may_point_into_the_old_message(void **state)
     assert_string_equal(err.msg, "outer (inner): outer (inner)");
 }
 
-static void long_messages_are_cut_between_characters(void **state)
+TEST(long_messages_are_cut_between_characters)
 {
-    (void)state;
     char text[2000];
     for (size_t shift = 0; shift < 4; shift++) {
         memset(text, 'x', shift);
@@ -103,9 +91,8 @@ static void long_messages_are_cut_between_characters(void **state)
     assert_string_equal(err.msg, text);
 }
 
-static void codes_have_text(void **state)
+TEST(codes_have_text)
 {
-    (void)state;
     assert_string_equal(cw_code_text(CW_OK), "ok");
     assert_string_equal(cw_code_text(CW_INTERNAL), "internal error");
     assert_string_equal(cw_code_text((cw_code)999), "internal error");

@@ -1,28 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/fair.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static cw_fair_queue queue;
 static cw_fair_item items[64];
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     memset(items, 0, sizeof items);
     cw_fair_init(&queue);
     return 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     cw_fair_done(&queue);
     return 0;
 }
@@ -52,9 +44,8 @@ static size_t take(void)
     return (size_t)(first - items);
 }
 
-static void callers_take_turns(void **state)
+TEST(callers_take_turns)
 {
-    (void)state;
     for (size_t i = 0; i < 10; i++)
         add(i, key_of(1, 1, 1));
     add(20, key_of(2, 2, 2));
@@ -66,9 +57,8 @@ static void callers_take_turns(void **state)
     assert_int_equal(cw_fair_count(&queue), 6);
 }
 
-static void one_that_comes_later_waits_for_one_round(void **state)
+TEST(one_that_comes_later_waits_for_one_round)
 {
-    (void)state;
     for (size_t i = 0; i < 10; i++)
         add(i, key_of(1, 1, 1));
     assert_int_equal(take(), 0);
@@ -80,9 +70,8 @@ static void one_that_comes_later_waits_for_one_round(void **state)
     assert_int_equal(take(), 21);
 }
 
-static void many_networks_of_one_customer_are_one_caller_to_others(void **state)
+TEST(many_networks_of_one_customer_are_one_caller_to_others)
 {
-    (void)state;
     for (size_t i = 0; i < 8; i++)
         add(i, key_of(1, 10 + i / 4, 100 + i));
     add(20, key_of(2, 2, 2));
@@ -91,9 +80,8 @@ static void many_networks_of_one_customer_are_one_caller_to_others(void **state)
         assert_int_equal(take(), order[i]);
 }
 
-static void a_caller_alone_may_have_all_places(void **state)
+TEST(a_caller_alone_may_have_all_places)
 {
-    (void)state;
     cw_fair_item *lost;
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(push(i, key_of(1, 1, 1), 4, &lost), CW_OK);
@@ -101,9 +89,8 @@ static void a_caller_alone_may_have_all_places(void **state)
     assert_int_equal(cw_fair_count(&queue), 4);
 }
 
-static void a_full_queue_has_places_for_others(void **state)
+TEST(a_full_queue_has_places_for_others)
 {
-    (void)state;
     cw_fair_item *lost;
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(push(i, key_of(1, 1, 1), 4, &lost), CW_OK);
@@ -118,9 +105,8 @@ static void a_full_queue_has_places_for_others(void **state)
     assert_int_equal(cw_fair_count(&queue), 4);
 }
 
-static void within_a_network_the_largest_yields(void **state)
+TEST(within_a_network_the_largest_yields)
 {
-    (void)state;
     cw_fair_item *lost;
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(push(i, key_of(1, 1, 1), 4, &lost), CW_OK);
@@ -134,9 +120,8 @@ static void within_a_network_the_largest_yields(void **state)
     assert_ptr_equal(lost, &items[10]);
 }
 
-static void those_that_leave_make_room(void **state)
+TEST(those_that_leave_make_room)
 {
-    (void)state;
     cw_fair_item *lost;
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(push(i, key_of(1, 1, i), 4, &lost), CW_OK);
@@ -149,9 +134,8 @@ static void those_that_leave_make_room(void **state)
     assert_int_equal(cw_fair_count(&queue), 0);
 }
 
-static void callers_can_be_looked_at_in_turn(void **state)
+TEST(callers_can_be_looked_at_in_turn)
 {
-    (void)state;
     for (size_t i = 0; i < 3; i++)
         add(i, key_of(1, 1, 1));
     add(10, key_of(1, 5, 6));
@@ -185,9 +169,8 @@ static void push_once(void *ctx)
     cw_fair_done(q);
 }
 
-static void without_memory_nothing_changes(void **state)
+TEST(without_memory_nothing_changes)
 {
-    (void)state;
     assert_int_equal(oom_each(push_once, &queue), 6);
 }
 
@@ -205,11 +188,10 @@ static uint32_t fill(cw_fair_slots *p, cw_fair_key key, uint32_t max, uint32_t e
     return n;
 }
 
-static void one_caller_holds_half_of_the_places_and_others_find_some(void **state)
+TEST(one_caller_holds_half_of_the_places_and_others_find_some)
 {
     cw_fair_slots p;
     cw_fair_group *place = NULL;
-    (void)state;
     cw_fair_slots_init(&p);
     assert_int_equal(fill(&p, key_of(1, 1, 1), 1000, 0, &place), 500);
     assert_int_equal(fill(&p, key_of(2, 2, 2), 1000, 0, &place), 250);
@@ -222,12 +204,11 @@ static void one_caller_holds_half_of_the_places_and_others_find_some(void **stat
     cw_fair_slots_done(&p);
 }
 
-static void many_networks_of_one_customer_hold_half_together(void **state)
+TEST(many_networks_of_one_customer_hold_half_together)
 {
     cw_fair_slots p;
     cw_fair_group *place = NULL;
     uint32_t n = 0;
-    (void)state;
     cw_fair_slots_init(&p);
     for (uint64_t i = 0; i < 2000; i++) {
         cw_fair_key key = key_of(1, 100 + i / 256, 10000 + i);

@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static char folder[64];
 static char path[96];
 static cw_err err;
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     snprintf(folder, sizeof folder, "%s", "/tmp/causeway-file-XXXXXX");
     if (!mkdtemp(folder))
         return -1;
@@ -28,9 +20,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     unlink(path);
     return rmdir(folder);
 }
@@ -53,9 +44,8 @@ static void check_bytes(const cw_buf *b, size_t n)
             fail_msg("byte %zu differs", i);
 }
 
-static void files_of_all_sizes_are_read_whole(void **state)
+TEST(files_of_all_sizes_are_read_whole)
 {
-    (void)state;
     static const size_t sizes[] = {0, 1, 62, 63, 64, 16383, 16384, 16385, 100000};
     for (size_t i = 0; i < CW_COUNT(sizes); i++) {
         write_file(sizes[i]);
@@ -69,9 +59,8 @@ static void files_of_all_sizes_are_read_whole(void **state)
     }
 }
 
-static void the_last_byte_of_the_ceiling_fits_and_the_next_does_not(void **state)
+TEST(the_last_byte_of_the_ceiling_fits_and_the_next_does_not)
 {
-    (void)state;
     static const size_t sizes[] = {0, 1, 63, 64, 16384, 40000};
     for (size_t i = 0; i < CW_COUNT(sizes); i++) {
         cw_buf b;
@@ -91,9 +80,8 @@ static void the_last_byte_of_the_ceiling_fits_and_the_next_does_not(void **state
     }
 }
 
-static void bytes_are_appended(void **state)
+TEST(bytes_are_appended)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 10);
     cw_buf_add(&b, CW_STR("abc"));
@@ -106,9 +94,8 @@ static void bytes_are_appended(void **state)
     cw_buf_done(&b);
 }
 
-static void what_cannot_be_read_is_named(void **state)
+TEST(what_cannot_be_read_is_named)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 10);
     assert_int_equal(cw_file_read("/nowhere/x", CW_FILE_ANY, &b, &err), CW_IO);
@@ -123,9 +110,8 @@ static void what_cannot_be_read_is_named(void **state)
     cw_buf_done(&b);
 }
 
-static void a_pipe_is_read_to_its_end_or_refused_without_waiting(void **state)
+TEST(a_pipe_is_read_to_its_end_or_refused_without_waiting)
 {
-    (void)state;
     int ends[2];
     cw_buf b;
     cw_buf_init(&b, 10);
@@ -162,9 +148,8 @@ static void read_once(void *ctx)
     cw_buf_done(&b);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     write_file(65536);
     assert_true(oom_each(read_once, NULL) >= 4);
 }

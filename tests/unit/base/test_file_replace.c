@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file_replace.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static char folder[64], path[96];
 
-static int make_folder(void **state)
+SETUP(make_folder)
 {
-    (void)state;
     snprintf(folder, sizeof folder, "%s/cw-replace-XXXXXX", P_tmpdir);
     if (!mkdtemp(folder))
         return -1;
@@ -28,9 +20,8 @@ static int make_folder(void **state)
     return 0;
 }
 
-static int remove_folder(void **state)
+TEARDOWN(remove_folder)
 {
-    (void)state;
     unlink(path);
     return rmdir(folder);
 }
@@ -110,9 +101,8 @@ static void assert_file(const char *text, mode_t mode)
     assert_int_equal(count_files(), 1);
 }
 
-static void a_file_is_made_and_replaced(void **state)
+TEST(a_file_is_made_and_replaced)
 {
-    (void)state;
     cw_err err = {0};
     fsyncs = 0;
     assert_int_equal(cw_file_replace(path, CW_STR("one"), 0600, CW_FILE_REPLACE_FAST, &err), CW_OK);
@@ -126,9 +116,8 @@ static void a_file_is_made_and_replaced(void **state)
     assert_file("", 0600);
 }
 
-static void whoever_has_the_old_one_open_keeps_it(void **state)
+TEST(whoever_has_the_old_one_open_keeps_it)
 {
-    (void)state;
     char bytes[8] = "";
     assert_int_equal(cw_file_replace(path, CW_STR("old"), 0600, CW_FILE_REPLACE_FAST, NULL), CW_OK);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -139,9 +128,8 @@ static void whoever_has_the_old_one_open_keeps_it(void **state)
     assert_file("new", 0600);
 }
 
-static void short_and_interrupted_writes_are_gone_on_with(void **state)
+TEST(short_and_interrupted_writes_are_gone_on_with)
 {
-    (void)state;
     write_max = 2;
     interruptions = 3;
     assert_int_equal(cw_file_replace(path, CW_STR("seven b"), 0600, CW_FILE_REPLACE_FAST, NULL),
@@ -151,9 +139,8 @@ static void short_and_interrupted_writes_are_gone_on_with(void **state)
     assert_file("seven b", 0600);
 }
 
-static void what_fails_leaves_the_old_one_and_nothing_else(void **state)
+TEST(what_fails_leaves_the_old_one_and_nothing_else)
 {
-    (void)state;
     int *const errors[] = {&write_error, &fsync_error, &fchmod_error, &close_error};
     cw_err err;
     assert_int_equal(cw_file_replace(path, CW_STR("old"), 0600, CW_FILE_REPLACE_FAST, NULL), CW_OK);
@@ -168,9 +155,8 @@ static void what_fails_leaves_the_old_one_and_nothing_else(void **state)
     }
 }
 
-static void a_place_where_nothing_can_be_is_told(void **state)
+TEST(a_place_where_nothing_can_be_is_told)
 {
-    (void)state;
     cw_err err = {0};
     char nowhere[128];
     snprintf(nowhere, sizeof nowhere, "%s/no/file", folder);
@@ -192,9 +178,8 @@ static void replace_once(void *ctx)
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     assert_int_equal(oom_each(replace_once, NULL), 1);
 }
 

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/langtag.h"
+#include "support/test.h"
 
-static void tags_have_a_language_and_parts(void **state)
+TEST(tags_have_a_language_and_parts)
 {
-    (void)state;
     static const char *const right[] = {"de", "gsw", "pt-BR", "zh-Hant-TW", "es-419", "de-1996"};
     static const char *const wrong[] = {
         "",       "d",  "germ",         "d1",      "de-",   "-de", "de_AT", "de--AT", "*",
@@ -34,9 +27,8 @@ static void assert_formatted(const char *name, const char *expected)
     assert_memory_equal(out, expected, n);
 }
 
-static void names_of_gettext_become_tags(void **state)
+TEST(names_of_gettext_become_tags)
 {
-    (void)state;
     assert_formatted("DE", "de");
     assert_formatted("pt_br", "pt-BR");
     assert_formatted("ZH_hANT_tw", "zh-Hant-TW");
@@ -46,9 +38,8 @@ static void names_of_gettext_become_tags(void **state)
     assert_formatted("", "");
 }
 
-static void a_range_covers_whole_parts(void **state)
+TEST(a_range_covers_whole_parts)
 {
-    (void)state;
     assert_true(cw_langtag_covers(CW_STR("pt"), CW_STR("pt-BR")));
     assert_true(cw_langtag_covers(CW_STR("PT-br"), CW_STR("pt-BR")));
     assert_false(cw_langtag_covers(CW_STR("pt-BR"), CW_STR("pt")));

@@ -4,23 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "support/oom.h"
 #include "support/patience.h"
+#include "support/test.h"
 
 ssize_t __real_write(int fd, const void *p, size_t n);
 ssize_t __wrap_write(int fd, const void *p, size_t n);
@@ -49,23 +42,20 @@ ssize_t __wrap_write(int fd, const void *p, size_t n)
     return -1;
 }
 
-static int make_dir(void **state)
+SETUP(make_dir)
 {
-    (void)state;
     snprintf(dir, sizeof(dir), "%s/cw-log-XXXXXX", P_tmpdir);
     signal(SIGPIPE, SIG_IGN);
     return mkdtemp(dir) ? 0 : -1;
 }
 
-static int remove_dir(void **state)
+TEARDOWN(remove_dir)
 {
-    (void)state;
     return rmdir(dir);
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     atomic_store(&write_error, 0);
     atomic_store(&write_part, -1);
     atomic_store(&write_hangs, false);
@@ -73,7 +63,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
     unlink(path);
     set_up(state);
@@ -156,9 +146,8 @@ static void say(int n)
     cw_log(CW_LOG_INFO, "test", "line", CW_KN("n", n));
 }
 
-static void level_names_are_parsed(void **state)
+TEST(level_names_are_parsed)
 {
-    (void)state;
     static const char *const names[] = {"off", "error", "warn", "info", "debug"};
     cw_log_level level = CW_LOG_OFF;
     for (int i = 0; i < 5; i++) {
@@ -171,9 +160,8 @@ static void level_names_are_parsed(void **state)
     assert_int_equal(level, CW_LOG_DEBUG);
 }
 
-static void default_is_text_from_info_on_standard_error(void **state)
+TEST(default_is_text_from_info_on_standard_error)
 {
-    (void)state;
     int saved = dup(STDERR_FILENO);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     dup2(fd, STDERR_FILENO);
@@ -186,9 +174,8 @@ static void default_is_text_from_info_on_standard_error(void **state)
     assert_null(strstr(text, "unseen"));
 }
 
-static void lines_without_a_thread_are_written_at_once(void **state)
+TEST(lines_without_a_thread_are_written_at_once)
 {
-    (void)state;
     use_file();
     say(1);
     assert_int_equal(count_in(read_log(path), "\n"), 1);
@@ -204,9 +191,8 @@ static void lines_without_a_thread_are_written_at_once(void **state)
     assert_non_null(strstr(text, "n=3\n"));
 }
 
-static void errors_are_logged_with_their_message(void **state)
+TEST(errors_are_logged_with_their_message)
 {
-    (void)state;
     configure(&(cw_log_opts){.path = path, .level = CW_LOG_INFO, .json = true});
     cw_err err = {0};
     cw_fail(&err, CW_IO, "disk \"a\"");
@@ -222,9 +208,8 @@ static void errors_are_logged_with_their_message(void **state)
     assert_int_equal(count_in(read_log(path), "\n"), 3);
 }
 
-static void components_have_levels_of_their_own(void **state)
+TEST(components_have_levels_of_their_own)
 {
-    (void)state;
     configure(
         &(cw_log_opts){.path = path, .level = CW_LOG_WARN, .levels = " net=debug , access=off"});
     assert_true(cw_log_on(CW_LOG_DEBUG, "net"));
@@ -246,9 +231,8 @@ static void components_have_levels_of_their_own(void **state)
     assert_true(cw_log_on(CW_LOG_INFO, "access"));
 }
 
-static void events_below_the_level_are_not_written(void **state)
+TEST(events_below_the_level_are_not_written)
 {
-    (void)state;
     configure(&(cw_log_opts){.path = path, .level = CW_LOG_WARN, .levels = "loud=debug"});
     cw_log_event(CW_LOG_INFO, "quiet", "no", NULL);
     cw_log(CW_LOG_INFO, "quiet", "no");
@@ -257,9 +241,8 @@ static void events_below_the_level_are_not_written(void **state)
     assert_non_null(strstr(text, "debug loud: yes"));
 }
 
-static void bad_options_leave_the_old_ones(void **state)
+TEST(bad_options_leave_the_old_ones)
 {
-    (void)state;
     static const char *const bad[] = {"net",       "net=",       "=debug",
                                       "net=loud",  "net=debug,", ",net=info",
                                       "n t=debug", "Net=info",   "a=b=c"};
@@ -282,9 +265,8 @@ static void bad_options_leave_the_old_ones(void **state)
     assert_non_null(strstr(read_log(path), " warn json: still text\n"));
 }
 
-static void reload_reopens_the_file(void **state)
+TEST(reload_reopens_the_file)
 {
-    (void)state;
     char moved[160];
     snprintf(moved, sizeof(moved), "%s/log.1", dir);
     use_file();
@@ -309,9 +291,8 @@ static size_t count_descriptors(void)
     return n;
 }
 
-static void many_reloads_leave_no_descriptor_behind(void **state)
+TEST(many_reloads_leave_no_descriptor_behind)
 {
-    (void)state;
     use_file();
     size_t before = count_descriptors();
     start();
@@ -321,7 +302,7 @@ static void many_reloads_leave_no_descriptor_behind(void **state)
     assert_int_equal(count_descriptors(), before);
 }
 
-static void a_full_disk_drops_counts_and_heals(void **state)
+TEST(a_full_disk_drops_counts_and_heals)
 {
     for (int threaded = 0; threaded < 2; threaded++) {
         uint64_t before = cw_log_dropped();
@@ -343,7 +324,7 @@ static void a_full_disk_drops_counts_and_heals(void **state)
     }
 }
 
-static void every_write_error_is_survived(void **state)
+TEST(every_write_error_is_survived)
 {
     static const int errors[] = {ENOSPC, EIO, EPIPE, EDQUOT, EBADF, EFBIG};
     for (size_t i = 0; i < CW_COUNT(errors); i++) {
@@ -364,9 +345,8 @@ static void every_write_error_is_survived(void **state)
     }
 }
 
-static void drops_are_reported_without_a_new_line(void **state)
+TEST(drops_are_reported_without_a_new_line)
 {
-    (void)state;
     uint64_t before = cw_log_dropped();
     configure(&(cw_log_opts){.path = path, .level = CW_LOG_INFO, .json = true});
     start();
@@ -377,7 +357,7 @@ static void drops_are_reported_without_a_new_line(void **state)
     wait_for_text("\"component\":\"log\",\"message\":\"lines dropped\",\"count\":1}\n");
 }
 
-static void a_torn_line_does_not_swallow_the_next(void **state)
+TEST(a_torn_line_does_not_swallow_the_next)
 {
     for (int part = 0; part < 60; part++) {
         uint64_t before = cw_log_dropped();
@@ -397,9 +377,8 @@ static void a_torn_line_does_not_swallow_the_next(void **state)
     }
 }
 
-static void a_vanished_reader_is_no_end(void **state)
+TEST(a_vanished_reader_is_no_end)
 {
-    (void)state;
     uint64_t before = cw_log_dropped();
     assert_int_equal(mkfifo(path, 0600), 0);
     /* Without a reader it cannot be opened, and that does not hang. */
@@ -423,9 +402,8 @@ static void a_vanished_reader_is_no_end(void **state)
 
 /* A reader that is there but does not read: callers go on, the queue fills up to its ceiling, and a
  * stop takes no longer than it says. */
-static void a_reader_that_does_not_read_delays_nobody(void **state)
+TEST(a_reader_that_does_not_read_delays_nobody)
 {
-    (void)state;
     uint64_t before = cw_log_dropped();
     assert_int_equal(mkfifo(path, 0600), 0);
     int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -452,9 +430,8 @@ static void a_reader_that_does_not_read_delays_nobody(void **state)
     close(reader);
 }
 
-static void a_reload_leaves_a_stuck_reader(void **state)
+TEST(a_reload_leaves_a_stuck_reader)
 {
-    (void)state;
     assert_int_equal(mkfifo(path, 0600), 0);
     int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     use_file();
@@ -470,9 +447,8 @@ static void a_reload_leaves_a_stuck_reader(void **state)
     close(reader);
 }
 
-static void the_queue_holds_its_ceiling(void **state)
+TEST(the_queue_holds_its_ceiling)
 {
-    (void)state;
     uint64_t before = cw_log_dropped();
     use_file();
     start();
@@ -493,9 +469,8 @@ static void the_queue_holds_its_ceiling(void **state)
     assert_int_equal(cw_log_dropped() - before, dropped);
 }
 
-static void a_hanging_write_does_not_hold_up_the_stop(void **state)
+TEST(a_hanging_write_does_not_hold_up_the_stop)
 {
-    (void)state;
     struct timespec pause = {.tv_nsec = 1000000};
     uint64_t before = cw_log_dropped();
     use_file();
@@ -535,9 +510,8 @@ static void *log_many(void *arg)
     return NULL;
 }
 
-static void threads_log_while_the_options_change(void **state)
+TEST(threads_log_while_the_options_change)
 {
-    (void)state;
     uint64_t before = cw_log_dropped();
     pthread_t threads[THREADS];
     int who[THREADS];
@@ -588,9 +562,8 @@ static void start_once(void *ctx)
     cw_log_stop();
 }
 
-static void a_failed_start_still_logs(void **state)
+TEST(a_failed_start_still_logs)
 {
-    (void)state;
     use_file();
     assert_int_equal(oom_each(start_once, NULL), 2);
     assert_int_equal(count_in(read_log(path), "n=1\n"), 6);
@@ -605,9 +578,8 @@ static void a_failed_start_still_logs(void **state)
 }
 
 /* The last test: names keep their place for the life of the process. */
-static void components_have_a_ceiling(void **state)
+TEST(components_have_a_ceiling)
 {
-    (void)state;
     char levels[80 * CW_LOG_COMPONENTS_MAX] = "";
     size_t n = 0;
     for (unsigned i = 0; i <= CW_LOG_COMPONENTS_MAX; i++)

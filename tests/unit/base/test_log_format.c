@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "base/log_int.h"
 #include "base/utf8.h"
+#include "support/test.h"
 
 #define TIME_LEN 24
 
@@ -43,9 +36,8 @@ static const char *format_value(bool json, cw_str value)
     return strchr(text, 'k');
 }
 
-static void text_and_json_have_the_documented_form(void **state)
+TEST(text_and_json_have_the_documented_form)
 {
-    (void)state;
     const cw_log_field fields[] = {CW_KV("address", CW_STR("[::]:80")), CW_KN("code", 7), {0}};
     assert_string_equal(format(false, CW_LOG_WARN, "net", "listener closed", fields),
                         " warn net: listener closed address=\"[::]:80\" code=7");
@@ -57,17 +49,15 @@ static void text_and_json_have_the_documented_form(void **state)
                         "\",\"level\":\"debug\",\"component\":\"\",\"message\":\"\"}");
 }
 
-static void numbers_keep_their_sign_and_range(void **state)
+TEST(numbers_keep_their_sign_and_range)
 {
-    (void)state;
     const cw_log_field fields[] = {CW_KN("a", INT64_MIN), CW_KN("b", INT64_MAX), {0}};
     assert_string_equal(format(false, CW_LOG_INFO, "c", "m", fields),
                         " info c: m a=-9223372036854775808 b=9223372036854775807");
 }
 
-static void every_control_character_is_escaped(void **state)
+TEST(every_control_character_is_escaped)
 {
-    (void)state;
     static const uint32_t more[] = {0x7F,   0x2028, 0x2029, 0x202A, 0x202E,
                                     0x2066, 0x2069, 0x200E, 0x200F, 0x061C};
     uint32_t cps[64 + CW_COUNT(more)];
@@ -97,9 +87,8 @@ static void every_control_character_is_escaped(void **state)
     }
 }
 
-static void neighbours_of_the_controls_stay_as_they_are(void **state)
+TEST(neighbours_of_the_controls_stay_as_they_are)
 {
-    (void)state;
     static const char text[] = " ~\xC2\xA0\xE2\x80\xA7\xE2\x80\xAF\xE2\x81\xA5\xE2\x81\xAA'/\xF0"
                                "\x9F\x98\x80";
     char expected[64];
@@ -107,17 +96,15 @@ static void neighbours_of_the_controls_stay_as_they_are(void **state)
     assert_string_equal(format_value(false, cw_str_from(text)), expected);
 }
 
-static void quotes_and_backslashes_are_escaped(void **state)
+TEST(quotes_and_backslashes_are_escaped)
 {
-    (void)state;
     assert_string_equal(format_value(false, CW_STR("a\"b\\n")), "k=\"a\\\"b\\\\n\"");
     assert_string_equal(format_value(true, CW_STR("a\"b\\n")), "k\":\"a\\\"b\\\\n\"}");
     assert_string_equal(format_value(true, CW_STR("")), "k\":\"\"}");
 }
 
-static void ill_formed_bytes_are_escaped_one_by_one(void **state)
+TEST(ill_formed_bytes_are_escaped_one_by_one)
 {
-    (void)state;
     assert_string_equal(format_value(false, CW_STR("a\x80z")), "k=\"a\\x80z\"");
     assert_string_equal(format_value(false, CW_STR("\xC0\xAF")), "k=\"\\xc0\\xaf\"");
     assert_string_equal(format_value(false, CW_STR("\xED\xA0\x80")), "k=\"\\xed\\xa0\\x80\"");
@@ -126,9 +113,8 @@ static void ill_formed_bytes_are_escaped_one_by_one(void **state)
     assert_string_equal(format_value(true, CW_STR("\xE2\x82")), "k\":\"\\ufffd\\ufffd\"}");
 }
 
-static void messages_components_and_keys_are_escaped_too(void **state)
+TEST(messages_components_and_keys_are_escaped_too)
 {
-    (void)state;
     const cw_log_field fields[] = {CW_KN("a\nb\x1B", 1), {0}};
     assert_string_equal(format(false, CW_LOG_INFO, "c\n", "m\r\x1B[2J", fields),
                         " info c\\n: m\\r\\u001b[2J a\\nb\\u001b=1");
@@ -137,9 +123,8 @@ static void messages_components_and_keys_are_escaped_too(void **state)
                         "\"a\\nb\\u001b\":1}");
 }
 
-static void long_fields_are_cut_between_characters(void **state)
+TEST(long_fields_are_cut_between_characters)
 {
-    (void)state;
     char value[CW_LOG_FIELD_MAX + 8];
     char expected[CW_LOG_FIELD_MAX + 16];
     memset(value, 'v', sizeof(value));
@@ -155,9 +140,8 @@ static void long_fields_are_cut_between_characters(void **state)
     assert_string_equal(text, expected);
 }
 
-static void a_full_line_leaves_fields_out_and_says_so(void **state)
+TEST(a_full_line_leaves_fields_out_and_says_so)
 {
-    (void)state;
     char value[CW_LOG_FIELD_MAX];
     char message[CW_LOG_FIELD_MAX + 100];
     memset(value, 1, sizeof(value));
@@ -175,9 +159,8 @@ static void a_full_line_leaves_fields_out_and_says_so(void **state)
 }
 
 /* One more byte each time across the limit: the mark and the end of the line always have room. */
-static void a_line_of_any_length_is_complete(void **state)
+TEST(a_line_of_any_length_is_complete)
 {
-    (void)state;
     char control[CW_LOG_FIELD_MAX];
     char plain[CW_LOG_FIELD_MAX];
     memset(control, 1, sizeof(control));

@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The map is included as source, so that the hash can be tested with a known key and entries with a
  * chosen hash. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/map.c" /* NOLINT(bugprone-suspicious-include) */
 #include "support/oom.h"
+#include "support/test.h"
 
 /* Expected values: SipHash-1-3 with a zero key from another implementation. */
-static void hash_is_siphash13(void **state)
+TEST(hash_is_siphash13)
 {
-    (void)state;
     assert_true(siphash13(0, 0, CW_STR("a")) == UINT64_C(0x407448d2b89b1813));
     assert_true(siphash13(0, 0, CW_STR("ab")) == UINT64_C(0x555508cbc6add439));
     assert_true(siphash13(0, 0, CW_STR("abc")) == UINT64_C(0xc03bc3a0042630f2));
@@ -28,18 +19,16 @@ static void hash_is_siphash13(void **state)
     assert_true(siphash13(0, 1, CW_STR("abc")) != siphash13(0, 0, CW_STR("abc")));
 }
 
-static void the_key_of_the_process_is_secret_and_stable(void **state)
+TEST(the_key_of_the_process_is_secret_and_stable)
 {
-    (void)state;
     assert_true(cw_hash(CW_STR("x")) == cw_hash(CW_STR("x")));
     assert_true(cw_hash(CW_STR("")) == cw_hash((cw_str){NULL, 0}));
     assert_true(secret.k0 != 0 && secret.k1 != 0);
     assert_true(secret.k0 != secret.k1);
 }
 
-static void put_finds_replaces_and_removes(void **state)
+TEST(put_finds_replaces_and_removes)
 {
-    (void)state;
     cw_map m;
     char one, two;
     void *old = &m;
@@ -60,9 +49,8 @@ static void put_finds_replaces_and_removes(void **state)
     cw_map_done(&m);
 }
 
-static void keys_are_bytes(void **state)
+TEST(keys_are_bytes)
 {
-    (void)state;
     cw_map m;
     char v[4];
     cw_map_init(&m, 10);
@@ -79,9 +67,8 @@ static void keys_are_bytes(void **state)
     cw_map_done(&m);
 }
 
-static void entry_ceiling_refuses_new_keys_only(void **state)
+TEST(entry_ceiling_refuses_new_keys_only)
 {
-    (void)state;
     cw_map m;
     char v;
     cw_map_init(&m, 2);
@@ -125,9 +112,8 @@ static void check_model(const cw_map *m)
     assert_null(cw_map_next(m, &pos));
 }
 
-static void random_changes_agree_with_a_model(void **state)
+TEST(random_changes_agree_with_a_model)
 {
-    (void)state;
     cw_map m;
     uint32_t rnd = 12345;
     cw_map_init(&m, MODEL);
@@ -180,9 +166,8 @@ static void remove_from_run(unsigned homes, unsigned victim)
     }
 }
 
-static void removal_closes_every_kind_of_run(void **state)
+TEST(removal_closes_every_kind_of_run)
 {
-    (void)state;
     for (unsigned homes = 0; homes < 1u << 12; homes++)
         for (unsigned victim = 0; victim < 6; victim++)
             remove_from_run(homes, victim);
@@ -190,9 +175,8 @@ static void removal_closes_every_kind_of_run(void **state)
 
 /* Names that differ in little, as a client would send to slow the map down: the longest way to a
  * key must stay short. */
-static void a_flood_of_similar_keys_stays_spread(void **state)
+TEST(a_flood_of_similar_keys_stays_spread)
 {
-    (void)state;
     enum { FLOOD = 50000 };
     static char names[FLOOD][24];
     cw_map m;
@@ -239,10 +223,9 @@ static void fill_once(void *ctx)
     cw_map_done(&m);
 }
 
-static void every_failed_allocation_keeps_the_entries(void **state)
+TEST(every_failed_allocation_keeps_the_entries)
 {
     char value;
-    (void)state;
     assert_int_equal(oom_each(fill_once, &value), 6);
 }
 

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/percent.h"
+#include "support/test.h"
 
-static void all_but_plain_characters_are_escaped(void **state)
+TEST(all_but_plain_characters_are_escaped)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 100);
     cw_percent_encode(&b, CW_STR("aZ09-._~/ %@[`{\xc3\xa9\0"));
@@ -18,9 +11,8 @@ static void all_but_plain_characters_are_escaped(void **state)
     cw_buf_done(&b);
 }
 
-static void a_full_buffer_is_noticed(void **state)
+TEST(a_full_buffer_is_noticed)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 2);
     cw_percent_encode(&b, CW_STR("/"));

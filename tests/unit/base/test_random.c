@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <sys/types.h>
 
 #include "base/random.h"
+#include "support/test.h"
 
 static int fail_with; /* errno of the next call, or 0 */
 static unsigned calls;
@@ -27,9 +21,8 @@ ssize_t __wrap_getrandom(void *p, size_t n, unsigned flags)
     return -1;
 }
 
-static void bytes_fill_all_of_the_buffer_and_no_more(void **state)
+TEST(bytes_fill_all_of_the_buffer_and_no_more)
 {
-    (void)state;
     /* Over 256 bytes the kernel may answer in parts. */
     static unsigned char a[100001];
     static unsigned char b[100001];
@@ -43,15 +36,13 @@ static void bytes_fill_all_of_the_buffer_and_no_more(void **state)
     assert_memory_not_equal(a + 100000 - 64, zero, 64);
 }
 
-static void zero_bytes_are_fine(void **state)
+TEST(zero_bytes_are_fine)
 {
-    (void)state;
     assert_int_equal(cw_random_bytes(NULL, 0, NULL), CW_OK);
 }
 
-static void an_interrupted_call_is_made_again(void **state)
+TEST(an_interrupted_call_is_made_again)
 {
-    (void)state;
     unsigned char a[16] = {0};
     static const unsigned char zero[16];
     fail_with = EINTR;
@@ -61,9 +52,8 @@ static void an_interrupted_call_is_made_again(void **state)
     assert_memory_not_equal(a, zero, sizeof a);
 }
 
-static void a_refusal_of_the_kernel_is_an_error(void **state)
+TEST(a_refusal_of_the_kernel_is_an_error)
 {
-    (void)state;
     unsigned char a[16];
     cw_err err = {0};
     fail_with = ENOSYS;

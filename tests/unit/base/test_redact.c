@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Secrets in other people's words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/redact.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 typedef struct job {
     cw_arena arena;
@@ -34,9 +26,8 @@ static void hides_as(job *j, const char *text, const char *expected)
     assert_int_equal(cw_secrets_are_in(&j->all, cw_str_from(text)), strcmp(text, expected) != 0);
 }
 
-static void every_secret_is_taken_out(void **state)
+TEST(every_secret_is_taken_out)
 {
-    (void)state;
     job j;
     open_job(&j, (const char *const[]){"hunter2", "user:hunter2", "dXNl", NULL});
     hides_as(&j, "", "");
@@ -48,9 +39,8 @@ static void every_secret_is_taken_out(void **state)
     cw_arena_done(&j.arena);
 }
 
-static void what_is_clean_is_not_copied(void **state)
+TEST(what_is_clean_is_not_copied)
 {
-    (void)state;
     job j;
     open_job(&j, (const char *const[]){"hunter2", NULL});
     cw_str text = CW_STR("fine");
@@ -60,9 +50,8 @@ static void what_is_clean_is_not_copied(void **state)
     cw_arena_done(&j.arena);
 }
 
-static void short_ones_and_doubles_are_left_out(void **state)
+TEST(short_ones_and_doubles_are_left_out)
 {
-    (void)state;
     job j;
     open_job(&j, (const char *const[]){"", "abc", "abcd", "abcd", "wxyz", "abcd", NULL});
     assert_int_equal(j.all.n, 2);
@@ -70,9 +59,8 @@ static void short_ones_and_doubles_are_left_out(void **state)
     cw_arena_done(&j.arena);
 }
 
-static void there_is_a_ceiling(void **state)
+TEST(there_is_a_ceiling)
 {
-    (void)state;
     job j;
     char text[16];
     open_job(&j, (const char *const[]){NULL});
@@ -87,9 +75,8 @@ static void there_is_a_ceiling(void **state)
 }
 
 /* Where a text is cut the begin of a secret would be left. */
-static void one_that_is_cut_is_found(void **state)
+TEST(one_that_is_cut_is_found)
 {
-    (void)state;
     job j;
     open_job(&j, (const char *const[]){"hunter2hunter2", NULL});
     cw_str text = CW_STR("the token hunter2hunter2 is bad");
@@ -102,9 +89,8 @@ static void one_that_is_cut_is_found(void **state)
 }
 
 /* A text becomes shorter by what is hidden in it: what was behind the cut is before it then. */
-static void a_second_one_is_hidden_as_the_first(void **state)
+TEST(a_second_one_is_hidden_as_the_first)
 {
-    (void)state;
     job j;
     char secret[301], text[700];
     memset(secret, 'x', 300);
@@ -116,9 +102,8 @@ static void a_second_one_is_hidden_as_the_first(void **state)
     cw_arena_done(&j.arena);
 }
 
-static void the_begin_of_one_at_a_cut_is_left_out(void **state)
+TEST(the_begin_of_one_at_a_cut_is_left_out)
 {
-    (void)state;
     job j;
     open_job(&j, (const char *const[]){"hunter2hunter2", "hunger", NULL});
     static const struct {
@@ -136,9 +121,8 @@ static void the_begin_of_one_at_a_cut_is_left_out(void **state)
     cw_arena_done(&j.arena);
 }
 
-static void names_say_what_they_hold(void **state)
+TEST(names_say_what_they_hold)
 {
-    (void)state;
     static const char *const yes[] = {
         "Authorization",         "X-API-Key", "cookie",     "db_password", "clientSecret", "token",
         "AWS_SECRET_ACCESS_KEY", "authToken", "API_TOKENS", "apikey"};
@@ -164,9 +148,8 @@ static void hide_once(void *ctx)
     cw_arena_done(&j.arena);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     assert_true(oom_each(hide_once, NULL) >= 2);
 }
 

@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/str.h"
+#include "support/test.h"
 
-static void from_treats_null_as_empty(void **state)
+TEST(from_treats_null_as_empty)
 {
-    (void)state;
     cw_str s = cw_str_from(NULL);
     assert_non_null(s.p);
     assert_int_equal(s.n, 0);
     assert_int_equal(cw_str_from("ab").n, 2);
 }
 
-static void eq_compares_bytes_and_length(void **state)
+TEST(eq_compares_bytes_and_length)
 {
-    (void)state;
     assert_true(cw_str_eq(CW_STR("a\0b"), cw_str_make("a\0b", 3)));
     assert_false(cw_str_eq(CW_STR("a\0b"), CW_STR("a\0c")));
     assert_false(cw_str_eq(CW_STR("a"), CW_STR("ab")));
@@ -30,9 +21,8 @@ static void eq_compares_bytes_and_length(void **state)
     assert_true(cw_str_is(CW_STR(""), NULL));
 }
 
-static void ieq_ignores_the_case_of_ascii_letters_only(void **state)
+TEST(ieq_ignores_the_case_of_ascii_letters_only)
 {
-    (void)state;
     assert_true(cw_str_ieq(CW_STR("Content-LENGTH"), CW_STR("content-length")));
     assert_false(cw_str_ieq(CW_STR("ab"), CW_STR("abc")));
     /* Pairs that differ in bit 0x20 but are no letters, and letters outside ASCII. */
@@ -43,9 +33,8 @@ static void ieq_ignores_the_case_of_ascii_letters_only(void **state)
 }
 
 /* Long strings are compared by words: every pair of bytes, at every place of them. */
-static void ieq_compares_each_byte_of_a_long_string(void **state)
+TEST(ieq_compares_each_byte_of_a_long_string)
 {
-    (void)state;
     for (unsigned pair = 0; pair < 65536; pair++) {
         char a[] = "Mcp-Name-of-it", b[] = "mcp-nAME-oF-iT";
         size_t at = pair % (sizeof a - 1);
@@ -59,9 +48,8 @@ static void ieq_compares_each_byte_of_a_long_string(void **state)
     }
 }
 
-static void cmp_orders_bytes_and_puts_prefixes_first(void **state)
+TEST(cmp_orders_bytes_and_puts_prefixes_first)
 {
-    (void)state;
     assert_true(cw_str_cmp(CW_STR("a"), CW_STR("b")) < 0);
     assert_true(cw_str_cmp(CW_STR("b"), CW_STR("a")) > 0);
     assert_true(cw_str_cmp(CW_STR("a"), CW_STR("aa")) < 0);
@@ -71,9 +59,8 @@ static void cmp_orders_bytes_and_puts_prefixes_first(void **state)
     assert_int_equal(cw_str_cmp((cw_str){NULL, 0}, CW_STR("")), 0);
 }
 
-static void starts_and_ends_know_the_empty_string(void **state)
+TEST(starts_and_ends_know_the_empty_string)
 {
-    (void)state;
     assert_true(cw_str_starts(CW_STR("tools/list"), CW_STR("tools/")));
     assert_false(cw_str_starts(CW_STR("tool"), CW_STR("tools/")));
     assert_true(cw_str_starts(CW_STR(""), CW_STR("")));
@@ -83,18 +70,16 @@ static void starts_and_ends_know_the_empty_string(void **state)
     assert_true(cw_str_ends((cw_str){NULL, 0}, (cw_str){NULL, 0}));
 }
 
-static void trim_removes_blanks_and_no_other_space(void **state)
+TEST(trim_removes_blanks_and_no_other_space)
 {
-    (void)state;
     assert_true(cw_str_is(cw_str_trim(CW_STR(" \t a b\t ")), "a b"));
     assert_true(cw_str_is(cw_str_trim(CW_STR("\na ")), "\na"));
     assert_int_equal(cw_str_trim(CW_STR(" \t ")).n, 0);
     assert_int_equal(cw_str_trim((cw_str){NULL, 0}).n, 0);
 }
 
-static void a_copy_ends_where_the_text_does(void **state)
+TEST(a_copy_ends_where_the_text_does)
 {
-    (void)state;
     char text[3] = {'a', 'b', 'c'}; /* nothing behind it may be read */
     char *copy = cw_str_dup(cw_str_make(text, 3)), *none = cw_str_dup(CW_STR(""));
     assert_string_equal(copy, "abc");
@@ -103,9 +88,8 @@ static void a_copy_ends_where_the_text_does(void **state)
     free(none);
 }
 
-static void cut_splits_at_the_first_separator(void **state)
+TEST(cut_splits_at_the_first_separator)
 {
-    (void)state;
     cw_str rest;
     assert_true(cw_str_is(cw_str_cut(CW_STR("a=b=c"), '=', &rest), "a"));
     assert_true(cw_str_is(rest, "b=c"));
@@ -121,9 +105,8 @@ static void cut_splits_at_the_first_separator(void **state)
     assert_true(cw_str_is(rest, "y"));
 }
 
-static void to_u64_takes_digits_up_to_the_largest_number(void **state)
+TEST(to_u64_takes_digits_up_to_the_largest_number)
 {
-    (void)state;
     uint64_t v = 7;
     assert_true(cw_str_to_u64(CW_STR("18446744073709551615"), &v));
     assert_true(v == UINT64_MAX);
@@ -146,9 +129,8 @@ static void to_u64_takes_digits_up_to_the_largest_number(void **state)
     assert_int_equal(v, 12);
 }
 
-static void distance_counts_edits_and_transpositions(void **state)
+TEST(distance_counts_edits_and_transpositions)
 {
-    (void)state;
     static const struct {
         const char *a, *b;
         unsigned max, expected;
@@ -173,9 +155,8 @@ static void distance_counts_edits_and_transpositions(void **state)
     }
 }
 
-static void distance_of_long_strings_is_too_far(void **state)
+TEST(distance_of_long_strings_is_too_far)
 {
-    (void)state;
     char text[65];
     memset(text, 'a', sizeof(text));
     assert_int_equal(cw_str_distance(cw_str_make(text, 64), cw_str_make(text, 64), 3), 0);
@@ -183,9 +164,8 @@ static void distance_of_long_strings_is_too_far(void **state)
     assert_int_equal(cw_str_distance(cw_str_make(text, 64), CW_STR(""), 64), 64);
 }
 
-static void near_is_at_most_a_third_away(void **state)
+TEST(near_is_at_most_a_third_away)
 {
-    (void)state;
     static const struct {
         const char *a, *b;
         unsigned expected; /* of at most 3 */

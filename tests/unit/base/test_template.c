@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/hex.h"
 #include "base/template.h"
+#include "support/test.h"
 
-static void a_template_is_cut_into_parts(void **state)
+TEST(a_template_is_cut_into_parts)
 {
-    (void)state;
     cw_str rest = CW_STR("docs://{a}/x/{}?");
     cw_template_part part;
     assert_true(cw_template_next(&rest, &part));
@@ -31,9 +24,8 @@ static void a_template_is_cut_into_parts(void **state)
 }
 
 /* What stands before the mistake is still found. */
-static void braces_must_match(void **state)
+TEST(braces_must_match)
 {
-    (void)state;
     static const char *const wrong[] = {"{", "}", "a}", "{a", "{{a}}", "{a{b}", "}{a}"};
     for (size_t i = 0; i < CW_COUNT(wrong); i++) {
         cw_str rest = cw_str_from(wrong[i]);
@@ -44,18 +36,16 @@ static void braces_must_match(void **state)
     assert_true(cw_template_has(CW_STR("x{a}}"), CW_STR("a")));
 }
 
-static void variables_are_found_by_name(void **state)
+TEST(variables_are_found_by_name)
 {
-    (void)state;
     assert_true(cw_template_has(CW_STR("docs://{a}/{b}"), CW_STR("b")));
     assert_false(cw_template_has(CW_STR("docs://{a}/{b}"), CW_STR("c")));
     assert_false(cw_template_has(CW_STR("docs://a"), CW_STR("")));
     assert_false(cw_template_has(CW_STR(""), CW_STR("a")));
 }
 
-static void digits_have_values_in_either_case(void **state)
+TEST(digits_have_values_in_either_case)
 {
-    (void)state;
     static const char digits[] = "0123456789abcdef", capitals[] = "0123456789ABCDEF";
     static const char others[] = "/:@G`g \0\x10\x19\xe1";
     for (int i = 0; i < 16; i++) {

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/utf8.h"
+#include "support/test.h"
 
-static void every_character_survives_a_round_trip(void **state)
+TEST(every_character_survives_a_round_trip)
 {
-    (void)state;
     for (uint32_t cp = 0; cp <= 0x10FFFF; cp++) {
         if (cp >= 0xD800 && cp <= 0xDFFF)
             continue;
@@ -27,9 +20,8 @@ static void every_character_survives_a_round_trip(void **state)
     }
 }
 
-static void ill_formed_sequences_are_refused(void **state)
+TEST(ill_formed_sequences_are_refused)
 {
-    (void)state;
     static const char *const bad[] = {
         "\x80",     /* tail alone */
         "\xBF",     /**/
@@ -61,9 +53,8 @@ static void ill_formed_sequences_are_refused(void **state)
 
 /* All strings of one to three bytes with the lead bytes where rules change, against a plain
  * restatement of the definition. */
-static void decode_agrees_with_encode_on_all_short_strings(void **state)
+TEST(decode_agrees_with_encode_on_all_short_strings)
 {
-    (void)state;
     static const unsigned char leads[] = {0x7F, 0x80, 0xBF, 0xC1, 0xC2, 0xDF, 0xE0,
                                           0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF4};
     for (size_t i = 0; i < CW_COUNT(leads); i++) {
@@ -81,9 +72,8 @@ static void decode_agrees_with_encode_on_all_short_strings(void **state)
     }
 }
 
-static void valid_checks_every_position(void **state)
+TEST(valid_checks_every_position)
 {
-    (void)state;
     char text[40];
     for (size_t n = 0; n <= sizeof(text); n++) {
         memset(text, 'a', sizeof(text));
@@ -103,18 +93,16 @@ static void valid_checks_every_position(void **state)
     assert_true(cw_utf8_is_valid((cw_str){NULL, 0}));
 }
 
-static void cut_never_splits_a_character(void **state)
+TEST(cut_never_splits_a_character)
 {
-    (void)state;
     cw_str s = CW_STR("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80z");
     static const size_t expected[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
     for (size_t max = 0; max < CW_COUNT(expected); max++)
         assert_int_equal(cw_utf8_cut(s, max), expected[max]);
 }
 
-static void cut_of_ill_formed_text_is_as_long_as_it_may_be(void **state)
+TEST(cut_of_ill_formed_text_is_as_long_as_it_may_be)
 {
-    (void)state;
     assert_int_equal(cw_utf8_cut(CW_STR("\x80\x80\x80\x80\x80\x80"), 4), 4);
     assert_int_equal(cw_utf8_cut(CW_STR("a\x80\x80"), 2), 2);
     assert_int_equal(cw_utf8_cut(CW_STR("\xE2\x82"), 1), 1);

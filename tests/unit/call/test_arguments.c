@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-
 #include "call/arguments.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static const cw_json seven = {.p = "7", .n = 1, .meta = CW_JSON_NUMBER};
 static const cw_param params[] = {
@@ -94,16 +87,14 @@ static void check(const row *r)
     cw_arena_done(&out);
 }
 
-static void params_are_bound_by_name_and_by_position(void **state)
+TEST(params_are_bound_by_name_and_by_position)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(rows); i++)
         check(&rows[i]);
 }
 
-static void a_long_unknown_name_is_cut_between_characters(void **state)
+TEST(a_long_unknown_name_is_cut_between_characters)
 {
-    (void)state;
     char text[400];
     size_t n = 0;
     text[n++] = '{';
@@ -122,9 +113,8 @@ static void a_long_unknown_name_is_cut_between_characters(void **state)
     cw_arena_done(&arena);
 }
 
-static void the_arenas_ceiling_is_kept(void **state)
+TEST(the_arenas_ceiling_is_kept)
 {
-    (void)state;
     cw_arena in, out;
     cw_arena_init(&in, 1 << 20);
     cw_arena_init(&out, 4096);
@@ -156,9 +146,8 @@ static void bind_once(void *ctx)
     cw_arena_done(&arena);
 }
 
-static void bind_survives_every_failed_allocation(void **state)
+TEST(bind_survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(bind_once, NULL) >= 1);
 }
 

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The life of a call, ended in every way in every state. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-
 #include "support/oom.h"
 #include "support/runtime_fixture.h"
+#include "support/test.h"
 
 static cw_err err;
 static cw_call_error refusal;
@@ -21,9 +14,8 @@ static void begin(uint32_t call_ms)
 
 /* ---- the ordinary ways ---- */
 
-static void a_result_reaches_the_waiter(void **state)
+TEST(a_result_reaches_the_waiter)
 {
-    (void)state;
     call_waiter wt;
     begin(1000);
     call_waiter_init(&wt);
@@ -37,9 +29,8 @@ static void a_result_reaches_the_waiter(void **state)
     runtime_fixture_done();
 }
 
-static void errors_and_failures_reach_the_waiter(void **state)
+TEST(errors_and_failures_reach_the_waiter)
 {
-    (void)state;
     call_waiter wt;
     begin(1000);
     call_waiter_init(&wt);
@@ -55,9 +46,8 @@ static void errors_and_failures_reach_the_waiter(void **state)
     runtime_fixture_done();
 }
 
-static void a_result_may_come_right_after_start(void **state)
+TEST(a_result_may_come_right_after_start)
 {
-    (void)state;
     call_waiter wt;
     begin(1000);
     call_waiter_init(&wt);
@@ -68,9 +58,8 @@ static void a_result_may_come_right_after_start(void **state)
     runtime_fixture_done();
 }
 
-static void progress_reaches_only_who_wants_it(void **state)
+TEST(progress_reaches_only_who_wants_it)
 {
-    (void)state;
     call_waiter wt;
     begin(1000);
     call_waiter_init(&wt);
@@ -86,9 +75,8 @@ static void progress_reaches_only_who_wants_it(void **state)
     runtime_fixture_done();
 }
 
-static void a_source_that_refuses_is_reported(void **state)
+TEST(a_source_that_refuses_is_reported)
 {
-    (void)state;
     call_waiter wt;
     begin(1000);
     call_waiter_init(&wt);
@@ -100,9 +88,8 @@ static void a_source_that_refuses_is_reported(void **state)
     runtime_fixture_done();
 }
 
-static void wrong_arguments_never_reach_the_source(void **state)
+TEST(wrong_arguments_never_reach_the_source)
 {
-    (void)state;
     call_waiter wt;
     begin(1000);
     call_waiter_init(&wt);
@@ -115,9 +102,8 @@ static void wrong_arguments_never_reach_the_source(void **state)
     runtime_fixture_done();
 }
 
-static void the_gate_comes_before_arguments_and_source(void **state)
+TEST(the_gate_comes_before_arguments_and_source)
 {
-    (void)state;
     call_waiter wt;
     begin(1000);
     call_waiter_init(&wt);
@@ -133,9 +119,8 @@ static void the_gate_comes_before_arguments_and_source(void **state)
     runtime_fixture_done();
 }
 
-static void the_ceiling_of_running_calls_is_kept(void **state)
+TEST(the_ceiling_of_running_calls_is_kept)
 {
-    (void)state;
     call_waiter wt[5];
     begin(1000);
     for (size_t i = 0; i < 4; i++) {
@@ -153,9 +138,8 @@ static void the_ceiling_of_running_calls_is_kept(void **state)
     runtime_fixture_done();
 }
 
-static void a_handle_of_nothing_does_nothing(void **state)
+TEST(a_handle_of_nothing_does_nothing)
 {
-    (void)state;
     begin(1000);
     cw_call_cancel(fixture.rl, (cw_call_handle){0});
     cw_call_cancel(fixture.rl, (cw_call_handle){99, 1});
@@ -164,9 +148,8 @@ static void a_handle_of_nothing_does_nothing(void **state)
     runtime_fixture_done();
 }
 
-static void a_call_that_takes_too_long_is_cancelled(void **state)
+TEST(a_call_that_takes_too_long_is_cancelled)
 {
-    (void)state;
     call_waiter wt;
     begin(20);
     call_waiter_init(&wt);
@@ -188,9 +171,8 @@ static void call_again(call_waiter *wt)
     cw_call_cancel(fixture.rl, second.call);
 }
 
-static void a_waiter_may_call_again_while_it_is_told(void **state)
+TEST(a_waiter_may_call_again_while_it_is_told)
 {
-    (void)state;
     call_waiter wt;
     begin(1000);
     call_waiter_init(&wt);
@@ -203,12 +185,11 @@ static void a_waiter_may_call_again_while_it_is_told(void **state)
 }
 
 /* With room for one call only: the one that is over does not count. */
-static void a_waiter_may_call_again_in_the_place_of_its_call(void **state)
+TEST(a_waiter_may_call_again_in_the_place_of_its_call)
 {
     static const struct {
         uint32_t calls, per_tool, per_source;
     } rows[] = {{1, 0, 0}, {4, 1, 0}, {4, 0, 1}};
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(rows); i++) {
         call_waiter wt;
         begin(1000);
@@ -228,9 +209,8 @@ static void a_waiter_may_call_again_in_the_place_of_its_call(void **state)
     }
 }
 
-static void a_warm_call_allocates_nothing_in_the_exchange(void **state)
+TEST(a_warm_call_allocates_nothing_in_the_exchange)
 {
-    (void)state;
     call_waiter wt;
     begin(1000);
     for (int i = 0; i < 3; i++) {
@@ -348,9 +328,8 @@ static void end_once(void)
     runtime_fixture_done();
 }
 
-static void every_end_in_every_state_is_clean(void **state)
+TEST(every_end_in_every_state_is_clean)
 {
-    (void)state;
     for (int m = 0; m < N_MOMENTS; m++) {
         for (int e = 0; e < N_ENDINGS; e++) {
             now_at = (moment)m;
@@ -361,9 +340,8 @@ static void every_end_in_every_state_is_clean(void **state)
     }
 }
 
-static void a_detached_call_ends_with_the_loop(void **state)
+TEST(a_detached_call_ends_with_the_loop)
 {
-    (void)state;
     call_waiter wt;
     begin(60000);
     call_waiter_init(&wt);
@@ -397,9 +375,8 @@ static void call_once(void *ctx)
     runtime_fixture_done();
 }
 
-static void a_call_survives_every_failed_allocation(void **state)
+TEST(a_call_survives_every_failed_allocation)
 {
-    (void)state;
     char echo[] = "echo", steps[] = "steps", hold[] = "hold";
     assert_true(oom_each(call_once, echo) >= 8);
     oom_each(call_once, steps);

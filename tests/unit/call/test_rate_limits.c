@@ -1,29 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is refused by one limit takes nothing of another. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "support/runtime_fixture.h"
+#include "support/test.h"
 
 static cw_err err;
 static cw_limiter *limiter;
 static uint32_t retry_s;
 
-static int begin(void **state)
+SETUP(begin)
 {
-    (void)state;
     return runtime_fixture_init(1000, /* may_call= */ true, &err) || cw_limiter_new(&limiter, &err)
                ? -1
                : 0;
 }
 
-static int end(void **state)
+TEARDOWN(end)
 {
-    (void)state;
     cw_limiter_free(limiter);
     runtime_fixture_done();
     return 0;
@@ -39,9 +31,8 @@ static cw_code enter(const cw_rate_limits *limits, const char *method, cw_limite
     return cw_limiter_enter(limiter, limits, &request, /* now= */ 1, place, &retry_s, &err);
 }
 
-static void a_busy_source_takes_no_place_of_a_tool(void **state)
+TEST(a_busy_source_takes_no_place_of_a_tool)
 {
-    (void)state;
     const cw_rate_limits limits = {.calls_per_tool = 2, .calls_per_source = 1};
     cw_limiter_slot running, place;
     assert_int_equal(enter(&limits, "text", &running), CW_OK);
@@ -56,9 +47,8 @@ static void a_busy_source_takes_no_place_of_a_tool(void **state)
     cw_limiter_leave(&place);
 }
 
-static void a_rate_that_is_used_up_takes_no_place_and_no_token(void **state)
+TEST(a_rate_that_is_used_up_takes_no_place_and_no_token)
 {
-    (void)state;
     cw_rate_limits limits = {.calls_per_tool = 2,
                              .tool = cw_rate_make(1, 3600 * 1000, 3),
                              .global = cw_rate_make(1, 3600 * 1000, 1)};

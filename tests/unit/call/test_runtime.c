@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "support/oom.h"
 #include "support/runtime_fixture.h"
+#include "support/test.h"
 
 static cw_err err;
 static cw_call_error refusal;
@@ -44,9 +38,8 @@ static fake_source *smaller(atomic_uint *freed)
     return f;
 }
 
-static void a_published_state_is_in_force_after_the_loop_turns(void **state)
+TEST(a_published_state_is_in_force_after_the_loop_turns)
 {
-    (void)state;
     begin();
     fake_source *f = smaller(NULL);
     cw_view *before = cw_runtime_anonymous(fixture.rl);
@@ -62,9 +55,8 @@ static void a_published_state_is_in_force_after_the_loop_turns(void **state)
     runtime_fixture_done();
 }
 
-static void before_the_start_it_is_in_force_at_once(void **state)
+TEST(before_the_start_it_is_in_force_at_once)
 {
-    (void)state;
     assert_int_equal(cw_loop_init(&fixture.loop, 64, &err), CW_OK);
     cw_runtime *b;
     cw_caller *caller;
@@ -89,9 +81,8 @@ static void before_the_start_it_is_in_force_at_once(void **state)
     fixture = (runtime_fixture){0};
 }
 
-static void watchers_are_told_of_a_changed_list_only(void **state)
+TEST(watchers_are_told_of_a_changed_list_only)
 {
-    (void)state;
     watcher a = {.watch = {.on_change = on_change}}, b = a, c = a;
     begin();
     fake_source *f = smaller(NULL);
@@ -156,9 +147,8 @@ static cw_code publish_again(void)
                               &err);
 }
 
-static void a_publish_drops_what_follows_from_what_it_replaces(void **state)
+TEST(a_publish_drops_what_follows_from_what_it_replaces)
 {
-    (void)state;
     begin();
     fixture.settings.cache_size = 1 << 20;
     fixture.settings.revision = 1;
@@ -183,9 +173,8 @@ static void a_publish_drops_what_follows_from_what_it_replaces(void **state)
     runtime_fixture_done();
 }
 
-static void documents_are_dropped_on_order(void **state)
+TEST(documents_are_dropped_on_order)
 {
-    (void)state;
     begin();
     fixture.settings.cache_size = 1 << 20;
     assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
@@ -205,9 +194,8 @@ static void documents_are_dropped_on_order(void **state)
     runtime_fixture_done();
 }
 
-static void a_retired_source_goes_with_its_last_call(void **state)
+TEST(a_retired_source_goes_with_its_last_call)
 {
-    (void)state;
     static atomic_uint freed;
     call_waiter wt;
     begin();
@@ -244,9 +232,8 @@ static fake_source *begin_retired(atomic_uint *freed)
     return f;
 }
 
-static void a_retired_source_without_calls_goes_with_the_sweep(void **state)
+TEST(a_retired_source_without_calls_goes_with_the_sweep)
 {
-    (void)state;
     static atomic_uint freed;
     fake_source *f = begin_retired(&freed);
     assert_int_equal(runtime_fixture_publish(NULL, &f->base, &err), CW_OK);
@@ -257,9 +244,8 @@ static void a_retired_source_without_calls_goes_with_the_sweep(void **state)
     runtime_fixture_done();
 }
 
-static void what_a_lost_state_retired_is_swept_by_the_next(void **state)
+TEST(what_a_lost_state_retired_is_swept_by_the_next)
 {
-    (void)state;
     static atomic_uint freed;
     fake_source *f = begin_retired(&freed);
     assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
@@ -275,9 +261,8 @@ static void do_nothing(void *arg)
     (void)arg;
 }
 
-static void a_full_mailbox_is_tried_again_in_order(void **state)
+TEST(a_full_mailbox_is_tried_again_in_order)
 {
-    (void)state;
     begin();
     fake_source *f = smaller(NULL);
     while (!cw_loop_post(&fixture.loop, do_nothing, NULL))
@@ -295,9 +280,8 @@ static void a_full_mailbox_is_tried_again_in_order(void **state)
     runtime_fixture_done();
 }
 
-static void a_state_that_no_loop_took_is_freed(void **state)
+TEST(a_state_that_no_loop_took_is_freed)
 {
-    (void)state;
     static atomic_uint freed;
     begin();
     fake_source *f = smaller(&freed);
@@ -323,9 +307,8 @@ static void publish_once(void *ctx)
     runtime_fixture_done();
 }
 
-static void publish_survives_every_failed_allocation(void **state)
+TEST(publish_survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(publish_once, NULL) >= 8);
 }
 
@@ -336,9 +319,8 @@ static void end_here(void *arg)
     cw_loop_end(arg);
 }
 
-static void states_reach_all_loops_in_their_threads(void **state)
+TEST(states_reach_all_loops_in_their_threads)
 {
-    (void)state;
     static cw_loop main_loop, loops[2];
     static atomic_uint freed;
     cw_loop *both[] = {&loops[0], &loops[1]};
@@ -387,9 +369,8 @@ static void states_reach_all_loops_in_their_threads(void **state)
 }
 
 /* A loop that ends does not read all its mail. */
-static void what_nobody_reads_any_more_is_freed(void **state)
+TEST(what_nobody_reads_any_more_is_freed)
 {
-    (void)state;
     size_t before = oom_live();
     begin();
     cw_change_sink *port = cw_runtime_changes(fixture.runtime);

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Arguments and results against their schemas, in the path of a call. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "support/oom.h"
 #include "support/runtime_fixture.h"
+#include "support/test.h"
 
 static cw_err err;
 static cw_call_error refusal;
@@ -29,9 +22,8 @@ static const char *read_log(void)
     return logged;
 }
 
-static int open_log(void **state)
+SETUP(open_log)
 {
-    (void)state;
     int fd = mkstemp(log_path);
     if (fd < 0)
         return -1;
@@ -39,9 +31,8 @@ static int open_log(void **state)
     return cw_log_configure(&(cw_log_opts){.path = log_path, .level = CW_LOG_INFO}, &err);
 }
 
-static int remove_log(void **state)
+TEARDOWN(remove_log)
 {
-    (void)state;
     return unlink(log_path);
 }
 
@@ -50,9 +41,8 @@ static void begin(void)
     assert_int_equal(runtime_fixture_init(1000, /* may_call= */ true, &err), CW_OK);
 }
 
-static void arguments_that_do_not_match_are_refused(void **state)
+TEST(arguments_that_do_not_match_are_refused)
 {
-    (void)state;
     static const struct {
         const char *method, *params, *problem;
     } cases[] = {
@@ -93,9 +83,8 @@ static void arguments_that_do_not_match_are_refused(void **state)
     runtime_fixture_done();
 }
 
-static void a_long_complaint_keeps_whole_problems(void **state)
+TEST(a_long_complaint_keeps_whole_problems)
 {
-    (void)state;
     char params[1000];
     char name[201];
     memset(name, 'x', 200);
@@ -112,9 +101,8 @@ static void a_long_complaint_keeps_whole_problems(void **state)
     runtime_fixture_done();
 }
 
-static void arguments_that_match_travel_on_as_they_came(void **state)
+TEST(arguments_that_match_travel_on_as_they_came)
 {
-    (void)state;
     static const struct {
         const char *method, *params, *sent;
     } cases[] = {
@@ -136,9 +124,8 @@ static void arguments_that_match_travel_on_as_they_came(void **state)
     runtime_fixture_done();
 }
 
-static void a_result_that_does_not_match_stays_here(void **state)
+TEST(a_result_that_does_not_match_stays_here)
 {
-    (void)state;
     static const char text[] =
         "The method returned a result that does not match its declared schema.";
     call_waiter wt;
@@ -177,9 +164,8 @@ static int64_t ceiling_of(const char *who)
     return cw_wasted_work_ceiling(fixture.rl, cw_str_from(who));
 }
 
-static void work_in_vain_lowers_the_ceiling_of_a_network(void **state)
+TEST(work_in_vain_lowers_the_ceiling_of_a_network)
 {
-    (void)state;
     begin();
     int64_t whole = cw_call_steps(fixture.rl);
     assert_int_equal(ceiling_of("203.0.113.9"), whole);
@@ -209,9 +195,8 @@ static void work_in_vain_lowers_the_ceiling_of_a_network(void **state)
     runtime_fixture_done();
 }
 
-static void too_much_work_is_not_valid(void **state)
+TEST(too_much_work_is_not_valid)
 {
-    (void)state;
     call_waiter wt;
     begin();
     call_waiter_init(&wt);
@@ -225,9 +210,8 @@ static void too_much_work_is_not_valid(void **state)
 
 /* ---- memory ---- */
 
-static void a_valid_call_allocates_nothing_for_it(void **state)
+TEST(a_valid_call_allocates_nothing_for_it)
 {
-    (void)state;
     static const char params[] = "{\"id\":5,\"when\":\"2024-01-01\",\"a/b~c\":[\"x\"],\"more\":1}";
     size_t counts[2];
     begin();
@@ -267,9 +251,8 @@ static void call_once(void *ctx)
     runtime_fixture_done();
 }
 
-static void every_failed_allocation_ends_in_an_answer(void **state)
+TEST(every_failed_allocation_ends_in_an_answer)
 {
-    (void)state;
     static char good[] = "{\"id\":5,\"when\":\"2024-01-01\"}";
     static char lie[] = "{\"id\":500,\"a/b~c\":[\"x\"]}";
     static char wrong[] = "{\"id\":\"five\",\"when\":5}";

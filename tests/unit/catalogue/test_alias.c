@@ -36,17 +36,15 @@ static void assert_alias(const char *name, const char *expected)
 #define TEN "abcdefghij"
 #define FORTY TEN TEN TEN TEN
 
-static void names_that_will_do_stay(void **state)
+TEST(names_that_will_do_stay)
 {
-    (void)state;
     const char *const names[] = {"echo", "a", "with-dash_1", "Upper_Case_", "a-", FORTY "abcdefgh"};
     for (size_t i = 0; i < CW_COUNT(names); i++)
         assert_alias(names[i], names[i]);
 }
 
-static void a_dot_between_words_becomes_two_underscores(void **state)
+TEST(a_dot_between_words_becomes_two_underscores)
 {
-    (void)state;
     assert_alias("pub.get", "pub__get");
     assert_alias("examples.contentTypes.list", "examples__contentTypes__list");
     assert_alias("a.1.-", "a__1__-");
@@ -63,9 +61,8 @@ static bool is_portable(cw_str alias)
     return is_right;
 }
 
-static void any_other_name_gets_its_digest(void **state)
+TEST(any_other_name_gets_its_digest)
 {
-    (void)state;
     static const char *const names[] = {
         ".",
         "..",
@@ -109,9 +106,8 @@ static void assert_leads_back(const cw_aliases *a, const char *alias, const char
     assert_null(one->next);
 }
 
-static void an_alias_leads_back(void **state)
+TEST(an_alias_leads_back)
 {
-    (void)state;
     const char *const ids[] = {"pub.get", "pub_get", "pub__get", "x.y_z", "x_y.z", "1", NULL};
     cw_snapshot *s = snapshot_of(ids);
     const cw_aliases *a = cw_snapshot_aliases(s);
@@ -126,9 +122,8 @@ static void an_alias_leads_back(void **state)
     cw_snapshot_unref(s);
 }
 
-static void aliases_are_made_once(void **state)
+TEST(aliases_are_made_once)
 {
-    (void)state;
     const char *const ids[] = {"a.b", NULL};
     cw_snapshot *s = snapshot_of(ids);
     const cw_aliases *first = cw_snapshot_aliases(s);
@@ -146,9 +141,8 @@ static void make_once(void *ctx)
     cw_aliases_free(a);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     const char *const ids[] = {"a.b", "a_b", "x.y_z", "x_y.z", NULL};
     cw_snapshot *s = snapshot_of(ids);
     assert_true(oom_each(make_once, s) >= 3);

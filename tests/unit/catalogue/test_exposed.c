@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "catalogue/exposed.h"
 #include "json/json.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static cw_err err;
 
@@ -47,9 +39,8 @@ static const match_row match_rows[] = {
     {"t://{a}--{b}", "t://-", NULL},
 };
 
-static void addresses_are_matched(void **state)
+TEST(addresses_are_matched)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(match_rows); i++) {
         const match_row *r = &match_rows[i];
         cw_arena a;
@@ -63,9 +54,8 @@ static void addresses_are_matched(void **state)
     }
 }
 
-static void addresses_have_a_ceiling(void **state)
+TEST(addresses_have_a_ceiling)
 {
-    (void)state;
     static char uri[CW_RESOURCE_MAX_URI + 1];
     cw_arena a;
     cw_str got;
@@ -79,9 +69,8 @@ static void addresses_have_a_ceiling(void **state)
 }
 
 /* One that spans a part of the hierarchy is turned down before there is room for it. */
-static void a_path_needs_no_room(void **state)
+TEST(a_path_needs_no_room)
 {
-    (void)state;
     static char uri[CW_RESOURCE_MAX_URI];
     cw_arena a;
     cw_str got;
@@ -106,9 +95,8 @@ static void match_once(void *ctx)
     cw_arena_done(&a);
 }
 
-static void matching_survives_failed_allocations(void **state)
+TEST(matching_survives_failed_allocations)
 {
-    (void)state;
     assert_true(oom_each(match_once, NULL) >= 2);
 }
 
@@ -120,9 +108,8 @@ static cw_code check(const char *template)
     return cw_exposed_check(&m, &err);
 }
 
-static void templates_are_checked(void **state)
+TEST(templates_are_checked)
 {
-    (void)state;
     assert_int_equal(check("t://{a}"), CW_OK);
     assert_int_equal(check("{a}/{b}"), CW_OK);
     assert_int_equal(check("t://"), CW_PARAMS);
@@ -138,9 +125,8 @@ static void templates_are_checked(void **state)
     assert_int_equal(check("t://{a}}"), CW_PARAMS);
 }
 
-static void too_many_variables_are_refused(void **state)
+TEST(too_many_variables_are_refused)
 {
-    (void)state;
     cw_param params[CW_EXPOSED_MAX_VARIABLES + 1] = {0};
     char names[CW_EXPOSED_MAX_VARIABLES + 1][8], template[1024] = "";
     for (size_t i = 0; i <= CW_EXPOSED_MAX_VARIABLES; i++) {
@@ -177,9 +163,8 @@ static cw_code write_shown(cw_exposed_kind kind, const char *json, cw_arena *a, 
     return rc ? rc : cw_exposed_write(&m, a, ret, &err);
 }
 
-static void what_lists_show_is_complete(void **state)
+TEST(what_lists_show_is_complete)
 {
-    (void)state;
     cw_arena a;
     cw_str got;
     cw_arena_init(&a, 1 << 20);
@@ -207,9 +192,8 @@ static void write_once(void *ctx)
     cw_arena_done(&a);
 }
 
-static void writing_survives_failed_allocations(void **state)
+TEST(writing_survives_failed_allocations)
 {
-    (void)state;
     assert_true(oom_each(write_once, NULL) >= 2);
 }
 

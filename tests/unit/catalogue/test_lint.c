@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "catalogue/lint.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define OLD "{\"$schema\":\"http://json-schema.org/draft-07/schema#\","
 #define MIXED                                                                                      \
@@ -54,9 +48,8 @@ static cw_code review(hearing *h, unsigned enough)
     return rc;
 }
 
-static void everything_odd_is_told(void **state)
+TEST(everything_odd_is_told)
 {
-    (void)state;
     static const char *const expected[] = {
         "method 'a': scope 'nobodys' is not a known scope\n",
         "method 'a': scope 'else' is not a known scope\n",
@@ -82,9 +75,8 @@ static void everything_odd_is_told(void **state)
 }
 
 /* Wherever it is that somebody has heard enough. */
-static void whoever_has_heard_enough_is_told_no_more(void **state)
+TEST(whoever_has_heard_enough_is_told_no_more)
 {
-    (void)state;
     for (unsigned enough = 1; enough <= 9; enough++) {
         hearing h;
         assert_int_equal(review(&h, enough), CW_OK);
@@ -102,9 +94,8 @@ static void review_once(void *ctx)
     cw_buf_done(&h.text);
 }
 
-static void a_failed_allocation_is_reported(void **state)
+TEST(a_failed_allocation_is_reported)
 {
-    (void)state;
     review_once(NULL); /* meta-schemas are compiled once */
     assert_true(oom_each(review_once, NULL) >= 10);
 }

@@ -65,9 +65,8 @@ static void assert_annotations(const char *annotations, const char *expected)
     cw_snapshot_unref(f.snapshot);
 }
 
-static void hints_get_the_names_of_the_protocol(void **state)
+TEST(hints_get_the_names_of_the_protocol)
 {
-    (void)state;
     assert_annotations("", "");
     assert_annotations("{\"readOnlyHint\":true}", ",\"annotations\":{\"readOnlyHint\":true}");
     assert_annotations(
@@ -79,9 +78,8 @@ static void hints_get_the_names_of_the_protocol(void **state)
                        "\"openWorldHint\":true}");
 }
 
-static void the_rest_moves_to_meta(void **state)
+TEST(the_rest_moves_to_meta)
 {
-    (void)state;
     assert_annotations("{\"category\":\"content\",\"destructive\":false,"
                        "\"auth\":{\"scopes\":[\"a\"]}}",
                        ",\"annotations\":{\"destructiveHint\":false},\"_meta\":{"
@@ -95,9 +93,8 @@ static void the_rest_moves_to_meta(void **state)
                        "\"readOnlyHint\":null}}");
 }
 
-static void a_hint_is_given_once(void **state)
+TEST(a_hint_is_given_once)
 {
-    (void)state;
     assert_annotations("{\"destructive\":true,\"destructiveHint\":false}",
                        ",\"annotations\":{\"destructiveHint\":false},\"_meta\":{"
                        "\"causeway/annotations\":{\"destructive\":true}}");
@@ -106,9 +103,8 @@ static void a_hint_is_given_once(void **state)
                        "\"causeway/annotations\":{\"read_only\":false}}");
 }
 
-static void tools_go_by_their_aliases(void **state)
+TEST(tools_go_by_their_aliases)
 {
-    (void)state;
     fixture f;
     set_up(&f, NULL, "");
     cw_tool_mcp_opts shape = {.is_aliased = true};
@@ -119,9 +115,8 @@ static void tools_go_by_their_aliases(void **state)
 #define REFERS "{\"$defs\":{\"n\":{\"minimum\":1.50}},\"$ref\":\"#/$defs/n\"}"
 #define MOVED "{\"$defs\":{\"n\":{\"minimum\":1.50}},\"$ref\":\"#/properties/p/$defs/n\"}"
 
-static void references_are_replaced_by_what_they_lead_to(void **state)
+TEST(references_are_replaced_by_what_they_lead_to)
 {
-    (void)state;
     fixture f;
     set_up(&f, REFERS, "");
     assert_shape(&f, &(cw_tool_mcp_opts){.is_inlined = false}, BEGIN("a.b") WITH(MOVED) "}");
@@ -130,9 +125,8 @@ static void references_are_replaced_by_what_they_lead_to(void **state)
     cw_snapshot_unref(f.snapshot);
 }
 
-static void a_schema_that_contains_itself_stays(void **state)
+TEST(a_schema_that_contains_itself_stays)
 {
-    (void)state;
     fixture f;
     set_up(&f, "{\"properties\":{\"next\":{\"$ref\":\"#\"}}}", "");
     assert_shape(&f, &(cw_tool_mcp_opts){.is_inlined = true},
@@ -141,9 +135,8 @@ static void a_schema_that_contains_itself_stays(void **state)
     cw_snapshot_unref(f.snapshot);
 }
 
-static void wrong_headers_are_left_out_and_right_ones_stay(void **state)
+TEST(wrong_headers_are_left_out_and_right_ones_stay)
 {
-    (void)state;
     fixture f;
     set_up(&f, "{\"type\":\"number\",\"x-mcp-header\":\"A\"}", "");
     assert_false(tool_of(&f)->is_mirrored);
@@ -157,9 +150,8 @@ static void wrong_headers_are_left_out_and_right_ones_stay(void **state)
 }
 
 /* Each level holds the one below twice. */
-static void what_would_grow_too_long_stays(void **state)
+TEST(what_would_grow_too_long_stays)
 {
-    (void)state;
     fixture f;
     cw_buf schema, out;
     cw_buf_init(&schema, 1 << 16);
@@ -193,9 +185,8 @@ static void shape_once(void *ctx)
     cw_buf_done(&out);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     fixture f;
     set_up(&f, REFERS, "{\"destructive\":true,\"x\":{\"y\":1}}");
     assert_true(oom_each(shape_once, &f) >= 5);

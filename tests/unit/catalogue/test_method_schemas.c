@@ -75,9 +75,8 @@ static void assert_problem(const fixture *f, const cw_snapshot_opts *opts, const
     assert_int_equal(refs_of[0], 0);
 }
 
-static void a_source_with_a_bad_schema_is_left_out(void **state)
+TEST(a_source_with_a_bad_schema_is_left_out)
 {
-    (void)state;
     static const struct {
         const char *a, *b, *output, *problem;
     } cases[] = {
@@ -110,9 +109,8 @@ static void a_source_with_a_bad_schema_is_left_out(void **state)
     }
 }
 
-static void every_ceiling_of_a_schema_is_a_problem_of_its_source(void **state)
+TEST(every_ceiling_of_a_schema_is_a_problem_of_its_source)
 {
-    (void)state;
     char *text = malloc(200000);
     size_t n = 0;
     for (int i = 0; i < 10001; i++)
@@ -127,9 +125,8 @@ static void every_ceiling_of_a_schema_is_a_problem_of_its_source(void **state)
     free(text);
 }
 
-static void the_policy_says_how_schemas_are_read(void **state)
+TEST(the_policy_says_how_schemas_are_read)
 {
-    (void)state;
     fixture f;
     const cw_snapshot_opts old = {.policy = {.draft = CW_SCHEMA_DRAFT_07}};
     init(&f, "{\"items\":[{\"type\":\"string\"}]}", NULL, NULL);
@@ -141,9 +138,8 @@ static void the_policy_says_how_schemas_are_read(void **state)
 }
 
 /* Alone each is right; together they are one document. */
-static void what_is_published_is_valid_as_a_whole(void **state)
+TEST(what_is_published_is_valid_as_a_whole)
 {
-    (void)state;
     fixture f;
     init(&f, "{\"$id\":\"urn:a\"}", "{\"$id\":\"urn:b\",\"$anchor\":\"x\"}", NULL);
     assert_problem(&f, NULL, NULL);
@@ -188,9 +184,8 @@ static const cw_schema *param(const cw_entry *entry, size_t i)
     return schema;
 }
 
-static void schemas_are_compiled_once_for_each_text(void **state)
+TEST(schemas_are_compiled_once_for_each_text)
 {
-    (void)state;
     fixture f;
     init(&f, "{\"type\":\"string\"}", "{\"type\":\"string\"}", "{}");
     cw_snapshot *s = build(&f, NULL);
@@ -212,9 +207,8 @@ static void schemas_are_compiled_once_for_each_text(void **state)
     cw_arena_done(&f.arena);
 }
 
-static void the_next_catalogue_takes_over_what_is_compiled(void **state)
+TEST(the_next_catalogue_takes_over_what_is_compiled)
 {
-    (void)state;
     fixture f;
     init(&f, "{\"type\":\"string\",\"format\":\"date\"}", NULL, NULL);
     cw_snapshot *first = build(&f, NULL);
@@ -245,9 +239,8 @@ static void *compile_all(void *arg)
     return (void *)(uintptr_t)schema;
 }
 
-static void loops_that_compile_at_once_share_one(void **state)
+TEST(loops_that_compile_at_once_share_one)
 {
-    (void)state;
     fixture f;
     init(&f, "{\"type\":\"string\",\"pattern\":\"^[a-z]+([0-9]{2})*$\"}", NULL, NULL);
     for (int round = 0; round < 20; round++) {
@@ -288,9 +281,8 @@ static void build_once(void *ctx)
     cw_snapshot_unref(s);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     fixture f;
     init(&f, "{\"$id\":\"urn:a\",\"pattern\":\"^a+b\"}", "{\"enum\":[1,2]}",
          "{\"type\":\"object\",\"required\":[\"x\"]}");

@@ -89,9 +89,8 @@ static bool asks(fixture *f, cw_view *view, const char *name, const char *text)
     return hit;
 }
 
-static void callers_who_see_the_same_share_a_document(void **state)
+TEST(callers_who_see_the_same_share_a_document)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     const cw_str more[] = {a, CW_STR("other")};
@@ -111,9 +110,8 @@ static void callers_who_see_the_same_share_a_document(void **state)
     tear_down(&f);
 }
 
-static void every_part_of_a_key_counts(void **state)
+TEST(every_part_of_a_key_counts)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     static const cw_page_cache_key keys[] = {
@@ -139,9 +137,8 @@ static void every_part_of_a_key_counts(void **state)
     tear_down(&f);
 }
 
-static void what_is_cleared_is_written_anew_and_sent_to_its_end(void **state)
+TEST(what_is_cleared_is_written_anew_and_sent_to_its_end)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     cw_view *view = view_of(&f, NULL, 0);
@@ -160,9 +157,8 @@ static void what_is_cleared_is_written_anew_and_sent_to_its_end(void **state)
     tear_down(&f);
 }
 
-static void documents_are_dropped_by_their_tags(void **state)
+TEST(documents_are_dropped_by_their_tags)
 {
-    (void)state;
     fixture f;
     cw_page *d, *sent;
     set_up(&f);
@@ -189,9 +185,8 @@ static void documents_are_dropped_by_their_tags(void **state)
     tear_down(&f);
 }
 
-static void tags_have_names(void **state)
+TEST(tags_have_names)
 {
-    (void)state;
     assert_int_equal(cw_page_cache_tag_find(CW_STR("jsonrpc_mcp:discovery")),
                      CW_PAGE_CACHE_DISCOVERY);
     assert_int_equal(cw_page_cache_tag_find(CW_STR("user.permissions")), CW_PAGE_CACHE_PERMISSIONS);
@@ -202,9 +197,8 @@ static void tags_have_names(void **state)
     assert_int_equal(cw_page_cache_tags_text(0).n, 0);
 }
 
-static void transient_and_overlong_keys_are_not_kept(void **state)
+TEST(transient_and_overlong_keys_are_not_kept)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     static char name[CW_PAGE_CACHE_MAX_KEY + 1];
@@ -231,9 +225,8 @@ static void transient_and_overlong_keys_are_not_kept(void **state)
     tear_down(&f);
 }
 
-static void the_ceiling_holds_and_the_oldest_goes(void **state)
+TEST(the_ceiling_holds_and_the_oldest_goes)
 {
-    (void)state;
     fixture f;
     char name[16];
     set_up(&f);
@@ -255,9 +248,8 @@ static void the_ceiling_holds_and_the_oldest_goes(void **state)
 }
 
 /* 1,024 sets are kept; a view that has its number keeps it. */
-static void sets_have_a_ceiling(void **state)
+TEST(sets_have_a_ceiling)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     cw_view *view = view_of(&f, &a, 1);
@@ -280,9 +272,8 @@ static void sets_have_a_ceiling(void **state)
     tear_down(&f);
 }
 
-static void a_large_body_is_packed_once_and_counts(void **state)
+TEST(a_large_body_is_packed_once_and_counts)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     cw_page *d, *small;
@@ -333,9 +324,8 @@ static void assert_page(cw_view *view, size_t offset, size_t n, size_t step, siz
     }
 }
 
-static void a_page_has_what_its_caller_sees(void **state)
+TEST(a_page_has_what_its_caller_sees)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     const cw_str both[] = {a, b};
@@ -352,9 +342,8 @@ static void a_page_has_what_its_caller_sees(void **state)
 }
 
 /* Wherever a page begins among 100,000 tools, it takes as long as among few. */
-static void a_page_of_many_tools_takes_no_longer(void **state)
+TEST(a_page_of_many_tools_takes_no_longer)
 {
-    (void)state;
     enum { MANY = 100000, ROUNDS = 20000 };
     static const cw_offer_ops ops = {nothing, nothing};
     static const cw_mark plain = {.title = CW_STR_INIT("")};
@@ -394,9 +383,8 @@ static void a_page_of_many_tools_takes_no_longer(void **state)
     free(names);
 }
 
-static void marks_are_filled(void **state)
+TEST(marks_are_filled)
 {
-    (void)state;
     static const struct {
         const char *body, *text, *expected;
     } cases[] = {
@@ -456,9 +444,8 @@ static void work(void *ctx)
     cw_page_cache_done(&f->cache);
 }
 
-static void the_cache_survives_every_failed_allocation(void **state)
+TEST(the_cache_survives_every_failed_allocation)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     cw_page_cache_done(&f.cache);

@@ -29,9 +29,8 @@ static void assert_problem(const char *a, const char *b, const char *expected)
     cw_arena_done(&arena);
 }
 
-static void declarations_are_found_with_their_values(void **state)
+TEST(declarations_are_found_with_their_values)
 {
-    (void)state;
     cw_arena arena;
     cw_param params[2];
     cw_method method =
@@ -54,9 +53,8 @@ static void declarations_are_found_with_their_values(void **state)
     cw_arena_done(&arena);
 }
 
-static void one_schema_for_all_arguments_counts_alone(void **state)
+TEST(one_schema_for_all_arguments_counts_alone)
 {
-    (void)state;
     cw_arena arena;
     cw_param params[2];
     cw_method method = method_of(params, "{\"type\":\"string\"," MARK("Old") "}", "{}");
@@ -71,9 +69,8 @@ static void one_schema_for_all_arguments_counts_alone(void **state)
     cw_arena_done(&arena);
 }
 
-static void most_schemas_have_none(void **state)
+TEST(most_schemas_have_none)
 {
-    (void)state;
     cw_arena arena;
     cw_param params[2];
     /* The second only mentions it. */
@@ -87,9 +84,8 @@ static void most_schemas_have_none(void **state)
     cw_arena_done(&arena);
 }
 
-static void wrong_declarations_are_refused(void **state)
+TEST(wrong_declarations_are_refused)
 {
-    (void)state;
     assert_problem("{\"type\":\"string\"," MARK("a b") "}", "{}", "name of a header");
     assert_problem("{\"type\":\"string\"," MARK("") "}", "{}", "name of a header");
     assert_problem("{\"type\":\"string\",\"x-mcp-header\":1}", "{}", "name of a header");
@@ -108,9 +104,8 @@ static void wrong_declarations_are_refused(void **state)
     assert_problem("{\"x\\u002dmcp-header\":\"A\"}", "{}", "type");
 }
 
-static void there_is_a_ceiling(void **state)
+TEST(there_is_a_ceiling)
 {
-    (void)state;
     cw_arena arena;
     cw_buf text;
     cw_param params[2];
@@ -134,9 +129,8 @@ static void there_is_a_ceiling(void **state)
     cw_buf_done(&text);
 }
 
-static void a_schema_is_written_without_the_keyword(void **state)
+TEST(a_schema_is_written_without_the_keyword)
 {
-    (void)state;
     cw_arena arena;
     cw_buf out;
     cw_arena_init(&arena, 1 << 20);
@@ -165,9 +159,8 @@ static void find_once(void *ctx)
     cw_arena_done(&arena);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     char text[] = "{\"type\":\"string\"," MARK("A") "}";
     assert_true(oom_each(find_once, text) >= 1);
 }

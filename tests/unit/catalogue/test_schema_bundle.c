@@ -24,9 +24,8 @@ static void assert_moved(const char *schema, const char *expected)
     assert_copied(&(cw_bundle){.on_ref = cw_bundle_move, .ctx = &place}, schema, expected);
 }
 
-static void tokens_are_kept_and_space_goes(void **state)
+TEST(tokens_are_kept_and_space_goes)
 {
-    (void)state;
     assert_moved("{}", "{}");
     assert_moved("true", "true");
     assert_moved(
@@ -34,9 +33,8 @@ static void tokens_are_kept_and_space_goes(void **state)
         "{\"a\":[1.0,1E2,-0],\"\\u0062\":\"\\/\\u00e9\",\"c\":{},\"d\":[]}");
 }
 
-static void references_are_said_anew_wherever_schemas_stand(void **state)
+TEST(references_are_said_anew_wherever_schemas_stand)
 {
-    (void)state;
     static const struct {
         const char *before, *after;
     } cases[] = {
@@ -62,9 +60,8 @@ static void references_are_said_anew_wherever_schemas_stand(void **state)
         assert_moved(cases[i].before, cases[i].after);
 }
 
-static void what_is_no_pointer_into_the_schema_stays(void **state)
+TEST(what_is_no_pointer_into_the_schema_stays)
 {
-    (void)state;
     static const char *const same[] = {
         "{\"$ref\":\"#anchor\"}",
         "{\"$ref\":\"\"}",
@@ -87,9 +84,8 @@ static void what_is_no_pointer_into_the_schema_stays(void **state)
                  "{\"properties\":{\"$id\":{\"$ref\":\"#/x/b\"}}}");
 }
 
-static void a_description_replaces_the_old_one_in_its_place(void **state)
+TEST(a_description_replaces_the_old_one_in_its_place)
 {
-    (void)state;
     const cw_str text = CW_STR("new \"one\"");
     const cw_bundle refs = {.on_ref = cw_bundle_move, .ctx = &place, .description = &text};
     assert_copied(&refs, "{}", "{\"description\":\"new \\\"one\\\"\"}");
@@ -104,9 +100,8 @@ static void a_description_replaces_the_old_one_in_its_place(void **state)
                   "{\"description\":\"new \\\"one\\\"\",\"$ref\":\"#/x/a\"}");
 }
 
-static void the_dialect_of_the_root_can_be_left_out(void **state)
+TEST(the_dialect_of_the_root_can_be_left_out)
 {
-    (void)state;
     const cw_bundle refs = {.on_ref = cw_bundle_move, .ctx = &place, .drop_dialect = true};
     assert_copied(&refs, "{\"$schema\":\"s\"}", "{}");
     assert_copied(&refs, "{\"$schema\":\"s\",\"items\":{\"$schema\":\"t\"}}",
@@ -116,9 +111,8 @@ static void the_dialect_of_the_root_can_be_left_out(void **state)
                   "{\"$schema\":\"s\",\"$id\":\"urn:x\"}");
 }
 
-static void tokens_of_a_place_are_escaped(void **state)
+TEST(tokens_of_a_place_are_escaped)
 {
-    (void)state;
     cw_buf out;
     cw_buf_init(&out, 100);
     cw_bundle_add_token(&out, CW_STR("a-b_c.$0~/ \"%\xc3\xa9"));
@@ -137,9 +131,8 @@ static cw_code refuse(void *ctx, cw_str ref, cw_buf *out)
     return CW_PARAMS;
 }
 
-static void what_the_callback_says_ends_the_copy(void **state)
+TEST(what_the_callback_says_ends_the_copy)
 {
-    (void)state;
     static const char *const schemas[] = {
         "{\"$ref\":\"#/a\",\"b\":1}", "{\"allOf\":[{\"$ref\":\"#/a\"},{}]}",
         "{\"properties\":{\"a\":{\"items\":{\"$ref\":\"#/a\"}}}}"};
@@ -156,9 +149,8 @@ static void what_the_callback_says_ends_the_copy(void **state)
 }
 
 /* Every ceiling from nothing to just too little. */
-static void a_full_buffer_is_reported(void **state)
+TEST(a_full_buffer_is_reported)
 {
-    (void)state;
     static const char *const schemas[] = {
         "{\"$ref\":\"#/a\",\"b\":[{\"$ref\":\"#/c\"},1],\"description\":\"d\"}", "true", "false"};
     const cw_str text = CW_STR("e");
@@ -193,9 +185,8 @@ static void copy_once(void *ctx)
     cw_buf_done(&out);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     cw_arena arena;
     cw_arena_init(&arena, 1 << 20);
     char text[3000];

@@ -47,9 +47,8 @@ static cw_snapshot *build(const cw_offer *offers, size_t n)
     return s;
 }
 
-static void nothing_offered_is_an_empty_catalogue(void **state)
+TEST(nothing_offered_is_an_empty_catalogue)
 {
-    (void)state;
     cw_snapshot *s = build(NULL, 0);
     size_t n = 1;
     (void)cw_snapshot_entries(s, &n);
@@ -66,9 +65,8 @@ static void nothing_offered_is_an_empty_catalogue(void **state)
     cw_snapshot_unref(NULL);
 }
 
-static void entries_are_sorted_and_found(void **state)
+TEST(entries_are_sorted_and_found)
 {
-    (void)state;
     const cw_method first[] = {method("z", true), method("b/a", true), method("m", false)};
     const cw_method second[] = {method("a", false), method("b", true), method("b.b", true)};
     const cw_offer offers[] = {{CW_STR("one"), first, 3, source(0)},
@@ -99,9 +97,8 @@ static void entries_are_sorted_and_found(void **state)
     cw_snapshot_unref(s);
 }
 
-static void a_snapshot_keeps_its_sources(void **state)
+TEST(a_snapshot_keeps_its_sources)
 {
-    (void)state;
     memset(refs_of, 0, sizeof refs_of);
     const cw_method a[] = {method("a", true)};
     const cw_method b[] = {method("b", true)};
@@ -121,9 +118,8 @@ static void a_snapshot_keeps_its_sources(void **state)
 }
 
 /* What is known of a source's tools is taken over; the old snapshot may go. */
-static void the_tools_of_the_same_source_stay_the_same(void **state)
+TEST(the_tools_of_the_same_source_stay_the_same)
 {
-    (void)state;
     cw_method a[] = {method("a/b", true), method("c", true)};
     a[1].output = CW_STR("{\"type\":\"array\"}");
     const cw_method b[] = {method("c", true)};
@@ -178,9 +174,8 @@ static void assert_left_out(const cw_method *taken, size_t n_taken, const cw_met
     cw_snapshot_unref(s);
 }
 
-static void threat_D4_an_id_is_offered_once(void **state)
+TEST(threat_D4_an_id_is_offered_once)
 {
-    (void)state;
     const cw_method taken[] = {method("x", false)};
     const cw_method methods[] = {method("fresh", true), method("x", true), method("own", true)};
     assert_left_out(taken, 1, methods, 3, "method 'x': also offered by 'articles'");
@@ -188,9 +183,8 @@ static void threat_D4_an_id_is_offered_once(void **state)
     assert_left_out(taken, 1, twice, 3, "method 'own': also offered by 'others'");
 }
 
-static void threat_D4_a_tool_name_is_taken_once(void **state)
+TEST(threat_D4_a_tool_name_is_taken_once)
 {
-    (void)state;
     const cw_method taken[] = {method("a.b", true)};
     const cw_method methods[] = {method("fresh", true), method("a/b", true), method("own", true)};
     assert_left_out(taken, 1, methods, 3,
@@ -234,9 +228,8 @@ static void assert_partial(const cw_snapshot *s, size_t offer, const char *text)
     assert_str(problems[0].text, text);
 }
 
-static void threat_D4_who_yields_loses_only_what_another_has(void **state)
+TEST(threat_D4_who_yields_loses_only_what_another_has)
 {
-    (void)state;
     const cw_method a[] = {method("a.x", true), method("b.y", true)};
     const cw_method b[] = {method("b.y", true), method("b.z", true)};
     const cw_method c[] = {method("b/z", true), method("c", true)}; /* the tool name of b.z */
@@ -253,9 +246,8 @@ static void threat_D4_who_yields_loses_only_what_another_has(void **state)
     cw_snapshot_unref(s);
 }
 
-static void threat_D4_what_was_published_first_stays_whose_it_is(void **state)
+TEST(threat_D4_what_was_published_first_stays_whose_it_is)
 {
-    (void)state;
     const cw_method a1[] = {method("a.x", true)};
     const cw_method a2[] = {method("a.x", true), method("b.y", true), method("b/z", true)};
     cw_method b1[] = {method("b.z", true), method("b.y", true)};
@@ -294,9 +286,8 @@ static void threat_D4_what_was_published_first_stays_whose_it_is(void **state)
     cw_snapshot_unref(first);
 }
 
-static void an_offer_that_yields_is_taken_whole_or_not_in_all_else(void **state)
+TEST(an_offer_that_yields_is_taken_whole_or_not_in_all_else)
 {
-    (void)state;
     const cw_method a[] = {method("a", true)};
     const cw_method twice[] = {method("a", true), method("own", true), method("own", true)};
     const cw_offer offers[] = {service("one", a, 1, 0), service("two", twice, 3, 1)};
@@ -310,9 +301,8 @@ static void an_offer_that_yields_is_taken_whole_or_not_in_all_else(void **state)
     cw_snapshot_unref(s);
 }
 
-static void of_very_many_that_are_left_out_some_are_named(void **state)
+TEST(of_very_many_that_are_left_out_some_are_named)
 {
-    (void)state;
     enum { N = CW_SNAPSHOT_MAX_PARTIAL + 3 };
     static char ids[N][8];
     cw_method a[N];
@@ -331,9 +321,8 @@ static void of_very_many_that_are_left_out_some_are_named(void **state)
     cw_snapshot_unref(s);
 }
 
-static void a_method_that_cannot_be_published_is_named(void **state)
+TEST(a_method_that_cannot_be_published_is_named)
 {
-    (void)state;
     cw_arena arena;
     cw_arena_init(&arena, 1 << 16);
     const cw_method taken[] = {method("x", false)};
@@ -354,9 +343,8 @@ static void a_method_that_cannot_be_published_is_named(void **state)
     cw_arena_done(&arena);
 }
 
-static void equal_needs_share_a_class(void **state)
+TEST(equal_needs_share_a_class)
 {
-    (void)state;
     static const cw_str permissions[] = {CW_STR_INIT("p"), CW_STR_INIT("q")};
     static const cw_str again[] = {CW_STR_INIT("p"), CW_STR_INIT("q")};
     cw_method methods[] = {method("a", true), method("b", true), method("c", true),
@@ -418,9 +406,8 @@ static double now(void)
 }
 
 /* Linear but for the sorting; a second of CPU time leaves room for sanitizers. */
-static void ten_thousand_methods_build_quickly(void **state)
+TEST(ten_thousand_methods_build_quickly)
 {
-    (void)state;
     many m = make_many(10000, true);
     const cw_offer offer = {CW_STR("many"), m.methods, m.n, source(0)};
     double start = now();
@@ -460,18 +447,16 @@ static double time_to_find(size_t n)
 }
 
 /* fault-B21: there is an index; looking at all of them would take a thousand times as long. */
-static void finding_one_of_many_takes_little_longer(void **state)
+TEST(finding_one_of_many_takes_little_longer)
 {
-    (void)state;
     double few = time_to_find(10);
     double many_of_them = time_to_find(10000);
     print_message("%.0f ns of 10, %.0f ns of 10,000\n", few * 1e9, many_of_them * 1e9);
     assert_true(many_of_them < few * 50);
 }
 
-static void the_catalogue_has_a_ceiling(void **state)
+TEST(the_catalogue_has_a_ceiling)
 {
-    (void)state;
     many m = make_many(CW_SNAPSHOT_MAX_METHODS, false);
     const cw_method one = method("one", true);
     const cw_offer offers[] = {{CW_STR("many"), m.methods, m.n, source(0)},
@@ -501,9 +486,8 @@ static void *hold_for_a_while(void *arg)
     return NULL;
 }
 
-static void references_are_counted_across_threads(void **state)
+TEST(references_are_counted_across_threads)
 {
-    (void)state;
     memset(refs_of, 0, sizeof refs_of);
     const cw_method a = method("a", true);
     const cw_offer offer = {CW_STR("one"), &a, 1, source(0)};
@@ -555,9 +539,8 @@ static void build_offers_once(void *ctx)
     cw_snapshot_unref(s);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     assert_true(oom_each(build_once, NULL) >= 15);
     /* So many that every list has an allocation of its own. */
     many m = make_many(150, true);
@@ -568,9 +551,8 @@ static void every_failed_allocation_is_reported(void **state)
 }
 
 /* So many problems that their texts fill more than one block of the arena. */
-static void every_failed_allocation_of_a_problem_is_reported(void **state)
+TEST(every_failed_allocation_of_a_problem_is_reported)
 {
-    (void)state;
     char id[151];
     memset(id, 'x', sizeof id - 1);
     id[150] = '\0';

@@ -90,16 +90,14 @@ static void assert_tool(fixture *f, const char *expected)
 #define NO_INPUT "\"inputSchema\":{\"type\":\"object\",\"properties\":{}}"
 
 /* check-24, check-32, check-38 */
-static void a_method_without_anything_has_an_empty_object(void **state)
+TEST(a_method_without_anything_has_an_empty_object)
 {
-    (void)state;
     assert_tool(new_fixture(), HEAD NO_INPUT "}");
 }
 
 /* check-25, check-26, check-27, check-31 */
-static void fields_come_in_their_order(void **state)
+TEST(fields_come_in_their_order)
 {
-    (void)state;
     fixture *f = new_fixture();
     add_param(f, "nid", "{\"type\":\"integer\",\"minimum\":1}", "The node", true);
     f->method.output = compact(&f->arena, "{\"type\":\"object\"}");
@@ -112,9 +110,8 @@ static void fields_come_in_their_order(void **state)
 }
 
 /* check-28, check-29, check-33, check-35 */
-static void params_keep_their_order_and_required_only_those_that_are(void **state)
+TEST(params_keep_their_order_and_required_only_those_that_are)
 {
-    (void)state;
     fixture *f = new_fixture();
     add_param(f, "z", "{}", "", true);
     add_param(f, "a", "true", "", false);
@@ -124,9 +121,8 @@ static void params_keep_their_order_and_required_only_those_that_are(void **stat
                         "\"m\":{},\"b\":{\"description\":\"Said\"}},\"required\":[\"z\",\"m\"]}}");
 }
 
-static void a_params_description_overwrites_the_schemas(void **state)
+TEST(a_params_description_overwrites_the_schemas)
 {
-    (void)state;
     fixture *f = new_fixture();
     add_param(f, "a", "{\"description\":\"old\",\"type\":\"string\"}", "new", false);
     add_param(f, "b", "{\"description\":\"old\"}", "", false);
@@ -135,9 +131,8 @@ static void a_params_description_overwrites_the_schemas(void **state)
                         "\"old\"}}}}");
 }
 
-static void a_schema_of_all_arguments_stands_as_it_is(void **state)
+TEST(a_schema_of_all_arguments_stands_as_it_is)
 {
-    (void)state;
     fixture *f = new_fixture();
     add_param(f, "a", "{\"type\":\"string\"}", "", true);
     f->method.input = CW_STR("{\"type\":\"object\",\"oneOf\":[{\"required\":[\"a\"]}]}");
@@ -146,9 +141,8 @@ static void a_schema_of_all_arguments_stands_as_it_is(void **state)
 }
 
 /* check-30, check-34: nothing that a schema or annotation says is read, sorted or re-spelled. */
-static void nested_values_are_copied_to_the_letter(void **state)
+TEST(nested_values_are_copied_to_the_letter)
 {
-    (void)state;
     fixture *f = new_fixture();
     add_param(f, "a",
               "{ \"b\": 1.00, \"a\": 12345678901234567890123, \"$defs\": {\"z\": {}, \"y\": {}},\n"
@@ -161,9 +155,8 @@ static void nested_values_are_copied_to_the_letter(void **state)
                         "1e0,\"auth\":{\"scopes\":[\"s\"]},\"a\":[]}}");
 }
 
-static void references_of_a_param_lead_into_its_property(void **state)
+TEST(references_of_a_param_lead_into_its_property)
 {
-    (void)state;
     fixture *f = new_fixture();
     add_param(f, "a/b c", "{\"$ref\":\"#/$defs/t\",\"$defs\":{\"t\":{\"items\":{\"$ref\":\"#\"}}}}",
               "", false);
@@ -172,9 +165,8 @@ static void references_of_a_param_lead_into_its_property(void **state)
                         "\"#/properties/a~1b%20c\"}}}}}}}");
 }
 
-static void an_empty_title_is_none(void **state)
+TEST(an_empty_title_is_none)
 {
-    (void)state;
     static const char *const none[] = {"", "0"};
     for (size_t i = 0; i < CW_COUNT(none); i++) {
         fixture *f = new_fixture();
@@ -186,9 +178,8 @@ static void an_empty_title_is_none(void **state)
     assert_tool(f, HEAD NO_INPUT ",\"title\":\"00\"}");
 }
 
-static void empty_annotations_are_none(void **state)
+TEST(empty_annotations_are_none)
 {
-    (void)state;
     fixture *f = new_fixture();
     f->mark.annotations = compact(&f->arena, "{}");
     assert_tool(f, HEAD NO_INPUT "}");
@@ -196,18 +187,16 @@ static void empty_annotations_are_none(void **state)
 
 /* check-39: the level that follows from scopes is for the gate; the listing has what was written.
  */
-static void the_effective_level_is_not_written_back(void **state)
+TEST(the_effective_level_is_not_written_back)
 {
-    (void)state;
     fixture *f = new_fixture();
     f->method.needs.level = CW_AUTH_REQUIRED;
     f->mark.annotations = compact(&f->arena, "{\"auth\":{\"scopes\":[\"b\",\"a\"]}}");
     assert_tool(f, HEAD NO_INPUT ",\"annotations\":{\"auth\":{\"scopes\":[\"b\",\"a\"]}}}");
 }
 
-static void a_method_that_says_nothing_is_described_by_its_title_or_id(void **state)
+TEST(a_method_that_says_nothing_is_described_by_its_title_or_id)
 {
-    (void)state;
     fixture *f = new_fixture();
     f->method.usage = CW_STR("");
     f->mark.title = CW_STR("T");
@@ -222,9 +211,8 @@ static void a_method_that_says_nothing_is_described_by_its_title_or_id(void **st
     assert_tool(f, "{\"name\":\"a.b_x20c\",\"description\":\"a/b c\"," NO_INPUT "}");
 }
 
-static void text_is_escaped(void **state)
+TEST(text_is_escaped)
 {
-    (void)state;
     fixture *f = new_fixture();
     f->method.usage = CW_STR("a\"b\n\xc3\xa9");
     f->mark.title = CW_STR("\\");
@@ -235,9 +223,8 @@ static void text_is_escaped(void **state)
 }
 
 /* Schemas with nothing special in them are copied as they are; these only look like it. */
-static void names_count_however_they_are_spelt(void **state)
+TEST(names_count_however_they_are_spelt)
 {
-    (void)state;
     fixture *f = new_fixture();
     add_param(f, "x", "{\"\\u0024ref\":\"#\"}", "", false);
     assert_tool(f, HEAD "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"x\":"
@@ -268,9 +255,8 @@ static void assert_wrapped(const char *output, const char *expected)
 #define WRAPPED(schema)                                                                            \
     "{\"type\":\"object\",\"properties\":{\"result\":" schema "},\"required\":[\"result\"]}"
 
-static void an_output_that_is_no_object_is_wrapped(void **state)
+TEST(an_output_that_is_no_object_is_wrapped)
 {
-    (void)state;
     assert_wrapped("{}", WRAPPED("{}"));
     assert_wrapped("{\"type\":\"array\",\"items\":{\"type\":\"string\"}}",
                    WRAPPED("{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"));
@@ -279,9 +265,8 @@ static void an_output_that_is_no_object_is_wrapped(void **state)
     assert_wrapped("{\"type\":\"Object\"}", WRAPPED("{\"type\":\"Object\"}"));
 }
 
-static void a_wrapped_output_keeps_its_definitions(void **state)
+TEST(a_wrapped_output_keeps_its_definitions)
 {
-    (void)state;
     assert_wrapped("{\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"type\":\"object\",\"properties\":{"
                    "\"next\":{\"$ref\":\"#/$defs/a\"},\"all\":{\"$ref\":\"#\"}}}}}",
                    WRAPPED("{\"$ref\":\"#/properties/result/$defs/a\",\"$defs\":{\"a\":{\"type\":"
@@ -294,9 +279,8 @@ static void a_wrapped_output_keeps_its_definitions(void **state)
                    WRAPPED("{\"$id\":\"urn:x\",\"$ref\":\"#/$defs/a\"}"));
 }
 
-static void an_output_that_is_no_schema_object_is_refused(void **state)
+TEST(an_output_that_is_no_schema_object_is_refused)
 {
-    (void)state;
     static const struct {
         const char *output, *message;
     } cases[] = {
@@ -314,9 +298,8 @@ static void an_output_that_is_no_schema_object_is_refused(void **state)
     }
 }
 
-static void a_method_without_a_name_is_refused(void **state)
+TEST(a_method_without_a_name_is_refused)
 {
-    (void)state;
     fixture *f = new_fixture();
     f->method.id = CW_STR("");
     cw_err err = {0};
@@ -337,9 +320,8 @@ static void assert_name(const char *id, const char *expected)
     cw_arena_done(&arena);
 }
 
-static void names_within_the_set_stay(void **state)
+TEST(names_within_the_set_stay)
 {
-    (void)state;
     assert_name("examples.article.toMarkdown", "examples.article.toMarkdown");
     assert_name("A-Z_0.9", "A-Z_0.9");
     assert_name("a_x20", "a_x20");
@@ -349,9 +331,8 @@ static void names_within_the_set_stay(void **state)
     assert_name(".", ".");
 }
 
-static void other_names_are_mapped(void **state)
+TEST(other_names_are_mapped)
 {
-    (void)state;
     assert_name("textDocument/hover", "textDocument.hover");
     assert_name("$/cancel", "_x24.cancel");
     assert_name("a b", "a_x20b");
@@ -364,9 +345,8 @@ static void other_names_are_mapped(void **state)
     assert_name("a_xab c", "a_xab_x20c");
 }
 
-static void names_have_a_length(void **state)
+TEST(names_have_a_length)
 {
-    (void)state;
     cw_arena arena;
     cw_arena_init(&arena, 1 << 16);
     char id[200];
@@ -410,9 +390,8 @@ static void normalise_once(void *ctx)
     cw_arena_done(&arena);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     fixture *f = new_fixture();
     static char usage[3000];
     memset(usage, 'u', sizeof usage);
@@ -427,9 +406,8 @@ static void every_failed_allocation_is_reported(void **state)
     free_fixture(f);
 }
 
-static void a_full_arena_is_reported(void **state)
+TEST(a_full_arena_is_reported)
 {
-    (void)state;
     fixture *f = new_fixture();
     cw_arena arena;
     cw_arena_init(&arena, 16);

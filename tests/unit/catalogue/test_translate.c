@@ -58,9 +58,8 @@ static const char original[] =
     "\"properties\":{\"nid\":{\"description\":\"The node\"},\"page\":{}},\"required\":[\"nid\"]},"
     "\"title\":\"List\"}";
 
-static void what_people_read_is_translated(void **state)
+TEST(what_people_read_is_translated)
 {
-    (void)state;
     cw_translations *t = german(all, CW_COUNT(all));
     assert_tool(
         cw_translations_default(t),
@@ -70,9 +69,8 @@ static void what_people_read_is_translated(void **state)
     cw_translations_unref(t);
 }
 
-static void without_translations_a_tool_is_as_it_was(void **state)
+TEST(without_translations_a_tool_is_as_it_was)
 {
-    (void)state;
     cw_arena arena;
     cw_arena_init(&arena, SIZE_MAX);
     cw_translations *t = german((mo_pair[]){{"Other", "Anderes"}}, 1);
@@ -85,9 +83,8 @@ static void without_translations_a_tool_is_as_it_was(void **state)
     cw_arena_done(&arena);
 }
 
-static void a_method_without_mark_is_translated_too(void **state)
+TEST(a_method_without_mark_is_translated_too)
 {
-    (void)state;
     cw_arena arena;
     cw_arena_init(&arena, SIZE_MAX);
     cw_translations *t = german(all, CW_COUNT(all));
@@ -105,9 +102,8 @@ static void a_method_without_mark_is_translated_too(void **state)
     cw_arena_done(&arena);
 }
 
-static void phrases_come_in_order_without_empty_ones(void **state)
+TEST(phrases_come_in_order_without_empty_ones)
 {
-    (void)state;
     cw_phrase phrase;
     size_t at = 0;
     assert_true(cw_phrase_next(&method, &at, &phrase));
@@ -137,9 +133,8 @@ static void translate_once(void *ctx)
     cw_buf_done(&out);
 }
 
-static void translating_survives_every_failed_allocation(void **state)
+TEST(translating_survives_every_failed_allocation)
 {
-    (void)state;
     cw_translations *t = german(all, CW_COUNT(all));
     cw_entry entry = {.method = &method, .tool_name = method.id};
     assert_true(oom_each(translate_once, &(job){&entry, cw_translations_default(t)}) >= 3);

@@ -68,9 +68,8 @@ static cw_view *view_of(cw_snapshot *snapshot, const cw_str *permissions, size_t
     return v;
 }
 
-static void a_view_shows_what_the_gate_lets_through(void **state)
+TEST(a_view_shows_what_the_gate_lets_through)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     static const struct {
@@ -98,9 +97,8 @@ static void a_view_shows_what_the_gate_lets_through(void **state)
     tear_down(&f);
 }
 
-static void unmarked_methods_are_no_tools_and_may_be_callable(void **state)
+TEST(unmarked_methods_are_no_tools_and_may_be_callable)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     cw_view *v = view_of(f.snapshot, NULL, 0);
@@ -114,9 +112,8 @@ static void unmarked_methods_are_no_tools_and_may_be_callable(void **state)
     tear_down(&f);
 }
 
-static void tools_are_listed_by_name(void **state)
+TEST(tools_are_listed_by_name)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     static const char *const names[] = {"edit", "list", "login", "open"};
@@ -137,9 +134,8 @@ static void tools_are_listed_by_name(void **state)
 #define TWIN "shadow.tool.with.a.name.that.is.long.enough."
 #define TWINS_ALIAS "shadow_tool_with_a_name_that_is_lon___5d71d2fb58"
 
-static void an_alias_leads_to_what_the_caller_sees(void **state)
+TEST(an_alias_leads_to_what_the_caller_sees)
 {
-    (void)state;
     cw_method methods[] = {
         {.id = CW_STR("pub.get"), .mark = &plain},     {.id = CW_STR("pub_get"), .mark = &plain},
         {.id = CW_STR("pub__get"), .mark = &plain},    {.id = CW_STR(TWIN "9a431"), .mark = &plain},
@@ -165,9 +161,8 @@ static void an_alias_leads_to_what_the_caller_sees(void **state)
     cw_snapshot_unref(s);
 }
 
-static void a_view_keeps_what_it_shows(void **state)
+TEST(a_view_keeps_what_it_shows)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     cw_view *v = view_of(f.snapshot, NULL, 0);
@@ -182,9 +177,8 @@ static void a_view_keeps_what_it_shows(void **state)
     tear_down(&f);
 }
 
-static void lists_are_equal_when_their_bytes_are(void **state)
+TEST(lists_are_equal_when_their_bytes_are)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     cw_view *none = view_of(f.snapshot, NULL, 0);
@@ -244,9 +238,8 @@ static bool view_with_failure(pair *p, size_t n)
     return was_hit;
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     fixture f;
     set_up(&f);
     pair p = {f.snapshot, NULL};

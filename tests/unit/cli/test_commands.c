@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Whole commands without memory: they say so and leave files as they were, or do all of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/import/import.h"
 #include "cli/source/source_set.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define TEXT_MAX 16384u
 #define METHOD(name, summary, param)                                                               \
@@ -64,9 +56,8 @@ static bool read_text(const char *name, char text[TEXT_MAX])
     return true;
 }
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     oom_reset();
     snprintf(folder, sizeof folder, "%s", "/tmp/causeway-cli-XXXXXX");
     if (!mkdtemp(folder) || chdir(folder))
@@ -86,11 +77,10 @@ static int setup(void **state)
     return real_out < 0 || real_err < 0 ? -1 : 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
     static const char *const names[] = {"config.yaml", "doc.json", "two.json",
                                         "lock",        "out",      "err"};
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(names); i++)
         unlink(names[i]);
     close(real_out);
@@ -199,9 +189,8 @@ static void approve_before(void)
     write_text("doc.json", after);
 }
 
-static void diff_survives_every_failed_allocation(void **state)
+TEST(diff_survives_every_failed_allocation)
 {
-    (void)state;
     static expected e = {.command = cw_cli_source_diff,
                          .words = {"diff", "-c", "config.yaml", "one"}};
     approve_before();
@@ -213,9 +202,8 @@ static void diff_survives_every_failed_allocation(void **state)
     assert_string_equal(e.good.err, "");
 }
 
-static void diff_as_json_survives_every_failed_allocation(void **state)
+TEST(diff_as_json_survives_every_failed_allocation)
 {
-    (void)state;
     static expected e = {.command = cw_cli_source_diff,
                          .words = {"diff", "-c", "config.yaml", "--json", "one"}};
     approve_before();
@@ -223,9 +211,8 @@ static void diff_as_json_survives_every_failed_allocation(void **state)
     assert_non_null(strstr(e.good.out, "\"change\": \"gone\""));
 }
 
-static void approve_survives_every_failed_allocation(void **state)
+TEST(approve_survives_every_failed_allocation)
 {
-    (void)state;
     static expected e = {cw_cli_source_approve,
                          {"approve", "-c", "config.yaml", "one"},
                          .file = "lock",
@@ -237,9 +224,8 @@ static void approve_survives_every_failed_allocation(void **state)
     assert_string_not_equal(e.text, approved);
 }
 
-static void approve_of_one_tool_survives_every_failed_allocation(void **state)
+TEST(approve_of_one_tool_survives_every_failed_allocation)
 {
-    (void)state;
     static expected e = {cw_cli_source_approve,
                          {"approve", "-c", "config.yaml", "--json", "delete.all"},
                          .file = "lock",
@@ -251,9 +237,8 @@ static void approve_of_one_tool_survives_every_failed_allocation(void **state)
     assert_null(strstr(e.good.out, "\"get\""));
 }
 
-static void import_survives_every_failed_allocation(void **state)
+TEST(import_survives_every_failed_allocation)
 {
-    (void)state;
     static expected e = {cw_cli_import, {"import", "doc.json"}, .file = "doc.overlay.yaml"};
     write_text("doc.json", after);
     assert_survives(&e);
@@ -264,9 +249,8 @@ static void import_survives_every_failed_allocation(void **state)
     assert_int_equal(access("service.overlay.yaml", F_OK), -1);
 }
 
-static void import_as_json_survives_every_failed_allocation(void **state)
+TEST(import_as_json_survives_every_failed_allocation)
 {
-    (void)state;
     static expected e = {cw_cli_import,
                          {"import", "--json", "-o", "o.yaml", "--secret-file", "pass", "doc.json"},
                          .file = "o.yaml"};

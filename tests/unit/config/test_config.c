@@ -37,9 +37,8 @@ static cw_code load(const cw_config_source *source, cw_config **ret, cw_config_p
     return cw_config_load(source, ret, problems, err);
 }
 
-static void no_file_gives_the_defaults(void **state)
+TEST(no_file_gives_the_defaults)
 {
-    (void)state;
     cw_config *config;
     cw_config_problems problems;
     cw_err err;
@@ -49,9 +48,8 @@ static void no_file_gives_the_defaults(void **state)
     cw_config_problems_done(&problems);
 }
 
-static void a_file_is_read_and_its_folder_counts(void **state)
+TEST(a_file_is_read_and_its_folder_counts)
 {
-    (void)state;
     const char *path = write_file("a.yaml", CW_STR("loops: 5\nlog: {file: x.log}\n"));
     char expected[PATH_MAX];
     snprintf(expected, sizeof expected, "%s/x.log", folder);
@@ -65,9 +63,8 @@ static void a_file_is_read_and_its_folder_counts(void **state)
     cw_config_problems_done(&problems);
 }
 
-static void relative_file_names_give_absolute_paths(void **state)
+TEST(relative_file_names_give_absolute_paths)
 {
-    (void)state;
     char old[PATH_MAX], real[PATH_MAX], expected[PATH_MAX + 16];
     assert_non_null(getcwd(old, sizeof old));
     assert_int_equal(mkdir(path_of("sub"), 0700), 0);
@@ -103,9 +100,8 @@ static void relative_file_names_give_absolute_paths(void **state)
     assert_int_equal(chdir(old), 0);
 }
 
-static void a_folder_that_is_gone_is_an_error(void **state)
+TEST(a_folder_that_is_gone_is_an_error)
 {
-    (void)state;
     char old[PATH_MAX];
     assert_non_null(getcwd(old, sizeof old));
     const char *path = path_of("gone");
@@ -123,9 +119,8 @@ static void a_folder_that_is_gone_is_an_error(void **state)
     assert_int_equal(chdir(old), 0);
 }
 
-static void unreadable_files_are_named(void **state)
+TEST(unreadable_files_are_named)
 {
-    (void)state;
     cw_config *config = NULL;
     cw_config_problems problems;
     cw_err err;
@@ -140,9 +135,8 @@ static void unreadable_files_are_named(void **state)
     assert_null(config);
 }
 
-static void a_file_has_a_largest_size(void **state)
+TEST(a_file_has_a_largest_size)
 {
-    (void)state;
     cw_buf text;
     cw_buf_init(&text, CW_CONFIG_MAX_BYTES + 1);
     char *p = cw_buf_reserve(&text, CW_CONFIG_MAX_BYTES + 1);
@@ -170,9 +164,8 @@ static void a_file_has_a_largest_size(void **state)
     cw_config_problems_done(&problems);
 }
 
-static void addresses_of_the_command_line_replace_those_of_the_file(void **state)
+TEST(addresses_of_the_command_line_replace_those_of_the_file)
 {
-    (void)state;
     const char *path = write_file("l.yaml", CW_STR("listen: [\"a:1\", \"b:1\"]\nloops: 2\n"));
     const char *const listen[] = {"127.0.0.1:0", "[::1]:80"};
     cw_config *config;
@@ -189,9 +182,8 @@ static void addresses_of_the_command_line_replace_those_of_the_file(void **state
     cw_config_problems_done(&problems);
 }
 
-static void wrong_addresses_of_the_command_line_have_no_line(void **state)
+TEST(wrong_addresses_of_the_command_line_have_no_line)
 {
-    (void)state;
     const char *path = write_file("l.yaml", CW_STR("loops: x\n"));
     const char *const listen[] = {"localhost", "a:1"};
     cw_config *config = NULL;
@@ -215,9 +207,8 @@ static void wrong_addresses_of_the_command_line_have_no_line(void **state)
     assert_null(config);
 }
 
-static void a_unix_path_fits_its_socket(void **state)
+TEST(a_unix_path_fits_its_socket)
 {
-    (void)state;
     char text[200] = "unix:/";
     memset(text + 6, 'x', 106);
     text[6 + 106] = '\0';
@@ -241,9 +232,8 @@ static void a_unix_path_fits_its_socket(void **state)
     cw_config_problems_done(&problems);
 }
 
-static void twenty_problems_are_kept_and_all_are_counted(void **state)
+TEST(twenty_problems_are_kept_and_all_are_counted)
 {
-    (void)state;
     cw_buf text;
     cw_buf_init(&text, CW_CONFIG_MAX_BYTES);
     for (int i = 0; i < 9000; i++)
@@ -264,9 +254,8 @@ static void twenty_problems_are_kept_and_all_are_counted(void **state)
 }
 
 /* The longest names and texts a file can bring still make one bounded line each. */
-static void hostile_names_make_short_lines(void **state)
+TEST(hostile_names_make_short_lines)
 {
-    (void)state;
     cw_buf text;
     cw_buf_init(&text, CW_CONFIG_MAX_BYTES);
     cw_buf_add(&text, CW_STR("log: {levels: {"));
@@ -293,9 +282,8 @@ static void hostile_names_make_short_lines(void **state)
     cw_buf_done(&text);
 }
 
-static void file_names_are_shown_safely(void **state)
+TEST(file_names_are_shown_safely)
 {
-    (void)state;
     cw_config *config = NULL;
     cw_config_problems problems;
     cw_config_problems_init(&problems);
@@ -314,9 +302,8 @@ static void *ref_and_unref(void *arg)
     return NULL;
 }
 
-static void references_are_counted_across_threads(void **state)
+TEST(references_are_counted_across_threads)
 {
-    (void)state;
     cw_config_unref(config_of("")); /* the engine keeps its meta-schema from now on */
     size_t live = oom_live();
     cw_config *config = config_of("hosts: [a]\n");
@@ -352,9 +339,8 @@ static void load_once(void *ctx)
     cw_config_problems_done(&problems);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     const char *const listen[] = {"unix:x.sock", "a:1"};
     cw_config_source source = {
         .path =
@@ -377,9 +363,8 @@ static void every_failed_allocation_is_reported(void **state)
     assert_true(oom_each(load_once, &source) >= 8);
 }
 
-static void problems_survive_every_failed_allocation(void **state)
+TEST(problems_survive_every_failed_allocation)
 {
-    (void)state;
     cw_config_source source = {
         .path = write_file("bad.yaml", CW_STR("listen: [a, {ddress: x}]\nnever_heard_of: 1\n"
                                               "log: {level: x, levels: {net: y}}\n"
@@ -401,15 +386,13 @@ static void problems_survive_every_failed_allocation(void **state)
     assert_true(oom_each(load_once, &source) >= 4);
 }
 
-static int make_folder(void **state)
+SETUP(make_folder)
 {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+TEARDOWN(remove_folder)
 {
-    (void)state;
     static const char *const files[] = {"a.yaml",  "sub/b.yaml", "big.yaml",    "l.yaml",
                                         "ok.yaml", "bad.yaml",   "syntax.yaml", "rules.yaml"};
     for (size_t i = 0; i < CW_COUNT(files); i++)

@@ -41,9 +41,8 @@ static void assert_problem(const char *text, const char *problem)
     assert_string_equal(err.msg, expected);
 }
 
-static void a_file_says_what_sources_methods_says(void **state)
+TEST(a_file_says_what_sources_methods_says)
 {
-    (void)state;
     cw_config_overlay_file *file = read_file("# written by causeway import\n"
                                              "methods:\n"
                                              "  - plain\n"
@@ -66,9 +65,8 @@ static void a_file_says_what_sources_methods_says(void **state)
     cw_config_overlay_free(file);
 }
 
-static void nothing_is_fine(void **state)
+TEST(nothing_is_fine)
 {
-    (void)state;
     static const char *const texts[] = {"", "# nothing\n", "methods:\n", "methods: []\n", "{}"};
     for (size_t i = 0; i < CW_COUNT(texts); i++) {
         cw_config_overlay_file *file = read_file(texts[i]);
@@ -79,9 +77,8 @@ static void nothing_is_fine(void **state)
     cw_config_overlay_free(NULL);
 }
 
-static void mistakes_are_named_as_in_a_configuration(void **state)
+TEST(mistakes_are_named_as_in_a_configuration)
 {
-    (void)state;
     assert_problem("methods:\n  - method: m\n    ttitle: x\n",
                    "3:5: methods[0].ttitle: unknown key; did you mean \"title\"?");
     assert_problem("methods: [{method: m, tool: 1}, {title: x}]",
@@ -95,9 +92,8 @@ static void mistakes_are_named_as_in_a_configuration(void **state)
     assert_problem("header_size: 1\n", "1:1: header_size: unknown key; known here: methods");
 }
 
-static void a_text_that_is_no_yaml_is_told(void **state)
+TEST(a_text_that_is_no_yaml_is_told)
 {
-    (void)state;
     cw_config_overlay_file *file = NULL;
     cw_err err = {0};
     write_file(CW_STR("methods: [\n"));
@@ -106,9 +102,8 @@ static void a_text_that_is_no_yaml_is_told(void **state)
     assert_null(file);
 }
 
-static void a_file_has_a_largest_size(void **state)
+TEST(a_file_has_a_largest_size)
 {
-    (void)state;
     cw_config_overlay_file *file = NULL;
     cw_err err = {0};
     char *text = malloc(CW_CONFIG_MAX_BYTES + 1);
@@ -123,9 +118,8 @@ static void a_file_has_a_largest_size(void **state)
     free(text);
 }
 
-static void a_file_that_is_not_there_is_told(void **state)
+TEST(a_file_that_is_not_there_is_told)
 {
-    (void)state;
     cw_config_overlay_file *file = NULL;
     cw_err err = {0};
     assert_int_equal(cw_config_overlay_read("/nowhere/overlay.yaml", &file, &err), CW_IO);
@@ -148,9 +142,8 @@ static void read_once(void *ctx)
     cw_config_overlay_free(file);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     cw_code ok = CW_OK, wrong = CW_CONFIG;
     write_file(CW_STR("methods: [m, {method: n, name: x, params: {a: {value: {b: [1]}}}}]\n"));
     assert_true(oom_each(read_once, &ok) >= 5);
@@ -160,16 +153,14 @@ static void every_failed_allocation_is_reported(void **state)
     assert_true(oom_each(read_once, &wrong) >= 5);
 }
 
-static int make_file(void **state)
+SETUP(make_file)
 {
-    (void)state;
     int fd = mkstemp(path);
     return fd < 0 ? -1 : close(fd);
 }
 
-static int remove_file(void **state)
+TEARDOWN(remove_file)
 {
-    (void)state;
     return unlink(path);
 }
 

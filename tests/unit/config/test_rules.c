@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/config_fixture.h"
 
-static void a_listener_with_tls_needs_a_certificate(void **state)
+TEST(a_listener_with_tls_needs_a_certificate)
 {
-    (void)state;
     assert_problems("listen:\n  - a:1\n  - {address: \"a:2\", tls: true}\n",
                     "f:3:5: listen[1]: a listener with tls needs tls.certificate and tls.key");
     assert_problems("listen: {address: \"a:2\", tls: true}\n",
                     "f:1:9: listen: a listener with tls needs tls.certificate and tls.key");
 }
 
-static void certificate_and_key_belong_together(void **state)
+TEST(certificate_and_key_belong_together)
 {
-    (void)state;
     assert_problems("tls:\n  certificate: c.pem\n",
                     "f:2:16: tls.key: missing; a certificate needs its key");
     assert_problems("tls:\n  key: k.pem\n",
@@ -22,9 +20,8 @@ static void certificate_and_key_belong_together(void **state)
     cw_config_unref(config_of("tls: {key: k, certificate: c}\n"));
 }
 
-static void an_address_is_listed_once(void **state)
+TEST(an_address_is_listed_once)
 {
-    (void)state;
     assert_problems("listen: [\"a:1\", \"b:1\", {address: \"a:1\"}, \"b:1\"]\n",
                     "f:1:24: listen[2]: the same address as listen[0]\n"
                     "f:1:42: listen[3]: the same address as listen[1]");
@@ -34,9 +31,8 @@ static void an_address_is_listed_once(void **state)
     cw_config_unref(config_of("listen: [\"a:0\", \"a:0\", \"a:1\", \"a:2\"]\n"));
 }
 
-static void a_target_fits_its_header(void **state)
+TEST(a_target_fits_its_header)
 {
-    (void)state;
     assert_problems("limits: {target_size: 20000}\n",
                     "f:1:23: limits.target_size: 20000 is more than limits.header_size, 16384");
     assert_problems("limits: {header_size: 4KB}\n",
@@ -49,9 +45,8 @@ static void a_target_fits_its_header(void **state)
 #define ISSUER(name, more)                                                                         \
     "    - {issuer: https://" name ", client_id: us, client_secret_file: /f" more "}\n"
 
-static void an_opaque_token_belongs_to_one_issuer(void **state)
+TEST(an_opaque_token_belongs_to_one_issuer)
 {
-    (void)state;
     static const char begin[] = "public_url: https://x\naccess:\n  issuers:\n";
     static const char problem[] =
         "f:5:7: access.issuers[1]: issuers[0] has a client_id too: give "
@@ -73,18 +68,16 @@ static void an_opaque_token_belongs_to_one_issuer(void **state)
     assert_problems(text, "f:4:7: access.issuers[0]: token_prefix needs client_id");
 }
 
-static void connections_per_address_fit_the_connections(void **state)
+TEST(connections_per_address_fit_the_connections)
 {
-    (void)state;
     assert_problems(
         "limits: {connections: 10, connections_per_address: 11}\n",
         "f:1:52: limits.connections_per_address: 11 is more than limits.connections, 10");
     cw_config_unref(config_of("limits: {connections: 10, connections_per_address: 10}\n"));
 }
 
-static void sources_have_names_of_their_own(void **state)
+TEST(sources_have_names_of_their_own)
 {
-    (void)state;
     assert_problems("sources:\n"
                     "  - {name: a, url: \"http://a\"}\n"
                     "  - {name: b, url: \"http://a\"}\n"
@@ -92,9 +85,8 @@ static void sources_have_names_of_their_own(void **state)
                     "f:4:5: sources[2]: the same name as sources[0]");
 }
 
-static void a_method_is_listed_once(void **state)
+TEST(a_method_is_listed_once)
 {
-    (void)state;
     assert_problems("sources:\n"
                     "  - {name: a, url: \"http://a\", methods: [m, n]}\n"
                     "  - name: b\n"
@@ -106,17 +98,15 @@ static void a_method_is_listed_once(void **state)
 }
 
 /* A value that is wrong by itself has its default; rules about that would mislead. */
-static void rules_wait_until_single_values_are_right(void **state)
+TEST(rules_wait_until_single_values_are_right)
 {
-    (void)state;
     assert_problems("limits: {header_size: x, target_size: 20000}\n",
                     "f:1:23: limits.header_size: expected a size such as \"16KB\" or 4096 "
                     "(bytes), got \"x\"");
 }
 
-static void all_rules_report_at_once(void **state)
+TEST(all_rules_report_at_once)
 {
-    (void)state;
     assert_problems("listen: [\"a:1\", \"a:1\"]\ntls: {key: k}\nlimits: {header_size: 1KB}\n",
                     "f:1:17: listen[1]: the same address as listen[0]\n"
                     "f:2:12: tls.certificate: missing; a key needs its certificate\n"

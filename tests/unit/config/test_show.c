@@ -41,9 +41,8 @@ static void assert_reads_back(const char *text)
     free(after);
 }
 
-static void what_is_shown_reads_back_equal(void **state)
+TEST(what_is_shown_reads_back_equal)
 {
-    (void)state;
     assert_reads_back("");
     assert_reads_back(
         "listen: [\"[::1]:0\", {address: \"a:1\", tls: true}, unix:x.sock]\n"
@@ -112,9 +111,8 @@ static void what_is_shown_reads_back_equal(void **state)
         "\"method\":\"m\",\"annotations\":{\"\\u0061\\/\":\"\\ud83d\\ude00\\/\"}}]}]}");
 }
 
-static void every_key_is_shown_with_its_help(void **state)
+TEST(every_key_is_shown_with_its_help)
 {
-    (void)state;
     cw_config *config = config_of("");
     char *exposed = show(config);
     for (const cw_key *top = cw_config_root.children; top->name; top++) {
@@ -136,9 +134,8 @@ static void every_key_is_shown_with_its_help(void **state)
     free(exposed);
 }
 
-static void a_full_buffer_is_sticky(void **state)
+TEST(a_full_buffer_is_sticky)
 {
-    (void)state;
     cw_config *config = config_of("");
     cw_buf out;
     cw_buf_init(&out, 100);
@@ -172,9 +169,8 @@ static void check_properties(const cw_json *schema, const cw_key *keys)
     assert_true(cw_json_is(cw_json_get(schema, CW_STR("additionalProperties")), CW_JSON_FALSE));
 }
 
-static void the_schema_describes_every_key(void **state)
+TEST(the_schema_describes_every_key)
 {
-    (void)state;
     cw_buf out;
     cw_buf_init(&out, 1 << 20);
     assert_int_equal(cw_config_schema(&out, NULL), CW_OK);
@@ -220,9 +216,8 @@ static void print_once(void *ctx)
     cw_buf_done(&out);
 }
 
-static void printing_survives_every_failed_allocation(void **state)
+TEST(printing_survives_every_failed_allocation)
 {
-    (void)state;
     cw_config *config = config_of("hosts: [a, b]\nroles: {a: [b]}\n"
                                   "sources: {name: a, url: \"http://a\", headers: {a: b},\n"
                                   "  methods: {method: m, params: {a: {value: [1]}}}}\n");

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "door/negotiate.h"
 #include "support/mo_file.h"
+#include "support/test.h"
 
 /* de, en (the original), fr, pt-BR, zh-Hant. */
 static cw_translations *world(const char *default_value)
@@ -46,9 +40,8 @@ static void check(const cw_translations *t, const example *examples, size_t n)
     check(t, (const example[]){__VA_ARGS__},                                                       \
           sizeof((const example[]){__VA_ARGS__}) / sizeof(example))
 
-static void the_highest_q_wins_and_the_first_among_equals(void **state)
+TEST(the_highest_q_wins_and_the_first_among_equals)
 {
-    (void)state;
     cw_translations *t = world("en");
     CHECK(t, {"de", "de"}, {"DE", "de"}, {"fr, de", "fr"}, {"fr;q=0.5, de", "de"},
           {"fr;q=0.5, de;q=0.50", "fr"}, {"fr;q=0.501,de;q=0.5", "fr"},
@@ -56,18 +49,16 @@ static void the_highest_q_wins_and_the_first_among_equals(void **state)
     cw_translations_unref(t);
 }
 
-static void ranges_are_widened_and_narrowed(void **state)
+TEST(ranges_are_widened_and_narrowed)
 {
-    (void)state;
     cw_translations *t = world("en");
     CHECK(t, {"de-AT", "de"}, {"de-AT, fr", "de"}, {"pt", "pt-BR"}, {"pt-PT, fr;q=0.1", "fr"},
           {"zh-Hant-TW", "zh-Hant"}, {"zh", "zh-Hant"}, {"zh-CN", "en"});
     cw_translations_unref(t);
 }
 
-static void a_star_is_the_default(void **state)
+TEST(a_star_is_the_default)
 {
-    (void)state;
     cw_translations *t = world("de");
     CHECK(t, {"*", "de"}, {"fr, *", "fr"}, {"fr;q=0.5, *", "de"}, {"xx, *;q=0.1", "de"},
           {"*, fr", "de"}, {"*, de;q=0", "en"}, {"*;q=0", "de"}, {"fr, *;q=0", "fr"},
@@ -75,9 +66,8 @@ static void a_star_is_the_default(void **state)
     cw_translations_unref(t);
 }
 
-static void what_has_q_zero_is_not_taken(void **state)
+TEST(what_has_q_zero_is_not_taken)
 {
-    (void)state;
     cw_translations *t = world("en");
     CHECK(t, {"de;q=0", "en"}, {"de;q=0, fr;q=0.1", "fr"}, {"de;q=0, de-AT", "en"},
           {"fr;q=0.0, de;q=0.000", "en"}, {"pt;q=0, pt-BR", "pt-BR"}, {"pt-BR;q=0, pt", "en"},
@@ -85,9 +75,8 @@ static void what_has_q_zero_is_not_taken(void **state)
     cw_translations_unref(t);
 }
 
-static void what_is_not_written_right_is_passed_over(void **state)
+TEST(what_is_not_written_right_is_passed_over)
 {
-    (void)state;
     cw_translations *t = world("en");
     CHECK(t, {"", "en"}, {",,,", "en"}, {"de;q=2", "en"}, {"de;q=", "en"}, {"de;q=0.1234", "en"},
           {"de;q=-1", "en"}, {"de;q=1.001", "en"}, {"de;q=01", "en"}, {"de;q=.5", "en"},
@@ -99,10 +88,9 @@ static void what_is_not_written_right_is_passed_over(void **state)
     cw_translations_unref(t);
 }
 
-static void members_have_a_ceiling(void **state)
+TEST(members_have_a_ceiling)
 {
     char accept[CW_NEGOTIATE_RANGES * 4 + 8] = "";
-    (void)state;
     cw_translations *t = world("en");
     for (unsigned i = 1; i < CW_NEGOTIATE_RANGES; i++)
         memcpy(accept + strlen(accept), "xx,", 4);

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "host/call.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define MAX_BODY 8192u
 
@@ -89,9 +81,8 @@ static void put_all(cw_call *call)
     cw_close(call);
 }
 
-static void everything_can_be_put(void **state)
+TEST(everything_can_be_put)
 {
-    (void)state;
     assert_string_equal(answer(put_nothing, "{}"), "result\":null}");
     assert_string_equal(
         answer(put_all, "{\"v\":{\"k\":1e2}}"),
@@ -109,9 +100,8 @@ static void put_large(cw_call *call)
     free(text);
 }
 
-static void a_result_has_a_ceiling(void **state)
+TEST(a_result_has_a_ceiling)
 {
-    (void)state;
     char params[32];
     const size_t around = strlen("{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":\"\"}");
     snprintf(params, sizeof(params), "{\"n\":%zu}", MAX_BODY - around);
@@ -182,9 +172,8 @@ static void put_deep(cw_call *call)
         cw_close(call);
 }
 
-static void a_misused_writer_is_an_internal_error(void **state)
+TEST(a_misused_writer_is_an_internal_error)
 {
-    (void)state;
     assert_string_equal(answer(put_keyless, "{}"), INTERNAL);
     assert_string_equal(answer(put_keyed, "{}"), INTERNAL);
     assert_string_equal(answer(put_twice, "{}"), INTERNAL);
@@ -223,9 +212,8 @@ static void fail_with_bad_data(cw_call *call)
     cw_open_object(call, NULL);
 }
 
-static void errors_take_the_place_of_a_result(void **state)
+TEST(errors_take_the_place_of_a_result)
 {
-    (void)state;
     assert_string_equal(answer(fail_plain, "{}"),
                         "error\":{\"code\":-32001,\"message\":\"no luck\"}}");
     assert_string_equal(answer(fail_with_data, "{}"),
@@ -263,9 +251,8 @@ static void read_all(cw_call *call)
     assert_false(cw_call_has_failed(call));
 }
 
-static void arguments_are_found_by_name_and_by_pointer(void **state)
+TEST(arguments_are_found_by_name_and_by_pointer)
 {
-    (void)state;
     assert_string_equal(
         answer(read_all, "{\"s\":\"gr\\u00fcn\",\"null\":null,\"nul\":\"a\\u0000b\",\"i\":1e3,"
                          "\"d\":2.5,\"t\":true,\"f\":false,"
@@ -292,9 +279,8 @@ static void walk(cw_call *call)
     cw_result_text(call, seen);
 }
 
-static void containers_can_be_walked(void **state)
+TEST(containers_can_be_walked)
 {
-    (void)state;
     assert_string_equal(
         answer(walk, "{\"m\":{\"a\":1,\"b\":2},\"l\":[{\"k\":\"x\"},{\"k\":\"y\"},{}],\"e\":[]}"),
         "result\":\"a=1;b=2;x,y,?,\"}");
@@ -317,9 +303,8 @@ static void read_wrong(cw_call *call)
         cw_error(call, 3, "my own");
 }
 
-static void a_wrong_type_fails_the_call(void **state)
+TEST(a_wrong_type_fails_the_call)
 {
-    (void)state;
     static const struct {
         const char *as;
         const char *value;
@@ -349,9 +334,8 @@ static void a_wrong_type_fails_the_call(void **state)
                         "error\":{\"code\":3,\"message\":\"my own\"}}");
 }
 
-static void a_missing_parameter_keeps_the_method_from_running(void **state)
+TEST(a_missing_parameter_keeps_the_method_from_running)
 {
-    (void)state;
     assert_string_equal(answer(fail_plain, "{\"NEEDS\":1}"),
                         "error\":{\"code\":-32602,\"message\":\"Invalid params\","
                         "\"data\":\"Missing required parameter: must\"}}");
@@ -367,9 +351,8 @@ static void say_caller(cw_call *call)
                      cw_caller_language(call), cw_caller_permission(call, 1));
 }
 
-static void the_caller_is_known(void **state)
+TEST(the_caller_is_known)
 {
-    (void)state;
     assert_string_equal(answer(say_caller, "{}"), "result\":\"7 eve de b c\"}");
 }
 
@@ -410,9 +393,8 @@ static void run_once(void *ctx)
     cw_arena_done(arena);
 }
 
-static void a_call_survives_every_failed_allocation(void **state)
+TEST(a_call_survives_every_failed_allocation)
 {
-    (void)state;
     cw_arena arena;
     assert_true(oom_each(run_once, &arena) >= 6);
 }
@@ -425,9 +407,8 @@ static void put_echo(cw_call *call)
     cw_close(call);
 }
 
-static void a_warm_call_asks_for_no_memory(void **state)
+TEST(a_warm_call_asks_for_no_memory)
 {
-    (void)state;
     cw_arena arena;
     cw_wire wire;
     declared = (cw_plugin_method){.run = put_echo};

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "host/hosted.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static void run(cw_call *call)
 {
@@ -57,9 +49,8 @@ static const char *check(rig *r)
     return text;
 }
 
-static void a_right_plugin_has_no_problems(void **state)
+TEST(a_right_plugin_has_no_problems)
 {
-    (void)state;
     rig r;
     init(&r);
     r.method.next = &r.second;
@@ -67,9 +58,8 @@ static void a_right_plugin_has_no_problems(void **state)
 }
 
 /* check-2, check-7, check-8 */
-static void annotations_are_a_map_with_members(void **state)
+TEST(annotations_are_a_map_with_members)
 {
-    (void)state;
     static const struct {
         const char *annotations;
         const char *problem;
@@ -102,9 +92,8 @@ static void annotations_are_a_map_with_members(void **state)
     }
 }
 
-static void auth_inside_annotations_has_its_shape(void **state)
+TEST(auth_inside_annotations_has_its_shape)
 {
-    (void)state;
     static const struct {
         const char *auth;
         const char *problem;
@@ -135,9 +124,8 @@ static void auth_inside_annotations_has_its_shape(void **state)
     }
 }
 
-static void auth_is_written_in_one_place(void **state)
+TEST(auth_is_written_in_one_place)
 {
-    (void)state;
     rig r;
     init(&r);
     r.tool.annotations = "{\"auth\":{\"scopes\":[]}}";
@@ -146,9 +134,8 @@ static void auth_is_written_in_one_place(void **state)
                                    "auth_level say the same; use one of them\n");
 }
 
-static void auth_levels_are_three(void **state)
+TEST(auth_levels_are_three)
 {
-    (void)state;
     static const char *const good[] = {"none", "optional", "required"};
     static const char *const bad[] = {"", "None", "require", "required "};
     for (size_t i = 0; i < CW_COUNT(good); i++) {
@@ -166,9 +153,8 @@ static void auth_levels_are_three(void **state)
     }
 }
 
-static void reserved_names_are_no_tools(void **state)
+TEST(reserved_names_are_no_tools)
 {
-    (void)state;
     static const char *const names[] = {"list", "describe", "invoke"};
     for (size_t i = 0; i < CW_COUNT(names); i++) {
         rig r;
@@ -190,9 +176,8 @@ static void reserved_names_are_no_tools(void **state)
     assert_string_equal(check(&r), "");
 }
 
-static void ids_are_free_text_with_exceptions(void **state)
+TEST(ids_are_free_text_with_exceptions)
 {
-    (void)state;
     static const struct {
         const char *id;
         const char *problem;
@@ -216,9 +201,8 @@ static void ids_are_free_text_with_exceptions(void **state)
     }
 }
 
-static void duplicate_ids_are_reported_once(void **state)
+TEST(duplicate_ids_are_reported_once)
 {
-    (void)state;
     rig r;
     init(&r);
     cw_plugin_method third = r.second;
@@ -228,9 +212,8 @@ static void duplicate_ids_are_reported_once(void **state)
     assert_string_equal(check(&r), "articles: method 'a.b': id: declared twice\n");
 }
 
-static void marks_need_a_method_and_methods_one_mark(void **state)
+TEST(marks_need_a_method_and_methods_one_mark)
 {
-    (void)state;
     rig r;
     init(&r);
     cw_plugin_tool lost = {.run = other, .function = "other"};
@@ -243,9 +226,8 @@ static void marks_need_a_method_and_methods_one_mark(void **state)
     assert_string_equal(check(&r), "articles: method 'a.b': CW_TOOL: marked twice\n");
 }
 
-static void params_are_checked_each(void **state)
+TEST(params_are_checked_each)
 {
-    (void)state;
     rig r;
     init(&r);
     r.method.params[0] = (cw_plugin_param){.name = "x", .schema = "true"};
@@ -263,9 +245,8 @@ static void params_are_checked_each(void **state)
         "articles: method 'a.b': param 'z': default_value: the schema has a default already\n");
 }
 
-static void lists_have_a_ceiling(void **state)
+TEST(lists_have_a_ceiling)
 {
-    (void)state;
     static char names[CW_PLUGIN_MAX_PARAMS + 1][4];
     for (int over = 0; over <= 1; over++) {
         rig r;
@@ -285,9 +266,8 @@ static void lists_have_a_ceiling(void **state)
     }
 }
 
-static void the_plugin_itself_needs_a_name_a_version_and_a_method(void **state)
+TEST(the_plugin_itself_needs_a_name_a_version_and_a_method)
 {
-    (void)state;
     rig r;
     init(&r);
     r.entry.name = "";
@@ -314,9 +294,8 @@ static void make_full(rig *r)
     r->method.next = &r->second;
 }
 
-static void the_description_is_an_openrpc_document(void **state)
+TEST(the_description_is_an_openrpc_document)
 {
-    (void)state;
     rig r;
     cw_buf text;
     make_full(&r);
@@ -373,9 +352,8 @@ static void complain_once(void *ctx)
     cw_hosted_done(&r.hosted);
 }
 
-static void checking_survives_every_failed_allocation(void **state)
+TEST(checking_survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(describe_once, NULL) >= 3);
     assert_true(oom_each(complain_once, NULL) >= 3);
 }

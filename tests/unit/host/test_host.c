@@ -3,23 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/attr.h"
 #include "base/clock.h"
+#include "support/test.h"
 
 #define HEAD 12u
 #define TIMEOUT_MS 20000
@@ -166,9 +157,8 @@ static int stop(worker *w)
     return status;
 }
 
-static void calls_are_answered_in_order(void **state)
+TEST(calls_are_answered_in_order)
 {
-    (void)state;
     worker w = start("echo", NULL);
     expect(&w, 0,
            "{\"jsonrpc\":\"2.0\",\"method\":\"$/ready\",\"params\":{\"name\":\"echo\","
@@ -190,9 +180,8 @@ static void calls_are_answered_in_order(void **state)
     assert_int_equal(stop(&w), 0);
 }
 
-static void reports_come_before_the_result(void **state)
+TEST(reports_come_before_the_result)
 {
-    (void)state;
     worker w = start("echo", NULL);
     expect_ready(&w);
     send_call(&w, 1, "test.progress", "{\"steps\":2,\"ms\":1}");
@@ -215,9 +204,8 @@ static void reports_come_before_the_result(void **state)
     assert_int_equal(stop(&w), 0);
 }
 
-static void a_misuse_is_logged_and_answered(void **state)
+TEST(a_misuse_is_logged_and_answered)
 {
-    (void)state;
     worker w = start("misuse", NULL);
     expect_ready(&w);
     send_call(&w, 1, "misuse.keyless", "{}");
@@ -242,9 +230,8 @@ static void send_with(worker *w, uint64_t id, const char *method, const char *me
     expect_started(w, id);
 }
 
-static void questions_are_asked_and_answered(void **state)
+TEST(questions_are_asked_and_answered)
 {
-    (void)state;
     worker w = start("conformance", NULL);
     expect_ready(&w);
     send_with(&w, 1, "test_input_required_result_multi_round", "\"client\":[\"elicitation\"]");
@@ -268,9 +255,8 @@ static void questions_are_asked_and_answered(void **state)
     assert_int_equal(stop(&w), 0);
 }
 
-static void resources_are_read_and_arguments_completed(void **state)
+TEST(resources_are_read_and_arguments_completed)
 {
-    (void)state;
     worker w = start("conformance", NULL);
     expect_ready(&w);
     send_with(&w, 1, "test_template_data",
@@ -287,9 +273,8 @@ static void resources_are_read_and_arguments_completed(void **state)
     assert_int_equal(stop(&w), 0);
 }
 
-static void announcements_come_before_the_result(void **state)
+TEST(announcements_come_before_the_result)
 {
-    (void)state;
     static const char updated[] =
         "{\"jsonrpc\":\"2.0\",\"method\":\"$/updated\",\"params\":{\"uri\":\"%s\"}}";
     char body[256];
@@ -323,9 +308,8 @@ static void announcements_come_before_the_result(void **state)
     assert_int_equal(stop(&w), 0);
 }
 
-static void a_running_call_sees_its_cancel(void **state)
+TEST(a_running_call_sees_its_cancel)
 {
-    (void)state;
     worker w = start("echo", NULL);
     expect_ready(&w);
     uint64_t begin = cw_clock_ms();
@@ -342,9 +326,8 @@ static void a_running_call_sees_its_cancel(void **state)
     assert_int_equal(stop(&w), 0);
 }
 
-static void a_call_cancelled_before_it_began_never_runs(void **state)
+TEST(a_call_cancelled_before_it_began_never_runs)
 {
-    (void)state;
     worker w = start("echo", NULL);
     expect_ready(&w);
     send_call(&w, 1, "test.sleep_deaf", "{\"ms\":60}");
@@ -361,9 +344,8 @@ static void a_call_cancelled_before_it_began_never_runs(void **state)
     assert_int_equal(stop(&w), 0);
 }
 
-static void a_result_over_the_limit_is_an_error(void **state)
+TEST(a_result_over_the_limit_is_an_error)
 {
-    (void)state;
     worker w = start("echo", "--frame=4096");
     expect_ready(&w);
     send_call(&w, 1, "test.large", "{\"bytes\":5000}");
@@ -376,9 +358,8 @@ static void a_result_over_the_limit_is_an_error(void **state)
 }
 
 /* 64 MB are enough for the host, not for this result. Sanitizers have no such limit. */
-static void a_call_without_memory_fails_alone(void **state)
+TEST(a_call_without_memory_fails_alone)
 {
-    (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip();
 #elif defined(__has_feature)
@@ -399,9 +380,8 @@ static void a_call_without_memory_fails_alone(void **state)
     assert_int_equal(stop(&w), 0);
 }
 
-static void garbage_ends_the_host(void **state)
+TEST(garbage_ends_the_host)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         size_t n;
@@ -424,9 +404,8 @@ static void garbage_ends_the_host(void **state)
     }
 }
 
-static void a_plugin_with_mistakes_is_announced_as_failed(void **state)
+TEST(a_plugin_with_mistakes_is_announced_as_failed)
 {
-    (void)state;
     worker w = start("broken-annotations-list", NULL);
     expect(&w, 0,
            "{\"jsonrpc\":\"2.0\",\"method\":\"$/failed\",\"params\":{\"problems\":["
@@ -437,9 +416,8 @@ static void a_plugin_with_mistakes_is_announced_as_failed(void **state)
     assert_int_equal(WEXITSTATUS(stop(&w)), 1);
 }
 
-static void sigterm_ends_it_at_once(void **state)
+TEST(sigterm_ends_it_at_once)
 {
-    (void)state;
     worker w = start("faults", NULL);
     expect_ready(&w);
     send_call(&w, 1, "faults.hang", "{}");
@@ -451,9 +429,8 @@ static void sigterm_ends_it_at_once(void **state)
 }
 
 /* Only the standard ones and the socket; the plugin's file is closed again. */
-static void threat_D6_no_descriptor_is_left_open(void **state)
+TEST(threat_D6_no_descriptor_is_left_open)
 {
-    (void)state;
     int extra = open("/dev/null", O_RDONLY);
     int inherited = fcntl(extra, F_DUPFD, 100);
     worker w = start("echo", NULL);
@@ -471,9 +448,8 @@ static void threat_D6_no_descriptor_is_left_open(void **state)
 }
 
 /* The kernel ends the host with its parent even when it does not read. */
-static void the_host_dies_with_its_parent(void **state)
+TEST(the_host_dies_with_its_parent)
 {
-    (void)state;
     int report[2];
     assert_int_equal(pipe(report), 0);
     pid_t parent = fork();
@@ -542,9 +518,8 @@ static const char *path_of(const char *plugin)
     return path;
 }
 
-static void check_reports_the_mistakes_of_a_file(void **state)
+TEST(check_reports_the_mistakes_of_a_file)
 {
-    (void)state;
     static const struct {
         const char *plugin;
         const char *problem;
@@ -600,9 +575,8 @@ static void check_reports_the_mistakes_of_a_file(void **state)
     }
 }
 
-static void all_mistakes_are_reported_at_once(void **state)
+TEST(all_mistakes_are_reported_at_once)
 {
-    (void)state;
     char out[4096];
     assert_int_equal(run_host(out, (const char *const[]){"--check", path_of("broken-many"), NULL}),
                      1);
@@ -612,9 +586,8 @@ static void all_mistakes_are_reported_at_once(void **state)
     assert_int_equal(lines, 6);
 }
 
-static void call_runs_one_method(void **state)
+TEST(call_runs_one_method)
 {
-    (void)state;
     char out[4096];
     const char *path = path_of("echo");
     assert_int_equal(run_host(out, (const char *const[]){"--call", "test.echo", path,
@@ -644,9 +617,8 @@ static void call_runs_one_method(void **state)
     assert_non_null(strstr(out, "\"name\": \"eve\""));
 }
 
-static void call_shows_content_and_questions(void **state)
+TEST(call_shows_content_and_questions)
 {
-    (void)state;
     char out[4096];
     const char *path = path_of("conformance");
     assert_int_equal(
@@ -686,9 +658,8 @@ static void call_shows_content_and_questions(void **state)
     assert_non_null(strstr(out, "updated: test://watched-resource\n"));
 }
 
-static void a_plugin_of_the_first_header_runs(void **state)
+TEST(a_plugin_of_the_first_header_runs)
 {
-    (void)state;
     char out[4096];
     const char *path = path_of("first");
     assert_int_equal(run_host(out, (const char *const[]){"--call", "first.run", path, NULL}), 0);
@@ -697,9 +668,8 @@ static void a_plugin_of_the_first_header_runs(void **state)
     assert_non_null(strstr(out, "\"title\": \"Old\""));
 }
 
-static void wrong_command_lines_are_explained(void **state)
+TEST(wrong_command_lines_are_explained)
 {
-    (void)state;
     char out[4096];
     assert_int_equal(run_host(out, (const char *const[]){NULL}), 2);
     assert_non_null(strstr(out, "--help"));

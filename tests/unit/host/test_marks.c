@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "host/hosted.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static void run(cw_call *call)
 {
@@ -101,9 +93,8 @@ static const char *check(rig *r)
 #define PROMPT "docs: method 'a.b': prompt: "
 #define COMPLETION "docs: method 'a.b': completion: "
 
-static void the_layout_of_abi_1_stays(void **state)
+TEST(the_layout_of_abi_1_stays)
 {
-    (void)state;
     /* A plugin that was built before has these sizes, and zeros where new members are. */
     assert_int_equal(sizeof(cw_plugin_entry), 16 + 10 * sizeof(void *));
     assert_int_equal(offsetof(cw_plugin_entry, marks), 16 + 6 * sizeof(void *));
@@ -113,9 +104,8 @@ static void the_layout_of_abi_1_stays(void **state)
     assert_int_equal(sizeof(cw_plugin_tool), (5 + 17 + 2 + 4) * sizeof(void *));
 }
 
-static void each_kind_of_mark_is_fine(void **state)
+TEST(each_kind_of_mark_is_fine)
 {
-    (void)state;
     rig r;
     init(&r);
     add(&r, &r.resource.mark);
@@ -132,9 +122,8 @@ static void each_kind_of_mark_is_fine(void **state)
     assert_string_equal(check(&r), "");
 }
 
-static void a_resource_has_an_address_of_its_kind(void **state)
+TEST(a_resource_has_an_address_of_its_kind)
 {
-    (void)state;
     rig r;
     init(&r);
     r.resource.uri = NULL;
@@ -160,9 +149,8 @@ static void a_resource_has_an_address_of_its_kind(void **state)
                         RESOURCE "uri_template: two variables side by side cannot be told apart\n");
 }
 
-static void variables_are_params_that_take_strings(void **state)
+TEST(variables_are_params_that_take_strings)
 {
-    (void)state;
     rig r;
     init(&r);
     make_template(&r, "docs://{x}/{w}/{z}");
@@ -173,9 +161,8 @@ static void variables_are_params_that_take_strings(void **state)
                                  "param 'z': must take strings\n");
 }
 
-static void a_reader_gives_no_other_arguments(void **state)
+TEST(a_reader_gives_no_other_arguments)
 {
-    (void)state;
     rig r;
     for (int i = 0; i < 3; i++) {
         init(&r);
@@ -191,9 +178,8 @@ static void a_reader_gives_no_other_arguments(void **state)
     }
 }
 
-static void members_of_a_resource_are_checked(void **state)
+TEST(members_of_a_resource_are_checked)
 {
-    (void)state;
     rig r;
     init(&r);
     r.resource.name = "";
@@ -220,9 +206,8 @@ static void members_of_a_resource_are_checked(void **state)
                         "visibility: must be \"challenge\" or \"hide\"\n");
 }
 
-static void annotations_are_those_of_the_protocol(void **state)
+TEST(annotations_are_those_of_the_protocol)
 {
-    (void)state;
     static const char audience[] = "\"audience\" must be an array of \"user\" and \"assistant\"";
     static const struct {
         const char *json;
@@ -253,9 +238,8 @@ static void annotations_are_those_of_the_protocol(void **state)
     }
 }
 
-static void members_of_a_prompt_are_checked(void **state)
+TEST(members_of_a_prompt_are_checked)
 {
-    (void)state;
     rig r;
     init(&r);
     r.method.params[2].schema = "{\"type\":\"integer\"}";
@@ -276,9 +260,8 @@ static void members_of_a_prompt_are_checked(void **state)
                         "visibility: must be \"challenge\" or \"hide\"\n");
 }
 
-static void one_mark_says_who_may_use_a_method(void **state)
+TEST(one_mark_says_who_may_use_a_method)
 {
-    (void)state;
     static const char twice[] = RESOURCE "scopes: CW_TOOL says who may use the method already\n";
     for (int i = 0; i < 6; i++) {
         rig r;
@@ -304,9 +287,8 @@ static void one_mark_says_who_may_use_a_method(void **state)
     }
 }
 
-static void a_template_has_no_size(void **state)
+TEST(a_template_has_no_size)
 {
-    (void)state;
     rig r;
     init(&r);
     make_template(&r, "docs://{x}");
@@ -319,9 +301,8 @@ static void a_template_has_no_size(void **state)
     assert_string_equal(check(&r), "");
 }
 
-static void completions_belong_to_an_argument(void **state)
+TEST(completions_belong_to_an_argument)
 {
-    (void)state;
     rig r;
     init(&r);
     add(&r, &r.resource.mark);
@@ -355,9 +336,8 @@ static void completions_belong_to_an_argument(void **state)
     assert_string_equal(check(&r), COMPLETION "argument 'x': the function is missing\n");
 }
 
-static void a_method_is_one_of_them(void **state)
+TEST(a_method_is_one_of_them)
 {
-    (void)state;
     rig r;
     init(&r);
     add(&r, &r.resource.mark);
@@ -367,9 +347,8 @@ static void a_method_is_one_of_them(void **state)
         "docs: method 'a.b': CW_PROMPT: a method is one resource, one template or one prompt\n");
 }
 
-static void names_are_used_once(void **state)
+TEST(names_are_used_once)
 {
-    (void)state;
     rig r;
     init(&r);
     r.second_resource.uri = r.resource.uri;
@@ -391,9 +370,8 @@ static void names_are_used_once(void **state)
     assert_string_equal(check(&r), "docs: resource template 'docs://{x}': uri: declared twice\n");
 }
 
-static void marks_need_a_method_and_a_kind(void **state)
+TEST(marks_need_a_method_and_a_kind)
 {
-    (void)state;
     rig r;
     init(&r);
     r.resource.mark.function = "lost";
@@ -415,9 +393,8 @@ static void marks_need_a_method_and_a_kind(void **state)
         "docs: function 'run': mark: of a kind that this version of Causeway does not know\n");
 }
 
-static void the_input_says_nothing_about_single_params(void **state)
+TEST(the_input_says_nothing_about_single_params)
 {
-    (void)state;
     rig r;
     init(&r);
     r.method.input = "{\"additionalProperties\":false}";
@@ -451,9 +428,8 @@ static void make_full(rig *r)
     add(r, &r->second_prompt.mark);
 }
 
-static void marks_are_described(void **state)
+TEST(marks_are_described)
 {
-    (void)state;
     rig r;
     cw_buf text;
     make_full(&r);
@@ -513,9 +489,8 @@ static void complain_once(void *ctx)
     cw_hosted_done(&r.hosted);
 }
 
-static void marks_survive_every_failed_allocation(void **state)
+TEST(marks_survive_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(describe_once, NULL) >= 3);
     assert_true(oom_each(complain_once, NULL) >= 3);
 }

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Content, questions and completion: what causeway/mcp.h adds to a call. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "host/call.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define MAX_BODY 32768u
 #define INTERNAL "error\":{\"code\":-32603,\"message\":\"Internal error\"}}"
@@ -111,9 +102,8 @@ static void add_all(cw_call *call)
     cw_content_annotate(call, "{\"audience\":[\"user\"]}");
 }
 
-static void every_kind_of_content_can_be_added(void **state)
+TEST(every_kind_of_content_can_be_added)
 {
-    (void)state;
     assert_string_equal(
         answer(add_all, "{}"),
         "result\":null,\"content\":[{\"type\":\"text\",\"text\":\"a\\\"b\"},"
@@ -139,9 +129,8 @@ static void add_beside_a_result(cw_call *call)
     cw_close(call);
 }
 
-static void content_travels_beside_the_result(void **state)
+TEST(content_travels_beside_the_result)
 {
-    (void)state;
     assert_string_equal(
         answer(add_beside_a_result, "{}"),
         "result\":{\"n\":1},\"content\":[{\"type\":\"text\",\"text\":\"caf\xef\xbf\xbd\"}]}");
@@ -155,9 +144,8 @@ static void add_and_fail(cw_call *call)
     cw_content_annotate(call, "{\"priority\":1}");
 }
 
-static void an_error_drops_content(void **state)
+TEST(an_error_drops_content)
 {
-    (void)state;
     assert_string_equal(answer(add_and_fail, "{}"), "error\":{\"code\":3,\"message\":\"no\"}}");
 }
 
@@ -222,9 +210,8 @@ static void misuse(cw_call *call)
     cw_content_text(call, "last");
 }
 
-static void a_misuse_is_an_internal_error(void **state)
+TEST(a_misuse_is_an_internal_error)
 {
-    (void)state;
     for (int how = 0; how <= 23; how++) {
         char request[64];
         snprintf(request, sizeof(request), "{\"params\":{\"how\":%d}}", how);
@@ -241,9 +228,8 @@ static void add_large(cw_call *call)
     free(bytes);
 }
 
-static void content_has_a_ceiling(void **state)
+TEST(content_has_a_ceiling)
 {
-    (void)state;
     static const char too_large[] =
         "error\":{\"code\":-32603,\"message\":\"result is larger than 32768 bytes\"}}";
     assert_int_equal(strncmp(answer(add_large, "{\"params\":{\"n\":24000}}"), "result", 6), 0);
@@ -258,9 +244,8 @@ static void add_own(cw_call *call)
         cw_content_bytes(call, "x", 1, cw_arg_text(call, "mime", NULL));
 }
 
-static void a_resource_knows_its_address(void **state)
+TEST(a_resource_knows_its_address)
 {
-    (void)state;
     static const char text[] = "result\":null,\"content\":[{\"type\":\"text\",\"text\":\"%s\"}]}";
     char expected[256];
     snprintf(expected, sizeof(expected), text, "none");
@@ -288,9 +273,8 @@ static void a_resource_knows_its_address(void **state)
 }
 
 /* The address of a template with an argument that needs three times its room. */
-static void an_address_that_does_not_fit_is_a_limit(void **state)
+TEST(an_address_that_does_not_fit_is_a_limit)
 {
-    (void)state;
     static const char too_large[] =
         "error\":{\"code\":-32603,\"message\":\"result is larger than 32768 bytes\"}}";
     char value[12001], request[12100];
@@ -326,9 +310,8 @@ static void ask_two(cw_call *call)
     cw_close(call);
 }
 
-static void open_questions_take_the_place_of_a_result(void **state)
+TEST(open_questions_take_the_place_of_a_result)
 {
-    (void)state;
     assert_string_equal(answer(ask_two, "{}"),
                         "asks\":{" ASK_NAME ",\"roots\":{\"method\":\"roots/list\","
                         "\"params\":{}}}}");
@@ -347,9 +330,8 @@ static void open_questions_take_the_place_of_a_result(void **state)
                         "\"params\":{}}}}");
 }
 
-static void answers_end_the_questions(void **state)
+TEST(answers_end_the_questions)
 {
-    (void)state;
     assert_string_equal(
         answer(ask_two, "{\"answers\":{\"roots\":{\"roots\":[1,2]},\"name\":{\"action\":\"accept\","
                         "\"content\":{\"name\":\"Ada\"}}}}"),
@@ -389,9 +371,8 @@ static void ask_kinds(cw_call *call)
         cw_put_int(call, "k", 1);
 }
 
-static void every_kind_can_be_asked(void **state)
+TEST(every_kind_can_be_asked)
 {
-    (void)state;
     assert_string_equal(
         answer(ask_kinds, "{}"),
         "asks\":{\"u\":{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"url\","
@@ -429,9 +410,8 @@ static void ask_deep(cw_call *call)
     (void)cw_ask_sample(call, "k", params);
 }
 
-static void questions_have_ceilings(void **state)
+TEST(questions_have_ceilings)
 {
-    (void)state;
     const char *text = answer(ask_many, "{\"params\":{\"n\":32}}");
     assert_int_equal(strncmp(text, "asks", 4), 0);
     assert_non_null(strstr(text, "\"k31\""));
@@ -460,9 +440,8 @@ static void keep_state(cw_call *call)
 
 #define ASK_K "asks\":{\"k\":{\"method\":\"roots/list\",\"params\":{}}}"
 
-static void a_state_travels_to_the_next_run(void **state)
+TEST(a_state_travels_to_the_next_run)
 {
-    (void)state;
     assert_string_equal(answer(keep_state, "{}"), ASK_K "}");
     assert_string_equal(answer(keep_state, "{\"params\":{\"set\":\"a\\\"b\"}}"),
                         ASK_K ",\"state\":\"a\\\"b\"}");
@@ -487,9 +466,8 @@ static void look_at_client(cw_call *call)
         cw_client_wants_log(call, CW_LEVEL_DEBUG));
 }
 
-static void the_client_is_known(void **state)
+TEST(the_client_is_known)
 {
-    (void)state;
     assert_string_equal(answer(look_at_client, "{}"), "result\":\"000 0000\"}");
     assert_string_equal(answer(look_at_client, "{\"client\":[\"roots\",7],\"log\":\"warn\"}"),
                         "result\":\"010 1100\"}");
@@ -527,9 +505,8 @@ static void complete(cw_call *call)
     }
 }
 
-static void completions_are_values(void **state)
+TEST(completions_are_values)
 {
-    (void)state;
     assert_string_equal(
         answer(complete, "{\"complete\":{\"argument\":\"a\",\"value\":\"pa\","
                          "\"arguments\":{\"n\":2}},\"params\":{\"n\":7}}"),
@@ -551,9 +528,8 @@ static void completions_are_values(void **state)
     assert_string_equal(answer(complete, "{\"complete\":null}"), none);
 }
 
-static void a_hundred_values_are_sent(void **state)
+TEST(a_hundred_values_are_sent)
 {
-    (void)state;
     const char *text = answer(complete, "{\"complete\":{\"argument\":\"a\",\"value\":\"x\","
                                         "\"arguments\":{\"n\":100}}}");
     assert_non_null(strstr(text, ",\"x99\"],\"total\":100,\"hasMore\":false}}"));
@@ -562,9 +538,8 @@ static void a_hundred_values_are_sent(void **state)
     assert_non_null(strstr(text, ",\"x99\"],\"total\":101,\"hasMore\":true}}"));
 }
 
-static void a_completion_does_nothing_else(void **state)
+TEST(a_completion_does_nothing_else)
 {
-    (void)state;
     static const char *const wrong[] = {"put", "close", "content", "ask", "nothing"};
     char request[128];
     static const char form[] = "{\"complete\":{\"argument\":\"a\",\"arguments\":{\"how\":\"%s\"}}}";
@@ -617,9 +592,8 @@ static void run_once(void *ctx)
         assert_non_null(strstr(text, fn == use_questions ? "asks" : "result"));
 }
 
-static void calls_survive_every_failed_allocation(void **state)
+TEST(calls_survive_every_failed_allocation)
 {
-    (void)state;
     static cw_plugin_function all[] = {use_content, use_questions, use_completion};
     for (size_t i = 0; i < CW_COUNT(all); i++)
         assert_true(oom_each(run_once, &all[i]) >= 5);

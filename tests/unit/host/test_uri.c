@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "host/uri.h"
+#include "support/test.h"
 
 #define SCHEME "must begin with a scheme, as in \"docs://readme\""
 #define CHARACTER "has a character that must be written as %XX"
@@ -26,9 +19,8 @@ static void expect_problem(const char *found, const char *problem)
         assert_null(found);
 }
 
-static void addresses_have_a_scheme_and_plain_characters(void **state)
+TEST(addresses_have_a_scheme_and_plain_characters)
 {
-    (void)state;
     static const uri_case cases[] = {
         {"docs://readme", NULL},
         {"urn:isbn:0451450523", NULL},
@@ -58,9 +50,8 @@ static void addresses_have_a_scheme_and_plain_characters(void **state)
     expect_problem(cw_uri_problem(CW_STR("docs://a\0b")), CHARACTER);
 }
 
-static void templates_have_variables_that_can_be_found_again(void **state)
+TEST(templates_have_variables_that_can_be_found_again)
 {
-    (void)state;
     static const char scheme[] = "must begin with a scheme, as in \"docs://page/{name}\"";
     static const char pairs[] = "'{' and '}' do not match";
     static const char plain[] = "only {name} is possible, of letters, digits and '_'";

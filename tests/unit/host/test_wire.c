@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "host/wire.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define CANCEL "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel\"}"
 #define MAX_BODY 200000u
@@ -85,9 +78,8 @@ static void wait_for_a_look(void)
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
-static void frames_come_one_by_one_however_they_were_sent(void **state)
+TEST_WITH(frames_come_one_by_one_however_they_were_sent, rig *r)
 {
-    rig *r = *state;
     send_frame(r, 1, "one");
     send_frame(r, UINT64_MAX, "");
     send_frame(r, 3, "three");
@@ -98,9 +90,8 @@ static void frames_come_one_by_one_however_they_were_sent(void **state)
     assert_false(cw_wire_has_more(&r->wire));
 }
 
-static void a_frame_may_come_byte_by_byte(void **state)
+TEST_WITH(a_frame_may_come_byte_by_byte, rig *r)
 {
-    rig *r = *state;
     char frame[CW_WIRE_HEAD + 5] = {5};
     memcpy(frame + CW_WIRE_HEAD, "hello", 5);
     if (fork() == 0) {
@@ -113,9 +104,8 @@ static void a_frame_may_come_byte_by_byte(void **state)
     expect_frame(r, 0, "hello");
 }
 
-static void a_closed_socket_is_the_end(void **state)
+TEST_WITH(a_closed_socket_is_the_end, rig *r)
 {
-    rig *r = *state;
     send_frame(r, 1, "one");
     close(r->peer);
     r->peer = -1;
@@ -123,9 +113,8 @@ static void a_closed_socket_is_the_end(void **state)
     expect_code(r, CW_DONE);
 }
 
-static void an_end_inside_a_frame_is_an_error(void **state)
+TEST_WITH(an_end_inside_a_frame_is_an_error, rig *r)
 {
-    rig *r = *state;
     send_frame(r, 1, "one");
     send_bytes(r, "\5\0\0\0\0\0\0\0\0\0\0\0hel", 15);
     close(r->peer);
@@ -134,9 +123,8 @@ static void an_end_inside_a_frame_is_an_error(void **state)
     expect_code(r, CW_INVALID);
 }
 
-static void a_frame_over_the_limit_is_refused(void **state)
+TEST_WITH(a_frame_over_the_limit_is_refused, rig *r)
 {
-    rig *r = *state;
     char head[CW_WIRE_HEAD] = {0};
     uint32_t n = MAX_BODY + 1;
     memcpy(head, &n, sizeof(n));
@@ -144,9 +132,8 @@ static void a_frame_over_the_limit_is_refused(void **state)
     expect_code(r, CW_LIMIT);
 }
 
-static void a_frame_of_the_limit_is_read(void **state)
+TEST_WITH(a_frame_of_the_limit_is_read, rig *r)
 {
-    rig *r = *state;
     char *frame = calloc(1, CW_WIRE_HEAD + MAX_BODY);
     uint32_t n = MAX_BODY;
     uint64_t id;
@@ -162,9 +149,8 @@ static void a_frame_of_the_limit_is_read(void **state)
     free(frame);
 }
 
-static void a_frame_without_memory_is_dropped_and_the_next_one_read(void **state)
+TEST_WITH(a_frame_without_memory_is_dropped_and_the_next_one_read, rig *r)
 {
-    rig *r = *state;
     enum { BIG = 150000 };
     char *frame = calloc(1, CW_WIRE_HEAD + BIG);
     uint32_t n = BIG;
@@ -185,9 +171,8 @@ static void a_frame_without_memory_is_dropped_and_the_next_one_read(void **state
     free(frame);
 }
 
-static void what_comes_during_a_call_leaves_its_frame_in_place(void **state)
+TEST_WITH(what_comes_during_a_call_leaves_its_frame_in_place, rig *r)
 {
-    rig *r = *state;
     uint64_t id;
     cw_str body;
     send_frame(r, 1, "one");
@@ -206,9 +191,8 @@ static void what_comes_during_a_call_leaves_its_frame_in_place(void **state)
     expect_frame(r, 4, "four");
 }
 
-static void cancels_are_seen_ahead_of_their_turn(void **state)
+TEST_WITH(cancels_are_seen_ahead_of_their_turn, rig *r)
 {
-    rig *r = *state;
     send_frame(r, 1, "one");
     send_frame(r, 2, "two");
     send_frame(r, 2, CANCEL);
@@ -226,9 +210,8 @@ static void cancels_are_seen_ahead_of_their_turn(void **state)
     assert_true(cw_wire_has_cancel(&r->wire, 1));
 }
 
-static void cancels_that_come_during_a_call_are_seen(void **state)
+TEST_WITH(cancels_that_come_during_a_call_are_seen, rig *r)
 {
-    rig *r = *state;
     send_frame(r, 1, "one");
     send_frame(r, 5, "five");
     expect_frame(r, 1, "one");
@@ -248,9 +231,8 @@ static void cancels_that_come_during_a_call_are_seen(void **state)
     expect_frame(r, 1, CANCEL);
 }
 
-static void only_a_cancel_is_one(void **state)
+TEST_WITH(only_a_cancel_is_one, rig *r)
 {
-    rig *r = *state;
     send_frame(r, 1, "one");
     send_frame(r, 1, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancels\"}");
     send_frame(r, 1, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":{\"x\":\"$/cancel\"}}");
@@ -259,9 +241,8 @@ static void only_a_cancel_is_one(void **state)
     assert_false(cw_wire_has_cancel(&r->wire, 1));
 }
 
-static void reading_ahead_has_a_ceiling(void **state)
+TEST_WITH(reading_ahead_has_a_ceiling, rig *r)
 {
-    rig *r = *state;
     char body[1001];
     memset(body, 'x', 1000);
     body[1000] = '\0';
@@ -278,9 +259,8 @@ static void reading_ahead_has_a_ceiling(void **state)
         expect_frame(r, 2, body);
 }
 
-static void a_look_without_memory_changes_nothing(void **state)
+TEST_WITH(a_look_without_memory_changes_nothing, rig *r)
 {
-    rig *r = *state;
     send_frame(r, 1, "one");
     send_frame(r, 2, "two");
     expect_frame(r, 1, "one");
@@ -293,9 +273,8 @@ static void a_look_without_memory_changes_nothing(void **state)
     expect_frame(r, 3, "three");
 }
 
-static void the_peer_that_left_is_noticed_by_a_look(void **state)
+TEST_WITH(the_peer_that_left_is_noticed_by_a_look, rig *r)
 {
-    rig *r = *state;
     send_frame(r, 1, "one");
     expect_frame(r, 1, "one");
     close(r->peer);
@@ -307,9 +286,8 @@ static void the_peer_that_left_is_noticed_by_a_look(void **state)
     expect_code(r, CW_DONE);
 }
 
-static void reports_go_between_what_waits_and_the_answer(void **state)
+TEST_WITH(reports_go_between_what_waits_and_the_answer, rig *r)
 {
-    rig *r = *state;
     cw_buf *out = &r->wire.out;
     char got[64];
     cw_buf_add(out, CW_STR("started "));
@@ -335,9 +313,8 @@ static void init_once(void *ctx)
         cw_wire_done(&w);
 }
 
-static void init_survives_every_failed_allocation(void **state)
+TEST(init_survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(init_once, NULL) >= 2);
 }
 

@@ -13,7 +13,7 @@ static cw_str canonical(cw_arena *a, const char *text)
     return copy;
 }
 
-static void equal_values_have_one_spelling(void **state)
+TEST_WITH(equal_values_have_one_spelling, cw_arena *a)
 {
     static const struct {
         const char *spellings[4];
@@ -34,11 +34,11 @@ static void equal_values_have_one_spelling(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(rows); i++) {
         for (size_t j = 0; j < CW_COUNT(rows[i].spellings); j++)
-            assert_str(canonical(*state, rows[i].spellings[j]), rows[i].want);
+            assert_str(canonical(a, rows[i].spellings[j]), rows[i].want);
     }
 }
 
-static void different_values_have_different_spellings(void **state)
+TEST_WITH(different_values_have_different_spellings, cw_arena *arena)
 {
     static const char *const values[] = {
         "1",
@@ -70,14 +70,14 @@ static void different_values_have_different_spellings(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(values); i++) {
         for (size_t j = 0; j < i; j++) {
-            cw_str a = canonical(*state, values[i]), b = canonical(*state, values[j]);
+            cw_str a = canonical(arena, values[i]), b = canonical(arena, values[j]);
             if (cw_str_eq(a, b))
                 fail_msg("%s and %s are both '%.*s'", values[i], values[j], CW_STR_ARG(a));
         }
     }
 }
 
-static void the_deepest_document_has_one(void **state)
+TEST_WITH(the_deepest_document_has_one, cw_arena *a)
 {
     enum { DEPTH = CW_JSON_DEPTH_CEILING };
     static char text[2 * DEPTH + 1];
@@ -86,7 +86,7 @@ static void the_deepest_document_has_one(void **state)
     const cw_json_opts opts = {.max_depth = DEPTH};
     cw_buf b;
     cw_buf_init(&b, 1u << 20);
-    cw_json_add_canonical(&b, must_read_opts(*state, cw_str_make(text, 2 * DEPTH), &opts));
+    cw_json_add_canonical(&b, must_read_opts(a, cw_str_make(text, 2 * DEPTH), &opts));
     assert_str(cw_buf_str(&b), text);
     cw_buf_done(&b);
 }
@@ -100,9 +100,9 @@ static void write_once(void *ctx)
     cw_buf_done(&b);
 }
 
-static void a_failed_allocation_is_said(void **state)
+TEST_WITH(a_failed_allocation_is_said, cw_arena *a)
 {
-    const cw_json *v = must_read(*state, "{\"b\":{\"y\":1,\"x\":2},\"a\":[{\"c\":3}]}");
+    const cw_json *v = must_read(a, "{\"b\":{\"y\":1,\"x\":2},\"a\":[{\"c\":3}]}");
     assert_true(oom_each(write_once, (void *)(uintptr_t)v) >= 4);
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdio.h>
 #include <time.h>
 
 #include "support/json_fixture.h"
@@ -10,7 +9,7 @@ typedef struct pair {
     const char *b;
 } pair;
 
-static void equal_values_are_equal_and_hash_alike(void **state)
+TEST_WITH(equal_values_are_equal_and_hash_alike, cw_arena *arena)
 {
     static const pair pairs[] = {
         {"null", " null "},
@@ -32,15 +31,15 @@ static void equal_values_are_equal_and_hash_alike(void **state)
         {"{\"__proto__\":1,\"constructor\":2}", "{\"constructor\":2,\"__proto__\":1}"},
     };
     for (size_t i = 0; i < CW_COUNT(pairs); i++) {
-        const cw_json *a = must_read(*state, pairs[i].a);
-        const cw_json *b = must_read(*state, pairs[i].b);
+        const cw_json *a = must_read(arena, pairs[i].a);
+        const cw_json *b = must_read(arena, pairs[i].b);
         if (!cw_json_equal(a, b) || !cw_json_equal(b, a))
             fail_msg("%s is not %s", pairs[i].a, pairs[i].b);
         assert_true(cw_json_hash(a) == cw_json_hash(b));
     }
 }
 
-static void different_values_differ(void **state)
+TEST_WITH(different_values_differ, cw_arena *arena)
 {
     static const char *const values[] = {
         "null",
@@ -89,8 +88,8 @@ static void different_values_differ(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(values); i++) {
         for (size_t j = 0; j < CW_COUNT(values); j++) {
-            const cw_json *a = must_read(*state, values[i]);
-            const cw_json *b = must_read(*state, values[j]);
+            const cw_json *a = must_read(arena, values[i]);
+            const cw_json *b = must_read(arena, values[j]);
             if (cw_json_equal(a, b) != (i == j))
                 fail_msg("%s and %s", values[i], values[j]);
             assert_int_equal(cw_json_hash(a) == cw_json_hash(b), i == j);
@@ -109,10 +108,9 @@ static void write_members(cw_buf *b, int n, bool backwards, int odd, const char 
     cw_buf_add_char(b, '}');
 }
 
-static void order_does_not_matter_at_any_size(void **state)
+TEST_WITH(order_does_not_matter_at_any_size, cw_arena *a)
 {
     static const int sizes[] = {1, 2, 15, 16, 17, 18, 33, 100, 1000};
-    cw_arena *a = *state;
     cw_buf x;
     cw_buf y;
     cw_buf_init(&x, 1u << 20);
@@ -141,7 +139,7 @@ static double milliseconds(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-static void ten_thousand_members_backwards_are_not_quadratic(void **state)
+TEST_WITH(ten_thousand_members_backwards_are_not_quadratic, cw_arena *a)
 {
     cw_buf x;
     cw_buf y;
@@ -149,8 +147,8 @@ static void ten_thousand_members_backwards_are_not_quadratic(void **state)
     cw_buf_init(&y, 1u << 20);
     write_members(&x, 10000, false, -1, "1");
     write_members(&y, 10000, true, -1, "1");
-    const cw_json *v = must_read_opts(*state, cw_buf_str(&x), NULL);
-    const cw_json *w = must_read_opts(*state, cw_buf_str(&y), NULL);
+    const cw_json *v = must_read_opts(a, cw_buf_str(&x), NULL);
+    const cw_json *w = must_read_opts(a, cw_buf_str(&y), NULL);
     double start = milliseconds();
     assert_true(cw_json_equal(v, w));
     double spent = milliseconds() - start;
@@ -171,7 +169,7 @@ static void write_shuffled(cw_buf *b, int depth, bool swap)
         cw_buf_add(b, swap ? CW_STR(",\"b\":1,\"a\":2}") : CW_STR(",\"a\":2,\"b\":1}"));
 }
 
-static void nesting_does_not_multiply_the_work(void **state)
+TEST_WITH(nesting_does_not_multiply_the_work, cw_arena *a)
 {
     const cw_json_opts opts = {.max_depth = CW_JSON_DEPTH_CEILING};
     cw_buf x;
@@ -180,8 +178,8 @@ static void nesting_does_not_multiply_the_work(void **state)
     cw_buf_init(&y, 1u << 20);
     write_shuffled(&x, CW_JSON_DEPTH_CEILING, false);
     write_shuffled(&y, CW_JSON_DEPTH_CEILING, true);
-    const cw_json *v = must_read_opts(*state, cw_buf_str(&x), &opts);
-    const cw_json *w = must_read_opts(*state, cw_buf_str(&y), &opts);
+    const cw_json *v = must_read_opts(a, cw_buf_str(&x), &opts);
+    const cw_json *w = must_read_opts(a, cw_buf_str(&y), &opts);
     double start = milliseconds();
     assert_true(cw_json_equal(v, w));
     assert_true(cw_json_hash(v) == cw_json_hash(w));
@@ -201,25 +199,25 @@ static void compare_twins(void *ctx)
     assert_false(cw_json_equal(t->a, t->other));
 }
 
-static void without_memory_the_answer_is_the_same(void **state)
+TEST_WITH(without_memory_the_answer_is_the_same, cw_arena *a)
 {
     cw_buf b[3];
     const cw_json *v[3];
     for (int i = 0; i < 3; i++) {
         cw_buf_init(&b[i], 1u << 20);
         write_members(&b[i], 300, i > 0, i == 2 ? 7 : -1, "{\"x\":[]}");
-        v[i] = must_read_opts(*state, cw_buf_str(&b[i]), NULL);
+        v[i] = must_read_opts(a, cw_buf_str(&b[i]), NULL);
         cw_buf_done(&b[i]);
     }
     twins t = {v[0], v[1], v[2]};
     assert_true(oom_each(compare_twins, &t) >= 2);
 }
 
-static void duplicate_keys_do_no_harm(void **state)
+TEST_WITH(duplicate_keys_do_no_harm, cw_arena *a)
 {
     const cw_json_opts opts = {.allow_duplicates = true};
-    const cw_json *v = must_read_opts(*state, CW_STR("{\"a\":1,\"a\":2,\"b\":3}"), &opts);
-    const cw_json *w = must_read_opts(*state, CW_STR("{\"b\":3,\"a\":2,\"a\":1}"), &opts);
+    const cw_json *v = must_read_opts(a, CW_STR("{\"a\":1,\"a\":2,\"b\":3}"), &opts);
+    const cw_json *w = must_read_opts(a, CW_STR("{\"b\":3,\"a\":2,\"a\":1}"), &opts);
     assert_true(cw_json_equal(v, v));
     (void)cw_json_equal(v, w);
     assert_true(cw_json_hash(v) == cw_json_hash(w));

@@ -14,9 +14,8 @@ static cw_str format(cw_buf *b, double value)
     return cw_buf_str(b);
 }
 
-static void doubles_are_written_with_the_fewest_digits(void **state)
+TEST(doubles_are_written_with_the_fewest_digits)
 {
-    (void)state;
     static const struct {
         double value;
         const char *text;
@@ -55,7 +54,7 @@ static void doubles_are_written_with_the_fewest_digits(void **state)
     cw_buf_done(&b);
 }
 
-static void what_is_written_reads_back_as_the_same_bits(void **state)
+TEST_WITH(what_is_written_reads_back_as_the_same_bits, cw_arena *a)
 {
     cw_buf b;
     cw_buf_init(&b, 100);
@@ -70,12 +69,12 @@ static void what_is_written_reads_back_as_the_same_bits(void **state)
         memcpy(&value, &bits, sizeof value);
         if (!isfinite(value))
             continue;
-        const cw_json *v = must_read_opts(*state, format(&b, value), NULL);
+        const cw_json *v = must_read_opts(a, format(&b, value), NULL);
         double again;
         assert_true(cw_json_to_double(v, &again));
         assert_memory_equal(&again, &value, sizeof value);
         if (i % 1000 == 0)
-            cw_arena_reset(*state);
+            cw_arena_reset(a);
     }
     cw_buf_done(&b);
 }

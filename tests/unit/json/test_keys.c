@@ -16,9 +16,8 @@ static void write_object(cw_buf *b, int members, int again)
     cw_buf_add_char(b, '}');
 }
 
-static void a_duplicate_is_found_whatever_the_size_and_place(void **state)
+TEST_WITH(a_duplicate_is_found_whatever_the_size_and_place, cw_arena *a)
 {
-    cw_arena *a = *state;
     cw_buf b;
     cw_buf_init(&b, 1u << 20);
     const cw_json *root;
@@ -36,54 +35,54 @@ static void a_duplicate_is_found_whatever_the_size_and_place(void **state)
     cw_buf_done(&b);
 }
 
-static void only_keys_of_the_same_object_count(void **state)
+TEST_WITH(only_keys_of_the_same_object_count, cw_arena *a)
 {
-    must_read(*state, "{\"a\":{\"a\":{\"a\":[{\"a\":1},{\"a\":2}]}}}");
-    must_read(*state, "[{\"a\":1},{\"a\":1}]");
-    must_read(*state, "{\"a\":\"b\",\"b\":\"a\"}");
+    must_read(a, "{\"a\":{\"a\":{\"a\":[{\"a\":1},{\"a\":2}]}}}");
+    must_read(a, "[{\"a\":1},{\"a\":1}]");
+    must_read(a, "{\"a\":\"b\",\"b\":\"a\"}");
     const cw_json *root;
-    assert_int_equal(try_read(*state, CW_STR("{\"a\":{\"b\":1,\"c\":{}},\"a\":1}"), NULL, &root),
+    assert_int_equal(try_read(a, CW_STR("{\"a\":{\"b\":1,\"c\":{}},\"a\":1}"), NULL, &root),
                      CW_PARSE);
-    assert_int_equal(try_read(*state, CW_STR("{\"x\":{\"b\":1,\"b\":2}}"), NULL, &root), CW_PARSE);
-    assert_int_equal(try_read(*state, CW_STR("{\"\":1,\"\":2}"), NULL, &root), CW_PARSE);
+    assert_int_equal(try_read(a, CW_STR("{\"x\":{\"b\":1,\"b\":2}}"), NULL, &root), CW_PARSE);
+    assert_int_equal(try_read(a, CW_STR("{\"\":1,\"\":2}"), NULL, &root), CW_PARSE);
 }
 
-static void keys_differ_by_every_byte(void **state)
+TEST_WITH(keys_differ_by_every_byte, cw_arena *a)
 {
     /* Same length, same ends: only the comparison tells them apart. */
-    must_read(*state, "{\"aaaaaaaaXaaaaaaaa\":1,\"aaaaaaaaYaaaaaaaa\":2}");
-    must_read(*state, "{\"a\":1,\"a\\u0000\":2,\"A\":3,\"\":4}");
+    must_read(a, "{\"aaaaaaaaXaaaaaaaa\":1,\"aaaaaaaaYaaaaaaaa\":2}");
+    must_read(a, "{\"a\":1,\"a\\u0000\":2,\"A\":3,\"\":4}");
     /* No normalisation: one composed, one decomposed. */
-    must_read(*state, "{\"\xC3\xA9\":1,\"e\xCC\x81\":2}");
+    must_read(a, "{\"\xC3\xA9\":1,\"e\xCC\x81\":2}");
 }
 
-static void duplicates_are_kept_when_allowed_and_the_last_wins(void **state)
+TEST_WITH(duplicates_are_kept_when_allowed_and_the_last_wins, cw_arena *a)
 {
     const cw_json_opts opts = {.allow_duplicates = true};
-    const cw_json *v = must_read_opts(*state, CW_STR("{\"a\":1,\"b\":2,\"a\":3,\"c\":4}"), &opts);
+    const cw_json *v = must_read_opts(a, CW_STR("{\"a\":1,\"b\":2,\"a\":3,\"c\":4}"), &opts);
     assert_int_equal(cw_json_count(v), 4);
     assert_str(text_of(cw_json_get(v, CW_STR("a"))), "3");
     assert_str(text_of(cw_json_get(v, CW_STR("b"))), "2");
     assert_str(text_of(cw_json_pointer(v, CW_STR("/a"))), "3");
 }
 
-static void several_members_are_found_in_one_walk(void **state)
+TEST_WITH(several_members_are_found_in_one_walk, cw_arena *a)
 {
     const cw_str names[] = {CW_STR_INIT("params"), CW_STR_INIT("method"), CW_STR_INIT("id"),
                             CW_STR_INIT("result")};
     const cw_json_opts opts = {.allow_duplicates = true};
     const cw_json *found[CW_COUNT(names)];
     const char *text = "{\"id\":1,\"other\":{\"id\":2},\"method\":\"m\",\"params\":[3],\"x\":4}";
-    cw_json_get_all(must_read(*state, text), names, CW_COUNT(names), found);
+    cw_json_get_all(must_read(a, text), names, CW_COUNT(names), found);
     assert_str(text_of(found[0]), "[3]");
     assert_str(text_of(found[1]), "m");
     assert_str(text_of(found[2]), "1");
     assert_null(found[3]);
-    const cw_json *v = must_read_opts(*state, CW_STR("{\"id\":1,\"id\":2}"), &opts);
+    const cw_json *v = must_read_opts(a, CW_STR("{\"id\":1,\"id\":2}"), &opts);
     cw_json_get_all(v, names, CW_COUNT(names), found);
     assert_str(text_of(found[2]), "2");
     /* What is no object has none of them. */
-    cw_json_get_all(must_read(*state, "[\"id\",1]"), names, CW_COUNT(names), found);
+    cw_json_get_all(must_read(a, "[\"id\",1]"), names, CW_COUNT(names), found);
     assert_null(found[2]);
     found[2] = v;
     cw_json_get_all(NULL, names, CW_COUNT(names), found);
@@ -91,9 +90,8 @@ static void several_members_are_found_in_one_walk(void **state)
 }
 
 /* Large objects inside large ones and one after the other share tables without mixing keys. */
-static void nested_large_objects_do_not_mix(void **state)
+TEST_WITH(nested_large_objects_do_not_mix, cw_arena *a)
 {
-    cw_arena *a = *state;
     cw_buf inner;
     cw_buf outer;
     cw_buf_init(&inner, 1u << 20);
@@ -123,7 +121,7 @@ static double milliseconds(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-static void threat_B3_chosen_collisions_cost_nothing(void **state)
+TEST_WITH(threat_B3_chosen_collisions_cost_nothing, cw_arena *a)
 {
     /* The unseeded hash looks at eight bytes on either side: all of these collide in it. */
     enum { N = 100000 };
@@ -133,13 +131,13 @@ static void threat_B3_chosen_collisions_cost_nothing(void **state)
         cw_buf_printf(&b, "%c\"aaaaaaaa%08dzzzzzzzz\":0", i ? ',' : '{', i);
     cw_buf_add_char(&b, '}');
     const cw_json_opts opts = {.max_members = N};
-    cw_str text = exact_copy(*state, cw_buf_str(&b));
+    cw_str text = exact_copy(a, cw_buf_str(&b));
     cw_buf_done(&b);
     const cw_json *root;
     double best = 1e9;
     for (int i = 0; i < 3; i++) {
         double start = milliseconds();
-        assert_int_equal(cw_json_read(text, &opts, *state, &root, NULL, NULL), CW_OK);
+        assert_int_equal(cw_json_read(text, &opts, a, &root, NULL, NULL), CW_OK);
         double spent = milliseconds() - start;
         best = spent < best ? spent : best;
     }
@@ -158,9 +156,8 @@ static void read_large_object(void *ctx)
     cw_arena_done(&a);
 }
 
-static void tables_survive_every_failed_allocation(void **state)
+TEST(tables_survive_every_failed_allocation)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 1u << 20);
     write_object(&b, 2000, -1);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <locale.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "support/json_fixture.h"
 
@@ -17,9 +16,8 @@ static const char *digits(cw_arena *a, const char *head, char fill, size_t n, co
     return p;
 }
 
-static void order_is_exact(void **state)
+TEST_WITH(order_is_exact, cw_arena *a)
 {
-    cw_arena *a = *state;
     /* Each group is equal within and smaller than the next. */
     const char *const groups[][5] = {
         {"-1e99999999999999999999999999999999999999"},
@@ -72,28 +70,28 @@ static void order_is_exact(void **state)
     }
 }
 
-static void two_to_the_53_and_its_successor_differ(void **state)
+TEST_WITH(two_to_the_53_and_its_successor_differ, cw_arena *a)
 {
-    assert_int_equal(cw_json_compare_numbers(must_read(*state, "9007199254740992"),
-                                             must_read(*state, "9007199254740993")),
-                     -1);
+    assert_int_equal(
+        cw_json_compare_numbers(must_read(a, "9007199254740992"), must_read(a, "9007199254740993")),
+        -1);
 }
 
-static void long_numbers_are_compared_to_the_last_digit(void **state)
+TEST_WITH(long_numbers_are_compared_to_the_last_digit, cw_arena *a)
 {
-    const char *x = digits(*state, "1", '0', 100000, "1");
-    const char *y = digits(*state, "1", '0', 100000, "2");
-    const char *z = digits(*state, "1.", '0', 99999, "1e100001");
-    assert_int_equal(cw_json_compare_numbers(must_read(*state, x), must_read(*state, y)), -1);
-    assert_int_equal(cw_json_compare_numbers(must_read(*state, y), must_read(*state, x)), 1);
+    const char *x = digits(a, "1", '0', 100000, "1");
+    const char *y = digits(a, "1", '0', 100000, "2");
+    const char *z = digits(a, "1.", '0', 99999, "1e100001");
+    assert_int_equal(cw_json_compare_numbers(must_read(a, x), must_read(a, y)), -1);
+    assert_int_equal(cw_json_compare_numbers(must_read(a, y), must_read(a, x)), 1);
     /* 1.0...01 with the 1 one place earlier. */
-    assert_int_equal(cw_json_compare_numbers(must_read(*state, x), must_read(*state, z)), -1);
-    z = digits(*state, "1.", '0', 100000, "1e100001");
-    assert_int_equal(cw_json_compare_numbers(must_read(*state, x), must_read(*state, z)), 0);
-    assert_true(cw_json_hash(must_read(*state, x)) == cw_json_hash(must_read(*state, z)));
+    assert_int_equal(cw_json_compare_numbers(must_read(a, x), must_read(a, z)), -1);
+    z = digits(a, "1.", '0', 100000, "1e100001");
+    assert_int_equal(cw_json_compare_numbers(must_read(a, x), must_read(a, z)), 0);
+    assert_true(cw_json_hash(must_read(a, x)) == cw_json_hash(must_read(a, z)));
 }
 
-static void wholeness_is_read_from_the_text(void **state)
+TEST_WITH(wholeness_is_read_from_the_text, cw_arena *a)
 {
     static const char *const whole[] = {
         "0",
@@ -127,14 +125,14 @@ static void wholeness_is_read_from_the_text(void **state)
         "1e-400",
     };
     for (size_t i = 0; i < CW_COUNT(whole); i++)
-        assert_true(cw_json_is_integer(must_read(*state, whole[i])));
+        assert_true(cw_json_is_integer(must_read(a, whole[i])));
     for (size_t i = 0; i < CW_COUNT(broken); i++)
-        assert_false(cw_json_is_integer(must_read(*state, broken[i])));
-    assert_false(cw_json_is_integer(must_read(*state, "\"1\"")));
+        assert_false(cw_json_is_integer(must_read(a, broken[i])));
+    assert_false(cw_json_is_integer(must_read(a, "\"1\"")));
     assert_false(cw_json_is_integer(NULL));
 }
 
-static void int64_is_exact_or_refused(void **state)
+TEST_WITH(int64_is_exact_or_refused, cw_arena *a)
 {
     static const struct {
         const char *text;
@@ -174,27 +172,27 @@ static void int64_is_exact_or_refused(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         int64_t value = 42;
-        assert_int_equal(cw_json_to_i64(must_read(*state, cases[i].text), &value), cases[i].fits);
+        assert_int_equal(cw_json_to_i64(must_read(a, cases[i].text), &value), cases[i].fits);
         assert_true(value == (cases[i].fits ? cases[i].value : 42));
     }
     int64_t value;
     assert_false(cw_json_to_i64(NULL, &value));
 }
 
-static void uint64_is_exact_or_refused(void **state)
+TEST_WITH(uint64_is_exact_or_refused, cw_arena *a)
 {
     uint64_t value = 42;
-    assert_true(cw_json_to_u64(must_read(*state, "18446744073709551615"), &value));
+    assert_true(cw_json_to_u64(must_read(a, "18446744073709551615"), &value));
     assert_true(value == UINT64_MAX);
-    assert_true(cw_json_to_u64(must_read(*state, "1844674407370955161.5e1"), &value));
+    assert_true(cw_json_to_u64(must_read(a, "1844674407370955161.5e1"), &value));
     assert_true(value == UINT64_MAX);
-    assert_true(cw_json_to_u64(must_read(*state, "-0"), &value));
+    assert_true(cw_json_to_u64(must_read(a, "-0"), &value));
     assert_true(value == 0);
     value = 42;
-    assert_false(cw_json_to_u64(must_read(*state, "18446744073709551616"), &value));
-    assert_false(cw_json_to_u64(must_read(*state, "-1"), &value));
-    assert_false(cw_json_to_u64(must_read(*state, "0.1"), &value));
-    assert_false(cw_json_to_u64(must_read(*state, "{}"), &value));
+    assert_false(cw_json_to_u64(must_read(a, "18446744073709551616"), &value));
+    assert_false(cw_json_to_u64(must_read(a, "-1"), &value));
+    assert_false(cw_json_to_u64(must_read(a, "0.1"), &value));
+    assert_false(cw_json_to_u64(must_read(a, "{}"), &value));
     assert_true(value == 42);
 }
 
@@ -206,7 +204,7 @@ static double as_double(cw_arena *a, const char *text)
     return value;
 }
 
-static void doubles_are_the_nearest(void **state)
+TEST_WITH(doubles_are_the_nearest, cw_arena *a)
 {
     static const char *const texts[] = {
         "0",
@@ -236,23 +234,23 @@ static void doubles_are_the_nearest(void **state)
     };
     for (size_t i = 0; i < CW_COUNT(texts); i++) {
         double want = strtod(texts[i], NULL);
-        double got = as_double(*state, texts[i]);
+        double got = as_double(a, texts[i]);
         assert_memory_equal(&got, &want, sizeof want);
     }
 }
 
-static void a_tie_is_decided_by_a_digit_far_away(void **state)
+TEST_WITH(a_tie_is_decided_by_a_digit_far_away, cw_arena *a)
 {
     /* Half way between 1 and its successor, then a 1 beyond any buffer. */
     const char *tie = "1.00000000000000011102230246251565404236316680908203125";
-    assert_true(as_double(*state, tie) == 1.0);
-    assert_true(as_double(*state, digits(*state, tie, '0', 5000, "")) == 1.0);
-    assert_true(as_double(*state, digits(*state, tie, '0', 5000, "1")) == nextafter(1.0, 2.0));
-    assert_true(as_double(*state, digits(*state, "", '9', 100000, "e-100000")) == 1.0);
-    assert_true(as_double(*state, digits(*state, "0.", '0', 100000, "25e100002")) == 25.0);
+    assert_true(as_double(a, tie) == 1.0);
+    assert_true(as_double(a, digits(a, tie, '0', 5000, "")) == 1.0);
+    assert_true(as_double(a, digits(a, tie, '0', 5000, "1")) == nextafter(1.0, 2.0));
+    assert_true(as_double(a, digits(a, "", '9', 100000, "e-100000")) == 1.0);
+    assert_true(as_double(a, digits(a, "0.", '0', 100000, "25e100002")) == 25.0);
 }
 
-static void doubles_beyond_the_range_are_refused_and_tiny_ones_are_zero(void **state)
+TEST_WITH(doubles_beyond_the_range_are_refused_and_tiny_ones_are_zero, cw_arena *a)
 {
     static const char *const huge[] = {
         "1e309",         "-1e309",      "1.7976931348623159e308",
@@ -261,24 +259,24 @@ static void doubles_beyond_the_range_are_refused_and_tiny_ones_are_zero(void **s
     };
     double value = 42;
     for (size_t i = 0; i < CW_COUNT(huge); i++)
-        assert_false(cw_json_to_double(must_read(*state, huge[i]), &value));
-    assert_false(cw_json_to_double(must_read(*state, digits(*state, "1", '0', 400, "")), &value));
-    assert_false(cw_json_to_double(must_read(*state, "\"1\""), &value));
+        assert_false(cw_json_to_double(must_read(a, huge[i]), &value));
+    assert_false(cw_json_to_double(must_read(a, digits(a, "1", '0', 400, "")), &value));
+    assert_false(cw_json_to_double(must_read(a, "\"1\""), &value));
     assert_false(cw_json_to_double(NULL, &value));
     assert_true(value == 42);
-    assert_true(as_double(*state, "1e-400") == 0);
-    assert_true(as_double(*state, "1e-99999999999999999999999999") == 0);
-    assert_true(signbit(as_double(*state, "-1e-400")));
-    assert_true(as_double(*state, digits(*state, "1", '0', 400, "e-400")) == 1.0);
+    assert_true(as_double(a, "1e-400") == 0);
+    assert_true(as_double(a, "1e-99999999999999999999999999") == 0);
+    assert_true(signbit(as_double(a, "-1e-400")));
+    assert_true(as_double(a, digits(a, "1", '0', 400, "e-400")) == 1.0);
 }
 
-static void the_locale_does_not_matter(void **state)
+TEST_WITH(the_locale_does_not_matter, cw_arena *a)
 {
     /* Any locale with a decimal comma; where none is installed the test is the plain one. */
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8"};
     for (size_t i = 0; i < CW_COUNT(names) && !setlocale(LC_NUMERIC, names[i]); i++)
         ;
-    double value = as_double(*state, "0.12345678901234567890123");
+    double value = as_double(a, "0.12345678901234567890123");
     cw_buf b;
     cw_buf_init(&b, 100);
     cw_json_writer w;
@@ -291,7 +289,7 @@ static void the_locale_does_not_matter(void **state)
     cw_buf_done(&b);
 }
 
-static void random_decimals_agree_with_strtod(void **state)
+TEST_WITH(random_decimals_agree_with_strtod, cw_arena *a)
 {
     uint64_t x = 88172645463325252u;
     for (int i = 0; i < 20000; i++) {
@@ -303,10 +301,10 @@ static void random_decimals_agree_with_strtod(void **state)
                  (unsigned long long)(x >> (x & 63)), (unsigned long long)(x * 31 >> (x >> 6 & 63)),
                  (int)(x >> 12 & 511) - 256);
         double want = strtod(text, NULL);
-        double got = as_double(*state, text);
+        double got = as_double(a, text);
         assert_memory_equal(&got, &want, sizeof want);
         if (i % 1000 == 0)
-            cw_arena_reset(*state);
+            cw_arena_reset(a);
     }
 }
 

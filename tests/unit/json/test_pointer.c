@@ -5,7 +5,7 @@
 static const char document[] = "{\"foo\":[\"bar\",\"baz\"],\"\":0,\"a/b\":1,\"c%d\":2,\"e^f\":3,"
                                "\"g|h\":4,\"i\\\\j\":5,\"k\\\"l\":6,\" \":7,\"m~n\":8}";
 
-static void the_examples_of_the_rfc_lead_where_it_says(void **state)
+TEST_WITH(the_examples_of_the_rfc_lead_where_it_says, cw_arena *a)
 {
     static const struct {
         const char *pointer;
@@ -23,7 +23,7 @@ static void the_examples_of_the_rfc_lead_where_it_says(void **state)
         {"/ ", "7"},
         {"/m~0n", "8"},
     };
-    const cw_json *v = must_read(*state, document);
+    const cw_json *v = must_read(a, document);
     assert_ptr_equal(cw_json_pointer(v, CW_STR("")), v);
     assert_ptr_equal(cw_json_pointer(v, (cw_str){NULL, 0}), v);
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
@@ -33,7 +33,7 @@ static void the_examples_of_the_rfc_lead_where_it_says(void **state)
     }
 }
 
-static void a_pointer_that_leads_nowhere_gives_nothing(void **state)
+TEST_WITH(a_pointer_that_leads_nowhere_gives_nothing, cw_arena *a)
 {
     static const char *const pointers[] = {
         "foo",
@@ -57,16 +57,16 @@ static void a_pointer_that_leads_nowhere_gives_nothing(void **state)
         "/foo/99999999999999999999999",
         "/foo/18446744073709551616",
     };
-    const cw_json *v = must_read(*state, document);
+    const cw_json *v = must_read(a, document);
     for (size_t i = 0; i < CW_COUNT(pointers); i++)
         assert_null(cw_json_pointer(v, cw_str_from(pointers[i])));
     assert_null(cw_json_pointer(NULL, CW_STR("")));
-    assert_null(cw_json_pointer(must_read(*state, "1"), CW_STR("/")));
+    assert_null(cw_json_pointer(must_read(a, "1"), CW_STR("/")));
 }
 
-static void escapes_are_read_once_and_in_order(void **state)
+TEST_WITH(escapes_are_read_once_and_in_order, cw_arena *a)
 {
-    const cw_json *v = must_read(*state, "{\"~1\":1,\"/\":2,\"~\":3,\"~01\":4,\"a\\u0000~\":5}");
+    const cw_json *v = must_read(a, "{\"~1\":1,\"/\":2,\"~\":3,\"~01\":4,\"a\\u0000~\":5}");
     assert_str(text_of(cw_json_pointer(v, CW_STR("/~01"))), "1");
     assert_str(text_of(cw_json_pointer(v, CW_STR("/~1"))), "2");
     assert_str(text_of(cw_json_pointer(v, CW_STR("/~0"))), "3");
@@ -75,9 +75,9 @@ static void escapes_are_read_once_and_in_order(void **state)
     assert_null(cw_json_pointer(v, CW_STR("/~0~0")));
 }
 
-static void long_paths_are_followed(void **state)
+TEST_WITH(long_paths_are_followed, cw_arena *a)
 {
-    const cw_json *v = must_read(*state, "{\"a\":[{\"b\":[[0,[1,{\"c\":\"here\"}]]]}]}");
+    const cw_json *v = must_read(a, "{\"a\":[{\"b\":[[0,[1,{\"c\":\"here\"}]]]}]}");
     assert_str(text_of(cw_json_pointer(v, CW_STR("/a/0/b/0/1/1/c"))), "here");
     assert_null(cw_json_pointer(v, CW_STR("/a/0/b/0/1/1/c/d")));
 }

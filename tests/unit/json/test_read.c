@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdio.h>
-
 #include "support/json_fixture.h"
 #include "support/oom.h"
 
-static void the_tape_is_as_drawn_in_the_header(void **state)
+TEST_WITH(the_tape_is_as_drawn_in_the_header, cw_arena *a)
 {
-    const cw_json *v = must_read(*state, "{\"a\":[1,2],\"b\":null}");
+    const cw_json *v = must_read(a, "{\"a\":[1,2],\"b\":null}");
     static const uint32_t types[] = {CW_JSON_OBJECT, CW_JSON_STRING, CW_JSON_ARRAY,
                                      CW_JSON_NUMBER, CW_JSON_NUMBER, CW_JSON_END,
                                      CW_JSON_STRING, CW_JSON_NULL,   CW_JSON_END};
@@ -24,7 +22,7 @@ static void the_tape_is_as_drawn_in_the_header(void **state)
     assert_ptr_equal(cw_json_after(v), v + 9);
 }
 
-static void every_kind_of_root_is_read(void **state)
+TEST_WITH(every_kind_of_root_is_read, cw_arena *a)
 {
     static const struct {
         const char *text;
@@ -37,12 +35,12 @@ static void every_kind_of_root_is_read(void **state)
         {"[[],{}]", CW_JSON_ARRAY},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++)
-        assert_int_equal(cw_json_type_of(must_read(*state, cases[i].text)), cases[i].type);
+        assert_int_equal(cw_json_type_of(must_read(a, cases[i].text)), cases[i].type);
 }
 
-static void a_document_is_iterated_in_source_order(void **state)
+TEST_WITH(a_document_is_iterated_in_source_order, cw_arena *a)
 {
-    const cw_json *v = must_read(*state, "[1,[2,3],{\"k\":[4],\"l\":5},6]");
+    const cw_json *v = must_read(a, "[1,[2,3],{\"k\":[4],\"l\":5},6]");
     static const char *const spans[] = {"1", "[2,3]", "{\"k\":[4],\"l\":5}", "6"};
     size_t i = 0;
     for (const cw_json *e = cw_json_first(v); e; e = cw_json_next(e))
@@ -65,7 +63,7 @@ static void a_document_is_iterated_in_source_order(void **state)
     assert_null(cw_json_next_key(k));
 }
 
-static void white_space_is_skipped_wherever_it_may_stand(void **state)
+TEST_WITH(white_space_is_skipped_wherever_it_may_stand, cw_arena *a)
 {
     /* Runs of every length around every token, so that each vector boundary is met. */
     for (size_t n = 0; n < 40; n++) {
@@ -80,12 +78,12 @@ static void white_space_is_skipped_wherever_it_may_stand(void **state)
         space[n] = '\0';
         int len = snprintf(text, sizeof text, "%s{%s\"a\"%s:%s[%s1%s,%s2%s]%s}%s", space, space,
                            space, space, space, space, space, space, space, space);
-        const cw_json *v = must_read_opts(*state, cw_str_make(text, (size_t)len), NULL);
+        const cw_json *v = must_read_opts(a, cw_str_make(text, (size_t)len), NULL);
         assert_str(text_of(cw_json_at(cw_json_get(v, CW_STR("a")), 1)), "2");
     }
 }
 
-static void numbers_keep_their_text_and_carry_their_class(void **state)
+TEST_WITH(numbers_keep_their_text_and_carry_their_class, cw_arena *a)
 {
     static const struct {
         const char *text;
@@ -100,7 +98,7 @@ static void numbers_keep_their_text_and_carry_their_class(void **state)
     };
     const uint32_t all = CW_JSON_NEGATIVE | CW_JSON_FRACTION | CW_JSON_EXPONENT;
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        const cw_json *v = must_read(*state, cases[i].text);
+        const cw_json *v = must_read(a, cases[i].text);
         assert_str(text_of(v), cases[i].text);
         assert_str(span_of(v), cases[i].text);
         assert_int_equal(v->meta & all, cases[i].flags);
@@ -125,75 +123,73 @@ static cw_str nest(cw_arena *a, size_t n, const char *open, const char *middle, 
     return cw_str_make(p, (size_t)(o - p));
 }
 
-static void the_depth_ceiling_is_reached_exactly(void **state)
+TEST_WITH(the_depth_ceiling_is_reached_exactly, cw_arena *a)
 {
     const cw_json *root;
     for (uint32_t max = 1; max < 80; max++) {
         cw_json_opts opts = {.max_depth = max};
-        assert_int_equal(try_read(*state, nest(*state, max, "[", "1", "]"), &opts, &root), CW_OK);
-        assert_int_equal(try_read(*state, nest(*state, max, "{\"a\":", "{}", "}"), &opts, &root),
-                         CW_LIMIT);
+        assert_int_equal(try_read(a, nest(a, max, "[", "1", "]"), &opts, &root), CW_OK);
+        assert_int_equal(try_read(a, nest(a, max, "{\"a\":", "{}", "}"), &opts, &root), CW_LIMIT);
     }
-    assert_int_equal(try_read(*state, nest(*state, CW_JSON_MAX_DEPTH, "[", "", "]"), NULL, &root),
-                     CW_OK);
-    assert_int_equal(
-        try_read(*state, nest(*state, CW_JSON_MAX_DEPTH + 1, "[", "", "]"), NULL, &root), CW_LIMIT);
+    assert_int_equal(try_read(a, nest(a, CW_JSON_MAX_DEPTH, "[", "", "]"), NULL, &root), CW_OK);
+    assert_int_equal(try_read(a, nest(a, CW_JSON_MAX_DEPTH + 1, "[", "", "]"), NULL, &root),
+                     CW_LIMIT);
 }
 
-static void no_option_goes_beyond_the_depth_ceiling(void **state)
+TEST_WITH(no_option_goes_beyond_the_depth_ceiling, cw_arena *a)
 {
     const cw_json *root;
     cw_json_opts opts = {.max_depth = UINT32_MAX};
-    cw_str deepest = nest(*state, CW_JSON_DEPTH_CEILING, "[", "", "]");
-    cw_str deeper = nest(*state, CW_JSON_DEPTH_CEILING + 1, "[", "", "]");
-    assert_int_equal(try_read(*state, deepest, &opts, &root), CW_OK);
+    cw_str deepest = nest(a, CW_JSON_DEPTH_CEILING, "[", "", "]");
+    cw_str deeper = nest(a, CW_JSON_DEPTH_CEILING + 1, "[", "", "]");
+    assert_int_equal(try_read(a, deepest, &opts, &root), CW_OK);
     assert_int_equal(cw_json_after(root) - root, 2 * CW_JSON_DEPTH_CEILING);
     assert_true(cw_json_equal(root, root));
-    assert_int_equal(try_read(*state, deeper, &opts, &root), CW_LIMIT);
+    assert_int_equal(try_read(a, deeper, &opts, &root), CW_LIMIT);
 }
 
-static void threat_B1_depth_bombs_fail_at_once(void **state)
+TEST_WITH(threat_B1_depth_bombs_fail_at_once, cw_arena *a)
 {
     static const size_t sizes[] = {65, 10000, 1000000};
     static const char *const openings[] = {"[", "{\"a\":", "[{\"a\":[", "[[],"};
     for (size_t i = 0; i < CW_COUNT(sizes); i++) {
         for (size_t j = 0; j < CW_COUNT(openings); j++) {
-            cw_str bomb = nest(*state, sizes[i], openings[j], "", "");
+            cw_str bomb = nest(a, sizes[i], openings[j], "", "");
             const cw_json *root;
             cw_json_pos pos;
             cw_err err;
-            assert_int_equal(cw_json_read(bomb, NULL, *state, &root, &pos, &err), CW_LIMIT);
+            assert_int_equal(cw_json_read(bomb, NULL, a, &root, &pos, &err), CW_LIMIT);
             assert_true(pos.offset < 64 * 8);
             assert_non_null(strstr(err.msg, "nested deeper than 64 levels"));
         }
     }
 }
 
-static void the_byte_ceiling_is_reached_exactly(void **state)
+TEST_WITH(the_byte_ceiling_is_reached_exactly, cw_arena *a)
 {
     const cw_json *root;
     cw_json_opts opts = {.max_bytes = 7};
-    assert_int_equal(try_read(*state, CW_STR("[1,2,3]"), &opts, &root), CW_OK);
-    assert_int_equal(try_read(*state, CW_STR("[1,2,34]"), &opts, &root), CW_LIMIT);
+    assert_int_equal(try_read(a, CW_STR("[1,2,3]"), &opts, &root), CW_OK);
+    assert_int_equal(try_read(a, CW_STR("[1,2,34]"), &opts, &root), CW_LIMIT);
     /* Refused by its length alone: nothing behind the pointer is looked at. */
     cw_json_pos pos;
     cw_err err;
     cw_str huge = cw_str_make("1", (size_t)UINT32_MAX + 1);
     opts.max_bytes = SIZE_MAX;
-    assert_int_equal(cw_json_read(huge, &opts, *state, &root, &pos, &err), CW_LIMIT);
+    assert_int_equal(cw_json_read(huge, &opts, a, &root, &pos, &err), CW_LIMIT);
     assert_string_equal(err.msg, "JSON text of 4294967296 bytes is longer than 4294967295");
     huge.n = (size_t)CW_JSON_MAX_BYTES + 1;
-    assert_int_equal(cw_json_read(huge, NULL, *state, &root, NULL, NULL), CW_LIMIT);
+    assert_int_equal(cw_json_read(huge, NULL, a, &root, NULL, NULL), CW_LIMIT);
 }
 
-static void the_member_ceiling_is_reached_exactly(void **state)
+TEST_WITH(the_member_ceiling_is_reached_exactly, cw_arena *a)
 {
     const cw_json *root;
     cw_err err;
     cw_json_opts opts = {.max_members = 2};
     cw_str three = CW_STR("[{\"a\":1,\"b\":2,\"c\":3}]");
-    assert_int_equal(try_read(*state, CW_STR("[{\"a\":1,\"b\":2},[1,2,3]]"), &opts, &root), CW_OK);
-    assert_int_equal(cw_json_read(three, &opts, *state, &root, NULL, &err), CW_LIMIT);
+    assert_int_equal(try_read(a, CW_STR("[{\"a\":1,\"b\":2},[1,2,3]]"), &opts, &root), CW_OK);
+    assert_int_equal(cw_json_read(three, &opts, a, &root, NULL, &err), CW_LIMIT);
     assert_string_equal(err.msg, "line 1, column 15: more than 2 members in an object");
 
     cw_buf b;
@@ -203,11 +199,11 @@ static void the_member_ceiling_is_reached_exactly(void **state)
         cw_buf_printf(&b, "%s\"k%u\":%u", i ? "," : "", i, i);
     size_t n = b.n;
     cw_buf_add_char(&b, '}');
-    assert_int_equal(try_read(*state, cw_buf_str(&b), NULL, &root), CW_OK);
+    assert_int_equal(try_read(a, cw_buf_str(&b), NULL, &root), CW_OK);
     assert_int_equal(cw_json_count(root), CW_JSON_MAX_MEMBERS);
     b.n = n;
     cw_buf_add(&b, CW_STR(",\"z\":0}"));
-    assert_int_equal(try_read(*state, cw_buf_str(&b), NULL, &root), CW_LIMIT);
+    assert_int_equal(try_read(a, cw_buf_str(&b), NULL, &root), CW_LIMIT);
     cw_buf_done(&b);
 }
 
@@ -229,9 +225,8 @@ static size_t memory_for(const char *part, size_t times)
     return tenfold; /* tenths of the source's size */
 }
 
-static void threat_B4_memory_stays_within_its_promise(void **state)
+TEST(threat_B4_memory_stays_within_its_promise)
 {
-    (void)state;
     assert_true(memory_for("1", 500000) <= 100);
     assert_true(memory_for("\"\"", 300000) <= 100);
     assert_true(memory_for("\"\\n\"", 200000) <= 100);
@@ -241,10 +236,10 @@ static void threat_B4_memory_stays_within_its_promise(void **state)
     assert_true(memory_for("[[[[[[[[]]]]]]]]", 60000) <= 160);
 }
 
-static void the_ceiling_of_the_arena_is_kept(void **state)
+TEST_WITH(the_ceiling_of_the_arena_is_kept, cw_arena *a)
 {
-    cw_str dense = nest(*state, 20000, "[],", "1", "");
-    char *text = cw_arena_alloc(*state, dense.n + 2);
+    cw_str dense = nest(a, 20000, "[],", "1", "");
+    char *text = cw_arena_alloc(a, dense.n + 2);
     text[0] = '[';
     memcpy(text + 1, dense.p, dense.n);
     text[dense.n + 1] = ']';
@@ -275,7 +270,7 @@ static void read_once(void *ctx)
     cw_arena_done(&a);
 }
 
-static void reading_survives_every_failed_allocation(void **state)
+TEST_WITH(reading_survives_every_failed_allocation, cw_arena *a)
 {
     /* Grows the tape, decodes strings, goes deep and needs a table of keys. */
     cw_buf b;
@@ -284,7 +279,7 @@ static void reading_survives_every_failed_allocation(void **state)
     for (int i = 0; i < 300; i++)
         cw_buf_printf(&b, "\"k%d\":\"line\\n\",", i);
     cw_buf_add(&b, CW_STR("\"deep\":"));
-    cw_buf_add(&b, nest(*state, 90, "[", "", "]"));
+    cw_buf_add(&b, nest(a, 90, "[", "", "]"));
     cw_buf_add(&b, CW_STR(",\"dense\":[0"));
     for (int i = 0; i < 3000; i++)
         cw_buf_add(&b, CW_STR(",0"));

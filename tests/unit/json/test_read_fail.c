@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdio.h>
-
 #include "support/json_fixture.h"
 
 typedef struct failure {
@@ -69,30 +67,30 @@ static const failure failures[] = {
     {"{\"a\\u0062\":1,\"ab\":2}", 13, "line 1, column 14: duplicate key \"ab\""},
 };
 
-static void failures_say_what_was_expected_and_where(void **state)
+TEST_WITH(failures_say_what_was_expected_and_where, cw_arena *a)
 {
     for (size_t i = 0; i < CW_COUNT(failures); i++) {
         const failure *f = &failures[i];
-        cw_str src = exact_copy(*state, cw_str_from(f->text));
+        cw_str src = exact_copy(a, cw_str_from(f->text));
         const cw_json *root = NULL;
         cw_json_pos pos = {0};
         cw_err err = {0};
-        assert_int_equal(cw_json_read(src, NULL, *state, &root, &pos, &err), CW_PARSE);
+        assert_int_equal(cw_json_read(src, NULL, a, &root, &pos, &err), CW_PARSE);
         assert_string_equal(err.msg, f->msg);
         assert_int_equal(pos.offset, f->offset);
         assert_null(root);
         /* Nobody needs to ask for the details. */
-        assert_int_equal(cw_json_read(src, NULL, *state, &root, NULL, NULL), CW_PARSE);
+        assert_int_equal(cw_json_read(src, NULL, a, &root, NULL, NULL), CW_PARSE);
     }
 }
 
-static void a_null_pointer_without_bytes_is_an_empty_text(void **state)
+TEST_WITH(a_null_pointer_without_bytes_is_an_empty_text, cw_arena *a)
 {
     const cw_json *root;
-    assert_int_equal(cw_json_read((cw_str){NULL, 0}, NULL, *state, &root, NULL, NULL), CW_PARSE);
+    assert_int_equal(cw_json_read((cw_str){NULL, 0}, NULL, a, &root, NULL, NULL), CW_PARSE);
 }
 
-static void a_long_duplicate_key_is_shortened_between_characters(void **state)
+TEST_WITH(a_long_duplicate_key_is_shortened_between_characters, cw_arena *a)
 {
     char key[200];
     cw_str src;
@@ -106,7 +104,7 @@ static void a_long_duplicate_key_is_shortened_between_characters(void **state)
         char text[512];
         int n = snprintf(text, sizeof text, "{\"%.100s\":1,\"%.100s\":2}", key, key);
         src = cw_str_make(text, (size_t)n);
-        assert_int_equal(cw_json_read(src, NULL, *state, &root, NULL, &err), CW_PARSE);
+        assert_int_equal(cw_json_read(src, NULL, a, &root, NULL, &err), CW_PARSE);
         size_t len = strlen(err.msg);
         assert_true(len < 110);
         assert_string_equal(err.msg + len - 4, "...\"");
@@ -114,9 +112,8 @@ static void a_long_duplicate_key_is_shortened_between_characters(void **state)
     }
 }
 
-static void locate_counts_lines_and_characters(void **state)
+TEST(locate_counts_lines_and_characters)
 {
-    (void)state;
     cw_str src = CW_STR("ab\n\xC3\xA9\xE2\x82\xAC\xFFz\r\nq");
     static const struct {
         size_t offset;

@@ -23,15 +23,15 @@ static cw_code read_array(cw_arena *a, size_t elements, cw_err *err)
     return rc;
 }
 
-static void an_array_holds_as_many_elements_as_its_count_can_say(void **state)
+TEST_WITH(an_array_holds_as_many_elements_as_its_count_can_say, cw_arena *a)
 {
     cw_err err;
-    assert_int_equal(read_array(*state, 1000, &err), CW_OK);
-    assert_int_equal(read_array(*state, 1001, &err), CW_LIMIT);
+    assert_int_equal(read_array(a, 1000, &err), CW_OK);
+    assert_int_equal(read_array(a, 1001, &err), CW_LIMIT);
     assert_string_equal(err.msg, "line 1, column 2002: more than 1000 elements in an array");
 }
 
-static void no_option_raises_an_object_above_it(void **state)
+TEST_WITH(no_option_raises_an_object_above_it, cw_arena *a)
 {
     cw_buf b;
     cw_buf_init(&b, 1u << 20);
@@ -40,7 +40,7 @@ static void no_option_raises_an_object_above_it(void **state)
     cw_buf_add_char(&b, '}');
     const cw_json_opts opts = {.max_members = UINT32_MAX};
     const cw_json *root;
-    assert_int_equal(try_read(*state, cw_buf_str(&b), &opts, &root), CW_LIMIT);
+    assert_int_equal(try_read(a, cw_buf_str(&b), &opts, &root), CW_LIMIT);
     cw_buf_done(&b);
 }
 

@@ -2,7 +2,7 @@
 #include "base/utf8.h"
 #include "support/json_fixture.h"
 
-static void escapes_are_decoded_and_their_source_is_kept(void **state)
+TEST_WITH(escapes_are_decoded_and_their_source_is_kept, cw_arena *a)
 {
     static const struct {
         const char *text;
@@ -19,27 +19,27 @@ static void escapes_are_decoded_and_their_source_is_kept(void **state)
         {"\"caf\xC3\xA9\\n\xE2\x82\xAC\"", CW_STR_INIT("caf\xC3\xA9\n\xE2\x82\xAC")},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        const cw_json *v = must_read(*state, cases[i].text);
+        const cw_json *v = must_read(a, cases[i].text);
         assert_true(cw_str_eq(cw_json_text(v), cases[i].decoded));
         assert_true(v->meta & CW_JSON_DECODED);
         assert_str(span_of(v), cases[i].text);
     }
 }
 
-static void strings_without_escapes_stay_in_the_source(void **state)
+TEST_WITH(strings_without_escapes_stay_in_the_source, cw_arena *a)
 {
     cw_str src = CW_STR("[\"plain\",\"caf\xC3\xA9\",\"\",\"\x7F\"]");
     const cw_json *root;
-    assert_int_equal(cw_json_read(src, NULL, *state, &root, NULL, NULL), CW_OK);
+    assert_int_equal(cw_json_read(src, NULL, a, &root, NULL, NULL), CW_OK);
     for (const cw_json *v = cw_json_first(root); v; v = cw_json_next(v)) {
         assert_true(v->p >= src.p && v->p + v->n <= src.p + src.n);
         assert_false(v->meta & CW_JSON_DECODED);
     }
 }
 
-static void keys_are_decoded_before_they_are_compared(void **state)
+TEST_WITH(keys_are_decoded_before_they_are_compared, cw_arena *a)
 {
-    const cw_json *v = must_read(*state, "{\"\\u0069d\":1,\"a\\u0000\":2,\"a\":3}");
+    const cw_json *v = must_read(a, "{\"\\u0069d\":1,\"a\\u0000\":2,\"a\":3}");
     assert_str(text_of(cw_json_get(v, CW_STR("id"))), "1");
     assert_str(text_of(cw_json_get(v, CW_STR("a\0"))), "2");
     assert_str(text_of(cw_json_get(v, CW_STR("a"))), "3");
@@ -75,9 +75,8 @@ static const part parts[] = {
 
 /* Every part at every place of strings of every length around the vector's sixteen bytes, at the
  * very end of the memory and with text behind it. */
-static void every_byte_is_seen_at_every_place(void **state)
+TEST(every_byte_is_seen_at_every_place)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, TEST_ARENA_MAX);
     for (size_t k = 0; k < CW_COUNT(parts); k++) {
@@ -122,7 +121,7 @@ static void check_sequence(cw_arena *a, const char bytes[4])
 }
 
 /* Every pair of first and second byte, with what may follow, against the check in base. */
-static void utf8_is_checked_as_base_checks_it(void **state)
+TEST_WITH(utf8_is_checked_as_base_checks_it, cw_arena *a)
 {
     static const uint32_t tails[] = {0x0000, 0x8080, 0x80BF, 0xBF80, 0xBFBF, 0x7F80,
                                      0x807F, 0xC080, 0x80C0, 0x9080, 0x8F80};
@@ -132,10 +131,10 @@ static void utf8_is_checked_as_base_checks_it(void **state)
                 continue;
             for (size_t t = 0; t < CW_COUNT(tails); t++) {
                 char bytes[4] = {(char)lead, (char)second, (char)(tails[t] >> 8), (char)tails[t]};
-                check_sequence(*state, bytes);
+                check_sequence(a, bytes);
             }
         }
-        cw_arena_reset(*state);
+        cw_arena_reset(a);
     }
 }
 
@@ -197,26 +196,26 @@ static cw_str from_hex(cw_arena *a, const char *hex)
     return cw_str_make(p, n);
 }
 
-static void bytes_that_are_not_utf8_are_refused(void **state)
+TEST_WITH(bytes_that_are_not_utf8_are_refused, cw_arena *a)
 {
     for (size_t i = 0; i < CW_COUNT(not_utf8); i++) {
         const cw_json *root;
-        cw_str src = from_hex(*state, not_utf8[i].hex);
-        if (cw_json_read(src, NULL, *state, &root, NULL, NULL) != CW_PARSE)
+        cw_str src = from_hex(a, not_utf8[i].hex);
+        if (cw_json_read(src, NULL, a, &root, NULL, NULL) != CW_PARSE)
             fail_msg("%s was accepted", not_utf8[i].name);
     }
 }
 
-static void a_long_string_is_read_as_one(void **state)
+TEST_WITH(a_long_string_is_read_as_one, cw_arena *a)
 {
     enum { N = 300000 };
-    char *text = cw_arena_alloc(*state, N);
+    char *text = cw_arena_alloc(a, N);
     memset(text, 'a', N);
     text[0] = text[N - 1] = '"';
-    const cw_json *v = must_read_opts(*state, cw_str_make(text, N), NULL);
+    const cw_json *v = must_read_opts(a, cw_str_make(text, N), NULL);
     assert_int_equal(v->n, N - 2);
     memcpy(text + N / 2, "\\n", 2);
-    v = must_read_opts(*state, cw_str_make(text, N), NULL);
+    v = must_read_opts(a, cw_str_make(text, N), NULL);
     assert_int_equal(v->n, N - 3);
     assert_int_equal(cw_json_span(v).n, N);
 }

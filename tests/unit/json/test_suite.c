@@ -2,7 +2,6 @@
 /* The public JSON parsing suite, from $CAUSEWAY_TEST_DATA/json-test-suite/test_parsing. Duplicate
  * keys are allowed in it; every other option is the default. */
 #include <dirent.h>
-#include <stdio.h>
 
 #include "support/json_fixture.h"
 
@@ -108,9 +107,8 @@ static bool run_file(const char *folder, const char *name)
     return right;
 }
 
-static void every_file_of_the_parsing_suite_fares_as_it_should(void **state)
+TEST(every_file_of_the_parsing_suite_fares_as_it_should)
 {
-    (void)state;
     const char *data = getenv("CAUSEWAY_TEST_DATA");
     char folder[768];
     snprintf(folder, sizeof folder, "%s/json-test-suite/test_parsing", data ? data : ".");

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/json_fixture.h"
 
-static void types_have_the_names_of_json_schema(void **state)
+TEST_WITH(types_have_the_names_of_json_schema, cw_arena *a)
 {
-    const cw_json *v = must_read(*state, "[null,true,false,1,\"s\",[],{}]");
+    const cw_json *v = must_read(a, "[null,true,false,1,\"s\",[],{}]");
     static const char *const names[] = {"null",   "boolean", "boolean", "number",
                                         "string", "array",   "object"};
     for (size_t i = 0; i < CW_COUNT(names); i++)
         assert_string_equal(cw_json_type_name(cw_json_at(v, i)), names[i]);
 }
 
-static void spans_are_the_bytes_of_the_source(void **state)
+TEST_WITH(spans_are_the_bytes_of_the_source, cw_arena *a)
 {
     static const char *const spans[] = {
         "null", "-1.50e+3",       "\"a\"",   "\"\"", "\"\\u0041\\n\"", "[ 1 , 2 ]",
@@ -21,7 +21,7 @@ static void spans_are_the_bytes_of_the_source(void **state)
     for (size_t i = 0; i < CW_COUNT(spans); i++)
         cw_buf_printf(&b, "%c %s ", i ? ',' : '[', spans[i]);
     cw_buf_add_char(&b, ']');
-    const cw_json *v = must_read_opts(*state, cw_buf_str(&b), NULL);
+    const cw_json *v = must_read_opts(a, cw_buf_str(&b), NULL);
     size_t i = 0;
     for (const cw_json *e = cw_json_first(v); e; e = cw_json_next(e))
         assert_str(span_of(e), spans[i++]);
@@ -31,10 +31,10 @@ static void spans_are_the_bytes_of_the_source(void **state)
     cw_buf_done(&b);
 }
 
-static void threat_B2_members_are_found_by_their_exact_name(void **state)
+TEST_WITH(threat_B2_members_are_found_by_their_exact_name, cw_arena *a)
 {
-    const cw_json *v = must_read(*state, "{\"a\":1,\"ab\":2,\"\":3,\"A\":4,\"abcdefghijklmnop\":5,"
-                                         "\"nested\":{\"deep\":6},\"last\":7}");
+    const cw_json *v = must_read(a, "{\"a\":1,\"ab\":2,\"\":3,\"A\":4,\"abcdefghijklmnop\":5,"
+                                    "\"nested\":{\"deep\":6},\"last\":7}");
     assert_str(text_of(cw_json_get(v, CW_STR("a"))), "1");
     assert_str(text_of(cw_json_get(v, CW_STR("ab"))), "2");
     assert_str(text_of(cw_json_get(v, CW_STR(""))), "3");
@@ -46,28 +46,28 @@ static void threat_B2_members_are_found_by_their_exact_name(void **state)
     assert_null(cw_json_get(v, CW_STR("a\0")));
     assert_null(cw_json_get(NULL, CW_STR("a")));
     assert_null(cw_json_get(cw_json_get(v, CW_STR("a")), CW_STR("a")));
-    assert_null(cw_json_get(must_read(*state, "{}"), CW_STR("a")));
-    assert_null(cw_json_get(must_read(*state, "[\"a\",1]"), CW_STR("a")));
+    assert_null(cw_json_get(must_read(a, "{}"), CW_STR("a")));
+    assert_null(cw_json_get(must_read(a, "[\"a\",1]"), CW_STR("a")));
 }
 
-static void elements_are_found_by_index(void **state)
+TEST_WITH(elements_are_found_by_index, cw_arena *a)
 {
-    const cw_json *flat = must_read(*state, "[10,11,12]");
+    const cw_json *flat = must_read(a, "[10,11,12]");
     assert_str(text_of(cw_json_at(flat, 0)), "10");
     assert_str(text_of(cw_json_at(flat, 2)), "12");
     assert_null(cw_json_at(flat, 3));
     assert_null(cw_json_at(flat, SIZE_MAX));
-    const cw_json *mixed = must_read(*state, "[[1,2],{\"a\":[]},12]");
+    const cw_json *mixed = must_read(a, "[[1,2],{\"a\":[]},12]");
     assert_str(span_of(cw_json_at(mixed, 1)), "{\"a\":[]}");
     assert_str(text_of(cw_json_at(mixed, 2)), "12");
-    assert_null(cw_json_at(must_read(*state, "{\"a\":1}"), 0));
-    assert_null(cw_json_at(must_read(*state, "[]"), 0));
+    assert_null(cw_json_at(must_read(a, "{\"a\":1}"), 0));
+    assert_null(cw_json_at(must_read(a, "[]"), 0));
     assert_null(cw_json_at(NULL, 0));
 }
 
-static void counts_and_firsts_of_scalars_are_nothing(void **state)
+TEST_WITH(counts_and_firsts_of_scalars_are_nothing, cw_arena *a)
 {
-    const cw_json *v = must_read(*state, "[\"abc\",12,{},[]]");
+    const cw_json *v = must_read(a, "[\"abc\",12,{},[]]");
     for (const cw_json *e = cw_json_first(v); e; e = cw_json_next(e)) {
         assert_int_equal(cw_json_count(e), 0);
         assert_null(cw_json_first(e));
@@ -75,9 +75,8 @@ static void counts_and_firsts_of_scalars_are_nothing(void **state)
     assert_false(cw_json_is(NULL, CW_JSON_NULL));
 }
 
-static void key_hashes_tell_most_names_apart(void **state)
+TEST(key_hashes_tell_most_names_apart)
 {
-    (void)state;
     /* 2000 names of 0 to 20 bytes: by chance about 0.12 pairs of 24-bit hashes are equal. */
     enum { N = 2000 };
     static uint32_t hashes[N];

@@ -13,7 +13,7 @@ static void check(cw_arena *a, const char *text, cw_json_style style, const char
     cw_buf_done(&b);
 }
 
-static void a_document_comes_back_without_its_white_space(void **state)
+TEST_WITH(a_document_comes_back_without_its_white_space, cw_arena *a)
 {
     static const char *const compact[] = {
         "null",
@@ -34,16 +34,15 @@ static void a_document_comes_back_without_its_white_space(void **state)
         "[\"0123456789abcdef0123456789abcdef0123456789abcdef\",123,12,1]",
     };
     for (size_t i = 0; i < CW_COUNT(compact); i++)
-        check(*state, compact[i], CW_JSON_COMPACT, compact[i]);
-    check(*state, " { \"a\" : [ 1 ,\n2 ] , \"b\" : { } } ", CW_JSON_COMPACT,
-          "{\"a\":[1,2],\"b\":{}}");
+        check(a, compact[i], CW_JSON_COMPACT, compact[i]);
+    check(a, " { \"a\" : [ 1 ,\n2 ] , \"b\" : { } } ", CW_JSON_COMPACT, "{\"a\":[1,2],\"b\":{}}");
 }
 
-static void a_document_is_indented(void **state)
+TEST_WITH(a_document_is_indented, cw_arena *a)
 {
-    check(*state, "1", CW_JSON_INDENT, "1");
-    check(*state, "[ ]", CW_JSON_INDENT, "[]");
-    check(*state, "{\"a\":[1,{}],\"b\":{\"c\":[[]]}}", CW_JSON_INDENT,
+    check(a, "1", CW_JSON_INDENT, "1");
+    check(a, "[ ]", CW_JSON_INDENT, "[]");
+    check(a, "{\"a\":[1,{}],\"b\":{\"c\":[[]]}}", CW_JSON_INDENT,
           "{\n"
           "  \"a\": [\n"
           "    1,\n"
@@ -57,9 +56,9 @@ static void a_document_is_indented(void **state)
           "}");
 }
 
-static void a_part_is_written_at_the_depth_where_it_is_put(void **state)
+TEST_WITH(a_part_is_written_at_the_depth_where_it_is_put, cw_arena *a)
 {
-    const cw_json *v = must_read(*state, "{\"x\":{\"y\":[1]},\"z\":0}");
+    const cw_json *v = must_read(a, "{\"x\":{\"y\":[1]},\"z\":0}");
     cw_buf b;
     cw_buf_init(&b, 4096);
     cw_json_writer w;
@@ -92,7 +91,7 @@ static void a_part_is_written_at_the_depth_where_it_is_put(void **state)
 }
 
 /* Strings of every length, so that every way of copying is taken. */
-static void text_of_every_length_is_copied_whole(void **state)
+TEST_WITH(text_of_every_length_is_copied_whole, cw_arena *a)
 {
     for (size_t n = 0; n < 80; n++) {
         char text[100];
@@ -101,13 +100,13 @@ static void text_of_every_length_is_copied_whole(void **state)
             text[i + 1] = (char)('a' + i % 26);
         text[n + 1] = '"';
         text[n + 2] = '\0';
-        check(*state, text, CW_JSON_COMPACT, text);
+        check(a, text, CW_JSON_COMPACT, text);
     }
 }
 
-static void the_ceiling_of_the_buffer_is_exact(void **state)
+TEST_WITH(the_ceiling_of_the_buffer_is_exact, cw_arena *a)
 {
-    const cw_json *v = must_read(*state, "{ \"a\" : [ 1 , \"two\\n\" ] ,             \"b\" : {} }");
+    const cw_json *v = must_read(a, "{ \"a\" : [ 1 , \"two\\n\" ] ,             \"b\" : {} }");
     for (int style = 0; style < 2; style++) {
         cw_buf b;
         cw_buf_init(&b, 4096);
@@ -128,7 +127,7 @@ static void the_ceiling_of_the_buffer_is_exact(void **state)
     }
 }
 
-static void a_document_deeper_than_the_writer_is_written(void **state)
+TEST_WITH(a_document_deeper_than_the_writer_is_written, cw_arena *a)
 {
     enum { DEPTH = 500 };
     char text[2 * DEPTH + 1];
@@ -136,7 +135,7 @@ static void a_document_deeper_than_the_writer_is_written(void **state)
     memset(text + DEPTH, ']', DEPTH);
     text[2 * DEPTH] = '\0';
     const cw_json_opts opts = {.max_depth = DEPTH};
-    const cw_json *v = must_read_opts(*state, cw_str_from(text), &opts);
+    const cw_json *v = must_read_opts(a, cw_str_from(text), &opts);
     for (int style = 0; style < 2; style++) {
         cw_buf b;
         cw_buf_init(&b, 4u << 20);
@@ -144,7 +143,7 @@ static void a_document_deeper_than_the_writer_is_written(void **state)
         cw_json_writer_init(&w, &b, (cw_json_style)style);
         cw_json_add_value(&w, v);
         assert_int_equal(cw_json_writer_end(&w, NULL), CW_OK);
-        const cw_json *again = must_read_opts(*state, cw_buf_str(&b), &opts);
+        const cw_json *again = must_read_opts(a, cw_buf_str(&b), &opts);
         assert_true(cw_json_equal(v, again));
         cw_buf_done(&b);
     }

@@ -31,9 +31,8 @@ static void add_sample(cw_json_writer *w)
     cw_json_close(w);
 }
 
-static void compact_text_has_no_white_space(void **state)
+TEST(compact_text_has_no_white_space)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 4096);
     cw_json_writer w;
@@ -47,9 +46,8 @@ static void compact_text_has_no_white_space(void **state)
     cw_buf_done(&b);
 }
 
-static void indented_text_has_a_member_a_line(void **state)
+TEST(indented_text_has_a_member_a_line)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 4096);
     cw_json_writer w;
@@ -77,9 +75,8 @@ static void indented_text_has_a_member_a_line(void **state)
     cw_buf_done(&b);
 }
 
-static void scalars_can_be_the_root(void **state)
+TEST(scalars_can_be_the_root)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 64);
     cw_json_writer w;
@@ -113,16 +110,14 @@ static void check_ceilings(cw_json_style style)
     }
 }
 
-static void the_ceiling_of_the_buffer_is_sticky_and_exact(void **state)
+TEST(the_ceiling_of_the_buffer_is_sticky_and_exact)
 {
-    (void)state;
     check_ceilings(CW_JSON_COMPACT);
     check_ceilings(CW_JSON_INDENT);
 }
 
-static void the_depth_ceiling_is_reached_exactly(void **state)
+TEST(the_depth_ceiling_is_reached_exactly)
 {
-    (void)state;
     for (uint32_t depth = CW_JSON_WRITE_DEPTH; depth <= CW_JSON_WRITE_DEPTH + 2; depth++) {
         cw_buf b;
         cw_buf_init(&b, 1u << 20);
@@ -165,9 +160,9 @@ static void write_once(void *ctx)
     cw_buf_done(&b);
 }
 
-static void writing_survives_every_failed_allocation(void **state)
+TEST_WITH(writing_survives_every_failed_allocation, cw_arena *a)
 {
-    const cw_json *v = must_read(*state, "{\"a\":[1,2,{\"b\":\"text\\n\"}]}");
+    const cw_json *v = must_read(a, "{\"a\":[1,2,{\"b\":\"text\\n\"}]}");
     assert_true(oom_each(write_once, &v) >= 3);
 }
 
@@ -181,9 +176,8 @@ static void check_escape(cw_str text, cw_str want)
     cw_buf_done(&b);
 }
 
-static void text_is_escaped_as_little_as_possible(void **state)
+TEST(text_is_escaped_as_little_as_possible)
 {
-    (void)state;
     check_escape(CW_STR(""), CW_STR("\"\""));
     check_escape((cw_str){NULL, 0}, CW_STR("\"\""));
     check_escape(CW_STR("plain / <>&'"), CW_STR("\"plain / <>&'\""));
@@ -197,9 +191,8 @@ static void text_is_escaped_as_little_as_possible(void **state)
 }
 
 /* Every byte at every place around the vector's sixteen: what is written reads back. */
-static void every_byte_survives_at_every_place(void **state)
+TEST_WITH(every_byte_survives_at_every_place, cw_arena *a)
 {
-    cw_arena *a = *state;
     for (unsigned byte = 0; byte < 0x80; byte++) {
         for (size_t place = 0; place < 34; place++) {
             char text[40];
@@ -217,9 +210,8 @@ static void every_byte_survives_at_every_place(void **state)
     }
 }
 
-static void escaping_stops_at_the_ceiling(void **state)
+TEST(escaping_stops_at_the_ceiling)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 10);
     cw_json_escape(&b, CW_STR("aaaaaaaaa"));

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* HTML to Markdown: what comes out, what cannot go wrong, and how long it takes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "html.h"
 #include "markdown.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 typedef struct pair {
     const char *html, *markdown;
@@ -39,9 +31,8 @@ static void check(const pair *pairs, size_t n)
 
 /* ---- blocks ---- */
 
-static void paragraphs_are_set_apart(void **state)
+TEST(paragraphs_are_set_apart)
 {
-    (void)state;
     CHECK({"", ""}, {"   \n ", ""}, {"No tags.", "No tags."},
           {"<p>First.</p><p>Second.</p>", "First.\n\nSecond."},
           {"<p>One</p>\n<p>Two</p>   <p>Three</p>", "One\n\nTwo\n\nThree"},
@@ -52,9 +43,8 @@ static void paragraphs_are_set_apart(void **state)
           {"<dl><dt>a<dd>b</dl>", "a\n\nb"});
 }
 
-static void headings_have_their_level_and_are_one_line(void **state)
+TEST(headings_have_their_level_and_are_one_line)
 {
-    (void)state;
     CHECK({"<h1>A</h1><h3>B</h3>c", "# A\n\n### B\n\nc"}, {"<h2></h2>x", "x"},
           {"<h2> <br> </h2>x", "x"}, {"<h1>a<br>b</h1>", "# a b"},
           {"<h2><p>inside</p></h2><p>after</p>", "## inside\n\nafter"},
@@ -62,17 +52,15 @@ static void headings_have_their_level_and_are_one_line(void **state)
           {"<h6>C #</h6>", "###### C \\#"}, {"<h6># C#</h6>", "###### \\# C#"});
 }
 
-static void line_breaks_and_rules(void **state)
+TEST(line_breaks_and_rules)
 {
-    (void)state;
     CHECK({"a<br>b<br/>c<hr>d", "a\\\nb\\\nc\n\n---\n\nd"}, {"a<br><br>b", "a\n\nb"},
           {"<br>a<br></p><p>b<br>", "a\n\nb"}, {"<b>a<br>b</b>", "**a**\\\n**b**"}, {"<hr>", "---"},
           {"<b><hr></b>x", "---\n\nx"}, {"<ul><li><hr></ul>", "- ***"});
 }
 
-static void lists_nest(void **state)
+TEST(lists_nest)
 {
-    (void)state;
     CHECK({"<ul><li>a</li><li>b</li></ul>", "- a\n- b"}, {"<ol><li>x<li>y</ol>", "1. x\n2. y"},
           {"<ol><li>x<ul><li>y</li></ul></li><li>z</li></ol>end", "1. x\n   - y\n2. z\n\nend"},
           {"<ul><li>a<ul><li>b<ul><li>c</ul></ul><li>d</ul>", "- a\n  - b\n    - c\n- d"},
@@ -87,9 +75,8 @@ static void lists_nest(void **state)
           {"<ul><li><h2>t</h2>x</ul>", "- ## t\n\n  x"});
 }
 
-static void quotes_nest(void **state)
+TEST(quotes_nest)
 {
-    (void)state;
     CHECK({"<blockquote><p>a</p><p>b</p></blockquote>c", "> a\n>\n> b\n\nc"},
           {"<blockquote>a<blockquote>b</blockquote></blockquote>", "> a\n>\n> > b"},
           {"<blockquote><ul><li>a<li>b</ul></blockquote>", "> - a\n> - b"},
@@ -99,9 +86,8 @@ static void quotes_nest(void **state)
 
 /* ---- inside a line ---- */
 
-static void emphasis_is_written_around_text_only(void **state)
+TEST(emphasis_is_written_around_text_only)
 {
-    (void)state;
     CHECK({"<p>With <strong>bold</strong> and <em>italic</em>.</p>", "With **bold** and *italic*."},
           {"<b></b><i> spaced </i>next", "*spaced* next"}, {"a<b> b </b>c", "a **b** c"},
           {"<b><b>x</b></b>y", "**x**y"}, {"<i><b>x</b></i>", "***x***"},
@@ -110,9 +96,8 @@ static void emphasis_is_written_around_text_only(void **state)
           {"</b></i>x", "x"}, {"<b>x", "**x**"});
 }
 
-static void links_and_images_keep_their_address(void **state)
+TEST(links_and_images_keep_their_address)
 {
-    (void)state;
     CHECK({"<a href=\"/x?a=1&amp;b=2\">link</a> <a>none</a>", "[link](/x?a=1&b=2) none"},
           {"<a href=/x/y>z</a>", "[z](/x/y)"}, {"<a href = '/x' >z</a>", "[z](/x)"},
           {"<a title=\"href='no'\" href=yes>z</a>", "[z](yes)"},
@@ -128,9 +113,8 @@ static void links_and_images_keep_their_address(void **state)
           {"<img src=i alt=']*\n x'>", "![\\]\\* x](i)"}, {"<img alt=only>", "only"});
 }
 
-static void addresses_that_run_scripts_are_dropped(void **state)
+TEST(addresses_that_run_scripts_are_dropped)
 {
-    (void)state;
     CHECK(
         {"<a href='javascript:alert(1)'>x</a>", "x"},
         {"<a href=' JaVa&#10;Script&colon;alert(1)'>x</a>", "[x](JaVaScript\\&colon;alert\\(1\\))"},
@@ -139,9 +123,8 @@ static void addresses_that_run_scripts_are_dropped(void **state)
         {"<img src='javascript:x' alt=y>", "y"}, {"<a href=javascripts>x</a>", "[x](javascripts)"});
 }
 
-static void code_is_taken_as_it_is(void **state)
+TEST(code_is_taken_as_it_is)
 {
-    (void)state;
     CHECK({"x <code>a&lt;b *c* _d_</code> <code>`</code>", "x `a<b *c* _d_` `` ` ``"},
           {"<code>a``b`c</code>", "```a``b`c```"}, {"<code></code>x", "x"},
           {"<code>a\nb<br>c</code>", "`a b c`"}, {"<b><code>x</code></b>", "**`x`**"},
@@ -155,9 +138,8 @@ static void code_is_taken_as_it_is(void **state)
           {"<pre>a<script>alert(1)</script>b</pre>", "```\nab\n```"});
 }
 
-static void what_markdown_would_misread_is_escaped(void **state)
+TEST(what_markdown_would_misread_is_escaped)
 {
-    (void)state;
     CHECK({"# not *a* heading_1", "\\# not \\*a\\* heading\\_1"}, {"- no list", "\\- no list"},
           {"+ no list", "\\+ no list"}, {"-5 and +5", "-5 and +5"}, {"--", "\\--"},
           {"1. no list", "1\\. no list"}, {"12) no", "12\\) no"}, {"3.14 is 1. x", "3.14 is 1. x"},
@@ -170,9 +152,8 @@ static void what_markdown_would_misread_is_escaped(void **state)
 
 /* ---- what is in HTML ---- */
 
-static void entities_are_decoded(void **state)
+TEST(entities_are_decoded)
 {
-    (void)state;
     CHECK({"1 &gt; 2 &amp; 3&nbsp;&#x41;&#66;", "1 > 2 & 3 AB"},
           {"&eacute;&Eacute;&euro;&hellip;&thetasym;&apos;&zwnj;", "éÉ€…ϑ'\u200c"},
           {"&#146;&#x80;&#129;", "’€\uFFFD"},
@@ -181,9 +162,8 @@ static void entities_are_decoded(void **state)
           {"&#x1F600;", "\U0001F600"});
 }
 
-static void what_nobody_sees_is_dropped(void **state)
+TEST(what_nobody_sees_is_dropped)
 {
-    (void)state;
     CHECK({"<script>if (a<b) alert('</p>')</script><style>p{}</style><!-- no -->x", "x"},
           {"<SCRIPT>\"it's\"</sCript >x", "x"}, {"<script>a</scripts></script>x", "x"},
           {"a<script>never ends <p>b", "a"}, {"a<!-- never ends <p>b", "a"},
@@ -193,9 +173,8 @@ static void what_nobody_sees_is_dropped(void **state)
           {"<svg><title>t</title><text>u</text></svg>x<iframe><p>y</iframe>", "x"});
 }
 
-static void broken_tags_do_no_harm(void **state)
+TEST(broken_tags_do_no_harm)
 {
-    (void)state;
     CHECK({"a<b", "a"}, {"a < b", "a \\< b"}, {"</p></ul></b></li></blockquote>x", "x"},
           {"<p it's a=\"b>c\">x", "x"}, {"<p a=\"never ends>x", ""}, {"<>x</>", "\\<>x\\</>"},
           {"<verylongelementname>x</verylongelementname>", "x"}, {"<a href>x</a>", "x"},
@@ -203,9 +182,8 @@ static void broken_tags_do_no_harm(void **state)
           {"<ul><blockquote></li></ul>x", "x"});
 }
 
-static void deep_nesting_ends_where_it_began(void **state)
+TEST(deep_nesting_ends_where_it_began)
 {
-    (void)state;
     enum { DEPTH = 1000 };
     text html = {0};
     for (int i = 0; i < DEPTH; i++)
@@ -224,9 +202,8 @@ static void deep_nesting_ends_where_it_began(void **state)
     text_free(&html);
 }
 
-static void a_title_is_text(void **state)
+TEST(a_title_is_text)
 {
-    (void)state;
     static const struct {
         const char *title, *body, *markdown;
     } cases[] = {
@@ -252,9 +229,8 @@ static void a_title_is_text(void **state)
 
 /* Pieces that would each be looked at again and again by a careless reader. 1 MB of a piece takes
  * some hundredths of a second; if the time grew with the square, it would be minutes. */
-static void time_grows_with_the_length_only(void **state)
+TEST(time_grows_with_the_length_only)
 {
-    (void)state;
     static const char *const pieces[] = {
         "<",
         "<!--x>",
@@ -322,9 +298,8 @@ static void convert_once(void *ctx)
     free(got);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     assert_true(oom_each(convert_once, NULL) > 20);
 }
 

@@ -61,10 +61,9 @@ static void run_broken(const cw_json *entry, const cw_json *wanted)
         fail_msg("'%s' was expected, got '%s'", text, err.msg);
 }
 
-static void run_file(void **state)
+TEST_WITH(run_file, const char *name)
 {
     const char *folder = getenv("CAUSEWAY_SCHEMA_CASES");
-    const char *name = *state;
     char path[1024];
     snprintf(path, sizeof path, "%s/%s.json", folder ? folder : CASES, name);
     cw_arena a;

@@ -28,9 +28,8 @@ static char *nested(const char *open, const char *middle, const char *close, siz
     return text;
 }
 
-static void threat_B6_schemas_nest_only_so_deep(void **state)
+TEST(threat_B6_schemas_nest_only_so_deep)
 {
-    (void)state;
     cw_err err;
     char *fits = nested("{\"not\":", "{}", "}", CW_SCHEMA_MAX_DEPTH);
     char *deep = nested("{\"not\":", "{}", "}", CW_SCHEMA_MAX_DEPTH + 1);
@@ -59,9 +58,8 @@ static char *many_properties(size_t n, const char *value)
     return text;
 }
 
-static void threat_B6_subschemas_are_counted(void **state)
+TEST(threat_B6_subschemas_are_counted)
 {
-    (void)state;
     cw_err err;
     char *fits = many_properties(CW_SCHEMA_MAX_SUBSCHEMAS - 1, "{\"type\":\"null\"}");
     char *more = many_properties(CW_SCHEMA_MAX_SUBSCHEMAS, "{\"type\":\"null\"}");
@@ -77,18 +75,16 @@ static void threat_B6_subschemas_are_counted(void **state)
     free(more);
 }
 
-static void documents_have_a_size(void **state)
+TEST(documents_have_a_size)
 {
-    (void)state;
     cw_err err;
     const cw_schema_opts small = {.max_bytes = 20};
     assert_int_equal(schema_compile_error("{\"type\":\"string\"}", &small, &err), CW_OK);
     assert_int_equal(schema_compile_error("{\"type\":\"string\"    }", &small, &err), CW_LIMIT);
 }
 
-static void references_in_a_row_are_counted(void **state)
+TEST(references_in_a_row_are_counted)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 1 << 20);
     cw_buf_add(&b, CW_STR("{\"$ref\":\"#/$defs/0\",\"$defs\":{"));
@@ -105,9 +101,8 @@ static void references_in_a_row_are_counted(void **state)
     free(text);
 }
 
-static void threat_B6_endless_recursion_is_neither_valid_nor_invalid(void **state)
+TEST(threat_B6_endless_recursion_is_neither_valid_nor_invalid)
 {
-    (void)state;
     const char *loops[] = {
         "{\"allOf\":[{\"$ref\":\"#\"}]}",
         "{\"not\":{\"$ref\":\"#\"}}",
@@ -126,9 +121,8 @@ static void threat_B6_endless_recursion_is_neither_valid_nor_invalid(void **stat
     }
 }
 
-static void a_limit_under_not_is_not_valid(void **state)
+TEST(a_limit_under_not_is_not_valid)
 {
-    (void)state;
     const cw_schema_opts few = {.max_steps = 30};
     const char *instance = "[1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1]";
     const char *schemas[] = {
@@ -150,9 +144,8 @@ static void a_limit_under_not_is_not_valid(void **state)
 }
 
 /* Each level refers to the next one twice: 2^40 evaluations without a budget. */
-static void threat_B6_a_bomb_of_references_ends_in_time(void **state)
+TEST(threat_B6_a_bomb_of_references_ends_in_time)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 1 << 20);
     cw_buf_add(&b, CW_STR("{\"$ref\":\"#/$defs/0\",\"$defs\":{"));
@@ -168,9 +161,8 @@ static void threat_B6_a_bomb_of_references_ends_in_time(void **state)
     free(text);
 }
 
-static void threat_B5_hostile_patterns_end_in_time_and_are_not_valid(void **state)
+TEST(threat_B5_hostile_patterns_end_in_time_and_are_not_valid)
 {
-    (void)state;
     const char *text = "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\"";
     double start = now_ms();
     cw_code rc = schema_check_text("{\"pattern\":\"^(?=x*)((a+)\\\\2?)+$\"}", text, NULL);
@@ -182,9 +174,8 @@ static void threat_B5_hostile_patterns_end_in_time_and_are_not_valid(void **stat
     assert_true(now_ms() - start < 1000);
 }
 
-static void ten_thousand_properties_and_required_names_are_fine(void **state)
+TEST(ten_thousand_properties_and_required_names_are_fine)
 {
-    (void)state;
     cw_buf schema;
     cw_buf instance;
     cw_buf_init(&schema, 8u << 20);
@@ -217,9 +208,8 @@ static void ten_thousand_properties_and_required_names_are_fine(void **state)
     free(text);
 }
 
-static void long_arrays_are_unique_in_time(void **state)
+TEST(long_arrays_are_unique_in_time)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 16u << 20);
     for (int i = 0; i < 100000; i++)
@@ -238,9 +228,8 @@ static void long_arrays_are_unique_in_time(void **state)
     free(text);
 }
 
-static void deep_instances_are_followed_to_the_limit(void **state)
+TEST(deep_instances_are_followed_to_the_limit)
 {
-    (void)state;
     const char *tree = "{\"properties\":{\"a\":{\"$ref\":\"#\"}},\"type\":\"object\"}";
     char *deep = nested("{\"a\":", "{}", "}", 900);
     char *wrong = nested("{\"a\":", "5", "}", 900);
@@ -252,9 +241,8 @@ static void deep_instances_are_followed_to_the_limit(void **state)
     free(wrong);
 }
 
-static void divisors_have_a_size(void **state)
+TEST(divisors_have_a_size)
 {
-    (void)state;
     char text[600];
     memset(text, '7', sizeof text);
     memcpy(text, "{\"multipleOf\":", 14);

@@ -3,9 +3,8 @@
 #include "support/oom.h"
 #include "support/schema_fixture.h"
 
-static void the_default_dialect_is_2020_12_and_can_be_changed(void **state)
+TEST(the_default_dialect_is_2020_12_and_can_be_changed)
 {
-    (void)state;
     const char *schema = "{\"prefixItems\":[{\"type\":\"string\"}]}";
     const cw_schema_opts old = {.draft = CW_SCHEMA_DRAFT_07};
     assert_int_equal(schema_check_text(schema, "[1]", NULL), CW_PARAMS);
@@ -23,17 +22,15 @@ static void the_default_dialect_is_2020_12_and_can_be_changed(void **state)
     cw_schema_unref(s);
 }
 
-static void formats_assert_unless_told_otherwise(void **state)
+TEST(formats_assert_unless_told_otherwise)
 {
-    (void)state;
     const cw_schema_opts quiet = {.annotate_formats = true};
     assert_int_equal(schema_check_text("{\"format\":\"uuid\"}", "\"x\"", NULL), CW_PARAMS);
     assert_int_equal(schema_check_text("{\"format\":\"uuid\"}", "\"x\"", &quiet), CW_OK);
 }
 
-static void a_schema_keeps_nothing_of_its_text(void **state)
+TEST(a_schema_keeps_nothing_of_its_text)
 {
-    (void)state;
     char *text = malloc(64);
     assert_non_null(text);
     snprintf(text, 64, "{\"properties\":{\"name\":{\"enum\":[\"a\\u0062c\",1]}}}");
@@ -51,9 +48,8 @@ static void a_schema_keeps_nothing_of_its_text(void **state)
     cw_schema_unref(NULL);
 }
 
-static void registered_documents_can_be_referred_to(void **state)
+TEST(registered_documents_can_be_referred_to)
 {
-    (void)state;
     const cw_schema_document documents[] = {
         {CW_STR("http://example.com/int.json"), CW_STR("{\"type\":\"integer\"}")},
         {CW_STR("http://example.com/moved.json"),
@@ -80,9 +76,8 @@ static void registered_documents_can_be_referred_to(void **state)
                      CW_PARSE);
 }
 
-static void vocabularies_of_a_registered_meta_schema_count(void **state)
+TEST(vocabularies_of_a_registered_meta_schema_count)
 {
-    (void)state;
 #define VOCAB "https://json-schema.org/draft/2020-12/vocab/"
     const cw_schema_document documents[] = {
         {CW_STR("http://example.com/loose"),
@@ -108,9 +103,8 @@ static void vocabularies_of_a_registered_meta_schema_count(void **state)
                      CW_PARAMS);
 }
 
-static void the_meta_check_can_be_skipped_but_shapes_are_always_checked(void **state)
+TEST(the_meta_check_can_be_skipped_but_shapes_are_always_checked)
 {
-    (void)state;
     const cw_schema_opts trust = {.skip_meta = true};
     cw_err err;
     assert_int_equal(schema_compile_error("{\"title\":5}", NULL, &err), CW_PARAMS);
@@ -166,9 +160,8 @@ static void compile_once(void *ctx)
         cw_schema_unref(s);
 }
 
-static void compiling_survives_every_failed_allocation(void **state)
+TEST(compiling_survives_every_failed_allocation)
 {
-    (void)state;
     /* The meta-schema is made once for the process. */
     cw_schema_unref(must_compile_schema("{}", NULL));
     assert_true(oom_each(compile_once, NULL) >= 20);
@@ -202,9 +195,8 @@ static void explain_once(void *ctx)
     cw_arena_done(&a);
 }
 
-static void validating_survives_every_failed_allocation(void **state)
+TEST(validating_survives_every_failed_allocation)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
     prepared p = {.s = must_compile_schema(big_schema, NULL)};
@@ -217,9 +209,8 @@ static void validating_survives_every_failed_allocation(void **state)
     cw_arena_done(&a);
 }
 
-static void a_warm_validation_allocates_nothing(void **state)
+TEST(a_warm_validation_allocates_nothing)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
     cw_schema *s = must_compile_schema(big_schema, NULL);

@@ -159,9 +159,8 @@ static counts run_folder(const suite *s, const char *draft, const char *folder, 
 
 static suite shared;
 
-static void draft_07_passes_all_mandatory_tests(void **state)
+TEST(draft_07_passes_all_mandatory_tests)
 {
-    (void)state;
     suite_init(&shared);
     counts c = run_folder(&shared, "draft7", "draft7", false);
     cw_arena_done(&shared.remotes);
@@ -169,9 +168,8 @@ static void draft_07_passes_all_mandatory_tests(void **state)
     assert_int_equal(c.ran, 927);
 }
 
-static void draft_2020_12_passes_all_mandatory_tests(void **state)
+TEST(draft_2020_12_passes_all_mandatory_tests)
 {
-    (void)state;
     suite_init(&shared);
     counts c = run_folder(&shared, "draft2020-12", "draft2020-12", false);
     cw_arena_done(&shared.remotes);
@@ -179,9 +177,8 @@ static void draft_2020_12_passes_all_mandatory_tests(void **state)
     assert_int_equal(c.ran, 1299);
 }
 
-static void optional_tests_miss_only_what_is_explained(void **state)
+TEST(optional_tests_miss_only_what_is_explained)
 {
-    (void)state;
     suite_init(&shared);
     counts seven = run_folder(&shared, "draft7", "draft7/optional", false);
     counts twenty = run_folder(&shared, "draft2020-12", "draft2020-12/optional", false);
@@ -190,9 +187,8 @@ static void optional_tests_miss_only_what_is_explained(void **state)
     assert_int_equal(twenty.ran, 162);
 }
 
-static void formats_miss_only_what_is_explained(void **state)
+TEST(formats_miss_only_what_is_explained)
 {
-    (void)state;
     suite_init(&shared);
     counts seven = run_folder(&shared, "draft7", "draft7/optional/format", true);
     counts twenty = run_folder(&shared, "draft2020-12", "draft2020-12/optional/format", true);

@@ -243,9 +243,8 @@ static void judge(const sample *s, const cw_schema *schema, const cw_json *v, si
         assert_true(report.n > 0 && report.n <= SHOWN && report.total <= SHOWN + 1);
 }
 
-static void threat_B6_steps_are_time(void **state)
+TEST(threat_B6_steps_are_time)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(samples); i++) {
         const sample *s = &samples[i];
         char *schema_text = written(&s->schema);

@@ -49,9 +49,8 @@ static void run_sql(const char *sql)
 
 /* ---- what it does ---- */
 
-static void a_new_database_is_for_its_owner_alone(void **state)
+TEST(a_new_database_is_for_its_owner_alone)
 {
-    (void)state;
     struct stat st;
     cw_db *db = open_db();
     add_account(db, "alice");
@@ -64,9 +63,8 @@ static void a_new_database_is_for_its_owner_alone(void **state)
     cw_db_close(db);
 }
 
-static void an_account_is_found_by_its_exact_name(void **state)
+TEST(an_account_is_found_by_its_exact_name)
 {
-    (void)state;
     cw_db *db = open_db();
     cw_arena arena;
     cw_arena_init(&arena, 65536);
@@ -91,9 +89,8 @@ static void an_account_is_found_by_its_exact_name(void **state)
     cw_db_close(db);
 }
 
-static void names_are_unique_and_numbers_are_not_used_again(void **state)
+TEST(names_are_unique_and_numbers_are_not_used_again)
 {
-    (void)state;
     int64_t id;
     cw_db *db = open_db();
     add_account(db, "alice");
@@ -106,9 +103,8 @@ static void names_are_unique_and_numbers_are_not_used_again(void **state)
     cw_db_close(db);
 }
 
-static void an_account_comes_with_all_its_roles_or_not_at_all(void **state)
+TEST(an_account_comes_with_all_its_roles_or_not_at_all)
 {
-    (void)state;
     static const cw_str roles[] = {CW_STR_INIT("a"), CW_STR_INIT("b"), CW_STR_INIT("a")};
     char joined[200] = "";
     cw_account bob = {.name = CW_STR("bob")}, carol = {.name = CW_STR("carol")}, *found;
@@ -128,9 +124,8 @@ static void an_account_comes_with_all_its_roles_or_not_at_all(void **state)
     cw_db_close(db);
 }
 
-static void an_account_is_changed_by_name(void **state)
+TEST(an_account_is_changed_by_name)
 {
-    (void)state;
     cw_db *db = open_db();
     cw_arena arena;
     cw_account *found;
@@ -148,9 +143,8 @@ static void an_account_is_changed_by_name(void **state)
     cw_db_close(db);
 }
 
-static void permissions_come_from_all_roles_of_an_account(void **state)
+TEST(permissions_come_from_all_roles_of_an_account)
 {
-    (void)state;
     char all[200] = "", roles[200] = "";
     cw_db *db = open_db();
     int64_t id = add_account(db, "alice");
@@ -179,9 +173,8 @@ static void permissions_come_from_all_roles_of_an_account(void **state)
     cw_db_close(db);
 }
 
-static void the_built_in_roles_stay(void **state)
+TEST(the_built_in_roles_stay)
 {
-    (void)state;
     char roles[200] = "";
     cw_db *db = open_db();
     assert_int_equal(cw_db_remove_role(db, CW_STR("anonymous"), &err), CW_PARAMS);
@@ -200,9 +193,8 @@ static cw_code count_token(const cw_token *token, void *ctx, cw_err *e)
     return CW_OK;
 }
 
-static void tokens_belong_to_accounts_and_go_with_them(void **state)
+TEST(tokens_belong_to_accounts_and_go_with_them)
 {
-    (void)state;
     char scopes[200] = "";
     int n = 0;
     int64_t id = 0;
@@ -246,9 +238,8 @@ static cw_code stop(cw_str text, void *ctx, cw_err *e)
     return cw_fail(e, CW_LIMIT, "enough");
 }
 
-static void an_enumeration_ends_with_the_code_of_its_callback(void **state)
+TEST(an_enumeration_ends_with_the_code_of_its_callback)
 {
-    (void)state;
     int n = 0;
     cw_db *db = open_db();
     assert_int_equal(cw_db_each_role(db, stop, &n, &err), CW_LIMIT);
@@ -272,9 +263,8 @@ static cw_code refuse_order(const cw_order *order, void *ctx, cw_err *e)
     return cw_fail(e, CW_LIMIT, "enough");
 }
 
-static void orders_are_counted(void **state)
+TEST(orders_are_counted)
 {
-    (void)state;
     char orders[200] = "";
     cw_db *db = open_db();
     assert_int_equal(cw_db_each_order(db, refuse_order, NULL, &err), CW_OK);
@@ -290,9 +280,8 @@ static void orders_are_counted(void **state)
 }
 
 /* A database of the first version is brought up to date with what is in it. */
-static void an_older_database_is_brought_up_to_date(void **state)
+TEST(an_older_database_is_brought_up_to_date)
 {
-    (void)state;
     cw_db *db = open_db();
     int64_t id = add_account(db, "alice");
     cw_db_close(db);
@@ -308,9 +297,8 @@ static void an_older_database_is_brought_up_to_date(void **state)
     cw_db_close(db);
 }
 
-static void changes_of_others_are_seen(void **state)
+TEST(changes_of_others_are_seen)
 {
-    (void)state;
     int64_t before, after;
     cw_db *db = open_db(), *other = open_db();
     assert_int_equal(cw_db_data_version(db, &before, &err), CW_OK);
@@ -323,9 +311,8 @@ static void changes_of_others_are_seen(void **state)
     cw_db_close(other);
 }
 
-static void a_key_is_made_once_and_shared(void **state)
+TEST(a_key_is_made_once_and_shared)
 {
-    (void)state;
     unsigned char ours[CW_DB_KEY], theirs[CW_DB_KEY], got[CW_DB_KEY];
     bool is_there = true;
     memset(ours, 1, sizeof ours);
@@ -353,9 +340,8 @@ static void a_key_is_made_once_and_shared(void **state)
 
 /* ---- faults ---- */
 
-static void without_a_file_nothing_is_opened(void **state)
+TEST(without_a_file_nothing_is_opened)
 {
-    (void)state;
     cw_db *db = NULL;
     cw_db_opts opts = {.path = temp_db_path, .busy_ms = 50};
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_NOTFOUND);
@@ -366,9 +352,8 @@ static void without_a_file_nothing_is_opened(void **state)
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_IO);
 }
 
-static void a_file_of_somebody_else_is_left_alone(void **state)
+TEST(a_file_of_somebody_else_is_left_alone)
 {
-    (void)state;
     cw_db *db = NULL;
     cw_db_opts opts = {.path = temp_db_path, .busy_ms = 50};
     run_sql("CREATE TABLE theirs (x)");
@@ -377,9 +362,8 @@ static void a_file_of_somebody_else_is_left_alone(void **state)
     run_sql("INSERT INTO theirs VALUES (1)");
 }
 
-static void a_newer_database_is_refused(void **state)
+TEST(a_newer_database_is_refused)
 {
-    (void)state;
     cw_db *db = open_db();
     cw_db_close(db);
     run_sql("PRAGMA user_version = 1000");
@@ -388,9 +372,8 @@ static void a_newer_database_is_refused(void **state)
     assert_non_null(strstr(err.msg, "newer version"));
 }
 
-static void garbage_is_refused(void **state)
+TEST(garbage_is_refused)
 {
-    (void)state;
     cw_db *db = NULL;
     int fd = open(temp_db_path, O_WRONLY | O_CREAT, 0600);
     char junk[8192];
@@ -402,9 +385,8 @@ static void garbage_is_refused(void **state)
     assert_non_null(strstr(err.msg, "not a database"));
 }
 
-static void a_damaged_page_is_an_error(void **state)
+TEST(a_damaged_page_is_an_error)
 {
-    (void)state;
     cw_db *db = open_db();
     for (int i = 0; i < 200; i++) {
         char name[32];
@@ -432,9 +414,8 @@ static void a_damaged_page_is_an_error(void **state)
     cw_arena_done(&arena);
 }
 
-static void a_removed_or_replaced_file_is_noticed(void **state)
+TEST(a_removed_or_replaced_file_is_noticed)
 {
-    (void)state;
     char away[128];
     cw_db *db = open_db();
     snprintf(away, sizeof away, "%s.away", temp_db_path);
@@ -448,9 +429,8 @@ static void a_removed_or_replaced_file_is_noticed(void **state)
     cw_db_close(db);
 }
 
-static void a_writer_holds_up_writers_only(void **state)
+TEST(a_writer_holds_up_writers_only)
 {
-    (void)state;
     int64_t id;
     cw_arena arena;
     cw_account *found;
@@ -472,9 +452,8 @@ static void a_writer_holds_up_writers_only(void **state)
     cw_db_close(db);
 }
 
-static void a_full_disk_loses_nothing(void **state)
+TEST(a_full_disk_loses_nothing)
 {
-    (void)state;
     struct rlimit old, small = {.rlim_cur = 131072};
     cw_arena arena;
     cw_account *found;
@@ -531,9 +510,8 @@ static void use_all(void *ctx)
     cw_db_close(db);
 }
 
-static void every_failed_allocation_of_ours_is_reported(void **state)
+TEST(every_failed_allocation_of_ours_is_reported)
 {
-    (void)state;
     cw_db *db = open_db();
     add_account(db, "alice");
     cw_db_close(db);
@@ -594,9 +572,8 @@ static cw_code change_all(cw_db *db)
     return rc;
 }
 
-static void a_failed_allocation_inside_undoes_the_change(void **state)
+TEST(a_failed_allocation_inside_undoes_the_change)
 {
-    (void)state;
     cw_db *db = open_db();
     add_account(db, "alice");
     cw_db_close(db);

@@ -17,7 +17,7 @@ static int64_t add_account(const char *name)
     return id;
 }
 
-static int setup(void **state)
+SETUP(setup)
 {
     cw_db_opts opts = {.path = temp_db_path, .may_create = true, .busy_ms = 50};
     if (temp_db_setup(state))
@@ -29,7 +29,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
     cw_db_close(db);
     return temp_db_teardown(state);
@@ -75,9 +75,8 @@ static int n_sessions(int64_t account)
     return n;
 }
 
-static void a_session_is_found_with_its_account(void **state)
+TEST(a_session_is_found_with_its_account)
 {
-    (void)state;
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_session wanted = make(0, 7, 0), *found = NULL;
     cw_account *account = NULL;
@@ -98,9 +97,8 @@ static void a_session_is_found_with_its_account(void **state)
     assert_int_equal(add(alice, 7, 51, "hash"), CW_PARAMS);
 }
 
-static void many_are_dated_at_once(void **state)
+TEST(many_are_dated_at_once)
 {
-    (void)state;
     cw_session wanted[] = {make(0, 7, 99), make(0, 8, 99), make(0, 9, 99), make(0, 7, 99)};
     assert_int_equal(add(alice, 7, 50, "hash"), CW_OK);
     assert_int_equal(add(alice, 9, 55, "hash"), CW_OK);
@@ -116,9 +114,8 @@ static void many_are_dated_at_once(void **state)
     assert_int_equal(cw_db_date_sessions(db, NULL, 0, &err), CW_OK);
 }
 
-static void only_the_password_of_this_moment_opens_one(void **state)
+TEST(only_the_password_of_this_moment_opens_one)
 {
-    (void)state;
     assert_int_equal(add(alice, 1, 50, "other"), CW_NOTFOUND);
     assert_int_equal(add(alice, 1, 50, ""), CW_NOTFOUND);
     assert_int_equal(add(alice + 1, 1, 50, "hash"), CW_NOTFOUND);
@@ -131,9 +128,8 @@ static void only_the_password_of_this_moment_opens_one(void **state)
     assert_int_equal(add(tokens_only, 1, 50, ""), CW_NOTFOUND);
 }
 
-static void every_change_of_an_account_ends_its_sessions_and_no_others(void **state)
+TEST(every_change_of_an_account_ends_its_sessions_and_no_others)
 {
-    (void)state;
     int64_t bob = add_account("bob");
     assert_int_equal(add(bob, 100, 50, "hash"), CW_OK);
     for (unsigned char i = 0; i < 5; i++) {
@@ -164,9 +160,8 @@ static void every_change_of_an_account_ends_its_sessions_and_no_others(void **st
     assert_int_not_equal(find(100), 0);
 }
 
-static void a_role_that_goes_ends_the_sessions_of_those_who_had_it(void **state)
+TEST(a_role_that_goes_ends_the_sessions_of_those_who_had_it)
 {
-    (void)state;
     assert_int_equal(cw_db_add_role(db, CW_STR("editor"), &err), CW_OK);
     assert_int_equal(cw_db_grant(db, CW_STR("alice"), CW_STR("editor"), true, &err), CW_OK);
     assert_int_equal(add(alice, 1, 50, "hash"), CW_OK);
@@ -177,9 +172,8 @@ static void a_role_that_goes_ends_the_sessions_of_those_who_had_it(void **state)
     assert_int_equal(n_sessions(alice), 0);
 }
 
-static void the_oldest_goes_beyond_the_ceiling(void **state)
+TEST(the_oldest_goes_beyond_the_ceiling)
 {
-    (void)state;
     int64_t bob = add_account("bob");
     assert_int_equal(add(bob, 100, 50, "hash"), CW_OK);
     for (unsigned char i = 1; i <= 5; i++)
@@ -191,9 +185,8 @@ static void the_oldest_goes_beyond_the_ceiling(void **state)
     assert_int_equal(n_sessions(bob), 1);
 }
 
-static void those_that_are_over_are_removed_by_the_next(void **state)
+TEST(those_that_are_over_are_removed_by_the_next)
 {
-    (void)state;
     assert_int_equal(add(alice, 1, 0, "hash"), CW_OK);
     assert_int_equal(cw_db_touch_session(db, find(1), 999, &err), CW_OK);
     assert_int_equal(add(alice, 2, 950, "hash"), CW_OK);
@@ -208,9 +201,8 @@ static void those_that_are_over_are_removed_by_the_next(void **state)
     assert_int_not_equal(find(3), 0);
 }
 
-static void another_session_takes_the_place_of_one(void **state)
+TEST(another_session_takes_the_place_of_one)
 {
-    (void)state;
     cw_session old = make(alice, 1, 50), fresh = make(alice, 2, 51);
     assert_int_equal(add(alice, 1, 50, "hash"), CW_OK);
     /* A login that fails ends nothing. */
@@ -224,9 +216,8 @@ static void another_session_takes_the_place_of_one(void **state)
     assert_int_equal(cw_db_add_session(db, &fresh, CW_STR("hash"), &rules, old.hash, &err), CW_OK);
 }
 
-static void a_session_ends_by_its_number_or_its_hash(void **state)
+TEST(a_session_ends_by_its_number_or_its_hash)
 {
-    (void)state;
     cw_session one = make(alice, 1, 50);
     assert_int_equal(add(alice, 1, 50, "hash"), CW_OK);
     assert_int_equal(add(alice, 2, 50, "hash"), CW_OK);
@@ -245,9 +236,8 @@ static cw_code refuse(const cw_session *session, void *ctx, cw_err *e)
     return cw_fail(e, CW_LIMIT, "enough");
 }
 
-static void an_enumeration_ends_when_its_function_says_so(void **state)
+TEST(an_enumeration_ends_when_its_function_says_so)
 {
-    (void)state;
     assert_int_equal(add(alice, 1, 50, "hash"), CW_OK);
     assert_int_equal(cw_db_each_session(db, 0, refuse, NULL, &err), CW_LIMIT);
     assert_string_equal(err.msg, "enough");
@@ -268,9 +258,8 @@ static void look_up(void *ctx)
         assert_non_null(found);
 }
 
-static void looking_one_up_survives_every_failed_allocation(void **state)
+TEST(looking_one_up_survives_every_failed_allocation)
 {
-    (void)state;
     cw_session wanted = make(alice, 1, 50);
     assert_int_equal(add(alice, 1, 50, "hash"), CW_OK);
     assert_true(oom_each(look_up, &wanted) >= 1);

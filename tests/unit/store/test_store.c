@@ -86,9 +86,8 @@ static void wait_for(const atomic_int *count, int value)
     assert_true(atomic_load(count) >= value);
 }
 
-static void it_makes_the_database_when_it_starts(void **state)
+TEST(it_makes_the_database_when_it_starts)
 {
-    (void)state;
     cw_store *s = start();
     assert_int_equal(ask(s), CW_OK);
     assert_int_equal(access(temp_db_path, F_OK), 0);
@@ -96,9 +95,8 @@ static void it_makes_the_database_when_it_starts(void **state)
     cw_store_free(s);
 }
 
-static void a_change_of_somebody_else_raises_the_generation(void **state)
+TEST(a_change_of_somebody_else_raises_the_generation)
 {
-    (void)state;
     cw_db *other;
     cw_store *s = start();
     assert_int_equal(ask(s), CW_OK);
@@ -115,9 +113,8 @@ static void a_change_of_somebody_else_raises_the_generation(void **state)
     cw_store_free(s);
 }
 
-static void a_database_that_vanishes_is_missed_and_not_made_anew(void **state)
+TEST(a_database_that_vanishes_is_missed_and_not_made_anew)
 {
-    (void)state;
     char away[128];
     cw_store *s = start();
     assert_int_equal(ask(s), CW_OK);
@@ -136,9 +133,8 @@ static void a_database_that_vanishes_is_missed_and_not_made_anew(void **state)
     cw_store_free(s);
 }
 
-static void a_broken_database_heals(void **state)
+TEST(a_broken_database_heals)
 {
-    (void)state;
     FILE *f = fopen(temp_db_path, "w");
     for (int i = 0; i < 1000; i++)
         fputs("this is no database", f);
@@ -157,9 +153,8 @@ static void a_broken_database_heals(void **state)
     cw_store_free(s);
 }
 
-static void a_locked_database_is_waited_for(void **state)
+TEST(a_locked_database_is_waited_for)
 {
-    (void)state;
     cw_store *s = start();
     assert_int_equal(ask(s), CW_OK);
     cw_store_free(s);
@@ -179,9 +174,8 @@ static void a_locked_database_is_waited_for(void **state)
     cw_store_free(s);
 }
 
-static void the_queue_has_a_ceiling_and_ends_with_the_store(void **state)
+TEST(the_queue_has_a_ceiling_and_ends_with_the_store)
 {
-    (void)state;
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
     asked first = {.job = {.run = run_count, .done = on_done}, .gate = &gate};
     static asked rest[CW_STORE_MAX_JOBS + 1];
@@ -216,9 +210,8 @@ static void begin_once(void *ctx)
     cw_store_free(s);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     assert_true(oom_each(begin_once, NULL) >= 3);
 }
 

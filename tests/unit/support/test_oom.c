@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "support/oom.h"
+#include "support/test.h"
 
 /* The compiler must not see that the memory is never used. */
 static void *volatile kept;
 /* Nor can it, or an analyser, know that a realloc that fails leaves the memory alone. */
 static void *(*volatile resize)(void *p, size_t n) = realloc;
 
-static void fail_at_fails_once(void **state)
+TEST(fail_at_fails_once)
 {
-    (void)state;
     oom_fail_at(2);
     void *a = kept = malloc(1);
     void *b = kept = malloc(1);
@@ -35,9 +26,8 @@ static void fail_at_fails_once(void **state)
     free(c);
 }
 
-static void fail_from_fails_on(void **state)
+TEST(fail_from_fails_on)
 {
-    (void)state;
     void *out = NULL;
     oom_fail_from(2);
     char *a = strdup("text");
@@ -54,9 +44,8 @@ static void fail_from_fails_on(void **state)
     free(a);
 }
 
-static void live_allocations_are_counted(void **state)
+TEST(live_allocations_are_counted)
 {
-    (void)state;
     size_t before = oom_live();
     void *p[1000];
     for (size_t i = 0; i < 1000; i++)
@@ -90,9 +79,8 @@ static void three_allocations(void *ctx)
     free(c);
 }
 
-static void each_fails_every_allocation_both_ways(void **state)
+TEST(each_fails_every_allocation_both_ways)
 {
-    (void)state;
     size_t runs = 0;
     assert_int_equal(oom_each(three_allocations, &runs), 3);
     assert_int_equal(runs, 8);

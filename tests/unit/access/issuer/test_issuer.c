@@ -133,11 +133,10 @@ static cw_code check(rig *r, const char *text)
     return rc;
 }
 
-static void who_asks_while_keys_are_fetched_waits_for_them(void **state)
+TEST(who_asks_while_keys_are_fetched_waits_for_them)
 {
     rig r;
     asking a, b;
-    (void)state;
     rig_open(&r, "");
     configure(&r);
     uint64_t before = cw_issuers_generation(r.issuers);
@@ -166,11 +165,10 @@ static void who_asks_while_keys_are_fetched_waits_for_them(void **state)
     rig_close(&r);
 }
 
-static void an_unknown_key_waits_for_the_refresh_that_runs(void **state)
+TEST(an_unknown_key_waits_for_the_refresh_that_runs)
 {
     rig r;
     asking a, b;
-    (void)state;
     rig_open(&r, "");
     r.opts.jwks_uri = cw_str_from(r.url);
     rig_script(&r, 0, r.keys);
@@ -197,11 +195,10 @@ static void an_unknown_key_waits_for_the_refresh_that_runs(void **state)
     rig_close(&r);
 }
 
-static void metadata_of_another_issuer_gives_no_keys(void **state)
+TEST(metadata_of_another_issuer_gives_no_keys)
 {
     rig r;
     asking a;
-    (void)state;
     rig_open(&r, "/");
     configure(&r);
     assert_int_equal(ask_about(&r, &a, token), CW_OK);
@@ -212,10 +209,9 @@ static void metadata_of_another_issuer_gives_no_keys(void **state)
     rig_close(&r);
 }
 
-static void tokens_of_nobody_are_refused_at_once(void **state)
+TEST(tokens_of_nobody_are_refused_at_once)
 {
     rig r;
-    (void)state;
     rig_open(&r, "");
     configure(&r);
     make_token("https://other.example");
@@ -226,11 +222,10 @@ static void tokens_of_nobody_are_refused_at_once(void **state)
     rig_close(&r);
 }
 
-static void closing_tells_whoever_waits(void **state)
+TEST(closing_tells_whoever_waits)
 {
     rig r;
     asking a, b, c;
-    (void)state;
     rig_open(&r, "");
     r.opts.client_id = CW_STR("us");
     r.opts.client_secret = CW_STR("secret");
@@ -253,10 +248,9 @@ static void closing_tells_whoever_waits(void **state)
     rig_close(&r);
 }
 
-static void keys_that_may_not_be_kept_are_not_fetched_without_end(void **state)
+TEST(keys_that_may_not_be_kept_are_not_fetched_without_end)
 {
     rig r;
-    (void)state;
     rig_open(&r, "");
     r.opts.jwks_uri = cw_str_from(r.url);
     r.scripts[0] = r.scripts[1];
@@ -271,11 +265,10 @@ static void keys_that_may_not_be_kept_are_not_fetched_without_end(void **state)
     rig_close(&r);
 }
 
-static void so_many_may_ask_at_once(void **state)
+TEST(so_many_may_ask_at_once)
 {
     rig r;
     asking *all = calloc(CW_ISSUER_MAX_ASKS + 1, sizeof *all);
-    (void)state;
     assert_non_null(all);
     rig_open(&r, "");
     configure(&r);
@@ -291,12 +284,11 @@ static void so_many_may_ask_at_once(void **state)
     rig_close(&r);
 }
 
-static void bearer_tokens_have_few_characters(void **state)
+TEST(bearer_tokens_have_few_characters)
 {
     static const char *const good[] = {"a", "A-Z.a_z~0+9/=", "a==", "eyJ.eyJ.x"};
     static const char *const bad[] = {"", "=", "a=b", "a b", "a\"", "a,b", "\xc3\xa4", "a\x01"};
     static char large[CW_JWS_MAX_BYTES + 1];
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(good); i++)
         assert_true(cw_issuer_may_be_token(cw_str_from(good[i])));
     for (size_t i = 0; i < CW_COUNT(bad); i++)
@@ -326,10 +318,9 @@ static void configure_once(void *ctx)
     cw_issuers_free(issuers);
 }
 
-static void fetching_keys_survives_every_failed_allocation(void **state)
+TEST(fetching_keys_survives_every_failed_allocation)
 {
     rig r;
-    (void)state;
     rig_open(&r, "");
     r.opts.jwks_uri = cw_str_from(r.url);
     r.scripts[0] = r.scripts[1];

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "access/issuer/token_cache.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define WALL INT64_C(1800000000000)
 
@@ -37,17 +30,15 @@ static void start(size_t entries, size_t bytes)
     assert_int_equal(cw_token_cache_new(&opts, &cache, NULL), CW_OK);
 }
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     live = 0;
     now = (cw_cache_time){.generation = 1, .now_ms = 5000, .wall_ms = WALL};
     return cw_secret_init(NULL);
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     cw_token_cache_free(cache);
     cache = NULL;
     return live == 0 ? 0 : -1;
@@ -84,9 +75,8 @@ static void refuse(unsigned i)
     cw_token_cache_refuse(cache, key, &now);
 }
 
-static void what_was_added_is_found(void **state)
+TEST(what_was_added_is_found)
 {
-    (void)state;
     unsigned char key[CW_DIGEST];
     void *value = make_value(8), *found = NULL;
     start(4, 0);
@@ -103,9 +93,8 @@ static void what_was_added_is_found(void **state)
     assert_int_equal(live, 1);
 }
 
-static void nothing_outlives_its_token(void **state)
+TEST(nothing_outlives_its_token)
 {
-    (void)state;
     start(4, 0);
     add(1, 1, WALL + 3000);
     now.wall_ms += 2999;
@@ -120,9 +109,8 @@ static void nothing_outlives_its_token(void **state)
     assert_int_equal(find(2), CW_TOKEN_UNKNOWN);
 }
 
-static void nothing_outlives_the_maximum_whatever_the_wall_clock_says(void **state)
+TEST(nothing_outlives_the_maximum_whatever_the_wall_clock_says)
 {
-    (void)state;
     start(4, 0);
     add(1, 1, WALL + 100000000);
     now.now_ms += 9999;
@@ -132,9 +120,8 @@ static void nothing_outlives_the_maximum_whatever_the_wall_clock_says(void **sta
     assert_int_equal(find(1), CW_TOKEN_UNKNOWN);
 }
 
-static void another_generation_of_keys_forgets(void **state)
+TEST(another_generation_of_keys_forgets)
 {
-    (void)state;
     start(4, 0);
     add(1, 1, WALL + 60000);
     refuse(2);
@@ -145,9 +132,8 @@ static void another_generation_of_keys_forgets(void **state)
     assert_int_equal(find(1), CW_TOKEN_UNKNOWN);
 }
 
-static void the_one_used_longest_ago_goes(void **state)
+TEST(the_one_used_longest_ago_goes)
 {
-    (void)state;
     start(3, 0);
     for (unsigned i = 1; i <= 3; i++)
         add(i, 1, WALL + 60000);
@@ -160,9 +146,8 @@ static void the_one_used_longest_ago_goes(void **state)
     assert_int_equal(live, 3);
 }
 
-static void bytes_have_a_ceiling(void **state)
+TEST(bytes_have_a_ceiling)
 {
-    (void)state;
     start(100, 1000);
     for (unsigned i = 0; i < 10; i++)
         add(i, 100, WALL + 60000);
@@ -178,9 +163,8 @@ static void bytes_have_a_ceiling(void **state)
     assert_int_equal(cw_token_cache_count(cache), 1);
 }
 
-static void refusals_are_short(void **state)
+TEST(refusals_are_short)
 {
-    (void)state;
     start(4, 0);
     refuse(1);
     assert_int_equal(find(1), CW_TOKEN_BAD);
@@ -198,9 +182,8 @@ static void refusals_are_short(void **state)
 }
 
 /* 100,000 different tokens do not grow memory past the ceiling. */
-static void very_many_tokens_do_not_grow_it(void **state)
+TEST(very_many_tokens_do_not_grow_it)
 {
-    (void)state;
     start(1000, 64000);
     for (unsigned i = 0; i < 1000; i++)
         add(i, 64, WALL + 60000);
@@ -224,9 +207,8 @@ static void very_many_tokens_do_not_grow_it(void **state)
 }
 
 /* Against a simple model: an array in the order of use. */
-static void it_behaves_like_its_model(void **state)
+TEST(it_behaves_like_its_model)
 {
-    (void)state;
     unsigned model[8], n = 0;
     uint32_t random = 1;
     start(8, 0);
@@ -260,9 +242,8 @@ static void make_once(void *ctx)
     cw_token_cache_free(c);
 }
 
-static void making_it_survives_failed_allocations(void **state)
+TEST(making_it_survives_failed_allocations)
 {
-    (void)state;
     const cw_token_cache_opts opts = {.max_entries = CW_TOKEN_CACHE_MAX_ENTRIES + 1,
                                       .unref = give_back};
     assert_int_equal(oom_each(make_once, NULL), 3);

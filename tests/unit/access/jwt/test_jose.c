@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The compact form: one spelling, and nothing of the header believed that it should not be. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "support/oom.h"
+#include "support/test.h"
 #include "support/token_signer.h"
 
 /* {"alg":"RS256"} and {} */
@@ -16,16 +10,14 @@
 
 static cw_arena arena;
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     cw_arena_init(&arena, 1u << 20);
     return 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     cw_arena_done(&arena);
     return 0;
 }
@@ -46,9 +38,8 @@ static cw_token_reason judge_header(cw_str header)
     return judge(token_signer_text(&arena, "%s." PAYLOAD ".AAAA", first.p));
 }
 
-static void parts_come_out_as_they_went_in(void **state)
+TEST(parts_come_out_as_they_went_in)
 {
-    (void)state;
     cw_jws jws;
     cw_token_reason reason;
     cw_str header = CW_STR("{\"alg\":\"ES256\",\"kid\":\"k\\u0031\",\"typ\":\"at+jwt\"}");
@@ -65,7 +56,7 @@ static void parts_come_out_as_they_went_in(void **state)
     assert_int_equal(judge(CW_STR(HEADER "..")), CW_TOKEN_NONE);
 }
 
-static void there_are_three_parts(void **state)
+TEST(there_are_three_parts)
 {
     static const char *const bad[] = {
         "",
@@ -81,13 +72,12 @@ static void there_are_three_parts(void **state)
         "." HEADER "." PAYLOAD ".AAAA",
         "{\"payload\":\"e30\",\"signatures\":[]}",
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(bad); i++)
         assert_int_equal(judge(cw_str_from(bad[i])), CW_TOKEN_NOT_COMPACT);
     assert_int_equal(judge(CW_STR("a.b.c.d.e")), CW_TOKEN_ENCRYPTED);
 }
 
-static void base64url_has_one_spelling(void **state)
+TEST(base64url_has_one_spelling)
 {
     static const cw_str bad[] = {
         CW_STR_INIT(HEADER "==." PAYLOAD ".AAAA"),
@@ -107,17 +97,15 @@ static void base64url_has_one_spelling(void **state)
         CW_STR_INIT(HEADER ".e31.AAAA"),
         CW_STR_INIT(HEADER "." PAYLOAD ".\xC3\xA4zz"),
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(bad); i++)
         assert_int_equal(judge(bad[i]), CW_TOKEN_BASE64);
 }
 
 /* Each of the 64 characters, and none of the other 192. */
-static void base64url_has_one_alphabet(void **state)
+TEST(base64url_has_one_alphabet)
 {
     char token[] = HEADER "." PAYLOAD ".AAAA";
     unsigned taken = 0;
-    (void)state;
     for (unsigned c = 0; c < 256; c++) {
         token[sizeof token - 3] = (char)c;
         taken += c != '.' && judge(cw_str_make(token, sizeof token - 1)) == CW_TOKEN_NONE;
@@ -125,7 +113,7 @@ static void base64url_has_one_alphabet(void **state)
     assert_int_equal(taken, 64);
 }
 
-static void headers_are_strict_json(void **state)
+TEST(headers_are_strict_json)
 {
     static const cw_str bad[] = {
         CW_STR_INIT("[]"),
@@ -140,13 +128,12 @@ static void headers_are_strict_json(void **state)
         CW_STR_INIT("{\"alg\":\"RS256\",\"a\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]}"),
         CW_STR_INIT("{\"alg\":\"RS256\",\"cty\":1}"),
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(bad); i++)
         assert_int_equal(judge_header(bad[i]), CW_TOKEN_HEADER);
     assert_int_equal(judge_header(CW_STR(" {\n\t\"alg\" : \"RS256\" } ")), CW_TOKEN_NONE);
 }
 
-static void algorithms_are_those_that_are_named(void **state)
+TEST(algorithms_are_those_that_are_named)
 {
     static const struct {
         const char *header;
@@ -171,15 +158,13 @@ static void algorithms_are_those_that_are_named(void **state)
         {"{\"alg\":\"EdDSA\"}", CW_TOKEN_NONE},
         {"{\"alg\":\"Ed25519\"}", CW_TOKEN_NONE},
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(cases); i++)
         assert_int_equal(judge_header(cw_str_from(cases[i].header)), cases[i].reason);
 }
 
-static void extensions_and_tokens_inside_are_refused(void **state)
+TEST(extensions_and_tokens_inside_are_refused)
 {
     static const char *const crit[] = {"[]", "[\"b64\"]", "null", "[\"exp\"]"};
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(crit); i++) {
         cw_str header =
             token_signer_text(&arena, "{\"alg\":\"RS256\",\"b64\":true,\"crit\":%s}", crit[i]);
@@ -189,10 +174,9 @@ static void extensions_and_tokens_inside_are_refused(void **state)
     assert_int_equal(judge_header(CW_STR("{\"alg\":\"RS256\",\"typ\":1}")), CW_TOKEN_TYP);
 }
 
-static void key_ids_are_short_texts(void **state)
+TEST(key_ids_are_short_texts)
 {
     char id[CW_JWS_MAX_KID + 2] = {0};
-    (void)state;
     assert_int_equal(judge_header(CW_STR("{\"alg\":\"RS256\",\"kid\":1}")), CW_TOKEN_KID);
     assert_int_equal(judge_header(CW_STR("{\"alg\":\"RS256\",\"kid\":null}")), CW_TOKEN_KID);
     memset(id, 'k', CW_JWS_MAX_KID);
@@ -214,10 +198,9 @@ static cw_str token_of_length(size_t n)
     return cw_str_make(token, n);
 }
 
-static void size_has_ceilings(void **state)
+TEST(size_has_ceilings)
 {
     char space[CW_JWS_MAX_HEADER + 1];
-    (void)state;
     assert_int_equal(judge(token_of_length(CW_JWS_MAX_BYTES)), CW_TOKEN_NONE);
     assert_int_equal(judge(token_of_length(CW_JWS_MAX_BYTES + 1)), CW_TOKEN_TOO_LONG);
     memset(space, ' ', sizeof space);
@@ -226,9 +209,8 @@ static void size_has_ceilings(void **state)
     assert_int_equal(judge_header(cw_str_make(space, CW_JWS_MAX_HEADER + 1)), CW_TOKEN_HEADER);
 }
 
-static void every_reason_has_a_name_and_a_sentence(void **state)
+TEST(every_reason_has_a_name_and_a_sentence)
 {
-    (void)state;
     for (int i = 0; i <= CW_TOKEN_ROLES; i++) {
         assert_true(cw_token_reason_name((cw_token_reason)i)[0]);
         assert_true(cw_token_reason_text((cw_token_reason)i)[0]);
@@ -248,9 +230,8 @@ static void parse_once(void *ctx)
     cw_arena_done(&own);
 }
 
-static void failed_allocations_are_no_refusals(void **state)
+TEST(failed_allocations_are_no_refusals)
 {
-    (void)state;
     cw_jws jws;
     cw_token_reason reason;
     cw_arena small;

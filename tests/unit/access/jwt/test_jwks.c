@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Keys and signatures; keys are made here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <pthread.h>
@@ -13,6 +7,7 @@
 #include "access/jwt/jwks.h"
 #include "base/buf.h"
 #include "support/oom.h"
+#include "support/test.h"
 #include "support/token_signer.h"
 
 #define KINDS 5u
@@ -60,27 +55,24 @@ static void do_free(void *p, const char *file, int line)
     __real_free(p);
 }
 
-static int make_keys(void **state)
+SETUP(make_keys)
 {
-    (void)state;
     cw_arena_init(&arena, 16u << 20);
     for (size_t i = 0; i < KINDS; i++)
         token_signer_init(&signers[i], kinds[i], names[i]);
     return 0;
 }
 
-static int drop_keys(void **state)
+TEARDOWN(drop_keys)
 {
-    (void)state;
     for (size_t i = 0; i < KINDS; i++)
         token_signer_done(&signers[i]);
     cw_arena_done(&arena);
     return 0;
 }
 
-static int reset(void **state)
+SETUP(reset)
 {
-    (void)state;
     cw_arena_reset(&arena);
     return 0;
 }
@@ -138,9 +130,8 @@ static const char *why_not(cw_str jwk, unsigned allowed)
     return why;
 }
 
-static void all_five_algorithms_verify(void **state)
+TEST(all_five_algorithms_verify)
 {
-    (void)state;
     cw_jwks *set = parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
     assert_int_equal(cw_jwks_count(set), KINDS);
     for (size_t i = 0; i < KINDS; i++) {
@@ -154,9 +145,8 @@ static void all_five_algorithms_verify(void **state)
     cw_jwks_unref(set);
 }
 
-static void every_changed_byte_is_noticed(void **state)
+TEST(every_changed_byte_is_noticed)
 {
-    (void)state;
     cw_jwks *set = parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
     for (size_t i = 0; i < KINDS; i++) {
         cw_str token = token_of(i, cw_jose_alg_name(kinds[i]), names[i]);
@@ -171,9 +161,8 @@ static void every_changed_byte_is_noticed(void **state)
 }
 
 /* A signature of each other length, and one that is stripped. */
-static void signatures_have_one_length(void **state)
+TEST(signatures_have_one_length)
 {
-    (void)state;
     cw_jwks *set = parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
     for (size_t i = 0; i < KINDS; i++) {
         cw_str first =
@@ -196,7 +185,7 @@ static void signatures_have_one_length(void **state)
 }
 
 /* Zeros, ones and the order of the curve in r and s; DER where raw bytes are due. */
-static void curve_signatures_out_of_range_are_wrong(void **state)
+TEST(curve_signatures_out_of_range_are_wrong)
 {
     static const unsigned char order[32] = {0xFF, 0xFF, 0xFF, 0xFF, 0x00, 0x00, 0x00, 0x00,
                                             0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
@@ -204,7 +193,6 @@ static void curve_signatures_out_of_range_are_wrong(void **state)
                                             0xF3, 0xB9, 0xCA, 0xC2, 0xFC, 0x63, 0x25, 0x51};
     static const unsigned char zero[32], one[32] = {[31] = 1};
     const unsigned char *const values[] = {zero, one, order};
-    (void)state;
     cw_jwks *set = parse(token_signer_key_set(&signers[2], 1, "", &arena), CW_JOSE_ALL);
     cw_str first = token_signer_base64url(header_of("ES256", "es2"), &arena);
     for (size_t i = 0; i < 9; i++) {
@@ -218,9 +206,8 @@ static void curve_signatures_out_of_range_are_wrong(void **state)
     cw_jwks_unref(set);
 }
 
-static void a_key_is_bound_to_its_algorithms(void **state)
+TEST(a_key_is_bound_to_its_algorithms)
 {
-    (void)state;
     cw_jwks *set = parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
     /* An RSA key without `alg` is for both paddings, but not one's signature for the other's. */
     assert_int_equal(judge(set, token_of(0, "PS256", "rs")), CW_TOKEN_SIGNATURE);
@@ -241,9 +228,8 @@ static void a_key_is_bound_to_its_algorithms(void **state)
     cw_jwks_unref(set);
 }
 
-static void key_ids_are_compared_exactly(void **state)
+TEST(key_ids_are_compared_exactly)
 {
-    (void)state;
     static const char *const others[] = {"", "RS", "rs ", "r", "rs\\u0000", "../rs", "ps", "*"};
     cw_jwks *set = parse(token_signer_key_set(signers, 1, "", &arena), CW_JOSE_ALL);
     for (size_t i = 0; i < CW_COUNT(others); i++)
@@ -262,9 +248,8 @@ static void key_ids_are_compared_exactly(void **state)
     cw_jwks_unref(set);
 }
 
-static void of_two_keys_with_one_id_the_first_counts(void **state)
+TEST(of_two_keys_with_one_id_the_first_counts)
 {
-    (void)state;
     size_t n;
     token_signer twins[3] = {signers[2], signers[4], {CW_JOSE_ES256, "es2", NULL}};
     token_signer_init(&twins[2], CW_JOSE_ES256, "es2");
@@ -286,9 +271,8 @@ static void of_two_keys_with_one_id_the_first_counts(void **state)
     cw_jwks_unref(set);
 }
 
-static void without_a_key_id_one_key_is_tried(void **state)
+TEST(without_a_key_id_one_key_is_tried)
 {
-    (void)state;
     token_signer many[3];
     static const char *const ids[] = {"0", "1", "2"};
     for (size_t i = 0; i < CW_COUNT(many); i++)
@@ -302,7 +286,7 @@ static void without_a_key_id_one_key_is_tried(void **state)
     cw_jwks_unref(set);
 }
 
-static void a_key_is_found_without_checking_a_signature(void **state)
+TEST(a_key_is_found_without_checking_a_signature)
 {
     static const struct {
         size_t kind;
@@ -315,7 +299,6 @@ static void a_key_is_found_without_checking_a_signature(void **state)
         {0, "EdDSA", "rs", CW_TOKEN_KEY_ALG},
         {0, "EdDSA", NULL, CW_TOKEN_SIGNATURE_LENGTH},
     };
-    (void)state;
     cw_jwks *set = parse(token_signer_key_set(signers, CW_COUNT(signers), "", &arena), CW_JOSE_ALL);
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_jws jws;
@@ -330,7 +313,7 @@ static void a_key_is_found_without_checking_a_signature(void **state)
     cw_jwks_unref(set);
 }
 
-static void purpose_and_algorithm_of_a_key_are_kept_to(void **state)
+TEST(purpose_and_algorithm_of_a_key_are_kept_to)
 {
     static const struct {
         size_t kind;
@@ -356,7 +339,6 @@ static void purpose_and_algorithm_of_a_key_are_kept_to(void **state)
         {0, ",\"d\":\"AQAB\"", "it carries its private part"},
         {4, ",\"d\":\"AQAB\"", "it carries its private part"},
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         const char *why =
             why_not(token_signer_jwk(&signers[cases[i].kind], cases[i].more, &arena), CW_JOSE_ALL);
@@ -376,9 +358,8 @@ static cw_str rsa_of_bits(unsigned bits, const char *e)
     return token_signer_text(&arena, "{\"kty\":\"RSA\",\"n\":\"%s\",\"e\":\"%s\"}", text.p, e);
 }
 
-static void rsa_keys_have_a_size_and_an_odd_exponent(void **state)
+TEST(rsa_keys_have_a_size_and_an_odd_exponent)
 {
-    (void)state;
     static const char *const bad[] = {"", "AA", "AQ", "Ag", "AAEAAQ", "AQABAQABAQABAQ", "A=", "+w"};
     assert_null(why_not(rsa_of_bits(2048, "AQAB"), CW_JOSE_ALL));
     assert_null(why_not(rsa_of_bits(2048, "Aw"), CW_JOSE_ALL));
@@ -396,7 +377,7 @@ static void rsa_keys_have_a_size_and_an_odd_exponent(void **state)
     assert_non_null(why_not(jwk, CW_JOSE_ALL));
 }
 
-static void strange_keys_are_left_out(void **state)
+TEST(strange_keys_are_left_out)
 {
     static const char x25519[] = "{\"kty\":\"OKP\",\"crv\":\"X25519\","
                                  "\"x\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"}";
@@ -425,7 +406,6 @@ static void strange_keys_are_left_out(void **state)
         x25519,
         "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"AA\"}",
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(strange); i++)
         assert_non_null(why_not(cw_str_from(strange[i]), CW_JOSE_ALL));
     /* They do not cost the others. */
@@ -443,11 +423,10 @@ static void strange_keys_are_left_out(void **state)
     assert_null(why_not(token_signer_jwk(&longer, "", &arena), CW_JOSE_ALL));
 }
 
-static void what_is_no_key_set_is_refused(void **state)
+TEST(what_is_no_key_set_is_refused)
 {
     static const char *const bad[] = {
         "", "{", "[]", "{}", "{\"keys\":{}}", "{\"keys\":null}", "{\"keys\":[],\"keys\":[]}"};
-    (void)state;
     cw_jwks *set;
     cw_err err;
     for (size_t i = 0; i < CW_COUNT(bad); i++)
@@ -476,18 +455,16 @@ static cw_code parse_many(size_t keys, size_t pad)
     return rc;
 }
 
-static void a_set_has_ceilings(void **state)
+TEST(a_set_has_ceilings)
 {
-    (void)state;
     assert_int_equal(parse_many(CW_JWKS_MAX_KEYS, 0), CW_OK);
     assert_int_equal(parse_many(CW_JWKS_MAX_KEYS + 1, 0), CW_LIMIT);
     assert_int_equal(parse_many(1, CW_JWKS_MAX_BYTES), CW_OK);
     assert_int_equal(parse_many(1, CW_JWKS_MAX_BYTES + 1), CW_LIMIT);
 }
 
-static void sets_are_counted(void **state)
+TEST(sets_are_counted)
 {
-    (void)state;
     cw_jwks *a = parse(CW_STR("{\"keys\":[]}"), CW_JOSE_ALL);
     cw_jwks *b = parse(CW_STR("{\"keys\":[]}"), CW_JOSE_ALL);
     assert_ptr_equal(cw_jwks_ref(a), a);
@@ -528,9 +505,8 @@ static void *verify_many(void *arg)
     return wrong ? arg : NULL;
 }
 
-static void one_set_serves_all_threads(void **state)
+TEST(one_set_serves_all_threads)
 {
-    (void)state;
     shared s = {parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL), {{0}}, {{0}}};
     pthread_t threads[THREADS];
     for (size_t i = 0; i < KINDS; i++) {
@@ -577,9 +553,8 @@ static void prepare_oom(void)
         oom_tokens[i] = token_of(i, cw_jose_alg_name(kinds[i]), names[i]);
 }
 
-static void our_own_failed_allocations_are_survived(void **state)
+TEST(our_own_failed_allocations_are_survived)
 {
-    (void)state;
     prepare_oom();
     oom_reset();
     assert_true(oom_each(parse_and_verify, NULL) >= 4);
@@ -607,9 +582,8 @@ static unsigned run_openssl_failing(size_t n, const cw_str tokens[KINDS])
     return accepted;
 }
 
-static void openssl_without_memory_accepts_nothing_wrong(void **state)
+TEST(openssl_without_memory_accepts_nothing_wrong)
 {
-    (void)state;
     cw_str bad[KINDS];
     prepare_oom();
     for (size_t i = 0; i < KINDS; i++) {

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Access tokens: what their claims must say, and every forgery that we could think of (threat-C7,
  * threat-C5). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <openssl/hmac.h>
 #include <openssl/pem.h>
 
 #include "access/jwt/jwt.h"
 #include "base/buf.h"
 #include "support/oom.h"
+#include "support/test.h"
 #include "support/token_signer.h"
 
 #define ISSUER "https://as.example"
@@ -34,9 +29,8 @@ static cw_arena arena;
 static cw_jwt jwt;
 static cw_err err;
 
-static int make_keys(void **state)
+SETUP(make_keys)
 {
-    (void)state;
     cw_arena_init(&arena, 4u << 20);
     token_signer_init(&ed, CW_JOSE_EDDSA, "ed");
     token_signer_init(&rsa, CW_JOSE_RS256, "rs");
@@ -44,9 +38,8 @@ static int make_keys(void **state)
     return cw_jwks_parse(token_signer_key_set(both, 2, "", &arena), CW_JOSE_ALL, &keys, NULL);
 }
 
-static int drop_keys(void **state)
+TEARDOWN(drop_keys)
 {
-    (void)state;
     cw_jwks_unref(keys);
     token_signer_done(&ed);
     token_signer_done(&rsa);
@@ -54,9 +47,8 @@ static int drop_keys(void **state)
     return 0;
 }
 
-static int reset(void **state)
+SETUP(reset)
 {
-    (void)state;
     cw_arena_reset(&arena);
     rules = (cw_jwt_rules){.issuer = CW_STR(ISSUER),
                            .audiences = audiences,
@@ -108,9 +100,8 @@ static cw_token_reason judge_with(const char *without, const char *more)
     return judge_as(AT_HEADER, claims_with(without, more));
 }
 
-static void a_good_token_is_accepted(void **state)
+TEST(a_good_token_is_accepted)
 {
-    (void)state;
     assert_int_equal(judge("{" BASE ",\"scope\":\"content:read profile\"}"), CW_TOKEN_NONE);
     assert_true(cw_str_is(jwt.issuer, ISSUER));
     assert_true(cw_str_is(jwt.subject, "alice"));
@@ -122,7 +113,7 @@ static void a_good_token_is_accepted(void **state)
     assert_int_equal(jwt.n_roles, 0);
 }
 
-static void the_issuer_is_exact(void **state)
+TEST(the_issuer_is_exact)
 {
     static const char *const bad[] = {
         "\"\"",
@@ -132,7 +123,6 @@ static void the_issuer_is_exact(void **state)
         "\"http://as.example\"",
         "\"https://as.example.evil\"",
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
         cw_str more = token_signer_text(&arena, "\"iss\":%s", bad[i]);
         assert_int_equal(judge_with("iss", more.p), CW_TOKEN_ISSUER);
@@ -142,7 +132,7 @@ static void the_issuer_is_exact(void **state)
     assert_int_equal(judge_with("iss", "\"iss\":null"), CW_TOKEN_NO_ISSUER);
 }
 
-static void threat_C5_the_audience_has_one_of_ours(void **state)
+TEST(threat_C5_the_audience_has_one_of_ours)
 {
     static const char *const good[] = {"\"urn:causeway\"", "[\"x\",\"" RESOURCE "\"]",
                                        "[\"" RESOURCE "\"]"};
@@ -160,7 +150,6 @@ static void threat_C5_the_audience_has_one_of_ours(void **state)
         "[\"" RESOURCE "\",1]",
         "\"" RESOURCE "\\u0000\"",
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(good); i++)
         assert_int_equal(judge_with("aud", token_signer_text(&arena, "\"aud\":%s", good[i]).p),
                          CW_TOKEN_NONE);
@@ -179,7 +168,7 @@ static cw_str many(size_t n, const char *last)
     return token_signer_text(&arena, "%.*s\"%s\"]", CW_STR_ARG(text), last);
 }
 
-static void lists_have_ceilings(void **state)
+TEST(lists_have_ceilings)
 {
     static const struct {
         const char *name;
@@ -191,7 +180,6 @@ static void lists_have_ceilings(void **state)
         {"scp", CW_JWT_MAX_SCOPES, CW_TOKEN_SCOPE},
         {"role", CW_JWT_MAX_ROLES, CW_TOKEN_ROLES},
     };
-    (void)state;
     rules.roles = pointers;
     rules.n_roles = 2;
     for (size_t i = 0; i < CW_COUNT(lists); i++) {
@@ -207,7 +195,7 @@ static void lists_have_ceilings(void **state)
     }
 }
 
-static void times_are_kept_to_with_leeway(void **state)
+TEST(times_are_kept_to_with_leeway)
 {
     static const struct {
         const char *without, *more;
@@ -240,7 +228,6 @@ static void times_are_kept_to_with_leeway(void **state)
         {"iat", "\"iat\":1800000061", CW_TOKEN_FUTURE},
         {"iat", "\"iat\":\"x\"", CW_TOKEN_TIME},
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(cases); i++)
         assert_int_equal(judge_with(cases[i].without, cases[i].more), cases[i].reason);
     rules.leeway_s = 0;
@@ -249,7 +236,7 @@ static void times_are_kept_to_with_leeway(void **state)
     assert_string_equal(err.msg, "it expired 0 s ago");
 }
 
-static void the_type_is_that_of_an_access_token(void **state)
+TEST(the_type_is_that_of_an_access_token)
 {
     static const struct {
         const char *typ;
@@ -265,7 +252,6 @@ static void the_type_is_that_of_an_access_token(void **state)
         {",\"typ\":\"logout+jwt\"", CW_TOKEN_TYP, CW_TOKEN_TYP},
         {",\"typ\":\"at+jwt \"", CW_TOKEN_TYP, CW_TOKEN_TYP},
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_str header = token_signer_text(&arena, "{\"alg\":\"EdDSA\"%s}", cases[i].typ);
         rules.accept_untyped = false;
@@ -275,10 +261,9 @@ static void the_type_is_that_of_an_access_token(void **state)
     }
 }
 
-static void id_tokens_are_no_access_tokens(void **state)
+TEST(id_tokens_are_no_access_tokens)
 {
     static const char *const signs[] = {"\"nonce\":\"n\"", "\"at_hash\":\"x\"", "\"c_hash\":\"x\""};
-    (void)state;
     rules.accept_untyped = true;
     for (size_t i = 0; i < CW_COUNT(signs); i++)
         assert_int_equal(judge_as(JWT_HEADER, claims_with("", signs[i])), CW_TOKEN_ID_TOKEN);
@@ -291,10 +276,9 @@ static void id_tokens_are_no_access_tokens(void **state)
     assert_int_equal(judge_as(AT_HEADER, claims_with("", "\"nonce\":\"n\"")), CW_TOKEN_NONE);
 }
 
-static void claims_of_rfc_9068_are_there(void **state)
+TEST(claims_of_rfc_9068_are_there)
 {
     static const char *const required[] = {"sub", "client_id", "iat", "jti"};
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(required); i++) {
         assert_int_equal(judge_with(required[i], "\"x\":1"), CW_TOKEN_MISSING_CLAIM);
         assert_non_null(strstr(err.msg, required[i]));
@@ -304,21 +288,19 @@ static void claims_of_rfc_9068_are_there(void **state)
     assert_null(jwt.subject.p);
 }
 
-static void bound_tokens_are_refused(void **state)
+TEST(bound_tokens_are_refused)
 {
-    (void)state;
     assert_int_equal(judge_with("", "\"cnf\":{\"jkt\":\"x\"}"), CW_TOKEN_BOUND);
     assert_int_equal(judge_with("", "\"cnf\":null"), CW_TOKEN_BOUND);
     rules.accept_untyped = true;
     assert_int_equal(judge_as(JWT_HEADER, claims_with("", "\"cnf\":{}")), CW_TOKEN_BOUND);
 }
 
-static void names_are_texts_of_some_length(void **state)
+TEST(names_are_texts_of_some_length)
 {
     static const char *const bad[] = {"1",         "null",       "\"\"", "[]", "\"a\\u0000b\"",
                                       "\"a\\nb\"", "\"\\u007f\""};
     char name[CW_JWT_MAX_CLIENT + 2] = {0};
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
         assert_int_equal(judge_with("sub", token_signer_text(&arena, "\"sub\":%s", bad[i]).p),
                          CW_TOKEN_SUBJECT);
@@ -337,7 +319,7 @@ static void names_are_texts_of_some_length(void **state)
                      CW_TOKEN_CLIENT);
 }
 
-static void scopes_come_as_text_or_list(void **state)
+TEST(scopes_come_as_text_or_list)
 {
     static const struct {
         const char *more;
@@ -363,7 +345,6 @@ static void scopes_come_as_text_or_list(void **state)
         "\"scp\":false",        "\"scope\":\"a\\u0000\"",
     };
     char longer[130] = {0};
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(good); i++) {
         assert_int_equal(judge_with("", good[i].more), CW_TOKEN_NONE);
         assert_int_equal(jwt.n_scopes, good[i].n);
@@ -375,10 +356,9 @@ static void scopes_come_as_text_or_list(void **state)
                      CW_TOKEN_SCOPE);
 }
 
-static void roles_are_found_by_pointer(void **state)
+TEST(roles_are_found_by_pointer)
 {
     static const char *const bad[] = {"1", "{}", "[1]", "[[\"a\"]]", "\"\"", "[\"a\\n\"]"};
-    (void)state;
     rules.roles = pointers;
     rules.n_roles = CW_COUNT(pointers);
     assert_int_equal(judge_with("", "\"realm_access\":{\"roles\":[\"editor\",\"admin\"]},"
@@ -393,7 +373,7 @@ static void roles_are_found_by_pointer(void **state)
                          CW_TOKEN_ROLES);
 }
 
-static void claims_are_strict_json(void **state)
+TEST(claims_are_strict_json)
 {
     static const cw_str bad[] = {
         CW_STR_INIT(""),
@@ -408,7 +388,6 @@ static void claims_are_strict_json(void **state)
         /* A token inside a token that does not say so. */
         CW_STR_INIT("eyJhbGciOiJFZERTQSJ9.e30.AAAA"),
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(bad); i++)
         assert_int_equal(judge_as(AT_HEADER, bad[i]), CW_TOKEN_CLAIMS);
     /* Names are exact: these are other claims. */
@@ -417,17 +396,15 @@ static void claims_are_strict_json(void **state)
     assert_int_equal(judge_with("i\xC5\xBFs", "\"i\xC5\xBFs\":\"evil\""), CW_TOKEN_NONE);
 }
 
-static void algorithms_of_the_issuer_are_all_there_are(void **state)
+TEST(algorithms_of_the_issuer_are_all_there_are)
 {
-    (void)state;
     rules.algs = CW_JOSE_RS256 | CW_JOSE_ES256;
     assert_int_equal(judge("{" BASE "}"), CW_TOKEN_ALG);
 }
 
 /* The public key as its owner publishes it, taken for the secret of an HMAC: threat-C7. */
-static void a_public_key_is_no_shared_secret(void **state)
+TEST(a_public_key_is_no_shared_secret)
 {
-    (void)state;
     unsigned char mac[32], *der = NULL;
     unsigned n = sizeof mac;
     BIO *memory = BIO_new(BIO_s_mem());
@@ -453,9 +430,8 @@ static void a_public_key_is_no_shared_secret(void **state)
 }
 
 /* Keys that a token brings along are not looked at. */
-static void a_token_brings_no_key(void **state)
+TEST(a_token_brings_no_key)
 {
-    (void)state;
     token_signer evil;
     token_signer_init(&evil, CW_JOSE_EDDSA, "ed");
     cw_str jwk = token_signer_jwk(&evil, "", &arena);
@@ -474,9 +450,8 @@ static void a_token_brings_no_key(void **state)
     token_signer_done(&evil);
 }
 
-static void signatures_are_not_optional(void **state)
+TEST(signatures_are_not_optional)
 {
-    (void)state;
     cw_str token = token_signer_token(&ed, CW_STR(AT_HEADER), CW_STR("{" BASE "}"), &arena);
     size_t n = token.n;
     while (token.p[n - 1] != '.')
@@ -497,9 +472,8 @@ static void signatures_are_not_optional(void **state)
 }
 
 /* Whoever explains a refused token wants to see what is in it. */
-static void claims_are_there_when_the_header_is_wrong(void **state)
+TEST(claims_are_there_when_the_header_is_wrong)
 {
-    (void)state;
     assert_int_equal(judge_as("{\"alg\":\"HS256\"}", CW_STR("{" BASE "}")), CW_TOKEN_ALG_SYMMETRIC);
     assert_non_null(jwt.jws.header);
     assert_non_null(cw_json_get(jwt.claims, CW_STR("sub")));
@@ -508,9 +482,8 @@ static void claims_are_there_when_the_header_is_wrong(void **state)
     assert_null(jwt.claims);
 }
 
-static void the_largest_token_fits_its_memory(void **state)
+TEST(the_largest_token_fits_its_memory)
 {
-    (void)state;
     cw_arena own;
     cw_buf claims;
     cw_buf_init(&claims, CW_JWS_MAX_BYTES);
@@ -541,9 +514,8 @@ static void check_once(void *ctx)
     cw_arena_done(&own);
 }
 
-static void failed_allocations_are_no_refusals(void **state)
+TEST(failed_allocations_are_no_refusals)
 {
-    (void)state;
     rules.roles = pointers;
     rules.n_roles = 2;
     cw_str token = token_signer_token(&ed, CW_STR(AT_HEADER), CW_STR("{" BASE "}"), &arena);

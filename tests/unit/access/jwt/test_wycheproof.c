@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The JWS vectors of Project Wycheproof, from $CAUSEWAY_TEST_DATA/wycheproof. No forgery may be
  * accepted; what is valid and refused all the same is listed here with its reason. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "access/jwt/jwks.h"
 #include "base/file.h"
+#include "support/test.h"
 #include "support/token_signer.h"
 
 #define LEAST_TESTS 400u
@@ -90,7 +82,7 @@ static void run_group(const cw_json *group, cw_arena *arena, counts *c)
     cw_jwks_unref(set);
 }
 
-static void no_forgery_is_accepted_and_every_refusal_explained(void **state)
+TEST(no_forgery_is_accepted_and_every_refusal_explained)
 {
     const char *data = getenv("CAUSEWAY_TEST_DATA");
     char path[4096];
@@ -98,7 +90,6 @@ static void no_forgery_is_accepted_and_every_refusal_explained(void **state)
     cw_arena arena;
     const cw_json *root;
     counts c = {0};
-    (void)state;
     snprintf(path, sizeof path, "%s/wycheproof/json_web_signature_test.json", data ? data : ".");
     cw_buf_init(&file, 16u << 20);
     if (!data || cw_file_read(path, CW_FILE_PLAIN, &file, NULL)) {

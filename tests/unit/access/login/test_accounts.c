@@ -49,7 +49,7 @@ static void set_roles(const char *permission)
     cw_roles_unref(roles);
 }
 
-static int setup(void **state)
+SETUP(setup)
 {
     if (temp_db_setup(state) || cw_loop_init(&loop, 64, &err))
         return -1;
@@ -73,7 +73,7 @@ static void end_loop(void)
     cw_loop_run(&loop);
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
     end_loop();
     cw_accounts_free(accounts);
@@ -166,9 +166,8 @@ static void wait_for_change(int seen)
     assert_true(atomic_load(&changes) > seen);
 }
 
-static void a_password_is_verified_once_and_then_remembered(void **state)
+TEST(a_password_is_verified_once_and_then_remembered)
 {
-    (void)state;
     attempt a = {0};
     begin(&a, basic("alice", "s3cret"));
     assert_int_equal(a.login.status, CW_LOGIN_PENDING);
@@ -186,9 +185,8 @@ static void a_password_is_verified_once_and_then_remembered(void **state)
     cw_caller_unref(b.caller);
 }
 
-static void wrong_unknown_blocked_and_empty_end_the_same(void **state)
+TEST(wrong_unknown_blocked_and_empty_end_the_same)
 {
-    (void)state;
     add_account("blocked", "s3cret");
     add_account("none", NULL);
     assert_int_equal(cw_db_block_account(db, CW_STR("blocked"), true, &err), CW_OK);
@@ -202,9 +200,8 @@ static void wrong_unknown_blocked_and_empty_end_the_same(void **state)
     assert_false(is_remembered(basic("alice", "s3cre")));
 }
 
-static void permissions_come_from_database_and_configuration(void **state)
+TEST(permissions_come_from_database_and_configuration)
 {
-    (void)state;
     assert_int_equal(cw_db_add_role(db, CW_STR("stored"), &err), CW_OK);
     assert_int_equal(cw_db_allow(db, CW_STR("stored"), CW_STR("from db"), true, &err), CW_OK);
     assert_int_equal(cw_db_allow(db, CW_STR("authenticated"), CW_STR("everybody"), true, &err),
@@ -230,9 +227,8 @@ static void permissions_come_from_database_and_configuration(void **state)
     cw_caller_unref(a.caller);
 }
 
-static void a_change_makes_the_loop_ask_again_but_not_hash_again(void **state)
+TEST(a_change_makes_the_loop_ask_again_but_not_hash_again)
 {
-    (void)state;
     assert_int_equal(try(basic("alice", "s3cret")), CW_LOGIN_OK);
     int seen = atomic_load(&changes);
     assert_int_equal(cw_db_allow(db, CW_STR("authenticated"), CW_STR("new"), true, &err), CW_OK);
@@ -259,9 +255,8 @@ static void a_change_makes_the_loop_ask_again_but_not_hash_again(void **state)
     assert_int_equal(try(basic("alice", "other")), CW_LOGIN_WRONG);
 }
 
-static void tokens_have_scopes_expire_and_are_revoked(void **state)
+TEST(tokens_have_scopes_expire_and_are_revoked)
 {
-    (void)state;
     char secret[CW_TOKEN_LEN + 1], header[64];
     cw_token token = {.account = 1, .name = CW_STR("t"), .expires = cw_clock_wall_ms() + 600};
     static const cw_str scopes[] = {CW_STR_INIT("a"), CW_STR_INIT("b")};
@@ -298,9 +293,8 @@ static void tokens_have_scopes_expire_and_are_revoked(void **state)
     assert_int_equal(try(header), CW_LOGIN_WRONG);
 }
 
-static void failures_of_one_account_must_wait(void **state)
+TEST(failures_of_one_account_must_wait)
 {
-    (void)state;
     assert_int_equal(try(basic("alice", "s3cret")), CW_LOGIN_OK);
     for (unsigned i = 0; i < CW_ACCOUNTS_FREE_FAILURES; i++)
         assert_int_equal(try(basic("alice", "guess")), CW_LOGIN_WRONG);
@@ -338,9 +332,8 @@ static bool is_hashed(const char *header, cw_loop *on)
     return (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 > 25;
 }
 
-static void every_spelling_of_a_header_is_one_login(void **state)
+TEST(every_spelling_of_a_header_is_one_login)
 {
-    (void)state;
     char header[512];
     assert_true(is_hashed(basic("alice", "s3cret"), &loop));
     assert_true(is_remembered(basic("alice", "s3cret")));
@@ -348,9 +341,8 @@ static void every_spelling_of_a_header_is_one_login(void **state)
     assert_true(is_remembered(header));
 }
 
-static void success_on_one_loop_counts_on_all(void **state)
+TEST(success_on_one_loop_counts_on_all)
 {
-    (void)state;
     cw_loop other;
     assert_int_equal(cw_loop_init(&other, 64, &err), CW_OK);
     other.index = 1;
@@ -361,9 +353,8 @@ static void success_on_one_loop_counts_on_all(void **state)
     cw_loop_done(&other);
 }
 
-static void a_network_that_logged_in_is_not_locked_out_by_others(void **state)
+TEST(a_network_that_logged_in_is_not_locked_out_by_others)
 {
-    (void)state;
     char hash[CW_PASSWORD_HASH];
     attempt a;
     assert_int_equal(try(basic("alice", "s3cret")), CW_LOGIN_OK);
@@ -390,9 +381,8 @@ static void a_network_that_logged_in_is_not_locked_out_by_others(void **state)
     assert_int_equal(a.login.status, CW_LOGIN_TOO_MANY);
 }
 
-static void guesses_at_once_count_before_they_are_hashed(void **state)
+TEST(guesses_at_once_count_before_they_are_hashed)
 {
-    (void)state;
     static attempt all[40];
     int wrong = 0, late = 0;
     for (size_t i = 0; i < CW_COUNT(all); i++) {
@@ -411,9 +401,8 @@ static void guesses_at_once_count_before_they_are_hashed(void **state)
     assert_int_equal(wrong + late, CW_COUNT(all));
 }
 
-static void equal_credentials_wait_for_one_answer(void **state)
+TEST(equal_credentials_wait_for_one_answer)
 {
-    (void)state;
     static attempt all[200];
     uint64_t before = cw_clock_ms();
     for (size_t i = 0; i < CW_COUNT(all); i++) {
@@ -453,9 +442,8 @@ static void finish_all(attempt *all, size_t n)
         finish(&all[i]);
 }
 
-static void a_change_counts_for_those_who_wait_for_the_pool(void **state)
+TEST(a_change_counts_for_those_who_wait_for_the_pool)
 {
-    (void)state;
     static attempt crowd[30];
     attempt old = {0}, blocked = {0};
     char hash[CW_PASSWORD_HASH];
@@ -478,9 +466,8 @@ static void a_change_counts_for_those_who_wait_for_the_pool(void **state)
     finish_all(crowd, CW_COUNT(crowd));
 }
 
-static void addresses_of_one_network_share_their_guesses(void **state)
+TEST(addresses_of_one_network_share_their_guesses)
 {
-    (void)state;
     char peer[64], name[32];
     attempt a;
     for (unsigned i = 0; i <= CW_ACCOUNTS_FREE_GUESSES; i++) {
@@ -498,9 +485,8 @@ static void addresses_of_one_network_share_their_guesses(void **state)
     assert_int_equal(a.login.status, CW_LOGIN_WRONG);
 }
 
-static void the_pool_has_a_ceiling(void **state)
+TEST(the_pool_has_a_ceiling)
 {
-    (void)state;
     static attempt all[CW_ACCOUNTS_MAX_HASHES + CW_ACCOUNTS_HASH_THREADS + 30];
     static char peers[CW_COUNT(all)][16];
     int late = 0;
@@ -523,9 +509,8 @@ static void the_pool_has_a_ceiling(void **state)
         cw_login_cancel(&all[i].waiter);
 }
 
-static void without_a_database_nobody_is_wrong(void **state)
+TEST(without_a_database_nobody_is_wrong)
 {
-    (void)state;
     char away[128];
     assert_int_equal(try(basic("alice", "s3cret")), CW_LOGIN_OK);
     snprintf(away, sizeof away, "%s.away", temp_db_path);
@@ -550,9 +535,8 @@ static void on_anonymous(cw_caller *caller, void *ctx)
     atomic_fetch_add(&reads, 1);
 }
 
-static void the_anonymous_role_is_in_both_places(void **state)
+TEST(the_anonymous_role_is_in_both_places)
 {
-    (void)state;
     atomic_store(&reads, 0);
     set_roles("from config");
     assert_int_equal(cw_db_allow(db, CW_STR("anonymous"), CW_STR("from db"), true, &err), CW_OK);
@@ -567,9 +551,8 @@ static void the_anonymous_role_is_in_both_places(void **state)
     read_caller = NULL;
 }
 
-static void unknown_tokens_do_not_push_known_ones_out(void **state)
+TEST(unknown_tokens_do_not_push_known_ones_out)
 {
-    (void)state;
     static char secrets[CW_ACCOUNTS_REMEMBERED * 2][CW_TOKEN_LEN + 1];
     char header[64];
     int64_t id;
@@ -601,24 +584,21 @@ static void make(void *ctx)
     cw_accounts_free(a);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     assert_true(oom_each(make, NULL) >= 4);
 }
 
-static void what_comes_after_the_end_of_its_loop_is_not_remembered(void **state)
+TEST(what_comes_after_the_end_of_its_loop_is_not_remembered)
 {
-    (void)state;
     cw_accounts_loop ended = {0};
     cw_login_op t = {.status = CW_LOGIN_WRONG, .is_issued = true};
     cw_token_login_finish(&ended, &t, true);
     assert_null(ended.tokens);
 }
 
-static void one_of_those_who_wait_is_told_of_the_login(void **state)
+TEST(one_of_those_who_wait_is_told_of_the_login)
 {
-    (void)state;
     static attempt all[5];
     for (size_t i = 0; i < CW_COUNT(all); i++) {
         all[i] = (attempt){0};
@@ -633,9 +613,8 @@ static void one_of_those_who_wait_is_told_of_the_login(void **state)
     assert_true(is_remembered(basic("alice", "s3cret")));
 }
 
-static void what_nobody_was_told_of_is_not_remembered(void **state)
+TEST(what_nobody_was_told_of_is_not_remembered)
 {
-    (void)state;
     attempt left = {0}, other = {0};
     begin(&left, basic("alice", "s3cret"));
     begin(&other, basic("bob", "guess"));
@@ -646,9 +625,8 @@ static void what_nobody_was_told_of_is_not_remembered(void **state)
     assert_false(is_remembered(basic("alice", "s3cret")));
 }
 
-static void log_in_without_memory(void **state)
+TEST(log_in_without_memory)
 {
-    (void)state;
     char secret[CW_TOKEN_LEN + 1], header[64];
     cw_token token = {.account = 1};
     int64_t id;

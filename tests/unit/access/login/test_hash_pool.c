@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "access/login/hash_pool.h"
 #include "base/attr.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 typedef struct job {
     cw_hash_job work;
@@ -32,9 +26,8 @@ static void run(cw_hash_job *work, cw_hash_job_outcome fate)
     atomic_fetch_add(&j->runs, 1);
 }
 
-static void every_job_runs_once(void **state)
+TEST(every_job_runs_once)
 {
-    (void)state;
     static job jobs[100];
     cw_hash_pool *w;
     assert_int_equal(cw_hash_pool_new(2, 100, &w, NULL), CW_OK);
@@ -47,9 +40,8 @@ static void every_job_runs_once(void **state)
         assert_int_equal(atomic_load(&jobs[i].runs), 1);
 }
 
-static void the_queue_has_a_ceiling(void **state)
+TEST(the_queue_has_a_ceiling)
 {
-    (void)state;
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
     job held = {.work = {.run = run}, .gate = &gate};
     job waiting = {.work = {.run = run}}, refused = {.work = {.run = run}};
@@ -123,9 +115,8 @@ static void end_held(cw_hash_pool *w, size_t n)
     cw_hash_pool_free(w);
 }
 
-static void networks_take_turns(void **state)
+TEST(networks_take_turns)
 {
-    (void)state;
     static const struct {
         char name;
         const char *address;
@@ -142,9 +133,8 @@ static void networks_take_turns(void **state)
     assert_string_equal(order, "abcabaaa");
 }
 
-static void many_networks_of_one_customer_are_one(void **state)
+TEST(many_networks_of_one_customer_are_one)
 {
-    (void)state;
     static const struct {
         char name;
         const char *address;
@@ -163,9 +153,8 @@ static void many_networks_of_one_customer_are_one(void **state)
     assert_string_equal(order, "axcxdxba");
 }
 
-static void a_full_queue_has_room_for_a_network_with_fewer_jobs(void **state)
+TEST(a_full_queue_has_room_for_a_network_with_fewer_jobs)
 {
-    (void)state;
     static letter letters[8];
     job held;
     cw_hash_pool *w = hold(&held, 3);
@@ -191,9 +180,8 @@ static void make(void *ctx)
     cw_hash_pool_free(w);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     assert_true(oom_each(make, NULL) >= 1);
     cw_hash_pool_stop(NULL);
     cw_hash_pool_free(NULL);

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "access/login/recent_logins.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static cw_recent_logins v;
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     return cw_secret_init(NULL) || cw_recent_logins_init(&v, NULL);
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     cw_recent_logins_done(&v);
     cw_recent_logins_done(&v);
     return 0;
@@ -30,9 +22,8 @@ static void key_of(unsigned number, unsigned char out[CW_DIGEST])
     cw_secret_digest(cw_str_make((const char *)&number, sizeof number), out);
 }
 
-static void credentials_are_found_with_their_hash(void **state)
+TEST(credentials_are_found_with_their_hash)
 {
-    (void)state;
     unsigned char a[CW_DIGEST], b[CW_DIGEST], found[CW_DIGEST];
     key_of(1, a);
     key_of(2, b);
@@ -46,9 +37,8 @@ static void credentials_are_found_with_their_hash(void **state)
     assert_memory_equal(found, a, CW_DIGEST);
 }
 
-static void the_least_recently_used_is_replaced(void **state)
+TEST(the_least_recently_used_is_replaced)
 {
-    (void)state;
     unsigned char first[CW_DIGEST], key[CW_DIGEST], found[CW_DIGEST];
     unsigned kept = 0;
     key_of(0, first);
@@ -64,9 +54,8 @@ static void the_least_recently_used_is_replaced(void **state)
     assert_in_range(kept, CW_RECENT_LOGINS_ENTRIES / 2, CW_RECENT_LOGINS_ENTRIES);
 }
 
-static void a_network_is_known_for_an_account(void **state)
+TEST(a_network_is_known_for_an_account)
 {
-    (void)state;
     cw_network home, neighbour, away;
     cw_str alice = CW_STR("alice");
     cw_network_of(CW_STR("2001:db8:1:1::1"), &home);
@@ -94,9 +83,8 @@ static void make(void *ctx)
     cw_recent_logins_done(&own);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     assert_true(oom_each(make, NULL) >= 2);
 }
 

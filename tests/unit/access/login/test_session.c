@@ -38,7 +38,7 @@ static void add_account(const char *name, const char *password)
     assert_int_equal(cw_db_add_account(db, &account, NULL, 0, &id, &err), CW_OK);
 }
 
-static int setup(void **state)
+SETUP(setup)
 {
     if (temp_db_setup(state) || cw_loop_init(&loop, 64, &err))
         return -1;
@@ -57,7 +57,7 @@ static int setup(void **state)
     return atomic_load(&changes) ? 0 : -1;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
     cw_loop_end(&loop);
     cw_loop_run(&loop);
@@ -138,9 +138,8 @@ static cw_login_status end(visitor *v, const char *session)
 
 /* ---- tests ---- */
 
-static void a_session_is_opened_resumed_remembered_and_ended(void **state)
+TEST(a_session_is_opened_resumed_remembered_and_ended)
 {
-    (void)state;
     visitor v = stranger(), w = stranger();
     assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
     assert_string_equal(v.name, "alice");
@@ -157,9 +156,8 @@ static void a_session_is_opened_resumed_remembered_and_ended(void **state)
     assert_int_equal(end(&w, v.session), CW_LOGIN_OK);
 }
 
-static void threat_C10_each_login_has_a_session_of_its_own(void **state)
+TEST(threat_C10_each_login_has_a_session_of_its_own)
 {
-    (void)state;
     visitor a = stranger(), b = stranger(), c = stranger();
     assert_int_equal(open_session(&a, "alice", "s3cret", ""), CW_LOGIN_OK);
     assert_int_equal(open_session(&b, "alice", "s3cret", ""), CW_LOGIN_OK);
@@ -170,9 +168,8 @@ static void threat_C10_each_login_has_a_session_of_its_own(void **state)
     assert_int_equal(resume(&c, b.session), CW_LOGIN_OK);
 }
 
-static void what_is_no_login_opens_nothing(void **state)
+TEST(what_is_no_login_opens_nothing)
 {
-    (void)state;
     char text[CW_PASSWORD_MAX + 2];
     visitor v = stranger();
     memset(text, 'x', sizeof text);
@@ -189,9 +186,8 @@ static void what_is_no_login_opens_nothing(void **state)
     assert_int_equal(end(&v, "short"), CW_LOGIN_OK);
 }
 
-static void guesses_are_slowed_down_here_too(void **state)
+TEST(guesses_are_slowed_down_here_too)
 {
-    (void)state;
     visitor v = stranger();
     for (unsigned i = 0; i < CW_ACCOUNTS_FREE_FAILURES; i++)
         assert_int_equal(open_session(&v, "alice", "wrong", ""), CW_LOGIN_WRONG);
@@ -200,9 +196,8 @@ static void guesses_are_slowed_down_here_too(void **state)
 }
 
 /* The text of a session is nothing in a header, also when the loop remembers it. */
-static void a_session_is_no_authorization(void **state)
+TEST(a_session_is_no_authorization)
 {
-    (void)state;
     visitor v = stranger(), w = stranger();
     assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
     assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
@@ -211,9 +206,8 @@ static void a_session_is_no_authorization(void **state)
                      CW_LOGIN_WRONG);
 }
 
-static void threat_C13_what_others_change_is_seen(void **state)
+TEST(threat_C13_what_others_change_is_seen)
 {
-    (void)state;
     visitor v = stranger(), w = stranger();
     assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
     assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
@@ -224,9 +218,8 @@ static void threat_C13_what_others_change_is_seen(void **state)
     assert_int_equal(resume(&w, v.session), CW_LOGIN_WRONG);
 }
 
-static void new_rules_count_for_sessions_that_are_open(void **state)
+TEST(new_rules_count_for_sessions_that_are_open)
 {
-    (void)state;
     visitor v = stranger(), w = stranger();
     cw_session_rules rules = hour;
     assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
@@ -258,9 +251,8 @@ static cw_code note_used(const cw_session *session, void *ctx, cw_err *e)
     return CW_OK;
 }
 
-static void use_is_written_down_now_and_then(void **state)
+TEST(use_is_written_down_now_and_then)
 {
-    (void)state;
     visitor v = stranger(), w = stranger();
     cw_session_rules rules = hour;
     rules.idle_ms = 800;
@@ -277,9 +269,8 @@ static void use_is_written_down_now_and_then(void **state)
     assert_true(used > first + 1000);
 }
 
-static void a_visitor_may_leave(void **state)
+TEST(a_visitor_may_leave)
 {
-    (void)state;
     visitor v = stranger();
     cw_login login =
         cw_session_open(accounts, &loop, CW_STR("alice"), CW_STR("s3cret"), CW_STR(""), &v.waiter);
@@ -291,9 +282,8 @@ static void a_visitor_may_leave(void **state)
     assert_int_equal(v.session[0], 0);
 }
 
-static void a_proof_is_of_one_secret(void **state)
+TEST(a_proof_is_of_one_secret)
 {
-    (void)state;
     char one[CW_SESSION_LEN + 1], two[CW_SESSION_LEN + 1], proof[CW_SESSION_LEN + 1];
     assert_int_equal(cw_session_secret(one, &err), CW_OK);
     assert_int_equal(cw_session_secret(two, &err), CW_OK);
@@ -369,9 +359,8 @@ static bool ends(const stream *s, int ms)
     return s->is_ended;
 }
 
-static void what_a_session_has_opened_ends_with_it_and_nothing_else_does(void **state)
+TEST(what_a_session_has_opened_ends_with_it_and_nothing_else_does)
 {
-    (void)state;
     visitor a = stranger(), b = stranger(), v = stranger();
     stream of_a = {0}, again = {0}, of_b = {0}, removed = {0};
     assert_int_equal(open_session(&a, "alice", "s3cret", ""), CW_LOGIN_OK);
@@ -392,9 +381,8 @@ static void what_a_session_has_opened_ends_with_it_and_nothing_else_does(void **
     assert_true(ends(&of_b, 1000));
 }
 
-static void what_a_session_has_opened_ends_when_others_end_it(void **state)
+TEST(what_a_session_has_opened_ends_when_others_end_it)
 {
-    (void)state;
     visitor v = stranger();
     stream s = {0};
     assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
@@ -404,9 +392,8 @@ static void what_a_session_has_opened_ends_when_others_end_it(void **state)
     assert_true(ends(&s, 1500));
 }
 
-static void what_a_session_has_opened_ends_when_its_time_is_over(void **state)
+TEST(what_a_session_has_opened_ends_when_its_time_is_over)
 {
-    (void)state;
     visitor v = stranger(), w = stranger();
     stream s = {0};
     cw_session_rules rules = hour;
@@ -430,9 +417,8 @@ static void what_a_session_has_opened_ends_when_its_time_is_over(void **state)
     assert_true(ends(&s, 1000));
 }
 
-static void a_session_that_has_ended_before_is_noticed(void **state)
+TEST(a_session_that_has_ended_before_is_noticed)
 {
-    (void)state;
     visitor v = stranger(), w = stranger();
     stream s = {0};
     assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
@@ -444,9 +430,8 @@ static void a_session_that_has_ended_before_is_noticed(void **state)
     cw_caller_unref(caller);
 }
 
-static void whoever_is_told_may_add_and_remove_others(void **state)
+TEST(whoever_is_told_may_add_and_remove_others)
 {
-    (void)state;
     visitor v = stranger(), w = stranger();
     enum { MANY = 300 }; /* more than one look holds */
     static stream many[MANY];
@@ -466,9 +451,8 @@ static void whoever_is_told_may_add_and_remove_others(void **state)
     cw_caller_unref(watched);
 }
 
-static void whoever_shows_something_else_has_no_session_to_end(void **state)
+TEST(whoever_shows_something_else_has_no_session_to_end)
 {
-    (void)state;
     visitor v = {.waiter = {.peer = peer_of, .fn = on_stream}};
     stream s = {0};
     cw_str header = CW_STR("Basic YWxpY2U6czNjcmV0");
@@ -493,9 +477,8 @@ static void end_one_stream(void *ctx)
 }
 
 /* Where all allocations fail it goes on; where one fails the next look finds out. */
-static void looking_survives_every_failed_allocation(void **state)
+TEST(looking_survives_every_failed_allocation)
 {
-    (void)state;
     visitor v = stranger(), w = stranger();
     stream s = {0};
     assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
@@ -522,9 +505,8 @@ static void resume_once(void *ctx)
 }
 
 /* Of the live allocations one may differ: the loop remembers the caller of the last success. */
-static void resuming_survives_every_failed_allocation(void **state)
+TEST(resuming_survives_every_failed_allocation)
 {
-    (void)state;
     visitor v = stranger();
     assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
     memcpy(known, v.session, sizeof known);

@@ -29,9 +29,8 @@ static void assert_refused(const char *bytes, size_t n, const char *why)
     free(copy);
 }
 
-static void texts_are_found_in_both_byte_orders(void **state)
+TEST(texts_are_found_in_both_byte_orders)
 {
-    (void)state;
     for (unsigned flags = 0; flags <= MO_OTHER_ORDER; flags++) {
         char bytes[MO_MAX];
         cw_mo mo;
@@ -45,9 +44,8 @@ static void texts_are_found_in_both_byte_orders(void **state)
     }
 }
 
-static void a_context_is_part_of_the_text(void **state)
+TEST(a_context_is_part_of_the_text)
 {
-    (void)state;
     const mo_pair some[] = {{"", MO_HEADER},   {"List", "1"}, {"a\4List", "2"}, {"a\4Lists", "3"},
                             {"ab\4List", "4"}, {"abc", "5"},  {"b\4List", "6"}};
     char bytes[MO_MAX];
@@ -66,9 +64,8 @@ static void a_context_is_part_of_the_text(void **state)
     assert_null(cw_mo_find(&mo, NONE, CW_STR("a\4List")).p);
 }
 
-static void the_header_and_empty_translations_are_not_texts(void **state)
+TEST(the_header_and_empty_translations_are_not_texts)
 {
-    (void)state;
     const mo_pair some[] = {{"", MO_HEADER}, {"one", ""}};
     char bytes[MO_MAX];
     cw_mo mo;
@@ -78,9 +75,8 @@ static void the_header_and_empty_translations_are_not_texts(void **state)
     assert_null(cw_mo_find(&mo, NONE, CW_STR("one")).p);
 }
 
-static void the_first_plural_form_counts(void **state)
+TEST(the_first_plural_form_counts)
 {
-    (void)state;
     const mo_pair some[] = {{"one page", "eine Seite"}, {"two", "zwei"}};
     char bytes[MO_MAX];
     cw_mo mo;
@@ -92,18 +88,16 @@ static void the_first_plural_form_counts(void **state)
     assert_null(cw_mo_find(&mo, NONE, CW_STR("one page")).p);
 }
 
-static void a_file_without_texts_is_fine(void **state)
+TEST(a_file_without_texts_is_fine)
 {
-    (void)state;
     char bytes[MO_MAX];
     cw_mo mo;
     assert_int_equal(cw_mo_open(cw_str_make(bytes, mo_build(bytes, NULL, 0, 0)), &mo, NULL), CW_OK);
     assert_null(cw_mo_find(&mo, NONE, CW_STR("List")).p);
 }
 
-static void what_is_no_mo_file_is_refused(void **state)
+TEST(what_is_no_mo_file_is_refused)
 {
-    (void)state;
     char bytes[MO_MAX];
     size_t n = mo_build(bytes, pairs, 1, 0);
     assert_refused("", 0, "no .mo file");
@@ -116,9 +110,8 @@ static void what_is_no_mo_file_is_refused(void **state)
     assert_int_equal(cw_mo_open(cw_str_make(bytes, n), &mo, NULL), CW_OK);
 }
 
-static void what_leads_out_of_the_file_is_refused(void **state)
+TEST(what_leads_out_of_the_file_is_refused)
 {
-    (void)state;
     static const struct {
         size_t at;
         uint32_t value;
@@ -139,9 +132,8 @@ static void what_leads_out_of_the_file_is_refused(void **state)
     }
 }
 
-static void a_file_that_was_cut_is_refused(void **state)
+TEST(a_file_that_was_cut_is_refused)
 {
-    (void)state;
     char bytes[MO_MAX];
     size_t n = mo_build(bytes, (mo_pair[]){{"", MO_HEADER}, {"a", "b"}}, 2, 0);
     for (size_t cut = 0; cut < n; cut++)
@@ -149,9 +141,8 @@ static void a_file_that_was_cut_is_refused(void **state)
 }
 
 /* A thousand rows on one long string would take a thousand times the file to read. */
-static void strings_on_top_of_each_other_are_refused(void **state)
+TEST(strings_on_top_of_each_other_are_refused)
 {
-    (void)state;
     const mo_pair some[] = {
         {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "x"}, {"b", "y"}, {"c", "z"}};
     char bytes[MO_MAX];
@@ -161,9 +152,8 @@ static void strings_on_top_of_each_other_are_refused(void **state)
     assert_refused(bytes, n, "share bytes");
 }
 
-static void ids_out_of_order_are_refused(void **state)
+TEST(ids_out_of_order_are_refused)
 {
-    (void)state;
     char bytes[MO_MAX];
     size_t n = mo_build(bytes, (mo_pair[]){{"b", "x"}, {"a", "y"}}, 2, 0);
     assert_refused(bytes, n, "not sorted");
@@ -171,9 +161,8 @@ static void ids_out_of_order_are_refused(void **state)
     assert_refused(bytes, n, "not sorted");
 }
 
-static void what_is_not_utf8_is_refused(void **state)
+TEST(what_is_not_utf8_is_refused)
 {
-    (void)state;
     char bytes[MO_MAX];
     size_t n = mo_build(bytes, (mo_pair[]){{"a", "gr\xFC\xDF"}}, 1, 0);
     assert_refused(bytes, n, "not UTF-8");
@@ -186,9 +175,8 @@ static void what_is_not_utf8_is_refused(void **state)
 }
 
 /* Whatever one byte is: refused, or opened and then safe to look into. */
-static void every_changed_byte_is_survived(void **state)
+TEST(every_changed_byte_is_survived)
 {
-    (void)state;
     static const unsigned char values[] = {0, 1, 4, 0x7F, 0x80, 0xFF};
     char bytes[MO_MAX];
     const mo_pair some[] = {{"", MO_HEADER}, {"List", "Liste"}, {"a\4List", "A"}};

@@ -39,10 +39,9 @@ static void assert_match(const cw_translations *t, const char *range, const char
     assert_str(cw_language_tag(cw_translations_match(t, cw_str_from(range))), tag);
 }
 
-static void every_layout_of_gettext_is_read(void **state)
+TEST(every_layout_of_gettext_is_read)
 {
     char folder[64];
-    (void)state;
     mo_dir_create(folder);
     mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
     mo_dir_add(folder, "pt_br.mo", german, CW_COUNT(german));
@@ -68,10 +67,9 @@ static void every_layout_of_gettext_is_read(void **state)
     mo_dir_remove(folder);
 }
 
-static void a_text_for_its_method_goes_before_the_general_one(void **state)
+TEST(a_text_for_its_method_goes_before_the_general_one)
 {
     char folder[64];
-    (void)state;
     mo_dir_create(folder);
     mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
     cw_translations_opts opts = opts_of(folder);
@@ -87,10 +85,9 @@ static void a_text_for_its_method_goes_before_the_general_one(void **state)
     mo_dir_remove(folder);
 }
 
-static void a_language_is_found_wider_and_narrower(void **state)
+TEST(a_language_is_found_wider_and_narrower)
 {
     char folder[64];
-    (void)state;
     mo_dir_create(folder);
     mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
     mo_dir_add(folder, "pt_BR.mo", german, CW_COUNT(german));
@@ -111,10 +108,9 @@ static void a_language_is_found_wider_and_narrower(void **state)
     mo_dir_remove(folder);
 }
 
-static void the_default_must_be_there(void **state)
+TEST(the_default_must_be_there)
 {
     char folder[64];
-    (void)state;
     mo_dir_create(folder);
     mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
     cw_translations_opts opts = opts_of(folder);
@@ -128,10 +124,9 @@ static void the_default_must_be_there(void **state)
     assert_refused(&opts, CW_IO, folder);
 }
 
-static void a_file_that_is_not_right_is_named(void **state)
+TEST(a_file_that_is_not_right_is_named)
 {
     char folder[64];
-    (void)state;
     mo_dir_create(folder);
     cw_translations_opts opts = opts_of(folder);
     mo_dir_save(folder, "de.mo", "msgid", 5);
@@ -146,10 +141,9 @@ static void a_file_that_is_not_right_is_named(void **state)
     mo_dir_remove(folder);
 }
 
-static void bytes_and_files_have_ceilings(void **state)
+TEST(bytes_and_files_have_ceilings)
 {
     char folder[64], bytes[MO_MAX], name[32];
-    (void)state;
     size_t n = mo_build(bytes, german, CW_COUNT(german), 0);
     mo_dir_create(folder);
     mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
@@ -171,10 +165,9 @@ static void bytes_and_files_have_ceilings(void **state)
     mo_dir_remove(folder);
 }
 
-static void what_was_read_twice_is_equal(void **state)
+TEST(what_was_read_twice_is_equal)
 {
     char folder[64];
-    (void)state;
     mo_dir_create(folder);
     mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
     cw_translations_opts opts = opts_of(folder);
@@ -205,10 +198,9 @@ static void load_once(void *ctx)
     cw_translations_unref(t);
 }
 
-static void loading_survives_every_failed_allocation(void **state)
+TEST(loading_survives_every_failed_allocation)
 {
     char folder[64];
-    (void)state;
     mo_dir_create(folder);
     mo_dir_add(folder, "de.mo", german, CW_COUNT(german));
     mo_dir_add_subdir(folder, "fr");

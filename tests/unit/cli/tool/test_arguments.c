@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "cli/tool/arguments.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define BYTES_MAX 65536u
 
@@ -48,9 +42,8 @@ static void assert_refused(const char *const *items, size_t n, const char *expec
     cw_buf_done(&out);
 }
 
-static void texts_stand_as_they_are(void **state)
+TEST(texts_stand_as_they_are)
 {
-    (void)state;
     assert_made((const char *[]){"text=17"}, 1, "{\"text\":\"17\"}");
     assert_made((const char *[]){"text="}, 1, "{\"text\":\"\"}");
     assert_made((const char *[]){"text=a=b"}, 1, "{\"text\":\"a=b\"}");
@@ -60,9 +53,8 @@ static void texts_stand_as_they_are(void **state)
     assert_made((const char *[]){"unknown=[1]"}, 1, "{\"unknown\":\"[1]\"}");
 }
 
-static void others_are_json(void **state)
+TEST(others_are_json)
 {
-    (void)state;
     assert_made((const char *[]){"n=17", "list=[1,\"a\"]", "ref=true"}, 3,
                 "{\"n\":17,\"list\":[1,\"a\"],\"ref\":true}");
     /* What does not fit its schema is the call's to refuse. */
@@ -72,9 +64,8 @@ static void others_are_json(void **state)
     assert_made(NULL, 0, "{}");
 }
 
-static void mistakes_are_named(void **state)
+TEST(mistakes_are_named)
 {
-    (void)state;
     assert_refused((const char *[]){"n"}, 1, "--arg \"n\": write it as NAME=VALUE");
     assert_refused((const char *[]){"=1"}, 1, "write it as NAME=VALUE");
     assert_refused((const char *[]){"n=x"}, 1, "--arg \"n\": its value must be JSON: ");
@@ -82,7 +73,7 @@ static void mistakes_are_named(void **state)
     assert_refused((const char *[]){"n=1", "text=a", "n=2"}, 3, "it stands there twice");
 }
 
-static void a_schema_says_its_types(void **state)
+TEST(a_schema_says_its_types)
 {
     static const struct {
         const char *schema, *types;
@@ -101,7 +92,6 @@ static void a_schema_says_its_types(void **state)
         {"{\"$ref\":\"#\"}", ""}, /* round and round */
         {"{\"$ref\":\"other.json\"}", ""},
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_buf out;
         unsigned types = cw_cli_schema_types(cw_str_from(cases[i].schema));
@@ -127,9 +117,8 @@ static void make_once(void *ctx)
     cw_buf_done(&out);
 }
 
-static void every_failed_allocation_is_told(void **state)
+TEST(every_failed_allocation_is_told)
 {
-    (void)state;
     assert_true(oom_each(make_once, NULL) >= 4);
 }
 

@@ -5,9 +5,8 @@
 #include "base/limits.h"
 #include "config/keys/keys.h"
 
-static void without_a_file_everything_has_its_default(void **state)
+TEST(without_a_file_everything_has_its_default)
 {
-    (void)state;
     cw_config *c = config_of("");
     assert_int_equal(c->listen.n, 1);
     assert_string_equal(c->listen.items[0].address.text.p, "127.0.0.1:8080");
@@ -71,18 +70,16 @@ static void without_a_file_everything_has_its_default(void **state)
     cw_config_unref(c);
 }
 
-static void empty_sections_keep_their_defaults(void **state)
+TEST(empty_sections_keep_their_defaults)
 {
-    (void)state;
     cw_config *c = config_of("limits:\ntimeouts: {}\nlog:\n  levels:\ntls: null\n");
     assert_int_equal(c->limits.header_size, CW_HTTP_MAX_HEAD);
     assert_int_equal(c->log.levels.n, 0);
     cw_config_unref(c);
 }
 
-static void listen_takes_every_spelling(void **state)
+TEST(listen_takes_every_spelling)
 {
-    (void)state;
     cw_config *c = config_of("listen: \"[::1]:0\"\n");
     assert_int_equal(c->listen.n, 1);
     assert_string_equal(c->listen.items[0].address.text.p, "[::1]:0");
@@ -112,9 +109,8 @@ static void listen_takes_every_spelling(void **state)
     cw_config_unref(c);
 }
 
-static void the_other_keys_fill_their_fields(void **state)
+TEST(the_other_keys_fill_their_fields)
 {
-    (void)state;
     cw_config *c = config_of("loops: 64\n"
                              "tls: {certificate: tls/c.pem, key: /secret/k.pem, min_version: 1.3}\n"
                              "hosts: [a.example, \"*.b.example:80\"]\n"
@@ -172,9 +168,8 @@ static void the_other_keys_fill_their_fields(void **state)
     cw_config_unref(c);
 }
 
-static void plugins_and_limits_of_calls_fill_their_fields(void **state)
+TEST(plugins_and_limits_of_calls_fill_their_fields)
 {
-    (void)state;
     cw_config *c =
         config_of("limits: {calls: 5, batch: 6, answer_size: 7KB}\n"
                   "plugins: {folder: p, data: d, host: /h, workers: 1, queue: 2,\n"
@@ -202,9 +197,8 @@ static void plugins_and_limits_of_calls_fill_their_fields(void **state)
     cw_config_unref(c);
 }
 
-static void pages_and_addresses_are_read_as_configured(void **state)
+TEST(pages_and_addresses_are_read_as_configured)
 {
-    (void)state;
     cw_config *c = config_of("limits: {cache_size: 0}\n"
                              "public_url: https://a.example:8443/tools/x~1\n"
                              "page_size: 1000\ndebug_headers: true\n");
@@ -233,9 +227,8 @@ static void pages_and_addresses_are_read_as_configured(void **state)
     assert_problems("page_size: 0", "f:1:12: page_size: expected an integer from 1 to 1000, got 0");
 }
 
-static void schemas_are_read_as_configured(void **state)
+TEST(schemas_are_read_as_configured)
 {
-    (void)state;
     cw_config *c = config_of("schema: {default_draft: draft-07, assert_formats: false}\n");
     assert_int_equal(c->schema.default_draft, CW_SCHEMA_DRAFT_07);
     assert_false(c->schema.assert_formats);
@@ -250,9 +243,8 @@ static void schemas_are_read_as_configured(void **state)
                     "f:1:26: schema.assert_formats: expected true or false, got \"maybe\"");
 }
 
-static void a_source_has_defaults(void **state)
+TEST(a_source_has_defaults)
 {
-    (void)state;
     cw_config *c = config_of("sources: {name: a, url: \"http://h\", methods: m}\n");
     assert_int_equal(c->sources.n, 1);
     const cw_config_remote *s = &c->sources.items[0];
@@ -281,9 +273,8 @@ static void a_source_has_defaults(void **state)
     cw_config_unref(c);
 }
 
-static void no_sources_and_no_roles_are_fine(void **state)
+TEST(no_sources_and_no_roles_are_fine)
 {
-    (void)state;
     static const char *const texts[] = {"sources:\nroles:\n", "sources: []\nroles: {}\n"};
     for (size_t i = 0; i < CW_COUNT(texts); i++) {
         cw_config *c = config_of(texts[i]);
@@ -293,9 +284,8 @@ static void no_sources_and_no_roles_are_fine(void **state)
     }
 }
 
-static void a_source_says_what_can_be_used(void **state)
+TEST(a_source_says_what_can_be_used)
 {
-    (void)state;
     cw_config *c = config_of("sources:\n"
                              "  - name: stock_1-x\n"
                              "    url: unix:s.sock:/rpc\n"
@@ -345,9 +335,8 @@ static void a_source_says_what_can_be_used(void **state)
     cw_config_unref(c);
 }
 
-static void roles_have_permissions(void **state)
+TEST(roles_have_permissions)
 {
-    (void)state;
     cw_config *c = config_of("roles:\n  anonymous: [a b, c]\n  \"content editor\": x\n  none:\n");
     assert_int_equal(c->roles.n, 3);
     assert_string_equal(c->roles.items[0].name.p, "anonymous");
@@ -359,9 +348,8 @@ static void roles_have_permissions(void **state)
     cw_config_unref(c);
 }
 
-static void wrong_sources_and_roles_are_explained(void **state)
+TEST(wrong_sources_and_roles_are_explained)
 {
-    (void)state;
     static const struct {
         const char *text, *problem;
     } cases[] = {
@@ -415,9 +403,8 @@ static void wrong_sources_and_roles_are_explained(void **state)
         assert_problems(cases[i].text, cases[i].problem);
 }
 
-static void the_socket_of_a_url_has_a_length(void **state)
+TEST(the_socket_of_a_url_has_a_length)
 {
-    (void)state;
     char text[256];
     snprintf(text, sizeof text, "sources: {name: a, url: \"unix:/%0107d:/\"}", 0);
     assert_problems(text, "f:1:25: sources.url: the path of a unix socket has at most 107 bytes "
@@ -426,9 +413,8 @@ static void the_socket_of_a_url_has_a_length(void **state)
     cw_config_unref(config_of(text));
 }
 
-static void json_files_work(void **state)
+TEST(json_files_work)
 {
-    (void)state;
     cw_config *c = config_of("{\n\t\"listen\": [\"127.0.0.1:0\"],\n\t\"loops\": 2,\n"
                              "\t\"timeouts\": {\"idle\": \"1h\"}\n}\n");
     assert_int_equal(c->loops, 2);
@@ -438,9 +424,8 @@ static void json_files_work(void **state)
                     "f:2:11: loops: expected an integer from 0 to 64, got \"x\"");
 }
 
-static void null_unsets_a_path(void **state)
+TEST(null_unsets_a_path)
 {
-    (void)state;
     cw_config *c = config_of("tls: {certificate: null, key: }\nlog: {file: null}\n");
     assert_int_equal(c->tls.certificate.n, 0);
     assert_int_equal(c->tls.key.n, 0);
@@ -449,9 +434,8 @@ static void null_unsets_a_path(void **state)
 }
 
 /* Both ends of every range are in it, and the numbers beside them are not. */
-static void ranges_hold_at_both_ends(void **state)
+TEST(ranges_hold_at_both_ends)
 {
-    (void)state;
     static const struct {
         const char *format; /* of a whole file */
         const char *first, *last, *below, *above;
@@ -520,9 +504,8 @@ static void ranges_hold_at_both_ends(void **state)
     }
 }
 
-static void wrong_values_are_explained(void **state)
+TEST(wrong_values_are_explained)
 {
-    (void)state;
     static const struct {
         const char *text, *problem;
     } cases[] = {
@@ -599,9 +582,8 @@ static void wrong_values_are_explained(void **state)
         assert_problems(cases[i].text, cases[i].problem);
 }
 
-static void unknown_keys_get_the_nearest_right_one(void **state)
+TEST(unknown_keys_get_the_nearest_right_one)
 {
-    (void)state;
     assert_problems("limits:\n  max: 1\n  header_sise: 1\n",
                     "f:2:3: limits.max: unknown key; known here: connections, "
                     "connections_per_address, header_size, header_fields, target_size, body_size, "
@@ -637,9 +619,8 @@ static void unknown_keys_get_the_nearest_right_one(void **state)
         "roles, unknown_arguments, public_url, page_size, debug_headers");
 }
 
-static void lists_have_ceilings(void **state)
+TEST(lists_have_ceilings)
 {
-    (void)state;
     static const struct {
         const char *front, *item, *back;
         unsigned max;
@@ -670,9 +651,8 @@ static void lists_have_ceilings(void **state)
     }
 }
 
-static void levels_have_a_ceiling(void **state)
+TEST(levels_have_a_ceiling)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 1 << 16);
     cw_buf_add(&b, CW_STR("log: {levels: {"));
@@ -689,9 +669,8 @@ static void levels_have_a_ceiling(void **state)
     cw_buf_done(&b);
 }
 
-static void sources_methods_and_roles_have_ceilings(void **state)
+TEST(sources_methods_and_roles_have_ceilings)
 {
-    (void)state;
     static const struct {
         const char *front, *item, *back, *problem;
         unsigned max;
@@ -731,9 +710,8 @@ static void sources_methods_and_roles_have_ceilings(void **state)
     }
 }
 
-static void rates_are_read_with_their_bursts(void **state)
+TEST(rates_are_read_with_their_bursts)
 {
-    (void)state;
     cw_config *c =
         config_of("limits:\n  rates: {global: 10/s, tool: 600/m burst 20, caller: null}\n"
                   "  tools:\n    - {name: a.b, rate: 1/h, calls: 3}\n");
@@ -763,9 +741,8 @@ static void rates_are_read_with_their_bursts(void **state)
     }
 }
 
-static void redacted_arguments_are_named_by_pointers(void **state)
+TEST(redacted_arguments_are_named_by_pointers)
 {
-    (void)state;
     cw_config *c = config_of("audit: {path: /a, redact: [/password, /a~1b/*/c~0]}\n");
     assert_int_equal(c->audit.redact.n, 2);
     cw_config_unref(c);
@@ -804,9 +781,8 @@ static void check_table(const cw_key *keys)
     }
 }
 
-static void the_table_is_consistent(void **state)
+TEST(the_table_is_consistent)
 {
-    (void)state;
     check_table(cw_config_root.children);
 }
 

@@ -7,9 +7,8 @@
 #include "config/overlay.h"
 #include "support/oom.h"
 
-static void the_ways_to_a_service_fill_their_fields(void **state)
+TEST(the_ways_to_a_service_fill_their_fields)
 {
-    (void)state;
     cw_config *c = config_of("sources:\n"
                              "  - name: a\n"
                              "    preset: aria2\n"
@@ -66,9 +65,8 @@ static void the_ways_to_a_service_fill_their_fields(void **state)
     cw_config_unref(c);
 }
 
-static void how_a_service_speaks_fills_its_fields(void **state)
+TEST(how_a_service_speaks_fills_its_fields)
 {
-    (void)state;
     cw_config *c = config_of("sources:\n"
                              "  name: a\n"
                              "  url: http://a\n"
@@ -125,9 +123,8 @@ static void how_a_service_speaks_fills_its_fields(void **state)
     cw_config_unref(c);
 }
 
-static void a_greeting_is_yes_or_no_in_every_spelling(void **state)
+TEST(a_greeting_is_yes_or_no_in_every_spelling)
 {
-    (void)state;
     static const char *const spellings[][2] = {{"yes", "yes"},  {"\"no\"", "no"}, {"true", "yes"},
                                                {"false", "no"}, {"null", ""},     {"", ""}};
     for (size_t i = 0; i < CW_COUNT(spellings); i++) {
@@ -145,9 +142,8 @@ static void a_greeting_is_yes_or_no_in_every_spelling(void **state)
 }
 
 /* The service's own say in replies can be taken back: {} is an answer, null is none. */
-static void an_empty_mapping_is_not_nothing(void **state)
+TEST(an_empty_mapping_is_not_nothing)
 {
-    (void)state;
     cw_config *c =
         config_of("sources:\n"
                   "  - {name: a, url: unix:a, replies: {}, methods: {method: m,\n"
@@ -166,9 +162,8 @@ static void an_empty_mapping_is_not_nothing(void **state)
     cw_config_unref(c);
 }
 
-static void what_a_service_offers_fills_its_fields(void **state)
+TEST(what_a_service_offers_fills_its_fields)
 {
-    (void)state;
     cw_config *c = config_of("state: {folder: kept, lock: causeway.lock}\n"
                              "sources:\n"
                              "  name: a\n"
@@ -253,9 +248,8 @@ static void what_a_service_offers_fills_its_fields(void **state)
     cw_config_unref(c);
 }
 
-static void wrong_values_are_explained(void **state)
+TEST(wrong_values_are_explained)
 {
-    (void)state;
     static const struct {
         const char *keys, *problem;
     } cases[] = {
@@ -320,9 +314,8 @@ static void wrong_values_are_explained(void **state)
     }
 }
 
-static void what_does_not_go_together_is_told_where_it_stands(void **state)
+TEST(what_does_not_go_together_is_told_where_it_stands)
 {
-    (void)state;
     static const struct {
         const char *keys, *problem;
     } cases[] = {
@@ -420,9 +413,8 @@ static const cw_key *find(const cw_key *keys, const char *name)
     return keys;
 }
 
-static void every_field_has_a_key(void **state)
+TEST(every_field_has_a_key)
 {
-    (void)state;
     assert_covers(cw_sources_keys, &cw_config_default_remote, sizeof(cw_config_remote),
                   offsetof(cw_config_remote, line), sizeof(uint32_t));
     const cw_key *methods = find(cw_sources_keys, "methods");
@@ -576,9 +568,8 @@ static void fill(const char *keys, cw_arena *arena, cw_config_remote *ret)
     cw_config_problems_done(&problems);
 }
 
-static void no_key_is_forgotten_in_a_comparison(void **state)
+TEST(no_key_is_forgotten_in_a_comparison)
 {
-    (void)state;
     assert_listed("", cw_sources_keys);
     assert_listed("methods[].", find(cw_sources_keys, "methods")->children);
     cw_arena arena;
@@ -599,9 +590,8 @@ static void no_key_is_forgotten_in_a_comparison(void **state)
     cw_arena_done(&arena);
 }
 
-static void what_is_said_counts_and_not_where(void **state)
+TEST(what_is_said_counts_and_not_where)
 {
-    (void)state;
     assert_true(are_equal("sources: {name: a, url: \"http://a\", methods: m}",
                           "\n\nsources:\n  - name: a\n    methods: [{method: m}]\n"
                           "    url: http://a\n    tls: {}\n    timeout: 30\n"));
@@ -620,9 +610,8 @@ static void compare_once(void *ctx)
     assert_int_equal(is_equal, !oom_was_hit());
 }
 
-static void without_memory_nothing_is_equal(void **state)
+TEST(without_memory_nothing_is_equal)
 {
-    (void)state;
     cw_config *c = config_of("sources: {name: a, url: unix:/a, methods: [m]}");
     assert_true(oom_each(compare_once, c) >= 2);
     cw_config_unref(c);

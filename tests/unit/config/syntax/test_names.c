@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/limits.h"
 #include "config/syntax/names.h"
 #include "net/client/client.h"
 #include "net/http/hostcheck.h"
+#include "support/test.h"
 
-static void addresses_are_taken_apart(void **state)
+TEST(addresses_are_taken_apart)
 {
-    (void)state;
     static const struct {
         const char *text, *host, *unix_path;
         uint16_t port;
@@ -40,9 +33,8 @@ static void addresses_are_taken_apart(void **state)
     }
 }
 
-static void wrong_addresses_are_explained(void **state)
+TEST(wrong_addresses_are_explained)
 {
-    (void)state;
     static const struct {
         const char *text, *why;
     } cases[] = {
@@ -146,9 +138,8 @@ static const char *const hosts[] = {
 };
 
 /* config repeats the syntax that net checks; both must say the same of every entry. */
-static void hosts_are_what_net_takes(void **state)
+TEST(hosts_are_what_net_takes)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(hosts); i++) {
         cw_str entry = cw_str_from(hosts[i]);
         cw_hostlist *list = NULL;
@@ -198,9 +189,8 @@ static const char *const origins[] = {
     " https://a",
 };
 
-static void origins_are_what_net_takes(void **state)
+TEST(origins_are_what_net_takes)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(origins); i++) {
         cw_str entry = cw_str_from(origins[i]);
         cw_hostlist *list = NULL;
@@ -279,9 +269,8 @@ static const char *const urls[] = {
 #define HTTP_URLS 10u
 #define RIGHT_URLS 16u
 
-static void urls_are_what_net_takes(void **state)
+TEST(urls_are_what_net_takes)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(urls); i++) {
         cw_client_url url;
         cw_str socket;
@@ -302,9 +291,8 @@ static void urls_are_what_net_takes(void **state)
     assert_string_equal(cw_names_check_url(CW_STR("tcp://a:1/x"), &socket), "a stream has no path");
 }
 
-static void a_url_has_a_length(void **state)
+TEST(a_url_has_a_length)
 {
-    (void)state;
     char url[CW_HTTP_MAX_TARGET + 16];
     cw_str socket;
     memset(url, 'a', sizeof url);
@@ -313,9 +301,8 @@ static void a_url_has_a_length(void **state)
     assert_non_null(cw_names_check_url(cw_str_make(url, 9 + CW_HTTP_MAX_TARGET), &socket));
 }
 
-static void proxies_have_a_host_and_a_port(void **state)
+TEST(proxies_have_a_host_and_a_port)
 {
-    (void)state;
     static const char *const names[] = {
         "http://a:3128", "https://[::1]:1", "socks5://a:1", "socks5h://a.b:65535",
         /* and wrong ones */
@@ -327,9 +314,8 @@ static void proxies_have_a_host_and_a_port(void **state)
     }
 }
 
-static void a_path_of_calls_has_the_method_in_it_once(void **state)
+TEST(a_path_of_calls_has_the_method_in_it_once)
 {
-    (void)state;
     static const char *const good[] = {"/{method}", "/mcp/tools/{method}",
                                        "/a%20b/{method}?v=1&x=[y]"};
     static const char *const bad[] = {
@@ -346,9 +332,8 @@ static void a_path_of_calls_has_the_method_in_it_once(void **state)
     }
 }
 
-static void words_variables_and_headers_are_plain(void **state)
+TEST(words_variables_and_headers_are_plain)
 {
-    (void)state;
     char longest[258];
     memset(longest, 'a', sizeof longest);
     assert_true(cw_names_is_word(CW_STR("2.0")));
@@ -374,9 +359,8 @@ static void words_variables_and_headers_are_plain(void **state)
     assert_false(cw_names_is_header(cw_str_make(longest, 129)));
 }
 
-static void sources_are_lower_case_words(void **state)
+TEST(sources_are_lower_case_words)
 {
-    (void)state;
     char name[65];
     memset(name, 'a', sizeof name);
     assert_true(cw_names_is_source(CW_STR("a")));
@@ -388,9 +372,8 @@ static void sources_are_lower_case_words(void **state)
         assert_false(cw_names_is_source(cw_str_from(wrong[i])));
 }
 
-static void names_have_a_length(void **state)
+TEST(names_have_a_length)
 {
-    (void)state;
     char name[257];
     memset(name, 'a', sizeof name);
     assert_true(cw_names_is_host(cw_str_make(name, 255)));
@@ -399,9 +382,8 @@ static void names_have_a_length(void **state)
     assert_false(cw_names_is_component(cw_str_make(name, 33)));
 }
 
-static void components_are_lower_case_words(void **state)
+TEST(components_are_lower_case_words)
 {
-    (void)state;
     assert_true(cw_names_is_component(CW_STR("net")));
     assert_true(cw_names_is_component(CW_STR("a")));
     assert_true(cw_names_is_component(CW_STR("source-x_2")));

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/utf8.h"
 #include "config/syntax/quote.h"
 #include "config/syntax/yaml.h"
+#include "support/test.h"
 
 static void assert_quoted(cw_str text, const char *expected)
 {
@@ -21,9 +14,8 @@ static void assert_quoted(cw_str text, const char *expected)
     free(exposed);
 }
 
-static void what_is_only_looked_at_keeps_its_quotes(void **state)
+TEST(what_is_only_looked_at_keeps_its_quotes)
 {
-    (void)state;
     cw_buf out;
     cw_buf_init(&out, 1 << 16);
     cw_quote_shown(&out, CW_STR("{\"a\":\"\\n\"}\n\x1b[31m\xe2\x80\xae"));
@@ -32,17 +24,15 @@ static void what_is_only_looked_at_keeps_its_quotes(void **state)
     free(exposed);
 }
 
-static void ordinary_text_stays_as_it_is(void **state)
+TEST(ordinary_text_stays_as_it_is)
 {
-    (void)state;
     assert_quoted(CW_STR(""), "\"\"");
     assert_quoted(CW_STR("plain text/with:things"), "\"plain text/with:things\"");
     assert_quoted(CW_STR("caf\xc3\xa9 \xf0\x9f\x98\x80"), "\"caf\xc3\xa9 \xf0\x9f\x98\x80\"");
 }
 
-static void what_acts_on_a_terminal_is_escaped(void **state)
+TEST(what_acts_on_a_terminal_is_escaped)
 {
-    (void)state;
     assert_quoted(CW_STR("a\"b\\c"), "\"a\\\"b\\\\c\"");
     assert_quoted(CW_STR("\x1b[31m\n\t\0\x7f"), "\"\\u001b[31m\\u000a\\u0009\\u0000\\u007f\"");
     assert_quoted(CW_STR("\xc2\x9b"), "\"\\u009b\"");     /* C1 CSI */
@@ -56,9 +46,8 @@ static void what_acts_on_a_terminal_is_escaped(void **state)
 }
 
 /* The promise that `config show` stands on. */
-static void every_character_reads_back_from_yaml(void **state)
+TEST(every_character_reads_back_from_yaml)
 {
-    (void)state;
     /* All of the first plane that is special somewhere, samples of the rest. */
     for (uint32_t cp = 0; cp <= 0x10ffff;
          cp += cp < 0x3000 || (cp > 0xfe00 && cp < 0x10100) ? 1 : 61) {
@@ -82,9 +71,8 @@ static void every_character_reads_back_from_yaml(void **state)
     }
 }
 
-static void excerpts_are_cut_and_fit(void **state)
+TEST(excerpts_are_cut_and_fit)
 {
-    (void)state;
     char out[CW_EXCERPT_SIZE];
     assert_string_equal(cw_excerpt(CW_STR("short"), out), "\"short\"");
     char forty[41];
@@ -102,9 +90,8 @@ static void excerpts_are_cut_and_fit(void **state)
     assert_string_equal(out + strlen(out) - 10, "\\u0001...\"");
 }
 
-static void bare_text_has_no_quotes(void **state)
+TEST(bare_text_has_no_quotes)
 {
-    (void)state;
     cw_buf out;
     cw_buf_init(&out, 64);
     cw_quote_bare(&out, CW_STR("dir/\x1b]0;x.yaml"));

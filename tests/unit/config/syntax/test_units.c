@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "config/syntax/units.h"
+#include "support/test.h"
 
-static void durations_are_a_number_and_a_unit(void **state)
+TEST(durations_are_a_number_and_a_unit)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint64_t ms;
@@ -27,9 +20,8 @@ static void durations_are_a_number_and_a_unit(void **state)
     }
 }
 
-static void other_durations_are_refused(void **state)
+TEST(other_durations_are_refused)
 {
-    (void)state;
     static const char *const cases[] = {
         "",     "s",    "ms",          "75",   "75S", "75 s",  " 75s",  "75s ",
         "1.5s", "-1s",  "+1s",         "01s",  "00s", "1h30m", "1d",    "1min",
@@ -45,9 +37,8 @@ static void other_durations_are_refused(void **state)
     assert_int_equal(ms, 42);
 }
 
-static void sizes_count_in_1024(void **state)
+TEST(sizes_count_in_1024)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint64_t bytes;
@@ -62,9 +53,8 @@ static void sizes_count_in_1024(void **state)
     }
 }
 
-static void other_sizes_are_refused(void **state)
+TEST(other_sizes_are_refused)
 {
-    (void)state;
     static const char *const cases[] = {
         "",      "KB",   "16",   "16kb",         "16K", "16KiB", "16 KB",
         "1.5MB", "-1KB", "01KB", "1000000000KB", "1TB", "16B",
@@ -76,9 +66,8 @@ static void other_sizes_are_refused(void **state)
     }
 }
 
-static void formatting_takes_the_largest_unit_that_divides(void **state)
+TEST(formatting_takes_the_largest_unit_that_divides)
 {
-    (void)state;
     char text[CW_UNITS_TEXT_SIZE];
     assert_string_equal(cw_units_format_duration(0, text), "0s");
     assert_string_equal(cw_units_format_duration(1, text), "1ms");
@@ -97,9 +86,8 @@ static void formatting_takes_the_largest_unit_that_divides(void **state)
     assert_string_equal(cw_units_format_size(UINT64_MAX, text), "18446744073709551615");
 }
 
-static void what_is_formatted_reads_back(void **state)
+TEST(what_is_formatted_reads_back)
 {
-    (void)state;
     char text[CW_UNITS_TEXT_SIZE];
     for (uint64_t ms = 0; ms < 4000000; ms += 250) {
         uint64_t back = 1;

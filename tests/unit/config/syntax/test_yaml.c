@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 #include <yaml.h>
 
 #include "base/buf.h"
 #include "config/syntax/yaml.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define ARENA_MAX (64u << 20)
 
@@ -109,9 +102,8 @@ static cw_buf repeat(const char *front, const char *piece, size_t n, const char 
 
 /* ---- values ---- */
 
-static void plain_scalars_follow_json(void **state)
+TEST(plain_scalars_follow_json)
 {
-    (void)state;
     assert_json("[null, true, false]", "[null,true,false]");
     assert_json("[0, -0, 1, -12, 1.5, 0.25, 1e3, 1E-3, -1.5e+10]",
                 "[0,-0,1,-12,1.5,0.25,1e3,1E-3,-1.5e+10]");
@@ -119,9 +111,8 @@ static void plain_scalars_follow_json(void **state)
     assert_json("a:\nb: ~\n", "{\"a\":null,\"b\":\"~\"}");
 }
 
-static void everything_else_is_a_string(void **state)
+TEST(everything_else_is_a_string)
 {
-    (void)state;
     static const char *const words[] = {
         "yes",   "no",   "on",   "off",   "Null",  "NULL",       "True", "TRUE",
         "False", "~",    "0x10", "0o10",  "010",   "00",         "1_0",  "+1",
@@ -139,9 +130,8 @@ static void everything_else_is_a_string(void **state)
     }
 }
 
-static void quoted_scalars_are_strings(void **state)
+TEST(quoted_scalars_are_strings)
 {
-    (void)state;
     assert_json("[\"1\", '1', \"true\", 'null', \"\", '']",
                 "[\"1\",\"1\",\"true\",\"null\",\"\",\"\"]");
     assert_json("a: 'it''s'", "{\"a\":\"it's\"}");
@@ -152,9 +142,8 @@ static void quoted_scalars_are_strings(void **state)
     assert_json("a: >-\n  one\n  two\n", "{\"a\":\"one two\"}");
 }
 
-static void containers_nest(void **state)
+TEST(containers_nest)
 {
-    (void)state;
     assert_json("a:\n  - 1\n  - b: [x, {c: d}]\n    e: {}\nf: []\n",
                 "{\"a\":[1,{\"b\":[\"x\",{\"c\":\"d\"}],\"e\":{}}],\"f\":[]}");
     assert_json("- - - 1\n", "[[[1]]]");
@@ -163,9 +152,8 @@ static void containers_nest(void **state)
     assert_json("[a: 1]", "[{\"a\":1}]");
 }
 
-static void an_empty_text_is_null(void **state)
+TEST(an_empty_text_is_null)
 {
-    (void)state;
     assert_json("", "null");
     assert_json("# nothing\n\n", "null");
     assert_json("---\n", "null");
@@ -176,18 +164,16 @@ static void an_empty_text_is_null(void **state)
     cw_arena_done(&f.arena);
 }
 
-static void a_version_line_and_a_mark_are_fine(void **state)
+TEST(a_version_line_and_a_mark_are_fine)
 {
-    (void)state;
     assert_json("%YAML 1.1\n---\na: 1\n...\n", "{\"a\":1}");
     assert_json("\xef\xbb\xbf"
                 "a: 1\r\nb: 2\r\n",
                 "{\"a\":1,\"b\":2}");
 }
 
-static void json_is_read_to_the_letter(void **state)
+TEST(json_is_read_to_the_letter)
 {
-    (void)state;
     /* libyaml refuses escaped surrogates and takes U+2028 for a line break. */
     assert_json("{\"a\":\"\\ud83d\\ude00\",\"b\":\"x \xe2\x80\xa8 y\"}",
                 "{\"a\":\"\\ud83d\\ude00\",\"b\":\"x \\u2028 y\"}");
@@ -202,9 +188,8 @@ static void json_is_read_to_the_letter(void **state)
 
 /* ---- positions ---- */
 
-static void keys_and_values_know_their_place(void **state)
+TEST(keys_and_values_know_their_place)
 {
-    (void)state;
     fixture f = read_text(CW_STR("# top\n"
                                  "listen:\n"
                                  "  - 127.0.0.1:80\n"
@@ -231,9 +216,8 @@ static void keys_and_values_know_their_place(void **state)
     cw_arena_done(&f.arena);
 }
 
-static void json_knows_its_place_too(void **state)
+TEST(json_knows_its_place_too)
 {
-    (void)state;
     fixture f = read_text(CW_STR("{\n  \"a\\u0062\": [1,\n    {\"c\": \"\\n\"}]\n}"));
     assert_int_equal(f.rc, CW_OK);
     assert_null(f.doc.positions);
@@ -252,9 +236,8 @@ static void json_knows_its_place_too(void **state)
     "anchors and aliases are not supported; put a value that begins with \"&\" or \"*\" in quotes"
 #define TAGS "tags are not supported; put a value that begins with \"!\" in quotes"
 
-static void anchors_and_aliases_are_refused(void **state)
+TEST(anchors_and_aliases_are_refused)
 {
-    (void)state;
     assert_refused(CW_STR("a: &x 1\n"), CW_PARSE, 1, 4, ALIASES);
     assert_refused(CW_STR("a: &x [1]\n"), CW_PARSE, 1, 4, ALIASES);
     assert_refused(CW_STR("&x a: 1\n"), CW_PARSE, 1, 1, ALIASES);
@@ -266,9 +249,8 @@ static void anchors_and_aliases_are_refused(void **state)
 }
 
 /* Nine levels of nine references: a billion values in any reader that expands them. */
-static void an_alias_bomb_is_refused_at_its_first_anchor(void **state)
+TEST(an_alias_bomb_is_refused_at_its_first_anchor)
 {
-    (void)state;
     cw_buf b = repeat("a: &a [\"x\",", "\"x\",", 8, "]\n");
     for (int c = 'b'; c < 'k'; c++) {
         cw_buf_printf(&b, "%c: &%c [", c, c);
@@ -280,9 +262,8 @@ static void an_alias_bomb_is_refused_at_its_first_anchor(void **state)
     cw_buf_done(&b);
 }
 
-static void tags_are_refused(void **state)
+TEST(tags_are_refused)
 {
-    (void)state;
     assert_refused(CW_STR("a: !!str 1\n"), CW_PARSE, 1, 4, TAGS);
     assert_refused(CW_STR("a: !x {}\n"), CW_PARSE, 1, 4, TAGS);
     assert_refused(CW_STR("a: !x []\n"), CW_PARSE, 1, 4, TAGS);
@@ -293,9 +274,8 @@ static void tags_are_refused(void **state)
     assert_refused(CW_STR("%TAG ! tag:x,2000:\n---\na: 1\n"), CW_PARSE, 1, 1, TAGS);
 }
 
-static void keys_are_strings_and_appear_once(void **state)
+TEST(keys_are_strings_and_appear_once)
 {
-    (void)state;
     assert_refused(CW_STR("a: 1\nb: 2\na: 3\n"), CW_PARSE, 3, 1,
                    "key \"a\" appears twice; it is on line 1 already");
     assert_refused(CW_STR("a: 1\n\"\\x61\": 3\n"), CW_PARSE, 2, 1,
@@ -319,24 +299,21 @@ static void keys_are_strings_and_appear_once(void **state)
     assert_json("\"<<\": 1\n", "{\"<<\":1}");
 }
 
-static void a_key_with_a_nul_is_another_key(void **state)
+TEST(a_key_with_a_nul_is_another_key)
 {
-    (void)state;
     assert_json("\"a\\0b\": 1\n\"a\\0c\": 2\na: 3\n", "{\"a\\u0000b\":1,\"a\\u0000c\":2,\"a\":3}");
 }
 
-static void one_document_only(void **state)
+TEST(one_document_only)
 {
-    (void)state;
     assert_refused(CW_STR("a: 1\n---\nb: 2\n"), CW_PARSE, 2, 1,
                    "a second document begins; one is allowed");
     assert_refused(CW_STR("---\n---\n"), CW_PARSE, 2, 1,
                    "a second document begins; one is allowed");
 }
 
-static void utf8_only(void **state)
+TEST(utf8_only)
 {
-    (void)state;
     assert_refused(CW_STR("a: 1\nb: x\xff\n"), CW_PARSE, 2, 5, "byte 0xff is not UTF-8");
     assert_refused(CW_STR("\xff\xfe"
                           "a\0:\0"),
@@ -347,9 +324,8 @@ static void utf8_only(void **state)
     assert_refused(CW_STR("{\"a\":\"\xff\"}"), CW_PARSE, 1, 7, "byte 0xff is not UTF-8");
 }
 
-static void characters_that_mean_something_else_are_refused(void **state)
+TEST(characters_that_mean_something_else_are_refused)
 {
-    (void)state;
     static const struct {
         const char *text;
         unsigned code;
@@ -379,9 +355,8 @@ static void characters_that_mean_something_else_are_refused(void **state)
                    "character U+0001 is not allowed; write it in double quotes as \\u0001");
 }
 
-static void slips_are_explained(void **state)
+TEST(slips_are_explained)
 {
-    (void)state;
     assert_refused(
         CW_STR("a:\n\tb: 1\n"), CW_PARSE, 2, 1,
         "this character cannot begin a value: indent with spaces, and put text in quotes");
@@ -403,9 +378,8 @@ static void slips_are_explained(void **state)
 
 /* ---- ceilings ---- */
 
-static void depth_has_a_ceiling(void **state)
+TEST(depth_has_a_ceiling)
 {
-    (void)state;
     cw_buf ok = repeat("", "[", CW_CONFIG_MAX_DEPTH, "");
     for (unsigned i = 0; i < CW_CONFIG_MAX_DEPTH; i++)
         cw_buf_add_char(&ok, ']');
@@ -428,9 +402,8 @@ static void depth_has_a_ceiling(void **state)
     cw_buf_done(&deep);
 }
 
-static void size_has_a_ceiling(void **state)
+TEST(size_has_a_ceiling)
 {
-    (void)state;
     cw_buf b = repeat("", "#", CW_CONFIG_MAX_BYTES, "");
     fixture f = read_text(cw_buf_str(&b));
     assert_int_equal(f.rc, CW_OK);
@@ -440,9 +413,8 @@ static void size_has_a_ceiling(void **state)
     cw_buf_done(&b);
 }
 
-static void keys_have_a_ceiling(void **state)
+TEST(keys_have_a_ceiling)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, CW_CONFIG_MAX_BYTES);
     for (unsigned i = 0; i < CW_JSON_MAX_MEMBERS; i++)
@@ -458,9 +430,8 @@ static void keys_have_a_ceiling(void **state)
 }
 
 /* The densest texts of a whole megabyte stay within the memory that config.c grants. */
-static void the_densest_text_fits_its_arena(void **state)
+TEST(the_densest_text_fits_its_arena)
 {
-    (void)state;
     static const struct {
         const char *front, *piece, *back;
     } cases[] = {
@@ -497,9 +468,8 @@ static void read_once(void *ctx)
     cw_arena_done(&f.arena);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     char yaml[sizeof ordinary];
     memcpy(yaml, ordinary, sizeof yaml);
     assert_true(oom_each(read_once, yaml) >= 4);
@@ -507,9 +477,8 @@ static void every_failed_allocation_is_reported(void **state)
     assert_true(oom_each(read_once, json) >= 1);
 }
 
-static void libyaml_without_memory_is_reported(void **state)
+TEST(libyaml_without_memory_is_reported)
 {
-    (void)state;
     fail_initialize = 1;
     fixture f = read_text(cw_str_from(ordinary));
     fail_initialize = 0;
@@ -532,9 +501,8 @@ static void libyaml_without_memory_is_reported(void **state)
     }
 }
 
-static void a_full_arena_is_reported(void **state)
+TEST(a_full_arena_is_reported)
 {
-    (void)state;
     cw_arena arena;
     cw_arena_init(&arena, 4096);
     cw_buf b = repeat("[", "0,", 5000, "]");

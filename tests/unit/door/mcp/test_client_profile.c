@@ -21,9 +21,8 @@ static unsigned profile_of(const cw_config *config, const char *client)
     return profile;
 }
 
-static void the_first_pattern_that_fits_decides(void **state)
+TEST(the_first_pattern_that_fits_decides)
 {
-    (void)state;
     cw_config config = cw_config_defaults;
     config.mcp.clients = (cw_config_clients){items, CW_COUNT(items)};
     config.mcp.inline_refs = true; /* of all others */
@@ -37,9 +36,8 @@ static void the_first_pattern_that_fits_decides(void **state)
                      CW_MCP_STRICT_NAMES | CW_MCP_INLINE_REFS);
 }
 
-static void everybody_else_gets_what_is_said_for_all(void **state)
+TEST(everybody_else_gets_what_is_said_for_all)
 {
-    (void)state;
     cw_config config = cw_config_defaults;
     assert_int_equal(cw_mcp_profile(&config, NULL), 0);
     assert_false(cw_mcp_has_aliases(&config));
@@ -63,9 +61,8 @@ static void everybody_else_gets_what_is_said_for_all(void **state)
 }
 
 /* A pattern of many stars against a long name ends soon. */
-static void patterns_cannot_be_made_slow(void **state)
+TEST(patterns_cannot_be_made_slow)
 {
-    (void)state;
     static char text[65536] = "{\"name\":\"";
     const size_t begin = strlen(text);
     memset(text + begin, 'a', sizeof text - begin - 3);

@@ -99,9 +99,8 @@ static void answer_once(void *ctx)
     cw_arena_done(&responder.arena);
 }
 
-static void an_error_is_whole_or_another_one(void **state)
+TEST(an_error_is_whole_or_another_one)
 {
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(errors); i++)
         assert_true(oom_each(answer_once, &i) >= 4);
 }
@@ -122,9 +121,8 @@ static void set_level_once(void *ctx)
     cw_mcp_free(door);
 }
 
-static void a_level_that_cannot_be_kept_is_not_taken(void **state)
+TEST(a_level_that_cannot_be_kept_is_not_taken)
 {
-    (void)state;
     assert_true(oom_each(set_level_once, NULL) >= 3);
 }
 

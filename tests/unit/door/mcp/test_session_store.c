@@ -47,24 +47,21 @@ static char state_of(unsigned i, int64_t now)
     return session.level == CW_LOG_INFO ? 'l' : '-';
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     memset(&memory, 0, sizeof memory);
     cw_mcp_session_store_init(&memory);
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     cw_mcp_session_store_done(&memory);
     return 0;
 }
 
-static void a_flood_takes_nothing_from_others(void **state)
+TEST(a_flood_takes_nothing_from_others)
 {
-    (void)state;
     unsigned at = 10, n_refused = 0;
     assert_int_equal(set_level("alice", false, 1, 0), CW_OK);
     assert_int_equal(set_level("192.0.2.1", true, 2, 0), CW_OK);
@@ -86,9 +83,8 @@ static void a_flood_takes_nothing_from_others(void **state)
     assert_int_equal(end("alice", false, 1, 2), CW_OK);
 }
 
-static void the_anonymous_leave_half_to_accounts(void **state)
+TEST(the_anonymous_leave_half_to_accounts)
 {
-    (void)state;
     unsigned at = 10, n_kept = 0;
     for (unsigned network = 0; network < 2 * CW_MCP_STATES; network++) {
         char name[16];
@@ -100,9 +96,8 @@ static void the_anonymous_leave_half_to_accounts(void **state)
     assert_int_equal(set_level("alice", false, at++, 0), CW_OK);
 }
 
-static void all_of_it_has_an_end(void **state)
+TEST(all_of_it_has_an_end)
 {
-    (void)state;
     unsigned at = 10;
     for (unsigned account = 0; account < CW_MCP_STATES / CW_MCP_STATES_SHARE; account++) {
         char name[16];
@@ -119,9 +114,8 @@ static void all_of_it_has_an_end(void **state)
     assert_int_equal(set_level("late", false, at++, 0), CW_OK);
 }
 
-static void who_has_expired_makes_room(void **state)
+TEST(who_has_expired_makes_room)
 {
-    (void)state;
     for (unsigned i = 0; i < CW_MCP_ENDS_SHARE; i++)
         assert_int_equal(end("alice", false, i, 0), CW_OK);
     for (unsigned i = 0; i < CW_MCP_STATES_SHARE; i++)
@@ -136,9 +130,8 @@ static void who_has_expired_makes_room(void **state)
     assert_int_equal(set_level("alice", false, 200001, HOUR + 1000), CW_OK);
 }
 
-static void an_idle_session_gives_way_unless_it_has_a_stream(void **state)
+TEST(an_idle_session_gives_way_unless_it_has_a_stream)
 {
-    (void)state;
     cw_mcp_session_owner by = owner("alice", false, 0);
     cw_mcp_session oldest = session_of(0);
     for (unsigned i = 0; i < CW_MCP_STATES_SHARE; i++)
@@ -155,9 +148,8 @@ static void an_idle_session_gives_way_unless_it_has_a_stream(void **state)
     assert_int_equal(state_of(0, 2000), 'l');
 }
 
-static void addresses_have_ceilings(void **state)
+TEST(addresses_have_ceilings)
 {
-    (void)state;
     static char uri[1024];
     cw_mcp_session_owner by = owner("192.0.2.1", true, 0);
     unsigned n_kept = 0;
@@ -190,9 +182,8 @@ static void addresses_have_ceilings(void **state)
     assert_false(cw_mcp_session_store_is_subscribed(&memory, &session, cw_str_from(uri)));
 }
 
-static void addresses_of_all_have_a_ceiling(void **state)
+TEST(addresses_of_all_have_a_ceiling)
 {
-    (void)state;
     static char uri[CW_MCP_URIS_SESSION]; /* fills a session */
     unsigned at = 0, n_kept = 0;
     cw_code rc = CW_OK;
@@ -215,9 +206,8 @@ static void addresses_of_all_have_a_ceiling(void **state)
                      CW_LIMIT);
 }
 
-static void what_says_nothing_is_not_kept(void **state)
+TEST(what_says_nothing_is_not_kept)
 {
-    (void)state;
     cw_mcp_session_owner by = owner("alice", false, 0);
     cw_mcp_session session = session_of(1);
     assert_int_equal(cw_mcp_session_store_set_level(&memory, &by, &session, CW_LOG_OFF), CW_OK);
@@ -258,9 +248,8 @@ static void remember_once(void *ctx)
     (void)tear_down(NULL);
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     assert_true(oom_each(remember_once, NULL) >= 8);
 }
 

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "door/mcp/stream_expiry.h"
+#include "support/test.h"
 
 typedef struct entry {
     cw_mcp_expiry expiry;
@@ -52,9 +46,8 @@ static void run_until(const char *expected)
     assert_string_equal(trace, expected);
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     a = b = c = d = (entry){0};
     memset(trace, 0, sizeof trace);
     if (cw_loop_init(&loop, 64, NULL))
@@ -64,18 +57,16 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     cw_loop_end(&loop);
     cw_loop_run(&loop);
     cw_loop_done(&loop);
     return 0;
 }
 
-static void each_expires_at_its_time_whatever_came_first(void **state)
+TEST(each_expires_at_its_time_whatever_came_first)
 {
-    (void)state;
     add(&a, 'a', 120);
     add(&b, 'b', 40);
     add(&c, 'c', 80);
@@ -86,17 +77,15 @@ static void each_expires_at_its_time_whatever_came_first(void **state)
     cw_mcp_expiry_remove(&d.expiry);
 }
 
-static void one_that_is_over_already_expires_soon(void **state)
+TEST(one_that_is_over_already_expires_soon)
 {
-    (void)state;
     add(&a, 'a', -1000);
     assert_string_equal(trace, ""); /* not from inside */
     run_until("a");
 }
 
-static void one_that_was_removed_does_not_expire(void **state)
+TEST(one_that_was_removed_does_not_expire)
 {
-    (void)state;
     add(&a, 'a', 20);
     add(&b, 'b', 60);
     cw_mcp_expiry_remove(&a.expiry);
@@ -110,9 +99,8 @@ static void remove_b_and_add_c(void)
     add(&c, 'c', 20);
 }
 
-static void whoever_expires_may_add_and_remove_others(void **state)
+TEST(whoever_expires_may_add_and_remove_others)
 {
-    (void)state;
     a.act = remove_b_and_add_c;
     add(&a, 'a', 20);
     add(&b, 'b', 20);

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "net/addr/addrcount.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static cw_addrcount count;
 
@@ -24,23 +18,20 @@ static bool same(const char *a, const char *b)
     return memcmp(&x, &y, sizeof x) == 0;
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     cw_addrcount_init(&count);
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     cw_addrcount_done(&count);
     return 0;
 }
 
-static void ipv4_counts_by_address_and_ipv6_by_network(void **state)
+TEST(ipv4_counts_by_address_and_ipv6_by_network)
 {
-    (void)state;
     assert_true(same("10.0.0.1:1", "10.0.0.1:2"));
     assert_false(same("10.0.0.1:1", "10.0.0.2:1"));
     assert_true(same("[2001:db8:1:2::1]:1", "[2001:db8:1:2:ffff::9]:1"));
@@ -50,9 +41,8 @@ static void ipv4_counts_by_address_and_ipv6_by_network(void **state)
     assert_true(same("unix:/a", "unix:/b"));
 }
 
-static void the_limit_holds_per_address_until_one_leaves(void **state)
+TEST(the_limit_holds_per_address_until_one_leaves)
 {
-    (void)state;
     cw_addrkey a = key_of("10.0.0.1:1"), b = key_of("10.0.0.2:1");
     assert_int_equal(cw_addrcount_add(&count, a, 2), CW_OK);
     assert_int_equal(cw_addrcount_add(&count, a, 2), CW_OK);
@@ -62,9 +52,8 @@ static void the_limit_holds_per_address_until_one_leaves(void **state)
     assert_int_equal(cw_addrcount_add(&count, a, 2), CW_OK);
 }
 
-static void an_address_that_left_costs_no_memory(void **state)
+TEST(an_address_that_left_costs_no_memory)
 {
-    (void)state;
     cw_addrkey a = key_of("10.0.0.1:1");
     assert_int_equal(cw_addrcount_add(&count, a, 2), CW_OK);
     cw_addrcount_remove(&count, a);
@@ -83,9 +72,8 @@ static void add_once(void *ctx)
     cw_addrcount_done(&c);
 }
 
-static void adding_survives_every_failed_allocation(void **state)
+TEST(adding_survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(add_once, NULL) >= 2);
 }
 

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
 #include "net/addr/listener.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static void formats_as(const char *text, const char *expected, const char *host)
 {
@@ -26,9 +19,8 @@ static void formats_as(const char *text, const char *expected, const char *host)
     assert_string_equal(out, host);
 }
 
-static void addresses_are_read_and_written(void **state)
+TEST(addresses_are_read_and_written)
 {
-    (void)state;
     formats_as("127.0.0.1:8080", "127.0.0.1:8080", "127.0.0.1");
     formats_as("[::1]:80", "[::1]:80", "::1");
     formats_as("0.0.0.0:0", "0.0.0.0:0", "0.0.0.0");
@@ -36,9 +28,8 @@ static void addresses_are_read_and_written(void **state)
     formats_as("unix:/tmp/a.sock", "unix:/tmp/a.sock", "unix");
 }
 
-static void wrong_addresses_are_refused_with_a_reason(void **state)
+TEST(wrong_addresses_are_refused_with_a_reason)
 {
-    (void)state;
     static const char *const wrong[] = {"",        "8080",       ":8080",  "127.0.0.1",   "[::1]",
                                         "[::1]80", "127.0.0.1:", "a:b",    "1.2.3.4:-1",  "unix:",
                                         "x:65536", "[::1:80",    "::1:80", "127.0.0.1:1x"};
@@ -60,9 +51,8 @@ static bool is_loopback(const char *text)
     return cw_address_is_loopback(&a);
 }
 
-static void loopback_is_recognised_in_every_family(void **state)
+TEST(loopback_is_recognised_in_every_family)
 {
-    (void)state;
     assert_true(is_loopback("127.0.0.1:1"));
     assert_true(is_loopback("127.9.9.9:1"));
     assert_true(is_loopback("[::1]:1"));
@@ -73,9 +63,8 @@ static void loopback_is_recognised_in_every_family(void **state)
     assert_false(is_loopback("[::ffff:10.0.0.1]:1"));
 }
 
-static void port_zero_gives_every_loop_the_same_free_port(void **state)
+TEST(port_zero_gives_every_loop_the_same_free_port)
 {
-    (void)state;
     cw_listener l = {0};
     cw_err err = {0};
     assert_int_equal(cw_listener_open(&l, CW_STR("127.0.0.1:0"), 3, &err), CW_OK);
@@ -92,9 +81,8 @@ static void port_zero_gives_every_loop_the_same_free_port(void **state)
     cw_listener_close(&l);
 }
 
-static void an_address_in_use_is_an_error_that_names_it(void **state)
+TEST(an_address_in_use_is_an_error_that_names_it)
 {
-    (void)state;
     cw_listener first = {0}, second = {0};
     cw_err err = {0};
     char text[CW_ADDRESS_TEXT];
@@ -112,9 +100,8 @@ static void unix_path(char *out, size_t n)
              (int)getpid());
 }
 
-static void a_unix_socket_is_made_private_and_removed(void **state)
+TEST(a_unix_socket_is_made_private_and_removed)
 {
-    (void)state;
     char text[CW_ADDRESS_TEXT];
     cw_listener l = {0}, second = {0};
     cw_err err = {0};
@@ -126,9 +113,8 @@ static void a_unix_socket_is_made_private_and_removed(void **state)
     assert_int_not_equal(access(text + 5, F_OK), 0);
 }
 
-static void a_unix_socket_left_by_a_killed_server_is_replaced(void **state)
+TEST(a_unix_socket_left_by_a_killed_server_is_replaced)
 {
-    (void)state;
     char text[CW_ADDRESS_TEXT];
     cw_listener l = {0}, second = {0};
     cw_err err = {0};
@@ -140,9 +126,8 @@ static void a_unix_socket_left_by_a_killed_server_is_replaced(void **state)
     cw_listener_close(&second);
 }
 
-static void a_file_that_is_no_socket_is_never_removed(void **state)
+TEST(a_file_that_is_no_socket_is_never_removed)
 {
-    (void)state;
     char text[CW_ADDRESS_TEXT];
     cw_listener l = {0};
     cw_err err = {0};
@@ -154,9 +139,8 @@ static void a_file_that_is_no_socket_is_never_removed(void **state)
     assert_int_equal(unlink(text + 5), 0);
 }
 
-static void only_listening_sockets_are_inherited(void **state)
+TEST(only_listening_sockets_are_inherited)
 {
-    (void)state;
     cw_listener l = {0};
     cw_err err = {0};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -171,9 +155,8 @@ static void only_listening_sockets_are_inherited(void **state)
     close(fd);
 }
 
-static void inherited_variables_count_only_for_their_process(void **state)
+TEST(inherited_variables_count_only_for_their_process)
 {
-    (void)state;
     char pid[24];
     setenv("LISTEN_FDS", "1", 1);
     setenv("LISTEN_PID", "1", 1);
@@ -198,9 +181,8 @@ static void open_once(void *ctx)
     cw_listener_close(&l);
 }
 
-static void opening_survives_every_failed_allocation(void **state)
+TEST(opening_survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(open_once, NULL) >= 1);
 }
 

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names whose servers are silent: getaddrinfo is ours here, and takes as long as the name says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "net/addr/lookup.h"
+#include "support/test.h"
 
 static atomic_bool is_free; /* names that hang end */
 static atomic_uint n_hanging;
@@ -71,9 +65,8 @@ static void let_go(void)
     assert_int_equal(atomic_load(&n_hanging), 0);
 }
 
-static void a_name_is_found_or_it_is_said_why_not(void **state)
+TEST(a_name_is_found_or_it_is_said_why_not)
 {
-    (void)state;
     cw_loop loop;
     cw_lookup *lookup;
     told found = {0}, none = {0};
@@ -88,9 +81,8 @@ static void a_name_is_found_or_it_is_said_why_not(void **state)
     close_loop(&loop);
 }
 
-static void names_that_hang_keep_neither_others_nor_the_end_waiting(void **state)
+TEST(names_that_hang_keep_neither_others_nor_the_end_waiting)
 {
-    (void)state;
     cw_loop loop;
     cw_lookup *slow[20], *lookup;
     told never = {0}, found = {0};
@@ -108,9 +100,8 @@ static void names_that_hang_keep_neither_others_nor_the_end_waiting(void **state
     let_go();
 }
 
-static void there_is_a_ceiling_for_those_that_hang(void **state)
+TEST(there_is_a_ceiling_for_those_that_hang)
 {
-    (void)state;
     static cw_lookup *slow[CW_LOOKUPS_MAX];
     cw_loop loop;
     cw_lookup *lookup;
@@ -136,9 +127,8 @@ static void there_is_a_ceiling_for_those_that_hang(void **state)
     close_loop(&loop);
 }
 
-static void a_name_that_is_too_long_is_refused(void **state)
+TEST(a_name_that_is_too_long_is_refused)
 {
-    (void)state;
     cw_loop loop;
     cw_lookup *lookup;
     told never = {0};

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "net/addr/network.h"
+#include "support/test.h"
 
-static void an_ipv6_address_has_three_networks(void **state)
+TEST(an_ipv6_address_has_three_networks)
 {
     static const char *const cases[][4] = {
         {"2001:db8:1:2ff:3:4:5:6", "2001:db8:1:2ff::", "2001:db8:1:200::/56", "2001:db8:1::/48"},
         {"2001:db8::", "2001:db8::", "2001:db8::/56", "2001:db8::/48"},
         {"::1", "::", "::/56", "::/48"},
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_str address = cw_str_from(cases[i][0]);
         assert_int_equal(cw_network_levels(address), CW_NETWORK_LEVELS);
@@ -26,7 +19,7 @@ static void an_ipv6_address_has_three_networks(void **state)
     }
 }
 
-static void other_addresses_are_one_network_on_each_level(void **state)
+TEST(other_addresses_are_one_network_on_each_level)
 {
     static const char *const cases[][2] = {
         {"10.0.0.1", "10.0.0.1"},
@@ -36,7 +29,6 @@ static void other_addresses_are_one_network_on_each_level(void **state)
         {"", ""},
     };
     char out[CW_NETWORK_TEXT], longer[100];
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_str address = cw_str_from(cases[i][0]);
         assert_int_equal(cw_network_levels(address), 1);
@@ -48,9 +40,8 @@ static void other_addresses_are_one_network_on_each_level(void **state)
     assert_int_equal(cw_network_text((cw_str){NULL, 0}, 0, out).n, 0);
 }
 
-static void keys_are_equal_where_networks_are(void **state)
+TEST(keys_are_equal_where_networks_are)
 {
-    (void)state;
     cw_network a, b, mapped, plain;
     cw_network_of(CW_STR("2001:db8:1:100::1"), &a);
     cw_network_of(CW_STR("2001:db8:1:1ff:ffff::1"), &b);

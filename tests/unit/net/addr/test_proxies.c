@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "net/addr/proxies.h"
 
-#include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <arpa/inet.h>
 
 #include "support/oom.h"
 
@@ -32,10 +28,9 @@ static bool has(const cw_proxies *p, const char *text)
     return cw_proxies_has(p, &a);
 }
 
-static void networks_hold_their_addresses(void **state)
+TEST(networks_hold_their_addresses)
 {
     cw_proxies *p;
-    (void)state;
     assert_int_equal(cw_proxies_new(entries, CW_COUNT(entries), &p, NULL), CW_OK);
     assert_true(has(p, "10.1.255.255"));
     assert_true(has(p, "::ffff:10.1.0.0"));
@@ -56,11 +51,10 @@ static void networks_hold_their_addresses(void **state)
     cw_proxies_free(p);
 }
 
-static void everything_else_is_no_network(void **state)
+TEST(everything_else_is_no_network)
 {
     static const char *const bad[] = {
         "", "x", "10.0.0.0/33", "10.0.0.0/", "::1/129", "10.0.0", "10.0.0.0/-1", "*", "localhost"};
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
         cw_proxies *p;
         cw_str one = cw_str_from(bad[i]);
@@ -68,7 +62,7 @@ static void everything_else_is_no_network(void **state)
     }
 }
 
-static void the_client_is_the_last_that_is_no_proxy(void **state)
+TEST(the_client_is_the_last_that_is_no_proxy)
 {
     static const struct {
         const char *list, *client; /* NULL: none */
@@ -93,7 +87,6 @@ static void the_client_is_the_last_that_is_no_proxy(void **state)
         {"1.2.3.4, , 10.1.2.3", NULL},
     };
     cw_proxies *p;
-    (void)state;
     assert_int_equal(cw_proxies_new(entries, CW_COUNT(entries), &p, NULL), CW_OK);
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_address a;
@@ -119,9 +112,8 @@ static void make_once(void *ctx)
         cw_proxies_free(p);
 }
 
-static void a_list_survives_a_failed_allocation(void **state)
+TEST(a_list_survives_a_failed_allocation)
 {
-    (void)state;
     assert_int_equal(oom_each(make_once, NULL), 1);
 }
 

@@ -8,9 +8,8 @@
 
 /* ---- urls ---- */
 
-static void urls_are_taken_apart(void **state)
+TEST(urls_are_taken_apart)
 {
-    (void)state;
     cw_client_url u;
     assert_int_equal(cw_client_url_parse(CW_STR("http://example.org"), &u, NULL), CW_OK);
     assert_true(cw_str_is(u.host, "example.org") && cw_str_is(u.path, "/") && u.port == 80);
@@ -30,9 +29,8 @@ static void urls_are_taken_apart(void **state)
     assert_true(cw_str_is(u.path, "/"));
 }
 
-static void urls_that_mean_something_else_are_refused(void **state)
+TEST(urls_that_mean_something_else_are_refused)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         "example.org",
@@ -102,9 +100,8 @@ static client_exchange ask_text(const char *text)
     return ask_script(script, CW_HTTP_POST);
 }
 
-static void a_request_is_what_it_should_be(void **state)
+TEST(a_request_is_what_it_should_be)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ, DO_SEND(OK_HI), DO_REPEAT};
     static const cw_http_header fixed[] = {{CW_STR_INIT("Accept"), CW_STR_INIT("a/b")}};
     static const cw_http_header own[] = {{CW_STR_INIT("X-Own"), CW_STR_INIT("1")}};
@@ -133,9 +130,8 @@ static void a_request_is_what_it_should_be(void **state)
     fake_server_stop(&s);
 }
 
-static void a_request_that_would_break_is_refused(void **state)
+TEST(a_request_that_would_break_is_refused)
 {
-    (void)state;
     static const cw_http_header bad[] = {
         {CW_STR_INIT("X"), CW_STR_INIT("a\r\nY: b")},
         {CW_STR_INIT("X Y"), CW_STR_INIT("a")},
@@ -165,9 +161,8 @@ static void a_request_that_would_break_is_refused(void **state)
     client_fixture_done(&b);
 }
 
-static void bodies_come_in_every_framing(void **state)
+TEST(bodies_come_in_every_framing)
 {
-    (void)state;
     client_exchange a = ask_text(OK_HEAD "Content-Length: 5\r\n\r\nhello");
     assert_response(&a, 200, "hello");
     a = ask_text(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x\r\nllo\r\n0\r\n\r\n");
@@ -190,9 +185,8 @@ static void bodies_come_in_every_framing(void **state)
     assert_response(&a, 200, "");
 }
 
-static void bytes_may_come_one_by_one(void **state)
+TEST(bytes_may_come_one_by_one)
 {
-    (void)state;
     static const char *const texts[] = {
         OK_HEAD "Content-Length: 5\r\n\r\nhello",
         OK_HEAD "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x\r\nllo\r\n0\r\nA: b\r\n\r\n",
@@ -207,9 +201,8 @@ static void bytes_may_come_one_by_one(void **state)
     }
 }
 
-static void interim_answers_are_skipped_up_to_a_few(void **state)
+TEST(interim_answers_are_skipped_up_to_a_few)
 {
-    (void)state;
 #define WAIT "HTTP/1.1 102 Wait\r\nA: b\r\n\r\n"
 #define EIGHT WAIT WAIT WAIT WAIT WAIT WAIT WAIT WAIT
     client_exchange a = ask_text(EIGHT OK_HI);
@@ -218,9 +211,8 @@ static void interim_answers_are_skipped_up_to_a_few(void **state)
     assert_int_equal(a.end, CW_CLIENT_GARBAGE);
 }
 
-static void garbage_is_no_answer(void **state)
+TEST(garbage_is_no_answer)
 {
-    (void)state;
     static const char *const bad[] = {
         "hello, I am not HTTP",
         "\x15\x03\x01\x00\x02\x02\x46",
@@ -243,9 +235,8 @@ static void garbage_is_no_answer(void **state)
     assert_int_equal(a.end, CW_CLIENT_GARBAGE);
 }
 
-static void an_answer_has_a_largest_size(void **state)
+TEST(an_answer_has_a_largest_size)
 {
-    (void)state;
     static const fake_step exact[] = {DO_READ, DO_SEND(OK_HEAD "Content-Length: 100000\r\n\r\n"),
                                       DO_FILL(100000), DO_END};
     client_exchange a = ask_script(exact, CW_HTTP_POST);
@@ -275,9 +266,8 @@ static void an_answer_has_a_largest_size(void **state)
     assert_int_equal(a.n, 100000);
 }
 
-static void half_an_answer_is_lost(void **state)
+TEST(half_an_answer_is_lost)
 {
-    (void)state;
     static const char *const halves[] = {
         "",
         "HTTP/1.1",
@@ -311,9 +301,8 @@ static void half_an_answer_is_lost(void **state)
 
 /* ---- connecting ---- */
 
-static void nobody_there_is_said(void **state)
+TEST(nobody_there_is_said)
 {
-    (void)state;
     client_fixture b;
     client_exchange a = {0};
     client_fixture_open(&b, unused_port());
@@ -330,9 +319,8 @@ static void nobody_there_is_said(void **state)
     client_fixture_done(&b);
 }
 
-static void a_connection_has_its_time(void **state)
+TEST(a_connection_has_its_time)
 {
-    (void)state;
     blackhole hole;
     client_fixture b;
     client_exchange a = {0};
@@ -347,9 +335,8 @@ static void a_connection_has_its_time(void **state)
     blackhole_close(&hole);
 }
 
-static void a_name_is_looked_up_and_each_address_tried(void **state)
+TEST(a_name_is_looked_up_and_each_address_tried)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ, DO_SEND(OK_HI), DO_REPEAT};
     fake_server s;
     client_fixture b;
@@ -369,9 +356,8 @@ static void a_name_is_looked_up_and_each_address_tried(void **state)
     fake_server_stop(&s);
 }
 
-static void a_name_that_leads_nowhere_is_said_to_all(void **state)
+TEST(a_name_that_leads_nowhere_is_said_to_all)
 {
-    (void)state;
     client_fixture b;
     client_fixture_init(&b);
     assert_int_equal(
@@ -391,9 +377,8 @@ static void a_name_that_leads_nowhere_is_said_to_all(void **state)
     assert_int_equal(last.calls, 0);
 }
 
-static void unix_sockets_work(void **state)
+TEST(unix_sockets_work)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ, DO_SEND(OK_HI), DO_REPEAT};
     char folder[64], path[96], url[128];
     snprintf(folder, sizeof folder, "%s/cw-client-XXXXXX", P_tmpdir);
@@ -422,9 +407,8 @@ static void unix_sockets_work(void **state)
 
 #define LARGE (8u << 20)
 
-static void a_large_request_goes_out_in_many_parts(void **state)
+TEST(a_large_request_goes_out_in_many_parts)
 {
-    (void)state;
     static const fake_step script[] = {DO_PAUSE(20), DO_READ, DO_SEND(OK_HI), DO_END};
     static char bytes[LARGE];
     cw_str pieces[40];
@@ -442,9 +426,8 @@ static void a_large_request_goes_out_in_many_parts(void **state)
     fake_server_stop(&s);
 }
 
-static void an_answer_before_the_request_is_out_counts(void **state)
+TEST(an_answer_before_the_request_is_out_counts)
 {
-    (void)state;
     static const fake_step script[] = {DO_SEND("HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno"),
                                        DO_END};
     static char bytes[LARGE];
@@ -467,9 +450,8 @@ static void an_answer_before_the_request_is_out_counts(void **state)
 
 /* ---- time ---- */
 
-static void an_answer_must_begin_in_time(void **state)
+TEST(an_answer_must_begin_in_time)
 {
-    (void)state;
     static const fake_step silent[] = {DO_READ, DO_END};
     static const fake_step fine[] = {DO_READ, DO_SEND(OK_HI), DO_REPEAT};
     fake_server s;
@@ -506,9 +488,8 @@ static void an_answer_must_begin_in_time(void **state)
     fake_server_stop(&s);
 }
 
-static void an_answer_that_has_begun_may_take_its_time(void **state)
+TEST(an_answer_that_has_begun_may_take_its_time)
 {
-    (void)state;
     static const fake_step slow[] = {DO_READ, DO_SEND("H"), DO_PAUSE(400), DO_SEND(&OK_HI[1]),
                                      DO_END};
     fake_server s;
@@ -522,9 +503,8 @@ static void an_answer_that_has_begun_may_take_its_time(void **state)
     fake_server_stop(&s);
 }
 
-static void the_time_for_an_answer_begins_when_the_request_is_out(void **state)
+TEST(the_time_for_an_answer_begins_when_the_request_is_out)
 {
-    (void)state;
     static const fake_step slow[] = {DO_PAUSE(900), DO_READ, DO_SEND(OK_HI), DO_END};
     static char bytes[2 * LARGE];
     cw_str body = {bytes, sizeof bytes};
@@ -564,9 +544,8 @@ static client_exchange ask_wanting(const char *head)
     return a;
 }
 
-static void wanted_headers_come_with_the_answer(void **state)
+TEST(wanted_headers_come_with_the_answer)
 {
-    (void)state;
     client_exchange a =
         ask_wanting("X-Empty:\r\nX-Other: 1\r\nX-Session:  first \r\nX-SESSION: second\r\n");
     assert_string_equal(a.wanted[0], "first");
@@ -583,9 +562,8 @@ static void wanted_headers_come_with_the_answer(void **state)
     }
 }
 
-static void headers_of_interim_answers_do_not_count(void **state)
+TEST(headers_of_interim_answers_do_not_count)
 {
-    (void)state;
     static const fake_step script[] = {
         DO_READ, DO_SEND("HTTP/1.1 103 Soon\r\nX-Session: early\r\nSet-Cookie: a=1\r\n\r\n" OK_HI),
         DO_REPEAT};
@@ -600,9 +578,8 @@ static void headers_of_interim_answers_do_not_count(void **state)
     fake_server_stop(&s);
 }
 
-static void only_so_many_headers_can_be_wanted(void **state)
+TEST(only_so_many_headers_can_be_wanted)
 {
-    (void)state;
     static const cw_str many[CW_CLIENT_WANTED + 1] = {
         CW_STR_INIT("A"), CW_STR_INIT("B"), CW_STR_INIT("C"), CW_STR_INIT("D"), CW_STR_INIT("E")};
     client_fixture b;
@@ -613,9 +590,8 @@ static void only_so_many_headers_can_be_wanted(void **state)
     client_fixture_done(&b);
 }
 
-static void cookies_come_as_they_are_to_be_sent_back(void **state)
+TEST(cookies_come_as_they_are_to_be_sent_back)
 {
-    (void)state;
     client_exchange a = ask_wanting("Set-Cookie: sid=old; Path=/\r\n"
                                     "Set-Cookie: theme = dark ;HttpOnly\r\n"
                                     "set-cookie: sid=a=b\"c\"; Secure; Max-Age=10\r\n"
@@ -632,9 +608,8 @@ static void cookies_come_as_they_are_to_be_sent_back(void **state)
     assert_string_equal(a.cookies, "");
 }
 
-static void cookies_have_a_largest_size(void **state)
+TEST(cookies_have_a_largest_size)
 {
-    (void)state;
     static char head[3 * CW_CLIENT_WANTED_MAX];
     int n = snprintf(head, sizeof head, "Set-Cookie: a=");
     memset(head + n, 'v', CW_CLIENT_WANTED_MAX - 8);

@@ -11,9 +11,8 @@ static const fake_step hang[] = {DO_READ, DO_END};
 
 /* ---- keeping ---- */
 
-static void a_kept_connection_is_used_again(void **state)
+TEST(a_kept_connection_is_used_again)
 {
-    (void)state;
     fake_server s;
     client_fixture b;
     serve(&s, SCRIPTS(always), 1);
@@ -31,9 +30,8 @@ static void a_kept_connection_is_used_again(void **state)
     fake_server_stop(&s);
 }
 
-static void a_warm_request_allocates_nothing(void **state)
+TEST(a_warm_request_allocates_nothing)
 {
-    (void)state;
     static const fake_step split[] = {DO_READ,     DO_SEND("HTTP/1.1 200 OK\r\nContent-"),
                                       DO_PAUSE(5), DO_SEND("Length: 10\r\n\r\nhello"),
                                       DO_PAUSE(5), DO_SEND("hello"),
@@ -54,9 +52,8 @@ static void a_warm_request_allocates_nothing(void **state)
     fake_server_stop(&s);
 }
 
-static void a_connection_that_must_not_be_kept_is_not(void **state)
+TEST(a_connection_that_must_not_be_kept_is_not)
 {
-    (void)state;
     static const char *const answers[] = {
         OK_HEAD "Connection: close\r\nContent-Length: 2\r\n\r\nhi",
         "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
@@ -80,9 +77,8 @@ static void a_connection_that_must_not_be_kept_is_not(void **state)
     }
 }
 
-static void an_idle_connection_is_closed_after_its_time(void **state)
+TEST(an_idle_connection_is_closed_after_its_time)
 {
-    (void)state;
     fake_server s;
     client_fixture b;
     client_exchange a = {0};
@@ -94,9 +90,8 @@ static void an_idle_connection_is_closed_after_its_time(void **state)
     fake_server_stop(&s);
 }
 
-static void a_server_says_how_long_it_keeps_a_connection(void **state)
+TEST(a_server_says_how_long_it_keeps_a_connection)
 {
-    (void)state;
     static const fake_step script[] = {
         DO_READ, DO_SEND(OK_HEAD "Keep-Alive: max=9, timeout=0\r\nContent-Length: 2\r\n\r\nhi"),
         DO_REPEAT};
@@ -112,9 +107,8 @@ static void a_server_says_how_long_it_keeps_a_connection(void **state)
     fake_server_stop(&s);
 }
 
-static void a_connection_that_the_server_closed_is_replaced(void **state)
+TEST(a_connection_that_the_server_closed_is_replaced)
 {
-    (void)state;
     fake_server s;
     client_fixture b;
     serve(&s, SCRIPTS(once_then_close), 1);
@@ -131,9 +125,8 @@ static void a_connection_that_the_server_closed_is_replaced(void **state)
 }
 
 /* Also where nobody looked at the socket meanwhile: it is looked at before it is used. */
-static void a_closed_connection_is_seen_before_it_is_used(void **state)
+TEST(a_closed_connection_is_seen_before_it_is_used)
 {
-    (void)state;
     fake_server s;
     client_fixture b;
     client_exchange a = {0}, again = {0};
@@ -150,9 +143,8 @@ static void a_closed_connection_is_seen_before_it_is_used(void **state)
     fake_server_stop(&s);
 }
 
-static void unasked_bytes_close_an_idle_connection(void **state)
+TEST(unasked_bytes_close_an_idle_connection)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ, DO_SEND(OK_HI), DO_HOLD, DO_SEND(OK_HI), DO_END};
     fake_server s;
     client_fixture b;
@@ -181,9 +173,8 @@ static void ask_two(const fake_step *first, client_exchange *a, client_exchange 
     fake_server_stop(&s);
 }
 
-static void an_answer_too_many_is_not_given_to_who_waits(void **state)
+TEST(an_answer_too_many_is_not_given_to_who_waits)
 {
-    (void)state;
     static const fake_step script[] = {
         DO_READ, DO_SEND(OK_HEAD "Content-Length: 4\r\n\r\nho"), DO_PAUSE(30),
         DO_SEND("ho" OK_HEAD "Content-Length: 3\r\n\r\nbad"), DO_END};
@@ -193,9 +184,8 @@ static void an_answer_too_many_is_not_given_to_who_waits(void **state)
     assert_response(&again, 200, "hi");
 }
 
-static void who_waits_gets_another_connection_where_the_server_has_closed_it(void **state)
+TEST(who_waits_gets_another_connection_where_the_server_has_closed_it)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ,      DO_SEND(OK_HEAD "Content-Length: 4\r\n\r\nho"),
                                        DO_PAUSE(30), DO_SEND("ho"),
                                        DO_CLOSE,     DO_END};
@@ -204,17 +194,15 @@ static void who_waits_gets_another_connection_where_the_server_has_closed_it(voi
     assert_response(&again, 200, "hi");
 }
 
-static void an_answer_that_is_none_ends_its_connection(void **state)
+TEST(an_answer_that_is_none_ends_its_connection)
 {
-    (void)state;
     client_exchange a = {.spoils = true}, again = {0};
     ask_two(always, &a, &again);
     assert_response(&again, 200, "hi");
 }
 
-static void connections_of_a_server_that_keeps_none_are_used_once(void **state)
+TEST(connections_of_a_server_that_keeps_none_are_used_once)
 {
-    (void)state;
     fake_server s;
     client_fixture b;
     client_exchange a = {0}, again = {0};
@@ -229,9 +217,8 @@ static void connections_of_a_server_that_keeps_none_are_used_once(void **state)
     fake_server_stop(&s);
 }
 
-static void idle_connections_are_not_used_where_the_server_keeps_none(void **state)
+TEST(idle_connections_are_not_used_where_the_server_keeps_none)
 {
-    (void)state;
     static const fake_step lost[] = {DO_READ, DO_SEND(OK_HI), DO_READ, DO_CLOSE, DO_END};
     fake_server s;
     client_fixture b;
@@ -272,9 +259,8 @@ static void ask_again(const fake_step *first, const fake_step *second, client_ex
     fake_server_stop(&s);
 }
 
-static void a_request_that_may_not_be_repeated_is_not(void **state)
+TEST(a_request_that_may_not_be_repeated_is_not)
 {
-    (void)state;
     const fake_step *const scripts[] = {second_lost, second_reset};
     static const cw_http_method methods[] = {CW_HTTP_POST, CW_HTTP_GET};
     for (size_t i = 0; i < 4; i++) {
@@ -284,9 +270,8 @@ static void a_request_that_may_not_be_repeated_is_not(void **state)
     }
 }
 
-static void a_request_that_may_be_repeated_is_sent_once_more(void **state)
+TEST(a_request_that_may_be_repeated_is_sent_once_more)
 {
-    (void)state;
     const fake_step *const scripts[] = {second_lost, second_reset};
     for (size_t i = 0; i < 2; i++) {
         client_exchange again = {.req.may_repeat = true};
@@ -295,18 +280,16 @@ static void a_request_that_may_be_repeated_is_sent_once_more(void **state)
     }
 }
 
-static void a_request_is_never_sent_three_times(void **state)
+TEST(a_request_is_never_sent_three_times)
 {
-    (void)state;
     static const fake_step lost[] = {DO_READ, DO_CLOSE, DO_END};
     client_exchange again = {.req.may_repeat = true};
     ask_again(second_lost, lost, &again, 3);
     assert_int_equal(again.end, CW_CLIENT_LOST);
 }
 
-static void what_was_answered_in_part_is_not_sent_again(void **state)
+TEST(what_was_answered_in_part_is_not_sent_again)
 {
-    (void)state;
     static const fake_step half[] = {DO_READ,  DO_SEND(OK_HI), DO_READ, DO_SEND("HTTP/1.1 2"),
                                      DO_CLOSE, DO_END};
     client_exchange again = {.req.may_repeat = true};
@@ -316,9 +299,8 @@ static void what_was_answered_in_part_is_not_sent_again(void **state)
 
 /* ---- ceilings ---- */
 
-static void requests_beyond_the_ceiling_wait_in_order(void **state)
+TEST(requests_beyond_the_ceiling_wait_in_order)
 {
-    (void)state;
     static const fake_step held[] = {DO_READ, DO_HOLD, DO_SEND(OK_HI), DO_REPEAT};
     fake_server s;
     client_fixture b;
@@ -347,9 +329,8 @@ static void requests_beyond_the_ceiling_wait_in_order(void **state)
     fake_server_stop(&s);
 }
 
-static void a_waiting_request_gets_the_place_of_a_lost_one(void **state)
+TEST(a_waiting_request_gets_the_place_of_a_lost_one)
 {
-    (void)state;
     static const fake_step lost[] = {DO_READ, DO_RESET, DO_END};
     fake_server s;
     client_fixture b;
@@ -365,9 +346,8 @@ static void a_waiting_request_gets_the_place_of_a_lost_one(void **state)
     fake_server_stop(&s);
 }
 
-static void those_who_wait_hear_when_nobody_is_there_any_more(void **state)
+TEST(those_who_wait_hear_when_nobody_is_there_any_more)
 {
-    (void)state;
     static const fake_step held[] = {DO_READ, DO_HOLD, DO_RESET, DO_END};
     fake_server s;
     client_fixture b;
@@ -389,9 +369,8 @@ static void those_who_wait_hear_when_nobody_is_there_any_more(void **state)
 
 /* ---- cancelling ---- */
 
-static void a_cancelled_request_closes_its_connection(void **state)
+TEST(a_cancelled_request_closes_its_connection)
 {
-    (void)state;
     static const fake_step half_head[] = {DO_READ, DO_SEND("HTTP/1.1 200"), DO_END};
     static const fake_step half_body[] = {DO_READ, DO_SEND(OK_HEAD "Content-Length: 9\r\n\r\nhi"),
                                           DO_END};
@@ -420,9 +399,8 @@ static void a_cancelled_request_closes_its_connection(void **state)
     }
 }
 
-static void a_request_can_be_cancelled_while_it_connects(void **state)
+TEST(a_request_can_be_cancelled_while_it_connects)
 {
-    (void)state;
     blackhole hole;
     client_fixture b;
     client_exchange a = {0};
@@ -437,9 +415,8 @@ static void a_request_can_be_cancelled_while_it_connects(void **state)
     blackhole_close(&hole);
 }
 
-static void a_request_can_be_cancelled_while_it_is_sent(void **state)
+TEST(a_request_can_be_cancelled_while_it_is_sent)
 {
-    (void)state;
     static const fake_step deaf[] = {DO_HOLD, DO_END};
     static char bytes[16u << 20];
     cw_str body = {bytes, sizeof bytes};
@@ -457,9 +434,8 @@ static void a_request_can_be_cancelled_while_it_is_sent(void **state)
     fake_server_stop(&s);
 }
 
-static void a_waiting_request_can_be_cancelled(void **state)
+TEST(a_waiting_request_can_be_cancelled)
 {
-    (void)state;
     static const fake_step held[] = {DO_READ, DO_HOLD, DO_SEND(OK_HI), DO_REPEAT};
     fake_server s;
     client_fixture b;
@@ -480,9 +456,8 @@ static void a_waiting_request_can_be_cancelled(void **state)
     fake_server_stop(&s);
 }
 
-static void a_request_can_be_cancelled_while_its_name_is_looked_up(void **state)
+TEST(a_request_can_be_cancelled_while_its_name_is_looked_up)
 {
-    (void)state;
     client_fixture b;
     client_exchange a = {0};
     client_fixture_init(&b);
@@ -507,9 +482,8 @@ static void ask_other(client_exchange *a)
     assert_int_equal(client_send(shared, other), CW_OK);
 }
 
-static void a_request_can_be_made_from_within_another_end(void **state)
+TEST(a_request_can_be_made_from_within_another_end)
 {
-    (void)state;
     fake_server s;
     client_fixture b;
     client_exchange a = {.then = ask_other}, next = {0};
@@ -531,9 +505,8 @@ static void cancel_other(client_exchange *a)
     cw_client_cancel(shared->client, &other->req);
 }
 
-static void a_request_can_be_cancelled_from_within_another_end(void **state)
+TEST(a_request_can_be_cancelled_from_within_another_end)
 {
-    (void)state;
     fake_server s;
     client_fixture b;
     client_exchange a = {.then = cancel_other}, running = {0};
@@ -557,9 +530,8 @@ static void close_all(client_exchange *a)
     cw_client_close(shared->client, client_fixture_on_closed, shared);
 }
 
-static void a_client_can_be_closed_from_within_an_end(void **state)
+TEST(a_client_can_be_closed_from_within_an_end)
 {
-    (void)state;
     static const fake_step lost[] = {DO_READ, DO_CLOSE, DO_END};
     static const fake_step to_close[] = {DO_READ, DO_SEND(OK_HEAD "\r\nhi"), DO_CLOSE, DO_END};
     const fake_step *const scripts[] = {always, lost, to_close};
@@ -582,9 +554,8 @@ static void a_client_can_be_closed_from_within_an_end(void **state)
 }
 
 /* No connection is left that would keep it. With 1 ms the time is up before the name is known. */
-static void a_client_without_connections_can_be_closed_from_within_an_end(void **state)
+TEST(a_client_without_connections_can_be_closed_from_within_an_end)
 {
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         client_fixture b;
         client_exchange a = {.then = close_all}, waiting = {0};
@@ -604,9 +575,8 @@ static void a_client_without_connections_can_be_closed_from_within_an_end(void *
     }
 }
 
-static void closing_drops_what_runs_and_waits(void **state)
+TEST(closing_drops_what_runs_and_waits)
 {
-    (void)state;
     fake_server s;
     client_fixture b;
     client_exchange a[5] = {0};
@@ -666,9 +636,8 @@ static void ask_with_failures(void *ctx)
     client_fixture_done(&b);
 }
 
-static void every_failed_allocation_ends_one_request_cleanly(void **state)
+TEST(every_failed_allocation_ends_one_request_cleanly)
 {
-    (void)state;
     static const fake_step split[] = {
         DO_READ,     DO_SEND("HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nTransfer-"),
         DO_PAUSE(3), DO_SEND("Encoding: chunked\r\n\r\n5\r\nhel"),

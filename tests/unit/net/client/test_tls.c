@@ -42,9 +42,8 @@ static client_exchange ask_identity(const fake_cert_opts *wish, cw_client_opts o
     return a;
 }
 
-static void a_certificate_must_be_right(void **state)
+TEST(a_certificate_must_be_right)
 {
-    (void)state;
     fake_tls_init();
     const fake_cert *ca = &fake_pki.authority;
     fake_cert stranger;
@@ -75,9 +74,8 @@ static void a_certificate_must_be_right(void **state)
     fake_cert_free(&stranger);
 }
 
-static void the_systems_authorities_do_not_know_ours(void **state)
+TEST(the_systems_authorities_do_not_know_ours)
 {
-    (void)state;
     fake_server s;
     client_fixture b;
     client_exchange a = {0};
@@ -95,9 +93,8 @@ static void the_systems_authorities_do_not_know_ours(void **state)
     fake_server_stop(&s);
 }
 
-static void a_file_that_is_not_there_is_said(void **state)
+TEST(a_file_that_is_not_there_is_said)
 {
-    (void)state;
     const cw_client_opts cases[] = {
         {.tls = {.ca_file = CW_STR("/nowhere/ca.pem")}},
         {.tls = {.certificate = CW_STR("/nowhere/client.pem")}},
@@ -121,9 +118,8 @@ static int on_server_name(SSL *tls, int *alert, void *ctx)
     return SSL_TLSEXT_ERR_OK;
 }
 
-static void another_server_name_can_be_asked_for(void **state)
+TEST(another_server_name_can_be_asked_for)
 {
-    (void)state;
     fake_cert id;
     fake_server s;
     client_fixture b;
@@ -156,9 +152,8 @@ static void another_server_name_can_be_asked_for(void **state)
     fake_cert_free(&id);
 }
 
-static void a_client_can_show_a_certificate(void **state)
+TEST(a_client_can_show_a_certificate)
 {
-    (void)state;
     fake_tls_init();
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
         fake_server s;
@@ -183,9 +178,8 @@ static void a_client_can_show_a_certificate(void **state)
     }
 }
 
-static void old_versions_are_refused(void **state)
+TEST(old_versions_are_refused)
 {
-    (void)state;
     fake_server s;
     fake_tls_init();
     SSL_CTX *context = fake_tls_context(&fake_pki.server);
@@ -210,9 +204,8 @@ static int pick_http2(SSL *tls, const unsigned char **out, unsigned char *n,
                : SSL_TLSEXT_ERR_NOACK;
 }
 
-static void a_server_is_told_that_it_is_http_1_1(void **state)
+TEST(a_server_is_told_that_it_is_http_1_1)
 {
-    (void)state;
     fake_server s;
     char offered[64] = "";
     fake_tls_init();
@@ -224,9 +217,8 @@ static void a_server_is_told_that_it_is_http_1_1(void **state)
     SSL_CTX_free(context);
 }
 
-static void a_server_without_tls_is_not_reached(void **state)
+TEST(a_server_without_tls_is_not_reached)
 {
-    (void)state;
     static const fake_step polite[] = {DO_SEND("HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n"),
                                        DO_END};
     static const fake_step closes[] = {DO_PAUSE(5), DO_CLOSE, DO_END};
@@ -249,9 +241,8 @@ static void a_server_without_tls_is_not_reached(void **state)
 
 /* ---- handshakes ---- */
 
-static void a_handshake_has_its_time(void **state)
+TEST(a_handshake_has_its_time)
 {
-    (void)state;
     static const fake_step deaf[] = {DO_END};
     fake_server s;
     client_fixture b;
@@ -267,9 +258,8 @@ static void a_handshake_has_its_time(void **state)
     fake_server_stop(&s);
 }
 
-static void a_request_can_be_cancelled_within_the_handshake(void **state)
+TEST(a_request_can_be_cancelled_within_the_handshake)
 {
-    (void)state;
     fake_server s;
     client_fixture b;
     client_exchange a = {0}, other = {0};
@@ -296,9 +286,8 @@ static void close_all(client_exchange *a)
     cw_client_close(shared->client, client_fixture_on_closed, shared);
 }
 
-static void a_client_can_be_closed_when_a_handshake_fails(void **state)
+TEST(a_client_can_be_closed_when_a_handshake_fails)
 {
-    (void)state;
     static const fake_step garbage[] = {DO_SEND("no TLS here"), DO_END};
     fake_server s;
     client_fixture b;
@@ -315,9 +304,8 @@ static void a_client_can_be_closed_when_a_handshake_fails(void **state)
     fake_server_stop(&s);
 }
 
-static void a_handshake_is_made_once_for_many_requests(void **state)
+TEST(a_handshake_is_made_once_for_many_requests)
 {
-    (void)state;
     fake_server s;
     client_fixture b;
     fake_server_start_tls(&s, SCRIPTS(always), 1);
@@ -337,9 +325,8 @@ static void a_handshake_is_made_once_for_many_requests(void **state)
 }
 
 /* Where a server keeps no connections, its next handshake is a short one. */
-static void a_session_is_resumed(void **state)
+TEST(a_session_is_resumed)
 {
-    (void)state;
     static const fake_step once[] = {DO_READ,
                                      DO_SEND(OK_HEAD "Connection: close\r\n"
                                                      "Content-Length: 2\r\n\r\nhi"),
@@ -362,9 +349,8 @@ static void a_session_is_resumed(void **state)
 /* ---- answers ---- */
 
 /* Somebody on the way can end a connection, but cannot say goodbye in the server's name. */
-static void an_answer_that_was_cut_is_lost(void **state)
+TEST(an_answer_that_was_cut_is_lost)
 {
-    (void)state;
     static const fake_step cut[] = {DO_READ, DO_SEND(OK_HEAD "\r\nhel"), DO_CUT, DO_END};
     static const fake_step whole[] = {DO_READ, DO_SEND(OK_HEAD "\r\nhel"), DO_CLOSE, DO_END};
     fake_server s;
@@ -392,9 +378,8 @@ static ssize_t send_with_new_keys(const struct fake_conn *c, const void *p, size
 }
 
 /* A message of TLS itself behind an answer is neither a byte nor an end. */
-static void messages_of_tls_do_not_end_an_idle_connection(void **state)
+TEST(messages_of_tls_do_not_end_an_idle_connection)
 {
-    (void)state;
     static const fake_transport wire = {fake_tls_open, fake_tls_recv, send_with_new_keys,
                                         fake_tls_has_more, fake_tls_close};
     fake_server s;
@@ -416,9 +401,8 @@ static void messages_of_tls_do_not_end_an_idle_connection(void **state)
 #define PIECE 3000000u
 
 /* Several at once that are all sent in parts, so that none may send from the other's place. */
-static void large_requests_do_not_mix(void **state)
+TEST(large_requests_do_not_mix)
 {
-    (void)state;
     static const fake_step slow[] = {DO_PAUSE(30), DO_READ, DO_SEND(OK_HI), DO_REPEAT};
     static char bytes[4][PIECE];
     static const cw_http_header own = {CW_STR_INIT("X-Own"), CW_STR_INIT("1")};
@@ -504,9 +488,8 @@ static void fake_proxy_start(fake_proxy *p, uint16_t port)
     fake_server_start_with(&p->s, NULL, &wire, p, scripts, 1);
 }
 
-static void a_proxy_makes_a_tunnel(void **state)
+TEST(a_proxy_makes_a_tunnel)
 {
-    (void)state;
     fake_server s;
     fake_proxy proxy;
     client_fixture b;
@@ -533,9 +516,8 @@ static void a_proxy_makes_a_tunnel(void **state)
     fake_server_stop(&s);
 }
 
-static void a_proxy_that_refuses_is_said(void **state)
+TEST(a_proxy_that_refuses_is_said)
 {
-    (void)state;
     fake_proxy proxy;
     client_fixture b;
     client_exchange a = {0};
@@ -555,9 +537,8 @@ static void a_proxy_that_refuses_is_said(void **state)
     fake_server_stop(&proxy.s);
 }
 
-static void a_proxy_is_told_the_whole_url_without_tls(void **state)
+TEST(a_proxy_is_told_the_whole_url_without_tls)
 {
-    (void)state;
     fake_server s;
     client_fixture b;
     client_exchange a = {0}, other = {.req = {.method = CW_HTTP_GET, .path = CW_STR("/b?c")}};
@@ -580,9 +561,8 @@ static void a_proxy_is_told_the_whole_url_without_tls(void **state)
     fake_server_stop(&s);
 }
 
-static void a_proxy_is_an_http_url(void **state)
+TEST(a_proxy_is_an_http_url)
 {
-    (void)state;
     static const struct {
         const char *url, *proxy;
     } bad[] = {
@@ -603,9 +583,8 @@ static void a_proxy_is_an_http_url(void **state)
     }
 }
 
-static void the_environment_has_no_say(void **state)
+TEST(the_environment_has_no_say)
 {
-    (void)state;
     static const char *const names[] = {"https_proxy", "http_proxy", "ALL_PROXY"};
     fake_server s;
     fake_proxy proxy;

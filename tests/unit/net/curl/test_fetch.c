@@ -24,7 +24,7 @@ static const char *check(const char *text, uint16_t port, bool allow_private, bo
     return cw_fetch_check_address((struct sockaddr *)&sa, allow_private, is_clear);
 }
 
-static void public_addresses_may_be_asked_with_tls_only(void **state)
+TEST(public_addresses_may_be_asked_with_tls_only)
 {
     static const char *const good[] = {
         "1.1.1.1",        "9.255.255.255",   "11.0.0.0",         "100.63.255.255",
@@ -35,7 +35,6 @@ static void public_addresses_may_be_asked_with_tls_only(void **state)
         "203.0.114.0",    "223.255.255.255", "2606:4700::1111",  "2001:200::1",
         "3fff:1::1",      "::ffff:1.1.1.1",  "64:ff9b::1.1.1.1", "2002:101:101::1",
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(good); i++) {
         if (check(good[i], 443, false, false))
             fail_msg("%s is refused", good[i]);
@@ -44,7 +43,7 @@ static void public_addresses_may_be_asked_with_tls_only(void **state)
     }
 }
 
-static void private_addresses_may_be_asked_where_allowed(void **state)
+TEST(private_addresses_may_be_asked_where_allowed)
 {
     static const char *const some[] = {
         "10.0.0.0",
@@ -64,7 +63,6 @@ static void private_addresses_may_be_asked_where_allowed(void **state)
         "64:ff9b::192.168.1.1",
         "2002:7f00:1::",
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(some); i++) {
         if (!check(some[i], 443, false, false) || !check(some[i], 80, false, true))
             fail_msg("%s is asked", some[i]);
@@ -74,7 +72,7 @@ static void private_addresses_may_be_asked_where_allowed(void **state)
     }
 }
 
-static void other_addresses_are_never_asked(void **state)
+TEST(other_addresses_are_never_asked)
 {
     static const char *const bad[] = {
         "0.0.0.0",
@@ -111,7 +109,6 @@ static void other_addresses_are_never_asked(void **state)
         "4000::1",
         "100::1",
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
         for (int flags = 0; flags < 4; flags++) {
             if (!check(bad[i], 443, flags & 1, flags & 2))
@@ -122,9 +119,8 @@ static void other_addresses_are_never_asked(void **state)
     assert_non_null(cw_fetch_check_address((struct sockaddr *)&un, true, false));
 }
 
-static void ports_of_other_services_are_refused(void **state)
+TEST(ports_of_other_services_are_refused)
 {
-    (void)state;
     for (unsigned port = 0; port < 1024; port++) {
         assert_int_equal(check("1.1.1.1", (uint16_t)port, false, false) == NULL, port == 443);
         assert_int_equal(check("127.0.0.1", (uint16_t)port, true, true) == NULL, port == 80);
@@ -133,7 +129,7 @@ static void ports_of_other_services_are_refused(void **state)
     assert_null(check("1.1.1.1", 65535, false, false));
 }
 
-static void urls_are_checked_before_anything_is_looked_up(void **state)
+TEST(urls_are_checked_before_anything_is_looked_up)
 {
     static const char *const good[] = {"https://a", "https://a.example:8443/x?y=1",
                                        "https://[2001:200::1]/", "https://10.0.0.1/"};
@@ -159,7 +155,6 @@ static void urls_are_checked_before_anything_is_looked_up(void **state)
         "https://[::1/",
         "http://a/",
     };
-    (void)state;
     for (size_t i = 0; i < CW_COUNT(good); i++)
         assert_null(cw_fetch_check_url(cw_str_from(good[i]), false));
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
@@ -235,12 +230,11 @@ static void fetch(const fake_step *script, got *g)
     fake_server_stop(&s);
 }
 
-static void a_document_is_fetched(void **state)
+TEST(a_document_is_fetched)
 {
     static const fake_step script[] = {
         DO_READ, SAY("Content-Length: 2\r\nCache-Control: public, max-age=77", "{}"), DO_END};
     got g = {0};
-    (void)state;
     fetch(script, &g);
     assert_int_equal(g.status, 200);
     assert_int_equal(g.n, 2);
@@ -248,7 +242,7 @@ static void a_document_is_fetched(void **state)
     assert_int_equal(g.answer.max_age_s, 77);
 }
 
-static void a_document_that_is_too_large_is_refused(void **state)
+TEST(a_document_that_is_too_large_is_refused)
 {
     static const fake_step exact[] = {DO_READ, SAY("Content-Length: 65536", ""), DO_FILL(65536),
                                       DO_END};
@@ -256,7 +250,6 @@ static void a_document_that_is_too_large_is_refused(void **state)
                                           DO_END};
     static const fake_step endless[] = {DO_READ, SAY("X: y", ""), DO_FILL(10000000), DO_END};
     got a = {0}, b = {0}, c = {0};
-    (void)state;
     fetch(exact, &a);
     assert_int_equal(a.n, CW_FETCH_MAX_BYTES);
     fetch(announced, &b);
@@ -265,30 +258,28 @@ static void a_document_that_is_too_large_is_refused(void **state)
     assert_string_equal(c.why, "the answer is too large");
 }
 
-static void who_says_nothing_is_not_waited_for(void **state)
+TEST(who_says_nothing_is_not_waited_for)
 {
     static const fake_step silent[] = {DO_READ, DO_HOLD, DO_END};
     got g = {.fetch = {.timeout_ms = 100}};
-    (void)state;
     uint64_t before = cw_clock_ms();
     fetch(silent, &g);
     assert_null(strstr(g.why, "too large"));
     assert_true(g.why[0] && cw_clock_ms() - before < patience(5000));
 }
 
-static void redirects_are_answers_like_others(void **state)
+TEST(redirects_are_answers_like_others)
 {
     static const fake_step script[] = {DO_READ,
                                        DO_SEND("HTTP/1.1 302 Found\r\nLocation: /other\r\n"
                                                "Content-Length: 0\r\n\r\n"),
                                        DO_END};
     got g = {0};
-    (void)state;
     fetch(script, &g);
     assert_int_equal(g.status, 302);
 }
 
-static void nobody_is_asked_who_may_not_be(void **state)
+TEST(nobody_is_asked_who_may_not_be)
 {
     static const fake_step script[] = {DO_READ, SAY("Content-Length: 2", "{}"), DO_END};
     static const fake_step *const scripts[] = {script};
@@ -299,7 +290,6 @@ static void nobody_is_asked_who_may_not_be(void **state)
     fake_server s;
     client_fixture b;
     cw_fetcher *fr;
-    (void)state;
     fake_server_start(&s, scripts, 1);
     client_fixture_init(&b);
     assert_int_equal(cw_fetcher_new(&b.loop, &fr, NULL), CW_OK);
@@ -318,11 +308,10 @@ static void nobody_is_asked_who_may_not_be(void **state)
     fake_server_stop(&s);
 }
 
-static void proxies_of_the_environment_do_not_count(void **state)
+TEST(proxies_of_the_environment_do_not_count)
 {
     static const fake_step script[] = {DO_READ, SAY("Content-Length: 2", "{}"), DO_END};
     got g = {0};
-    (void)state;
     setenv("http_proxy", "http://127.0.0.1:9", 1);
     setenv("ALL_PROXY", "http://127.0.0.1:9", 1);
     fetch(script, &g);
@@ -331,7 +320,7 @@ static void proxies_of_the_environment_do_not_count(void **state)
     assert_int_equal(g.status, 200);
 }
 
-static void a_form_is_sent_with_its_authorization(void **state)
+TEST(a_form_is_sent_with_its_authorization)
 {
     static const fake_step script[] = {DO_READ, SAY("Content-Length: 2", "{}"), DO_END};
     static const fake_step *const scripts[] = {script};
@@ -341,7 +330,6 @@ static void a_form_is_sent_with_its_authorization(void **state)
     got g = {.fetch = {.allow_private = true,
                        .form = CW_STR("token=x"),
                        .authorization = CW_STR("Basic eA==")}};
-    (void)state;
     fake_server_start(&s, scripts, 1);
     client_fixture_init(&b);
     assert_int_equal(cw_fetcher_new(&b.loop, &fr, NULL), CW_OK);
@@ -357,7 +345,7 @@ static void a_form_is_sent_with_its_authorization(void **state)
     fake_server_stop(&s);
 }
 
-static void what_is_cancelled_or_closed_is_not_told(void **state)
+TEST(what_is_cancelled_or_closed_is_not_told)
 {
     static const fake_step silent[] = {DO_READ, DO_HOLD, DO_END};
     static const fake_step good[] = {DO_READ, SAY("Content-Length: 2", "{}"), DO_END};
@@ -366,7 +354,6 @@ static void what_is_cancelled_or_closed_is_not_told(void **state)
     client_fixture b;
     cw_fetcher *fr;
     got a = {.fetch = {.allow_private = true}}, c = a, d = a;
-    (void)state;
     fake_server_start(&s, scripts, 3);
     client_fixture_init(&b);
     assert_int_equal(cw_fetcher_new(&b.loop, &fr, NULL), CW_OK);
@@ -385,7 +372,7 @@ static void what_is_cancelled_or_closed_is_not_told(void **state)
     fake_server_stop(&s);
 }
 
-static void only_so_many_run_at_once(void **state)
+TEST(only_so_many_run_at_once)
 {
     static const fake_step silent[] = {DO_READ, DO_HOLD, DO_END};
     static const fake_step *const scripts[] = {silent};
@@ -393,7 +380,6 @@ static void only_so_many_run_at_once(void **state)
     fake_server s;
     client_fixture b;
     cw_fetcher *fr;
-    (void)state;
     fake_server_start(&s, scripts, 1);
     client_fixture_init(&b);
     assert_int_equal(cw_fetcher_new(&b.loop, &fr, NULL), CW_OK);
@@ -428,12 +414,11 @@ static void fetch_once(void *ctx)
     client_fixture_done(&b);
 }
 
-static void fetching_survives_every_failed_allocation(void **state)
+TEST(fetching_survives_every_failed_allocation)
 {
     static const fake_step script[] = {DO_READ, SAY("Content-Length: 2", "{}"), DO_END};
     static const fake_step *const scripts[] = {script};
     fake_server s;
-    (void)state;
     fake_server_start(&s, scripts, 1);
     assert_true(oom_each(fetch_once, &s) >= 5);
     fake_server_stop(&s);

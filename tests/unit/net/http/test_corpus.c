@@ -8,7 +8,6 @@
 #include "support/http1_splits.h"
 
 #include <dirent.h>
-#include <stdio.h>
 
 #include "base/buf.h"
 #include "net/http/hostcheck.h"
@@ -327,9 +326,8 @@ static void run_file(const char *folder, const char *name)
 
 static const char *folder;
 
-static void every_request_gets_its_answer_however_it_is_cut(void **state)
+TEST(every_request_gets_its_answer_however_it_is_cut)
 {
-    (void)state;
     const struct dirent *entry;
     DIR *dir = opendir(folder);
     assert_non_null(dir);
@@ -342,9 +340,8 @@ static void every_request_gets_its_answer_however_it_is_cut(void **state)
     assert_int_equal(n_wrong, 0);
 }
 
-static void the_corpus_was_found(void **state)
+TEST(the_corpus_was_found)
 {
-    (void)state;
     assert_true(n_refused >= 450);
     assert_true(n_cases - n_refused >= 50);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "net/http/hostcheck.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define LENGTH_63 "abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0"
 
@@ -43,9 +37,8 @@ static void assert_allows(const char *hosts, const char *const *good, const char
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void host_values_have_a_strict_syntax(void **state)
+TEST(host_values_have_a_strict_syntax)
 {
-    (void)state;
     static const char *const good[] = {"a",
                                        "localhost",
                                        "localhost:80",
@@ -132,9 +125,8 @@ static void host_values_have_a_strict_syntax(void **state)
     assert_false(cw_host_is_valid(CW_STR("a:8\0")));
 }
 
-static void equal_hosts_are_found_equal(void **state)
+TEST(equal_hosts_are_found_equal)
 {
-    (void)state;
     assert_true(cw_host_eq(CW_STR("Localhost."), CW_STR("localhost")));
     assert_true(cw_host_eq(CW_STR("a:80"), CW_STR("A:080")));
     assert_true(cw_host_eq(CW_STR("[::1]"), CW_STR("[0:0:0:0:0:0:0:1]")));
@@ -149,9 +141,8 @@ static void equal_hosts_are_found_equal(void **state)
     assert_false(cw_host_eq(CW_STR(""), CW_STR("")));
 }
 
-static void only_loopback_passes_by_default(void **state)
+TEST(only_loopback_passes_by_default)
 {
-    (void)state;
     assert_allows("",
                   LIST("localhost", "LOCALHOST", "localhost.", "localhost:1", "127.0.0.1",
                        "127.0.0.1:65535", "[::1]", "[::1]:8080", "[0:0:0:0:0:0:0:1]"),
@@ -161,35 +152,31 @@ static void only_loopback_passes_by_default(void **state)
                        "sub.localhost"));
 }
 
-static void a_plain_entry_matches_any_port(void **state)
+TEST(a_plain_entry_matches_any_port)
 {
-    (void)state;
     assert_allows("Example.org,[2001:db8::1]",
                   LIST("example.org", "EXAMPLE.ORG.", "example.org:8080", "[2001:DB8:0::1]:443"),
                   LIST("localhost", "www.example.org", "example.org.evil.example", "example.or",
                        "[2001:db8::2]", "2001"));
 }
 
-static void an_entry_with_a_port_matches_that_port(void **state)
+TEST(an_entry_with_a_port_matches_that_port)
 {
-    (void)state;
     assert_allows("example.org:8080,[::1]:1",
                   LIST("example.org:8080", "example.org.:8080", "[::1]:1"),
                   LIST("example.org", "example.org:80", "example.org:808", "[::1]", "[::1]:2"));
 }
 
-static void a_wildcard_matches_names_below(void **state)
+TEST(a_wildcard_matches_names_below)
 {
-    (void)state;
     assert_allows("*.example.org", LIST("a.example.org", "A.B.Example.ORG.:80"),
                   LIST("example.org", "xexample.org", ".example.org", "a.example.org.evil.example",
                        "aexample.org", "[::1]", "org"));
     assert_allows("*.example.org:8080", LIST("a.example.org:8080"), LIST("a.example.org"));
 }
 
-static void the_asterisk_allows_every_valid_host(void **state)
+TEST(the_asterisk_allows_every_valid_host)
 {
-    (void)state;
     assert_allows("*", LIST("a", "example.org:80", "[::2]"), LIST("", "a b", "a,b", "u@a"));
     assert_allows("a,*", LIST("a", "b"), LIST("a/b"));
 }
@@ -209,9 +196,8 @@ static void assert_origins(const char *hosts, const char *origins, const char *h
     cw_hostlist_free(list);
 }
 
-static void the_servers_own_pages_may_call_it(void **state)
+TEST(the_servers_own_pages_may_call_it)
 {
-    (void)state;
     assert_origins(
         "", "", "localhost:8080",
         LIST("http://localhost:8080", "https://LOCALHOST:8080", "HTTP://localhost.:8080"),
@@ -230,17 +216,15 @@ static void the_servers_own_pages_may_call_it(void **state)
     assert_origins("", "", "[::1]:1", LIST("http://[0::1]:1"), LIST("http://[::1]"));
 }
 
-static void a_host_that_is_not_listed_makes_no_origin_its_own(void **state)
+TEST(a_host_that_is_not_listed_makes_no_origin_its_own)
 {
-    (void)state;
     assert_origins("", "", "evil.example", LIST("http://localhost:1") + 1,
                    LIST("http://evil.example", "null", "http://localhost"));
     assert_origins("", "", "a b", LIST("x") + 1, LIST("http://a b", "http://localhost"));
 }
 
-static void listed_origins_pass_for_any_host(void **state)
+TEST(listed_origins_pass_for_any_host)
 {
-    (void)state;
     assert_origins(
         "", "https://app.example.org,http://dev:3000,vscode-webview://abc,app://x,z3+a.b://y",
         "localhost",
@@ -253,9 +237,8 @@ static void listed_origins_pass_for_any_host(void **state)
                    LIST("https://example.org", "http://a.example.org", "https://a.example.org:1"));
 }
 
-static void null_passes_only_if_listed(void **state)
+TEST(null_passes_only_if_listed)
 {
-    (void)state;
     assert_origins("", "null", "localhost", LIST("null"),
                    LIST("NULL", "Null", "nul", "", "null://x"));
     assert_origins("", "*", "localhost", LIST("null", "https://anything.example", "x"),
@@ -264,9 +247,8 @@ static void null_passes_only_if_listed(void **state)
                    LIST("null", "http://other.example"));
 }
 
-static void bad_entries_are_named(void **state)
+TEST(bad_entries_are_named)
 {
-    (void)state;
     static const char *const bad_hosts[] = {
         "",        "a b", "http://a", "a/b",  "*a",  "**",  "*.",
         "*.[::1]", "a:b", "a:",       "*:80", "a,b", "[::", "*.*.a"};
@@ -292,9 +274,8 @@ static void bad_entries_are_named(void **state)
     }
 }
 
-static void a_list_keeps_its_own_copy(void **state)
+TEST(a_list_keeps_its_own_copy)
 {
-    (void)state;
     char host[] = "example.org", origin[] = "https://a.example";
     cw_str h = cw_str_from(host), o = cw_str_from(origin);
     cw_hostlist *list = NULL;
@@ -307,9 +288,8 @@ static void a_list_keeps_its_own_copy(void **state)
     cw_hostlist_free(NULL);
 }
 
-static void few_texts_are_spelt_as_listed(void **state)
+TEST(few_texts_are_spelt_as_listed)
 {
-    (void)state;
     static const uint16_t ports[] = {8080, 8443};
     static const char *const good[] = {"localhost", "localhost:8080", "localhost:8443",
                                        "[::1]",     "[::1]:8080",     "a.org:81",
@@ -337,9 +317,8 @@ static void make_once(void *ctx)
     cw_hostlist_free(list);
 }
 
-static void a_failed_allocation_is_reported(void **state)
+TEST(a_failed_allocation_is_reported)
 {
-    (void)state;
     assert_true(oom_each(make_once, NULL) >= 1);
 }
 

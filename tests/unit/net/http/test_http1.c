@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/http1_splits.h"
 
-#include <stdio.h>
-
 #include "base/buf.h"
 
 #define HOST "Host: localhost\r\n"
@@ -34,9 +32,8 @@ static void accepted(cw_str text, cw_http1_head *h)
     refused((status), CW_STR("GET / HTTP/1.1\r\n" HOST lines "\r\n"))
 #define ACCEPTED_FIELDS(lines, h) accepted(CW_STR("GET / HTTP/1.1\r\n" HOST lines "\r\n"), (h))
 
-static void a_complete_head_is_taken_apart(void **state)
+TEST(a_complete_head_is_taken_apart)
 {
-    (void)state;
     static const char text[] = "POST /mcp?x=1 HTTP/1.1\r\n"
                                "Host: localhost:8080\r\n"
                                "ORIGIN: http://localhost:8080\r\n"
@@ -67,9 +64,8 @@ static void a_complete_head_is_taken_apart(void **state)
     assert_true(cw_str_is(cw_http1_value(&h, text, 0), "localhost:8080"));
 }
 
-static void absent_fields_have_no_index(void **state)
+TEST(absent_fields_have_no_index)
 {
-    (void)state;
     cw_http1_head h;
     accepted(CW_STR("GET / HTTP/1.0\r\n\r\n"), &h);
     assert_int_equal(h.host, CW_HTTP1_NONE);
@@ -82,9 +78,8 @@ static void absent_fields_have_no_index(void **state)
     assert_int_equal(h.content_length, 0);
 }
 
-static void find_goes_through_fields_of_one_name(void **state)
+TEST(find_goes_through_fields_of_one_name)
 {
-    (void)state;
     static const char text[] = "GET / HTTP/1.1\r\n" HOST "X-A: 1\r\nx-b: 2\r\nx-a: 3\r\n\r\n";
     cw_http1_head h;
     accepted(TEXT(text), &h);
@@ -94,18 +89,16 @@ static void find_goes_through_fields_of_one_name(void **state)
     assert_int_equal(cw_http1_find(&h, text, CW_STR("x-c"), 0), CW_HTTP1_NONE);
 }
 
-static void bytes_behind_the_head_are_left_alone(void **state)
+TEST(bytes_behind_the_head_are_left_alone)
 {
-    (void)state;
     static const char text[] = "GET / HTTP/1.1\r\n" HOST "\r\nGET \x01";
     cw_http1_head h;
     assert_int_equal(http1_parse_all_splits(&h, TEXT(text), &http1_usual_limits), CW_OK);
     assert_int_equal(h.size, sizeof text - 1 - 5);
 }
 
-static void every_proper_prefix_asks_for_more(void **state)
+TEST(every_proper_prefix_asks_for_more)
 {
-    (void)state;
     static const char text[] = "\r\nGET /a HTTP/1.1\r\n" HOST "Empty:\r\nX:  y \t\r\n\r\n";
     for (size_t n = 0; n < sizeof text - 1; n++) {
         cw_http1_head h;
@@ -115,9 +108,8 @@ static void every_proper_prefix_asks_for_more(void **state)
     }
 }
 
-static void methods_are_known_by_their_exact_name(void **state)
+TEST(methods_are_known_by_their_exact_name)
 {
-    (void)state;
     static const struct {
         const char *name;
         cw_http_method method;
@@ -150,9 +142,8 @@ static void methods_are_known_by_their_exact_name(void **state)
     assert_string_equal(cw_http_method_name(CW_HTTP_UNKNOWN), "unknown");
 }
 
-static void a_method_has_at_most_32_characters(void **state)
+TEST(a_method_has_at_most_32_characters)
 {
-    (void)state;
     cw_http1_head h;
     accepted(CW_STR("ABCDEFGHIJKLMNOPQRSTUVWXYZ123456 / HTTP/1.1\r\n" HOST "\r\n"), &h);
     assert_int_equal(h.method_len, 32);
@@ -161,9 +152,8 @@ static void a_method_has_at_most_32_characters(void **state)
     REFUSED(501, "ABCDEFGHIJKLMNOPQRSTUVWXYZ1234567");
 }
 
-static void the_request_line_has_single_spaces_and_crlf(void **state)
+TEST(the_request_line_has_single_spaces_and_crlf)
 {
-    (void)state;
     REFUSED(400, " GET / HTTP/1.1\r\n");
     REFUSED(400, "\tGET / HTTP/1.1\r\n");
     REFUSED(400, "GET  / HTTP/1.1\r\n");
@@ -181,9 +171,8 @@ static void the_request_line_has_single_spaces_and_crlf(void **state)
     REFUSED(400, "G\0T / HTTP/1.1\r\n");
 }
 
-static void other_protocols_are_told_early(void **state)
+TEST(other_protocols_are_told_early)
 {
-    (void)state;
     cw_http1_head h;
     cw_http1_head_init(&h, &http1_usual_limits);
     assert_int_equal(cw_http1_parse_head(&h, "\x16\x03\x01", 3), CW_INVALID);
@@ -194,9 +183,8 @@ static void other_protocols_are_told_early(void **state)
     REFUSED(400, "{\"jsonrpc\":\"2.0\"}");
 }
 
-static void versions_have_two_digits_and_start_with_1(void **state)
+TEST(versions_have_two_digits_and_start_with_1)
 {
-    (void)state;
     static const char *const bad[] = {"HTTP/1",    "HTTP/1.",   "HTTP/11",  "HTTP/1.10",
                                       "HTTP/01.1", "http/1.1",  "HTTP/1,1", "HTTP/a.1",
                                       "HTTP/1.a",  "HTTP/ 1.1", "HTTP 1.1", "HTTPS/1.1",
@@ -214,9 +202,8 @@ static void versions_have_two_digits_and_start_with_1(void **state)
     REFUSED(400, "GET / HTTP/2.0x\r\n");
 }
 
-static void a_higher_minor_version_is_read_as_1(void **state)
+TEST(a_higher_minor_version_is_read_as_1)
 {
-    (void)state;
     for (int minor = '0'; minor <= '9'; minor++) {
         char text[] = "GET / HTTP/1.x\r\n" HOST "\r\n";
         *strchr(text, 'x') = (char)minor;
@@ -232,9 +219,8 @@ static bool is_target_char(unsigned c)
            (c && strchr("-._~:/?[]@!$&'()*+,;=%", (int)c));
 }
 
-static void targets_consist_of_uri_characters(void **state)
+TEST(targets_consist_of_uri_characters)
 {
-    (void)state;
     for (unsigned c = 0; c < 256; c++) {
         char text[] = "GET /aXb HTTP/1.1\r\n" HOST "\r\n";
         *strchr(text, 'X') = (char)c;
@@ -252,9 +238,8 @@ static bool is_token_char(unsigned c)
            (c && strchr("!#$%&'*+-.^_`|~", (int)c));
 }
 
-static void names_and_methods_consist_of_token_characters(void **state)
+TEST(names_and_methods_consist_of_token_characters)
 {
-    (void)state;
     for (unsigned c = 0; c < 256; c++) {
         char text[] = "GET / HTTP/1.1\r\n" HOST "aXb: 1\r\n\r\n";
         *strchr(text, 'X') = (char)c;
@@ -278,9 +263,8 @@ static void names_and_methods_consist_of_token_characters(void **state)
 }
 
 /* At every place of a word of eight, since values are scanned by words. */
-static void values_take_all_but_controls(void **state)
+TEST(values_take_all_but_controls)
 {
-    (void)state;
     for (unsigned c = 0; c < 256; c++) {
         bool good = c == '\t' || (c >= 0x20 && c != 0x7f);
         for (size_t at = 0; at < 9; at++) {
@@ -305,9 +289,8 @@ static void values_take_all_but_controls(void **state)
     assert_true(cw_http_is_value(CW_STR("")));
 }
 
-static void values_are_trimmed(void **state)
+TEST(values_are_trimmed)
 {
-    (void)state;
     static const char text[] =
         "GET / HTTP/1.1\r\n" HOST "A:x\r\nB:  \t x y\t z \t \r\nC:\r\nF: \t \r\nE: :\r\n\r\n";
     static const char *const values[] = {"localhost", "x", "x y\t z", "", "", ":"};
@@ -318,9 +301,8 @@ static void values_are_trimmed(void **state)
         assert_true(cw_str_is(cw_http1_value(&h, text, i), values[i]));
 }
 
-static void header_lines_follow_the_grammar(void **state)
+TEST(header_lines_follow_the_grammar)
 {
-    (void)state;
     REFUSED_FIELDS(400, "A : x\r\n");
     REFUSED_FIELDS(400, "A\t: x\r\n");
     REFUSED_FIELDS(400, "A: x\r\n y\r\n");
@@ -337,9 +319,8 @@ static void header_lines_follow_the_grammar(void **state)
     REFUSED(400, "GET / HTTP/1.1\r\n Host: localhost\r\n\r\n");
 }
 
-static void host_is_required_once_and_valid(void **state)
+TEST(host_is_required_once_and_valid)
 {
-    (void)state;
     REFUSED(400, "GET / HTTP/1.1\r\n\r\n");
     REFUSED(400, "GET / HTTP/1.9\r\nA: b\r\n\r\n");
     REFUSED_FIELDS(400, "Host: localhost\r\n");
@@ -352,9 +333,8 @@ static void host_is_required_once_and_valid(void **state)
     REFUSED(400, "GET / HTTP/1.0\r\nHost: a@b\r\n\r\n");
 }
 
-static void a_length_is_a_plain_number(void **state)
+TEST(a_length_is_a_plain_number)
 {
-    (void)state;
     static const char *const bad[] = {"",
                                       "+5",
                                       "-5",
@@ -392,9 +372,8 @@ static void a_length_is_a_plain_number(void **state)
     assert_int_equal(h.content_length, UINT64_C(9999999999999999999));
 }
 
-static void transfer_encoding_is_exactly_chunked(void **state)
+TEST(transfer_encoding_is_exactly_chunked)
 {
-    (void)state;
     cw_http1_head h;
     ACCEPTED_FIELDS("Transfer-Encoding: chunked\r\n", &h);
     assert_true(h.chunked);
@@ -420,16 +399,14 @@ static void transfer_encoding_is_exactly_chunked(void **state)
     REFUSED(400, "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n");
 }
 
-static void two_framings_are_refused_in_either_order(void **state)
+TEST(two_framings_are_refused_in_either_order)
 {
-    (void)state;
     REFUSED_FIELDS(400, "Transfer-Encoding: chunked\r\nContent-Length: 0\r\n");
     REFUSED_FIELDS(400, "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n");
 }
 
-static void fields_that_stand_alone_are_not_repeated(void **state)
+TEST(fields_that_stand_alone_are_not_repeated)
 {
-    (void)state;
     REFUSED_FIELDS(400, "Content-Type: a/b\r\nContent-Type: a/b\r\n");
     REFUSED_FIELDS(400, "Authorization: a\r\nauthorization: b\r\n");
     REFUSED_FIELDS(400, "Origin: null\r\nOrigin: null\r\n");
@@ -440,9 +417,8 @@ static void fields_that_stand_alone_are_not_repeated(void **state)
 }
 
 /* Names that differ from a known one in one bit, or are one character off. */
-static void names_that_resemble_known_ones_are_ordinary(void **state)
+TEST(names_that_resemble_known_ones_are_ordinary)
 {
-    (void)state;
     static const char *const known[] = {"host",          "accept",         "origin",
                                         "expect",        "connection",     "content-type",
                                         "authorization", "content-length", "transfer-encoding"};
@@ -468,9 +444,8 @@ static void names_that_resemble_known_ones_are_ordinary(void **state)
     assert_false(h.chunked);
 }
 
-static void connection_options_decide_about_keeping_alive(void **state)
+TEST(connection_options_decide_about_keeping_alive)
 {
-    (void)state;
     static const struct {
         const char *version, *lines;
         bool keep;
@@ -503,9 +478,8 @@ static void connection_options_decide_about_keeping_alive(void **state)
     REFUSED_FIELDS(400, "Connection: close;x\r\n");
 }
 
-static void only_100_continue_can_be_expected(void **state)
+TEST(only_100_continue_can_be_expected)
 {
-    (void)state;
     cw_http1_head h;
     ACCEPTED_FIELDS("Expect: 100-Continue\r\n", &h);
     assert_true(h.expect_continue);
@@ -517,9 +491,8 @@ static void only_100_continue_can_be_expected(void **state)
     accepted(CW_STR("GET / HTTP/1.0\r\nExpect: x\r\n\r\n"), &h);
 }
 
-static void two_empty_lines_may_come_first(void **state)
+TEST(two_empty_lines_may_come_first)
 {
-    (void)state;
     cw_http1_head h;
     accepted(CW_STR("\r\nGET / HTTP/1.1\r\n" HOST "\r\n"), &h);
     assert_int_equal(h.method_at, 2);
@@ -531,9 +504,8 @@ static void two_empty_lines_may_come_first(void **state)
     REFUSED(400, "\rGET");
 }
 
-static void the_asterisk_is_for_options(void **state)
+TEST(the_asterisk_is_for_options)
 {
-    (void)state;
     cw_http1_head h;
     accepted(CW_STR("OPTIONS * HTTP/1.1\r\n" HOST "\r\n"), &h);
     REFUSED(400, "GET * HTTP/1.1\r\n" HOST "\r\n");
@@ -564,9 +536,8 @@ static unsigned status_of(cw_buf b, const cw_http1_limits *limits)
     return h.status;
 }
 
-static void the_target_has_its_limit(void **state)
+TEST(the_target_has_its_limit)
 {
-    (void)state;
     static const char end[] = " HTTP/1.1\r\n" HOST "\r\n";
     cw_http1_limits limits = {100, 1000, 10};
     assert_int_equal(status_of(fill("GET ", "/", 99, end), &limits), 0);
@@ -579,9 +550,8 @@ static void the_target_has_its_limit(void **state)
     assert_int_equal(status_of(fill("GET ", "/", 2000, end), &limits), 414);
 }
 
-static void the_head_has_its_limit(void **state)
+TEST(the_head_has_its_limit)
 {
-    (void)state;
     static const char start[] = "GET / HTTP/1.1\r\n" HOST "A:";
     size_t room = 200 - (sizeof start - 1) - 4;
     cw_http1_limits limits = {100, 200, 10};
@@ -593,9 +563,8 @@ static void the_head_has_its_limit(void **state)
     assert_int_equal(status_of(fill("GET / HTTP/1.1\r\n", "x", 500, ""), &limits), 431);
 }
 
-static void a_large_head_is_known_before_it_ends(void **state)
+TEST(a_large_head_is_known_before_it_ends)
 {
-    (void)state;
     cw_http1_limits limits = {100, 64, 10};
     cw_buf b = fill("GET / HTTP/1.1\r\nA: ", "x", 64, "");
     cw_http1_head h;
@@ -606,9 +575,8 @@ static void a_large_head_is_known_before_it_ends(void **state)
     cw_buf_done(&b);
 }
 
-static void a_head_never_exceeds_what_offsets_can_hold(void **state)
+TEST(a_head_never_exceeds_what_offsets_can_hold)
 {
-    (void)state;
     cw_http1_limits limits = {1u << 20, 1u << 20, 1000};
     static const char start[] = "GET / HTTP/1.1\r\n" HOST "A:";
     size_t room = 65535 - (sizeof start - 1) - 4;
@@ -626,9 +594,8 @@ static void a_head_never_exceeds_what_offsets_can_hold(void **state)
     cw_buf_done(&b);
 }
 
-static void the_number_of_fields_has_its_limit(void **state)
+TEST(the_number_of_fields_has_its_limit)
 {
-    (void)state;
     static const char start[] = "GET / HTTP/1.1\r\n" HOST;
     cw_http1_limits limits = {100, 16384, 10};
     assert_int_equal(status_of(fill(start, "A:\r\n", 8, "\r\n"), &limits), 0);
@@ -641,9 +608,8 @@ static void the_number_of_fields_has_its_limit(void **state)
     assert_int_equal(status_of(fill(start, "A:\r\n", CW_HTTP_MAX_FIELDS, "\r\n"), &limits), 431);
 }
 
-static void a_status_has_its_phrase(void **state)
+TEST(a_status_has_its_phrase)
 {
-    (void)state;
     assert_string_equal(cw_http_status_text(200), "OK");
     assert_string_equal(cw_http_status_text(404), "Not Found");
     assert_string_equal(cw_http_status_text(431), "Request Header Fields Too Large");

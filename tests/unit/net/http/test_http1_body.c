@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/http1_splits.h"
 
-#include <stdio.h>
-
 #include "base/buf.h"
 
 #define MAX 100u
@@ -100,9 +98,8 @@ static void accepted(cw_str text, const char *content)
 #define TOO_LARGE(lit) refused(CW_LIMIT, CW_STR(lit))
 #define ACCEPTED(lit, content) accepted(CW_STR(lit), (content))
 
-static void without_framing_there_is_no_body(void **state)
+TEST(without_framing_there_is_no_body)
 {
-    (void)state;
     cw_http1_head h = {0};
     outcome o = read_all_ways(&h, CW_STR("GET /"));
     assert_int_equal(o.rc, CW_DONE);
@@ -114,9 +111,8 @@ static void without_framing_there_is_no_body(void **state)
     assert_int_equal(o.left, 5);
 }
 
-static void a_length_takes_exactly_its_bytes(void **state)
+TEST(a_length_takes_exactly_its_bytes)
 {
-    (void)state;
     cw_http1_head h = {.has_length = true, .content_length = 5};
     outcome o = read_all_ways(&h, CW_STR("he\0loGET /"));
     assert_int_equal(o.rc, CW_DONE);
@@ -128,9 +124,8 @@ static void a_length_takes_exactly_its_bytes(void **state)
     assert_int_equal(o.n, 4);
 }
 
-static void a_length_over_the_limit_is_refused_before_reading(void **state)
+TEST(a_length_over_the_limit_is_refused_before_reading)
 {
-    (void)state;
     cw_http1_body b;
     cw_http1_head h = {.has_length = true, .content_length = MAX};
     assert_int_equal(cw_http1_body_init(&b, &h, MAX), CW_OK);
@@ -145,9 +140,8 @@ static void a_length_over_the_limit_is_refused_before_reading(void **state)
     assert_int_equal(cw_http1_body_init(&b, &h, UINT64_MAX), CW_OK);
 }
 
-static void content_is_not_copied(void **state)
+TEST(content_is_not_copied)
 {
-    (void)state;
     cw_http1_body b;
     assert_int_equal(cw_http1_body_init(&b, &chunked_head, MAX), CW_OK);
     static const char text[] = "5\r\nhello\r\n0\r\n\r\n";
@@ -160,9 +154,8 @@ static void content_is_not_copied(void **state)
     assert_int_equal(in.n, 0);
 }
 
-static void chunks_are_put_together(void **state)
+TEST(chunks_are_put_together)
 {
-    (void)state;
     ACCEPTED("0\r\n\r\n", "");
     ACCEPTED("5\r\nhello\r\n0\r\n\r\n", "hello");
     ACCEPTED("2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n", "hello");
@@ -174,18 +167,16 @@ static void chunks_are_put_together(void **state)
     assert_int_equal(o.left, 5);
 }
 
-static void every_proper_prefix_of_a_chunked_body_asks_for_more(void **state)
+TEST(every_proper_prefix_of_a_chunked_body_asks_for_more)
 {
-    (void)state;
     static const char text[] = "2;a=\"b\\\"\" ; c = d\r\nhe\r\n0\r\nX: y\r\n\r\n";
     for (size_t n = 0; n < sizeof text - 1; n++)
         assert_int_equal(read_cut(&chunked_head, cw_str_make(text, n), n, 1).rc, CW_AGAIN);
     accepted(TEXT(text), "he");
 }
 
-static void a_size_is_one_to_eight_hex_digits(void **state)
+TEST(a_size_is_one_to_eight_hex_digits)
 {
-    (void)state;
     REFUSED("\r\n");
     REFUSED(";a\r\n");
     REFUSED("g\r\n");
@@ -203,9 +194,8 @@ static void a_size_is_one_to_eight_hex_digits(void **state)
     REFUSED("5\0\r\n");
 }
 
-static void size_lines_end_in_crlf(void **state)
+TEST(size_lines_end_in_crlf)
 {
-    (void)state;
     REFUSED("5\nhello\r\n0\r\n\r\n");
     REFUSED("5\rhello\r\n0\r\n\r\n");
     REFUSED("5\r\rhello");
@@ -215,9 +205,8 @@ static void size_lines_end_in_crlf(void **state)
     REFUSED("0 \r\n\r\n");
 }
 
-static void content_ends_where_its_size_says(void **state)
+TEST(content_ends_where_its_size_says)
 {
-    (void)state;
     REFUSED("5\r\nhelloX\r\n0\r\n\r\n");
     REFUSED("5\r\nhello0\r\n\r\n");
     REFUSED("5\r\nhello\n0\r\n\r\n");
@@ -226,9 +215,8 @@ static void content_ends_where_its_size_says(void **state)
     REFUSED("7\r\nhello\r\n0\r\n\r\n");
 }
 
-static void the_sum_of_chunks_has_the_limit(void **state)
+TEST(the_sum_of_chunks_has_the_limit)
 {
-    (void)state;
     char text[MAX + 64];
     for (unsigned n = MAX - 1; n <= MAX + 1; n++) {
         /* One chunk, and two. */
@@ -250,9 +238,8 @@ static void the_sum_of_chunks_has_the_limit(void **state)
     TOO_LARGE("65;");
 }
 
-static void extensions_are_checked_and_ignored(void **state)
+TEST(extensions_are_checked_and_ignored)
 {
-    (void)state;
     ACCEPTED("1;a\r\nx\r\n0;b\r\n\r\n", "x");
     ACCEPTED("1;a=b;c=d\r\nx\r\n0\r\n\r\n", "x");
     ACCEPTED("1;a=\"b;\\\"\\\\ \t\xff\"\r\nx\r\n0\r\n\r\n", "x");
@@ -302,9 +289,8 @@ static outcome read_extension(size_t n)
     return o;
 }
 
-static void extensions_of_a_chunk_have_their_limit(void **state)
+TEST(extensions_of_a_chunk_have_their_limit)
 {
-    (void)state;
     assert_int_equal(read_extension(255).rc, CW_DONE);
     assert_int_equal(read_extension(256).rc, CW_DONE);
     outcome o = read_extension(257);
@@ -313,9 +299,8 @@ static void extensions_of_a_chunk_have_their_limit(void **state)
     assert_int_equal(read_extension(2000).rc, CW_LIMIT);
 }
 
-static void trailers_are_checked_and_dropped(void **state)
+TEST(trailers_are_checked_and_dropped)
 {
-    (void)state;
     ACCEPTED("1\r\nx\r\n0\r\nX-A: b\r\nX-B:\r\nX-C: \t\xff \r\n\r\n", "x");
     ACCEPTED("0\r\nContent-Lengths: 5\r\nHos: x\r\nA-Name-Longer-Than-The-Buffer-Is: y\r\n\r\n",
              "");
@@ -333,9 +318,8 @@ static void trailers_are_checked_and_dropped(void **state)
     REFUSED("0\r\nX: y\r\n\n");
 }
 
-static void trailers_cannot_carry_framing_routing_or_credentials(void **state)
+TEST(trailers_cannot_carry_framing_routing_or_credentials)
 {
-    (void)state;
     static const char *const names[] = {"Authorization",
                                         "Cache-Control",
                                         "Connection",
@@ -386,9 +370,8 @@ static outcome read_trailers(size_t n)
     return o;
 }
 
-static void trailers_have_their_limit(void **state)
+TEST(trailers_have_their_limit)
 {
-    (void)state;
     assert_int_equal(read_trailers(8191).rc, CW_DONE);
     assert_int_equal(read_trailers(8192).rc, CW_DONE);
     outcome o = read_trailers(8193);

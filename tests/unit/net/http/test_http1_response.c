@@ -35,9 +35,8 @@ static cw_code parse_answer(cw_http1_head *h, cw_str text)
     return rc;
 }
 
-static void an_ordinary_answer_is_read(void **state)
+TEST(an_ordinary_answer_is_read)
 {
-    (void)state;
     static const char text[] = "HTTP/1.1 200 OK\r\n"
                                "Content-Type: application/json\r\n"
                                "Content-Length: 2\r\n"
@@ -53,9 +52,8 @@ static void an_ordinary_answer_is_read(void **state)
     assert_true(cw_str_is(cw_http1_value(&h, text, h.content_type), "application/json"));
 }
 
-static void a_status_line_needs_no_phrase(void **state)
+TEST(a_status_line_needs_no_phrase)
 {
-    (void)state;
     cw_http1_head h;
     assert_int_equal(parse_answer(&h, CW_STR("HTTP/1.1 404 \r\n\r\n")), CW_OK);
     assert_int_equal(h.code, 404);
@@ -65,9 +63,8 @@ static void a_status_line_needs_no_phrase(void **state)
     assert_int_equal(parse_answer(&h, CW_STR("HTTP/1.1 200 \xc3\xa4\t!\r\n\r\n")), CW_OK);
 }
 
-static void the_version_and_connection_decide_whether_it_is_kept(void **state)
+TEST(the_version_and_connection_decide_whether_it_is_kept)
 {
-    (void)state;
     cw_http1_head h;
     assert_int_equal(parse_answer(&h, CW_STR("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")),
                      CW_OK);
@@ -80,9 +77,8 @@ static void the_version_and_connection_decide_whether_it_is_kept(void **state)
     assert_int_equal(h.minor, 1);
 }
 
-static void whatever_is_not_of_the_form_is_refused(void **state)
+TEST(whatever_is_not_of_the_form_is_refused)
 {
-    (void)state;
     static const char *const bad[] = {
         "hello",
         "\r\nHTTP/1.1 200 OK\r\n\r\n",
@@ -127,9 +123,8 @@ static void whatever_is_not_of_the_form_is_refused(void **state)
     }
 }
 
-static void a_head_has_a_largest_size_and_number_of_fields(void **state)
+TEST(a_head_has_a_largest_size_and_number_of_fields)
 {
-    (void)state;
     static const cw_http1_limits small = {.target = 0, .head = 40, .fields = 1};
     cw_http1_head h;
     cw_str fits = CW_STR("HTTP/1.1 200 OK\r\nA: 234567890123456\r\n\r\n");
@@ -192,9 +187,8 @@ static void assert_body(const char *head, cw_http_method method, const char *in,
     }
 }
 
-static void a_body_without_framing_goes_up_to_the_close(void **state)
+TEST(a_body_without_framing_goes_up_to_the_close)
 {
-    (void)state;
     assert_body("HTTP/1.1 200 OK\r\n\r\n", CW_HTTP_GET, "some text", CW_DONE, "some text");
     assert_body("HTTP/1.0 500 No\r\n\r\n", CW_HTTP_POST, "", CW_DONE, "");
     assert_body("HTTP/1.1 200 OK\r\n\r\n", CW_HTTP_GET, "12345678901234567890", CW_DONE,
@@ -203,9 +197,8 @@ static void a_body_without_framing_goes_up_to_the_close(void **state)
                 "12345678901234567890");
 }
 
-static void a_body_with_framing_must_be_whole(void **state)
+TEST(a_body_with_framing_must_be_whole)
 {
-    (void)state;
     const char *five = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
     const char *chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     assert_body(five, CW_HTTP_POST, "hello", CW_DONE, "hello");
@@ -217,9 +210,8 @@ static void a_body_with_framing_must_be_whole(void **state)
     assert_body("HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n", CW_HTTP_POST, "", CW_LIMIT, "");
 }
 
-static void some_answers_never_have_a_body(void **state)
+TEST(some_answers_never_have_a_body)
 {
-    (void)state;
     const char *ok = "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
     assert_body(ok, CW_HTTP_HEAD, "next", CW_DONE, "");
     assert_body("HTTP/1.1 204 No\r\n\r\n", CW_HTTP_POST, "next", CW_DONE, "");

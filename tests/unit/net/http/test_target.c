@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "net/http/target.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static cw_arena arena;
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     cw_arena_init(&arena, 1u << 20);
     return 0;
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     cw_arena_done(&arena);
     return 0;
 }
@@ -55,9 +47,8 @@ static void assert_path(cw_str raw, cw_str path)
 
 #define PATH(raw, path) assert_path(CW_STR(raw), CW_STR(path))
 
-static void a_plain_path_is_borrowed(void **state)
+TEST(a_plain_path_is_borrowed)
 {
-    (void)state;
     static const char raw[] = "/a/b";
     cw_target t = parsed(CW_STR("/a/b"));
     assert_true(cw_str_is(t.path, "/a/b"));
@@ -67,9 +58,8 @@ static void a_plain_path_is_borrowed(void **state)
     assert_ptr_equal(t.path.p, raw);
 }
 
-static void a_query_is_cut_off_and_kept_as_sent(void **state)
+TEST(a_query_is_cut_off_and_kept_as_sent)
 {
-    (void)state;
     cw_target t = parsed(CW_STR("/a?x=%31&y=?/.."));
     assert_true(cw_str_is(t.path, "/a"));
     assert_true(cw_str_is(t.query, "x=%31&y=?/.."));
@@ -79,9 +69,8 @@ static void a_query_is_cut_off_and_kept_as_sent(void **state)
     assert_int_equal(t.query.n, 0);
 }
 
-static void escapes_are_decoded_once(void **state)
+TEST(escapes_are_decoded_once)
 {
-    (void)state;
     PATH("/%41%62c", "/Abc");
     PATH("/%c3%a9", "/\xc3\xa9");
     PATH("/%C3%A9", "/\xc3\xa9");
@@ -92,9 +81,8 @@ static void escapes_are_decoded_once(void **state)
     PATH("/%f0%9f%98%80", "/\xf0\x9f\x98\x80");
 }
 
-static void bad_escapes_are_refused(void **state)
+TEST(bad_escapes_are_refused)
 {
-    (void)state;
     REFUSED("/%");
     REFUSED("/%4");
     REFUSED("/a%");
@@ -104,9 +92,8 @@ static void bad_escapes_are_refused(void **state)
     REFUSED("/%u0041");
 }
 
-static void threat_D10_encoded_separators_and_controls_are_refused(void **state)
+TEST(threat_D10_encoded_separators_and_controls_are_refused)
 {
-    (void)state;
     REFUSED("/a%2fb");
     REFUSED("/a%2Fb");
     REFUSED("/a%5cb");
@@ -123,9 +110,8 @@ static void threat_D10_encoded_separators_and_controls_are_refused(void **state)
     PATH("/%c2%bf", "/\xc2\xbf");
 }
 
-static void ill_formed_utf8_is_refused(void **state)
+TEST(ill_formed_utf8_is_refused)
 {
-    (void)state;
     REFUSED("/%80");
     REFUSED("/%ff");
     REFUSED("/%c3");
@@ -137,9 +123,8 @@ static void ill_formed_utf8_is_refused(void **state)
     REFUSED("/%f4%90%80%80");
 }
 
-static void threat_D10_dot_segments_are_refused_however_written(void **state)
+TEST(threat_D10_dot_segments_are_refused_however_written)
 {
-    (void)state;
     REFUSED("/.");
     REFUSED("/..");
     REFUSED("/../etc");
@@ -157,9 +142,8 @@ static void threat_D10_dot_segments_are_refused_however_written(void **state)
     PATH("/a/..b/.well-known", "/a/..b/.well-known");
 }
 
-static void empty_segments_are_kept_but_not_the_first(void **state)
+TEST(empty_segments_are_kept_but_not_the_first)
 {
-    (void)state;
     PATH("/a//b/", "/a//b/");
     REFUSED("//a");
     REFUSED("//");
@@ -167,9 +151,8 @@ static void empty_segments_are_kept_but_not_the_first(void **state)
     REFUSED("http://localhost//a");
 }
 
-static void characters_outside_the_grammar_are_refused(void **state)
+TEST(characters_outside_the_grammar_are_refused)
 {
-    (void)state;
     static const char bad[] = "\x01 \"#<>\\^`{|}\x7f\x80\xff";
     for (size_t i = 0; i < sizeof bad; i++) {
         char raw[] = "/aXb";
@@ -188,18 +171,16 @@ static void characters_outside_the_grammar_are_refused(void **state)
     REFUSED("*?a");
 }
 
-static void the_asterisk_form_is_itself(void **state)
+TEST(the_asterisk_form_is_itself)
 {
-    (void)state;
     cw_target t = parsed(CW_STR("*"));
     assert_true(cw_str_is(t.path, "*"));
     assert_null(t.query.p);
     assert_null(t.authority.p);
 }
 
-static void the_absolute_form_has_an_authority(void **state)
+TEST(the_absolute_form_has_an_authority)
 {
-    (void)state;
     cw_target t = parsed(CW_STR("http://localhost:80/a%20b?c"));
     assert_true(cw_str_is(t.authority, "localhost:80"));
     assert_true(cw_str_is(t.path, "/a b"));
@@ -214,9 +195,8 @@ static void the_absolute_form_has_an_authority(void **state)
     assert_true(cw_str_is(t.query, "b"));
 }
 
-static void other_absolute_forms_are_refused(void **state)
+TEST(other_absolute_forms_are_refused)
 {
-    (void)state;
     REFUSED("ftp://localhost/");
     REFUSED("file:///etc/passwd");
     REFUSED("http:/localhost/");
@@ -236,9 +216,8 @@ static void other_absolute_forms_are_refused(void **state)
 
 /* ---- queries ---- */
 
-static void queries_give_pairs_in_order(void **state)
+TEST(queries_give_pairs_in_order)
 {
-    (void)state;
     static const char *const want[][2] = {{"a", "1"},       {"b", ""},      {"c", ""},
                                           {"d", "x y z"},   {"e f", "g=h"}, {"", "v"},
                                           {"\xc3\xa9", "&"}};
@@ -256,9 +235,8 @@ static void queries_give_pairs_in_order(void **state)
     assert_true(cw_str_is(name, "untouched"));
 }
 
-static void an_absent_or_empty_query_ends_at_once(void **state)
+TEST(an_absent_or_empty_query_ends_at_once)
 {
-    (void)state;
     static const cw_str empty[] = {
         {NULL, 0}, CW_STR_INIT(""), CW_STR_INIT("&"), CW_STR_INIT("&&&")};
     for (size_t i = 0; i < CW_COUNT(empty); i++) {
@@ -267,9 +245,8 @@ static void an_absent_or_empty_query_ends_at_once(void **state)
     }
 }
 
-static void bad_text_in_a_query_is_refused(void **state)
+TEST(bad_text_in_a_query_is_refused)
 {
-    (void)state;
     static const char *const bad[] = {"a=%",   "a=%4",     "a=%zz", "%=1",    "a=%00",  "a=%0a",
                                       "%7f=1", "a=%c0%af", "a=%ff", "a=\xff", "a=\x01", "a=%c2%85"};
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
@@ -281,9 +258,8 @@ static void bad_text_in_a_query_is_refused(void **state)
     }
 }
 
-static void plain_pairs_are_borrowed(void **state)
+TEST(plain_pairs_are_borrowed)
 {
-    (void)state;
     static const char query[] = "name=value";
     cw_str rest = cw_str_from(query), name, value;
     assert_int_equal(cw_query_next(&rest, &arena, &name, &value), CW_OK);
@@ -310,15 +286,13 @@ static void decode_once(void *ctx)
     cw_arena_done(&a);
 }
 
-static void a_failed_allocation_is_reported(void **state)
+TEST(a_failed_allocation_is_reported)
 {
-    (void)state;
     assert_true(oom_each(decode_once, NULL) >= 1);
 }
 
-static void the_arena_limit_is_reported(void **state)
+TEST(the_arena_limit_is_reported)
 {
-    (void)state;
     cw_arena tiny;
     cw_target t;
     const char *reason = NULL;

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-
 #include "net/loop/deadline.h"
+#include "support/test.h"
 
 static cw_deadline *expired[16];
 static unsigned n_expired;
@@ -31,17 +24,15 @@ static void set_again(cw_deadline *d)
     cw_deadline_set(d, &list, 1000);
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     n_expired = 0;
     cw_deadline_list_init(&list, 100, note);
     return 0;
 }
 
-static void entries_expire_in_the_order_they_were_set(void **state)
+TEST(entries_expire_in_the_order_they_were_set)
 {
-    (void)state;
     cw_deadline a = {0}, b = {0}, c = {0};
     cw_deadline_set(&a, &list, 0);
     cw_deadline_set(&b, &list, 10);
@@ -56,9 +47,8 @@ static void entries_expire_in_the_order_they_were_set(void **state)
     assert_non_null(c.list);
 }
 
-static void setting_again_moves_an_entry_to_the_end(void **state)
+TEST(setting_again_moves_an_entry_to_the_end)
 {
-    (void)state;
     cw_deadline a = {0}, b = {0};
     cw_deadline_set(&a, &list, 0);
     cw_deadline_set(&b, &list, 1);
@@ -68,9 +58,8 @@ static void setting_again_moves_an_entry_to_the_end(void **state)
     assert_ptr_equal(expired[0], &b);
 }
 
-static void a_cleared_entry_never_expires(void **state)
+TEST(a_cleared_entry_never_expires)
 {
-    (void)state;
     cw_deadline a = {0};
     cw_deadline_clear(&a);
     cw_deadline_set(&a, &list, 0);
@@ -86,9 +75,8 @@ static void free_list(cw_deadline *d)
     free(doomed);
 }
 
-static void a_list_may_end_with_its_last_entry(void **state)
+TEST(a_list_may_end_with_its_last_entry)
 {
-    (void)state;
     doomed = malloc(sizeof *doomed);
     assert_non_null(doomed);
     cw_deadline_list_init(doomed, 5, free_list);
@@ -98,9 +86,8 @@ static void a_list_may_end_with_its_last_entry(void **state)
     assert_int_equal(n_expired, 1);
 }
 
-static void an_entry_can_be_set_again_by_its_own_expiry(void **state)
+TEST(an_entry_can_be_set_again_by_its_own_expiry)
 {
-    (void)state;
     cw_deadline a = {0};
     cw_deadline_list_init(&list, 100, set_again);
     cw_deadline_set(&a, &list, 0);
@@ -115,9 +102,8 @@ static void set_now(cw_deadline *d)
         cw_deadline_set(d, &list, 7);
 }
 
-static void with_no_duration_an_entry_expires_once_per_run(void **state)
+TEST(with_no_duration_an_entry_expires_once_per_run)
 {
-    (void)state;
     cw_deadline a = {0}, b = {0};
     cw_deadline_list_init(&list, 0, set_now);
     cw_deadline_set(&a, &list, 7);
@@ -136,9 +122,8 @@ static void clear_other(cw_deadline *d)
     cw_deadline_clear(victim);
 }
 
-static void an_expiry_may_clear_another_that_is_due(void **state)
+TEST(an_expiry_may_clear_another_that_is_due)
 {
-    (void)state;
     cw_deadline a = {0}, b = {0}, c = {0};
     cw_deadline_list_init(&list, 5, clear_other);
     cw_deadline_set(&a, &list, 0);
@@ -150,9 +135,8 @@ static void an_expiry_may_clear_another_that_is_due(void **state)
     assert_ptr_equal(expired[1], &c);
 }
 
-static void a_shorter_duration_holds_for_entries_that_wait(void **state)
+TEST(a_shorter_duration_holds_for_entries_that_wait)
 {
-    (void)state;
     cw_deadline a = {0}, b = {0}, c = {0};
     cw_deadline_set(&a, &list, 0);
     cw_deadline_set(&b, &list, 50);

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <string.h>
-
 #include "net/loop/loop.h"
+#include "support/test.h"
 
 static cw_loop loop;
 static char trace[64];
@@ -19,16 +12,14 @@ static void note(char c)
     trace[n] = c;
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     memset(trace, 0, sizeof trace);
     return cw_loop_init(&loop, 64, NULL);
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     cw_loop_end(&loop);
     cw_loop_run(&loop);
     cw_loop_done(&loop);
@@ -59,9 +50,8 @@ static void on_end_c(cw_loop_hook *hook)
     note('c');
 }
 
-static void the_end_calls_hooks_in_order_and_once(void **state)
+TEST(the_end_calls_hooks_in_order_and_once)
 {
-    (void)state;
     hook_b = (cw_loop_hook){.on_end = on_end_b};
     hook_c = (cw_loop_hook){.on_end = on_end_c};
     cw_loop_add_hook(&loop, &hook_a);
@@ -73,9 +63,8 @@ static void the_end_calls_hooks_in_order_and_once(void **state)
     assert_string_equal(trace, "ab");
 }
 
-static void a_removed_hook_is_not_called(void **state)
+TEST(a_removed_hook_is_not_called)
 {
-    (void)state;
     hook_c = (cw_loop_hook){.on_end = on_end_c};
     cw_loop_remove_hook(&hook_c);
     cw_loop_add_hook(&loop, &hook_c);
@@ -123,9 +112,8 @@ static void mail_ends(void *arg)
     cw_loop_end(&loop);
 }
 
-static void later_is_after_all_events_of_a_turn_and_before_the_wait(void **state)
+TEST(later_is_after_all_events_of_a_turn_and_before_the_wait)
 {
-    (void)state;
     later_a = (cw_deferred){.fn = do_a_then_ask_for_b};
     later_b = (cw_deferred){.fn = do_b};
     assert_int_equal(cw_loop_post(&loop, mail_asks, NULL), CW_OK);
@@ -143,9 +131,8 @@ static void do_a_again_once(cw_deferred *later)
     cw_loop_defer_next(&loop, later);
 }
 
-static void next_is_once_in_each_turn_and_the_loop_does_not_wait(void **state)
+TEST(next_is_once_in_each_turn_and_the_loop_does_not_wait)
 {
-    (void)state;
     later_a = (cw_deferred){.fn = do_a_again_once};
     later_b = (cw_deferred){.fn = do_b};
     cw_loop_defer_next(&loop, &later_a);
@@ -161,9 +148,8 @@ static void next_is_once_in_each_turn_and_the_loop_does_not_wait(void **state)
     assert_string_equal(trace, "aba");
 }
 
-static void what_is_forgotten_is_not_done(void **state)
+TEST(what_is_forgotten_is_not_done)
 {
-    (void)state;
     later_a = (cw_deferred){.fn = do_a};
     later_b = (cw_deferred){.fn = do_b};
     cw_loop_defer(&loop, &later_a);
@@ -195,9 +181,8 @@ static void wait_a_moment(unsigned ms)
         uv_run(&loop.uv, UV_RUN_NOWAIT);
 }
 
-static void a_list_may_be_taken_back_while_the_lists_are_walked(void **state)
+TEST(a_list_may_be_taken_back_while_the_lists_are_walked)
 {
-    (void)state;
     cw_deadline_list_init(&list_a, 1, take_back_both);
     cw_deadline_list_init(&list_b, 1, take_back_both);
     cw_deadline_list_init(&list_c, 1, take_back_both);
@@ -214,9 +199,8 @@ static void a_list_may_be_taken_back_while_the_lists_are_walked(void **state)
     cw_loop_unwatch(&loop, &list_b); /* not watched: nothing happens */
 }
 
-static void every_due_list_fires_though_one_goes_away(void **state)
+TEST(every_due_list_fires_though_one_goes_away)
 {
-    (void)state;
     cw_deadline_list_init(&list_a, 1, take_back_both);
     cw_deadline_list_init(&list_b, 1, take_back_both);
     cw_deadline_list_init(&list_c, 1, take_back_both);

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <poll.h>
 #include <sched.h>
 
 #include "net/loop/mailbox.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static cw_mailbox box;
 static uintptr_t got[64];
@@ -32,23 +27,20 @@ static bool is_readable(void)
     return poll(&p, 1, 0) == 1;
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     n_got = 0;
     return cw_mailbox_init(&box, 4, NULL);
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     cw_mailbox_done(&box);
     return 0;
 }
 
-static void messages_arrive_in_order_and_wake_the_loop(void **state)
+TEST(messages_arrive_in_order_and_wake_the_loop)
 {
-    (void)state;
     assert_false(is_readable());
     for (uintptr_t i = 1; i <= 3; i++)
         assert_int_equal(cw_mailbox_post(&box, note, (void *)i), CW_OK);
@@ -60,9 +52,8 @@ static void messages_arrive_in_order_and_wake_the_loop(void **state)
     assert_false(is_readable());
 }
 
-static void a_full_mailbox_refuses_and_loses_nothing(void **state)
+TEST(a_full_mailbox_refuses_and_loses_nothing)
 {
-    (void)state;
     for (uintptr_t i = 1; i <= 4; i++)
         assert_int_equal(cw_mailbox_post(&box, note, (void *)i), CW_OK);
     assert_int_equal(cw_mailbox_post(&box, note, (void *)5), CW_LIMIT);
@@ -71,9 +62,8 @@ static void a_full_mailbox_refuses_and_loses_nothing(void **state)
     assert_int_equal(cw_mailbox_post(&box, note, (void *)6), CW_OK);
 }
 
-static void a_message_posted_by_a_message_waits_for_the_next_turn(void **state)
+TEST(a_message_posted_by_a_message_waits_for_the_next_turn)
 {
-    (void)state;
     assert_int_equal(cw_mailbox_post(&box, post_more, (void *)1), CW_OK);
     cw_mailbox_deliver(&box);
     assert_int_equal(n_got, 1);
@@ -103,9 +93,8 @@ static void *send_many(void *arg)
     return NULL;
 }
 
-static void messages_of_many_threads_all_arrive(void **state)
+TEST(messages_of_many_threads_all_arrive)
 {
-    (void)state;
     pthread_t threads[SENDERS];
     counted = 0;
     for (int i = 0; i < SENDERS; i++)
@@ -130,9 +119,8 @@ static void init_once(void *ctx)
     cw_mailbox_done(&m);
 }
 
-static void init_survives_every_failed_allocation(void **state)
+TEST(init_survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(init_once, NULL) >= 1);
 }
 

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "net/process/child.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static cw_loop loop;
 static cw_spawner *spawner;
@@ -45,18 +38,16 @@ static void on_done(cw_spawn *job)
         cw_child_watch(&child, &loop, job->pid, job->pidfd, on_child_exit, &loop, NULL), CW_OK);
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     n_done = n_exits = n_closed = 0;
     assert_int_equal(cw_loop_init(&loop, 64, NULL), CW_OK);
     assert_int_equal(cw_spawner_new(&spawner, NULL), CW_OK);
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     cw_loop_end(&loop);
     cw_loop_run(&loop);
     cw_spawner_free(spawner);
@@ -99,9 +90,8 @@ static void close_child(void)
     run_until(&n_closed, 1);
 }
 
-static void threat_D7_a_child_gets_its_descriptors_and_environment_and_no_others(void **state)
+TEST(threat_D7_a_child_gets_its_descriptors_and_environment_and_no_others)
 {
-    (void)state;
     int out[2], other[2];
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     assert_int_equal(pipe2(other, O_CLOEXEC), 0);
@@ -137,9 +127,8 @@ static void threat_D7_a_child_gets_its_descriptors_and_environment_and_no_others
     close_child();
 }
 
-static void threat_D7_arguments_arrive_as_they_are(void **state)
+TEST(threat_D7_arguments_arrive_as_they_are)
 {
-    (void)state;
     int out[2];
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     /* The shell here is the child itself: it prints what it was given. */
@@ -160,9 +149,8 @@ static void threat_D7_arguments_arrive_as_they_are(void **state)
     close_child();
 }
 
-static void swapped_descriptors_arrive_in_their_places(void **state)
+TEST(swapped_descriptors_arrive_in_their_places)
 {
-    (void)state;
     int a[2], b[2];
     assert_int_equal(pipe2(a, O_CLOEXEC), 0);
     assert_int_equal(pipe2(b, O_CLOEXEC), 0);
@@ -189,9 +177,8 @@ static void swapped_descriptors_arrive_in_their_places(void **state)
     close_child();
 }
 
-static void signals_are_at_their_default_and_unblocked(void **state)
+TEST(signals_are_at_their_default_and_unblocked)
 {
-    (void)state;
     signal(SIGPIPE, SIG_IGN);
     const char *const argv[] = {
         "sh", "-c",
@@ -207,9 +194,8 @@ static void signals_are_at_their_default_and_unblocked(void **state)
     close_child();
 }
 
-static void an_exit_is_told_with_its_reason(void **state)
+TEST(an_exit_is_told_with_its_reason)
 {
-    (void)state;
     char text[64];
     const char *const argv[] = {"sh", "-c", "exit 3", NULL};
     cw_spawn job = shell(argv);
@@ -230,9 +216,8 @@ static void an_exit_is_told_with_its_reason(void **state)
 
 static const char *const sleeper[] = {"sh", "-c", "exec sleep 1000", NULL};
 
-static void closing_kills_and_reaps_without_on_exit(void **state)
+TEST(closing_kills_and_reaps_without_on_exit)
 {
-    (void)state;
     static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
     cw_spawn job = shell(sleeper);
     job.env = env;
@@ -243,9 +228,8 @@ static void closing_kills_and_reaps_without_on_exit(void **state)
     assert_int_equal(kill(job.pid, 0), -1);
 }
 
-static void a_program_that_is_not_there_is_an_error(void **state)
+TEST(a_program_that_is_not_there_is_an_error)
 {
-    (void)state;
     cw_spawn job = shell(sleeper);
     job.path = "/nonexistent/program";
     assert_int_equal(cw_spawner_ask(spawner, &job, NULL), CW_OK);
@@ -256,9 +240,8 @@ static void a_program_that_is_not_there_is_an_error(void **state)
     assert_null(job.ticket);
 }
 
-static void a_job_can_be_taken_back_in_every_state(void **state)
+TEST(a_job_can_be_taken_back_in_every_state)
 {
-    (void)state;
     for (int delay_us = 0; delay_us < 6000; delay_us += 150) {
         cw_spawn job = shell(sleeper);
         assert_int_equal(cw_spawner_ask(spawner, &job, NULL), CW_OK);
@@ -279,9 +262,8 @@ static void note_mail(void *arg)
     ++*(int *)arg;
 }
 
-static void a_full_mailbox_is_tried_again(void **state)
+TEST(a_full_mailbox_is_tried_again)
 {
-    (void)state;
     int n_mail = 0;
     while (cw_loop_post(&loop, note_mail, &n_mail) == CW_OK)
         ;
@@ -297,9 +279,8 @@ static void a_full_mailbox_is_tried_again(void **state)
     close_child();
 }
 
-static void jobs_that_wait_are_dropped_with_the_spawner(void **state)
+TEST(jobs_that_wait_are_dropped_with_the_spawner)
 {
-    (void)state;
     cw_spawn jobs[8];
     for (size_t i = 0; i < CW_COUNT(jobs); i++) {
         jobs[i] = shell(sleeper);
@@ -333,9 +314,8 @@ static void make_and_ask(void *ctx)
     loop.mail.n = 0;
 }
 
-static void no_failed_allocation_leaves_anything(void **state)
+TEST(no_failed_allocation_leaves_anything)
 {
-    (void)state;
     assert_true(oom_each(make_and_ask, NULL) >= 2);
 }
 

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "net/server/router.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 static cw_router router;
 
@@ -18,16 +11,14 @@ static void handler_a(cw_http_req *req, void *self)
     (void)self;
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     cw_router_init(&router);
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     cw_router_done(&router);
     return 0;
 }
@@ -40,9 +31,8 @@ static const cw_route *match(const char *path, const char *param)
     return route;
 }
 
-static void exact_paths_match_to_the_byte(void **state)
+TEST(exact_paths_match_to_the_byte)
 {
-    (void)state;
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_OK);
     assert_non_null(match("/a", ""));
     assert_null(match("/a/", ""));
@@ -51,9 +41,8 @@ static void exact_paths_match_to_the_byte(void **state)
     assert_null(match("", ""));
 }
 
-static void a_variable_takes_exactly_one_segment(void **state)
+TEST(a_variable_takes_exactly_one_segment)
 {
-    (void)state;
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/t/{name}", handler_a, NULL), CW_OK);
     assert_non_null(match("/t/x.y", "x.y"));
     assert_null(match("/t/", ""));
@@ -61,9 +50,8 @@ static void a_variable_takes_exactly_one_segment(void **state)
     assert_null(match("/t/a/b", ""));
 }
 
-static void an_exact_path_wins_over_a_variable(void **state)
+TEST(an_exact_path_wins_over_a_variable)
 {
-    (void)state;
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/t/{name}", handler_a, NULL), CW_OK);
     assert_int_equal(cw_router_add(&router, CW_HTTP_POST, "/t/list", handler_a, NULL), CW_OK);
     const cw_route *list = match("/t/list", "");
@@ -71,9 +59,8 @@ static void an_exact_path_wins_over_a_variable(void **state)
     assert_non_null(list->handlers[CW_HTTP_POST]);
 }
 
-static void allow_names_every_method_once_and_head_with_get(void **state)
+TEST(allow_names_every_method_once_and_head_with_get)
 {
-    (void)state;
     assert_int_equal(cw_router_add(&router, CW_HTTP_POST, "/a", handler_a, NULL), CW_OK);
     assert_string_equal(match("/a", "")->allow, "POST, OPTIONS");
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_OK);
@@ -84,11 +71,10 @@ static void allow_names_every_method_once_and_head_with_get(void **state)
                         "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, CONNECT, TRACE");
 }
 
-static void ways_are_those_of_one_path(void **state)
+TEST(ways_are_those_of_one_path)
 {
     static const cw_route_protocol ways;
     int self;
-    (void)state;
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_OK);
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a/{name}", handler_a, NULL), CW_OK);
     cw_router_set_protocol(&router, "/a", &ways, &self);
@@ -98,16 +84,14 @@ static void ways_are_those_of_one_path(void **state)
     assert_null(match("/a/b", "b")->ways);
 }
 
-static void the_same_method_and_path_twice_is_refused(void **state)
+TEST(the_same_method_and_path_twice_is_refused)
 {
-    (void)state;
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_OK);
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_PARAMS);
 }
 
-static void a_full_router_says_so(void **state)
+TEST(a_full_router_says_so)
 {
-    (void)state;
     static char paths[CW_ROUTER_MAX + 1][16];
     for (unsigned i = 0; i <= CW_ROUTER_MAX; i++) {
         snprintf(paths[i], sizeof paths[i], "/%u", i);
@@ -128,9 +112,8 @@ static void build_once(void *ctx)
     cw_router_done(&r);
 }
 
-static void building_survives_every_failed_allocation(void **state)
+TEST(building_survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(build_once, NULL) >= 3);
 }
 

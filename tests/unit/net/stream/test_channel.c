@@ -10,7 +10,7 @@ static int listening, peer;
 static uint16_t port;
 static channel_record s;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     memset(&s, 0, sizeof s);
     listening = peer_listen(&port);
@@ -18,7 +18,7 @@ static int set_up(void **state)
     return channel_fixture_setup(state);
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
     if (s.channel)
         close_channel(&s);
@@ -37,9 +37,8 @@ static void open_tcp(cw_channel_opts opts)
     channel_run_until(s.opens);
 }
 
-static void messages_go_both_ways_in_every_framing(void **state)
+TEST(messages_go_both_ways_in_every_framing)
 {
-    (void)state;
     static const struct {
         cw_framing framing;
         const char *come, *go;
@@ -73,9 +72,8 @@ static void messages_go_both_ways_in_every_framing(void **state)
     peer = -1;
 }
 
-static void a_length_is_written_before_each_message(void **state)
+TEST(a_length_is_written_before_each_message)
 {
-    (void)state;
     char got[6];
     open_tcp((cw_channel_opts){.framing = CW_FRAMING_LENGTH});
     assert_int_equal(channel_send_text(&s, "{}"), CW_OK);
@@ -86,9 +84,8 @@ static void a_length_is_written_before_each_message(void **state)
     assert_string_equal(s.text, "[1]|");
 }
 
-static void a_socket_may_be_a_path(void **state)
+TEST(a_socket_may_be_a_path)
 {
-    (void)state;
     char folder[] = "/tmp/cw-channel-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/s", folder);
@@ -117,9 +114,8 @@ static void a_socket_may_be_a_path(void **state)
     rmdir(folder);
 }
 
-static void a_host_may_be_a_name(void **state)
+TEST(a_host_may_be_a_name)
 {
-    (void)state;
     assert_int_equal(open_channel(&s, (cw_channel_opts){.host = CW_STR("localhost"), .port = port}),
                      CW_OK);
     peer = peer_accept(listening); /* also where ::1, where nobody listens, is tried before */
@@ -128,18 +124,16 @@ static void a_host_may_be_a_name(void **state)
     channel_run_until(s.messages);
 }
 
-static void a_name_that_is_none_is_told(void **state)
+TEST(a_name_that_is_none_is_told)
 {
-    (void)state;
     assert_int_equal(
         open_channel(&s, (cw_channel_opts){.host = CW_STR("no such name"), .port = port}), CW_OK);
     channel_run_until(s.ends);
     assert_channel_ended(&s, CW_IO, "look up 'no such name'");
 }
 
-static void who_does_not_listen_is_told(void **state)
+TEST(who_does_not_listen_is_told)
 {
-    (void)state;
     close(listening);
     listening = -1;
     assert_int_equal(open_channel(&s, (cw_channel_opts){.host = CW_STR("127.0.0.1"), .port = port}),
@@ -150,9 +144,8 @@ static void who_does_not_listen_is_told(void **state)
     assert_int_equal(channel_send_text(&s, "{}"), CW_GONE);
 }
 
-static void who_never_answers_is_given_up(void **state)
+TEST(who_never_answers_is_given_up)
 {
-    (void)state;
     int hole = peer_listen(&port), fillers[4];
     struct sockaddr_in in = {
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
@@ -175,9 +168,8 @@ static void who_never_answers_is_given_up(void **state)
     close(hole);
 }
 
-static void opts_that_cannot_be_are_refused(void **state)
+TEST(opts_that_cannot_be_are_refused)
 {
-    (void)state;
     static const char *const command[] = {"cat", NULL}, *const none[] = {NULL};
     char path[200];
     memset(path, 'x', sizeof path);
@@ -203,9 +195,8 @@ static void opts_that_cannot_be_are_refused(void **state)
         CW_LIMIT);
 }
 
-static void the_end_of_the_other_side_is_told_once(void **state)
+TEST(the_end_of_the_other_side_is_told_once)
 {
-    (void)state;
     open_tcp((cw_channel_opts){0});
     peer_send_text(peer, "{1}\n{2");
     shutdown(peer, SHUT_WR);
@@ -218,9 +209,8 @@ static void the_end_of_the_other_side_is_told_once(void **state)
     assert_int_equal(s.ends, 1);
 }
 
-static void a_reset_is_an_end(void **state)
+TEST(a_reset_is_an_end)
 {
-    (void)state;
     struct linger reset = {.l_onoff = 1, .l_linger = 0};
     open_tcp((cw_channel_opts){0});
     setsockopt(peer, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
@@ -230,9 +220,8 @@ static void a_reset_is_an_end(void **state)
     assert_channel_ended(&s, CW_GONE, "reset");
 }
 
-static void a_message_that_is_too_large_is_the_end(void **state)
+TEST(a_message_that_is_too_large_is_the_end)
 {
-    (void)state;
     char line[102];
     memset(line, '1', sizeof line);
     open_tcp((cw_channel_opts){.max_message = 100});
@@ -244,18 +233,16 @@ static void a_message_that_is_too_large_is_the_end(void **state)
     assert_channel_ended(&s, CW_LIMIT, "more than 100 bytes");
 }
 
-static void another_framing_is_the_end(void **state)
+TEST(another_framing_is_the_end)
 {
-    (void)state;
     open_tcp((cw_channel_opts){.framing = CW_FRAMING_CONTENT_LENGTH});
     peer_send_text(peer, "HTTP/1.1 400 Bad Request\r\n\r\n");
     channel_run_until(s.ends);
     assert_channel_ended(&s, CW_INVALID, "no JSON-RPC message in this framing");
 }
 
-static void large_messages_go_both_ways(void **state)
+TEST(large_messages_go_both_ways)
 {
-    (void)state;
     size_t n = 3u << 20;
     char *text = malloc(n + 1), *got = malloc(n + 1);
     memset(text, '1', n);
@@ -275,9 +262,8 @@ static void large_messages_go_both_ways(void **state)
     free(got);
 }
 
-static void what_waits_to_be_sent_has_a_ceiling(void **state)
+TEST(what_waits_to_be_sent_has_a_ceiling)
 {
-    (void)state;
     size_t n = 100000;
     unsigned sent = 0;
     char *text = malloc(n);
@@ -305,17 +291,15 @@ static void what_waits_to_be_sent_has_a_ceiling(void **state)
     free(text);
 }
 
-static void a_message_cannot_end_its_line(void **state)
+TEST(a_message_cannot_end_its_line)
 {
-    (void)state;
     open_tcp((cw_channel_opts){0});
     assert_int_equal(channel_send_text(&s, "{\n\"a\":\r\n1}"), CW_OK);
     assert_peer_reads(peer, "{ \"a\":  1}\n");
 }
 
-static void messages_of_one_turn_leave_together(void **state)
+TEST(messages_of_one_turn_leave_together)
 {
-    (void)state;
     char got[64];
     open_tcp((cw_channel_opts){0});
     for (int i = 0; i < 3; i++)
@@ -330,9 +314,8 @@ static void close_it(channel_record *which)
     cw_channel_close(which->channel);
 }
 
-static void it_may_be_closed_within_any_callback(void **state)
+TEST(it_may_be_closed_within_any_callback)
 {
-    (void)state;
     cw_channel_opts opts = {.host = CW_STR("127.0.0.1"), .port = port};
     s.on_open = close_it;
     assert_int_equal(open_channel(&s, opts), CW_OK);
@@ -367,9 +350,8 @@ static void it_may_be_closed_within_any_callback(void **state)
     close_channel(&s);
 }
 
-static void what_was_sent_leaves_before_the_close(void **state)
+TEST(what_was_sent_leaves_before_the_close)
 {
-    (void)state;
     open_tcp((cw_channel_opts){0});
     assert_int_equal(channel_send_text(&s, "{\"method\":\"exit\"}"), CW_OK);
     close_channel(&s);
@@ -377,9 +359,8 @@ static void what_was_sent_leaves_before_the_close(void **state)
     channel_run_until(peer_is_closed(peer));
 }
 
-static void the_end_of_the_loop_closes_it(void **state)
+TEST(the_end_of_the_loop_closes_it)
 {
-    (void)state;
     open_tcp((cw_channel_opts){0});
     uv_close((uv_handle_t *)&channel_tick, NULL);
     cw_loop_end(&channel_loop);
@@ -424,9 +405,8 @@ static void talk_once(void *ctx)
         close(fd);
 }
 
-static void no_failed_allocation_does_harm(void **state)
+TEST(no_failed_allocation_does_harm)
 {
-    (void)state;
     assert_true(oom_each(talk_once, NULL) >= 4);
     assert_true(oom_each(talk_once, &channel_loop) >= 5);
 }

@@ -9,14 +9,14 @@
 static channel_record s;
 static char log_path[] = "/tmp/cw-channel-log-XXXXXX";
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     memset(&s, 0, sizeof s);
     assert_int_equal(cw_spawner_new(&channel_spawner, NULL), CW_OK);
     return channel_fixture_setup(state);
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
     if (s.channel)
         close_channel(&s);
@@ -62,9 +62,8 @@ static uint64_t time_to_close(void)
     return cw_clock_ms() - began;
 }
 
-static void messages_go_to_a_program_and_back(void **state)
+TEST(messages_go_to_a_program_and_back)
 {
-    (void)state;
     static const char *const cat[] = {"cat", NULL};
     assert_int_equal(start(cat), CW_OK);
     channel_run_until(s.opens);
@@ -84,9 +83,8 @@ static void messages_go_to_a_program_and_back(void **state)
     assert_true(time_to_close() < CW_CHANNEL_GRACE_MS - 100);
 }
 
-static void threat_D7_a_program_gets_its_environment_folder_and_three_descriptors(void **state)
+TEST(threat_D7_a_program_gets_its_environment_folder_and_three_descriptors)
 {
-    (void)state;
     char folder[] = "/tmp/cw-channel-XXXXXX", want[256];
     assert_non_null(mkdtemp(folder));
     const char *const command[] = {"/bin/sh",
@@ -112,9 +110,8 @@ static void threat_D7_a_program_gets_its_environment_folder_and_three_descriptor
     rmdir(folder);
 }
 
-static void a_program_that_is_not_there_is_told(void **state)
+TEST(a_program_that_is_not_there_is_told)
 {
-    (void)state;
     static const char *const none[] = {"no-such-program-anywhere", NULL};
     static const char *const cat[] = {"cat", NULL};
     assert_int_equal(start(none), CW_OK);
@@ -129,9 +126,8 @@ static void a_program_that_is_not_there_is_told(void **state)
     assert_int_equal(s.opens, 0);
 }
 
-static void what_it_wrote_before_its_exit_counts(void **state)
+TEST(what_it_wrote_before_its_exit_counts)
 {
-    (void)state;
     assert_int_equal(start_shell("echo '{1}'; echo '{2}'; exit 3"), CW_OK);
     channel_run_until(s.ends);
     assert_string_equal(s.text, "{1}|{2}|");
@@ -139,9 +135,8 @@ static void what_it_wrote_before_its_exit_counts(void **state)
     assert_true(time_to_close() < 200);
 }
 
-static void an_exit_is_told_though_others_hold_its_output(void **state)
+TEST(an_exit_is_told_though_others_hold_its_output)
 {
-    (void)state;
     /* Not of its group, so that it lives on. */
     assert_int_equal(start_shell("setsid sleep 2 & sleep 0.05; exit 4"), CW_OK);
     uint64_t began = cw_clock_ms();
@@ -150,9 +145,8 @@ static void an_exit_is_told_though_others_hold_its_output(void **state)
     assert_true(cw_clock_ms() - began < patience(1500));
 }
 
-static void a_program_that_closes_its_output_is_at_its_end(void **state)
+TEST(a_program_that_closes_its_output_is_at_its_end)
 {
-    (void)state;
     assert_int_equal(start_shell("exec >&-; exec sleep 1000"), CW_OK);
     channel_run_until(s.ends);
     assert_channel_ended(&s, CW_GONE, "closed its output");
@@ -160,9 +154,8 @@ static void a_program_that_closes_its_output_is_at_its_end(void **state)
     assert_in_range(time_to_close(), CW_CHANNEL_GRACE_MS - 50, 2 * CW_CHANNEL_GRACE_MS - 50);
 }
 
-static void a_program_that_closes_its_input_is_at_its_end(void **state)
+TEST(a_program_that_closes_its_input_is_at_its_end)
 {
-    (void)state;
     assert_int_equal(start_shell("exec <&-; echo 1; exec sleep 1000"), CW_OK);
     channel_run_until(s.messages);
     assert_int_equal(channel_send_text(&s, "{}"), CW_OK);
@@ -170,9 +163,8 @@ static void a_program_that_closes_its_input_is_at_its_end(void **state)
     assert_channel_ended(&s, CW_GONE, "closed its input");
 }
 
-static void a_program_that_heeds_nothing_is_killed(void **state)
+TEST(a_program_that_heeds_nothing_is_killed)
 {
-    (void)state;
     assert_int_equal(start_shell("trap '' TERM; echo $$; while :; do sleep 0.02; echo x; done"),
                      CW_OK);
     channel_run_until(s.messages);
@@ -183,9 +175,8 @@ static void a_program_that_heeds_nothing_is_killed(void **state)
     assert_false(runs(pid));
 }
 
-static void a_close_takes_the_whole_group(void **state)
+TEST(a_close_takes_the_whole_group)
 {
-    (void)state;
     assert_int_equal(start_shell("(trap '' TERM; sleep 1000) & echo $!; cat"), CW_OK);
     channel_run_until(s.messages);
     int pid = (int)strtol(s.text, NULL, 10);
@@ -195,9 +186,8 @@ static void a_close_takes_the_whole_group(void **state)
     channel_run_until(!runs(pid));
 }
 
-static void an_exit_takes_the_rest_of_the_group(void **state)
+TEST(an_exit_takes_the_rest_of_the_group)
 {
-    (void)state;
     assert_int_equal(start_shell("sleep 1000 & echo $!; exit 0"), CW_OK);
     channel_run_until(s.ends);
     int pid = (int)strtol(s.text, NULL, 10);
@@ -205,9 +195,8 @@ static void an_exit_takes_the_rest_of_the_group(void **state)
     channel_run_until(!runs(pid));
 }
 
-static void it_may_be_closed_while_it_starts(void **state)
+TEST(it_may_be_closed_while_it_starts)
 {
-    (void)state;
     for (int turns = 0; turns < 12; turns++) {
         memset(&s, 0, sizeof s);
         assert_int_equal(start_shell("exec cat"), CW_OK);
@@ -233,7 +222,7 @@ static void end_loop_after(int turns, bool closes)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-static void the_end_of_the_loop_ends_it(void **state)
+TEST(the_end_of_the_loop_ends_it)
 {
     for (int turns = 0; turns < 5; turns++) {
         end_loop_after(turns, turns % 2);
@@ -279,9 +268,8 @@ static void end_log(void)
     memset(log_path + strlen(log_path) - 6, 'X', 6);
 }
 
-static void standard_error_goes_to_the_log_line_by_line(void **state)
+TEST(standard_error_goes_to_the_log_line_by_line)
 {
-    (void)state;
     start_log();
     assert_int_equal(start_shell("printf 'one\\r\\n\\n\\033[31mtwo\\t\\n' >&2;"
                                  "head -c 498 /dev/zero | tr '\\0' x >&2;"
@@ -298,9 +286,8 @@ static void standard_error_goes_to_the_log_line_by_line(void **state)
     end_log();
 }
 
-static void standard_error_has_so_many_lines_a_minute(void **state)
+TEST(standard_error_has_so_many_lines_a_minute)
 {
-    (void)state;
     start_log();
     assert_int_equal(start_shell("i=0; while [ $i -lt 50 ]; do i=$((i+1)); echo line $i. >&2;"
                                  " done; echo 1; cat"),
@@ -329,9 +316,8 @@ static void die_with_a_program(int out)
     raise(SIGKILL);
 }
 
-static void a_program_sees_the_end_of_its_input_when_we_die(void **state)
+TEST(a_program_sees_the_end_of_its_input_when_we_die)
 {
-    (void)state;
     int out[2], status;
     char text[32] = "";
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
@@ -373,9 +359,8 @@ static void talk_once(void *ctx)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-static void no_failed_allocation_leaves_a_program_behind(void **state)
+TEST(no_failed_allocation_leaves_a_program_behind)
 {
-    (void)state;
     assert_true(oom_each(talk_once, NULL) >= 5);
 }
 

@@ -8,7 +8,7 @@ static const fake_step *const scripts[] = {refuse};
 
 static channel_record s;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     fake_tls_init();
     memset(&s, 0, sizeof s);
@@ -39,9 +39,8 @@ static unsigned end_of(SSL_CTX *context, cw_channel_opts opts)
     return server.requests;
 }
 
-static void a_certificate_must_be_right(void **state)
+TEST(a_certificate_must_be_right)
 {
-    (void)state;
     const fake_cert *ca = &fake_pki.authority;
     fake_cert stranger;
     fake_cert_issue(&(fake_cert_opts){0}, &stranger);
@@ -70,18 +69,16 @@ static void a_certificate_must_be_right(void **state)
     fake_cert_free(&stranger);
 }
 
-static void the_systems_authorities_do_not_know_ours(void **state)
+TEST(the_systems_authorities_do_not_know_ours)
 {
-    (void)state;
     cw_channel_opts opts = wss(0);
     opts.tls.ca_file = CW_STR("");
     assert_int_equal(end_of(fake_pki.context, opts), 0);
     assert_channel_ended(&s, CW_IO, "TLS with '127.0.0.1'");
 }
 
-static void a_file_that_is_not_there_is_said(void **state)
+TEST(a_file_that_is_not_there_is_said)
 {
-    (void)state;
     cw_channel_opts opts = wss(0);
     opts.tls.ca_file = CW_STR("/nowhere/ca.pem");
     assert_int_equal(end_of(fake_pki.context, opts), 0);
@@ -92,9 +89,8 @@ static void a_file_that_is_not_there_is_said(void **state)
     assert_channel_ended(&s, CW_IO, "/nowhere/client.pem");
 }
 
-static void another_server_name_can_be_asked_for(void **state)
+TEST(another_server_name_can_be_asked_for)
 {
-    (void)state;
     fake_cert id;
     cw_channel_opts opts = wss(0);
     fake_cert_issue(&(fake_cert_opts){.names = "DNS:other.example", .issuer = &fake_pki.authority},
@@ -112,9 +108,8 @@ static void another_server_name_can_be_asked_for(void **state)
     assert_int_equal(open_channel(&s, opts), CW_PARAMS);
 }
 
-static void a_certificate_of_ours_can_be_shown(void **state)
+TEST(a_certificate_of_ours_can_be_shown)
 {
-    (void)state;
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
         SSL_CTX *context = fake_tls_context(&fake_pki.server);
         SSL_CTX_set_max_proto_version(context, version);
@@ -134,9 +129,8 @@ static void a_certificate_of_ours_can_be_shown(void **state)
     }
 }
 
-static void who_is_not_there_is_told_as_without_tls(void **state)
+TEST(who_is_not_there_is_told_as_without_tls)
 {
-    (void)state;
     assert_int_equal(open_channel(&s, wss(unused_port())), CW_OK);
     channel_run_until(s.ends);
     assert_channel_ended(&s, CW_IO, "connect to 127.0.0.1:");
@@ -144,9 +138,8 @@ static void who_is_not_there_is_told_as_without_tls(void **state)
     close_channel(&s);
 }
 
-static void who_speaks_no_tls_is_told(void **state)
+TEST(who_speaks_no_tls_is_told)
 {
-    (void)state;
     static const fake_step plain[] = {DO_SEND("HTTP/1.1 400 Bad Request\r\n\r\n"), DO_CLOSE};
     static const fake_step *const plains[] = {plain};
     fake_server server;
@@ -159,18 +152,16 @@ static void who_speaks_no_tls_is_told(void **state)
 }
 
 /* "localhost" may be ::1 first, where nobody listens. */
-static void a_name_leads_there_too(void **state)
+TEST(a_name_leads_there_too)
 {
-    (void)state;
     cw_channel_opts opts = wss(0);
     opts.host = CW_STR("localhost");
     assert_int_equal(end_of(fake_pki.context, opts), 1);
     assert_channel_ended(&s, CW_INVALID, "HTTP 404");
 }
 
-static void a_handshake_can_be_given_up_at_any_time(void **state)
+TEST(a_handshake_can_be_given_up_at_any_time)
 {
-    (void)state;
     uint16_t port;
     int listening = peer_listen(&port);
     for (int turns = 0; turns < 6; turns++) {
@@ -191,9 +182,8 @@ static void a_handshake_can_be_given_up_at_any_time(void **state)
     close(listening);
 }
 
-static void tls_is_for_websockets_at_a_host(void **state)
+TEST(tls_is_for_websockets_at_a_host)
 {
-    (void)state;
     cw_channel_opts opts = wss(1);
     opts.websocket = CW_STR("");
     assert_int_equal(open_channel(&s, opts), CW_PARAMS);

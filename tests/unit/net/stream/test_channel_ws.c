@@ -17,7 +17,7 @@ static const bool is_tls = true;
 static const bool is_tls = false;
 #endif
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     memset(&s, 0, sizeof s);
     listening = peer_listen(&port);
@@ -25,7 +25,7 @@ static int set_up(void **state)
     return channel_fixture_setup(state);
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
     if (s.channel)
         close_channel(&s);
@@ -110,9 +110,8 @@ static void assert_frame(unsigned first, const char *want)
     assert_string_equal(data, want);
 }
 
-static void messages_go_both_ways(void **state)
+TEST(messages_go_both_ways)
 {
-    (void)state;
     assert_int_equal(begin((cw_channel_opts){0}), CW_OK);
     greet("\x81\2{}\x82\3[1]\x01\1", 11); /* the first frames may come with the answer */
     peer_send(peer,
@@ -126,9 +125,8 @@ static void messages_go_both_ways(void **state)
     assert_frame(0x81, "{\"a\":\n1}");
 }
 
-static void large_messages_go_both_ways(void **state)
+TEST(large_messages_go_both_ways)
 {
-    (void)state;
     size_t n = 1u << 20;
     char *text = malloc(n + 14), *got = malloc(n + 14);
     memset(text, '1', n + 14);
@@ -147,9 +145,8 @@ static void large_messages_go_both_ways(void **state)
     free(got);
 }
 
-static void a_ping_is_answered(void **state)
+TEST(a_ping_is_answered)
 {
-    (void)state;
     open_ws((cw_channel_opts){0});
     peer_send(peer, "\x89\5hello\x8a\0\x89\0", 11);
     assert_frame(0x8a, "hello");
@@ -157,9 +154,8 @@ static void a_ping_is_answered(void **state)
     assert_int_equal(s.messages + s.ends, 0);
 }
 
-static void pings_do_not_fill_the_queue_without_end(void **state)
+TEST(pings_do_not_fill_the_queue_without_end)
 {
-    (void)state;
     char pings[127 * 50];
     for (size_t i = 0; i < 50; i++) {
         memset(pings + i * 127, 'x', 127);
@@ -173,9 +169,8 @@ static void pings_do_not_fill_the_queue_without_end(void **state)
     assert_int_equal(s.ends, 0);
 }
 
-static void a_close_is_answered_and_told(void **state)
+TEST(a_close_is_answered_and_told)
 {
-    (void)state;
     open_ws((cw_channel_opts){0});
     peer_send(peer,
               "\x88\6\x03\xe9"
@@ -187,9 +182,8 @@ static void a_close_is_answered_and_told(void **state)
     assert_frame(0x88, "\x03\xe9");
 }
 
-static void our_close_is_said(void **state)
+TEST(our_close_is_said)
 {
-    (void)state;
     open_ws((cw_channel_opts){0});
     assert_int_equal(channel_send_text(&s, "{}"), CW_OK);
     close_channel(&s);
@@ -198,9 +192,8 @@ static void our_close_is_said(void **state)
     channel_run_until(peer_is_closed(peer));
 }
 
-static void what_is_refused_is_closed_with_its_status(void **state)
+TEST(what_is_refused_is_closed_with_its_status)
 {
-    (void)state;
     open_ws((cw_channel_opts){0});
     peer_send(peer, "\x81\1\xff", 3);
     channel_run_until(s.ends);
@@ -216,9 +209,8 @@ static void what_is_refused_is_closed_with_its_status(void **state)
     assert_frame(0x88, "\x03\xf1");
 }
 
-static void what_is_no_websocket_is_told(void **state)
+TEST(what_is_no_websocket_is_told)
 {
-    (void)state;
     static const struct {
         const char *answer;
         cw_code code;
@@ -257,9 +249,8 @@ static void what_is_no_websocket_is_told(void **state)
     peer = -1;
 }
 
-static void an_answer_that_does_not_come_is_not_waited_for(void **state)
+TEST(an_answer_that_does_not_come_is_not_waited_for)
 {
-    (void)state;
     uint64_t began = cw_clock_ms();
     assert_int_equal(begin((cw_channel_opts){.connect_ms = 100}), CW_OK);
     channel_run_until(s.ends);
@@ -279,9 +270,8 @@ static void an_answer_that_does_not_come_is_not_waited_for(void **state)
     assert_channel_ended(&s, CW_TIMEOUT, "handshake");
 }
 
-static void headers_go_with_the_handshake(void **state)
+TEST(headers_go_with_the_handshake)
 {
-    (void)state;
     char secret[] = "Bearer s3cret", tenant[] = "7";
     cw_http_header headers[] = {{CW_STR("Authorization"), cw_str_from(secret)},
                                 {CW_STR("X-Tenant"), cw_str_from(tenant)}};
@@ -293,9 +283,8 @@ static void headers_go_with_the_handshake(void **state)
     assert_non_null(strstr(request, "\r\nAuthorization: Bearer s3cret\r\nX-Tenant: 7\r\n\r\n"));
 }
 
-static void headers_that_would_break_the_handshake_are_refused(void **state)
+TEST(headers_that_would_break_the_handshake_are_refused)
 {
-    (void)state;
     const cw_http_header bad[] = {
         {CW_STR("A"), CW_STR("1\r\nB: 2")}, {CW_STR("A:"), CW_STR("1")},
         {CW_STR("A b"), CW_STR("1")},       {CW_STR(""), CW_STR("1")},
@@ -312,9 +301,8 @@ static void headers_that_would_break_the_handshake_are_refused(void **state)
 
 /* ---- whether it is still there ---- */
 
-static void a_quiet_connection_is_pinged_and_a_pong_keeps_it(void **state)
+TEST(a_quiet_connection_is_pinged_and_a_pong_keeps_it)
 {
-    (void)state;
     open_ws((cw_channel_opts){.ping_ms = 30, .connect_ms = 500});
     for (int i = 0; i < 3; i++) {
         assert_frame(0x89, "");
@@ -325,9 +313,8 @@ static void a_quiet_connection_is_pinged_and_a_pong_keeps_it(void **state)
     assert_frame(0x81, "{}");
 }
 
-static void who_speaks_is_not_pinged(void **state)
+TEST(who_speaks_is_not_pinged)
 {
-    (void)state;
     open_ws((cw_channel_opts){.ping_ms = 300, .connect_ms = 500});
     uint64_t until = cw_clock_ms() + 700;
     unsigned n = 0;
@@ -342,9 +329,8 @@ static void who_speaks_is_not_pinged(void **state)
     assert_true(peer_recv(peer, &byte, 1) < 0 && errno == EAGAIN);
 }
 
-static void without_any_answer_to_a_ping_it_has_ended(void **state)
+TEST(without_any_answer_to_a_ping_it_has_ended)
 {
-    (void)state;
     uint64_t began = cw_clock_ms();
     open_ws((cw_channel_opts){.ping_ms = 50, .connect_ms = 100});
     channel_run_until(s.ends);
@@ -353,9 +339,8 @@ static void without_any_answer_to_a_ping_it_has_ended(void **state)
     assert_frame(0x89, "");
 }
 
-static void who_works_on_an_answer_is_not_pinged(void **state)
+TEST(who_works_on_an_answer_is_not_pinged)
 {
-    (void)state;
     open_ws((cw_channel_opts){.ping_ms = 300, .connect_ms = 500});
     s.is_awaiting = true;
     uint64_t until = cw_clock_ms() + 1000;
@@ -366,9 +351,8 @@ static void who_works_on_an_answer_is_not_pinged(void **state)
     assert_channel_ended(&s, CW_GONE, "no answer to a ping within 500 ms");
 }
 
-static void any_message_answers_a_ping(void **state)
+TEST(any_message_answers_a_ping)
 {
-    (void)state;
     open_ws((cw_channel_opts){.ping_ms = 30, .connect_ms = 150});
     for (int i = 0; i < 3; i++) {
         assert_frame(0x89, "");
@@ -380,9 +364,8 @@ static void any_message_answers_a_ping(void **state)
     assert_int_equal(s.messages, 3);
 }
 
-static void who_is_slow_to_take_a_message_is_left_in_peace(void **state)
+TEST(who_is_slow_to_take_a_message_is_left_in_peace)
 {
-    (void)state;
     size_t n = 8u << 20; /* more than sockets hold */
     char *text = malloc(n + 14);
     memset(text, '1', n);
@@ -398,9 +381,8 @@ static void who_is_slow_to_take_a_message_is_left_in_peace(void **state)
     free(text);
 }
 
-static void what_waits_is_joined_by_more(void **state)
+TEST(what_waits_is_joined_by_more)
 {
-    (void)state;
     enum { SIZE = 1 << 20, TIMES = 12 };
     char *text = malloc(SIZE + 14);
     open_ws((cw_channel_opts){.max_message = SIZE, .max_queue = 2u * SIZE * TIMES});
@@ -477,9 +459,8 @@ static void talk_once(void *ctx)
     peer = -1;
 }
 
-static void no_failed_allocation_does_harm(void **state)
+TEST(no_failed_allocation_does_harm)
 {
-    (void)state;
     assert_true(oom_each(talk_once, NULL) >= 6);
 }
 

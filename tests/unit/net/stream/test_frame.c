@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/stream/frame.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define MAX_BODY (256u * 1024u)
 #define MAX_QUEUE (512u * 1024u)
@@ -75,9 +68,8 @@ static void turn(void)
     uv_run(&loop.uv, UV_RUN_NOWAIT);
 }
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     n_got = 0;
     ended = 0;
     closed = close_on_frame = false;
@@ -91,9 +83,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     cw_frames_close(&frames);
     if (peer >= 0)
         close(peer);
@@ -117,9 +108,8 @@ static void write_peer(const char *p, size_t n)
     }
 }
 
-static void frames_arrive_wherever_they_are_cut(void **state)
+TEST(frames_arrive_wherever_they_are_cut)
 {
-    (void)state;
     char bytes[256];
     size_t n = put_frame(bytes, 1, "abc", 3);
     n += put_frame(bytes + n, 2, "", 0);
@@ -144,9 +134,8 @@ static void frames_arrive_wherever_they_are_cut(void **state)
     assert_int_equal(ended, 0);
 }
 
-static void a_frame_larger_than_the_scratch_buffer_arrives(void **state)
+TEST(a_frame_larger_than_the_scratch_buffer_arrives)
 {
-    (void)state;
     char *body = malloc(MAX_BODY);
     char *bytes = malloc(MAX_BODY + 12);
     assert_non_null(body);
@@ -164,9 +153,8 @@ static void a_frame_larger_than_the_scratch_buffer_arrives(void **state)
     free(bytes);
 }
 
-static void a_frame_over_the_ceiling_ends_the_stream_before_its_body(void **state)
+TEST(a_frame_over_the_ceiling_ends_the_stream_before_its_body)
 {
-    (void)state;
     char head[12] = {0};
     uint32_t length = MAX_BODY + 1;
     memcpy(head, &length, 4);
@@ -177,9 +165,8 @@ static void a_frame_over_the_ceiling_ends_the_stream_before_its_body(void **stat
     assert_int_equal(frames.in.cap, 0);
 }
 
-static void a_long_frame_in_parts_is_refused_when_its_head_is_whole(void **state)
+TEST(a_long_frame_in_parts_is_refused_when_its_head_is_whole)
 {
-    (void)state;
     char head[12];
     memset(head, 0xFF, sizeof head);
     write_peer(head, 5);
@@ -190,9 +177,8 @@ static void a_long_frame_in_parts_is_refused_when_its_head_is_whole(void **state
     assert_int_equal(why, CW_LIMIT);
 }
 
-static void what_came_before_the_end_counts(void **state)
+TEST(what_came_before_the_end_counts)
 {
-    (void)state;
     char bytes[64];
     write_peer(bytes, put_frame(bytes, 7, "last", 4));
     close(peer);
@@ -206,9 +192,8 @@ static void what_came_before_the_end_counts(void **state)
     assert_int_equal(ended, 1);
 }
 
-static void an_end_inside_a_frame_is_told_apart(void **state)
+TEST(an_end_inside_a_frame_is_told_apart)
 {
-    (void)state;
     char bytes[64];
     size_t n = put_frame(bytes, 7, "half", 4);
     write_peer(bytes, n - 1);
@@ -220,9 +205,8 @@ static void an_end_inside_a_frame_is_told_apart(void **state)
     assert_int_equal(why, CW_INVALID);
 }
 
-static void a_peer_that_dies_with_unread_frames_is_still_heard(void **state)
+TEST(a_peer_that_dies_with_unread_frames_is_still_heard)
 {
-    (void)state;
     cw_str body = CW_STR("unread");
     assert_int_equal(cw_frames_send(&frames, 1, &body, 1), CW_OK);
     turn();
@@ -240,9 +224,8 @@ static void a_peer_that_dies_with_unread_frames_is_still_heard(void **state)
     assert_int_equal(why, CW_GONE);
 }
 
-static void draining_hears_everything_at_once(void **state)
+TEST(draining_hears_everything_at_once)
 {
-    (void)state;
     char bytes[64];
     for (uint64_t i = 0; i < 5; i++)
         write_peer(bytes, put_frame(bytes, i, "x", 1));
@@ -255,9 +238,8 @@ static void draining_hears_everything_at_once(void **state)
     assert_int_equal(ended, 1);
 }
 
-static void draining_ends_though_the_peer_goes_on(void **state)
+TEST(draining_ends_though_the_peer_goes_on)
 {
-    (void)state;
     char bytes[64];
     write_peer(bytes, put_frame(bytes, 1, "x", 1));
     more = 100;
@@ -268,9 +250,8 @@ static void draining_ends_though_the_peer_goes_on(void **state)
     assert_int_equal(ended, 0);
 }
 
-static void closing_in_a_callback_hands_out_nothing_more(void **state)
+TEST(closing_in_a_callback_hands_out_nothing_more)
 {
-    (void)state;
     close_on_frame = true;
     char bytes[64];
     size_t n = put_frame(bytes, 1, "a", 1);
@@ -288,9 +269,8 @@ static void closing_in_a_callback_hands_out_nothing_more(void **state)
     closed = true;
 }
 
-static void frames_of_one_turn_leave_in_one_piece(void **state)
+TEST(frames_of_one_turn_leave_in_one_piece)
 {
-    (void)state;
     cw_str a[] = {CW_STR("{\"id\":"), CW_STR(""), CW_STR("1}")};
     assert_false(cw_frames_gathers(&frames));
     assert_int_equal(cw_frames_send(&frames, 5, a, 3), CW_OK);
@@ -307,9 +287,8 @@ static void frames_of_one_turn_leave_in_one_piece(void **state)
     assert_memory_equal(in, want, n);
 }
 
-static void what_the_socket_does_not_take_waits_up_to_the_ceiling(void **state)
+TEST(what_the_socket_does_not_take_waits_up_to_the_ceiling)
 {
-    (void)state;
     int small = 4096;
     setsockopt(frames.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
     char *body = malloc(MAX_BODY);
@@ -342,9 +321,8 @@ static void what_the_socket_does_not_take_waits_up_to_the_ceiling(void **state)
     free(body);
 }
 
-static void memory_failure_of_a_send_changes_nothing(void **state)
+TEST(memory_failure_of_a_send_changes_nothing)
 {
-    (void)state;
     cw_str body = CW_STR("body");
     oom_fail_at(1);
     assert_int_equal(cw_frames_send(&frames, 1, &body, 1), CW_NOMEM);
@@ -356,9 +334,8 @@ static void memory_failure_of_a_send_changes_nothing(void **state)
     assert_int_equal(in[4], 2);
 }
 
-static void memory_failure_for_a_part_ends_the_stream(void **state)
+TEST(memory_failure_for_a_part_ends_the_stream)
 {
-    (void)state;
     char bytes[64];
     size_t n = put_frame(bytes, 1, "part", 4);
     write_peer(bytes, n - 2);

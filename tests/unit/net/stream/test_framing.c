@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "net/stream/framing.h"
+#include "support/test.h"
 
 #define MAX 16u
 
@@ -56,25 +48,22 @@ static void assert_cut(cw_framing framing, const char *bytes, size_t n, const ch
 #define CUT(framing, bytes, want)                                                                  \
     assert_cut(CW_FRAMING_##framing, "" bytes, sizeof(bytes) - 1, "" want)
 
-static void lines_end_with_lf_or_crlf(void **state)
+TEST(lines_end_with_lf_or_crlf)
 {
-    (void)state;
     CUT(LINES, "{1}\n{2}\r\n[3", "{1}|{2}|try again 2");
     CUT(CRLF, "{1}\r\n{2}\n", "{1}|{2}|try again 0");
     CUT(LINES, "a\rb\n", "a\rb|try again 0");
 }
 
-static void empty_lines_mean_nothing_and_are_done_with(void **state)
+TEST(empty_lines_mean_nothing_and_are_done_with)
 {
-    (void)state;
     CUT(LINES, "\n\r\n\n{1}\n\n\n", "{1}|try again 0");
     /* However many come: none has to be kept. */
     CUT(LINES, "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nx\n", "x|try again 0");
 }
 
-static void a_line_may_have_max_message_bytes(void **state)
+TEST(a_line_may_have_max_message_bytes)
 {
-    (void)state;
     CUT(LINES, "0123456789abcdef\n", "0123456789abcdef|try again 0");
     CUT(LINES, "0123456789abcdef\r\n", "0123456789abcdef|try again 0");
     CUT(LINES, "0123456789abcdef", "try again 16");
@@ -85,9 +74,8 @@ static void a_line_may_have_max_message_bytes(void **state)
     CUT(LINES, "0123456789abcdefgh", "limit exceeded 18");
 }
 
-static void a_head_says_how_long_a_message_is(void **state)
+TEST(a_head_says_how_long_a_message_is)
 {
-    (void)state;
     CUT(CONTENT_LENGTH, "Content-Length: 2\r\n\r\n{}Content-Length: 3\r\n\r\n[1]",
         "{}|[1]|try again 0");
     CUT(CONTENT_LENGTH,
@@ -99,9 +87,8 @@ static void a_head_says_how_long_a_message_is(void **state)
     CUT(CONTENT_LENGTH, "Content-Length: 16\r\n\r\n0123456789abcde", "try again 37");
 }
 
-static void what_is_no_head_is_refused_at_once(void **state)
+TEST(what_is_no_head_is_refused_at_once)
 {
-    (void)state;
     CUT(CONTENT_LENGTH, "Content-Length: 17\r\n\r\n", "limit exceeded 22");
     CUT(CONTENT_LENGTH, "Content-Length: 99999999999999999999\r\n", "invalid request 38");
     CUT(CONTENT_LENGTH, "Content-Length: -1\r\n", "invalid request 20");
@@ -112,9 +99,8 @@ static void what_is_no_head_is_refused_at_once(void **state)
     CUT(CONTENT_LENGTH, "Content-Length: 2\r\n{}", "invalid request 21");
 }
 
-static void a_head_has_4096_bytes_at_most(void **state)
+TEST(a_head_has_4096_bytes_at_most)
 {
-    (void)state;
     static const char end[] = "\r\nContent-Length: 1\r\n\r\n1";
     size_t rest = sizeof end - 2; /* without NUL and body */
     for (size_t n = 4095; n <= 4097; n++) {
@@ -129,9 +115,8 @@ static void a_head_has_4096_bytes_at_most(void **state)
     }
 }
 
-static void four_bytes_say_how_long_a_message_is(void **state)
+TEST(four_bytes_say_how_long_a_message_is)
 {
-    (void)state;
     CUT(LENGTH,
         "\0\0\0\2{}\0\0\0\0\0\0\0\1"
         "1\0\0",
@@ -144,9 +129,8 @@ static void four_bytes_say_how_long_a_message_is(void **state)
     CUT(LENGTH, "\1\0\0\1", "limit exceeded 4");
 }
 
-static void json_values_follow_one_another(void **state)
+TEST(json_values_follow_one_another)
 {
-    (void)state;
     CUT(JSON, "{\"a\":[1]}[2] \r\n\t{}", "{\"a\":[1]}|[2]|{}|try again 0");
     CUT(JSON, "{\"}]\\\"}\":1}[\"\\\\\"]", "{\"}]\\\"}\":1}|[\"\\\\\"]|try again 0");
     CUT(JSON, "1 -2.5e+3\"x\"true{}null", "1|-2.5e+3|\"x\"|true|{}|try again 4");
@@ -154,18 +138,16 @@ static void json_values_follow_one_another(void **state)
     CUT(JSON, "[[[[[[[[", "try again 8");
 }
 
-static void what_begins_no_json_value_is_refused(void **state)
+TEST(what_begins_no_json_value_is_refused)
 {
-    (void)state;
     CUT(JSON, "{}}", "{}|invalid request 1");
     CUT(JSON, "1,2", "invalid request 3");
     CUT(JSON, "<html>", "invalid request 6");
     CUT(JSON, "\x01", "invalid request 1");
 }
 
-static void a_value_may_have_max_message_bytes(void **state)
+TEST(a_value_may_have_max_message_bytes)
 {
-    (void)state;
     CUT(JSON, "[0123456789abcd]1 ", "[0123456789abcd]|1|try again 0");
     CUT(JSON, "[0123456789abcde", "try again 16");
     CUT(JSON, "\"0123456789abcd\"", "\"0123456789abcd\"|try again 0");
@@ -175,9 +157,8 @@ static void a_value_may_have_max_message_bytes(void **state)
     assert_string_equal(cut_all(CW_FRAMING_JSON, "12345678901234567", 17, 1), "limit exceeded 17");
 }
 
-static void what_is_wrapped_can_be_cut(void **state)
+TEST(what_is_wrapped_can_be_cut)
 {
-    (void)state;
     static const cw_framing all[] = {CW_FRAMING_LINES, CW_FRAMING_CRLF, CW_FRAMING_CONTENT_LENGTH,
                                      CW_FRAMING_LENGTH, CW_FRAMING_JSON};
     for (size_t i = 0; i < CW_COUNT(all); i++) {

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/stream/lines.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define MAX_LINE 1000u
 #define MAX_QUEUE 4096u
@@ -146,9 +139,8 @@ static void assert_read(const char *text)
     assert_memory_equal(bytes, text, (size_t)n);
 }
 
-static void lines_come_one_by_one(void **state)
+TEST(lines_come_one_by_one)
 {
-    (void)state;
     open_pipes();
     come("one\ntwo\r\n\n\r\n  \n \t\r\nthr");
     assert_got("[one][two]");
@@ -159,9 +151,8 @@ static void lines_come_one_by_one(void **state)
     close_pipes();
 }
 
-static void the_end_of_the_input_ends_the_last_line(void **state)
+TEST(the_end_of_the_input_ends_the_last_line)
 {
-    (void)state;
     open_pipes();
     come("one\nhalf");
     close(to_us);
@@ -174,9 +165,8 @@ static void the_end_of_the_input_ends_the_last_line(void **state)
     close_pipes();
 }
 
-static void a_line_of_the_greatest_length_comes_and_a_longer_one_is_dropped(void **state)
+TEST(a_line_of_the_greatest_length_comes_and_a_longer_one_is_dropped)
 {
-    (void)state;
     char text[MAX_LINE + 64];
     open_pipes();
     memset(text, 'x', sizeof text);
@@ -201,9 +191,8 @@ static void a_line_of_the_greatest_length_comes_and_a_longer_one_is_dropped(void
     close_pipes();
 }
 
-static void a_pause_keeps_the_lines(void **state)
+TEST(a_pause_keeps_the_lines)
 {
-    (void)state;
     open_pipes();
     pause_after = 1;
     come("one\ntwo\nthree\n");
@@ -224,9 +213,8 @@ static void a_pause_keeps_the_lines(void **state)
     close_pipes();
 }
 
-static void a_paused_reader_reads_little_ahead(void **state)
+TEST(a_paused_reader_reads_little_ahead)
 {
-    (void)state;
     open_pipes();
     cw_lines_pause(&lines, true);
     assert_int_equal(fcntl(to_us, F_SETPIPE_SZ, 1 << 20), 1 << 20);
@@ -244,9 +232,8 @@ static void a_paused_reader_reads_little_ahead(void **state)
     close_pipes();
 }
 
-static void lines_leave_together_and_in_order(void **state)
+TEST(lines_leave_together_and_in_order)
 {
-    (void)state;
     cw_line a = {.text = CW_STR("one"), .on_left = on_left};
     cw_line b = {.text = CW_STR("two"), .on_left = on_left};
     open_pipes();
@@ -261,9 +248,8 @@ static void lines_leave_together_and_in_order(void **state)
     close_pipes();
 }
 
-static void a_slow_reader_gets_everything(void **state)
+TEST(a_slow_reader_gets_everything)
 {
-    (void)state;
     enum { N = 200, SIZE = 5000 };
     char *text = malloc(SIZE);
     cw_line *all = calloc(N, sizeof *all);
@@ -299,9 +285,8 @@ static void a_slow_reader_gets_everything(void **state)
     free(text);
 }
 
-static void a_reader_that_is_gone_is_told_once(void **state)
+TEST(a_reader_that_is_gone_is_told_once)
 {
-    (void)state;
     cw_line a = {.text = CW_STR("one"), .on_left = on_left};
     cw_line b = a;
     open_pipes();
@@ -318,9 +303,8 @@ static void a_reader_that_is_gone_is_told_once(void **state)
     close_pipes();
 }
 
-static void closing_drops_what_waits(void **state)
+TEST(closing_drops_what_waits)
 {
-    (void)state;
     cw_line a = {.text = CW_STR("one"), .on_left = on_left};
     open_pipes();
     cw_lines_send(&lines, &a);
@@ -328,9 +312,8 @@ static void closing_drops_what_waits(void **state)
     assert_int_equal(n_left, 1);
 }
 
-static void files_are_read_to_their_end(void **state)
+TEST(files_are_read_to_their_end)
 {
-    (void)state;
     FILE *in = tmpfile(), *out = tmpfile();
     char bytes[16] = "";
     cw_line a = {.text = CW_STR("answer"), .on_left = on_left};
@@ -352,9 +335,8 @@ static void files_are_read_to_their_end(void **state)
     fclose(out);
 }
 
-static void flags_of_shared_descriptors_are_as_before(void **state)
+TEST(flags_of_shared_descriptors_are_as_before)
 {
-    (void)state;
     int pair[2], in[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
@@ -408,9 +390,8 @@ static void read_once(void *ctx)
     close(out[1]);
 }
 
-static void reading_survives_every_failed_allocation(void **state)
+TEST(reading_survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(read_once, NULL) >= 2);
 }
 

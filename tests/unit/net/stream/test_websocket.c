@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* test_websocket.c - the codec; the channel that uses it is in test_channel_ws.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "net/stream/websocket.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define MAX 300u
 
@@ -33,9 +25,8 @@ static cw_code check(const char *answer, char why[CW_ERR_MSG_MAX])
     return rc;
 }
 
-static void an_answer_is_checked(void **state)
+TEST(an_answer_is_checked)
 {
-    (void)state;
     static const struct {
         const char *answer, *why;
     } cases[] = {
@@ -76,9 +67,8 @@ static void an_answer_is_checked(void **state)
     }
 }
 
-static void a_request_has_a_fresh_key(void **state)
+TEST(a_request_has_a_fresh_key)
 {
-    (void)state;
     char a[CW_WS_KEY], b[CW_WS_KEY];
     cw_buf out;
     assert_int_equal(cw_ws_make_key(a, NULL), CW_OK);
@@ -145,9 +135,8 @@ static void assert_read(const char *bytes, size_t n, const char *want)
 
 #define READ(bytes, want) assert_read("" bytes, sizeof(bytes) - 1, "" want)
 
-static void messages_come_whole_or_in_pieces(void **state)
+TEST(messages_come_whole_or_in_pieces)
 {
-    (void)state;
     READ("\x81\5hello\x81\2{}", "1:hello|1:{}|again 0");
     READ("\x01\3hel\x00\1l\x80\1o\x81\2{}", "1:hello|1:{}|again 0");
     READ("\x01\3hel\x80\0\x81\0", "1:hel|1:|again 0");
@@ -157,9 +146,8 @@ static void messages_come_whole_or_in_pieces(void **state)
     READ("\x01\3hel\x00\1l", "again 0");
 }
 
-static void control_frames_come_between_pieces(void **state)
+TEST(control_frames_come_between_pieces)
 {
-    (void)state;
     READ("\x01\3hel\x89\1p\x00\1l\x8a\0\x80\1o", "9:p|10:|1:hello|again 0");
     READ("\x88\0", "8:1005 |again 0");
     READ("\x88\5\x03\xe9"
@@ -168,9 +156,8 @@ static void control_frames_come_between_pieces(void **state)
     READ("\x88\2\x0f\xa0", "8:4000 |again 0");
 }
 
-static void what_the_rfc_forbids_is_refused(void **state)
+TEST(what_the_rfc_forbids_is_refused)
 {
-    (void)state;
     READ("\x81\x85"
          "abcdhello",
          "refused 1002");                /* masked */
@@ -194,9 +181,8 @@ static void what_the_rfc_forbids_is_refused(void **state)
     READ("\x82\1\xff", "2:\xff|again 0");
 }
 
-static void a_message_may_have_max_message_bytes(void **state)
+TEST(a_message_may_have_max_message_bytes)
 {
-    (void)state;
     char bytes[4 + MAX + 8] = "\x81\x7e\x01\x2c";
     memset(bytes + 4, 'x', MAX);
     assert_read(bytes, 4 + MAX, "1:300|again 0");
@@ -211,9 +197,8 @@ static void a_message_may_have_max_message_bytes(void **state)
     assert_read(bytes, 4 + 299 + 2, "refused 1009");
 }
 
-static void what_is_sent_is_masked_and_has_the_shortest_length(void **state)
+TEST(what_is_sent_is_masked_and_has_the_shortest_length)
 {
-    (void)state;
     static const struct {
         size_t n, head;
         const char *bytes;
@@ -251,9 +236,8 @@ static void read_pieces(void *ctx)
     cw_ws_reader_done(&r);
 }
 
-static void pieces_survive_every_failed_allocation(void **state)
+TEST(pieces_survive_every_failed_allocation)
 {
-    (void)state;
     assert_true(oom_each(read_pieces, NULL) >= 1);
 }
 

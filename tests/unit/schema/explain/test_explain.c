@@ -33,9 +33,8 @@ static void says(const char *schema, const char *instance, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void wrong_types_and_values_are_named(void **state)
+TEST(wrong_types_and_values_are_named)
 {
-    (void)state;
     says("{\"type\":[\"string\",\"array\",\"null\"]}", "1",
          "expected string, array or null, got integer\n");
     says("{\"const\":{\"a\":1}}", "[2]", "expected {\"a\":1}, got [2]\n");
@@ -53,9 +52,8 @@ static void wrong_types_and_values_are_named(void **state)
     says("false", "1", "no value is allowed here\n");
 }
 
-static void wrong_arrays_and_objects_are_named(void **state)
+TEST(wrong_arrays_and_objects_are_named)
 {
-    (void)state;
     says("{\"minItems\":1}", "[]", "expected at least 1 items, got 0\n");
     says("{\"uniqueItems\":true}", "[1,2,1.0]", "expected different items, got 2 equal to 0\n");
     says("{\"contains\":{\"const\":1}}", "[2]", "expected at least 1 matching items, got 0\n");
@@ -74,9 +72,8 @@ static void wrong_arrays_and_objects_are_named(void **state)
          "/a~1b: expected null, got integer\n");
 }
 
-static void logic_is_named(void **state)
+TEST(logic_is_named)
 {
-    (void)state;
     says("{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}", "1",
          "expected one of 2 alternatives to match, got integer\n");
     says("{\"oneOf\":[true,{\"type\":\"integer\"}]}", "1",
@@ -93,9 +90,8 @@ static void logic_is_named(void **state)
     assert_string_equal(text, "");
 }
 
-static void the_first_problems_in_the_order_of_the_instance_are_kept(void **state)
+TEST(the_first_problems_in_the_order_of_the_instance_are_kept)
 {
-    (void)state;
     const char *schema = "{\"properties\":{\"b\":{\"type\":\"null\"},\"a\":{\"type\":\"null\"},"
                          "\"c\":{\"type\":\"null\"}},\"required\":[\"x\"]}";
     const cw_schema_explain_opts two = {.max_problems = 2};
@@ -107,9 +103,8 @@ static void the_first_problems_in_the_order_of_the_instance_are_kept(void **stat
     assert_string_equal(text, "missing required property 'x'\n/c: expected null, got integer\n");
 }
 
-static void a_problem_knows_where_it_comes_from(void **state)
+TEST(a_problem_knows_where_it_comes_from)
 {
-    (void)state;
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
     cw_schema *s =
@@ -135,9 +130,8 @@ static void a_problem_knows_where_it_comes_from(void **state)
     cw_arena_done(&a);
 }
 
-static void long_values_are_shortened(void **state)
+TEST(long_values_are_shortened)
 {
-    (void)state;
     char instance[512];
     memset(instance, 'x', sizeof instance);
     instance[0] = '"';
@@ -168,9 +162,8 @@ static void output(const char *schema, const char *instance, cw_schema_output fo
     cw_arena_done(&a);
 }
 
-static void output_has_the_standard_formats(void **state)
+TEST(output_has_the_standard_formats)
 {
-    (void)state;
     const char *schema = "{\"$id\":\"http://example.com/s\",\"properties\":{\"a\":{\"anyOf\":[{"
                          "\"type\":\"null\"},{\"type\":\"string\"}]}}}";
     output(schema, "{}", CW_SCHEMA_BASIC, "{\"valid\":true}");

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Patterns: what is legal, what matches, which engine runs them, and that both engines agree. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "schema/pattern/pattern_int.h"
 #include "support/oom.h"
+#include "support/test.h"
 
 #define TREE_BYTES (1024u * 1024u)
 
@@ -58,9 +51,8 @@ static void refused(const char *pattern, const char *why)
     assert_string_equal(err.msg, why);
 }
 
-static void a_pattern_matches_anywhere_unless_it_is_anchored(void **state)
+TEST(a_pattern_matches_anywhere_unless_it_is_anchored)
 {
-    (void)state;
     matches("b", "abc");
     misses("^b", "abc");
     misses("b$", "abc");
@@ -76,9 +68,8 @@ static void a_pattern_matches_anywhere_unless_it_is_anchored(void **state)
     misses("^a|b$", "xax");
 }
 
-static void quantifiers_count(void **state)
+TEST(quantifiers_count)
 {
-    (void)state;
     matches("^a{2}$", "aa");
     misses("^a{2}$", "aaa");
     matches("^a{2,}$", "aaaa");
@@ -93,9 +84,8 @@ static void quantifiers_count(void **state)
     matches("^(|a)+$", "aa");
 }
 
-static void classes_are_sets_of_code_points(void **state)
+TEST(classes_are_sets_of_code_points)
 {
-    (void)state;
     matches("^[a-c]$", "b");
     misses("^[^a-c]$", "b");
     matches("^[^a-c]$", "\xf0\x9f\x98\x80");
@@ -116,9 +106,8 @@ static void classes_are_sets_of_code_points(void **state)
     misses("^\\d$", "\xd9\xa1");
 }
 
-static void escapes_stand_for_characters(void **state)
+TEST(escapes_stand_for_characters)
 {
-    (void)state;
     matches("^\\t\\n\\v\\f\\r$", "\t\n\v\f\r");
     matches("^\\x41\\u0042\\u{43}\\cJ$", "ABC\n");
     matches("^\\ud83d\\ude00$", "\xf0\x9f\x98\x80");
@@ -130,9 +119,8 @@ static void escapes_stand_for_characters(void **state)
     matches("^\\-\\@\\_$", "-@_");
 }
 
-static void properties_are_those_of_unicode(void **state)
+TEST(properties_are_those_of_unicode)
 {
-    (void)state;
     matches("^\\p{L}+$", "a\xc3\xbc");
     matches("^\\p{Letter}\\p{Lu}\\p{digit}$", "aA1");
     matches("^\\p{Script=Greek}+$", "\xce\xb1");
@@ -144,9 +132,8 @@ static void properties_are_those_of_unicode(void **state)
     misses("^\\p{Lu}$", "a");
 }
 
-static void groups_look_and_refer(void **state)
+TEST(groups_look_and_refer)
 {
-    (void)state;
     matches("^(a)(?:b)\\1$", "aba");
     matches("^(?<x>a)\\k<x>$", "aa");
     matches("^\\k<x>(?<x>a)$", "a"); /* a group that has not matched is empty */
@@ -158,9 +145,8 @@ static void groups_look_and_refer(void **state)
     misses("\\Bfoo", "foo");
 }
 
-static void what_ecma_262_does_not_know_is_refused(void **state)
+TEST(what_ecma_262_does_not_know_is_refused)
 {
-    (void)state;
     static const char *const bad[] = {
         "\\a",       "\\e",
         "\\A",       "\\z",
@@ -202,18 +188,16 @@ static void what_ecma_262_does_not_know_is_refused(void **state)
     refused("a\\y", "at 2: unknown escape");
 }
 
-static void the_format_regex_is_strict_about_escapes(void **state)
+TEST(the_format_regex_is_strict_about_escapes)
 {
-    (void)state;
     assert_true(cw_pattern_is_valid(CW_STR("^[a\\-z]\\.$")));
     assert_true(cw_pattern_is_valid(CW_STR("(?<=a+)b")));
     assert_false(cw_pattern_is_valid(CW_STR("\\-")));
     assert_false(cw_pattern_is_valid(CW_STR("\\@")));
 }
 
-static void what_pcre2_cannot_do_is_refused(void **state)
+TEST(what_pcre2_cannot_do_is_refused)
 {
-    (void)state;
     cw_err err = {0};
     cw_pattern *p;
     assert_int_equal(cw_pattern_compile(CW_STR("(?<=a+)b"), &p, &err), CW_PARAMS);
@@ -222,9 +206,8 @@ static void what_pcre2_cannot_do_is_refused(void **state)
     assert_int_equal(cw_pattern_compile(CW_STR("(?=a)b{99999}"), &p, &err), CW_LIMIT);
 }
 
-static void ceilings_hold(void **state)
+TEST(ceilings_hold)
 {
-    (void)state;
     cw_err err = {0};
     cw_pattern *p;
     static char text[CW_PATTERN_SUBJECT + 1];
@@ -243,9 +226,8 @@ static void ceilings_hold(void **state)
                      CW_PATTERN_TOO_HARD);
 }
 
-static void ordinary_patterns_do_not_reach_pcre2(void **state)
+TEST(ordinary_patterns_do_not_reach_pcre2)
 {
-    (void)state;
     assert_true(is_simple("^[a-z]{2}(-[A-Z]{2})?$"));
     assert_true(is_simple("^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}Z$"));
     assert_true(is_simple("^[a-z_]+--[a-z_]+$"));
@@ -336,9 +318,8 @@ static void compare_engines(cw_str pattern, cw_buf *text)
     cw_arena_done(&arena);
 }
 
-static void both_engines_agree_on_random_patterns(void **state)
+TEST(both_engines_agree_on_random_patterns)
 {
-    (void)state;
     cw_buf pattern, text;
     cw_buf_init(&pattern, 4096);
     cw_buf_init(&text, 4096);
@@ -363,9 +344,8 @@ static void compile_once(void *ctx)
     cw_pattern_free(p);
 }
 
-static void compiling_survives_every_failed_allocation(void **state)
+TEST(compiling_survives_every_failed_allocation)
 {
-    (void)state;
     char table[] = "^[a-z0-9_.-]+(x|y)$";
     char engine[] = "^(?<n>\\p{Script=Greek}[\\p{L}])\\k<n>$";
     assert_true(oom_each(compile_once, table) >= 3);

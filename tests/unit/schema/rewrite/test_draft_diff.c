@@ -25,9 +25,8 @@ static void differs(const char *schema, const char *expected)
     cw_schema_unref(s);
 }
 
-static void keywords_that_2020_12_reads_otherwise_are_found(void **state)
+TEST(keywords_that_2020_12_reads_otherwise_are_found)
 {
-    (void)state;
     differs("{" OLD "\"items\":[true],\"additionalItems\":false}", "/items /additionalItems ");
     differs("{" OLD "\"dependencies\":{\"a\":[\"b\"]}}", "/dependencies ");
     differs("{" OLD "\"anyOf\":[{\"$id\":\"#x\"}]}", "/anyOf/0/$id ");
@@ -37,9 +36,8 @@ static void keywords_that_2020_12_reads_otherwise_are_found(void **state)
             "/properties/a~1b/dependentRequired ");
 }
 
-static void next_to_a_reference_only_what_would_count_is_found(void **state)
+TEST(next_to_a_reference_only_what_would_count_is_found)
 {
-    (void)state;
     differs("{" OLD "\"not\":{\"$ref\":\"#\",\"type\":\"null\",\"title\":\"t\",\"x\":1,"
             "\"items\":[true]}}",
             "/not/type /not/items ");
@@ -50,9 +48,8 @@ static void next_to_a_reference_only_what_would_count_is_found(void **state)
     differs("{" OLD "\"properties\":{\"$ref\":{\"items\":[true]}}}", "/properties/$ref/items ");
 }
 
-static void what_both_read_alike_is_not_found(void **state)
+TEST(what_both_read_alike_is_not_found)
 {
-    (void)state;
     differs("{" OLD "\"items\":{},\"additionalItems\":false,\"maxContains\":1}", "");
     differs("{" OLD "\"enum\":[{\"items\":[]}],\"default\":{\"dependencies\":{}},"
             "\"$id\":\"http://example.org/a#\"}",
@@ -62,9 +59,8 @@ static void what_both_read_alike_is_not_found(void **state)
 }
 
 /* Keywords come before what stands inside them, so the way leads back and forth. */
-static void pointers_are_right_whichever_way_they_lead(void **state)
+TEST(pointers_are_right_whichever_way_they_lead)
 {
-    (void)state;
     differs(
         "{" OLD "\"items\":[{\"dependencies\":{}},{\"not\":{\"prefixItems\":[]}},"
         "{\"dependencies\":{}}],\"additionalItems\":{\"dependencies\":{\"a/b\":{\"items\":[{}]},"
@@ -81,9 +77,8 @@ static bool take_two(const cw_schema_difference *d, void *ctx)
     return ++*n < 2;
 }
 
-static void whoever_has_heard_enough_is_told_no_more(void **state)
+TEST(whoever_has_heard_enough_is_told_no_more)
 {
-    (void)state;
     static const char *const schemas[] = {
         "{" OLD "\"prefixItems\":[],\"dependentRequired\":{},\"dependencies\":{}}",
         "{" OLD "\"not\":{\"$ref\":\"#\",\"type\":\"null\",\"enum\":[],\"minLength\":1}}",
@@ -107,9 +102,8 @@ static bool count_one(const cw_schema_difference *d, void *ctx)
     return true;
 }
 
-static void many_differences_are_found(void **state)
+TEST(many_differences_are_found)
 {
-    (void)state;
     cw_buf text;
     int n = 0;
     cw_buf_init(&text, 1 << 20);
@@ -126,9 +120,8 @@ static void many_differences_are_found(void **state)
 }
 
 /* A resource inside may have a dialect of its own. */
-static void each_part_counts_by_its_own_dialect(void **state)
+TEST(each_part_counts_by_its_own_dialect)
 {
-    (void)state;
     differs("{\"dependentRequired\":{},\"$defs\":{\"a\":{" OLD
             "\"$id\":\"http://example.org/a\",\"items\":[true]}}}",
             "/$defs/a/items ");
@@ -145,9 +138,8 @@ static bool may_differ(const char *text)
     return may;
 }
 
-static void the_quick_look_passes_over_plain_schemas(void **state)
+TEST(the_quick_look_passes_over_plain_schemas)
 {
-    (void)state;
     assert_false(may_differ("{\"type\":\"object\",\"properties\":{\"a\":{\"minimum\":1}}}"));
     assert_false(may_differ("true"));
     assert_true(may_differ("{\"properties\":{\"a\":{\"items\":{}}}}"));
@@ -169,9 +161,8 @@ static void find_all(void *ctx)
         assert_string_equal(found, "/items /items/0/dependencies ");
 }
 
-static void a_failed_allocation_is_reported(void **state)
+TEST(a_failed_allocation_is_reported)
 {
-    (void)state;
     find_all(NULL); /* meta-schemas are compiled once */
     assert_true(oom_each(find_all, NULL) >= 2);
 }

@@ -22,9 +22,8 @@ static void writes(writer fn, const char *schema, const char *expected)
     cw_schema_unref(s);
 }
 
-static void references_are_replaced(void **state)
+TEST(references_are_replaced)
 {
-    (void)state;
     writer fn = cw_schema_write_inlined;
     writes(
         fn,
@@ -57,9 +56,8 @@ static cw_code inline_error(const char *schema, size_t max, cw_err *err)
     return rc;
 }
 
-static void what_contains_itself_cannot_be_inlined(void **state)
+TEST(what_contains_itself_cannot_be_inlined)
 {
-    (void)state;
     cw_err err;
     assert_int_equal(inline_error("{\"properties\":{\"a\":{\"$ref\":\"#\"}}}", 1 << 20, &err),
                      CW_PARAMS);
@@ -88,9 +86,8 @@ static void inline_once(void *ctx)
     cw_buf_done(&b);
 }
 
-static void inlining_survives_every_failed_allocation(void **state)
+TEST(inlining_survives_every_failed_allocation)
 {
-    (void)state;
     cw_schema *s =
         must_compile_schema("{\"properties\":{\"a\":{\"$ref\":\"#/$defs/x\"},"
                             "\"b\":{\"default\":1}},\"$defs\":{\"x\":{\"type\":\"integer\"}}}",

@@ -194,9 +194,8 @@ static bool is_spread(const cw_method *m)
 
 /* ---- one way after another ---- */
 
-static void openrpc_is_taken_as_it_is_under_any_of_its_names(void **state)
+TEST(openrpc_is_taken_as_it_is_under_any_of_its_names)
 {
-    (void)state;
     RUN(j, "openrpc", "", {"rpc.discover", "", NULL, NOT_FOUND},
         {"rpc_discover", "", NULL, NOT_FOUND},
         {"getopenrpcinfo", "",
@@ -209,9 +208,8 @@ static void openrpc_is_taken_as_it_is_under_any_of_its_names(void **state)
     END(j);
 }
 
-static void system_says_names_help_and_signatures(void **state)
+TEST(system_says_names_help_and_signatures)
 {
-    (void)state;
     RUN(j, "system", "",
         {"system.listMethods", "",
          "[\"add\",\"over\",\"odd\",\"system.methodHelp\",\"system.methodSignature\"]", 0},
@@ -235,9 +233,8 @@ static void system_says_names_help_and_signatures(void **state)
     END(j);
 }
 
-static void names_alone_are_enough(void **state)
+TEST(names_alone_are_enough)
 {
-    (void)state;
     RUN(j, "system", "", {"system.listMethods", "", "[\"aria2.addUri\",\"system.multicall\"]", 0});
     exposed all = read_back(j);
     assert_int_equal(all.n, 2);
@@ -246,9 +243,8 @@ static void names_alone_are_enough(void **state)
     END(j);
 }
 
-static void spdk_says_names(void **state)
+TEST(spdk_says_names)
 {
-    (void)state;
     RUN(j, "spdk", "", {"rpc_get_methods", "", "[\"bdev_get_bdevs\",5,\"\",\"spdk_kill\"]", 0});
     exposed all = read_back(j);
     assert_int_equal(all.n, 2);
@@ -256,9 +252,8 @@ static void spdk_says_names(void **state)
     END(j);
 }
 
-static void mopidy_says_params_and_defaults(void **state)
+TEST(mopidy_says_params_and_defaults)
 {
-    (void)state;
     RUN(j, "mopidy", "",
         {"core.describe", "",
          "{\"core.mixer.set_volume\":{\"description\":\"Set the volume.\",\"params\":[{\"name\":"
@@ -278,9 +273,8 @@ static void mopidy_says_params_and_defaults(void **state)
     END(j);
 }
 
-static void kodi_says_draft_03(void **state)
+TEST(kodi_says_draft_03)
 {
-    (void)state;
     RUN(j, "kodi", "",
         {"JSONRPC.Introspect", "{\"getdescriptions\":true,\"getmetadata\":true}",
          "{\"version\":\"12.9.0\",\"methods\":{"
@@ -322,9 +316,8 @@ static void kodi_says_draft_03(void **state)
     END(j);
 }
 
-static void qmp_members_that_stand_twice_count_once(void **state)
+TEST(qmp_members_that_stand_twice_count_once)
 {
-    (void)state;
     RUN(j, "qmp", "",
         {"query-qmp-schema", "",
          "[{\"name\":\"go\",\"meta-type\":\"command\",\"arg-type\":\"1\",\"ret-type\":\"0\"},"
@@ -345,9 +338,8 @@ static void qmp_members_that_stand_twice_count_once(void **state)
     END(j);
 }
 
-static void qmp_says_types_by_number(void **state)
+TEST(qmp_says_types_by_number)
 {
-    (void)state;
     RUN(j, "qmp", "",
         {"query-qmp-schema", "",
          "[{\"name\":\"eject\",\"meta-type\":\"command\",\"arg-type\":\"1\",\"ret-type\":\"0\"},"
@@ -426,9 +418,8 @@ static void add_members(cw_buf *text, unsigned n, const char *type)
 }
 
 /* 300 members of the same type are 300^5 schemas where it is written out: 8 KB, and an hour. */
-static void a_qmp_type_that_explodes_is_left_open(void **state)
+TEST(a_qmp_type_that_explodes_is_left_open)
 {
-    (void)state;
     cw_buf text;
     cw_buf_init(&text, 1 << 20);
     cw_buf_add(&text,
@@ -456,9 +447,8 @@ static void a_qmp_type_that_explodes_is_left_open(void **state)
 }
 
 /* Many commands with many params each: the list of params itself is what grows. */
-static void many_qmp_commands_of_a_large_type_end(void **state)
+TEST(many_qmp_commands_of_a_large_type_end)
 {
-    (void)state;
     cw_buf text;
     cw_buf_init(&text, 8 << 20);
     cw_buf_add_char(&text, '[');
@@ -478,9 +468,8 @@ static void many_qmp_commands_of_a_large_type_end(void **state)
 }
 
 /* More than one text of 1 MB: of one param. */
-static void a_qmp_param_has_a_size(void **state)
+TEST(a_qmp_param_has_a_size)
 {
-    (void)state;
     cw_buf text;
     cw_buf_init(&text, 8 << 20);
     cw_buf_add(&text, CW_STR("[{\"name\":\"a\",\"meta-type\":\"command\",\"arg-type\":\"A\"},"
@@ -501,9 +490,8 @@ static void a_qmp_param_has_a_size(void **state)
 }
 
 /* Every table of every database is compared with those before it: by its name, not one by one. */
-static void many_databases_with_many_tables_end(void **state)
+TEST(many_databases_with_many_tables_end)
 {
-    (void)state;
     static const problem names = {
         "list_dbs", NULL,
         "[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"a\",\"b\",\"c\",\"d\","
@@ -524,9 +512,8 @@ static void many_databases_with_many_tables_end(void **state)
     end_grown(g);
 }
 
-static void a_tool_that_requires_much_ends(void **state)
+TEST(a_tool_that_requires_much_ends)
 {
-    (void)state;
     cw_buf text;
     cw_buf_init(&text, 8 << 20);
     cw_buf_add(&text, CW_STR("{\"tools\":[{\"name\":\"a\",\"description\":\"b\",\"inputSchema\":{"
@@ -545,9 +532,8 @@ static void a_tool_that_requires_much_ends(void **state)
     end_grown(g);
 }
 
-static void ovsdb_says_databases_and_tables(void **state)
+TEST(ovsdb_says_databases_and_tables)
 {
-    (void)state;
     RUN(j, "ovsdb", "", {"list_dbs", "[]", "[\"Open_vSwitch\",\"_Server\",\"Gone\"]", 0},
         {"get_schema", "[\"Open_vSwitch\"]", "{\"tables\":{\"Bridge\":{},\"Port\":{},\"Both\":{}}}",
          0},
@@ -566,17 +552,15 @@ static void ovsdb_says_databases_and_tables(void **state)
     END(j);
 }
 
-static void no_database_is_fine_too(void **state)
+TEST(no_database_is_fine_too)
 {
-    (void)state;
     RUN(j, "ovsdb", "", {"list_dbs", "[]", "[]", 0});
     assert_int_equal(read_back(j).n, 4);
     END(j);
 }
 
-static void help_is_read_from_lines_and_lists(void **state)
+TEST(help_is_read_from_lines_and_lists)
 {
-    (void)state;
     RUN(j, "help", "",
         {"help", "",
          "\"== Blockchain ==\\ngetblock \\\"blockhash\\\" ( verbosity )\\ngetblockcount\\n"
@@ -593,9 +577,8 @@ static void help_is_read_from_lines_and_lists(void **state)
     END(j);
 }
 
-static void help_of_core_lightning_has_brackets(void **state)
+TEST(help_of_core_lightning_has_brackets)
 {
-    (void)state;
     RUN(j, "help", "",
         {"help", "",
          "{\"help\":[{\"command\":\"pay bolt11 [amount_msat] [label]\",\"category\":\"plugin\","
@@ -612,9 +595,8 @@ static void help_of_core_lightning_has_brackets(void **state)
     END(j);
 }
 
-static void some_are_known_without_being_asked(void **state)
+TEST(some_are_known_without_being_asked)
 {
-    (void)state;
     RUN(j, "transmission", "", {"session-get", "{\"fields\":[\"version\"]}", "{}", 0});
     exposed all = read_back(j);
     assert_true(find(all, "torrent-get")->params[0].is_required);
@@ -626,9 +608,8 @@ static void some_are_known_without_being_asked(void **state)
     END(j);
 }
 
-static void a_language_server_is_known_whatever_it_answers(void **state)
+TEST(a_language_server_is_known_whatever_it_answers)
 {
-    (void)state;
     RUN(j, "lsp", "", {"workspace/symbol", NULL, NULL, NOT_FOUND});
     exposed all = read_back(j);
     assert_int_equal(find(all, "textDocument/hover")->n_params, 2);
@@ -638,9 +619,8 @@ static void a_language_server_is_known_whatever_it_answers(void **state)
 
 /* ---- a Drupal site ---- */
 
-static void drupal_tools_come_page_by_page(void **state)
+TEST(drupal_tools_come_page_by_page)
 {
-    (void)state;
     RUN(j, "drupal", "http://x/sub/jsonrpc?a=b",
         {"/sub/mcp/tools/list", NULL,
          "{\"tools\":[{\"name\":\"node.load\",\"title\":\"Load\",\"description\":\"Loads\","
@@ -666,9 +646,8 @@ static void drupal_tools_come_page_by_page(void **state)
     END(j);
 }
 
-static void drupal_methods_are_next_where_there_are_no_tools(void **state)
+TEST(drupal_methods_are_next_where_there_are_no_tools)
 {
-    (void)state;
     RUN(j, "drupal", "unix:/run/x:/jsonrpc", {"/mcp/tools/list", NULL, NULL, 404},
         {"/jsonrpc/methods", NULL,
          "{\"data\":[{\"id\":\"plugins.list\",\"attributes\":{\"usage\":\"Lists\",\"params\":"
@@ -693,9 +672,8 @@ static void drupal_methods_are_next_where_there_are_no_tools(void **state)
     END(j);
 }
 
-static void an_ill_site_is_not_taken_for_one_without_tools(void **state)
+TEST(an_ill_site_is_not_taken_for_one_without_tools)
 {
-    (void)state;
     RUN(j, "drupal", "http://x/jsonrpc", {"/mcp/tools/list", NULL, NULL, 500});
     assert_int_equal(j->rc, CW_IO);
     assert_int_equal(j->n, 1);
@@ -704,9 +682,8 @@ static void an_ill_site_is_not_taken_for_one_without_tools(void **state)
 
 /* ---- all of them ---- */
 
-static void what_makes_no_sense_is_refused_by_everyone(void **state)
+TEST(what_makes_no_sense_is_refused_by_everyone)
 {
-    (void)state;
     static const char *const nonsense[] = {"null", "5", "{}", "[5]", "\"\"", "[[]]", "{\"a\":5}"};
     job *j = calloc(1, sizeof *j);
     for (const cw_describer *const *d = cw_describers; *d; d++) {
@@ -733,9 +710,8 @@ static void what_makes_no_sense_is_refused_by_everyone(void **state)
     free(j);
 }
 
-static void a_service_that_is_not_there_is_told_by_everyone(void **state)
+TEST(a_service_that_is_not_there_is_told_by_everyone)
 {
-    (void)state;
     job *j = calloc(1, sizeof *j);
     unsigned n = 0;
     for (const cw_describer *const *d = cw_describers; *d; d++, n++) {
@@ -767,9 +743,8 @@ static cw_code manifest(const char *text, cw_arena *arena, cw_buf *out, cw_err *
     return cw_describe_manifest(json_of(arena, text), out, err);
 }
 
-static void a_manifest_becomes_a_description(void **state)
+TEST(a_manifest_becomes_a_description)
 {
-    (void)state;
     job *j = calloc(1, sizeof *j);
     CW_CLEANUP(cw_buf_done) cw_buf out;
     cw_buf_init(&out, 100000);
@@ -841,9 +816,8 @@ static void describe_once(void *ctx)
     cw_arena_done(&j->arena);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     static const problem table[] = {
         {"rpc_discover", NULL, "{\"methods\":[]}", 0},
         {"rpc.discover", NULL, NULL, NOT_FOUND},

@@ -21,9 +21,8 @@ static void assert_span(const cw_json *v, const char *expected)
     assert_str(cw_json_span(v), expected);
 }
 
-static void a_method_needs_a_name_only(void **state)
+TEST(a_method_needs_a_name_only)
 {
-    (void)state;
     cw_source *source = (cw_source *)(void *)&source;
     const cw_openrpc_opts opts = {.callable = true, .source = source};
     openrpc_result r =
@@ -54,9 +53,8 @@ static void a_method_needs_a_name_only(void **state)
 }
 
 /* check-1, check-3: what a mark says is kept unchanged, with the method that it marks. */
-static void a_whole_method_is_read(void **state)
+TEST(a_whole_method_is_read)
 {
-    (void)state;
     openrpc_result r = read_method(
         "\"summary\":\"short\",\"description\":\"long\",\"paramStructure\":\"by-position\","
         "\"params\":[{\"name\":\"x\",\"description\":\"dx\",\"required\":true,\"schema\":{\"type\":"
@@ -95,9 +93,8 @@ static void a_whole_method_is_read(void **state)
     openrpc_result_done(&r);
 }
 
-static void a_summary_stands_in_for_a_description(void **state)
+TEST(a_summary_stands_in_for_a_description)
 {
-    (void)state;
     openrpc_result r = read_method("\"summary\":\"short\",\"description\":\"\"");
     assert_str(r.methods->usage, "short");
     openrpc_result_done(&r);
@@ -106,9 +103,8 @@ static void a_summary_stands_in_for_a_description(void **state)
     openrpc_result_done(&r);
 }
 
-static void structures_are_three_words(void **state)
+TEST(structures_are_three_words)
 {
-    (void)state;
     openrpc_result r = read_method("\"paramStructure\":\"by-name\"");
     assert_false(r.methods->by_position);
     openrpc_result_done(&r);
@@ -118,9 +114,8 @@ static void structures_are_three_words(void **state)
 }
 
 /* Somebody else's service does not decide what is a tool here, nor who may call it. */
-static void marks_of_strangers_are_not_read(void **state)
+TEST(marks_of_strangers_are_not_read)
 {
-    (void)state;
     openrpc_result r = openrpc_read_text(
         &openrpc_remote_opts, "{\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":5,\"x-access\":"
                               "[]}]}");
@@ -132,9 +127,8 @@ static void marks_of_strangers_are_not_read(void **state)
 }
 
 /* check-16 to check-20 */
-static void the_effective_level_follows_the_table(void **state)
+TEST(the_effective_level_follows_the_table)
 {
-    (void)state;
     static const struct {
         const char *auth;
         cw_auth_level level;
@@ -162,9 +156,8 @@ static void the_effective_level_follows_the_table(void **state)
     openrpc_result_done(&r);
 }
 
-static void a_mark_may_hide_its_tool(void **state)
+TEST(a_mark_may_hide_its_tool)
 {
-    (void)state;
     static const struct {
         const char *mark;
         bool hidden_unless_met;
@@ -184,9 +177,8 @@ static void a_mark_may_hide_its_tool(void **state)
 }
 
 /* check-4, check-8 */
-static void annotations_are_maps_with_names(void **state)
+TEST(annotations_are_maps_with_names)
 {
-    (void)state;
     static const char *const right[] = {
         "{\"1\":1}",         "{\"0\":1,\"2\":2}", "{\"00\":1}",     "{\"0\":1,\"01\":2}",
         "{\"1\":1,\"0\":2}", "{\"\":1}",          "{\"a b/~\":[]}", "{\"-0\":1}",
@@ -211,9 +203,8 @@ static void annotations_are_maps_with_names(void **state)
     }
 }
 
-static void mistakes_are_named(void **state)
+TEST(mistakes_are_named)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -235,9 +226,8 @@ static void mistakes_are_named(void **state)
     }
 }
 
-static void mistakes_of_a_method_are_named(void **state)
+TEST(mistakes_of_a_method_are_named)
 {
-    (void)state;
     static const struct {
         const char *rest, *message;
     } cases[] = {
@@ -322,9 +312,8 @@ static void mistakes_of_a_method_are_named(void **state)
     }
 }
 
-static void scopes_are_fit_for_a_challenge(void **state)
+TEST(scopes_are_fit_for_a_challenge)
 {
-    (void)state;
     static const char *const wrong[] = {"\"\"",        "\"a\\\"\"", "\"a\\\\\"",
                                         "\"\\u00e9\"", "\"a\\n\"",  "\"\\u007f\""};
     for (size_t i = 0; i < CW_COUNT(wrong); i++) {
@@ -343,9 +332,8 @@ static void scopes_are_fit_for_a_challenge(void **state)
     openrpc_result_done(&r);
 }
 
-static void a_mark_of_the_operator_is_read_alike(void **state)
+TEST(a_mark_of_the_operator_is_read_alike)
 {
-    (void)state;
     cw_arena arena;
     cw_arena_init(&arena, 1 << 16);
     const cw_json *v = NULL;
@@ -394,9 +382,8 @@ static void assert_schema(const char *schema, const char *expected)
     "Tree\"}},\"id\":"                                                                             \
     "{\"$ref\":\"#/$defs/Id\"}}}"
 
-static void params_methods_and_results_may_be_references(void **state)
+TEST(params_methods_and_results_may_be_references)
 {
-    (void)state;
     openrpc_result r = openrpc_read_text(
         &openrpc_remote_opts,
         "{" OPENRPC_COMPONENTS "\"x-all\":{\"m\":{\"name\":\"a\",\"params\":[{\"$ref\":\"#/"
@@ -411,9 +398,8 @@ static void params_methods_and_results_may_be_references(void **state)
     openrpc_result_done(&r);
 }
 
-static void a_schema_takes_along_what_it_refers_to(void **state)
+TEST(a_schema_takes_along_what_it_refers_to)
 {
-    (void)state;
     assert_schema("{\"$ref\":\"#/components/schemas/Id\"}", ID);
     assert_schema("{\"items\":{\"$ref\":\"#/components/schemas/Id\"}}",
                   "{\"items\":{\"$ref\":\"#/$defs/Id\"},\"$defs\":{\"Id\":" ID "}}");
@@ -428,9 +414,8 @@ static void a_schema_takes_along_what_it_refers_to(void **state)
                   ",\"Id\":" ID "}}");
 }
 
-static void definitions_have_names_of_their_own(void **state)
+TEST(definitions_have_names_of_their_own)
 {
-    (void)state;
     assert_schema("{\"anyOf\":[{\"$ref\":\"#/components/schemas/Id\"},{\"$ref\":\"#/components/"
                   "other/Id\"},{\"$ref\":\"#/components/other/a~1b\"}]}",
                   "{\"anyOf\":[{\"$ref\":\"#/$defs/Id\"},{\"$ref\":\"#/$defs/Id_2\"},{\"$ref\":\"#/"
@@ -444,17 +429,15 @@ static void definitions_have_names_of_their_own(void **state)
                   "\"x-definitions\":{\"Id\":" ID "}}");
 }
 
-static void white_space_between_tokens_goes(void **state)
+TEST(white_space_between_tokens_goes)
 {
-    (void)state;
     assert_schema("{ \"$defs\": {\"x y\": [ 1.0e0 ,2]}, \"enum\": [\"a  b\"] }",
                   "{\"$defs\":{\"x y\":[1.0e0,2]},\"enum\":[\"a  b\"]}");
 }
 
 /* Plugins count from their own schema, since they do not see the document around it. */
-static void references_inside_a_schema_stay_inside_it(void **state)
+TEST(references_inside_a_schema_stay_inside_it)
 {
-    (void)state;
     static const char *const same[] = {
         "{\"$defs\":{\"x\":{}},\"items\":{\"$ref\":\"#/$defs/x\"}}",
         "{\"items\":{\"$ref\":\"#\"}}",
@@ -471,9 +454,8 @@ static void references_inside_a_schema_stay_inside_it(void **state)
                   "$defs/Own\"}]}}}");
 }
 
-static void what_holds_for_all_arguments_has_the_params_inside(void **state)
+TEST(what_holds_for_all_arguments_has_the_params_inside)
 {
-    (void)state;
     openrpc_result r =
         read_method("\"params\":[{\"name\":\"x\",\"required\":true,\"schema\":{\"type\":"
                     "\"string\"}},{\"name\":\"y\"}],\"x-input\":{\"maxProperties\":1}");
@@ -488,9 +470,8 @@ static void what_holds_for_all_arguments_has_the_params_inside(void **state)
     openrpc_result_done(&r);
 }
 
-static void params_keep_their_references_and_descriptions_among_all_arguments(void **state)
+TEST(params_keep_their_references_and_descriptions_among_all_arguments)
 {
-    (void)state;
     openrpc_result r = read_method(
         "\"params\":[{\"name\":\"a/b\",\"description\":\"Who.\",\"schema\":{\"$ref\":"
         "\"#/$defs/n\",\"$defs\":{\"n\":{\"type\":\"integer\"}}}},{\"name\":\"c\",\"description\":"
@@ -507,9 +488,8 @@ static void params_keep_their_references_and_descriptions_among_all_arguments(vo
     openrpc_result_done(&r);
 }
 
-static void the_dialect_of_a_param_holds_for_all_arguments(void **state)
+TEST(the_dialect_of_a_param_holds_for_all_arguments)
 {
-    (void)state;
     static const char params[] =
         "\"params\":[{\"name\":\"x\"},{\"name\":\"y\",\"schema\":{\"$schema\":"
         "\"http://json-schema.org/draft-07/schema#\"}}],";
@@ -527,9 +507,8 @@ static void the_dialect_of_a_param_holds_for_all_arguments(void **state)
     openrpc_result_done(&r);
 }
 
-static void references_that_lead_nowhere_are_named(void **state)
+TEST(references_that_lead_nowhere_are_named)
 {
-    (void)state;
     static const struct {
         const char *param, *message;
     } cases[] = {
@@ -578,9 +557,8 @@ static double cpu_ms(void)
 }
 
 /* Each of many schemas refers to the end of a very large object. */
-static void references_into_a_large_object_are_found_in_time(void **state)
+TEST(references_into_a_large_object_are_found_in_time)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, 64u << 20);
     cw_buf_add(&b, CW_STR("{\"components\":{\"schemas\":{"));
@@ -611,9 +589,8 @@ static void references_into_a_large_object_are_found_in_time(void **state)
 }
 
 /* Draft-04 has booleans where later drafts have the bound itself. */
-static void old_bounds_keep_their_meaning(void **state)
+TEST(old_bounds_keep_their_meaning)
 {
-    (void)state;
     static const struct {
         const char *old, *now;
     } cases[] = {
@@ -643,9 +620,8 @@ static void old_bounds_keep_their_meaning(void **state)
     }
 }
 
-static void documents_have_a_number_of_methods(void **state)
+TEST(documents_have_a_number_of_methods)
 {
-    (void)state;
     char *text = repeat_item("{\"methods\":[", "{\"name\":\"m%\",\"params\":[{\"name\":\"x\"}]}",
                              CW_OPENRPC_MAX_METHODS, "]}");
     openrpc_result r = openrpc_read_text(&openrpc_plugin_opts, text);
@@ -661,9 +637,8 @@ static void documents_have_a_number_of_methods(void **state)
     free(text);
 }
 
-static void methods_have_a_number_of_params(void **state)
+TEST(methods_have_a_number_of_params)
 {
-    (void)state;
     const char *front = "{\"methods\":[{\"name\":\"a\",\"params\":[";
     char *text = repeat_item(front, "{\"name\":\"p%\"}", CW_OPENRPC_MAX_PARAMS, "]}]}");
     openrpc_result r = openrpc_read_text(&openrpc_plugin_opts, text);
@@ -695,9 +670,8 @@ static openrpc_result read_references(size_t n)
     return r;
 }
 
-static void a_schema_has_a_number_of_references(void **state)
+TEST(a_schema_has_a_number_of_references)
 {
-    (void)state;
     openrpc_result r = read_references(999);
     assert_int_equal(r.rc, CW_OK);
     const cw_json *output;
@@ -710,9 +684,8 @@ static void a_schema_has_a_number_of_references(void **state)
     openrpc_result_done(&r);
 }
 
-static void a_schema_has_a_size_with_all_it_refers_to(void **state)
+TEST(a_schema_has_a_size_with_all_it_refers_to)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, (size_t)40 << 20);
     cw_buf_add(&b, CW_STR("{\"big\":{\"enum\":[\""));
@@ -733,9 +706,8 @@ static void a_schema_has_a_size_with_all_it_refers_to(void **state)
 }
 
 /* Names of a megabyte each do not fit where targets are kept. */
-static void names_of_references_have_a_ceiling(void **state)
+TEST(names_of_references_have_a_ceiling)
 {
-    (void)state;
     cw_buf b;
     cw_buf_init(&b, (size_t)8 << 20);
     size_t n = 1100 * 1024;
@@ -752,9 +724,8 @@ static void names_of_references_have_a_ceiling(void **state)
     cw_buf_done(&b);
 }
 
-static void a_full_arena_is_reported(void **state)
+TEST(a_full_arena_is_reported)
 {
-    (void)state;
     cw_arena docs;
     cw_arena_init(&docs, 1 << 20);
     const cw_json *doc = NULL;
@@ -778,9 +749,8 @@ static void a_full_arena_is_reported(void **state)
     cw_arena_done(&docs);
 }
 
-static void no_permissions_are_fine(void **state)
+TEST(no_permissions_are_fine)
 {
-    (void)state;
     static const char *const none[] = {"\"x-access\":{}", "\"x-access\":{\"permissions\":[]}"};
     for (size_t i = 0; i < CW_COUNT(none); i++) {
         openrpc_result r = read_method(none[i]);
@@ -804,9 +774,8 @@ static void read_once(void *ctx)
     cw_arena_done(&arena);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     cw_arena docs;
     cw_arena_init(&docs, 1 << 20);
     char *text = repeat_item(

@@ -22,9 +22,8 @@ static openrpc_result read_tolerant(tolerant *t, const char *text)
     return r;
 }
 
-static void schemas_that_cannot_be_used_are_left_out_with_a_warning(void **state)
+TEST(schemas_that_cannot_be_used_are_left_out_with_a_warning)
 {
-    (void)state;
     static const struct {
         const char *schema, *message;
     } cases[] = {
@@ -62,9 +61,8 @@ static void schemas_that_cannot_be_used_are_left_out_with_a_warning(void **state
     cw_buf_done(&t.warnings);
 }
 
-static void a_schema_that_grows_beyond_all_bounds_is_left_out_alone(void **state)
+TEST(a_schema_that_grows_beyond_all_bounds_is_left_out_alone)
 {
-    (void)state;
     /* More definitions than one schema may have. */
     char *many =
         repeat_item("{\"c\":{", "\"d%\":{}", 1100, "},\"methods\":[{\"name\":\"a\",\"params\":[");
@@ -122,9 +120,8 @@ static size_t count_open(const openrpc_result *r)
 }
 
 /* Each copy is bounded, and so are all of them: half a megabyte in 200 places is 100 of them. */
-static void threat_D8_what_many_refer_to_is_not_copied_without_end(void **state)
+TEST(threat_D8_what_many_refer_to_is_not_copied_without_end)
 {
-    (void)state;
     static const struct {
         const char *front, *item, *back;
     } cases[] = {
@@ -164,9 +161,8 @@ static void threat_D8_what_many_refer_to_is_not_copied_without_end(void **state)
 }
 
 /* The same with schemas and texts that stand in params which many methods share. */
-static void threat_D8_shared_params_have_the_same_ceiling(void **state)
+TEST(threat_D8_shared_params_have_the_same_ceiling)
 {
-    (void)state;
     enum { LARGE = 1 << 19 };
     tolerant t;
     tolerant_init(&t);
@@ -198,9 +194,8 @@ static void threat_D8_shared_params_have_the_same_ceiling(void **state)
     cw_buf_done(&t.warnings);
 }
 
-static void parts_that_cannot_be_read_are_left_out_with_a_warning(void **state)
+TEST(parts_that_cannot_be_read_are_left_out_with_a_warning)
 {
-    (void)state;
     static const struct {
         const char *methods, *left, *warnings;
     } cases[] = {
@@ -247,9 +242,8 @@ static void parts_that_cannot_be_read_are_left_out_with_a_warning(void **state)
     cw_buf_done(&t.warnings);
 }
 
-static void a_document_of_which_nothing_is_left_is_refused(void **state)
+TEST(a_document_of_which_nothing_is_left_is_refused)
 {
-    (void)state;
     tolerant t;
     tolerant_init(&t);
     openrpc_result r =
@@ -284,9 +278,8 @@ static void read_tolerant_once(void *ctx)
     cw_arena_done(&arena);
 }
 
-static void every_failed_allocation_is_reported_when_parts_are_left_out(void **state)
+TEST(every_failed_allocation_is_reported_when_parts_are_left_out)
 {
-    (void)state;
     cw_arena docs;
     cw_arena_init(&docs, 1 << 20);
     char *text = repeat_item("{" OPENRPC_COMPONENTS "\"methods\":[{\"$ref\":\"#/x\"},",

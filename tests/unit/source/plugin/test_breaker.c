@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "source/plugin/plugin_int.h"
+#include "support/test.h"
 
 #define BAD 0u
 #define GOOD 1u
@@ -14,17 +8,15 @@
 static cw_worker_breaker b;
 static cw_worker_breaker_gate gates[2];
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     memset(gates, 0, sizeof gates);
     cw_worker_breaker_init(&b, gates, 2);
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     cw_worker_breaker_done(&b);
     return 0;
 }
@@ -35,9 +27,8 @@ static void die(uint32_t method, unsigned times, uint64_t now)
         cw_worker_breaker_on_death(&b, method, now);
 }
 
-static void deaths_of_a_method_pause_that_method_only(void **state)
+TEST(deaths_of_a_method_pause_that_method_only)
 {
-    (void)state;
     die(BAD, CW_PLUGIN_DEATHS - 1, 1000);
     assert_null(cw_worker_breaker_refuses(&b, BAD, 1000));
     die(BAD, 1, 1000);
@@ -46,9 +37,8 @@ static void deaths_of_a_method_pause_that_method_only(void **state)
     assert_false(cw_worker_breaker_is_open(&b));
 }
 
-static void deaths_of_nobody_pause_the_plugin(void **state)
+TEST(deaths_of_nobody_pause_the_plugin)
 {
-    (void)state;
     die(CW_WORKER_BREAKER_PLUGIN, CW_PLUGIN_DEATHS, 1000);
     assert_true(cw_worker_breaker_is_open(&b));
     assert_string_equal(cw_worker_breaker_refuses(&b, GOOD, 1000), "plugin");
@@ -58,9 +48,8 @@ static void deaths_of_nobody_pause_the_plugin(void **state)
     assert_null(cw_worker_breaker_refuses(&b, BAD, 1000 + CW_PLUGIN_PAUSE_MIN_MS));
 }
 
-static void any_success_starts_the_counts_anew(void **state)
+TEST(any_success_starts_the_counts_anew)
 {
-    (void)state;
     for (int round = 0; round < 10; round++) {
         die(BAD, CW_PLUGIN_DEATHS - 1, 1000);
         die(CW_WORKER_BREAKER_PLUGIN, CW_PLUGIN_DEATHS - 1, 1000);
@@ -70,18 +59,16 @@ static void any_success_starts_the_counts_anew(void **state)
     assert_null(cw_worker_breaker_refuses(&b, BAD, 1000));
 }
 
-static void deaths_far_apart_do_not_add_up(void **state)
+TEST(deaths_far_apart_do_not_add_up)
 {
-    (void)state;
     uint64_t now = 1000;
     for (unsigned i = 0; i < 3 * CW_PLUGIN_DEATHS; i++, now += CW_PLUGIN_DEATHS_MS + 1)
         die(BAD, 1, now);
     assert_null(cw_worker_breaker_refuses(&b, BAD, now));
 }
 
-static void one_call_is_let_through_after_each_pause(void **state)
+TEST(one_call_is_let_through_after_each_pause)
 {
-    (void)state;
     uint64_t now = 1000;
     uint64_t pause = CW_PLUGIN_PAUSE_MIN_MS;
     die(BAD, CW_PLUGIN_DEATHS, now);
@@ -101,16 +88,14 @@ static void one_call_is_let_through_after_each_pause(void **state)
     assert_int_equal(atomic_load(&b.open), 0);
 }
 
-static void deaths_that_were_on_their_way_do_not_lengthen_the_pause(void **state)
+TEST(deaths_that_were_on_their_way_do_not_lengthen_the_pause)
 {
-    (void)state;
     die(BAD, CW_PLUGIN_DEATHS + 90, 1000);
     assert_int_equal(gates[BAD].pause_ms, CW_PLUGIN_PAUSE_MIN_MS);
 }
 
-static void the_success_of_others_does_not_end_a_pause(void **state)
+TEST(the_success_of_others_does_not_end_a_pause)
 {
-    (void)state;
     die(BAD, CW_PLUGIN_DEATHS, 1000);
     cw_worker_breaker_on_success(&b, GOOD);
     assert_non_null(cw_worker_breaker_refuses(&b, BAD, 1000));

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "source/plugin/plugin_int.h"
+#include "support/test.h"
 
 static cw_arena arena;
 static cw_sink sink;
@@ -43,9 +37,8 @@ static void on_done(cw_sink *s, const cw_outcome *outcome)
 
 static const cw_sink_ops ops = {on_progress, on_log, on_done};
 
-static int set_up(void **state)
+SETUP(set_up)
 {
-    (void)state;
     cw_arena_init(&arena, 1 << 20);
     sink.ops = &ops;
     call = (cw_source_call){.sink = &sink, .wants_progress = true};
@@ -54,16 +47,14 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
-    (void)state;
     cw_arena_done(&arena);
     return 0;
 }
 
-static void answers_are_results_or_errors(void **state)
+TEST(answers_are_results_or_errors)
 {
-    (void)state;
     cw_outcome out;
     assert_int_equal(cw_plugin_read_response(
                          CW_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null}"), &arena, &out),
@@ -80,9 +71,8 @@ static void answers_are_results_or_errors(void **state)
     assert_non_null(cw_json_get(out.data, CW_STR("a")));
 }
 
-static void anything_else_is_no_answer(void **state)
+TEST(anything_else_is_no_answer)
 {
-    (void)state;
     static const char *const wrong[] = {
         "",
         "x",
@@ -116,9 +106,8 @@ static void anything_else_is_no_answer(void **state)
     }
 }
 
-static void blocks_of_content_have_a_type_and_perhaps_a_role(void **state)
+TEST(blocks_of_content_have_a_type_and_perhaps_a_role)
 {
-    (void)state;
     static const char *const right[] = {
         "{\"result\":1,\"content\":[]}",
         "{\"result\":null,\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"new\"}]}",
@@ -147,9 +136,8 @@ static cw_code read_state(size_t n, cw_outcome *ret)
     return rc;
 }
 
-static void a_state_has_a_ceiling(void **state)
+TEST(a_state_has_a_ceiling)
 {
-    (void)state;
     cw_outcome out;
     assert_int_equal(read_state(CW_PLUGIN_MAX_STATE, &out), CW_OK);
     assert_int_equal(out.kind, CW_OUTCOME_INPUT_REQUIRED);
@@ -157,9 +145,8 @@ static void a_state_has_a_ceiling(void **state)
     assert_int_equal(read_state(CW_PLUGIN_MAX_STATE + 1, &out), CW_PARSE);
 }
 
-static void an_answer_beyond_the_arena_is_a_limit(void **state)
+TEST(an_answer_beyond_the_arena_is_a_limit)
 {
-    (void)state;
     cw_arena small;
     cw_arena_init(&small, 64);
     cw_outcome out;
@@ -170,9 +157,8 @@ static void an_answer_beyond_the_arena_is_a_limit(void **state)
 
 #define NOTICE(rest) CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"$/" rest "}")
 
-static void notices_reach_the_sink(void **state)
+TEST(notices_reach_the_sink)
 {
-    (void)state;
     cw_str started = NOTICE("started\"");
     assert_true(cw_plugin_is_notification(started));
     assert_false(
@@ -200,9 +186,8 @@ static void notices_reach_the_sink(void **state)
     assert_int_equal(n_log, 1);
 }
 
-static void notices_that_mean_nothing_are_told_apart(void **state)
+TEST(notices_that_mean_nothing_are_told_apart)
 {
-    (void)state;
     const cw_str wrong[] = {
         NOTICE("else\""),
         NOTICE("progress\""),
@@ -241,9 +226,8 @@ static cw_code announce(size_t n)
     return rc;
 }
 
-static void an_announced_address_has_a_ceiling(void **state)
+TEST(an_announced_address_has_a_ceiling)
 {
-    (void)state;
     assert_int_equal(announce(CW_RESOURCE_MAX_URI), CW_OK);
     assert_int_equal(n_uri, CW_RESOURCE_MAX_URI);
     n_uri = 0;

@@ -9,16 +9,14 @@
 
 static cw_arena arena;
 
-static int make_arena(void **state)
+SETUP(make_arena)
 {
-    (void)state;
     cw_arena_init(&arena, 1 << 20);
     return 0;
 }
 
-static int free_arena(void **state)
+TEARDOWN(free_arena)
 {
-    (void)state;
     cw_arena_done(&arena);
     return 0;
 }
@@ -51,9 +49,8 @@ static cw_str request(const cw_protocol_opts *protocol, uint64_t id, const char 
     return join(pieces);
 }
 
-static void every_name_of_the_list_is_a_dialect(void **state)
+TEST(every_name_of_the_list_is_a_dialect)
 {
-    (void)state;
     unsigned n = 0;
     for (cw_str rest = cw_str_from(cw_dialect_names()); rest.p; n++)
         assert_non_null(cw_dialect_find(cw_str_trim(cw_str_cut(rest, ',', &rest))));
@@ -62,9 +59,8 @@ static void every_name_of_the_list_is_a_dialect(void **state)
     assert_null(cw_dialect_find(CW_STR("")));
 }
 
-static void requests_are_what_each_dialect_wants(void **state)
+TEST(requests_are_what_each_dialect_wants)
 {
-    (void)state;
     static const struct {
         const char *dialect, *params, *expected, *dropped;
     } cases[] = {
@@ -94,18 +90,16 @@ static void requests_are_what_each_dialect_wants(void **state)
     }
 }
 
-static void the_longest_head_fits_its_room(void **state)
+TEST(the_longest_head_fits_its_room)
 {
-    (void)state;
     cw_protocol_opts s = speech_of("2.0");
     s.string_ids = true;
     assert_str(request(&s, UINT64_MAX, "", false),
                "{\"jsonrpc\":\"2.0\",\"id\":\"18446744073709551615\",\"method\":\"a.b\"}");
 }
 
-static void names_of_methods_are_escaped(void **state)
+TEST(names_of_methods_are_escaped)
 {
-    (void)state;
     cw_protocol_opts s = speech_of("2.0");
     cw_request_template wire;
     assert_int_equal(cw_request_template_make(&s, CW_STR("a\"b\n"), &arena, &wire, NULL), CW_OK);
@@ -128,9 +122,8 @@ static cw_incoming hear(const cw_protocol_opts *s, const char *message)
     return incoming;
 }
 
-static void messages_of_a_stream_are_told_apart(void **state)
+TEST(messages_of_a_stream_are_told_apart)
 {
-    (void)state;
     static const struct {
         const char *dialect, *message;
         cw_incoming_kind kind;
@@ -173,9 +166,8 @@ static void messages_of_a_stream_are_told_apart(void **state)
     }
 }
 
-static void a_call_has_its_name_params_and_id(void **state)
+TEST(a_call_has_its_name_params_and_id)
 {
-    (void)state;
     cw_protocol_opts s = speech_of("1.0");
     cw_incoming incoming = hear(&s, "{\"id\":[1],\"method\":\"echo\",\"params\":[2]}");
     assert_str(incoming.method, "echo");
@@ -185,9 +177,8 @@ static void a_call_has_its_name_params_and_id(void **state)
     assert_str(hear(&s, "{\"event\":\"STOP\"}").method, "STOP");
 }
 
-static void string_ids_are_strings_both_ways(void **state)
+TEST(string_ids_are_strings_both_ways)
 {
-    (void)state;
     cw_protocol_opts s = speech_of("2.0");
     s.string_ids = true;
     assert_int_equal(hear(&s, "{\"id\":\"7\",\"result\":1}").kind, CW_INCOMING_RESPONSE);
@@ -204,9 +195,8 @@ static cw_str reply(const char *dialect, const char *request_id, const char *res
     return cw_buf_str(out);
 }
 
-static void requests_of_a_service_are_answered_in_its_dialect(void **state)
+TEST(requests_of_a_service_are_answered_in_its_dialect)
 {
-    (void)state;
     CW_CLEANUP(cw_buf_done) cw_buf out;
     cw_buf_init(&out, 1000);
     assert_str(reply("2.0", "\"x\"", "null", &out),
@@ -251,9 +241,8 @@ static void assert_error(cw_outcome o, int64_t code, const char *message, const 
     assert_str(o.data ? cw_json_span(o.data) : CW_STR(""), data);
 }
 
-static void answers_of_1_0_may_have_both_members(void **state)
+TEST(answers_of_1_0_may_have_both_members)
 {
-    (void)state;
     assert_result(judge("1.0", "{\"id\":7,\"result\":[1],\"error\":null}"), "[1]");
     assert_result(judge("1.0", "{\"id\":7,\"result\":null,\"error\":null}"), "null");
     assert_error(judge("1.0", "{\"id\":7,\"result\":null,\"error\":\"unknown method\"}"), -32000,
@@ -269,9 +258,8 @@ static void answers_of_1_0_may_have_both_members(void **state)
                      CW_FAULT_PROTOCOL);
 }
 
-static void answers_of_qmp_have_return_or_a_class(void **state)
+TEST(answers_of_qmp_have_return_or_a_class)
 {
-    (void)state;
     assert_result(judge("qmp", "{\"return\":{\"a\":1},\"id\":7}"), "{\"a\":1}");
     assert_error(judge("qmp", "{\"id\":7,\"error\":{\"class\":\"CommandNotFound\","
                               "\"desc\":\"The command x has not been found\"}}"),
@@ -281,9 +269,8 @@ static void answers_of_qmp_have_return_or_a_class(void **state)
     assert_int_equal(judge("qmp", "{\"id\":7}").fault, CW_FAULT_PROTOCOL);
 }
 
-static void answers_of_transmission_say_success(void **state)
+TEST(answers_of_transmission_say_success)
 {
-    (void)state;
     assert_result(judge("transmission", "{\"tag\":7,\"result\":\"success\",\"arguments\":{}}"),
                   "{}");
     assert_error(judge("transmission", "{\"tag\":7,\"result\":\"method name not recognized\","
@@ -301,18 +288,16 @@ static void answers_of_transmission_say_success(void **state)
         assert_int_equal(judge("transmission", bad[i]).fault, CW_FAULT_PROTOCOL);
 }
 
-static void where_an_exchange_says_whose_answer_it_is_ids_do_not_count(void **state)
+TEST(where_an_exchange_says_whose_answer_it_is_ids_do_not_count)
 {
-    (void)state;
     cw_protocol_opts s = speech_of("2.0");
     s.by_exchange = true;
     assert_result(judge_as(&s, 200, "{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":1}"), "1");
     assert_result(judge_as(&s, 200, "{\"jsonrpc\":\"2.0\",\"result\":1}"), "1");
 }
 
-static void a_text_in_data_goes_before_words_that_say_nothing(void **state)
+TEST(a_text_in_data_goes_before_words_that_say_nothing)
 {
-    (void)state;
     assert_error(judge("2.0", "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32602,\"message\""
                               ":\"Invalid params\",\"data\":\"nid must be a number\"}}"),
                  -32602, "nid must be a number", "\"nid must be a number\"");
@@ -324,9 +309,8 @@ static void a_text_in_data_goes_before_words_that_say_nothing(void **state)
                  5, "No such node", "\"nid\"");
 }
 
-static void the_reason_beside_a_traceback_is_kept(void **state)
+TEST(the_reason_beside_a_traceback_is_kept)
 {
-    (void)state;
     cw_outcome o = judge("2.0", "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":0,\"message\":"
                                 "\"Application error\",\"data\":{\"type\":\"ValidationError\","
                                 "\"message\":\"Expected a string\",\"traceback\":\"Traceback "
@@ -339,9 +323,8 @@ static void the_reason_beside_a_traceback_is_kept(void **state)
     assert_error(o, 0, "alone", "{\"message\":\"alone\"}");
 }
 
-static void every_end_without_an_answer_has_its_fault(void **state)
+TEST(every_end_without_an_answer_has_its_fault)
 {
-    (void)state;
     static const struct {
         cw_client_end end;
         cw_fault fault;
@@ -367,9 +350,8 @@ static void every_end_without_an_answer_has_its_fault(void **state)
     }
 }
 
-static void what_is_no_answer_is_quoted_for_the_log(void **state)
+TEST(what_is_no_answer_is_quoted_for_the_log)
 {
-    (void)state;
     cw_outcome o = judge("2.0", "hello");
     assert_true(str_has(o.detail, "the message begins with: hello"));
     cw_protocol_opts s = speech_of("2.0");
@@ -404,9 +386,8 @@ static bool spoils(const cw_protocol_opts *s, unsigned status, const char *body)
     return is_spoiled;
 }
 
-static void an_answer_to_somebody_else_spoils_its_connection(void **state)
+TEST(an_answer_to_somebody_else_spoils_its_connection)
 {
-    (void)state;
     cw_protocol_opts s = speech_of("2.0");
     assert_false(spoils(&s, 200, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":1}"));
     assert_true(spoils(&s, 200, "{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":1}"));
@@ -438,9 +419,8 @@ static cw_outcome judge_secret(unsigned status, const char *body)
 
 #define ERROR(rest) "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":1,\"message\":" rest "}}"
 
-static void threat_C5_a_service_that_repeats_our_secret_is_not_heard(void **state)
+TEST(threat_C5_a_service_that_repeats_our_secret_is_not_heard)
 {
-    (void)state;
     cw_outcome o = judge_secret(200, ERROR("\"no: pass\\\"word cookie-7\",\"data\":{\"a\":1}"));
     assert_int_equal(o.kind, CW_OUTCOME_ERROR);
     assert_str(o.message, "no: [secret] [secret]");
@@ -507,9 +487,8 @@ static void judge_once(void *ctx)
     cw_arena_done(&a);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     assert_true(oom_each(make_once, NULL) >= 2);
     char good[] = "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[1,2]}", bad[] = "not at all";
     assert_true(oom_each(judge_once, good) >= 1);

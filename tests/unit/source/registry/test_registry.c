@@ -2,23 +2,15 @@
 /* The list of sources with loaders of our own: a test says when a load ends, and how. */
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/log.h"
 #include "source/registry/registry_int.h"
 #include "source/remote/state_files.h"
 #include "support/oom.h"
 #include "support/patience.h"
+#include "support/test.h"
 
 /* ---- loaders ---- */
 
@@ -318,9 +310,8 @@ static void open_sources(void)
     assert_int_equal(cw_sources_new(&opts, &sources, NULL), CW_OK);
 }
 
-static int setup(void **state)
+SETUP(setup)
 {
-    (void)state;
     n_loads = n_cancelled = n_published = n_retired = n_settled = 0;
     refuse_with = CW_OK;
     may_pass = false;
@@ -346,9 +337,8 @@ static void remove_folder(void)
     rmdir(folder);
 }
 
-static int teardown(void **state)
+TEARDOWN(teardown)
 {
-    (void)state;
     cw_sources_free(sources);
     cw_snapshot_unref(latest);
     cw_loop_end(&loop);
@@ -364,9 +354,8 @@ static int teardown(void **state)
 
 /* ---- tests ---- */
 
-static void without_sources_it_settles_at_once_with_an_empty_catalogue(void **state)
+TEST(without_sources_it_settles_at_once_with_an_empty_catalogue)
 {
-    (void)state;
     configure("loops: 1\n");
     assert_int_equal(n_settled, 1);
     assert_int_equal(n_published, 1);
@@ -375,9 +364,8 @@ static void without_sources_it_settles_at_once_with_an_empty_catalogue(void **st
     assert_int_equal(n, 0);
 }
 
-static void plugins_of_the_folder_are_loaded_and_others_are_not(void **state)
+TEST(plugins_of_the_folder_are_loaded_and_others_are_not)
 {
-    (void)state;
     write_file("b.so", "1");
     write_file("a.so", "1");
     write_file("off.so.disabled", "1");
@@ -396,9 +384,8 @@ static void plugins_of_the_folder_are_loaded_and_others_are_not(void **state)
     assert_true(has("one") && has("two"));
 }
 
-static void a_slow_source_does_not_keep_the_others_back(void **state)
+TEST(a_slow_source_does_not_keep_the_others_back)
 {
-    (void)state;
     write_file("a.so", "1");
     write_file("b.so", "1");
     configure(PLUGINS);
@@ -411,9 +398,8 @@ static void a_slow_source_does_not_keep_the_others_back(void **state)
     assert_int_equal(n_settled, 1);
 }
 
-static void a_new_file_is_loaded_and_a_removed_one_is_retired(void **state)
+TEST(a_new_file_is_loaded_and_a_removed_one_is_retired)
 {
-    (void)state;
     configure(PLUGINS);
     write_file("a.so", "1");
     run_until(&n_loads, 1, 2000);
@@ -426,9 +412,8 @@ static void a_new_file_is_loaded_and_a_removed_one_is_retired(void **state)
     assert_int_equal(live_sources, 0);
 }
 
-static void a_change_is_acted_on_within_half_a_second(void **state)
+TEST(a_change_is_acted_on_within_half_a_second)
 {
-    (void)state;
     configure(PLUGINS);
     uint64_t before = cw_clock_ms();
     write_file("a.so", "1");
@@ -443,9 +428,8 @@ static void a_change_is_acted_on_within_half_a_second(void **state)
     assert_in_range(cw_clock_ms() - before, 0, patience(500));
 }
 
-static void a_replaced_file_gives_a_new_version_and_retires_the_old(void **state)
+TEST(a_replaced_file_gives_a_new_version_and_retires_the_old)
 {
-    (void)state;
     write_file("a.so", "1");
     configure(PLUGINS);
     end_load(0, "one", "");
@@ -460,9 +444,8 @@ static void a_replaced_file_gives_a_new_version_and_retires_the_old(void **state
     assert_int_equal(live_sources, 1);
 }
 
-static void a_version_that_cannot_be_loaded_leaves_the_old_one(void **state)
+TEST(a_version_that_cannot_be_loaded_leaves_the_old_one)
 {
-    (void)state;
     write_file("a.so", "1");
     configure(PLUGINS);
     end_load(0, "one", "");
@@ -481,9 +464,8 @@ static void a_version_that_cannot_be_loaded_leaves_the_old_one(void **state)
     assert_true(has("two"));
 }
 
-static void a_file_that_was_only_touched_elsewhere_is_not_loaded_again(void **state)
+TEST(a_file_that_was_only_touched_elsewhere_is_not_loaded_again)
 {
-    (void)state;
     write_file("a.so", "1");
     configure(PLUGINS);
     end_load(0, "one", "");
@@ -492,9 +474,8 @@ static void a_file_that_was_only_touched_elsewhere_is_not_loaded_again(void **st
     assert_int_equal(n_loads, 1);
 }
 
-static void a_change_while_loading_waits_for_the_end_of_the_load(void **state)
+TEST(a_change_while_loading_waits_for_the_end_of_the_load)
 {
-    (void)state;
     write_file("a.so", "1");
     configure(PLUGINS);
     write_file("a.so", "22");
@@ -510,9 +491,8 @@ static void a_change_while_loading_waits_for_the_end_of_the_load(void **state)
     assert_true(has("two") && !has("one"));
 }
 
-static void a_file_that_goes_while_it_is_loaded_is_cancelled(void **state)
+TEST(a_file_that_goes_while_it_is_loaded_is_cancelled)
 {
-    (void)state;
     write_file("a.so", "1");
     configure(PLUGINS);
     remove_file("a.so");
@@ -521,9 +501,8 @@ static void a_file_that_goes_while_it_is_loaded_is_cancelled(void **state)
     assert_false(has("one"));
 }
 
-static void disabling_and_enabling_is_renaming(void **state)
+TEST(disabling_and_enabling_is_renaming)
 {
-    (void)state;
     write_file("a.so", "1");
     configure(PLUGINS);
     end_load(0, "one", "");
@@ -537,9 +516,8 @@ static void disabling_and_enabling_is_renaming(void **state)
     assert_true(has("one"));
 }
 
-static void a_folder_that_comes_later_is_found(void **state)
+TEST(a_folder_that_comes_later_is_found)
 {
-    (void)state;
     rmdir(folder);
     configure(PLUGINS);
     assert_int_equal(n_settled, 1);
@@ -553,9 +531,8 @@ static void a_folder_that_comes_later_is_found(void **state)
     run_until(&n_loads, 2, 600);
 }
 
-static void a_folder_that_is_replaced_is_watched_again(void **state)
+TEST(a_folder_that_is_replaced_is_watched_again)
 {
-    (void)state;
     write_file("a.so", "1");
     configure(PLUGINS);
     end_load(0, "one", "");
@@ -574,9 +551,8 @@ static void a_folder_that_is_replaced_is_watched_again(void **state)
     rmdir(away);
 }
 
-static void two_plugins_with_one_method_leave_the_second_out(void **state)
+TEST(two_plugins_with_one_method_leave_the_second_out)
 {
-    (void)state;
     write_file("a.so", "1");
     write_file("b.so", "1");
     configure(PLUGINS);
@@ -592,9 +568,8 @@ static void two_plugins_with_one_method_leave_the_second_out(void **state)
     assert_true(has("same"));
 }
 
-static void a_version_that_cannot_be_published_leaves_the_old_one(void **state)
+TEST(a_version_that_cannot_be_published_leaves_the_old_one)
 {
-    (void)state;
     write_file("a.so", "1");
     write_file("b.so", "1");
     configure(PLUGINS);
@@ -610,9 +585,8 @@ static void a_version_that_cannot_be_published_leaves_the_old_one(void **state)
     assert_int_equal(live_sources, 2);
 }
 
-static void a_service_is_tried_again_after_growing_pauses(void **state)
+TEST(a_service_is_tried_again_after_growing_pauses)
 {
-    (void)state;
     configure(SERVICE("http://127.0.0.1:1/"));
     assert_int_equal(n_loads, 1);
     end_load(0, NULL, "nobody there");
@@ -629,9 +603,8 @@ static void a_service_is_tried_again_after_growing_pauses(void **state)
     assert_true(has("far.away"));
 }
 
-static void a_service_that_refuses_our_credentials_is_asked_again_by_order_only(void **state)
+TEST(a_service_that_refuses_our_credentials_is_asked_again_by_order_only)
 {
-    (void)state;
     configure(SERVICE("http://127.0.0.1:1/"));
     end_load(0, "far.away", "");
     found = CW_REMOTE_CREDENTIALS_REFUSED;
@@ -651,9 +624,8 @@ static void a_service_that_refuses_our_credentials_is_asked_again_by_order_only(
     end_load(4, "far.away", "");
 }
 
-static void a_call_that_was_refused_has_the_service_asked(void **state)
+TEST(a_call_that_was_refused_has_the_service_asked)
 {
-    (void)state;
     configure(SERVICE("http://127.0.0.1:1/"));
     end_load(0, "far.away", "");
     doubts = 1;
@@ -663,9 +635,8 @@ static void a_call_that_was_refused_has_the_service_asked(void **state)
     assert_int_equal(n_loads, 2);
 }
 
-static void an_unchanged_service_is_asked_again_by_a_reload_and_kept_when_it_fails(void **state)
+TEST(an_unchanged_service_is_asked_again_by_a_reload_and_kept_when_it_fails)
 {
-    (void)state;
     configure(SERVICE("http://127.0.0.1:1/"));
     end_load(0, "far.away", "");
     configure(SERVICE("http://127.0.0.1:1/"));
@@ -676,9 +647,8 @@ static void an_unchanged_service_is_asked_again_by_a_reload_and_kept_when_it_fai
     assert_int_equal(n_retired, 0);
 }
 
-static void a_service_configured_otherwise_goes_when_its_load_fails(void **state)
+TEST(a_service_configured_otherwise_goes_when_its_load_fails)
 {
-    (void)state;
     configure(SERVICE("http://127.0.0.1:1/"));
     end_load(0, "far.away", "");
     run_for(20);
@@ -691,9 +661,8 @@ static void a_service_configured_otherwise_goes_when_its_load_fails(void **state
     assert_int_equal(n_retired, 1);
 }
 
-static void a_load_of_the_configuration_before_is_not_waited_for(void **state)
+TEST(a_load_of_the_configuration_before_is_not_waited_for)
 {
-    (void)state;
     configure(SERVICE("http://127.0.0.1:1/"));
     end_load(0, "far.away", "");
     run_for(20);
@@ -713,9 +682,8 @@ static cw_source *owner_of(const char *id)
     return entry ? entry->method->source : NULL;
 }
 
-static void a_service_does_not_take_what_another_has(void **state)
+TEST(a_service_does_not_take_what_another_has)
 {
-    (void)state;
     configure("sources: [{name: far, url: \"http://127.0.0.1:1/\"}, "
               "{name: near, url: \"http://127.0.0.1:2/\"}]\n");
     end_load(0, "far.x", "");
@@ -735,9 +703,8 @@ static void a_service_does_not_take_what_another_has(void **state)
     assert_true(has("near.x") && has("near.y"));
 }
 
-static void services_are_not_asked_again_all_at_once(void **state)
+TEST(services_are_not_asked_again_all_at_once)
 {
-    (void)state;
     enum { SERVICES = 8, HOUR = 3600 * 1000 };
     char text[1024] = "sources:\n";
     for (int i = 0; i < SERVICES; i++)
@@ -758,9 +725,8 @@ static void services_are_not_asked_again_all_at_once(void **state)
     assert_true(last - first > 1000);
 }
 
-static void a_service_that_is_not_configured_any_more_goes(void **state)
+TEST(a_service_that_is_not_configured_any_more_goes)
 {
-    (void)state;
     configure(SERVICE("http://127.0.0.1:1/"));
     end_load(0, "far.away", "");
     configure("loops: 1\n");
@@ -769,9 +735,8 @@ static void a_service_that_is_not_configured_any_more_goes(void **state)
     assert_int_equal(n_retired, 1);
 }
 
-static void other_limits_load_all_plugins_anew(void **state)
+TEST(other_limits_load_all_plugins_anew)
 {
-    (void)state;
     write_file("a.so", "1");
     configure(PLUGINS);
     end_load(0, "one", "");
@@ -784,9 +749,8 @@ static void other_limits_load_all_plugins_anew(void **state)
     assert_int_equal(n_retired, 1);
 }
 
-static void another_folder_replaces_the_plugins(void **state)
+TEST(another_folder_replaces_the_plugins)
 {
-    (void)state;
     write_file("a.so", "1");
     configure(PLUGINS);
     end_load(0, "one", "");
@@ -799,9 +763,8 @@ static void another_folder_replaces_the_plugins(void **state)
     assert_int_equal(n_loads, 1);
 }
 
-static void a_load_that_cannot_begin_for_lack_of_memory_is_tried_again(void **state)
+TEST(a_load_that_cannot_begin_for_lack_of_memory_is_tried_again)
 {
-    (void)state;
     write_file("a.so", "1");
     refuse_with = CW_NOMEM;
     configure(PLUGINS);
@@ -812,9 +775,8 @@ static void a_load_that_cannot_begin_for_lack_of_memory_is_tried_again(void **st
     assert_true(has("one"));
 }
 
-static void a_plugin_whose_process_could_not_be_started_is_tried_again(void **state)
+TEST(a_plugin_whose_process_could_not_be_started_is_tried_again)
 {
-    (void)state;
     write_file("a.so", "1");
     configure(PLUGINS);
     may_pass = true;
@@ -827,9 +789,8 @@ static void a_plugin_whose_process_could_not_be_started_is_tried_again(void **st
     assert_int_equal(n_loads, 2);
 }
 
-static void few_of_many_plugins_are_loaded_at_once(void **state)
+TEST(few_of_many_plugins_are_loaded_at_once)
 {
-    (void)state;
     char name[16], id[16];
     for (int i = 0; i < 20; i++) {
         snprintf(name, sizeof name, "p%02d.so", i);
@@ -855,9 +816,8 @@ static void few_of_many_plugins_are_loaded_at_once(void **state)
     assert_int_equal(n_settled, 1);
 }
 
-static void a_file_that_cannot_be_read_waits_for_its_next_change(void **state)
+TEST(a_file_that_cannot_be_read_waits_for_its_next_change)
 {
-    (void)state;
     write_file("a.so", "1");
     refuse_with = CW_IO;
     configure(PLUGINS);
@@ -867,9 +827,8 @@ static void a_file_that_cannot_be_read_waits_for_its_next_change(void **state)
     run_until(&n_loads, 1, 2000);
 }
 
-static void freeing_in_the_middle_of_a_load_cancels_it(void **state)
+TEST(freeing_in_the_middle_of_a_load_cancels_it)
 {
-    (void)state;
     write_file("a.so", "1");
     configure(PLUGINS SERVICE("http://127.0.0.1:1/"));
     cw_sources_free(sources);
@@ -913,9 +872,8 @@ static void live_once(void *ctx)
     latest = NULL;
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     write_file("a.so", "1");
     write_file("b.so", "1");
     char text[256];

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/utf8.h"
 #include "source/remote/remote_int.h"
+#include "support/test.h"
 
 static cw_err err;
 
@@ -35,9 +29,8 @@ static cw_code check_character(uint32_t cp, unsigned times)
     return check_usage(cw_str_make(text, n));
 }
 
-static void threat_D2_hidden_characters_are_refused_up_to_the_edges(void **state)
+TEST(threat_D2_hidden_characters_are_refused_up_to_the_edges)
 {
-    (void)state;
     static const uint32_t refused[] = {
         0x01,   0x08,   0x0b,   0x0c,   0x0e,   0x1b,   0x1f,    0x7f,    0x80,    0x9f,
         0x115f, 0x1160, 0x180e, 0x200b, 0x2028, 0x2029, 0x202a,  0x202e,  0x2060,  0x2066,
@@ -60,9 +53,8 @@ static void threat_D2_hidden_characters_are_refused_up_to_the_edges(void **state
     assert_string_equal(err.msg, "the description: has U+202E, which is not shown to people");
 }
 
-static void threat_D2_helpers_in_a_row_are_refused(void **state)
+TEST(threat_D2_helpers_in_a_row_are_refused)
 {
-    (void)state;
     static const uint32_t helpers[] = {0x200c, 0x200d, 0x200e, 0x61c, 0x34f, 0xfe0f, 0xe01ef};
     for (size_t i = 0; i < CW_COUNT(helpers); i++) {
         assert_int_equal(check_character(helpers[i], 2), CW_OK);
@@ -70,9 +62,8 @@ static void threat_D2_helpers_in_a_row_are_refused(void **state)
     }
 }
 
-static void controls_are_found_in_json_and_escapes_are_not(void **state)
+TEST(controls_are_found_in_json_and_escapes_are_not)
 {
-    (void)state;
     assert_int_equal(check_schema("{\"title\":\"a\\tb\\nc\\\\u001b \\\"d\\\" \\\\b\"}"), CW_OK);
     assert_int_equal(check_schema("{\"title\":\"a\\u001b[8m\"}"), CW_PARAMS);
     assert_string_equal(err.msg, "the schema of a parameter: has a control character");
@@ -84,9 +75,8 @@ static void controls_are_found_in_json_and_escapes_are_not(void **state)
 }
 
 /* Many write all that is not ASCII so: that alone says nothing. */
-static void escapes_stand_for_what_they_say(void **state)
+TEST(escapes_stand_for_what_they_say)
 {
-    (void)state;
     assert_int_equal(check_schema("{\"title\":\"Gr\\u00fc\\u00DFe \\ud83d\\ude00\"}"), CW_OK);
     assert_int_equal(check_schema("{\"title\":\"a\\u200bb\"}"), CW_PARAMS);
     assert_string_equal(err.msg,
@@ -99,9 +89,8 @@ static void escapes_stand_for_what_they_say(void **state)
     assert_int_equal(check_schema("{\"title\":\"\\\\u200b\"}"), CW_OK);
 }
 
-static void every_text_of_a_method_is_looked_at(void **state)
+TEST(every_text_of_a_method_is_looked_at)
 {
-    (void)state;
     const cw_str bad = CW_STR("x\xe2\x80\x8by");
     const cw_str bad_json = CW_STR("{\"x\xe2\x80\x8by\":1}");
     cw_param params[2] = {{.name = CW_STR("a")}, {.name = CW_STR("b")}};

@@ -80,9 +80,8 @@ static const cw_remote *remote_of(const load *x)
 
 /* ---- loads that are cancelled ---- */
 
-static void a_load_that_is_cancelled_ends_its_connection(void **state)
+TEST(a_load_that_is_cancelled_ends_its_connection)
 {
-    (void)state;
     shared_conn_fixture l;
     load x;
     cw_remote_job *job = NULL;
@@ -99,9 +98,8 @@ static void a_load_that_is_cancelled_ends_its_connection(void **state)
     close_service(&l);
 }
 
-static void a_load_may_be_cancelled_at_the_end_of_the_loop(void **state)
+TEST(a_load_may_be_cancelled_at_the_end_of_the_loop)
 {
-    (void)state;
     for (unsigned i = 0; i < 3; i++) {
         shared_conn_fixture l;
         load x;
@@ -123,9 +121,8 @@ static void a_load_may_be_cancelled_at_the_end_of_the_loop(void **state)
     }
 }
 
-static void a_load_that_is_cancelled_leaves_a_hub_that_was_there_before(void **state)
+TEST(a_load_that_is_cancelled_leaves_a_hub_that_was_there_before)
 {
-    (void)state;
     shared_conn_fixture l;
     load first, second;
     cw_remote_job *job = NULL;
@@ -155,9 +152,8 @@ static void a_load_that_is_cancelled_leaves_a_hub_that_was_there_before(void **s
 
 /* ---- what is taken over ---- */
 
-static void a_source_counts_as_a_user_of_its_hub(void **state)
+TEST(a_source_counts_as_a_user_of_its_hub)
 {
-    (void)state;
     shared_conn_fixture l;
     load x;
     cw_remote_job *job = NULL;
@@ -176,9 +172,8 @@ static void a_source_counts_as_a_user_of_its_hub(void **state)
     close_service(&l);
 }
 
-static void the_breaker_is_that_of_the_source_before(void **state)
+TEST(the_breaker_is_that_of_the_source_before)
 {
-    (void)state;
     shared_conn_fixture l;
     load first, second, third;
     cw_remote_job *job = NULL;
@@ -236,9 +231,8 @@ static void load_once(void *ctx)
         service_hang_up(l);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     shared_conn_fixture l;
     open_service(&l);
     assert_true(oom_each(load_once, &l) >= 20);

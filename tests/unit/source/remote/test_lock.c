@@ -7,7 +7,7 @@
 
 static const char *path;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     int rc = temp_dir_setup(state);
     static char text[128];
@@ -16,7 +16,7 @@ static int set_up(void **state)
     return rc;
 }
 
-static int tear_down(void **state)
+TEARDOWN(tear_down)
 {
     unlink(path);
     return temp_dir_teardown(state);
@@ -49,9 +49,8 @@ static cw_method example(void)
                        .output = CW_STR("{\"type\":\"object\"}")};
 }
 
-static void a_definition_has_one_spelling(void **state)
+TEST(a_definition_has_one_spelling)
 {
-    (void)state;
     CW_CLEANUP(cw_buf_done) cw_buf a;
     CW_CLEANUP(cw_buf_done) cw_buf b;
     cw_buf_init(&a, 10000);
@@ -72,9 +71,8 @@ static void a_definition_has_one_spelling(void **state)
     assert_true(cw_str_eq(define(&same, &b), cw_buf_str(&a)));
 }
 
-static void whatever_a_model_sees_changes_it(void **state)
+TEST(whatever_a_model_sees_changes_it)
 {
-    (void)state;
     CW_CLEANUP(cw_buf_done) cw_buf a;
     CW_CLEANUP(cw_buf_done) cw_buf b;
     cw_buf_init(&a, 10000);
@@ -98,9 +96,8 @@ static void whatever_a_model_sees_changes_it(void **state)
 }
 
 /* What the service says of itself is shown, trusted or decides how it is called. */
-static void threat_D3_what_a_service_says_of_itself_changes_it(void **state)
+TEST(threat_D3_what_a_service_says_of_itself_changes_it)
 {
-    (void)state;
     static const char *const problem[] = {
         "{}",
         "{\"x-mcp-tool\":{\"title\":\"Delete\"}}",
@@ -141,9 +138,8 @@ static void threat_D3_what_a_service_says_of_itself_changes_it(void **state)
     cw_arena_done(&arena);
 }
 
-static void what_is_too_deep_is_no_definition(void **state)
+TEST(what_is_too_deep_is_no_definition)
 {
-    (void)state;
     static char deep[4000];
     size_t n = 0;
     for (unsigned i = 0; i < 300; i++)
@@ -163,9 +159,8 @@ static void what_is_too_deep_is_no_definition(void **state)
     assert_true(str_has(define(&m, &out), "\"output\":\"{nonsense\""));
 }
 
-static void hashes_are_those_of_sha256(void **state)
+TEST(hashes_are_those_of_sha256)
 {
-    (void)state;
     char hash[CW_LOCK_HASH + 1];
     cw_lock_hash(CW_STR("abc"), hash);
     assert_string_equal(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -208,9 +203,8 @@ static void write_two_sources(void)
     assert_int_equal(cw_lock_write(path, NULL, both, 2, entries, 3, NULL), CW_OK);
 }
 
-static void tools_are_the_same_new_or_changed(void **state)
+TEST(tools_are_the_same_new_or_changed)
 {
-    (void)state;
     cw_str old;
     struct stat st;
     write_two_sources();
@@ -230,9 +224,8 @@ static void tools_are_the_same_new_or_changed(void **state)
     cw_lock_free(lock);
 }
 
-static void one_source_is_replaced_and_others_stay(void **state)
+TEST(one_source_is_replaced_and_others_stay)
 {
-    (void)state;
     CW_CLEANUP(cw_buf_done) cw_buf names;
     cw_buf_init(&names, 1000);
     write_two_sources();
@@ -263,9 +256,8 @@ static cw_code refuse(cw_str method, void *ctx)
     return CW_DECLINED;
 }
 
-static void whoever_is_told_of_tools_can_stop(void **state)
+TEST(whoever_is_told_of_tools_can_stop)
 {
-    (void)state;
     unsigned calls = 0;
     write_two_sources();
     cw_lock *lock = read_lock();
@@ -274,9 +266,8 @@ static void whoever_is_told_of_tools_can_stop(void **state)
     cw_lock_free(lock);
 }
 
-static void no_file_is_no_lock_and_no_lock_file_is_told(void **state)
+TEST(no_file_is_no_lock_and_no_lock_file_is_told)
 {
-    (void)state;
     cw_lock *lock = NULL;
     cw_err err;
     unlink(path);
@@ -314,9 +305,8 @@ static void no_file_is_no_lock_and_no_lock_file_is_told(void **state)
 }
 
 /* A description may be 64 levels deep, and is deeper in the file. */
-static void a_deep_definition_is_read_again(void **state)
+TEST(a_deep_definition_is_read_again)
 {
-    (void)state;
     char deep[2000];
     size_t n = 0;
     for (unsigned i = 0; i < 110; i++)
@@ -336,9 +326,8 @@ static void a_deep_definition_is_read_again(void **state)
     cw_lock_free(lock);
 }
 
-static void what_could_not_be_read_again_is_not_written(void **state)
+TEST(what_could_not_be_read_again_is_not_written)
 {
-    (void)state;
     const cw_lock_entry entry = {site, CW_STR("read"), CW_STR("{nonsense")};
     cw_err err = {0};
     write_two_sources();
@@ -376,9 +365,8 @@ static void read_and_write_once(void *ctx)
     cw_lock_free(lock);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     assert_true(oom_each(define_once, NULL) >= 2);
     cw_arena arena;
     cw_arena_init(&arena, 1 << 20);

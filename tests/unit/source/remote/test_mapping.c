@@ -8,16 +8,14 @@
 
 static cw_arena arena;
 
-static int make_arena(void **state)
+SETUP(make_arena)
 {
-    (void)state;
     cw_arena_init(&arena, 4 << 20);
     return 0;
 }
 
-static int free_arena(void **state)
+TEARDOWN(free_arena)
 {
-    (void)state;
     cw_arena_done(&arena);
     return 0;
 }
@@ -80,9 +78,8 @@ static const cw_config_overlay nothing = {.tool = true};
 
 /* ---- plans ---- */
 
-static void where_nothing_is_to_be_done_there_is_no_plan(void **state)
+TEST(where_nothing_is_to_be_done_there_is_no_plan)
 {
-    (void)state;
     cw_protocol_opts s = speech_of(CW_PARAMS_NAMED);
     cw_method m = method_of(found, 3);
     assert_null(plan_of(&s, &nothing, &m));
@@ -93,9 +90,8 @@ static void where_nothing_is_to_be_done_there_is_no_plan(void **state)
     assert_str(m.output, "{\"type\":\"array\"}");
 }
 
-static void an_overlay_fixes_hides_renames_and_presets(void **state)
+TEST(an_overlay_fixes_hides_renames_and_presets)
 {
-    (void)state;
     const cw_config_param items[] = {
         {.name = CW_STR("token"), .value = CW_STR("\"x\"")},
         {.name = CW_STR("keys"),
@@ -127,9 +123,8 @@ static void an_overlay_fixes_hides_renames_and_presets(void **state)
     assert_sent(map, "", "{\"token\":\"x\",\"keys\":[\"a\"],\"flag\":true}");
 }
 
-static void a_hidden_param_is_sent_only_with_a_default(void **state)
+TEST(a_hidden_param_is_sent_only_with_a_default)
 {
-    (void)state;
     const cw_config_param items[] = {
         {.name = CW_STR("token"), .hidden = true},
         {.name = CW_STR("keys"), .hidden = true, .default_value = CW_STR("1")},
@@ -142,9 +137,8 @@ static void a_hidden_param_is_sent_only_with_a_default(void **state)
     assert_sent(map, "{\"token\":\"t\",\"keys\":2,\"gid\":\"g\"}", "{\"gid\":\"g\",\"keys\":1}");
 }
 
-static void what_makes_no_sense_is_named(void **state)
+TEST(what_makes_no_sense_is_named)
 {
-    (void)state;
     static const struct {
         cw_config_param param;
         cw_str result;
@@ -172,9 +166,8 @@ static void what_makes_no_sense_is_named(void **state)
 
 /* ---- styles ---- */
 
-static void positions_are_filled_as_far_as_they_must(void **state)
+TEST(positions_are_filled_as_far_as_they_must)
 {
-    (void)state;
     const cw_config_param items[] = {{.name = CW_STR("gid"), .default_value = CW_STR("\"all\"")}};
     const cw_config_overlay preset = {.params = {items, 1}};
     cw_protocol_opts s = speech_of(CW_PARAMS_POSITIONAL);
@@ -199,9 +192,8 @@ static void positions_are_filled_as_far_as_they_must(void **state)
     assert_sent(map, "{\"token\":1}", "[1]");
 }
 
-static void mixed_params_are_a_list_and_then_names(void **state)
+TEST(mixed_params_are_a_list_and_then_names)
 {
-    (void)state;
     cw_protocol_opts s = speech_of(CW_PARAMS_MIXED);
     cw_method m = method_of(found, 3);
     const cw_param_map *map = plan_of(&s, &nothing, &m);
@@ -215,9 +207,8 @@ static void mixed_params_are_a_list_and_then_names(void **state)
     assert_sent(map, "{\"keys\":3}", "{\"args\":[\"f\"],\"keys\":3,\"auth\":\"s\"}");
 }
 
-static void secrets_go_where_they_are_wanted(void **state)
+TEST(secrets_go_where_they_are_wanted)
 {
-    (void)state;
     cw_protocol_opts first = speech_of(CW_PARAMS_POSITIONAL);
     first.secret_first = CW_STR("\"token:s\"");
     cw_method m = method_of(found + 1, 2);
@@ -232,9 +223,8 @@ static void secrets_go_where_they_are_wanted(void **state)
     assert_sent(map, "{}", "{\"auth\":\"s\"}");
 }
 
-static void a_method_of_which_nothing_is_known_takes_anything(void **state)
+TEST(a_method_of_which_nothing_is_known_takes_anything)
 {
-    (void)state;
     cw_protocol_opts s = speech_of(CW_PARAMS_POSITIONAL);
     s.secret_first = CW_STR("\"f\"");
     cw_method m = method_of(spread, 1);
@@ -279,9 +269,8 @@ static const cw_param_map *result_plan(const char *pointer, size_t size, bool re
     return plan_of(&s, &o, m);
 }
 
-static void the_part_that_counts_is_given(void **state)
+TEST(the_part_that_counts_is_given)
 {
-    (void)state;
     cw_method m;
     const cw_param_map *map = result_plan("/a/0", 0, false, &m);
     assert_str(m.output, "");
@@ -323,9 +312,8 @@ static unsigned walk(const cw_param_map *map, const char *json, cw_buf *all)
     return 0;
 }
 
-static void large_results_come_in_parts(void **state)
+TEST(large_results_come_in_parts)
 {
-    (void)state;
     CW_CLEANUP(cw_buf_done) cw_buf all;
     cw_method m;
     cw_buf_init(&all, 10000);
@@ -347,9 +335,8 @@ static void large_results_come_in_parts(void **state)
     assert_str(cw_json_span(o.result), "[1,2]");
 }
 
-static void a_budget_below_a_character_loses_nothing(void **state)
+TEST(a_budget_below_a_character_loses_nothing)
 {
-    (void)state;
     CW_CLEANUP(cw_buf_done) cw_buf all;
     cw_method m;
     cw_buf_init(&all, 10000);
@@ -358,9 +345,8 @@ static void a_budget_below_a_character_loses_nothing(void **state)
     assert_str(cw_buf_str(&all), "\xf0\x9f\x98\x80\xe2\x82\xac\xc3\xa4x");
 }
 
-static void what_may_change_something_is_cut_and_says_so(void **state)
+TEST(what_may_change_something_is_cut_and_says_so)
 {
-    (void)state;
     cw_method m;
     const cw_param_map *map = result_plan("", 5, false, &m);
     assert_int_equal(m.n_params, 1);
@@ -377,9 +363,8 @@ static void what_may_change_something_is_cut_and_says_so(void **state)
     assert_int_equal(m.n_params, 2);
 }
 
-static void a_continuation_must_be_ours_and_fresh(void **state)
+TEST(a_continuation_must_be_ours_and_fresh)
 {
-    (void)state;
     cw_method m;
     const cw_param_map *map = result_plan("", 5, true, &m);
     static const char *const bad[] = {
@@ -404,9 +389,8 @@ static void a_continuation_must_be_ours_and_fresh(void **state)
     assert_true(str_has(o.message, "has changed"));
 }
 
-static void arguments_that_are_deep_are_read_like_others(void **state)
+TEST(arguments_that_are_deep_are_read_like_others)
 {
-    (void)state;
     cw_method m;
     const cw_param_map *map = result_plan("", 5, true, &m);
     static char text[1000];
@@ -461,9 +445,8 @@ static void cut_once(void *ctx)
     cw_arena_done(&a);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     cw_method m;
     assert_true(oom_each(plan_once, NULL) >= 3);
     const cw_param_map *map = result_plan("", 5, false, &m);

@@ -3,9 +3,8 @@
  * service's own word does not do. */
 #include "support/remote_fixture.h"
 
-static void every_mistake_in_an_overlay_is_named(void **state)
+TEST(every_mistake_in_an_overlay_is_named)
 {
-    (void)state;
     write_openrpc(REMOTE_OPENRPC);
     cw_config_overlay items[] = {
         {.method = CW_STR("ehco"), .tool = true},
@@ -27,9 +26,8 @@ static void every_mistake_in_an_overlay_is_named(void **state)
     client_fixture_done(&b);
 }
 
-static void a_method_that_is_not_there_keeps_no_other_out(void **state)
+TEST(a_method_that_is_not_there_keeps_no_other_out)
 {
-    (void)state;
     static const char missing[] =
         "method 'ehco': the service has no such method; did you mean 'echo'?";
     write_openrpc(REMOTE_OPENRPC);
@@ -59,9 +57,8 @@ static void a_method_that_is_not_there_keeps_no_other_out(void **state)
     client_fixture_done(&b);
 }
 
-static void a_service_without_any_of_the_methods_is_a_problem(void **state)
+TEST(a_service_without_any_of_the_methods_is_a_problem)
 {
-    (void)state;
     write_openrpc(REMOTE_OPENRPC);
     cw_config_overlay items[] = {
         {.method = CW_STR("gone.one"), .tool = true},
@@ -80,9 +77,8 @@ static void a_service_without_any_of_the_methods_is_a_problem(void **state)
     client_fixture_done(&b);
 }
 
-static void hints_of_the_service_are_shown_and_open_nothing(void **state)
+TEST(hints_of_the_service_are_shown_and_open_nothing)
 {
-    (void)state;
     write_openrpc("{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":{"
                   "\"annotations\":{\"readOnlyHint\":true,"
                   "\"idempotentHint\":true}}},{\"name\":\"b\"}]}");
@@ -133,9 +129,8 @@ static void hints_of_the_service_are_shown_and_open_nothing(void **state)
     client_fixture_done(&b);
 }
 
-static void a_protection_that_is_misspelt_keeps_the_tool_out(void **state)
+TEST(a_protection_that_is_misspelt_keeps_the_tool_out)
 {
-    (void)state;
     static const struct {
         const char *annotations, *problem;
     } rows[] = {
@@ -163,9 +158,8 @@ static void a_protection_that_is_misspelt_keeps_the_tool_out(void **state)
 }
 
 /* Better nobody than everybody, where it is the service that cannot be understood, too. */
-static void a_protection_that_the_service_misspells_keeps_the_tool_out(void **state)
+TEST(a_protection_that_the_service_misspells_keeps_the_tool_out)
 {
-    (void)state;
     static const char *const rows[] = {
         "{\"level\":\"sometimes\"}",
         "{\"scopes\":\"admin\"}",
@@ -213,9 +207,8 @@ static void load_once(void *ctx)
     client_fixture_done(&b);
 }
 
-static void every_failed_allocation_is_survived_with_methods_that_are_not_there(void **state)
+TEST(every_failed_allocation_is_survived_with_methods_that_are_not_there)
 {
-    (void)state;
     write_openrpc(REMOTE_OPENRPC);
     cw_config_overlay items[] = {
         {.method = CW_STR("ehco"), .tool = true},

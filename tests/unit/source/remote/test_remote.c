@@ -8,9 +8,8 @@
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " #n "\r\n\r\n"
 /* ---- scrubbing ---- */
 
-static void messages_lose_what_callers_must_not_see(void **state)
+TEST(messages_lose_what_callers_must_not_see)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"no such article", "no such article"},
         {"GET /articles/5 failed", "GET /articles/5 failed"},
@@ -67,9 +66,8 @@ static void assert_data(const char *json, const char *expected)
     cw_arena_done(&arena);
 }
 
-static void data_is_scrubbed_and_dropped_when_nothing_is_left(void **state)
+TEST(data_is_scrubbed_and_dropped_when_nothing_is_left)
 {
-    (void)state;
     static const char *const fit[] = {
         "null",
         "{\"field\":\"title\",\"trace_id\":\"abc\",\"list\":[1,{\"a\":\"b\"}]}",
@@ -125,9 +123,8 @@ static void assert_fault(cw_outcome o, cw_fault fault, const char *message)
     assert_string_equal(text, message);
 }
 
-static void an_answer_becomes_a_result_or_an_error(void **state)
+TEST(an_answer_becomes_a_result_or_an_error)
 {
-    (void)state;
     cw_arena_init(&judge_arena, 1 << 20);
     cw_outcome o = judge(200, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[1]}");
     assert_int_equal(o.kind, CW_OUTCOME_RESULT);
@@ -152,9 +149,8 @@ static void an_answer_becomes_a_result_or_an_error(void **state)
     cw_arena_done(&judge_arena);
 }
 
-static void a_scrubbed_error_keeps_its_original_for_the_log(void **state)
+TEST(a_scrubbed_error_keeps_its_original_for_the_log)
 {
-    (void)state;
     cw_arena_init(&judge_arena, 1 << 20);
     cw_outcome o = judge(200, "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":1,\"message\":"
                               "\"in /usr/lib/x.py\",\"data\":{\"traceback\":\"here\"}}}");
@@ -171,9 +167,8 @@ static void a_scrubbed_error_keeps_its_original_for_the_log(void **state)
     cw_arena_done(&judge_arena);
 }
 
-static void all_else_is_a_fault(void **state)
+TEST(all_else_is_a_fault)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         "hello",
@@ -218,9 +213,8 @@ static bool allowed(cw_circuit_breaker *b, uint64_t now, bool *trial)
     return cw_circuit_breaker_allow(b, now, trial);
 }
 
-static void the_breaker_opens_tries_and_closes(void **state)
+TEST(the_breaker_opens_tries_and_closes)
 {
-    (void)state;
     cw_circuit_breaker b = {0};
     bool trial = true;
     uint64_t now = 1000000;
@@ -270,9 +264,8 @@ static cw_config_overlay marked_echo(void)
     };
 }
 
-static void methods_come_from_the_file_and_the_overlay(void **state)
+TEST(methods_come_from_the_file_and_the_overlay)
 {
-    (void)state;
     write_openrpc(REMOTE_OPENRPC);
     cw_config_overlay items[] = {
         marked_echo(),
@@ -308,9 +301,8 @@ static void methods_come_from_the_file_and_the_overlay(void **state)
     client_fixture_done(&b);
 }
 
-static void nothing_is_offered_by_default(void **state)
+TEST(nothing_is_offered_by_default)
 {
-    (void)state;
     write_openrpc(REMOTE_OPENRPC);
     cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, NULL, 0);
     client_fixture b;
@@ -323,9 +315,8 @@ static void nothing_is_offered_by_default(void **state)
     client_fixture_done(&b);
 }
 
-static void an_overlay_may_hide_a_tool_that_challenges(void **state)
+TEST(an_overlay_may_hide_a_tool_that_challenges)
 {
-    (void)state;
     write_openrpc(REMOTE_OPENRPC);
     cw_config_overlay items[] = {
         marked_echo(),
@@ -349,9 +340,8 @@ static void an_overlay_may_hide_a_tool_that_challenges(void **state)
     client_fixture_done(&b);
 }
 
-static void a_bad_file_or_url_is_said(void **state)
+TEST(a_bad_file_or_url_is_said)
 {
-    (void)state;
     client_fixture b;
     remote_load_result l;
     cw_err err;
@@ -382,9 +372,8 @@ static void a_bad_file_or_url_is_said(void **state)
     client_fixture_done(&b);
 }
 
-static void a_service_may_describe_itself(void **state)
+TEST(a_service_may_describe_itself)
 {
-    (void)state;
     static const fake_step good[] = {
         DO_READ,
         DO_SEND("HTTP/1.0 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" REMOTE_OPENRPC
@@ -533,9 +522,8 @@ static void close_source(client_fixture *b, cw_source *s)
 
 #define RESULT(id) HEAD(38) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"result\":\"hi\"}"
 
-static void a_call_goes_out_and_its_answer_comes_back(void **state)
+TEST(a_call_goes_out_and_its_answer_comes_back)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ, DO_SEND(RESULT(1)), DO_READ, DO_SEND(RESULT(2)),
                                        DO_READ, DO_SEND(RESULT(1)), DO_END};
     fake_server s;
@@ -574,9 +562,8 @@ static incoming call_script(const fake_step *script)
     return h;
 }
 
-static void what_a_service_does_instead_has_its_fault(void **state)
+TEST(what_a_service_does_instead_has_its_fault)
 {
-    (void)state;
     static const fake_step reset[] = {DO_READ, DO_RESET, DO_END};
     static const fake_step garbage[] = {DO_READ, DO_SEND("hello"), DO_CLOSE, DO_END};
     static const fake_step large[] = {DO_READ, DO_SEND("HTTP/1.0 200 OK\r\n\r\n"), DO_FILL(1 << 28),
@@ -597,9 +584,8 @@ static void what_a_service_does_instead_has_its_fault(void **state)
     assert_string_equal(h.text, "The service 'shop' answered with HTTP status 500.");
 }
 
-static void a_service_that_is_not_there_is_left_alone(void **state)
+TEST(a_service_that_is_not_there_is_left_alone)
 {
-    (void)state;
     client_fixture b;
     incoming h;
     cw_source *source = open_source(&b, unused_port());
@@ -614,9 +600,8 @@ static void a_service_that_is_not_there_is_left_alone(void **state)
     close_source(&b, source);
 }
 
-static void calls_that_hang_open_the_breaker_and_those_given_up_early_do_not(void **state)
+TEST(calls_that_hang_open_the_breaker_and_those_given_up_early_do_not)
 {
-    (void)state;
     static const fake_step hang[] = {DO_READ, DO_END};
     fake_server s;
     client_fixture b;
@@ -645,9 +630,8 @@ static void calls_that_hang_open_the_breaker_and_those_given_up_early_do_not(voi
     fake_server_stop(&s);
 }
 
-static void a_service_that_is_mute_is_left_alone(void **state)
+TEST(a_service_that_is_mute_is_left_alone)
 {
-    (void)state;
     static const fake_step hang[] = {DO_READ, DO_END};
     fake_server s;
     client_fixture b;
@@ -666,9 +650,8 @@ static void a_service_that_is_mute_is_left_alone(void **state)
     fake_server_stop(&s);
 }
 
-static void a_retired_source_closes_with_its_last_call(void **state)
+TEST(a_retired_source_closes_with_its_last_call)
 {
-    (void)state;
     static const fake_step held[] = {DO_READ, DO_HOLD, DO_SEND(RESULT(1)), DO_END};
     fake_server s;
     client_fixture b;
@@ -689,9 +672,8 @@ static void a_retired_source_closes_with_its_last_call(void **state)
     fake_server_stop(&s);
 }
 
-static void a_loop_that_ends_drops_its_calls(void **state)
+TEST(a_loop_that_ends_drops_its_calls)
 {
-    (void)state;
     static const fake_step hang[] = {DO_READ, DO_END};
     for (unsigned i = 0; i < 2; i++) {
         fake_server s;
@@ -756,9 +738,8 @@ static void load_and_call(void *ctx)
     client_fixture_done(&b);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     static const fake_step error[] = {
         DO_READ,
         DO_SEND("HTTP/1.0 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,"

@@ -29,9 +29,8 @@ static void assert_written(const char *doc, const char *old, const char *expecte
     cw_arena_done(&arena);
 }
 
-static void methods_that_ask_something_are_written(void **state)
+TEST(methods_that_ask_something_are_written)
 {
-    (void)state;
     assert_written("{\"methods\":[" METHOD("a", "x") ",{\"name\":\"b\"},{\"name\":5},7]}", NULL,
                    "{\"a\":" AUTH("x") "}");
     assert_written("{\"methods\":{}}", NULL, "{}");
@@ -42,18 +41,16 @@ static void methods_that_ask_something_are_written(void **state)
         NULL, "{\"a\":" AUTH("x") ",\"c\":" AUTH("z") "}");
 }
 
-static void methods_that_are_gone_are_remembered(void **state)
+TEST(methods_that_are_gone_are_remembered)
 {
-    (void)state;
     const char *old = "{\"a\":" AUTH("x") ",\"gone\":" AUTH("y") ",\"odd\":5}";
     assert_written("{\"methods\":[{\"name\":\"a\"}]}", old, "{\"gone\":" AUTH("y") "}");
     assert_written("{\"methods\":[" METHOD("gone", "z") "]}", old,
                    "{\"gone\":" AUTH("z") ",\"a\":" AUTH("x") "}");
 }
 
-static void only_a_richer_kind_takes_the_place_of_another(void **state)
+TEST(only_a_richer_kind_takes_the_place_of_another)
 {
-    (void)state;
     static const struct {
         const char *old, *now;
         bool is_poorer;
@@ -72,9 +69,8 @@ static void only_a_richer_kind_takes_the_place_of_another(void **state)
             cases[i].is_poorer);
 }
 
-static void less_than_before_is_noticed(void **state)
+TEST(less_than_before_is_noticed)
 {
-    (void)state;
     static const cw_str ab[] = {CW_STR_INIT("a"), CW_STR_INIT("b")};
     static const cw_str b[] = {CW_STR_INIT("b")};
     const cw_requirements open = {0},
@@ -112,9 +108,8 @@ static void write_once(void *ctx)
     cw_arena_done(&arena);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     assert_true(oom_each(write_once, NULL) >= 3);
 }
 

@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Results that are kept for a while: how many, how large, and which of them go. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "source/remote/remote_int.h"
+#include "support/test.h"
 
 static cw_result_cache kept;
 
-static int begin(void **state)
+SETUP(begin)
 {
-    (void)state;
     cw_result_cache_init(&kept);
     return 0;
 }
 
-static int end(void **state)
+TEARDOWN(end)
 {
-    (void)state;
     cw_result_cache_done(&kept);
     return 0;
 }
@@ -42,9 +32,8 @@ static bool has(unsigned number)
     return cw_result_cache_find(&kept, /* method= */ 0, cw_str_from(text), /* now= */ 9) != NULL;
 }
 
-static void of_too_many_the_oldest_goes(void **state)
+TEST(of_too_many_the_oldest_goes)
 {
-    (void)state;
     for (unsigned i = 0; i < CW_RESULT_CACHE_ENTRIES; i++)
         keep(i, CW_STR("x"));
     assert_true(has(0));
@@ -57,9 +46,8 @@ static void of_too_many_the_oldest_goes(void **state)
 }
 
 /* Params and body count. */
-static void one_may_have_an_eighth_of_the_room(void **state)
+TEST(one_may_have_an_eighth_of_the_room)
 {
-    (void)state;
     char *large = calloc(1, CW_RESULT_CACHE_BYTES / 8);
     assert_non_null(large);
     keep(0, cw_str_make(large, CW_RESULT_CACHE_BYTES / 8 - 2));

@@ -7,14 +7,14 @@
 
 static char folder[96];
 
-static int make_state(void **state)
+SETUP(make_state)
 {
     int rc = temp_dir_setup(state);
     snprintf(folder, sizeof folder, "%s/state", temp_dir); /* is made when it is needed */
     return rc;
 }
 
-static int remove_state(void **state)
+TEARDOWN(remove_state)
 {
     unlink(temp_dir_path("state/aria2.description.json"));
     unlink(temp_dir_path("state/aria2.status.json"));
@@ -49,9 +49,8 @@ static cw_state_description described(void)
     };
 }
 
-static void a_description_comes_back_as_it_was(void **state)
+TEST(a_description_comes_back_as_it_was)
 {
-    (void)state;
     cw_arena arena;
     struct stat st;
     const cw_state_description d = described();
@@ -78,9 +77,8 @@ static void a_description_comes_back_as_it_was(void **state)
 }
 
 /* Never taken for one that does not exist: what it asked of callers would be forgotten. */
-static void a_description_that_is_damaged_is_not_gone(void **state)
+TEST(a_description_that_is_damaged_is_not_gone)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         "{",
@@ -114,9 +112,8 @@ static void a_description_that_is_damaged_is_not_gone(void **state)
     cw_arena_done(&arena);
 }
 
-static void a_status_comes_back_as_it_was(void **state)
+TEST(a_status_comes_back_as_it_was)
 {
-    (void)state;
     cw_arena arena;
     cw_source_status s = example(), got;
     cw_arena_init(&arena, 1 << 20);
@@ -136,9 +133,8 @@ static void a_status_comes_back_as_it_was(void **state)
     cw_arena_done(&arena);
 }
 
-static void times_are_also_there_for_people(void **state)
+TEST(times_are_also_there_for_people)
 {
-    (void)state;
     cw_source_status s = example();
     CW_CLEANUP(cw_buf_done) cw_buf out;
     cw_buf_init(&out, 10000);
@@ -151,9 +147,8 @@ static void times_are_also_there_for_people(void **state)
     assert_non_null(strstr(text, "\"refreshed\": null"));
 }
 
-static void a_long_problem_is_cut_and_fits(void **state)
+TEST(a_long_problem_is_cut_and_fits)
 {
-    (void)state;
     static char text[100000];
     cw_arena arena;
     cw_source_status s = example(), got;
@@ -167,9 +162,8 @@ static void a_long_problem_is_cut_and_fits(void **state)
     cw_arena_done(&arena);
 }
 
-static void without_a_folder_nothing_is_kept_or_found(void **state)
+TEST(without_a_folder_nothing_is_kept_or_found)
 {
-    (void)state;
     cw_arena arena;
     cw_source_status s = example();
     cw_state_description d = described();
@@ -182,9 +176,8 @@ static void without_a_folder_nothing_is_kept_or_found(void **state)
     cw_arena_done(&arena);
 }
 
-static void what_cannot_be_read_or_written_is_named(void **state)
+TEST(what_cannot_be_read_or_written_is_named)
 {
-    (void)state;
     cw_arena arena;
     cw_source_status s = example();
     cw_err err = {0};
@@ -231,9 +224,8 @@ static void keep_once(void *ctx)
     cw_arena_done(&arena);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     assert_true(oom_each(keep_once, NULL) >= 4);
 }
 

@@ -28,9 +28,8 @@ static void hidden_unless_met(const cw_endpoint *s, const char *text, const char
 }
 
 /* However it goes there. */
-static void a_secret_is_known_in_every_spelling(void **state)
+TEST(a_secret_is_known_in_every_spelling)
 {
-    (void)state;
     static const char *const ways[] = {"bearer", "basic", "header", "first", "member"};
     assert_int_equal(setenv("CHECK_SECRET", "robot:a \"b\"/c+d", 1), 0);
     for (size_t i = 0; i < CW_COUNT(ways); i++) {
@@ -80,9 +79,8 @@ static cw_config_remote full(void)
     };
 }
 
-static void the_configuration_has_some_too(void **state)
+TEST(the_configuration_has_some_too)
 {
-    (void)state;
     const cw_config_remote config = full();
     cw_endpoint *s = make(&config);
     hidden_unless_met(s, "key-12345 bearer-12345 plain-12345", "[secret] [secret] plain-12345");
@@ -91,18 +89,16 @@ static void the_configuration_has_some_too(void **state)
     cw_endpoint_unref(s);
 }
 
-static void one_without_secrets_hides_nothing(void **state)
+TEST(one_without_secrets_hides_nothing)
 {
-    (void)state;
     const cw_config_remote config = {.url = address};
     cw_endpoint *s = make(&config);
     assert_int_equal(s->secrets.n, 0);
     cw_endpoint_unref(s);
 }
 
-static void a_program_gets_the_usual_environment_and_what_is_configured(void **state)
+TEST(a_program_gets_the_usual_environment_and_what_is_configured)
 {
-    (void)state;
     static const char *const expected[] = {"PATH=/bin", "HOME=/home", "TMPDIR=/tmp", "OWN=1"};
     static const cw_str command[] = {CW_STR_INIT("cat")};
     static const cw_config_pair own[] = {{CW_STR_INIT("OWN"), CW_STR_INIT("1")}};
@@ -127,9 +123,8 @@ static void make_once(void *ctx)
     cw_endpoint_unref(s);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     cw_config_remote config = full();
     assert_true(oom_each(make_once, &config) >= 5);
 }

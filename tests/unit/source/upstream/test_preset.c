@@ -8,9 +8,8 @@
 static const cw_str address = CW_STR_INIT("http://127.0.0.1:1/rpc");
 static const cw_str stream = CW_STR_INIT("tcp://127.0.0.1:1");
 
-static void every_name_of_the_list_is_a_preset_that_can_be_applied(void **state)
+TEST(every_name_of_the_list_is_a_preset_that_can_be_applied)
 {
-    (void)state;
     unsigned n = 0;
     for (cw_str rest = cw_str_from(cw_preset_names()); rest.p; n++) {
         cw_str name = cw_str_trim(cw_str_cut(rest, ',', &rest));
@@ -31,9 +30,8 @@ static void every_name_of_the_list_is_a_preset_that_can_be_applied(void **state)
     assert_null(cw_preset_find(CW_STR("")));
 }
 
-static void what_is_usual_needs_no_words(void **state)
+TEST(what_is_usual_needs_no_words)
 {
-    (void)state;
     cw_config_remote c = {.url = address};
     cw_preset_values words;
     assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
@@ -48,9 +46,8 @@ static void what_is_usual_needs_no_words(void **state)
     assert_str(c.replies, "");
 }
 
-static void a_preset_fills_what_the_operator_leaves_open(void **state)
+TEST(a_preset_fills_what_the_operator_leaves_open)
 {
-    (void)state;
     cw_config_remote c = {
         .preset = CW_STR("ovsdb"), .url = CW_STR("unix:/run/db.sock"), .params = CW_STR("named")};
     cw_preset_values words;
@@ -72,9 +69,8 @@ static void a_preset_fills_what_the_operator_leaves_open(void **state)
     assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
 }
 
-static void every_word_has_its_meaning(void **state)
+TEST(every_word_has_its_meaning)
 {
-    (void)state;
     cw_config_remote c = {.url = address,
                           .params = CW_STR("mixed"),
                           .ids = CW_STR("string"),
@@ -110,9 +106,8 @@ static void every_word_has_its_meaning(void **state)
 static const cw_str program[] = {CW_STR_INIT("clangd")};
 static const cw_config_pair header[] = {{CW_STR_INIT("X"), CW_STR_INIT("y")}};
 
-static void what_is_wrong_is_named(void **state)
+TEST(what_is_wrong_is_named)
 {
-    (void)state;
     const struct {
         cw_config_remote config;
         const char *part;
@@ -173,9 +168,8 @@ static void what_is_wrong_is_named(void **state)
     }
 }
 
-static void the_same_goes_together_where_it_should(void **state)
+TEST(the_same_goes_together_where_it_should)
 {
-    (void)state;
     const cw_config_remote good[] = {
         {.url = CW_STR("HTTPS://x/rpc"), .http_method = CW_STR("GET")},
         {.url = CW_STR("unix:/run/x:/rpc"), .headers = {header, 1}},
@@ -206,9 +200,8 @@ static void apply_once(void *ctx)
     assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
 }
 
-static void nothing_is_allocated(void **state)
+TEST(nothing_is_allocated)
 {
-    (void)state;
     assert_int_equal(oom_each(apply_once, NULL), 0);
 }
 

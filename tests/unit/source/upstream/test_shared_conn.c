@@ -4,9 +4,8 @@
 
 /* ---- what is said first ---- */
 
-static void nothing_is_opened_before_the_first_call(void **state)
+TEST(nothing_is_opened_before_the_first_call)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call s = {0};
     shared_conn_open(&l, shared_conn_config());
@@ -21,9 +20,8 @@ static void nothing_is_opened_before_the_first_call(void **state)
     shared_conn_close(&l);
 }
 
-static void a_greeting_is_waited_for_and_the_prelude_goes_first(void **state)
+TEST(a_greeting_is_waited_for_and_the_prelude_goes_first)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call s = {0};
     cw_config_remote config = shared_conn_config();
@@ -51,9 +49,8 @@ static const cw_config_init_call three[] = {
     {.method = CW_STR_INIT("login"), .params = CW_STR_INIT("[1]")},
 };
 
-static void a_prelude_is_said_anew_on_every_connection(void **state)
+TEST(a_prelude_is_said_anew_on_every_connection)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call s[2] = {0};
     cw_config_remote config = shared_conn_config();
@@ -84,9 +81,8 @@ static void a_prelude_is_said_anew_on_every_connection(void **state)
     shared_conn_close(&l);
 }
 
-static void a_prelude_that_is_refused_fails_those_who_wait(void **state)
+TEST(a_prelude_that_is_refused_fails_those_who_wait)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
     cw_config_remote config = shared_conn_config();
@@ -105,9 +101,8 @@ static void a_prelude_that_is_refused_fails_those_who_wait(void **state)
     shared_conn_close(&l);
 }
 
-static void a_service_that_does_not_begin_is_given_up(void **state)
+TEST(a_service_that_does_not_begin_is_given_up)
 {
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         shared_conn_fixture l;
         shared_conn_call s = {0};
@@ -130,9 +125,8 @@ static void a_service_that_does_not_begin_is_given_up(void **state)
 
 /* ---- messages ---- */
 
-static void answers_out_of_order_reach_who_asked(void **state)
+TEST(answers_out_of_order_reach_who_asked)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call s[3] = {0};
     shared_conn_open(&l, shared_conn_config());
@@ -153,9 +147,8 @@ static void answers_out_of_order_reach_who_asked(void **state)
     shared_conn_close(&l);
 }
 
-static void many_calls_share_buckets(void **state)
+TEST(many_calls_share_buckets)
 {
-    (void)state;
     enum { N = 600 };
     static shared_conn_call s[N];
     shared_conn_fixture l;
@@ -186,9 +179,8 @@ static void many_calls_share_buckets(void **state)
     shared_conn_close(&l);
 }
 
-static void the_service_may_ask_tell_and_talk_nonsense(void **state)
+TEST(the_service_may_ask_tell_and_talk_nonsense)
 {
-    (void)state;
     static const cw_str changed[] = {CW_STR_INIT("methods_changed")};
     shared_conn_fixture l;
     shared_conn_call s = {0};
@@ -218,9 +210,8 @@ static void the_service_may_ask_tell_and_talk_nonsense(void **state)
     shared_conn_close(&l);
 }
 
-static void an_error_without_an_id_is_that_of_the_only_call(void **state)
+TEST(an_error_without_an_id_is_that_of_the_only_call)
 {
-    (void)state;
     static const char lost[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1}}\n";
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
@@ -242,9 +233,8 @@ static void an_error_without_an_id_is_that_of_the_only_call(void **state)
     shared_conn_close(&l);
 }
 
-static void a_notice_is_over_when_it_was_sent(void **state)
+TEST(a_notice_is_over_when_it_was_sent)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call s = {.req.is_notice = true};
     shared_conn_open(&l, shared_conn_config());
@@ -257,9 +247,8 @@ static void a_notice_is_over_when_it_was_sent(void **state)
 
 /* ---- ends ---- */
 
-static void what_ran_when_the_connection_ended_is_lost(void **state)
+TEST(what_ran_when_the_connection_ended_is_lost)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0}, c = {0};
     shared_conn_open(&l, shared_conn_config());
@@ -278,9 +267,8 @@ static void what_ran_when_the_connection_ended_is_lost(void **state)
     shared_conn_close(&l);
 }
 
-static void pauses_grow_while_it_cannot_be_reached(void **state)
+TEST(pauses_grow_while_it_cannot_be_reached)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_open(&l, shared_conn_config());
     uint64_t last = 0;
@@ -311,9 +299,8 @@ static void pauses_grow_while_it_cannot_be_reached(void **state)
     shared_conn_close(&l);
 }
 
-static void a_call_has_its_time_and_silence_ends_the_connection(void **state)
+TEST(a_call_has_its_time_and_silence_ends_the_connection)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0}, c = {0};
     cw_config_remote config = shared_conn_config();
@@ -343,9 +330,8 @@ static void a_call_has_its_time_and_silence_ends_the_connection(void **state)
     shared_conn_close(&l);
 }
 
-static void a_connection_that_has_just_opened_is_not_silent(void **state)
+TEST(a_connection_that_has_just_opened_is_not_silent)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
     cw_config_remote config = shared_conn_config();
@@ -366,9 +352,8 @@ static void a_connection_that_has_just_opened_is_not_silent(void **state)
     shared_conn_close(&l);
 }
 
-static void a_message_that_is_too_large_ends_it(void **state)
+TEST(a_message_that_is_too_large_ends_it)
 {
-    (void)state;
     static char large[SHARED_CONN_BODY_MAX + 1000];
     shared_conn_fixture l;
     shared_conn_call s = {0};
@@ -382,9 +367,8 @@ static void a_message_that_is_too_large_ends_it(void **state)
     shared_conn_close(&l);
 }
 
-static void what_is_no_framing_ends_it(void **state)
+TEST(what_is_no_framing_ends_it)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call s = {0};
     cw_config_remote config = shared_conn_config();
@@ -401,9 +385,8 @@ static void what_is_no_framing_ends_it(void **state)
 
 /* ---- whoever leaves ---- */
 
-static void one_who_has_left_is_told_nothing(void **state)
+TEST(one_who_has_left_is_told_nothing)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
     shared_conn_open(&l, shared_conn_config());
@@ -419,9 +402,8 @@ static void one_who_has_left_is_told_nothing(void **state)
     shared_conn_close(&l);
 }
 
-static void too_many_calls_are_refused(void **state)
+TEST(too_many_calls_are_refused)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call s[4] = {0};
     cw_config_remote config = shared_conn_config();
@@ -434,9 +416,8 @@ static void too_many_calls_are_refused(void **state)
     shared_conn_close(&l);
 }
 
-static void a_hub_that_closes_fails_what_runs_and_what_comes(void **state)
+TEST(a_hub_that_closes_fails_what_runs_and_what_comes)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0}, c = {0};
     shared_conn_open(&l, shared_conn_config());
@@ -455,9 +436,8 @@ static void a_hub_that_closes_fails_what_runs_and_what_comes(void **state)
     shared_conn_close(&l);
 }
 
-static void a_hub_can_close_while_it_opens(void **state)
+TEST(a_hub_can_close_while_it_opens)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call s = {0};
     cw_config_remote config = shared_conn_config();
@@ -472,9 +452,8 @@ static void a_hub_can_close_while_it_opens(void **state)
     shared_conn_close(&l);
 }
 
-static void when_the_loops_have_ended_nobody_is_told(void **state)
+TEST(when_the_loops_have_ended_nobody_is_told)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
     shared_conn_open(&l, shared_conn_config());
@@ -528,9 +507,8 @@ static void close_other(other *o)
     cw_loop_done(&o->loop);
 }
 
-static void calls_of_several_loops_come_home(void **state)
+TEST(calls_of_several_loops_come_home)
 {
-    (void)state;
     shared_conn_fixture l;
     static other o[2];
     shared_conn_call s = {0};
@@ -562,9 +540,8 @@ static void fill_mailbox(other *o)
         continue;
 }
 
-static void an_answer_waits_until_its_loop_has_room(void **state)
+TEST(an_answer_waits_until_its_loop_has_room)
 {
-    (void)state;
     shared_conn_fixture l;
     static other o;
     shared_conn_open(&l, shared_conn_config());
@@ -584,9 +561,8 @@ static void an_answer_waits_until_its_loop_has_room(void **state)
     shared_conn_close(&l);
 }
 
-static void a_hub_that_closes_waits_for_room_too(void **state)
+TEST(a_hub_that_closes_waits_for_room_too)
 {
-    (void)state;
     shared_conn_fixture l;
     static other o;
     shared_conn_open(&l, shared_conn_config());
@@ -641,9 +617,8 @@ static void end_other(void *arg)
     cw_loop_end(&o->loop);
 }
 
-static void loops_of_other_threads_call_at_once(void **state)
+TEST(loops_of_other_threads_call_at_once)
 {
-    (void)state;
     shared_conn_fixture l;
     static other o[3];
     cw_config_remote config = shared_conn_config();
@@ -711,9 +686,8 @@ static void call_once(void *ctx)
         service_hang_up(l);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     shared_conn_fixture l;
     cw_config_remote config = shared_conn_config();
     config.timeout_ms = 50; /* where the answer itself could not be read */

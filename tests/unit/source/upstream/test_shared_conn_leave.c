@@ -10,9 +10,8 @@ static const cw_config_init_call hello[] = {
 
 /* ---- calls ---- */
 
-static void a_call_that_was_cancelled_is_not_sent(void **state)
+TEST(a_call_that_was_cancelled_is_not_sent)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
     cw_config_remote config = shared_conn_config();
@@ -35,9 +34,8 @@ static void a_call_that_was_cancelled_is_not_sent(void **state)
     shared_conn_close(&l);
 }
 
-static void nothing_is_opened_for_a_call_that_was_cancelled(void **state)
+TEST(nothing_is_opened_for_a_call_that_was_cancelled)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call s = {0};
     shared_conn_open(&l, shared_conn_config());
@@ -50,9 +48,8 @@ static void nothing_is_opened_for_a_call_that_was_cancelled(void **state)
     shared_conn_close(&l);
 }
 
-static void a_call_may_have_more_time_than_the_service(void **state)
+TEST(a_call_may_have_more_time_than_the_service)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call patient = {.req.limit_ms = 5000}, usual_one = {0};
     cw_config_remote config = shared_conn_config();
@@ -72,9 +69,8 @@ static void a_call_may_have_more_time_than_the_service(void **state)
     shared_conn_close(&l);
 }
 
-static void patience_ends_too_and_with_it_the_connection(void **state)
+TEST(patience_ends_too_and_with_it_the_connection)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call patient = {.req.limit_ms = 150}, quick = {.req.limit_ms = 1};
     cw_config_remote config = shared_conn_config();
@@ -97,9 +93,8 @@ static void patience_ends_too_and_with_it_the_connection(void **state)
 
 /* ---- hubs ---- */
 
-static void a_retired_hub_serves_those_who_use_it(void **state)
+TEST(a_retired_hub_serves_those_who_use_it)
 {
-    (void)state;
     static const cw_str changed[] = {CW_STR_INIT("changed")};
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
@@ -128,9 +123,8 @@ static void a_retired_hub_serves_those_who_use_it(void **state)
     shared_conn_close(&l);
 }
 
-static void a_retired_hub_that_nobody_uses_ends_at_once(void **state)
+TEST(a_retired_hub_that_nobody_uses_ends_at_once)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call a = {0};
     shared_conn_open(&l, shared_conn_config());
@@ -144,9 +138,8 @@ static void a_retired_hub_that_nobody_uses_ends_at_once(void **state)
     shared_conn_close(&l);
 }
 
-static void a_retired_hub_ends_with_its_loop(void **state)
+TEST(a_retired_hub_ends_with_its_loop)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
     shared_conn_open(&l, shared_conn_config());
@@ -169,9 +162,8 @@ static void a_retired_hub_ends_with_its_loop(void **state)
     assert_int_equal(a.calls + b.calls, 0);
 }
 
-static void a_way_may_outlive_a_hub_that_was_dropped(void **state)
+TEST(a_way_may_outlive_a_hub_that_was_dropped)
 {
-    (void)state;
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
     shared_conn_open(&l, shared_conn_config());
@@ -201,9 +193,8 @@ static cw_endpoint *service_of(cw_config_remote config)
     return s;
 }
 
-static void a_hub_fits_what_it_would_be_made_of(void **state)
+TEST(a_hub_fits_what_it_would_be_made_of)
 {
-    (void)state;
     static const cw_str changed[] = {CW_STR_INIT("changed")}, other[] = {CW_STR_INIT("other")};
     cw_config_remote from = shared_conn_config();
     from.announcements = (cw_config_strings){changed, 1};

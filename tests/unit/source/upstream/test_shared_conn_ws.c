@@ -119,9 +119,8 @@ static cw_config_remote with_token(const fake_server *t)
                                         .client_secret_environment = CW_STR("HUB_CLIENT_SECRET")}};
 }
 
-static void headers_and_the_secret_are_shown_and_may_be_refused(void **state)
+TEST(headers_and_the_secret_are_shown_and_may_be_refused)
 {
-    (void)state;
     static const cw_config_pair tenant[] = {{CW_STR_INIT("X-Tenant"), CW_STR_INIT("7")}};
     static const struct {
         const char *as, *name, *line;
@@ -152,9 +151,8 @@ static void headers_and_the_secret_are_shown_and_may_be_refused(void **state)
     }
 }
 
-static void a_token_is_shown_and_one_that_is_refused_is_not_shown_again(void **state)
+TEST(a_token_is_shown_and_one_that_is_refused_is_not_shown_again)
 {
-    (void)state;
     fake_server f, t;
     line l;
     fake_server_start(&f, SCRIPTS(refuses), 1);
@@ -172,9 +170,8 @@ static void a_token_is_shown_and_one_that_is_refused_is_not_shown_again(void **s
     fake_server_stop(&t);
 }
 
-static void without_a_token_nobody_is_asked(void **state)
+TEST(without_a_token_nobody_is_asked)
 {
-    (void)state;
     fake_server f, t;
     line l;
     fake_server_start(&f, SCRIPTS(refuses), 1);
@@ -187,9 +184,8 @@ static void without_a_token_nobody_is_asked(void **state)
     fake_server_stop(&t);
 }
 
-static void a_hub_can_close_while_it_waits_for_a_token(void **state)
+TEST(a_hub_can_close_while_it_waits_for_a_token)
 {
-    (void)state;
     fake_server t;
     line l;
     sent s = {0};
@@ -205,9 +201,8 @@ static void a_hub_can_close_while_it_waits_for_a_token(void **state)
     fake_server_stop(&t);
 }
 
-static void the_way_is_another_one_with_other_credentials(void **state)
+TEST(the_way_is_another_one_with_other_credentials)
 {
-    (void)state;
     static const cw_config_pair one[] = {{CW_STR_INIT("X-Tenant"), CW_STR_INIT("1")}};
     static const cw_config_pair two[] = {{CW_STR_INIT("X-Tenant"), CW_STR_INIT("2")}};
     setenv("HUB_CLIENT_SECRET", "s3cret", 1);
@@ -258,9 +253,8 @@ static void fail_once(void *ctx)
     leave_line(l);
 }
 
-static void no_failed_allocation_does_harm(void **state)
+TEST(no_failed_allocation_does_harm)
 {
-    (void)state;
     static scene all;
     fake_server_start(&all.f, SCRIPTS(refuses), 1);
     fake_server_start(&all.t, SCRIPTS(gives_aaa), 1);

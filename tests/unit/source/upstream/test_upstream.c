@@ -122,9 +122,8 @@ static const cw_config_init_call two[] = {
 
 /* ---- plain requests ---- */
 
-static void a_request_is_posted_and_a_path_is_got(void **state)
+TEST(a_request_is_posted_and_a_path_is_got)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ, DO_HOLD, DO_SEND(ANSWER(1)), DO_REPEAT};
     fake_server f;
     road r;
@@ -147,9 +146,8 @@ static void a_request_is_posted_and_a_path_is_got(void **state)
     fake_server_stop(&f);
 }
 
-static void a_service_may_want_requests_in_the_query(void **state)
+TEST(a_service_may_want_requests_in_the_query)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ, DO_HOLD, DO_SEND(ANSWER(1)), DO_REPEAT};
     static char large[CW_UPSTREAM_QUERY_MAX + 1];
     fake_server f;
@@ -192,9 +190,8 @@ static void a_service_may_want_requests_in_the_query(void **state)
     fake_server_stop(&f);
 }
 
-static void what_cannot_be_queued_leaves_nothing_behind(void **state)
+TEST(what_cannot_be_queued_leaves_nothing_behind)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ, DO_END};
     fake_server f;
     road r;
@@ -211,9 +208,8 @@ static void what_cannot_be_queued_leaves_nothing_behind(void **state)
 
 /* ---- a header that is to be repeated ---- */
 
-static void a_handshake_header_is_repeated(void **state)
+TEST(a_handshake_header_is_repeated)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ,
                                        DO_SEND(CONFLICT("one")),
                                        DO_READ,
@@ -252,9 +248,8 @@ static void a_handshake_header_is_repeated(void **state)
 
 /* ---- a login ---- */
 
-static void the_login_goes_first_and_its_cookies_with_every_request(void **state)
+TEST(the_login_goes_first_and_its_cookies_with_every_request)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ,
                                        DO_HOLD,
                                        DO_SEND(LOGIN(3, "sid=abc")),
@@ -294,9 +289,8 @@ static void the_login_goes_first_and_its_cookies_with_every_request(void **state
     fake_server_stop(&f);
 }
 
-static void who_is_not_known_any_more_logs_in_again(void **state)
+TEST(who_is_not_known_any_more_logs_in_again)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ,
                                        DO_SEND(LOGIN(2, "sid=one")),
                                        DO_READ,
@@ -334,9 +328,8 @@ static void who_is_not_known_any_more_logs_in_again(void **state)
     fake_server_stop(&f);
 }
 
-static void one_that_waits_for_a_connection_outlives_the_session(void **state)
+TEST(one_that_waits_for_a_connection_outlives_the_session)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ,
                                        DO_SEND(LOGIN(3, "sid=one")),
                                        DO_READ,
@@ -375,9 +368,8 @@ static void ask_again(sent *s)
     ask_for(again_road, again);
 }
 
-static void a_login_that_fails_fails_all_who_wait(void **state)
+TEST(a_login_that_fails_fails_all_who_wait)
 {
-    (void)state;
     static const fake_step script[] = {
         DO_READ,
         DO_SEND(JSON("200 OK", "", 66) "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":1,"
@@ -406,9 +398,8 @@ static void a_login_that_fails_fails_all_who_wait(void **state)
     fake_server_stop(&f);
 }
 
-static void a_login_that_cannot_be_made_fails_all_who_wait(void **state)
+TEST(a_login_that_cannot_be_made_fails_all_who_wait)
 {
-    (void)state;
     road r;
     sent a = {0};
     open_road(&r, (cw_config_remote){.init_calls = {login, 1}}, unused_port());
@@ -419,9 +410,8 @@ static void a_login_that_cannot_be_made_fails_all_who_wait(void **state)
     close_road(&r);
 }
 
-static void those_who_wait_are_counted_and_may_leave(void **state)
+TEST(those_who_wait_are_counted_and_may_leave)
 {
-    (void)state;
     static const fake_step script[] = {
         DO_READ, DO_HOLD, DO_SEND(LOGIN(4, "sid=x")), DO_READ, DO_SEND(ANSWER(3)), DO_END};
     fake_server f;
@@ -463,9 +453,8 @@ static void finish_road(road *r)
     client_fixture_done(&r->b);
 }
 
-static void a_way_may_end_when_the_login_fails(void **state)
+TEST(a_way_may_end_when_the_login_fails)
 {
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         road r;
         sent s[2] = {0};
@@ -480,9 +469,8 @@ static void a_way_may_end_when_the_login_fails(void **state)
     }
 }
 
-static void a_way_may_end_when_the_login_has_succeeded(void **state)
+TEST(a_way_may_end_when_the_login_has_succeeded)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ, DO_SEND(LOGIN(3, "sid=abc")), DO_END};
     fake_server f;
     road r;
@@ -512,9 +500,8 @@ static cw_config_remote with_token(fake_server *f, char url[64])
                                         .scope = CW_STR("read write")}};
 }
 
-static void a_token_is_got_used_and_renewed(void **state)
+TEST(a_token_is_got_used_and_renewed)
 {
-    (void)state;
     static const fake_step tokens[] = {DO_READ,
                                        DO_SEND(TOKEN(40, "{\"access_token\":\"aaa\",\"expires_in\":"
                                                          "3600}")),
@@ -550,9 +537,8 @@ static void a_token_is_got_used_and_renewed(void **state)
     fake_server_stop(&t);
 }
 
-static void a_token_goes_with_the_login_too(void **state)
+TEST(a_token_goes_with_the_login_too)
 {
-    (void)state;
     static const fake_step tokens[] = {DO_READ, DO_SEND(TOKEN(22, "{\"access_token\":\"aaa\"}")),
                                        DO_CLOSE};
     static const fake_step script[] = {
@@ -577,9 +563,8 @@ static void a_token_goes_with_the_login_too(void **state)
     fake_server_stop(&t);
 }
 
-static void a_token_that_is_over_at_once_is_not_asked_for_for_ever(void **state)
+TEST(a_token_that_is_over_at_once_is_not_asked_for_for_ever)
 {
-    (void)state;
     static const fake_step tokens[] = {DO_READ,
                                        DO_SEND(TOKEN(37, "{\"access_token\":\"aaa\",\"expires_in\":"
                                                          "0}")),
@@ -600,9 +585,8 @@ static void a_token_that_is_over_at_once_is_not_asked_for_for_ever(void **state)
     fake_server_stop(&t);
 }
 
-static void a_token_that_is_none_is_told(void **state)
+TEST(a_token_that_is_none_is_told)
 {
-    (void)state;
     static const struct {
         fake_step script[3];
         const char *why;
@@ -634,9 +618,8 @@ static void a_token_that_is_none_is_told(void **state)
     }
 }
 
-static void a_way_can_close_while_it_waits_for_a_token(void **state)
+TEST(a_way_can_close_while_it_waits_for_a_token)
 {
-    (void)state;
     static const fake_step silent[] = {DO_READ, DO_END};
     fake_server t;
     road r;
@@ -677,9 +660,8 @@ static void travel_once(void *ctx)
         assert_true(oom_was_hit());
 }
 
-static void every_failed_allocation_is_survived(void **state)
+TEST(every_failed_allocation_is_survived)
 {
-    (void)state;
     static const fake_step script[] = {DO_READ, DO_SEND(LOGIN(2, "sid=x")), DO_READ,
                                        DO_SEND(ANSWER(1)), DO_CLOSE};
     cw_config_remote config = {.name = CW_STR("shop"),
