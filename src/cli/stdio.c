@@ -10,6 +10,7 @@
 #include "access/jwt/jose.h"
 #include "base/log.h"
 #include "cli/lib/config_files.h"
+#include "cli/lib/loop.h"
 #include "cli/lib/table.h"
 #include "door/mcp/stdio.h"
 #include "json/write.h"
@@ -19,8 +20,6 @@
 /* For this long messages wait for sources, so that the first list is whole. `initialize` too: its
  * answer, which clients ask for once, says whether there are prompts and resources. */
 #define SETTLE_MS 3000u
-/* Descriptors that are watched: our own and those of workers. */
-#define MAX_FD 1024
 /* What the calls of a file may take beyond their own time limits. */
 #define FILE_SPARE_MS 1000u
 
@@ -29,10 +28,11 @@ typedef struct program {
     cw_buf token; /* an Authorization header; empty: none */
     char *folder; /* of the plugin */
     cw_config *config;
-    cw_loop loop;
+    cw_loop *loop;
     cw_app app;
     cw_stdio *door;
     uv_signal_t signals[3];
+    size_t pending; /* 1 until the end */
     bool is_over;
 } program;
 
@@ -133,7 +133,7 @@ static void close_signals(program *p)
     }
 }
 
-/* The loop ends when all that this closes is closed; workers are killed with it. */
+/* Workers are killed when the loop ends. */
 static void end(program *p)
 {
     if (p->is_over)
@@ -142,7 +142,8 @@ static void end(program *p)
     cw_stdio_close(p->door);
     cw_app_close(&p->app);
     close_signals(p);
-    cw_loop_end(&p->loop);
+    cw_loop_end(p->loop); /* no message of another thread may find the closed app */
+    cw_cli_loop_finish(p->loop, &p->pending);
 }
 
 static void on_end(void *ctx)
@@ -161,7 +162,7 @@ static cw_code watch_signals(program *p, cw_err *err)
 {
     static const int all[] = {SIGTERM, SIGINT, SIGHUP};
     for (size_t i = 0; i < CW_COUNT(all); i++) {
-        uv_signal_init(&p->loop.uv, &p->signals[i]);
+        uv_signal_init(&p->loop->uv, &p->signals[i]);
         p->signals[i].data = p;
         int rc = uv_signal_start(&p->signals[i], on_signal, all[i]);
         if (rc)
@@ -189,7 +190,7 @@ static cw_code open_door(program *p, cw_err *err)
     cw_stdio_opts opts = {
         .door = p->app.mcp,
         .runtime = p->app.runtime,
-        .loop = &p->loop,
+        .loop = p->loop,
         .in = STDIN_FILENO,
         .out = STDOUT_FILENO,
         .line_size = config->limits.body_size,
@@ -205,8 +206,8 @@ static cw_code open_door(program *p, cw_err *err)
 
 static cw_code open_backend(program *p, cw_err *err)
 {
-    cw_loop *loops[] = {&p->loop};
-    cw_code rc = cw_app_open(&p->app, &p->loop, CW_COUNT(loops), p->config, err);
+    cw_loop *loops[] = {p->loop};
+    cw_code rc = cw_app_open(&p->app, p->loop, CW_COUNT(loops), p->config, err);
     if (rc)
         return rc;
     cw_runtime_attach(p->app.runtime, loops);
@@ -262,26 +263,33 @@ static cw_code prepare(program *p, cw_err *err)
     return check_ready(p, err);
 }
 
-static int run(program *p)
+static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
 {
-    cw_err err = {0};
-    cw_code rc = cw_loop_init(&p->loop, MAX_FD, &err);
-    if (rc)
-        return cw_cli_failure("%s", err.msg);
-    rc = prepare(p, &err);
-    int code = rc ? cw_cli_failure("%s", err.msg) : CW_EXIT_OK;
+    program *p = ctx;
+    p->loop = loop;
+    p->pending = 1;
+    cw_code rc = prepare(p, err);
     if (rc) {
         end(p);
     } else if (!p->is_over) {
         cw_app_started(&p->app);
         cw_stdio_go(p->door);
     }
-    cw_loop_run(&p->loop);
-    cw_app_done(&p->app);
-    cw_loop_run(&p->loop);
-    cw_loop_done(&p->loop);
+    cw_cli_loop_wait(loop, &p->pending);
+    return rc;
+}
+
+static void free_app(void *ctx)
+{
+    cw_app_done(&((program *)ctx)->app);
+}
+
+static int run(program *p)
+{
+    cw_err err = {0};
+    cw_code rc = cw_cli_loop_run(run_on_loop, free_app, p, &err);
     cw_log_stop();
-    return code;
+    return rc ? cw_cli_failure("%s", err.msg) : CW_EXIT_OK;
 }
 
 int cw_cli_stdio(int argc, char **argv)

@@ -9,13 +9,13 @@
 
 #include "base/map.h"
 #include "catalogue/translate.h"
+#include "cli/lib/loop.h"
 #include "cli/plugin/plugin.h"
 #include "net/process/child.h"
 #include "server/plugin_host_path.h"
 #include "source/registry/registry.h"
 
 #define SETTLE_MS 10000u
-#define MAX_FD 1024
 #define OUTPUT_MAX_BYTES (1024u * 1024u * 1024u)
 
 /* ---- the template ---- */
@@ -180,10 +180,15 @@ static int print_template(const cw_snapshot *snapshot, bool with_contexts)
 /* ---- the catalogue ---- */
 
 typedef struct gatherer {
-    cw_loop loop;
+    cw_config *config;
+    bool with_contexts;
+    cw_loop *loop;
+    cw_spawner *spawner;
     uv_timer_t timer;
     cw_snapshot *snapshot;
-    bool is_settled, is_late;
+    size_t pending;
+    bool is_late;
+    int code; /* of the command, if the sources were loaded */
 } gatherer;
 
 static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t n_retired,
@@ -199,74 +204,72 @@ static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t
 static void on_settled(void *ctx)
 {
     gatherer *g = ctx;
-    g->is_settled = true;
-    uv_stop(&g->loop.uv);
+    if (g->pending)
+        cw_cli_loop_finish(g->loop, &g->pending);
 }
 
 static void on_late(uv_timer_t *timer)
 {
-    ((gatherer *)timer->data)->is_late = true;
+    gatherer *g = timer->data;
+    g->is_late = g->pending > 0;
+    if (g->is_late)
+        cw_cli_loop_finish(g->loop, &g->pending);
 }
 
 /* Load every source and keep the last catalogue that comes of it. */
-static cw_code run_sources(gatherer *g, cw_config *config, cw_sources *sources, cw_err *err)
+static cw_code run_sources(gatherer *g, cw_sources *sources, cw_err *err)
 {
-    cw_code rc = cw_sources_configure(sources, config, err);
+    g->pending = 1;
+    cw_code rc = cw_sources_configure(sources, g->config, err);
     if (rc)
         return rc;
+    uv_timer_init(&g->loop->uv, &g->timer);
+    g->timer.data = g;
     uv_timer_start(&g->timer, on_late, SETTLE_MS, 0);
-    while (!g->is_settled && !g->is_late)
-        uv_run(&g->loop.uv, UV_RUN_ONCE);
-    return g->is_settled ? CW_OK : cw_fail(err, CW_TIMEOUT, "not every source has answered");
+    cw_cli_loop_wait(g->loop, &g->pending);
+    uv_close((uv_handle_t *)&g->timer, NULL);
+    return g->is_late ? cw_fail(err, CW_TIMEOUT, "timeout: not every source is loaded") : CW_OK;
 }
 
-static int print_loaded(gatherer *g, cw_config *config, const char *host, bool with_contexts)
+static cw_code load_sources(gatherer *g, const char *host, cw_err *err)
 {
-    cw_err err = {0};
-    cw_spawner *spawner = NULL;
     cw_sources *sources = NULL;
-    cw_code rc = cw_spawner_new(&spawner, &err);
-    cw_sources_opts opts = {.loop = &g->loop,
+    cw_sources_opts opts = {.loop = g->loop,
                             .n_loops = 1,
-                            .spawner = spawner,
+                            .spawner = g->spawner,
                             .host = host,
                             .publish = on_snapshot,
                             .settled = on_settled,
                             .ctx = g};
+    cw_code rc = cw_sources_new(&opts, &sources, err);
+    if (rc)
+        return rc;
+    cw_sources_set_quiet(sources);
+    rc = run_sources(g, sources, err);
     if (!rc)
-        rc = cw_sources_new(&opts, &sources, &err);
-    if (!rc)
-        cw_sources_set_quiet(sources);
-    if (!rc)
-        rc = run_sources(g, config, sources, &err);
-    int code = rc ? cw_cli_failure("%s", err.msg) : print_template(g->snapshot, with_contexts);
+        g->code = print_template(g->snapshot, g->with_contexts);
     cw_sources_free(sources);
-    cw_snapshot_unref(g->snapshot);
-    cw_spawner_free(spawner);
-    return code;
+    return rc;
 }
 
-static int print_configured(cw_config *config, bool with_contexts)
+static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
 {
-    cw_err err = {0};
-    gatherer g = {0};
+    gatherer *g = ctx;
     char *host = NULL;
-    cw_code rc = cw_plugin_host_find(config, config->plugins.folder.n > 0, &host, &err);
+    g->loop = loop;
+    cw_code rc = cw_plugin_host_find(g->config, g->config->plugins.folder.n > 0, &host, err);
     if (!rc)
-        rc = cw_loop_init(&g.loop, MAX_FD, &err);
-    if (rc) {
-        free(host);
-        return cw_cli_failure("%s", err.msg);
-    }
-    uv_timer_init(&g.loop.uv, &g.timer);
-    g.timer.data = &g;
-    int code = print_loaded(&g, config, host, with_contexts);
-    uv_close((uv_handle_t *)&g.timer, NULL);
-    cw_loop_end(&g.loop);
-    cw_loop_run(&g.loop);
-    cw_loop_done(&g.loop);
+        rc = cw_spawner_new(&g->spawner, err);
+    if (!rc)
+        rc = load_sources(g, host, err);
+    cw_snapshot_unref(g->snapshot);
     free(host);
-    return code;
+    return rc;
+}
+
+static void free_spawner(void *ctx)
+{
+    cw_spawner_free(((gatherer *)ctx)->spawner);
 }
 
 /* ---- the command ---- */
@@ -274,10 +277,11 @@ static int print_configured(cw_config *config, bool with_contexts)
 static int extract(int argc, char **argv)
 {
     const char *path = NULL;
-    bool with_contexts = false;
+    gatherer g = {0};
+    cw_err err = {0};
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&path),
-        {"contexts", 0, CW_CLI_FLAG, &with_contexts, NULL,
+        {"contexts", 0, CW_CLI_FLAG, &g.with_contexts, NULL,
          "write a text once per method, with the method's id as\n"
          "its context, so that each has its own translation"},
         {0},
@@ -291,15 +295,14 @@ static int extract(int argc, char **argv)
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)
         return code;
-    cw_config *config;
-    code = cw_cli_load_config(path, &config);
+    code = cw_cli_load_config(path, &g.config);
     if (code >= 0)
         return code;
-    /* Of the template's reader only what went wrong is of interest. */
+    /* The log shows problems only. */
     (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_WARN}, NULL);
-    code = print_configured(config, with_contexts);
-    cw_config_unref(config);
-    return code;
+    cw_code rc = cw_cli_loop_run(run_on_loop, free_spawner, &g, &err);
+    cw_config_unref(g.config);
+    return rc ? cw_cli_failure("%s", err.msg) : g.code;
 }
 
 static const cw_cli_command commands[] = {

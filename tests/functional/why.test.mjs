@@ -102,7 +102,7 @@ suite("causeway why", () => {
             [["test.echo", "--as", "alice", "--anonymous"], 2, /say who asks/],
             [["--anonymous"], 2, /name the tool/],
             [["test.echo", "--as", "nobody"], 1, /there is no account 'nobody', or it is blocked/],
-            [["test.nothing", "--anonymous"], 1, /no source that could be loaded has a tool or method/],
+            [["test.nothing", "--anonymous"], 1, /no loaded source has a tool or method/],
             [["test.echo", "--token-file", tokenFile("cw_" + "A".repeat(43))], 1, /the token is refused/],
             [["test.echo", "--token-file", "/nonexistent"], 1, /cannot open/],
         ];

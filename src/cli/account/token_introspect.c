@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* token_introspect.c - asks the issuers of a configuration about one token. */
 #include "cli/account/token_introspect.h"
 
 #include "access/credentials.h"
-#include "net/loop/loop.h"
+#include "cli/lib/loop.h"
 
-#define MAX_FD 1024
-
-/* One question on its way. */
+/* One request to the issuers. */
 typedef struct introspection {
     cw_token_check ask;
     cw_token_introspect *result;
-    bool is_done;
+    cw_issuers *issuers;
+    cw_loop *loop;
+    size_t pending;
 } introspection;
 
 bool cw_token_introspect_is_jwt(cw_str token)
@@ -25,46 +26,42 @@ static void on_done(cw_token_check *ask, cw_code rc)
     introspection *a = CW_CONTAINER(ask, introspection, ask);
     a->result->answer = rc;
     a->result->jwt = ask->issued.jwt;
-    a->is_done = true;
     cw_verified_token_done(&ask->issued);
+    cw_cli_loop_finish(a->loop, &a->pending);
 }
 
-static cw_code ask_issuers(cw_token_introspect *t, cw_issuers *issuers, cw_loop *loop, cw_str token,
-                           cw_arena *arena, cw_err *err)
+static cw_code ask_issuers(introspection *a, cw_err *err)
 {
-    introspection a = {.ask = {.token = token, .arena = arena, .verifies = true, .done = on_done},
-                       .result = t};
+    cw_token_introspect *t = a->result;
     const cw_issuer_opts *items = t->issuer ? t->issuer : t->list.items;
-    cw_code rc = cw_issuers_configure(issuers, items, t->issuer ? 1 : t->list.n, err);
+    cw_code rc = cw_issuers_configure(a->issuers, items, t->issuer ? 1 : t->list.n, err);
     if (rc)
         return rc;
-    rc = cw_issuers_start_check(issuers, &a.ask);
+    a->pending = 1;
+    rc = cw_issuers_start_check(a->issuers, &a->ask);
     if (rc)
         return cw_fail(err, rc, "%s", cw_code_text(rc));
-    /* Every fetch has an end, so this has one. */
-    while (!a.is_done)
-        uv_run(&loop->uv, UV_RUN_ONCE);
+    /* Every fetch has a timeout, so this wait ends. */
+    cw_cli_loop_wait(a->loop, &a->pending);
     if (t->issuer)
-        t->keys = cw_issuers_keys(issuers, t->issuer->rules.issuer);
+        t->keys = cw_issuers_keys(a->issuers, t->issuer->rules.issuer);
     return CW_OK;
 }
 
-static cw_code run_loop(cw_token_introspect *t, cw_str token, cw_arena *arena, cw_err *err)
+static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
 {
-    cw_loop loop;
-    cw_issuers *issuers = NULL;
-    cw_code rc = cw_loop_init(&loop, MAX_FD, err);
-    if (rc)
-        return rc;
-    rc = cw_issuers_new(&loop, &issuers, err);
+    introspection *a = ctx;
+    a->loop = loop;
+    cw_code rc = cw_issuers_new(loop, &a->issuers, err);
     if (!rc)
-        rc = ask_issuers(t, issuers, &loop, token, arena, err);
-    cw_issuers_close(issuers);
-    cw_loop_end(&loop);
-    cw_loop_run(&loop);
-    cw_loop_done(&loop);
-    cw_issuers_free(issuers);
+        rc = ask_issuers(a, err);
+    cw_issuers_close(a->issuers);
     return rc;
+}
+
+static void free_issuers(void *ctx)
+{
+    cw_issuers_free(((introspection *)ctx)->issuers);
 }
 
 cw_code cw_token_introspect_run(cw_token_introspect *ask, const cw_config *config, cw_str token,
@@ -81,7 +78,9 @@ cw_code cw_token_introspect_run(cw_token_introspect *ask, const cw_config *confi
     }
     if (rc || ask->list.n == 0 || (is_jwt && !ask->issuer))
         return rc;
-    return run_loop(ask, token, arena, err);
+    introspection a = {.ask = {.token = token, .arena = arena, .verifies = true, .done = on_done},
+                       .result = ask};
+    return cw_cli_loop_run(run_on_loop, free_issuers, &a, err);
 }
 
 void cw_token_introspect_done(cw_token_introspect *ask)

@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "cli/import/import.h"
+#include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
 #include "config/keys/keys.h"
 #include "config/syntax/names.h"
 #include "config/syntax/quote.h"
 #include "net/process/child.h"
 
-#define MAX_FD 1024
 #define TRY_MS 10000u /* for one answer, while nothing is known */
 #define CONNECT_MS 5000u
 #define PROBLEMS_MAX 65536u
@@ -37,7 +37,7 @@ static const attempt of_program[] = {{NULL, "json", 3000}, {"lsp", NULL, TRY_MS}
 
 typedef struct probe {
     cw_import *im;
-    cw_loop loop;
+    cw_loop *loop;
     cw_spawner *spawner;
     cw_cli_progress progress;
     uv_timer_t timer;
@@ -47,11 +47,13 @@ typedef struct probe {
     cw_discovery *discovery;
     uint64_t begun;
     cw_buf problems;
-    bool is_over, is_found;
-    bool is_there;    /* somebody answered, or at least listened */
+    size_t pending; /* the running attempt: 0 or 1 */
+    int code;       /* of the command, once attempts were made */
+    bool is_found;
+    bool is_there;    /* a service answered, or at least listened */
     bool speaks;      /* JSON-RPC, whether it describes itself or not */
     bool was_started; /* the program was, at least once */
-    bool wants_login; /* but lets nobody in */
+    bool wants_login; /* and rejects every call without one */
     bool is_hopeless; /* other attempts would fail in the same way */
 } probe;
 
@@ -92,9 +94,7 @@ static void on_discovered(const cw_discovery_result *result, void *ctx)
     t->wants_login = result->wants_login;
     t->is_hopeless = result->wants_login || result->is_unreachable;
     t->discovery = NULL;
-    t->is_over = true;
-    /* This may come just before the loop waits for events: it must not wait any more. */
-    uv_stop(&t->loop.uv);
+    cw_cli_loop_finish(t->loop, &t->pending);
     cw_code rc = result->code;
     if (!rc)
         rc = take(t->im, result, &err);
@@ -104,7 +104,7 @@ static void on_discovered(const cw_discovery_result *result, void *ctx)
 }
 
 /* Nothing came at all: it waits for something else. */
-static void on_retire_poll(uv_timer_t *timer)
+static void on_silence_poll(uv_timer_t *timer)
 {
     probe *t = timer->data;
     bool is_silent = t->discovery && cw_discovery_responses(t->discovery) == 0 &&
@@ -113,7 +113,7 @@ static void on_retire_poll(uv_timer_t *timer)
         return;
     cw_discovery_cancel(t->discovery);
     t->discovery = NULL;
-    t->is_over = true;
+    cw_cli_loop_finish(t->loop, &t->pending);
     t->is_there = t->was_started = true;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, PROBLEMS_MAX);
@@ -138,11 +138,11 @@ static cw_code begin(probe *t, const attempt *a, cw_err *err)
     if (rc)
         return rc;
     cw_shared_conn_opts opts = {
-        .loop = &t->loop, .spawner = t->spawner, .answer_size = CW_DESCRIBE_DOCUMENT_MAX};
+        .loop = t->loop, .spawner = t->spawner, .answer_size = CW_DESCRIBE_DOCUMENT_MAX};
     if (t->service->kind != CW_ENDPOINT_HTTP && !t->im->is_file)
         rc = cw_shared_conn_new(t->service, &opts, &t->shared, err);
     return rc ? rc
-              : cw_discovery_start(&t->loop, t->service, t->shared, on_discovered, t, &t->discovery,
+              : cw_discovery_start(t->loop, t->service, t->shared, on_discovered, t, &t->discovery,
                                    err);
 }
 
@@ -151,15 +151,14 @@ static bool try_one(probe *t, const attempt *a)
 {
     cw_err err = {0};
     t->now = a;
-    t->is_over = false;
-    uv_update_time(&t->loop.uv);
-    t->begun = uv_now(&t->loop.uv);
+    t->pending = 1;
+    uv_update_time(&t->loop->uv);
+    t->begun = uv_now(&t->loop->uv);
     t->is_hopeless = begin(t, a, &err) != CW_OK;
     if (t->is_hopeless)
         add_problem(t, cw_str_from(err.msg));
     else
-        while (!t->is_over)
-            uv_run(&t->loop.uv, UV_RUN_ONCE);
+        cw_cli_loop_wait(t->loop, &t->pending);
     cw_shared_conn_close(t->shared, /* loops_ended= */ false);
     cw_endpoint_unref(t->service);
     t->shared = NULL;
@@ -479,8 +478,8 @@ static int try_all(probe *t)
     /* What a file says is read once: nobody is asked. */
     const attempt only[] = {{t->im->preset, NULL, 0}, {0}};
     const attempt *a = t->im->preset || t->im->is_file ? only : attempts_for(t->im);
-    cw_cli_progress_start(&t->progress, &t->loop.uv, write_progress, t);
-    uv_timer_start(&t->timer, on_retire_poll, LOOK_MS, LOOK_MS);
+    cw_cli_progress_start(&t->progress, &t->loop->uv, write_progress, t);
+    uv_timer_start(&t->timer, on_silence_poll, LOOK_MS, LOOK_MS);
     try_each(t, a);
     for (size_t i = 1; is_open(t) && t->im->place.n && use_place(t->im, i); i++)
         try_each(t, t->im->preset ? only : attempts_for(t->im));
@@ -492,24 +491,32 @@ static int try_all(probe *t)
     return -1;
 }
 
+static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
+{
+    probe *t = ctx;
+    cw_code rc = cw_spawner_new(&t->spawner, err);
+    if (rc)
+        return rc;
+    t->loop = loop;
+    uv_timer_init(&loop->uv, &t->timer);
+    t->timer.data = t;
+    cw_buf_init(&t->problems, PROBLEMS_MAX);
+    t->code = try_all(t);
+    uv_close((uv_handle_t *)&t->timer, NULL);
+    return CW_OK;
+}
+
+static void free_spawner(void *ctx)
+{
+    cw_spawner_free(((probe *)ctx)->spawner);
+}
+
 static int run(probe *t)
 {
     cw_err err = {0};
-    cw_code rc = cw_loop_init(&t->loop, MAX_FD, &err);
-    if (rc)
-        return cw_cli_failure("%s", err.msg);
-    uv_timer_init(&t->loop.uv, &t->timer);
-    t->timer.data = t;
-    cw_buf_init(&t->problems, PROBLEMS_MAX);
-    rc = cw_spawner_new(&t->spawner, &err);
-    int code = rc ? cw_cli_failure("%s", err.msg) : try_all(t);
-    uv_close((uv_handle_t *)&t->timer, NULL);
-    cw_loop_end(&t->loop);
-    cw_loop_run(&t->loop);
-    cw_spawner_free(t->spawner);
-    cw_loop_done(&t->loop);
+    cw_code rc = cw_cli_loop_run(run_on_loop, free_spawner, t, &err);
     cw_buf_done(&t->problems);
-    return code;
+    return rc ? cw_cli_failure("%s", err.msg) : t->code;
 }
 
 int cw_import_try(cw_import *im)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "catalogue/snapshot.h"
+#include "cli/lib/loop.h"
 #include "cli/plugin/plugin.h"
 #include "cli/source/source_set.h"
 #include "config/syntax/quote.h"
@@ -65,8 +66,7 @@ static void on_probed(const cw_discovery_result *asked, void *ctx)
     if (text.n)
         add_problem(item, cw_buf_str(&text));
     item->probe = NULL;
-    item->all->n_loading--;
-    uv_stop(&item->all->loop->uv); /* it must not wait any more */
+    cw_cli_loop_finish(item->all->loop, &item->all->n_loading);
 }
 
 static void begin_probe(cw_source_set_item *item)
@@ -92,8 +92,7 @@ static void try_credentials(cw_source_set *all)
         if (all->items[i].source && has_credentials(all->items[i].config))
             begin_probe(&all->items[i]);
     }
-    while (all->n_loading)
-        uv_run(&all->loop->uv, UV_RUN_ONCE);
+    cw_cli_loop_wait(all->loop, &all->n_loading);
 }
 
 static void ref_source(cw_source *source)

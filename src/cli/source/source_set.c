@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* source_set.c - loads the services of a configuration for the `source` commands. */
 #include "cli/source/source_set.h"
 
 #include <stdio.h>
@@ -6,13 +7,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
 #include "config/syntax/quote.h"
 #include "net/process/child.h"
 #include "server/admin_requests.h"
 #include "source/registry/registry.h"
 
-#define MAX_FD 1024
 #define NEAR 3u /* edits, for "did you mean" */
 #define BUSY_MS 5000u
 
@@ -143,7 +144,6 @@ static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
 {
     cw_source_set_item *item = ctx;
     item->job = NULL;
-    item->all->n_loading--;
     item->source = loaded->source;
     item->shared = loaded->shared;
     item->problem = copy(loaded->problem.n ? loaded->problem : loaded->lock);
@@ -154,12 +154,10 @@ static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
     item->n_withheld = loaded->n_withheld;
     item->definitions = loaded->definitions;
     item->n_definitions = loaded->n_definitions;
-    /* This may come just before the loop waits for events: it must not wait any more. */
-    uv_stop(&item->all->loop->uv);
+    cw_cli_loop_finish(item->all->loop, &item->all->n_loading);
 }
 
-static void begin(cw_source_set_item *item, cw_loop *loop, cw_spawner *spawner,
-                  cw_source_set_mode mode)
+static void begin(cw_source_set_item *item, cw_spawner *spawner, cw_source_set_mode mode)
 {
     const cw_config *config = item->all->config;
     cw_err err = {0};
@@ -177,7 +175,7 @@ static void begin(cw_source_set_item *item, cw_loop *loop, cw_spawner *spawner,
         .defines = mode == CW_SOURCE_SET_DEFINE,
         .accepts = accepts,
     };
-    if (cw_remote_load(loop, &opts, on_loaded, item, &item->job, &err))
+    if (cw_remote_load(item->all->loop, &opts, on_loaded, item, &item->job, &err))
         item->problem = copy(cw_str_from(err.msg));
     else
         item->all->n_loading++;
@@ -193,19 +191,17 @@ static void write_loading(cw_buf *out, void *ctx)
     }
 }
 
-static void load(cw_source_set *all, cw_loop *loop, cw_spawner *spawner, cw_source_set_mode mode)
+static void load(cw_source_set *all, cw_spawner *spawner, cw_source_set_mode mode)
 {
     cw_cli_progress progress;
-    all->loop = loop;
-    cw_cli_progress_start(&progress, &loop->uv, write_loading, all);
+    cw_cli_progress_start(&progress, &all->loop->uv, write_loading, all);
     for (size_t i = 0; i < all->n; i++) {
         if (all->items[i].is_wanted)
-            begin(&all->items[i], loop, spawner, mode);
+            begin(&all->items[i], spawner, mode);
     }
-    while (all->n_loading)
-        uv_run(&loop->uv, UV_RUN_ONCE);
+    cw_cli_loop_wait(all->loop, &all->n_loading);
     cw_cli_progress_stop(&progress);
-    uv_run(&loop->uv, UV_RUN_NOWAIT); /* closes it */
+    uv_run(&all->loop->uv, UV_RUN_NOWAIT); /* closes it */
 }
 
 static void release(cw_source_set *all)
@@ -225,26 +221,41 @@ static void release(cw_source_set *all)
     }
 }
 
+typedef struct set_run {
+    cw_source_set *all;
+    cw_source_set_mode mode;
+    int (*fn)(cw_source_set *all, void *ctx);
+    void *ctx;
+    cw_spawner *spawner;
+    int code; /* result of fn */
+} set_run;
+
+static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
+{
+    set_run *r = ctx;
+    cw_code rc = cw_spawner_new(&r->spawner, err);
+    if (rc)
+        return rc;
+    r->all->loop = loop;
+    load(r->all, r->spawner, r->mode);
+    r->code = r->fn(r->all, r->ctx);
+    release(r->all);
+    return CW_OK;
+}
+
+static void free_spawner(void *ctx)
+{
+    cw_spawner_free(((set_run *)ctx)->spawner);
+}
+
 int cw_source_set_run(cw_source_set *all, cw_source_set_mode mode,
                       int (*fn)(cw_source_set *all, void *ctx), void *ctx)
 {
+    set_run r = {.all = all, .mode = mode, .fn = fn, .ctx = ctx};
     cw_err err = {0};
-    cw_loop loop;
-    cw_spawner *spawner = NULL;
     (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_ERROR}, NULL);
-    cw_code rc = cw_loop_init(&loop, MAX_FD, &err);
-    if (rc)
-        return cw_cli_failure("%s", err.msg);
-    rc = cw_spawner_new(&spawner, &err);
-    if (!rc)
-        load(all, &loop, spawner, mode);
-    int code = rc ? cw_cli_failure("%s", err.msg) : fn(all, ctx);
-    release(all);
-    cw_loop_end(&loop);
-    cw_loop_run(&loop);
-    cw_spawner_free(spawner);
-    cw_loop_done(&loop);
-    return code;
+    cw_code rc = cw_cli_loop_run(run_on_loop, free_spawner, &r, &err);
+    return rc ? cw_cli_failure("%s", err.msg) : r.code;
 }
 
 void cw_source_set_report(const cw_source_set_item *item)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "call/call.h"
+#include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
 #include "cli/tool/arguments.h"
 #include "cli/tool/tools.h"
@@ -22,8 +23,9 @@ typedef struct calling {
     double progress, total;
     cw_buf message; /* of the last progress */
     cw_buf out;     /* what is printed */
-    uv_loop_t *loop;
-    bool is_over, has_failed;
+    cw_loop *loop;
+    size_t pending;
+    bool has_failed;
 } calling;
 
 /* ---- while it runs ---- */
@@ -88,9 +90,7 @@ static void write_result(calling *c, const cw_outcome *outcome)
 static void on_done(cw_sink *sink, const cw_outcome *outcome)
 {
     calling *c = CW_CONTAINER(sink, calling, sink);
-    c->is_over = true;
-    /* This may come just before the loop waits for events: it must not wait any more. */
-    uv_stop(c->loop);
+    cw_cli_loop_finish(c->loop, &c->pending);
     cw_cli_progress_stop(&c->line);
     if (outcome->kind == CW_OUTCOME_RESULT) {
         write_result(c, outcome);
@@ -166,21 +166,21 @@ static int start(calling *c, cw_tools *t, const cw_entry *entry, const cw_json *
     cw_call_handle handle;
     cw_call_error refusal = {0};
     c->sink.ops = &ops;
-    c->loop = &t->loop.uv;
+    c->loop = t->loop;
+    c->pending = 1;
     cw_call_request request = {.view = t->view,
                                .entry = entry,
                                .params = arguments,
                                .wants_progress = true,
                                .sink = &c->sink,
                                .door = DOOR};
-    cw_cli_progress_start(&c->line, &t->loop.uv, write_progress, c);
+    cw_cli_progress_start(&c->line, &t->loop->uv, write_progress, c);
     cw_code rc = cw_call_start(t->rl, &request, &handle, &refusal);
     if (rc) {
         cw_cli_progress_stop(&c->line);
         return refuse(c, t, entry, rc, &refusal.err);
     }
-    while (!c->is_over)
-        uv_run(&t->loop.uv, UV_RUN_ONCE);
+    cw_cli_loop_wait(t->loop, &c->pending);
     if (c->has_failed)
         return CW_EXIT_FAILURE;
     return cw_cli_print_buf(&c->out);

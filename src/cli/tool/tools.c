@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tools.c - loads the sources as a server does, for commands that show or call tools. */
 #include "cli/tool/tools.h"
 
 #include "base/log.h"
+#include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
 #include "cli/tool/arguments.h"
 #include "config/syntax/quote.h"
 #include "server/examples.h"
 
 #define SETTLE_MS 10000u
-#define MAX_FD 1024
 #define NEAR 3u /* edits, for "did you mean" */
 
 /* ---- loading ---- */
 
-static cw_code read_config(const char *path, cw_config **ret, cw_config_problems *problems,
+static cw_code read_config(const cw_tools_opts *opts, cw_config **ret, cw_config_problems *problems,
                            cw_err *err)
 {
+    const char *path = cw_cli_config_path(opts->config);
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, CW_CONFIG_MAX_BYTES);
-    cw_code rc = path ? CW_OK : cw_examples_config(&text, err);
+    cw_code rc = path || opts->needs_config ? CW_OK : cw_examples_config(&text, err);
     cw_config_source source = {.path = path, .text = cw_buf_str(&text)};
     return rc ? rc : cw_config_load(&source, ret, problems, err);
 }
@@ -28,7 +30,7 @@ static int load_config(const cw_tools_opts *opts, cw_config **ret)
     cw_err err = {0};
     cw_config_problems problems;
     cw_config_problems_init(&problems);
-    cw_code rc = read_config(cw_cli_config_path(opts->config), ret, &problems, &err);
+    cw_code rc = read_config(opts, ret, &problems, &err);
     int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
     cw_config_problems_done(&problems);
     if (code >= 0 || !*ret || !opts->account || (*ret)->store.path.n)
@@ -46,8 +48,8 @@ static void write_loading(cw_buf *out, void *ctx)
 static cw_code prepare(cw_tools *t, const cw_tools_opts *opts, cw_config *config, cw_err *err)
 {
     static const bool never = false;
-    cw_loop *loops[] = {&t->loop};
-    cw_code rc = cw_app_open(&t->app, &t->loop, CW_COUNT(loops), config, err);
+    cw_loop *loops[] = {t->loop};
+    cw_code rc = cw_app_open(&t->app, t->loop, CW_COUNT(loops), config, err);
     if (rc)
         return rc;
     cw_runtime_attach(t->app.runtime, loops);
@@ -64,49 +66,56 @@ static cw_code prepare(cw_tools *t, const cw_tools_opts *opts, cw_config *config
         return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked",
                        opts->account);
     cw_app_started(&t->app);
-    t->rl = cw_runtime_at(t->app.runtime, &t->loop);
+    t->rl = cw_runtime_at(t->app.runtime, t->loop);
     t->view = cw_runtime_anonymous(t->rl);
     return t->view ? CW_OK : cw_fail_nomem(err);
 }
 
-static int run(cw_tools *t, const cw_tools_opts *opts, cw_config *config,
-               int (*fn)(cw_tools *t, void *ctx), void *ctx)
-{
-    cw_err err = {0};
+typedef struct tools_run {
+    cw_tools tools;
+    const cw_tools_opts *opts;
+    cw_config *config;
     cw_cli_progress progress;
-    cw_code rc = cw_loop_init(&t->loop, MAX_FD, &err);
-    if (rc)
-        return cw_cli_failure("%s", err.msg);
-    cw_cli_progress_start(&progress, &t->loop.uv, write_loading, NULL);
-    rc = prepare(t, opts, config, &err);
-    cw_cli_progress_stop(&progress);
-    /* What comes of it must not change under the command's hands. */
-    if (!rc)
+    int (*fn)(cw_tools *t, void *ctx);
+    void *ctx;
+    int code; /* result of fn */
+} tools_run;
+
+static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
+{
+    tools_run *r = ctx;
+    cw_tools *t = &r->tools;
+    t->loop = loop;
+    cw_cli_progress_start(&r->progress, &loop->uv, write_loading, NULL);
+    cw_code rc = prepare(t, r->opts, r->config, err);
+    cw_cli_progress_stop(&r->progress);
+    if (!rc) {
+        /* A source that loads late must not replace the view of the command. */
         t->view = cw_view_ref(t->view);
-    int code = rc ? cw_cli_failure("%s", err.msg) : fn(t, ctx);
-    if (!rc)
+        r->code = r->fn(t, r->ctx);
         cw_view_unref(t->view);
+    }
     cw_app_close(&t->app);
-    cw_loop_end(&t->loop);
-    cw_loop_run(&t->loop);
-    cw_app_done(&t->app);
-    cw_loop_run(&t->loop);
-    cw_loop_done(&t->loop);
-    return code;
+    return rc;
+}
+
+static void free_app(void *ctx)
+{
+    cw_app_done(&((tools_run *)ctx)->tools.app);
 }
 
 int cw_tools_run(const cw_tools_opts *opts, int (*fn)(cw_tools *t, void *ctx), void *ctx)
 {
-    cw_tools t = {0};
-    cw_config *config = NULL;
-    int code = load_config(opts, &config);
+    tools_run r = {.opts = opts, .fn = fn, .ctx = ctx};
+    cw_err err = {0};
+    int code = load_config(opts, &r.config);
     if (code >= 0)
         return code;
-    /* Of the log only what went wrong is of interest. */
+    /* The log shows problems only. */
     (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_WARN}, NULL);
-    code = run(&t, opts, config, fn, ctx);
-    cw_config_unref(config);
-    return code;
+    cw_code rc = cw_cli_loop_run(run_on_loop, free_app, &r, &err);
+    cw_config_unref(r.config);
+    return rc ? cw_cli_failure("%s", err.msg) : r.code;
 }
 
 /* ---- finding ---- */

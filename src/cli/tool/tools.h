@@ -15,14 +15,15 @@
 typedef struct cw_tools_opts {
     const char *config;  /* --config, or NULL */
     const char *account; /* who asks; NULL: the anonymous role */
-    bool is_read_only;   /* nothing is done for anybody: there is nothing to record */
+    bool is_read_only;   /* the command calls nothing: no audit record */
+    bool needs_config;   /* without a configuration: no sources instead of the examples */
 } cw_tools_opts;
 
 typedef struct cw_tools {
-    cw_loop loop;
+    cw_loop *loop;
     cw_app app;
     cw_runtime_loop *rl;
-    cw_view *view; /* of whoever asks */
+    cw_view *view; /* of the caller */
 } cw_tools;
 
 /* Load everything, call fn, end everything. Returns what fn does, or reports why it was not called

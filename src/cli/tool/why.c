@@ -5,25 +5,22 @@
 
 #include "access/gate.h"
 #include "base/file.h"
-#include "base/log.h"
+#include "cli/lib/loop.h"
 #include "cli/lib/table.h"
+#include "cli/tool/tools.h"
 #include "json/write.h"
-#include "server/app.h"
 
-#define SETTLE_MS 10000u
-#define MAX_FD 1024
 #define TOKEN_MAX 65536u
 #define RULE_WIDTH 10
 
 typedef struct question {
-    const char *tool, *account, *token_file;
+    const char *tool, *token_file;
     bool json;
-    cw_loop loop;
-    cw_app app;
+    cw_tools *tools;
     cw_login_waiter waiter;
     cw_caller *caller; /* a reference */
     cw_login_status status;
-    bool has_answer;
+    size_t pending;
 } question;
 
 /* ---- the answer ---- */
@@ -153,7 +150,6 @@ static int explain(const question *q, const cw_entry *entry)
 static void keep_login(question *q, const cw_login *login)
 {
     q->status = login->status;
-    q->has_answer = true;
     if (login->status == CW_LOGIN_OK)
         q->caller = cw_caller_ref(login->caller);
 }
@@ -162,7 +158,7 @@ static void on_login(cw_login_waiter *w, const cw_login *login)
 {
     question *q = CW_CONTAINER(w, question, waiter);
     keep_login(q, login);
-    uv_stop(&q->loop.uv);
+    cw_cli_loop_finish(q->tools->loop, &q->pending);
 }
 
 static cw_str no_peer(cw_login_waiter *w)
@@ -174,7 +170,8 @@ static cw_str no_peer(cw_login_waiter *w)
 static cw_code log_in(question *q, cw_err *err)
 {
     cw_buf header;
-    if (!q->app.accounts)
+    cw_loop *loop = q->tools->loop;
+    if (!q->tools->app.accounts)
         return cw_fail(err, CW_CONFIG,
                        "there is nothing that a token could be checked with: set "
                        "store.path or an issuer in the configuration");
@@ -183,11 +180,11 @@ static cw_code log_in(question *q, cw_err *err)
     if (!rc) {
         q->waiter = (cw_login_waiter){.peer = no_peer, .fn = on_login};
         cw_login login =
-            cw_accounts_login(q->app.accounts, &q->loop, cw_buf_str(&header), &q->waiter);
-        if (login.status != CW_LOGIN_PENDING)
+            cw_accounts_login(q->tools->app.accounts, loop, cw_buf_str(&header), &q->waiter);
+        q->pending = login.status == CW_LOGIN_PENDING;
+        if (!q->pending)
             keep_login(q, &login);
-        while (!q->has_answer)
-            uv_run(&q->loop.uv, UV_RUN_ONCE);
+        cw_cli_loop_wait(loop, &q->pending);
     }
     cw_buf_done(&header);
     if (rc || q->caller)
@@ -202,70 +199,38 @@ static cw_code find_caller(question *q, cw_err *err)
 {
     if (q->token_file)
         return log_in(q, err);
-    if (q->account && cw_caller_is_anonymous(q->app.anonymous))
-        return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked", q->account);
-    q->caller = cw_caller_ref(q->app.anonymous);
+    q->caller = cw_caller_ref(q->tools->app.anonymous);
     return CW_OK;
 }
 
 /* ---- the command ---- */
 
-static cw_code prepare(question *q, cw_config *config, cw_err *err)
+static int answer_question(cw_tools *t, void *ctx)
 {
-    static const bool never = false;
-    cw_loop *loops[] = {&q->loop};
-    cw_code rc = cw_app_open(&q->app, &q->loop, CW_COUNT(loops), config, err);
-    if (rc)
-        return rc;
-    cw_runtime_attach(q->app.runtime, loops);
-    cw_app_set_read_only(&q->app);
-    if (q->account)
-        cw_app_set_account(&q->app, q->account);
-    rc = cw_app_configure(&q->app, config, err);
-    if (rc)
-        return rc;
-    cw_app_wait(&q->app, SETTLE_MS, &never);
-    return find_caller(q, err);
-}
-
-static int answer_question(const question *q)
-{
-    const cw_snapshot *snapshot = q->app.snapshot;
+    question *q = ctx;
+    cw_err err = {0};
+    q->tools = t;
+    if (find_caller(q, &err))
+        return cw_cli_failure("%s", err.msg);
+    const cw_snapshot *snapshot = t->app.snapshot;
     cw_str name = cw_str_from(q->tool);
     const cw_entry *entry = snapshot ? cw_snapshot_find_tool(snapshot, name) : NULL;
     if (!entry && snapshot)
         entry = cw_snapshot_find_method(snapshot, name);
-    if (!entry)
-        return cw_cli_failure("no source that could be loaded has a tool or method '%s'", q->tool);
-    return explain(q, entry);
-}
-
-static int run(question *q, cw_config *config)
-{
-    cw_err err = {0};
-    cw_code rc = cw_loop_init(&q->loop, MAX_FD, &err);
-    if (rc)
-        return cw_cli_failure("%s", err.msg);
-    rc = prepare(q, config, &err);
-    int code = rc ? cw_cli_failure("%s", err.msg) : answer_question(q);
+    int code = entry ? explain(q, entry)
+                     : cw_cli_failure("no loaded source has a tool or method '%s'", q->tool);
     cw_caller_unref(q->caller);
-    cw_app_close(&q->app);
-    cw_loop_end(&q->loop);
-    cw_loop_run(&q->loop);
-    cw_app_done(&q->app);
-    cw_loop_run(&q->loop);
-    cw_loop_done(&q->loop);
     return code;
 }
 
 int cw_cli_why(int argc, char **argv)
 {
     question q = {0};
-    const char *path = NULL;
+    cw_tools_opts opts = {.is_read_only = true, .needs_config = true};
     bool is_anonymous = false;
     const cw_cli_option options[] = {
-        CW_CLI_CONFIG_OPTION(&path),
-        {"as", 0, CW_CLI_TEXT, &q.account, "ACCOUNT",
+        CW_CLI_CONFIG_OPTION(&opts.config),
+        {"as", 0, CW_CLI_TEXT, &opts.account, "ACCOUNT",
          "explain for this account, logged in with its password"},
         {"token-file", 0, CW_CLI_TEXT, &q.token_file, "FILE",
          "explain for the owner of the token in FILE"},
@@ -285,19 +250,8 @@ int cw_cli_why(int argc, char **argv)
         return code;
     if (args.n == 0)
         return cw_cli_usage("name the tool");
-    if ((q.account != NULL) + (q.token_file != NULL) + is_anonymous != 1)
+    if ((opts.account != NULL) + (q.token_file != NULL) + is_anonymous != 1)
         return cw_cli_usage("say who asks: one of --as, --token-file and --anonymous");
     q.tool = args.items[0];
-    cw_config *config;
-    code = cw_cli_load_config(path, &config);
-    if (code >= 0)
-        return code;
-    if (q.account && config->store.path.n == 0)
-        code = cw_cli_usage("--as needs a database: set store.path in the configuration");
-    /* What cannot be loaded is of interest, nothing else. */
-    (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_WARN}, NULL);
-    if (code < 0)
-        code = run(&q, config);
-    cw_config_unref(config);
-    return code;
+    return cw_tools_run(&opts, answer_question, &q);
 }
