@@ -129,7 +129,8 @@ TEST(every_key_is_shown_with_its_help)
     assert_non_null(strstr(exposed, "\n  idle: 75s\n"));
     assert_non_null(strstr(exposed, "\n  - address: \"127.0.0.1:8080\"\n    tls: false\n"));
     assert_non_null(strstr(exposed, "\n  min_version: \"1.2\"\n"));
-    assert_non_null(strstr(exposed, "\n  # Body of a request (0 to 1GB)\n  body_size: 4MB\n"));
+    assert_non_null(
+        strstr(exposed, "\n  # Body of a request; 413 beyond (0 to 1GB)\n  body_size: 4MB\n"));
     cw_config_unref(config);
     free(exposed);
 }
