@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Every format with texts that have it and texts that do not. The official suite has more of them
- * (test_suite.c, where its data is at hand). */
+ * (test_schema_suite.c, where its data is at hand). */
 #include "base/attr.h"
 #include "schema/format/format.h"
 #include "support/test.h"

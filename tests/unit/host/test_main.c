@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The program itself, on a socket, with real plugins: test_host_host HOST PLUGIN_FOLDER */
+/* The program itself, on a socket, with real plugins: test_host_main HOST PLUGIN_FOLDER */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
