@@ -1,7 +1,7 @@
 // The audit: each call, refusal, login and change once, whatever becomes of disk and files.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { appendFileSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, discover, roles, startAccounts } from "./support/accounts.mjs";
@@ -404,8 +404,13 @@ suite("causeway audit", () => {
     let server;
     before(async () => {
         server = await startAudited({ rotate_size: "4KB", files: 20 });
+        // Records that wait together are written together, however large the file becomes. So each one
+        // is written before the next comes.
+        const written = () => globSync(`${server.audit}*`).flatMap((file) => recordsOf(file)).length;
         for (let i = 0; i < 30; i += 1) {
+            const before = written();
             await rpc(server, { method: "test.echo", params: { message: String(i) }, id: i }, alice);
+            await eventually(() => written() > before, "the record of a call");
         }
         await rpc(server, { method: "test.fail", id: 1 }, alice);
         await rpc(server, { method: "test.scoped", id: 1 }, alice);

@@ -447,7 +447,7 @@ test("doors that cannot ask say how the method can be called", async (t) => {
 
 // The library refuses the 33rd question: a plugin that is not honest writes to the socket itself.
 const manyQuestions = String.raw`#include <causeway/mcp.h>
-#include <door/mcp/stdio.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 CW_PLUGIN("many", "1.0");

@@ -279,7 +279,7 @@ test("list and check do not wait for a pipe, nor show a name as it is", async ()
 
 test("a plugin that writes too much, or ends, while it is loaded spoils only itself", async () => {
     const folder = newFolder("loud");
-    const loud = (code) => `#include <door/mcp/stdio.h>
+    const loud = (code) => `#include <stdio.h>
 #include <stdlib.h>
 ${versionSource("loud", "1.0", "loud.tell")}
 __attribute__((constructor)) static void now(void)

@@ -133,7 +133,7 @@ RUN(b) CW_METHOD(b, "schemas.b", .params = {{"y", .schema = CW_JSON({"maximum": 
 
     test("a crash while it is loaded names the plugin and the signal, with its last words", async (t) => {
         const crash = `
-#include <door/mcp/stdio.h>
+#include <stdio.h>
 #include <stdlib.h>
 __attribute__((constructor)) static void now(void) { fputs("last words\\n", stderr); abort(); }
 RUN(a) CW_METHOD(a, "crash.a");`;

@@ -13,7 +13,7 @@ const forged = "2026-11-16T08:00:00.000Z error access: forged";
 
 const source = `#include <causeway/plugin.h>
 #include <signal.h>
-#include <door/mcp/stdio.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 CW_PLUGIN("loud", "1");

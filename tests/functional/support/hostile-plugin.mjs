@@ -5,7 +5,7 @@ import { compilePlugin } from "./plugins.mjs";
 // The id of a frame is 1 in the first call of a worker.
 const hostile = `#include <causeway/plugin.h>
 #include <stdint.h>
-#include <door/mcp/stdio.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 CW_PLUGIN("hostile", "1.0");
